@@ -170,7 +170,7 @@ func (b *suite) slowLine(ctx context.Context, lab *labs.Lab, w *workspace, fast 
 		for _, m := range lab.Machines() {
 			m.Faults.Update(func(f *labsim.FaultSpec) { f.Latency = rtt / 2 })
 		}
-		slow, err := b.repeated(ctx, w)
+		slow, err := b.medianOfPlans(ctx, w)
 		if err != nil {
 			return err
 		}

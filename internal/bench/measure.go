@@ -114,8 +114,8 @@ func field(status, key string) float64 {
 	return n
 }
 
-// repeated gives the medians of several plans after one that does not count.
-func (b *suite) repeated(ctx context.Context, w *workspace) (figure, error) {
+// medianOfPlans gives the medians of several plans after one that does not count.
+func (b *suite) medianOfPlans(ctx context.Context, w *workspace) (figure, error) {
 	all, err := b.together(ctx, w)
 	if err != nil {
 		return figure{}, err

@@ -52,7 +52,7 @@ func Run(ctx context.Context, server, client *hosts.Host, d Request, progress fu
 	}
 	serve := under(d.serverArgs(r))
 	progress(fmt.Sprintf("starting %s on %s", d.Test.Program, server.Name()))
-	start := systemdrun.Bounded(d.Length+grace+patience+cleaning, Unit, serve...)
+	start := systemdrun.WithLimit(d.Length+grace+patience+cleaning, Unit, serve...)
 	if _, err = server.Run(ctx, start); err != nil {
 		return r, startError(server, err)
 	}
@@ -93,7 +93,7 @@ func choose(ctx context.Context, server, client *hosts.Host, d Request) (Result,
 		return r, err
 	}
 	r.Pair = connectivity.Choose(from, to, connectivity.Request{Address: d.Address})
-	if problems := connectivity.Judge(r.Pair, nil).Blocking(); len(problems) > 0 {
+	if problems := connectivity.Judge(r.Pair, nil).Blockers(); len(problems) > 0 {
 		return r, &NoWayError{server.Name(), client.Name(), strings.TrimSuffix(strings.Join(problems, " "), ".")}
 	}
 	if !d.Test.RDMA {
@@ -193,8 +193,8 @@ func (d Request) measure(ctx context.Context, server, client *hosts.Host, r *Res
 			return err
 		case said == "":
 			return d.read(client, cmd, out, r)
-		case time.Now().After(deadline) || !refused(said):
-			return &SilentError{server.Name(), r.Pair.Addr.String(), d.ports(), said, d.ended(ctx, server)}
+		case time.Now().After(deadline) || !isRefused(said):
+			return &SilentError{server.Name(), r.Pair.Addr.String(), d.ports(), said, d.serverEnd(ctx, server)}
 		}
 		if err := poll.Pause(ctx, pause); err != nil {
 			return err
@@ -202,8 +202,8 @@ func (d Request) measure(ctx context.Context, server, client *hosts.Host, r *Res
 	}
 }
 
-// refused: nobody listens yet, or nobody lets it through.
-func refused(said string) bool {
+// isRefused reports whether a client says that nobody listens yet, or that it is not let through.
+func isRefused(said string) bool {
 	return slices.ContainsFunc([]string{"refused", "failed to connect", "Couldn't connect"},
 		func(text string) bool { return strings.Contains(said, text) })
 }
@@ -221,7 +221,7 @@ func (d Request) once(ctx context.Context, client *hosts.Host, cmd shellcmd.Comm
 		if d.Test.RDMA && strings.Contains(text, "Unable to find the Infiniband/RoCE device") {
 			return nil, "", &NoDeviceError{client.Name(), device, strings.Join(strings.Fields(text), " ")}
 		}
-		if refused(text) || d.Test.Tool == "iperf3" && strings.HasPrefix(text, "{") {
+		if isRefused(text) || d.Test.Tool == "iperf3" && strings.HasPrefix(text, "{") {
 			answer.Stdout, err = []byte(exit.Stdout), nil
 			said = lastLine(text)
 		}
@@ -242,8 +242,8 @@ func lastLine(text string) string {
 	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
-// ended is what a server that has ended said; empty if it runs.
-func (d Request) ended(ctx context.Context, server *hosts.Host) string {
+// serverEnd is what a server that has ended said; empty if it runs.
+func (d Request) serverEnd(ctx context.Context, server *hosts.Host) string {
 	if _, err := server.Run(ctx, systemctl.IsActive(Unit)); err == nil {
 		return ""
 	}

@@ -47,12 +47,12 @@ func Judge(p Pair, a *ping.Answer) Report {
 	}
 	r.Reachable = a.Default.Received > 0
 	r.MTUOK = r.Reachable && a.Full.Received > 0
-	r.Problems = append(r.Problems, p.measured(a, len(r.Problems) > 0)...)
+	r.Problems = append(r.Problems, p.packetProblems(a, len(r.Problems) > 0)...)
 	return r
 }
 
-// Blocking are the messages of what keeps every packet from passing.
-func (r Report) Blocking() []string {
+// Blockers are the messages of what keeps every packet from passing.
+func (r Report) Blockers() []string {
 	var all []string
 	for _, p := range r.Problems {
 		switch p.Kind {
@@ -75,7 +75,7 @@ func (e End) problems(side string) []Problem {
 	n := e.Netdev
 	switch {
 	case n == nil:
-		return e.missing(side)
+		return e.missingInterface(side)
 	case !n.Up:
 		return []Problem{{InterfaceDown, e.name(),
 			fmt.Sprintf("%s is down: ip link set dev %s up, or let infiniband_ipoib_interface do it for good.", e.name(),
@@ -88,9 +88,9 @@ func (e End) problems(side string) []Problem {
 	return []Problem{e.link()}
 }
 
-// missing is about an interface that is not there. At the far end its address is
+// missingInterface is about an interface that is not there. At the far end its address is
 // missing too, which is said already.
-func (e End) missing(side string) []Problem {
+func (e End) missingInterface(side string) []Problem {
 	switch {
 	case e.Asked != "" && len(e.Has) > 0:
 		return []Problem{{NoInterface, e.Host,
@@ -246,8 +246,8 @@ func key(pkey string) string {
 	return text
 }
 
-// measured is what the packets say; known is true if a cause is named already.
-func (p Pair) measured(a *ping.Answer, known bool) []Problem {
+// packetProblems is what the packets say; known is true if a cause is named already.
+func (p Pair) packetProblems(a *ping.Answer, known bool) []Problem {
 	where := p.From.name() + " - " + p.Addr.String()
 	said := ""
 	if a.Default.Said != "" {

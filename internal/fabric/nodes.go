@@ -44,8 +44,8 @@ func Identities(ctx context.Context, h Runner, t Through) ([]Identity, error) {
 	return all, nil
 }
 
-// unwalked explains why ibnetdiscover gave nothing.
-func unwalked(h Runner, t Through, err error) error {
+// explainWalk explains why ibnetdiscover gave nothing.
+func explainWalk(h Runner, t Through, err error) error {
 	var exit *host.ExitError
 	if !errors.As(err, &exit) {
 		return err

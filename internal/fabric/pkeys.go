@@ -48,7 +48,7 @@ func AdapterPorts(ctx context.Context, h Runner, t Through) ([]AdapterPort, erro
 func walk(ctx context.Context, h Runner, t Through) (ibnetdiscover.Report, error) {
 	res, err := h.Run(ctx, ibnetdiscover.Query(t.Device, t.Port))
 	if err != nil {
-		return ibnetdiscover.Report{}, unwalked(h, t, err)
+		return ibnetdiscover.Report{}, explainWalk(h, t, err)
 	}
 	report, err := ibnetdiscover.Parse(string(res.Stdout))
 	if err != nil {

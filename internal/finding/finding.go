@@ -124,8 +124,8 @@ func (f Finding) At(attribute string) Finding { f.Attribute = attribute; return 
 // WithConsent says which line of configuration allows it.
 func (f Finding) WithConsent(line string) Finding { f.Consent = line; return f }
 
-// Granted makes a note of what the configuration consents to.
-func (f Finding) Granted(summary string) Finding {
+// AsGranted makes a note of what the configuration consents to.
+func (f Finding) AsGranted(summary string) Finding {
 	f.Severity, f.Summary, f.WayOut = Note, summary, ""
 	return f
 }

@@ -103,6 +103,6 @@ func (e *UnsupportedFormatError) Error() string {
 		"ConnectX-7, can be verified", e.Format, e.Offset)
 }
 
-func malformed(offset int64, format string, args ...any) error {
+func badFormat(offset int64, format string, args ...any) error {
 	return &MalformedError{Offset: offset, What: fmt.Sprintf(format, args...)}
 }

@@ -127,7 +127,7 @@ func (r *fs2Reader) header() error {
 		return err
 	}
 	if len(r.data)%4 != 0 {
-		return malformed(int64(len(r.data)), "the length is not a multiple of 4 bytes")
+		return badFormat(int64(len(r.data)), "the length is not a multiple of 4 bytes")
 	}
 	chunk, err := failsafeChunk(r.data)
 	if err != nil {
@@ -135,7 +135,7 @@ func (r *fs2Reader) header() error {
 	}
 	r.img.Chunk, r.img.Failsafe = chunk, chunk != 0
 	if ptr := r.word(offInfoPtr); !sumsToZero(ptr) {
-		return malformed(offInfoPtr, "wrong checksum in the pointer to the info section (%08x)", ptr)
+		return badFormat(offInfoPtr, "wrong checksum in the pointer to the info section (%08x)", ptr)
 	}
 	// Everything in the header but the image CRC and addresses.
 	fixed := slices.Concat(r.data[magicLen:offImageCRC+2], r.data[offImageCRC+4:offInfoPtr])
@@ -152,7 +152,7 @@ func (r *fs2Reader) header() error {
 func failsafeChunk(data []byte) (int64, error) {
 	w := binary.BigEndian.Uint32(data[offFailsafe:])
 	if !sumsToZero(w) {
-		return 0, malformed(offFailsafe, "wrong checksum in the failsafe word (%08x)", w)
+		return 0, badFormat(offFailsafe, "wrong checksum in the failsafe word (%08x)", w)
 	}
 	if w&8 == 0 {
 		return 0, nil
@@ -186,7 +186,7 @@ func (r *fs2Reader) bootBlock() error {
 	}
 	n := r.word(off + 4)
 	if n < minBootDwords || n > maxBootDwords {
-		return malformed(off+4, "boot block of %d words, possible are %d to %d", n, minBootDwords, maxBootDwords)
+		return badFormat(off+4, "boot block of %d words, possible are %d to %d", n, minBootDwords, maxBootDwords)
 	}
 	return r.add(section{kind: kindBoot, offset: off, size: (int64(n) + 4) * 4})
 }
@@ -207,7 +207,7 @@ func (r *fs2Reader) chain() error {
 			n *= 4
 		}
 		if n > maxSectionBytes {
-			return malformed(off+4, "section %s of 0x%x bytes, at most 0x%x are possible", s.name(), n, maxSectionBytes)
+			return badFormat(off+4, "section %s of 0x%x bytes, at most 0x%x are possible", s.name(), n, maxSectionBytes)
 		}
 		s.size = sectionHeader + n + 4
 		if err := r.add(s); err != nil {
@@ -222,7 +222,7 @@ func (r *fs2Reader) chain() error {
 		}
 		off = int64(next)
 	}
-	return malformed(off, "more than %d sections", maxSections)
+	return badFormat(off, "more than %d sections", maxSections)
 }
 
 // gap accepts padding between sections. It is covered by no CRC, so it must
@@ -230,7 +230,7 @@ func (r *fs2Reader) chain() error {
 func (r *fs2Reader) gap(at, next int64) error {
 	end := r.img.End
 	if next < end || next%4 != 0 {
-		return malformed(at, "next section at 0x%x, but this one ends at 0x%x", next, end)
+		return badFormat(at, "next section at 0x%x, but this one ends at 0x%x", next, end)
 	}
 	if next == end {
 		return nil
@@ -239,7 +239,7 @@ func (r *fs2Reader) gap(at, next int64) error {
 		return err
 	}
 	if hole := r.data[end:next]; !allBytes(hole, 0xff) && !allBytes(hole, 0) {
-		return malformed(end, "0x%x bytes between two sections that belong to neither", next-end)
+		return badFormat(end, "0x%x bytes between two sections that belong to neither", next-end)
 	}
 	r.gaps++
 	return nil
@@ -286,7 +286,7 @@ func (r *fs2Reader) add(s section) error {
 
 func (r *fs2Reader) only(place **section, s section) error {
 	if *place != nil {
-		return malformed(s.offset, "second section %s, the first is at 0x%x", s.name(), (*place).offset)
+		return badFormat(s.offset, "second section %s, the first is at 0x%x", s.name(), (*place).offset)
 	}
 	*place = &s
 	return nil

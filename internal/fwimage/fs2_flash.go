@@ -24,7 +24,7 @@ func parseFS2File(data []byte, loc location) (*Image, error) {
 		flash, _ := parseFS2Flash(data, loc) // only adds to the message
 		return nil, &RawDumpError{Reason: reason, Flash: flash}
 	}
-	img.Warnings = append(img.Warnings, trailing(data, img)...)
+	img.Warnings = append(img.Warnings, describeTrailer(data, img)...)
 	return img, nil
 }
 
@@ -41,7 +41,7 @@ func notAtStart(data []byte, loc location) error {
 		return err
 	}
 	if chunk != first {
-		return malformed(first, "the image starts here; an FS2 image starts at 0, or in the second slot of a flash at its "+
+		return badFormat(first, "the image starts here; an FS2 image starts at 0, or in the second slot of a flash at its "+
 			"chunk size (0x%x)", chunk)
 	}
 	flash, _ := parseFS2Flash(data, loc) // only adds to the message
@@ -69,8 +69,8 @@ func isFlashSize(data []byte, chunk int64) bool {
 	return n >= 2*chunk && n&(n-1) == 0
 }
 
-// trailing describes what follows the image in its file. mstflint ignores it.
-func trailing(data []byte, img *Image) []string {
+// describeTrailer describes what follows the image in its file. mstflint ignores it.
+func describeTrailer(data []byte, img *Image) []string {
 	rest := data[img.End:]
 	switch {
 	case len(rest) == 0:
@@ -99,12 +99,12 @@ func parseFS2Flash(data []byte, loc location) (*Flash, error) {
 	f := &Flash{Size: int64(len(data)), Chunk: chunk, ActiveSlot: -1}
 	switch {
 	case first != 0 && first != chunk:
-		return nil, malformed(first, "the image starts here; an FS2 image starts at 0 or at its chunk size (0x%x)", chunk)
+		return nil, badFormat(first, "the image starts here; an FS2 image starts at 0 or at its chunk size (0x%x)", chunk)
 	case chunk == 0:
 		img, err := parseFS2(data)
 		f.setSlot(Slot{State: SlotValid, Image: img, Err: err})
 	case int64(len(data))%(2*chunk) != 0:
-		return nil, malformed(int64(len(data)), "a flash with two slots of chunks of 0x%x bytes has a multiple of 0x%x bytes",
+		return nil, badFormat(int64(len(data)), "a flash with two slots of chunks of 0x%x bytes has a multiple of 0x%x bytes",
 			chunk, 2*chunk)
 	default:
 		for n := range 2 {
@@ -161,7 +161,7 @@ func readSlot(data []byte, chunk int64, number int) Slot {
 	binary.BigEndian.PutUint32(image, magicWord)
 	own, err := failsafeChunk(image)
 	if err == nil && own != chunk {
-		err = malformed(offFailsafe, "the image in slot %d is made for chunks of 0x%x bytes, the flash has 0x%x", number, own,
+		err = badFormat(offFailsafe, "the image in slot %d is made for chunks of 0x%x bytes, the flash has 0x%x", number, own,
 			chunk)
 	}
 	if err == nil {

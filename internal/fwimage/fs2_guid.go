@@ -17,11 +17,11 @@ const (
 // Ethernet-only firmware have GUIDs of all ones and are healthy.
 func (r *fs2Reader) guidSection() error {
 	if r.guid == nil {
-		return malformed(r.img.End, "no section GUID")
+		return badFormat(r.img.End, "no section GUID")
 	}
 	off, n := r.guid.offset+sectionHeader, (r.guid.size-sectionHeader-4)/guidEntry
 	if rest := (r.guid.size - sectionHeader - 4) % guidEntry; rest != 0 || n != guidEntries && n != oldGUIDEntries {
-		return malformed(r.guid.offset, "section GUID of %d bytes, possible are %d and %d entries of %d bytes",
+		return badFormat(r.guid.offset, "section GUID of %d bytes, possible are %d and %d entries of %d bytes",
 			r.guid.size-sectionHeader-4, oldGUIDEntries, guidEntries, guidEntry)
 	}
 	entry := func(i int64) uint64 { return binary.BigEndian.Uint64(r.data[off+i*guidEntry:]) }
@@ -80,11 +80,11 @@ func identityOf(g ib.GUIDSet) Identity {
 // the card's boot code and mstflint follow the pointers of the header.
 func (r *fs2Reader) pointers() error {
 	if p := int64(r.word(offInfoPtr) & 0xffffff); p != r.info.offset+sectionHeader {
-		return malformed(offInfoPtr, "the header says that the data of section Image Info is at 0x%x, but it is at 0x%x",
+		return badFormat(offInfoPtr, "the header says that the data of section Image Info is at 0x%x, but it is at 0x%x",
 			p, r.info.offset+sectionHeader)
 	}
 	if p := int64(r.word(offGUIDPtr)); p != r.guid.offset+sectionHeader {
-		return malformed(offGUIDPtr, "the header says that the data of section GUID is at 0x%x, but it is at 0x%x",
+		return badFormat(offGUIDPtr, "the header says that the data of section GUID is at 0x%x, but it is at 0x%x",
 			p, r.guid.offset+sectionHeader)
 	}
 	return nil
@@ -124,7 +124,7 @@ func (r *fs2Reader) length() error {
 	case length > int64(len(r.data)):
 		return &TruncatedError{What: "image", Offset: 0, Need: length, Have: int64(len(r.data))}
 	case !r.img.HeaderCRC:
-		return malformed(offLength, "the header says that the image has 0x%x bytes, but its last section ends at 0x%x",
+		return badFormat(offLength, "the header says that the image has 0x%x bytes, but its last section ends at 0x%x",
 			length, r.img.End)
 	}
 	r.warn(fmt.Sprintf("The header states a length of 0x%x bytes, the sections have 0x%x.", length, r.img.End))

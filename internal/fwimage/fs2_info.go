@@ -41,7 +41,7 @@ var tagBytes = map[uint32]int{
 // verified, so whatever is wrong here was made so.
 func (r *fs2Reader) infoSection() error {
 	if r.info == nil {
-		return malformed(r.img.End, "no section Image Info")
+		return badFormat(r.img.End, "no section Image Info")
 	}
 	off, end := r.info.offset+sectionHeader, r.info.end()-4
 	seen := map[uint32]bool{}
@@ -50,20 +50,20 @@ func (r *fs2Reader) infoSection() error {
 		if tag == tagEnd {
 			switch {
 			case off+4 != end:
-				return malformed(off, "the end tag of the info section comes 0x%x bytes too early", end-off-4)
+				return badFormat(off, "the end tag of the info section comes 0x%x bytes too early", end-off-4)
 			case n != 0:
-				return malformed(off, "the end tag of the info section has 0x%x bytes, and there is no room for any", n)
+				return badFormat(off, "the end tag of the info section has 0x%x bytes, and there is no room for any", n)
 			}
 			break
 		}
 		if n%4 != 0 || off+4+n > end {
-			return malformed(off, "tag %d of 0x%x bytes does not fit into the info section, which ends at 0x%x", tag, n, end)
+			return badFormat(off, "tag %d of 0x%x bytes does not fit into the info section, which ends at 0x%x", tag, n, end)
 		}
 		if want, ok := tagBytes[tag]; ok && int64(want) != n {
-			return malformed(off, "tag %d has %d bytes instead of %d", tag, n, want)
+			return badFormat(off, "tag %d has %d bytes instead of %d", tag, n, want)
 		}
 		if seen[tag] {
-			return malformed(off, "second tag %d in the info section", tag)
+			return badFormat(off, "second tag %d in the info section", tag)
 		}
 		seen[tag] = true
 		if err := r.tag(tag, off+4, r.data[off+4:off+4+n]); err != nil {
@@ -82,7 +82,7 @@ func (r *fs2Reader) tag(tag uint32, off int64, data []byte) error {
 		return r.hwIDs(off, data)
 	case tagConfigSectors:
 		if len(data) != 8 && len(data) != 12 {
-			return malformed(off, "configuration sectors in %d bytes instead of 8 or 12", len(data))
+			return badFormat(off, "configuration sectors in %d bytes instead of 8 or 12", len(data))
 		}
 		r.img.ConfigSectors = int(binary.BigEndian.Uint32(data))
 	case tagVSD:
@@ -119,7 +119,7 @@ func (r *fs2Reader) requiredTags(seen map[uint32]bool) error {
 	img := r.img
 	switch at := r.info.offset; {
 	case img.FWVersion.IsZero():
-		return malformed(at, "the image does not state its firmware version")
+		return badFormat(at, "the image does not state its firmware version")
 	case len(img.HWIDs) == 0:
 		return &NoHardwareError{Offset: at}
 	case !seen[tagPSID] || img.PSID == "":
@@ -166,7 +166,7 @@ func parsePSID(off int64, data []byte) (ib.PSID, error) {
 	}
 	p, err := ib.ParsePSID(text)
 	if err != nil {
-		return "", malformed(off, "%v", err)
+		return "", badFormat(off, "%v", err)
 	}
 	return p, nil
 }
@@ -174,7 +174,7 @@ func parsePSID(off int64, data []byte) (ib.PSID, error) {
 // hwIDs reads the list of chips, which an entry of zero ends.
 func (r *fs2Reader) hwIDs(off int64, data []byte) error {
 	if len(data) > maxHWIDs*4 {
-		return malformed(off, "%d hardware ids, at most %d are possible", len(data)/4, maxHWIDs)
+		return badFormat(off, "%d hardware ids, at most %d are possible", len(data)/4, maxHWIDs)
 	}
 	for ; len(data) > 0; data = data[4:] {
 		w := binary.BigEndian.Uint32(data)

@@ -21,7 +21,7 @@ func (r *tocReader) readFS3() error {
 		}
 	}
 	if _, ok := r.seen[tocMfgInfo]; !ok {
-		return malformed(r.tableAt, "no section MFG_INFO")
+		return badFormat(r.tableAt, "no section MFG_INFO")
 	}
 	r.img.End = r.fs3End()
 	return nil
@@ -30,7 +30,7 @@ func (r *tocReader) readFS3() error {
 func (r *tocReader) fs3Header() error {
 	have := int64(len(r.data))
 	if have%4 != 0 {
-		return malformed(have, "the length is not a multiple of 4 bytes")
+		return badFormat(have, "the length is not a multiple of 4 bytes")
 	}
 	if r.start+headerTOC > have {
 		return &TruncatedError{What: "header", Offset: 0, Need: r.start + headerTOC, Have: have}
@@ -58,7 +58,7 @@ func binaryVersion(at int64, major, minor, least uint8) error {
 	if major == 0 && minor == 0 || major == 1 && minor >= least {
 		return nil
 	}
-	return malformed(at, "binary version %d.%d, known are 1.%d and later 1.x", major, minor, least)
+	return badFormat(at, "binary version %d.%d, known are 1.%d and later 1.x", major, minor, least)
 }
 
 // fs3Table finds the first table of contents behind the boot block. A burn
@@ -84,7 +84,7 @@ func (r *tocReader) fs3Table() error {
 		r.entries, err = r.table(at, false)
 		return err
 	}
-	return malformed(first, "no table of contents (ITOC)")
+	return badFormat(first, "no table of contents (ITOC)")
 }
 
 // fs3End is the end of the last section. The firmware itself usually ends far

@@ -36,7 +36,7 @@ func (r *tocReader) readFS4() error {
 	at := func(i int, read func(int64) error) func() error {
 		return func() error {
 			if ptr[i]%4 != 0 {
-				return malformed(int64(offPointers+i*pointerBytes), "hardware pointer %d is 0x%x, no multiple of 4", i, ptr[i])
+				return badFormat(int64(offPointers+i*pointerBytes), "hardware pointer %d is 0x%x, no multiple of 4", i, ptr[i])
 			}
 			return read(int64(ptr[i]))
 		}
@@ -64,7 +64,7 @@ func (r *tocReader) pointers() ([pointerCount]uint32, error) {
 	var ptr [pointerCount]uint32
 	have := int64(len(r.data))
 	if have%4 != 0 {
-		return ptr, malformed(have, "the length is not a multiple of 4 bytes")
+		return ptr, badFormat(have, "the length is not a multiple of 4 bytes")
 	}
 	if end := r.start + offPointers + pointerCount*pointerBytes; end > have {
 		return ptr, &TruncatedError{What: "hardware pointers", Offset: offPointers, Need: end, Have: have}
@@ -183,7 +183,7 @@ func (r *tocReader) deviceData() error {
 		return err
 	}
 	if !bytes.HasPrefix(head, []byte(magicDTOC)) {
-		return malformed(at, "no table of device data (DTOC) in the last sector: the file has another length than the image")
+		return badFormat(at, "no table of device data (DTOC) in the last sector: the file has another length than the image")
 	}
 	if err = lowCRC("DTOC_HEADER", at, head); err != nil {
 		return err
@@ -199,9 +199,9 @@ func (r *tocReader) deviceData() error {
 	}
 	switch {
 	case !slices.ContainsFunc(entries, func(e tocEntry) bool { return e.kind == tocMfgInfo }):
-		return malformed(at, "no section MFG_INFO")
+		return badFormat(at, "no section MFG_INFO")
 	case !r.hasDevInfo:
-		return malformed(at, "no section DEV_INFO with a signature")
+		return badFormat(at, "no section DEV_INFO with a signature")
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func locate(data []byte) (location, error) {
 		return location{format: FS3, offsets: fs23}, nil
 	}
 	if len(fs23) > 2 {
-		return location{}, malformed(fs23[2], "third image signature (%s): at most two belong into a flash", hexList(fs23))
+		return location{}, badFormat(fs23[2], "third image signature (%s): at most two belong into a flash", hexList(fs23))
 	}
 	return location{format: FS2, offsets: fs23}, nil
 }
@@ -65,7 +65,7 @@ func formatFS4(data []byte, start int64) (Format, error) {
 	case 2:
 		return FS5, nil
 	default:
-		return "", malformed(at, "unknown format version %d behind an FS4 signature", v)
+		return "", badFormat(at, "unknown format version %d behind an FS4 signature", v)
 	}
 }
 

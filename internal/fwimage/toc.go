@@ -116,7 +116,7 @@ func (r *tocReader) physical(addr int64) int64 {
 // for images in slots of 8 MiB.
 func (r *tocReader) setSlot(bits uint8, at int64) error {
 	if bits > maxSlotBits {
-		return malformed(at, "slots of 2 to the power of %d bytes, at most %d are possible", bits, maxSlotBits)
+		return badFormat(at, "slots of 2 to the power of %d bytes, at most %d are possible", bits, maxSlotBits)
 	}
 	if bits == 22 && r.start == 0x800000 {
 		bits = 23
@@ -127,7 +127,7 @@ func (r *tocReader) setSlot(bits uint8, at int64) error {
 		r.img.Chunk = 0
 	}
 	if r.start != 0 && r.start != r.img.Chunk {
-		return malformed(r.start, "the image starts here; an %s image starts at 0, or in the second slot of a flash at the "+
+		return badFormat(r.start, "the image starts here; an %s image starts at 0, or in the second slot of a flash at the "+
 			"slot size (0x%x)", r.img.Format, r.img.Chunk)
 	}
 	return nil
@@ -171,7 +171,7 @@ func (r *tocReader) boot2(addr int64) error {
 	}
 	n := binary.BigEndian.Uint32(head[4:])
 	if n < minBootDwords || n > maxBootDwords {
-		return malformed(addr+4, "boot block of %d words, possible are %d to %d", n, minBootDwords, maxBootDwords)
+		return badFormat(addr+4, "boot block of %d words, possible are %d to %d", n, minBootDwords, maxBootDwords)
 	}
 	r.bootAt, r.bootBytes = addr, (int64(n)+4)*4
 	block, err := r.read(nameBoot, addr, r.bootBytes, false)
@@ -215,7 +215,7 @@ func (r *tocReader) table(addr int64, device bool) ([]tocEntry, error) {
 			entries = append(entries, r.entry(raw, at, device))
 		}
 	}
-	return nil, malformed(addr, "table of contents with more than %d entries", maxTOCEntries)
+	return nil, badFormat(addr, "table of contents with more than %d entries", maxTOCEntries)
 }
 
 // entry takes an entry apart. The formats differ in the flags only.

@@ -14,7 +14,7 @@ import (
 // from the start all the same, with ff for what it has not read.
 func (r *tocReader) checksum() string {
 	h := md5.New() //nolint:gosec // see above
-	h.Write(r.beginning(headerTOC + r.bootBytes))
+	h.Write(r.firstBytes(headerTOC + r.bootBytes))
 	h.Write(r.again(r.tableAt, tocHeaderBytes, false))
 	for _, e := range r.entries {
 		if r.img.Format == FS3 && e.device {
@@ -37,8 +37,8 @@ func (r *tocReader) again(addr, n int64, absolute bool) []byte {
 	return p
 }
 
-// beginning gives the first n bytes of what was read, by address.
-func (r *tocReader) beginning(n int64) []byte {
+// firstBytes gives the first n bytes of what was read, by address.
+func (r *tocReader) firstBytes(n int64) []byte {
 	p := bytes.Repeat([]byte{0xff}, int(n))
 	for _, c := range slices.Clone(r.cached) {
 		if c.addr < n {

@@ -50,7 +50,7 @@ func parseTOCFile(data []byte, loc location) (*Image, error) {
 		return nil, tocDump(data, loc, fmt.Sprintf("its image starts in the second slot, at 0x%x", first))
 	}
 	if loc.format == FS4 && len(loc.offsets) > 1 {
-		return nil, malformed(loc.offsets[1], "second image signature (%s)", hexList(loc.offsets))
+		return nil, badFormat(loc.offsets[1], "second image signature (%s)", hexList(loc.offsets))
 	}
 	if rest := data[img.End:]; !allBytes(rest, 0xff) {
 		img.warn(fmt.Sprintf("0x%x bytes follow the image that do not belong to it.", len(rest)))
@@ -123,7 +123,7 @@ func readTOCSlot(data []byte, format Format, chunk int64, number int) Slot {
 	}
 	s.Image, s.Err = parseTOC(data, format, s.Start)
 	if s.Err == nil && s.Image.Chunk != chunk {
-		s.Image, s.Err = nil, malformed(s.Start, "the image in slot %d is made for slots of 0x%x bytes, the flash has 0x%x",
+		s.Image, s.Err = nil, badFormat(s.Start, "the image in slot %d is made for slots of 0x%x bytes, the flash has 0x%x",
 			number, s.Image.Chunk, chunk)
 	}
 	return s

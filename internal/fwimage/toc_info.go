@@ -33,7 +33,7 @@ type identityInfo struct {
 // in FS3 and FS4.
 func (r *tocReader) imageInfo(e tocEntry, p []byte) error {
 	if p[0] != 0 {
-		return malformed(e.addr, "section IMAGE_INFO of unknown version %d.%d", p[0], p[1])
+		return badFormat(e.addr, "section IMAGE_INFO of unknown version %d.%d", p[0], p[1])
 	}
 	img := r.img
 	u16 := func(off int) uint16 { return binary.BigEndian.Uint16(p[off:]) }
@@ -79,9 +79,9 @@ func (r *tocReader) chips(e tocEntry, p []byte) error {
 	case len(r.img.HWIDs) == 0:
 		return &NoHardwareError{Offset: e.addr + 280}
 	case !knownChips[r.img.HWIDs[0].ID]:
-		return malformed(e.addr+280, "the first chip that the image is for is unknown (%s)", r.img.HWIDs[0])
+		return badFormat(e.addr+280, "the first chip that the image is for is unknown (%s)", r.img.HWIDs[0])
 	case r.img.FWVersion.IsZero():
-		return malformed(e.addr+4, "the image does not state its firmware version")
+		return badFormat(e.addr+4, "the image does not state its firmware version")
 	}
 	chip, ok := ib.ChipByHWID(r.img.HWIDs[0])
 	if !ok {
@@ -138,7 +138,7 @@ func uids(e tocEntry, p []byte, major, present uint16) (identityInfo, error) {
 	case present - 1:
 		ports = 2
 	default:
-		return identityInfo{}, malformed(e.addr, "section %s of unknown version %d", e.name(), major)
+		return identityInfo{}, badFormat(e.addr, "section %s of unknown version %d", e.name(), major)
 	}
 	var id identityInfo
 	for i := range 2 * ports {
@@ -159,7 +159,7 @@ func uids(e tocEntry, p []byte, major, present uint16) (identityInfo, error) {
 func (r *tocReader) finish() error {
 	img := r.img
 	if _, ok := r.seen[tocImageInfo]; !ok {
-		return malformed(r.tableAt, "no section IMAGE_INFO")
+		return badFormat(r.tableAt, "no section IMAGE_INFO")
 	}
 	if img.PSID == "" {
 		r.warn("The image has no PSID, so it cannot be matched with any board.")

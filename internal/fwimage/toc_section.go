@@ -54,7 +54,7 @@ func (r *tocReader) sections(entries []tocEntry) error {
 			return err
 		}
 		if least := sectionMinimum[e.kind]; e.size < least {
-			return malformed(e.at, "section %s of 0x%x bytes, its content needs 0x%x", e.name(), e.size, least)
+			return badFormat(e.at, "section %s of 0x%x bytes, its content needs 0x%x", e.name(), e.size, least)
 		}
 		// FS4 keeps two copies of the device information; the one that is not
 		// in use has no signature, and its CRC does not count.
@@ -84,7 +84,7 @@ func (r *tocReader) verifySection(e tocEntry, body []byte) error {
 		return nil
 	case crcInSection:
 		if len(body) < 4 {
-			return malformed(e.at, "section %s has no room for its CRC", e.name())
+			return badFormat(e.at, "section %s has no room for its CRC", e.name())
 		}
 		return r.orEncrypted(e, body, lowCRC(e.name(), e.addr, body))
 	case crcInEntry:
@@ -93,7 +93,7 @@ func (r *tocReader) verifySection(e tocEntry, body []byte) error {
 		}
 		return nil
 	}
-	return malformed(e.at, "section %s has its CRC at an unknown place (%d)", e.name(), e.mode)
+	return badFormat(e.at, "section %s has its CRC at an unknown place (%d)", e.name(), e.mode)
 }
 
 // orEncrypted explains a wrong CRC. Encrypted code has authentication tags of
@@ -117,7 +117,7 @@ func (r *tocReader) only(e tocEntry) error {
 	switch e.kind {
 	case tocImageInfo, tocMfgInfo, tocDevInfo:
 		if again {
-			return malformed(e.at, "second section %s, the first is at 0x%x", e.name(), first)
+			return badFormat(e.at, "second section %s, the first is at 0x%x", e.name(), first)
 		}
 	}
 	return nil

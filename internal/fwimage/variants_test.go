@@ -28,7 +28,7 @@ func errorKind(err error) string {
 		notAnImage  *NotAnImageError
 		truncated   *TruncatedError
 		crc         *CRCError
-		malformed   *MalformedError
+		badFormat   *MalformedError
 		rawDump     *RawDumpError
 		unsupported *UnsupportedFormatError
 		encrypted   *EncryptedError
@@ -43,7 +43,7 @@ func errorKind(err error) string {
 		return "truncated"
 	case errors.As(err, &crc):
 		return "CRC " + crc.Section
-	case errors.As(err, &malformed):
+	case errors.As(err, &badFormat):
 		return "malformed"
 	case errors.As(err, &noHardware):
 		return "no hardware"

@@ -98,7 +98,7 @@ func TestAssessFirmware_refuses_without_consent_and_writes_nothing(t *testing.T)
 	}
 	_, err = o.ApplyFirmware(ctx, f)
 	var refused *safety.RefusedError
-	if !errors.As(err, &refused) || !strings.Contains(refused.Blocking()[0].Consent, "allow_psid_change = {") {
+	if !errors.As(err, &refused) || !strings.Contains(refused.Blockers()[0].Consent, "allow_psid_change = {") {
 		t.Fatalf("apply: %v", err)
 	}
 	if n := b.device().Flash.Operations(); n != operations {

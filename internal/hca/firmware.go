@@ -99,7 +99,7 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 	gave, err := o.giveBack(ctx, f, &state.Did)
 	if err == nil && gave {
 		if a, err = assess(ctx); err == nil {
-			err = a.Verdict.Refused(f.what())
+			err = a.Verdict.Refusal(f.what())
 		}
 	}
 	if err != nil {
@@ -150,7 +150,7 @@ func (o *Ops) giveBack(ctx context.Context, f Firmware, did *[]string) (bool, er
 	}}
 	a, err := o.AssessGUIDs(ctx, g)
 	if err == nil {
-		err = a.Verdict.Refused("write back the identity of card " + f.Card.ID())
+		err = a.Verdict.Refusal("write back the identity of card " + f.Card.ID())
 	}
 	if err != nil {
 		return false, err

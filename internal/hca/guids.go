@@ -20,18 +20,18 @@ type GUIDs struct {
 	Request safety.GUIDRequest // from GUIDSpec.Resolve, with activation and consent added
 	Lab     safety.LabFacts
 	// Kept is what the plan says of the half that is not asked for; nil: nothing.
-	Kept *Kept
+	Kept *KeptHalf
 }
 
-// Kept is a half of an identity that a change leaves as it is. A card on which it is
+// KeptHalf is a half of an identity that a change leaves as it is. A card on which it is
 // another one by now is not what was planned for.
-type Kept struct {
+type KeptHalf struct {
 	GUIDs, MACs bool // which half
 	Set         ib.GUIDSet
 }
 
-// changed names what is not as it was kept; empty if all is.
-func (k *Kept) changed(now ib.GUIDSet) string {
+// changedValues names what is not as it was kept; empty if all is.
+func (k *KeptHalf) changedValues(now ib.GUIDSet) string {
 	switch {
 	case k == nil:
 	case k.GUIDs && usable(now).Words() != usable(k.Set).Words():
@@ -116,7 +116,7 @@ func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
 	if err != nil {
 		return state, err
 	}
-	if changed := g.Kept.changed(a.Card.InFlash().GUIDs); changed != "" && a.Card.FlashKnown() {
+	if changed := g.Kept.changedValues(a.Card.InFlash().GUIDs); changed != "" && a.Card.FlashKnown() {
 		return state, &safety.RefusedError{What: g.what(),
 			Findings: []finding.Finding{finding.ChangedSincePlan.Find("Card %s: %s.", g.Card.ID(), changed)}}
 	}
@@ -176,7 +176,7 @@ func ReadGUIDs(s *inventory.Snapshot, pci ib.PCIAddress) (GUIDState, error) {
 	}
 	state.InFlash, state.Blank = card.Flash.GUIDs, card.Flash.BlankGUIDs
 	state.Pending = differs(state.InFlash, state.Effective)
-	state.Shown = shown(state.InFlash, state.Effective)
+	state.Shown = isShown(state.InFlash, state.Effective)
 	return state, nil
 }
 
@@ -218,9 +218,9 @@ func ethernetMACs(s *inventory.Snapshot, card *inventory.Card) (first, second ib
 	return first, second
 }
 
-// shown reports whether what is in effect is known: the node GUID tells. A card whose
+// isShown reports whether what is in effect is known: the node GUID tells. A card whose
 // GUIDs were never set has none to show.
-func shown(flash, now ib.GUIDSet) bool { return !now.Node.IsZero() || flash.Node.IsUnset() }
+func isShown(flash, now ib.GUIDSet) bool { return !now.Node.IsZero() || flash.Node.IsUnset() }
 
 // differs compares what the driver shows, and nothing that it does not show.
 // An Ethernet-only card has all-ones GUIDs in flash, for which drivers show
@@ -241,7 +241,7 @@ func guidGoal(c cards.Card, v safety.Verdict, consent []string) activation.Goal 
 		Content: v.To.PSID.String() + " " + v.To.FW.String() + " " + v.GUIDs.Words(), Text: "GUIDs " + v.GUIDs.Words(),
 		Reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
 			now := effective(s, card)
-			known := shown(v.GUIDs, now)
+			known := isShown(v.GUIDs, now)
 			return known && !differs(v.GUIDs, now), known
 		},
 	}

@@ -50,7 +50,7 @@ func TestApply_decides_on_facts_of_the_moment(t *testing.T) {
 			o, c := b.ops("alice"), b.card(ctx)
 			f := crossFlash(c, img)
 			if a, err := o.AssessFirmware(ctx, f); err != nil || a.Verdict.Blocked() {
-				t.Fatalf("the card is refused before anything happens: %v, %+v", err, a.Verdict.Blocking())
+				t.Fatalf("the card is refused before anything happens: %v, %+v", err, a.Verdict.Blockers())
 			}
 			if during == "" {
 				x.happens(b)
@@ -110,12 +110,12 @@ func refusedFor(t *testing.T, name string, err error, code, left string) {
 		t.Errorf("%s: %v", name, explain(err))
 		return
 	}
-	for _, f := range refused.Blocking() {
+	for _, f := range refused.Blockers() {
 		if f.Rule.Code == code && strings.Contains(f.Evidence, left) {
 			return
 		}
 	}
-	t.Errorf("%s: refused without %s and %q: %v", name, code, left, refused.Blocking())
+	t.Errorf("%s: refused without %s and %q: %v", name, code, left, refused.Blockers())
 }
 
 func someGUIDs(t *testing.T) safety.GUIDRequest {
@@ -211,11 +211,11 @@ func TestOvertaken_names_what_differs(t *testing.T) {
 		err := cards.RefuseOvertaken(cards.Card{PCI: ib.MustParsePCIAddress("0000:01:00.0")}, &inventory.Snapshot{}, x.now,
 			"burn firmware on card a", burn, x.final)
 		var refused *safety.RefusedError
-		if !errors.As(err, &refused) || len(refused.Blocking()) != 1 {
+		if !errors.As(err, &refused) || len(refused.Blockers()) != 1 {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		found := refused.Blocking()[0]
+		found := refused.Blockers()[0]
 		evidence, _, _ := strings.Cut(found.Evidence, "\n\n")
 		if got := found.Rule.Code + "|" + strings.TrimPrefix(evidence,
 			"While the backup was taken, the card or its host changed. "); got != x.want {

@@ -65,7 +65,7 @@ func TestAssess_over_the_cards_own_port(t *testing.T) {
 	}
 	ask.Request.ManagementPath = []string{"enp1s0"}
 	if a, err = o.AssessFirmware(ctx, ask); err != nil || a.Verdict.Blocked() {
-		t.Errorf("with consent: %v, %+v", err, a.Verdict.Blocking())
+		t.Errorf("with consent: %v, %+v", err, a.Verdict.Blockers())
 	}
 	// The session over another interface leaves the default route.
 	b.machine.UpdateNetdev("enp1s0", func(d *labsim.Netdev) { d.SSH = false })
@@ -158,7 +158,7 @@ func TestApplyFirmware_without_a_driver(t *testing.T) {
 	back.Request.PSIDChange, back.Request.Downgrade = &safety.PSIDChange{From: card.PSIDEN, To: card.PSIDVPI}, nil
 	for _, rule := range []*finding.Rule{finding.FlashNotRunning, finding.RunningUnknown} {
 		back.Card = b.card(ctx)
-		if a, err = o.AssessFirmware(ctx, back); err != nil || !slices.ContainsFunc(a.Verdict.Blocking(),
+		if a, err = o.AssessFirmware(ctx, back); err != nil || !slices.ContainsFunc(a.Verdict.Blockers(),
 			func(f finding.Finding) bool { return f.Rule == rule }) {
 			t.Errorf("burned by hand: %s is missing: %v, %+v", rule, err, a.Verdict.Findings)
 		}

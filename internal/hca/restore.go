@@ -32,16 +32,16 @@ type Restore struct {
 // writes. Errors are those of the host and *NoCardError; what is wrong with the
 // backup is in the findings.
 func (o *Ops) AssessRestore(ctx context.Context, r Restore) (cards.Assessment, error) {
-	f, _, err := o.restoring(ctx, r)
+	f, _, err := o.restoreRequest(ctx, r)
 	if err != nil {
 		return cards.Assessment{}, err
 	}
 	return o.AssessFirmware(ctx, f)
 }
 
-// restoring makes the request for firmware that a restore is, with the backup
+// restoreRequest makes the request for firmware that a restore is, with the backup
 // that it is about.
-func (o *Ops) restoring(ctx context.Context, r Restore) (Firmware, backup.Backup, error) {
+func (o *Ops) restoreRequest(ctx context.Context, r Restore) (Firmware, backup.Backup, error) {
 	s, card, err := r.Card.Read(ctx)
 	if err != nil {
 		return Firmware{}, backup.Backup{}, err
@@ -77,7 +77,7 @@ func (o *Ops) RestoreFirmware(ctx context.Context, r Restore) (FirmwareState, er
 	)
 	a, err := job.Begin(ctx, o.Session, r.Card, "restore firmware of card "+r.Card.ID(), &state.Did,
 		func(ctx context.Context) (a cards.Assessment, err error) {
-			if f, b, err = o.restoring(ctx, r); err == nil {
+			if f, b, err = o.restoreRequest(ctx, r); err == nil {
 				a, err = o.AssessFirmware(ctx, f)
 			}
 			return a, err

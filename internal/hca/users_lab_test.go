@@ -47,7 +47,7 @@ func TestUsers_a_plan_beside_a_burn_by_hand(t *testing.T) {
 	if err != nil {
 		t.Fatal(explain(err))
 	}
-	blocking := safety.Blocking(a.Verdict.Findings)
+	blocking := safety.Blockers(a.Verdict.Findings)
 	if len(blocking) != 1 || blocking[0].Rule != finding.CardInUse ||
 		!strings.Contains(blocking[0].Evidence, "by-hand.bin b, pid "+strconv.Itoa(pid)+", user root, since ") {
 		t.Errorf("findings: %+v", blocking)

@@ -18,14 +18,14 @@ func readFlash(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
 	run, asked := a.Runs["flash "+c.PCI.String()]
 	unread := func(kind, why string) {
 		c.FlashFailure, c.FlashError = kind, why
-		c.FlashTaken = kind == inventory.FlashBusy || mstflint.FailureKind(kind).Contended()
+		c.FlashTaken = kind == inventory.FlashBusy || mstflint.FailureKind(kind).IsContention()
 	}
 	switch {
 	case c.Virtual:
 		c.FlashError = "a virtual function has no flash of its own"
 		return
-	case fixed(c) != "":
-		c.FlashError = "the firmware of this card is left alone: " + fixed(c)
+	case whyClosed(c) != "":
+		c.FlashError = "the firmware of this card is left alone: " + whyClosed(c)
 		return
 	case c.VendorID != ib.MellanoxVendor:
 		c.FlashError = fmt.Sprintf("the firmware of vendor %#04x is not handled by mstflint", c.VendorID)
@@ -72,8 +72,8 @@ func inUse(c *inventory.Card, s *inventory.Snapshot, answered bool) (kind, text 
 	return "", ""
 }
 
-// fixed says why nobody can read or burn the firmware of a card; empty if somebody can.
-func fixed(c *inventory.Card) string {
+// whyClosed says why nobody can read or burn the firmware of a card; empty if somebody can.
+func whyClosed(c *inventory.Card) string {
 	a, _ := c.Adapter()
 	return a.Firmware
 }

@@ -52,7 +52,7 @@ func New(h host.Host) *Host {
 // errors are those of host.Host.Run, with *host.OutputError for an answer that
 // was not understood. The snapshot is shared and must not be modified.
 func (h *Host) Snapshot(ctx context.Context) (*inventory.Snapshot, error) {
-	snapshot, generation := h.remembered()
+	snapshot, generation := h.lastSnapshot()
 	if snapshot != nil {
 		return snapshot, nil
 	}
@@ -86,7 +86,7 @@ func (h *Host) join(ctx context.Context, key string, ask func(context.Context) (
 // meanwhile.
 func (h *Host) collectOnce(ctx context.Context, generation uint64) (*inventory.Snapshot, error) {
 	// Another flight of the same generation may have ended just before.
-	if s, g := h.remembered(); s != nil && g == generation {
+	if s, g := h.lastSnapshot(); s != nil && g == generation {
 		return s, nil
 	}
 	s, err := collectFrom(ctx, h.Host)
@@ -102,7 +102,7 @@ func (h *Host) collectOnce(ctx context.Context, generation uint64) (*inventory.S
 	return s, nil
 }
 
-func (h *Host) remembered() (*inventory.Snapshot, uint64) {
+func (h *Host) lastSnapshot() (*inventory.Snapshot, uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.snapshot, h.generation
@@ -110,7 +110,7 @@ func (h *Host) remembered() (*inventory.Snapshot, uint64) {
 
 // Peek returns what is remembered without asking the host; nil if nothing is.
 func (h *Host) Peek() *inventory.Snapshot {
-	s, _ := h.remembered()
+	s, _ := h.lastSnapshot()
 	return s
 }
 
@@ -130,10 +130,10 @@ func (h *Host) count() {
 	}
 }
 
-// changing runs do between two invalidations: the first so that nobody reads
+// withForget runs do between two invalidations: the first so that nobody reads
 // old facts while the host changes, the second so that a collection that ran
 // at the same time, and saw half of the change, is not remembered.
-func (h *Host) changing(do func() error) error {
+func (h *Host) withForget(do func() error) error {
 	h.Invalidate()
 	defer h.Invalidate()
 	return do()
@@ -145,7 +145,7 @@ func (h *Host) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, erro
 		return h.Host.Run(ctx, cmd)
 	}
 	var result host.Result
-	err := h.changing(func() error {
+	err := h.withForget(func() error {
 		var err error
 		result, err = h.Host.Run(ctx, cmd)
 		return err
@@ -155,7 +155,7 @@ func (h *Host) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, erro
 
 // Upload implements host.Host.
 func (h *Host) Upload(ctx context.Context, r io.ReaderAt, size int64, file host.RemoteFile) error {
-	return h.changing(func() error { return h.Host.Upload(ctx, r, size, file) })
+	return h.withForget(func() error { return h.Host.Upload(ctx, r, size, file) })
 }
 
 // Drop implements host.Host. A connection is dropped around a reboot, after
@@ -185,7 +185,7 @@ func (f *freshHost) Run(ctx context.Context, cmd shellcmd.Command) (host.Result,
 		return f.FreshHost.Run(ctx, cmd)
 	}
 	var result host.Result
-	err := f.parent.changing(func() error {
+	err := f.parent.withForget(func() error {
 		var err error
 		result, err = f.FreshHost.Run(ctx, cmd)
 		return err
@@ -194,5 +194,5 @@ func (f *freshHost) Run(ctx context.Context, cmd shellcmd.Command) (host.Result,
 }
 
 func (f *freshHost) Upload(ctx context.Context, r io.ReaderAt, size int64, file host.RemoteFile) error {
-	return f.parent.changing(func() error { return f.FreshHost.Upload(ctx, r, size, file) })
+	return f.parent.withForget(func() error { return f.FreshHost.Upload(ctx, r, size, file) })
 }

@@ -32,16 +32,16 @@ func readJobs(s *inventory.Snapshot, a *collect.Answer) error {
 		}
 		job.Exit = strings.TrimSpace(a.Files[dir+"exit"])
 		job.LogTail = a.Runs["log "+listed.ID].Output
-		job.Running = running(s, a, listed, job.Exit != "")
+		job.Running = mayStillRun(s, a, listed, job.Exit != "")
 		s.Jobs = append(s.Jobs, job)
 	}
 	lostJobs(s)
 	return nil
 }
 
-// running reports whether a job may still write. Neither a silent systemd nor a unit
+// mayStillRun reports whether a job may still write. Neither a silent systemd nor a unit
 // that is gone proves that it does not: mstflint may be left of it.
-func running(s *inventory.Snapshot, a *collect.Answer, listed collect.Job, ended bool) fact.Bool {
+func mayStillRun(s *inventory.Snapshot, a *collect.Answer, listed collect.Job, ended bool) fact.Bool {
 	run, asked := a.Runs["systemctl"]
 	switch {
 	case ended || listed.Settled:

@@ -51,7 +51,7 @@ func (h *Host) StoredLinkTypes(ctx context.Context, pci ib.PCIAddress) (inventor
 // askLinkTypes asks, and remembers the answer unless the host was changed meanwhile.
 func (h *Host) askLinkTypes(ctx context.Context, c *inventory.Card,
 	generation uint64) (inventory.StoredLinkTypes, error) {
-	r, err := h.Host.Run(ctx, cardusers.Shared(mstconfig.Query(c.PCI), c.PCI))
+	r, err := h.Host.Run(ctx, cardusers.WithSharedLock(mstconfig.Query(c.PCI), c.PCI))
 	answer := collect.Run{Output: string(r.Stdout)}
 	var exit *host.ExitError
 	switch {
@@ -91,7 +91,7 @@ func storedLinkTypes(run collect.Run, exit *host.ExitError, running ib.FWVersion
 	table, err := mstconfig.ParseQuery(run.Output)
 	var said *mstconfig.ToolError
 	switch {
-	case errors.As(err, &said) && !contended(run, exit) && said.Unsupported(running):
+	case errors.As(err, &said) && !isContended(run, exit) && said.Unsupported(running):
 		return inventory.LinkTypesNotServed(said.Text)
 	case errors.As(err, &said):
 		return inventory.LinkTypesUnanswered(said.Text)
@@ -115,13 +115,13 @@ func storedLinkTypes(run collect.Run, exit *host.ExitError, running ib.FWVersion
 	return inventory.LinkTypesInCard(stored)
 }
 
-// contended reports whether another tool was at the card, or a signal ended this one:
+// isContended reports whether another tool was at the card, or a signal ended this one:
 // it prints any text then.
-func contended(run collect.Run, exit *host.ExitError) bool {
+func isContended(run collect.Run, exit *host.ExitError) bool {
 	if exit == nil {
 		return false
 	}
-	return run.Status > 3 || mstflint.Diagnose(run.Status, "", exit.Stderr).Kind.Contended()
+	return run.Status > 3 || mstflint.Diagnose(run.Status, "", exit.Stderr).Kind.IsContention()
 }
 
 // inUseNow gives what a guarded command says of others at the card; empty if

@@ -159,7 +159,7 @@ func readPools(s *inventory.Snapshot, a *collect.Answer) error {
 		case "state":
 			states[pool] = value
 		case "scan":
-			doing[pool] = scanning(value)
+			doing[pool] = readScan(value)
 		}
 	}
 	var scans []inventory.Pool
@@ -200,9 +200,9 @@ func scansUnread(s *inventory.Snapshot, a *collect.Answer) string {
 	return "ZFS is loaded, and the host has no zpool on its PATH"
 }
 
-// scanning reads "scrub in progress since …" and "resilver (draid1) in progress
+// readScan reads "scrub in progress since …" and "resilver (draid1) in progress
 // since …"; a scan that has ended, was cancelled or is paused is none.
-func scanning(text string) string {
+func readScan(text string) string {
 	what, _, running := strings.Cut(text, " in progress")
 	if !running {
 		return ""

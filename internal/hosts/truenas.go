@@ -31,7 +31,7 @@ func readTrueNAS(s *inventory.Snapshot, a *collect.Answer) error {
 		}
 		if run.Status != 0 {
 			t.Error = method + ": " + midclt.Messages(run.Output)
-			unknown(t, method)
+			noteUnknown(t, method)
 			continue
 		}
 		if err := truenasReaders[method](t, run.Output); err != nil {
@@ -43,8 +43,8 @@ func readTrueNAS(s *inventory.Snapshot, a *collect.Answer) error {
 	return nil
 }
 
-// unknown notes why a question has no answer.
-func unknown(t *inventory.TrueNAS, method string) {
+// noteUnknown notes why a question has no answer.
+func noteUnknown(t *inventory.TrueNAS, method string) {
 	switch method {
 	case "interface.has_pending_changes":
 		t.PendingChanges = fact.Unknown[bool](t.Error)

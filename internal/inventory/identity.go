@@ -13,10 +13,10 @@ import (
 // recorded of this very card is added: a cross-flash may make the vital product
 // data unreadable, and a job may have set the addresses.
 func (s *Snapshot) Identity(c *Card) ib.Identity {
-	now := c.observed(s)
+	now := c.observedIdentity(s)
 	for i := range s.Cards {
 		if other := &s.Cards[i]; other.PCI.Slot() != c.PCI.Slot() {
-			now = without(now, other.observed(s))
+			now = without(now, other.observedIdentity(s))
 		}
 	}
 	jobs := s.JobsOf(c.PCI)
@@ -32,8 +32,8 @@ func (s *Snapshot) Identity(c *Card) ib.Identity {
 	return now
 }
 
-// observed is the identity without the journal, and without a look at other cards.
-func (c *Card) observed(s *Snapshot) ib.Identity {
+// observedIdentity is the identity without the journal, and without a look at other cards.
+func (c *Card) observedIdentity(s *Snapshot) ib.Identity {
 	id := ib.Identity{Serial: c.Serial.Or(""), Part: c.PartNumber, Chip: c.Chip.Name}
 	if f := c.Flash; f != nil {
 		id.MACs = []ib.MAC{f.GUIDs.MAC1, f.GUIDs.MAC2}

@@ -118,17 +118,17 @@ var backends = []backend{netplanNetworkd{}, netplanNM{}, networkdBackend{}, netw
 func settings(t target, want Config) ipconf.Interface {
 	return ipconf.Interface{
 		Name: t.name, Address: t.address, Parent: t.parent, PKey: t.pkey,
-		Mode: want.Mode, MTU: want.MTU, Addresses: sorted(want.Addresses), Routes: ipconf.SortedRoutes(want.Routes),
+		Mode: want.Mode, MTU: want.MTU, Addresses: sortPrefixes(want.Addresses), Routes: ipconf.SortedRoutes(want.Routes),
 	}
 }
 
 // readBack is what a file of ours keeps of an interface.
 func readBack(i ipconf.Interface) Config {
-	return Config{Mode: i.Mode, MTU: i.MTU, Addresses: sorted(i.Addresses), Routes: ipconf.SortedRoutes(i.Routes)}
+	return Config{Mode: i.Mode, MTU: i.MTU, Addresses: sortPrefixes(i.Addresses), Routes: ipconf.SortedRoutes(i.Routes)}
 }
 
-// owned reports whether a file is there and ours.
-func owned(s *inventory.Snapshot, path string) bool { return platform.Owned(s.Files[path].Content) }
+// isOurs reports whether a file is there and ours.
+func isOurs(s *inventory.Snapshot, path string) bool { return platform.IsOurs(s.Files[path].Content) }
 
 // describe says what someone else's file says of an interface.
 func describe(i ipconf.Interface) string {

@@ -77,7 +77,7 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 	}
 	c.overlap(p.Carrier)
 	c.defaultRoute()
-	c.undone()
+	c.checkUndone()
 	return c.found
 }
 
@@ -207,13 +207,13 @@ func (c *checker) routes() {
 			c.add(finding.RouteInvalid.Find("%s: there is another route to %s.", r, r.To))
 		case !near:
 			c.add(finding.RouteInvalid.Find("%s: the gateway is in none of the subnets of the interface, which are %s.", r,
-				joinPrefixes(masked(c.d.Config.Addresses))))
+				joinPrefixes(maskPrefixes(c.d.Config.Addresses))))
 		}
 		seen[r.To] = true
 	}
 }
 
-func masked(prefixes []netip.Prefix) []netip.Prefix {
+func maskPrefixes(prefixes []netip.Prefix) []netip.Prefix {
 	all := make([]netip.Prefix, len(prefixes))
 	for i, p := range prefixes {
 		all[i] = p.Masked()
@@ -233,8 +233,8 @@ func (c *checker) defaultRoute() {
 	}
 }
 
-// undone says what became of an earlier change that was never confirmed.
-func (c *checker) undone() {
+// checkUndone says what became of an earlier change that was never confirmed.
+func (c *checker) checkUndone() {
 	switch c.observed.Undone {
 	case "":
 	case "waiting", "decided":

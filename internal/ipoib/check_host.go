@@ -27,7 +27,7 @@ func (c *checker) trueNAS() {
 	if t == nil || c.satisfied() {
 		return
 	}
-	c.pending(t)
+	c.checkPending(t)
 	all, err := midclt.ParseInterfaces(t.Interfaces)
 	if err != nil {
 		c.add(finding.IPoIBUnsupported.Find("%s: the middleware's list of interfaces is not understood: %v.", c.s.Host, err))
@@ -43,9 +43,9 @@ func (c *checker) trueNAS() {
 	c.udevWipe()
 }
 
-// pending refuses also if it is not known whether somebody else's changes would be
+// checkPending refuses also if it is not known whether somebody else's changes would be
 // committed or rolled back together with ours.
-func (c *checker) pending(t *inventory.TrueNAS) {
+func (c *checker) checkPending(t *inventory.TrueNAS) {
 	waiting, known := t.CheckinWaiting.Get()
 	switch {
 	case !t.PendingChanges.Known():

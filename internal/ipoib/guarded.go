@@ -63,7 +63,7 @@ func (k fileStack) apply(ctx context.Context, c *change) error {
 	for _, f := range files {
 		paths = append(paths, f.path)
 	}
-	return c.guarded(ctx, k.way(), want, unique(paths), func(ctx context.Context) error {
+	return c.runGuarded(ctx, k.way(), want, unique(paths), func(ctx context.Context) error {
 		if err := c.setAside(ctx); err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (k fileStack) apply(ctx context.Context, c *change) error {
 			return k.note(ctx, c)
 		}
 		return k.take(ctx, c, want)
-	}, func(ctx context.Context, h host.Host) error { return settled(ctx, h, c.t.name, want, c.o) })
+	}, func(ctx context.Context, h host.Host) error { return waitFor(ctx, h, c.t.name, want, c.o) })
 }
 
 // write writes what is not on the host yet, and has udev read a changed rule.
@@ -107,7 +107,7 @@ func staleFiles(s *inventory.Snapshot, t target, now []file) []string {
 	for _, b := range backends {
 		for _, f := range b.files(t, Config{}) {
 			content := s.Files[f.path].Content
-			if !platform.Owned(content) && !ownProfile(content) || slices.Contains(stale, f.path) {
+			if !platform.IsOurs(content) && !ownProfile(content) || slices.Contains(stale, f.path) {
 				continue
 			}
 			if !slices.ContainsFunc(now, func(n file) bool { return n.path == f.path }) {
@@ -118,8 +118,8 @@ func staleFiles(s *inventory.Snapshot, t target, now []file) []string {
 	return stale
 }
 
-// settled waits until the interface shows want.
-func settled(ctx context.Context, h host.Host, name string, want Config, o Options) error {
+// waitFor waits until the interface shows want.
+func waitFor(ctx context.Context, h host.Host, name string, want Config, o Options) error {
 	var last live
 	problem := ""
 	err := within(ctx, o.SettleTimeout, o.Poll, func(ctx context.Context) (bool, error) {
@@ -130,7 +130,7 @@ func settled(ctx context.Context, h host.Host, name string, want Config, o Optio
 		if err != nil {
 			return false, err
 		}
-		last, problem = now, now.missing(want)
+		last, problem = now, now.difference(want)
 		return problem == "", nil
 	})
 	if problem != "" {
@@ -155,7 +155,7 @@ func (c *change) savedState(way netundo.Stack, want Config) netundo.Before {
 
 // guarded makes a change that the host undoes by itself unless it is confirmed
 // over a new connection. do changes; prove reads back over that connection.
-func (c *change) guarded(ctx context.Context, way netundo.Stack, want Config, files []string,
+func (c *change) runGuarded(ctx context.Context, way netundo.Stack, want Config, files []string,
 	do func(context.Context) error, prove func(context.Context, host.Host) error,
 ) error {
 	g := c.guard()
@@ -303,7 +303,7 @@ func (k fileStack) remove(ctx context.Context, c *change) error {
 		Addresses: without(c.before.Live.Addresses, gone.Addresses), Routes: routesWithout(c.before.Live.Routes, gone.Routes),
 	}
 	files := staleFiles(c.s, c.t, nil)
-	err := c.guarded(ctx, k.way(), keep, files, func(ctx context.Context) error {
+	err := c.runGuarded(ctx, k.way(), keep, files, func(ctx context.Context) error {
 		for _, path := range files {
 			if _, err := c.run(ctx, coreutils.RemoveFile(path)); err != nil {
 				return err
@@ -316,7 +316,7 @@ func (k fileStack) remove(ctx context.Context, c *change) error {
 			return err
 		}
 		return c.strip(ctx, keep)
-	}, func(ctx context.Context, h host.Host) error { return c.stripped(ctx, h, keep) })
+	}, func(ctx context.Context, h host.Host) error { return c.proveRemoval(ctx, h, keep) })
 	if err != nil {
 		return err
 	}
@@ -332,7 +332,7 @@ func (k fileStack) remove(ctx context.Context, c *change) error {
 }
 
 // stripped proves a removal.
-func (c *change) stripped(ctx context.Context, h host.Host, keep Config) error {
+func (c *change) proveRemoval(ctx context.Context, h host.Host, keep Config) error {
 	if !c.before.Present || c.t.pkey != 0 {
 		return nil
 	}

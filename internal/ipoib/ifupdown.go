@@ -29,7 +29,7 @@ func (ifupdownBackend) files(t target, want Config) []file {
 
 func (ifupdownBackend) own(s *inventory.Snapshot, t target) (p StoredConfig) {
 	at := stanzaPath(t)
-	if !owned(s, at) {
+	if !isOurs(s, at) {
 		return p
 	}
 	p.Found, p.Sources = true, []string{at}
@@ -85,7 +85,7 @@ func stanzaFiles(s *inventory.Snapshot) []string {
 func unmanagedStanzas(s *inventory.Snapshot, t target) (all []Unmanaged) {
 	for _, at := range stanzaFiles(s) {
 		content := s.Files[at].Content
-		if platform.Owned(content) || t.name == "" {
+		if platform.IsOurs(content) || t.name == "" {
 			continue
 		}
 		f, bad := ifupdown.Parse(content)

@@ -53,7 +53,7 @@ func (c *change) awaitChild(ctx context.Context) error {
 // in the error.
 func (c *change) mend(ctx context.Context, want Config) error {
 	name := c.t.name
-	if settled(ctx, c.h, name, want,
+	if waitFor(ctx, c.h, name, want,
 		Options{SettleTimeout: max(c.o.SettleTimeout/3, time.Second), Poll: c.o.Poll}) == nil {
 		return nil
 	}

@@ -34,7 +34,7 @@ func planFile(t target, want Config, renderer string) file {
 // nothing; the next apply replaces it.
 func ownPlan(s *inventory.Snapshot, t target, renderer string) (p StoredConfig) {
 	path := netplanPath(t)
-	if !owned(s, path) || t.pkey != 0 {
+	if !isOurs(s, path) || t.pkey != 0 {
 		return p
 	}
 	devices, err := netplan.Parse(s.Files[path].Content)
@@ -44,7 +44,7 @@ func ownPlan(s *inventory.Snapshot, t target, renderer string) (p StoredConfig) 
 	p.Found, p.Sources = true, []string{path}
 	for _, d := range devices {
 		p.Interface = d.ID
-		p.Config = Config{Mode: d.Mode, MTU: d.MTU, Addresses: sorted(d.Addresses), Routes: ipconf.SortedRoutes(d.Routes)}
+		p.Config = Config{Mode: d.Mode, MTU: d.MTU, Addresses: sortPrefixes(d.Addresses), Routes: ipconf.SortedRoutes(d.Routes)}
 	}
 	return p
 }
@@ -143,7 +143,7 @@ func netplanFiles(s *inventory.Snapshot) []string {
 func unmanagedPlans(s *inventory.Snapshot, t target) (all []Unmanaged) {
 	for _, at := range netplanFiles(s) {
 		content := s.Files[at].Content
-		if platform.Owned(content) {
+		if platform.IsOurs(content) {
 			continue // also that of a port GUID that has changed: the replaced resource takes it away first
 		}
 		devices, err := netplan.Parse(content)

@@ -70,7 +70,7 @@ func (b networkdBackend) hooks(t target) []string {
 
 func (b networkdBackend) own(s *inventory.Snapshot, t target) (p StoredConfig) {
 	main := networkPath(t)
-	if !owned(s, main) {
+	if !isOurs(s, main) {
 		if t.pkey == 0 {
 			return withRule(s, t, p)
 		}
@@ -85,7 +85,7 @@ func (b networkdBackend) own(s *inventory.Snapshot, t target) (p StoredConfig) {
 	}
 	p.Config.Mode = ""
 	for _, also := range append([]string{netdevPath(t), bareParentPath(t)}, b.hooks(t)...) {
-		if !owned(s, also) {
+		if !isOurs(s, also) {
 			p.Interface = "" // something of it is missing: the child is not made at boot
 			continue
 		}
@@ -171,7 +171,7 @@ func (c *change) releaseNetworkd(ctx context.Context) error {
 func unmanagedNetworks(s *inventory.Snapshot, t target) (all []Unmanaged) {
 	for _, p := range slices.Concat(s.FilesUnder(networkd.Dir), s.FilesUnder("/run/systemd/network")) {
 		content := s.Files[p].Content
-		if platform.Owned(content) || !strings.HasSuffix(p, ".network") || strings.HasPrefix(path.Base(p), "10-netplan-") {
+		if platform.IsOurs(content) || !strings.HasSuffix(p, ".network") || strings.HasPrefix(path.Base(p), "10-netplan-") {
 			continue
 		}
 		f, err := networkd.Parse(content)

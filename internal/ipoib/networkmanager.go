@@ -33,7 +33,7 @@ func (nmBackend) files(t target, want Config) []file {
 // ownProfile reports whether a profile is ours: by its first line, or, after
 // NetworkManager has rewritten it, by its user data.
 func ownProfile(content string) bool {
-	if platform.Owned(content) {
+	if platform.IsOurs(content) {
 		return true
 	}
 	p, err := nmcli.Parse(content)

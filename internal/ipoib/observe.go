@@ -104,10 +104,10 @@ func global(addresses []netip.Prefix) []netip.Prefix {
 			all = append(all, a)
 		}
 	}
-	return sorted(all)
+	return sortPrefixes(all)
 }
 
-func sorted(addresses []netip.Prefix) []netip.Prefix {
+func sortPrefixes(addresses []netip.Prefix) []netip.Prefix {
 	all := slices.Clone(addresses)
 	slices.SortFunc(all, func(a, b netip.Prefix) int {
 		if c := a.Addr().Compare(b.Addr()); c != 0 {
@@ -118,7 +118,7 @@ func sorted(addresses []netip.Prefix) []netip.Prefix {
 	return all
 }
 
-func sameAddresses(a, b []netip.Prefix) bool { return slices.Equal(sorted(a), sorted(b)) }
+func sameAddresses(a, b []netip.Prefix) bool { return slices.Equal(sortPrefixes(a), sortPrefixes(b)) }
 
 // Same reports whether two configurations say the same.
 func (c Config) Same(other Config) bool {
@@ -234,7 +234,7 @@ func (o Observation) Report(known *Config) Config {
 	case !sameAddresses(o.Live.Addresses, known.Addresses):
 		report.Addresses = o.Live.Addresses
 	case !sameAddresses(o.Persisted.Config.Addresses, known.Addresses):
-		report.Addresses = sorted(o.Persisted.Config.Addresses)
+		report.Addresses = sortPrefixes(o.Persisted.Config.Addresses)
 	}
 	switch {
 	case len(routesWithout(known.Routes, o.Live.Routes)) > 0:

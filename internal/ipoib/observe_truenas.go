@@ -59,7 +59,7 @@ func observeTrueNAS(s *inventory.Snapshot, port ib.GUID, o *Observation) {
 	case ok && ours:
 		p.Found, p.Interface = true, row.Name
 		p.Sources = append(p.Sources, "interface "+row.Name)
-		p.Config.Addresses = sorted(row.Addresses())
+		p.Config.Addresses = sortPrefixes(row.Addresses())
 		if row.MTU != nil {
 			p.Config.MTU = *row.MTU
 		}

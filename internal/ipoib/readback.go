@@ -77,8 +77,8 @@ func readRoutes(ctx context.Context, h host.Host, name string) ([]ipconf.Route, 
 	return ipconf.SortedRoutes(all), nil
 }
 
-// missing says what the interface does not show yet; empty if it is as wanted.
-func (l live) missing(want Config) string {
+// difference says what the interface does not show yet; empty if it is as wanted.
+func (l live) difference(want Config) string {
 	switch {
 	case !l.Up:
 		return "it is down"

@@ -174,10 +174,10 @@ func (c *checker) stackFindings() {
 		c.stanzas()
 	}
 	c.ifupdown2()
-	c.fleeting()
+	c.checkLostAtBoot()
 	if n, ok := c.s.Netdev(c.observed.Name); ok {
 		c.managers(n)
-		c.stacked(n)
+		c.checkStack(n)
 	}
 	c.foreign()
 	// Who has read it once need not read it at every plan.

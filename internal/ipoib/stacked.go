@@ -12,8 +12,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netplan"
 )
 
-// stacked finds the bond or bridge that an interface is part of, now or by a file.
-func (c *checker) stacked(n *inventory.Netdev) {
+// checkStack finds the bond or bridge that an interface is part of, now or by a file.
+func (c *checker) checkStack(n *inventory.Netdev) {
 	if n.Master != "" {
 		what := ""
 		if upper, ok := c.s.Netdev(n.Master); ok && upper.Kind != "" {
@@ -35,7 +35,7 @@ func stackedBy(s *inventory.Snapshot, name string) []string {
 	var lines []string
 	for _, path := range netplanFiles(s) {
 		devices, err := netplan.Parse(s.Files[path].Content)
-		if err != nil || platform.Owned(s.Files[path].Content) {
+		if err != nil || platform.IsOurs(s.Files[path].Content) {
 			continue
 		}
 		for _, d := range devices {
@@ -62,8 +62,8 @@ func stackedBy(s *inventory.Snapshot, name string) []string {
 // memberOptions are how stanzas name the parts of a bond or bridge.
 var memberOptions = []string{"bridge-ports", "bond-slaves", "slaves"}
 
-// fleeting finds an interface that is as asked now and that nothing brings back.
-func (c *checker) fleeting() {
+// checkLostAtBoot finds an interface that is as asked now and that nothing brings back.
+func (c *checker) checkLostAtBoot() {
 	o, want := c.observed, c.d.Config
 	if o.Persisted.Found || len(o.Unmanaged) > 0 || !o.Present || !o.Up || o.Live.Mode != want.Mode ||
 		o.Live.MTU != want.MTU || !sameAddresses(o.Live.Addresses, want.Addresses) {

@@ -132,7 +132,7 @@ func TestLab_Stacks_life(t *testing.T) {
 func nothingOfOurs(t *testing.T, l *testLab) {
 	t.Helper()
 	for path, f := range l.snapshot(t, "intel9").Files {
-		if platform.Owned(f.Content) && path != platform.ModulesLoadPath {
+		if platform.IsOurs(f.Content) && path != platform.ModulesLoadPath {
 			t.Errorf("%s was left", path)
 		}
 	}

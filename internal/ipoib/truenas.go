@@ -173,7 +173,7 @@ func (trueNASStack) storeAddresses(ctx context.Context, c *change) error {
 // off: a row made without that inherits "on" on a fresh host. The MTU too: a
 // row without one makes the middleware set 1500.
 func (c *change) step(want Config, withMTU bool) midclt.Step {
-	mark, aliases := ownerMark(c.d.PortGUID), midclt.Aliases(sorted(want.Addresses))
+	mark, aliases := ownerMark(c.d.PortGUID), midclt.Aliases(sortPrefixes(want.Addresses))
 	u := midclt.Update{Description: &mark, Aliases: &aliases}
 	if withMTU {
 		u.MTU = &want.MTU
@@ -276,7 +276,7 @@ func (c *change) checkin(ctx context.Context, guard int, want Config) error {
 	}
 	defer fresh.Close() //nolint:errcheck // the connection has served its purpose
 	// The commit reports success also if an interface could not be configured.
-	if err = settled(ctx, fresh, c.before.Name, want, c.o); err != nil {
+	if err = waitFor(ctx, fresh, c.before.Name, want, c.o); err != nil {
 		return err
 	}
 	_, err = fresh.Run(ctx, midclt.Checkin(guard))

@@ -37,7 +37,7 @@ func ruleFile(t target, mode ib.IPoIBMode) file {
 // networkd configures the interface.
 func withRule(s *inventory.Snapshot, t target, p StoredConfig) StoredConfig {
 	p.Config.Mode = ""
-	if path := udevPath(t.port); owned(s, path) && (p.Found || DetectStack(s).service() == networkdUnit) {
+	if path := udevPath(t.port); isOurs(s, path) && (p.Found || DetectStack(s).service() == networkdUnit) {
 		p.Found, p.Sources = true, append(p.Sources, path)
 		p.Config.Mode = ruleMode(s.Files[path].Content, t.port)
 	}

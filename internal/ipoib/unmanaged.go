@@ -139,5 +139,5 @@ func (c *checker) outcome(f Unmanaged) string {
 
 // liveDiffers reports whether the interface is not as want says now.
 func (o Observation) liveDiffers(want Config) bool {
-	return !o.Present || live{Config: o.Live, Up: o.Up}.missing(want) != ""
+	return !o.Present || live{Config: o.Live, Up: o.Up}.difference(want) != ""
 }

@@ -91,11 +91,11 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, er
 	if err = effect(ctx, h, layoutOf(s), before, d); err != nil {
 		return Result{Changed: true}, err
 	}
-	return proven(ctx, h, s, d, o)
+	return readBack(ctx, h, s, d, o)
 }
 
-// proven reads back what was started.
-func proven(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request, o Options) (Result, error) {
+// readBack reads back what was started.
+func readBack(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request, o Options) (Result, error) {
 	notes, err := prove(ctx, h, s, d, o)
 	if err != nil {
 		return Result{Changed: true}, err
@@ -156,7 +156,7 @@ func write(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request,
 // effect has the instance work with the files. A signal is enough for what
 // opensm reads again; it keeps the role and the port's registrations.
 func effect(ctx context.Context, h *hosts.Host, l layout, before Observation, d Request) error {
-	commands := l.starting(d.PortGUID)
+	commands := l.startCommands(d.PortGUID)
 	if before.rereads(d) {
 		commands = []shellcmd.Command{systemctl.Kill("HUP", before.Unit)}
 	}
@@ -227,11 +227,11 @@ func Remove(ctx context.Context, h *hosts.Host, port ib.GUID, _ Options) (Result
 		coreutils.RemoveTree(strings.TrimSuffix(opensm.DropInPath(port), "/terraform-infiniband.conf")),
 	}
 	for _, path := range []string{opensm.ConfPath(port), opensm.PartitionsPath(port)} {
-		if platform.Owned(s.Files[path].Content) {
+		if platform.IsOurs(s.Files[path].Content) {
 			commands = append(commands, coreutils.RemoveFile(path))
 		}
 	}
-	if f, there := s.Files[opensm.TemplatePath]; there && platform.Owned(f.Content) && len(before.Others) == 0 &&
+	if f, there := s.Files[opensm.TemplatePath]; there && platform.IsOurs(f.Content) && len(before.Others) == 0 &&
 		before.Active.Known() {
 		commands = append(commands, coreutils.RemoveFile(opensm.TemplatePath))
 	}

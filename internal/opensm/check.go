@@ -71,7 +71,7 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 // managesAny reports whether an instance of ours is on the host, for whatever port.
 func managesAny(s *inventory.Snapshot) bool {
 	return slices.ContainsFunc(s.FilesUnder(opensm.ConfDir), func(path string) bool {
-		return strings.HasPrefix(path, opensm.ConfDir+"terraform-") && platform.Owned(s.Files[path].Content)
+		return strings.HasPrefix(path, opensm.ConfDir+"terraform-") && platform.IsOurs(s.Files[path].Content)
 	})
 }
 
@@ -345,7 +345,7 @@ func checkShared(s *inventory.Snapshot) []finding.Finding {
 			found = append(found, finding.FabricKeysDropped.Find("The opensm.conf of %s sets %s.", s.Host, key.Name))
 		}
 	}
-	if chosen := opensm.Chosen(text); len(chosen) > 0 {
+	if chosen := opensm.NonDefault(text); len(chosen) > 0 {
 		found = append(found, finding.OpensmConfIgnored.Find("The opensm.conf of %s sets %s.", s.Host,
 			strings.Join(chosen, ", ")))
 	}

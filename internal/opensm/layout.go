@@ -56,10 +56,10 @@ func (l layout) prepare(ctx context.Context, h *hosts.Host, s *inventory.Snapsho
 	return platform.WriteFile(ctx, h, opensm.TemplatePath, 0o644, text)
 }
 
-// starting are the commands that have the instance run with its present files,
+// startCommands are the commands that have the instance run with its present files,
 // now and at boot. It is restarted by itself: a restart of opensm.service would
 // reach the instances of other ports too.
-func (l layout) starting(port ib.GUID) []shellcmd.Command {
+func (l layout) startCommands(port ib.GUID) []shellcmd.Command {
 	unit := opensm.Unit(port)
 	if l.own {
 		return []shellcmd.Command{systemctl.DaemonReload(), systemctl.Enable(unit), systemctl.Restart(unit)}

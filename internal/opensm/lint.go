@@ -91,7 +91,7 @@ func lintGroup(p opensm.Partition, ports map[string]MemberPort) []finding.Findin
 	all := names(p, "ALL") || names(p, "ALL_CAS")
 	var weak []string
 	named := false
-	for guid, port := range sorted(ports) {
+	for guid, port := range byKey(ports) {
 		explicit := names(p, guid)
 		if problem := port.weaker(group); problem != "" && (explicit || all) {
 			weak = append(weak, fmt.Sprintf("%s (%s) %s", guid, port.Where, problem))

@@ -15,7 +15,7 @@ import (
 // Observe reads from a snapshot what is on the host for one port.
 func Observe(s *inventory.Snapshot, port ib.GUID) Observation {
 	o := Observation{
-		Installed: installed(s),
+		Installed: installedVersion(s),
 		Unit:      opensm.Unit(port),
 		ConfPath:  opensm.ConfPath(port),
 		Priority:  -1,
@@ -35,9 +35,9 @@ func Observe(s *inventory.Snapshot, port ib.GUID) Observation {
 	return o
 }
 
-// installed is the version of the package; where packages are not listed, the
+// installedVersion is the version of the package; where packages are not listed, the
 // program counts.
-func installed(s *inventory.Snapshot) string {
+func installedVersion(s *inventory.Snapshot) string {
 	if v := s.Packages["opensm"]; v != "" || len(s.Packages) > 0 || !s.Commands["opensm"] {
 		return v
 	}
@@ -48,12 +48,12 @@ func installed(s *inventory.Snapshot) string {
 func (o *Observation) files(s *inventory.Snapshot, port ib.GUID) {
 	paths := []string{opensm.DropInPath(port), opensm.ConfPath(port), opensm.PartitionsPath(port)}
 	for _, path := range paths {
-		if f, there := s.Files[path]; there && !platform.Owned(f.Content) {
+		if f, there := s.Files[path]; there && !platform.IsOurs(f.Content) {
 			o.Unmanaged = append(o.Unmanaged, path)
 		}
 	}
 	dropIn, conf := s.Files[paths[0]].Content, s.Files[paths[1]].Content
-	o.Managed = platform.Owned(dropIn)
+	o.Managed = platform.IsOurs(dropIn)
 	o.Keys = opensm.Keys(conf)
 	if !o.Managed {
 		o.Keys = opensm.Keys(sharedConf(s))
@@ -62,7 +62,7 @@ func (o *Observation) files(s *inventory.Snapshot, port ib.GUID) {
 	if dropIn != dropInText(port) {
 		o.Edited = append(o.Edited, paths[0])
 	}
-	if !platform.Owned(conf) {
+	if !platform.IsOurs(conf) {
 		return
 	}
 	o.conf(s, conf, paths)

@@ -45,14 +45,14 @@ func LabOf(snapshots map[string]*inventory.Snapshot, changing func(host string, 
 	lab := Lab{Ports: map[string]MemberPort{}, Known: map[ib.GUID]string{}, Ours: map[ib.GUID]bool{},
 		Duplicate: map[ib.GUID][]string{}}
 	owners := map[ib.GUID][]string{}
-	for name := range sorted(snapshots) {
+	for name := range byKey(snapshots) {
 		s := snapshots[name]
 		for i := range s.Cards {
 			if !changing(name, s.Cards[i].PCI) {
 				lab.card(name, &s.Cards[i], owners)
 			}
 			for _, p := range s.Cards[i].Ports {
-				if platform.Owned(s.Files[opensm.DropInPath(p.PortGUID)].Content) || planned(name, p.PortGUID) {
+				if platform.IsOurs(s.Files[opensm.DropInPath(p.PortGUID)].Content) || planned(name, p.PortGUID) {
 					lab.Ours[p.PortGUID] = true
 				}
 			}
@@ -107,7 +107,7 @@ func rate(p inventory.Port) int {
 	return int(f*10 + 0.5)
 }
 
-func sorted[K ~string, V any](m map[K]V) iter.Seq2[K, V] {
+func byKey[K ~string, V any](m map[K]V) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for _, k := range slices.Sorted(maps.Keys(m)) {
 			if !yield(k, m[k]) {

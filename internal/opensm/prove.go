@@ -48,10 +48,10 @@ func (e *NotServingError) Error() string {
 		e.IsSM, e.Unit, e.Active)
 }
 
-// served is the proof: an SM is bound to the port, a master has given it LIDs,
+// isServed is the proof: an SM is bound to the port, a master has given it LIDs,
 // and it carries traffic. opensm ends with 0 also where it fails, so neither its
 // status nor systemd's word counts.
-func served(p sysfs.Port) bool { return p.IsSM && p.SMLID != 0 && p.State == "ACTIVE" }
+func isServed(p sysfs.Port) bool { return p.IsSM && p.SMLID != 0 && p.State == "ACTIVE" }
 
 // prove waits until the port is served and the partitions are in force, and
 // finds the cause if they are not. It returns what it could not compare.
@@ -67,7 +67,7 @@ func prove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request,
 		return nil, err
 	}
 	var wrong []Mismatch
-	if served(last) {
+	if isServed(last) {
 		at := device{card.RDMADevice, p.Number, last.LID}
 		// A standby programs nothing; the master's partitions are in force.
 		if last.SMLID != last.LID || len(d.Partitions) == 0 {
@@ -90,7 +90,7 @@ func watch(ctx context.Context, h host.Host, device string, number int, o Option
 			return now, err
 		}
 		// A port in the wrong mode does not change by waiting.
-		if served(now) || now.LinkLayer == "Ethernet" || time.Now().After(deadline) {
+		if isServed(now) || now.LinkLayer == "Ethernet" || time.Now().After(deadline) {
 			return now, nil
 		}
 		if err := poll.Pause(ctx, o.Poll); err != nil {
@@ -126,7 +126,7 @@ func diagnose(ctx context.Context, h *hosts.Host, d Request, p sysfs.Port, wrong
 		HasUMAD: true}
 	// The diagnosis goes as far as the host answers.
 	if s, err := h.Snapshot(ctx); err == nil {
-		symptoms.HasUMAD, symptoms.Kernel, symptoms.Version = s.Modules["ib_umad"], s.OS.Kernel, installed(s)
+		symptoms.HasUMAD, symptoms.Kernel, symptoms.Version = s.Modules["ib_umad"], s.OS.Kernel, installedVersion(s)
 		if view, err := Survey(ctx, h, s, d.PortGUID); err == nil {
 			symptoms.View = view
 		}

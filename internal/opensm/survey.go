@@ -100,7 +100,7 @@ func nobody(out string, p *inventory.Port) bool {
 	case p.SMLID == 0:
 		return sminfo.NoManager(out)
 	case p.SMLID == placeholderLID && p.State != "Active", p.SMLID == p.LID && fact.No(p.IsSM):
-		return sminfo.NoManager(out) || sminfo.Unanswered(out)
+		return sminfo.NoManager(out) || sminfo.NoAnswer(out)
 	}
 	return false
 }

@@ -99,8 +99,8 @@ func kernelFrom(release, from string) bool {
 	return slices.Compare(have[:], want[:]) >= 0
 }
 
-// Supported names the systems that can be changed, as messages list them.
-func Supported() string {
+// SupportedSystems names the systems that can be changed, as messages list them.
+func SupportedSystems() string {
 	titles := make([]string, len(All))
 	for i, d := range All {
 		titles[i] = d.Title
@@ -124,7 +124,7 @@ func (e *UnknownError) Error() string {
 	}
 	return fmt.Sprintf("%s runs %q, which is not supported%s: its cards can be read, but nothing on it can be changed. "+
 		"Supported are %s",
-		e.Host, name, reason, Supported())
+		e.Host, name, reason, SupportedSystems())
 }
 
 // Of tells from a snapshot which platform a host is. Another system than the

@@ -22,8 +22,8 @@ func OwnedHeader(resource string) string {
 		".\n# Changes made here are shown by the next plan and overwritten by the next apply.\n"
 }
 
-// Owned reports whether a file is ours.
-func Owned(content string) bool { return strings.HasPrefix(content, Owner) }
+// IsOurs reports whether a file is ours.
+func IsOurs(content string) bool { return strings.HasPrefix(content, Owner) }
 
 // WriteFile replaces a file on a host atomically.
 func WriteFile(ctx context.Context, h host.Host, path string, mode uint32, content string) error {

@@ -33,7 +33,7 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, card
 	if err != nil {
 		return err
 	}
-	if old, ok := s.Files[ModprobePath]; ok && !Owned(old.Content) {
+	if old, ok := s.Files[ModprobePath]; ok && !IsOurs(old.Content) {
 		return fmt.Errorf("%s: %s exists and was not written by this provider; move it away", h.Name(), ModprobePath)
 	}
 	text := OwnedHeader("infiniband_link_type") +
@@ -59,7 +59,7 @@ func (m modprobeStore) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress
 		value, ok := modprobe.ParseOption(s.Files[p].Content, mlx4Module, portTypeParam)
 		switch {
 		case !ok:
-		case p == ModprobePath && Owned(s.Files[p].Content):
+		case p == ModprobePath && IsOurs(s.Files[p].Content):
 			r.Found, r.Types, r.StaleInitramfs = true, parsePortTypeArray(value), staleInitramfs(s, p)
 		default:
 			r.Unmanaged = append(r.Unmanaged, fmt.Sprintf("%s: options %s %s=%s", p, mlx4Module, portTypeParam, value))
@@ -95,7 +95,7 @@ func (m modprobeStore) ForgetLinkTypes(ctx context.Context, h *hosts.Host, _ ib.
 	if err != nil {
 		return err
 	}
-	if !Owned(s.Files[ModprobePath].Content) {
+	if !IsOurs(s.Files[ModprobePath].Content) {
 		return nil
 	}
 	if _, err := h.Run(ctx, removeFile(ModprobePath)); err != nil {

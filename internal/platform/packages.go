@@ -60,7 +60,7 @@ func (d distribution) Install(ctx context.Context, h *hosts.Host, packages ...st
 		return nil
 	}
 	p := d.about.Installer
-	missing, err := p.missing(ctx, h, packages)
+	missing, err := p.missingPackages(ctx, h, packages)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
@@ -68,7 +68,7 @@ func (d distribution) Install(ctx context.Context, h *hosts.Host, packages ...st
 		return err
 	}
 	// apt-get ends with 0 also where it was told to skip something.
-	missing, err = p.missing(ctx, h, packages)
+	missing, err = p.missingPackages(ctx, h, packages)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (p *Installer) get(ctx context.Context, h *hosts.Host, packages []string) e
 	return nil
 }
 
-func (p *Installer) missing(ctx context.Context, h *hosts.Host, packages []string) ([]string, error) {
+func (p *Installer) missingPackages(ctx context.Context, h *hosts.Host, packages []string) ([]string, error) {
 	r, err := h.Run(ctx, p.query(packages...))
 	out := string(r.Stdout)
 	var exit *host.ExitError

@@ -106,35 +106,35 @@ func reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy, r restart) 
 	b := &rebooter{h: h, policy: policy, begin: time.Now()}
 	before, err := readBootID(ctx, h)
 	if err != nil {
-		return "", b.failed(StepBootID, err)
+		return "", b.stepError(StepBootID, err)
 	}
 	if err = b.runAll(ctx, policy.DrainCommands); err != nil {
 		// What was drained so far is given back: the host goes on running.
 		resumeErr := b.runAll(context.WithoutCancel(ctx), policy.ResumeCommands)
-		return "", b.failed(StepDrain, errors.Join(err, resumeErr))
+		return "", b.stepError(StepDrain, errors.Join(err, resumeErr))
 	}
 	if err = b.request(ctx, r.request); err != nil {
 		resumeErr := b.runAll(context.WithoutCancel(ctx), policy.ResumeCommands)
-		return "", b.failed(StepRequest, errors.Join(err, resumeErr))
+		return "", b.stepError(StepRequest, errors.Join(err, resumeErr))
 	}
 	waiting, cancel := context.WithTimeout(ctx, policy.Timeout)
 	defer cancel()
 	after, err := b.waitForReturn(waiting, before, r.request)
 	if err != nil {
-		return "", b.failed(StepReturn, err)
+		return "", b.stepError(StepReturn, err)
 	}
 	b.done = true
 	if err := b.waitForStart(waiting, r); err != nil {
-		return "", b.failed(StepStarted, err)
+		return "", b.stepError(StepStarted, err)
 	}
 	h.Invalidate() // facts read while the host was starting are of no use
 	if err := b.runAll(ctx, policy.ResumeCommands); err != nil {
-		return "", b.failed(StepResume, err)
+		return "", b.stepError(StepResume, err)
 	}
 	return after, nil
 }
 
-func (b *rebooter) failed(step string, err error) error {
+func (b *rebooter) stepError(step string, err error) error {
 	var observe *host.ObserveError
 	if errors.As(err, &observe) {
 		return err

@@ -88,11 +88,11 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, opt Options) (Result, 
 	if len(before.Differences(d)) == 0 {
 		return Result{Observed: before}, nil
 	}
-	if err = store(ctx, h, d, extended(before)); err != nil {
+	if err = store(ctx, h, d, knowsExtended(before)); err != nil {
 		return Result{}, err
 	}
 	if len(before.live(d)) > 0 {
-		if _, err = h.Run(ctx, set(d, extended(before))); err != nil {
+		if _, err = h.Run(ctx, set(d, knowsExtended(before))); err != nil {
 			return Result{}, fmt.Errorf("setting the port: %w", err)
 		}
 	}
@@ -136,8 +136,8 @@ func refuse(ctx context.Context, h *hosts.Host, d Request, o Observation) error 
 	return safety.Refusal(fmt.Sprintf("set port %s/%s/%d", s.Host, d.Card, d.Number), Check(s, d, o, PlanFacts{}))
 }
 
-// extended reports whether the port knows speeds beyond QDR.
-func extended(o Observation) bool {
+// knowsExtended reports whether the port knows speeds beyond QDR.
+func knowsExtended(o Observation) bool {
 	return o.Link != nil && o.Link.SpeedsSupported>>extShift != 0
 }
 

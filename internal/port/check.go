@@ -55,7 +55,7 @@ func unmanagedFiles(s *inventory.Snapshot, d Request) []finding.Finding {
 	var found []finding.Finding
 	for _, path := range []string{UnitPath(d.Card, d.Number), ScriptPath} {
 		f, there := s.Files[path]
-		if there && !platform.Owned(strings.TrimPrefix(f.Content, "#!/bin/sh\n")) {
+		if there && !platform.IsOurs(strings.TrimPrefix(f.Content, "#!/bin/sh\n")) {
 			found = append(found, finding.PortFileUnmanaged.Find("%s of %s.", path, s.Host))
 		}
 	}

@@ -86,7 +86,7 @@ func names(bits uint8, known []string) []string {
 // base and extended are the numbers that ibportstate takes.
 func (s Speeds) base() int { return int(s & baseSpeeds) }
 
-func (s Speeds) extended() int {
+func (s Speeds) extendedBits() int {
 	if e := int(s >> extShift & extSpeeds); e != 0 {
 		return e
 	}

@@ -60,7 +60,7 @@ func (o Observation) Enabled() bool { return o.Physical != "Disabled" }
 // Observe reads from a snapshot what is known about a port.
 func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observation {
 	var o Observation
-	if f := s.Files[UnitPath(pci, number)]; platform.Owned(f.Content) {
+	if f := s.Files[UnitPath(pci, number)]; platform.IsOurs(f.Content) {
 		o.Stored = true
 		o.Setting = settingOf(f.Content)
 		// systemctl shows units that are in memory, which an enabled one that has

@@ -34,8 +34,8 @@ func TestParseSpeeds(t *testing.T) {
 		if got := errText(err); got != c.err {
 			t.Errorf("%v: error %q, want %q", c.names, got, c.err)
 		}
-		if err == nil && (s.base() != c.base || s.extended() != c.extended) {
-			t.Errorf("%v: %d and %d, want %d and %d", c.names, s.base(), s.extended(), c.base, c.extended)
+		if err == nil && (s.base() != c.base || s.extendedBits() != c.extended) {
+			t.Errorf("%v: %d and %d, want %d and %d", c.names, s.base(), s.extendedBits(), c.base, c.extended)
 		}
 	}
 }

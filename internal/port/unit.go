@@ -77,7 +77,7 @@ func arguments(d Request, extended bool) []string {
 	if d.Speeds != 0 {
 		speed = strconv.Itoa(d.Speeds.base())
 		if extended {
-			ext = strconv.Itoa(d.Speeds.extended())
+			ext = strconv.Itoa(d.Speeds.extendedBits())
 		}
 	}
 	if d.Widths != 0 {

@@ -41,14 +41,14 @@ func addressProblem(address string) string {
 	name, port, colon := strings.Cut(address, ":")
 	switch {
 	case !nameForm.MatchString(address) && !scheme:
-		return "The address holds a blank, a slash or a control character: " + quoted(address) +
+		return "The address holds a blank, a slash or a control character: " + quote(address) +
 			". Write a name or an IP address."
 	case scheme:
-		return "The address is a URL: " + quoted(address) + ". Write the name alone: address = " +
-			quoted(strings.TrimRight(rest, "/")) + "."
+		return "The address is a URL: " + quote(address) + ". Write the name alone: address = " +
+			quote(strings.TrimRight(rest, "/")) + "."
 	case at:
-		return "The address contains a user: " + quoted(address) + ". Write user = " + quoted(user) + " and address = " +
-			quoted(host) + "."
+		return "The address contains a user: " + quote(address) + ". Write user = " + quote(user) + " and address = " +
+			quote(host) + "."
 	case strings.HasPrefix(address, "["):
 		inner, after, _ := strings.Cut(strings.TrimPrefix(address, "["), "]")
 		return withPort(address, inner, strings.TrimPrefix(after, ":"))
@@ -59,14 +59,14 @@ func addressProblem(address string) string {
 }
 
 func withPort(address, name, port string) string {
-	text := "The address contains a port: " + quoted(address) + ". Write address = " + quoted(name)
+	text := "The address contains a port: " + quote(address) + ". Write address = " + quote(name)
 	if port != "" {
 		text += " and port = " + port
 	}
 	return text + "."
 }
 
-func quoted(s string) string { return `"` + strings.Map(printable, s) + `"` }
+func quote(s string) string { return `"` + strings.Map(printable, s) + `"` }
 
 func printable(r rune) rune {
 	if r < ' ' || r == 0x7f {

@@ -20,7 +20,7 @@ func Path(t testing.TB, program string) string {
 	t.Helper()
 	path := Find(program)
 	if path == "" {
-		Missing(t, program+" is not installed: no comparison with the real tool")
+		ReportMissing(t, program+" is not installed: no comparison with the real tool")
 	}
 	return path
 }
@@ -40,9 +40,9 @@ func Find(program string) string {
 	return ""
 }
 
-// Missing ends a test that lacks a real program or a right: it skips the test,
+// ReportMissing ends a test that lacks a real program or a right: it skips the test,
 // or fails it where the comparison is required.
-func Missing(t testing.TB, why string) {
+func ReportMissing(t testing.TB, why string) {
 	t.Helper()
 	if os.Getenv(Required) != "" {
 		t.Fatalf("%s, and %s requires it", why, Required)

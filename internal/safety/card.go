@@ -17,12 +17,12 @@ func cardReach(card CardFacts, host HostFacts) []finding.Finding {
 	case card.Virtual:
 		found = append(found, finding.CardVirtualFunction.Find("%s is a virtual function", card.PCI))
 	case card.VendorID != ib.MellanoxVendor:
-		found = append(found, unsupported(card))
+		found = append(found, unsupportedCard(card))
 	case card.Livefish:
 		found = append(found, finding.CardInRecovery.Find("%s shows its recovery id %04x:%04x", card.PCI, card.VendorID,
 			card.DeviceID).WithWayOut(recovery(card, host)))
 	case card.Chip.Name == "":
-		found = append(found, unsupported(card))
+		found = append(found, unsupportedCard(card))
 	}
 	if card.PCI.Function() != 0 {
 		found = append(found, finding.CardOtherFunction.Find("%s is function %d", card.PCI,
@@ -37,8 +37,8 @@ func cardReach(card CardFacts, host HostFacts) []finding.Finding {
 	return append(found, inUse(card, host)...)
 }
 
-// unsupported says what a card is whose firmware and GUIDs are left alone.
-func unsupported(card CardFacts) finding.Finding {
+// unsupportedCard says what a card is whose firmware and GUIDs are left alone.
+func unsupportedCard(card CardFacts) finding.Finding {
 	a, known := ib.AdapterByPCI(card.VendorID, card.DeviceID)
 	switch {
 	case known && a.Firmware != "":
@@ -115,7 +115,7 @@ func cardState(card CardFacts) []finding.Finding {
 		return []finding.Finding{f}
 	}
 	var found []finding.Finding
-	if s := secured(card.InFlash().SecurityAttrs); s != "" {
+	if s := securityAttributes(card.InFlash().SecurityAttrs); s != "" {
 		found = append(found, finding.FirmwareSecure.Find("Security attributes: %s", s))
 	}
 	switch card.Verified {
@@ -147,9 +147,9 @@ func semaphore(pci ib.PCIAddress) string {
 		"verifies.", pci)
 }
 
-// secured gives the attributes that forbid another image; a plain "signed-fw"
+// securityAttributes gives the attributes that forbid another image; a plain "signed-fw"
 // still lets the tool write flash directly.
-func secured(attrs string) string {
+func securityAttributes(attrs string) string {
 	low := strings.ToLower(attrs)
 	if strings.Contains(low, "secure") || strings.Contains(low, "controlled") {
 		return attrs
@@ -157,9 +157,9 @@ func secured(attrs string) string {
 	return ""
 }
 
-// staged compares flash and running firmware; rule is what a difference means to
+// stagedFindings compares flash and running firmware; rule is what a difference means to
 // the caller, and consent the version that may be written over unseen.
-func staged(card CardFacts, rule *finding.Rule, consent string) []finding.Finding {
+func stagedFindings(card CardFacts, rule *finding.Rule, consent string) []finding.Finding {
 	if !card.FlashKnown() {
 		return nil
 	}
@@ -175,7 +175,7 @@ func staged(card CardFacts, rule *finding.Rule, consent string) []finding.Findin
 	if card.RunningAssumed && running == card.InFlash().Firmware {
 		return []finding.Finding{finding.RunningUnknown.Find("No RDMA device of %s shows its PSID; mstflint sees no other "+
 			"version running than %s, which is in flash", card.PCI, card.InFlash().FW).
-			Granted("What the card runs is taken to be what is in its flash")}
+			AsGranted("What the card runs is taken to be what is in its flash")}
 	}
 	if running == card.InFlash().Firmware {
 		return nil
@@ -193,12 +193,12 @@ func unproven(card CardFacts, rule *finding.Rule, consent string) finding.Findin
 	switch {
 	case card.StartedWith != "":
 		f.Evidence += " Job " + card.StartedWith + " wrote it before the last start of the host."
-		return f.Granted("What the card runs is taken to be what is in its flash")
+		return f.AsGranted("What the card runs is taken to be what is in its flash")
 	case !rule.Severity.Blocks():
 		f.Severity = rule.Severity
 		return f.WithWayOut("Load the driver of the card and plan again.")
 	case consent == flash:
-		return f.Granted("Burn over firmware " + flash + ", which nothing shows to have run, as allowed")
+		return f.AsGranted("Burn over firmware " + flash + ", which nothing shows to have run, as allowed")
 	case consent != "":
 		f.Evidence = fmt.Sprintf("allow_unproven_flash is %q. ", consent) + f.Evidence
 	}

@@ -18,7 +18,7 @@ func Firmware(in FirmwareInput) Verdict {
 	v.To = in.Image.Firmware
 
 	v.Findings = append(Image(in.Image), burnable(in.Image)...)
-	if w, running := waiting(in.Card, in.Host, v.Findings); running {
+	if w, running := waitVerdict(in.Card, in.Host, v.Findings); running {
 		return w
 	}
 	v.Findings = append(v.Findings, cardReach(in.Card, in.Host)...)
@@ -32,7 +32,7 @@ func Firmware(in FirmwareInput) Verdict {
 	if in.Card.FlashKnown() {
 		v.Findings = append(v.Findings, checkConnectX4(in.Card)...)
 	}
-	v.Findings = append(v.Findings, staged(in.Card, finding.FlashNotRunning, in.Request.UnprovenFlash)...)
+	v.Findings = append(v.Findings, stagedFindings(in.Card, finding.FlashNotRunning, in.Request.UnprovenFlash)...)
 	v.Findings = append(v.Findings, identity(in.Card, in.Lab)...)
 	if in.Card.FlashKnown() {
 		v.Findings = append(v.Findings, match(in)...)
@@ -42,7 +42,7 @@ func Firmware(in FirmwareInput) Verdict {
 	act, found := activation(in.Card, in.Host, in.Request.Activation)
 	v.Activation, v.Findings = act, append(v.Findings, found...)
 	v.Findings = append(v.Findings, backup(in.Card, in.Backup)...)
-	v.Findings = append(v.Findings, rearranged(in.Card, in.Image, in.Backup)...)
+	v.Findings = append(v.Findings, layoutFindings(in.Card, in.Image, in.Backup)...)
 	v.Answers = burnAnswers(in)
 	if len(v.Answers) > 0 && v.Answers[0] == QuestionROM {
 		v.Findings = append(v.Findings, finding.ROMWouldChange.Find("Neither states a product version"))

@@ -8,7 +8,7 @@ import (
 )
 
 // vendorOUIs are the prefixes that Mellanox, QLogic and the makers of OEM boards have
-// used for GUIDs and MACs of these cards, as far as they have been seen.
+// usedInterfaces for GUIDs and MACs of these cards, as far as they have been seen.
 var vendorOUIs = map[string]string{
 	"0002c9": "Mellanox", "00258b": "Mellanox", "043f72": "Mellanox", "08c0eb": "Mellanox", "0c42a1": "Mellanox",
 	"1070fd": "Mellanox", "1c34da": "Mellanox", "248a07": "Mellanox", "506b4b": "Mellanox", "7cfe90": "Mellanox",
@@ -32,18 +32,18 @@ func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) [
 	if req.HasMACs {
 		found = append(found, macValues(req.Want)...)
 	}
-	for _, clash := range lab.clashes(host, pci, asked(req)) {
+	for _, clash := range lab.clashes(host, pci, askedHalf(req)) {
 		found = append(found, finding.GUIDOfOtherCard.Find("%s", clash))
 	}
-	found = append(found, lab.secondNames(host, pci, asked(req))...)
-	for _, clash := range lab.takenGUIDs(asked(req)) {
+	found = append(found, lab.secondNames(host, pci, askedHalf(req))...)
+	for _, clash := range lab.takenGUIDs(askedHalf(req)) {
 		found = append(found, finding.GUIDInFabric.Find("%s", clash))
 	}
 	return append(found, overlaps(host, pci, req, lab)...)
 }
 
-// asked blanks the half that is not asked for, so that it is not compared.
-func asked(req GUIDRequest) ib.GUIDSet {
+// askedHalf blanks the half that is not asked for, so that it is not compared.
+func askedHalf(req GUIDRequest) ib.GUIDSet {
 	set := req.Want
 	if !req.HasGUIDs {
 		set.Node, set.Port1, set.Port2, set.SystemImage = 0, 0, 0, 0
@@ -156,11 +156,11 @@ func overlaps(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []f
 // GUIDs gives the verdict on programming GUIDs and MACs. On FS2 that re-burns
 // the image in flash, so that the card must be in the state a burn needs.
 func GUIDs(in GUIDInput) Verdict {
-	v := Verdict{Action: ActionSetGUIDs, GUIDs: completed(in)}
+	v := Verdict{Action: ActionSetGUIDs, GUIDs: completeGUIDs(in)}
 	v.From = in.Card.InFlash().Firmware
 	v.To = v.From
 	v.Findings = GUIDValues(in.Card.Host, in.Card.PCI, in.Request, in.Lab)
-	if w, running := waiting(in.Card, in.Host, v.Findings); running {
+	if w, running := waitVerdict(in.Card, in.Host, v.Findings); running {
 		return w
 	}
 	v.Findings = append(v.Findings, cardReach(in.Card, in.Host)...)
@@ -175,13 +175,13 @@ func GUIDs(in GUIDInput) Verdict {
 		v.Action = ActionNone
 		return seal(inEffect(v, in), in.Card, false)
 	}
-	v.Findings = append(v.Findings, in.Lab.unseen(in, v.GUIDs)...)
+	v.Findings = append(v.Findings, in.Lab.unseenFabric(in, v.GUIDs)...)
 	v.Findings = append(v.Findings, cardState(in.Card)...)
-	v.Findings = append(v.Findings, staged(in.Card, finding.GUIDsBeforeFirstRun, "")...)
+	v.Findings = append(v.Findings, stagedFindings(in.Card, finding.GUIDsBeforeFirstRun, "")...)
 	if in.Card.FlashKnown() && !in.Card.Identified() {
 		v.Findings = append(v.Findings, finding.PSIDUnknown.Find("mstflint query shows no PSID"))
 	}
-	v.Findings = append(v.Findings, replaced(in)...)
+	v.Findings = append(v.Findings, replacedGUIDs(in)...)
 	v.Findings = append(v.Findings, machine(in.Card, in.Host, spaceReserve+16<<20)...)
 	act, found := activation(in.Card, in.Host, in.Request.Activation)
 	v.Activation, v.Findings = act, append(v.Findings, found...)
@@ -204,7 +204,7 @@ func inEffect(v Verdict, in GUIDInput) Verdict {
 	return restartOnly(v, in.Card, in.Host, in.Request.Activation, in.Request.ManagementPath)
 }
 
-func replaced(in GUIDInput) []finding.Finding {
+func replacedGUIDs(in GUIDInput) []finding.Finding {
 	req, g := in.Request, in.Card.InFlash().GUIDs
 	if in.Card.InFlash().BlankGUIDs {
 		if req.HasGUIDs && req.HasMACs {
@@ -219,9 +219,9 @@ func replaced(in GUIDInput) []finding.Finding {
 	return nil
 }
 
-// completed fills the half that is not asked for with what the card has, as
+// completeGUIDs fills the half that is not asked for with what the card has, as
 // mstflint keeps it.
-func completed(in GUIDInput) ib.GUIDSet {
+func completeGUIDs(in GUIDInput) ib.GUIDSet {
 	set := in.Request.Want
 	if !in.Request.HasGUIDs {
 		set.Node, set.Port1, set.Port2, set.SystemImage = in.Card.InFlash().GUIDs.Node, in.Card.InFlash().GUIDs.Port1,

@@ -83,7 +83,7 @@ func TestGUIDs_fabric_unseen(t *testing.T) {
 		change(&in)
 		in.Lab.Fabric = fact.Unknown[[]FabricNode]("ibnetdiscover hung")
 		if v := GUIDs(in); v.Blocked() {
-			t.Errorf("%s: %+v", name, v.Blocking())
+			t.Errorf("%s: %+v", name, v.Blockers())
 		}
 	}
 }
@@ -310,7 +310,7 @@ func TestCatalogue_every_code_appears(t *testing.T) {
 	} {
 		seen[r.Code] = true
 	}
-	seen[Shared("infiniband_card", "a/0000:01:00.0", "a/0000:01:00.0").Rule.Code] = true
+	seen[SharedFinding("infiniband_card", "a/0000:01:00.0", "a/0000:01:00.0").Rule.Code] = true
 	odd := goodImage()
 	odd.Remarks = []string{"It is odd."}
 	for _, f := range Remarks(odd) {

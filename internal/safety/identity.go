@@ -64,10 +64,10 @@ func moveTo(f IdentityFacts) string {
 		"Apply that before you remove any resource of the card:\n\n" + f.Edit
 }
 
-// identified adds what speaks against the identity of the card to a verdict.
+// withIdentity adds what speaks against the identity of the card to a verdict.
 // Where nothing is going to be written, an identity that is not decided is told
 // and stops nothing.
-func identified(v Verdict, card CardFacts) Verdict {
+func withIdentity(v Verdict, card CardFacts) Verdict {
 	for _, f := range Identity(card.PCI.String()+" of "+card.Host, card.Identity) {
 		if f.Rule == finding.CardUndecided && v.Action == ActionNone && v.Activation != ActivationReboot {
 			f.Severity = finding.Warn

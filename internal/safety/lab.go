@@ -54,9 +54,9 @@ func (l LabFacts) takenGUIDs(want ib.GUIDSet) []string {
 	return out
 }
 
-// unseen is what a fabric that nobody could look at weighs: as much as a node that has
+// unseenFabric is what a fabric that nobody could look at weighs: as much as a node that has
 // one of the GUIDs. It matters only where the card gets other GUIDs than it has.
-func (l LabFacts) unseen(in GUIDInput, becomes ib.GUIDSet) []finding.Finding {
+func (l LabFacts) unseenFabric(in GUIDInput, becomes ib.GUIDSet) []finding.Finding {
 	has := in.Card.InFlash().GUIDs
 	has.MAC1, has.MAC2 = becomes.MAC1, becomes.MAC2
 	keeps := in.Card.FlashKnown() && !in.Card.InFlash().BlankGUIDs && has == becomes

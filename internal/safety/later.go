@@ -31,7 +31,7 @@ func checkConnectX4(card CardFacts) []finding.Finding {
 	if why := unprovenChips[card.Chip.Name]; why != "" {
 		found = append(found, finding.ChipUnproven.Find("The card is a %s: %s", card.Chip.Name, why))
 	}
-	if secured(card.InFlash().SecurityAttrs) != "" || strings.EqualFold(card.UpdateMethod, "Legacy") {
+	if securityAttributes(card.InFlash().SecurityAttrs) != "" || strings.EqualFold(card.UpdateMethod, "Legacy") {
 		return found // FW042 says what secure firmware means
 	}
 	return append(found, finding.FirmwareControlsUpdates.Find("mstflint q full: Default Update Method: %s; Security "+
@@ -39,10 +39,10 @@ func checkConnectX4(card CardFacts) []finding.Finding {
 		cmp.Or(card.UpdateMethod, "not known"), cmp.Or(card.InFlash().SecurityAttrs, "not known")))
 }
 
-// rearranged gives the finding on an image that wants the flash divided otherwise.
+// layoutFindings gives the finding on an image that wants the flash divided otherwise.
 // What the card has is known from its backup, so that this is only asked right
 // before the burn.
-func rearranged(card CardFacts, img ImageFacts, b *BackupFacts) []finding.Finding {
+func layoutFindings(card CardFacts, img ImageFacts, b *BackupFacts) []finding.Finding {
 	if b == nil || !laterChip(card) || b.Layout == (FlashLayout{}) {
 		return nil
 	}

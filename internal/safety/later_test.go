@@ -35,7 +35,7 @@ func TestFirmware_of_later_chips(t *testing.T) {
 		in.Image.Slot = 1 << 23
 		v := Firmware(in)
 		if v.Blocked() || !v.Permits(ActionBurn, "intel9/"+here.String()) {
-			t.Errorf("%s: %+v", in.Card.Chip.Name, v.Blocking())
+			t.Errorf("%s: %+v", in.Card.Chip.Name, v.Blockers())
 		}
 	}
 }
@@ -51,7 +51,7 @@ func TestFirmware_never_answers_for_the_ROM_of_later_chips(t *testing.T) {
 	runsVersion(&in.Card, fw242)
 	in.Request.Downgrade = &Downgrade{From: fw242, To: fw236}
 	if v := Firmware(in); !slices.Equal(v.Answers, []Question{QuestionVersion}) {
-		t.Errorf("answers %q; findings %+v", v.Answers, v.Blocking())
+		t.Errorf("answers %q; findings %+v", v.Answers, v.Blockers())
 	}
 }
 

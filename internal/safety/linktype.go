@@ -16,7 +16,7 @@ import (
 // LinkTypes gives the verdict on the types of a card's ports.
 func LinkTypes(in LinkTypeInput) Verdict {
 	v := Verdict{Action: ActionLinkTypes}
-	if w, running := waiting(in.Card, in.Host, nil); running {
+	if w, running := waitVerdict(in.Card, in.Host, nil); running {
 		return w
 	}
 	switch name, driver := driverOf(in.Card); {
@@ -27,10 +27,10 @@ func LinkTypes(in LinkTypeInput) Verdict {
 		return seal(v, in.Card, false)
 	}
 	v.Findings = linkPorts(in)
-	if !in.Served.Known() && !postponed(in) {
-		return unanswered(in, v)
+	if !in.Served.Known() && !firmwareFirst(in) {
+		return refuseUnanswered(in, v)
 	}
-	if postponed(in) {
+	if firmwareFirst(in) {
 		v.Findings = append(v.Findings, plannedFirmware(in)...)
 	} else {
 		v.Findings = append(v.Findings, linkNow(in)...)
@@ -43,8 +43,8 @@ func LinkTypes(in LinkTypeInput) Verdict {
 	if in.Host.Observe {
 		v.Findings = append(v.Findings, finding.HostObserved.Find("Host %s", in.Host.Host))
 	}
-	v.Findings = append(v.Findings, lasting(in)...)
-	v.Findings = append(v.Findings, fleeting(in)...)
+	v.Findings = append(v.Findings, checkStore(in)...)
+	v.Findings = append(v.Findings, checkLostAtBoot(in)...)
 	if linkChanges(in) {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
 		v.Findings = append(v.Findings, managers(in.Card, in.Host)...)
@@ -53,16 +53,16 @@ func LinkTypes(in LinkTypeInput) Verdict {
 	return seal(v, in.Card, false)
 }
 
-// postponed reports whether the plan changes the firmware first: what the card says now
+// firmwareFirst reports whether the plan changes the firmware first: what the card says now
 // decides nothing then.
-func postponed(in LinkTypeInput) bool {
+func firmwareFirst(in LinkTypeInput) bool {
 	return in.PlannedPSID != "" && in.PlannedPSID != in.Card.runningPSID()
 }
 
-// unanswered refuses where the card's own configuration may have link types, and a tool
+// refuseUnanswered refuses where the card's own configuration may have link types, and a tool
 // that serves the card did not say so: what would be stored elsewhere might not be what
 // decides. Others at the card are the reason if there are any.
-func unanswered(in LinkTypeInput, v Verdict) Verdict {
+func refuseUnanswered(in LinkTypeInput, v Verdict) Verdict {
 	if len(in.Current) == 0 {
 		v.Findings = append(v.Findings, linkNow(in)...) // a card without its driver is no card to ask
 	}
@@ -179,8 +179,8 @@ func psidSaysEN(psid ib.PSID, chip ib.Chip) bool {
 	return chip.IsFS2() && len(psid) >= 10 && strings.HasSuffix(string(psid), "23")
 }
 
-// lasting looks at what keeps the types over a reboot.
-func lasting(in LinkTypeInput) []finding.Finding {
+// checkStore looks at what keeps the types over a reboot.
+func checkStore(in LinkTypeInput) []finding.Finding {
 	var found []finding.Finding
 	if over := in.Overrides.Or(nil); len(over) > 0 {
 		found = append(found, finding.LinkTypeOverridden.Find("%s", strings.Join(over, "; ")))
@@ -224,9 +224,9 @@ func lasting(in LinkTypeInput) []finding.Finding {
 // mlx4-setup.sh writes the types of each into sysfs once the driver is loaded.
 const perCard = "mlx4.conf"
 
-// fleeting finds ports that are as asked now and will not be after a restart, as
+// checkLostAtBoot finds ports that are as asked now and will not be after a restart, as
 // somebody left them who set the type at run time only.
-func fleeting(in LinkTypeInput) []finding.Finding {
+func checkLostAtBoot(in LinkTypeInput) []finding.Finding {
 	var ports []string
 	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
 		want := in.Request.Ports[n]
@@ -288,7 +288,7 @@ func linkChanges(in LinkTypeInput) bool {
 
 // linkDone reports whether the ports are as asked now and stay so.
 func linkDone(in LinkTypeInput) bool {
-	if linkChanges(in) || postponed(in) {
+	if linkChanges(in) || firmwareFirst(in) {
 		return false
 	}
 	for n, want := range in.Request.Ports {

@@ -59,7 +59,7 @@ func cardPorts(in LinkTypeInput) []finding.Finding {
 		}
 	}
 	switch {
-	case postponed(in):
+	case firmwareFirst(in):
 		return append(found, finding.LinkTypePostponed.Find("Running PSID %s, planned %s",
 			cmp.Or(in.Card.runningPSID(), "unknown"), in.PlannedPSID))
 	case !in.HasTypes.Known():
@@ -82,7 +82,7 @@ func cardPorts(in LinkTypeInput) []finding.Finding {
 // restart is done unless this resource is to restart the host itself. Firmware
 // without link types is Ethernet, and as asked if that is.
 func storedDone(in LinkTypeInput) bool {
-	if postponed(in) {
+	if firmwareFirst(in) {
 		return false
 	}
 	if !fact.Yes(in.HasTypes) {

@@ -21,7 +21,7 @@ func machine(card CardFacts, host HostFacts, need int64) []finding.Finding {
 	}
 	found = append(found, lockdown(card, host)...)
 	found = append(found, battery(host)...)
-	found = append(found, lacking(host)...)
+	found = append(found, missingTools(host)...)
 	found = append(found, jobs(card, host)...)
 	switch free, known := host.StateFree.Get(); {
 	case !known:
@@ -49,7 +49,7 @@ func unread(rule *finding.Rule, what, why string) finding.Finding {
 // jobPrograms are what a flash job runs besides the tool.
 var jobPrograms = []string{"systemd-run", "systemd-inhibit", "flock", "sha256sum"}
 
-func lacking(host HostFacts) []finding.Finding {
+func missingTools(host HostFacts) []finding.Finding {
 	missing := host.Lacks(jobPrograms...)
 	names, known := missing.Get()
 	switch {
@@ -88,7 +88,7 @@ func lockdown(card CardFacts, host HostFacts) []finding.Finding {
 		f = unread(finding.KernelLockedDown, "Whether the kernel of "+host.Host+" is locked down", host.Lockdown.Why())
 	}
 	if host.Modules["mstflint_access"] && card.FlashKnown() {
-		f = f.Granted("Kernel is locked down; the module mstflint_access gives access to the card")
+		f = f.AsGranted("Kernel is locked down; the module mstflint_access gives access to the card")
 	}
 	return []finding.Finding{f}
 }
@@ -141,10 +141,10 @@ func wayOutOfOtherVersion(pci ib.PCIAddress, id string) string {
 		">/var/lib/terraform-provider-infiniband/jobs/%[2]s/settled", pci, id)
 }
 
-// waiting is the verdict while a job of an earlier run changes the card: the
+// waitVerdict is the verdict while a job of an earlier run changes the card: the
 // job holds the lock, so that the card cannot even be read. ok is false if no
 // job runs.
-func waiting(card CardFacts, host HostFacts, known []finding.Finding) (v Verdict, ok bool) {
+func waitVerdict(card CardFacts, host HostFacts, known []finding.Finding) (v Verdict, ok bool) {
 	for i := range host.Jobs {
 		j := &host.Jobs[i]
 		if j.MayRun() && j.OtherVersion() == "" && j.PCI.Slot() == card.PCI.Slot() {
@@ -185,10 +185,10 @@ func Restart(host HostFacts) []finding.Finding {
 
 // restart gives the findings on what else of the host a restart concerns.
 func restart(host HostFacts) []finding.Finding {
-	return slices.Concat(served(host), scanned(host), kubernetes(host))
+	return slices.Concat(serverFindings(host), poolScans(host), kubernetes(host))
 }
 
-func served(host HostFacts) []finding.Finding {
+func serverFindings(host HostFacts) []finding.Finding {
 	servers, known := host.Servers.Get()
 	switch {
 	case !known:
@@ -204,7 +204,7 @@ func served(host HostFacts) []finding.Finding {
 	return []finding.Finding{finding.HostServesShares.Find("%s serves %s", host.Host, strings.Join(list, ", "))}
 }
 
-func scanned(host HostFacts) []finding.Finding {
+func poolScans(host HostFacts) []finding.Finding {
 	scans, known := host.Scans.Get()
 	if !known {
 		return []finding.Finding{unread(finding.HostScansPool,

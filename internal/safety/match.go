@@ -127,7 +127,7 @@ func matchPSID(card CardFacts, img ImageFacts, consent *PSIDChange) []finding.Fi
 				string(to)), observed).WithConsent(line))
 	default:
 		found = append(found, finding.PSIDWouldChange.Find("%s",
-			observed).Granted(fmt.Sprintf("Cross-flash from %s to %s, as allowed", from, to)))
+			observed).AsGranted(fmt.Sprintf("Cross-flash from %s to %s, as allowed", from, to)))
 	}
 	if a, b := from.Vendor(), to.Vendor(); a != b && (a != "" || b != "") {
 		found = append(found, finding.ImageOfOtherVendor.Find("In flash: %s. In the image: %s.", describePSID(from),
@@ -178,7 +178,7 @@ func olderVersion(from, to ib.FWVersion, consent *Downgrade) finding.Finding {
 				to.String()), observed).WithConsent(line)
 	}
 	return finding.VersionWouldBeOlder.Find("%s",
-		observed).Granted(fmt.Sprintf("Downgrade from %s to %s, as allowed", from, to))
+		observed).AsGranted(fmt.Sprintf("Downgrade from %s to %s, as allowed", from, to))
 }
 
 // matchBranch compares the branches that both versions state.
@@ -199,7 +199,7 @@ func matchBranch(from, to ib.FWVersion, consent *BranchChange) []finding.Finding
 				to.String()), observed).WithConsent(line)}
 	}
 	return []finding.Finding{finding.BranchWouldChange.Find("%s",
-		observed).Granted(fmt.Sprintf("Change of branch from %s to %s, as allowed", from, to))}
+		observed).AsGranted(fmt.Sprintf("Change of branch from %s to %s, as allowed", from, to))}
 }
 
 // sameVersion is only asked when the contents are known to differ.
@@ -214,5 +214,6 @@ func sameVersion(card CardFacts, img ImageFacts, consent string) finding.Finding
 	case consent != img.FW.String():
 		return finding.ReinstallConsentDiffers.Find("allow_reinstall is %q. %s", consent, observed).WithConsent(line)
 	}
-	return finding.VersionWouldBeSame.Find("%s", observed).Granted("Reinstallation of " + img.FW.String() + ", as allowed")
+	return finding.VersionWouldBeSame.Find("%s", observed).
+		AsGranted("Reinstallation of " + img.FW.String() + ", as allowed")
 }

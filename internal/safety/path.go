@@ -15,13 +15,13 @@ import (
 // together. A card without interfaces carries nothing, whatever is not known.
 func path(card CardFacts, host HostFacts, consent []string) []finding.Finding {
 	own := host.NetdevsOf(card.PCI)
-	ways := paths{need: used(card, host), all: own, consent: consent, pci: card.PCI}
+	ways := paths{need: usedInterfaces(card, host), all: own, consent: consent, pci: card.PCI}
 	session, known := host.SSH.Devs.Get()
 	if !known && len(own) > 0 {
 		f := finding.SessionOverCard.Find("The interfaces of the session to %s are not known: %s. They may be %s of %s",
 			host.Host, host.SSH.Devs.Why(), strings.Join(own, " and "), card.PCI)
 		f.Summary = "It is not known whether the SSH session runs over this card"
-		return append(append([]finding.Finding{ways.unknown(f)}, routes(card, host, nil, ways)...),
+		return append(append([]finding.Finding{ways.judgeUnknown(f)}, routes(card, host, nil, ways)...),
 			storage(card, host, ways)...)
 	}
 	var found []finding.Finding
@@ -55,9 +55,9 @@ type paths struct {
 	pci     ib.PCIAddress
 }
 
-// used gives the interfaces of a card that something of the host uses; all, if
+// usedInterfaces gives the interfaces of a card that something of the host uses; all, if
 // something is there of which it is not known what it uses.
-func used(card CardFacts, host HostFacts) []string {
+func usedInterfaces(card CardFacts, host HostFacts) []string {
 	session, known := host.SSH.Devs.Get()
 	ways := slices.Clone(session)
 	for _, r := range host.Routes.Default {
@@ -104,7 +104,7 @@ func storage(card CardFacts, host HostFacts, ways paths) []finding.Finding {
 		f := finding.StorageOverCard.Find("The interface to storage of %s is not known: %s. It may be %s of %s",
 			host.Host, strings.Join(lost, "; "), strings.Join(ways.all, " or "), card.PCI)
 		f.Summary = "It is not known whether storage of the host is reached over this card"
-		found = append(found, ways.unknown(f))
+		found = append(found, ways.judgeUnknown(f))
 	}
 	return found
 }
@@ -115,12 +115,12 @@ func (p paths) over(rule *finding.Rule, what, dev string) finding.Finding {
 	return p.judge(rule.Find("%s uses %s, an interface of %s", what, dev, p.pci), dev)
 }
 
-// unknown is granted if the consent names every interface of the card.
-func (p paths) unknown(f finding.Finding) finding.Finding { return p.judge(f, p.all...) }
+// judgeUnknown is granted if the consent names every interface of the card.
+func (p paths) judgeUnknown(f finding.Finding) finding.Finding { return p.judge(f, p.all...) }
 
 func (p paths) judge(f finding.Finding, devs ...string) finding.Finding {
 	if !slices.ContainsFunc(devs, func(dev string) bool { return !slices.Contains(p.consent, dev) }) {
-		return f.Granted(fmt.Sprintf("%s, as allowed", f.Summary))
+		return f.AsGranted(fmt.Sprintf("%s, as allowed", f.Summary))
 	}
 	if len(p.consent) > 0 {
 		f.Evidence += "; " + f.Rule.ConsentLine(finding.Names(p.consent...))

@@ -20,34 +20,34 @@ type RefusedError struct {
 // Error names what blocks, with its evidence.
 func (e *RefusedError) Error() string {
 	var reasons []string
-	for _, f := range Blocking(e.Findings) {
+	for _, f := range Blockers(e.Findings) {
 		reasons = append(reasons, f.Rule.Code+" "+f.Summary+": "+f.Evidence)
 	}
 	return "refusing to " + e.What + ": " + strings.Join(reasons, "; ")
 }
 
-// Blocking gives the findings that stop the operation, each with what the
+// Blockers gives the findings that stop the operation, each with what the
 // refusal leaves behind.
-func (e *RefusedError) Blocking() []finding.Finding {
+func (e *RefusedError) Blockers() []finding.Finding {
 	left := "The change was not made."
 	if e.Done != "" {
 		left = e.Done + "; the host was not restarted, and the card runs what it ran before."
 	}
-	blocking := Blocking(e.Findings)
+	blocking := Blockers(e.Findings)
 	for i := range blocking {
 		blocking[i].Evidence += "\n\n" + left
 	}
 	return blocking
 }
 
-// Blocking gives those findings that stop an operation.
-func Blocking(findings []finding.Finding) []finding.Finding {
+// Blockers gives those findings that stop an operation.
+func Blockers(findings []finding.Finding) []finding.Finding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f finding.Finding) bool { return !f.Severity.Blocks() })
 }
 
 // Refusal is nil, or *RefusedError if one of the findings blocks.
 func Refusal(what string, findings []finding.Finding) error {
-	if len(Blocking(findings)) == 0 {
+	if len(Blockers(findings)) == 0 {
 		return nil
 	}
 	return &RefusedError{What: what, Findings: findings}

@@ -50,7 +50,7 @@ func (r RestoreFacts) refusals(in FirmwareInput) []finding.Finding {
 	case r.Other != "":
 		return []finding.Finding{finding.BackupOfOtherCard.Find("%s: %s", r.Path, r.Other)}
 	}
-	_, busy := waiting(in.Card, in.Host, nil)
+	_, busy := waitVerdict(in.Card, in.Host, nil)
 	now := in.Card.InFlash().Firmware
 	if busy || !in.Card.Identified() || now == r.Left || Holds(in.Card, in.Image) {
 		return nil

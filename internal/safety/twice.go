@@ -24,8 +24,8 @@ func Twice(kind, name, other string, differ []Difference) finding.Finding {
 	return finding.ManagedTwice.Find("%s", b.String())
 }
 
-// Shared is the finding on a second resource where two do no harm.
-func Shared(kind, name, other string) finding.Finding {
+// SharedFinding is the finding on a second resource where two do no harm.
+func SharedFinding(kind, name, other string) finding.Finding {
 	return finding.AdoptedTwice.Find("%s", both(kind, name, other))
 }
 

@@ -306,7 +306,7 @@ func TestUnread_nothing_passes_in_silence(t *testing.T) {
 	for _, request := range slices.Sorted(maps.Keys(requests)) {
 		clean := requests[request](goodFacts())
 		if clean.Blocked() {
-			t.Errorf("%s is refused although all is known: %+v", request, clean.Blocking())
+			t.Errorf("%s is refused although all is known: %+v", request, clean.Blockers())
 		}
 		for name, u := range unreadFacts {
 			f := goodFacts()

@@ -66,9 +66,9 @@ type permit struct {
 	card   string
 }
 
-// placed writes the address of the card where the ways out of the catalogue have a
+// withAddress writes the address of the card where the ways out of the catalogue have a
 // placeholder: a command is copied as it stands.
-func placed(findings []finding.Finding, pci ib.PCIAddress) []finding.Finding {
+func withAddress(findings []finding.Finding, pci ib.PCIAddress) []finding.Finding {
 	out := slices.Clone(findings)
 	for i := range out {
 		out[i].WayOut = strings.ReplaceAll(out[i].WayOut, "<pci address>", pci.String())
@@ -79,8 +79,8 @@ func placed(findings []finding.Finding, pci ib.PCIAddress) []finding.Finding {
 // seal computes the permission from the findings; it is the only place that
 // grants one.
 func seal(v Verdict, card CardFacts, final bool) Verdict {
-	v = identified(v, card)
-	v.Findings = placed(v.Findings, card.PCI)
+	v = withIdentity(v, card)
+	v.Findings = withAddress(v.Findings, card.PCI)
 	if i := slices.IndexFunc(v.Findings, func(f finding.Finding) bool { return f.Rule == finding.HostObserved }); i >= 0 {
 		// What else speaks against changing a host that is only read helps nobody.
 		v.Findings = v.Findings[i : i+1]
@@ -102,8 +102,8 @@ func (v Verdict) Blocked() bool {
 	return slices.ContainsFunc(v.Findings, func(f finding.Finding) bool { return f.Severity.Blocks() })
 }
 
-// Refused is a *RefusedError of what was to be done if the verdict blocks, else nil.
-func (v Verdict) Refused(what string) error {
+// Refusal is a *RefusedError of what was to be done if the verdict blocks, else nil.
+func (v Verdict) Refusal(what string) error {
 	if !v.Blocked() {
 		return nil
 	}
@@ -119,8 +119,8 @@ func (v Verdict) Permits(action Action, card string) bool {
 	return v.seal.final || action == ActionLinkTypes
 }
 
-// Blocking gives the findings that stop the action.
-func (v Verdict) Blocking() []finding.Finding { return Blocking(v.Findings) }
+// Blockers gives the findings that stop the action.
+func (v Verdict) Blockers() []finding.Finding { return Blockers(v.Findings) }
 
 // Warnings gives the findings that should be shown but do not stop anything.
 func (v Verdict) Warnings() []finding.Finding {
@@ -137,7 +137,7 @@ func (v Verdict) Has(rule *finding.Rule) bool {
 func (v Verdict) Equal(w Verdict) bool {
 	return v.Action == w.Action && v.Activation == w.Activation && v.From == w.From && v.To == w.To &&
 		v.GUIDs == w.GUIDs && slices.Equal(v.Answers, w.Answers) &&
-		slices.Equal(codes(v.Blocking()), codes(w.Blocking()))
+		slices.Equal(codes(v.Blockers()), codes(w.Blockers()))
 }
 
 func codes(findings []finding.Finding) []string {

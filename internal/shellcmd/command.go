@@ -65,8 +65,8 @@ func (c Command) OnlyWith(path string) Command { c.with = path; return c }
 // WithTimeout bounds the run; zero means the transport's default.
 func (c Command) WithTimeout(d time.Duration) Command { c.timeout = d; return c }
 
-// Redacting names strings that String and error messages must not show.
-func (c Command) Redacting(secrets ...string) Command {
+// WithSecrets names strings that String and error messages must not show.
+func (c Command) WithSecrets(secrets ...string) Command {
 	c.secrets = append(append([]string(nil), c.secrets...), secrets...)
 	return c
 }

@@ -40,7 +40,7 @@ func FuzzJoin(f *testing.F) {
 
 func TestCommand_redaction(t *testing.T) {
 	const secret = `p'w "1"\x`
-	cmd := New("tool", "--key="+secret, secret, "open").Redacting(secret, "open sesame")
+	cmd := New("tool", "--key="+secret, secret, "open").WithSecrets(secret, "open sesame")
 	for _, text := range []string{cmd.String(), cmd.Redact("said " + secret), cmd.Redact(Quote("x " + secret)),
 		cmd.Redact("open sesame")} {
 		if strings.Contains(text, `"1"`) || strings.Contains(text, "sesame") {
@@ -56,8 +56,8 @@ func TestCommand_redaction(t *testing.T) {
 }
 
 func TestCommand_copiesWhatItIsGiven(t *testing.T) {
-	base := New("ls", "-l").Redacting("a")
-	_ = base.Redacting("b")
+	base := New("ls", "-l").WithSecrets("a")
+	_ = base.WithSecrets("b")
 	base.Argv()[0] = "rm"
 	if got := base.String(); got != "ls -l" {
 		t.Errorf("got %q", got)

@@ -169,7 +169,7 @@ func elevate(body string, frame Frame, how Elevation) string {
 	var b strings.Builder
 	b.WriteString("{\n")
 	b.WriteString(environment)
-	sudo := "printf '%s\\n' '" + frame.asking() + "'\nset -- sudo -n -- " + rootInterpreter + "; " +
+	sudo := "printf '%s\\n' '" + frame.sudoMark() + "'\nset -- sudo -n -- " + rootInterpreter + "; " +
 		frame.report(viaSudo) + "\n"
 	if how.Password != "" {
 		sudo = sudoWithPassword(frame, how)
@@ -202,7 +202,7 @@ func elevate(body string, frame Frame, how Elevation) string {
 // alone, so that the second attempt meets the end of the input.
 func sudoWithPassword(frame Frame, how Elevation) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "printf '%%s\\n' '%s'\n", frame.asking())
+	fmt.Fprintf(&b, "printf '%%s\\n' '%s'\n", frame.sudoMark())
 	fmt.Fprintf(&b, "if sudo -n -- %s </dev/null >/dev/null 2>&1; then\nset -- sudo -n -- %s; %s\nelse\n",
 		rootInterpreter, rootInterpreter, frame.report(viaSudo))
 	fmt.Fprintf(&b, "set -- sudo -k -S -p '' -- %s; %s\n", rootInterpreter, frame.report(viaPassword))

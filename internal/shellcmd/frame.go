@@ -25,7 +25,7 @@ func NewFrame() Frame {
 
 func (f Frame) begin() string              { return f.nonce + ":begin" }
 func (f Frame) end() string                { return f.nonce + ":end" }
-func (f Frame) asking() string             { return f.nonce + ":sudo" }
+func (f Frame) sudoMark() string           { return f.nonce + ":sudo" }
 func (f Frame) left() string               { return f.nonce + ":left" }
 func (f Frame) delimiter(of string) string { return "EOF_" + of + "_" + f.nonce }
 
@@ -152,7 +152,7 @@ func (s *Scanner) Ended() (status int, ok bool) { return s.status, s.ended }
 
 // Way returns how root was reached, or WayUnknown if the answer does not say.
 func (s *Scanner) Way() Way {
-	return Way(s.reported(s.Frame.nonce + ":via "))
+	return Way(s.preambleValue(s.Frame.nonce + ":via "))
 }
 
 // Left returns the status with which the way to root ended, if the command was
@@ -161,19 +161,19 @@ func (s *Scanner) Left() (status int, ok bool) {
 	if s.began {
 		return 0, false
 	}
-	status, err := strconv.Atoi(s.reported(s.Frame.left() + " "))
+	status, err := strconv.Atoi(s.preambleValue(s.Frame.left() + " "))
 	return status, err == nil
 }
 
 // InSudo reports whether sudo was started and has neither run the command nor ended.
 func (s *Scanner) InSudo() bool {
 	_, left := s.Left()
-	return !s.began && !left && bytes.Contains(s.preamble, []byte(s.Frame.asking()+"\n"))
+	return !s.began && !left && bytes.Contains(s.preamble, []byte(s.Frame.sudoMark()+"\n"))
 }
 
-// reported returns the rest of the line of the preamble that holds mark. It need
+// preambleValue returns the rest of the line of the preamble that holds mark. It need
 // not begin the line: what the login shell printed may lack its newline.
-func (s *Scanner) reported(mark string) string {
+func (s *Scanner) preambleValue(mark string) string {
 	_, rest, ok := bytes.Cut(s.preamble, []byte(mark))
 	if !ok {
 		return ""

@@ -105,7 +105,7 @@ func busy(t *testing.T, s *inventory.Snapshot) {
 func kept(t *testing.T, h *hosts.Host) bool {
 	t.Helper()
 	pci := ib.MustParsePCIAddress(DefaultBDF)
-	_, err := h.Run(t.Context(), cardusers.Shared(mstflint.Query(pci, false), pci))
+	_, err := h.Run(t.Context(), cardusers.WithSharedLock(mstflint.Query(pci, false), pci))
 	var exit *host.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)

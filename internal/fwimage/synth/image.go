@@ -132,14 +132,14 @@ func (b *builder) header(infoPtr, guidPtr int) {
 		bits, _ := chunkBits(b.o.Chunk)
 		failsafe = 8 | bits
 	}
-	b.put(0x28, balanced(failsafe))
-	b.put(0x2c, balanced(uint32(infoPtr)))
+	b.put(0x28, balance(failsafe))
+	b.put(0x2c, balance(uint32(infoPtr)))
 	b.put(0x30, uint32(len(b.image)))
 	b.put(0x34, uint32(guidPtr))
 }
 
-// balanced sets the top byte so that the four bytes add up to zero.
-func balanced(w uint32) uint32 {
+// balance sets the top byte so that the four bytes add up to zero.
+func balance(w uint32) uint32 {
 	return w | uint32(-byte(w>>16)-byte(w>>8)-byte(w))<<24
 }
 
@@ -147,7 +147,7 @@ func tag(id uint32, data []byte) []byte {
 	return append(words(id<<24|uint32(len(data))), data...)
 }
 
-func padded(s string, n int) []byte { return append([]byte(s), make([]byte, n-len(s))...) }
+func pad(s string, n int) []byte { return append([]byte(s), make([]byte, n-len(s))...) }
 
 func (b *builder) info() []byte {
 	o := b.o
@@ -168,11 +168,11 @@ func (b *builder) info() []byte {
 		p = append(p, tag(3, words(uint32(o.DeviceType)))...)
 	}
 	if !o.NoPSID {
-		p = append(p, tag(4, padded(o.PSID, 16))...)
+		p = append(p, tag(4, pad(o.PSID, 16))...)
 	}
 	if !o.BareInfo {
-		p = append(p, tag(5, padded(o.VSD, 208))...)
-		p = append(p, tag(7, padded(o.ProductVersion, 16))...)
+		p = append(p, tag(5, pad(o.VSD, 208))...)
+		p = append(p, tag(7, pad(o.ProductVersion, 16))...)
 		p = append(p, tag(8, words(uint32(o.VSDVendor)))...)
 	}
 	p = append(p, tag(10, hwids)...)
@@ -181,7 +181,7 @@ func (b *builder) info() []byte {
 	}
 	if !o.BareInfo {
 		p = append(p, tag(19, words(o.ConfigSectors, 0))...)
-		p = append(p, tag(20, padded(o.PRSName, (len(o.PRSName)+4)&^3))...)
+		p = append(p, tag(20, pad(o.PRSName, (len(o.PRSName)+4)&^3))...)
 	}
 	return append(p, words(0xff000000)...)
 }
@@ -227,5 +227,5 @@ func (b *builder) ini() []byte {
 	w := zlib.NewWriter(&z)
 	fmt.Fprintf(w, ";; synthetic image, no vendor content\n[image_info]\npsid = %s\nname = %s\n", b.o.PSID, b.o.PRSName)
 	w.Close() //nolint:errcheck,gosec // a bytes.Buffer takes everything
-	return padded(z.String(), (z.Len()+3)&^3)
+	return pad(z.String(), (z.Len()+3)&^3)
 }

@@ -33,7 +33,7 @@ type Goal struct {
 	Title string
 }
 
-func (g Goal) done() string {
+func (g Goal) doneText() string {
 	if g.Written != "" {
 		return g.Written
 	}
@@ -57,7 +57,7 @@ func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activat
 			Summary: "Refusing to reboot host " + c.Host.Name(),
 			What: "Card " + c.ID() + " has to be started anew to run " + g.Text +
 				", and the host's entry in the provider does not allow a reboot.",
-			Means: g.done() + "; the card still runs what it started with.",
+			Means: g.doneText() + "; the card still runs what it started with.",
 			Check: "Restart the host by hand, or write reboot = { allowed = true } into its entry.",
 		}
 	}
@@ -82,7 +82,7 @@ func restartError(c cards.Card, oldBoot string, g Goal, err error) *cards.Error 
 		Summary: "Unable to restart host " + c.Host.Name() + " for card " + c.ID(),
 		Heading: g.Title + "; the restart failed",
 		What:    "The restart of host " + c.Host.Name() + " failed.",
-		Means:   g.done() + ". What the card runs now is not known. It should run " + g.Text + ".",
+		Means:   g.doneText() + ". What the card runs now is not known. It should run " + g.Text + ".",
 		Check:   "Run the same command again when the host answers. It does not write the card again.",
 		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Boot id before", oldBoot}},
 		Err:     err,
@@ -94,7 +94,7 @@ func restartError(c cards.Card, oldBoot string, g Goal, err error) *cards.Error 
 	e.What = fmt.Sprintf("The restart of host %s failed after %s in this step: %s. %s",
 		c.Host.Name(), step.Elapsed.Round(time.Second), step.Step, step.Meaning())
 	if step.Untouched() {
-		e.Means = g.done() + ". The card still runs what it started with. It should run " + g.Text + "."
+		e.Means = g.doneText() + ". The card still runs what it started with. It should run " + g.Text + "."
 		e.Check = "Fix what the error below names, and run the same command again. It does not write the card again."
 	}
 	return e
@@ -116,7 +116,7 @@ func mayRestart(ctx context.Context, o *cards.Session, c cards.Card, g Goal) (*i
 	}
 	return nil, &safety.RefusedError{
 		What:     "reboot " + c.Host.Name() + " so that card " + c.ID() + " runs " + g.Text,
-		Findings: found, Done: g.done(),
+		Findings: found, Done: g.doneText(),
 	}
 }
 
@@ -133,7 +133,7 @@ func breakLoop(ctx context.Context, c cards.Card, s *inventory.Snapshot, g Goal)
 		return &cards.Error{
 			Summary: "Unable to prepare the reboot of host " + c.Host.Name(),
 			What:    "The note that prevents a second reboot for the same firmware could not be stored.",
-			Means:   g.done() + "; the host was not restarted.",
+			Means:   g.doneText() + "; the host was not restarted.",
 			Err:     err,
 		}
 	}
@@ -195,7 +195,7 @@ func readError(c cards.Card, s *inventory.Snapshot, g Goal, err error) error {
 			Summary: "Unable to read host " + c.Host.Name() + " after its restart",
 			Heading: g.Title + "; the host was not read after the restart",
 			What:    "The host was restarted and has started. Reading it failed then.",
-			Means:   g.done() + ". What the card runs now is not known. It should run " + g.Text + ".",
+			Means:   g.doneText() + ". What the card runs now is not known. It should run " + g.Text + ".",
 			Check:   "Run the same command again. It does not write the card again.",
 			Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
 			Err:     err,
@@ -207,7 +207,7 @@ func readError(c cards.Card, s *inventory.Snapshot, g Goal, err error) error {
 	return &cards.Error{
 		Summary: "Unable to find card " + c.ID() + " after the restart",
 		Heading: g.Title + "; after the restart the card is not on the bus",
-		What:    g.done() + ". After the restart the card is not on the bus: " + gone.Error() + ".",
+		What:    g.doneText() + ". After the restart the card is not on the bus: " + gone.Error() + ".",
 		Means:   "The card does not answer. A restart alone may keep power on it, and then it does not start anew.",
 		Check: "Switch the machine off, wait half a minute, and switch it on. Then run the same command again. " +
 			"If the card is still missing, look whether it sits well in its slot.",
@@ -221,7 +221,7 @@ func otherCardError(c cards.Card, g Goal, who safety.IdentityFacts) error {
 	e := &cards.Error{
 		Summary: "Unable to find card " + c.ID() + " after the restart",
 		Heading: g.Title + "; after the restart another card is in the slot",
-		What:    g.done() + ". The host was restarted.",
+		What:    g.doneText() + ". The host was restarted.",
 		Means:   "Nothing was written to the card that is there now. What the right one runs is not known.",
 		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
 	}
@@ -252,7 +252,7 @@ func goalError(c cards.Card, s *inventory.Snapshot, card *inventory.Card, g Goal
 		Summary: "Unable to activate the flash of card " + c.ID(),
 		Heading: g.Title + "; it does not run after the restart",
 		What:    "The host was restarted, and the card does not run " + g.Text + ".",
-		Means:   g.done() + ".",
+		Means:   g.doneText() + ".",
 		Check: "Switch the machine off and on again: some keep power on the card while they restart. The provider does " +
 			"not restart the host a second time for the same firmware.",
 		Facts: []cards.Fact{

@@ -50,7 +50,7 @@ func (b *Store) Take(ctx context.Context, c cards.Card) (Backup, error) {
 	if err != nil {
 		return Backup{}, err
 	}
-	if err = a.Verdict.Refused(what); err != nil {
+	if err = a.Verdict.Refusal(what); err != nil {
 		return Backup{}, err
 	}
 	s, _, err := c.Read(ctx)
@@ -85,24 +85,24 @@ func (b *Store) Keep(ctx context.Context, c cards.Card, s *inventory.Snapshot,
 	dir := fmt.Sprintf("%s/backups/%s-%s", inventory.StateDir, c.FileName(), newSuffix())
 	first, second := dir+"/first.bin", dir+"/second.bin"
 	if _, err := c.Host.Run(ctx, makeBackupDir(dir)); err != nil {
-		return nil, b.failed(c, "the directory for it cannot be made on the host", err)
+		return nil, b.newError(c, "the directory for it cannot be made on the host", err)
 	}
 	defer b.removeQuietly(ctx, c, dir)
 	for _, path := range []string{first, second} {
 		if err := b.readImage(ctx, c, path); err != nil {
-			return nil, b.failed(c, "reading the flash failed", err)
+			return nil, b.newError(c, "reading the flash failed", err)
 		}
 	}
 	sums, err := image.Hashes(ctx, c.Host, first, second)
 	if err != nil {
-		return nil, b.failed(c, "hashing the copies on the host failed", err)
+		return nil, b.newError(c, "hashing the copies on the host failed", err)
 	}
 	kept := &safety.BackupFacts{TwoReadsEqual: sums[0] == sums[1]}
 	if !kept.TwoReadsEqual {
 		return kept, nil
 	}
 	if kept.ToolVerified, err = image.Verify(ctx, c.Host, first, facts.InFlash().BlankGUIDs); err != nil {
-		return nil, b.failed(c, "verifying the copy on the host failed", err)
+		return nil, b.newError(c, "verifying the copy on the host failed", err)
 	}
 	return b.bringHome(ctx, c, s, facts, first, sums[0], kept)
 }
@@ -111,7 +111,7 @@ func (b *Store) Keep(ctx context.Context, c cards.Card, s *inventory.Snapshot,
 func (b *Store) bringHome(ctx context.Context, c cards.Card, s *inventory.Snapshot, facts safety.CardFacts, path,
 	sum string, kept *safety.BackupFacts) (*safety.BackupFacts, error) {
 	query := ""
-	if r, err := b.s.Shared(ctx, c.Host, c.PCI, mstflint.Query(c.PCI, true)); err == nil {
+	if r, err := b.s.RunShared(ctx, c.Host, c.PCI, mstflint.Query(c.PCI, true)); err == nil {
 		query = string(r.Stdout)
 	}
 	dir, img, err := b.save(b.record(c, s, facts, query), func(w io.Writer) (string, error) {
@@ -122,7 +122,7 @@ func (b *Store) bringHome(ctx context.Context, c cards.Card, s *inventory.Snapsh
 		return got, err
 	})
 	if err != nil {
-		return nil, b.failed(c, "storing it on this machine failed", err)
+		return nil, b.newError(c, "storing it on this machine failed", err)
 	}
 	kept.Path, kept.SHA256, kept.Parsed = dir, sum, true
 	kept.PSID, kept.FW, kept.GUIDs = img.PSID, img.FWVersion, image.Identity(img)
@@ -130,7 +130,7 @@ func (b *Store) bringHome(ctx context.Context, c cards.Card, s *inventory.Snapsh
 		kept.Layout = safety.FlashLayout{Slot: img.Chunk, Version: img.DeviceLayout}
 	}
 	if _, err := c.Host.Run(ctx, keepBackup(path, fmt.Sprintf("%s/backups/%s.bin", inventory.StateDir, sum))); err != nil {
-		return nil, b.failed(c, "keeping the copy on the host failed", err)
+		return nil, b.newError(c, "keeping the copy on the host failed", err)
 	}
 	return kept, nil
 }
@@ -158,11 +158,11 @@ func (b *Store) readImage(ctx context.Context, c cards.Card, path string) error 
 	if err != nil {
 		return err
 	}
-	_, err = b.s.Shared(ctx, c.Host, c.PCI, cmd)
+	_, err = b.s.RunShared(ctx, c.Host, c.PCI, cmd)
 	return err
 }
 
-func (b *Store) failed(c cards.Card, what string, err error) error {
+func (b *Store) newError(c cards.Card, what string, err error) error {
 	var busy *cards.InUseError
 	if errors.As(err, &busy) {
 		return busy.Refusal("back up the firmware of card " + c.ID())

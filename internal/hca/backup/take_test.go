@@ -23,7 +23,7 @@ func TestFailed_says_what_the_transport_knows(t *testing.T) {
 		"anything that is silent": {errors.New("no"), "Check free space"},
 	} {
 		var failed *cards.Error
-		if err := NewStore(cards.New(cards.Config{})).failed(cards.Card{Host: labelled{}}, "storing it failed",
+		if err := NewStore(cards.New(cards.Config{})).newError(cards.Card{Host: labelled{}}, "storing it failed",
 			fmt.Errorf("copy: %w", tt.err)); !errors.As(err, &failed) || !strings.Contains(failed.Check, tt.want) ||
 			tt.want != "Check free space" && strings.Contains(failed.Check, "space") {
 			t.Errorf("%s: got %v", name, err)

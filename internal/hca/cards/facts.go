@@ -41,7 +41,7 @@ func (o *Session) Judge(ctx context.Context, h host.Host, a *Assessment,
 
 // Observe gives the facts that a verdict on a card rests on, as they were read.
 func (o *Session) Observe(c Card, s *inventory.Snapshot, card *inventory.Card) Assessment {
-	return Assessment{Card: c.Facts(s, card), Host: o.hostFacts(c, s), Jobs: journal.Pending(s, c.PCI)}
+	return Assessment{Card: c.Facts(s, card), Host: o.hostFacts(c, s), Jobs: journal.PendingJobs(s, c.PCI)}
 }
 
 // Facts are those of the card with who it is and who it was.

@@ -37,19 +37,19 @@ const writeTries = 60
 // connection broke.
 const lostTries = 3
 
-// Shared runs a command that reads a card under the host's shared lock, so that it
+// RunShared runs a command that reads a card under the host's shared lock, so that it
 // never meets a job of ours, and only if no program of others uses the card, which
 // the lock does not keep off: two users of one card can make each other fail, and
 // have stopped a burn (mstflint 4.21). The error is *InUseError then.
-func (o *Session) Shared(ctx context.Context, h host.Host, pci ib.PCIAddress,
+func (o *Session) RunShared(ctx context.Context, h host.Host, pci ib.PCIAddress,
 	cmd shellcmd.Command) (host.Result, error) {
-	return o.locked(ctx, h, cardusers.Shared(cmd, pci))
+	return o.runLocked(ctx, h, cardusers.WithSharedLock(cmd, pci))
 }
 
 // Exclusive is Shared for a command that writes the card without a job.
 func (o *Session) Exclusive(ctx context.Context, h host.Host, pci ib.PCIAddress,
 	cmd shellcmd.Command) (host.Result, error) {
-	return o.locked(ctx, h, cardusers.Exclusive(cmd, pci))
+	return o.runLocked(ctx, h, cardusers.Exclusive(cmd, pci))
 }
 
 // InUseError says that a card was left alone, because others use it or because that
@@ -92,7 +92,7 @@ func useError(err error) error {
 	return nil
 }
 
-func (o *Session) locked(ctx context.Context, h host.Host, cmd shellcmd.Command) (host.Result, error) {
+func (o *Session) runLocked(ctx context.Context, h host.Host, cmd shellcmd.Command) (host.Result, error) {
 	tries := LockTries
 	if cmd.Changing() {
 		tries = writeTries
@@ -116,7 +116,7 @@ func (o *Session) locked(ctx context.Context, h host.Host, cmd shellcmd.Command)
 // or another reader, which holds the flash semaphore for as long as it reads.
 func isTaken(err error) bool {
 	status, exit := Exit(err)
-	return status == flock.Taken || exit != nil && mstflint.Diagnose(status, exit.Stdout, exit.Stderr).Kind.Contended()
+	return status == flock.Taken || exit != nil && mstflint.Diagnose(status, exit.Stdout, exit.Stderr).Kind.IsContention()
 }
 
 // Inspect adds to facts what only a long look at the card gives: the silicon's
@@ -213,7 +213,7 @@ func (o *Session) verifyFlash(ctx context.Context, h host.Host, facts *safety.Ca
 
 func (o *Session) verifyOnce(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
 	facts.Verified, facts.VerifyError, facts.Failsafe = safety.VerifyUnknown, "", safety.FailsafeUnknown
-	r, err := o.Shared(ctx, h, facts.PCI, mstflint.Verify(facts.PCI))
+	r, err := o.RunShared(ctx, h, facts.PCI, mstflint.Verify(facts.PCI))
 	status, exit := Exit(err)
 	if err != nil && exit == nil {
 		return err
@@ -227,7 +227,7 @@ func (o *Session) verifyOnce(ctx context.Context, h host.Host, facts *safety.Car
 	switch {
 	case parseErr != nil:
 		facts.VerifyError = "mstflint verify: " + parseErr.Error()
-	case kind.Contended() || v.Format == "" && kind != mstflint.FailureBadImage:
+	case kind.IsContention() || v.Format == "" && kind != mstflint.FailureBadImage:
 		// It did not get as far as an image, or was disturbed.
 		facts.VerifyError = "mstflint verify: " + v.Problem
 	default:
@@ -273,7 +273,7 @@ func (o *Session) readChecksum(ctx context.Context, h host.Host, facts *safety.C
 // host that did not answer gives an error.
 func (o *Session) ask(ctx context.Context, h host.Host, pci ib.PCIAddress,
 	cmd shellcmd.Command) (stdout, reason string, err error) {
-	r, err := o.Shared(ctx, h, pci, cmd)
+	r, err := o.RunShared(ctx, h, pci, cmd)
 	if _, exit := Exit(err); exit != nil {
 		return "", failureText(exit), nil
 	}

@@ -63,7 +63,7 @@ func RefuseOvertaken(c Card, before, now *inventory.Snapshot, what string, first
 		}
 		ended = append(ended, name+", has written the card meanwhile. It belongs to another apply.")
 	}
-	if len(refused.Blocking()) == 0 || len(ended) > 0 {
+	if len(refused.Blockers()) == 0 || len(ended) > 0 {
 		said := append([]string{"While the backup was taken, the card or its host changed."}, differences(first, final)...)
 		refused.Findings = append(refused.Findings,
 			finding.ChangedSincePlan.Find("%s", strings.Join(append(said, ended...), " ")))

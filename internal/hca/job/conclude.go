@@ -146,7 +146,7 @@ func (j *Job) concludeRefused(ctx context.Context, out outcome) ([]string, error
 // says which image it has, and settles the job if that image is whole.
 func (j *Job) concludeFailed(ctx context.Context, out outcome) ([]string, error) {
 	now, err := j.readCard(ctx, cards.LockTries)
-	e := j.failed(out, out.ending())
+	e := j.failed(out, out.endText())
 	if err != nil {
 		e.Err = err
 		return nil, e

@@ -25,7 +25,7 @@ func Begin(ctx context.Context, s *cards.Session, c cards.Card, what string, did
 	}
 	a, err := assess(ctx)
 	if err == nil {
-		err = a.Verdict.Refused(what)
+		err = a.Verdict.Refusal(what)
 	}
 	return a, err
 }
@@ -40,7 +40,7 @@ func mayClose(ctx context.Context, c cards.Card, what string) error {
 		return err
 	}
 	s, _, snapErr := c.Read(ctx)
-	if snapErr != nil || len(journal.Pending(s, c.PCI)) > 0 {
+	if snapErr != nil || len(journal.PendingJobs(s, c.PCI)) > 0 {
 		return err
 	}
 	return nil
@@ -59,7 +59,7 @@ func closeEarlier(ctx context.Context, s *cards.Session, c cards.Card, did *[]st
 	if err != nil {
 		return err
 	}
-	for _, pending := range journal.Pending(snap, c.PCI) {
+	for _, pending := range journal.PendingJobs(snap, c.PCI) {
 		record, ok := snap.Job(pending.ID)
 		if !ok || c.Host.Observe() || record.OtherVersion() != "" {
 			continue // a journal of another version is for the verdict to refuse
@@ -115,7 +115,7 @@ func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err
 	}
 	text = now.flashText() + now.identityText()
 	if !out.done() {
-		text = "It had not succeeded. " + out.ending() + " " + text
+		text = "It had not succeeded. " + out.endText() + " " + text
 	}
 	if s, card, err = j.c.Read(ctx); err != nil {
 		return "", "", err

@@ -206,8 +206,8 @@ func (o *outcome) setAround(key, value string) {
 	}
 }
 
-// ending says how a write ended that failed or was interrupted.
-func (o outcome) ending() string {
+// endText says how a write ended that failed or was interrupted.
+func (o outcome) endText() string {
 	if !o.Ended {
 		return o.noEnd()
 	}

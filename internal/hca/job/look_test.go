@@ -106,7 +106,7 @@ func TestEnding_full_disk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := out.ending()
+		text := out.endText()
 		for _, want := range x.says {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: lacks %q: %s", x.name, want, text)

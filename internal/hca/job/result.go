@@ -133,7 +133,7 @@ func (r result) notHeld(out outcome, wrong []string) (e *cards.Error, how string
 // notWhole is the error of a card whose flash is not known to start after a write that
 // failed.
 func (r result) notWhole(out outcome) *cards.Error {
-	e := r.failed(out, out.ending())
+	e := r.failed(out, out.endText())
 	e.Facts = append(e.Facts, cards.Fact{"Flash", orNothing(r.FlashError + r.VerifyError)})
 	return e
 }

@@ -98,8 +98,8 @@ func (j Report) noEnd() string {
 	return text + ", by " + EndCauses + "."
 }
 
-// Pending gives the jobs of a card that are not settled, oldest first.
-func Pending(s *inventory.Snapshot, pci ib.PCIAddress) []Report {
+// PendingJobs gives the jobs of a card that are not settled, oldest first.
+func PendingJobs(s *inventory.Snapshot, pci ib.PCIAddress) []Report {
 	var out []Report
 	for _, j := range s.JobsOf(pci) {
 		if j.Settled {

@@ -139,18 +139,18 @@ func keep(ctx context.Context, o *cards.Session, l Ask, did *[]string) error {
 		}
 		*did = append(*did, "Stored the link types in card "+l.Card.ID()+" with mstconfig.")
 		// A module parameter from before would win over the card; ours wins over it.
-		if l.Card.TypeStore == nil || !overridden(parameter(l.Card.TypeStore, s), types) {
+		if l.Card.TypeStore == nil || !isOverridden(parameter(l.Card.TypeStore, s), types) {
 			return nil
 		}
 	}
 	if l.Card.TypeStore == nil || place == "" {
-		return failed(l.Card, "nothing on this host keeps link types over a reboot: "+whyNot, nil)
+		return newError(l.Card, "nothing on this host keeps link types over a reboot: "+whyNot, nil)
 	}
 	if err := l.Card.Confirm(ctx, "store the link types of card "+l.Card.ID()); err != nil {
 		return err
 	}
 	if err := l.Card.TypeStore.Keep(ctx, types); err != nil {
-		return failed(l.Card, "the setting for the next boot could not be stored", err)
+		return newError(l.Card, "the setting for the next boot could not be stored", err)
 	}
 	name, _ := l.Card.TypeStore.StoredIn()
 	*did = append(*did, fmt.Sprintf("Stored the link types for the next boot of %s (%s).", l.Card.Host.Name(), name))
@@ -169,7 +169,7 @@ func parameter(k cards.LinkTypeStore, s *inventory.Snapshot) map[int]ib.LinkType
 	return all
 }
 
-func overridden(kept, want map[int]ib.LinkType) bool {
+func isOverridden(kept, want map[int]ib.LinkType) bool {
 	for port, t := range kept {
 		if w, asked := want[port]; asked && t != ib.LinkTypeAuto && t != w {
 			return true
@@ -199,13 +199,13 @@ func writeConfig(ctx context.Context, o *cards.Session, c cards.Card, types map[
 	for _, port := range sortedPorts(types) {
 		v, err := mstconfig.FromLinkType(types[port])
 		if err != nil {
-			return failed(c, fmt.Sprintf("port %d", port), err)
+			return newError(c, fmt.Sprintf("port %d", port), err)
 		}
 		values[port] = v
 	}
 	cmd, err := mstconfig.SetLinkTypes(c.PCI, values)
 	if err != nil {
-		return failed(c, "the command of mstconfig could not be built", err)
+		return newError(c, "the command of mstconfig could not be built", err)
 	}
 	if err = c.Confirm(ctx, "store the link types of card "+c.ID()); err != nil {
 		return err
@@ -216,14 +216,14 @@ func writeConfig(ctx context.Context, o *cards.Session, c cards.Card, types map[
 		return busy.Refusal("set link types of card " + c.ID())
 	}
 	if err != nil {
-		return failed(c, "mstconfig failed", err)
+		return newError(c, "mstconfig failed", err)
 	}
 	change, err := mstconfig.ParseSet(string(r.Stdout))
 	if err != nil {
-		return failed(c, "the answer of mstconfig was not understood", err)
+		return newError(c, "the answer of mstconfig was not understood", err)
 	}
 	if !change.Applied {
-		return failed(c, "mstconfig does not say that it applied the change: "+cards.Tail(string(r.Stdout), 500), nil)
+		return newError(c, "mstconfig does not say that it applied the change: "+cards.Tail(string(r.Stdout), 500), nil)
 	}
 	return nil
 }
@@ -274,7 +274,7 @@ func setInDriver(ctx context.Context, o *cards.Session, l Ask, did *[]string) er
 	}
 	r, err := l.Card.Host.Run(ctx, setNow(l.Card.PCI, pairs))
 	if err != nil {
-		return failed(l.Card, "writing the types into the driver failed", err)
+		return newError(l.Card, "writing the types into the driver failed", err)
 	}
 	if err := waitFor(ctx, o, l, strings.TrimSpace(string(r.Stderr))); err != nil {
 		return err
@@ -297,7 +297,7 @@ func waitFor(ctx context.Context, o *cards.Session, l Ask, said string) error {
 			return nil
 		}
 		if said != "" || time.Now().After(deadline) {
-			e := failed(l.Card, "the driver did not take them: "+strings.Join(wrong, ", "), nil)
+			e := newError(l.Card, "the driver did not take them: "+strings.Join(wrong, ", "), nil)
 			e.Means = "The firmware of the card was not changed. The driver remembers a type that it refused, and applies it " +
 				"as soon as a change of the other port makes it possible."
 			e.Facts = append(e.Facts, cards.Fact{"Stderr", said})
@@ -324,7 +324,7 @@ func wrongTypes(want map[int]ib.LinkType, card *inventory.Card) []string {
 	return wrong
 }
 
-func failed(c cards.Card, what string, err error) *cards.Error {
+func newError(c cards.Card, what string, err error) *cards.Error {
 	e := &cards.Error{
 		Summary: "Unable to set link types of card " + c.ID(),
 		What:    "The link types were not set as asked: " + what + ".",

@@ -76,7 +76,7 @@ func Assess(ctx context.Context, o *cards.Session, l Ask) (cards.Assessment, err
 	if l.Card.TypeStore != nil && !decidesItself(card) {
 		in.StaleInitramfs = l.Card.TypeStore.StaleInitramfs(s)
 	}
-	in.Persisted, in.Overrides = persistent(l.Card, s, card, stored), overrides(l, s, card)
+	in.Persisted, in.Overrides = nextBoot(l.Card, s, card, stored), overrides(l, s, card)
 	err = o.Judge(ctx, l.Card.Host, &a, func(card safety.CardFacts) safety.Verdict {
 		in.Card = card
 		return safety.LinkTypes(in)
@@ -123,11 +123,11 @@ func storedIn(c cards.Card, s *inventory.Snapshot, card *inventory.Card, stored 
 	return c.TypeStore.StoredIn()
 }
 
-// persistent gives what the ports will be after the next boot. A module
+// nextBoot gives what the ports will be after the next boot. A module
 // parameter wins over the card's configuration where it names a type (Linux
 // drivers/net/ethernet/mellanox/mlx4/main.c: port_type_array is applied after
 // the firmware's suggestion), so that a forgotten one shows.
-func persistent(c cards.Card, s *inventory.Snapshot, card *inventory.Card,
+func nextBoot(c cards.Card, s *inventory.Snapshot, card *inventory.Card,
 	stored inventory.StoredLinkTypes) map[int]ib.LinkType {
 	types := map[int]ib.LinkType{}
 	maps.Copy(types, stored.Types.Or(nil))
@@ -185,7 +185,7 @@ func Read(ctx context.Context, c cards.Card) (State, error) {
 	}
 	state := State{Ports: map[int]Port{}, ByPlace: byPlace(s, c, card, stored), Unanswered: stored.Served.Why()}
 	state.StoredIn, _ = storedIn(c, s, card, stored)
-	kept := persistent(c, s, card, stored)
+	kept := nextBoot(c, s, card, stored)
 	for number, shown := range shownTypes(s, card) {
 		link := Port{Port: number, Shown: shown, Persistent: kept[number], InCard: decidesItself(card)}
 		link.Configured, link.Effective = shownType(shown)

@@ -47,7 +47,7 @@ type Stats struct {
 // nor reads a file.
 func New(configs map[string]sshhost.Config) *Pool {
 	p := &Pool{entries: make(map[string]*entry, len(configs))}
-	shared := &sshhost.Shared{}
+	shared := &sshhost.SharedLists{}
 	for name, cfg := range configs {
 		cfg.Shared = shared
 		e := &entry{cfg: cfg, writer: make(chan struct{}, 1)}

@@ -170,7 +170,7 @@ func TestSecrets_neverShow(t *testing.T) {
 	const token = "tok'en 42"
 	_, refused := h.Run(t.Context(), shellcmd.New("true").AsRoot())
 	_, failed := h.Run(t.Context(),
-		shellcmd.New("sh", "-c", `echo "$1"; echo "$1" >&2; exit 1`, "sh", token).Redacting(token))
+		shellcmd.New("sh", "-c", `echo "$1"; echo "$1" >&2; exit 1`, "sh", token).WithSecrets(token))
 	var p *host.PrivilegeError
 	var e *host.ExitError
 	if !errors.As(refused, &p) || !errors.As(failed, &e) {

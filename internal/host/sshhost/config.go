@@ -89,7 +89,7 @@ type Config struct {
 	MaxOutput         int64         // bytes of standard output one command may print; default 64 MiB
 
 	// Shared, if set, is what this host reads in common with others.
-	Shared *Shared
+	Shared *SharedLists
 
 	// Observe refuses every command that changes the host.
 	Observe bool

@@ -156,7 +156,7 @@ func connectError(ctx context.Context, h *hop, err error) *dialError {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.advice = fmt.Sprintf("The machine answers, but nothing listens on port %d. Check that sshd runs there and that "+
 			"the port is right.", h.port)
-	case dropped(err):
+	case isHangup(err):
 		e.advice = adviceDropped
 	default:
 		e.advice = "Check that the host is switched on, that address and port are right, and that no firewall is in between."
@@ -191,7 +191,7 @@ func handshakeError(ctx context.Context, h *hop, t *trust, l *login, err error) 
 	case t.shown == nil && h.proxy != "":
 		return connectError(ctx, h, err)
 	case t.shown == nil:
-		return &dialError{hop: h, op: host.OpConnect, err: err, passes: dropped(err),
+		return &dialError{hop: h, op: host.OpConnect, err: err, passes: isHangup(err),
 			advice: adviceDropped}
 	}
 	return loginError(h, l, err)
@@ -200,7 +200,7 @@ func handshakeError(ctx context.Context, h *hop, t *trust, l *login, err error) 
 // loginError says why a host that was trusted did not let the user in.
 func loginError(h *hop, l *login, err error) *dialError {
 	failed := l.failure()
-	if dropped(err) || l.closed {
+	if isHangup(err) || l.closed {
 		return closedInLogin(h, l, failed)
 	}
 	var auth *AuthError
@@ -233,8 +233,8 @@ const adviceClosed = "The host did not say that a key or password is wrong. " +
 const adviceDropped = "The connection was closed before the host showed a key. " +
 	"sshd does so beyond its MaxStartups, and while the host shuts down; other programs on that port do so too."
 
-// dropped reports whether the other side merely went away.
-func dropped(err error) bool {
+// isHangup reports whether the other side merely went away.
+func isHangup(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

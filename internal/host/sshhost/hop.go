@@ -25,16 +25,16 @@ type hop struct {
 	family string // "tcp", "tcp4" or "tcp6"
 	bind   string // address of this machine to call from, or empty
 
-	keyAlias     string    // HostKeyAlias
-	identities   []sourced // paths of private keys, in the order to offer them
-	defaults     []sourced // OpenSSH's default keys, if nothing else is configured
-	certificates []sourced // CertificateFile
-	only         bool      // IdentitiesOnly
-	keyNotes     []string  // what of the configuration gives no keys here, and why
-	agent        string    // socket, or empty: none
-	agentNote    string    // why there is no agent
-	knownHosts   []string  // existing or not
-	revokedKeys  string    // RevokedHostKeys, or empty
+	keyAlias     string         // HostKeyAlias
+	identities   []sourcedValue // paths of private keys, in the order to offer them
+	defaults     []sourcedValue // OpenSSH's default keys, if nothing else is configured
+	certificates []sourcedValue // CertificateFile
+	only         bool           // IdentitiesOnly
+	keyNotes     []string       // what of the configuration gives no keys here, and why
+	agent        string         // socket, or empty: none
+	agentNote    string         // why there is no agent
+	knownHosts   []string       // existing or not
+	revokedKeys  string         // RevokedHostKeys, or empty
 	policy       HostKeyPolicy
 	record       string
 	timeout      time.Duration

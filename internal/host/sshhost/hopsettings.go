@@ -31,7 +31,7 @@ func (u *userConfig) hop(cfg Config) (*hop, error) {
 }
 
 // value is a keyword's value with ~, variables and tokens replaced.
-func (u *userConfig) value(h *hop, v sourced) (string, error) {
+func (u *userConfig) value(h *hop, v sourcedValue) (string, error) {
 	text, err := u.expand(v.value, h)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", v.source, err)
@@ -96,7 +96,7 @@ func (u *userConfig) keys(h *hop) error {
 	}
 	switch {
 	case h.cfg.PrivateKeyFile != "":
-		h.identities = []sourced{{u.tilde(h.cfg.PrivateKeyFile), "private_key_file"}}
+		h.identities = []sourcedValue{{u.tilde(h.cfg.PrivateKeyFile), "private_key_file"}}
 		return nil
 	case h.explicitKey():
 		return nil
@@ -108,7 +108,7 @@ func (u *userConfig) keys(h *hop) error {
 	h.identities = files
 	if len(h.set.all("IdentityFile")) == 0 && u.home != "" {
 		for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
-			h.defaults = append(h.defaults, sourced{filepath.Join(u.home, ".ssh", name), "default key"})
+			h.defaults = append(h.defaults, sourcedValue{filepath.Join(u.home, ".ssh", name), "default key"})
 		}
 	}
 	return err
@@ -118,7 +118,7 @@ func (u *userConfig) keys(h *hop) error {
 func (h *hop) noKeys() bool { return h.set.is("PubkeyAuthentication", "no", "false") }
 
 // fileList is every file that a keyword names.
-func (u *userConfig) fileList(h *hop, keyword string) (out []sourced, err error) {
+func (u *userConfig) fileList(h *hop, keyword string) (out []sourcedValue, err error) {
 	for _, f := range h.set.all(keyword) {
 		if f.value == "none" {
 			continue
@@ -127,7 +127,7 @@ func (u *userConfig) fileList(h *hop, keyword string) (out []sourced, err error)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, sourced{path, f.source})
+		out = append(out, sourcedValue{path, f.source})
 	}
 	return out, nil
 }
@@ -136,7 +136,7 @@ func (u *userConfig) fileList(h *hop, keyword string) (out []sourced, err error)
 // stands for all of them.
 func (u *userConfig) certificates(h *hop) (err error) {
 	if h.cfg.Certificate != "" {
-		h.certificates = []sourced{{u.tilde(h.cfg.Certificate), "certificate"}}
+		h.certificates = []sourcedValue{{u.tilde(h.cfg.Certificate), "certificate"}}
 		return nil
 	}
 	h.certificates, err = u.fileList(h, "CertificateFile")
@@ -171,7 +171,7 @@ func (u *userConfig) findAgent(h *hop) error {
 	case variable && !strings.HasPrefix(name, "{"):
 		h.agent = os.Getenv(name)
 	case socket != "SSH_AUTH_SOCK":
-		path, err := u.value(h, sourced{socket, source})
+		path, err := u.value(h, sourcedValue{socket, source})
 		if err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (u *userConfig) trust(h *hop) error {
 		}
 	}
 	if revoked, source := h.set.first("RevokedHostKeys"); revoked != "" && revoked != "none" {
-		path, err := u.value(h, sourced{revoked, source})
+		path, err := u.value(h, sourcedValue{revoked, source})
 		if err != nil {
 			return err
 		}
@@ -227,7 +227,7 @@ func (u *userConfig) knownHosts(h *hop) error {
 				if f == "none" {
 					continue
 				}
-				path, err := u.value(h, sourced{f, source})
+				path, err := u.value(h, sourcedValue{f, source})
 				if err != nil {
 					return err
 				}

@@ -21,7 +21,7 @@ type Host struct {
 
 	mu      sync.Mutex
 	link    *link
-	dialing *dialing
+	dialing *dialAttempt
 	failed  *failure
 	way     shellcmd.Way
 	closed  bool
@@ -29,8 +29,8 @@ type Host struct {
 
 var _ host.FreshHost = (*Host)(nil)
 
-// dialing is an attempt to connect that several callers wait for.
-type dialing struct {
+// dialAttempt is an attempt to connect that several callers wait for.
+type dialAttempt struct {
 	done    chan struct{}
 	cancel  context.CancelFunc
 	waiters int
@@ -148,9 +148,9 @@ func (h *Host) connect(ctx context.Context) (*link, error) {
 
 // startDialing dials on behalf of all who wait: the end of the first caller's
 // context must not fail the others. The caller holds h.mu.
-func (h *Host) startDialing(ctx context.Context) *dialing {
+func (h *Host) startDialing(ctx context.Context) *dialAttempt {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	d := &dialing{done: make(chan struct{}), cancel: cancel}
+	d := &dialAttempt{done: make(chan struct{}), cancel: cancel}
 	h.dialing = d
 	go func() {
 		defer cancel()

@@ -104,7 +104,7 @@ func newTrust(h *hop) (*trust, error) {
 func (t *trust) read() (knownList, error) {
 	var files []string
 	for _, f := range t.hop.knownHosts {
-		if _, err := os.Stat(f); !absent(err) {
+		if _, err := os.Stat(f); !isAbsent(err) {
 			files = append(files, f)
 		}
 	}
@@ -118,8 +118,10 @@ func (t *trust) read() (knownList, error) {
 	return list, nil
 }
 
-// absent reports whether err says that there is no such file.
-func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+// isAbsent reports whether err says that there is no such file.
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
 
 // algorithms restricts the handshake to the kinds of key that are known of the
 // host: a server offers one kind of its own choice, and a host known by its
@@ -134,11 +136,11 @@ func (t *trust) algorithms() []string {
 // check is the ssh.HostKeyCallback.
 func (t *trust) check(_ string, _ net.Addr, key ssh.PublicKey) error {
 	t.shown = key
-	if l, ok := t.list.withdrawn(key); ok {
-		return t.withdrawn(key, l.where())
+	if l, ok := t.list.revocation(key); ok {
+		return t.checkRevoked(key, l.where())
 	}
 	if where, ok := t.revoked.names(key); ok {
-		return t.withdrawn(key, where)
+		return t.checkRevoked(key, where)
 	}
 	if !t.pins.empty() {
 		if t.pins.allow(key) {
@@ -147,7 +149,7 @@ func (t *trust) check(_ string, _ net.Addr, key ssh.PublicKey) error {
 		return t.pinMismatch(key)
 	}
 	if cert, ok := key.(*ssh.Certificate); ok {
-		return t.certified(cert)
+		return t.checkCertificate(cert)
 	}
 	return t.judge(t.list, key)
 }
@@ -160,7 +162,7 @@ func (t *trust) judge(list knownList, key ssh.PublicKey) error {
 	case slices.ContainsFunc(known, func(l knownLine) bool { return sameKey(l.key, key) }):
 		return nil
 	case len(known) > 0 && !portless:
-		return t.changed(key, known)
+		return t.changedKeyError(key, known)
 	case len(authorities) > 0:
 		// An impostor without a certificate would show a bare key.
 		return t.fail(key, fmt.Sprintf("the host showed the key %s without a certificate, but is to be certified by %s (%s)",
@@ -173,8 +175,8 @@ func (t *trust) judge(list knownList, key ssh.PublicKey) error {
 	return t.fail(key, fmt.Sprintf("the host key is not known: %s", describe(key)), t.acceptable(t.vouch(key)))
 }
 
-// certified checks a certificate: its authority, its names and its dates.
-func (t *trust) certified(cert *ssh.Certificate) error {
+// checkCertificate checks a certificate: its authority, its names and its dates.
+func (t *trust) checkCertificate(cert *ssh.Certificate) error {
 	authority := slices.ContainsFunc(t.list.authorities(t.name),
 		func(l knownLine) bool { return sameKey(l.key, cert.SignatureKey) })
 	if !authority {
@@ -196,7 +198,7 @@ func (t *trust) certified(cert *ssh.Certificate) error {
 	return nil
 }
 
-func (t *trust) withdrawn(key ssh.PublicKey, where string) error {
+func (t *trust) checkRevoked(key ssh.PublicKey, where string) error {
 	return t.fail(key, fmt.Sprintf("the host key %s is marked as revoked in %s", describe(key), where),
 		"Somebody withdrew this key. Do not go on until the host has a new one.")
 }
@@ -218,7 +220,7 @@ func (t *trust) vouch(key ssh.PublicKey) string {
 	file, state := "~/.ssh/known_hosts", ""
 	if len(t.hop.knownHosts) > 0 {
 		file = t.hop.knownHosts[0]
-		if _, err := os.Stat(file); absent(err) {
+		if _, err := os.Stat(file); isAbsent(err) {
 			state = ", which does not exist yet"
 		}
 	}
@@ -252,7 +254,7 @@ func (t *trust) pinMismatch(key ssh.PublicKey) error {
 			" if the host is the right one.")
 }
 
-func (t *trust) changed(key ssh.PublicKey, want []knownLine) error {
+func (t *trust) changedKeyError(key ssh.PublicKey, want []knownLine) error {
 	var known []string
 	for _, k := range want {
 		known = append(known, fmt.Sprintf("%s (%s)", describe(k.key), k.where()))

@@ -188,7 +188,7 @@ func matches(id identity, want string) bool {
 
 // fromFile loads a private key. If the agent holds the same key, the agent's is
 // used: the file may be encrypted, or be a public key only.
-func (k *keyring) fromFile(f sourced, h *hop, held []identity) (identity, error) {
+func (k *keyring) fromFile(f sourcedValue, h *hop, held []identity) (identity, error) {
 	for _, path := range []string{f.value + ".pub", f.value} {
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -258,7 +258,7 @@ func parseKey(data []byte, h *hop, source string) (identity, error) {
 func certify(id identity, h *hop, k *keyring) (identity, bool) {
 	candidates := h.certificates
 	if file, _, ok := strings.Cut(id.source, ", "); ok && h.cfg.Certificate == "" {
-		candidates = append(slices.Clone(candidates), sourced{value: file + "-cert.pub"})
+		candidates = append(slices.Clone(candidates), sourcedValue{value: file + "-cert.pub"})
 	}
 	for _, f := range candidates {
 		if certified, ok := certifiedBy(f, id, k); ok {
@@ -268,7 +268,7 @@ func certify(id identity, h *hop, k *keyring) (identity, bool) {
 	return identity{}, false
 }
 
-func certifiedBy(f sourced, id identity, k *keyring) (identity, bool) {
+func certifiedBy(f sourcedValue, id identity, k *keyring) (identity, bool) {
 	data, err := os.ReadFile(f.value)
 	if err != nil {
 		if f.source != "" { // one beside a key need not exist

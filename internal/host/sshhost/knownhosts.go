@@ -238,8 +238,8 @@ func (d knownList) about(mark, name, written string) (out []knownLine) {
 	return out
 }
 
-// withdrawn returns the line that revokes a key, whichever host it stands for.
-func (d knownList) withdrawn(key ssh.PublicKey) (knownLine, bool) {
+// revocation returns the line that revokes a key, whichever host it stands for.
+func (d knownList) revocation(key ssh.PublicKey) (knownLine, bool) {
 	for _, l := range d {
 		if l.mark != markRevoked {
 			continue

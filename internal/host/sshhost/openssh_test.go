@@ -31,7 +31,7 @@ func startSSHD(t *testing.T, more string) Config {
 	if me.Uid == "0" {
 		// As root, sshd insists on its directory for privilege separation.
 		if err = os.MkdirAll("/run/sshd", 0o755); err != nil {
-			realtool.Missing(t, "sshd cannot start here: "+err.Error())
+			realtool.ReportMissing(t, "sshd cannot start here: "+err.Error())
 		}
 	}
 	dir := t.TempDir()
@@ -166,7 +166,7 @@ func TestOpenSSH_transfer(t *testing.T) {
 	}
 	me, err := user.Current()
 	if err != nil || me.Uid != "0" {
-		realtool.Missing(t, "only root may give the file to root without sudo")
+		realtool.ReportMissing(t, "only root may give the file to root without sudo")
 	}
 	cfg := startSSHD(t, "")
 	w := newWAN(t, fmt.Sprintf("127.0.0.1:%d", cfg.Port), 20*time.Millisecond)

@@ -15,7 +15,7 @@ import (
 // Run runs one command; see host.Host for the errors.
 func (h *Host) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, error) {
 	begin := time.Now()
-	buffer := &limited{max: h.cfg.MaxOutput}
+	buffer := &limitedBuffer{max: h.cfg.MaxOutput}
 	o, turns, err := h.run(ctx, nil, cmd, buffer)
 	took := time.Since(begin)
 	h.trace(Event{Kind: "run", What: h.show(cmd), Duration: took, RoundTrips: turns, Err: err})
@@ -54,7 +54,7 @@ func (h *Host) run(ctx context.Context, early *earlyShell, cmd shellcmd.Command,
 	for try := 1; ; try++ {
 		l, err := h.connect(ctx)
 		if err != nil {
-			return nil, turns, named(err, h.show(cmd))
+			return nil, turns, withCommand(err, h.show(cmd))
 		}
 		known := h.knownWay()
 		o, err = h.once(ctx, l, early, cmd, h.elevation(known), sink)
@@ -100,9 +100,9 @@ func (h *Host) once(ctx context.Context, l *link, early *earlyShell, cmd shellcm
 	return execute(ctx, l, early, frame, text, sink, most), nil
 }
 
-// named fills in which command could not be run; it copies, because the error of
+// withCommand fills in which command could not be run; it copies, because the error of
 // a failed connection is shared.
-func named(err error, command string) error {
+func withCommand(err error, command string) error {
 	var u *host.UnreachableError
 	if !errors.As(err, &u) {
 		return err
@@ -123,7 +123,7 @@ func (h *Host) judge(cmd shellcmd.Command, o *outcome) error {
 	case errors.Is(o.err, errSink), errors.Is(o.err, shellcmd.ErrEndless):
 		return &host.OutputError{Host: h.name, Command: h.show(cmd), Problem: o.err.Error()}
 	case o.err != nil || !o.exited || o.signal != "":
-		return h.unknown(cmd, o)
+		return h.unknownOutcome(cmd, o)
 	}
 	if left, ok := o.scanner.Left(); ok {
 		return h.privilegeError(left, o.stderr)
@@ -131,8 +131,8 @@ func (h *Host) judge(cmd shellcmd.Command, o *outcome) error {
 	return h.noAnswer(cmd, o)
 }
 
-// unknown is the error for a command that may have run to whatever point.
-func (h *Host) unknown(cmd shellcmd.Command, o *outcome) error {
+// unknownOutcome is the error for a command that may have run to whatever point.
+func (h *Host) unknownOutcome(cmd shellcmd.Command, o *outcome) error {
 	e := h.unreachable("run", h.show(cmd), o.err)
 	e.MayHaveRun, e.Reading = o.handed, !cmd.Changing()
 	var out *limitError
@@ -175,13 +175,13 @@ func (h *Host) noAnswer(cmd shellcmd.Command, o *outcome) error {
 // errSink marks errors of the place that output goes to.
 var errSink = errors.New("output not taken")
 
-// limited is a buffer that refuses more than max bytes.
-type limited struct {
+// limitedBuffer is a buffer that refuses more than max bytes.
+type limitedBuffer struct {
 	bytes.Buffer
 	max int64
 }
 
-func (b *limited) Write(p []byte) (int, error) {
+func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if int64(b.Len())+int64(len(p)) > b.max {
 		return 0, fmt.Errorf("%w: the command printed more than %d bytes", errSink, b.max)
 	}

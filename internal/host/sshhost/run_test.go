@@ -91,7 +91,7 @@ func TestHost_Run_observe(t *testing.T) {
 	cfg := s.config()
 	cfg.Observe = true
 	h := mustHost(t, cfg)
-	_, err := h.Run(t.Context(), shellcmd.New("rm", "-rf", "secret").Changes().Redacting("secret"))
+	_, err := h.Run(t.Context(), shellcmd.New("rm", "-rf", "secret").Changes().WithSecrets("secret"))
 	var observe *host.ObserveError
 	if !errors.As(err, &observe) || observe.Command != "rm -rf '(redacted)'" {
 		t.Errorf("got %v", err)

@@ -11,13 +11,13 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
 )
 
-// Shared is what the hosts of one configuration read in common: the lists of
+// SharedLists is what the hosts of one configuration read in common: the lists of
 // known hosts, the private keys, the SSH client configuration. Read for each of
 // a thousand hosts, a list of a thousand known hosts is a million lines, and a
 // key with a passphrase costs a tenth of a second each time, by design of its
 // format. The zero value is ready; a nil *Shared shares nothing. It is safe for
 // concurrent use.
-type Shared struct {
+type SharedLists struct {
 	lists   memo.Map[string, knownList]
 	keys    memo.Map[[sha256.Size]byte, ssh.Signer]
 	configs memo.Map[string, *userConfig]
@@ -25,7 +25,7 @@ type Shared struct {
 
 // knownHosts reads lists of known hosts, anew if a file has changed: accept-new
 // adds to one.
-func (s *Shared) knownHosts(files []string) (knownList, error) {
+func (s *SharedLists) knownHosts(files []string) (knownList, error) {
 	read := func() (knownList, error) { return readKnownHosts(files) }
 	if s == nil {
 		return read()
@@ -42,7 +42,7 @@ func (s *Shared) knownHosts(files []string) (knownList, error) {
 }
 
 // privateKey decrypts a private key.
-func (s *Shared) privateKey(pem, passphrase []byte) (ssh.Signer, error) {
+func (s *SharedLists) privateKey(pem, passphrase []byte) (ssh.Signer, error) {
 	decrypt := func() (ssh.Signer, error) { return ssh.ParsePrivateKeyWithPassphrase(pem, passphrase) }
 	if s == nil {
 		return decrypt()
@@ -55,7 +55,7 @@ func (s *Shared) privateKey(pem, passphrase []byte) (ssh.Signer, error) {
 }
 
 // userConfig reads the SSH client configuration once.
-func (s *Shared) userConfig(path string) (*userConfig, error) {
+func (s *SharedLists) userConfig(path string) (*userConfig, error) {
 	read := func() (*userConfig, error) { return loadUserConfig(path) }
 	if s == nil {
 		return read()

@@ -13,7 +13,7 @@ func TestShared_known_hosts(t *testing.T) {
 	if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var s Shared
+	var s SharedLists
 	a, err := s.knownHosts([]string{file})
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestShared_known_hosts(t *testing.T) {
 	if err != nil || len(c.algorithms("b:22")) == 0 {
 		t.Errorf("a line that was added is not seen: %v", err)
 	}
-	var none *Shared
+	var none *SharedLists
 	d, err := none.knownHosts([]string{file})
 	if err != nil || &d[0] == &c[0] {
 		t.Errorf("without sharing: %v", err)

@@ -109,7 +109,7 @@ func (h *Host) upload(ctx context.Context, u *upload) (turns int, err error) {
 	for try := 1; ; try++ {
 		var l *link
 		if l, err = h.connect(ctx); err != nil {
-			return turns, named(err, u.command())
+			return turns, withCommand(err, u.command())
 		}
 		early.drop()
 		early = startEarly(ctx, l)
@@ -126,7 +126,7 @@ func (h *Host) upload(ctx context.Context, u *upload) (turns int, err error) {
 	cmd := shellcmd.Script("install-upload", installScript, u.staged, u.file.Path,
 		strconv.FormatInt(u.size, 10), u.file.SHA256, "0"+strconv.FormatUint(uint64(u.file.Mode),
 			8), u.temporary()).AsRoot().Changes()
-	_, more, err := h.run(ctx, early, cmd, &limited{max: 1 << 20})
+	_, more, err := h.run(ctx, early, cmd, &limitedBuffer{max: 1 << 20})
 	if turns += more; err == nil {
 		return turns, nil
 	}
@@ -312,7 +312,7 @@ func (h *Host) transferError(op, name string, err error) *host.TransferError {
 		text = exit.Stderr
 		// The script's own sentence comes last, after the tool's.
 		lines := strings.Split(strings.TrimSpace(text), "\n")
-		e.Err = &said{lines[len(lines)-1], exit}
+		e.Err = &scriptError{lines[len(lines)-1], exit}
 	}
 	switch {
 	case errors.Is(err, errNoise):
@@ -333,14 +333,14 @@ func (h *Host) transferError(op, name string, err error) *host.TransferError {
 	return e
 }
 
-// said is a script's failure told by its own last words.
-type said struct {
+// scriptError is a script's failure told by its own last words.
+type scriptError struct {
 	words string
 	exit  *host.ExitError
 }
 
-func (s *said) Error() string { return s.words }
-func (s *said) Unwrap() error { return s.exit }
+func (s *scriptError) Error() string { return s.words }
+func (s *scriptError) Unwrap() error { return s.exit }
 
 // sweepLimit bounds the attempt to clean up after a failure.
 const sweepLimit = 5 * time.Second
@@ -353,6 +353,6 @@ func (h *Host) sweep(ctx context.Context, u *upload) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepLimit)
 	defer cancel()
 	// As the user: the staged file is the user's, and root may be out of reach.
-	_, _, _ = h.run(ctx, nil, shellcmd.New("rm", "-f", u.staged).Changes(), &limited{max: 1 << 16})
-	_, _, _ = h.run(ctx, nil, shellcmd.New("rm", "-f", u.temporary()).AsRoot().Changes(), &limited{max: 1 << 16})
+	_, _, _ = h.run(ctx, nil, shellcmd.New("rm", "-f", u.staged).Changes(), &limitedBuffer{max: 1 << 16})
+	_, _, _ = h.run(ctx, nil, shellcmd.New("rm", "-f", u.temporary()).AsRoot().Changes(), &limitedBuffer{max: 1 << 16})
 }

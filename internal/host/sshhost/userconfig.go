@@ -107,8 +107,8 @@ func (u *userConfig) read(path string) error {
 
 // lines returns every value of key for alias with its place, without quotes around
 // it as a whole.
-func (u *userConfig) lines(alias, key string) ([]sourced, error) {
-	var out []sourced
+func (u *userConfig) lines(alias, key string) ([]sourcedValue, error) {
+	var out []sourcedValue
 	for _, f := range u.files {
 		vs, err := f.cfg.GetAll(alias, key)
 		if err != nil {
@@ -118,14 +118,14 @@ func (u *userConfig) lines(alias, key string) ([]sourced, error) {
 			if len(v) > 1 && strings.Count(v, `"`) == 2 && strings.HasPrefix(v, `"`) && strings.HasSuffix(v, `"`) {
 				v = v[1 : len(v)-1]
 			}
-			out = append(out, sourced{v, key + " in " + f.path})
+			out = append(out, sourcedValue{v, key + " in " + f.path})
 		}
 	}
 	return out, nil
 }
 
-// sourced is a value with the place it came from, for messages.
-type sourced struct{ value, source string }
+// sourcedValue is a value with the place it came from, for messages.
+type sourcedValue struct{ value, source string }
 
 // tilde replaces a leading ~ by the home directory.
 func (u *userConfig) tilde(path string) string {

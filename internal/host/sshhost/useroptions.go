@@ -14,8 +14,8 @@ import (
 
 // options are what the SSH client configuration says of one machine.
 type options struct {
-	values map[string][]sourced // by keyword in lower case
-	asked  bool                 // ssh gave them: its HostName has no tokens any more
+	values map[string][]sourcedValue // by keyword in lower case
+	asked  bool                      // ssh gave them: its HostName has no tokens any more
 }
 
 // first returns the first value of a keyword, which is the one that counts, and
@@ -29,7 +29,7 @@ func (o *options) first(keyword string) (value, source string) {
 }
 
 // all returns every value: ssh adds up the files of keys and certificates.
-func (o *options) all(keyword string) []sourced { return o.values[strings.ToLower(keyword)] }
+func (o *options) all(keyword string) []sourcedValue { return o.values[strings.ToLower(keyword)] }
 
 // number returns a number that is not negative, or 0 if the keyword is not set.
 func (o *options) number(keyword string) (int, error) {
@@ -136,10 +136,10 @@ func (e *SSHError) Unwrap() error { return e.Err }
 // answered reads "keyword value" lines. The default keys, which ssh lists where no
 // IdentityFile is set, are left out: they are tried last, and may be missing.
 func answered(text string) *options {
-	o := &options{asked: true, values: map[string][]sourced{}}
+	o := &options{asked: true, values: map[string][]sourcedValue{}}
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
-		o.values[key] = append(o.values[key], sourced{value, nameOf(key) + " of the SSH client configuration"})
+		o.values[key] = append(o.values[key], sourcedValue{value, nameOf(key) + " of the SSH client configuration"})
 	}
 	if onlyDefaults(o.values["identityfile"]) {
 		delete(o.values, "identityfile")
@@ -157,7 +157,7 @@ func nameOf(key string) string {
 	return key
 }
 
-func onlyDefaults(files []sourced) bool {
+func onlyDefaults(files []sourcedValue) bool {
 	for _, f := range files {
 		if !strings.HasPrefix(f.value, "~/.ssh/id_") {
 			return false
@@ -171,7 +171,7 @@ func (u *userConfig) parsed(alias string) (*options, error) {
 	if err := u.readFiles(); err != nil {
 		return nil, err
 	}
-	o := &options{values: map[string][]sourced{}}
+	o := &options{values: map[string][]sourcedValue{}}
 	for _, k := range keywords {
 		values, err := u.lines(alias, k)
 		if err != nil {

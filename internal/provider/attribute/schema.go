@@ -50,9 +50,9 @@ func CardIDAttribute() schema.StringAttribute {
 
 // CardIdentityAttribute is who the card was when the resource was created.
 func CardIdentityAttribute() schema.StringAttribute {
-	return Computed("Which card this is: serial number, part number and chip. If the serial number cannot be read, " +
-		"MACs and GUIDs. It is part of the plan. The apply never writes to another card, even at the " +
-		"same address.")
+	return ComputedString("Which card this is: serial number, part number and chip. " +
+		"If the serial number cannot be read, MACs and GUIDs. " +
+		"It is part of the plan. The apply never writes to another card, even at the same address.")
 }
 
 // PortGUIDAttribute is the argument that names a port of a host.
@@ -98,8 +98,8 @@ func ActivationOf(configured types.String) string {
 	return configured.ValueString()
 }
 
-// Computed is a computed string.
-func Computed(description string) schema.StringAttribute {
+// ComputedString is a string that only the provider sets.
+func ComputedString(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }
 

@@ -66,8 +66,8 @@ func shortDuration(d time.Duration) string {
 	return text
 }
 
-// Timed describes operations with a limit.
-type Timed struct {
+// TimedOperation describes operations with a limit.
+type TimedOperation struct {
 	Standard time.Duration
 	Covers   string // what the time is for, behind a colon
 	AtEnd    string // what becomes of the operation then: a sentence
@@ -75,7 +75,7 @@ type Timed struct {
 
 // TimeoutsAttribute limits the applies of a resource and, unless removal is nil, its
 // destroy.
-func TimeoutsAttribute(ctx context.Context, apply Timed, removal *Timed) schema.Attribute {
+func TimeoutsAttribute(ctx context.Context, apply TimedOperation, removal *TimedOperation) schema.Attribute {
 	opts := timeouts.Opts{Create: true, Update: true, Delete: removal != nil}
 	texts := map[string]string{
 		Create.name: apply.describe("How long the apply that creates the resource may take"),
@@ -103,7 +103,7 @@ func TimeoutsAttribute(ctx context.Context, apply Timed, removal *Timed) schema.
 	return all
 }
 
-func (t Timed) describe(what string) string {
+func (t TimedOperation) describe(what string) string {
 	return fmt.Sprintf("%s: %s. The default is `%s`. %s", what, t.Covers, shortDuration(t.Standard), t.AtEnd)
 }
 

@@ -43,9 +43,9 @@ func TestTimeouts_of_an_operation(t *testing.T) {
 
 func TestTimeouts_describe_each_operation(t *testing.T) {
 	t.Parallel()
-	apply := Timed{Standard: 45 * time.Minute, Covers: "the change", AtEnd: "After that time the apply fails."}
-	removal := Timed{Standard: time.Hour, Covers: "the removal", AtEnd: "After that time the destroy fails."}
-	for removes, want := range map[*Timed]map[string]string{
+	apply := TimedOperation{Standard: 45 * time.Minute, Covers: "the change", AtEnd: "After that time the apply fails."}
+	removal := TimedOperation{Standard: time.Hour, Covers: "the removal", AtEnd: "After that time the destroy fails."}
+	for removes, want := range map[*TimedOperation]map[string]string{
 		nil: {"create": "the change. The default is `45m`. After that time the apply fails.",
 			"update": "the change. The default is `45m`. After that time the apply fails."},
 		&removal: {"create": "`45m`", "update": "`45m`",

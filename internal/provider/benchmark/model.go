@@ -186,9 +186,9 @@ func (m *model) observe(d ops.Request, r ops.Result, missed bool) {
 	m.ID, m.Missed = types.StringValue(m.identity()), types.BoolValue(missed)
 	m.Gbps, m.LatencyUS, m.Retransmits = types.Float64Null(), types.Float64Null(), types.Int64Null()
 	if d.Test.Latency {
-		m.LatencyUS = rounded(r.LatencyUS)
+		m.LatencyUS = roundThousandth(r.LatencyUS)
 	} else {
-		m.Gbps = rounded(r.Gbps)
+		m.Gbps = roundThousandth(r.Gbps)
 	}
 	if d.Test.Tool == "iperf3" {
 		m.Retransmits = types.Int64Value(int64(r.Retransmits))
@@ -211,5 +211,4 @@ func rate(p *inventory.Port) types.String {
 	return attribute.OrNull(p.Rate)
 }
 
-// rounded keeps three digits behind the point.
-func rounded(f float64) types.Float64 { return types.Float64Value(math.Round(f*1000) / 1000) }
+func roundThousandth(f float64) types.Float64 { return types.Float64Value(math.Round(f*1000) / 1000) }

@@ -96,7 +96,7 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 	err = r.withBoth(ctx, plan.Server.ValueString(), plan.Client.ValueString(), func(server, client *hosts.Host) error {
 		// What only warns has been said by ModifyPlan, which runs before this as well.
 		if found, ok := r.assess(ctx, plan, d, diags); !ok ||
-			diagnostic.AddFindings(ctx, diags, what, safety.Blocking(found)) {
+			diagnostic.AddFindings(ctx, diags, what, safety.Blockers(found)) {
 			return nil
 		}
 		var runErr error

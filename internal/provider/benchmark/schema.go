@@ -38,7 +38,7 @@ const description = "Measures bandwidth or latency between two hosts with `iperf
 	"A single stream in datagram mode is always slow. Numbers of the simulated lab prove nothing about hardware.\n\n" +
 	"A measurement cannot be imported. Destroying the resource forgets it; installed packages stay."
 
-var times = attribute.Timed{
+var times = attribute.TimedOperation{
 	Standard: standardTimeout, Covers: "installation and measurement, with the wait for other changes of both hosts",
 	AtEnd: "After that time the apply fails, the server is stopped, and nothing is kept of the measurement.",
 }
@@ -119,21 +119,21 @@ func results() map[string]schema.Attribute {
 		return schema.Float64Attribute{Computed: true, MarkdownDescription: description}
 	}
 	return map[string]schema.Attribute{
-		"id":          attribute.Computed("`client/server/test`."),
+		"id":          attribute.ComputedString("`client/server/test`."),
 		"gbps":        number("Bandwidth that the receiver counted, in Gb/s; null for a latency."),
 		"latency_us":  number("Latency in microseconds, one way; null for a bandwidth."),
 		"retransmits": attribute.ComputedInt("TCP segments that iperf3 had to send again; null for others."),
 		"missed":      attribute.ComputedBool("Whether the result misses its limit."),
-		"measured_at": attribute.Computed("When, by the clock of the operator's machine, in UTC."),
-		"address":     attribute.Computed("Address that was measured to."),
-		"mode":        attribute.Computed("Mode of the client's IPoIB interface then; null if it is none."),
+		"measured_at": attribute.ComputedString("When, by the clock of the operator's machine, in UTC."),
+		"address":     attribute.ComputedString("Address that was measured to."),
+		"mode":        attribute.ComputedString("Mode of the client's IPoIB interface then; null if it is none."),
 		"mtu":         attribute.ComputedInt("MTU of the client's interface then."),
-		"client_rate": attribute.Computed("Rate of the client's link then, such as `40 Gb/sec (4X QDR)`; null if it is " +
-			"not InfiniBand."),
-		"server_rate":    attribute.Computed("Rate of the server's link then."),
-		"client_version": attribute.Computed("Version of the program on the client."),
-		"server_version": attribute.Computed("Version of the program on the server."),
-		"client_command": attribute.Computed("What ran on the client, to do it again by hand."),
-		"server_command": attribute.Computed("What ran on the server."),
+		"client_rate": attribute.ComputedString("Rate of the client's link then, such as `40 Gb/sec (4X QDR)`; " +
+			"null if it is not InfiniBand."),
+		"server_rate":    attribute.ComputedString("Rate of the server's link then."),
+		"client_version": attribute.ComputedString("Version of the program on the client."),
+		"server_version": attribute.ComputedString("Version of the program on the server."),
+		"client_command": attribute.ComputedString("What ran on the client, to do it again by hand."),
+		"server_command": attribute.ComputedString("What ran on the server."),
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// recorded is who the card was when it was adopted. The id keeps the strongest
+// recordedIdentity is who the card was when it was adopted. The id keeps the strongest
 // fact, also where the others cannot be read any more.
-func (m *model) recorded() ib.Identity {
+func (m *model) recordedIdentity() ib.Identity {
 	who := ib.Identity{Serial: m.SerialNumber.ValueString(), Part: m.PartNumber.ValueString(), Chip: m.Chip.ValueString()}
 	if name, err := attribute.ParseCardName(m.ID.ValueString()); err == nil {
 		token, tokenErr := ib.ParseToken(name.Token)
@@ -89,8 +89,9 @@ func (m *model) accepts(c *inventory.Card) bool {
 	return len(wrong)+len(unread) == 0
 }
 
-// moved says whether the slot is empty because the card is in another one.
-func (r *Resource) moved(ctx context.Context, ref attribute.CardRef, who ib.Identity, diags *diag.Diagnostics) bool {
+// reportMove says whether the slot is empty because the card is in another one.
+func (r *Resource) reportMove(ctx context.Context, ref attribute.CardRef, who ib.Identity,
+	diags *diag.Diagnostics) bool {
 	f := safety.IdentityFacts{Recorded: who}
 	if f.Elsewhere, f.Edit = r.WhereIs(ctx, ref, who); f.Elsewhere == "" {
 		return false
@@ -105,7 +106,7 @@ func (r *Resource) moved(ctx context.Context, ref attribute.CardRef, who ib.Iden
 // card refuses.
 func (r *Resource) same(ctx context.Context, ref attribute.CardRef, plan, state model, snap *inventory.Snapshot,
 	c *inventory.Card, diags *diag.Diagnostics) (adopt bool) {
-	f := safety.IdentityFacts{Recorded: state.recorded(), Now: snap.Identity(c), Unread: c.Serial.Why()}
+	f := safety.IdentityFacts{Recorded: state.recordedIdentity(), Now: snap.Identity(c), Unread: c.Serial.Why()}
 	switch like, _ := ib.Compare(f.Recorded, f.Now); {
 	case like == ib.Same || f.Recorded.Empty():
 		return false

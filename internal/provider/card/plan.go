@@ -50,7 +50,7 @@ func (r *Resource) planAdoption(ctx context.Context, ref attribute.CardRef, plan
 	if found == nil {
 		return
 	}
-	expected(&resp.Diagnostics, ref, plan, nil, snap, found)
+	checkExpected(&resp.Diagnostics, ref, plan, nil, snap, found)
 	r.driver(ctx, ref, found, resp)
 	if !found.Serial.Known() && found.VendorID == ib.MellanoxVendor && !found.Virtual &&
 		snap.Identity(found).Serial == "" {
@@ -74,7 +74,7 @@ func (r *Resource) planKept(ctx context.Context, ref attribute.CardRef, plan, st
 		r.planAdoption(ctx, ref, plan, resp)
 		return
 	}
-	expected(&resp.Diagnostics, ref, plan, &state, snap, found)
+	checkExpected(&resp.Diagnostics, ref, plan, &state, snap, found)
 	if unchanged || resp.Diagnostics.HasError() {
 		return
 	}
@@ -122,16 +122,16 @@ func (r *Resource) find(ctx context.Context, ref attribute.CardRef, state *model
 	if ok {
 		return snap, c
 	}
-	if state != nil && !state.recorded().Empty() && r.moved(ctx, ref, state.recorded(), diags) {
+	if state != nil && !state.recordedIdentity().Empty() && r.reportMove(ctx, ref, state.recordedIdentity(), diags) {
 		return nil, nil
 	}
 	diags.AddAttributeError(path.Root("pci_address"), "Unable to read card "+ref.String(), session.NoCard(snap, ref))
 	return nil, nil
 }
 
-// expected refuses a card that is not what the configuration says. before is what
+// checkExpected refuses a card that is not what the configuration says. before is what
 // was recorded of it; nil if it is adopted now.
-func expected(diags *diag.Diagnostics, ref attribute.CardRef, m model, before *model, snap *inventory.Snapshot,
+func checkExpected(diags *diag.Diagnostics, ref attribute.CardRef, m model, before *model, snap *inventory.Snapshot,
 	c *inventory.Card) {
 	now := snap.Identity(c)
 	serial, part := cmp.Or(c.Serial.Or(""), now.Serial), cmp.Or(c.PartNumber, now.Part)

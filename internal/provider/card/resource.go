@@ -27,11 +27,11 @@ var (
 )
 
 // Resource is infiniband_card.
-type Resource struct{ session.Named }
+type Resource struct{ session.Importable }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_card"}, By: session.CardNamed("id")}}
+	return &Resource{session.Importable{Resource: session.Resource{Kind: "infiniband_card"}, By: session.CardNamed("id")}}
 }
 
 // Create adopts the card.
@@ -56,13 +56,13 @@ func (r *Resource) adopt(ctx context.Context, ref attribute.CardRef, plan *model
 	if found == nil {
 		return
 	}
-	who, now := (&model{ID: plan.ID}).recorded(), snap.Identity(found)
+	who, now := (&model{ID: plan.ID}).recordedIdentity(), snap.Identity(found)
 	if like, _ := ib.Compare(who, now); like != ib.Same && !who.Empty() {
 		f := safety.IdentityFacts{Recorded: who, Now: now, Unread: found.Serial.Why()}
 		f.Elsewhere, f.Edit = r.WhereIs(ctx, ref, who)
 		refuse(ctx, diags, ref, f)
 	}
-	expected(diags, ref, *plan, nil, snap, found)
+	checkExpected(diags, ref, *plan, nil, snap, found)
 	id := plan.ID
 	plan.observe(ref, found, now)
 	if id.ValueString() != "" {
@@ -91,7 +91,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if ok {
 		now = snap.Identity(found)
 	}
-	switch r.Compare(ctx, ref, state.recorded(), now, ok, &resp.Diagnostics) {
+	switch r.Compare(ctx, ref, state.recordedIdentity(), now, ok, &resp.Diagnostics) {
 	case session.Absent:
 		resp.State.RemoveResource(ctx)
 		return

@@ -72,27 +72,27 @@ func expectAttribute() schema.SingleNestedAttribute {
 
 func observedAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"chip": attribute.Computed("Name of the chip that the silicon's own ids stand for, such as " +
+		"chip": attribute.ComputedString("Name of the chip that the silicon's own ids stand for, such as " +
 			"`ConnectX-3 Pro`; null if it is not known."),
-		"pci_device_id":    attribute.Computed("PCI vendor and device id, `15b3:1007`."),
-		"pci_subsystem_id": attribute.Computed("PCI subsystem vendor and device id."),
-		"part_number": attribute.Computed("Part number in the card's vital product data; null if it could never " +
+		"pci_device_id":    attribute.ComputedString("PCI vendor and device id, `15b3:1007`."),
+		"pci_subsystem_id": attribute.ComputedString("PCI subsystem vendor and device id."),
+		"part_number": attribute.ComputedString("Part number in the card's vital product data; null if it could never " +
 			"be read."),
-		"serial_number": attribute.Computed("Serial number in the card's vital product data. It stays the one of " +
+		"serial_number": attribute.ComputedString("Serial number in the card's vital product data. It stays the one of " +
 			"the adopted card even while it cannot be read, as after some cross-flashes. Null if it never could be read."),
 		"livefish": attribute.ComputedBool("Whether the card runs no firmware and shows its recovery PCI id."),
-		"driver":   attribute.Computed("Kernel driver that is bound, `mlx4_core`; null if none is."),
-		"rdma_device": attribute.Computed("Name of the RDMA device, such as `mlx4_0`; null if the driver made " +
+		"driver":   attribute.ComputedString("Kernel driver that is bound, `mlx4_core`; null if none is."),
+		"rdma_device": attribute.ComputedString("Name of the RDMA device, such as `mlx4_0`; null if the driver made " +
 			"none."),
 		"flash_psid": attribute.ComputedPSID("PSID of the image in flash: the board id that says which " +
 			"firmware fits."),
 		"flash_version":   attribute.ComputedVersion("Firmware version in flash."),
 		"running_psid":    attribute.ComputedPSID("PSID of the firmware that the card booted."),
 		"running_version": attribute.ComputedVersion("Firmware version that the card booted."),
-		"image_format":    attribute.Computed("Container format of the image in flash, such as `FS2`."),
-		"security_attributes": attribute.Computed("Security attributes that the vendor's tool reports; null if it " +
+		"image_format":    attribute.ComputedString("Container format of the image in flash, such as `FS2`."),
+		"security_attributes": attribute.ComputedString("Security attributes that the vendor's tool reports; null if it " +
 			"reports none."),
-		"flash_error": attribute.Computed("Why the flash could not be read; null if it was."),
+		"flash_error": attribute.ComputedString("Why the flash could not be read; null if it was."),
 		"node_guid": attribute.ComputedGUID("Node GUID that the card uses, as its driver shows it; null " +
 			"without a driver. The GUIDs that the ports use are in `ports`."),
 		"system_image_guid": attribute.ComputedGUID("System image GUID that the card uses; null without a driver."),
@@ -108,8 +108,8 @@ func observedAttributes() map[string]schema.Attribute {
 			Attributes: map[string]schema.Attribute{
 				"lanes":     attribute.ComputedInt("Lanes in use."),
 				"max_lanes": attribute.ComputedInt("Lanes that the card could use."),
-				"speed":     attribute.Computed("Speed in use, such as `8.0 GT/s PCIe`."),
-				"max_speed": attribute.Computed("Speed that the card could use."),
+				"speed":     attribute.ComputedString("Speed in use, such as `8.0 GT/s PCIe`."),
+				"max_speed": attribute.ComputedString("Speed that the card could use."),
 			},
 		},
 		"ports": schema.MapNestedAttribute{
@@ -122,16 +122,16 @@ func observedAttributes() map[string]schema.Attribute {
 
 func portAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"link_type": attribute.Computed("Protocol of the port: `ib`, `eth`, `auto (ib)` or `auto (eth)`; null if the " +
+		"link_type": attribute.ComputedString("Protocol of the port: `ib`, `eth`, `auto (ib)` or `auto (eth)`; null if the " +
 			"driver does not tell."),
-		"link_layer":     attribute.Computed("`InfiniBand` or `Ethernet`; null if there is no RDMA port."),
-		"state":          attribute.Computed("`Down`, `Initializing`, `Armed` or `Active`."),
-		"physical_state": attribute.Computed("`LinkUp`, `Polling`, `Disabled` and so on."),
-		"rate":           attribute.Computed("Rate of the link; null unless it is up."),
+		"link_layer":     attribute.ComputedString("`InfiniBand` or `Ethernet`; null if there is no RDMA port."),
+		"state":          attribute.ComputedString("`Down`, `Initializing`, `Armed` or `Active`."),
+		"physical_state": attribute.ComputedString("`LinkUp`, `Polling`, `Disabled` and so on."),
+		"rate":           attribute.ComputedString("Rate of the link; null unless it is up."),
 		"lid":            attribute.ComputedInt("LID that the subnet manager assigned; 0 if none did."),
 		"sm_lid":         attribute.ComputedInt("LID of the subnet manager; 0 if there is none."),
 		"port_guid":      attribute.ComputedGUID("GUID that the port has on the wire."),
-		"netdev":         attribute.Computed("Network interface of the port; null if there is none."),
+		"netdev":         attribute.ComputedString("Network interface of the port; null if there is none."),
 	}
 }
 

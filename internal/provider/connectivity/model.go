@@ -89,7 +89,7 @@ func (m *model) observe(p ops.Pair, a *ops.Answer, r ops.Report) {
 		m.Interface, m.MTU, m.Mode = types.StringValue(n.Name), types.Int64Value(int64(n.MTU)), attribute.OrNull(n.Mode)
 	}
 	m.Reachable, m.MTUOK = types.BoolValue(r.Reachable), types.BoolValue(r.MTUOK)
-	m.measured(a)
+	m.setNumbers(a)
 	problems := make([]attr.Value, 0, len(r.Problems))
 	for _, x := range r.Problems {
 		problems = append(problems, types.ObjectValueMust(problemTypes.AttrTypes, map[string]attr.Value{
@@ -99,15 +99,15 @@ func (m *model) observe(p ops.Pair, a *ops.Answer, r ops.Report) {
 	m.Problems = types.ListValueMust(problemTypes, problems)
 }
 
-// measured fills the numbers; without a measurement all that was lost is lost.
-func (m *model) measured(a *ops.Answer) {
+// setNumbers fills the numbers; without a measurement all that was lost is lost.
+func (m *model) setNumbers(a *ops.Answer) {
 	none := types.ObjectNull(runTypes.AttrTypes)
 	m.Small, m.Full, m.Fragmented, m.Passed = none, none, none, types.MapNull(runTypes)
-	m.PathMTU, m.LossPercent = types.Int64Null(), rounded(100)
+	m.PathMTU, m.LossPercent = types.Int64Null(), roundTenth(100)
 	if a == nil {
 		return
 	}
-	m.LossPercent = rounded(a.Default.Loss())
+	m.LossPercent = roundTenth(a.Default.Loss())
 	if a.PathMTU > 0 {
 		m.PathMTU = types.Int64Value(int64(a.PathMTU))
 	}
@@ -124,14 +124,14 @@ func run(r ops.Packets) types.Object {
 		if r.Received == 0 {
 			return types.Float64Null()
 		}
-		return rounded(ms * 1000)
+		return roundTenth(ms * 1000)
 	}
 	return types.ObjectValueMust(runTypes.AttrTypes, map[string]attr.Value{
 		"sent": types.Int64Value(int64(r.Sent)), "received": types.Int64Value(int64(r.Received)),
-		"loss_percent": rounded(r.Loss()),
+		"loss_percent": roundTenth(r.Loss()),
 		"rtt_min_us":   rtt(r.Min), "rtt_avg_us": rtt(r.Avg), "rtt_max_us": rtt(r.Max),
 	})
 }
 
-// rounded keeps a tenth, which is more than ping's clock is worth.
-func rounded(f float64) types.Float64 { return types.Float64Value(math.Round(f*10) / 10) }
+// roundTenth keeps a tenth, which is more than ping's clock is worth.
+func roundTenth(f float64) types.Float64 { return types.Float64Value(math.Round(f*10) / 10) }

@@ -31,7 +31,7 @@ func AddError(diags *diag.Diagnostics, what string, err error) {
 		// Whatever went around it: nothing was sent to the host.
 		addRefusal(diags, what, finding.HostObserved.Find("Host %s", watch.Host))
 	case errors.As(err, &refused) && !toldOtherwise(err, refused):
-		for _, f := range refused.Blocking() {
+		for _, f := range refused.Blockers() {
 			addRefusal(diags, refused.What, f)
 		}
 	case err != nil:
@@ -42,7 +42,7 @@ func AddError(diags *diag.Diagnostics, what string, err error) {
 // toldOtherwise reports whether an error around a refusal says more than the refusal:
 // that something was done before.
 func toldOtherwise(err error, refused *safety.RefusedError) bool {
-	var own explained
+	var own explainer
 	if !errors.As(err, &own) {
 		return false
 	}
@@ -67,8 +67,8 @@ func AddErrorAt(diags *diag.Diagnostics, at path.Path, what string, err error) {
 	}
 }
 
-// explained is implemented by errors that bring the paragraphs of a detail.
-type explained interface {
+// explainer is implemented by errors that bring the paragraphs of a detail.
+type explainer interface {
 	// Explain says what happened, what it means and what to check.
 	Explain() string
 }
@@ -91,7 +91,7 @@ func describe(err error) (string, []string) {
 		priv   *host.PrivilegeError
 		move   *host.TransferError
 		watch  *host.ObserveError
-		exp    explained
+		exp    explainer
 	)
 	switch {
 	case errors.As(err, &exp):

@@ -48,7 +48,7 @@ func addRefusal(diags *diag.Diagnostics, what string, f finding.Finding) {
 // AddBlocking is AddFindings for those that block, for a validation that will be
 // followed by a plan that shows the others.
 func AddBlocking(ctx context.Context, diags *diag.Diagnostics, what string, findings []finding.Finding) {
-	AddFindings(ctx, diags, what, safety.Blocking(findings))
+	AddFindings(ctx, diags, what, safety.Blockers(findings))
 }
 
 func add(f finding.Finding, at func(path.Path, string, string), whole func(string, string), summary string) {

@@ -17,14 +17,14 @@ import (
 )
 
 type model struct {
-	ID        types.String   `tfsdk:"id"`
-	Host      types.String   `tfsdk:"host"`
-	PortGUID  attribute.GUID `tfsdk:"port_guid"`
-	Detail    types.Bool     `tfsdk:"detail"`
-	PCIeHosts types.Set      `tfsdk:"pcie_hosts"`
-	Expected  []expected     `tfsdk:"expected_links"`
-	Limits    types.Map      `tfsdk:"max_errors"`
-	Baseline  types.Map      `tfsdk:"baseline"`
+	ID        types.String    `tfsdk:"id"`
+	Host      types.String    `tfsdk:"host"`
+	PortGUID  attribute.GUID  `tfsdk:"port_guid"`
+	Detail    types.Bool      `tfsdk:"detail"`
+	PCIeHosts types.Set       `tfsdk:"pcie_hosts"`
+	Expected  []expectedModel `tfsdk:"expected_links"`
+	Limits    types.Map       `tfsdk:"max_errors"`
+	Baseline  types.Map       `tfsdk:"baseline"`
 
 	Nodes       types.Map    `tfsdk:"nodes"`
 	Switches    types.Map    `tfsdk:"switches"`
@@ -39,7 +39,7 @@ type model struct {
 	SVG         types.String `tfsdk:"svg"`
 }
 
-type expected struct {
+type expectedModel struct {
 	A        types.String `tfsdk:"a"`
 	B        types.String `tfsdk:"b"`
 	MinWidth types.String `tfsdk:"min_width"`
@@ -81,8 +81,8 @@ var (
 	counterTypes = types.MapType{ElemType: types.Int64Type}
 )
 
-// wanted is the part of the configuration that a fabric is compared with.
-type wanted struct {
+// comparisonModel is the part of the configuration that a fabric is compared with.
+type comparisonModel struct {
 	links  []fabric.ExpectedCable
 	limits fabric.Limits
 	before map[string]map[string]uint64
@@ -132,7 +132,7 @@ func lanesOf(width string) int {
 // detailed reports whether every port is to be asked.
 func (m *model) detailed() bool { return m.Detail.IsNull() || m.Detail.ValueBool() }
 
-func (m *model) expectations() (w wanted, err error) {
+func (m *model) expectations() (w comparisonModel, err error) {
 	for _, e := range m.Expected {
 		x := fabric.ExpectedCable{A: e.A.ValueString(), B: e.B.ValueString(), MinWidth: lanesOf(e.MinWidth.ValueString())}
 		if text := e.MinSpeed.ValueString(); text != "" {
@@ -177,7 +177,7 @@ func (m *model) baseline() map[string]map[string]uint64 {
 	return before
 }
 
-func (m *model) observe(f *fabric.Fabric, w wanted) {
+func (m *model) observe(f *fabric.Fabric, w comparisonModel) {
 	m.ID = m.Host
 	nodes, switches := map[string]attr.Value{}, map[string]attr.Value{}
 	for _, n := range f.Nodes {

@@ -53,10 +53,10 @@ func withdraw(ctx context.Context, in private, diags *diag.Diagnostics) {
 	diags.Append(in.SetKey(ctx, noteKey, []byte("{}"))...)
 }
 
-// announced gives the note of the plan that has announced the restore of what the
+// announcedNote gives the note of the plan that has announced the restore of what the
 // state holds. A note of this very walk is none: core plans the destroy of what a
 // create_before_destroy replaced just before it is done.
-func (r *Resource) announced(ctx context.Context, in private, state model) (note, bool) {
+func (r *Resource) announcedNote(ctx context.Context, in private, state model) (note, bool) {
 	text, found := in.GetKey(ctx, noteKey)
 	var n note
 	if found.HasError() || len(text) == 0 || json.Unmarshal(text, &n) != nil {

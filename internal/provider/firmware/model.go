@@ -209,7 +209,7 @@ func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
 		return
 	}
 	m.OriginalBackup = types.StringNull()
-	if prior.ID.IsNull() || burned || len(journal.Pending(a.at.Snap, a.at.Ref.PCI)) > 0 {
+	if prior.ID.IsNull() || burned || len(journal.PendingJobs(a.at.Snap, a.at.Ref.PCI)) > 0 {
 		m.OriginalBackup = attribute.OrNull(cmp.Or(done.BackupPath, done.JobBackup))
 	}
 }

@@ -53,24 +53,24 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	config.Activation = plan.Activation // with the default
 	config.CardIdentity = session.Prior(state.CardID, plan.CardID, state.CardIdentity)
-	a := r.asked(ctx, config, req, resp)
-	if a == nil || exists && r.followed(ctx, a, plan, state, resp) ||
+	a := r.assessUnlessBusy(ctx, config, req, resp)
+	if a == nil || exists && r.compareWithState(ctx, a, plan, state, resp) ||
 		!r.assess(ctx, a, config, state, &resp.Diagnostics) {
 		return
 	}
 	r.modify(ctx, a, plan, config, state, req, resp)
 }
 
-// followed compares the card with the state that this plan is made on, and reports
+// compareWithState compares the card with the state that this plan is made on, and reports
 // whether the plan is complete with that: it is refused, or the card has moved, and
 // the state follows it.
-func (r *Resource) followed(ctx context.Context, a *assessment, plan, state model,
+func (r *Resource) compareWithState(ctx context.Context, a *assessment, plan, state model,
 	resp *resource.ModifyPlanResponse) bool {
 	if !attribute.SameCard(state.CardID, state.CardIdentity, plan.CardID) {
 		return false
 	}
 	if !state.follow(a, plan) {
-		return !a.expected(ctx, state, &resp.Diagnostics)
+		return !a.compareFlash(ctx, state, &resp.Diagnostics)
 	}
 	if !diagnostic.AddFindings(ctx, &resp.Diagnostics, "follow card "+a.at.Ref.String(), a.at.Strange()) {
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &state)...)
@@ -158,9 +158,9 @@ type assessment struct {
 	ask   hca.Firmware
 }
 
-// asked is ask; nil also for a card that others use now and that is asked for nothing
+// assessUnlessBusy is ask; nil also for a card that others use now and that is asked for nothing
 // new.
-func (r *Resource) asked(ctx context.Context, config model, req resource.ModifyPlanRequest,
+func (r *Resource) assessUnlessBusy(ctx context.Context, config model, req resource.ModifyPlanRequest,
 	resp *resource.ModifyPlanResponse) *assessment {
 	a := r.ask(ctx, config, &resp.Diagnostics)
 	if a != nil && session.LeftAlone(a.at, req, resp) {
@@ -295,14 +295,14 @@ func changeText(flash string, img safety.ImageFacts) string {
 
 func describe(f ib.Firmware) string { return fmt.Sprintf("%s %s", f.PSID, f.FW) }
 
-// expected compares the flash of now with that of the state, which the plan was
+// compareFlash compares the flash of now with that of the state, which the plan was
 // made on. In the plan itself they are equal, because it has just read the state.
 // A card that has the image already, or on which a job of an earlier apply is not
 // settled, is no surprise: the operation converges from there.
-func (a *assessment) expected(ctx context.Context, state model, diags *diag.Diagnostics) bool {
+func (a *assessment) compareFlash(ctx context.Context, state model, diags *diag.Diagnostics) bool {
 	was, is := state.flash(), describe(a.now.Flash)
 	if a.hasImage() || was == "" || was == is || a.now.Flash.PSID == "" ||
-		len(journal.Pending(a.at.Snap, a.at.Ref.PCI)) > 0 {
+		len(journal.PendingJobs(a.at.Snap, a.at.Ref.PCI)) > 0 {
 		return true
 	}
 	wanted := "leave " + was + " in flash"

@@ -31,11 +31,11 @@ var (
 )
 
 // Resource is infiniband_firmware.
-type Resource struct{ session.Named }
+type Resource struct{ session.Importable }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_firmware"},
+	return &Resource{session.Importable{Resource: session.Resource{Kind: "infiniband_firmware"},
 		By: session.CardNamed("card_id")}}
 }
 
@@ -89,7 +89,7 @@ func (r *Resource) apply(ctx context.Context, c session.Change, prior model) {
 func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config, prior model, plan *model,
 	diags *diag.Diagnostics) error {
 	a := r.ask(ctx, config, diags)
-	if a == nil || !prior.ID.IsNull() && !a.expected(ctx, prior, diags) {
+	if a == nil || !prior.ID.IsNull() && !a.compareFlash(ctx, prior, diags) {
 		return nil
 	}
 	a.ask.Lab = r.Lab(ctx, ref, diags)
@@ -141,7 +141,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	said, ok := note{}, false
 	if r.Data != nil {
 		r.Restores.BeginApply()
-		said, ok = r.announced(ctx, req.Private, state)
+		said, ok = r.announcedNote(ctx, req.Private, state)
 	}
 	switch {
 	case !state.restores():

@@ -71,7 +71,7 @@ func (r *Resource) planDestroy(ctx context.Context, state model, leave private, 
 		state.warnForgotten(diags)
 		return
 	}
-	if r.Restores.Applying() {
+	if r.Restores.SetApplying() {
 		return // of what was replaced; the delete says that nothing is restored
 	}
 	card := state.CardID.ValueString()

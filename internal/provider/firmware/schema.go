@@ -39,11 +39,11 @@ const description = "The firmware in a card's flash, and the firmware that the c
 const goesOn = "A job that writes flash is not stopped: it continues on the host, and the next plan finds it."
 
 var (
-	times = attribute.Timed{
+	times = attribute.TimedOperation{
 		Standard: standardTimeout, Covers: "backup, burn, verification and restart, without the wait for other cards",
 		AtEnd: "After that time the apply fails. " + goesOn,
 	}
-	restoreTimes = attribute.Timed{
+	restoreTimes = attribute.TimedOperation{
 		Standard: standardTimeout, Covers: "what `on_destroy = \"restore\"` does; without it a destroy takes no time",
 		AtEnd: "After that time the destroy fails, and the resource stays in the state. " + goesOn,
 	}
@@ -110,11 +110,11 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 // results are what the provider reads.
 func results() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"image_sha256": attribute.Computed("SHA-256 of the image that the configuration asks for; null without " +
+		"image_sha256": attribute.ComputedString("SHA-256 of the image that the configuration asks for; null without " +
 			"`image_id`."),
 		"image_psid":    attribute.ComputedPSID("PSID of that image; null without `image_id`."),
 		"image_version": attribute.ComputedVersion("Firmware version of that image; null without `image_id`."),
-		"change": attribute.Computed("The last change, or the planned one: `MT_… 2.40.7000 -> MT_… " +
+		"change": attribute.ComputedString("The last change, or the planned one: `MT_… 2.40.7000 -> MT_… " +
 			"2.42.5000`. The plan of an update shows it, and the apply stops if the flash has changed since that plan " +
 			"(HO019). For a new resource a warning of the plan shows it. The engines keep nothing of that plan: if somebody " +
 			"changes the flash before the apply, the apply burns what the configuration and its consents allow then."),
@@ -125,13 +125,12 @@ func results() map[string]schema.Attribute {
 		"running_version": attribute.ComputedVersion("Firmware version that the card booted."),
 		"reboot_required": attribute.ComputedBool("Whether the host must restart before the card runs what is in " +
 			"flash. Null if no driver shows what the card runs."),
-		"backup_path": attribute.Computed("Directory on the operator's machine with the firmware that was in " +
+		"backup_path": attribute.ComputedString("Directory on the operator's machine with the firmware that was in " +
 			"flash before the last burn, `firmware.bin`, and what was known of the card, `card.json`. Null if this resource " +
 			"has burned nothing."),
-		"original_backup_path": attribute.Computed("Directory with the firmware that was in flash before the first burn " +
-			"by this resource, which `on_destroy = \"restore\"` burns back. It stays the same over later burns. After an " +
-			"import " +
-			"or an interrupted apply it is what the host's journal says of the burn that gave the card its firmware; null if " +
-			"nothing is known."),
+		"original_backup_path": attribute.ComputedString("Directory with the firmware that was in flash " +
+			"before the first burn by this resource, which `on_destroy = \"restore\"` burns back. " +
+			"It stays the same over later burns. After an import or an interrupted apply it is what the host's journal " +
+			"says of the burn that gave the card its firmware; null if nothing is known."),
 	}
 }

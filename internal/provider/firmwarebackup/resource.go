@@ -34,11 +34,11 @@ var (
 )
 
 // Resource is infiniband_firmware_backup.
-type Resource struct{ session.Named }
+type Resource struct{ session.Importable }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_firmware_backup"},
+	return &Resource{session.Importable{Resource: session.Resource{Kind: "infiniband_firmware_backup"},
 		By: session.CardNamed("card_id")}}
 }
 

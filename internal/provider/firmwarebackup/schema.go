@@ -33,9 +33,9 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 				MarkdownDescription: "Any values; a change takes a new backup and keeps the old one.",
 			},
 
-			"image_path": attribute.Computed("File on the operator's machine with the firmware. It is an image of this " +
+			"image_path": attribute.ComputedString("File on the operator's machine with the firmware. It is an image of this " +
 				"card, which `infiniband_firmware_image` takes as its `source`."),
-			"sha256":            attribute.Computed("SHA-256 of the file."),
+			"sha256":            attribute.ComputedString("SHA-256 of the file."),
 			"size":              attribute.ComputedInt("Size of the file in bytes."),
 			"psid":              attribute.ComputedPSID("PSID of the firmware."),
 			"version":           attribute.ComputedVersion("Version of the firmware."),
@@ -44,7 +44,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			"system_image_guid": attribute.ComputedGUID("System image GUID that the card had in flash; null if none was set."),
 			"macs": attribute.ComputedByPort[attribute.MACKind](
 				"MAC addresses that the card had in flash, by port."),
-			"taken": attribute.Computed("When the backup was taken, `2026-03-01T12:00:00Z`."),
+			"taken": attribute.ComputedString("When the backup was taken, `2026-03-01T12:00:00Z`."),
 			"matches_flash": attribute.ComputedBool("Whether the card's flash still has this PSID and version. A " +
 				"difference plans no new backup."),
 		},

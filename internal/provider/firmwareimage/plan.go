@@ -46,14 +46,14 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 			return
 		}
 	}
-	if r.refused(ctx, plan, f.sha256, &resp.Diagnostics) {
+	if r.refuseObserve(ctx, plan, f.sha256, &resp.Diagnostics) {
 		return
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// refused reports whether the host is only read and does not have the image yet.
-func (r *Resource) refused(ctx context.Context, m model, sha256 string, diags *diag.Diagnostics) bool {
+// refuseObserve reports whether the host is only read and does not have the image yet.
+func (r *Resource) refuseObserve(ctx context.Context, m model, sha256 string, diags *diag.Diagnostics) bool {
 	name := m.Host.ValueString()
 	if !r.Hosts[name].Observe {
 		return false

@@ -29,11 +29,11 @@ var (
 )
 
 // Resource is infiniband_firmware_image.
-type Resource struct{ session.Named }
+type Resource struct{ session.Importable }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_firmware_image"},
+	return &Resource{session.Importable{Resource: session.Resource{Kind: "infiniband_firmware_image"},
 		By: session.ImageNamed()}}
 }
 

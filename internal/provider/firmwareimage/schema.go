@@ -33,7 +33,7 @@ var localFile = attribute.LocalPath{
 
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attrs := map[string]schema.Attribute{
-		"id":   attribute.Computed("Id, `host/sha256`. `terraform import` takes `host/path/of/the/file` instead."),
+		"id":   attribute.ComputedString("Id, `host/sha256`. `terraform import` takes `host/path/of/the/file` instead."),
 		"host": attribute.HostAttribute(),
 		"source": schema.StringAttribute{Required: true, MarkdownDescription: sourceDescription,
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1), localFile}},
@@ -42,7 +42,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			MarkdownDescription: sha256Description + planDescription,
 			PlanModifiers:       []planmodifier.String{attribute.KeepSpelling[attribute.HashKind]()},
 		},
-		"staged_path": attribute.Computed("File on the host with the verified copy; its name is the hash."),
+		"staged_path": attribute.ComputedString("File on the host with the verified copy; its name is the hash."),
 	}
 	for name, d := range factDescriptions {
 		attrs[name] = d.resourceAttribute()
@@ -135,7 +135,7 @@ func (f fact) resourceAttribute() schema.Attribute {
 		return attribute.ComputedByPort[attribute.MACKind](f.description)
 	case textFact:
 	}
-	return attribute.Computed(f.description)
+	return attribute.ComputedString(f.description)
 }
 
 func (f fact) dataSourceAttribute() dsschema.Attribute {

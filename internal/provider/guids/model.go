@@ -293,9 +293,9 @@ func onlyNamed[T any](byPort types.Map, ports ...*T) {
 	}
 }
 
-// kept is the half of the identity that is not asked for, as the plan has it.
-func (m *model) kept(req safety.GUIDRequest) *hca.Kept {
-	return &hca.Kept{
+// keptHalf is the half of the identity that is not asked for, as the plan has it.
+func (m *model) keptHalf(req safety.GUIDRequest) *hca.KeptHalf {
+	return &hca.KeptHalf{
 		GUIDs: !req.HasGUIDs && !m.PortGUIDs.IsUnknown(), MACs: !req.HasMACs && !m.MACs.IsUnknown(), Set: m.identity(),
 	}
 }

@@ -29,11 +29,12 @@ var (
 )
 
 // Resource is infiniband_guids.
-type Resource struct{ session.Named }
+type Resource struct{ session.Importable }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_guids"}, By: session.CardNamed("card_id")}}
+	kind := session.Resource{Kind: "infiniband_guids"}
+	return &Resource{session.Importable{Resource: kind, By: session.CardNamed("card_id")}}
 }
 
 // Create writes the values unless the card has them. A failure sets no state.
@@ -68,7 +69,7 @@ func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config mode
 	if a == nil {
 		return nil
 	}
-	a.ask.Lab, a.ask.Kept = r.lab(ctx, a, diags), plan.kept(a.ask.Request)
+	a.ask.Lab, a.ask.Kept = r.lab(ctx, a, diags), plan.keptHalf(a.ask.Request)
 	done, err := r.Cards.ApplyGUIDs(ctx, a.ask)
 	if err == nil {
 		r.Planned.DoneCard(ref)

@@ -20,7 +20,7 @@ const description = "The GUIDs and MAC addresses of a card, from one base value 
 const leftOut = "A port that is left out gets the value that follows from the base. Without a base, port 2 gets the " +
 	"next number after port 1. The map then has the named port only."
 
-var times = attribute.Timed{
+var times = attribute.TimedOperation{
 	Standard: standardTimeout, Covers: "backup, write, verification and restart, without the wait for other cards",
 	AtEnd: "After that time the apply fails. A job that writes flash is not stopped: it continues on the host, and the " +
 		"next plan finds it.",
@@ -62,7 +62,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"effective": effectiveAttribute(),
 			"reboot_required": attribute.ComputedBool("Whether the host must restart before the card uses what is in flash; " +
 				"null while no driver shows what it uses."),
-			"backup_path": attribute.Computed("Directory on the operator's machine with the firmware that was in flash " +
+			"backup_path": attribute.ComputedString("Directory on the operator's machine with the firmware that was in flash " +
 				"before the last change, and what identifies the card. Null if this resource has written nothing."),
 		},
 	}

@@ -91,7 +91,7 @@ func (r *Resource) early(ctx context.Context, wanted *model, diags *diag.Diagnos
 
 // holds reports whether the state is what is asked for.
 func (m *model) holds(want ops.Config) bool {
-	known, err := m.configured()
+	known, err := m.hostConfig()
 	return err == nil && known != nil && known.Same(want)
 }
 
@@ -186,9 +186,9 @@ func warnRemoval(diags *diag.Diagnostics, id string) {
 		"Addresses are removed now; mode and MTU stay until the next boot. The interface belongs to the card and stays.")
 }
 
-// configured is the part of the model that the host must match; nil if the
+// hostConfig is the part of the model that the host must match; nil if the
 // model holds none yet, as after an import.
-func (m *model) configured() (*ops.Config, error) {
+func (m *model) hostConfig() (*ops.Config, error) {
 	if m.Mode.IsNull() || m.Addresses.IsNull() {
 		return nil, nil //nolint:nilnil // nothing is configured, and that is no error
 	}

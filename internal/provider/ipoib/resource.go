@@ -35,11 +35,11 @@ var named = session.PortNamed(session.Part{Name: "pkey", Optional: true,
 	Description: "P_Key of an interface of another partition than the default one, `0x8001`."})
 
 // Resource is infiniband_ipoib_interface.
-type Resource struct{ session.Named }
+type Resource struct{ session.Importable }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_ipoib_interface"}, By: named}}
+	return &Resource{session.Importable{Resource: session.Resource{Kind: "infiniband_ipoib_interface"}, By: named}}
 }
 
 // Create configures the interface, whatever is configured already.
@@ -113,7 +113,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		diagnostic.AddError(&resp.Diagnostics, "read IPoIB interface "+state.ID.ValueString(), err)
 		return
 	}
-	known, err := state.configured()
+	known, err := state.hostConfig()
 	diagnostic.AddError(&resp.Diagnostics, "read IPoIB interface "+ref(d).String(), err)
 	_, _, snap, err := r.Look(ctx, d.Host)
 	diagnostic.AddError(&resp.Diagnostics, "read IPoIB interface "+ref(d).String(), err)

@@ -29,11 +29,11 @@ const description = "An IP-over-InfiniBand interface in the host's own network s
 	"and MTU stay until the next boot. The interface belongs to the card and stays."
 
 var (
-	times = attribute.Timed{
+	times = attribute.TimedOperation{
 		Standard: standardTimeout, Covers: "the change and its confirmation, with the wait for other changes of the host",
 		AtEnd: "After that time the apply fails, and what is not confirmed by then is undone.",
 	}
-	removal = attribute.Timed{
+	removal = attribute.TimedOperation{
 		Standard: standardTimeout, Covers: "the removal and its confirmation, with the wait for other changes of the host",
 		AtEnd: "After that time the destroy fails, what is not confirmed by then is undone, and the resource stays in the " +
 			"state.",
@@ -75,10 +75,10 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 		"routes":   routesAttribute(),
 		"timeouts": attribute.TimeoutsAttribute(ctx, times, &removal),
 
-		"network_stack": attribute.Computed("What configures the network of the host, as found there: `netplan with " +
+		"network_stack": attribute.ComputedString("What configures the network of the host, as found there: `netplan with " +
 			"systemd-networkd`, `netplan with NetworkManager`, `NetworkManager`, " +
 			"`systemd-networkd`, `ifupdown`, `ifupdown2` or `TrueNAS middleware`."),
-		"interface": attribute.Computed("Name of the interface on the host."),
+		"interface": attribute.ComputedString("Name of the interface on the host."),
 		"up":        attribute.ComputedBool("Whether the interface is administratively up."),
 		"carrier": attribute.ComputedBool("Whether it works: up, a subnet manager is there and the broadcast group was " +
 			"joined."),
@@ -88,7 +88,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			Computed:            true,
 			MarkdownDescription: "What is in effect now.",
 			Attributes: map[string]schema.Attribute{
-				"mode":      attribute.Computed("Mode in effect."),
+				"mode":      attribute.ComputedString("Mode in effect."),
 				"mtu":       attribute.ComputedInt("MTU in effect, in bytes."),
 				"addresses": attribute.ComputedList(types.StringType, "Addresses in effect, sorted."),
 			},

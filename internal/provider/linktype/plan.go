@@ -32,7 +32,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	config.CardIdentity = session.Prior(state.CardID, plan.CardID, state.CardIdentity)
-	a := r.claimed(ctx, config, req, &resp.Diagnostics)
+	a := r.assessClaimed(ctx, config, req, &resp.Diagnostics)
 	if a == nil || session.LeftAlone(a.at, req, resp) {
 		return
 	}
@@ -74,8 +74,8 @@ func (a *assessment) announce(diags *diag.Diagnostics) {
 // live are the attributes that the host decides.
 var live = []string{"stored_in", "effective", "next_boot", "by_place", "reboot_required"}
 
-// claimed is ask for a card that no other resource has.
-func (r *Resource) claimed(ctx context.Context, config model, req resource.ModifyPlanRequest,
+// assessClaimed is ask for a card that no other resource has.
+func (r *Resource) assessClaimed(ctx context.Context, config model, req resource.ModifyPlanRequest,
 	diags *diag.Diagnostics) *assessment {
 	if !r.ClaimCard(ctx, "plan link types of card", config.CardID, req, diags) {
 		return nil

@@ -31,11 +31,11 @@ var (
 )
 
 // Resource is infiniband_link_type.
-type Resource struct{ session.Named }
+type Resource struct{ session.Importable }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_link_type"},
+	return &Resource{session.Importable{Resource: session.Resource{Kind: "infiniband_link_type"},
 		By: session.CardNamed("card_id")}}
 }
 

@@ -31,7 +31,7 @@ const placesDescription = "Link type by place and port. `driver` is the running 
 	"refused if it overrides this one. If the " +
 	"initial RAM disk has an older copy of a setting, that setting is left out and stored again."
 
-var times = attribute.Timed{
+var times = attribute.TimedOperation{
 	Standard: standardTimeout, Covers: "storing the types, switching the driver and the restart, without the wait for " +
 		"other cards",
 	AtEnd: "After that time the apply fails. What was stored by then stays, and the next apply does the rest.",
@@ -70,7 +70,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"activation": activation(),
 			"timeouts":   attribute.TimeoutsAttribute(ctx, times, nil),
 
-			"stored_in": attribute.Computed("Place that keeps the types over a restart: `mstconfig` (the card itself), " +
+			"stored_in": attribute.ComputedString("Place that keeps the types over a restart: `mstconfig` (the card itself), " +
 				"`modprobe.d`, `mlx4.conf` or `kernel_extra_options`."),
 			"effective": schema.MapAttribute{Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "Link type in effect by port: `ib`, `eth`, `auto (ib)` or `auto (eth)`."},

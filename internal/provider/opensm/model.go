@@ -116,7 +116,7 @@ func (m *model) sofar(ctx context.Context) (ops.Request, error) {
 	d := ops.Request{Host: m.Host.ValueString(), Priority: int(m.Priority.ValueInt64()), Tuning: ops.Tuning{
 		RoutingEngine: strings.Join(attribute.StringsOf(m.RoutingEngine),
 			","), LogLevel: m.LogLevel.ValueString(), LogMaxSize: int(m.LogMaxSize.ValueInt64()),
-		PollingTimeout: m.polling(), PollingRetries: int(m.PollingRetries.ValueInt64()),
+		PollingTimeout: m.pollingMS(), PollingRetries: int(m.PollingRetries.ValueInt64()),
 	}}
 	var err error
 	if prefix := m.SubnetPrefix.ValueString(); prefix != "" {
@@ -142,8 +142,8 @@ func (m *model) observe(ctx context.Context, d ops.Request, o ops.Observation) (
 		diags = m.observePartitions(ctx, o.Partitions)
 	}
 	m.Unit = types.StringValue(o.Unit)
-	m.Active = known(o.Active.Get, m.Active)
-	m.Enabled = known(o.Enabled.Get, m.Enabled)
+	m.Active = orLast(o.Active.Get, m.Active)
+	m.Enabled = orLast(o.Enabled.Get, m.Enabled)
 	m.PackageVersion = attribute.OrNull(o.Installed)
 	m.PortState = attribute.OrNull(o.State)
 	m.LID = types.Int64Value(int64(o.LID))
@@ -154,8 +154,8 @@ func (m *model) observe(ctx context.Context, d ops.Request, o ops.Observation) (
 	return diags
 }
 
-// known is what was read, or else what was read last.
-func known(now func() (bool, bool), before types.Bool) types.Bool {
+// orLast is what was read, or else what was read last.
+func orLast(now func() (bool, bool), before types.Bool) types.Bool {
 	if v, ok := now(); ok {
 		return types.BoolValue(v)
 	}
@@ -165,8 +165,8 @@ func known(now func() (bool, bool), before types.Bool) types.Bool {
 	return before
 }
 
-// polling is sminfo_polling_timeout in opensm's unit, milliseconds; 0 if it is left out.
-func (m *model) polling() int {
+// pollingMS is sminfo_polling_timeout in opensm's unit, milliseconds; 0 if it is left out.
+func (m *model) pollingMS() int {
 	return int(attribute.DurationOf(m.PollingTimeout, 0) / time.Millisecond)
 }
 
@@ -186,7 +186,7 @@ func (m *model) observeTuning(t ops.Tuning) {
 	switch {
 	case t.PollingTimeout == 0:
 		m.PollingTimeout = attribute.NullText[attribute.DurationKind]()
-	case t.PollingTimeout != m.polling():
+	case t.PollingTimeout != m.pollingMS():
 		m.PollingTimeout = attribute.DurationText(milliseconds(t.PollingTimeout).String())
 	}
 	for _, n := range []struct {

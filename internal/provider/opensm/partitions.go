@@ -143,15 +143,15 @@ func (m *model) observePartitions(ctx context.Context, found []ops.Partition) di
 	}
 	all := map[string]partition{}
 	for _, p := range found {
-		all[p.Name] = written(p)
+		all[p.Name] = partitionModel(p)
 	}
 	value, diags := types.MapValueFrom(ctx, partitionType, all)
 	m.Partitions = value
 	return diags
 }
 
-// written is a partition as a configuration would write it.
-func written(p ops.Partition) partition {
+// partitionModel is a partition as a configuration would write it.
+func partitionModel(p ops.Partition) partition {
 	out := partition{
 		PKey: attribute.PKeyOf(p.PKey), IPoIB: types.BoolNull(), MTU: types.Int64Null(), Rate: types.Float64Null(),
 		Index0: types.BoolNull(),

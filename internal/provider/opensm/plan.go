@@ -65,8 +65,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	settled := satisfies(observed, d)
 	standby = role(observed) == session.SMStandby
 	plan.plan(d)
-	held := r.held(ctx, req.State, plan, d, &resp.Diagnostics)
-	if silent(held, observed, d, &resp.Diagnostics) {
+	held := r.stateHolds(ctx, req.State, plan, d, &resp.Diagnostics)
+	if onlySilence(held, observed, d, &resp.Diagnostics) {
 		planned.Steady{Held: true}.Plan(ctx, req, resp, &plan)
 		return
 	}
@@ -77,9 +77,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	planned.Steady{Held: held, ToDo: !settled, Live: live}.Plan(ctx, req, resp, &plan)
 }
 
-// silent reports whether nothing but the silence of systemd stands between the host and
+// onlySilence reports whether nothing but the silence of systemd stands between the host and
 // what a state holds, and warns of it.
-func silent(held bool, o ops.Observation, d ops.Request, diags *diag.Diagnostics) bool {
+func onlySilence(held bool, o ops.Observation, d ops.Request, diags *diag.Diagnostics) bool {
 	if !held || o.Silence() == "" || !o.Managed || len(o.Differences(d)) > 0 {
 		return false
 	}
@@ -121,8 +121,8 @@ func (r *Resource) stays(d ops.Request, standby bool, req resource.ModifyPlanReq
 // live are the attributes that the host and its fabric decide.
 var live = []string{"package_version", "port_state", "lid", "sm_lid", "role"}
 
-// held reports whether there is a state that has what is planned.
-func (r *Resource) held(ctx context.Context, from tfsdk.State, plan model, d ops.Request,
+// stateHolds reports whether there is a state that has what is planned.
+func (r *Resource) stateHolds(ctx context.Context, from tfsdk.State, plan model, d ops.Request,
 	diags *diag.Diagnostics) bool {
 	if from.Raw.IsNull() {
 		return false

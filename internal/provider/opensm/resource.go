@@ -29,11 +29,11 @@ var (
 )
 
 // Resource is infiniband_opensm.
-type Resource struct{ session.Named }
+type Resource struct{ session.Importable }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_opensm"}, By: session.PortNamed()}}
+	return &Resource{session.Importable{Resource: session.Resource{Kind: "infiniband_opensm"}, By: session.PortNamed()}}
 }
 
 // Create installs, binds, starts and enables the subnet manager.

@@ -82,12 +82,12 @@ const description = "A subnet manager on one port of a host. An unmanaged switch
 	"disables the instance and removes its configuration. The package stays."
 
 var (
-	times = attribute.Timed{
+	times = attribute.TimedOperation{
 		Standard: standardTimeout, Covers: "installation, start and the proof that the fabric works, with the wait for " +
 			"other changes of the host and for other subnet managers",
 		AtEnd: "After that time the apply fails. What was set up by then stays, and the next apply does the rest.",
 	}
-	removal = attribute.Timed{
+	removal = attribute.TimedOperation{
 		Standard: standardTimeout, Covers: "the stop and the removal, with the wait for other changes of the host and for " +
 			"other subnet managers",
 		AtEnd: "After that time the destroy fails, and the resource stays in the state.",
@@ -162,14 +162,14 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 // results are what the provider reads.
 func results() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"unit":            attribute.Computed("systemd unit of the instance."),
+		"unit":            attribute.ComputedString("systemd unit of the instance."),
 		"active":          attribute.ComputedBool("Whether the instance runs."),
 		"enabled":         attribute.ComputedBool("Whether it starts at boot."),
-		"package_version": attribute.Computed("Version of the opensm package."),
-		"port_state":      attribute.Computed("State of the port: `Active` after a subnet manager has configured it."),
+		"package_version": attribute.ComputedString("Version of the opensm package."),
+		"port_state":      attribute.ComputedString("State of the port: `Active` after a subnet manager has configured it."),
 		"lid":             attribute.ComputedInt("LID of the port."),
 		"sm_lid":          attribute.ComputedInt("LID of the master subnet manager; that of this port if it is the master."),
-		"role":            attribute.Computed("`master` or `standby`; null while the port is not served."),
+		"role":            attribute.ComputedString("`master` or `standby`; null while the port is not served."),
 		"handover_time": attribute.ComputedText[attribute.DurationKind]("Longest time that the fabric has no subnet " +
 			"manager if the master dies and this one is the " +
 			"standby: `sminfo_polling_timeout` × (`polling_retry_number` + 2). Existing traffic goes on. New " +

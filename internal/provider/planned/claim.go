@@ -79,17 +79,17 @@ func (s *claims) replaced(first, then Claim) bool {
 		s.validated[claimKey{then.Kind, then.Config.String()}] < 2
 }
 
-// Validated counts a resource of the configuration.
-func (p *Walk) Validated(kind string, config tftypes.Value) {
+// CountResource counts a resource of the configuration.
+func (p *Walk) CountResource(kind string, config tftypes.Value) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.claims.validated[claimKey{kind, config.String()}]++
 }
 
-// Claimed returns a resource of the configuration that manages an object, if one
+// FindClaim returns a resource of the configuration that manages an object, if one
 // was planned by this process: for operations that are made for a resource which
 // is not in the configuration any more. It may be the other half of a replace.
-func (p *Walk) Claimed(kind, key string) (Claim, bool) {
+func (p *Walk) FindClaim(kind, key string) (Claim, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	made := p.claims.made[claimKey{kind, key}]

@@ -52,7 +52,7 @@ func TestClaim_walks(t *testing.T) {
 	} {
 		p := NewWalk()
 		for _, v := range tt.validated {
-			p.Validated("infiniband_firmware", v)
+			p.CountResource("infiniband_firmware", v)
 		}
 		got := false
 		for _, c := range tt.calls {
@@ -62,10 +62,10 @@ func TestClaim_walks(t *testing.T) {
 		if got != tt.taken {
 			t.Errorf("%s: taken is %t", tt.name, got)
 		}
-		if _, there := p.Claimed("infiniband_firmware", "k"); !there {
+		if _, there := p.FindClaim("infiniband_firmware", "k"); !there {
 			t.Errorf("%s: nothing is claimed", tt.name)
 		}
-		if _, there := p.Claimed("infiniband_guids", "k"); there {
+		if _, there := p.FindClaim("infiniband_guids", "k"); there {
 			t.Errorf("%s: another kind is claimed", tt.name)
 		}
 	}

@@ -40,9 +40,9 @@ func NewRestores() *Restores {
 // this name was not made by the plan that the operator saw.
 func (r *Restores) Walk() string { return r.walk }
 
-// Applying says that this walk changes things: what is planned now is planned
+// SetApplying notes that this walk changes things: what is planned now is planned
 // just before it is done, and nobody sees it first.
-func (r *Restores) Applying() bool {
+func (r *Restores) SetApplying() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.applying

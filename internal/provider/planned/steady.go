@@ -136,7 +136,7 @@ func Confirm(ctx context.Context, what string, plan tfsdk.Plan, to *tfsdk.State,
 	if diags.Append(state.Set(ctx, found)...); diags.HasError() {
 		return
 	}
-	lines, err := contradicted(plan.Raw, state.Raw)
+	lines, err := contradictions(plan.Raw, state.Raw)
 	switch {
 	case err != nil:
 		diagnostic.AddError(diags, what, err)
@@ -150,8 +150,8 @@ func Confirm(ctx context.Context, what string, plan tfsdk.Plan, to *tfsdk.State,
 	}
 }
 
-// contradicted names the values that were known in a plan and are others now.
-func contradicted(planned, found tftypes.Value) ([]string, error) {
+// contradictions names the values that were known in a plan and are others now.
+func contradictions(planned, found tftypes.Value) ([]string, error) {
 	diffs, err := planned.Diff(found)
 	if err != nil {
 		return nil, fmt.Errorf("compare the plan with what was read back: %w", err)

@@ -23,9 +23,9 @@ type steadyModel struct {
 }
 
 var steadySchema = schema.Schema{Attributes: map[string]schema.Attribute{
-	"asked": attribute.Computed(""), "seen": attribute.ComputedBool(""), "ports": attribute.ComputedList(types.StringType,
+	"asked": attribute.ComputedString(""), "seen": attribute.ComputedBool(""), "ports": attribute.ComputedList(types.StringType,
 		""),
-	"timeouts": attribute.Computed(""),
+	"timeouts": attribute.ComputedString(""),
 }}
 
 func steadyPlan(t *testing.T, m steadyModel) tfsdk.Plan {
@@ -106,7 +106,7 @@ func TestConfirm_namesWhatIsNotAsPlanned(t *testing.T) {
 			t.Errorf("%s: stored %v, %v", c.asked, to.Raw, diags)
 		}
 		now := steadyPlan(t, found)
-		if lines, err := contradicted(plan.Raw, now.Raw); err != nil || !slices.Equal(lines, c.lines) {
+		if lines, err := contradictions(plan.Raw, now.Raw); err != nil || !slices.Equal(lines, c.lines) {
 			t.Errorf("%s: got %q, %v", c.asked, lines, err)
 		}
 	}

@@ -43,7 +43,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("speeds"), "plan port "+id(ref, d.Number), err)
 		return
 	}
-	o, ok := r.claimed(ctx, plan.CardID, d, ref, req, &resp.Diagnostics)
+	o, ok := r.assessClaimed(ctx, plan.CardID, d, ref, req, &resp.Diagnostics)
 	if !ok {
 		return
 	}
@@ -65,8 +65,8 @@ func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, st
 // live are the attributes that the host and its fabric decide.
 var live = []string{"port_guid", "state", "physical_state", "rate", "lid", "sm_lid"}
 
-// claimed is assess for a port that no other resource has.
-func (r *Resource) claimed(ctx context.Context, card attribute.CardID, d ops.Request, ref attribute.CardRef,
+// assessClaimed is assess for a port that no other resource has.
+func (r *Resource) assessClaimed(ctx context.Context, card attribute.CardID, d ops.Request, ref attribute.CardRef,
 	req resource.ModifyPlanRequest,
 	diags *diag.Diagnostics) (ops.Observation, bool) {
 	o, ok := r.assess(ctx, card, d, ref, diags)

@@ -39,11 +39,11 @@ var named = session.Name{
 }
 
 // Resource is infiniband_port.
-type Resource struct{ session.Named }
+type Resource struct{ session.Importable }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_port"}, By: named}}
+	return &Resource{session.Importable{Resource: session.Resource{Kind: "infiniband_port"}, By: named}}
 }
 
 // Create makes the setting, whatever the port is.

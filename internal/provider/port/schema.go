@@ -26,11 +26,11 @@ const description = "The administrative state of one InfiniBand port, and the sp
 	"Ports of switches are not managed."
 
 var (
-	times = attribute.Timed{
+	times = attribute.TimedOperation{
 		Standard: standardTimeout, Covers: "storing and making the setting, with the wait for other changes of the host",
 		AtEnd: "After that time the apply fails. What was stored by then stays, and the next apply does the rest.",
 	}
-	removal = attribute.Timed{
+	removal = attribute.TimedOperation{
 		Standard: standardTimeout, Covers: "the removal of the unit, with the wait for other changes of the host",
 		AtEnd: "After that time the destroy fails, and the resource stays in the state.",
 	}
@@ -64,13 +64,13 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"timeouts": attribute.TimeoutsAttribute(ctx, times, &removal),
 
 			"at_boot":   attribute.ComputedBool("Whether the setting is made at every boot."),
-			"unit":      attribute.Computed("systemd unit that makes the setting at boot."),
+			"unit":      attribute.ComputedString("systemd unit that makes the setting at boot."),
 			"port_guid": attribute.ComputedGUID("GUID of the port."),
-			"state": attribute.Computed("Logical state: `Down`, `Initializing` (a link, and no subnet manager yet), " +
+			"state": attribute.ComputedString("Logical state: `Down`, `Initializing` (a link, and no subnet manager yet), " +
 				"`Armed`, `Active`."),
-			"physical_state": attribute.Computed("Physical state: `LinkUp`, `Polling` (nobody answers), `Disabled`, " +
+			"physical_state": attribute.ComputedString("Physical state: `LinkUp`, `Polling` (nobody answers), `Disabled`, " +
 				"`PortConfigurationTraining` and so on."),
-			"rate":   attribute.Computed("Rate of the link, such as `40 Gb/sec (4X QDR)`; null without a link."),
+			"rate":   attribute.ComputedString("Rate of the link, such as `40 Gb/sec (4X QDR)`; null without a link."),
 			"lid":    attribute.ComputedInt("LID of the port."),
 			"sm_lid": attribute.ComputedInt("LID of the subnet manager that configured the port."),
 		},

@@ -21,9 +21,9 @@ func hostsSection() string {
 		"last in | No driver for |\n|---|---|---|---|---|---|---|\n")
 	for _, d := range platform.All {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", d.Title, installer(d),
-			packaged(d, platform.FeatureFirmware),
-			packaged(d, platform.FeatureOpenSM), strings.Join(d.Stacks,
-				", "), lasting(d), orDash(strings.Join(d.Driverless(), "; ")))
+			packageOf(d, platform.FeatureFirmware),
+			packageOf(d, platform.FeatureOpenSM), strings.Join(d.Stacks,
+				", "), typeStore(d), orDash(strings.Join(d.Driverless(), "; ")))
 	}
 	b.WriteString("\n")
 	for _, d := range platform.All {
@@ -43,8 +43,8 @@ func installer(d *platform.Description) string {
 	return "`" + d.Installer.Program + "`"
 }
 
-// packaged says where the program of a feature comes from.
-func packaged(d *platform.Description, f platform.Feature) string {
+// packageOf says where the program of a feature comes from.
+func packageOf(d *platform.Description, f platform.Feature) string {
 	names := d.Packages[f]
 	switch {
 	case len(names) > 0:
@@ -57,8 +57,8 @@ func packaged(d *platform.Description, f platform.Feature) string {
 	return "none: run it on another host"
 }
 
-// lasting says what keeps the link types of mlx4 cards for the next boot.
-func lasting(d *platform.Description) string {
+// typeStore says what keeps the link types of mlx4 cards for the next boot.
+func typeStore(d *platform.Description) string {
 	text := "`" + d.LinkTypesIn() + "`"
 	if d.Initramfs != "" {
 		text += ", with `" + d.Initramfs + "`"

@@ -23,7 +23,7 @@ type Change struct {
 
 // CreateWith makes a change of a create, and stores the identity of what is in the state
 // then.
-func (r *Named) CreateWith(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse,
+func (r *Importable) CreateWith(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse,
 	apply func(context.Context, Change)) {
 	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	apply(ctx, Change{attribute.Create, req.Plan, req.Config, &resp.State, &resp.Diagnostics})
@@ -31,7 +31,7 @@ func (r *Named) CreateWith(ctx context.Context, req resource.CreateRequest, resp
 
 // UpdateWith makes a change of an update. If nothing differs but timeouts and the kept
 // attributes, which the host has no part in, it only stores them.
-func (r *Named) UpdateWith(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse,
+func (r *Importable) UpdateWith(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse,
 	apply func(context.Context, Change), kept ...[]string) {
 	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	if planned.OnlyStores(req, kept...) {

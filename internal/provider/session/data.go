@@ -48,7 +48,7 @@ type Data struct {
 	// ImageFiles holds the firmware files of this machine that were read.
 	ImageFiles memo.Map[string, ImageFile]
 
-	known      known
+	known      knownSnapshots
 	fabrics    memo.Map[string, []safety.FabricNode] // what is around, by the host that looked
 	fabricHost memo.Map[string, string]              // a host that can look at a fabric
 }

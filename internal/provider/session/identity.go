@@ -31,8 +31,8 @@ func Prior(state, plan attribute.CardID, recorded types.String) types.String {
 // that was not planned is that of no card.
 func AsPlanned(planned types.String) types.String { return types.StringValue(planned.ValueString()) }
 
-// recorded gives the identity that an id and an earlier record stand for.
-func recorded(name attribute.CardName, record types.String) (ib.Identity, error) {
+// recordedIdentity gives the identity that an id and an earlier record stand for.
+func recordedIdentity(name attribute.CardName, record types.String) (ib.Identity, error) {
 	if record.IsNull() || record.IsUnknown() {
 		return ib.ParseToken(name.Token)
 	}
@@ -49,7 +49,7 @@ func (d *Data) RecordedCard(ctx context.Context, id attribute.CardID, record typ
 	if err != nil {
 		return nil // the attribute validated itself
 	}
-	who, err := recorded(name, record)
+	who, err := recordedIdentity(name, record)
 	if err != nil {
 		diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
 		return nil
@@ -62,7 +62,7 @@ func (d *Data) RecordedCard(ctx context.Context, id attribute.CardID, record typ
 		return nil
 	}
 	now := at.Snap.Identity(at.Card)
-	who = settled(name, who, now, record.IsNull())
+	who = expectedIdentity(name, who, now, record.IsNull())
 	at.HCA.Recorded, at.Identity = who, types.StringValue(who.Record().String())
 	if like, _ := ib.Compare(who, now); like != ib.Same && !who.Empty() {
 		at.HCA.Elsewhere, at.HCA.Edit, _ = d.whereIs(ctx, name.CardRef, who)
@@ -78,10 +78,10 @@ func (c *CardAt) Strange() []finding.Finding {
 	})
 }
 
-// settled is who the card has to be: what was recorded, unless the id names
+// expectedIdentity is who the card has to be: what was recorded, unless the id names
 // another one. The first time, a card that the id does not contradict is recorded
 // as it is now.
-func settled(name attribute.CardName, who, now ib.Identity, first bool) ib.Identity {
+func expectedIdentity(name attribute.CardName, who, now ib.Identity, first bool) ib.Identity {
 	if token, err := ib.ParseToken(name.Token); err == nil {
 		if like, _ := ib.Compare(token, now); like == ib.Other {
 			return token
@@ -167,7 +167,7 @@ func (d *Data) present(ctx context.Context, snap *inventory.Snapshot, id attribu
 	if err != nil {
 		return Present
 	}
-	who, err := recorded(name, *record)
+	who, err := recordedIdentity(name, *record)
 	if err != nil {
 		return Present // the plan says so
 	}

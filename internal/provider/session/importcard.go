@@ -15,7 +15,7 @@ import (
 // ImportedCard gives the card that an import names, and what is done as errors call it;
 // nil if it was refused. What names an identity is of that card alone, whatever is in
 // the slot: FW080.
-func (r *Named) ImportedCard(ctx context.Context, what string, req resource.ImportStateRequest,
+func (r *Importable) ImportedCard(ctx context.Context, what string, req resource.ImportStateRequest,
 	resp *resource.ImportStateResponse) (*CardAt, string) {
 	id, ok := r.ImportID(ctx, what, req, resp)
 	what += " " + id
@@ -36,7 +36,7 @@ func (r *Named) ImportedCard(ctx context.Context, what string, req resource.Impo
 
 // ImportCard stores in a resource of one card which card it is. The refresh that
 // follows reads the rest. what is verb and thing, "import GUIDs".
-func (r *Named) ImportCard(ctx context.Context, what string, req resource.ImportStateRequest,
+func (r *Importable) ImportCard(ctx context.Context, what string, req resource.ImportStateRequest,
 	resp *resource.ImportStateResponse) {
 	at, _ := r.ImportedCard(ctx, what+" of card", req, resp)
 	if at == nil {
@@ -50,7 +50,7 @@ func (r *Named) ImportCard(ctx context.Context, what string, req resource.Import
 
 // ImportPort stores in a resource of one port which port it is, and gives it. what is
 // verb and thing, "import subnet manager".
-func (r *Named) ImportPort(ctx context.Context, what string, req resource.ImportStateRequest,
+func (r *Importable) ImportPort(ctx context.Context, what string, req resource.ImportStateRequest,
 	resp *resource.ImportStateResponse) (port attribute.PortRef, ok bool) {
 	id, ok := r.ImportID(ctx, what, req, resp)
 	if !ok {

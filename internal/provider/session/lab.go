@@ -23,8 +23,8 @@ import (
 // for this machine, too: hundreds at once would time each other out.
 const collecting = 64
 
-// known says which snapshots the index of identities was made from.
-type known struct {
+// knownSnapshots says which snapshots the index of identities was made from.
+type knownSnapshots struct {
 	mu      sync.Mutex
 	from    map[string]*inventory.Snapshot
 	changes uint64 // of the set, when the index was last complete

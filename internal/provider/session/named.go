@@ -79,21 +79,21 @@ func canonicalID[T interface{ String() string }](parse func(string) (T, error)) 
 	}
 }
 
-// Named is embedded by resources that an import can name.
-type Named struct {
+// Importable is embedded by resources that an import can name.
+type Importable struct {
 	Resource
 	By Name
 }
 
 // Metadata implements resource.Resource. A card may move, and its resources follow it,
 // so that an identity may change.
-func (r *Named) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
+func (r *Importable) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = r.Kind
 	resp.ResourceBehavior.MutableIdentity = true
 }
 
 // IdentitySchema implements resource.ResourceWithIdentity.
-func (r *Named) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest,
+func (r *Importable) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest,
 	resp *resource.IdentitySchemaResponse) {
 	attrs := map[string]identityschema.Attribute{}
 	for _, p := range r.By.Parts {
@@ -111,7 +111,7 @@ func (r *Named) IdentitySchema(_ context.Context, _ resource.IdentitySchemaReque
 // ImportID gives the id by which an import names the object, in its usual spelling.
 // what is verb and thing, "import card". An identity is the same as the id that it
 // stands for; both are stored. It is not ok if there can be no such object.
-func (r *Named) ImportID(ctx context.Context, what string, req resource.ImportStateRequest,
+func (r *Importable) ImportID(ctx context.Context, what string, req resource.ImportStateRequest,
 	resp *resource.ImportStateResponse) (id string, ok bool) {
 	given := req.ID
 	if given == "" && req.Identity != nil {
@@ -131,7 +131,7 @@ func (r *Named) ImportID(ctx context.Context, what string, req resource.ImportSt
 
 // Identify stores the identity of what the state holds. Engines want it to stay as it
 // is while the object is the same: what was imported without an optional part stays so.
-func (r *Named) Identify(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity,
+func (r *Importable) Identify(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity,
 	diags *diag.Diagnostics) {
 	if diags.HasError() || state.Raw.IsNull() || identity == nil {
 		return

@@ -69,7 +69,7 @@ func (c census) MarkdownDescription(ctx context.Context) string { return c.Descr
 
 func (c census) ValidateResource(_ context.Context, req resource.ValidateConfigRequest,
 	_ *resource.ValidateConfigResponse) {
-	c.Planned.Validated(c.Kind, req.Config.Raw)
+	c.Planned.CountResource(c.Kind, req.Config.Raw)
 }
 
 // ClaimCard claims the card of a resource, whose id the configuration has in
@@ -104,7 +104,7 @@ func (r *Resource) Claim(ctx context.Context, what string, c planned.Claim, req 
 	differ := c.Differs(other)
 	refusal := safety.Twice(c.Kind, c.Name, other.Name, differ)
 	if c.Shared != "" && !slices.ContainsFunc(differ, func(d safety.Difference) bool { return d.Argument == c.Shared }) {
-		refusal = safety.Shared(c.Kind, c.Name, other.Name)
+		refusal = safety.SharedFinding(c.Kind, c.Name, other.Name)
 	}
 	return !diagnostic.AddFindings(ctx, diags, what+" "+c.Name, []finding.Finding{refusal})
 }

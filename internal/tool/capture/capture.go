@@ -77,8 +77,8 @@ var Layout = []Variation{
 	{"no end of the last line", func(s string) string { return strings.TrimRight(s, "\n") }},
 }
 
-// Varied adds to each capture what it becomes by each variation.
-func Varied(all []Capture, variations ...Variation) []Capture {
+// WithVariations adds to each capture what it becomes by each variation.
+func WithVariations(all []Capture, variations ...Variation) []Capture {
 	var more []Capture
 	for _, c := range all {
 		more = append(more, c)

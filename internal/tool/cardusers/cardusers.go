@@ -82,18 +82,18 @@ func Parse(output string) ([]inventory.CardUser, error) {
 	return users, nil
 }
 
-// Shared returns cmd, which reads a card, as a command that runs only if no program
+// WithSharedLock returns cmd, which reads a card, as a command that runs only if no program
 // of others uses the card, and together with no other command of ours.
-func Shared(cmd shellcmd.Command, pci ib.PCIAddress) shellcmd.Command {
-	return guarded(cmd, pci, "shared")
+func WithSharedLock(cmd shellcmd.Command, pci ib.PCIAddress) shellcmd.Command {
+	return withLock(cmd, pci, "shared")
 }
 
 // Exclusive is Shared for a command that writes a card.
 func Exclusive(cmd shellcmd.Command, pci ib.PCIAddress) shellcmd.Command {
-	return guarded(cmd, pci, "exclusive")
+	return withLock(cmd, pci, "exclusive")
 }
 
-func guarded(cmd shellcmd.Command, pci ib.PCIAddress, mode string) shellcmd.Command {
+func withLock(cmd shellcmd.Command, pci ib.PCIAddress, mode string) shellcmd.Command {
 	w := cmd.Within("unless-in-use", Functions+guard, flock.File, pci.String(), mode).AsRoot()
 	if t := cmd.Timeout(); t > 0 {
 		w = w.WithTimeout(t + waitForReaders)

@@ -333,7 +333,7 @@ flock() {
 }
 
 func TestShared_keeps_the_command(t *testing.T) {
-	got := Shared(shellcmd.New("mstflint", "-d", "0000:01:00.0", "q").WithStdin("y\n").WithTimeout(time.Minute),
+	got := WithSharedLock(shellcmd.New("mstflint", "-d", "0000:01:00.0", "q").WithStdin("y\n").WithTimeout(time.Minute),
 		ib.MustParsePCIAddress("0000:01:00.0"))
 	if !strings.HasSuffix(got.String(), "0000:01:00.0 shared mstflint -d 0000:01:00.0 q") || !got.Root() ||
 		got.Changing() || got.Stdin() != "y\n" || got.Timeout() != 2*time.Minute {

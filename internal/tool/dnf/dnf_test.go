@@ -100,7 +100,7 @@ func (s *system) run(argv []string) (string, int) {
 // The real dnf and rpm take the commands and do what they are said to do.
 func TestInstall_realDnf(t *testing.T) {
 	if os.Getuid() != 0 {
-		realtool.Missing(t, "dnf installs as root only")
+		realtool.ReportMissing(t, "dnf installs as root only")
 	}
 	s := newSystem(t)
 	if out, status := s.run(Refresh().Argv()); status != 0 {

@@ -95,7 +95,7 @@ type File struct {
 func Parse(text string) (File, error) {
 	r := reader{}
 	var errs []error
-	for n, line := range joined(tool.WithoutMark(text)) {
+	for n, line := range logicalLines(tool.WithoutMark(text)) {
 		words := strings.Fields(line)
 		if len(words) == 0 || words[0][0] == '#' {
 			continue
@@ -179,8 +179,8 @@ func newStanza(n int, line string, words []string) (Stanza, error) {
 	return s, nil
 }
 
-// joined yields the lines of a file, continued ones as one.
-func joined(text string) func(func(int, string) bool) {
+// logicalLines yields the lines of a file, continued ones as one.
+func logicalLines(text string) func(func(int, string) bool) {
 	return func(yield func(int, string) bool) {
 		whole, first := "", 0
 		for n, line := range tool.Lines(text) {

@@ -14,7 +14,7 @@ import (
 const refused = "cx3-lnksta"
 
 func TestParse_reads_captures(t *testing.T) {
-	for _, c := range capture.Varied(capture.Load(t, os.DirFS("testdata"), "lspci"), capture.Layout...) {
+	for _, c := range capture.WithVariations(capture.Load(t, os.DirFS("testdata"), "lspci"), capture.Layout...) {
 		t.Run(c.Name+" "+c.Variation, func(t *testing.T) {
 			devices, err := Parse(c.Text)
 			if c.Name == refused {

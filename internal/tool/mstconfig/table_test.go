@@ -24,7 +24,7 @@ var refused = map[string]string{
 func TestParseQuery_reads_captures(t *testing.T) {
 	captures := append(capture.Load(t, os.DirFS("testdata/query"), "mstconfig-query"),
 		capture.Load(t, os.DirFS("testdata/set"), "mstconfig-set")...)
-	for _, c := range capture.Varied(captures, append(columns, capture.Layout...)...) {
+	for _, c := range capture.WithVariations(captures, append(columns, capture.Layout...)...) {
 		t.Run(c.Name+" "+c.Variation, func(t *testing.T) {
 			set := c.Tool == "mstconfig-set"
 			got, err := ParseSet(c.Text)

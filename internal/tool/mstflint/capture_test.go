@@ -19,7 +19,7 @@ var refused = map[string]string{
 }
 
 func TestParseQuery_reads_captures(t *testing.T) {
-	for _, c := range capture.Varied(capture.Load(t, os.DirFS("testdata/query"), "mstflint-query"),
+	for _, c := range capture.WithVariations(capture.Load(t, os.DirFS("testdata/query"), "mstflint-query"),
 		append(columns, capture.Layout...)...) {
 		t.Run(c.Name+" "+c.Variation, func(t *testing.T) {
 			img, err := ParseQuery(c.Text)
@@ -103,7 +103,7 @@ func baseMAC(img Image) map[string]any {
 }
 
 func TestParseSession_reads_captures(t *testing.T) {
-	for _, c := range capture.Varied(capture.Load(t, os.DirFS("testdata/burn"), "mstflint-burn"), capture.Layout...) {
+	for _, c := range capture.WithVariations(capture.Load(t, os.DirFS("testdata/burn"), "mstflint-burn"), capture.Layout...) {
 		t.Run(c.Name+" "+c.Variation, func(t *testing.T) {
 			s := ParseSession(c.Text)
 			got := sessionFields(t, c, s)

@@ -4,9 +4,9 @@ import (
 	"strings"
 )
 
-// Contended reports whether a failure says that somebody else was at the card, and
+// IsContention reports whether a failure says that somebody else was at the card, and
 // nothing about the card.
-func (k FailureKind) Contended() bool { return k == FailureSemaphore || k == FailureContention }
+func (k FailureKind) IsContention() bool { return k == FailureSemaphore || k == FailureContention }
 
 // FailureKind tells failures of the tool apart by what to do about them.
 type FailureKind string

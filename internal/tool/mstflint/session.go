@@ -37,8 +37,8 @@ var questionMarks = []struct {
 	{"Use the ROM from the image file", QuestionROM},
 }
 
-// Asked is a question that was asked.
-type Asked struct {
+// Exchange is a question that was asked.
+type Exchange struct {
 	Question Question
 	// Answer is "y" or "n" as echoed; empty if the answer came from standard
 	// input, which the tool does not echo.
@@ -54,7 +54,7 @@ type Step struct {
 // Session is what a burn, an sg or the removal of a ROM printed, whole or cut.
 type Session struct {
 	CurrentFW, NewFW   string // versions announced before the write
-	Asked              []Asked
+	Asked              []Exchange
 	PSIDFrom, PSIDTo   ib.PSID // announced by the PSID question or the refusal
 	NewGUIDs, OldGUIDs ib.GUIDSet
 	GUIDTable          bool // NewGUIDs and OldGUIDs were printed
@@ -113,7 +113,7 @@ func (s *Session) line(text string) {
 }
 
 func (s *Session) prompt(rest string) {
-	asked := Asked{Question: s.pending}
+	asked := Exchange{Question: s.pending}
 	asked.Question = cmp.Or(asked.Question, QuestionUnknown)
 	s.pending = ""
 	rest = strings.TrimSpace(rest)

@@ -29,7 +29,7 @@ const crossFlash = `
 
 func TestParseSession_of_a_cross_flash(t *testing.T) {
 	s := ParseSession(crossFlash)
-	want := []Asked{{Question: QuestionSame}, {Question: QuestionPSID}}
+	want := []Exchange{{Question: QuestionSame}, {Question: QuestionPSID}}
 	if diff := cmp.Diff(want, s.Asked); diff != "" {
 		t.Error(diff)
 	}
@@ -172,5 +172,5 @@ func TestParseHWQuery(t *testing.T) {
 }
 
 func asked(s Session, q Question) bool {
-	return slices.ContainsFunc(s.Asked, func(a Asked) bool { return a.Question == q })
+	return slices.ContainsFunc(s.Asked, func(a Exchange) bool { return a.Question == q })
 }

@@ -140,16 +140,16 @@ func (g Guard) Arm(delay time.Duration) shellcmd.Command {
 
 // Decide claims the decision. It fails if the host has begun to undo the change.
 func (g Guard) Decide() shellcmd.Command {
-	return coreutils.MakeDirectory(g.decided()).OnlyWith(g.mark())
+	return coreutils.MakeDirectory(g.decidedPath()).OnlyWith(g.mark())
 }
 
 // Step is a step of the change, which does not run once the host has begun to undo
 // it, or another change has taken its place.
 func (g Guard) Step(cmd shellcmd.Command) shellcmd.Command {
-	return cmd.Unless(g.decided()).OnlyWith(g.mark())
+	return cmd.Unless(g.decidedPath()).OnlyWith(g.mark())
 }
 
-func (g Guard) decided() string { return g.Dir() + "/decided" }
+func (g Guard) decidedPath() string { return g.Dir() + "/decided" }
 
 // Forget stops the timer of a confirmed change and removes what was saved for it. The
 // unit goes before the directory: without its directory it does nothing, and without

@@ -223,10 +223,10 @@ var standard = map[string][]string{
 	"m_key_protection_level": {"0"},
 }
 
-// Chosen are the settings of a file that differ from opensm's defaults, by name,
+// NonDefault are the settings of a file that differ from opensm's defaults, by name,
 // as far as the defaults are known here. A file with hundreds of other lines was
 // written by `opensm -c`, and its unknown keys are taken for defaults.
-func Chosen(text string) []string {
+func NonDefault(text string) []string {
 	settings := Settings(text)
 	dump := len(settings) > 60
 	var names []string

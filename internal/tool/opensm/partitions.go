@@ -220,10 +220,10 @@ func (p *Partition) flag(key, value string) error {
 	switch {
 	case key == "mtu":
 		p.MTU = decode(MTUCodes, int(number))
-		return known("mtu", value, p.MTU)
+		return checkName("mtu", value, p.MTU)
 	case key == "rate":
 		p.Rate = decode(RateCodes, int(number))
-		return known("rate", value, p.Rate)
+		return checkName("rate", value, p.Rate)
 	case key == "sl" && number < 16:
 		p.SL = int(number)
 	case key == "scope" && number < 16:
@@ -245,7 +245,7 @@ func decode(codes map[int]int, code int) int {
 	return 0
 }
 
-func known(what, value string, decoded int) error {
+func checkName(what, value string, decoded int) error {
 	if decoded == 0 {
 		return fmt.Errorf("%s code %s is not known", what, value)
 	}

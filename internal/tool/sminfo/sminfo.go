@@ -77,9 +77,9 @@ func NoManager(output string) bool {
 		strings.Contains(output, "iberror: failed: query")
 }
 
-// Unanswered reports whether sminfo asked at the SM LID of the port and nobody
+// NoAnswer reports whether sminfo asked at the SM LID of the port and nobody
 // answered there.
-func Unanswered(output string) bool {
+func NoAnswer(output string) bool {
 	return strings.Contains(output, "_do_madrpc failed; dport (Lid") && strings.Contains(output, "iberror: failed: query")
 }
 
@@ -95,7 +95,7 @@ func Failure(status int, output string) string {
 	switch {
 	case status == 127:
 		return "sminfo is not on the PATH of the host"
-	case Unanswered(output):
+	case NoAnswer(output):
 		return "nobody answers sminfo at the SM LID of the port"
 	case last == "":
 		return fmt.Sprintf("sminfo ended with status %d and said nothing", status)

@@ -27,11 +27,11 @@ func After(delay time.Duration, unit string, argv ...string) shellcmd.Command {
 	return shellcmd.New("systemd-run", append(args, argv...)...).AsRoot().Changes()
 }
 
-// Bounded returns the command that runs argv now, in a unit of its own that
+// WithLimit returns the command that runs argv now, in a unit of its own that
 // systemd ends after limit, whatever becomes of who asked for it. A unit of this
 // name that is there already is a failure; one that has ended leaves nothing
 // behind. No element of argv may hold a dollar sign or a percent sign.
-func Bounded(limit time.Duration, unit string, argv ...string) shellcmd.Command {
+func WithLimit(limit time.Duration, unit string, argv ...string) shellcmd.Command {
 	args := []string{
 		"--quiet", "--collect", "--unit=" + unit,
 		"--property=RuntimeMaxSec=" + strconv.Itoa(int(limit.Seconds())),
