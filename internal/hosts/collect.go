@@ -155,11 +155,6 @@ func readUnits(s *inventory.Snapshot, a *collect.Answer) error {
 	if err != nil {
 		return in("systemctl show", err)
 	}
-	for id, u := range units {
-		s.Units[id] = inventory.Unit{
-			LoadState: u.LoadState, ActiveState: u.ActiveState, SubState: u.SubState, UnitFileState: u.UnitFileState,
-			ActiveEnter: u.ActiveEnter,
-		}
-	}
+	s.Units = units
 	return nil
 }

@@ -135,8 +135,8 @@ PSID:                  MT_9090111019
 			"-vvs 0000:03:00.0": "03:00.0 Memory controller: Mellanox Technologies MT27500 Family [ConnectX-3 Flash Recovery]",
 		}),
 		"bin/systemctl": program(map[string]string{
-			"show --property=Id,LoadState,ActiveState,SubState,UnitFileState,ActiveEnterTimestamp -- opensm.service NetworkManager.service systemd-networkd.service networking.service kubelet.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service opensm@*.service infiniband-*.service infiniband-*.timer": "Id=opensm.service\nLoadState=not-found\nActiveState=inactive\nSubState=dead\n\nId=" +
-				inventory.JobUnit(jobID) + "\nLoadState=loaded\nActiveState=active\nSubState=running",
+			"show --property=Id,LoadState,ActiveState,UnitFileState -- opensm.service NetworkManager.service systemd-networkd.service networking.service kubelet.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service opensm@*.service infiniband-*.service infiniband-*.timer": "Id=opensm.service\nLoadState=not-found\nActiveState=inactive\n\nId=" +
+				inventory.JobUnit(jobID) + "\nLoadState=loaded\nActiveState=active",
 		}),
 		"lib/modules/6.8.0-45-generic/modules.dep": "",
 		"bin/modinfo": program(map[string]string{
@@ -449,8 +449,8 @@ func TestRead_of_a_job_that_may_run(t *testing.T) {
 	}{
 		"unit runs": {func(map[string]string) {}, "yes"},
 		"unit gone": {func(f map[string]string) {
-			f["bin/systemctl"] = strings.Replace(f["bin/systemctl"], "ActiveState=active\nSubState=running",
-				"ActiveState=inactive\nSubState=dead", 1)
+			f["bin/systemctl"] = strings.Replace(f["bin/systemctl"], "ActiveState=active",
+				"ActiveState=inactive", 1)
 		}, "no"},
 		"systemd silent": {func(f map[string]string) {
 			f["bin/systemctl"] = "#!/bin/sh\necho Failed to connect to bus: Connection refused\nexit 1\n"

@@ -102,7 +102,7 @@ func (s *Snapshot) Unit(name string) fact.Of[Unit] {
 	if u, ok := s.Units[name]; ok {
 		return fact.Known(u)
 	}
-	return fact.Known(Unit{LoadState: "not-found", ActiveState: "inactive", SubState: "dead"})
+	return fact.Known(Unit{LoadState: "not-found", ActiveState: "inactive"})
 }
 
 // Runs reports whether a systemd unit is active.

@@ -308,10 +308,11 @@ type Pool struct {
 	Doing string // "scrub" or "resilver" while one is in progress
 }
 
-// Unit is the state of a systemd unit.
+// Unit is the state of a unit as systemd shows it.
 type Unit struct {
-	LoadState, ActiveState, SubState, UnitFileState string
-	ActiveEnter                                     string
+	LoadState     string // "loaded", "not-found", "masked", …
+	ActiveState   string // "active", "inactive", "failed", "activating", …
+	UnitFileState string // "enabled", "disabled", "static", "transient", …; empty if there is no file
 }
 
 // File is a configuration file that was read.

@@ -419,7 +419,7 @@ cards_by_the_tools() {
 
 systemd_units() {
 	has systemctl || return 0
-	answer systemctl systemctl show --property=Id,LoadState,ActiveState,SubState,UnitFileState,ActiveEnterTimestamp -- \
+	answer systemctl systemctl show --property=Id,LoadState,ActiveState,UnitFileState -- \
 		opensm.service NetworkManager.service systemd-networkd.service networking.service \
 		kubelet.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service \
 		'opensm@*.service' 'infiniband-*.service' 'infiniband-*.timer'
