@@ -10,7 +10,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/symptom"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/schemadump/symptom"
 )
 
 // shown are the tests that show what no plan shows: by what the provider says, the

@@ -255,7 +255,7 @@ func TestImports_binaryLinksNoLabAndNoTests(t *testing.T) {
 	}
 	for _, dep := range pkgs[0].Deps {
 		bad := strings.HasPrefix(dep, "mvdan.cc/sh") || strings.HasPrefix(dep, framework+"testing")
-		for _, no := range []string{"labsim", "testbed", "acctest", "archtest", "demo", "bench", "fwimage/synth"} {
+		for _, no := range []string{"labsim", "testbed", "acctest", "archtest", "demo", "bench", "fwimage/synth", "provider/schemadump"} {
 			bad = bad || (strings.HasPrefix(dep, module) && below(local(dep), no))
 		}
 		if bad {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/symptom"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/schemadump/symptom"
 )
 
 const symptomsHead = `---
@@ -16,7 +16,7 @@ description: |-
   From what ibstat, opensm, ip and ping show to the cause, to the message of the provider, and to what to do.
 ---
 
-<!-- Written by internal/provider/schemadump from the table in internal/provider/symptom. -->
+<!-- Written by internal/provider/schemadump from the table in internal/provider/schemadump/symptom. -->
 
 # Troubleshooting
 
