@@ -38,15 +38,9 @@ func ParseShow(output string) (map[string]inventory.Unit, error) {
 		if begun == 0 {
 			begun = n
 		}
-		switch key {
-		case "Id":
-			id = value
-		case "LoadState":
-			u.LoadState = value
-		case "ActiveState":
-			u.ActiveState = value
-		case "UnitFileState":
-			u.UnitFileState = value
+		if field := map[string]*string{"Id": &id, "LoadState": &u.LoadState, "ActiveState": &u.ActiveState,
+			"UnitFileState": &u.UnitFileState}[key]; field != nil {
+			*field = value
 		}
 	}
 	if err := end(); err != nil {
