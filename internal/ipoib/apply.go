@@ -132,7 +132,7 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, er
 	if !ToDo(c.s, c.d) {
 		return Result{Observed: c.before, Warnings: c.warnings}, nil
 	}
-	c.taken = adopted(c.before, c.d)
+	c.takeOver()
 	if err := c.freeNames(ctx); err != nil {
 		return Result{}, err
 	}

@@ -45,6 +45,7 @@ type target struct {
 	address string // hardware address of the interface of the port
 	driver  string // of the card
 	hooks   []string
+	profile string // UUID of the profile of NetworkManager, if it is not the one that we give
 }
 
 // link is the interface as definitions may match it.
@@ -63,6 +64,12 @@ func (t target) id() string {
 // targetOf finds the interface of a port, or names the P_Key child of it as the
 // kernel and all stacks do.
 func targetOf(s *inventory.Snapshot, port ib.GUID, pkey uint16) target {
+	t := bareTarget(s, port, pkey)
+	t.profile = profileOf(s, t)
+	return t
+}
+
+func bareTarget(s *inventory.Snapshot, port ib.GUID, pkey uint16) target {
 	t := target{port: port}
 	if card, _, found := s.CardByPortGUID(port); found {
 		t.driver = card.Driver

@@ -98,10 +98,10 @@ func unmanagedStanzas(s *inventory.Snapshot, t target) (all []Unmanaged) {
 				what = " (" + strings.TrimSpace(err.Error()) + ")"
 			}
 			found := definition(t, at, fmt.Sprintf("%s has a stanza for it%s%s", at, what, misread(bad)), i)
-			if k := DetectStack(s); k != StackIfupdown && k != StackIfupdown2 {
-				found.Path = ""
-			}
 			found.Obstacle, found.Unkept = stanzaObstacle(at, t, f, i, errors.Join(bad, err)), f.Unkept(t.name)
+			if k := DetectStack(s); k != StackIfupdown && k != StackIfupdown2 {
+				found = found.ofOtherStack()
+			}
 			all = append(all, found)
 		case bad != nil && slices.Contains(names, ""):
 			all = append(all, Unmanaged{Line: at + " may have a stanza for it" + misread(bad)})

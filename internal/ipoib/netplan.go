@@ -170,8 +170,7 @@ func unmanagedPlan(s *inventory.Snapshot, t target, at string, devices []netplan
 	f := definition(t, at, fmt.Sprintf("%s defines %s.%s%s", at, d.Section, d.ID, describe(i)), i)
 	f.id, f.Unkept = d.ID, d.Unkept
 	if k := DetectStack(s); k != StackNetplan && k != StackNetplanNM || t.name == "" {
-		f.Path = ""
-		return f
+		return f.ofOtherStack()
 	}
 	f.Obstacle = planObstacle(s, t, at, d)
 	if f.Obstacle == "" && len(devices) > 1 {

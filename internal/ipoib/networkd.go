@@ -174,14 +174,8 @@ func unmanagedNetworks(s *inventory.Snapshot, t target) (all []Unmanaged) {
 		if platform.IsOurs(content) || !strings.HasSuffix(p, ".network") || strings.HasPrefix(path.Base(p), "10-netplan-") {
 			continue
 		}
-		f, err := networkd.Parse(content)
-		switch matches := f.Matches(t.link()); {
-		case fact.No(matches):
-		case !matches.Known():
-			all = append(all, Unmanaged{Line: fmt.Sprintf("%s may match it: %s%s%s", p, matches.Why(), describe(f.Interface),
-				misread(err))})
-		default:
-			all = append(all, Unmanaged{Line: fmt.Sprintf("%s matches it%s%s", p, describe(f.Interface), misread(err))})
+		if f, err := networkd.Parse(content); !fact.No(f.Matches(t.link())) {
+			all = append(all, unmanagedNetwork(s, t, p, f, err))
 		}
 	}
 	if n, ok := s.Netdev(t.name); ok && n.NetworkdFile != "" &&
@@ -190,4 +184,40 @@ func unmanagedNetworks(s *inventory.Snapshot, t target) (all []Unmanaged) {
 		all = append(all, Unmanaged{Line: "systemd-networkd configures it by " + n.NetworkdFile})
 	}
 	return all
+}
+
+// unmanagedNetwork is a file that matches an interface, or may.
+func unmanagedNetwork(s *inventory.Snapshot, t target, at string, f networkd.File, bad error) Unmanaged {
+	if matches := f.Matches(t.link()); !matches.Known() {
+		return Unmanaged{Line: fmt.Sprintf("%s may match it: %s%s%s", at, matches.Why(), describe(f.Interface), misread(bad))}
+	}
+	found := definition(t, at, fmt.Sprintf("%s matches it%s%s", at, describe(f.Interface), misread(bad)), f.Interface)
+	if DetectStack(s) != StackNetworkd {
+		return found.ofOtherStack()
+	}
+	found.Obstacle, found.Unkept = networkObstacle(s, t, at, f, bad), f.Unkept
+	return found
+}
+
+// networkObstacle says why a .network file cannot be taken over; empty if it can.
+func networkObstacle(s *inventory.Snapshot, t target, at string, f networkd.File, bad error) string {
+	switch {
+	case path.Dir(at) != networkd.Dir:
+		return writtenBy("another program", at)
+	case bad != nil:
+		return notUnderstood
+	case t.pkey != 0:
+		return "A P_Key interface of systemd-networkd consists of several files. Remove it there (.netdev, .network and " +
+			"the line IPoIB= of the port's interface), then apply."
+	case !f.Exactly(t.link()):
+		return matchesMore(at, "its [Match]", "with Name="+t.name)
+	case len(f.Children) > 0:
+		return "It also makes P_Key interfaces (IPoIB=). Move those lines to a drop-in, " + networkd.Dir + "/" +
+			path.Base(networkPath(t)) + ".d/children.conf, then plan again."
+	case slices.ContainsFunc(s.FilesUnder(at+".d"), func(p string) bool { return !isOurs(s, p) }):
+		return fmt.Sprintf("It has drop-ins below %s.d. Put their lines into the file, then plan again.", at)
+	case f.DHCP:
+		return byDHCP
+	}
+	return ""
 }

@@ -1,6 +1,7 @@
 package ipoib
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -22,10 +23,24 @@ func profilePath(t target) string {
 	return nmcli.Dir + "/infiniband-" + t.id() + ".nmconnection"
 }
 
+// uuid is that of the profile: one that was taken over keeps its own, by which
+// NetworkManager goes on with what is active.
+func (t target) uuid() string { return cmp.Or(t.profile, nmcli.UUID(t.id())) }
+
+// profileOf reads the UUID of our profile.
+func profileOf(s *inventory.Snapshot, t target) string {
+	content := s.Files[profilePath(t)].Content
+	p, err := nmcli.Parse(content)
+	if err != nil || !ownProfile(content) {
+		return ""
+	}
+	return p.UUID
+}
+
 func profileID(t target) string { return "infiniband-" + t.id() }
 
 func (nmBackend) files(t target, want Config) []file {
-	p := nmcli.Profile{Interface: settings(t, want), ID: profileID(t), UUID: nmcli.UUID(t.id())}
+	p := nmcli.Profile{Interface: settings(t, want), ID: profileID(t), UUID: t.uuid()}
 	// NetworkManager ignores profiles that others can read.
 	return []file{{profilePath(t), 0o600, nmcli.Render(platform.OwnedHeader(resourceName), p)}}
 }
@@ -59,13 +74,13 @@ func (nmBackend) own(s *inventory.Snapshot, t target) (p StoredConfig) {
 	return p
 }
 
-func (nmBackend) take(ctx context.Context, c *change, want Config) error {
-	if _, err := c.run(ctx, nmcli.Load(profilePath(c.t))); err != nil {
-		return fmt.Errorf("NetworkManager does not load the profile of %s: %w", c.t.name, err)
+func (b nmBackend) take(ctx context.Context, c *change, want Config) error {
+	if err := b.load(ctx, c); err != nil {
+		return err
 	}
-	up := nmcli.Up(nmcli.UUID(c.t.id()), c.t.name)
+	up := nmcli.Up(c.t.uuid(), c.t.name)
 	if c.t.pkey != 0 {
-		up = nmcli.UpVirtual(nmcli.UUID(c.t.id()))
+		up = nmcli.UpVirtual(c.t.uuid())
 	}
 	if _, err := c.run(ctx, up); err != nil {
 		return fmt.Errorf("NetworkManager does not activate the profile of %s: %w", c.t.name, err)
@@ -73,9 +88,26 @@ func (nmBackend) take(ctx context.Context, c *change, want Config) error {
 	return c.mend(ctx, want)
 }
 
-func (nmBackend) note(ctx context.Context, c *change) error {
-	_, err := c.run(ctx, nmcli.Reload())
-	return err
+// load has NetworkManager read our profile. To find out that another file of the same
+// profile has gone it has to read all.
+func (nmBackend) load(ctx context.Context, c *change) error {
+	cmd := nmcli.Load(profilePath(c.t))
+	if len(c.taken) > 0 {
+		cmd = nmcli.Reload()
+	}
+	if _, err := c.run(ctx, cmd); err != nil {
+		return fmt.Errorf("NetworkManager does not load the profile of %s: %w", c.t.name, err)
+	}
+	return nil
+}
+
+// note leaves alone what is active: with the UUID that it has our profile is another
+// text of the same profile. A reload would disconnect the interface of any other.
+func (b nmBackend) note(ctx context.Context, c *change) error {
+	if n, ok := c.s.Netdev(c.t.name); !ok || n.NMProfile != c.t.uuid() {
+		return b.take(ctx, c, c.d.Config)
+	}
+	return b.load(ctx, c)
 }
 
 func (nmBackend) release(ctx context.Context, c *change) error {
@@ -97,12 +129,37 @@ func unmanagedProfiles(s *inventory.Snapshot, t target) (all []Unmanaged) {
 				continue
 			}
 			p, err := parse(content)
-			if profileCovers(p, t) {
-				all = append(all, Unmanaged{Line: fmt.Sprintf("%s is a profile for it%s%s", at, describe(p.Interface), misread(err))})
+			if !profileCovers(p, t) {
+				continue
 			}
+			found := definition(t, at, fmt.Sprintf("%s is a profile for it%s%s", at, describe(p.Interface), misread(err)),
+				p.Interface)
+			found.id, found.Unkept, found.Obstacle = p.UUID, p.Unkept, profileObstacle(at, p, err)
+			if DetectStack(s) != StackNM {
+				found = found.ofOtherStack()
+			}
+			if n, ok := s.Netdev(t.name); ok && found.id == "" {
+				found.id = n.NMProfile // NetworkManager draws one for a file without
+			}
+			all = append(all, found)
 		}
 	}
 	return all
+}
+
+// profileObstacle says why a profile cannot be taken over; empty if it can.
+func profileObstacle(at string, p nmcli.Profile, bad error) string {
+	switch {
+	case strings.HasPrefix(at, "/run/"):
+		return writtenBy("another program", at)
+	case bad != nil || p.Type == "":
+		return notUnderstood
+	case p.Name == "" && p.PortGUID().IsZero():
+		return matchesMore(at, "its type", "with its interface-name or mac-address")
+	case p.DHCP:
+		return byDHCP
+	}
+	return ""
 }
 
 // profileCovers reports whether a profile could be used for an interface; one

@@ -18,6 +18,15 @@ import (
 // ownDirs are where an administrator keeps definitions of interfaces.
 var ownDirs = []string{netplanDir, networkd.Dir, ifupdown.Dir, nmcli.Dir, nmcli.IfcfgDir}
 
+// takeOver chooses the definitions that the change takes over, with the profile that
+// NetworkManager knows the interface by.
+func (c *change) takeOver() {
+	c.taken = adopted(c.before, c.d)
+	if len(c.taken) == 1 && c.before.Stack == StackNM {
+		c.t.profile = c.taken[0].id
+	}
+}
+
 // freeNames ends a change before it begins if a file could not be saved: what was saved
 // of an earlier takeover may be the only copy.
 func (c *change) freeNames(ctx context.Context) error {

@@ -29,21 +29,17 @@ var handMades = map[ipoib.Stack]handMade{
 		":\n      infiniband-mode: connected\n      mtu: 65520\n      addresses: [172.16.0.20/24]\n      routes:\n        - to: " +
 		"10.20.0.0/16\n          via: 172.16.0.1\n", "netplan generate; nmcli connection reload; nmcli --wait 30 connection up id " +
 		"netplan-" + handName + " ifname " + handName},
+	ipoib.StackNM: {"/etc/NetworkManager/system-connections/storage.nmconnection", "[connection]\nid=storage\n" +
+		"uuid=5f1d3c0e-7a52-4c1b-9d0a-0f6f1c2b3a4d\ntype=infiniband\ninterface-name=" + handName + "\n\n[infiniband]\nmtu=65520\n" +
+		"transport-mode=connected\n\n[ipv4]\nmethod=manual\naddress1=172.16.0.20/24\nroute1=10.20.0.0/16,172.16.0.1\n\n[ipv6]\n" +
+		"addr-gen-mode=default\nmethod=disabled\n\n[proxy]\n",
+		"nmcli connection reload; nmcli --wait 30 connection up id storage ifname " + handName},
+	ipoib.StackNetworkd: {"/etc/systemd/network/20-storage.network", "[Match]\nName=" + handName + "\n\n[Link]\nMTUBytes=65520\n\n" +
+		"[Network]\nAddress=172.16.0.20/24\n\n[Route]\nDestination=10.20.0.0/16\nGateway=172.16.0.1\n",
+		"echo connected > /sys/class/net/" + handName + "/mode; networkctl reload; networkctl reconfigure " + handName},
 	ipoib.StackIfupdown: {"/etc/network/interfaces.d/storage", "auto " + handName + "\niface " + handName +
 		" inet static\n\taddress 172.16.0.20/24\n\tmtu 65520\n\tpre-up echo connected > /sys/class/net/$IFACE/mode\n\tup ip route " +
 		"add 10.20.0.0/16 via 172.16.0.1\n", "ifup --force " + handName},
-}
-
-func eachHandMade(t *testing.T, test func(*testing.T, stackCase)) {
-	t.Parallel()
-	for _, c := range stackCases {
-		if _, ok := handMades[c.stack]; ok {
-			t.Run(c.name, func(t *testing.T) {
-				t.Parallel()
-				test(t, c)
-			})
-		}
-	}
 }
 
 func (c stackCase) hand(t *testing.T, l *testLab) handMade {
@@ -73,7 +69,7 @@ func savedAs(made handMade) string {
 // happens to an interface that is as asked; a restart brings back the same. What is
 // destroyed later leaves the file where it is kept, and says so.
 func TestLab_Takeover_life(t *testing.T) {
-	eachHandMade(t, func(t *testing.T, c stackCase) {
+	eachStack(t, func(t *testing.T, c stackCase) {
 		l := stackLab(t, c)
 		made, d := c.hand(t, l), handDesired()
 		o := observe(t, l, d)
@@ -120,7 +116,7 @@ func TestLab_Takeover_life(t *testing.T) {
 // A takeover that changes settings and that nobody confirms: the host puts back the file
 // made by hand to the byte, and the interface as it was.
 func TestLab_Takeover_unconfirmed(t *testing.T) {
-	eachHandMade(t, func(t *testing.T, c stackCase) {
+	eachStack(t, func(t *testing.T, c stackCase) {
 		l := stackLab(t, c, speed(20))
 		made, d := c.hand(t, l), handDesired()
 		before := observe(t, l, d)

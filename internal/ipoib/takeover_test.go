@@ -31,12 +31,28 @@ func onIfupdown(path, text string) *inventory.Snapshot {
 	})
 }
 
+// onService is testHost with one service that configures interfaces by files of its own.
+func onService(unit, path, text string, more ...string) *inventory.Snapshot {
+	return testHost(func(s *inventory.Snapshot) {
+		s.Netdevs[1].Address, s.Commands = testAddress, nil
+		s.Units = map[string]inventory.Unit{unit: {ActiveState: "active"}}
+		s.Files = map[string]inventory.File{path: {Content: text}}
+		for _, p := range more {
+			s.Files[p] = inventory.File{Content: "[Network]\nIPForward=yes\n"}
+		}
+	})
+}
+
 // What is a definition of this interface alone can be taken over; of every other it is
 // said why not, and how to make one of it.
 func TestForeign_adoptable(t *testing.T) {
 	const (
 		plan   = "/etc/netplan/70-x.yaml"
 		stanza = "/etc/network/interfaces.d/x"
+
+		profile = "/etc/NetworkManager/system-connections/x.nmconnection"
+		ifcfg   = "/etc/sysconfig/network-scripts/ifcfg-ib0"
+		network = "/etc/systemd/network/20-x.network"
 	)
 	for name, tt := range map[string]struct {
 		s        *inventory.Snapshot
@@ -84,7 +100,44 @@ func TestForeign_adoptable(t *testing.T) {
 		"stanza of a template": {onIfupdown(stanza, "iface ibp1s0 inherits ib\n  address 10.0.0.1/24\n"), stanza, "stands alone", ""},
 		"stanza beside a source": {onIfupdown(stanza, "source /etc/network/more/*\niface ibp1s0 inet manual\n"), stanza,
 			"lines that are of no interface", ""},
-		"stanza, bad":                   {onIfupdown(stanza, "iface ibp1s0 inet static\n  mtu big\n"), stanza, "not understood", ""},
+		"stanza, bad": {onIfupdown(stanza, "iface ibp1s0 inet static\n  mtu big\n"), stanza, "not understood", ""},
+		"keyfile as nmcli writes it": {onService(nmUnit, profile, "[connection]\nid=x\nuuid=5f1d\ntype=infiniband\n"+
+			"interface-name=ibp1s0\ntimestamp=17\n\n[infiniband]\ntransport-mode=connected\n\n[ipv4]\naddress1=10.0.0.1/24\n"+
+			"method=manual\n\n[ipv6]\naddr-gen-mode=default\nmethod=disabled\n\n[proxy]\n"), profile, "", ""},
+		"keyfile with settings of its own": {onService(nmUnit, profile, "[connection]\ntype=infiniband\ninterface-name=ibp1s0\n"+
+			"autoconnect=false\nzone=trusted\n[ipv4]\nmethod=manual\naddress1=10.0.0.1/24\ndns=10.0.0.9;\nroute1=10.1.0.0/16,"+
+			"10.0.0.2\nroute1_options=mtu=1400\n[ipv6]\nmethod=auto\n"), profile, "",
+			"connection.autoconnect, connection.zone, ipv4.dns, ipv4.route1_options, ipv6.method"},
+		"keyfile of every interface": {onService(nmUnit, profile, "[connection]\ntype=infiniband\n"), profile,
+			"every interface that fits its type", ""},
+		"keyfile by DHCP": {onService(nmUnit, profile, "[connection]\ntype=infiniband\ninterface-name=ibp1s0\n[ipv4]\n"+
+			"method=auto\n"), profile, "by DHCP", ""},
+		"keyfile of a program": {onService(nmUnit, "/run/NetworkManager/system-connections/x.nmconnection",
+			"[connection]\ntype=infiniband\ninterface-name=ibp1s0\n"), "/run/NetworkManager/system-connections/x.nmconnection",
+			"another program writes it", ""},
+		"ifcfg": {onService(nmUnit, ifcfg, "TYPE=InfiniBand\nDEVICE=ibp1s0\nONBOOT=yes\nBOOTPROTO=none\nCONNECTED_MODE=yes\n"+
+			"IPADDR=10.0.0.1\nPREFIX=24\nIPV6ADDR=fd00::1/64\n"), ifcfg, "", ""},
+		"ifcfg with settings of its own": {onService(nmUnit, ifcfg, "TYPE=InfiniBand\nDEVICE=ibp1s0\nONBOOT=no\nZONE=trusted\n"),
+			ifcfg, "", "ONBOOT, ZONE"},
+		"ifcfg, bad": {onService(nmUnit, ifcfg, "TYPE=InfiniBand\nDEVICE=ibp1s0\n. /etc/other\n"), ifcfg, "not understood", ""},
+
+		"networkd": {onService(networkdUnit, network, "[Match]\nName=ibp1s0\n[Network]\nAddress=10.0.0.1/24\n"), network, "", ""},
+		"networkd by hardware address": {onService(networkdUnit, network, "[Match]\nMACAddress="+testAddress+
+			"\nType=infiniband\n"), network, "", ""},
+		"networkd with settings of its own": {onService(networkdUnit, network, "[Match]\nName=ibp1s0\n[Network]\nDNS=10.0.0.9\n"+
+			"IPv6AcceptRA=yes\n[Route]\nDestination=10.1.0.0/16\nGateway=10.0.0.2\nMetric=5\n"), network, "",
+			"Network.DNS, Network.IPv6AcceptRA, Route.Metric"},
+		"networkd by glob": {onService(networkdUnit, network, "[Match]\nName=ib*\n"), network,
+			"every interface that fits its [Match]", ""},
+		"networkd by DHCP": {onService(networkdUnit, network, "[Match]\nName=ibp1s0\n[Network]\nDHCP=ipv4\n"), network,
+			"by DHCP", ""},
+		"networkd with drop-ins": {onService(networkdUnit, network, "[Match]\nName=ibp1s0\n", network+".d/more.conf"), network,
+			"drop-ins below " + network + ".d", ""},
+		"networkd with children": {onService(networkdUnit, network, "[Match]\nName=ibp1s0\n[Network]\nIPoIB=ibp1s0.8001\n"),
+			network, "also makes P_Key interfaces", ""},
+		"networkd of a program": {onService(networkdUnit, "/run/systemd/network/x.network", "[Match]\nName=ibp1s0\n"),
+			"/run/systemd/network/x.network", "another program writes it", ""},
+
 		"stanza where nobody runs ifup": {onNetplan(stanza, "iface ibp1s0 inet manual\n"), "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,7 +25,7 @@ type Unmanaged struct {
 	// Saved is where the file is kept once it is taken over.
 	Saved string
 
-	id string // of a definition of netplan
+	id string // of a definition of netplan; the UUID of a profile of NetworkManager
 }
 
 // Adoptable reports whether the definition can be taken over.
@@ -43,6 +43,10 @@ func lines(all []Unmanaged) []string {
 func definition(t target, at, line string, i ipconf.Interface) Unmanaged {
 	return Unmanaged{Line: line, Path: at, Saved: savedPath(t, at), Config: readBack(i)}
 }
+
+// ofOtherStack is a definition that the host's network stack does not read. It is to be
+// removed, not to be taken over.
+func (f Unmanaged) ofOtherStack() Unmanaged { return Unmanaged{Line: f.Line} }
 
 // savedPath is where a file stays that was taken over: beside it, under a name that no
 // network stack reads. All of them pass over hidden files, and the end of the name is

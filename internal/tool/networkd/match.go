@@ -34,6 +34,20 @@ func (f File) Matches(l ipconf.Link) fact.Bool {
 	return fact.Known(true)
 }
 
+// Exactly reports whether [Match] names this interface and no other: by its name or by
+// its hardware address.
+func (f File) Exactly(l ipconf.Link) bool {
+	for _, c := range f.Match {
+		switch {
+		case len(c.Values) != 1:
+		case c.Key == "Name" && l.Name != "" && c.Values[0] == l.Name,
+			(c.Key == "MACAddress" || c.Key == "PermanentMACAddress") && l.HasAddress(c.Values[0]):
+			return true
+		}
+	}
+	return false
+}
+
 func (c Condition) fits(l ipconf.Link) fact.Bool {
 	values, not := slices.Clone(c.Values), false
 	if len(values) > 0 {

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -66,6 +67,8 @@ type File struct {
 	ipconf.Interface
 	Match    []Condition // all of which have to hold; none matches every interface
 	Children []string    // of [Network] IPoIB=
+	// Unkept are the settings that this type does not hold, by their names.
+	Unkept []string
 }
 
 // Parse reads a file. Settings that are not in File are passed over, as networkd
@@ -85,6 +88,7 @@ func Parse(text string) (File, error) {
 	}
 	errs := []error{bad}
 	for _, section := range loaded.Sections() {
+		f.Unkept = append(f.Unkept, unkept(section)...)
 		if err := f.section(section); err != nil {
 			errs = append(errs, fmt.Errorf("[%s]: %w", section.Name(), err))
 		}
@@ -118,6 +122,31 @@ func (f *File) section(s *ini.Section) error {
 		}
 	}
 	return err
+}
+
+// held are the settings of a .network file that a File holds, or that say nothing or
+// what Render writes anyway.
+var held = map[string][]string{
+	"Link":    {"MTUBytes", "RequiredForOnline"},
+	"Network": {"Address", "Gateway", "DHCP", "LinkLocalAddressing", "ConfigureWithoutCarrier", "Description", "IPoIB"},
+	"Address": {"Address"},
+	"Route":   {"Destination", "Gateway"},
+}
+
+// unkept names the settings of a section that a File does not hold. They are named
+// without their values: one may be a key.
+func unkept(s *ini.Section) []string {
+	var names []string
+	for _, key := range s.KeyStrings() {
+		on, err := s.Key(key).Bool()
+		switch {
+		case s.Name() == "Match" || slices.Contains(held[s.Name()], key):
+		case key == "IPv6AcceptRA" && err == nil && !on:
+		case !slices.Contains(names, s.Name()+"."+key):
+			names = append(names, s.Name()+"."+key)
+		}
+	}
+	return names
 }
 
 func (f *File) match(s *ini.Section) {

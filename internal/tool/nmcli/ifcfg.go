@@ -35,7 +35,7 @@ func ParseIfcfg(text string) (Profile, error) {
 		values[key] = unquote(value)
 	}
 	p := Profile{ID: values["NAME"], UUID: values["UUID"], Type: strings.ToLower(values["TYPE"]),
-		Autoconnect: values["ONBOOT"] != "no"}
+		Autoconnect: values["ONBOOT"] != "no", Unkept: unkeptIfcfg(values)}
 	p.Name, p.Address, p.Mode = values["DEVICE"], strings.ToLower(values["HWADDR"]), ib.ModeDatagram
 	if strings.EqualFold(values["CONNECTED_MODE"], "yes") {
 		p.Mode = ib.ModeConnected
@@ -82,6 +82,13 @@ func (p *Profile) ifcfgAddresses(values map[string]string) error {
 			return fmt.Errorf("IPADDR%s: %w", n, err)
 		}
 		p.Addresses = append(p.Addresses, netip.PrefixFrom(a, length))
+	}
+	for _, addr := range strings.Fields(values["IPV6ADDR"] + " " + values["IPV6ADDR_SECONDARIES"]) {
+		a, err := netip.ParsePrefix(addr)
+		if err != nil {
+			return errors.New("IPV6ADDR is not an address with its prefix length")
+		}
+		p.Addresses = append(p.Addresses, a)
 	}
 	if gw := values["GATEWAY"]; gw != "" {
 		r, err := ipconf.ParseRoute("", gw)

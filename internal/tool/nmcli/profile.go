@@ -32,6 +32,8 @@ type Profile struct {
 	ipconf.Interface
 	ID, UUID, Type string
 	Ours           bool
+	// Unkept are the settings that this type does not hold, by their names.
+	Unkept []string
 	// Autoconnect is false if the profile is not used at boot.
 	Autoconnect bool
 }
@@ -111,6 +113,7 @@ func Parse(text string) (Profile, error) {
 			errs = append(errs, fmt.Errorf("[%s]: %w", family, err))
 		}
 	}
+	p.Unkept = unkept(f)
 	return p, errors.Join(errs...)
 }
 
@@ -137,7 +140,9 @@ func (p *Profile) infiniband(s *ini.Section) error {
 
 func (p *Profile) family(s *ini.Section) error {
 	switch s.Key("method").String() {
-	case "auto", "dhcp":
+	case "auto":
+		p.DHCP = p.DHCP || s.Name() == "ipv4" // of IPv6 it is by router advertisements
+	case "dhcp":
 		p.DHCP = true
 	}
 	for _, k := range s.Keys() {
