@@ -22,10 +22,9 @@ type Firmware struct {
 	Image   safety.ImageFacts // from image.Facts
 	Request safety.FirmwareRequest
 	Lab     safety.LabFacts
-	// Compare has the content of the flash compared with the image even if PSID
-	// and version are equal. That reads the whole flash, so a caller asks for
-	// it when the resource is created or its image changes, and not on every
-	// plan.
+	// Compare compares the content of the flash with the image also if PSID and version
+	// are equal. That reads the whole flash, so callers set it only when the resource is
+	// created or its image changes.
 	Compare bool
 	// Restore is set if the image is a backup that goes back; see Restore.
 	Restore *safety.RestoreFacts
@@ -38,13 +37,13 @@ type FirmwareState struct {
 	GUIDs   ib.GUIDSet
 	// Pending says that the flash holds other firmware than what runs.
 	Pending bool
-	// JobBackup is the directory with what the last burn replaced, as the
-	// host's journal names it: a run that was interrupted left no other note.
-	// Empty if the flash is not what that burn wrote, or if it was a restore.
+	// JobBackup is the directory of the backup that the last burn made, as the host's
+	// journal names it. After an interrupted run this is the only record. It is empty if
+	// the flash is not what that burn wrote, or if the burn was a restore.
 	JobBackup string
 	Work
-	// Restored says that the last burn gave the flash back what it had before, and
-	// that the card does not run it yet: a destroy was interrupted.
+	// Restored says that the last burn restored the former firmware and that the card
+	// does not run it yet: a destroy was interrupted.
 	Restored bool
 }
 
@@ -69,9 +68,9 @@ func (o *Ops) AssessFirmware(ctx context.Context, f Firmware) (cards.Assessment,
 	return a, err
 }
 
-// worthInspecting says whether the long look at the card can change anything:
-// not if the card cannot be worked on, while a job is writing to it, or if it
-// already has the image.
+// worthInspecting reports whether an inspection can change the verdict. It cannot if
+// the card cannot be worked on, if a job is writing to it, or if it already has the
+// image.
 func worthInspecting(a cards.Assessment, f Firmware) bool {
 	if a.Host.Observe || !a.Card.FlashKnown() || f.Image.Problem != safety.ImageOK || !a.Host.MSTFlint.Present ||
 		a.Host.AnyJobMayRun() {
@@ -80,14 +79,13 @@ func worthInspecting(a cards.Assessment, f Firmware) bool {
 	return f.Compare || !safety.Holds(a.Card, f.Image)
 }
 
-// ApplyFirmware has the card hold the image and, if asked, run it. It converges
-// from whatever it finds: a job of an earlier run is waited for and settled
-// first, a card that has the image is not burned again, and a card that has it
-// but does not run it is only activated.
+// ApplyFirmware writes the image into flash and, if asked, makes the card run it. It
+// converges from any state: it waits for a job of an earlier run and settles it, does
+// not burn an image that is there, and only activates one that does not run yet.
 //
-// The state is what was read back; it is also returned, as far as it is known,
-// beside an error, with what was done in Did. Errors are *safety.RefusedError,
-// *Error, *NoCardError and those of the host.
+// The state is what was read back. It comes also with an error, as far as it is known;
+// Did says what was done. Errors are *safety.RefusedError, *Error, *NoCardError and
+// those of the host.
 func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, error) {
 	f.Compare = true
 	var state FirmwareState
@@ -129,8 +127,9 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 	return now, nil
 }
 
-// giveBack writes what a burn of an earlier run took from the card, as the plan has
-// announced, with all that a change of GUIDs needs. It reports whether it did.
+// giveBack writes the identity that a burn of an earlier run took from the card, as the
+// plan has announced. It makes all checks of a change of GUIDs. It reports whether it
+// wrote.
 func (o *Ops) giveBack(ctx context.Context, f Firmware, did *[]string) (bool, error) {
 	s, card, err := f.Card.Read(ctx)
 	if err != nil {
@@ -140,8 +139,8 @@ func (o *Ops) giveBack(ctx context.Context, f Firmware, did *[]string) (bool, er
 	if l == nil {
 		return false, nil
 	}
-	// They are the card's own: the fabric had them with this card until the burn, and
-	// is not asked whether it has them.
+	// The GUIDs are the card's own. The fabric knew them as this card's until the burn,
+	// so it is not asked again.
 	lab := f.Lab
 	lab.Fabric = fact.Known[[]safety.FabricNode](nil)
 	g := GUIDs{Card: f.Card, Lab: lab, Request: safety.GUIDRequest{
@@ -191,8 +190,8 @@ func (f Firmware) entry(v safety.Verdict, before safety.CardFacts) (journal.Entr
 	return e, nil
 }
 
-// imageStaged makes sure that the image is on the host with its content; the
-// job hashes it again under the lock.
+// imageStaged makes sure that the image is on the host with the right content. The job
+// hashes it again under the lock.
 func (f Firmware) imageStaged(ctx context.Context) error {
 	path := image.Path(f.Image.SHA256)
 	sums, err := image.Hashes(ctx, f.Card.Host, path)

@@ -19,18 +19,18 @@ type GUIDs struct {
 	Card    cards.Card
 	Request safety.GUIDRequest // from GUIDSpec.Resolve, with activation and consent added
 	Lab     safety.LabFacts
-	// Kept is what the plan says of the half that is not asked for; nil: nothing.
+	// Kept is the half that is not asked for, as the plan has it; nil: not compared.
 	Kept *KeptHalf
 }
 
-// KeptHalf is a half of an identity that a change leaves as it is. A card on which it is
-// another one by now is not what was planned for.
+// KeptHalf is the half of an identity, GUIDs or MACs, that a change leaves alone. If
+// the card has another one by now, it is not the card that was planned for.
 type KeptHalf struct {
 	GUIDs, MACs bool // which half
 	Set         ib.GUIDSet
 }
 
-// changedValues names what is not as it was kept; empty if all is.
+// changedValues names the values that differ from the kept ones; empty if none does.
 func (k *KeptHalf) changedValues(now ib.GUIDSet) string {
 	switch {
 	case k == nil:
@@ -63,15 +63,14 @@ type GUIDState struct {
 	InFlash   ib.GUIDSet
 	Blank     bool       // never set
 	Effective ib.GUIDSet // what the driver shows; zero where it shows nothing
-	// Pending says that the flash holds other GUIDs than those in effect; Shown says
-	// that something shows what is in effect.
+	// Pending says that flash holds other GUIDs than are in effect. Shown says that
+	// something shows what is in effect.
 	Pending bool
 	Shown   bool
 	Work
 }
 
-// Has reports whether the flash holds what is asked for, so that nothing is
-// written.
+// Has reports whether flash already holds what is asked for.
 func (s GUIDState) Has(req safety.GUIDRequest) bool {
 	have, want := s.InFlash, req.Want
 	if s.Blank || req.HasGUIDs && (have.Node != want.Node || have.Port1 != want.Port1 || have.Port2 != want.Port2 ||
@@ -218,13 +217,13 @@ func ethernetMACs(s *inventory.Snapshot, card *inventory.Card) (first, second ib
 	return first, second
 }
 
-// isShown reports whether what is in effect is known: the node GUID tells. A card whose
-// GUIDs were never set has none to show.
+// isShown reports whether it is known what is in effect: a driver shows the node GUID.
+// A card whose GUIDs were never set has nothing to show.
 func isShown(flash, now ib.GUIDSet) bool { return !now.Node.IsZero() || flash.Node.IsUnset() }
 
-// differs compares what the driver shows, and nothing that it does not show.
-// An Ethernet-only card has all-ones GUIDs in flash, for which drivers show
-// various things, so these are not compared.
+// differs compares flash with what the driver shows, value by value. Ethernet-only
+// firmware has all-ones GUIDs in flash, for which drivers show various values, so these
+// are not compared.
 func differs(flash, now ib.GUIDSet) bool {
 	for _, p := range [][2]ib.GUID{{flash.Node, now.Node}, {flash.SystemImage, now.SystemImage}, {flash.Port1, now.Port1},
 		{flash.Port2, now.Port2}} {

@@ -18,11 +18,10 @@ type GUIDSpec struct {
 	MACs        map[int]*ib.MAC // by port, 1 and 2
 }
 
-// Resolve completes the values as mstflint lays them out on ConnectX-3: node,
-// port 1, port 2 and system image are base+0 to base+3, the MACs base+0 and
-// base+1. base_mac alone gives the GUIDs as well, with 0300 in the middle. A
-// single value given beside a base replaces the derived one. Its errors name
-// what is missing or does not fit.
+// Resolve completes the values as mstflint lays them out on ConnectX-3: node, port 1,
+// port 2 and system image are base+0 to base+3, the MACs base+0 and base+1. base_mac
+// alone gives the GUIDs too, with 0300 in the middle. A single value beside a base
+// replaces the derived one. Errors name what is missing or does not fit.
 func (g GUIDSpec) Resolve() (safety.GUIDRequest, error) {
 	var req safety.GUIDRequest
 	if err := g.resolveGUIDs(&req); err != nil {
@@ -59,8 +58,8 @@ func (g GUIDSpec) resolveGUIDs(req *safety.GUIDRequest) error {
 	return g.singles(req, hasBase)
 }
 
-// base gives the GUID that the others follow: base_guid, or what base_mac
-// makes unless every GUID is given one by one.
+// base gives the GUID that the others follow: base_guid, or the one made from base_mac
+// unless every GUID is given.
 func (g GUIDSpec) base() (ib.GUID, bool) {
 	complete := g.Node != nil && g.Ports[1] != nil && g.SystemImage != nil
 	switch {

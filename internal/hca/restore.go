@@ -18,7 +18,7 @@ import (
 type Restore struct {
 	Card   cards.Card
 	Backup string // its directory on the operator's machine
-	// Left is what the resource put into flash; no other firmware is replaced.
+	// Left is the firmware that the resource wrote; the restore replaces no other one.
 	Left           ib.Firmware
 	Activation     safety.Activation
 	ManagementPath []string // consent, as of a burn
@@ -63,12 +63,11 @@ func (o *Ops) restoreRequest(ctx context.Context, r Restore) (Firmware, backup.B
 	return f, b, nil
 }
 
-// RestoreFirmware burns a backup back with everything that a burn needs: a
-// backup of what is replaced, a job with its journal, verification, and the
-// activation that is asked for. mstflint keeps the GUIDs and MACs that the card
-// has now. It converges like ApplyFirmware, with the same errors: what an
-// interrupted restore began is adopted, and a card that already holds the
-// backup is not burned.
+// RestoreFirmware burns a backup back. It does all that a burn does: a backup of what
+// it replaces, a job with its journal, verification, and activation if asked. mstflint
+// keeps the GUIDs and MACs that the card has now. It converges like ApplyFirmware and
+// gives the same errors: it continues an interrupted restore, and does not burn a card
+// that already holds the backup.
 func (o *Ops) RestoreFirmware(ctx context.Context, r Restore) (FirmwareState, error) {
 	var (
 		state FirmwareState
@@ -102,7 +101,7 @@ func (o *Ops) RestoreFirmware(ctx context.Context, r Restore) (FirmwareState, er
 	state, err = o.ApplyFirmware(ctx, f)
 	state.Did = append(did, state.Did...)
 	if err == nil && ours {
-		// The host keeps the backup itself; this copy was for the burn alone.
+		// The backup itself stays on the host; this copy was for the burn alone.
 		err = image.Unstage(ctx, r.Card.Host, b.Record.SHA256)
 	}
 	return state, err

@@ -11,8 +11,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// change is one change of a card's flash. It says what is wanted and what differs; how a
-// flash is written is the same for all, and is in write.
+// change is one change of a card's flash: what is wanted, and in what firmware and
+// GUIDs differ. The way of writing is the same for all, see write.
 type change interface {
 	card() cards.Card
 	what() string // "burn firmware on card intel9/0000:01:00.0", for a refusal
@@ -35,9 +35,8 @@ type Work struct {
 	Did []string
 }
 
-// write changes the flash as the first verdict allows: backup, last verdict on facts
-// of the moment, job, and a look at what the card holds. Nothing else starts a job
-// but the way back from a burn that lost the card's identity.
+// write changes the flash as the first verdict allows: backup, last verdict on facts of
+// the moment, job, and a read-back. No other code starts a job, but restoreIdentity.
 func (o *Ops) write(ctx context.Context, ch change, first cards.Assessment, work *Work) error {
 	c := ch.card()
 	before, _, err := c.Read(ctx)
@@ -73,8 +72,8 @@ func (o *Ops) write(ctx context.Context, ch change, first cards.Assessment, work
 	return err
 }
 
-// activate has the card run what its flash holds. An error names the backup of what it
-// held before, be it of an earlier run.
+// activate makes the card run what its flash holds. Its errors name the backup of what
+// flash held before, also that of an earlier run.
 func (o *Ops) activate(ctx context.Context, c cards.Card, how safety.Activation, g activation.Goal, work *Work) error {
 	backup := work.BackupPath
 	if backup == "" {

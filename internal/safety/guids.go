@@ -8,7 +8,7 @@ import (
 )
 
 // vendorOUIs are the prefixes that Mellanox, QLogic and the makers of OEM boards have
-// usedInterfaces for GUIDs and MACs of these cards, as far as they have been seen.
+// used for GUIDs and MACs of these cards, as far as they have been seen.
 var vendorOUIs = map[string]string{
 	"0002c9": "Mellanox", "00258b": "Mellanox", "043f72": "Mellanox", "08c0eb": "Mellanox", "0c42a1": "Mellanox",
 	"1070fd": "Mellanox", "1c34da": "Mellanox", "248a07": "Mellanox", "506b4b": "Mellanox", "7cfe90": "Mellanox",

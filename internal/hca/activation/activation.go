@@ -20,13 +20,14 @@ import (
 // Goal is what a card should run.
 type Goal struct {
 	Content string // names the content of the flash, for the loop breaker
-	// Reached says whether the card runs it; known is false if the driver does
-	// not show it.
+	// Reached reports whether the card runs it. known is false if the driver does not
+	// show what runs.
 	Reached func(s *inventory.Snapshot, card *inventory.Card) (yes, known bool)
 	Text    string
-	// Written says what was done before the restart; empty means the flash.
+	// Written says what was done before the restart. Empty means that the flash was
+	// written.
 	Written string
-	// Consent names the interfaces of the card that may be lost for the moment.
+	// Consent names the interfaces of the card that may go down during the restart.
 	Consent []string
 	// Title begins the titles of what goes wrong from the restart on: "Firmware of
 	// card intel9/0000:01:00.0 is burned".
@@ -40,9 +41,9 @@ func (g Goal) doneText() string {
 	return "The flash is written and verified"
 }
 
-// Run restarts the host if the card does not run what it should and the
-// activation says so. It never restarts a host twice for the same content of
-// the same flash: if the first restart did not help, a second one will not.
+// Run restarts the host if the card does not run what it should and the activation
+// allows it. It restarts a host once for the same content of the same flash: if that
+// did not help, a second restart will not.
 func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activation, g Goal, did *[]string) error {
 	s, card, err := c.Read(ctx)
 	if err != nil {
@@ -75,8 +76,8 @@ func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activat
 	return waitForGoal(ctx, o, c, s.BootID, card.Driver != "", g, did)
 }
 
-// restartError tells of a restart first what went wrong with it: what should run
-// afterwards is in flash already.
+// restartError begins with what went wrong with the restart. The flash is written
+// already, so that is the news.
 func restartError(c cards.Card, oldBoot string, g Goal, err error) *cards.Error {
 	e := &cards.Error{
 		Summary: "Unable to restart host " + c.Host.Name() + " for card " + c.ID(),
@@ -100,9 +101,8 @@ func restartError(c cards.Card, oldBoot string, g Goal, err error) *cards.Error 
 	return e
 }
 
-// mayRestart asks once more for what forbids a restart, in the moment before it: the
-// verdict that it follows from is some minutes old. It notes the restart that is
-// allowed, and gives what was found.
+// mayRestart asks again, just before the restart, for what forbids it: the verdict is
+// some minutes old. It records the restart that is allowed, and gives what was found.
 func mayRestart(ctx context.Context, o *cards.Session, c cards.Card, g Goal) (*inventory.Snapshot, error) {
 	c.Host.Invalidate()
 	s, card, err := c.Read(ctx)
@@ -120,12 +120,12 @@ func mayRestart(ctx context.Context, o *cards.Session, c cards.Card, g Goal) (*i
 	}
 }
 
-// breakLoop notes the restart on the host and refuses a second one that would
-// be for the same content.
+// breakLoop records the restart on the host, and refuses a second one for the same
+// content.
 func breakLoop(ctx context.Context, c cards.Card, s *inventory.Snapshot, g Goal) error {
 	content := g.Content
 	if jobs := s.JobsOf(c.PCI); len(jobs) > 0 {
-		// The same firmware written a second time may be started a second time.
+		// Firmware that was written again may be started again.
 		content += " " + jobs[len(jobs)-1].ID
 	}
 	r, err := c.Host.Run(ctx, noteActivation(c.FileName(), content, s.BootID))
@@ -215,8 +215,8 @@ func readError(c cards.Card, s *inventory.Snapshot, g Goal, err error) error {
 	}
 }
 
-// otherCardError says that the card in the slot is not, or not provably, the one
-// that was written, whatever it runs.
+// otherCardError says that the card in the slot is another one, or may be, whatever it
+// runs.
 func otherCardError(c cards.Card, g Goal, who safety.IdentityFacts) error {
 	e := &cards.Error{
 		Summary: "Unable to find card " + c.ID() + " after the restart",
@@ -239,8 +239,8 @@ func otherCardError(c cards.Card, g Goal, who safety.IdentityFacts) error {
 	return e
 }
 
-// goalError says that a card does not run what it should. One that may be blind had
-// no driver before the restart: if it has none now, nothing is concluded from that.
+// goalError says that a card does not run what it should. blind: it had no driver
+// before the restart. If it has none now either, nothing is known of what runs.
 func goalError(c cards.Card, s *inventory.Snapshot, card *inventory.Card, g Goal, known, mayBeBlind bool,
 	did *[]string) error {
 	if mayBeBlind && !known && card.Driver == "" {

@@ -28,8 +28,7 @@ func (b Backup) File() string { return firmwarePath(b.Dir) }
 
 func firmwarePath(dir string) string { return filepath.Join(dir, firmwareFile) }
 
-// Other says why a backup is not of the card that is in its place now; empty if
-// it is.
+// Other says why the backup is not of the card that is in the slot now; empty if it is.
 func (b Backup) Other(s *inventory.Snapshot, card *inventory.Card) string {
 	return b.Record.otherCard(s.Host+"/"+card.PCI.String(), s.Identity(card))
 }
@@ -37,7 +36,7 @@ func (b Backup) Other(s *inventory.Snapshot, card *inventory.Card) string {
 // Error says why a backup cannot be relied on.
 type Error struct {
 	Dir     string
-	Missing bool // it is not there; else it is not what was stored
+	Missing bool // the backup is missing; else it is not what was stored
 	Err     error
 }
 
@@ -46,9 +45,8 @@ func (e *Error) Error() string { return fmt.Sprintf("backup %s: %v", e.Dir, e.Er
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Open reads a backup and verifies it: the record is there, the firmware hashes
-// as the record says, parses, and is the PSID and version of the record. Errors
-// are *Error.
+// Open reads and verifies a backup: the record is there, the firmware has the recorded
+// hash, parses, and has the recorded PSID and version. Errors are *Error.
 func (b *Store) Open(dir string) (Backup, error) {
 	dir = b.locate(dir)
 	text, err := os.ReadFile(filepath.Join(dir, recordFile))
@@ -77,8 +75,8 @@ func (b *Store) Open(dir string) (Backup, error) {
 	return out, nil
 }
 
-// locate finds a backup whose recorded path is that of another working
-// directory or machine: below root its last three elements name it.
+// locate finds a backup that was recorded under another working directory or on another
+// machine: the last three elements of its path are looked for below root.
 func (b *Store) locate(dir string) string {
 	if _, err := os.Stat(dir); err == nil || b.s.BackupDir == "" || dir == "" {
 		return dir
@@ -94,8 +92,8 @@ func (b *Store) locate(dir string) string {
 	return moved
 }
 
-// Newest gives the newest backup of a card that verifies. It is an error if
-// there is none, which names those that do not verify.
+// Newest gives the newest backup of a card that verifies. If there is none, the error
+// names those that do not verify.
 func (b *Store) Newest(s *inventory.Snapshot, c cards.Card) (Backup, error) {
 	card, ok := s.Card(c.PCI)
 	if !ok {
@@ -109,7 +107,7 @@ func (b *Store) Newest(s *inventory.Snapshot, c cards.Card) (Backup, error) {
 	var bad []error
 	for _, dir := range dirs {
 		if strings.HasPrefix(filepath.Base(dir), ".") {
-			continue // was never finished
+			continue // a backup that was never finished
 		}
 		found, openErr := b.Open(dir)
 		switch {
@@ -138,9 +136,8 @@ func globQuote(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
 }
 
-// otherCard says why a backup is not of the card at a place that now is what is
-// known of it; empty if it is. Nothing to compare is no reason to doubt a backup of
-// the very place.
+// otherCard says why a backup is not of the card that is in its slot now; empty if it
+// is. If there is nothing to compare, the slot decides.
 func (r Record) otherCard(place string, now ib.Identity) string {
 	from := fmt.Sprintf("%s/%s", r.Host, r.PCI)
 	who := ib.Identity{

@@ -23,8 +23,8 @@ import (
 // machine: HOST/CARD/TIME/firmware.bin and card.json. It only ever adds.
 type Store struct{ s *cards.Session }
 
-// NewStore returns the store of a session, whose directory need not exist yet. Without
-// a directory it refuses everything.
+// NewStore returns the store of a session. Its directory need not exist yet. Without a
+// directory the store refuses everything.
 func NewStore(s *cards.Session) *Store { return &Store{s: s} }
 
 // Record is card.json: what is known of the card besides its firmware.
@@ -55,7 +55,7 @@ const (
 	recordFile   = "card.json"
 )
 
-// cardDir names the card by its place and by what stays with it.
+// cardDir names the card by host, slot and what stays with the card.
 func (r Record) cardDir() string {
 	id := r.GUIDs.Node.Hex()
 	if r.GUIDs.Node.IsZero() || r.GUIDs.Node.IsUnset() {
@@ -64,7 +64,7 @@ func (r Record) cardDir() string {
 	return safeName(r.PCI.String()) + "-" + id
 }
 
-// safeName keeps what every file system takes.
+// safeName keeps only characters that every file system allows.
 func safeName(s string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
@@ -77,10 +77,9 @@ func safeName(s string) string {
 	}, strings.TrimLeft(s, "."))
 }
 
-// save stores firmware, which fetch writes, with its record, and gives the
-// directory. When it returns without an error, both files are on the disk
-// (fsync of files and directories), were read again, hash as fetch said, and
-// the firmware parses. Nothing that existed is overwritten.
+// save stores firmware, which fetch writes, with its record, and gives the directory.
+// After it both files are on the disk (fsync of files and directories), were read
+// again, have the hash that fetch gave, and the firmware parses. It overwrites nothing.
 func (b *Store) save(record Record, fetch func(io.Writer) (sha string, err error)) (string, *fwimage.Image, error) {
 	if b.s.BackupDir == "" {
 		return "", nil, errors.New("no backup_dir is configured")
@@ -105,9 +104,8 @@ func (b *Store) save(record Record, fetch func(io.Writer) (sha string, err error
 	return dir, img, nil
 }
 
-// publish renames the finished directory to its time; os.Rename refuses to
-// replace a directory that is not empty, and a second backup in one second
-// gets a number.
+// publish renames the finished directory to its time. os.Rename refuses to replace a
+// directory that is not empty, so a second backup in the same second gets a number.
 func publish(temp, parent string, taken time.Time) (string, error) {
 	for n := range 100 {
 		name := taken.Format("20060102T150405Z")
@@ -190,8 +188,8 @@ func (b *Store) writeFile(path string, write func(io.Writer) error) error {
 	return f.Close()
 }
 
-// syncDir makes the names in a directory last. Systems whose directories
-// cannot be synced (Windows) keep them in order themselves.
+// syncDir writes the names in a directory to the disk. Windows cannot sync directories,
+// and keeps their order itself.
 func syncDir(path string) error {
 	d, err := os.Open(path)
 	if err != nil {

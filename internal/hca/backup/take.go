@@ -35,14 +35,13 @@ func (b *Store) Assess(ctx context.Context, c cards.Card) (cards.Assessment, err
 	return a, nil
 }
 
-// Take takes a proven backup of a card and writes nothing to it: the
-// flash is read twice under the host's shared lock with equal results, verified
-// by the vendor's tool and by the parser, compared with the query, and synced
-// to the operator's disk. Errors are *safety.RefusedError, *Error, *NoCardError,
-// *Error and those of the host.
+// Take takes a proven backup of a card. It reads the flash twice under the host's
+// shared lock, has the vendor's tool and the parser verify it, compares it with the
+// query, and syncs it to the operator's disk. It writes nothing to the card. Errors are
+// *safety.RefusedError, *Error, *NoCardError and those of the host.
 func (b *Store) Take(ctx context.Context, c cards.Card) (Backup, error) {
 	what := "back up firmware of card " + c.ID()
-	// What is stored beside the firmware is of this moment, and of this card.
+	// card.json must be of this moment and of this card.
 	if err := c.Confirm(ctx, what); err != nil {
 		return Backup{}, err
 	}
@@ -72,13 +71,12 @@ func (b *Store) Take(ctx context.Context, c cards.Card) (Backup, error) {
 	return b.Open(taken.Path)
 }
 
-// Keep reads the card's firmware to the host's disk twice, has it verified
-// there, brings it to the operator's machine and verifies it again. The first
-// copy stays on the host, named by its hash, because a host that has lost its
-// network can then still be mended from its console.
+// Keep reads the card's firmware to the host's disk twice, has it verified there,
+// copies it to the operator's machine and verifies it again. The first copy stays on
+// the host under its hash: a host that has lost its network can still be repaired from
+// its console.
 //
-// What it returns is for the verdict to judge. An error means that the backup
-// does not exist.
+// The verdict judges what it returns. An error means that there is no backup.
 func (b *Store) Keep(ctx context.Context, c cards.Card, s *inventory.Snapshot,
 	facts safety.CardFacts) (*safety.BackupFacts, error) {
 	b.s.Progress(ctx, "Backing up the firmware of card "+c.ID())
@@ -107,7 +105,7 @@ func (b *Store) Keep(ctx context.Context, c cards.Card, s *inventory.Snapshot,
 	return b.bringHome(ctx, c, s, facts, first, sums[0], kept)
 }
 
-// bringHome stores the copy on the operator's machine.
+// bringHome copies the backup to the operator's machine.
 func (b *Store) bringHome(ctx context.Context, c cards.Card, s *inventory.Snapshot, facts safety.CardFacts, path,
 	sum string, kept *safety.BackupFacts) (*safety.BackupFacts, error) {
 	query := ""
@@ -179,8 +177,8 @@ func (b *Store) newError(c cards.Card, what string, err error) error {
 	return e.WithExit()
 }
 
-// removeQuietly removes the working directory of a backup. Failing to do so
-// harms nothing: the directory is never used again.
+// removeQuietly removes the working directory of a backup. A failure is harmless: no
+// later run uses the directory.
 func (b *Store) removeQuietly(ctx context.Context, c cards.Card, dir string) {
 	_, err := c.Host.Run(context.WithoutCancel(ctx), removeDir(dir))
 	var lost *host.UnreachableError
@@ -197,7 +195,7 @@ func makeBackupDir(dir string) shellcmd.Command {
 	return shellcmd.Script("make-backup-directory", `umask 077; mkdir -p "${1%/*}" && mkdir "$1"`, dir).AsRoot().Changes()
 }
 
-// keepBackup gives a copy its lasting name; equal content has an equal name.
+// keepBackup names the copy by its hash, so that equal content is stored once.
 func keepBackup(from, to string) shellcmd.Command {
 	return shellcmd.Script("keep-backup", `chmod 600 "$1" && sync "$1" && mv -f "$1" "$2" && sync "${2%/*}"`, from,
 		to).AsRoot().Changes()

@@ -21,11 +21,11 @@ func createFile(path string) (File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// backupProblem says why no backup can be stored in a directory, empty if it can. Whether
-// a directory can be written is known for certain only by writing: one is made and removed.
+// backupProblem says why a directory cannot take a backup; empty if it can. Only
+// writing proves that a directory is writable, so one is made in it and removed.
 func backupProblem(root string) string {
 	if root == "" {
-		return "" // a finding of its own
+		return "" // a missing backup_dir has a finding of its own
 	}
 	dir, err := nearestDir(root)
 	if err != nil {
@@ -64,7 +64,7 @@ func nearestDir(dir string) (string, error) {
 	}
 }
 
-// systemError drops the system call that os names in front of the path.
+// systemError drops the name of the system call from an error of os.
 func systemError(err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {

@@ -15,7 +15,7 @@ type Fact [2]string
 // diagnostic; Err is what caused it, if anything did.
 type Error struct {
 	Summary string // "Unable to burn firmware on intel9/0000:01:00.0"
-	Heading string // of a diagnostic, where the operation did not fail: its end is not known
+	Heading string // title of the diagnostic; set if it is not known whether the operation failed
 	What    string // what happened
 	Means   string // what it means for the card
 	Check   string // what to check or to do
@@ -64,7 +64,7 @@ func (e *Error) Explain() string {
 	return strings.Join(parts, "\n\n")
 }
 
-// WithExit adds what a command left that caused the error by its status.
+// WithExit adds the output and status of the command that caused the error.
 func (e *Error) WithExit() *Error {
 	if _, exit := Exit(e.Err); exit != nil {
 		e.Facts = append(e.Facts, Fact{"Command", exit.Command}, Fact{"Exit status", strconv.Itoa(exit.Status)},
@@ -73,7 +73,7 @@ func (e *Error) WithExit() *Error {
 	return e
 }
 
-// WithBackup adds to an error about a card, if it is one, where the backup of the card is.
+// WithBackup adds the directory of the backup to an error about a card.
 func WithBackup(err error, path string) error {
 	var e *Error
 	if errors.As(err, &e) && path != "" {
@@ -113,7 +113,7 @@ func Exit(err error) (int, *host.ExitError) {
 	return 0, nil
 }
 
-// MayPass reports whether an error may be gone at the next try.
+// MayPass reports whether another try may succeed.
 func MayPass(err error) bool {
 	var lost *host.UnreachableError
 	if errors.As(err, &lost) {

@@ -23,9 +23,9 @@ type Assessment struct {
 	Jobs    []journal.Report // jobs of this card that are not settled
 }
 
-// Judge gives the assessment its verdict. Only a restart loads what is in flash: the
-// flash is verified for one, if no inspection has done so, and not for a plan
-// without one.
+// Judge asks for the verdict. If the verdict leads to a restart, it has the flash
+// verified first, unless an inspection has done so: only a restart loads what is in
+// flash.
 func (o *Session) Judge(ctx context.Context, h host.Host, a *Assessment,
 	judge func(safety.CardFacts) safety.Verdict) error {
 	a.Verdict = judge(a.Card)
@@ -39,20 +39,20 @@ func (o *Session) Judge(ctx context.Context, h host.Host, a *Assessment,
 	return err
 }
 
-// Observe gives the facts that a verdict on a card rests on, as they were read.
+// Observe gives the facts for a verdict on a card, as the snapshot has them.
 func (o *Session) Observe(c Card, s *inventory.Snapshot, card *inventory.Card) Assessment {
 	return Assessment{Card: c.Facts(s, card), Host: o.hostFacts(c, s), Jobs: journal.PendingJobs(s, c.PCI)}
 }
 
-// Facts are those of the card with who it is and who it was.
+// Facts gives the facts of the card, with its identity now and as recorded.
 func (c Card) Facts(s *inventory.Snapshot, card *inventory.Card) safety.CardFacts {
 	f := CardFacts(s, card)
 	f.Identity = c.Compare(s, card)
 	return f
 }
 
-// Compare gives who the card in the slot is; card is nil for an empty one. A card
-// that is not the recorded one is looked for in the other slots of the host.
+// Compare compares the card in the slot with the recorded one; card is nil for an empty
+// slot. If they differ, it looks for the recorded card in the other slots of the host.
 func (c Card) Compare(s *inventory.Snapshot, card *inventory.Card) safety.IdentityFacts {
 	f := safety.IdentityFacts{Recorded: c.Recorded, Elsewhere: c.Elsewhere, Edit: c.Edit}
 	if card != nil {
@@ -67,8 +67,8 @@ func (c Card) Compare(s *inventory.Snapshot, card *inventory.Card) safety.Identi
 	return f
 }
 
-// Confirm reads the host anew and refuses if the card in the slot is not the
-// recorded one. A write comes right behind it.
+// Confirm reads the host anew and refuses unless the card in the slot is the recorded
+// one. It is the last step before a write.
 func (c Card) Confirm(ctx context.Context, what string) error {
 	c.Host.Invalidate()
 	s, card, err := c.Read(ctx)
@@ -83,7 +83,7 @@ func (c Card) Confirm(ctx context.Context, what string) error {
 	return &safety.RefusedError{What: what, Findings: safety.Identity(c.PCI.String()+" of "+c.Host.Name(), f)}
 }
 
-// CardFacts are those of a card without an inspection.
+// CardFacts gives the facts of a card without an inspection.
 func CardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
 	f := safety.CardFacts{Host: s.Host, Card: *c, Running: fact.Unknown[ib.Firmware]("no driver shows it")}
 	if c.RunningPSID != "" {
@@ -96,13 +96,13 @@ func CardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
 	return f
 }
 
-// assumeRunning says what a card runs whose PSID no RDMA device shows: mlx4_ib is
-// not loaded, the firmware is Ethernet-only, or there is no driver at all. mstflint
-// asks the card itself for the running version, and prints it if it is another than
-// that in flash (4.21): the image in flash has not run then. A query without it means
-// that they are equal where a driver has started the card; the PSID is taken from the
-// flash then. A burn of this boot that ended well has not run either, and one of the
-// same version under another PSID shows in no other way.
+// assumeRunning infers what a card runs if no RDMA device shows its PSID: mlx4_ib is
+// not loaded, the firmware is Ethernet-only, or there is no driver. mstflint (4.21)
+// asks the card for the running version, and prints it if flash has another one: the
+// image in flash has not run then. If it prints none and a driver has started the card,
+// both versions are equal, and the PSID is taken from flash. One case stays: a burn of
+// the same version under another PSID. So an image that was burned successfully since
+// the host started counts as not running.
 func assumeRunning(f *safety.CardFacts, s *inventory.Snapshot, c *inventory.Card) {
 	assumed := f.Driver != "" && f.Driver == c.Chip.Driver && c.Flash.ImageType == "FS2" // vfio-pci starts no firmware
 	if v := c.Flash.RunningFW; !v.IsZero() && v != c.Flash.FW {
@@ -124,8 +124,8 @@ func assumeRunning(f *safety.CardFacts, s *inventory.Snapshot, c *inventory.Card
 	}
 }
 
-// lastBurn gives the last job that burned the card, if that one wrote what is in flash, and
-// reports whether the card has been burned since the host started.
+// lastBurn gives the last job that burned the card, if the flash still holds what it
+// wrote. It also reports whether the card was burned since the host started.
 func lastBurn(s *inventory.Snapshot, c *inventory.Card) (by string, now bool) {
 	for _, j := range s.JobsOf(c.PCI) {
 		if j.Kind != journal.Burn {
@@ -147,8 +147,8 @@ func lastBurn(s *inventory.Snapshot, c *inventory.Card) (by string, now bool) {
 	return by, now
 }
 
-// hostFacts are those of the card's host, with what the configuration and this
-// machine say.
+// hostFacts gives the facts of the card's host, including the configuration and the
+// operator's machine.
 func (o *Session) hostFacts(c Card, s *inventory.Snapshot) safety.HostFacts {
 	return safety.HostFacts{
 		Snapshot: *s, Support: platform.SupportOf(s, c.PCI), Observe: c.Host.Observe(), RebootAllowed: c.RebootAllowed,
@@ -156,7 +156,7 @@ func (o *Session) hostFacts(c Card, s *inventory.Snapshot) safety.HostFacts {
 	}
 }
 
-// Identities are those of all cards of a host.
+// Identities gives the identities of all cards of a host.
 func Identities(s *inventory.Snapshot) []safety.CardIdentity {
 	all := make([]safety.CardIdentity, 0, len(s.Cards))
 	for i := range s.Cards {
@@ -167,8 +167,8 @@ func Identities(s *inventory.Snapshot) []safety.CardIdentity {
 	return all
 }
 
-// identityOf takes the flash first: it is what the card will have after its
-// next start. A card whose flash cannot be read still has what the driver shows.
+// identityOf prefers the flash: the card has that identity after its next start. For a
+// card whose flash cannot be read it takes what the driver shows.
 func identityOf(c *inventory.Card) ib.GUIDSet {
 	if c.Flash != nil {
 		return c.Flash.GUIDs

@@ -19,41 +19,42 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
-// BusyTries bounds how often a written card is read that somebody else is reading,
-// a second apart: a backup, which another apply may be taking, reads the flash
-// twice. A tool that failed may have left the semaphore set for good.
+// BusyTries is how often a card is read, a second apart, while another program reads
+// it. A backup by another apply reads the flash twice. A tool that failed may have left
+// the semaphore set for good, so there is a limit.
 const BusyTries = 60
 
-// LockTries bounds how often a reader asks for the host's lock, a second apart.
-// A reader only ever waits for the moment in which a job takes the lock.
+// LockTries is how often a reader asks for the host's lock, a second apart. A reader
+// waits only for the moment in which a job takes the lock.
 const LockTries = 10
 
-// writeTries is LockTries for a command that writes: it also waits for readers, which
-// may be of another run, and hold the lock for as long as a verification takes. The
-// jobs wait as long.
+// writeTries is LockTries for a command that writes. It also waits for readers, also of
+// other runs, which hold the lock for as long as a verification takes. Jobs wait as
+// long.
 const writeTries = 60
 
-// lostTries bounds how often a command that only reads is given to a host whose
-// connection broke.
+// lostTries is how often a command that only reads is sent again after the connection
+// broke.
 const lostTries = 3
 
-// RunShared runs a command that reads a card under the host's shared lock, so that it
-// never meets a job of ours, and only if no program of others uses the card, which
-// the lock does not keep off: two users of one card can make each other fail, and
-// have stopped a burn (mstflint 4.21). The error is *InUseError then.
+// RunShared runs a command that reads a card. It takes the host's shared lock, which
+// keeps off jobs of this provider. It refuses with *InUseError if another program uses
+// the card, which the lock cannot keep off: two users of one card can make each other
+// fail, and have stopped a burn (mstflint 4.21).
 func (o *Session) RunShared(ctx context.Context, h host.Host, pci ib.PCIAddress,
 	cmd shellcmd.Command) (host.Result, error) {
 	return o.runLocked(ctx, h, cardusers.WithSharedLock(cmd, pci))
 }
 
-// Exclusive is Shared for a command that writes the card without a job.
+// Exclusive is RunShared for a command that writes the card outside a job; it takes the
+// lock exclusively.
 func (o *Session) Exclusive(ctx context.Context, h host.Host, pci ib.PCIAddress,
 	cmd shellcmd.Command) (host.Result, error) {
 	return o.runLocked(ctx, h, cardusers.Exclusive(cmd, pci))
 }
 
-// InUseError says that a card was left alone, because others use it or because that
-// could not be told.
+// InUseError says that a card was not touched: other programs use it, or it is not
+// known whether they do.
 type InUseError struct {
 	Users []string
 	Why   string // why it could not be told; empty if there are users
@@ -75,8 +76,8 @@ func (e *InUseError) Refusal(what string) error {
 	return &safety.RefusedError{What: what, Findings: []finding.Finding{f}}
 }
 
-// useError gives what a guarded command says about others at the card; nil if that is
-// not why it failed.
+// useError gives the *InUseError of a guarded command; nil if the command failed for
+// another reason.
 func useError(err error) error {
 	status, exit := Exit(err)
 	switch status {
@@ -112,17 +113,16 @@ func (o *Session) runLocked(ctx context.Context, h host.Host, cmd shellcmd.Comma
 	}
 }
 
-// isTaken reports whether somebody else was at the card: a job that holds the lock,
-// or another reader, which holds the flash semaphore for as long as it reads.
+// isTaken reports whether a command failed because of another user of the card: a job
+// that holds the lock, or a reader that holds the flash semaphore.
 func isTaken(err error) bool {
 	status, exit := Exit(err)
 	return status == flock.Taken || exit != nil && mstflint.Diagnose(status, exit.Stdout, exit.Stderr).Kind.IsContention()
 }
 
-// Inspect adds to facts what only a long look at the card gives: the silicon's
-// own id, the verification of the whole flash, and its checksum. Each is read
-// apart; what cannot be read stays unknown with its reason, for the verdict to
-// judge. Only a host that does not answer is an error.
+// Inspect adds to facts what takes long to read: the silicon's own id, the verification
+// of the whole flash, and its checksum. Each is read by itself. What cannot be read
+// stays unknown with its reason. The only error is a host that does not answer.
 func (o *Session) Inspect(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
 	steps := []func(context.Context, host.Host,
 		*safety.CardFacts) error{o.readHardware, o.readMethod, o.verifyFlash, o.readChecksum}
@@ -134,8 +134,8 @@ func (o *Session) Inspect(ctx context.Context, h host.Host, facts *safety.CardFa
 	return nil
 }
 
-// withInspection gives facts what an inspection has added to those of an earlier look
-// at the same card.
+// withInspection copies the result of an earlier inspection of the same card into
+// facts.
 func withInspection(facts, earlier safety.CardFacts) safety.CardFacts {
 	facts.HWID = earlier.HWID
 	facts.UpdateMethod, facts.Failsafe, facts.Checksum = earlier.UpdateMethod, earlier.Failsafe, earlier.Checksum
@@ -143,8 +143,8 @@ func withInspection(facts, earlier safety.CardFacts) safety.CardFacts {
 	return facts
 }
 
-// noteInUse takes down that others came while a card was looked at, which is no
-// error but a finding. What was read meanwhile may be of their making.
+// noteInUse records that another program came while the card was inspected. This is a
+// finding and no error: what was read meanwhile may be wrong.
 func noteInUse(facts *safety.CardFacts, err error) error {
 	var busy *InUseError
 	if !errors.As(err, &busy) {
@@ -174,8 +174,8 @@ func (o *Session) readHardware(ctx context.Context, h host.Host, facts *safety.C
 	return nil
 }
 
-// readMethod asks who writes the flash in a burn; only the full query tells, and
-// ConnectX-3 has one way only.
+// readMethod asks who writes the flash in a burn. Only the full query tells. ConnectX-3
+// has one way only.
 func (o *Session) readMethod(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
 	if facts.InFlash().ImageType == "FS2" {
 		return nil
@@ -228,7 +228,7 @@ func (o *Session) verifyOnce(ctx context.Context, h host.Host, facts *safety.Car
 	case parseErr != nil:
 		facts.VerifyError = "mstflint verify: " + parseErr.Error()
 	case kind.IsContention() || v.Format == "" && kind != mstflint.FailureBadImage:
-		// It did not get as far as an image, or was disturbed.
+		// mstflint found no image, or another program disturbed it.
 		facts.VerifyError = "mstflint verify: " + v.Problem
 	default:
 		noteVerification(facts, v, status)
@@ -240,7 +240,7 @@ func (o *Session) verifyOnce(ctx context.Context, h host.Host, facts *safety.Car
 	return nil // a flash that is not verified is a finding, and a refusal
 }
 
-// noteVerification takes what the tool says of an image that it found.
+// noteVerification records what the tool says of an image that it found.
 func noteVerification(facts *safety.CardFacts, v mstflint.Verification, status int) {
 	switch {
 	case v.Failsafe:

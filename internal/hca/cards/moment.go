@@ -16,10 +16,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// ReadAgain reads host and card anew just before flash is written: the backup has
-// taken minutes since the first verdict. What only a long look at the card gives is
-// taken from that one; the backup has read and verified the whole flash since, and
-// what differs in the short look leads to another verdict.
+// ReadAgain reads host and card anew just before flash is written: the first verdict is
+// minutes old by then. The result of the inspection is kept. The backup has read and
+// verified the whole flash since, and any other difference leads to another verdict.
 func (o *Session) ReadAgain(ctx context.Context, c Card,
 	first Assessment) (*inventory.Snapshot, *inventory.Card, Assessment, error) {
 	s, card, err := o.ReadFree(ctx, c, BusyTries)
@@ -31,8 +30,8 @@ func (o *Session) ReadAgain(ctx context.Context, c Card,
 	return s, card, now, nil
 }
 
-// ReadFree reads a card anew, most times at most while another program has its
-// flash semaphore, a second apart.
+// ReadFree reads a card anew, most times at most, a second apart, while another
+// program has its flash semaphore.
 func (o *Session) ReadFree(ctx context.Context, c Card, most int) (*inventory.Snapshot, *inventory.Card, error) {
 	for try := 1; ; try++ {
 		c.Host.Invalidate()
@@ -47,8 +46,8 @@ func (o *Session) ReadFree(ctx context.Context, c Card, most int) (*inventory.Sn
 	}
 }
 
-// RefuseOvertaken refuses for what was found just before a write. If a job of another
-// apply changes the card, that is the reason, and all else follows from it.
+// RefuseOvertaken refuses because of what was found just before a write. A job of
+// another apply is named first: all other differences follow from it.
 func RefuseOvertaken(c Card, before, now *inventory.Snapshot, what string, first, final safety.Verdict) error {
 	refused := &safety.RefusedError{What: what, Findings: slices.Clone(final.Findings)}
 	var ended []string
@@ -71,7 +70,7 @@ func RefuseOvertaken(c Card, before, now *inventory.Snapshot, what string, first
 	return refused
 }
 
-// newJobs gives the jobs of a card that were not there before.
+// newJobs gives the jobs of a card that began since the earlier look.
 func newJobs(before, now *inventory.Snapshot, pci ib.PCIAddress) []*inventory.Job {
 	known := map[string]bool{}
 	for _, j := range before.JobsOf(pci) {
@@ -80,8 +79,8 @@ func newJobs(before, now *inventory.Snapshot, pci ib.PCIAddress) []*inventory.Jo
 	return slices.DeleteFunc(now.JobsOf(pci), func(j *inventory.Job) bool { return known[j.ID] })
 }
 
-// differences says in sentences in what a verdict differs from an earlier one that
-// blocked as little. What one of them has no value of is left out.
+// differences names, in sentences, what changed since an earlier verdict. A value that
+// one of the two lacks is left out.
 func differences(first, final safety.Verdict) []string {
 	var all []string
 	switch {

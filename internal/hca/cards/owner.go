@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Owner is the apply that started a job and watches it: whoever meets the job
-// leaves it to an owner that lives.
+// Owner is the apply that started a job and watches it. Other applies leave the job to
+// it while it lives.
 type Owner struct {
 	Machine string
-	Process string // its id and, where that is known, when it began: ids are used again
+	Process string // process id and, where known, its start time: ids are used again
 }
 
 func thisProcess() Owner {
@@ -22,9 +22,9 @@ func thisProcess() Owner {
 	return Owner{Machine: machine, Process: processName(os.Getpid())}
 }
 
-// processName is empty for a process that does not run. Linux says when a process
-// began: field 22 of stat in ticks since the machine started (proc_pid_stat(5)); the
-// name before it may hold blanks and brackets.
+// processName names a process by its id and start time; empty if it does not run. Linux
+// gives the start time in field 22 of stat, in ticks since boot (proc_pid_stat(5)). The
+// name before that field may hold blanks and brackets.
 func processName(pid int) string {
 	id := strconv.Itoa(pid)
 	if runtime.GOOS != "linux" {
@@ -46,8 +46,8 @@ func processName(pid int) string {
 	return id + "@" + fields[19] + "@" + strings.TrimSpace(string(boot))
 }
 
-// isAlive reports whether an owner on this machine still runs. Of another machine
-// nothing is known.
+// isAlive reports whether an owner on this machine still runs. Of an owner on another
+// machine it knows nothing.
 func isAlive(w Owner) bool {
 	id, _, _ := strings.Cut(w.Process, "@")
 	pid, err := strconv.Atoi(id)

@@ -4,7 +4,8 @@ package cards
 
 import "os"
 
-// alive reports whether a process runs: there finding one fails if it does not.
+// alive reports whether a process runs. On Windows FindProcess fails for one that does
+// not.
 func alive(pid int) bool {
 	_, err := os.FindProcess(pid)
 	return err == nil

@@ -24,8 +24,8 @@ type Host interface {
 	Invalidate()
 }
 
-// Rebooter restarts the card's host and returns the new boot id with proof
-// that it has started. See Platform.
+// Rebooter restarts the card's host, proves that it has started anew, and gives the new
+// boot id. See Platform.
 type Rebooter interface {
 	Reboot(ctx context.Context, reason string) (bootID string, err error)
 }
@@ -87,16 +87,15 @@ type Config struct {
 	Alive func(Owner) bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Create makes a new file of a backup; nil means on the disk. Tests have it
-	// fill up.
+	// Create makes a new file of a backup; nil means on the disk. Tests set it to play a
+	// full disk.
 	Create func(path string) (File, error)
 	// Progress is told about steps that take long; nil means nobody.
 	Progress func(ctx context.Context, message string)
 }
 
-// Session is what the operations on cards share in one process: how patient they are,
-// whom they tell, and the turns of the hosts. It is safe for concurrent use; the
-// caller sees to it that one host has one writer within this process.
+// Session is what operations on cards share in one process. It is safe for concurrent
+// use. The caller makes sure that one host has one writer within this process.
 type Session struct {
 	Config
 	turns turns

@@ -8,10 +8,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
-// turns has the commands of this process that open a card of a host run one after the
-// other. The host's locks do the same for all processes; a command that waits for one
-// there holds a session of the connection, of which sshd grants ten. A turn is that of
-// a host, as the locks are. The zero value is ready.
+// turns has the commands of this process that open a card of one host run one after the
+// other. The host's locks do the same for all processes, but a command that waits there
+// holds a session, and sshd grants ten for each connection. The zero value is ready.
 type turns struct {
 	mu    sync.Mutex
 	hosts map[string]chan struct{}

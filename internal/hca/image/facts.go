@@ -30,8 +30,8 @@ func Facts(name, sha256, declared string, size int64, img *fwimage.Image, err er
 	return f
 }
 
-// Identity gives the identity in an image as the snapshot gives that in a flash:
-// of later chips the base stands for all GUIDs, and there is one MAC.
+// Identity gives the identity in an image in the form that the snapshot has for flash.
+// In later chips the base stands for all GUIDs, and there is one MAC.
 func Identity(img *fwimage.Image) ib.GUIDSet {
 	g := img.GUIDs
 	if img.Format == fwimage.FS2 {

@@ -65,8 +65,8 @@ func Unstage(ctx context.Context, h cards.Host, sha256 string) error {
 	return err
 }
 
-// Open fetches a staged image and parses it. It is for a caller that
-// has only the id of an image; whoever has the file parses that.
+// Open fetches a staged image and parses it, for callers that have only the id of an
+// image.
 func Open(ctx context.Context, h host.Host, sha256 string) (*fwimage.Image, int64, error) {
 	var buf bytes.Buffer
 	size, sum, err := h.Download(ctx, Path(sha256), &buf)
