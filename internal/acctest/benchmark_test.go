@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/network"
 )
@@ -146,4 +147,23 @@ func TestBenchmark_of_the_other_tools(t *testing.T) {
 		ws.Get("infiniband_benchmark.it", "client_version")); !strings.HasPrefix(got, "20 Gb/sec (4X DDR), ") {
 		t.Errorf("got %s", got)
 	}
+}
+
+// A link has just come up, and the subnet manager has not swept yet: the measurement waits.
+func TestBenchmark_waits_for_a_sweep(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: labs.PointToPoint()})
+	const a, b = "debian1", "debian2"
+	for i, host := range []string{a, b} {
+		w.Run(host, "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q rdma-core && modprobe ib_ipoib")
+		for _, d := range w.Machine(host).Netdevs() {
+			if d.Port != nil && d.Port.Number == 1 && d.Parent == "" {
+				w.Run(host, "ip link set dev "+d.Name+" up && ip addr add 10.77.0."+string(rune('1'+i))+"/24 dev "+d.Name)
+			}
+		}
+	}
+	w.Machine(a).Faults.Trap("/ports/1/state", 2, labsim.ProgramFault{Do: func() {
+		w.AddSM(&labsim.SM{Port: w.Machine(a).Cards()[0].Ports[0]})
+	}})
+	applied(t, w.Workspace(), measurement(map[string]any{"server": b, "client": a, "streams": 1}))
 }

@@ -9,10 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/connectivity"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
@@ -40,7 +38,7 @@ func Run(ctx context.Context, server, client *hosts.Host, d Request, progress fu
 			return Result{}, err
 		}
 	}
-	r, err := choose(ctx, server, client, d)
+	r, err := choose(ctx, server, client, d, progress)
 	if err != nil {
 		return r, err
 	}
@@ -79,51 +77,6 @@ func install(ctx context.Context, h *hosts.Host, t Test, progress func(string)) 
 	packages := plat.PackagesFor(t.feature, s.OS.Kernel)
 	progress(fmt.Sprintf("installing %s on %s", strings.Join(packages, ", "), h.Name()))
 	return plat.Install(ctx, h, packages...)
-}
-
-// choose finds the two ends.
-func choose(ctx context.Context, server, client *hosts.Host, d Request) (Result, error) {
-	var r Result
-	from, err := client.Snapshot(ctx)
-	if err != nil {
-		return r, err
-	}
-	to, err := server.Snapshot(ctx)
-	if err != nil {
-		return r, err
-	}
-	r.Pair = connectivity.Choose(from, to, connectivity.Request{Address: d.Address})
-	if problems := connectivity.Judge(r.Pair, nil).Blockers(); len(problems) > 0 {
-		return r, &NoWayError{server.Name(), client.Name(), strings.TrimSuffix(strings.Join(problems, " "), ".")}
-	}
-	if !d.Test.RDMA {
-		return r, nil
-	}
-	r.ClientRDMA, r.ServerRDMA = rdmaPort(from, r.Pair.From), rdmaPort(to, r.Pair.To)
-	for _, end := range []struct {
-		host string
-		port RDMAPort
-	}{{client.Name(), r.ClientRDMA}, {server.Name(), r.ServerRDMA}} {
-		if end.port.Device == "" {
-			return r, &NoWayError{server.Name(), client.Name(), end.host + " has no RDMA port that is Active"}
-		}
-	}
-	return r, nil
-}
-
-// rdmaPort is that of the chosen interface, else the first that is Active.
-func rdmaPort(s *inventory.Snapshot, e connectivity.End) RDMAPort {
-	if e.Card != nil && e.Port != nil && e.Port.State == "Active" {
-		return RDMAPort{e.Card.RDMADevice, e.Port.Number}
-	}
-	for _, c := range s.Cards {
-		for _, p := range c.Ports {
-			if p.State == "Active" && c.RDMADevice != "" {
-				return RDMAPort{c.RDMADevice, p.Number}
-			}
-		}
-	}
-	return RDMAPort{}
 }
 
 // versionScript: the status of --version says nothing, and some print to standard error.

@@ -30,7 +30,8 @@ const description = "Measures bandwidth or latency between two hosts with `iperf
 	"host runs its own server on the port, such as Debian's `iperf3.service`, that server is used " +
 	"and stays. A missing program is installed from the distribution; the plan says so (BM002). " +
 	"TrueNAS has iperf3, but neither qperf nor perftest. A firewall must let the ports of the test " +
-	"through: TCP 5201 for iperf3, TCP 19765 and TCP and UDP 19766 for qperf, TCP 18515 for perftest.\n\n" +
+	"through: TCP 5201 for iperf3, TCP 19765 and TCP and UDP 19766 for qperf, TCP 18515 for perftest. " +
+	"A port whose link has just come up is waited for, at most 75 seconds, until a subnet manager has set it up.\n\n" +
 	"No limit is set by default, because none fits all cards. Owners of such labs report: two ConnectX-3 Pro with FDR " +
 	"links and connected mode 40.1 Gb/s with four streams of iperf3, and 50 to 52 µs of TCP latency with qperf; " +
 	"a QLogic IBA7322 (QDR) about 10 Gb/s, bound by the CPU of the iperf3 server; an old InfiniHost III (SDR and DDR) " +
