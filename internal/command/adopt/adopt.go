@@ -28,6 +28,7 @@ type order struct {
 	target.Options
 	folder string
 	check  bool
+	change bool
 
 	factory Factory
 	std     command.Streams
@@ -37,6 +38,9 @@ const help = `Reads the hosts and writes a configuration of what is on them: car
 link types, subnet managers, ports and IPoIB interfaces, with the import blocks that
 take them over, and a README.md. "terraform plan" then imports all of it and changes
 nothing. Nothing is changed on a host, and no file is overwritten.
+
+What an apply would change is a comment in the files. With -take-over it is written like
+the rest; the plan then shows what it changes.
 
 HOST is what ssh takes: a name, an alias of ~/.ssh/config, or [user@]host[:port].`
 
@@ -66,6 +70,8 @@ func (o *order) define(fs *flag.FlagSet) {
 	o.Define(fs)
 	fs.StringVar(&o.folder, "out", ".", "`FOLDER` to write into")
 	fs.BoolVar(&o.check, "check", false, "say what would be adopted, and write nothing")
+	fs.BoolVar(&o.change, "take-over", false,
+		"also write subnet managers and interfaces that the apply changes, with the consents that this needs")
 }
 
 // run reads, renders and writes; it returns the exit status.
@@ -83,7 +89,7 @@ func (o *order) run(ctx context.Context, targets []*target.Target) int {
 	switch {
 	case ctx.Err() != nil:
 		err = errors.New("interrupted; nothing was written")
-	case err == nil && len(lab.adopted()) == 0:
+	case err == nil && len(lab.adopted())+len(lab.taken()) == 0:
 		err = errors.New("nothing was found that can be adopted; nothing was written")
 	}
 	var written []string
@@ -131,6 +137,9 @@ func (o *order) settle(ctx context.Context, lab *found) error {
 		}
 		o.progress("Planned %s in %s", count(len(lab.adopted()), "resource"), time.Since(began).Round(100*time.Millisecond))
 	}
+	if o.change {
+		lab.takeOver()
+	}
 	lab.draw(ctx, first)
 	return nil
 }
@@ -159,15 +168,18 @@ func (o *order) report(lab *found, written []string, err error) {
 	for _, r := range lab.adopted() {
 		fmt.Fprintf(o.std.Out, "%s  %s\n", r.address(), r.ID)
 	}
+	for _, r := range lab.taken() {
+		fmt.Fprintf(o.std.Out, "%s  %s  (the apply changes it)\n", r.address(), r.ID)
+	}
 	if err != nil {
 		o.failed(err)
 		return
 	}
 	if o.check {
-		fmt.Fprintf(o.std.Out, "\n%s can be adopted. Nothing was written.\n", count(len(lab.adopted()), "resource"))
+		fmt.Fprintf(o.std.Out, "\n%s. Nothing was written.\n", lab.summary())
 		return
 	}
-	fmt.Fprintf(o.std.Out, "\n%s, written to:\n", count(len(lab.adopted()), "resource"))
+	fmt.Fprintf(o.std.Out, "\n%s. Written are:\n", lab.summary())
 	for _, file := range written {
 		fmt.Fprintln(o.std.Out, "  "+file)
 	}

@@ -81,12 +81,16 @@ func (f *found) files() map[string][]byte {
 	bodies, imports := map[string][]string{}, []string(nil)
 	for _, o := range f.objects {
 		file := kinds[o.Type].file
-		if o.Reason != nil {
+		switch {
+		case o.taken:
+			bodies[file] = append(bodies[file], comment(reason(o, "Taken over"))+block(o, o.offer))
+		case o.Reason != nil:
 			bodies[file] = append(bodies[file], notAdopted(o))
 			continue
+		default:
+			bodies[file] = append(bodies[file], comment(about(o))+block(o, f.forms(o)[o.form]))
 		}
-		bodies[file] = append(bodies[file], block(o, f.forms(o)[o.form]))
-		imports = append(imports, fmt.Sprintf("import {\nto = %s\nid = %s\n}\n", o.address(), text(o.ID)))
+		imports = append(imports, importOf(o))
 	}
 	for file, blocks := range bodies {
 		out[file] = format(strings.Join(blocks, "\n"))
@@ -109,9 +113,28 @@ const terraformBlock = `terraform {
 
 `
 
-// notAdopted is the comment in the place of a resource.
+func importOf(o *object) string {
+	return fmt.Sprintf("import {\nto = %s\nid = %s\n}\n", o.address(), text(o.ID))
+}
+
+func reason(o *object, verdict string) string {
+	return verdict + ": " + o.Type + " " + o.ID + ".\n" + o.Reason.Summary + "\n\n" + o.Reason.Detail
+}
+
+// notAdopted is the comment in the place of a resource, with the resource if a plan of it
+// is not refused.
 func notAdopted(o *object) string {
-	return comment("Not adopted: " + o.Type + " " + o.ID + ".\n" + o.Reason.Summary + "\n\n" + o.Reason.Detail)
+	said := reason(o, "Not adopted")
+	if o.offer == nil {
+		return comment(said)
+	}
+	var b strings.Builder
+	b.WriteString(comment(said + "\n\nThis adopts it with that change. Take the signs away, and read the plan:\n"))
+	b.WriteString("#\n")
+	for line := range strings.Lines(string(format(block(o, o.offer) + "\n" + importOf(o)))) {
+		b.WriteString(strings.TrimRight("# "+line, " \n") + "\n")
+	}
+	return b.String()
 }
 
 // provider is the provider block.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -120,10 +122,13 @@ func machines(f *found, is func(*machine) bool) (out []*machine) {
 
 func (f *found) adopted() []*object { return objects(f, (*object).adopted) }
 
-// refused are the objects that are there and cannot be adopted.
+// refused are the objects that are there and are not adopted.
 func (f *found) refused() []*object {
-	return objects(f, func(o *object) bool { return o.Reason != nil })
+	return objects(f, func(o *object) bool { return o.Reason != nil && !o.taken })
 }
+
+// taken are the objects that the apply changes when it adopts them.
+func (f *found) taken() []*object { return objects(f, func(o *object) bool { return o.taken }) }
 
 func objects(f *found, is func(*object) bool) (out []*object) {
 	for _, o := range f.objects {
@@ -191,26 +196,63 @@ func (o *object) take(ctx context.Context, w *walk) error {
 // has to be a next time.
 func (f *found) planAll(ctx context.Context, w *walk) (again bool, err error) {
 	for _, o := range inOrder(f.adopted()) {
-		changes, all, failure := w.plan(ctx, o, f.forms(o)[o.form])
+		given := slices.Concat(f.forms(o)[o.form], o.consents)
+		changes, all, failure := w.plan(ctx, o, given)
 		if failure != nil {
 			return false, failure
 		}
-		if o.warnings = all.warnings; len(all.errors) == 0 && len(changes) == 0 {
-			continue
-		}
-		again = true
-		if o.form+1 < len(f.forms(o)) {
-			o.form++
-			continue
-		}
-		o.Reason = &problem{Summary: "Its plan would change it: " + strings.Join(changes, "; "),
-			Detail: "It is not set up in the way that this resource keeps. Write the resource yourself, and look at what its " +
-				"plan changes."}
-		if len(all.errors) > 0 {
-			o.Reason = &all.errors[0]
+		o.warnings = all.warnings
+		if len(all.errors) > 0 || len(changes) > 0 || o.why != nil {
+			again = true
+			w.judge(o, given, len(f.forms(o)), changes, all.errors)
 		}
 	}
 	return again, nil
+}
+
+// judge decides what becomes of an object whose plan would change it: it is tried in its
+// next form, or with the consents that the findings ask for, or it is not adopted.
+func (w *walk) judge(o *object, given form, forms int, changes []string, errs []problem) {
+	if o.form+1 < forms {
+		o.form++
+		return
+	}
+	why := &problem{Summary: "Its plan would change it: " + strings.Join(changes, "; "),
+		Detail: "It is not set up in the way that this resource keeps."}
+	if len(errs) > 0 {
+		why = &errs[0]
+	}
+	if o.why == nil {
+		o.why = why
+	}
+	if asked := w.consents(o.Type, errs); len(asked) > 0 && len(o.consents) == 0 {
+		o.consents = asked
+		return
+	}
+	o.Reason = o.why
+	if len(errs) == 0 && mayChange[o.Type] {
+		o.offer = given
+	}
+}
+
+// mayChange are the types that an operator may let change when they are adopted: what
+// runs on a host, and never what is in a flash.
+var mayChange = map[string]bool{smType: true, ipoibType: true, portType: true}
+
+// summary counts what an apply does.
+func (f *found) summary() string {
+	text := "A plan imports " + count(len(f.adopted())+len(f.taken()), "resource")
+	if n := len(f.taken()); n > 0 {
+		return text + " and changes " + strconv.Itoa(n) + " of them"
+	}
+	return text + " and changes nothing"
+}
+
+// takeOver puts what can be adopted with a change among what is written.
+func (f *found) takeOver() {
+	for _, o := range f.objects {
+		o.taken = o.offer != nil
+	}
 }
 
 // draw asks the hosts for a picture of the fabric, those with a subnet manager first.
@@ -240,24 +282,19 @@ func (f *found) draw(ctx context.Context, w *walk) {
 type result struct {
 	Hosts      []*machine `json:"hosts"`
 	Adopted    []*object  `json:"adopted"`
+	TakenOver  []*object  `json:"taken_over"`
 	NotAdopted []*object  `json:"not_adopted"`
 	Files      []string   `json:"files"`
 	Error      string     `json:"error,omitempty"`
 }
 
 func (f *found) result(written []string) *result {
-	r := &result{Hosts: f.machines, Adopted: f.adopted(), NotAdopted: f.refused(), Files: written}
-	if r.Adopted == nil {
-		r.Adopted = []*object{}
-	}
-	if r.NotAdopted == nil {
-		r.NotAdopted = []*object{}
-	}
-	if r.Files == nil {
-		r.Files = []string{}
-	}
-	return r
+	return &result{Hosts: f.machines, Adopted: list(f.adopted()), TakenOver: list(f.taken()),
+		NotAdopted: list(f.refused()), Files: list(written)}
 }
+
+// list is never null in JSON.
+func list[T any](all []T) []T { return append([]T{}, all...) }
 
 func indent(s string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  ")

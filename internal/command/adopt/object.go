@@ -42,6 +42,10 @@ type object struct {
 	private  []byte
 	identity *tfprotov6.ResourceIdentityData
 	form     int // which of its forms is tried
+	consents form
+	why      *problem // what first spoke against it
+	offer    form     // how it can be adopted if it may change; nil if it cannot
+	taken    bool     // offer is written
 	warnings []problem
 }
 

@@ -14,9 +14,8 @@ func (f *found) readme() string {
 	b.WriteString("# The InfiniBand lab\n\n")
 	b.WriteString(wrap("This is the configuration of a lab that was there before. `terraform-provider-infiniband adopt` "+
 		"read the hosts and wrote it. Nothing was changed on them.") + "\n\n")
-	b.WriteString(wrap(fmt.Sprintf("Run `terraform init`, then `terraform plan`. The plan imports %s, and adds, changes and "+
-		"destroys nothing. After `terraform apply` the state has all of it, and `imports.tf` can go.",
-		count(len(f.adopted()), "resource"))) + "\n")
+	b.WriteString(wrap("Run `terraform init`, then `terraform plan`. "+f.summary()+". After `terraform apply` the state has "+
+		"all of it, and `imports.tf` can go.") + "\n")
 	if f.secret() {
 		b.WriteString("\nThe password for sudo is in no file: set `INFINIBAND_SUDO_PASSWORD`.\n")
 	}
@@ -27,7 +26,8 @@ func (f *found) readme() string {
 	} else {
 		b.WriteString("No host could draw it: " + oneText(f.undrawn) + "\n")
 	}
-	f.left(&b)
+	f.list(&b, "Taken over by the apply", nil, f.taken())
+	f.list(&b, "Not adopted", f.failed(), f.refused())
 	f.warned(&b)
 	return b.String()
 }
@@ -89,16 +89,16 @@ func cell(s string) string {
 	return s
 }
 
-// left lists what is not adopted.
-func (f *found) left(b *strings.Builder) {
-	if len(f.refused()) == 0 && len(f.failed()) == 0 {
+// list says of hosts and objects why they are not adopted as they are.
+func (f *found) list(b *strings.Builder, title string, hosts []*machine, objects []*object) {
+	if len(hosts)+len(objects) == 0 {
 		return
 	}
-	b.WriteString("\n## Not adopted\n\n")
-	for _, m := range f.failed() {
+	b.WriteString("\n## " + title + "\n\n")
+	for _, m := range hosts {
 		fmt.Fprintf(b, "- Host `%s`: %s. %s\n", m.Name, strings.TrimSuffix(m.Error.Summary, "."), oneText(m.Error.Detail))
 	}
-	for _, o := range f.refused() {
+	for _, o := range objects {
 		fmt.Fprintf(b, "- `%s` `%s`: %s\n", o.Type, o.ID, oneText(o.Reason.Summary))
 	}
 }

@@ -189,7 +189,6 @@ func comment(s string) string {
 // block writes a resource.
 func block(o *object, given form) string {
 	var b strings.Builder
-	b.WriteString(comment(about(o)))
 	fmt.Fprintf(&b, "resource %q %q {\n", o.Type, o.Name)
 	for _, a := range given {
 		if a.reference != "" {

@@ -4,10 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
 // walk is one life of the provider, as an engine starts it for each of its walks. It is
@@ -225,20 +229,64 @@ func propose(schema *tfprotov6.Schema, config, state map[string]tftypes.Value) m
 	return out
 }
 
-// differences says what a plan would change, by attribute.
+// differences says what a plan would change, by attribute. What follows from that, and is
+// known after the apply, is told only if it is all.
 func differences(schema *tfprotov6.Schema, state, planned map[string]tftypes.Value) []string {
-	var out []string
+	var known, later []string
 	for _, a := range schema.Block.Attributes {
-		if is, was := planned[a.Name], state[a.Name]; !is.Equal(was) {
-			out = append(out, fmt.Sprintf("%s: %s -> %s", a.Name, oneLine(was), oneLine(is)))
+		switch is, was := planned[a.Name], state[a.Name]; {
+		case is.Equal(was):
+		case is.IsFullyKnown():
+			known = append(known, fmt.Sprintf("%s: %s -> %s", a.Name, oneLine(was), oneLine(is)))
+		default:
+			later = append(later, a.Name+": known after the apply")
+		}
+	}
+	if len(known) > 0 {
+		return known
+	}
+	return later
+}
+
+// asked finds the line of a consent in the text of a finding.
+var asked = regexp.MustCompile(`(?m)^ {4}(adopt_[a-z_]+) += +(.+)$`)
+
+// consents are the arguments that findings ask for if somebody's definition is to be taken
+// over. Other consents are for people.
+func (w *walk) consents(kind string, errs []problem) form {
+	types, _ := w.schema.ResourceSchemas[kind].ValueType().(tftypes.Object)
+	var out form
+	for _, p := range errs {
+		for _, line := range asked.FindAllStringSubmatch(p.Detail, -1) {
+			typ, has := types.AttributeTypes[line[1]]
+			if !has {
+				continue
+			}
+			if v, err := literal(line[2], typ); err == nil {
+				out = append(out, argument{name: line[1], value: v})
+			}
 		}
 	}
 	return out
 }
 
-func oneLine(v tftypes.Value) string {
-	if !v.IsFullyKnown() {
-		return "(known after apply)"
+// literal reads a value as HCL writes it.
+func literal(expression string, typ tftypes.Type) (tftypes.Value, error) {
+	parsed, diags := hclsyntax.ParseExpression([]byte(expression), "", hcl.InitialPos)
+	if diags.HasErrors() {
+		return tftypes.Value{}, diags
 	}
+	v, diags := parsed.Value(nil)
+	if diags.HasErrors() {
+		return tftypes.Value{}, diags
+	}
+	data, err := ctyjson.Marshal(v, v.Type())
+	if err != nil {
+		return tftypes.Value{}, fmt.Errorf("encode a consent: %w", err)
+	}
+	return tfprotov6.DynamicValue{JSON: data}.Unmarshal(typ)
+}
+
+func oneLine(v tftypes.Value) string {
 	return strings.Join(strings.Fields(expression(v)), " ")
 }
