@@ -116,6 +116,7 @@ bench: labsim provider +framework
 realtool: -net
 ibsimtest: realtool
 demo: labsim
+shipped: +github.com/goccy/go-yaml
 testbed: labsim +github.com/hanwen/go-fuse/v2 +golang.org/x/
 testbed/cmd: testbed
 acctest: labsim provider +framework
