@@ -61,8 +61,8 @@ type UnconfirmedError struct {
 	Interface string
 	Problem   string    // what was missing
 	Undone    bool      // the former configuration is back already
-	TakenOver bool      // another change of the interface has taken the place of this one
-	UndoneBy  time.Time // operator's clock: when the host undoes it, unless Undone
+	TakenOver bool      // another change of the interface came meanwhile
+	UndoneBy  time.Time // when the host undoes it, by the operator's clock, unless Undone
 	UndoErr   error     // undoing at once failed
 	Err       error
 }
@@ -89,8 +89,8 @@ func (e *UnconfirmedError) Error() string {
 const takenOver = "Another apply undid it and changes the same interface: what the interface has now comes from that " +
 	"one. Run plan when it has ended. Manage an interface from one state only."
 
-// Explain says what became of the change before why: what cut the connection, be it
-// a host that cannot be reached, says nothing of that.
+// Explain first says what became of the change, then why: the cause, such as a host
+// that cannot be reached, does not tell that.
 func (e *UnconfirmedError) Explain() string {
 	text := fmt.Sprintf("The change of %s was begun and could not be confirmed: %s. ", e.Interface, e.Problem)
 	switch {
@@ -168,7 +168,7 @@ func Remove(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, e
 
 // change carries one Apply or Remove through its steps.
 type change struct {
-	name     string // of this change among all, for the host
+	name     string // names this change on the host
 	h        *hosts.Host
 	d        Request
 	o        Options
@@ -183,15 +183,15 @@ type change struct {
 
 	removing   bool
 	checkpoint string // of NetworkManager, while the change is not confirmed
-	committed  bool   // TrueNAS: a transaction of this change was checked in
+	committed  bool   // TrueNAS: a transaction of this change was checked in already
 }
 
 // stack is a host's way of configuring an interface.
 type stack interface {
 	apply(ctx context.Context, c *change) error
 	remove(ctx context.Context, c *change) error
-	// recover undoes a former change that was never confirmed, and says what
-	// became of it; empty if there was none.
+	// recover undoes an earlier change that was never confirmed, and says what became of
+	// it; empty if there was none.
 	recover(ctx context.Context, c *change) (string, error)
 }
 
@@ -246,7 +246,7 @@ func (c *change) prepare(ctx context.Context) error {
 		if err := c.look(ctx); err != nil {
 			return false, err
 		}
-		// A P_Key child is made by the change itself.
+		// The change itself makes a P_Key child.
 		ready := c.before.Present || c.t.parent != ""
 		if !ready {
 			c.h.Invalidate() // the interface appears without a command of ours
@@ -257,7 +257,7 @@ func (c *change) prepare(ctx context.Context) error {
 		return fmt.Errorf("%s: ib_ipoib is loaded, but no interface of port %s (link layer %q, driver %q) appeared: %w",
 			c.h.Name(), c.d.PortGUID, c.before.LinkLayer, c.before.Driver, err)
 	}
-	// What only the interface shows is checked now that it is there.
+	// Now that the interface is there, check what only it shows.
 	return safety.Refusal("configure "+c.what(), Check(c.s, c.d, PlanFacts{}))
 }
 
@@ -279,7 +279,7 @@ func (c *change) result(ctx context.Context, d Request) (Result, error) {
 	return Result{Changed: true, Observed: Observe(s, d.PortGUID, d.PKey), Warnings: c.warnings}, nil
 }
 
-// within calls look until it is done, fails, or limit has passed.
+// within calls look until it reports done, it fails, or limit has passed.
 func within(ctx context.Context, limit, pause time.Duration, look func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not within %s", limit))
 	defer cancel()

@@ -12,20 +12,21 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netundo"
 )
 
-// backend is how one network stack that is configured by files takes an
-// interface. What they have in common, the guard above all, is fileStack.
+// backend is what differs between the network stacks that are configured by files.
+// fileStack has the rest, above all the guard.
 type backend interface {
-	// files are what makes the interface at boot, its main file first.
+	// files are our files that define the interface at boot, the main one first.
 	files(t target, want Config) []file
 	// own reads our files back.
 	own(s *inventory.Snapshot, t target) StoredConfig
-	// take makes the written files effective now.
+	// take makes the stack apply the written files now.
 	take(ctx context.Context, c *change, want Config) error
-	// note has the stack read the written files where the interface is as they say.
+	// note makes the stack read the written files where the interface already is as they
+	// say.
 	note(ctx context.Context, c *change) error
-	// release lets go of the interface after our files were removed.
+	// release makes the stack forget the interface after our files were removed.
 	release(ctx context.Context, c *change) error
-	// way says how an undo makes the stack take its files back.
+	// way says how an undo makes the stack read its files again.
 	way() netundo.Stack
 }
 
@@ -48,7 +49,7 @@ type target struct {
 	profile string // UUID of the profile of NetworkManager, if it is not the one that we give
 }
 
-// link is the interface as definitions may match it.
+// link has what definitions match an interface by.
 func (t target) link() ipconf.Link {
 	return ipconf.Link{Name: t.name, PortGUID: t.port, Driver: t.driver}
 }
@@ -121,7 +122,7 @@ func backendOf(k Stack, t target) backend {
 var backends = []backend{netplanNetworkd{}, netplanNM{}, networkdBackend{}, networkdBackend{planned: true}, nmBackend{},
 	ifupdownBackend{}}
 
-// settings is an interface as the files of all stacks have it.
+// settings is an interface in the form that the files of all stacks share.
 func settings(t target, want Config) ipconf.Interface {
 	return ipconf.Interface{
 		Name: t.name, Address: t.address, Parent: t.parent, PKey: t.pkey,
@@ -129,12 +130,12 @@ func settings(t target, want Config) ipconf.Interface {
 	}
 }
 
-// readBack is what a file of ours keeps of an interface.
+// readBack is an interface as one of our files defines it.
 func readBack(i ipconf.Interface) Config {
 	return Config{Mode: i.Mode, MTU: i.MTU, Addresses: sortPrefixes(i.Addresses), Routes: ipconf.SortedRoutes(i.Routes)}
 }
 
-// isOurs reports whether a file is there and ours.
+// isOurs reports whether the file is there and ours.
 func isOurs(s *inventory.Snapshot, path string) bool { return platform.IsOurs(s.Files[path].Content) }
 
 // describe says what someone else's file says of an interface.

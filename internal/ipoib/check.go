@@ -32,16 +32,15 @@ func DefaultMTU(kind platform.Kind, mode ib.IPoIBMode) int {
 	return ib.ConnectedMaxMTU
 }
 
-// PlanFacts is what other resources of the same plan will have done before this
-// one is applied.
+// PlanFacts is what other resources of the same plan do before this one is applied.
 type PlanFacts struct {
 	// Port is true if the port GUID is not there yet but a resource of this plan
 	// will write it.
 	Port bool
 	// PortUnknown is true if it is not known yet which port it will be.
 	PortUnknown bool
-	// Carrier is the interface, as it is called now, of the port that will have the
-	// port GUID; empty if there is none.
+	// Carrier is the present name of the interface whose port will get the port GUID;
+	// empty if there is none.
 	Carrier string
 	// LinkType is true if a resource of this plan will make the port InfiniBand.
 	LinkType bool
@@ -49,9 +48,9 @@ type PlanFacts struct {
 	SM bool
 }
 
-// Check finds what speaks against d on this host. It neither asks nor changes
-// the host. What cannot be seen before other resources are applied is postponed:
-// Apply checks again. While the port is not known, it judges the host and the settings.
+// Check gives the findings against d on this host. It neither asks nor changes the
+// host. What only the apply can see is left to Apply, which checks again. While the
+// port is not known, it judges the host and the settings.
 func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 	plat, err := platform.Of(s)
 	if err != nil {
@@ -81,8 +80,8 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 	return c.found
 }
 
-// CheckRemove finds what speaks against taking the configuration away: that can cut
-// the session, and storage, as well as a change can.
+// CheckRemove gives the findings against a removal. Like a change, it can cut the
+// session and storage.
 func CheckRemove(s *inventory.Snapshot, d Request) []finding.Finding {
 	c := &checker{s: s, d: Request{Host: d.Host, PortGUID: d.PortGUID, Consent: d.Consent},
 		observed: Observe(s, d.PortGUID, d.PKey)}
@@ -92,7 +91,7 @@ func CheckRemove(s *inventory.Snapshot, d Request) []finding.Finding {
 	c.session()
 	for i, f := range c.found {
 		if f.Consent != "" {
-			// A destroy has no configuration but what an apply has stored.
+			// A destroy sees only the configuration that an apply has stored.
 			c.found[i].WayOut = "If that is acceptable, add the line below to the resource and apply, so that the state holds " +
 				"it. Then destroy."
 		}
@@ -105,8 +104,8 @@ func Removable(s *inventory.Snapshot, d Request) bool {
 	return Observe(s, d.PortGUID, d.PKey).Persisted.Found || len(staleFiles(s, targetOf(s, d.PortGUID, d.PKey), nil)) > 0
 }
 
-// CheckConfig finds what speaks against a configuration whatever host it is
-// for; it needs no host and may run while a configuration is validated.
+// CheckConfig gives the findings against a configuration on any host. It needs no host,
+// so validation can call it.
 func CheckConfig(d Request) []finding.Finding {
 	c := &checker{d: d}
 	c.config()
@@ -131,14 +130,14 @@ func CheckSubnet(d Request, others []Member) []finding.Finding {
 	return found
 }
 
-// Neighbour is another interface of the configuration that has an address in the way.
+// Neighbour is another interface of the configuration with an address that collides.
 type Neighbour struct {
 	Name    string // what messages call it
 	Address netip.Prefix
 }
 
 // CheckAddresses compares addresses with those of other interfaces of the
-// configuration: overlap are of the same host, same of others.
+// configuration: overlap has interfaces of the same host, same those of other hosts.
 func CheckAddresses(d Request, overlap, same []Neighbour) []finding.Finding {
 	var found []finding.Finding
 	for _, n := range overlap {
@@ -233,7 +232,7 @@ func (c *checker) defaultRoute() {
 	}
 }
 
-// checkUndone says what became of an earlier change that was never confirmed.
+// checkUndone tells what became of an earlier change that was never confirmed.
 func (c *checker) checkUndone() {
 	switch c.observed.Undone {
 	case "":
@@ -303,8 +302,8 @@ func (c *checker) childName() {
 	}
 }
 
-// mode checks that the card can do what is asked: the flag is in the hardware
-// address of the interface; before there is one, the driver tells.
+// mode checks that the card can do the mode. The hardware address of the interface has
+// a flag for it; before there is an interface, the driver decides.
 func (c *checker) mode() {
 	o := c.observed
 	switch {
@@ -361,8 +360,8 @@ func (o Observation) Unserved() bool {
 	return o.Physical == "LinkUp" && o.LinkLayer == "InfiniBand" && o.SMLID == 0
 }
 
-// CheckFabric finds that none of the subnet managers of the configuration, which
-// elsewhere names, is on the fabric of an unserved port.
+// CheckFabric gives a finding if no configured subnet manager is on the fabric of an
+// unserved port. elsewhere names those managers.
 func CheckFabric(d Request, elsewhere []string) []finding.Finding {
 	if len(elsewhere) == 0 {
 		return nil
@@ -372,7 +371,7 @@ func CheckFabric(d Request, elsewhere []string) []finding.Finding {
 }
 
 // overlap compares the subnets with those of the host's other interfaces. carrier is
-// the one that becomes ours with the GUID that this plan writes.
+// the interface that becomes ours with the GUID that this plan writes.
 func (c *checker) overlap(carrier string) {
 	for _, p := range c.d.Config.Addresses {
 		for _, n := range c.s.Netdevs {
@@ -388,9 +387,9 @@ func (c *checker) overlap(carrier string) {
 	}
 }
 
-// gave reports whether an interface has an address by our own definition of this very
-// port. Network stacks find an interface by its name: it keeps the address when its
-// port has got another GUID.
+// gave reports whether an interface has an address from our own definition for this
+// port. Network stacks match by name, so an interface keeps the address when its port
+// gets another GUID.
 func (c *checker) gave(n inventory.Netdev, a netip.Prefix) bool {
 	ours := c.observed.Persisted
 	return n.IB && n.Name == ours.Interface && slices.Contains(ours.Config.Addresses, a)

@@ -39,7 +39,7 @@ func (c *checker) anyMode() {
 	}
 }
 
-// mayBeOurs reports whether an interface may be that of the port that is not known yet.
+// mayBeOurs reports whether an interface may belong to the port that is not known yet.
 func (c *checker) mayBeOurs(name string) bool {
 	if !c.portUnknown {
 		return false

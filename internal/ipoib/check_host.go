@@ -43,8 +43,8 @@ func (c *checker) trueNAS() {
 	c.udevWipe()
 }
 
-// checkPending refuses also if it is not known whether somebody else's changes would be
-// committed or rolled back together with ours.
+// checkPending refuses while other changes wait in the middleware, and also if that is
+// not known: they would be committed or rolled back together with ours.
 func (c *checker) checkPending(t *inventory.TrueNAS) {
 	waiting, known := t.CheckinWaiting.Get()
 	switch {
@@ -84,8 +84,8 @@ func (c *checker) privateMTU() {
 	c.add(f)
 }
 
-// firstRow guards the trap of a fresh TrueNAS: the interface that leads to the
-// host has to be stored together with ours.
+// firstRow handles a fresh TrueNAS: the first stored interface clears all others, so
+// the interface that leads to the host must be stored with it.
 func (c *checker) firstRow(all []midclt.Interface) {
 	management := managementInterface(c.s)
 	if management == "" {

@@ -21,25 +21,26 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/udev"
 )
 
-// fileStack is every network stack that is configured by files. The host undoes
-// a change by a transient timer, or at its next boot, unless it is confirmed.
+// fileStack is a network stack that is configured by files. The host undoes a change by
+// a transient timer, or at its next boot, unless the change is confirmed.
 type fileStack struct{ backend }
 
-// checkpointLead is how long before the timer's undo NetworkManager goes back by
-// itself. The timer then restores the files to the byte.
+// checkpointLead is how long before the timer NetworkManager rolls back by itself. The
+// timer then restores the files byte by byte.
 const checkpointLead = 3 * time.Second
 
 func (c *change) guard() netundo.Guard { return netundo.Guard{ID: c.t.id(), Change: c.name} }
 
-// recover implements stack: the provider, or its machine, died between a change
-// and its confirmation. Either the host has undone it since, or it is undone now.
+// recover implements stack. The provider or its machine died between a change and its
+// confirmation. Either the host has undone the change since, or recover undoes it now.
 func (fileStack) recover(ctx context.Context, c *change) (string, error) {
 	unit := c.guard().Unit()
 	_, saved := c.s.Undos[c.guard().ID]
 	if !saved && fact.No(c.s.Runs(unit+".timer")) && fact.No(c.s.Runs(unit+".service")) {
 		return "", nil
 	}
-	// Where systemd was silent the script looks once more, and does nothing if there is nothing.
+	// If systemd did not answer, the script looks again; it does nothing if there is
+	// nothing to undo.
 	earlier := netundo.Guard{ID: c.t.id()} // whoever's
 	r, err := c.h.Run(ctx, earlier.UndoNow())
 	if err != nil {
@@ -82,7 +83,7 @@ func (k fileStack) apply(ctx context.Context, c *change) error {
 	}, func(ctx context.Context, h host.Host) error { return waitFor(ctx, h, c.t.name, want, c.o) })
 }
 
-// write writes what is not on the host yet, and has udev read a changed rule.
+// write writes the files that differ, and makes udev read a changed rule.
 func (c *change) write(ctx context.Context, files []file) error {
 	for _, f := range files {
 		if c.s.Files[f.path].Content == f.text && (f.mode != 0o600 || c.s.Files[f.path].Mode == "600") {
@@ -100,8 +101,8 @@ func (c *change) write(ctx context.Context, files []file) error {
 	return nil
 }
 
-// staleFiles are files of ours for the interface that another network stack of
-// the host has read, and that are not among those that are written now.
+// staleFiles are our files for this interface that another network stack of the host
+// reads and that this change does not write.
 func staleFiles(s *inventory.Snapshot, t target, now []file) []string {
 	var stale []string
 	for _, b := range backends {
@@ -153,8 +154,8 @@ func (c *change) savedState(way netundo.Stack, want Config) netundo.Before {
 	return b
 }
 
-// guarded makes a change that the host undoes by itself unless it is confirmed
-// over a new connection. do changes; prove reads back over that connection.
+// runGuarded makes a change that the host undoes unless it is confirmed over a new
+// connection. do makes the change; prove reads back over that connection.
 func (c *change) runGuarded(ctx context.Context, way netundo.Stack, want Config, files []string,
 	do func(context.Context) error, prove func(context.Context, host.Host) error,
 ) error {
@@ -167,7 +168,7 @@ func (c *change) runGuarded(ctx context.Context, way netundo.Stack, want Config,
 	}
 	deadline := time.Now().Add(c.o.ConfirmTimeout)
 	if err := c.arm(ctx, way); err != nil {
-		// Also if the request failed because the operator gave up.
+		// Undo also after the operator gave up.
 		_, forgetErr := c.h.Run(context.WithoutCancel(ctx), g.UndoNow())
 		return errors.Join(fmt.Errorf("arming the timer that undoes the change of %s unless it is confirmed; nothing was "+
 			"changed: %w", c.t.name, err), forgetErr)
@@ -181,8 +182,8 @@ func (c *change) runGuarded(ctx context.Context, way netundo.Stack, want Config,
 	return nil
 }
 
-// arm starts the timer and, with NetworkManager, a checkpoint of its own: it
-// also puts back what only the daemon knows of the interface.
+// arm starts the timer and, with NetworkManager, a checkpoint, which also restores what
+// only the daemon knows of the interface.
 func (c *change) arm(ctx context.Context, way netundo.Stack) error {
 	if _, err := c.h.Run(ctx, c.guard().Arm(c.o.ConfirmTimeout)); err != nil {
 		return err
@@ -216,12 +217,12 @@ func (c *change) object(ctx context.Context, cmd shellcmd.Command) (string, erro
 	return path, nil
 }
 
-// errNoTime is the end of a step for which the host would not wait.
+// errNoTime ends a step that the host would not have time for.
 var errNoTime = errors.New("no time is left before the host undoes the change")
 
-// inTime does something that has to end long before the host undoes the change. A
-// change that cuts its own connection waits on it, and the undo brings the
-// connection back to life: going on with the change then would cut it for good.
+// inTime bounds a step so that it ends long before the host undoes the change. A change
+// that cuts its own connection blocks until the undo restores it. If it went on then,
+// it would cut the connection for good.
 func (c *change) inTime(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConfirmTimeout*2/3, errNoTime)
 	defer cancel()
@@ -232,8 +233,8 @@ func (c *change) inTime(ctx context.Context, do func(context.Context) error) err
 	return err
 }
 
-// run runs a step of the change. What was sent before the connection was cut may
-// arrive after the undo; the host then does not run it.
+// run runs a step of the change. A step that was sent before the connection was cut may
+// arrive after the undo; the host does not run it then.
 func (c *change) run(ctx context.Context, cmd shellcmd.Command) (host.Result, error) {
 	if cmd.Changing() {
 		cmd = c.guard().Step(cmd)
@@ -241,10 +242,9 @@ func (c *change) run(ctx context.Context, cmd shellcmd.Command) (host.Result, er
 	return c.h.Run(ctx, cmd)
 }
 
-// confirm proves the change over a new connection and keeps it. The decision is
-// taken on the host, by making a directory that the undo makes too, so that a
-// confirmation and an undo at the same moment cannot both happen; a checkpoint
-// that is gone was rolled back.
+// confirm proves the change over a new connection and keeps it. The host decides, by
+// making a directory that the undo makes too, so a confirmation and an undo at the same
+// moment cannot both happen. A checkpoint that is gone was rolled back.
 func (c *change) confirm(ctx context.Context, prove func(context.Context, host.Host) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConfirmTimeout*2/3, errNoTime)
 	defer cancel()
@@ -265,7 +265,7 @@ func (c *change) confirm(ctx context.Context, prove func(context.Context, host.H
 	if _, err := fresh.Run(ctx, g.Decide()); err != nil {
 		return fmt.Errorf("the host has begun to undo the change: %w", err)
 	}
-	// From here on nothing undoes the change; what is left over is harmless.
+	// Nothing undoes the change from here on; what is left over is harmless.
 	if _, err := fresh.Run(ctx, g.Forget()); err != nil {
 		c.warnings = append(c.warnings,
 			fmt.Sprintf("The change is confirmed, but %s remains on %s: %v.", g.Dir(), c.h.Name(), err))
@@ -273,16 +273,16 @@ func (c *change) confirm(ctx context.Context, prove func(context.Context, host.H
 	return nil
 }
 
-// undo takes a failed change back at once if the host still answers; otherwise
-// the timer does.
+// undo undoes a failed change at once if the host still answers; otherwise the timer
+// does it.
 func (c *change) undo(ctx context.Context, deadline time.Time, problem string, cause error) error {
 	e := &UnconfirmedError{Host: c.h.Name(), Interface: c.t.name, Problem: problem, UndoneBy: deadline, Err: cause}
-	// Also after Ctrl-C: a change that was not proved must not stay.
+	// Also after Ctrl-C: a change that was not proven must not stay.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.ConfirmTimeout)
 	defer cancel()
 	var lost *host.UnreachableError
 	if errors.As(cause, &lost) || errors.Is(cause, errNoTime) {
-		c.h.Drop() // the connection in use may hang for long where a new one does not
+		c.h.Drop() // a new connection may work where the one in use hangs
 	}
 	r, err := c.h.Run(ctx, c.guard().UndoNow())
 	e.UndoErr, e.TakenOver = err, err == nil && strings.TrimSpace(string(r.Stdout)) == netundo.TakenOver
@@ -331,7 +331,7 @@ func (k fileStack) remove(ctx context.Context, c *change) error {
 	return nil
 }
 
-// stripped proves a removal.
+// proveRemoval waits until the interface shows nothing of the removed configuration.
 func (c *change) proveRemoval(ctx context.Context, h host.Host, keep Config) error {
 	if !c.before.Present || c.t.pkey != 0 {
 		return nil

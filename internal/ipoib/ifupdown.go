@@ -44,8 +44,8 @@ func (ifupdownBackend) own(s *inventory.Snapshot, t target) (p StoredConfig) {
 	return p
 }
 
-// take has ifup configure the interface. ifup adds addresses and does not expect
-// any to be there; ifdown would take the P_Key children away with it.
+// take runs ifup. ifup adds addresses and fails on some that are there; ifdown before
+// it would remove the P_Key children too.
 func (ifupdownBackend) take(ctx context.Context, c *change, want Config) error {
 	if c.before.Present {
 		for _, old := range c.before.Live.Addresses {
@@ -66,8 +66,7 @@ func (ifupdownBackend) take(ctx context.Context, c *change, want Config) error {
 // note has nothing to do: ifup reads its files whenever it runs.
 func (ifupdownBackend) note(context.Context, *change) error { return nil }
 
-// release takes a P_Key child away. ifupdown has no service that would hold on
-// to an interface.
+// release removes a P_Key child. No daemon of ifupdown holds an interface.
 func (ifupdownBackend) release(ctx context.Context, c *change) error {
 	if c.t.pkey == 0 || !c.before.Present {
 		return nil
@@ -81,7 +80,7 @@ func stanzaFiles(s *inventory.Snapshot) []string {
 	return append([]string{ifupdown.MainFile}, s.FilesUnder(ifupdown.Dir)...)
 }
 
-// unmanagedStanzas are the stanzas of others for an interface.
+// unmanagedStanzas are the stanzas for an interface in unmanaged files.
 func unmanagedStanzas(s *inventory.Snapshot, t target) (all []Unmanaged) {
 	for _, at := range stanzaFiles(s) {
 		content := s.Files[at].Content

@@ -40,12 +40,12 @@ type Route = ipconf.Route
 // ParseRoute reads a destination and its gateway.
 func ParseRoute(to, via string) (Route, error) { return ipconf.ParseRoute(to, via) }
 
-// Consent holds the tokens by which an operator agrees to what is refused by
-// default. Each names the thing it is about, so that it cannot fit another one.
+// Consent holds what the operator agrees to. Each value names the thing, so that it
+// cannot serve another one.
 type Consent struct {
-	// ManagementPath names the interfaces that may be changed although the SSH
-	// session, the default route or storage rides on them, or may.
-	// HCL: allow_management_path = ["ibp1s0"]
+	// ManagementPath names the interfaces that may be changed although the SSH session,
+	// the default route or storage uses them, or may use them. HCL: allow_management_path
+	// = ["ibp1s0"]
 	ManagementPath []string
 	// AdoptInterface names the TrueNAS interface whose existing configuration,
 	// not made by this provider, may be replaced.
@@ -87,7 +87,7 @@ type Observation struct {
 
 	// Persisted is what our own files or database rows bring back at boot.
 	Persisted StoredConfig
-	// Unmanaged is what others configured for the same interface.
+	// Unmanaged is what was configured for the same interface outside this provider.
 	Unmanaged []Unmanaged
 	// Undone says what became of an earlier change that was never confirmed:
 	// "waiting", "decided", "by the host", "at boot"; empty if there was none.

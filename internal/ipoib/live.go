@@ -48,9 +48,9 @@ func (c *change) awaitChild(ctx context.Context) error {
 	return nil
 }
 
-// mend does what the network service left undone: networkd logs a refused MTU
-// and goes on, and keeps addresses that it did not set. The kernel's own words are
-// in the error.
+// mend completes what the network service left undone: networkd logs a refused MTU and
+// goes on, and it keeps addresses that it did not set. Errors have the kernel's own
+// words.
 func (c *change) mend(ctx context.Context, want Config) error {
 	name := c.t.name
 	if waitFor(ctx, c.h, name, want,
@@ -98,8 +98,8 @@ func (c *change) addRoutes(ctx context.Context, want Config) error {
 	return nil
 }
 
-// strip takes away the addresses that the interface should not have, and takes
-// it down if none is left that anyone gave it.
+// strip removes the addresses that the interface should not have, and takes it down if
+// no other address is left.
 func (c *change) strip(ctx context.Context, keep Config) error {
 	if !c.before.Present || c.removing && c.t.pkey != 0 {
 		return nil // there is none, or it went with its configuration
@@ -123,8 +123,8 @@ func (c *change) strip(ctx context.Context, keep Config) error {
 	return nil
 }
 
-// dropAddress takes an address away. The network service may be doing that too, and
-// be faster.
+// dropAddress removes an address. The network service may remove it at the same moment,
+// which is no error.
 func (c *change) dropAddress(ctx context.Context, address netip.Prefix) error {
 	_, err := c.run(ctx, iproute.DelAddress(c.t.name, address))
 	var exit *host.ExitError
@@ -140,7 +140,7 @@ func (c *change) dropAddress(ctx context.Context, address netip.Prefix) error {
 
 func (c *change) stripRoutes(ctx context.Context, keep Config) error {
 	for _, extra := range c.oldRoutes(keep) {
-		// A route goes with the address that its gateway is reached by.
+		// The kernel removes a route together with the address that reaches its gateway.
 		_, err := c.run(ctx, iproute.DelRoute(c.t.name, extra))
 		var exit *host.ExitError
 		if err != nil && !errors.As(err, &exit) {

@@ -19,8 +19,8 @@ import (
 
 const netplanDir = "/etc/netplan"
 
-// netplanPath is our own file, one per port, so that several interfaces do not
-// meet in one file.
+// netplanPath is our own file. There is one for each port, so that two interfaces never
+// share a file.
 func netplanPath(t target) string { return netplanDir + "/60-infiniband-" + t.id() + ".yaml" }
 
 func planFile(t target, want Config, renderer string) file {
@@ -30,8 +30,8 @@ func planFile(t target, want Config, renderer string) file {
 	})}
 }
 
-// ownPlan reads our file. One that is not valid any more is there and says
-// nothing; the next apply replaces it.
+// ownPlan reads our file. A file that is not valid any more counts as there, with no
+// settings; the next apply replaces it.
 func ownPlan(s *inventory.Snapshot, t target, renderer string) (p StoredConfig) {
 	path := netplanPath(t)
 	if !isOurs(s, path) || t.pkey != 0 {
@@ -70,8 +70,8 @@ func (netplanNetworkd) take(ctx context.Context, c *change, want Config) error {
 	return c.takeNetworkd(ctx, want)
 }
 
-// note reloads networkd, which configures an interface anew whose file has changed and
-// keeps the addresses that stay; asked to reconfigure it, it would drop them first.
+// note reloads networkd, which reconfigures an interface whose file has changed and
+// keeps the addresses that stay. With reconfigure it would drop them first.
 func (netplanNetworkd) note(ctx context.Context, c *change) error {
 	if _, err := c.run(ctx, netplan.Generate()); err != nil {
 		return fmt.Errorf("netplan does not accept the configuration: %w", err)
@@ -87,8 +87,8 @@ func (netplanNetworkd) release(ctx context.Context, c *change) error {
 	return c.releaseNetworkd(ctx)
 }
 
-// netplanNM is netplan with NetworkManager, which sets the mode. netplan apply
-// would disconnect every interface; generating and taking up one profile does not.
+// netplanNM is netplan with NetworkManager, which sets the mode. "netplan apply" would
+// disconnect every interface, so one profile is generated and activated.
 type netplanNM struct{}
 
 func (netplanNM) way() netundo.Stack { return netundo.NetplanNM }
@@ -115,8 +115,8 @@ func (netplanNM) take(ctx context.Context, c *change, want Config) error {
 	return c.mend(ctx, want)
 }
 
-// note keeps the profile in use: netplan names it by the ID of the definition, and
-// NetworkManager knows a profile of netplan by its file.
+// note keeps the active profile. netplan names it by the ID of the definition, and
+// NetworkManager knows it by its file.
 func (b netplanNM) note(ctx context.Context, c *change) error {
 	for _, f := range c.taken {
 		if f.id != c.t.name {
@@ -139,7 +139,7 @@ func netplanFiles(s *inventory.Snapshot) []string {
 	return slices.Concat(s.FilesUnder(netplanDir), s.FilesUnder("/run/netplan"), s.FilesUnder("/lib/netplan"))
 }
 
-// unmanagedPlans are the netplan files of others for an interface.
+// unmanagedPlans are the definitions for an interface in unmanaged netplan files.
 func unmanagedPlans(s *inventory.Snapshot, t target) (all []Unmanaged) {
 	for _, at := range netplanFiles(s) {
 		content := s.Files[at].Content
@@ -148,7 +148,7 @@ func unmanagedPlans(s *inventory.Snapshot, t target) (all []Unmanaged) {
 		}
 		devices, err := netplan.Parse(content)
 		if err != nil {
-			// netplan itself stops at such a file, whoever it belongs to.
+			// netplan stops at such a file, whoever wrote it.
 			all = append(all, Unmanaged{Line: fmt.Sprintf("%s is not valid: %v", at, err)})
 		}
 		if at == netplanPath(t) && err == nil && len(devices) == 0 {

@@ -27,8 +27,8 @@ func (networkdBackend) way() netundo.Stack { return netundo.Networkd }
 func networkPath(t target) string { return networkd.Dir + "/60-infiniband-" + t.id() + ".network" }
 func netdevPath(t target) string  { return networkd.Dir + "/60-infiniband-" + t.id() + ".netdev" }
 
-// bareParentPath is for an interface of a port that nothing else configures. It
-// comes behind all other files: networkd takes the first that matches.
+// bareParentPath is for the interface of a port that nothing else configures. networkd
+// takes the first file that matches, so it sorts behind all others.
 func bareParentPath(t target) string {
 	return networkd.Dir + "/95-infiniband-" + t.id() + "-parent.network"
 }
@@ -49,8 +49,8 @@ func (b networkdBackend) files(t target, want Config) []file {
 	return all
 }
 
-// hooks are the drop-ins that give the interface of the port its child: of the
-// file that configures it now, and of the one that a resource for it writes.
+// hooks are the drop-ins that attach the child to the interface of the port: for the
+// file that configures that interface now, and for the one that a resource would write.
 func (b networkdBackend) hooks(t target) []string {
 	own := path.Base(networkPath(target{port: t.port}))
 	if b.planned {
@@ -101,8 +101,8 @@ func (networkdBackend) take(ctx context.Context, c *change, want Config) error {
 	return c.takeNetworkd(ctx, want)
 }
 
-// takeNetworkd gives the interface its mode, then has networkd configure it: the
-// mode decides which MTU is legal, and networkd cannot set it.
+// takeNetworkd sets the mode, then makes networkd configure the interface. The mode
+// decides which MTU is legal, and networkd cannot set it.
 func (c *change) takeNetworkd(ctx context.Context, want Config) error {
 	if c.t.pkey != 0 {
 		return c.takeChild(ctx, want)
@@ -121,7 +121,7 @@ func (c *change) takeNetworkd(ctx context.Context, want Config) error {
 	return c.mend(ctx, want)
 }
 
-// takeChild has networkd make the child: it does so when it configures the
+// takeChild makes networkd create the child, which it does when it configures the
 // interface of the port. A child that is there keeps its mode.
 func (c *change) takeChild(ctx context.Context, want Config) error {
 	if _, err := c.run(ctx, networkd.Reload()); err != nil {
@@ -153,7 +153,8 @@ func (networkdBackend) note(ctx context.Context, c *change) error {
 
 func (networkdBackend) release(ctx context.Context, c *change) error { return c.releaseNetworkd(ctx) }
 
-// releaseNetworkd has networkd let go. It leaves a child where it is.
+// releaseNetworkd makes networkd forget the interface. networkd does not remove a
+// child.
 func (c *change) releaseNetworkd(ctx context.Context) error {
 	if _, err := c.run(ctx, networkd.Reload()); err != nil {
 		return err
@@ -166,8 +167,8 @@ func (c *change) releaseNetworkd(ctx context.Context) error {
 	return nil
 }
 
-// unmanagedNetworks are the files of others by which networkd would configure an
-// interface. Those that netplan generates are netplan's.
+// unmanagedNetworks are the unmanaged files by which networkd would configure an
+// interface. Those that netplan generates count as netplan's.
 func unmanagedNetworks(s *inventory.Snapshot, t target) (all []Unmanaged) {
 	for _, p := range slices.Concat(s.FilesUnder(networkd.Dir), s.FilesUnder("/run/systemd/network")) {
 		content := s.Files[p].Content

@@ -115,8 +115,8 @@ func (nmBackend) release(ctx context.Context, c *change) error {
 	return err
 }
 
-// unmanagedProfiles are the profiles of others for an interface. Those that
-// netplan generates are netplan's.
+// unmanagedProfiles are the unmanaged profiles for an interface. Those that netplan
+// generates count as netplan's.
 func unmanagedProfiles(s *inventory.Snapshot, t target) (all []Unmanaged) {
 	for _, dir := range []string{nmcli.Dir, "/run/NetworkManager/system-connections", nmcli.IfcfgDir} {
 		for _, at := range s.FilesUnder(dir) {

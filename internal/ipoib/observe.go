@@ -45,8 +45,8 @@ func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observation {
 	return o
 }
 
-// unread are the files and directories of network stacks that could not be read,
-// so that what they say of an interface is not known.
+// unread are the files and directories of network stacks that could not be read; what
+// they configure is not known.
 func unread(s *inventory.Snapshot, _ target) (all []Unmanaged) {
 	for _, path := range slices.Sorted(maps.Keys(s.Denied)) {
 		if slices.ContainsFunc(stackDirs, func(dir string) bool { return strings.HasPrefix(path+"/", dir) }) {
@@ -63,7 +63,7 @@ var stackDirs = []string{
 	"/etc/NetworkManager/", "/run/NetworkManager/system-connections/", "/etc/sysconfig/network-scripts/",
 }
 
-// misread adds to a line on a file what of the file is not understood.
+// misread adds to the line on a file which parts of the file were not understood.
 func misread(err error) string {
 	if err == nil {
 		return ""
@@ -95,8 +95,8 @@ func joinRoutes(routes []ipconf.Route) string {
 	return strings.Join(words, ", ")
 }
 
-// global drops link-local addresses, which the kernel gives and takes itself,
-// and sorts the rest.
+// global drops link-local addresses, which the kernel adds and removes itself, and
+// sorts the rest.
 func global(addresses []netip.Prefix) []netip.Prefix {
 	var all []netip.Prefix
 	for _, a := range addresses {
@@ -152,7 +152,7 @@ func (o Observation) Differences(want Config) []string {
 	if !sameAddresses(o.Live.Addresses, want.Addresses) {
 		add("addresses are %s, not %s", joinPrefixes(o.Live.Addresses), joinPrefixes(want.Addresses))
 	}
-	// Others add routes too, as a routing daemon does; only ours have to be there.
+	// Routing daemons add routes too, so only ours must be there.
 	if missing := routesWithout(want.Routes, o.Live.Routes); len(missing) > 0 {
 		add("there is no route %s", joinRoutes(missing))
 	}
@@ -209,10 +209,10 @@ func (o Observation) imported() Config {
 	return found
 }
 
-// Report is what the state should show: of each setting what differs from
-// known, the live value before the persisted one, so that a plan shows drift of
-// either; known itself where both agree with it, addresses in known's order.
-// With a nil known, as after an import, it is what is live, or else persisted.
+// Report is what the state should show. A setting that differs from known shows the
+// live value, or else the persisted one, so that a plan shows drift of either. A
+// setting that agrees in both places stays as known, addresses in known's order. A nil
+// known, as after an import, gives the live values, or else the persisted ones.
 func (o Observation) Report(known *Config) Config {
 	if known == nil {
 		return o.imported()

@@ -13,8 +13,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
 )
 
-// live is what the kernel has for an interface now; one command, because it is
-// read again and again while the interface settles.
+// live is the interface as the kernel has it now. It is one command, because it is
+// repeated while the interface settles.
 type live struct {
 	Config
 	Up, Carrier bool
@@ -94,11 +94,11 @@ func (l live) difference(want Config) string {
 	return ""
 }
 
-// explain adds to a difference what the kernel does not say.
+// explain adds the reason where the kernel gives none.
 func (l live) explain(problem string, want Config) string {
 	if l.MTU < want.MTU && l.Mode == ib.ModeDatagram && want.Mode == ib.ModeDatagram {
-		// The kernel takes the smaller of what is asked and what the broadcast
-		// group allows, without a word.
+		// The kernel silently takes the smaller of the asked MTU and the one of the
+		// broadcast group.
 		return fmt.Sprintf("%s: the broadcast group of the fabric allows datagrams of %d + %d = %d bytes, so the kernel "+
 			"uses %d. Have the subnet manager create the partition with mtu=5 (4096), or ask for mtu = %d",
 			problem, l.MTU, ib.DatagramOverhead, l.MTU+ib.DatagramOverhead, l.MTU, l.MTU)

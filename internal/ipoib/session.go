@@ -10,9 +10,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
-// session checks that the change does not cut the branch that it sits on. Of a
-// P_Key child it looks at the interface of the port too: networkd configures that
-// anew to make a child.
+// session checks that the change does not cut the SSH session. For a P_Key child it
+// checks the interface of the port too: networkd reconfigures that one to make a child.
 func (c *checker) session() {
 	if c.observed.Name == "" || c.satisfied() {
 		return
@@ -31,8 +30,8 @@ func (c *checker) session() {
 	c.unknownPaths()
 }
 
-// unknownPaths asks for consent as if the interface were the one: what is not
-// known to go elsewhere may go over it.
+// unknownPaths asks for consent for every path that is not known: it may lead over this
+// interface.
 func (c *checker) unknownPaths() {
 	name := c.observed.Name
 	if devs := c.s.SSH.Devs; !devs.Known() {
@@ -55,8 +54,8 @@ func (c *checker) unknownPaths() {
 	}
 }
 
-// path adds a finding that goes by the consent to the interface or, of a P_Key
-// child, to that of its port.
+// path adds a finding for the consent to the interface or, for a P_Key child, to that
+// of its port.
 func (c *checker) path(f finding.Finding, name string) {
 	want, names := finding.Names(name), c.d.Consent.ManagementPath
 	agreed := func(n string) bool { return n != "" && (n == name || n == c.observed.Name || n == c.observed.Parent) }
@@ -70,7 +69,7 @@ func (c *checker) path(f finding.Finding, name string) {
 	}
 }
 
-// over says how a path by dev uses an interface; ok is false if it does not.
+// over says how a path by dev uses the interface; ok is false if it does not.
 func over(s *inventory.Snapshot, dev, name string) (by string, ok bool) {
 	switch {
 	case dev == name:
@@ -118,9 +117,9 @@ func (c *checker) addName(f finding.Finding, want, given string) {
 	c.addConsent(f, strconv.Quote(want), given)
 }
 
-// addConsent adds a finding that the right token turns into a warning. A wrong
-// token is worth saying: it was given for another interface. Tokens are as the
-// configuration writes them; an empty one was not given.
+// addConsent adds a finding that the right value of the consent turns into a warning. A
+// value for another interface is told. Values are as the configuration writes them; an
+// empty one was not given.
 func (c *checker) addConsent(f finding.Finding, want, given string) {
 	attribute := f.Rule.ConsentAttribute
 	switch given {

@@ -12,8 +12,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netplan"
 )
 
-// Stack names what configures the network of a host. It is found on the host,
-// not concluded from its distribution: each of them comes with several.
+// Stack names what configures the network of a host. It is read from the host: each
+// distribution comes with several.
 type Stack string
 
 // The network stacks that are understood.
@@ -72,9 +72,9 @@ func planStack(s *inventory.Snapshot) Stack {
 	return stack
 }
 
-// runningStacks are the services that could configure an interface, in the
-// order in which they are preferred. They are unknown where systemd was silent: one
-// that was not seen may be the one that has the network.
+// runningStacks are the services that could configure an interface, in the order of
+// preference. If systemd did not answer they are unknown: the one that was not seen may
+// have the network.
 func runningStacks(s *inventory.Snapshot) fact.Of[[]Stack] {
 	networking, known := s.Unit(networkingUnit).Get()
 	if !known {
@@ -106,8 +106,8 @@ type manager struct {
 	how   string
 }
 
-// managersOf says which services configure an interface now. NetworkManager
-// does so only with a profile; without one it merely watches.
+// managersOf says which services configure an interface now. NetworkManager does so
+// only with a profile.
 func managersOf(s *inventory.Snapshot, n *inventory.Netdev) []manager {
 	var all []manager
 	if n.NetworkdFile != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netplan"
 )
 
-// checkStack finds the bond or bridge that an interface is part of, now or by a file.
+// checkStack finds the bond or bridge that has the interface as a part, now or at boot.
 func (c *checker) checkStack(n *inventory.Netdev) {
 	if n.Master != "" {
 		what := ""
@@ -30,7 +30,8 @@ func (c *checker) checkStack(n *inventory.Netdev) {
 	}
 }
 
-// stackedBy are the lines of others' files that make an interface part of another.
+// stackedBy are the lines of unmanaged files that make the interface part of another
+// one.
 func stackedBy(s *inventory.Snapshot, name string) []string {
 	var lines []string
 	for _, path := range netplanFiles(s) {
@@ -62,7 +63,8 @@ func stackedBy(s *inventory.Snapshot, name string) []string {
 // memberOptions are how stanzas name the parts of a bond or bridge.
 var memberOptions = []string{"bridge-ports", "bond-slaves", "slaves"}
 
-// checkLostAtBoot finds an interface that is as asked now and that nothing brings back.
+// checkLostAtBoot finds an interface that is as asked now and that nothing configures
+// at boot.
 func (c *checker) checkLostAtBoot() {
 	o, want := c.observed, c.d.Config
 	if o.Persisted.Found || len(o.Unmanaged) > 0 || !o.Present || !o.Up || o.Live.Mode != want.Mode ||

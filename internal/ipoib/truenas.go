@@ -15,9 +15,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
 )
 
-// trueNASStack is the middleware: what it stores is committed with its own
-// rollback timer and checked in over a new connection. The mode, which it does
-// not know, is a udev tunable.
+// trueNASStack is the middleware. It commits what it stores with its own rollback
+// timer, and the check-in comes over a new connection. It does not know the mode, which
+// becomes a udev tunable.
 type trueNASStack struct{}
 
 const tunableComment = "Terraform (ibfabric/infiniband): IPoIB mode"
@@ -26,8 +26,8 @@ func (t trueNASStack) apply(ctx context.Context, c *change) error {
 	if err := c.nothingPending(ctx); err != nil {
 		return err
 	}
-	// Before the commit: the mode decides which MTU the kernel accepts, and the
-	// middleware does not say if it was refused.
+	// The mode comes before the commit: it decides which MTU the kernel accepts, and the
+	// middleware does not report a refused one.
 	if c.before.Live.Mode != c.d.Config.Mode {
 		cmd := coreutils.WriteKernelFile(modeFile(c.before.Name), c.d.Config.Mode.String())
 		if _, err := c.h.Run(ctx, cmd); err != nil {
@@ -36,21 +36,20 @@ func (t trueNASStack) apply(ctx context.Context, c *change) error {
 	}
 	err := t.storeAddresses(ctx, c)
 	if err == nil {
-		// Last, so that a boot never gets a mode whose MTU was taken back.
+		// The mode comes last, so that a boot never combines it with the former MTU.
 		err = c.storeMode(ctx)
 	}
 	if err == nil {
 		return nil
 	}
-	// Also after Ctrl-C: a change that was refused must leave nothing behind.
+	// Also after Ctrl-C: nothing of a refused change must stay.
 	backCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.ConfirmTimeout)
 	defer cancel()
 	return errors.Join(err, c.takeBack(backCtx))
 }
 
-// takeBack restores what a change that failed later on has left: a first
-// transaction that was checked in already, then mode and MTU, which are not the
-// middleware's.
+// takeBack undoes what a change that failed later has left: a first transaction that
+// was checked in, then mode and MTU, which the middleware does not restore.
 func (c *change) takeBack(ctx context.Context) error {
 	var errs []error
 	if c.committed {
@@ -76,8 +75,8 @@ func (c *change) takeBack(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// nothingPending looks at the moment of the change: a rollback or commit is for
-// all pending changes of the host, also for those of a person at the web interface.
+// nothingPending asks at the moment of the change: a rollback or commit takes all
+// pending changes of the host with it, also those of a person at the web interface.
 func (c *change) nothingPending(ctx context.Context) error {
 	r, err := c.h.Run(ctx, midclt.HasPendingChanges())
 	if err != nil {
@@ -218,8 +217,7 @@ func (c *change) commit(ctx context.Context, want Config, steps ...midclt.Step) 
 	return nil
 }
 
-// commitUnproved commits what leads away from a configuration: only the host
-// has to answer after it.
+// commitUnproved commits a removal: only the host has to answer after it.
 func (c *change) commitUnproved(ctx context.Context, steps ...midclt.Step) error {
 	deadline := time.Now().Add(c.o.ConfirmTimeout)
 	guard, err := c.transact(ctx, deadline, steps...)
@@ -319,8 +317,8 @@ func (trueNASStack) remove(ctx context.Context, c *change) error {
 	return nil
 }
 
-// removeRow takes our stored interface away. The last row of a host is emptied
-// and stays: without any row the middleware would run DHCP on every interface.
+// removeRow removes our stored interface. The last row of a host is emptied and stays:
+// without any row the middleware would run DHCP on every interface.
 func (c *change) removeRow(ctx context.Context, name string) error {
 	rows, err := c.rows(ctx)
 	if err != nil {

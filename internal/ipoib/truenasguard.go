@@ -13,8 +13,8 @@ func guardComment(port ib.GUID) string {
 	return "Terraform (ibfabric/infiniband): undo an unconfirmed change of " + port.String()
 }
 
-// bootGuard leads back to what the middleware has stored now, if the host restarts
-// before the change is checked in.
+// bootGuard restores what the middleware has stored now, if the host restarts before
+// the change is checked in.
 func (c *change) bootGuard(ctx context.Context) (midclt.Guard, error) {
 	back, err := c.back(ctx)
 	if err != nil {
@@ -28,8 +28,8 @@ func (c *change) bootGuard(ctx context.Context) (midclt.Guard, error) {
 	return g, nil
 }
 
-// back gives the steps to what is stored. An interface that has no row of its own
-// beside those of others gets an empty one, which says the same.
+// back gives the steps that restore the stored state. An interface without a row, on a
+// host that has others, gets an empty one, which means the same.
 func (c *change) back(ctx context.Context) ([]midclt.Step, error) {
 	all, err := midclt.ParseInterfaces(c.s.TrueNAS.Interfaces)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
 
-// Unmanaged is something that others have configured for an interface.
+// Unmanaged is a definition for the interface that this provider did not write.
 type Unmanaged struct {
 	Line string // what it is, as messages say it
-	// Path is the file if it could be taken over, were it not for Obstacle.
+	// Path is the file that could be taken over, if Obstacle is empty.
 	Path string
 	// Obstacle says why it cannot be taken over, and how to change that; empty if it can.
 	Obstacle string
@@ -48,9 +48,9 @@ func definition(t target, at, line string, i ipconf.Interface) Unmanaged {
 // removed, not to be taken over.
 func (f Unmanaged) ofOtherStack() Unmanaged { return Unmanaged{Line: f.Line} }
 
-// savedPath is where a file stays that was taken over: beside it, under a name that no
-// network stack reads. All of them pass over hidden files, and the end of the name is
-// none that netplan, networkd or NetworkManager looks for.
+// savedPath is where a file that was taken over is kept: beside it, under a name that
+// no network stack reads. All stacks skip hidden files, and netplan, networkd and
+// NetworkManager skip the ending.
 func savedPath(t target, at string) string {
 	dir, base := path.Split(at)
 	return dir + "." + base + savedEnd(t)

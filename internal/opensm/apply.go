@@ -28,8 +28,8 @@ type Options struct {
 	ProofTimeout time.Duration
 	// Poll is the pause between two looks; zero means half a second.
 	Poll time.Duration
-	// Lab is what is known of the ports of all managed hosts, which names the
-	// others of the fabric.
+	// Lab has the ports of all managed hosts, by which messages name the ports of the
+	// fabric.
 	Lab Lab
 }
 
@@ -74,7 +74,8 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, er
 	if err = plat.EnsureModules(ctx, h, append([]string{"ib_umad"}, platform.RDMAModules(s)...)...); err != nil {
 		return Result{}, err
 	}
-	// Modules may have brought the port to light; what only it shows is checked now.
+	// New modules may have made the port visible; what only the port shows is checked
+	// now.
 	if s, err = h.Snapshot(ctx); err != nil {
 		return Result{}, err
 	}
@@ -94,7 +95,7 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, er
 	return readBack(ctx, h, s, d, o)
 }
 
-// readBack reads back what was started.
+// readBack waits for the proof that the started instance works.
 func readBack(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request, o Options) (Result, error) {
 	notes, err := prove(ctx, h, s, d, o)
 	if err != nil {
@@ -109,8 +110,8 @@ func readBack(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Reque
 	return r, err
 }
 
-// askFabric refuses what the fabric speaks against in the moment before the start.
-// infiniband-diags, which asks, comes first; opensm would bring it along later.
+// askFabric refuses because of the fabric, just before the start. It installs
+// infiniband-diags for the question, which opensm would need later anyway.
 func askFabric(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request, o Options,
 	plat platform.Platform) error {
 	if !s.Commands["sminfo"] {
@@ -140,7 +141,7 @@ func write(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request,
 	if len(d.Partitions) > 0 {
 		files = append(files, file{opensm.PartitionsPath(d.PortGUID), opensm.PartitionsText(header(), d.Partitions)})
 	}
-	// The options last: they name the partition file.
+	// The options come last: they name the partition file.
 	files = append(files, file{opensm.ConfPath(d.PortGUID), d.conf().Text(header())})
 	for _, f := range files {
 		if s.Files[f.path].Content == f.text {
@@ -153,8 +154,8 @@ func write(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request,
 	return plat.Install(ctx, h, plat.PackagesFor(platform.FeatureOpenSM, s.OS.Kernel)...)
 }
 
-// effect has the instance work with the files. A signal is enough for what
-// opensm reads again; it keeps the role and the port's registrations.
+// effect makes the instance use the files. Where opensm reads a file again on a signal,
+// a signal is sent: it keeps the role and the registrations of the port.
 func effect(ctx context.Context, h *hosts.Host, l layout, before Observation, d Request) error {
 	commands := l.startCommands(d.PortGUID)
 	if before.rereads(d) {
@@ -172,7 +173,7 @@ func (o Observation) rereads(d Request) bool {
 		return false
 	}
 	for _, path := range o.Edited {
-		// What an edited file of options made of the running opensm is not known.
+		// It is not known what the running opensm has taken from a file that was edited.
 		if path != opensm.PartitionsPath(d.PortGUID) {
 			return false
 		}
@@ -181,7 +182,7 @@ func (o Observation) rereads(d Request) bool {
 	return !opensm.NeedsRestart(was.conf(), d.conf()) && opensm.SameGroups(o.Partitions, d.Partitions)
 }
 
-// refuse checks at the moment of the change.
+// refuse checks again just before the change.
 func refuse(s *inventory.Snapshot, d Request) error {
 	return safety.Refusal("run subnet manager "+s.Host+"/"+d.PortGUID.String(), Check(s, d, PlanFacts{}))
 }
@@ -252,7 +253,7 @@ func Remove(ctx context.Context, h *hosts.Host, port ib.GUID, _ Options) (Result
 	return r, err
 }
 
-// stillRuns is the error of an instance that was stopped and is not known to have ended.
+// stillRuns is the error of an instance that was stopped and may still run.
 func stillRuns(host string, o Observation) error {
 	switch runs, known := o.Active.Get(); {
 	case !known:

@@ -64,9 +64,8 @@ type check struct {
 
 func says(text string) func(Symptoms) string { return func(Symptoms) string { return text } }
 
-// checks are made in order; the first that holds is the cause. What keeps
-// opensm from running comes before what the port shows, because without an SM
-// the port shows only that.
+// checks run in order; the first that holds is the cause. What keeps opensm from
+// running comes before what the port shows: without an SM the port shows only that.
 var checks = []check{
 	{CauseEthernet, func(s Symptoms) bool { return s.Sysfs.LinkLayer == "Ethernet" },
 		says("the port is in Ethernet mode."), "Set it to \"ib\" with infiniband_link_type."},
@@ -167,7 +166,7 @@ func keys(list []uint16) string {
 	return strings.Join(words, ", ")
 }
 
-// pkeys names the ports whose tables are wrong, of many the first few.
+// pkeys names the ports whose tables are wrong, at most a few.
 func pkeys(s Symptoms) string {
 	const most = 5
 	var words []string

@@ -19,13 +19,13 @@ type PlanFacts struct {
 	// Port is true if the port GUID is not there yet but a resource of this plan
 	// will write it.
 	Port bool
-	// PortUnknown is true if it is not known yet which port it will be. PartitionsLater is
-	// the same for a part of the partitions.
+	// PortUnknown is true if it is not known yet which port it will be, PartitionsUnknown
+	// if a part of the partitions is not.
 	PortUnknown, PartitionsUnknown bool
 	// LinkType is true if a resource of this plan will make the port InfiniBand.
 	LinkType bool
-	// Rivals are other SMs of the configuration that have the same priority and
-	// may be on the same fabric; of many the first few, with the number of the rest.
+	// Rivals are other SMs of the configuration with the same priority that may be on the
+	// same fabric: the first few, and the number of the rest.
 	Rivals     []Request
 	MoreRivals int
 	// Lab are the ports of all managed hosts; the zero value where the hosts are
@@ -35,8 +35,8 @@ type PlanFacts struct {
 	OtherPartitions *Request
 }
 
-// Check finds what speaks against d on this host. It neither asks nor changes
-// the host. While the port is not known, it judges the host and the settings.
+// Check gives the findings against d on this host. It neither asks nor changes the
+// host. While the port is not known, it judges the host and the settings.
 func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 	found := CheckConfig(d, p)
 	plat, err := platform.Of(s)
@@ -58,7 +58,8 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 	found = append(found, checkPrefix(s, d)...)
 	found = append(found, checkService(s, o)...)
 	found = append(found, checkOurs(s, o)...)
-	// An instance of ours does not read the shared file; it may be the one that is meant.
+	// Our instances do not read the shared file; a change there may have been meant for
+	// them.
 	if ours := o.Managed || p.PortUnknown && managesAny(s); !ours {
 		found = append(found, checkShared(s)...)
 	}
@@ -87,8 +88,8 @@ func InPlace(s *inventory.Snapshot, d Request) bool {
 	return false
 }
 
-// noPackage is for distributions that do not pack opensm: what an operator built
-// is used, nothing is built here.
+// noPackage is about distributions without a package of opensm: a program that the
+// operator built is used, and none is built here.
 func noPackage(s *inventory.Snapshot, plat platform.Platform) finding.Finding {
 	f := finding.OpensmUnsupported.Find("%s runs %s, whose repositories have no package opensm.", s.Host, plat.Name())
 	f.WayOut = "Run the subnet manager on another host of the fabric, or install opensm on this one by hand"
@@ -99,7 +100,7 @@ func noPackage(s *inventory.Snapshot, plat platform.Platform) finding.Finding {
 	return f
 }
 
-// CheckConfig finds what speaks against a configuration whatever host it is for.
+// CheckConfig gives the findings against a configuration on any host.
 func CheckConfig(d Request, p PlanFacts) []finding.Finding {
 	var found []finding.Finding
 	if d.Priority < 0 || d.Priority > MaxPriority {
@@ -143,9 +144,9 @@ func checkTaken(s *inventory.Snapshot, d Request, o Observation) []finding.Findi
 	return []finding.Finding{f}
 }
 
-// checkGUIDs looks for what would stop opensm, among the managed hosts. Two
-// fabrics may each have one of two cards with one GUID, so that only the port's
-// own is a reason to refuse.
+// checkGUIDs looks for duplicate GUIDs among the managed hosts, which stop opensm. Two
+// cards with one GUID may be on two fabrics, so only the GUID of this port is a reason
+// to refuse.
 func checkGUIDs(d Request, lab Lab) []finding.Finding {
 	var found []finding.Finding
 	if where, twice := lab.Duplicate[d.PortGUID]; twice {
@@ -161,8 +162,8 @@ func checkGUIDs(d Request, lab Lab) []finding.Finding {
 	return found
 }
 
-// checkRivals gives one finding however many rivals there are: a plan shows
-// each finding at length, and pairs grow with the square of the hosts.
+// checkRivals gives one finding for all rivals: a plan shows each at length, and pairs
+// grow with the square of the hosts.
 func checkRivals(d Request, p PlanFacts) []finding.Finding {
 	if len(p.Rivals) == 0 {
 		return nil
@@ -229,8 +230,8 @@ func checkBound(s *inventory.Snapshot, d Request, o Observation) []finding.Findi
 	return nil
 }
 
-// portsOf says which ports there are, and what else of a card has the GUID: the one
-// on its label is often that of the node.
+// portsOf names the ports of the host, and the other object of a card that has this
+// GUID: the label of a card often shows the node GUID.
 func portsOf(s *inventory.Snapshot, guid ib.GUID) string {
 	var ports []string
 	node := ""
@@ -270,7 +271,7 @@ func checkService(s *inventory.Snapshot, o Observation) []finding.Finding {
 
 func checkKernel(s *inventory.Snapshot, o Observation) []finding.Finding {
 	for _, known := range incompatible {
-		// A subnet manager that is bound shows that this host is an exception.
+		// A running subnet manager shows that this host is an exception.
 		if kernelFrom(s.OS.Kernel, known.major, known.minor) &&
 			(o.Installed == "" || strings.HasPrefix(o.Installed, known.opensm)) && !fact.Yes(o.IsSM) {
 			return []finding.Finding{finding.OpensmUnfitForKernel.Find("%s runs Linux %s; opensm %s.", s.Host, s.OS.Kernel,
@@ -280,14 +281,14 @@ func checkKernel(s *inventory.Snapshot, o Observation) []finding.Finding {
 	return nil
 }
 
-// incompatible are releases of opensm with the first kernel that they are
-// reported not to work with (linux-rdma/opensm issue 37).
+// incompatible lists releases of opensm with the first kernel on which they are
+// reported to fail (linux-rdma/opensm issue 37).
 var incompatible = []struct {
 	opensm       string // beginning of the package's version; of the distribution if none is installed
 	major, minor int
 }{{"3.3.23", 6, 11}, {"3.3.24", 6, 11}}
 
-// checkOurs looks at others' files in our places, and at keys in a file of ours.
+// checkOurs looks at unmanaged files in our places, and at keys in a file of ours.
 func checkOurs(s *inventory.Snapshot, o Observation) []finding.Finding {
 	var found []finding.Finding
 	for _, path := range o.Unmanaged {
@@ -312,7 +313,7 @@ func checkOurs(s *inventory.Snapshot, o Observation) []finding.Finding {
 	return found
 }
 
-// checkSharedPartitions is about the partition file that opensm reads if it is given none.
+// checkSharedPartitions is about the partition file that opensm reads by default.
 func checkSharedPartitions(s *inventory.Snapshot) []finding.Finding {
 	var found []finding.Finding
 	for _, path := range opensm.SharedPartitions {
@@ -328,8 +329,8 @@ func checkSharedPartitions(s *inventory.Snapshot) []finding.Finding {
 	return found
 }
 
-// checkShared is about the file that a new instance would read and that ours
-// does not.
+// checkShared is about the options file that an instance of the distribution reads and
+// ours does not.
 func checkShared(s *inventory.Snapshot) []finding.Finding {
 	var found []finding.Finding
 	for _, path := range opensm.SharedConf {

@@ -29,8 +29,8 @@ type device struct {
 
 func (d device) through() fabric.Through { return fabric.Through{Device: d.name, Port: d.number} }
 
-// NotInForceError says that the master serves its port and the fabric does not
-// have what its partitions say.
+// NotInForceError says that the master serves its port, and the fabric does not have
+// what the partitions say.
 type NotInForceError struct {
 	Host, Unit string
 	Problem    string // one sentence
@@ -45,7 +45,7 @@ func (e *NotInForceError) Error() string {
 	return text
 }
 
-// inForce is what a look at the fabric says of the partitions.
+// inForce is the result of one comparison of the fabric with the partitions.
 type inForce struct {
 	wrong   []Mismatch
 	problem string // with a broadcast group, one sentence
@@ -54,9 +54,9 @@ type inForce struct {
 
 func (f inForce) complete() bool { return len(f.wrong) == 0 && f.problem == "" }
 
-// provePartitions waits until the P_Key tables of the fabric's adapters and its
-// broadcast groups are as configured. It returns the ports whose tables are not in
-// the end, and what could not be compared; a group that is wrong is *NotInForceError.
+// provePartitions waits until the P_Key tables of the adapters and the broadcast groups
+// are as configured. It returns the ports that still differ at the end, and what could
+// not be compared. A wrong broadcast group is *NotInForceError.
 func provePartitions(ctx context.Context, h host.Host, at device, d Request, o Options) ([]Mismatch, []string, error) {
 	deadline := time.Now().Add(min(sweepTime, o.ProofTimeout))
 	p := prover{h: h, at: at, d: d, known: o.Lab.Known}
@@ -80,7 +80,7 @@ func provePartitions(ctx context.Context, h host.Host, at device, d Request, o O
 	}
 }
 
-// prover looks again and again; the fabric is walked once.
+// prover compares repeatedly; it walks the fabric once.
 type prover struct {
 	h       host.Host
 	at      device
@@ -89,8 +89,8 @@ type prover struct {
 	members *members
 }
 
-// look begins with the master's own port, which has its table last, and goes on
-// to the others when that is right.
+// look compares the master's own port first, because its table is written last, then
+// the others.
 func (p *prover) look(ctx context.Context) (found inForce, err error) {
 	have, err := ownKeys(ctx, p.h, p.at)
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
-// CheckFabric finds what speaks against d in what the fabric says. A subnet
-// manager that somebody started by hand on a managed host is a rival like any
-// other.
+// CheckFabric gives the findings that the fabric shows. A subnet manager that somebody
+// started by hand on a managed host is a rival like any other.
 func CheckFabric(d Request, v View, lab Lab) []finding.Finding {
 	if v.NotReady != "" {
 		return []finding.Finding{finding.OpensmPostponed.Find("The fabric of port %s is asked at apply: %s.", d.PortGUID,
@@ -41,8 +40,8 @@ func CheckFabric(d Request, v View, lab Lab) []finding.Finding {
 	return found
 }
 
-// checkTwice is about GUIDs that two nodes of the fabric have. Where a master rules
-// none keeps a subnet manager from working.
+// checkTwice is about GUIDs that two nodes of the fabric have. If a master answers, the
+// fabric works in spite of them.
 func checkTwice(d Request, v View) []finding.Finding {
 	if !v.Duplicate.Known() {
 		f := finding.FabricGUIDTwice.Find("Whether two nodes of the fabric of port %s have one GUID is not known: %s.",

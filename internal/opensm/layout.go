@@ -15,9 +15,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
 
-// layout is how a distribution starts an instance for a port at boot: by its own
-// template unit and a list of ports, or, where its package runs one opensm on one
-// port, by a template unit of ours.
+// layout is how a distribution starts an instance for a port at boot: a template unit
+// and a list of ports, or a template unit of ours where the package runs one opensm for
+// the host.
 type layout struct{ own bool }
 
 func layoutOf(s *inventory.Snapshot) layout {
@@ -42,9 +42,9 @@ func (l layout) atBoot(s *inventory.Snapshot, port ib.GUID) (listed bool, enable
 	return true, s.StartsAtBoot(opensm.Service)
 }
 
-// prepare writes what has the instance started at boot. The list of ports is there
-// before the package is installed: Debian's starts itself at once, with its default
-// PORTS=ALL an SM on every port.
+// prepare writes what starts the instance at boot. The list of ports must be there
+// before the package: Debian's starts itself at once, and its default PORTS=ALL runs an
+// SM on every port.
 func (l layout) prepare(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, port ib.GUID) error {
 	if !l.own {
 		return writePorts(ctx, h, s, func(ports []ib.GUID) []ib.GUID { return append(ports, port) })
@@ -56,9 +56,9 @@ func (l layout) prepare(ctx context.Context, h *hosts.Host, s *inventory.Snapsho
 	return platform.WriteFile(ctx, h, opensm.TemplatePath, 0o644, text)
 }
 
-// startCommands are the commands that have the instance run with its present files,
-// now and at boot. It is restarted by itself: a restart of opensm.service would
-// reach the instances of other ports too.
+// startCommands make the instance run with its present files, now and at boot. They
+// restart the instance alone: a restart of opensm.service would stop those of other
+// ports too.
 func (l layout) startCommands(port ib.GUID) []shellcmd.Command {
 	unit := opensm.Unit(port)
 	if l.own {
@@ -69,8 +69,8 @@ func (l layout) startCommands(port ib.GUID) []shellcmd.Command {
 	}
 }
 
-// forget takes the instance out of what starts at boot and returns the commands
-// that are left to do after it was stopped.
+// forget removes the instance from the boot, and returns the commands that are left to
+// do after it was stopped.
 func (l layout) forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot,
 	port ib.GUID) ([]shellcmd.Command, error) {
 	if l.own {

@@ -18,8 +18,8 @@ type MemberPort struct {
 	Rate  int    // tenths of Gb/s of the link as it is; 0 if unknown
 }
 
-// Lint finds what is wrong with partitions. ports are those that are known, by
-// GUID as the file writes it.
+// Lint gives the findings on partitions. ports are the known ports, by GUID as the file
+// writes it.
 func Lint(all []opensm.Partition, ports map[string]MemberPort) []finding.Finding {
 	if len(all) == 0 {
 		return nil
@@ -113,7 +113,7 @@ func names(p opensm.Partition, member string) bool {
 	return slices.ContainsFunc(p.Members, func(m opensm.Member) bool { return m.Port == member })
 }
 
-// weaker says what a port lacks of a group; empty if nothing that is known.
+// weaker says what a port lacks for a group; empty if nothing is known to be missing.
 func (port MemberPort) weaker(group MemberPort) string {
 	switch {
 	case port.MTU != 0 && port.MTU < group.MTU:
@@ -132,8 +132,8 @@ func gigabits(tenths int) string {
 	return fmt.Sprintf("%d.%d", tenths/10, tenths%10)
 }
 
-// lintLimited looks for partitions whose members are told to be silent: two or
-// more limited ones and no full one to talk to.
+// lintLimited looks for partitions whose members cannot talk: two or more limited ones
+// without a full one.
 func lintLimited(p opensm.Partition, ports map[string]MemberPort) []finding.Finding {
 	var limited []string
 	for _, m := range p.Members {

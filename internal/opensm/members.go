@@ -14,8 +14,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
-// mostMembers bounds how many tables are compared: 256 cost about
-// 5 seconds over ibsim, most of it for the processes.
+// mostMembers is how many tables are compared at most: 256 take about 5 seconds over
+// ibsim, most of it to start the processes.
 const mostMembers = 256
 
 // Mismatch is a port whose P_Key table is not what the partitions say.
@@ -38,8 +38,8 @@ func (m Mismatch) String() string {
 	return fmt.Sprintf("%s %s; it has %s", where, strings.Join(m.Wrong, " and "), have)
 }
 
-// compare says in what a table differs from what the partitions want of a port.
-// Keys that no partition of the configuration has are not looked at.
+// compare says how a table differs from the partitions. Keys of no configured partition
+// are ignored.
 func compare(all []opensm.Partition, have []uint16, port ib.GUID, keywords ...string) []string {
 	wanted := opensm.KeysOf(all, port.String(), keywords...)
 	var wrong []string
@@ -60,8 +60,8 @@ func compare(all []opensm.Partition, have []uint16, port ib.GUID, keywords ...st
 	return wrong
 }
 
-// kind is how a table has a partition: "full", "limited" or not at all. A table
-// with both keys is as open as the full one.
+// kind is the membership that a table has: "full", "limited", or empty. A table with
+// both keys counts as full.
 type kind string
 
 func membership(table []uint16, pkey uint16) kind {
@@ -81,9 +81,8 @@ func (k kind) words(pkey uint16) string {
 	return fmt.Sprintf("limited (0x%04x)", pkey&0x7fff)
 }
 
-// members are the other adapters' ports of the fabric whose tables are to be as
-// the partitions say. Those that the partitions name and those of managed hosts
-// come first.
+// members are the ports of other adapters whose tables are compared: those that
+// partitions name and those of managed hosts come first.
 type members struct {
 	ports []fabric.AdapterPort
 	notes []string // what could not be compared, one sentence each
@@ -161,8 +160,8 @@ func labels(ports map[ib.GUID]bool, known map[ib.GUID]string) string {
 	return strings.Join(words, ", ")
 }
 
-// differ asks the members for their tables. Those that are right are not asked
-// again; those that do not answer are returned as silent.
+// differ reads the tables of the members. It does not read a right one again. Members
+// that do not answer are returned as silent.
 func (m *members) differ(ctx context.Context, h host.Host, at device, d Request,
 	known map[ib.GUID]string) (wrong []Mismatch, silent []fabric.AdapterPort, err error) {
 	tables, err := fabric.PKeyTables(ctx, h, at.through(), m.ports)

@@ -35,8 +35,8 @@ func Observe(s *inventory.Snapshot, port ib.GUID) Observation {
 	return o
 }
 
-// installedVersion is the version of the package; where packages are not listed, the
-// program counts.
+// installedVersion is the version of the package. Where packages are not listed, the
+// program itself counts.
 func installedVersion(s *inventory.Snapshot) string {
 	if v := s.Packages["opensm"]; v != "" || len(s.Packages) > 0 || !s.Commands["opensm"] {
 		return v
@@ -86,7 +86,7 @@ func (o *Observation) conf(s *inventory.Snapshot, conf string, paths []string) {
 func (o *Observation) partitions(text string) {
 	all, err := opensm.ParsePartitions(text)
 	if err != nil {
-		// opensm drops such a file whole: every port is a full member of one partition.
+		// opensm ignores the whole file then: every port is a full member of one partition.
 		o.PartitionError = err.Error()
 		return
 	}
@@ -120,8 +120,8 @@ func others(s *inventory.Snapshot, port ib.GUID) []ib.GUID {
 	return slices.DeleteFunc(slices.Compact(all), func(g ib.GUID) bool { return g == port })
 }
 
-// Master reports whether the SM of this port rules its fabric now: the port's SM
-// is on the port's own LID.
+// Master reports whether the SM of this port is the master now: the SM LID of the port
+// is its own LID.
 func (o Observation) Master() bool {
 	return fact.Yes(o.IsSM) && o.State == "Active" && o.LID != 0 && o.LID == o.SMLID
 }

@@ -25,8 +25,8 @@ type Request struct {
 	Partitions []opensm.Partition // sorted; none: no partition file of ours
 }
 
-// HandOver is how long the fabric has no subnet manager if its master dies and
-// this one is the standby, at most.
+// HandOver is the longest time that the fabric is without a subnet manager if its
+// master dies and this one is the standby.
 func (d Request) HandOver() time.Duration {
 	return time.Duration(d.Tuning.HandOver()) * time.Millisecond
 }
@@ -57,10 +57,9 @@ type Observation struct {
 	PartitionError string
 	// Edited are the files of ours that hold something else than we write.
 	Edited []string
-	// Unmanaged are files of others at our paths.
+	// Unmanaged are files at our paths that this provider did not write.
 	Unmanaged []string
-	// Keys are the secrets of the fabric that this instance sets, by the file of
-	// options that it reads.
+	// Keys are the fabric's secrets that this instance sets by its file of options.
 	Keys []opensm.Key
 
 	PortPresent bool

@@ -20,8 +20,7 @@ type Lab struct {
 	Known map[ib.GUID]string    // with a word on each
 	// Ours are those with a subnet manager that Terraform manages, or is going to.
 	Ours map[ib.GUID]bool
-	// Duplicate are lines on GUIDs that two cards or ports have; of those with
-	// InfiniBand ports only.
+	// Duplicate has a line for each GUID that two InfiniBand cards or ports have.
 	Duplicate map[ib.GUID][]string
 	Zero      []string // cards whose ports have no GUID
 	NDR       []string // ports whose links run at NDR
@@ -37,9 +36,9 @@ func (lab Lab) firstDuplicate() (guid ib.GUID, where []string, ok bool) {
 	return guid, where, ok
 }
 
-// LabOf collects the ports of hosts; changing says of which cards this plan
-// changes the GUIDs, which are not compared as they are now, and planned of which
-// ports it has a subnet manager.
+// LabOf collects the ports of hosts. changing names the cards whose GUIDs this plan
+// changes, which are not compared; planned names the ports for which it has a subnet
+// manager.
 func LabOf(snapshots map[string]*inventory.Snapshot, changing func(host string, pci ib.PCIAddress) bool,
 	planned func(host string, port ib.GUID) bool) Lab {
 	lab := Lab{Ports: map[string]MemberPort{}, Known: map[ib.GUID]string{}, Ours: map[ib.GUID]bool{},
@@ -85,8 +84,8 @@ func (lab *Lab) card(host string, c *inventory.Card, owners map[ib.GUID][]string
 		lab.Ports[p.PortGUID.String()] = MemberPort{Where: where, MTU: p.IBMTU, Rate: rate(p)}
 		owners[p.PortGUID] = append(owners[p.PortGUID], where)
 	}
-	// Functions of one mlx5 card may share nothing but the system image GUID; the
-	// node GUID is each function's own.
+	// The PCI functions of one mlx5 card may share the system image GUID only; each has
+	// its own node GUID.
 	if infiniband && !c.NodeGUID.IsZero() &&
 		!slices.ContainsFunc(c.Ports, func(p inventory.Port) bool { return p.PortGUID == c.NodeGUID }) {
 		owners[c.NodeGUID] = append(owners[c.NodeGUID], fmt.Sprintf("%s %s", host, c.PCI))

@@ -19,9 +19,9 @@ import (
 
 const logLines = 40
 
-// NotServingError says that the SM is configured and the port is not served, or
-// is and the fabric does not have the partitions, and why as far as host, port and fabric show it. The configuration
-// stays.
+// NotServingError says that the SM is configured but the port is not served, or the
+// partitions are not in force. It has the cause as far as host, port and fabric show
+// it. The configuration stays.
 type NotServingError struct {
 	Host     string
 	Port     ib.GUID
@@ -48,13 +48,13 @@ func (e *NotServingError) Error() string {
 		e.IsSM, e.Unit, e.Active)
 }
 
-// isServed is the proof: an SM is bound to the port, a master has given it LIDs,
-// and it carries traffic. opensm ends with 0 also where it fails, so neither its
-// status nor systemd's word counts.
+// isServed reports the proof: an SM is bound to the port, a master has given it LIDs,
+// and it is Active. opensm ends with 0 also when it fails, so neither its status nor
+// systemd's word counts.
 func isServed(p sysfs.Port) bool { return p.IsSM && p.SMLID != 0 && p.State == "ACTIVE" }
 
-// prove waits until the port is served and the partitions are in force, and
-// finds the cause if they are not. It returns what it could not compare.
+// prove waits until the port is served and the partitions are in force. If they are
+// not, it finds the cause. It returns what it could not compare.
 func prove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request, o Options) (notes []string,
 	err error) {
 	card, p, ok := s.CardByPortGUID(d.PortGUID)
@@ -69,7 +69,7 @@ func prove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request,
 	var wrong []Mismatch
 	if isServed(last) {
 		at := device{card.RDMADevice, p.Number, last.LID}
-		// A standby programs nothing; the master's partitions are in force.
+		// A standby programs nothing: the master's partitions are in force.
 		if last.SMLID != last.LID || len(d.Partitions) == 0 {
 			return nil, nil
 		}
@@ -80,8 +80,8 @@ func prove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request,
 	return nil, diagnose(ctx, h, d, last, wrong, time.Since(begin))
 }
 
-// watch looks at the port until it is served, cannot become so, or the time is
-// over, and returns what it saw last.
+// watch looks at the port until it is served, cannot become so, or the time is over. It
+// returns the last look.
 func watch(ctx context.Context, h host.Host, device string, number int, o Options) (sysfs.Port, error) {
 	deadline := time.Now().Add(o.ProofTimeout)
 	for {
@@ -124,7 +124,7 @@ func diagnose(ctx context.Context, h *hosts.Host, d Request, p sysfs.Port, wrong
 	e.Log = answer(h.Run(ctx, systemctl.Journal(e.Unit, logLines)))
 	symptoms := Symptoms{Port: d.PortGUID, Sysfs: p, Unit: e.Active, Log: opensm.ParseLog(e.Log), Wrong: wrong,
 		HasUMAD: true}
-	// The diagnosis goes as far as the host answers.
+	// The diagnosis ends where the host stops answering.
 	if s, err := h.Snapshot(ctx); err == nil {
 		symptoms.HasUMAD, symptoms.Kernel, symptoms.Version = s.Modules["ib_umad"], s.OS.Kernel, installedVersion(s)
 		if view, err := Survey(ctx, h, s, d.PortGUID); err == nil {

@@ -92,9 +92,9 @@ func (v *View) master(status int, out string, p *inventory.Port) {
 	}
 }
 
-// nobody reports whether it is proven that the fabric has no subnet manager: the
-// kernel shows no SM LID and the port itself holds no manager; or the SM LID is the
-// port's own, from a manager that ran on it and does not any more.
+// nobody reports whether it is proven that the fabric has no subnet manager. Either the
+// kernel shows no SM LID and the port holds no manager, or the SM LID is the port's
+// own, left by a manager that ran on it.
 func nobody(out string, p *inventory.Port) bool {
 	switch {
 	case p.SMLID == 0:
@@ -120,7 +120,7 @@ func (v *View) list(ctx context.Context, h host.Host, device string, port int) e
 		v.Listed = fact.Unknown[bool](fmt.Sprintf("the answer of saquery SMIR was not understood: %v", err))
 		return nil
 	}
-	// It may list none: the answer to sminfo stands then alone.
+	// The list may be empty: then only the answer to sminfo counts.
 	if !slices.ContainsFunc(all, func(m saquery.Manager) bool { return m.GUID == v.Master.GUID }) {
 		all = append(all, v.Master)
 	}
@@ -128,8 +128,8 @@ func (v *View) list(ctx context.Context, h host.Host, device string, port int) e
 	return nil
 }
 
-// unready says what an apply brings before the fabric can be asked through a port;
-// empty if it can be asked now.
+// unready says what is missing, until an apply, to ask the fabric through the port;
+// empty if nothing is.
 func unready(s *inventory.Snapshot, port ib.GUID) string {
 	card, p, ok := s.CardByPortGUID(port)
 	switch {

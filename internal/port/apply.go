@@ -141,8 +141,8 @@ func knowsExtended(o Observation) bool {
 	return o.Link != nil && o.Link.SpeedsSupported>>extShift != 0
 }
 
-// store has the setting made again at every boot; it comes before the change, so
-// that a run that ends in between leaves a host that is right after its next boot.
+// store makes the host set the port again at every boot. It comes before the change: if
+// the run ends in between, the next boot is right.
 func store(ctx context.Context, h *hosts.Host, d Request, extended bool) error {
 	if err := platform.WriteFile(ctx, h, ScriptPath, 0o755, script); err != nil {
 		return err
@@ -158,7 +158,7 @@ func store(ctx context.Context, h *hosts.Host, d Request, extended bool) error {
 	return nil
 }
 
-// set runs the program that the service runs, from the same text.
+// set runs the same program as the service, from the same text.
 func set(d Request, extended bool) shellcmd.Command {
 	return shellcmd.Script("set-port", script, arguments(d, extended)...).AsRoot().Changes().WithTimeout(2 * time.Minute)
 }

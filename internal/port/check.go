@@ -12,15 +12,14 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
-// PlanFacts is what other resources of the same plan will have done before this
-// one is applied.
+// PlanFacts is what other resources of the same plan do before this one is applied.
 type PlanFacts struct {
 	// InfiniBand is true if a resource of this plan makes the port InfiniBand.
 	InfiniBand bool
 }
 
-// Check finds what speaks against d on this host. o is what Observe gave, with
-// Link where speeds or widths are asked for and could be read.
+// Check gives the findings against d on this host. o is what Observe gave, with Link
+// where speeds or widths are asked for and could be read.
 func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []finding.Finding {
 	plat, err := platform.Of(s)
 	if err != nil {
@@ -50,7 +49,7 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 	return found
 }
 
-// unmanagedFiles finds files of our names that are not ours.
+// unmanagedFiles finds files with our names that this provider did not write.
 func unmanagedFiles(s *inventory.Snapshot, d Request) []finding.Finding {
 	var found []finding.Finding
 	for _, path := range []string{UnitPath(d.Card, d.Number), ScriptPath} {
@@ -123,7 +122,7 @@ func interrupts(d Request, o Observation) bool {
 		d.Widths != 0 && (o.Link == nil || o.Link.WidthsEnabled != d.Widths)
 }
 
-// users finds who loses the port.
+// users names what uses the port.
 func users(s *inventory.Snapshot, d Request, o Observation) []finding.Finding {
 	found := []finding.Finding{finding.PortGoesDown.Find("%s is %s %s.", d.Name(), o.State, o.Physical)}
 	used := uses(s, d)
@@ -147,8 +146,8 @@ func users(s *inventory.Snapshot, d Request, o Observation) []finding.Finding {
 	return found
 }
 
-// devices names the interfaces of all uses, each once, so that the line to add does
-// not change with each of them.
+// devices names the interfaces of all uses, each once, so that the consent to add stays
+// the same between plans.
 func devices(all []use) []string {
 	names := make([]string, len(all))
 	for i, u := range all {

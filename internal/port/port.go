@@ -63,8 +63,8 @@ func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observation {
 	if f := s.Files[UnitPath(pci, number)]; platform.IsOurs(f.Content) {
 		o.Stored = true
 		o.Setting = settingOf(f.Content)
-		// systemctl shows units that are in memory, which an enabled one that has
-		// not run in this boot is not. The link is what enables it.
+		// systemctl lists units in memory. An enabled unit that has not run since boot is
+		// not in memory; the link in wants shows that it is enabled.
 		_, o.AtBoot = s.Files[wantsPath(pci, number)]
 	}
 	card, ok := s.Card(pci)

@@ -239,7 +239,7 @@ func otherCardError(c cards.Card, g Goal, who safety.IdentityFacts) error {
 	return e
 }
 
-// goalError says that a card does not run what it should. blind: it had no driver
+// goalError says that a card does not run what it should. mayBeBlind: the card had no driver
 // before the restart. If it has none now either, nothing is known of what runs.
 func goalError(c cards.Card, s *inventory.Snapshot, card *inventory.Card, g Goal, known, mayBeBlind bool,
 	did *[]string) error {
