@@ -15,6 +15,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/adopt"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command/check"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
 )
 
@@ -28,6 +29,7 @@ func main() {
 
 // commands are what the binary does for a person who starts it.
 var commands = []command.Command{
+	check.Command,
 	adopt.Command(func() tfprotov6.ProviderServer { return provider.Server(provider.New(version)()) }),
 }
 

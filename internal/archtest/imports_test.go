@@ -108,6 +108,7 @@ provider/attribute: ib provider/diagnostic +framework
 provider/planned: fact fwimage ib inventory safety provider/attribute provider/diagnostic +framework
 provider/session: fact fwimage ib finding safety host inventory hosts platform hca fabric memo provider/attribute provider/diagnostic provider/planned +framework +golang.org/x/sync
 command: -os/exec
+command/check: finding ib safety inventory host hosts platform hca/cards provider/diagnostic command command/target -os -os/exec
 command/target: command host hosts +golang.org/x/term -os/exec
 command/adopt: command command/target host inventory platform provider/attribute provider/diagnostic +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os/exec
 labsim: labsim +golang.org/x/crypto +github.com/pkg/sftp +mvdan.cc/sh/v3 +github.com/goccy/go-yaml

@@ -114,6 +114,14 @@ func (l *login) answer(_, _ string, questions []string, echos []bool) ([]string,
 	return []string{l.hop.cfg.Password}, nil
 }
 
+// accepted is what let the user in: the last thing that was tried.
+func (l *login) accepted() string {
+	if len(l.tried) == 0 {
+		return "nothing: the server asks for no key or password"
+	}
+	return l.tried[len(l.tried)-1]
+}
+
 func (l *login) failure() *AuthError {
 	notes := slices.Concat(l.ring.notes, l.notes)
 	if l.hop.cfg.Password == "" &&

@@ -94,11 +94,13 @@ func step(ctx context.Context, h *hop, l *link) (*ssh.Client, error) {
 	}
 	w := &wire{Conn: conn}
 	l.wires = append(l.wires, w)
-	client, err := handshake(ctx, h, w)
+	client, seen, err := handshake(ctx, h, w)
 	if err != nil {
 		_ = conn.Close()
+		return nil, err
 	}
-	return client, err
+	l.proofs = append(l.proofs, seen)
+	return client, nil
 }
 
 func open(ctx context.Context, h *hop, l *link) (net.Conn, error) {
@@ -110,14 +112,14 @@ func open(ctx context.Context, h *hop, l *link) (net.Conn, error) {
 
 // handshake agrees on keys, checks the host's, and logs in. The library knows no
 // context; closing the connection is what ends it.
-func handshake(ctx context.Context, h *hop, w *wire) (*ssh.Client, error) {
+func handshake(ctx context.Context, h *hop, w *wire) (*ssh.Client, proof, error) {
 	t, err := newTrust(h)
 	if err != nil {
-		return nil, &dialError{hop: h, op: host.OpVerify, err: err, advice: "Fix or remove the line that is named."}
+		return nil, proof{}, &dialError{hop: h, op: host.OpVerify, err: err, advice: "Fix or remove the line that is named."}
 	}
 	ring, err := loadKeys(ctx, h)
 	if err != nil {
-		return nil, &dialError{hop: h, op: host.OpKey, err: err, advice: keyAdvice(err)}
+		return nil, proof{}, &dialError{hop: h, op: host.OpKey, err: err, advice: keyAdvice(err)}
 	}
 	defer ring.close()
 	l := &login{hop: h, ring: ring, wire: w}
@@ -131,9 +133,9 @@ func handshake(ctx context.Context, h *hop, w *wire) (*ssh.Client, error) {
 		ClientVersion:     "SSH-2.0-terraform-provider-infiniband",
 	})
 	if err != nil {
-		return nil, handshakeError(ctx, h, t, l, err)
+		return nil, proof{}, handshakeError(ctx, h, t, l, err)
 	}
-	return ssh.NewClient(conn, channels, requests), nil
+	return ssh.NewClient(conn, channels, requests), proof{describe(t.shown), t.vouched, l.accepted()}, nil
 }
 
 // connectError says why a hop could not be reached at all.

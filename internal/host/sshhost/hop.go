@@ -13,13 +13,14 @@ import (
 // hop is one machine on the way, with every setting decided: the explicit
 // configuration first, then ~/.ssh/config, then OpenSSH's defaults.
 type hop struct {
-	cfg   Config
-	alias string // as configured: what ~/.ssh/config is looked up under
-	host  string // as dialled
-	port  int
-	user  string
-	jump  bool // on the way to another machine
-	set   *options
+	cfg    Config
+	alias  string // as configured: what ~/.ssh/config is looked up under
+	host   string // as dialled
+	port   int
+	user   string
+	jump   bool // on the way to another machine
+	set    *options
+	config *userConfig // that gave set
 
 	proxy  string // ProxyCommand: the program that reaches this hop; empty for none
 	family string // "tcp", "tcp4" or "tcp6"

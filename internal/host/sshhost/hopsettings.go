@@ -17,7 +17,8 @@ func (u *userConfig) hop(cfg Config) (*hop, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &hop{cfg: cfg, alias: cfg.Address, host: cfg.Address, port: cfg.Port, user: cfg.User, set: set}
+	h := &hop{cfg: cfg, alias: cfg.Address, host: cfg.Address, port: cfg.Port, user: cfg.User, set: set,
+		config: u}
 	steps := []func(*hop) error{u.where, u.who, u.keys, u.certificates, u.useAgent, u.trust, u.times}
 	if err = set.refuse(); err != nil {
 		return nil, err

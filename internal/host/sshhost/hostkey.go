@@ -81,6 +81,7 @@ type trust struct {
 	revoked *revokedKeys
 	name    string        // host:port that known_hosts is searched for
 	shown   ssh.PublicKey // the key the host showed, once it did
+	vouched string        // what makes the key known
 }
 
 func newTrust(h *hop) (*trust, error) {
@@ -144,6 +145,7 @@ func (t *trust) check(_ string, _ net.Addr, key ssh.PublicKey) error {
 	}
 	if !t.pins.empty() {
 		if t.pins.allow(key) {
+			t.vouched = "host_keys"
 			return nil
 		}
 		return t.pinMismatch(key)
@@ -158,8 +160,10 @@ func (t *trust) check(_ string, _ net.Addr, key ssh.PublicKey) error {
 func (t *trust) judge(list knownList, key ssh.PublicKey) error {
 	known, portless := list.keys(t.name)
 	authorities := list.authorities(t.name)
+	same := slices.IndexFunc(known, func(l knownLine) bool { return sameKey(l.key, key) })
 	switch {
-	case slices.ContainsFunc(known, func(l knownLine) bool { return sameKey(l.key, key) }):
+	case same >= 0:
+		t.vouched = known[same].where()
 		return nil
 	case len(known) > 0 && !portless:
 		return t.changedKeyError(key, known)
@@ -177,9 +181,9 @@ func (t *trust) judge(list knownList, key ssh.PublicKey) error {
 
 // checkCertificate checks a certificate: its authority, its names and its dates.
 func (t *trust) checkCertificate(cert *ssh.Certificate) error {
-	authority := slices.ContainsFunc(t.list.authorities(t.name),
-		func(l knownLine) bool { return sameKey(l.key, cert.SignatureKey) })
-	if !authority {
+	authorities := t.list.authorities(t.name)
+	authority := slices.IndexFunc(authorities, func(l knownLine) bool { return sameKey(l.key, cert.SignatureKey) })
+	if authority < 0 {
 		return t.fail(cert, "the host showed a certificate of an authority that is not known: "+describe(cert.SignatureKey),
 			t.vouch(cert))
 	}
@@ -195,6 +199,7 @@ func (t *trust) checkCertificate(cert *ssh.Certificate) error {
 			"Renew the certificate on the host. `ssh-keygen -Lf` shows its names and dates; the clock of this machine counts "+
 				"too.")
 	}
+	t.vouched = "authority in " + authorities[authority].where()
 	return nil
 }
 
@@ -300,6 +305,7 @@ func (t *trust) accept(key ssh.PublicKey) error {
 		return t.fail(key, fmt.Sprintf("the new host key %s cannot be recorded: %v", describe(key), err),
 			"accept-new needs a file it can write; check its directory and permissions.")
 	}
+	t.vouched = "recorded now in " + t.hop.record
 	return nil
 }
 

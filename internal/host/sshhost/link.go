@@ -17,6 +17,7 @@ import (
 type link struct {
 	clients  []*ssh.Client // the target last
 	wires    []*wire
+	proofs   []proof // of each machine on the way
 	sessions *semaphore.Weighted
 
 	once sync.Once

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// proxied is a connection through the program of a ProxyCommand: its standard input
+// proxyConn is a connection through the program of a ProxyCommand: its standard input
 // and output are the line.
-type proxied struct {
+type proxyConn struct {
 	io.WriteCloser
 	io.Reader
 	cmd  *exec.Cmd
@@ -27,7 +27,7 @@ type proxied struct {
 // startProxy runs the program as ssh does: by the user's shell, with exec, so that
 // the program itself is what is ended.
 func startProxy(h *hop) (net.Conn, error) {
-	p := &proxied{said: &tail{}}
+	p := &proxyConn{said: &tail{}}
 	if runtime.GOOS == "windows" {
 		p.cmd = exec.Command("cmd", "/c", h.proxy) //nolint:gosec,noctx // the operator's own command, for as long as the line
 	} else {
@@ -53,7 +53,7 @@ func startProxy(h *hop) (net.Conn, error) {
 }
 
 // Read says what the program said before it ended: that it ended says nothing.
-func (p *proxied) Read(b []byte) (int, error) {
+func (p *proxyConn) Read(b []byte) (int, error) {
 	n, err := p.Reader.Read(b)
 	if err != nil && n == 0 {
 		_ = p.Close()
@@ -66,7 +66,7 @@ func (p *proxied) Read(b []byte) (int, error) {
 const lastWords = 300 * time.Millisecond
 
 // Close ends the program: most end by themselves with the end of their input.
-func (p *proxied) Close() error {
+func (p *proxyConn) Close() error {
 	p.once.Do(func() {
 		_ = p.WriteCloser.Close()
 		late := time.AfterFunc(lastWords, func() { _ = p.cmd.Process.Kill() })
@@ -77,19 +77,19 @@ func (p *proxied) Close() error {
 }
 
 // LocalAddr implements net.Conn.
-func (p *proxied) LocalAddr() net.Addr { return proxyAddr{} }
+func (p *proxyConn) LocalAddr() net.Addr { return proxyAddr{} }
 
 // RemoteAddr implements net.Conn.
-func (p *proxied) RemoteAddr() net.Addr { return proxyAddr{} }
+func (p *proxyConn) RemoteAddr() net.Addr { return proxyAddr{} }
 
 // SetDeadline implements net.Conn; the caller bounds the line by closing it.
-func (p *proxied) SetDeadline(time.Time) error { return nil }
+func (p *proxyConn) SetDeadline(time.Time) error { return nil }
 
 // SetReadDeadline implements net.Conn.
-func (p *proxied) SetReadDeadline(time.Time) error { return nil }
+func (p *proxyConn) SetReadDeadline(time.Time) error { return nil }
 
 // SetWriteDeadline implements net.Conn.
-func (p *proxied) SetWriteDeadline(time.Time) error { return nil }
+func (p *proxyConn) SetWriteDeadline(time.Time) error { return nil }
 
 type proxyAddr struct{}
 
@@ -98,6 +98,7 @@ func (proxyAddr) String() string  { return "ProxyCommand" }
 
 // tail keeps the last of what a program prints.
 type tail struct {
+	most int // bytes; 0 is 2000
 	mu   sync.Mutex
 	kept []byte
 }
@@ -105,9 +106,8 @@ type tail struct {
 func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	const most = 2000
 	t.kept = append(t.kept, b...)
-	t.kept = t.kept[max(0, len(t.kept)-most):]
+	t.kept = t.kept[max(0, len(t.kept)-cmp.Or(t.most, 2000)):]
 	return len(b), nil
 }
 

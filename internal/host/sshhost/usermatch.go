@@ -30,7 +30,7 @@ const maxIncludes = 16
 // or takes for others: of `Match host X exec …` and of `host A,B` it would read a
 // pattern that is not meant, and the settings below would hold for the wrong hosts.
 func (u *userConfig) checkMatches(file string, depth int) error {
-	data, err := readBounded(file, maxKnownHosts)
+	data, err := readBounded(file, maxConfig)
 	if err != nil || depth > maxIncludes {
 		return nil //nolint:nilerr // the library says what is wrong
 	}

@@ -66,7 +66,7 @@ var keywords = []string{
 // configuration: Match lines and tokens depend on them.
 func (u *userConfig) options(alias, user string, port int) (*options, error) {
 	if u.ssh == "" {
-		return u.parsed(alias)
+		return u.parseFiles(alias)
 	}
 	return u.ask(alias, user, port)
 }
@@ -88,10 +88,10 @@ func (u *userConfig) ask(alias, user string, port int) (*options, error) {
 	err := cmd.Run()
 	switch said := strings.TrimSpace(stderr.String()); {
 	case err == nil:
-		return answered(stdout.String()), nil
+		return parseAnswer(stdout.String()), nil
 	case strings.HasPrefix(said, "No user exists for uid"):
 		// ssh serves no account without a name, such as that of a container.
-		return u.parsed(alias)
+		return u.parseFiles(alias)
 	default:
 		if ctx.Err() != nil {
 			err = fmt.Errorf("no answer within %s", askTime)
@@ -133,9 +133,9 @@ func (e *SSHError) Error() string {
 
 func (e *SSHError) Unwrap() error { return e.Err }
 
-// answered reads "keyword value" lines. The default keys, which ssh lists where no
+// parseAnswer reads "keyword value" lines. The default keys, which ssh lists where no
 // IdentityFile is set, are left out: they are tried last, and may be missing.
-func answered(text string) *options {
+func parseAnswer(text string) *options {
 	o := &options{asked: true, values: map[string][]sourcedValue{}}
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
@@ -166,8 +166,8 @@ func onlyDefaults(files []sourcedValue) bool {
 	return len(files) >= 4 // id_rsa, id_ecdsa, id_ed25519 and those of security keys
 }
 
-// parsed reads the files without ssh.
-func (u *userConfig) parsed(alias string) (*options, error) {
+// parseFiles reads the files without ssh.
+func (u *userConfig) parseFiles(alias string) (*options, error) {
 	if err := u.readFiles(); err != nil {
 		return nil, err
 	}

@@ -234,6 +234,34 @@ func TestUserConfig_withoutSSH(t *testing.T) {
 	}
 }
 
+// Where a setting stands is what a person looks for.
+func TestRoute_namesTheLines(t *testing.T) {
+	program := realtool.Path(t, "ssh")
+	dir := t.TempDir()
+	file, more := filepath.Join(dir, "config"), filepath.Join(dir, "more")
+	write(t, more, "Host nas*\n  User wrong\n  IdentityFile "+dir+"/second\n")
+	write(t, file, "Host other\n  User no\nMatch host nas1 exec true\n  User ops\n  IdentityFile="+dir+"/first\n"+
+		"Host *\n  Include "+more+"\n  ProxyJump gate\nMatch all\n  Port 2022\n")
+	u := &userConfig{ssh: program, path: file, home: dir, local: "me"}
+	no := false
+	h, err := u.hop(Config{Address: "nas1", UseAgent: &no, HostKeyPolicy: HostKeyAcceptNew})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range h.origins(t.Context()) {
+		got = append(got, strings.Join([]string{o.Setting, o.Value, o.Source}, " "))
+	}
+	want := strings.Join([]string{
+		"HostName nas1 default", "Port 2022 FILE:10", "User ops FILE:4", "ProxyJump gate FILE:8",
+		"StrictHostKeyChecking accept-new given",
+		"IdentityFile " + dir + "/first FILE:5", "IdentityFile " + dir + "/second " + more + ":3",
+	}, "\n")
+	if text := strings.ReplaceAll(strings.Join(got, "\n"), file, "FILE"); text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+}
+
 // The way through a program, and through a jump host with a login of its own, all of
 // it from a configuration as ssh reads it.
 func TestOpenSSH_proxies(t *testing.T) {

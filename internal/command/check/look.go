@@ -1,0 +1,118 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+)
+
+// look checks one host, as far as it gets.
+func look(ctx context.Context, t *target.Target) *report {
+	r := &report{Name: t.Name}
+	if t.Err != nil {
+		r.add(step{Step: "config", Status: failed, Text: "The configuration of this host cannot be used",
+			Detail: diagnostic.Sentence(strings.TrimPrefix(t.Err.Error(), "host "+t.Name+": "))})
+		return r.conclude()
+	}
+	r.Address = t.SSH.Address()
+	stops := t.SSH.Route(ctx)
+	for i, s := range stops {
+		r.addConfig(s, i == len(stops)-1)
+	}
+	if err := t.SSH.Prove(ctx, stops); err != nil {
+		r.addUnreached(err)
+		return r.conclude()
+	}
+	for i, s := range stops {
+		at := stopLabel(s, i == len(stops)-1)
+		r.ok("host key", at+s.HostKey, s.Vouched)
+		r.ok("login", at+s.Login, "")
+		for _, n := range s.Notes {
+			r.add(step{Step: "login", Status: note, Text: at + n})
+		}
+	}
+	snap, err := t.Host.Snapshot(ctx)
+	if err != nil {
+		r.addUnread(err)
+		return r.conclude()
+	}
+	r.root(t.SSH.Root(), snap.Sudo)
+	r.facts(snap)
+	return r.conclude()
+}
+
+// stopLabel begins what is said of a jump host.
+func stopLabel(s sshhost.Stop, last bool) string {
+	if last {
+		return ""
+	}
+	return "jump host " + s.Name + ": "
+}
+
+// addConfig says what is used to reach one machine, and where it comes from.
+func (r *report) addConfig(s sshhost.Stop, last bool) {
+	at := stopLabel(s, last)
+	for _, o := range s.Origins {
+		source := o.Source
+		switch source {
+		case sshhost.SourceGiven:
+			source = "command line"
+		case sshhost.SourceDefault:
+			// What everybody has is not worth a line; where it is dialled is.
+			if o.Setting != "HostName" && o.Setting != "User" {
+				continue
+			}
+		}
+		r.ok("config", at+o.Setting+" "+o.Value, source)
+	}
+	if s.Proxy != "" {
+		r.add(step{Step: "config", Status: note, Text: at + "the ProxyCommand runs on this machine"})
+	}
+}
+
+// failedAt is the step that a connection ended in.
+var failedAt = map[string]string{
+	host.OpConnect: "connection", host.OpVerify: "host key", host.OpKey: "login", host.OpOffer: "login",
+	host.OpAuthenticate: "login",
+}
+
+// addUnreached says why a host was not reached.
+func (r *report) addUnreached(err error) {
+	s := step{Step: "connection", Status: failed, Text: err.Error()}
+	var gone *host.UnreachableError
+	if errors.As(err, &gone) {
+		s.Step = cmp.Or(failedAt[gone.Op], s.Step)
+		s.Text, s.Detail = fmt.Sprintf("unable to %s: %v", gone.Op, gone.Err), diagnostic.Sentence(gone.Advice)
+	}
+	r.add(s)
+}
+
+// addUnread says why a host that was reached gave no facts.
+func (r *report) addUnread(err error) {
+	var (
+		priv  *host.PrivilegeError
+		gone  *host.UnreachableError
+		other *hosts.NotLinuxError
+	)
+	switch {
+	case errors.As(err, &priv):
+		r.add(step{Step: "root", Status: missing,
+			Text:   fmt.Sprintf("user %s cannot become root: %s", priv.User, priv.Reason),
+			Detail: diagnostic.Sentence(priv.Advice)})
+	case errors.As(err, &other):
+		r.add(step{Step: "system", Status: missing, Text: other.System, Detail: diagnostic.Sentence(other.Error())})
+	case errors.As(err, &gone):
+		r.addUnreached(err)
+	default:
+		r.add(step{Step: "facts", Status: missing, Text: "the host's facts could not be read",
+			Detail: diagnostic.Detail(err)})
+	}
+}
