@@ -69,6 +69,32 @@ func TestStacks(t *testing.T) {
 	}
 }
 
+// A systemd that does not answer says nothing of the network services: the state keeps what
+// was read last, and a change is refused.
+func TestStacks_silent_systemd(t *testing.T) {
+	t.Parallel()
+	for stack, code := range map[labsim.Stack]string{labsim.StackNetplan: "IP019", labsim.StackNetworkd: "IP023"} {
+		h := labs.Server(theHost, labsim.Debian12, "192.0.2.20", 0)
+		h.Stack, h.Cmdline = stack, "mlx4_core.port_type_array=1,1"
+		w := &stackWorld{Lab: Start(t, Options{Hosts: []labs.Host{h}}), t: t, stack: stack}
+		w.simulated("needs a systemd that fails")
+		w.fabric()
+		ws, cfg := w.Workspace(), w.config(20, nil)
+		applied(t, ws, cfg)
+		w.Machine(theHost).Faults.Trap("systemctl show --property=Id", 0, labsim.ProgramFault{Exit: true, Status: 1})
+		emptyPlan(t, ws, cfg)
+		if warned := cleanPlan(t, ws, cfg).Diags.Warnings().Find("Finding: "+code,
+			"systemctl show ended with status 1"); len(warned) != 1 {
+			t.Errorf("%s: nothing is said of a systemd that does not answer", stack)
+		}
+		if plan := mustPlan(t, ws, w.config(21, nil)); len(plan.Diags.Errors().Find("Finding: "+code)) != 1 {
+			t.Errorf("%s: a change on such a host: %s", stack, plan.Diags)
+		}
+		w.Machine(theHost).Faults.Clear()
+		emptyPlan(t, ws, cfg)
+	}
+}
+
 // workspace is an operator whose provider tells what it does over SSH. confirm is how
 // long a real host waits for a confirmation; zero is what users get.
 func (w *stackWorld) workspace(trace func(sshhost.Event), confirm time.Duration) *Workspace {

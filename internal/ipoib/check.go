@@ -46,6 +46,8 @@ type PlanFacts struct {
 	LinkType bool
 	// SM is true if a resource of this plan will run a subnet manager on the fabric.
 	SM bool
+	// Held is true if the state has what is asked for.
+	Held bool
 }
 
 // Check gives the findings against d on this host. It neither asks nor changes the
@@ -56,7 +58,7 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 	if err != nil {
 		return []finding.Finding{finding.IPoIBUnsupported.Find("%v.", err)}
 	}
-	c := &checker{s: s, d: d, portUnknown: p.PortUnknown, observed: Observation{Stack: DetectStack(s)}}
+	c := &checker{s: s, d: d, portUnknown: p.PortUnknown, held: p.Held, observed: Observation{Stack: DetectStack(s)}}
 	if !c.portUnknown {
 		c.observed = Observe(s, d.PortGUID, d.PKey)
 	}
@@ -155,6 +157,7 @@ type checker struct {
 	s           *inventory.Snapshot
 	d           Request
 	portUnknown bool // which port it will be is not known yet
+	held        bool // the state has what is asked for
 	stack       Stack
 	observed    Observation
 	found       []finding.Finding

@@ -135,11 +135,20 @@ func (o Observation) Satisfies(want Config) bool {
 // Differences says in what the host differs from want, one line each; empty if
 // nothing has to be done.
 func (o Observation) Differences(want Config) []string {
-	var diff []string
-	add := func(format string, args ...any) { diff = append(diff, fmt.Sprintf(format, args...)) }
 	if !o.Present {
 		return []string{"there is no interface of this port"}
 	}
+	diff := o.liveDifferences(want)
+	if line := o.Persisted.difference(o.Name, want); line != "" {
+		diff = append(diff, line)
+	}
+	return diff
+}
+
+// liveDifferences says in what the interface differs from want now.
+func (o Observation) liveDifferences(want Config) []string {
+	var diff []string
+	add := func(format string, args ...any) { diff = append(diff, fmt.Sprintf(format, args...)) }
 	if !o.Up {
 		add("%s is down", o.Name)
 	}
@@ -155,9 +164,6 @@ func (o Observation) Differences(want Config) []string {
 	// Routing daemons add routes too, so only ours must be there.
 	if missing := routesWithout(want.Routes, o.Live.Routes); len(missing) > 0 {
 		add("there is no route %s", joinRoutes(missing))
-	}
-	if line := o.Persisted.difference(o.Name, want); line != "" {
-		diff = append(diff, line)
 	}
 	return diff
 }

@@ -147,8 +147,7 @@ func (k Stack) runs(other Stack) bool {
 // nothing else has it.
 func (c *checker) stackFindings() {
 	if why := runningStacks(c.s).Why(); c.stack == StackUnknown && why != "" {
-		f := finding.NetworkStackUnknown.Find("%s: systemd did not say which network services run: %s.", c.s.Host, why)
-		c.add(f.WithWayOut("Fix what systemctl reports on the host, then plan again. " + f.WayOut))
+		c.silence(finding.NetworkStackUnknown.Find("%s: systemd did not say which network services run: %s.", c.s.Host, why))
 		return
 	}
 	if c.stack == StackUnknown {
@@ -159,9 +158,8 @@ func (c *checker) stackFindings() {
 	if unit := c.stack.service(); unit != "" {
 		switch u, known := c.s.Unit(unit).Get(); {
 		case !known:
-			f := finding.NetworkServiceDown.Find("%s is configured through %s, and whether %s runs is not known: %s.", c.s.Host,
-				c.stack, unit, c.s.Unit(unit).Why())
-			c.add(f.WithWayOut("Fix what systemctl reports on the host, then plan again. " + f.WayOut))
+			c.silence(finding.NetworkServiceDown.Find("%s is configured through %s, and whether %s runs is not known: %s.",
+				c.s.Host, c.stack, unit, c.s.Unit(unit).Why()))
 		case u.ActiveState != "active":
 			f := finding.NetworkServiceDown.Find("%s is configured through %s, but %s is %s.", c.s.Host, c.stack, unit,
 				u.ActiveState)
@@ -185,6 +183,33 @@ func (c *checker) stackFindings() {
 		c.add(finding.CloudInitOwnsNetwork.Find("%s: /run/cloud-init/enabled is there, and no file below /etc/cloud says "+
 			"\"network: {config: disabled}\".", c.s.Host))
 	}
+}
+
+// silence adds what a systemd that did not answer leaves unknown. It refuses a change;
+// where nothing is to be changed, it is said.
+func (c *checker) silence(f finding.Finding) {
+	if c.held && onlySilence(c.s, c.observed, c.d) {
+		f.Severity, f.Summary = finding.Warn, "It is not known which network services run on "+c.s.Host
+		c.add(f.WithWayOut("Nothing is to be changed, so the state is kept. Fix what systemctl reports on the host."))
+		return
+	}
+	c.add(f.WithWayOut("Fix what systemctl reports on the host, then plan again. " + f.WayOut))
+}
+
+// OnlySilence reports whether a systemd that did not answer is all that stands between the
+// host and d, which the state already has.
+func OnlySilence(s *inventory.Snapshot, d Request) bool {
+	return onlySilence(s, Observe(s, d.PortGUID, d.PKey), d)
+}
+
+// onlySilence: without its stack nothing shows what configures the interface at boot, but
+// what it has now must be as asked, and nobody else may define it.
+func onlySilence(s *inventory.Snapshot, o Observation, d Request) bool {
+	if o.Silence != "" {
+		return o.Present && len(o.liveDifferences(d.Config)) == 0 && len(o.Unmanaged) == 0
+	}
+	unit := o.Stack.service()
+	return unit != "" && !s.Unit(unit).Known() && o.Satisfies(d.Config) && len(adopted(o, d)) == 0
 }
 
 // stanzas checks that ifup reads our file. It stops at the first line of any file

@@ -2,11 +2,13 @@ package ipoib
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
@@ -90,3 +92,49 @@ func TestCheck_unknown_facts(t *testing.T) {
 		})
 	}
 }
+
+// A systemd that does not answer is a warning where the interface is as asked and the state
+// has it, and refuses any change.
+func TestCheck_silent_systemd(t *testing.T) {
+	want := desired(ib.ModeConnected, 65520, "172.16.0.20/24")
+	silent := func(s *inventory.Snapshot) { s.Units, s.UnitsWhy = nil, "systemctl show ended with status 1" }
+	asAsked := func(s *inventory.Snapshot) {
+		s.Netdevs[1].Mode, s.Netdevs[1].MTU, s.Netdevs[1].Addresses = "connected", 65520, pfx("172.16.0.20/24")
+	}
+	stackUnknown := func(s *inventory.Snapshot) {
+		s.Files = nil
+		delete(s.Commands, "netplan")
+	}
+	withFile := func(s *inventory.Snapshot) {
+		for _, f := range backendOf(StackNetplan, targetOf(s, want.PortGUID, 0)).files(targetOf(s, want.PortGUID, 0),
+			want.Config) {
+			s.Files[f.path] = inventory.File{Content: f.text}
+		}
+	}
+	for name, c := range map[string]struct {
+		change []func(*inventory.Snapshot)
+		held   bool
+		code   string
+		want   finding.Severity
+	}{
+		"stack not known, as asked":          {changes(silent, stackUnknown, asAsked), true, "IP023", finding.Warn},
+		"stack not known, not in the state":  {changes(silent, stackUnknown, asAsked), false, "IP023", finding.Refuse},
+		"stack not known, other address":     {changes(silent, stackUnknown), true, "IP023", finding.Refuse},
+		"stack not known, a file not read":   {changes(silent, stackUnknown, asAsked, denied("/etc/network/interfaces")), true, "IP023", finding.Refuse},
+		"service not known, as asked":        {changes(silent, asAsked, withFile), true, "IP019", finding.Warn},
+		"service not known, not at boot":     {changes(silent, asAsked), true, "IP019", finding.Refuse},
+		"service not known, other live mode": {changes(silent, withFile), true, "IP019", finding.Refuse},
+	} {
+		s := testHost(c.change...)
+		found := Check(s, want, PlanFacts{Held: c.held})
+		i := slices.IndexFunc(found, func(f finding.Finding) bool { return f.Rule.Code == c.code })
+		if i < 0 || found[i].Severity != c.want {
+			t.Errorf("%s: %+v", name, found)
+		}
+		if quiet := c.want == finding.Warn; c.held && OnlySilence(s, want) != quiet {
+			t.Errorf("%s: only silence: %t", name, !quiet)
+		}
+	}
+}
+
+func changes(all ...func(*inventory.Snapshot)) []func(*inventory.Snapshot) { return all }

@@ -57,10 +57,12 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	settleMTU(&d, snap)
-	r.check(ctx, &resp.Diagnostics, snap, d)
+	held := exists && state.holds(d.Config)
+	toDo := ops.ToDo(snap, d) && (!held || !ops.OnlySilence(snap, d))
+	r.check(ctx, &resp.Diagnostics, snap, d, held, toDo)
 	plan.plan(d)
 	planned.Steady{
-		Held: exists && state.holds(d.Config), ToDo: ops.ToDo(snap, d), Live: live, Kept: kept,
+		Held: held, ToDo: toDo, Live: live, Kept: kept,
 	}.Plan(ctx, req, resp, &plan)
 }
 
@@ -124,16 +126,18 @@ func settleMTU(d *ops.Request, snap *inventory.Snapshot) {
 	}
 }
 
-// check adds what speaks against d and reports whether it may be done.
-func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Request) bool {
+// check adds what speaks against d and reports whether it may be done. held says that the
+// state has it, and toDo that the host differs.
+func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Request,
+	held, toDo bool) bool {
 	what := "configure IPoIB interface " + ref(d).String()
-	if ops.ToDo(snap, d) && r.OnlyRead(ctx, what, d.Host, diags) {
+	if toDo && r.OnlyRead(ctx, what, d.Host, diags) {
 		return false
 	}
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := ops.PlanFacts{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(snap), LinkType: port.InfiniBand,
-		SM: r.Planned.HasSM()}
+		SM: r.Planned.HasSM(), Held: held}
 	found := append(ops.Check(snap, d, planned), ops.CheckSubnet(d, r.members(d))...)
 	overlap, same := r.Planned.SetAddresses(ref(d), d.Config.Addresses)
 	found = append(found, ops.CheckAddresses(d, neighbours(overlap), neighbours(same))...)

@@ -70,7 +70,7 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 			return lookErr
 		}
 		settleMTU(&d, snap)
-		if !r.check(ctx, c.Diags, snap, d) {
+		if !r.check(ctx, c.Diags, snap, d, false, ops.ToDo(snap, d)) {
 			return nil
 		}
 		var applyErr error
