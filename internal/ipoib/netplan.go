@@ -55,7 +55,11 @@ type netplanNetworkd struct{}
 func (netplanNetworkd) way() netundo.Stack { return netundo.Netplan }
 
 func (netplanNetworkd) files(t target, want Config) []file {
-	return []file{planFile(t, want, netplan.RendererNetworkd), ruleFile(t, want.Mode)}
+	all := []file{planFile(t, want, netplan.RendererNetworkd)}
+	if t.pkey == 0 { // the rule of a port is of its interface, not of its children
+		all = append(all, ruleFile(t, want.Mode))
+	}
+	return all
 }
 
 func (netplanNetworkd) own(s *inventory.Snapshot, t target) StoredConfig {

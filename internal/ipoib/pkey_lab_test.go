@@ -32,3 +32,28 @@ func TestLab_Stacks_pkey(t *testing.T) {
 		nothingOfOurs(t, l)
 	})
 }
+
+// A P_Key child comes and goes beside the interface of its port, which keeps all that
+// it is configured with.
+func TestLab_Stacks_pkey_beside_its_parent(t *testing.T) {
+	eachStack(t, func(t *testing.T, c stackCase) {
+		l := stackLab(t, c)
+		parent, child := ubuntuDesired(), ubuntuDesired()
+		child.PKey = 0x8001
+		child.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.17.0.20/24")}
+		apply(t, l, parent)
+		stored := observe(t, l, parent).Persisted
+		spared := func(when string) {
+			t.Helper()
+			if o := observe(t, l, parent); !o.Satisfies(parent.Config) || len(o.Persisted.Sources) != len(stored.Sources) {
+				t.Errorf("%s: %v; stored in %q, was %q", when, o.Differences(parent.Config), o.Persisted.Sources, stored.Sources)
+			}
+		}
+		apply(t, l, child)
+		spared("with the child")
+		if _, err := ipoib.Remove(t.Context(), l.hosts["intel9"], child, ipoib.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		spared("after the child")
+	})
+}

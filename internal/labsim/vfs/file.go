@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
+	"strings"
 	"syscall"
 )
 
@@ -75,6 +77,9 @@ func (f *FS) create(cred Cred, name string, perm fs.FileMode) (*Node, error) {
 	// A dangling link creates its target, as open(2) does.
 	if l, err := f.walk(name, false, cred); err == nil && l.isSymlink() {
 		name = l.target
+	}
+	if strings.HasPrefix(path.Clean(name), "/sys/") {
+		return nil, syscall.EACCES // sysfs makes no files, not even for root
 	}
 	dir, base, err := f.parentOf(name, cred)
 	if err != nil {
