@@ -51,8 +51,8 @@ type UnreachableError struct {
 	Err        error
 }
 
-// Lasting reports whether another attempt fails as well unless somebody mends
-// something: a key that is wrong or cannot be read, or a host nobody vouches for.
+// Lasting reports whether another attempt fails as well until somebody repairs
+// something: a key that is wrong or cannot be read, or a host key that is not known.
 func (e *UnreachableError) Lasting() bool {
 	return e.Op == OpKey || e.Op == OpOffer || e.Op == OpVerify || e.Op == OpAuthenticate
 }

@@ -16,8 +16,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/lspci"
 )
 
-// readCards reads the cards in both views. What a tool says of one card is kept
-// with that card if it is not understood: it must not hide the other cards.
+// readCards reads the cards, as the kernel and as the tool shows them. An answer about
+// one card that is not understood is kept with that card, so that it does not hide the
+// others.
 func readCards(s *inventory.Snapshot, a *collect.Answer) error {
 	for _, d := range a.Devices {
 		c, err := card(d, a)
@@ -65,8 +66,8 @@ func card(d collect.Device, a *collect.Answer) (inventory.Card, error) {
 	return c, nil
 }
 
-// identify finds the chip. The vendor is checked first: the tool looks at the
-// device id alone, and other vendors use the same numbers.
+// identify finds the chip. It checks the vendor first: the tool knows the device id
+// alone, and other vendors use the same numbers.
 func identify(c *inventory.Card) {
 	if c.VendorID != ib.MellanoxVendor {
 		return
@@ -212,8 +213,8 @@ func behindColon(text string) string {
 	return text
 }
 
-// readTypes reads mlx4's link types; while the driver has no RDMA device they
-// are also the only sign of a port.
+// readTypes reads mlx4's link types. While the driver has no RDMA device they are the
+// only sign of a port.
 func readTypes(c *inventory.Card, a *collect.Answer) {
 	for n := 1; n <= 2; n++ {
 		v, ok := a.Values["/sys/bus/pci/devices/"+c.PCI.String()+"/mlx4_port"+strconv.Itoa(n)]
@@ -257,8 +258,8 @@ func linkPorts(s *inventory.Snapshot, _ *collect.Answer) error {
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// readVPD reads part and serial number, or why there is none; that is common
-// after a cross-flash.
+// readVPD reads part and serial number, or why there is none, which is common after a
+// cross-flash.
 func readVPD(c *inventory.Card, a *collect.Answer) {
 	unread := func(why string) { c.Serial = fact.Unknown[string](why) }
 	run, ok := a.Runs["vpd "+c.PCI.String()]

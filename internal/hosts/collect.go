@@ -16,8 +16,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
 
-// packages are those whose versions matter, in the names of every distribution,
-// besides the extra modules of the running kernel.
+// packages are those whose versions matter, in the names of every distribution. The
+// extra modules of the running kernel are added.
 var packages = []string{
 	"mstflint", "opensm", "infiniband-diags", "ibverbs-utils", "rdma-core", "pciutils", "netplan.io", "ifupdown",
 	"ifupdown2", "network-manager",
@@ -120,7 +120,8 @@ func readTool(s *inventory.Snapshot, a *collect.Answer) error {
 	s.MSTFlint.Present = a.Commands["mstflint"]
 	run, ok := a.Runs["mstflint-v"]
 	if !ok || run.Status != 0 {
-		// A tool that cannot say its version is there; its queries will say why.
+		// A tool without a readable version is installed; its queries will say what is
+		// wrong.
 		return nil
 	}
 	v, err := mstflint.ParseVersion(run.Output)
@@ -131,7 +132,7 @@ func readTool(s *inventory.Snapshot, a *collect.Answer) error {
 	return nil
 }
 
-// readUsers reads who else used a card. There are none where no card is that such programs open.
+// readUsers reads which other programs used a card. Without such a card there are none.
 func readUsers(s *inventory.Snapshot, a *collect.Answer) error {
 	s.Users = fact.Known(a.Users)
 	if a.UsersWhy != "" {

@@ -54,11 +54,11 @@ func readFlash(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
 	c.Flash = flash(img)
 }
 
-// usersUnknown begins the reason why a card was not asked.
+// usersUnknown begins the reason for not asking a card.
 const usersUnknown = "not read, because it is not known whether another program uses the card: "
 
-// inUse says why a card was not asked, or why its failure to answer says nothing:
-// somebody else was at it. A query that succeeded is good whoever came afterwards.
+// inUse says why a card was not asked, or why its failed answer means nothing: another
+// program used it. A query that succeeded counts in any case.
 func inUse(c *inventory.Card, s *inventory.Snapshot, answered bool) (kind, text string) {
 	if answered {
 		return "", ""

@@ -65,8 +65,7 @@ func (h *Host) Snapshot(ctx context.Context) (*inventory.Snapshot, error) {
 	return snapshot, err
 }
 
-// join asks the host, or waits for the answer to somebody else's question with the
-// same key.
+// join asks the host, or waits for the answer to a question with the same key.
 func (h *Host) join(ctx context.Context, key string, ask func(context.Context) (any, error)) (any, error) {
 	answer := h.flight.DoChan(key, func() (any, error) {
 		// An answer serves several callers: the first one's cancellation
@@ -85,7 +84,7 @@ func (h *Host) join(ctx context.Context, key string, ask func(context.Context) (
 // collectOnce collects and remembers the result unless the host was changed
 // meanwhile.
 func (h *Host) collectOnce(ctx context.Context, generation uint64) (*inventory.Snapshot, error) {
-	// Another flight of the same generation may have ended just before.
+	// Another collection of the same generation may just have ended.
 	if s, g := h.lastSnapshot(); s != nil && g == generation {
 		return s, nil
 	}
@@ -130,9 +129,9 @@ func (h *Host) count() {
 	}
 }
 
-// withForget runs do between two invalidations: the first so that nobody reads
-// old facts while the host changes, the second so that a collection that ran
-// at the same time, and saw half of the change, is not remembered.
+// withForget forgets what is known before and after do: before, so that nobody uses old
+// facts during the change; after, so that a collection that saw half of the change is
+// dropped.
 func (h *Host) withForget(do func() error) error {
 	h.Invalidate()
 	defer h.Invalidate()

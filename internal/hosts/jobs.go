@@ -13,10 +13,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 )
 
-// readJobs reads the job directories; their names begin with the time, so the
-// kernel's alphabetical listing has the oldest first. A job may have been cut
-// off at any byte by a full disk or a crash: what is there is taken, and a line
-// without its parts is not.
+// readJobs reads the job directories. Their names begin with the time, so a sorted
+// listing has the oldest first. A full disk or a crash may have cut a job off at any
+// byte: whole lines are read, and incomplete ones dropped.
 func readJobs(s *inventory.Snapshot, a *collect.Answer) error {
 	for _, listed := range a.Jobs {
 		dir := inventory.StateDir + "/jobs/" + listed.ID + "/"
@@ -39,8 +38,8 @@ func readJobs(s *inventory.Snapshot, a *collect.Answer) error {
 	return nil
 }
 
-// mayStillRun reports whether a job may still write. Neither a silent systemd nor a unit
-// that is gone proves that it does not: mstflint may be left of it.
+// mayStillRun reports whether a job may still write. A silent systemd or a missing unit
+// does not prove that it has ended: its mstflint may still run.
 func mayStillRun(s *inventory.Snapshot, a *collect.Answer, listed collect.Job, ended bool) fact.Bool {
 	run, asked := a.Runs["systemctl"]
 	switch {

@@ -15,10 +15,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
-// StoredLinkTypes asks a card for its link types with a command of its own, because
-// only link types need the answer: mstconfig speaks with the firmware of the card, which may
-// take many seconds to say nothing. The answer is remembered as the snapshot is.
-// Its errors are those of Snapshot.
+// StoredLinkTypes asks a card for its link types, by a command of its own: only link
+// types need the answer, and mstconfig speaks with the firmware of the card, which may
+// take many seconds. The answer is remembered as the snapshot is. Its errors are those
+// of Snapshot.
 func (h *Host) StoredLinkTypes(ctx context.Context, pci ib.PCIAddress) (inventory.StoredLinkTypes, error) {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
@@ -82,8 +82,8 @@ func runningFirmware(c *inventory.Card) ib.FWVersion {
 	return flash.FW
 }
 
-// storedLinkTypes reads the answer. What says nothing about the card, as a time-out, a
-// lock, a crash or half a table, is no answer.
+// storedLinkTypes reads the answer. A time-out, a lock, a crash or half a table says
+// nothing about the card and is no answer.
 func storedLinkTypes(run collect.Run, exit *host.ExitError, running ib.FWVersion) inventory.StoredLinkTypes {
 	if why := inUseNow(exit); why != "" {
 		return inventory.LinkTypesUnanswered(why)
@@ -96,8 +96,8 @@ func storedLinkTypes(run collect.Run, exit *host.ExitError, running ib.FWVersion
 	case errors.As(err, &said):
 		return inventory.LinkTypesUnanswered(said.Text)
 	case run.Status != 0:
-		// A query that failed in part still prints its table; what is missing
-		// cannot be told from what the firmware does not have.
+		// A query that failed in part still prints its table. What is missing there may
+		// exist in the firmware.
 		_, text := explain("mstconfig", collect.Run{Status: run.Status})
 		return inventory.LinkTypesUnanswered(text)
 	}
@@ -115,8 +115,8 @@ func storedLinkTypes(run collect.Run, exit *host.ExitError, running ib.FWVersion
 	return inventory.LinkTypesInCard(stored)
 }
 
-// isContended reports whether another tool was at the card, or a signal ended this one:
-// it prints any text then.
+// isContended reports whether another tool used the card, or a signal ended this one:
+// the output means nothing then.
 func isContended(run collect.Run, exit *host.ExitError) bool {
 	if exit == nil {
 		return false
@@ -124,8 +124,8 @@ func isContended(run collect.Run, exit *host.ExitError) bool {
 	return run.Status > 3 || mstflint.Diagnose(run.Status, "", exit.Stderr).Kind.IsContention()
 }
 
-// inUseNow gives what a guarded command says of others at the card; empty if
-// that is not why it failed.
+// inUseNow gives what a guarded command says of other users of the card; empty if it
+// failed for another reason.
 func inUseNow(exit *host.ExitError) string {
 	if exit == nil {
 		return ""

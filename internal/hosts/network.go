@@ -45,7 +45,7 @@ func readNetdevs(s *inventory.Snapshot, a *collect.Answer) error {
 	return nil
 }
 
-// managers notes who manages the interface, and its routes with gateways.
+// managers records who manages the interface, and its routes with gateways.
 func managers(n *inventory.Netdev, a *collect.Answer) {
 	if link, ok := a.Networkd[n.Index]; ok && link.State != "unmanaged" {
 		n.NetworkdFile = link.File
@@ -60,8 +60,8 @@ func managers(n *inventory.Netdev, a *collect.Answer) {
 	}
 }
 
-// stack notes what lies below each interface. A VLAN names the one below it; a
-// port of a bond, a bridge or a VRF names the one above.
+// stack records what lies below each interface. A VLAN names the one below it. A port
+// of a bond, a bridge or a VRF names the one above.
 func stack(s *inventory.Snapshot, links []iproute.Link) {
 	for _, l := range links {
 		if upper, ok := s.Netdev(l.Name); ok && l.Parent != "" && l.Parent != l.Name {

@@ -77,8 +77,8 @@ func readFiles(s *inventory.Snapshot, a *collect.Answer) error {
 	for n, line := range tool.Lines(run.Output) {
 		fields := strings.SplitN(line, " ", 4)
 		if len(fields) != 4 || !strings.HasPrefix(fields[3], "/") {
-			// A file that went away between listing and stat is reported by
-			// name; everything else must be readable.
+			// A file that vanished between listing and stat is in the answer by name only.
+			// Every other file must be readable.
 			if run.Status != 0 && strings.Contains(line, "stat") {
 				continue
 			}

@@ -13,9 +13,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
 )
 
-// sshPath finds the interfaces of the session from both its ends: answers may
-// leave by another interface than the one that requests come in by, and either
-// of them cuts the session.
+// sshPath finds the interfaces of the session at both its ends. Answers may leave by
+// another interface than requests arrive by, and the loss of either cuts the session.
 func sshPath(s *inventory.Snapshot, a *collect.Answer) inventory.SSHPath {
 	p := inventory.SSHPath{Client: a.Client, Server: a.Server}
 	in, out := arrival(s, a.Server), wayTo(s, a, a.Client, "ip-ssh")
@@ -105,15 +104,15 @@ func scope(s *inventory.Snapshot, address netip.Addr) (dev fact.Of[string], ok b
 	return fact.Unknown[string]("no interface is called " + zone + ", as in " + address.String()), true
 }
 
-// tunnels are the kinds of interfaces whose packets travel over another one,
-// which the kernel does not name.
+// tunnels are the kinds of interfaces whose packets travel over another one that the
+// kernel does not name.
 var tunnels = []string{
 	"tun", "wireguard", "vxlan", "geneve", "gre", "gretap", "ip6gre", "ip6gretap", "erspan", "ipip", "ip6tnl", "sit",
 	"vti", "vti6", "xfrm", "ppp",
 }
 
-// carrier reports whether it is known what an interface of a session rides on.
-// A session from the host itself is the end of a forwarded one.
+// carrier reports whether it is known what an interface of a session runs over. A
+// session from the host itself is the end of a forwarded one.
 func carrier(s *inventory.Snapshot, dev string, known bool, why string) (bool, string) {
 	if !known {
 		return false, why

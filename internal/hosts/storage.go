@@ -60,8 +60,8 @@ func readMounts(s *inventory.Snapshot, a *collect.Answer) error {
 	return nil
 }
 
-// addStorage adds the interface on the way to the server. A server without a
-// way is one that cannot be reached at all; then no card carries it.
+// addStorage adds the interface on the way to the server. If there is no way, the
+// server cannot be reached, and no card carries it.
 func addStorage(s *inventory.Snapshot, a *collect.Answer, st inventory.Storage) {
 	run := a.Runs["way "+st.Server]
 	switch {
@@ -99,9 +99,9 @@ const (
 	tcpListen      = "0A"
 )
 
-// readServers reads lines of /proc/net/tcp and tcp6: number, local address and
-// port, remote address and port, state, … A service that does not listen is not
-// one, and connections of the host to itself do not count.
+// readServers reads lines of /proc/net/tcp and tcp6: number, local address and port,
+// remote address and port, state, … Only services that listen count, and connections of
+// the host to itself do not.
 func readServers(s *inventory.Snapshot, a *collect.Answer) error {
 	run, ok := a.Runs["sockets"]
 	switch {
@@ -180,8 +180,8 @@ func readPools(s *inventory.Snapshot, a *collect.Answer) error {
 	return nil
 }
 
-// scansUnread says why it is not known what the pools do; empty if it is. A host
-// whose kernel has not loaded ZFS has none.
+// scansUnread says why the state of the pools is not known; empty if it is. A host that
+// has not loaded ZFS has no pools.
 func scansUnread(s *inventory.Snapshot, a *collect.Answer) string {
 	run, asked := a.Runs["zpool"]
 	switch {
@@ -211,10 +211,9 @@ func readScan(text string) string {
 	return what
 }
 
-// readUPS reads "upsc NAME ups.status". A host without upsc has no NUT, and one on
-// which no power supply is named and no daemon listens has none either. One that is
-// named and does not answer is not known; if another one is on battery, that does
-// not matter.
+// readUPS reads "upsc NAME ups.status". There is no power supply to ask on a host
+// without upsc, or on one that configures none and has no daemon. A configured one that
+// does not answer is unknown, unless another one is on battery.
 func readUPS(s *inventory.Snapshot, a *collect.Answer) error {
 	why := unlistedUPS(a)
 	var found []inventory.UPS
@@ -238,7 +237,7 @@ func readUPS(s *inventory.Snapshot, a *collect.Answer) error {
 	return nil
 }
 
-// unlistedUPS says why there may be power supplies that nobody has asked.
+// unlistedUPS says why there may be power supplies that were not asked.
 func unlistedUPS(a *collect.Answer) (why string) {
 	if list, asked := a.Runs["ups-list"]; asked && list.Status != 0 &&
 		!strings.Contains(list.Output, "Connection refused") {

@@ -13,10 +13,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
 )
 
-// readTrueNAS reads what the middleware says. Its os-release is that of Debian,
-// so the middleware's client is what tells the platform. A middleware that does
-// not answer is not an error of the collection: it says so in Error, and the
-// cards of the host can be read all the same.
+// readTrueNAS reads the answers of the middleware. Its os-release is Debian's, so the
+// middleware's client identifies the platform. If the middleware does not answer, Error
+// says so, and the cards are read all the same.
 func readTrueNAS(s *inventory.Snapshot, a *collect.Answer) error {
 	if !a.Commands["midclt"] {
 		return nil

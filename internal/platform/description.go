@@ -10,10 +10,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
-// Description is what tells one family of operating systems from the others. Each has
-// a file of its own, with the few things that it does its own way below. Findings,
-// messages and the tables of the documentation read it; to add a family is to write
-// such a file and to name it in All.
+// Description is a family of operating systems. Each has a file of its own, with the
+// few things that it does its own way below the description. Findings, messages and the
+// tables of the documentation read it. To add a family, write such a file and name it
+// in All.
 type Description struct {
 	Kind  Kind
 	Title string // with versions and derivatives, as lists and tables have it
@@ -46,17 +46,18 @@ type Description struct {
 	// Stacks are what its installers leave to configure the network, the usual one first.
 	// What a host really has is found on the host.
 	Stacks []string
-	// portTypes keeps the port types of mlx4 cards, and Initramfs names the program that
-	// rebuilds the initial RAM disk after it; empty where none has to be.
+	// portTypes keeps the port types of mlx4 cards. Initramfs names the program that
+	// rebuilds the initial RAM disk after a change; empty where none has to be rebuilt.
 	portTypes portTypeStore
 	Initramfs string
-	// OneSM says that its package of opensm runs one subnet manager for the host: the
-	// template unit for one port is then ours.
+	// OneSM says that its package of opensm runs one subnet manager for the host. The
+	// template unit for one port is ours then.
 	OneSM bool
 	// Note is what else its users should know, for the table of the documentation.
 	Note string
 
-	// platform makes it, if it is not a distribution with systemd and packages.
+	// platform makes the Platform if the family is not a distribution with systemd and
+	// packages.
 	platform func(system) Platform
 }
 
@@ -79,8 +80,8 @@ type Gap struct {
 	// first version of the kernel, Named a part of the kernel's release; empty: all.
 	Release       int
 	Kernel, Named string
-	// Old says that the kernel has the module and keeps it from cards that are too old
-	// for any burn.
+	// Old says that the kernel has the module but excludes cards that are older than any
+	// that this provider burns.
 	Old         bool
 	Why, WayOut string
 	Cards       string // as the table of the documentation says it; empty: not there

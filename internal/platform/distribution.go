@@ -20,8 +20,9 @@ import (
 // ModulesLoadPath is our own list of modules for systemd-modules-load.
 const ModulesLoadPath = "/etc/modules-load.d/terraform-infiniband.conf"
 
-// rebootDelay is long enough for the answer to the request to arrive, so that
-// the death of the connection is not mistaken for its failure.
+// rebootDelay is the time between the request and the restart. The answer to the
+// request must arrive before the connection dies, or it would look like a failed
+// request.
 const rebootDelay = 2 * time.Second
 
 // distribution is a Linux distribution with systemd and a package manager.
@@ -38,8 +39,8 @@ func (distribution) Reboot(ctx context.Context, h *hosts.Host, policy RebootPoli
 	})
 }
 
-// systemdStarted asks systemd. "degraded" has finished starting too: some unit
-// of the host failed, which is its owner's matter.
+// systemdStarted asks systemd. "degraded" counts as started: some unit of the host
+// failed, which is its owner's matter.
 func systemdStarted(ctx context.Context, h host.Host) (bool, string, error) {
 	r, err := h.Run(ctx, systemctl.IsSystemRunning())
 	out := string(r.Stdout)
@@ -75,7 +76,7 @@ func (d distribution) EnsureModules(ctx context.Context, h *hosts.Host, modules 
 	if len(boot) == 0 {
 		return nil
 	}
-	// Modules that an earlier apply listed stay: another resource needs them.
+	// Modules that an earlier apply listed stay: another resource may need them.
 	all := append(modprobe.ParseLoadList(s.Files[ModulesLoadPath].Content), boot...)
 	slices.Sort(all)
 	text := OwnedHeader("infiniband_opensm and infiniband_ipoib_interface") +
@@ -83,8 +84,8 @@ func (d distribution) EnsureModules(ctx context.Context, h *hosts.Host, modules 
 	return WriteFile(ctx, h, ModulesLoadPath, 0o644, text)
 }
 
-// loadModule loads a module; one that the running kernel has no file of is
-// installed first where it is in a package of its own.
+// loadModule loads a module. If the running kernel has no file of it and a package has,
+// the package is installed first.
 func (d distribution) loadModule(ctx context.Context, h *hosts.Host, kernel, module string) error {
 	_, err := h.Run(ctx, modprobe.Load(module))
 	var exit *host.ExitError

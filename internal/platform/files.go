@@ -12,8 +12,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
 )
 
-// Owner is what every file of ours says in its first line. What does not say so
-// is not ours and is never written to or removed.
+// Owner is in the first line of every file of ours. A file without it is not ours, and
+// is neither written nor removed.
 const Owner = "# Managed by Terraform (ibfabric/infiniband)."
 
 // OwnedHeader begins a file of ours; resource names the resources that write it.

@@ -9,9 +9,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/modprobe"
 )
 
-// initramfsTools in the order in which they are looked for. Which one a host uses
-// does not follow from its distribution: Debian can have dracut, and derivatives of
-// Arch do.
+// initramfsTools are the programs in the order in which they are looked for. The
+// distribution does not decide: Debian can have dracut, and derivatives of Arch do.
 var initramfsTools = []struct {
 	program string
 	rebuild func() shellcmd.Command
@@ -21,9 +20,9 @@ var initramfsTools = []struct {
 	{"dracut", modprobe.Dracut},
 }
 
-// rebuildInitramfs is needed because the initial RAM disk holds mlx4_core together
-// with a copy of the files that configure it: without it the old value wins at
-// boot. A host that has none of the programs boots without one.
+// rebuildInitramfs rebuilds the initial RAM disk, which holds mlx4_core and a copy of
+// the files that configure it: otherwise the old value counts at boot. A host without
+// such a program boots without one.
 func rebuildInitramfs(ctx context.Context, h *hosts.Host, file string) error {
 	s, err := h.Snapshot(ctx)
 	if err != nil {

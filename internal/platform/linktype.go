@@ -17,9 +17,9 @@ const (
 	portTypeParam = "port_type_array"
 )
 
-// portTypeArray spells link types as mlx4_core wants them: per port 0 (what the
-// firmware prefers), 1 (InfiniBand) or 2 (Ethernet). Other numbers are taken
-// without complaint and misread (Linux 6.1 to 7.3, drivers/net/ethernet/mellanox/mlx4).
+// portTypeArray writes link types for mlx4_core: for each port 0 (what the firmware
+// prefers), 1 (InfiniBand) or 2 (Ethernet). The driver accepts other numbers without
+// complaint and misreads them (Linux 6.1 to 7.3, drivers/net/ethernet/mellanox/mlx4).
 func portTypeArray(types map[int]ib.LinkType) (string, error) {
 	ports := slices.Sorted(mapKeys(types))
 	words := make([]string, 0, len(ports))
@@ -74,8 +74,8 @@ func parsePortTypeArray(text string) map[int]ib.LinkType {
 	return types
 }
 
-// onlyMLX4Card refuses a module-wide setting where a second card would get it
-// as well, unless that card already runs with the same types.
+// onlyMLX4Card refuses a module-wide setting that would change a second card. A second
+// card that runs with the same types is not changed.
 func onlyMLX4Card(s *inventory.Snapshot, card ib.PCIAddress, types map[int]ib.LinkType) error {
 	for i := range s.Cards {
 		c := &s.Cards[i]
@@ -93,8 +93,8 @@ func onlyMLX4Card(s *inventory.Snapshot, card ib.PCIAddress, types map[int]ib.Li
 	return nil
 }
 
-// portTypesFor spells types for the driver once it is sure that the driver's
-// option, which counts for all its cards, changes no other card.
+// portTypesFor writes the types for the driver's option, which counts for all its
+// cards, after a check that no other card changes.
 func portTypesFor(ctx context.Context, h *hosts.Host, card ib.PCIAddress,
 	types map[int]ib.LinkType) (s *inventory.Snapshot, array string, err error) {
 	if array, err = portTypeArray(types); err != nil {

@@ -17,9 +17,9 @@ import (
 // has loaded.
 const MLX4ConfPath = "/etc/rdma/mlx4.conf"
 
-// mlx4ConfMark stands above a line of ours: the file is the distribution's, and a
-// line has no room for a remark, because the script takes everything behind the
-// first type for the second one.
+// mlx4ConfMark is the line above a line of ours. The file belongs to the distribution,
+// and a line cannot hold a remark: the script takes everything after the first type for
+// the second one.
 const mlx4ConfMark = Owner + " The next line is of infiniband_link_type."
 
 // mlx4ConfStore keeps port types in mlx4.conf: the RHEL family.
@@ -28,7 +28,7 @@ type mlx4ConfStore struct{}
 // LinkTypesStoredIn implements Platform.
 func (mlx4ConfStore) LinkTypesStoredIn() string { return "mlx4.conf" }
 
-// mlx4Line spells the line of a card. The script refuses Ethernet on port 1 with
+// mlx4Line writes the line of a card. The script refuses Ethernet on port 1 with
 // InfiniBand on port 2.
 func mlx4Line(card ib.PCIAddress, types map[int]ib.LinkType) (string, error) {
 	words := []string{card.String()}

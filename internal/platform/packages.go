@@ -23,10 +23,10 @@ type Installer struct {
 	query             func(packages ...string) shellcmd.Command
 	installed         func(out []byte) map[string]string
 	install           func(packages ...string) shellcmd.Command
-	// refresh reads the package lists anew; nil where that must not happen
-	// without an upgrade of the whole system.
+	// refresh updates the package lists; nil where that requires an upgrade of the whole
+	// system.
 	refresh func() shellcmd.Command
-	// stale says what to do where lists are old and refresh is nil.
+	// stale says what to do if lists are old and refresh is nil.
 	stale string
 }
 
@@ -79,9 +79,8 @@ func (d distribution) Install(ctx context.Context, h *hosts.Host, packages ...st
 	return nil
 }
 
-// get installs, once more after refreshed lists where the platform allows that:
-// the usual cause of a failure on a host that was installed long ago are lists
-// that name versions which the mirror no longer has.
+// get installs. If that fails, it tries once more with refreshed lists where the
+// platform allows it: old lists usually name versions that the mirror no longer has.
 func (p *Installer) get(ctx context.Context, h *hosts.Host, packages []string) error {
 	names := strings.Join(packages, ", ")
 	_, err := h.Run(ctx, p.install(packages...))

@@ -74,13 +74,12 @@ type portTypeStore interface {
 	// LinkTypesStoredIn names the mechanism of PersistLinkTypes: "modprobe.d",
 	// "mlx4.conf" or "kernel_extra_options".
 	LinkTypesStoredIn() string
-	// PersistLinkTypes has mlx4_core give the ports of a card these types from
-	// the next boot on. Except with mlx4.conf it is one setting for all mlx4 cards
-	// of the host.
+	// PersistLinkTypes makes mlx4_core give the ports of a card these types from the next
+	// boot on. Except in mlx4.conf it is one setting for all mlx4 cards of the host.
 	PersistLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress, types map[int]ib.LinkType) error
 	// PersistedLinkTypes reads what PersistLinkTypes left.
 	PersistedLinkTypes(s *inventory.Snapshot, card ib.PCIAddress) LinkTypeRecord
-	// ForgetLinkTypes takes away what PersistLinkTypes left for a card, and only that.
+	// ForgetLinkTypes removes what PersistLinkTypes wrote for a card, and only that.
 	ForgetLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress) error
 }
 
@@ -89,19 +88,19 @@ type LinkTypeRecord struct {
 	StoredIn string              // "modprobe.d", "mlx4.conf" or "kernel_extra_options"
 	Found    bool                // something of ours is there
 	Types    map[int]ib.LinkType // by port from 1; "auto" is what the firmware prefers
-	// StaleInitramfs is true if the initial RAM disk has an older copy of the file, which is
-	// what the driver gets.
+	// StaleInitramfs is true if the initial RAM disk has an older copy of the file, which
+	// the driver reads.
 	StaleInitramfs fact.Bool
 	// AfterReboot is true if the running kernel was started without it.
 	AfterReboot bool
-	// Unmanaged names files or settings of others that set the same parameter.
+	// Unmanaged names files or settings made elsewhere that set the same parameter.
 	Unmanaged []string
-	// Weaker and Stronger are those of them that hold without ours and in spite of
-	// it, in the order in which the last one counts.
+	// Weaker are those that ours overrides, Stronger those that override ours. The last
+	// of each counts.
 	Weaker, Stronger []LinkTypeSetting
 }
 
-// LinkTypeSetting is a setting of somebody else.
+// LinkTypeSetting is a setting that was made outside this provider.
 type LinkTypeSetting struct {
 	Where string // "kernel command line" or a file
 	Types map[int]ib.LinkType

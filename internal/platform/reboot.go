@@ -49,7 +49,7 @@ func (e *RebootError) Error() string {
 
 func (e *RebootError) Unwrap() error { return e.Err }
 
-// Untouched reports whether the host was surely not restarted.
+// Untouched reports whether it is certain that the host was not restarted.
 func (e *RebootError) Untouched() bool {
 	return e.Step == StepBootID || e.Step == StepDrain || e.Step == StepRequest
 }
@@ -87,13 +87,13 @@ type rebooter struct {
 	begin  time.Time
 	last   string
 	done   bool // boot id changed
-	// unsure is true if the connection was lost while the restart was asked for,
-	// so that the host may never have been told.
+	// unsure is true if the connection broke during the request, so that the host may not
+	// have got it.
 	unsure bool
 }
 
-// patience is how many looks see the old boot before a request that may have
-// been lost is repeated. To a host that is going down already it means nothing.
+// patience is how many looks may see the old boot before a lost request is repeated. A
+// host that is going down already ignores the repetition.
 const patience = 5
 
 func reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy, r restart) (string, error) {
@@ -109,7 +109,7 @@ func reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy, r restart) 
 		return "", b.stepError(StepBootID, err)
 	}
 	if err = b.runAll(ctx, policy.DrainCommands); err != nil {
-		// What was drained so far is given back: the host goes on running.
+		// After a failed drain the resume commands run: the host stays up.
 		resumeErr := b.runAll(context.WithoutCancel(ctx), policy.ResumeCommands)
 		return "", b.stepError(StepDrain, errors.Join(err, resumeErr))
 	}
@@ -127,7 +127,7 @@ func reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy, r restart) 
 	if err := b.waitForStart(waiting, r); err != nil {
 		return "", b.stepError(StepStarted, err)
 	}
-	h.Invalidate() // facts read while the host was starting are of no use
+	h.Invalidate() // facts from a host that was still starting are wrong
 	if err := b.runAll(ctx, policy.ResumeCommands); err != nil {
 		return "", b.stepError(StepResume, err)
 	}
@@ -145,8 +145,8 @@ func (b *rebooter) stepError(step string, err error) error {
 	}
 }
 
-// request asks for the restart and drops the connection. An answer that never
-// came is no error: the boot id decides.
+// request asks for the restart and drops the connection. A missing answer is no error:
+// the boot id decides.
 func (b *rebooter) request(ctx context.Context, cmd shellcmd.Command) error {
 	_, err := b.h.Run(ctx, cmd)
 	var lost *host.UnreachableError
@@ -182,7 +182,7 @@ func (b *rebooter) waitForReturn(ctx context.Context, before string, request she
 		switch {
 		case err != nil:
 			b.last = err.Error()
-			// A connection that broke half-way must not be tried again.
+			// A host that closed the connection half-way is not asked again over it.
 			b.h.Drop()
 		case id == before:
 			b.last = "still the old boot " + before
@@ -214,8 +214,8 @@ func (b *rebooter) waitForStart(ctx context.Context, r restart) error {
 	})
 }
 
-// permanent reports whether waiting cannot mend an error: another machine, or
-// another operating system, answers at this address.
+// permanent reports whether waiting is useless: another machine, or another operating
+// system, answers at this address.
 func permanent(err error) bool {
 	var u *host.UnreachableError
 	return errors.As(err, &u) && u.Op == "verify host key"

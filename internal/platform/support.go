@@ -11,8 +11,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// upstream are the gaps of Linux itself. Where no gap fits the kernel lacks the module
-// all the same; the message then says so without a reason.
+// upstream are the gaps of Linux itself. A kernel may lack a module without a known
+// gap; the message then gives no reason.
 var upstream = []Gap{{
 	Modules: []string{"ib_qib"}, Kernel: "6.17",
 	Why: "ib_qib, the driver of QLogic and PathScale cards, was removed from Linux with 6.17",
@@ -37,8 +37,8 @@ func cardsOf(gaps []Gap) []string {
 	return cards
 }
 
-// gap finds the reason why the kernel of a host lacks a module, or keeps it from old
-// cards: the first that fits is told.
+// gap finds why the kernel of a host lacks a module, or excludes old cards: the first
+// entry that fits.
 func (d *Description) gap(os inventory.OS, module string, old bool) *Gap {
 	for _, gaps := range [][]Gap{upstream, d.Gaps} {
 		for i := range gaps {
@@ -63,9 +63,9 @@ func lacks(s *inventory.Snapshot, module string) bool {
 	return asked && !known && !s.Modules[module]
 }
 
-// CheckPort finds what keeps a host from using the InfiniBand port with a GUID with
-// the given kernel modules. port is zero if the port is not known yet: it may be on any
-// card that has a driver.
+// CheckPort gives the findings that keep a host from using the InfiniBand port with a
+// GUID with the given kernel modules. port is zero if it is not known yet: it may be on
+// any card that has a driver.
 func CheckPort(s *inventory.Snapshot, p Platform, port ib.GUID, modules ...string) []finding.Finding {
 	found := checkModules(s, p, modules)
 	driven := func(c inventory.Card) bool { return c.Driver != "" }

@@ -58,8 +58,8 @@ func (trueNAS) Reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy) (
 	})
 }
 
-// trueNASStarted wants the middleware ready and the post-init scripts done:
-// READY is set before they run.
+// trueNASStarted waits for the middleware and for the post-init scripts: the middleware
+// is READY before they run.
 func trueNASStarted(ctx context.Context, h host.Host) (bool, string, error) {
 	r, err := h.Run(ctx, midclt.SystemState())
 	if err != nil {
@@ -79,8 +79,7 @@ func trueNASStarted(ctx context.Context, h host.Host) (bool, string, error) {
 	return err == nil && unit == "active", postInitUnit + " is " + strconv.Quote(unit), err
 }
 
-// notYet turns the answer of a midclt whose middleware does not run yet into a
-// plain message; other failures stay what they are.
+// notYet turns the failure of midclt without a running middleware into a plain message.
 func notYet(err error) error {
 	var exit *host.ExitError
 	if errors.As(err, &exit) {
@@ -162,8 +161,8 @@ func kernelOptions(s *inventory.Snapshot) []string {
 	return strings.Fields(c.KernelExtraOptions)
 }
 
-// setKernelOptions edits the shared string token by token: what others put
-// there stays, in its place.
+// setKernelOptions edits the shared string token by token: tokens of others stay in
+// their places.
 func setKernelOptions(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, edit func([]string) []string) error {
 	if s.TrueNAS == nil {
 		return fmt.Errorf("%s: the middleware did not answer, so its kernel options are not known", h.Name())

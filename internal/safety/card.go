@@ -9,8 +9,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
-// cardReach gives the findings that say whether the card can be worked on at
-// all. If any blocks, the facts below it mean nothing.
+// cardReach gives the findings on whether the card can be worked on at all. If one
+// blocks, the other facts mean nothing.
 func cardReach(card CardFacts, host HostFacts) []finding.Finding {
 	var found []finding.Finding
 	switch {
@@ -91,8 +91,8 @@ func toolFindings(card CardFacts, host HostFacts) []finding.Finding {
 	return nil
 }
 
-// driverFindings says so if the host's kernel is one that has no driver for the
-// chip: the card can be burned there, and nothing will run it.
+// driverFindings says if the kernel of the host has no driver for the chip: the card
+// can be burned there, and nothing will use it.
 func driverFindings(card CardFacts, host HostFacts) []finding.Finding {
 	if card.Driver != "" || host.Support.NoDriver == "" {
 		return nil
@@ -133,10 +133,9 @@ func cardState(card CardFacts) []finding.Finding {
 	return found
 }
 
-// semaphore is the way out of a flash semaphore that is set. A tool that was
-// killed outright leaves it set, and the next query frees it when it gives up
-// (mstflint 4.21 and 4.31). The provider never clears it: it cannot see who else
-// may hold it.
+// semaphore is the way out of a flash semaphore that is set. A tool that was killed
+// leaves it set; the next query frees it when it gives up (mstflint 4.21 and 4.31). The
+// provider never clears it, because it cannot see who else may hold it.
 func semaphore(pci ib.PCIAddress) string {
 	return fmt.Sprintf("Another program reads or writes the card, or a tool was killed while it did.\n"+
 		"1. Make sure on the host that no program uses the card: pgrep -a 'mst|flint|fwupd' names no process, and no "+
@@ -147,8 +146,8 @@ func semaphore(pci ib.PCIAddress) string {
 		"verifies.", pci)
 }
 
-// securityAttributes gives the attributes that forbid another image; a plain "signed-fw"
-// still lets the tool write flash directly.
+// securityAttributes gives the attributes that forbid another image. With a plain
+// "signed-fw" the tool can still write flash directly.
 func securityAttributes(attrs string) string {
 	low := strings.ToLower(attrs)
 	if strings.Contains(low, "secure") || strings.Contains(low, "controlled") {
@@ -215,8 +214,8 @@ func awaitsRestart(card CardFacts, rule *finding.Rule, format string, args ...an
 	return []finding.Finding{f}
 }
 
-// isOEM goes by the PSID and by the vendor data: these stay when a board gets
-// Mellanox' own firmware, and boards that were Mellanox' from the start have none.
+// isOEM looks at the PSID and the vendor data. Both stay when a board gets Mellanox
+// firmware, and boards that Mellanox sold have none.
 func isOEM(card CardFacts) bool {
 	switch strings.ToLower(strings.TrimSpace(card.InFlash().VSD)) {
 	case "", "n/a":
@@ -230,8 +229,8 @@ func isOEM(card CardFacts) bool {
 	return card.InFlash().PSID != ""
 }
 
-// identity gives the findings on the GUIDs and MACs that are in flash now.
-// For a burn they are remarks: the burn keeps them.
+// identity gives the findings on the GUIDs and MACs in flash. For a burn they are
+// remarks: the burn keeps them.
 func identity(card CardFacts, lab LabFacts) []finding.Finding {
 	if !card.FlashKnown() {
 		return nil

@@ -6,13 +6,13 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
-// CardFacts is what is known of one card when the question is asked: what was found on
-// its host, and what follows from that or was read by a long look at the card alone.
+// CardFacts is what is known of one card: what was found on its host, and what follows
+// from that or from an inspection of the card.
 type CardFacts struct {
 	inventory.Card
 	Host     string
 	Identity IdentityFacts
-	// InUse are the programs of others that came to the card while it was looked at.
+	// InUse are the other programs that came to the card during the inspection.
 	InUse []string
 
 	// What an inspection gives; without one it is not known.
@@ -39,7 +39,7 @@ type CardFacts struct {
 	StartedWith string
 }
 
-// Identified reports whether the flash could be read and names its board.
+// Identified reports whether the flash could be read and has a PSID.
 func (c CardFacts) Identified() bool { return c.InFlash().PSID != "" }
 
 // runningPSID is empty if it is not known.
@@ -131,7 +131,7 @@ type HostFacts struct {
 	BackupProblem string // why nothing can be stored in BackupDir; empty if it can
 }
 
-// BackupFacts says what the backup of this card proves.
+// BackupFacts is what the backup of this card proves.
 type BackupFacts struct {
 	Path          string // on the operator's machine
 	SHA256        string

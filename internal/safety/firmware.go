@@ -4,8 +4,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 )
 
-// spaceReserve is what must stay free on the host beside the files themselves:
-// the journal, the tool's output, and some air for the system.
+// spaceReserve is how many bytes must stay free on the host beside the files: for the
+// journal, the tool's output and the system.
 const spaceReserve = 16 << 20
 
 // Firmware gives the verdict on having the image in the card's flash.
@@ -50,9 +50,9 @@ func Firmware(in FirmwareInput) Verdict {
 	return seal(v, in.Card, in.Backup != nil)
 }
 
-// Holds reports whether the flash already has the image. The checksum decides
-// where both are known, else what the query of the flash says of its build; an
-// empty PSID never equals another.
+// Holds reports whether the flash already has the image. If both checksums are known
+// they decide, else the build in the query of the flash. An empty PSID never equals
+// another.
 func Holds(card CardFacts, img ImageFacts) bool {
 	if !card.Identified() || card.InFlash().Firmware != img.Firmware {
 		return false
@@ -63,11 +63,11 @@ func Holds(card CardFacts, img ImageFacts) bool {
 	return alike(card.InFlash().ReleaseDate, img.Release) && alike(card.InFlash().ProductVersion, img.Product)
 }
 
-// alike compares what one side may not state.
+// alike compares values that one side may not state.
 func alike(a, b string) bool { return a == "" || b == "" || a == b }
 
-// alreadyThere is the verdict when nothing is to be written: what may be left
-// to do is to make the card run it.
+// alreadyThere is the verdict if nothing is to be written: the card may still have to
+// run it.
 func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 	v.Action = ActionNone
 	v.Findings = append(v.Findings, identity(in.Card, in.Lab)...)
@@ -78,9 +78,9 @@ func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 	return seal(v, in.Card, false)
 }
 
-// burnAnswers gives the questions that mstflint will ask in this burn and that
-// may be answered with yes. The second gate in the job makes sure that flash
-// and image are still those the questions were derived from.
+// burnAnswers gives the questions of mstflint in this burn that may be answered with
+// yes. The check in the job makes sure that flash and image are still the ones from
+// which they were derived.
 func burnAnswers(in FirmwareInput) []Question {
 	var qs []Question
 	// Of later chips the image's ROM is taken without a question.

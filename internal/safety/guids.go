@@ -23,7 +23,7 @@ var vendorOUIs = map[string]string{
 // of the lab; it needs nothing of the card but its name.
 func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []finding.Finding {
 	if found := baseRoom(req); len(found) > 0 {
-		return found // what follows from such a base is not worth a look
+		return found // a base that is wrong makes the derived values wrong too
 	}
 	var found []finding.Finding
 	if req.HasGUIDs {
@@ -130,8 +130,8 @@ func baseRoom(req GUIDRequest) []finding.Finding {
 	return found
 }
 
-// overlaps finds other cards whose four GUIDs reach into the four from this
-// base, also where no single value of today is equal.
+// overlaps finds other cards whose four GUIDs overlap the four from this base, also if
+// no single value is equal today.
 func overlaps(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []finding.Finding {
 	if req.BaseGUID == 0 || !req.HasGUIDs {
 		return nil
@@ -219,8 +219,8 @@ func replacedGUIDs(in GUIDInput) []finding.Finding {
 	return nil
 }
 
-// completeGUIDs fills the half that is not asked for with what the card has, as
-// mstflint keeps it.
+// completeGUIDs fills the half that is not asked for with the card's values, which
+// mstflint keeps.
 func completeGUIDs(in GUIDInput) ib.GUIDSet {
 	set := in.Request.Want
 	if !in.Request.HasGUIDs {

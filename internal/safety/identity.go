@@ -26,8 +26,8 @@ func (f IdentityFacts) Same() bool {
 	return like == ib.Same
 }
 
-// Other reports whether it is proven that the card is not the recorded one; strictly
-// also if it is not proven that it is.
+// Other reports whether it is proven that the card is another one; with strict, also
+// whether that cannot be excluded.
 func (f IdentityFacts) Other(strictly bool) bool {
 	like, _ := ib.Compare(f.Recorded, f.Now)
 	return like == ib.Other || strictly && like != ib.Same
@@ -64,9 +64,8 @@ func moveTo(f IdentityFacts) string {
 		"Apply that before you remove any resource of the card:\n\n" + f.Edit
 }
 
-// withIdentity adds what speaks against the identity of the card to a verdict.
-// Where nothing is going to be written, an identity that is not decided is told
-// and stops nothing.
+// withIdentity adds the findings on the identity of the card to a verdict. If nothing
+// is to be written, an undecided identity is told and stops nothing.
 func withIdentity(v Verdict, card CardFacts) Verdict {
 	for _, f := range Identity(card.PCI.String()+" of "+card.Host, card.Identity) {
 		if f.Rule == finding.CardUndecided && v.Action == ActionNone && v.Activation != ActivationReboot {

@@ -42,8 +42,8 @@ func Image(img ImageFacts) []finding.Finding {
 	return found
 }
 
-// Remarks gives what is unusual about a good image. It is said once, where the file
-// is, and not again for every card that the image goes to.
+// Remarks gives what is unusual about a good image. It is said once, at the image, and
+// not for every card that gets it.
 func Remarks(img ImageFacts) []finding.Finding {
 	if img.Problem != ImageOK || len(img.Remarks) == 0 {
 		return nil

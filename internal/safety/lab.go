@@ -19,17 +19,16 @@ type CardIdentity struct {
 	Planned bool // not on the card yet
 }
 
-// LabFacts is the identity of every card of every configured host, as far as
-// they are known: those listed and those of an index. The card in question may
-// be among them.
+// LabFacts is the identity of every card of every configured host, as far as it is
+// known, from a list and from an index. The card in question may be among them.
 type LabFacts struct {
 	Cards []CardIdentity
 	Lab   *Lab // may be nil
 	// SameMachine says whether two host names are of one machine; nil if all are
 	// known to be different.
 	SameMachine func(a, b string) fact.Bool
-	// Fabric are nodes that a host sees in its fabric and that are no cards of
-	// configured hosts; unknown also if nobody has looked.
+	// Fabric has the nodes that a host sees in its fabric and that are no cards of
+	// configured hosts; unknown if nobody has looked.
 	Fabric fact.Of[[]FabricNode]
 }
 
@@ -54,8 +53,8 @@ func (l LabFacts) takenGUIDs(want ib.GUIDSet) []string {
 	return out
 }
 
-// unseenFabric is what a fabric that nobody could look at weighs: as much as a node that has
-// one of the GUIDs. It matters only where the card gets other GUIDs than it has.
+// unseenFabric is the finding on a fabric that could not be read. It weighs as much as
+// a node that has one of the GUIDs. It matters only where the card gets new GUIDs.
 func (l LabFacts) unseenFabric(in GUIDInput, becomes ib.GUIDSet) []finding.Finding {
 	has := in.Card.InFlash().GUIDs
 	has.MAC1, has.MAC2 = becomes.MAC1, becomes.MAC2
@@ -67,8 +66,8 @@ func (l LabFacts) unseenFabric(in GUIDInput, becomes ib.GUIDSet) []finding.Findi
 		l.Fabric.Why())}
 }
 
-// near gives the cards that may clash with want: all that are listed, and of
-// the index those that share a value or whose node GUID is less than four away.
+// near gives the cards that may clash with want: all of the list, and those of the
+// index that share a value or whose node GUID is less than four away.
 func (l LabFacts) near(want ib.GUIDSet) []CardIdentity {
 	if l.Lab == nil {
 		return l.Cards
@@ -76,8 +75,8 @@ func (l LabFacts) near(want ib.GUIDSet) []CardIdentity {
 	return append(slices.Clone(l.Cards), l.Lab.near(want)...)
 }
 
-// others are the cards near want that are not the card in question. A card may
-// have been found once more, under a second name of its host.
+// others are the cards near want but for the card in question. It may be there again
+// under a second name of its host.
 func (l LabFacts) others(host string, pci ib.PCIAddress, want ib.GUIDSet) []CardIdentity {
 	return slices.DeleteFunc(slices.Clone(l.near(want)), func(c CardIdentity) bool {
 		return c.PCI.Slot() == pci.Slot() && fact.Yes(l.same(host, c.Host))
@@ -119,9 +118,9 @@ func (l LabFacts) doubt(host string, pci ib.PCIAddress, other CardIdentity) stri
 		other.Host, same.Why())
 }
 
-// Lab is an index of the identities of all cards of a configuration. Every card
-// is compared with all others, which without an index takes a time that grows
-// with their square. It is safe for concurrent use.
+// Lab is an index of the identities of all cards of a configuration. Without it the
+// comparison of each card with all others takes time that grows with the square of the
+// cards. It is safe for concurrent use.
 type Lab struct {
 	mu      sync.RWMutex
 	cards   map[identityKey]CardIdentity

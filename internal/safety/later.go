@@ -7,12 +7,12 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 )
 
-// laterChip says whether a card is of a generation behind ConnectX-3: its images
-// are FS3 or FS4, and GUIDs live beside the firmware and not in it.
+// laterChip reports whether a card is newer than ConnectX-3: its images are FS3 or FS4,
+// and its GUIDs are beside the firmware and not in it.
 func laterChip(card CardFacts) bool { return card.Chip.Format != "" && card.Chip.Format != "FS2" }
 
-// unprovenChips says why a chip is not burned. Of those that are not in it whole burns
-// with the real mstflint 4.21 were watched (package testbed).
+// unprovenChips says why a chip is not burned. For the chips that are not listed, whole
+// burns with the real mstflint 4.21 were watched (package testbed).
 var unprovenChips = map[string]string{
 	"Connect-IB":    "its device data have a layout of their own",
 	"ConnectX-6":    "mstflint signs the image anew during the burn, which was not tried",
@@ -39,9 +39,9 @@ func checkConnectX4(card CardFacts) []finding.Finding {
 		cmp.Or(card.UpdateMethod, "not known"), cmp.Or(card.InFlash().SecurityAttrs, "not known")))
 }
 
-// layoutFindings gives the finding on an image that wants the flash divided otherwise.
-// What the card has is known from its backup, so that this is only asked right
-// before the burn.
+// layoutFindings gives the finding on an image with another flash layout than the
+// card's. Only the backup shows what the card has, so this is asked just before the
+// burn.
 func layoutFindings(card CardFacts, img ImageFacts, b *BackupFacts) []finding.Finding {
 	if b == nil || !laterChip(card) || b.Layout == (FlashLayout{}) {
 		return nil

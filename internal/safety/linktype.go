@@ -53,15 +53,15 @@ func LinkTypes(in LinkTypeInput) Verdict {
 	return seal(v, in.Card, false)
 }
 
-// firmwareFirst reports whether the plan changes the firmware first: what the card says now
-// decides nothing then.
+// firmwareFirst reports whether the plan changes the firmware first: what the card
+// shows now decides nothing then.
 func firmwareFirst(in LinkTypeInput) bool {
 	return in.PlannedPSID != "" && in.PlannedPSID != in.Card.runningPSID()
 }
 
-// refuseUnanswered refuses where the card's own configuration may have link types, and a tool
-// that serves the card did not say so: what would be stored elsewhere might not be what
-// decides. Others at the card are the reason if there are any.
+// refuseUnanswered refuses if the card's own configuration may have link types and
+// mstconfig, which serves the card, did not answer: a type stored elsewhere might then
+// not decide. If other programs use the card, they are the reason.
 func refuseUnanswered(in LinkTypeInput, v Verdict) Verdict {
 	if len(in.Current) == 0 {
 		v.Findings = append(v.Findings, linkNow(in)...) // a card without its driver is no card to ask
@@ -122,8 +122,8 @@ func linkNow(in LinkTypeInput) []finding.Finding {
 	}
 	psid := in.Card.runningPSID()
 	if !in.Card.Running.Known() {
-		// Without an RDMA device, which Ethernet-only firmware may not even
-		// have, the flash is what says.
+		// Without an RDMA device, which Ethernet-only firmware may not have at all, the
+		// flash decides.
 		psid = in.Card.InFlash().PSID
 	}
 	if why := ethernetOnly(in, psid); why != "" && wantsIB(in) {
@@ -150,9 +150,9 @@ func wantsIB(in LinkTypeInput) bool {
 	return false
 }
 
-// ethernetOnly says why the firmware knows Ethernet only, or "" if it may know
-// more. The configuration decides where it could be read; a port that is or
-// has sensed InfiniBand decides too; the number of the PSID is the last resort.
+// ethernetOnly says why the firmware supports Ethernet only; empty if it may support
+// more. The card's configuration decides if it could be read. A port that is or has
+// sensed InfiniBand decides too. The number in the PSID comes last.
 func ethernetOnly(in LinkTypeInput, psid ib.PSID) string {
 	if has, known := in.HasTypes.Get(); known {
 		if has {
@@ -179,7 +179,7 @@ func psidSaysEN(psid ib.PSID, chip ib.Chip) bool {
 	return chip.IsFS2() && len(psid) >= 10 && strings.HasSuffix(string(psid), "23")
 }
 
-// checkStore looks at what keeps the types over a reboot.
+// checkStore checks the place that keeps the types over a restart.
 func checkStore(in LinkTypeInput) []finding.Finding {
 	var found []finding.Finding
 	if over := in.Overrides.Or(nil); len(over) > 0 {
@@ -197,7 +197,7 @@ func checkStore(in LinkTypeInput) []finding.Finding {
 			in.Overrides.Why()))
 	}
 	if in.StoredIn == "mstconfig" || !in.Served.Known() {
-		return found // without an answer only a postponed request comes here, and the apply asks again
+		return found // without an answer only a postponed request gets here, and the apply asks again
 	}
 	for _, t := range in.Request.Ports {
 		if t == ib.LinkTypeAuto {
@@ -220,12 +220,12 @@ func checkStore(in LinkTypeInput) []finding.Finding {
 	return found
 }
 
-// perCard is the setting of the RHEL family that has a line for each card: their
-// mlx4-setup.sh writes the types of each into sysfs once the driver is loaded.
+// perCard is the setting of the RHEL family with a line for each card: mlx4-setup.sh
+// writes the types of each into sysfs after the driver has loaded.
 const perCard = "mlx4.conf"
 
-// checkLostAtBoot finds ports that are as asked now and will not be after a restart, as
-// somebody left them who set the type at run time only.
+// checkLostAtBoot finds ports that are as asked now and will not be after a restart:
+// somebody set the type at run time only.
 func checkLostAtBoot(in LinkTypeInput) []finding.Finding {
 	var ports []string
 	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
@@ -254,7 +254,7 @@ func neighbours(in LinkTypeInput) []*inventory.Card {
 
 func sharedParameter(in LinkTypeInput, other *inventory.Card) finding.Finding {
 	if len(other.Ports) == 0 {
-		// Nothing shows which types it has, so that nothing shows that it keeps them.
+		// Its types are not known, so it is not known that it would keep them.
 		return unread(finding.OtherCardWouldChange, "Which link types "+other.PCI.String()+" has",
 			"the kernel shows no port of it")
 	}

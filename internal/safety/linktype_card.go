@@ -10,10 +10,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
-// inCard gives the verdict on a card of which only its own configuration decides:
-// the driver mlx5 has no switch for the type of a port (Linux 6.1 to 7.3,
-// drivers/net/ethernet/mellanox/mlx5). The setting becomes effective with a full
-// reset, that is a restart of the host.
+// inCard gives the verdict on a card that only its own configuration decides on: the
+// driver mlx5 cannot switch the type of a port (Linux 6.1 to 7.3,
+// drivers/net/ethernet/mellanox/mlx5). The setting takes effect with a full reset,
+// which is a restart of the host.
 func inCard(in LinkTypeInput, v Verdict) Verdict {
 	users := inUse(in.Card, in.Host)
 	if len(users) > 0 && !in.HasTypes.Known() {
@@ -79,8 +79,8 @@ func cardPorts(in LinkTypeInput) []finding.Finding {
 }
 
 // storedDone reports whether the card is as asked. A type that waits for the next
-// restart is done unless this resource is to restart the host itself. Firmware
-// without link types is Ethernet, and as asked if that is.
+// restart counts, unless this resource is to restart the host. Firmware without link
+// types is Ethernet, and counts if that is asked.
 func storedDone(in LinkTypeInput) bool {
 	if firmwareFirst(in) {
 		return false

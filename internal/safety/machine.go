@@ -38,8 +38,8 @@ func machine(card CardFacts, host HostFacts, need int64) []finding.Finding {
 	return append(found, managers(card, host)...)
 }
 
-// unread is the finding of a rule whose fact could not be read: it weighs as much as
-// if the answer had been the bad one, and says that nobody knows.
+// unread is the finding of a rule whose fact could not be read. It weighs as much as
+// the bad answer, and says that the fact is not known.
 func unread(rule *finding.Rule, what, why string) finding.Finding {
 	f := rule.Find("%s is not known: %s", what, why)
 	f.Summary = what + " could not be read"
@@ -62,7 +62,7 @@ func missingTools(host HostFacts) []finding.Finding {
 	return nil
 }
 
-// managers are the subnet managers that go away with the card.
+// managers are the subnet managers that lose their port with the card.
 func managers(card CardFacts, host HostFacts) []finding.Finding {
 	managed := host.Managers(card.PCI)
 	ports, known := managed.Get()
@@ -76,8 +76,8 @@ func managers(card CardFacts, host HostFacts) []finding.Finding {
 	return []finding.Finding{finding.SubnetManagerOnCard.Find("Ports with a subnet manager: %s", joinInts(ports))}
 }
 
-// lockdown forbids direct access to PCI devices. mstflint's own module is the
-// way around it; that it works is known if the flash could be read.
+// lockdown is about a kernel that forbids direct access to PCI devices. mstflint's own
+// module gets around it; if the flash could be read, that works.
 func lockdown(card CardFacts, host HostFacts) []finding.Finding {
 	mode, known := host.Lockdown.Get()
 	if known && (mode == "" || mode == "none") {
@@ -141,9 +141,8 @@ func wayOutOfOtherVersion(pci ib.PCIAddress, id string) string {
 		">/var/lib/terraform-provider-infiniband/jobs/%[2]s/settled", pci, id)
 }
 
-// waitVerdict is the verdict while a job of an earlier run changes the card: the
-// job holds the lock, so that the card cannot even be read. ok is false if no
-// job runs.
+// waitVerdict is the verdict while a job of an earlier run changes the card. The job
+// holds the lock, so the card cannot even be read. ok is false if no job runs.
 func waitVerdict(card CardFacts, host HostFacts, known []finding.Finding) (v Verdict, ok bool) {
 	for i := range host.Jobs {
 		j := &host.Jobs[i]
@@ -154,8 +153,8 @@ func waitVerdict(card CardFacts, host HostFacts, known []finding.Finding) (v Ver
 	return Verdict{}, false
 }
 
-// battery is asked before flash is written and before a restart: what the power
-// supply still holds may not last.
+// battery is about a host on battery, which may go off during a write of flash or a
+// restart.
 func battery(host HostFacts) []finding.Finding {
 	supplies, known := host.Battery.Get()
 	if !known {
@@ -169,8 +168,8 @@ func battery(host HostFacts) []finding.Finding {
 	return found
 }
 
-// Restart gives the findings that stop a restart of the host in the moment
-// before it: what has come up since the verdict that it follows from.
+// Restart gives the findings that stop a restart of the host just before it: what has
+// changed since the verdict.
 func Restart(host HostFacts) []finding.Finding {
 	found := append(battery(host), restart(host)...)
 	found = append(found, anyInUse(host)...)
@@ -217,8 +216,8 @@ func poolScans(host HostFacts) []finding.Finding {
 	return found
 }
 
-// kubernetesUnits are the services of a node, of Kubernetes itself and of the
-// distributions that hold the kubelet in a program of their own.
+// kubernetesUnits are the services of a node: those of Kubernetes and of the
+// distributions that contain the kubelet.
 var kubernetesUnits = []string{"kubelet.service", "k3s.service", "k3s-agent.service", "rke2-server.service",
 	"rke2-agent.service"}
 
@@ -264,8 +263,8 @@ func restartOnly(v Verdict, card CardFacts, host HostFacts, want Activation, con
 	return v
 }
 
-// bootable refuses a restart that no write precedes, unless the flash holds an
-// image that is known to be whole.
+// bootable refuses a restart without a write, unless the flash is known to hold a whole
+// image.
 func bootable(card CardFacts) []finding.Finding {
 	switch {
 	case !card.FlashKnown():
@@ -288,8 +287,7 @@ func joinInts(ns []int) string {
 	return strings.Join(out, ", ")
 }
 
-// backup gives the findings on the backup; nil means that it was not asked for
-// yet.
+// backup gives the findings on the backup; nil means that none was taken yet.
 func backup(card CardFacts, b *BackupFacts) []finding.Finding {
 	if b == nil {
 		return nil

@@ -10,9 +10,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
-// path gives the findings on what reaches the host through this card, and what
-// the host reaches. Both ports count: they are one PCI function and go down
-// together. A card without interfaces carries nothing, whatever is not known.
+// path gives the findings on what reaches the host through this card, and what the host
+// reaches. Both ports count: they are one PCI function and go down together. A card
+// without interfaces carries nothing, even if other facts are not known.
 func path(card CardFacts, host HostFacts, consent []string) []finding.Finding {
 	own := host.NetdevsOf(card.PCI)
 	ways := paths{need: usedInterfaces(card, host), all: own, consent: consent, pci: card.PCI}
@@ -55,8 +55,8 @@ type paths struct {
 	pci     ib.PCIAddress
 }
 
-// usedInterfaces gives the interfaces of a card that something of the host uses; all, if
-// something is there of which it is not known what it uses.
+// usedInterfaces gives the interfaces of a card that something on the host uses. It
+// gives all of them if something is there and it is not known what it uses.
 func usedInterfaces(card CardFacts, host HostFacts) []string {
 	session, known := host.SSH.Devs.Get()
 	ways := slices.Clone(session)
@@ -109,13 +109,13 @@ func storage(card CardFacts, host HostFacts, ways paths) []finding.Finding {
 	return found
 }
 
-// finding is granted if the consent names the interface; the line to add names
-// all that are needed, so that two do not ask for each other's removal.
+// finding becomes a note if the consent names the interface. The line to add names all
+// interfaces that are needed, so that following one finding does not undo another.
 func (p paths) over(rule *finding.Rule, what, dev string) finding.Finding {
 	return p.judge(rule.Find("%s uses %s, an interface of %s", what, dev, p.pci), dev)
 }
 
-// judgeUnknown is granted if the consent names every interface of the card.
+// judgeUnknown gives a note if the consent names every interface of the card.
 func (p paths) judgeUnknown(f finding.Finding) finding.Finding { return p.judge(f, p.all...) }
 
 func (p paths) judge(f finding.Finding, devs ...string) finding.Finding {

@@ -40,7 +40,7 @@ func (e *RefusedError) Blockers() []finding.Finding {
 	return blocking
 }
 
-// Blockers gives those findings that stop an operation.
+// Blockers gives the findings that stop an operation.
 func Blockers(findings []finding.Finding) []finding.Finding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f finding.Finding) bool { return !f.Severity.Blocks() })
 }

@@ -63,8 +63,8 @@ func describeFlash(f ib.Firmware) string {
 	return fmt.Sprintf("%s %s", cmp.Or(f.PSID, "no PSID"), f.FW)
 }
 
-// atDestroy rewrites a finding for a moment at which the resource has no
-// configuration that could be pointed at or changed.
+// atDestroy rewrites a finding for a destroy: there is no configuration that it could
+// point at.
 func atDestroy(f finding.Finding) finding.Finding {
 	f.Attribute = ""
 	if f.Consent != "" {
@@ -127,9 +127,9 @@ func readable(card CardFacts) []finding.Finding {
 	return found
 }
 
-// DestroyGoesOn makes the finding on a flash that a destroy has written back, and that
-// the card does not run yet, a warning. The engines plan the configuration before they
-// plan a destroy, and an error there would end it. The verdict of an apply still refuses.
+// DestroyGoesOn turns the finding on a flash that a destroy has written back, and that
+// the card does not run yet, into a warning. The engines plan the configuration before
+// a destroy, and an error there would end it. The verdict of an apply still refuses.
 func DestroyGoesOn(findings []finding.Finding) []finding.Finding {
 	out := slices.Clone(findings)
 	for i := range out {

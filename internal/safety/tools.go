@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ToolSupport says how a release of a vendor tool gets on with a generation
-// of chips.
+// ToolSupport says how well a release of a vendor tool works with a generation of
+// chips.
 type ToolSupport int
 
 // The grades.
@@ -31,7 +31,7 @@ type ToolRule struct {
 }
 
 // tooOld says why releases before 4.14 are not used: their tables have other columns
-// (21 wide in 4.6, 23 by 4.14), and nobody has held this provider against them.
+// (21 wide in 4.6, 23 by 4.14), and this provider was not tested with them.
 const tooOld = "releases before 4.14 print in another layout, with which this provider was never tried"
 
 // ToolTable holds what is known, newest behaviour last. Sources: mstflint's

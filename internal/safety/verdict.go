@@ -19,8 +19,8 @@ const (
 	ActionLinkTypes Action = "set link types"
 	ActionBackup    Action = "back up"
 	ActionRefuse    Action = "refuse"
-	// ActionWait means that a job of an earlier run is changing this card now:
-	// nothing can be said of it before that has ended.
+	// ActionWait means that a job of an earlier run is changing this card now. Until it
+	// has ended nothing can be said of the card.
 	ActionWait Action = "wait"
 )
 
@@ -66,8 +66,8 @@ type permit struct {
 	card   string
 }
 
-// withAddress writes the address of the card where the ways out of the catalogue have a
-// placeholder: a command is copied as it stands.
+// withAddress puts the address of the card into the commands of the ways out: a command
+// is copied as it stands.
 func withAddress(findings []finding.Finding, pci ib.PCIAddress) []finding.Finding {
 	out := slices.Clone(findings)
 	for i := range out {
@@ -82,7 +82,7 @@ func seal(v Verdict, card CardFacts, final bool) Verdict {
 	v = withIdentity(v, card)
 	v.Findings = withAddress(v.Findings, card.PCI)
 	if i := slices.IndexFunc(v.Findings, func(f finding.Finding) bool { return f.Rule == finding.HostObserved }); i >= 0 {
-		// What else speaks against changing a host that is only read helps nobody.
+		// On a host in observe mode no other finding helps anybody.
 		v.Findings = v.Findings[i : i+1]
 	}
 	if v.Blocked() {
@@ -102,7 +102,7 @@ func (v Verdict) Blocked() bool {
 	return slices.ContainsFunc(v.Findings, func(f finding.Finding) bool { return f.Severity.Blocks() })
 }
 
-// Refusal is a *RefusedError of what was to be done if the verdict blocks, else nil.
+// Refusal is a *RefusedError of the operation if the verdict blocks, else nil.
 func (v Verdict) Refusal(what string) error {
 	if !v.Blocked() {
 		return nil

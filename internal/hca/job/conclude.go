@@ -19,10 +19,9 @@ const (
 	exitInUse   = 77 // another program uses the card; nothing was written
 )
 
-// conclude reads the card after a job, mends what the job lost, and settles
-// the job. It gives sentences on what was found and done. A card that is not
-// as expected is an error, and the job is settled then only if what the card
-// holds is known and verified.
+// conclude reads the card after a job, repairs what the job lost, and settles the job.
+// It gives sentences on what it found and did. A card that is not as expected is an
+// error; the job is settled then only if it is known and verified what the card holds.
 func (j *Job) conclude(ctx context.Context, out outcome) ([]string, error) {
 	if out.done() {
 		return j.concludeWritten(ctx, out)
@@ -68,10 +67,10 @@ func (j *Job) concludeWritten(ctx context.Context, out outcome) ([]string, error
 		now.InFlash().PSID, now.InFlash().FW)), nil
 }
 
-// readCard reads card and flash anew, with verification and checksum. A written
-// card is not to be left unread because of a connection that broke now, or of
-// another program that has its flash semaphore. Another card than the recorded
-// one is *safety.RefusedError: a slot may have another after a power cut.
+// readCard reads card and flash anew, with verification and checksum. It tries again if
+// the connection breaks, or if another program has the flash semaphore: a written card
+// must not stay unread. A card other than the recorded one, as after an exchange during
+// a power cut, is *safety.RefusedError.
 func (j *Job) readCard(ctx context.Context, most int) (result, error) {
 	s, card, err := j.s.ReadFree(ctx, j.c, most)
 	if err != nil {
@@ -90,8 +89,8 @@ func (j *Job) readCard(ctx context.Context, most int) (result, error) {
 }
 
 // restoreIdentity writes the recorded GUIDs and MACs again, by a job of its own, before
-// anything reboots. The burn that lost them had a proven backup, which is the way back
-// here too.
+// any restart. The burn that lost them has a proven backup, which serves this write
+// too.
 func (j *Job) restoreIdentity(ctx context.Context) (string, error) {
 	s, card, err := j.c.Read(ctx)
 	if err != nil {
@@ -160,10 +159,10 @@ func (j *Job) concludeFailed(ctx context.Context, out outcome) ([]string, error)
 	return []string{text}, both(e, j.settle(ctx, "failed; "+text))
 }
 
-// settle writes down how the job ended, so that nobody looks at it again.
+// settle records how the job ended, so that no later run looks at it again.
 func (j *Job) settle(ctx context.Context, how string) error { return Settle(ctx, j.c, j.want.ID, how) }
 
-// Settle writes down how a job of a card ended, so that nobody looks at it again.
+// Settle records how a job of a card ended, so that no later run looks at it again.
 func Settle(ctx context.Context, c cards.Card, id, how string) error {
 	if _, err := c.Host.Run(context.WithoutCancel(ctx), settleCommand(id, how)); err != nil {
 		return &cards.Error{

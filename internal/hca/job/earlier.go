@@ -12,7 +12,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// Begin closes what earlier runs began on the card, and gives the verdict then. One
+// Begin closes what earlier runs began on the card, then gives the verdict. A verdict
 // that blocks is an error. did gets sentences on what was found.
 func Begin(ctx context.Context, s *cards.Session, c cards.Card, what string, did *[]string,
 	assess func(context.Context) (cards.Assessment, error),
@@ -30,9 +30,9 @@ func Begin(ctx context.Context, s *cards.Session, c cards.Card, what string, did
 	return a, err
 }
 
-// mayClose refuses if another card is in the slot. What is not decided stops an apply
-// only if an earlier job is to be finished; else the verdict says whether anything is to
-// be written at all.
+// mayClose refuses if another card is in the slot. If that is not decided, it refuses
+// only if an earlier job has to be finished; else the verdict decides whether anything
+// is written.
 func mayClose(ctx context.Context, c cards.Card, what string) error {
 	err := c.Confirm(ctx, what)
 	var refused *safety.RefusedError
@@ -47,13 +47,13 @@ func mayClose(ctx context.Context, c cards.Card, what string) error {
 }
 
 // closeEarlier closes what earlier runs began on the card: it waits for jobs that run,
-// reads the card, records what it finds, and settles them. It writes nothing to the
-// card: whoever has changed it by hand since wins. What a burn took from the card is
-// given back by the apply of its firmware alone, and its job stays open until then; see
+// reads the card, records what it finds, and settles the jobs. It writes nothing to the
+// card, so that changes made by hand since are kept. Only an apply of the firmware
+// writes back what a burn took from the card, and its job stays open until then; see
 // journal.Loss.
 //
 // A job that failed or was interrupted is no error here as long as the card holds one
-// whole image; the caller goes on from what the card is now.
+// whole image; the caller goes on from what the card holds now.
 func closeEarlier(ctx context.Context, s *cards.Session, c cards.Card, did *[]string) error {
 	snap, _, err := c.Read(ctx)
 	if err != nil {

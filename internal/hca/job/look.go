@@ -57,8 +57,7 @@ func (o outcome) step() string {
 // done reports whether the tool says that it has written the flash.
 func (o outcome) done() bool { return o.Ended && o.Exit == 0 && o.last() != "failed" }
 
-// wrote reports whether the tool was started, so that the flash may have
-// changed.
+// wrote reports whether the tool was started: the flash may have changed then.
 func (o outcome) wrote() bool {
 	for _, s := range o.States {
 		if s.Name == "burning" {
@@ -68,9 +67,9 @@ func (o outcome) wrote() bool {
 	return false
 }
 
-// running reports whether the job may still change the card. That it does not is
-// only known if its unit is gone, no process of it is left, and the lock is not its:
-// systemd alone may be mistaken, or not answer.
+// running reports whether the job may still change the card. It is known to have
+// stopped only if its unit is gone, none of its processes is left, and it does not hold
+// the lock: systemd alone may be wrong, or not answer.
 func (o outcome) running() fact.Bool {
 	switch {
 	case o.Ended:
@@ -89,7 +88,7 @@ func (o outcome) running() fact.Bool {
 	return fact.Known(fact.Yes(o.locked) && o.holder["job"] == o.ID)
 }
 
-// over reports whether nothing more will come of the job, as far as that is proven.
+// over reports whether it is proven that the job has ended or stopped.
 func (o outcome) over() bool { return fact.No(o.running()) }
 
 // mayBegin reports whether the job may be about to start.
@@ -227,8 +226,8 @@ func (o outcome) noEnd() string {
 	return what + ". Possible causes: " + journal.EndCauses + "."
 }
 
-// display is the output of the tool. It keeps of a progress display, whose steps follow each other with
-// carriage returns, what would be seen at its end.
+// display is the output of the tool. The steps of a progress display follow each other
+// with carriage returns; only the last step is kept.
 func (o outcome) display() string {
 	var out []string
 	for line := range strings.Lines(o.Output) {

@@ -52,8 +52,8 @@ func (r result) mismatches() []string {
 	return wrong
 }
 
-// lostIdentity reports whether a burn left other GUIDs or MACs than before, and the
-// way back is known: on later chips it would go past the running firmware.
+// lostIdentity reports whether a burn changed GUIDs or MACs and they can be written
+// back. On later chips they cannot: mstflint would go through the running firmware.
 func (r result) lostIdentity() bool {
 	return r.want.Kind == journal.Burn && !r.staysBlank() && r.FlashKnown() && r.InFlash().ImageType == "FS2" &&
 		r.InFlash().GUIDs != r.want.GUIDsAfter && !r.setMeanwhile()
@@ -63,8 +63,8 @@ func (r result) lostIdentity() bool {
 // afterwards.
 func (r result) staysBlank() bool { return r.want.Kind == journal.Burn && r.want.Blank }
 
-// setMeanwhile reports whether the card has GUIDs that had none when its burn began:
-// no burn gives it any, so that somebody has set them.
+// setMeanwhile reports whether a card without GUIDs has got some since its burn began.
+// No burn gives it any, so somebody has set them.
 func (r result) setMeanwhile() bool {
 	return r.want.Kind == journal.Burn && ib.UniqueGUID(r.InFlash().GUIDs.Node) && !ib.UniqueGUID(r.want.GUIDsAfter.Node)
 }
@@ -98,8 +98,9 @@ func (r result) identityText() string {
 		r.want.GUIDsAfter.Text())
 }
 
-// notHeld is the error of a card that does not hold what the tool says it has
-// written, and how the job is settled: empty unless what it holds is whole and known.
+// notHeld is the error of a card that does not hold what the tool says it has written.
+// It also says how the job is settled; empty unless what the card holds is whole and
+// known.
 func (r result) notHeld(out outcome, wrong []string) (e *cards.Error, how string) {
 	e = r.failed(out, "The tool says that it has written the flash, but the card does not hold what it should: "+
 		strings.Join(wrong, "; ")+".")

@@ -19,15 +19,15 @@ import (
 type watcher struct {
 	request
 	s *cards.Session
-	// grace is how long the job may be about to begin; lost is set if the connection
-	// broke while it was started. seen says that a look has found it.
+	// grace is how long the job may be about to begin. lost is set if the connection
+	// broke during the start. seen says that a look has found the job.
 	grace time.Duration
 	lost  error
 	seen  bool
 	said  string // the last step that was told of
 }
 
-// end watches the job to its end. One that is gone without a trace has none.
+// end watches the job to its end; a job that vanished has none.
 func (w *watcher) end(ctx context.Context) (outcome, error) {
 	out, err := w.watch(ctx)
 	switch {
@@ -41,12 +41,12 @@ func (w *watcher) end(ctx context.Context) (outcome, error) {
 	return out, e
 }
 
-// watch looks at the job until it has ended, was interrupted, or is absent. It
-// never stops a job. A connection that breaks is dialled anew by the next
-// look; its errors say that the job goes on and where.
+// watch looks at the job until it has ended, was interrupted, or is absent. It never
+// stops a job. If the connection breaks, the next look dials anew; errors say that the
+// job goes on, and where.
 //
-// For a moment a job may be there without its unit, or not yet be there, if the
-// connection broke while it was started.
+// For a moment a job may be there without its unit, or, if the connection broke during
+// the start, not be there yet.
 func (w *watcher) watch(ctx context.Context) (outcome, error) {
 	begin := time.Now()
 	deadline, contact := begin.Add(w.s.Deadline), begin
@@ -103,9 +103,9 @@ func (w *watcher) tell(ctx context.Context, step string) {
 	}
 }
 
-// leaveToOwner waits until the apply that watches the job has settled it, or does not
-// live any more. Of an apply on another machine that is not known: it gets some
-// looks more, and a job that is settled twice does no harm.
+// leaveToOwner waits until the apply that watches the job has settled it or has died.
+// For an apply on another machine the latter cannot be known: it gets some more looks.
+// To settle a job twice is harmless.
 func (w *watcher) leaveToOwner(ctx context.Context, record *inventory.Job, out outcome) (outcome, error) {
 	owner := cards.Owner{Machine: w.want.OwnerMachine, Process: w.want.OwnerProcess}
 	here := owner.Machine == w.s.Owner.Machine
@@ -128,8 +128,8 @@ func (w *watcher) leaveToOwner(ctx context.Context, record *inventory.Job, out o
 		}}
 }
 
-// awaitOwner looks at the job until it is settled or its owner does not live; waited
-// says that neither came about in time.
+// awaitOwner looks at the job until it is settled or its owner has died; waited says
+// that neither happened in time.
 func (w *watcher) awaitOwner(ctx context.Context, out outcome, limit time.Duration,
 	lives func() bool) (last outcome, waited bool, err error) {
 	for begin := time.Now(); time.Since(begin) < limit; {
@@ -149,9 +149,9 @@ func (w *watcher) awaitOwner(ctx context.Context, out outcome, limit time.Durati
 	return out, true, nil
 }
 
-// redial has the next command dial anew after a failed attempt to connect, which
-// the transport otherwise remembers for some seconds. A connection that stands is
-// left alone: others may be using it.
+// redial makes the next command dial anew after a failed attempt to connect, which the
+// transport otherwise remembers for some seconds. It keeps a connection that works:
+// others may use it.
 func redial(h host.Host, err error) {
 	var lost *host.UnreachableError
 	if errors.As(err, &lost) && lost.Op == "connect" {

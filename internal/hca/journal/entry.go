@@ -22,8 +22,8 @@ const (
 	// FullBelow is how many bytes a file system may have left to be called full: a
 	// journal takes a few blocks.
 	FullBelow = 64 << 10
-	// EndCauses are what keeps a job from recording its end, as far as nothing shows
-	// which of them it was.
+	// EndCauses are the possible reasons for a job without a recorded end, if nothing
+	// shows which one it was.
 	EndCauses = "a power cut, a reset of the host, a full disk, or a kill"
 )
 
@@ -68,9 +68,9 @@ type Image struct{ Path, SHA256, Checksum string }
 
 const stampFormat = "20060102T150405Z"
 
-// NewID names a job by its time, card and chance, so that names sort and two operators
-// never meet in one. Its time is later than that of every job of the host: names sort
-// by age, also after a clock was set back, here or on the machine of another operator.
+// NewID names a job by its time, its card and a random part, so that names sort by age
+// and two operators never get the same one. Its time is later than that of every job of
+// the host, also after a clock was set back, here or on another operator's machine.
 func NewID(now time.Time, s *inventory.Snapshot, pci ib.PCIAddress) string {
 	now = now.UTC().Truncate(time.Second)
 	for i := range s.Jobs {
@@ -186,9 +186,9 @@ func identityFrom(guids, macs string) (ib.GUIDSet, bool) {
 	return set, true
 }
 
-// BackupOf finds the backup that was taken before the burn to which a flash owes
-// its content: the last that succeeded with it, else the last that tried. It is
-// empty if that burn undid another one.
+// BackupOf finds the backup that was taken before the burn that wrote this flash: the
+// last that succeeded with it, else the last that tried. It is empty if that burn was a
+// restore.
 func BackupOf(jobs []*inventory.Job, flash ib.Firmware) string {
 	var source *inventory.Job
 	for _, j := range jobs {
@@ -205,8 +205,7 @@ func BackupOf(jobs []*inventory.Job, flash ib.Firmware) string {
 	return source.Request["backup_path"]
 }
 
-// RestoredTo reports whether a job was to give the flash back this content, for a
-// destroy.
+// RestoredTo reports whether a job was to restore this content for a destroy.
 func RestoredTo(j *inventory.Job, flash ib.Firmware) bool {
 	return j.Request["purpose"] == purposeRestore && flashFrom(j, "to_psid", "to_fw") == flash
 }

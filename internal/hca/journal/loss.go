@@ -10,9 +10,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
-// Loss is an identity that a burn took from a card and that nobody has replaced
-// since: of each value that was there before, the card now has none or that of a
-// file for distribution.
+// Loss is an identity that a burn took from a card and that nobody has replaced since:
+// each value that was there is now empty, or is that of an image for distribution.
 type Loss struct {
 	Job    string
 	Before ib.GUIDSet
@@ -35,8 +34,8 @@ func (l *Loss) String() string {
 		"other values, set them before that with an infiniband_guids resource or by hand."
 }
 
-// LossOf finds what the last job that wrote to a card took from it: a burn that
-// nobody has settled, of this very card.
+// LossOf finds what the last job that wrote to a card took from it. That job must be a
+// burn of this very card that nobody has settled.
 func LossOf(s *inventory.Snapshot, card *inventory.Card) *Loss {
 	if card.Flash == nil || card.Flash.ImageType != "FS2" {
 		return nil
@@ -65,8 +64,8 @@ func lastWriter(s *inventory.Snapshot, pci ib.PCIAddress) *inventory.Job {
 	return last
 }
 
-// identityGone reports whether a value that was there before is there no more, and
-// somebody has set none.
+// identityGone reports whether a value that was there is gone and nobody has set one
+// since.
 func identityGone(before, now ib.GUIDSet) bool {
 	gone := false
 	for _, v := range [][2]ib.GUID{{before.Node, now.Node}, {before.Port1, now.Port1}, {before.Port2, now.Port2},

@@ -22,21 +22,21 @@ type Report struct {
 	Doubt    string // why it is not known whether it runs
 	Lost     bool   // it runs, and its directory is gone
 	Ended    bool
-	// Interrupted says that it neither runs nor has ended: the host lost power
-	// or was reset, or the job was killed.
+	// Interrupted says that the job neither runs nor has ended: the host lost power or
+	// was reset, or the job was killed.
 	Interrupted bool
 	Dir         string // on the host
-	// Full says that the journals' file system has no space left; empty: it has, or
-	// that is not known.
+	// Full names the journals' file system if it has no space left; empty if it has, or
+	// if that is not known.
 	Full string
 	// OtherVersion is the version of a journal that this release does not read.
 	OtherVersion string
-	// Announced is what the apply will write for the sake of the job, or may have to.
+	// Announced is what the apply will write, or may have to write, because of the job.
 	Announced string
 }
 
-// Title says in one line what is the matter with a card: somebody burns it now, or an
-// apply before this one did not finish.
+// Title says in one line what is wrong with a card: another apply burns it now, or an
+// earlier one did not finish.
 func (j Report) Title(card string) string {
 	does, may := "burns", "be burning"
 	if j.Kind == GUIDs {
@@ -84,8 +84,8 @@ func (j Report) what() string {
 	return what + ", has ended in state " + j.Last + ". The next apply reads the card and records the result."
 }
 
-// noEnd says how the job stopped whose journal has no exit status. A state behind
-// the writing one means that the tool itself had ended.
+// noEnd says how a job stopped whose journal has no exit status. A state after the
+// writing one means that the tool itself had ended.
 func (j Report) noEnd() string {
 	text := ", was interrupted in state " + j.Last
 	switch j.Last {
@@ -117,7 +117,7 @@ func PendingJobs(s *inventory.Snapshot, pci ib.PCIAddress) []Report {
 	return out
 }
 
-// plannedWrite says what an apply writes for the sake of a job, or may have to.
+// plannedWrite says what an apply writes, or may have to write, because of a job.
 func plannedWrite(s *inventory.Snapshot, card *inventory.Card, j *inventory.Job) string {
 	if l := LossOf(s, card); l != nil && l.Job == j.ID {
 		return l.String()

@@ -35,7 +35,8 @@ func Apply(ctx context.Context, o *cards.Session, l Ask) (State, error) {
 		if !a.Verdict.Permits(safety.ActionLinkTypes, l.Card.ID()) {
 			return state, &safety.RefusedError{What: what, Findings: a.Verdict.Findings}
 		}
-		// What lasts first: if the run ends in between, the next boot is right.
+		// The setting for the next boot comes first: if the run ends in between, the next
+		// boot is right.
 		if err = makeTypes(ctx, o, l, a.Verdict.Activation, &state.Did); err != nil {
 			return state, err
 		}
@@ -51,7 +52,7 @@ func Apply(ctx context.Context, o *cards.Session, l Ask) (State, error) {
 	return now, nil
 }
 
-// notReadBack is the error of types that were set where nothing shows them afterwards.
+// notReadBack is the error of types that were set and that nothing shows afterwards.
 func notReadBack(c cards.Card, now State) error {
 	return &cards.Error{
 		Summary: "Unable to read back the link types of card " + c.ID(),
@@ -64,8 +65,8 @@ func notReadBack(c cards.Card, now State) error {
 	}
 }
 
-// makeTypes stores the types and makes them effective, in the driver where it
-// can, else by the restart that the verdict allows.
+// makeTypes stores the types and makes them effective: by the driver where it can, else
+// by the restart that the verdict allows.
 func makeTypes(ctx context.Context, o *cards.Session, l Ask, how safety.Activation, did *[]string) error {
 	s, card, err := l.Card.Read(ctx)
 	if err != nil {
@@ -138,7 +139,7 @@ func keep(ctx context.Context, o *cards.Session, l Ask, did *[]string) error {
 			return err
 		}
 		*did = append(*did, "Stored the link types in card "+l.Card.ID()+" with mstconfig.")
-		// A module parameter from before would win over the card; ours wins over it.
+		// An old module parameter would override the card; ours overrides the old one.
 		if l.Card.TypeStore == nil || !isOverridden(parameter(l.Card.TypeStore, s), types) {
 			return nil
 		}
@@ -157,8 +158,8 @@ func keep(ctx context.Context, o *cards.Session, l Ask, did *[]string) error {
 	return nil
 }
 
-// parameter is what the module parameter of our file, or of those that ours wins
-// over, has for the ports.
+// parameter is the module parameter for the ports, from our file or from those that
+// ours overrides.
 func parameter(k cards.LinkTypeStore, s *inventory.Snapshot) map[int]ib.LinkType {
 	all := map[int]ib.LinkType{}
 	weaker, _ := k.Others(s)
@@ -178,8 +179,8 @@ func isOverridden(kept, want map[int]ib.LinkType) bool {
 	return false
 }
 
-// wholeCard adds the ports that are not asked for with the type they have: the
-// module parameter is a list without gaps.
+// wholeCard adds the other ports with their present types: the module parameter is a
+// list without gaps.
 func wholeCard(want map[int]ib.LinkType, card *inventory.Card) map[int]ib.LinkType {
 	all := make(map[int]ib.LinkType, len(card.Ports))
 	for _, p := range card.Ports {

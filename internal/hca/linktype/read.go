@@ -41,14 +41,14 @@ type Port struct {
 type State struct {
 	Ports    map[int]Port
 	StoredIn string // mechanism that keeps the types; empty if there is none
-	// ByPlace is what each place says by itself, by its name, for the ports that
-	// it names: "driver" is what the kernel shows now.
+	// ByPlace is what each place says by itself, by the name of the place, for the ports
+	// that it names. "driver" is what the kernel shows now.
 	ByPlace map[string]map[int]string
 	// Pending says that a port will have another type after the next boot.
 	Pending bool
-	// Unanswered is why mstconfig said nothing of the card's configuration; empty if it
-	// did, or is known not to serve the card. StoredIn, the types of the next boot and
-	// Pending are not known then.
+	// Unanswered is why mstconfig said nothing about the card's configuration; empty if
+	// it did, or if it is known not to serve the card. While it is set, StoredIn, the
+	// types of the next boot and Pending are not known.
 	Unanswered string
 	Did        []string
 }
@@ -84,8 +84,8 @@ func Assess(ctx context.Context, o *cards.Session, l Ask) (cards.Assessment, err
 	return a, err
 }
 
-// storedTypes gives what the card's own configuration has for the next start. A tool
-// that is known to have lost the chip is not run.
+// storedTypes gives the types that the card's own configuration has for the next start.
+// It does not run a tool that is known not to support the chip any more.
 func storedTypes(ctx context.Context, c cards.Card, s *inventory.Snapshot,
 	card *inventory.Card) (inventory.StoredLinkTypes, error) {
 	if grade, why := safety.CheckTool(inCardConfig, s.MSTFlint.Version, card.Chip.Format); grade == safety.ToolRemoved {
@@ -102,10 +102,10 @@ func hasTypes(stored inventory.StoredLinkTypes) fact.Bool {
 	return fact.Known(len(types) > 0)
 }
 
-// storedIn chooses what will keep the types: the card's own configuration where
-// the tool can write it, else the host's. A card that is about to get other
-// firmware may gain the first; that shows when it runs. While the tool is silent no
-// place is chosen: the next answer could choose another one.
+// storedIn chooses the place that keeps the types: the card's own configuration where
+// the tool can write it, else the host's. A card that gets other firmware may gain the
+// first, which shows when that firmware runs. While the tool is silent no place is
+// chosen, because its next answer could choose another one.
 func storedIn(c cards.Card, s *inventory.Snapshot, card *inventory.Card, stored inventory.StoredLinkTypes) (place,
 	whyNot string) {
 	if fact.Yes(hasTypes(stored)) {
@@ -123,10 +123,10 @@ func storedIn(c cards.Card, s *inventory.Snapshot, card *inventory.Card, stored 
 	return c.TypeStore.StoredIn()
 }
 
-// nextBoot gives what the ports will be after the next boot. A module
-// parameter wins over the card's configuration where it names a type (Linux
-// drivers/net/ethernet/mellanox/mlx4/main.c: port_type_array is applied after
-// the firmware's suggestion), so that a forgotten one shows.
+// nextBoot gives the types of the ports after the next boot. A module parameter
+// overrides the card's configuration where it names a type (Linux
+// drivers/net/ethernet/mellanox/mlx4/main.c: port_type_array is applied after the
+// firmware's suggestion). So a forgotten parameter shows.
 func nextBoot(c cards.Card, s *inventory.Snapshot, card *inventory.Card,
 	stored inventory.StoredLinkTypes) map[int]ib.LinkType {
 	types := map[int]ib.LinkType{}
@@ -136,7 +136,7 @@ func nextBoot(c cards.Card, s *inventory.Snapshot, card *inventory.Card,
 	}
 	weaker, stronger := c.TypeStore.Others(s)
 	if fact.Yes(c.TypeStore.StaleInitramfs(s)) {
-		weaker = nil // the initial RAM disk may have ours of another time
+		weaker = nil // the initial RAM disk may have an older copy of ours
 	}
 	ours := platform.LinkTypeSetting{Types: c.TypeStore.StoredTypes(s)}
 	for _, setting := range slices.Concat(weaker, []platform.LinkTypeSetting{ours}, stronger) {
@@ -149,8 +149,7 @@ func nextBoot(c cards.Card, s *inventory.Snapshot, card *inventory.Card,
 	return types
 }
 
-// overrides are the settings of others that decide on a port in another way than
-// what is asked for.
+// overrides are the settings made elsewhere that set a port to another type than asked.
 func overrides(l Ask, s *inventory.Snapshot, card *inventory.Card) fact.Of[[]string] {
 	if l.Card.TypeStore == nil || decidesItself(card) {
 		return fact.Known[[]string](nil)
@@ -195,9 +194,8 @@ func Read(ctx context.Context, c cards.Card) (State, error) {
 	return state, nil
 }
 
-// byPlace gives what each place says, so that a difference between them shows
-// where it is: a module parameter that somebody added, or a card that was set for
-// the next boot with a tool.
+// byPlace gives what each place says, so that a difference shows where it is: a
+// parameter that somebody added, or a card that was set for the next boot with a tool.
 func byPlace(s *inventory.Snapshot, c cards.Card, card *inventory.Card,
 	stored inventory.StoredLinkTypes) map[string]map[int]string {
 	all := map[string]map[int]string{}
@@ -229,9 +227,9 @@ func byPlace(s *inventory.Snapshot, c cards.Card, card *inventory.Card,
 // on the types of its ports.
 func decidesItself(card *inventory.Card) bool { return card.Chip.Driver == "mlx5_core" }
 
-// shownTypes gives the types of the ports as the kernel shows them. mlx4 says it
-// itself; of mlx5 each port is a PCI function of its own, and the link layer of
-// its RDMA device tells.
+// shownTypes gives the types of the ports as the kernel shows them. mlx4 shows them
+// itself. With mlx5 each port is a PCI function, and the link layer of its RDMA device
+// is the type.
 func shownTypes(s *inventory.Snapshot, card *inventory.Card) map[int]string {
 	types := map[int]string{}
 	for _, p := range card.Ports {
@@ -257,7 +255,7 @@ func shownTypes(s *inventory.Snapshot, card *inventory.Card) map[int]string {
 	return types
 }
 
-// shownType splits "auto (ib)" into what was asked and what came of it.
+// shownType splits "auto (ib)" into the configured type and the present one.
 func shownType(s string) (configured, effective ib.LinkType) {
 	word, rest, _ := strings.Cut(s, " ")
 	configured = ib.LinkType(word)

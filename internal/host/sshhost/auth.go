@@ -49,7 +49,7 @@ func (e *AuthError) advice() string {
 	}
 }
 
-// login answers the server's wish for proof of identity, one method at a time.
+// login answers the server's requests for authentication, one method at a time.
 type login struct {
 	hop     *hop
 	ring    *keyring
@@ -62,9 +62,9 @@ type login struct {
 	notes   []string
 }
 
-// choose is the ssh.ClientAuthCallback: keys one by one, then the password.
-// It is ours to drive, rather than a list of methods, because only so is known
-// what the server accepts and which key was refused.
+// choose is the ssh.ClientAuthCallback: it offers keys one by one, then the password. A
+// callback, unlike a list of methods, learns what the server accepts and which key was
+// refused.
 func (l *login) choose(ctx *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	if l.wire.failed.Load() {
 		// The library goes on to the next method after a connection is lost.

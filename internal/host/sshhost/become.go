@@ -7,8 +7,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
-// elevation says how the next command is to get to root, given the way that
-// worked before on this host.
+// elevation gives the way to root for the next command, from the way that worked before
+// on this host.
 func (h *Host) elevation(known shellcmd.Way) shellcmd.Elevation {
 	how := shellcmd.Elevation{Mode: shellcmd.Detect, Password: h.cfg.SudoPassword}
 	switch {
@@ -29,8 +29,8 @@ func (h *Host) elevation(known shellcmd.Way) shellcmd.Elevation {
 	return how
 }
 
-// refusal is one reason for which sudo says no, with what sudo, or sudo-rs,
-// prints then. Messages are the only source: the status is 1 for all of them.
+// refusal is one reason for which sudo says no, with the text that sudo or sudo-rs
+// prints. Only the text tells them apart: the status is always 1.
 type refusal struct {
 	reason string
 	said   []string // any of these, lower case

@@ -26,8 +26,8 @@ const (
 	BecomeSudo Become = "sudo" // always with sudo
 )
 
-// HostKeyPolicy says what happens with a host whose key nobody vouches for.
-// A key that differs from a known one is refused under every policy.
+// HostKeyPolicy says what happens with an unknown host key. A key that differs from a
+// known one is refused under every policy.
 type HostKeyPolicy string
 
 // The host key policies.

@@ -216,9 +216,9 @@ func loginError(h *hop, l *login, err error) *dialError {
 	return &dialError{hop: h, op: op, err: failed, advice: failed.advice()}
 }
 
-// closedInLogin is a login that nobody refused. It is tried again as long as that
-// costs nothing: a password is never sent twice, and a server may count keys that it
-// refused.
+// closedInLogin is a login that the server broke off without a refusal. It is tried
+// again while that is safe: a password is never sent twice, and a server may count
+// refused keys.
 func closedInLogin(h *hop, l *login, so *AuthError) *dialError {
 	text := "the connection was closed during the login"
 	if len(so.Tried) > 0 {
@@ -235,7 +235,7 @@ const adviceClosed = "The host did not say that a key or password is wrong. " +
 const adviceDropped = "The connection was closed before the host showed a key. " +
 	"sshd does so beyond its MaxStartups, and while the host shuts down; other programs on that port do so too."
 
-// isHangup reports whether the other side merely went away.
+// isHangup reports whether the other side only closed the connection.
 func isHangup(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)

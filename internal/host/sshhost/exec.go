@@ -16,9 +16,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
-// startLimit is how long a login may take until our script's first line is run.
-// The exec request is sent without asking for a reply, which saves a round trip;
-// the price is that a server which refuses it in silence is only noticed so.
+// startLimit is how long a login may take until the first line of our script runs. The
+// exec request asks for no reply, which saves a round trip; a server that refuses it
+// silently is noticed only by this limit.
 var startLimit = time.Minute
 
 // stderrLimit bounds what is kept of standard error; the rest is dropped.
@@ -103,9 +103,8 @@ func (c *channel) startShell() error {
 	return err
 }
 
-// earlyShell is a shell started while something else is under way, so that
-// neither the session nor a slow login shell is waited for afterwards. nil is one
-// that does not exist.
+// earlyShell is a shell that is started during other work, so that the next command
+// waits neither for a session nor for a slow login shell. A nil one does not exist.
 type earlyShell struct {
 	link *link
 	got  chan *channel // one value, nil if the server did not give a session
@@ -208,7 +207,7 @@ func (o *outcome) timeSudo() {
 	}
 }
 
-// update changes the outcome, unless it was already given out.
+// update changes the outcome, unless it was already returned.
 func (s *session) update(f func(*outcome)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -323,7 +322,7 @@ func (s *session) settle(ctx context.Context, l *link) error {
 	}
 }
 
-// silence names who has not started the command in time; nil if it was started.
+// silence names what has not started the command in time; empty if it was started.
 func (s *session) silence() error {
 	switch began, sudo := s.began(); {
 	case began:

@@ -31,7 +31,7 @@ type hop struct {
 	defaults     []sourcedValue // OpenSSH's default keys, if nothing else is configured
 	certificates []sourcedValue // CertificateFile
 	only         bool           // IdentitiesOnly
-	keyNotes     []string       // what of the configuration gives no keys here, and why
+	keyNotes     []string       // why parts of the configuration give no keys here
 	agent        string         // socket, or empty: none
 	agentNote    string         // why there is no agent
 	knownHosts   []string       // existing or not
@@ -134,9 +134,9 @@ func (u *userConfig) proxyCommand(h *hop) error {
 	return nil
 }
 
-// inherit fills a hop's gaps from the host behind it: what names the operator
-// (keys, agent) and this machine's files, but neither the password, which would
-// be shown to another machine, nor the host's pinned keys.
+// inherit fills a hop's gaps from the host behind it: the operator's keys and agent,
+// and this machine's files. It takes neither the password, which would be shown to
+// another machine, nor the pinned keys of the host.
 func (c Config) inherit(from Config) Config {
 	if c.PrivateKey == "" && c.PrivateKeyFile == "" {
 		c.PrivateKey, c.PrivateKeyFile, c.Certificate = from.PrivateKey, from.PrivateKeyFile, from.Certificate

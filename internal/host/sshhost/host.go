@@ -44,9 +44,9 @@ type failure struct {
 	at  time.Time
 }
 
-// failureMemory is for how long a failed connection answers for the next ones.
-// Terraform reads a host's many resources ten at a time; without it a dead host
-// would cost its timeout once per ten.
+// failureMemory is how long a failed connection answers for the next ones. Terraform
+// reads ten resources at a time; without it a dead host would cost its timeout once for
+// every ten.
 var failureMemory = 10 * time.Second
 
 // New checks the configuration and returns the host. It reads ~/.ssh/config; it
@@ -146,8 +146,8 @@ func (h *Host) connect(ctx context.Context) (*link, error) {
 	}
 }
 
-// startDialing dials on behalf of all who wait: the end of the first caller's
-// context must not fail the others. The caller holds h.mu.
+// startDialing dials for all who wait: if the first caller gives up, the others go on.
+// The caller holds h.mu.
 func (h *Host) startDialing(ctx context.Context) *dialAttempt {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	d := &dialAttempt{done: make(chan struct{}), cancel: cancel}

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// HostKeyError says that a host showed a key that nobody vouches for. It is
-// raised before any credential is sent.
+// HostKeyError says that a host showed an unknown key. It comes before any credential
+// is sent.
 type HostKeyError struct {
 	Host        string // as looked up in known_hosts
 	Problem     string // one sentence
@@ -100,8 +100,8 @@ func newTrust(h *hop) (*trust, error) {
 	return t, err
 }
 
-// read reads the lists of known hosts anew if one changed. Only a list that does not
-// exist says nothing; one that cannot be read may know or revoke the key.
+// read reads the lists of known hosts again if one has changed. Only a list that does
+// not exist is empty; one that cannot be read may know or revoke the key.
 func (t *trust) read() (knownList, error) {
 	var files []string
 	for _, f := range t.hop.knownHosts {
@@ -216,8 +216,8 @@ func (t *trust) fail(key ssh.PublicKey, problem, advice string) error {
 	return e
 }
 
-// vouch says how to make a key known, with the exact texts. They are indented,
-// because Terraform breaks every line that is not.
+// vouch says how to make a key known, with the exact lines. They are indented, because
+// Terraform wraps all other lines.
 func (t *trust) vouch(key ssh.PublicKey) string {
 	if cert, ok := key.(*ssh.Certificate); ok {
 		key = cert.SignatureKey

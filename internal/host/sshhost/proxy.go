@@ -24,8 +24,8 @@ type proxyConn struct {
 	once sync.Once
 }
 
-// startProxy runs the program as ssh does: by the user's shell, with exec, so that
-// the program itself is what is ended.
+// startProxy runs the program as ssh does: by the user's shell with exec, so that the
+// process to end is the program itself.
 func startProxy(h *hop) (net.Conn, error) {
 	p := &proxyConn{said: &tail{}}
 	if runtime.GOOS == "windows" {
@@ -52,7 +52,7 @@ func startProxy(h *hop) (net.Conn, error) {
 	return p, nil
 }
 
-// Read says what the program said before it ended: that it ended says nothing.
+// Read ends with what the program said before it ended; its end alone explains nothing.
 func (p *proxyConn) Read(b []byte) (int, error) {
 	n, err := p.Reader.Read(b)
 	if err != nil && n == 0 {

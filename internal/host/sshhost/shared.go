@@ -11,12 +11,11 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
 )
 
-// SharedLists is what the hosts of one configuration read in common: the lists of
-// known hosts, the private keys, the SSH client configuration. Read for each of
-// a thousand hosts, a list of a thousand known hosts is a million lines, and a
-// key with a passphrase costs a tenth of a second each time, by design of its
-// format. The zero value is ready; a nil *Shared shares nothing. It is safe for
-// concurrent use.
+// SharedLists is what the hosts of one configuration read in common: the lists of known
+// hosts, the private keys, the SSH client configuration. Without it, a thousand hosts
+// would read a list of a thousand lines each, and decrypt a key a thousand times at a
+// tenth of a second. The zero value is ready; a nil *SharedLists shares nothing. It is
+// safe for concurrent use.
 type SharedLists struct {
 	lists   memo.Map[string, knownList]
 	keys    memo.Map[[sha256.Size]byte, ssh.Signer]
