@@ -164,3 +164,32 @@ func TestSM_silentSystemd(t *testing.T) {
 	w.Machine(labs.Intel9).Faults.Clear()
 	emptyPlan(t, ws, cfg)
 }
+
+// A key that somebody has added to our file is not lost by a destroy: it is refused while
+// planning, and also if the key came after the plan.
+func TestSM_destroy_keeps_keys(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	ws, cfg := w.Workspace(), smOptions(nil)
+	applied(t, ws, cfg)
+	announced := mustPlan(t, ws, nil)
+	if announced.Diags.HasError() {
+		t.Fatal(announced.Diags)
+	}
+	ours := w.Run(host, "cat "+smConf)
+	w.Put(host, smConf, ours+"m_key 0x1234\n")
+	if plan := mustPlan(t, ws, nil); len(plan.Diags.Errors().Find("Finding: SM022", "sets m_key",
+		"A destroy would remove the file")) != 1 {
+		t.Errorf("the plan of a destroy does not say it:\n%s", plan.Diags)
+	}
+	if diags, err := ws.Apply(t.Context(), announced); err != nil || len(diags.Errors().Find("Finding: SM022")) != 1 {
+		t.Errorf("the destroy does not say it: %v\n%s", err, diags)
+	}
+	if got := w.Run(host, "cat "+smConf); !strings.Contains(got, "m_key 0x1234") {
+		t.Errorf("the key is lost: %s", got)
+	}
+	w.Put(host, smConf, ours)
+	applied(t, ws, nil)
+}

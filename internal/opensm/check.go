@@ -299,10 +299,16 @@ func checkOurs(s *inventory.Snapshot, o Observation) []finding.Finding {
 	if !o.Managed {
 		return found
 	}
+	return append(found, addedKeys(s, o, "This resource would write the file without it.")...)
+}
+
+// addedKeys finds keys in a file of ours, which is written anew or removed.
+func addedKeys(s *inventory.Snapshot, o Observation, what string) []finding.Finding {
+	var found []finding.Finding
 	for _, key := range o.Keys {
 		if key.Set {
-			f := finding.FabricKeysDropped.Find("%s of %s sets %s, which somebody has added to it. This resource would write "+
-				"the file without it.", o.ConfPath, s.Host, key.Name)
+			f := finding.FabricKeysDropped.Find("%s of %s sets %s, which somebody has added to it. %s", o.ConfPath, s.Host,
+				key.Name, what)
 			f.WayOut = "This resource does not manage keys. If the fabric does not need " + key.Name +
 				", take it out of the file and plan again. " +
 				"If it does, take the subnet manager out of the state with a removed block and lifecycle { destroy = false }, " +
@@ -311,6 +317,15 @@ func checkOurs(s *inventory.Snapshot, o Observation) []finding.Finding {
 		}
 	}
 	return found
+}
+
+// CheckRemove finds what speaks against taking away what is ours of a subnet manager.
+func CheckRemove(s *inventory.Snapshot, port ib.GUID) []finding.Finding {
+	o := Observe(s, port)
+	if !o.Managed {
+		return nil // nothing is removed
+	}
+	return addedKeys(s, o, "A destroy would remove the file, and the key with it.")
 }
 
 // checkSharedPartitions is about the partition file that opensm reads by default.

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -182,14 +183,30 @@ func (r *Resource) survey(ctx context.Context, diags *diag.Diagnostics, h *hosts
 	diagnostic.AddFindings(ctx, diags, "run subnet manager "+ref(d).String(), ops.CheckFabric(d, view, r.lab(ctx)))
 }
 
-// checkRemoval refuses a destroy on a host that is only read.
+// checkRemoval refuses a destroy on a host that is only read, and one that would lose keys.
+// A host that does not answer now is asked again by the destroy itself.
 func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, state *model) {
 	d, err := state.request(ctx)
 	if err != nil {
 		return // the destroy itself says it
 	}
-	r.KeepsOnlyRead(ctx, "remove subnet manager "+ref(d).String(), state.Host,
+	what := "remove subnet manager " + ref(d).String()
+	r.KeepsOnlyRead(ctx, what, state.Host,
 		func(s *inventory.Snapshot) bool { return ops.Observe(s, d.PortGUID).Managed }, diags)
+	if r.Data == nil || !r.HostReady(state.Host) || r.Hosts[d.Host].Observe {
+		return
+	}
+	if _, _, snap, lookErr := r.Look(ctx, d.Host); lookErr == nil {
+		diagnostic.AddFindings(ctx, diags, what, atDestroy(ops.CheckRemove(snap, d.PortGUID)))
+	}
+}
+
+// atDestroy leaves out the attribute that a destroy has no configuration of.
+func atDestroy(found []finding.Finding) []finding.Finding {
+	for i := range found {
+		found[i].Attribute = ""
+	}
+	return found
 }
 
 func warnRemoval(diags *diag.Diagnostics, id string) {

@@ -122,7 +122,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		diagnostic.AddError(&resp.Diagnostics, "remove subnet manager "+state.ID.ValueString(), err)
 		return
 	}
-	limit := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout)
+	limit, what := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout), "remove subnet manager "+ref(d).String()
 	var result ops.Result
 	r.Turns.SMs.Announce(ref(d))
 	defer r.Turns.SMs.Withdraw(ref(d))
@@ -131,12 +131,18 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		if lookErr != nil {
 			return lookErr
 		}
+		if diagnostic.AddFindings(ctx, &resp.Diagnostics, what, atDestroy(ops.CheckRemove(snap, d.PortGUID))) {
+			return nil
+		}
 		return r.Turns.SMs.Do(ctx, ref(d), role(ops.Observe(snap, d.PortGUID)), func() (removeErr error) {
 			result, removeErr = ops.Remove(ctx, h, d.PortGUID, ops.Options{})
 			return removeErr
 		})
 	})
-	diagnostic.AddError(&resp.Diagnostics, "remove subnet manager "+ref(d).String(), err)
+	diagnostic.AddError(&resp.Diagnostics, what, err)
+	if resp.Diagnostics.HasError() {
+		return
+	}
 	diagnostic.AddNotes(&resp.Diagnostics, "Removed subnet manager "+ref(d).String(),
 		append(result.Warnings, result.Left...))
 }
