@@ -183,5 +183,9 @@ func (o *order) report(lab *found, written []string, err error) {
 	for _, file := range written {
 		fmt.Fprintln(o.std.Out, "  "+file)
 	}
-	fmt.Fprintf(o.std.Out, "\nNow run: cd %s && terraform init && terraform plan\n", o.folder)
+	enter := ""
+	if o.folder != "." {
+		enter = "cd " + o.folder + " && "
+	}
+	fmt.Fprintf(o.std.Out, "\nNow run: %sterraform init && terraform plan\n", enter)
 }

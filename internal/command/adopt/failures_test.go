@@ -1,6 +1,8 @@
 package adopt_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command/adopt"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
@@ -156,6 +159,11 @@ func TestAdopt_whatCannotBeAdopted(t *testing.T) {
 			w.Machine("one").Faults.Trap("mstflint", 0, labsim.ProgramFault{Exit: true, Status: 1})
 		}, file: "cards.tf", want: []string{`resource "infiniband_card" "one"`, "its flash could not be read"}},
 		"no subnet manager": {file: "README.md", want: []string{"InfiniBand Initializing"}},
+		"no diagnostics": {harm: func(w *acctest.Lab) { w.Run("one", "rm -f /usr/sbin/ibnetdiscover /usr/bin/ibnetdiscover") },
+			file: "README.md", want: []string{"No host could draw it"}},
+		"a card as bought": {hosts: func(h *labs.Host) { *h = labs.TwoHosts()[0]; h.Name = "one" }, file: "cards.tf",
+			want: []string{`resource "infiniband_card" "one"`, `macs = { "1" = "e4:1d:2d:e4:4e:d0", "2" = "e4:1d:2d:e4:4e:d1" }`,
+				"Not adopted: infiniband_link_type one/0000:01:00.0", "Nothing on the host keeps these types over a restart."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -181,6 +189,69 @@ func TestAdopt_whatCannotBeAdopted(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What nobody can adopt is no repository.
+func TestAdopt_nothingToAdopt(t *testing.T) {
+	t.Parallel()
+	hosts := two()[:1]
+	hosts[0].Cards = nil
+	o := run(t, acctest.Start(t, acctest.Options{Hosts: hosts}), "one")
+	says(t, o.err, "it has no InfiniBand card", "nothing was found that can be adopted; nothing was written")
+	if files, err := os.ReadDir(o.folder); err != nil || len(files) > 0 || o.status != command.Failed {
+		t.Errorf("ended with %d, %v: %v", o.status, files, err)
+	}
+}
+
+// The password for sudo is used for everything and is in no file.
+func TestAdopt_passwordForSudo(t *testing.T) {
+	t.Parallel()
+	hosts := two()[:1]
+	hosts[0].Users[0].Sudo, hosts[0].Users[0].Password = labsim.SudoPassword, "s3cret"
+	w := acctest.Start(t, acctest.Options{Hosts: hosts})
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte("s3cret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := run(t, w, "-sudo-password-file", file, "one")
+	if o.status != command.OK {
+		t.Fatalf("ended with %d\n%s", o.status, o.err)
+	}
+	says(t, o.file(t, "README.md"), "set `INFINIBAND_SUDO_PASSWORD`")
+	for _, name := range []string{"README.md", "providers.tf", "cards.tf"} {
+		if text := o.file(t, name); strings.Contains(text, "s3cret") {
+			t.Errorf("%s has the password:\n%s", name, text)
+		}
+	}
+}
+
+func TestAdopt_interrupted(t *testing.T) {
+	t.Parallel()
+	w := acctest.Start(t, acctest.Options{Hosts: two()[:1]})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	folder := t.TempDir()
+	var errs bytes.Buffer
+	status := adopt.Command(serve).Run(ctx, []string{"-config-file", sshConfig(t, w, ""), "-out", folder, "one"},
+		command.Streams{In: strings.NewReader(""), Out: t.Output(), Err: &errs})
+	says(t, errs.String(), "interrupted; nothing was written")
+	if files, err := os.ReadDir(folder); err != nil || len(files) > 0 || status != command.Failed {
+		t.Errorf("ended with %d, %v: %v", status, files, err)
+	}
+}
+
+// Hosts on fabrics of their own have a picture each.
+func TestAdopt_everyFabricIsDrawn(t *testing.T) {
+	t.Parallel()
+	hosts := labs.Fleet(3)
+	w := acctest.Start(t, acctest.Options{Hosts: hosts, Tolerate: true})
+	for _, host := range w.Names() {
+		byHand(w, host, "apt-get install -y rdma-core infiniband-diags mstflint")
+	}
+	o := run(t, w, w.Names()...)
+	if n := strings.Count(o.file(t, "README.md"), "```mermaid"); n != 3 {
+		t.Errorf("%d pictures in\n%s", n, o.file(t, "README.md"))
 	}
 }
 

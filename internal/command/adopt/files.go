@@ -170,6 +170,9 @@ func ofTarget(t *target.Target, o *target.Options) settings {
 	if t.Config.User != o.User {
 		out = out.text("user", t.Config.User)
 	}
+	if t.Config.SudoPassword != "" {
+		out = append(out, setting{name: "sudo_password", value: t.Config.SudoPassword, secret: true})
+	}
 	if len(t.Config.Jumps) > 0 {
 		var jumps []settings
 		for _, j := range t.Config.Jumps {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
@@ -22,8 +24,8 @@ type found struct {
 	options  target.Options
 	machines []*machine
 	objects  []*object
-	mermaid  string // the fabric; empty if no host could draw it
-	undrawn  string // why
+	pictures []string // of the fabrics, as Mermaid
+	undrawn  string   // why there is none
 }
 
 // machine is one host of the command line.
@@ -76,7 +78,7 @@ func (m *machine) look(ctx context.Context) {
 		}
 		return
 	}
-	m.snap, m.OS = snap, diagnostic.Visible(snap.OS.PrettyName)
+	m.snap, m.OS = snap, oneText(diagnostic.Visible(snap.OS.PrettyName))
 	if _, err = platform.Of(snap); err != nil {
 		m.fail("Unable to adopt host "+m.Name, err)
 		return
@@ -195,6 +197,10 @@ func (o *object) take(ctx context.Context, w *walk) error {
 // written in another way the next time, or is not adopted; again reports whether there
 // has to be a next time.
 func (f *found) planAll(ctx context.Context, w *walk) (again bool, err error) {
+	// All hosts at the same time: one plan after the other would ask one host after the other.
+	if _, err = w.data(ctx, "infiniband_cards", map[string]any{"allow_unreachable": true}); err != nil {
+		return false, err
+	}
 	for _, o := range inOrder(f.adopted()) {
 		given := slices.Concat(f.forms(o)[o.form], o.consents)
 		changes, all, failure := w.plan(ctx, o, given)
@@ -218,7 +224,7 @@ func (w *walk) judge(o *object, given form, forms int, changes []string, errs []
 		return
 	}
 	why := &problem{Summary: "Its plan would change it: " + strings.Join(changes, "; "),
-		Detail: "It is not set up in the way that this resource keeps."}
+		Detail: kinds[o.Type].otherwise}
 	if len(errs) > 0 {
 		why = &errs[0]
 	}
@@ -255,10 +261,11 @@ func (f *found) takeOver() {
 	}
 }
 
-// draw asks the hosts for a picture of the fabric, those with a subnet manager first.
+// draw asks for a picture of each fabric: hosts with a subnet manager first, and none that
+// a picture has already.
 func (f *found) draw(ctx context.Context, w *walk) {
 	var names []string
-	for _, o := range f.adopted() {
+	for _, o := range f.objects {
 		if o.Type == smType {
 			names = append(names, o.Host)
 		}
@@ -266,16 +273,38 @@ func (f *found) draw(ctx context.Context, w *walk) {
 	for _, m := range f.up() {
 		names = append(names, m.Name)
 	}
+	seen := map[string]bool{}
 	for _, name := range names {
-		seen, err := w.data(ctx, "infiniband_fabric", map[string]any{"host": name})
-		if err == nil {
-			f.mermaid = textOf(seen["mermaid"])
-			return
+		if seen[name] {
+			continue
 		}
-		if f.undrawn == "" {
+		seen[name] = true
+		fabric, err := w.data(ctx, "infiniband_fabric", map[string]any{"host": name})
+		switch {
+		case err == nil:
+			f.pictures = append(f.pictures, textOf(fabric["mermaid"]))
+			for _, host := range hostsOf(fabric["nodes"]) {
+				seen[host] = true
+			}
+		case f.undrawn == "":
 			f.undrawn = err.Error()
 		}
 	}
+}
+
+// hostsOf are the hosts among the nodes of a fabric.
+func hostsOf(nodes tftypes.Value) (hosts []string) {
+	var all map[string]tftypes.Value
+	if nodes.IsNull() || nodes.As(&all) != nil {
+		return nil
+	}
+	for _, n := range all {
+		var node map[string]tftypes.Value
+		if n.As(&node) == nil {
+			hosts = append(hosts, textOf(node["host"]))
+		}
+	}
+	return hosts
 }
 
 // result is what scripts get.

@@ -180,6 +180,8 @@ type kind struct {
 	forms [][]string
 	// usual are the values that need no line.
 	usual map[string]string
+	// otherwise says what it means if a plan would change one, and no finding says it.
+	otherwise string
 }
 
 var kinds = map[string]kind{
@@ -188,8 +190,9 @@ var kinds = map[string]kind{
 	guidsType: {file: "cards.tf", forms: [][]string{
 		{"card_id", "base_mac"}, {"card_id", "base_guid", "base_mac"}, {"card_id", "base_guid"},
 		{"card_id", "node_guid", "system_image_guid", "port_guids", "macs"},
-	}},
-	linkType: {file: "cards.tf", forms: [][]string{{"card_id", "ports"}}},
+	}, usual: map[string]string{"port_guids": "{}", "macs": "{}"}},
+	linkType: {file: "cards.tf", forms: [][]string{{"card_id", "ports"}},
+		otherwise: "Nothing on the host keeps these types over a restart. An apply would store them."},
 	portType: {file: "fabric.tf", forms: [][]string{
 		{"card_id", "port", "enabled", "speeds", "widths"}, {"card_id", "port", "enabled", "speeds"},
 		{"card_id", "port", "enabled", "widths"}, {"card_id", "port", "enabled"},
@@ -197,10 +200,12 @@ var kinds = map[string]kind{
 	smType: {file: "fabric.tf", forms: [][]string{{
 		"host", "port_guid", "priority", "subnet_prefix", "routing_engine", "log_level", "log_max_size",
 		"sminfo_polling_timeout", "polling_retry_number", "partitions",
-	}}, usual: map[string]string{"priority": "0"}},
+	}}, usual: map[string]string{"priority": "0"},
+		otherwise: "It was started in another way. An apply gives it options of its own and enables it at boot."},
 	ipoibType: {file: "network.tf", forms: [][]string{{
 		"host", "port_guid", "pkey", "mode", "mtu", "addresses", "routes",
-	}}, usual: map[string]string{"mode": `"datagram"`, "routes": "[]"}},
+	}}, usual: map[string]string{"mode": `"datagram"`, "routes": "[]"},
+		otherwise: "No definition gives the interface these settings after a restart. An apply writes one."},
 }
 
 // forms are the ways to write an object that may be tried.
@@ -292,7 +297,7 @@ func (o *object) worth() bool {
 	case firmwareType:
 		return o.is("flash_version") != ""
 	case guidsType:
-		return expression(o.attrs["port_guids"]) != "null" || expression(o.attrs["macs"]) != "null"
+		return o.is("node_guid") != "" || len(expression(o.attrs["macs"])) > len("null")
 	case linkType:
 		return expression(o.attrs["ports"]) != "{}"
 	case portType:

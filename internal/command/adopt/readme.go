@@ -21,9 +21,10 @@ func (f *found) readme() string {
 	}
 	f.table(&b)
 	b.WriteString("\n## Fabric\n\n")
-	if f.mermaid != "" {
-		fmt.Fprintf(&b, "```mermaid\n%s\n```\n", strings.TrimSpace(f.mermaid))
-	} else {
+	for _, picture := range f.pictures {
+		fmt.Fprintf(&b, "```mermaid\n%s\n```\n\n", strings.TrimSpace(picture))
+	}
+	if len(f.pictures) == 0 {
 		b.WriteString("No host could draw it: " + oneText(f.undrawn) + "\n")
 	}
 	f.list(&b, "Taken over by the apply", nil, f.taken())
@@ -82,7 +83,7 @@ func ports(c *inventory.Card) string {
 
 // cell makes a text fit into a table.
 func cell(s string) string {
-	s = strings.ReplaceAll(diagnostic.Visible(s), "|", "\\|")
+	s = strings.ReplaceAll(oneText(diagnostic.Visible(s)), "|", "\\|")
 	if s == "" {
 		return "unknown"
 	}

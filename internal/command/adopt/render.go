@@ -21,6 +21,7 @@ type setting struct {
 	value any
 	// written is what stands in the file if that is not the value; it is HCL.
 	written string
+	secret  bool // is in no file
 }
 
 type settings []setting
@@ -48,7 +49,9 @@ func (s settings) data() map[string]any {
 func (s settings) hcl() string {
 	var b strings.Builder
 	for _, a := range s {
-		fmt.Fprintf(&b, "%s = %s\n", key(a.name), a.expression())
+		if !a.secret {
+			fmt.Fprintf(&b, "%s = %s\n", key(a.name), a.expression())
+		}
 	}
 	return b.String()
 }

@@ -239,13 +239,13 @@ func differences(schema *tfprotov6.Schema, state, planned map[string]tftypes.Val
 		case is.IsFullyKnown():
 			known = append(known, fmt.Sprintf("%s: %s -> %s", a.Name, oneLine(was), oneLine(is)))
 		default:
-			later = append(later, a.Name+": known after the apply")
+			later = append(later, a.Name)
 		}
 	}
-	if len(known) > 0 {
-		return known
+	if len(known) == 0 && len(later) > 0 {
+		return []string{strings.Join(later, ", ") + " (known after the apply)"}
 	}
-	return later
+	return known
 }
 
 // asked finds the line of a consent in the text of a finding.
