@@ -151,7 +151,7 @@ func oneHopAttributes() map[string]schema.Attribute {
 		"use_agent": schema.BoolAttribute{Optional: true,
 			MarkdownDescription: "Whether the SSH agent is asked; the default is yes unless a private key is configured."},
 		"agent_socket": text("Socket of the SSH agent; the default is `IdentityAgent` of `~/.ssh/config`, then the " +
-			"environment's `SSH_AUTH_SOCK`."),
+			"environment's `SSH_AUTH_SOCK`, then on Windows the pipe of its service `ssh-agent`."),
 		"identities_only": schema.BoolAttribute{Optional: true,
 			MarkdownDescription: "Whether only configured keys are offered, as with `IdentitiesOnly`: those of `private_key`, " +
 				"`private_key_file` and `agent_identity`, and `IdentityFile` of `~/.ssh/config`. " +
