@@ -3,7 +3,6 @@ package network
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -11,7 +10,7 @@ import (
 
 const exitConfig = 78 // os.EX_CONFIG
 
-// netplan knows generate, apply and get. try is not simulated: a lost SSH
+// netplan knows generate and apply. try is not simulated: a lost SSH
 // session kills it without reverting, so nobody should rely on it.
 func netplan(_ context.Context, p *labsim.Proc) int {
 	if len(p.Args) < 2 {
@@ -25,8 +24,6 @@ func netplan(_ context.Context, p *labsim.Proc) int {
 	s := Of(p.Machine)
 	root := strings.TrimSuffix(o.Or("root-dir", ""), "/")
 	switch {
-	case p.Args[1] == "get" && len(o.Args) <= 1:
-		return s.planGet(p, root, strings.Join(o.Args, ""))
 	case p.UID != 0 && root == "":
 		p.Errorf("ERROR: cannot run %s as non-root\n", p.Args[1])
 		return 1
@@ -67,38 +64,6 @@ func (s *State) planGenerate(p *labsim.Proc, root string, failure int) int {
 		return failure
 	}
 	s.render(root, plan)
-	return 0
-}
-
-// planGet prints one setting, "ethernets.ID.KEY"; null if it is not there.
-func (s *State) planGet(p *labsim.Proc, root, key string) int {
-	plan, err := s.readPlan(root, s.warnPermissions(p))
-	if err != nil {
-		p.Errorf("%v\n", err)
-		return 1
-	}
-	parts := strings.Split(strings.TrimPrefix(key, "network."), ".")
-	if len(parts) != 3 || parts[0] != "ethernets" {
-		return p.Unknown("netplan get " + key)
-	}
-	i := plan.ifaces[parts[1]]
-	if i == nil {
-		p.Printf("null\n")
-		return 0
-	}
-	value := map[string]string{"mtu": strconv.Itoa(i.mtu), "infiniband-mode": strconv.Quote(i.mode), "addresses": ""}
-	switch v, known := value[parts[2]]; {
-	case !known:
-		return p.Unknown("netplan get " + key)
-	case parts[2] == "addresses" && len(i.addresses) > 0:
-		for _, a := range i.addresses {
-			p.Printf("- %q\n", a)
-		}
-	case v == "0" || v == `""` || v == "":
-		p.Printf("null\n")
-	default:
-		p.Printf("%s\n", v)
-	}
 	return 0
 }
 

@@ -247,7 +247,7 @@ func (s *State) networkText(name string) string {
 	return n.Path + fmt.Sprint(n.Values) // fmt sorts keys
 }
 
-// networkctl knows reload, reconfigure and list.
+// networkctl knows reload and reconfigure.
 func networkctl(_ context.Context, p *labsim.Proc) int {
 	o, bad := labsim.ParseArgs(p.Args[1:], false, "no-pager", "no-legend")
 	if bad != "" || len(o.Args) == 0 {
@@ -277,43 +277,8 @@ func (s *State) networkVerb(p *labsim.Proc, verb string, names []string) int {
 		for _, n := range names {
 			s.reconfigure(n)
 		}
-	case verb == "list":
-		s.networkList(p, names)
 	default:
 		return p.Unknown("networkctl " + verb)
 	}
 	return 0
-}
-
-func (s *State) networkList(p *labsim.Proc, names []string) {
-	kinds := map[int]string{labsim.TypeLoopback: "loopback", labsim.TypeEthernet: "ether",
-		labsim.TypeInfiniBand: "infiniband"}
-	var rows [][]string
-	for _, d := range p.Machine.Netdevs() {
-		if len(names) > 0 && !slices.Contains(names, d.Name) {
-			continue
-		}
-		setup, oper := "unmanaged", "off"
-		if s.networkFor(d.Name) != nil {
-			setup = "configured"
-		}
-		switch {
-		case d.Up && p.Machine.Carrier(&d) && len(d.Addrs) > 0 && d.Type != labsim.TypeLoopback:
-			oper = "routable"
-		case d.Up && p.Machine.Carrier(&d):
-			oper = "carrier"
-		case d.Up:
-			oper = "no-carrier"
-		}
-		rows = append(rows, []string{strconv.Itoa(d.Index), d.Name, kinds[d.Type], oper, setup})
-	}
-	widths := []int{3, 0, 0, 0, 0}
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], len(cell))
-		}
-	}
-	for _, r := range rows {
-		p.Printf("%*s %-*s %-*s %-*s %s\n", widths[0], r[0], widths[1], r[1], widths[2], r[2], widths[3], r[3], r[4])
-	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 )
 
-// nmcli knows connection load, reload and up, and device status.
+// nmcli knows connection load, reload and up.
 func nmcli(_ context.Context, p *labsim.Proc) int {
-	o, bad := labsim.ParseArgs(p.Args[1:], true, "wait w=", "terse t", "fields f=")
+	o, bad := labsim.ParseArgs(p.Args[1:], true, "wait w=")
 	if bad != "" || len(o.Args) < 2 {
 		return p.Unknown("form of nmcli " + bad)
 	}
@@ -22,7 +22,7 @@ func nmcli(_ context.Context, p *labsim.Proc) int {
 	verb := o.Args[0] + " " + o.Args[1]
 	args := o.Args[2:]
 	switch {
-	case p.UID != 0 && verb != "device status":
+	case p.UID != 0:
 		p.Errorf("Error: Access denied\n")
 		return 1
 	case verb == "connection reload" && len(args) == 0:
@@ -39,37 +39,10 @@ func nmcli(_ context.Context, p *labsim.Proc) int {
 		}
 	case verb == "connection up" && len(args) >= 2:
 		return s.nmUp(p, args)
-	case verb == "device status" && len(args) == 0:
-		if !o.Has("terse") || o.Or("fields", "") != "DEVICE,TYPE,STATE,CONNECTION" {
-			return p.Unknown("form of nmcli device status")
-		}
-		s.nmStatus(p)
 	default:
 		return p.Unknown("nmcli " + strings.Join(o.Args, " "))
 	}
 	return 0
-}
-
-// nmStatus lists what is connected before the loopback interface, which is not the
-// daemon's own, and what is not.
-func (s *State) nmStatus(p *labsim.Proc) {
-	kinds := map[int]string{labsim.TypeLoopback: "loopback", labsim.TypeEthernet: "ethernet",
-		labsim.TypeInfiniBand: "infiniband"}
-	var rest []string
-	for _, d := range s.m.Netdevs() {
-		line := d.Name + ":" + kinds[d.Type] + ":"
-		switch profile := s.nm.profiles[s.nm.active[d.Name]]; {
-		case d.Type == labsim.TypeLoopback:
-			rest = append([]string{line + "connected (externally):lo"}, rest...)
-		case profile != nil:
-			p.Printf("%sconnected:%s\n", line, profile.get("connection.id"))
-		default:
-			rest = append(rest, line+"disconnected:")
-		}
-	}
-	for _, line := range rest {
-		p.Printf("%s\n", line)
-	}
 }
 
 // nmUp is "connection up uuid|id NAME [ifname IF]".

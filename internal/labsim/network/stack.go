@@ -148,8 +148,7 @@ func (s *State) installNM() {
 }
 
 func (s *State) installIfupdown() {
-	s.installPrograms(map[string]labsim.Program{"/usr/sbin/ifup": ifup, "/usr/sbin/ifdown": ifdown,
-		"/usr/sbin/ifquery": ifquery})
+	s.installPrograms(map[string]labsim.Program{"/usr/sbin/ifup": ifup})
 	systemd.Of(s.m).Builtins(ifupdownUnits)
 	s.m.FS.PutDir("/etc/network/interfaces.d", 0o755, 0, 0)
 	var b strings.Builder

@@ -21,8 +21,8 @@ func init() {
 	verbs = map[string]verb{
 		"start": each((*Manager).startVerb), "stop": each((*Manager).stop), "restart": each((*Manager).restart),
 		"enable": enable, "disable": disable, "mask": mask,
-		"is-active": isActive, "is-enabled": isEnabled, "is-failed": isFailed, "show": show,
-		"daemon-reload": daemonReload, "reset-failed": resetFailed, "list-units": listUnits, "kill": killUnits,
+		"is-active": isActive, "show": show,
+		"daemon-reload": daemonReload, "list-units": listUnits, "kill": killUnits,
 		"is-system-running": systemRunning, "reboot": rebootVerb, "cat": catUnits,
 	}
 }
@@ -55,7 +55,7 @@ func systemctl(ctx context.Context, p *labsim.Proc) int {
 
 var changes = map[string]bool{
 	"start": true, "stop": true, "restart": true, "enable": true,
-	"disable": true, "mask": true, "daemon-reload": true, "reset-failed": true, "kill": true, "reboot": true,
+	"disable": true, "mask": true, "daemon-reload": true, "kill": true, "reboot": true,
 }
 
 func fullName(n string) string {
@@ -153,34 +153,6 @@ func isActive(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []string
 	return status
 }
 
-func isFailed(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
-	return eachState(p, o, names, 1, Of(p.Machine).activeState, "failed")
-}
-
-func isEnabled(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
-	s := Of(p.Machine)
-	status := 1
-	for _, n := range names {
-		st := s.fileState(n)
-		if st == "" {
-			if p.Machine.OS.System().Systemd >= 254 {
-				p.Printf("not-found\n")
-				status = 4
-				continue
-			}
-			p.Errorf("Failed to get unit file state for %s: No such file or directory\n", n)
-			continue
-		}
-		if st == "enabled" || st == "static" {
-			status = 0
-		}
-		if !o.Has("quiet") {
-			p.Printf("%s\n", st)
-		}
-	}
-	return status
-}
-
 func enable(ctx context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
 	s := Of(p.Machine)
 	for _, n := range names {
@@ -237,30 +209,6 @@ func mask(ctx context.Context, p *labsim.Proc, o *labsim.Flags, names []string) 
 func daemonReload(_ context.Context, p *labsim.Proc, _ *labsim.Flags, _ []string) int {
 	Of(p.Machine).DaemonReload()
 	return 0
-}
-
-func resetFailed(_ context.Context, p *labsim.Proc, _ *labsim.Flags, names []string) int {
-	s := Of(p.Machine)
-	status := 0
-	if len(names) == 0 {
-		names = s.loaded()
-	}
-	for _, n := range s.resolve(names) {
-		s.mu.Lock()
-		u := s.units[n]
-		if u != nil && u.active == "failed" {
-			u.active, u.sub, u.result, u.status, u.code = "inactive", "dead", "success", 0, 0
-			if u.transient {
-				delete(s.units, n)
-			}
-		}
-		s.mu.Unlock()
-		if u == nil {
-			p.Errorf("Failed to reset failed state of unit %s: Unit %s not loaded.\n", n, n)
-			status = 1
-		}
-	}
-	return status
 }
 
 func listUnits(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {

@@ -267,51 +267,21 @@ func (s *Manager) RDMAEvents(action string) {
 	}
 }
 
-// udevadm knows control --reload, trigger and settle.
+// udevadm knows control --reload.
 func udevadm(_ context.Context, p *labsim.Proc) int {
 	if len(p.Args) < 2 {
 		return p.Unknown("no command")
 	}
-	o, bad := labsim.ParseArgs(p.Args[2:], false, "reload R", "action c=", "subsystem-match s=", "sysname-match y=")
+	o, bad := labsim.ParseArgs(p.Args[2:], false, "reload R")
 	if bad != "" {
 		return p.Unknown("option " + bad)
 	}
-	s := Of(p.Machine)
 	switch {
-	case p.Args[1] == "settle" && len(o.Args) == 0:
-		return 0
 	case p.UID != 0:
 		p.Errorf("Failed to send request: Permission denied\n")
 		return 1
 	case p.Args[1] == "control" && o.Has("reload") && len(o.Args) == 0:
 		return 0 // rules are read at each event; udevd itself looks every few seconds
-	case p.Args[1] == "trigger":
-		return s.trigger(p, o)
 	}
 	return p.Unknown("udevadm " + p.Args[1])
-}
-
-// isNamed says whether a device is among those given; none given means all.
-func (s *Manager) isNamed(sys string, given []string) bool {
-	return len(given) == 0 || slices.ContainsFunc(given,
-		func(g string) bool { return g == sys || s.devpath(g) == s.devpath(sys) })
-}
-
-func (s *Manager) trigger(p *labsim.Proc, o *labsim.Flags) int {
-	known := map[string]bool{"": true, "net": true, "infiniband": true}
-	if !known[o.Or("subsystem-match", "")] {
-		return p.Unknown("form of udevadm trigger")
-	}
-	action := o.Or("action", "change")
-	subsystem := o.Or("subsystem-match", "")
-	for _, d := range s.m.Netdevs() {
-		if subsystem != "infiniband" && ruleGlob(o.Or("sysname-match", "*"), d.Name) &&
-			s.isNamed("/sys/class/net/"+d.Name, o.Args) {
-			s.NetEvent(d.Name, action)
-		}
-	}
-	if len(o.Args) == 0 && !o.Has("sysname-match") && subsystem != "net" {
-		s.RDMAEvents(action)
-	}
-	return 0
 }
