@@ -19,8 +19,7 @@ func cardReach(card CardFacts, host HostFacts) []finding.Finding {
 	case card.VendorID != ib.MellanoxVendor:
 		found = append(found, unsupportedCard(card))
 	case card.Livefish:
-		found = append(found, finding.CardInRecovery.Find("%s shows its recovery id %04x:%04x", card.PCI, card.VendorID,
-			card.DeviceID).WithWayOut(recovery(card, host)))
+		found = append(found, inRecovery(card, host))
 	case card.Chip.Name == "":
 		found = append(found, unsupportedCard(card))
 	}
@@ -35,6 +34,11 @@ func cardReach(card CardFacts, host HostFacts) []finding.Finding {
 			card.Serial.Why()).WithWayOut(host.Support.Lspci))
 	}
 	return append(found, inUse(card, host)...)
+}
+
+func inRecovery(card CardFacts, host HostFacts) finding.Finding {
+	return finding.CardInRecovery.Find("%s shows its recovery id %04x:%04x", card.PCI, card.VendorID, card.DeviceID).
+		WithWayOut(recovery(card, host))
 }
 
 // unsupportedCard says what a card is whose firmware and GUIDs are left alone.
@@ -129,6 +133,27 @@ func cardState(card CardFacts) []finding.Finding {
 	if isOEM(card) {
 		found = append(found, finding.CardOfOEM.Find("PSID %s (%s), vendor data %q", card.InFlash().PSID,
 			cmp.Or(card.InFlash().PSID.Vendor(), "unknown company"), card.InFlash().VSD))
+	}
+	return found
+}
+
+// rewritable gives the findings on a flash that is to be written, whatever is written:
+// an image, or the GUIDs, for which the tool burns the image in flash once more.
+func rewritable(card CardFacts) []finding.Finding {
+	found := cardState(card)
+	if !card.FlashKnown() {
+		return found
+	}
+	whole := card.Verified == VerifyGood || card.Verified == VerifyBlank
+	switch {
+	case card.Failsafe == FailsafeNo:
+		found = append(found, finding.FlashNotFailsafe.Find("mstflint verify calls the image in flash non-failsafe"))
+	case card.Failsafe == FailsafeUnknown && whole:
+		found = append(found, unread(finding.FlashNotFailsafe, "The layout of the flash",
+			"mstflint verify did not say whether it is failsafe"))
+	}
+	if !card.Identified() {
+		found = append(found, finding.PSIDUnknown.Find("mstflint query shows no PSID"))
 	}
 	return found
 }
@@ -236,20 +261,26 @@ func identity(card CardFacts, lab LabFacts) []finding.Finding {
 		return nil
 	}
 	g := card.InFlash().GUIDs
-	var found []finding.Finding
-	switch {
-	case card.InFlash().BlankGUIDs:
-		found = append(found, finding.FlashGUIDsNeverSet.Find("mstflint: GUIDs/MACs values and their CRC are not set"))
-	case g.Node.IsZero() || g.Port1.IsZero() || g.MAC1.IsZero():
-		found = append(found, finding.FlashGUIDsZero.Find("Node %s, port 1 %s, port 2 %s, MAC %s", g.Node, g.Port1, g.Port2,
-			g.MAC1))
-	case g.Node.IsUnset():
-		found = append(found, finding.FlashWithoutGUIDs.Find("Node %s, MAC %s", g.Node, g.MAC1))
+	found := missingGUIDs(g)
+	if card.InFlash().BlankGUIDs {
+		found = []finding.Finding{finding.FlashGUIDsNeverSet.Find("mstflint: GUIDs/MACs values and their CRC are not set")}
 	}
 	for _, clash := range lab.clashes(card.Host, card.PCI, g) {
 		found = append(found, finding.FlashGUIDsShared.Find("%s", clash))
 	}
 	return append(found, lab.secondNames(card.Host, card.PCI, g)...)
+}
+
+// missingGUIDs gives the findings on an identity of which a part is no value.
+func missingGUIDs(g ib.GUIDSet) []finding.Finding {
+	switch {
+	case g.Node.IsZero() || g.Port1.IsZero() || g.MAC1.IsZero():
+		return []finding.Finding{finding.FlashGUIDsZero.Find("Node %s, port 1 %s, port 2 %s, MAC %s", g.Node, g.Port1,
+			g.Port2, g.MAC1)}
+	case g.Node.IsUnset():
+		return []finding.Finding{finding.FlashWithoutGUIDs.Find("Node %s, MAC %s", g.Node, g.MAC1)}
+	}
+	return nil
 }
 
 // clashes names the values of want that other cards have.

@@ -28,7 +28,7 @@ func Firmware(in FirmwareInput) Verdict {
 	if Holds(in.Card, in.Image) {
 		return alreadyThere(v, in)
 	}
-	v.Findings = append(v.Findings, cardState(in.Card)...)
+	v.Findings = append(v.Findings, rewritable(in.Card)...)
 	if in.Card.FlashKnown() {
 		v.Findings = append(v.Findings, checkConnectX4(in.Card)...)
 	}

@@ -176,12 +176,10 @@ func GUIDs(in GUIDInput) Verdict {
 		return seal(inEffect(v, in), in.Card, false)
 	}
 	v.Findings = append(v.Findings, in.Lab.unseenFabric(in, v.GUIDs)...)
-	v.Findings = append(v.Findings, cardState(in.Card)...)
+	v.Findings = append(v.Findings, rewritable(in.Card)...)
 	v.Findings = append(v.Findings, stagedFindings(in.Card, finding.GUIDsBeforeFirstRun, "")...)
-	if in.Card.FlashKnown() && !in.Card.Identified() {
-		v.Findings = append(v.Findings, finding.PSIDUnknown.Find("mstflint query shows no PSID"))
-	}
 	v.Findings = append(v.Findings, replacedGUIDs(in)...)
+	v.Findings = append(v.Findings, keptIdentity(in, v.GUIDs)...)
 	v.Findings = append(v.Findings, machine(in.Card, in.Host, spaceReserve+16<<20)...)
 	act, found := activation(in.Card, in.Host, in.Request.Activation)
 	v.Activation, v.Findings = act, append(v.Findings, found...)
@@ -217,6 +215,19 @@ func replacedGUIDs(in GUIDInput) []finding.Finding {
 			fmt.Sprintf("Node GUID %s becomes %s", g.Node, req.Want.Node))}
 	}
 	return nil
+}
+
+// keptIdentity gives the remarks on the half of the identity that is not asked for.
+func keptIdentity(in GUIDInput, becomes ib.GUIDSet) []finding.Finding {
+	if !in.Card.FlashKnown() || in.Card.InFlash().BlankGUIDs || in.Request.HasGUIDs && in.Request.HasMACs {
+		return nil
+	}
+	found := missingGUIDs(becomes)
+	kept := GUIDRequest{Want: becomes, HasGUIDs: !in.Request.HasGUIDs, HasMACs: !in.Request.HasMACs}
+	for _, clash := range in.Lab.clashes(in.Card.Host, in.Card.PCI, askedHalf(kept)) {
+		found = append(found, finding.FlashGUIDsShared.Find("%s", clash))
+	}
+	return found
 }
 
 // completeGUIDs fills the half that is not asked for with the card's values, which

@@ -41,6 +41,13 @@ var guidCases = []struct {
 	{"GU011", finding.Note, "replaces", func(*GUIDInput) {}},
 	{"GU012", finding.Warn, "invented MAC prefix", func(in *GUIDInput) { in.Request.Want.MAC1 = 0x020000000001 }},
 	{"GU014", finding.Refuse, "ConnectX-4", func(in *GUIDInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
+	{"FW046", finding.Warn, "MACs alone, on zero GUIDs", func(in *GUIDInput) {
+		in.Request.HasGUIDs, in.Card.Flash.GUIDs.Node = false, 0
+	}},
+	{"FW049", finding.Warn, "MACs alone, on the GUIDs of another card", func(in *GUIDInput) {
+		in.Request.HasGUIDs = false
+		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: ib.GUIDSet{Node: in.Card.Flash.GUIDs.Node}}}
+	}},
 	{"GU013", finding.Warn, "staged image", func(in *GUIDInput) { runsVersion(&in.Card, fw242) }},
 	{"FW025", finding.Refuse, "no PSID", func(in *GUIDInput) { in.Card.Flash.PSID = ""; runsPSID(&in.Card, "") }},
 	{"GU015", finding.Refuse, "GUID of a node in the fabric", func(in *GUIDInput) {
@@ -130,6 +137,7 @@ var linkCases = []struct {
 		runsPSID(&in.Card, psidEN)
 	}},
 	{"LT001", finding.Refuse, "planned PSID is EN", func(in *LinkTypeInput) { in.PlannedPSID = psidEN }},
+	{"FW041", finding.Refuse, "recovery mode", func(in *LinkTypeInput) { in.Card.Livefish = true }},
 	{"LT002", finding.Refuse, "eth,ib", func(in *LinkTypeInput) { in.Request.Ports[1] = ib.LinkTypeETH }},
 	{"LT003", finding.Refuse, "auto without mstconfig",
 		func(in *LinkTypeInput) { in.Request.Ports[2], in.StoredIn = ib.LinkTypeAuto, "modprobe.d" }},

@@ -19,12 +19,11 @@ func LinkTypes(in LinkTypeInput) Verdict {
 	if w, running := waitVerdict(in.Card, in.Host, nil); running {
 		return w
 	}
-	switch name, driver := driverOf(in.Card); {
-	case driver == "mlx5_core":
-		return inCard(in, v)
-	case driver != "" && driver != "mlx4_core":
-		v.Findings = append(v.Findings, finding.CardInfiniBandOnly.Find("%s uses %s", name, driver))
+	if v.Findings = noLinkTypes(in); v.Blocked() {
 		return seal(v, in.Card, false)
+	}
+	if _, driver := driverOf(in.Card); driver == "mlx5_core" {
+		return inCard(in, v)
 	}
 	v.Findings = linkPorts(in)
 	if !in.Served.Known() && !firmwareFirst(in) {
@@ -51,6 +50,17 @@ func LinkTypes(in LinkTypeInput) Verdict {
 		v.Findings = append(v.Findings, finding.InterfacesGoDown.Find("Card %s", in.Card.PCI))
 	}
 	return seal(v, in.Card, false)
+}
+
+// noLinkTypes refuses a card that has none, or that answers nothing while it has no firmware.
+func noLinkTypes(in LinkTypeInput) []finding.Finding {
+	if in.Card.Livefish {
+		return []finding.Finding{inRecovery(in.Card, in.Host)}
+	}
+	if name, driver := driverOf(in.Card); driver != "" && driver != "mlx4_core" && driver != "mlx5_core" {
+		return []finding.Finding{finding.CardInfiniBandOnly.Find("%s uses %s", name, driver)}
+	}
+	return nil
 }
 
 // firmwareFirst reports whether the plan changes the firmware first: what the card

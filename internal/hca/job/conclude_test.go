@@ -10,6 +10,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -75,6 +77,30 @@ func TestRefused_names_its_rule(t *testing.T) {
 			refused.Findings[0].Rule != tt.rule ||
 			!strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), journal.Dir("j9")):
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// GUIDs are only written back to a flash that a second burn can harm in no moment.
+func TestLostIdentity_needs_a_flash_that_is_whole(t *testing.T) {
+	t.Parallel()
+	lost := func(verified safety.VerifyState, layout safety.FailsafeState) bool {
+		want := journal.Entry{Kind: journal.Burn, GUIDsAfter: ib.GUIDSet{Node: 0xe41d2d0300e44ed0}}
+		facts := safety.CardFacts{Card: inventory.Card{Flash: &inventory.Flash{ImageType: "FS2"}},
+			Verified: verified, Failsafe: layout}
+		return result{request{want: want}, facts}.lostIdentity()
+	}
+	if !lost(safety.VerifyGood, safety.FailsafeYes) || !lost(safety.VerifyBlank, safety.FailsafeYes) {
+		t.Error("a flash that is whole is not mended")
+	}
+	for name, bad := range map[string]bool{
+		"damaged":      lost(safety.VerifyBad, safety.FailsafeYes),
+		"not verified": lost(safety.VerifyUnknown, safety.FailsafeYes),
+		"not failsafe": lost(safety.VerifyGood, safety.FailsafeNo),
+		"no layout":    lost(safety.VerifyGood, safety.FailsafeUnknown),
+	} {
+		if bad {
+			t.Errorf("%s: the flash is written once more", name)
 		}
 	}
 }

@@ -54,9 +54,10 @@ func (r result) mismatches() []string {
 
 // lostIdentity reports whether a burn changed GUIDs or MACs and they can be written
 // back. On later chips they cannot: mstflint would go through the running firmware.
+// That burns the image in flash once more, which must be whole and failsafe.
 func (r result) lostIdentity() bool {
-	return r.want.Kind == journal.Burn && !r.staysBlank() && r.FlashKnown() && r.InFlash().ImageType == "FS2" &&
-		r.InFlash().GUIDs != r.want.GUIDsAfter && !r.setMeanwhile()
+	return r.want.Kind == journal.Burn && !r.staysBlank() && r.whole() && r.Failsafe == safety.FailsafeYes &&
+		r.InFlash().ImageType == "FS2" && r.InFlash().GUIDs != r.want.GUIDsAfter && !r.setMeanwhile()
 }
 
 // staysBlank reports whether the card had no identity before a burn: it has none
