@@ -13,6 +13,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
+// everySystem is one system of each way of configuring a host.
+var everySystem = []labsim.OS{labsim.Ubuntu, labsim.Debian12, labsim.RHEL9, labsim.TrueNAS}
+
 // everyKind is one resource of each kind that can be imported, on a host of a system
 // with as many arguments as that knows. They follow one another.
 func (w *Lab) everyKind(host string, system labsim.OS, port uint64) Config {
@@ -69,7 +72,7 @@ var emptyArguments = regexp.MustCompile(`(?m)^\s*\w+\s*=\s*(""|\[\]|\{\}|\[[^\]]
 func TestBinary_configuration_of_every_import(t *testing.T) {
 	t.Parallel()
 	built := buildProvider(t)
-	for _, system := range []labsim.OS{labsim.Ubuntu, labsim.Debian12, labsim.RHEL9, labsim.TrueNAS} {
+	for _, system := range everySystem {
 		t.Run(string(system), func(t *testing.T) {
 			t.Parallel()
 			h := labs.Server("h", system, "192.0.2.20", 0)

@@ -44,7 +44,8 @@ func ownPlan(s *inventory.Snapshot, t target, renderer string) (p StoredConfig) 
 	p.Found, p.Sources = true, []string{path}
 	for _, d := range devices {
 		p.Interface = d.ID
-		p.Config = Config{Mode: d.Mode, MTU: d.MTU, Addresses: sortPrefixes(d.Addresses), Routes: ipconf.SortedRoutes(d.Routes)}
+		p.Config = Config{Mode: d.Mode, MTU: d.MTU, Addresses: sortPrefixes(d.Addresses),
+			Routes: ipconf.SortedRoutes(d.Routes)}
 	}
 	return p
 }
