@@ -48,6 +48,14 @@ type PlanFacts struct {
 	SM bool
 	// Held is true if the state has what is asked for.
 	Held bool
+	// Leaving are interfaces of the host that this plan removes before it makes this one.
+	Leaving []Place
+}
+
+// Place says which interface of a host is meant; PKey is zero for the default partition.
+type Place struct {
+	PortGUID ib.GUID
+	PKey     uint16
 }
 
 // Check gives the findings against d on this host. It neither asks nor changes the
@@ -76,7 +84,7 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 	} else {
 		c.stackFindings()
 	}
-	c.overlap(p.Carrier)
+	c.overlap(p.Carrier, p.Leaving)
 	c.defaultRoute()
 	c.checkUndone()
 	return c.found
@@ -128,27 +136,6 @@ func CheckSubnet(d Request, others []Member) []finding.Finding {
 		found = append(found, finding.SubnetInterfacesDiffer.Find("%s has mode = %q and mtu = %d here; %s of the same "+
 			"subnet has mode = %q and mtu = %d.",
 			d.Host, d.Config.Mode, d.Config.MTU, m.Name, m.Mode, m.MTU))
-	}
-	return found
-}
-
-// Neighbour is another interface of the configuration with an address that collides.
-type Neighbour struct {
-	Name    string // what messages call it
-	Address netip.Prefix
-}
-
-// CheckAddresses compares addresses with those of other interfaces of the
-// configuration: overlap has interfaces of the same host, same those of other hosts.
-func CheckAddresses(d Request, overlap, same []Neighbour) []finding.Finding {
-	var found []finding.Finding
-	for _, n := range overlap {
-		found = append(found, finding.SubnetTwice.Find("%s of port %s overlaps %s of %s.", joinPrefixes(d.Config.Addresses),
-			d.PortGUID, n.Address, n.Name))
-	}
-	for _, n := range same {
-		found = append(found, finding.AddressTaken.Find("%s of port %s on %s is an address of %s, too.", n.Address.Addr(),
-			d.PortGUID, d.Host, n.Name))
 	}
 	return found
 }
@@ -371,29 +358,4 @@ func CheckFabric(d Request, elsewhere []string) []finding.Finding {
 	}
 	return []finding.Finding{finding.SubnetManagerElsewhere.Find("Port %s of %s does not reach %s.", d.PortGUID, d.Host,
 		strings.Join(elsewhere, ", "))}
-}
-
-// overlap compares the subnets with those of the host's other interfaces. carrier is
-// the interface that becomes ours with the GUID that this plan writes.
-func (c *checker) overlap(carrier string) {
-	for _, p := range c.d.Config.Addresses {
-		for _, n := range c.s.Netdevs {
-			if n.Name == c.observed.Name || n.Name == carrier || c.mayBeOurs(n.Name) {
-				continue
-			}
-			for _, a := range n.Addresses {
-				if a.Overlaps(p) && !a.Addr().IsLoopback() && !a.Addr().IsLinkLocalUnicast() && !c.gave(n, a) {
-					c.add(finding.SubnetTwice.Find("%s overlaps %s of %s on %s.", p, a, n.Name, c.s.Host))
-				}
-			}
-		}
-	}
-}
-
-// gave reports whether an interface has an address from our own definition for this
-// port. Network stacks match by name, so an interface keeps the address when its port
-// gets another GUID.
-func (c *checker) gave(n inventory.Netdev, a netip.Prefix) bool {
-	ours := c.observed.Persisted
-	return n.IB && n.Name == ours.Interface && slices.Contains(ours.Config.Addresses, a)
 }

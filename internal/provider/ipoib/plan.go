@@ -14,6 +14,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 )
@@ -21,11 +22,7 @@ import (
 // ModifyPlan checks what speaks against the interface and says what will be done.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
-		var state model
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-		warnRemoval(&resp.Diagnostics, state.ID.ValueString())
-		r.CanLeave("remove IPoIB interface "+state.ID.ValueString(), "host", req.State, "", &resp.Diagnostics)
-		r.checkRemoval(ctx, &resp.Diagnostics, &state)
+		r.planRemoval(ctx, req, &resp.Diagnostics)
 		return
 	}
 	plan, config, state, exists := planned.Models[model](ctx, req, &resp.Diagnostics)
@@ -57,13 +54,30 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	settleMTU(&d, snap)
-	held := exists && state.holds(d.Config)
+	r.noteReplaced(&state, ref(d))
+	held := exists && state.holds(d)
 	toDo := ops.ToDo(snap, d) && (!held || !ops.OnlySilence(snap, d))
 	r.check(ctx, &resp.Diagnostics, snap, d, held, toDo)
 	plan.plan(d)
 	planned.Steady{
 		Held: held, ToDo: toDo, Live: live, Kept: kept,
 	}.Plan(ctx, req, resp, &plan)
+}
+
+// noteReplaced remembers that the interface of a state makes room for another one.
+func (r *Resource) noteReplaced(state *model, by attribute.PortRef) {
+	if was, ok := state.interfaceOf(); ok && was != by {
+		r.Planned.ReplaceIPoIB(was, by)
+	}
+}
+
+// planRemoval says what a destroy will do, and checks what speaks against it.
+func (r *Resource) planRemoval(ctx context.Context, req resource.ModifyPlanRequest, diags *diag.Diagnostics) {
+	var state model
+	diags.Append(req.State.Get(ctx, &state)...)
+	warnRemoval(diags, state.ID.ValueString())
+	r.CanLeave("remove IPoIB interface "+state.ID.ValueString(), "host", req.State, "", diags)
+	r.checkRemoval(ctx, diags, &state)
 }
 
 // early checks what needs neither the port nor what else is not known yet.
@@ -91,10 +105,19 @@ func (r *Resource) early(ctx context.Context, wanted *model, diags *diag.Diagnos
 			"interfaces of this configuration")
 }
 
-// holds reports whether the state is what is asked for.
-func (m *model) holds(want ops.Config) bool {
+// interfaceOf names the interface of a state; not ok if there is no state.
+func (m *model) interfaceOf() (attribute.PortRef, bool) {
+	have, err := m.request()
+	return ref(have), err == nil
+}
+
+// holds reports whether the state is what is asked for, of the same interface.
+func (m *model) holds(want ops.Request) bool {
+	if have, ok := m.interfaceOf(); !ok || have != ref(want) {
+		return false
+	}
 	known, err := m.hostConfig()
-	return err == nil && known != nil && known.Same(want)
+	return err == nil && known != nil && known.Same(want.Config)
 }
 
 // ValidateConfig refuses what no host could do, before any is asked.
@@ -137,7 +160,7 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := ops.PlanFacts{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(snap), LinkType: port.InfiniBand,
-		SM: r.Planned.HasSM(), Held: held}
+		SM: r.Planned.HasSM(), Held: held, Leaving: r.leaving(ref(d))}
 	found := append(ops.Check(snap, d, planned), ops.CheckSubnet(d, r.members(d))...)
 	overlap, same := r.Planned.SetAddresses(ref(d), d.Config.Addresses)
 	found = append(found, ops.CheckAddresses(d, neighbours(overlap), neighbours(same))...)
@@ -145,6 +168,19 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 		found = append(found, ops.CheckFabric(d, r.SMsElsewhere(ctx, snap, d.PortGUID))...)
 	}
 	return !diagnostic.AddFindings(ctx, diags, what, found)
+}
+
+// leaving is the interface that this plan replaces by the one of a port, if there is one.
+func (r *Resource) leaving(port attribute.PortRef) []ops.Place {
+	old, ok := r.Planned.ReplacedIPoIB(port)
+	if !ok || old.Host != port.Host {
+		return nil
+	}
+	key, err := pkeyOf(attribute.PKey{StringValue: attribute.OrNull(old.PKey)})
+	if err != nil {
+		return nil
+	}
+	return []ops.Place{{PortGUID: old.GUID, PKey: key}}
 }
 
 // members are the interfaces of the same subnets that were planned so far with

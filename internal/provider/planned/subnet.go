@@ -38,6 +38,23 @@ func (p *Walk) SetIPoIB(port attribute.PortRef, own IPoIB, addresses []netip.Pre
 	return others
 }
 
+// ReplaceIPoIB remembers that an interface is removed before another one takes its place
+// in the configuration. Core plans a replacement twice, and the second time without the
+// state of what is removed.
+func (p *Walk) ReplaceIPoIB(old, by attribute.PortRef) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.replaced[by] = old
+}
+
+// ReplacedIPoIB gives the interface that is removed before the one of a port is made.
+func (p *Walk) ReplacedIPoIB(by attribute.PortRef) (old attribute.PortRef, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	old, ok = p.replaced[by]
+	return old, ok
+}
+
 // Neighbour is another interface of the configuration, and what of it is in the way.
 type Neighbour struct {
 	Port    attribute.PortRef

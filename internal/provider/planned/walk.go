@@ -33,7 +33,9 @@ type Walk struct {
 	// interface that has each.
 	addresses map[string]map[attribute.PortRef][]netip.Prefix
 	holders   map[netip.Addr]attribute.PortRef
-	claims    claims // which resource manages what
+	// replaced holds the interface that is removed, by the one that replaces it.
+	replaced map[attribute.PortRef]attribute.PortRef
+	claims   claims // which resource manages what
 }
 
 type plannedPort struct {
@@ -78,6 +80,7 @@ func NewWalk() *Walk {
 		ports:  map[attribute.PortRef]plannedPort{}, lab: safety.NewLab(), partitions: map[string]attribute.PortRef{},
 		subnets: map[netip.Prefix]map[IPoIB]attribute.PortRef{}, claims: newClaims(),
 		addresses: map[string]map[attribute.PortRef][]netip.Prefix{}, holders: map[netip.Addr]attribute.PortRef{},
+		replaced: map[attribute.PortRef]attribute.PortRef{},
 	}
 }
 
