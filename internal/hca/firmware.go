@@ -238,7 +238,7 @@ func firmwareState(s *inventory.Snapshot, card *inventory.Card) FirmwareState {
 			state.Restored = state.Pending && journal.RestoredTo(j, state.Flash)
 		}
 	}
-	state.JobBackup = journal.BackupOf(s.JobsOf(card.PCI), state.Flash)
+	state.JobBackup = journal.BackupOf(journal.JobsOf(s, card), state.Flash)
 	return state
 }
 

@@ -127,3 +127,28 @@ func TestConclude_restores_a_lost_identity(t *testing.T) {
 	}
 	b.clean()
 }
+
+// TestReadFirmware_of_a_card_that_has_moved holds that the backup of the burn that the flash
+// comes from is found when the card sits in another slot.
+func TestReadFirmware_of_a_card_that_has_moved(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	state, err := b.ops("alice").ApplyFirmware(ctx, crossFlash(b.card(ctx), b.image(card.VPI())))
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	if err = b.machine.Rebuild(func() error { return b.machine.Renumber(1) }); err != nil {
+		t.Fatal(err)
+	}
+	b.pci = ib.MustParsePCIAddress("0000:02:00.0")
+	c := b.card(ctx)
+	s, err := c.Host.Snapshot(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved, err := ReadFirmware(s, b.pci)
+	if err != nil || state.BackupPath == "" || moved.JobBackup != state.BackupPath {
+		t.Errorf("%v: backup %q, want %q", err, moved.JobBackup, state.BackupPath)
+	}
+	b.clean()
+}

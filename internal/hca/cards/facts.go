@@ -127,7 +127,7 @@ func assumeRunning(f *safety.CardFacts, s *inventory.Snapshot, c *inventory.Card
 // lastBurn gives the last job that burned the card, if the flash still holds what it
 // wrote. It also reports whether the card was burned since the host started.
 func lastBurn(s *inventory.Snapshot, c *inventory.Card) (by string, now bool) {
-	for _, j := range s.JobsOf(c.PCI) {
+	for _, j := range journal.JobsOf(s, c) {
 		if j.Kind != journal.Burn {
 			continue
 		}

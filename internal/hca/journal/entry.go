@@ -186,6 +186,22 @@ func identityFrom(guids, macs string) (ib.GUIDSet, bool) {
 	return set, true
 }
 
+// JobsOf gives the jobs of a card, oldest first: those of its slot, and those that name it
+// from when it sat in another one.
+func JobsOf(s *inventory.Snapshot, card *inventory.Card) []*inventory.Job {
+	now := s.Identity(card)
+	var jobs []*inventory.Job
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		id, err := ib.ParseIdentity(j.Request["card_identity"])
+		like, _ := ib.Compare(id, now)
+		if j.PCI.IsValid() && (j.PCI.Slot() == card.PCI.Slot() || err == nil && like == ib.Same) {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
 // BackupOf finds the backup that was taken before the burn that wrote this flash: the
 // last that succeeded with it, else the last that tried. It is empty if that burn was a
 // restore.

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -144,5 +145,27 @@ func TestReport_title(t *testing.T) {
 		if got := r.Title("h/0000:01:00.0"); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// A card keeps its jobs when it moves to another slot, and does not get those of another
+// card of this host.
+func TestJobsOf_a_card_that_has_moved(t *testing.T) {
+	const who = "serial number %s, part number MCX354A-FCBT, chip ConnectX-3 Pro"
+	job := func(id, pci, serial string) inventory.Job {
+		return inventory.Job{ID: id, Kind: Burn, PCI: ib.MustParsePCIAddress(pci),
+			Request: map[string]string{"card_identity": fmt.Sprintf(who, serial)}}
+	}
+	s := &inventory.Snapshot{
+		Cards: []inventory.Card{{PCI: ib.MustParsePCIAddress("0000:02:00.0"), Serial: fact.Known("MT1")}},
+		Jobs: []inventory.Job{job("old", "0000:01:00.0", "MT1"), job("other", "0000:01:00.0", "MT2"),
+			{ID: "nameless", Kind: Burn, PCI: ib.MustParsePCIAddress("0000:01:00.0")}, job("new", "0000:02:00.0", "MT1")},
+	}
+	var got []string
+	for _, j := range JobsOf(s, &s.Cards[0]) {
+		got = append(got, j.ID)
+	}
+	if strings.Join(got, " ") != "old new" {
+		t.Errorf("jobs: %v", got)
 	}
 }
