@@ -34,6 +34,7 @@ func startProxy(h *hop) (net.Conn, error) {
 		shell := cmp.Or(os.Getenv("SHELL"), "/bin/sh")
 		p.cmd = exec.Command(shell, "-c", "exec "+h.proxy) //nolint:gosec,noctx // as above
 	}
+	isolate(p.cmd)
 	p.cmd.Stderr = p.said
 	// What the program has started may hold its streams longer than it lives.
 	p.cmd.WaitDelay = time.Second
@@ -69,7 +70,7 @@ const lastWords = 300 * time.Millisecond
 func (p *proxyConn) Close() error {
 	p.once.Do(func() {
 		_ = p.WriteCloser.Close()
-		late := time.AfterFunc(lastWords, func() { _ = p.cmd.Process.Kill() })
+		late := time.AfterFunc(lastWords, func() { kill(p.cmd) })
 		_ = p.cmd.Wait() // its status says nothing: it may be killed
 		late.Stop()
 	})

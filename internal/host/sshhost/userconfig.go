@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"github.com/kevinburke/ssh_config"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
 )
 
 // userConfig is the OpenSSH client configuration: what the program ssh says of it, or
@@ -21,6 +23,8 @@ type userConfig struct {
 	path  string // as for -F of ssh; empty for the two usual files
 	home  string
 	local string // name of the local user
+
+	answers memo.Map[string, *options] // of ssh, by question
 
 	once  sync.Once
 	files []configFile

@@ -68,7 +68,9 @@ func (u *userConfig) options(alias, user string, port int) (*options, error) {
 	if u.ssh == "" {
 		return u.parseFiles(alias)
 	}
-	return u.ask(alias, user, port)
+	// Many hosts may lie behind one jump host.
+	question := strings.Join(u.question(alias, user, port), "\x00")
+	return u.answers.Get(question, "", func() (*options, error) { return u.ask(alias, user, port) })
 }
 
 // askTime bounds one question. `Match exec` runs a program, and CanonicalizeHostname

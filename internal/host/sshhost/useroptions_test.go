@@ -295,6 +295,17 @@ func TestOpenSSH_proxies(t *testing.T) {
 			t.Errorf("%s: %v, want %q", alias, err, want)
 		}
 	}
+	h := mustHost(t, Config{Address: "jumped", SSHConfigFile: file})
+	stops := h.Route(t.Context())
+	if err := h.Prove(t.Context(), stops); err != nil || len(stops) != 2 {
+		t.Fatalf("%d stops: %v", len(stops), err)
+	}
+	for i, c := range []Config{gate, target} {
+		if s := stops[i]; s.HostKey == "" || s.Vouched != fmt.Sprintf("%s:%d", known, i+1) ||
+			!strings.Contains(s.Login, c.PrivateKeyFile) {
+			t.Errorf("stop %d: %+v", i, s)
+		}
+	}
 }
 
 func TestUserConfig_certificates(t *testing.T) {
