@@ -45,8 +45,8 @@ func plain[T any](resp *T, err error) (*T, error) {
 	return resp, err
 }
 
-// fraction is what the framework says of mtu = 1.5, twice and as its own fault, before
-// a validator of ours is asked.
+// fraction is the framework's message on mtu = 1.5. It comes twice, reads like a fault
+// of the provider, and precedes our validators.
 var fraction = regexp.MustCompile(`Value %!s\(\*big\.Float=([^)]+)\) is not an integer`)
 
 // wholeNumbers rewords that, once for each attribute.
@@ -136,7 +136,7 @@ func (s *plainServer) ApplyResourceChange(
 	resp, err := s.ProviderServer.ApplyResourceChange(ctx, req)
 	if err == nil {
 		if bad := s.resource(ctx, req.TypeName, resp.NewState, req.Config); bad != nil {
-			// What was done must reach the state, in whatever spelling.
+			// What was done must reach the state, even in another spelling.
 			resp.Diagnostics = append(resp.Diagnostics, &tfprotov6.Diagnostic{
 				Severity: tfprotov6.DiagnosticSeverityWarning, Summary: "Values were not cleaned of control characters",
 				Detail: bad.Error(),

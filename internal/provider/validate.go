@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 )
 
-// nameForm is what a key of hosts may be. Ids join it with others by "/", and it
-// stands in paths of backups and in messages.
+// nameForm is the form of a key of hosts. Ids join it with "/", and it is part of
+// backup paths and messages.
 var nameForm = regexp.MustCompile(`^[^/\s\x00-\x1f\x7f]+$`)
 
 // addressValidator refuses what is no address, before a resolver is asked for it.

@@ -45,8 +45,8 @@ func (s *plainServer) dataSource(ctx context.Context, name string, value, writte
 	return plainValue(s.types.data[name], value, written)
 }
 
-// plainValue makes what hosts have put into a value plain. What is in written came from
-// the configuration, and an engine takes nothing else for it.
+// plainValue makes the texts that hosts have put into a value plain. Texts in written
+// are from the configuration; an engine requires them unchanged.
 func plainValue(schema *tfprotov6.Schema, value, written *tfprotov6.DynamicValue) error {
 	if schema == nil || value == nil {
 		return nil

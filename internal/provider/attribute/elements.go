@@ -12,9 +12,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
-// ValidElements has the elements of a map or a set validate themselves, which
-// the framework leaves to attributes, and refuses two spellings of one value in
-// a set.
+// ValidElements validates the elements of a map or a set, which the framework leaves to
+// attributes. It refuses two spellings of one value in a set.
 type ValidElements[K Kind] struct{}
 
 var (

@@ -22,8 +22,8 @@ func ParseCardRef(id string) (CardRef, error) {
 	return name.CardRef, err
 }
 
-// CardName is the id of a card: its place and, in Token, which card it is. Core
-// carries it from the plan to the apply, so that a saved plan is of one card.
+// CardName is the id of a card: its place and, in Token, which card it is. Core carries
+// it from the plan to the apply, so a saved plan belongs to one card.
 type CardName struct {
 	CardRef
 	Token string // see ib.Identity.Token; empty: the place alone

@@ -99,18 +99,18 @@ func (CardIDKind) Canonical(s string) (string, error) { return canonical(ParseCa
 
 func (ImageIDKind) Canonical(s string) (string, error) { return canonical(ParseImageRef(s)) }
 
-// Means reports whether two ids may be of one card at one place: the place alone
-// may be any card.
+// Means reports whether two ids can name one card at one place: an id without an
+// identity can be any card there.
 func (CardIDKind) Means(a, b string) bool {
 	m, errA := ParseCardName(a)
 	n, errB := ParseCardName(b)
 	return errA == nil && errB == nil && m.CardRef == n.CardRef && (m.Token == n.Token || m.Token == "" || n.Token == "")
 }
 
-// SameCard reports whether a plan is of the card that the state has, and of which it
-// recorded the identity who. The card may have moved: an identity in the planned id
-// decides. A planned id that is a place alone may be the card's new place, which the
-// verdict finds out; without a record of the card, another place is another card.
+// SameCard reports whether the planned id names the card in the state, whose recorded
+// identity is who. The card may have moved. An identity in the planned id decides. An
+// id that is a place alone may be the card's new place, which the verdict finds out; if
+// the state recorded no identity, another place is another card.
 func SameCard(state CardID, who types.String, plan CardID) bool {
 	s, errS := ParseCardName(state.ValueString())
 	p, errP := ParseCardName(plan.ValueString())

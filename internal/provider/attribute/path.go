@@ -10,9 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 )
 
-// LocalPath refuses what is no path on the machine that runs Terraform: a URL, a
-// variable of a shell, which nobody replaces here, and what cannot be seen in a list
-// of files.
+// LocalPath refuses what is no path on the machine that runs Terraform: a URL, a shell
+// variable, which nobody expands here, and invisible characters.
 type LocalPath struct {
 	// What is the purpose, with a verb: "read firmware image".
 	What string

@@ -89,8 +89,8 @@ func ActivationAttribute() schema.StringAttribute {
 	}
 }
 
-// ActivationOf gives what a configuration says of the activation. What a plan says
-// may be of an earlier apply: see Steady.
+// ActivationOf gives the activation of a configuration. The one of a plan may be of an
+// earlier apply, see Steady.
 func ActivationOf(configured types.String) string {
 	if configured.IsNull() || configured.IsUnknown() {
 		return ActivationNone
@@ -159,8 +159,8 @@ func ComputedList(t attr.Type, description string) schema.ListAttribute {
 const consentMeans = " It counts only while it is in the configuration; no plan and no state holds it. Changing only " +
 	"this does nothing."
 
-// ConsentToPair is the argument by which an operator agrees to one change that is
-// refused by default. It holds what will happen, so that it fits no other change.
+// ConsentToPair is the argument that permits one change from one value to another. It
+// holds both values, so that it permits no other change.
 func ConsentToPair[K Kind](description string) schema.SingleNestedAttribute {
 	part := func(what string) schema.StringAttribute {
 		return schema.StringAttribute{Required: true, WriteOnly: true, CustomType: TextType[K]{}, MarkdownDescription: what}
@@ -175,8 +175,7 @@ func ConsentToPair[K Kind](description string) schema.SingleNestedAttribute {
 	}
 }
 
-// ConsentToName is the argument by which an operator agrees to touch a thing that
-// is spared by default: its name.
+// ConsentToName is the argument that permits to touch one thing. It holds its name.
 func ConsentToName(description string) schema.StringAttribute {
 	return schema.StringAttribute{Optional: true, WriteOnly: true, MarkdownDescription: description + consentMeans}
 }
@@ -205,8 +204,8 @@ func ConsentToParts(description string, parts map[string]schema.Attribute) schem
 		Attributes: parts}
 }
 
-// StoredConsent is ConsentToNames for what a destroy may need, too. A destroy has no
-// configuration, so that this consent is in the state.
+// StoredConsent is ConsentToNames for a consent that a destroy needs too. A destroy has
+// no configuration, so this consent is in the state.
 func StoredConsent(description string) schema.ListAttribute {
 	return schema.ListAttribute{
 		Optional: true, ElementType: types.StringType, Validators: consentNames,
@@ -216,8 +215,8 @@ func StoredConsent(description string) schema.ListAttribute {
 	}
 }
 
-// ReplaceIfOther asks for a replace if the value means something else than the
-// state's; another spelling of the same value keeps the state's spelling.
+// ReplaceIfOther replaces the resource if the value means something else than that of
+// the state. Another spelling of the same value keeps the state's spelling.
 func ReplaceIfOther[K Kind]() planmodifier.String { return identityModifier[K]{replace: true} }
 
 // KeepSpelling keeps the state's spelling of a value that means the same.
@@ -245,7 +244,8 @@ func (m identityModifier[K]) PlanModifyString(_ context.Context, req planmodifie
 	resp.RequiresReplace = m.replace
 }
 
-// replaceIfOtherCard replaces what is of another card than the recorded one.
+// replaceIfOtherCard replaces the resource if the id names another card than the
+// recorded one.
 type replaceIfOtherCard struct{}
 
 func (replaceIfOtherCard) Description(context.Context) string {
@@ -326,7 +326,7 @@ func StringMap(values map[string]string) types.Map {
 	return types.MapValueMust(types.StringType, elems)
 }
 
-// Consent is a pair of tokens; both are empty if nothing is consented to.
+// Consent is a pair of values; both are empty without a consent.
 type Consent struct{ From, To string }
 
 // ConsentOf reads a consent from the configuration; unknown is true while it

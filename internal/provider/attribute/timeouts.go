@@ -35,14 +35,15 @@ type TimeLimit struct {
 	length   time.Duration
 }
 
-// Limit is what timeouts say of the operation, or standard. A text that is no duration
-// was refused while validating; of a state that was edited by hand standard counts.
+// Limit is what timeouts say of the operation, or standard. Validation refuses a text
+// that is no duration; a state that was edited by hand may hold one, and standard
+// counts then.
 func (o Operation) Limit(ctx context.Context, given timeouts.Value, standard time.Duration) TimeLimit {
 	length, _ := o.in(given, ctx, standard)
 	return TimeLimit{TimeoutsName + "." + o.name, length}
 }
 
-// Start gives a context that ends with the time; its cause names the argument.
+// Start gives a context that ends with the time limit; its cause names the argument.
 func (l TimeLimit) Start(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, l.length, overError(l))
 }
@@ -107,7 +108,7 @@ func (t TimedOperation) describe(what string) string {
 	return fmt.Sprintf("%s: %s. The default is `%s`. %s", what, t.Covers, shortDuration(t.Standard), t.AtEnd)
 }
 
-// durationValidator stands in for the library's, which takes zero and negative ones.
+// durationValidator replaces the library's, which accepts zero and negative durations.
 type durationValidator struct{}
 
 func (durationValidator) Description(context.Context) string {

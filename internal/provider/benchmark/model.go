@@ -111,8 +111,7 @@ func (m *model) request() (d ops.Request, at string, err error) {
 	return d, at, err
 }
 
-// fits finds arguments that have no meaning for the test: they would look as if
-// they did something.
+// fits finds arguments that have no meaning for the test.
 func (m *model) fits(d ops.Request, at *string) error {
 	switch {
 	case m.Server.Equal(m.Client):
@@ -132,7 +131,7 @@ func (m *model) fits(d ops.Request, at *string) error {
 	return m.fitLimits(d.Test)
 }
 
-// fitLimits wants each entry to have the limit of what is measured, and no other.
+// fitLimits requires the limit of the measured value in each entry, and no other.
 func (m *model) fitLimits(test ops.Test) error {
 	for i, l := range m.limitsOf() {
 		wanted, other, name := l.MinGbps, l.MaxLatencyUS, "min_gbps"
@@ -146,7 +145,7 @@ func (m *model) fitLimits(test ops.Test) error {
 	return nil
 }
 
-// same reports whether nothing changed that would have it measured again.
+// same reports whether nothing changed that requires a new measurement.
 func (m *model) same(o model) bool {
 	pairs := [][2]attr.Value{
 		{m.Server, o.Server}, {m.Client, o.Client}, {m.Test, o.Test}, {m.ServerAddress, o.ServerAddress}, {m.Port, o.Port},

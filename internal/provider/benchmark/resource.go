@@ -64,7 +64,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	r.apply(ctx, attribute.Create, req.Plan, &resp.State, &resp.Diagnostics)
 }
 
-// Update measures again, if more than the handling of a miss has changed.
+// Update measures again, unless only on_miss has changed.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var plan, state model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
@@ -94,7 +94,7 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 	defer cancel()
 	var result ops.Result
 	err = r.withBoth(ctx, plan.Server.ValueString(), plan.Client.ValueString(), func(server, client *hosts.Host) error {
-		// What only warns has been said by ModifyPlan, which runs before this as well.
+		// ModifyPlan runs before this as well, and has given the warnings.
 		if found, ok := r.assess(ctx, plan, d, diags); !ok ||
 			diagnostic.AddFindings(ctx, diags, what, safety.Blockers(found)) {
 			return nil
@@ -115,8 +115,8 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 	diags.Append(to.Set(ctx, &plan)...)
 }
 
-// withBoth keeps other changes away from both hosts, in an order that is the same
-// for all, so that two benchmarks never wait for each other.
+// withBoth locks both hosts, in an order that is the same for all benchmarks, so that
+// two never wait for each other.
 func (r *Resource) withBoth(ctx context.Context, server, client string,
 	do func(server, client *hosts.Host) error) error {
 	names := []string{server, client}
@@ -131,14 +131,14 @@ func (r *Resource) withBoth(ctx context.Context, server, client string,
 	})
 }
 
-// Read leaves the state as it is: a measurement is of its time.
+// Read leaves the state as it is: a measurement belongs to its time.
 func (r *Resource) Read(context.Context, resource.ReadRequest, *resource.ReadResponse) {}
 
 // Delete forgets the measurement; the framework takes it out of the state.
 func (r *Resource) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {}
 
-// ModifyPlan says what speaks against a measurement, and plans none where nothing
-// has changed that matters.
+// ModifyPlan gives the findings against a measurement. It plans none if nothing that
+// matters has changed.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var plan, state model
 	if req.Plan.Raw.IsNull() {
@@ -173,8 +173,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 }
 
-// assess looks at both hosts and finds what speaks against the measurement; not ok
-// if one of them cannot be looked at.
+// assess reads both hosts and gives the findings against the measurement; ok is false
+// if one of them cannot be read.
 func (r *Resource) assess(ctx context.Context, plan model, d ops.Request,
 	diags *diag.Diagnostics) (found []finding.Finding, ok bool) {
 	what := "measure benchmark " + plan.identity()

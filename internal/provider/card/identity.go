@@ -15,8 +15,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// recordedIdentity is who the card was when it was adopted. The id keeps the strongest
-// fact, also where the others cannot be read any more.
+// recordedIdentity is the identity of the card at adoption. The id keeps the strongest
+// fact, also if the others cannot be read any more.
 func (m *model) recordedIdentity() ib.Identity {
 	who := ib.Identity{Serial: m.SerialNumber.ValueString(), Part: m.PartNumber.ValueString(), Chip: m.Chip.ValueString()}
 	if name, err := attribute.ParseCardName(m.ID.ValueString()); err == nil {
@@ -39,7 +39,7 @@ func (m *model) recordedIdentity() ib.Identity {
 	return who
 }
 
-// guids are those in flash; of a card whose flash no tool reads, those that it uses.
+// guids are the GUIDs in flash, or those in use if no tool can read the flash.
 func (m *model) guids() []string {
 	all := []string{m.FlashNode.ValueString()}
 	for _, v := range m.FlashPorts.Elements() {
@@ -59,8 +59,8 @@ func (m *model) guids() []string {
 	return all
 }
 
-// refresh fills everything but what says who the card is. What the vital product
-// data said at adoption stays where they cannot be read any more.
+// refresh fills everything but the identity. Part and serial number stay as adopted if
+// the vital product data cannot be read any more.
 func (m *model) refresh(ref attribute.CardRef, c *inventory.Card, now ib.Identity) {
 	before := *m
 	m.observe(ref, c, now)
@@ -78,8 +78,7 @@ func (m *model) refresh(ref attribute.CardRef, c *inventory.Card, now ib.Identit
 	}
 }
 
-// accepts reports whether the configuration names this very card: whoever writes
-// its serial number means it.
+// accepts reports whether the configuration names this card by its serial number.
 func (m *model) accepts(c *inventory.Card) bool {
 	serial := attribute.StringOf(m.Expect.Attributes()["serial_number"])
 	if serial == "" || strings.TrimSpace(serial) != c.Serial.Or("") {
@@ -89,7 +88,7 @@ func (m *model) accepts(c *inventory.Card) bool {
 	return len(wrong)+len(unread) == 0
 }
 
-// reportMove says whether the slot is empty because the card is in another one.
+// reportMove tells where the card is if its slot is empty because it has moved.
 func (r *Resource) reportMove(ctx context.Context, ref attribute.CardRef, who ib.Identity,
 	diags *diag.Diagnostics) bool {
 	f := safety.IdentityFacts{Recorded: who}
@@ -100,10 +99,9 @@ func (r *Resource) reportMove(ctx context.Context, ref attribute.CardRef, who ib
 	return true
 }
 
-// same refuses a card that is not the recorded one, unless the configuration
-// accepts it; adopt is true then. One that cannot be told from others is
-// nothing that this resource could do harm to: it is said, and what writes to the
-// card refuses.
+// same refuses a card that is not the recorded one. If the configuration accepts it,
+// adopt is true. If the identity cannot be decided, it only warns: this resource writes
+// nothing, and the resources that write refuse.
 func (r *Resource) same(ctx context.Context, ref attribute.CardRef, plan, state model, snap *inventory.Snapshot,
 	c *inventory.Card, diags *diag.Diagnostics) (adopt bool) {
 	f := safety.IdentityFacts{Recorded: state.recordedIdentity(), Now: snap.Identity(c), Unread: c.Serial.Why()}

@@ -62,8 +62,8 @@ func (r *Resource) planAdoption(ctx context.Context, ref attribute.CardRef, plan
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// planKept holds the card in the slot to the one in the state. unchanged says
-// that the configuration asks for nothing else than the state has.
+// planKept compares the card in the slot with the one in the state. unchanged says that
+// the configuration asks for nothing else than the state has.
 func (r *Resource) planKept(ctx context.Context, ref attribute.CardRef, plan, state model, unchanged bool,
 	resp *resource.ModifyPlanResponse) {
 	snap, found := r.find(ctx, ref, &state, &resp.Diagnostics)
@@ -83,16 +83,16 @@ func (r *Resource) planKept(ctx context.Context, ref attribute.CardRef, plan, st
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &state)...)
 }
 
-// claim refuses a second resource for the card that expects another one. Two that
-// agree do no harm: adopting changes nothing.
+// claim refuses a second resource for the card that expects another one. Two that agree
+// do no harm, because this resource changes nothing.
 func (r *Resource) claim(ctx context.Context, plan model, req resource.ModifyPlanRequest, diags *diag.Diagnostics) {
 	if ref, known := plan.ref(); known && r.HostReady(plan.Host) && !diags.HasError() {
 		r.Claim(ctx, "adopt card", planned.Claim{Key: r.FunctionKey(ref), Name: ref.String(), Shared: "expect"}, req, diags)
 	}
 }
 
-// driver warns of a card that the host's kernel cannot run. It can be adopted all the
-// same: its firmware can be read, and another kernel may come.
+// driver warns of a card that the host's kernel has no driver for. The card can still
+// be adopted: its firmware can be read, and another kernel may have a driver.
 func (r *Resource) driver(ctx context.Context, ref attribute.CardRef, c *inventory.Card,
 	resp *resource.ModifyPlanResponse) {
 	_, _, snap, err := r.Look(ctx, ref.Host)

@@ -28,7 +28,7 @@ func AddError(diags *diag.Diagnostics, what string, err error) {
 	)
 	switch {
 	case errors.As(err, &watch):
-		// Whatever went around it: nothing was sent to the host.
+		// nothing was sent to the host, whatever the error around it says
 		addRefusal(diags, what, finding.HostObserved.Find("Host %s", watch.Host))
 	case errors.As(err, &refused) && !toldOtherwise(err, refused):
 		for _, f := range refused.Blockers() {
@@ -197,12 +197,12 @@ func lost(e *host.UnreachableError) string {
 	return "The host could not be reached, so nothing was changed by this step. What the state has of it stays."
 }
 
-// dead is the way of a host that will never answer again.
+// dead is the advice for a host that is gone for good.
 const dead = "\n\nIf the host is gone for good, take its resources out of the state (terraform state rm ADDRESS, or " +
 	"a removed block with lifecycle { destroy = false }), " +
 	"and its entry out of the provider's hosts."
 
-// raise names the setting that gives a slow host more time, if it is one.
+// raise names the setting that gives a slow host more time, if there is one.
 func raise(limit string) string {
 	if name, _, ok := strings.Cut(limit, " = "); ok {
 		return " Raise " + name + " if the host is slow."

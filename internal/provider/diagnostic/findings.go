@@ -104,8 +104,8 @@ func AddNotes(diags *diag.Diagnostics, what string, notes []string) {
 	}
 }
 
-// WithoutJobs leaves out the finding on unsettled jobs, of which AddJobs says
-// more.
+// WithoutJobs drops the finding on unsettled jobs, because AddJobs says more about
+// them.
 func WithoutJobs(findings []finding.Finding) []finding.Finding {
 	return slices.DeleteFunc(slices.Clone(findings),
 		func(f finding.Finding) bool { return f.Rule == finding.FlashJobUnsettled })

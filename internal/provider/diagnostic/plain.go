@@ -10,7 +10,7 @@ import (
 // plainLimit bounds one text; what is longer loses its middle.
 const plainLimit = 64 << 10
 
-// Plain is Visible for a text that is only shown: one without end loses its middle.
+// Plain is Visible for a text that is only shown: a very long one loses its middle.
 func Plain(text string) string {
 	if len(text) > plainLimit {
 		text = text[:plainLimit*3/4] + fmt.Sprintf("\n(%d bytes left out)\n",
@@ -19,10 +19,10 @@ func Plain(text string) string {
 	return Visible(text)
 }
 
-// Visible returns text that does nothing to a terminal or a log but to be read there.
-// A host may print anything: escape sequences that move the cursor or set the title,
-// carriage returns that overwrite a line, marks that turn the direction of writing.
-// They are shown as what they are, \x1b or \u202e; line ends and tabs stay.
+// Visible makes a text safe for terminals and logs. A host may print anything: escape
+// sequences that move the cursor or set the title, carriage returns that overwrite a
+// line, marks that turn the direction of writing. They become visible as \x1b or
+// \u202e; line ends and tabs stay.
 func Visible(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if strings.IndexFunc(text, active) < 0 && utf8.ValidString(text) {

@@ -69,8 +69,8 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// cards are those of the hosts whose cards are wanted. A host that does
-// not answer has none: it must not keep the others' fabric from being seen.
+// cards are the cards of the hosts whose slots are looked at. A host that does not
+// answer has none, so that the fabric of the others is still shown.
 func (s *DataSource) cards(ctx context.Context, m model) map[string]*inventory.Snapshot {
 	names := m.pcieHosts()
 	if names == nil {

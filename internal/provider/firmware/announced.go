@@ -12,9 +12,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
-// noteKey is where the plan of a destroy leaves its note. Core hands what is
-// planned as private to the delete that it planned, and to no other: of a replace
-// it is what the plan of the new object left there (Terraform 1.11, OpenTofu 1.12).
+// noteKey is where the plan of a destroy leaves its note, in private data. Core gives
+// that to the delete that it planned. In a replace the delete gets what the plan of the
+// new object left instead (Terraform 1.11, OpenTofu 1.12).
 const noteKey = "announced_restore"
 
 // note is what the plan of a destroy has told the operator.
@@ -22,7 +22,7 @@ type note struct {
 	Walk   string `json:"walk"`
 	Card   string `json:"card"`
 	Backup string `json:"backup"`
-	// Burns says that the plan announced a write: not if the card had its old
+	// Burns says that the plan announced a write; it did not if the card had its old
 	// firmware by then.
 	Burns bool `json:"burns"`
 }
@@ -53,9 +53,9 @@ func withdraw(ctx context.Context, in private, diags *diag.Diagnostics) {
 	diags.Append(in.SetKey(ctx, noteKey, []byte("{}"))...)
 }
 
-// announcedNote gives the note of the plan that has announced the restore of what the
-// state holds. A note of this very walk is none: core plans the destroy of what a
-// create_before_destroy replaced just before it is done.
+// announcedNote gives the note of the plan that announced this restore. A note of the
+// same walk does not count: core plans the destroy of what a create_before_destroy
+// replaces just before it is done.
 func (r *Resource) announcedNote(ctx context.Context, in private, state model) (note, bool) {
 	text, found := in.GetKey(ctx, noteKey)
 	var n note
@@ -66,8 +66,8 @@ func (r *Resource) announcedNote(ctx context.Context, in private, state model) (
 		n.Card == state.CardID.ValueString() && n.Backup == state.OriginalBackup.ValueString()
 }
 
-// key names the card for this walk, whatever its host is called: of one that
-// answers, by what the machine is.
+// key names the card for this walk, under all names of its host: a host that answers is
+// named by its machine.
 func (r *Resource) key(ctx context.Context, ref attribute.CardRef) string {
 	if r.Readable(types.StringValue(ref.Host)) {
 		_, _, _, _ = r.Look(ctx, ref.Host) // whoever needs the host says why it does not answer
@@ -83,7 +83,8 @@ func (r *Resource) sawState(ctx context.Context, state model) {
 	}
 }
 
-// hold notes that the configuration has the card; false if this plan restores it.
+// hold notes that the configuration has the card. It gives false if this plan restores
+// the card.
 func (r *Resource) hold(ctx context.Context, card attribute.CardID, exists bool, diags *diag.Diagnostics) bool {
 	ref, err := attribute.ParseCardRef(card.ValueString())
 	if err != nil {

@@ -18,10 +18,11 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
-// A resource without an image holds what its card has. It shows it, and writes
-// nothing, neither in an apply nor at destroy.
+// A resource without an image shows what its card has, and never writes, neither in an
+// apply nor in a destroy.
 
-// holds reports whether no image is asked for. One that is not known yet is.
+// holds reports whether the configuration has no image. An image that is not known yet
+// is one.
 func (m *model) holds() bool { return m.ImageID.IsNull() }
 
 // holds is the same of a plan.
@@ -31,9 +32,9 @@ func holds(ctx context.Context, plan tfsdk.Plan, diags *diag.Diagnostics) bool {
 	return !diags.HasError() && m.holds()
 }
 
-// planHeld plans such a resource. Of one that exists all follows from the state,
-// which a refresh has read. The plan of a new one says which card it is; what the
-// card has is for the apply to read.
+// planHeld plans such a resource. An existing one follows from the state, which a
+// refresh has read. The plan of a new one says which card it is; the apply reads what
+// the card has.
 func (r *Resource) planHeld(ctx context.Context, plan, state model, exists bool, resp *resource.ModifyPlanResponse) {
 	diags := &resp.Diagnostics
 	same := exists && attribute.SameCard(state.CardID, state.CardIdentity, plan.CardID)
@@ -87,8 +88,8 @@ func (r *Resource) look(ctx context.Context, id attribute.CardID, record types.S
 	return at, now
 }
 
-// hold keeps what the state has of the card. What this resource burned once stays on
-// record: a later image_id goes on from there.
+// hold keeps what the state has of the card. The record of an earlier burn stays, so
+// that a later image_id continues from there.
 func (m *model) hold(plan model) {
 	m.keep(plan)
 	m.ImageID = plan.ImageID
@@ -101,8 +102,8 @@ func (m *model) forgetImage() {
 	m.ImagePSID, m.ImageVersion = attribute.NullText[attribute.PSIDKind](), attribute.NullText[attribute.VersionKind]()
 }
 
-// adopt stores what a card has that is new to the state. It waits for whoever writes
-// to the host, and writes nothing.
+// adopt stores what the flash of a new card has. It waits for whoever writes to the
+// host, and writes nothing.
 func (r *Resource) adopt(ctx context.Context, c session.Change) {
 	var plan model
 	c.Read(ctx, &plan, nil)
@@ -125,8 +126,8 @@ func (r *Resource) adopt(ctx context.Context, c session.Change) {
 	}
 }
 
-// warnDrift says that the flash of a card is not what the state has, where no image
-// says what it should be: the plan has nothing to change.
+// warnDrift warns that the flash of a card has changed since the state was stored.
+// Without an image the plan has nothing to change.
 func (m *model) warnDrift(ref attribute.CardRef, before string, diags *diag.Diagnostics) {
 	if is := m.flash(); m.holds() && before != "" && is != before {
 		diags.AddWarning("Firmware of card "+ref.String()+" is another one: "+before+" -> "+is,
@@ -136,9 +137,9 @@ func (m *model) warnDrift(ref attribute.CardRef, before string, diags *diag.Diag
 	}
 }
 
-// imageInFlash is the image to which a flash owes its content, as far as the host
-// knows: that of the last burn in its journal, if the flash has it and its copy is
-// still there. An import stores it; with another one its plan would not be empty.
+// imageInFlash is the image whose content is in flash, as far as the host knows: that
+// of the last burn in its journal, if the flash has it and its copy is still there. An
+// import stores it; with another one its plan would not be empty.
 func imageInFlash(s *inventory.Snapshot, now hca.FirmwareState) (sha256 string) {
 	job, ok := s.Job(now.JobID)
 	if !ok || journal.Read(job).After != now.Flash {

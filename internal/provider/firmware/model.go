@@ -53,9 +53,8 @@ func (m *model) known() bool {
 		!attribute.HasUnknown(m.AllowManagement) && !m.Activation.IsUnknown()
 }
 
-// request reads what is asked and consented to. m must come from the
-// configuration, with the activation's default applied: what a plan or a state
-// holds is no consent.
+// request reads what is asked and consented to. m must be the configuration, with the
+// activation's default applied: a plan or a state holds no consents.
 func (m *model) request() (safety.FirmwareRequest, error) {
 	req := safety.FirmwareRequest{Activation: safety.Activation(m.Activation.ValueString())}
 	req.Reinstall = m.AllowReinstall.ValueString()
@@ -118,10 +117,9 @@ func (m *model) observe(ref attribute.CardRef, s hca.FirmwareState) {
 	}
 }
 
-// plan fills what the change will lead to. What core has planned as known must
-// be the same when it plans again to apply, so that nothing known here may depend
-// on what the host is at the moment: it follows from the configuration, the image,
-// and the state, which an apply is shown as its plan was.
+// plan fills what the change leads to. Core plans again when it applies, and what was
+// known must be the same then. So known values follow from the configuration, the image
+// and the state, and not from the host, which may have changed.
 func (m *model) plan(ref attribute.CardRef, img safety.ImageFacts, prior model) {
 	m.ID = types.StringValue(ref.String())
 	m.setImage(img)
@@ -133,7 +131,7 @@ func (m *model) plan(ref attribute.CardRef, img safety.ImageFacts, prior model) 
 	}
 }
 
-// open leaves open what only the host can say after a change of the card.
+// open makes unknown what only the host can say after a change of the card.
 func (m *model) open(change bool) {
 	if !change {
 		return
@@ -161,8 +159,8 @@ func (m *model) sameImage(img safety.ImageFacts) bool {
 	return m.ImageSHA256.ValueString() == img.SHA256
 }
 
-// settled reports whether the state says that nothing is to be done for an image. One
-// that it does not have at all is to be stored.
+// settled reports whether the state says that nothing is to be done for an image. An
+// image that the state does not name has to be stored.
 func (m *model) settled(img safety.ImageFacts, plan model) bool {
 	restart := m.RebootRequired.ValueBool() && plan.Activation.ValueString() == attribute.ActivationReboot
 	return !m.holds() && m.has(img) && !restart
@@ -189,8 +187,8 @@ func (m *model) normalise(ref attribute.CardRef, now hca.FirmwareState, imageSHA
 	m.ImagePSID, m.ImageVersion = m.FlashPSID, m.FlashVersion
 }
 
-// finish fills the state after a successful apply from what was read back. What
-// was planned as known stays: the operation has proven it.
+// finish fills the state after a successful apply from what was read back. Planned
+// values that were known stay: the operation has proven them.
 func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
 	planned := *m
 	m.setImage(a.image)

@@ -61,9 +61,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	r.modify(ctx, a, plan, config, state, req, resp)
 }
 
-// compareWithState compares the card with the state that this plan is made on, and reports
-// whether the plan is complete with that: it is refused, or the card has moved, and
-// the state follows it.
+// compareWithState compares the card with the state. It reports whether the plan is
+// complete then: it is refused, or the card has moved and the state follows.
 func (r *Resource) compareWithState(ctx context.Context, a *assessment, plan, state model,
 	resp *resource.ModifyPlanResponse) bool {
 	if !attribute.SameCard(state.CardID, state.CardIdentity, plan.CardID) {
@@ -78,8 +77,8 @@ func (r *Resource) compareWithState(ctx context.Context, a *assessment, plan, st
 	return true
 }
 
-// takes notes that the configuration has the card; false if it may not, because
-// another resource has it or because this plan restores it.
+// takes notes that the configuration has the card. It gives false if another resource
+// has it, or if this plan restores it.
 func (r *Resource) takes(ctx context.Context, plan, state model, req resource.ModifyPlanRequest,
 	diags *diag.Diagnostics) bool {
 	if !r.ClaimCard(ctx, "plan firmware of card", plan.CardID, req, diags) {
@@ -93,13 +92,12 @@ func (r *Resource) takes(ctx context.Context, plan, state model, req resource.Mo
 	return r.hold(ctx, plan.CardID, same, diags)
 }
 
-// modify plans what the verdict allows. Core plans an update a second time when
-// it applies it, and the host may have changed by then: so what the configuration
-// and the state say decides between the kinds of plan, and the host alone only
-// whether there is anything to do.
+// modify plans what the verdict allows. Core plans an update again when it applies it,
+// and the host may have changed by then. So the kind of plan follows from configuration
+// and state; the host only decides whether there is anything to do.
 func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, state model, req resource.ModifyPlanRequest,
 	resp *resource.ModifyPlanResponse) {
-	// Also what an earlier apply left to finish: a job to settle, a restart.
+	// This includes what an earlier apply left: a job to settle, a restart.
 	idle := a.converged(config)
 	if !idle {
 		r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) { c.Firmware = a.image.Firmware })
@@ -124,8 +122,8 @@ func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, stat
 	}
 }
 
-// planning reports whether this walk is a plan, which has read the state. Where
-// core was told not to read it, it looks like an apply.
+// planning reports whether this walk is a plan that has read the state. A plan with
+// -refresh=false looks like an apply.
 func (r *Resource) planning(ref attribute.CardRef) bool {
 	return r.Restores.InState(r.CardKey(ref))
 }
@@ -158,8 +156,8 @@ type assessment struct {
 	ask   hca.Firmware
 }
 
-// assessUnlessBusy is ask; nil also for a card that others use now and that is asked for nothing
-// new.
+// assessUnlessBusy is ask. It gives nil also if another program uses the card and
+// nothing new is asked of it.
 func (r *Resource) assessUnlessBusy(ctx context.Context, config model, req resource.ModifyPlanRequest,
 	resp *resource.ModifyPlanResponse) *assessment {
 	a := r.ask(ctx, config, &resp.Diagnostics)
@@ -169,8 +167,8 @@ func (r *Resource) assessUnlessBusy(ctx context.Context, config model, req resou
 	return a
 }
 
-// ask gathers what is asked of the card; nil if that is not known yet or wrong,
-// with the reason in diags.
+// ask gathers what is asked of the card. It gives nil if that is not known yet or
+// wrong; diags has the reason.
 func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostics) *assessment {
 	ref, ok := r.AskedCard("firmware", config.CardID, config.known(), notKnownYet, diags)
 	if !ok {
@@ -198,7 +196,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 	return &assessment{at: at, image: image, now: now, ask: hca.Firmware{Card: at.HCA, Image: image, Request: request}}
 }
 
-// assess gives the verdict and reports it; false if nothing may be planned.
+// assess gives the verdict and reports it. It gives false if nothing may be planned.
 func (r *Resource) assess(ctx context.Context, a *assessment, config, state model, diags *diag.Diagnostics) bool {
 	// A comparison of the content reads the whole flash.
 	a.ask.Compare = !state.ImageID.Same(config.ImageID) || a.otherBurn()
@@ -254,9 +252,8 @@ func (a *assessment) hasImage() bool {
 	return a.now.Flash == a.image.Firmware
 }
 
-// otherBurn reports whether the last burn that the host's journal knows was of
-// another image than this one: with the same PSID and version, the query of the
-// flash does not show it.
+// otherBurn reports whether the last burn in the host's journal was of another image
+// with the same PSID and version, which the query of the flash does not show.
 func (a *assessment) otherBurn() bool {
 	job, ok := a.at.Snap.Job(a.now.JobID)
 	return ok && a.hasImage() && job.Request["image_sha256"] != a.image.SHA256
@@ -295,10 +292,10 @@ func changeText(flash string, img safety.ImageFacts) string {
 
 func describe(f ib.Firmware) string { return fmt.Sprintf("%s %s", f.PSID, f.FW) }
 
-// compareFlash compares the flash of now with that of the state, which the plan was
-// made on. In the plan itself they are equal, because it has just read the state.
-// A card that has the image already, or on which a job of an earlier apply is not
-// settled, is no surprise: the operation converges from there.
+// compareFlash compares the flash with that of the state, on which the plan was made.
+// In the plan both are equal, because it has just read the state. At apply, a card that
+// has the image already, or a job that is not settled, is no surprise: the operation
+// converges from there.
 func (a *assessment) compareFlash(ctx context.Context, state model, diags *diag.Diagnostics) bool {
 	was, is := state.flash(), describe(a.now.Flash)
 	if a.hasImage() || was == "" || was == is || a.now.Flash.PSID == "" ||

@@ -39,8 +39,9 @@ func New() resource.Resource {
 		By: session.CardNamed("card_id")}}
 }
 
-// Create burns the image unless the card has it; without one it adopts the card. A failure sets no state: a
-// tainted object would be destroyed and created again, and hardware cannot be.
+// Create burns the image unless the card has it; without an image it only reads the
+// card. A failed create stores no state: core would taint the object, destroy it and
+// create it again, and hardware cannot be created again.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	r.Restores.BeginApply()
 	r.CreateWith(ctx, req, resp, func(ctx context.Context, c session.Change) {
@@ -130,7 +131,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
-// Delete forgets, and restores the earlier firmware before if on_destroy says
+// Delete forgets the card. It restores the earlier firmware before if on_destroy says
 // so and the plan has announced it. If that fails, the object stays in the state.
 func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state model

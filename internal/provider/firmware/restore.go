@@ -46,10 +46,10 @@ func (m *model) keep(plan model) bool {
 		!m.Timeouts.Equal(before.Timeouts) || !m.AllowManagement.Equal(before.AllowManagement)
 }
 
-// follow takes over where the configuration says that the card is, and reports
-// whether that is all to be done: the card has moved, and by the state it has the
-// image. The state is older than the move, because a refresh does not read a card
-// that is elsewhere; what has become of the flash since is for the next plan.
+// follow stores the new place of a card that has moved. It reports whether that is all
+// there is to do: by the state the card has the image. The state is older than the
+// move, because a refresh does not read a card that is elsewhere; the next plan shows
+// what the flash holds.
 func (m *model) follow(a *assessment, plan model) bool {
 	if m.CardID.Same(plan.CardID) || !m.sameImage(a.image) || !m.settled(a.image, plan) {
 		return false
@@ -208,7 +208,8 @@ func (r *Resource) restore(ctx context.Context, state model, plan note, diags *d
 		done.Did)
 }
 
-// warnNotRestored says that the object is forgotten although it asks for more.
+// warnNotRestored warns that the object is forgotten without the restore that it asks
+// for.
 func (m *model) warnNotRestored(diags *diag.Diagnostics, why string) {
 	diags.AddWarning("Not restored: firmware of card "+m.CardID.ValueString(),
 		"on_destroy is \"restore\", and "+why+

@@ -136,8 +136,8 @@ func keepGUID(to *attribute.GUID, v attribute.GUID) {
 	}
 }
 
-// keepByPort keeps the old values if they mean the same: core wants a plan to name
-// the ports that the configuration names, and no other.
+// keepByPort keeps the old values if they mean the same: core requires a plan to name
+// the ports of the configuration and no other.
 func keepByPort[K attribute.Kind](old, now types.Map) types.Map {
 	if len(old.Elements()) == 0 {
 		return now
@@ -151,8 +151,8 @@ func keepByPort[K attribute.Kind](old, now types.Map) types.Map {
 	return old
 }
 
-// keepBases fills the base values that lead to an identity. Where none does,
-// what is there stays: single values may override a base.
+// keepBases fills the base values that give an identity. If none does, the present ones
+// stay: single values may override a base.
 func (m *model) keepBases(set ib.GUIDSet) {
 	node, port1, port2, system, err := ib.GUIDsFromBase(set.Node)
 	if err == nil && !set.Node.IsZero() && port1 == set.Port1 && port2 == set.Port2 && system == set.SystemImage {
@@ -194,10 +194,9 @@ func effective(set ib.GUIDSet) types.Object {
 // live are the attributes that the host decides.
 var live = []string{"backup_path", "effective", "reboot_required"}
 
-// plan fills what follows from configuration and state: the half of the identity
-// that is asked for, and the other half as the state has it. The other half of a
-// card that is new to the state is not known before the apply. What the host
-// decides is left to planned.Steady.
+// plan fills what follows from configuration and state: the half that is asked for, and
+// the other half as the state has it. For a new card the other half is unknown until
+// the apply. planned.Steady handles what the host decides.
 func (m *model) plan(ref attribute.CardRef, req safety.GUIDRequest, prior model) {
 	m.ID = types.StringValue(ref.String())
 	if prior.ID.IsNull() || !attribute.SameCard(prior.CardID, prior.CardIdentity, m.CardID) {
@@ -300,8 +299,8 @@ func (m *model) keptHalf(req safety.GUIDRequest) *hca.KeptHalf {
 	}
 }
 
-// keepGiven puts back base values of the configuration that single values
-// override: a plan must hold what the configuration says.
+// keepGiven restores the base values of the configuration that single values override:
+// a plan must hold what the configuration says.
 func (m *model) keepGiven(given model) {
 	if !given.BaseGUID.IsNull() && !given.BaseGUID.IsUnknown() && !m.BaseGUID.Same(given.BaseGUID) {
 		m.BaseGUID = given.BaseGUID
@@ -311,7 +310,7 @@ func (m *model) keepGiven(given model) {
 	}
 }
 
-// normalise gives what an import leaves null a value that a plan may keep.
+// normalise fills the values that an import leaves null, and that a plan may keep.
 func (m *model) normalise() {
 	if m.Activation.IsNull() {
 		m.Activation = types.StringValue(attribute.ActivationNone)

@@ -86,8 +86,8 @@ func (m *model) request() (ops.Request, error) {
 	return d, err
 }
 
-// sofar is what the configuration asks for, without the port and without what is not
-// known yet. Routes are judged by the addresses, so that they wait for all of them.
+// sofar is what is known of the request, without the port. Routes are judged by the
+// addresses, so they wait for all of them.
 func (m *model) sofar() (ops.Request, error) {
 	var err error
 	d := ops.Request{

@@ -90,8 +90,8 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 	c.Store(ctx, &plan)
 }
 
-// addChanged says that the host is not as the change has left it. The state keeps
-// what it held: core would take any other value for a bug.
+// addChanged says that the host changed again after the change. The state keeps what it
+// held: core would take any other value for a bug.
 func addChanged(diags *diag.Diagnostics, id string, diff []string) {
 	diags.AddError("Unable to configure IPoIB interface "+id+": the host shows something else afterwards",
 		"The change was made and confirmed. Then something else changed the interface. Plan again to see what it has "+

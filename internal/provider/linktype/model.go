@@ -84,8 +84,8 @@ func (m *model) observe(ref attribute.CardRef, s ops.State) {
 		attribute.StringMap(ports)
 }
 
-// observeDriver fills what the driver shows, where mstconfig did not say what is stored.
-// All else stays as it was read last; after an import nothing was, and nothing is filled.
+// observeDriver fills only what the driver shows, if mstconfig did not say what is
+// stored. All else stays as it was read last; after an import nothing is filled.
 func (m *model) observeDriver(s ops.State) {
 	if m.Ports.IsNull() {
 		return
@@ -122,9 +122,10 @@ func placesMap(places map[string]map[int]string) types.Map {
 	return types.MapValueMust(placeType, elems)
 }
 
-// report is what state shows of one port: what it is now, or what it will be if
-// only that differs from what is known. Of a card that decides itself it is what
-// is stored: what runs follows with the next restart, and reboot_required says so.
+// report is what state shows of one port: its type now, or the type after the next boot
+// if only that differs from the known one. For a card that decides by its own
+// configuration it is the stored type: the running one follows with the next restart,
+// as reboot_required says.
 func report(known string, p ops.Port) string {
 	if p.InCard && p.Persistent != "" {
 		return p.Persistent.String()
@@ -149,7 +150,7 @@ func (m *model) finish(ref attribute.CardRef, done ops.State) {
 	m.Ports = ports
 }
 
-// normalise gives what an import leaves null a value that a plan may keep.
+// normalise fills the values that an import leaves null, and that a plan may keep.
 func (m *model) normalise() {
 	if m.Activation.IsNull() {
 		m.Activation = types.StringValue(attribute.ActivationNone)

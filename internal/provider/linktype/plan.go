@@ -18,8 +18,8 @@ import (
 
 const notKnownYet = "the card or a port's type comes from something that does not exist yet"
 
-// ModifyPlan gives the verdict on the types. A firmware that this plan burns
-// before counts: it may be what makes InfiniBand possible.
+// ModifyPlan gives the verdict on the types. It takes into account firmware that this
+// plan burns before: that may be what makes InfiniBand possible.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		var state model
@@ -103,8 +103,8 @@ type assessment struct {
 	ask ops.Ask
 }
 
-// keeps reports whether nothing but the silence of mstconfig stands between the card and
-// what the state holds of it: then nothing is to be written, as far as is known.
+// keeps reports whether only the silence of mstconfig stands between the card and the
+// state: then, as far as is known, nothing is to be written.
 func (a *assessment) keeps() bool {
 	for number, want := range a.ask.Request.Ports {
 		if p := a.now.Ports[number]; !p.InCard && p.Configured != want {

@@ -78,8 +78,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	planned.Steady{Held: held, ToDo: !settled, Live: live}.Plan(ctx, req, resp, &plan)
 }
 
-// onlySilence reports whether nothing but the silence of systemd stands between the host and
-// what a state holds, and warns of it.
+// onlySilence reports whether only the silence of systemd stands between the host and
+// the state, and warns of it.
 func onlySilence(held bool, o ops.Observation, d ops.Request, diags *diag.Diagnostics) bool {
 	if !held || o.Silence() == "" || !o.Managed || len(o.Differences(d)) > 0 {
 		return false
@@ -110,8 +110,8 @@ func (r *Resource) early(ctx context.Context, plan *model, diags *diag.Diagnosti
 		"the port and who serves it, the other subnet managers of its fabric, and what an earlier instance left")
 }
 
-// stays takes back that a subnet manager is coming, if it is no standby that this plan
-// changes.
+// stays withdraws the announcement of a subnet manager that is no standby, or that this
+// plan does not change.
 func (r *Resource) stays(d ops.Request, standby bool, req resource.ModifyPlanRequest,
 	resp *resource.ModifyPlanResponse) {
 	if !standby || resp.Diagnostics.HasError() || resp.Plan.Raw.Equal(req.State.Raw) {
@@ -136,9 +136,9 @@ func (r *Resource) stateHolds(ctx context.Context, from tfsdk.State, plan model,
 // namedRivals is how many subnet managers of equal priority a warning names.
 const namedRivals = 3
 
-// check adds what speaks against d and reports whether it may be done. The
-// cards of other hosts count only if something is to change: whoever plans
-// nothing waits for nobody.
+// check adds the findings against d and reports whether it may be done. The cards of
+// other hosts are read only if something is to change, so that a plan without changes
+// waits for no other host.
 func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Request,
 	settled bool) bool {
 	what := "run subnet manager " + ref(d).String()
@@ -171,8 +171,8 @@ func (r *Resource) lab(ctx context.Context) ops.Lab {
 	}, func(host string, port ib.GUID) bool { return r.Planned.SM(attribute.PortRef{Host: host, GUID: port}) })
 }
 
-// survey asks the fabric what it thinks of the change. A fabric that cannot be
-// asked is asked at apply again, by the port itself.
+// survey asks the fabric about the change. A fabric that cannot be asked now is asked
+// again at apply, through the port itself.
 func (r *Resource) survey(ctx context.Context, diags *diag.Diagnostics, h *hosts.Host, snap *inventory.Snapshot,
 	d ops.Request) {
 	view, err := ops.Survey(ctx, h, snap, d.PortGUID)

@@ -82,8 +82,8 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 	c.Confirm(ctx, "run subnet manager "+ref(d).String(), &plan)
 }
 
-// Read refreshes the state; a host that answers and has nothing of ours is
-// reported as such.
+// Read refreshes the state. If the host answers and has nothing of ours, the state says
+// so.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model

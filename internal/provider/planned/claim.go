@@ -27,18 +27,18 @@ type Claim struct {
 	// Shared is the argument that resources of one object must agree on where there
 	// may be more than one; empty where there may not.
 	Shared string
-	// HostIn is the argument that says on which host it is, of resources that remove
-	// something there when they leave it; empty for others.
+	// HostIn is the argument with the host, for resources that remove something from the
+	// old host when they move; empty for others.
 	HostIn string
 }
 
 type claimKey struct{ kind, key string }
 
 // claims are what the resources of one walk manage. The protocol does not tell a
-// provider which resource it plans, and core plans one that is replaced twice:
-// with its state, then without, and with one configuration. Two resources differ
-// from that in what they ask for, in the order, or in how often core had the
-// configuration validated, which is once for each resource of a walk.
+// provider which resource it plans, and core plans a replaced one twice: with its
+// state, then without, and with one configuration. Two resources are told from that by
+// what they ask for, by the order, and by the count of validations: core validates each
+// resource once in a walk.
 type claims struct {
 	made      map[claimKey][]Claim
 	validated map[claimKey]int // by the text of the configuration
@@ -46,7 +46,7 @@ type claims struct {
 	names     map[string]string // of hosts: the first name of the same machine
 }
 
-// machine is a host under the first name that it was met by.
+// machine is the first name under which a machine was met.
 type machine struct {
 	name string
 	snap *inventory.Snapshot
@@ -86,9 +86,9 @@ func (p *Walk) CountResource(kind string, config tftypes.Value) {
 	p.claims.validated[claimKey{kind, config.String()}]++
 }
 
-// FindClaim returns a resource of the configuration that manages an object, if one
-// was planned by this process: for operations that are made for a resource which
-// is not in the configuration any more. It may be the other half of a replace.
+// FindClaim returns a resource of the configuration that manages an object, if this
+// process planned one. It serves operations for a resource that is not in the
+// configuration any more. What it finds may be the other half of a replace.
 func (p *Walk) FindClaim(kind, key string) (Claim, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

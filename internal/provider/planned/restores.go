@@ -5,11 +5,10 @@ import (
 	"sync"
 )
 
-// Restores tells the one destroy that may burn an earlier firmware back from all
-// others. Core destroys an object also to replace it, under another address of
-// the same card, and as what is left of a create_before_destroy; a delete is
-// shown the state alone and cannot see which it is. It lives as long as the
-// process, hence as one walk of core, and is safe for concurrent use.
+// Restores finds out which destroy may burn an earlier firmware back. Core destroys an
+// object also to replace it, under another address of the same card, and after a
+// create_before_destroy; a delete sees the state alone and cannot tell. It lives as
+// long as the process, hence one walk of core, and is safe for concurrent use.
 type Restores struct {
 	walk string
 
@@ -40,8 +39,8 @@ func NewRestores() *Restores {
 // this name was not made by the plan that the operator saw.
 func (r *Restores) Walk() string { return r.walk }
 
-// SetApplying notes that this walk changes things: what is planned now is planned
-// just before it is done, and nobody sees it first.
+// SetApplying notes that this walk changes things: its plans come just before the
+// change, and nobody sees them.
 func (r *Restores) SetApplying() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,8 +61,8 @@ func (r *Restores) SawState(card string) {
 	r.read[card] = true
 }
 
-// InState reports whether the state was seen to have a resource of the card. It
-// is false in a walk that applies, where nothing is read.
+// InState reports whether the state has a resource of the card. It is false in an
+// apply, where nothing is read.
 func (r *Restores) InState(card string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

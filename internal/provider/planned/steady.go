@@ -16,7 +16,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
-// Models reads what a plan is made of. state is the zero model where there is none.
+// Models gives the models of a plan. state is the zero model for a new object.
 func Models[M any](ctx context.Context, req resource.ModifyPlanRequest, diags *diag.Diagnostics) (plan, config, state M,
 	exists bool) {
 	diags.Append(req.Plan.Get(ctx, &plan)...)
@@ -28,14 +28,14 @@ func Models[M any](ctx context.Context, req resource.ModifyPlanRequest, diags *d
 	return plan, config, state, exists
 }
 
-// Steady makes a plan that the host cannot contradict.
+// Steady makes a plan that a change of the host cannot contradict.
 //
-// Core plans twice from one state and one configuration: for the operator, and in a
-// new process just before the change. If a value that was known in the first plan is
-// another one in the second, it stops and says "This is a bug in the provider"; also
-// if there is nothing left to do by then, and the plan has become the state. So what
-// is known in a plan must follow from configuration and state alone, and what the
-// host decides is unknown as soon as anything is to be done.
+// Core plans twice from one state and one configuration: for the operator, and in a new
+// process just before the change. If a known value of the first plan differs in the
+// second, core stops and says "This is a bug in the provider". This happens also if
+// nothing is left to do by then and the plan has become the state. So known values must
+// follow from configuration and state alone, and what the host decides is unknown as
+// soon as anything is to be done.
 type Steady struct {
 	// Held says that the state has what the configuration asks for. It must follow
 	// from these two alone.
@@ -49,9 +49,9 @@ type Steady struct {
 	Kept []string
 }
 
-// Plan plans. wanted is the model of a change; all that is known in it outside Live
-// must follow from configuration and state alone. A state that holds what is asked
-// for is kept, whatever else the configuration changes, as Terraform permits.
+// Plan makes the plan. wanted is the model of a change; its known values outside Live
+// must follow from configuration and state alone. A state that holds what is asked for
+// is kept, whatever else the configuration changes; Terraform permits that.
 func (s Steady) Plan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse,
 	wanted any) {
 	if s.Held {
@@ -107,8 +107,8 @@ func rootName(at *tftypes.AttributePath) (string, bool) {
 	return string(name), ok
 }
 
-// OnlyStores reports whether an update changes nothing but timeouts and attributes that
-// are kept for a later destroy, or say where the object is: the host has no part in it.
+// OnlyStores reports whether an update changes only timeouts, attributes that are kept
+// for a later destroy, or the place of the object. The host has no part in these.
 func OnlyStores(req resource.UpdateRequest, names ...[]string) bool {
 	diffs, err := req.Plan.Raw.Diff(req.State.Raw)
 	if err != nil {
@@ -128,9 +128,9 @@ func OnlyStores(req resource.UpdateRequest, names ...[]string) bool {
 	return len(diffs) > 0
 }
 
-// Confirm stores what was read back after a change. If it is not what was planned,
-// because somebody changed the host at the same time, it says so, in words that
-// core has not, and stores nothing: the next plan shows what has become of it.
+// Confirm stores what was read back after a change. If that is not what was planned,
+// because somebody changed the host at the same time, it says so in plain words and
+// stores nothing: the next plan shows what is there.
 func Confirm(ctx context.Context, what string, plan tfsdk.Plan, to *tfsdk.State, found any, diags *diag.Diagnostics) {
 	state := tfsdk.State(plan)
 	if diags.Append(state.Set(ctx, found)...); diags.HasError() {

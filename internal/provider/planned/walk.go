@@ -13,10 +13,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// Walk remembers what one walk of core will do, so that resources further down can
-// be checked against the state they will find rather than the present one. It
-// lives as long as the process, hence never reaches from plan to apply; there
-// the hosts themselves are asked. It is safe for concurrent use.
+// Walk remembers what one walk of core will do, so that later resources are checked
+// against the state that they will find. It lives as long as the process and never
+// reaches from plan to apply; at apply the hosts themselves are asked. It is safe for
+// concurrent use.
 type Walk struct {
 	mu     sync.Mutex
 	cards  map[attribute.CardRef]Card
@@ -46,8 +46,8 @@ type plannedPort struct {
 // SM is a subnet manager of the configuration.
 type SM struct {
 	Priority int
-	// Master is true if it runs and is the master of its fabric, which then has
-	// no other: two such are on two fabrics.
+	// Master is true if it runs and is the master of its fabric. A fabric has one master,
+	// so two masters are on two fabrics.
 	Master bool
 }
 
@@ -211,10 +211,10 @@ func (p *Walk) OtherPartitions(port attribute.PortRef, text string) (other attri
 	return other, differs
 }
 
-// RivalSMs gives the subnet managers planned so far that have the priority of
-// the one on port and may be on its fabric: the first few, and how many there
-// are. A configuration may hold a thousand, each on a fabric of its own, so
-// that neither the answer nor the search grows with their number.
+// RivalSMs gives the subnet managers planned so far with the priority of the one on
+// port that may be on its fabric: the first few, and their number. A configuration may
+// hold a thousand, each on its own fabric, so neither answer nor search may grow with
+// their number.
 func (p *Walk) RivalSMs(port attribute.PortRef, atMost int) (some []attribute.PortRef, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

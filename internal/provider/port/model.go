@@ -133,9 +133,9 @@ func (m *model) facts(o ops.Observation) {
 	m.LID, m.SMLID = types.Int64Value(int64(o.LID)), types.Int64Value(int64(o.SMLID))
 }
 
-// drift is what state shows of a set that the configuration names: what the port
-// may negotiate now, or what is stored if only that differs. A set that is not
-// managed stays null; after an import it is what a unit of ours says.
+// drift is what state shows of a set that the configuration names: what the port may
+// negotiate now, or what is stored if only that differs. A set that is not managed
+// stays null; after an import it is what our unit says.
 func drift(known types.Set, o ops.Observation, live func(*ops.Link) []string, stored []string) types.Set {
 	switch {
 	case known.IsNull() && len(stored) == 0:

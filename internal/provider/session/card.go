@@ -76,8 +76,8 @@ func InUse(diags *diag.Diagnostics, snap *inventory.Snapshot, ref attribute.Card
 	return true
 }
 
-// LeftAlone reports whether a card that others use now is asked for nothing new: then
-// nothing is to be written, and the plan is what was read last, with a warning.
+// LeftAlone reports whether a card is in use by others and nothing new is asked of it.
+// The plan is then what was read last, with a warning.
 func LeftAlone(at *CardAt, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) bool {
 	c, ok := at.Snap.Card(at.Ref.PCI)
 	if !ok || c.FlashFailure != inventory.FlashBusy || req.State.Raw.IsNull() || !req.Plan.Raw.Equal(req.State.Raw) {

@@ -129,9 +129,9 @@ func (d *Data) InMap(name string) error {
 	return nil
 }
 
-// CanLeave reports whether a resource that leaves its host has one to leave: what
-// it made there is to be removed. The argument at holds the name of the host or an
-// id that begins with it; to is where the resource goes, empty for nowhere.
+// CanLeave reports whether a resource can move to another host: what it made on the old
+// one must be removed there. The argument at holds the name of the host or an id that
+// begins with it; to is the new host, empty for a destroy.
 func (d *Data) CanLeave(what, at string, state tfsdk.State, to string, diags *diag.Diagnostics) bool {
 	if d == nil || !d.Ready || state.Raw.IsNull() {
 		return true
@@ -191,8 +191,8 @@ func (d *Data) Look(ctx context.Context, name string) (*hosts.Host, HostConfig, 
 	return h, cfg, snap, nil
 }
 
-// WithHost runs do while nobody else in this process writes to the host. What was
-// known of the host is forgotten before: the wait may have been long.
+// WithHost runs do while nobody else in this process writes to the host. It forgets the
+// facts of the host before: the wait may have been long.
 func (d *Data) WithHost(ctx context.Context, name string, do func(*hosts.Host) error) error {
 	h, _, err := d.Host(name)
 	if err != nil {

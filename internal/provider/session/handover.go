@@ -12,18 +12,18 @@ import (
 // SMRole is what a subnet manager does before it is changed.
 type SMRole int
 
-// The roles. One that does not run takes nothing away from its fabric.
+// The roles. A stopped one serves nobody.
 const (
 	SMStopped SMRole = iota
 	SMStandby
 	SMMaster
 )
 
-// Handover has subnet managers that run changed one at a time, and standbys before
-// masters. Two that restart at once would leave the fabric without any, and a master
-// that goes first makes it change hands twice. Core asks in no order: for the plan of
-// each once more, and then for its change. So each is announced from the beginning of
-// that plan to the end of its change. It is safe for concurrent use.
+// Handover changes running subnet managers one at a time, standbys before masters. If
+// two restarted at once, the fabric would have none; if a master went first, the fabric
+// would change hands twice. Core asks in no order, for a second plan of each and then
+// for its change. So each one is announced from the beginning of that plan to the end
+// of its change. It is safe for concurrent use.
 type Handover struct {
 	busy    chan struct{} // holds a token while one is changed
 	mu      sync.Mutex
@@ -31,7 +31,7 @@ type Handover struct {
 	changed chan struct{} // closed when stages change
 }
 
-// stage is how far a subnet manager is that may have to go before a master.
+// stage is how far a subnet manager is that may go before a master.
 type stage int
 
 const (
@@ -39,8 +39,8 @@ const (
 	waiting                // it is a standby that waits for its turn or has it
 )
 
-// announcedTimeout bounds how long a master waits for those that are only announced: core
-// may have refused what was planned, and then does not say so.
+// announcedTimeout is how long a master waits for those that are only announced: core
+// may have refused their plan, and does not say so.
 const announcedTimeout = time.Minute
 
 // NewHandover returns a handover of which nothing is known yet.
@@ -48,8 +48,8 @@ func NewHandover() *Handover {
 	return &Handover{busy: make(chan struct{}, 1), stages: map[attribute.PortRef]stage{}, changed: make(chan struct{})}
 }
 
-// Announce announces a subnet manager that may turn out to be a standby that will be
-// changed, before its host is asked: hosts answer late.
+// Announce says that a subnet manager may be a standby that is changed. It comes before
+// the question to its host, which may be slow.
 func (o *Handover) Announce(port attribute.PortRef) {
 	o.set(func() { o.stages[port] = announced })
 }
@@ -110,7 +110,7 @@ func (o *Handover) standbysFirst(ctx context.Context) error {
 	}
 }
 
-// first reports whether any goes before a master; who is patient waits for those, too,
+// first reports whether any goes before a master. A patient master waits also for those
 // that are only announced.
 func (o *Handover) first(patient bool) (some bool, changed <-chan struct{}) {
 	o.mu.Lock()

@@ -27,8 +27,8 @@ func Prior(state, plan attribute.CardID, recorded types.String) types.String {
 	return recorded
 }
 
-// AsPlanned is what an apply has to go by: the identity that was planned. One
-// that was not planned is that of no card.
+// AsPlanned is the identity for an apply: the planned one. Without one no card is the
+// right one.
 func AsPlanned(planned types.String) types.String { return types.StringValue(planned.ValueString()) }
 
 // recordedIdentity gives the identity that an id and an earlier record stand for.
@@ -39,10 +39,9 @@ func recordedIdentity(name attribute.CardName, record types.String) (ib.Identity
 	return ib.ParseIdentity(record.ValueString())
 }
 
-// RecordedCard is CardAt for what is going to write to the card: it compares the
-// card with record. Where record is null, nothing was recorded but what the id
-// itself says, and the card is taken for what it is now. A card that is not the
-// recorded one is for the verdict to refuse.
+// RecordedCard is CardAt for a change of the card: it compares the card with record. If
+// record is null, only the id can say which card it is; otherwise the present one is
+// taken. The verdict refuses a card that is not the recorded one.
 func (d *Data) RecordedCard(ctx context.Context, id attribute.CardID, record types.String, what string,
 	diags *diag.Diagnostics) *CardAt {
 	name, err := attribute.ParseCardName(id.ValueString())
@@ -78,9 +77,9 @@ func (c *CardAt) Strange() []finding.Finding {
 	})
 }
 
-// expectedIdentity is who the card has to be: what was recorded, unless the id names
-// another one. The first time, a card that the id does not contradict is recorded
-// as it is now.
+// expectedIdentity is the identity that the card must have: the recorded one, unless
+// the id names another. The first time, the present card is recorded if the id does not
+// contradict it.
 func expectedIdentity(name attribute.CardName, who, now ib.Identity, first bool) ib.Identity {
 	if token, err := ib.ParseToken(name.Token); err == nil {
 		if like, _ := ib.Compare(token, now); like == ib.Other {
@@ -92,8 +91,8 @@ func expectedIdentity(name attribute.CardName, who, now ib.Identity, first bool)
 	case first && who.Empty():
 		return now.Record()
 	case first && like == ib.Same:
-		// What the plan records must be the same once more at the apply, when more or
-		// less can be read of the card: it follows from the id.
+		// The plan and the apply must record the same, though the apply may read more or
+		// less of the card; so it follows from the id.
 		who.Chip = now.Chip
 		if who.Serial != "" {
 			who.Part = now.Part
@@ -122,9 +121,9 @@ func (d *Data) movedAway(ctx context.Context, name attribute.CardName, who ib.Id
 
 func placeOf(ref attribute.CardRef) string { return ref.PCI.String() + " of " + ref.Host }
 
-// whereIs looks for a card in all other slots of all hosts: where it is now, the
-// lines of configuration that follow it, and the hosts that did not answer. It is
-// asked only when a card is not where it was.
+// whereIs looks for a card in all other slots of all hosts. It gives its address, the
+// lines of configuration that follow it, and the hosts that did not answer. It runs
+// only if a card is not in its slot.
 func (d *Data) whereIs(ctx context.Context, from attribute.CardRef,
 	who ib.Identity) (at, edit string, silent []string) {
 	found, missing := d.Snapshots(ctx)
@@ -158,9 +157,9 @@ const (
 	Strange                 // another card or none, which a warning has told
 )
 
-// present compares what a refresh finds with what the state recorded, and
-// records it if nothing was. A state of another card must stay as it is: the plan
-// that follows refuses, and nothing is lost.
+// present compares what a refresh finds with what the state recorded, and records it
+// the first time. The state of another card stays as it is: the next plan refuses, and
+// nothing is lost.
 func (d *Data) present(ctx context.Context, snap *inventory.Snapshot, id attribute.CardID, record *types.String,
 	diags *diag.Diagnostics) Presence {
 	name, err := attribute.ParseCardName(id.ValueString())

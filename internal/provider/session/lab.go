@@ -19,8 +19,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// collecting bounds how many hosts are asked at the same time. Logins are work
-// for this machine, too: hundreds at once would time each other out.
+// collecting is how many hosts are asked at the same time. Logins cost this machine CPU
+// time: hundreds at once would time out.
 const collecting = 64
 
 // knownSnapshots says which snapshots the index of identities was made from.
@@ -55,9 +55,9 @@ func (d *Data) sameMachine(a, b string) fact.Bool {
 	return inventory.SameMachine(one, two)
 }
 
-// identify brings the index of identities up to date. If no host has changed
-// since, it asks none and looks at none: it is called for every card, and a walk
-// over all hosts each time would grow with the square of their number.
+// identify updates the index of identities. It is called for every card, so it asks no
+// host if none has changed: a walk over all hosts for each card would grow with the
+// square of their number.
 func (d *Data) identify(ctx context.Context) (missing map[string]error) {
 	changes := d.Set.Changes()
 	d.known.mu.Lock()

@@ -20,10 +20,10 @@ type SeenCard struct {
 	Card *inventory.Card
 }
 
-// ReadCard looks for the card of a resource, for a refresh. It is nil if the state is
-// complete with that: it stays as it is where the card cannot be seen or is another
-// one, and is removed where a host that answers has no such card. record is who the
-// card was; thing names what the resource has of it, "GUIDs".
+// ReadCard finds the card of a resource for a refresh. It gives nil if the state needs
+// nothing more: it stays as it is if the card cannot be read or is another one, and is
+// removed if a host that answers has no such card. record is the recorded identity;
+// thing names what the resource has of the card, "GUIDs".
 func (r *Resource) ReadCard(ctx context.Context, thing string, id attribute.CardID, record *types.String,
 	resp *resource.ReadResponse) *SeenCard {
 	ref, err := attribute.ParseCardRef(id.ValueString())
@@ -47,8 +47,8 @@ func (r *Resource) ReadCard(ctx context.Context, thing string, id attribute.Card
 	return &SeenCard{Ref: ref, Snap: snap, Card: card}
 }
 
-// AskedCard is the card of a configuration. It is not ok if something that is asked for
-// is not known yet, which a warning with the reason tells, or if the id is wrong.
+// AskedCard is the card of a configuration. ok is false if a value is not known yet,
+// which a warning tells, or if the id is wrong.
 func (r *Resource) AskedCard(thing string, id attribute.CardID, known bool, why string,
 	diags *diag.Diagnostics) (ref attribute.CardRef, ok bool) {
 	if id.IsUnknown() {
@@ -66,7 +66,7 @@ func (r *Resource) AskedCard(thing string, id attribute.CardID, known bool, why 
 	return ref, true
 }
 
-// ChangeCard has write change the card that the plan names, in its turn. It is not ok if
+// ChangeCard runs write on the card of the plan when it is its turn. ok is false if
 // that failed, which the diagnostics tell. what is verb and thing, "set GUIDs of".
 func (r *Resource) ChangeCard(ctx context.Context, c Change, what string, id attribute.CardID,
 	limit attribute.TimeLimit, write func(context.Context, attribute.CardRef) error) (ref attribute.CardRef, ok bool) {
@@ -81,8 +81,8 @@ func (r *Resource) ChangeCard(ctx context.Context, c Change, what string, id att
 	return ref, !c.Diags.HasError()
 }
 
-// WriteCard changes a card in its turn, within the time of the change, which does not
-// begin before, and alone on its host.
+// WriteCard changes a card when it is its turn, alone on its host. The time limit of
+// the change begins then.
 func (r *Resource) WriteCard(ctx context.Context, ref attribute.CardRef, limit attribute.TimeLimit,
 	write func(context.Context) error) error {
 	return r.Turns.Do(ctx, ref, func() error {

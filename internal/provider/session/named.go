@@ -129,8 +129,9 @@ func (r *Importable) ImportID(ctx context.Context, what string, req resource.Imp
 	return id, !resp.Diagnostics.HasError()
 }
 
-// Identify stores the identity of what the state holds. Engines want it to stay as it
-// is while the object is the same: what was imported without an optional part stays so.
+// Identify stores the identity of the state. Engines require it to stay the same for
+// the same object, so an object that was imported without an optional part stays
+// without it.
 func (r *Importable) Identify(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity,
 	diags *diag.Diagnostics) {
 	if diags.HasError() || state.Raw.IsNull() || identity == nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// Neighbours gives the nodes of the fabric that are no cards of configured hosts,
-// for the checks of one card: as its own host sees them or, if that sees no
-// fabric, the first host that does. There are none where no host can look; they are
-// unknown if a look fails. It costs one command a fabric and is made when GUIDs are to
-// change. Call it after Lab, which asks the hosts.
+// Neighbours gives the nodes of the fabric that are no cards of configured hosts. The
+// card's own host is asked or, if that sees no fabric, the first host that does. There
+// are none if no host can look, and they are unknown if a look fails. It costs one
+// command a fabric, and is called when GUIDs are to change. Call it after Lab, which
+// reads the hosts.
 func (d *Data) Neighbours(ctx context.Context, card attribute.CardRef) fact.Of[[]safety.FabricNode] {
 	changes := strconv.FormatUint(d.Set.Changes(), 10)
 	name := card.Host
@@ -68,7 +68,7 @@ func (d *Data) lookAround(ctx context.Context, name string) ([]safety.FabricNode
 	return unconfiguredNodes(seen, hosts, fmt.Sprintf("%s %s/%d", name, through.Device, through.Port)), nil
 }
 
-// unconfiguredNodes leaves out what runs in configured hosts: those are compared as cards.
+// unconfiguredNodes drops the nodes of configured hosts, which are compared as cards.
 func unconfiguredNodes(seen []fabric.Identity, hosts map[string]*inventory.Snapshot, via string) []safety.FabricNode {
 	own := map[ib.GUID]bool{}
 	for _, s := range hosts {

@@ -11,8 +11,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
-// OnlyRead refuses a change of a host in observe mode, and reports whether it did.
-// Whoever has nothing to change must not ask.
+// OnlyRead refuses a change of a host in observe mode, and reports whether it did. Call
+// it only if there is something to change.
 func (d *Data) OnlyRead(ctx context.Context, what, host string, diags *diag.Diagnostics) bool {
 	return d != nil && d.Hosts[host].Observe &&
 		diagnostic.AddFindings(ctx, diags, what, []finding.Finding{finding.HostObserved.Find("Host %s", host)})

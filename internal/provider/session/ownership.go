@@ -17,9 +17,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// machineOf is the name of a host for comparisons: two names of one machine give
-// the same. One that was not looked at yet is compared by its name: no host is
-// asked for this alone.
+// machineOf names a host for comparisons: two names of one machine give the same. A
+// host that was not read yet is compared by its name, because no host is asked for this
+// alone.
 func (d *Data) machineOf(host string) string {
 	h, _, err := d.Host(host)
 	if err != nil {

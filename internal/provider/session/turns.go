@@ -13,15 +13,13 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// Turns says who may write when.
+// Turns lets one card at a time be written, over all hosts, and none after one that
+// failed: cards that were bought together fail together, so the first one warns for the
+// others. It lives as long as the process, hence an apply. It is safe for concurrent
+// use.
 //
-// It lets one card at a time be written, over all hosts, and none after one
-// that failed: cards that were bought together fail together, so that the first
-// one of an apply is the canary of the others. It lives as long as the process,
-// hence an apply. It is safe for concurrent use.
-//
-// The last of many cards waits for hours: do must decide on facts that it takes
-// itself, as Data.WithHost sees to.
+// The last of many cards waits for hours, so do must read its facts itself, as
+// Data.WithHost makes sure.
 type Turns struct {
 	// SMs orders the changes of subnet managers.
 	SMs *Handover
@@ -34,9 +32,9 @@ type Turns struct {
 // NewTurns returns turns of which the first is free.
 func NewTurns() *Turns { return &Turns{SMs: NewHandover(), turn: make(chan struct{}, 1)} }
 
-// Do waits for the turn and writes the card. The time of waiting is not that of
-// the change: ctx is the one that ends with the operation, and do sets its own
-// limit. After a failure it is *safety.RefusedError with HO018.
+// Do waits for the turn and writes the card. The wait does not count against the time
+// limit: ctx ends with the operation, and do sets its own limit. After the failure of
+// another card it is *safety.RefusedError with HO018.
 func (t *Turns) Do(ctx context.Context, ref attribute.CardRef, do func() error) error {
 	select {
 	case t.turn <- struct{}{}:
@@ -63,9 +61,9 @@ func (t *Turns) after() string {
 	return t.failed
 }
 
-// burnFailed leaves out what says nothing about other cards: a refusal before
-// anything was written, and a host that cannot be reached to begin with. A card
-// whose restart was refused has not shown that it runs what was written.
+// burnFailed reports whether an error says something about other cards. A refusal
+// before anything was written does not, nor does a host that could not be reached. A
+// card whose restart was refused has not shown that it runs what was written.
 func burnFailed(err error) bool {
 	var (
 		refused *safety.RefusedError
