@@ -10,9 +10,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
-// announcedWorld is a card that was cross-flashed by a resource whose destroy
+// announcedLab is a card that was cross-flashed by a resource whose destroy
 // restores it, with the engine and the program that users have.
-type announcedWorld struct {
+type announcedLab struct {
 	*Lab
 	*operator
 	t    *testing.T
@@ -20,24 +20,24 @@ type announcedWorld struct {
 	hcl  string // of the resource named it
 }
 
-func restorable(t *testing.T) *announcedWorld {
+func restorable(t *testing.T) *announcedLab {
 	t.Helper()
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: bought()})
 	cfg := w.burn(host, w.Image(ImageVPI), map[string]any{"on_destroy": "restore"})
 	o := newOperator(t, w, cfg, buildProvider(t))
-	a := &announcedWorld{Lab: w, operator: o, t: t, host: host, hcl: Required + HCL(w.Provider(), cfg)}
+	a := &announcedLab{Lab: w, operator: o, t: t, host: host, hcl: Required + HCL(w.Provider(), cfg)}
 	o.says(0, "apply", "-auto-approve")
 	return a
 }
 
 // use writes the configuration with other words in it, in pairs.
-func (a *announcedWorld) use(oldnew ...string) {
+func (a *announcedLab) use(oldnew ...string) {
 	a.operator.write("main.tf", strings.NewReplacer(oldnew...).Replace(a.hcl))
 }
 
 // keeps fails if something within do writes the flash or restarts the host.
-func (a *announcedWorld) keeps(what string, do func()) {
+func (a *announcedLab) keeps(what string, do func()) {
 	a.t.Helper()
 	operations, boots := a.Card(a.host).Flash.Operations(), a.Boots(a.host)
 	do()
@@ -51,7 +51,7 @@ func (a *announcedWorld) keeps(what string, do func()) {
 
 // restored fails unless the card has the firmware that it was bought with; the
 // resource is made again afterwards.
-func (a *announcedWorld) restored(what string) {
+func (a *announcedLab) restored(what string) {
 	a.t.Helper()
 	if flash, running := a.Flash(a.host), a.Card(a.host).Running(); flash.PSID != card.PSIDEN ||
 		running.PSID != card.PSIDEN {
@@ -61,7 +61,7 @@ func (a *announcedWorld) restored(what string) {
 	a.says(0, "apply", "-auto-approve")
 }
 
-func (a *announcedWorld) tells(text string, parts ...string) {
+func (a *announcedLab) tells(text string, parts ...string) {
 	a.t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {

@@ -18,7 +18,7 @@ import (
 // each prints, on both streams, and the status, of the commands that the provider or
 // its users ask. What must differ is normalised; everything else that does is an
 // error of the simulation, or of this test.
-func (w *stackWorld) contract(cfg Config) {
+func (w *stackLab) contract(cfg Config) {
 	w.t.Helper()
 	if w.testbed == nil {
 		return
@@ -46,13 +46,13 @@ func (w *stackWorld) contract(cfg Config) {
 }
 
 // twin is a simulated host with the same addresses, configured by the provider.
-func (w *stackWorld) twin(cfg Config) *stackWorld {
+func (w *stackLab) twin(cfg Config) *stackLab {
 	w.t.Helper()
 	ip, _, _ := w.testbed.Address(theHost)
 	h := labs.Server(theHost, w.system, ip, 0)
 	h.Stack, h.Cmdline = w.stack, "mlx4_core.port_type_array=1,1"
 	hosts := []labs.Host{h}
-	twin := &stackWorld{Lab: &Lab{Backups: filepath.Join(w.t.TempDir(), "backups"), t: w.t, hosts: hosts}, t: w.t,
+	twin := &stackLab{Lab: &Lab{Backups: filepath.Join(w.t.TempDir(), "backups"), t: w.t, hosts: hosts}, t: w.t,
 		stack: w.stack}
 	twin.simulate(Options{Lab: labsim.Options{Speed: 20}, Hosts: hosts, Tolerate: true})
 	twin.ws = twin.workspace(nil, 0)
@@ -62,7 +62,7 @@ func (w *stackWorld) twin(cfg Config) *stackWorld {
 }
 
 // questions are the commands of the contract. Those that fail are as much of it.
-func (w *stackWorld) questions() []string {
+func (w *stackLab) questions() []string {
 	name, subnet := w.name(), w.Subnet(theHost)
 	all := []string{
 		"ip -j -d addr show dev " + name, "ip -j addr show dev " + name, "ip addr show dev " + name,
@@ -159,7 +159,7 @@ var normalisations = []struct {
 }
 
 // normal is an answer without what must differ.
-func (w *stackWorld) normal(question, answer string) any {
+func (w *stackLab) normal(question, answer string) any {
 	var list []map[string]any
 	if strings.Contains(question, " -j ") && json.Unmarshal([]byte(answer), &list) == nil {
 		for _, entry := range list {

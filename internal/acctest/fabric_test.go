@@ -114,7 +114,7 @@ func TestFabric_of_the_two_hosts(t *testing.T) {
 func TestFabric_sameFabricNeedsNoOtherSM(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{Hosts: vpi()})
-	stranger(w)
+	unmanagedNode(w)
 	second := ipoib(labs.Intel9, map[string]any{"port_guid": portGUID(labs.Intel9, 2)})[0]
 	second.After = []string{"infiniband_opensm.it"}
 	plan := cleanPlan(t, w.Workspace(), append(sm(labs.Intel9, nil), second))

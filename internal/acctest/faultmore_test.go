@@ -236,7 +236,7 @@ func elseCases() []*faultCase {
 	}, &faultCase{
 		fault: "Journal of another version", step: "planning", point: 1, quick: true, says: []string{"HO017",
 			"journal is of version 2", "/settled"},
-		arm: func(r *faultRun) { r.w.foreignJournal(r.host, "2") },
+		arm: func(r *faultRun) { r.w.journalOfOtherVersion(r.host, "2") },
 		mend: func(r *faultRun) {
 			r.w.Run(r.host, "echo by hand >"+stateDir+"/jobs/20200101T000000Z-0000-01-00-0-ffff/settled")
 		},

@@ -69,7 +69,7 @@ func aroundFindings() []findingCase {
 			prepare: func(w *Lab) { w.Machine(labs.Intel9).FS.Drop("/usr/bin/lspci") }},
 		{code: "HO017", hosts: bare, says: []string{"journal is of version 2", "started by eve",
 			"/jobs/20200101T000000Z-0000-01-00-0-ffff/settled"}, config: on(labs.Intel9),
-			prepare: func(w *Lab) { w.foreignJournal(labs.Intel9, "2") }},
+			prepare: func(w *Lab) { w.journalOfOtherVersion(labs.Intel9, "2") }},
 		{code: "HO016", at: "activation", hosts: bare, says: []string{"kubelet.service", "drain_commands"},
 			config: on(labs.Intel9), prepare: func(w *Lab) {
 				w.Machine(labs.Intel9).FS.Put("/etc/systemd/system/kubelet.service",
@@ -86,8 +86,8 @@ func (w *Lab) byHand(host string) {
 	m.Spawn(&labsim.Proc{Args: []string{"mstflint", "-d", "0000:01:00.0", "-i", "/root/by-hand.bin", "b"}, User: "root"})
 }
 
-// foreignJournal leaves a job that another version of the provider has begun.
-func (w *Lab) foreignJournal(host, version string) {
+// journalOfOtherVersion leaves a job that another version of the provider has begun.
+func (w *Lab) journalOfOtherVersion(host, version string) {
 	dir, files := "/var/lib/terraform-provider-infiniband/jobs/20200101T000000Z-0000-01-00-0-ffff", w.Machine(host).FS
 	files.PutDir(dir, 0o700, 0, 0)
 	files.Put(dir+"/request", fmt.Sprintf("version=%s\njob=20200101T000000Z-0000-01-00-0-ffff\nkind=burn\npci=0000:01:00.0\noperator=eve\n", version), 0o600)

@@ -46,7 +46,7 @@ func guidFindings() []findingCase {
 			prepare: func(w *Lab) { w.write(labs.Intel9, card.VPI()) },
 			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_mac": baseMACs[labs.Intel9]}) }},
 		{code: "GU015", says: []string{"node GUID 0xe41d2d0300ca1100", `"old-box mlx4_0"`, "intel9 mlx4_0/1 sees"},
-			prepare: stranger,
+			prepare: unmanagedNode,
 			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300ca1100"}) }},
 		{code: "GU015", says: []string{"is not known: the look at the fabric of host intel9 failed", "ibnetdiscover"},
 			prepare: blind,
@@ -56,8 +56,8 @@ func guidFindings() []findingCase {
 	}
 }
 
-// stranger connects a machine that nobody has configured to the switch.
-func stranger(w *Lab) {
+// unmanagedNode connects a machine that nobody has configured to the switch.
+func unmanagedNode(w *Lab) {
 	w.t.Helper()
 	w.simulated("adds a machine to the fabric")
 	drivers(w)
@@ -72,7 +72,7 @@ func stranger(w *Lab) {
 // blind has a fabric that cannot be walked.
 func blind(w *Lab) {
 	w.t.Helper()
-	stranger(w)
+	unmanagedNode(w)
 	w.tool(labs.Intel9, "/usr/sbin/ibnetdiscover", func(_ context.Context, p *labsim.Proc, _ labsim.Program) int {
 		p.Printf("discovery failed\n")
 		return 1
@@ -83,7 +83,7 @@ func blind(w *Lab) {
 // of the switch.
 func twoFabrics(w *Lab) {
 	w.t.Helper()
-	stranger(w)
+	unmanagedNode(w)
 	w.Disconnect(labsim.SwitchEnd(w.Switches()[0].Name, 2))
 	if err := w.Connect(labsim.CardEnd(labs.Intel9, "0000:01:00.0", 2), labsim.AdapterEnd("old-box", 2)); err != nil {
 		w.t.Fatal(err)

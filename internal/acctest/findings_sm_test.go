@@ -109,7 +109,7 @@ func fabricFindings() []findingCase {
 		{code: "SM027", only: "a link at NDR", at: "host",
 			says: []string{"intel9 0000:01:00.0 port 1", "packets above some 400 bytes"}, config: plain,
 			hosts: with(func(ubuntu, _ *labs.Host) { ubuntu.Cards[0].Link = labsim.NDR4X }), prepare: func(w *Lab) {
-				stranger(w)
+				unmanagedNode(w)
 				w.AddAdapter(labsim.Adapter{Name: "ndr", Desc: "ndr mlx5_0", GUID: 0xe41d2d0300ca1200,
 					SystemGUID: 0xe41d2d0300ca1200, Ports: 1, VendorID: 0x2c9, DeviceID: 0x1021, Link: labsim.NDR4X})
 				w.Disconnect(labsim.SwitchEnd(w.Switches()[0].Name, 1))

@@ -25,8 +25,8 @@ var stackNames = map[labsim.Stack]string{
 	labsim.StackIfupdown:       "ifupdown", labsim.StackNetworkd: "systemd-networkd",
 }
 
-// stackWorld is a host whose stack configures an IPoIB interface, and its operator.
-type stackWorld struct {
+// stackLab is a host whose stack configures an IPoIB interface, and its operator.
+type stackLab struct {
 	*Lab
 	t     *testing.T
 	stack labsim.Stack
@@ -59,7 +59,7 @@ func TestStacks(t *testing.T) {
 				t.Parallel()
 				h := labs.Server(theHost, system, "192.0.2.20", 0)
 				h.Stack, h.Cmdline = stack, "mlx4_core.port_type_array=1,1"
-				w := &stackWorld{Lab: Start(t, Options{Hosts: []labs.Host{h}}), t: t, stack: stack, built: built(), system: system}
+				w := &stackLab{Lab: Start(t, Options{Hosts: []labs.Host{h}}), t: t, stack: stack, built: built(), system: system}
 				w.ws = w.workspace(nil, 0)
 				w.fabric()
 				w.life()
@@ -76,7 +76,7 @@ func TestStacks_silent_systemd(t *testing.T) {
 	for stack, code := range map[labsim.Stack]string{labsim.StackNetplan: "IP019", labsim.StackNetworkd: "IP023"} {
 		h := labs.Server(theHost, labsim.Debian12, "192.0.2.20", 0)
 		h.Stack, h.Cmdline = stack, "mlx4_core.port_type_array=1,1"
-		w := &stackWorld{Lab: Start(t, Options{Hosts: []labs.Host{h}}), t: t, stack: stack}
+		w := &stackLab{Lab: Start(t, Options{Hosts: []labs.Host{h}}), t: t, stack: stack}
 		w.simulated("needs a systemd that fails")
 		w.fabric()
 		ws, cfg := w.Workspace(), w.config(20, nil)
@@ -97,7 +97,7 @@ func TestStacks_silent_systemd(t *testing.T) {
 
 // workspace is an operator whose provider tells what it does over SSH. confirm is how
 // long a real host waits for a confirmation; zero is what users get.
-func (w *stackWorld) workspace(trace func(sshhost.Event), confirm time.Duration) *Workspace {
+func (w *stackLab) workspace(trace func(sshhost.Event), confirm time.Duration) *Workspace {
 	ws := NewWorkspace(func() (tfprotov6.ProviderServer, error) {
 		tuning := provider.Tuning{Pace: pace, Lost: 30 * time.Second, Trace: trace}
 		if w.testbed != nil {
@@ -114,7 +114,7 @@ func (w *stackWorld) workspace(trace func(sshhost.Event), confirm time.Duration)
 const soon = 30 * time.Second
 
 // fabric makes the port of the host work. On the testbed it does.
-func (w *stackWorld) fabric() {
+func (w *stackLab) fabric() {
 	if w.testbed != nil {
 		w.noFlash()
 		return
@@ -129,7 +129,7 @@ func (w *stackWorld) fabric() {
 }
 
 // config is the interface with an address of its own.
-func (w *stackWorld) config(last int, more map[string]any) Config {
+func (w *stackLab) config(last int, more map[string]any) Config {
 	return Config{Resource{Type: "infiniband_ipoib_interface", Name: "it", Attrs: map[string]any{
 		"host": theHost, "port_guid": stackPort, "mode": "connected", "mtu": 65520,
 		"addresses": []any{fmt.Sprintf("%s.%d/24", w.Subnet(theHost), last), "fd00::20/64"},
@@ -138,7 +138,7 @@ func (w *stackWorld) config(last int, more map[string]any) Config {
 	}}.With(more)}
 }
 
-func (w *stackWorld) life() {
+func (w *stackLab) life() {
 	cfg := w.config(20, nil)
 	applied(w.t, w.ws, cfg)
 	if got := w.ws.Get(ipoibAddress, "network_stack"); got != stackNames[w.stack] {
@@ -171,7 +171,7 @@ func (w *stackWorld) life() {
 
 // answers: packets as large as the interface takes reach the other end. Simulated
 // interfaces carry none.
-func (w *stackWorld) answers(last int) {
+func (w *stackLab) answers(last int) {
 	w.t.Helper()
 	if w.testbed == nil {
 		return
@@ -183,16 +183,16 @@ func (w *stackWorld) answers(last int) {
 	}
 }
 
-func (w *stackWorld) name() string { return w.ws.Get(ipoibAddress, "interface").(string) }
+func (w *stackLab) name() string { return w.ws.Get(ipoibAddress, "interface").(string) }
 
 // file is the main one of the persisted configuration.
-func (w *stackWorld) file() string {
+func (w *stackLab) file() string {
 	return w.ws.Get(ipoibAddress, "stored_in").([]any)[0].(string)
 }
 
 // drift: each setting that is changed behind the provider's back, live or for the
 // next boot, is in the plan, and an apply mends it.
-func (w *stackWorld) drift(cfg Config) {
+func (w *stackLab) drift(cfg Config) {
 	name, file, address := w.name(), w.file(), w.Subnet(theHost)+".20/24"
 	edit := func(old, now string) string {
 		return fmt.Sprintf(`t=$(sed 's|%s|%s|' %s) && printf '%%s\n' "$t" >%s`, old, now, file, file)
@@ -222,7 +222,7 @@ func (w *stackWorld) drift(cfg Config) {
 }
 
 // over has the operator come in by the interface that is changed.
-func (w *stackWorld) over(last int, confirm time.Duration) {
+func (w *stackLab) over(last int, confirm time.Duration) {
 	address := ""
 	if last > 0 {
 		address = fmt.Sprintf("%s.%d", w.Subnet(theHost), last)
@@ -234,13 +234,13 @@ func (w *stackWorld) over(last int, confirm time.Duration) {
 }
 
 // cutting is a change that takes away the address by which the operator comes.
-func (w *stackWorld) cutting(cfg Config) Config {
+func (w *stackLab) cutting(cfg Config) Config {
 	return cfg.With(ipoibAddress, map[string]any{"addresses": []any{}, "routes": nil,
 		"allow_management_path": []any{w.name()}})
 }
 
 // ownConnectionCut: the host undoes what cut the operator off, and the apply says so.
-func (w *stackWorld) ownConnectionCut(cfg Config) {
+func (w *stackLab) ownConnectionCut(cfg Config) {
 	w.t.Helper()
 	w.over(20, soon)
 	consenting := cfg.With(ipoibAddress, map[string]any{"allow_management_path": []any{w.name()}})
@@ -266,7 +266,7 @@ func (w *stackWorld) ownConnectionCut(cfg Config) {
 }
 
 // await waits until the host has an address on the interface; with 0, none.
-func (w *stackWorld) await(last int) {
+func (w *stackLab) await(last int) {
 	w.t.Helper()
 	what := ""
 	for limit := time.Now().Add(90 * time.Second); time.Now().Before(limit); time.Sleep(100 * time.Millisecond) {
@@ -283,7 +283,7 @@ func (w *stackWorld) await(last int) {
 // killed: the engine and its provider are killed after a change that cut them off.
 // A restart in the window undoes it at boot, and so does a power cut; without one
 // the next apply does, and each says so.
-func (w *stackWorld) killed(cfg Config) {
+func (w *stackLab) killed(cfg Config) {
 	w.t.Helper()
 	for _, c := range []struct {
 		name, says string
@@ -321,7 +321,7 @@ func (w *stackWorld) killed(cfg Config) {
 }
 
 // says applies and expects to be told what became of the unconfirmed change.
-func (w *stackWorld) says(cfg Config, want string) {
+func (w *stackLab) says(cfg Config, want string) {
 	w.t.Helper()
 	plan := cleanPlan(w.t, w.ws, cfg)
 	text := fmt.Sprint(plan.Diags)
@@ -338,7 +338,7 @@ func (w *stackWorld) says(cfg Config, want string) {
 
 // firstCut: of an interface that nobody configured nothing is left when the very
 // first change of it cannot be confirmed.
-func (w *stackWorld) firstCut(cfg Config) {
+func (w *stackLab) firstCut(cfg Config) {
 	w.t.Helper()
 	for _, c := range []struct {
 		name string
@@ -376,14 +376,14 @@ func (w *stackWorld) firstCut(cfg Config) {
 	}
 }
 
-func (w *stackWorld) survived(cut string) {
+func (w *stackLab) survived(cut string) {
 	if !w.t.Failed() {
 		w.cuts = append(w.cuts, cut)
 	}
 }
 
 // nameOrParent is the interface, also when the state is empty.
-func (w *stackWorld) nameOrParent() string {
+func (w *stackLab) nameOrParent() string {
 	for name := range strings.FieldsSeq(w.Run(theHost, "ls /sys/class/net")) {
 		if strings.HasPrefix(name, "ib") && !strings.Contains(name, "d1") {
 			return name
@@ -395,7 +395,7 @@ func (w *stackWorld) nameOrParent() string {
 
 // nothingLeft: after a destroy no file of the provider's is on the host, but the
 // list of modules, and the interface has no address.
-func (w *stackWorld) nothingLeft() {
+func (w *stackLab) nothingLeft() {
 	w.t.Helper()
 	left := strings.Fields(w.Run(theHost,
 		"for d in /etc /run/systemd /run/NetworkManager /run/network /var/lib/terraform-provider-infiniband; do [ ! -d $d ] || find $d -name '*infiniband*' -type f; done"))

@@ -127,17 +127,17 @@ func (c *checker) udevWipe() {
 		c.add(finding.TrueNASDeletesUdevRules.Find("%s of %s cannot be read, so that it may hold others.", udevDir, c.s.Host))
 		return
 	}
-	var foreign []string
+	var others []string
 	for _, file := range c.s.TrueNAS.UdevRulesDirectory {
 		stem, isRule := strings.CutSuffix(path.Base(file), ".rules")
 		known := slices.ContainsFunc(tunables, func(t midclt.Tunable) bool {
 			return t.Type == "UDEV" && t.Enabled && t.Var == stem
 		})
 		if !isRule || !known {
-			foreign = append(foreign, file)
+			others = append(others, file)
 		}
 	}
-	if len(foreign) > 0 {
-		c.add(finding.TrueNASDeletesUdevRules.Find("%s of %s holds %s.", udevDir, c.s.Host, strings.Join(foreign, ", ")))
+	if len(others) > 0 {
+		c.add(finding.TrueNASDeletesUdevRules.Find("%s of %s holds %s.", udevDir, c.s.Host, strings.Join(others, ", ")))
 	}
 }

@@ -177,7 +177,7 @@ func (c *checker) stackFindings() {
 		c.managers(n)
 		c.checkStack(n)
 	}
-	c.foreign()
+	c.checkUnmanaged()
 	// Who has read it once need not read it at every plan.
 	if c.s.CloudInit == "on" && !c.observed.Persisted.Found {
 		c.add(finding.CloudInitOwnsNetwork.Find("%s: /run/cloud-init/enabled is there, and no file below /etc/cloud says "+

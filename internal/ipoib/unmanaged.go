@@ -97,9 +97,9 @@ func ToDo(s *inventory.Snapshot, d Request) bool {
 	return !o.Satisfies(d.Config) || len(adopted(o, d)) > 0
 }
 
-// foreign finds what others configured: what can be taken over asks consent, and names
+// checkUnmanaged finds what others configured: what can be taken over asks consent, and names
 // the file.
-func (c *checker) foreign() {
+func (c *checker) checkUnmanaged() {
 	var paths []string
 	for _, f := range c.observed.Unmanaged {
 		if f.Adoptable() {

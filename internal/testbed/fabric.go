@@ -18,7 +18,7 @@ type Fabric struct {
 // Plug runs ibsim on a net file and puts hosts in the place of nodes of it, by the
 // nodes' names ("H-e41d2d0300e44ed0"). The cards must have the GUIDs that the net
 // says. The caller closes the fabric.
-func (b *Bed) Plug(net string, nodes map[string]string) (*Fabric, error) {
+func (b *Testbed) Plug(net string, nodes map[string]string) (*Fabric, error) {
 	sim, err := ibsim.Start(b.Dir, net)
 	if err != nil {
 		return nil, err

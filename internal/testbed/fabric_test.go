@@ -30,7 +30,7 @@ func member(name string, node uint64) HostConfig {
 }
 
 // plugged puts the hosts of a bed into a fabric until the test ends.
-func plugged(t *testing.T, b *Bed, net string, nodes map[string]string) *Fabric {
+func plugged(t *testing.T, b *Testbed, net string, nodes map[string]string) *Fabric {
 	t.Helper()
 	f, err := b.Plug(net, nodes)
 	if err != nil {
@@ -45,7 +45,7 @@ func plugged(t *testing.T, b *Bed, net string, nodes map[string]string) *Fabric 
 }
 
 // ready is the two hosts on one switch, without a subnet manager.
-func ready(t *testing.T) (*Bed, *Fabric) {
+func ready(t *testing.T) (*Testbed, *Fabric) {
 	t.Helper()
 	b := start(t, member("pve1", node1), member("pve2", node2))
 	return b, plugged(t, b, ibsimtest.Net(t, "two-hca-one-switch"),
@@ -53,7 +53,7 @@ func ready(t *testing.T) (*Bed, *Fabric) {
 }
 
 // on runs a command that must end with 0.
-func (b *Bed) on(t *testing.T, host, command string) string {
+func (b *Testbed) on(t *testing.T, host, command string) string {
 	t.Helper()
 	out, err := b.Hosts[host].Exec(t.Context(), command)
 	if err != nil {
@@ -63,7 +63,7 @@ func (b *Bed) on(t *testing.T, host, command string) string {
 }
 
 // eventually looks until what is printed matches.
-func (b *Bed) eventually(t *testing.T, host, command, pattern string) string {
+func (b *Testbed) eventually(t *testing.T, host, command, pattern string) string {
 	t.Helper()
 	match := regexp.MustCompile(pattern)
 	for end := time.Now().Add(90 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -81,7 +81,7 @@ const portFiles = "/sys/class/infiniband/mlx4_0/ports/1/"
 
 // manage starts the subnet manager of a host as its package does, with standbys
 // that look every second and give up after two.
-func (b *Bed) manage(t *testing.T, host, port string, priority int) {
+func (b *Testbed) manage(t *testing.T, host, port string, priority int) {
 	t.Helper()
 	b.on(t, host, fmt.Sprintf("mkdir -p /etc/opensm; printf 'sm_priority %d\nforce_log_flush TRUE\nsminfo_polling_timeout 1000\npolling_retry_number 2\n' >/etc/opensm/opensm.conf\n"+
 		"echo 'PORTS=%q' >/etc/default/opensm; systemctl start opensm", priority, port))
@@ -168,7 +168,7 @@ func TestFabric_changes_hands(t *testing.T) {
 }
 
 // look reads the fabric as the data source does, over SSH.
-func look(t *testing.T, b *Bed, host string, details bool) *fabric.Fabric {
+func look(t *testing.T, b *Testbed, host string, details bool) *fabric.Fabric {
 	t.Helper()
 	began := time.Now()
 	f, err := fabric.Observe(t.Context(), open(t, b, host), fabric.Through{Device: "mlx4_0", Port: 1}, details)
@@ -219,7 +219,7 @@ func TestFabric_is_read(t *testing.T) {
 }
 
 // forget ends the subnet manager of a host.
-func (b *Bed) forget(t *testing.T, host string) {
+func (b *Testbed) forget(t *testing.T, host string) {
 	t.Helper()
 	b.on(t, host, "systemctl stop opensm 'opensm@*'; rm -rf /var/cache/opensm/* /var/log/opensm*")
 }

@@ -50,7 +50,7 @@ func secondHand() card.Config {
 		MACs: [2]uint64{baseMAC, baseMAC + 1}}
 }
 
-func start(t *testing.T, hosts ...HostConfig) *Bed {
+func start(t *testing.T, hosts ...HostConfig) *Testbed {
 	t.Helper()
 	b, err := Start(t.Context(), t.TempDir(), hosts...)
 	if err != nil {
@@ -65,7 +65,7 @@ func start(t *testing.T, hosts ...HostConfig) *Bed {
 }
 
 // open reaches a host as the provider does.
-func open(t *testing.T, b *Bed, name string) *hosts.Host {
+func open(t *testing.T, b *Testbed, name string) *hosts.Host {
 	t.Helper()
 	h, err := sshhost.New(name, sshhost.Config{
 		Address: b.Hosts[name].Addr, User: User, PrivateKeyFile: b.KeyFile(), SSHConfigFile: "none",

@@ -18,7 +18,7 @@ import (
 // operator is the machine that runs Terraform, next to one host.
 type operator struct {
 	t    *testing.T
-	bed  *Bed
+	bed  *Testbed
 	box  *Host
 	dir  string
 	work *acctest.Workspace

@@ -28,7 +28,7 @@ type Pool struct {
 
 	mu       sync.Mutex
 	back     *sync.Cond
-	bed      *Bed
+	bed      *Testbed
 	operator ssh.PublicKey
 	idle     []*Host
 	made     int
@@ -142,7 +142,7 @@ func (y *Pool) open() error {
 	if os.Getenv(insideMark) == "" {
 		return errors.New("testbed: the tests of this package do not start with testbed.Main")
 	}
-	bed := &Bed{Hosts: map[string]*Host{}, Dir: filepath.Join(runDir, "pool")}
+	bed := &Testbed{Hosts: map[string]*Host{}, Dir: filepath.Join(runDir, "pool")}
 	operator, err := bed.writeKey()
 	if err != nil {
 		return err

@@ -75,7 +75,7 @@ func TestWire_obeys_the_rules_of_IPoIB(t *testing.T) {
 }
 
 // retyped: a port of Ethernet has no such interface, and one of InfiniBand has it anew.
-func retyped(t *testing.T, b *Bed) {
+func retyped(t *testing.T, b *Testbed) {
 	t.Helper()
 	box := b.Hosts["wire"]
 	for _, c := range []struct {
@@ -95,7 +95,7 @@ func retyped(t *testing.T, b *Bed) {
 
 // reloaded: a boot makes the interface anew. What was set is gone, and the queue
 // pair, which is in the address, is another.
-func reloaded(t *testing.T, b *Bed, before *inventory.Netdev) {
+func reloaded(t *testing.T, b *Testbed, before *inventory.Netdev) {
 	t.Helper()
 	box := b.Hosts["wire"]
 	if err := box.Cut(); err != nil {

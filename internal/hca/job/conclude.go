@@ -50,7 +50,7 @@ func (j *Job) concludeWritten(ctx context.Context, out outcome) ([]string, error
 		}
 	}
 	if !now.FlashKnown() {
-		return did, j.failed(out, "The tool says that it has written the flash, which cannot be read now to prove it: "+
+		return did, j.writeError(out, "The tool says that it has written the flash, which cannot be read now to prove it: "+
 			now.FlashError)
 	}
 	if wrong := now.mismatches(); len(wrong) > 0 {
@@ -122,7 +122,7 @@ func (j *Job) restoreIdentity(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if !out.Ended || out.Exit != 0 {
-		return "", mend.failed(out, "The burn has changed the GUIDs or MACs of the card, and writing the old ones back "+
+		return "", mend.writeError(out, "The burn has changed the GUIDs or MACs of the card, and writing the old ones back "+
 			"failed.")
 	}
 	if err := mend.settle(ctx, "verified with the burn that it mends"); err != nil {
@@ -134,7 +134,7 @@ func (j *Job) restoreIdentity(ctx context.Context) (string, error) {
 
 // concludeRefused settles a job that ended before it wrote anything.
 func (j *Job) concludeRefused(ctx context.Context, out outcome) ([]string, error) {
-	err := j.refused(out)
+	err := j.refusalError(out)
 	if err == nil {
 		err = j.endedEarly(out)
 	}
@@ -145,7 +145,7 @@ func (j *Job) concludeRefused(ctx context.Context, out outcome) ([]string, error
 // says which image it has, and settles the job if that image is whole.
 func (j *Job) concludeFailed(ctx context.Context, out outcome) ([]string, error) {
 	now, err := j.readCard(ctx, cards.LockTries)
-	e := j.failed(out, out.endText())
+	e := j.writeError(out, out.endText())
 	if err != nil {
 		e.Err = err
 		return nil, e

@@ -40,7 +40,7 @@ func TestUnread_does_not_call_the_burn_a_failure(t *testing.T) {
 func TestFailed_names_the_file(t *testing.T) {
 	t.Parallel()
 	text := New(&cards.Session{}, cards.Card{Host: labelled{}},
-		journal.Entry{ID: "7", Backup: "/backups/7"}).failed(outcome{}, "It failed.").Explain()
+		journal.Entry{ID: "7", Backup: "/backups/7"}).writeError(outcome{}, "It failed.").Explain()
 	if !strings.Contains(text, "-i /backups/7/firmware.bin b") || strings.Contains(text, "<") {
 		t.Error(text)
 	}
@@ -66,7 +66,7 @@ func TestRefused_names_its_rule(t *testing.T) {
 	} {
 		tt.out.Ended = true
 		j := New(&cards.Session{}, cards.Card{Host: labelled{}}, journal.Entry{ID: "j9"})
-		err := j.refused(tt.out)
+		err := j.refusalError(tt.out)
 		var refused *safety.RefusedError
 		switch {
 		case tt.rule == nil:

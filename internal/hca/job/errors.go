@@ -43,8 +43,8 @@ func (r request) goesOn(why string, err error) error {
 	}
 }
 
-// vanished is the error about a job whose directory was removed before its end was read.
-func (r request) vanished(out outcome) error {
+// vanishedError is the error about a job whose directory was removed before its end was read.
+func (r request) vanishedError(out outcome) error {
 	return &cards.Error{
 		Summary: "Unable to follow job " + r.want.ID + " on card " + r.c.ID(),
 		What: "Somebody removed the directory of the job while it ran, and with it the record of how it ended. The job " +
@@ -62,9 +62,9 @@ func (r request) unknownEnd() string {
 	return "Unable to say yet how the write to card " + r.c.ID() + " ended"
 }
 
-// refused is the refusal of a job that found a reason against its write, as the
+// refusalError is the refusal of a job that found a reason against its write, as the
 // catalogue has it; nil if it ended for another reason.
-func (r request) refused(out outcome) error {
+func (r request) refusalError(out outcome) error {
 	var f finding.Finding
 	switch {
 	case out.Exit == exitLocked && len(out.Held) > 0:
@@ -103,8 +103,8 @@ func (r request) endedEarly(out outcome) error {
 	return e
 }
 
-// failed is the error of a write that went wrong, with the runbook.
-func (r request) failed(out outcome, what string) *cards.Error {
+// writeError is the error of a write that went wrong, with the runbook.
+func (r request) writeError(out outcome, what string) *cards.Error {
 	return &cards.Error{
 		Summary: "Unable to write the flash of card " + r.c.ID(),
 		What:    what,
@@ -124,7 +124,7 @@ func (r request) failed(out outcome, what string) *cards.Error {
 }
 
 func (r request) unread(out outcome, err error) error {
-	e := r.failed(out, "The tool has ended, and the card could not be read afterwards.")
+	e := r.writeError(out, "The tool has ended, and the card could not be read afterwards.")
 	e.Check = "Run the same command again when the host answers: it reads the card and records the result."
 	e.Err = err
 	var refused *safety.RefusedError

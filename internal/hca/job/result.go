@@ -103,7 +103,7 @@ func (r result) identityText() string {
 // It also says how the job is settled; empty unless what the card holds is whole and
 // known.
 func (r result) notHeld(out outcome, wrong []string) (e *cards.Error, how string) {
-	e = r.failed(out, "The tool says that it has written the flash, but the card does not hold what it should: "+
+	e = r.writeError(out, "The tool says that it has written the flash, but the card does not hold what it should: "+
 		strings.Join(wrong, "; ")+".")
 	if r.untouched() {
 		e.Means = "The card holds what it held before, whole and verified: the tool wrote nothing. The host was not " +
@@ -135,7 +135,7 @@ func (r result) notHeld(out outcome, wrong []string) (e *cards.Error, how string
 // notWhole is the error of a card whose flash is not known to start after a write that
 // failed.
 func (r result) notWhole(out outcome) *cards.Error {
-	e := r.failed(out, out.endText())
+	e := r.writeError(out, out.endText())
 	e.Facts = append(e.Facts, cards.Fact{"Flash", orNothing(r.FlashError + r.VerifyError)})
 	return e
 }

@@ -34,7 +34,7 @@ func (w *watcher) end(ctx context.Context) (outcome, error) {
 	case err != nil || !out.Absent:
 		return out, err
 	case out.Seen || w.lost == nil:
-		return out, w.vanished(out)
+		return out, w.vanishedError(out)
 	}
 	e := w.notStarted("The connection was lost before the request to start it arrived.", w.lost)
 	e.Check = "Run the same command again."

@@ -29,8 +29,8 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 			"`problems` says why: it compares addresses, links, subnet managers, partitions, modes and MTUs " +
 			"of both hosts. A connection that does not work is not an error, so that a `check` block can " +
 			"judge it. A host that cannot be reached over SSH is an error.\n\n" +
-			"A read is one command on `from`. If nothing passes, it is one more on each host, for the P_Key table of its " +
-			"port. " +
+			"A read is one command on `from`. If nothing passes, it is one more on each host, " +
+			"for the P_Key table of its port. " +
 			"It takes about 3 seconds with 5 packets, and up to half a minute more if the path MTU must be searched. Every " +
 			"plan reads it: put it into a `check` block, or let it depend on what it measures.",
 		Attributes: s.attributes(),

@@ -94,9 +94,9 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 				"to change PSID and version back, for exactly the recorded pair. Every other reason to refuse " +
 				"holds. A missing or damaged backup is refused while planning. Only a destroy whose plan " +
 				"announced the restore restores. A replace (a taint, `-replace`, another card, `create_before_destroy`) " +
-				"restores " +
-				"nothing, and a plan in which another resource has the card is refused (BK007): write a `moved` block when you " +
-				"rename one. With `-target` the plan sees only the targeted resources and cannot know of another one. " +
+				"restores nothing, and a plan in which another resource has the card is refused (BK007): " +
+				"write a `moved` block when you rename one. With `-target` the plan sees only the targeted resources " +
+				"and cannot know of another one. " +
 				"Without `image_id` nothing is restored. " +
 				"If the restore fails, the resource stays in the state, and the next destroy goes on from there. Apply this " +
 				"argument before the destroy, and also a change of `activation`, `timeouts.delete` or `allow_management_path` " +

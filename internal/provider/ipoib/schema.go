@@ -110,8 +110,8 @@ func consents() map[string]schema.Attribute {
 			"name that the network stack does not read."),
 		"truenas": attribute.ConsentToParts("Consents that only a host with TrueNAS asks for.", map[string]schema.Attribute{
 			"keep_interface": schema.StringAttribute{Optional: true, WriteOnly: true,
-				MarkdownDescription: "Consent to store the management interface of a host on which nothing is configured yet: " +
-					"its name. " +
+				MarkdownDescription: "Consent to store the management interface of a host " +
+					"on which nothing is configured yet: its name. " +
 					"Its present configuration is stored in the same transaction, because the first stored interface makes the " +
 					"middleware clear all others."},
 			"private_mtu": schema.Int64Attribute{Optional: true, WriteOnly: true,

@@ -36,10 +36,9 @@ func partitionsAttribute() schema.MapNestedAttribute {
 			"`Default` (P_Key `0xffff`) has to be there: every port reaches the subnet manager by it. " +
 			"The plan refuses what opensm would silently drop or do otherwise. All subnet managers of a fabric need the same " +
 			"partitions; keep them in a local. " +
-			"Members and new partitions take effect without a restart; a change of a group's `mtu` or `rate_gbps` restarts " +
-			"the " +
-			"instance. Without this attribute opensm reads the host's own file, if there is one, and otherwise makes every " +
-			"port a full member of the default partition.",
+			"Members and new partitions take effect without a restart; a change of a group's `mtu` or `rate_gbps` " +
+			"restarts the instance. Without this attribute opensm reads the host's own file, if there is one, " +
+			"and otherwise makes every port a full member of the default partition.",
 		Validators: []validator.Map{mapvalidator.SizeAtLeast(1)},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"pkey": schema.StringAttribute{Optional: true, CustomType: attribute.PKeyType{},

@@ -154,9 +154,9 @@ var managers = []Row{
 		Do:     "Move the directory away and start opensm again, as the message says. LIDs may change.",
 	},
 	{
-		Seen: "Hosts reach each other that should not; `smpquery pkeys` shows `0xffff` alone, or a full key where a " +
-			"limited " +
-			"one was meant", Cause: "The partition file is not in force. If it has one error, opensm ignores the whole file " +
+		Seen: "Hosts reach each other that should not; `smpquery pkeys` shows `0xffff` alone, " +
+			"or a full key where a limited one was meant",
+		Cause: "The partition file is not in force. If it has one error, opensm ignores the whole file " +
 			"(`Partition configuration in error; retrying with default config`).",
 		Findings: []*finding.Rule{finding.PartitionFileUnmanaged}, Causes: []opensm.CauseKind{opensm.CausePKey},
 		Do: "Declare `partitions` in `infiniband_opensm`. Its apply compares the P_Key tables of all ports and names those " +

@@ -45,8 +45,8 @@ type HostConfig struct {
 	Medium int
 }
 
-// Bed is a running testbed and the operator's keys to it.
-type Bed struct {
+// Testbed is a running testbed and the operator's keys to it.
+type Testbed struct {
 	Hosts map[string]*Host
 	Dir   string // of the operator
 }
@@ -59,11 +59,11 @@ var numbers struct {
 
 // Start makes hosts, all at once, and waits until they can be reached. dir
 // receives what the operator needs. The caller closes the bed.
-func Start(ctx context.Context, dir string, hosts ...HostConfig) (*Bed, error) {
+func Start(ctx context.Context, dir string, hosts ...HostConfig) (*Testbed, error) {
 	if os.Getenv(insideMark) == "" {
 		return nil, errors.New("testbed: the tests of this package do not start with testbed.Main")
 	}
-	b := &Bed{Hosts: map[string]*Host{}, Dir: dir}
+	b := &Testbed{Hosts: map[string]*Host{}, Dir: dir}
 	operator, err := b.writeKey()
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func Start(ctx context.Context, dir string, hosts ...HostConfig) (*Bed, error) {
 	return b, b.writeKnownHosts()
 }
 
-func (b *Bed) add(c HostConfig, operator ssh.PublicKey) (*Host, error) {
+func (b *Testbed) add(c HostConfig, operator ssh.PublicKey) (*Host, error) {
 	if c.BDF == "" {
 		c.BDF = DefaultBDF
 	}
@@ -115,7 +115,7 @@ func (b *Bed) add(c HostConfig, operator ssh.PublicKey) (*Host, error) {
 // Cable connects two hosts with a pair of interfaces, named as the hosts know
 // them. Interfaces of IP over InfiniBand have an MTU of up to 65520, which such a
 // pair takes.
-func (b *Bed) Cable(one, name, two, peer string, mtu int) error {
+func (b *Testbed) Cable(one, name, two, peer string, mtu int) error {
 	from, to := b.Hosts[one], b.Hosts[two]
 	if from == nil || to == nil {
 		return fmt.Errorf("testbed: cable from %s to %s: no such host", one, two)
@@ -133,7 +133,7 @@ func (b *Bed) Cable(one, name, two, peer string, mtu int) error {
 }
 
 // each does something with all hosts at once.
-func (b *Bed) each(do func(*Host) error) error {
+func (b *Testbed) each(do func(*Host) error) error {
 	var (
 		wg   sync.WaitGroup
 		mu   sync.Mutex
@@ -153,15 +153,15 @@ func (b *Bed) each(do func(*Host) error) error {
 }
 
 // Close switches everything off and takes it away.
-func (b *Bed) Close() error { return b.each((*Host).remove) }
+func (b *Testbed) Close() error { return b.each((*Host).remove) }
 
 // KeyFile is the private key that logs in to every host.
-func (b *Bed) KeyFile() string { return filepath.Join(b.Dir, "id_ed25519") }
+func (b *Testbed) KeyFile() string { return filepath.Join(b.Dir, "id_ed25519") }
 
 // KnownHostsFile vouches for every host.
-func (b *Bed) KnownHostsFile() string { return filepath.Join(b.Dir, "known_hosts") }
+func (b *Testbed) KnownHostsFile() string { return filepath.Join(b.Dir, "known_hosts") }
 
-func (b *Bed) writeKey() (ssh.PublicKey, error) {
+func (b *Testbed) writeKey() (ssh.PublicKey, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (b *Bed) writeKey() (ssh.PublicKey, error) {
 	return ssh.NewPublicKey(public)
 }
 
-func (b *Bed) writeKnownHosts() error {
+func (b *Testbed) writeKnownHosts() error {
 	var text strings.Builder
 	for _, h := range b.Hosts {
 		fmt.Fprintf(&text, "%s %s", h.Addr, ssh.MarshalAuthorizedKey(h.Key))
