@@ -55,6 +55,16 @@ func TestLinkType_connectX4(t *testing.T) {
 	}
 	applied(t, ws, wants("eth", "none"))
 	emptyPlan(t, ws, wants("eth", "none"))
+	// Somebody removes the tool: what is not to be changed is kept.
+	w.Run(labs.Intel9, "mv $(command -v mstconfig) /root/mstconfig.away")
+	emptyPlan(t, ws, wants("eth", "none"))
+	if said := cleanPlan(t, ws, wants("eth", "none")).Diags.Warnings(); len(said.Find(
+		"its stored link types could not be read", "mstconfig is not installed")) == 0 {
+		t.Errorf("nothing is said of a tool that is not there: %s", said)
+	}
+	if said := mustPlan(t, ws, wants("ib", "none")).Diags; len(said.Errors().Find("LT013")) != 1 {
+		t.Errorf("another type, without the tool: %s", said)
+	}
 }
 
 // The initial RAM disk loads the driver with its own copy of the setting. A file

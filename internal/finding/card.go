@@ -1,5 +1,9 @@
 package finding
 
+// keepRunning comes first in what is said of a flash that may not start: a reboot is the
+// next thing that people try.
+const keepRunning = "Do not restart the host, and do not switch it off."
+
 // Rules of the card.
 var (
 	CardUnsupported = &Rule{Code: "FW040", Severity: Refuse, Title: "Card is not supported", Attribute: "card_id",
@@ -17,11 +21,13 @@ var (
 	FlashDamaged = &Rule{Code: "FW043", Severity: Refuse, Title: "Flash of the card does not verify", Attribute: "card_id",
 		Meaning: "The image in flash is damaged. A backup of it would be damaged too, and there is no way back if the burn " +
 			"fails.",
-		WayOut: "Run `mstflint -d <pci address> v` on the host. Save what can be read before anything else."}
+		WayOut: keepRunning + " Run `mstflint -d <pci address> v` on the host. Save what can be read. If the flash does not " +
+			"verify, write a whole image while the card still runs: the provider keeps the earlier ones in backup_dir."}
 	FlashUnreadable = &Rule{Code: "FW044", Severity: Refuse, Title: "Flash of the card cannot be read",
 		Attribute: "card_id",
 		Meaning:   "Nobody knows what a burn would replace.",
-		WayOut:    "Run `mstflint -d <pci address> q` on the host and fix what it reports."}
+		WayOut: keepRunning + " Run `mstflint -d <pci address> q` on the host and fix what it reports. If it finds no valid " +
+			"image, write a whole one while the card still runs: the provider keeps the earlier ones in backup_dir."}
 	FlashNotRunning = &Rule{Code: "FW045", Severity: Refuse, Title: "Another image is in flash and does not run yet",
 		Attribute: "card_id",
 		Meaning: "The flash was changed after the card started. The running image is the last one that is known to work. A " +
@@ -80,7 +86,7 @@ var (
 	FlashUnverified = &Rule{Code: "FW056", Severity: Refuse, Title: "Flash of the card has not been verified",
 		Attribute: "card_id",
 		Meaning:   "Nothing proves that the firmware in flash is whole.",
-		WayOut:    "Run `mstflint -d <pci address> v` on the host and fix what it reports."}
+		WayOut:    keepRunning + " Run `mstflint -d <pci address> v` on the host and fix what it reports."}
 	MstflintUnproven = &Rule{Code: "FW057", Severity: Warn,
 		Title: "mstflint on the host is newer than proven for this chip", Attribute: "card_id",
 		Meaning: "Few people have used it with this chip. The provider ignores fields that it does not know.",
@@ -113,8 +119,9 @@ var (
 	RestartIntoDamagedFlash = &Rule{Code: "FW063", Severity: Refuse,
 		Title: "Refusing a restart into firmware that is not known to be whole", Attribute: "activation",
 		Meaning: "The card runs firmware that it loaded when the host started. After a restart it would load what is in " +
-			"flash, and may not come back.",
-		WayOut: "Do not restart the host, and do not switch it off. Run `mstflint -d <pci address> v` on it. If the flash " +
+			"flash, and may not come back. A restart is one of the whole host: the flash of each of its cards is verified " +
+			"directly before it, after the drain commands.",
+		WayOut: keepRunning + " Run `mstflint -d <pci address> v` on it. If the flash " +
 			"does not verify, write a whole image while the card still runs: the provider keeps the earlier ones in backup_dir."}
 	CardExchanged = &Rule{Code: "FW080", Severity: Refuse, Title: "Another card is in the slot", Attribute: "card_id",
 		Meaning: "What was planned for one card is never written to another one.",

@@ -200,7 +200,9 @@ func TestApplyFirmware_reboot_that_does_not_help_is_not_repeated(t *testing.T) {
 
 type rebootFunc func() string
 
-func (r rebootFunc) Reboot(context.Context, string) (string, error) { return r(), nil }
+func (r rebootFunc) Reboot(context.Context, string, func(context.Context) error) (string, error) {
+	return r(), nil
+}
 
 func TestApplyFirmware_image_changed_on_the_host(t *testing.T) {
 	ctx := context.Background()

@@ -31,7 +31,7 @@ func readFlash(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
 		c.FlashError = fmt.Sprintf("the firmware of vendor %#04x is not handled by mstflint", c.VendorID)
 		return
 	case !asked && !s.MSTFlint.Present:
-		unread(string(mstflint.FailureToolMissing), "mstflint is not installed")
+		unread(inventory.FlashToolMissing, "mstflint is not installed")
 		return
 	}
 	if kind, text := inUse(c, s, asked && run.Status == 0); kind != "" {

@@ -172,7 +172,7 @@ func whyNotAsked(c *inventory.Card, s *inventory.Snapshot) string {
 		return text
 	}
 	switch c.FlashFailure {
-	case "", notUnderstood, string(mstflint.FailureToolMissing):
+	case "", notUnderstood, inventory.FlashToolMissing:
 		return ""
 	}
 	return "mstconfig was not asked, because mstflint did not get an answer: " + c.FlashError

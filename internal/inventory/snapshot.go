@@ -124,8 +124,9 @@ func (c *Card) Adapter() (a ib.Adapter, ok bool) { return ib.AdapterByPCI(c.Vend
 
 // Kinds of failures that say nothing about the card.
 const (
-	FlashBusy         = "busy"            // another program uses it
-	FlashUsersUnknown = "users not known" // it was not asked, since it may be in use
+	FlashBusy         = "busy"               // another program uses it
+	FlashUsersUnknown = "users not known"    // it was not asked, since it may be in use
+	FlashToolMissing  = "tool not installed" // mstflint.FailureToolMissing
 )
 
 // PCIe is the link of the card, now and at best.

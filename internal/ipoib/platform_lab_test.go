@@ -1,6 +1,7 @@
 package ipoib_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -41,6 +42,10 @@ func TestLab_Reboot_failures(t *testing.T) {
 			platform.RebootPolicy{DrainCommands: []string{"touch /tmp/drained; false"},
 				ResumeCommands: []string{"rm /tmp/drained"}},
 			platform.StepDrain, []string{"The host was not restarted", "touch /tmp/drained; false"}},
+		{"refused after the drain", labsim.FaultSpec{},
+			platform.RebootPolicy{DrainCommands: []string{"touch /tmp/drained"}, ResumeCommands: []string{"rm /tmp/drained"},
+				Ready: func(context.Context) error { return errors.New("the flash is gone") }},
+			platform.StepReady, []string{"The host was not restarted", "the flash is gone"}},
 		{"resume fails", labsim.FaultSpec{},
 			platform.RebootPolicy{Timeout: 20 * time.Second, ResumeCommands: []string{"false"}}, platform.StepResume,
 			[]string{"only the resume commands are incomplete"}},

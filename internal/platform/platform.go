@@ -125,6 +125,9 @@ type RebootPolicy struct {
 	// run as root before the request and after the start. A drain command that
 	// fails stops the reboot.
 	DrainCommands, ResumeCommands []string
+	// Ready is asked between the drain commands and the request, and stops the reboot by
+	// an error; nil asks nothing. Drain commands may take minutes.
+	Ready func(context.Context) error
 	// Poll is the first pause between two looks at the host; zero means two
 	// seconds. Later pauses are longer.
 	Poll time.Duration

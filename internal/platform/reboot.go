@@ -18,6 +18,7 @@ import (
 const (
 	StepBootID  = "reading the boot id before the restart"
 	StepDrain   = "running a drain command"
+	StepReady   = "looking once more, directly before the restart"
 	StepRequest = "asking for the restart"
 	StepReturn  = "waiting for the host to answer with a new boot id"
 	StepStarted = "waiting for the system to finish starting"
@@ -51,13 +52,13 @@ func (e *RebootError) Unwrap() error { return e.Err }
 
 // Untouched reports whether it is certain that the host was not restarted.
 func (e *RebootError) Untouched() bool {
-	return e.Step == StepBootID || e.Step == StepDrain || e.Step == StepRequest
+	return e.Step == StepBootID || e.Step == StepDrain || e.Step == StepReady || e.Step == StepRequest
 }
 
 // Meaning says what state the host was left in.
 func (e *RebootError) Meaning() string {
 	switch e.Step {
-	case StepBootID, StepDrain:
+	case StepBootID, StepDrain, StepReady:
 		return "The host was not restarted."
 	case StepRequest:
 		return "The request was refused, so the host was not restarted."
@@ -108,14 +109,10 @@ func reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy, r restart) 
 	if err != nil {
 		return "", b.stepError(StepBootID, err)
 	}
-	if err = b.runAll(ctx, policy.DrainCommands); err != nil {
+	if step, err := b.ask(ctx, r.request); err != nil {
 		// After a failed drain the resume commands run: the host stays up.
 		resumeErr := b.runAll(context.WithoutCancel(ctx), policy.ResumeCommands)
-		return "", b.stepError(StepDrain, errors.Join(err, resumeErr))
-	}
-	if err = b.request(ctx, r.request); err != nil {
-		resumeErr := b.runAll(context.WithoutCancel(ctx), policy.ResumeCommands)
-		return "", b.stepError(StepRequest, errors.Join(err, resumeErr))
+		return "", b.stepError(step, errors.Join(err, resumeErr))
 	}
 	waiting, cancel := context.WithTimeout(ctx, policy.Timeout)
 	defer cancel()
@@ -132,6 +129,20 @@ func reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy, r restart) 
 		return "", b.stepError(StepResume, err)
 	}
 	return after, nil
+}
+
+// ask asks for the restart, after the drain commands and a last look. It names the step
+// that failed.
+func (b *rebooter) ask(ctx context.Context, request shellcmd.Command) (step string, err error) {
+	if err = b.runAll(ctx, b.policy.DrainCommands); err != nil {
+		return StepDrain, err
+	}
+	if b.policy.Ready != nil {
+		if err = b.policy.Ready(ctx); err != nil {
+			return StepReady, err
+		}
+	}
+	return StepRequest, b.request(ctx, request)
 }
 
 func (b *rebooter) stepError(step string, err error) error {

@@ -112,7 +112,7 @@ func cardState(card CardFacts) []finding.Finding {
 		switch {
 		case card.FlashTaken:
 			f = f.WithWayOut(semaphore(card.PCI))
-		case strings.Contains(card.FlashError, "Permission denied"):
+		case notPermitted(card):
 			f = f.WithWayOut("Reading the flash needs root. With become = \"none\" commands run as the user of the host's " +
 				"entry: write become = \"auto\", or user = \"root\".")
 		}
@@ -136,6 +136,9 @@ func cardState(card CardFacts) []finding.Finding {
 	}
 	return found
 }
+
+// notPermitted reports whether the flash was not read for want of rights.
+func notPermitted(card CardFacts) bool { return strings.Contains(card.FlashError, "Permission denied") }
 
 // rewritable gives the findings on a flash that is to be written, whatever is written:
 // an image, or the GUIDs, for which the tool burns the image in flash once more.

@@ -39,7 +39,7 @@ func Firmware(in FirmwareInput) Verdict {
 	}
 	v.Findings = append(v.Findings, machine(in.Card, in.Host, 4*in.Image.Size+spaceReserve)...)
 	v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
-	act, found := activation(in.Card, in.Host, in.Request.Activation)
+	act, found := restartAfter(in.Card, in.Host, in.Request.Activation)
 	v.Activation, v.Findings = act, append(v.Findings, found...)
 	v.Findings = append(v.Findings, backup(in.Card, in.Backup)...)
 	v.Findings = append(v.Findings, layoutFindings(in.Card, in.Image, in.Backup)...)

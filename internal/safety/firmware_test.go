@@ -517,3 +517,37 @@ func TestRestart_notIntoDamagedFlash(t *testing.T) {
 		t.Errorf("no PSID in flash: the way out of FW045 is %q", f.WayOut)
 	}
 }
+
+// A restart is one of the whole host: another card whose flash nobody can read keeps it
+// from happening, whatever it is for.
+func TestRestart_notWithAnotherDeadFlash(t *testing.T) {
+	other := goodCard().Card
+	other.PCI, other.Flash, other.FlashError = there, nil, "No valid image found"
+	for name, x := range map[string]struct {
+		change  func(*inventory.Card)
+		refused bool
+	}{
+		"dead":             {func(*inventory.Card) {}, true},
+		"read":             {func(c *inventory.Card) { c.Flash = goodCard().Flash }, false},
+		"in recovery mode": {func(c *inventory.Card) { c.Livefish = true }, false},
+		"second function":  {func(c *inventory.Card) { c.PCI = ib.MustParsePCIAddress("0000:41:00.1") }, false},
+		"no chip of ours":  {func(c *inventory.Card) { c.Chip = ib.Chip{} }, false},
+		"busy":             {func(c *inventory.Card) { c.FlashFailure = inventory.FlashBusy }, false},
+	} {
+		for _, request := range []string{"firmware", "restart", "guids", "link types in the card", "link types", "backup"} {
+			f, c := goodFacts(), other
+			x.change(&c)
+			f.host.Cards = append(f.host.Cards, c)
+			v := requests[request](f)
+			restarts := request != "link types" && request != "backup"
+			if v.Has(finding.RestartIntoDamagedFlash) != (x.refused && restarts) {
+				t.Errorf("%s, %s: %+v", request, name, v.Blockers())
+			}
+			for _, f := range v.Blockers() {
+				if f.Rule == finding.RestartIntoDamagedFlash && !strings.Contains(f.Evidence, there.String()) || f.Rule == finding.RestartIntoDamagedFlash && !strings.Contains(f.WayOut, "-d "+there.String()) {
+					t.Errorf("%s, %s names another card: %+v", request, name, f)
+				}
+			}
+		}
+	}
+}

@@ -1,9 +1,11 @@
 package safety
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 // TestFlash_is_judged_for_every_write holds that each finding on the flash as it is stops
@@ -56,6 +58,36 @@ func TestFlash_is_judged_for_every_write(t *testing.T) {
 			expectFinding(t, v.Findings, s.rule.Code, finding.Refuse)
 			if v.Action != ActionRefuse {
 				t.Errorf("%s with %s: action %s", name, s.rule.Code, v.Action)
+			}
+		}
+	}
+}
+
+// A flash that may not start says so first, and forbids the restart that was to follow by
+// name; one that could not be asked does not.
+func TestFlash_that_may_not_start_forbids_the_restart(t *testing.T) {
+	for name, x := range map[string]struct {
+		change func(*CardFacts)
+		code   string
+		lost   bool
+	}{
+		"no image": {func(c *CardFacts) { c.Flash, c.FlashError = nil, "No valid image found" }, "FW044", true},
+		"damaged":  {func(c *CardFacts) { c.Verified = VerifyBad }, "FW043", true},
+		"taken":    {func(c *CardFacts) { c.Flash, c.FlashTaken = nil, true }, "FW044", false},
+		"no rights": {func(c *CardFacts) { c.Flash, c.FlashError = nil, "open: Permission denied" }, "FW044",
+			false},
+		"not asked": {func(c *CardFacts) { c.Flash, c.FlashFailure = nil, inventory.FlashUsersUnknown }, "FW044", false},
+	} {
+		for _, request := range []string{"firmware", "guids"} {
+			f := goodFacts()
+			x.change(&f.card)
+			v := requests[request](f)
+			said := expectFinding(t, v.Findings, x.code, finding.Refuse)
+			if x.lost && !strings.HasPrefix(said.WayOut, "Do not restart the host, and do not switch it off.") {
+				t.Errorf("%s, %s: the way out is %q", request, name, said.WayOut)
+			}
+			if v.Has(finding.RestartIntoDamagedFlash) != x.lost {
+				t.Errorf("%s, %s: FW063 is said: %t", request, name, !x.lost)
 			}
 		}
 	}

@@ -181,7 +181,7 @@ func GUIDs(in GUIDInput) Verdict {
 	v.Findings = append(v.Findings, replacedGUIDs(in)...)
 	v.Findings = append(v.Findings, keptIdentity(in, v.GUIDs)...)
 	v.Findings = append(v.Findings, machine(in.Card, in.Host, spaceReserve+16<<20)...)
-	act, found := activation(in.Card, in.Host, in.Request.Activation)
+	act, found := restartAfter(in.Card, in.Host, in.Request.Activation)
 	v.Activation, v.Findings = act, append(v.Findings, found...)
 	if act == ActivationReboot {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)

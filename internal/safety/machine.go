@@ -244,7 +244,27 @@ func activation(card CardFacts, host HostFacts, want Activation) (Activation, []
 		return ActivationReboot, []finding.Finding{finding.RebootNotAllowed.Find("activation = \"reboot\", and the entry of "+
 			"%s has no reboot = { allowed = true }", host.Host)}
 	}
-	return ActivationReboot, restart(host)
+	return ActivationReboot, append(restart(host), othersLoad(card, host)...)
+}
+
+// restartAfter gives the activation of a write. Where the write is refused for a flash that
+// may not start, the restart that was to follow is refused by name: somebody may do by
+// hand what is left of the plan.
+func restartAfter(card CardFacts, host HostFacts, want Activation) (Activation, []finding.Finding) {
+	act, found := activation(card, host, want)
+	if act == ActivationReboot && mayNotStart(card) {
+		found = append(found, bootable(card)...)
+	}
+	return act, found
+}
+
+// mayNotStart reports whether what was read of a flash speaks against a restart. One that
+// could not be asked says nothing.
+func mayNotStart(card CardFacts) bool {
+	if card.FlashKnown() {
+		return card.Verified == VerifyBad
+	}
+	return !card.FlashTaken && card.FlashFailure != inventory.FlashUsersUnknown && !notPermitted(card)
 }
 
 // restartOnly adds to a verdict that writes nothing what is to be said of the
@@ -263,18 +283,53 @@ func restartOnly(v Verdict, card CardFacts, host HostFacts, want Activation, con
 	return v
 }
 
-// bootable refuses a restart without a write, unless the flash is known to hold a whole
-// image.
+// LoadsAtRestart reports whether a restart of the host has the card load what is in its
+// flash. One in recovery mode has nothing to lose; what is no chip of ours cannot be read.
+func LoadsAtRestart(c *inventory.Card) bool {
+	return c.VendorID == ib.MellanoxVendor && c.Chip.Name != "" && c.PCI.Function() == 0 && !c.Virtual && !c.Livefish
+}
+
+// Loads gives the findings that stop a restart in the moment before it, for the sake of the
+// cards that load their flash then.
+func Loads(cards []CardFacts) []finding.Finding {
+	var found []finding.Finding
+	for _, c := range cards {
+		found = append(found, bootable(c)...)
+	}
+	return found
+}
+
+// othersLoad refuses a restart for one card while nobody can read the flash of another one:
+// a restart is one of the whole host. Whether those that can be read are whole is asked
+// in the moment before it.
+func othersLoad(card CardFacts, host HostFacts) []finding.Finding {
+	var found []finding.Finding
+	for i := range host.Cards {
+		c := &host.Cards[i]
+		// One that is busy is asked again in the moment of the restart.
+		if c.PCI.Slot() == card.PCI.Slot() || !LoadsAtRestart(c) || c.Flash != nil ||
+			c.FlashFailure == inventory.FlashBusy || host.AnyJobMayRun() {
+			continue
+		}
+		found = append(found, bootable(CardFacts{Card: *c})...)
+	}
+	return found
+}
+
+// bootable refuses a restart unless the flash holds an image that is known to be whole.
 func bootable(card CardFacts) []finding.Finding {
+	var f finding.Finding
 	switch {
 	case !card.FlashKnown():
-		return []finding.Finding{finding.RestartIntoDamagedFlash.Find("The flash of card %s cannot be read: %s", card.PCI,
-			cmp.Or(card.FlashError, "the query gave no answer"))}
+		f = finding.RestartIntoDamagedFlash.Find("The flash of card %s cannot be read: %s", card.PCI,
+			cmp.Or(card.FlashError, "the query gave no answer"))
 	case card.Verified == VerifyGood || card.Verified == VerifyBlank:
 		return nil
+	default:
+		f = finding.RestartIntoDamagedFlash.Find("mstflint verify of card %s: %s", card.PCI,
+			cmp.Or(card.VerifyError, "no answer"))
 	}
-	return []finding.Finding{finding.RestartIntoDamagedFlash.Find("mstflint verify of card %s: %s", card.PCI,
-		cmp.Or(card.VerifyError, "no answer"))}
+	return withAddress([]finding.Finding{f}, card.PCI) // it may be another card than the request's
 }
 
 func joinInts(ns []int) string {

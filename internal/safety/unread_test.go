@@ -213,7 +213,7 @@ var notUnknown = map[string]string{
 	"Card.Ports":      "none is unknown and only keeps a warning away (FW034), beside the PSID, which decides",
 	"Card.PartNumber": "empty only keeps a warning away (FW033), beside the PSID, which decides; it is often unreadable after a cross-flash",
 	"Card.Serial":     "says itself that the serial number is not known (FW062)", "Card.FlashError": "goes with Flash",
-	"Card.FlashTaken":  "goes with Flash",
+	"Card.FlashTaken": "goes with Flash", "Card.FlashFailure": "goes with Flash",
 	"Card.RunningPSID": anothers, "Card.RunningFW": anothers,
 	"Flash.ImageType": "goes with Card.Flash", "Firmware.FW": "goes with Card.Flash",
 	"Flash.GUIDs":      "goes with Card.Flash; zero is FW046",

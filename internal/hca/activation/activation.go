@@ -6,6 +6,7 @@ import (
 	_ "embed" // the script is a file so that a shell checker can read it
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,14 @@ func (g Goal) doneText() string {
 	return "The flash is written and verified"
 }
 
+// lostText is doneText where the flash has changed since.
+func (g Goal) lostText() string {
+	if g.Written != "" {
+		return g.Written + ", and its flash is not known to be whole now"
+	}
+	return "The flash was written and verified, and is not known to be whole now"
+}
+
 // Run restarts the host if the card does not run what it should and the activation
 // allows it. It restarts a host once for the same content of the same flash: if that
 // did not help, a second restart will not.
@@ -62,18 +71,32 @@ func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activat
 			Check: "Restart the host by hand, or write reboot = { allowed = true } into its entry.",
 		}
 	}
-	s, err = mayRestart(ctx, o, c, g)
+	return restart(ctx, o, c, card.Driver != "", g, did)
+}
+
+// restart restarts the host and waits until the card, which has a driver if it is driven,
+// runs what it should.
+func restart(ctx context.Context, o *cards.Session, c cards.Card, driven bool, g Goal, did *[]string) error {
+	s, err := mayRestart(ctx, o, c, g)
+	if err == nil {
+		err = breakLoop(ctx, c, s, g)
+	}
 	if err != nil {
 		return err
 	}
 	o.Progress(ctx, "Rebooting "+c.Host.Name()+" so that card "+c.PCI.String()+" runs "+g.Text)
-	after, err := c.Rebooter.Reboot(ctx, "terraform: card "+c.PCI.String()+" is to run "+g.Text)
+	after, err := c.Rebooter.Reboot(ctx, "terraform: card "+c.PCI.String()+" is to run "+g.Text,
+		func(ctx context.Context) error { return stillMayRestart(ctx, o, c, g) })
+	var refused *safety.RefusedError
+	if errors.As(err, &refused) {
+		return err
+	}
 	if err != nil {
 		return restartError(c, s.BootID, g, err)
 	}
 	c.Host.Invalidate()
 	*did = append(*did, fmt.Sprintf("Rebooted %s (boot id %s, before %s).", c.Host.Name(), after, s.BootID))
-	return waitForGoal(ctx, o, c, s.BootID, card.Driver != "", g, did)
+	return waitForGoal(ctx, o, c, s.BootID, driven, g, did)
 }
 
 // restartError begins with what went wrong with the restart. The flash is written
@@ -110,14 +133,39 @@ func mayRestart(ctx context.Context, o *cards.Session, c cards.Card, g Goal) (*i
 		return nil, err
 	}
 	now := o.Observe(c, s, card)
-	found := safety.RestartNow(now.Card, now.Host, g.Consent)
+	return s, refusal(c, g, g.doneText(), safety.RestartNow(now.Card, now.Host, g.Consent))
+}
+
+func refusal(c cards.Card, g Goal, done string, found []finding.Finding) error {
 	if len(found) == 0 {
-		return s, breakLoop(ctx, c, s, g)
+		return nil
 	}
-	return nil, &safety.RefusedError{
+	return &safety.RefusedError{
 		What:     "reboot " + c.Host.Name() + " so that card " + c.ID() + " runs " + g.Text,
-		Findings: found, Done: g.doneText(),
+		Findings: found, Done: done,
 	}
+}
+
+// stillMayRestart asks directly before the restart, when the drain commands are through,
+// which may have taken minutes. Now each card of the host that loads its flash then is
+// verified: what was written and verified before may be gone.
+func stillMayRestart(ctx context.Context, o *cards.Session, c cards.Card, g Goal) error {
+	s, err := mayRestart(ctx, o, c, g)
+	if err != nil {
+		return err
+	}
+	loaded, err := o.Loaded(ctx, c.Host, s)
+	if err != nil {
+		return err
+	}
+	found := safety.Loads(loaded)
+	done := g.doneText()
+	if slices.ContainsFunc(loaded, func(f safety.CardFacts) bool {
+		return f.PCI.Slot() == c.PCI.Slot() && len(safety.Loads([]safety.CardFacts{f})) > 0
+	}) {
+		done = g.lostText()
+	}
+	return refusal(c, g, done, found)
 }
 
 // breakLoop records the restart on the host, and refuses a second one for the same

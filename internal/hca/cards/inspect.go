@@ -195,6 +195,25 @@ func (o *Session) VerifyFlash(ctx context.Context, h host.Host, facts *safety.Ca
 	return noteInUse(facts, o.verifyFlash(ctx, h, facts))
 }
 
+// Loaded gives the cards of a host that a restart has load their flash anew, each with
+// its flash verified now.
+func (o *Session) Loaded(ctx context.Context, h host.Host, s *inventory.Snapshot) ([]safety.CardFacts, error) {
+	var all []safety.CardFacts
+	for i := range s.Cards {
+		if !safety.LoadsAtRestart(&s.Cards[i]) {
+			continue
+		}
+		facts := CardFacts(s, &s.Cards[i])
+		if facts.FlashKnown() {
+			if err := o.VerifyFlash(ctx, h, &facts); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, facts)
+	}
+	return all, nil
+}
+
 // verifyFlash has the tool verify the whole flash. A flash is called damaged only if
 // the tool says so twice: what it reads beside another program looks like damage.
 func (o *Session) verifyFlash(ctx context.Context, h host.Host, facts *safety.CardFacts) error {

@@ -25,9 +25,9 @@ type onPlatform struct {
 	policy   platform.RebootPolicy
 }
 
-func (o onPlatform) Reboot(ctx context.Context, reason string) (string, error) {
+func (o onPlatform) Reboot(ctx context.Context, reason string, ready func(context.Context) error) (string, error) {
 	policy := o.policy
-	policy.Reason = reason
+	policy.Reason, policy.Ready = reason, ready
 	return o.platform.Reboot(ctx, o.host, policy)
 }
 

@@ -25,9 +25,10 @@ type Host interface {
 }
 
 // Rebooter restarts the card's host, proves that it has started anew, and gives the new
-// boot id. See Platform.
+// boot id. ready is asked directly before the restart, and stops it by an error. See
+// Platform.
 type Rebooter interface {
-	Reboot(ctx context.Context, reason string) (bootID string, err error)
+	Reboot(ctx context.Context, reason string, ready func(context.Context) error) (bootID string, err error)
 }
 
 // LinkTypeStore makes link types last over a reboot where the card's own

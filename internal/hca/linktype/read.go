@@ -183,6 +183,9 @@ func Read(ctx context.Context, c cards.Card) (State, error) {
 		return State{}, err
 	}
 	state := State{Ports: map[int]Port{}, ByPlace: byPlace(s, c, card, stored), Unanswered: stored.Served.Why()}
+	if decidesItself(card) { // a tool that is not there leaves no other place that decides
+		state.Unanswered = stored.Types.Why()
+	}
 	state.StoredIn, _ = storedIn(c, s, card, stored)
 	kept := nextBoot(c, s, card, stored)
 	for number, shown := range shownTypes(s, card) {

@@ -58,9 +58,23 @@ func FlashUnread(diags *diag.Diagnostics, snap *inventory.Snapshot, ref attribut
 		return false
 	}
 	diags.AddWarning("Card "+ref.String()+": its flash could not be read",
-		"The state keeps the values that were read last. While a job writes to the card, nothing else may read it. Or "+
-			"mstflint is missing.\n\nReason: "+c.FlashError)
+		"The state keeps the values that were read last. "+flashAdvice(c)+"\n\nReason: "+c.FlashError)
 	return true
+}
+
+// flashAdvice says what a flash that was not read means, by the kind of the failure.
+func flashAdvice(c *inventory.Card) string {
+	switch {
+	case c.FlashFailure == inventory.FlashUsersUnknown:
+		return "The provider reads a card only if it knows that no other program uses it."
+	case c.FlashTaken:
+		return "Another program is at the card, or a job writes to it. Nothing else may read it then."
+	case c.FlashFailure == inventory.FlashToolMissing:
+		return "Install mstflint on the host."
+	case c.Livefish:
+		return "The card is in recovery mode: it found no firmware that boots."
+	}
+	return "Do not restart the host before the flash verifies: the card may not start from it."
 }
 
 // InUse reports whether others use a card, so that its configuration was not read, and
