@@ -49,7 +49,7 @@ func TestResult(t *testing.T) {
 			want := journal.Entry{Kind: journal.Burn, Before: old, After: fresh, GUIDsAfter: own, Blank: tt.blank}
 			r := result{request: request{cards.Card{Host: labelled{}}, want}}
 			r.Flash = &inventory.Flash{ImageType: "FS2", Firmware: tt.holds, GUIDs: tt.guids}
-			r.Verified = tt.verify
+			r.Verified, r.Failsafe = tt.verify, safety.FailsafeYes
 			if r.lostIdentity() != tt.lost {
 				t.Errorf("lost its identity: %t", !tt.lost)
 			}
