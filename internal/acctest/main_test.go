@@ -57,7 +57,7 @@ func cleanPlan(t *testing.T, ws *Workspace, cfg Config) *Plan {
 }
 
 // emptyPlan plans and expects that nothing is to be done.
-func emptyPlan(t *testing.T, ws *Workspace, cfg Config) {
+func emptyPlan(t *testing.T, ws *Workspace, cfg Config) *Plan {
 	t.Helper()
 	plan := cleanPlan(t, ws, cfg)
 	for _, c := range plan.Changes {
@@ -66,6 +66,7 @@ func emptyPlan(t *testing.T, ws *Workspace, cfg Config) {
 				Decode(c.Planned))
 		}
 	}
+	return plan
 }
 
 // applied plans and applies; neither may fail.

@@ -113,9 +113,32 @@ func TestSM_two_change_one_after_the_other(t *testing.T) {
 		t.Errorf("the standby is process %s, before %s", got, before[standby])
 	}
 	cfg := w.managers(parts(4096))
-	emptyPlan(t, ws, cfg)
+	if plan := emptyPlan(t, ws, cfg); len(plan.Diags.Find("SM018")) > 0 {
+		t.Errorf("the standby takes our own master for a stranger:\n%s", plan.Diags)
+	}
 	roles(t, ws, map[string]string{master: "master", standby: "standby"})
 	w.oneMaster(t, ws, master)
+}
+
+// A subnet manager that somebody starts by hand takes the fabric over. Nothing is to be
+// changed on our host, and the plan says it all the same.
+func TestSM_strangerRules(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: pair(false)})
+	drivers(w)
+	ws := w.Workspace()
+	ours, theirs := w.hosts[0].Name, w.hosts[1].Name
+	cfg := w.managers(map[string]any{"priority": 5})[:1]
+	applied(t, ws, cfg)
+	if plan := emptyPlan(t, ws, cfg); len(plan.Diags.Find("SM018")) > 0 {
+		t.Errorf("nobody else is there:\n%s", plan.Diags)
+	}
+	w.Manage(theirs, 9)
+	plan := emptyPlan(t, ws, cfg)
+	roles(t, ws, map[string]string{ours: "standby"})
+	if len(plan.Diags.Find("SM018")) == 0 || len(plan.Diags.Find("has priority 9 and is master; this one has 5")) == 0 {
+		t.Errorf("nothing tells of the stranger:\n%s", plan.Diags)
+	}
 }
 
 func roles(t *testing.T, ws *Workspace, want map[string]string) {

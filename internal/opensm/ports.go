@@ -20,6 +20,8 @@ type Lab struct {
 	Known map[ib.GUID]string    // with a word on each
 	// Ours are those with a subnet manager that Terraform manages, or is going to.
 	Ours map[ib.GUID]bool
+	// OurLIDs are their LIDs. Ports of two fabrics may have the same.
+	OurLIDs map[uint16]bool
 	// Duplicate has a line for each GUID that two InfiniBand cards or ports have.
 	Duplicate map[ib.GUID][]string
 	Zero      []string // cards whose ports have no GUID
@@ -42,6 +44,7 @@ func (lab Lab) firstDuplicate() (guid ib.GUID, where []string, ok bool) {
 func LabOf(snapshots map[string]*inventory.Snapshot, changing func(host string, pci ib.PCIAddress) bool,
 	planned func(host string, port ib.GUID) bool) Lab {
 	lab := Lab{Ports: map[string]MemberPort{}, Known: map[ib.GUID]string{}, Ours: map[ib.GUID]bool{},
+		OurLIDs:   map[uint16]bool{},
 		Duplicate: map[ib.GUID][]string{}}
 	owners := map[ib.GUID][]string{}
 	for name := range byKey(snapshots) {
@@ -52,7 +55,7 @@ func LabOf(snapshots map[string]*inventory.Snapshot, changing func(host string, 
 			}
 			for _, p := range s.Cards[i].Ports {
 				if platform.IsOurs(s.Files[opensm.DropInPath(p.PortGUID)].Content) || planned(name, p.PortGUID) {
-					lab.Ours[p.PortGUID] = true
+					lab.Ours[p.PortGUID], lab.OurLIDs[p.LID] = true, true
 				}
 			}
 		}

@@ -72,7 +72,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	r.check(ctx, &resp.Diagnostics, snap, d, settled)
-	if !settled && !r.Hosts[d.Host].Observe {
+	if (!settled || r.isOverruled(ctx, observed)) && !r.Hosts[d.Host].Observe {
 		r.survey(ctx, &resp.Diagnostics, h, snap, d)
 	}
 	planned.Steady{Held: held, ToDo: !settled, Live: live}.Plan(ctx, req, resp, &plan)
@@ -169,6 +169,16 @@ func (r *Resource) lab(ctx context.Context) ops.Lab {
 	return ops.LabOf(snapshots, func(host string, pci ib.PCIAddress) bool {
 		return r.Planned.Card(attribute.CardRef{Host: host, PCI: pci}).GUIDs != nil
 	}, func(host string, port ib.GUID) bool { return r.Planned.SM(attribute.PortRef{Host: host, GUID: port}) })
+}
+
+// isOverruled reports whether another subnet manager rules the fabric of a standby, and
+// none of this configuration is known to be it. Only then a plan without a change asks
+// the fabric: partitions and keys of the other one are in force.
+func (r *Resource) isOverruled(ctx context.Context, o ops.Observation) bool {
+	if o.Stopped() || o.State != "Active" || o.SMLID == 0 || o.Master() {
+		return false
+	}
+	return !r.lab(ctx).OurLIDs[o.SMLID]
 }
 
 // survey asks the fabric about the change. A fabric that cannot be asked now is asked
