@@ -79,7 +79,7 @@ func TestSnapshot_unknown_is_not_none(t *testing.T) {
 }
 
 // A job is this release's to judge only if its journal says so.
-func TestJob_Foreign(t *testing.T) {
+func TestJob_OtherVersion(t *testing.T) {
 	for version, want := range map[string]string{JournalVersion: "", "": "(none)", "2": "2"} {
 		j := Job{Request: map[string]string{"version": version}}
 		if got := j.OtherVersion(); got != want {

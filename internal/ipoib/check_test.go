@@ -253,7 +253,7 @@ func TestCheck_trueNAS(t *testing.T) {
 	free := storedInterface(t, "ibp1s0", false)
 	d := desired(ib.ModeConnected, 9216, "172.16.0.10/24")
 	large := desired(ib.ModeConnected, 65520, "172.16.0.10/24")
-	foreign := strings.Replace(free, `"description":""`, `"description":"by hand"`, 1)
+	unmanaged := strings.Replace(free, `"description":""`, `"description":"by hand"`, 1)
 	for _, tt := range []struct {
 		name     string
 		s        *inventory.Snapshot
@@ -279,7 +279,7 @@ func TestCheck_trueNAS(t *testing.T) {
 		{name: "fresh, two networks", s: testHost(onTrueNAS(eno1, ibp, storedInterface(t, "eno2", true, "198.51.100.3/24"))),
 			d:    withConsent(d, Consent{KeepInterface: "eno1"}),
 			code: "IP015", severity: finding.Refuse, text: []string{"eno2 (198.51.100.3/24)"}},
-		{name: "someone else's row", s: testHost(onTrueNAS(stored, foreign)), d: d, code: "IP012",
+		{name: "someone else's row", s: testHost(onTrueNAS(stored, unmanaged)), d: d, code: "IP012",
 			severity: finding.NeedsConsent,
 			text:     []string{`description "by hand"`, `adopt_interface = "ibp1s0"`}},
 		{name: "pending", s: testHost(onTrueNAS(stored, free),

@@ -45,7 +45,7 @@ func onService(unit, path, text string, more ...string) *inventory.Snapshot {
 
 // What is a definition of this interface alone can be taken over; of every other it is
 // said why not, and how to make one of it.
-func TestForeign_adoptable(t *testing.T) {
+func TestUnmanaged_adoptable(t *testing.T) {
 	const (
 		plan   = "/etc/netplan/70-x.yaml"
 		stanza = "/etc/network/interfaces.d/x"
@@ -166,7 +166,7 @@ func TestForeign_adoptable(t *testing.T) {
 }
 
 // The consent names the file: that of another one is not enough, and two files need two.
-func TestForeign_consent(t *testing.T) {
+func TestUnmanaged_consent(t *testing.T) {
 	const one, two = "/etc/netplan/70-x.yaml", "/etc/netplan/71-y.yaml"
 	s := onNetplan(one, "network: {ethernets: {ibp1s0: {mtu: 2044}}}")
 	s.Files[two] = inventory.File{Content: "network: {ethernets: {ibp1s0: {addresses: [10.0.0.1/24]}}}"}

@@ -228,8 +228,8 @@ func TestLab_Remove_ubuntu(t *testing.T) {
 	t.Parallel()
 	l := withSM(t)
 	d := ubuntuDesired()
-	foreign := "network: {version: 2, ethernets: {eno2: {dhcp4: true}}}\n"
-	l.Machine("intel9").FS.Put("/etc/netplan/10-other.yaml", foreign, 0o600)
+	unmanaged := "network: {version: 2, ethernets: {eno2: {dhcp4: true}}}\n"
+	l.Machine("intel9").FS.Put("/etc/netplan/10-other.yaml", unmanaged, 0o600)
 	apply(t, l, d)
 	r, err := ipoib.Remove(t.Context(), l.hosts["intel9"], d, ipoib.Options{})
 	if err != nil {
@@ -238,8 +238,8 @@ func TestLab_Remove_ubuntu(t *testing.T) {
 	if r.Observed.Persisted.Found || len(r.Observed.Live.Addresses) > 0 || len(r.Left) == 0 {
 		t.Errorf("after remove: %+v", r)
 	}
-	if l.file("intel9", "/etc/netplan/10-other.yaml") != foreign {
-		t.Error("a foreign file was touched")
+	if l.file("intel9", "/etc/netplan/10-other.yaml") != unmanaged {
+		t.Error("an unmanaged file was touched")
 	}
 	rm, err := opensm.Remove(t.Context(), l.hosts["intel9"], ubuntuPort, opensm.Options{})
 	if err != nil || !fact.No(rm.Observed.Active) || !fact.No(rm.Observed.Enabled) || rm.Observed.Managed {
@@ -249,7 +249,7 @@ func TestLab_Remove_ubuntu(t *testing.T) {
 	mustContain(t, strings.Join(rm.Left, " "), "package opensm stays")
 }
 
-func TestLab_Check_foreignNetplan(t *testing.T) {
+func TestLab_Check_unmanagedNetplan(t *testing.T) {
 	t.Parallel()
 	l := withSM(t)
 	name := ipoib.Observe(l.snapshot(t, "intel9"), ubuntuPort, 0).Name

@@ -13,7 +13,7 @@ const testAddress = "80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1
 
 // Definitions of others are found by whatever they match, and one that is not
 // understood, or not readable, is not taken for none.
-func TestObserve_foreign(t *testing.T) {
+func TestObserve_unmanaged(t *testing.T) {
 	const (
 		plan    = "/etc/netplan/60-x.yaml"
 		network = "/etc/systemd/network/20-x.network"

@@ -48,9 +48,9 @@ func mlx4Line(card ib.PCIAddress, types map[int]ib.LinkType) (string, error) {
 
 // mlx4Conf is the file taken apart at the line of one card.
 type mlx4Conf struct {
-	others  []string // all other lines, in order
-	ours    string   // the line of the card below our mark
-	foreign string   // a line of the card that is not ours
+	others    []string // all other lines, in order
+	ours      string   // the line of the card below our mark
+	unmanaged string   // a line of the card that is not ours
 }
 
 func parseMLX4Conf(content string, card ib.PCIAddress) mlx4Conf {
@@ -71,7 +71,7 @@ func parseMLX4Conf(content string, card ib.PCIAddress) mlx4Conf {
 			c.ours = line
 			i++
 		case mine:
-			c.foreign = line
+			c.unmanaged = line
 			c.others = append(c.others, line)
 		default:
 			c.others = append(c.others, lines[i])
@@ -104,9 +104,9 @@ func (mlx4ConfStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, card i
 	}
 	c := parseMLX4Conf(s.Files[MLX4ConfPath].Content, card)
 	switch {
-	case c.foreign != "":
+	case c.unmanaged != "":
 		return fmt.Errorf("%s: %s has a line of this card that was not written by this provider: %q; take it out", h.Name(),
-			MLX4ConfPath, c.foreign)
+			MLX4ConfPath, c.unmanaged)
 	case c.ours == line && !fact.No(staleInitramfs(s, MLX4ConfPath)):
 		return rebuildInitramfs(ctx, h, MLX4ConfPath)
 	case c.ours == line:
@@ -126,8 +126,8 @@ func writeMLX4Conf(ctx context.Context, h *hosts.Host, content string) error {
 func (m mlx4ConfStore) PersistedLinkTypes(s *inventory.Snapshot, card ib.PCIAddress) LinkTypeRecord {
 	r := LinkTypeRecord{StoredIn: m.LinkTypesStoredIn(), StaleInitramfs: fact.Known(false)}
 	c := parseMLX4Conf(s.Files[MLX4ConfPath].Content, card)
-	if c.foreign != "" {
-		r.Unmanaged = append(r.Unmanaged, MLX4ConfPath+": "+c.foreign)
+	if c.unmanaged != "" {
+		r.Unmanaged = append(r.Unmanaged, MLX4ConfPath+": "+c.unmanaged)
 	}
 	if c.ours == "" {
 		return r

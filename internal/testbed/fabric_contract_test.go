@@ -37,8 +37,8 @@ func newTwins(t *testing.T) *twins {
 	}
 	pool := NewPool(2)
 	t.Cleanup(func() {
-		if pool.bed != nil {
-			if err := pool.bed.Close(); err != nil {
+		if pool.testbed != nil {
+			if err := pool.testbed.Close(); err != nil {
 				t.Error(err)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // KeyFile is the private key that logs in to every host.
-func (s *Loan) KeyFile() string { return s.pool.bed.KeyFile() }
+func (s *Loan) KeyFile() string { return s.pool.testbed.KeyFile() }
 
 // KnownHostsFile vouches for the hosts of the loan.
 func (s *Loan) KnownHostsFile() string { return filepath.Join(s.dir, "known_hosts") }

@@ -35,7 +35,7 @@ func (y *Pool) find(hosts []labs.Host) ([]*Host, error) {
 			return nil, fmt.Errorf("testbed: %s beside a host of Debian: %s", h.OS, h.Name)
 		}
 		y.built++
-		box, err := y.bed.add(HostConfig{
+		box, err := y.testbed.add(HostConfig{
 			Name: fmt.Sprint("net", y.built), Base: base, BDF: h.Cards[0].BDF, Card: h.Cards[0].Config,
 			Stack: h.Stack, Wires: []Wire{{Name: "ibp1s0", Port: 1}}, Medium: shared,
 		}, y.operator)

@@ -17,18 +17,18 @@ import (
 
 // operator is the machine that runs Terraform, next to one host.
 type operator struct {
-	t    *testing.T
-	bed  *Testbed
-	box  *Host
-	dir  string
-	work *acctest.Workspace
+	t       *testing.T
+	testbed *Testbed
+	box     *Host
+	dir     string
+	work    *acctest.Workspace
 }
 
 func newOperator(t *testing.T, name string, c card.Config) *operator {
 	t.Helper()
 	o := &operator{t: t, dir: t.TempDir()}
-	o.bed = start(t, HostConfig{Name: name, Card: c})
-	o.box = o.bed.Hosts[name]
+	o.testbed = start(t, HostConfig{Name: name, Card: c})
+	o.box = o.testbed.Hosts[name]
 	o.work = o.workspace()
 	return o
 }
@@ -37,7 +37,7 @@ func (o *operator) workspace() *acctest.Workspace {
 	return acctest.NewWorkspace(acctest.InProcess, map[string]any{
 		"backup_dir": filepath.Join(o.dir, "backups"),
 		"ssh": map[string]any{
-			"private_key_file": o.bed.KeyFile(), "known_hosts_files": []string{o.bed.KnownHostsFile()}, "config_file": "none",
+			"private_key_file": o.testbed.KeyFile(), "known_hosts_files": []string{o.testbed.KnownHostsFile()}, "config_file": "none",
 			"use_agent": false, "user": User,
 		},
 		"hosts": map[string]any{o.box.Name: map[string]any{"address": o.box.Addr,

@@ -28,7 +28,7 @@ type Pool struct {
 
 	mu       sync.Mutex
 	back     *sync.Cond
-	bed      *Testbed
+	testbed  *Testbed
 	operator ssh.PublicKey
 	idle     []*Host
 	made     int
@@ -59,7 +59,7 @@ func (y *Pool) Lend(hosts []labs.Host) (loan *Loan, cannot string, err error) {
 		return nil, "", err
 	}
 	s := &Loan{pool: y, boxes: map[string]*Host{}, boots: map[string]int{},
-		dir: filepath.Join(y.bed.Dir, fmt.Sprint("loan", y.next()))}
+		dir: filepath.Join(y.testbed.Dir, fmt.Sprint("loan", y.next()))}
 	for i, h := range hosts {
 		s.boxes[h.Name] = boxes[i]
 	}
@@ -123,7 +123,7 @@ func (y *Pool) borrow(n int) ([]*Host, error) {
 	}
 	for len(y.idle) < n {
 		y.made++
-		h, err := y.bed.add(HostConfig{Name: fmt.Sprint("pool", y.made),
+		h, err := y.testbed.add(HostConfig{Name: fmt.Sprint("pool", y.made),
 			Card: card.Config{Chip: card.ConnectX3Pro, Image: card.EN()}}, y.operator)
 		if err != nil {
 			return nil, err
@@ -136,18 +136,18 @@ func (y *Pool) borrow(n int) ([]*Host, error) {
 }
 
 func (y *Pool) open() error {
-	if y.bed != nil {
+	if y.testbed != nil {
 		return nil
 	}
 	if os.Getenv(insideMark) == "" {
 		return errors.New("testbed: the tests of this package do not start with testbed.Main")
 	}
-	bed := &Testbed{Hosts: map[string]*Host{}, Dir: filepath.Join(runDir, "pool")}
-	operator, err := bed.writeKey()
+	testbed := &Testbed{Hosts: map[string]*Host{}, Dir: filepath.Join(runDir, "pool")}
+	operator, err := testbed.writeKey()
 	if err != nil {
 		return err
 	}
-	y.bed, y.operator = bed, operator
+	y.testbed, y.operator = testbed, operator
 	return nil
 }
 

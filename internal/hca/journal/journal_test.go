@@ -72,7 +72,7 @@ func TestNewID_follows_the_newest_job(t *testing.T) {
 	}
 }
 
-func TestReport_namesAForeignJournal(t *testing.T) {
+func TestReport_namesAJournalOfAnotherVersion(t *testing.T) {
 	j := &inventory.Job{ID: "J", Kind: Burn, Operator: "eve", Running: fact.Known(true),
 		Request: map[string]string{"version": "2"}}
 	if text := ReportOf(j).String(); !strings.Contains(text, "journal of version 2") ||
