@@ -122,7 +122,7 @@ func TestSM_two_change_one_after_the_other(t *testing.T) {
 
 // A subnet manager that somebody starts by hand takes the fabric over. Nothing is to be
 // changed on our host, and the plan says it all the same.
-func TestSM_strangerRules(t *testing.T) {
+func TestOpensm_strangerRules(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{Hosts: pair(false)})
 	drivers(w)

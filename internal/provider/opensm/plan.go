@@ -72,7 +72,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	r.check(ctx, &resp.Diagnostics, snap, d, settled)
-	if (!settled || r.isOverruled(ctx, observed)) && !r.Hosts[d.Host].Observe {
+	if r.asksFabric(ctx, d.Host, settled, observed) {
 		r.survey(ctx, &resp.Diagnostics, h, snap, d)
 	}
 	planned.Steady{Held: held, ToDo: !settled, Live: live}.Plan(ctx, req, resp, &plan)
@@ -171,14 +171,15 @@ func (r *Resource) lab(ctx context.Context) ops.Lab {
 	}, func(host string, port ib.GUID) bool { return r.Planned.SM(attribute.PortRef{Host: host, GUID: port}) })
 }
 
-// isOverruled reports whether another subnet manager rules the fabric of a standby, and
-// none of this configuration is known to be it. Only then a plan without a change asks
-// the fabric: partitions and keys of the other one are in force.
-func (r *Resource) isOverruled(ctx context.Context, o ops.Observation) bool {
-	if o.Stopped() || o.State != "Active" || o.SMLID == 0 || o.Master() {
+// asksFabric reports whether the fabric is asked: before a change, and if another subnet
+// manager than those of this configuration rules it. Then its partitions and keys are in
+// force, though nothing is to be changed on the host.
+func (r *Resource) asksFabric(ctx context.Context, host string, settled bool, o ops.Observation) bool {
+	if r.Hosts[host].Observe {
 		return false
 	}
-	return !r.lab(ctx).OurLIDs[o.SMLID]
+	standby := !o.Stopped() && o.State == "Active" && o.SMLID != 0 && !o.Master()
+	return !settled || standby && !r.lab(ctx).OurLIDs[o.SMLID]
 }
 
 // survey asks the fabric about the change. A fabric that cannot be asked now is asked
