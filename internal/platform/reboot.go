@@ -109,10 +109,10 @@ func reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy, r restart) 
 	if err != nil {
 		return "", b.stepError(StepBootID, err)
 	}
-	if step, err := b.ask(ctx, r.request); err != nil {
+	if step, askErr := b.ask(ctx, r.request); askErr != nil {
 		// After a failed drain the resume commands run: the host stays up.
 		resumeErr := b.runAll(context.WithoutCancel(ctx), policy.ResumeCommands)
-		return "", b.stepError(step, errors.Join(err, resumeErr))
+		return "", b.stepError(step, errors.Join(askErr, resumeErr))
 	}
 	waiting, cancel := context.WithTimeout(ctx, policy.Timeout)
 	defer cancel()

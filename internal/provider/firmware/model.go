@@ -3,6 +3,7 @@ package firmware
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -194,7 +195,8 @@ func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
 	m.setImage(a.image)
 	m.observe(a.at.Ref, done)
 	m.FlashPSID, m.FlashVersion = planned.FlashPSID, planned.FlashVersion
-	m.BackupPath = attribute.OrNull(cmp.Or(done.BackupPath, prior.BackupPath.ValueString()))
+	pending := journal.PendingJobs(a.at.Snap, a.at.Ref.PCI)
+	m.BackupPath = attribute.OrNull(cmp.Or(done.BackupPath, takenUp(pending, done), prior.BackupPath.ValueString()))
 	m.Change, m.OriginalBackup = planned.Change, planned.OriginalBackup
 	burned := done.BackupPath != ""
 	switch {
@@ -207,7 +209,16 @@ func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
 		return
 	}
 	m.OriginalBackup = types.StringNull()
-	if prior.ID.IsNull() || burned || len(journal.PendingJobs(a.at.Snap, a.at.Ref.PCI)) > 0 {
+	if prior.ID.IsNull() || burned || len(pending) > 0 {
 		m.OriginalBackup = attribute.OrNull(cmp.Or(done.BackupPath, done.JobBackup))
 	}
+}
+
+// takenUp is the backup of a burn that an earlier apply began and this one has settled;
+// empty if there was none.
+func takenUp(pending []journal.Report, done hca.FirmwareState) string {
+	if slices.ContainsFunc(pending, func(r journal.Report) bool { return r.Kind == journal.Burn }) {
+		return done.JobBackup
+	}
+	return ""
 }
