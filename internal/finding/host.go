@@ -82,7 +82,7 @@ var (
 		WayOut:  "Plan again and read the new plan."}
 	ManagedTwice = &Rule{Code: "HO030", Severity: Refuse,
 		Title:   "Two resources of the configuration manage the same object",
-		Meaning: "Each resource would undo the changes of the other one. Nothing was changed.",
+		Meaning: "Each resource would undo the changes of the other one. This one has changed nothing.",
 		WayOut: "Keep one of the two blocks and remove the other one. If the removed one is in the state, its destroy " +
 			"would change the host. To prevent that, first run " +
 			"terraform state rm with its address, or write a removed block with lifecycle { destroy = false }. To destroy " +

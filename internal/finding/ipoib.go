@@ -76,8 +76,8 @@ var (
 	TrueNASChangePending = &Rule{Code: "IP016", Severity: Refuse,
 		Title:   "Refusing to change the network while another change is pending",
 		Meaning: "The middleware commits and rolls back all pending interface changes together.",
-		WayOut: "Finish or revert them in the TrueNAS web interface (Network: Test Changes, Save Changes or Revert), then " +
-			"plan again."}
+		WayOut: "If another apply is at work on this host, wait for its end. Otherwise finish or revert the changes in the " +
+			"TrueNAS web interface (Network: Test Changes, Save Changes or Revert). Then plan again."}
 	TrueNASDeletesUdevRules = &Rule{Code: "IP017", Severity: Refuse,
 		Title:   "Refusing to store a udev rule: other rules would be deleted",
 		Meaning: "When a udev tunable changes, the middleware deletes every other file of /etc/udev/rules.d.",
@@ -124,9 +124,11 @@ var (
 		WayOut: "To keep it from ever changing the network, write network: {config: disabled} into " +
 			"/etc/cloud/cloud.cfg.d/99-disable-network-config.cfg."}
 	NetworkChangeUnconfirmed = &Rule{Code: "IP027", Severity: Warn,
-		Title:   "An earlier change of this interface was never confirmed",
-		Meaning: "After that change the host could not be reached, the provider ended too early, or the host restarted.",
-		WayOut:  "Find out what cut the connection before you apply the same change again."}
+		Title: "An earlier change of this interface was never confirmed",
+		Meaning: "After that change the host could not be reached, the provider ended too early, the host restarted, or " +
+			"another apply took over.",
+		WayOut: "If another apply is at work on this interface, wait for its end. Otherwise find out what cut the " +
+			"connection before you apply the same change again."}
 	SubnetInterfacesDiffer = &Rule{Code: "IP028", Severity: Warn, Title: "Interfaces of one IPoIB subnet differ",
 		Attribute: "mtu",
 		Meaning: "Between datagram and connected mode, unicast works with the smaller MTU, which ICMP finds. Multicast and " +

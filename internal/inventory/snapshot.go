@@ -122,6 +122,15 @@ type Card struct {
 // Adapter is what the card is by its PCI id; ok is false for an unknown one.
 func (c *Card) Adapter() (a ib.Adapter, ok bool) { return ib.AdapterByPCI(c.VendorID, c.DeviceID) }
 
+// Model is the chip, or of a card that the chip table does not hold what its PCI id
+// stands for; empty if nobody knows.
+func (c *Card) Model() string {
+	if a, ok := c.Adapter(); ok && c.Chip.Name == "" {
+		return a.Name
+	}
+	return c.Chip.Name
+}
+
 // Kinds of failures that say nothing about the card.
 const (
 	FlashBusy         = "busy"               // another program uses it

@@ -324,9 +324,12 @@ func (k fileStack) remove(ctx context.Context, c *change) error {
 		c.warnings = append(c.warnings, err.Error()+".")
 	}
 	if c.t.pkey == 0 {
-		c.left = append(c.left, fmt.Sprintf("The kernel modules stay loaded, now and at boot (%s), and the mode of %s stays "+
-			"until the next boot; both are harmless.",
-			platform.ModulesLoadPath, c.before.Name))
+		mode := ""
+		if c.before.Name != "" { // the port may be gone
+			mode = fmt.Sprintf(" The mode of %s stays until the next boot.", c.before.Name)
+		}
+		c.left = append(c.left, fmt.Sprintf("The kernel modules stay loaded, now and at boot (%s).%s This is harmless.",
+			platform.ModulesLoadPath, mode))
 	}
 	return nil
 }

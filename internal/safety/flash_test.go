@@ -92,3 +92,24 @@ func TestFlash_that_may_not_start_forbids_the_restart(t *testing.T) {
 		}
 	}
 }
+
+// A card whose firmware keeps mstflint from its flash does not keep the host from a restart
+// for ever: nobody writes to it from outside. A flash that is damaged does, whoever owns it.
+func TestLoads_of_a_card_that_nobody_can_verify(t *testing.T) {
+	for name, x := range map[string]struct {
+		change func(*CardFacts)
+		stops  bool
+	}{
+		"not verified":         {func(c *CardFacts) { c.Verified = VerifyUnknown }, true},
+		"secure firmware":      {func(c *CardFacts) { c.Verified, c.Flash.SecurityAttrs = VerifyUnknown, "secure-fw" }, false},
+		"ConnectX-6":           {func(c *CardFacts) { c.Verified, c.Chip.Name = VerifyUnknown, "ConnectX-6" }, false},
+		"ConnectX-6, damaged":  {func(c *CardFacts) { c.Verified, c.Chip.Name = VerifyBad, "ConnectX-6" }, true},
+		"ConnectX-6, not read": {func(c *CardFacts) { c.Flash, c.Chip.Name = nil, "ConnectX-6" }, true},
+	} {
+		card := goodCard()
+		x.change(&card)
+		if stops := len(Loads([]CardFacts{card})) > 0; stops != x.stops {
+			t.Errorf("%s: stops the restart: %t", name, stops)
+		}
+	}
+}

@@ -296,7 +296,7 @@ func Loads(cards []CardFacts) []finding.Finding {
 	for _, c := range cards {
 		found = append(found, bootable(c)...)
 	}
-	return found
+	return slices.DeleteFunc(found, func(f finding.Finding) bool { return !f.Severity.Blocks() })
 }
 
 // othersLoad refuses a restart for one card while nobody can read the flash of another one:
@@ -328,8 +328,20 @@ func bootable(card CardFacts) []finding.Finding {
 	default:
 		f = finding.RestartIntoDamagedFlash.Find("mstflint verify of card %s: %s", card.PCI,
 			cmp.Or(card.VerifyError, "no answer"))
+		if card.Verified == VerifyUnknown && guardsItself(card) {
+			f.Severity = finding.Warn
+			f.Summary = "The flash of card " + card.PCI.String() + " cannot be verified before the restart"
+			f = f.WithWayOut("The provider never writes to this card. Its firmware writes the flash itself, and keeps the old " +
+				"image until the new one is whole.")
+		}
 	}
 	return withAddress([]finding.Finding{f}, card.PCI) // it may be another card than the request's
+}
+
+// guardsItself reports whether the firmware of a card keeps mstflint from its flash, so
+// that no tool can verify it from outside. Such a card is not written to (FW042, FW061).
+func guardsItself(card CardFacts) bool {
+	return securityAttributes(card.InFlash().SecurityAttrs) != "" || unprovenChips[card.Chip.Name] != ""
 }
 
 func joinInts(ns []int) string {

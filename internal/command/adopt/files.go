@@ -153,12 +153,23 @@ func (f *found) provider() settings {
 // ofOptions is what all hosts share.
 func ofOptions(o *target.Options) settings {
 	var out settings
-	out = out.text("user", o.User).number("port", o.Port).text("private_key_file", o.Identity).
-		text("config_file", o.ConfigFile).text("host_key_policy", o.HostKeyPolicy)
+	out = out.text("user", o.User).number("port", o.Port).text("private_key_file", whole(o.Identity)).
+		text("config_file", whole(o.ConfigFile)).text("host_key_policy", o.HostKeyPolicy)
 	if o.ConnectTimeout > 0 {
 		out = out.text("connect_timeout", o.ConnectTimeout.String())
 	}
 	return out
+}
+
+// whole makes a path of this folder good in the folder that is written, too.
+func whole(file string) string {
+	if file == "" || file == "none" || strings.HasPrefix(file, "~") {
+		return file
+	}
+	if abs, err := filepath.Abs(file); err == nil {
+		return abs
+	}
+	return file
 }
 
 // ofTarget is what one host has of its own.

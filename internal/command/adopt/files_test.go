@@ -145,3 +145,15 @@ func TestWrite_overwritesNothing(t *testing.T) {
 		}
 	}
 }
+
+// The written folder is another one than that of the command.
+func TestWhole(t *testing.T) {
+	t.Chdir("/")
+	for given, want := range map[string]string{
+		"": "", "none": "none", "~/.ssh/lab": "~/.ssh/lab", "/etc/ssh/lab": "/etc/ssh/lab", "lab/config": "/lab/config",
+	} {
+		if got := whole(given); got != want {
+			t.Errorf("%q: %q, want %q", given, got, want)
+		}
+	}
+}

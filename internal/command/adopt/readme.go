@@ -60,7 +60,7 @@ func (f *found) table(b *strings.Builder) {
 			if c.Flash != nil {
 				version, psid = c.Flash.FW.String(), string(c.Flash.PSID)
 			}
-			row := []string{m.Name, m.OS, c.PCI.String(), c.Chip.Name, version, psid, ports(c)}
+			row := []string{m.Name, m.OS, c.PCI.String(), c.Model(), version, psid, ports(c)}
 			for j := range row {
 				row[j] = cell(row[j])
 			}

@@ -79,20 +79,11 @@ func (m *model) observe(ref attribute.CardRef, c *inventory.Card, now ib.Identit
 // identify fills what no change of firmware alters; the plan shows it.
 func (m *model) identify(ref attribute.CardRef, c *inventory.Card, now ib.Identity) {
 	m.ID = types.StringValue(attribute.CardName{CardRef: ref, Token: now.Token()}.String())
-	m.Chip = attribute.OrNull(chipName(c))
+	m.Chip = attribute.OrNull(c.Model())
 	m.PCIDeviceID = types.StringValue(fmt.Sprintf("%04x:%04x", c.VendorID, c.DeviceID))
 	m.PCISubsystemID = types.StringValue(fmt.Sprintf("%04x:%04x", c.SubVendorID, c.SubDevice))
 	m.PartNumber = attribute.OrNull(cmp.Or(c.PartNumber, now.Part))
 	m.SerialNumber = attribute.OrNull(cmp.Or(c.Serial.Or(""), now.Serial))
-}
-
-// chipName is the chip, or of a card that the chip table does not hold what its PCI
-// id stands for.
-func chipName(c *inventory.Card) string {
-	if a, ok := c.Adapter(); ok && c.Chip.Name == "" {
-		return a.Name
-	}
-	return c.Chip.Name
 }
 
 func (m *model) observeFlash(f *inventory.Flash) {
@@ -146,7 +137,7 @@ func portsValue(ports []inventory.Port) types.Map {
 // mismatches compares the card with what the configuration expects of it. What
 // cannot be read is named apart: it is not what is expected either.
 func (m *model) mismatches(c *inventory.Card, serial, part string) (out, unread []string) {
-	found := map[string]string{"serial_number": serial, "part_number": part, "chip": chipName(c)}
+	found := map[string]string{"serial_number": serial, "part_number": part, "chip": c.Model()}
 	for _, name := range []string{"serial_number", "part_number", "chip"} {
 		want, ok := m.Expect.Attributes()[name].(types.String)
 		if !ok || want.IsNull() || want.IsUnknown() ||

@@ -64,7 +64,10 @@ func FlashUnread(diags *diag.Diagnostics, snap *inventory.Snapshot, ref attribut
 
 // flashAdvice says what a flash that was not read means, by the kind of the failure.
 func flashAdvice(c *inventory.Card) string {
+	a, _ := c.Adapter()
 	switch {
+	case a.Firmware != "":
+		return "The card works without that. Only its firmware and its GUIDs cannot be managed."
 	case c.FlashFailure == inventory.FlashUsersUnknown:
 		return "The provider reads a card only if it knows that no other program uses it."
 	case c.FlashTaken:
