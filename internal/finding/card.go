@@ -122,8 +122,8 @@ var (
 			"flash, and may not come back. A restart is one of the whole host: the flash of each of its cards is verified " +
 			"directly before it, after the drain commands.",
 		WayOut: keepRunning + " Run `mstflint -d <pci address> v` on it. If the flash " +
-			"does not verify, write a whole image while the card still runs: the provider keeps the earlier ones in backup_dir. " +
-			"If you know that each card is whole, set activation = \"none\" and restart the host yourself."}
+			"does not verify, write a whole image while the card still runs: the provider keeps the earlier ones in " +
+			"backup_dir. If you know that each card is whole, set activation = \"none\" and restart the host yourself."}
 	CardExchanged = &Rule{Code: "FW080", Severity: Refuse, Title: "Another card is in the slot", Attribute: "card_id",
 		Meaning: "What was planned for one card is never written to another one.",
 		WayOut: "If you exchanged the card, write the serial number of the new one into infiniband_card: expect = { " +
