@@ -75,7 +75,7 @@ func create(path string, data []byte) error {
 func (f *found) files() map[string][]byte {
 	out := map[string][]byte{
 		"README.md":    []byte(f.readme()),
-		ignored:        []byte(".terraform/\n*.tfstate*\nfirmware-backups/\n"),
+		ignored:        []byte(".terraform/\n*.tfstate*\n"),
 		"providers.tf": format(terraformBlock + "provider \"infiniband\" {\n" + f.provider().paragraphs() + "}\n"),
 	}
 	bodies, imports := map[string][]string{}, []string(nil)
