@@ -13,7 +13,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netplan"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netundo"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/networkd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/nmcli"
 )
 
@@ -75,14 +74,13 @@ func (netplanNetworkd) take(ctx context.Context, c *change, want Config) error {
 	return c.takeNetworkd(ctx, want)
 }
 
-// note reloads networkd, which reconfigures an interface whose file has changed and
-// keeps the addresses that stay. With reconfigure it would drop them first.
+// note does not have networkd read its files: up to version 252 a reload takes away the
+// IPv4 addresses of an interface whose file has changed, and gives them back.
 func (netplanNetworkd) note(ctx context.Context, c *change) error {
 	if _, err := c.run(ctx, netplan.Generate()); err != nil {
 		return fmt.Errorf("netplan does not accept the configuration: %w", err)
 	}
-	_, err := c.run(ctx, networkd.Reload())
-	return err
+	return nil
 }
 
 func (netplanNetworkd) release(ctx context.Context, c *change) error {
@@ -120,16 +118,8 @@ func (netplanNM) take(ctx context.Context, c *change, want Config) error {
 	return c.mend(ctx, want)
 }
 
-// note keeps the active profile. netplan names it by the ID of the definition, and
-// NetworkManager knows it by its file.
-func (b netplanNM) note(ctx context.Context, c *change) error {
-	for _, f := range c.taken {
-		if f.id != c.t.name {
-			return b.take(ctx, c, c.d.Config)
-		}
-	}
-	return b.release(ctx, c)
-}
+// note keeps the active profile: the same ID gives it the same name.
+func (b netplanNM) note(ctx context.Context, c *change) error { return b.release(ctx, c) }
 
 func (netplanNM) release(ctx context.Context, c *change) error {
 	if _, err := c.run(ctx, netplan.Generate()); err != nil {

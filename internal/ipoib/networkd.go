@@ -146,10 +146,8 @@ func (c *change) takeChild(ctx context.Context, want Config) error {
 	return c.mend(ctx, want)
 }
 
-func (networkdBackend) note(ctx context.Context, c *change) error {
-	_, err := c.run(ctx, networkd.Reload())
-	return err
-}
+// note leaves networkd with what it has read, as that of netplan does.
+func (networkdBackend) note(context.Context, *change) error { return nil }
 
 func (networkdBackend) release(ctx context.Context, c *change) error { return c.releaseNetworkd(ctx) }
 

@@ -103,12 +103,7 @@ func (nmBackend) load(ctx context.Context, c *change) error {
 
 // note leaves alone what is active: with the UUID that it has our profile is another
 // text of the same profile. A reload would disconnect the interface of any other.
-func (b nmBackend) note(ctx context.Context, c *change) error {
-	if n, ok := c.s.Netdev(c.t.name); !ok || n.NMProfile != c.t.uuid() {
-		return b.take(ctx, c, c.d.Config)
-	}
-	return b.load(ctx, c)
-}
+func (b nmBackend) note(ctx context.Context, c *change) error { return b.load(ctx, c) }
 
 func (nmBackend) release(ctx context.Context, c *change) error {
 	_, err := c.run(ctx, nmcli.Reload())

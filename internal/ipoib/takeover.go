@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ifupdown"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/networkd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/nmcli"
@@ -22,8 +23,10 @@ var ownDirs = []string{netplanDir, networkd.Dir, ifupdown.Dir, nmcli.Dir, nmcli.
 // NetworkManager knows the interface by.
 func (c *change) takeOver() {
 	c.taken = adopted(c.before, c.d)
-	if len(c.taken) == 1 && c.before.Stack == StackNM {
-		c.t.profile = c.taken[0].id
+	for _, f := range c.taken {
+		if c.before.Stack == StackNM && (len(c.taken) == 1 || anew(c.s, c.before, f, c.d.Config) == "") {
+			c.t.profile = f.id
+		}
 	}
 }
 
@@ -65,7 +68,41 @@ func (c *change) takenPaths() []string {
 
 // keepsLive reports whether a takeover may leave the interface alone: it is as asked
 // already, and only who brings it back at boot changes.
-func (c *change) keepsLive(want Config) bool { return len(c.taken) > 0 && !c.before.liveDiffers(want) }
+func (c *change) keepsLive(want Config) bool {
+	touched := slices.ContainsFunc(c.taken, func(f Unmanaged) bool { return anew(c.s, c.before, f, want) != "" })
+	return len(c.taken) > 0 && !touched && !c.before.liveDiffers(want)
+}
+
+// anew says why the change configures an interface anew although it is as asked; empty if
+// the interface can be left alone when the file goes.
+func anew(s *inventory.Snapshot, o Observation, f Unmanaged, want Config) string {
+	switch o.Stack {
+	case StackNetplanNM:
+		// The profile has its name from the ID, and its UUID from that.
+		if f.id != o.Name {
+			return "NetworkManager knows them as netplan-" + f.id + ", a profile that goes with that file"
+		}
+	case StackNM:
+		if n, ok := s.Netdev(o.Name); !ok || f.id != n.NMProfile {
+			return "NetworkManager does not have them from that file"
+		}
+	case StackNetplan, StackNetworkd:
+		// What networkd has read is what it gives the interface until it is told to read again,
+		// and then it drops what it did not set.
+		if !f.says(want) {
+			return "systemd-networkd does not have them from that file"
+		}
+	case StackIfupdown, StackIfupdown2, StackMiddleware, StackUnknown:
+	}
+	return ""
+}
+
+// says reports whether the file gives an interface what is asked. Without an MTU it leaves
+// that alone.
+func (f Unmanaged) says(want Config) bool {
+	return (f.Config.MTU == 0 || f.Config.MTU == want.MTU) && sameAddresses(f.Config.Addresses, want.Addresses) &&
+		sameRoutes(f.Config.Routes, want.Routes)
+}
 
 // noteTaken says where the files are that were taken over.
 func (c *change) noteTaken() {

@@ -168,3 +168,28 @@ func TestLab_Takeover_nameTaken(t *testing.T) {
 		t.Error("a file was changed")
 	}
 }
+
+// What the interface has and the file does not say would be lost when networkd reads its files
+// again: it is configured anew at once, and the finding says so.
+func TestLab_Takeover_notFromTheFile(t *testing.T) {
+	t.Parallel()
+	l := stackLab(t, stackCases[0])
+	made, d := stackCases[0].hand(t, l), handDesired()
+	runText(t, l, "ip addr add 172.16.0.21/24 dev "+handName+"; ip addr del 172.16.0.20/24 dev "+handName)
+	d.Config.Addresses = prefixes("172.16.0.21/24")
+	_, err := ipoib.Apply(t.Context(), l.hosts["intel9"], d, ipoib.Options{})
+	if err == nil {
+		t.Fatal("it was taken over without consent")
+	}
+	mustContain(t, err.Error(), "IP042", "systemd-networkd does not have them from that file", "configured anew")
+	d.Consent.AdoptFiles = []string{made.path}
+	before := len(l.Machine("intel9").Journal())
+	if diff := apply(t, l, d).Observed.Differences(d.Config); len(diff) > 0 {
+		t.Errorf("after the apply: %v", diff)
+	}
+	var ran []string
+	for _, e := range l.Machine("intel9").Journal()[before:] {
+		ran = append(ran, strings.Join(e.Args, " "))
+	}
+	mustContain(t, strings.Join(ran, "\n"), "networkctl reconfigure "+handName)
+}

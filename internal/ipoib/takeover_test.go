@@ -188,3 +188,48 @@ func TestUnmanaged_consent(t *testing.T) {
 		}
 	}
 }
+
+// An interface that is as asked is left alone, unless its network stack does not have it from
+// the file that goes. The text says which.
+func TestUnmanaged_anew(t *testing.T) {
+	const (
+		plan    = "/etc/netplan/70-x.yaml"
+		profile = "/etc/NetworkManager/system-connections/x.nmconnection"
+		all     = "mtu: 65520, addresses: [10.0.0.1/24]"
+		none    = "nothing changes on the interface"
+	)
+	planned := func(id, more string) *inventory.Snapshot {
+		return onNetplan(plan, "network: {ethernets: {"+id+": {match: {name: ibp1s0}, "+more+"}}}")
+	}
+	managed := func(id, more string) *inventory.Snapshot {
+		s := planned(id, more)
+		s.Files["/etc/netplan/01-all.yaml"] = inventory.File{Content: "network: {version: 2, renderer: NetworkManager}\n"}
+		s.Units = map[string]inventory.Unit{nmUnit: {ActiveState: "active"}}
+		return s
+	}
+	active := func(uuid string) *inventory.Snapshot {
+		s := onService(nmUnit, profile, "[connection]\nid=x\nuuid=5f1d\ntype=infiniband\ninterface-name=ibp1s0\n")
+		s.Netdevs[1].NMProfile = uuid
+		return s
+	}
+	for name, tt := range map[string]struct {
+		s    *inventory.Snapshot
+		want string
+	}{
+		"networkd":                        {planned("x", all), none},
+		"networkd, file without an MTU":   {planned("x", "addresses: [10.0.0.1/24]"), none},
+		"networkd, address set otherwise": {planned("x", "mtu: 65520"), "does not have them from that file, so that"},
+		"networkd, MTU set otherwise": {planned("x", "mtu: 2044, addresses: [10.0.0.1/24]"),
+			"systemd-networkd does not have them from that file, so that the interface is configured anew"},
+		"NetworkManager, ID is the name": {managed("ibp1s0", all), none},
+		"NetworkManager, another ID":     {managed("x", all), "knows them as netplan-x, a profile that goes with that file"},
+		"profile in use":                 {active("5f1d"), none},
+		"profile not in use":             {active("6a2e"), "NetworkManager does not have them from that file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, n := desired("connected", 65520, "10.0.0.1/24"), &tt.s.Netdevs[1]
+			n.Up, n.Mode, n.MTU, n.Addresses = true, "connected", 65520, d.Config.Addresses
+			mustFind(t, Check(tt.s, d, PlanFacts{}), "IP042", finding.NeedsConsent, []string{tt.want})
+		})
+	}
+}

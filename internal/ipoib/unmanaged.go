@@ -135,10 +135,16 @@ func (c *checker) outcome(f Unmanaged) string {
 	if len(f.Unkept) > 0 {
 		text += " These settings of the file end with it: " + strings.Join(f.Unkept, ", ") + "."
 	}
-	if o := c.observed; !c.portUnknown && !o.liveDiffers(c.d.Config) {
-		return text + " Mode, MTU, addresses and routes are as asked already: nothing changes on the interface."
+	o := c.observed
+	if c.portUnknown || o.liveDiffers(c.d.Config) {
+		return text + " What the interface has and what is asked differ, so that it is configured anew."
 	}
-	return text + " What the interface has and what is asked differ, so that it is configured anew."
+	text += " Mode, MTU, addresses and routes are as asked already: "
+	if why := anew(c.s, o, f, c.d.Config); why != "" {
+		return text + "but " + why + ", so that the interface is configured anew. It may be without its addresses for a " +
+			"moment."
+	}
+	return text + "nothing changes on the interface."
 }
 
 // liveDiffers reports whether the interface is not as want says now.
