@@ -110,7 +110,7 @@ provider/session: fact fwimage ib finding safety host inventory hosts platform h
 command: -os/exec
 command/check: finding ib safety inventory host hosts platform hca/cards provider/diagnostic command command/target -os -os/exec
 command/target: command host hosts +golang.org/x/term -os/exec
-command/adopt: command command/target host inventory platform provider/attribute provider/diagnostic +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os/exec
+command/adopt: command command/target host inventory ipoib platform provider/attribute provider/diagnostic +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os/exec
 labsim: labsim +golang.org/x/crypto +github.com/pkg/sftp +mvdan.cc/sh/v3 +github.com/goccy/go-yaml
 labsim/card: fwimage/synth ib
 bench: labsim provider +framework

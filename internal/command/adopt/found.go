@@ -231,6 +231,10 @@ func (w *walk) judge(o *object, given form, forms int, changes []string, errs []
 	if o.why == nil {
 		o.why = why
 	}
+	if o.dormant { // a takeover would end what the file says and the interface does not show
+		o.Reason = o.why
+		return
+	}
 	if asked := w.consents(o.Type, errs); len(asked) > 0 && len(o.consents) == 0 {
 		o.consents = asked
 		return

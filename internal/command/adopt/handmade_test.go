@@ -80,21 +80,25 @@ func TestAdopt_handmadeInterfaces(t *testing.T) {
 		install, file string
 		text          string
 		want          []string
+		dormant       bool // the interface does not show what the file says
 	}{
 		"ifupdown": {labsim.Debian12, "apt-get install -y rdma-core mstflint; update-initramfs -u",
 			"/etc/network/interfaces.d/ib0",
 			"auto ibp1s0\niface ibp1s0 inet static\n  address 10.0.2.1/24\n  mtu 65520\n" +
 				"  pre-up echo connected > /sys/class/net/ibp1s0/mode\n",
-			[]string{"IP042", `adopt_files = ["/etc/network/interfaces.d/ib0"]`}},
+			[]string{"IP042", `adopt_files = ["/etc/network/interfaces.d/ib0"]`}, false},
+		"not in effect": {labsim.Debian12, "apt-get install -y rdma-core mstflint; update-initramfs -u",
+			"/etc/network/interfaces.d/ib0", "auto ibp1s0\niface ibp1s0 inet static\n  address 10.0.2.1/24\n",
+			[]string{"IP042"}, true},
 		"a pattern": {labsim.Ubuntu, "apt-get install -y rdma-core mstflint; update-initramfs -u",
 			"/etc/netplan/60-all.yaml", "network:\n  version: 2\n  ethernets:\n    all:\n      match: {name: \"ib*\"}\n" +
-				"      addresses: [10.0.2.1/24]\n", []string{"IP011", "/etc/netplan/60-all.yaml"}},
+				"      addresses: [10.0.2.1/24]\n", []string{"IP011", "/etc/netplan/60-all.yaml"}, false},
 		"NetworkManager": {labsim.RHEL9, "dnf install -y rdma-core mstflint; dracut -f",
 			"/etc/NetworkManager/system-connections/ib.nmconnection",
 			"[connection]\nid=ib\nuuid=7a1d5c9e-4a6b-4b7e-9a53-1f0f2a3b4c5d\ntype=infiniband\ninterface-name=ibp1s0\n\n" +
 				"[infiniband]\nmtu=65520\ntransport-mode=connected\n\n[ipv4]\nmethod=manual\naddress1=10.0.2.1/24\n\n" +
 				"[ipv6]\nmethod=disabled\n",
-			[]string{"IP042", `adopt_files = ["/etc/NetworkManager/system-connections/ib.nmconnection"]`}},
+			[]string{"IP042", `adopt_files = ["/etc/NetworkManager/system-connections/ib.nmconnection"]`}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,8 +106,13 @@ func TestAdopt_handmadeInterfaces(t *testing.T) {
 				Tolerate: true})
 			byHand(w, "one", c.install)
 			w.Machine("one").FS.Put(c.file, c.text, 0o600)
-			w.Run("one", up)
-			o := run(t, w, "one")
+			args := []string{"one"}
+			if c.dormant {
+				args = []string{"-take-over", "one"}
+			} else {
+				w.Run("one", up)
+			}
+			o := run(t, w, args...)
 			if o.status != command.OK {
 				t.Fatalf("ended with %d\n%s", o.status, o.err)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
@@ -46,6 +47,7 @@ type object struct {
 	why      *problem // what first spoke against it
 	offer    form     // how it can be adopted if it may change; nil if it cannot
 	taken    bool     // offer is written
+	dormant  bool     // an interface without an address, though somebody's file defines it
 	warnings []problem
 }
 
@@ -90,9 +92,23 @@ func candidates(host string, s *inventory.Snapshot) []*object {
 		if c, p, ok := s.CardByPortGUID(n.PortGUID); ok {
 			of, number = cards[c.PCI.String()], p.Number
 		}
-		out = append(out, ofPort(ipoibType, of, ref, number))
+		o := ofPort(ipoibType, of, ref, number)
+		o.dormant = len(n.Addresses) == 0 && definedByHand(s, n)
+		out = append(out, o)
 	}
 	return out
+}
+
+// definedByHand reports whether somebody's file configures an interface.
+func definedByHand(s *inventory.Snapshot, n inventory.Netdev) bool {
+	key := uint64(0)
+	if n.Parent != "" {
+		var err error
+		if key, err = strconv.ParseUint(strings.TrimPrefix(n.PKey, "0x"), 16, 16); err != nil {
+			return false
+		}
+	}
+	return len(ipoib.Observe(s, n.PortGUID, uint16(key)).Unmanaged) > 0
 }
 
 // ofCard are a card and what it has.
@@ -303,7 +319,7 @@ func (o *object) worth() bool {
 	case portType:
 		return expression(o.attrs["at_boot"]) == "true"
 	case ipoibType:
-		return expression(o.attrs["stored_in"]) != "[]" || expression(o.attrs["addresses"]) != "[]"
+		return o.dormant || expression(o.attrs["stored_in"]) != "[]" || expression(o.attrs["addresses"]) != "[]"
 	}
 	return true
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -259,8 +260,8 @@ func (w *walk) consents(kind string, errs []problem) form {
 	for _, p := range errs {
 		for _, line := range asked.FindAllStringSubmatch(p.Detail, -1) {
 			typ, has := types.AttributeTypes[line[1]]
-			if !has {
-				continue
+			if !has || slices.ContainsFunc(out, func(a argument) bool { return a.name == line[1] }) {
+				continue // each finding on a file names all of them
 			}
 			if v, err := literal(line[2], typ); err == nil {
 				out = append(out, argument{name: line[1], value: v})
