@@ -3,6 +3,7 @@ package acctest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 )
 
 // pair is two Ubuntu hosts after the cross-flash, on one switch or, if direct, with
@@ -87,9 +89,8 @@ func TestSM_two_change_one_after_the_other(t *testing.T) {
 			"full": []any{"ALL"}}}}
 	}
 	applied(t, ws, w.managers(parts(2048)))
-	// Whichever was first was the master for a moment.
-	emptyPlan(t, ws, w.managers(parts(2048)))
-	roles(t, ws, map[string]string{master: "master", standby: "standby"})
+	// Whichever was first is the master until it hands over, which it does at a sweep.
+	awaitRoles(t, ws, w.managers(parts(2048)), map[string]string{master: "master", standby: "standby"})
 	before := map[string]string{master: w.mainPID(master, w.unit(master)), standby: w.mainPID(standby, w.unit(standby))}
 
 	stop := w.watchPIDs()
@@ -112,11 +113,11 @@ func TestSM_two_change_one_after_the_other(t *testing.T) {
 	if got := w.mainPID(standby, w.unit(standby)); got == before[standby] || got == "0" {
 		t.Errorf("the standby is process %s, before %s", got, before[standby])
 	}
-	cfg := w.managers(parts(4096))
-	if plan := emptyPlan(t, ws, cfg); len(plan.Diags.Find("SM018")) > 0 {
+	// The standby was the master while the other was restarted.
+	plan := awaitRoles(t, ws, w.managers(parts(4096)), map[string]string{master: "master", standby: "standby"})
+	if len(plan.Diags.Find("SM018")) > 0 {
 		t.Errorf("the standby takes our own master for a stranger:\n%s", plan.Diags)
 	}
-	roles(t, ws, map[string]string{master: "master", standby: "standby"})
 	w.oneMaster(t, ws, master)
 }
 
@@ -134,20 +135,35 @@ func TestOpensm_strangerRules(t *testing.T) {
 		t.Errorf("nobody else is there:\n%s", plan.Diags)
 	}
 	w.Manage(theirs, 9)
-	plan := emptyPlan(t, ws, cfg)
-	roles(t, ws, map[string]string{ours: "standby"})
+	plan := awaitRoles(t, ws, cfg, map[string]string{ours: "standby"})
 	if len(plan.Diags.Find("SM018")) == 0 || len(plan.Diags.Find("has priority 9 and is master; this one has 5")) == 0 {
 		t.Errorf("nothing tells of the stranger:\n%s", plan.Diags)
 	}
 }
 
-func roles(t *testing.T, ws *Workspace, want map[string]string) {
+// awaitRoles plans, which reads the fabric, until each host's subnet manager has the role
+// that is wanted, and gives the last plan. Each plan is empty. opensm hands the fabric over at a
+// sweep, so the time it takes is the fabric's and not the provider's.
+func awaitRoles(t *testing.T, ws *Workspace, cfg Config, want map[string]string) *Plan {
 	t.Helper()
-	for host, role := range want {
-		if got := field(t, Decode(ws.State["infiniband_opensm."+host].Value), "role"); got != role {
-			t.Errorf("the subnet manager of %s is %v, expected %s", host, got, role)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var (
+		plan *Plan
+		seen map[string]string
+	)
+	err := poll.Until(ctx, time.Second, time.Second, func(context.Context) (bool, error) {
+		plan, seen = emptyPlan(t, ws, cfg), make(map[string]string, len(want))
+		for host := range want {
+			role, _ := field(t, Decode(ws.State["infiniband_opensm."+host].Value), "role").(string)
+			seen[host] = role
 		}
+		return maps.Equal(seen, want) || t.Failed(), nil
+	})
+	if err != nil {
+		t.Errorf("the roles of the subnet managers are %v, expected %v: %v", seen, want, err)
 	}
+	return plan
 }
 
 // oneMaster reads the fabric from every host: all see the same, with two subnet
