@@ -56,6 +56,17 @@ func (w *Lab) everyKind(host string, system labsim.OS, port uint64) Config {
 	return cfg
 }
 
+// startWithEveryKind starts a lab of one host of the system, and returns one resource of
+// each kind for that host.
+func startWithEveryKind(t *testing.T, system labsim.OS) (*Lab, Config) {
+	t.Helper()
+	h := labs.Server("h", system, "192.0.2.20", 0)
+	h.Cmdline = "mlx4_core.port_type_array=1,1"
+	w := Start(t, Options{Hosts: []labs.Host{h}})
+	drivers(w)
+	return w, w.everyKind("h", system, h.Cards[0].GUIDs[1])
+}
+
 // importID is the id by which the documentation imports an object of a state.
 func (w *Lab) importID(ws *Workspace, r Resource) any {
 	if r.Type == "infiniband_firmware_image" {
@@ -75,11 +86,8 @@ func TestBinary_configuration_of_every_import(t *testing.T) {
 	for _, system := range everySystem {
 		t.Run(string(system), func(t *testing.T) {
 			t.Parallel()
-			h := labs.Server("h", system, "192.0.2.20", 0)
-			h.Cmdline = "mlx4_core.port_type_array=1,1"
-			w := Start(t, Options{Hosts: []labs.Host{h}})
-			drivers(w)
-			ws, cfg := w.Workspace(), w.everyKind("h", system, h.Cards[0].GUIDs[1])
+			w, cfg := startWithEveryKind(t, system)
+			ws := w.Workspace()
 			applied(t, ws, cfg)
 			o := newOperator(t, w, nil, built)
 			text := Required + HCL(w.Provider(), nil)

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
 // keepStates names the version whose states are kept: run once for each release.
@@ -51,11 +49,7 @@ func TestUpgrade_states_of_released_versions(t *testing.T) {
 	for _, system := range everySystem {
 		t.Run(string(system), func(t *testing.T) {
 			t.Parallel()
-			h := labs.Server("h", system, "192.0.2.20", 0)
-			h.Cmdline = "mlx4_core.port_type_array=1,1"
-			w := Start(t, Options{Hosts: []labs.Host{h}})
-			drivers(w)
-			cfg := w.everyKind("h", system, h.Cards[0].GUIDs[1])
+			w, cfg := startWithEveryKind(t, system)
 			o := newOperator(t, w, cfg, built)
 			o.says(0, "apply", "-auto-approve")
 			own, err := os.ReadFile(filepath.Join(o.dir, "terraform.tfstate"))

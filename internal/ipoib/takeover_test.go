@@ -11,11 +11,9 @@ import (
 
 // onNetplan and onIfupdown are testHost with another network stack.
 func onNetplan(path, text string, units ...string) *inventory.Snapshot {
-	return testHost(func(s *inventory.Snapshot) {
-		s.Netdevs[1].Address = testAddress
+	return testHost(putUnmanaged(path, text), func(s *inventory.Snapshot) {
 		s.Commands = map[string]bool{"netplan": true}
 		s.Files["/etc/netplan/01-all.yaml"] = inventory.File{Content: "network: {version: 2, renderer: networkd}\n"}
-		s.Files[path] = inventory.File{Content: text}
 		for _, unit := range units {
 			s.Units[unit] = inventory.Unit{ActiveState: "active"}
 		}
@@ -27,118 +25,118 @@ func onIfupdown(path, text string) *inventory.Snapshot {
 		s.Commands = map[string]bool{"ifup": true}
 		s.Units = map[string]inventory.Unit{networkingUnit: {ActiveState: "active", UnitFileState: "enabled"}}
 		s.Files = map[string]inventory.File{ifupdown.MainFile: {Content: "source /etc/network/interfaces.d/*\n"}}
-		s.Files[path] = inventory.File{Content: text}
-	})
+	}, putUnmanaged(path, text))
 }
 
 // onService is testHost with one service that configures interfaces by files of its own.
 func onService(unit, path, text string, more ...string) *inventory.Snapshot {
 	return testHost(func(s *inventory.Snapshot) {
-		s.Netdevs[1].Address, s.Commands = testAddress, nil
+		s.Commands, s.Files = nil, map[string]inventory.File{}
 		s.Units = map[string]inventory.Unit{unit: {ActiveState: "active"}}
-		s.Files = map[string]inventory.File{path: {Content: text}}
 		for _, p := range more {
 			s.Files[p] = inventory.File{Content: "[Network]\nIPForward=yes\n"}
 		}
-	})
+	}, putUnmanaged(path, text))
 }
 
 // What is a definition of this interface alone can be taken over; of every other it is
 // said why not, and how to make one of it.
 func TestUnmanaged_adoptable(t *testing.T) {
-	const (
-		plan   = "/etc/netplan/70-x.yaml"
-		stanza = "/etc/network/interfaces.d/x"
-
-		profile = "/etc/NetworkManager/system-connections/x.nmconnection"
-		ifcfg   = "/etc/sysconfig/network-scripts/ifcfg-ib0"
-		network = "/etc/systemd/network/20-x.network"
-	)
 	for name, tt := range map[string]struct {
 		s        *inventory.Snapshot
 		path     string
 		obstacle string // a part of it; empty: it can be taken over
 		unkept   string
 	}{
-		"netplan": {onNetplan(plan, "network: {version: 2, ethernets: {ibp1s0: {mtu: 2044, addresses: [10.0.0.1/24]}}}"), plan, "",
-			""},
-		"netplan by hardware address": {onNetplan(plan,
-			"network: {ethernets: {x: {match: {macaddress: \""+testAddress+"\"}, mtu: 2044}}}"), plan, "", ""},
-		"netplan by name": {onNetplan(plan, "network: {ethernets: {x: {match: {name: ibp1s0}, optional: true}}}"), plan, "", ""},
-		"netplan with settings of its own": {onNetplan(plan, "network: {ethernets: {ibp1s0: {nameservers: {addresses: "+
+		"netplan": {onNetplan(aPlan, "network: {version: 2, ethernets: {ibp1s0: {mtu: 2044, addresses: [10.0.0.1/24]}}}"),
+			aPlan, "", ""},
+		"netplan by hardware address": {onNetplan(aPlan,
+			"network: {ethernets: {x: {match: {macaddress: \""+testAddress+"\"}, mtu: 2044}}}"), aPlan, "", ""},
+		"netplan by name": {onNetplan(aPlan, "network: {ethernets: {x: {match: {name: ibp1s0}, optional: true}}}"), aPlan,
+			"", ""},
+		"netplan with settings of its own": {onNetplan(aPlan, "network: {ethernets: {ibp1s0: {nameservers: {addresses: "+
 			"[10.0.0.9]}, accept-ra: yes, addresses: [{10.0.0.1/24: {label: x}}], routes: [{to: 10.1.0.0/16, via: 10.0.0.2, "+
-			"metric: 5}]}}}"), plan, "", "accept-ra, nameservers, addresses.label, routes.metric"},
-		"netplan of two": {onNetplan(plan, "network: {ethernets: {ibp1s0: {mtu: 2044}, eno9: {dhcp4: true}}}"), plan,
-			plan + " also has ethernets.eno9. Move the definition of this interface to a file of its own, such as " +
+			"metric: 5}]}}}"), aPlan, "", "accept-ra, nameservers, addresses.label, routes.metric"},
+		"netplan of two": {onNetplan(aPlan, "network: {ethernets: {ibp1s0: {mtu: 2044}, eno9: {dhcp4: true}}}"), aPlan,
+			aPlan + " also has ethernets.eno9. Move the definition of this interface to a file of its own, such as " +
 				"/etc/netplan/70-ibp1s0.yaml", ""},
-		"netplan by glob": {onNetplan(plan, "network: {ethernets: {x: {match: {name: \"ib*\"}, mtu: 2044}}}"), plan,
+		"netplan by glob": {onNetplan(aPlan, "network: {ethernets: {x: {match: {name: \"ib*\"}, mtu: 2044}}}"), aPlan,
 			"every interface that fits its match. Write a definition of this interface alone", ""},
-		"netplan by driver": {onNetplan(plan, "network: {ethernets: {x: {match: {driver: \"mlx4*\"}}}}"), plan,
+		"netplan by driver": {onNetplan(aPlan, "network: {ethernets: {x: {match: {driver: \"mlx4*\"}}}}"), aPlan,
 			"every interface that fits its match", ""},
-		"netplan by DHCP":       {onNetplan(plan, "network: {ethernets: {ibp1s0: {dhcp4: yes}}}"), plan, "by DHCP", ""},
-		"netplan with set-name": {onNetplan(plan, "network: {ethernets: {x: {match: {macaddress: \""+testAddress+"\"}, set-name: ibp1s0}}}"), plan, "a .link file", ""},
+		"netplan by DHCP": {onNetplan(aPlan, "network: {ethernets: {ibp1s0: {dhcp4: yes}}}"), aPlan, "by DHCP", ""},
+		"netplan with set-name": {onNetplan(aPlan,
+			"network: {ethernets: {x: {match: {macaddress: \""+testAddress+"\"}, set-name: ibp1s0}}}"), aPlan,
+			"a .link file", ""},
 		"netplan of a program": {onNetplan("/run/netplan/x.yaml", "network: {ethernets: {ibp1s0: {mtu: 2044}}}"),
 			"/run/netplan/x.yaml", "another program writes it", ""},
 		"netplan of cloud-init": {onNetplan("/etc/netplan/50-cloud-init.yaml", "network: {ethernets: {ibp1s0: {mtu: 2044}}}"),
 			"/etc/netplan/50-cloud-init.yaml", "cloud-init writes it, and would write it again", ""},
-		"netplan with the renderer": {onNetplan(plan,
-			"network: {renderer: NetworkManager, ethernets: {ibp1s0: {mtu: 2044}}}", nmUnit), plan,
+		"netplan with the renderer": {onNetplan(aPlan,
+			"network: {renderer: NetworkManager, ethernets: {ibp1s0: {mtu: 2044}}}", nmUnit), aPlan,
 			"also names the renderer of all files", ""},
-		"netplan of a bridge": {onNetplan(plan, "network: {bridges: {ibp1s0: {mtu: 2044}}}"), plan,
+		"netplan of a bridge": {onNetplan(aPlan, "network: {bridges: {ibp1s0: {mtu: 2044}}}"), aPlan,
 			"bridges.ibp1s0 is not a definition of the interface itself", ""},
 
-		"stanza": {onIfupdown(stanza, "allow-hotplug ibp1s0\niface ibp1s0 inet static\n  address 10.0.0.1\n  netmask "+
+		"stanza": {onIfupdown(aStanza, "allow-hotplug ibp1s0\niface ibp1s0 inet static\n  address 10.0.0.1\n  netmask "+
 			"255.255.255.0\n  pre-up echo connected > /sys/class/net/$IFACE/mode\n  up ip route add 10.1.0.0/16 via 10.0.0.2\n  "+
-			"down ip route del 10.1.0.0/16\n"), stanza, "", ""},
-		"stanza with commands": {onIfupdown(stanza, "iface ibp1s0 inet static\n  address 10.0.0.1/24\n  dns-nameservers "+
-			"10.0.0.9\n  post-up /root/tune.sh\n"), stanza, "", "dns-nameservers, post-up"},
+			"down ip route del 10.1.0.0/16\n"), aStanza, "", ""},
+		"stanza with commands": {onIfupdown(aStanza, "iface ibp1s0 inet static\n  address 10.0.0.1/24\n  dns-nameservers "+
+			"10.0.0.9\n  post-up /root/tune.sh\n"), aStanza, "", "dns-nameservers, post-up"},
 		"stanza in the main file": {onIfupdown(ifupdown.MainFile, "source /etc/network/interfaces.d/*\niface ibp1s0 inet static\n"+
 			"  address 10.0.0.1/24\n"), ifupdown.MainFile, "is the main file. Move the lines of this interface", ""},
-		"stanza beside others": {onIfupdown(stanza, "auto eno9 ibp1s0\niface eno9 inet dhcp\niface ibp1s0 inet manual\n"), stanza,
-			"also has lines of eno9", ""},
-		"stanza by DHCP":       {onIfupdown(stanza, "iface ibp1s0 inet dhcp\n"), stanza, "by DHCP", ""},
-		"stanza of a template": {onIfupdown(stanza, "iface ibp1s0 inherits ib\n  address 10.0.0.1/24\n"), stanza, "stands alone", ""},
-		"stanza beside a source": {onIfupdown(stanza, "source /etc/network/more/*\niface ibp1s0 inet manual\n"), stanza,
+		"stanza beside others": {onIfupdown(aStanza, "auto eno9 ibp1s0\niface eno9 inet dhcp\niface ibp1s0 inet manual\n"),
+			aStanza, "also has lines of eno9", ""},
+		"stanza by DHCP": {onIfupdown(aStanza, "iface ibp1s0 inet dhcp\n"), aStanza, "by DHCP", ""},
+		"stanza of a template": {onIfupdown(aStanza, "iface ibp1s0 inherits ib\n  address 10.0.0.1/24\n"), aStanza,
+			"stands alone", ""},
+		"stanza beside a source": {onIfupdown(aStanza, "source /etc/network/more/*\niface ibp1s0 inet manual\n"), aStanza,
 			"lines that are of no interface", ""},
-		"stanza, bad": {onIfupdown(stanza, "iface ibp1s0 inet static\n  mtu big\n"), stanza, "not understood", ""},
-		"keyfile as nmcli writes it": {onService(nmUnit, profile, "[connection]\nid=x\nuuid=5f1d\ntype=infiniband\n"+
+		"stanza, bad": {onIfupdown(aStanza, "iface ibp1s0 inet static\n  mtu big\n"), aStanza, "not understood", ""},
+		"keyfile as nmcli writes it": {onService(nmUnit, aProfile, "[connection]\nid=x\nuuid=5f1d\ntype=infiniband\n"+
 			"interface-name=ibp1s0\ntimestamp=17\n\n[infiniband]\ntransport-mode=connected\n\n[ipv4]\naddress1=10.0.0.1/24\n"+
-			"method=manual\n\n[ipv6]\naddr-gen-mode=default\nmethod=disabled\n\n[proxy]\n"), profile, "", ""},
-		"keyfile with settings of its own": {onService(nmUnit, profile, "[connection]\ntype=infiniband\ninterface-name=ibp1s0\n"+
-			"autoconnect=false\nzone=trusted\n[ipv4]\nmethod=manual\naddress1=10.0.0.1/24\ndns=10.0.0.9;\nroute1=10.1.0.0/16,"+
-			"10.0.0.2\nroute1_options=mtu=1400\n[ipv6]\nmethod=auto\n"), profile, "",
+			"method=manual\n\n[ipv6]\naddr-gen-mode=default\nmethod=disabled\n\n[proxy]\n"), aProfile, "", ""},
+		"keyfile with settings of its own": {onService(nmUnit, aProfile,
+			"[connection]\ntype=infiniband\ninterface-name=ibp1s0\n"+
+				"autoconnect=false\nzone=trusted\n[ipv4]\nmethod=manual\naddress1=10.0.0.1/24\ndns=10.0.0.9;\nroute1=10.1.0.0/16,"+
+				"10.0.0.2\nroute1_options=mtu=1400\n[ipv6]\nmethod=auto\n"), aProfile, "",
 			"connection.autoconnect, connection.zone, ipv4.dns, ipv4.route1_options, ipv6.method"},
-		"keyfile of every interface": {onService(nmUnit, profile, "[connection]\ntype=infiniband\n"), profile,
+		"keyfile of every interface": {onService(nmUnit, aProfile, "[connection]\ntype=infiniband\n"), aProfile,
 			"every interface that fits its type", ""},
-		"keyfile by DHCP": {onService(nmUnit, profile, "[connection]\ntype=infiniband\ninterface-name=ibp1s0\n[ipv4]\n"+
-			"method=auto\n"), profile, "by DHCP", ""},
+		"keyfile by DHCP": {onService(nmUnit, aProfile, "[connection]\ntype=infiniband\ninterface-name=ibp1s0\n[ipv4]\n"+
+			"method=auto\n"), aProfile, "by DHCP", ""},
 		"keyfile of a program": {onService(nmUnit, "/run/NetworkManager/system-connections/x.nmconnection",
 			"[connection]\ntype=infiniband\ninterface-name=ibp1s0\n"), "/run/NetworkManager/system-connections/x.nmconnection",
 			"another program writes it", ""},
-		"ifcfg": {onService(nmUnit, ifcfg, "TYPE=InfiniBand\nDEVICE=ibp1s0\nONBOOT=yes\nBOOTPROTO=none\nCONNECTED_MODE=yes\n"+
-			"IPADDR=10.0.0.1\nPREFIX=24\nIPV6ADDR=fd00::1/64\n"), ifcfg, "", ""},
-		"ifcfg with settings of its own": {onService(nmUnit, ifcfg, "TYPE=InfiniBand\nDEVICE=ibp1s0\nONBOOT=no\nZONE=trusted\n"),
-			ifcfg, "", "ONBOOT, ZONE"},
-		"ifcfg, bad": {onService(nmUnit, ifcfg, "TYPE=InfiniBand\nDEVICE=ibp1s0\n. /etc/other\n"), ifcfg, "not understood", ""},
+		"ifcfg": {onService(nmUnit, anIfcfg,
+			"TYPE=InfiniBand\nDEVICE=ibp1s0\nONBOOT=yes\nBOOTPROTO=none\nCONNECTED_MODE=yes\n"+
+				"IPADDR=10.0.0.1\nPREFIX=24\nIPV6ADDR=fd00::1/64\n"), anIfcfg, "", ""},
+		"ifcfg with settings of its own": {onService(nmUnit, anIfcfg,
+			"TYPE=InfiniBand\nDEVICE=ibp1s0\nONBOOT=no\nZONE=trusted\n"),
+			anIfcfg, "", "ONBOOT, ZONE"},
+		"ifcfg, bad": {onService(nmUnit, anIfcfg, "TYPE=InfiniBand\nDEVICE=ibp1s0\n. /etc/other\n"), anIfcfg,
+			"not understood", ""},
 
-		"networkd": {onService(networkdUnit, network, "[Match]\nName=ibp1s0\n[Network]\nAddress=10.0.0.1/24\n"), network, "", ""},
-		"networkd by hardware address": {onService(networkdUnit, network, "[Match]\nMACAddress="+testAddress+
-			"\nType=infiniband\n"), network, "", ""},
-		"networkd with settings of its own": {onService(networkdUnit, network, "[Match]\nName=ibp1s0\n[Network]\nDNS=10.0.0.9\n"+
-			"IPv6AcceptRA=yes\n[Route]\nDestination=10.1.0.0/16\nGateway=10.0.0.2\nMetric=5\n"), network, "",
+		"networkd": {onService(networkdUnit, aNetwork, "[Match]\nName=ibp1s0\n[Network]\nAddress=10.0.0.1/24\n"), aNetwork,
+			"", ""},
+		"networkd by hardware address": {onService(networkdUnit, aNetwork, "[Match]\nMACAddress="+testAddress+
+			"\nType=infiniband\n"), aNetwork, "", ""},
+		"networkd with settings of its own": {onService(networkdUnit, aNetwork,
+			"[Match]\nName=ibp1s0\n[Network]\nDNS=10.0.0.9\n"+
+				"IPv6AcceptRA=yes\n[Route]\nDestination=10.1.0.0/16\nGateway=10.0.0.2\nMetric=5\n"), aNetwork, "",
 			"Network.DNS, Network.IPv6AcceptRA, Route.Metric"},
-		"networkd by glob": {onService(networkdUnit, network, "[Match]\nName=ib*\n"), network,
+		"networkd by glob": {onService(networkdUnit, aNetwork, "[Match]\nName=ib*\n"), aNetwork,
 			"every interface that fits its [Match]", ""},
-		"networkd by DHCP": {onService(networkdUnit, network, "[Match]\nName=ibp1s0\n[Network]\nDHCP=ipv4\n"), network,
+		"networkd by DHCP": {onService(networkdUnit, aNetwork, "[Match]\nName=ibp1s0\n[Network]\nDHCP=ipv4\n"), aNetwork,
 			"by DHCP", ""},
-		"networkd with drop-ins": {onService(networkdUnit, network, "[Match]\nName=ibp1s0\n", network+".d/more.conf"), network,
-			"drop-ins below " + network + ".d", ""},
-		"networkd with children": {onService(networkdUnit, network, "[Match]\nName=ibp1s0\n[Network]\nIPoIB=ibp1s0.8001\n"),
-			network, "also makes P_Key interfaces", ""},
+		"networkd with drop-ins": {onService(networkdUnit, aNetwork, "[Match]\nName=ibp1s0\n", aNetwork+".d/more.conf"),
+			aNetwork, "drop-ins below " + aNetwork + ".d", ""},
+		"networkd with children": {onService(networkdUnit, aNetwork, "[Match]\nName=ibp1s0\n[Network]\nIPoIB=ibp1s0.8001\n"),
+			aNetwork, "also makes P_Key interfaces", ""},
 		"networkd of a program": {onService(networkdUnit, "/run/systemd/network/x.network", "[Match]\nName=ibp1s0\n"),
 			"/run/systemd/network/x.network", "another program writes it", ""},
 
-		"stanza where nobody runs ifup": {onNetplan(stanza, "iface ibp1s0 inet manual\n"), "", "", ""},
+		"stanza where nobody runs ifup": {onNetplan(aStanza, "iface ibp1s0 inet manual\n"), "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := Observe(tt.s, testPort, 0).Unmanaged
@@ -167,7 +165,7 @@ func TestUnmanaged_adoptable(t *testing.T) {
 
 // The consent names the file: that of another one is not enough, and two files need two.
 func TestUnmanaged_consent(t *testing.T) {
-	const one, two = "/etc/netplan/70-x.yaml", "/etc/netplan/71-y.yaml"
+	const one, two = aPlan, "/etc/netplan/71-y.yaml"
 	s := onNetplan(one, "network: {ethernets: {ibp1s0: {mtu: 2044}}}")
 	s.Files[two] = inventory.File{Content: "network: {ethernets: {ibp1s0: {addresses: [10.0.0.1/24]}}}"}
 	d := desired("connected", 65520)
@@ -193,13 +191,11 @@ func TestUnmanaged_consent(t *testing.T) {
 // the file that goes. The text says which.
 func TestUnmanaged_anew(t *testing.T) {
 	const (
-		plan    = "/etc/netplan/70-x.yaml"
-		profile = "/etc/NetworkManager/system-connections/x.nmconnection"
-		all     = "mtu: 65520, addresses: [10.0.0.1/24]"
-		none    = "nothing changes on the interface"
+		all  = "mtu: 65520, addresses: [10.0.0.1/24]"
+		none = "nothing changes on the interface"
 	)
 	planned := func(id, more string) *inventory.Snapshot {
-		return onNetplan(plan, "network: {ethernets: {"+id+": {match: {name: ibp1s0}, "+more+"}}}")
+		return onNetplan(aPlan, "network: {ethernets: {"+id+": {match: {name: ibp1s0}, "+more+"}}}")
 	}
 	managed := func(id, more string) *inventory.Snapshot {
 		s := planned(id, more)
@@ -208,7 +204,7 @@ func TestUnmanaged_anew(t *testing.T) {
 		return s
 	}
 	active := func(uuid string) *inventory.Snapshot {
-		s := onService(nmUnit, profile, "[connection]\nid=x\nuuid=5f1d\ntype=infiniband\ninterface-name=ibp1s0\n")
+		s := onService(nmUnit, aProfile, "[connection]\nid=x\nuuid=5f1d\ntype=infiniband\ninterface-name=ibp1s0\n")
 		s.Netdevs[1].NMProfile = uuid
 		return s
 	}

@@ -11,87 +11,94 @@ import (
 
 const testAddress = "80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1"
 
+// A file of each network stack that somebody else wrote.
+const (
+	aPlan    = "/etc/netplan/60-x.yaml"
+	aNetwork = "/etc/systemd/network/20-x.network"
+	aProfile = "/etc/NetworkManager/system-connections/x.nmconnection"
+	anIfcfg  = "/etc/sysconfig/network-scripts/ifcfg-ib0"
+	aStanza  = "/etc/network/interfaces.d/x"
+)
+
+// putUnmanaged adds such a file to a host whose interface has its hardware address.
+func putUnmanaged(path, text string) func(*inventory.Snapshot) {
+	return func(s *inventory.Snapshot) {
+		s.Netdevs[1].Address = testAddress
+		s.Files[path] = inventory.File{Content: text}
+	}
+}
+
 // Definitions of others are found by whatever they match, and one that is not
 // understood, or not readable, is not taken for none.
 func TestObserve_unmanaged(t *testing.T) {
-	const (
-		plan    = "/etc/netplan/60-x.yaml"
-		network = "/etc/systemd/network/20-x.network"
-		profile = "/etc/NetworkManager/system-connections/x.nmconnection"
-		ifcfg   = "/etc/sysconfig/network-scripts/ifcfg-ib0"
-		stanza  = "/etc/network/interfaces.d/x"
-	)
 	for name, tt := range map[string]struct {
 		path, text string
 		want       []string // parts of the one line; none: it is nobody's business
 	}{
-		"netplan by MAC, with our ID": {plan,
+		"netplan by MAC, with our ID": {aPlan,
 			"network: {ethernets: {ibp1s0: {match: {macaddress: \"" + testAddress + "\"}, mtu: 2044}}}",
-			[]string{plan + " defines ethernets.ibp1s0 (MTU 2044)"}},
-		"netplan by MAC": {plan, "network: {ethernets: {x: {match: {macaddress: \"" + testAddress + "\"}}}}",
+			[]string{aPlan + " defines ethernets.ibp1s0 (MTU 2044)"}},
+		"netplan by MAC": {aPlan, "network: {ethernets: {x: {match: {macaddress: \"" + testAddress + "\"}}}}",
 			[]string{"defines ethernets.x"}},
-		"netplan by driver": {plan, "network: {ethernets: {x: {match: {driver: \"mlx4*\"}}}}",
+		"netplan by driver": {aPlan, "network: {ethernets: {x: {match: {driver: \"mlx4*\"}}}}",
 			[]string{"defines ethernets.x"}},
-		"netplan of everything": {plan, "network: {ethernets: {x: {match: {name: \"*\"}}}}",
+		"netplan of everything": {aPlan, "network: {ethernets: {x: {match: {name: \"*\"}}}}",
 			[]string{"defines ethernets.x"}},
-		"netplan with a mark": {plan, "\ufeffnetwork: {ethernets: {ibp1s0: {mtu: 2044}}}",
+		"netplan with a mark": {aPlan, "\ufeffnetwork: {ethernets: {ibp1s0: {mtu: 2044}}}",
 			[]string{"defines ethernets.ibp1s0"}},
 		"netplan in /run": {"/run/netplan/x.yaml", "network: {ethernets: {ibp1s0: {mtu: 2044}}}",
 			[]string{"/run/netplan/x.yaml defines ethernets.ibp1s0"}},
-		"netplan, bad": {plan, "network: {ethernets: {eno1: {mtu: big}}}",
-			[]string{plan + " is not valid: ethernets.eno1: mtu big is not a number"}},
-		"netplan of ours, old GUID": {plan,
+		"netplan, bad": {aPlan, "network: {ethernets: {eno1: {mtu: big}}}",
+			[]string{aPlan + " is not valid: ethernets.eno1: mtu big is not a number"}},
+		"netplan of ours, old GUID": {aPlan,
 			platform.OwnedHeader(resourceName) + "network: {ethernets: {x: {match: {name: \"ibp1s0\"}}}}", nil},
-		"netplan of another": {plan, "network: {ethernets: {x: {match: {driver: \"e1000\"}}}}", nil},
+		"netplan of another": {aPlan, "network: {ethernets: {x: {match: {driver: \"e1000\"}}}}", nil},
 
-		"networkd by MAC": {network, "[Match]\nPermanentMACAddress=" + testAddress + "\n[Link]\nMTUBytes=2044\n",
-			[]string{network + " matches it (MTU 2044)"}},
-		"networkd by type":       {network, "[Match]\nType=infiniband\n", []string{"matches it"}},
-		"networkd by no type":    {network, "[Match]\nType=!ether wlan\n", []string{"matches it"}},
-		"networkd by driver":     {network, "[Match]\nDriver=mlx4_core\n", []string{"matches it"}},
-		"networkd of everything": {network, "[Match]\nName=*\n", []string{"matches it"}},
-		"networkd without match": {network, "[Network]\nDHCP=yes\n", []string{"matches it (DHCP)"}},
-		"networkd by path": {network, "[Match]\nPath=pci-0000:01:*\n",
+		"networkd by MAC": {aNetwork, "[Match]\nPermanentMACAddress=" + testAddress + "\n[Link]\nMTUBytes=2044\n",
+			[]string{aNetwork + " matches it (MTU 2044)"}},
+		"networkd by type":       {aNetwork, "[Match]\nType=infiniband\n", []string{"matches it"}},
+		"networkd by no type":    {aNetwork, "[Match]\nType=!ether wlan\n", []string{"matches it"}},
+		"networkd by driver":     {aNetwork, "[Match]\nDriver=mlx4_core\n", []string{"matches it"}},
+		"networkd of everything": {aNetwork, "[Match]\nName=*\n", []string{"matches it"}},
+		"networkd without match": {aNetwork, "[Network]\nDHCP=yes\n", []string{"matches it (DHCP)"}},
+		"networkd by path": {aNetwork, "[Match]\nPath=pci-0000:01:*\n",
 			[]string{"may match it: Path=pci-0000:01:* was not looked at"}},
-		"networkd, bad line": {network, "[Match]\nName=ib*\n[Network]\nDHCP yes\n",
+		"networkd, bad line": {aNetwork, "[Match]\nName=ib*\n[Network]\nDHCP yes\n",
 			[]string{"matches it", "not understood: line 4: neither a section nor an assignment"}},
-		"networkd, bad address": {network, "[Match]\nName=ib*\n[Network]\nAddress=10.0.0.300/24\n",
+		"networkd, bad address": {aNetwork, "[Match]\nName=ib*\n[Network]\nAddress=10.0.0.300/24\n",
 			[]string{"matches it", "not understood: [Network]: "}},
-		"networkd of another, bad": {network, "[Match]\nName=en*\n[Network]\nDHCP yes\n", nil},
-		"networkd of Ethernet":     {network, "[Match]\nType=ether\nPath=pci-*\n", nil},
-		"networkd but for ours":    {network, "[Match]\nName=!ibp1s0\n", nil},
+		"networkd of another, bad": {aNetwork, "[Match]\nName=en*\n[Network]\nDHCP yes\n", nil},
+		"networkd of Ethernet":     {aNetwork, "[Match]\nType=ether\nPath=pci-*\n", nil},
+		"networkd but for ours":    {aNetwork, "[Match]\nName=!ibp1s0\n", nil},
 
-		"keyfile": {profile, "[connection]\nid=x\ntype=infiniband\ninterface-name=ibp1s0\n",
-			[]string{profile + " is a profile for it"}},
-		"keyfile, bad line": {profile, "[connection]\nid=x\ntype=infiniband\ninterface-name=ibp1s0\noops\n",
+		"keyfile": {aProfile, "[connection]\nid=x\ntype=infiniband\ninterface-name=ibp1s0\n",
+			[]string{aProfile + " is a profile for it"}},
+		"keyfile, bad line": {aProfile, "[connection]\nid=x\ntype=infiniband\ninterface-name=ibp1s0\noops\n",
 			[]string{"is a profile for it", "line 5: neither a section nor an assignment"}},
-		"keyfile, bad value": {profile, "[connection]\nid=x\ntype=infiniband\n[infiniband]\nmtu=big\n",
+		"keyfile, bad value": {aProfile, "[connection]\nid=x\ntype=infiniband\n[infiniband]\nmtu=big\n",
 			[]string{"is a profile for it", "mtu=big is not a number"}},
-		"keyfile without type": {profile, "[connection]\nid=x\ninterface-name=ibp1s0\n",
+		"keyfile without type": {aProfile, "[connection]\nid=x\ninterface-name=ibp1s0\n",
 			[]string{"is a profile for it", "has no type"}},
-		"keyfile, bytes": {profile, "[connection]\ntype=infiniband\n[infiniband]\nmac-address=128;0;2;8;\n",
+		"keyfile, bytes": {aProfile, "[connection]\ntype=infiniband\n[infiniband]\nmac-address=128;0;2;8;\n",
 			[]string{"is a profile for it"}},
-		"keyfile of another, bad": {profile, "[connection]\ntype=infiniband\ninterface-name=ibp2s0\noops\n", nil},
+		"keyfile of another, bad": {aProfile, "[connection]\ntype=infiniband\ninterface-name=ibp2s0\noops\n", nil},
 
-		"ifcfg": {ifcfg, "TYPE=InfiniBand\nDEVICE=\"ibp1s0\" # by hand\n",
-			[]string{ifcfg + " is a profile for it"}},
-		"ifcfg, bad line": {ifcfg, "TYPE=InfiniBand\nDEVICE=ibp1s0\n. /etc/other\n",
+		"ifcfg": {anIfcfg, "TYPE=InfiniBand\nDEVICE=\"ibp1s0\" # by hand\n",
+			[]string{anIfcfg + " is a profile for it"}},
+		"ifcfg, bad line": {anIfcfg, "TYPE=InfiniBand\nDEVICE=ibp1s0\n. /etc/other\n",
 			[]string{"is a profile for it", "line 3: not NAME=value"}},
-		"ifcfg without type": {ifcfg, "DEVICE=ibp1s0\nMTU=big\n",
+		"ifcfg without type": {anIfcfg, "DEVICE=ibp1s0\nMTU=big\n",
 			[]string{"is a profile for it", "MTU=big is not a number"}},
-		"ifcfg of another, bad": {ifcfg, "TYPE=InfiniBand\nDEVICE=ibp2s0\n. /etc/other\n", nil},
+		"ifcfg of another, bad": {anIfcfg, "TYPE=InfiniBand\nDEVICE=ibp2s0\n. /etc/other\n", nil},
 
-		"stanza, bad line": {stanza, "oops\niface ibp1s0 inet dhcp\n",
-			[]string{stanza + " has a stanza for it", `line 1: an option outside of a stanza: "oops"`}},
-		"stanza without a name": {stanza, "iface\n    address 10.0.0.1/24\n",
+		"stanza, bad line": {aStanza, "oops\niface ibp1s0 inet dhcp\n",
+			[]string{aStanza + " has a stanza for it", `line 1: an option outside of a stanza: "oops"`}},
+		"stanza without a name": {aStanza, "iface\n    address 10.0.0.1/24\n",
 			[]string{"may have a stanza for it", "a stanza without a name"}},
-		"stanza of another, bad": {stanza, "oops\niface eno2 inet dhcp\n", nil},
+		"stanza of another, bad": {aStanza, "oops\niface eno2 inet dhcp\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := testHost(func(s *inventory.Snapshot) {
-				s.Netdevs[1].Address = testAddress
-				s.Files[tt.path] = inventory.File{Content: tt.text}
-			})
+			s := testHost(putUnmanaged(tt.path, tt.text))
 			o := Observe(s, testPort, 0)
 			if len(tt.want) == 0 {
 				if len(o.Unmanaged) > 0 {

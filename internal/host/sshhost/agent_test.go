@@ -56,26 +56,32 @@ func (a *securityKey) Sign(_ ssh.PublicKey, data []byte) (*ssh.Signature, error)
 	return &ssh.Signature{Format: a.public.Type(), Blob: ed25519.Sign(a.private, signed), Rest: end}, nil
 }
 
-// serveAgent serves an agent on a socket with blanks in its name.
-func serveAgent(t *testing.T, a agent.Agent) (socket string) {
+// listenAsAgent listens on the socket of an agent, with blanks in its name.
+func listenAsAgent(t *testing.T) (l net.Listener, socket string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "an agent") // t.TempDir may be too long for a socket's name
 	if err != nil {
 		t.Fatal(err)
 	}
 	socket = filepath.Join(dir, "group containers.sock")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
+	if l, err = net.Listen("unix", socket); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close(); _ = os.RemoveAll(dir) })
+	return l, socket
+}
+
+// serveAgent serves an agent on a socket.
+func serveAgent(t *testing.T, a agent.Agent) (socket string) {
+	t.Helper()
+	l, socket := listenAsAgent(t)
 	go func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			go func() { _ = agent.ServeAgent(a, c) }()
+			go func() { _ = agent.ServeAgent(a, c); _ = c.Close() }()
 		}
 	}()
 	return socket

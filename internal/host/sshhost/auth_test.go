@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,26 +45,7 @@ func newAgent(t *testing.T, n int) (socket string, keys []ssh.PublicKey) {
 		signer, _ := ssh.NewSignerFromKey(priv)
 		keys = append(keys, signer.PublicKey())
 	}
-	dir, err := os.MkdirTemp("", "agent") // t.TempDir may be too long for a socket's name
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket = filepath.Join(dir, "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close(); _ = os.RemoveAll(dir) })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() { _ = agent.ServeAgent(ring, c); _ = c.Close() }()
-		}
-	}()
-	return socket, keys
+	return serveAgent(t, ring), keys
 }
 
 func TestAuth_ways(t *testing.T) {
@@ -225,17 +204,8 @@ func TestAuth_tooManyKeysAreHeldBack(t *testing.T) {
 func TestAuth_agentThatHangs(t *testing.T) {
 	s := newServer(t)
 	cfg := s.config()
-	dir, err := os.MkdirTemp("", "agent")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	l, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	cfg.PrivateKey, cfg.AgentSocket, cfg.ConnectTimeout = "", filepath.Join(dir, "s"), 300*time.Millisecond
+	_, socket := listenAsAgent(t) // accepts, and never answers
+	cfg.PrivateKey, cfg.AgentSocket, cfg.ConnectTimeout = "", socket, 300*time.Millisecond
 	begin := time.Now()
 	if err := reach(t, cfg); err == nil {
 		t.Error("let in without a key")
