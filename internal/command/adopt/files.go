@@ -163,7 +163,7 @@ func ofOptions(o *target.Options) settings {
 
 // whole makes a path of this folder good in the folder that is written, too.
 func whole(file string) string {
-	if file == "" || file == "none" || strings.HasPrefix(file, "~") {
+	if file == "" || file == sshhost.ConfigFileNone || strings.HasPrefix(file, "~") {
 		return file
 	}
 	if abs, err := filepath.Abs(file); err == nil {

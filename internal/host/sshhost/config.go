@@ -36,6 +36,9 @@ const (
 	HostKeyAcceptNew HostKeyPolicy = "accept-new" // accept once and record it in Config.RecordFile
 )
 
+// ConfigFileNone as Config.SSHConfigFile reads no file, as `ssh -F none` does.
+const ConfigFileNone = "none"
+
 // Config is what is known about reaching one host. Only Address is required.
 // What is empty comes from ~/.ssh/config (looked up under Address, as
 // `ssh ADDRESS` does) and then from OpenSSH's defaults.
@@ -77,7 +80,7 @@ type Config struct {
 	Become       Become // default auto
 	SudoPassword string // sent only inside the script text on standard input
 
-	// SSHConfigFile replaces ~/.ssh/config and /etc/ssh/ssh_config; "none" reads none.
+	// SSHConfigFile replaces ~/.ssh/config and /etc/ssh/ssh_config; ConfigFileNone reads none.
 	SSHConfigFile string
 
 	ConnectTimeout    time.Duration // one attempt: TCP, handshake, authentication; default 10s

@@ -99,7 +99,7 @@ func (u *userConfig) jumps(h *hop) ([]Config, error) {
 		if spec == "" {
 			return nil, u.proxyCommand(h)
 		}
-		if spec == "none" {
+		if spec == none {
 			return nil, nil
 		}
 		expanded, err := u.tokens(spec, h)
@@ -124,7 +124,7 @@ func (u *userConfig) jumps(h *hop) ([]Config, error) {
 // proxyCommand takes the program through which ssh would reach the host.
 func (u *userConfig) proxyCommand(h *hop) error {
 	command, source := h.set.first("ProxyCommand")
-	if command == "" || command == "none" {
+	if command == "" || command == none {
 		return nil
 	}
 	var err error

@@ -69,7 +69,7 @@ func (u *userConfig) where(h *hop) error {
 	default:
 		return fmt.Errorf("%s: %q is none of any, inet, inet6", source, v)
 	}
-	if v, _ := h.set.first("BindAddress"); v != "none" {
+	if v, _ := h.set.first("BindAddress"); v != none {
 		h.bind = v
 	}
 	return nil
@@ -91,7 +91,7 @@ func (u *userConfig) keys(h *hop) error {
 	if h.only = h.set.is("IdentitiesOnly", "yes"); h.cfg.IdentitiesOnly != nil {
 		h.only = *h.cfg.IdentitiesOnly
 	}
-	if v, source := h.set.first("PKCS11Provider"); v != "" && v != "none" {
+	if v, source := h.set.first("PKCS11Provider"); v != "" && v != none {
 		h.keyNotes = append(h.keyNotes, source+
 			": the provider asks no token itself; let the agent hold its keys (ssh-add -s)")
 	}
@@ -121,7 +121,7 @@ func (h *hop) noKeys() bool { return h.set.is("PubkeyAuthentication", "no", "fal
 // fileList is every file that a keyword names.
 func (u *userConfig) fileList(h *hop, keyword string) (out []sourcedValue, err error) {
 	for _, f := range h.set.all(keyword) {
-		if f.value == "none" {
+		if f.value == none {
 			continue
 		}
 		path, err := u.value(h, f)
@@ -166,7 +166,7 @@ func (u *userConfig) useAgent(h *hop) error {
 func (u *userConfig) findAgent(h *hop) error {
 	socket, source := h.set.first("IdentityAgent")
 	switch name, variable := strings.CutPrefix(socket, "$"); {
-	case socket == "none":
+	case socket == none:
 		h.agentNote = "switched off by IdentityAgent none"
 		return nil
 	case variable && !strings.HasPrefix(name, "{"):
@@ -203,7 +203,7 @@ func (u *userConfig) trust(h *hop) error {
 			h.record = filepath.Join(dir, "terraform-provider-infiniband", "known_hosts")
 		}
 	}
-	if revoked, source := h.set.first("RevokedHostKeys"); revoked != "" && revoked != "none" {
+	if revoked, source := h.set.first("RevokedHostKeys"); revoked != "" && revoked != none {
 		path, err := u.value(h, sourcedValue{revoked, source})
 		if err != nil {
 			return err
@@ -225,7 +225,7 @@ func (u *userConfig) knownHosts(h *hop) error {
 		} {
 			v, source := h.set.first(kind.key)
 			for _, f := range paths(cmp.Or(v, kind.usual)) {
-				if f == "none" {
+				if f == none {
 					continue
 				}
 				path, err := u.value(h, sourcedValue{f, source})

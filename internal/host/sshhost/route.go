@@ -109,7 +109,7 @@ func (h *hop) origins(ctx context.Context) []Origin {
 	if h.cfg.Jumps != nil {
 		jump = jumpNames(h.cfg.Jumps)
 	}
-	if jump != "none" {
+	if jump != none {
 		optional("ProxyJump", jump, h.cfg.Jumps != nil)
 	}
 	optional("ProxyCommand", h.proxy, false)

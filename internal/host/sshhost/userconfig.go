@@ -37,7 +37,7 @@ type configFile struct {
 }
 
 // loadUserConfig takes path instead of the two usual files if it is not empty;
-// "none" reads nothing, as `ssh -F none` does.
+// ConfigFileNone reads nothing.
 func loadUserConfig(path string) (*userConfig, error) {
 	u := &userConfig{path: path}
 	if home, err := os.UserHomeDir(); err == nil {
@@ -47,7 +47,7 @@ func loadUserConfig(path string) (*userConfig, error) {
 	if me, err := user.Current(); err == nil {
 		u.local, account = me.Username, me.HomeDir
 	}
-	if u.path != "" && u.path != "none" {
+	if u.path != "" && u.path != ConfigFileNone {
 		u.path = u.tilde(u.path)
 		f, err := os.Open(u.path)
 		if err != nil {
@@ -60,7 +60,7 @@ func loadUserConfig(path string) (*userConfig, error) {
 	if u.home == account && (u.path != "" || exists(u.userFile()) || exists(systemFile)) {
 		u.ssh, _ = exec.LookPath("ssh")
 	}
-	if u.path == "none" {
+	if u.path == ConfigFileNone {
 		u.ssh = ""
 	}
 	if u.ssh == "" {
@@ -77,7 +77,7 @@ func (u *userConfig) userFile() string { return filepath.Join(u.home, ".ssh", "c
 func (u *userConfig) readFiles() error {
 	u.once.Do(func() {
 		switch u.path {
-		case "none":
+		case ConfigFileNone:
 		case "":
 			for _, p := range []string{u.userFile(), systemFile} {
 				if err := u.read(p); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// none is the value by which the SSH client configuration switches an option off.
+const none = "none"
+
 // options are what the SSH client configuration says of one machine.
 type options struct {
 	values map[string][]sourcedValue // by keyword in lower case
@@ -34,7 +37,7 @@ func (o *options) all(keyword string) []sourcedValue { return o.values[strings.T
 // number returns a number that is not negative, or 0 if the keyword is not set.
 func (o *options) number(keyword string) (int, error) {
 	v, source := o.first(keyword)
-	if v == "" || strings.EqualFold(v, "none") {
+	if v == "" || strings.EqualFold(v, none) {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(v)
@@ -183,7 +186,7 @@ func (u *userConfig) parseFiles(alias string) (*options, error) {
 			o.values[strings.ToLower(k)] = values
 		}
 	}
-	if v, source := o.first("CanonicalizeHostname"); v != "" && v != "no" && v != "none" {
+	if v, source := o.first("CanonicalizeHostname"); v != "" && v != "no" && v != none {
 		return nil, fmt.Errorf("%s %s needs the program ssh, which is not found in PATH. Install it, or write the "+
 			"full name of the host", source, v)
 	}
@@ -192,11 +195,11 @@ func (u *userConfig) parseFiles(alias string) (*options, error) {
 
 // refuse names what would have another meaning if it were left out.
 func (o *options) refuse() error {
-	if v, source := o.first("KnownHostsCommand"); v != "" && v != "none" {
+	if v, source := o.first("KnownHostsCommand"); v != "" && v != none {
 		return fmt.Errorf("%s is not supported; name the keys in host_keys or known_hosts_files, or set config_file = "+
 			"\"none\"", source)
 	}
-	if v, source := o.first("BindInterface"); v != "" && v != "none" {
+	if v, source := o.first("BindInterface"); v != "" && v != none {
 		return fmt.Errorf("%s is not supported; write BindAddress with the address of the interface", source)
 	}
 	if v, source := o.first("ProxyUseFdpass"); strings.EqualFold(v, "yes") {

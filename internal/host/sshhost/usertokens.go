@@ -96,7 +96,7 @@ func (u *userConfig) localToken(t byte, h *hop) (value string, known bool) {
 func jumpHost(spec string) string {
 	parts := strings.Split(spec, ",")
 	j, err := ParseJump(strings.TrimSpace(parts[len(parts)-1]))
-	if err != nil || j.Address == "none" {
+	if err != nil || j.Address == none {
 		return ""
 	}
 	return j.Address
