@@ -24,10 +24,6 @@ func ParseLinkType(s string) (LinkType, error) {
 	return "", fmt.Errorf("invalid link type %q: want ib, eth or auto", s)
 }
 
-// MustParseLinkType is ParseLinkType for constants and tests; it panics on an
-// error.
-func MustParseLinkType(s string) LinkType { return must(ParseLinkType(s)) }
-
 // String gives the link type as it is.
 func (t LinkType) String() string { return string(t) }
 
@@ -48,10 +44,6 @@ func ParseIPoIBMode(s string) (IPoIBMode, error) {
 	}
 	return "", fmt.Errorf("invalid IPoIB mode %q: want datagram or connected", s)
 }
-
-// MustParseIPoIBMode is ParseIPoIBMode for constants and tests; it panics on
-// an error.
-func MustParseIPoIBMode(s string) IPoIBMode { return must(ParseIPoIBMode(s)) }
 
 // String gives the mode as it is.
 func (m IPoIBMode) String() string { return string(m) }

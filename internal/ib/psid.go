@@ -31,9 +31,6 @@ func ParsePSID(s string) (PSID, error) {
 	return PSID(s), nil
 }
 
-// MustParsePSID is ParsePSID for constants and tests; it panics on an error.
-func MustParsePSID(s string) PSID { return must(ParsePSID(s)) }
-
 // String gives the PSID as it is.
 func (p PSID) String() string { return string(p) }
 

@@ -129,16 +129,6 @@ func (r *RunningSM) Status() int {
 	return r.cmd.ProcessState.ExitCode()
 }
 
-// Eventually polls until the condition holds.
-func Eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited %v for %s", patience, what)
-		}
-	}
-}
-
 // transcript collects what a program prints while others read it.
 type transcript struct {
 	mu   sync.Mutex

@@ -29,18 +29,6 @@ type entry struct {
 	once sync.Once
 	host *sshhost.Host
 	err  error
-
-	mu    sync.Mutex
-	stats Stats
-}
-
-// Stats counts what was done with one host.
-type Stats struct {
-	Dials, Commands, Uploads, Downloads int
-	// RoundTrips is the number of waits for the host, connection included.
-	RoundTrips int
-	// Failed counts those of the above that ended with an error.
-	Failed int
 }
 
 // New returns a pool of the hosts in configs, keyed by name. It neither dials
@@ -69,7 +57,7 @@ func (p *Pool) Host(name string) (host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.once.Do(func() { e.open(name) })
+	e.once.Do(func() { e.host, e.err = sshhost.New(name, e.cfg) })
 	if e.err != nil {
 		return nil, e.err
 	}
@@ -91,17 +79,6 @@ func (p *Pool) Lock(ctx context.Context, name string) (unlock func(), err error)
 	}
 }
 
-// Stats returns the counts for one host so far; zero for an unknown name.
-func (p *Pool) Stats(name string) Stats {
-	e, ok := p.entries[name]
-	if !ok {
-		return Stats{}
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.stats
-}
-
 // Close closes every connection.
 func (p *Pool) Close() error {
 	var errs []error
@@ -120,37 +97,6 @@ func (p *Pool) entry(name string) (*entry, error) {
 		return e, nil
 	}
 	return nil, &UnknownHostError{Name: name, Known: p.Names()}
-}
-
-func (e *entry) open(name string) {
-	cfg := e.cfg
-	outer := cfg.Trace
-	cfg.Trace = func(ev sshhost.Event) {
-		e.count(ev)
-		if outer != nil {
-			outer(ev)
-		}
-	}
-	e.host, e.err = sshhost.New(name, cfg)
-}
-
-func (e *entry) count(ev sshhost.Event) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch ev.Kind {
-	case "dial":
-		e.stats.Dials++
-	case "run":
-		e.stats.Commands++
-	case "upload":
-		e.stats.Uploads++
-	case "download":
-		e.stats.Downloads++
-	}
-	e.stats.RoundTrips += ev.RoundTrips
-	if ev.Err != nil {
-		e.stats.Failed++
-	}
 }
 
 // UnknownHostError says that a name is no key of the provider's hosts map.

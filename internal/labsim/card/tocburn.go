@@ -1,9 +1,6 @@
 package card
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // pageSize is what the serial flash programs at once, blockSize the larger of its
 // two erase sizes. A burn of FS3 and FS4 erases blocks; what changes a part in
@@ -95,13 +92,6 @@ func (f *Flash) modify(at uint32, data []byte) error {
 		return err
 	}
 	return f.program(sector, b)
-}
-
-// TooLargeError is the error of an image that does not fit in front of the device data.
-type TooLargeError struct{ Size, Max uint32 }
-
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("Size of image data (0x%x) is greater than max size of image data (0x%x)", e.Size, e.Max)
 }
 
 // WriteTOC burns an image of FS3 or FS4 beside the one in flash, in the order of

@@ -141,7 +141,7 @@ func sessionFields(t *testing.T, c capture.Capture, s Session) map[string]any {
 	if len(s.Asked) == 1 {
 		answer = s.Asked[0].Answer
 	}
-	if s.Wrote() {
+	if saysWritten(s) {
 		outcome = "success"
 	}
 	fields := map[string]any{

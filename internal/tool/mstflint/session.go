@@ -227,22 +227,3 @@ func (s *Session) guids(row, newValue, oldValue string) {
 	}
 	s.GUIDTable = true
 }
-
-// Wrote reports whether the tool says that it wrote the flash to the end. It
-// is no proof: the flash must be verified and queried afterwards, because the
-// tool ends with status 0 after some errors.
-func (s *Session) Wrote() bool {
-	if len(s.Errors) > 0 || s.Signal != 0 {
-		return false
-	}
-	done := map[string]bool{}
-	for _, step := range s.Steps {
-		if step.Result != "OK" {
-			return false
-		}
-		name, _, _ := strings.Cut(step.Name, " ")
-		done[name] = true
-	}
-	// Firmware-controlled updates print only the components.
-	return done["Restoring"] || done["Writing"]
-}
