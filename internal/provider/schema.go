@@ -82,7 +82,9 @@ func rebootAttribute(description string) schema.SingleNestedAttribute {
 				MarkdownDescription: "Whether the provider may restart the host."},
 			"timeout": schema.StringAttribute{Optional: true, CustomType: attribute.DurationType{},
 				MarkdownDescription: "How long a restart may take, such as `15m` (the default)."},
-			"drain_commands":  commands("Shell commands that run as root before the restart; one that fails stops it."),
+			"drain_commands": commands("Shell commands that run as root before the restart; one that fails stops it. After " +
+				"them, directly before the restart, the flash of every card of the host is verified: one that is not known to " +
+				"be whole stops it too (FW063). If it is stopped, `resume_commands` run."),
 			"resume_commands": commands("Shell commands that run as root after the host has come back."),
 		},
 	}
