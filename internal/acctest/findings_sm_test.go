@@ -42,7 +42,8 @@ func partitionFindings() []findingCase {
 		lint("SM017", map[string]any{"Default": everybody, "a": map[string]any{"pkey": "0x0001", "limited": []any{one, two}}},
 			one, "limited members only"),
 		files("SM021", "/etc/opensm/opensm.conf", "sm_priority 3\n", "host", "sets sm_priority"),
-		files("SM022", "/etc/opensm/opensm.conf", "m_key 0x1234\n", "host", "sets m_key"),
+		files("SM022", "/etc/opensm/opensm.conf", "m_key 0x1234\n", "host",
+			"/etc/opensm/opensm.conf of intel9 sets m_key", "options of its own, without it"),
 		files("SM024", "/etc/opensm/partitions.conf", "broken ;\n", "partitions", "/etc/opensm/partitions.conf",
 			"ignores the whole file"),
 		{code: "SM023", at: "partitions", says: []string{two}, prepare: drivers, config: func(*Lab) Config {

@@ -181,7 +181,7 @@ func TestSM_destroy_keeps_keys(t *testing.T) {
 	ours := w.Run(host, "cat "+smConf)
 	w.Put(host, smConf, ours+"m_key 0x1234\n")
 	if plan := mustPlan(t, ws, nil); len(plan.Diags.Errors().Find("Finding: SM022", "sets m_key",
-		"A destroy would remove the file")) != 1 {
+		"would stop this subnet manager and remove the file")) != 1 {
 		t.Errorf("the plan of a destroy does not say it:\n%s", plan.Diags)
 	}
 	if diags, err := ws.Apply(t.Context(), announced); err != nil || len(diags.Errors().Find("Finding: SM022")) != 1 {

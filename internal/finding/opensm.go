@@ -97,8 +97,8 @@ var (
 		WayOut:  "Write the options that you need into this resource."}
 	FabricKeysDropped = &Rule{Code: "SM022", Severity: Refuse, Title: "Refusing to drop the keys of a fabric",
 		Attribute: "host",
-		Meaning: "A file of options of opensm sets keys by which ports and other subnet managers know this one. A subnet " +
-			"manager that starts without them cannot change ports that are protected.",
+		Meaning: "By such a key ports and other subnet managers know the subnet manager of their fabric. One that starts " +
+			"without it cannot change ports that are protected.",
 		WayOut: "This resource does not manage keys. Leave this subnet manager as it is, or take the keys out of the " +
 			"fabric first."}
 	PartitionsDiffer = &Rule{Code: "SM023", Severity: Warn,

@@ -325,7 +325,7 @@ func CheckRemove(s *inventory.Snapshot, port ib.GUID) []finding.Finding {
 	if !o.Managed {
 		return nil // nothing is removed
 	}
-	return addedKeys(s, o, "A destroy would remove the file, and the key with it.")
+	return addedKeys(s, o, "A destroy would stop this subnet manager and remove the file, and the key with it.")
 }
 
 // checkSharedPartitions is about the partition file that opensm reads by default.
@@ -355,15 +355,17 @@ func checkShared(s *inventory.Snapshot) []finding.Finding {
 			found = append(found, f.WithWayOut("Fix what keeps "+path+" from being read, then plan again. "+f.WayOut))
 		}
 	}
-	text := sharedConf(s)
+	path, text := sharedConf(s)
+	chosen := opensm.NonDefault(text)
 	for _, key := range opensm.Keys(text) {
 		if key.Set {
-			found = append(found, finding.FabricKeysDropped.Find("The opensm.conf of %s sets %s.", s.Host, key.Name))
+			chosen = slices.DeleteFunc(chosen, func(name string) bool { return name == key.Name })
+			found = append(found, finding.FabricKeysDropped.Find("%s of %s sets %s. This resource would start the subnet "+
+				"manager with a file of options of its own, without it.", path, s.Host, key.Name))
 		}
 	}
-	if chosen := opensm.NonDefault(text); len(chosen) > 0 {
-		found = append(found, finding.OpensmConfIgnored.Find("The opensm.conf of %s sets %s.", s.Host,
-			strings.Join(chosen, ", ")))
+	if len(chosen) > 0 {
+		found = append(found, finding.OpensmConfIgnored.Find("%s of %s sets %s.", path, s.Host, strings.Join(chosen, ", ")))
 	}
 	return found
 }

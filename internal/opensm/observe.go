@@ -56,7 +56,8 @@ func (o *Observation) files(s *inventory.Snapshot, port ib.GUID) {
 	o.Managed = platform.IsOurs(dropIn)
 	o.Keys = opensm.Keys(conf)
 	if !o.Managed {
-		o.Keys = opensm.Keys(sharedConf(s))
+		_, shared := sharedConf(s)
+		o.Keys = opensm.Keys(shared)
 		return
 	}
 	if dropIn != dropInText(port) {
@@ -94,13 +95,13 @@ func (o *Observation) partitions(text string) {
 }
 
 // sharedConf is the file that an instance without one of its own reads.
-func sharedConf(s *inventory.Snapshot) string {
+func sharedConf(s *inventory.Snapshot) (path, text string) {
 	for _, path := range opensm.SharedConf {
 		if f, there := s.Files[path]; there {
-			return f.Content
+			return path, f.Content
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // others are the ports of other instances: those listed and those that run.

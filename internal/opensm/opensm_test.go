@@ -78,6 +78,10 @@ func TestCheck(t *testing.T) {
 			s: testHost(func(s *inventory.Snapshot) { s.Denied = map[string]bool{opensm.SharedConf[1]: true} }), d: d,
 			code: "SM022", severity: finding.Refuse, text: []string{"/etc/rdma/opensm.conf of intel9 could not be read",
 				"Fix what keeps"}},
+		{name: "key in the file of all instances", s: testHost(func(s *inventory.Snapshot) {
+			s.Files[opensm.SharedConf[1]] = inventory.File{Content: "sa_key 0x1234\n"}
+		}), d: d, code: "SM022", severity: finding.Refuse,
+			text: []string{"/etc/rdma/opensm.conf of intel9 sets sa_key", "options of its own, without it"}},
 		{name: "key in our own file", s: testHost(func(s *inventory.Snapshot) {
 			s.Files[opensm.DropInPath(testPort)] = inventory.File{Content: dropInText(testPort)}
 			s.Files[opensm.ConfPath(testPort)] = inventory.File{Content: d.conf().Text(header()) + "m_key 0x1234\n"}
