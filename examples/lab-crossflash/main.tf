@@ -101,12 +101,7 @@ data "infiniband_fabric" "lab" {
 }
 
 # Its picture, in a file of the repository that is written again when it changes.
-resource "terraform_data" "picture" {
-  triggers_replace = sha256(data.infiniband_fabric.lab.svg)
-
-  provisioner "local-exec" {
-    command     = "printf '%s' \"$SVG\" > fabric.svg"
-    working_dir = path.root
-    environment = { SVG = data.infiniband_fabric.lab.svg }
-  }
+resource "infiniband_fabric_file" "picture" {
+  file_path = "${path.root}/fabric.svg"
+  content   = data.infiniband_fabric.lab.svg
 }

@@ -49,7 +49,5 @@ output "interfaces" {
 
 output "picture" {
   description = "File with a picture of the fabric."
-  value       = "${path.root}/fabric.svg"
-
-  depends_on = [terraform_data.picture]
+  value       = infiniband_fabric_file.picture.file_path
 }

@@ -42,7 +42,7 @@ var updatePicture = flag.Bool("picture.update", false, "write the picture that t
 // samePicture compares with the picture that README and example show.
 func samePicture(t *testing.T, svg string) {
 	t.Helper()
-	const shown = "../../examples/lab-crossflash/fabric.svg"
+	const shown = "../../examples/lab-crossflash/simulated.svg"
 	if *updatePicture {
 		if err := os.WriteFile(shown, []byte(svg), 0o644); err != nil {
 			t.Fatal(err)

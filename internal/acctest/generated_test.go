@@ -53,7 +53,8 @@ func (w *Lab) everyKind(host string, system labsim.OS, port uint64) Config {
 		cfg = append(cfg, Resource{Type: "infiniband_ipoib_interface", Name: "child", After: []string{cfg[len(cfg)-1].Address()},
 			Attrs: onPort(map[string]any{"pkey": "0x8001", "addresses": []any{"172.16.1.20/24"}})})
 	}
-	return cfg
+	return append(cfg, Resource{Type: "infiniband_fabric_file", Name: host, Attrs: map[string]any{
+		"file_path": w.pictureFile(), "content": "flowchart TD\n  a --> b\n"}})
 }
 
 // startWithEveryKind starts a lab of one host of the system, and returns one resource of
@@ -67,10 +68,16 @@ func startWithEveryKind(t *testing.T, system labsim.OS) (*Lab, Config) {
 	return w, w.everyKind("h", system, h.Cards[0].GUIDs[1])
 }
 
+// pictureFile is a file of this machine that a resource writes.
+func (w *Lab) pictureFile() string { return filepath.Join(w.Dir, "fabric.mmd") }
+
 // importID is the id by which the documentation imports an object of a state.
 func (w *Lab) importID(ws *Workspace, r Resource) any {
-	if r.Type == "infiniband_firmware_image" {
+	switch r.Type {
+	case "infiniband_firmware_image":
 		return r.Name + "/" + w.Image(ImageVPI)
+	case "infiniband_fabric_file":
+		return w.pictureFile()
 	}
 	return ws.Get(r.Address(), "id")
 }

@@ -28,14 +28,14 @@ func ownValues(t *testing.T, w *Lab, state []byte) map[string]string {
 	if err := json.Unmarshal(state, &kept); err != nil {
 		t.Fatal(err)
 	}
-	values := map[string]string{"@image@": w.Image(ImageVPI), "@engine@": kept.Version}
+	values := map[string]string{"@image@": w.Image(ImageVPI), "@engine@": kept.Version, "@picture@": w.pictureFile()}
 	for _, r := range kept.Resources {
 		if r.Type == "infiniband_firmware_backup" {
 			values["@backup@"] = fmt.Sprint(r.Instances[0].Attributes["image_path"])
 			values["@taken@"] = fmt.Sprint(r.Instances[0].Attributes["taken"])
 		}
 	}
-	if len(values) != 4 {
+	if len(values) != 5 {
 		t.Fatalf("the state holds no backup:\n%s", state)
 	}
 	return values

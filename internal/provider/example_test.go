@@ -170,8 +170,9 @@ func TestAccExamples_resources(t *testing.T) {
 				return
 			}
 			w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
-			if strings.Contains(string(text), "port_guid") || name == "infiniband_link_type" || name == "infiniband_port" {
-				vpiFabric(t, w, strings.Contains(name, "ipoib"))
+			fabric := name == "infiniband_fabric_file" // needs one, and the diagnostics, which come with opensm
+			if fabric || strings.Contains(string(text), "port_guid") || name == "infiniband_link_type" || name == "infiniband_port" {
+				vpiFabric(t, w, fabric || strings.Contains(name, "ipoib"))
 			}
 			step := exampleStep(w, string(text))
 			resource.UnitTest(t, resource.TestCase{
@@ -255,7 +256,7 @@ func (o outputHolds) CheckState(_ context.Context, req statecheck.CheckStateRequ
 
 // exampleStep applies an example with the lab's provider block in front.
 func exampleStep(w *acctest.Lab, text string) resource.TestStep {
-	text = strings.ReplaceAll(text, "images/", filepath.Join(w.Dir, "images")+"/")
+	text = strings.NewReplacer("images/", filepath.Join(w.Dir, "images")+"/", "${path.root}/", w.Dir+"/").Replace(text)
 	return resource.TestStep{Config: acctest.HCL(w.Provider(), nil) + text}
 }
 

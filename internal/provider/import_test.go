@@ -48,6 +48,7 @@ func TestImport_isFollowedByAnEmptyPlan(t *testing.T) {
 func sameByIdentity(t *testing.T, w *acctest.Lab, ids map[string]string) {
 	t.Helper()
 	ids["infiniband_firmware_backup"], ids["infiniband_port"] = ids["infiniband_card"], ids["infiniband_card"]+"/1"
+	ids["infiniband_fabric_file"] = w.KeyFile()
 	for kind := range allResources() {
 		if notImported[kind] != "" {
 			continue
@@ -123,6 +124,7 @@ func TestImport_refusesIdsThatAreNone(t *testing.T) {
 		"infiniband_opensm":          {"intel9": "want host/port_guid", "intel9/0xzz": "invalid GUID"},
 		"infiniband_ipoib_interface": {"intel9/0xe41d2d0300e44ed1/0x0": "are not partitions"},
 		"infiniband_firmware_backup": {"intel9": "want host/pci_address", "nobody/0000:01:00.0": "known hosts"},
+		"infiniband_fabric_file":     {"no/such.svg": "there is no such file", ".": "is a directory"},
 		"infiniband_port": {"intel9/1": "want host/pci_address/port",
 			"intel9/0000:01:00.0/3": "a card has the ports 1 and 2"},
 	} {

@@ -27,6 +27,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/connectivity"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/fabric"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/fabricfile"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/firmware"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/firmwarebackup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/firmwareimage"
@@ -144,7 +145,7 @@ func (p *Provider) data(cfg model) *session.Data {
 func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		card.New, firmwarebackup.New, firmwareimage.New, firmware.New, guids.New, linktype.New, port.New, opensm.New,
-		ipoib.New, benchmark.New,
+		ipoib.New, benchmark.New, fabricfile.New,
 	}
 }
 

@@ -62,10 +62,11 @@ var surface = map[string]part{
 	"fabric and network": {
 		objects: []string{
 			"infiniband_opensm", "infiniband_ipoib_interface", "infiniband_port", "infiniband_fabric", "infiniband_connectivity",
-			"infiniband_benchmark", "infiniband_host",
+			"infiniband_benchmark", "infiniband_host", "infiniband_fabric_file",
 		},
 		glossary: []term{
 			{name: `_guid$`, form: attribute.GUIDType{}},
+			{name: `^file_path$`, form: types.StringType, starts: "File "},
 			{name: `^pkey$`, form: attribute.PKeyType{}, starts: "P_Key "},
 			{name: `^card_id$`, form: attribute.CardIDType{}},
 			{name: `^(min_)?width$`, form: types.StringType, starts: "Width "},

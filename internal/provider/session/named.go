@@ -72,6 +72,18 @@ func ImageNamed() Name {
 		}}
 }
 
+// FileNamed is the name of a file on this machine: its path.
+func FileNamed() Name {
+	file := Part{Name: "file_path", Description: "Path of the file on this machine."}
+	return Name{Parts: []Part{file}, From: []string{"file_path"},
+		Canonical: func(id string) (string, error) {
+			if id == "" {
+				return "", errors.New("the id must be the path of the file, for example fabric.svg")
+			}
+			return id, nil
+		}}
+}
+
 func canonicalID[T interface{ String() string }](parse func(string) (T, error)) func(string) (string, error) {
 	return func(id string) (string, error) {
 		name, err := parse(id)
@@ -118,7 +130,7 @@ func (r *Importable) ImportID(ctx context.Context, what string, req resource.Imp
 		given = r.By.join(fields(req.Identity.Raw))
 	}
 	id, err := r.By.Canonical(given)
-	if err == nil {
+	if err == nil && r.By.Parts[0] == hostPart {
 		err = r.InMap(hostOf(id))
 	}
 	if err != nil {

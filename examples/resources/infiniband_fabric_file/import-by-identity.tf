@@ -1,0 +1,6 @@
+import {
+  to = infiniband_fabric_file.picture
+  identity = {
+    file_path = "./fabric.svg"
+  }
+}

@@ -1,0 +1,4 @@
+import {
+  to = infiniband_fabric_file.picture
+  id = "./fabric.svg"
+}

@@ -1,0 +1,1 @@
+terraform import infiniband_fabric_file.picture ./fabric.svg

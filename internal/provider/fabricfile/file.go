@@ -1,0 +1,81 @@
+package fabricfile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+)
+
+// largest bounds what is read: a picture of 500 links has less than 1 MiB, and an
+// engine takes no message above 64 MiB.
+const largest = 16 << 20
+
+// place is where a file of the configuration is on this machine.
+func place(filePath string) string { return filepath.Clean(attribute.ExpandHome(filePath)) }
+
+// samePlace reports whether two spellings name one place.
+func samePlace(a, b string) bool {
+	one, err := filepath.Abs(place(a))
+	other, errOther := filepath.Abs(place(b))
+	return err == nil && errOther == nil && one == other
+}
+
+// look reads a file; os.ErrNotExist if there is none. Bytes that are no text are
+// replaced, because a state holds text.
+func look(filePath string) (string, error) {
+	at := place(filePath)
+	info, err := os.Lstat(at)
+	switch {
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("%s is %s, not a file; move it away, or choose another file_path", at, kindOf(info.Mode()))
+	case info.Size() > largest:
+		return "", fmt.Errorf("%s has %d MiB; a file of more than %d MiB was not written here; move it away, or choose "+
+			"another file_path", at, info.Size()>>20, largest>>20)
+	}
+	content, err := os.ReadFile(at)
+	return strings.ToValidUTF8(string(content), "\uFFFD"), err
+}
+
+func kindOf(mode os.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a directory"
+	case mode&os.ModeSymlink != 0:
+		return "a symbolic link"
+	}
+	return "a special file"
+}
+
+// replace writes a file beside its place and renames it, so that nobody reads half
+// of it.
+func replace(filePath, content string) error {
+	at := place(filePath)
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil { //nolint:gosec // all may read it, like the file
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(at), "."+filepath.Base(at)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = temp.WriteString(content)
+	if err = errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close()); err == nil {
+		err = os.Rename(temp.Name(), at)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(temp.Name()))
+	}
+	return err
+}
+
+func digest(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,155 @@
+// Package fabricfile is the resource infiniband_fabric_file: a file on the operator's
+// machine with what infiniband_fabric gives, written only when that changes.
+//
+// It must not reach a host, or touch a file that it has not written.
+package fabricfile
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
+)
+
+var (
+	_ resource.ResourceWithConfigure   = &Resource{}
+	_ resource.ResourceWithModifyPlan  = &Resource{}
+	_ resource.ResourceWithIdentity    = &Resource{}
+	_ resource.ResourceWithImportState = &Resource{}
+)
+
+// Resource is infiniband_fabric_file.
+type Resource struct{ session.Importable }
+
+// New returns the resource.
+func New() resource.Resource {
+	return &Resource{session.Importable{Resource: session.Resource{Kind: "infiniband_fabric_file"},
+		By: session.FileNamed()}}
+}
+
+// ModifyPlan says what will be written, and refuses to replace a file of somebody else.
+func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	var plan, state model
+	if req.Plan.Raw.IsNull() {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		state.warnKept(&resp.Diagnostics)
+		return
+	}
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if !plan.Content.IsUnknown() {
+		plan.SHA256 = types.StringValue(digest(plan.Content.ValueString()))
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	}
+	if !req.State.Raw.IsNull() {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	}
+	if !plan.FilePath.IsUnknown() && !plan.stays(state) {
+		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("file_path"), plan.what(), plan.free())
+	}
+}
+
+// Create writes the file. One that is there with this content is left alone.
+func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
+	var plan model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	err := plan.free()
+	if err == nil {
+		err = plan.write()
+	}
+	diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("file_path"), plan.what(), err)
+	if err == nil {
+		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	}
+}
+
+// Update writes the new content over what the plan has seen. A file that moves is
+// written at its new place first.
+func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
+	var plan, state model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	allowed := plan.free
+	if plan.stays(state) {
+		allowed = func() error { return plan.announced(state) }
+	}
+	err := allowed()
+	if err == nil {
+		err = plan.write()
+	}
+	diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("file_path"), plan.what(), err)
+	if err != nil {
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	if !plan.stays(state) {
+		state.remove(&resp.Diagnostics)
+	}
+}
+
+// Read takes what is in the file, so that a plan shows what somebody changed. sha256
+// stays: it says what was written here.
+func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	found, err := look(state.FilePath.ValueString())
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		resp.State.RemoveResource(ctx)
+		return
+	case err != nil:
+		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("file_path"), "read file "+state.FilePath.ValueString(), err)
+		return
+	}
+	state.Content = types.StringValue(found)
+	if state.SHA256.IsNull() { // an import: the file is handed over as it is
+		state.SHA256 = types.StringValue(digest(found))
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// Delete removes the file unless somebody has changed it.
+func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if !resp.Diagnostics.HasError() {
+		state.remove(&resp.Diagnostics)
+	}
+}
+
+// ImportState takes the path of the file, as file_path has it.
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse) {
+	id, ok := r.ImportID(ctx, "import file", req, resp)
+	if !ok {
+		return
+	}
+	_, err := look(id)
+	if errors.Is(err, os.ErrNotExist) {
+		err = errors.New("there is no such file on this machine")
+	}
+	diagnostic.AddError(&resp.Diagnostics, "import file "+id, err)
+	if err == nil {
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("file_path"), id)...)
+	}
+}

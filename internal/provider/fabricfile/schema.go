@@ -1,0 +1,42 @@
+package fabricfile
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+)
+
+const description = "Writes what `infiniband_fabric` gives into a file on the machine that runs Terraform: a picture for " +
+	"a README, a graph, a list of links. The file is written only when its content changes. It needs no shell and no " +
+	"other provider, so it also works on Windows. No host is asked.\n\n" +
+	"Each plan reads the file. If somebody has changed or removed it, the plan shows that, and the apply writes it " +
+	"again. A file that is there already, with another content, is not replaced: the plan refuses, and an import hands " +
+	"it over. A destroy removes the file only if it is as it was written here.\n\n" +
+	"Commit the file, or a plan in another clone misses it. Git may change its line ends on Windows; " +
+	"`*.svg -text` in `.gitattributes` prevents that."
+
+// Schema implements resource.Resource.
+func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: description,
+		Attributes: map[string]schema.Attribute{
+			"file_path": schema.StringAttribute{
+				Required: true,
+				MarkdownDescription: "File to write. Begin it with `${path.root}/` or `${path.module}/`; any other relative path " +
+					"begins where Terraform runs. Missing directories are made. Another path moves the file.",
+				Validators: []validator.String{stringvalidator.LengthAtLeast(1), attribute.LocalPath{
+					What: "write file", Instead: "file_path is a file on this machine. Write its path."}},
+			},
+			"content": schema.StringAttribute{
+				Required:            true,
+				MarkdownDescription: "What the file holds, such as `data.infiniband_fabric.lab.svg`.",
+			},
+			"sha256": attribute.ComputedString("SHA-256 of what was written. A destroy keeps a file that has another one."),
+		},
+	}
+}

@@ -1,0 +1,206 @@
+package provider_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+const picture = "infiniband_fabric_file.lab"
+
+// written is a file of a lab that nobody asks.
+type written struct {
+	*testing.T
+	ws *acctest.Workspace
+	at string
+}
+
+func newWritten(t *testing.T) *written {
+	t.Helper()
+	t.Parallel()
+	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
+	return &written{t, w.Workspace(), filepath.Join(t.TempDir(), "pictures", "fabric.svg")}
+}
+
+func (f *written) cfg(content string) acctest.Config {
+	return acctest.Config{{Type: "infiniband_fabric_file", Name: "lab",
+		Attrs: map[string]any{"file_path": f.at, "content": content}}}
+}
+
+// holds fails the test unless the file has a content; none means that there is none.
+func (f *written) holds(content string) {
+	f.Helper()
+	got, err := os.ReadFile(f.at)
+	if content == "" && os.IsNotExist(err) {
+		return
+	}
+	if err != nil || string(got) != content {
+		f.Errorf("the file holds %q (%v), want %q", got, err, content)
+	}
+}
+
+// somebody writes the file by hand.
+func (f *written) somebody(content string) {
+	f.Helper()
+	if err := os.MkdirAll(filepath.Dir(f.at), 0o755); err != nil {
+		f.Fatal(err)
+	}
+	if err := os.WriteFile(f.at, []byte(content), 0o600); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// planned fails the test unless one action is planned.
+func (f *written) planned(cfg acctest.Config, want acctest.Action) {
+	f.Helper()
+	p := plan(f.T, f.ws, cfg)
+	if got := p.Actions()[picture]; got != want || p.Diags.HasError() {
+		f.Errorf("planned %q, want %q:\n%s", got, want, p.Diags)
+	}
+}
+
+func TestFabricFile_is_written_when_it_changes(t *testing.T) {
+	f := newWritten(t)
+	apply(t, f.ws, f.cfg("one"))
+	f.holds("one")
+	before, err := os.Stat(f.at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Another spelling of the path writes nothing.
+	other := f.cfg("one")
+	other[0].Attrs["file_path"] = filepath.Dir(f.at) + "/./fabric.svg"
+	f.planned(other, acctest.Update)
+	apply(t, f.ws, other)
+	unchanged(t, f.ws, other)
+	after, err := os.Stat(f.at)
+	if err != nil || !os.SameFile(before, after) {
+		t.Errorf("the file was replaced: %v", err)
+	}
+	f.planned(f.cfg("two"), acctest.Update)
+	apply(t, f.ws, f.cfg("two"))
+	f.holds("two")
+	if sum := f.ws.Get(picture, "sha256"); sum != "3fc4ccfe745870e2c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f3" {
+		t.Errorf("SHA-256 %v", sum)
+	}
+	unchanged(t, f.ws, f.cfg("two"))
+	// Another place moves it.
+	moved := f.cfg("two")
+	moved[0].Attrs["file_path"] = f.at + ".new"
+	f.planned(moved, acctest.Update)
+	apply(t, f.ws, moved)
+	f.holds("")
+	unchanged(t, f.ws, moved)
+	// A place with a file of somebody else is none.
+	f.somebody("notes")
+	says(t, plan(t, f.ws, f.cfg("two")).Diags.Errors(), "this resource has not written it")
+	if err = os.Remove(f.at); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, f.ws, nil)
+	left, err := os.ReadDir(filepath.Dir(f.at))
+	if err != nil || len(left) > 0 {
+		t.Errorf("destroy left %v: %v", left, err)
+	}
+}
+
+func TestFabricFile_drift_is_seen_and_mended(t *testing.T) {
+	f := newWritten(t)
+	apply(t, f.ws, f.cfg("ours"))
+	f.somebody("edited")
+	f.planned(f.cfg("ours"), acctest.Update)
+	apply(t, f.ws, f.cfg("ours"))
+	f.holds("ours")
+	if err := os.Remove(f.at); err != nil {
+		t.Fatal(err)
+	}
+	f.planned(f.cfg("ours"), acctest.Create)
+	apply(t, f.ws, f.cfg("ours"))
+	f.holds("ours")
+	unchanged(t, f.ws, f.cfg("ours"))
+}
+
+// What somebody has changed between plan and apply is not in the plan.
+func TestFabricFile_changed_after_the_plan_is_left_alone(t *testing.T) {
+	f := newWritten(t)
+	apply(t, f.ws, f.cfg("ours"))
+	p := plan(t, f.ws, f.cfg("new"))
+	f.somebody("edited")
+	said, err := f.ws.Apply(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, said.Errors(), "Unable to write file "+f.at, "The file was changed after the plan. It was left as it is.",
+		"Plan again")
+	f.holds("edited")
+	apply(t, f.ws, f.cfg("new"))
+	f.holds("new")
+}
+
+func TestFabricFile_of_somebody_else_is_refused(t *testing.T) {
+	f := newWritten(t)
+	f.somebody("notes")
+	refused := func(said acctest.Diags) {
+		t.Helper()
+		says(t, said.Errors(), "Unable to write file "+f.at, "this resource has not written it. It was left as it is.",
+			"terraform import ADDRESS", f.at)
+		f.holds("notes")
+	}
+	refused(plan(t, f.ws, f.cfg("ours")).Diags)
+	// The same file that appears only after the plan is refused by the apply.
+	if err := os.Remove(f.at); err != nil {
+		t.Fatal(err)
+	}
+	p := plan(t, f.ws, f.cfg("ours"))
+	f.somebody("notes")
+	said, err := f.ws.Apply(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused(said)
+	// One that holds what is to be written is taken as it is.
+	apply(t, f.ws, f.cfg("notes"))
+	unchanged(t, f.ws, f.cfg("notes"))
+}
+
+func TestFabricFile_is_imported(t *testing.T) {
+	f := newWritten(t)
+	f.somebody("notes")
+	said, err := f.ws.Import(context.Background(), f.cfg("")[0], f.at)
+	if err != nil || said.HasError() {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	unchanged(t, f.ws, f.cfg("notes"))
+	apply(t, f.ws, f.cfg("ours"))
+	f.holds("ours")
+	apply(t, f.ws, nil)
+	f.holds("")
+}
+
+func TestFabricFile_destroy_keeps_what_somebody_changed(t *testing.T) {
+	f := newWritten(t)
+	apply(t, f.ws, f.cfg("ours"))
+	f.somebody("edited")
+	p := plan(t, f.ws, nil)
+	says(t, p.Diags.Warnings(), "Left as it is: file "+f.at, "somebody has changed it")
+	said, err := f.ws.Apply(context.Background(), p)
+	if err != nil || said.HasError() {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	says(t, said.Warnings(), "Left as it is: file "+f.at)
+	f.holds("edited")
+	// Changed only after the plan, it is kept, too.
+	f.somebody("ours")
+	apply(t, f.ws, f.cfg("ours"))
+	p = plan(t, f.ws, nil)
+	f.somebody("edited")
+	if said, err = f.ws.Apply(context.Background(), p); err != nil || said.HasError() {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	says(t, said.Warnings(), "Left as it is: file "+f.at)
+	f.holds("edited")
+}
