@@ -16,6 +16,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/adopt"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/check"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command/watch"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
 )
 
@@ -31,6 +32,7 @@ func main() {
 var commands = []command.Command{
 	check.Command,
 	adopt.Command(func() tfprotov6.ProviderServer { return provider.Server(provider.New(version)()) }),
+	watch.Command,
 }
 
 func serve(debug bool) error {

@@ -95,6 +95,7 @@ hca/journal: fact ib safety inventory -context -os -os/exec
 hca/cards: fact finding ib safety shellcmd host hosts tool inventory platform hca/journal poll
 hca/activation: safety finding shellcmd inventory platform hca/cards
 hca/job: fact ib finding safety shellcmd host tool inventory hca/cards hca/journal -os -os/exec
+hca/record: fact ib shellcmd host tool inventory hca/journal -os -os/exec
 hca/backup: ib fwimage safety shellcmd host tool inventory hca/cards hca/image -os/exec
 hca/linktype: fact ib safety shellcmd tool inventory platform hca/cards hca/activation hca/job
 hca: fact ib finding safety tool inventory hca
@@ -109,6 +110,7 @@ provider/planned: fact fwimage ib inventory safety provider/attribute provider/d
 provider/session: fact fwimage ib finding safety host inventory hosts platform hca fabric memo provider/attribute provider/diagnostic provider/planned +framework +golang.org/x/sync
 command: -os/exec
 command/check: finding ib safety inventory host hosts platform hca/cards provider/diagnostic command command/target -os -os/exec
+command/watch: hca/cards hca/journal hca/record host poll provider/diagnostic command command/target +golang.org/x/term -os/exec
 command/target: command host hosts +golang.org/x/term -os/exec
 command/adopt: command command/target host inventory ipoib platform provider/attribute provider/diagnostic +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os/exec
 labsim: labsim +golang.org/x/crypto +github.com/pkg/sftp +mvdan.cc/sh/v3 +github.com/goccy/go-yaml

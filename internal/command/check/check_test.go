@@ -21,17 +21,8 @@ import (
 // config writes an SSH client configuration for a lab. more holds lines of single hosts.
 func config(t *testing.T, lab *labs.Lab, more map[string]string) string {
 	t.Helper()
-	var b strings.Builder
-	for name, server := range lab.Servers {
-		fmt.Fprintf(&b, "Host %s\n%s  HostName %s\n  Port %d\n  User %s\n  UserKnownHostsFile %s\n", name,
-			more[name], server.Addr.IP, server.Addr.Port, lab.User(name), lab.KnownHostsFile())
-		if !strings.Contains(more[name], "IdentityFile") { // ssh adds them up
-			fmt.Fprintf(&b, "  IdentityFile %s\n", lab.KeyFile())
-		}
-	}
-	b.WriteString("Host *\n  IdentityAgent none\n")
 	file := filepath.Join(t.TempDir(), "ssh_config")
-	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(lab.SSHConfig(more)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file

@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
@@ -41,11 +40,9 @@ type report struct {
 
 // add notes a step; a host may have written parts of it, which must not act on a terminal.
 func (r *report) add(s step) {
-	s.Text, s.Source, s.Detail = oneLine(s.Text), oneLine(s.Source), diagnostic.Plain(s.Detail)
+	s.Text, s.Source, s.Detail = diagnostic.Line(s.Text), diagnostic.Line(s.Source), diagnostic.Plain(s.Detail)
 	r.Steps = append(r.Steps, s)
 }
-
-func oneLine(text string) string { return strings.Join(strings.Fields(diagnostic.Plain(text)), " ") }
 
 func (r *report) ok(name, text, source string) {
 	r.add(step{Step: name, Status: good, Text: text, Source: source})

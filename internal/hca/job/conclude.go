@@ -60,7 +60,7 @@ func (j *Job) concludeWritten(ctx context.Context, out outcome) ([]string, error
 		}
 		return did, both(e, j.settle(ctx, how))
 	}
-	if err := j.settle(ctx, "verified"); err != nil {
+	if err := j.settle(ctx, journal.Verified); err != nil {
 		return did, err
 	}
 	return append(did, fmt.Sprintf("Job %s wrote the flash of card %s: %s %s, verified.", out.ID, j.c.ID(),
@@ -125,7 +125,7 @@ func (j *Job) restoreIdentity(ctx context.Context) (string, error) {
 		return "", mend.writeError(out, "The burn has changed the GUIDs or MACs of the card, and writing the old ones back "+
 			"failed.")
 	}
-	if err := mend.settle(ctx, "verified with the burn that it mends"); err != nil {
+	if err := mend.settle(ctx, journal.Verified+" with the burn that it mends"); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("The burn had changed the identity of card %s; job %s wrote it back: %s.", j.c.ID(), out.ID,

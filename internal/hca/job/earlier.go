@@ -123,5 +123,8 @@ func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err
 	if l := journal.LossOf(s, card); l != nil && l.Job == j.want.ID {
 		return text + " " + l.String(), "", nil
 	}
+	if out.done() && len(now.mismatches()) == 0 {
+		return text, journal.Verified + " by a later apply. " + text, nil
+	}
 	return text, text, nil
 }

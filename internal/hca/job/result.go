@@ -117,7 +117,7 @@ func (r result) notHeld(out outcome, wrong []string) (e *cards.Error, how string
 			wrong[0] + "."
 		e.Means = "Somebody has set them while the card was burned. They are left as they are. The host was not restarted."
 		e.Check = "Plan again and read the new plan."
-		return e, "verified; its GUIDs were set meanwhile"
+		return e, journal.Verified + "; its GUIDs were set meanwhile"
 	}
 	if now := r.InFlash().Firmware; r.whole() && now != r.want.After && now != r.want.Before {
 		text := r.flashText()

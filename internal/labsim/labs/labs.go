@@ -298,6 +298,21 @@ func (l *Lab) KnownHostsFile() string { return filepath.Join(l.Dir, "known_hosts
 // User is the account to log in with on a host.
 func (l *Lab) User(host string) string { return l.users[host] }
 
+// SSHConfig is an SSH client configuration that reaches every host by its name. more holds
+// further lines of single hosts, which come first.
+func (l *Lab) SSHConfig(more map[string]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
+		server := l.Servers[name]
+		fmt.Fprintf(&b, "Host %s\n%s  HostName %s\n  Port %d\n  User %s\n  UserKnownHostsFile %s\n", name, more[name],
+			server.Addr.IP, server.Addr.Port, l.User(name), l.KnownHostsFile())
+		if !strings.Contains(more[name], "IdentityFile") { // ssh adds them up
+			fmt.Fprintf(&b, "  IdentityFile %s\n", l.KeyFile())
+		}
+	}
+	return b.String() + "Host *\n  IdentityAgent none\n"
+}
+
 // Violations are what no real host would have been asked, over all hosts.
 func (l *Lab) Violations() []string {
 	var all []string

@@ -19,6 +19,9 @@ func Plain(text string) string {
 	return Visible(text)
 }
 
+// Line is Plain as one line, with single blanks.
+func Line(text string) string { return strings.Join(strings.Fields(Plain(text)), " ") }
+
 // Visible makes a text safe for terminals and logs. A host may print anything: escape
 // sequences that move the cursor or set the title, carriage returns that overwrite a
 // line, marks that turn the direction of writing. They become visible as \x1b or

@@ -1,0 +1,126 @@
+package record
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
+)
+
+// Ending says whether a job has ended, and how.
+type Ending string
+
+// The endings of a job.
+const (
+	Running     Ending = "running"
+	Unclear     Ending = "unclear"     // whether it runs is not known
+	Written     Ending = "written"     // the tool says done, and nobody has read the card since
+	Verified    Ending = "verified"    // read back: the card holds what was asked for
+	Differs     Ending = "differs"     // read back: it does not
+	Refused     Ending = "refused"     // nothing was written
+	Failed      Ending = "failed"      // the tool was started, and failed
+	Interrupted Ending = "interrupted" // neither does it run, nor is there an end
+)
+
+// wrote reports whether the tool was started: the flash may have changed then.
+func (j *Job) wrote() bool {
+	return slices.ContainsFunc(j.States, func(s inventory.JobState) bool { return s.Name == "burning" })
+}
+
+// Ending is how the job stands.
+func (j *Job) Ending() Ending {
+	failed := slices.ContainsFunc(j.States, func(s inventory.JobState) bool { return s.Name == "failed" })
+	switch {
+	case j.OtherVersion() != "":
+		return Unclear
+	case fact.Yes(j.Running):
+		return Running
+	case !j.Running.Known():
+		return Unclear
+	case !j.wrote() && (j.Exit != "" || j.Settled):
+		return Refused
+	case j.Exit == "":
+		return Interrupted
+	case j.Exit != "0" || failed:
+		return Failed
+	case !j.Settled:
+		return Written
+	case strings.HasPrefix(j.How, journal.Verified):
+		return Verified
+	}
+	return Differs
+}
+
+// Text says in words how a job stands that does not run, or that is not known to.
+func (j *Job) Text() string {
+	e := j.Ending()
+	switch {
+	case e == Unclear:
+		return j.doubt()
+	case e == Written:
+		return "mstflint says done; nobody has read the card back, which the next apply does"
+	case e == Refused:
+		return cmp.Or(j.Refusal, j.How, "nothing was written")
+	case e == Verified && j.How == journal.Verified:
+		return "read back: the card holds what was asked for"
+	case e == Failed && j.Settled:
+		return j.failure() + "; read back: " + j.How
+	case e == Failed:
+		return j.failure() + "; the next apply reads what the flash holds"
+	case e == Interrupted && !j.Settled:
+		return "stopped in state " + cmp.Or(j.State(), "none") + ", by " + journal.EndCauses +
+			"; the next apply reads what the flash holds"
+	}
+	return j.How
+}
+
+// doubt says why it is not known whether the job runs.
+func (j *Job) doubt() string {
+	if v := j.OtherVersion(); v != "" {
+		return "its journal is of version " + v + ", and this release reads version " + inventory.JournalVersion
+	}
+	return "whether it runs is not known: " + j.Running.Why()
+}
+
+func (j *Job) failure() string {
+	text := "mstflint ended with status " + j.Exit
+	if errs := mstflint.ParseSession(j.LogTail).Errors; len(errs) > 0 {
+		text += ": " + errs[len(errs)-1]
+	}
+	return text
+}
+
+// Step is how far a job is, in the words that are shown to people.
+func (j *Job) Step(l Look) journal.Step {
+	s := journal.Step{Time: l.Now, Host: l.Host, PCI: j.PCI, Name: cmp.Or(j.State(), "requested"),
+		Percent: journal.Unknown}
+	switch e := j.Ending(); {
+	case j.Lost:
+		s.Name, s.Text = string(Running), "somebody has removed the directory of the job; the next apply waits for its end"
+	case e == Running && s.Name == "burning":
+		s.Percent = mstflint.ParseSession(j.LogTail).Percent
+		s.Elapsed, _ = j.Lasted(l)
+	case e == Written:
+		s.Name, s.Percent = "burned", 100
+	case e != Running:
+		s.Name, s.Text = string(e), j.Text()
+		if e == Verified {
+			s.Percent = 100
+		}
+	}
+	return s
+}
+
+// Lasted is how long ago the job noted its last state, by the clock of its host.
+func (j *Job) Lasted(l Look) (d time.Duration, known bool) {
+	if len(j.States) == 0 || l.Now.IsZero() {
+		return 0, false
+	}
+	at, err := time.Parse(time.RFC3339, j.States[len(j.States)-1].Time)
+	return l.Now.Sub(at), err == nil
+}
