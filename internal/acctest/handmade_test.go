@@ -34,10 +34,17 @@ func TestBinary_interface_made_by_hand(t *testing.T) {
 	before, _ := w.Machine(host).Netdev("ibp1s0")
 	o.write("main.tf", Required+HCL(w.Provider(), want.With("infiniband_ipoib_interface.it",
 		map[string]any{"adopt_files": []any{file}}))+block)
-	if said := o.says(0, "plan"); !strings.Contains(said, "1 to import, 0 to add, 1 to change, 0 to destroy") ||
+	if said := o.says(0, "plan", "-out=it.tfplan"); !strings.Contains(said, "1 to import, 0 to add, 1 to change, 0 to destroy") ||
 		!strings.Contains(said, "nothing changes on the interface") {
 		t.Errorf("the plan of the takeover:\n%s", said)
 	}
+	// A setting that somebody adds after the plan is not dropped.
+	w.Machine(host).FS.Put(file, text+"      accept-ra: true\n", 0o600)
+	if said := o.says(1, "apply", "it.tfplan"); !strings.Contains(said, "IP043") ||
+		!strings.Contains(said, `adopt_without = ["accept-ra"]`) || !w.Machine(host).FS.Exists(file) {
+		t.Errorf("the apply on a file with more in it:\n%s", said)
+	}
+	w.Machine(host).FS.Put(file, text, 0o600)
 	if said := o.says(0, "apply", "-auto-approve"); !strings.Contains(said, file+" was taken over. It is kept as "+kept) {
 		t.Errorf("the apply:\n%s", said)
 	}

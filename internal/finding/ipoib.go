@@ -192,9 +192,14 @@ var (
 		Meaning: "One interface has one definition. The file is saved beside its place, under a name that the network " +
 			"stack does not read, and the file of this provider takes its place. If the change is not confirmed over " +
 			"a new connection, the host puts the file back by itself. An interface that is as asked is left alone if its " +
-			"network stack has it from that file; if not, it is configured anew, and the finding says so. Settings that " +
-			"end with the file end at the next start of the host, or when the interface is configured anew. Takeovers " +
+			"network stack has it from that file; if not, it is configured anew, and the finding says so. Takeovers " +
 			"are proven with netplan, NetworkManager keyfiles, systemd-networkd and ifupdown of Debian 12 and 13. They " +
 			"are not proven with ifcfg files and ifupdown2.",
 		ConsentAttribute: "adopt_files"}
+	DefinitionLosesSettings = &Rule{Code: "IP043", Severity: NeedsConsent,
+		Title: "Refusing to drop settings of a definition made by hand",
+		Meaning: "This resource has arguments for mode, MTU, addresses and routes. Other settings end with the file: at " +
+			"the next start of the host, or when the interface is configured anew. The saved file still has them. The consent " +
+			"names each setting. An apply drops nothing that somebody has added to the file after the plan.",
+		ConsentAttribute: "adopt_without"}
 )

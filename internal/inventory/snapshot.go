@@ -71,6 +71,9 @@ type Snapshot struct {
 	// Undos are changes of interfaces that were not confirmed, by port and P_Key,
 	// and what became of each: "waiting", "decided", or by what it was undone.
 	Undos map[string]string
+	// Saved are the files that hold a definition of an interface as it was before this
+	// provider took it over.
+	Saved []string
 }
 
 // OS identifies the distribution.

@@ -320,9 +320,7 @@ func (k fileStack) remove(ctx context.Context, c *change) error {
 	if err != nil {
 		return err
 	}
-	if err := c.leftSaved(ctx); err != nil {
-		c.warnings = append(c.warnings, err.Error()+".")
-	}
+	c.leftSaved()
 	if c.t.pkey == 0 {
 		mode := ""
 		if c.before.Name != "" { // the port may be gone

@@ -55,6 +55,10 @@ type Consent struct {
 	// taken over.
 	// HCL: adopt_files = ["/etc/netplan/60-ib.yaml"]
 	AdoptFiles []string
+	// AdoptWithout names the settings of these files that end, because this resource has no
+	// arguments for them.
+	// HCL: adopt_without = ["nameservers"]
+	AdoptWithout []string
 	// KeepInterface names the management interface of a TrueNAS host without any
 	// configured interface; its present configuration is stored in the same
 	// transaction, because the first stored interface makes the middleware

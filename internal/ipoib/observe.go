@@ -42,6 +42,11 @@ func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observation {
 		target) []Unmanaged{unmanagedPlans, unmanagedProfiles, unmanagedNetworks, unmanagedStanzas, unread} {
 		o.Unmanaged = append(o.Unmanaged, find(s, t)...)
 	}
+	for i := range o.Unmanaged {
+		if f := &o.Unmanaged[i]; f.Adoptable() && slices.Contains(s.Saved, f.Saved) {
+			f.Obstacle = nameTaken(f.Saved)
+		}
+	}
 	return o
 }
 

@@ -10,14 +10,8 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ifupdown"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/networkd"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/nmcli"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/savedfile"
 )
-
-// ownDirs are where an administrator keeps definitions of interfaces.
-var ownDirs = []string{netplanDir, networkd.Dir, ifupdown.Dir, nmcli.Dir, nmcli.IfcfgDir}
 
 // takeOver chooses the definitions that the change takes over, with the profile that
 // NetworkManager knows the interface by.
@@ -31,14 +25,14 @@ func (c *change) takeOver() {
 }
 
 // freeNames ends a change before it begins if a file could not be saved: what was saved
-// of an earlier takeover may be the only copy.
+// of an earlier takeover may be the only copy, and came after the host was read.
 func (c *change) freeNames(ctx context.Context) error {
 	for _, f := range c.taken {
 		_, err := c.h.Run(ctx, savedfile.Free(f.Saved))
 		var exit *host.ExitError
 		if errors.As(err, &exit) && exit.Status == savedfile.There {
-			return fmt.Errorf("%s of %s cannot be saved: %s is there already, from an earlier takeover. Nothing was changed. "+
-				"Move that file away, then apply again", f.Path, c.h.Name(), f.Saved)
+			return fmt.Errorf("%s of %s cannot be taken over. Nothing was changed. %s", f.Path, c.h.Name(),
+				strings.TrimSuffix(nameTaken(f.Saved), "."))
 		}
 		if err != nil {
 			return err
@@ -112,21 +106,14 @@ func (c *change) noteTaken() {
 }
 
 // leftSaved says which files of earlier takeovers stay on the host.
-func (c *change) leftSaved(ctx context.Context) error {
-	r, err := c.h.Run(ctx, savedfile.List(savedEnd(c.t), ownDirs...))
-	if err != nil {
-		return fmt.Errorf("looking for definitions that were taken over: %w", err)
-	}
-	for _, at := range strings.Split(strings.TrimSpace(string(r.Stdout)), "\n") {
-		if at == "" {
-			continue
-		}
+func (c *change) leftSaved() {
+	for _, at := range c.s.Saved {
 		dir, base := path.Split(at)
-		former := dir + strings.TrimSuffix(strings.TrimPrefix(base, "."), savedEnd(c.t))
-		c.left = append(c.left, fmt.Sprintf("The definition that was taken over stays as %s, and has no effect. To use it "+
-			"again, move it back to %s.", at, former))
+		if former, ok := strings.CutSuffix(strings.TrimPrefix(base, "."), savedEnd(c.t)); ok {
+			c.left = append(c.left, fmt.Sprintf("The definition that was taken over stays as %s, and has no effect. To use it "+
+				"again, move it back to %s.", at, dir+former))
+		}
 	}
-	return nil
 }
 
 // unique drops what is in a list twice.

@@ -1,14 +1,18 @@
 package ipoib_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
 // handMade is a definition as people write it, of the interface and the settings of
@@ -151,22 +155,47 @@ func TestLab_Takeover_unconfirmed(t *testing.T) {
 	})
 }
 
-// The only copy of a file is never written over.
+// The only copy of a file is never written over, also if it came after the last look.
 func TestLab_Takeover_nameTaken(t *testing.T) {
-	t.Parallel()
-	c := stackCases[0]
-	l := stackLab(t, c)
-	made, d := c.hand(t, l), handDesired()
-	l.Machine("intel9").FS.Put(savedAs(made), "an older one\n", 0o600)
-	d.Consent.AdoptFiles = []string{made.path}
-	_, err := ipoib.Apply(t.Context(), l.hosts["intel9"], d, ipoib.Options{})
-	if err == nil {
-		t.Fatal("it was taken over")
+	eachStack(t, func(t *testing.T, c stackCase) {
+		l := stackLab(t, c)
+		made, d := c.hand(t, l), handDesired()
+		d.Consent.AdoptFiles = []string{made.path}
+		put := func() { l.Machine("intel9").FS.Put(savedAs(made), "an older one\n", 0o600) }
+		untouched := func() {
+			t.Helper()
+			if l.file("intel9", savedAs(made)) != "an older one\n" || l.file("intel9", made.path) != made.text {
+				t.Error("a file was changed")
+			}
+		}
+		_, err := ipoib.Apply(t.Context(), hosts.New(&savingHost{Host: l.hosts["intel9"].Host, put: put}), d, ipoib.Options{})
+		if err == nil {
+			t.Fatal("it was taken over")
+		}
+		mustContain(t, err.Error(), savedAs(made)+" is there already", "Nothing was changed", "Move that file away")
+		untouched()
+		l.hosts["intel9"].Invalidate()
+		_, err = ipoib.Apply(t.Context(), l.hosts["intel9"], d, ipoib.Options{})
+		var refused *safety.RefusedError
+		if !errors.As(err, &refused) || len(refused.Findings) != 1 || refused.Findings[0].Rule.Code != "IP011" {
+			t.Fatalf("the second time: %v", err)
+		}
+		mustContain(t, refused.Findings[0].WayOut, savedAs(made)+" is there already", "Move that file away, then plan again")
+		untouched()
+	})
+}
+
+// savingHost is a host on which somebody keeps a file just before the takeover asks for its name.
+type savingHost struct {
+	host.Host
+	put func()
+}
+
+func (h *savingHost) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, error) {
+	if strings.Contains(cmd.String(), "look-for-saved-file") {
+		h.put()
 	}
-	mustContain(t, err.Error(), savedAs(made)+" is there already", "Nothing was changed", "Move that file away")
-	if l.file("intel9", savedAs(made)) != "an older one\n" || l.file("intel9", made.path) != made.text {
-		t.Error("a file was changed")
-	}
+	return h.Host.Run(ctx, cmd)
 }
 
 // What the interface has and the file does not say would be lost when networkd reads its files

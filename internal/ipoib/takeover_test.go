@@ -1,6 +1,7 @@
 package ipoib
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -155,12 +156,20 @@ func TestUnmanaged_adoptable(t *testing.T) {
 			case !f.Adoptable():
 				mustFind(t, found, "IP011", finding.Refuse, []string{tt.obstacle})
 			case tt.unkept != "":
-				mustFind(t, found, "IP042", finding.NeedsConsent, []string{"end with it: " + tt.unkept})
+				mustFind(t, of(finding.InterfaceDefinedByHand, found), "IP042", finding.NeedsConsent, []string{tt.path})
+				mustFind(t, of(finding.DefinitionLosesSettings, found), "IP043", finding.NeedsConsent,
+					[]string{tt.path + " also sets " + tt.unkept + ".",
+						"adopt_without = " + finding.Names(unique(strings.Split(tt.unkept, ", "))...)})
 			default:
 				mustFind(t, found, "IP042", finding.NeedsConsent, []string{tt.path})
 			}
 		})
 	}
+}
+
+// of are the findings of one rule.
+func of(rule *finding.Rule, all []finding.Finding) []finding.Finding {
+	return slices.DeleteFunc(slices.Clone(all), func(f finding.Finding) bool { return f.Rule != rule })
 }
 
 // The consent names the file: that of another one is not enough, and two files need two.
@@ -185,6 +194,43 @@ func TestUnmanaged_consent(t *testing.T) {
 			t.Errorf("with %q: %s", given, worst)
 		}
 	}
+}
+
+// The consent names each setting that ends, of all files: one that somebody adds to a file
+// after the plan is not in it.
+func TestUnmanaged_settingsThatEnd(t *testing.T) {
+	const one, two = "/etc/netplan/70-x.yaml", "/etc/netplan/71-y.yaml"
+	s := onNetplan(one, "network: {ethernets: {ibp1s0: {nameservers: {addresses: [10.0.0.9]}}}}")
+	s.Files[two] = inventory.File{Content: "network: {ethernets: {ibp1s0: {accept-ra: true, addresses: [10.0.0.1/24]}}}"}
+	d := desired("connected", 65520)
+	d.Consent.AdoptFiles = []string{one, two}
+	for given, want := range map[string]finding.Severity{"": finding.NeedsConsent, "nameservers": finding.NeedsConsent,
+		"nameservers accept-ra": finding.Warn, "accept-ra gateway4 nameservers": finding.Warn} {
+		d.Consent.AdoptWithout = strings.Fields(given)
+		worst, said := finding.Note, 0
+		for _, f := range of(finding.DefinitionLosesSettings, Check(s, d, PlanFacts{})) {
+			worst, said = max(worst, f.Severity), said+1
+			if f.Consent != "" && f.Consent != `adopt_without = ["accept-ra", "nameservers"]` {
+				t.Errorf("asks for %s", f.Consent)
+			}
+		}
+		if worst != want || said != 2 {
+			t.Errorf("with %q: %s, said %d times", given, worst, said)
+		}
+	}
+}
+
+// What was kept of an earlier takeover may be the only copy: the plan says so.
+func TestUnmanaged_savedAlready(t *testing.T) {
+	const at, saved = "/etc/netplan/70-x.yaml", "/etc/netplan/.70-x.yaml.before-infiniband-e41d2d0300e44ed1"
+	s := onNetplan(at, "network: {ethernets: {ibp1s0: {mtu: 2044}}}")
+	d := desired("connected", 65520)
+	d.Consent.AdoptFiles = []string{at}
+	s.Saved = []string{"/etc/netplan/.70-x.yaml.before-infiniband-e41d2d0300e44ed2"}
+	mustFind(t, Check(s, d, PlanFacts{}), "IP042", finding.Warn, []string{"keeps that file as " + saved})
+	s.Saved = append(s.Saved, saved)
+	mustFind(t, Check(s, d, PlanFacts{}), "IP011", finding.Refuse,
+		[]string{at, saved + " is there already, from an earlier takeover", "Move that file away, then plan again"})
 }
 
 // An interface that is as asked is left alone, unless its network stack does not have it from

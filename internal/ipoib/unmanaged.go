@@ -69,6 +69,11 @@ func sharedWith(at, others, apart string) string {
 		"then plan again.", at, others, apart)
 }
 
+func nameTaken(saved string) string {
+	return fmt.Sprintf("%s is there already, from an earlier takeover, and may be the only copy. Move that file away, "+
+		"then plan again.", saved)
+}
+
 func matchesMore(at, how, instead string) string {
 	return fmt.Sprintf("%s is for every interface that fits %s. Write a definition of this interface alone, %s, in a "+
 		"file of its own, and keep the other from fitting it. Then plan again.", at, how, instead)
@@ -125,16 +130,45 @@ func (c *checker) checkUnmanaged() {
 			given = finding.Names(names...)
 		}
 		c.addConsent(found, want, given)
+		c.settingsThatEnd(f)
 	}
+}
+
+// settingsThatEnd asks consent for settings of a file that ours will not have. The consent
+// names them: what somebody adds to the file after the plan is not in it.
+func (c *checker) settingsThatEnd(f Unmanaged) {
+	if len(f.Unkept) == 0 {
+		return
+	}
+	found := finding.DefinitionLosesSettings.Find("%s of %s: %s also sets %s.", c.nameOr("The interface"), c.s.Host,
+		f.Path, strings.Join(f.Unkept, ", "))
+	want, given := finding.Names(c.unkept()...), ""
+	names := c.d.Consent.AdoptWithout
+	switch unnamed := slices.ContainsFunc(f.Unkept, func(s string) bool { return !slices.Contains(names, s) }); {
+	case !unnamed:
+		found.Summary = "Settings of a definition made by hand end"
+		given = want
+	case len(names) > 0:
+		given = finding.Names(names...)
+	}
+	c.addConsent(found, want, given)
+}
+
+// unkept are the settings of all files that can be taken over which ours will not have.
+func (c *checker) unkept() []string {
+	var all []string
+	for _, f := range c.observed.Unmanaged {
+		if f.Adoptable() {
+			all = append(all, f.Unkept...)
+		}
+	}
+	return unique(all)
 }
 
 // outcome says what becomes of a definition that is taken over.
 func (c *checker) outcome(f Unmanaged) string {
 	own := backendOf(c.stack, c.target()).files(c.target(), c.d.Config)[0].path
 	text := fmt.Sprintf("The apply keeps that file as %s and writes %s.", f.Saved, own)
-	if len(f.Unkept) > 0 {
-		text += " These settings of the file end with it: " + strings.Join(f.Unkept, ", ") + "."
-	}
 	o := c.observed
 	if c.portUnknown || o.liveDiffers(c.d.Config) {
 		return text + " What the interface has and what is asked differ, so that it is configured anew."

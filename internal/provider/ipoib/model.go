@@ -29,6 +29,7 @@ type model struct {
 	AllowManagement types.List   `tfsdk:"allow_management_path"`
 	AdoptInterface  types.String `tfsdk:"adopt_interface"`
 	AdoptFiles      types.List   `tfsdk:"adopt_files"`
+	AdoptWithout    types.List   `tfsdk:"adopt_without"`
 	TrueNAS         types.Object `tfsdk:"truenas"`
 
 	Stack     types.String `tfsdk:"network_stack"`
@@ -120,6 +121,7 @@ func (m *model) consent() ops.Consent {
 	c := ops.Consent{
 		ManagementPath: attribute.StringsOf(m.AllowManagement), AdoptInterface: m.AdoptInterface.ValueString(),
 		AdoptFiles:    attribute.StringsOf(m.AdoptFiles),
+		AdoptWithout:  attribute.StringsOf(m.AdoptWithout),
 		KeepInterface: attribute.StringOf(m.TrueNAS.Attributes()["keep_interface"]),
 	}
 	if mtu, ok := m.TrueNAS.Attributes()["private_mtu"].(types.Int64); ok {

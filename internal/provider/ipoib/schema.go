@@ -107,7 +107,11 @@ func consents() map[string]schema.Attribute {
 			"outside Terraform, on TrueNAS: its name."),
 		"adopt_files": attribute.ConsentToNames("Consent to take over definitions of the interface that were made outside " +
 			"Terraform: the paths of their files, `[\"/etc/netplan/60-ib.yaml\"]`. Each file is kept beside its place, under a " +
-			"name that the network stack does not read."),
+			"name that the network stack does not read: `/etc/netplan/.60-ib.yaml.before-infiniband-…`. If an earlier takeover " +
+			"left a file there, the plan says which file to move away."),
+		"adopt_without": attribute.ConsentToNames("Consent to drop settings of those files that this resource has no " +
+			"arguments for: their names as the plan gives them, `[\"nameservers\"]`. An apply that finds another setting in a " +
+			"file, which somebody has added after the plan, is refused."),
 		"truenas": attribute.ConsentToParts("Consents that only a host with TrueNAS asks for.", map[string]schema.Attribute{
 			"keep_interface": schema.StringAttribute{Optional: true, WriteOnly: true,
 				MarkdownDescription: "Consent to store the management interface of a host " +

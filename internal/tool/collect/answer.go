@@ -186,9 +186,10 @@ func (r *reader) fact(n int, line, word, args string) error {
 		r.answer.Commands[args] = word == "command"
 	case "module":
 		r.answer.Modules[args] = true
-	case "rule", "late", "no-disk":
+	case "rule", "late", "no-disk", "saved":
 		list := map[string]*[]string{
 			"rule":    &r.answer.Rules,
+			"saved":   &r.answer.Saved,
 			"late":    &r.answer.StaleInInitramfs,
 			"no-disk": &r.answer.NoDisk,
 		}[word]

@@ -528,6 +528,15 @@ flash_jobs() {
 	done
 }
 
+# Definitions that were taken over are kept beside their places.
+saved_definitions() {
+	for directory in /etc/netplan /etc/systemd/network /etc/network/interfaces.d /etc/NetworkManager/system-connections /etc/sysconfig/network-scripts; do
+		for file in "$ROOT$directory"/.*.before-infiniband-*; do
+			[ -e "$file" ] && printf '@saved %s\n' "${file#"$ROOT"}"
+		done
+	done
+}
+
 unconfirmed_changes() {
 	for directory in "$ROOT$STATE_DIR"/undo/*; do
 		[ -f "$directory"/undo.sh ] || continue
@@ -585,6 +594,7 @@ packages
 configuration_files
 initial_ram_disk
 flash_jobs
+saved_definitions
 unconfirmed_changes
 file_modes
 free_space

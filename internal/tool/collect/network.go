@@ -17,6 +17,7 @@ type Network struct {
 	NM        map[int]NMDevice     // by number of the interface
 	CloudInit string               // "on", "off" if its network part is disabled; empty if it does not run
 	Undos     map[string]string    // changes of interfaces that were not confirmed, and what became of each
+	Saved     []string             // files with definitions that were taken over
 }
 
 // Via is a route with a gateway.

@@ -28,18 +28,3 @@ const keepScript = `# $1 path of the file, $2 its new path
 [ ! -e "$2" ] || exit 17
 mv -- "$1" "$2"
 `
-
-// List prints the hidden files of directories whose names end so, one a line.
-func List(end string, directories ...string) shellcmd.Command {
-	return shellcmd.Script("list-saved-files", listScript, append([]string{end}, directories...)...).AsRoot()
-}
-
-const listScript = `# $1 end of the names; then directories
-end=$1
-shift
-for directory; do
-	for file in "$directory"/.*"$end"; do
-		[ ! -f "$file" ] || printf '%s\n' "$file"
-	done # of files
-done
-`
