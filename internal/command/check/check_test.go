@@ -155,3 +155,32 @@ func TestCheck_outcomes(t *testing.T) {
 		}
 	})
 }
+
+// The command of the guide, as it stands there, on hosts with those names.
+func TestCheck_guide(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../templates/guides/connect.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(text), "```sh\n")
+	block, _, _ = strings.Cut(block, "```")
+	arguments, ok := strings.CutPrefix(block, "terraform-provider-infiniband check ")
+	hosts := strings.Fields(arguments)
+	if !ok || len(hosts) != 2 {
+		t.Fatalf("the guide begins with %q", block)
+	}
+	var all []labs.Host
+	for i, name := range hosts {
+		all = append(all, labs.Server(name[strings.Index(name, "@")+1:], labsim.Ubuntu, fmt.Sprintf("192.0.2.%d", i+10), i))
+	}
+	lab, err := labs.Start(t.TempDir(), labsim.Options{}, all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(lab.Close)
+	status, out := check(t, append([]string{"-config-file", config(t, lab, nil)}, hosts...)...)
+	if status != command.OK || strings.Count(out, ": ready") != len(hosts) {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+}
