@@ -37,7 +37,7 @@ func TestTrouble_named_at_its_phase(t *testing.T) {
 
 func (x trouble) run(t *testing.T) {
 	host := labs.Intel9
-	w := Start(t, Options{Hosts: bought(func(h *labs.Host) {
+	w := Start(t, Options{Hosts: boughtHost(func(h *labs.Host) {
 		if x.hosts != nil {
 			x.hosts(h)
 		}
@@ -67,7 +67,7 @@ func (x trouble) run(t *testing.T) {
 		}
 		phase = PhaseApply
 	}
-	untainted(t, ws)
+	checkUntainted(t, ws)
 	for _, d := range said.Errors().Find(x.says...) {
 		// A change found by the second plan, just before the apply, counts as well.
 		if d.Address == x.at && d.Path == x.path && (d.Phase == phase || phase == PhaseApply) {

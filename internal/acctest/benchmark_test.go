@@ -39,10 +39,10 @@ func TestBenchmark_life(t *testing.T) {
 	w := Start(t, Options{})
 	ws := w.Workspace()
 	lab := w.BothHosts()
-	applied(t, ws, lab)
+	mustApply(t, ws, lab)
 	with := func(attrs map[string]any) Config { return append(append(Config{}, lab...), measurement(attrs)...) }
 	first := with(map[string]any{"min_gbps": 20})
-	applied(t, ws, first)
+	mustApply(t, ws, first)
 	emptyPlan(t, ws, first)
 	runs := w.Count(labs.Intel9, "iperf3", "-c")
 	if out := w.Run(labs.Xeon2zfs,
@@ -51,7 +51,7 @@ func TestBenchmark_life(t *testing.T) {
 	}
 
 	// Timeouts alone are stored, and the time of a measurement ends it.
-	applied(t, ws, with(map[string]any{"min_gbps": 20, "timeouts": map[string]any{"update": "1ns"}}))
+	mustApply(t, ws, with(map[string]any{"min_gbps": 20, "timeouts": map[string]any{"update": "1ns"}}))
 	if now := w.Count(labs.Intel9, "iperf3", "-c"); now != runs {
 		t.Errorf("timeouts measured: %d runs before, %d now", runs, now)
 	}
@@ -80,15 +80,15 @@ func TestBenchmark_life(t *testing.T) {
 		!strings.Contains(diags.String(), "less than min_gbps = 70 of limits for 4X FDR") {
 		t.Errorf("%v\n%s", err, diags)
 	}
-	applied(t, ws, of(1))
+	mustApply(t, ws, of(1))
 	emptyPlan(t, ws, of(1))
 	agreed := with(map[string]any{"min_gbps": 50, "on_miss": "warn"})
-	if diags = applied(t, ws, agreed); !strings.Contains(diags.String(), "Finding: BM005") {
+	if diags = mustApply(t, ws, agreed); !strings.Contains(diags.String(), "Finding: BM005") {
 		t.Errorf("no warning:\n%s", diags)
 	}
 	emptyPlan(t, ws, agreed)
 	again := with(map[string]any{"min_gbps": 50, "on_miss": "warn", "triggers": map[string]any{"firmware": "2"}})
-	applied(t, ws, again)
+	mustApply(t, ws, again)
 	if now := w.Count(labs.Intel9, "iperf3", "-c"); now <= runs {
 		t.Errorf("a trigger measured nothing: %d runs before, %d now", runs, now)
 	}
@@ -102,7 +102,7 @@ func TestBenchmark_life(t *testing.T) {
 	}
 	w.Clock.Skip(11 * time.Hour)
 	time.Sleep(time.Second)
-	applied(t, ws, third)
+	mustApply(t, ws, third)
 
 	network.SetFirewall(w.Machine(labs.Xeon2zfs), true)
 	blocked := with(map[string]any{"triggers": map[string]any{"firmware": "4"}})
@@ -138,7 +138,7 @@ func TestBenchmark_of_the_other_tools(t *testing.T) {
 			"15.52"}, "ib_send_lat": {"latency_us", "1.21"},
 	} {
 		cfg := measurement(map[string]any{"server": b, "client": a, "test": test, "streams": 1})
-		applied(t, ws, cfg)
+		mustApply(t, ws, cfg)
 		if got := fmt.Sprint(ws.Get("infiniband_benchmark.it", want[0])); got != want[1] {
 			t.Errorf("%s: %s is %s, expected %s", test, want[0], got, want[1])
 		}
@@ -165,5 +165,5 @@ func TestBenchmark_waits_for_a_sweep(t *testing.T) {
 	w.Machine(a).Faults.Trap("/ports/1/state", 2, labsim.ProgramFault{Do: func() {
 		w.AddSM(&labsim.SM{Port: w.Machine(a).Cards()[0].Ports[0]})
 	}})
-	applied(t, w.Workspace(), measurement(map[string]any{"server": b, "client": a, "streams": 1}))
+	mustApply(t, w.Workspace(), measurement(map[string]any{"server": b, "client": a, "streams": 1}))
 }

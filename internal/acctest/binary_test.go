@@ -161,7 +161,7 @@ func TestBinary_killed_at_every_state(t *testing.T) {
 func killedAt(t *testing.T, built string, at moment) {
 	t.Helper()
 	host := labs.Intel9
-	w := Start(t, Options{Hosts: bought()})
+	w := Start(t, Options{Hosts: boughtHost()})
 	o := newOperator(t, w, w.cardOnly(host), built)
 	m := w.Machine(host)
 	cmd, out := o.command("apply", "-auto-approve")
@@ -219,14 +219,14 @@ func TestBinary_orphan_ends(t *testing.T) {
 	}
 	t.Parallel()
 	host := labs.Intel9
-	w := Start(t, Options{Hosts: bought()})
+	w := Start(t, Options{Hosts: boughtHost()})
 	o := newOperator(t, w, w.cardOnly(host)[:3], buildProvider(t))
 	w.Machine(host).Faults.Set(labsim.FaultSpec{FlashSlow: 50 * time.Millisecond})
 	cmd, _ := o.command("apply", "-auto-approve")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	w.running(host, "b")
+	w.waitForMstflint(host, "b")
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ func TestBusy_plan_without_changes_beside_a_burn_by_hand(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{})
 	ws, cfg := w.Workspace(), w.CrossFlash(labs.Intel9)
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	w.byHand(labs.Intel9)
 	emptyPlan(t, ws, cfg)
 	if text := fmt.Sprint(cleanPlan(t, ws, cfg).Diags); !strings.Contains(text, "its flash could not be read") ||

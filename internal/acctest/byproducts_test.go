@@ -23,7 +23,7 @@ type announcedLab struct {
 func restorable(t *testing.T) *announcedLab {
 	t.Helper()
 	host := labs.Intel9
-	w := Start(t, Options{Hosts: bought()})
+	w := Start(t, Options{Hosts: boughtHost()})
 	cfg := w.burn(host, w.Image(ImageVPI), map[string]any{"on_destroy": "restore"})
 	o := newOperator(t, w, cfg, buildProvider(t))
 	a := &announcedLab{Lab: w, operator: o, t: t, host: host, hcl: Required + HCL(w.Provider(), cfg)}
@@ -49,9 +49,9 @@ func (a *announcedLab) keeps(what string, do func()) {
 	}
 }
 
-// restored fails unless the card has the firmware that it was bought with; the
+// checkRestored fails unless the card has the firmware that it was bought with; the
 // resource is made again afterwards.
-func (a *announcedLab) restored(what string) {
+func (a *announcedLab) checkRestored(what string) {
 	a.t.Helper()
 	if flash, running := a.Flash(a.host), a.Card(a.host).Running(); flash.PSID != card.PSIDEN ||
 		running.PSID != card.PSIDEN {
@@ -135,13 +135,13 @@ func TestByproducts_a_destroy_that_was_announced_restores(t *testing.T) {
 	a.use(head, head+"\n  count = 0")
 	a.tells(a.says(2, "plan", "-detailed-exitcode", "-out=gone.plan"), announced)
 	a.tells(a.says(0, "apply", "gone.plan"), "Restored: firmware of card "+a.host)
-	a.restored("removed from the configuration")
+	a.checkRestored("removed from the configuration")
 
 	a.tells(a.says(0, "destroy", "-auto-approve", "-target="+theFirmware), announced)
-	a.restored("destroy of one target")
+	a.checkRestored("destroy of one target")
 
 	a.tells(a.says(0, "plan", "-destroy", "-out=all.plan"), announced)
 	// The plan of the destroy is not the one that is applied: it has grown old.
 	a.says(0, "apply", "all.plan")
-	a.restored("destroy of everything")
+	a.checkRestored("destroy of everything")
 }

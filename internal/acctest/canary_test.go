@@ -39,7 +39,7 @@ func TestCanary_no_card_after_one_that_failed(t *testing.T) {
 	for _, host := range hosts {
 		w.Machine(host).Faults.Clear()
 	}
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	emptyPlan(t, ws, cfg)
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
-// pinged measures from the Ubuntu host to the other.
-func pinged(t *testing.T, ws *Workspace, attrs map[string]any) (any, string) {
+// measurePing measures from the Ubuntu host to the other.
+func measurePing(t *testing.T, ws *Workspace, attrs map[string]any) (any, string) {
 	t.Helper()
 	all := map[string]any{"from": labs.Intel9, "to": labs.Xeon2zfs}
 	for k, v := range attrs {
@@ -37,8 +37,8 @@ func TestConnectivity_of_the_two_hosts(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{})
 	ws := w.Workspace()
-	applied(t, ws, w.BothHosts())
-	got, problems := pinged(t, ws, map[string]any{"packets": 3, "packet_sizes": []any{1500}})
+	mustApply(t, ws, w.BothHosts())
+	got, problems := measurePing(t, ws, map[string]any{"packets": 3, "packet_sizes": []any{1500}})
 	for key, want := range map[string]string{"reachable": "true", "loss_percent": "0", "id": "intel9/xeon2zfs",
 		"target": "172.16.0.10"} {
 		if s := fmt.Sprint(field(t, got, key)); s != want {
@@ -65,14 +65,14 @@ func TestConnectivity_of_the_two_hosts(t *testing.T) {
 	}
 	w.Run(labs.Xeon2zfs, "ip link set dev "+peer+" mtu 65520")
 	ws = w.Workspace()
-	got, problems = pinged(t, ws, nil)
+	got, problems = measurePing(t, ws, nil)
 	if fmt.Sprint(field(t, got, "mtu_ok")) != "true" || fmt.Sprint(field(t, got, "path_mtu")) != "65520" ||
 		problems != "" {
 		t.Errorf("path MTU %v, problems:\n%s", field(t, got, "path_mtu"), problems)
 	}
 	w.Run(labs.Intel9, "ip addr flush dev "+dev)
 	ws = w.Workspace()
-	_, problems = pinged(t, ws, map[string]any{"from_interface": dev})
+	_, problems = measurePing(t, ws, map[string]any{"from_interface": dev})
 	if !strings.Contains(problems, "no_address: "+dev+" of intel9 has no address of this family.") {
 		t.Errorf("problems:\n%s", problems)
 	}

@@ -16,7 +16,7 @@ import (
 func TestBinary_consents_are_write_only(t *testing.T) {
 	t.Parallel()
 	const host = labs.Intel9
-	w := Start(t, Options{Hosts: bought()})
+	w := Start(t, Options{Hosts: boughtHost()})
 	o := newOperator(t, w, nil, buildProvider(t))
 	use := func(extra map[string]any) {
 		o.write("main.tf", Required+HCL(w.Provider(), w.burn(host, w.Image(ImageVPI), extra)))

@@ -42,7 +42,7 @@ func (w *stackLab) contract(cfg Config) {
 	}
 	w.t.Logf("contract of %s with %s: %d commands, %d differ", w.system, w.stack, len(commands), differ)
 	// Some of them changed something.
-	applied(w.t, w.ws, cfg)
+	mustApply(w.t, w.ws, cfg)
 }
 
 // twin is a simulated host with the same addresses, configured by the provider.
@@ -57,7 +57,7 @@ func (w *stackLab) twin(cfg Config) *stackLab {
 	twin.simulate(Options{Lab: labsim.Options{Speed: 20}, Hosts: hosts, Tolerate: true})
 	twin.ws = twin.workspace(nil, 0)
 	twin.fabric()
-	applied(w.t, twin.ws, cfg)
+	mustApply(w.t, twin.ws, cfg)
 	return twin
 }
 

@@ -45,14 +45,14 @@ func TestEvidence(t *testing.T) {
 			Attrs: map[string]any{"host": oneEnd, "port_guid": "0xe41d2d0300e44ed1", "priority": 14}},
 		e.ipoib(oneEnd, "0xe41d2d0300e44ed1", 20), e.ipoib(otherEnd, "0xe41d2d0300e44ee1", 21),
 	}
-	applied(t, e.ws, e.base)
+	mustApply(t, e.ws, e.base)
 	emptyPlan(t, e.ws, e.base)
-	t.Run("connectivity", e.on((*evidence).reached))
-	t.Run("fabric", e.on((*evidence).seen))
-	t.Run("benchmark", e.on((*evidence).measured))
-	t.Run("limits", e.on((*evidence).limited))
-	t.Run("servers", e.on((*evidence).unserved))
-	t.Run("broken", e.on((*evidence).broken))
+	t.Run("connectivity", e.on((*evidence).checkReach))
+	t.Run("fabric", e.on((*evidence).checkFabric))
+	t.Run("benchmark", e.on((*evidence).checkBenchmarks))
+	t.Run("limits", e.on((*evidence).checkLimits))
+	t.Run("servers", e.on((*evidence).checkNoServer))
+	t.Run("broken", e.on((*evidence).checkBreakages))
 }
 
 // on makes a part of the scenario a test of its own.
@@ -80,10 +80,10 @@ func (e *evidence) ping(attrs map[string]any) (any, string) {
 	for k, v := range attrs {
 		all[k] = v
 	}
-	return pinged(e.t, e.ws, all)
+	return measurePing(e.t, e.ws, all)
 }
 
-func (e *evidence) reached() {
+func (e *evidence) checkReach() {
 	got, problems := e.ping(map[string]any{"packets": 3, "packet_sizes": []any{1500, 2044}})
 	for key, want := range map[string]string{
 		"reachable": "true", "mtu_ok": "true", "path_mtu": "65520", "mtu": "65520", "loss_percent": "0", "mode": "connected",
@@ -125,7 +125,7 @@ func cables(ends ...string) []any {
 	return all
 }
 
-func (e *evidence) seen() {
+func (e *evidence) checkFabric() {
 	asBuilt := cables(oneEnd+"/1", oneEnd+"/2", otherEnd+"/1", otherEnd+"/2")
 	got := e.look(map[string]any{"expected_links": asBuilt})
 	if m := messages(e.t, got); m != "" {
@@ -157,11 +157,11 @@ func (e *evidence) with(cfg Config, test string, attrs map[string]any) Config {
 
 func (e *evidence) result(test, key string) any { return e.ws.Get("infiniband_benchmark."+test, key) }
 
-// measured: three programs in one apply, one at a time. What they measure depends
+// checkBenchmarks runs three programs in one apply, one at a time. What they measure depends
 // on the machine; that they measure, and what with, does not.
-func (e *evidence) measured() {
+func (e *evidence) checkBenchmarks() {
 	cfg := e.with(e.with(e.with(e.base, "iperf3", map[string]any{"streams": 4}), "tcp_bw", nil), "tcp_lat", nil)
-	applied(e.t, e.ws, cfg)
+	mustApply(e.t, e.ws, cfg)
 	for _, c := range []struct {
 		test, key   string
 		least, most float64
@@ -228,31 +228,32 @@ func (e *evidence) fails(cfg Config, says ...string) {
 	}
 }
 
-// limited: a limit that is missed leaves nothing or warns, and a trigger measures again.
-func (e *evidence) limited() {
-	applied(e.t, e.ws, e.base)
+// checkLimits holds that a limit that is missed leaves nothing or warns, and that a
+// trigger measures again.
+func (e *evidence) checkLimits() {
+	mustApply(e.t, e.ws, e.base)
 	wants := func(attrs map[string]any) Config { return e.with(e.base, "tcp_lat", attrs) }
 	e.fails(wants(map[string]any{"max_latency_us": 1}), "Finding: BM004", " µs, more than max_latency_us = 1.",
 		"From "+oneEnd+" to "+otherEnd+" ("+e.address(21)+") tcp_lat took")
 	e.idle()
 	agreed := map[string]any{"max_latency_us": 1, "on_miss": "warn", "triggers": map[string]any{"firmware": "1"}}
-	if diags := applied(e.t, e.ws, wants(agreed)); !strings.Contains(diags.String(), "Finding: BM005") {
+	if diags := mustApply(e.t, e.ws, wants(agreed)); !strings.Contains(diags.String(), "Finding: BM005") {
 		e.t.Errorf("no warning:\n%s", diags)
 	}
 	emptyPlan(e.t, e.ws, wants(agreed))
 	before := e.result("tcp_lat", "measured_at")
 	time.Sleep(time.Second) // which it counts in
 	agreed["triggers"] = map[string]any{"firmware": "2"}
-	applied(e.t, e.ws, wants(agreed))
+	mustApply(e.t, e.ws, wants(agreed))
 	if now := e.result("tcp_lat", "measured_at"); now == before {
 		e.t.Errorf("a trigger measured nothing: %v", now)
 	}
 	e.idle()
 }
 
-// unserved: what keeps a client from its server is named.
-func (e *evidence) unserved() {
-	applied(e.t, e.ws, e.base)
+// checkNoServer holds that what keeps a client from its server is named.
+func (e *evidence) checkNoServer() {
+	mustApply(e.t, e.ws, e.base)
 	e.Firewall(otherEnd, true)
 	if _, problems := e.ping(nil); !strings.Contains(problems,
 		"unreachable: "+e.address(21)+
@@ -276,7 +277,7 @@ func (e *evidence) unserved() {
 	e.Run(otherEnd, "systemctl stop infiniband-benchmark.service")
 	// A server of the host's own does as well, and is left alone.
 	e.Run(otherEnd, "systemd-run --quiet --collect --unit=somebody iperf3 -s -1 -B "+e.address(21)+" -p 5201; sleep 1")
-	applied(e.t, e.ws, e.with(e.base, "iperf3", nil))
+	mustApply(e.t, e.ws, e.with(e.base, "iperf3", nil))
 	e.idle()
 }
 
@@ -287,8 +288,9 @@ func (e *evidence) withoutRDMA() {
 	e.idle()
 }
 
-// broken: each thing that keeps packets from passing is named, and an apply mends it.
-func (e *evidence) broken() {
+// checkBreakages holds that each thing that keeps packets from passing is named, and
+// that an apply mends it.
+func (e *evidence) checkBreakages() {
 	const dev = "ibp1s0"
 	theirs, ours := dev+" of "+otherEnd, dev+" of "+oneEnd
 	for name, b := range map[string]breakage{
@@ -308,10 +310,10 @@ func (e *evidence) broken() {
 			"interface_down: " + theirs + " is down",
 			"unreachable: " + e.address(21) + " does not answer: 0 of 2 packets came back."}},
 	} {
-		e.t.Run(name, e.on(func(e *evidence) { e.mended(b) }))
+		e.t.Run(name, e.on(func(e *evidence) { e.checkMended(b) }))
 	}
-	e.t.Run("subnet manager", e.on((*evidence).unmanaged))
-	e.t.Run("cable", e.on((*evidence).unplugged))
+	e.t.Run("subnet manager", e.on((*evidence).checkNoManager))
+	e.t.Run("cable", e.on((*evidence).checkNoCable))
 }
 
 // breakage is a command on the other end, the path MTU after it, and what is named.
@@ -321,7 +323,7 @@ type breakage struct {
 	says  []string
 }
 
-func (e *evidence) mended(b breakage) {
+func (e *evidence) checkMended(b breakage) {
 	e.Run(otherEnd, b.spoil)
 	got, problems := e.ping(nil)
 	e.t.Logf("%s:\n%s", b.spoil, problems)
@@ -335,14 +337,15 @@ func (e *evidence) mended(b breakage) {
 			e.t.Errorf("want %q in\n%s", want, problems)
 		}
 	}
-	applied(e.t, e.ws, e.base)
+	mustApply(e.t, e.ws, e.base)
 	if _, problems = e.ping(nil); problems != "" {
 		e.t.Errorf("mended:\n%s", problems)
 	}
 }
 
-// unmanaged: without a subnet manager what is up stays up, and the fabric says so.
-func (e *evidence) unmanaged() {
+// checkNoManager holds that without a subnet manager what is up stays up, and that the
+// fabric says so.
+func (e *evidence) checkNoManager() {
 	e.Run(oneEnd, "systemctl stop opensm@0xe41d2d0300e44ed1.service")
 	// The ports still have the LID of the one that was stopped, and it may hang.
 	if m := messages(e.t, e.look(nil)); !strings.Contains(m,
@@ -352,11 +355,11 @@ func (e *evidence) unmanaged() {
 	if _, problems := e.ping(nil); problems != "" {
 		e.t.Errorf("problems:\n%s", problems)
 	}
-	applied(e.t, e.ws, e.base)
+	mustApply(e.t, e.ws, e.base)
 }
 
-// unplugged: a cable that is out is seen at the interface and in the fabric.
-func (e *evidence) unplugged() {
+// checkNoCable holds that a cable that is out is seen at the interface and in the fabric.
+func (e *evidence) checkNoCable() {
 	e.Unplug(otherEnd, 1)
 	if _, problems := e.ping(nil); !strings.Contains(problems,
 		"no_carrier: Port 1 of card 0000:01:00.0 in "+otherEnd+" has no link") {

@@ -63,7 +63,7 @@ func TestFabric_of_the_two_hosts(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{})
 	ws := w.Workspace()
-	applied(t, ws, w.BothHosts())
+	mustApply(t, ws, w.BothHosts())
 	look := func(attrs map[string]any) any {
 		t.Helper()
 		attrs["host"] = labs.Intel9
@@ -127,7 +127,7 @@ func TestFabric_refusals(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{})
 	ws := w.Workspace()
-	applied(t, ws, w.BothHosts())
+	mustApply(t, ws, w.BothHosts())
 	_, diags, err := ws.Data(context.Background(), "infiniband_fabric", map[string]any{"host": labs.Xeon2zfs})
 	if err != nil || !diags.HasError() {
 		t.Fatalf("%v %v", err, diags)

@@ -80,15 +80,15 @@ func backupCases() []*faultCase {
 	return all
 }
 
-// kept holds, of a case that only takes a backup, that the card is what it was.
-func (r *faultRun) kept() {
+// checkCardUntouched holds, of a case that only takes a backup, that the card is what it was.
+func (r *faultRun) checkCardUntouched() {
 	if flash := r.w.Flash(r.host); flash != r.before || r.hw.Flash.Operations() != 0 {
 		r.t.Errorf("in the end: %d flash operations, and in flash %+v, before %+v", r.hw.Flash.Operations(), flash, r.before)
 	}
 	if r.unproven > 0 {
 		r.t.Error("something wrote to the flash")
 	}
-	if err := r.proven(); err != nil {
+	if err := r.checkBackup(); err != nil {
 		r.t.Errorf("in the end: %v", err)
 	}
 	// What was begun and not finished is no backup, and is taken away.
@@ -96,5 +96,5 @@ func (r *faultRun) kept() {
 		r.t.Errorf("left behind: %v %v", left, err)
 	}
 	emptyPlan(r.t, r.ws, r.cfg)
-	untainted(r.t, r.ws)
+	checkUntainted(r.t, r.ws)
 }

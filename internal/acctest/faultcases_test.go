@@ -83,7 +83,7 @@ func connectionCases() []*faultCase {
 func transferCases() []*faultCase {
 	var all []*faultCase
 	add := func(fault, step string, points []int, quick func(i int) bool, spec func(n int64) labsim.FaultSpec) {
-		for i, n := range sorted(points) {
+		for i, n := range sortedKeys(points) {
 			all = append(all, &faultCase{
 				fault: fault, step: step, point: n, quick: quick(i), misses: spec(1).CutUploadAt > 0,
 				arm: func(r *faultRun) { r.m.Faults.Set(spec(int64(n))) },

@@ -272,7 +272,7 @@ func (r *faultRun) endTools() {
 			p.Signal(syscall.SIGTERM)
 		}
 	}
-	r.settled()
+	r.waitUntilSettled()
 }
 
 // truncatedCases cut what the tool prints, once in the collection of facts and for
@@ -340,7 +340,7 @@ func (r *faultRun) together() {
 	}
 	r.m.Faults.Clear()
 	r.guard()
-	r.settled()
+	r.waitUntilSettled()
 	r.again()
 	r.outcome = nextApply
 }

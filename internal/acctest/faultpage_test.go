@@ -83,7 +83,7 @@ func (f *faultRecord) text() string {
 				}
 			}
 			if len(points) > 0 {
-				fmt.Fprintf(&b, "%s\t%s\t%s\t%s\n", cell.fault, cell.step, spans(sorted(points)), outcome)
+				fmt.Fprintf(&b, "%s\t%s\t%s\t%s\n", cell.fault, cell.step, spans(sortedKeys(points)), outcome)
 			}
 		}
 	}

@@ -115,7 +115,7 @@ func TestFaults(t *testing.T) {
 
 func (c *faultCase) run(t *testing.T) string {
 	if c.options.Hosts == nil {
-		c.options.Hosts = bought()
+		c.options.Hosts = boughtHost()
 	}
 	w := Start(t, c.options)
 	host := labs.Intel9
@@ -126,7 +126,7 @@ func (c *faultCase) run(t *testing.T) string {
 		r.cfg = w.backupOnly(host)
 	}
 	if c.guids {
-		applied(t, r.ws, r.cfg)
+		mustApply(t, r.ws, r.cfg)
 		r.cfg = w.cardOnly(host)[:4]
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -140,7 +140,7 @@ func (c *faultCase) run(t *testing.T) string {
 	} else {
 		r.strike()
 	}
-	r.right()
+	r.checkEnd()
 	if t.Failed() {
 		t.Logf("outcome %q; on the way:\n%s", r.outcome, r.said)
 	}
@@ -175,9 +175,9 @@ func (r *faultRun) strike() {
 		t.Fatal(err)
 	}
 	r.said = append(r.said, diags...)
-	untainted(t, r.ws)
-	r.settled()
-	r.restarted(boots)
+	checkUntainted(t, r.ws)
+	r.waitUntilSettled()
+	r.waitForRestart(boots)
 	r.bootable("after the fault")
 	if !r.misses && r.faultCounts() && r.m.Faults.Struck() == struck {
 		t.Fatalf("the fault did not strike; the apply said:\n%s", diags)
@@ -251,12 +251,12 @@ func (r *faultRun) again() {
 	if diags.HasError() {
 		r.t.Errorf("the apply after the fault fails")
 	}
-	untainted(r.t, r.ws)
+	checkUntainted(r.t, r.ws)
 }
 
-// settled waits until the host does nothing of its own any more: a job that goes
+// waitUntilSettled waits until the host does nothing of its own any more: a job that goes
 // on is part of what the fault leaves behind only if it hangs.
-func (r *faultRun) settled() {
+func (r *faultRun) waitUntilSettled() {
 	for range 400 {
 		if !r.m.Up() || len(r.m.Processes()) == 0 {
 			return
@@ -265,10 +265,10 @@ func (r *faultRun) settled() {
 	}
 }
 
-// restarted waits for a restart that the apply has asked for: systemd does it two
+// waitForRestart waits for a restart that the apply has asked for: systemd does it two
 // seconds later, and a plan that comes before it loses its connection. Some faults
 // keep the host from restarting.
-func (r *faultRun) restarted(boots int) {
+func (r *faultRun) waitForRestart(boots int) {
 	if len(r.said.Find("The restart was asked for")) == 0 {
 		return
 	}
@@ -303,7 +303,7 @@ func (r *faultRun) bootable(when string) {
 // guard looks for a proven backup whenever the flash is about to be written.
 func (r *faultRun) guard() {
 	look := labsim.ProgramFault{Do: func() {
-		if err := r.proven(); err != nil {
+		if err := r.checkBackup(); err != nil {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.unproven++
@@ -313,9 +313,9 @@ func (r *faultRun) guard() {
 	r.m.Faults.Trap(" sg", 0, look)
 }
 
-// proven looks on the operator's disk for a backup of the card with the firmware
+// checkBackup looks on the operator's disk for a backup of the card with the firmware
 // and the identity that it had, and checks it with the lab's own reading.
-func (r *faultRun) proven() error {
+func (r *faultRun) checkBackup() error {
 	var found []string
 	err := filepath.WalkDir(r.w.Backups, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == "card.json" && !strings.Contains(path, "/.") {
@@ -378,14 +378,14 @@ func (r *faultRun) restores(dir string) error {
 	return nil
 }
 
-// right holds what must be true in the end, whatever happened on the way.
-func (r *faultRun) right() {
+// checkEnd holds what must be true in the end, whatever happened on the way.
+func (r *faultRun) checkEnd() {
 	t := r.t
 	if t.Failed() {
 		return
 	}
 	if r.backup {
-		r.kept()
+		r.checkCardUntouched()
 		return
 	}
 	flash, running := r.w.Flash(r.host), r.w.Card(r.host).Running()
@@ -403,7 +403,7 @@ func (r *faultRun) right() {
 	if r.unproven > 0 {
 		t.Errorf("%d times the flash was written without a proven backup", r.unproven)
 	}
-	if err := r.proven(); err != nil {
+	if err := r.checkBackup(); err != nil {
 		t.Errorf("in the end: %v", err)
 	}
 	images, guids := burns(r.w, r.host)
@@ -411,11 +411,11 @@ func (r *faultRun) right() {
 		t.Errorf("the flash was written %d times", written)
 	}
 	emptyPlan(t, r.ws, r.cfg)
-	untainted(t, r.ws)
+	checkUntainted(t, r.ws)
 }
 
-// sorted gives the keys of the cells in the order of the cases.
-func sorted(points []int) []int {
+// sortedKeys gives the keys of the cells in the order of the cases.
+func sortedKeys(points []int) []int {
 	points = slices.Clone(points)
 	slices.Sort(points)
 	return slices.Compact(points)

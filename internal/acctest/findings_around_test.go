@@ -13,12 +13,12 @@ import (
 // boardFindings are about the board that card and image name.
 func boardFindings() []findingCase {
 	part := func(number string) func() []labs.Host {
-		return func() []labs.Host { return bought(func(h *labs.Host) { h.Cards[0].PartNumber = number }) }
+		return func() []labs.Host { return boughtHost(func(h *labs.Host) { h.Cards[0].PartNumber = number }) }
 	}
 	board := func(w *Lab) Config {
 		return w.burn(labs.Intel9, w.file("board.bin", spec(func(s *card.Spec) { s.PRS = "cx3pro-1_MCX354A_FCC.prs" })), nil)
 	}
-	sealed := content("sealed.bin", func(w *Lab) []byte {
+	sealed := writtenFile("sealed.bin", func(w *Lab) []byte {
 		data, err := synth.FS4(synth.TOCOptions{PSID: "MT_9000000008", NoTable: true})
 		if err != nil {
 			w.t.Fatal(err)
@@ -41,7 +41,7 @@ const listening = "  sl  local_address rem_address   st tx_queue rx_queue tr tm-
 // aroundFindings are about what else a change of the card or a restart takes away.
 func aroundFindings() []findingCase {
 	const nas = labs.Xeon2zfs
-	bare := func() []labs.Host { return bought() }
+	bare := func() []labs.Host { return boughtHost() }
 	both := labs.TwoHosts
 	on := func(host string) func(*Lab) Config {
 		return func(w *Lab) Config { return w.burn(host, w.Image(ImageVPI), nil) }

@@ -18,9 +18,9 @@ func fileCase(code, at string, source func(*Lab) string, says ...string) finding
 		config: func(w *Lab) Config { return w.burn(labs.Intel9, source(w), nil) }}
 }
 
-func named(name string) func(*Lab) string { return func(w *Lab) string { return w.Image(name) } }
+func imageFile(name string) func(*Lab) string { return func(w *Lab) string { return w.Image(name) } }
 
-func content(name string, data func(*Lab) []byte) func(*Lab) string {
+func writtenFile(name string, data func(*Lab) []byte) func(*Lab) string {
 	return func(w *Lab) string { return w.file(name, data(w)) }
 }
 
@@ -37,13 +37,13 @@ func fs5(w *Lab) []byte {
 
 func imageFindings() []findingCase {
 	built := func(change func(*card.Spec)) func(*Lab) string {
-		return content("built.bin", func(*Lab) []byte { return spec(change) })
+		return writtenFile("built.bin", func(*Lab) []byte { return spec(change) })
 	}
 	return []findingCase{
 		fileCase("FW001", "source", func(*Lab) string { return "/nowhere/fw.bin" }, "/nowhere/fw.bin", "no such file"),
-		fileCase("FW002", "source", named(ImageShort), "truncated", fmt.Sprintf("0x%x", len(card.Truncated()))),
-		fileCase("FW003", "source", named(ImageCorrupt), "CRC"),
-		fileCase("FW004", "source", content("fw.zip", func(*Lab) []byte { return []byte("PK\x03\x04 and more") }),
+		fileCase("FW002", "source", imageFile(ImageShort), "truncated", fmt.Sprintf("0x%x", len(card.TruncatedVPI()))),
+		fileCase("FW003", "source", imageFile(ImageCorrupt), "CRC"),
+		fileCase("FW004", "source", writtenFile("fw.zip", func(*Lab) []byte { return []byte("PK\x03\x04 and more") }),
 			"zip archive", "Unpack"),
 		{code: "FW005", at: "sha256", says: []string{strings.Repeat("0", 64)}, config: func(w *Lab) Config {
 			return w.burn(labs.Intel9, w.Image(ImageVPI), nil).With("infiniband_firmware_image.it",
@@ -55,14 +55,14 @@ func imageFindings() []findingCase {
 			config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.file("dump.bin", w.Card(labs.Intel9).Flash.Dump()), nil)
 			}},
-		{code: "FW007", at: "image_id", hosts: func() []labs.Host { return bought() }, says: []string{"-nofs"},
+		{code: "FW007", at: "image_id", hosts: func() []labs.Host { return boughtHost() }, says: []string{"-nofs"},
 			config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.Image(ImageNoFS), nil)
 			}},
 		fileCase("FW009", "source", built(noPSID), "PSID"),
-		fileCase("FW010", "source", content("fs5.bin", fs5), "FS5"),
+		fileCase("FW010", "source", writtenFile("fs5.bin", fs5), "FS5"),
 		fileCase("FW011", "source", built(func(s *card.Spec) { s.HWIDs = []uint32{} }), "which chips"),
-		fileCase("FW012", "source", content("odd.bin", func(*Lab) []byte { return malformed() }), "0x"),
+		fileCase("FW012", "source", writtenFile("odd.bin", func(*Lab) []byte { return malformedImage() }), "0x"),
 		// A dump of a flash that was burned once at the factory and never again: the
 		// image in it is whole, and nothing but its length tells it from a file.
 		{code: "FW015", at: "source", hosts: func() []labs.Host { return vpi(image(spec(func(*card.Spec) {}))) },
@@ -80,8 +80,8 @@ func imageFindings() []findingCase {
 // noPSID makes an image that is of no board, and for no chip that exists.
 func noPSID(s *card.Spec) { s.PSID, s.HWIDs = "", []uint32{0xfff} }
 
-// malformed is an image whose signature is there three times.
-func malformed() []byte {
+// malformedImage is an image whose signature is there three times.
+func malformedImage() []byte {
 	b := make([]byte, 0x40000)
 	for _, at := range []int{0, 0x10000, 0x20000} {
 		copy(b[at:], card.VPI()[:0x40])
@@ -90,11 +90,11 @@ func malformed() []byte {
 }
 
 func matchFindings() []findingCase {
-	boughtHosts := func() []labs.Host { return bought() }
+	boughtHosts := func() []labs.Host { return boughtHost() }
 	without := map[string]any{"allow_psid_change": nil}
 	return []findingCase{
 		{code: "FW008", at: "card_id", says: []string{"failsafe"},
-			hosts:  func() []labs.Host { return bought(image(card.NonFailsafeVPI())) },
+			hosts:  func() []labs.Host { return boughtHost(image(card.NonFailsafeVPI())) },
 			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageOldVPI), nil) }},
 		{code: "FW020", at: "image_id", hosts: boughtHosts, says: []string{"ConnectX-3 Pro", "0x1f7", "0x1f5"},
 			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageCX3), nil) }},
@@ -114,7 +114,7 @@ func matchFindings() []findingCase {
 				return w.burn(labs.Intel9, w.Image(ImageVPI),
 					map[string]any{"allow_psid_change": map[string]any{"from": card.PSIDOther, "to": card.PSIDVPI}})
 			}},
-		{code: "FW025", at: "card_id", hosts: func() []labs.Host { return bought(image(spec(noPSID))) },
+		{code: "FW025", at: "card_id", hosts: func() []labs.Host { return boughtHost(image(spec(noPSID))) },
 			says: []string{"PSID"}, config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
 		{code: "FW026", at: "allow_downgrade",
 			says:   []string{"2.42.5000", "2.36.5000", `allow_downgrade = { from = "2.42.5000", to = "2.36.5000" }`},
@@ -142,11 +142,11 @@ func matchFindings() []findingCase {
 					With("infiniband_firmware.it",
 						map[string]any{"allow_branch_change": map[string]any{"from": "2.1100.6630", "to": "2.1201.1000"}})
 			}},
-		{code: "FW031", at: "image_id", hosts: func() []labs.Host { return bought(image(oem())) },
+		{code: "FW031", at: "image_id", hosts: func() []labs.Host { return boughtHost(image(oem())) },
 			says:   []string{"HPE", "Mellanox"},
 			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
 		{code: "FW032", hosts: func() []labs.Host {
-			return bought(image(spec(func(s *card.Spec) { s.Product, s.Version = "", [3]uint16{2, 40, 0} })))
+			return boughtHost(image(spec(func(s *card.Spec) { s.Product, s.Version = "", [3]uint16{2, 40, 0} })))
 		},
 			says: []string{"product version"}, config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.file("noproduct.bin", spec(func(s *card.Spec) { s.Product = "" })), without)
@@ -172,17 +172,17 @@ func cardFindings() []findingCase {
 	plain := func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }
 	older := func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageOldVPI), nil) }
 	version := func(v string) func() []labs.Host {
-		return func() []labs.Host { return bought(func(h *labs.Host) { h.MstflintVersion = v }) }
+		return func() []labs.Host { return boughtHost(func(h *labs.Host) { h.MstflintVersion = v }) }
 	}
 	cx9 := card.Chip{Name: "ConnectX-9", Family: "MT99999 Family [ConnectX-9]", HWID: 0x1f7, PCIDevice: 0x1fff,
 		Recovery: 0x01f8}
 	return append(laterFindings(), []findingCase{
 		{code: "FW040", at: "card_id",
-			hosts: func() []labs.Host { return bought(func(h *labs.Host) { h.Cards[0].Chip = cx9 }) },
+			hosts: func() []labs.Host { return boughtHost(func(h *labs.Host) { h.Cards[0].Chip = cx9 }) },
 			says:  []string{"15b3:1fff"}, config: plain, tolerate: true},
-		{code: "FW041", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"recovery"},
+		{code: "FW041", at: "card_id", hosts: func() []labs.Host { return boughtHost() }, says: []string{"recovery"},
 			prepare: func(w *Lab) { w.brick(labs.Intel9) }, config: plain},
-		{code: "FW042", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"secure-fw"},
+		{code: "FW042", at: "card_id", hosts: func() []labs.Host { return boughtHost() }, says: []string{"secure-fw"},
 			config: plain, prepare: func(w *Lab) {
 				w.mstflintEdits(labs.Intel9, " q", func(s string) string { return s + "Security Attributes:   secure-fw\n" })
 			}},
@@ -192,10 +192,10 @@ func cardFindings() []findingCase {
 		}},
 		{code: "FW044", at: "card_id", says: []string{"Cannot open"}, config: older,
 			prepare: func(w *Lab) { w.mstflintSays(labs.Intel9, " q", "-E- Cannot open 0000:01:00.0\n", 1) }},
-		{code: "FW045", at: "card_id", hosts: func() []labs.Host { return bought() },
+		{code: "FW045", at: "card_id", hosts: func() []labs.Host { return boughtHost() },
 			says: []string{"In flash: " + card.PSIDVPI, "Running: " + card.PSIDEN}, config: older,
 			prepare: func(w *Lab) { w.write(labs.Intel9, card.VPI()) }},
-		{code: "FW063", at: "activation", hosts: func() []labs.Host { return bought() },
+		{code: "FW063", at: "activation", hosts: func() []labs.Host { return boughtHost() },
 			says: []string{"Bad CRC", "Do not restart the host", "Refusing a restart",
 				"nothing is to be burned"}, config: plain, prepare: func(w *Lab) {
 				w.write(labs.Intel9, card.VPI()) // it waits for a restart
@@ -208,11 +208,11 @@ func cardFindings() []findingCase {
 		{code: "FW047", at: "card_id", says: []string{"blank"}, config: older, prepare: func(w *Lab) {
 			w.mstflintEdits(labs.Intel9, " q", blank)
 		}},
-		{code: "FW048", hosts: func() []labs.Host { return bought() }, says: []string{"0xffffffffffffffff"}, config: plain},
+		{code: "FW048", hosts: func() []labs.Host { return boughtHost() }, says: []string{"0xffffffffffffffff"}, config: plain},
 		{code: "FW049", at: "card_id", says: []string{"xeon2zfs"}, config: older, hosts: func() []labs.Host {
 			return vpi(func(h *labs.Host) { h.Cards[0].MACs = labs.TwoHosts()[1].Cards[0].MACs })
 		}},
-		{code: "FW050", at: "card_id", hosts: func() []labs.Host { return bought(image(oem())) }, says: []string{"HPE"},
+		{code: "FW050", at: "card_id", hosts: func() []labs.Host { return boughtHost(image(oem())) }, says: []string{"HPE"},
 			config: plain},
 		{code: "FW051", at: "card_id", hosts: version("none"), says: []string{"mstflint"}, config: plain},
 		{code: "FW052", at: "card_id", hosts: version("4.30.0"), says: []string{"4.30.0", "4.25"}, config: plain},
@@ -220,8 +220,8 @@ func cardFindings() []findingCase {
 			w.Machine(labs.Intel9).FS.Put("/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/physfn", "", 0o444)
 		}},
 		{code: "FW054", at: "card_id", says: []string{"function 1"}, config: plain,
-			hosts: func() []labs.Host { return bought(func(h *labs.Host) { h.Cards[0].BDF = "0000:01:00.1" }) }},
-		{code: "FW055", at: "card_id", says: []string{"Driver: none", "2.40.5032"}, config: plain, hosts: func() []labs.Host { return bought() },
+			hosts: func() []labs.Host { return boughtHost(func(h *labs.Host) { h.Cards[0].BDF = "0000:01:00.1" }) }},
+		{code: "FW055", at: "card_id", says: []string{"Driver: none", "2.40.5032"}, config: plain, hosts: func() []labs.Host { return boughtHost() },
 			prepare: func(w *Lab) { w.unbind(labs.Intel9) }},
 		{code: "FW056", at: "card_id", says: []string{"verif"}, config: older,
 			prepare: func(w *Lab) { w.mstflintSays(labs.Intel9, "0000:01:00.0 v", "", 139) }},
@@ -278,10 +278,10 @@ func hostFindings() []findingCase {
 		return func(p map[string]any) { change(entry(p, labs.Intel9)) }
 	}
 	return []findingCase{
-		{code: "HO001", at: "allow_management_path", hosts: func() []labs.Host { return bought() },
+		{code: "HO001", at: "allow_management_path", hosts: func() []labs.Host { return boughtHost() },
 			says: []string{"enp1s0", `allow_management_path = ["enp1s0`}, config: plain,
 			prepare: func(w *Lab) { w.rides(labs.Intel9) }},
-		{code: "HO002", at: "allow_management_path", hosts: func() []labs.Host { return bought() }, says: []string{"enp1s0"},
+		{code: "HO002", at: "allow_management_path", hosts: func() []labs.Host { return boughtHost() }, says: []string{"enp1s0"},
 			config: plain,
 			prepare: func(w *Lab) {
 				w.Run(labs.Intel9, "ip addr add 198.51.100.2/24 dev enp1s0 && ip link set dev enp1s0 up && ip route replace default via 198.51.100.1 dev enp1s0")

@@ -42,7 +42,7 @@ func guidFindings() []findingCase {
 		{code: "FW008", at: "card_id", says: []string{"non-failsafe"},
 			hosts:  func() []labs.Host { return vpi(image(card.NonFailsafeVPI())) },
 			config: func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300aaaa00"}) }},
-		{code: "GU013", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"In flash"},
+		{code: "GU013", at: "card_id", hosts: func() []labs.Host { return boughtHost() }, says: []string{"In flash"},
 			prepare: func(w *Lab) { w.write(labs.Intel9, card.VPI()) },
 			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_mac": baseMACs[labs.Intel9]}) }},
 		{code: "GU015", says: []string{"node GUID 0xe41d2d0300ca1100", `"old-box mlx4_0"`, "intel9 mlx4_0/1 sees"},
@@ -59,7 +59,7 @@ func guidFindings() []findingCase {
 // unmanagedNode connects a machine that nobody has configured to the switch.
 func unmanagedNode(w *Lab) {
 	w.t.Helper()
-	w.simulated("adds a machine to the fabric")
+	w.needSimulated("adds a machine to the fabric")
 	drivers(w)
 	w.Run(labs.Intel9, "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q infiniband-diags && modprobe ib_umad")
 	w.AddAdapter(labsim.Adapter{Name: "old-box", Desc: "old-box mlx4_0", GUID: 0xe41d2d0300ca1100,
@@ -103,7 +103,7 @@ func linkFindings() []findingCase {
 	}
 	connectX4 := func() []labs.Host { return []labs.Host{labs.ConnectX4(labs.Intel9, "192.0.2.20", 0)} }
 	return []findingCase{
-		{code: "LT001", at: "ports", hosts: func() []labs.Host { return bought() },
+		{code: "LT001", at: "ports", hosts: func() []labs.Host { return boughtHost() },
 			says: []string{"MT_9200111023", "infiniband_firmware"}, config: types("ib", "ib")},
 		{code: "LT002", at: "ports", says: []string{`"1" = "eth", "2" = "ib"`}, config: types("eth", "ib")},
 		{code: "LT003", at: "ports", says: []string{"auto"}, config: types("auto", "auto")},
@@ -143,7 +143,7 @@ func linkFindings() []findingCase {
 			config: types("eth", "eth"), prepare: func(w *Lab) {
 				w.Put(labs.Intel9, "/etc/modprobe.d/zz-mlx4.conf", "options mlx4_core port_type_array=2,1\n")
 			}},
-		{code: "LT012", at: "ports", hosts: func() []labs.Host { return bought() }, says: []string{"MT_9090111019"},
+		{code: "LT012", at: "ports", hosts: func() []labs.Host { return boughtHost() }, says: []string{"MT_9090111019"},
 			config: func(w *Lab) Config {
 				link := w.types(labs.Intel9, "ib", "ib")[0]
 				link.After = []string{"infiniband_firmware.it"}

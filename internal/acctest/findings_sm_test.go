@@ -10,8 +10,8 @@ import (
 // everybody is the default partition as it is without a file.
 var everybody = map[string]any{"ipoib": true, "full": []any{"ALL"}}
 
-// partitioned is a subnet manager with partitions.
-func partitioned(partitions map[string]any) func(*Lab) Config {
+// smWithPartitions is a subnet manager with partitions.
+func smWithPartitions(partitions map[string]any) func(*Lab) Config {
 	return func(*Lab) Config { return sm(labs.Intel9, map[string]any{"partitions": partitions}) }
 }
 
@@ -27,7 +27,7 @@ func partitionFindings() []findingCase {
 			}}
 	}
 	lint := func(code string, partitions map[string]any, says ...string) findingCase {
-		return findingCase{code: code, at: "partitions", says: says, prepare: drivers, config: partitioned(partitions)}
+		return findingCase{code: code, at: "partitions", says: says, prepare: drivers, config: smWithPartitions(partitions)}
 	}
 	return []findingCase{
 		lint("SM013", map[string]any{"storage": map[string]any{"pkey": "0x0001", "full": []any{"ALL"}}},
@@ -55,8 +55,8 @@ func partitionFindings() []findingCase {
 	}
 }
 
-// prefixed is a subnet manager with a prefix of its own on a host's first port.
-func prefixed(w *Lab) Config {
+// smWithPrefix is a subnet manager with a prefix of its own on a host's first port.
+func smWithPrefix(w *Lab) Config {
 	guid := fmt.Sprintf("0x%016x", w.Card(labs.Intel9).Ports[0].View().GUID)
 	return sm(labs.Intel9, map[string]any{"port_guid": guid, "subnet_prefix": "0xfec0000000000006"})
 }
@@ -105,7 +105,7 @@ func fabricFindings() []findingCase {
 				w.Manage(ubuntu, 1)
 			}},
 		{code: "SM026", only: "a ConnectX-4", at: "subnet_prefix",
-			says: []string{"driver mlx5_core under Linux 6.8", "0xfec0000000000006"}, config: prefixed,
+			says: []string{"driver mlx5_core under Linux 6.8", "0xfec0000000000006"}, config: smWithPrefix,
 			hosts: func() []labs.Host { return []labs.Host{labs.ConnectX4(ubuntu, "192.0.2.20", 0)} }, prepare: drivers5},
 		{code: "SM027", only: "a link at NDR", at: "host",
 			says: []string{"intel9 0000:01:00.0 port 1", "packets above some 400 bytes"}, config: plain,

@@ -94,7 +94,7 @@ func (c findingCase) run(t *testing.T, rule *finding.Rule) {
 	}
 	w := Start(t, Options{Hosts: c.hosts(), Tolerate: c.tolerate})
 	if c.only != "" {
-		w.simulated("needs " + c.only)
+		w.needSimulated("needs " + c.only)
 	}
 	if c.prepare != nil {
 		c.prepare(w)
@@ -114,7 +114,7 @@ func (c findingCase) run(t *testing.T, rule *finding.Rule) {
 		t.Error("the plan changed a host")
 	}
 	if rule.Severity == finding.Note {
-		c.logged(t, log.String(), plan.Diags)
+		c.checkLog(t, log.String(), plan.Diags)
 		return
 	}
 	found := plan.Diags.Find("Finding: " + c.code)
@@ -140,8 +140,8 @@ func (c findingCase) run(t *testing.T, rule *finding.Rule) {
 	}
 }
 
-// logged looks for a note in the log.
-func (c findingCase) logged(t *testing.T, log string, diags Diags) {
+// checkLog looks for a note in the log.
+func (c findingCase) checkLog(t *testing.T, log string, diags Diags) {
 	t.Helper()
 	entries := json.NewDecoder(strings.NewReader(log))
 	for entries.More() {

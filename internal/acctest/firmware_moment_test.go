@@ -17,7 +17,7 @@ func TestMoment_firmware_of_a_card_without_driver(t *testing.T) {
 	w.unbind(host)
 	ws, cfg := w.Workspace(), w.burn(host, w.Image(ImageVPI),
 		map[string]any{"allow_psid_change": nil, "on_destroy": "restore"})
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	for _, name := range []string{"running_psid", "running_version", "reboot_required"} {
 		if got := ws.Get(theFirmware, name); got != nil {
 			t.Errorf("%s is %v, which nothing proves", name, got)
@@ -43,23 +43,23 @@ func momentCases() []momentCase {
 	host := labs.Intel9
 	older := func(t *testing.T, w *Lab, ws *Workspace, cfg Config) {
 		t.Helper()
-		applied(t, ws, cfg.With(theFirmware, map[string]any{"timeouts": nil}))
+		mustApply(t, ws, cfg.With(theFirmware, map[string]any{"timeouts": nil}))
 		w.write(host, card.OldVPI())
 		w.Restart(host)
 	}
 	return []momentCase{
 		{
-			name: "burned by hand", hosts: bought(),
+			name: "burned by hand", hosts: boughtHost(),
 			between: func(_ *testing.T, w *Lab, _ Config) {
 				w.write(host, card.VPI())
 				w.Restart(host)
 			},
 		},
 		{
-			name: "applied by somebody else", hosts: bought(),
+			name: "applied by somebody else", hosts: boughtHost(),
 			between: func(t *testing.T, w *Lab, cfg Config) {
 				t.Helper()
-				applied(t, w.Workspace(), cfg)
+				mustApply(t, w.Workspace(), cfg)
 			},
 		},
 		{
@@ -77,18 +77,18 @@ func momentCases() []momentCase {
 				"Plan again"},
 		},
 		{
-			name: "restarted", hosts: bought(),
+			name: "restarted", hosts: boughtHost(),
 			before: func(t *testing.T, _ *Lab, ws *Workspace, cfg Config) {
 				t.Helper()
-				applied(t, ws, cfg.With(theFirmware, map[string]any{"activation": nil}))
+				mustApply(t, ws, cfg.With(theFirmware, map[string]any{"activation": nil}))
 			},
 			between: func(_ *testing.T, w *Lab, _ Config) { w.Restart(host) },
 		},
 		{
-			name: "image removed", hosts: bought(),
+			name: "image removed", hosts: boughtHost(),
 			before: func(t *testing.T, _ *Lab, ws *Workspace, cfg Config) {
 				t.Helper()
-				applied(t, ws, cfg[:1])
+				mustApply(t, ws, cfg[:1])
 			},
 			between: func(_ *testing.T, w *Lab, _ Config) {
 				w.Run(host, "rm -rf /var/lib/terraform-provider-infiniband/images")
@@ -150,7 +150,7 @@ func TestMoment_other_content_of_the_same_version_is_drift(t *testing.T) {
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: vpi()[:1]})
 	ws, cfg := w.Workspace(), w.burn(host, w.Image(ImageVPI), map[string]any{"allow_psid_change": nil})
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	w.write(host, spec(func(s *card.Spec) { s.Date, s.Code = 0x20180102, 0x4000 }))
 	refused := mustPlan(t, ws, cfg)
 	if len(refused.Diags.Errors().Find("FW028", `allow_reinstall = "2.42.5000"`)) == 0 {

@@ -19,7 +19,7 @@ func configurable(h *labs.Host) { h.MstflintVersion = "4.21.0" }
 func TestFirmware_life_of_a_card(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
-	w := Start(t, Options{Hosts: bought(configurable)})
+	w := Start(t, Options{Hosts: boughtHost(configurable)})
 	ws, cfg := w.Workspace(), w.cardOnly(host)
 	firmware, guids, link := "infiniband_firmware."+host, "infiniband_guids."+host, "infiniband_link_type."+host
 	before := w.Print(host)
@@ -31,9 +31,9 @@ func TestFirmware_life_of_a_card(t *testing.T) {
 		t.Error("a refused plan changed the host")
 	}
 
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	once(t, w, host)
-	converged(t, w, ws, cfg, host)
+	checkConverged(t, w, ws, cfg, host)
 	if n := w.Boots(host); n != 3 {
 		t.Errorf("%d boots; expected the first, one for the firmware, one for the GUIDs", n)
 	}
@@ -64,8 +64,8 @@ func TestFirmware_life_of_a_card(t *testing.T) {
 		if got := cleanPlan(t, ws, cfg).Actions(); got[drift.address] != Update || got[firmware] != "" {
 			t.Errorf("after %s is planned: %v", drift.command, got)
 		}
-		applied(t, ws, cfg)
-		converged(t, w, ws, cfg, host)
+		mustApply(t, ws, cfg)
+		checkConverged(t, w, ws, cfg, host)
 	}
 	w.restores(t, ws, cfg, host)
 }
@@ -73,8 +73,8 @@ func TestFirmware_life_of_a_card(t *testing.T) {
 // restores destroys what asks for its former firmware, and looks for it.
 func (w *Lab) restores(t *testing.T, ws *Workspace, cfg Config, host string) {
 	t.Helper()
-	applied(t, ws, cfg.With("infiniband_firmware."+host, map[string]any{"on_destroy": "restore"}))
-	said := applied(t, ws, nil)
+	mustApply(t, ws, cfg.With("infiniband_firmware."+host, map[string]any{"on_destroy": "restore"}))
+	said := mustApply(t, ws, nil)
 	if len(said.Warnings().Find("Restored: firmware of card "+host)) == 0 {
 		t.Errorf("the destroy does not say that it restored:\n%s", said)
 	}
@@ -94,7 +94,7 @@ func TestFirmware_burned_by_somebody_else(t *testing.T) {
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: vpi()[:1]})
 	ws, cfg := w.Workspace(), w.burn(host, w.Image(ImageVPI), map[string]any{"allow_psid_change": nil})
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	emptyPlan(t, ws, cfg)
 	if images, guids := burns(w, host); images+guids != 0 {
 		t.Errorf("%d burns and %d GUID changes of a card that had it all", images, guids)
@@ -104,7 +104,7 @@ func TestFirmware_burned_by_somebody_else(t *testing.T) {
 	if got := cleanPlan(t, ws, cfg).Actions()["infiniband_firmware.it"]; got != Update {
 		t.Errorf("with older firmware in flash is planned: %q", got)
 	}
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	if now, running := w.Flash(host), w.Card(host).Running(); now.Version != [3]uint16{2, 42, 5000} ||
 		running.Version != now.Version {
 		t.Errorf("in flash %v, running %v", now.Version, running.Version)

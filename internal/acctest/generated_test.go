@@ -95,7 +95,7 @@ func TestBinary_configuration_of_every_import(t *testing.T) {
 			t.Parallel()
 			w, cfg := startWithEveryKind(t, system)
 			ws := w.Workspace()
-			applied(t, ws, cfg)
+			mustApply(t, ws, cfg)
 			o := newOperator(t, w, nil, built)
 			text := Required + HCL(w.Provider(), nil)
 			for _, r := range cfg {

@@ -19,7 +19,7 @@ const itsFirmware = "infiniband_firmware.it"
 func TestHeld_firmware_without_an_image(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
-	w := Start(t, Options{Hosts: bought()})
+	w := Start(t, Options{Hosts: boughtHost()})
 	burned := func() int { n, _ := burns(w, host); return n }
 	ws := w.Workspace()
 	with := func(extra map[string]any) Config {
@@ -37,7 +37,7 @@ func TestHeld_firmware_without_an_image(t *testing.T) {
 		"Nothing is written")) != 1 {
 		t.Errorf("the plan does not say that it adopts the card:\n%s", plan.Diags)
 	}
-	stepped(t, eye, plan, "")
+	applyStep(t, eye, plan, "")
 	ws.State = eye.State
 	for key, want := range map[string]any{
 		"flash_psid": card.PSIDEN, "flash_version": "2.40.5032", "running_psid": card.PSIDEN, "reboot_required": false,
@@ -71,7 +71,7 @@ func TestHeld_firmware_without_an_image(t *testing.T) {
 	}
 
 	w.Restart(host)
-	applied(t, ws, with(nil))
+	mustApply(t, ws, with(nil))
 	backup := ws.Get(itsFirmware, "original_backup_path")
 	if got := w.Flash(host).Version; got != [3]uint16{2, 42, 5000} || backup == nil || burned() != 1 {
 		t.Errorf("after %d burns the flash holds %v; the backup is %v", burned(), got, backup)
@@ -82,7 +82,7 @@ func TestHeld_firmware_without_an_image(t *testing.T) {
 	if got := cleanPlan(t, ws, without).Actions()[itsFirmware]; got != Update {
 		t.Errorf("an image that is not asked for any more is %q", got)
 	}
-	applied(t, ws, without)
+	mustApply(t, ws, without)
 	emptyPlan(t, ws, without)
 	for key, want := range map[string]any{"image_id": nil, "image_psid": nil, "flash_version": "2.42.5000",
 		"original_backup_path": backup} {
@@ -90,7 +90,7 @@ func TestHeld_firmware_without_an_image(t *testing.T) {
 			t.Errorf("%s is %v, expected %v", key, got, want)
 		}
 	}
-	said := applied(t, ws, nil)
+	said := mustApply(t, ws, nil)
 	if len(said.Warnings().Find("Left as it is: firmware of card", "had no image_id", backup.(string))) != 1 {
 		t.Errorf("the destroy does not say that it restores nothing:\n%s", said)
 	}
@@ -113,19 +113,19 @@ func TestHeld_an_image_that_is_not_known_yet(t *testing.T) {
 		map[string]any{"image_id": To("infiniband_card.it", "flash_error")})[1]}
 	for name, first := range map[string]Config{"new": nil, "had an image": w.burn(host, w.Image(ImageVPI), nil)} {
 		ws := w.Workspace()
-		applied(t, ws, first)
+		mustApply(t, ws, first)
 		plan := cleanPlan(t, ws, late)
 		if len(plan.Diags.Warnings().Find("Checked at apply", "firmware of card")) != 1 {
 			t.Errorf("%s: the plan does not say that the image is not known yet:\n%s", name, plan.Diags)
 		}
-		stepped(t, ws, plan, "")
+		applyStep(t, ws, plan, "")
 		if got := ws.Get(itsFirmware, "image_id"); got != nil || ws.Get(itsFirmware, "flash_psid") != card.PSIDVPI {
 			t.Errorf("%s: the state has image %v and PSID %v", name, got, ws.Get(itsFirmware, "flash_psid"))
 		}
 		emptyPlan(t, ws, late)
 		// The image that is in flash already is recorded, and not burned.
 		given := w.burn(host, w.Image(ImageVPI), nil)
-		applied(t, ws, given)
+		mustApply(t, ws, given)
 		if got := ws.Get(itsFirmware, "image_id"); got == nil || got != ws.Get("infiniband_firmware_image.it", "id") {
 			t.Errorf("%s: the state has image %v", name, got)
 		}
@@ -148,7 +148,7 @@ func TestHeld_firmware_of_a_card_that_moves(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: vpi()[:1]})
-	w.simulated("cards that change slots")
+	w.needSimulated("cards that change slots")
 	ws := w.Workspace()
 	at := func(pci string) Config {
 		return Config{
@@ -157,7 +157,7 @@ func TestHeld_firmware_of_a_card_that_moves(t *testing.T) {
 		}
 	}
 	first := w.PCI(host)
-	applied(t, ws, at(first))
+	mustApply(t, ws, at(first))
 	m, device := w.Machine(host), w.Card(host).Card
 	if err := m.Rebuild(func() error { return m.Renumber(1) }); err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestHeld_firmware_of_a_card_that_moves(t *testing.T) {
 	if said := cleanPlan(t, other, byPlace).Diags.Warnings(); len(said.Find("FW082", "now at 0000:02:00.0")) != 1 {
 		t.Errorf("the other card in the slot is not told of:\n%s", said)
 	}
-	applied(t, ws, at("0000:02:00.0"))
+	mustApply(t, ws, at("0000:02:00.0"))
 	follows(t, ws, at("0000:02:00.0"))
 	if named := ws.Identity(itsFirmware)["pci_address"]; named != "0000:02:00.0" ||
 		ws.Get(itsFirmware, "id") != host+"/0000:02:00.0" {
@@ -188,7 +188,7 @@ func TestHeld_firmware_of_a_card_that_moves(t *testing.T) {
 func TestBinary_configuration_of_imported_firmware(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
-	w := Start(t, Options{Hosts: bought()})
+	w := Start(t, Options{Hosts: boughtHost()})
 	o := newOperator(t, w, nil, buildProvider(t))
 	o.write("main.tf", Required+HCL(w.Provider(),
 		nil)+"import {\n  to = "+itsFirmware+"\n  id = \""+host+"/"+w.PCI(host)+"\"\n}\n")

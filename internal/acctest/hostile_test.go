@@ -20,7 +20,7 @@ func TestValues_of_a_hostile_host(t *testing.T) {
 	w.Put(labs.Intel9, "/etc/modprobe.d/other"+erase+".conf", "options mlx4_core port_type_array=1,1\n")
 	ws := w.Workspace()
 	cfg := append(Config{w.CrossFlash(labs.Intel9)[0]}, w.types(labs.Intel9, "ib", "ib")...)
-	said := applied(t, ws, cfg[:1])
+	said := mustApply(t, ws, cfg[:1])
 	said = append(said, mustPlan(t, ws, cfg).Diags...)
 	emptyPlan(t, ws, cfg[:1])
 	values := []string{said.String()}

@@ -21,7 +21,7 @@ import (
 // twin is another card of the kind that a host has, delivered with VPI firmware.
 func twin(t *testing.T, w *Lab, host string) *labsim.Spare {
 	t.Helper()
-	config := labs.Twin(w.described(host).Cards[0], 900)
+	config := labs.Twin(w.hostSpec(host).Cards[0], 900)
 	config.GUIDs = [4]uint64{0xe41d2d0300e49000, 0xe41d2d0300e49001, 0xe41d2d0300e49002, 0xe41d2d0300e49003}
 	spare, err := labsim.NewSpare(config)
 	if err != nil {
@@ -112,7 +112,7 @@ func TestIdentity_exchanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := Start(t, Options{Hosts: vpi()[:1]})
-			w.simulated("cards that change slots")
+			w.needSimulated("cards that change slots")
 			if id == nil {
 				id = host + "/" + w.PCI(host)
 			}
@@ -123,7 +123,7 @@ func TestIdentity_exchanged(t *testing.T) {
 					"expect": map[string]any{"chip": "ConnectX-3 Pro"}}}}
 			now, changed := writers(w, host, id)
 			now, changed = append(adopted, now...), append(adopted, changed...)
-			applied(t, ws, now)
+			mustApply(t, ws, now)
 			emptyPlan(t, ws, now)
 			if got := ws.Get("infiniband_card.it", "id"); got != host+"/"+w.PCI(host)+"/"+serial {
 				t.Errorf("id %v", got)
@@ -174,13 +174,13 @@ func TestIdentity_moved(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: vpi()[:1]})
-	w.simulated("cards that change slots")
+	w.needSimulated("cards that change slots")
 	ws := w.Workspace()
 	card := func(pci string) Resource {
 		return Resource{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": pci}}
 	}
 	now, changed := writers(w, host, To("infiniband_card.it", "id"))
-	applied(t, ws, append(Config{card(w.PCI(host))}, now...))
+	mustApply(t, ws, append(Config{card(w.PCI(host))}, now...))
 	serial, device := w.Card(host).Config.SerialNumber, w.Card(host).Card
 	plan := cleanPlan(t, ws, append(Config{card(w.PCI(host))}, changed...))
 	m := w.Machine(host)
@@ -211,7 +211,7 @@ func TestIdentity_moved(t *testing.T) {
 			t.Errorf("following the card plans %s of %s", action, address)
 		}
 	}
-	applied(t, ws, followed)
+	mustApply(t, ws, followed)
 	follows(t, ws, followed)
 	if now := device.Flash.Operations(); now != operations {
 		t.Errorf("following the card used its flash %d times", now-operations)
@@ -250,7 +250,7 @@ func TestIdentity_moved_is_restored(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: vpi()[:1]})
-	w.simulated("cards that change slots")
+	w.needSimulated("cards that change slots")
 	ws := w.Workspace()
 	_, changed := writers(w, host, To("infiniband_card.it", "id"))
 	at := func(pci string) Config {
@@ -259,7 +259,7 @@ func TestIdentity_moved_is_restored(t *testing.T) {
 	}
 	device := w.Card(host).Card
 	delivered := device.Flash.Operations()
-	applied(t, ws, at(w.PCI(host)))
+	mustApply(t, ws, at(w.PCI(host)))
 	if device.Flash.Operations() == delivered {
 		t.Fatal("nothing was burned")
 	}
@@ -269,12 +269,12 @@ func TestIdentity_moved_is_restored(t *testing.T) {
 	}
 	operations := device.Flash.Operations()
 	moved := at("0000:02:00.0")
-	applied(t, ws, moved)
+	mustApply(t, ws, moved)
 	follows(t, ws, moved)
 	if now := device.Flash.Operations(); now != operations {
 		t.Errorf("following the card used its flash %d times", now-operations)
 	}
-	said := fmt.Sprint(applied(t, ws, nil))
+	said := fmt.Sprint(mustApply(t, ws, nil))
 	if !strings.Contains(said, "Restored: firmware of card intel9/0000:02:00.0") || !strings.Contains(said, "2.42.5000") {
 		t.Errorf("the destroy says:\n%s", said)
 	}
@@ -286,11 +286,11 @@ func TestIdentity_unread(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: vpi()[:1]})
-	w.simulated("a card whose vital product data are lost")
+	w.needSimulated("a card whose vital product data are lost")
 	ws := w.Workspace()
 	now, changed := writers(w, host, To("infiniband_card.it", "id"))
 	card := Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}}}
-	applied(t, ws, append(card, now...))
+	mustApply(t, ws, append(card, now...))
 	serial := w.Card(host).Config.SerialNumber
 	w.Card(host).Config.PartNumber = "" // lspci shows none from now on
 	operations := w.Card(host).Flash.Operations()
@@ -311,10 +311,10 @@ func TestIdentity_onAnotherHost(t *testing.T) {
 	t.Parallel()
 	from, to := labs.Intel9, labs.Xeon2zfs
 	w := Start(t, Options{Hosts: vpi()})
-	w.simulated("cards that change slots")
+	w.needSimulated("cards that change slots")
 	ws := w.Workspace()
 	cfg := Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": from, "pci_address": w.PCI(from)}}}
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	card := w.Card(from)
 	if err := w.MoveCard(w.Machine(from), w.PCI(from), w.Machine(to), "0000:41:00.0"); err != nil {
 		t.Fatal(err)
@@ -342,8 +342,8 @@ func TestIdentity_onAnotherHost(t *testing.T) {
 	}
 }
 
-// edited is an object of the state with other values.
-func edited(t *testing.T, obj *Object, changes map[string]tftypes.Value) *Object {
+// editedObject is an object of the state with other values.
+func editedObject(t *testing.T, obj *Object, changes map[string]tftypes.Value) *Object {
 	t.Helper()
 	attrs := map[string]tftypes.Value{}
 	if err := obj.Value.As(&attrs); err != nil {
@@ -361,19 +361,19 @@ func TestIdentity_statesAndImportsThatNameAPlace(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: vpi()[:1]})
-	w.simulated("cards that change slots")
+	w.needSimulated("cards that change slots")
 	ws := w.Workspace()
 	card := Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}}}
 	now, _ := writers(w, host, To("infiniband_card.it", "id"))
 	cfg := slices.Concat(card, now)
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	serial, place := w.Card(host).Config.SerialNumber, host+"/"+w.PCI(host)
 	forget := func() {
 		text := func(s any) tftypes.Value { return tftypes.NewValue(tftypes.String, s) }
-		ws.State["infiniband_card.it"] = edited(t, ws.State["infiniband_card.it"],
+		ws.State["infiniband_card.it"] = editedObject(t, ws.State["infiniband_card.it"],
 			map[string]tftypes.Value{"id": text(place)})
 		for _, address := range writing {
-			ws.State[address] = edited(t, ws.State[address],
+			ws.State[address] = editedObject(t, ws.State[address],
 				map[string]tftypes.Value{"card_id": text(place), "card_identity": text(nil)})
 		}
 	}
@@ -429,7 +429,7 @@ func TestIdentity_throughTheEngine(t *testing.T) {
 	Engine(t)
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: vpi()[:1]})
-	w.simulated("cards that change slots")
+	w.needSimulated("cards that change slots")
 	now, changed := writers(w, host, To("infiniband_card.it", "id"))
 	now, changed = oneByOne(now), oneByOne(changed)
 	first := Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}}}
@@ -513,7 +513,7 @@ func identityFindings() []findingCase {
 			says: []string{twinSerial, "lspci shows no serial number"}, config: older(twinSerial)},
 		{code: "FW082", at: "card_id", hosts: func() []labs.Host { return vpi(anotherCard) },
 			says: []string{"now at 0000:02:00.0", `pci_address = "0000:02:00.0"`}, config: older("MT1234X09999")},
-		{code: "FW083", at: "pci_address", hosts: func() []labs.Host { return bought(nameless) },
+		{code: "FW083", at: "pci_address", hosts: func() []labs.Host { return boughtHost(nameless) },
 			says: []string{"lspci shows no serial number"}, config: func(w *Lab) Config {
 				return Config{{Type: "infiniband_card", Name: "it",
 					Attrs: map[string]any{"host": labs.Intel9, "pci_address": w.PCI(labs.Intel9)}}}

@@ -12,14 +12,14 @@ func TestIdentity_handWrittenIds(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: vpi()[:1]})
-	w.simulated("cards that change slots")
+	w.needSimulated("cards that change slots")
 	ws := w.Workspace()
 	hand := func(id string) Config {
 		now, _ := writers(w, host, id)
 		return now
 	}
 	place := host + "/" + w.PCI(host)
-	applied(t, ws, hand(place))
+	mustApply(t, ws, hand(place))
 	operations := w.Card(host).Flash.Operations()
 
 	if err := w.MoveCard(w.Machine(host), w.PCI(host), w.Machine(host), "0000:09:00.0"); err != nil {
@@ -35,7 +35,7 @@ func TestIdentity_handWrittenIds(t *testing.T) {
 			t.Errorf("%s of the card that moved: %s", address, action)
 		}
 	}
-	applied(t, ws, hand(moved))
+	mustApply(t, ws, hand(moved))
 	emptyPlan(t, ws, hand(moved))
 
 	old, err := w.Machine(host).Exchange("0000:09:00.0", twin(t, w, host))

@@ -15,10 +15,10 @@ import (
 // burns counts what wrote to the flash of a host: firmware and GUIDs.
 func burns(w *Lab, host string) (images, guids int) { return w.Burns(host) }
 
-// converged holds what must be true of a host after the main scenario, whatever
+// checkConverged holds what must be true of a host after the main scenario, whatever
 // happened on the way: the right card, burned as often as was due and no more,
 // its old firmware in the backups, and nothing left to do.
-func converged(t *testing.T, w *Lab, ws *Workspace, cfg Config, host string) {
+func checkConverged(t *testing.T, w *Lab, ws *Workspace, cfg Config, host string) {
 	t.Helper()
 	flash, running := w.Flash(host), w.Card(host).Running()
 	if flash.PSID != card.PSIDVPI || running.PSID != card.PSIDVPI || flash.Version != running.Version {
@@ -33,7 +33,7 @@ func converged(t *testing.T, w *Lab, ws *Workspace, cfg Config, host string) {
 	}
 	backupHolds(t, w, host, card.PSIDEN)
 	emptyPlan(t, ws, cfg)
-	untainted(t, ws)
+	checkUntainted(t, ws)
 }
 
 // backupHolds looks for a backup of a host's card with a PSID.
@@ -71,7 +71,7 @@ func settle(t *testing.T, ws *Workspace, cfg Config) Diags {
 			said = append(said, diags...)
 			failed = diags.HasError()
 		}
-		untainted(t, ws)
+		checkUntainted(t, ws)
 		if !failed {
 			return said
 		}
@@ -88,7 +88,7 @@ func TestInterrupted_connection_cut_at_every_command(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
 	whole := Start(t, Options{Hosts: labs.TwoHosts()[:1]})
-	applied(t, whole.Workspace(), whole.CrossFlash(host))
+	mustApply(t, whole.Workspace(), whole.CrossFlash(host))
 	n := whole.Machine(host).Counters().Sessions
 	if n < 20 {
 		t.Fatalf("the whole job took %d commands; too few to mean anything", n)
@@ -108,7 +108,7 @@ func TestInterrupted_connection_cut_at_every_command(t *testing.T) {
 				said := settle(t, ws, cfg)
 				w.Machine(host).Faults.Clear() // the job may have taken fewer commands than k
 				once(t, w, host)
-				converged(t, w, ws, cfg, host)
+				checkConverged(t, w, ws, cfg, host)
 				if t.Failed() {
 					t.Logf("on the way:\n%s", said)
 				}

@@ -35,7 +35,7 @@ func TestIPoIB_host_changes_between_plan_and_apply(t *testing.T) {
 			w.Machine(labs.Intel9).RenameNetdev("ibp1s0", "ib7")
 		}},
 	} {
-		applied(t, ws, before)
+		mustApply(t, ws, before)
 		plan := cleanPlan(t, ws, after)
 		c.change()
 		diags, err := ws.Apply(context.Background(), plan)
@@ -46,10 +46,10 @@ func TestIPoIB_host_changes_between_plan_and_apply(t *testing.T) {
 		w.Machine(labs.Intel9).RenameNetdev("ib7", "ibp1s0")
 	}
 	// Somebody has done by hand what is planned.
-	applied(t, ws, before)
+	mustApply(t, ws, before)
 	plan := cleanPlan(t, ws, after)
 	twin := w.Workspace()
-	applied(t, twin, after)
+	mustApply(t, twin, after)
 	if diags, err := ws.Apply(context.Background(), plan); err != nil || diags.HasError() {
 		t.Fatalf("already done: %v\n%s", err, diags)
 	}

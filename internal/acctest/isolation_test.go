@@ -27,7 +27,7 @@ func TestSM_isolation_that_is_not_in_force(t *testing.T) {
 		}
 		return sm(labs.Intel9, attrs)
 	}
-	applied(t, ws, config(nil))
+	mustApply(t, ws, config(nil))
 	w.inForce(" 0xffff 0x8001 ", " 0xffff 0x0001 ")
 
 	dropIn, file := "/etc/systemd/system/"+smUnit+".d/zz-site.conf", "/etc/opensm/site.conf"
@@ -68,7 +68,7 @@ func TestSM_isolation_that_is_not_in_force(t *testing.T) {
 		t.Errorf("partitions of the fabric: %s", parts)
 	}
 	w.Run(labs.Intel9, "rm "+dropIn)
-	applied(t, ws, config(map[string]any{"routing_engine": []any{"minhop"}}))
+	mustApply(t, ws, config(map[string]any{"routing_engine": []any{"minhop"}}))
 	w.inForce(" 0xffff 0x8001 ", " 0xffff 0x0001 ")
 }
 
@@ -95,7 +95,7 @@ func TestConnectivity_of_a_partition(t *testing.T) {
 		{"no group", map[string]any{"full": []any{portGUID(labs.Intel9, 1)}},
 			"no_carrier: ibp1s0.8001 of intel9 has no carrier although its port is up and has the P_Key 0x8001: the partition has no broadcast group"},
 	} {
-		applied(t, ws, with(c.storage))
+		mustApply(t, ws, with(c.storage))
 		v, diags, err := ws.Data(context.Background(), "infiniband_connectivity",
 			map[string]any{"from": labs.Intel9, "from_interface": "ibp1s0.8001", "address": "172.17.0.99"})
 		if err != nil || diags.HasError() {
@@ -113,7 +113,7 @@ func TestSM_subnet_prefix(t *testing.T) {
 	const says = "The subnet prefix is not in force"
 	w := Start(t, Options{Hosts: vpi()})
 	drivers(w)
-	if diags := applied(t, w.Workspace(),
+	if diags := mustApply(t, w.Workspace(),
 		sm(labs.Intel9, map[string]any{"subnet_prefix": "0xfec0000000000006"})); len(diags.Find(says)) > 0 {
 		t.Errorf("%s", diags)
 	}
@@ -125,7 +125,7 @@ func TestSM_subnet_prefix(t *testing.T) {
 	}
 	w = Start(t, Options{Hosts: []labs.Host{labs.ConnectX4(labs.Intel9, "192.0.2.20", 0)}})
 	drivers5(w)
-	diags := applied(t, w.Workspace(), prefixed(w))
+	diags := mustApply(t, w.Workspace(), smWithPrefix(w))
 	if found := diags.Find(says); len(found) != 1 ||
 		!containsAll(found[0].Text(), []string{"begin with 0xfe80000000000000, not with 0xfec0000000000006", "SM026"}) {
 		t.Errorf("%s", diags)

@@ -165,13 +165,13 @@ func (w *Lab) DropAll() {
 }
 
 // PCI is the address of the first card of a host.
-func (w *Lab) PCI(host string) string { return w.described(host).Cards[0].BDF }
+func (w *Lab) PCI(host string) string { return w.hostSpec(host).Cards[0].BDF }
 
 // Card is the first card of a host, the thing itself. On the testbed
 // it is not connected to anything.
 func (w *Lab) Card(host string) *labsim.Card {
 	if w.testbed != nil {
-		return labsim.Unplugged(w.testbed.Card(host, w.PCI(host)), w.described(host).Cards[0])
+		return labsim.UnpluggedCard(w.testbed.Card(host, w.PCI(host)), w.hostSpec(host).Cards[0])
 	}
 	return w.Lab.Machine(host).Card(w.PCI(host))
 }
@@ -227,7 +227,7 @@ func (w *Lab) Count(host string, words ...string) int {
 func (w *Lab) Print(host string) string {
 	var b strings.Builder
 	if w.testbed != nil {
-		for _, c := range w.described(host).Cards {
+		for _, c := range w.hostSpec(host).Cards {
 			model := w.testbed.Card(host, c.BDF)
 			fmt.Fprintf(&b, "card %s: %d flash operations, %v\n", c.BDF, model.Flash.Operations(), model.Running())
 		}

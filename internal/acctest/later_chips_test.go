@@ -13,8 +13,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
-// later is a lab of one host with a ConnectX-4 or ConnectX-5.
-func later(t *testing.T, host labs.Host, change func(*labs.Host)) *Lab {
+// startLaterChip starts a lab of one host with a ConnectX-4 or ConnectX-5.
+func startLaterChip(t *testing.T, host labs.Host, change func(*labs.Host)) *Lab {
 	t.Helper()
 	if change != nil {
 		change(&host)
@@ -24,8 +24,8 @@ func later(t *testing.T, host labs.Host, change func(*labs.Host)) *Lab {
 
 func cx4() labs.Host { return labs.ConnectX4("cx4", "192.0.2.30", 1) }
 
-// lately is the configuration that wants an image in the card, with no consent.
-func (w *Lab) lately(data []byte, extra map[string]any) Config {
+// laterConfig is the configuration that wants an image in the card, with no consent.
+func (w *Lab) laterConfig(data []byte, extra map[string]any) Config {
 	host := w.Names()[0]
 	return w.burn(host, w.file("fw.bin", data), nil).With("infiniband_firmware.it",
 		map[string]any{"allow_psid_change": nil}).
@@ -46,9 +46,9 @@ func TestLater_chips_are_updated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := later(t, c.host, nil)
-			ws, cfg, before := w.Workspace(), w.lately(c.to, nil), w.Flash(c.host.Name)
-			applied(t, ws, cfg)
+			w := startLaterChip(t, c.host, nil)
+			ws, cfg, before := w.Workspace(), w.laterConfig(c.to, nil), w.Flash(c.host.Name)
+			mustApply(t, ws, cfg)
 			flash, running := w.Flash(c.host.Name), w.Card(c.host.Name).Running()
 			if flash.Version != c.want || running.Version != c.want || flash.GUIDs != before.GUIDs ||
 				flash.MACs != before.MACs || flash.PSID != before.PSID {
@@ -91,9 +91,9 @@ func (w *Lab) backups(psid string) []string {
 // the backup back.
 func TestLater_chips_are_cross_flashed_and_restored(t *testing.T) {
 	t.Parallel()
-	w := later(t, cx4(), nil)
+	w := startLaterChip(t, cx4(), nil)
 	ws, before := w.Workspace(), w.Flash("cx4")
-	applied(t, ws, w.lately(card.CX4(card.PSIDCX4B, [3]uint16{12, 28, 4706}), map[string]any{
+	mustApply(t, ws, w.laterConfig(card.CX4(card.PSIDCX4B, [3]uint16{12, 28, 4706}), map[string]any{
 		"allow_psid_change": map[string]any{"from": card.PSIDCX4, "to": card.PSIDCX4B},
 	}))
 	if flash := w.Flash("cx4"); flash.PSID != card.PSIDCX4B || flash.GUIDs != before.GUIDs {
@@ -107,7 +107,7 @@ func TestLater_chips_are_cross_flashed_and_restored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	applied(t, ws, w.lately(data, map[string]any{
+	mustApply(t, ws, w.laterConfig(data, map[string]any{
 		"allow_psid_change": map[string]any{"from": card.PSIDCX4B,
 			"to": card.PSIDCX4}, "allow_downgrade": map[string]any{"from": "12.28.4706", "to": "12.28.2006"},
 	}))
@@ -133,14 +133,14 @@ func TestLater_chips_are_restored_at_destroy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := later(t, c.host, nil)
+			w := startLaterChip(t, c.host, nil)
 			host, before := c.host.Name, w.Flash(c.host.Name)
 			extra := map[string]any{"on_destroy": "restore"}
 			if c.consent != nil {
 				extra["allow_psid_change"] = c.consent
 			}
 			ws := w.Workspace()
-			applied(t, ws, w.lately(c.to, extra))
+			mustApply(t, ws, w.laterConfig(c.to, extra))
 			burned := w.Flash(host)
 			if burned.Version == before.Version {
 				t.Fatalf("nothing was burned: %+v", burned)
@@ -177,9 +177,9 @@ func TestLater_chips_are_restored_at_destroy(t *testing.T) {
 // the two images, the resource stays, and the next destroy ends right.
 func TestLater_restore_survives_a_power_cut(t *testing.T) {
 	t.Parallel()
-	w := later(t, cx4(), nil)
+	w := startLaterChip(t, cx4(), nil)
 	ws, before := w.Workspace(), w.Flash("cx4")
-	applied(t, ws, w.lately(card.CX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), map[string]any{"on_destroy": "restore"}))
+	mustApply(t, ws, w.laterConfig(card.CX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), map[string]any{"on_destroy": "restore"}))
 	plan := cleanPlan(t, ws, nil)
 	w.Machine("cx4").Faults.Set(labsim.FaultSpec{PowerCutAtFlash: 9})
 	diags, err := ws.Apply(context.Background(), plan)
@@ -191,7 +191,7 @@ func TestLater_restore_survives_a_power_cut(t *testing.T) {
 	if !w.Card("cx4").Running().Loaded {
 		t.Fatal("the card boots nothing")
 	}
-	applied(t, ws, nil)
+	mustApply(t, ws, nil)
 	if flash := w.Flash("cx4"); flash.Version != before.Version || flash.GUIDs != before.GUIDs {
 		t.Errorf("in flash %+v, had %+v", flash, before)
 	}
@@ -233,8 +233,8 @@ func TestLater_chips_are_refused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := later(t, cx4(), c.change)
-			plan, err := w.Workspace().Plan(context.Background(), w.lately(c.image, nil))
+			w := startLaterChip(t, cx4(), c.change)
+			plan, err := w.Workspace().Plan(context.Background(), w.laterConfig(c.image, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -250,7 +250,7 @@ func TestLater_chips_are_refused(t *testing.T) {
 
 func TestLater_chips_keep_their_GUIDs(t *testing.T) {
 	t.Parallel()
-	w := later(t, cx4(), nil)
+	w := startLaterChip(t, cx4(), nil)
 	plan, err := w.Workspace().Plan(context.Background(), w.guids("cx4", map[string]any{"base_mac": "ec:0d:9a:76:ea:f0"}))
 	if err != nil || len(plan.Diags.Errors().Find("GU014", "ConnectX-4", "-ocr")) == 0 {
 		t.Errorf("%v\n%s", err, plan.Diags)
@@ -261,12 +261,12 @@ func TestLater_chips_keep_their_GUIDs(t *testing.T) {
 func TestLater_chips_survive_power_cuts(t *testing.T) {
 	t.Parallel()
 	to := card.CX4(card.PSIDCX4, [3]uint16{12, 28, 4706})
-	whole := later(t, cx4(), nil)
-	applied(t, whole.Workspace(), whole.lately(to, nil))
+	whole := startLaterChip(t, cx4(), nil)
+	mustApply(t, whole.Workspace(), whole.laterConfig(to, nil))
 	total := whole.Card("cx4").Flash.Operations()
 	for _, n := range []int{1, 2, total / 2, total - 2, total - 1, total} {
-		w := later(t, cx4(), nil)
-		ws, cfg, before := w.Workspace(), w.lately(to, nil), w.Flash("cx4")
+		w := startLaterChip(t, cx4(), nil)
+		ws, cfg, before := w.Workspace(), w.laterConfig(to, nil), w.Flash("cx4")
 		w.Machine("cx4").Faults.Set(labsim.FaultSpec{PowerCutAtFlash: n})
 		diags, err := ws.Apply(context.Background(), cleanPlan(t, ws, cfg))
 		if err != nil || !diags.HasError() {
@@ -291,9 +291,9 @@ func TestLater_chips_survive_power_cuts(t *testing.T) {
 // laterFindings are the findings that only cards behind ConnectX-3 have.
 func laterFindings() []findingCase {
 	one := func(change func(*labs.Host)) func() []labs.Host {
-		return func() []labs.Host { return changed([]labs.Host{cx4()}, []func(*labs.Host){change}) }
+		return func() []labs.Host { return changeHosts([]labs.Host{cx4()}, []func(*labs.Host){change}) }
 	}
-	plain := func(w *Lab) Config { return w.lately(card.CX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), nil) }
+	plain := func(w *Lab) Config { return w.laterConfig(card.CX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), nil) }
 	cx6 := card.Chip{Name: "ConnectX-6", Family: "MT28908 Family [ConnectX-6]", HWID: 0x20f, PCIDevice: 0x101b,
 		Recovery: 0x020f, Format: card.FS4, Ports: 1}
 	image := func(version [3]uint16) []byte {
@@ -303,7 +303,7 @@ func laterFindings() []findingCase {
 	}
 	return []findingCase{
 		{code: "FW030", at: "image_id", hosts: one(func(*labs.Host) {}), says: []string{"FS3", "FS2"},
-			config: func(w *Lab) Config { return w.lately(card.VPI(), nil) }},
+			config: func(w *Lab) Config { return w.laterConfig(card.VPI(), nil) }},
 		{code: "FW059", at: "card_id", hosts: one(func(h *labs.Host) {
 			s := card.CX4Spec(card.PSIDCX4, [3]uint16{12, 28, 2006})
 			s.Signed, s.Flags = true, card.FlagControlled
@@ -311,7 +311,7 @@ func laterFindings() []findingCase {
 		}), says: []string{"fw_ctrl", "`ri`"}, config: plain},
 		{code: "FW061", at: "card_id",
 			hosts: one(func(h *labs.Host) { h.Cards[0].Chip, h.Cards[0].Image = cx6, image([3]uint16{20, 40, 1000}) }),
-			says:  []string{"ConnectX-6"}, config: func(w *Lab) Config { return w.lately(image([3]uint16{20, 43, 8004}), nil) }},
+			says:  []string{"ConnectX-6"}, config: func(w *Lab) Config { return w.laterConfig(image([3]uint16{20, 43, 8004}), nil) }},
 		{code: "GU014", at: "card_id", hosts: one(func(*labs.Host) {}), says: []string{"ConnectX-4", "-ocr"},
 			config: func(w *Lab) Config {
 				return w.guids("cx4", map[string]any{"base_mac": "ec:0d:9a:76:ea:f0"})

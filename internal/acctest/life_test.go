@@ -30,7 +30,7 @@ func TestLife_lost_state_is_imported(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{})
 	cfg := w.BothHosts()
-	applied(t, w.Workspace(), cfg)
+	mustApply(t, w.Workspace(), cfg)
 	if err := w.works(); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestLife_lost_state_is_imported(t *testing.T) {
 	if after := w.prints(); after != before {
 		t.Error("the import or the plan changed a host")
 	}
-	diags := applied(t, ws, nil)
+	diags := mustApply(t, ws, nil)
 	if len(ws.State) > 0 {
 		t.Errorf("left in the state: %v", ws.State)
 	}
@@ -66,13 +66,13 @@ func TestLife_create_over_what_is_there(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{})
 	cfg := w.BothHosts()
-	applied(t, w.Workspace(), cfg)
+	mustApply(t, w.Workspace(), cfg)
 	ws := w.Workspace()
 	boots := w.Boots(labs.Intel9) + w.Boots(labs.Xeon2zfs)
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	for _, host := range []string{labs.Intel9, labs.Xeon2zfs} {
 		once(t, w, host)
-		converged(t, w, ws, cfg, host)
+		checkConverged(t, w, ws, cfg, host)
 	}
 	if now := w.Boots(labs.Intel9) + w.Boots(labs.Xeon2zfs); now != boots {
 		t.Errorf("hosts restarted %d times for nothing", now-boots)
@@ -90,14 +90,14 @@ func TestLife_another_image_is_an_update(t *testing.T) {
 	w := Start(t, Options{Hosts: vpi()[:1]})
 	ws := w.Workspace()
 	cfg := w.burn(host, w.Image(ImageVPI), map[string]any{"allow_psid_change": nil})
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	down := w.burn(host, w.Image(ImageOldVPI),
 		map[string]any{"allow_psid_change": nil, "allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
 	plan := cleanPlan(t, ws, down)
 	if got := plan.Actions()["infiniband_firmware.it"]; got != Update {
 		t.Errorf("the firmware is to be %q, expected %q", got, Update)
 	}
-	applied(t, ws, down)
+	mustApply(t, ws, down)
 	if flash := w.Flash(host); flash.Version != [3]uint16{2, 36, 5000} || flash.PSID != card.PSIDVPI ||
 		flash.GUIDs[0] != NodeGUID(host) {
 		t.Errorf("in flash: %s %v, node GUID %x", flash.PSID, flash.Version, flash.GUIDs[0])
@@ -106,7 +106,7 @@ func TestLife_another_image_is_an_update(t *testing.T) {
 	// The consent that was used up means nothing for the way forward.
 	up := w.burn(host, w.Image(ImageVPI),
 		map[string]any{"allow_psid_change": nil, "allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
-	applied(t, ws, up)
+	mustApply(t, ws, up)
 	if running := w.Card(host).Running(); running.Version != [3]uint16{2, 42, 5000} {
 		t.Errorf("runs %v", running.Version)
 	}

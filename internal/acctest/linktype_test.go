@@ -19,9 +19,9 @@ func TestLinkType_connectX4(t *testing.T) {
 		}}}
 	}
 	state := func() map[string]any { return Decode(ws.State["infiniband_link_type.it"].Value).(map[string]any) }
-	applied(t, ws, wants("ib", "none"))
+	mustApply(t, ws, wants("ib", "none"))
 	boots := w.Machine(labs.Intel9).Boots()
-	applied(t, ws, wants("eth", "none"))
+	mustApply(t, ws, wants("eth", "none"))
 	emptyPlan(t, ws, wants("eth", "none"))
 	if got := state(); got["reboot_required"] != true || got["stored_in"] != "mstconfig" {
 		t.Errorf("reboot_required %v, stored_in %v; the type waits in the card", got["reboot_required"], got["stored_in"])
@@ -33,7 +33,7 @@ func TestLinkType_connectX4(t *testing.T) {
 	if len(plan.Diags.Warnings().Find("The apply restarts host intel9", "Nothing is stored anew")) != 1 {
 		t.Errorf("the plan does not say that it restarts the host: %s", plan.Diags)
 	}
-	stepped(t, ws, plan, "")
+	applyStep(t, ws, plan, "")
 	if got := w.Machine(labs.Intel9).Boots(); got != boots+1 {
 		t.Errorf("the host restarted %d times", got-boots)
 	}
@@ -53,7 +53,7 @@ func TestLinkType_connectX4(t *testing.T) {
 	if changes := cleanPlan(t, ws, wants("eth", "none")).Changes; len(changes) != 1 || changes[0].Action != Update {
 		t.Errorf("the drift of the next boot is not planned: %v", changes)
 	}
-	applied(t, ws, wants("eth", "none"))
+	mustApply(t, ws, wants("eth", "none"))
 	emptyPlan(t, ws, wants("eth", "none"))
 	// Somebody removes the tool: what is not to be changed is kept.
 	w.Run(labs.Intel9, "mv $(command -v mstconfig) /root/mstconfig.away")
@@ -76,13 +76,13 @@ func TestLinkType_initialRAMDisk(t *testing.T) {
 	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
 	ws := w.Workspace()
 	wants := w.types(labs.Intel9, "ib", "ib")
-	applied(t, ws, wants)
+	mustApply(t, ws, wants)
 	emptyPlan(t, ws, wants)
 	w.Run(labs.Intel9, "sleep 1; touch /etc/modprobe.d/terraform-infiniband.conf")
 	if changes := cleanPlan(t, ws, wants).Changes; len(changes) != 1 || changes[0].Action != Update {
 		t.Errorf("the older copy is not planned to be replaced: %v", changes)
 	}
-	applied(t, ws, wants)
+	mustApply(t, ws, wants)
 	emptyPlan(t, ws, wants)
 	if _, status := w.Try(labs.Intel9,
 		"test /etc/modprobe.d/terraform-infiniband.conf -nt /boot/initrd.img-$(uname -r)"); status == 0 {
@@ -98,7 +98,7 @@ func TestLinkType_fileOfOthers(t *testing.T) {
 	w.Install(labs.Intel9, "mstflint")
 	ws := w.Workspace()
 	wants := w.types(labs.Intel9, "eth", "eth")
-	applied(t, ws, wants)
+	mustApply(t, ws, wants)
 	emptyPlan(t, ws, wants)
 	places := field(t, Decode(ws.State["infiniband_link_type.it"].Value), "by_place")
 	for place, want := range map[string]string{"mstconfig": "eth", "modprobe.d": "eth",
@@ -124,7 +124,7 @@ func TestLinkType_lockdown(t *testing.T) {
 	w.Machine(labs.Intel9).FS.Put("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n", 0o444)
 	w.mstflintSays(labs.Intel9, " q", "-E- Cannot open Device: 0000:01:00.0. Permission denied. MFE_CR_ERROR\n", 1)
 	ws, wants := w.Workspace(), w.types(labs.Intel9, "eth", "eth")
-	applied(t, ws, wants)
+	mustApply(t, ws, wants)
 	emptyPlan(t, ws, wants)
 	if got := ws.Get("infiniband_link_type.it", "stored_in"); got != "modprobe.d" {
 		t.Errorf("stored_in is %v", got)
@@ -152,7 +152,7 @@ func TestLinkType_silentTool(t *testing.T) {
 	silent()
 	refused("a first plan", ws, ib)
 	faults.Clear()
-	applied(t, ws, ib)
+	mustApply(t, ws, ib)
 	silent()
 	emptyPlan(t, ws, ib)
 	if warned := cleanPlan(t, ws, ib).Diags.Warnings().Find("its stored link types could not be read",
@@ -167,7 +167,7 @@ func TestLinkType_silentTool(t *testing.T) {
 	w.Run(labs.Intel9, "echo eth > /sys/bus/pci/devices/0000:01:00.0/mlx4_port2; echo eth > /sys/bus/pci/devices/0000:01:00.0/mlx4_port1")
 	refused("another type in the driver", ws, ib)
 	faults.Clear()
-	applied(t, ws, ib)
+	mustApply(t, ws, ib)
 	// The answer stays away after the change.
 	plan := cleanPlan(t, ws, eth)
 	faults.Trap("set LINK_TYPE", 1, labsim.ProgramFault{Do: silent})
@@ -176,6 +176,6 @@ func TestLinkType_silentTool(t *testing.T) {
 		t.Errorf("what was not read back is called done: %v\n%s", err, diags)
 	}
 	faults.Clear()
-	applied(t, ws, eth)
+	mustApply(t, ws, eth)
 	emptyPlan(t, ws, eth)
 }

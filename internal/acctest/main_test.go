@@ -69,19 +69,19 @@ func emptyPlan(t *testing.T, ws *Workspace, cfg Config) *Plan {
 	return plan
 }
 
-// applied plans and applies; neither may fail.
-func applied(t *testing.T, ws *Workspace, cfg Config) Diags {
+// mustApply plans and applies; neither may fail.
+func mustApply(t *testing.T, ws *Workspace, cfg Config) Diags {
 	t.Helper()
 	diags, err := ws.Apply(context.Background(), cleanPlan(t, ws, cfg))
 	if err != nil || diags.HasError() {
 		t.Fatalf("apply: %v\n%s", err, diags.Errors())
 	}
-	untainted(t, ws)
+	checkUntainted(t, ws)
 	return diags
 }
 
-// untainted holds that nothing in the state would be destroyed and made anew.
-func untainted(t *testing.T, ws *Workspace) {
+// checkUntainted holds that nothing in the state would be destroyed and made anew.
+func checkUntainted(t *testing.T, ws *Workspace) {
 	t.Helper()
 	for address, obj := range ws.State {
 		if obj.Tainted {

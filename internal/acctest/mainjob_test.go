@@ -10,8 +10,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
-// locked is a host of Debian 12 with a card that is locked to Ethernet.
-func locked(name, address string, i int, stack labsim.Stack) labs.Host {
+// lockedHost is a host of Debian 12 with a card that is locked to Ethernet.
+func lockedHost(name, address string, i int, stack labsim.Stack) labs.Host {
 	h := labs.Server(name, labsim.Debian12, address, i)
 	unset := ^uint64(0)
 	h.Stack = stack
@@ -25,7 +25,7 @@ func locked(name, address string, i int, stack labsim.Stack) labs.Host {
 func TestMainJob(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{Hosts: []labs.Host{
-		locked(oneEnd, "192.0.2.20", 0, labsim.StackNetplan), locked("other", "192.0.2.21", 1, labsim.StackNetworkManager),
+		lockedHost(oneEnd, "192.0.2.20", 0, labsim.StackNetplan), lockedHost("other", "192.0.2.21", 1, labsim.StackNetworkManager),
 	}})
 	var cfg Config
 	var ends []string
@@ -37,9 +37,9 @@ func TestMainJob(t *testing.T) {
 		"server": "other", "client": oneEnd, "test": "iperf3", "duration": "1s",
 	}})
 	ws := w.Workspace()
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	emptyPlan(t, ws, cfg)
-	got, problems := pinged(t, ws, map[string]any{"from": "other", "to": oneEnd, "packets": 2})
+	got, problems := measurePing(t, ws, map[string]any{"from": "other", "to": oneEnd, "packets": 2})
 	if fmt.Sprint(field(t, got, "path_mtu"), field(t, got, "mtu_ok")) != "65520 true" || problems != "" {
 		t.Errorf("path MTU %v, problems:\n%s", field(t, got, "path_mtu"), problems)
 	}

@@ -66,7 +66,7 @@ func platformFindings() []findingCase {
 			says: []string{"built without mlx4", "ConnectX-4 or later"}},
 		{code: "PF002", hosts: oneHost(labsim.Debian12, "6.1.0-28-cloud-amd64"),
 			config: onPort("infiniband_ipoib_interface", nil), says: []string{"hold no ib_ipoib", "linux-image-amd64"}},
-		{code: "PF003", hosts: func() []labs.Host { return bought(func(h *labs.Host) { h.Modules = false }) },
+		{code: "PF003", hosts: func() []labs.Host { return boughtHost(func(h *labs.Host) { h.Modules = false }) },
 			config: func(*Lab) Config { return sm(labs.Intel9, nil) },
 			says:   []string{"Host intel9: linux-modules-extra-6.8.0-49-generic will be installed", "no ib_umad"}},
 		{code: "PF004", hosts: oneHost(labsim.Arch, ""), config: onPort("infiniband_ipoib_interface", nil),

@@ -74,7 +74,7 @@ func TestPort_life(t *testing.T) {
 	drivers(w)
 	ws := w.Workspace()
 	off, on := w.port(map[string]any{"enabled": false}), w.port(nil)
-	applied(t, ws, off)
+	mustApply(t, ws, off)
 	if got := w.physical(); got != "3: Disabled" {
 		t.Fatalf("the port is %q after it was disabled", got)
 	}
@@ -84,7 +84,7 @@ func TestPort_life(t *testing.T) {
 		t.Errorf("after a restart the port is %q", got)
 	}
 	emptyPlan(t, ws, off)
-	applied(t, ws, on)
+	mustApply(t, ws, on)
 	if got := w.physical(); got != "5: LinkUp" {
 		t.Errorf("the port is %q after it was enabled", got)
 	}
@@ -92,7 +92,7 @@ func TestPort_life(t *testing.T) {
 	if changes := cleanPlan(t, ws, on).Changes; len(changes) != 1 || changes[0].Action != Update {
 		t.Errorf("the drift is not planned: %v", changes)
 	}
-	applied(t, ws, on)
+	mustApply(t, ws, on)
 	emptyPlan(t, ws, on)
 	lost := w.Workspace()
 	diags, err := lost.Import(context.Background(), on[0], fmt.Sprintf("%s/%s/1", labs.Intel9, w.PCI(labs.Intel9)))
@@ -100,7 +100,7 @@ func TestPort_life(t *testing.T) {
 		t.Fatalf("import: %v\n%s", err, diags)
 	}
 	emptyPlan(t, lost, on)
-	diags = applied(t, lost, nil)
+	diags = mustApply(t, lost, nil)
 	if len(diags.Warnings().Find("Port intel9/0000:01:00.0/1")) != 1 {
 		t.Errorf("the destroy does not say what stays of the port:\n%s", diags)
 	}
@@ -116,7 +116,7 @@ func TestPort_speeds(t *testing.T) {
 	drivers(w)
 	ws := w.Workspace()
 	slow := w.port(map[string]any{"speeds": []any{"SDR", "DDR"}})
-	applied(t, ws, slow)
+	mustApply(t, ws, slow)
 	emptyPlan(t, ws, slow)
 	rate := strings.TrimSpace(w.Run(labs.Intel9, "cat /sys/bus/pci/devices/0000:01:00.0/infiniband/*/ports/1/rate"))
 	if rate != "20 Gb/sec (4X DDR)" {
@@ -126,6 +126,6 @@ func TestPort_speeds(t *testing.T) {
 	if changes := cleanPlan(t, ws, slow).Changes; len(changes) != 1 || changes[0].Action != Update {
 		t.Errorf("the drift is not planned: %v", changes)
 	}
-	applied(t, ws, slow)
+	mustApply(t, ws, slow)
 	emptyPlan(t, ws, slow)
 }

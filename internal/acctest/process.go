@@ -75,9 +75,9 @@ func (p *process) resourceType(name string) (*tfprotov6.Schema, tftypes.Object, 
 	return schema, typ, nil
 }
 
-// proposed merges a configuration with what is computed in the prior state, as
+// proposedState merges a configuration with what is computed in the prior state, as
 // core does before it asks for a plan.
-func proposed(schema *tfprotov6.Schema, typ tftypes.Object, config, prior tftypes.Value) tftypes.Value {
+func proposedState(schema *tfprotov6.Schema, typ tftypes.Object, config, prior tftypes.Value) tftypes.Value {
 	given := decodeAs[map[string]tftypes.Value](config)
 	had := map[string]tftypes.Value{}
 	if !prior.IsNull() {
@@ -103,8 +103,8 @@ func keeps(had map[string]tftypes.Value, a *tfprotov6.SchemaAttribute, want, is 
 	return existed && is.Equal(old) && (!want.IsNull() || a.Computed)
 }
 
-// invalid lists where a plan takes liberties with the configuration.
-func invalid(schema *tfprotov6.Schema, config, prior, planned tftypes.Value) []string {
+// liberties lists where a plan takes liberties with the configuration.
+func liberties(schema *tfprotov6.Schema, config, prior, planned tftypes.Value) []string {
 	if planned.IsNull() {
 		return []string{"the plan of an object that is configured is null"}
 	}

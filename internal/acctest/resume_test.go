@@ -23,9 +23,9 @@ func (w *Lab) cardOnly(host string) Config {
 func TestInterrupted_power_cut_at_flash_operations(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
-	whole := Start(t, Options{Hosts: bought()})
+	whole := Start(t, Options{Hosts: boughtHost()})
 	before := whole.Card(host).Flash.Operations()
-	applied(t, whole.Workspace(), whole.cardOnly(host))
+	mustApply(t, whole.Workspace(), whole.cardOnly(host))
 	total := whole.Card(host).Flash.Operations() - before
 	if total < 100 {
 		t.Fatalf("the job took %d flash operations; too few to mean anything", total)
@@ -36,7 +36,7 @@ func TestInterrupted_power_cut_at_flash_operations(t *testing.T) {
 	for _, n := range points {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			w := Start(t, Options{Hosts: bought()})
+			w := Start(t, Options{Hosts: boughtHost()})
 			ws, cfg := w.Workspace(), w.cardOnly(host)
 			w.Machine(host).Faults.Set(labsim.FaultSpec{PowerCutAtFlash: n})
 			plan := cleanPlan(t, ws, cfg)
@@ -44,7 +44,7 @@ func TestInterrupted_power_cut_at_flash_operations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			untainted(t, ws)
+			checkUntainted(t, ws)
 			if !diags.HasError() {
 				t.Errorf("the apply in which the power failed reports success")
 			}
@@ -55,7 +55,7 @@ func TestInterrupted_power_cut_at_flash_operations(t *testing.T) {
 				t.Errorf("%d firmware burns and %d GUID changes: one of each was due, and one again after the power cut", images,
 					guids)
 			}
-			converged(t, w, ws, cfg, host)
+			checkConverged(t, w, ws, cfg, host)
 			if t.Failed() {
 				t.Logf("at first:\n%s\nthen:\n%s", diags, said)
 			}
@@ -83,14 +83,14 @@ func TestInterrupted_upload_cut(t *testing.T) {
 	for _, n := range []int64{1, 32767, 32768, 32769, 400_000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			w := Start(t, Options{Hosts: bought()})
+			w := Start(t, Options{Hosts: boughtHost()})
 			ws, cfg := w.Workspace(), w.cardOnly(host)[:2]
 			w.Machine(host).Faults.Set(labsim.FaultSpec{CutUploadAt: n})
 			diags, err := ws.Apply(context.Background(), cleanPlan(t, ws, cfg))
 			if err != nil {
 				t.Fatal(err)
 			}
-			untainted(t, ws)
+			checkUntainted(t, ws)
 			staged := "/var/lib/terraform-provider-infiniband/images/" + w.Images[ImageVPI].SHA256 + ".bin"
 			if data, err := w.Machine(host).FS.ReadFile(staged); err == nil && string(data) != string(card.VPI()) {
 				t.Errorf("%d bytes are staged under the hash of the whole image:\n%s", len(data), diags)
@@ -117,7 +117,7 @@ func TestInterrupted_provider_killed(t *testing.T) {
 			m := w.Machine(x.host)
 			ws, cfg := w.Workspace(), w.cardOnly(x.host)
 			if x.program == "sg" {
-				applied(t, ws, cfg[:3])
+				mustApply(t, ws, cfg[:3])
 			}
 			m.Faults.Set(labsim.FaultSpec{FlashSlow: 15 * time.Millisecond})
 			plan := cleanPlan(t, ws, cfg)
@@ -131,10 +131,10 @@ func TestInterrupted_provider_killed(t *testing.T) {
 				}
 				ended <- diags
 			}()
-			w.running(x.host, x.program)
+			w.waitForMstflint(x.host, x.program)
 			kill()
 			killed := <-ended
-			untainted(t, ws)
+			checkUntainted(t, ws)
 			if len(killed.Errors().Find("was not stopped", "systemctl status")) == 0 {
 				t.Errorf("the interrupted apply does not say that the job goes on:\n%s", killed)
 			}
@@ -150,13 +150,13 @@ func TestInterrupted_provider_killed(t *testing.T) {
 				t.Fatalf("apply: %v\n%s", err, diags.Errors())
 			}
 			once(t, w, x.host)
-			converged(t, w, ws, cfg, x.host)
+			checkConverged(t, w, ws, cfg, x.host)
 		})
 	}
 }
 
-// running waits until mstflint runs on a host with a last argument.
-func (w *Lab) running(host, last string) {
+// waitForMstflint waits until mstflint runs on a host with a last argument.
+func (w *Lab) waitForMstflint(host, last string) {
 	w.t.Helper()
 	for range 4000 {
 		for _, p := range w.Machine(host).Processes() {
@@ -173,7 +173,7 @@ func (w *Lab) running(host, last string) {
 func TestInterrupted_host_away_during_the_burn(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
-	w := Start(t, Options{Hosts: bought()})
+	w := Start(t, Options{Hosts: boughtHost()})
 	m := w.Machine(host)
 	ws, cfg := w.Workspace(), w.cardOnly(host)
 	m.Faults.Set(labsim.FaultSpec{FlashSlow: 2 * time.Millisecond})
@@ -186,7 +186,7 @@ func TestInterrupted_host_away_during_the_burn(t *testing.T) {
 		}
 		ended <- diags
 	}()
-	w.running(host, "b")
+	w.waitForMstflint(host, "b")
 	m.Faults.Update(func(s *labsim.FaultSpec) { s.Refuse = true })
 	w.DropAll()
 	time.Sleep(1500 * time.Millisecond)
@@ -195,7 +195,7 @@ func TestInterrupted_host_away_during_the_burn(t *testing.T) {
 		t.Fatalf("apply:\n%s", diags.Errors())
 	}
 	once(t, w, host)
-	converged(t, w, ws, cfg, host)
+	checkConverged(t, w, ws, cfg, host)
 }
 
 // A second operator who applies while the first one's burn runs is not let near
@@ -203,7 +203,7 @@ func TestInterrupted_host_away_during_the_burn(t *testing.T) {
 func TestInterrupted_second_operator(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
-	w := Start(t, Options{Hosts: bought()})
+	w := Start(t, Options{Hosts: boughtHost()})
 	cfg := w.cardOnly(host)
 	w.busy(host, cfg)
 	second := w.Workspace()

@@ -60,7 +60,7 @@ func TestScale_plan_is_linear(t *testing.T) {
 			t.Fatalf("%v\n%s", err, first.Diags)
 		}
 		count[hosts], bytes[hosts] = first.Diags.size()
-		applied(t, ws, cfg)
+		mustApply(t, ws, cfg)
 		before := w.fleetTrips()
 		p, err := ws.Plan(context.Background(), cfg)
 		if err != nil || len(p.Actions()) > 0 {
@@ -98,7 +98,7 @@ func TestScale_hosts_that_do_not_answer(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{Hosts: labs.Fleet(4)})
 	ws, cfg := w.Workspace(), w.fleet(2)
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	for _, dead := range []string{"host0002", "host0003"} {
 		w.Servers[dead].Close()
 	}

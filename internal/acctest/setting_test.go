@@ -14,10 +14,12 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 )
 
-// bought is one host of the main scenario as it was bought.
-func bought(changes ...func(*labs.Host)) []labs.Host { return changed(labs.TwoHosts()[:1], changes) }
+// boughtHost is one host of the main scenario as it was bought.
+func boughtHost(changes ...func(*labs.Host)) []labs.Host {
+	return changeHosts(labs.TwoHosts()[:1], changes)
+}
 
-func changed(hosts []labs.Host, changes []func(*labs.Host)) []labs.Host {
+func changeHosts(hosts []labs.Host, changes []func(*labs.Host)) []labs.Host {
 	for _, change := range changes {
 		change(&hosts[0])
 	}
@@ -38,7 +40,7 @@ func vpi(changes ...func(*labs.Host)) []labs.Host {
 			hosts[i].Files = map[string]string{"/etc/modprobe.d/mlx4.conf": "options mlx4_core port_type_array=1,1\n"}
 		}
 	}
-	return changed(hosts, changes)
+	return changeHosts(hosts, changes)
 }
 
 // noFlash hides the tools that read the flash of real hosts: what is asked of a

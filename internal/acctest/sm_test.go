@@ -46,7 +46,7 @@ func TestSM_life(t *testing.T) {
 	drivers(w)
 	ws := w.Workspace()
 	cfg := smOptions(nil)
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	state, ok := Decode(ws.State["infiniband_opensm.it"].Value).(map[string]any)
 	for attribute, want := range map[string]any{"role": "master", "handover_time": "4s", "port_state": "Active"} {
 		if !ok || state[attribute] != want {
@@ -62,7 +62,7 @@ func TestSM_life(t *testing.T) {
 		"Default": map[string]any{"ipoib": true, "full": []any{"ALL"}},
 		"storage": map[string]any{"pkey": "0x0001", "ipoib": true, "full": []any{"ALL"}},
 	}})
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	w.inForce(" 0xffff 0x8001 ", " 0xffff 0x8001 ")
 	if now := w.mainPID(labs.Intel9, smUnit); now != pid {
 		t.Errorf("restarted for what opensm reads again: PID %s, then %s", pid, now)
@@ -70,7 +70,7 @@ func TestSM_life(t *testing.T) {
 	// A group that exists does not change without a restart.
 	cfg = smOptions(map[string]any{"priority": 9,
 		"partitions": map[string]any{"Default": map[string]any{"ipoib": true, "mtu": 4096, "full": []any{"ALL"}}}})
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	if now := w.mainPID(labs.Intel9, smUnit); now == pid {
 		t.Error("not restarted for the MTU of a group")
 	}
@@ -93,7 +93,7 @@ func TestSM_life(t *testing.T) {
 		if got := cleanPlan(t, ws, cfg).Actions()["infiniband_opensm.it"]; got != Update {
 			t.Errorf("%s: the plan says %q", name, got)
 		}
-		applied(t, ws, cfg)
+		mustApply(t, ws, cfg)
 		emptyPlan(t, ws, cfg)
 	}
 
@@ -103,7 +103,7 @@ func TestSM_life(t *testing.T) {
 		t.Fatalf("import: %v\n%s", err, diags)
 	}
 	emptyPlan(t, fresh, cfg)
-	applied(t, fresh, nil)
+	mustApply(t, fresh, nil)
 	for _, path := range []string{smConf, smParts, "/etc/systemd/system/" + smUnit + ".d/terraform-infiniband.conf"} {
 		if _, status := w.Try(labs.Intel9, "test -e "+path); status == 0 {
 			t.Errorf("%s stays after the destroy", path)
@@ -147,7 +147,7 @@ func TestSM_silentSystemd(t *testing.T) {
 	w := Start(t, Options{Hosts: vpi()})
 	drivers(w)
 	ws, cfg := w.Workspace(), smOptions(nil)
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	w.Machine(labs.Intel9).Faults.Trap("systemctl show --property=Id", 0, labsim.ProgramFault{Exit: true, Status: 1})
 	emptyPlan(t, ws, cfg)
 	if warned := cleanPlan(t, ws, cfg).Diags.Warnings().Find("whether it runs could not be read",
@@ -173,7 +173,7 @@ func TestSM_destroy_keeps_keys(t *testing.T) {
 	w := Start(t, Options{Hosts: vpi()})
 	drivers(w)
 	ws, cfg := w.Workspace(), smOptions(nil)
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	announced := mustPlan(t, ws, nil)
 	if announced.Diags.HasError() {
 		t.Fatal(announced.Diags)
@@ -191,5 +191,5 @@ func TestSM_destroy_keeps_keys(t *testing.T) {
 		t.Errorf("the key is lost: %s", got)
 	}
 	w.Put(host, smConf, ours)
-	applied(t, ws, nil)
+	mustApply(t, ws, nil)
 }

@@ -77,10 +77,10 @@ func TestStacks_silent_systemd(t *testing.T) {
 		h := labs.Server(theHost, labsim.Debian12, "192.0.2.20", 0)
 		h.Stack, h.Cmdline = stack, "mlx4_core.port_type_array=1,1"
 		w := &stackLab{Lab: Start(t, Options{Hosts: []labs.Host{h}}), t: t, stack: stack}
-		w.simulated("needs a systemd that fails")
+		w.needSimulated("needs a systemd that fails")
 		w.fabric()
 		ws, cfg := w.Workspace(), w.config(20, nil)
-		applied(t, ws, cfg)
+		mustApply(t, ws, cfg)
 		w.Machine(theHost).Faults.Trap("systemctl show --property=Id", 0, labsim.ProgramFault{Exit: true, Status: 1})
 		emptyPlan(t, ws, cfg)
 		if warned := cleanPlan(t, ws, cfg).Diags.Warnings().Find("Finding: "+code,
@@ -140,7 +140,7 @@ func (w *stackLab) config(last int, more map[string]any) Config {
 
 func (w *stackLab) life() {
 	cfg := w.config(20, nil)
-	applied(w.t, w.ws, cfg)
+	mustApply(w.t, w.ws, cfg)
 	if got := w.ws.Get(ipoibAddress, "network_stack"); got != stackNames[w.stack] {
 		w.t.Fatalf("network_stack is %v", got)
 	}
@@ -149,11 +149,11 @@ func (w *stackLab) life() {
 	w.contract(cfg)
 	w.drift(cfg)
 	other := w.config(21, map[string]any{"mode": "datagram", "mtu": 2044, "routes": nil})
-	applied(w.t, w.ws, other)
+	mustApply(w.t, w.ws, other)
 	emptyPlan(w.t, w.ws, other)
 	w.Reboot(theHost)
 	emptyPlan(w.t, w.ws, other)
-	applied(w.t, w.ws, cfg)
+	mustApply(w.t, w.ws, cfg)
 	w.Reboot(theHost)
 	emptyPlan(w.t, w.ws, cfg)
 	w.answers(20)
@@ -161,9 +161,9 @@ func (w *stackLab) life() {
 	if w.testbed != nil {
 		// Simulated connections break at once, and the provider with them; what
 		// happens in the window there is a test of internal/ipoib.
-		w.killed(cfg)
+		w.checkKilled(cfg)
 	}
-	applied(w.t, w.ws, nil)
+	mustApply(w.t, w.ws, nil)
 	w.nothingLeft()
 	w.firstCut(cfg)
 	w.nothingLeft()
@@ -213,7 +213,7 @@ func (w *stackLab) drift(cfg Config) {
 		if plan := cleanPlan(w.t, w.ws, cfg); plan.Actions()[ipoibAddress] != Update {
 			w.t.Errorf("%s: the plan is %v", spoil, plan.Actions())
 		}
-		applied(w.t, w.ws, cfg)
+		mustApply(w.t, w.ws, cfg)
 		plan := cleanPlan(w.t, w.ws, cfg)
 		if len(plan.Actions()) > 0 {
 			w.t.Fatalf("%s: after the apply the plan is %v", spoil, plan.Actions())
@@ -233,8 +233,8 @@ func (w *stackLab) over(last int, confirm time.Duration) {
 	w.ws.State = state
 }
 
-// cutting is a change that takes away the address by which the operator comes.
-func (w *stackLab) cutting(cfg Config) Config {
+// cuttingConfig is a change that takes away the address by which the operator comes.
+func (w *stackLab) cuttingConfig(cfg Config) Config {
 	return cfg.With(ipoibAddress, map[string]any{"addresses": []any{}, "routes": nil,
 		"allow_management_path": []any{w.name()}})
 }
@@ -244,8 +244,8 @@ func (w *stackLab) ownConnectionCut(cfg Config) {
 	w.t.Helper()
 	w.over(20, soon)
 	consenting := cfg.With(ipoibAddress, map[string]any{"allow_management_path": []any{w.name()}})
-	applied(w.t, w.ws, consenting)
-	plan := cleanPlan(w.t, w.ws, w.cutting(cfg))
+	mustApply(w.t, w.ws, consenting)
+	plan := cleanPlan(w.t, w.ws, w.cuttingConfig(cfg))
 	diags, err := w.ws.Apply(context.Background(), plan)
 	if err != nil || !diags.HasError() {
 		w.t.Fatalf("the apply that cut itself off: %v\n%s", err, diags)
@@ -260,8 +260,8 @@ func (w *stackLab) ownConnectionCut(cfg Config) {
 	// A checkpoint of NetworkManager goes before the timer, which restores the files.
 	w.Run(theHost, "n=0; while ls -d /var/lib/terraform-provider-infiniband/undo/* && ! ls /var/lib/terraform-provider-infiniband/undo/*/undone && [ $n -lt 100 ]; do n=$((n+1)); sleep 0.1; done >/dev/null 2>&1")
 	emptyPlan(w.t, w.ws, consenting)
-	applied(w.t, w.ws, consenting)
-	w.survived("its own connection cut, undone by the host")
+	mustApply(w.t, w.ws, consenting)
+	w.checkSurvived("its own connection cut, undone by the host")
 	w.over(0, 0)
 }
 
@@ -280,10 +280,10 @@ func (w *stackLab) await(last int) {
 	w.t.Fatalf("the host has not the address %d:\n%s\n%s", last, what, journal)
 }
 
-// killed: the engine and its provider are killed after a change that cut them off.
+// checkKilled kills the engine and its provider after a change that cut them off.
 // A restart in the window undoes it at boot, and so does a power cut; without one
 // the next apply does, and each says so.
-func (w *stackLab) killed(cfg Config) {
+func (w *stackLab) checkKilled(cfg Config) {
 	w.t.Helper()
 	for _, c := range []struct {
 		name, says string
@@ -293,12 +293,12 @@ func (w *stackLab) killed(cfg Config) {
 		{"killed, power cut in the window", "it was undone at boot", func() { w.Restart(theHost) }},
 		{"killed, undone by the next apply", "it was undone first", func() {}},
 	} {
-		applied(w.t, w.ws, cfg)
+		mustApply(w.t, w.ws, cfg)
 		w.over(20, 0)
 		o := newOperator(w.t, w.Lab, cfg.With(ipoibAddress, map[string]any{"allow_management_path": []any{w.name()}}),
 			w.built)
 		o.says(0, "apply", "-auto-approve")
-		o.write("main.tf", Required+HCL(w.Provider(), w.cutting(cfg)))
+		o.write("main.tf", Required+HCL(w.Provider(), w.cuttingConfig(cfg)))
 		cmd, out := o.command("apply", "-auto-approve")
 		if err := cmd.Start(); err != nil {
 			w.t.Fatal(err)
@@ -316,7 +316,7 @@ func (w *stackLab) killed(cfg Config) {
 			emptyPlan(w.t, w.ws, cfg)
 		}
 		w.says(cfg, c.says)
-		w.survived(c.name)
+		w.checkSurvived(c.name)
 	}
 }
 
@@ -369,14 +369,14 @@ func (w *stackLab) firstCut(cfg Config) {
 		if plan := cleanPlan(w.t, w.ws, cfg); plan.Actions()[ipoibAddress] != Create {
 			w.t.Errorf("%s: the plan is %v", c.name, plan.Actions())
 		}
-		applied(w.t, w.ws, cfg)
+		mustApply(w.t, w.ws, cfg)
 		emptyPlan(w.t, w.ws, cfg)
-		applied(w.t, w.ws, nil)
-		w.survived(c.name)
+		mustApply(w.t, w.ws, nil)
+		w.checkSurvived(c.name)
 	}
 }
 
-func (w *stackLab) survived(cut string) {
+func (w *stackLab) checkSurvived(cut string) {
 	if !w.t.Failed() {
 		w.cuts = append(w.cuts, cut)
 	}

@@ -26,10 +26,10 @@ func TestSteady_GUIDs(t *testing.T) {
 	// Somebody sets the same values: before the resource is made, and before a change.
 	plan := cleanPlan(t, ws, wants(map[string]any{"base_mac": "e4:1d:2d:00:10:00"}))
 	byHand("0xe41d2d0300001000", "0xe41d2d001000")
-	stepped(t, ws, plan, "")
+	applyStep(t, ws, plan, "")
 	plan = cleanPlan(t, ws, wants(map[string]any{"base_mac": "e4:1d:2d:00:20:00"}))
 	byHand("0xe41d2d0300002000", "0xe41d2d002000")
-	stepped(t, ws, plan, "")
+	applyStep(t, ws, plan, "")
 	emptyPlan(t, ws, wants(map[string]any{"base_mac": "e4:1d:2d:00:20:00"}))
 
 	// A restart that is planned is made by somebody else.
@@ -43,20 +43,20 @@ func TestSteady_GUIDs(t *testing.T) {
 		t.Errorf("the restart is not announced: %s", plan.Diags)
 	}
 	w.Reboot(host)
-	stepped(t, ws, plan, "")
+	applyStep(t, ws, plan, "")
 	emptyPlan(t, ws, waits)
 
 	// The half that is not asked for becomes another one.
 	plan = cleanPlan(t, ws, wants(map[string]any{"macs": map[string]any{"1": "e4:1d:2d:00:30:00",
 		"2": "e4:1d:2d:00:30:01"}}))
 	byHand("0xe41d2d0300004000", "0xe41d2d002000")
-	stepped(t, ws, plan, "HO019")
+	applyStep(t, ws, plan, "HO019")
 
 	// The driver goes away: what is in effect stays unknown, before and after.
 	other := wants(map[string]any{"base_mac": "e4:1d:2d:00:50:00"})
 	plan = cleanPlan(t, ws, other)
 	w.Run(host, "modprobe -r mlx4_ib; modprobe -r mlx4_en; modprobe -r mlx4_core")
-	stepped(t, ws, plan, "")
+	applyStep(t, ws, plan, "")
 	if state := Decode(ws.State["infiniband_guids.it"].Value); field(t, state, "reboot_required") != nil ||
 		field(t, state, "effective", "node_guid") != nil {
 		t.Errorf("the state says what nothing shows: %v", state)
@@ -73,20 +73,20 @@ func TestSteady_link_types(t *testing.T) {
 	// Two applies at once: the second finds done what it planned.
 	first := cleanPlan(t, ws, w.types(host, "ib", "ib"))
 	again := cleanPlan(t, second, w.types(host, "ib", "ib"))
-	stepped(t, ws, first, "")
-	stepped(t, second, again, "")
+	applyStep(t, ws, first, "")
+	applyStep(t, second, again, "")
 	emptyPlan(t, second, w.types(host, "ib", "ib"))
 
 	// Somebody flips the ports, to what was planned and away from it.
 	plan := cleanPlan(t, ws, w.types(host, "eth", "eth"))
-	stepped(t, second, cleanPlan(t, second, w.types(host, "eth", "eth")), "")
-	stepped(t, ws, plan, "")
+	applyStep(t, second, cleanPlan(t, second, w.types(host, "eth", "eth")), "")
+	applyStep(t, ws, plan, "")
 	emptyPlan(t, ws, w.types(host, "eth", "eth"))
 
 	// The driver goes away: the refusal says so.
 	plan = cleanPlan(t, ws, w.types(host, "ib", "ib"))
 	w.Run(host, "modprobe -r mlx4_ib; modprobe -r mlx4_en; modprobe -r mlx4_core")
-	stepped(t, ws, plan, "LT008")
+	applyStep(t, ws, plan, "LT008")
 }
 
 func TestSteady_opensm(t *testing.T) {
@@ -107,8 +107,8 @@ func TestSteady_opensm(t *testing.T) {
 	// Two applies at once: a first one, and one that changes a value.
 	for _, cfg := range []Config{wants(5), wants(9)} {
 		first, again := cleanPlan(t, ws, cfg), cleanPlan(t, second, cfg)
-		stepped(t, ws, first, "")
-		stepped(t, second, again, "")
+		applyStep(t, ws, first, "")
+		applyStep(t, second, again, "")
 		emptyPlan(t, second, cfg)
 		emptyPlan(t, ws, cfg)
 	}
@@ -138,14 +138,14 @@ func TestSteady_opensm(t *testing.T) {
 		}
 		c.after()
 		t.Log(c.name)
-		stepped(t, ws, plan, "")
+		applyStep(t, ws, plan, "")
 		emptyPlan(t, ws, c.wants)
 	}
 
 	// The port goes away: the refusal says so.
 	plan := cleanPlan(t, ws, wants(2))
 	w.unbind(host)
-	stepped(t, ws, plan, "SM002")
+	applyStep(t, ws, plan, "SM002")
 }
 
 func TestSteady_port(t *testing.T) {
@@ -163,8 +163,8 @@ func TestSteady_port(t *testing.T) {
 	for _, cfg := range []Config{w.port(nil), w.port(map[string]any{"enabled": false}), speeds("SDR", "DDR"),
 		w.port(map[string]any{"widths": []any{"1X"}})} {
 		first, again := cleanPlan(t, ws, cfg), cleanPlan(t, second, cfg)
-		stepped(t, ws, first, "")
-		stepped(t, second, again, "")
+		applyStep(t, ws, first, "")
+		applyStep(t, second, again, "")
 		emptyPlan(t, second, cfg)
 		emptyPlan(t, ws, cfg)
 	}
@@ -175,7 +175,7 @@ func TestSteady_port(t *testing.T) {
 		wants         Config
 		before, after func() // before the plan, and between plan and apply
 	}{
-		{"disabled, and enabled again", speeds("SDR", "DDR"), func() { applied(t, ws, speeds("SDR", "DDR")); set("disable") },
+		{"disabled, and enabled again", speeds("SDR", "DDR"), func() { mustApply(t, ws, speeds("SDR", "DDR")); set("disable") },
 			func() { set("enable") }},
 		{"speeds, and back", speeds("SDR", "DDR"), func() { set("speed 7") }, func() { set("speed 3") }},
 		{"disabled", speeds("SDR", "DDR", "QDR"), func() {}, func() { set("disable") }},
@@ -193,24 +193,24 @@ func TestSteady_port(t *testing.T) {
 		}
 		c.after()
 		t.Log(c.name)
-		stepped(t, ws, plan, "")
+		applyStep(t, ws, plan, "")
 		emptyPlan(t, ws, c.wants)
 	}
 
 	// The driver goes away: the refusal says so.
 	plan := cleanPlan(t, ws, w.port(map[string]any{"enabled": false}))
 	w.unbind(host)
-	stepped(t, ws, plan, "PO002")
+	applyStep(t, ws, plan, "PO002")
 }
 
-// stepped applies a plan; it succeeds, or fails with a code of the provider's.
-func stepped(t *testing.T, ws *Workspace, plan *Plan, code string) {
+// applyStep applies a plan; it succeeds, or fails with a code of the provider's.
+func applyStep(t *testing.T, ws *Workspace, plan *Plan, code string) {
 	t.Helper()
 	diags, err := ws.Apply(context.Background(), plan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	untainted(t, ws)
+	checkUntainted(t, ws)
 	errs := diags.Errors()
 	switch {
 	case len(errs.Find("inconsistent")) > 0:

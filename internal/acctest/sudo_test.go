@@ -20,8 +20,8 @@ func asks(hosts ...labs.Host) []labs.Host {
 	return hosts
 }
 
-// answering is the workspace of an operator who knows that password.
-func (w *Lab) answering() *Workspace {
+// workspaceWithPassword is the workspace of an operator who knows that password.
+func (w *Lab) workspaceWithPassword() *Workspace {
 	config := w.Provider()
 	config["ssh"].(map[string]any)["sudo_password"] = sudoWord
 	ws := NewWorkspace(InProcess, config)
@@ -35,10 +35,10 @@ func (w *Lab) answering() *Workspace {
 func TestSudoPassword_on_TrueNAS(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{Hosts: asks(labs.TwoHosts()...)})
-	w.simulated("needs the middleware of TrueNAS")
+	w.needSimulated("needs the middleware of TrueNAS")
 	const nas = labs.Xeon2zfs
-	ws, cfg := w.answering(), w.CrossFlash(nas)
-	applied(t, ws, cfg)
+	ws, cfg := w.workspaceWithPassword(), w.CrossFlash(nas)
+	mustApply(t, ws, cfg)
 	emptyPlan(t, ws, cfg)
 	if images, guids := w.Burns(nas); images != 1 || guids != 1 {
 		t.Errorf("%d firmware burns and %d GUID changes, expected one of each", images, guids)
@@ -54,9 +54,9 @@ func TestSudoPassword_on_TrueNAS(t *testing.T) {
 // The same with the sudo of Debian, which on the testbed is the real one.
 func TestSudoPassword_on_Debian(t *testing.T) {
 	t.Parallel()
-	w := Start(t, Options{Hosts: asks(locked(oneEnd, "192.0.2.20", 0, labsim.StackNetplan))})
-	ws, cfg := w.answering(), w.crossFlash(oneEnd, 0)[:5] // without a peer no port becomes active
-	applied(t, ws, cfg)
+	w := Start(t, Options{Hosts: asks(lockedHost(oneEnd, "192.0.2.20", 0, labsim.StackNetplan))})
+	ws, cfg := w.workspaceWithPassword(), w.crossFlash(oneEnd, 0)[:5] // without a peer no port becomes active
+	mustApply(t, ws, cfg)
 	emptyPlan(t, ws, cfg)
 	if images, guids := w.Burns(oneEnd); images != 1 || guids != 1 {
 		t.Errorf("%d firmware burns and %d GUID changes, expected one of each", images, guids)

@@ -135,7 +135,7 @@ func TestSymptoms_new_hardware_address(t *testing.T) {
 	inter := ipoib(labs.Intel9, nil)[0]
 	inter.After = []string{"infiniband_opensm.it"}
 	cfg := append(sm(labs.Intel9, nil), inter)
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	w.Machine(labs.Intel9).UpdateNetdev("ibp1s0", func(d *labsim.Netdev) { d.Address[3]++ })
 	fresh := w.Workspace()
 	fresh.State = ws.State
@@ -177,7 +177,7 @@ func TestSymptoms_of_a_pair(t *testing.T) {
 		for k, v := range c.attrs {
 			attrs[k] = v
 		}
-		if _, problems := pinged(t, w.Workspace(), attrs); !strings.Contains(problems, c.says) {
+		if _, problems := measurePing(t, w.Workspace(), attrs); !strings.Contains(problems, c.says) {
 			t.Errorf("%s: want %q in\n%s", c.name, c.says, problems)
 		}
 	}

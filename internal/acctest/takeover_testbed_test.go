@@ -94,12 +94,12 @@ func (w *stackLab) byHand(id string) handMade {
 		w.Run(theHost, "chmod 600 "+made.path)
 	}
 	w.Run(theHost, made.take)
-	w.settled()
+	w.waitUntilSettled()
 	return made
 }
 
-// settled waits until the interface has its addresses, and the kernel has proved them.
-func (w *stackLab) settled() {
+// waitUntilSettled waits until the interface has its addresses, and the kernel has proved them.
+func (w *stackLab) waitUntilSettled() {
 	w.t.Helper()
 	w.await(20)
 	w.Run(theHost, "n=0; while ip addr show dev "+w.nameOrParent()+" | grep -q tentative && [ $n -lt 100 ]; do "+
@@ -109,12 +109,12 @@ func (w *stackLab) settled() {
 // handBack destroys the resource, and has the host configure the interface as before.
 func (w *stackLab) handBack(made handMade) {
 	w.t.Helper()
-	applied(w.t, w.ws, nil)
-	w.Run(theHost, "mv "+made.kept()+" "+made.path+"\n"+made.take)
-	w.settled()
+	mustApply(w.t, w.ws, nil)
+	w.Run(theHost, "mv "+made.keptPath()+" "+made.path+"\n"+made.take)
+	w.waitUntilSettled()
 }
 
-func (m handMade) kept() string {
+func (m handMade) keptPath() string {
 	dir, base := path.Split(m.path)
 	return dir + "." + base + ".before-infiniband-" + strings.TrimPrefix(stackPort, "0x")
 }
@@ -167,13 +167,13 @@ func (w *stackLab) takenOver(made handMade) {
 		w.t.Fatalf("import: %v\n%s", err, diags)
 	}
 	watched := w.watch()
-	applied(w.t, w.ws, cfg)
+	mustApply(w.t, w.ws, cfg)
 	if did := watched(); did != "" && !made.anew {
 		w.t.Errorf("the takeover of an interface that is as asked changed it:\n%s", did)
 	}
 	emptyPlan(w.t, w.ws, cfg)
 	w.answers(20)
-	if now := w.Run(theHost, "cat "+made.kept()); now != made.text {
+	if now := w.Run(theHost, "cat "+made.keptPath()); now != made.text {
 		w.t.Errorf("the file is kept as:\n%s", now)
 	}
 	w.Reboot(theHost)

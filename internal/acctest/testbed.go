@@ -84,8 +84,8 @@ func (w *Lab) stand(hosts []labs.Host) {
 	}
 }
 
-// simulated ends a test that asks a real host for what only a simulated one has.
-func (w *Lab) simulated(what string) {
+// needSimulated ends a test that asks a real host for what only a simulated one has.
+func (w *Lab) needSimulated(what string) {
 	w.t.Helper()
 	if w.testbed != nil {
 		w.t.Skip("only in the simulated lab: the scenario " + what)
@@ -95,14 +95,14 @@ func (w *Lab) simulated(what string) {
 // Machine is a host as the simulated lab holds it.
 func (w *Lab) Machine(host string) *labsim.Machine {
 	w.t.Helper()
-	w.simulated("reaches into a simulated host")
+	w.needSimulated("reaches into a simulated host")
 	return w.Lab.Machine(host)
 }
 
 // Machines are all of them.
 func (w *Lab) Machines() []*labsim.Machine {
 	w.t.Helper()
-	w.simulated("reaches into simulated hosts")
+	w.needSimulated("reaches into simulated hosts")
 	return w.Lab.Machines()
 }
 
@@ -157,7 +157,7 @@ func (w *Lab) Names() []string {
 	return names
 }
 
-func (w *Lab) described(host string) labs.Host {
+func (w *Lab) hostSpec(host string) labs.Host {
 	w.t.Helper()
 	for _, h := range w.hosts {
 		if h.Name == host {
@@ -269,7 +269,7 @@ func (w *Lab) Over(host, name, address string) {
 }
 
 // MACs are those of a host's first card at delivery.
-func (w *Lab) MACs(host string) [2]uint64 { return w.described(host).Cards[0].MACs }
+func (w *Lab) MACs(host string) [2]uint64 { return w.hostSpec(host).Cards[0].MACs }
 
 // Burns counts what wrote to the flash of a host: firmware and GUIDs.
 func (w *Lab) Burns(host string) (images, guids int) {

@@ -25,8 +25,8 @@ func (w *Lab) trips(host string, do func()) trips {
 	return trips{after.Connections - before.Connections, after.Sessions - before.Sessions, after.SFTP - before.SFTP}
 }
 
-// asked is how often a program was run on a host.
-func (w *Lab) asked(host, program string) int {
+// runs is how often a program was run on a host.
+func (w *Lab) runs(host, program string) int {
 	n := 0
 	for _, e := range w.Machine(host).Journal() {
 		if path.Base(e.Args[0]) == program {
@@ -43,7 +43,7 @@ func TestRoundTrips_one_collection_for_a_host(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{})
 	ws, cfg := w.Workspace(), w.BothHosts()
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	for host, commands := range map[string]int{labs.Intel9: 1, labs.Xeon2zfs: 2} {
 		got := w.trips(host, func() { emptyPlan(t, ws, cfg) })
 		if want := (trips{connections: 1, commands: commands}); got != want {
@@ -59,7 +59,7 @@ func TestRoundTrips_one_collection_for_a_host(t *testing.T) {
 			}
 		}
 	}
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	if got := w.trips(labs.Intel9, func() { emptyPlan(t, ws, cfg) }); got.commands != 1 || got.connections != 1 {
 		t.Errorf("with five cards more it cost %+v", got)
 	}
@@ -72,17 +72,17 @@ func TestRoundTrips_mstconfig_for_link_types_only(t *testing.T) {
 	w := Start(t, Options{Hosts: vpi(func(h *labs.Host) { h.MstflintVersion = "4.21.0" })})
 	ws := w.Workspace()
 	card := w.CrossFlash(labs.Intel9)[:1]
-	applied(t, ws, card)
+	mustApply(t, ws, card)
 	if got := w.trips(labs.Intel9, func() { emptyPlan(t, ws, card) }); got.commands != 1 ||
-		w.asked(labs.Intel9, "mstconfig") != 0 {
-		t.Errorf("without link types: %+v, mstconfig was run %d times", got, w.asked(labs.Intel9, "mstconfig"))
+		w.runs(labs.Intel9, "mstconfig") != 0 {
+		t.Errorf("without link types: %+v, mstconfig was run %d times", got, w.runs(labs.Intel9, "mstconfig"))
 	}
 	types := append(w.types(labs.Intel9, "ib", "ib"), card...)
-	applied(t, ws, types)
-	before := w.asked(labs.Intel9, "mstconfig")
+	mustApply(t, ws, types)
+	before := w.runs(labs.Intel9, "mstconfig")
 	if got := w.trips(labs.Intel9, func() { emptyPlan(t, ws, types) }); got.commands != 2 ||
-		w.asked(labs.Intel9, "mstconfig") != before+1 {
-		t.Errorf("with link types: %+v, mstconfig was run %d times", got, w.asked(labs.Intel9, "mstconfig")-before)
+		w.runs(labs.Intel9, "mstconfig") != before+1 {
+		t.Errorf("with link types: %+v, mstconfig was run %d times", got, w.runs(labs.Intel9, "mstconfig")-before)
 	}
 	w.Machine(labs.Intel9).Tools["mstflint"] = "4.26.0"
 	if got := w.trips(labs.Intel9, func() { mustPlan(t, ws, types) }); got.commands != 1 {
@@ -94,9 +94,9 @@ func TestRoundTrips_mstconfig_for_link_types_only(t *testing.T) {
 // the transport counts its waits.
 func TestRoundTrips_at_most_three_waits(t *testing.T) {
 	t.Parallel()
-	w := Start(t, Options{Hosts: bought()})
+	w := Start(t, Options{Hosts: boughtHost()})
 	ws, cfg := w.Workspace(), w.CrossFlash(labs.Intel9)
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	var (
 		mu    sync.Mutex
 		waits = map[string]int{}
@@ -121,13 +121,13 @@ func TestRoundTrips_at_most_three_waits(t *testing.T) {
 func TestRoundTrips_few_at_a_distance(t *testing.T) {
 	t.Parallel()
 	const oneWay = 50 * time.Millisecond
-	w := Start(t, Options{Hosts: bought()})
+	w := Start(t, Options{Hosts: boughtHost()})
 	ws, cfg := w.Workspace(), w.CrossFlash(labs.Intel9)
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	// The best of some, because other tests run at the same time.
 	best := func() time.Duration {
-		return min(elapsed(func() { emptyPlan(t, ws, cfg) }), elapsed(func() { emptyPlan(t, ws, cfg) }),
-			elapsed(func() { emptyPlan(t, ws, cfg) }))
+		return min(timeOf(func() { emptyPlan(t, ws, cfg) }), timeOf(func() { emptyPlan(t, ws, cfg) }),
+			timeOf(func() { emptyPlan(t, ws, cfg) }))
 	}
 	// The SSH handshake takes 4 to 5 round trips, the session and its command 3; a
 	// wait for each of the seven resources would be as much again. A machine that
@@ -147,7 +147,7 @@ func TestRoundTrips_few_at_a_distance(t *testing.T) {
 	}
 }
 
-func elapsed(do func()) time.Duration {
+func timeOf(do func()) time.Duration {
 	began := time.Now()
 	do()
 	return time.Since(began)
@@ -160,7 +160,7 @@ func TestRoundTrips_nothing_for_hosts_without_resources(t *testing.T) {
 	w := Start(t, Options{})
 	ws := w.Workspace()
 	cfg := Config{w.CrossFlash(labs.Intel9)[0]}
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	if got := w.trips(labs.Xeon2zfs, func() { emptyPlan(t, ws, cfg) }); got != (trips{}) {
 		t.Errorf("a host without resources was asked: %+v", got)
 	}

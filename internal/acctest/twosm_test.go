@@ -43,7 +43,7 @@ func (w *Lab) managers(attrs map[string]any) Config {
 }
 
 func (w *Lab) unit(host string) string {
-	return fmt.Sprintf("opensm@0x%016x.service", w.described(host).Cards[0].GUIDs[1])
+	return fmt.Sprintf("opensm@0x%016x.service", w.hostSpec(host).Cards[0].GUIDs[1])
 }
 
 // watchPIDs looks at the subnet managers of all hosts, again and again, until it
@@ -88,13 +88,13 @@ func TestSM_two_change_one_after_the_other(t *testing.T) {
 		return map[string]any{"partitions": map[string]any{"Default": map[string]any{"ipoib": true, "mtu": mtu,
 			"full": []any{"ALL"}}}}
 	}
-	applied(t, ws, w.managers(parts(2048)))
+	mustApply(t, ws, w.managers(parts(2048)))
 	// Whichever was first is the master until it hands over, which it does at a sweep.
 	awaitRoles(t, ws, w.managers(parts(2048)), map[string]string{master: "master", standby: "standby"})
 	before := map[string]string{master: w.mainPID(master, w.unit(master)), standby: w.mainPID(standby, w.unit(standby))}
 
 	stop := w.watchPIDs()
-	applied(t, ws, w.managers(parts(4096)))
+	mustApply(t, ws, w.managers(parts(4096)))
 	seen := stop()
 	var order []string
 	for _, pids := range seen {
@@ -130,7 +130,7 @@ func TestOpensm_strangerRules(t *testing.T) {
 	ws := w.Workspace()
 	ours, theirs := w.hosts[0].Name, w.hosts[1].Name
 	cfg := w.managers(map[string]any{"priority": 5})[:1]
-	applied(t, ws, cfg)
+	mustApply(t, ws, cfg)
 	if plan := emptyPlan(t, ws, cfg); len(plan.Diags.Find("SM018")) > 0 {
 		t.Errorf("nobody else is there:\n%s", plan.Diags)
 	}
@@ -192,7 +192,7 @@ func TestSM_back_to_back(t *testing.T) {
 	w := Start(t, Options{Hosts: pair(true)})
 	drivers(w)
 	ws := w.Workspace()
-	applied(t, ws, w.managers(nil)[:1])
+	mustApply(t, ws, w.managers(nil)[:1])
 	for _, host := range w.Names() {
 		if state := w.Run(host, "cat /sys/bus/pci/devices/0000:01:00.0/infiniband/*/ports/1/state"); state != "4: ACTIVE\n" {
 			t.Errorf("%s: port 1 is %q", host, state)

@@ -72,7 +72,7 @@ func (w *Workspace) Plan(ctx context.Context, cfg Config) (*Plan, error) {
 			continue
 		}
 		schema := p.schema.ResourceSchemas[r.Type]
-		for _, text := range invalid(schema, change.config, change.Prior, change.Planned) {
+		for _, text := range liberties(schema, change.config, change.Prior, change.Planned) {
 			plan.Broken = append(plan.Broken, r.Address()+": "+text)
 		}
 		values[r.Address()] = Decode(change.Planned)
@@ -141,7 +141,7 @@ func (w *Workspace) planOne(ctx context.Context, p *process, r Resource,
 	}
 	resp, err := p.server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
 		TypeName: r.Type, PriorState: dynamic(typ, change.Prior), Config: dynamic(typ, config), PriorPrivate: private,
-		ProposedNewState: dynamic(typ, proposed(schema, typ, config, change.Prior)), PriorIdentity: identity,
+		ProposedNewState: dynamic(typ, proposedState(schema, typ, config, change.Prior)), PriorIdentity: identity,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -189,7 +189,7 @@ func (w *Workspace) Apply(ctx context.Context, plan *Plan) (Diags, error) {
 			delete(values, c.Resource.Address())
 		}
 	}
-	for changes := ordered(plan.Changes); len(changes) > 0; {
+	for changes := orderedChanges(plan.Changes); len(changes) > 0; {
 		n := w.atOnce(changes)
 		diags, err := w.applySome(ctx, p, changes[:n], values)
 		found = append(found, diags...)
@@ -234,8 +234,8 @@ func (w *Workspace) applySome(ctx context.Context, p *process, changes []*Change
 	return all, errors.Join(errs...)
 }
 
-// ordered puts deletions first, last made first gone.
-func ordered(changes []*Change) []*Change {
+// orderedChanges puts deletions first, last made first gone.
+func orderedChanges(changes []*Change) []*Change {
 	out := slices.Clone(changes)
 	slices.SortStableFunc(out, func(a, b *Change) int { return rank(a) - rank(b) })
 	return out

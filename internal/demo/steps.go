@@ -28,22 +28,22 @@ var steps = []step{
 	{"The lab as it was bought", "Both cards run Ethernet-only firmware. No port can be InfiniBand.", (*demo).asBought},
 	{"init", "The provider comes from a local folder. No registry is asked.", (*demo).initialise},
 	{"A plan without consent", "The image has another PSID than the cards. The plan refuses to burn it without consent, " +
-		"and prints the line to add.", (*demo).refused},
-	{"The plan with consent", "The line that the refusal printed is given as a variable here.", (*demo).planned},
+		"and prints the line to add.", (*demo).refuse},
+	{"The plan with consent", "The line that the refusal printed is given as a variable here.", (*demo).plan},
 	{"apply", "One card after the other: backup, burn, restart; then the GUIDs. After that link types, opensm and IPoIB.",
-		(*demo).applied},
+		(*demo).apply},
 	{"What the hosts themselves say", "Each host is asked with its own tools. Terraform's state is not used.",
 		(*demo).evidence},
-	{"A second plan", "The hosts match the configuration, so the plan is empty.", (*demo).settled},
+	{"A second plan", "The hosts match the configuration, so the plan is empty.", (*demo).checkSettled},
 	{"Drift behind Terraform's back",
 		"Somebody sets a port to Ethernet, changes an MTU and stops the subnet manager. The plan shows all three.",
-		(*demo).drifted},
-	{"The next apply mends it", "The plan after it is empty again.", (*demo).mended},
+		(*demo).drift},
+	{"The next apply mends it", "The plan after it is empty again.", (*demo).mend},
 	{"The subnet manager alone stops",
 		"One apply starts it again. The picture is drawn after that, so it shows the subnet manager.",
 		(*demo).managerStopped},
 	{"destroy", "The configuration of opensm and IPoIB is removed. Packages and cards stay as they are, and the plan " +
-		"says so.", (*demo).destroyed},
+		"says so.", (*demo).destroy},
 }
 
 func (d *demo) play(ctx context.Context) error {
@@ -95,19 +95,19 @@ func (d *demo) initialise(ctx context.Context) error {
 	return d.expect(ctx, 0, []string{"successfully initialized"}, "init", "-no-color")
 }
 
-func (d *demo) refused(ctx context.Context) error {
+func (d *demo) refuse(ctx context.Context) error {
 	return d.expect(ctx, 1, []string{"Refusing to burn", "allow_psid_change", psidEN, psidVPI}, "plan", "-no-color")
 }
 
-func (d *demo) planned(ctx context.Context) error {
+func (d *demo) plan(ctx context.Context) error {
 	return d.expect(ctx, 0, []string{"to add, 0 to change, 0 to destroy"}, "plan", "-no-color", d.consent)
 }
 
-func (d *demo) applied(ctx context.Context) error {
+func (d *demo) apply(ctx context.Context) error {
 	return d.expect(ctx, 0, []string{"Apply complete!"}, "apply", "-no-color", "-auto-approve", d.consent)
 }
 
-func (d *demo) settled(ctx context.Context) error {
+func (d *demo) checkSettled(ctx context.Context) error {
 	return d.expect(ctx, 0, []string{"No changes."}, "plan", "-no-color", "-detailed-exitcode", d.consent)
 }
 
@@ -123,7 +123,7 @@ func (d *demo) evidence(ctx context.Context) error {
 	return d.lab.evidence(ctx)
 }
 
-func (d *demo) drifted(ctx context.Context) error {
+func (d *demo) drift(ctx context.Context) error {
 	if err := d.lab.drift(ctx); err != nil {
 		return err
 	}
@@ -132,11 +132,11 @@ func (d *demo) drifted(ctx context.Context) error {
 	}, "plan", "-no-color", "-detailed-exitcode", d.consent)
 }
 
-func (d *demo) mended(ctx context.Context) error {
-	if err := d.applied(ctx); err != nil {
+func (d *demo) mend(ctx context.Context) error {
+	if err := d.apply(ctx); err != nil {
 		return err
 	}
-	return errors.Join(d.settled(ctx), d.evidence(ctx))
+	return errors.Join(d.checkSettled(ctx), d.evidence(ctx))
 }
 
 // managerStopped is drift of one resource that others only depend on.
@@ -144,15 +144,15 @@ func (d *demo) managerStopped(ctx context.Context) error {
 	if err := d.lab.stopManager(ctx); err != nil {
 		return err
 	}
-	if err := d.applied(ctx); err != nil {
+	if err := d.apply(ctx); err != nil {
 		return err
 	}
-	return d.settled(ctx)
+	return d.checkSettled(ctx)
 }
 
-// destroyed checks that the firmware and the GUIDs are still on the cards, and
+// destroy checks that the firmware and the GUIDs are still on the cards, and
 // the backups still on this machine.
-func (d *demo) destroyed(ctx context.Context) error {
+func (d *demo) destroy(ctx context.Context) error {
 	err := d.expect(ctx, 0, []string{"Destroy complete!", "Left as it is"}, "destroy", "-no-color", "-auto-approve",
 		d.consent)
 	if err != nil {

@@ -50,7 +50,7 @@ func TestParseFlash_slots(t *testing.T) {
 	old := build(t, synth.Options{Chunk: chunk, GUIDs: unique()})
 	young := build(t, synth.Options{Chunk: chunk, Payload: 200_000, Version: ib.FWVersion{Major: 2, Minor: 40, Sub: 7000},
 		GUIDs: unique()})
-	damaged := edited(t, young, false, func(p []byte) { p[len(p)/2] ^= 1 })
+	damaged := editedImage(t, young, false, func(p []byte) { p[len(p)/2] ^= 1 })
 	other := build(t, synth.Options{Chunk: 2 * chunk, GUIDs: unique()})
 	for name, c := range map[string]struct {
 		slots   []synth.Slot
@@ -143,7 +143,7 @@ func TestParseFlash_without_two_slots(t *testing.T) {
 		flash.Active.PSID != "MT_9090111019" {
 		t.Errorf("got %+v, %v", flash, err)
 	}
-	damaged := edited(t, image, false, func(p []byte) { p[0x40] ^= 1 })
+	damaged := editedImage(t, image, false, func(p []byte) { p[0x40] ^= 1 })
 	if flash, err := parseFlash(damaged); errorKind(err) != "CRC BOOT2" || flash == nil || flash.Active != nil {
 		t.Errorf("got %+v, %v", flash, err)
 	}

@@ -32,7 +32,7 @@ func TestParse_finds_every_changed_byte(t *testing.T) {
 	s := newSubject(t)
 	for off := range s.data {
 		for _, mask := range []byte{0x01, 0x80} {
-			p := edited(t, s.data, false, func(p []byte) { p[off] ^= mask })
+			p := editedImage(t, s.data, false, func(p []byte) { p[off] ^= mask })
 			if img, err := parse(p); err == nil || img != nil {
 				t.Errorf("byte 0x%x xor %02x was accepted", off, mask)
 			}
@@ -59,7 +59,7 @@ func TestParse_finds_every_truncation(t *testing.T) {
 func TestParse_says_where_the_CRC_is_wrong(t *testing.T) {
 	s := newSubject(t)
 	ddr := s.section(1)
-	_, err := parse(edited(t, s.data, false, func(p []byte) { p[ddr.offset+0x40] ^= 1 }))
+	_, err := parse(editedImage(t, s.data, false, func(p []byte) { p[ddr.offset+0x40] ^= 1 }))
 	var crc *CRCError
 	if !errors.As(err, &crc) || crc.Section != "DDR" || crc.Offset != ddr.offset || crc.Want == crc.Got {
 		t.Errorf("got %+v (%v)", crc, err)

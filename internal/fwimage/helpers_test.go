@@ -71,8 +71,8 @@ func unique() ib.GUIDSet {
 	}
 }
 
-// edited is a copy of an image with a change and, if sealed, right CRCs again.
-func edited(t testing.TB, data []byte, sealed bool, change func(p []byte)) []byte {
+// editedImage is a copy of an image with a change and, if sealed, right CRCs again.
+func editedImage(t testing.TB, data []byte, sealed bool, change func(p []byte)) []byte {
 	t.Helper()
 	p := bytes.Clone(data)
 	change(p)

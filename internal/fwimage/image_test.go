@@ -183,13 +183,13 @@ func TestParse_sample_details(t *testing.T) {
 
 func TestParse_names_formats_it_cannot_verify(t *testing.T) {
 	fs4 := sample(t, "fs4-cx5.bin")
-	fs5 := edited(t, fs4, false, func(p []byte) { p[formatByteFS4] = 2 })
+	fs5 := editedImage(t, fs4, false, func(p []byte) { p[formatByteFS4] = 2 })
 	for name, c := range map[string]struct {
 		data []byte
 		want string
 	}{
 		"FS5":     {fs5, "unsupported FS5"},
-		"unknown": {edited(t, fs4, false, func(p []byte) { p[formatByteFS4] = 9 }), "malformed"},
+		"unknown": {editedImage(t, fs4, false, func(p []byte) { p[formatByteFS4] = 9 }), "malformed"},
 		"cut FS4": {fs4[:16], "truncated"},
 	} {
 		if _, err := parse(c.data); errorKind(err) != c.want {

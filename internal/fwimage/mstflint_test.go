@@ -140,7 +140,7 @@ func changedBytes(t *testing.T) []variant {
 	add := func(name string, off int64, differs string) {
 		vs = append(vs, variant{
 			name: fmt.Sprintf("%s, byte 0x%x", name, off), differs: differs,
-			data: edited(t, s.data, false, func(p []byte) { p[off] ^= 0x10 }),
+			data: editedImage(t, s.data, false, func(p []byte) { p[off] ^= 0x10 }),
 		})
 	}
 	for off := range int64(headerFS2) {
@@ -244,7 +244,7 @@ func TestParseFlash_agrees_with_mstflint(t *testing.T) {
 	short := build(t, synth.Options{Chunk: 1 << 16, GUIDs: unique()})
 	long := build(t, synth.Options{Chunk: 1 << 16, Payload: 200_000, Version: ib.FWVersion{Major: 2, Minor: 40, Sub: 7000},
 		GUIDs: unique()})
-	damaged := edited(t, long, false, func(p []byte) { p[len(p)/2] ^= 1 })
+	damaged := editedImage(t, long, false, func(p []byte) { p[len(p)/2] ^= 1 })
 	for name, slots := range map[string][]synth.Slot{
 		"slot 0":             {{Image: long}},
 		"slot 1":             {{}, {Image: long}},

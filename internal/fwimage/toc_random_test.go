@@ -21,9 +21,9 @@ func randomChanges() int {
 	return 100
 }
 
-// interesting are the bytes whose change is not only a wrong CRC: headers,
+// interestingBytes are the bytes whose change is not only a wrong CRC: headers,
 // tables, and the sections that are looked into.
-func (s *tocSubject) interesting() []int64 {
+func (s *tocSubject) interestingBytes() []int64 {
 	var all []int64
 	span := func(from, n int64) {
 		for off := range n {
@@ -50,8 +50,8 @@ func (s *tocSubject) interesting() []int64 {
 	return all
 }
 
-// interesting are the same of FS2.
-func (s *subject) interesting() []int64 {
+// interestingBytes are the same of FS2.
+func (s *subject) interestingBytes() []int64 {
 	var all []int64
 	span := func(from, n int64) {
 		for off := range n {
@@ -74,10 +74,10 @@ func (s *subject) interesting() []int64 {
 func randomImages(t testing.TB) []variant {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	old := newSubject(t)
-	vs := randomOf(t, rnd, FS2, old.data, old.interesting())
+	vs := randomOf(t, rnd, FS2, old.data, old.interestingBytes())
 	for _, format := range []Format{FS3, FS4} {
 		s := newTOCSubject(t, format, func(o *synth.TOCOptions) { o.Hashes = format == FS4 })
-		vs = append(vs, randomOf(t, rnd, format, s.data, s.interesting())...)
+		vs = append(vs, randomOf(t, rnd, format, s.data, s.interestingBytes())...)
 	}
 	return vs
 }
@@ -86,7 +86,7 @@ func randomOf(t testing.TB, rnd *rand.Rand, format Format, image []byte, places 
 	var vs []variant
 	for i := range randomChanges() {
 		var what string
-		p := edited(t, image, false, func(p []byte) {
+		p := editedImage(t, image, false, func(p []byte) {
 			for range 1 + rnd.IntN(2) {
 				off := places[rnd.IntN(len(places))]
 				old := p[off]

@@ -224,7 +224,7 @@ func TestParseFlash_of_later_formats(t *testing.T) {
 		})
 		both := append(bytes.Clone(first[:slot]), second[slot:]...)
 		cut := func(off int, n int) []byte {
-			return edited(t, both, false, func(p []byte) {
+			return editedImage(t, both, false, func(p []byte) {
 				if n == 4 {
 					clear(p[off:][:4])
 				} else {
@@ -245,7 +245,7 @@ func TestParseFlash_of_later_formats(t *testing.T) {
 			"interrupted":        {cut(slot, 16), 0, "active unfinished", ""},
 			"both":               {both, 0, "active valid", ""},
 			"a file of one slot": {buildTOC(t, format, nil), 0, "active", ""},
-			"damaged": {edited(t, second, false, func(p []byte) { p[slot+0x4010] ^= 1; p[slot+0x3010] ^= 1 }), 1, "empty active",
+			"damaged": {editedImage(t, second, false, func(p []byte) { p[slot+0x4010] ^= 1; p[slot+0x3010] ^= 1 }), 1, "empty active",
 				"CRC MAIN_CODE"},
 		} {
 			flash, err := parseFlash(c.data)

@@ -85,10 +85,14 @@ func (s *tocSubject) entry(kind uint8) tocEntry {
 }
 
 // with is the image with a change and all CRCs made right.
-func (s *tocSubject) with(change func(p []byte)) []byte { return edited(s.t, s.data, true, change) }
+func (s *tocSubject) with(change func(p []byte)) []byte {
+	return editedImage(s.t, s.data, true, change)
+}
 
 // raw is the image with a change only.
-func (s *tocSubject) raw(change func(p []byte)) []byte { return edited(s.t, s.data, false, change) }
+func (s *tocSubject) raw(change func(p []byte)) []byte {
+	return editedImage(s.t, s.data, false, change)
+}
 
 // in changes bytes of the first section of a kind.
 func (s *tocSubject) in(kind uint8, off int64, b ...byte) []byte {
@@ -116,7 +120,7 @@ func tocVariants(t testing.TB) []variant {
 	var all []variant
 	for _, format := range []Format{FS3, FS4} {
 		s := newTOCSubject(t, format, nil)
-		vs := append(append(append(s.built(), s.infos()...), s.tables()...), s.files()...)
+		vs := append(append(append(s.builtVariants(), s.infos()...), s.tables()...), s.files()...)
 		if format == FS4 {
 			vs = append(vs, s.onlyFS4()...)
 		} else {
@@ -130,8 +134,8 @@ func tocVariants(t testing.TB) []variant {
 	return all
 }
 
-// built are images that a tool would make so.
-func (s *tocSubject) built() []variant {
+// builtVariants are images that a tool would make so.
+func (s *tocSubject) builtVariants() []variant {
 	with := func(change func(o *synth.TOCOptions)) []byte { return buildTOC(s.t, s.format, change) }
 	fs2Chip := "which boots FS2"
 	return []variant{
@@ -202,7 +206,7 @@ func (s *tocSubject) tables() []variant {
 		{name: "empty section", data: s.inEntry(0x12, 0, 0xe3, 0, 0, 0)},
 		{name: "section without CRC", data: s.inEntry(0x12, 25, mode), text: "carry no CRC"},
 		{name: "damaged section without CRC",
-			data: edited(s.t, s.inEntry(0x12, 25, mode), false,
+			data: editedImage(s.t, s.inEntry(0x12, 25, mode), false,
 				func(p []byte) { p[s.entry(0x12).addr] ^= 1 }), text: "carry no CRC"},
 		{name: "section behind the file", data: s.raw(func(p []byte) {
 			e := p[s.entry(0x12).at:][:tocEntryBytes]
@@ -286,11 +290,11 @@ func (s *tocSubject) files() []variant {
 			text: "signature was erased"},
 		{name: "flash with two images", data: both, want: "raw dump", text: "second image, valid or stale",
 			differs: map[Format]string{FS3: "raw dump"}[s.format]},
-		{name: "flash after a burn", data: edited(t, both, false, func(p []byte) { clear(p[:4]) }), want: "raw dump",
+		{name: "flash after a burn", data: editedImage(t, both, false, func(p []byte) { clear(p[:4]) }), want: "raw dump",
 			text: "slot 1", differs: "raw dump"},
-		{name: "flash after two burns", data: edited(t, both, false, func(p []byte) { clear(p[1<<17:][:4]) }),
+		{name: "flash after two burns", data: editedImage(t, both, false, func(p []byte) { clear(p[1<<17:][:4]) }),
 			want: "raw dump", text: "slot 0", differs: "raw dump"},
-		{name: "second signature elsewhere", data: edited(t, stale, false, func(p []byte) { copy(p[0x10000:], p[:16]) }),
+		{name: "second signature elsewhere", data: editedImage(t, stale, false, func(p []byte) { copy(p[0x10000:], p[:16]) }),
 			want: fs4, text: map[Format]string{FS4: "second image signature"}[s.format]},
 	}
 }
@@ -337,20 +341,20 @@ func (s *tocSubject) onlyFS4() []variant {
 	noLine := with(func(o *synth.TOCOptions) { o.LineCRC = true })
 	return []variant{
 		{name: "hashes", data: hashed},
-		{name: "damaged hashes", data: edited(t, hashed, false, func(p []byte) { p[0x1900] ^= 1 }), want: "CRC HASHES_TABLE"},
-		{name: "damaged header of the hashes", data: edited(t, hashed, false, func(p []byte) { p[0x1800] ^= 1 }),
+		{name: "damaged hashes", data: editedImage(t, hashed, false, func(p []byte) { p[0x1900] ^= 1 }), want: "CRC HASHES_TABLE"},
+		{name: "damaged header of the hashes", data: editedImage(t, hashed, false, func(p []byte) { p[0x1800] ^= 1 }),
 			want: "CRC HASHES_TABLE header"},
-		{name: "hashes of 64 KiB each", data: edited(t, hashed, false, func(p []byte) { p[0x1810], p[0x1811] = 0xff, 0xff }),
+		{name: "hashes of 64 KiB each", data: editedImage(t, hashed, false, func(p []byte) { p[0x1810], p[0x1811] = 0xff, 0xff }),
 			want: "truncated"},
-		{name: "hashes of another size", data: edited(t, hashed, true, func(p []byte) { p[0x1811] = 32 })},
+		{name: "hashes of another size", data: editedImage(t, hashed, true, func(p []byte) { p[0x1811] = 32 })},
 		{name: "check words in the code", data: noLine},
-		{name: "damaged code with check words", data: edited(t, noLine, false, func(p []byte) { p[0x4000] ^= 1 }),
+		{name: "damaged code with check words", data: editedImage(t, noLine, false, func(p []byte) { p[0x4000] ^= 1 }),
 			want: "CRC MAIN_CODE"},
 		{name: "encrypted code", data: with(func(o *synth.TOCOptions) { o.Encrypted = true }), want: "encrypted",
 			text: "MAIN_CODE", differs: "encrypted code"},
 		{name: "CRC inside a section", data: s.inEntry(0x12, 25, byte(crcInSection))},
 		{name: "damaged CRC inside a section",
-			data: edited(t, s.inEntry(0x12, 25, byte(crcInSection)), false,
+			data: editedImage(t, s.inEntry(0x12, 25, byte(crcInSection)), false,
 				func(p []byte) { p[s.entry(0x12).addr+0xff] ^= 1 }), want: "CRC FW_MAIN_CFG"},
 		{name: "CRC nowhere known", data: s.inEntry(0x12, 25, 3), want: "malformed", text: "unknown place (3)",
 			differs: "place of the CRC"},
@@ -381,7 +385,7 @@ func (s *tocSubject) onlyFS4() []variant {
 		{name: "table behind the file", data: pointer(2, 0x100000), want: "truncated"},
 		{name: "tools area behind the file", data: pointer(3, 0xfffffff0), want: "truncated"},
 		{name: "hashes behind the file", data: pointer(15, 0x100000), want: "truncated"},
-		{name: "pointer that overflows", data: edited(t, hashed, false, func(p []byte) {
+		{name: "pointer that overflows", data: editedImage(t, hashed, false, func(p []byte) {
 			putWord(p, 0x90, 0x80001800)
 			putWord(p, 0x94, uint32(pointerCRC(p[0x90:])))
 		}), want: "truncated", differs: "address overflow"},

@@ -106,7 +106,7 @@ func (s *subject) tagAt(id byte) int {
 
 // with is the image with a word changed at off and all CRCs made right.
 func (s *subject) with(off int64, words ...uint32) []byte {
-	return edited(s.t, s.data, true, func(p []byte) {
+	return editedImage(s.t, s.data, true, func(p []byte) {
 		for i, w := range words {
 			binary.BigEndian.PutUint32(p[int(off)+4*i:], w)
 		}
@@ -133,7 +133,7 @@ func (s *subject) withNext(sec section, next uint32) []byte {
 func (s *subject) shortTag(id byte) []byte {
 	off := s.tagAt(id)
 	n := int(binary.BigEndian.Uint32(s.data[off:]) & 0xffffff)
-	return edited(s.t, s.data, true, func(p []byte) {
+	return editedImage(s.t, s.data, true, func(p []byte) {
 		binary.BigEndian.PutUint32(p[off:], uint32(id)<<24|uint32(n-4))
 		binary.BigEndian.PutUint32(p[off+n:], 99<<24)
 	})
@@ -146,19 +146,19 @@ func padTo(data []byte, n int) []byte {
 
 func variants(t testing.TB) []variant {
 	s := newSubject(t)
-	return append(append(append(append(s.built(), s.tags()...), s.structure()...), s.files()...), tocVariants(t)...)
+	return append(append(append(append(s.builtVariants(), s.tags()...), s.structure()...), s.files()...), tocVariants(t)...)
 }
 
-// built are images that a tool would make so.
-func (s *subject) built() []variant {
+// builtVariants are images that a tool would make so.
+func (s *subject) builtVariants() []variant {
 	t := s.t
 	blank := build(t, synth.Options{Blank: true})
 	return []variant{
 		{name: "as it is", data: s.data},
 		{name: "blank GUIDs", data: blank, differs: "blank GUIDs"},
-		{name: "blank GUIDs and image CRC", data: edited(t, blank, false, func(p []byte) { p[0x22], p[0x23] = 0xff, 0xff }),
+		{name: "blank GUIDs and image CRC", data: editedImage(t, blank, false, func(p []byte) { p[0x22], p[0x23] = 0xff, 0xff }),
 			text: "GUIDs are blank", differs: "blank GUIDs"},
-		{name: "blank GUIDs, wrong image CRC", data: edited(t, blank, false, func(p []byte) { p[0x23] ^= 1 }),
+		{name: "blank GUIDs, wrong image CRC", data: editedImage(t, blank, false, func(p []byte) { p[0x23] ^= 1 }),
 			want: "CRC Full Image"},
 		{name: "no MACs", data: build(t, synth.Options{OldGUID: true}), text: "no room for MACs"},
 		{name: "no image CRC", data: build(t, synth.Options{NoMIC: true}), text: "no CRC over its header"},
@@ -238,24 +238,24 @@ func (s *subject) structure() []variant {
 		{name: "MAC with multicast bit", data: s.with(macs, 0x0000011d), text: "multicast bit"},
 		{name: "MAC of 57 bits", data: s.with(macs, 0x0100e41d), text: "more than 48 bits"},
 		{name: "GUIDs and MACs of ones",
-			data: edited(t, s.data, true, func(p []byte) { copy(p[guid.offset+16:], bytes.Repeat([]byte{0xff}, 48)) })},
-		{name: "GUIDs and MACs of zeros", data: edited(t, s.data, true, func(p []byte) { clear(p[guid.offset+16:][:48]) })},
-		{name: "blank CRC on a GUID", data: edited(t, s.data, false,
+			data: editedImage(t, s.data, true, func(p []byte) { copy(p[guid.offset+16:], bytes.Repeat([]byte{0xff}, 48)) })},
+		{name: "GUIDs and MACs of zeros", data: editedImage(t, s.data, true, func(p []byte) { clear(p[guid.offset+16:][:48]) })},
+		{name: "blank CRC on a GUID", data: editedImage(t, s.data, false,
 			func(p []byte) { copy(p[guid.end()-4:], "\x00\x00\xff\xff") }), want: "CRC GUID"},
 		{name: "GUID pointer elsewhere", data: s.with(offGUIDPtr, uint32(guid.offset)+sectionHeader+4), want: "malformed",
 			text: "section GUID is at", differs: "header pointers"},
 		{name: "info pointer elsewhere",
-			data: s.with(offInfoPtr, balanced(uint32(s.section(kindInfo).offset)+sectionHeader+4)), want: "malformed",
+			data: s.with(offInfoPtr, balance(uint32(s.section(kindInfo).offset)+sectionHeader+4)), want: "malformed",
 			text: "Image Info is at", differs: "header pointers"},
 		{name: "info pointer without checksum", data: s.with(offInfoPtr, uint32(s.section(kindInfo).offset)+sectionHeader),
 			want: "malformed", text: "wrong checksum in the pointer"},
 		{name: "failsafe word without checksum", data: s.with(offFailsafe, 0xb), want: "malformed", text: "failsafe word"},
-		{name: "chunk without failsafe bit", data: s.with(offFailsafe, balanced(3))},
+		{name: "chunk without failsafe bit", data: s.with(offFailsafe, balance(3))},
 		{name: "length larger than the file", data: s.with(offLength, uint32(len(s.data)+4)), want: "truncated",
 			differs: "header length"},
 		{name: "length smaller than the image", data: s.with(offLength, uint32(len(s.data)-4)), text: "states a length"},
 		{name: "length smaller, no image CRC",
-			data: edited(t, build(t, synth.Options{NoMIC: true}), false,
+			data: editedImage(t, build(t, synth.Options{NoMIC: true}), false,
 				func(p []byte) { p[offLength+3] -= 4 }), want: "malformed", text: "says that the image has",
 			differs: "header length"},
 		{name: "two info sections", data: s.with(ddr.offset, kindInfo), want: "malformed", text: "second section Image Info"},
@@ -273,18 +273,18 @@ func (s *subject) structure() []variant {
 		{name: "next pointer to itself", data: s.withNext(last, uint32(last.offset)), want: "malformed", text: "next section",
 			hangs: true},
 		{name: "chain that ends early", data: s.with(s.section(3).offset+12, lastSection), text: "do not belong to it"},
-		{name: "boot block of 3 words", data: edited(t, s.data, false, func(p []byte) { p[0x3f] = 3 }), want: "malformed",
+		{name: "boot block of 3 words", data: editedImage(t, s.data, false, func(p []byte) { p[0x3f] = 3 }), want: "malformed",
 			text: "boot block of 3 words"},
-		{name: "boot block of 16 million words", data: edited(t, s.data, false, func(p []byte) { p[0x3d] = 0xff }),
+		{name: "boot block of 16 million words", data: editedImage(t, s.data, false, func(p []byte) { p[0x3d] = 0xff }),
 			want: "malformed", text: "boot block of"},
-		{name: "section of 4 GiB", data: edited(t, s.data, false, func(p []byte) { p[ddr.offset+4] = 0x40 }),
+		{name: "section of 4 GiB", data: editedImage(t, s.data, false, func(p []byte) { p[ddr.offset+4] = 0x40 }),
 			want: "malformed", text: "section DDR of 0x1"},
 		{name: "ROM with another start", data: s.with(s.section(kindROM).offset+sectionHeader, 0), text: "55 aa"},
 	}
 }
 
-// balanced sets the top byte so that the four bytes add up to zero.
-func balanced(w uint32) uint32 { return w | uint32(-byte(w>>16)-byte(w>>8)-byte(w))<<24 }
+// balance sets the top byte so that the four bytes add up to zero.
+func balance(w uint32) uint32 { return w | uint32(-byte(w>>16)-byte(w>>8)-byte(w))<<24 }
 
 // files are images with something before or behind them, and no images.
 func (s *subject) files() []variant {
@@ -309,7 +309,7 @@ func (s *subject) files() []variant {
 		{name: "one header word", data: d[:4], want: "not an image"},
 		{name: "signature only", data: d[:16], want: "truncated"},
 		{name: "erased flash", data: padTo(nil, 0x1000), want: "not an image", text: "erased"},
-		{name: "signature erased", data: edited(s.t, d, false, func(p []byte) { clear(p[:4]) }), want: "not an image",
+		{name: "signature erased", data: editedImage(s.t, d, false, func(p []byte) { clear(p[:4]) }), want: "not an image",
 			text: "signature was erased"},
 		{name: "text", data: []byte(strings.Repeat("[image_info]\n", 4)), want: "not an image", text: "configuration"},
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// abandoned is a bench on which a run was killed while it watched its burn, which
+// abandonedBench is a bench on which a run was killed while it watched its burn, which
 // has ended since.
-func abandoned(t *testing.T) (*bench, safety.ImageFacts) {
+func abandonedBench(t *testing.T) (*bench, safety.ImageFacts) {
 	t.Helper()
 	b := newBench(t, labs.Intel9, time.Millisecond)
 	img := b.image(card.VPI())
@@ -43,7 +43,7 @@ func abandoned(t *testing.T) (*bench, safety.ImageFacts) {
 
 // states are the lines of all jobs' journals, settled how the jobs were settled.
 func (b *bench) states() string { return b.run("cat " + inventory.StateDir + "/jobs/*/states") }
-func (b *bench) settled() string {
+func (b *bench) settlements() string {
 	return b.run("cat " + inventory.StateDir + "/jobs/*/settled || true")
 }
 
@@ -59,7 +59,7 @@ func (b *bench) program(guids [4]uint64, macs [2]uint64) ([4]uint64, [2]uint64) 
 // killed. No apply of any kind puts the old ones back, neither one that is refused.
 func TestAdopt_leaves_what_was_set_by_hand(t *testing.T) {
 	ctx := context.Background()
-	b, img := abandoned(t)
+	b, img := abandonedBench(t)
 	const node = 0xe41d2d0300770000
 	guids, macs := b.program([4]uint64{node, node + 1, node + 2, node + 3}, [2]uint64{0xe41d2d770000, 0xe41d2d770001})
 	operations := b.device().Flash.Operations()
@@ -90,8 +90,8 @@ func TestAdopt_leaves_what_was_set_by_hand(t *testing.T) {
 			t.Errorf("%s: the card has %x %x", name, flash.GUIDs, flash.MACs)
 		}
 	}
-	if !strings.Contains(b.settled(), "set since") {
-		t.Errorf("the settled job does not say what was found: %q", b.settled())
+	if !strings.Contains(b.settlements(), "set since") {
+		t.Errorf("the settled job does not say what was found: %q", b.settlements())
 	}
 	b.clean()
 }
@@ -101,7 +101,7 @@ func TestAdopt_leaves_what_was_set_by_hand(t *testing.T) {
 // backup, and a verdict that may refuse it.
 func TestAdopt_announces_what_a_burn_took(t *testing.T) {
 	ctx := context.Background()
-	b, img := abandoned(t)
+	b, img := abandonedBench(t)
 	before := b.macs()
 	ones := ^uint64(0)
 	b.program([4]uint64{ones, ones, ones, ones}, [2]uint64{0x0002c9000001, 0x0002c9000002})
@@ -169,8 +169,8 @@ func TestAdopt_leaves_a_watched_job_to_its_owner(t *testing.T) {
 	if err != nil || len(did) != 0 {
 		t.Errorf("the second apply did %q, %v", did, err)
 	}
-	if strings.TrimSpace(b.settled()) != journal.Verified {
-		t.Errorf("the second apply went on before the first had settled its job: %q", b.settled())
+	if strings.TrimSpace(b.settlements()) != journal.Verified {
+		t.Errorf("the second apply went on before the first had settled its job: %q", b.settlements())
 	}
 	if err := <-done; err != nil {
 		t.Error(explain(err))
@@ -181,7 +181,7 @@ func TestAdopt_leaves_a_watched_job_to_its_owner(t *testing.T) {
 // run was killed: the job says nothing about the one that is there now.
 func TestAdopt_settles_the_job_of_a_card_that_is_gone(t *testing.T) {
 	ctx := context.Background()
-	b, _ := abandoned(t)
+	b, _ := abandonedBench(t)
 	s, c, err := b.card(ctx).Read(ctx)
 	if err != nil || !c.Serial.Known() {
 		t.Fatal(s, err)
@@ -190,8 +190,8 @@ func TestAdopt_settles_the_job_of_a_card_that_is_gone(t *testing.T) {
 		"/MT0000X00000/' request >other && mv other request")
 	did, err := closeEarlier(ctx, b.ops("bob"), b.card(ctx))
 	if err != nil || !strings.Contains(strings.Join(did, " "), "another card") ||
-		!strings.Contains(b.settled(), "another card") {
-		t.Errorf("did %q, settled %q, %v", did, b.settled(), err)
+		!strings.Contains(b.settlements(), "another card") {
+		t.Errorf("did %q, settled %q, %v", did, b.settlements(), err)
 	}
 	b.clean()
 }
@@ -200,7 +200,7 @@ func TestAdopt_settles_the_job_of_a_card_that_is_gone(t *testing.T) {
 // none, between the end of its burn and the look of the run that watches it.
 func TestConclude_leaves_what_was_set_meanwhile(t *testing.T) {
 	ctx := context.Background()
-	b, _ := abandoned(t)
+	b, _ := abandonedBench(t)
 	const node = 0xe41d2d0300770000
 	guids, _ := b.program([4]uint64{node, node + 1, node + 2, node + 3}, [2]uint64{0xe41d2d770000, 0xe41d2d770001})
 	o, c := b.ops("alice"), b.card(ctx)

@@ -26,8 +26,8 @@ func damage(t *testing.T, c *labsim.Card) {
 	}
 }
 
-// restarting is the card of the bench with a drain command that does something.
-func (b *bench) restarting(ctx context.Context) cards.Card {
+// restartingCard is the card of the bench with a drain command that does something.
+func (b *bench) restartingCard(ctx context.Context) cards.Card {
 	c := b.card(ctx)
 	h := b.host()
 	s, err := h.Snapshot(ctx)
@@ -68,7 +68,7 @@ func TestRestart_not_into_a_flash_that_was_lost_in_the_drain(t *testing.T) {
 		{"the card", "The flash was written and verified, and is not known to be whole now; the host was not restarted",
 			b.device()},
 	} {
-		o, c := b.ops("alice"), b.restarting(ctx)
+		o, c := b.ops("alice"), b.restartingCard(ctx)
 		o.Progress = b.on("Rebooting", func() { damage(t, x.lost) })
 		_, err := o.ApplyFirmware(ctx, crossFlash(c, img))
 		refusedFor(t, x.name, err, finding.RestartIntoDamagedFlash.Code, x.left)

@@ -42,7 +42,7 @@ func TestUsers_a_plan_beside_a_burn_by_hand(t *testing.T) {
 	ctx := context.Background()
 	img := b.image(card.VPI())
 	pid, answer := b.byHand(card.VPI())
-	before := len(b.asked())
+	before := len(b.toolRuns())
 	a, err := b.ops("a").AssessFirmware(ctx, crossFlash(b.card(ctx), img))
 	if err != nil {
 		t.Fatal(explain(err))
@@ -52,7 +52,7 @@ func TestUsers_a_plan_beside_a_burn_by_hand(t *testing.T) {
 		!strings.Contains(blocking[0].Evidence, "by-hand.bin b, pid "+strconv.Itoa(pid)+", user root, since ") {
 		t.Errorf("findings: %+v", blocking)
 	}
-	if asked := b.asked()[before:]; len(asked) != 0 {
+	if asked := b.toolRuns()[before:]; len(asked) != 0 {
 		t.Errorf("the card was opened: %q", asked)
 	}
 	if status := answer("y\n"); status != 0 {
@@ -61,8 +61,8 @@ func TestUsers_a_plan_beside_a_burn_by_hand(t *testing.T) {
 	b.clean()
 }
 
-// asked are the runs of the tools on the card that have ended.
-func (b *bench) asked() []string {
+// toolRuns are the runs of the tools on the card that have ended.
+func (b *bench) toolRuns() []string {
 	var list []string
 	for _, e := range b.machine.Journal() {
 		line := strings.Join(e.Args, " ")
@@ -87,14 +87,14 @@ func TestUsers_a_burn_by_hand_that_begins_later(t *testing.T) {
 		t.Fatal(err)
 	}
 	found, _ := s.Card(c.PCI)
-	before := len(b.asked())
+	before := len(b.toolRuns())
 	_, err = o.Backups.Keep(ctx, c, s, cards.CardFacts(s, found))
 	var refused *safety.RefusedError
 	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.CardInUse ||
 		!strings.Contains(refused.Error(), "refusing to back up the firmware of card intel9/") {
 		t.Errorf("backup beside a burn by hand: %v", explain(err))
 	}
-	if asked := b.asked()[before:]; len(asked) != 0 {
+	if asked := b.toolRuns()[before:]; len(asked) != 0 {
 		t.Errorf("the card was opened: %q", asked)
 	}
 	if status := answer("y\n"); status != 0 {

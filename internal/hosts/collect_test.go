@@ -156,7 +156,7 @@ func TestRead_of_an_Ubuntu_host(t *testing.T) {
 	if err := os.Chmod(root+"/etc/netplan/60-ib.yaml", 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s, err := read(collected(t, root))
+	s, err := read(runCollect(t, root))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func TestRead_of_a_host_without_tools(t *testing.T) {
 	}
 	root := t.TempDir()
 	tree(t, root, files)
-	s, err := read(collected(t, root))
+	s, err := read(runCollect(t, root))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +345,7 @@ func TestRead_of_a_TrueNAS_host(t *testing.T) {
 	})
 	root := t.TempDir()
 	tree(t, root, files)
-	s, err := read(collected(t, root))
+	s, err := read(runCollect(t, root))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +366,7 @@ func TestRead_of_a_TrueNAS_host_without_its_middleware(t *testing.T) {
 	files["bin/midclt"] = "#!/bin/sh\necho 'Failed to run middleware call. Daemon not running?'\nexit 1\n"
 	root := t.TempDir()
 	tree(t, root, files)
-	s, err := read(collected(t, root))
+	s, err := read(runCollect(t, root))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -400,7 +400,7 @@ func TestRead_leaves_a_card_alone_that_somebody_burns(t *testing.T) {
 		"echo \"$*\" >>\"${0%bin/mstflint}asked\"\ncase", 1)
 	root := t.TempDir()
 	tree(t, root, files)
-	s, err := read(collected(t, root))
+	s, err := read(runCollect(t, root))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -428,7 +428,7 @@ func TestRead_asks_no_card_whose_users_are_hidden(t *testing.T) {
 	delete(files, "proc/1/comm")
 	root := t.TempDir()
 	tree(t, root, files)
-	s, err := read(collected(t, root))
+	s, err := read(runCollect(t, root))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -465,7 +465,7 @@ func TestRead_of_a_job_that_may_run(t *testing.T) {
 		tt.change(files)
 		root := t.TempDir()
 		tree(t, root, files)
-		s, err := read(collected(t, root))
+		s, err := read(runCollect(t, root))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -486,7 +486,7 @@ func TestRead_of_a_job_that_may_run(t *testing.T) {
 		inventory.JobUnit(removed))
 	root := t.TempDir()
 	tree(t, root, files)
-	s, err := read(collected(t, root))
+	s, err := read(runCollect(t, root))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,9 +61,9 @@ func program(answers map[string]string) string {
 	return b.String()
 }
 
-// collected runs the real script on a fixture and returns its answer. The
+// runCollect runs the real script on a fixture and returns its answer. The
 // fixture's programs are in its /bin.
-func collected(t *testing.T, root string) string {
+func runCollect(t *testing.T, root string) string {
 	t.Helper()
 	frame := shellcmd.NewFrame()
 	text, err := shellcmd.Compose(collect.Command(collect.Places{

@@ -12,7 +12,7 @@ func TestRead_of_another_kernel(t *testing.T) {
 	root := t.TempDir()
 	tree(t, root, map[string]string{"etc/os-release": "ID=freebsd\n",
 		"bin/uname": program(map[string]string{"-sr": "FreeBSD 13.1-RELEASE-p9"})})
-	_, err := read(collected(t, root))
+	_, err := read(runCollect(t, root))
 	var other *NotLinuxError
 	if !errors.As(err, &other) || other.System != "FreeBSD 13.1-RELEASE-p9" ||
 		!strings.Contains(err.Error(), "TrueNAS CORE is FreeBSD and cannot be managed") {
@@ -41,7 +41,7 @@ func TestRead_of_packages(t *testing.T) {
 		root := t.TempDir()
 		tree(t, root, base)
 		tree(t, root, map[string]string{"bin/" + manager: program(map[string]string{tt.args: tt.answer})})
-		s, err := read(collected(t, root))
+		s, err := read(runCollect(t, root))
 		if err != nil {
 			t.Errorf("%s: %v", manager, err)
 			continue

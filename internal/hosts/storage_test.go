@@ -75,7 +75,7 @@ func server() map[string]string {
 func TestRead_of_a_host_with_storage(t *testing.T) {
 	root := t.TempDir()
 	tree(t, root, server())
-	answer := collected(t, root)
+	answer := runCollect(t, root)
 	if strings.Contains(answer, "hunter2") {
 		t.Error("the answer holds the password of upsmon.conf")
 	}
@@ -112,7 +112,7 @@ func TestRead_of_a_host_with_storage(t *testing.T) {
 func TestSnapshot_finds_cards_below_stacked_interfaces(t *testing.T) {
 	root := t.TempDir()
 	tree(t, root, server())
-	s, err := read(collected(t, root))
+	s, err := read(runCollect(t, root))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestRead_asks_no_suspended_pool(t *testing.T) {
 	files["proc/spl/kstat/zfs/tank/state"] = "SUSPENDED\n"
 	root := t.TempDir()
 	tree(t, root, files)
-	s, err := read(collected(t, root))
+	s, err := read(runCollect(t, root))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestRead_tells_unread_from_none(t *testing.T) {
 			root, files := t.TempDir(), server()
 			c.change(files)
 			tree(t, root, files)
-			s, err := read(collected(t, root))
+			s, err := read(runCollect(t, root))
 			if err != nil {
 				t.Fatal(err)
 			}

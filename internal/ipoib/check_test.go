@@ -98,12 +98,12 @@ func storedInterface(t *testing.T, name string, dhcp bool, live ...string) strin
 	return string(b)
 }
 
-func desired(mode ib.IPoIBMode, mtu int, addresses ...string) Request {
+func requestFor(mode ib.IPoIBMode, mtu int, addresses ...string) Request {
 	return Request{Host: "intel9", PortGUID: testPort, Config: Config{Mode: mode, MTU: mtu, Addresses: pfx(addresses...)}}
 }
 
 func TestCheck(t *testing.T) {
-	connected := desired(ib.ModeConnected, 65520, "172.16.0.20/24")
+	connected := requestFor(ib.ModeConnected, 65520, "172.16.0.20/24")
 	child := connected
 	child.PKey = 0x8001
 	for _, tt := range []struct {
@@ -116,16 +116,16 @@ func TestCheck(t *testing.T) {
 		text     []string
 	}{
 		{name: "good", s: testHost(), d: connected},
-		{name: "datagram with 65520", s: testHost(), d: desired(ib.ModeDatagram, 65520, "172.16.0.20/24"), code: "IP005",
+		{name: "datagram with 65520", s: testHost(), d: requestFor(ib.ModeDatagram, 65520, "172.16.0.20/24"), code: "IP005",
 			severity: finding.Refuse,
 			text: []string{"Refusing MTU 65520 in datagram mode",
 				"datagram carries at most IB MTU − 4 = 4096 − 4 = 4092 bytes; 65520 is 61428 too many",
 				`65520 needs mode = "connected"`, "mtu = 2044, which works on every fabric, or 4092"}},
-		{name: "datagram 4092", s: testHost(), d: desired(ib.ModeDatagram, 4092), code: "IP018", severity: finding.Warn,
+		{name: "datagram 4092", s: testHost(), d: requestFor(ib.ModeDatagram, 4092), code: "IP018", severity: finding.Warn,
 			text: []string{"mtu=5"}},
-		{name: "too large", s: testHost(), d: desired(ib.ModeConnected, 65521), code: "IP006", severity: finding.Refuse,
+		{name: "too large", s: testHost(), d: requestFor(ib.ModeConnected, 65521), code: "IP006", severity: finding.Refuse,
 			text: []string{"1 more than 65520"}},
-		{name: "too small", s: testHost(), d: desired(ib.ModeDatagram, 576), code: "IP007", severity: finding.Refuse,
+		{name: "too small", s: testHost(), d: requestFor(ib.ModeDatagram, 576), code: "IP007", severity: finding.Refuse,
 			text: []string{"1280"}},
 		{name: "P_Key child", s: testHost(), d: Request{PortGUID: testPort, PKey: 0x8001, Config: connected.Config}},
 		{name: "P_Key without its bit", s: testHost(), d: Request{PortGUID: testPort, PKey: 0x0001, Config: connected.Config},
@@ -203,39 +203,39 @@ func TestCheck(t *testing.T) {
 			s: testHost(withIfupdown2, func(s *inventory.Snapshot) { s.Units, s.UnitsWhy = nil, "systemctl show ended with status 1" }), d: connected,
 			code: "IP023", severity: finding.Refuse,
 			text: []string{"systemd did not say which network services run: systemctl show ended with status 1"}},
-		{name: "overlap", s: testHost(), d: desired(ib.ModeConnected, 65520, "192.0.2.99/25"), code: "IP013",
+		{name: "overlap", s: testHost(), d: requestFor(ib.ModeConnected, 65520, "192.0.2.99/25"), code: "IP013",
 			severity: finding.Refuse, text: []string{"192.0.2.20/24 of eno1"}},
-		{name: "limited broadcast", s: testHost(), d: desired(ib.ModeConnected, 65520, "255.255.255.255/32"), code: "IP021",
+		{name: "limited broadcast", s: testHost(), d: requestFor(ib.ModeConnected, 65520, "255.255.255.255/32"), code: "IP021",
 			severity: finding.Refuse, text: []string{"broadcast address of all networks"}},
-		{name: "IPv4 in IPv6", s: testHost(), d: desired(ib.ModeConnected, 65520, "::ffff:172.16.9.9/120"), code: "IP021",
+		{name: "IPv4 in IPv6", s: testHost(), d: requestFor(ib.ModeConnected, 65520, "::ffff:172.16.9.9/120"), code: "IP021",
 			severity: finding.Refuse, text: []string{"write 172.16.9.9/24"}},
-		{name: "port later", s: testHost(), d: later(connected), planned: portLater},
+		{name: "port later", s: testHost(), d: withUnknownPort(connected), planned: portLater},
 		{name: "port later, other system",
-			s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "opensuse-leap"} }), d: later(connected),
+			s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "opensuse-leap"} }), d: withUnknownPort(connected),
 			planned: portLater,
 			code:    "IP001", severity: finding.Refuse},
-		{name: "port later, MTU of datagram", s: testHost(), d: later(desired(ib.ModeDatagram, 65520)), planned: portLater,
+		{name: "port later, MTU of datagram", s: testHost(), d: withUnknownPort(requestFor(ib.ModeDatagram, 65520)), planned: portLater,
 			code: "IP005", severity: finding.Refuse},
-		{name: "port later, network address", s: testHost(), d: later(desired(ib.ModeConnected, 65520, "172.16.0.0/24")),
+		{name: "port later, network address", s: testHost(), d: withUnknownPort(requestFor(ib.ModeConnected, 65520, "172.16.0.0/24")),
 			planned: portLater, code: "IP021", severity: finding.Refuse},
-		{name: "port later, overlap", s: testHost(), d: later(desired(ib.ModeConnected, 65520, "192.0.2.99/25")),
+		{name: "port later, overlap", s: testHost(), d: withUnknownPort(requestFor(ib.ModeConnected, 65520, "192.0.2.99/25")),
 			planned: portLater, code: "IP013", severity: finding.Refuse, text: []string{"192.0.2.20/24 of eno1"}},
 		{name: "port later, own address",
 			s: testHost(func(s *inventory.Snapshot) { s.Netdevs[1].Addresses = pfx("172.16.0.20/24") }), planned: portLater,
-			d: later(desired(ib.ModeConnected, 65520, "172.16.0.20/24"))},
-		{name: "port later, connected on mlx5", s: testHost(mlx5), d: later(connected), planned: portLater, code: "IP009",
+			d: withUnknownPort(requestFor(ib.ModeConnected, 65520, "172.16.0.20/24"))},
+		{name: "port later, connected on mlx5", s: testHost(mlx5), d: withUnknownPort(connected), planned: portLater, code: "IP009",
 			severity: finding.Refuse, text: []string{"0000:01:00.0 port 1 (mlx5_core)"}},
 		{name: "port later, networkd is off",
 			s: testHost(func(s *inventory.Snapshot) { s.Units[networkdUnit] = inventory.Unit{ActiveState: "inactive"} }),
-			d: later(connected), planned: portLater,
+			d: withUnknownPort(connected), planned: portLater,
 			code: "IP019", severity: finding.Refuse},
-		{name: "network address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.0.0/24"), code: "IP021",
+		{name: "network address", s: testHost(), d: requestFor(ib.ModeConnected, 65520, "172.16.0.0/24"), code: "IP021",
 			severity: finding.Refuse, text: []string{"network or broadcast"}},
-		{name: "broadcast address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.1.255/23"), code: "IP021",
+		{name: "broadcast address", s: testHost(), d: requestFor(ib.ModeConnected, 65520, "172.16.1.255/23"), code: "IP021",
 			severity: finding.Refuse, text: []string{"network or broadcast"}},
-		{name: "twice", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.0.1/24", "172.16.0.1/16"), code: "IP021",
+		{name: "twice", s: testHost(), d: requestFor(ib.ModeConnected, 65520, "172.16.0.1/24", "172.16.0.1/16"), code: "IP021",
 			severity: finding.Refuse, text: []string{"twice"}},
-		{name: "link-local", s: testHost(), d: desired(ib.ModeConnected, 65520, "fe80::1/64"), code: "IP021",
+		{name: "link-local", s: testHost(), d: requestFor(ib.ModeConnected, 65520, "fe80::1/64"), code: "IP021",
 			severity: finding.Refuse, text: []string{"link-local"}},
 		{name: "other system", s: testHost(func(s *inventory.Snapshot) {
 			s.OS = inventory.OS{ID: "opensuse-leap", PrettyName: "openSUSE Leap 16.0"}
@@ -251,8 +251,8 @@ func TestCheck_trueNAS(t *testing.T) {
 	eno1, ibp := storedInterface(t, "eno1", true, "192.0.2.10/24"), storedInterface(t, "ibp1s0", true)
 	stored := storedInterface(t, "eno1", false, "192.0.2.10/24")
 	free := storedInterface(t, "ibp1s0", false)
-	d := desired(ib.ModeConnected, 9216, "172.16.0.10/24")
-	large := desired(ib.ModeConnected, 65520, "172.16.0.10/24")
+	d := requestFor(ib.ModeConnected, 9216, "172.16.0.10/24")
+	large := requestFor(ib.ModeConnected, 65520, "172.16.0.10/24")
 	unmanaged := strings.Replace(free, `"description":""`, `"description":"by hand"`, 1)
 	for _, tt := range []struct {
 		name     string
@@ -292,7 +292,7 @@ func TestCheck_trueNAS(t *testing.T) {
 		{name: "other rules", s: testHost(onTrueNAS(stored, free),
 			func(s *inventory.Snapshot) { s.TrueNAS.UdevRulesDirectory = []string{"99-mine.rules"} }), d: d,
 			code: "IP017", severity: finding.Refuse, text: []string{"99-mine.rules"}},
-		{name: "overlap", s: testHost(onTrueNAS(stored, free)), d: desired(ib.ModeConnected, 9216, "192.0.2.99/24"),
+		{name: "overlap", s: testHost(onTrueNAS(stored, free)), d: requestFor(ib.ModeConnected, 9216, "192.0.2.99/24"),
 			code: "IP013", severity: finding.Refuse, text: []string{"eno1"}},
 		{name: "unreadable", s: testHost(onTrueNAS("{")), d: d, code: "IP001", severity: finding.Refuse,
 			text: []string{"not understood"}},
@@ -304,10 +304,10 @@ func TestCheck_trueNAS(t *testing.T) {
 // What TrueNAS asks for before its first interface needs no port.
 func TestCheck_trueNASBeforeThePort(t *testing.T) {
 	eno1, ibp := storedInterface(t, "eno1", true, "192.0.2.10/24"), storedInterface(t, "ibp1s0", true, "172.16.0.10/24")
-	d := later(desired(ib.ModeConnected, 9216, "172.16.0.10/24"))
+	d := withUnknownPort(requestFor(ib.ModeConnected, 9216, "172.16.0.10/24"))
 	mustFind(t, Check(testHost(onTrueNAS(eno1, ibp)), d, portLater), "IP014", finding.NeedsConsent,
 		[]string{"eno1 leads to it"})
-	large := later(desired(ib.ModeConnected, 65520, "172.16.0.10/24"))
+	large := withUnknownPort(requestFor(ib.ModeConnected, 65520, "172.16.0.10/24"))
 	stored := storedInterface(t, "eno1", false, "192.0.2.10/24")
 	mustFind(t, Check(testHost(onTrueNAS(stored, ibp)), large, portLater), "IP008", finding.NeedsConsent,
 		[]string{"56304 more"})
@@ -341,7 +341,7 @@ func mustFind(t *testing.T, found []finding.Finding, code string, severity findi
 	}
 }
 
-func later(d Request) Request { d.PortGUID = 0; return d }
+func withUnknownPort(d Request) Request { d.PortGUID = 0; return d }
 
 var portLater = PlanFacts{PortUnknown: true}
 
@@ -404,9 +404,9 @@ func TestCheck_stacked(t *testing.T) {
 	}
 }
 
-// rebadged gives the port of the interface another GUID, as somebody does by hand,
+// changePortGUID gives the port of the interface another GUID, as somebody does by hand,
 // while our definition still gives the interface its address by its name.
-func rebadged(defined string, live ...string) func(*inventory.Snapshot) {
+func changePortGUID(defined string, live ...string) func(*inventory.Snapshot) {
 	return func(s *inventory.Snapshot) {
 		other := testPort + 0x100
 		s.Cards[0].Ports[0].PortGUID, s.Netdevs[1].PortGUID, s.Netdevs[1].Addresses = other, other, pfx(live...)
@@ -414,7 +414,7 @@ func rebadged(defined string, live ...string) func(*inventory.Snapshot) {
 			return
 		}
 		t := target{port: testPort, name: "ibp1s0"}
-		for _, f := range (netplanNetworkd{}).files(t, desired(ib.ModeConnected, 65520, defined).Config) {
+		for _, f := range (netplanNetworkd{}).files(t, requestFor(ib.ModeConnected, 65520, defined).Config) {
 			s.Files[f.path] = inventory.File{Content: f.text, Mode: "600"}
 		}
 	}
@@ -427,16 +427,16 @@ func TestCheck_overlapIsNotWithItself(t *testing.T) {
 		carry string // the interface of the port that is to have the GUID
 		found bool
 	}{
-		"our definition":             {s: testHost(rebadged(own, own))},
-		"another address on it":      {s: testHost(rebadged(own, "172.16.0.99/24")), found: true},
-		"nobody's definition":        {s: testHost(rebadged("", own)), found: true},
-		"the port gets the GUID":     {s: testHost(rebadged("", own)), carry: "ibp1s0"},
-		"another port gets the GUID": {s: testHost(rebadged("", own)), carry: "ibp1s0d1", found: true},
-		"our definition names others": {s: testHost(rebadged(own, own),
+		"our definition":             {s: testHost(changePortGUID(own, own))},
+		"another address on it":      {s: testHost(changePortGUID(own, "172.16.0.99/24")), found: true},
+		"nobody's definition":        {s: testHost(changePortGUID("", own)), found: true},
+		"the port gets the GUID":     {s: testHost(changePortGUID("", own)), carry: "ibp1s0"},
+		"another port gets the GUID": {s: testHost(changePortGUID("", own)), carry: "ibp1s0d1", found: true},
+		"our definition names others": {s: testHost(changePortGUID(own, own),
 			func(s *inventory.Snapshot) { s.Netdevs[1].Name = "ibp2s0" }), found: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := desired(ib.ModeConnected, 65520, own)
+			d := requestFor(ib.ModeConnected, 65520, own)
 			found := slices.ContainsFunc(Check(tc.s, d, PlanFacts{Port: true, Carrier: tc.carry}),
 				func(f finding.Finding) bool { return f.Rule == finding.SubnetTwice })
 			if found != tc.found {

@@ -204,9 +204,9 @@ func joinPrefixes(prefixes []netip.Prefix) string {
 	return strings.Join(words, ", ")
 }
 
-// imported is what an import finds. Routes may come from a daemon: those count that a
+// importedConfig is what an import finds. Routes may come from a daemon: those count that a
 // definition brings back, ours or one that can be taken over.
-func (o Observation) imported() Config {
+func (o Observation) importedConfig() Config {
 	if !o.Present {
 		return o.Persisted.Config
 	}
@@ -226,7 +226,7 @@ func (o Observation) imported() Config {
 // known, as after an import, gives the live values, or else the persisted ones.
 func (o Observation) Report(known *Config) Config {
 	if known == nil {
-		return o.imported()
+		return o.importedConfig()
 	}
 	report := *known
 	switch {

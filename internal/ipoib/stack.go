@@ -209,7 +209,7 @@ func onlySilence(s *inventory.Snapshot, o Observation, d Request) bool {
 		return o.Present && len(o.liveDifferences(d.Config)) == 0 && len(o.Unmanaged) == 0
 	}
 	unit := o.Stack.service()
-	return unit != "" && !s.Unit(unit).Known() && o.Satisfies(d.Config) && len(adopted(o, d)) == 0
+	return unit != "" && !s.Unit(unit).Known() && o.Satisfies(d.Config) && len(adoptedDefinitions(o, d)) == 0
 }
 
 // stanzas checks that ifup reads our file. It stops at the first line of any file

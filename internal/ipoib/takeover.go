@@ -16,7 +16,7 @@ import (
 // takeOver chooses the definitions that the change takes over, with the profile that
 // NetworkManager knows the interface by.
 func (c *change) takeOver() {
-	c.taken = adopted(c.before, c.d)
+	c.taken = adoptedDefinitions(c.before, c.d)
 	for _, f := range c.taken {
 		if c.before.Stack == StackNM && (len(c.taken) == 1 || anew(c.s, c.before, f, c.d.Config) == "") {
 			c.t.profile = f.id

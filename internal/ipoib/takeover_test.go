@@ -151,7 +151,7 @@ func TestUnmanaged_adoptable(t *testing.T) {
 			if got := strings.Join(f.Unkept, ", "); got != tt.unkept {
 				t.Errorf("not kept: %q", got)
 			}
-			found := Check(tt.s, desired("connected", 65520), PlanFacts{})
+			found := Check(tt.s, requestFor("connected", 65520), PlanFacts{})
 			switch {
 			case !f.Adoptable():
 				mustFind(t, found, "IP011", finding.Refuse, []string{tt.obstacle})
@@ -177,7 +177,7 @@ func TestUnmanaged_consent(t *testing.T) {
 	const one, two = aPlan, "/etc/netplan/71-y.yaml"
 	s := onNetplan(one, "network: {ethernets: {ibp1s0: {mtu: 2044}}}")
 	s.Files[two] = inventory.File{Content: "network: {ethernets: {ibp1s0: {addresses: [10.0.0.1/24]}}}"}
-	d := desired("connected", 65520)
+	d := requestFor("connected", 65520)
 	for given, want := range map[string]finding.Severity{"": finding.NeedsConsent, one: finding.NeedsConsent,
 		one + " " + two: finding.Warn} {
 		d.Consent.AdoptFiles = strings.Fields(given)
@@ -202,7 +202,7 @@ func TestUnmanaged_settingsThatEnd(t *testing.T) {
 	const one, two = "/etc/netplan/70-x.yaml", "/etc/netplan/71-y.yaml"
 	s := onNetplan(one, "network: {ethernets: {ibp1s0: {nameservers: {addresses: [10.0.0.9]}}}}")
 	s.Files[two] = inventory.File{Content: "network: {ethernets: {ibp1s0: {accept-ra: true, addresses: [10.0.0.1/24]}}}"}
-	d := desired("connected", 65520)
+	d := requestFor("connected", 65520)
 	d.Consent.AdoptFiles = []string{one, two}
 	for given, want := range map[string]finding.Severity{"": finding.NeedsConsent, "nameservers": finding.NeedsConsent,
 		"nameservers accept-ra": finding.Warn, "accept-ra gateway4 nameservers": finding.Warn} {
@@ -224,7 +224,7 @@ func TestUnmanaged_settingsThatEnd(t *testing.T) {
 func TestUnmanaged_savedAlready(t *testing.T) {
 	const at, saved = "/etc/netplan/70-x.yaml", "/etc/netplan/.70-x.yaml.before-infiniband-e41d2d0300e44ed1"
 	s := onNetplan(at, "network: {ethernets: {ibp1s0: {mtu: 2044}}}")
-	d := desired("connected", 65520)
+	d := requestFor("connected", 65520)
 	d.Consent.AdoptFiles = []string{at}
 	s.Saved = []string{"/etc/netplan/.70-x.yaml.before-infiniband-e41d2d0300e44ed2"}
 	mustFind(t, Check(s, d, PlanFacts{}), "IP042", finding.Warn, []string{"keeps that file as " + saved})
@@ -269,7 +269,7 @@ func TestUnmanaged_anew(t *testing.T) {
 		"profile not in use":             {active("6a2e"), "NetworkManager does not have them from that file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, n := desired("connected", 65520, "10.0.0.1/24"), &tt.s.Netdevs[1]
+			d, n := requestFor("connected", 65520, "10.0.0.1/24"), &tt.s.Netdevs[1]
 			n.Up, n.Mode, n.MTU, n.Addresses = true, "connected", 65520, d.Config.Addresses
 			mustFind(t, Check(tt.s, d, PlanFacts{}), "IP042", finding.NeedsConsent, []string{tt.want})
 		})

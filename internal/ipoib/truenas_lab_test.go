@@ -164,11 +164,11 @@ func TestLab_Apply_truenasRefusedLeavesNothing(t *testing.T) {
 		program    string
 		from, want ipoib.Config
 	}{
-		"store": {"call interface.update", datagram(), connected(9216)}, "commit": {"call interface.commit", datagram(),
-			connected(9216)},
-		"to datagram":  {"call interface.commit", connected(9216), datagram()},
-		"mode at boot": {"call -j -jp description tunable.update", datagram(), connected(9216)},
-		"private MTU":  {"call datastore.update", datagram(), connected(65520)},
+		"store": {"call interface.update", datagram(), connectedConfig(9216)}, "commit": {"call interface.commit", datagram(),
+			connectedConfig(9216)},
+		"to datagram":  {"call interface.commit", connectedConfig(9216), datagram()},
+		"mode at boot": {"call -j -jp description tunable.update", datagram(), connectedConfig(9216)},
+		"private MTU":  {"call datastore.update", datagram(), connectedConfig(65520)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -199,7 +199,7 @@ func datagram() ipoib.Config {
 	return ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.16.0.10/24")}
 }
 
-func connected(mtu int) ipoib.Config {
+func connectedConfig(mtu int) ipoib.Config {
 	return ipoib.Config{Mode: ib.ModeConnected, MTU: mtu, Addresses: prefixes("172.16.7.10/24")}
 }
 

@@ -27,9 +27,9 @@ var unknowns = map[string]struct {
 	"interfaces of the middleware": {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.TrueNAS.Interfaces = nil }}, "list of interfaces is not understood", true},
 	"tunables of the middleware": {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.TrueNAS.Tunables = nil }},
 		"list of tunables is not understood", true},
-	"udev rules": {[]func(*inventory.Snapshot){denied("/etc/udev/rules.d")},
+	"udev rules": {[]func(*inventory.Snapshot){denyPath("/etc/udev/rules.d")},
 		"/etc/udev/rules.d of xeon2zfs cannot be read", true},
-	"a file of netplan": {[]func(*inventory.Snapshot){denied("/etc/netplan/x.yaml")},
+	"a file of netplan": {[]func(*inventory.Snapshot){denyPath("/etc/netplan/x.yaml")},
 		"/etc/netplan/x.yaml cannot be read", false},
 	"services": {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.Units = nil }},
 		networkdUnit, false},
@@ -46,7 +46,7 @@ var unknowns = map[string]struct {
 		"No port of intel9 has the GUID", false},
 }
 
-func denied(path string) func(*inventory.Snapshot) {
+func denyPath(path string) func(*inventory.Snapshot) {
 	return func(s *inventory.Snapshot) { s.Denied = map[string]bool{path: true} }
 }
 
@@ -70,7 +70,7 @@ func TestCheck_unknown_facts(t *testing.T) {
 	stored, free := storedInterface(t, "eno1", false, "192.0.2.10/24"), storedInterface(t, "ibp1s0", false)
 	for name, tt := range unknowns {
 		t.Run(name, func(t *testing.T) {
-			d := desired("connected", 9216, "172.16.0.20/24")
+			d := requestFor("connected", 9216, "172.16.0.20/24")
 			before := []func(*inventory.Snapshot){}
 			if tt.truenas {
 				before = append(before, onTrueNAS(stored, free))
@@ -96,7 +96,7 @@ func TestCheck_unknown_facts(t *testing.T) {
 // A systemd that does not answer is a warning where the interface is as asked and the state
 // has it, and refuses any change.
 func TestCheck_silent_systemd(t *testing.T) {
-	want := desired(ib.ModeConnected, 65520, "172.16.0.20/24")
+	want := requestFor(ib.ModeConnected, 65520, "172.16.0.20/24")
 	silent := func(s *inventory.Snapshot) { s.Units, s.UnitsWhy = nil, "systemctl show ended with status 1" }
 	asAsked := func(s *inventory.Snapshot) {
 		s.Netdevs[1].Mode, s.Netdevs[1].MTU, s.Netdevs[1].Addresses = "connected", 65520, pfx("172.16.0.20/24")
@@ -120,7 +120,7 @@ func TestCheck_silent_systemd(t *testing.T) {
 		"stack not known, as asked":          {changes(silent, stackUnknown, asAsked), true, "IP023", finding.Warn},
 		"stack not known, not in the state":  {changes(silent, stackUnknown, asAsked), false, "IP023", finding.Refuse},
 		"stack not known, other address":     {changes(silent, stackUnknown), true, "IP023", finding.Refuse},
-		"stack not known, a file not read":   {changes(silent, stackUnknown, asAsked, denied("/etc/network/interfaces")), true, "IP023", finding.Refuse},
+		"stack not known, a file not read":   {changes(silent, stackUnknown, asAsked, denyPath("/etc/network/interfaces")), true, "IP023", finding.Refuse},
 		"service not known, as asked":        {changes(silent, asAsked, withFile), true, "IP019", finding.Warn},
 		"service not known, not at boot":     {changes(silent, asAsked), true, "IP019", finding.Refuse},
 		"service not known, other live mode": {changes(silent, withFile), true, "IP019", finding.Refuse},

@@ -85,8 +85,8 @@ const (
 	notUnderstood = "A part of the file is not understood. Mend it, or remove the interface from it."
 )
 
-// adopted are the definitions that d allows to take over.
-func adopted(o Observation, d Request) []Unmanaged {
+// adoptedDefinitions are the definitions that d allows to take over.
+func adoptedDefinitions(o Observation, d Request) []Unmanaged {
 	var all []Unmanaged
 	for _, f := range o.Unmanaged {
 		if f.Adoptable() && slices.Contains(d.Consent.AdoptFiles, f.Path) {
@@ -99,7 +99,7 @@ func adopted(o Observation, d Request) []Unmanaged {
 // ToDo reports whether an apply of d would change something on the host.
 func ToDo(s *inventory.Snapshot, d Request) bool {
 	o := Observe(s, d.PortGUID, d.PKey)
-	return !o.Satisfies(d.Config) || len(adopted(o, d)) > 0
+	return !o.Satisfies(d.Config) || len(adoptedDefinitions(o, d)) > 0
 }
 
 // checkUnmanaged finds what others configured: what can be taken over asks consent, and names

@@ -110,7 +110,7 @@ func TestObserve_unmanaged(t *testing.T) {
 			if o.Unmanaged[0].Adoptable() {
 				code, severity = "IP042", finding.NeedsConsent
 			}
-			mustFind(t, Check(s, desired("connected", 65520), PlanFacts{}), code, severity, tt.want)
+			mustFind(t, Check(s, requestFor("connected", 65520), PlanFacts{}), code, severity, tt.want)
 		})
 	}
 }
@@ -120,7 +120,7 @@ func TestObserve_unreadable(t *testing.T) {
 	for _, path := range []string{"/etc/netplan/x.yaml", "/etc/netplan", "/etc/network/interfaces", "/etc/systemd/network",
 		"/etc/NetworkManager/system-connections/x"} {
 		s := testHost(func(s *inventory.Snapshot) { s.Denied = map[string]bool{path: true, "/etc/opensm/x.conf": true} })
-		mustFind(t, Check(s, desired("connected", 65520), PlanFacts{}), "IP011", finding.Refuse,
+		mustFind(t, Check(s, requestFor("connected", 65520), PlanFacts{}), "IP011", finding.Refuse,
 			[]string{path + " cannot be read"})
 		if o := Observe(s, testPort, 0); len(o.Unmanaged) != 1 || strings.Contains(o.Unmanaged[0].Line, "opensm") {
 			t.Errorf("%v", o.Unmanaged)

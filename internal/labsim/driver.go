@@ -21,16 +21,16 @@ func (m *Machine) moduleArrived(name string) {
 		m.FS.PutDynamic("/sys/class/infiniband_mad/abi_version", 0o444, text("5"), nil)
 	default:
 		for _, c := range m.Cards() {
-			if c.Config.Model.Driver == name && !m.rejected(c) {
+			if c.Config.Model.Driver == name && !m.rejects(c) {
 				m.bind(c)
 			}
 		}
 	}
 }
 
-// rejected says whether the kernel has the driver and keeps it from the card, as
+// rejects says whether the kernel has the driver and keeps it from the card, as
 // RHEL 9 does with ConnectX and ConnectX-2 (kernel/rh_messages.h).
-func (m *Machine) rejected(c *Card) bool {
+func (m *Machine) rejects(c *Card) bool {
 	d := c.device()
 	if m.OS == RHEL9 && c.Config.Model.Driver == "mlx4_core" && d >= 0x6340 && d <= 0x676e {
 		m.KernelLog("Warning: mlx4_core %s - Hardware support is disabled", c.Config.BDF)

@@ -112,11 +112,11 @@ func (l *Lab) trains(c *Cable, byEnd map[End]*Port) LinkCaps {
 	for _, e := range []End{c.A, c.B} {
 		switch {
 		case e.Switch != "":
-			common = common.and(l.switches[e.Switch].Link.allowed(l.switches[e.Switch].May))
+			common = common.and(l.switches[e.Switch].Link.enabledOf(l.switches[e.Switch].May))
 		case e.Adapter != "":
-			common = common.and(l.adapters[e.Adapter].Link.allowed(l.adapters[e.Adapter].May))
+			common = common.and(l.adapters[e.Adapter].Link.enabledOf(l.adapters[e.Adapter].May))
 		default:
-			common = common.and(byEnd[e].allowed())
+			common = common.and(byEnd[e].enabledCaps())
 		}
 	}
 	return common

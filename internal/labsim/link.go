@@ -26,8 +26,8 @@ func (c LinkCaps) and(d LinkCaps) LinkCaps {
 	return LinkCaps{c.Widths & d.Widths, c.Speeds & d.Speeds, c.Extended & d.Extended}
 }
 
-// allowed is what is enabled of what can be done, all of it if nothing is set.
-func (c LinkCaps) allowed(may LinkCaps) LinkCaps {
+// enabledOf is what is enabled of what can be done, all of it if nothing is set.
+func (c LinkCaps) enabledOf(may LinkCaps) LinkCaps {
 	if may.isZero() {
 		return c
 	}

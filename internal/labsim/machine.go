@@ -155,8 +155,8 @@ func (m *Machine) BootID() string {
 	return m.bootID
 }
 
-// Booted is when the present boot ended.
-func (m *Machine) Booted() time.Time {
+// BootTime is when the present boot ended.
+func (m *Machine) BootTime() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.booted

@@ -39,14 +39,14 @@ type Model struct {
 	Lanes     int    // at best
 }
 
-func dotted(v [3]uint16) string { return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2]) }
+func dottedVersion(v [3]uint16) string { return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2]) }
 
 // MLX4 is the model of ConnectX-3 and ConnectX-3 Pro.
 func MLX4() *Model {
 	return &Model{
 		Maker: "Mellanox Technologies", Driver: "mlx4_core", Verbs: "mlx4_ib", RDMA: "mlx4_", Vendor: 0x15b3,
 		Subsystem: 0x15b3, Ports: 2,
-		Version: dotted, Switchable: true, Connected: true, MaxIBMTU: 4096, Speed: "FDR", PCIe: "8.0 GT/s PCIe", Lanes: 8,
+		Version: dottedVersion, Switchable: true, Connected: true, MaxIBMTU: 4096, Speed: "FDR", PCIe: "8.0 GT/s PCIe", Lanes: 8,
 	}
 }
 
@@ -72,8 +72,8 @@ func modelOf(chip card.Chip) *Model {
 	return m
 }
 
-// Unplugged is a card that is in no simulated host, but in a real one.
-func Unplugged(c *card.Card, config CardConfig) *Card {
+// UnpluggedCard is a card that is in no simulated host, but in a real one.
+func UnpluggedCard(c *card.Card, config CardConfig) *Card {
 	if config.Model == nil {
 		config.Model = modelOf(config.Chip)
 	}
@@ -97,7 +97,7 @@ func MTHCA() *Model {
 		Name: "MT25208 [InfiniHost III Ex]", Maker: "Mellanox Technologies", Driver: "ib_mthca", Verbs: "ib_mthca",
 		RDMA: "mthca", Vendor: 0x15b3, Device: 0x6282,
 		Subsystem: 0x15b3, Class: "0x0c0600", Ports: 2, HCAType: "MT25208", HWRev: "20",
-		Version: dotted, Connected: true, MaxIBMTU: 2048, Speed: "DDR", PCIe: "2.5 GT/s PCIe", Lanes: 8,
+		Version: dottedVersion, Connected: true, MaxIBMTU: 2048, Speed: "DDR", PCIe: "2.5 GT/s PCIe", Lanes: 8,
 	}
 }
 

@@ -126,7 +126,7 @@ func (p *Port) view(l *Lab) PortView {
 		State: p.state, PhysState: p.phys, LID: p.lid, SMLID: p.smLID,
 		MaxIBMTU: p.Card.Config.MaxIBMTU, GroupMTU: p.mcastMTU, PKeys: keysOr(p.pkeys), RDMA: p.Card.RDMA, Prefix: p.prefix,
 		Description: fmt.Sprintf("%s %s", p.Card.Machine.Name,
-			p.Card.RDMA), Trained: p.trained, Can: p.canDo(), May: p.allowed(), Enabled: p.admin,
+			p.Card.RDMA), Trained: p.trained, Can: p.canDo(), May: p.enabledCaps(), Enabled: p.admin,
 		CapMask: cmp.Or(p.Card.Config.CapMask, defaultCapMask),
 	}
 	for _, sm := range l.sms {
@@ -138,7 +138,7 @@ func (p *Port) view(l *Lab) PortView {
 	return v
 }
 
-func (p *Port) allowed() LinkCaps { return p.canDo().allowed(p.may) }
+func (p *Port) enabledCaps() LinkCaps { return p.canDo().enabledOf(p.may) }
 
 func (p *Port) end() End {
 	return CardEnd(p.Card.Machine.Name, p.Card.Config.BDF, p.Number)

@@ -75,7 +75,7 @@ func (m *Machine) seedVolatile() {
 	m.FS.PutDynamic("/proc/sys/kernel/osrelease", 0o444, text(m.Kernel), nil)
 	m.FS.PutDynamic("/proc/version", 0o444, text("Linux version "+m.Kernel), nil)
 	m.FS.PutDynamic("/proc/uptime", 0o444, line(func() string {
-		s := m.Lab.Clock.Now().Sub(m.Booted()).Seconds()
+		s := m.Lab.Clock.Now().Sub(m.BootTime()).Seconds()
 		return fmt.Sprintf("%.2f %.2f", s, s)
 	}), nil)
 	m.FS.PutDynamic("/proc/modules", 0o444, func() (string, error) {
@@ -94,7 +94,7 @@ func (m *Machine) seedVolatile() {
 		return "/dev/sda2 / ext4 rw,relatime 0 0\ntmpfs /run tmpfs rw 0 0\n", nil
 	}, nil)
 	m.FS.PutDynamic("/proc/stat", 0o444,
-		line(func() string { return fmt.Sprintf("cpu  0 0 0 0\nbtime %d", m.Booted().Unix()) }), nil)
+		line(func() string { return fmt.Sprintf("cpu  0 0 0 0\nbtime %d", m.BootTime().Unix()) }), nil)
 	m.FS.PutDynamic("/proc/net/tcp", 0o444, text(sockets), nil)
 	m.FS.PutDynamic("/sys/kernel/security/lockdown", 0o644, text("[none] integrity confidentiality"), nil)
 	m.FS.PutDynamicDir("/proc", &vfs.Dynamic{List: m.pidNames, Lookup: m.procNode})
@@ -154,7 +154,7 @@ func (m *Machine) procNode(name string) *vfs.Node {
 		vfs.NewFile("comm", 0o444, text(p.Name()), nil),
 		vfs.NewFile("stat", 0o444, text(fmt.Sprintf("%d (%s) S %d %d %d 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %d 0 0", pid,
 			p.Name(), p.PPID, pid, pid,
-			p.Started.Sub(m.Booted()).Milliseconds()/10)), nil),
+			p.Started.Sub(m.BootTime()).Milliseconds()/10)), nil),
 		vfs.NewFile("status", 0o444, text(fmt.Sprintf("Name:\t%s\nState:\tS "+
 			"(sleeping)\nPid:\t%d\nPPid:\t%d\nUid:\t%d\t%d\t%d\t%d",
 			p.Name(), pid, p.PPID, p.UID, p.UID, p.UID, p.UID)), nil),

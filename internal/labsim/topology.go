@@ -143,7 +143,7 @@ func (l *Lab) surveySwitch(all survey, s *Switch) {
 	for i := range n.Ports {
 		end := SwitchEnd(s.Name, i)
 		p := &NodePort{Node: n, Number: i, GUID: s.GUID, End: end, State: StateDown, PhysState: PhysPolling, Can: s.Link,
-			May: s.Link.allowed(s.May), MTU: s.maxMTU(), MTUCap: s.maxMTU(),
+			May: s.Link.enabledOf(s.May), MTU: s.maxMTU(), MTUCap: s.maxMTU(),
 			PKeys: []uint16{0xffff}, Counters: l.counters[end]}
 		switch {
 		case i == 0:
@@ -169,7 +169,7 @@ func (l *Lab) surveyAdapter(all survey, a *Adapter) {
 	for i := 1; i <= a.Ports; i++ {
 		end := AdapterEnd(a.Name, i)
 		p := &NodePort{Node: n, Number: i, GUID: a.GUID + uint64(i), End: end, State: StateDown, PhysState: PhysPolling,
-			Can: a.Link, May: a.Link.allowed(a.May),
+			Can: a.Link, May: a.Link.enabledOf(a.May),
 			MTU: a.maxMTU(), MTUCap: a.maxMTU(), CapMask: a.capMask(), PKeys: keysOr(a.pkeys[i]), Counters: l.counters[end]}
 		if a.lids[i] != 0 {
 			p.LID, p.SMLID, p.State = a.lids[i], a.smLID, StateActive

@@ -22,7 +22,7 @@ func initialize(change ...func(*Symptoms)) Symptoms {
 	return s
 }
 
-func logged(text string) func(*Symptoms) {
+func withLog(text string) func(*Symptoms) {
 	return func(s *Symptoms) { s.Log = opensm.ParseLog(text) }
 }
 
@@ -46,27 +46,27 @@ func TestFindCause(t *testing.T) {
 		{"port in Ethernet mode", initialize(func(s *Symptoms) { s.Sysfs.LinkLayer = "Ethernet" }), CauseEthernet,
 			[]string{"infiniband_link_type"}},
 		{"kernel 6.11", initialize(unbound, unit("activating"),
-			logged("x -> osm_vendor_bind: ERR 5426: Unable to register class 129 version 1\nExiting SM\n")), CauseKernel,
+			withLog("x -> osm_vendor_bind: ERR 5426: Unable to register class 129 version 1\nExiting SM\n")), CauseKernel,
 			[]string{"Unable to register class 129", "Linux 6.8.0-90-generic", "3.3.23-3"}},
 		{"cache after a power cut", initialize(unbound, unit("activating"),
-			logged("FATAL: Error restoring Guid-to-Lid persistent database\n")), CauseCache,
+			withLog("FATAL: Error restoring Guid-to-Lid persistent database\n")), CauseCache,
 			[]string{"Guid-to-Lid", "mv /var/cache/opensm", "opensm@0xe41d2d0300e44ed1.service"}},
 		{"keys after a power cut", initialize(unbound, unit("inactive"),
-			logged("FATAL: Error restoring Guid-to-Mkey persistent database\n")), CauseCache, []string{"Guid-to-Mkey"}},
+			withLog("FATAL: Error restoring Guid-to-Mkey persistent database\n")), CauseCache, []string{"Guid-to-Mkey"}},
 		{"neighbours after a power cut",
 			initialize(unbound, unit("inactive"),
-				logged("FATAL: Error restoring neighbor link persistent database\n")), CauseCache, []string{"neighbor"}},
+				withLog("FATAL: Error restoring neighbor link persistent database\n")), CauseCache, []string{"neighbor"}},
 		{"two cards of one image back to back",
 			initialize(unbound, unit("activating"),
-				logged("Errors on subnet. Duplicate GUID found by link from a port to itself. See verbose opensm.log\n")),
+				withLog("Errors on subnet. Duplicate GUID found by link from a port to itself. See verbose opensm.log\n")),
 			CauseBackToBack, []string{"same GUID", "infiniband_guids"}},
 		{"ib_umad missing", initialize(unbound, unit("inactive"), func(s *Symptoms) { s.HasUMAD = false }), CauseUMAD,
 			[]string{"modprobe ib_umad"}},
 		{"umad said so", initialize(unbound, unit("activating"),
-			logged("ibwarn: [1] umad_init: can't read ABI version: is ib_umad module loaded?\n")), CauseUMAD,
+			withLog("ibwarn: [1] umad_init: can't read ABI version: is ib_umad module loaded?\n")), CauseUMAD,
 			[]string{"/dev/infiniband/umad"}},
 		{"another opensm", initialize(unbound, unit("activating"),
-			logged("Error from osm_opensm_bind (0x2A)\nPerhaps another instance of OpenSM is already running\nExiting SM\n")),
+			withLog("Error from osm_opensm_bind (0x2A)\nPerhaps another instance of OpenSM is already running\nExiting SM\n")),
 			CauseNotBound, []string{"pgrep -a opensm", "status 0"}},
 		{"does not run", initialize(unbound, unit("inactive")), CauseNotRunning, []string{`"inactive"`}},
 		{"no cable, or Ethernet at the other end", initialize(physical("Polling")), CauseCable,
@@ -76,11 +76,11 @@ func TestFindCause(t *testing.T) {
 		{"training", initialize(physical("PortConfigurationTraining")), CauseTraining, []string{"PortConfigurationTraining"}},
 		{"recovering", initialize(physical("LinkErrorRecovery")), CauseTraining, []string{"worn plug"}},
 		{"duplicate GUID on a switch",
-			initialize(logged("ERR 0D01: Found duplicated node GUID.\nNode 0xe41d2d0300e44ed0 port 1 is reachable from remote node 0x1 port 1 and remote node 0x1 port 2.\n")),
+			initialize(withLog("ERR 0D01: Found duplicated node GUID.\nNode 0xe41d2d0300e44ed0 port 1 is reachable from remote node 0x1 port 1 and remote node 0x1 port 2.\n")),
 			CauseDuplicate, []string{"0xe41d2d0300e44ed0", "ERR 0D01"}},
 		{"duplicate seen by ibnetdiscover", initialize(func(s *Symptoms) { s.View.Duplicate = fact.Known([]ib.GUID{7}) }),
 			CauseDuplicate, []string{"0x0000000000000007"}},
-		{"zero GUID", initialize(logged("ERR 0D16: Got Zero Node GUID! Found on the directed route:\n")), CauseZeroGUID,
+		{"zero GUID", initialize(withLog("ERR 0D16: Got Zero Node GUID! Found on the directed route:\n")), CauseZeroGUID,
 			[]string{"ERR 0D16", "infiniband_guids"}},
 		{"runs unbound", initialize(unbound), CauseNotBound, []string{"without being bound"}},
 		{"foreign master", initialize(func(s *Symptoms) {
@@ -90,9 +90,9 @@ func TestFindCause(t *testing.T) {
 			s.Wrong = []Mismatch{{Port: testPort, Where: "intel9 0000:01:00.0 port 1",
 				Wrong: []string{`is declared a limited (0x0001) member of partition "storage" and is a full (0x8001) one`},
 				Have:  []uint16{0xffff, 0x8001}}}
-		}, logged("PARSE ERROR: line 2: no partition definition found\n")), CausePKey,
+		}, withLog("PARSE ERROR: line 2: no partition definition found\n")), CausePKey,
 			[]string{`intel9 0000:01:00.0 port 1 (0xe41d2d0300e44ed1) is declared a limited (0x0001) member of partition "storage" and is a full`, "it has 0xffff, 0x8001", "PARSE ERROR: line 2", "systemctl cat opensm@0xe41d2d0300e44ed1.service"}},
-		{"no answers", initialize(logged("sm_mad_ctrl_send_err_cb: ERR 3113: MAD completed in error (IB_TIMEOUT): SubnGet(SMInfo)\n")), CauseTimeouts, []string{"IB_TIMEOUT"}},
+		{"no answers", initialize(withLog("sm_mad_ctrl_send_err_cb: ERR 3113: MAD completed in error (IB_TIMEOUT): SubnGet(SMInfo)\n")), CauseTimeouts, []string{"IB_TIMEOUT"}},
 		// 0x1234 is what ibportstate leaves as SM LID; it is no subnet manager.
 		{"placeholder of ibportstate", initialize(func(s *Symptoms) { s.Sysfs.SMLID = placeholderLID }), CauseSM,
 			[]string{"does not bring the fabric up"}},

@@ -34,7 +34,7 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 	if f := portThere(s, d, o, p); f != nil {
 		return append(found, *f)
 	}
-	found = append(found, unsupported(d, o)...)
+	found = append(found, checkSupported(d, o)...)
 	if len(o.Differences(d)) == 0 {
 		return found
 	}
@@ -93,7 +93,7 @@ func portsOf(s *inventory.Snapshot, d Request) string {
 	return " Its ports are " + strings.Join(ports, ", ") + "."
 }
 
-func unsupported(d Request, o Observation) []finding.Finding {
+func checkSupported(d Request, o Observation) []finding.Finding {
 	if o.Link == nil {
 		return nil
 	}

@@ -58,7 +58,7 @@ func TestBackup_isTakenWithoutTouchingTheCard(t *testing.T) {
 	if mac := ws.Get(backup, "macs", "1"); mac != "e4:1d:2d:e4:4e:d0" {
 		t.Errorf("MAC %v", mac)
 	}
-	unchanged(t, ws, cfg)
+	checkUnchanged(t, ws, cfg)
 
 	// A changed trigger takes another one and keeps the first.
 	again := cfg.With(backup, map[string]any{"triggers": map[string]any{"why": "second"}})
@@ -69,7 +69,7 @@ func TestBackup_isTakenWithoutTouchingTheCard(t *testing.T) {
 	if found := backups(t, w); len(found) != 2 || text(t, ws, backup, "image_path") == file {
 		t.Errorf("on the disk are %v", found)
 	}
-	unchanged(t, ws, again)
+	checkUnchanged(t, ws, again)
 }
 
 func TestBackup_thatIsDamagedOrMissingIsReplaced(t *testing.T) {
@@ -104,7 +104,7 @@ func TestBackup_thatIsDamagedOrMissingIsReplaced(t *testing.T) {
 			if now := len(backups(t, w)); name != "missing" && now != before+1 {
 				t.Errorf("%d backups on the disk, %d before", now, before)
 			}
-			unchanged(t, ws, cfg)
+			checkUnchanged(t, ws, cfg)
 		})
 	}
 }
@@ -114,7 +114,7 @@ func TestBackup_saysIfTheFlashHasChanged(t *testing.T) {
 	w, ws, cfg := withBackup(t, nil)
 	apply(t, ws, cfg)
 	w.Run(intel9, "mstflint -y -d 0000:01:00.0 -i "+stage(t, w, acctest.ImageVPI)+" --allow_psid_change burn")
-	unchanged(t, ws, cfg)
+	checkUnchanged(t, ws, cfg)
 	if got := ws.Get(backup, "matches_flash"); got != false {
 		t.Errorf("matches_flash is %v", got)
 	}
@@ -164,7 +164,7 @@ func TestBackup_importFindsTheNewestThatVerifies(t *testing.T) {
 	if got := text(t, other, backup, "image_path"); got != first {
 		t.Errorf("imported %s, want %s", got, first)
 	}
-	unchanged(t, other, cfg)
+	checkUnchanged(t, other, cfg)
 
 	if err := os.RemoveAll(w.Backups); err != nil {
 		t.Fatal(err)

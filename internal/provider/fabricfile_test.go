@@ -76,7 +76,7 @@ func TestFabricFile_is_written_when_it_changes(t *testing.T) {
 	other[0].Attrs["file_path"] = filepath.Dir(f.at) + "/./fabric.svg"
 	f.planned(other, acctest.Update)
 	apply(t, f.ws, other)
-	unchanged(t, f.ws, other)
+	checkUnchanged(t, f.ws, other)
 	after, err := os.Stat(f.at)
 	if err != nil || !os.SameFile(before, after) {
 		t.Errorf("the file was replaced: %v", err)
@@ -87,14 +87,14 @@ func TestFabricFile_is_written_when_it_changes(t *testing.T) {
 	if sum := f.ws.Get(picture, "sha256"); sum != "3fc4ccfe745870e2c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f3" {
 		t.Errorf("SHA-256 %v", sum)
 	}
-	unchanged(t, f.ws, f.cfg("two"))
+	checkUnchanged(t, f.ws, f.cfg("two"))
 	// Another place moves it.
 	moved := f.cfg("two")
 	moved[0].Attrs["file_path"] = f.at + ".new"
 	f.planned(moved, acctest.Update)
 	apply(t, f.ws, moved)
 	f.holds("")
-	unchanged(t, f.ws, moved)
+	checkUnchanged(t, f.ws, moved)
 	// A place with a file of somebody else is none.
 	f.somebody("notes")
 	says(t, plan(t, f.ws, f.cfg("two")).Diags.Errors(), "this resource has not written it")
@@ -121,7 +121,7 @@ func TestFabricFile_drift_is_seen_and_mended(t *testing.T) {
 	f.planned(f.cfg("ours"), acctest.Create)
 	apply(t, f.ws, f.cfg("ours"))
 	f.holds("ours")
-	unchanged(t, f.ws, f.cfg("ours"))
+	checkUnchanged(t, f.ws, f.cfg("ours"))
 }
 
 // What somebody has changed between plan and apply is not in the plan.
@@ -164,7 +164,7 @@ func TestFabricFile_of_somebody_else_is_refused(t *testing.T) {
 	refused(said)
 	// One that holds what is to be written is taken as it is.
 	apply(t, f.ws, f.cfg("notes"))
-	unchanged(t, f.ws, f.cfg("notes"))
+	checkUnchanged(t, f.ws, f.cfg("notes"))
 }
 
 func TestFabricFile_is_imported(t *testing.T) {
@@ -174,7 +174,7 @@ func TestFabricFile_is_imported(t *testing.T) {
 	if err != nil || said.HasError() {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	unchanged(t, f.ws, f.cfg("notes"))
+	checkUnchanged(t, f.ws, f.cfg("notes"))
 	apply(t, f.ws, f.cfg("ours"))
 	f.holds("ours")
 	apply(t, f.ws, nil)

@@ -39,7 +39,7 @@ func TestImport_isFollowedByAnEmptyPlan(t *testing.T) {
 			t.Fatalf("import %s: %v\n%s", r.Address(), err, said)
 		}
 	}
-	unchanged(t, ws, cfg)
+	checkUnchanged(t, ws, cfg)
 	t.Run("by identity", func(t *testing.T) { sameByIdentity(t, w, ids[intel9]) })
 }
 

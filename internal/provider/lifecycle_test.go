@@ -82,7 +82,7 @@ func TestRead_keepsTheStateOfAHostThatDoesNotAnswer(t *testing.T) {
 		t.Errorf("%d objects in state, were %d", len(ws.State), before)
 	}
 	w.Machine(intel9).Faults.Clear()
-	unchanged(t, ws, cfg)
+	checkUnchanged(t, ws, cfg)
 }
 
 func TestRead_removesWhatAReachableHostDoesNotHave(t *testing.T) {
@@ -146,7 +146,7 @@ func TestApply_hostThatNeverComesBackIsNamedAndNotTainted(t *testing.T) {
 	waitUp(t, w)
 	host["reboot"] = map[string]any{"allowed": true}
 	apply(t, ws, cfg)
-	unchanged(t, ws, cfg)
+	checkUnchanged(t, ws, cfg)
 	if backup := ws.Get(firmware, "backup_path"); backup != nil {
 		t.Errorf("the second apply burned again, with the backup %v", backup)
 	}
@@ -279,9 +279,9 @@ func TestPlan_codesOfACardAsItIs(t *testing.T) {
 		t.Errorf("the downgrade is planned as %s", got)
 	}
 	apply(t, ws, consented)
-	unchanged(t, ws, consented)
+	checkUnchanged(t, ws, consented)
 	apply(t, ws, cfg)
-	unchanged(t, ws, cfg)
+	checkUnchanged(t, ws, cfg)
 }
 
 // stage puts an image of the lab on the host, as somebody else would.

@@ -59,8 +59,8 @@ func apply(t *testing.T, ws *acctest.Workspace, cfg acctest.Config) acctest.Diag
 	return said
 }
 
-// unchanged plans and expects that nothing is to be done.
-func unchanged(t *testing.T, ws *acctest.Workspace, cfg acctest.Config) {
+// checkUnchanged plans and expects that nothing is to be done.
+func checkUnchanged(t *testing.T, ws *acctest.Workspace, cfg acctest.Config) {
 	t.Helper()
 	p := plan(t, ws, cfg)
 	if p.Diags.HasError() {

@@ -9,8 +9,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
-// observed is a workspace with the state of another one, whose host is only read.
-func observed(w *acctest.Lab, state *acctest.Workspace, host string) *acctest.Workspace {
+// observedWorkspace is a workspace with the state of another one, whose host is only read.
+func observedWorkspace(w *acctest.Lab, state *acctest.Workspace, host string) *acctest.Workspace {
 	ws := w.Workspace()
 	ws.Provider["hosts"].(map[string]any)[host].(map[string]any)["mode"] = "observe"
 	ws.State = state.State
@@ -25,8 +25,8 @@ func TestObserve_everyChangeIsRefusedWhilePlanning(t *testing.T) {
 	}}
 	cfg = append(cfg, port)
 	apply(t, ws, cfg)
-	eye := observed(w, ws, intel9)
-	t.Run("nothing to change", func(t *testing.T) { unchanged(t, eye, cfg) })
+	eye := observedWorkspace(w, ws, intel9)
+	t.Run("nothing to change", func(t *testing.T) { checkUnchanged(t, eye, cfg) })
 	before := w.Print(intel9)
 	refused := func(name, what string, ws *acctest.Workspace, cfg acctest.Config) {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestObserve_everyChangeIsRefusedWhilePlanning(t *testing.T) {
 	}
 	w.Run(intel9, "systemctl stop 'opensm@0xe41d2d0300e44ed1.service'")
 	refused("stopped subnet manager", "run subnet manager "+guid, eye, cfg)
-	refused("new image", "stage firmware image", observed(w, w.Workspace(), intel9), cfg[1:2].With(image, map[string]any{
+	refused("new image", "stage firmware image", observedWorkspace(w, w.Workspace(), intel9), cfg[1:2].With(image, map[string]any{
 		"source": w.Image(acctest.ImageEN), "sha256": w.Images[acctest.ImageEN].SHA256,
 	}))
 }
@@ -65,7 +65,7 @@ func TestObserve_destroyOnTrueNASWasNeverBegun(t *testing.T) {
 	ws, cfg := w.Workspace(), w.BothHosts()
 	apply(t, ws, cfg)
 	name := "infiniband_ipoib_interface." + xeon2zfs
-	eye := observed(w, ws, xeon2zfs)
+	eye := observedWorkspace(w, ws, xeon2zfs)
 	says(t, plan(t, eye, cfg.Without(name)).Diags.Errors(), "Refusing to remove IPoIB interface", "HO008")
 	p := plan(t, ws, cfg.Without(name))
 	ended, err := eye.Apply(context.Background(), p)
@@ -88,5 +88,5 @@ func TestIPoIB_itsOwnInterfaceUnderAnotherGUID(t *testing.T) {
 	w.Reboot(intel9)
 	waitUp(t, w)
 	apply(t, ws, cfg)
-	unchanged(t, ws, cfg)
+	checkUnchanged(t, ws, cfg)
 }

@@ -17,7 +17,7 @@ func TestPlan_isEmptyAfterOperationalEdits(t *testing.T) {
 	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
 	ws, cfg := w.Workspace(), w.CrossFlash(intel9)
 	apply(t, ws, cfg)
-	unchanged(t, ws, cfg)
+	checkUnchanged(t, ws, cfg)
 	for name, edited := range map[string]acctest.Config{
 		"consent withdrawn": cfg.With("infiniband_firmware.intel9", map[string]any{"allow_psid_change": nil}),
 		"consent to a pair": cfg.With("infiniband_firmware.intel9",
@@ -45,7 +45,7 @@ func TestPlan_isEmptyAfterOperationalEdits(t *testing.T) {
 		"consent to adopt":        cfg.With("infiniband_ipoib_interface.intel9", map[string]any{"adopt_interface": "ibp1s0"}),
 		"MTU that is the default": cfg.With("infiniband_ipoib_interface.intel9", map[string]any{"mtu": 65520}),
 	} {
-		t.Run(name, func(t *testing.T) { unchanged(t, ws, edited) })
+		t.Run(name, func(t *testing.T) { checkUnchanged(t, ws, edited) })
 	}
 }
 
@@ -81,10 +81,10 @@ func TestPlan_storesTheConsentsOfADestroyAndTimeouts(t *testing.T) {
 				t.Fatalf("%s of %s = %v: got %v\n%s", c.argument, c.address, value, got, p.Diags)
 			}
 			apply(t, ws, edited)
-			if got := given(ws.Get(c.address, c.argument)); !reflect.DeepEqual(got, value) {
+			if got := givenParts(ws.Get(c.address, c.argument)); !reflect.DeepEqual(got, value) {
 				t.Errorf("%s of %s is stored as %v, and %v was given", c.argument, c.address, got, value)
 			}
-			unchanged(t, ws, edited)
+			checkUnchanged(t, ws, edited)
 		}
 	}
 	if after := w.Print(intel9); after != before {
@@ -104,8 +104,8 @@ func thePort() acctest.Resource {
 		Attrs: map[string]any{"card_id": acctest.To("infiniband_card."+intel9, "id"), "port": 1}}
 }
 
-// given is a value of the state without the parts that are null.
-func given(v any) any {
+// givenParts is a value of the state without the parts that are null.
+func givenParts(v any) any {
 	parts, ok := v.(map[string]any)
 	if !ok {
 		return v

@@ -19,9 +19,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
-// restoring is a card that was cross-flashed and given GUIDs, and whose destroy
+// startRestoring gives a card that was cross-flashed and given GUIDs, and whose destroy
 // restores it.
-func restoring(t *testing.T, lab labsim.Options) (*acctest.Lab, *acctest.Workspace, acctest.Config) {
+func startRestoring(t *testing.T, lab labsim.Options) (*acctest.Lab, *acctest.Workspace, acctest.Config) {
 	t.Helper()
 	w := acctest.Start(t, acctest.Options{Lab: lab, Hosts: labs.TwoHosts()[:1]})
 	cfg := w.CrossFlash(intel9)[:4].With(firmware, map[string]any{"on_destroy": "restore"})
@@ -44,8 +44,8 @@ func destroy(t *testing.T, ws *acctest.Workspace) (planned, said acctest.Diags) 
 	return p.Diags, said
 }
 
-// restored holds that the card is what it was before, with its present identity.
-func restored(t *testing.T, w *acctest.Lab, ws *acctest.Workspace) {
+// checkRestored holds that the card is what it was before, with its present identity.
+func checkRestored(t *testing.T, w *acctest.Lab, ws *acctest.Workspace) {
 	t.Helper()
 	flash, running := w.Flash(intel9), w.Card(intel9).Running()
 	if flash.PSID != card.PSIDEN || running.PSID != card.PSIDEN || flash.Version != [3]uint16{2, 40, 5032} {
@@ -63,8 +63,8 @@ const fromTo = card.PSIDVPI + " 2.42.5000 -> " + card.PSIDEN + " 2.40.5032"
 
 func TestRestore_burnsBackWhatTheCardHad(t *testing.T) {
 	t.Parallel()
-	w, ws, cfg := restoring(t, labsim.Options{})
-	unchanged(t, ws, cfg)
+	w, ws, cfg := startRestoring(t, labsim.Options{})
+	checkUnchanged(t, ws, cfg)
 	original := text(t, ws, firmware, "original_backup_path")
 	boots := w.Boots(intel9)
 	planned, said := destroy(t, ws)
@@ -74,7 +74,7 @@ func TestRestore_burnsBackWhatTheCardHad(t *testing.T) {
 		t.Fatal(said)
 	}
 	says(t, said.Warnings(), "Restored: firmware of card intel9/0000:01:00.0", "Backed up "+card.PSIDVPI)
-	restored(t, w, ws)
+	checkRestored(t, w, ws)
 	if n := w.Boots(intel9); n != boots+1 {
 		t.Errorf("%d restarts", n-boots)
 	}
@@ -90,7 +90,7 @@ func TestRestore_burnsBackWhatTheCardHad(t *testing.T) {
 
 func TestRestore_keepsTheFirstBackupOverLaterBurns(t *testing.T) {
 	t.Parallel()
-	w, ws, cfg := restoring(t, labsim.Options{})
+	w, ws, cfg := startRestoring(t, labsim.Options{})
 	original := text(t, ws, firmware, "original_backup_path")
 	older := cfg.With(image, map[string]any{"source": w.Image(acctest.ImageOldVPI), "sha256": nil}).
 		With(firmware, map[string]any{"allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
@@ -102,12 +102,12 @@ func TestRestore_keepsTheFirstBackupOverLaterBurns(t *testing.T) {
 	if _, said := destroy(t, ws); said.HasError() {
 		t.Fatal(said)
 	}
-	restored(t, w, ws)
+	checkRestored(t, w, ws)
 }
 
 func TestRestore_isRecordedByAnApplyThatLeavesTheCardAlone(t *testing.T) {
 	t.Parallel()
-	w, ws, cfg := restoring(t, labsim.Options{})
+	w, ws, cfg := startRestoring(t, labsim.Options{})
 	operations := w.Card(intel9).Flash.Operations()
 	keep := cfg.With(firmware, map[string]any{"on_destroy": nil})
 	for _, step := range []struct {
@@ -121,7 +121,7 @@ func TestRestore_isRecordedByAnApplyThatLeavesTheCardAlone(t *testing.T) {
 		if got := ws.Get(firmware, "on_destroy"); got != step.want {
 			t.Errorf("on_destroy is %v", got)
 		}
-		unchanged(t, ws, step.cfg)
+		checkUnchanged(t, ws, step.cfg)
 	}
 	planned, said := destroy(t, ws)
 	for _, phase := range []acctest.Diags{planned, said} {
@@ -134,7 +134,7 @@ func TestRestore_isRecordedByAnApplyThatLeavesTheCardAlone(t *testing.T) {
 
 func TestRestore_refusesWithoutAGoodBackup(t *testing.T) {
 	t.Parallel()
-	w, ws, _ := restoring(t, labsim.Options{})
+	w, ws, _ := startRestoring(t, labsim.Options{})
 	operations := w.Card(intel9).Flash.Operations()
 	dir := text(t, ws, firmware, "original_backup_path")
 	file := filepath.Join(dir, "firmware.bin")
@@ -201,12 +201,12 @@ func TestRestore_refusesWithoutAGoodBackup(t *testing.T) {
 	if _, said = destroy(t, ws); said.HasError() {
 		t.Fatal(said)
 	}
-	restored(t, w, ws)
+	checkRestored(t, w, ws)
 }
 
 func TestRestore_ofACardThatSomebodyChanged(t *testing.T) {
 	t.Parallel()
-	w, ws, _ := restoring(t, labsim.Options{})
+	w, ws, _ := startRestoring(t, labsim.Options{})
 	burn := func(name string) {
 		w.Run(intel9, "mstflint -y -d 0000:01:00.0 -i "+stage(t, w, name)+" --allow_psid_change burn")
 		w.Restart(intel9)
@@ -240,13 +240,13 @@ func TestRestore_ofACardThatSomebodyChanged(t *testing.T) {
 	if said.HasError() || w.Card(intel9).Flash.Operations() != operations {
 		t.Errorf("%d operations:\n%s", w.Card(intel9).Flash.Operations()-operations, said)
 	}
-	restored(t, w, ws)
+	checkRestored(t, w, ws)
 }
 
 func TestRestore_killedInTheMiddleIsAdopted(t *testing.T) {
 	t.Parallel()
-	w, ws, cfg := restoring(t, labsim.Options{FlashDelay: 2 * time.Millisecond})
-	images := burned(w)
+	w, ws, cfg := startRestoring(t, labsim.Options{FlashDelay: 2 * time.Millisecond})
+	images := countBurns(w)
 	p := plan(t, ws, nil)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -288,7 +288,7 @@ func TestRestore_killedInTheMiddleIsAdopted(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(t, said.Errors(), "Refusing to burn firmware on card intel9/0000:01:00.0", "FW045")
-	if n := burned(w) - images; n != 1 {
+	if n := countBurns(w) - images; n != 1 {
 		t.Errorf("%d burns", n)
 	}
 	planned, said := destroy(t, ws)
@@ -297,8 +297,8 @@ func TestRestore_killedInTheMiddleIsAdopted(t *testing.T) {
 	if said.HasError() {
 		t.Fatal(said)
 	}
-	restored(t, w, ws)
-	if n := burned(w) - images; n != 1 {
+	checkRestored(t, w, ws)
+	if n := countBurns(w) - images; n != 1 {
 		t.Errorf("the restore burned %d times", n)
 	}
 }
@@ -307,7 +307,7 @@ func TestRestore_killedInTheMiddleIsAdopted(t *testing.T) {
 // destroy ends right.
 func TestRestore_afterAPowerCut(t *testing.T) {
 	t.Parallel()
-	w, ws, _ := restoring(t, labsim.Options{})
+	w, ws, _ := startRestoring(t, labsim.Options{})
 	p := plan(t, ws, nil)
 	w.Machine(intel9).Faults.Set(labsim.FaultSpec{PowerCutAtFlash: 60})
 	said, err := ws.Apply(context.Background(), p)
@@ -325,7 +325,7 @@ func TestRestore_afterAPowerCut(t *testing.T) {
 	if _, said = destroy(t, ws); said.HasError() {
 		t.Fatal(said)
 	}
-	restored(t, w, ws)
+	checkRestored(t, w, ws)
 }
 
 // A create whose provider died after the burn has the backup only in the
@@ -344,17 +344,17 @@ func TestRestore_findsTheBackupOfAnInterruptedCreate(t *testing.T) {
 	w.Machine(intel9).Faults.Clear()
 	host["reboot"] = map[string]any{"allowed": true}
 	apply(t, ws, cfg)
-	unchanged(t, ws, cfg)
+	checkUnchanged(t, ws, cfg)
 	planned, said := destroy(t, ws)
 	says(t, planned.Warnings(), "The destroy restores firmware", fromTo)
 	if said.HasError() {
 		t.Fatal(said)
 	}
-	restored(t, w, ws)
+	checkRestored(t, w, ws)
 }
 
-// burned counts the burns of firmware on the host.
-func burned(w *acctest.Lab) int {
+// countBurns counts the burns of firmware on the host.
+func countBurns(w *acctest.Lab) int {
 	images, _ := w.Burns(intel9)
 	return images
 }

@@ -197,7 +197,7 @@ func stagedFindings(card CardFacts, rule *finding.Rule, consent string) []findin
 			cmp.Or(card.InFlash().PSID, "no PSID"), card.InFlash().FW, card.StagedBy)
 	}
 	if !known {
-		return []finding.Finding{unproven(card, rule, consent)}
+		return []finding.Finding{unprovenFinding(card, rule, consent)}
 	}
 	if card.RunningAssumed && running == card.InFlash().Firmware {
 		return []finding.Finding{finding.RunningUnknown.Find("No RDMA device of %s shows its PSID; mstflint sees no other "+
@@ -211,10 +211,10 @@ func stagedFindings(card CardFacts, rule *finding.Rule, consent string) []findin
 		card.InFlash().FW, cmp.Or(running.PSID, "no PSID"), running.FW)
 }
 
-// unproven is the finding on firmware of which nothing shows that it runs. An unknown
+// unprovenFinding is the finding on firmware of which nothing shows that it runs. An unknown
 // answer weighs what the rule for firmware that does not run weighs: GUIDs may go into
 // such firmware, and a burn over it asks for consent.
-func unproven(card CardFacts, rule *finding.Rule, consent string) finding.Finding {
+func unprovenFinding(card CardFacts, rule *finding.Rule, consent string) finding.Finding {
 	flash, driver := card.InFlash().FW.String(), cmp.Or(card.Driver, "none")
 	f := finding.RunningUnknown.Find("In flash: %s %s. Driver: %s.", cmp.Or(card.InFlash().PSID, "no PSID"), flash, driver)
 	switch {

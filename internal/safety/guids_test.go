@@ -161,22 +161,22 @@ var linkCases = []struct {
 	}},
 	{"LT013", finding.Refuse, "mlx5 unread",
 		func(in *LinkTypeInput) { mlx5(in, nil); in.HasTypes = fact.Unknown[bool]("no tool") }},
-	{"LT013", finding.Refuse, "no answer", func(in *LinkTypeInput) { silent(in) }},
+	{"LT013", finding.Refuse, "no answer", func(in *LinkTypeInput) { silenceMstconfig(in) }},
 	{"LT013", finding.Refuse, "no answer, and all is as asked", func(in *LinkTypeInput) {
-		silent(in)
+		silenceMstconfig(in)
 		in.Current, in.Persisted = map[int]string{1: "ib", 2: "ib"}, in.Request.Ports
 	}},
 	{"LT008", finding.Refuse, "no answer and no driver", func(in *LinkTypeInput) {
-		silent(in)
+		silenceMstconfig(in)
 		in.Current = nil
 	}},
 	{"LT012", finding.Warn, "no answer, firmware planned", func(in *LinkTypeInput) {
-		silent(in)
+		silenceMstconfig(in)
 		in.PlannedPSID = psidVPI
 		runsPSID(&in.Card, psidEN)
 	}},
 	{"HO045", finding.Refuse, "no answer beside a burn by hand", func(in *LinkTypeInput) {
-		silent(in)
+		silenceMstconfig(in)
 		in.Card.InUse = []string{"mstflint"}
 	}},
 	{"LT014", finding.Warn, "mlx5 waits", func(in *LinkTypeInput) { mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH}) }},
@@ -220,8 +220,8 @@ var linkCases = []struct {
 	{"HO008", finding.Refuse, "observe", func(in *LinkTypeInput) { in.Host.Observe = true }},
 }
 
-// silent has mstconfig give no answer.
-func silent(in *LinkTypeInput) {
+// silenceMstconfig has mstconfig give no answer.
+func silenceMstconfig(in *LinkTypeInput) {
 	in.Served, in.HasTypes = fact.Unknown[bool]("mstconfig did not answer in time"),
 		fact.Unknown[bool]("mstconfig did not answer in time")
 	in.StoredIn, in.WhyNotStored = "", "mstconfig did not answer in time"
@@ -287,8 +287,8 @@ func TestLinkTypes_nothing_to_do_only_if_it_lasts(t *testing.T) {
 	}
 }
 
-// judged are the rules of the catalogue that verdicts are made of.
-func judged() []*finding.Rule {
+// judgedRules are the rules of the catalogue that verdicts are made of.
+func judgedRules() []*finding.Rule {
 	return slices.DeleteFunc(finding.All(), func(r *finding.Rule) bool {
 		return !slices.Contains([]string{"FW", "BK", "GU", "LT", "HO"}, r.Code[:2])
 	})
@@ -324,7 +324,7 @@ func TestCatalogue_every_code_appears(t *testing.T) {
 	for _, f := range Remarks(odd) {
 		seen[f.Rule.Code] = strings.Contains(f.Evidence, "It is odd.")
 	}
-	for _, r := range judged() {
+	for _, r := range judgedRules() {
 		if !seen[r.Code] {
 			t.Errorf("no test makes %s (%s) appear", r.Code, r.Title)
 		}

@@ -89,7 +89,7 @@ const (
 	noParam   = "the request does not use the module parameter of the driver"
 )
 
-func except(reason string, names ...string) map[string]string {
+func exceptions(reason string, names ...string) map[string]string {
 	all := map[string]string{}
 	for _, n := range names {
 		all[n] = reason
@@ -97,7 +97,7 @@ func except(reason string, names ...string) map[string]string {
 	return all
 }
 
-func joined(lists ...map[string]string) map[string]string {
+func joinMaps(lists ...map[string]string) map[string]string {
 	all := map[string]string{}
 	for _, m := range lists {
 		maps.Copy(all, m)
@@ -109,67 +109,67 @@ var links = []string{"link types", "link types in the card"}
 
 // unreadFacts has each fact of the four structures that has a finding.
 var unreadFacts = map[string]forgotten{
-	"Snapshot.Lockdown": {rule: finding.KernelLockedDown, except: except(noWrite, append(links, "restart")...)},
-	"Snapshot.Servers":  {rule: finding.HostServesShares, except: except(noRestart, "link types", "backup")},
-	"Snapshot.Scans":    {rule: finding.HostScansPool, except: except(noRestart, "link types", "backup")},
-	"Snapshot.UnitsWhy": {rule: finding.HostInKubernetes, except: except(noRestart, "link types", "backup"),
+	"Snapshot.Lockdown": {rule: finding.KernelLockedDown, except: exceptions(noWrite, append(links, "restart")...)},
+	"Snapshot.Servers":  {rule: finding.HostServesShares, except: exceptions(noRestart, "link types", "backup")},
+	"Snapshot.Scans":    {rule: finding.HostScansPool, except: exceptions(noRestart, "link types", "backup")},
+	"Snapshot.UnitsWhy": {rule: finding.HostInKubernetes, except: exceptions(noRestart, "link types", "backup"),
 		without: func(f *facts) { f.host.UnitsWhy = notRead }},
 	"Snapshot.Battery": {rule: finding.HostRunsOnBattery,
-		except: joined(except(noRestart, "link types"), except(noWrite, "backup"))},
-	"Port.IsSM": {rule: finding.SubnetManagerOnCard, except: except(noLoss, "restart", "backup"),
+		except: joinMaps(exceptions(noRestart, "link types"), exceptions(noWrite, "backup"))},
+	"Port.IsSM": {rule: finding.SubnetManagerOnCard, except: exceptions(noLoss, "restart", "backup"),
 		without: func(f *facts) { f.host.Cards[0].Ports[0].IsSM = fact.Unknown[bool](notRead) }},
-	"SSHPath.Devs": {rule: finding.SessionOverCard, except: except("the request takes no interface down", "backup")},
-	"Storage.Dev": {rule: finding.StorageOverCard, except: except("the request takes no interface down", "backup"),
+	"SSHPath.Devs": {rule: finding.SessionOverCard, except: exceptions("the request takes no interface down", "backup")},
+	"Storage.Dev": {rule: finding.StorageOverCard, except: exceptions("the request takes no interface down", "backup"),
 		without: func(f *facts) {
 			f.host.Storage = []inventory.Storage{tank(fact.Unknown[string](notRead))}
 		}},
 	"Snapshot.Users": {rule: finding.CardInUse,
-		except: except("mstflint_access aside, mstconfig and the kernel decide who may use the card", links[:0]...)},
-	"Snapshot.StateFree": {rule: finding.HostWithoutSpace, except: except(noWrite, append(links, "restart")...)},
+		except: exceptions("mstflint_access aside, mstconfig and the kernel decide who may use the card", links[:0]...)},
+	"Snapshot.StateFree": {rule: finding.HostWithoutSpace, except: exceptions(noWrite, append(links, "restart")...)},
 	"Snapshot.Commands": {
-		rule: finding.HostLacksPrograms, except: except("the request runs no job", append(links, "restart", "backup")...),
+		rule: finding.HostLacksPrograms, except: exceptions("the request runs no job", append(links, "restart", "backup")...),
 		without: func(f *facts) { delete(f.host.Commands, "systemd-run") }, says: "nobody has looked for systemd-run",
 	},
 	"LabFacts.Fabric": {rule: finding.GUIDInFabric,
-		except: except("the request writes no GUIDs", append(links, "firmware", "restart", "backup")...)},
+		except: exceptions("the request writes no GUIDs", append(links, "firmware", "restart", "backup")...)},
 	"LinkTypeInput.StaleInitramfs": {rule: finding.InitramfsOutdated,
-		except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
+		except: exceptions(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
 	"LinkTypeInput.Overrides": {rule: finding.LinkTypeOverridden,
-		except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
+		except: exceptions(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
 	"LinkTypeInput.Current": {rule: finding.PortTypesNotShown,
-		except: except("types are read for link types only; in the card, what is stored decides", "firmware", "restart",
+		except: exceptions("types are read for link types only; in the card, what is stored decides", "firmware", "restart",
 			"guids", "backup", "link types in the card"), without: func(f *facts) { f.link.Current = nil },
 		says: "No mlx4_port1"},
 	"LinkTypeInput.HasTypes": {rule: finding.CardConfigUnreadable,
-		except: except("mlx4 shows its types itself", "firmware", "restart", "guids", "backup", "link types")},
+		except: exceptions("mlx4 shows its types itself", "firmware", "restart", "guids", "backup", "link types")},
 	"LinkTypeInput.Served": {rule: finding.CardConfigUnreadable,
-		except: joined(except("what it would say is LinkTypeInput.HasTypes", "link types in the card"),
-			except("types are read for link types only", "firmware", "restart", "guids", "backup"))},
+		except: joinMaps(exceptions("what it would say is LinkTypeInput.HasTypes", "link types in the card"),
+			exceptions("types are read for link types only", "firmware", "restart", "guids", "backup"))},
 	"CardFacts.HWID": {rule: finding.HardwareIDUnknown,
-		except: except("no image is matched to the chip",
+		except: exceptions("no image is matched to the chip",
 			append(links, "restart", "guids", "backup")...),
 		without: func(f *facts) { f.card.HWID = fact.Unknown[ib.HWID](notRead) }},
-	"Card.Flash": {rule: finding.FlashUnreadable, except: except("the kernel's own view of the ports decides", links...),
+	"Card.Flash": {rule: finding.FlashUnreadable, except: exceptions("the kernel's own view of the ports decides", links...),
 		without: func(f *facts) { f.card.Flash, f.card.FlashError = nil, notRead }},
 	"Firmware.PSID": {rule: finding.PSIDUnknown,
-		except:  joined(except("the running PSID decides", links...), except("a copy of the flash needs no PSID", "backup")),
+		except:  joinMaps(exceptions("the running PSID decides", links...), exceptions("a copy of the flash needs no PSID", "backup")),
 		without: func(f *facts) { f.card.Flash.PSID = "" }, says: "mstflint"},
 	"CardFacts.Verified": {rule: finding.FlashUnverified,
-		except: except("the flash is not touched", append(links, "restart")...), without: unverified},
+		except: exceptions("the flash is not touched", append(links, "restart")...), without: unverify},
 	"CardFacts.Failsafe": {rule: finding.FlashNotFailsafe,
-		except:  except("the image in flash is not written", append(links, "restart", "backup")...),
+		except:  exceptions("the image in flash is not written", append(links, "restart", "backup")...),
 		without: func(f *facts) { f.card.Failsafe = FailsafeUnknown }, says: "did not say"},
-	"CardFacts.Verified, at a restart": {rule: finding.RestartIntoDamagedFlash, without: unverified,
-		except: except("it restarts nothing, or writes before", "firmware", "guids", "backup", "link types")},
+	"CardFacts.Verified, at a restart": {rule: finding.RestartIntoDamagedFlash, without: unverify,
+		except: exceptions("it restarts nothing, or writes before", "firmware", "guids", "backup", "link types")},
 	"CardFacts.Running": {rule: finding.RunningUnknown,
-		except: joined(except("what the card runs is not asked: nothing is restarted or compared", "backup", "restart"),
-			except("the kernel's own view of the ports decides", links...)),
+		except: joinMaps(exceptions("what the card runs is not asked: nothing is restarted or compared", "backup", "restart"),
+			exceptions("the kernel's own view of the ports decides", links...)),
 		without: func(f *facts) { f.card.Running, f.card.Driver = fact.Unknown[ib.Firmware](notRead), "" },
 		says:    "Driver: none",
 		mild:    map[string]finding.Severity{"guids": finding.GUIDsBeforeFirstRun.Severity}},
 }
 
-func unverified(f *facts) { f.card.Verified, f.card.VerifyError = VerifyUnknown, notRead }
+func unverify(f *facts) { f.card.Verified, f.card.VerifyError = VerifyUnknown, notRead }
 
 // notUnknown are the other fields, and why their zero value is no silent "no".
 var notUnknown = map[string]string{
@@ -444,7 +444,7 @@ func TestUnread_every_finding_is_asked_for(t *testing.T) {
 			has[code] = true
 		}
 	}
-	for _, r := range judged() {
+	for _, r := range judgedRules() {
 		if !has[r.Code] {
 			t.Errorf("%s (%s): say in unreadFacts or noFact what happens if its fact cannot be read", r.Code, r.Title)
 		}

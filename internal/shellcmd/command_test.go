@@ -9,13 +9,13 @@ import (
 func TestJoin_readBackByRealShell(t *testing.T) {
 	args := []string{"", " ", "a b", "'", "''", `"`, `\`, `\'`, "$HOME", "$(id)", "`id`", "*", "?", "[a]", "~", "a\nb",
 		"\t", "-n", "--", "#x", "!x", "a=b", "é", "\x01", "\x7f", ";", "|", "&&", ">x"}
-	if got := echoed(t, args); strings.Join(got, "\x00") != strings.Join(args, "\x00") {
+	if got := echo(t, args); strings.Join(got, "\x00") != strings.Join(args, "\x00") {
 		t.Errorf("got %q, want %q", got, args)
 	}
 }
 
-// echoed has /bin/sh take the joined arguments apart and print them back.
-func echoed(t *testing.T, args []string) []string {
+// echo has /bin/sh take the joined arguments apart and print them back.
+func echo(t *testing.T, args []string) []string {
 	t.Helper()
 	text := Join(append([]string{"printf", `%s\0`}, args...))
 	out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", text).Output()
@@ -32,7 +32,7 @@ func FuzzJoin(f *testing.F) {
 		if strings.ContainsRune(a+b, 0) || len(a)+len(b) > 4096 {
 			return
 		}
-		if got := echoed(t, []string{a, b}); len(got) != 2 || got[0] != a || got[1] != b {
+		if got := echo(t, []string{a, b}); len(got) != 2 || got[0] != a || got[1] != b {
 			t.Errorf("got %q, want %q", got, []string{a, b})
 		}
 	})

@@ -44,7 +44,7 @@ func run(ctx context.Context, notices, sbom string, args []string) error {
 	if len(args) != 0 {
 		return fmt.Errorf("unknown argument %q", args[0])
 	}
-	found, err := released(ctx)
+	found, err := releasedModules(ctx)
 	if err != nil {
 		return err
 	}

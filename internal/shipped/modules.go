@@ -38,9 +38,9 @@ type platforms struct {
 	} `yaml:"builds"`
 }
 
-// released lists the modules that the binary of any released platform contains,
+// releasedModules lists the modules that the binary of any released platform contains,
 // without the provider itself. Packages differ between systems.
-func released(ctx context.Context) ([]module, error) {
+func releasedModules(ctx context.Context) ([]module, error) {
 	root, err := output(ctx, nil, "list", "-m", "-f", "{{.Dir}}", provider)
 	if err != nil {
 		return nil, err

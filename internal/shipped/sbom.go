@@ -66,7 +66,7 @@ func writeSBOM(ctx context.Context, path, binary string) error {
 	if info.Path != provider {
 		return fmt.Errorf("%s is built from %s, not from %s", binary, info.Path, provider)
 	}
-	found, err := released(ctx)
+	found, err := releasedModules(ctx)
 	if err != nil {
 		return err
 	}

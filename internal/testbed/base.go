@@ -52,14 +52,14 @@ const noOpensm = "PORTS=\"NONE\"\n"
 // has, of which one is in use on a host (see Stack), with what a fabric is managed
 // and measured with, and a firewall.
 var (
-	Bookworm = networked("bookworm")
-	Trixie   = networked("trixie")
+	Bookworm = networkedBase("bookworm")
+	Trixie   = networkedBase("trixie")
 )
 
-// networked is a system whose network the host configures by itself. All of its
+// networkedBase is a system whose network the host configures by itself. All of its
 // stacks in one cost half the disk and a fifth of the time of one system for each;
 // on real hosts, too, those that are not in use are often installed.
-func networked(suite string) Base {
+func networkedBase(suite string) Base {
 	return Base{
 		Suite: suite,
 		Packages: []string{
@@ -116,7 +116,7 @@ func (b Base) files() map[string]string {
 	return all
 }
 
-func (b Base) masked() []string { return slices.Concat(hostMasked, b.Masked) }
+func (b Base) maskedUnits() []string { return slices.Concat(hostMasked, b.Masked) }
 
 // dir is where the installed system is kept between runs. Its name holds all
 // that makes one differ from another.
@@ -126,7 +126,7 @@ func (b Base) dir() string {
 		cache = "/var/cache"
 	}
 	h := sha256.New()
-	fmt.Fprintln(h, 1, b.Suite, slices.Concat(b.packages(), b.Later), b.masked(), b.Disabled, b.files())
+	fmt.Fprintln(h, 1, b.Suite, slices.Concat(b.packages(), b.Later), b.maskedUnits(), b.Disabled, b.files())
 	return filepath.Join(cache, "terraform-provider-infiniband",
 		"testbed-"+b.Suite+"-"+hex.EncodeToString(h.Sum(nil))[:12])
 }
@@ -182,7 +182,7 @@ func (b Base) debootstrap(at string) error {
 	if mirror := os.Getenv("TESTBED_MIRROR"); mirror != "" {
 		args = append(args, mirror)
 	}
-	if err := isolated("debootstrap", args...); err != nil {
+	if err := runIsolated("debootstrap", args...); err != nil {
 		return errors.Join(fmt.Errorf("testbed: debootstrap of Debian %s (TESTBED_MIRROR names another mirror): %w", b.Suite,
 			err), os.RemoveAll(at))
 	}
@@ -212,15 +212,15 @@ func (b Base) installLater(at string) error {
 	if err := writeFile(filepath.Join(at, "etc/resolv.conf"), "", 0o644); err != nil {
 		return err
 	}
-	if err := isolated("sh", append([]string{"-c", laterScript, "sh", at}, b.Later...)...); err != nil {
+	if err := runIsolated("sh", append([]string{"-c", laterScript, "sh", at}, b.Later...)...); err != nil {
 		return fmt.Errorf("testbed: install %s: %w", strings.Join(b.Later, ", "), err)
 	}
 	return nil
 }
 
-// isolated runs an installation. What it mounts and starts ends with it, and it
+// runIsolated runs an installation. What it mounts and starts ends with it, and it
 // with this program.
-func isolated(program string, args ...string) error {
+func runIsolated(program string, args ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
 	// The signal for the death of the parent comes when the thread ends.
@@ -248,7 +248,7 @@ func (b Base) furnish(root string) error {
 		0o440); err != nil {
 		return err
 	}
-	for _, unit := range b.masked() {
+	for _, unit := range b.maskedUnits() {
 		at := filepath.Join(root, "etc/systemd/system", unit)
 		if err := os.Symlink("/dev/null", at); err != nil && !errors.Is(err, os.ErrExist) {
 			return err

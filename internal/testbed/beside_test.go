@@ -65,7 +65,7 @@ func TestBeside_a_plan_leaves_a_burn_by_hand_alone(t *testing.T) {
 	looks, asked := 0, 0
 	for {
 		s := snapshot(t, h)
-		if kept(t, h) {
+		if isKeptOut(t, h) {
 			asked++
 		}
 		select {
@@ -78,7 +78,7 @@ func TestBeside_a_plan_leaves_a_burn_by_hand_alone(t *testing.T) {
 				t.Fatal("the burn ended before the first look did")
 			}
 			t.Logf("%d looks at the host and %d questions beside a burn of %d operations", looks, asked, operations.Load())
-			alone(t, box.Device)
+			checkAlone(t, box.Device)
 			if c := snapshot(t, h).Cards[0]; c.Flash == nil || c.Flash.PSID != card.PSIDVPI {
 				t.Errorf("after the burn: %+v, %s", c.Flash, c.FlashError)
 			}
@@ -100,9 +100,9 @@ func busy(t *testing.T, s *inventory.Snapshot) {
 	}
 }
 
-// kept asks the card as a command of the provider does outside of the collection, and
+// isKeptOut asks the card as a command of the provider does outside of the collection, and
 // reports whether it was kept from it by the one who burns.
-func kept(t *testing.T, h *hosts.Host) bool {
+func isKeptOut(t *testing.T, h *hosts.Host) bool {
 	t.Helper()
 	pci := ib.MustParsePCIAddress(DefaultBDF)
 	_, err := h.Run(t.Context(), cardusers.WithSharedLock(mstflint.Query(pci, false), pci))
@@ -113,9 +113,9 @@ func kept(t *testing.T, h *hosts.Host) bool {
 	return exit != nil && exit.Status == cardusers.Busy
 }
 
-// alone holds that nobody was at the card beside the burn, and that the card would
+// checkAlone holds that nobody was at the card beside the burn, and that the card would
 // have noticed: it has seen the burn.
-func alone(t *testing.T, d *Device) {
+func checkAlone(t *testing.T, d *Device) {
 	t.Helper()
 	all, clashes := d.Users()
 	burns := 0

@@ -116,7 +116,7 @@ func (h *Host) WaitSSH(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
-		err := h.greeting(ctx)
+		err := h.readGreeting(ctx)
 		switch {
 		case err == nil && h.letsIn():
 			return nil
@@ -128,14 +128,14 @@ func (h *Host) WaitSSH(ctx context.Context) error {
 			return fmt.Errorf("testbed: host %s went off while it started:\n%s", h.Name, lastLines(h.Console(), 30))
 		case <-ctx.Done():
 			return fmt.Errorf("testbed: sshd of %s does not let anybody in: %w\n%s\n%s", h.Name, err, lastLines(h.Console(), 30),
-				h.pending(context.WithoutCancel(ctx)))
+				h.pendingJobs(context.WithoutCancel(ctx)))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
 
-// pending is what a boot that does not end waits for.
-func (h *Host) pending(ctx context.Context) string {
+// pendingJobs are what a boot that does not end waits for.
+func (h *Host) pendingJobs(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	out, err := h.Exec(ctx, "systemctl --no-pager list-jobs; ps -eo pid,stat,wchan:32,args; journalctl -b --no-pager | "+
@@ -146,7 +146,7 @@ func (h *Host) pending(ctx context.Context) string {
 	return out
 }
 
-func (h *Host) greeting(ctx context.Context) error {
+func (h *Host) readGreeting(ctx context.Context) error {
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", h.Addr+":22")
 	if err != nil {
 		return err

@@ -26,8 +26,8 @@ func (l LackingError) Error() string {
 	return "testbed: this machine cannot run the testbed. It lacks\n  " + strings.Join(l, "\n  ")
 }
 
-// missing looks for what can be seen from outside.
-func missing(bases []Base) LackingError {
+// findLacking looks for what can be seen from outside.
+func findLacking(bases []Base) LackingError {
 	if os.Geteuid() != 0 {
 		return LackingError{"root: namespaces, mounts and the containers' devices need it"}
 	}
@@ -66,7 +66,7 @@ func missing(bases []Base) LackingError {
 // Check reports whether this machine can run the testbed, with namespaces,
 // mounts and interfaces tried out. The error is LackingError if it cannot.
 func Check(bases ...Base) error {
-	if lacks := missing(bases); len(lacks) > 0 {
+	if lacks := findLacking(bases); len(lacks) > 0 {
 		return lacks
 	}
 	if enter(insideMark+"=check") != 0 {
@@ -127,7 +127,7 @@ func tryOverlay() error {
 
 // Prepare installs the systems that are not there yet.
 func Prepare(bases ...Base) error {
-	if lacks := missing(bases); len(lacks) > 0 {
+	if lacks := findLacking(bases); len(lacks) > 0 {
 		return lacks
 	}
 	for _, b := range bases {

@@ -21,7 +21,7 @@ func configDeals() []deal {
 		{name: "query what nobody knows", card: vpiCard, args: "@ q NONSENSE"},
 		{name: "query with a late option", card: vpiCard, args: "@ q -y"},
 		{name: "query of no device", card: vpiCard, args: "-d 0000:09:00.0 q"},
-		{name: "query of an empty flash", card: enCard, flash: wiped, args: "@ q"},
+		{name: "query of an empty flash", card: enCard, flash: wipe, args: "@ q"},
 	}, setDeals()...)
 }
 

@@ -79,14 +79,14 @@ func flatCard() card.Config {
 	return c
 }
 
-func wiped(c *card.Card) {
+func wipe(c *card.Card) {
 	for a := uint32(0); a < card.FlashSize; a += card.SectorSize {
 		_ = c.Flash.Erase(a)
 	}
 }
 
-// damaged flips bits of the code, of the image's second sector.
-func damaged(c *card.Card) { _ = c.Flash.Program(card.SectorSize+0x100, make([]byte, 8)) }
+// damageCode flips bits of the code, of the image's second sector.
+func damageCode(c *card.Card) { _ = c.Flash.Program(card.SectorSize+0x100, make([]byte, 8)) }
 
 // blankGUIDs leaves the card as it came from the board maker: no GUIDs, no MACs,
 // and no CRC over them.
@@ -160,8 +160,8 @@ func deals() []deal {
 		{name: "query by short address", card: vpiCard, args: "-d 01:00.0 q"},
 		{name: "query by config file", card: vpiCard, args: "-d /sys/bus/pci/devices/0000:01:00.0/config q"},
 		{name: "query ConnectX-3", card: oldCard, args: "@ q full"},
-		{name: "query an empty flash", card: enCard, flash: wiped, args: "@ q"},
-		{name: "query a damaged flash", card: vpiCard, flash: damaged, args: "@ q"},
+		{name: "query an empty flash", card: enCard, flash: wipe, args: "@ q"},
+		{name: "query a damaged flash", card: vpiCard, flash: damageCode, args: "@ q"},
 		{name: "query blank GUIDs", card: enCard, flash: blankGUIDs, args: "@ q"},
 		{name: "query of no device", card: vpiCard, args: "-d 0000:09:00.0 q"},
 		{name: "query of a name", card: vpiCard, args: "-d ibp1s0 q"},
@@ -169,21 +169,21 @@ func deals() []deal {
 		{name: "query with an operand", card: vpiCard, args: "@ q nonsense"},
 		{name: "verify", card: vpiCard, args: "@ v"},
 		{name: "verify a dead image's card", card: previousCard, args: "@ v"},
-		{name: "verify an empty flash", card: enCard, flash: wiped, args: "@ v"},
-		{name: "verify a damaged flash", card: vpiCard, flash: damaged, args: "@ v"},
+		{name: "verify an empty flash", card: enCard, flash: wipe, args: "@ v"},
+		{name: "verify a damaged flash", card: vpiCard, flash: damageCode, args: "@ v"},
 		{name: "verify blank GUIDs", card: enCard, flash: blankGUIDs, args: "@ v"},
 		{name: "verify a flash that is not failsafe", card: flatCard, args: "@ v",
 			then: []string{"@ q", "-y @ -i /img/newer.bin b"}},
 		{name: "verify device and image", card: vpiCard, args: "@ -i /img/vpi.bin v"},
 		{name: "hardware", card: enCard, args: "@ hw query"},
 		{name: "hardware ConnectX-3", card: oldCard, args: "@ hw query"},
-		{name: "hardware of an empty flash", card: enCard, flash: wiped, args: "@ hw query"},
+		{name: "hardware of an empty flash", card: enCard, flash: wipe, args: "@ hw query"},
 		{name: "checksum", card: vpiCard, args: "@ checksum"},
-		{name: "checksum of a damaged flash", card: vpiCard, flash: damaged, args: "@ checksum"},
+		{name: "checksum of a damaged flash", card: vpiCard, flash: damageCode, args: "@ checksum"},
 		{name: "read image", card: vpiCard, args: "@ ri /root/out.bin",
 			then: []string{"-i /root/out.bin q", "-i /root/out.bin v"}},
-		{name: "read image of an empty flash", card: enCard, flash: wiped, args: "@ ri /root/out.bin"},
-		{name: "read image of a damaged flash", card: vpiCard, flash: damaged, args: "@ ri /root/out.bin"},
+		{name: "read image of an empty flash", card: enCard, flash: wipe, args: "@ ri /root/out.bin"},
+		{name: "read image of a damaged flash", card: vpiCard, flash: damageCode, args: "@ ri /root/out.bin"},
 		{name: "read image into no directory", card: vpiCard, args: "@ ri /nonexistent/out.bin"},
 		{name: "read image without a file", card: vpiCard, args: "@ ri"},
 		{name: "clear semaphore", card: vpiCard, args: "-clear_semaphore @"},
@@ -229,8 +229,8 @@ func burnDeals() []deal {
 		{name: "burn odd length", card: enCard, args: "-y -allow_psid_change @ -i /img/odd.bin b"},
 		{name: "burn no file", card: enCard, args: "-y -allow_psid_change @ -i /img/none.bin b"},
 		{name: "burn no image given", card: enCard, args: "-y @ b"},
-		{name: "burn onto an empty flash", card: enCard, flash: wiped, args: "-y @ -i /img/vpi.bin b"},
-		{name: "burn onto a damaged flash", card: vpiCard, flash: damaged, args: "-y @ -i /img/newer.bin b"},
+		{name: "burn onto an empty flash", card: enCard, flash: wipe, args: "-y @ -i /img/vpi.bin b"},
+		{name: "burn onto a damaged flash", card: vpiCard, flash: damageCode, args: "-y @ -i /img/newer.bin b"},
 		{name: "burn onto blank GUIDs", card: enCard, flash: blankGUIDs, args: "-y -allow_psid_change @ -i /img/vpi.bin b"},
 		{name: "burn with the image's identity", card: enCard,
 			args: "-y -allow_psid_change -use_image_guids -use_image_ps @ -i /img/vpi.bin b", then: []string{"@ q"}},
@@ -261,8 +261,8 @@ func guidDeals() []deal {
 		{name: "set three positional GUIDs", card: vpiCard, args: "-y @ sg 1 2 3"},
 		{name: "set three GUIDs", card: vpiCard, args: "-y -guids 1 2 3 @ sg"},
 		{name: "set a GUID with colons", card: vpiCard, args: "-y -guid 0002:c903 @ sg"},
-		{name: "set GUIDs of an empty flash", card: enCard, flash: wiped, args: "-y " + guidArgs + " @ sg"},
-		{name: "set GUIDs of a damaged flash", card: vpiCard, flash: damaged, args: "-y " + guidArgs + " @ sg"},
+		{name: "set GUIDs of an empty flash", card: enCard, flash: wipe, args: "-y " + guidArgs + " @ sg"},
+		{name: "set GUIDs of a damaged flash", card: vpiCard, flash: damageCode, args: "-y " + guidArgs + " @ sg"},
 		{name: "set GUIDs in a blank way", card: vpiCard, args: "-y " + guidArgs + " @ sg nocrc"},
 	}
 }
@@ -329,7 +329,7 @@ func compare(t *testing.T, box *Host, d deal) bool {
 		t.Fatal(err)
 	}
 	box.Device.Insert(model)
-	m := simulated(t, c)
+	m := simulatedMachine(t, c)
 	sim := m.Card(DefaultBDF).Card
 	if d.flash != nil {
 		d.flash(model)
@@ -388,7 +388,7 @@ func where(genuine, sim []byte) string {
 	return strings.Join(list, "; ")
 }
 
-func simulated(t *testing.T, c card.Config) *labsim.Machine {
+func simulatedMachine(t *testing.T, c card.Config) *labsim.Machine {
 	t.Helper()
 	l := labsim.New(labsim.Options{Setup: []func(*labsim.Machine){cardprog.Install}})
 	m, err := l.AddMachine(labsim.Config{Name: "host", OS: labsim.TrueNAS, MstflintVersion: "4.21.0",

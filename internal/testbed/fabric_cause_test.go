@@ -51,7 +51,7 @@ func TestFabric_names_the_cause(t *testing.T) {
 		{"a GUID twice, back to back", twice, "", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := plugged(t, b, c.net, map[string]string{"pve1": "H-e41d2d0300e44ed0"})
+			f := plugHosts(t, b, c.net, map[string]string{"pve1": "H-e41d2d0300e44ed0"})
 			if c.console != "" {
 				if err := f.Console(c.console); err != nil {
 					t.Fatal(err)

@@ -64,21 +64,21 @@ func newTwins(t *testing.T) *twins {
 	return w
 }
 
-// simulated and real run a command as root on a host.
-func (w *twins) simulated(host, command string) (string, int) {
+// runSimulated and runReal run a command as root on a host.
+func (w *twins) runSimulated(host, command string) (string, int) {
 	var out bytes.Buffer
 	status := w.lab.Servers[host].Run(w.t.Context(), "root", command, strings.NewReader(""), &out, &out)
 	return out.String(), status
 }
 
-func (w *twins) real(host, command string) (string, int) {
+func (w *twins) runReal(host, command string) (string, int) {
 	return w.loan.Run(w.t.Context(), host, command)
 }
 
 // both runs a command on both, which must end with 0.
 func (w *twins) both(host, command string) {
 	w.t.Helper()
-	for name, run := range map[string]func(string, string) (string, int){"simulated": w.simulated, "real": w.real} {
+	for name, run := range map[string]func(string, string) (string, int){"simulated": w.runSimulated, "real": w.runReal} {
 		if out, status := run(host, command); status != 0 {
 			w.t.Fatalf("%s %s: %s: status %d\n%s", name, host, command, status, out)
 		}
@@ -89,7 +89,7 @@ func (w *twins) both(host, command string) {
 func (w *twins) until(host, command, pattern string) {
 	w.t.Helper()
 	match := regexp.MustCompile(pattern)
-	for name, run := range map[string]func(string, string) (string, int){"simulated": w.simulated, "real": w.real} {
+	for name, run := range map[string]func(string, string) (string, int){"simulated": w.runSimulated, "real": w.runReal} {
 		for end := time.Now().Add(90 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 			out, _ := run(host, command)
 			if match.MatchString(out) {
@@ -118,8 +118,8 @@ func (w *twins) compare(host, command string) {
 		out = strings.ReplaceAll(ibsimtest.Normal(out), device, "DEVICE")
 		return activity.ReplaceAllString(stale.ReplaceAllString(out, "$1: ERRNO"), "${1}N")
 	}
-	out, status := w.simulated(host, strings.ReplaceAll(command, "DEVICE", "ibp1s0"))
-	want, wanted := w.real(host, strings.ReplaceAll(command, "DEVICE", "mlx4_0"))
+	out, status := w.runSimulated(host, strings.ReplaceAll(command, "DEVICE", "ibp1s0"))
+	want, wanted := w.runReal(host, strings.ReplaceAll(command, "DEVICE", "mlx4_0"))
 	if diff := cmp.Diff(normal(want, "mlx4_0"), normal(out, "ibp1s0")); diff != "" {
 		w.t.Errorf("%s: %s (-real +simulated):\n%s", host, command, diff)
 	}
@@ -154,7 +154,7 @@ func (w *twins) manage(host, port string, priority int) {
 	w.both(host, fmt.Sprintf("mkdir -p /etc/opensm; printf 'sm_priority %d\nforce_log_flush TRUE\nsminfo_polling_timeout 1000\npolling_retry_number 2\n' >/etc/opensm/opensm.conf\n"+
 		"printf '%s' >/etc/opensm/partitions.conf; echo 'PORTS=\"%s\"' >/etc/default/opensm", priority,
 		strings.ReplaceAll(parts, "\n", `\n`), port))
-	if out, status := w.simulated(host,
+	if out, status := w.runSimulated(host,
 		"apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q opensm"); status != 0 {
 		w.t.Fatal(out)
 	}

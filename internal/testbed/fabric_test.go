@@ -29,8 +29,8 @@ func member(name string, node uint64) HostConfig {
 	}}
 }
 
-// plugged puts the hosts of a bed into a fabric until the test ends.
-func plugged(t *testing.T, b *Testbed, net string, nodes map[string]string) *Fabric {
+// plugHosts puts the hosts of a bed into a fabric until the test ends.
+func plugHosts(t *testing.T, b *Testbed, net string, nodes map[string]string) *Fabric {
 	t.Helper()
 	f, err := b.Plug(net, nodes)
 	if err != nil {
@@ -48,7 +48,7 @@ func plugged(t *testing.T, b *Testbed, net string, nodes map[string]string) *Fab
 func ready(t *testing.T) (*Testbed, *Fabric) {
 	t.Helper()
 	b := start(t, member("pve1", node1), member("pve2", node2))
-	return b, plugged(t, b, ibsimtest.Net(t, "two-hca-one-switch"),
+	return b, plugHosts(t, b, ibsimtest.Net(t, "two-hca-one-switch"),
 		map[string]string{"pve1": "H-e41d2d0300e44ed0", "pve2": "H-e41d2d0300e44f10"})
 }
 
@@ -203,7 +203,7 @@ func TestFabric_is_read(t *testing.T) {
 			"zero_guid pve2 mlx4_0; inactive pve2 mlx4_0 port 1 - Infiniscale-IV Mellanox Technologies port 2"},
 	} {
 		t.Run(c.net, func(t *testing.T) {
-			plugged(t, b, ibsimtest.Net(t, c.net),
+			plugHosts(t, b, ibsimtest.Net(t, c.net),
 				map[string]string{c.host: map[string]string{"pve1": "H-e41d2d0300e44ed0", "pve2": "H-e41d2d0300e44f10"}[c.host]})
 			if got := kinds(look(t, b, c.host, true)); got != c.without {
 				t.Errorf("without a subnet manager: %s", got)
@@ -229,7 +229,7 @@ func TestFabric_of_many_nodes(t *testing.T) {
 	b := start(t, member("pve1", ibsimtest.AdapterGUID(0)))
 	for _, c := range []struct{ adapters, nodes, links int }{{64, 86, 136}, {512, 559, 1034}} {
 		t.Run(fmt.Sprint(c.adapters), func(t *testing.T) {
-			plugged(t, b, ibsimtest.Generate(c.adapters), map[string]string{"pve1": ibsimtest.AdapterID(0)})
+			plugHosts(t, b, ibsimtest.Generate(c.adapters), map[string]string{"pve1": ibsimtest.AdapterID(0)})
 			b.manage(t, "pve1", fmt.Sprintf("0x%016x", ibsimtest.AdapterGUID(0)+1), 1)
 			defer b.forget(t, "pve1")
 			b.eventually(t, "pve1", "cat /var/log/opensm*.log", "SUBNET UP")

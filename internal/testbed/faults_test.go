@@ -111,7 +111,7 @@ func underFault(t *testing.T, name string, faults ...fault) {
 			o := newOperator(t, name+fmt.Sprint(part), tinyCard())
 			o.withoutConfiguration()
 			cfg := o.tinyFlash()
-			o.applied(cfg)
+			o.mustApply(cfg)
 			n := o.box.Device.Card().Flash.Operations()
 			for i, k := range points(n) {
 				if i%hostsUnderFault != part {

@@ -55,7 +55,7 @@ func newHost(number int, c HostConfig, d *Device, operator ssh.PublicKey) (*Host
 	h := &Host{
 		Name: c.Name, BDF: c.BDF, Device: d, Addr: fmt.Sprintf("10.77.%d.2", number),
 		base: c.Base, dir: filepath.Join(runDir,
-			c.Name), down: closed(), number: number, stack: c.Stack, wires: c.Wires, medium: medium(c.Medium),
+			c.Name), down: closedChannel(), number: number, stack: c.Stack, wires: c.Wires, medium: medium(c.Medium),
 	}
 	h.Slot(c.BDF, d)
 	for _, step := range []func() error{
@@ -70,7 +70,7 @@ func newHost(number int, c HostConfig, d *Device, operator ssh.PublicKey) (*Host
 	return h, err
 }
 
-func closed() chan struct{} {
+func closedChannel() chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c

@@ -23,8 +23,8 @@ func TestProvider_ConnectX4(t *testing.T) {
 	o.withoutConfiguration()
 	cfg := o.firmware("cx4.bin", card.BuildTOC(tocSpec(card.ConnectX4, psidCX4, laterVersion)), nil)
 	before := o.inFlash()
-	o.applied(cfg)
-	o.updated(before)
+	o.mustApply(cfg)
+	o.checkUpdated(before)
 	o.nothingToDo(cfg)
 	n := o.box.Device.Card().Flash.Operations()
 	for _, f := range []struct {
@@ -74,8 +74,8 @@ func (o *operator) clearSemaphore() {
 	}
 }
 
-// updated holds that the card has and runs the new version, with its own GUIDs.
-func (o *operator) updated(before card.Firmware) {
+// checkUpdated holds that the card has and runs the new version, with its own GUIDs.
+func (o *operator) checkUpdated(before card.Firmware) {
 	o.t.Helper()
 	flash, running := o.inFlash(), o.box.Device.Card().Running()
 	if flash.Version != laterVersion || running.Version != laterVersion || flash.GUIDs != before.GUIDs ||
@@ -135,7 +135,7 @@ func (o *operator) disturbLater(at int, hit func(*Host) error, mend func(*operat
 	if next := o.apply(cfg); next.HasError() {
 		o.t.Fatalf("first apply:\n%s\nnext apply:\n%s", errs, next)
 	}
-	o.updated(before)
+	o.checkUpdated(before)
 }
 
 // inFlash is what the card's flash holds, by the lab's own reader.

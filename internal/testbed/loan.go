@@ -73,7 +73,7 @@ func (s *Loan) Print(host string) string {
 // signature of the new image; one that changes nothing but GUIDs and MACs set them.
 func (s *Loan) Burns(host string) (images, guids int) {
 	for _, d := range s.boxes[host].cards() {
-		for _, c := range d.written() {
+		for _, c := range d.burnList() {
 			if c[0].PSID == c[1].PSID && c[0].Version == c[1].Version && (c[0].GUIDs != c[1].GUIDs || c[0].MACs != c[1].MACs) {
 				guids++
 			} else {

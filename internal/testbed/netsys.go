@@ -12,10 +12,10 @@ import (
 
 // mirror serves what is at a path of a real file system.
 func mirror(path string) entry {
-	return dir(func() map[string]entry { return mirrored(path) })
+	return dir(func() map[string]entry { return mirrorPath(path) })
 }
 
-func mirrored(path string) map[string]entry {
+func mirrorPath(path string) map[string]entry {
 	list, err := os.ReadDir(path)
 	if err != nil {
 		return nil
@@ -75,14 +75,14 @@ func (h *Host) devicesTree() entry {
 func (h *Host) netdevs() string { return h.path("sys/devices/virtual/net") }
 
 func (h *Host) netFiles() map[string]entry {
-	all := mirrored(h.netdevs())
+	all := mirrorPath(h.netdevs())
 	for _, w := range h.wires {
 		if _, ok := all[w.Name]; !ok {
 			continue
 		}
 		n := netdev{host: h, wire: w, dir: filepath.Join(h.netdevs(), w.Name)}
 		all[w.Name] = dir(func() map[string]entry {
-			files := mirrored(n.dir)
+			files := mirrorPath(n.dir)
 			maps.Copy(files, n.files())
 			return files
 		})
@@ -92,7 +92,7 @@ func (h *Host) netFiles() map[string]entry {
 
 // netLinks is what stands at /sys/class/net.
 func (h *Host) netLinks() map[string]entry {
-	all := mirrored(h.netdevs())
+	all := mirrorPath(h.netdevs())
 	for name := range all {
 		all[name] = entry{link: "../../devices/virtual/net/" + name}
 	}

@@ -117,7 +117,7 @@ func (o *operator) apply(cfg acctest.Config) acctest.Diags {
 	return diags.Errors()
 }
 
-func (o *operator) applied(cfg acctest.Config) {
+func (o *operator) mustApply(cfg acctest.Config) {
 	o.t.Helper()
 	begin := time.Now()
 	if errs := o.apply(cfg); errs.HasError() {

@@ -174,9 +174,9 @@ rm -rf /var/lib/terraform-provider-infiniband /run/terraform-provider-infiniband
 	/etc/modprobe.d/terraform-infiniband.conf /etc/modules-load.d/terraform-infiniband.conf /etc/sudoers.d/zz-password
 `
 
-// asking makes sudo ask the user for a password: of the rules that match, the last one
+// passwordRule makes sudo ask the user for a password: of the rules that match, the last one
 // of the files in their order counts.
-func asking(password string) string {
+func passwordRule(password string) string {
 	quoted := "'" + strings.ReplaceAll(User+":"+password, "'", `'\''`) + "'"
 	return "printf '%s\\n' " + quoted + " | chpasswd && echo '" + User +
 		" ALL=(ALL:ALL) ALL' >/etc/sudoers.d/zz-password && chmod 440 /etc/sudoers.d/zz-password"
@@ -245,7 +245,7 @@ func (h *Host) take(d labs.Host) error {
 		return fmt.Errorf("testbed: clean %s: %w\n%s", h.Name, err, out)
 	}
 	if d.Users[0].Sudo == labsim.SudoPassword {
-		if out, err := h.Exec(ctx, asking(d.Users[0].Password)); err != nil {
+		if out, err := h.Exec(ctx, passwordRule(d.Users[0].Password)); err != nil {
 			return fmt.Errorf("testbed: let sudo of %s ask: %w\n%s", h.Name, err, out)
 		}
 	}

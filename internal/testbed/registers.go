@@ -106,8 +106,8 @@ func (d *Device) Card() *card.Card {
 	return d.card
 }
 
-// changed tells of a change. The caller does not hold the lock.
-func (d *Device) changed() {
+// notifyChange tells of a change. The caller does not hold the lock.
+func (d *Device) notifyChange() {
 	if d.Changed != nil {
 		d.Changed()
 	}
@@ -116,7 +116,7 @@ func (d *Device) changed() {
 // PowerOn resets the registers and boots what is in flash. Links go down for it.
 func (d *Device) PowerOn() {
 	d.PowerOff()
-	defer d.changed()
+	defer d.notifyChange()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.off, d.window, d.regs, d.spi = false, 0, map[uint32]uint32{}, spi{blocks: d.card.Chip.Format != card.FS2}
@@ -153,7 +153,7 @@ func (d *Device) FreeSemaphores() {
 
 // PowerOff makes the card deaf.
 func (d *Device) PowerOff() {
-	defer d.changed()
+	defer d.notifyChange()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.off = true
@@ -269,8 +269,8 @@ func (d *Device) write(addr, v uint32) {
 	}
 }
 
-// burned notes that an image was completed.
-func (d *Device) burned(at uint32) {
+// noteBurn notes that an image was completed.
+func (d *Device) noteBurn(at uint32) {
 	img, err := d.card.Flash.At(at)
 	if err != nil {
 		return
@@ -279,8 +279,8 @@ func (d *Device) burned(at uint32) {
 	d.inFlash = img.Firmware()
 }
 
-// written are the burns since the card was put in: what each found and left.
-func (d *Device) written() [][2]card.Firmware {
+// burnList gives the burns since the card was put in: what each found and left.
+func (d *Device) burnList() [][2]card.Firmware {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.burns)
@@ -295,7 +295,7 @@ func (d *Device) command(v uint32) {
 	d.spi.signed = false
 	err := d.spi.access(d.card.Flash, v, d.regs[regGatewayAddr], data)
 	if d.spi.signed {
-		d.burned(d.spi.start)
+		d.noteBurn(d.spi.start)
 	}
 	for i := 0; i < gatewayData; i += 4 {
 		d.regs[regGatewayData+uint32(i)] = binary.BigEndian.Uint32(data[i:])

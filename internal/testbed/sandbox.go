@@ -32,7 +32,7 @@ func Main(run func() int, bases ...Base) {
 		}
 		os.Exit(run())
 	}
-	if listing() {
+	if isListing() {
 		os.Exit(run())
 	}
 	if len(bases) == 0 {
@@ -45,8 +45,8 @@ func Main(run func() int, bases ...Base) {
 	os.Exit(enter(insideMark + "=tests"))
 }
 
-// listing reports whether the tests are only to be listed.
-func listing() bool {
+// isListing reports whether the tests are only to be listed.
+func isListing() bool {
 	for _, a := range os.Args[1:] {
 		if strings.HasPrefix(a, "-test.list=") && a != "-test.list=" {
 			return true

@@ -102,7 +102,7 @@ func (d *Device) link(i int) string {
 // setLink changes the type of a port as mlx4_core does; Ethernet-only firmware
 // cannot (Linux drivers/net/ethernet/mellanox/mlx4/main.c, set_port_type).
 func (d *Device) setLink(i int, s string) syscall.Errno {
-	defer d.relinked()
+	defer d.notifyLinkType()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -117,12 +117,12 @@ func (d *Device) setLink(i int, s string) syscall.Errno {
 	return 0
 }
 
-// relinked tells of the type of a port. The caller does not hold the lock.
-func (d *Device) relinked() {
+// notifyLinkType tells of the type of a port. The caller does not hold the lock.
+func (d *Device) notifyLinkType() {
 	if d.Relinked != nil {
 		d.Relinked()
 	}
-	d.changed()
+	d.notifyChange()
 }
 
 // classTree is what stands at /sys/class. Where net lists nothing the interfaces

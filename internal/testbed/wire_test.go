@@ -70,12 +70,13 @@ func TestWire_obeys_the_rules_of_IPoIB(t *testing.T) {
 			t.Errorf("%s says %q, want %q", c.do, out, c.says)
 		}
 	}
-	reloaded(t, b, n)
-	retyped(t, b)
+	checkReloaded(t, b, n)
+	checkRetyped(t, b)
 }
 
-// retyped: a port of Ethernet has no such interface, and one of InfiniBand has it anew.
-func retyped(t *testing.T, b *Testbed) {
+// checkRetyped holds that a port of Ethernet has no such interface, and that one of
+// InfiniBand has it anew.
+func checkRetyped(t *testing.T, b *Testbed) {
 	t.Helper()
 	box := b.Hosts["wire"]
 	for _, c := range []struct {
@@ -93,9 +94,9 @@ func retyped(t *testing.T, b *Testbed) {
 	}
 }
 
-// reloaded: a boot makes the interface anew. What was set is gone, and the queue
+// checkReloaded holds that a boot makes the interface anew. What was set is gone, and the queue
 // pair, which is in the address, is another.
-func reloaded(t *testing.T, b *Testbed, before *inventory.Netdev) {
+func checkReloaded(t *testing.T, b *Testbed, before *inventory.Netdev) {
 	t.Helper()
 	box := b.Hosts["wire"]
 	if err := box.Cut(); err != nil {

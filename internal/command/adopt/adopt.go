@@ -77,8 +77,8 @@ func (o *order) define(fs *flag.FlagSet) {
 // run reads, renders and writes; it returns the exit status.
 func (o *order) run(ctx context.Context, targets []*target.Target) int {
 	if !o.check {
-		if err := vacant(o.folder); err != nil {
-			return o.failed(err)
+		if err := checkVacant(o.folder); err != nil {
+			return o.reportError(err)
 		}
 	}
 	lab := o.read(ctx, targets)
@@ -89,7 +89,7 @@ func (o *order) run(ctx context.Context, targets []*target.Target) int {
 	switch {
 	case ctx.Err() != nil:
 		err = errors.New("interrupted; nothing was written")
-	case err == nil && len(lab.adopted())+len(lab.taken()) == 0:
+	case err == nil && len(lab.adoptedObjects())+len(lab.takenOver()) == 0:
 		err = errors.New("nothing was found that can be adopted; nothing was written")
 	}
 	var written []string
@@ -97,13 +97,13 @@ func (o *order) run(ctx context.Context, targets []*target.Target) int {
 		written, err = write(o.folder, lab.files())
 	}
 	o.report(lab, written, err)
-	if err != nil || len(lab.failed()) > 0 {
+	if err != nil || len(lab.failedHosts()) > 0 {
 		return command.Failed
 	}
 	return command.OK
 }
 
-func (o *order) failed(err error) int {
+func (o *order) reportError(err error) int {
 	fmt.Fprintln(o.std.Err, "adopt:", err)
 	return command.Failed
 }
@@ -135,7 +135,8 @@ func (o *order) settle(ctx context.Context, lab *found) error {
 		if again, err = lab.planAll(ctx, w); err != nil {
 			return err
 		}
-		o.progress("Planned %s in %s", count(len(lab.adopted()), "resource"), time.Since(began).Round(100*time.Millisecond))
+		o.progress("Planned %s in %s", count(len(lab.adoptedObjects()), "resource"),
+			time.Since(began).Round(100*time.Millisecond))
 	}
 	if o.change {
 		lab.takeOver()
@@ -155,24 +156,24 @@ func (o *order) report(lab *found, written []string, err error) {
 			result.Error = err.Error()
 		}
 		if bad := out.Encode(result); bad != nil {
-			o.failed(bad)
+			o.reportError(bad)
 		}
 		return
 	}
-	for _, h := range lab.failed() {
+	for _, h := range lab.failedHosts() {
 		fmt.Fprintf(o.std.Err, "\nHost %s is left out: %s\n%s\n", h.Name, h.Error.Summary, indent(h.Error.Detail))
 	}
-	for _, r := range lab.refused() {
+	for _, r := range lab.refusedObjects() {
 		fmt.Fprintf(o.std.Err, "\nNot adopted: %s %s\n  %s\n", r.Type, r.ID, r.Reason.Summary)
 	}
-	for _, r := range lab.adopted() {
+	for _, r := range lab.adoptedObjects() {
 		fmt.Fprintf(o.std.Out, "%s  %s\n", r.address(), r.ID)
 	}
-	for _, r := range lab.taken() {
+	for _, r := range lab.takenOver() {
 		fmt.Fprintf(o.std.Out, "%s  %s  (the apply changes it)\n", r.address(), r.ID)
 	}
 	if err != nil {
-		o.failed(err)
+		o.reportError(err)
 		return
 	}
 	if o.check {

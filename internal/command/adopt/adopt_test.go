@@ -74,8 +74,8 @@ func sshConfig(t *testing.T, w *acctest.Lab, more string) string {
 	return path
 }
 
-// applied brings a lab to where its example brings it.
-func applied(t *testing.T, w *acctest.Lab, cfg acctest.Config) {
+// mustApply brings a lab to where its example brings it.
+func mustApply(t *testing.T, w *acctest.Lab, cfg acctest.Config) {
 	t.Helper()
 	ws := w.Workspace()
 	plan, err := ws.Plan(t.Context(), cfg)
@@ -91,7 +91,7 @@ func applied(t *testing.T, w *acctest.Lab, cfg acctest.Config) {
 func TestAdopt_writesWhatAPersonWould(t *testing.T) {
 	t.Parallel()
 	w := acctest.Start(t, acctest.Options{})
-	applied(t, w, w.BothHosts())
+	mustApply(t, w, w.BothHosts())
 	o := run(t, w, labs.Intel9, labs.Xeon2zfs)
 	if o.status != command.OK {
 		t.Fatalf("ended with %d\n%s", o.status, o.err)

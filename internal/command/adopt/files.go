@@ -19,9 +19,9 @@ var names = []string{"README.md", "providers.tf", "cards.tf", "fabric.tf", "netw
 // ignored is the file with what is no part of a repository. One that is there stays.
 const ignored = ".gitignore"
 
-// vacant reports whether a folder can take the files: it may be missing, it must be
+// checkVacant reports whether a folder can take the files: it may be missing, it must be
 // writable, and it has none of them.
-func vacant(folder string) error {
+func checkVacant(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // a repository, for everybody to read
 		return fmt.Errorf("the folder cannot be made: %w. No host was asked", err)
 	}

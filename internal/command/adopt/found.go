@@ -109,7 +109,7 @@ func (f *found) oncePerMachine() {
 }
 
 func (f *found) up() []*machine { return machines(f, func(m *machine) bool { return m.Error == nil }) }
-func (f *found) failed() []*machine {
+func (f *found) failedHosts() []*machine {
 	return machines(f, func(m *machine) bool { return m.Error != nil })
 }
 
@@ -122,15 +122,15 @@ func machines(f *found, is func(*machine) bool) (out []*machine) {
 	return out
 }
 
-func (f *found) adopted() []*object { return objects(f, (*object).adopted) }
+func (f *found) adoptedObjects() []*object { return objects(f, (*object).adopted) }
 
-// refused are the objects that are there and are not adopted.
-func (f *found) refused() []*object {
+// refusedObjects are the objects that are there and are not adopted.
+func (f *found) refusedObjects() []*object {
 	return objects(f, func(o *object) bool { return o.Reason != nil && !o.taken })
 }
 
-// taken are the objects that the apply changes when it adopts them.
-func (f *found) taken() []*object { return objects(f, func(o *object) bool { return o.taken }) }
+// takenOver are the objects that the apply changes when it adopts them.
+func (f *found) takenOver() []*object { return objects(f, func(o *object) bool { return o.taken }) }
 
 func objects(f *found, is func(*object) bool) (out []*object) {
 	for _, o := range f.objects {
@@ -201,7 +201,7 @@ func (f *found) planAll(ctx context.Context, w *walk) (again bool, err error) {
 	if _, err = w.data(ctx, "infiniband_cards", map[string]any{"allow_unreachable": true}); err != nil {
 		return false, err
 	}
-	for _, o := range inOrder(f.adopted()) {
+	for _, o := range inOrder(f.adoptedObjects()) {
 		given := slices.Concat(f.forms(o)[o.form], o.consents)
 		changes, all, failure := w.plan(ctx, o, given)
 		if failure != nil {
@@ -251,8 +251,8 @@ var mayChange = map[string]bool{smType: true, ipoibType: true, portType: true}
 
 // summary counts what an apply does.
 func (f *found) summary() string {
-	text := "A plan imports " + count(len(f.adopted())+len(f.taken()), "resource")
-	if n := len(f.taken()); n > 0 {
+	text := "A plan imports " + count(len(f.adoptedObjects())+len(f.takenOver()), "resource")
+	if n := len(f.takenOver()); n > 0 {
 		return text + " and changes " + strconv.Itoa(n) + " of them"
 	}
 	return text + " and changes nothing"
@@ -322,8 +322,8 @@ type result struct {
 }
 
 func (f *found) result(written []string) *result {
-	return &result{Hosts: f.machines, Adopted: list(f.adopted()), TakenOver: list(f.taken()),
-		NotAdopted: list(f.refused()), Files: list(written)}
+	return &result{Hosts: f.machines, Adopted: list(f.adoptedObjects()), TakenOver: list(f.takenOver()),
+		NotAdopted: list(f.refusedObjects()), Files: list(written)}
 }
 
 // list is never null in JSON.

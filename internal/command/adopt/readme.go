@@ -27,16 +27,16 @@ func (f *found) readme() string {
 	if len(f.pictures) == 0 {
 		b.WriteString("No host could draw it: " + oneText(f.undrawn) + "\n")
 	}
-	f.list(&b, "Taken over by the apply", nil, f.taken())
-	f.list(&b, "Not adopted", f.failed(), f.refused())
-	f.warned(&b)
+	f.list(&b, "Taken over by the apply", nil, f.takenOver())
+	f.list(&b, "Not adopted", f.failedHosts(), f.refusedObjects())
+	f.writeWarnings(&b)
 	return b.String()
 }
 
-// warned lists what the plan warns of.
-func (f *found) warned(b *strings.Builder) {
+// writeWarnings lists what the plan warns of.
+func (f *found) writeWarnings(b *strings.Builder) {
 	told := map[string]bool{}
-	for _, o := range f.adopted() {
+	for _, o := range f.adoptedObjects() {
 		for _, w := range o.warnings {
 			if told[w.Summary] {
 				continue

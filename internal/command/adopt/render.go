@@ -212,7 +212,7 @@ func about(o *object) string {
 	}
 	switch o.Type {
 	case cardType:
-		return join(o.is("chip"), o.is("part_number"), prefixed("serial number ", o.is("serial_number")))
+		return join(o.is("chip"), o.is("part_number"), prefixLines("serial number ", o.is("serial_number")))
 	case firmwareType:
 		if o.is("image_id") != "" {
 			return "The image that was burned by this provider. Its copy is on the host; for another burn, stage a file " +
@@ -228,7 +228,7 @@ func about(o *object) string {
 	return ""
 }
 
-func prefixed(prefix, s string) string {
+func prefixLines(prefix, s string) string {
 	if s == "" {
 		return ""
 	}

@@ -114,8 +114,8 @@ func (l *login) answer(_, _ string, questions []string, echos []bool) ([]string,
 	return []string{l.hop.cfg.Password}, nil
 }
 
-// accepted is what let the user in: the last thing that was tried.
-func (l *login) accepted() string {
+// acceptedBy is what let the user in: the last thing that was tried.
+func (l *login) acceptedBy() string {
 	if len(l.tried) == 0 {
 		return "nothing: the server asks for no key or password"
 	}

@@ -135,7 +135,7 @@ func handshake(ctx context.Context, h *hop, w *wire) (*ssh.Client, proof, error)
 	if err != nil {
 		return nil, proof{}, handshakeError(ctx, h, t, l, err)
 	}
-	return ssh.NewClient(conn, channels, requests), proof{describe(t.shown), t.vouched, l.accepted()}, nil
+	return ssh.NewClient(conn, channels, requests), proof{describe(t.shown), t.vouched, l.acceptedBy()}, nil
 }
 
 // connectError says why a hop could not be reached at all.

@@ -49,8 +49,8 @@ func TestHost_Run_endMarkerWithoutEnd(t *testing.T) {
 	}
 }
 
-// closing lets a server close the connection in the middle of the first n logins.
-func closing(s *server, n int) {
+// closeLogins lets a server close the connection in the middle of the first n logins.
+func closeLogins(s *server, n int) {
 	allow := s.auth.PublicKeyCallback
 	tries := 0
 	s.auth.PublicKeyCallback = func(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
@@ -65,12 +65,12 @@ func TestDial_closedDuringLogin(t *testing.T) {
 	s := newServer(t)
 	cfg := s.config()
 	cfg.ConnectAttempts = 3
-	closing(s, 2)
+	closeLogins(s, 2)
 	if err := reach(t, cfg); err != nil || s.get(&s.dials) != 3 {
 		t.Errorf("%d dials: %v", s.dials, err)
 	}
 	cfg.ConnectAttempts = 1
-	closing(s, 1)
+	closeLogins(s, 1)
 	err := reach(t, cfg)
 	var gone *host.UnreachableError
 	if !errors.As(err, &gone) || gone.Op != host.OpConnect || gone.Lasting() ||

@@ -17,8 +17,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 )
 
-// untrusting returns a server and a configuration that nothing vouches for.
-func untrusting(t *testing.T) (s *server, cfg Config, addr, known string) {
+// newUntrusting returns a server and a configuration that nothing vouches for.
+func newUntrusting(t *testing.T) (s *server, cfg Config, addr, known string) {
 	t.Helper()
 	s = newServer(t)
 	cfg = s.config()
@@ -56,7 +56,7 @@ func ecdsaKey(t *testing.T) ssh.Signer {
 }
 
 func TestHostKey_unknownThenKnown(t *testing.T) {
-	s, cfg, addr, known := untrusting(t)
+	s, cfg, addr, known := newUntrusting(t)
 	key := s.hostKeys[0].PublicKey()
 	line := recordLine(addr, key)
 	err := reach(t, cfg)
@@ -76,7 +76,7 @@ func TestHostKey_unknownThenKnown(t *testing.T) {
 }
 
 func TestHostKey_changed(t *testing.T) {
-	s, cfg, addr, known := untrusting(t)
+	s, cfg, addr, known := newUntrusting(t)
 	old := newKey(t).PublicKey()
 	write(t, known, "# comment\n"+recordLine(addr, old)+"\n")
 	for _, policy := range []HostKeyPolicy{HostKeyStrict, HostKeyAcceptNew} {
@@ -92,13 +92,13 @@ func TestHostKey_changed(t *testing.T) {
 }
 
 func TestHostKey_revoked(t *testing.T) {
-	s, cfg, addr, known := untrusting(t)
+	s, cfg, addr, known := newUntrusting(t)
 	write(t, known, "@revoked "+recordLine(addr, s.hostKeys[0].PublicKey())+"\n")
 	hostKeyError(t, reach(t, cfg), "revoked", known+":1")
 }
 
 func TestHostKey_knownByAnotherKind(t *testing.T) {
-	s, cfg, addr, known := untrusting(t)
+	s, cfg, addr, known := newUntrusting(t)
 	second := ecdsaKey(t)
 	s.hostKeys = append(s.hostKeys, second)
 	write(t, known, recordLine(addr, second.PublicKey())+"\n")
@@ -110,7 +110,7 @@ func TestHostKey_knownByAnotherKind(t *testing.T) {
 }
 
 func TestHostKey_authority(t *testing.T) {
-	s, cfg, _, known := untrusting(t)
+	s, cfg, _, known := newUntrusting(t)
 	ca := newKey(t)
 	cert := &ssh.Certificate{Key: s.hostKeys[0].PublicKey(), CertType: ssh.HostCert,
 		ValidPrincipals: []string{cfg.Address}, ValidBefore: ssh.CertTimeInfinity}
@@ -133,7 +133,7 @@ func TestHostKey_authority(t *testing.T) {
 }
 
 func TestHostKey_acceptNew(t *testing.T) {
-	s, cfg, _, known := untrusting(t)
+	s, cfg, _, known := newUntrusting(t)
 	write(t, known, "")
 	record := filepath.Join(t.TempDir(), "new", "known_hosts")
 	cfg.HostKeyPolicy, cfg.RecordFile = HostKeyAcceptNew, record
@@ -157,7 +157,7 @@ func TestHostKey_acceptNew(t *testing.T) {
 }
 
 func TestHostKey_brokenList(t *testing.T) {
-	_, cfg, _, known := untrusting(t)
+	_, cfg, _, known := newUntrusting(t)
 	write(t, known, "host ssh-ed25519 not-base64!\n")
 	err := reach(t, cfg)
 	if err == nil || !strings.Contains(err.Error(), known+":1") {

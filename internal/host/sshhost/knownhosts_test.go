@@ -28,7 +28,7 @@ func meet(t *testing.T, cfg Config, name string, port int, key ssh.PublicKey) er
 	return judge.check("", nil, key)
 }
 
-func hashed(name string) string {
+func hashedName(name string) string {
 	mac := hmac.New(sha1.New, []byte("salt"))
 	_, _ = mac.Write([]byte(name))
 	return "|1|" + base64.StdEncoding.EncodeToString([]byte("salt")) + "|" +
@@ -58,10 +58,10 @@ func TestKnownHosts_one_host_in_many_spellings(t *testing.T) {
 		{"2001:db8::1", "2001:DB8::1", 22},
 		{"[2001:db8::1]", "2001:db8::1", 22},
 		{"[2001:DB8:0:0::1]:2222", "2001:db8::1", 2222},
-		{hashed("nas.lab"), "NAS.lab", 22},
-		{hashed("NAS.lab"), "NAS.lab", 22},
-		{hashed("[nas.lab]:2222"), "NAS.lab", 2222},
-		{hashed("2001:db8::1"), "2001:DB8::1", 22},
+		{hashedName("nas.lab"), "NAS.lab", 22},
+		{hashedName("NAS.lab"), "NAS.lab", 22},
+		{hashedName("[nas.lab]:2222"), "NAS.lab", 2222},
+		{hashedName("2001:db8::1"), "2001:DB8::1", 22},
 	} {
 		t.Run(tt.listed+" as "+tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -261,7 +261,7 @@ func TestRevokedHostKeys_list_of_ssh_keygen(t *testing.T) {
 }
 
 func TestRevokedHostKeys_of_the_client_configuration(t *testing.T) {
-	s, cfg, addr, known := untrusting(t)
+	s, cfg, addr, known := newUntrusting(t)
 	key := s.hostKeys[0].PublicKey()
 	write(t, known, recordLine(addr, key)+"\n")
 	dir := t.TempDir()

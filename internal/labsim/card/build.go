@@ -88,7 +88,7 @@ func Build(s Spec) []byte {
 			o.Chunk = 1 << s.ChunkLog
 		}
 	}
-	return built(synth.FS2(o))
+	return mustBuild(synth.FS2(o))
 }
 
 // BuildTOC makes an image that the vendor's tool calls bootable.
@@ -101,14 +101,14 @@ func BuildTOC(s TOCSpec) []byte {
 		SlotBits: uint8(s.Log), Size: 1 << s.Log,
 	}
 	if s.Format == FS3 {
-		return built(synth.FS3(o))
+		return mustBuild(synth.FS3(o))
 	}
 	o.Size = FlashSize // the table of device data is at the end of the flash
-	return built(synth.FS4(o))
+	return mustBuild(synth.FS4(o))
 }
 
-// built panics on what the lab's own descriptions must not ask for.
-func built(image []byte, err error) []byte {
+// mustBuild panics on what the lab's own descriptions must not ask for.
+func mustBuild(image []byte, err error) []byte {
 	if err != nil {
 		panic("card: " + err.Error())
 	}
@@ -154,7 +154,7 @@ func guidData(guids [4]uint64, macs [2]uint64) []byte {
 	return b
 }
 
-func padded(s string, size int) []byte {
+func padText(s string, size int) []byte {
 	b := make([]byte, size)
 	copy(b, s)
 	return b

@@ -57,7 +57,7 @@ func (i *Image) WithIdentity(guids [4]uint64, macs [2]uint64, vsd string) []byte
 	copy(b[i.guidData:], guidData(guids, macs))
 	sealSection(b, i.guidData-16)
 	if i.vsdAt != 0 {
-		copy(b[i.vsdAt:i.vsdAt+208], padded(vsd, 208))
+		copy(b[i.vsdAt:i.vsdAt+208], padText(vsd, 208))
 		sealSection(b, i.infoAt)
 	}
 	sealImage(b)

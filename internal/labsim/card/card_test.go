@@ -18,7 +18,7 @@ func newEN(t *testing.T) *Card {
 	return c
 }
 
-func prepared(t *testing.T, image []byte) []byte {
+func withTestIdentity(t *testing.T, image []byte) []byte {
 	t.Helper()
 	img, err := Parse(image)
 	if err != nil {
@@ -45,7 +45,7 @@ func TestCard_flashIsNotWhatRuns(t *testing.T) {
 	if fw := c.Running(); !fw.Loaded || fw.VPI || fw.PSID != PSIDEN || fw.GUIDs != BlankGUIDs || fw.MACs != testMACs {
 		t.Fatalf("delivered: %+v", fw)
 	}
-	want := prepared(t, VPI())
+	want := withTestIdentity(t, VPI())
 	if err := c.Write(want, goOn); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestCard_flashIsNotWhatRuns(t *testing.T) {
 		t.Errorf("after the boot: %+v", fw)
 	}
 	// The second burn goes to the first slot again.
-	if err := c.Write(prepared(t, OldVPI()), goOn); err != nil {
+	if err := c.Write(withTestIdentity(t, OldVPI()), goOn); err != nil {
 		t.Fatal(err)
 	}
 	if s := c.Flash.Starts(); len(s) != 1 || s[0] != 0 {
@@ -89,7 +89,7 @@ func TestFlash_isStriped(t *testing.T) {
 // TestCard_bootsAfterAPowerCutAtEveryOperation burns once per flash operation and
 // loses the power in it.
 func TestCard_bootsAfterAPowerCutAtEveryOperation(t *testing.T) {
-	image := prepared(t, VPI())
+	image := withTestIdentity(t, VPI())
 	for k := 1; ; k++ {
 		c := newEN(t)
 		c.Flash.SetHook(func(op Op) error {
@@ -126,11 +126,11 @@ func TestCard_rejectsWhatDoesNotFit(t *testing.T) {
 		t.Error("an image for the chip before fits")
 	}
 	var crc *CRCError
-	if _, err := Parse(Corrupt()); !errors.As(err, &crc) {
+	if _, err := Parse(CorruptVPI()); !errors.As(err, &crc) {
 		t.Errorf("corrupt image: %v", err)
 	}
 	var read *ReadError
-	if _, err := Parse(Truncated()); !errors.As(err, &read) {
+	if _, err := Parse(TruncatedVPI()); !errors.As(err, &read) {
 		t.Errorf("truncated image: %v", err)
 	}
 }

@@ -100,7 +100,7 @@ func (f *Flash) installTOC(c Config) error {
 	}
 	img.place(b, 0, o)
 	for a := uint32(0); a < FlashSize; a += SectorSize {
-		if s := b[a : a+SectorSize]; !erased(s) {
+		if s := b[a : a+SectorSize]; !isErased(s) {
 			f.sectors[a/SectorSize] = append([]byte{}, s...)
 		}
 	}
@@ -137,4 +137,4 @@ func (i *Image) place(b []byte, start uint32, o own) {
 // blank is erased flash.
 func blank(size int) []byte { return bytes.Repeat([]byte{0xff}, size) }
 
-func erased(b []byte) bool { return len(bytes.Trim(b, "\xff")) == 0 }
+func isErased(b []byte) bool { return len(bytes.Trim(b, "\xff")) == 0 }

@@ -101,15 +101,15 @@ func CX5(version [3]uint16) []byte {
 	return BuildTOC(s)
 }
 
-// Corrupt is VPI with one byte of its code changed.
-func Corrupt() []byte {
+// CorruptVPI is VPI with one byte of its code changed.
+func CorruptVPI() []byte {
 	b := append([]byte{}, VPI()...)
 	b[0x2000] ^= 0x40
 	return b
 }
 
-// Truncated is VPI as a broken download leaves it.
-func Truncated() []byte {
+// TruncatedVPI is VPI as a broken download leaves it.
+func TruncatedVPI() []byte {
 	data := VPI()
 	return data[:min(0x40000, len(data)/2&^3)]
 }
@@ -130,8 +130,8 @@ func Files() map[string][]byte {
 		"fw-ConnectX3Pro-vpi-2_36_5000.bin": OldVPI(),
 		"fw-ConnectX3Pro-vpi-nofs.bin":      NonFailsafeVPI(),
 		"fw-ConnectX3-vpi.bin":              CX3(),
-		"fw-ConnectX3Pro-vpi-corrupt.bin":   Corrupt(),
-		"fw-ConnectX3Pro-vpi-short.bin":     Truncated(),
+		"fw-ConnectX3Pro-vpi-corrupt.bin":   CorruptVPI(),
+		"fw-ConnectX3Pro-vpi-short.bin":     TruncatedVPI(),
 		"fw-ConnectX4.bin":                  CX4(PSIDCX4, [3]uint16{12, 28, 4706}),
 		"fw-ConnectX4-12_18_1000.bin":       CX4(PSIDCX4, [3]uint16{12, 18, 1000}),
 		"fw-ConnectX4-other-board.bin":      CX4(PSIDCX4B, [3]uint16{12, 28, 4706}),

@@ -70,7 +70,7 @@ func (f *Flash) program(at uint32, data []byte) error {
 	for off := 0; off < len(data); {
 		a := at + uint32(off)
 		n := min(pageSize-int(a%pageSize), len(data)-off)
-		if page := data[off : off+n]; !erased(page) {
+		if page := data[off : off+n]; !isErased(page) {
 			if err := f.Program(a, page); err != nil {
 				return err
 			}

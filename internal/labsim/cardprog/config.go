@@ -156,7 +156,7 @@ func configQuery(p *labsim.Proc, c configCall, dev *labsim.Card, fail failure) i
 	for _, a := range c.args {
 		row, ok := find(rows, a)
 		if !ok {
-			return fail("%s", missing(a))
+			return fail("%s", missingParameter(a))
 		}
 		picked = append(picked, row)
 	}
@@ -195,8 +195,8 @@ func find(rows []parameter, name string) (parameter, bool) {
 	return parameter{}, false
 }
 
-// missing tells a parameter that this firmware lacks from an unknown word.
-func missing(name string) string {
+// missingParameter tells a parameter that this firmware lacks from an unknown word.
+func missingParameter(name string) string {
 	if name == "LINK_TYPE_P1" || name == "LINK_TYPE_P2" {
 		return fmt.Sprintf("Device doesn't support %s configuration", name)
 	}
@@ -262,7 +262,7 @@ func configSet(p *labsim.Proc, c configCall, dev *labsim.Card, list []setting, f
 	for _, s := range list {
 		row, known := find(rows, s.name)
 		if !known {
-			return fail("%s", missing(s.name))
+			return fail("%s", missingParameter(s.name))
 		}
 		name, ok := linkNames[s.value]
 		if !ok || s.value == card.LinkUnset || s.value == card.LinkVPI && dev.Chip.Format != card.FS2 {

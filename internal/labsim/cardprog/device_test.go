@@ -43,8 +43,8 @@ func answer(t *testing.T, m *labsim.Machine, stdin string, args ...string) (stri
 	return out.String(), status
 }
 
-// shown is what a terminal is left with: progress overwrites itself.
-func shown(s string) string {
+// finalText is what a terminal is left with: progress overwrites itself.
+func finalText(s string) string {
 	s = regexp.MustCompile(`[^\n]*\r`).ReplaceAllString(s, "")
 	return regexp.MustCompile(`(?m) +$`).ReplaceAllString(s, "")
 }
@@ -65,8 +65,8 @@ func TestMstflint_burnAsCaptured(t *testing.T) {
 		m := deviceMachine(t, "4.21.0", build(sub))
 		m.FS.Put("/img/new.bin", string(build(5700)), 0o644)
 		out, status := answer(t, m, "", "mstflint", "-y", "-d", bdf, "-i", "/img/new.bin", "b")
-		if status != 0 || shown(out) != shown(string(want)) {
-			t.Errorf("%s: status %d\n got %q\nwant %q", name, status, shown(out), want)
+		if status != 0 || finalText(out) != finalText(string(want)) {
+			t.Errorf("%s: status %d\n got %q\nwant %q", name, status, finalText(out), want)
 		}
 	}
 }

@@ -294,7 +294,7 @@ func (f *flint) write(image []byte) int {
 	switch {
 	case err == nil:
 	case f.ctx.Err() != nil:
-		return f.interrupted()
+		return f.interrupt()
 	default:
 		return f.fail("Burning FS2 image failed: Flash write failed: %s", flashText(err))
 	}
@@ -330,7 +330,7 @@ func (f *flint) pace() error {
 	}
 }
 
-func (f *flint) interrupted() int {
+func (f *flint) interrupt() int {
 	status := labsim.SignalStatus(f.ctx)
 	if !killedHard(f.ctx) {
 		f.p.Printf("\n Received signal %d. Cleaning up ...\n", status-128)

@@ -259,7 +259,7 @@ func (f *flint) writeTOC() int {
 	switch {
 	case err == nil:
 	case f.ctx.Err() != nil:
-		return f.interrupted()
+		return f.interrupt()
 	case errors.As(err, &write):
 		return f.fail("Burning %s image failed: Flash write failed: %s", f.image.Format, flashText(write.Err))
 	default:

@@ -159,8 +159,8 @@ func (w *twin) questions(extra ...string) {
 	}
 }
 
-// managed starts a subnet manager on pve1 in both, and waits until both agree.
-func (w *twin) managed() {
+// startManager starts a subnet manager on pve1 in both, and waits until both agree.
+func (w *twin) startManager() {
 	w.t.Helper()
 	w.real.StartSM(w.node, ibsimtest.SM{PortGUID: "0xe41d2d0300e44ed1"}).Wait("SUBNET UP")
 	w.lab.AddSM(&labsim.SM{Port: w.m.Card("0000:01:00.0").Ports[0]})
@@ -181,7 +181,7 @@ func small(l *labsim.Lab) {
 func TestContract_smallFabric(t *testing.T) {
 	w := newTwin(t, small)
 	w.questions()
-	w.managed()
+	w.startManager()
 	w.questions("smpquery portinfo 1 1", "smpquery portinfo 2 1", "smpquery portinfo 3", "smpquery pkeys 4 1",
 		"smpquery nodeinfo 2")
 	w.compare("smpquery", "-D", "portinfo", "0,1", "2")
@@ -192,14 +192,14 @@ func TestContract_backToBack(t *testing.T) {
 		ibsimAdapter(l, "pve2 mlx4_0", 0xe41d2d0300e44f10, 2)
 		connect(l, pve1Port, labsim.AdapterEnd("pve2 mlx4_0", 1))
 	})
-	w.managed()
+	w.startManager()
 	w.questions("smpquery portinfo 2 1")
 }
 
 // Counters that ibsim is told, and no datagram astray before, which it counts.
 func TestContract_errorCounters(t *testing.T) {
 	w := newTwin(t, small)
-	w.managed()
+	w.startManager()
 	w.compare("ibqueryerrors", "--threshold-file", "/dev/null", "--skip-sl")
 	for _, c := range []struct {
 		end     labsim.End
@@ -239,7 +239,7 @@ func TestContract_twoSwitches(t *testing.T) {
 		ibsimAdapter(l, "pve4 mlx4_0", 0xe41d2d0300e46610, 1)
 		connect(l, labsim.AdapterEnd("pve4 mlx4_0", 1), labsim.SwitchEnd("sw2", 12))
 	})
-	w.managed()
+	w.startManager()
 	w.questions()
 }
 
@@ -266,7 +266,7 @@ func leafSpine(l *labsim.Lab, n int) {
 
 func TestContract_64Adapters(t *testing.T) {
 	w := newTwin(t, func(l *labsim.Lab) { leafSpine(l, 64) })
-	w.managed()
+	w.startManager()
 	for _, line := range []string{"ibnetdiscover", "ibnetdiscover -p", "iblinkinfo -l", "ibnodes"} {
 		w.compare(strings.Fields(line)...)
 	}

@@ -61,7 +61,7 @@ func ibstat(_ context.Context, p *labsim.Proc) int {
 	}
 	all := stateOf(p.Machine).hcas()
 	switch {
-	case len(o.Args) > 0 && !known(all, o.Args[0]):
+	case len(o.Args) > 0 && !hasHCA(all, o.Args[0]):
 		p.Errorf("ibpanic: [%d] main: '%s' IB device can't be found: Success\n", p.PID, o.Args[0])
 		return 255
 	case len(all) == 0:
@@ -103,7 +103,7 @@ func (h hca) show(p *labsim.Proc, o *labsim.Flags) {
 	}
 }
 
-func known(all []hca, name string) bool {
+func hasHCA(all []hca, name string) bool {
 	return slices.ContainsFunc(all, func(h hca) bool { return h.name == name })
 }
 
@@ -190,7 +190,7 @@ func sminfo(_ context.Context, p *labsim.Proc) int {
 		lid = 0
 	}
 	names := map[int]string{0: "SMINFO_NOTACT", 1: "SMINFO_DISCOVER", 2: "SMINFO_STANDBY", 3: "SMINFO_MASTER"}
-	count := int(s.m.Lab.Clock.Now().Sub(s.m.Booted()).Seconds()) + 1
+	count := int(s.m.Lab.Clock.Now().Sub(s.m.BootTime()).Seconds()) + 1
 	p.Printf("sminfo: sm lid %d sm guid 0x%x, activity count %d priority %d state %d %s\n",
 		lid, best.GUID, count, best.Priority, best.State, names[best.State])
 	return 0

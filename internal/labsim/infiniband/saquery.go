@@ -39,7 +39,7 @@ func saquery(_ context.Context, p *labsim.Proc) int {
 		}
 		return 0
 	}
-	count := int(s.m.Lab.Clock.Now().Sub(s.m.Booted()).Seconds()) + 1
+	count := int(s.m.Lab.Clock.Now().Sub(s.m.BootTime()).Seconds()) + 1
 	for _, m := range managers {
 		p.Printf("SMInfoRecord dump:\n\t\tRID\n\t\tLID...................%d\n\t\tSMInfo "+
 			"dump:\n\t\tGUID..................0x%016x\n"+

@@ -78,19 +78,19 @@ func TestContract_managers(t *testing.T) {
 	for _, line := range []string{"sminfo", "saquery SMIR", "saquery -g", "saquery -C foo -P 1 -g", "sminfo -C foo -P 1"} {
 		w.compare(strings.Fields(line)...)
 	}
-	w.managed()
+	w.startManager()
 	for _, line := range []string{"sminfo", "saquery SMIR"} {
 		argv := strings.Fields(line)
 		out, _, status := simulate(t, w.m, argv...)
 		want := w.real.Run(w.node, argv[0], argv[1:]...)
-		if without(out) != without(want.Stdout) || status != want.Status {
+		if withoutCount(out) != withoutCount(want.Stdout) || status != want.Status {
 			t.Errorf("%s: %d\n%s\nthe real one: %d\n%s", line, status, out, want.Status, want.Stdout)
 		}
 	}
 }
 
-// without takes out the count of what a subnet manager has done.
-func without(out string) string {
+// withoutCount takes out the count of what a subnet manager has done.
+func withoutCount(out string) string {
 	var b strings.Builder
 	for line := range strings.Lines(out) {
 		if strings.Contains(line, "ActCount") {

@@ -57,7 +57,7 @@ func TestPrintingAndArguments(t *testing.T) {
 			t.Errorf("argument %s became %s, want %s", a.Argv, got, a.Param)
 		}
 	}
-	s, _ := managed(t, eno1())
+	s, _ := managedServer(t, eno1())
 	for _, u := range sheet.Usage {
 		rc, _, stderr := midclt(s, admin, u.Argv[1:]...)
 		if rc != u.RC || stderr != u.Stderr {
@@ -76,7 +76,7 @@ func TestErrorTexts(t *testing.T) {
 	line := regexp.MustCompile(`line \d+`)
 	for _, c := range cases {
 		t.Run(c.Case, func(t *testing.T) {
-			s, _ := managed(t, eno1(), ibs4d1(false))
+			s, _ := managedServer(t, eno1(), ibs4d1(false))
 			who := admin
 			want := c.Stderr
 			switch c.Case {
@@ -113,7 +113,7 @@ func TestTranscript(t *testing.T) {
 		RC           int
 	}
 	load(t, "transcript.json", &steps)
-	s, f := managed(t, eno1(), ibs4d1(false))
+	s, f := managedServer(t, eno1(), ibs4d1(false))
 	f.gateway, s.db.net.gateway = "192.0.2.1", "192.0.2.1"
 	s.db.nextScript, s.db.nextTunable = 7, 3
 	for _, st := range steps {
@@ -146,7 +146,7 @@ func TestTranscript(t *testing.T) {
 }
 
 func TestUnknownMethodsAreRecorded(t *testing.T) {
-	s, f := managed(t, eno1())
+	s, f := managedServer(t, eno1())
 	if rc, _, stderr := midclt(s, admin, "call", "pool.query"); rc != 1 || stderr != "Method does not exist\n" {
 		t.Errorf("status %d, stderr %q", rc, stderr)
 	}
@@ -159,7 +159,7 @@ func TestUnknownMethodsAreRecorded(t *testing.T) {
 }
 
 func TestJobWithoutWaitingHidesItsFailure(t *testing.T) {
-	s, _ := managed(t, eno1())
+	s, _ := managedServer(t, eno1())
 	rc, stdout, _ := midclt(s, admin, "call", "tunable.delete", "9")
 	if rc != 0 || stdout != "86\n" {
 		t.Errorf("status %d, stdout %q: a job prints its id and exits 0", rc, stdout)

@@ -63,7 +63,7 @@ const traceback = `Traceback (most recent call last):
     ...
 `
 
-func invalid(attr, msg string) ValidationErrors {
+func invalidField(attr, msg string) ValidationErrors {
 	return ValidationErrors{{Errno: "EINVAL", Attribute: attr, Message: msg}}
 }
 

@@ -178,8 +178,8 @@ func (f *fakeSystem) advance(d time.Duration) {
 	}
 }
 
-// managed is a host whose management interface has a static row.
-func managed(t *testing.T, links ...Link) (*Server, *fakeSystem) {
+// managedServer is a host whose management interface has a static row.
+func managedServer(t *testing.T, links ...Link) (*Server, *fakeSystem) {
 	t.Helper()
 	f := newFake(links...)
 	s := New(f, Options{})

@@ -70,10 +70,10 @@ func matchAll(r *Object, filters []any) (bool, error) {
 func matchOne(r *Object, filter any) (bool, error) {
 	f, ok := filter.([]any)
 	if !ok {
-		return false, invalid("filters", "Invalid filter "+encode(filter))
+		return false, invalidField("filters", "Invalid filter "+encode(filter))
 	}
 	if len(f) != 3 || f[1] != "=" {
-		return false, invalid("filters", "not simulated: "+encode(filter))
+		return false, invalidField("filters", "not simulated: "+encode(filter))
 	}
 	key, _ := f[0].(string)
 	have, _ := r.Get(key)

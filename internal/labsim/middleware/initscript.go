@@ -26,15 +26,15 @@ var scriptMethods = map[string]method{
 	}},
 	"initshutdownscript.create": {role: cronWrite, call: (*Server).scriptCreate, params: []field{
 		{name: "data", kind: kindModel, required: true, model: "InitShutdownScriptCreate",
-			fields: required(scriptFields, "type", "when")},
+			fields: requireFields(scriptFields, "type", "when")},
 	}},
 	"initshutdownscript.delete": {role: cronWrite, call: (*Server).scriptDelete, params: []field{
 		{name: "id", kind: kindInt, required: true},
 	}},
 }
 
-// required returns the fields with some of them made obligatory.
-func required(fields []field, names ...string) []field {
+// requireFields returns the fields with some of them made obligatory.
+func requireFields(fields []field, names ...string) []field {
 	out := append([]field(nil), fields...)
 	for i := range out {
 		for _, n := range names {
@@ -65,11 +65,11 @@ func (s *Server) scriptCreate(args []any) (any, error) {
 func (s *Server) checkScript(schema string, e *Object) ValidationErrors {
 	if t, _ := e.Get("type"); t != "COMMAND" {
 		s.sys.Unsimulated("init script of another type than COMMAND")
-		return invalid(schema+".type", "not simulated")
+		return invalidField(schema+".type", "not simulated")
 	}
 	e.Set("script", "")
 	if c, _ := e.Get("command"); c == "" {
-		return invalid(schema+".command", "This field is required")
+		return invalidField(schema+".command", "This field is required")
 	}
 	return nil
 }

@@ -49,8 +49,8 @@ func (s *Server) interfaceQuery(args []any) (any, error) {
 	return runQuery(s.entries(), filters, asMap(args[1]))
 }
 
-// extended adds the defaults that a single instance carries and a query omits.
-func extended(e *Object) *Object {
+// withDefaults adds the defaults that a single instance carries and a query omits.
+func withDefaults(e *Object) *Object {
 	return e.clone().Set("lag_ports", []any{}).Set("bridge_members", []any{})
 }
 
@@ -205,7 +205,7 @@ func (s *Server) interfaceUpdate(args []any) (any, error) {
 	}
 	next.id = r.id
 	*r = next
-	return extended(s.entry(next.name)), nil
+	return withDefaults(s.entry(next.name)), nil
 }
 
 // mergeRow lays the submitted fields over the present configuration. On a
@@ -252,15 +252,15 @@ func (s *Server) checkUpdate(next row, data map[string]any) ValidationErrors {
 			continue
 		}
 		if r.dhcp && boolOr(data, "ipv4_dhcp", false) {
-			errs = append(errs, invalid("interface_update.ipv4_dhcp", "Only one interface can be used for DHCP.")...)
+			errs = append(errs, invalidField("interface_update.ipv4_dhcp", "Only one interface can be used for DHCP.")...)
 		}
 		if r.auto6 && boolOr(data, "ipv6_auto", false) {
-			errs = append(errs, invalid("interface_update.ipv6_auto",
+			errs = append(errs, invalidField("interface_update.ipv6_auto",
 				"Only one interface can have IPv6 autoconfiguration enabled.")...)
 		}
 	}
 	if next.mtu != nil && *next.mtu < minMTUv6 && slices.ContainsFunc(next.aliases, func(a alias) bool { return a.v6 }) {
-		errs = append(errs, invalid("interface_update.mtu",
+		errs = append(errs, invalidField("interface_update.mtu",
 			"When specifying an IPv6 address, the MTU cannot be smaller than 1280")...)
 	}
 	return errs
@@ -269,7 +269,7 @@ func (s *Server) checkUpdate(next row, data map[string]any) ValidationErrors {
 func (s *Server) checkAlias(name string, i int, a alias) ValidationErrors {
 	net, err := a.network()
 	if err != nil {
-		return invalid(fmt.Sprintf("data.aliases.%d.address", i), "Please provide a valid IP address.")
+		return invalidField(fmt.Sprintf("data.aliases.%d.address", i), "Please provide a valid IP address.")
 	}
 	// Only configured aliases count, not what the kernel has.
 	for _, r := range s.db.net.rows {
@@ -278,7 +278,7 @@ func (s *Server) checkAlias(name string, i int, a alias) ValidationErrors {
 		}
 		for _, other := range r.aliases {
 			if o, err := other.network(); err == nil && o.Overlaps(net) {
-				return invalid(fmt.Sprintf("interface_update.aliases.%d", i),
+				return invalidField(fmt.Sprintf("interface_update.aliases.%d", i),
 					"The network "+net.String()+" is already in use by another interface.")
 			}
 		}

@@ -48,14 +48,14 @@ func check(attr string, f field, v any) ValidationErrors {
 		return checkInt(attr, f, v)
 	case kindBool:
 		if _, ok := v.(bool); !ok {
-			return invalid(attr, "Input should be a valid boolean")
+			return invalidField(attr, "Input should be a valid boolean")
 		}
 	case kindList:
 		return checkList(attr, f, v)
 	case kindModel:
 		m, ok := v.(map[string]any)
 		if !ok {
-			return invalid(attr, "Input should be a valid dictionary or instance of "+f.model)
+			return invalidField(attr, "Input should be a valid dictionary or instance of "+f.model)
 		}
 		return checkModel(attr, f.fields, m)
 	case kindAny:
@@ -71,10 +71,10 @@ func checkString(attr string, f field, v any) ValidationErrors {
 				return nil
 			}
 		}
-		return invalid(attr, "Input should be "+enumText(f.enum))
+		return invalidField(attr, "Input should be "+enumText(f.enum))
 	}
 	if !ok {
-		return invalid(attr, "Input should be a valid string")
+		return invalidField(attr, "Input should be a valid string")
 	}
 	limit := f.maxLen
 	if limit == 0 {
@@ -82,10 +82,10 @@ func checkString(attr string, f field, v any) ValidationErrors {
 	}
 	n := utf8.RuneCountInString(s)
 	if n > limit {
-		return invalid(attr, fmt.Sprintf("String should have at most %d characters", limit))
+		return invalidField(attr, fmt.Sprintf("String should have at most %d characters", limit))
 	}
 	if n < f.minLen {
-		return invalid(attr, fmt.Sprintf("String should have at least %d character", f.minLen))
+		return invalidField(attr, fmt.Sprintf("String should have at least %d character", f.minLen))
 	}
 	return nil
 }
@@ -105,13 +105,13 @@ func enumText(enum []string) string {
 func checkInt(attr string, f field, v any) ValidationErrors {
 	n, ok := v.(int)
 	if !ok {
-		return invalid(attr, "Input should be a valid integer")
+		return invalidField(attr, "Input should be a valid integer")
 	}
 	if f.bounded && n < f.min {
-		return invalid(attr, "Input should be greater than or equal to "+strconv.Itoa(f.min))
+		return invalidField(attr, "Input should be greater than or equal to "+strconv.Itoa(f.min))
 	}
 	if f.bounded && n > f.max {
-		return invalid(attr, "Input should be less than or equal to "+strconv.Itoa(f.max))
+		return invalidField(attr, "Input should be less than or equal to "+strconv.Itoa(f.max))
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func checkInt(attr string, f field, v any) ValidationErrors {
 func checkList(attr string, f field, v any) ValidationErrors {
 	list, ok := v.([]any)
 	if !ok {
-		return invalid(attr, "Input should be a valid list")
+		return invalidField(attr, "Input should be a valid list")
 	}
 	if !f.items {
 		return nil
@@ -130,7 +130,7 @@ func checkList(attr string, f field, v any) ValidationErrors {
 		errs = append(errs, check(attr+"."+strconv.Itoa(i), field{kind: kindModel, fields: f.fields, model: f.model}, it)...)
 		key := encode(it)
 		if seen[key] {
-			errs = append(errs, invalid(attr, "List must be unique")...)
+			errs = append(errs, invalidField(attr, "List must be unique")...)
 		}
 		seen[key] = true
 	}
@@ -145,7 +145,7 @@ func checkModel(attr string, fields []field, m map[string]any) ValidationErrors 
 		v, there := m[f.name]
 		if !there {
 			if f.required {
-				errs = append(errs, invalid(attr+"."+f.name, "Field required")...)
+				errs = append(errs, invalidField(attr+"."+f.name, "Field required")...)
 			}
 			continue
 		}
@@ -153,7 +153,7 @@ func checkModel(attr string, fields []field, m map[string]any) ValidationErrors 
 	}
 	for _, k := range sortedKeys(m) {
 		if !known[k] {
-			errs = append(errs, invalid(attr+"."+k, "Extra inputs are not permitted")...)
+			errs = append(errs, invalidField(attr+"."+k, "Extra inputs are not permitted")...)
 		}
 	}
 	return errs
@@ -171,7 +171,7 @@ func bind(params []field, args []any) ([]any, error) {
 	for i, p := range params {
 		if i >= len(args) {
 			if p.required {
-				errs = append(errs, invalid(p.name, "Field required")...)
+				errs = append(errs, invalidField(p.name, "Field required")...)
 			}
 			continue
 		}

@@ -52,7 +52,7 @@ func request(t *testing.T, file string) []string {
 
 func TestInterfaceQuerySamples(t *testing.T) {
 	t.Run("unmanaged", func(t *testing.T) {
-		s, _ := managed(t, eno1(), ibs4d1(false))
+		s, _ := managedServer(t, eno1(), ibs4d1(false))
 		sample(t, "interface.query.unmanaged.json", mustCall(t, s, "interface.query"))
 	})
 	t.Run("fresh", func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestInterfaceQuerySamples(t *testing.T) {
 		sample(t, "interface.query.fresh-install-no-rows.json", mustCall(t, s, "interface.query"))
 	})
 	t.Run("managed", func(t *testing.T) {
-		s, _ := managed(t, eno1(), ibs4d1(false))
+		s, _ := managedServer(t, eno1(), ibs4d1(false))
 		setRow(s, "ibs4d1", "ib fabric A", "10.10.10.2", 24, 4092)
 		mustCall(t, s, "interface.commit", `{"rollback": false}`)
 		sample(t, "interface.query.managed.json", mustCall(t, s, "interface.query"))
@@ -68,19 +68,19 @@ func TestInterfaceQuerySamples(t *testing.T) {
 	t.Run("drift", func(t *testing.T) {
 		ib := ibs4d1(true)
 		ib.Addrs = append([]Addr{{IP: "10.10.10.99", Prefix: 24, Broadcast: "10.10.10.255"}}, ib.Addrs...)
-		s, _ := managed(t, eno1(), ib)
+		s, _ := managedServer(t, eno1(), ib)
 		setRow(s, "ibs4d1", "ib fabric A", "10.10.10.2", 24, 4092)
 		sample(t, "interface.query.drift.json", mustCall(t, s, "interface.query", `[["id","=","ibs4d1"]]`))
 	})
 	t.Run("fake", func(t *testing.T) {
-		s, _ := managed(t, eno1())
+		s, _ := managedServer(t, eno1())
 		setRow(s, "ibs4d1", "ib fabric A", "10.10.10.2", 24, 4092)
 		sample(t, "interface.query.fake-device-missing.json", mustCall(t, s, "interface.query", `[["fake","=",true]]`))
 	})
 }
 
 func TestOtherSamples(t *testing.T) {
-	s, f := managed(t, eno1(), ibs4d1(false))
+	s, f := managedServer(t, eno1(), ibs4d1(false))
 	s.db.nextScript, s.db.nextTunable = 7, 3
 	f.now = time.UnixMilli(1788260523000)
 	sample(t, "interface.update.response.json", mustCall(t, s,
@@ -140,7 +140,7 @@ func TestFreshHostInheritsDHCP(t *testing.T) {
 }
 
 func TestCommitOnlyLogsAndSkipsLinkUp(t *testing.T) {
-	s, f := managed(t, eno1(), ibs4d1(false))
+	s, f := managedServer(t, eno1(), ibs4d1(false))
 	mustCall(t, s, "interface.update", "ibs4d1", strings.Replace(ibUpdate, "4092", "9000", 1))
 	if got := mustCall(t, s, "interface.commit", `{"rollback":false}`); got != "null" {
 		t.Errorf("commit answered %s", got)
@@ -155,7 +155,7 @@ func TestCommitOnlyLogsAndSkipsLinkUp(t *testing.T) {
 }
 
 func TestNullMTUMeans1500(t *testing.T) {
-	s, f := managed(t, eno1(), ibs4d1(false))
+	s, f := managedServer(t, eno1(), ibs4d1(false))
 	mustCall(t, s, "interface.update", "ibs4d1", strings.Replace(ibUpdate, "4092", "null", 1))
 	mustCall(t, s, "interface.commit", `{"rollback":false}`)
 	if l := f.link("ibs4d1"); l.MTU != 1500 || !l.Up {
@@ -164,7 +164,7 @@ func TestNullMTUMeans1500(t *testing.T) {
 }
 
 func TestCheckinAndRollback(t *testing.T) {
-	s, f := managed(t, eno1(), ibs4d1(false))
+	s, f := managedServer(t, eno1(), ibs4d1(false))
 	mustCall(t, s, "interface.update", "ibs4d1", ibUpdate)
 	if got := mustCall(t, s, "interface.has_pending_changes"); got != "True" {
 		t.Fatalf("pending: %s", got)
@@ -184,7 +184,7 @@ func TestCheckinAndRollback(t *testing.T) {
 }
 
 func TestRestartInTheWindowKeepsTheChange(t *testing.T) {
-	s, f := managed(t, eno1(), ibs4d1(false))
+	s, f := managedServer(t, eno1(), ibs4d1(false))
 	mustCall(t, s, "interface.update", "ibs4d1", ibUpdate)
 	mustCall(t, s, "interface.commit")
 	s.Restart()
@@ -195,7 +195,7 @@ func TestRestartInTheWindowKeepsTheChange(t *testing.T) {
 }
 
 func TestUpdateWithoutCommitIsAppliedAtBoot(t *testing.T) {
-	s, f := managed(t, eno1(), ibs4d1(false))
+	s, f := managedServer(t, eno1(), ibs4d1(false))
 	mustCall(t, s, "interface.update", "ibs4d1", ibUpdate)
 	if f.link("ibs4d1").Up {
 		t.Fatal("update must not touch the kernel")
@@ -218,7 +218,7 @@ func TestUpdateWithoutCommitIsAppliedAtBoot(t *testing.T) {
 }
 
 func TestPrivateDatastoreTakesALargeMTU(t *testing.T) {
-	s, _ := managed(t, eno1(), ibs4d1(false))
+	s, _ := managedServer(t, eno1(), ibs4d1(false))
 	mustCall(t, s, "interface.update", "ibs4d1", ibUpdate)
 	if got := mustCall(t, s, "datastore.query", "network.interfaces", `[["int_interface","=","ibs4d1"]]`,
 		`{"select":["id","int_mtu"]}`); got != `[{"id": 2, "int_mtu": 4092}]` {
@@ -232,7 +232,7 @@ func TestPrivateDatastoreTakesALargeMTU(t *testing.T) {
 }
 
 func TestUdevTunablesWipeTheDirectory(t *testing.T) {
-	s, f := managed(t, eno1())
+	s, f := managedServer(t, eno1())
 	f.rules = map[string]string{"70-foreign.rules": "x"}
 	mustCall(t, s, "-j", "tunable.create", `{"type":"UDEV","var":"80-a","value":"A"}`)
 	if len(f.rules) != 1 || f.rules["80-a.rules"] != "A" {

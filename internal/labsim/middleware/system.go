@@ -17,7 +17,7 @@ var systemMethods = map[string]method{
 		}},
 	}},
 	"system.advanced.config": {role: "SYSTEM_ADVANCED_READ", call: func(s *Server, _ []any) (any, error) {
-		return s.advanced(), nil
+		return s.advancedConfig(), nil
 	}},
 	"system.advanced.update": {role: "SYSTEM_ADVANCED_WRITE", call: (*Server).advancedUpdate, params: []field{
 		{name: "data", kind: kindModel, required: true, model: "SystemAdvancedUpdate", fields: []field{
@@ -53,7 +53,7 @@ func (s *Server) Shutdown() {
 	s.RunInitTasks("SHUTDOWN")
 }
 
-func (s *Server) advanced() *Object {
+func (s *Server) advancedConfig() *Object {
 	return Obj("id", 1, "advancedmode", false, "autotune", false, "kdump_enabled", false, "boot_scrub", 7,
 		"consolemenu", true, "consolemsg", false, "debugkernel", false, "fqdn_syslog", false,
 		"motd", "Welcome to TrueNAS", "login_banner", "", "powerdaemon", false, "serialconsole", false,
@@ -69,14 +69,14 @@ func (s *Server) advancedUpdate(args []any) (any, error) {
 	data := asMap(args[0])
 	v, ok := data["kernel_extra_options"].(string)
 	if !ok {
-		return s.advanced(), nil
+		return s.advancedConfig(), nil
 	}
 	if errs := checkKernelOptions(v); len(errs) > 0 {
 		return nil, errs
 	}
 	s.db.kernelOptions = v
 	s.sys.SetBootArgs(v)
-	return s.advanced(), nil
+	return s.advancedConfig(), nil
 }
 
 const kernelAttr = "system_advanced_update.kernel_extra_options"
@@ -86,22 +86,22 @@ func checkKernelOptions(v string) ValidationErrors {
 	for _, bad := range []string{"\n", `"`} {
 		if strings.Contains(v, bad) {
 			shown := strings.ReplaceAll(bad, "\n", `\n`)
-			errs = append(errs, invalid(kernelAttr, "'"+shown+"' is an invalid character and not allowed")...)
+			errs = append(errs, invalidField(kernelAttr, "'"+shown+"' is an invalid character and not allowed")...)
 		}
 	}
 	if strings.Contains(v, "systemd.unified_cgroup_hierarchy") {
-		errs = append(errs, invalid(kernelAttr, "Modifying systemd.unified_cgroup_hierarchy is not allowed")...)
+		errs = append(errs, invalidField(kernelAttr, "Modifying systemd.unified_cgroup_hierarchy is not allowed")...)
 	}
-	if unbalanced(v) {
-		errs = append(errs, invalid(kernelAttr, "Invalid syntax")...)
+	if isUnbalanced(v) {
+		errs = append(errs, invalidField(kernelAttr, "Invalid syntax")...)
 	}
 	return errs
 }
 
-// unbalanced stands for grub-script-check: GRUB_CMDLINE_LINUX_DEFAULT="… v"
+// isUnbalanced stands for grub-script-check: GRUB_CMDLINE_LINUX_DEFAULT="… v"
 // breaks on an odd number of quotes, on a backquote and on a command
 // substitution left open.
-func unbalanced(v string) bool {
+func isUnbalanced(v string) bool {
 	return strings.Count(v, `"`)%2 == 1 || strings.Count(v, "`")%2 == 1 ||
 		strings.Count(v, "$(") != strings.Count(v, ")") && strings.Contains(v, "$(")
 }

@@ -182,7 +182,7 @@ func (s *Server) applyAddrs(link Link, want []alias, dhcp bool) error {
 	for _, a := range link.Addrs {
 		have[fmt.Sprintf("%s/%d", a.IP, a.Prefix)] = true
 		// A leased address is dhclient's business.
-		if linkLocal(a.IP) || wanted(want, a) || dhcp && !a.V6() {
+		if linkLocal(a.IP) || isWanted(want, a) || dhcp && !a.V6() {
 			continue
 		}
 		if err := s.sys.DelAddr(link.Name, a); err != nil {
@@ -200,7 +200,7 @@ func (s *Server) applyAddrs(link Link, want []alias, dhcp bool) error {
 	return nil
 }
 
-func wanted(want []alias, a Addr) bool {
+func isWanted(want []alias, a Addr) bool {
 	for _, w := range want {
 		if w.ip == a.IP && w.netmask == a.Prefix {
 			return true

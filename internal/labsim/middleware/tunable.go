@@ -59,10 +59,10 @@ func (s *Server) checkTunable(typ, name string) ValidationErrors {
 	switch {
 	case typ != "UDEV":
 		s.sys.Unsimulated("tunable of type " + typ)
-		return invalid("tunable_create.type", "not simulated")
+		return invalidField("tunable_create.type", "not simulated")
 	case strings.Contains(name, "truenas"):
 		// The wording of this refusal is not recorded anywhere we could read.
-		return invalid("tunable_create.var", "Udev rules must not contain 'truenas' in their name")
+		return invalidField("tunable_create.var", "Udev rules must not contain 'truenas' in their name")
 	}
 	return nil
 }

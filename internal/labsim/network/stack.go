@@ -99,8 +99,8 @@ func (s *State) Ready() bool {
 	return s.readyBoot == s.m.Boots()
 }
 
-// Appeared tells the stack of an interface that the kernel made.
-func (s *State) Appeared(name string) {
+// AddInterface tells the stack of an interface that the kernel made.
+func (s *State) AddInterface(name string) {
 	if stack := netStacks[s.m.Config.Stack]; stack.Appeared != nil {
 		stack.Appeared(s, name)
 	}

@@ -90,7 +90,7 @@ var signals = map[string]syscall.Signal{
 func (s *session) exec(ctx context.Context, args []string) error {
 	hc := interp.HandlerCtx(ctx)
 	child := s.proc.Child(args...)
-	child.Dir, child.Env = hc.Dir, exported(hc.Env)
+	child.Dir, child.Env = hc.Dir, exportedVariables(hc.Env)
 	child.Stdout, child.Stderr = hc.Stdout, hc.Stderr
 	child.Stdin = strings.NewReader("")
 	if hc.Stdin != nil {
@@ -108,7 +108,7 @@ func (s *session) exec(ctx context.Context, args []string) error {
 	return nil
 }
 
-func exported(env expand.Environ) map[string]string {
+func exportedVariables(env expand.Environ) map[string]string {
 	out := map[string]string{}
 	env.Each(func(name string, v expand.Variable) bool {
 		if v.Exported && v.IsSet() && !strings.HasPrefix(name, "LABSIM_") && name != "UID" && name != "EUID" {

@@ -30,7 +30,7 @@ func TestOpensmInstallStartsOnEveryPort(t *testing.T) {
 	}
 }
 
-func (w *testLab) pinned(m *labsim.Machine, guid, priority string) {
+func (w *testLab) pinPriority(m *labsim.Machine, guid, priority string) {
 	w.must(m, `mkdir -p /etc/opensm; echo 'PORTS="`+guid+`"' > /etc/default/opensm; echo sm_priority `+priority+
 		` > /etc/opensm/opensm.conf`)
 	w.must(m, "DEBIAN_FRONTEND=noninteractive apt-get install -y opensm")
@@ -38,9 +38,9 @@ func (w *testLab) pinned(m *labsim.Machine, guid, priority string) {
 
 func TestOpensmElectionAndPersistence(t *testing.T) {
 	w := newTestLab(t, labsim.Ubuntu)
-	w.pinned(w.a, portA, "5")
+	w.pinPriority(w.a, portA, "5")
 	w.eventually("master", func() bool { return strings.Contains(w.run(w.b, "sminfo").stdout, "priority 5 state 3 SMINFO_MASTER") })
-	w.pinned(w.b, "0xe41d2d0300e44e11", "14")
+	w.pinPriority(w.b, "0xe41d2d0300e44e11", "14")
 	w.eventually("the higher priority takes over", func() bool {
 		return strings.Contains(w.run(w.a, "sminfo").stdout, "sm guid 0xe41d2d0300e44e11,")
 	})
@@ -63,7 +63,7 @@ func TestOpensmElectionAndPersistence(t *testing.T) {
 
 func TestOpensmExitsZeroWhenItCannotBind(t *testing.T) {
 	w := newTestLab(t, labsim.Ubuntu)
-	w.pinned(w.a, "0xe41d2d0300e4ffff", "5")
+	w.pinPriority(w.a, "0xe41d2d0300e4ffff", "5")
 	unit := "opensm@0xe41d2d0300e4ffff"
 	w.eventually("opensm gives up", func() bool { return w.run(w.a, "systemctl is-active "+unit).stdout == "inactive\n" })
 	if got := w.show(w.a, unit, "Result", "ExecMainStatus"); got != "Result=success\nExecMainStatus=0" {
@@ -128,7 +128,7 @@ func TestPing(t *testing.T) {
 		!strings.Contains(r.stdout, "Destination Host Unreachable") {
 		t.Errorf("without a subnet manager: %+v", r)
 	}
-	w.pinned(w.a, portA, "5")
+	w.pinPriority(w.a, portA, "5")
 	w.eventually("ping", func() bool { return w.run(w.a, "ping -c 1 -W 1 10.9.9.2").status == 0 })
 	big := w.must(w.a, "ping -c 2 -M do -s 65492 10.9.9.2")
 	if !strings.HasPrefix(big, "PING 10.9.9.2 (10.9.9.2) 65492(65520) bytes of data.\n65500 bytes from 10.9.9.2: icmp_seq=1 ttl=64 time=") ||

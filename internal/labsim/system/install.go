@@ -85,7 +85,7 @@ func boot(m *labsim.Machine) {
 	net.MarkReady()
 	sd.StartWanted(false)
 	if m.OS == labsim.TrueNAS {
-		truenas.Booted(m)
+		truenas.FinishBoot(m)
 	}
 	sd.MarkStarted()
 }
@@ -97,8 +97,8 @@ func netdevAdded(m *labsim.Machine, name string) {
 	switch {
 	case !network.Of(m).Ready():
 	case m.OS == labsim.TrueNAS:
-		truenas.Appeared(m, name)
+		truenas.AddInterface(m, name)
 	default:
-		network.Of(m).Appeared(name)
+		network.Of(m).AddInterface(name)
 	}
 }

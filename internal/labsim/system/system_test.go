@@ -138,10 +138,10 @@ func (w *testLab) reboot(m *labsim.Machine) {
 	w.t.Helper()
 	boots := m.Boots()
 	w.run(m, "reboot")
-	w.booted(m, boots+1)
+	w.waitForBoots(m, boots+1)
 }
 
-func (w *testLab) booted(m *labsim.Machine, n int) {
+func (w *testLab) waitForBoots(m *labsim.Machine, n int) {
 	w.t.Helper()
 	w.eventually("boot "+m.Name, func() bool { return m.Boots() >= n && m.Up() && systemd.Of(m).Started() })
 }

@@ -41,7 +41,7 @@ func TestTransientServiceDiesWithThePower(t *testing.T) {
 	w.must(w.a, `systemd-run --unit=job --property=RemainAfterExit=yes /bin/sh -c 'sleep 3600; echo x > /root/done'`)
 	boots := w.a.Boots()
 	w.a.PowerCut()
-	w.booted(w.a, boots+1)
+	w.waitForBoots(w.a, boots+1)
 	w.lab.Clock.Skip(7200e9)
 	if w.a.FS.Exists("/root/done") {
 		t.Error("the job went on after a power cut")
@@ -161,7 +161,7 @@ func TestStopSignal(t *testing.T) {
 	for range 10 {
 		w.lab.Clock.Skip(15e9)
 	}
-	w.booted(w.a, boots+1)
+	w.waitForBoots(w.a, boots+1)
 	if !w.a.FS.Exists("/root/finished") {
 		t.Error("an orderly reboot must wait for a job that no stop signal ends")
 	}

@@ -69,7 +69,7 @@ func TestTrueNASModePersistsByRuleAndScript(t *testing.T) {
 	w.must(w.b, `midclt call initshutdownscript.create '{"type":"COMMAND","command":"echo down >> /root/ran","when":"SHUTDOWN"}'`)
 	w.must(w.b, `midclt call system.reboot '"terraform: test"' '{"delay":1}'`)
 	boots := w.b.Boots()
-	w.booted(w.b, boots+1)
+	w.waitForBoots(w.b, boots+1)
 	w.eventually("POSTINIT ran", func() bool { return w.run(w.b, "systemctl is-active ix-postinit.service").stdout == "active\n" })
 	if d, _ := w.b.Netdev("ibp1s0"); d.Mode != labsim.ModeConnected {
 		t.Errorf("mode after boot: %+v", d)

@@ -145,7 +145,7 @@ func monotonic(s *Manager, t time.Time) string {
 	if t.IsZero() {
 		return "0"
 	}
-	return strconv.FormatInt(t.Sub(s.m.Booted()).Microseconds(), 10)
+	return strconv.FormatInt(t.Sub(s.m.BootTime()).Microseconds(), 10)
 }
 
 // Inhibitor is a lock taken with systemd-inhibit.

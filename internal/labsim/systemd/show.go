@@ -116,7 +116,7 @@ func (s *Manager) properties(name string) map[string]string {
 	}
 	if u.timer != nil {
 		due := u.timer.Due()
-		props["NextElapseUSecMonotonic"] = spanText(due.Sub(s.m.Booted()))
+		props["NextElapseUSecMonotonic"] = spanText(due.Sub(s.m.BootTime()))
 		props["NextElapseUSecRealtime"] = ""
 	}
 	if u.file != nil {

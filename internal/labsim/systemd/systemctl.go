@@ -100,7 +100,7 @@ func (s *Manager) resolve(names []string) []string {
 			out = append(out, n)
 			continue
 		}
-		for _, l := range s.loaded() {
+		for _, l := range s.loadedUnits() {
 			if GlobMatch(n, l) {
 				out = append(out, l)
 			}
@@ -109,7 +109,7 @@ func (s *Manager) resolve(names []string) []string {
 	return out
 }
 
-func (s *Manager) loaded() []string {
+func (s *Manager) loadedUnits() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.units))
@@ -213,7 +213,7 @@ func daemonReload(_ context.Context, p *labsim.Proc, _ *labsim.Flags, _ []string
 
 func listUnits(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
 	s := Of(p.Machine)
-	for _, n := range s.loaded() {
+	for _, n := range s.loadedUnits() {
 		s.mu.Lock()
 		u := *s.units[n]
 		s.mu.Unlock()
@@ -278,7 +278,7 @@ func systemRunning(_ context.Context, p *labsim.Proc, _ *labsim.Flags, _ []strin
 		p.Printf("starting\n")
 		return 1
 	}
-	for _, n := range s.loaded() {
+	for _, n := range s.loadedUnits() {
 		if s.activeState(n) == "failed" {
 			p.Printf("degraded\n")
 			return 1

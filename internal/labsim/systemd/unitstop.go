@@ -108,7 +108,7 @@ func (s *Manager) descendants(pid int) []*labsim.Proc {
 // long as its unit says.
 func (s *Manager) StopAll() {
 	var wg sync.WaitGroup
-	for _, name := range s.loaded() {
+	for _, name := range s.loadedUnits() {
 		s.mu.Lock()
 		u := s.units[name]
 		running := u != nil && u.proc != nil

@@ -220,15 +220,15 @@ func EarlyBoot(m *labsim.Machine) {
 	s.replaceRules(s.nas.UdevRules())
 }
 
-// Booted is the end of a boot: the middleware starts and runs its init scripts.
-func Booted(m *labsim.Machine) {
+// FinishBoot is the end of a boot: the middleware starts and runs its init scripts.
+func FinishBoot(m *labsim.Machine) {
 	s := stateOf(m)
 	s.nas.Boot()
 	_ = systemd.Of(s.m).Start("ix-postinit.service")
 }
 
-// Appeared tells the middleware of an interface that the kernel made.
-func Appeared(m *labsim.Machine, name string) { stateOf(m).nas.DeviceAppeared(name) }
+// AddInterface tells the middleware of an interface that the kernel made.
+func AddInterface(m *labsim.Machine, name string) { stateOf(m).nas.DeviceAppeared(name) }
 
 // FreshDatabase empties the interface tables of a TrueNAS machine: the state of
 // an installation that nobody has configured, with DHCP on every interface.

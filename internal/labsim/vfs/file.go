@@ -52,7 +52,7 @@ func (f *FS) open(cred Cred, name string, flag int, perm fs.FileMode) (*Node, er
 	if n.isDir() && writing {
 		return nil, syscall.EISDIR
 	}
-	if flag&accessMask != os.O_WRONLY && !allowed(n, cred, 4) || writing && !allowed(n, cred, 2) {
+	if flag&accessMask != os.O_WRONLY && !isAllowed(n, cred, 4) || writing && !isAllowed(n, cred, 2) {
 		return nil, syscall.EACCES
 	}
 	if !writing || n.device != notDevice || n.write != nil {

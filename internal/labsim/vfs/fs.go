@@ -66,7 +66,7 @@ func (f *FS) walkFrom(n *Node, name string, follow bool, cred Cred, links *int) 
 		if !n.isDir() {
 			return nil, syscall.ENOTDIR
 		}
-		if !allowed(n, cred, 1) {
+		if !isAllowed(n, cred, 1) {
 			return nil, syscall.EACCES
 		}
 		if part == ".." {
@@ -95,8 +95,8 @@ func (f *FS) walkFrom(n *Node, name string, follow bool, cred Cred, links *int) 
 	return n, nil
 }
 
-// allowed checks the rwx bits (4, 2, 1) of a node.
-func allowed(n *Node, cred Cred, want fs.FileMode) bool {
+// isAllowed checks the rwx bits (4, 2, 1) of a node.
+func isAllowed(n *Node, cred Cred, want fs.FileMode) bool {
 	if cred.UID == 0 {
 		return want != 1 || n.isDir() || n.mode.Perm()&0o111 != 0
 	}
@@ -131,7 +131,7 @@ func (f *FS) mayChange(dir *Node, cred Cred) error {
 	if dir.dynamic != nil {
 		return syscall.EPERM
 	}
-	if !allowed(dir, cred, 3) {
+	if !isAllowed(dir, cred, 3) {
 		return syscall.EACCES
 	}
 	return nil

@@ -31,7 +31,7 @@ func (f *FS) Access(cred Cred, name string, want fs.FileMode) error {
 	if want&2 != 0 && f.isReadOnly(n.path()) {
 		return pathErr("access", name, syscall.EROFS)
 	}
-	if !allowed(n, cred, want) {
+	if !isAllowed(n, cred, want) {
 		return pathErr("access", name, syscall.EACCES)
 	}
 	return nil
@@ -59,7 +59,7 @@ func (f *FS) ReadDir(cred Cred, name string) ([]Info, error) {
 	if !n.isDir() {
 		return nil, pathErr("readdirent", name, syscall.ENOTDIR)
 	}
-	if !allowed(n, cred, 4) {
+	if !isAllowed(n, cred, 4) {
 		return nil, pathErr("open", name, syscall.EACCES)
 	}
 	names := n.names()

@@ -85,21 +85,21 @@ func Detail(err error) string {
 
 func describe(err error) (string, []string) {
 	var (
-		exit   *host.ExitError
-		lost   *host.UnreachableError
-		output *host.OutputError
-		priv   *host.PrivilegeError
-		move   *host.TransferError
-		watch  *host.ObserveError
-		exp    explainer
+		exit     *host.ExitError
+		lossText *host.UnreachableError
+		output   *host.OutputError
+		priv     *host.PrivilegeError
+		move     *host.TransferError
+		watch    *host.ObserveError
+		exp      explainer
 	)
 	switch {
 	case errors.As(err, &exp):
 		return exp.Explain(), nil
 	case errors.As(err, &exit):
 		return describeExit(err, exit)
-	case errors.As(err, &lost):
-		return describeLost(err, lost)
+	case errors.As(err, &lossText):
+		return describeLost(err, lossText)
 	case errors.As(err, &output):
 		return describeOutput(err, output)
 	case errors.As(err, &priv):
@@ -147,7 +147,7 @@ func describeExit(err error, e *host.ExitError) (string, []string) {
 }
 
 func describeLost(err error, e *host.UnreachableError) (string, []string) {
-	text := lost(e)
+	text := lossText(e)
 	if e.Advice != "" {
 		text += "\n\n" + Sentence(e.Advice)
 	}
@@ -178,8 +178,8 @@ var lostAt = map[string]string{
 const lostCopy = "The connection broke during the copy of a file. What was at its place before is still there, and " +
 	"no card was written. Run the same command again."
 
-// lost says what became of a step whose host did not answer.
-func lost(e *host.UnreachableError) string {
+// lossText says what became of a step whose host did not answer.
+func lossText(e *host.UnreachableError) string {
 	if text, ok := lostAt[e.Op]; ok {
 		return text
 	}
@@ -333,12 +333,12 @@ func WarnSlowSudo(diags *diag.Diagnostics, s *inventory.Snapshot) {
 // than what is there.
 func IsTransport(err error) bool {
 	var (
-		exit   *host.ExitError
-		lost   *host.UnreachableError
-		output *host.OutputError
-		priv   *host.PrivilegeError
-		move   *host.TransferError
+		exit     *host.ExitError
+		lossText *host.UnreachableError
+		output   *host.OutputError
+		priv     *host.PrivilegeError
+		move     *host.TransferError
 	)
-	return errors.As(err, &exit) || errors.As(err, &lost) || errors.As(err, &output) || errors.As(err, &priv) ||
+	return errors.As(err, &exit) || errors.As(err, &lossText) || errors.As(err, &output) || errors.As(err, &priv) ||
 		errors.As(err, &move)
 }

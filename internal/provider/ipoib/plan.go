@@ -160,7 +160,7 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := ops.PlanFacts{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(snap), LinkType: port.InfiniBand,
-		SM: r.Planned.HasSM(), Held: held, Leaving: r.leaving(ref(d))}
+		SM: r.Planned.HasSM(), Held: held, Leaving: r.leavingPlaces(ref(d))}
 	found := append(ops.Check(snap, d, planned), ops.CheckSubnet(d, r.members(d))...)
 	overlap, same := r.Planned.SetAddresses(ref(d), d.Config.Addresses)
 	found = append(found, ops.CheckAddresses(d, neighbours(overlap), neighbours(same))...)
@@ -170,8 +170,8 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	return !diagnostic.AddFindings(ctx, diags, what, found)
 }
 
-// leaving is the interface that this plan replaces by the one of a port, if there is one.
-func (r *Resource) leaving(port attribute.PortRef) []ops.Place {
+// leavingPlaces is the interface that this plan replaces by the one of a port, if there is one.
+func (r *Resource) leavingPlaces(port attribute.PortRef) []ops.Place {
 	old, ok := r.Planned.ReplacedIPoIB(port)
 	if !ok || old.Host != port.Host {
 		return nil

@@ -16,8 +16,8 @@ var (
 	standbyPort = attribute.PortRef{Host: "desk", GUID: 2}
 )
 
-// begun runs a change in the background; it writes its name when it is its turn.
-func begun(o *Handover, port attribute.PortRef, role SMRole, order *[]string, work time.Duration) {
+// beginChange runs a change in the background; it writes its name when it is its turn.
+func beginChange(o *Handover, port attribute.PortRef, role SMRole, order *[]string, work time.Duration) {
 	go func() {
 		_ = o.Do(context.Background(), port, role, func() error {
 			*order = append(*order, port.Host)
@@ -37,9 +37,9 @@ func TestHandover_standbyBeforeMaster(t *testing.T) {
 		var order []string
 		o.Announce(masterPort)
 		o.Announce(standbyPort)
-		begun(o, masterPort, SMMaster, &order, 0)
+		beginChange(o, masterPort, SMMaster, &order, 0)
 		time.Sleep(announcedTimeout / 2)
-		begun(o, standbyPort, SMStandby, &order, 2*announcedTimeout)
+		beginChange(o, standbyPort, SMStandby, &order, 2*announcedTimeout)
 		time.Sleep(5 * announcedTimeout)
 		if !slices.Equal(order, []string{"desk", "nas"}) {
 			t.Errorf("changed in the order %v after %s", order, time.Since(start))
@@ -79,12 +79,12 @@ func TestHandover_oneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, start := NewHandover(), time.Now()
 		var order []string
-		begun(o, standbyPort, SMStandby, &order, time.Hour)
+		beginChange(o, standbyPort, SMStandby, &order, time.Hour)
 		if err := o.Do(t.Context(), masterPort, SMStandby, func() error { return nil }); err != nil ||
 			time.Since(start) != time.Hour {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
-		begun(o, standbyPort, SMStandby, &order, time.Hour)
+		beginChange(o, standbyPort, SMStandby, &order, time.Hour)
 		over, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		for _, role := range []SMRole{SMStandby, SMMaster} {

@@ -110,7 +110,7 @@ func (f *File) response(a *agent, p *packet) {
 		if p.mad[atFlags]&flagLast == 0 {
 			return
 		}
-		mad = assembled(f.partial[t])
+		mad = assemble(f.partial[t])
 		delete(f.partial, t)
 	}
 	r.timer.Stop()

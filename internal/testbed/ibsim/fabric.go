@@ -120,8 +120,8 @@ func (f *Fabric) Console(command string) error {
 	return err
 }
 
-// Said is all that ibsim printed.
-func (f *Fabric) Said() string { return f.out.String() }
+// Output is all that ibsim printed.
+func (f *Fabric) Output() string { return f.out.String() }
 
 func (f *Fabric) wait(holds func(out string) bool) error {
 	for end := time.Now().Add(patience); !holds(f.out.String()); time.Sleep(2 * time.Millisecond) {

@@ -230,7 +230,7 @@ func (f *File) Write(b []byte) syscall.Errno {
 		return 0
 	}
 	f.expect(a, b, list[0])
-	fabric, c := f.hca.attached()
+	fabric, c := f.hca.attachment()
 	if c == nil || c.put(fabric, list...) != nil {
 		f.giveUp(a, list[0])
 	}

@@ -64,7 +64,7 @@ func (h *HCA) Node() (*Fabric, string) {
 	return h.fabric, h.node
 }
 
-func (h *HCA) attached() (*Fabric, *client) {
+func (h *HCA) attachment() (*Fabric, *client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.fabric, h.client
@@ -158,7 +158,7 @@ func ownAgent() []byte {
 
 // PKeys is the begin of the table of the first port.
 func (h *HCA) PKeys() []uint16 {
-	_, c := h.attached()
+	_, c := h.attachment()
 	if c == nil {
 		return nil
 	}

@@ -31,7 +31,7 @@ func TestSegments_are_assembled(t *testing.T) {
 			t.Errorf("%d bytes: flags %x to %x, last segment %x", size, list[0].mad[atFlags], last[atFlags],
 				last[atSegment:atPayload])
 		}
-		if got := assembled(list); !bytes.Equal(got[dataAt:], mad[dataAt:]) {
+		if got := assemble(list); !bytes.Equal(got[dataAt:], mad[dataAt:]) {
 			t.Errorf("%d bytes became %d", size, len(got)-dataAt)
 		}
 	}

@@ -44,7 +44,7 @@ func (h *HCA) obey(order int, sent *packet) {
 	switch order {
 	case physicalDisabled:
 		// Unlink made it poll.
-		if _, c := h.attached(); c != nil {
+		if _, c := h.attachment(); c != nil {
 			again := *sent
 			binary.BigEndian.PutUint32(again.mad[atTransaction+4:], 0) // nobody waits for it
 			_ = c.put(fabric, &again)

@@ -53,9 +53,9 @@ func (p *packet) segments(mad []byte) []*packet {
 	return list
 }
 
-// assembled joins the segments of an answer, in their order, behind the header of
+// assemble joins the segments of an answer, in their order, behind the header of
 // the first.
-func assembled(list []*packet) []byte {
+func assemble(list []*packet) []byte {
 	last := list[len(list)-1]
 	mad := append([]byte(nil), list[0].mad[:dataAt]...)
 	for _, s := range list {

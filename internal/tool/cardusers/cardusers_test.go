@@ -88,8 +88,8 @@ func machine(t *testing.T, p proc) (root string) {
 
 var shells = [][]string{{"/bin/sh"}, {"dash"}, {"bash"}, {"bash", "--posix"}, {"busybox", "sh"}, {"mksh"}}
 
-// seen runs find_users in every shell of this machine and gives what all of them say.
-func seen(t *testing.T, root, lock string) (users, why string) {
+// findUsers runs find_users in every shell of this machine and gives what all of them say.
+func findUsers(t *testing.T, root, lock string) (users, why string) {
 	t.Helper()
 	for i, shell := range shells {
 		if _, err := exec.LookPath(shell[0]); err != nil {
@@ -158,7 +158,7 @@ func TestFind_users(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			users, why := seen(t, machine(t, tt.proc), lock)
+			users, why := findUsers(t, machine(t, tt.proc), lock)
 			want := ""
 			if card, command, ok := strings.Cut(tt.want, "\t"); ok {
 				want = "4711 1795000012 " + card + " root\t" + command + "\n"
@@ -177,7 +177,7 @@ func TestFind_users_without_proc(t *testing.T) {
 	if err := os.Remove(filepath.Join(root, "proc/1/comm")); err != nil {
 		t.Fatal(err)
 	}
-	if users, why := seen(t, root, "/x"); users != "" || why != "the processes in /proc cannot be read" {
+	if users, why := findUsers(t, root, "/x"); users != "" || why != "the processes in /proc cannot be read" {
 		t.Errorf("%q, %q", users, why)
 	}
 }
@@ -191,7 +191,7 @@ func TestFind_users_does_not_take_an_ended_process(t *testing.T) {
 		if err := os.Remove(filepath.Join(root, "proc/4711", gone)); err != nil {
 			t.Fatal(err)
 		}
-		if users, why := seen(t, root, "/x"); users != "" || why != "" {
+		if users, why := findUsers(t, root, "/x"); users != "" || why != "" {
 			t.Errorf("without %s: %q, %q", gone, users, why)
 		}
 	}

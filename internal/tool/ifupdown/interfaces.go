@@ -293,7 +293,7 @@ func (f File) Unkept(name string) []string {
 	var all []string
 	for _, s := range f.Stanzas {
 		for _, o := range s.Options {
-			if s.Name == name && !held(o[0], o[1]) && !slices.Contains(all, o[0]) {
+			if s.Name == name && !isHeld(o[0], o[1]) && !slices.Contains(all, o[0]) {
 				all = append(all, o[0])
 			}
 		}
@@ -301,7 +301,7 @@ func (f File) Unkept(name string) []string {
 	return all
 }
 
-func held(option, value string) bool {
+func isHeld(option, value string) bool {
 	switch option {
 	case "address", "netmask", "mtu", "gateway", "network", "broadcast":
 		return true

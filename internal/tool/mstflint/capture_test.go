@@ -146,7 +146,7 @@ func sessionFields(t *testing.T, c capture.Capture, s Session) map[string]any {
 	}
 	fields := map[string]any{
 		"current_version": s.CurrentFW, "new_version": s.NewFW, "errors": errs, "info": infos, "steps": steps,
-		"same_version": asked(s, QuestionSame), "downgrade": asked(s, QuestionOlder), "not_failsafe_warning": asked(s,
+		"same_version": hasAsked(s, QuestionSame), "downgrade": hasAsked(s, QuestionOlder), "not_failsafe_warning": hasAsked(s,
 			QuestionNotFailsafe),
 		"prompt_answer": answer, "notes": s.Notes,
 		"psid_mismatch": map[string]ib.PSID{"flash": s.PSIDFrom, "image": s.PSIDTo},

@@ -23,7 +23,7 @@ VSD:
 PSID:                  MT_9090111019
 `
 
-func replaced(line, by string) string { return strings.Replace(fs2, line, by, 1) }
+func replaceLine(line, by string) string { return strings.Replace(fs2, line, by, 1) }
 
 func TestParseQuery_oddities(t *testing.T) {
 	const ff = "ffffffffffffffff"
@@ -35,10 +35,10 @@ func TestParseQuery_oddities(t *testing.T) {
 		check        func(Image) bool
 	}{
 		{"a blank card", blank, func(i Image) bool { return i.BlankGUIDs && i.GUIDs.Node.IsUnset() && i.GUIDs.MAC1.IsBroadcast() }},
-		{"zero GUIDs", replaced("e41d2d0300e44ed0", "0000000000000000"),
+		{"zero GUIDs", replaceLine("e41d2d0300e44ed0", "0000000000000000"),
 			func(i Image) bool { return i.GUIDs.Node.IsZero() && !i.BlankGUIDs }},
 		{
-			"a foreign vendor", replaced("VSD:                   \nPSID:                  MT_9090111019\n",
+			"a foreign vendor", replaceLine("VSD:                   \nPSID:                  MT_9090111019\n",
 				"-W- Not a Mellanox FW image (vendor_id = 0x1234). VSD and PSID are not displayed.\n"),
 			func(i Image) bool { return i.PSID == "" && i.OtherVendor },
 		},
@@ -50,7 +50,7 @@ func TestParseQuery_oddities(t *testing.T) {
 		{"a warning of a bad MAC", fs2 + "\n\n-W- Bad mac address ( 0102030405aa ): Multicast bit (bit 40) is set.\n",
 			func(i Image) bool { return len(i.Warnings) == 1 }},
 		{
-			"three ROMs, the first of HP's kind", replaced("Device ID:",
+			"three ROMs, the first of HP's kind", replaceLine("Device ID:",
 				"Rom Info:              version_id=8025 type=CLP \n                       type=UEFI version=14.11.48 cpu=AMD64\n                       type=PXE version=3.4.754\nDevice ID:"),
 			func(i Image) bool {
 				return len(i.ROMs) == 3 && i.ROMs[0].Type == "CLP" && i.ROMs[2].Version == "3.4.754"
@@ -58,7 +58,7 @@ func TestParseQuery_oddities(t *testing.T) {
 		},
 		{"a PSID of manufacturing", fs2 + "Orig PSID:             HUA9000000001\n",
 			func(i Image) bool { return i.PSID == "MT_9090111019" && i.OrigPSID == "HUA9000000001" }},
-		{"a full query", replaced("Device ID:",
+		{"a full query", replaceLine("Device ID:",
 			"MIC Version:           2.0.0\nDescription:           a text: with a colon\nDevice ID:"),
 			func(i Image) bool { return i.MICVersion == "2.0.0" && i.TableHeading == "Node Port1 Port2 Sys image" }},
 	}
@@ -77,15 +77,15 @@ func TestParseQuery_names_the_line(t *testing.T) {
 		output string
 		line   int
 	}{
-		"a version of two numbers": {replaced("2.42.5000", "2.42"), 2},
-		"a word for a version":     {replaced("2.42.5000", "golan_fw_dev"), 2},
-		"three GUIDs":              {replaced("e41d2d0300e44ed3 ", ""), 6},
-		"a GUID of 15 digits":      {replaced("e41d2d0300e44ed3", "e41d2d0300e44ed"), 6},
-		"one MAC":                  {replaced("     e41d2de44ed1", ""), 7},
-		"a MAC of 56 bits":         {replaced("e41d2de44ed1", "01e41d2de44ed1"), 7},
+		"a version of two numbers": {replaceLine("2.42.5000", "2.42"), 2},
+		"a word for a version":     {replaceLine("2.42.5000", "golan_fw_dev"), 2},
+		"three GUIDs":              {replaceLine("e41d2d0300e44ed3 ", ""), 6},
+		"a GUID of 15 digits":      {replaceLine("e41d2d0300e44ed3", "e41d2d0300e44ed"), 6},
+		"one MAC":                  {replaceLine("     e41d2de44ed1", ""), 7},
+		"a MAC of 56 bits":         {replaceLine("e41d2de44ed1", "01e41d2de44ed1"), 7},
 		"a second PSID":            {fs2 + "PSID:    MT_9090111020\n", 10},
-		"a PSID of 17 characters":  {replaced("MT_9090111019", "MT_90901110190000"), 9},
-		"another image type":       {replaced("FS2", "FSCTRL"), 1},
+		"a PSID of 17 characters":  {replaceLine("MT_9090111019", "MT_90901110190000"), 9},
+		"another image type":       {replaceLine("FS2", "FSCTRL"), 1},
 		"an error of the tool":     {"-E- Cannot open Device: 0000:01:00.0. No such file or directory. MFE_CR_ERROR\n", 1},
 	} {
 		_, err := ParseQuery(tt.output)
@@ -94,8 +94,8 @@ func TestParseQuery_names_the_line(t *testing.T) {
 			t.Errorf("%s: got %v, want an error of line %d", name, err, tt.line)
 		}
 	}
-	for name, output := range map[string]string{"nothing": "", "no version": replaced("FW Version:", "Version:"),
-		"no MACs": replaced("MACs:", "Macs:"), "usage": "No options found. \n"} {
+	for name, output := range map[string]string{"nothing": "", "no version": replaceLine("FW Version:", "Version:"),
+		"no MACs": replaceLine("MACs:", "Macs:"), "usage": "No options found. \n"} {
 		if _, err := ParseQuery(output); err == nil {
 			t.Errorf("%s was read", name)
 		}

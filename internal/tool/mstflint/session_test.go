@@ -79,7 +79,7 @@ const guidTable = `-W- GUIDs are already set, re-burning image with the new GUID
 
 func TestParseSession_of_a_refused_GUID_change(t *testing.T) {
 	s := ParseSession(guidTable + "-E- Aborted by user\n")
-	if !asked(s, QuestionGUIDs) || !s.GUIDTable || s.NewGUIDs != testGUIDs || !s.OldGUIDs.Node.IsUnset() ||
+	if !hasAsked(s, QuestionGUIDs) || !s.GUIDTable || s.NewGUIDs != testGUIDs || !s.OldGUIDs.Node.IsUnset() ||
 		s.OldGUIDs.MAC2 != 0xf45214d78511 {
 		t.Errorf("%+v", s)
 	}
@@ -94,7 +94,7 @@ func TestParseSession_of_answers_from_standard_input(t *testing.T) {
 	if diff := cmp.Diff([]Step{{Name: "Restoring signature", Result: "OK"}}, s.Steps); diff != "" || !saysWritten(s) {
 		t.Errorf("steps: %s", diff)
 	}
-	if unknown := ParseSession("Something new.\n\n Do you want to continue ? (y/n) [n] : n\n"); !asked(unknown,
+	if unknown := ParseSession("Something new.\n\n Do you want to continue ? (y/n) [n] : n\n"); !hasAsked(unknown,
 		QuestionUnknown) || unknown.Asked[0].Answer != "n" {
 		t.Errorf("%+v", unknown.Asked)
 	}
@@ -189,6 +189,6 @@ func TestParseHWQuery(t *testing.T) {
 	}
 }
 
-func asked(s Session, q Question) bool {
+func hasAsked(s Session, q Question) bool {
 	return slices.ContainsFunc(s.Asked, func(a Exchange) bool { return a.Question == q })
 }

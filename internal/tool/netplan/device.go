@@ -222,7 +222,7 @@ func parseDevice(settings any) (Device, error) {
 	if !ok && settings != nil {
 		return d, errors.New("it is not a mapping")
 	}
-	d.Unkept = unkept(m)
+	d.Unkept = unkeptSettings(m)
 	d.DHCP = isOn(m["dhcp4"]) || isOn(m["dhcp6"])
 	d.SetName, _ = m["set-name"].(string)
 	d.Renderer, _ = m["renderer"].(string)

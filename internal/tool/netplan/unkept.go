@@ -13,9 +13,9 @@ var held = []string{
 	"dhcp6", "interfaces", "link-local", "optional", "ignore-carrier",
 }
 
-// unkept names the settings of a device that a Device does not hold, in order. They
+// unkeptSettings names the settings of a device that a Device does not hold, in order. They
 // are named without their values: one may be a password.
-func unkept(device map[string]any) []string {
+func unkeptSettings(device map[string]any) []string {
 	var names []string
 	for _, key := range slices.Sorted(maps.Keys(device)) {
 		switch {

@@ -88,7 +88,7 @@ func Parse(text string) (File, error) {
 	}
 	errs := []error{bad}
 	for _, section := range loaded.Sections() {
-		f.Unkept = append(f.Unkept, unkept(section)...)
+		f.Unkept = append(f.Unkept, unkeptSettings(section)...)
 		if err := f.section(section); err != nil {
 			errs = append(errs, fmt.Errorf("[%s]: %w", section.Name(), err))
 		}
@@ -133,9 +133,9 @@ var held = map[string][]string{
 	"Route":   {"Destination", "Gateway"},
 }
 
-// unkept names the settings of a section that a File does not hold. They are named
+// unkeptSettings names the settings of a section that a File does not hold. They are named
 // without their values: one may be a key.
-func unkept(s *ini.Section) []string {
+func unkeptSettings(s *ini.Section) []string {
 	var names []string
 	for _, key := range s.KeyStrings() {
 		on, err := s.Key(key).Bool()

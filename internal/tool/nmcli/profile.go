@@ -113,7 +113,7 @@ func Parse(text string) (Profile, error) {
 			errs = append(errs, fmt.Errorf("[%s]: %w", family, err))
 		}
 	}
-	p.Unkept = unkept(f)
+	p.Unkept = unkeptSettings(f)
 	return p, errors.Join(errs...)
 }
 

@@ -16,9 +16,9 @@ var held = map[string][]string{
 	"ipv6":       {"method", "address", "addresses", "route", "gateway", "may-fail", "addr-gen-mode", "ip6-privacy"},
 }
 
-// unkept names the settings of a profile that a Profile does not hold. They are named
+// unkeptSettings names the settings of a profile that a Profile does not hold. They are named
 // without their values: one may be a password.
-func unkept(f *ini.File) []string {
+func unkeptSettings(f *ini.File) []string {
 	var names []string
 	for _, section := range f.Sections() {
 		for _, k := range section.Keys() {
