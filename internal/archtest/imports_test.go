@@ -93,10 +93,10 @@ fabric/picture: fabric
 hca/image: ib fwimage safety shellcmd host tool inventory hca/cards
 hca/journal: fact ib safety inventory -context -os -os/exec
 hca/cards: fact finding ib safety shellcmd host hosts tool inventory platform hca/journal poll
-hca/activation: safety finding shellcmd inventory platform hca/cards
+hca/activation: safety finding shellcmd inventory platform hca/cards hca/journal
 hca/job: fact ib finding safety shellcmd host tool inventory hca/cards hca/journal -os -os/exec
 hca/record: fact ib shellcmd host tool inventory hca/journal -os -os/exec
-hca/backup: ib fwimage safety shellcmd host tool inventory hca/cards hca/image -os/exec
+hca/backup: ib fwimage safety shellcmd host tool inventory hca/cards hca/image hca/journal -os/exec
 hca/linktype: fact ib safety shellcmd tool inventory platform hca/cards hca/activation hca/job
 hca: fact ib finding safety tool inventory hca
 opensm: fact ib finding safety shellcmd host tool inventory hosts platform fabric poll
@@ -107,7 +107,8 @@ provider: ib fwimage finding safety host inventory hosts platform hca opensm ipo
 provider/diagnostic: host inventory platform finding safety +framework
 provider/attribute: ib provider/diagnostic +framework
 provider/planned: fact fwimage ib inventory safety provider/attribute provider/diagnostic +framework
-provider/session: fact fwimage ib finding safety host inventory hosts platform hca fabric memo provider/attribute provider/diagnostic provider/planned +framework +golang.org/x/sync
+provider/runlog: hca/journal provider/diagnostic +framework -os/exec
+provider/session: fact fwimage ib finding safety host inventory hosts platform hca fabric memo provider/attribute provider/diagnostic provider/planned provider/runlog +framework +golang.org/x/sync
 command: -os/exec
 command/check: finding ib safety inventory host hosts platform hca/cards provider/diagnostic command command/target -os -os/exec
 command/watch: hca/cards hca/journal hca/record host poll provider/diagnostic command command/target +golang.org/x/term -os/exec

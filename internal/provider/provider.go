@@ -39,6 +39,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/port"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/runlog"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
@@ -110,6 +111,8 @@ func (p *Provider) data(cfg model) *session.Data {
 	if p.tuning.Cards != nil {
 		p.tuning.Cards(&onCards)
 	}
+	log := runlog.New(onCards.BackupDir)
+	onCards.Step = log.Add
 	data := &session.Data{
 		Hosts:     map[string]session.HostConfig{},
 		Ready:     !cfg.Hosts.IsUnknown() && !cfg.SSH.IsUnknown() && !cfg.BackupDir.IsUnknown(),
@@ -118,6 +121,7 @@ func (p *Provider) data(cfg model) *session.Data {
 		Turns:     session.NewTurns(),
 		Restores:  planned.NewRestores(),
 		Cards:     hca.New(onCards),
+		RunLog:    log,
 		Confirm:   p.tuning.Confirm,
 	}
 	transports := map[string]sshhost.Config{}

@@ -39,7 +39,7 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 				Optional: true,
 				MarkdownDescription: "Directory on the machine that runs Terraform for the firmware of every card, as it was " +
 					"before each change, such as `${path.root}/firmware-backups`; `~/` is the home directory. Without it no card is " +
-					"written to.",
+					"written to. `run.log` in it says how far a change is.",
 				Validators: []validator.String{stringvalidator.LengthAtLeast(1), attribute.LocalPath{
 					What: "keep backups in", Instead: "Backups are kept in a directory of the machine that runs Terraform. Write " +
 						"its path.",

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -71,7 +72,11 @@ func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activat
 			Check: "Restart the host by hand, or write reboot = { allowed = true } into its entry.",
 		}
 	}
-	return restart(ctx, o, c, card.Driver != "", g, did)
+	err = restart(ctx, o, c, card.Driver != "", g, did)
+	if err != nil {
+		o.Tell(c, journal.Step{Name: "error", Percent: journal.Unknown, Text: err.Error()})
+	}
+	return err
 }
 
 // restart restarts the host and waits until the card, which has a driver if it is driven,
@@ -85,6 +90,7 @@ func restart(ctx context.Context, o *cards.Session, c cards.Card, driven bool, g
 		return err
 	}
 	o.Progress(ctx, "Rebooting "+c.Host.Name()+" so that card "+c.PCI.String()+" runs "+g.Text)
+	o.Tell(c, journal.Step{Name: "restart", Percent: journal.Unknown})
 	after, err := c.Rebooter.Reboot(ctx, "terraform: card "+c.PCI.String()+" is to run "+g.Text,
 		func(ctx context.Context) error { return stillMayRestart(ctx, o, c, g) })
 	var refused *safety.RefusedError
@@ -96,7 +102,11 @@ func restart(ctx context.Context, o *cards.Session, c cards.Card, driven bool, g
 	}
 	c.Host.Invalidate()
 	*did = append(*did, fmt.Sprintf("Rebooted %s (boot id %s, before %s).", c.Host.Name(), after, s.BootID))
-	return waitForGoal(ctx, o, c, s.BootID, driven, g, did)
+	if err := waitForGoal(ctx, o, c, s.BootID, driven, g, did); err != nil {
+		return err
+	}
+	o.Tell(c, journal.Step{Name: "restarted", Percent: journal.Unknown, Text: "the card runs " + g.Text})
+	return nil
 }
 
 // restartError begins with what went wrong with the restart. The flash is written

@@ -11,6 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -80,6 +81,7 @@ func (b *Store) Take(ctx context.Context, c cards.Card) (Backup, error) {
 func (b *Store) Keep(ctx context.Context, c cards.Card, s *inventory.Snapshot,
 	facts safety.CardFacts) (*safety.BackupFacts, error) {
 	b.s.Progress(ctx, "Backing up the firmware of card "+c.ID())
+	b.s.Tell(c, journal.Step{Name: "backup", Percent: journal.Unknown})
 	dir := fmt.Sprintf("%s/backups/%s-%s", inventory.StateDir, c.FileName(), newSuffix())
 	first, second := dir+"/first.bin", dir+"/second.bin"
 	if _, err := c.Host.Run(ctx, makeBackupDir(dir)); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -93,6 +94,8 @@ type Config struct {
 	Create func(path string) (File, error)
 	// Progress is told about steps that take long; nil means nobody.
 	Progress func(ctx context.Context, message string)
+	// Step is told how far the write of a card is; nil means nobody.
+	Step func(journal.Step)
 }
 
 // Session is what operations on cards share in one process. It is safe for concurrent
@@ -121,6 +124,9 @@ func New(cfg Config) *Session {
 	}
 	if cfg.Progress == nil {
 		cfg.Progress = func(context.Context, string) {}
+	}
+	if cfg.Step == nil {
+		cfg.Step = func(journal.Step) {}
 	}
 	if cfg.Operator == "" {
 		cfg.Operator = operator()
@@ -167,6 +173,12 @@ func (c Card) Read(ctx context.Context) (*inventory.Snapshot, *inventory.Card, e
 		return s, nil, &NoCardError{Host: c.Host.Name(), PCI: c.PCI}
 	}
 	return s, card, nil
+}
+
+// Tell says how far the write of a card is.
+func (o *Session) Tell(c Card, s journal.Step) {
+	s.Time, s.Host, s.PCI = o.Now(), c.Host.Name(), c.PCI
+	o.Step(s)
 }
 
 // Pause waits between two looks at a host.

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
@@ -160,7 +161,17 @@ func (j *Job) concludeFailed(ctx context.Context, out outcome) ([]string, error)
 }
 
 // settle records how the job ended, so that no later run looks at it again.
-func (j *Job) settle(ctx context.Context, how string) error { return Settle(ctx, j.c, j.want.ID, how) }
+func (j *Job) settle(ctx context.Context, how string) error {
+	if err := Settle(ctx, j.c, j.want.ID, how); err != nil {
+		return err
+	}
+	s := journal.Step{Name: "settled", Percent: journal.Unknown, Text: how}
+	if strings.HasPrefix(how, journal.Verified) {
+		s.Name, s.Percent = journal.Verified, 100
+	}
+	j.s.Tell(j.c, s)
+	return nil
+}
 
 // Settle records how a job of a card ended, so that no later run looks at it again.
 func Settle(ctx context.Context, c cards.Card, id, how string) error {

@@ -71,9 +71,12 @@ func (j *Job) Start(ctx context.Context, s *inventory.Snapshot, card *inventory.
 // known and verified.
 func (j *Job) Finish(ctx context.Context) ([]string, error) {
 	out, err := j.end(ctx)
-	if err != nil {
-		return nil, cards.WithBackup(err, j.want.Backup)
+	var did []string
+	if err == nil {
+		did, err = j.conclude(ctx, out)
 	}
-	did, err := j.conclude(ctx, out)
+	if err != nil {
+		j.s.Tell(j.c, journal.Step{Name: "error", Percent: journal.Unknown, Text: err.Error()})
+	}
 	return did, cards.WithBackup(err, j.want.Backup)
 }

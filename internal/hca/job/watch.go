@@ -25,6 +25,7 @@ type watcher struct {
 	lost  error
 	seen  bool
 	said  string // the last step that was told of
+	pace  pace
 }
 
 // end watches the job to its end; a job that vanished has none.
@@ -57,9 +58,10 @@ func (w *watcher) watch(ctx context.Context) (outcome, error) {
 			contact = time.Now()
 			if out.over() && (!out.mayBegin() || time.Since(begin) >= w.grace) {
 				w.c.Host.Invalidate()
+				w.note(out)
 				return out, nil
 			}
-			w.tell(ctx, out.step())
+			w.tell(ctx, out)
 		case ctx.Err() != nil:
 			return out, w.goesOn("this run was interrupted", context.Cause(ctx))
 		case !cards.MayPass(err):
@@ -96,8 +98,11 @@ func (w *watcher) look(ctx context.Context) (outcome, error) {
 }
 
 // tell tells of a step that has not been told of.
-func (w *watcher) tell(ctx context.Context, step string) {
-	if step != w.said {
+func (w *watcher) tell(ctx context.Context, out outcome) {
+	if !out.over() { // else it is about to begin
+		w.note(out)
+	}
+	if step := out.step(); step != w.said {
 		w.said = step
 		w.s.Progress(ctx, fmt.Sprintf("Job %s: %s", w.want.ID, step))
 	}

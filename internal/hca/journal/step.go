@@ -20,7 +20,7 @@ type Step struct {
 	Time    time.Time
 	Host    string
 	PCI     ib.PCIAddress
-	Name    string // the state of the job, or how it ended
+	Name    string // the state of the job, how it ended, or what is done before and after it
 	Percent int    // Unknown where the tool has printed none
 	// Elapsed is how long the step has lasted so far; zero means unknown.
 	Elapsed time.Duration
@@ -30,12 +30,14 @@ type Step struct {
 
 // following says what comes after a state of a job, and when.
 var following = map[string][2]string{
+	"backup":    {"verify the two copies", "in some minutes"},
 	"requested": {"take the lock of the host", "within a minute"},
 	"locked":    {"compare the card with the request", "within seconds"},
 	"inspected": {"start mstflint", "within seconds"},
 	"burning":   {"read the card back", "in some minutes"},
 	"burned":    {"read the card back and verify it", "within a minute"},
 	"failed":    {"read what the flash holds", "within a minute"},
+	"restart":   {"see the card run what was written", "in some minutes"},
 }
 
 // Next says what comes after the step, and when; both are empty after the last one.

@@ -32,7 +32,7 @@ func TestStep_is_one_line(t *testing.T) {
 
 // Each state that a job notes, but for the last ones, says what follows.
 func TestStep_follows_the_states_of_a_job(t *testing.T) {
-	for _, name := range strings.Fields("requested locked inspected burning burned failed") {
+	for _, name := range strings.Fields("backup requested locked inspected burning burned failed restart") {
 		if what, when := (Step{Name: name}).Next(); what == "" || when == "" {
 			t.Errorf("after %s comes %q, %q", name, what, when)
 		}

@@ -182,7 +182,7 @@ func (r *Resource) restore(ctx context.Context, state model, plan note, diags *d
 		return
 	}
 	var done hca.FirmwareState
-	err = r.WriteCard(ctx, ref, attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout),
+	err = r.WriteCard(ctx, diags, ref, attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout),
 		func(ctx context.Context) (opErr error) {
 			if r.Restores.Announce(r.key(ctx, ref)) != planned.HeldByNobody {
 				// Its card was not known when the restore was planned.

@@ -92,6 +92,7 @@ func (r *Resource) take(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, d
 		return takeErr
 	})
 	diagnostic.AddError(diags, what, err)
+	r.RunLog.Warn(diags)
 	if !diags.HasError() {
 		diags.Append(to.Set(ctx, &plan)...)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/runlog"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -37,6 +38,7 @@ type Data struct {
 	// not known yet; nothing can be reached then.
 	Ready     bool
 	BackupDir string
+	RunLog    *runlog.Log
 	Planned   *planned.Walk
 	Cards     *hca.Ops
 	Turns     *Turns

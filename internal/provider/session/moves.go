@@ -76,15 +76,16 @@ func (r *Resource) ChangeCard(ctx context.Context, c Change, what string, id att
 		diagnostic.AddError(c.Diags, what+id.ValueString(), err)
 		return ref, false
 	}
-	err = r.WriteCard(ctx, ref, limit, func(ctx context.Context) error { return write(ctx, ref) })
+	err = r.WriteCard(ctx, c.Diags, ref, limit, func(ctx context.Context) error { return write(ctx, ref) })
 	diagnostic.AddError(c.Diags, what+ref.String(), err)
 	return ref, !c.Diags.HasError()
 }
 
 // WriteCard changes a card when it is its turn, alone on its host. The time limit of
 // the change begins then.
-func (r *Resource) WriteCard(ctx context.Context, ref attribute.CardRef, limit attribute.TimeLimit,
-	write func(context.Context) error) error {
+func (r *Resource) WriteCard(ctx context.Context, diags *diag.Diagnostics, ref attribute.CardRef,
+	limit attribute.TimeLimit, write func(context.Context) error) error {
+	defer r.RunLog.Warn(diags)
 	return r.Turns.Do(ctx, ref, func() error {
 		return r.WriteHost(ctx, ref.Host, limit, func(ctx context.Context, _ *hosts.Host) error { return write(ctx) })
 	})

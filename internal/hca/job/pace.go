@@ -1,0 +1,54 @@
+package job
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
+)
+
+// pace is how fast a burn goes, as far as this run has seen it.
+type pace struct {
+	began   time.Time // when the burn was first seen
+	percent int       // how far it was then
+	noted   string    // the last line that was noted
+}
+
+// note notes how far a job is: each step, and each tenth of the burn.
+func (w *watcher) note(out outcome) {
+	if out.Absent || len(out.States) == 0 {
+		return
+	}
+	s := journal.Step{Name: out.last(), Percent: journal.Unknown}
+	switch {
+	case out.Ended && out.done():
+		s.Percent = 100
+	case out.Ended:
+		s.Text = out.Reason
+		if out.wrote() {
+			s.Text = out.endText()
+		}
+	case out.over():
+		s.Name, s.Text = "interrupted", out.noEnd()
+	case s.Name == "burning":
+		s.Percent = mstflint.ParseSession(out.Output).Percent
+		s.Elapsed = w.pace.lasted(w.s.Now(), s.Percent)
+	}
+	if key := fmt.Sprint(s.Name, s.Percent/10); key != w.pace.noted {
+		w.pace.noted = key
+		w.s.Tell(w.c, s)
+	}
+}
+
+// lasted is how long a burn has taken to come to a percentage. One that was first seen in
+// its midst has gone on before as it did since.
+func (p *pace) lasted(now time.Time, percent int) time.Duration {
+	if p.began.IsZero() {
+		p.began, p.percent = now, max(percent, 0)
+	}
+	if percent <= p.percent {
+		return 0
+	}
+	return now.Sub(p.began) * time.Duration(percent) / time.Duration(percent-p.percent)
+}
