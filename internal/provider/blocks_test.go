@@ -68,7 +68,7 @@ func isPage(file string) bool { return slices.Contains([]string{".md", ".tmpl"},
 
 // proof says what proves the lines of a block that is no HCL.
 type proof struct {
-	file, lines string
+	file, lines string // "*sh" are all of one kind
 	by, holds   string // a file of the repository that runs the same, and how it says it
 	why         string // why nothing runs it
 }
@@ -96,12 +96,16 @@ cat bin/release/terraform-provider-infiniband_0.1.0_SHA256SUMS`, by: "internal/t
 		by: "internal/provider/blocks_test.go", holds: "terraform.tfvars.example"},
 	{file: "examples/lab-crossflash/README.md", lines: "terraform init", by: "internal/demo/steps.go", holds: `"init", "-no-color"`},
 	{file: "examples/lab-crossflash/README.md", lines: "terraform plan", by: "internal/demo/steps.go", holds: `"plan", "-no-color"`},
-	{file: "templates/guides/adopt.md", lines: "*", by: "internal/acctest/adopt_test.go",
+	{file: "templates/guides/adopt.md", lines: "*sh", by: "internal/acctest/adopt_test.go",
 		holds: `os.ReadFile("../../templates/guides/adopt.md")`},
 	{file: "templates/guides/connect.md", lines: "terraform-provider-infiniband check intel9 ops@192.0.2.10",
 		by: "internal/command/check/check_test.go", holds: `os.ReadFile("../../../templates/guides/connect.md")`},
 	{file: "templates/guides/connect.md", lines: "ops ALL=(root) NOPASSWD: /bin/sh -s",
 		by: "internal/host/sshhost/become.go", holds: "ALL=(root) NOPASSWD: /bin/sh -s"},
+	{file: "templates/guides/watch.md", lines: "terraform-provider-infiniband watch intel9 xeon2zfs",
+		by: "internal/command/watch/guide_test.go", holds: `os.ReadFile("../../../templates/guides/watch.md")`},
+	{file: "templates/guides/watch.md", lines: "*text", by: "internal/hca/journal/step_test.go",
+		holds: `os.ReadFile("../../../templates/guides/watch.md")`},
 }
 
 var comment = regexp.MustCompile(` +# .*`)
@@ -160,7 +164,7 @@ func proveLines(t *testing.T, b block, used map[int]bool) {
 		line = strings.TrimSpace(comment.ReplaceAllString(line, ""))
 		for i, p := range proofs {
 			if p.file == b.file && line != "" &&
-				(p.lines == "*" || slices.Contains(strings.Split(p.lines, "\n"), line)) {
+				(p.lines == "*"+b.lang || slices.Contains(strings.Split(p.lines, "\n"), line)) {
 				used[i], held = true, true
 			}
 		}
