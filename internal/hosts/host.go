@@ -40,6 +40,9 @@ type Host struct {
 	snapshot   *inventory.Snapshot
 	stored     map[ib.PCIAddress]inventory.StoredLinkTypes // of the cards that were asked
 	changes    *atomic.Uint64                              // of the set, if the host is in one
+	writes     *atomic.Uint64                              // of the set, if the host is in one
+	asOf       uint64                                      // writes when the snapshot was begun
+	cleared    uint64                                      // writes that forgetOlder last knew of
 }
 
 // New returns h with an empty memory. It does not dial.
@@ -88,6 +91,7 @@ func (h *Host) collectOnce(ctx context.Context, generation uint64) (*inventory.S
 	if s, g := h.lastSnapshot(); s != nil && g == generation {
 		return s, nil
 	}
+	asOf := h.written()
 	s, err := collectFrom(ctx, h.Host)
 	if err != nil {
 		return nil, err
@@ -95,7 +99,7 @@ func (h *Host) collectOnce(ctx context.Context, generation uint64) (*inventory.S
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.generation == generation {
-		h.snapshot = s
+		h.snapshot, h.asOf = s, asOf
 		h.count()
 	}
 	return s, nil
@@ -117,10 +121,35 @@ func (h *Host) Peek() *inventory.Snapshot {
 func (h *Host) Invalidate() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.forget()
+	if h.writes != nil {
+		h.writes.Add(1)
+	}
+}
+
+func (h *Host) forget() {
 	h.generation++
 	h.snapshot = nil
 	clear(h.stored)
 	h.count()
+}
+
+// forgetOlder forgets what was found before some host of the set was changed the last
+// time; writes counts the changes. A collection that began before is not joined either.
+func (h *Host) forgetOlder(writes uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.asOf < writes && h.cleared < writes {
+		h.cleared = writes
+		h.forget()
+	}
+}
+
+func (h *Host) written() uint64 {
+	if h.writes == nil {
+		return 0
+	}
+	return h.writes.Load()
 }
 
 func (h *Host) count() {

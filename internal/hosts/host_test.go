@@ -3,6 +3,7 @@ package hosts
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 
@@ -221,5 +222,38 @@ func TestSet(t *testing.T) {
 	}
 	if _, err := set.Host("other"); !errors.Is(err, errRefused) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What was found on a host before another one was changed is not what it shows now. It is
+// read once more, and not again for every reader.
+func TestSet_ForgetOlder(t *testing.T) {
+	fakes := map[string]*fakeHost{"a": {answer: bare}, "b": {answer: bare}}
+	set := NewSet(func(name string) (host.Host, error) { return fakes[name], nil })
+	read := func() (runs string) {
+		t.Helper()
+		set.ForgetOlder()
+		for _, name := range []string{"a", "b"} {
+			h, err := set.Host(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			snapshot(t, h)
+			runs += fmt.Sprint(name, fakes[name].runs.Load(), " ")
+		}
+		return runs
+	}
+	if first, again := read(), read(); first != "a1 b1 " || again != first {
+		t.Errorf("without a change: %s, %s", first, again)
+	}
+	a, err := set.Host("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = a.Run(t.Context(), shellcmd.New("systemctl", "start", "opensm").Changes()); err != nil {
+		t.Fatal(err)
+	}
+	if first, again := read(), read(); first != "a2 b2 " || again != first {
+		t.Errorf("after a change of a: %s, %s", first, again)
 	}
 }

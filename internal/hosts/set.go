@@ -13,6 +13,7 @@ import (
 type Set struct {
 	open    func(name string) (host.Host, error)
 	changes atomic.Uint64
+	writes  atomic.Uint64
 
 	mu    sync.Mutex
 	hosts map[string]*Host
@@ -37,7 +38,7 @@ func (s *Set) Host(name string) (*Host, error) {
 		return nil, err
 	}
 	h := New(opened)
-	h.changes = &s.changes
+	h.changes, h.writes = &s.changes, &s.writes
 	s.hosts[name] = h
 	return h, nil
 }
@@ -46,3 +47,15 @@ func (s *Set) Host(name string) (*Host, error) {
 // became stale. What was derived from the snapshots of all hosts holds as long
 // as it stays the same.
 func (s *Set) Changes() uint64 { return s.changes.Load() }
+
+// ForgetOlder forgets on each host what was found before the last change of any host. What
+// a host shows of its fabric depends on the others: a new subnet manager gives all ports
+// new LIDs. Before the first change nothing is forgotten.
+func (s *Set) ForgetOlder() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	writes := s.writes.Load()
+	for _, h := range s.hosts {
+		h.forgetOlder(writes)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,6 +60,21 @@ func exampleVariables(w *acctest.Lab, consent bool) config.Variables {
 		})
 	}
 	return vars
+}
+
+// withNewMAC are the variables with another base MAC for the card of intel9.
+func withNewMAC(vars config.Variables) config.Variables {
+	entry := func(pci, mac, address string, port int) config.Variable {
+		return config.ObjectVariable(map[string]config.Variable{"pci_address": config.StringVariable(pci),
+			"base_mac": config.StringVariable(mac), "port": config.IntegerVariable(port),
+			"address": config.StringVariable(address)})
+	}
+	all := maps.Clone(vars)
+	all["cards"] = config.MapVariable(map[string]config.Variable{
+		intel9:   entry("0000:01:00.0", "e4:1d:2d:e4:5e:d0", "172.16.0.20/24", 1),
+		xeon2zfs: entry("0000:04:00.0", "e4:1d:2d:e4:4e:e0", "172.16.0.10/24", 2),
+	})
+	return all
 }
 
 // The whole main scenario by the real engine: refusal, apply, nothing left,
@@ -125,6 +141,9 @@ func TestAccExample_labCrossflash(t *testing.T) {
 				`infiniband_ipoib_interface.fabric["xeon2zfs"]`),
 		},
 		{ConfigDirectory: dir, ConfigVariables: consented, PlanOnly: true},
+		// New GUIDs change what the other host sees of the fabric, too: one apply is enough.
+		{ConfigDirectory: dir, ConfigVariables: withNewMAC(consented)},
+		{ConfigDirectory: dir, ConfigVariables: withNewMAC(consented), PlanOnly: true},
 		// The library's own clean-up cannot read a state with for_each.
 		{ConfigDirectory: dir, ConfigVariables: consented, Destroy: true},
 	})})

@@ -228,6 +228,20 @@ func (s *DataSource) Configure(_ context.Context, req datasource.ConfigureReques
 	s.Data = dataFrom(req.ProviderData, &resp.Diagnostics)
 }
 
+// Look is Data.Look for a data source. One that the apply reads shows what the hosts are
+// after the changes that it waited for, also those of other hosts.
+func (s *DataSource) Look(ctx context.Context, name string) (*hosts.Host, HostConfig, *inventory.Snapshot, error) {
+	s.Set.ForgetOlder()
+	return s.Data.Look(ctx, name)
+}
+
+// SnapshotsOf is Data.SnapshotsOf in the same way.
+func (s *DataSource) SnapshotsOf(ctx context.Context,
+	names []string) (found map[string]*inventory.Snapshot, missing map[string]error) {
+	s.Set.ForgetOlder()
+	return s.Data.SnapshotsOf(ctx, names)
+}
+
 // dataFrom is nil while Terraform only validates.
 func dataFrom(v any, diags *diag.Diagnostics) *Data {
 	if v == nil {
