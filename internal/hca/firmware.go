@@ -35,7 +35,8 @@ type FirmwareState struct {
 	Flash   ib.Firmware
 	Running fact.Of[ib.Firmware]
 	GUIDs   ib.GUIDSet
-	// Pending says that the flash holds other firmware than what runs.
+	// Pending says that the flash holds other firmware than what runs: a driver or the tool
+	// shows it, or a job wrote the flash since the host started.
 	Pending bool
 	// JobBackup is the directory of the backup that the last burn made, as the host's
 	// journal names it. After an interrupted run this is the only record. It is empty if
@@ -231,7 +232,7 @@ func firmwareState(s *inventory.Snapshot, card *inventory.Card) FirmwareState {
 		Running: facts.Running, GUIDs: facts.InFlash().GUIDs,
 	}
 	running, known := facts.Running.Get()
-	state.Pending = facts.FlashKnown() && known && state.Flash != running
+	state.Pending = facts.FlashKnown() && (known && state.Flash != running || !known && facts.StagedBy != "")
 	for _, j := range s.JobsOf(card.PCI) {
 		if j.Kind == journal.Burn {
 			state.JobID = j.ID

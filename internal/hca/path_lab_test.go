@@ -142,13 +142,24 @@ func TestApplyFirmware_without_a_driver(t *testing.T) {
 		t.Fatalf("without consent: %v, %d operations", explain(err), b.device().Flash.Operations())
 	}
 	f.Request.UnprovenFlash = "2.40.5032"
-	if _, err = o.ApplyFirmware(ctx, f); err != nil {
-		t.Fatal(explain(err))
+	state, err := o.ApplyFirmware(ctx, f)
+	if err != nil || !state.Pending {
+		t.Fatalf("burned, and not restarted: %v, %+v", explain(err), state)
+	}
+	f.Request.Activation, f.Card = safety.ActivationReboot, b.card(ctx)
+	a, err := o.AssessFirmware(ctx, f)
+	if err != nil || a.Verdict.Blocked() || a.Verdict.Action != safety.ActionNone ||
+		a.Verdict.Activation != safety.ActivationReboot {
+		t.Errorf("a restart that is left to do: %v, %+v", err, a.Verdict)
 	}
 	restart()
+	f.Card = b.card(ctx)
+	if a, err = o.AssessFirmware(ctx, f); err != nil || a.Verdict.Activation != safety.ActivationNone {
+		t.Errorf("a restart that was done: %v, %+v", err, a.Verdict)
+	}
 	back := crossFlash(b.card(ctx), b.image(card.OldVPI()))
 	back.Request.Downgrade = &safety.Downgrade{From: vpiVersion, To: ib.MustParseFWVersion("2.36.5000")}
-	a, err := o.AssessFirmware(ctx, back)
+	a, err = o.AssessFirmware(ctx, back)
 	if err != nil || a.Verdict.Blocked() || a.Card.StartedWith == "" || a.Card.Running.Known() {
 		t.Errorf("after the restart: %v, %+v", err, a.Verdict.Findings)
 	}

@@ -224,7 +224,11 @@ func readTypes(c *inventory.Card, a *collect.Answer) {
 		p, known := c.Port(n)
 		if !known {
 			// Without an RDMA device nothing can send management datagrams.
-			c.Ports = append(c.Ports, inventory.Port{Number: n, IsSM: fact.Known(false)})
+			isSM := fact.Known(false)
+			if c.RDMADevice != "" {
+				isSM = fact.Unknown[bool](fmt.Sprintf("%s shows no port %d", c.RDMADevice, n))
+			}
+			c.Ports = append(c.Ports, inventory.Port{Number: n, IsSM: isSM})
 			p = &c.Ports[len(c.Ports)-1]
 		}
 		p.TypeNow = v.Text

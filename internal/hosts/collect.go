@@ -156,6 +156,9 @@ func readUnits(s *inventory.Snapshot, a *collect.Answer) error {
 	if err != nil {
 		return in("systemctl show", err)
 	}
+	if len(units) == 0 { // of a unit that it does not know it says so
+		s.UnitsWhy = "systemctl show printed no unit"
+	}
 	s.Units = units
 	return nil
 }

@@ -452,6 +452,10 @@ func TestRead_of_a_job_that_may_run(t *testing.T) {
 			f["bin/systemctl"] = strings.Replace(f["bin/systemctl"], "ActiveState=active",
 				"ActiveState=inactive", 1)
 		}, "no"},
+		"unit runs, and somebody settled it": {func(f map[string]string) { f[stateIn+"jobs/"+jobID+"/settled"] = "by hand\n" },
+			"yes"},
+		"systemd printed nothing": {func(f map[string]string) { f["bin/systemctl"] = "#!/bin/sh\n" },
+			"systemctl show printed no unit"},
 		"systemd silent": {func(f map[string]string) {
 			f["bin/systemctl"] = "#!/bin/sh\necho Failed to connect to bus: Connection refused\nexit 1\n"
 		}, "systemctl ended with status 1: Failed to connect to bus: Connection refused"},

@@ -43,12 +43,16 @@ func readJobs(s *inventory.Snapshot, a *collect.Answer) error {
 func mayStillRun(s *inventory.Snapshot, a *collect.Answer, listed collect.Job, ended bool) fact.Bool {
 	run, asked := a.Runs["systemctl"]
 	switch {
-	case ended || listed.Settled:
+	case ended:
 		return fact.Known(false)
 	case unitActive(s.Units[inventory.JobUnit(listed.ID)]) || len(listed.PIDs) > 0:
-		return fact.Known(true)
+		return fact.Known(true) // also of one that somebody settled by hand
+	case listed.Settled:
+		return fact.Known(false)
 	case asked && run.Status != 0:
 		return fact.Unknown[bool](fmt.Sprintf("systemctl ended with status %d: %s", run.Status, firstLine(run.Output)))
+	case s.UnitsWhy != "":
+		return fact.Unknown[bool](s.UnitsWhy)
 	case listed.Hidden != "":
 		return fact.Unknown[bool](listed.Hidden)
 	}

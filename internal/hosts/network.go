@@ -153,6 +153,8 @@ func number(a *collect.Answer, path string, absent int) (int, error) {
 	return int(n), nil
 }
 
+const routes6 = "/proc/net/ipv6_route"
+
 // readRoutes reads the default routes of both families and the way to the
 // operator.
 func readRoutes(s *inventory.Snapshot, a *collect.Answer) error {
@@ -167,6 +169,9 @@ func readRoutes(s *inventory.Snapshot, a *collect.Answer) error {
 	}
 	for _, r := range routes {
 		addRoute(s, r)
+	}
+	if a.Denied[routes6] {
+		return in("ip-route", errors.New(routes6+" could not be read"))
 	}
 	for _, r := range a.Routes6 {
 		gateway := ""

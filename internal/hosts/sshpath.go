@@ -19,14 +19,10 @@ func sshPath(s *inventory.Snapshot, a *collect.Answer) inventory.SSHPath {
 	p := inventory.SSHPath{Client: a.Client, Server: a.Server}
 	in, out := arrival(s, a.Server), wayTo(s, a, a.Client, "ip-ssh")
 	var devs, why []string
-	for _, end := range []struct {
-		dev  fact.Of[string]
-		what string
-	}{{in, "it came in by"}, {out, "its answers leave by"}} {
-		dev, known := end.dev.Get()
-		known, reason := carrier(s, dev, known, end.dev.Why())
+	for _, end := range []fact.Of[string]{in, out} {
+		reason, dev := carrier(s, end), end.Or("")
 		switch {
-		case !known:
+		case reason != "":
 			why = append(why, reason)
 		case !slices.Contains(devs, dev):
 			devs = append(devs, dev)
@@ -104,25 +100,15 @@ func scope(s *inventory.Snapshot, address netip.Addr) (dev fact.Of[string], ok b
 	return fact.Unknown[string]("no interface is called " + zone + ", as in " + address.String()), true
 }
 
-// tunnels are the kinds of interfaces whose packets travel over another one that the
-// kernel does not name.
-var tunnels = []string{
-	"tun", "wireguard", "vxlan", "geneve", "gre", "gretap", "ip6gre", "ip6gretap", "erspan", "ipip", "ip6tnl", "sit",
-	"vti", "vti6", "xfrm", "ppp",
-}
-
-// carrier reports whether it is known what an interface of a session runs over. A
-// session from the host itself is the end of a forwarded one.
-func carrier(s *inventory.Snapshot, dev string, known bool, why string) (bool, string) {
-	if !known {
-		return false, why
-	}
-	n, ok := s.Netdev(dev)
+// carrier gives why it is not known what an interface of a session runs over; empty if it
+// is. A session from the host itself is the end of a forwarded one.
+func carrier(s *inventory.Snapshot, end fact.Of[string]) string {
+	dev, known := end.Get()
 	switch {
+	case !known:
+		return end.Why()
 	case dev == "lo":
-		return false, "the session comes from the host itself, as a forwarded session does"
-	case ok && slices.Contains(tunnels, n.Kind) && len(n.Lower) == 0:
-		return false, dev + " is a tunnel (" + n.Kind + ") over an interface that the kernel does not name"
+		return "the session comes from the host itself, as a forwarded session does"
 	}
-	return true, ""
+	return s.HiddenBelow(dev)
 }

@@ -44,15 +44,21 @@ func TestSSHPath(t *testing.T) {
 		"address moved": {client: "192.0.2.1", server: "192.0.2.99", get: "192.0.2.1 dev eno1",
 			why: "no interface has the address 192.0.2.99, which the session came to; what is known is eno1"},
 		"tunnel": {client: "10.9.0.1", server: "10.9.0.2", get: "10.9.0.1 dev wg0",
-			why: "wg0 is a tunnel (wireguard) over an interface that the kernel does not name"},
+			why: "wg0 is an interface of kind wireguard, and the kernel does not name the one below it"},
+		"Open vSwitch": {client: "192.0.2.1", server: "10.7.0.2", get: "192.0.2.1 dev eno1",
+			why: "br-ex is an interface of kind openvswitch, and the kernel does not name the one below it; what is known is eno1"},
+		"address of no interface below": {client: "192.0.2.1", server: "192.0.2.20", get: "192.0.2.1 dev gone0",
+			why: "ip address shows no interface gone0; what is known is eno1"},
 		"tunnel with name": {client: "10.8.0.1", server: "10.8.0.2", get: "10.8.0.1 dev vx0", devs: []string{"vx0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &inventory.Snapshot{Netdevs: []inventory.Netdev{
 				{Name: "eno1", Index: 2}, {Name: "ib0", Index: 3, IB: true}, {Name: "lo", Index: 1},
 				{Name: "wg0", Kind: "wireguard"}, {Name: "vx0", Kind: "vxlan", Lower: []string{"eno1"}},
+				{Name: "br-ex", Kind: "openvswitch"},
 			}}
-			for i, text := range []string{"192.0.2.20/24", "172.16.0.20/24", "127.0.0.1/8", "10.9.0.2/24", "10.8.0.2/24"} {
+			for i, text := range []string{"192.0.2.20/24", "172.16.0.20/24", "127.0.0.1/8", "10.9.0.2/24", "10.8.0.2/24",
+				"10.7.0.2/24"} {
 				link(&s.Netdevs[i], text)
 			}
 			a := &collect.Answer{Client: tt.client, Server: tt.server, Runs: map[string]collect.Run{}}
@@ -73,15 +79,17 @@ func TestSSHPath(t *testing.T) {
 
 // The interface to storage is known, or it is said why it is not.
 func TestAddStorage_unknown(t *testing.T) {
-	s := &inventory.Snapshot{Netdevs: []inventory.Netdev{{Name: "ib0"}}}
+	s := &inventory.Snapshot{Netdevs: []inventory.Netdev{{Name: "ib0"}, {Name: "wg0", Kind: "wireguard"}, {Name: "lo"}}}
 	a := &collect.Answer{Runs: map[string]collect.Run{
-		"way 192.0.2.9": {Status: 124}, "way 192.0.2.8": {Status: 2,
+		"way 192.0.2.9": {Status: 124}, "way 192.0.2.6": {Output: "192.0.2.6 dev wg0 src 10.9.0.2"},
+		"way 192.0.2.20": {Output: "local 192.0.2.20 dev lo src 192.0.2.20"}, "way 192.0.2.8": {Status: 2,
 			Output: "RTNETLINK answers: Network is unreachable"}, "mounts": {Status: 2},
 	}}
 	for server, want := range map[string]string{
 		"192.0.2.9": "ip route get 192.0.2.9 ended with status 124", "192.0.2.7": "ip was not asked", "": "names no address",
 		"nas":         `"nas" is not an address`,
-		"fe80::9%ib0": "", "192.0.2.8": "",
+		"fe80::9%ib0": "", "192.0.2.8": "", "192.0.2.20": "",
+		"192.0.2.6": "wg0 is an interface of kind wireguard, and the kernel does not name the one below it",
 	} {
 		s.Storage = nil
 		addStorage(s, a, inventory.Storage{Kind: "iscsi", What: "connection1:0", Server: server})

@@ -33,7 +33,30 @@ func readStorage(s *inventory.Snapshot, a *collect.Answer) error {
 			s.Storage = append(s.Storage, inventory.Storage{Kind: "srp", What: name, RDMA: v, Dev: fact.Known("")})
 		}
 	}
+	unreadStorage(s, a)
 	return nil
+}
+
+// unreadStorage adds the storage of which the kernel did not tell the address. It has none
+// for a connection of iSCSI that is being built up again.
+func unreadStorage(s *inventory.Snapshot, a *collect.Answer) {
+	for _, p := range slices.Sorted(maps.Keys(a.Denied)) {
+		dir, base := path.Split(p)
+		st := inventory.Storage{What: path.Base(dir), Dev: fact.Unknown[string](p + " could not be read")}
+		switch {
+		case base == "address" && strings.HasPrefix(p, "/sys/class/iscsi_connection/"):
+			st.Kind = "iscsi"
+		case base == "address" && strings.HasPrefix(p, "/sys/class/nvme/"):
+			st.Kind = "nvme-" + a.Values[dir+"transport"].Text
+		case base == "transport" && strings.HasPrefix(p, "/sys/class/nvme/"):
+			st.Kind = "nvme"
+		case base == "local_ib_device":
+			st.Kind = "srp"
+		default:
+			continue
+		}
+		s.Storage = append(s.Storage, st)
+	}
 }
 
 // readMounts reads lines of /proc/mounts; grep has kept those of network file
@@ -71,6 +94,11 @@ func addStorage(s *inventory.Snapshot, a *collect.Answer, st inventory.Storage) 
 		st.Dev = fact.Known("")
 	default:
 		st.Dev = wayTo(s, a, st.Server, "way "+st.Server)
+	}
+	if dev := st.Dev.Or(""); dev != "" && dev != "lo" {
+		if why := s.HiddenBelow(dev); why != "" {
+			st.Dev = fact.Unknown[string](why)
+		}
 	}
 	s.Storage = append(s.Storage, st)
 }
@@ -190,7 +218,7 @@ func scansUnread(s *inventory.Snapshot, a *collect.Answer) string {
 	case asked && run.Status != 0:
 		return fmt.Sprintf("zpool status ended with status %d: %s", run.Status, firstLine(run.Output))
 	case asked:
-		return ""
+		return unnamedPool(s, run.Output)
 	}
 	for _, p := range s.Pools {
 		if p.State == "SUSPENDED" {
@@ -198,6 +226,22 @@ func scansUnread(s *inventory.Snapshot, a *collect.Answer) string {
 		}
 	}
 	return "ZFS is loaded, and the host has no zpool on its PATH"
+}
+
+// unnamedPool says which pool of the kernel zpool did not name; empty if it named all.
+func unnamedPool(s *inventory.Snapshot, output string) string {
+	named := map[string]bool{}
+	for _, line := range tool.Lines(output) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "pool: "); ok {
+			named[name] = true
+		}
+	}
+	for _, p := range s.Pools {
+		if !named[p.Name] {
+			return "zpool status said nothing of pool " + p.Name
+		}
+	}
+	return ""
 }
 
 // readScan reads "scrub in progress since …" and "resilver (draid1) in progress

@@ -190,6 +190,14 @@ func TestRead_tells_unread_from_none(t *testing.T) {
 			0, "ZFS is loaded, and the host has no zpool on its PATH"},
 		{"zpool hangs", func(f map[string]string) { f["bin/zpool"] = program(map[string]string{"status": "status 124\n"}) },
 			scansOf, 0, "zpool status ended with status 124"},
+		{"zpool prints nothing", func(f map[string]string) { f["bin/zpool"] = "#!/bin/sh\nexit 0\n" },
+			scansOf, 0, "zpool status said nothing of pool tank"},
+		{"zpool leaves out a pool", func(f map[string]string) {
+			f["bin/zpool"] = program(map[string]string{"status": "  pool: boot-pool\n state: ONLINE\n"})
+		}, scansOf, 0, "zpool status said nothing of pool tank"},
+		{"zpool prints no line of a scan", func(f map[string]string) {
+			f["bin/zpool"] = program(map[string]string{"status": "  pool: tank\n state: ONLINE\nconfig:\n"})
+		}, scansOf, 0, ""},
 		{"suspended", func(f map[string]string) { f["proc/spl/kstat/zfs/tank/state"] = "SUSPENDED\n" }, scansOf, 0,
 			"pool tank is suspended"},
 
@@ -220,9 +228,10 @@ func TestRead_unit_states_unread(t *testing.T) {
 	for output, why := range map[string]string{
 		"Failed to get properties: Connection timed out":                                 "systemctl show ended with status 1: Failed to get properties: Connection timed out",
 		"System has not been booted with systemd as init system (PID 1). Can't operate.": "",
+		"": "systemctl show printed no unit",
 	} {
-		s := &inventory.Snapshot{}
-		if err := readUnits(s, &collect.Answer{Runs: map[string]collect.Run{"systemctl": {Status: 1,
+		s, status := &inventory.Snapshot{}, min(1, len(output))
+		if err := readUnits(s, &collect.Answer{Runs: map[string]collect.Run{"systemctl": {Status: status,
 			Output: output + "\n"}}}); err != nil || s.UnitsWhy != why {
 			t.Errorf("%q: %q, %v", output, s.UnitsWhy, err)
 		}
@@ -251,5 +260,49 @@ func TestRead_files_unread(t *testing.T) {
 		Output: "df: /var: Input/output error\n"}}}); err != nil ||
 		!strings.Contains(s.StateFree.Why(), "Input/output error") {
 		t.Errorf("space: %q, %v", s.StateFree.Why(), err)
+	}
+}
+
+// TestRead_storage_unread holds that storage of which the kernel does not tell the address
+// is there: a session of iSCSI that is being built up again has none.
+func TestRead_storage_unread(t *testing.T) {
+	const iscsi, nvme, srp = "/sys/class/iscsi_connection/connection1:0/address", "/sys/class/nvme/nvme1/",
+		"/sys/class/scsi_host/host3/local_ib_device"
+	for path, want := range map[string]string{
+		iscsi: "iscsi connection1:0", nvme + "address": "nvme-rdma nvme1", nvme + "transport": "nvme nvme1", srp: "srp host3",
+	} {
+		a := &collect.Answer{Denied: map[string]bool{path: true}, Runs: map[string]collect.Run{"mounts": {Status: 1}}}
+		if path == nvme+"address" {
+			a.Values = map[string]collect.Value{nvme + "transport": {Text: "rdma"}}
+		}
+		s := &inventory.Snapshot{}
+		if err := readStorage(s, a); err != nil || len(s.Storage) != 1 || s.Storage[0].String() != want ||
+			s.Storage[0].Dev.Why() != path+" could not be read" {
+			t.Errorf("%s: %+v, %v", path, s.Storage, err)
+		}
+	}
+}
+
+// TestRead_routes_unread holds that a table of routes that cannot be read is not one
+// without a default route.
+func TestRead_routes_unread(t *testing.T) {
+	a := &collect.Answer{Denied: map[string]bool{"/proc/net/ipv6_route": true},
+		Runs: map[string]collect.Run{"ip-route": {Output: "[]"}}}
+	if err := readRoutes(&inventory.Snapshot{}, a); err == nil ||
+		!strings.Contains(err.Error(), "/proc/net/ipv6_route could not be read") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestRead_ports_unread holds that a port of which the driver of InfiniBand shows nothing
+// may have a subnet manager.
+func TestRead_ports_unread(t *testing.T) {
+	a := &collect.Answer{Values: map[string]collect.Value{"/sys/bus/pci/devices/0000:01:00.0/mlx4_port1": {Text: "ib"}}}
+	for device, want := range map[string]string{"": "", "mlx4_0": "mlx4_0 shows no port 1"} {
+		c := inventory.Card{PCI: ib.MustParsePCIAddress("0000:01:00.0"), RDMADevice: device}
+		readTypes(&c, a)
+		if len(c.Ports) != 1 || c.Ports[0].IsSM.Known() != (want == "") || c.Ports[0].IsSM.Why() != want {
+			t.Errorf("%q: %+v", device, c.Ports)
+		}
 	}
 }

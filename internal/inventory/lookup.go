@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -196,6 +197,38 @@ func (s *Snapshot) Below(dev string) []string {
 	return names
 }
 
+// HiddenBelow says why it is not known what carries an interface; empty if it is. The
+// kernel names nothing below a tunnel or a port of Open vSwitch. Guests are beside the
+// network card in a bridge, so one interface that is seen is enough.
+func (s *Snapshot) HiddenBelow(dev string) string {
+	if _, ok := s.Netdev(dev); !ok {
+		return "ip address shows no interface " + dev
+	}
+	why := "what carries " + dev + " leads back to it"
+	for _, name := range s.Below(dev) {
+		n, _ := s.Netdev(name)
+		switch {
+		case len(n.Lower) > 0 || n.Parent != "":
+		case n.Kind == "" || n.PCI.IsValid():
+			return ""
+		default:
+			why = fmt.Sprintf("%s is an interface of kind %s, and the kernel does not name the one below it", n.Name, n.Kind)
+		}
+	}
+	return why
+}
+
+// HiddenRoutes says of default routes why it is not known what carries them.
+func (s *Snapshot) HiddenRoutes() []string {
+	var all []string
+	for _, r := range s.Routes.Default {
+		if why := s.HiddenBelow(r.Dev); why != "" && !slices.Contains(all, why) {
+			all = append(all, why)
+		}
+	}
+	return all
+}
+
 // CardsTo gives the devices that carry storage of the network. SRP names the
 // InfiniBand device itself.
 func (s *Snapshot) CardsTo(st Storage) []ib.PCIAddress {
@@ -228,10 +261,14 @@ func (s *Snapshot) NetdevsOf(pci ib.PCIAddress) []string {
 func (s *Snapshot) Managers(pci ib.PCIAddress) fact.Of[[]int] {
 	var ports []int
 	for i := range s.Cards {
-		if s.Cards[i].PCI.Slot() != pci.Slot() {
+		c := &s.Cards[i]
+		if c.PCI.Slot() != pci.Slot() {
 			continue
 		}
-		for _, p := range s.Cards[i].Ports {
+		if c.RDMADevice != "" && len(c.Ports) == 0 {
+			return fact.Unknown[[]int](c.RDMADevice + " shows no port")
+		}
+		for _, p := range c.Ports {
 			if !p.IsSM.Known() {
 				return fact.Unknown[[]int](p.IsSM.Why())
 			}

@@ -57,6 +57,11 @@ func TestSnapshot_unknown_is_not_none(t *testing.T) {
 	if got := managers.Or(nil); !slices.Equal(got, []int{2}) {
 		t.Errorf("subnet managers: %v", got)
 	}
+	s.Cards = append(s.Cards, Card{PCI: pci, RDMADevice: "mlx4_0"})
+	if why := s.Managers(pci).Why(); why != "mlx4_0 shows no port" {
+		t.Errorf("subnet managers of a card that shows no port: %q", why)
+	}
+	s.Cards = s.Cards[:1]
 	s.UnitsWhy, s.Cards[0].Ports[0].IsSM = "systemd did not answer", fact.Unknown[bool]("cap_mask could not be read")
 	if why := s.Active("kubelet.service").Why(); why != s.UnitsWhy {
 		t.Errorf("units: %q", why)
@@ -75,6 +80,28 @@ func TestSnapshot_unknown_is_not_none(t *testing.T) {
 	}
 	if why := s.Managers(pci).Why(); why != "cap_mask could not be read" {
 		t.Errorf("subnet managers: %q", why)
+	}
+}
+
+// What carries an interface is known if one of those below it is a device, and not what
+// is below a tunnel.
+func TestSnapshot_HiddenBelow(t *testing.T) {
+	s := &Snapshot{Netdevs: []Netdev{
+		{Name: "eno1"}, {Name: "ib0", Kind: "ipoib", PCI: ib.MustParsePCIAddress("0000:01:00.0")},
+		{Name: "ib0.8001", Kind: "ipoib", Parent: "ib0"}, {Name: "tap0", Kind: "tun"}, {Name: "br-ex", Kind: "openvswitch"},
+		{Name: "br0", Kind: "bridge", Lower: []string{"eno1", "tap0"}}, {Name: "br1", Kind: "bridge", Lower: []string{"tap0"}},
+		{Name: "br-ex.7", Kind: "vlan", Lower: []string{"br-ex"}}, {Name: "vx0", Kind: "vxlan", Lower: []string{"eno1"}},
+		{Name: "a", Lower: []string{"b"}}, {Name: "b", Lower: []string{"a"}},
+	}}
+	for dev, want := range map[string]string{
+		"eno1": "", "ib0": "", "ib0.8001": "", "br0": "", "vx0": "",
+		"tap0": "tap0 is an interface of kind tun", "br1": "tap0 is an interface of kind tun",
+		"br-ex.7": "br-ex is an interface of kind openvswitch", "a": "what carries a leads back to it",
+		"gone0": "ip address shows no interface gone0",
+	} {
+		if why := s.HiddenBelow(dev); (why == "") != (want == "") || !strings.HasPrefix(why, want) {
+			t.Errorf("%s: %q, want %q", dev, why, want)
+		}
 	}
 }
 

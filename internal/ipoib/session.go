@@ -40,6 +40,12 @@ func (c *checker) unknownPaths() {
 		f.Summary = "Refusing to change an interface that may lead to this host"
 		c.path(f, name)
 	}
+	if hidden := c.s.HiddenRoutes(); len(hidden) > 0 {
+		f := finding.SessionOverInterface.Find("%s of %s may carry the default route. What carries that is not known: %s.",
+			name, c.s.Host, strings.Join(hidden, "; "))
+		f.Summary = "Refusing to change an interface that may lead to this host"
+		c.path(f, name)
+	}
 	var lost []string
 	for _, st := range c.s.Storage {
 		if !st.Dev.Known() {

@@ -22,6 +22,10 @@ var unknowns = map[string]struct {
 	"SSHPath.Devs": {[]func(*inventory.Snapshot){unknownSession}, "are not known: the tool hung", false},
 	"Storage.Dev": {[]func(*inventory.Snapshot){storageVia(fact.Unknown[string]("the tool hung"))},
 		"not known: nfs4 nas:/tank (the tool hung)", false},
+	"default route": {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) {
+		s.Netdevs = append(s.Netdevs, inventory.Netdev{Name: "br-ex", Kind: "openvswitch"})
+		s.Routes.Default = []inventory.DefaultRoute{{Dev: "br-ex"}}
+	}}, "not known: br-ex is an interface of kind openvswitch", false},
 	"TrueNAS.PendingChanges":       {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.TrueNAS.PendingChanges = fact.Unknown[bool]("the tool hung") }}, "whether changes are pending is not known: the tool hung", true},
 	"TrueNAS.CheckinWaiting":       {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.TrueNAS.CheckinWaiting = fact.Unknown[int]("the tool hung") }}, "check-in is waited for is not known: the tool hung", true},
 	"interfaces of the middleware": {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.TrueNAS.Interfaces = nil }}, "list of interfaces is not understood", true},

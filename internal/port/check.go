@@ -54,6 +54,9 @@ func unmanagedFiles(s *inventory.Snapshot, d Request) []finding.Finding {
 	var found []finding.Finding
 	for _, path := range []string{UnitPath(d.Card, d.Number), ScriptPath} {
 		f, there := s.Files[path]
+		if s.Denied[path] {
+			found = append(found, finding.PortFileUnmanaged.Find("%s of %s is there and could not be read.", path, s.Host))
+		}
 		if there && !platform.IsOurs(strings.TrimPrefix(f.Content, "#!/bin/sh\n")) {
 			found = append(found, finding.PortFileUnmanaged.Find("%s of %s.", path, s.Host))
 		}
@@ -172,15 +175,28 @@ func uses(s *inventory.Snapshot, d Request) []use {
 		all = append(all, use{dev, fmt.Sprintf("The SSH session to %s may come in over %s: %s", s.Host, dev,
 			s.SSH.Devs.Why())})
 	}
+	mine := netdevOf(s, d)
 	for _, r := range s.Routes.Default {
 		if on(s, d, r.Dev) {
 			all = append(all, use{r.Dev, fmt.Sprintf("The default route of %s goes over %s", s.Host, r.Dev)})
 		}
 	}
+	if hidden := s.HiddenRoutes(); len(hidden) > 0 && mine != "" {
+		all = append(all, use{mine, fmt.Sprintf("The default route of %s may go over %s: %s", s.Host, mine,
+			strings.Join(hidden, "; "))})
+	}
+	return append(all, storageOver(s, d, mine)...)
+}
+
+// storageOver names the storage that is reached over the port, or may be over its
+// interface mine.
+func storageOver(s *inventory.Snapshot, d Request, mine string) []use {
+	var all []use
 	for _, st := range s.Storage {
 		dev, known := st.Dev.Get()
-		mine := netdevOf(s, d)
 		switch {
+		case st.RDMA != "" && onDevice(s, d, st.RDMA):
+			all = append(all, use{st.RDMA, fmt.Sprintf("%s %s of %s is reached over %s", st.Kind, st.What, s.Host, st.RDMA)})
 		case !known && mine != "":
 			all = append(all, use{mine, fmt.Sprintf("%s %s of %s may be reached over %s: %s", st.Kind, st.What, s.Host, mine,
 				st.Dev.Why())})
@@ -191,34 +207,34 @@ func uses(s *inventory.Snapshot, d Request) []use {
 	return all
 }
 
+// onDevice reports whether an RDMA device is the card of the port. Which of its ports SRP
+// uses is not read.
+func onDevice(s *inventory.Snapshot, d Request, device string) bool {
+	card, ok := s.Card(d.Card)
+	return ok && card.RDMADevice == device
+}
+
 // netdevOf is the interface of the port; empty if it has none, so that nothing
 // can go over it.
 func netdevOf(s *inventory.Snapshot, d Request) string {
-	for _, n := range s.Netdevs {
-		if n.PCI == d.Card && n.DevPort == d.Number-1 && n.Parent == "" {
+	for i := range s.Netdevs {
+		if n := &s.Netdevs[i]; n.Parent == "" && ofPort(n, d) {
 			return n.Name
 		}
 	}
 	return ""
 }
 
+// ofPort reports whether an interface is one of the port. One of which the kernel does not
+// show the port may be.
+func ofPort(n *inventory.Netdev, d Request) bool {
+	return n.PCI.IsValid() && n.PCI == d.Card && (n.DevPort == d.Number-1 || n.DevPort < 0)
+}
+
 // on reports whether an interface, or one below it, belongs to the port.
 func on(s *inventory.Snapshot, d Request, dev string) bool {
-	for seen := map[string]bool{}; dev != "" && !seen[dev]; {
-		seen[dev] = true
-		if card, p, ok := s.CardByNetdev(dev); ok {
-			return card.PCI == d.Card && p.Number == d.Number
-		}
-		n, ok := s.Netdev(dev)
-		if !ok {
-			return false
-		}
-		for _, lower := range n.Lower {
-			if on(s, d, lower) {
-				return true
-			}
-		}
-		dev = n.Parent
-	}
-	return false
+	return slices.ContainsFunc(s.Below(dev), func(name string) bool {
+		n, _ := s.Netdev(name)
+		return ofPort(n, d)
+	})
 }

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 func address(t *testing.T) ib.PCIAddress {
@@ -79,6 +82,74 @@ func TestSettingOf_editedUnit(t *testing.T) {
 	for _, text := range []string{"", "[Service]\nExecStart=/bin/true\n", "ExecStart=" + ScriptPath + " a b\n"} {
 		if got := settingOf(text); !reflect.DeepEqual(got, Request{}) {
 			t.Errorf("%q reads back as %+v", text, got)
+		}
+	}
+}
+
+// testHost has port 1 of a card as ib0, and a session and a default route over eno1.
+func testHost(change func(*inventory.Snapshot)) *inventory.Snapshot {
+	pci := ib.MustParsePCIAddress("0000:01:00.0")
+	s := &inventory.Snapshot{
+		Host: "intel9", Commands: map[string]bool{"ibportstate": true},
+		OS: inventory.OS{ID: "ubuntu", VersionID: "24.04", Kernel: "6.8.0-45-generic"},
+		Cards: []inventory.Card{{PCI: pci, Driver: "mlx4_core", RDMADevice: "mlx4_0", Ports: []inventory.Port{
+			{Number: 1, State: "Active", Physical: "LinkUp", LinkLayer: "InfiniBand", IsSM: fact.Known(false)},
+			{Number: 2, State: "Active", Physical: "LinkUp", LinkLayer: "InfiniBand", IsSM: fact.Known(false)},
+		}}},
+		Netdevs: []inventory.Netdev{{Name: "eno1", DevPort: -1}, {Name: "ib0", PCI: pci, IB: true},
+			{Name: "br-ex", Kind: "openvswitch", DevPort: -1}},
+		SSH:    inventory.SSHPath{Devs: fact.Known([]string{"eno1"})},
+		Routes: inventory.Routes{Default: []inventory.DefaultRoute{{Dev: "eno1"}}},
+	}
+	change(s)
+	return s
+}
+
+// What is not known of the host's ways asks consent as one over this port does.
+func TestCheck_unknown_facts(t *testing.T) {
+	mount := inventory.Storage{Kind: "nfs4", What: "nas:/tank"}
+	for name, c := range map[string]struct {
+		change func(*inventory.Snapshot)
+		rule   *finding.Rule // nil: nothing
+		says   string
+	}{
+		"all known": {func(*inventory.Snapshot) {}, nil, ""},
+		"session": {func(s *inventory.Snapshot) { s.SSH.Devs = fact.Unknown[[]string]("ip hung") },
+			finding.PortCarriesHost, "may come in over ib0: ip hung"},
+		"default route": {func(s *inventory.Snapshot) { s.Routes.Default[0].Dev = "br-ex" },
+			finding.PortCarriesHost, "may go over ib0: br-ex is an interface of kind openvswitch"},
+		"storage": {func(s *inventory.Snapshot) {
+			mount.Dev = fact.Unknown[string]("ip hung")
+			s.Storage = []inventory.Storage{mount}
+		},
+			finding.PortCarriesHost, "may be reached over ib0: ip hung"},
+		"SRP": {func(s *inventory.Snapshot) {
+			s.Storage = []inventory.Storage{{Kind: "srp", What: "host3", RDMA: "mlx4_0"}}
+		},
+			finding.PortCarriesHost, "srp host3 of intel9 is reached over mlx4_0"},
+		"port of the interface": {func(s *inventory.Snapshot) {
+			s.Netdevs[1].DevPort, s.SSH.Devs = -1, fact.Known([]string{"ib0"})
+		}, finding.PortCarriesHost, "comes in over ib0"},
+		"port of the interface and session": {func(s *inventory.Snapshot) {
+			s.Netdevs[1].DevPort, s.SSH.Devs = -1, fact.Unknown[[]string]("ip hung")
+		}, finding.PortCarriesHost, "may come in over ib0: ip hung"},
+		"subnet manager": {func(s *inventory.Snapshot) { s.Cards[0].Ports[0].IsSM = fact.Unknown[bool]("no cap_mask") },
+			finding.PortHasSubnetManager, "not known: no cap_mask"},
+		"state of the port": {func(s *inventory.Snapshot) { s.Cards[0].Ports[0].State = "" }, finding.PortMissing, "no port 1"},
+		"operating system":  {func(s *inventory.Snapshot) { s.OS = inventory.OS{} }, finding.PortUnsupported, "not supported"},
+		"our unit": {func(s *inventory.Snapshot) { s.Denied = map[string]bool{UnitPath(address(t), 1): true} },
+			finding.PortFileUnmanaged, "could not be read"},
+	} {
+		s := testHost(c.change)
+		d := Request{Host: "intel9", Card: address(t), Number: 1}
+		found := slices.DeleteFunc(Check(s, d, Observe(s, d.Card, 1), PlanFacts{}),
+			func(f finding.Finding) bool { return f.Rule == finding.PortGoesDown })
+		switch {
+		case c.rule == nil && len(found) > 0:
+			t.Errorf("%s: %+v", name, found)
+		case c.rule != nil && (len(found) != 1 || found[0].Rule != c.rule || found[0].Severity != c.rule.Severity ||
+			!strings.Contains(found[0].Evidence, c.says)):
+			t.Errorf("%s: want %s with %q: %+v", name, c.rule.Code, c.says, found)
 		}
 	}
 }

@@ -71,7 +71,8 @@ func alike(a, b string) bool { return a == "" || b == "" || a == b }
 func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 	v.Action = ActionNone
 	v.Findings = append(v.Findings, identity(in.Card, in.Lab)...)
-	if running, known := in.Card.Running.Get(); !known || running == in.Card.InFlash().Firmware {
+	running, known := in.Card.Running.Get()
+	if !known && in.Card.StagedBy == "" || known && running == in.Card.InFlash().Firmware {
 		return seal(v, in.Card, false)
 	}
 	v = restartOnly(v, in.Card, in.Host, in.Request.Activation, in.Request.ManagementPath)

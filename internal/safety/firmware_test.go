@@ -387,6 +387,15 @@ func TestFirmware_nothing_to_do(t *testing.T) {
 	if v := Firmware(in); v.Action != ActionNone || v.Activation != ActivationReboot || v.Blocked() {
 		t.Errorf("in flash and not running: %+v", v)
 	}
+	// Nothing shows what the card runs, and a job wrote its flash since the host started.
+	driverless(&in.Card)
+	if v := Firmware(in); v.Action != ActionNone || v.Activation != ActivationNone || v.Blocked() {
+		t.Errorf("running unknown: %+v", v)
+	}
+	in.Card.StagedBy = "J"
+	if v := Firmware(in); v.Action != ActionNone || v.Activation != ActivationReboot || v.Blocked() {
+		t.Errorf("staged, and running unknown: %+v", v)
+	}
 	in.Host.RebootAllowed = false
 	if v := Firmware(in); !v.Has(finding.RebootNotAllowed) {
 		t.Errorf("reboot not allowed: %+v", v)

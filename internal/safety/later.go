@@ -31,20 +31,25 @@ func checkConnectX4(card CardFacts) []finding.Finding {
 	if why := unprovenChips[card.Chip.Name]; why != "" {
 		found = append(found, finding.ChipUnproven.Find("The card is a %s: %s", card.Chip.Name, why))
 	}
-	if securityAttributes(card.InFlash().SecurityAttrs) != "" || strings.EqualFold(card.UpdateMethod, "Legacy") {
+	attributes := card.InFlash().SecurityAttrs // the tool writes N/A for none
+	if securityAttributes(attributes) != "" || attributes != "" && strings.EqualFold(card.UpdateMethod, "Legacy") {
 		return found // FW042 says what secure firmware means
 	}
 	return append(found, finding.FirmwareControlsUpdates.Find("mstflint q full: Default Update Method: %s; Security "+
 		"Attributes: %s",
-		cmp.Or(card.UpdateMethod, "not known"), cmp.Or(card.InFlash().SecurityAttrs, "not known")))
+		cmp.Or(card.UpdateMethod, "not known"), cmp.Or(attributes, "not known")))
 }
 
 // layoutFindings gives the finding on an image with another flash layout than the
 // card's. Only the backup shows what the card has, so this is asked just before the
 // burn.
 func layoutFindings(card CardFacts, img ImageFacts, b *BackupFacts) []finding.Finding {
-	if b == nil || !laterChip(card) || b.Layout == (FlashLayout{}) {
+	switch {
+	case b == nil || !laterChip(card):
 		return nil
+	case b.Layout.Slot == 0:
+		return []finding.Finding{unread(finding.FlashDividedOtherwise, "How the flash is divided",
+			"the backup does not show it")}
 	}
 	if img.Slot == b.Layout.Slot && img.Version <= b.Layout.Version {
 		return nil

@@ -44,6 +44,12 @@ func routes(card CardFacts, host HostFacts, said []string, ways paths) []finding
 			found = append(found, ways.over(finding.DefaultRouteOverCard, "The default route of "+host.Host, r.Dev))
 		}
 	}
+	if hidden := host.HiddenRoutes(); len(hidden) > 0 && len(ways.all) > 0 {
+		f := finding.DefaultRouteOverCard.Find("What carries the default route of %s is not known: %s. It may be %s of %s",
+			host.Host, strings.Join(hidden, "; "), strings.Join(ways.all, " or "), card.PCI)
+		f.Summary = "It is not known whether the default route of the host uses this card"
+		found = append(found, ways.judgeUnknown(f))
+	}
 	return found
 }
 
@@ -59,6 +65,7 @@ type paths struct {
 // gives all of them if something is there and it is not known what it uses.
 func usedInterfaces(card CardFacts, host HostFacts) []string {
 	session, known := host.SSH.Devs.Get()
+	known = known && len(host.HiddenRoutes()) == 0
 	ways := slices.Clone(session)
 	for _, r := range host.Routes.Default {
 		ways = append(ways, r.Dev)

@@ -2,10 +2,7 @@ package safety
 
 import (
 	"maps"
-	"os"
-	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -84,8 +81,6 @@ const (
 	noRestart = "the request restarts nothing, and the answer matters for a restart only"
 	noWrite   = "the request writes no flash"
 	noLoss    = "the request takes the card out of service for no moment"
-	noVerdict = "no verdict reads it" // the test holds this against the source
-	anothers  = "no verdict reads it: what has its name in the source is another's"
 	noParam   = "the request does not use the module parameter of the driver"
 )
 
@@ -119,6 +114,21 @@ var unreadFacts = map[string]forgotten{
 	"Port.IsSM": {rule: finding.SubnetManagerOnCard, except: exceptions(noLoss, "restart", "backup"),
 		without: func(f *facts) { f.host.Cards[0].Ports[0].IsSM = fact.Unknown[bool](notRead) }},
 	"SSHPath.Devs": {rule: finding.SessionOverCard, except: exceptions("the request takes no interface down", "backup")},
+	"Card.Ports": {rule: finding.SubnetManagerOnCard, except: exceptions(noLoss, "restart", "backup"),
+		without: func(f *facts) { f.host.Cards[0].RDMADevice, f.host.Cards[0].Ports = "mlx4_0", nil },
+		says:    "mlx4_0 shows no port"},
+	"Netdev.Kind": {rule: finding.DefaultRouteOverCard, except: exceptions("the request takes no interface down", "backup"),
+		without: func(f *facts) {
+			f.host.Netdevs = append(f.host.Netdevs, inventory.Netdev{Name: "br-ex", Kind: "openvswitch"})
+			f.host.Routes.Default = append(f.host.Routes.Default, inventory.DefaultRoute{Dev: "br-ex"})
+		}, says: "br-ex is an interface of kind openvswitch"},
+	"DefaultRoute.Dev": {rule: finding.DefaultRouteOverCard, except: exceptions("the request takes no interface down", "backup"),
+		without: func(f *facts) { f.host.Routes.Default = []inventory.DefaultRoute{{Dev: "gone0"}} },
+		says:    "ip address shows no interface gone0"},
+	"Card.Serial": {rule: finding.SerialNumberUnknown, except: exceptions("the identity is what it needs of the card", links...),
+		without: func(f *facts) {
+			f.card.Serial, f.host.Commands["lspci"] = fact.Unknown[string](notRead), false
+		}},
 	"Storage.Dev": {rule: finding.StorageOverCard, except: exceptions("the request takes no interface down", "backup"),
 		without: func(f *facts) {
 			f.host.Storage = []inventory.Storage{tank(fact.Unknown[string](notRead))}
@@ -171,35 +181,50 @@ var unreadFacts = map[string]forgotten{
 
 func unverify(f *facts) { f.card.Verified, f.card.VerifyError = VerifyUnknown, notRead }
 
-// notUnknown are the other fields, and why their zero value is no silent "no".
+const (
+	word     = "a word for messages"
+	ofBackup = "TestUnread_backup"
+	ofCard   = "TestUnread_identity"
+	listed   = "its own facts"
+)
+
+// notUnknown are the other fields that verdicts read, and why their zero value is no
+// silent "no".
 var notUnknown = map[string]string{
-	"HostFacts.Support": "advice; a host of no platform is refused before", "HostFacts.Observe": "configuration",
+	"HostFacts.Observe":       "configuration",
 	"HostFacts.RebootAllowed": "configuration; false refuses",
 	"HostFacts.BackupDir":     "configuration; empty refuses (BK002)",
 	"HostFacts.BackupProblem": "this machine's own; it was tried",
 
-	"Snapshot.Host":     "a name of the configuration",
-	"Snapshot.OS":       "chooses advice; without the kernel's release the collection fails",
-	"Snapshot.MSTFlint": "absent refuses (FW051), and an unknown version is unproven (FW057)",
-	"Snapshot.Modules":  "mstflint_access only softens HO003",
-	"Snapshot.Cards":    "its own facts, Port; without them the collection fails as a whole",
-	"Snapshot.SSH":      "its own facts, SSHPath",
-	"Snapshot.Netdevs":  "interfaces of the kernel; without them the collection fails as a whole",
-	"Snapshot.Routes":   "without them the collection fails as a whole",
-	"Snapshot.Storage":  "its own facts, Storage", "Snapshot.Units": "goes with UnitsWhy",
-	"Snapshot.Jobs": "its own facts, Job",
+	"FirmwareInput.Restore": "the configuration", "GUIDInput.Waits": "no restart for what nothing shows; reboot_required is null then",
+	"FirmwareInput.Backup": "none permits no write", "GUIDInput.Backup": "none permits no write",
+	"BackupInput.Backup": "none was taken yet; it permits no write",
 
-	"SSHPath.Client": anothers, "SSHPath.Server": anothers, "Snapshot.Files": anothers, "Snapshot.StaleInInitramfs": anothers,
-	"Snapshot.Unread": anothers,
-	"Snapshot.Staged": anothers, "Port.State": anothers, "Port.PortGUID": anothers, "Port.Netdev": anothers,
-	"Storage.Kind": "a word for messages", "Storage.What": "a word for messages", "Storage.Where": "a word for messages",
-	"Storage.Server": "a word for messages",
-	"Storage.RDMA":   "a file of sysfs, which is there or not",
-	"Port.Number":    "a name", "Port.TypeNow": "compared with what is asked for; empty differs (LT007)",
+	"Snapshot.Host":    "a name of the configuration",
+	"Snapshot.Modules": "mstflint_access only softens HO003",
+	"Snapshot.Cards":   "its own facts; without them the collection fails as a whole",
+	"Snapshot.Netdevs": "its own facts; without them the collection fails as a whole",
+	"Snapshot.Storage": "its own facts; what cannot be read is storage whose interface is not known",
+	"Snapshot.Units":   "goes with UnitsWhy",
+	"Snapshot.Jobs":    listed,
+	"OS.Kernel":        word, "Tool.Present": "absent refuses (FW051)",
+	"Tool.Version": "one that cannot be read refuses (FW052)", "Unit.ActiveState": "goes with Snapshot.UnitsWhy",
+	"Server.Name": word, "Server.Clients": word, "Pool.Name": word, "Pool.Doing": word, "UPS.Name": word, "UPS.Status": word,
+	"CardUser.Card": "goes with Any, which is yes for a program that names no card", "CardUser.Any": "goes with Snapshot.Users",
+	"CardUser.Command": word, "CardUser.Name": word, "CardUser.PID": word, "CardUser.Since": word,
 
-	"Job.ID": "a name", "Job.PCI": "a name; our own journal, and one without it is of no card",
-	"Job.Kind": "a word for messages", "Job.Operator": "a word for messages",
-	"Job.States": "a word for messages", "Job.Request": "a journal without its version is foreign (HO017)",
+	"Routes.Default": "without them the collection fails as a whole",
+	"Netdev.Name":    "a name", "Netdev.Lower": "none of an interface that has some is Netdev.Kind",
+	"Netdev.Parent": "none of an interface that has one is Netdev.Kind",
+	"Netdev.PCI":    "a link of sysfs, which is there or not",
+
+	"Storage.Kind": word, "Storage.What": word, "Storage.Where": word, "Storage.Server": word,
+	"Storage.RDMA": "a file of sysfs; one that cannot be read is storage whose interface is not known",
+	"Port.Number":  "a name", "Port.TypeNow": "compared with what is asked for; empty differs (LT007)",
+
+	"Job.ID": "a name", "Job.PCI": "a job without it is of every card while it may run (HO004); its request did not reach the disk, so that it did nothing",
+	"Job.Kind": word, "Job.Operator": word, "Job.States": word, "JobState.Time": word,
+	"Job.Request": "a journal without its version is foreign (HO017)",
 	"Job.Exit":    "empty leaves the job unsettled (HO005)",
 	"Job.Running": "TestUnread_job", "Job.Lost": "a running unit without its directory",
 	"Job.Settled": "no leaves the job unsettled (HO005)",
@@ -210,67 +235,73 @@ var notUnknown = map[string]string{
 	"Card.Chip":     "a chip without name is refused (FW040)", "Card.Livefish": "follows from the device id",
 	"Card.Virtual": "a link of sysfs, which is there or not",
 	"Card.Driver":  "a link of sysfs, which is there or not", "Card.RDMADevice": "a link of sysfs, which is there or not",
-	"Card.Ports":      "none is unknown and only keeps a warning away (FW034), beside the PSID, which decides",
 	"Card.PartNumber": "empty only keeps a warning away (FW033), beside the PSID, which decides; it is often unreadable after a cross-flash",
-	"Card.Serial":     "says itself that the serial number is not known (FW062)", "Card.FlashError": "goes with Flash",
-	"Card.FlashTaken": "goes with Flash", "Card.FlashFailure": "goes with Flash",
-	"Card.RunningPSID": anothers, "Card.RunningFW": anothers,
-	"Flash.ImageType": "goes with Card.Flash", "Firmware.FW": "goes with Card.Flash",
+	"Card.FlashError": "goes with Flash", "Card.FlashTaken": "goes with Flash", "Card.FlashFailure": "goes with Flash",
+	"Firmware.FW":      "goes with Card.Flash",
 	"Flash.GUIDs":      "goes with Card.Flash; zero is FW046",
 	"Flash.BlankGUIDs": "goes with Card.Flash", "Flash.ROM": "goes with Card.Flash", "Flash.VSD": "goes with Card.Flash",
-	"Flash.RunningFW":      anothers,
 	"Flash.ProductVersion": "goes with Card.Flash; empty allows one question more, which the job checks",
 	"Flash.ReleaseDate":    "goes with Card.Flash; an empty one proves nothing, and the checksum decides",
-	"Flash.SecurityAttrs":  "goes with Card.Flash; of later chips an unknown one is FW059", "Flash.DeviceID": anothers,
-	"CardFacts.Identity":     "who the card is has findings of its own (FW080 to FW082) and its own test",
-	"CardFacts.InUse":        "who uses the card is HostFacts.Users",
-	"CardFacts.UpdateMethod": "an unknown one is FW059",
-	"CardFacts.Checksum":     "compared where the request asks for it", "CardFacts.VerifyError": "goes with Verified",
+	"Flash.SecurityAttrs":  "TestUnread_later_chips", "CardFacts.UpdateMethod": "TestUnread_later_chips",
+	"CardFacts.InUse":    "who uses the card is Snapshot.Users",
+	"CardFacts.Checksum": "compared where the request asks for it", "CardFacts.VerifyError": "goes with Verified",
 	"CardFacts.RunningAssumed": "says itself that it is an assumption (FW055)",
+	"CardFacts.StartedWith":    "the job folders are our own; empty leaves Running to decide (FW055)",
+	"CardFacts.StagedBy":       "the job folders are our own; empty leaves Running to decide (FW055)",
 
-	"CardFacts.StartedWith": "the job folders are our own; empty leaves Running to decide (FW055)",
-	"CardFacts.StagedBy":    "the job folders are our own; empty leaves Running to decide (FW055)",
+	"IdentityFacts.Recorded": ofCard, "IdentityFacts.Now": ofCard, "IdentityFacts.Unread": word, "IdentityFacts.Edit": word,
+	"IdentityFacts.Elsewhere": "where the card is now; not known, it is another card (FW080) or not decided (FW081)",
 
 	"LabFacts.Cards":       "listed in tests only",
 	"LabFacts.Lab":         "a host that does not answer is named by a warning of its own",
 	"LabFacts.SameMachine": "a machine that does not show which it is is compared by its cards",
+	"CardIdentity.Host":    "a name", "CardIdentity.PCI": "a name", "CardIdentity.Planned": "the configuration",
+	"CardIdentity.GUIDs": "a host that does not answer is named by a warning of its own",
+	"FabricNode.Name":    word, "FabricNode.Via": word, "FabricNode.GUIDs": "goes with LabFacts.Fabric",
 
-	"LinkTypeInput.Card": "its own facts", "LinkTypeInput.Host": "its own facts", "LinkTypeInput.Request": "configuration",
+	"BackupFacts.Path": ofBackup, "BackupFacts.SHA256": ofBackup, "BackupFacts.TwoReadsEqual": ofBackup,
+	"BackupFacts.ToolVerified": ofBackup, "BackupFacts.Parsed": ofBackup, "BackupFacts.GUIDs": ofBackup,
+	"FlashLayout.Slot": "TestUnread_later_chips", "FlashLayout.Version": "zero is a version; goes with Slot",
+
 	"LinkTypeInput.Persisted":    "a port without an entry is not done and is stored again",
 	"LinkTypeInput.StoredIn":     "empty is LT011",
 	"LinkTypeInput.WhyNotStored": "goes with StoredIn", "LinkTypeInput.PlannedPSID": "another resource of the plan",
-	"LinkTypeInput.Identity": "who the card is has its own test",
 }
 
-// TestUnread_every_fact_is_asked_for holds that no field of the facts is new to the
-// two tables above.
+// notFacts are the types of the requests that hold no facts of a host or card.
+var notFacts = map[string]string{
+	"FirmwareRequest": "configuration", "GUIDRequest": "configuration", "LinkTypeRequest": "configuration",
+	"Consents": "configuration", "PSIDChange": "configuration", "Downgrade": "configuration", "BranchChange": "configuration",
+	"Support":      "advice; a host of no platform is refused before",
+	"ImageFacts":   "the file of the image, which is read here; one that cannot be read is FW001",
+	"RestoreFacts": "the copy on the operator's machine; one that cannot be read is BK004 or BK003",
+	"Lab":          "an index of LabFacts",
+}
+
+// TestUnread_every_fact_is_asked_for holds that each field that a verdict reads, of each
+// type that its facts are made of, is in one of the two tables above, and no other.
 func TestUnread_every_fact_is_asked_for(t *testing.T) {
-	there := map[string]bool{}
-	source := verdictSource(t)
-	for _, s := range []any{
-		HostFacts{}, CardFacts{}, LinkTypeInput{}, LabFacts{}, inventory.Snapshot{}, inventory.SSHPath{}, inventory.Storage{},
-		inventory.Port{}, inventory.Job{},
-		inventory.Card{}, inventory.Flash{}, ib.Firmware{},
-	} {
-		typ := reflect.TypeOf(s)
+	read, there := fieldsRead(t), map[string]bool{}
+	for owner, typ := range factTypes() {
 		for i := range typ.NumField() {
 			field := typ.Field(i)
-			if field.Anonymous {
+			name := owner + "." + field.Name
+			_, walked := unreadFacts[name]
+			why, excused := notUnknown[name]
+			if field.Anonymous || notFacts[owner] != "" || factTypes()[field.Type.Name()] == field.Type {
 				continue // a type of the list
 			}
-			name := typ.Name() + "." + field.Name
 			there[name] = true
-			_, has := unreadFacts[name]
-			why, excused := notUnknown[name]
-			ours := typ.PkgPath() == reflect.TypeFor[HostFacts]().PkgPath()
-			if !ours && !has && !excused {
-				why, excused = noVerdict, true
-			}
-			if has == excused {
-				t.Errorf("%s: say what happens if it cannot be read, in unreadFacts or in notUnknown", name)
-			}
-			if why == noVerdict && regexp.MustCompile(`\.`+field.Name+`\b`).MatchString(source) {
+			isFact := strings.HasPrefix(field.Type.String(), "fact.Of[")
+			switch {
+			case walked && excused:
+				t.Errorf("%s is in unreadFacts and in notUnknown", name)
+			case read[name] && !walked && !excused:
 				t.Errorf("%s is read: say what happens if it cannot be, in unreadFacts or in notUnknown", name)
+			case !read[name] && (walked || excused):
+				t.Errorf("%s: no verdict reads it", name)
+			case isFact && excused && !strings.Contains(why, "Test"):
+				t.Errorf("%s can be unknown: set it to unknown in unreadFacts, or name the test that does", name)
 			}
 		}
 	}
@@ -279,27 +310,11 @@ func TestUnread_every_fact_is_asked_for(t *testing.T) {
 			t.Errorf("%s is not a fact", name)
 		}
 	}
-}
-
-// verdictSource is the source of this package, and of the methods by which it reads facts.
-func verdictSource(t *testing.T) string {
-	t.Helper()
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files = append(files, "../inventory/lookup.go", "../inventory/jobs.go", "../inventory/power.go")
-	var all strings.Builder
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.HasSuffix(f, "_test.go") {
-			all.Write(text)
+	for name := range notUnknown {
+		if !there[name] {
+			t.Errorf("%s is not a fact", name)
 		}
 	}
-	return all.String()
 }
 
 // TestUnread_nothing_passes_in_silence sets each fact to unknown in a world that has
@@ -398,6 +413,69 @@ func TestUnread_job(t *testing.T) {
 	}
 }
 
+// What is not known of a backup proves nothing.
+func TestUnread_backup(t *testing.T) {
+	typ := reflect.TypeFor[BackupFacts]()
+	for i := range typ.NumField() {
+		in := goodFirmware()
+		in.Backup = goodBackup()
+		if v := Firmware(in); v.Blocked() {
+			t.Fatalf("the whole backup: %+v", v.Blockers())
+		}
+		reflect.ValueOf(in.Backup).Elem().Field(i).SetZero()
+		if name := typ.Field(i).Name; name != "Layout" { // not of these chips: TestUnread_later_chips
+			if v := Firmware(in); !v.Has(finding.BackupUnproven) || v.Permits(ActionBurn, cardKey(in.Card)) {
+				t.Errorf("without %s: %+v", name, v)
+			}
+		}
+	}
+}
+
+// A card of which it is not known who it is is written by nobody.
+func TestUnread_identity(t *testing.T) {
+	for name, forget := range map[string]func(f *IdentityFacts){
+		"Recorded": func(f *IdentityFacts) { f.Recorded = ib.Identity{} },
+		"Now":      func(f *IdentityFacts) { f.Now, f.Unread = ib.Identity{}, notRead },
+	} {
+		for request, judge := range requests {
+			f := goodFacts()
+			forget(&f.card.Identity)
+			if v := judge(f); !v.Has(finding.CardUndecided) || !v.Blocked() {
+				t.Errorf("%s of %s: %+v", name, request, v)
+			}
+		}
+	}
+}
+
+// What the tool does not say of a later chip is no reason to write its flash.
+func TestUnread_later_chips(t *testing.T) {
+	for name, tt := range map[string]struct {
+		forget func(in *FirmwareInput)
+		rule   *finding.Rule
+		says   string
+	}{
+		"all known":           {func(*FirmwareInput) {}, nil, ""},
+		"update method":       {func(in *FirmwareInput) { in.Card.UpdateMethod = "" }, finding.FirmwareControlsUpdates, "Method: not known"},
+		"security attributes": {func(in *FirmwareInput) { in.Card.Flash.SecurityAttrs = "" }, finding.FirmwareControlsUpdates, "Attributes: not known"},
+		"layout of the flash": {func(in *FirmwareInput) { in.Backup.Layout = FlashLayout{} }, finding.FlashDividedOtherwise, "not known"},
+		"layout of the image": {func(in *FirmwareInput) { in.Image.FlashLayout = FlashLayout{} }, finding.FlashDividedOtherwise, "0 KiB"},
+	} {
+		in := goodFirmware()
+		laterCard(&in, 0x1017)
+		in.Backup = goodBackup()
+		in.Backup.GUIDs, in.Backup.Layout, in.Image.FlashLayout = in.Card.Flash.GUIDs, FlashLayout{Slot: 1 << 23},
+			FlashLayout{Slot: 1 << 23}
+		tt.forget(&in)
+		v := Firmware(in)
+		said := slices.ContainsFunc(v.Findings, func(f finding.Finding) bool {
+			return f.Rule == tt.rule && f.Severity >= f.Rule.Severity && strings.Contains(f.Evidence, tt.says)
+		})
+		if said != (tt.rule != nil) || v.Blocked() != (tt.rule != nil) {
+			t.Errorf("%s: %+v", name, v.Findings)
+		}
+	}
+}
+
 // A restart is stopped by what nobody could read, as by its "yes".
 func TestUnread_restart(t *testing.T) {
 	if got := strings.Join(codes(Restart(HostFacts{})), " "); got != "HO014 HO015 HO045" {
@@ -417,13 +495,12 @@ var noFact = map[string]string{
 	"FW045 GU013":                         "what the card runs, which is FW055 if unknown",
 	"FW051 FW052 FW057":                   "the tool; one that does not say its version is unproven",
 	"FW059 FW061":                         "the table of chips; an unknown way of updating is FW059 itself",
-	"FW062 FW080 FW081 FW082 FW083":       "who the card is; undecided is FW081, an unreadable serial number FW062 or FW083",
+	"FW080 FW081 FW082 FW083":             "who the card is; undecided is FW081, an unreadable serial number FW062 or FW083",
 	"BK001 BK002 BK003 BK004 BK005 BK006 BK007 BK010":                   "the copy on the operator's machine; one that is not proven is BK001, BK003 or BK004",
 	"GU001 GU002 GU003 GU004 GU005 GU008 GU009 GU010 GU011 GU012 GU014": "the values of the configuration",
-	"HO032":                               "which machine a host is; one that does not show it is compared by its cards",
-	"HO002":                               "the default routes, without which the collection fails as a whole",
-	"HO004 HO005 HO017 HO019":             "the journals of our own jobs; one that is not understood is HO017",
-	"HO007 HO008 HO011 HO018 HO030 HO031": "the configuration, and what this apply has done",
+	"HO032":                                     "which machine a host is; one that does not show it is compared by its cards",
+	"HO004 HO005 HO017 HO019":                   "the journals of our own jobs; one that is not understood is HO017",
+	"HO007 HO008 HO011 HO018 HO030 HO031":       "the configuration, and what this apply has done",
 	"LT001 LT002 LT003 LT004 LT009 LT011 LT012": "the configuration, and the types that are shown: LT008 or LT013 if they are not",
 	"LT006 LT014 LT015":                         "what follows from the change itself",
 	"LT007 LT010":                               "the types of other cards; not shown is LT007 itself",

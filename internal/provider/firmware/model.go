@@ -110,7 +110,7 @@ func (m *model) observe(ref attribute.CardRef, s hca.FirmwareState) {
 	m.RunningPSID = attribute.PSIDText(running.PSID)
 	m.RunningVersion = attribute.VersionText(running.FW)
 	m.RebootRequired = types.BoolNull()
-	if known && s.Flash.PSID != "" {
+	if (known || s.Pending) && s.Flash.PSID != "" {
 		m.RebootRequired = types.BoolValue(s.Pending)
 	}
 	if s.BackupPath != "" {

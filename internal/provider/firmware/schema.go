@@ -124,7 +124,7 @@ func results() map[string]schema.Attribute {
 			"restart."),
 		"running_version": attribute.ComputedVersion("Firmware version that the card booted."),
 		"reboot_required": attribute.ComputedBool("Whether the host must restart before the card runs what is in " +
-			"flash. Null if no driver shows what the card runs."),
+			"flash. Null if no driver shows what the card runs, unless the provider burned it since the host started."),
 		"backup_path": attribute.ComputedString("Directory on the operator's machine with the firmware that was in " +
 			"flash before the last burn, `firmware.bin`, and what was known of the card, `card.json`. Null if this resource " +
 			"has burned nothing."),

@@ -263,7 +263,7 @@ addresses_and_routes() {
 	# The kernel's table: destination, prefix length, four more columns, metric, two
 	# counters, flags, interface. The entry of "lo" stands for "no route". Of IPoIB
 	# interfaces also the routes that have a gateway.
-	if [ -r "$ROOT"/proc/net/ipv6_route ]; then
+	if readable "$ROOT"/proc/net/ipv6_route; then
 		while IFS=' ' read -r to length _ _ gateway _ _ _ _ netdev; do
 			case $gateway in 00000000000000000000000000000000) ;; *)
 				case "$IPOIB " in *" $netdev "*) printf '@via %s %s %s %s\n' "$netdev" "$to" "$length" "$gateway" ;; esac
@@ -341,9 +341,10 @@ E
 		[ -n "$LINE" ] && way_to "$LINE"
 	done
 	for controller in "$ROOT"/sys/class/nvme/*; do
-		first_line "$controller"/transport
+		LINE=''
+		values "$controller"/transport
 		case $LINE in tcp | rdma) ;; *) continue ;; esac
-		values "$controller"/transport "$controller"/address
+		values "$controller"/address
 		first_line "$controller"/address
 		server=${LINE#*traddr=}
 		way_to "${server%%,*}"
