@@ -111,6 +111,7 @@ provider/runlog: hca/journal provider/diagnostic +framework -os/exec
 provider/session: fact fwimage ib finding safety host inventory hosts platform hca fabric memo provider/attribute provider/diagnostic provider/planned provider/runlog +framework +golang.org/x/sync
 command: -os/exec
 command/check: finding ib safety inventory host hosts platform hca/cards provider/diagnostic command command/target -os -os/exec
+command/history: ib hca/journal hca/record provider/diagnostic command command/target -os -os/exec
 command/watch: hca/cards hca/journal hca/record host poll provider/diagnostic command command/target +golang.org/x/term -os/exec
 command/target: command host hosts +golang.org/x/term -os/exec
 command/adopt: command command/target host inventory ipoib platform provider/attribute provider/diagnostic +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os/exec

@@ -1,0 +1,129 @@
+// Package history is the command that says who changed the flash of a card, when, from
+// what to what, and how it ended, from what the jobs left on their hosts.
+//
+// It must not open a card, take a lock, or change a host.
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/record"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+)
+
+const text = `Shows what this provider has written to the cards of each HOST, oldest first: when, who,
+which card, from what to what, and how it ended. Every burn and every change of GUIDs is
+noted on the host of the card, whatever machine it came from. Link types, subnet
+managers and interfaces are not noted. It opens no card, takes no lock and changes
+nothing.
+
+HOST is [user@]host, [user@]host:port, or an alias of ~/.ssh/config.
+
+Exit status: 0 if the notes of each host were read, 2 if the command line is wrong, 3 if
+those of a host could not be.`
+
+// Command is "history".
+var Command = command.Command{Name: "history",
+	Summary: "say who changed which card, from what to what, and how it ended; reads only", Run: run}
+
+// past is what was done on one host.
+type past struct {
+	Host    string   `json:"host"`
+	Error   string   `json:"error,omitempty"`
+	Unknown string   `json:"unknown,omitempty"` // why it is not known which jobs run
+	Changes []change `json:"changes"`
+}
+
+func run(ctx context.Context, args []string, std command.Streams) int {
+	fs := command.NewFlags("history [options] HOST…", text)
+	var options target.Options
+	options.Define(fs)
+	specs, status, done := command.Parse(fs, args, std)
+	if done {
+		return status
+	}
+	set, err := options.Open(specs, std)
+	if err != nil {
+		return command.WrongUsage(fs, err, std)
+	}
+	defer set.Close()
+	reads := make([]chan past, len(set.Targets))
+	for i, t := range set.Targets {
+		reads[i] = make(chan past, 1)
+		go func() { reads[i] <- read(ctx, t) }()
+	}
+	status = command.OK
+	var all []past
+	for _, one := range reads {
+		p := <-one
+		if p.Error != "" {
+			status = command.Unreachable
+		}
+		all = append(all, p)
+	}
+	if options.JSON {
+		return printJSON(all, status, std)
+	}
+	printTable(all, std)
+	return status
+}
+
+// read reads the notes of one host.
+func read(ctx context.Context, t *target.Target) past {
+	p := past{Host: t.Name, Changes: []change{}}
+	err := t.Err
+	var look record.Look
+	if err == nil {
+		look, err = record.Read(ctx, t.Host)
+	}
+	if err != nil {
+		p.Error = diagnostic.Line(err.Error())
+		return p
+	}
+	p.Unknown = diagnostic.Line(look.Silent)
+	for i := range look.Jobs {
+		p.Changes = append(p.Changes, changeOf(&look.Jobs[i]))
+	}
+	return p
+}
+
+func printJSON(all []past, status int, std command.Streams) int {
+	out := json.NewEncoder(std.Out)
+	out.SetIndent("", "  ")
+	if err := out.Encode(struct {
+		Hosts []past `json:"hosts"`
+	}{all}); err != nil {
+		fmt.Fprintln(std.Err, "history:", err)
+		return command.Failed
+	}
+	return status
+}
+
+// printTable prints a line for each change; what is to be said of a host itself goes to
+// standard error.
+func printTable(all []past, std command.Streams) {
+	w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
+	head := "TIME\tHOST\tCARD\tWHAT\tFROM\tTO\tBY\tRESULT\n"
+	for _, p := range all {
+		switch {
+		case p.Error != "":
+			fmt.Fprintf(std.Err, "%s: %s\n", p.Host, p.Error)
+		case len(p.Changes) == 0:
+			fmt.Fprintf(std.Err, "%s: nothing is noted on this host\n", p.Host)
+		}
+		if p.Unknown != "" {
+			fmt.Fprintf(std.Err, "%s: which jobs run is not known: %s\n", p.Host, p.Unknown)
+		}
+		for _, c := range p.Changes {
+			fmt.Fprint(w, head)
+			head = ""
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Time, p.Host, c.Card, c.What, c.From, c.To, c.By, c.ending())
+		}
+	}
+	_ = w.Flush() // as little as with every other line can be done about it
+}
