@@ -30,8 +30,8 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// Command is one sub-command. Run gets what stands behind the name and returns
-// the exit status; it starts with Parse, which also answers -help.
+// Command is one sub-command. Run gets the arguments behind the name and returns the
+// exit status. It starts with Parse, which also answers -help.
 type Command struct {
 	Name    string
 	Summary string // one line, without a full stop

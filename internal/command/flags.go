@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// NewFlags returns the flags of a command. usage is its first line without the
-// name of the program, such as "check [options] HOST…"; text says below it what
-// the command does.
+// NewFlags returns the flags of a command. usage is its first line without the name of
+// the program, such as "check [options] HOST…". text follows it and says what the
+// command does.
 func NewFlags(usage, text string) *flag.FlagSet {
 	name, _, _ := strings.Cut(usage, " ")
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
@@ -24,8 +24,8 @@ func NewFlags(usage, text string) *flag.FlagSet {
 }
 
 // Parse reads a command's flags and returns its other arguments. Flags may stand
-// between and behind them. If done is true, the command ends with the status: the
-// help was asked for, or the command line is wrong.
+// between and behind them. If done is true, the command ends with the status: somebody
+// asked for help, or the command line is wrong.
 func Parse(fs *flag.FlagSet, args []string, std Streams) (rest []string, status int, done bool) {
 	for {
 		err := fs.Parse(args)

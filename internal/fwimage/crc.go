@@ -2,18 +2,18 @@ package fwimage
 
 import "encoding/binary"
 
-// The section CRC of FS2 to FS4: CRC-16 with polynomial 0x100B, most
-// significant bit first, over the bytes in file order. The bit-serial
-// definition starts with 0xffff and shifts sixteen zero bits through at the
-// end; starting with 0xf6aa gives the same without them.
+// The section CRC of FS2 to FS4: CRC-16 with polynomial 0x100B, most significant bit
+// first, over the bytes in file order. The definition starts with 0xffff and shifts
+// sixteen zero bits through at the end. Starting with 0xf6aa gives the same without the
+// zeros.
 const (
 	crcPoly  = 0x100b
 	crcInit  = 0xf6aa
 	crcFinal = 0xffff
 )
 
-// crcTables holds in [k][b] the CRC of byte b followed by k zero bytes, so that
-// sixteen bytes are done in one step: verifying must run at disk speed.
+// crcTables holds in [k][b] the CRC of byte b followed by k zero bytes. So sixteen
+// bytes are done in one step, and verifying runs at disk speed.
 var crcTables = makeCRCTables()
 
 func makeCRCTables() *[16][256]uint16 {
@@ -63,10 +63,10 @@ func updateCRC(c uint16, p []byte) uint16 {
 // sectionCRC is the CRC of p as images store it.
 func sectionCRC(p []byte) uint32 { return uint32(updateCRC(crcInit, p) ^ crcFinal) }
 
-// appendCRC gives the register over A and B together from a, the register over
-// A, and b, the register over B alone, which is n bytes long. A CRC is linear:
-// what differs is the start value, carried through n bytes. It saves a second
-// pass over the image for the CRC that covers the whole.
+// appendCRC gives the register over A and B together. a is the register over A, b that
+// over B alone, which is n bytes long. A CRC is linear: only the start value differs,
+// and it is carried through n bytes. That saves a second pass over the image for the
+// CRC that covers the whole.
 func appendCRC(a, b uint16, n int64) uint16 {
 	return b ^ timesX8N(a^crcInit, n)
 }

@@ -78,9 +78,9 @@ func (e *RawDumpError) Error() string {
 	return s + "; read the card with `mstflint -d DEVICE ri FILE` to get an image"
 }
 
-// EncryptedError says that an image, or a part of it, can only be read by the
-// chip that it is for, so that nobody else can tell whether it is whole.
-// mstflint 4.21 queries such an image and cannot verify it either.
+// EncryptedError says that only the chip can read an image, or a part of it. Nobody
+// else can tell whether it is whole. mstflint 4.21 queries such an image and cannot
+// verify it either.
 type EncryptedError struct {
 	What   string // what cannot be read
 	Offset int64  // logical offset in bytes where it should be

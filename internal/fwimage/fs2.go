@@ -50,8 +50,8 @@ type section struct {
 	kind   uint32
 	offset int64 // of the header
 	size   int64 // with header and CRC
-	// sum tells contents apart that have the same size, without the bytes that
-	// depend on addresses or on the identity of a card.
+	// sum tells apart contents of the same size. It leaves out the bytes that depend on
+	// addresses or on the identity of a card.
 	sum  uint64
 	role sectionRole
 	toc  bool // kind is one of FS3 and FS4
@@ -163,8 +163,8 @@ func failsafeChunk(data []byte) (int64, error) {
 // sumsToZero checks words whose top byte makes the sum of the four zero.
 func sumsToZero(w uint32) bool { return byte(w>>24)+byte(w>>16)+byte(w>>8)+byte(w) == 0 }
 
-// bootBlocks reads the boot block behind the header, and the second one of
-// real images, which is there if what follows is no type of a section.
+// bootBlocks reads the boot block behind the header. Real images have a second one: it
+// is there if what follows is no type of a section.
 func (r *fs2Reader) bootBlocks() error {
 	r.img.End = headerFS2
 	if err := r.bootBlock(); err != nil {
@@ -191,8 +191,8 @@ func (r *fs2Reader) bootBlock() error {
 	return r.add(section{kind: kindBoot, offset: off, size: (int64(n) + 4) * 4})
 }
 
-// chain walks over the sections. Each one must lie behind its predecessor,
-// which is so in real images, and which makes loops impossible.
+// chain walks over the sections. Each one must lie behind its predecessor, as in real
+// images. That makes loops impossible.
 func (r *fs2Reader) chain() error {
 	off := r.img.End
 	for range maxSections {
@@ -292,9 +292,9 @@ func (r *fs2Reader) only(place **section, s section) error {
 	return nil
 }
 
-// contentSum is for comparing images, not for detecting damage, so speed
-// counts: two CRC-32 with hardware support. The info section is summed up when
-// the VSD in it is known, which belongs to the card and not to the firmware.
+// contentSum is for comparing images, not for detecting damage. Speed counts, so it is
+// two CRC-32 with hardware support. The info section is summed up when its VSD is
+// known, which belongs to the card and not to the firmware.
 func contentSum(kind uint32, body []byte) uint64 {
 	var param uint64
 	if kind != kindBoot {

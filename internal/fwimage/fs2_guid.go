@@ -51,8 +51,8 @@ func (r *fs2Reader) mac(port int, v uint64) ib.MAC {
 	return m
 }
 
-// identityOf classifies by values. A single unique one makes the whole unique,
-// since burning it elsewhere would make a duplicate.
+// identityOf classifies by values. One unique value makes the whole unique: burning it
+// elsewhere would make a duplicate.
 func identityOf(g ib.GUIDSet) Identity {
 	id := IdentityNone
 	for _, v := range []ib.GUID{g.Node, g.Port1, g.Port2, g.SystemImage} {
@@ -76,8 +76,8 @@ func identityOf(g ib.GUIDSet) Identity {
 	return id
 }
 
-// pointers checks that header and chain agree on where the sections are, since
-// the card's boot code and mstflint follow the pointers of the header.
+// pointers checks that header and chain agree on where the sections are. The card's
+// boot code and mstflint follow the pointers of the header.
 func (r *fs2Reader) pointers() error {
 	if p := int64(r.word(offInfoPtr) & 0xffffff); p != r.info.offset+sectionHeader {
 		return badFormat(offInfoPtr, "the header says that the data of section Image Info is at 0x%x, but it is at 0x%x",
@@ -114,8 +114,8 @@ func (r *fs2Reader) imageCRC() error {
 	return r.length()
 }
 
-// length compares the length in the header with the end of the chain. Under a
-// right CRC a difference is the will of who made the image.
+// length compares the length in the header with the end of the chain. If the CRC is
+// right, the image was made with that difference.
 func (r *fs2Reader) length() error {
 	length := int64(r.word(offLength))
 	switch {

@@ -37,8 +37,8 @@ var tagBytes = map[uint32]int{
 	tagVersion: 8, tagTime: 8, tagDeviceType: 4, tagPSID: 16, tagVSD: vsdBytes, tagProduct: 16, tagVSDVendor: 4, tagMIC: 8,
 }
 
-// infoSection reads the tags that describe the image. Its CRC has been
-// verified, so whatever is wrong here was made so.
+// infoSection reads the tags that describe the image. Its CRC is right by now, so a
+// wrong tag was made that way.
 func (r *fs2Reader) infoSection() error {
 	if r.info == nil {
 		return badFormat(r.img.End, "no section Image Info")
@@ -113,8 +113,8 @@ func (img *Image) describe(tag uint32, data []byte) {
 	}
 }
 
-// requiredTags refuses images that say too little to be matched with a card.
-// mstflint falls back to the device type, or to nothing, for these.
+// requiredTags refuses images that say too little to be matched with a card. mstflint
+// then takes the device type in place of these tags, or nothing.
 func (r *fs2Reader) requiredTags(seen map[uint32]bool) error {
 	img := r.img
 	switch at := r.info.offset; {
@@ -194,7 +194,7 @@ func version(data []byte) ib.FWVersion {
 	}
 }
 
-// bcdDate turns 0x20170905 into "2017-09-05", and what is no date into "".
+// bcdDate turns 0x20170905 into "2017-09-05". What is no date gives "".
 func bcdDate(w uint32) string {
 	for s := range 8 {
 		if w>>(4*s)&0xf > 9 {
@@ -208,8 +208,8 @@ func bcdDate(w uint32) string {
 	return fmt.Sprintf("%04x-%02x-%02x", w>>16, month, day)
 }
 
-// printable gives the text up to the first zero byte. Bytes that a terminal or
-// a state file should not get are escaped.
+// printable gives the text up to the first zero byte. It escapes bytes that must not
+// reach a terminal or a state file.
 func printable(data []byte) string {
 	var b strings.Builder
 	for _, c := range data {

@@ -29,8 +29,8 @@ func (r *fs2Reader) romSections() error {
 	return nil
 }
 
-// readROM lists the components of an expansion ROM. What is odd about it
-// only warns: the card boots its firmware without a ROM.
+// readROM lists the components of an expansion ROM. A strange one only gives a warning:
+// the card boots its firmware without a ROM.
 func (img *Image) readROM(data []byte) {
 	if len(data) < 3 || data[0] != 0x55 || data[1] != 0xaa {
 		img.warn("The ROM section does not begin like an expansion ROM (55 aa).")
@@ -56,8 +56,8 @@ func (img *Image) readROM(data []byte) {
 	}
 }
 
-// romDevices compares the components with the image: a burn asks a question if
-// they are for another device.
+// romDevices compares the device of the components with that of the image. If they
+// differ, a burn asks a question.
 func (img *Image) romDevices(roms []ROM) {
 	for _, rom := range roms {
 		if img.DeviceType != 0 && rom.DeviceID != img.DeviceType {

@@ -114,8 +114,8 @@ func (r *tocReader) beforeBoot2(boot2 int64) error {
 	return nil
 }
 
-// hashes verifies the table of hashes of images for chips that boot securely.
-// The hashes themselves are for the chip to check.
+// hashes verifies the table of hashes of images for chips that boot securely. Only the
+// chip checks the hashes themselves.
 func (r *tocReader) hashes(at int64) error {
 	if at == 0 {
 		return nil

@@ -132,15 +132,15 @@ type Image struct {
 // equal: ConnectX-3 A0 and A1 need different images.
 func (img *Image) Fits(hw ib.HWID) bool { return slices.Contains(img.HWIDs, hw) }
 
-// SameFirmware reports whether two images differ in nothing but the identity
-// of the card: GUIDs, MACs, VSD and the checksums over them. It compares
-// contents, which an equal Checksum alone does not prove: mstflint 4.21 leaves
-// most of the info section out for images without VSD.
+// SameFirmware reports whether two images differ in nothing but the identity of the
+// card: GUIDs, MACs, VSD and the checksums over them. It compares contents. An equal
+// Checksum proves less: for images without VSD, mstflint 4.21 leaves most of the info
+// section out of it.
 func SameFirmware(a, b *Image) bool { return sameContent(a, b, roleIdentity) }
 
-// SameFirmwareExceptROM is SameFirmware without regard to the expansion ROM.
-// mstflint copies the card's ROM into an image that has none when it burns it,
-// so what is read back then equals the file only in this sense.
+// SameFirmwareExceptROM is SameFirmware without regard to the expansion ROM. An image
+// without a ROM gets the card's when mstflint burns it. What is read back equals the
+// file except for that.
 func SameFirmwareExceptROM(a, b *Image) bool { return sameContent(a, b, roleIdentity, roleROM) }
 
 // sameContent compares what a burn puts into a card as it is in the image.
@@ -187,9 +187,8 @@ func Parse(r io.ReaderAt, size int64) (*Image, error) {
 	}
 }
 
-// load reads the whole file, after its first bytes have shown that it may be
-// an image: what is too large is most often no image at all, and the message
-// should say so.
+// load reads the whole file after its first bytes have shown that it may be an image. A
+// file that is too large is usually no image at all, and the message should say that.
 func load(r io.ReaderAt, size int64) ([]byte, error) {
 	if size <= 0 {
 		return nil, &NotAnImageError{Kind: KindEmpty, Advice: "the file has no content: fetch it again"}

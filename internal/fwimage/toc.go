@@ -64,7 +64,7 @@ type tocReader struct {
 	bootAt    int64
 	tableAt   int64 // the ITOC that is used
 	entries   []tocEntry
-	// cached lists what mstflint has read when it computes the checksum, which
+	// cached lists what mstflint has read by the time it computes the checksum, which
 	// covers some of it.
 	cached []cachedSpan
 
@@ -112,8 +112,8 @@ func (r *tocReader) physical(addr int64) int64 {
 	return p
 }
 
-// setSlot takes the logarithm of the slot size. Tools of some time wrote 4 MiB
-// for images in slots of 8 MiB.
+// setSlot takes the logarithm of the slot size. For some time, tools wrote 4 MiB for
+// images in slots of 8 MiB.
 func (r *tocReader) setSlot(bits uint8, at int64) error {
 	if bits > maxSlotBits {
 		return badFormat(at, "slots of 2 to the power of %d bytes, at most %d are possible", bits, maxSlotBits)
@@ -144,7 +144,8 @@ func (r *tocReader) read(what string, addr, n int64, absolute bool) ([]byte, err
 		}
 		return r.data[addr : addr+n], nil
 	}
-	// The place of the first byte behind must exist too: so reads mstflint.
+	// The place of the byte behind the last one must exist too, because mstflint reads
+	// that way.
 	if end := r.physical(addr + n); end > have {
 		return nil, &TruncatedError{What: what, Offset: addr, Need: end, Have: have}
 	}

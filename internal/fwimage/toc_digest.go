@@ -28,7 +28,7 @@ func (r *tocReader) checksum() string {
 	return hex.EncodeToString(sum)
 }
 
-// again reads what has been read before, so that it cannot fail.
+// again repeats a reading that succeeded before, so it cannot fail.
 func (r *tocReader) again(addr, n int64, absolute bool) []byte {
 	p, err := r.read("", addr, n, absolute)
 	if err != nil {

@@ -65,8 +65,8 @@ func (r *tocReader) imageInfo(e tocEntry, p []byte) error {
 	return r.chips(e, p[280:][:4*maxHWIDsTOC])
 }
 
-// chips reads the list of chips, which an entry of zero ends. mstflint fails
-// on an image whose first one it does not know.
+// chips reads the list of chips, which an entry of zero ends. mstflint fails on an
+// image if it does not know the first one.
 func (r *tocReader) chips(e tocEntry, p []byte) error {
 	for ; len(p) > 0; p = p[4:] {
 		w := binary.BigEndian.Uint32(p)

@@ -96,9 +96,9 @@ func (r *tocReader) verifySection(e tocEntry, body []byte) error {
 	return badFormat(e.at, "section %s has its CRC at an unknown place (%d)", e.name(), e.mode)
 }
 
-// orEncrypted explains a wrong CRC. Encrypted code has authentication tags of
-// 32 bits behind its cache lines where else is a CRC of 16 bits. mstflint then
-// ignores the CRC of the section.
+// orEncrypted explains a wrong CRC. Encrypted code has authentication tags of 32 bits
+// behind its cache lines, where other code has a CRC of 16 bits. mstflint then ignores
+// the CRC of the section.
 func (r *tocReader) orEncrypted(e tocEntry, body []byte, err error) error {
 	if err == nil || r.img.Format != FS4 || !e.cacheLines || len(body) < cacheLineBytes+4 {
 		return err
@@ -109,8 +109,8 @@ func (r *tocReader) orEncrypted(e tocEntry, body []byte, err error) error {
 	return &EncryptedError{What: e.name(), Offset: e.addr}
 }
 
-// only refuses a second section of a kind that an image has once. FS3 reads
-// the last one, FS4 refuses a second valid DEV_INFO itself.
+// only refuses a second section of a kind that an image has once. FS3 reads the last
+// one. FS4 itself refuses a second valid DEV_INFO.
 func (r *tocReader) only(e tocEntry) error {
 	first, again := r.seen[e.kind]
 	r.seen[e.kind] = e.addr
@@ -142,8 +142,8 @@ func (r *tocReader) look(e tocEntry, body []byte) error {
 	return nil
 }
 
-// signature notes whether the image is signed, and with a key of which kind:
-// the id of a key for development has no low part.
+// signature notes whether the image is signed, and with which kind of key. The id of a
+// key for development has no low part.
 func (r *tocReader) signature(body []byte) {
 	r.hasSignature = true
 	id := body[16:32]

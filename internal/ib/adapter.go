@@ -21,8 +21,8 @@ const (
 		"and no tool of a distribution writes it"
 )
 
-// older are the cards that the chip table does not hold: ids as the match lists of
-// the kernel's drivers have them.
+// older are the cards that the chip table does not hold. The ids are those of the match
+// lists of the kernel's drivers.
 var older = []Adapter{
 	{qlogicVendor, 0x7322, "QLogic IBA7322", "ib_qib", noQLogic},
 	{qlogicVendor, 0x7220, "QLogic IBA7220", "ib_qib", noQLogic},

@@ -25,9 +25,9 @@ const (
 	Other
 )
 
-// Compare says whether two identities are of one card, and why; the reason is a
-// sentence without a full stop. The serial number decides. MACs and GUIDs can be
-// set by anybody, so that they count only where a serial number is missing.
+// Compare says whether two identities are of one card, and why. The reason is a
+// sentence without a full stop. The serial number decides. Anybody can set MACs and
+// GUIDs, so they count only where a serial number is missing.
 func Compare(recorded, now Identity) (Likeness, string) {
 	if recorded.Chip != "" && now.Chip != "" && recorded.Chip != now.Chip {
 		return Other, fmt.Sprintf("the chip is %s, and %s was recorded", now.Chip, recorded.Chip)
@@ -40,8 +40,8 @@ func Compare(recorded, now Identity) (Likeness, string) {
 		return Other, fmt.Sprintf("the serial number is %s, and %s was recorded", is, was)
 	}
 	if recorded.Part != "" && now.Part != "" && recorded.Part != now.Part {
-		// Makers number their boards each in its own way, and another firmware
-		// may show other product data.
+		// Each maker numbers its boards in its own way, and another firmware may show other
+		// product data.
 		if like, _ := compareValues(recorded, now); like != Same {
 			return like, fmt.Sprintf("the serial number is %s as recorded, but the part number is %s, and %s was recorded",
 				is, now.Part, recorded.Part)
@@ -50,8 +50,8 @@ func Compare(recorded, now Identity) (Likeness, string) {
 	return Same, "the serial number is " + is
 }
 
-// compareValues goes by MACs and GUIDs. One that both have is enough: the others
-// may have been set since.
+// compareValues compares MACs and GUIDs. One common value is enough: the others may
+// have been set since.
 func compareValues(recorded, now Identity) (Likeness, string) {
 	a, b := recorded.values(), now.values()
 	for _, v := range a {
@@ -71,7 +71,7 @@ func compareValues(recorded, now Identity) (Likeness, string) {
 	}
 }
 
-// values are the addresses that may tell cards apart. One that was never set
+// values are the addresses that may tell cards apart. An address that was never set
 // tells nothing.
 func (i Identity) values() []string {
 	var all []string
@@ -100,8 +100,8 @@ func UniqueGUID(g GUID) bool { return !g.IsZero() && !g.IsUnset() && g>>8 != 0x0
 // kind.
 func (i Identity) Empty() bool { return word(i.Serial) == "" && len(i.values()) == 0 }
 
-// Record is the part of an identity that is kept with a plan. Where a serial
-// number is known, that is without MACs and GUIDs: the same apply may set these.
+// Record is the part of an identity that is kept with a plan. If the serial number is
+// known, MACs and GUIDs are left out: the same apply may set these.
 func (i Identity) Record() Identity {
 	if word(i.Serial) != "" {
 		i.MACs, i.GUIDs = nil, nil
@@ -189,8 +189,8 @@ const (
 	guidToken = "guid-"
 )
 
-// Token is one word for the strongest fact: the serial number, else the first
-// MAC, else the first GUID; empty if there is none. It may stand in an id.
+// Token is one word for the strongest fact: the serial number, else the first MAC, else
+// the first GUID. It is empty if there is none. It may stand in an id.
 func (i Identity) Token() string {
 	if serial := word(i.Serial); serial != "" {
 		return serial
@@ -222,8 +222,8 @@ func ParseToken(token string) (Identity, error) {
 	return Identity{Serial: token}, nil
 }
 
-// word makes a serial number fit for an id. One without a letter or a digit
-// other than zero was never set.
+// word makes a serial number fit for an id. A number without a letter or a digit other
+// than zero was never set.
 func word(serial string) string {
 	w := strings.Map(func(r rune) rune {
 		switch {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Speed is the signalling rate of one lane of an InfiniBand link. The zero value
-// means that there is none, as on a port without a link. Speeds compare by rate.
+// Speed is the signalling rate of one lane of an InfiniBand link. The zero value means
+// no rate, as on a port without a link. Speeds compare by rate.
 type Speed int
 
 // The speeds in the order of their rates. FDR10 is a Mellanox rate: QDR's with

@@ -12,8 +12,8 @@ const byteOrderMark = "\ufeff"
 // and systemd pass over it, too.
 func WithoutMark(text string) string { return strings.TrimPrefix(text, byteOrderMark) }
 
-// INI gives the lines of a file of sections and assignments that are such, in
-// their places, and names the others: one bad line must not hide the rest.
+// INI gives the sections and assignments of a file, each line in its place, and names
+// the other lines: one bad line must not hide the rest.
 func INI(text string) (good string, bad error) {
 	var b strings.Builder
 	var errs []error

@@ -13,10 +13,11 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 )
 
-// names are the files that may be written, in the order in which one reads them.
+// names are the files that may be written, in the order of reading.
 var names = []string{"README.md", "providers.tf", "cards.tf", "fabric.tf", "network.tf", "imports.tf"}
 
-// ignored is the file with what is no part of a repository. One that is there stays.
+// ignored is the file that lists what does not belong into a repository. An existing
+// one is kept.
 const ignored = ".gitignore"
 
 // checkVacant reports whether a folder can take the files: it may be missing, it must be
@@ -42,7 +43,7 @@ func checkVacant(folder string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// write makes the files. One that has appeared meanwhile is left as it is.
+// write makes the files. It leaves a file alone that has appeared meanwhile.
 func write(folder string, files map[string][]byte) (written []string, err error) {
 	for _, name := range append(names[:len(names):len(names)], ignored) {
 		data, ok := files[name]
@@ -121,8 +122,8 @@ func reason(o *object, verdict string) string {
 	return verdict + ": " + o.Type + " " + o.ID + ".\n" + o.Reason.Summary + "\n\n" + o.Reason.Detail
 }
 
-// notAdopted is the comment in the place of a resource, with the resource if a plan of it
-// is not refused.
+// notAdopted is the comment in the place of a resource that is not adopted. The
+// resource follows, commented out, unless its plan is refused.
 func notAdopted(o *object) string {
 	said := reason(o, "Not adopted")
 	if o.offer == nil {
@@ -161,7 +162,7 @@ func ofOptions(o *target.Options) settings {
 	return out
 }
 
-// whole makes a path of this folder good in the folder that is written, too.
+// whole makes a path absolute, because the repository is written to another folder.
 func whole(file string) string {
 	if file == "" || file == sshhost.ConfigFileNone || strings.HasPrefix(file, "~") {
 		return file
@@ -212,7 +213,7 @@ func (s settings) number(name string, value int) settings {
 	return append(s, setting{name: name, value: value})
 }
 
-// secret tells whether a password was used that is in no file.
+// secret reports whether a password was used. Passwords are written to no file.
 func (f *found) secret() bool {
 	return slices.ContainsFunc(f.up(), func(m *machine) bool { return m.target.Config.SudoPassword != "" })
 }

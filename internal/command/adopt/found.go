@@ -93,7 +93,7 @@ func (m *machine) fail(what string, err error) {
 	m.Error = &problem{Summary: diagnostic.Plain(what), Detail: diagnostic.Plain(diagnostic.Detail(err))}
 }
 
-// oncePerMachine leaves out what is one machine under a second name: two resources would
+// oncePerMachine leaves out a second name of a machine. Otherwise two resources would
 // manage one card.
 func (f *found) oncePerMachine() {
 	for i, m := range f.machines {
@@ -193,11 +193,11 @@ func (o *object) take(ctx context.Context, w *walk) error {
 	return nil
 }
 
-// planAll plans everything that is adopted, as one configuration. What would change is
-// written in another way the next time, or is not adopted; again reports whether there
-// has to be a next time.
+// planAll plans everything that is adopted, as one configuration. An object that would
+// change is written in another way the next time, or is not adopted. again reports
+// whether a next time is needed.
 func (f *found) planAll(ctx context.Context, w *walk) (again bool, err error) {
-	// All hosts at the same time: one plan after the other would ask one host after the other.
+	// All hosts are asked at the same time, which saves waiting for one after the other.
 	if _, err = w.data(ctx, "infiniband_cards", map[string]any{"allow_unreachable": true}); err != nil {
 		return false, err
 	}
@@ -216,8 +216,9 @@ func (f *found) planAll(ctx context.Context, w *walk) (again bool, err error) {
 	return again, nil
 }
 
-// judge decides what becomes of an object whose plan would change it: it is tried in its
-// next form, or with the consents that the findings ask for, or it is not adopted.
+// judge decides what becomes of an object whose plan would change it. It is tried in
+// its next form, or with the consents that the findings ask for. Else it is not
+// adopted.
 func (w *walk) judge(o *object, given form, forms int, changes []string, errs []problem) {
 	if o.form+1 < forms {
 		o.form++
@@ -231,7 +232,7 @@ func (w *walk) judge(o *object, given form, forms int, changes []string, errs []
 	if o.why == nil {
 		o.why = why
 	}
-	if o.dormant { // a takeover would end what the file says and the interface does not show
+	if o.dormant { // a takeover would end settings that the file has and the interface does not show
 		o.Reason = o.why
 		return
 	}
@@ -245,8 +246,8 @@ func (w *walk) judge(o *object, given form, forms int, changes []string, errs []
 	}
 }
 
-// mayChange are the types that an operator may let change when they are adopted: what
-// runs on a host, and never what is in a flash.
+// mayChange are the types whose objects may change when they are adopted, if the
+// operator says so. They are settings of a host, never the content of a flash.
 var mayChange = map[string]bool{smType: true, ipoibType: true, portType: true}
 
 // summary counts what an apply does.
@@ -265,8 +266,8 @@ func (f *found) takeOver() {
 	}
 }
 
-// draw asks for a picture of each fabric: hosts with a subnet manager first, and none that
-// a picture has already.
+// draw asks for a picture of each fabric. It asks hosts with a subnet manager first,
+// and no host that an earlier picture shows.
 func (f *found) draw(ctx context.Context, w *walk) {
 	var names []string
 	for _, o := range f.objects {

@@ -36,8 +36,8 @@ type object struct {
 	// Reason is why it is not adopted; empty if it is.
 	Reason *problem `json:"reason,omitempty"`
 
-	card     *object // that it belongs to; nil for a card and where none is known
-	suffix   string  // of its name, where the card has several of its type
+	card     *object // its card; nil for a card and where none is known
+	suffix   string  // part of its name, where the card has several of its type
 	state    tftypes.Value
 	attrs    map[string]tftypes.Value // of state
 	private  []byte
@@ -65,7 +65,8 @@ func textOf(v tftypes.Value) string {
 	return text
 }
 
-// candidates are what may be on a host. Whether it is there is for the import to say.
+// candidates are the objects that may be on a host. The import finds out whether they
+// are there.
 func candidates(host string, s *inventory.Snapshot) []*object {
 	var out []*object
 	cards := map[string]*object{}
@@ -191,12 +192,12 @@ type form []argument
 // kind says how resources of one type are written.
 type kind struct {
 	file string
-	// forms are lists of arguments, the one that reads best first. All but the last are
+	// forms are lists of arguments, the most readable one first. All but the last are
 	// used only if the object has everything that they name.
 	forms [][]string
 	// usual are the values that need no line.
 	usual map[string]string
-	// otherwise says what it means if a plan would change one, and no finding says it.
+	// otherwise says what a change by a plan would mean, where no finding says it.
 	otherwise string
 }
 
@@ -305,9 +306,8 @@ func keyOf(in, v tftypes.Value) string {
 // adopted reports whether an object was imported and nothing speaks against it.
 func (o *object) adopted() bool { return o.attrs != nil && o.Reason == nil }
 
-// worth reports whether an object that was imported is anything at all: a card without
-// flash has no firmware, and a port that nobody has set, and an interface that nobody has
-// configured, come by themselves.
+// worth reports whether an imported object is worth a resource. A card without flash
+// has no firmware. A port or an interface that nobody has configured needs no resource.
 func (o *object) worth() bool {
 	switch o.Type {
 	case firmwareType:
@@ -324,7 +324,7 @@ func (o *object) worth() bool {
 	return true
 }
 
-// inOrder are the objects as they depend on each other.
+// inOrder are the objects in the order of their dependencies.
 func inOrder(all []*object) []*object {
 	order := []string{cardType, firmwareType, guidsType, linkType, portType, smType, ipoibType}
 	out := slices.Clone(all)

@@ -19,7 +19,7 @@ import (
 type setting struct {
 	name  string
 	value any
-	// written is what stands in the file if that is not the value; it is HCL.
+	// written is HCL that stands in the file in place of the value, if it is set.
 	written string
 	secret  bool // is in no file
 }
@@ -84,7 +84,7 @@ func (a setting) expression() string {
 	return fmt.Sprint(a.value)
 }
 
-// text is a text as HCL writes it: with nothing in it that HCL would evaluate.
+// text is a text as HCL writes it, with everything escaped that HCL would evaluate.
 func text(s string) string { return string(hclwrite.TokensForValue(cty.StringVal(s)).Bytes()) }
 
 // key is the key of a map or an object.
@@ -177,7 +177,7 @@ func wrap(s string) string {
 	return strings.Join(out, "\n")
 }
 
-// comment makes a comment from text; nothing from no text.
+// comment makes a comment from a text. An empty text gives none.
 func comment(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return ""
@@ -204,8 +204,8 @@ func block(o *object, given form) string {
 	return b.String()
 }
 
-// about is the comment above a resource: what a reader wants to know and its arguments
-// do not say.
+// about is the comment above a resource. It says what a reader wants to know and the
+// arguments do not say.
 func about(o *object) string {
 	join := func(words ...string) string {
 		return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")

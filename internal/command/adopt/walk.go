@@ -15,9 +15,9 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// walk is one life of the provider, as an engine starts it for each of its walks. It is
-// asked by the engine's own protocol: what an import takes and what a plan shows is not
-// judged a second time here.
+// walk is one run of the provider. An engine starts one for each of its walks. The
+// provider is asked by the engine's own protocol, so that its answers on imports and
+// plans need no second judgement here.
 type walk struct {
 	server tfprotov6.ProviderServer
 	schema *tfprotov6.GetProviderSchemaResponse
@@ -80,7 +80,7 @@ func start(ctx context.Context, factory Factory, config any) (*walk, error) {
 	return w, all.err()
 }
 
-// engine is the oldest engine that the configuration is for.
+// engine is the oldest engine that the configuration works with.
 const engine = "1.11.0"
 
 // encode makes a value of the protocol from Go data. What an object leaves out is null.
@@ -218,7 +218,7 @@ func (w *walk) plan(ctx context.Context, o *object, given form) (changes []strin
 	return differences(schema, o.attrs, planned), all, nil
 }
 
-// propose keeps of the state what is computed and not configured, as engines do.
+// propose fills what is computed and not configured from the state, as engines do.
 func propose(schema *tfprotov6.Schema, config, state map[string]tftypes.Value) map[string]tftypes.Value {
 	out := map[string]tftypes.Value{}
 	for _, a := range schema.Block.Attributes {
@@ -230,8 +230,8 @@ func propose(schema *tfprotov6.Schema, config, state map[string]tftypes.Value) m
 	return out
 }
 
-// differences says what a plan would change, by attribute. What follows from that, and is
-// known after the apply, is told only if it is all.
+// differences says what a plan would change, by attribute. A value that is known only
+// after the apply follows from another change. It is named only if there is no other.
 func differences(schema *tfprotov6.Schema, state, planned map[string]tftypes.Value) []string {
 	var known, later []string
 	for _, a := range schema.Block.Attributes {

@@ -1,8 +1,8 @@
-// Package check is the command that says, step by step, how hosts are reached and
-// what they lack, before anything is configured.
+// Package check is the command that says how hosts are reached and what they lack,
+// before anything is configured.
 //
-// It must not change a host, and judges nothing itself: what is missing is said by
-// the findings of the rules that a plan asks.
+// It must not change a host. It judges nothing itself: the findings of a plan say what
+// is missing.
 package check
 
 import (

@@ -14,7 +14,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// slow is a sudo that waits for a server which does not answer.
+// slow is the time after which a sudo is taken to wait for a server that does not
+// answer.
 const slow = 5 * time.Second
 
 func (r *report) root(how string, sudo time.Duration) {

@@ -57,7 +57,7 @@ func stopLabel(s sshhost.Stop, last bool) string {
 	return "jump host " + s.Name + ": "
 }
 
-// addConfig says what is used to reach one machine, and where it comes from.
+// addConfig says which settings are used to reach a machine, and where they come from.
 func (r *report) addConfig(s sshhost.Stop, last bool) {
 	at := stopLabel(s, last)
 	for _, o := range s.Origins {
@@ -66,7 +66,7 @@ func (r *report) addConfig(s sshhost.Stop, last bool) {
 		case sshhost.SourceGiven:
 			source = "command line"
 		case sshhost.SourceDefault:
-			// What everybody has is not worth a line; where it is dialled is.
+			// Defaults are left out. The dialled address is always shown.
 			if o.Setting != "HostName" && o.Setting != "User" {
 				continue
 			}

@@ -38,7 +38,8 @@ type report struct {
 	Steps   []step `json:"steps"`
 }
 
-// add notes a step; a host may have written parts of it, which must not act on a terminal.
+// add notes a step. Parts of it may come from the host, so they are made harmless for a
+// terminal.
 func (r *report) add(s step) {
 	s.Text, s.Source, s.Detail = diagnostic.Line(s.Text), diagnostic.Line(s.Source), diagnostic.Plain(s.Detail)
 	r.Steps = append(r.Steps, s)
@@ -48,7 +49,7 @@ func (r *report) ok(name, text, source string) {
 	r.add(step{Step: name, Status: good, Text: text, Source: source})
 }
 
-// find notes a finding in its own words, once: many cards of a host may share one.
+// find notes a finding once, in its own words. Several cards of a host may share one.
 func (r *report) find(name string, f finding.Finding) {
 	s := step{Step: name, Status: missing, Text: f.Summary, Detail: f.Detail(), Finding: f.Rule.Code}
 	switch {

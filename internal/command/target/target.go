@@ -20,16 +20,16 @@ import (
 
 // Target is one host of the command line.
 type Target struct {
-	// Name is unlike that of all other targets and fits as a key of the provider's
-	// hosts map: the address as it was written, without user and port.
+	// Name differs from that of every other target. It is the address as it was written,
+	// without user and port, and fits as a key of the provider's hosts map.
 	Name string
 	Spec string // as it stands on the command line
-	// Config is what the command line says of the host. What is empty there comes
-	// from ~/.ssh/config, and needs no line in a provider block.
+	// Config is what the command line says of the host. What is empty comes from
+	// ~/.ssh/config and needs no line in a provider block.
 	Config sshhost.Config
 
-	// Host and SSH are the same host, with the memory of what was found on it and
-	// without. They are nil if Err says that the configuration cannot be used.
+	// Host and SSH are the same host: Host remembers what was found on it, SSH does not.
+	// Both are nil if the configuration cannot be used; Err then says why.
 	Host *hosts.Host
 	SSH  *sshhost.Host
 	Err  error
@@ -44,9 +44,9 @@ type Set struct {
 // Close closes every connection.
 func (s *Set) Close() { _ = s.pool.Close() }
 
-// Open reads the hosts as ssh takes them: [user@]host, [user@]host:port, or an
-// alias of ~/.ssh/config. It does not dial. Its error says what is wrong with the
-// command line; a host that ~/.ssh/config makes unusable has an Err of its own.
+// Open reads the hosts as ssh takes them: [user@]host, [user@]host:port, or an alias of
+// ~/.ssh/config. It does not dial. Its error says what is wrong with the command line.
+// A host that ~/.ssh/config makes unusable has its own error in Err.
 func (o *Options) Open(specs []string, std command.Streams) (*Set, error) {
 	if len(specs) == 0 {
 		return nil, errors.New("no host is named")

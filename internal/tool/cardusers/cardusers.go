@@ -28,8 +28,8 @@ var Functions string
 //go:embed guard.sh
 var guard string
 
-// The exit statuses of a guarded command that was not run, or whose failure means
-// nothing because somebody else was at the card.
+// The exit statuses of a guarded command. It was not run, or its failure means nothing,
+// because another program was using the card.
 const (
 	Busy    = 78 // another program uses the card; Parse reads standard error
 	Unknown = 79 // who uses the card could not be seen; standard error says why
@@ -88,7 +88,8 @@ func WithSharedLock(cmd shellcmd.Command, pci ib.PCIAddress) shellcmd.Command {
 	return withLock(cmd, pci, "shared")
 }
 
-// Exclusive is Shared for a command that writes a card.
+// Exclusive returns cmd, which writes a card, as WithSharedLock does. No other command
+// of ours runs at that time.
 func Exclusive(cmd shellcmd.Command, pci ib.PCIAddress) shellcmd.Command {
 	return withLock(cmd, pci, "exclusive")
 }

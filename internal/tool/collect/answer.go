@@ -25,7 +25,7 @@ type Answer struct {
 	Kernel           bool     // the modules of the running kernel are installed
 	Rules            []string // paths of all files in /etc/udev/rules.d
 	StaleInInitramfs []string // files that are newer than the initial RAM disk, which has copies of them
-	NoDisk           []string // files of which the initial RAM disk may have a copy, and no such disk was found
+	NoDisk           []string // files that the initial RAM disk may have copies of, where no such disk was found
 	Devices          []Device // PCI functions of makers of InfiniBand cards, as listed by the kernel
 	Netdevs          map[string]string
 	Jobs             []Job
@@ -200,8 +200,8 @@ func (r *reader) fact(n int, line, word, args string) error {
 	return nil
 }
 
-// users reads a look at who uses the cards; there is one for each tool that is run,
-// and what one of them saw holds.
+// users reads who uses the cards. Each tool that is run gives one such look; a user
+// that any of them saw counts.
 func (r *reader) users(n int, line, word, args string) error {
 	if word == "users" {
 		if args != "" {

@@ -21,13 +21,13 @@ type Places struct {
 	Root     string   // of the file system; empty for the real one
 	StateDir string   // where jobs and images are kept
 	LockFile string   // of the cards
-	Packages []string // whose versions are wanted, in the names of any distribution
+	Packages []string // packages whose versions are wanted, by their names in any distribution
 }
 
-// Command returns the collection of all facts. It needs root: the flash of a
-// card, its VPD and the configuration of the network are not open to others. It
-// prints whole files, with the passwords of networks that it does not use. It
-// has no time limit of its own, so that the user's command_timeout holds.
+// Command returns the collection of all facts. It needs root, because only root may
+// read the flash of a card, its VPD and the configuration of the network. It prints
+// whole files, also passwords of networks that the provider does not use. It has no
+// time limit of its own, so that the user's command_timeout holds.
 func Command(p Places) shellcmd.Command {
 	return shellcmd.Script("collect facts", cardusers.Functions+script,
 		append([]string{p.Root, p.StateDir, p.LockFile}, p.Packages...)...).

@@ -69,9 +69,9 @@ func (r *reader) network(n int, line, word, id, value string) error {
 	return nil
 }
 
-// via reads a line of the kernel's tables: of IPv4 the numbers are in the byte
-// order of the machine, and little-endian on all that have InfiniBand; the mask is
-// a number too. Of IPv6 the digits are in order, and the length is hexadecimal.
+// via reads a line of the kernel's tables. For IPv4 the numbers are in the byte order
+// of the machine, which is little-endian wherever there is InfiniBand. The mask is a
+// number too. For IPv6 the digits are in order, and the length is hexadecimal.
 func (r *reader) via(n int, line, dev, value string) error {
 	words := strings.Fields(value)
 	if len(words) != 3 {

@@ -26,8 +26,8 @@ func WriteKernelFile(path, value string) shellcmd.Command {
 	return shellcmd.New("tee", "--", path).WithStdin(value + "\n").AsRoot().Changes()
 }
 
-// WriteFile replaces the content of a small file. What has to be atomic is
-// uploaded instead.
+// WriteFile replaces the content of a small file. It is not atomic. A file that must be
+// replaced atomically is uploaded.
 func WriteFile(path, content string) shellcmd.Command {
 	return shellcmd.New("tee", "--", path).WithStdin(content).AsRoot().Changes()
 }
@@ -48,8 +48,8 @@ func RemoveTree(path string) shellcmd.Command {
 	return shellcmd.New("rm", "-rf", "--", path).AsRoot().Changes()
 }
 
-// UserCommand runs a command line that the user wrote into the configuration.
-// It is the one place where text is a shell's: it is the user's own.
+// UserCommand runs a command line of the user's configuration. Nowhere else is a text
+// given to a shell to interpret.
 func UserCommand(text string) shellcmd.Command {
 	return shellcmd.New("sh", "-c", text).AsRoot().Changes()
 }

@@ -38,8 +38,8 @@ func Query(packages ...string) shellcmd.Command {
 	return shellcmd.New("rpm", append([]string{"-q", "--qf", Format, "--"}, packages...)...)
 }
 
-// ParseQuery returns the versions of the packages that are installed. Of one that
-// is installed in several versions, as kernels are, it is the last.
+// ParseQuery returns the versions of the packages that are installed. If several
+// versions are installed, as of kernels, the last one counts.
 func ParseQuery(out []byte) map[string]string {
 	versions := map[string]string{}
 	for line := range strings.Lines(string(out)) {

@@ -8,14 +8,14 @@ package flock
 import "path"
 
 const (
-	// Dir holds the locks. Only root may write in /run, so that nobody else can make
-	// the directory or a link in its place, and it is open to root alone: in /run/lock,
-	// which is everybody's, any user could hold a lock or put a link where root writes.
-	// It is gone after a boot, like every process that could hold a lock.
+	// Dir holds the locks. Only root may write in /run, so nobody else can make the
+	// directory or a link in its place. Only root may open it. In /run/lock, which
+	// everybody may write, any user could hold a lock or put a link where root writes. A
+	// boot removes it, and ends every process that could hold a lock.
 	Dir = "/run/terraform-provider-infiniband"
-	// File is the lock of a host. It covers all its cards: the functions of one
-	// card share a flash, and a lock that outlives a card's address would not
-	// protect it.
+	// File is the lock of a host. It covers all its cards: the functions of one card
+	// share a flash. A lock for each PCI address would not protect a card whose address
+	// changes.
 	File = Dir + "/lock"
 	// Holder names the job that holds File.
 	Holder = Dir + "/holder"

@@ -138,8 +138,8 @@ func (p *Port) other(text string) (err error) {
 	return p.better(m[5])
 }
 
-// better reads what iblinkinfo thinks both ends could do. What it says in other
-// words is an error and not dropped: the link would pass for a good one.
+// better reads the width and speed that both ends could have in iblinkinfo's view. A
+// text that it does not know is an error: dropped, the link would pass for a good one.
 func (p *Port) better(text string) (err error) {
 	all := could.FindAllStringSubmatch(text, -1)
 	if len(all) != strings.Count(text, "Could be") {

@@ -196,9 +196,9 @@ func ignorable(line string) bool {
 
 var duplicateLine = regexp.MustCompile(`Duplicate Port: Port with guid (0x[0-9a-f]+) already exists`)
 
-// Duplicates reads from the messages (standard error) of a walk, of ibnetdiscover
-// or any program that walks the fabric, the port GUIDs that two ports have. The
-// walk goes on without the second port, and its node is missing in the report.
+// Duplicates reads from standard error of a walk the port GUIDs that two ports have.
+// Every program that walks the fabric prints them. The walk goes on without the second
+// port, and its node is missing in the report.
 func Duplicates(messages string) []ib.GUID {
 	var list []ib.GUID
 	for _, m := range duplicateLine.FindAllStringSubmatch(messages, -1) {

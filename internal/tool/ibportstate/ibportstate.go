@@ -17,9 +17,9 @@ import (
 
 const timeout = 30 * time.Second
 
-// Query shows the link of a port of this host: the directed route of no hop. Device
-// and port are given even so, because without them the tool opens the first port
-// whose link is up, which a disabled port is not.
+// Query shows the link of a port of this host, by a directed route of no hop. Device
+// and port are given as well: without them the tool opens the first port whose link is
+// up, and never a disabled one.
 func Query(device string, port int) shellcmd.Command {
 	number := strconv.Itoa(port)
 	return shellcmd.New("ibportstate", "-C", device, "-P", number, "-D", "0", number,

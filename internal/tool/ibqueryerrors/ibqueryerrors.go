@@ -26,7 +26,7 @@ var (
 	counter  = regexp.MustCompile(`\[(\w+) == (\d+)(?: \([^)]*\))?\]`)
 )
 
-// Parse reads the report. Without its summary, which is printed last, it is cut.
+// Parse reads the report. The summary is printed last; without it the report is cut.
 // Headings and the sums of whole switches are passed over.
 func Parse(output string) ([]Port, error) {
 	var all []Port

@@ -28,8 +28,8 @@ const (
 	Dir      = "/etc/network/interfaces.d"
 )
 
-// modeCommand sets the mode before the interface gets its MTU: ifupdown has no
-// option for it, and passes over one that it does not know.
+// modeCommand sets the mode before the interface gets its MTU. ifupdown has no option
+// for the mode, and ignores options that it does not know.
 const modeCommand = "echo %s > /sys/class/net/$IFACE/mode"
 
 // raCommand keeps the kernel from taking addresses of router advertisements.
@@ -85,13 +85,13 @@ type File struct {
 	Auto    []string // interfaces of auto and allow-…
 	Stanzas []Stanza
 	Sources []string // patterns of source and source-directory
-	// Mappings is true if there are lines that belong to no interface alone: a mapping, a
-	// rename, a template.
+	// Mappings is true if lines belong to no single interface: a mapping, a rename, a
+	// template.
 	Mappings bool
 }
 
-// Parse reads an interfaces file. Of one with lines that are not understood the
-// rest is returned with the error.
+// Parse reads an interfaces file. If some lines are not understood, it returns the rest
+// together with the error.
 func Parse(text string) (File, error) {
 	r := reader{}
 	var errs []error
@@ -287,8 +287,8 @@ func (s Stanza) add(i *ipconf.Interface) error {
 	return nil
 }
 
-// Unkept names the options of an interface's stanzas that Interface does not hold, nor
-// Render writes anyway. They are named without their values: one may be a password.
+// Unkept names the options of an interface's stanzas that Interface does not hold and
+// Render does not write. It leaves out their values: one may be a password.
 func (f File) Unkept(name string) []string {
 	var all []string
 	for _, s := range f.Stanzas {

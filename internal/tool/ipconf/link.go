@@ -18,16 +18,17 @@ type Link struct {
 // Type is how udev and networkd call the type of an IPoIB interface.
 const Type = "infiniband"
 
-// HasAddress reports whether a hardware address of a definition is, or was, that
-// of the interface: by the last 8 of 20 bytes, the port GUID, because the bytes
-// before them change with every load of the driver.
+// HasAddress reports whether a hardware address of a definition is, or was, that of the
+// interface. It compares the last 8 of 20 bytes, the port GUID: the bytes before them
+// change with every load of the driver.
 func (l Link) HasAddress(address string) bool {
 	i := Interface{Address: strings.ToLower(strings.ReplaceAll(address, "-", ":"))}
 	return !l.PortGUID.IsZero() && i.PortGUID() == l.PortGUID
 }
 
-// HasDriver reports whether a pattern is that of the interface's driver. ethtool
-// says ib_ipoib, or the card's with that in brackets; udev knows the card's too.
+// HasDriver reports whether a pattern fits the interface's driver. ethtool says
+// ib_ipoib, or the card's driver with ib_ipoib in brackets. udev knows the card's
+// driver too.
 func (l Link) HasDriver(pattern string) bool {
 	names := []string{"ib_ipoib"}
 	if l.Driver != "" {
@@ -39,8 +40,8 @@ func (l Link) HasDriver(pattern string) bool {
 // HasName reports whether a pattern is that of the interface's name.
 func (l Link) HasName(pattern string) bool { return l.Name != "" && Glob(pattern, l.Name) }
 
-// Glob matches as a shell does. A pattern that is none matches everything: what
-// it is for is not known.
+// Glob matches as a shell does. An invalid pattern matches everything, because nobody
+// knows what it is for.
 func Glob(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)
 	return ok || err != nil

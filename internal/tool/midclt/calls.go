@@ -8,9 +8,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
-// commitTimeout is for calls that reconfigure all interfaces or the boot
-// loader; the client gives up after 60 seconds otherwise, while the middleware
-// goes on.
+// commitTimeout is for calls that reconfigure all interfaces or the boot loader.
+// Without it the client gives up after 60 seconds while the middleware goes on.
 const commitTimeout = 180 * time.Second
 
 // argument encodes a value as the JSON that midclt decodes; a bare word would be
@@ -32,7 +31,8 @@ func call(method string, args ...any) shellcmd.Command {
 	return shellcmd.New("midclt", argv...).AsRoot()
 }
 
-// slow is call with a longer patience; -t is an option of midclt, not of call.
+// slow is a call with a longer timeout. -t is an option of midclt and stands before
+// "call".
 func slow(method string, args ...any) shellcmd.Command {
 	argv := []string{"-t", strconv.Itoa(int(commitTimeout.Seconds())), "call", method}
 	for _, a := range args {

@@ -23,9 +23,9 @@ func Store(name string, u Update) Step { return Step{"interface.update", argumen
 // Drop is the step that removes the stored configuration of an interface.
 func Drop(name string) Step { return Step{"interface.delete", argument(name)} }
 
-// StoreRowMTU is the step that stores an MTU past the API's validation, by a
-// private method; the middleware applies the value like any other. A step that
-// stores the interface has to precede it, so that there is a state to go back to.
+// StoreRowMTU is the step that stores an MTU by a private method, which skips the API's
+// validation. The middleware applies the value like any other. A step that stores the
+// interface has to precede it, so that there is a state to go back to.
 func StoreRowMTU(row, mtu int) Step {
 	return Step{"datastore.update", argument("network.interfaces"), argument(row),
 		argument(map[string]int{"int_mtu": mtu})}
@@ -42,16 +42,16 @@ type Guard struct {
 // maxCommand is the longest command in characters that the API takes.
 const maxCommand = 1024
 
-// NewGuard makes a guard of the steps that lead back. comment tells it from
-// others. It acts only at a restart within a quarter of an hour: one that was
-// left behind must not undo what somebody has decided since. It fails if the
-// steps are too long for the middleware.
+// NewGuard makes a guard of the steps that lead back. comment tells it from others. It
+// acts only at a restart within a quarter of an hour: a guard that was left behind must
+// not undo what somebody has decided since. It fails if the steps are too long for the
+// middleware.
 func NewGuard(comment string, back ...Step) (Guard, error) {
 	parts := []string{`[ "$(date +%s)" -lt @until@ ]`}
 	for _, s := range back {
 		parts = append(parts, shellcmd.Join(append([]string{"midclt", "call"}, s...)))
 	}
-	// Nobody is there to check in: what was there before needs no proof.
+	// Nobody is there to check in. The former configuration needs no proof.
 	parts = append(parts, shellcmd.Join([]string{"midclt", "-t", "180", "call", "interface.commit", `{"rollback":false}`}))
 	g := Guard{comment: comment, command: strings.Join(parts, " && ")}
 	if len(g.command) > maxCommand {
@@ -92,9 +92,9 @@ func ParseGuard(out []byte) (int, error) {
 	return id, nil
 }
 
-// settle ends a transaction and takes its guard away, in one run: a guard that
-// outlives a check-in would undo it. Without a guard, whose id nobody learned,
-// it only ends.
+// settle ends a transaction and removes its guard in one run: a guard that stays after
+// a check-in would undo it. If the id of the guard is not known, settle only ends the
+// transaction.
 func settle(method string, guard int) shellcmd.Command {
 	text := "midclt -t 180 call " + method
 	if guard > 0 {

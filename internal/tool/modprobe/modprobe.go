@@ -13,7 +13,8 @@ import (
 
 const initramfsTimeout = 10 * time.Minute
 
-// Load loads a module with what it depends on; loading a loaded one is no error.
+// Load loads a module with what it depends on. A module that is loaded already is no
+// error.
 func Load(module string) shellcmd.Command {
 	return shellcmd.New("modprobe", "--", module).AsRoot().Changes()
 }

@@ -21,10 +21,10 @@ const (
 	timeout = 60 * time.Second
 )
 
-// Query reads the non-volatile configuration of a card. ConnectX-3 needs a
-// tool before 4.26 and firmware from 2.31.5000 on. A card whose firmware takes no
-// commands keeps the tool (4.21) waiting for 17 seconds; timeout ends it on the
-// host, with status 124, so that none is left behind that still uses the card.
+// Query reads the non-volatile configuration of a card. ConnectX-3 needs a tool before
+// 4.26 and firmware from 2.31.5000 on. If the firmware of the card takes no commands,
+// the tool (4.21) waits for 17 seconds. timeout ends it on the host with status 124, so
+// that no process is left that still uses the card.
 func Query(pci ib.PCIAddress) shellcmd.Command {
 	return shellcmd.New("timeout", "20", program, "-d", pci.String(), "q").AsRoot().WithTimeout(timeout)
 }

@@ -74,9 +74,9 @@ func (e *ToolError) Error() string { return "mstconfig: " + e.Text }
 var firstServed = ib.FWVersion{Major: 2, Minor: 31, Sub: 5000}
 
 // Unsupported reports whether the tool says that it cannot serve the card at all, as
-// versions from 4.26 on cannot serve ConnectX-3. That the firmware is too old it says
-// also of a card whose command interface is busy (4.21), so that the running version
-// decides; an unknown one is no proof.
+// versions from 4.26 on cannot serve ConnectX-3. It calls the firmware too old also if
+// the card's command interface is busy (4.21). So the running version decides, and an
+// unknown version proves nothing.
 func (e *ToolError) Unsupported(running ib.FWVersion) bool {
 	if strings.Contains(e.Text, "Unsupported FW") {
 		return !running.IsZero() && running.Compare(firstServed) < 0
@@ -154,8 +154,8 @@ func (t *Table) head(n int, text string) error {
 	return nil
 }
 
-// heading reads the columns by name, not by place: the width has changed
-// several times, and "New" has stood beside its column.
+// heading reads the columns by name, not by place: their width has changed several
+// times, and "New" has stood outside its column.
 func (t *Table) heading(n int, text string) error {
 	if t.Columns != nil {
 		return tool.Errorf(n, text, "a second table")

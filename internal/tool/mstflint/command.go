@@ -20,10 +20,10 @@ import (
 
 const program = "mstflint"
 
-// Times are bounds, not expectations. A taken flash semaphore makes the tool
-// wait about five seconds; reading 16 MiB of flash through the configuration
-// space takes a minute; a burn takes minutes (three are reported for
-// ConnectX-4) and must never be cut short.
+// Times are bounds, not expectations. If another program holds the flash semaphore, the
+// tool waits about five seconds. Reading 16 MiB of flash through the configuration
+// space takes a minute. A burn takes minutes (three are reported for ConnectX-4) and
+// must never be cut short.
 const (
 	queryTimeout = 60 * time.Second
 	readTimeout  = 10 * time.Minute
@@ -47,14 +47,14 @@ func Verify(pci ib.PCIAddress) shellcmd.Command {
 // VerifyImage checks every CRC of an image file on the host.
 func VerifyImage(path string) (shellcmd.Command, error) { return image(path, "v") }
 
-// Checksum asks for the digest of the flash's image in which GUIDs, MACs, VSD
-// and the CRCs over them do not count.
+// Checksum asks for the digest of the image in flash. GUIDs, MACs, VSD and the CRCs
+// over them do not count.
 func Checksum(pci ib.PCIAddress) shellcmd.Command {
 	return device(pci, "checksum").WithTimeout(readTimeout)
 }
 
-// HWQuery asks for hardware id, chip revision and flash part. Besides "q" it is
-// the only way to the revision that does not write.
+// HWQuery asks for hardware id, chip revision and flash part. Only it and "q" give the
+// revision without writing.
 func HWQuery(pci ib.PCIAddress) shellcmd.Command {
 	return device(pci, "hw", "query").WithTimeout(queryTimeout)
 }
@@ -110,10 +110,10 @@ func Burn(pci ib.PCIAddress, path string, o BurnOptions) (shellcmd.Command, erro
 		Changes(), nil
 }
 
-// SetGUIDs writes the GUIDs and MACs of a ConnectX-3 card, all six at once: a
-// card that has only its GUIDs replaced keeps MACs of another identity, and a
-// blank one keeps blank MACs. On a card that is not blank this burns the
-// present image again into the other half of the flash.
+// SetGUIDs writes the GUIDs and MACs of a ConnectX-3 card, all six at once. If only the
+// GUIDs were replaced, the card would keep MACs of another identity, or blank ones. On
+// a card that is not blank this burns the present image again into the other half of
+// the flash.
 func SetGUIDs(pci ib.PCIAddress, guids ib.GUIDSet, answers int) (shellcmd.Command, error) {
 	options, err := guidOptions(guids)
 	if err != nil {

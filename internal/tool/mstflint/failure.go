@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// IsContention reports whether a failure says that somebody else was at the card, and
-// nothing about the card.
+// IsContention reports whether a failure says only that another program was using the
+// card, and nothing about the card.
 func (k FailureKind) IsContention() bool { return k == FailureSemaphore || k == FailureContention }
 
 // FailureKind tells failures of the tool apart by what to do about them.
@@ -87,10 +87,9 @@ var failureTexts = []struct {
 	{"MFE_", FailureAccess},
 }
 
-// failureStatuses are those that say more than the text. Above 128 they are
-// signals: of the tool itself, 4.30 to 4.34 end with 139 on ConnectX-3. 75 is
-// that of flock with a taken lock, 7 that of a declined version question, 126
-// and 127 those of a shell without the program.
+// failureStatuses are those that say more than the text. Above 128 they are signals:
+// 4.30 to 4.34 end with 139 on ConnectX-3. 75 is flock's for a taken lock, 7 that of a
+// declined version question. 126 and 127 are a shell's if the program is missing.
 var failureStatuses = map[int]FailureKind{
 	7: FailureRefused, 75: FailureLocked, 126: FailureToolMissing, 127: FailureToolMissing,
 	129: FailureInterrupted, 130: FailureInterrupted, 137: FailureInterrupted, 141: FailureInterrupted,

@@ -82,9 +82,9 @@ var (
 )
 
 // ParseSession reads the output of Burn or SetGUIDs, standard output and error
-// together. It never fails: an output is also read when the write was cut at
-// any byte. Progress is overwritten with carriage returns and errors are glued
-// behind it, so both ends of line count, and errors are looked for anywhere.
+// together. It never fails, because a write may be cut at any byte. The tool overwrites
+// progress with carriage returns and prints errors right behind it. So both ends of
+// line count, and errors are looked for anywhere.
 func ParseSession(output string) Session {
 	s := Session{Percent: -1}
 	for _, line := range strings.FieldsFunc(output, func(r rune) bool { return r == '\r' || r == '\n' }) {

@@ -93,8 +93,8 @@ func (v *Verification) section(n int, text string) error {
 	return nil
 }
 
-// note keeps the first problem: the tool's closing message repeats it in
-// general terms.
+// note keeps the first problem. The tool's closing message only repeats it in general
+// terms.
 func (v *Verification) note(problem string) {
 	v.Problem = cmp.Or(v.Problem, problem)
 }

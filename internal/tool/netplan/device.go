@@ -76,12 +76,12 @@ func (d Device) Covers(l ipconf.Link) bool {
 // physical are the sections whose definitions may match interfaces of IPoIB.
 var physical = []string{"ethernets"}
 
-// Render writes the file of one interface. It matches by name: a hardware
-// address of IPoIB has a part that changes with every load of the driver.
-// infiniband-mode has an effect with NetworkManager only, which without it takes
-// the interface for Ethernet; networkd ignores it (systemd 252 to 257). optional
-// and an empty link-local keep the boot from waiting for a fabric whose subnet
-// manager may start later, ignore-carrier the addresses, which is networkd's only.
+// Render writes the file of one interface. It matches by name: a hardware address of
+// IPoIB has a part that changes with every load of the driver. Only NetworkManager
+// obeys infiniband-mode, and without it takes the interface for Ethernet; networkd
+// ignores it (systemd 252 to 257). The subnet manager may start after the boot. So the
+// boot does not wait for the interface (optional, and an empty link-local), and the
+// addresses do not wait for the fabric (ignore-carrier, which only networkd knows).
 func Render(header string, d Device) string {
 	var b strings.Builder
 	b.WriteString(header)
@@ -128,7 +128,7 @@ func Parse(text string) ([]Device, error) {
 	}
 	var file map[string]any
 	if err := yaml.Unmarshal([]byte(tool.WithoutMark(text)), &file); err != nil {
-		// Without the source: the lines around may hold the password of a network.
+		// The source is left out: the lines around may hold the password of a network.
 		return nil, errors.New("not a netplan file: " + yaml.FormatError(err, false, false))
 	}
 	var all []Device
@@ -303,6 +303,6 @@ func parseAddress(a any) (netip.Prefix, error) {
 	return p, nil
 }
 
-// Generate turns all files into configuration of networkd; it fails with the
-// file and line if one of them is not valid, and changes no interface.
+// Generate turns all files into configuration of networkd. It changes no interface. If
+// a file is not valid, it fails with the file and line.
 func Generate() shellcmd.Command { return shellcmd.New("netplan", "generate").AsRoot().Changes() }

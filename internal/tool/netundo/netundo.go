@@ -1,9 +1,8 @@
-// Package netundo builds the commands by which a host undoes a change of one
-// network interface by itself, unless the change is confirmed in time: whoever
-// made the change may be cut off by it, or be dead.
-//
-// netplan try is not used for it: it dies with the connection without reverting,
-// and what it reverts stays in /etc/netplan (netplan 0.106 to 1.1.2).
+// Package netundo builds the commands by which a host undoes a change of one network
+// interface by itself, unless the change is confirmed in time. The change may cut off
+// whoever made it, or the provider may have died. netplan try does not serve: it dies
+// with the connection without reverting, and what it reverts stays in /etc/netplan
+// (netplan 0.106 to 1.1.2).
 //
 // It must not run anything.
 package netundo
@@ -38,11 +37,11 @@ const stateDir = "/var/lib/terraform-provider-infiniband/undo/"
 // change the same interface must not confirm, undo or go on with each other's.
 type Guard struct{ ID, Change string }
 
-// Taken is the exit status of Save while another change is open, and of a step of a
-// change that another one has taken the place of.
+// Taken is the exit status of Save while another change is open. A step of a change has
+// it too, once another change has taken its place.
 const Taken = 75
 
-// mark is there as long as what is saved belongs to this change.
+// mark exists as long as the saved state belongs to this change.
 func (g Guard) mark() string { return g.Dir() + "/change." + g.Change }
 
 // Dir is where the former state is kept until the change is confirmed.
@@ -51,8 +50,8 @@ func (g Guard) Dir() string { return stateDir + g.ID }
 // Unit is the transient unit that undoes the change, without suffix.
 func (g Guard) Unit() string { return "infiniband-undo-" + g.ID }
 
-// BootUnit is the path of the unit that undoes the change if the host restarts
-// before it is confirmed: a transient unit does not survive that.
+// BootUnit is the path of the unit that undoes the change if the host restarts before
+// it is confirmed. A transient unit does not survive a restart.
 func (g Guard) BootUnit() string {
 	return "/etc/systemd/system/infiniband-undo-boot-" + g.ID + ".service"
 }
@@ -138,22 +137,23 @@ func (g Guard) Arm(delay time.Duration) shellcmd.Command {
 	return systemdrun.After(delay, g.Unit(), "/bin/sh", g.Dir()+"/undo.sh", g.Dir())
 }
 
-// Decide claims the decision. It fails if the host has begun to undo the change.
+// Decide claims the decision for the caller. It fails if the host has begun to undo the
+// change.
 func (g Guard) Decide() shellcmd.Command {
 	return coreutils.MakeDirectory(g.decidedPath()).OnlyWith(g.mark())
 }
 
-// Step is a step of the change, which does not run once the host has begun to undo
-// it, or another change has taken its place.
+// Step is a step of the change. It does not run once the host has begun to undo the
+// change, or another change has taken its place.
 func (g Guard) Step(cmd shellcmd.Command) shellcmd.Command {
 	return cmd.Unless(g.decidedPath()).OnlyWith(g.mark())
 }
 
 func (g Guard) decidedPath() string { return g.Dir() + "/decided" }
 
-// Forget stops the timer of a confirmed change and removes what was saved for it. The
-// unit goes before the directory: without its directory it does nothing, and without
-// it the directory does nothing.
+// Forget stops the timer of a confirmed change and removes what was saved for it. It
+// removes the unit before the directory. If it is interrupted between the two, the
+// directory alone does nothing.
 func (g Guard) Forget() shellcmd.Command {
 	return shellcmd.Script("forget-confirmed-change", forgetScript, g.mark(), g.Unit()+".timer", g.bootLink(),
 		g.BootUnit(), g.Dir()).AsRoot().Changes()
@@ -172,10 +172,10 @@ const (
 	TakenOver = "taken over" // by another change of the same interface
 )
 
-// UndoNow undoes an unconfirmed change at once, if there is one; it prints Undone
-// then, or what the host wrote when it undid the change by itself, and nothing if
-// there was none. With the name of a change it undoes no other one: it prints
-// TakenOver if what is saved is not of that change any more.
+// UndoNow undoes an unconfirmed change at once, if there is one. It prints Undone, or
+// what the host wrote when it undid the change by itself; it prints nothing if there
+// was no change. If a change is named, it undoes no other one: it prints TakenOver if
+// the saved state belongs to another change by now.
 func (g Guard) UndoNow() shellcmd.Command {
 	mark := ""
 	if g.Change != "" {

@@ -8,15 +8,15 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
 
-// Condition is one line of [Match]: one of its values has to fit, or none of them
-// if the first begins with "!".
+// Condition is one line of [Match]. One of its values has to fit. If the first begins
+// with "!", none of them may fit.
 type Condition struct {
 	Key    string
 	Values []string
 }
 
-// Matches reports whether networkd takes the file for an interface. It is unknown
-// if that depends on what is not known of the host, such as Path= or Virtualization=.
+// Matches reports whether networkd takes the file for an interface. The answer is
+// unknown if it depends on a fact that was not read, as for Path= or Virtualization=.
 func (f File) Matches(l ipconf.Link) fact.Bool {
 	var unknown []string
 	for _, c := range f.Match {

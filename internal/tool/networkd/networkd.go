@@ -55,8 +55,8 @@ func RenderParent(header, child string) string {
 	return header + "[Network]\nIPoIB=" + child + "\n"
 }
 
-// RenderBareParent writes the .network file of a parent that nothing else
-// configures: networkd makes the children of interfaces that it manages only.
+// RenderBareParent writes the .network file of a parent that nothing else configures.
+// networkd makes children only of interfaces that it manages.
 func RenderBareParent(header, parent, child string) string {
 	return header + fmt.Sprintf("[Match]\nName=%s\n\n[Link]\nRequiredForOnline=no\n\n"+
 		"[Network]\nDHCP=no\nLinkLocalAddressing=no\nIPv6AcceptRA=no\nIPoIB=%s\n", parent, child)
@@ -65,15 +65,15 @@ func RenderBareParent(header, parent, child string) string {
 // File is a parsed .network or .netdev file.
 type File struct {
 	ipconf.Interface
-	Match    []Condition // all of which have to hold; none matches every interface
+	Match    []Condition // the conditions; all have to hold, and an empty list matches every interface
 	Children []string    // of [Network] IPoIB=
 	// Unkept are the settings that this type does not hold, by their names.
 	Unkept []string
 }
 
-// Parse reads a file. Settings that are not in File are passed over, as networkd
-// passes over lines that it does not understand: of a file with such lines the
-// rest is returned with the error that names them.
+// Parse reads a file. It leaves out settings that File does not hold. networkd ignores
+// lines that it does not understand; Parse returns the rest of such a file, with an
+// error that names the lines.
 func Parse(text string) (File, error) {
 	var f File
 	good, bad := tool.INI(text)
@@ -124,8 +124,8 @@ func (f *File) section(s *ini.Section) error {
 	return err
 }
 
-// held are the settings of a .network file that a File holds, or that say nothing or
-// what Render writes anyway.
+// held are the settings of a .network file that need no mention: a File holds them,
+// they change nothing, or Render writes them anyway.
 var held = map[string][]string{
 	"Link":    {"MTUBytes", "RequiredForOnline"},
 	"Network": {"Address", "Gateway", "DHCP", "LinkLocalAddressing", "ConfigureWithoutCarrier", "Description", "IPoIB"},

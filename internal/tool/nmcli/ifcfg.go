@@ -16,9 +16,9 @@ import (
 // assignments. They are read, never written.
 const IfcfgDir = "/etc/sysconfig/network-scripts"
 
-// ParseIfcfg reads an ifcfg file. Of a name that is set twice, the last value
-// counts, as in a shell. Of a file with lines that are not understood the rest is
-// returned with the error.
+// ParseIfcfg reads an ifcfg file. If a name is set twice, the last value counts, as in
+// a shell. If some lines are not understood, it returns the rest together with the
+// error.
 func ParseIfcfg(text string) (Profile, error) {
 	values := map[string]string{}
 	var errs []error

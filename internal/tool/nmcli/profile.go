@@ -45,10 +45,10 @@ func UUID(name string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
 
-// Render writes a profile. The parent interface of a port is matched by its
-// hardware address, of which NetworkManager compares the last 8 bytes only, the
-// port GUID; a P_Key child belongs to an interface by name. The mode is always
-// written: NetworkManager sets datagram if it is not.
+// Render writes a profile. It names the interface of a port by its hardware address, of
+// which NetworkManager compares only the last 8 bytes, the port GUID. It names a P_Key
+// child by its interface name. The mode is always written: without one, NetworkManager
+// sets datagram.
 func Render(header string, p Profile) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s[connection]\nid=%s\nuuid=%s\ntype=infiniband\n", header, p.ID, p.UUID)
@@ -86,8 +86,8 @@ func renderFamily(b *strings.Builder, section string, addresses []netip.Prefix, 
 	}
 }
 
-// Parse reads a profile. Settings that are not in Profile are passed over. Of one
-// with lines that are not understood the rest is returned with the error.
+// Parse reads a profile. It leaves out settings that Profile does not hold. If some
+// lines are not understood, it returns the rest together with the error.
 func Parse(text string) (Profile, error) {
 	p := Profile{Autoconnect: true}
 	good, bad := tool.INI(text)
@@ -153,8 +153,8 @@ func (p *Profile) family(s *ini.Section) error {
 	return nil
 }
 
-// setting reads one line of a family. The older form of an address names the
-// gateway behind it.
+// setting reads one line of a family. The older form of an address has the gateway
+// behind it.
 func (p *Profile) setting(key, value string) error {
 	words := strings.Split(value, ",")
 	switch strings.TrimRight(key, "0123456789") {

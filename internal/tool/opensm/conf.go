@@ -9,8 +9,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
-// SharedConf are the files that opensm reads if it is given none: Debian's and
-// Arch's, then RHEL's. All instances of a host share them.
+// SharedConf are the files that opensm reads by default: Debian's and Arch's, then
+// RHEL's. All instances of a host share them.
 var SharedConf = []string{"/etc/opensm/opensm.conf", "/etc/rdma/opensm.conf"}
 
 // SharedPartitions are the partition files that an opensm.conf without
@@ -102,8 +102,8 @@ func (c Conf) Text(header string) string {
 	return b.String()
 }
 
-// ParseConf reads our file back. What it does not know or cannot read it
-// leaves out: the caller compares with Text of the result.
+// ParseConf reads our file back. It leaves out what it does not know or cannot read:
+// the caller compares with Text of the result.
 func ParseConf(text string) Conf {
 	c := Conf{Priority: -1}
 	number := func(s string) int { return atoi(s, 0) }
@@ -205,8 +205,8 @@ func Keys(text string) []Key {
 	return keys
 }
 
-// standard are the values that `opensm -c` writes for keys that people change;
-// a file that was made that way sets nothing by them.
+// standard are the values that `opensm -c` writes for keys that people change. A line
+// with such a value sets nothing.
 var standard = map[string][]string{
 	"guid": {"0x0000000000000000"}, "sm_priority": {"0"}, "subnet_prefix": {"0xfe80000000000000"},
 	"routing_engine":         {"(null)"},
@@ -223,9 +223,9 @@ var standard = map[string][]string{
 	"m_key_protection_level": {"0"},
 }
 
-// NonDefault are the settings of a file that differ from opensm's defaults, by name,
-// as far as the defaults are known here. A file with hundreds of other lines was
-// written by `opensm -c`, and its unknown keys are taken for defaults.
+// NonDefault are the settings of a file that differ from opensm's defaults, by name, as
+// far as the defaults are known here. A file with hundreds of other lines comes from
+// `opensm -c`; its unknown keys are taken for defaults.
 func NonDefault(text string) []string {
 	settings := Settings(text)
 	dump := len(settings) > 60

@@ -8,8 +8,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
-// Log is what a log of opensm says: its log file, its standard output, or the
-// journal of its unit; the three differ in what stands before the message.
+// Log is what a log of opensm says: its log file, its standard output, or the journal
+// of its unit. The three differ in what precedes the message.
 type Log struct {
 	Versions   []string // "3.3.23", one for each start
 	States     []string // "DISCOVERING", "STANDBY", "MASTER", in order
@@ -74,8 +74,8 @@ func (l *Log) progress(line string) {
 	}
 }
 
-// start are the failures that keep opensm from starting; it ends with 0 or is
-// started again and again.
+// start are the failures that keep opensm from starting. It ends with 0, or is started
+// again and again.
 func (l *Log) start(line string) {
 	l.CannotBind = l.CannotBind || strings.Contains(line, "osm_opensm_bind (0x") ||
 		strings.Contains(line, "Perhaps another instance of OpenSM is already running")
@@ -116,7 +116,7 @@ func (l *Log) duplicate(text string) {
 	}
 }
 
-// files are complaints about what opensm was told; it goes on without it.
+// files are complaints about the files of opensm. It goes on without them.
 func (l *Log) files(line string) {
 	if strings.Contains(line, "PARSE ERROR") || strings.Contains(line, "Partition configuration in error") &&
 		l.Partitions == "" {

@@ -75,9 +75,8 @@ func Sort(all []Partition) {
 	}
 }
 
-// place puts keywords before ports: of two entries that mean one port the later
-// one counts (opensm 3.3.23, tried on ibsim), and an entry of its own is meant
-// as the exception.
+// place puts keywords before ports. If two entries mean one port, the later one counts
+// (opensm 3.3.23, tried on ibsim), and an entry of its own is meant as the exception.
 func place(port string) int {
 	if i := slices.Index(Keywords, port); i >= 0 {
 		return i
@@ -133,9 +132,9 @@ func (p Partition) text() string {
 	return strings.Join(words, ", ") + " : " + strings.Join(members, ", ") + " ;\n"
 }
 
-// ParsePartitions reads a partitions.conf, ours or another's. opensm drops a
-// file with an error altogether and goes on with every port a full member of
-// one partition, so an error here means that nothing of the file is in force.
+// ParsePartitions reads a partitions.conf, ours or another's. If the file has an error,
+// opensm drops all of it and makes every port a full member of one partition. So after
+// an error here, nothing of the file is in force.
 func ParsePartitions(text string) ([]Partition, error) {
 	var clean strings.Builder
 	for line := range strings.Lines(text) {
@@ -288,9 +287,9 @@ func (p *Partition) members(text string, standard Membership) error {
 	return nil
 }
 
-// SameGroups reports whether two files make the same multicast groups: opensm
-// does not change a group that exists when it reads the file again, only
-// memberships (3.3.23, tried on ibsim).
+// SameGroups reports whether two files make the same multicast groups. When opensm
+// reads the file again, it changes memberships but no existing group (3.3.23, tried on
+// ibsim).
 func SameGroups(a, b []Partition) bool {
 	groups := func(all []Partition) map[uint16]Partition {
 		found := map[uint16]Partition{}

@@ -53,10 +53,9 @@ func Template(header string) string {
 		"[Install]\nWantedBy=multi-user.target\n"
 }
 
-// DropIn gives an instance its own file of options: all instances share one
-// opensm.conf otherwise. opensm exits with 0 where it cannot bind, for example
-// because the port is not there yet while the host boots, so it is started again
-// however it ended.
+// DropIn gives an instance its own file of options. Without it all instances share one
+// opensm.conf. opensm exits with 0 if it cannot bind, for example because the port is
+// not there yet while the host boots. So it is started again, whatever its exit status.
 func DropIn(header string, port ib.GUID) string {
 	return header + "[Unit]\nStartLimitIntervalSec=0\n\n[Service]\nExecStart=\n" +
 		"ExecStart=/usr/sbin/opensm --config " + ConfPath(port) + " --guid %I --log_file /var/log/opensm.%I.log\n" +

@@ -13,10 +13,9 @@ import (
 
 const installTimeout = 15 * time.Minute
 
-// Install installs packages that are not there, without asking anything. It does
-// not refresh the package lists: on a rolling distribution a package of today's
-// lists needs today's libraries, and a partial upgrade breaks the host. Who
-// upgrades the whole system, and when, is its owner's decision.
+// Install installs missing packages without asking anything. It does not refresh the
+// package lists: a package of today's lists needs today's libraries, and a partial
+// upgrade breaks the host. The owner decides when the whole system is upgraded.
 func Install(packages ...string) shellcmd.Command {
 	args := append([]string{"-S", "--noconfirm", "--needed", "--noprogressbar", "--"}, packages...)
 	return shellcmd.New("pacman", args...).AsRoot().Changes().WithTimeout(installTimeout)

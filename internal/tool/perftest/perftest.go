@@ -23,9 +23,9 @@ func Server(program string, at Port, port int, length time.Duration) []string {
 	return append([]string{program}, options(program, at, port, length)...)
 }
 
-// Client returns the arguments of a test towards a server, whose address serves
-// for the exchange of the queue pairs only; the test itself is RDMA between the
-// two ports. Both sides need the same duration.
+// Client returns the arguments of a test towards a server. The address serves only for
+// the exchange of the queue pairs; the test itself is RDMA between the two ports. Both
+// sides need the same duration.
 func Client(program string, at Port, addr netip.Addr, port int, length time.Duration) []string {
 	return append(Server(program, at, port, length), addr.String())
 }

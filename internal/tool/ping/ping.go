@@ -44,10 +44,10 @@ type Probe struct {
 	Sizes     []int // further packets to send in one piece, headers included
 }
 
-// Command sends small packets, packets of the MTU that may not be fragmented,
-// packets twice as long that are, and those of Sizes; where the largest do not
-// pass it looks for the path MTU. A search costs at most some 30 seconds, because
-// each packet that is lost is waited for.
+// Command sends small packets, packets of the MTU that must not be fragmented, packets
+// of twice the MTU that are fragmented, and those of Sizes. Where the largest do not
+// pass, it looks for the path MTU. A search takes up to about 30 seconds, because it
+// waits for each lost packet.
 func (p Probe) Command() shellcmd.Command {
 	family, dev := "6", "-"
 	if p.To.Is4() {
@@ -150,9 +150,9 @@ var (
 	tooBig = regexp.MustCompile(`mtu ?= ?(\d+)`)
 )
 
-// ParseRun reads the output of one ping, standard output and error together.
-// Where ping never sent anything (no route, no such interface) there is no
-// summary, and Said is its complaint.
+// ParseRun reads the output of one ping, standard output and error together. If ping
+// never sent anything (no route, no such interface), there is no summary, and Said is
+// its complaint.
 func ParseRun(out string) (Run, error) {
 	var r Run
 	summary := false
@@ -176,9 +176,9 @@ func ParseRun(out string) (Run, error) {
 	return r, nil
 }
 
-// complaint: what ping itself says begins with its name, except for a warning
-// about the choice of the source address; what routers and this host answer
-// begins with "From".
+// complaint reports whether a line is ping's own. Such a line begins with the program's
+// name, except for a warning about the choice of the source address. Answers of routers
+// and of this host begin with "From".
 func complaint(line string) bool {
 	return strings.HasPrefix(line, "From ") || strings.HasPrefix(line, "ping: ") &&
 		!strings.HasPrefix(line, "ping: Warning:")

@@ -23,7 +23,7 @@ func Keep(file, name string) shellcmd.Command {
 	return shellcmd.Script("keep-file", keepScript, file, name).AsRoot().Changes()
 }
 
-// mv alone would replace what has the name; its own switch for that is silent.
+// mv alone would replace an existing file; its own switch against that is silent.
 const keepScript = `# $1 path of the file, $2 its new path
 [ ! -e "$2" ] || exit 17
 mv -- "$1" "$2"

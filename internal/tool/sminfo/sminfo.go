@@ -68,10 +68,10 @@ func Parse(output string) (Info, error) {
 		StateName: m[6]}, nil
 }
 
-// NoManager reports whether sminfo proves that the fabric has no subnet manager: the
-// port has no SM LID, so that the question went along a route of length 0 to the
-// port itself, and it holds none. A question to a LID ("dport (Lid 7)") that nobody
-// answers is no proof: the subnet manager may hang, or the way to it may be bad.
+// NoManager reports whether sminfo proves that the fabric has no subnet manager. The
+// port then has no SM LID, the question went along a route of length 0 to the port
+// itself, and no subnet manager is there. If nobody answered at a LID ("dport (Lid
+// 7)"), that is no proof: the subnet manager may hang, or the way to it may be bad.
 func NoManager(output string) bool {
 	return strings.Contains(output, "_do_madrpc failed; dport (DR path") &&
 		strings.Contains(output, "iberror: failed: query")

@@ -163,8 +163,8 @@ func (p *Port) setLink(name, value string) (err error) {
 	return err
 }
 
-// active takes the higher one: a port at an extended speed still prints QDR or
-// nothing as its ordinary one.
+// active takes the higher speed. A port at an extended speed still prints QDR, or
+// nothing, as its ordinary one.
 func (p *Port) active(s []ib.Speed) {
 	if len(s) == 1 && s[0] > p.SpeedActive {
 		p.SpeedActive = s[0]

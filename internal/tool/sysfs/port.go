@@ -72,8 +72,8 @@ func lid(n uint64) uint16 {
 	return uint16(n)
 }
 
-// ReadPKeys asks for the P_Key table of a port, as its card has it. Each entry is
-// a command to the firmware, so it is for where the table is what is in question.
+// ReadPKeys asks for the P_Key table of a port, as its card has it. Each entry is a
+// command to the firmware, so it is asked only where the table itself is in question.
 func ReadPKeys(device string, port int) shellcmd.Command {
 	return shellcmd.Script("read-pkeys", `cat "/sys/class/infiniband/$1/ports/$2/pkeys/"*`, device, strconv.Itoa(port))
 }

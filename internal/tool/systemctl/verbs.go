@@ -23,8 +23,8 @@ func Restart(units ...string) shellcmd.Command {
 	return change(append([]string{"restart", "--"}, units...)...)
 }
 
-// Stop stops units; one that does not run is no error, one that systemd does
-// not know is (status 5).
+// Stop stops units. A unit that does not run is no error. One that systemd does not
+// know is an error (status 5).
 func Stop(units ...string) shellcmd.Command {
 	return change(append([]string{"stop", "--"}, units...)...)
 }

@@ -27,10 +27,10 @@ func After(delay time.Duration, unit string, argv ...string) shellcmd.Command {
 	return shellcmd.New("systemd-run", append(args, argv...)...).AsRoot().Changes()
 }
 
-// WithLimit returns the command that runs argv now, in a unit of its own that
-// systemd ends after limit, whatever becomes of who asked for it. A unit of this
-// name that is there already is a failure; one that has ended leaves nothing
-// behind. No element of argv may hold a dollar sign or a percent sign.
+// WithLimit returns the command that runs argv now, in a unit of its own. systemd ends
+// the unit after limit, even if the connection that asked for it is gone. If a unit of
+// this name exists, the command fails. A unit that has ended leaves nothing behind. No
+// element of argv may hold a dollar sign or a percent sign.
 func WithLimit(limit time.Duration, unit string, argv ...string) shellcmd.Command {
 	args := []string{
 		"--quiet", "--collect", "--unit=" + unit,
