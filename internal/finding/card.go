@@ -119,8 +119,8 @@ var (
 	RestartIntoDamagedFlash = &Rule{Code: "FW063", Severity: Refuse,
 		Title: "Refusing a restart into firmware that is not known to be whole", Attribute: "activation",
 		Meaning: "The card runs firmware that it loaded when the host started. After a restart it would load what is in " +
-			"flash, and may not come back. A restart is one of the whole host: the flash of each of its cards is verified " +
-			"directly before it, after the drain commands.",
+			"flash, and may not come back. A restart concerns every card of the host. So the flash of each one is " +
+			"verified directly before it, after the drain commands.",
 		WayOut: keepRunning + " Run `mstflint -d <pci address> v` on it. If the flash " +
 			"does not verify, write a whole image while the card still runs: the provider keeps the earlier ones in " +
 			"backup_dir. If you know that each card is whole, set activation = \"none\" and restart the host yourself."}

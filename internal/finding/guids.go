@@ -35,8 +35,8 @@ var (
 		Attribute: "card_id",
 		Meaning: "The image in flash was burned and verified, and waits for a restart. Writing GUIDs burns it once more. " +
 			"Image and GUIDs take effect with the same restart.",
-		WayOut: "With activation = \"reboot\" on the infiniband_firmware resource the host restarts first, and nothing has " +
-			"to be done. Set it to see the new firmware run before."}
+		WayOut: "Nothing has to be done. To see the new firmware run first, set activation = \"reboot\" on the " +
+			"infiniband_firmware resource. The host then restarts before the GUIDs are written."}
 	GUIDsUnsupported = &Rule{Code: "GU014", Severity: Refuse, Title: "GUIDs of this chip cannot be set",
 		Attribute: "card_id",
 		Meaning: "ConnectX-4 and later cards store one base GUID and one base MAC beside the firmware. Burns keep them, " +

@@ -4,8 +4,8 @@ package finding
 var (
 	IPoIBUnsupported = &Rule{Code: "IP001", Severity: Refuse,
 		Title: "Refusing to configure IPoIB on an unsupported system",
-		Meaning: "Each system configures its network in its own way. The provider does not know the way of this system, " +
-			"and another change would be lost.",
+		Meaning: "Each system configures its network in its own way. The provider does not know how this system does it. " +
+			"A change made in another way would be lost.",
 		WayOut: "Use a supported system, or leave this interface out of Terraform."}
 	PKeyInvalid = &Rule{Code: "IP002", Severity: Refuse, Title: "Refusing a P_Key that no interface can have",
 		Attribute: "pkey",
@@ -84,8 +84,8 @@ var (
 		WayOut:  "Store those rules as udev tunables, or remove them."}
 	MTUDependsOnFabric = &Rule{Code: "IP018", Severity: Warn, Title: "Datagram MTU above 2044 depends on the whole fabric",
 		Attribute: "mtu",
-		Meaning: "The subnet manager creates the broadcast group, by default for 2048-byte packets; Linux then silently " +
-			"uses 2044.",
+		Meaning: "By default the subnet manager creates the broadcast group for packets of 2048 bytes. Linux then " +
+			"silently uses 2044.",
 		WayOut: "Configure the partition of the SM with mtu=5 (4096), or use mtu = 2044."}
 	NetworkServiceDown = &Rule{Code: "IP019", Severity: Refuse,
 		Title:   "Refusing to configure IPoIB: the network service does not run",
@@ -131,9 +131,9 @@ var (
 			"connection before you apply the same change again."}
 	SubnetInterfacesDiffer = &Rule{Code: "IP028", Severity: Warn, Title: "Interfaces of one IPoIB subnet differ",
 		Attribute: "mtu",
-		Meaning: "Between datagram and connected mode, unicast works with the smaller MTU, which ICMP finds. Multicast and " +
-			"broadcast have the limit of datagram mode. " +
-			"Programs that set their packet size by the local MTU lose packets.",
+		Meaning: "Between datagram and connected mode, unicast works: ICMP finds the smaller MTU. Multicast and " +
+			"broadcast have the limit of datagram mode. Programs that set their packet size by the local MTU lose " +
+			"packets.",
 		WayOut: "Give all interfaces of the subnet the mode and mtu that every card supports."}
 	RouteInvalid = &Rule{Code: "IP029", Severity: Refuse, Title: "Refusing a route that the interface cannot have",
 		Attribute: "routes",
@@ -190,11 +190,11 @@ var (
 	InterfaceDefinedByHand = &Rule{Code: "IP042", Severity: NeedsConsent,
 		Title: "Refusing to take over a definition made by hand",
 		Meaning: "One interface has one definition. The file is saved beside its place, under a name that the network " +
-			"stack does not read, and the file of this provider takes its place. If the change is not confirmed over " +
-			"a new connection, the host puts the file back by itself. An interface that is as asked is left alone if its " +
-			"network stack has it from that file; if not, it is configured anew, and the finding says so. Takeovers " +
-			"are proven with netplan, NetworkManager keyfiles, systemd-networkd and ifupdown of Debian 12 and 13. They " +
-			"are not proven with ifcfg files and ifupdown2.",
+			"stack does not read, and the file of this provider takes its place. If the change is not confirmed over a " +
+			"new connection, the host puts the file back by itself. If the interface is as asked, and its network stack " +
+			"has it from that file, the interface is left alone. Otherwise it is configured anew, and the finding says " +
+			"so. Takeovers are proven with netplan, NetworkManager keyfiles, systemd-networkd and ifupdown of Debian 12 " +
+			"and 13. They are not proven with ifcfg files and ifupdown2.",
 		ConsentAttribute: "adopt_files"}
 	DefinitionLosesSettings = &Rule{Code: "IP043", Severity: NeedsConsent,
 		Title: "Refusing to drop settings of a definition made by hand",

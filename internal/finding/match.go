@@ -60,7 +60,7 @@ var (
 		WayOut: "Keep the backup. The OEM's own image is the way back."}
 	ROMWouldChange = &Rule{Code: "FW032", Severity: Note, Title: "Burn replaces the expansion ROM",
 		Meaning: "Flash and image both hold a boot ROM, and neither states its version. mstflint asks which one to keep. " +
-			"The provider answers: the one of the image."}
+			"The provider keeps that of the image."}
 	ImageForOtherModel = &Rule{Code: "FW033", Severity: Warn, Title: "Image was made for another model of the board",
 		Attribute: "image_id",
 		Meaning: "The part number in the card's vital product data and the board definition in the image name different " +
@@ -73,10 +73,9 @@ var (
 	BranchWouldChange = &Rule{Code: "FW035", Severity: NeedsConsent,
 		Title: "Burn would install firmware of another branch", Attribute: "allow_branch_change",
 		ConsentAttribute: "allow_branch_change",
-		Meaning: "A version like 12.1102.6630 names its branch: 02, the last two of the four digits. Versions of two " +
-			"branches cannot be compared. Each may have fixes that the other lacks. " +
-			"A version like 12.28.2006 names no branch, and nothing else in the image names one. A branch of an OEM has its " +
-			"own PSID.",
+		Meaning: "A version like 12.1102.6630 names its branch in the last two of the four digits: 02. Versions of two " +
+			"branches cannot be compared. Each may have fixes that the other lacks. A version like 12.28.2006 names no " +
+			"branch, and nothing else in the image names one. A branch of an OEM has its own PSID.",
 		WayOut: "If the other branch is wanted, add to the resource:"}
 	BranchConsentDiffers = &Rule{Code: "FW036", Severity: NeedsConsent,
 		Title: "allow_branch_change names another pair than the one observed", Attribute: "allow_branch_change",

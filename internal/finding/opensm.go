@@ -24,8 +24,8 @@ var (
 	OpensmPriorityEqual = &Rule{Code: "SM005", Severity: Warn, Title: "Two subnet managers have the same priority",
 		Attribute: "priority",
 		Meaning: "With equal priorities the lower port GUID wins, also over a running master. The hardware then decides " +
-			"which one rules the fabric, not the configuration. " +
-			"Two masters serve two fabrics, so this warning does not name them.",
+			"which one rules the fabric, not the configuration. Two running masters serve two fabrics, so this warning " +
+			"does not name them.",
 		WayOut: "Give each subnet manager of a fabric its own priority."}
 	OpensmInstalled = &Rule{Code: "SM006", Severity: Warn, Title: "The package opensm will be installed",
 		Meaning: "The package comes from the distribution. It stays when the resource is destroyed. Nothing else is " +
@@ -97,14 +97,15 @@ var (
 		WayOut:  "Write the options that you need into this resource."}
 	FabricKeysDropped = &Rule{Code: "SM022", Severity: Refuse, Title: "Refusing to drop the keys of a fabric",
 		Attribute: "host",
-		Meaning: "By such a key ports and other subnet managers know the subnet manager of their fabric. One that starts " +
-			"without it cannot change ports that are protected.",
+		Meaning: "Ports and other subnet managers recognise the subnet manager of their fabric by such a key. One that " +
+			"starts without the key cannot change protected ports.",
 		WayOut: "This resource does not manage keys. Leave this subnet manager as it is, or take the keys out of the " +
 			"fabric first."}
 	PartitionsDiffer = &Rule{Code: "SM023", Severity: Warn,
 		Title: "Subnet managers of this configuration differ in their partitions", Attribute: "partitions",
-		Meaning: "If another subnet manager takes over, other hosts may talk to each other than before.",
-		WayOut:  "Use one value, for example a local, for all subnet managers of a fabric."}
+		Meaning: "If another subnet manager takes over, it may allow other hosts to talk to each other than this one " +
+			"does.",
+		WayOut: "Use one value, for example a local, for all subnet managers of a fabric."}
 	PartitionFileUnmanaged = &Rule{Code: "SM024", Severity: Warn,
 		Title: "A partition file made outside Terraform is in force", Attribute: "partitions",
 		Meaning: "This resource has no partitions, so opensm reads its standard file.",

@@ -42,5 +42,6 @@ var (
 		WayOut:  "Read the file. If nobody needs it, move it away."}
 	PortPostponed = &Rule{Code: "PO010", Severity: Note, Title: "Checks of the port are postponed to apply",
 		Attribute: "port",
-		Meaning:   "Another resource of this plan makes the port InfiniBand. It is checked then, before anything is changed."}
+		Meaning: "Another resource of this plan makes the port InfiniBand. The apply checks the port after that, " +
+			"before it changes anything."}
 )
