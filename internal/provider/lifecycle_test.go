@@ -147,8 +147,11 @@ func TestApply_hostThatNeverComesBackIsNamedAndNotTainted(t *testing.T) {
 	host["reboot"] = map[string]any{"allowed": true}
 	apply(t, ws, cfg)
 	checkUnchanged(t, ws, cfg)
-	if backup := ws.Get(firmware, "backup_path"); backup != nil {
-		t.Errorf("the second apply burned again, with the backup %v", backup)
+	if images, _ := w.Burns(intel9); images != 1 {
+		t.Errorf("the second apply burned again: %d burns", images)
+	}
+	if backup := text(t, ws, firmware, "backup_path"); backup != text(t, ws, firmware, "original_backup_path") {
+		t.Errorf("the backup of the first apply is not recorded: %s", backup)
 	}
 }
 

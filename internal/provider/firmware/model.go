@@ -196,7 +196,8 @@ func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
 	m.observe(a.at.Ref, done)
 	m.FlashPSID, m.FlashVersion = planned.FlashPSID, planned.FlashVersion
 	pending := journal.PendingJobs(a.at.Snap, a.at.Ref.PCI)
-	m.BackupPath = attribute.OrNull(cmp.Or(done.BackupPath, takenUp(pending, done), prior.BackupPath.ValueString()))
+	m.BackupPath = attribute.OrNull(cmp.Or(done.BackupPath, takenUp(prior.ID.IsNull(), pending, done),
+		prior.BackupPath.ValueString()))
 	m.Change, m.OriginalBackup = planned.Change, planned.OriginalBackup
 	burned := done.BackupPath != ""
 	switch {
@@ -215,9 +216,10 @@ func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
 }
 
 // takenUp is the backup of a burn that an earlier apply began and this one has settled;
-// empty if there was none.
-func takenUp(pending []journal.Report, done hca.FirmwareState) string {
-	if slices.ContainsFunc(pending, func(r journal.Report) bool { return r.Kind == journal.Burn }) {
+// empty if there was none. A create that fails after its burn stores no state, so that the
+// next one takes up also a burn whose job is settled.
+func takenUp(creates bool, pending []journal.Report, done hca.FirmwareState) string {
+	if creates || slices.ContainsFunc(pending, func(r journal.Report) bool { return r.Kind == journal.Burn }) {
 		return done.JobBackup
 	}
 	return ""

@@ -126,11 +126,14 @@ func results() map[string]schema.Attribute {
 		"reboot_required": attribute.ComputedBool("Whether the host must restart before the card runs what is in " +
 			"flash. Null if no driver shows what the card runs, unless the provider burned it since the host started."),
 		"backup_path": attribute.ComputedString("Directory on the operator's machine with the firmware that was in " +
-			"flash before the last burn, `firmware.bin`, and what was known of the card, `card.json`. Null if this resource " +
-			"has burned nothing."),
+			"flash before the last burn, `firmware.bin`, and what was known of the card, `card.json`. For a new resource whose " +
+			"image is in flash already, as after an interrupted apply, it is what the host's journal says of the burn that " +
+			"wrote it. Null if nothing is known, and after an import."),
 		"original_backup_path": attribute.ComputedString("Directory with the firmware that was in flash " +
 			"before the first burn by this resource, which `on_destroy = \"restore\"` burns back. " +
 			"It stays the same over later burns. After an import or an interrupted apply it is what the host's journal " +
-			"says of the burn that gave the card its firmware; null if nothing is known."),
+			"says of the burn that gave the card its firmware; null if nothing is known. If somebody has removed that journal, " +
+			"nothing tells which backup belongs to which burn. The backup is still below `backup_dir`, in a folder of host, " +
+			"card and time, and its `card.json` says what it holds."),
 	}
 }
