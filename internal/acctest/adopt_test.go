@@ -9,13 +9,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
@@ -142,48 +140,6 @@ func (o *operator) text(pattern string) string {
 		b.Write(text)
 	}
 	return b.String()
-}
-
-// A twin of the lab that people made by hand: firmware and GUIDs by mstflint, link types by
-// modprobe.d, the subnet manager as a service, the interface by netplan or ifupdown. Its
-// cards are adopted as they are; with -take-over the rest is, too, and the apply changes
-// nothing on the wire.
-func TestAdopt_twin_made_by_hand(t *testing.T) {
-	t.Parallel()
-	const file = "/etc/netplan/60-infiniband.yaml"
-	w := Start(t, Options{Hosts: []labs.Host{labs.Server("desk", labsim.Ubuntu, "192.0.2.20", 0),
-		labs.Server("nas", labsim.Debian12, "192.0.2.21", 1)}})
-	for i, host := range w.Names() {
-		w.Run(host, `apt-get install -y rdma-core mstflint opensm infiniband-diags
-			echo 'options mlx4_core port_type_array=1,1' >/etc/modprobe.d/mlx4-ib.conf; update-initramfs -u
-			for n in 1 2; do echo ib >/sys/bus/pci/devices/0000:01:00.0/mlx4_port$n; done
-			for m in mlx4_ib ib_umad ib_ipoib; do modprobe $m; done
-			echo connected >/sys/class/net/ibp1s0/mode; ip link set dev ibp1s0 mtu 65520; ip link set dev ibp1s0 up
-			ip addr add 10.0.2.`+strconv.Itoa(i+1)+`/24 dev ibp1s0`)
-	}
-	w.Run("desk", "systemctl enable --now opensm")
-	w.Machine("desk").FS.Put(file, "network:\n  version: 2\n  ethernets:\n    ibp1s0:\n"+
-		"      infiniband-mode: connected\n      mtu: 65520\n      addresses: [10.0.2.1/24]\n", 0o600)
-	w.Machine("nas").FS.Put("/etc/network/interfaces.d/ib0", "auto ibp1s0\niface ibp1s0 inet static\n"+
-		"  address 10.0.2.2/24\n  mtu 65520\n  pre-up echo connected > /sys/class/net/ibp1s0/mode\n", 0o644)
-	built := buildProvider(t)
-	asItIs := newFolder(t, built)
-	asItIs.adopts(w)
-	if text := asItIs.says(0, "plan"); !strings.Contains(text, "8 to import, 0 to add, 0 to change, 0 to destroy") {
-		t.Errorf("the plan of the import:\n%s", text)
-	}
-	o := newFolder(t, built)
-	o.adopts(w, "-take-over")
-	if text := o.says(0, "plan"); !strings.Contains(text, "12 to import, 0 to add, 4 to change, 0 to destroy") {
-		t.Errorf("the plan of the takeover:\n%s", text)
-	}
-	o.says(0, "fmt", "-check", "-diff")
-	before, _ := w.Machine("desk").Netdev("ibp1s0")
-	o.says(0, "apply", "-auto-approve")
-	o.says(0, "plan", "-detailed-exitcode")
-	if now, _ := w.Machine("desk").Netdev("ibp1s0"); now.Changes != before.Changes || w.Machine("desk").FS.Exists(file) {
-		t.Errorf("the interface was touched: %+v, was %+v", now, before)
-	}
 }
 
 // The walk of the guide, command by command, on the lab that it tells of.

@@ -172,6 +172,9 @@ func (o Observation) rereads(d Request) bool {
 	if !fact.Yes(o.Active) || !fact.Yes(o.Enabled) || !fact.Yes(o.IsSM) || o.Priority < 0 || o.PartitionError != "" {
 		return false
 	}
+	if !o.Managed { // it runs with other files, and would read those again
+		return false
+	}
 	for _, path := range o.Edited {
 		// It is not known what the running opensm has taken from a file that was edited.
 		if path != opensm.PartitionsPath(d.PortGUID) {

@@ -61,7 +61,7 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 	// Our instances do not read the shared file; a change there may have been meant for
 	// them.
 	if ours := o.Managed || p.PortUnknown && managesAny(s); !ours {
-		found = append(found, checkShared(s)...)
+		found = append(found, checkShared(s, d)...)
 	}
 	if len(d.Partitions) == 0 && !p.PartitionsUnknown {
 		found = append(found, checkSharedPartitions(s)...)
@@ -221,8 +221,7 @@ func checkBound(s *inventory.Snapshot, d Request, o Observation) []finding.Findi
 			"complains about. Plan again when it can be read."
 		return []finding.Finding{f}
 	case fact.Yes(o.IsSM) && o.Stopped():
-		return []finding.Finding{finding.OpensmPortHeld.Find("A subnet manager is bound to port %s of %s, and %s does not "+
-			"run.", d.PortGUID, s.Host, o.Unit)}
+		return []finding.Finding{heldBy(s, d.PortGUID, o)}
 	case o.Served() && fact.No(o.IsSM):
 		return []finding.Finding{finding.FabricHasSubnetManager.Find("Port %s of %s has SM LID %d.", d.PortGUID, s.Host,
 			o.SMLID)}
@@ -264,7 +263,12 @@ func checkService(s *inventory.Snapshot, o Observation) []finding.Finding {
 		found = append(found, finding.OpensmPortsReplaced.Find("%s of %s says PORTS=ALL.", opensm.DefaultPath, s.Host))
 	}
 	if fact.Yes(o.Active) && !o.Managed {
-		found = append(found, finding.OpensmTakenOver.Find("%s of %s is active.", o.Unit, s.Host))
+		f := finding.OpensmTakenOver.Find("%s of %s is active.", o.Unit, s.Host)
+		if len(o.From) > 0 {
+			f.Evidence += fmt.Sprintf(" It reads %s. The apply leaves what is there and writes %s, which it reads from then on.",
+				strings.Join(o.From, " and "), o.ConfPath)
+		}
+		found = append(found, f)
 	}
 	return append(found, checkKernel(s, o)...)
 }
@@ -346,7 +350,7 @@ func checkSharedPartitions(s *inventory.Snapshot) []finding.Finding {
 
 // checkShared is about the options file that an instance of the distribution reads and
 // ours does not.
-func checkShared(s *inventory.Snapshot) []finding.Finding {
+func checkShared(s *inventory.Snapshot, d Request) []finding.Finding {
 	var found []finding.Finding
 	for _, path := range opensm.SharedConf {
 		if s.Denied[path] {
@@ -356,7 +360,7 @@ func checkShared(s *inventory.Snapshot) []finding.Finding {
 		}
 	}
 	path, text := sharedConf(s)
-	chosen := opensm.NonDefault(text)
+	chosen := uncarried(s, d, text)
 	for _, key := range opensm.Keys(text) {
 		if key.Set {
 			chosen = slices.DeleteFunc(chosen, func(name string) bool { return name == key.Name })
@@ -365,7 +369,8 @@ func checkShared(s *inventory.Snapshot) []finding.Finding {
 		}
 	}
 	if len(chosen) > 0 {
-		found = append(found, finding.OpensmConfIgnored.Find("%s of %s sets %s.", path, s.Host, strings.Join(chosen, ", ")))
+		found = append(found, finding.OpensmConfIgnored.Find("%s of %s sets %s, and this resource does not say the "+
+			"same.", path, s.Host, strings.Join(chosen, ", ")))
 	}
 	return found
 }

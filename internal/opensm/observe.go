@@ -58,6 +58,7 @@ func (o *Observation) files(s *inventory.Snapshot, port ib.GUID) {
 	if !o.Managed {
 		_, shared := sharedConf(s)
 		o.Keys = opensm.Keys(shared)
+		o.handmade(s, port)
 		return
 	}
 	if dropIn != dropInText(port) {
@@ -155,8 +156,11 @@ func (o Observation) Differences(d Request) []string {
 	if fact.No(o.Enabled) {
 		add("it does not start at boot")
 	}
+	if !o.Managed {
+		add("it has no file of options of its own")
+	}
 	switch {
-	case o.Priority != d.Priority && o.Priority < 0:
+	case o.Priority < 0:
 		add("its priority is not set")
 	case o.Priority != d.Priority:
 		add("its priority is %d, not %d", o.Priority, d.Priority)

@@ -48,8 +48,9 @@ type Observation struct {
 	Enabled   fact.Bool // it starts at boot
 	Listed    bool      // the port is in PORTS of /etc/default/opensm, or its own unit is enabled
 	Managed   bool      // our drop-in is there
+	From      []string  // files of others that the instance was started with
 	ConfPath  string    // our file of options, there or not
-	Priority  int       // of our file of options; -1 if there is none
+	Priority  int       // of our file of options, or of those in From; -1 if neither is known
 	Tuning    opensm.Tuning
 	// Partitions are those of our partition file; PartitionError says why it is
 	// not in force.

@@ -163,7 +163,7 @@ func TestAdopt_whatCannotBeAdopted(t *testing.T) {
 			file: "README.md", want: []string{"No host could draw it"}},
 		"a card as bought": {hosts: func(h *labs.Host) { *h = labs.TwoHosts()[0]; h.Name = "one" }, file: "cards.tf",
 			want: []string{`resource "infiniband_card" "one"`, `macs = { "1" = "e4:1d:2d:e4:4e:d0", "2" = "e4:1d:2d:e4:4e:d1" }`,
-				"Not adopted: infiniband_link_type one/0000:01:00.0", "Nothing on the host keeps these types over a restart."}},
+				"Not adopted: infiniband_link_type one/0000:01:00.0", "No place that the driver reads keeps these types over a restart."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

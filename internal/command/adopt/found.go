@@ -203,14 +203,14 @@ func (f *found) planAll(ctx context.Context, w *walk) (again bool, err error) {
 	}
 	for _, o := range inOrder(f.adoptedObjects()) {
 		given := slices.Concat(f.forms(o)[o.form], o.consents)
-		changes, all, failure := w.plan(ctx, o, given)
+		change, all, failure := w.plan(ctx, o, given)
 		if failure != nil {
 			return false, failure
 		}
 		o.warnings = all.warnings
-		if len(all.errors) > 0 || len(changes) > 0 || o.why != nil {
+		if len(all.errors) > 0 || change.any || o.why != nil {
 			again = true
-			w.judge(o, given, len(f.forms(o)), changes, all.errors)
+			w.judge(o, given, len(f.forms(o)), change, all.errors)
 		}
 	}
 	return again, nil
@@ -219,13 +219,12 @@ func (f *found) planAll(ctx context.Context, w *walk) (again bool, err error) {
 // judge decides what becomes of an object whose plan would change it. It is tried in
 // its next form, or with the consents that the findings ask for. Else it is not
 // adopted.
-func (w *walk) judge(o *object, given form, forms int, changes []string, errs []problem) {
+func (w *walk) judge(o *object, given form, forms int, change changes, errs []problem) {
 	if o.form+1 < forms {
 		o.form++
 		return
 	}
-	why := &problem{Summary: "Its plan would change it: " + strings.Join(changes, "; "),
-		Detail: kinds[o.Type].otherwise}
+	why := o.changed(change)
 	if len(errs) > 0 {
 		why = &errs[0]
 	}
@@ -244,6 +243,20 @@ func (w *walk) judge(o *object, given form, forms int, changes []string, errs []
 	if len(errs) == 0 && mayChange[o.Type] {
 		o.offer = given
 	}
+}
+
+// changed says that a plan changes an object, and what the plan warns of: there stands which
+// files of somebody an apply takes the place of.
+func (o *object) changed(c changes) *problem {
+	why := &problem{Summary: "Its plan would change what sets it up", Detail: kinds[o.Type].otherwise}
+	if len(c.told) > 0 {
+		why.Summary = "Its plan would change it: " + strings.Join(c.told, "; ")
+	}
+	for _, w := range o.warnings {
+		evidence, _, _ := strings.Cut(w.Detail, "\n\n")
+		why.Detail += "\n\n" + evidence
+	}
+	return why
 }
 
 // mayChange are the types whose objects may change when they are adopted, if the

@@ -47,7 +47,8 @@ func TestAdopt_handmadeLab(t *testing.T) {
 	says(t, o.file(t, "cards.tf"), `resource "infiniband_firmware" "one" { card_id = infiniband_card.one.id }`,
 		`resource "infiniband_link_type" "other"`, "held as it is")
 	says(t, o.file(t, "fabric.tf"), "# Not adopted: infiniband_opensm one/0xe41d2d0300e44ed1.",
-		"enabled: false -> true", `# resource "infiniband_opensm" "one_port1" {`)
+		"Its plan would change what sets it up", "opensm@0xe41d2d0300e44ed1.service of one is active.",
+		"/etc/default/opensm of one says PORTS=ALL", `# resource "infiniband_opensm" "one_port1" {`)
 	says(t, o.file(t, "network.tf"), "IP042", `# adopt_files = ["`+netplan+`"]`,
 		`# resource "infiniband_ipoib_interface" "one" {`, `# mode = "connected"`)
 	if strings.Contains(o.file(t, "imports.tf"), smResource) {

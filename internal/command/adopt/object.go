@@ -209,7 +209,7 @@ var kinds = map[string]kind{
 		{"card_id", "node_guid", "system_image_guid", "port_guids", "macs"},
 	}, usual: map[string]string{"port_guids": "{}", "macs": "{}"}},
 	linkType: {file: "cards.tf", forms: [][]string{{"card_id", "ports"}},
-		otherwise: "Nothing on the host keeps these types over a restart. An apply would store them."},
+		otherwise: "No place that the driver reads keeps these types over a restart. An apply would store them."},
 	portType: {file: "fabric.tf", forms: [][]string{
 		{"card_id", "port", "enabled", "speeds", "widths"}, {"card_id", "port", "enabled", "speeds"},
 		{"card_id", "port", "enabled", "widths"}, {"card_id", "port", "enabled"},
@@ -218,7 +218,8 @@ var kinds = map[string]kind{
 		"host", "port_guid", "priority", "subnet_prefix", "routing_engine", "log_level", "log_max_size",
 		"sminfo_polling_timeout", "polling_retry_number", "partitions",
 	}}, usual: map[string]string{"priority": "0"},
-		otherwise: "It was started in another way. An apply gives it options of its own and enables it at boot."},
+		otherwise: "Somebody else set it up. An apply gives it a file of options of its own, enables it at boot, and " +
+			"restarts it. The restart does not disturb traffic."},
 	ipoibType: {file: "network.tf", forms: [][]string{{
 		"host", "port_guid", "pkey", "mode", "mtu", "addresses", "routes",
 	}}, usual: map[string]string{"mode": `"datagram"`, "routes": "[]"},

@@ -173,7 +173,7 @@ func (w *walk) adopt(ctx context.Context, o *object) (all said, err error) {
 var canWriteOnly = &tfprotov6.ValidateResourceConfigClientCapabilities{WriteOnlyAttributesAllowed: true}
 
 // plan plans an imported object with a configuration, and lists what would change.
-func (w *walk) plan(ctx context.Context, o *object, given form) (changes []string, all said, err error) {
+func (w *walk) plan(ctx context.Context, o *object, given form) (c changes, all said, err error) {
 	schema := w.schema.ResourceSchemas[o.Type]
 	typ := schema.ValueType()
 	values := map[string]tftypes.Value{}
@@ -185,35 +185,35 @@ func (w *walk) plan(ctx context.Context, o *object, given form) (changes []strin
 	}
 	config, err := dynamic(typ, tftypes.NewValue(typ, values))
 	if err != nil {
-		return nil, all, err
+		return c, all, err
 	}
 	checked, err := w.server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: o.Type,
 		Config: config, ClientCapabilities: canWriteOnly})
 	if err != nil {
-		return nil, all, fmt.Errorf("validate %s %s: %w", o.Type, o.ID, err)
+		return c, all, fmt.Errorf("validate %s %s: %w", o.Type, o.ID, err)
 	}
 	if all.add(checked.Diagnostics); len(all.errors) > 0 {
-		return nil, all, nil
+		return c, all, nil
 	}
 	prior, err := dynamic(typ, o.state)
 	if err != nil {
-		return nil, all, err
+		return c, all, err
 	}
 	proposed, err := dynamic(typ, tftypes.NewValue(typ, propose(schema, values, o.attrs)))
 	if err != nil {
-		return nil, all, err
+		return c, all, err
 	}
 	resp, err := w.server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{TypeName: o.Type,
 		PriorState: prior, ProposedNewState: proposed, Config: config, PriorPrivate: o.private, PriorIdentity: o.identity})
 	if err != nil {
-		return nil, all, fmt.Errorf("plan %s %s: %w", o.Type, o.ID, err)
+		return c, all, fmt.Errorf("plan %s %s: %w", o.Type, o.ID, err)
 	}
 	if all.add(resp.Diagnostics); len(all.errors) > 0 {
-		return nil, all, nil
+		return c, all, nil
 	}
 	planned, err := attributes(resp.PlannedState, typ)
 	if err != nil {
-		return nil, all, err
+		return c, all, err
 	}
 	return differences(schema, o.attrs, planned), all, nil
 }
@@ -230,23 +230,26 @@ func propose(schema *tfprotov6.Schema, config, state map[string]tftypes.Value) m
 	return out
 }
 
-// differences says what a plan would change, by attribute. A value that is known only
-// after the apply follows from another change. It is named only if there is no other.
-func differences(schema *tfprotov6.Schema, state, planned map[string]tftypes.Value) []string {
-	var known, later []string
+// changes are what a plan would change.
+type changes struct {
+	told []string // by attribute
+	any  bool     // also if all of it is known after the apply only
+}
+
+// differences compares a plan with the state. What follows from a change, and is known after
+// the apply, is not told.
+func differences(schema *tfprotov6.Schema, state, planned map[string]tftypes.Value) (c changes) {
 	for _, a := range schema.Block.Attributes {
-		switch is, was := planned[a.Name], state[a.Name]; {
-		case is.Equal(was):
-		case is.IsFullyKnown():
-			known = append(known, fmt.Sprintf("%s: %s -> %s", a.Name, oneLine(was), oneLine(is)))
-		default:
-			later = append(later, a.Name)
+		is, was := planned[a.Name], state[a.Name]
+		if is.Equal(was) {
+			continue
+		}
+		c.any = true
+		if is.IsFullyKnown() {
+			c.told = append(c.told, fmt.Sprintf("%s: %s -> %s", a.Name, oneLine(was), oneLine(is)))
 		}
 	}
-	if len(known) == 0 && len(later) > 0 {
-		return []string{strings.Join(later, ", ") + " (known after the apply)"}
-	}
-	return known
+	return c
 }
 
 // asked finds the line of a consent in the text of a finding.

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/systemd"
@@ -154,7 +156,7 @@ func opensm(ctx context.Context, p *labsim.Proc) int {
 		return p.Unknown("--daemon")
 	}
 	p.Printf("%s", opensmBanner)
-	file := o.Or("config", opensmConf)
+	file := o.Or("config", sharedConf(p.Machine))
 	if s.m.FS.Exists(file) {
 		p.Printf("Config file is `%s`:\n Reading Cached Option File: %s\n", file, file)
 	}
@@ -174,7 +176,39 @@ func opensm(ctx context.Context, p *labsim.Proc) int {
 		}
 		conf.guid = g
 	}
-	return s.runSM(ctx, p, o, conf)
+	return s.runSM(ctx, p, o, file, conf)
+}
+
+// sharedConf is the file that opensm reads if it is given none: RHEL builds it with
+// another directory.
+func sharedConf(m *labsim.Machine) string {
+	if m.OS.System().Packages == labsim.PackagesDnf {
+		return "/etc/rdma/opensm.conf"
+	}
+	return opensmConf
+}
+
+// opensmLaunch is what opensm.service of RHEL runs: one opensm for each of GUIDS of
+// /etc/sysconfig/opensm, or one on the first port.
+func opensmLaunch(ctx context.Context, p *labsim.Proc) int {
+	env := map[string]string{}
+	if data, err := p.Machine.FS.ReadFile("/etc/sysconfig/opensm"); err == nil {
+		systemd.AddEnv(env, strings.Split(string(data), "\n"))
+	}
+	base := []string{"/usr/sbin/opensm"}
+	if priority := env["PRIORITY"]; priority != "" {
+		base = append(base, "-p", priority)
+	}
+	guids := strings.Fields(env["GUIDS"])
+	if len(guids) == 0 {
+		return p.Run(ctx, base...)
+	}
+	var all sync.WaitGroup
+	for _, g := range guids {
+		all.Go(func() { p.Run(ctx, append(slices.Clone(base), "-g", g)...) })
+	}
+	all.Wait()
+	return 0
 }
 
 func createConf(p *labsim.Proc, file string) int {
@@ -185,7 +219,7 @@ func createConf(p *labsim.Proc, file string) int {
 	return 0
 }
 
-func (s *state) runSM(ctx context.Context, p *labsim.Proc, o *labsim.Flags, conf smOptions) int {
+func (s *state) runSM(ctx context.Context, p *labsim.Proc, o *labsim.Flags, file string, conf smOptions) int {
 	logFile := s.smLog(o.Or("log_file", "/var/log/opensm.log"))
 	say := func(line string) {
 		p.Printf("%s\n", line)
@@ -220,7 +254,7 @@ func (s *state) runSM(ctx context.Context, p *labsim.Proc, o *labsim.Flags, conf
 		sm.Update(func(sm *labsim.SM) { sm.GroupMTU = 0 })
 	}
 	systemd.Of(s.m).OnReload(p.PID, func() {
-		fresh := s.readConf(o.Or("config", opensmConf), io.Discard)
+		fresh := s.readConf(file, io.Discard)
 		// The place of the file stays; only what it says is read again.
 		read := s.readPartitions(conf.partitions, say)
 		sm.Update(func(sm *labsim.SM) {
@@ -289,6 +323,9 @@ func (s *state) smLog(file string) func(string) {
 // InstallOpensm installs the package opensm as each distribution builds it.
 func InstallOpensm(m *labsim.Machine) {
 	m.Install("/usr/sbin/opensm", opensm)
+	if m.OS.System().Packages == labsim.PackagesDnf {
+		m.Install("/usr/libexec/opensm-launch", opensmLaunch)
+	}
 	m.FS.PutDir("/var/cache/opensm", 0o755, 0, 0)
 	if m.OS.System().Packages == labsim.PackagesDnf {
 		// The package of RHEL starts nothing and has no unit for one port.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
@@ -168,5 +169,13 @@ func role(o ops.Observation) session.SMRole {
 // ImportState takes host/port_guid.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest,
 	resp *resource.ImportStateResponse) {
-	r.ImportPort(ctx, "import subnet manager", req, resp)
+	const what = "import subnet manager"
+	port, ok := r.ImportPort(ctx, what, req, resp)
+	if !ok || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(port.Host)) {
+		return
+	}
+	// A host that does not answer is the refresh's to tell of.
+	if _, _, snap, err := r.Look(ctx, port.Host); err == nil {
+		diagnostic.AddFindings(ctx, &resp.Diagnostics, what+" "+port.String(), ops.CheckImport(snap, port.GUID))
+	}
 }

@@ -78,7 +78,13 @@ const description = "A subnet manager on one port of a host. An unmanaged switch
 	"decides on the order; use `depends_on` then. To move the subnet manager to another port or " +
 	"host, write `lifecycle { create_before_destroy = true }`. Then the old one stops only after the " +
 	"new one works. TrueNAS cannot run opensm; the plan says so. Destroying the resource stops and " +
-	"disables the instance and removes its configuration. The package stays."
+	"disables the instance and removes its configuration. The package stays.\n\nAn instance of `opensm@.service` that " +
+	"somebody else set up can be imported. The state gets the options and partitions that it was started with, from " +
+	"`opensm.conf` and `partitions.conf`, as far as this resource has them. The plan names those files, and what is " +
+	"not taken over. The apply leaves the files as they are, writes a file of the instance's own, and restarts the " +
+	"instance once. A restart does not disturb traffic. A subnet manager that something else starts, such as " +
+	"`opensm.service` of Fedora and RHEL, cannot be imported: the error says what starts it. Write its options into " +
+	"the resource, stop it, disable what starts it, and apply at once."
 
 var (
 	times = attribute.TimedOperation{

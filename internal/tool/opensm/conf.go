@@ -132,6 +132,69 @@ func ParseConf(text string) Conf {
 	return c
 }
 
+// ParseShared reads an opensm.conf that somebody else wrote: of what our files can say too,
+// what differs from opensm's defaults. A priority that opensm does not take is its default.
+func ParseShared(text string) Conf {
+	c := ParseConf(text)
+	t := &c.Tuning
+	if c.Priority < 0 || c.Priority > 15 {
+		c.Priority = 0
+	}
+	for _, n := range []struct {
+		value                   *int
+		standard, least, atMost int
+	}{
+		{&t.PollingTimeout, DefaultPollingTimeout, 100, 600000}, {&t.PollingRetries, DefaultPollingRetries, 1, 100},
+		{&t.LogMaxSize, 0, 1, 4095},
+	} {
+		if *n.value == n.standard || *n.value < n.least || *n.value > n.atMost {
+			*n.value = 0
+		}
+	}
+	if t.LogLevel == "info" {
+		t.LogLevel = ""
+	}
+	if t.SubnetPrefix == DefaultSubnetPrefix {
+		t.SubnetPrefix = 0
+	}
+	unknown := func(name string) bool { return !slices.Contains(RoutingEngines, name) }
+	if slices.ContainsFunc(strings.Split(t.RoutingEngine, ","), unknown) {
+		t.RoutingEngine = ""
+	}
+	if slices.Contains(SharedPartitions, c.PartitionFile) {
+		c.PartitionFile = ""
+	}
+	return c
+}
+
+// Uncarried are the settings of somebody's opensm.conf, by name, that differ from opensm's
+// defaults and that an instance of ours on a port with such options does not have.
+func Uncarried(text string, port ib.GUID, own Conf) []string {
+	theirs, a, b := ParseShared(text), ParseShared(text).Tuning, own.Tuning
+	carried := map[string]bool{
+		"guid":                   guidOf(text) == port,
+		"sm_priority":            theirs.Priority == own.Priority,
+		"sminfo_polling_timeout": a.PollingTimeout != 0 && a.PollingTimeout == b.PollingTimeout,
+		"polling_retry_number":   a.PollingRetries != 0 && a.PollingRetries == b.PollingRetries,
+		"log_max_size":           a.LogMaxSize != 0 && a.LogMaxSize == b.LogMaxSize,
+		"log_flags":              a.LogLevel != "" && a.LogLevel == b.LogLevel,
+		"routing_engine":         a.RoutingEngine != "" && a.RoutingEngine == b.RoutingEngine,
+		"subnet_prefix":          a.SubnetPrefix != 0 && a.SubnetPrefix == b.SubnetPrefix,
+		"partition_config_file":  theirs.PartitionFile != "" && theirs.PartitionFile == own.PartitionFile,
+	}
+	return slices.DeleteFunc(NonDefault(text), func(name string) bool { return carried[name] })
+}
+
+// guidOf is the port that an opensm.conf names; 0 if it names none.
+func guidOf(text string) (port ib.GUID) {
+	for _, s := range Settings(text) {
+		if g, err := ib.ParseGUID(s.Value); s.Key == "guid" && err == nil {
+			port = g
+		}
+	}
+	return port
+}
+
 func atoi(s string, otherwise int) int {
 	n, err := strconv.Atoi(s)
 	if err != nil {
