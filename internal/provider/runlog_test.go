@@ -43,7 +43,7 @@ func TestRunLog_says_how_far_a_write_is(t *testing.T) {
 	rest := string(text)
 	for _, want := range []string{" backup            next: verify the two copies, in some minutes\n",
 		" requested         next: ", " burned      100%  next: read the card back and verify it, within a minute\n",
-		" verified    100%  verified\n", " restart           next: see the card run what was written, in some minutes\n",
+		" verified    100%  read back: the card holds what was asked for\n", " restart           next: see the card run what was written, in some minutes\n",
 		" restarted         the card runs "} {
 		_, after, found := strings.Cut(rest, " "+intel9+" "+w.PCI(intel9)+want)
 		if !found {

@@ -165,7 +165,7 @@ func (j *Job) settle(ctx context.Context, how string) error {
 	if err := Settle(ctx, j.c, j.want.ID, how); err != nil {
 		return err
 	}
-	s := journal.Step{Name: "settled", Percent: journal.Unknown, Text: how}
+	s := journal.Step{Name: "settled", Percent: journal.Unknown, Text: journal.Note(how)}
 	if strings.HasPrefix(how, journal.Verified) {
 		s.Name, s.Percent = journal.Verified, 100
 	}

@@ -12,6 +12,14 @@ import (
 // job was to write.
 const Verified = "verified"
 
+// Note is a note on a settled job in words for people.
+func Note(how string) string {
+	if how == Verified {
+		return "read back: the card holds what was asked for"
+	}
+	return how
+}
+
 // Unknown is the percentage of a step that has none.
 const Unknown = -1
 

@@ -51,7 +51,7 @@ func TestStep_as_the_guide_shows_it(t *testing.T) {
 		{Time: at.Add(30 * time.Second), Name: "burning", Percent: 20, Elapsed: 30 * time.Second},
 		{Time: at.Add(150 * time.Second), Name: "burned", Percent: 100},
 		{Time: at.Add(160 * time.Second), Name: Verified, Percent: 100,
-			Text: "read back: the card holds what was asked for"},
+			Text: Note(Verified)},
 	} {
 		s.Host, s.PCI = "intel9", ib.MustParsePCIAddress("0000:01:00.0")
 		if !strings.Contains(string(text), s.String()+"\n") {

@@ -66,8 +66,6 @@ func (j *Job) Text() string {
 		return "mstflint says done; nobody has read the card back, which the next apply does"
 	case e == Refused:
 		return cmp.Or(j.Refusal, j.How, "nothing was written")
-	case e == Verified && j.How == journal.Verified:
-		return "read back: the card holds what was asked for"
 	case e == Failed && j.Settled:
 		return j.failure() + "; read back: " + j.How
 	case e == Failed:
@@ -76,7 +74,7 @@ func (j *Job) Text() string {
 		return "stopped in state " + cmp.Or(j.State(), "none") + ", by " + journal.EndCauses +
 			"; the next apply reads what the flash holds"
 	}
-	return j.How
+	return journal.Note(j.How)
 }
 
 // doubt says why it is not known whether the job runs.
