@@ -1,5 +1,7 @@
 package ib
 
+import "slices"
+
 // Adapter is an InfiniBand card by its PCI id: the driver that runs it and, for
 // cards whose firmware nobody can change here, why.
 type Adapter struct {
@@ -50,6 +52,9 @@ var older = []Adapter{
 	{MellanoxVendor, 0x6764, "ConnectX or ConnectX-2", "mlx4_core", noConnectX2},
 	{MellanoxVendor, 0x676e, "ConnectX or ConnectX-2", "mlx4_core", noConnectX2},
 }
+
+// OlderAdapters are the cards that the chip table does not hold.
+func OlderAdapters() []Adapter { return slices.Clone(older) }
 
 // AdapterByPCI finds a card by vendor and device id, of the chip table or older.
 func AdapterByPCI(vendor, device uint16) (Adapter, bool) {

@@ -1,6 +1,9 @@
 package ib
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // HWID is what the silicon says of itself in its identification register
 // (0xf0014 of the configuration space: bits 15:0 id, 23:16 revision), and what
@@ -71,6 +74,9 @@ var chips = []Chip{
 	{Name: "ConnectX-7", HWID: 0x218, PCIDevice: 0x1021, RecoveryPCI: 0x0218, Format: "FS4", Driver: "mlx5_core",
 		IB: true},
 }
+
+// Chips are the chips of the table.
+func Chips() []Chip { return slices.Clone(chips) }
 
 // ChipByHWID finds the chip by the id part of its hardware id.
 func ChipByHWID(h HWID) (Chip, bool) {

@@ -104,6 +104,8 @@ cat bin/release/terraform-provider-infiniband_0.1.0_SHA256SUMS`, by: "internal/t
 		by: "internal/host/sshhost/become.go", holds: "ALL=(root) NOPASSWD: /bin/sh -s"},
 	{file: "templates/guides/watch.md", lines: "terraform-provider-infiniband watch intel9 xeon2zfs",
 		by: "internal/command/watch/guide_test.go", holds: `os.ReadFile("../../../templates/guides/watch.md")`},
+	{file: "templates/guides/watch.md", lines: "tail -f firmware-backups/run.log",
+		by: "internal/provider/runlog_test.go", holds: `"run.log"`},
 	{file: "templates/guides/watch.md", lines: "*text", by: "internal/hca/journal/step_test.go",
 		holds: `os.ReadFile("../../../templates/guides/watch.md")`},
 }

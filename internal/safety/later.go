@@ -5,11 +5,15 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
 // laterChip reports whether a card is newer than ConnectX-3: its images are FS3 or FS4,
 // and its GUIDs are beside the firmware and not in it.
 func laterChip(card CardFacts) bool { return card.Chip.Format != "" && card.Chip.Format != "FS2" }
+
+// Unproven says why a chip is not burned; empty if it is.
+func Unproven(chip ib.Chip) string { return unprovenChips[chip.Name] }
 
 // unprovenChips says why a chip is not burned. For the chips that are not listed, whole
 // burns with the real mstflint 4.21 were watched (package testbed).
@@ -28,7 +32,7 @@ func checkConnectX4(card CardFacts) []finding.Finding {
 		return nil
 	}
 	var found []finding.Finding
-	if why := unprovenChips[card.Chip.Name]; why != "" {
+	if why := Unproven(card.Chip); why != "" {
 		found = append(found, finding.ChipUnproven.Find("The card is a %s: %s", card.Chip.Name, why))
 	}
 	attributes := card.InFlash().SecurityAttrs // the tool writes N/A for none

@@ -341,7 +341,7 @@ func bootable(card CardFacts) []finding.Finding {
 // guardsItself reports whether the firmware of a card keeps mstflint from its flash, so
 // that no tool can verify it from outside. Such a card is not written to (FW042, FW061).
 func guardsItself(card CardFacts) bool {
-	return securityAttributes(card.InFlash().SecurityAttrs) != "" || unprovenChips[card.Chip.Name] != ""
+	return securityAttributes(card.InFlash().SecurityAttrs) != "" || Unproven(card.Chip) != ""
 }
 
 func joinInts(ns []int) string {

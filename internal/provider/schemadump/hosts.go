@@ -8,12 +8,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
-// The section of a page that is written from the descriptions of the distributions.
-const (
-	hostsBegin = "<!-- hosts: written by make generate -->\n"
-	hostsEnd   = "<!-- /hosts -->\n"
-)
-
 // hostsSection is the table of the distributions with what each makes different.
 func hostsSection() string {
 	var b strings.Builder
@@ -73,17 +67,40 @@ func orDash(text string) string {
 	return text
 }
 
-// writeHosts puts the section into a page.
-func writeHosts(file string) error {
-	page, err := os.ReadFile(file)
+// section is a part of pages that is written from the code.
+type section struct {
+	name string
+	text func() string
+}
+
+var sections = []section{{"hosts", hostsSection}, {"support", supportSection}, {"cards", cardsSection},
+	{"proof", proofSection}}
+
+func (s section) begin() string { return "<!-- " + s.name + ": written by make generate -->\n" }
+func (s section) end() string   { return "<!-- /" + s.name + " -->\n" }
+
+// put puts the section into a page; not ok if the page has no place for it.
+func (s section) put(page string) (with string, ok bool) {
+	head, rest, found := strings.Cut(page, s.begin())
+	_, tail, ended := strings.Cut(rest, s.end())
+	return head + s.begin() + s.text() + s.end() + tail, found && ended
+}
+
+// writeSections puts the sections into a page that has places for them.
+func writeSections(file string) error {
+	read, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	head, rest, found := strings.Cut(string(page), hostsBegin)
-	_, tail, ended := strings.Cut(rest, hostsEnd)
-	if !found || !ended {
-		return fmt.Errorf("%s has no section between %q and %q", file, hostsBegin, hostsEnd)
+	page, some := string(read), false
+	for _, s := range sections {
+		if with, ok := s.put(page); ok {
+			page, some = with, true
+		}
+	}
+	if !some {
+		return fmt.Errorf("%s has no place for a section, %q to %q", file, sections[0].begin(), sections[0].end())
 	}
 	//nolint:gosec // a page of this repository, named by its makefile
-	return os.WriteFile(file, []byte(head+hostsBegin+hostsSection()+hostsEnd+tail), 0o600)
+	return os.WriteFile(file, []byte(page), 0o600)
 }

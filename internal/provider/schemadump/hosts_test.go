@@ -3,43 +3,55 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
-// The pages say of hosts what the code does with them.
-func TestWriteHosts_pages_are_up_to_date(t *testing.T) {
-	for _, page := range []string{"templates/index.md.tmpl", "docs/index.md"} {
-		text, err := os.ReadFile(filepath.Join("../../..", page))
-		if err != nil {
-			t.Fatal(err)
+// The pages say what the code does: each has its sections, as they are written now.
+func TestWriteSections_pages_are_up_to_date(t *testing.T) {
+	for page, names := range map[string]string{"README.md": "support", "templates/index.md.tmpl": "hosts support cards",
+		"docs/index.md": "hosts support cards", "templates/resources.md.tmpl": "proof"} {
+		text := source(t, "../"+page)
+		for _, s := range sections {
+			with, ok := s.put(text)
+			if ok != slices.Contains(strings.Fields(names), s.name) {
+				t.Errorf("%s has the section %s: %t", page, s.name, ok)
+			}
+			if ok && with != text {
+				t.Errorf("%s: the section %s is out of date: run make generate", page, s.name)
+			}
 		}
-		if !strings.Contains(string(text), hostsBegin+hostsSection()+hostsEnd) {
-			t.Errorf("%s: the section of hosts is out of date: run make generate", page)
+	}
+	for _, o := range objects {
+		page := source(t, "../docs/resources/"+strings.TrimPrefix(o.name, "infiniband_")+".md")
+		if !strings.Contains(page, "Cards: "+o.cards()+".\n\nReal programs: "+o.real+".\n") {
+			t.Errorf("the page of %s does not say where it works", o.name)
 		}
 	}
 }
 
-func TestWriteHosts(t *testing.T) {
+func TestWriteSections(t *testing.T) {
+	hosts := sections[0]
 	page := filepath.Join(t.TempDir(), "page.md")
 	write := func(text string) {
 		if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write("before\n" + hostsBegin + "| an old table |\n" + hostsEnd + "after\n")
-	if err := writeHosts(page); err != nil {
+	write("before\n" + hosts.begin() + "| an old table |\n" + hosts.end() + "after\n")
+	if err := writeSections(page); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(page)
-	if err != nil || string(got) != "before\n"+hostsBegin+hostsSection()+hostsEnd+"after\n" {
+	if err != nil || string(got) != "before\n"+hosts.begin()+hostsSection()+hosts.end()+"after\n" {
 		t.Errorf("%v\n%s", err, got)
 	}
-	write("a page without the section\n")
-	if err := writeHosts(page); err == nil {
-		t.Error("a page without the section was accepted")
+	write("a page without a section\n")
+	if err := writeSections(page); err == nil {
+		t.Error("a page without a section was accepted")
 	}
 }
 

@@ -1,7 +1,7 @@
 // Command schemadump writes what the documentation is generated from: the
 // provider's schema in the form of `terraform providers schema -json`, or, with
-// -guides, the pages of all findings and of symptoms, and the section of hosts in the
-// pages that are its arguments.
+// -guides, the pages of all findings and of symptoms, and the tables of hosts, of
+// cards and of what is supported in the pages that are its arguments.
 //
 // It must not configure the provider or need a Terraform.
 package main
@@ -33,7 +33,7 @@ func main() {
 			err := errors.Join(writeFindings(filepath.Join(*guides, "findings.md")),
 				writeSymptoms(filepath.Join(*guides, "troubleshooting.md")))
 			for _, page := range flag.Args() {
-				err = errors.Join(err, writeHosts(page))
+				err = errors.Join(err, writeSections(page))
 			}
 			return err
 		}

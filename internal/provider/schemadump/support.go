@@ -1,0 +1,234 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// object is one line of the tables of what is supported. What a distribution and a chip
+// can do is asked of the code; what proves it is named here, and held by a test.
+type object struct {
+	name string
+	// feature is what a host needs packages for; empty: nothing, or nothing that matters.
+	feature platform.Feature
+	cards   func() string
+	lab     []platform.Kind // whole life on simulated hosts of these families
+	labTest string          // file and name of the test
+	// real is what runs for it in make testbed, on Debian.
+	real, realTest string // several tests are separated by ;
+}
+
+const (
+	everyKind = "acctest/generated_test.go TestBinary_configuration_of_every_import"
+	burned    = "the real mstflint burns an emulated ConnectX-3 Pro, ConnectX-4 and ConnectX-5"
+	burnTest  = "acctest/firmware_test.go TestFirmware_life_of_a_card"
+)
+
+// The families of everySystem in acctest: one of each way of configuring a host.
+var (
+	everySystem = []platform.Kind{platform.KindUbuntu, platform.KindDebian, platform.KindRHEL, platform.KindTrueNAS}
+	withPorts   = everySystem[:3] // where it manages ports and subnet managers
+	onDebian    = []platform.Kind{platform.KindDebian}
+)
+
+var objects = []object{
+	{"infiniband_card", "", anyCard, everySystem, everyKind, "it reads an emulated ConnectX-3 Pro with the real mstflint " +
+		"and lspci", burnTest},
+	{"infiniband_firmware_image", "", burnable, everySystem, everyKind, "the real mstflint burns what was staged", burnTest},
+	{"infiniband_firmware", platform.FeatureFirmware, burnable, everySystem, everyKind, burned,
+		burnTest + ";acctest/later_chips_test.go TestLater_chips_are_restored_at_destroy"},
+	{"infiniband_firmware_backup", platform.FeatureFirmware, burnable, everySystem, everyKind,
+		"the real mstflint reads an emulated ConnectX-3 Pro before each burn", burnTest},
+	{"infiniband_guids", platform.FeatureFirmware, identifiable, everySystem, everyKind,
+		"the real mstflint sets those of an emulated ConnectX-3 Pro", burnTest},
+	{"infiniband_link_type", "", switchable, everySystem, everyKind,
+		"the real mstconfig stores those of an emulated ConnectX-3 Pro; the driver is emulated", burnTest},
+	{"infiniband_port", platform.FeatureDiagnostics, anyCard, withPorts, everyKind,
+		"the real ibportstate, on a fabric of ibsim", "acctest/port_test.go TestPort_life"},
+	{"infiniband_opensm", platform.FeatureOpenSM, anyCard, withPorts, everyKind, "the real opensm, on a fabric of ibsim",
+		"acctest/sm_test.go TestSM_life"},
+	{"infiniband_ipoib_interface", "", anyCard, everySystem, everyKind,
+		"the real netplan, NetworkManager, systemd-networkd and ifupdown; the interface is a veth",
+		"acctest/stacks_test.go TestStacks"},
+	{"infiniband_benchmark", platform.FeatureIperf3, anyCard, onDebian,
+		"provider/labs_test.go TestAccExample_labPointToPoint", "the real iperf3 and qperf, over a veth",
+		"acctest/evidence_test.go TestEvidence"},
+}
+
+// cell says how far an object is proven on a distribution; empty: it cannot be had there.
+func (o object) cell(d *platform.Description) string {
+	proof := "parts"
+	switch {
+	case d.Kind == platform.KindDebian:
+		proof = "**real**"
+	case slices.Contains(o.lab, d.Kind):
+		proof = "lab"
+	}
+	if o.feature == "" || len(d.Packages[o.feature]) > 0 {
+		return proof
+	}
+	switch {
+	case d.Installer != nil:
+		return proof + ", package by hand"
+	case o.feature == platform.FeatureFirmware:
+		return proof
+	case o.feature == platform.FeatureIperf3:
+		return "not tried"
+	}
+	return ""
+}
+
+const legend = "* **real**: real programs on booted Debian, with an emulated card (`make testbed`), and the simulated lab.\n" +
+	"* lab: simulated hosts only: created, imported, and planned again with no change.\n" +
+	"* parts: simulated hosts only, and only what the distribution does its own way, such as packages and files.\n" +
+	"* –: not to be had there.\n\n" +
+	"**Nothing was ever tried with a real card.**\n"
+
+// supportSection is the table of objects by distribution and card, with their proof.
+func supportSection() string {
+	var b strings.Builder
+	b.WriteString("\n| Resource |")
+	for _, d := range platform.All {
+		b.WriteString(" " + d.Short + " |")
+	}
+	b.WriteString(" Cards |\n|---|" + strings.Repeat("---|", len(platform.All)) + "---|\n")
+	for _, o := range objects {
+		fmt.Fprintf(&b, "| `%s` |", o.name)
+		for _, d := range platform.All {
+			b.WriteString(" " + orDash(o.cell(d)) + " |")
+		}
+		b.WriteString(" " + o.cards() + " |\n")
+	}
+	return b.String() + "\n" + legend + "\n"
+}
+
+// proofSection is what the page of each resource says of it.
+func proofSection() string {
+	var b strings.Builder
+	word := "if"
+	for _, o := range objects {
+		fmt.Fprintf(&b, "{{ %s eq .Name %q }}\n## Where it works\n\n| Distribution | Proof |\n|---|---|\n", word, o.name)
+		for _, d := range platform.All {
+			fmt.Fprintf(&b, "| %s | %s |\n", d.Title, orDash(o.cell(d)))
+		}
+		fmt.Fprintf(&b, "\nCards: %s.\n\nReal programs: %s.\n\n%s", o.cards(), o.real, legend)
+		word = "else if"
+	}
+	b.WriteString("{{ end }}\n")
+	return b.String()
+}
+
+// cardsSection is the table of cards.
+func cardsSection() string {
+	var names []string
+	var cells string
+	var b strings.Builder
+	b.WriteString("\n| Card | Firmware | GUIDs | Link types |\n|---|---|---|---|\n")
+	flush := func(name, next string) {
+		if next != cells && len(names) > 0 {
+			fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(names, ", "), cells)
+			names = nil
+		}
+		if cells = next; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, c := range sorted() {
+		flush(c.Name, strings.Join([]string{burns(c), guidsOf(c), linkTypesOf(c)}, " | "))
+	}
+	for _, a := range ib.OlderAdapters() {
+		flush(a.Name, "left alone | not set | "+typesOfOlder(a))
+	}
+	flush("", "")
+	return b.String() + "\n"
+}
+
+// sorted are the chips, with those together that can do the same.
+func sorted() []ib.Chip {
+	all := ib.Chips()
+	slices.SortStableFunc(all, func(a, b ib.Chip) int {
+		order := []string{burnedAlways, burnedLegacy, notBurned}
+		if a.IB != b.IB && burns(a) == burns(b) {
+			return map[bool]int{true: -1, false: 1}[a.IB]
+		}
+		return slices.Index(order, burns(a)) - slices.Index(order, burns(b))
+	})
+	return all
+}
+
+const (
+	burnedAlways = "burned"
+	burnedLegacy = "burned if `mstflint -d <pci address> q full` says `Default Update Method: Legacy`; else read (FW059)"
+	notBurned    = "read, not burned (FW061)"
+)
+
+func burns(c ib.Chip) string {
+	switch {
+	case safety.Unproven(c) != "":
+		return notBurned
+	case c.IsFS2():
+		return burnedAlways
+	}
+	return burnedLegacy
+}
+
+func guidsOf(c ib.Chip) string {
+	card := inventory.Card{VendorID: ib.MellanoxVendor, DeviceID: c.PCIDevice, Chip: c}
+	v := safety.GUIDs(safety.GUIDInput{Card: safety.CardFacts{Card: card}})
+	switch {
+	case !slices.ContainsFunc(v.Findings, func(f finding.Finding) bool { return f.Rule == finding.GUIDsUnsupported }):
+		return "set"
+	case burns(c) == notBurned:
+		return "not set (GU014)"
+	}
+	return "not set (GU014); every burn keeps them"
+}
+
+func linkTypesOf(c ib.Chip) string {
+	switch {
+	case !c.IB:
+		return "Ethernet only"
+	case c.Driver == "mlx4_core":
+		return "set, in the card's configuration or by the driver"
+	}
+	return "set where mstconfig shows them"
+}
+
+func typesOfOlder(a ib.Adapter) string {
+	if a.Driver == "mlx4_core" {
+		return "not tried"
+	}
+	return "InfiniBand only"
+}
+
+// namesOf are the names of the chips that a test holds for.
+func namesOf(holds func(ib.Chip) bool) string {
+	var names []string
+	for _, c := range ib.Chips() {
+		if holds(c) {
+			names = append(names, c.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func anyCard() string { return "each with a driver" }
+
+func burnable() string {
+	return namesOf(func(c ib.Chip) bool { return burns(c) == burnedAlways }) + "; with the update method `Legacy`: " +
+		namesOf(func(c ib.Chip) bool { return burns(c) == burnedLegacy })
+}
+
+func identifiable() string { return namesOf(func(c ib.Chip) bool { return guidsOf(c) == "set" }) }
+
+func switchable() string {
+	return namesOf(func(c ib.Chip) bool { return c.Driver == "mlx4_core" }) + "; where mstconfig shows them: " +
+		namesOf(func(c ib.Chip) bool { return c.Driver != "mlx4_core" && c.IB })
+}
