@@ -12,6 +12,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -161,6 +162,30 @@ func TestApplyFirmware_survives_cut_connections(t *testing.T) {
 	}
 	if flash, _ := b.flash(); flash.PSID != card.PSIDVPI || !burning {
 		t.Errorf("flash %+v, cut %t", flash, burning)
+	}
+	b.clean()
+}
+
+// TestApplyFirmware_content_unread holds that an image is not taken for the one in flash by its
+// version alone if the comparison of the content was asked for and failed.
+func TestApplyFirmware_content_unread(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	f := Firmware{Card: b.card(ctx), Image: b.image(card.EN())}
+	f.Request.Activation = safety.ActivationNone
+	if _, err := b.ops("alice").ApplyFirmware(ctx, f); err != nil {
+		t.Fatalf("the image that is in flash: %v", explain(err))
+	}
+	b.machine.Faults.Trap("mstflint -d 0000:01:00.0 checksum", 1, labsim.ProgramFault{Exit: true, Status: 139})
+	_, err := b.ops("alice").ApplyFirmware(ctx, f)
+	var refused *safety.RefusedError
+	if !errors.As(err, &refused) || len(refused.Blockers()) != 1 || refused.Blockers()[0].Rule != finding.VersionWouldBeSame ||
+		!strings.Contains(refused.Blockers()[0].Evidence, "could not be read: mstflint checksum") {
+		t.Errorf("content unread: %v", explain(err))
+	}
+	if n := b.device().Flash.Operations(); n != 0 {
+		t.Errorf("%d flash operations", n)
 	}
 	b.clean()
 }

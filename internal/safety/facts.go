@@ -23,6 +23,7 @@ type CardFacts struct {
 	UpdateMethod string
 	Failsafe     FailsafeState
 	Checksum     string // identity-free, as mstflint checksum prints it; empty: unknown
+	ChecksumWhy  string // why it is not known although the tool was asked
 	Verified     VerifyState
 	VerifyError  string // what the tool said if it is not good
 

@@ -25,7 +25,7 @@ func Firmware(in FirmwareInput) Verdict {
 	if v.Blocked() {
 		return seal(v, in.Card, false)
 	}
-	if Holds(in.Card, in.Image) {
+	if Holds(in.Card, in.Image) && (!unreadContent(in) || in.Request.Reinstall != in.Image.FW.String()) {
 		return alreadyThere(v, in)
 	}
 	v.Findings = append(v.Findings, rewritable(in.Card)...)
@@ -63,6 +63,12 @@ func Holds(card CardFacts, img ImageFacts) bool {
 	return alike(card.InFlash().ReleaseDate, img.Release) && alike(card.InFlash().ProductVersion, img.Product)
 }
 
+// unreadContent reports whether the content of a flash was to be compared with the image and
+// could not be read.
+func unreadContent(in FirmwareInput) bool {
+	return in.Card.Checksum == "" && in.Card.ChecksumWhy != "" && in.Image.Checksum != ""
+}
+
 // alike compares values that one side may not state.
 func alike(a, b string) bool { return a == "" || b == "" || a == b }
 
@@ -71,6 +77,9 @@ func alike(a, b string) bool { return a == "" || b == "" || a == b }
 func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 	v.Action = ActionNone
 	v.Findings = append(v.Findings, identity(in.Card, in.Lab)...)
+	if unreadContent(in) {
+		v.Findings = append(v.Findings, sameVersion(in.Card, in.Image, in.Request.Reinstall))
+	}
 	running, known := in.Card.Running.Get()
 	if !known && in.Card.StagedBy == "" || known && running == in.Card.InFlash().Firmware {
 		return seal(v, in.Card, false)

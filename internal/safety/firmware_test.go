@@ -383,6 +383,12 @@ func TestFirmware_nothing_to_do(t *testing.T) {
 	if v := Firmware(in); v.Action != ActionNone {
 		t.Errorf("content not compared: %+v", v)
 	}
+	in.Card.ChecksumWhy = "mstflint crashed"
+	f := expectFinding(t, Firmware(in).Findings, "FW028", finding.NeedsConsent)
+	if !strings.Contains(f.Evidence, "mstflint crashed") {
+		t.Errorf("evidence: %s", f.Evidence)
+	}
+	in.Card.ChecksumWhy = ""
 	runsVersion(&in.Card, fw236)
 	if v := Firmware(in); v.Action != ActionNone || v.Activation != ActivationReboot || v.Blocked() {
 		t.Errorf("in flash and not running: %+v", v)

@@ -198,12 +198,16 @@ func matchBranch(from, to ib.FWVersion, consent *BranchChange) []finding.Finding
 		observed).AsGranted(fmt.Sprintf("Change of branch from %s to %s, as allowed", from, to))}
 }
 
-// sameVersion is only asked when the contents are known to differ.
+// sameVersion is asked when the contents differ, or when that of the flash was to be
+// compared and could not be read.
 func sameVersion(card CardFacts, img ImageFacts, consent string) finding.Finding {
 	line := fmt.Sprintf(`allow_reinstall = %q`, img.FW)
 	observed := fmt.Sprintf("Both have PSID %s and version %s; checksum in flash %s, of the image %s (GUIDs and vendor "+
 		"data left out).",
 		img.PSID, img.FW, cmp.Or(card.Checksum, "unknown"), cmp.Or(img.Checksum, "unknown"))
+	if card.Checksum == "" && card.ChecksumWhy != "" {
+		observed += " The checksum in flash could not be read: " + card.ChecksumWhy + "."
+	}
 	switch {
 	case consent == "":
 		return finding.VersionWouldBeSame.Find("%s", observed).WithConsent(line)

@@ -166,6 +166,10 @@ var unreadFacts = map[string]forgotten{
 		without: func(f *facts) { f.card.Flash.PSID = "" }, says: "mstflint"},
 	"CardFacts.Verified": {rule: finding.FlashUnverified,
 		except: exceptions("the flash is not touched", append(links, "restart")...), without: unverify},
+	"CardFacts.ChecksumWhy": {rule: finding.VersionWouldBeSame, except: joinMaps(
+		exceptions("version and PSID say that the content differs", "firmware"),
+		exceptions("no content is compared", append(links, "guids", "backup")...)),
+		without: func(f *facts) { f.card.Checksum, f.card.ChecksumWhy = "", notRead }},
 	"CardFacts.Failsafe": {rule: finding.FlashNotFailsafe,
 		except:  exceptions("the image in flash is not written", append(links, "restart", "backup")...),
 		without: func(f *facts) { f.card.Failsafe = FailsafeUnknown }, says: "did not say"},
@@ -244,7 +248,7 @@ var notUnknown = map[string]string{
 	"Flash.ReleaseDate":    "goes with Card.Flash; an empty one proves nothing, and the checksum decides",
 	"Flash.SecurityAttrs":  "TestUnread_later_chips", "CardFacts.UpdateMethod": "TestUnread_later_chips",
 	"CardFacts.InUse":    "who uses the card is Snapshot.Users",
-	"CardFacts.Checksum": "compared where the request asks for it", "CardFacts.VerifyError": "goes with Verified",
+	"CardFacts.Checksum": "goes with ChecksumWhy", "CardFacts.VerifyError": "goes with Verified",
 	"CardFacts.RunningAssumed": "says itself that it is an assumption (FW055)",
 	"CardFacts.StartedWith":    "the job folders are our own; empty leaves Running to decide (FW055)",
 	"CardFacts.StagedBy":       "the job folders are our own; empty leaves Running to decide (FW055)",
@@ -488,7 +492,7 @@ func TestUnread_restart(t *testing.T) {
 var noFact = map[string]string{
 	"FW001 FW002 FW003 FW004 FW005 FW006 FW007 FW009 FW010 FW011 FW012 FW013 FW014 FW015": "the file of the image, which is read here; one that cannot be read is FW001",
 	"FW020 FW021 FW030": "the hardware id, which is FW022 if unknown",
-	"FW023 FW024 FW026 FW027 FW028 FW029 FW031 FW032 FW033 FW034 FW035 FW036 FW042 FW046 FW047 FW048 FW050": "the query of the flash, which is FW044 if it fails",
+	"FW023 FW024 FW026 FW027 FW029 FW031 FW032 FW033 FW034 FW035 FW036 FW042 FW046 FW047 FW048 FW050": "the query of the flash, which is FW044 if it fails",
 	"FW049 GU006 GU007":                   "the identity of other cards; a host that does not answer is named by a warning of its own",
 	"FW040 FW041 FW053 FW054 FW058 LT005": "the PCI id, without which the collection fails as a whole",
 	"FW043 FW060":                         "the verification and the backup, which are FW056 and BK001 if they fail",

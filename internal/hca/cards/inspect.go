@@ -138,7 +138,8 @@ func (o *Session) Inspect(ctx context.Context, h host.Host, facts *safety.CardFa
 // facts.
 func withInspection(facts, earlier safety.CardFacts) safety.CardFacts {
 	facts.HWID = earlier.HWID
-	facts.UpdateMethod, facts.Failsafe, facts.Checksum = earlier.UpdateMethod, earlier.Failsafe, earlier.Checksum
+	facts.UpdateMethod, facts.Failsafe = earlier.UpdateMethod, earlier.Failsafe
+	facts.Checksum, facts.ChecksumWhy = earlier.Checksum, earlier.ChecksumWhy
 	facts.Verified, facts.VerifyError = earlier.Verified, earlier.VerifyError
 	return facts
 }
@@ -278,13 +279,21 @@ func noteVerification(facts *safety.CardFacts, v mstflint.Verification, status i
 }
 
 func (o *Session) readChecksum(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
+	facts.Checksum, facts.ChecksumWhy = "", ""
 	out, reason, err := o.ask(ctx, h, facts.PCI, mstflint.Checksum(facts.PCI))
-	if err != nil || reason != "" {
+	if err != nil {
 		return err
 	}
-	if sum, parseErr := mstflint.ParseChecksum(out); parseErr == nil {
-		facts.Checksum = sum
+	if reason != "" {
+		facts.ChecksumWhy = "mstflint checksum: " + reason
+		return nil
 	}
+	sum, parseErr := mstflint.ParseChecksum(out)
+	if parseErr != nil {
+		facts.ChecksumWhy = "mstflint checksum: " + parseErr.Error()
+		return nil //nolint:nilerr // a content that is not known is a finding
+	}
+	facts.Checksum = sum
 	return nil
 }
 

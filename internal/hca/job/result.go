@@ -49,7 +49,22 @@ func (r result) mismatches() []string {
 		r.InFlash().GUIDs.Text(), r.want.GUIDsAfter.Text())
 	add(r.want.Checksum != "" && r.Checksum != "" && r.Checksum != r.want.Checksum,
 		"its content has checksum %s instead of %s", r.Checksum, r.want.Checksum)
+	add(r.unreadContent(), "the checksum of its content could not be read%s", because(r.ChecksumWhy))
 	return wrong
+}
+
+// unreadContent reports whether only the checksum could tell the new content from the old,
+// and could not be read.
+func (r result) unreadContent() bool {
+	return r.want.Kind == journal.Burn && r.want.Checksum != "" && r.Checksum == "" && r.want.Before == r.want.After
+}
+
+// because adds a reason to a sentence, if there is one.
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
 }
 
 // lostIdentity reports whether a burn changed GUIDs or MACs and they can be written
@@ -111,6 +126,12 @@ func (r result) notHeld(out outcome, wrong []string) (e *cards.Error, how string
 		e.Check = "Run the same command again; it burns again. If this happens again, do not trust the tool or the flash " +
 			"of this card."
 		return e, "the tool said done and wrote nothing"
+	}
+	if len(wrong) == 1 && r.unreadContent() {
+		e.Means = "The flash holds a whole image of the version that was there before. Whether it is the new one is not " +
+			"proven. The host was not restarted."
+		e.Check = "Run the same command again; it compares the content of the flash with the image."
+		return e, ""
 	}
 	if len(wrong) == 1 && r.setMeanwhile() {
 		e.What = "The flash holds the new firmware, whole and verified, but its GUIDs differ from those before the burn: " +

@@ -31,6 +31,8 @@ func TestResult(t *testing.T) {
 		wrong   int
 		means   string // of the error, where anything is wrong
 		settles string
+		before  ib.Firmware // default: old
+		sum     string      // that the content is to have
 	}{
 		"the new image":      {holds: fresh, guids: own, verify: safety.VerifyGood},
 		"no identity before": {holds: fresh, verify: safety.VerifyBlank, blank: true},
@@ -42,11 +44,17 @@ func TestResult(t *testing.T) {
 			means: "Somebody else writes this card", settles: "neither the old one nor the new one"},
 		"a third image that is damaged": {holds: third, guids: own, verify: safety.VerifyBad, wrong: 2,
 			means: "may not start"},
+		"content unread, of another version": {holds: fresh, guids: own, verify: safety.VerifyGood, before: old, sum: "aa"},
+		"content unread, of the same version": {holds: fresh, guids: own, verify: safety.VerifyGood, before: fresh, sum: "aa",
+			wrong: 1, means: "Whether it is the new one is not proven"},
 		"not verified": {holds: fresh, guids: own, wrong: 1, means: "may not start"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want := journal.Entry{Kind: journal.Burn, Before: old, After: fresh, GUIDsAfter: own, Blank: tt.blank}
+			if tt.before == (ib.Firmware{}) {
+				tt.before = old
+			}
+			want := journal.Entry{Kind: journal.Burn, Checksum: tt.sum, Before: tt.before, After: fresh, GUIDsAfter: own, Blank: tt.blank}
 			r := result{request: request{cards.Card{Host: labelled{}}, want}}
 			r.Flash = &inventory.Flash{ImageType: "FS2", Firmware: tt.holds, GUIDs: tt.guids}
 			r.Verified, r.Failsafe = tt.verify, safety.FailsafeYes
