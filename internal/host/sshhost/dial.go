@@ -145,8 +145,8 @@ func connectError(ctx context.Context, h *hop, err error) *dialError {
 	var refused *ssh.OpenChannelError
 	switch {
 	case h.proxy != "":
-		e.advice = "ssh would reach this host by the same program. Run it by hand, and look at ProxyCommand in the SSH " +
-			"client configuration."
+		e.advice = fmt.Sprintf("ssh would reach this host by the same program, the ProxyCommand of the SSH client "+
+			"configuration. Run it by hand: %s", h.proxy)
 	case errors.As(err, &dns):
 		e.passes = dns.IsTemporary || dns.IsTimeout
 		e.advice = fmt.Sprintf("The name %s does not resolve here. Check the host's address, or give it a HostName in "+
@@ -185,11 +185,7 @@ func handshakeError(ctx context.Context, h *hop, t *trust, l *login, err error) 
 		return &dialError{hop: h, op: host.OpConnect, err: err,
 			advice: "The host's SSH server is too old or too restricted for this client; allow one of the algorithms offered."}
 	case context.Cause(ctx) != nil:
-		cause := context.Cause(ctx)
-		return &dialError{hop: h, op: host.OpConnect, err: fmt.Errorf("the SSH handshake did not end: %w", cause),
-			advice: "The port is open, but no SSH server answered in time. Check that the port belongs to sshd, and whether " +
-				"the host is overloaded or its logins hang.",
-			passes: errors.Is(cause, os.ErrDeadlineExceeded) && t.shown == nil}
+		return lateError(ctx, h, t, l, err)
 	case t.shown == nil && h.proxy != "":
 		return connectError(ctx, h, err)
 	case t.shown == nil:
@@ -197,6 +193,21 @@ func handshakeError(ctx context.Context, h *hop, t *trust, l *login, err error) 
 			advice: adviceDropped}
 	}
 	return loginError(h, l, err)
+}
+
+// lateError says that a handshake did not end in time.
+func lateError(ctx context.Context, h *hop, t *trust, l *login, err error) *dialError {
+	if p, ok := l.wire.Conn.(*proxyConn); ok && t.shown == nil {
+		// Nobody saw a port, only a program from which no key came.
+		e := connectError(ctx, h, err)
+		e.err = fmt.Errorf("no SSH server answered through the ProxyCommand%s: %w", p.said.text(), e.err)
+		return e
+	}
+	cause := context.Cause(ctx)
+	return &dialError{hop: h, op: host.OpConnect, err: fmt.Errorf("the SSH handshake did not end: %w", cause),
+		advice: "The port is open, but no SSH server answered in time. Check that the port belongs to sshd, and whether " +
+			"the host is overloaded or its logins hang.",
+		passes: errors.Is(cause, os.ErrDeadlineExceeded) && t.shown == nil}
 }
 
 // loginError says why a host that was trusted did not let the user in.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -187,6 +188,28 @@ func TestHost_Run_sudoThatIsSlow(t *testing.T) {
 	var gone *host.UnreachableError
 	if !errors.As(err, &gone) || strings.Contains(fmt.Sprint(gone.Advice), "sudo") {
 		t.Errorf("a command that is slow itself: %+v", err)
+	}
+}
+
+// A session that breaks off before the command began is not the fault of sudo.
+func TestHost_Run_cutWhileInSudo(t *testing.T) {
+	s := newServer(t)
+	inSudo := filepath.Join(t.TempDir(), "in-sudo")
+	s.fakeSudo("touch " + inSudo + "; sleep 60")
+	h := mustHost(t, s.config())
+	go func() {
+		for t.Context().Err() == nil {
+			if _, err := os.Stat(inSudo); err == nil {
+				s.cut()
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	_, err := h.Run(t.Context(), whoami.Changes())
+	var gone *host.UnreachableError
+	if !errors.As(err, &gone) || !gone.MayHaveRun || strings.Contains(gone.Advice, "sudo") {
+		t.Errorf("got %+v", err)
 	}
 }
 

@@ -57,10 +57,23 @@ func startProxy(h *hop) (net.Conn, error) {
 func (p *proxyConn) Read(b []byte) (int, error) {
 	n, err := p.Reader.Read(b)
 	if err != nil && n == 0 {
-		_ = p.Close()
-		return 0, fmt.Errorf("the ProxyCommand ended%s: %w", p.said.text(), err)
+		return 0, p.ended(err)
 	}
 	return n, err
+}
+
+// Write ends so too: which of the two meets the end first is chance.
+func (p *proxyConn) Write(b []byte) (int, error) {
+	n, err := p.WriteCloser.Write(b)
+	if err != nil {
+		return n, p.ended(err)
+	}
+	return n, nil
+}
+
+func (p *proxyConn) ended(err error) error {
+	_ = p.Close()
+	return fmt.Errorf("the ProxyCommand ended%s: %w", p.said.text(), err)
 }
 
 // lastWords is the time that a program has to say why it ends.

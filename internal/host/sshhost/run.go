@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
@@ -145,7 +146,8 @@ func (h *Host) unknownOutcome(cmd shellcmd.Command, o *outcome) error {
 		e.Advice = "The host may be shutting down, or it ran out of memory."
 	case o.err == nil:
 		e.Err = errors.New("the session ended without saying how")
-	case o.scanner.InSudo():
+	// A session that broke off says nothing of sudo.
+	case o.scanner.InSudo() && errors.Is(o.err, os.ErrDeadlineExceeded):
 		e.Advice = adviceSlowSudo
 	case !o.handed:
 		e.Advice = "The command was not handed over, so nothing ran. If this persists, check sshd's MaxSessions and its " +

@@ -2,6 +2,7 @@ package sshhost
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -11,6 +12,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 )
 
@@ -282,9 +284,9 @@ func TestOpenSSH_proxies(t *testing.T) {
 		"Host jumped\n  ProxyJump gate\n"+
 		"Host proxied\n  ProxyCommand "+program+" -F "+file+" -W %h:%p gate\n"+
 		"Host lost\n  ProxyCommand echo no way to %n >&2; exit 3\n"+
-		"Host mute\n  ProxyCommand sleep 60\n  ConnectTimeout 1\n")
+		"Host mute\n  ProxyCommand sh -c 'echo no route to %n >&2; sleep 60'\n  ConnectTimeout 1\n")
 	for alias, want := range map[string]string{
-		"jumped": "", "proxied": "", "lost": "no way to lost", "mute": "no answer within 1s",
+		"jumped": "", "proxied": "", "lost": "no way to lost", "mute": "through the ProxyCommand; it said: no route to mute: no answer within 1s",
 	} {
 		attempts := 1
 		if want == "" {
@@ -293,6 +295,11 @@ func TestOpenSSH_proxies(t *testing.T) {
 		err := reach(t, Config{Address: alias, SSHConfigFile: file, Become: BecomeNone, ConnectAttempts: attempts})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", alias, err, want)
+		}
+		var gone *host.UnreachableError
+		if errors.As(err, &gone) &&
+			(!strings.Contains(gone.Advice, "Run it by hand: ") || strings.Contains(gone.Advice, "port")) {
+			t.Errorf("%s: the advice is %q", alias, gone.Advice)
 		}
 	}
 	h := mustHost(t, Config{Address: "jumped", SSHConfigFile: file})
