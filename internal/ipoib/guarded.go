@@ -164,14 +164,11 @@ func (c *change) runGuarded(ctx context.Context, way netundo.Stack, want Config,
 		return fmt.Errorf("another apply changes %s of %s at this moment; nothing was changed. Apply again when it has ended",
 			c.t.name, c.h.Name())
 	} else if err != nil {
-		return fmt.Errorf("saving the present configuration of %s: %w", c.t.name, err)
+		return c.callOff(ctx, time.Time{}, fmt.Errorf("saving the present configuration: %w", err))
 	}
 	deadline := time.Now().Add(c.o.ConfirmTimeout)
 	if err := c.arm(ctx, way); err != nil {
-		// Undo also after the operator gave up.
-		_, forgetErr := c.h.Run(context.WithoutCancel(ctx), g.UndoNow())
-		return errors.Join(fmt.Errorf("arming the timer that undoes the change of %s unless it is confirmed; nothing was "+
-			"changed: %w", c.t.name, err), forgetErr)
+		return c.callOff(ctx, deadline, fmt.Errorf("starting the timer of the undo: %w", err))
 	}
 	if err := c.inTime(ctx, do); err != nil {
 		return c.undo(ctx, deadline, "the change failed", err)
@@ -180,6 +177,25 @@ func (c *change) runGuarded(ctx context.Context, way netundo.Stack, want Config,
 		return c.undo(ctx, deadline, "it could not be proved over a new connection", err)
 	}
 	return nil
+}
+
+// callOff takes back what was prepared for a change that was not begun. It does not undo:
+// an undo configures the interface anew, and nothing of it was changed.
+func (c *change) callOff(ctx context.Context, undoneBy time.Time, cause error) error {
+	e := &NotBegunError{Host: c.h.Name(), Interface: c.t.name, UndoneBy: undoneBy, Err: cause}
+	// Also after Ctrl-C.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.ConfirmTimeout)
+	defer cancel()
+	var lost *host.UnreachableError
+	if errors.As(cause, &lost) {
+		c.h.Drop() // a new connection may work where the one in use hangs
+	}
+	if c.checkpoint != "" {
+		_, e.LeftErr = c.h.Run(ctx, nmcli.DestroyCheckpoint(c.checkpoint))
+	}
+	_, err := c.h.Run(ctx, c.guard().CallOff())
+	e.LeftErr = errors.Join(e.LeftErr, err)
+	return e
 }
 
 // arm starts the timer and, with NetworkManager, a checkpoint, which also restores what
@@ -276,7 +292,8 @@ func (c *change) confirm(ctx context.Context, prove func(context.Context, host.H
 // undo undoes a failed change at once if the host still answers; otherwise the timer
 // does it.
 func (c *change) undo(ctx context.Context, deadline time.Time, problem string, cause error) error {
-	e := &UnconfirmedError{Host: c.h.Name(), Interface: c.t.name, Problem: problem, UndoneBy: deadline, Err: cause}
+	e := &UnconfirmedError{Host: c.h.Name(), Interface: c.t.name, Problem: problem, UndoneBy: deadline, Err: cause,
+		Differed: c.before.undoDiffers()}
 	// Also after Ctrl-C: a change that was not proven must not stay.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.ConfirmTimeout)
 	defer cancel()

@@ -3,6 +3,7 @@ package ipoib_test
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -148,4 +149,84 @@ func TestLab_Apply_openChangeIsNotReplaced(t *testing.T) {
 	if diff := observe(t, l, d).Differences(d.Config); len(diff) > 0 {
 		t.Errorf("not as before: %v", diff)
 	}
+}
+
+// brokenHost loses its line behind a command that begins with some words, once.
+type brokenHost struct {
+	host.Host
+	words []string
+	after func()
+}
+
+func (b *brokenHost) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, error) {
+	r, err := b.Host.Run(ctx, cmd)
+	if argv := cmd.Argv(); err == nil && b.words != nil && len(argv) >= len(b.words) &&
+		slices.Equal(argv[:len(b.words)], b.words) {
+		b.words = nil
+		b.after()
+		return host.Result{}, &host.UnreachableError{Host: b.Name(), Op: "run", MayHaveRun: true, Err: io.EOF}
+	}
+	return r, err
+}
+
+// The line is lost while the timer of the undo is started: the change is not begun. What
+// was prepared is taken back without an undo, which would configure the interface anew;
+// if the host has begun one, no text says that nothing was changed.
+func TestLab_Apply_lineLostBeforeTheChange(t *testing.T) {
+	t.Parallel()
+	l := stackLab(t, ifupdownCase())
+	d := ubuntuDesired()
+	apply(t, l, d)
+	change := d
+	change.Config.Addresses = prefixes("172.16.9.20/24")
+	name := observe(t, l, d).Name
+	// An undo would take it away with the rest that is not in the file.
+	runText(t, l, "ip addr add 172.16.8.20/24 dev "+name)
+	for _, c := range []struct {
+		after func()
+		says  []string
+		never string
+	}{
+		{func() {}, []string{"was not begun", "are as they were. Apply again"}, "not known"},
+		{func() { runText(t, l, "mkdir /var/lib/terraform-provider-infiniband/undo/e41d2d0300e44e01/decided") },
+			[]string{"was not begun", "It is not known whether the host will undo", "Taking it back"}, "as they were"},
+	} {
+		h := hosts.New(&brokenHost{Host: l.hosts["intel9"].Host, words: []string{"systemd-run"}, after: c.after})
+		_, err := ipoib.Apply(t.Context(), h, change, ipoib.Options{})
+		var notBegun *ipoib.NotBegunError
+		if !errors.As(err, &notBegun) {
+			t.Fatalf("apply: %v", err)
+		}
+		mustContain(t, notBegun.Explain(), c.says...)
+		if strings.Contains(notBegun.Explain(), c.never) || strings.Contains(err.Error(), "nothing was changed") {
+			t.Errorf("it says too much:\n%s\n%v", notBegun.Explain(), err)
+		}
+		l.hosts["intel9"].Invalidate()
+		if live := observe(t, l, d).Live.Addresses; len(live) != len(d.Config.Addresses)+1 {
+			t.Errorf("the interface was configured: it has %v", live)
+		}
+		if left := l.snapshot(t, "intel9").Undos; (len(left) > 0) != (c.never == "as they were") {
+			t.Errorf("what was prepared: %v", left)
+		}
+	}
+}
+
+// An undo puts files back. Where the interface was not as its file said, the text does not
+// promise what it had.
+func TestLab_Apply_undoOfAnInterfaceThatDiffered(t *testing.T) {
+	t.Parallel()
+	l := stackLab(t, ifupdownCase())
+	d := ubuntuDesired()
+	apply(t, l, d)
+	runText(t, l, "ip addr add 172.16.8.20/24 dev "+observe(t, l, d).Name)
+	l.hosts["intel9"].Invalidate()
+	change := d
+	change.Config.Addresses = prefixes("172.16.9.20/24")
+	h := hosts.New(&brokenHost{Host: l.hosts["intel9"].Host, words: []string{"ifup"}, after: func() {}})
+	_, err := ipoib.Apply(t.Context(), h, change, ipoib.Options{})
+	var unconfirmed *ipoib.UnconfirmedError
+	if !errors.As(err, &unconfirmed) {
+		t.Fatalf("apply: %v", err)
+	}
+	mustContain(t, unconfirmed.Explain(), "was not as its file says (addresses are ", "172.16.8.20/24", "The file is as it was")
 }

@@ -1,6 +1,7 @@
 package ipoib
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -171,6 +172,17 @@ func (o Observation) liveDifferences(want Config) []string {
 		add("there is no route %s", joinRoutes(missing))
 	}
 	return diff
+}
+
+// undoDiffers says in what the interface differs from our own file, which an undo takes it
+// back to; empty if in nothing.
+func (o Observation) undoDiffers() string {
+	stored := o.Persisted.Config
+	if !o.Present || !o.Persisted.Found || o.Persisted.Interface != o.Name {
+		return ""
+	}
+	stored.Mode, stored.MTU = cmp.Or(stored.Mode, o.Live.Mode), cmp.Or(stored.MTU, o.Live.MTU)
+	return strings.Join(o.liveDifferences(stored), "; ")
 }
 
 // difference is the first thing in which the configuration for boot differs.

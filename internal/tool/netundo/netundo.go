@@ -166,6 +166,20 @@ status=$?
 rm -rf "$3" "$4" "$5" && exit "$status"
 `
 
+// CallOff takes back what was prepared for a change that was not begun, and leaves the
+// interface alone. It fails if the host has begun to undo the change.
+func (g Guard) CallOff() shellcmd.Command {
+	return shellcmd.Script("call-off-change", callOffScript, g.mark(), g.Unit()+".timer", g.bootLink(), g.BootUnit(),
+		g.Dir()).AsRoot().Changes()
+}
+
+const callOffScript = `# $1 mark of the change, $2 timer, $3 link and $4 path of the unit of the next boot, $5 directory
+[ -e "$1" ] || exit 0
+mkdir "$5/decided" || exit 1
+systemctl stop "$2" 2>/dev/null # if it was started; without its directory it does nothing
+rm -rf "$3" "$4" "$5"
+`
+
 // What UndoNow prints, besides what the host wrote when it undid a change by itself.
 const (
 	Undone    = "undone"

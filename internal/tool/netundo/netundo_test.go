@@ -21,7 +21,8 @@ import (
 var guard = Guard{ID: "e41d2d0300e44ed1", Change: "C1"}
 
 func TestScripts_arePOSIX(t *testing.T) {
-	for name, text := range map[string]string{"save": saveScript, "undo": undoScript, "undo now": undoNowScript} {
+	for name, text := range map[string]string{"save": saveScript, "undo": undoScript, "undo now": undoNowScript,
+		"call off": callOffScript} {
 		if _, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(text), name); err != nil {
 			t.Error(err)
 		}
