@@ -137,7 +137,7 @@ func (j *hclJudge) configuration(body *hclsyntax.Body, partial bool) (found []st
 		found = append(found, j.references(b.Body)...)
 		value, problems := objectOf(b.Body, attributesOf(schema), partial)
 		if found = append(found, problems...); len(problems) == 0 {
-			found = append(found, j.validated(b, value)...)
+			found = append(found, j.validate(b, value)...)
 		}
 	}
 	return found
@@ -262,8 +262,8 @@ func (j *hclJudge) references(body *hclsyntax.Body) (found []string) {
 	return found
 }
 
-// validated asks the provider.
-func (j *hclJudge) validated(b *hclsyntax.Block, value cty.Value) (found []string) {
+// validate asks the provider.
+func (j *hclJudge) validate(b *hclsyntax.Block, value cty.Value) (found []string) {
 	packed, err := msgpack.Marshal(value, value.Type())
 	if err != nil {
 		return []string{err.Error()}

@@ -55,7 +55,7 @@ func (f *written) somebody(content string) {
 }
 
 // planned fails the test unless one action is planned.
-func (f *written) planned(cfg acctest.Config, want acctest.Action) {
+func (f *written) checkPlan(cfg acctest.Config, want acctest.Action) {
 	f.Helper()
 	p := plan(f.T, f.ws, cfg)
 	if got := p.Actions()[picture]; got != want || p.Diags.HasError() {
@@ -74,14 +74,14 @@ func TestFabricFile_is_written_when_it_changes(t *testing.T) {
 	// Another spelling of the path writes nothing.
 	other := f.cfg("one")
 	other[0].Attrs["file_path"] = filepath.Dir(f.at) + "/./fabric.svg"
-	f.planned(other, acctest.Update)
+	f.checkPlan(other, acctest.Update)
 	apply(t, f.ws, other)
 	checkUnchanged(t, f.ws, other)
 	after, err := os.Stat(f.at)
 	if err != nil || !os.SameFile(before, after) {
 		t.Errorf("the file was replaced: %v", err)
 	}
-	f.planned(f.cfg("two"), acctest.Update)
+	f.checkPlan(f.cfg("two"), acctest.Update)
 	apply(t, f.ws, f.cfg("two"))
 	f.holds("two")
 	if sum := f.ws.Get(picture, "sha256"); sum != "3fc4ccfe745870e2c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f3" {
@@ -91,7 +91,7 @@ func TestFabricFile_is_written_when_it_changes(t *testing.T) {
 	// Another place moves it.
 	moved := f.cfg("two")
 	moved[0].Attrs["file_path"] = f.at + ".new"
-	f.planned(moved, acctest.Update)
+	f.checkPlan(moved, acctest.Update)
 	apply(t, f.ws, moved)
 	f.holds("")
 	checkUnchanged(t, f.ws, moved)
@@ -112,13 +112,13 @@ func TestFabricFile_drift_is_seen_and_mended(t *testing.T) {
 	f := newWritten(t)
 	apply(t, f.ws, f.cfg("ours"))
 	f.somebody("edited")
-	f.planned(f.cfg("ours"), acctest.Update)
+	f.checkPlan(f.cfg("ours"), acctest.Update)
 	apply(t, f.ws, f.cfg("ours"))
 	f.holds("ours")
 	if err := os.Remove(f.at); err != nil {
 		t.Fatal(err)
 	}
-	f.planned(f.cfg("ours"), acctest.Create)
+	f.checkPlan(f.cfg("ours"), acctest.Create)
 	apply(t, f.ws, f.cfg("ours"))
 	f.holds("ours")
 	checkUnchanged(t, f.ws, f.cfg("ours"))
