@@ -129,7 +129,7 @@ func TestParseFlash_content_equals_the_image(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := flash.Active; !SameFirmware(got, want) || got.GUIDs != want.GUIDs || got.Checksum != want.Checksum ||
+		if got := flash.Active; got.GUIDs != want.GUIDs || got.Checksum != want.Checksum ||
 			got.End != want.End {
 			t.Errorf("slot %d: got %+v, want %+v", n, got, want)
 		}

@@ -1,10 +1,7 @@
 package fwimage
 
 import (
-	"bytes"
 	"encoding/binary"
-	"hash/crc32"
-	"slices"
 )
 
 // The FS2 header, by logical offset: signature, image CRC (low half of its
@@ -50,21 +47,8 @@ type section struct {
 	kind   uint32
 	offset int64 // of the header
 	size   int64 // with header and CRC
-	// sum tells apart contents of the same size. It leaves out the bytes that depend on
-	// addresses or on the identity of a card.
-	sum  uint64
-	role sectionRole
-	toc  bool // kind is one of FS3 and FS4
+	toc    bool  // kind is one of FS3 and FS4
 }
-
-// sectionRole says what changes when an image is burnt into a card.
-type sectionRole uint8
-
-const (
-	rolePlain    sectionRole = iota
-	roleIdentity             // replaced by that of the card
-	roleROM                  // that of the card is kept if the image has none
-)
 
 func (s section) name() string {
 	if s.toc {
@@ -102,7 +86,6 @@ func parseFS2(data []byte) (*Image, error) {
 			return nil, err
 		}
 	}
-	r.sumInfo()
 	r.img.Checksum = r.checksum()
 	return r.img, nil
 }
@@ -137,9 +120,6 @@ func (r *fs2Reader) header() error {
 	if ptr := r.word(offInfoPtr); !sumsToZero(ptr) {
 		return badFormat(offInfoPtr, "wrong checksum in the pointer to the info section (%08x)", ptr)
 	}
-	// Everything in the header but the image CRC and addresses.
-	fixed := slices.Concat(r.data[magicLen:offImageCRC+2], r.data[offImageCRC+4:offInfoPtr])
-	r.img.headerSum = contentSum(kindBoot, fixed)
 	// The image CRC covers the header with its own sixteen bits set.
 	r.crc = updateCRC(crcInit, r.data[:offImageCRC+2])
 	r.crc = updateCRC(r.crc, []byte{0xff, 0xff})
@@ -264,13 +244,6 @@ func (r *fs2Reader) add(s section) error {
 	}
 	r.crc = appendCRC(r.crc, reg, int64(len(body)))
 	r.crc = updateCRC(r.crc, r.data[s.end()-4:s.end()])
-	s.sum = contentSum(s.kind, body)
-	switch s.kind {
-	case kindGUID:
-		s.role = roleIdentity
-	case kindROM:
-		s.role = roleROM
-	}
 	r.img.sections = append(r.img.sections, s)
 	r.img.End = s.end()
 	switch s.kind {
@@ -291,34 +264,3 @@ func (r *fs2Reader) only(place **section, s section) error {
 	*place = &s
 	return nil
 }
-
-// contentSum is for comparing images, not for detecting damage. Speed counts, so it is
-// two CRC-32 with hardware support. The info section is summed up when its VSD is
-// known, which belongs to the card and not to the firmware.
-func contentSum(kind uint32, body []byte) uint64 {
-	var param uint64
-	if kind != kindBoot {
-		param = uint64(binary.BigEndian.Uint32(body[8:])) << 16
-		body = body[sectionHeader:] // the next pointer in it is an address
-	}
-	return param ^ sumBytes(body)
-}
-
-func sumBytes(p []byte) uint64 {
-	return uint64(crc32.Checksum(p, castagnoli))<<32 ^ uint64(crc32.ChecksumIEEE(p))
-}
-
-// sumInfo sums the info section up without the VSD.
-func (r *fs2Reader) sumInfo() {
-	body := bytes.Clone(r.data[r.info.offset : r.info.end()-4])
-	if r.vsd != 0 {
-		clear(body[r.vsd-r.info.offset:][:vsdBytes])
-	}
-	for i := range r.img.sections {
-		if r.img.sections[i].kind == kindInfo {
-			r.img.sections[i].sum = contentSum(kindInfo, body)
-		}
-	}
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)

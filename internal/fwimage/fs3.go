@@ -48,7 +48,6 @@ func (r *tocReader) fs3Header() error {
 		return err
 	}
 	r.cached = append(r.cached, cachedSpan{0, headerTOC, false})
-	r.img.headerSum = sumBytes(header[magicLen:])
 	return nil
 }
 

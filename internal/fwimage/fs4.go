@@ -81,9 +81,6 @@ func (r *tocReader) pointers() ([pointerCount]uint32, error) {
 			return ptr, &CRCError{Section: "HW_POINTERS", Offset: at, Want: want, Got: got}
 		}
 	}
-	var sum [4]byte
-	binary.BigEndian.PutUint32(sum[:], ptr[ptrSecurity])
-	r.img.headerSum = sumBytes(append(sum[:], r.data[r.start+formatByteFS4:r.start+offPointers]...))
 	return ptr, nil
 }
 
@@ -101,7 +98,6 @@ func (r *tocReader) toolsArea(at int64) error {
 	if err := binaryVersion(at+6, area[6], area[7], 0); err != nil {
 		return err
 	}
-	r.img.headerSum ^= sumBytes(area) << 1
 	return r.setSlot(uint8(binary.BigEndian.Uint16(area[4:])), at+4)
 }
 
@@ -134,7 +130,6 @@ func (r *tocReader) hashes(at int64) error {
 	if err != nil {
 		return err
 	}
-	r.img.headerSum ^= sumBytes(table) << 2
 	return lowCRC(name, at, table)
 }
 

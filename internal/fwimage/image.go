@@ -124,42 +124,12 @@ type Image struct {
 	// unusable.
 	Warnings []string
 
-	sections  []section
-	headerSum uint64
+	sections []section
 }
 
 // Fits reports whether the image lists this chip. Id and revision must both be
 // equal: ConnectX-3 A0 and A1 need different images.
 func (img *Image) Fits(hw ib.HWID) bool { return slices.Contains(img.HWIDs, hw) }
-
-// SameFirmware reports whether two images differ in nothing but the identity of the
-// card: GUIDs, MACs, VSD and the checksums over them. It compares contents. An equal
-// Checksum proves less: for images without VSD, mstflint 4.21 leaves most of the info
-// section out of it.
-func SameFirmware(a, b *Image) bool { return sameContent(a, b, roleIdentity) }
-
-// SameFirmwareExceptROM is SameFirmware without regard to the expansion ROM. An image
-// without a ROM gets the card's when mstflint burns it. What is read back equals the
-// file except for that.
-func SameFirmwareExceptROM(a, b *Image) bool { return sameContent(a, b, roleIdentity, roleROM) }
-
-// sameContent compares what a burn puts into a card as it is in the image.
-func sameContent(a, b *Image, except ...sectionRole) bool {
-	if a.Format != b.Format || a.PSID != b.PSID || a.FWVersion != b.FWVersion || a.headerSum != b.headerSum {
-		return false
-	}
-	fixed := func(all []section) []section {
-		var fixed []section
-		for _, s := range all {
-			if !slices.Contains(except, s.role) {
-				s.offset = 0 // the ROM moves what follows it
-				fixed = append(fixed, s)
-			}
-		}
-		return fixed
-	}
-	return slices.Equal(fixed(a.sections), fixed(b.sections))
-}
 
 // Parse reads and verifies the image in the first size bytes of r. A file that
 // it accepts has correct checksums throughout, and every field of the result

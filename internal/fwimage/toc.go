@@ -183,7 +183,7 @@ func (r *tocReader) boot2(addr int64) error {
 	if want, got := sectionCRC(body), binary.BigEndian.Uint32(block[len(body):]); want != got {
 		return &CRCError{Section: nameBoot, Offset: addr, Want: want, Got: got}
 	}
-	r.img.sections = append(r.img.sections, section{kind: kindBoot, offset: addr, size: r.bootBytes, sum: sumBytes(body)})
+	r.img.sections = append(r.img.sections, section{kind: kindBoot, offset: addr, size: r.bootBytes})
 	return nil
 }
 

@@ -70,7 +70,7 @@ func (r *tocReader) sections(entries []tocEntry) error {
 		if err := r.look(e, body); err != nil {
 			return err
 		}
-		r.remember(e, body)
+		r.remember(e)
 	}
 	return nil
 }
@@ -152,22 +152,11 @@ func (r *tocReader) signature(body []byte) {
 	}
 }
 
-// remember keeps what tells the firmware of two images apart.
-func (r *tocReader) remember(e tocEntry, body []byte) {
-	role := rolePlain
-	switch {
-	case e.device:
-		role = roleIdentity
-	case e.kind == tocROM:
-		role = roleROM
-	}
-	s := section{kind: uint32(e.kind), offset: e.addr, size: e.size, role: role, toc: true}
-	if role != roleIdentity {
-		s.sum = sumBytes(body) ^ sumBytes(e.params[:])<<1
-	}
-	r.img.sections = append(r.img.sections, s)
+// remember keeps a section, and counts those of the firmware that no CRC protects.
+func (r *tocReader) remember(e tocEntry) {
+	r.img.sections = append(r.img.sections, section{kind: uint32(e.kind), offset: e.addr, size: e.size, toc: true})
 	// Signatures and keys never have one.
-	if role != roleIdentity && e.mode == crcNone && e.kind < tocSignature256 {
+	if !e.device && e.mode == crcNone && e.kind < tocSignature256 {
 		r.unprotected++
 	}
 }

@@ -166,7 +166,7 @@ func TestParse_escapes_texts_of_later_formats(t *testing.T) {
 	}
 }
 
-func TestSameFirmware_of_later_formats(t *testing.T) {
+func TestChecksum_leaves_out_the_identity_of_later_formats(t *testing.T) {
 	for _, format := range []Format{FS3, FS4} {
 		with := func(change func(o *synth.TOCOptions)) *Image {
 			img, err := parse(buildTOC(t, format, change))
@@ -177,32 +177,25 @@ func TestSameFirmware_of_later_formats(t *testing.T) {
 		}
 		a := with(nil)
 		for name, c := range map[string]struct {
-			b               *Image
-			same, exceptROM bool
+			b    *Image
+			same bool
 		}{
 			"identity": {with(func(o *synth.TOCOptions) {
 				o.GUID.Base, o.MAC.Base, o.VSD = 0x1c34da0300000000, 0x1c34da000000, "other"
-			}), true, true},
-			"origin":     {with(func(o *synth.TOCOptions) { o.OrigPSID, o.LockGUIDs = "MT_9140110099", true }), true, true},
-			"flash size": {with(func(o *synth.TOCOptions) { o.Size = 1 << 17 }), true, true},
-			"no ROM":     {with(func(o *synth.TOCOptions) { o.ROMs = nil }), false, true},
-			"ROM":        {with(func(o *synth.TOCOptions) { o.ROMs[0].Major++ }), false, true},
-			"PSID":       {with(func(o *synth.TOCOptions) { o.PSID = "MT_9140110099" }), false, false},
-			"version": {with(func(o *synth.TOCOptions) { o.Version = ib.FWVersion{Major: 12, Minor: 28, Sub: 1} }), false,
-				false},
-			"code":      {with(func(o *synth.TOCOptions) { o.Seed = 1 }), false, false},
-			"more code": {with(func(o *synth.TOCOptions) { o.Payload = 4 }), false, false},
-			"slots":     {with(func(o *synth.TOCOptions) { o.SlotBits = 20 }), false, false},
-			"part":      {with(func(o *synth.TOCOptions) { o.PartNumber = "OTHER" }), false, false},
-			"signature": {with(func(o *synth.TOCOptions) { o.Signature = true }), false, false},
+			}), true},
+			"origin":     {with(func(o *synth.TOCOptions) { o.OrigPSID, o.LockGUIDs = "MT_9140110099", true }), true},
+			"flash size": {with(func(o *synth.TOCOptions) { o.Size = 1 << 17 }), true},
+			"no ROM":     {with(func(o *synth.TOCOptions) { o.ROMs = nil }), false},
+			"ROM":        {with(func(o *synth.TOCOptions) { o.ROMs[0].Major++ }), false},
+			"PSID":       {with(func(o *synth.TOCOptions) { o.PSID = "MT_9140110099" }), false},
+			"version":    {with(func(o *synth.TOCOptions) { o.Version = ib.FWVersion{Major: 12, Minor: 28, Sub: 1} }), false},
+			"code":       {with(func(o *synth.TOCOptions) { o.Seed = 1 }), false},
+			"more code":  {with(func(o *synth.TOCOptions) { o.Payload = 4 }), false},
+			"slots":      {with(func(o *synth.TOCOptions) { o.SlotBits = 20 }), false},
+			"part":       {with(func(o *synth.TOCOptions) { o.PartNumber = "OTHER" }), false},
+			"signature":  {with(func(o *synth.TOCOptions) { o.Signature = true }), false},
 		} {
-			if got := SameFirmware(a, c.b); got != c.same {
-				t.Errorf("%s %s: SameFirmware %v", format, name, got)
-			}
-			if got := SameFirmwareExceptROM(c.b, a); got != c.exceptROM {
-				t.Errorf("%s %s: SameFirmwareExceptROM %v", format, name, got)
-			}
-			if c.same && a.Checksum != c.b.Checksum {
+			if (a.Checksum == c.b.Checksum) != c.same {
 				t.Errorf("%s %s: checksums %s and %s", format, name, a.Checksum, c.b.Checksum)
 			}
 		}
@@ -210,7 +203,7 @@ func TestSameFirmware_of_later_formats(t *testing.T) {
 	fs4 := buildTOC(t, FS4, func(o *synth.TOCOptions) { o.SecurityVersion = 1 })
 	a, errA := parse(fs4)
 	b, errB := parse(buildTOC(t, FS4, nil))
-	if errA != nil || errB != nil || SameFirmware(a, b) {
+	if errA != nil || errB != nil || a.Checksum == b.Checksum {
 		t.Errorf("security version: %v, %v, or the same", errA, errB)
 	}
 }
@@ -283,7 +276,7 @@ func TestParseFlash_second_slot_content(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := flash.Active; !SameFirmware(got, want) || got.Checksum != want.Checksum || got.GUIDs != want.GUIDs {
+		if got := flash.Active; got.Checksum != want.Checksum || got.GUIDs != want.GUIDs {
 			t.Errorf("%s: got %+v, want %+v", format, got, want)
 		}
 	}
