@@ -43,6 +43,10 @@ func guidFindings() []findingCase {
 			hosts:  func() []labs.Host { return vpi(image(card.NonFailsafeVPI())) },
 			config: func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300aaaa00"}) }},
 		{code: "GU013", at: "card_id", hosts: func() []labs.Host { return boughtHost() }, says: []string{"In flash"},
+			prepare: stageByJob,
+			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_mac": baseMACs[labs.Intel9]}) }},
+		{code: "FW045", at: "card_id", hosts: func() []labs.Host { return boughtHost() },
+			says:    []string{"In flash: MT_9090111019 2.42.5000. Running: MT_9200111023 2.40.5032", "and so would GUIDs"},
 			prepare: func(w *Lab) { w.write(labs.Intel9, card.VPI()) },
 			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_mac": baseMACs[labs.Intel9]}) }},
 		{code: "GU015", says: []string{"node GUID 0xe41d2d0300ca1100", `"old-box mlx4_0"`, "intel9 mlx4_0/1 sees"},
@@ -53,6 +57,19 @@ func guidFindings() []findingCase {
 			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300ca1100"}) }},
 		values("GU012", "macs", map[string]any{"macs": map[string]any{"1": "02:aa:bb:00:00:01", "2": "02:aa:bb:00:00:02"}},
 			"02aabb"),
+	}
+}
+
+// stageByJob burns firmware with a job and leaves the restart to others.
+func stageByJob(w *Lab) {
+	w.t.Helper()
+	ctx, ws := context.Background(), w.Workspace()
+	plan, err := ws.Plan(ctx, w.burn(labs.Intel9, w.Image(ImageVPI), map[string]any{"activation": "none"}))
+	if err != nil || plan.Diags.HasError() {
+		w.t.Fatalf("plan: %v\n%s", err, plan.Diags)
+	}
+	if diags, err := ws.Apply(ctx, plan); err != nil || diags.HasError() {
+		w.t.Fatalf("apply: %v\n%s", err, diags)
 	}
 }
 

@@ -30,8 +30,8 @@ var (
 			"image, write a whole one while the card still runs: the provider keeps the earlier ones in backup_dir."}
 	FlashNotRunning = &Rule{Code: "FW045", Severity: Refuse, Title: "Another image is in flash and does not run yet",
 		Attribute: "card_id",
-		Meaning: "The flash was changed after the card started. The running image is the last one that is known to work. A " +
-			"second burn would overwrite it.",
+		Meaning: "Somebody has changed the flash after the card started. The running image is the last one that is known " +
+			"to work. A burn would overwrite it, and so would GUIDs, which mstflint sets by another burn.",
 		WayOut: "Restart the host so that the card runs what is in flash, and plan again. If it does not run after a " +
 			"reboot, switch the machine off and on."}
 	FlashGUIDsZero = &Rule{Code: "FW046", Severity: Warn, Title: "Card has zero GUIDs or MACs", Attribute: "card_id",
@@ -82,7 +82,7 @@ var (
 			"Then nothing proves that it works, nor that its backup is a way back.",
 		WayOut: "Load the driver of the card and plan again: it starts what is in flash and shows it. If the host has no " +
 			"driver for the card, restart the host and plan again. A card that cannot start what is in flash is then in " +
-			"recovery mode (FW041). If it is not, add to the infiniband_firmware resource:"}
+			"recovery mode (FW041). If it is not, add to the resource:"}
 	FlashUnverified = &Rule{Code: "FW056", Severity: Refuse, Title: "Flash of the card has not been verified",
 		Attribute: "card_id",
 		Meaning:   "Nothing proves that the firmware in flash is whole.",

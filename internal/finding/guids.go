@@ -33,8 +33,8 @@ var (
 		Meaning: "IEEE assigns the first three bytes to vendors.", WayOut: "Take the value from the card's label."}
 	GUIDsBeforeFirstRun = &Rule{Code: "GU013", Severity: Warn, Title: "GUIDs go into firmware that has not run yet",
 		Attribute: "card_id",
-		Meaning: "The image in flash was burned and verified, and waits for a restart. Writing GUIDs burns it once more. " +
-			"Image and GUIDs take effect with the same restart.",
+		Meaning: "An apply burned and verified the image in flash, which waits for a restart. Writing GUIDs burns it once " +
+			"more. Image and GUIDs take effect with the same restart.",
 		WayOut: "Nothing has to be done. To see the new firmware run first, set activation = \"reboot\" on the " +
 			"infiniband_firmware resource. The host then restarts before the GUIDs are written."}
 	GUIDsUnsupported = &Rule{Code: "GU014", Severity: Refuse, Title: "GUIDs of this chip cannot be set",

@@ -233,13 +233,14 @@ func firmwareState(s *inventory.Snapshot, card *inventory.Card) FirmwareState {
 	}
 	running, known := facts.Running.Get()
 	state.Pending = facts.FlashKnown() && (known && state.Flash != running || !known && facts.StagedBy != "")
-	for _, j := range s.JobsOf(card.PCI) {
+	jobs := journal.JobsOf(s, card)
+	for _, j := range jobs {
 		if j.Kind == journal.Burn {
 			state.JobID = j.ID
 			state.Restored = state.Pending && journal.RestoredTo(j, state.Flash)
 		}
 	}
-	state.JobBackup = journal.BackupOf(journal.JobsOf(s, card), state.Flash)
+	state.JobBackup = journal.BackupOf(jobs, state.Flash)
 	return state
 }
 
@@ -247,6 +248,7 @@ func firmwareGoal(c cards.Card, want ib.Firmware, consent []string) activation.G
 	return activation.Goal{
 		Consent: consent, Title: "Firmware of card " + c.ID() + " is burned",
 		Content: want.PSID.String() + " " + want.FW.String(), Text: want.PSID.String() + " " + want.FW.String(),
+		Loads: func(flash inventory.Flash) bool { return flash.Firmware == want },
 		Reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
 			running, known := cards.CardFacts(s, card).Running.Get()
 			return running == want, known

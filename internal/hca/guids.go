@@ -165,7 +165,7 @@ func ReadGUIDs(s *inventory.Snapshot, pci ib.PCIAddress) (GUIDState, error) {
 		return GUIDState{}, &cards.NoCardError{Host: s.Host, PCI: pci}
 	}
 	state := GUIDState{Effective: effective(s, card)}
-	for _, j := range s.JobsOf(pci) {
+	for _, j := range journal.JobsOf(s, card) {
 		if j.Kind == journal.GUIDs {
 			state.JobID = j.ID
 		}
@@ -238,6 +238,7 @@ func guidGoal(c cards.Card, v safety.Verdict, consent []string) activation.Goal 
 	return activation.Goal{
 		Consent: consent, Title: "GUIDs of card " + c.ID() + " are written",
 		Content: v.To.PSID.String() + " " + v.To.FW.String() + " " + v.GUIDs.Words(), Text: "GUIDs " + v.GUIDs.Words(),
+		Loads: func(flash inventory.Flash) bool { return flash.Firmware == v.To && flash.GUIDs == v.GUIDs },
 		Reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
 			now := effective(s, card)
 			known := isShown(v.GUIDs, now)

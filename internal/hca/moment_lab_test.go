@@ -233,7 +233,7 @@ func TestApplyGUIDs_without_a_driver(t *testing.T) {
 	ctx := context.Background()
 	b := newBench(t, labs.Intel9, 0)
 	c, req := b.card(ctx), someGUIDs(t)
-	req.Activation = safety.ActivationNone
+	req.Activation, req.UnprovenFlash = safety.ActivationNone, "2.40.5032"
 	b.run("modprobe -r mlx4_ib; modprobe -r mlx4_en; modprobe -r mlx4_core")
 	if state, err := b.ops("alice").ApplyGUIDs(ctx, GUIDs{Card: c, Lab: aloneInFabric(), Request: req}); err != nil ||
 		state.Shown || state.Pending {

@@ -10,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 const otherSlot = "0000:41:00.0"
@@ -51,13 +52,7 @@ func TestRestart_not_into_a_flash_that_was_lost_in_the_drain(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	b := newBench(t, labs.Intel9, 0)
-	b.restart(func() error {
-		twin, err := labsim.NewSpare(labs.Twin(b.device().Config, 900))
-		if err != nil {
-			return err
-		}
-		return b.machine.PutIn(twin, otherSlot)
-	})
+	b.putOther()
 	img := b.image(card.VPI())
 	boots := b.machine.Boots()
 	for _, x := range []struct {
@@ -65,7 +60,7 @@ func TestRestart_not_into_a_flash_that_was_lost_in_the_drain(t *testing.T) {
 		lost       *labsim.Card
 	}{
 		{"the other card", "The flash is written and verified; the host was not restarted", b.machine.Card(otherSlot)},
-		{"the card", "The flash was written and verified, and is not known to be whole now; the host was not restarted",
+		{"the card", "The flash was written and verified, and has changed since; the host was not restarted",
 			b.device()},
 	} {
 		o, c := b.ops("alice"), b.restartingCard(ctx)
@@ -83,6 +78,73 @@ func TestRestart_not_into_a_flash_that_was_lost_in_the_drain(t *testing.T) {
 		}
 	}
 	b.clean()
+}
+
+// TestRestart_not_into_what_somebody_burned_in_the_drain has somebody burn other firmware, which
+// is whole, while the drain commands run: on the card that GUIDs were written to, or on
+// another one. No plan announced what the restart would load.
+func TestRestart_not_into_what_somebody_burned_in_the_drain(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	b.putOther()
+	boots := b.machine.Boots()
+	for _, x := range []struct {
+		name, left string
+		burned     *labsim.Card
+	}{
+		{"the other card", "The flash is written and verified; the host was not restarted", b.machine.Card(otherSlot)},
+		{"the card", "The flash was written and verified, and has changed since; the host was not restarted", b.device()},
+	} {
+		o, c, req := b.ops("alice"), b.restartingCard(ctx), someGUIDs(t)
+		req.Activation = safety.ActivationReboot
+		o.Progress = b.on("Rebooting", func() {
+			if err := x.burned.Write(card.OldVPI(), func(int) error { return nil }); err != nil {
+				t.Error(err)
+			}
+		})
+		_, err := o.ApplyGUIDs(ctx, GUIDs{Card: c, Lab: aloneInFabric(), Request: req})
+		refusedFor(t, x.name, err, finding.ChangedSincePlan.Code, x.left)
+		if b.machine.Boots() != boots {
+			t.Fatalf("%s: the host was restarted", x.name)
+		}
+	}
+	b.clean()
+}
+
+// TestApplyGUIDs_not_into_what_somebody_staged has somebody burn other firmware after the plan.
+// GUIDs would burn that once more, over the image that runs.
+func TestApplyGUIDs_not_into_what_somebody_staged(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	o, c, req := b.ops("alice"), b.card(ctx), someGUIDs(t)
+	ask := GUIDs{Card: c, Lab: aloneInFabric(), Request: req}
+	if a, err := o.AssessGUIDs(ctx, ask); err != nil || a.Verdict.Blocked() {
+		t.Fatalf("plan: %v %+v", explain(err), a.Verdict.Blockers())
+	}
+	if err := b.device().Write(card.VPI(), func(int) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	before := b.device().Flash.Operations()
+	_, err := o.ApplyGUIDs(ctx, ask)
+	refusedFor(t, "staged by hand", err, finding.FlashNotRunning.Code, "")
+	if n := b.device().Flash.Operations() - before; n != 0 {
+		t.Errorf("%d flash operations", n)
+	}
+	b.clean()
+}
+
+// putOther puts an equal card into another slot.
+func (b *bench) putOther() {
+	b.t.Helper()
+	b.restart(func() error {
+		twin, err := labsim.NewSpare(labs.Twin(b.device().Config, 900))
+		if err != nil {
+			return err
+		}
+		return b.machine.PutIn(twin, otherSlot)
+	})
 }
 
 // swapOther gives the other card a whole flash again.

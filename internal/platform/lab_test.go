@@ -13,6 +13,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/packages"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemdrun"
 )
 
 const labCard = "0000:01:00.0"
@@ -131,6 +132,21 @@ func TestLab_distributions(t *testing.T) {
 				t.Error(v)
 			}
 		})
+	}
+}
+
+// TestLab_restart_is_asked_for_twice: another apply has asked for the restart already.
+// systemd refuses the second request, and the host restarts for both.
+func TestLab_restart_is_asked_for_twice(t *testing.T) {
+	t.Parallel()
+	_, h, p := startHost(t, labsim.Debian13)
+	before := look(t, h).BootID
+	if _, err := h.Run(t.Context(), systemdrun.After(time.Second, "infiniband-reboot", "systemctl", "reboot")); err != nil {
+		t.Fatal(err)
+	}
+	after, err := p.Reboot(t.Context(), h, platform.RebootPolicy{Timeout: 60 * time.Second, Poll: 50 * time.Millisecond})
+	if err != nil || after == before {
+		t.Errorf("boot id %s, before %s: %v", after, before, err)
 	}
 }
 

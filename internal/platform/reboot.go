@@ -45,22 +45,32 @@ func (e *RebootError) Error() string {
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}
-	return s + ". " + e.Meaning()
+	return s
 }
 
 func (e *RebootError) Unwrap() error { return e.Err }
 
-// Untouched reports whether it is certain that the host was not restarted.
+// Untouched reports whether it is certain that the host was not restarted. A host whose
+// connection broke may have lost power.
 func (e *RebootError) Untouched() bool {
+	var lost *host.UnreachableError
+	if errors.As(e.Err, &lost) {
+		return false
+	}
 	return e.Step == StepBootID || e.Step == StepDrain || e.Step == StepReady || e.Step == StepRequest
 }
 
 // Meaning says what state the host was left in.
 func (e *RebootError) Meaning() string {
 	switch e.Step {
-	case StepBootID, StepDrain, StepReady:
-		return "The host was not restarted."
-	case StepRequest:
+	case StepBootID, StepDrain, StepReady, StepRequest:
+		if !e.Untouched() {
+			return "No request for a restart has reached the host. The connection broke: the host may have restarted by " +
+				"itself, or lost power."
+		}
+		if e.Step != StepRequest {
+			return "The host was not restarted."
+		}
 		return "The request was refused, so the host was not restarted."
 	case StepReturn:
 		if strings.HasPrefix(e.LastState, "still the old boot") {
@@ -166,8 +176,19 @@ func (b *rebooter) request(ctx context.Context, cmd shellcmd.Command) error {
 		b.last = "connection lost while asking"
 		err = nil
 	}
+	if restartAsked(err) {
+		b.last = "another restart was asked for already"
+		err = nil
+	}
 	b.h.Drop()
 	return err
+}
+
+// restartAsked reports whether the request was refused because another apply has asked for
+// a restart, which comes in a moment: systemd-run (252, 257) takes a name of a timer once.
+func restartAsked(err error) bool {
+	var failed *host.ExitError
+	return errors.As(err, &failed) && strings.Contains(failed.Stderr, "was already loaded")
 }
 
 func (b *rebooter) runAll(ctx context.Context, commands []string) error {

@@ -197,7 +197,7 @@ func stagedFindings(card CardFacts, rule *finding.Rule, consent string) []findin
 			cmp.Or(card.InFlash().PSID, "no PSID"), card.InFlash().FW, card.StagedBy)
 	}
 	if !known {
-		return []finding.Finding{unprovenFinding(card, rule, consent)}
+		return []finding.Finding{unprovenFinding(card, consent)}
 	}
 	if card.RunningAssumed && running == card.InFlash().Firmware {
 		return []finding.Finding{finding.RunningUnknown.Find("No RDMA device of %s shows its PSID; mstflint sees no other "+
@@ -207,25 +207,25 @@ func stagedFindings(card CardFacts, rule *finding.Rule, consent string) []findin
 	if running == card.InFlash().Firmware {
 		return nil
 	}
-	return awaitsRestart(card, rule, "In flash: %s %s. Running: %s %s.", cmp.Or(card.InFlash().PSID, "no PSID"),
-		card.InFlash().FW, cmp.Or(running.PSID, "no PSID"), running.FW)
+	by := ""
+	if card.StagedBy != "" {
+		by = " Job " + card.StagedBy + " wrote it since the host started."
+	}
+	return awaitsRestart(card, rule, "In flash: %s %s.%s Running: %s %s.", cmp.Or(card.InFlash().PSID, "no PSID"),
+		card.InFlash().FW, by, cmp.Or(running.PSID, "a PSID that no driver shows,"), running.FW)
 }
 
-// unprovenFinding is the finding on firmware of which nothing shows that it runs. An unknown
-// answer weighs what the rule for firmware that does not run weighs: GUIDs may go into
-// such firmware, and a burn over it asks for consent.
-func unprovenFinding(card CardFacts, rule *finding.Rule, consent string) finding.Finding {
+// unprovenFinding is the finding on firmware of which nothing shows that it runs. A write over it
+// asks for consent.
+func unprovenFinding(card CardFacts, consent string) finding.Finding {
 	flash, driver := card.InFlash().FW.String(), cmp.Or(card.Driver, "none")
 	f := finding.RunningUnknown.Find("In flash: %s %s. Driver: %s.", cmp.Or(card.InFlash().PSID, "no PSID"), flash, driver)
 	switch {
 	case card.StartedWith != "":
 		f.Evidence += " Job " + card.StartedWith + " wrote it before the last start of the host."
 		return f.AsGranted("What the card runs is taken to be what is in its flash")
-	case !rule.Severity.Blocks():
-		f.Severity = rule.Severity
-		return f.WithWayOut("Load the driver of the card and plan again.")
 	case consent == flash:
-		return f.AsGranted("Burn over firmware " + flash + ", which nothing shows to have run, as allowed")
+		return f.AsGranted("Write over firmware " + flash + ", which nothing shows to have run, as allowed")
 	case consent != "":
 		f.Evidence = fmt.Sprintf("allow_unproven_flash is %q. ", consent) + f.Evidence
 	}

@@ -32,11 +32,10 @@ type CardFacts struct {
 	// RunningAssumed says that no driver shows the PSID of what runs, and that
 	// the one in flash is taken for it, because the tool sees no other version.
 	RunningAssumed bool
-	// StagedBy is the job that wrote the flash since the host started, if nothing shows
-	// what the card runs.
+	// StagedBy is the job that burned what is in flash since the host started.
 	StagedBy string
-	// StartedWith is the job of an earlier start of the host that wrote what is in flash,
-	// if nothing shows what the card runs: the card has loaded it since.
+	// StartedWith is the job of an earlier start of the host that burned what is in flash:
+	// the card has loaded it since.
 	StartedWith string
 }
 

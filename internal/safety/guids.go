@@ -177,7 +177,7 @@ func GUIDs(in GUIDInput) Verdict {
 	}
 	v.Findings = append(v.Findings, in.Lab.unseenFabric(in, v.GUIDs)...)
 	v.Findings = append(v.Findings, rewritable(in.Card)...)
-	v.Findings = append(v.Findings, stagedFindings(in.Card, finding.GUIDsBeforeFirstRun, "")...)
+	v.Findings = append(v.Findings, stagedBeforeGUIDs(in)...)
 	v.Findings = append(v.Findings, replacedGUIDs(in)...)
 	v.Findings = append(v.Findings, keptIdentity(in, v.GUIDs)...)
 	v.Findings = append(v.Findings, machine(in.Card, in.Host, spaceReserve+16<<20)...)
@@ -199,7 +199,22 @@ func inEffect(v Verdict, in GUIDInput) Verdict {
 	if !in.Waits || in.Request.Activation != ActivationReboot {
 		return v
 	}
+	v.Findings = append(v.Findings, Blockers(stagedBeforeGUIDs(in))...)
 	return restartOnly(v, in.Card, in.Host, in.Request.Activation, in.Request.ManagementPath)
+}
+
+// stagedBeforeGUIDs judges GUIDs on a card that does not run what is in its flash. Setting
+// them burns the image in flash again, over the one that runs, and the restart loads it. An
+// image that this provider burned since the host started is known and was announced. Any
+// other image is somebody else's, and no plan for GUIDs announces it.
+func stagedBeforeGUIDs(in GUIDInput) []finding.Finding {
+	if in.Card.StagedBy == "" {
+		return stagedFindings(in.Card, finding.FlashNotRunning, in.Request.UnprovenFlash)
+	}
+	if in.Card.Verified == VerifyBad {
+		return nil // damaged since: FlashDamaged says so, and that image waits for no restart
+	}
+	return stagedFindings(in.Card, finding.GUIDsBeforeFirstRun, in.Request.UnprovenFlash)
 }
 
 func replacedGUIDs(in GUIDInput) []finding.Finding {

@@ -48,7 +48,17 @@ var guidCases = []struct {
 		in.Request.HasGUIDs = false
 		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: ib.GUIDSet{Node: in.Card.Flash.GUIDs.Node}}}
 	}},
-	{"GU013", finding.Warn, "staged image", func(in *GUIDInput) { runsVersion(&in.Card, fw242) }},
+	{"GU013", finding.Warn, "image staged by a job", func(in *GUIDInput) {
+		runsVersion(&in.Card, fw242)
+		in.Card.StagedBy = "20260101T000000Z-01_00.0-aaaaaaaa"
+	}},
+	{"FW045", finding.Refuse, "image staged by somebody", func(in *GUIDInput) { runsVersion(&in.Card, fw242) }},
+	{"FW045", finding.Refuse, "image staged by somebody, with GUIDs that wait for a restart", func(in *GUIDInput) {
+		runsVersion(&in.Card, fw242)
+		in.Request.Want, in.Waits, in.Request.Activation = in.Card.Flash.GUIDs, true, ActivationReboot
+		in.Host.RebootAllowed = true
+	}},
+	{"FW055", finding.NeedsConsent, "what runs is not known", func(in *GUIDInput) { driverless(&in.Card) }},
 	{"FW025", finding.Refuse, "no PSID", func(in *GUIDInput) { in.Card.Flash.PSID = ""; runsPSID(&in.Card, "") }},
 	{"GU015", finding.Refuse, "GUID of a node in the fabric", func(in *GUIDInput) {
 		in.Lab.Fabric = fact.Known([]FabricNode{{Name: "printer", Via: "intel9 mlx4_0/1",
@@ -359,13 +369,30 @@ func TestGUIDValues_vendors(t *testing.T) {
 	}
 }
 
-// GUIDs may go into firmware that has not run (GU013), and so into one of which that is
-// not known.
+// The consent names the version into which GUIDs go unseen.
 func TestGUIDs_without_a_driver(t *testing.T) {
 	in := goodGUIDs()
 	driverless(&in.Card)
-	f := expectFinding(t, GUIDs(in).Findings, "FW055", finding.Warn)
-	if f.Consent != "" || strings.Contains(f.WayOut, "add to the resource") {
-		t.Errorf("asks for a consent that the resource does not have: %+v", f)
+	f := expectFinding(t, GUIDs(in).Findings, "FW055", finding.NeedsConsent)
+	if want := `allow_unproven_flash = "` + in.Card.Flash.FW.String() + `"`; f.Consent != want {
+		t.Errorf("asks for %q, expected %q", f.Consent, want)
+	}
+	in.Request.UnprovenFlash = in.Card.Flash.FW.String()
+	if v := GUIDs(in); v.Blocked() {
+		t.Errorf("refused with the consent: %+v", v.Blockers())
+	}
+	in.Request.UnprovenFlash = "2.11.500"
+	expectFinding(t, GUIDs(in).Findings, "FW055", finding.NeedsConsent)
+}
+
+// What a job has staged and somebody has damaged since waits for no restart.
+func TestGUIDs_over_a_staged_image_that_is_damaged(t *testing.T) {
+	in := goodGUIDs()
+	runsVersion(&in.Card, fw242)
+	in.Card.StagedBy, in.Card.Verified, in.Card.VerifyError = "20260101T000000Z-01_00.0-aaaaaaaa", VerifyBad, "bad CRC"
+	v := GUIDs(in)
+	expectFinding(t, v.Findings, "FW043", finding.Refuse)
+	if v.Has(finding.GUIDsBeforeFirstRun) {
+		t.Errorf("advises a restart into a damaged flash: %+v", v.Findings)
 	}
 }

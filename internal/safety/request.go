@@ -55,8 +55,11 @@ type GUIDRequest struct {
 	Want              ib.GUIDSet
 	HasGUIDs, HasMACs bool
 	// BaseGUID and BaseMAC are set if the values were derived from a base.
-	BaseGUID       ib.GUID
-	BaseMAC        ib.MAC
+	BaseGUID ib.GUID
+	BaseMAC  ib.MAC
+	// UnprovenFlash is the version in flash into which GUIDs may go although nothing shows
+	// that it has run: allow_unproven_flash = "<version>".
+	UnprovenFlash  string
 	ManagementPath []string
 	Activation     Activation
 }

@@ -73,8 +73,6 @@ type forgotten struct {
 	except  map[string]string
 	without func(f *facts) // makes it unknown, where its type is not one of package fact
 	says    string         // what the evidence has then; empty: notRead
-	// mild has the requests for which the "yes" weighs less than the rule of the unknown.
-	mild map[string]finding.Severity
 }
 
 const (
@@ -179,8 +177,7 @@ var unreadFacts = map[string]forgotten{
 		except: joinMaps(exceptions("what the card runs is not asked: nothing is restarted or compared", "backup", "restart"),
 			exceptions("the kernel's own view of the ports decides", links...)),
 		without: func(f *facts) { f.card.Running, f.card.Driver = fact.Unknown[ib.Firmware](notRead), "" },
-		says:    "Driver: none",
-		mild:    map[string]finding.Severity{"guids": finding.GUIDsBeforeFirstRun.Severity}},
+		says:    "Driver: none"},
 }
 
 func unverify(f *facts) { f.card.Verified, f.card.VerifyError = VerifyUnknown, notRead }
@@ -335,7 +332,7 @@ func TestUnread_nothing_passes_in_silence(t *testing.T) {
 			u.forget(t, name, &f)
 			v := requests[request](f)
 			why, excused := u.except[request]
-			switch said := u.said(v, request); {
+			switch said := u.said(v); {
 			case excused && said:
 				t.Errorf("%s of %s: it is said, though %q", name, request, why)
 			case !excused && !said:
@@ -345,17 +342,13 @@ func TestUnread_nothing_passes_in_silence(t *testing.T) {
 	}
 }
 
-func (u forgotten) said(v Verdict, request string) bool {
-	weighs, mild := u.mild[request]
-	if !mild {
-		weighs = u.rule.Severity
-	}
+func (u forgotten) said(v Verdict) bool {
 	says := u.says
 	if says == "" {
 		says = notRead
 	}
 	return slices.ContainsFunc(v.Findings, func(f finding.Finding) bool {
-		return f.Rule == u.rule && f.Severity >= weighs && strings.Contains(f.Evidence, says)
+		return f.Rule == u.rule && f.Severity >= u.rule.Severity && strings.Contains(f.Evidence, says)
 	})
 }
 

@@ -26,6 +26,8 @@ type Goal struct {
 	// show what runs.
 	Reached func(s *inventory.Snapshot, card *inventory.Card) (yes, known bool)
 	Text    string
+	// Loads reports whether a flash holds what the restart is to load.
+	Loads func(flash inventory.Flash) bool
 	// Written says what was done before the restart. Empty means that the flash was
 	// written.
 	Written string
@@ -46,9 +48,9 @@ func (g Goal) doneText() string {
 // lostText is doneText where the flash has changed since.
 func (g Goal) lostText() string {
 	if g.Written != "" {
-		return g.Written + ", and its flash is not known to be whole now"
+		return g.Written + ", and its flash has changed since"
 	}
-	return "The flash was written and verified, and is not known to be whole now"
+	return "The flash was written and verified, and has changed since"
 }
 
 // Run restarts the host if the card does not run what it should and the activation
@@ -92,7 +94,7 @@ func restart(ctx context.Context, o *cards.Session, c cards.Card, driven bool, g
 	o.Progress(ctx, "Rebooting "+c.Host.Name()+" so that card "+c.PCI.String()+" runs "+g.Text)
 	o.Tell(c, journal.Step{Name: "restart", Percent: journal.Unknown})
 	after, err := c.Rebooter.Reboot(ctx, "terraform: card "+c.PCI.String()+" is to run "+g.Text,
-		func(ctx context.Context) error { return stillMayRestart(ctx, o, c, g) })
+		func(ctx context.Context) error { return stillMayRestart(ctx, o, c, s, g) })
 	var refused *safety.RefusedError
 	if errors.As(err, &refused) {
 		return err
@@ -142,8 +144,35 @@ func mayRestart(ctx context.Context, o *cards.Session, c cards.Card, g Goal) (*i
 	if err != nil {
 		return nil, err
 	}
+	if f := card.Flash; f != nil && !g.Loads(*f) {
+		return s, refusal(c, g, g.lostText(), []finding.Finding{changedFlash(card, "")})
+	}
 	now := o.Observe(c, s, card)
 	return s, refusal(c, g, g.doneText(), safety.RestartNow(now.Card, now.Host, g.Consent))
+}
+
+// changedFlash is the finding on a flash that somebody has written since it was read.
+func changedFlash(card *inventory.Card, before string) finding.Finding {
+	now := card.InFlash()
+	return finding.ChangedSincePlan.Find("Somebody has written the flash of card %s since it was read.%s Now it holds %s "+
+		"%s, %s. A restart would load that.", card.PCI, before, cmp.Or(now.PSID, "no PSID"), now.FW, now.GUIDs.Text())
+}
+
+// changedFlashes compares what the cards of a host have in flash with what they had before
+// the drain commands. A restart loads the flash of each of them.
+func changedFlashes(before, now *inventory.Snapshot) []finding.Finding {
+	var found []finding.Finding
+	for i := range now.Cards {
+		card := &now.Cards[i]
+		was, ok := before.Card(card.PCI)
+		if !ok || was.Flash == nil || card.Flash == nil || !safety.LoadsAtRestart(card) ||
+			was.Flash.Firmware == card.Flash.Firmware && was.Flash.GUIDs == card.Flash.GUIDs {
+			continue
+		}
+		found = append(found, changedFlash(card, fmt.Sprintf(" It held %s %s, %s.", cmp.Or(was.Flash.PSID, "no PSID"),
+			was.Flash.FW, was.Flash.GUIDs.Text())))
+	}
+	return found
 }
 
 func refusal(c cards.Card, g Goal, done string, found []finding.Finding) error {
@@ -158,10 +187,14 @@ func refusal(c cards.Card, g Goal, done string, found []finding.Finding) error {
 
 // stillMayRestart asks directly before the restart, when the drain commands are through,
 // which may have taken minutes. Now each card of the host that loads its flash then is
-// verified: what was written and verified before may be gone.
-func stillMayRestart(ctx context.Context, o *cards.Session, c cards.Card, g Goal) error {
+// compared with what it had before them, and verified: what was written and verified may
+// be gone.
+func stillMayRestart(ctx context.Context, o *cards.Session, c cards.Card, before *inventory.Snapshot, g Goal) error {
 	s, err := mayRestart(ctx, o, c, g)
 	if err != nil {
+		return err
+	}
+	if err = refusal(c, g, g.doneText(), changedFlashes(before, s)); err != nil {
 		return err
 	}
 	loaded, err := o.Loaded(ctx, c.Host, s)

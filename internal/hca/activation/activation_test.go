@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
@@ -35,6 +36,10 @@ func TestRestartError_says_the_failure_first(t *testing.T) {
 		{&platform.RebootError{Host: "intel9", Step: platform.StepDrain, Err: lost},
 			"The restart of host intel9 failed after 0s in this step: running a drain command. The host was not restarted.",
 			[]string{"The card still runs what it started with"}, "not known"},
+		{&platform.RebootError{Host: "intel9", Step: platform.StepDrain, Err: &host.UnreachableError{Host: "intel9"}},
+			"The restart of host intel9 failed after 0s in this step: running a drain command. No request for a restart has " +
+				"reached the host. The connection broke: the host may have restarted by itself, or lost power.",
+			[]string{"What the card runs now is not known"}, "was not restarted"},
 		{lost, "The restart of host intel9 failed.", []string{"What the card runs now is not known"}, "still runs"},
 	} {
 		e := restartError(c, "boot", g, x.err)
@@ -45,7 +50,7 @@ func TestRestartError_says_the_failure_first(t *testing.T) {
 		if !strings.HasPrefix(text, x.starts) || strings.Contains(text, x.not) {
 			t.Errorf("detail, which should begin with %q and not hold %q:\n%s", x.starts, x.not, text)
 		}
-		for _, want := range append(x.says, "The flash is written and verified", "no route to host") {
+		for _, want := range append(x.says, "The flash is written and verified") {
 			if !strings.Contains(text, want) {
 				t.Errorf("lacks %q:\n%s", want, text)
 			}

@@ -86,12 +86,17 @@ func (c Card) Confirm(ctx context.Context, what string) error {
 // CardFacts gives the facts of a card without an inspection.
 func CardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
 	f := safety.CardFacts{Host: s.Host, Card: *c, Running: fact.Unknown[ib.Firmware]("no driver shows it")}
+	started := c.Flash != nil && !c.Livefish
+	var burned bool
+	if started {
+		f.StagedBy, f.StartedWith, burned = lastBurn(s, c)
+	}
 	if c.RunningPSID != "" {
 		if v, err := ib.ParseFWVersion(c.RunningFW); err == nil {
 			f.Running = fact.Known(ib.Firmware{PSID: c.RunningPSID, FW: v})
 		}
-	} else if c.Flash != nil && !c.Livefish {
-		assumeRunning(&f, s, c)
+	} else if started {
+		assumeRunning(&f, c, burned)
 	}
 	return f
 }
@@ -103,21 +108,12 @@ func CardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
 // both versions are equal, and the PSID is taken from flash. One case stays: a burn of
 // the same version under another PSID. So an image that was burned successfully since
 // the host started counts as not running.
-func assumeRunning(f *safety.CardFacts, s *inventory.Snapshot, c *inventory.Card) {
+func assumeRunning(f *safety.CardFacts, c *inventory.Card, burned bool) {
 	assumed := f.Driver != "" && f.Driver == c.Chip.Driver && c.Flash.ImageType == "FS2" // vfio-pci starts no firmware
 	if v := c.Flash.RunningFW; !v.IsZero() && v != c.Flash.FW {
-		runs := ib.Firmware{FW: v}
-		if assumed {
-			runs.PSID = c.Flash.PSID
-		}
-		f.Running, f.RunningAssumed = fact.Known(runs), assumed
+		// The PSID in flash is not that of what runs: somebody may have burned another one.
+		f.Running = fact.Known(ib.Firmware{FW: v})
 		return
-	}
-	last, burned := lastBurn(s, c)
-	if burned {
-		f.StagedBy = last
-	} else {
-		f.StartedWith = last
 	}
 	if assumed && !burned {
 		f.Running, f.RunningAssumed = fact.Known(c.Flash.Firmware), true
@@ -125,8 +121,10 @@ func assumeRunning(f *safety.CardFacts, s *inventory.Snapshot, c *inventory.Card
 }
 
 // lastBurn gives the last job that burned the card, if the flash still holds what it
-// wrote. It also reports whether the card was burned since the host started.
-func lastBurn(s *inventory.Snapshot, c *inventory.Card) (by string, now bool) {
+// wrote: stagedBy if that was since the host started, startedWith if before. It also
+// reports whether the card was burned since the host started.
+func lastBurn(s *inventory.Snapshot, c *inventory.Card) (stagedBy, startedWith string, now bool) {
+	by := ""
 	for _, j := range journal.JobsOf(s, c) {
 		if j.Kind != journal.Burn {
 			continue
@@ -144,7 +142,10 @@ func lastBurn(s *inventory.Snapshot, c *inventory.Card) (by string, now bool) {
 			by = ""
 		}
 	}
-	return by, now
+	if now {
+		return by, "", true
+	}
+	return "", by, false
 }
 
 // hostFacts gives the facts of the card's host, including the configuration and the

@@ -186,8 +186,9 @@ func identityFrom(guids, macs string) (ib.GUIDSet, bool) {
 	return set, true
 }
 
-// JobsOf gives the jobs of a card, oldest first: those of its slot, and those that name it
-// from when it sat in another one.
+// JobsOf gives the jobs of a card, oldest first: those that name it, wherever it sat, and
+// those of its slot that do not name another card. Only serial numbers prove that: GUIDs and
+// MACs are what jobs change.
 func JobsOf(s *inventory.Snapshot, card *inventory.Card) []*inventory.Job {
 	now := s.Identity(card)
 	var jobs []*inventory.Job
@@ -195,7 +196,8 @@ func JobsOf(s *inventory.Snapshot, card *inventory.Card) []*inventory.Job {
 		j := &s.Jobs[i]
 		id, err := ib.ParseIdentity(j.Request["card_identity"])
 		like, _ := ib.Compare(id, now)
-		if j.PCI.IsValid() && (j.PCI.Slot() == card.PCI.Slot() || err == nil && like == ib.Same) {
+		another := like == ib.Other && id.Serial != "" && now.Serial != ""
+		if j.PCI.IsValid() && (j.PCI.Slot() == card.PCI.Slot() && !another || err == nil && like == ib.Same) {
 			jobs = append(jobs, j)
 		}
 	}

@@ -88,7 +88,7 @@ func makeTypes(ctx context.Context, o *cards.Session, l Ask, how safety.Activati
 		}
 		*did = append(*did, "Stored the link types in card "+l.Card.ID()+" with mstconfig.")
 	}
-	return activation.Run(ctx, o, l.Card, how, linkGoal(l.Card, l.Request), did)
+	return activation.Run(ctx, o, l.Card, how, linkGoal(l.Card, card.InFlash(), l.Request), did)
 }
 
 func covers(have, want map[int]ib.LinkType) bool {
@@ -100,8 +100,9 @@ func covers(have, want map[int]ib.LinkType) bool {
 	return true
 }
 
-// linkGoal is reached when the kernel shows the types.
-func linkGoal(c cards.Card, req safety.LinkTypeRequest) activation.Goal {
+// linkGoal is reached when the kernel shows the types. The restart loads the flash that was
+// read before, if it could be read.
+func linkGoal(c cards.Card, before inventory.Flash, req safety.LinkTypeRequest) activation.Goal {
 	want := req.Ports
 	words := make([]string, 0, len(want))
 	for _, port := range sortedPorts(want) {
@@ -117,6 +118,9 @@ func linkGoal(c cards.Card, req safety.LinkTypeRequest) activation.Goal {
 		return covers(now, want), len(shown) > 0
 	}
 	return activation.Goal{
+		Loads: func(flash inventory.Flash) bool {
+			return before.FW.IsZero() || flash.Firmware == before.Firmware && flash.GUIDs == before.GUIDs
+		},
 		Content: text, Text: text, Reached: reached, Consent: req.ManagementPath,
 		Written: "The types are stored in the card", Title: "Link types of card " + c.ID() + " are stored",
 	}

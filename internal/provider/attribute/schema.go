@@ -43,7 +43,9 @@ func CardIDAttribute() schema.StringAttribute {
 		CustomType: CardIDType{},
 		MarkdownDescription: "Id of the card, as `infiniband_card.….id` gives it: `host/pci_address/serial_number`. " +
 			"Another card forces replacement; the hardware is untouched. The same card at another address " +
-			"does not. `host/pci_address` alone means the card that is there when the resource is created.",
+			"does not. `host/pci_address` alone means the card that is there when the resource is created. If that card is " +
+			"exchanged between a saved plan and its apply, the apply writes nothing, and the engine's own text calls it an " +
+			"inconsistent final plan.",
 		PlanModifiers: []planmodifier.String{replaceIfOtherCard{}},
 	}
 }

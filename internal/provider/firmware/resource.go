@@ -90,7 +90,8 @@ func (r *Resource) apply(ctx context.Context, c session.Change, prior model) {
 func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config, prior model, plan *model,
 	diags *diag.Diagnostics) error {
 	a := r.ask(ctx, config, diags)
-	if a == nil || !prior.ID.IsNull() && !a.compareFlash(ctx, prior, diags) {
+	if a == nil || diagnostic.AddFindings(ctx, diags, "burn firmware on card "+ref.String(), a.at.Strange()) ||
+		!prior.ID.IsNull() && !a.compareFlash(ctx, prior, diags) {
 		return nil
 	}
 	a.ask.Lab = r.Lab(ctx, ref, diags)

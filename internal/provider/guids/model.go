@@ -15,18 +15,19 @@ import (
 )
 
 type model struct {
-	ID              types.String     `tfsdk:"id"`
-	CardID          attribute.CardID `tfsdk:"card_id"`
-	CardIdentity    types.String     `tfsdk:"card_identity"`
-	BaseMAC         attribute.MAC    `tfsdk:"base_mac"`
-	BaseGUID        attribute.GUID   `tfsdk:"base_guid"`
-	NodeGUID        attribute.GUID   `tfsdk:"node_guid"`
-	SystemGUID      attribute.GUID   `tfsdk:"system_image_guid"`
-	PortGUIDs       types.Map        `tfsdk:"port_guids"`
-	MACs            types.Map        `tfsdk:"macs"`
-	AllowManagement types.List       `tfsdk:"allow_management_path"`
-	Activation      types.String     `tfsdk:"activation"`
-	Timeouts        timeouts.Value   `tfsdk:"timeouts"`
+	ID              types.String      `tfsdk:"id"`
+	CardID          attribute.CardID  `tfsdk:"card_id"`
+	CardIdentity    types.String      `tfsdk:"card_identity"`
+	BaseMAC         attribute.MAC     `tfsdk:"base_mac"`
+	BaseGUID        attribute.GUID    `tfsdk:"base_guid"`
+	NodeGUID        attribute.GUID    `tfsdk:"node_guid"`
+	SystemGUID      attribute.GUID    `tfsdk:"system_image_guid"`
+	PortGUIDs       types.Map         `tfsdk:"port_guids"`
+	MACs            types.Map         `tfsdk:"macs"`
+	AllowUnproven   attribute.Version `tfsdk:"allow_unproven_flash"`
+	AllowManagement types.List        `tfsdk:"allow_management_path"`
+	Activation      types.String      `tfsdk:"activation"`
+	Timeouts        timeouts.Value    `tfsdk:"timeouts"`
 
 	Effective      types.Object `tfsdk:"effective"`
 	RebootRequired types.Bool   `tfsdk:"reboot_required"`
@@ -40,8 +41,8 @@ var effectiveTypes = map[string]attr.Type{
 
 // known reports whether everything that the verdict needs is known.
 func (m *model) known() bool {
-	return m.valuesKnown() && !m.CardID.IsUnknown() && !attribute.HasUnknown(m.AllowManagement) &&
-		!m.Activation.IsUnknown()
+	return m.valuesKnown() && !m.CardID.IsUnknown() && !m.AllowUnproven.IsUnknown() &&
+		!attribute.HasUnknown(m.AllowManagement) && !m.Activation.IsUnknown()
 }
 
 // valuesKnown reports whether all GUIDs and MACs that are given are known.
@@ -86,6 +87,7 @@ func (m *model) request() (safety.GUIDRequest, error) {
 		return safety.GUIDRequest{}, err
 	}
 	req, err := spec.Resolve()
+	req.UnprovenFlash = m.AllowUnproven.ValueString()
 	req.ManagementPath = attribute.StringsOf(m.AllowManagement)
 	req.Activation = safety.Activation(m.Activation.ValueString())
 	return req, err
