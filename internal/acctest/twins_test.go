@@ -2,8 +2,10 @@ package acctest
 
 import (
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -194,7 +196,29 @@ func (h handmade) start(t *testing.T) *Lab {
 			}
 		}
 	}
+	for deadline := time.Now().Add(2 * time.Minute); !h.quiet(w); time.Sleep(pace) {
+		if time.Now().After(deadline) {
+			t.Fatalf("an interface has no carrier:\n%s", h.wires(w))
+		}
+	}
 	return w
+}
+
+// quiet reports whether the kernel has given every interface that is up the address that it
+// makes of its own when a subnet manager has served the port. NetworkManager makes none here.
+func (h handmade) quiet(w *Lab) bool {
+	for _, host := range w.Names() {
+		if _, byProfile := h.files[host][profileFile]; byProfile {
+			continue
+		}
+		for _, d := range w.Machine(host).Netdevs() {
+			if d.Type == labsim.TypeInfiniBand && d.Up && !slices.ContainsFunc(d.Addrs,
+				func(a netip.Prefix) bool { return a.Addr().IsLinkLocalUnicast() }) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // activates brings a profile up; NetworkManager refuses until a subnet manager has served
