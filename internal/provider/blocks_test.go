@@ -106,6 +106,8 @@ cat bin/release/terraform-provider-infiniband_0.1.0_SHA256SUMS`, by: "internal/t
 		by: "internal/command/watch/guide_test.go", holds: `os.ReadFile("../../../templates/guides/watch.md")`},
 	{file: "templates/guides/watch.md", lines: "tail -f firmware-backups/run.log",
 		by: "internal/provider/runlog_test.go", holds: "filepath.Join(w.Backups, runlog.Name)"},
+	{file: "templates/guides/watch.md", lines: "terraform-provider-infiniband history intel9 xeon2zfs",
+		by: "internal/command/history/history_test.go", holds: "history(labs.Intel9, labs.Xeon2zfs)"},
 	{file: "templates/guides/watch.md", lines: "*text", by: "internal/hca/journal/step_test.go",
 		holds: `os.ReadFile("../../../templates/guides/watch.md")`},
 }
