@@ -15,7 +15,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netundo"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/nmcli"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/udev"
@@ -147,6 +146,7 @@ func (c *change) savedState(way netundo.Stack, want Config) netundo.Before {
 		Stack: way, Interface: c.t.name, Existed: c.before.Present, Mode: now.Mode, MTU: now.MTU, Up: c.before.Up,
 		Added: without(want.Addresses, now.Addresses), Removed: without(now.Addresses, want.Addresses),
 		RoutesAdded: routesWithout(want.Routes, now.Routes), RoutesRemoved: c.oldRoutes(want),
+		RoutesOurs: slices.Concat(want.Routes, c.oldRoutes(want)),
 	}
 	if n, ok := c.s.Netdev(c.t.name); ok {
 		b.Profile = n.NMProfile
@@ -170,7 +170,13 @@ func (c *change) runGuarded(ctx context.Context, way netundo.Stack, want Config,
 	if err := c.arm(ctx, way); err != nil {
 		return c.callOff(ctx, deadline, fmt.Errorf("starting the timer of the undo: %w", err))
 	}
-	if err := c.inTime(ctx, do); err != nil {
+	if err := c.inTime(ctx, func(ctx context.Context) error {
+		if err := do(ctx); err != nil {
+			return err
+		}
+		_, err := c.putBack(ctx, c.h)
+		return err
+	}); err != nil {
 		return c.undo(ctx, deadline, "the change failed", err)
 	}
 	if err := c.confirm(ctx, prove); err != nil {
@@ -269,7 +275,12 @@ func (c *change) confirm(ctx context.Context, prove func(context.Context, host.H
 		return err
 	}
 	defer fresh.Close() //nolint:errcheck // the connection has served its purpose
-	if err := prove(ctx, fresh); err != nil {
+	if err = prove(ctx, fresh); err != nil {
+		return err
+	}
+	// Once more: the network service may have gone on in the background.
+	gone, err := c.putBack(ctx, fresh)
+	if err != nil {
 		return err
 	}
 	g := c.guard()
@@ -280,6 +291,10 @@ func (c *change) confirm(ctx context.Context, prove func(context.Context, host.H
 	}
 	if _, err := fresh.Run(ctx, g.Decide()); err != nil {
 		return fmt.Errorf("the host has begun to undo the change: %w", err)
+	}
+	if len(gone) > 0 && !c.removing {
+		c.warnings = append(c.warnings, fmt.Sprintf("Routes that others had added to %s ended with the change, and could "+
+			"not be put back: %s.", c.t.name, strings.Join(gone, ", ")))
 	}
 	// Nothing undoes the change from here on; what is left over is harmless.
 	if _, err := fresh.Run(ctx, g.Forget()); err != nil {
@@ -362,20 +377,6 @@ func (c *change) proveRemoval(ctx context.Context, h host.Host, keep Config) err
 		return fmt.Errorf("%s still has %s", c.before.Name, joinPrefixes(left))
 	}
 	return nil
-}
-
-// oldRoutes are the live routes that our files, or those that are taken over, have set
-// and want does not hold.
-func (c *change) oldRoutes(want Config) []ipconf.Route {
-	ours := c.before.Persisted.Config.Routes
-	for _, f := range c.taken {
-		ours = slices.Concat(ours, routesWithout(f.Config.Routes, ours))
-	}
-	return routesWithout(routesWithout(ours, routesWithout(ours, c.before.Live.Routes)), want.Routes)
-}
-
-func routesWithout(all, drop []ipconf.Route) []ipconf.Route {
-	return slices.DeleteFunc(slices.Clone(all), func(r ipconf.Route) bool { return slices.Contains(drop, r) })
 }
 
 func without(all, drop []netip.Prefix) []netip.Prefix {

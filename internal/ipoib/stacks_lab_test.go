@@ -2,6 +2,7 @@ package ipoib_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -321,4 +322,47 @@ func TestUnconfirmedError_Explain(t *testing.T) {
 		"timed out", "no route", "Host: a")
 	e.Undone = true
 	mustContain(t, e.Explain(), "The former configuration was restored")
+}
+
+// Routes that others have added outlive a change, confirmed or undone, though network
+// services drop them as they configure. One whose gateway is out of reach is named.
+func TestLab_Stacks_routesOfOthers(t *testing.T) {
+	eachStack(t, func(t *testing.T, c stackCase) {
+		l := stackLab(t, c)
+		d := ubuntuDesired()
+		d.Config.Addresses, d.Config.Routes = prefixes("172.16.0.20/24"), routes("10.20.0.0/16", "172.16.0.1")
+		apply(t, l, d)
+		name := observe(t, l, d).Name
+		others := routes("10.50.0.0/16", "172.16.0.9", "10.51.0.7/32", "172.16.0.9")
+		for _, r := range others {
+			runText(t, l, fmt.Sprintf("ip route add %s via %s dev %s proto bird", r.To, r.Via, name))
+		}
+		hold := func(when string, want ...ipconf.Route) {
+			t.Helper()
+			l.hosts["intel9"].Invalidate()
+			if got := observe(t, l, d).Live.Routes; !slices.Equal(got, ipconf.SortedRoutes(want)) {
+				t.Errorf("%s the routes are %v, want %v", when, got, want)
+			}
+		}
+		failed := d
+		failed.Config.Addresses = prefixes("172.16.0.20/24", "172.16.4.20/24")
+		_, err := ipoib.Apply(t.Context(), l.cutOff("intel9"), failed, ipoib.Options{ConfirmTimeout: 60 * time.Second,
+			SettleTimeout: time.Second})
+		var unconfirmed *ipoib.UnconfirmedError
+		if !errors.As(err, &unconfirmed) {
+			t.Fatalf("apply: %v", err)
+		}
+		l.reopen()
+		d.Config.Addresses = append(d.Config.Addresses, prefixes("172.16.1.20/24")...)
+		d.Config.Routes = nil
+		if r := apply(t, l, d); strings.Contains(strings.Join(r.Warnings, " "), "Routes") {
+			t.Errorf("warned of %v", r.Warnings)
+		}
+		hold("after the undo and the change", others...)
+		d.Config.Addresses = prefixes("172.16.1.20/24")
+		r := apply(t, l, d)
+		mustContain(t, strings.Join(r.Warnings, " "), "Routes that others had added to "+name+" ended",
+			"10.50.0.0/16 via 172.16.0.9 proto bird", "10.51.0.7", "(Error: Nexthop has invalid gateway.)")
+		hold("after the gateway went")
+	})
 }

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 
@@ -133,6 +134,8 @@ func (c *ipCall) routeShow(args []string) int {
 		case args[i] == "dev" && i+1 < len(args):
 			dev = args[i+1]
 			i++
+		case args[i] == "table" && i+1 < len(args) && args[i+1] == "all":
+			i++ // the lab has the main table only
 		default:
 			return c.p.Unknown("ip route show " + args[i])
 		}
@@ -244,6 +247,9 @@ func (c *ipCall) routeChange(command string, args []string) int {
 		return c.defaultChange(command, opts)
 	}
 	to, err := netip.ParsePrefix(args[0])
+	if one, oneErr := netip.ParseAddr(args[0]); oneErr == nil {
+		to, err = netip.PrefixFrom(one, one.BitLen()), nil
+	}
 	via, viaErr := netip.ParseAddr(opts["via"])
 	if err != nil || viaErr != nil {
 		c.p.Errorf("Error: any valid prefix is expected rather than \"%s\".\n", args[0])
@@ -253,7 +259,7 @@ func (c *ipCall) routeChange(command string, args []string) int {
 		c.p.Errorf("Error: Invalid prefix for given prefix length.\n")
 		return 2
 	}
-	r := labsim.Route{To: to, Via: via, Proto: "boot"}
+	r := labsim.Route{To: to, Via: via, Proto: cmp.Or(opts["proto"], "boot")}
 	if command == "del" {
 		return c.routeAnswer(c.s.delRoute(opts["dev"], r))
 	}

@@ -38,11 +38,12 @@ func (n *network) wantedRoutes() []labsim.Route {
 	return all
 }
 
-// setRoutes makes the routes of the service what a file says.
+// setRoutes makes the routes of an interface what a file says: as it configures one, a
+// service drops the routes that others have added.
 func (s *State) setRoutes(name string, want []labsim.Route) {
 	d, _ := s.m.Netdev(name)
 	for _, r := range d.Routes {
-		if r.Proto == "static" && !slices.Contains(want, r) {
+		if !slices.Contains(want, r) {
 			_ = s.delRoute(name, r)
 		}
 	}

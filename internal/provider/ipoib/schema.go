@@ -25,8 +25,8 @@ const description = "An IP-over-InfiniBand interface in the host's own network s
 	"are never changed.\n\n" +
 	"A change of the network must be confirmed over a new connection. Otherwise the host undoes it " +
 	"by itself after 90 seconds, or at its next start: it puts the files back and configures the interface by them. " +
-	"If the interface was not as its file says before, it may have both after that. The interface that carries the SSH session is " +
-	"not touched without consent. Destroying it removes this configuration and the addresses. Mode " +
+	"If the interface was not as its file says before, it may have both after that. The interface that carries the " +
+	"SSH session is not touched without consent. Destroying it removes this configuration and the addresses. Mode " +
 	"and MTU stay until the next boot. The interface belongs to the card and stays."
 
 var (

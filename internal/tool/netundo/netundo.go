@@ -84,6 +84,7 @@ type Before struct {
 	Added, Removed []netip.Prefix // addresses that the change will add and remove
 	RoutesAdded    []ipconf.Route
 	RoutesRemoved  []ipconf.Route
+	RoutesOurs     []ipconf.Route // that the change decides on: they are not those of others
 }
 
 func word(yes bool, is, isNot string) string {
@@ -106,7 +107,7 @@ func (b Before) lists() string {
 	for _, list := range []struct {
 		name   string
 		routes []ipconf.Route
-	}{{"routes-added", b.RoutesAdded}, {"routes-removed", b.RoutesRemoved}} {
+	}{{"routes-added", b.RoutesAdded}, {"routes-removed", b.RoutesRemoved}, {"routes-ours", b.RoutesOurs}} {
 		for _, r := range list.routes {
 			lines = append(lines, list.name+" "+r.To.String()+" "+r.Via.String())
 		}
@@ -135,6 +136,12 @@ func (g Guard) Checkpoint(path string) shellcmd.Command {
 // Arm has the host undo the change after delay.
 func (g Guard) Arm(delay time.Duration) shellcmd.Command {
 	return systemdrun.After(delay, g.Unit(), "/bin/sh", g.Dir()+"/undo.sh", g.Dir())
+}
+
+// PutBack puts back the routes that others have added to the interface, which network
+// services drop. It prints those that it cannot put back, one a line, with the reason.
+func (g Guard) PutBack() shellcmd.Command {
+	return g.Step(shellcmd.New("/bin/sh", g.Dir()+"/undo.sh", g.Dir(), "routes").AsRoot().Changes())
 }
 
 // Decide claims the decision for the caller. It fails if the host has begun to undo the

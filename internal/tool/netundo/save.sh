@@ -2,8 +2,8 @@
 # $1 directory, $2 name of this change, and after a shift: $2 network stack, $3
 # interface, $4 whether it existed ("yes", "no"), $5 mode, $6 MTU, $7 "up" or "down",
 # $8 profile of NetworkManager or "", $9 lists, one entry a line: "added ADDRESS",
-# "removed ADDRESS", "routes-added TO VIA", "routes-removed TO VIA"; then the text of
-# the undo script, the path and the text of a unit that runs it at boot, and the
+# "removed ADDRESS", "routes-added TO VIA", "routes-removed TO VIA", "routes-ours TO
+# VIA"; then the text of the undo script, the path and the text of a unit that runs it at boot, and the
 # files that the change writes or removes.
 set -eu
 final=$1 dir=$1.$2 change=$2
@@ -19,11 +19,22 @@ printf '%s\n' "$5" >"$dir/mode"
 printf '%s\n' "$6" >"$dir/mtu"
 printf '%s\n' "$7" >"$dir/up"
 printf '%s\n' "$8" >"$dir/profile"
-for list in added removed routes-added routes-removed; do
+for list in added removed routes-added routes-removed routes-ours; do
 	: >"$dir/$list"
 done
+: >"$dir/routes"
 printf '%s\n' "$9" | while read -r list entry; do
 	[ -z "$list" ] || printf '%s\n' "$entry" >>"$dir/$list"
+done
+# Network services drop the routes that others have added. Those of the kernel, of
+# routers and of DHCP come back by themselves.
+for family in -4 -6; do
+	ip "$family" route show table all dev "$3" 2>/dev/null | while read -r route; do
+		case " $route " in
+		*" proto kernel "* | *" proto ra "* | *" proto dhcp "* | *" proto redirect "* | *" expires "*) ;;
+		*) printf '%s\n' "$family $route" >>"$dir/routes" ;;
+		esac
+	done
 done
 cat /proc/sys/kernel/random/boot_id >"$dir/boot_id"
 shift 9

@@ -1,10 +1,63 @@
 # Undoes an unconfirmed change of one IPoIB interface. $1 is the directory that
 # holds what was saved; $2 is "boot" if it runs before the network service of a
-# boot. Written by Terraform (ibfabric/infiniband).
+# boot, and "routes" if it only puts back the routes of others. Written by Terraform (ibfabric/infiniband).
 LC_ALL=C
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export LC_ALL PATH
 dir=$1 boot=${2:-}
+read -r name <"$dir/interface"
+# networkd configures in the background, and drops routes at its start.
+settle() {
+	read -r index 2>/dev/null <"/sys/class/net/$name/ifindex" || return 0
+	n=0
+	while [ "$n" -lt 5 ]; do
+		admin=
+		while read -r line; do
+			case $line in ADMIN_STATE=*) admin=${line#*=} ;; esac
+		done 2>/dev/null <"/run/systemd/netif/links/$index"
+		case $admin in pending | initialized | configuring) sleep 1 ;; *) return 0 ;; esac
+		n=$((n + 1))
+	done
+}
+# Whether $1 is a line of the file $2.
+listed() {
+	while read -r entry; do
+		[ "$entry" != "$1" ] || return 0
+	done <"$2"
+	return 1
+}
+# Puts back the routes that others have added, but for those of the list $1, and says
+# which it cannot. One that is there stays as it is.
+put_back() {
+	[ -s "$dir/routes" ] || return 0
+	settle
+	while read -r family route; do
+		words='' skip=''
+		for word in $route; do
+			[ -z "$skip" ] || word=
+			skip=
+			# What ip prints and does not take.
+			case $word in
+			nhid) skip=1 ;;
+			linkdown | dead | pervasive | offload | offload_failed | trap | rt_offload | rt_trap) ;;
+			*) words="$words${word:+ $word}" ;;
+			esac
+		done
+		route=${words# }
+		to=${route%% *} all=0.0.0.0/0 one=/32
+		[ "$family" = -4 ] || all=::/0 one=/128
+		case $to in default) to=$all ;; */*) ;; *) to=$to$one ;; esac
+		via=${route#* via }
+		[ -z "$1" ] || ! listed "$to ${via%% *}" "$dir/$1" || continue
+		# shellcheck disable=SC2086 # the words of the route
+		said=$(ip "$family" route add $route dev "$name" 2>&1) && continue
+		case $said in *"File exists"*) ;; *) printf '%s\n' "$route ($said)" ;; esac
+	done <"$dir/routes"
+}
+if [ "$boot" = routes ]; then
+	put_back routes-ours
+	exit 0
+fi
 if [ -n "$boot" ]; then
 	# The timer is for the boot in which the change was made.
 	read -r made <"$dir/boot_id"
@@ -18,7 +71,6 @@ if ! mkdir "$dir/decided" 2>/dev/null; then
 fi
 : >"$dir/decided/undo"
 read -r stack <"$dir/stack"
-read -r name <"$dir/interface"
 read -r existed <"$dir/existed"
 read -r mode <"$dir/mode"
 read -r mtu <"$dir/mtu"
@@ -93,6 +145,7 @@ if [ "$up" = up ]; then
 	while read -r to via; do
 		ip route replace "$to" via "$via" dev "$name"
 	done <"$dir/routes-removed"
+	put_back ""
 else
 	ip link set dev "$name" down
 fi
