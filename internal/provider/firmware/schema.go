@@ -132,8 +132,8 @@ func results() map[string]schema.Attribute {
 		"original_backup_path": attribute.ComputedString("Directory with the firmware that was in flash " +
 			"before the first burn by this resource, which `on_destroy = \"restore\"` burns back. " +
 			"It stays the same over later burns. After an import or an interrupted apply it is what the host's journal " +
-			"says of the burn that gave the card its firmware; null if nothing is known. If somebody has removed that journal, " +
-			"nothing tells which backup belongs to which burn. The backup is still below `backup_dir`, in a folder of host, " +
+			"says of the burn that gave the card its firmware; null if nothing is known. If somebody has removed that " +
+			"journal, nothing tells which backup belongs to which burn. The backup is still below `backup_dir`, in a folder of host, " +
 			"card and time, and its `card.json` says what it holds."),
 	}
 }
