@@ -152,3 +152,52 @@ func TestReadFirmware_of_a_card_that_has_moved(t *testing.T) {
 	}
 	b.clean()
 }
+
+// GUIDs that somebody has written by hand, and that the card does not run with yet, are named
+// before they are replaced. Those that our own job wrote are not somebody else's, nor are
+// those that run.
+func TestAssessGUIDs_names_those_staged_by_hand(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	o, c := b.ops("alice"), b.card(ctx)
+	if _, err := o.ApplyFirmware(ctx, crossFlash(c, b.image(card.VPI()))); err != nil {
+		t.Fatal(explain(err))
+	}
+	req := someGUIDs(t)
+	if _, err := o.ApplyGUIDs(ctx, GUIDs{Card: c, Lab: aloneInFabric(), Request: req}); err != nil {
+		t.Fatal(explain(err))
+	}
+	later := req
+	later.Want.Node += 0x100
+	staged := func() (evidence string) {
+		t.Helper()
+		c.Host.Invalidate()
+		a, err := o.AssessGUIDs(ctx, GUIDs{Card: c, Lab: aloneInFabric(), Request: later})
+		if err != nil || a.Verdict.Blocked() || a.Verdict.Action != safety.ActionSetGUIDs {
+			t.Fatalf("%v, %+v", explain(err), a.Verdict.Findings)
+		}
+		for _, f := range a.Verdict.Findings {
+			if f.Rule == finding.GUIDsWouldChange && f.Severity == finding.Warn {
+				evidence += f.Evidence
+			}
+		}
+		return evidence
+	}
+	if said := staged(); said != "" {
+		t.Errorf("they run: %s", said)
+	}
+	const node = 0xe41d2d0300770000
+	b.program([4]uint64{node, node + 1, node + 2, node + 3}, [2]uint64{0xe41d2d770000, 0xe41d2d770001})
+	if said := staged(); !strings.Contains(said, "node GUID 0xe41d2d0300770000, which no job has written") ||
+		!strings.Contains(said, "runs with 0xe41d2d0300e44f00") {
+		t.Errorf("by hand: %q", said)
+	}
+	later.Want.Node, req.Want.Node, req.Activation = req.Want.Node, req.Want.Node+0x200, safety.ActivationNone
+	if _, err := o.ApplyGUIDs(ctx, GUIDs{Card: c, Lab: aloneInFabric(), Request: req}); err != nil {
+		t.Fatal(explain(err))
+	}
+	if said := staged(); said != "" {
+		t.Errorf("our own job: %s", said)
+	}
+	b.clean()
+}

@@ -37,6 +37,8 @@ type CardFacts struct {
 	// StartedWith is the job of an earlier start of the host that burned what is in flash:
 	// the card has loaded it since.
 	StartedWith string
+	// GUIDsBy is the job that wrote the node GUID in flash since the host started.
+	GUIDsBy string
 }
 
 // Identified reports whether the flash could be read and has a PSID.

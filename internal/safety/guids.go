@@ -178,6 +178,7 @@ func GUIDs(in GUIDInput) Verdict {
 	v.Findings = append(v.Findings, in.Lab.unseenFabric(in, v.GUIDs)...)
 	v.Findings = append(v.Findings, rewritable(in.Card)...)
 	v.Findings = append(v.Findings, stagedBeforeGUIDs(in)...)
+	v.Findings = append(v.Findings, stagedGUIDs(in.Card)...)
 	v.Findings = append(v.Findings, replacedGUIDs(in)...)
 	v.Findings = append(v.Findings, keptIdentity(in, v.GUIDs)...)
 	v.Findings = append(v.Findings, machine(in.Card, in.Host, spaceReserve+16<<20)...)

@@ -59,6 +59,12 @@ var guidCases = []struct {
 		in.Host.RebootAllowed = true
 	}},
 	{"FW055", finding.NeedsConsent, "what runs is not known", func(in *GUIDInput) { driverless(&in.Card) }},
+	{"GU011", finding.Warn, "the same image with other GUIDs", func(in *GUIDInput) {
+		in.Card.NodeGUID = in.Card.Flash.GUIDs.Node + 0x100
+	}},
+	{"GU011", finding.Warn, "the same image with another system image GUID", func(in *GUIDInput) {
+		in.Card.NodeGUID, in.Card.SystemGUID = in.Card.Flash.GUIDs.Node, in.Card.Flash.GUIDs.Node
+	}},
 	{"FW025", finding.Refuse, "no PSID", func(in *GUIDInput) { in.Card.Flash.PSID = ""; runsPSID(&in.Card, "") }},
 	{"GU015", finding.Refuse, "GUID of a node in the fabric", func(in *GUIDInput) {
 		in.Lab.Fabric = fact.Known([]FabricNode{{Name: "printer", Via: "intel9 mlx4_0/1",
@@ -394,5 +400,28 @@ func TestGUIDs_over_a_staged_image_that_is_damaged(t *testing.T) {
 	expectFinding(t, v.Findings, "FW043", finding.Refuse)
 	if v.Has(finding.GUIDsBeforeFirstRun) {
 		t.Errorf("advises a restart into a damaged flash: %+v", v.Findings)
+	}
+}
+
+// GUIDs that our own job has staged, that run, or of which nothing is shown, are not called
+// somebody else's.
+func TestGUIDs_staged_by_nobody_else(t *testing.T) {
+	for name, change := range map[string]func(*CardFacts){
+		"they run": func(c *CardFacts) { c.NodeGUID, c.SystemGUID = c.Flash.GUIDs.Node, c.Flash.GUIDs.SystemImage },
+		"our own job": func(c *CardFacts) {
+			c.NodeGUID, c.GUIDsBy = c.Flash.GUIDs.Node+0x100, "20260101T000000Z-0000-01-00-0-beef"
+		},
+		"the driver shows none": func(c *CardFacts) { c.NodeGUID = 0 },
+		"Ethernet-only firmware": func(c *CardFacts) {
+			c.NodeGUID, c.Flash.GUIDs.Node, c.Flash.GUIDs.SystemImage = 0xe41d2d0300e44fd0, ^ib.GUID(0), ^ib.GUID(0)
+		},
+	} {
+		in := goodGUIDs()
+		change(&in.Card)
+		for _, f := range GUIDs(in).Findings {
+			if f.Rule == finding.GUIDsWouldChange && f.Severity == finding.Warn {
+				t.Errorf("%s: %s", name, f.Evidence)
+			}
+		}
 	}
 }

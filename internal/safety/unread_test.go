@@ -247,6 +247,9 @@ var notUnknown = map[string]string{
 	"CardFacts.InUse":    "who uses the card is Snapshot.Users",
 	"CardFacts.Checksum": "goes with ChecksumWhy", "CardFacts.VerifyError": "goes with Verified",
 	"CardFacts.RunningAssumed": "says itself that it is an assumption (FW055)",
+	"CardFacts.GUIDsBy":        "the job folders are our own; empty leaves the GUIDs themselves to decide (GU011)",
+	"Card.NodeGUID":            "zero keeps a warning away (GU011); its note names the node GUID in flash and what it becomes",
+	"Card.SystemGUID":          "goes with NodeGUID",
 	"CardFacts.StartedWith":    "the job folders are our own; empty leaves Running to decide (FW055)",
 	"CardFacts.StagedBy":       "the job folders are our own; empty leaves Running to decide (FW055)",
 

@@ -98,7 +98,22 @@ func CardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
 	} else if started {
 		assumeRunning(&f, c, burned)
 	}
+	f.GUIDsBy = guidsBy(s, c)
 	return f
+}
+
+// guidsBy gives the job that wrote the node GUID in flash since the host started; empty if
+// none did.
+func guidsBy(s *inventory.Snapshot, c *inventory.Card) (by string) {
+	if c.Flash == nil {
+		return ""
+	}
+	for _, j := range journal.JobsOf(s, c) {
+		if j.Kind == journal.GUIDs && j.BootID == s.BootID && journal.Read(j).GUIDsAfter.Node == c.Flash.GUIDs.Node {
+			by = j.ID
+		}
+	}
+	return by
 }
 
 // assumeRunning infers what a card runs if no RDMA device shows its PSID: mlx4_ib is

@@ -139,3 +139,27 @@ func TestCardFacts_started_without_a_driver(t *testing.T) {
 		}
 	}
 }
+
+// Node GUIDs in flash are our own only if a job of this start of the host wrote these.
+func TestCardFacts_who_wrote_the_GUIDs(t *testing.T) {
+	const node, other = 0xe41d2d0300e44ed0, 0xe41d2d0300770000
+	for name, tt := range map[string]struct {
+		kind, boot string
+		wrote      ib.GUID
+		ours       bool
+	}{
+		"our job of this start":    {journal.GUIDs, "now", node, true},
+		"of an earlier start":      {journal.GUIDs, "before", node, false},
+		"changed by somebody else": {journal.GUIDs, "now", other, false},
+		"a burn, which keeps them": {journal.Burn, "now", node, false},
+	} {
+		s, c := quietCard()
+		c.Flash.GUIDs.Node = node
+		set := ib.GUIDSet{Node: tt.wrote, Port1: 1, Port2: 2, SystemImage: 3}
+		s.Jobs = []inventory.Job{{ID: "J", PCI: c.PCI, Kind: tt.kind, BootID: tt.boot,
+			Request: map[string]string{"to_guids": set.Words(), "to_macs": "0002c9000001 0002c9000002"}}}
+		if by := CardFacts(s, c).GUIDsBy; (by == "J") != tt.ours {
+			t.Errorf("%s: by %q", name, by)
+		}
+	}
+}
