@@ -55,7 +55,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"macs": attribute.ByPortAttribute[attribute.MACKind]("MAC addresses in flash by port, `{ \"1\" = " +
 				"\"e4:1d:2d:…\" }`. " + leftOut),
 			"allow_unproven_flash": attribute.ConsentToVersion("Consent to set GUIDs in firmware of which no driver shows " +
-				"that it has run: the version in flash. Only a card on a host without its driver needs it, before its first restart."),
+				"that it has run: the version in flash. Only a card on a host without its driver needs it, before its first " +
+				"restart."),
 			"allow_management_path": attribute.ConsentToNames("Consent to change the card although it carries the SSH session " +
 				"or the default route of the host: the names of those interfaces."),
 			"activation": attribute.ActivationAttribute(),
