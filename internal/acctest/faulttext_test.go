@@ -71,7 +71,7 @@ var about = map[string]string{
 	"mstflint does not end":                           "The provider does not kill a tool that hangs. Nobody can tell from outside how far it got.",
 	"Journal of another version":                      "Another release of the provider left a job. This release cannot read that journal, so it stops and names the job.",
 	"Clock set back ten years":                        "No decision depends on the time of day.",
-	"Two applies at once":                             "Two operators, or two working directories, apply at the same time. One burns. The other is told who holds the lock and since when.",
+	"Two applies at once":                             "Two operators, or two working directories, apply at the same time. One writes at a time; the other is told who holds the lock and since when. A second apply that begins after the first has ended judges the card as it is then. A restart loads only what was in flash when it was decided: if the other apply has written since, it is refused (HO019).",
 	"Another card in the slot":                        "The power fails. When it is back, another card of the same kind is in the slot. Nothing is written to that card. The first card is put back before the next apply.",
 	"Cards are renumbered":                            "The power fails. When it is back, a new device has moved the card to another PCI address. The plan names the new address. The device is removed before the next apply.",
 	"Restart of the host by somebody else":            "Somebody restarts the host with a normal shutdown in the middle of the apply.",

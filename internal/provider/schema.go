@@ -85,7 +85,8 @@ func rebootAttribute(description string) schema.SingleNestedAttribute {
 			"drain_commands": commands("Shell commands that run as root before the restart; one that fails stops it. After " +
 				"them, directly before the restart, the flash of every card of the host is verified: one that is not known to " +
 				"be whole stops it too (FW063). If it is stopped, `resume_commands` run."),
-			"resume_commands": commands("Shell commands that run as root after the host has come back."),
+			"resume_commands": commands("Shell commands that run as root after the host has come back, and after drain " +
+				"commands if the restart does not happen."),
 		},
 	}
 }

@@ -62,19 +62,34 @@ func unsupportedCard(card CardFacts) finding.Finding {
 // the identity from the file, which is right for an empty flash and for the
 // backup of this very card only.
 func recovery(card CardFacts, host HostFacts) string {
-	identity := "-use_image_guids -use_image_ps"
-	if laterChip(card) {
-		identity = "-ignore_dev_data" // there GUIDs are device data beside the firmware
-	}
 	return fmt.Sprintf("Nothing but a recovery by hand is allowed now:\n"+
 		"1. Read part number and PSID off the card's label, and look at what is left: mstflint -d %[1]s q, then mstflint -d "+
 		"%[1]s v.\n2. Switch the machine off, wait half a minute, switch it on. A card that only missed its start is back.\n"+
 		"3. If not, find this card's backup: firmware.bin below %[2]s/%[3]s on the operator's machine, or below "+
 		"/var/lib/terraform-provider-infiniband/backups on the host. "+
 		"card.json beside it holds PSID, GUIDs, MACs and serial number; compare them with the label.\n"+
-		"4. Burn it over the empty flash: mstflint -d %[1]s -nofs %[4]s -i firmware.bin b. "+
+		"4. Burn it over the empty flash: %[4]s. "+
 		"Never do so with the backup of another card.\n"+
-		"5. Restart the host and plan again.", card.PCI, cmp.Or(host.BackupDir, "backup_dir"), card.Host, identity)
+		"5. Restart the host and plan again.", card.PCI, cmp.Or(host.BackupDir, "backup_dir"), card.Host, writeBack(card))
+}
+
+// writeBack is the command that writes the backup of a card over a flash without a valid
+// image. A failsafe burn is refused there (mstflint 4.21: "Can not extract GUIDs/MACs info
+// from flash"), so that this one takes the identity from the file.
+func writeBack(card CardFacts) string {
+	identity := "-use_image_guids -use_image_ps"
+	if laterChip(card) {
+		identity = "-ignore_dev_data" // there GUIDs are device data beside the firmware
+	}
+	return fmt.Sprintf("mstflint -d %s -nofs %s -i firmware.bin b", card.PCI, identity)
+}
+
+// wayOutWithBackup adds the command that works to the way out of a flash that is proven to
+// be damaged. One that cannot be read may be whole, and is not for such a command.
+func wayOutWithBackup(f finding.Finding, card CardFacts) finding.Finding {
+	return f.WithWayOut(f.Rule.WayOut + "\nThe command for the backup of this very card (its card.json has the serial " +
+		"number and the GUIDs) is: " + writeBack(card) + ". It is not failsafe, and takes the GUIDs from the file. Never do so " +
+		"with any other file.")
 }
 
 func toolFindings(card CardFacts, host HostFacts) []finding.Finding {
@@ -124,7 +139,8 @@ func cardState(card CardFacts) []finding.Finding {
 	}
 	switch card.Verified {
 	case VerifyBad:
-		found = append(found, finding.FlashDamaged.Find("%s", cmp.Or(card.VerifyError, "mstflint verify failed")))
+		found = append(found, wayOutWithBackup(finding.FlashDamaged.Find("%s",
+			cmp.Or(card.VerifyError, "mstflint verify failed")), card))
 	case VerifyUnknown:
 		found = append(found, finding.FlashUnverified.Find("%s",
 			cmp.Or(card.VerifyError, "mstflint verify has not been run")))

@@ -462,6 +462,21 @@ func TestFirmware_names_the_way_out_of_recovery(t *testing.T) {
 	}
 }
 
+// TestFirmware_names_the_command_for_a_damaged_flash: a burn without -nofs is refused there. A
+// flash that cannot be read may be whole, and gets no such command.
+func TestFirmware_names_the_command_for_a_damaged_flash(t *testing.T) {
+	const command = "mstflint -d 0000:01:00.0 -nofs -use_image_guids -use_image_ps -i firmware.bin b"
+	in := goodFirmware()
+	in.Card.Verified, in.Card.VerifyError = VerifyBad, "Bad CRC"
+	if f := expectFinding(t, Firmware(in).Findings, "FW043", finding.Refuse); !strings.Contains(f.WayOut, command) {
+		t.Errorf("no command:\n%s", f.WayOut)
+	}
+	in.Card.Flash, in.Card.FlashError = nil, "Cannot open the device"
+	if f := expectFinding(t, Firmware(in).Findings, "FW044", finding.Refuse); strings.Contains(f.WayOut, "-nofs") {
+		t.Errorf("a command that is not failsafe, for a flash that may be whole:\n%s", f.WayOut)
+	}
+}
+
 func TestFirmware_waits_for_a_running_job(t *testing.T) {
 	in := goodFirmware()
 	in.Card.Flash = nil // the job holds the lock
