@@ -42,7 +42,8 @@ var (
 		Meaning: "The port gets its GUID or its link type from another resource of this plan. The apply checks the port " +
 			"when it exists, before it changes anything."}
 	OpensmTakenOver = &Rule{Code: "SM010", Severity: Warn, Title: "A subnet manager that runs on this port is taken over",
-		Meaning: "It gets the configured options in a file of its own and is restarted. The restart does not disturb traffic."}
+		Meaning: "It gets the configured options in a file of its own and is restarted. The restart does not " +
+			"disturb traffic."}
 	OpensmUnfitForKernel = &Rule{Code: "SM011", Severity: Warn, Title: "This opensm may not work with this kernel",
 		Meaning: "opensm 3.3.23 and Linux 6.11 or later are reported not to work together: \"Unable to register class " +
 			"129\" (linux-rdma/opensm issue 37).",
@@ -89,7 +90,8 @@ var (
 	OpensmPortHeld = &Rule{Code: "SM020", Severity: Refuse, Title: "Refusing a second subnet manager on one port",
 		Attribute: "port_guid",
 		Meaning:   "A port can have one subnet manager. opensm ends with status 0 if the port is taken.",
-		WayOut: "Find it on the host with pgrep -a opensm, and what starts it with systemctl status and its process number: " +
+		WayOut: "Find it on the host with pgrep -a opensm, and what starts it with systemctl status and its process " +
+			"number: " +
 			"a unit, a cron job or a script. Write its options into this resource. Stop it, take away what starts it, and " +
 			"apply at once. Until then traffic goes on, and ports that come up wait."}
 	OpensmConfIgnored = &Rule{Code: "SM021", Severity: Warn,
