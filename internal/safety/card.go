@@ -88,8 +88,8 @@ func writeBack(card CardFacts) string {
 // be damaged. One that cannot be read may be whole, and is not for such a command.
 func wayOutWithBackup(f finding.Finding, card CardFacts) finding.Finding {
 	return f.WithWayOut(f.Rule.WayOut + "\nThe command for the backup of this very card (its card.json has the serial " +
-		"number and the GUIDs) is: " + writeBack(card) + ". It is not failsafe, and takes the GUIDs from the file. Never do so " +
-		"with any other file.")
+		"number and the GUIDs) is: " + writeBack(card) + ". It is not failsafe, and takes the GUIDs from the file. " +
+		"Never do so with any other file.")
 }
 
 func toolFindings(card CardFacts, host HostFacts) []finding.Finding {
