@@ -198,6 +198,20 @@ func unmanagedNetwork(s *inventory.Snapshot, t target, at string, f networkd.Fil
 	return found
 }
 
+// dropIns gives the directories with drop-ins of others for a .network file. networkd reads
+// them below each of its directories, wherever the file itself is (systemd.network(5)).
+func dropIns(s *inventory.Snapshot, at string) []string {
+	var found []string
+	for _, dir := range []string{networkd.Dir, "/run/systemd/network", "/usr/local/lib/systemd/network",
+		"/usr/lib/systemd/network"} {
+		dir += "/" + path.Base(at) + ".d"
+		if slices.ContainsFunc(s.FilesUnder(dir), func(p string) bool { return !isOurs(s, p) }) {
+			found = append(found, dir)
+		}
+	}
+	return found
+}
+
 // networkObstacle says why a .network file cannot be taken over; empty if it can.
 func networkObstacle(s *inventory.Snapshot, t target, at string, f networkd.File, bad error) string {
 	switch {
@@ -213,8 +227,9 @@ func networkObstacle(s *inventory.Snapshot, t target, at string, f networkd.File
 	case len(f.Children) > 0:
 		return "It also makes P_Key interfaces (IPoIB=). Move those lines to a drop-in, " + networkd.Dir + "/" +
 			path.Base(networkPath(t)) + ".d/children.conf, then plan again."
-	case slices.ContainsFunc(s.FilesUnder(at+".d"), func(p string) bool { return !isOurs(s, p) }):
-		return fmt.Sprintf("It has drop-ins below %s.d. Put their lines into the file, then plan again.", at)
+	case len(dropIns(s, at)) > 0:
+		return fmt.Sprintf("It has drop-ins below %s. Put their lines into the file, remove them, then plan again.",
+			strings.Join(dropIns(s, at), " and "))
 	case f.DHCP:
 		return byDHCP
 	}

@@ -1,6 +1,7 @@
 package ipoib
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -130,6 +131,9 @@ func TestUnmanaged_adoptable(t *testing.T) {
 			"every interface that fits its [Match]", ""},
 		"networkd by DHCP": {onService(networkdUnit, aNetwork, "[Match]\nName=ibp1s0\n[Network]\nDHCP=ipv4\n"), aNetwork,
 			"by DHCP", ""},
+		"networkd with drop-ins of another directory": {
+			onService(networkdUnit, aNetwork, "[Match]\nName=ibp1s0\n", "/run/systemd/network/"+path.Base(aNetwork)+".d/more.conf"),
+			aNetwork, "drop-ins below /run/systemd/network/" + path.Base(aNetwork) + ".d", ""},
 		"networkd with drop-ins": {onService(networkdUnit, aNetwork, "[Match]\nName=ibp1s0\n", aNetwork+".d/more.conf"),
 			aNetwork, "drop-ins below " + aNetwork + ".d", ""},
 		"networkd with children": {onService(networkdUnit, aNetwork, "[Match]\nName=ibp1s0\n[Network]\nIPoIB=ibp1s0.8001\n"),

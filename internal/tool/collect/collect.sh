@@ -468,7 +468,8 @@ configuration_files() {
 		"$ROOT"/etc/systemd/system/multi-user.target.wants/infiniband-port-*.service "$ROOT"/usr/local/sbin/terraform-infiniband-port \
 		"$ROOT"/etc/network/interfaces "$ROOT"/etc/network/interfaces.d/* \
 		"$ROOT"/etc/systemd/network/*.network "$ROOT"/etc/systemd/network/*.netdev "$ROOT"/etc/systemd/network/*.network.d/*.conf \
-		"$ROOT"/run/systemd/network/*.network
+		"$ROOT"/run/systemd/network/*.network "$ROOT"/run/systemd/network/*.network.d/*.conf \
+		"$ROOT"/usr/lib/systemd/network/*.network.d/*.conf "$ROOT"/usr/local/lib/systemd/network/*.network.d/*.conf
 	# RHEL ships this one with hundreds of lines of comments.
 	file=$ROOT/etc/rdma/opensm.conf
 	if readable "$file"; then
