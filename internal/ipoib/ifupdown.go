@@ -102,6 +102,9 @@ func unmanagedStanzas(s *inventory.Snapshot, t target) (all []Unmanaged) {
 				found = found.ofOtherStack()
 			}
 			all = append(all, found)
+		case f.ByOtherName(t.name) != "":
+			all = append(all, Unmanaged{Line: fmt.Sprintf("%s configures it from a stanza of another name (%s)", at,
+				f.ByOtherName(t.name))})
 		case bad != nil && slices.Contains(names, ""):
 			all = append(all, Unmanaged{Line: at + " may have a stanza for it" + misread(bad)})
 		}

@@ -171,6 +171,27 @@ func TestUnmanaged_adoptable(t *testing.T) {
 	}
 }
 
+// ifup may configure the interface from a stanza that does not have its name.
+func TestUnmanaged_stanza_of_another_name(t *testing.T) {
+	const stanza = "iface storage inet static\n  address 10.0.0.1/24\n"
+	for lines, says := range map[string]string{
+		"auto ibp1s0=storage\n":                              "auto ibp1s0=storage",
+		"allow-hotplug ibp*=storage\n":                       "auto ibp*=storage",
+		"auto ibp1s0\nmapping ib*\n  script /root/m\n":       "mapping ib*",
+		"auto eno1=storage\nmapping eth*\n  script /bin/m\n": "",
+	} {
+		found := of(finding.InterfaceConfiguredElsewhere, Check(onIfupdown(aStanza, lines+stanza), requestFor("connected", 65520),
+			PlanFacts{}))
+		if says == "" {
+			if len(found) > 0 {
+				t.Errorf("%q: %+v", lines, found)
+			}
+			continue
+		}
+		mustFind(t, found, "IP011", finding.Refuse, []string{aStanza + " configures it from a stanza of another name (" + says + ")"})
+	}
+}
+
 // of are the findings of one rule.
 func of(rule *finding.Rule, all []finding.Finding) []finding.Finding {
 	return slices.DeleteFunc(slices.Clone(all), func(f finding.Finding) bool { return f.Rule != rule })

@@ -85,6 +85,7 @@ type File struct {
 	Auto    []string // interfaces of auto and allow-…
 	Stanzas []Stanza
 	Sources []string // patterns of source and source-directory
+	Mapped  []string // patterns of mapping
 	// Mappings is true if lines belong to no single interface: a mapping, a rename, a
 	// template.
 	Mappings bool
@@ -138,8 +139,7 @@ func (r *reader) line(n int, line string, words []string) error {
 		r.end()
 		r.Sources = append(r.Sources, patterns(words)...)
 	case word == "mapping" || word == "rename" || strings.HasPrefix(word, "no-"):
-		r.end()
-		r.last, r.name = &Stanza{}, word // its lines belong to no interface
+		r.beginUnnamed(words)
 	case r.last == nil:
 		return tool.Errorf(n, word, "an option outside of a stanza")
 	case len(words) < 2:
@@ -149,6 +149,15 @@ func (r *reader) line(n int, line string, words []string) error {
 		r.last.Options = append(r.last.Options, [2]string{word, value})
 	}
 	return nil
+}
+
+// beginUnnamed begins what has no interface of its own: its lines belong to none.
+func (r *reader) beginUnnamed(words []string) {
+	r.end()
+	if words[0] == "mapping" {
+		r.Mapped = append(r.Mapped, words[1:]...)
+	}
+	r.last, r.name = &Stanza{}, words[0]
 }
 
 func isSource(word string) bool {
@@ -208,6 +217,27 @@ func (f File) Reads(p string) bool {
 		ok, err := path.Match(pattern, p)
 		return ok && err == nil
 	})
+}
+
+// ByOtherName gives the line by which ifup configures an interface from a stanza of another
+// name, "auto ibp1s0=storage" or "mapping ib*"; empty if there is none (interfaces(5)).
+func (f File) ByOtherName(name string) string {
+	for _, auto := range f.Auto {
+		if physical, _, logical := strings.Cut(auto, "="); logical && matches(physical, name) {
+			return "auto " + auto
+		}
+	}
+	for _, pattern := range f.Mapped {
+		if matches(pattern, name) {
+			return "mapping " + pattern
+		}
+	}
+	return ""
+}
+
+func matches(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return ok || err != nil // a pattern that is not understood may match
 }
 
 // Names are the interfaces of the stanzas, each once.
