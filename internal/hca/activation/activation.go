@@ -153,9 +153,12 @@ func mayRestart(ctx context.Context, o *cards.Session, c cards.Card, g Goal) (*i
 
 // changedFlash is the finding on a flash that somebody has written since it was read.
 func changedFlash(card *inventory.Card, before string) finding.Finding {
-	now := card.InFlash()
-	return finding.ChangedSincePlan.Find("Somebody has written the flash of card %s since it was read.%s Now it holds %s "+
-		"%s, %s. A restart would load that.", card.PCI, before, cmp.Or(now.PSID, "no PSID"), now.FW, now.GUIDs.Text())
+	return finding.ChangedSincePlan.Find("Somebody has written the flash of card %s since it was read.%s Now it holds "+
+		"%s. A restart would load that.", card.PCI, before, flashText(card.InFlash()))
+}
+
+func flashText(f inventory.Flash) string {
+	return fmt.Sprintf("%s %s, %s", cmp.Or(f.PSID, "no PSID"), f.FW, f.GUIDs.Text())
 }
 
 // changedFlashes compares what the cards of a host have in flash with what they had before
@@ -169,8 +172,7 @@ func changedFlashes(before, now *inventory.Snapshot) []finding.Finding {
 			was.Flash.Firmware == card.Flash.Firmware && was.Flash.GUIDs == card.Flash.GUIDs {
 			continue
 		}
-		found = append(found, changedFlash(card, fmt.Sprintf(" It held %s %s, %s.", cmp.Or(was.Flash.PSID, "no PSID"),
-			was.Flash.FW, was.Flash.GUIDs.Text())))
+		found = append(found, changedFlash(card, " It held "+flashText(*was.Flash)+"."))
 	}
 	return found
 }
@@ -351,6 +353,11 @@ func goalError(c cards.Card, s *inventory.Snapshot, card *inventory.Card, g Goal
 				cmp.Or(strings.TrimSpace(card.Driver), "it left no reason")},
 			{"Running", strings.TrimSpace(card.RunningPSID.String() + " " + card.RunningFW)},
 		},
+	}
+	if f := card.Flash; f != nil && !g.Loads(*f) {
+		e.What += " Its flash does not hold what was written any more: it holds " + flashText(*f) + "."
+		e.Means = g.doneText() + ", and somebody has written the flash since: another apply, or a person."
+		e.Check = "Find out who else writes the card, and stop that. Then plan again."
 	}
 	if !known {
 		e.Heading = g.Title + "; whether it runs after the restart is not known"

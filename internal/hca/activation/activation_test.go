@@ -9,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
@@ -54,6 +55,24 @@ func TestRestartError_says_the_failure_first(t *testing.T) {
 			if !strings.Contains(text, want) {
 				t.Errorf("lacks %q:\n%s", want, text)
 			}
+		}
+	}
+}
+
+// TestGoalError_says_that_somebody_else_wrote: another apply wrote the flash between the request
+// for the restart and the restart. No power cycle helps then.
+func TestGoalError_says_that_somebody_else_wrote(t *testing.T) {
+	t.Parallel()
+	c := cards.Card{Host: named{}, PCI: ib.MustParsePCIAddress("0000:01:00.0")}
+	for held, says := range map[bool]string{true: "Switch the machine off and on again", false: "Find out who else writes"} {
+		g := Goal{Text: "MT_1 2.42.5000", Loads: func(inventory.Flash) bool { return held }}
+		card := &inventory.Card{PCI: c.PCI, Flash: &inventory.Flash{Firmware: ib.Firmware{PSID: "MT_2"}}}
+		var e *cards.Error
+		if err := goalError(c, &inventory.Snapshot{}, card, g, true, false, nil); !errors.As(err, &e) {
+			t.Fatal(err)
+		}
+		if text := e.Explain(); !strings.Contains(text, says) || held == strings.Contains(text, "it holds MT_2") {
+			t.Errorf("held %t:\n%s", held, text)
 		}
 	}
 }
