@@ -178,6 +178,9 @@ var lostAt = map[string]string{
 const lostCopy = "The connection broke during the copy of a file. What was at its place before is still there, and " +
 	"no card was written. Run the same command again."
 
+// readLost stands also where a read follows a write.
+const readLost = "Reading changes nothing; what an earlier step did stays."
+
 // lossText says what became of a step whose host did not answer.
 func lossText(e *host.UnreachableError) string {
 	if text, ok := lostAt[e.Op]; ok {
@@ -185,12 +188,12 @@ func lossText(e *host.UnreachableError) string {
 	}
 	switch {
 	case e.Limit != "" && e.Reading:
-		return "Reading the host did not end within " + e.Limit + ". Nothing was changed." + raise(e.Limit)
+		return "Reading the host did not end within " + e.Limit + ". " + readLost + raise(e.Limit)
 	case e.Limit != "" && e.MayHaveRun:
 		return "A command on the host did not end within " + e.Limit +
 			". It may still run there; the next plan reads what it did." + raise(e.Limit)
 	case e.MayHaveRun && e.Reading:
-		return "The connection broke while the host was being read. Nothing was changed. Run it again."
+		return "The connection broke while the host was being read. " + readLost + " Run it again."
 	case e.MayHaveRun:
 		return "The connection was lost while a command ran, so its outcome is not known. The next plan reads it back."
 	}

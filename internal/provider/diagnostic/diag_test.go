@@ -64,12 +64,12 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 		"a connection lost while reading": {
 			&host.UnreachableError{Host: "intel9", Op: "run", Command: "'collect facts' / x", MayHaveRun: true, Reading: true,
 				Err: errors.New("EOF")},
-			"The connection broke while the host was being read. Nothing was changed. Run it again.\n\nHost: intel9\nStep: run\nError: EOF",
+			"The connection broke while the host was being read. Reading changes nothing; what an earlier step did stays. Run it again.\n\nHost: intel9\nStep: run\nError: EOF",
 		},
 		"a host that is slow": {
 			&host.UnreachableError{Host: "intel9", Op: "run", MayHaveRun: true, Reading: true, Limit: "command_timeout = 5s",
 				Err: errors.New("no end within command_timeout = 5s")},
-			"Reading the host did not end within command_timeout = 5s. Nothing was changed. Raise command_timeout if the host is slow.\n\n" +
+			"Reading the host did not end within command_timeout = 5s. Reading changes nothing; what an earlier step did stays. Raise command_timeout if the host is slow.\n\n" +
 				"Host: intel9\nStep: run\nError: no end within command_timeout = 5s",
 		},
 		"a command that takes too long": {
