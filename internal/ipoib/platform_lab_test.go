@@ -60,7 +60,7 @@ func TestLab_Reboot_failures(t *testing.T) {
 			if !errors.As(err, &e) || e.Step != tt.step {
 				t.Fatalf("reboot: %v", err)
 			}
-			mustContain(t, err.Error(), tt.want...)
+			mustContain(t, err.Error()+". "+e.Meaning(), tt.want...)
 			if l.Machine("intel9").FS.Exists("/tmp/drained") {
 				t.Error("what was drained was not given back")
 			}

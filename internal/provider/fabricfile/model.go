@@ -26,12 +26,12 @@ func (m model) stays(state model) bool {
 	return !state.FilePath.IsNull() && samePlace(state.FilePath.ValueString(), m.FilePath.ValueString())
 }
 
-// foreignError says that a file may not be replaced.
-type foreignError struct{ why, instead string }
+// otherFileError says that a file may not be replaced.
+type otherFileError struct{ why, instead string }
 
-func (e *foreignError) Error() string { return e.why }
+func (e *otherFileError) Error() string { return e.why }
 
-func (e *foreignError) Explain() string {
+func (e *otherFileError) Explain() string {
 	return diagnostic.Sentence(e.why) + " It was left as it is.\n\n" + e.instead
 }
 
@@ -47,7 +47,7 @@ func (m model) free() error {
 	case !m.Content.IsUnknown() && found == m.Content.ValueString():
 		return nil
 	}
-	return &foreignError{"the file exists, and this resource has not written it",
+	return &otherFileError{"the file exists, and this resource has not written it",
 		fmt.Sprintf("If it may be replaced, import it: terraform import ADDRESS %q. Else choose another file_path, or "+
 			"move the file away.", m.FilePath.ValueString())}
 }
@@ -59,7 +59,7 @@ func (m model) announced(seen model) error {
 		return nil
 	}
 	if err == nil && found != seen.Content.ValueString() && found != m.Content.ValueString() {
-		err = &foreignError{"the file was changed after the plan", "Plan again; the plan then shows what would be replaced."}
+		err = &otherFileError{"the file was changed after the plan", "Plan again; the plan then shows what would be replaced."}
 	}
 	return err
 }
