@@ -59,7 +59,8 @@ func (m model) announced(seen model) error {
 		return nil
 	}
 	if err == nil && found != seen.Content.ValueString() && found != m.Content.ValueString() {
-		err = &otherFileError{"the file was changed after the plan", "Plan again; the plan then shows what would be replaced."}
+		err = &otherFileError{"the file was changed after the plan",
+			"Plan again; the plan then shows what would be replaced."}
 	}
 	return err
 }
