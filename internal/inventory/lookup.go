@@ -211,6 +211,8 @@ func (s *Snapshot) HiddenBelow(dev string) string {
 		case len(n.Lower) > 0 || n.Parent != "":
 		case n.Kind == "" || n.PCI.IsValid():
 			return ""
+		case n.Kind == "veth":
+			return "" // its other end is outside of the container, whose interfaces are all seen
 		default:
 			why = fmt.Sprintf("%s is an interface of kind %s, and the kernel does not name the one below it", n.Name, n.Kind)
 		}

@@ -91,10 +91,10 @@ func TestSnapshot_HiddenBelow(t *testing.T) {
 		{Name: "ib0.8001", Kind: "ipoib", Parent: "ib0"}, {Name: "tap0", Kind: "tun"}, {Name: "br-ex", Kind: "openvswitch"},
 		{Name: "br0", Kind: "bridge", Lower: []string{"eno1", "tap0"}}, {Name: "br1", Kind: "bridge", Lower: []string{"tap0"}},
 		{Name: "br-ex.7", Kind: "vlan", Lower: []string{"br-ex"}}, {Name: "vx0", Kind: "vxlan", Lower: []string{"eno1"}},
-		{Name: "a", Lower: []string{"b"}}, {Name: "b", Lower: []string{"a"}},
+		{Name: "eth0", Kind: "veth"}, {Name: "a", Lower: []string{"b"}}, {Name: "b", Lower: []string{"a"}},
 	}}
 	for dev, want := range map[string]string{
-		"eno1": "", "ib0": "", "ib0.8001": "", "br0": "", "vx0": "",
+		"eno1": "", "eth0": "", "ib0": "", "ib0.8001": "", "br0": "", "vx0": "",
 		"tap0": "tap0 is an interface of kind tun", "br1": "tap0 is an interface of kind tun",
 		"br-ex.7": "br-ex is an interface of kind openvswitch", "a": "what carries a leads back to it",
 		"gone0": "ip address shows no interface gone0",
