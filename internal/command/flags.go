@@ -1,6 +1,7 @@
 package command
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -52,4 +53,17 @@ func Parse(fs *flag.FlagSet, args []string, std Streams) (rest []string, status 
 func WrongUsage(fs *flag.FlagSet, err error, std Streams) int {
 	fmt.Fprintf(std.Err, "%s: %v\nRun with -help to see the options.\n", fs.Name(), err)
 	return Usage
+}
+
+// PrintJSON prints for a script what a command found, and returns the status that it
+// would have without that.
+func PrintJSON(fs *flag.FlagSet, what any, status int, std Streams) int {
+	out := json.NewEncoder(std.Out)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	if err := out.Encode(what); err != nil {
+		fmt.Fprintf(std.Err, "%s: %v\n", fs.Name(), err)
+		return Failed
+	}
+	return status
 }

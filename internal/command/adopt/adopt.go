@@ -7,7 +7,6 @@ package adopt
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -31,6 +30,7 @@ type order struct {
 	change bool
 
 	factory Factory
+	flags   *flag.FlagSet
 	std     command.Streams
 }
 
@@ -50,28 +50,14 @@ func Command(factory Factory) command.Command {
 		Name: "adopt", Summary: "write the configuration of a lab that exists, with its import blocks",
 		Run: func(ctx context.Context, args []string, std command.Streams) int {
 			fs := command.NewFlags("adopt [options] HOST…", help)
-			o := order{factory: factory, std: std}
-			o.define(fs)
-			specs, status, done := command.Parse(fs, args, std)
-			if done {
-				return status
-			}
-			set, err := o.Open(specs, std)
-			if err != nil {
-				return command.WrongUsage(fs, err, std)
-			}
-			defer set.Close()
-			return o.run(ctx, set.Targets)
+			o := order{factory: factory, flags: fs, std: std}
+			fs.StringVar(&o.folder, "out", ".", "`FOLDER` to write into")
+			fs.BoolVar(&o.check, "check", false, "say what would be adopted, and write nothing")
+			fs.BoolVar(&o.change, "take-over", false,
+				"also write subnet managers and interfaces that the apply changes, with the consents that this needs")
+			return o.Run(fs, args, std, func(targets []*target.Target) int { return o.run(ctx, targets) })
 		},
 	}
-}
-
-func (o *order) define(fs *flag.FlagSet) {
-	o.Define(fs)
-	fs.StringVar(&o.folder, "out", ".", "`FOLDER` to write into")
-	fs.BoolVar(&o.check, "check", false, "say what would be adopted, and write nothing")
-	fs.BoolVar(&o.change, "take-over", false,
-		"also write subnet managers and interfaces that the apply changes, with the consents that this needs")
 }
 
 // run reads, renders and writes; it returns the exit status.
@@ -149,15 +135,11 @@ func (o *order) settle(ctx context.Context, lab *found) error {
 // on stderr.
 func (o *order) report(lab *found, written []string, err error) {
 	if o.JSON {
-		out := json.NewEncoder(o.std.Out)
-		out.SetIndent("", "  ")
 		result := lab.result(written)
 		if err != nil {
 			result.Error = err.Error()
 		}
-		if bad := out.Encode(result); bad != nil {
-			o.reportError(bad)
-		}
+		command.PrintJSON(o.flags, result, command.OK, o.std)
 		return
 	}
 	for _, h := range lab.failedHosts() {

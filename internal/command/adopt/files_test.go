@@ -21,21 +21,20 @@ func TestProvider_isWhatTheCommandLineSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	var o target.Options
-	fs := flag.NewFlagSet("adopt", flag.ContinueOnError)
-	o.Define(fs)
-	if err := fs.Parse([]string{"-config-file", "none", "-user", "ops", "-identity", "~/.ssh/lab", "-jump",
-		"gate@bastion:2022,inner", "-connect-timeout", "3s", "-sudo-password-file", password}); err != nil {
-		t.Fatal(err)
+	lab := &found{}
+	status := o.Run(flag.NewFlagSet("adopt", flag.ContinueOnError), []string{"-config-file", "none", "-user", "ops",
+		"-identity", "~/.ssh/lab", "-jump", "gate@bastion:2022,inner", "-connect-timeout", "3s",
+		"-sudo-password-file", password, "nas", "root@desk:2201", "box.example.org"},
+		command.Streams{Err: t.Output()}, func(targets []*target.Target) int {
+			for _, at := range targets {
+				lab.machines = append(lab.machines, &machine{Name: at.Name, target: at, snap: &inventory.Snapshot{}})
+			}
+			return command.OK
+		})
+	if status != command.OK {
+		t.Fatal(status)
 	}
-	set, err := o.Open([]string{"nas", "root@desk:2201", "box.example.org"}, command.Streams{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer set.Close()
-	lab := &found{options: o}
-	for _, at := range set.Targets {
-		lab.machines = append(lab.machines, &machine{Name: at.Name, target: at, snap: &inventory.Snapshot{}})
-	}
+	lab.options = o
 	jumps := "      jump_hosts = [\n        {\n          address = \"bastion\"\n          port    = 2022\n" +
 		"          user    = \"gate\"\n        },\n        {\n          address = \"inner\"\n        },\n      ]\n"
 	want := `provider "infiniband" {

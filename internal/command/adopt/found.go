@@ -42,13 +42,11 @@ type machine struct {
 // read looks at all hosts at the same time. One that fails does not stop the others.
 func (o *order) read(ctx context.Context, targets []*target.Target) *found {
 	lab := &found{options: o.Options}
-	var all sync.WaitGroup
-	for _, t := range targets {
+	lab.machines = slices.Collect(target.Each(targets, len(targets), func(t *target.Target) *machine {
 		m := &machine{Name: t.Name, Spec: t.Spec, target: t}
-		lab.machines = append(lab.machines, m)
-		all.Go(func() { m.look(ctx) })
-	}
-	all.Wait()
+		m.look(ctx)
+		return m
+	}))
 	lab.oncePerMachine()
 	for _, m := range lab.machines {
 		if m.Error != nil {

@@ -6,7 +6,6 @@ package history
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"text/tabwriter"
 
@@ -42,35 +41,21 @@ type past struct {
 func run(ctx context.Context, args []string, std command.Streams) int {
 	fs := command.NewFlags("history [options] HOST…", text)
 	var options target.Options
-	options.Define(fs)
-	specs, status, done := command.Parse(fs, args, std)
-	if done {
-		return status
-	}
-	set, err := options.Open(specs, std)
-	if err != nil {
-		return command.WrongUsage(fs, err, std)
-	}
-	defer set.Close()
-	reads := make([]chan past, len(set.Targets))
-	for i, t := range set.Targets {
-		reads[i] = make(chan past, 1)
-		go func() { reads[i] <- read(ctx, t) }()
-	}
-	status = command.OK
-	var all []past
-	for _, one := range reads {
-		p := <-one
-		if p.Error != "" {
-			status = command.Unreachable
+	return options.Run(fs, args, std, func(targets []*target.Target) int {
+		status := command.OK
+		var all []past
+		for p := range target.Each(targets, target.AtOnce, func(t *target.Target) past { return read(ctx, t) }) {
+			if p.Error != "" {
+				status = command.Unreachable
+			}
+			all = append(all, p)
 		}
-		all = append(all, p)
-	}
-	if options.JSON {
-		return printJSON(all, status, std)
-	}
-	printTable(all, std)
-	return status
+		if options.JSON {
+			return command.PrintJSON(fs, map[string]any{"hosts": all}, status, std)
+		}
+		printTable(all, std)
+		return status
+	})
 }
 
 // read reads the notes of one host.
@@ -90,18 +75,6 @@ func read(ctx context.Context, t *target.Target) past {
 		p.Changes = append(p.Changes, changeOf(&look.Jobs[i]))
 	}
 	return p
-}
-
-func printJSON(all []past, status int, std command.Streams) int {
-	out := json.NewEncoder(std.Out)
-	out.SetIndent("", "  ")
-	if err := out.Encode(struct {
-		Hosts []past `json:"hosts"`
-	}{all}); err != nil {
-		fmt.Fprintln(std.Err, "history:", err)
-		return command.Failed
-	}
-	return status
 }
 
 // printTable prints a line for each change; what is to be said of a host itself goes to

@@ -27,8 +27,8 @@ type Options struct {
 	Trace func(sshhost.Event)
 }
 
-// Define adds the flags to those of a command.
-func (o *Options) Define(fs *flag.FlagSet) {
+// define adds the flags to those of a command.
+func (o *Options) define(fs *flag.FlagSet) {
 	fs.StringVar(&o.User, "user", "", "log in as `USER`, where HOST names none")
 	fs.IntVar(&o.Port, "port", 0, "TCP `PORT` of the SSH server, where HOST names none")
 	fs.StringVar(&o.Identity, "identity", "", "private key `FILE`; a passphrase comes from "+string(sshhost.EnvPassphrase))

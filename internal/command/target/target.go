@@ -35,19 +35,19 @@ type Target struct {
 	Err  error
 }
 
-// Set is the hosts of one command line, in its order.
-type Set struct {
-	Targets []*Target
+// set is the hosts of one command line, in its order.
+type set struct {
+	targets []*Target
 	pool    *hostpool.Pool
 }
 
-// Close closes every connection.
-func (s *Set) Close() { _ = s.pool.Close() }
+// close closes every connection.
+func (s *set) close() { _ = s.pool.Close() }
 
-// Open reads the hosts as ssh takes them: [user@]host, [user@]host:port, or an alias of
+// open reads the hosts as ssh takes them: [user@]host, [user@]host:port, or an alias of
 // ~/.ssh/config. It does not dial. Its error says what is wrong with the command line.
 // A host that ~/.ssh/config makes unusable has its own error in Err.
-func (o *Options) Open(specs []string, std command.Streams) (*Set, error) {
+func (o *Options) open(specs []string, std command.Streams) (*set, error) {
 	if len(specs) == 0 {
 		return nil, errors.New("no host is named")
 	}
@@ -55,7 +55,7 @@ func (o *Options) Open(specs []string, std command.Streams) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{}
+	s := &set{}
 	configs := map[string]sshhost.Config{}
 	for _, spec := range specs {
 		t, bad := o.target(spec, base, configs)
@@ -63,11 +63,11 @@ func (o *Options) Open(specs []string, std command.Streams) (*Set, error) {
 			return nil, bad
 		}
 		configs[t.Name] = t.Config
-		s.Targets = append(s.Targets, t)
+		s.targets = append(s.targets, t)
 	}
 	s.pool = hostpool.New(configs)
 	memory := hosts.NewSet(s.pool.Host)
-	for _, t := range s.Targets {
+	for _, t := range s.targets {
 		opened, cannot := s.pool.Host(t.Name)
 		if t.Err = cannot; cannot != nil {
 			continue

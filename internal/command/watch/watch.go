@@ -8,7 +8,7 @@ package watch
 import (
 	"context"
 	"errors"
-	"flag"
+	"slices"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
@@ -60,42 +60,24 @@ func newCommand(usual pace) command.Command {
 		Run: func(ctx context.Context, args []string, std command.Streams) int {
 			fs := command.NewFlags("watch [options] HOST…", text)
 			o := order{pace: usual}
-			o.define(fs)
-			specs, status, done := command.Parse(fs, args, std)
-			if done {
-				return status
-			}
-			if o.every <= 0 {
-				return command.WrongUsage(fs, errors.New("-every is not above zero"), std)
-			}
-			set, err := o.Open(specs, std)
-			if err != nil {
-				return command.WrongUsage(fs, err, std)
-			}
-			defer set.Close()
-			return o.run(ctx, set.Targets, std)
+			fs.BoolVar(&o.once, "once", false, "show how far the jobs are now, and end")
+			fs.DurationVar(&o.every, "every", o.every, "pause of this `TIME` between two looks")
+			return o.Run(fs, args, std, func(targets []*target.Target) int {
+				if o.every <= 0 {
+					return command.WrongUsage(fs, errors.New("-every is not above zero"), std)
+				}
+				return o.run(ctx, targets, std)
+			})
 		}}
-}
-
-func (o *order) define(fs *flag.FlagSet) {
-	o.Define(fs)
-	fs.BoolVar(&o.once, "once", false, "show how far the jobs are now, and end")
-	fs.DurationVar(&o.every, "every", o.every, "pause of this `TIME` between two looks")
 }
 
 // run watches all hosts at a time, and gives the status of the one that matters most.
 func (o *order) run(ctx context.Context, targets []*target.Target, std command.Streams) int {
 	page := newPage(std, o.JSON)
-	statuses := make(chan int, len(targets))
-	for _, t := range targets {
+	return worst(slices.Collect(target.Each(targets, len(targets), func(t *target.Target) int {
 		w := &watcher{pace: o.pace, once: o.once, target: t, page: page, jobs: map[string]*following{}}
-		go func() { statuses <- w.run(ctx) }()
-	}
-	var all []int
-	for range targets {
-		all = append(all, <-statuses)
-	}
-	return worst(all)
+		return w.run(ctx)
+	})))
 }
 
 // worst is the status of several hosts, or of several jobs.
