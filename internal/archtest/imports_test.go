@@ -104,6 +104,7 @@ ipoib: fact ib finding safety shellcmd host tool inventory hosts platform poll
 port: fact ib finding safety shellcmd host tool inventory hosts platform poll
 benchmark: finding shellcmd host tool inventory hosts platform connectivity fabric poll
 provider: ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity benchmark port memo provider +framework
+provider/adoption: inventory ipoib platform provider/attribute provider/diagnostic +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os -os/exec
 provider/diagnostic: host inventory platform finding safety +framework
 provider/attribute: ib provider/diagnostic +framework
 provider/planned: fact fwimage ib inventory safety provider/attribute provider/diagnostic +framework
@@ -114,7 +115,7 @@ command/check: finding ib safety inventory host hosts platform hca/cards provide
 command/history: ib hca/journal hca/record provider/diagnostic command command/target -os -os/exec
 command/watch: hca/cards hca/journal hca/record host poll provider/diagnostic command command/target +golang.org/x/term -os/exec
 command/target: command host hosts +golang.org/x/term -os/exec
-command/adopt: command command/target host inventory ipoib platform provider/attribute provider/diagnostic +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os/exec
+command/adopt: command command/target host inventory provider/adoption provider/diagnostic +framework -os/exec
 labsim: labsim +golang.org/x/crypto +github.com/pkg/sftp +mvdan.cc/sh/v3 +github.com/goccy/go-yaml
 labsim/card: fwimage/synth ib
 bench: labsim provider +framework

@@ -1,7 +1,7 @@
 // Package adopt is the command that writes a repository from a lab that exists: the
 // configuration of what is on the hosts, and the import blocks that take it over.
 //
-// It must not change a host, judge what can be imported, which the provider does, or
+// It must not change a host, say what can be adopted, which provider/adoption does, or
 // overwrite a file.
 package adopt
 
@@ -11,12 +11,18 @@ import (
 	"flag"
 	"fmt"
 	"path/filepath"
-	"time"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/adoption"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
 // Factory starts a provider in this process.
@@ -60,6 +66,43 @@ func Command(factory Factory) command.Command {
 	}
 }
 
+// found is the lab as it was found, and how its hosts are reached.
+type found struct {
+	*adoption.Lab
+	targets []*target.Target
+}
+
+// read looks at all hosts at the same time.
+func (o *order) read(ctx context.Context, targets []*target.Target) found {
+	machines := slices.Collect(target.Each(targets, len(targets), func(t *target.Target) *adoption.Machine {
+		snap, err := look(ctx, t)
+		return adoption.NewMachine(t.Name, t.Spec, snap, err)
+	}))
+	return found{Lab: adoption.NewLab(machines, o.progress), targets: targets}
+}
+
+func look(ctx context.Context, t *target.Target) (*inventory.Snapshot, error) {
+	if t.Err != nil {
+		return nil, t.Err
+	}
+	snap, err := t.Host.Snapshot(ctx)
+	if sudo := (*host.PrivilegeError)(nil); errors.As(err, &sudo) {
+		return nil, &withoutRootError{sudo}
+	}
+	return snap, err
+}
+
+// withoutRootError says what this command has in place of an argument.
+type withoutRootError struct{ *host.PrivilegeError }
+
+func (e *withoutRootError) Unwrap() error { return e.PrivilegeError }
+
+// Explain says what helps.
+func (e *withoutRootError) Explain() string {
+	return diagnostic.Detail(e.PrivilegeError) + "\n\nThis command takes the password by -ask-sudo-password, " +
+		"-sudo-password-file FILE, or from " + string(sshhost.EnvSudoPassword) + "."
+}
+
 // run reads, renders and writes; it returns the exit status.
 func (o *order) run(ctx context.Context, targets []*target.Target) int {
 	if !o.check {
@@ -69,21 +112,21 @@ func (o *order) run(ctx context.Context, targets []*target.Target) int {
 	}
 	lab := o.read(ctx, targets)
 	var err error
-	if len(lab.up()) > 0 {
+	if len(lab.Up()) > 0 {
 		err = o.settle(ctx, lab)
 	}
 	switch {
 	case ctx.Err() != nil:
 		err = errors.New("interrupted; nothing was written")
-	case err == nil && len(lab.adoptedObjects())+len(lab.takenOver()) == 0:
+	case err == nil && len(lab.Adopted())+len(lab.TakenOver()) == 0:
 		err = errors.New("nothing was found that can be adopted; nothing was written")
 	}
 	var written []string
 	if err == nil && !o.check {
-		written, err = write(o.folder, lab.files())
+		written, err = write(o.folder, o.files(lab))
 	}
 	o.report(lab, written, err)
-	if err != nil || len(lab.failedHosts()) > 0 {
+	if err != nil || len(lab.FailedHosts()) > 0 {
 		return command.Failed
 	}
 	return command.OK
@@ -99,70 +142,53 @@ func (o *order) progress(format string, args ...any) {
 	fmt.Fprintf(o.std.Err, format+"\n", args...)
 }
 
-// settle imports what was found and tries the ways to write it, until a plan of all of it
-// changes nothing.
-func (o *order) settle(ctx context.Context, lab *found) error {
-	config := lab.provider().data()
+// settle finds out what can be adopted, and draws the fabrics.
+func (o *order) settle(ctx context.Context, lab found) error {
+	config := o.provider(lab).data()
 	config["backup_dir"] = filepath.Join(o.folder, "firmware-backups")
-	first, err := start(ctx, o.factory, config)
-	if err != nil {
+	start := func(ctx context.Context) (*adoption.Walk, error) { return adoption.Start(ctx, o.factory(), config) }
+	if err := lab.Settle(ctx, start, o.progress); err != nil {
 		return err
-	}
-	o.progress("Asking what can be imported")
-	if err = lab.adoptAll(ctx, first); err != nil {
-		return err
-	}
-	for again := true; again; {
-		began := time.Now()
-		var w *walk
-		if w, err = start(ctx, o.factory, config); err != nil {
-			return err
-		}
-		if again, err = lab.planAll(ctx, w); err != nil {
-			return err
-		}
-		o.progress("Planned %s in %s", count(len(lab.adoptedObjects()), "resource"),
-			time.Since(began).Round(100*time.Millisecond))
 	}
 	if o.change {
-		lab.takeOver()
+		lab.TakeOver()
 	}
-	lab.draw(ctx, first)
+	lab.Draw(ctx)
 	return nil
 }
 
 // report says what was done: to scripts on stdout, to people there, too, and what failed
 // on stderr.
-func (o *order) report(lab *found, written []string, err error) {
+func (o *order) report(lab found, written []string, err error) {
 	if o.JSON {
-		result := lab.result(written)
+		result := resultOf(lab, written)
 		if err != nil {
 			result.Error = err.Error()
 		}
 		command.PrintJSON(o.flags, result, command.OK, o.std)
 		return
 	}
-	for _, h := range lab.failedHosts() {
+	for _, h := range lab.FailedHosts() {
 		fmt.Fprintf(o.std.Err, "\nHost %s is left out: %s\n%s\n", h.Name, h.Error.Summary, indent(h.Error.Detail))
 	}
-	for _, r := range lab.refusedObjects() {
+	for _, r := range lab.Refused() {
 		fmt.Fprintf(o.std.Err, "\nNot adopted: %s %s\n  %s\n", r.Type, r.ID, r.Reason.Summary)
 	}
-	for _, r := range lab.adoptedObjects() {
-		fmt.Fprintf(o.std.Out, "%s  %s\n", r.address(), r.ID)
+	for _, r := range lab.Adopted() {
+		fmt.Fprintf(o.std.Out, "%s  %s\n", r.Address(), r.ID)
 	}
-	for _, r := range lab.takenOver() {
-		fmt.Fprintf(o.std.Out, "%s  %s  (the apply changes it)\n", r.address(), r.ID)
+	for _, r := range lab.TakenOver() {
+		fmt.Fprintf(o.std.Out, "%s  %s  (the apply changes it)\n", r.Address(), r.ID)
 	}
 	if err != nil {
 		o.reportError(err)
 		return
 	}
 	if o.check {
-		fmt.Fprintf(o.std.Out, "\n%s. Nothing was written.\n", lab.summary())
+		fmt.Fprintf(o.std.Out, "\n%s. Nothing was written.\n", lab.Summary())
 		return
 	}
-	fmt.Fprintf(o.std.Out, "\n%s. Written are:\n", lab.summary())
+	fmt.Fprintf(o.std.Out, "\n%s. Written are:\n", lab.Summary())
 	for _, file := range written {
 		fmt.Fprintln(o.std.Out, "  "+file)
 	}
@@ -171,4 +197,26 @@ func (o *order) report(lab *found, written []string, err error) {
 		enter = "cd " + o.folder + " && "
 	}
 	fmt.Fprintf(o.std.Out, "\nNow run: %sterraform init && terraform plan\n", enter)
+}
+
+// result is what scripts get.
+type result struct {
+	Hosts      []*adoption.Machine `json:"hosts"`
+	Adopted    []*adoption.Object  `json:"adopted"`
+	TakenOver  []*adoption.Object  `json:"taken_over"`
+	NotAdopted []*adoption.Object  `json:"not_adopted"`
+	Files      []string            `json:"files"`
+	Error      string              `json:"error,omitempty"`
+}
+
+func resultOf(lab found, written []string) *result {
+	return &result{Hosts: lab.Machines, Adopted: list(lab.Adopted()), TakenOver: list(lab.TakenOver()),
+		NotAdopted: list(lab.Refused()), Files: list(written)}
+}
+
+// list is never null in JSON.
+func list[T any](all []T) []T { return append([]T{}, all...) }
+
+func indent(s string) string {
+	return "  " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  ")
 }

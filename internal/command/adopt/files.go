@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/adoption"
 )
 
 // names are the files that may be written, in the order of reading.
@@ -73,31 +74,29 @@ func create(path string, data []byte) error {
 }
 
 // files are the texts of all files by name.
-func (f *found) files() map[string][]byte {
-	out := map[string][]byte{
-		"README.md":    []byte(f.readme()),
-		ignored:        []byte(".terraform/\n*.tfstate*\n"),
-		"providers.tf": format(terraformBlock + "provider \"infiniband\" {\n" + f.provider().paragraphs() + "}\n"),
+func (o *order) files(lab found) map[string][]byte {
+	out := lab.Files()
+	more := ""
+	if lab.secret() {
+		more = "\nThe password for sudo is in no file: set `INFINIBAND_SUDO_PASSWORD`.\n"
 	}
-	bodies, imports := map[string][]string{}, []string(nil)
-	for _, o := range f.objects {
-		file := kinds[o.Type].file
-		switch {
-		case o.taken:
-			bodies[file] = append(bodies[file], comment(reason(o, "Taken over"))+block(o, o.offer))
-		case o.Reason != nil:
-			bodies[file] = append(bodies[file], notAdopted(o))
-			continue
-		default:
-			bodies[file] = append(bodies[file], comment(about(o))+block(o, f.forms(o)[o.form]))
-		}
-		imports = append(imports, importOf(o))
+	out["README.md"] = []byte(lab.Readme(more))
+	out[ignored] = []byte(".terraform/\n*.tfstate*\n")
+	out["providers.tf"] = o.providers(lab)
+	return out
+}
+
+// providers is the file with the provider block.
+func (o *order) providers(lab found) []byte {
+	return adoption.Format(terraformBlock + "provider \"infiniband\" {\n" + o.provider(lab).paragraphs() + "}\n")
+}
+
+// up are the targets that were read.
+func (f found) up() (out []*target.Target) {
+	for _, m := range f.Up() {
+		i := slices.IndexFunc(f.targets, func(t *target.Target) bool { return t.Name == m.Name })
+		out = append(out, f.targets[i])
 	}
-	for file, blocks := range bodies {
-		out[file] = format(strings.Join(blocks, "\n"))
-	}
-	out["imports.tf"] = format(comment("What is adopted. After the first apply this file has done its work and can go.") +
-		"\n" + strings.Join(imports, "\n"))
 	return out
 }
 
@@ -114,39 +113,15 @@ const terraformBlock = `terraform {
 
 `
 
-func importOf(o *object) string {
-	return fmt.Sprintf("import {\nto = %s\nid = %s\n}\n", o.address(), text(o.ID))
-}
-
-func reason(o *object, verdict string) string {
-	return verdict + ": " + o.Type + " " + o.ID + ".\n" + o.Reason.Summary + "\n\n" + o.Reason.Detail
-}
-
-// notAdopted is the comment in the place of a resource that is not adopted. The
-// resource follows, commented out, unless its plan is refused.
-func notAdopted(o *object) string {
-	said := reason(o, "Not adopted")
-	if o.offer == nil {
-		return comment(said)
-	}
-	var b strings.Builder
-	b.WriteString(comment(said + "\n\nThis adopts it with that change. Take the signs away, and read the plan:\n"))
-	b.WriteString("#\n")
-	for line := range strings.Lines(string(format(block(o, o.offer) + "\n" + importOf(o)))) {
-		b.WriteString(strings.TrimRight("# "+line, " \n") + "\n")
-	}
-	return b.String()
-}
-
 // provider is the provider block.
-func (f *found) provider() settings {
+func (o *order) provider(lab found) settings {
 	out := settings{{name: "backup_dir", value: "firmware-backups", written: `"${path.root}/firmware-backups"`}}
-	if ssh := ofOptions(&f.options); len(ssh) > 0 {
+	if ssh := ofOptions(&o.Options); len(ssh) > 0 {
 		out = append(out, setting{name: "ssh", value: ssh})
 	}
 	var hosts settings
-	for _, m := range f.up() {
-		hosts = append(hosts, setting{name: m.Name, value: ofTarget(m.target, &f.options)})
+	for _, t := range lab.up() {
+		hosts = append(hosts, setting{name: t.Name, value: ofTarget(t, &o.Options)})
 	}
 	return append(out, setting{name: "hosts", value: hosts})
 }
@@ -214,6 +189,6 @@ func (s settings) number(name string, value int) settings {
 }
 
 // secret reports whether a password was used. Passwords are written to no file.
-func (f *found) secret() bool {
-	return slices.ContainsFunc(f.up(), func(m *machine) bool { return m.target.Config.SudoPassword != "" })
+func (f found) secret() bool {
+	return slices.ContainsFunc(f.up(), func(t *target.Target) bool { return t.Config.SudoPassword != "" })
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/adoption"
 )
 
 // The provider block has what the command line says of the hosts, and no password.
@@ -21,20 +21,21 @@ func TestProvider_isWhatTheCommandLineSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	var o target.Options
-	lab := &found{}
+	lab := found{Lab: &adoption.Lab{}}
 	status := o.Run(flag.NewFlagSet("adopt", flag.ContinueOnError), []string{"-config-file", "none", "-user", "ops",
 		"-identity", "~/.ssh/lab", "-jump", "gate@bastion:2022,inner", "-connect-timeout", "3s",
 		"-sudo-password-file", password, "nas", "root@desk:2201", "box.example.org"},
 		command.Streams{Err: t.Output()}, func(targets []*target.Target) int {
+			lab.targets = targets
 			for _, at := range targets {
-				lab.machines = append(lab.machines, &machine{Name: at.Name, target: at, snap: &inventory.Snapshot{}})
+				lab.Machines = append(lab.Machines, &adoption.Machine{Name: at.Name})
 			}
 			return command.OK
 		})
 	if status != command.OK {
 		t.Fatal(status)
 	}
-	lab.options = o
+	asked := order{Options: o}
 	jumps := "      jump_hosts = [\n        {\n          address = \"bastion\"\n          port    = 2022\n" +
 		"          user    = \"gate\"\n        },\n        {\n          address = \"inner\"\n        },\n      ]\n"
 	want := `provider "infiniband" {
@@ -62,58 +63,13 @@ func TestProvider_isWhatTheCommandLineSays(t *testing.T) {
   }
 }
 `
-	_, got, _ := strings.Cut(string(lab.files()["providers.tf"]), "}\n\n")
+	_, got, _ := strings.Cut(string(asked.providers(lab)), "}\n\n")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	host, _ := lab.provider().data()["hosts"].(map[string]any)["desk"].(map[string]any)
+	host, _ := asked.provider(lab).data()["hosts"].(map[string]any)["desk"].(map[string]any)
 	if host["sudo_password"] != "s3cret" || host["port"] != 2201 {
 		t.Errorf("the provider gets %v", host)
-	}
-}
-
-func TestIdentifier_isANameOfAResource(t *testing.T) {
-	for host, want := range map[string]string{
-		"intel9": "intel9", "nas.example.org": "nas_example_org", "192.0.2.7": "host_192_0_2_7", "a-b": "a-b",
-		"fe80::1": "fe80__1", "-x": "host_-x", "\u00fcber": "_ber", "nas:2201": "nas_2201",
-	} {
-		if got := identifier(host); got != want {
-			t.Errorf("%s is %s, want %s", host, got, want)
-		}
-	}
-}
-
-// Two objects of one name get names of their own, by their ports first.
-func TestUnique_namesByPortThenByNumber(t *testing.T) {
-	all := []*object{
-		{Type: smType, Name: "a", suffix: "_port1"}, {Type: smType, Name: "a", suffix: "_port2"},
-		{Type: ipoibType, Name: "a", suffix: "_port1"},
-		{Type: cardType, Name: "a_b"}, {Type: cardType, Name: "a_b"},
-	}
-	unique(all)
-	var got []string
-	for _, o := range all {
-		got = append(got, o.address())
-	}
-	want := []string{"infiniband_opensm.a_port1", "infiniband_opensm.a_port2", "infiniband_ipoib_interface.a",
-		"infiniband_card.a_b", "infiniband_card.a_b_2"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// What comes from a host is text in every file: nothing of it is evaluated, and a comment
-// does not end with its line.
-func TestFiles_holdTextsOfHostsAsTexts(t *testing.T) {
-	if got := text("a\"${file(\"/etc/shadow\")}%{if true}\n"); got != `"a\"$${file(\"/etc/shadow\")}%%{if true}\n"` {
-		t.Error(got)
-	}
-	if got := comment("first\nresource \"x\" \"y\" {}\n\n    line = 1"); got !=
-		"# first\n# resource \"x\" \"y\" {}\n#\n#     line = 1\n" {
-		t.Errorf("%q", got)
-	}
-	if got := cell("a|b\n"); strings.Contains(got, "\n") || !strings.Contains(got, `a\|b`) {
-		t.Errorf("%q", got)
 	}
 }
 

@@ -1,4 +1,4 @@
-package adopt
+package adoption
 
 import (
 	"fmt"
@@ -14,85 +14,15 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// setting is one argument of the provider block. Its value is a text, a number, a truth
-// value, a list of texts, or more settings.
-type setting struct {
-	name  string
-	value any
-	// written is HCL that stands in the file in place of the value, if it is set.
-	written string
-	secret  bool // is in no file
-}
+// Text is a text as HCL writes it, with everything escaped that HCL would evaluate.
+func Text(s string) string { return string(hclwrite.TokensForValue(cty.StringVal(s)).Bytes()) }
 
-type settings []setting
-
-// data is what the protocol takes.
-func (s settings) data() map[string]any {
-	out := map[string]any{}
-	for _, a := range s {
-		out[a.name] = a.value
-		switch below := a.value.(type) {
-		case settings:
-			out[a.name] = below.data()
-		case []settings:
-			var list []any
-			for _, item := range below {
-				list = append(list, item.data())
-			}
-			out[a.name] = list
-		}
-	}
-	return out
-}
-
-// hcl is the body of the block.
-func (s settings) hcl() string {
-	var b strings.Builder
-	for _, a := range s {
-		if !a.secret {
-			fmt.Fprintf(&b, "%s = %s\n", key(a.name), a.expression())
-		}
-	}
-	return b.String()
-}
-
-// paragraphs is hcl with a line between the arguments.
-func (s settings) paragraphs() string {
-	var all []string
-	for i := range s {
-		all = append(all, s[i:i+1].hcl())
-	}
-	return strings.Join(all, "\n")
-}
-
-func (a setting) expression() string {
-	if a.written != "" {
-		return a.written
-	}
-	switch v := a.value.(type) {
-	case settings:
-		return "{\n" + v.hcl() + "}"
-	case []settings:
-		var b strings.Builder
-		for _, item := range v {
-			fmt.Fprintf(&b, "{\n%s},\n", item.hcl())
-		}
-		return "[\n" + b.String() + "]"
-	case string:
-		return text(v)
-	}
-	return fmt.Sprint(a.value)
-}
-
-// text is a text as HCL writes it, with everything escaped that HCL would evaluate.
-func text(s string) string { return string(hclwrite.TokensForValue(cty.StringVal(s)).Bytes()) }
-
-// key is the key of a map or an object.
-func key(name string) string {
+// Key is the key of a map or an object.
+func Key(name string) string {
 	if hclsyntax.ValidIdentifier(name) {
 		return name
 	}
-	return text(name)
+	return Text(name)
 }
 
 // expression is a known value as HCL writes it. Attributes that are null are left out.
@@ -106,9 +36,9 @@ func expression(v tftypes.Value) string {
 	)
 	switch typ := v.Type(); {
 	case typ.Is(tftypes.Object{}) && v.As(&named) == nil:
-		return braces(named, key)
+		return braces(named, Key)
 	case typ.Is(tftypes.Map{}) && v.As(&named) == nil:
-		return braces(named, text)
+		return braces(named, Text)
 	case v.As(&list) == nil:
 		items := make([]string, len(list))
 		for i, item := range list {
@@ -133,7 +63,7 @@ func scalar(v tftypes.Value) string {
 	case v.As(&number) == nil:
 		return number.Text('f', -1)
 	}
-	return text(textOf(v))
+	return Text(textOf(v))
 }
 
 // braces puts what is short on one line.
@@ -190,7 +120,7 @@ func comment(s string) string {
 }
 
 // block writes a resource.
-func block(o *object, given form) string {
+func block(o *Object, given form) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "resource %q %q {\n", o.Type, o.Name)
 	for _, a := range given {
@@ -206,7 +136,7 @@ func block(o *object, given form) string {
 
 // about is the comment above a resource. It says what a reader wants to know and the
 // arguments do not say.
-func about(o *object) string {
+func about(o *Object) string {
 	join := func(words ...string) string {
 		return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")
 	}
@@ -235,5 +165,5 @@ func prefixLines(prefix, s string) string {
 	return prefix + s
 }
 
-// format is what terraform fmt makes of a file.
-func format(s string) []byte { return hclwrite.Format([]byte(s)) }
+// Format is what terraform fmt makes of a file.
+func Format(s string) []byte { return hclwrite.Format([]byte(s)) }

@@ -1,4 +1,4 @@
-package adopt
+package adoption
 
 import (
 	"fmt"
@@ -27,16 +27,16 @@ const (
 	ipoibType    = "infiniband_ipoib_interface"
 )
 
-// object is one thing on a host that a resource may stand for.
-type object struct {
+// Object is one thing on a host that a resource may stand for.
+type Object struct {
 	Type string `json:"type"`
 	Name string `json:"name"`
 	ID   string `json:"id"`
 	Host string `json:"host"`
 	// Reason is why it is not adopted; empty if it is.
-	Reason *problem `json:"reason,omitempty"`
+	Reason *Problem `json:"reason,omitempty"`
 
-	card     *object // its card; nil for a card and where none is known
+	card     *Object // its card; nil for a card and where none is known
 	suffix   string  // part of its name, where the card has several of its type
 	state    tftypes.Value
 	attrs    map[string]tftypes.Value // of state
@@ -44,18 +44,18 @@ type object struct {
 	identity *tfprotov6.ResourceIdentityData
 	form     int // which of its forms is tried
 	consents form
-	why      *problem // what first spoke against it
+	why      *Problem // what first spoke against it
 	offer    form     // how it can be adopted if it may change; nil if it cannot
 	taken    bool     // offer is written
 	dormant  bool     // an interface without an address, though somebody's file defines it
-	warnings []problem
+	warnings []Problem
 }
 
-// address is what a configuration calls the resource.
-func (o *object) address() string { return o.Type + "." + o.Name }
+// Address is what a configuration calls the resource.
+func (o *Object) Address() string { return o.Type + "." + o.Name }
 
 // is gives an attribute of the state as text; empty if it is null or no text.
-func (o *object) is(name string) string { return textOf(o.attrs[name]) }
+func (o *Object) is(name string) string { return textOf(o.attrs[name]) }
 
 func textOf(v tftypes.Value) string {
 	var text string
@@ -67,9 +67,9 @@ func textOf(v tftypes.Value) string {
 
 // candidates are the objects that may be on a host. The import finds out whether they
 // are there.
-func candidates(host string, s *inventory.Snapshot) []*object {
-	var out []*object
-	cards := map[string]*object{}
+func candidates(host string, s *inventory.Snapshot) []*Object {
+	var out []*Object
+	cards := map[string]*Object{}
 	for i := range s.Cards {
 		out = append(out, ofCard(host, s, &s.Cards[i], cards)...)
 	}
@@ -89,7 +89,7 @@ func candidates(host string, s *inventory.Snapshot) []*object {
 		if n.Parent != "" {
 			ref.PKey = n.PKey
 		}
-		of, number := (*object)(nil), 0
+		of, number := (*Object)(nil), 0
 		if c, p, ok := s.CardByPortGUID(n.PortGUID); ok {
 			of, number = cards[c.PCI.String()], p.Number
 		}
@@ -113,30 +113,30 @@ func definedByHand(s *inventory.Snapshot, n inventory.Netdev) bool {
 }
 
 // ofCard are a card and what it has.
-func ofCard(host string, s *inventory.Snapshot, c *inventory.Card, cards map[string]*object) []*object {
+func ofCard(host string, s *inventory.Snapshot, c *inventory.Card, cards map[string]*Object) []*Object {
 	ref := attribute.CardRef{Host: host, PCI: c.PCI}
 	name := identifier(host)
 	if len(s.Cards) > 1 {
 		name += "_" + strings.NewReplacer(":", "_", ".", "_").Replace(strings.TrimPrefix(c.PCI.String(), "0000:"))
 	}
-	card := &object{Type: cardType, Name: name, Host: host,
+	card := &Object{Type: cardType, Name: name, Host: host,
 		ID: attribute.CardName{CardRef: ref, Token: s.Identity(c).Token()}.String()}
 	cards[c.PCI.String()] = card
-	out := []*object{card}
+	out := []*Object{card}
 	for _, kind := range []string{firmwareType, guidsType, linkType} {
-		out = append(out, &object{Type: kind, Name: name, Host: host, ID: ref.String(), card: card})
+		out = append(out, &Object{Type: kind, Name: name, Host: host, ID: ref.String(), card: card})
 	}
 	for _, p := range c.Ports {
 		if p.LinkLayer == "InfiniBand" {
-			out = append(out, &object{Type: portType, Name: name, Host: host, suffix: portSuffix(p.Number),
+			out = append(out, &Object{Type: portType, Name: name, Host: host, suffix: portSuffix(p.Number),
 				ID: ref.String() + "/" + strconv.Itoa(p.Number), card: card})
 		}
 	}
 	return out
 }
 
-func ofPort(kind string, card *object, ref attribute.PortRef, number int) *object {
-	o := &object{Type: kind, Name: identifier(ref.Host), Host: ref.Host, ID: ref.String(), card: card,
+func ofPort(kind string, card *Object, ref attribute.PortRef, number int) *Object {
+	o := &Object{Type: kind, Name: identifier(ref.Host), Host: ref.Host, ID: ref.String(), card: card,
 		suffix: portSuffix(number)}
 	if card != nil {
 		o.Name = card.Name
@@ -161,21 +161,21 @@ func identifier(host string) string {
 var notInName = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
 // unique gives every object an address of its own.
-func unique(all []*object) {
+func unique(all []*Object) {
 	same := map[string]int{}
 	for _, o := range all {
-		same[o.address()]++
+		same[o.Address()]++
 	}
 	taken := map[string]bool{}
 	for _, o := range all {
-		if same[o.address()] > 1 {
+		if same[o.Address()] > 1 {
 			o.Name += o.suffix
 		}
 		base := o.Name
-		for i := 2; taken[o.address()]; i++ {
+		for i := 2; taken[o.Address()]; i++ {
 			o.Name = base + "_" + strconv.Itoa(i)
 		}
-		taken[o.address()] = true
+		taken[o.Address()] = true
 	}
 }
 
@@ -227,7 +227,7 @@ var kinds = map[string]kind{
 }
 
 // forms are the ways to write an object that may be tried.
-func (f *found) forms(o *object) []form {
+func (f *Lab) forms(o *Object) []form {
 	var out []form
 	names := kinds[o.Type].forms
 	for i, list := range names {
@@ -251,11 +251,11 @@ func (f *found) forms(o *object) []form {
 }
 
 // argument refers to another resource where one has the value.
-func (f *found) argument(o *object, name string, v tftypes.Value) argument {
+func (f *Lab) argument(o *Object, name string, v tftypes.Value) argument {
 	a := argument{name: name, value: v}
 	switch {
 	case name == "card_id" && o.card != nil && o.card.adopted():
-		a.value, a.reference = o.card.attrs["id"], o.card.address()+".id"
+		a.value, a.reference = o.card.attrs["id"], o.card.Address()+".id"
 	case name == "port_guid":
 		a.reference = f.portGUID(o, v)
 	}
@@ -264,14 +264,14 @@ func (f *found) argument(o *object, name string, v tftypes.Value) argument {
 
 // portGUID is the reference to a port GUID: in the GUIDs of the card, else as the card
 // shows it.
-func (f *found) portGUID(o *object, v tftypes.Value) string {
+func (f *Lab) portGUID(o *Object, v tftypes.Value) string {
 	if o.card == nil {
 		return ""
 	}
 	for _, other := range f.objects {
 		if other.Type == guidsType && other.card == o.card && other.adopted() {
 			if port := keyOf(other.attrs["port_guids"], v); port != "" {
-				return fmt.Sprintf("%s.port_guids[%q]", other.address(), port)
+				return fmt.Sprintf("%s.port_guids[%q]", other.Address(), port)
 			}
 		}
 	}
@@ -283,7 +283,7 @@ func (f *found) portGUID(o *object, v tftypes.Value) string {
 		for number, p := range ports {
 			var port map[string]tftypes.Value
 			if p.As(&port) == nil && port["port_guid"].Equal(v) {
-				return fmt.Sprintf("%s.ports[%q].port_guid", o.card.address(), number)
+				return fmt.Sprintf("%s.ports[%q].port_guid", o.card.Address(), number)
 			}
 		}
 	}
@@ -305,11 +305,11 @@ func keyOf(in, v tftypes.Value) string {
 }
 
 // adopted reports whether an object was imported and nothing speaks against it.
-func (o *object) adopted() bool { return o.attrs != nil && o.Reason == nil }
+func (o *Object) adopted() bool { return o.attrs != nil && o.Reason == nil }
 
 // worth reports whether an imported object is worth a resource. A card without flash
 // has no firmware. A port or an interface that nobody has configured needs no resource.
-func (o *object) worth() bool {
+func (o *Object) worth() bool {
 	switch o.Type {
 	case firmwareType:
 		return o.is("flash_version") != ""
@@ -326,9 +326,9 @@ func (o *object) worth() bool {
 }
 
 // inOrder are the objects in the order of their dependencies.
-func inOrder(all []*object) []*object {
+func inOrder(all []*Object) []*Object {
 	order := []string{cardType, firmwareType, guidsType, linkType, portType, smType, ipoibType}
 	out := slices.Clone(all)
-	slices.SortStableFunc(out, func(a, b *object) int { return slices.Index(order, a.Type) - slices.Index(order, b.Type) })
+	slices.SortStableFunc(out, func(a, b *Object) int { return slices.Index(order, a.Type) - slices.Index(order, b.Type) })
 	return out
 }

@@ -1,4 +1,4 @@
-package adopt
+package adoption
 
 import (
 	"fmt"
@@ -8,17 +8,15 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
-// readme says what was found.
-func (f *found) readme() string {
+// Readme says what was found. more is a paragraph on how to go on.
+func (f *Lab) Readme(more string) string {
 	var b strings.Builder
 	b.WriteString("# The InfiniBand lab\n\n")
 	b.WriteString(wrap("This is the configuration of a lab that was there before. `terraform-provider-infiniband adopt` "+
 		"read the hosts and wrote it. Nothing was changed on them.") + "\n\n")
-	b.WriteString(wrap("Run `terraform init`, then `terraform plan`. "+f.summary()+". After `terraform apply` the state has "+
+	b.WriteString(wrap("Run `terraform init`, then `terraform plan`. "+f.Summary()+". After `terraform apply` the state has "+
 		"all of it, and `imports.tf` can go.") + "\n")
-	if f.secret() {
-		b.WriteString("\nThe password for sudo is in no file: set `INFINIBAND_SUDO_PASSWORD`.\n")
-	}
+	b.WriteString(more)
 	f.table(&b)
 	b.WriteString("\n## Fabric\n\n")
 	for _, picture := range f.pictures {
@@ -27,16 +25,16 @@ func (f *found) readme() string {
 	if len(f.pictures) == 0 {
 		b.WriteString("No host could draw it: " + oneText(f.undrawn) + "\n")
 	}
-	f.list(&b, "Taken over by the apply", nil, f.takenOver())
-	f.list(&b, "Not adopted", f.failedHosts(), f.refusedObjects())
+	f.list(&b, "Taken over by the apply", nil, f.TakenOver())
+	f.list(&b, "Not adopted", f.FailedHosts(), f.Refused())
 	f.writeWarnings(&b)
 	return b.String()
 }
 
 // writeWarnings lists what the plan warns of.
-func (f *found) writeWarnings(b *strings.Builder) {
+func (f *Lab) writeWarnings(b *strings.Builder) {
 	told := map[string]bool{}
-	for _, o := range f.adoptedObjects() {
+	for _, o := range f.Adopted() {
 		for _, w := range o.warnings {
 			if told[w.Summary] {
 				continue
@@ -50,10 +48,10 @@ func (f *found) writeWarnings(b *strings.Builder) {
 	}
 }
 
-func (f *found) table(b *strings.Builder) {
+func (f *Lab) table(b *strings.Builder) {
 	b.WriteString("\n## Hosts\n\n| Host | System | Card | Chip | Firmware | PSID | Ports |\n" +
 		"|---|---|---|---|---|---|---|\n")
-	for _, m := range f.up() {
+	for _, m := range f.Up() {
 		for i := range m.snap.Cards {
 			c := &m.snap.Cards[i]
 			version, psid := c.RunningFW, string(c.RunningPSID)
@@ -91,7 +89,7 @@ func cell(s string) string {
 }
 
 // list says of hosts and objects why they are not adopted as they are.
-func (f *found) list(b *strings.Builder, title string, hosts []*machine, objects []*object) {
+func (f *Lab) list(b *strings.Builder, title string, hosts []*Machine, objects []*Object) {
 	if len(hosts)+len(objects) == 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package adopt
+package adoption
 
 import (
 	"testing"
@@ -9,14 +9,14 @@ import (
 
 // Two files define one interface: each finding names both, and the argument is written once.
 func TestConsents_once(t *testing.T) {
-	w := &walk{schema: &tfprotov6.GetProviderSchemaResponse{ResourceSchemas: map[string]*tfprotov6.Schema{
+	w := &Walk{schema: &tfprotov6.GetProviderSchemaResponse{ResourceSchemas: map[string]*tfprotov6.Schema{
 		ipoibType: {Block: &tfprotov6.SchemaBlock{Attributes: []*tfprotov6.SchemaAttribute{
 			{Name: "adopt_files", Type: tftypes.List{ElementType: tftypes.String}, Optional: true},
 			{Name: "adopt_without", Type: tftypes.List{ElementType: tftypes.String}, Optional: true},
 		}}},
 	}}}
 	detail := "Add:\n\n    adopt_files = [\"/a\", \"/b\"]\n    allow_management_path = [\"ib0\"]\n"
-	got := w.consents(ipoibType, []problem{{Detail: detail}, {Detail: detail},
+	got := w.consents(ipoibType, []Problem{{Detail: detail}, {Detail: detail},
 		{Detail: "Add:\n\n    adopt_without = [\"nameservers\"]\n"}})
 	if len(got) != 2 || got[1].name != "adopt_without" || got[0].name != "adopt_files" || oneLine(got[0].value) != `["/a", "/b"]` {
 		t.Errorf("%v", got)

@@ -1,118 +1,109 @@
-package adopt
+package adoption
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
-// found is the lab as it was found.
-type found struct {
-	options  target.Options
-	machines []*machine
-	objects  []*object
+// Lab is the lab as it was found.
+type Lab struct {
+	Machines []*Machine
+
+	first    *Walk // which imported the objects
+	objects  []*Object
 	pictures []string // of the fabrics, as Mermaid
 	undrawn  string   // why there is none
 }
 
-// machine is one host of the command line.
-type machine struct {
+// Machine is one host.
+type Machine struct {
 	Name  string   `json:"name"`
 	Spec  string   `json:"host"`
 	OS    string   `json:"os,omitempty"`
-	Error *problem `json:"error,omitempty"`
+	Error *Problem `json:"error,omitempty"`
 
-	target *target.Target
-	snap   *inventory.Snapshot
+	snap *inventory.Snapshot
 }
 
-// read looks at all hosts at the same time. One that fails does not stop the others.
-func (o *order) read(ctx context.Context, targets []*target.Target) *found {
-	lab := &found{options: o.Options}
-	lab.machines = slices.Collect(target.Each(targets, len(targets), func(t *target.Target) *machine {
-		m := &machine{Name: t.Name, Spec: t.Spec, target: t}
-		m.look(ctx)
-		return m
-	}))
+// Progress tells a person what is done now.
+type Progress func(format string, args ...any)
+
+// NewLab is a lab of hosts that were read. One that failed does not stop the others.
+func NewLab(machines []*Machine, progress Progress) *Lab {
+	lab := &Lab{Machines: machines}
 	lab.oncePerMachine()
-	for _, m := range lab.machines {
+	for _, m := range lab.Machines {
 		if m.Error != nil {
-			o.progress("%s: left out: %s", m.Name, m.Error.Summary)
+			progress("%s: left out: %s", m.Name, m.Error.Summary)
 			continue
 		}
 		here := candidates(m.Name, m.snap)
-		o.progress("%s: %s, %s", m.Name, m.OS, count(len(m.snap.Cards), "card"))
+		progress("%s: %s, %s", m.Name, m.OS, count(len(m.snap.Cards), "card"))
 		lab.objects = append(lab.objects, here...)
 	}
 	return lab
 }
 
-// look reads a host.
-func (m *machine) look(ctx context.Context) {
-	if m.target.Err != nil {
-		m.fail("Unable to read host "+m.Name, m.target.Err)
-		return
-	}
-	snap, err := m.target.Host.Snapshot(ctx)
+// NewMachine is a host with what was read on it, or with why it could not be read. spec
+// is its name on a command line.
+func NewMachine(name, spec string, snap *inventory.Snapshot, err error) *Machine {
+	m := &Machine{Name: name, Spec: spec}
 	if err != nil {
-		m.fail("Unable to read host "+m.Name, err)
-		var sudo *host.PrivilegeError
-		if errors.As(err, &sudo) {
-			m.Error.Detail += "\n\nThis command takes the password by -ask-sudo-password, -sudo-password-file FILE, or from " +
-				string(sshhost.EnvSudoPassword) + "."
-		}
-		return
+		m.fail("Unable to read host "+name, err)
+		return m
 	}
 	m.snap, m.OS = snap, oneText(diagnostic.Visible(snap.OS.PrettyName))
 	if _, err = platform.Of(snap); err != nil {
 		m.fail("Unable to adopt host "+m.Name, err)
-		return
+		return m
 	}
 	if len(snap.Cards) == 0 {
-		m.Error = &problem{Summary: "Unable to adopt host " + m.Name + ": it has no InfiniBand card",
+		m.Error = &Problem{Summary: "Unable to adopt host " + m.Name + ": it has no InfiniBand card",
 			Detail: "The host answers, and lspci shows no InfiniBand card. Check that the card is seated."}
 	}
+	return m
 }
 
-func (m *machine) fail(what string, err error) {
-	m.Error = &problem{Summary: diagnostic.Plain(what), Detail: diagnostic.Plain(diagnostic.Detail(err))}
+func (m *Machine) fail(what string, err error) {
+	m.Error = &Problem{Summary: diagnostic.Plain(what), Detail: diagnostic.Plain(diagnostic.Detail(err))}
 }
 
 // oncePerMachine leaves out a second name of a machine. Otherwise two resources would
 // manage one card.
-func (f *found) oncePerMachine() {
-	for i, m := range f.machines {
-		for _, first := range f.machines[:i] {
+func (f *Lab) oncePerMachine() {
+	for i, m := range f.Machines {
+		for _, first := range f.Machines[:i] {
 			if m.Error != nil || first.Error != nil || !inventory.SameMachine(first.snap, m.snap).Or(false) {
 				continue
 			}
-			m.Error = &problem{Summary: "Host " + m.Name + " is the same machine as " + first.Name,
+			m.Error = &Problem{Summary: "Host " + m.Name + " is the same machine as " + first.Name,
 				Detail: "Both names lead to one machine: machine id and card are equal. It is adopted as " + first.Name +
 					". Name each machine once."}
 		}
 	}
 }
 
-func (f *found) up() []*machine { return machines(f, func(m *machine) bool { return m.Error == nil }) }
-func (f *found) failedHosts() []*machine {
-	return machines(f, func(m *machine) bool { return m.Error != nil })
+// Up are the hosts that were read.
+func (f *Lab) Up() []*Machine { return machines(f, func(m *Machine) bool { return m.Error == nil }) }
+
+// FailedHosts are the hosts that are left out.
+func (f *Lab) FailedHosts() []*Machine {
+	return machines(f, func(m *Machine) bool { return m.Error != nil })
 }
 
-func machines(f *found, is func(*machine) bool) (out []*machine) {
-	for _, m := range f.machines {
+func machines(f *Lab, is func(*Machine) bool) (out []*Machine) {
+	for _, m := range f.Machines {
 		if is(m) {
 			out = append(out, m)
 		}
@@ -120,17 +111,18 @@ func machines(f *found, is func(*machine) bool) (out []*machine) {
 	return out
 }
 
-func (f *found) adoptedObjects() []*object { return objects(f, (*object).adopted) }
+// Adopted are the objects that a plan imports and does not change.
+func (f *Lab) Adopted() []*Object { return objects(f, (*Object).adopted) }
 
-// refusedObjects are the objects that are there and are not adopted.
-func (f *found) refusedObjects() []*object {
-	return objects(f, func(o *object) bool { return o.Reason != nil && !o.taken })
+// Refused are the objects that are there and are not adopted.
+func (f *Lab) Refused() []*Object {
+	return objects(f, func(o *Object) bool { return o.Reason != nil && !o.taken })
 }
 
-// takenOver are the objects that the apply changes when it adopts them.
-func (f *found) takenOver() []*object { return objects(f, func(o *object) bool { return o.taken }) }
+// TakenOver are the objects that the apply changes when it adopts them.
+func (f *Lab) TakenOver() []*Object { return objects(f, func(o *Object) bool { return o.taken }) }
 
-func objects(f *found, is func(*object) bool) (out []*object) {
+func objects(f *Lab, is func(*Object) bool) (out []*Object) {
 	for _, o := range f.objects {
 		if is(o) {
 			out = append(out, o)
@@ -139,14 +131,40 @@ func objects(f *found, is func(*object) bool) (out []*object) {
 	return out
 }
 
+// Settle imports what was found and tries the ways to write it, until a plan of all of it
+// changes nothing. start gives a new walk.
+func (f *Lab) Settle(ctx context.Context, start func(context.Context) (*Walk, error), progress Progress) error {
+	first, err := start(ctx)
+	if err != nil {
+		return err
+	}
+	f.first = first
+	progress("Asking what can be imported")
+	if err = f.adoptAll(ctx, first); err != nil {
+		return err
+	}
+	for again := true; again; {
+		began := time.Now()
+		var w *Walk
+		if w, err = start(ctx); err != nil {
+			return err
+		}
+		if again, err = f.planAll(ctx, w); err != nil {
+			return err
+		}
+		progress("Planned %s in %s", count(len(f.Adopted()), "resource"), time.Since(began).Round(100*time.Millisecond))
+	}
+	return nil
+}
+
 // adoptAll imports every object. What is not there is forgotten.
-func (f *found) adoptAll(ctx context.Context, w *walk) error {
+func (f *Lab) adoptAll(ctx context.Context, w *Walk) error {
 	var (
 		all  sync.WaitGroup
 		mu   sync.Mutex
 		fail error
 	)
-	for _, m := range f.up() {
+	for _, m := range f.Up() {
 		all.Go(func() {
 			for _, o := range f.objects {
 				if o.Host != m.Name {
@@ -162,7 +180,7 @@ func (f *found) adoptAll(ctx context.Context, w *walk) error {
 		})
 	}
 	all.Wait()
-	var there []*object
+	var there []*Object
 	for _, o := range f.objects {
 		if o.card != nil && o.card.Reason != nil {
 			continue // the card's own reason says it
@@ -176,7 +194,7 @@ func (f *found) adoptAll(ctx context.Context, w *walk) error {
 	return fail
 }
 
-func (o *object) take(ctx context.Context, w *walk) error {
+func (o *Object) take(ctx context.Context, w *Walk) error {
 	all, err := w.adopt(ctx, o)
 	if err != nil {
 		return err
@@ -194,12 +212,12 @@ func (o *object) take(ctx context.Context, w *walk) error {
 // planAll plans everything that is adopted, as one configuration. An object that would
 // change is written in another way the next time, or is not adopted. again reports
 // whether a next time is needed.
-func (f *found) planAll(ctx context.Context, w *walk) (again bool, err error) {
+func (f *Lab) planAll(ctx context.Context, w *Walk) (again bool, err error) {
 	// All hosts are asked at the same time, which saves waiting for one after the other.
 	if _, err = w.data(ctx, "infiniband_cards", map[string]any{"allow_unreachable": true}); err != nil {
 		return false, err
 	}
-	for _, o := range inOrder(f.adoptedObjects()) {
+	for _, o := range inOrder(f.Adopted()) {
 		given := slices.Concat(f.forms(o)[o.form], o.consents)
 		change, all, failure := w.plan(ctx, o, given)
 		if failure != nil {
@@ -217,7 +235,7 @@ func (f *found) planAll(ctx context.Context, w *walk) (again bool, err error) {
 // judge decides what becomes of an object whose plan would change it. It is tried in
 // its next form, or with the consents that the findings ask for. Else it is not
 // adopted.
-func (w *walk) judge(o *object, given form, forms int, change changes, errs []problem) {
+func (w *Walk) judge(o *Object, given form, forms int, change changes, errs []Problem) {
 	if o.form+1 < forms {
 		o.form++
 		return
@@ -245,8 +263,8 @@ func (w *walk) judge(o *object, given form, forms int, change changes, errs []pr
 
 // changed says that a plan changes an object, and what the plan warns of: there stands which
 // files of somebody an apply takes the place of.
-func (o *object) changed(c changes) *problem {
-	why := &problem{Summary: "Its plan would change what sets it up", Detail: kinds[o.Type].otherwise}
+func (o *Object) changed(c changes) *Problem {
+	why := &Problem{Summary: "Its plan would change what sets it up", Detail: kinds[o.Type].otherwise}
 	if len(c.told) > 0 {
 		why.Summary = "Its plan would change it: " + strings.Join(c.told, "; ")
 	}
@@ -261,32 +279,32 @@ func (o *object) changed(c changes) *problem {
 // operator says so. They are settings of a host, never the content of a flash.
 var mayChange = map[string]bool{smType: true, ipoibType: true, portType: true}
 
-// summary counts what an apply does.
-func (f *found) summary() string {
-	text := "A plan imports " + count(len(f.adoptedObjects())+len(f.takenOver()), "resource")
-	if n := len(f.takenOver()); n > 0 {
+// Summary counts what an apply does.
+func (f *Lab) Summary() string {
+	text := "A plan imports " + count(len(f.Adopted())+len(f.TakenOver()), "resource")
+	if n := len(f.TakenOver()); n > 0 {
 		return text + " and changes " + strconv.Itoa(n) + " of them"
 	}
 	return text + " and changes nothing"
 }
 
-// takeOver puts what can be adopted with a change among what is written.
-func (f *found) takeOver() {
+// TakeOver puts what can be adopted with a change among what is written.
+func (f *Lab) TakeOver() {
 	for _, o := range f.objects {
 		o.taken = o.offer != nil
 	}
 }
 
-// draw asks for a picture of each fabric. It asks hosts with a subnet manager first,
+// Draw asks for a picture of each fabric. It asks hosts with a subnet manager first,
 // and no host that an earlier picture shows.
-func (f *found) draw(ctx context.Context, w *walk) {
+func (f *Lab) Draw(ctx context.Context) {
 	var names []string
 	for _, o := range f.objects {
 		if o.Type == smType {
 			names = append(names, o.Host)
 		}
 	}
-	for _, m := range f.up() {
+	for _, m := range f.Up() {
 		names = append(names, m.Name)
 	}
 	seen := map[string]bool{}
@@ -295,7 +313,7 @@ func (f *found) draw(ctx context.Context, w *walk) {
 			continue
 		}
 		seen[name] = true
-		fabric, err := w.data(ctx, "infiniband_fabric", map[string]any{"host": name})
+		fabric, err := f.first.data(ctx, "infiniband_fabric", map[string]any{"host": name})
 		switch {
 		case err == nil:
 			f.pictures = append(f.pictures, textOf(fabric["mermaid"]))
@@ -321,28 +339,6 @@ func hostsOf(nodes tftypes.Value) (hosts []string) {
 		}
 	}
 	return hosts
-}
-
-// result is what scripts get.
-type result struct {
-	Hosts      []*machine `json:"hosts"`
-	Adopted    []*object  `json:"adopted"`
-	TakenOver  []*object  `json:"taken_over"`
-	NotAdopted []*object  `json:"not_adopted"`
-	Files      []string   `json:"files"`
-	Error      string     `json:"error,omitempty"`
-}
-
-func (f *found) result(written []string) *result {
-	return &result{Hosts: f.machines, Adopted: list(f.adoptedObjects()), TakenOver: list(f.takenOver()),
-		NotAdopted: list(f.refusedObjects()), Files: list(written)}
-}
-
-// list is never null in JSON.
-func list[T any](all []T) []T { return append([]T{}, all...) }
-
-func indent(s string) string {
-	return "  " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  ")
 }
 
 // count is "1 card" or "2 cards".

@@ -1,4 +1,4 @@
-package adopt
+package adoption
 
 import (
 	"context"
@@ -15,26 +15,26 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// walk is one run of the provider. An engine starts one for each of its walks. The
+// Walk is one run of the provider. An engine starts one for each of its walks. The
 // provider is asked by the engine's own protocol, so that its answers on imports and
 // plans need no second judgement here.
-type walk struct {
+type Walk struct {
 	server tfprotov6.ProviderServer
 	schema *tfprotov6.GetProviderSchemaResponse
 }
 
 // said is what the provider has to say, by severity.
-type said struct{ errors, warnings []problem }
+type said struct{ errors, warnings []Problem }
 
-// problem is one diagnostic.
-type problem struct {
+// Problem is one diagnostic.
+type Problem struct {
 	Summary string `json:"summary"`
 	Detail  string `json:"detail,omitempty"`
 }
 
 func (s *said) add(diags []*tfprotov6.Diagnostic) {
 	for _, d := range diags {
-		p := problem{Summary: d.Summary, Detail: d.Detail}
+		p := Problem{Summary: d.Summary, Detail: d.Detail}
 		if d.Severity == tfprotov6.DiagnosticSeverityError {
 			s.errors = append(s.errors, p)
 		} else {
@@ -51,9 +51,9 @@ func (s *said) err() error {
 	return fmt.Errorf("%s: %s", s.errors[0].Summary, s.errors[0].Detail)
 }
 
-// start configures a new provider.
-func start(ctx context.Context, factory Factory, config any) (*walk, error) {
-	w := &walk{server: factory()}
+// Start configures a new provider.
+func Start(ctx context.Context, server tfprotov6.ProviderServer, config any) (*Walk, error) {
+	w := &Walk{server: server}
 	var err error
 	if w.schema, err = w.server.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{}); err != nil {
 		return nil, fmt.Errorf("the schema of the provider: %w", err)
@@ -105,7 +105,7 @@ func dynamic(typ tftypes.Type, value tftypes.Value) (*tfprotov6.DynamicValue, er
 }
 
 // data reads a data source.
-func (w *walk) data(ctx context.Context, name string, config map[string]any) (map[string]tftypes.Value, error) {
+func (w *Walk) data(ctx context.Context, name string, config map[string]any) (map[string]tftypes.Value, error) {
 	typ := w.schema.DataSourceSchemas[name].ValueType()
 	value, err := encode(typ, config)
 	if err != nil {
@@ -137,7 +137,7 @@ func attributes(from *tfprotov6.DynamicValue, typ tftypes.Type) (map[string]tfty
 
 // adopt imports an object and reads it, as an engine does for an import block. An object
 // that is not there has no state afterwards.
-func (w *walk) adopt(ctx context.Context, o *object) (all said, err error) {
+func (w *Walk) adopt(ctx context.Context, o *Object) (all said, err error) {
 	typ := w.schema.ResourceSchemas[o.Type].ValueType()
 	imported, err := w.server.ImportResourceState(ctx,
 		&tfprotov6.ImportResourceStateRequest{TypeName: o.Type, ID: o.ID})
@@ -173,7 +173,7 @@ func (w *walk) adopt(ctx context.Context, o *object) (all said, err error) {
 var canWriteOnly = &tfprotov6.ValidateResourceConfigClientCapabilities{WriteOnlyAttributesAllowed: true}
 
 // plan plans an imported object with a configuration, and lists what would change.
-func (w *walk) plan(ctx context.Context, o *object, given form) (c changes, all said, err error) {
+func (w *Walk) plan(ctx context.Context, o *Object, given form) (c changes, all said, err error) {
 	schema := w.schema.ResourceSchemas[o.Type]
 	typ := schema.ValueType()
 	values := map[string]tftypes.Value{}
@@ -257,7 +257,7 @@ var asked = regexp.MustCompile(`(?m)^ {4}(adopt_[a-z_]+) += +(.+)$`)
 
 // consents are the arguments that findings ask for if somebody's definition is to be taken
 // over. Other consents are for people.
-func (w *walk) consents(kind string, errs []problem) form {
+func (w *Walk) consents(kind string, errs []Problem) form {
 	types, _ := w.schema.ResourceSchemas[kind].ValueType().(tftypes.Object)
 	var out form
 	for _, p := range errs {
