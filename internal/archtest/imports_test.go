@@ -106,7 +106,7 @@ benchmark: finding shellcmd host tool inventory hosts platform connectivity fabr
 provider: ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity benchmark port memo provider +framework
 provider/adoption: inventory ipoib platform provider/attribute provider/diagnostic +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os -os/exec
 provider/diagnostic: host inventory platform finding safety +framework
-provider/attribute: ib provider/diagnostic +framework
+provider/attribute: ib poll provider/diagnostic +framework
 provider/planned: fact fwimage ib inventory safety provider/attribute provider/diagnostic +framework
 provider/runlog: hca/journal provider/diagnostic +framework -os/exec
 provider/session: fact fwimage ib finding safety host inventory hosts platform hca fabric memo provider/attribute provider/diagnostic provider/planned provider/runlog +framework +golang.org/x/sync
@@ -123,7 +123,7 @@ realtool: -net
 ibsimtest: realtool
 demo: labsim
 shipped: +github.com/goccy/go-yaml
-testbed: labsim +github.com/hanwen/go-fuse/v2 +golang.org/x/
+testbed: labsim realtool +github.com/hanwen/go-fuse/v2 +golang.org/x/
 testbed/cmd: testbed
 acctest: labsim provider +framework
 `)

@@ -46,20 +46,5 @@ type Flash struct {
 // damaged the error says so, and the returned flash, which is then not nil,
 // tells what the slots hold.
 func ParseFlash(r io.ReaderAt, size int64) (*Flash, error) {
-	data, err := load(r, size)
-	if err != nil {
-		return nil, err
-	}
-	loc, err := locate(data)
-	if err != nil {
-		return nil, err
-	}
-	switch loc.format {
-	case FS2:
-		return parseFS2Flash(data, loc)
-	case FS3, FS4:
-		return parseTOCFlash(data, loc)
-	default:
-		return nil, &UnsupportedFormatError{Format: loc.format, Offset: loc.first()}
-	}
+	return parseAs(r, size, parseFS2Flash, parseTOCFlash)
 }

@@ -139,6 +139,11 @@ func (img *Image) Fits(hw ib.HWID) bool { return slices.Contains(img.HWIDs, hw) 
 // *NoHardwareError, *EncryptedError, *UnsupportedFormatError, *RawDumpError for the content of a
 // whole flash (see ParseFlash), and whatever r returns.
 func Parse(r io.ReaderAt, size int64) (*Image, error) {
+	return parseAs(r, size, parseFS2File, parseTOCFile)
+}
+
+// parseAs reads what r holds by the parser of its format.
+func parseAs[T any](r io.ReaderAt, size int64, fs2, toc func([]byte, location) (*T, error)) (*T, error) {
 	data, err := load(r, size)
 	if err != nil {
 		return nil, err
@@ -149,9 +154,9 @@ func Parse(r io.ReaderAt, size int64) (*Image, error) {
 	}
 	switch loc.format {
 	case FS2:
-		return parseFS2File(data, loc)
+		return fs2(data, loc)
 	case FS3, FS4:
-		return parseTOCFile(data, loc)
+		return toc(data, loc)
 	default:
 		return nil, &UnsupportedFormatError{Format: loc.format, Offset: loc.first()}
 	}

@@ -39,6 +39,20 @@ func newTool(t *testing.T) *tool {
 
 var errHangs = errors.New("mstflint does not end")
 
+// compare holds that the package and the tool read the same in an image.
+func (m *tool) compare(t *testing.T, data []byte) {
+	t.Helper()
+	img, err := parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := m.run(t, data, "q", "full")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	compareFields(t, img, out)
+}
+
 func (m *tool) run(t *testing.T, data []byte, args ...string) (string, error) {
 	t.Helper()
 	if err := os.WriteFile(m.file, data, 0o600); err != nil {
@@ -180,16 +194,7 @@ func TestParse_reads_what_mstflint_prints(t *testing.T) {
 		"long text": {PSID: "MT_9090111019", PRSName: strings.Repeat("x", 120), VSD: strings.Repeat("v", 207)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			data := build(t, o)
-			img, err := parse(data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := m.run(t, data, "q", "full")
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			compareFields(t, img, out)
+			m.compare(t, build(t, o))
 		})
 	}
 }
@@ -223,16 +228,7 @@ func TestParse_reads_what_mstflint_prints_of_later_formats(t *testing.T) {
 	} {
 		for _, format := range []Format{FS3, FS4} {
 			t.Run(string(format)+" "+name, func(t *testing.T) {
-				data := buildTOC(t, format, change)
-				img, err := parse(data)
-				if err != nil {
-					t.Fatal(err)
-				}
-				out, err := m.run(t, data, "q", "full")
-				if err != nil {
-					t.Fatalf("%v\n%s", err, out)
-				}
-				compareFields(t, img, out)
+				m.compare(t, buildTOC(t, format, change))
 			})
 		}
 	}

@@ -74,6 +74,11 @@ func (b *bench) device() *labsim.Card { return b.machine.Card(b.pci.String()) }
 
 func (b *bench) card(ctx context.Context) cards.Card {
 	b.t.Helper()
+	return b.cardWith(ctx, platform.RebootPolicy{Timeout: 30 * time.Second, Poll: 20 * time.Millisecond})
+}
+
+func (b *bench) cardWith(ctx context.Context, reboot platform.RebootPolicy) cards.Card {
+	b.t.Helper()
 	h := b.host()
 	s, err := h.Snapshot(ctx)
 	if err != nil {
@@ -83,7 +88,7 @@ func (b *bench) card(ctx context.Context) cards.Card {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	c := cards.On(h, b.pci, p, true, platform.RebootPolicy{Timeout: 30 * time.Second, Poll: 20 * time.Millisecond})
+	c := cards.On(h, b.pci, p, true, reboot)
 	if found, ok := s.Card(b.pci); ok {
 		c.Recorded = s.Identity(found).Record()
 	}

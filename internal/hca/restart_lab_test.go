@@ -29,21 +29,9 @@ func damage(t *testing.T, c *labsim.Card) {
 
 // restartingCard is the card of the bench with a drain command that does something.
 func (b *bench) restartingCard(ctx context.Context) cards.Card {
-	c := b.card(ctx)
-	h := b.host()
-	s, err := h.Snapshot(ctx)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	p, err := platform.Of(s)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	on := cards.On(h, b.pci, p, true, platform.RebootPolicy{
+	return b.cardWith(ctx, platform.RebootPolicy{
 		DrainCommands: []string{"touch /tmp/drained"}, ResumeCommands: []string{"rm /tmp/drained"},
 	})
-	on.Recorded = c.Recorded
-	return on
 }
 
 // TestRestart_not_into_a_flash_that_was_lost_in_the_drain damages a flash while the drain

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -129,23 +128,8 @@ func (r *RunningSM) Status() int {
 	return r.cmd.ProcessState.ExitCode()
 }
 
-// transcript collects what a program prints while others read it.
-type transcript struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (t *transcript) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.text.Write(p)
-}
-
-func (t *transcript) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.text.String()
-}
+// transcript is what a program prints.
+type transcript struct{ realtool.Transcript }
 
 func (t *transcript) count(text string) int { return strings.Count(t.String(), text) }
 

@@ -2,6 +2,7 @@ package ipoib_test
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -136,6 +138,19 @@ func (l *testLab) cutOff(name string) *hosts.Host {
 		l.Machine(name).Faults.Set(labsim.FaultSpec{Refuse: true})
 		l.Servers[name].DropAll()
 	}})
+}
+
+// applyCutOff makes a change that nobody can confirm, because the host is cut off
+// meanwhile, and returns what Apply says of it.
+func applyCutOff(t *testing.T, l *testLab, name string, change ipoib.Request) error {
+	t.Helper()
+	_, err := ipoib.Apply(t.Context(), l.cutOff(name), change,
+		ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: 2 * time.Second})
+	var unconfirmed *ipoib.UnconfirmedError
+	if !errors.As(err, &unconfirmed) || unconfirmed.Undone {
+		t.Fatalf("apply: %v", err)
+	}
+	return err
 }
 
 type cutHost struct {

@@ -255,12 +255,7 @@ func survive(t *testing.T, l *testLab, c stackCase, d ipoib.Request, cut cutCase
 	change := d
 	change.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.16.9.20/24"),
 		Routes: routes("10.9.0.0/16", "172.16.9.1")}
-	_, err := ipoib.Apply(t.Context(), l.cutOff("intel9"), change,
-		ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: 2 * time.Second})
-	var unconfirmed *ipoib.UnconfirmedError
-	if !errors.As(err, &unconfirmed) || unconfirmed.Undone {
-		t.Fatalf("apply: %v", err)
-	}
+	err := applyCutOff(t, l, "intel9", change)
 	mustContain(t, err.Error(), "could not be confirmed", "restores the former configuration by itself")
 	cut.then(t, l)
 	after := observe(t, l, d)
@@ -346,12 +341,7 @@ func TestLab_Stacks_routesOfOthers(t *testing.T) {
 		}
 		failed := d
 		failed.Config.Addresses = prefixes("172.16.0.20/24", "172.16.4.20/24")
-		_, err := ipoib.Apply(t.Context(), l.cutOff("intel9"), failed, ipoib.Options{ConfirmTimeout: 60 * time.Second,
-			SettleTimeout: time.Second})
-		var unconfirmed *ipoib.UnconfirmedError
-		if !errors.As(err, &unconfirmed) {
-			t.Fatalf("apply: %v", err)
-		}
+		applyCutOff(t, l, "intel9", failed)
 		l.reopen()
 		d.Config.Addresses = append(d.Config.Addresses, prefixes("172.16.1.20/24")...)
 		d.Config.Routes = nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
@@ -128,12 +127,7 @@ func TestLab_Takeover_unconfirmed(t *testing.T) {
 		d.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.16.9.20/24")}
 		for _, cut := range cutCases {
 			t.Run(cut.name, func(t *testing.T) {
-				_, err := ipoib.Apply(t.Context(), l.cutOff("intel9"), d,
-					ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: 2 * time.Second})
-				var unconfirmed *ipoib.UnconfirmedError
-				if !errors.As(err, &unconfirmed) || unconfirmed.Undone {
-					t.Fatalf("apply: %v", err)
-				}
+				applyCutOff(t, l, "intel9", d)
 				cut.then(t, l)
 				if cut.says == "it was undone first" {
 					return // the next apply does it, below

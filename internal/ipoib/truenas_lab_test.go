@@ -212,12 +212,7 @@ func TestLab_Apply_truenasRollsBack(t *testing.T) {
 	change := d
 	change.Config = ipoib.Config{Mode: ib.ModeConnected, MTU: 4092, Addresses: prefixes("172.16.5.10/24")}
 	m := l.Machine("xeon2zfs")
-	_, err := ipoib.Apply(t.Context(), l.cutOff("xeon2zfs"), change,
-		ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: 2 * time.Second})
-	var unconfirmed *ipoib.UnconfirmedError
-	if !errors.As(err, &unconfirmed) {
-		t.Fatalf("apply: %v", err)
-	}
+	err := applyCutOff(t, l, "xeon2zfs", change)
 	time.Sleep(4 * time.Second) // 80 seconds of the lab
 	m.Faults.Set(labsim.FaultSpec{})
 	l.hosts["xeon2zfs"].Drop()
@@ -250,12 +245,7 @@ func TestLab_Apply_truenasRestartsUnconfirmed(t *testing.T) {
 			before := storedOn(t, l)
 			change := d
 			change.Config = ipoib.Config{Mode: ib.ModeConnected, MTU: 4092, Addresses: prefixes("172.16.5.10/24")}
-			_, err := ipoib.Apply(t.Context(), l.cutOff("xeon2zfs"), change,
-				ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: 2 * time.Second})
-			var unconfirmed *ipoib.UnconfirmedError
-			if !errors.As(err, &unconfirmed) {
-				t.Fatalf("apply: %v", err)
-			}
+			applyCutOff(t, l, "xeon2zfs", change)
 			m := l.Machine("xeon2zfs")
 			boots := m.Boots()
 			m.Halt()

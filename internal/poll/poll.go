@@ -1,11 +1,12 @@
 // Package poll looks at something until it is as awaited, with pauses that end when the
 // context does.
 //
-// It must not know what is looked at.
+// It also writes how long such a wait may take. It must not know what is looked at.
 package poll
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -32,4 +33,16 @@ func Until(ctx context.Context, first, most time.Duration, look func(context.Con
 			return err
 		}
 	}
+}
+
+// Text writes a duration as a person would: 5m, not 5m0s.
+func Text(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }

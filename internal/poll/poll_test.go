@@ -46,3 +46,13 @@ func TestUntil(t *testing.T) {
 		})
 	}
 }
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{5 * time.Minute: "5m", time.Hour: "1h", 10 * time.Second: "10s",
+		90 * time.Second: "1m30s"} {
+		if got := Text(d); got != want {
+			t.Errorf("%s is written as %s", want, got)
+		}
+	}
+}

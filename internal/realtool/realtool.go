@@ -1,11 +1,14 @@
-// Package realtool finds the real programs that tests compare ours with. It is
-// for tests only; it must not run a program.
+// Package realtool finds and runs the real programs that tests compare ours with. It is
+// for tests only; it must not know what a program prints.
 package realtool
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 )
 
@@ -48,4 +51,37 @@ func ReportMissing(t testing.TB, why string) {
 		t.Fatalf("%s, and %s requires it", why, Required)
 	}
 	t.Skip(why)
+}
+
+// Run runs a program and returns what it printed, with its errors if it failed, and its
+// status.
+func Run(t testing.TB, program string, args ...string) (string, int) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), program, args...).Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	if exit != nil {
+		return string(out) + string(exit.Stderr), exit.ExitCode()
+	}
+	return string(out), 0
+}
+
+// Transcript collects what a program prints while others read it.
+type Transcript struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (t *Transcript) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.Write(p)
+}
+
+func (t *Transcript) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.String()
 }

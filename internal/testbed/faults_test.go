@@ -138,6 +138,31 @@ func (o *operator) withoutConfiguration() {
 	}
 }
 
+// applyAndBoot applies, and boots the host again if it goes down meanwhile.
+func (o *operator) applyAndBoot(cfg acctest.Config) acctest.Diags {
+	o.t.Helper()
+	down, back := o.box.Down(), make(chan error, 1)
+	ctx, cancel := context.WithCancel(o.context())
+	defer cancel()
+	go func() {
+		select {
+		case <-down:
+			back <- o.box.Boot(ctx)
+		case <-ctx.Done():
+			back <- nil
+		}
+	}()
+	errs := o.apply(cfg)
+	select {
+	case <-down:
+		if err := <-back; err != nil {
+			o.t.Fatalf("the host does not come back: %v", err)
+		}
+	default:
+	}
+	return errs
+}
+
 // disturb burns a fresh card, with a fault at the k-th operation of its flash,
 // and expects that the next apply ends right.
 func (o *operator) disturb(cfg acctest.Config, f fault, k int) {
@@ -156,25 +181,7 @@ func (o *operator) disturb(cfg acctest.Config, f fault, k int) {
 		hit.Store(true)
 		return f.hit(o.box)
 	})
-	down, back := o.box.Down(), make(chan error, 1)
-	ctx, cancel := context.WithCancel(o.context())
-	go func() {
-		select {
-		case <-down:
-			back <- o.box.Boot(ctx)
-		case <-ctx.Done():
-			back <- nil
-		}
-	}()
-	errs := o.apply(cfg)
-	select {
-	case <-down:
-		if err := <-back; err != nil {
-			o.t.Fatalf("the host does not come back: %v", err)
-		}
-	default:
-	}
-	cancel()
+	errs := o.applyAndBoot(cfg)
 	if !hit.Load() {
 		o.t.Fatalf("the burn ended before operation %d", k)
 	}

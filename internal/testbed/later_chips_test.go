@@ -104,24 +104,7 @@ func (o *operator) disturbLater(at int, hit func(*Host) error, mend func(*operat
 		met.Store(true)
 		return hit(o.box)
 	})
-	down, back := o.box.Down(), make(chan error, 1)
-	ctx := o.context()
-	go func() {
-		select {
-		case <-down:
-			back <- o.box.Boot(ctx)
-		case <-ctx.Done():
-			back <- nil
-		}
-	}()
-	errs := o.apply(cfg)
-	select {
-	case <-down:
-		if err := <-back; err != nil {
-			o.t.Fatalf("the host does not come back: %v", err)
-		}
-	default:
-	}
+	errs := o.applyAndBoot(cfg)
 	model.Flash.SetHook(nil)
 	if !met.Load() {
 		o.t.Fatalf("the burn ended before operation %d", at)

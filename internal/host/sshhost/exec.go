@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
@@ -35,18 +36,6 @@ type limitError struct{ name string }
 
 func (e *limitError) Error() string { return "no end within " + e.name }
 func (e *limitError) Unwrap() error { return os.ErrDeadlineExceeded }
-
-// short writes a duration as a person would: 5m, not 5m0s.
-func short(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
 
 // outcome is what is known after a script was sent.
 type outcome struct {
@@ -328,9 +317,9 @@ func (s *session) silence() error {
 	case began:
 		return nil
 	case sudo:
-		return fmt.Errorf("sudo did not start the command within %s", short(startLimit))
+		return fmt.Errorf("sudo did not start the command within %s", poll.Text(startLimit))
 	}
-	return fmt.Errorf("%w within %s: the login shell did not run /bin/sh", errSilent, short(startLimit))
+	return fmt.Errorf("%w within %s: the login shell did not run /bin/sh", errSilent, poll.Text(startLimit))
 }
 
 // answered reports whether both streams came to their end marker, or the sink

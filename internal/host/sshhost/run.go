@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
@@ -89,9 +90,9 @@ func (h *Host) again(l *link, o *outcome, known shellcmd.Way, err error) bool {
 // once composes and runs cmd over one connection.
 func (h *Host) once(ctx context.Context, l *link, early *earlyShell, cmd shellcmd.Command, how shellcmd.Elevation,
 	sink io.Writer) (*outcome, error) {
-	most := limit{cmd.Timeout(), "its limit of " + short(cmd.Timeout())}
+	most := limit{cmd.Timeout(), "its limit of " + poll.Text(cmd.Timeout())}
 	if most.after <= 0 {
-		most = limit{h.cfg.CommandTimeout, "command_timeout = " + short(h.cfg.CommandTimeout)}
+		most = limit{h.cfg.CommandTimeout, "command_timeout = " + poll.Text(h.cfg.CommandTimeout)}
 	}
 	frame := shellcmd.NewFrame()
 	text, err := shellcmd.Compose(cmd, frame, how)

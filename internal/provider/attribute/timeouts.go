@@ -3,7 +3,6 @@ package attribute
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -11,6 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 )
 
 // TimeoutsName is the argument that limits the operations of a resource.
@@ -51,21 +52,9 @@ func (l TimeLimit) Start(ctx context.Context) (context.Context, context.CancelFu
 // overError says which limit ended an operation.
 type overError TimeLimit
 
-func (e overError) Error() string { return e.argument + " = " + shortDuration(e.length) + " is over" }
+func (e overError) Error() string { return e.argument + " = " + poll.Text(e.length) + " is over" }
 
 func (overError) Unwrap() error { return context.DeadlineExceeded }
-
-// shortDuration writes a duration without the parts that are zero: 45m, and not 45m0s.
-func shortDuration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
 
 // TimedOperation describes operations with a limit.
 type TimedOperation struct {
@@ -105,7 +94,7 @@ func TimeoutsAttribute(ctx context.Context, apply TimedOperation, removal *Timed
 }
 
 func (t TimedOperation) describe(what string) string {
-	return fmt.Sprintf("%s: %s. The default is `%s`. %s", what, t.Covers, shortDuration(t.Standard), t.AtEnd)
+	return fmt.Sprintf("%s: %s. The default is `%s`. %s", what, t.Covers, poll.Text(t.Standard), t.AtEnd)
 }
 
 // durationValidator replaces the library's, which accepts zero and negative durations.

@@ -34,10 +34,7 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		return
 	}
 	name := m.Host.ValueString()
-	if _, known := s.Hosts[name]; known && !s.HostReady(m.Host) {
-		resp.Diagnostics.AddAttributeError(path.Root("host"), "Unable to read host "+name,
-			"The provider's entry of this host has a value that is not known yet, so the host cannot be asked. Let the data "+
-				"source depend on the resource that gives the value.")
+	if s.Waits(m.Host, "read host "+name, &resp.Diagnostics) {
 		return
 	}
 	_, _, snap, err := s.Look(ctx, name)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -226,6 +227,18 @@ type DataSource struct{ *Data }
 // Configure implements datasource.DataSourceWithConfigure.
 func (s *DataSource) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
 	s.Data = dataFrom(req.ProviderData, &resp.Diagnostics)
+}
+
+// Waits says that a host cannot be asked yet, because the provider's entry of it waits for
+// a value. verb is what cannot be done, as in "read host nas".
+func (s *DataSource) Waits(name types.String, verb string, diags *diag.Diagnostics) bool {
+	if _, known := s.Hosts[name.ValueString()]; !known || s.HostReady(name) {
+		return false
+	}
+	diags.AddAttributeError(path.Root("host"), "Unable to "+verb,
+		"The provider's entry of this host has a value that is not known yet, so the host cannot be asked. Let the data "+
+			"source depend on the resource that gives the value.")
+	return true
 }
 
 // Look is Data.Look for a data source. One that the apply reads shows what the hosts are

@@ -14,7 +14,6 @@
 package ibsim
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +27,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 )
 
 // patience bounds what ibsim takes to start and to answer.
@@ -38,7 +39,7 @@ type Fabric struct {
 	socket  string
 	command *exec.Cmd
 	console io.WriteCloser
-	out     *transcript
+	out     *realtool.Transcript
 	turn    sync.Mutex // one command of the console at a time
 }
 
@@ -48,7 +49,7 @@ var fabrics atomic.Int64
 func Start(dir, net string) (*Fabric, error) {
 	// Abstract names of sockets are those of a network namespace, which tests in
 	// one process share.
-	f := &Fabric{socket: fmt.Sprintf("testbed-%d-%d", os.Getpid(), fabrics.Add(1)), out: &transcript{}}
+	f := &Fabric{socket: fmt.Sprintf("testbed-%d-%d", os.Getpid(), fabrics.Add(1)), out: &realtool.Transcript{}}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -130,24 +131,6 @@ func (f *Fabric) wait(holds func(out string) bool) error {
 		}
 	}
 	return nil
-}
-
-// transcript collects what a program prints while others read it.
-type transcript struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (t *transcript) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.text.Write(p)
-}
-
-func (t *transcript) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.text.String()
 }
 
 // socketOf is the abstract name of one of the sockets of ibsim or of a client. The

@@ -1,7 +1,6 @@
 package dnf
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,15 +85,7 @@ func (s *system) run(argv []string) (string, int) {
 	if argv[0] == "rpm" {
 		there = []string{"--root", s.root}
 	}
-	out, err := exec.Command(argv[0], append(there, argv[1:]...)...).Output()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		s.t.Fatal(err)
-	}
-	if exit != nil {
-		return string(out) + string(exit.Stderr), exit.ExitCode()
-	}
-	return string(out), 0
+	return realtool.Run(s.t, argv[0], append(there, argv[1:]...)...)
 }
 
 // The real dnf and rpm take the commands and do what they are said to do.

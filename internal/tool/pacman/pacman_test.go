@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -79,15 +78,7 @@ func (s *system) run(argv []string) (string, int) {
 	s.t.Helper()
 	there := []string{"--root", s.path("root"), "--dbpath", s.path("root/db"), "--cachedir", s.path("cache"), "--config",
 		s.path("pacman.conf"), "--logfile", s.path("log")}
-	out, err := exec.Command(argv[0], append(there, argv[1:]...)...).Output()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		s.t.Fatal(err)
-	}
-	if exit != nil {
-		return string(out) + string(exit.Stderr), exit.ExitCode()
-	}
-	return string(out), 0
+	return realtool.Run(s.t, argv[0], append(there, argv[1:]...)...)
 }
 
 // The real pacman takes the commands and does what they are said to do.
