@@ -29,20 +29,6 @@ variable "cards" {
     port        = number
     address     = string
   }))
-  default = {
-    intel9 = {
-      pci_address = "0000:01:00.0"
-      base_mac    = "e4:1d:2d:e4:4e:d0"
-      port        = 1
-      address     = "172.16.0.20/24"
-    }
-    xeon2zfs = {
-      pci_address = "0000:04:00.0"
-      base_mac    = "e4:1d:2d:e4:4e:e0"
-      port        = 2 # ibs4d1
-      address     = "172.16.0.10/24"
-    }
-  }
 }
 
 variable "image" {

@@ -38,10 +38,19 @@ resource "infiniband_link_type" "card" {
   ports   = { "1" = "ib", "2" = "ib" }
 }
 
-# Two cards and a cable have no subnet manager: one host runs it.
+# Two cards and two cables are two fabrics without a subnet manager. One host runs one for
+# each of its ports.
 resource "infiniband_opensm" "first" {
   host      = "dl360a"
   port_guid = infiniband_card.card["dl360a"].flash_port_guids["1"] # an Ethernet port shows none yet
+  priority  = 14
+
+  depends_on = [infiniband_link_type.card]
+}
+
+resource "infiniband_opensm" "second" {
+  host      = "dl360a"
+  port_guid = infiniband_card.card["dl360a"].flash_port_guids["2"]
   priority  = 14
 
   depends_on = [infiniband_link_type.card]

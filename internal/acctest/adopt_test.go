@@ -57,6 +57,7 @@ func (o *operator) example(name string, w *Lab) {
 	vars := map[string]any{"hosts": hosts, "private_key_file": key, "known_hosts_files": []string{known}}
 	if name == "crossflash" { // the others burn nothing
 		vars["image"], vars["image_sha256"] = w.Image(ImageVPI), w.Images[ImageVPI].SHA256
+		vars["cards"] = labs.CrossFlashCards()
 		vars["allow_psid_change"] = map[string]any{"from": card.PSIDEN, "to": card.PSIDVPI}
 	}
 	text, err := json.Marshal(vars)
@@ -92,7 +93,7 @@ func TestAdopt_labs_of_the_examples(t *testing.T) {
 		"point-to-point": {5, []string{`port_guid = infiniband_card.debian1.ports["1"].port_guid`}},
 		"qlogic":         {5, nil},
 		"gpu":            {13, nil},
-		"oem":            {11, nil},
+		"oem":            {12, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -46,7 +46,7 @@ func guidFindings() []findingCase {
 			prepare: stageByJob,
 			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_mac": baseMACs[labs.Intel9]}) }},
 		{code: "FW045", at: "card_id", hosts: func() []labs.Host { return boughtHost() },
-			says:    []string{"In flash: MT_9090111019 2.42.5000. Running: MT_9200111023 2.40.5032", "and so would GUIDs"},
+			says:    []string{"In flash: MT_9090111019 2.42.5000. Running: MT_9200111023 2.40.5032", "or a change of GUIDs"},
 			prepare: func(w *Lab) { w.write(labs.Intel9, card.VPI()) },
 			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_mac": baseMACs[labs.Intel9]}) }},
 		{code: "GU015", says: []string{"node GUID 0xe41d2d0300ca1100", `"old-box mlx4_0"`, "intel9 mlx4_0/1 sees"},

@@ -31,9 +31,10 @@ var (
 	FlashNotRunning = &Rule{Code: "FW045", Severity: Refuse, Title: "Another image is in flash and does not run yet",
 		Attribute: "card_id",
 		Meaning: "Somebody has changed the flash after the card started. The running image is the last one that is known " +
-			"to work. A burn would overwrite it, and so would GUIDs, which mstflint sets by another burn.",
-		WayOut: "Restart the host so that the card runs what is in flash, and plan again. If it does not run after a " +
-			"reboot, switch the machine off and on."}
+			"to work. A burn, or a change of GUIDs, would overwrite it.",
+		WayOut: "Run `mstflint -d <pci address> v` on the host. If the flash verifies, restart the host so that the card runs " +
+			"what is in flash, and plan again. If it does not run after a reboot, switch the machine off and on. " +
+			"`terraform-provider-infiniband history` says what this provider has written, and who ran it."}
 	FlashGUIDsZero = &Rule{Code: "FW046", Severity: Warn, Title: "Card has zero GUIDs or MACs", Attribute: "card_id",
 		Meaning: "The fabric ignores a card with zero GUIDs.",
 		WayOut:  "Set them with an infiniband_guids resource."}
@@ -90,7 +91,7 @@ var (
 	MstflintUnproven = &Rule{Code: "FW057", Severity: Warn,
 		Title: "mstflint on the host is newer than proven for this chip", Attribute: "card_id",
 		Meaning: "Few people have used it with this chip. The provider ignores fields that it does not know.",
-		WayOut:  "Version 4.25 or older is recommended for ConnectX-3."}
+		WayOut:  "For ConnectX-3 and ConnectX-3 Pro mstflint 4.25 or older is best."}
 	CardWithoutDriver = &Rule{Code: "FW058", Severity: Warn, Title: "Kernel of the host has no driver for the card",
 		Attribute: "card_id",
 		Meaning:   "The card can be burned on this host. Without a driver nothing shows whether the new firmware runs.",
@@ -110,7 +111,7 @@ var (
 	ChipUnproven = &Rule{Code: "FW061", Severity: Refuse, Title: "Burning this chip has not been proven",
 		Attribute: "card_id",
 		Meaning:   "The provider burns a chip only after tests with the real mstflint, interruptions included.",
-		WayOut:    "Update with the vendor's own tool. You can still read, adopt and back up the card."}
+		WayOut:    "Update with the vendor's own tool. You can still read and adopt the card."}
 	SerialNumberUnknown = &Rule{Code: "FW062", Severity: Warn, Title: "Serial number of the card is not known",
 		Attribute: "card_id",
 		Meaning: "The serial number tells this card from another one in the same slot. Without it, only GUIDs and MACs " +

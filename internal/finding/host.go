@@ -31,8 +31,10 @@ var (
 		WayOut: "Write reboot = { allowed = true } into the host's entry of the provider's hosts, or activation = \"none\" " +
 			"and restart the host yourself."}
 	HostObserved = &Rule{Code: "HO008", Severity: Refuse, Title: "Host is in observe mode",
-		Meaning: "The host's entry in the provider says mode = \"observe\". Such a host is read and never changed.",
-		WayOut:  "Remove mode = \"observe\" from the host's entry of the provider's hosts."}
+		Meaning: "The provider says mode = \"observe\", in the host's entry or for all hosts. Such a host is read and never " +
+			"changed.",
+		WayOut: "Remove mode = \"observe\" from the host's entry, or from the provider where it stands for all hosts. To see " +
+			"what differs and change nothing, run \"terraform plan -refresh-only\"."}
 	SubnetManagerOnCard = &Rule{Code: "HO009", Severity: Warn, Title: "A subnet manager runs on this card",
 		Meaning: "While the card is out of service, its subnet manager is too. If it is the only one, ports that come up " +
 			"stay in Initializing.",
@@ -62,7 +64,7 @@ var (
 		WayOut: "Wait until it ends (zpool status), pause a scrub with zpool scrub -p, or write activation = \"none\" and " +
 			"restart the host yourself."}
 	HostRunsOnBattery = &Rule{Code: "HO015", Severity: Refuse, Title: "Host runs on battery",
-		Meaning: "A power cut during a burn leaves half an image. A power cut during a restart leaves the host down.",
+		Meaning: "A burn and a restart need power until they end. A battery may not last that long.",
 		WayOut:  "Wait until mains power is back and the battery is charged (upsc says OL)."}
 	HostInKubernetes = &Rule{Code: "HO016", Severity: Warn, Title: "Host is a node of a Kubernetes cluster",
 		Attribute: "activation",

@@ -24,7 +24,7 @@ var (
 	MTUAboveDatagram = &Rule{Code: "IP005", Severity: Refuse, Title: "Refusing an MTU that datagram mode cannot carry",
 		Attribute: "mtu",
 		Meaning:   "In datagram mode one InfiniBand packet must hold the IP packet and 4 bytes of IPoIB header (RFC 4391).",
-		WayOut:    "Use mtu = 2044, or mode = \"connected\"."}
+		WayOut:    "Use mtu = 2044, or mode = \"connected\". Where the whole fabric has 4096-byte packets, 4092 is possible."}
 	MTUAboveIPoIB = &Rule{Code: "IP006", Severity: Refuse, Title: "Refusing an MTU above the limit of IPoIB",
 		Attribute: "mtu",
 		Meaning:   "65520 is the largest MTU of IPoIB in Linux: 65536 less 16 bytes of headroom.",
@@ -86,7 +86,7 @@ var (
 		Attribute: "mtu",
 		Meaning: "By default the subnet manager creates the broadcast group for packets of 2048 bytes. Linux then " +
 			"silently uses 2044.",
-		WayOut: "Configure the partition of the SM with mtu=5 (4096), or use mtu = 2044."}
+		WayOut: "Write mtu = 4096 in the partition of infiniband_opensm, or use mtu = 2044."}
 	NetworkServiceDown = &Rule{Code: "IP019", Severity: Refuse,
 		Title:   "Refusing to configure IPoIB: the network service does not run",
 		Meaning: "No service would read the configuration that the provider writes.",

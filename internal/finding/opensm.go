@@ -24,8 +24,7 @@ var (
 	OpensmPriorityEqual = &Rule{Code: "SM005", Severity: Warn, Title: "Two subnet managers have the same priority",
 		Attribute: "priority",
 		Meaning: "With equal priorities the lower port GUID wins, also over a running master. The hardware then decides " +
-			"which one rules the fabric, not the configuration. Two running masters serve two fabrics, so this warning " +
-			"does not name them.",
+			"which one rules the fabric, not the configuration. Masters of two separate fabrics do not compete.",
 		WayOut: "Give each subnet manager of a fabric its own priority."}
 	OpensmInstalled = &Rule{Code: "SM006", Severity: Warn, Title: "The package opensm will be installed",
 		Meaning: "The package comes from the distribution. It stays when the resource is destroyed. Nothing else is " +

@@ -249,7 +249,7 @@ func (c *checker) mtu() {
 			mtu, ib.DatagramOverhead, largestIBMTU, ib.DatagramOverhead, limit, mtu, mtu-limit)
 		f.Summary = fmt.Sprintf("Refusing MTU %d in datagram mode", mtu)
 		f.WayOut = fmt.Sprintf("%d needs mode = \"connected\". In datagram mode use mtu = %d, which works on every fabric, "+
-			"or %d where the subnet manager's partition has mtu=5.",
+			"or %d where the partition in infiniband_opensm has mtu = 4096.",
 			mtu, safeDatagramMTU, limit)
 		c.add(f)
 	case mode == ib.ModeDatagram && mtu > safeDatagramMTU:

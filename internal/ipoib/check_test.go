@@ -122,7 +122,7 @@ func TestCheck(t *testing.T) {
 				"datagram carries at most IB MTU − 4 = 4096 − 4 = 4092 bytes; 65520 is 61428 too many",
 				`65520 needs mode = "connected"`, "mtu = 2044, which works on every fabric, or 4092"}},
 		{name: "datagram 4092", s: testHost(), d: requestFor(ib.ModeDatagram, 4092), code: "IP018", severity: finding.Warn,
-			text: []string{"mtu=5"}},
+			text: []string{"Write mtu = 4096 in the partition"}},
 		{name: "too large", s: testHost(), d: requestFor(ib.ModeConnected, 65521), code: "IP006", severity: finding.Refuse,
 			text: []string{"1 more than 65520"}},
 		{name: "too small", s: testHost(), d: requestFor(ib.ModeDatagram, 576), code: "IP007", severity: finding.Refuse,

@@ -100,7 +100,7 @@ func (l live) explain(problem string, want Config) string {
 		// The kernel silently takes the smaller of the asked MTU and the one of the
 		// broadcast group.
 		return fmt.Sprintf("%s: the broadcast group of the fabric allows datagrams of %d + %d = %d bytes, so the kernel "+
-			"uses %d. Have the subnet manager create the partition with mtu=5 (4096), or ask for mtu = %d",
+			"uses %d. Write mtu = 4096 in the partition of infiniband_opensm, or ask for mtu = %d",
 			problem, l.MTU, ib.DatagramOverhead, l.MTU+ib.DatagramOverhead, l.MTU, l.MTU)
 	}
 	if l.MTU != want.MTU && want.Mode == ib.ModeConnected {

@@ -213,7 +213,7 @@ func TestLab_Apply_silentlyClampedMTU(t *testing.T) {
 	if !errors.As(err, &unconfirmed) || !unconfirmed.Undone {
 		t.Fatalf("apply: %v", err)
 	}
-	mustContain(t, err.Error(), "MTU is 2044, not 4092", "broadcast group", "2044 + 4 = 2048", "mtu=5", "was restored")
+	mustContain(t, err.Error(), "MTU is 2044, not 4092", "broadcast group", "2044 + 4 = 2048", "mtu = 4096", "was restored")
 	if diff := ipoib.Observe(l.snapshot(t, "intel9"), ubuntuPort, 0).Differences(d.Config); len(diff) > 0 {
 		t.Errorf("the former configuration is not back: %v", diff)
 	}

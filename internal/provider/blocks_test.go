@@ -92,10 +92,16 @@ cat bin/release/terraform-provider-infiniband_0.1.0_SHA256SUMS`, by: "internal/t
 	{file: ".github/SECURITY.md",
 		lines: "sha256sum --ignore-missing --check terraform-provider-infiniband_0.1.0_SHA256SUMS",
 		by:    "internal/tools/release-check.sh", holds: `sha256sum --check --quiet "$sums"`},
-	{file: "examples/lab-crossflash/README.md", lines: "cp terraform.tfvars.example terraform.tfvars",
-		by: "internal/provider/blocks_test.go", holds: "terraform.tfvars.example"},
-	{file: "examples/lab-crossflash/README.md", lines: "terraform init", by: "internal/demo/steps.go", holds: `"init", "-no-color"`},
-	{file: "examples/lab-crossflash/README.md", lines: "terraform plan", by: "internal/demo/steps.go", holds: `"plan", "-no-color"`},
+	{file: "templates/index.md.tmpl", lines: "*text", why: "a picture"},
+	{file: "templates/guides/crossflash.md.tmpl", lines: "terraform init", by: "internal/demo/steps.go",
+		holds: `"init", "-no-color"`},
+	{file: "templates/guides/crossflash.md.tmpl", lines: "terraform plan", by: "internal/demo/steps.go",
+		holds: `"plan", "-no-color"`},
+	{file: "templates/guides/crossflash.md.tmpl", lines: "terraform apply", by: "internal/demo/steps.go",
+		holds: `"apply", "-no-color", "-auto-approve"`},
+	{file: "templates/guides/drift.md.tmpl", lines: "*text", by: "internal/acctest/drift_test.go",
+		holds: `"mtu = 1500 ->"`},
+	{file: "templates/guides/firmware.md.tmpl", lines: "*sh", why: "they need a file that only its vendor may hand out"},
 	{file: "templates/guides/adopt.md", lines: "*sh", by: "internal/acctest/adopt_test.go",
 		holds: `os.ReadFile("../../templates/guides/adopt.md")`},
 	{file: "templates/guides/connect.md", lines: "terraform-provider-infiniband check intel9 ops@192.0.2.10",
@@ -197,6 +203,7 @@ func TestBlocks_each_example_has_a_test(t *testing.T) {
 		`^examples/lab-crossflash/[a-z]+\.tf$`:                           `"../../examples/lab-crossflash"`,
 		`^examples/lab-(gpu|oem|point-to-point|qlogic)/[a-z]+\.tf$`:      `"../../examples/lab-"+e.name`,
 		`^examples/lab-[a-z-]+/(README\.md|terraform\.tfvars\.example)$`: "", // TestBlocks_each_has_a_proof
+		`^examples/drift/drift\.yml$`:                                    "", // TestDrift_workflow
 		`^examples/lab-crossflash/simulated\.svg$`:                       "", // TestFabric_of_the_two_hosts
 	}
 	files := repository(t, []string{"examples"}, func(string) bool { return true })

@@ -126,7 +126,7 @@ func (j *hclJudge) configuration(body *hclsyntax.Body, partial bool) (found []st
 			schema = j.schemas.ResourceSchemas[b.Labels[0]]
 		case "data":
 			schema = j.schemas.DataSourceSchemas[b.Labels[0]]
-		case "output", "terraform":
+		case "output", "terraform", "variable":
 			found = append(found, j.references(b.Body)...)
 			continue
 		}

@@ -54,6 +54,7 @@ func exampleVariables(w *acctest.Lab, consent bool) config.Variables {
 		"image":             config.StringVariable(w.Image(acctest.ImageVPI)),
 		"image_sha256":      config.StringVariable(w.Images[acctest.ImageVPI].SHA256),
 	}
+	vars["cards"] = exampleCards("")
 	if consent {
 		vars["allow_psid_change"] = config.ObjectVariable(map[string]config.Variable{
 			"from": config.StringVariable(card.PSIDEN), "to": config.StringVariable(card.PSIDVPI),
@@ -62,18 +63,25 @@ func exampleVariables(w *acctest.Lab, consent bool) config.Variables {
 	return vars
 }
 
+// exampleCards are the cards of the lab, that of intel9 with another base MAC if one is given.
+func exampleCards(mac string) config.Variable {
+	all := map[string]config.Variable{}
+	for host, c := range labs.CrossFlashCards() {
+		if host == intel9 && mac != "" {
+			c.BaseMAC = mac
+		}
+		all[host] = config.ObjectVariable(map[string]config.Variable{
+			"pci_address": config.StringVariable(c.PCIAddress), "base_mac": config.StringVariable(c.BaseMAC),
+			"port": config.IntegerVariable(c.Port), "address": config.StringVariable(c.Address),
+		})
+	}
+	return config.MapVariable(all)
+}
+
 // withNewMAC are the variables with another base MAC for the card of intel9.
 func withNewMAC(vars config.Variables) config.Variables {
-	entry := func(pci, mac, address string, port int) config.Variable {
-		return config.ObjectVariable(map[string]config.Variable{"pci_address": config.StringVariable(pci),
-			"base_mac": config.StringVariable(mac), "port": config.IntegerVariable(port),
-			"address": config.StringVariable(address)})
-	}
 	all := maps.Clone(vars)
-	all["cards"] = config.MapVariable(map[string]config.Variable{
-		intel9:   entry("0000:01:00.0", "e4:1d:2d:e4:5e:d0", "172.16.0.20/24", 1),
-		xeon2zfs: entry("0000:04:00.0", "e4:1d:2d:e4:4e:e0", "172.16.0.10/24", 2),
-	})
+	all["cards"] = exampleCards("e4:1d:2d:e4:5e:d0")
 	return all
 }
 

@@ -76,6 +76,7 @@ func TestAccExample_labOEM(t *testing.T) {
 			state(`infiniband_card.card["dl360a"]`, knownvalue.StringExact("103c:22f5"), "pci_subsystem_id"),
 			state(`infiniband_link_type.card["dl360b"]`, knownvalue.StringExact("ib"), "effective", "2"),
 			state(`infiniband_opensm.first`, knownvalue.StringExact("Active"), "port_state"),
+			state(`infiniband_opensm.second`, knownvalue.StringExact("Active"), "port_state"),
 			state(`infiniband_ipoib_interface.fabric["dl360b"]`, knownvalue.Int64Exact(65520), "mtu"),
 			state(`infiniband_ipoib_interface.fabric["dl360b"]`, knownvalue.Bool(true), "carrier"),
 		},

@@ -18,9 +18,7 @@ import (
 )
 
 const description = "Manages the InfiniBand side of a lab over SSH: cards and their firmware, GUIDs, link types, " +
-	"subnet managers and IP-over-InfiniBand interfaces. " +
-	"Nothing is installed on the hosts but packages of their distribution. One provider instance manages all hosts, so " +
-	"`for_each` works."
+	"subnet managers and IP-over-InfiniBand interfaces."
 
 // Schema implements provider.Provider.
 func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {

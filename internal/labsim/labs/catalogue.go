@@ -17,6 +17,22 @@ var Named = map[string]func() []Host{
 // Names are the names of the labs in order.
 func Names() []string { return slices.Sorted(maps.Keys(Named)) }
 
+// CrossFlashCard is an entry of the variable "cards" of examples/lab-crossflash.
+type CrossFlashCard struct {
+	PCIAddress string `json:"pci_address"`
+	BaseMAC    string `json:"base_mac"`
+	Port       int    `json:"port"`
+	Address    string `json:"address"`
+}
+
+// CrossFlashCards are the cards of TwoHosts as the example names them.
+func CrossFlashCards() map[string]CrossFlashCard {
+	return map[string]CrossFlashCard{
+		Intel9:   {"0000:01:00.0", "e4:1d:2d:e4:4e:d0", 1, "172.16.0.20/24"},
+		Xeon2zfs: {"0000:04:00.0", "e4:1d:2d:e4:4e:e0", 2, "172.16.0.10/24"}, // ibs4d1
+	}
+}
+
 // PointToPoint describes two Debian hosts with an InfiniHost III Ex each and one
 // cable between them: no switch, ifupdown.
 func PointToPoint() []Host {

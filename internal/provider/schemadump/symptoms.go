@@ -27,8 +27,9 @@ Find the heading that describes what you see. Texts that programs print are in `
 2. Read ` + "`problems`" + ` of ` + "`infiniband_connectivity`" + ` between two hosts. Read ` + "`differences`" +
 	` of ` + "`infiniband_fabric`" + ` on a host that has infiniband-diags.
    The cause comes first.
-3. Apply ` + "`infiniband_opensm`" +
-	`. If its port does not become active, or the partitions are not in force, the error names the cause.
+3. Run ` + "`terraform apply -replace=infiniband_opensm.NAME`" +
+	`. It starts opensm anew. If its port does not become active, or the partitions are not
+   in force, the error names the cause.
 `
 
 func writeSymptoms(file string) error {

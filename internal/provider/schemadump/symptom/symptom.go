@@ -100,8 +100,15 @@ var managers = []Row{
 		Seen: "`ibstat`: `State: Initializing`, `Physical state: LinkUp`", Cause: "No subnet manager serves this fabric.",
 		Findings: []*finding.Rule{finding.PortWithoutSubnetManager}, Causes: []opensm.CauseKind{opensm.CauseNotRunning,
 			opensm.CauseSM}, Connectivity: []string{connectivity.NoSM}, Fabric: []string{fabric.NoManager},
-		Do: "Add an `infiniband_opensm` for one port of the fabric. If there is one already, its apply says why it does " +
-			"not work.",
+		Do: "Add an `infiniband_opensm` for one port of the fabric; a fabric ends where no cable goes on. If there is one " +
+			"already, run `terraform apply -replace=infiniband_opensm.NAME`: the error names the cause.",
+	},
+	{
+		Seen: "`ibstat`: `Node GUID: 0x0000000000000000`, and `State: Initializing`",
+		Cause: "The card has no GUIDs, as after a cross-flash of firmware for Ethernet only. A subnet manager leaves such a " +
+			"card out.",
+		Findings: []*finding.Rule{finding.FlashGUIDsZero, finding.FlashWithoutGUIDs, finding.FabricCardWithoutGUIDs},
+		Do:       "Set them with `infiniband_guids`: without values it takes those that follow from the MACs of the card.",
 	},
 	{
 		Seen: "`ibstat`: `State: Down`, `Physical state: Polling` (or `Disabled`)",

@@ -1,0 +1,132 @@
+package acctest
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// driftJob gives the commands of the ready workflow, which the guide shows as it is.
+func driftJob(t *testing.T) (commands string) {
+	t.Helper()
+	file, err := os.ReadFile("../../examples/drift/drift.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var workflow struct {
+		Jobs map[string]struct {
+			Steps []struct{ Run string }
+		}
+	}
+	if err = yaml.Unmarshal(file, &workflow); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range workflow.Jobs["plan"].Steps {
+		commands += step.Run + "\n"
+	}
+	if strings.Count(commands, "terraform ") != 2 {
+		t.Fatalf("the commands of the workflow:\n%s", commands)
+	}
+	return commands
+}
+
+// nightly is a runner of the workflow, whose only secret is the key.
+type nightly struct {
+	*operator
+	commands, key string
+}
+
+// ends runs the commands of the workflow as the runner's shell does.
+func (n nightly) ends(status int, words ...string) {
+	n.t.Helper()
+	cmd := exec.CommandContext(n.t.Context(), "bash", "-e", "-c",
+		"terraform() { "+n.engine+" \"$@\"; }\n"+n.commands)
+	cmd.Dir = n.dir
+	cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(n.dir, "cli.tfrc"), "CHECKPOINT_DISABLE=1",
+		"LAB_SSH_KEY="+n.key, "INFINIBAND_SUDO_PASSWORD=", "SSH_AUTH_SOCK=")
+	out, _ := cmd.CombinedOutput()
+	said := strings.Join(strings.Fields(strings.NewReplacer("│", " ", "╷", " ", "╵", " ").Replace(string(out))), " ")
+	if got := cmd.ProcessState.ExitCode(); got != status {
+		n.t.Fatalf("the workflow ended with %d, expected %d:\n%s", got, status, out)
+	}
+	for _, w := range words {
+		if !strings.Contains(said, w) {
+			n.t.Errorf("the workflow does not say %q:\n%s", w, out)
+		}
+	}
+}
+
+// The workflow of the guide finds what somebody changed by hand, changes nothing
+// itself, and is quiet otherwise.
+func TestDrift_workflow(t *testing.T) {
+	t.Parallel()
+	commands := driftJob(t)
+	w := Start(t, Options{Hosts: labs.Named["qlogic"]()})
+	o := newFolder(t, buildProvider(t))
+	o.mirror()
+	o.example("qlogic", w)
+	o.says(0, "init")
+	o.says(0, "apply", "-auto-approve")
+	o.says(0, "apply", "-refresh-only", "-auto-approve")
+
+	keyFile, _ := w.keys()
+	key, err := os.ReadFile(keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.withoutKey("lab.auto.tfvars.json")
+	n := nightly{o, commands, string(key)}
+	before := w.prints()
+	n.ends(0, "No changes.", "The lab is as the repository says.")
+	host := w.Names()[0]
+	if diff := cmp.Diff(before, w.prints()); diff != "" {
+		t.Error("the plan changed a host:", diff)
+	}
+
+	ipoib := ""
+	for _, d := range w.Machine(host).Netdevs() {
+		if d.MTU == 65520 {
+			ipoib = d.Name
+		}
+	}
+	w.Run(host, "ip link set dev "+ipoib+" mtu 1500")
+	changed := w.prints()
+	n.ends(2, "mtu = 1500 ->", "0 to add, 1 to change, 0 to destroy", "::error title=Drift::")
+	if diff := cmp.Diff(changed, w.prints()); diff != "" {
+		t.Error("the plan changed a host:", diff)
+	}
+
+	// With hosts in observe mode the plan refuses what it would change, and
+	// -refresh-only shows what changed since the last apply.
+	main := o.text("main.tf")
+	o.write("main.tf", strings.Replace(main, "provider \"infiniband\" {\n", "provider \"infiniband\" {\n  mode = \"observe\"\n", 1))
+	n.ends(1, "HO008", host, "::error title=No plan::")
+	n.commands = strings.NewReplacer("terraform plan", "terraform plan -refresh-only", " -detailed-exitcode", "").
+		Replace(commands)
+	n.ends(0, "mtu = 65520 -> 1500")
+	w.Run(host, "ip link set dev "+ipoib+" mtu 65520")
+	n.ends(0, "No changes.")
+}
+
+// withoutKey takes the key out of variables: the agent has it.
+func (o *operator) withoutKey(file string) {
+	o.t.Helper()
+	vars := map[string]any{}
+	if err := json.Unmarshal([]byte(o.text(file)), &vars); err != nil {
+		o.t.Fatal(err)
+	}
+	delete(vars, "private_key_file")
+	text, err := json.Marshal(vars)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.write(file, string(text))
+}

@@ -1,0 +1,79 @@
+package provider_test
+
+import (
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	link    = regexp.MustCompile(`(!?)\[[^\]]*\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	fenced  = regexp.MustCompile("(?ms)^```.*?^```$")
+)
+
+// anchors are those that the headings of a page get.
+func anchors(text string) []string {
+	var all []string
+	for _, h := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+		all = append(all, strings.Map(func(c rune) rune {
+			switch {
+			case c == ' ':
+				return '-'
+			case strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-_", c):
+				return c
+			}
+			return -1
+		}, strings.ToLower(h[1])))
+	}
+	for _, id := range regexp.MustCompile(`<a id="([^"]+)">`).FindAllStringSubmatch(text, -1) {
+		all = append(all, id[1])
+	}
+	return all
+}
+
+// Each link leads to a page, and to a heading on it. The registry shows no picture by a
+// relative path.
+func TestPages_links_lead_somewhere(t *testing.T) {
+	t.Parallel()
+	pages := repository(t, []string{"README.md", "CHANGELOG.md", ".github", "docs", "examples", "internal/README.md"}, isPage)
+	seen := 0
+	for file, text := range pages {
+		for _, m := range link.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+			to, anchor, _ := strings.Cut(m[2], "#")
+			if strings.Contains(to, ":") {
+				continue
+			}
+			seen++
+			if m[1] == "!" && strings.HasPrefix(file, "docs/") {
+				t.Errorf("%s shows a picture that the registry does not: %s", file, to)
+			}
+			at := file
+			if to != "" {
+				at = path.Join(path.Dir(file), to)
+			}
+			if _, err := os.Stat("../../" + at); err != nil {
+				t.Errorf("%s links to %s: %v", file, m[2], err)
+			} else if page, ok := pages[at]; anchor != "" && (!ok || !slices.Contains(anchors(page), anchor)) {
+				t.Errorf("%s links to %s, which has no such heading", file, m[2])
+			}
+		}
+	}
+	if seen < 150 {
+		t.Errorf("found %d links", seen)
+	}
+}
+
+// Everything else has a page.
+func TestPages_README_fits_three_screens(t *testing.T) {
+	t.Parallel()
+	text := repository(t, []string{"README.md"}, isPage)["README.md"]
+	before, table, _ := strings.Cut(text, "<!-- support")
+	_, after, found := strings.Cut(table, "<!-- /support -->")
+	if n := strings.Count(before+after, "\n"); n > 120 || !found {
+		t.Errorf("README.md has %d lines without the table", n)
+	}
+}
