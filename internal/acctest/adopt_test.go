@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -143,6 +144,9 @@ func (o *operator) text(pattern string) string {
 	return b.String()
 }
 
+// guideBlock is a block of commands, or a file that begins with its name.
+var guideBlock = regexp.MustCompile("(?s)```(sh|hcl)\n(.*?)```")
+
 // The walk of the guide, command by command, on the lab that it tells of.
 func TestAdopt_guide(t *testing.T) {
 	t.Parallel()
@@ -163,13 +167,17 @@ func TestAdopt_guide(t *testing.T) {
 	fmt.Fprintf(&script, "set -e\nterraform() { %q \"$@\"; }\n", o.engine)
 	fmt.Fprintf(&script, "terraform-provider-infiniband() { verb=$1; shift; %q \"$verb\" -config-file %q \"$@\"; }\n", o.binary,
 		sshAliases(t, w))
-	blocks := strings.Split(string(text), "```sh\n")[1:]
-	if len(blocks) != 6 || !strings.HasPrefix(blocks[0], "make install\n") {
-		t.Fatalf("%d blocks of commands, the first %q", len(blocks), blocks[0])
+	blocks := guideBlock.FindAllStringSubmatch(string(text), -1)
+	if len(blocks) != 8 || !strings.HasPrefix(blocks[0][2], "make install\n") {
+		t.Fatalf("%d blocks of commands and files, the first %q", len(blocks), blocks[0])
 	}
 	for _, b := range blocks[1:] { // what make install does is done above
-		commands, _, _ := strings.Cut(b, "```")
-		script.WriteString(commands)
+		if b[1] == "hcl" {
+			name, _, _ := strings.Cut(strings.TrimPrefix(b[2], "# "), "\n")
+			fmt.Fprintf(&script, "cat >%s <<'END'\n%sEND\n", name, b[2])
+			continue
+		}
+		script.WriteString(b[2])
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script.String())
 	cmd.Dir = o.dir
@@ -187,6 +195,10 @@ func TestAdopt_guide(t *testing.T) {
 		t.Errorf("committed are %s: %v\n%s", committed, err, out)
 	}
 	o.dir = filepath.Join(o.dir, "lab")
+	if found := o.text("found/*.tf"); !strings.Contains(found, `resource "infiniband_card" "intel9" {`) ||
+		!strings.Contains(found, "to = infiniband_ipoib_interface.intel9\n") || strings.Contains(found, "xeon2zfs") {
+		t.Errorf("the data source gives\n%s", found)
+	}
 	if err = os.Rename(filepath.Join(o.dir, "..", "cli.tfrc"), filepath.Join(o.dir, "cli.tfrc")); err != nil {
 		t.Fatal(err)
 	}

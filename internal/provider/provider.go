@@ -20,6 +20,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/hostpool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/adoptiondata"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/benchmark"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/card"
@@ -156,7 +157,7 @@ func (p *Provider) Resources(context.Context) []func() resource.Resource {
 // DataSources implements provider.Provider.
 func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
-		hostdata.New, cardsdata.New, fabric.New, connectivity.New, firmwareimage.NewDataSource,
+		hostdata.New, cardsdata.New, fabric.New, connectivity.New, firmwareimage.NewDataSource, adoptiondata.New(walk),
 	}
 }
 

@@ -59,6 +59,11 @@ var surface = map[string]part{
 		},
 		least: 100,
 	},
+	"adoption": {
+		objects:  []string{"infiniband_adoption"},
+		glossary: []term{{name: `^hosts$`, form: types.SetType{ElemType: types.StringType}, starts: "Names "}},
+		least:    6,
+	},
 	"fabric and network": {
 		objects: []string{
 			"infiniband_opensm", "infiniband_ipoib_interface", "infiniband_port", "infiniband_fabric", "infiniband_connectivity",
@@ -314,7 +319,7 @@ func TestSurface_each_page_has_a_subcategory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	category := regexp.MustCompile(`(?m)^subcategory: "(Cards|Firmware|Fabric|Network|Evidence)"$`)
+	category := regexp.MustCompile(`(?m)^subcategory: "(Cards|Firmware|Fabric|Network|Evidence|Adoption)"$`)
 	seen := 0
 	for _, page := range pages {
 		kind := filepath.Base(filepath.Dir(page))

@@ -131,9 +131,12 @@ func objects(f *Lab, is func(*Object) bool) (out []*Object) {
 	return out
 }
 
+// Starter gives a new walk.
+type Starter func(context.Context) (*Walk, error)
+
 // Settle imports what was found and tries the ways to write it, until a plan of all of it
-// changes nothing. start gives a new walk.
-func (f *Lab) Settle(ctx context.Context, start func(context.Context) (*Walk, error), progress Progress) error {
+// changes nothing.
+func (f *Lab) Settle(ctx context.Context, start Starter, progress Progress) error {
 	first, err := start(ctx)
 	if err != nil {
 		return err

@@ -32,6 +32,9 @@ type Problem struct {
 	Detail  string `json:"detail,omitempty"`
 }
 
+// String is summary and detail.
+func (p *Problem) String() string { return strings.TrimSpace(p.Summary + "\n\n" + p.Detail) }
+
 func (s *said) add(diags []*tfprotov6.Diagnostic) {
 	for _, d := range diags {
 		p := Problem{Summary: d.Summary, Detail: d.Detail}

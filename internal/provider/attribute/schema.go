@@ -328,6 +328,16 @@ func StringMap(values map[string]string) types.Map {
 	return types.MapValueMust(types.StringType, elems)
 }
 
+// Texts are the texts of a set.
+func Texts(set types.Set) (texts []string) {
+	for _, v := range set.Elements() {
+		if text, ok := v.(types.String); ok {
+			texts = append(texts, text.ValueString())
+		}
+	}
+	return texts
+}
+
 // Consent is a pair of values; both are empty without a consent.
 type Consent struct{ From, To string }
 

@@ -32,16 +32,6 @@ var cardTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"flash_node_guid": attribute.GUIDType{}, "ports": types.MapType{ElemType: portTypes},
 }}
 
-func (m *model) names() []string {
-	var names []string
-	for _, v := range m.Hosts.Elements() {
-		if text, ok := v.(types.String); ok {
-			names = append(names, text.ValueString())
-		}
-	}
-	return names
-}
-
 func (m *model) observe(found map[string]*inventory.Snapshot, missing map[string]error) {
 	reasons := map[string]string{}
 	for name, err := range missing {
