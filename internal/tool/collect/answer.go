@@ -2,14 +2,13 @@ package collect
 
 import (
 	"encoding/hex"
-	"errors"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/answer"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 )
 
@@ -78,140 +77,76 @@ type Job struct {
 type reader struct {
 	answer *Answer
 	device *Device
-	ended  bool
-
-	section string // "file" or "run"; empty outside of sections
-	name    string
-	run     Run
-	text    strings.Builder
 }
 
-// Parse takes an answer apart. An answer without its beginning, without its
-// end, and a line that has no place in it are errors.
+// Parse takes an answer apart.
 func Parse(output string) (*Answer, error) {
 	r := &reader{answer: &Answer{
 		Values: map[string]Value{}, Denied: map[string]bool{}, Files: map[string]string{}, Runs: map[string]Run{},
 		Commands: map[string]bool{}, Modules: map[string]bool{}, Netdevs: map[string]string{}, UID: -1,
 	}}
-	begun := false
-	for n, line := range tool.Lines(output) {
-		if !begun {
-			if line != "@begin 1" {
-				return nil, tool.Errorf(n, line, `want "@begin 1"`)
-			}
-			begun = true
-			continue
-		}
-		if r.ended {
-			return nil, tool.Errorf(n, line, "a line behind the end")
-		}
-		if err := r.line(n, line); err != nil {
-			return nil, err
-		}
-	}
-	if !r.ended {
-		return nil, errors.New("the answer is cut: it has no end mark")
+	if err := answer.Read(output, r.take); err != nil {
+		return nil, err
 	}
 	return r.answer, nil
 }
 
-func (r *reader) line(n int, line string) error {
-	if r.section != "" {
-		return r.content(n, line)
+func (r *reader) take(i answer.Item) error {
+	switch i.Word {
+	case answer.Value:
+		r.answer.Values[i.Name] = Value{Text: i.Text, Line: i.Line}
+	case answer.Denied:
+		r.answer.Denied[i.Name] = true
+	case answer.File:
+		r.answer.Files[i.Name] = i.Text
+	case answer.Run:
+		r.answer.Runs[i.Name] = Run{Status: i.Status, Output: i.Text, Line: i.Line}
+	default:
+		return r.fact(i)
 	}
-	if line == "" {
-		return tool.Errorf(n, line, "an empty line outside of a section")
-	}
-	rest := line[1:]
-	switch line[0] {
-	case '=':
-		path, value, ok := strings.Cut(rest, "\t")
-		if !ok {
-			return tool.Errorf(n, line, "a value without its path")
-		}
-		r.answer.Values[path] = Value{Text: value, Line: n}
-		return nil
-	case '!':
-		r.answer.Denied[rest] = true
-		return nil
-	case '@':
-		word, args, _ := strings.Cut(rest, " ")
-		return r.fact(n, line, word, args)
-	}
-	return tool.Errorf(n, line, "a line that has no place here")
-}
-
-// content reads a line of a section or its end.
-func (r *reader) content(n int, line string) error {
-	if text, ok := strings.CutPrefix(line, "|"); ok {
-		r.text.WriteString(text + "\n")
-		return nil
-	}
-	if line != "@." && line != "@.+" {
-		return tool.Errorf(n, line, "a line that does not belong to section %q", r.name)
-	}
-	text := r.text.String()
-	if line == "@.+" {
-		text = strings.TrimSuffix(text, "\n")
-	}
-	if r.section == "file" {
-		r.answer.Files[r.name] = text
-	} else {
-		r.run.Output = text
-		r.answer.Runs[r.name] = r.run
-	}
-	r.section = ""
-	r.text.Reset()
 	return nil
 }
 
-// fact reads a line that begins with "@".
-func (r *reader) fact(n int, line, word, args string) error {
-	switch word {
-	case "end":
-		r.ended = true
-	case "file":
-		r.section, r.name = word, args
-	case "run":
-		return r.begin(n, line, args)
+func (r *reader) fact(i answer.Item) error {
+	switch i.Word {
 	case "kernel-installed":
 		r.answer.Kernel = true
 	case "uid":
-		return r.uid(n, line, args)
+		return r.uid(i)
 	case "users", "user":
-		return r.users(n, line, word, args)
+		return r.users(i)
 	case "ssh":
-		r.answer.Client, r.answer.Server, _ = strings.Cut(args, " ")
+		r.answer.Client, r.answer.Server, _ = strings.Cut(i.Name, " ")
 	case "command", "absent":
-		r.answer.Commands[args] = word == "command"
+		r.answer.Commands[i.Name] = i.Word == "command"
 	case "module":
-		r.answer.Modules[args] = true
+		r.answer.Modules[i.Name] = true
 	case "rule", "late", "no-disk", "saved":
 		list := map[string]*[]string{
 			"rule":    &r.answer.Rules,
 			"saved":   &r.answer.Saved,
 			"late":    &r.answer.StaleInInitramfs,
 			"no-disk": &r.answer.NoDisk,
-		}[word]
-		*list = append(*list, args)
+		}[i.Word]
+		*list = append(*list, i.Name)
 	default:
-		return r.object(n, line, word, args)
+		return r.object(i)
 	}
 	return nil
 }
 
 // users reads who uses the cards. Each tool that is run gives one such look; a user
 // that any of them saw counts.
-func (r *reader) users(n int, line, word, args string) error {
-	if word == "users" {
-		if args != "" {
-			r.answer.UsersWhy = args
+func (r *reader) users(i answer.Item) error {
+	if i.Word == "users" {
+		if i.Name != "" {
+			r.answer.UsersWhy = i.Name
 		}
 		return nil
 	}
-	u, err := cardusers.ParseUser(args)
+	u, err := cardusers.ParseUser(i.Name)
 	if err != nil {
-		return tool.Errorf(n, line, "%v", err)
+		return i.Errorf("%v", err)
 	}
 	if !slices.Contains(r.answer.Users, u) {
 		r.answer.Users = append(r.answer.Users, u)
@@ -219,19 +154,19 @@ func (r *reader) users(n int, line, word, args string) error {
 	return nil
 }
 
-func (r *reader) uid(n int, line, text string) error {
-	uid, err := strconv.Atoi(text)
+func (r *reader) uid(i answer.Item) error {
+	uid, err := strconv.Atoi(i.Name)
 	if err != nil {
-		return tool.Errorf(n, line, "want a number")
+		return i.Errorf("want a number")
 	}
 	r.answer.UID = uid
 	return nil
 }
 
 // object reads a line about a device, an interface or a job.
-func (r *reader) object(n int, line, word, args string) error {
-	id, value, _ := strings.Cut(args, " ")
-	switch word {
+func (r *reader) object(i answer.Item) error {
+	id, value, _ := strings.Cut(i.Name, " ")
+	switch i.Word {
 	case "pci":
 		r.answer.Devices = append(r.answer.Devices, Device{Address: id})
 		r.device = &r.answer.Devices[len(r.answer.Devices)-1]
@@ -240,30 +175,30 @@ func (r *reader) object(n int, line, word, args string) error {
 		r.answer.Netdevs[value] = id
 		return nil
 	case "route6":
-		return r.route6(n, line, id, value)
+		return r.route6(i, id, value)
 	case "via", "networkd", "nm", "undo", "cloud":
-		return r.network(n, line, word, id, value)
+		return r.network(i, id, value)
 	case "job":
 		r.answer.Jobs = append(r.answer.Jobs, Job{ID: id})
 		return nil
 	case "settled", "process", "hidden":
 		if last := len(r.answer.Jobs) - 1; last >= 0 && r.answer.Jobs[last].ID == id {
-			r.answer.Jobs[last].set(word, value)
+			r.answer.Jobs[last].set(i.Word, value)
 			return nil
 		}
 	case "driver", "rdma", "virtual":
 		if r.device != nil && r.device.Address == id {
-			r.device.set(word, value)
+			r.device.set(i.Word, value)
 			return nil
 		}
 	}
-	return tool.Errorf(n, line, "a fact that has no place here")
+	return i.Errorf("a fact that has no place here")
 }
 
-func (r *reader) route6(n int, line, dev, gateway string) error {
+func (r *reader) route6(i answer.Item, dev, gateway string) error {
 	b, err := hex.DecodeString(gateway)
 	if err != nil || len(b) != 16 {
-		return tool.Errorf(n, line, "want an interface and a gateway of 32 hexadecimal digits")
+		return i.Errorf("want an interface and a gateway of 32 hexadecimal digits")
 	}
 	r.answer.Routes6 = append(r.answer.Routes6, Route6{Dev: dev, Gateway: netip.AddrFrom16([16]byte(b))})
 	return nil
@@ -289,14 +224,4 @@ func (d *Device) set(word, value string) {
 	case "virtual":
 		d.Virtual = true
 	}
-}
-
-func (r *reader) begin(n int, line, args string) error {
-	status, name, ok := strings.Cut(args, "\t")
-	code, err := strconv.Atoi(status)
-	if !ok || err != nil {
-		return tool.Errorf(n, line, "want a status and a name")
-	}
-	r.section, r.name, r.run = "run", name, Run{Status: code, Line: n}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	_ "embed"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/answer"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 )
 
@@ -29,7 +30,7 @@ type Places struct {
 // whole files, also passwords of networks that the provider does not use. It has no
 // time limit of its own, so that the user's command_timeout holds.
 func Command(p Places) shellcmd.Command {
-	return shellcmd.Script("collect facts", cardusers.Functions+script,
+	return shellcmd.Script("collect facts", answer.Functions+cardusers.Functions+script,
 		append([]string{p.Root, p.StateDir, p.LockFile}, p.Packages...)...).
 		AsRoot().Confidential()
 }

@@ -5,10 +5,6 @@
 # bash and busybox. Built-ins read files, because every fork costs a millisecond
 # on the host and there are a hundred files; what is not there is not printed.
 #
-#   =PATH<TAB>LINE  first line of a file        !PATH  there but not readable
-#   @WORD …         a fact, or the begin of a section whose lines follow
-#   |LINE           a line of the section       @.     its end
-#
 # The last lines of this file name all that is collected, in order. Functions of sh
 # share their variables: what a function leaves for its caller is in capitals.
 
@@ -16,74 +12,6 @@ ROOT=$1 STATE_DIR=$2 LOCK=$3
 shift 3
 PACKAGES=$*
 TAB=$(printf '\t')
-
-# has COMMAND: whether it is there.
-has() { command -v "$1" >/dev/null 2>&1; }
-
-# readable FILE: whether it can be read; one that is there and cannot is named.
-readable() {
-	[ -f "$1" ] || return 1
-	[ -r "$1" ] && return 0
-	printf '!%s\n' "${1#"$ROOT"}"
-	return 1
-}
-
-# first_line FILE: leaves it in LINE, empty if there is none.
-first_line() {
-	LINE=''
-	[ -f "$1" ] && IFS= read -r LINE 2>/dev/null <"$1"
-}
-
-# values FILE…: one line of each.
-values() {
-	for value_file do
-		[ -f "$value_file" ] || continue
-		LINE=''
-		# A file without a newline at its end makes read fail and still read.
-		if IFS= read -r LINE 2>/dev/null <"$value_file" || [ -n "$LINE" ]; then
-			printf '=%s\t%s\n' "${value_file#"$ROOT"}" "$LINE"
-		else
-			printf '!%s\n' "${value_file#"$ROOT"}"
-		fi
-	done
-}
-
-# contents FILE…: whole text files. "@.+" says that the last line has no newline.
-contents() {
-	for text_file do
-		readable "$text_file" || continue
-		printf '@file %s\n' "${text_file#"$ROOT"}"
-		LINE=''
-		while IFS= read -r LINE; do
-			printf '|%s\n' "$LINE"
-			LINE=''
-		done <"$text_file"
-		if [ -n "$LINE" ]; then
-			printf '|%s\n@.+\n' "$LINE"
-		else
-			echo '@.'
-		fi
-	done
-}
-
-# answer NAME COMMAND…: what a command prints, and its status; left in OUTPUT and
-# STATUS too. Errors go into the same stream: mstflint reports on standard output,
-# getopt on the other one.
-answer() {
-	answer_name=$1
-	shift
-	OUTPUT=$("$@" 2>&1 </dev/null)
-	STATUS=$?
-	printf '@run %s\t%s\n' "$STATUS" "$answer_name"
-	if [ -n "$OUTPUT" ]; then
-		while IFS= read -r LINE; do
-			printf '|%s\n' "$LINE"
-		done <<E
-$OUTPUT
-E
-	fi
-	echo '@.'
-}
 
 # briefly SECONDS COMMAND…: not for long, for what asks another machine or a disk.
 briefly() {

@@ -16,11 +16,12 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/answer"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 )
 
 // whole is what runs on a host.
-var whole = cardusers.Functions + script
+var whole = answer.Functions + cardusers.Functions + script
 
 // wholeFile writes what runs on a host to a file.
 func wholeFile(t *testing.T) string {
@@ -58,7 +59,7 @@ func TestScript_changes_nothing(t *testing.T) {
 		"users_named": true, "users_under": true, "users_process": true,
 		"users_argument": true, "users_since": true, "users_ticks": true, "find": true, "tr": true,
 		"echo": true, "printf": true, "read": true, "set": true, "shift": true, "[": true, "command": true, "continue": true,
-		"break": true, "return": true, "id": true, "readlink": true,
+		"break": true, "return": true, "id": true, "sed": true, "readlink": true,
 	}
 	asked := regexp.MustCompile(`^(ip|mstflint|lspci|systemctl|dpkg-query|tail|stat|df|midclt|grep|zpool|upsc|uname|modinfo|rpm|pacman|under_lock|briefly|timeout|flock)$`)
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(whole), "whole.sh")

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/answer"
 )
 
 // Network is what the answer says of network services.
@@ -36,10 +36,10 @@ type NMDevice struct {
 	Connection string // UUID of the profile in use
 }
 
-func (r *reader) network(n int, line, word, id, value string) error {
-	switch word {
+func (r *reader) network(i answer.Item, id, value string) error {
+	switch i.Word {
 	case "via":
-		return r.via(n, line, id, value)
+		return r.via(i, id, value)
 	case "cloud":
 		r.answer.CloudInit = id
 		return nil
@@ -54,8 +54,8 @@ func (r *reader) network(n int, line, word, id, value string) error {
 	first, second, _ := strings.Cut(value, " ")
 	switch {
 	case err != nil:
-		return tool.Errorf(n, line, "want the number of an interface")
-	case word == "nm":
+		return i.Errorf("want the number of an interface")
+	case i.Word == "nm":
 		if r.answer.NM == nil {
 			r.answer.NM = map[int]NMDevice{}
 		}
@@ -72,25 +72,25 @@ func (r *reader) network(n int, line, word, id, value string) error {
 // via reads a line of the kernel's tables. For IPv4 the numbers are in the byte order
 // of the machine, which is little-endian wherever there is InfiniBand. The mask is a
 // number too. For IPv6 the digits are in order, and the length is hexadecimal.
-func (r *reader) via(n int, line, dev, value string) error {
+func (r *reader) via(i answer.Item, dev, value string) error {
 	words := strings.Fields(value)
 	if len(words) != 3 {
-		return tool.Errorf(n, line, "want an interface, a destination, its length and a gateway")
+		return i.Errorf("want an interface, a destination, its length and a gateway")
 	}
 	var v Via
 	v.Dev = dev
 	to, err1 := address(words[0])
 	gateway, err2 := address(words[2])
 	if err1 != nil || err2 != nil {
-		return tool.Errorf(n, line, "want addresses of 8 or 32 hexadecimal digits")
+		return i.Errorf("want addresses of 8 or 32 hexadecimal digits")
 	}
 	bits, err := length(words[1])
 	if err != nil {
-		return tool.Errorf(n, line, "want a netmask or a prefix length")
+		return i.Errorf("want a netmask or a prefix length")
 	}
 	v.To, v.Gateway = netip.PrefixFrom(to, bits), gateway
 	if !v.To.IsValid() {
-		return tool.Errorf(n, line, "the length does not fit the destination")
+		return i.Errorf("the length does not fit the destination")
 	}
 	r.answer.Vias = append(r.answer.Vias, v)
 	return nil
