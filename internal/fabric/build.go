@@ -8,7 +8,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/answer"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iblinkinfo"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ibnetdiscover"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ibqueryerrors"
@@ -314,9 +314,6 @@ func (f *Fabric) routes(r *ibnetdiscover.Report) map[any]string {
 // details reads what ports.sh printed into the ports. A port that did not answer
 // keeps what the walk has found.
 func (f *Fabric) details(output string, r *ibnetdiscover.Report) error {
-	if !strings.HasSuffix(output, "@end\n") {
-		return tool.Errorf(0, "", "the answer has no end mark: it is cut")
-	}
 	byWay := map[string]*Port{}
 	routes := f.routes(r)
 	for _, n := range f.Nodes {
@@ -333,16 +330,18 @@ func (f *Fabric) details(output string, r *ibnetdiscover.Report) error {
 			}
 		}
 	}
-	for block := range strings.SplitSeq(output, "@done\n") {
-		head, text, _ := strings.Cut(block, "\n")
-		where, ok := strings.CutPrefix(head, "@port ")
-		port := byWay[where]
-		if !ok || port == nil {
-			continue
+	err := answer.Read(output, func(i answer.Item) error {
+		port := byWay[i.Name]
+		if port == nil {
+			return nil
 		}
-		if err := port.detail(f, text); err != nil {
-			return fmt.Errorf("port %s: %w", where, err)
+		if bad := port.detail(f, i.Text); bad != nil {
+			return fmt.Errorf("port %s: %w", i.Name, bad)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	f.Detailed = true
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ibsimtest"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/answer"
 )
 
 // node runs the scripts on a node of ibsim, as the transport would.
@@ -28,7 +29,7 @@ func (n node) Run(_ context.Context, cmd shellcmd.Command) (host.Result, error) 
 		r := n.f.Run(n.id, argv[0], argv[1:]...)
 		return host.Result{Stdout: []byte(r.Stdout), Stderr: []byte(r.Stderr)}, nil
 	}
-	r := n.f.Shell(n.id, "set -- "+shellcmd.Join(argv[1:])+"\n"+text)
+	r := n.f.Shell(n.id, "set -- "+shellcmd.Join(argv[1:])+"\n"+answer.Functions+text)
 	return host.Result{Stdout: []byte(r.Stdout), Stderr: []byte(r.Stderr)}, nil
 }
 

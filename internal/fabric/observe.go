@@ -12,7 +12,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/answer"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ibnetdiscover"
 )
 
@@ -73,7 +73,7 @@ func shorten(s string) string {
 // Observe looks at the fabric through a port: one command, and with details a
 // second one for the ports that the first has found.
 func Observe(ctx context.Context, h Runner, t Through, details bool) (*Fabric, error) {
-	res, err := h.Run(ctx, shellcmd.Script("fabric-walk", walkScript, t.Device,
+	res, err := h.Run(ctx, shellcmd.Script("fabric-walk", answer.Functions+walkScript, t.Device,
 		strconv.Itoa(t.Port)).AsRoot().WithTimeout(timeout))
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func Observe(ctx context.Context, h Runner, t Through, details bool) (*Fabric, e
 		return f, nil
 	}
 	args := append([]string{t.Device, strconv.Itoa(t.Port)}, ask...)
-	res, err = h.Run(ctx, shellcmd.Script("fabric-ports", portsScript, args...).AsRoot().WithTimeout(timeout))
+	res, err = h.Run(ctx, shellcmd.Script("fabric-ports", answer.Functions+portsScript, args...).AsRoot().WithTimeout(timeout))
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func Observe(ctx context.Context, h Runner, t Through, details bool) (*Fabric, e
 	return f, nil
 }
 
-// parts splits the answer of walk.sh: the text and the status of each program.
+// parts is the answer of walk.sh: the text and the status of each program.
 type parts struct {
 	text    map[string]string
 	status  map[string]int
@@ -107,29 +107,15 @@ type parts struct {
 
 func splitParts(output string) (parts, error) {
 	p := parts{text: map[string]string{}, status: map[string]int{}}
-	name, ended := "", false
-	for _, line := range tool.Lines(output) {
-		word, rest, _ := strings.Cut(line, " ")
-		switch {
-		case line == "@end":
-			ended = true
-		case word == "@missing":
-			p.missing = append(p.missing, rest)
-		case word == "@net" || word == "@links" || word == "@sm" || word == "@errors":
-			name = strings.TrimPrefix(word, "@")
-			status, err := strconv.Atoi(rest)
-			if err != nil {
-				return p, tool.Errorf(0, "", "status %q of %s", rest, name)
-			}
-			p.status[name] = status
-		case name != "":
-			p.text[name] += line + "\n"
+	err := answer.Read(output, func(i answer.Item) error {
+		if i.Word == "missing" {
+			p.missing = append(p.missing, i.Name)
+		} else {
+			p.text[i.Name], p.status[i.Name] = i.Text, i.Status
 		}
-	}
-	if !ended {
-		return p, tool.Errorf(0, "", "the answer has no end mark: it is cut")
-	}
-	return p, nil
+		return nil
+	})
+	return p, err
 }
 
 // read makes a fabric of what walk.sh printed.

@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/answer"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ibnetdiscover"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/smpquery"
 )
@@ -69,7 +68,7 @@ func PKeyTables(ctx context.Context, h Runner, t Through, ports []AdapterPort) (
 		args = append(args, "pkeys", strconv.Itoa(p.LID), strconv.Itoa(p.Number))
 		asked[fmt.Sprintf("%d %d", p.LID, p.Number)] = p.GUID
 	}
-	res, err := h.Run(ctx, shellcmd.Script("fabric-ports", portsScript, args...).AsRoot().WithTimeout(pkeysTimeout))
+	res, err := h.Run(ctx, shellcmd.Script("fabric-ports", answer.Functions+portsScript, args...).AsRoot().WithTimeout(pkeysTimeout))
 	if err != nil {
 		return nil, err
 	}
@@ -81,21 +80,14 @@ func PKeyTables(ctx context.Context, h Runner, t Through, ports []AdapterPort) (
 }
 
 func readTables(output string, asked map[string]ib.GUID) (map[ib.GUID][]uint16, error) {
-	answers, complete := strings.CutSuffix(output, "@end\n")
-	if !complete {
-		return nil, tool.Errorf(0, "", "the answer has no end mark: it is cut")
-	}
 	tables := map[ib.GUID][]uint16{}
-	for answer := range strings.SplitSeq(answers, "@done\n") {
-		head, text, _ := strings.Cut(answer, "\n")
-		guid, known := asked[strings.TrimPrefix(head, "@port ")]
-		if !known {
-			continue
-		}
+	err := answer.Read(output, func(i answer.Item) error {
+		guid, known := asked[i.Name]
 		// What is not a table is the complaint of a program that got no answer.
-		if keys, err := smpquery.ParsePKeys(text); err == nil {
+		if keys, bad := smpquery.ParsePKeys(i.Text); bad == nil && known {
 			tables[guid] = keys
 		}
-	}
-	return tables, nil
+		return nil
+	})
+	return tables, err
 }

@@ -1,7 +1,8 @@
 # PortInfo and P_Keys of many ports. $1 device, $2 port to ask through; then of
 # each port its kind (ca, sw, or pkeys for a ca of which nothing else is wanted),
-# its way (a LID, or a route with a leading 0,) and its number. Eight are asked at once: a process costs more than its answer. Each
-# answer leaves in one write, shorter than a pipe takes at once.
+# its way (a LID, or a route with a leading 0,) and its number. Eight are asked at
+# once: a process costs more than its answer. Each section, named by way and number,
+# leaves in one write, shorter than a pipe takes at once.
 device=$1 through=$2
 shift 2
 ask() {
@@ -20,8 +21,12 @@ ask() {
 	if [ "$1" != sw ]; then
 		keys=$(smpquery -C "$device" -P "$through" $direct pkeys "$2" "$3" 2>&1)
 	fi
-	printf '@port %s %s\n%s\n%s\n%s\n@done\n' "$2" "$3" "$info" "$sm" "$keys"
+	report=$(section "$2 $3" 0 "$info
+$sm
+$keys")
+	printf '%s\n' "$report"
 }
+echo '@begin 1'
 running=0
 while [ $# -ge 3 ]; do
 	ask "$1" "$2" "$3" &
@@ -33,4 +38,4 @@ while [ $# -ge 3 ]; do
 	fi
 done
 wait
-printf '@end\n'
+echo '@end'
