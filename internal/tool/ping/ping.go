@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/answer"
 )
 
 //go:embed probe.sh
@@ -63,7 +64,7 @@ func (p Probe) Command() shellcmd.Command {
 	}
 	runs := 3 + len(p.Sizes)
 	limit := time.Duration(runs)*(time.Duration(p.Count)*1200*time.Millisecond+2*time.Second) + 90*time.Second
-	return shellcmd.Script("ping-probe", probe, args...).WithTimeout(limit)
+	return shellcmd.Script("ping-probe", answer.Functions+probe, args...).WithTimeout(limit)
 }
 
 // Answer is what a probe printed.
@@ -96,37 +97,20 @@ func (r Run) Loss() float64 {
 // Parse reads the output of Probe.Command.
 func Parse(out string) (Answer, error) {
 	a := Answer{Sizes: map[int]Run{}}
-	var name string
-	var body []string
-	for line := range strings.Lines(out) {
-		line = strings.TrimRight(line, "\n")
-		word, rest, _ := strings.Cut(strings.TrimPrefix(line, "@"), " ")
-		switch {
-		case !strings.HasPrefix(line, "@"):
-			body = append(body, line)
-		case word == "status":
-			r, err := ParseRun(strings.Join(body, "\n"))
-			if err != nil {
-				return a, fmt.Errorf("%s: %w", name, err)
-			}
-			if r.Status, err = strconv.Atoi(rest); err != nil {
-				return a, fmt.Errorf("%s: status %q", name, rest)
-			}
-			a.set(name, r)
-		case word == "path":
-			n, err := strconv.Atoi(rest)
-			if err != nil {
-				return a, fmt.Errorf("path MTU %q", rest)
-			}
-			a.PathMTU = n
-		default:
-			name, body = strings.TrimPrefix(line, "@"), nil
+	err := answer.Read(out, func(i answer.Item) (err error) {
+		if i.Word == "path" {
+			a.PathMTU, err = strconv.Atoi(i.Name)
+			return err
 		}
-	}
-	if name == "" {
-		return a, fmt.Errorf("no answer of ping")
-	}
-	return a, nil
+		r, err := ParseRun(i.Text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", i.Name, err)
+		}
+		r.Status = i.Status
+		a.set(i.Name, r)
+		return nil
+	})
+	return a, err
 }
 
 func (a *Answer) set(name string, r Run) {

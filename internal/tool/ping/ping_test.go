@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/answer"
 )
 
 func TestParseRun(t *testing.T) {
@@ -50,7 +51,7 @@ func TestProbe_real_ping(t *testing.T) {
 	}{{"127.0.0.1", 1500, 1500}, {"127.0.0.1", 65536, 65535}, {"::1", 1500, 1500}} {
 		p := Probe{To: netip.MustParseAddr(c.to), MTU: c.mtu, Count: 2, Sizes: []int{1000}, Interface: "lo"}
 		out, err := exec.CommandContext(t.Context(), "sh",
-			append([]string{"-c", probe, "probe"}, p.Command().Argv()[1:]...)...).CombinedOutput()
+			append([]string{"-c", answer.Functions + probe, "probe"}, p.Command().Argv()[1:]...)...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

@@ -11,13 +11,17 @@ probe() {
   ping -"$family" -n -c "$n" -i 0.2 -W 1 ${dev:+-I "$dev"} "$@" "$dst" 2>&1
 }
 report() {
-  printf '@%s\n' "$1"
+  name=$1
   shift
-  probe "$@"
-  printf '@status %s\n' "$?"
+  answer "$name" probe "$@"
+}
+end() {
+  echo '@end'
+  exit 0
 }
 # fits SIZE: whether one of two packets of this size gets there in one piece
 fits() { probe 2 -M do -s "$(($1 - headers))" >/dev/null; }
+echo '@begin 1'
 report default "$count"
 report full "$count" -M do -s "$((mtu - headers))"
 fragment=$((mtu * 2))
@@ -29,10 +33,10 @@ done
 # Only where small packets pass and the largest do not is there something to find.
 if fits "$mtu"; then
   printf '@path %s\n' "$mtu"
-  exit 0
+  end
 fi
 low=$((headers + 56))
-fits "$low" || exit 0
+fits "$low" || end
 high=$mtu
 if [ "$guess" -gt "$low" ] && [ "$guess" -lt "$high" ]; then
   if fits "$guess"; then
@@ -47,3 +51,4 @@ while [ "$((high - low))" -gt 1 ]; do
   if fits "$middle"; then low=$middle; else high=$middle; fi
 done
 printf '@path %s\n' "$low"
+end
