@@ -24,8 +24,8 @@ func sshAliases(t *testing.T, w *Lab) string {
 	t.Helper()
 	var b strings.Builder
 	for _, name := range w.Names() {
-		at := w.Servers[name].Addr
-		fmt.Fprintf(&b, "Host %s\n  HostName %s\n  Port %d\n  User %s\n", name, at.IP, at.Port, w.User(name))
+		at := w.Host(name)
+		fmt.Fprintf(&b, "Host %s\n  HostName %s\n  Port %d\n  User %s\n", name, at["address"], at["port"], at["user"])
 	}
 	key, known := w.keys()
 	fmt.Fprintf(&b, "Host *\n  IdentityFile %s\n  IdentitiesOnly yes\n  UserKnownHostsFile %s\n", key, known)
