@@ -68,6 +68,22 @@ func TestAdopt_handmadeLab(t *testing.T) {
 	}
 }
 
+// What is taken over refers to nothing that is not adopted itself: this mstflint does not suit
+// the card, so that its GUIDs are not managed.
+func TestAdopt_takesOverWithoutTheGUIDs(t *testing.T) {
+	t.Parallel()
+	hosts := two()[:1]
+	hosts[0].MstflintVersion = "4.6.0"
+	w := acctest.Start(t, acctest.Options{Hosts: hosts, Tolerate: true})
+	byHand(w, "one", "apt-get install -y rdma-core mstflint opensm infiniband-diags")
+	w.Run("one", "systemctl enable --now opensm")
+	for _, options := range [][]string{{"one"}, {"-take-over", "one"}} {
+		o := run(t, w, options...)
+		says(t, o.file(t, "cards.tf"), "Not adopted: infiniband_guids one/0000:01:00.0", "FW052")
+		says(t, o.file(t, "fabric.tf"), `port_guid = infiniband_card.one.ports["1"].port_guid`)
+	}
+}
+
 const smResource = "infiniband_opensm"
 
 // A definition made by hand in each network stack is taken over, or the finding says why

@@ -13,9 +13,9 @@ func (f *Lab) Files() map[string][]byte {
 		file := kinds[o.Type].file
 		switch {
 		case o.taken:
-			bodies[file] = append(bodies[file], comment(reason(o, "Taken over"))+block(o, o.offer))
+			bodies[file] = append(bodies[file], comment(reason(o, "Taken over"))+block(o, f.offered(o)))
 		case o.Reason != nil:
-			bodies[file] = append(bodies[file], notAdopted(o))
+			bodies[file] = append(bodies[file], f.notAdopted(o))
 			continue
 		default:
 			bodies[file] = append(bodies[file], comment(about(o))+block(o, f.forms(o)[o.form]))
@@ -30,6 +30,16 @@ func (f *Lab) Files() map[string][]byte {
 	return out
 }
 
+// offered is how an object can be adopted if it may change. What it referred to when it was
+// tried may have been refused since.
+func (f *Lab) offered(o *Object) form {
+	given := make(form, len(o.offer))
+	for i, a := range o.offer {
+		given[i] = f.argument(o, a.name, a.value)
+	}
+	return given
+}
+
 func importOf(o *Object) string {
 	return fmt.Sprintf("import {\nto = %s\nid = %s\n}\n", o.Address(), Text(o.ID))
 }
@@ -40,7 +50,7 @@ func reason(o *Object, verdict string) string {
 
 // notAdopted is the comment in the place of a resource that is not adopted. The
 // resource follows, commented out, unless its plan is refused.
-func notAdopted(o *Object) string {
+func (f *Lab) notAdopted(o *Object) string {
 	said := reason(o, "Not adopted")
 	if o.offer == nil {
 		return comment(said)
@@ -48,7 +58,7 @@ func notAdopted(o *Object) string {
 	var b strings.Builder
 	b.WriteString(comment(said + "\n\nThis adopts it with that change. Take the signs away, and read the plan:\n"))
 	b.WriteString("#\n")
-	for line := range strings.Lines(string(Format(block(o, o.offer) + "\n" + importOf(o)))) {
+	for line := range strings.Lines(string(Format(block(o, f.offered(o)) + "\n" + importOf(o)))) {
 		b.WriteString(strings.TrimRight("# "+line, " \n") + "\n")
 	}
 	return b.String()
