@@ -9,27 +9,18 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 )
 
 // readJobs reads the job directories. Their names begin with the time, so a sorted
-// listing has the oldest first. A full disk or a crash may have cut a job off at any
-// byte: whole lines are read, and incomplete ones dropped.
+// listing has the oldest first.
 func readJobs(s *inventory.Snapshot, a *collect.Answer) error {
 	for _, listed := range a.Jobs {
 		dir := inventory.StateDir + "/jobs/" + listed.ID + "/"
-		job := inventory.Job{ID: listed.ID, Settled: listed.Settled, Request: pairs(a.Files[dir+"request"])}
-		job.Kind, job.BootID, job.Operator = job.Request["kind"], job.Request["boot_id"], job.Request["operator"]
-		if pci, err := ib.ParsePCIAddress(job.Request["pci"]); err == nil {
-			job.PCI = pci
+		job := inventory.Job{ID: listed.ID, Settled: listed.Settled}
+		for _, name := range []string{"request", "states", "exit"} {
+			job.TakeFile(name, a.Files[dir+name])
 		}
-		for _, line := range tool.Lines(a.Files[dir+"states"]) {
-			if f := strings.Fields(line); len(f) == 3 {
-				job.States = append(job.States, inventory.JobState{Name: f[1], Time: f[2]})
-			}
-		}
-		job.Exit = strings.TrimSpace(a.Files[dir+"exit"])
 		job.LogTail = a.Runs["log "+listed.ID].Output
 		job.Running = mayStillRun(s, a, listed, job.Exit != "")
 		s.Jobs = append(s.Jobs, job)
@@ -87,14 +78,4 @@ func lostJobs(s *inventory.Snapshot) {
 	}
 	slices.SortFunc(lost, func(x, y inventory.Job) int { return strings.Compare(x.ID, y.ID) })
 	s.Jobs = append(s.Jobs, lost...)
-}
-
-func pairs(text string) map[string]string {
-	all := map[string]string{}
-	for _, line := range tool.Lines(text) {
-		if key, value, ok := strings.Cut(line, "="); ok {
-			all[key] = value
-		}
-	}
-	return all
 }

@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"strings"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
@@ -25,6 +27,38 @@ type Job struct {
 type JobState struct {
 	Name string
 	Time string
+}
+
+// TakeFile reads one file of the job's directory. A full disk or a crash may have cut it
+// at any byte: of the states whole lines are read, and incomplete ones dropped.
+func (j *Job) TakeFile(name, text string) {
+	switch name {
+	case "request":
+		j.Request = Assignments(text)
+		j.Kind, j.BootID, j.Operator = j.Request["kind"], j.Request["boot_id"], j.Request["operator"]
+		if pci, err := ib.ParsePCIAddress(j.Request["pci"]); err == nil {
+			j.PCI = pci
+		}
+	case "states":
+		for line := range strings.Lines(text) {
+			if f := strings.Fields(line); len(f) == 3 && strings.HasSuffix(line, "\n") {
+				j.States = append(j.States, JobState{Name: f[1], Time: f[2]})
+			}
+		}
+	case "exit":
+		j.Exit = strings.TrimSpace(text)
+	}
+}
+
+// Assignments reads lines of the form key=value, as requests and notes have them.
+func Assignments(text string) map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(text) {
+		if key, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), "="); ok {
+			all[key] = value
+		}
+	}
+	return all
 }
 
 // JobUnit is the systemd unit in which a job runs.

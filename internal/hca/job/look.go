@@ -1,14 +1,17 @@
 package job
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/answer"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
@@ -113,57 +116,70 @@ func (o outcome) evidence() string {
 
 // parseLook reads the answer of the look at a job.
 func parseLook(id, text string) (outcome, error) {
-	out := outcome{ID: id, Held: map[string]string{}, holder: map[string]string{}}
-	head, output, _ := strings.Cut(text, "\n\n")
-	out.Output = output
+	out := outcome{ID: id, unit: fact.Unknown[bool]("not asked")}
 	seen := false
-	for line := range strings.Lines(head) {
-		key, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
-		seen = seen || key == "unit"
-		if err := out.set(key, value); err != nil {
-			return out, err
-		}
+	err := answer.Read(text, func(i answer.Item) error {
+		seen = seen || i.Word == answer.Run && i.Name == "unit"
+		return out.take(i)
+	})
+	if err == nil && !seen {
+		err = errors.New("nothing of its unit in it")
 	}
-	if !seen {
-		return out, errors.New(`no line "unit" in it`)
-	}
-	return out, nil
+	return out, err
 }
 
 // unitRuns reads a state of systemd.
-func unitRuns(state string) fact.Bool {
-	switch word, why, _ := strings.Cut(state, " "); word {
+func unitRuns(said string) fact.Bool {
+	switch said = strings.TrimSpace(said); said {
 	case "active", "activating", "deactivating", "reloading", "refreshing", "maintenance":
 		return fact.Known(true)
 	case "inactive", "failed":
 		return fact.Known(false)
 	default:
-		return fact.Unknown[bool](why)
+		line, _, _ := strings.Cut(said, "\n")
+		return fact.Unknown[bool](cmp.Or(line, "systemctl says nothing"))
 	}
 }
 
-// set takes one line of the look at a job.
-func (o *outcome) set(key, value string) error {
-	switch key {
+// take takes one part of the look at a job.
+func (o *outcome) take(i answer.Item) error {
+	switch i.Word {
+	case answer.Run:
+		if i.Name == "unit" {
+			o.unit = unitRuns(i.Text)
+		} else {
+			o.Output = i.Text
+		}
+	case answer.File:
+		return o.takeFile(path.Base(i.Name), i.Text)
+	case answer.Value:
+		o.bootID = i.Text
 	case "absent":
 		o.Absent = true
-	case "exit":
-		return o.setExit(value)
 	case "settled":
 		o.Settled = true
 	case "cut":
 		o.Cut = true
-	case "reason":
-		o.Reason = value
-	case "state":
-		_, rest, _ := strings.Cut(value, " ") // the number is the order already
-		name, when, _ := strings.Cut(rest, " ")
-		o.States = append(o.States, inventory.JobState{Name: name, Time: when})
-	case "held":
-		k, v, _ := strings.Cut(value, "=")
-		o.Held[k] = v
 	default:
-		o.setAround(key, value)
+		o.takeAround(i)
+	}
+	return nil
+}
+
+func (o *outcome) takeFile(name, text string) error {
+	switch name {
+	case "exit":
+		return o.setExit(text)
+	case "states":
+		var j inventory.Job
+		j.TakeFile(name, text)
+		o.States = j.States
+	case "reason":
+		o.Reason = strings.TrimSpace(text)
+	case "held":
+		o.Held = inventory.Assignments(text)
+	case "holder":
+		o.holder = inventory.Assignments(text)
 	}
 	return nil
 }
@@ -181,27 +197,20 @@ func (o *outcome) setExit(value string) error {
 	return nil
 }
 
-// setAround takes what is not in the job's directory.
-func (o *outcome) setAround(key, value string) {
-	switch key {
-	case "unit":
-		o.unit = unitRuns(value)
-	case "boot":
-		o.bootID = value
+// takeAround takes what is not in the job's directory.
+func (o *outcome) takeAround(i answer.Item) {
+	first, rest, _ := strings.Cut(i.Name, " ")
+	switch i.Word {
 	case "free":
-		free, mount, _ := strings.Cut(value, " ")
-		if n, err := strconv.Atoi(free); err == nil && n*1024 < journal.FullBelow { // else the heading of df
-			o.Full = fmt.Sprintf("%s (%d KiB free)", mount, n)
+		if n, err := strconv.Atoi(first); err == nil && n*1024 < journal.FullBelow { // else the heading of df
+			o.Full = fmt.Sprintf("%s (%d KiB free)", rest, n)
 		}
 	case "process":
-		o.pids = append(o.pids, value)
+		o.pids = append(o.pids, rest)
 	case "hidden":
-		o.hidden = value
+		o.hidden = rest
 	case "lock":
-		o.locked = map[string]fact.Bool{"free": fact.Known(false), "taken": fact.Known(true)}[value]
-	case "holder":
-		k, v, _ := strings.Cut(value, "=")
-		o.holder[k] = v
+		o.locked = map[string]fact.Bool{"free": fact.Known(false), "taken": fact.Known(true)}[first]
 	}
 }
 

@@ -7,8 +7,42 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 )
 
+// whole is the answer of the script that the lines stand for: "unit STATE", "FILE LINE"
+// for a line of a file, and facts; then, behind an empty line, what the tool printed.
+func whole(text string) string {
+	head, output, _ := strings.Cut(text, "\n\n")
+	var facts strings.Builder
+	var names []string
+	files := map[string]string{}
+	for line := range strings.Lines(head + "\n") {
+		key, value, _ := strings.Cut(line, " ")
+		switch key {
+		case "unit":
+			facts.WriteString("@run 0\tunit\n|" + strings.TrimPrefix(value, "unknown ") + "@.\n")
+		case "boot":
+			facts.WriteString("=/proc/sys/kernel/random/boot_id\t" + value)
+		case "process", "hidden":
+			facts.WriteString("@" + key + " j1 " + value)
+		case "state", "exit", "reason", "held", "holder":
+			if files[key] == "" {
+				names = append(names, key)
+			}
+			files[key] += "|" + value
+		default:
+			facts.WriteString(strings.TrimSuffix("@"+line, "@\n"))
+		}
+	}
+	for _, name := range names {
+		facts.WriteString("@file /jobs/j1/" + strings.Replace(name, "state", "states", 1) + "\n" + files[name] + "@.\n")
+	}
+	for line := range strings.Lines(output) {
+		files["output"] += "|" + line
+	}
+	return "@begin 1\n" + facts.String() + "@run 0\toutput\n" + files["output"] + "@.\n@end\n"
+}
+
 func TestParseLook(t *testing.T) {
-	out, err := parseLook("j1", "unit inactive\nboot abc\nexit 75\nreason another job\nstate 1 requested T1\nstate 2 locked T2\nheld operator=bob = x\n\nsome\n\noutput\n")
+	out, err := parseLook("j1", whole("unit inactive\nboot abc\nexit 75\nreason another job\nstate 1 requested T1\nstate 2 locked T2\nheld operator=bob = x\n\nsome\n\noutput\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +54,7 @@ func TestParseLook(t *testing.T) {
 		t.Error("a job that never reached burning has written")
 	}
 	for _, bad := range []string{"", "absent\n", "garbage\n", "unit active\nexit many\n"} {
-		if got, err := parseLook("j1", bad); err == nil {
+		if got, err := parseLook("j1", whole(bad)); err == nil {
 			t.Errorf("%q gives %+v", bad, got)
 		}
 	}
@@ -35,7 +69,7 @@ func TestDisplay_keepsTheEndOfAProgressDisplay(t *testing.T) {
 }
 
 func TestParseLook_ofAJournalThatTheDiskCutOff(t *testing.T) {
-	out, err := parseLook("x", "unit inactive\nboot b\nexit \nstate 4 burning 2026-01-01T00:00:00Z\n\n")
+	out, err := parseLook("x", whole("unit inactive\nboot b\nexit \nstate 4 burning 2026-01-01T00:00:00Z\n\n"))
 	if err != nil || out.Ended || !out.wrote() {
 		t.Errorf("%+v, %v", out, err)
 	}
@@ -65,7 +99,7 @@ func TestOutcome_running(t *testing.T) {
 		"removed, systemd is silent": {"unit unknown x\nboot b\nlock free\nabsent\n", "systemd does not say"},
 		"never there":                {gone + "absent\n", "no"},
 	} {
-		out, err := parseLook("j1", tt.text)
+		out, err := parseLook("j1", whole(tt.text))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -102,7 +136,7 @@ func TestEnding_full_disk(t *testing.T) {
 		{"room", head + "free 90000 /var\nstate 4 burning T\n",
 			[]string{"interrupted while it wrote", "a power cut", "a full disk"}, "is full"},
 	} {
-		out, err := parseLook("j1", x.look)
+		out, err := parseLook("j1", whole(x.look))
 		if err != nil {
 			t.Fatal(err)
 		}

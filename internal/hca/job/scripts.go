@@ -9,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/answer"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
 )
@@ -40,7 +41,7 @@ func startCommand(e journal.Entry) shellcmd.Command {
 }
 
 func lookCommand(id string) shellcmd.Command {
-	return shellcmd.Script("look-at-flash-job", cardusers.Functions+lookScript, journal.Dir(id), inventory.JobUnit(id),
+	return shellcmd.Script("look-at-flash-job", answer.Functions+cardusers.Functions+lookScript, journal.Dir(id), inventory.JobUnit(id),
 		flock.File, flock.Holder).AsRoot()
 }
 

@@ -3,8 +3,8 @@ package record
 import (
 	"context"
 	_ "embed" // the script is a file so that a shell checker can read it
-	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"time"
 
@@ -13,7 +13,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/answer"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
 
 //go:embed script/look.sh
@@ -39,7 +41,7 @@ type Job struct {
 
 // Read looks at the jobs of a host, in one command that changes nothing.
 func Read(ctx context.Context, h host.Host) (Look, error) {
-	cmd := shellcmd.Script("read-flash-jobs", cardusers.Functions+script, inventory.StateDir).AsRoot()
+	cmd := shellcmd.Script("read-flash-jobs", answer.Functions+cardusers.Functions+script, inventory.StateDir).AsRoot()
 	r, err := h.Run(ctx, cmd)
 	if err != nil {
 		return Look{}, err
@@ -55,23 +57,15 @@ func Read(ctx context.Context, h host.Host) (Look, error) {
 // reading is a look that is being read.
 type reading struct {
 	Look
-	units map[string]string // the state of each unit
+	units map[string]inventory.Unit
 	pids  map[string]bool   // jobs of which processes are left
 	blind map[string]string // jobs whose processes could not be seen, and why
-	ended bool
 }
 
 func parse(name, text string) (Look, error) {
-	r := reading{Look: Look{Host: name}, units: map[string]string{}, pids: map[string]bool{},
-		blind: map[string]string{}}
-	for line := range strings.Lines(text) {
-		key, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
-		if err := r.take(key, value); err != nil {
-			return Look{}, err
-		}
-	}
-	if !r.ended {
-		return Look{}, errors.New(`no line "end" in it`)
+	r := reading{Look: Look{Host: name}, pids: map[string]bool{}, blind: map[string]string{}}
+	if err := answer.Read(text, r.take); err != nil {
+		return Look{}, err
 	}
 	for i := range r.Jobs {
 		r.complete(&r.Jobs[i])
@@ -80,59 +74,50 @@ func parse(name, text string) (Look, error) {
 	return r.Look, nil
 }
 
-func (r *reading) take(key, value string) error {
-	switch key {
-	case "now":
-		r.Now, _ = time.Parse(time.RFC3339, value) // zero: not known
-	case "systemd":
-		r.Silent = "systemctl ended with status " + value
-	case "unit":
-		state, unit, _ := strings.Cut(value, " ")
-		r.units[unit] = state
-	case "job":
-		r.Jobs = append(r.Jobs, Job{Job: inventory.Job{ID: value, Request: map[string]string{}}})
-	case "end":
-		r.ended = true
+func (r *reading) take(i answer.Item) (err error) {
+	switch {
+	case i.Word == "now":
+		r.Now, _ = time.Parse(time.RFC3339, i.Name) // zero: not known
+	case i.Word == "job":
+		r.Jobs = append(r.Jobs, Job{Job: inventory.Job{ID: i.Name, Request: map[string]string{}}})
+	case i.Word == answer.Run && i.Name == "units" && i.Status != 0:
+		line, _, _ := strings.Cut(i.Text, "\n")
+		r.Silent = fmt.Sprintf("systemctl ended with status %d: %s", i.Status, line)
+	case i.Word == answer.Run && i.Name == "units":
+		r.units, err = systemctl.ParseShow(i.Text)
+	case len(r.Jobs) == 0:
+		return i.Errorf("a line that belongs to no job")
 	default:
-		if len(r.Jobs) == 0 {
-			return fmt.Errorf("line %q belongs to no job", key)
-		}
-		r.ofJob(&r.Jobs[len(r.Jobs)-1], key, value)
+		r.ofJob(&r.Jobs[len(r.Jobs)-1], i)
 	}
-	return nil
+	return err
 }
 
-func (r *reading) ofJob(j *Job, key, value string) {
-	switch key {
-	case "request":
-		if k, v, ok := strings.Cut(value, "="); ok {
-			j.Request[k] = v
-		}
+func (r *reading) ofJob(j *Job, i answer.Item) {
+	switch i.Word {
 	case "process":
 		r.pids[j.ID] = true
 	case "hidden":
-		r.blind[j.ID] = value
-	case "output":
-		j.LogTail += value + "\n"
-	case "state":
-		if f := strings.Fields(value); len(f) == 3 {
-			j.States = append(j.States, inventory.JobState{Name: f[1], Time: f[2]})
+		_, r.blind[j.ID], _ = strings.Cut(i.Name, " ")
+	case answer.Run:
+		j.LogTail = i.Text
+	case answer.File:
+		switch file := path.Base(i.Name); file {
+		case "reason":
+			j.Refusal = oneLine(i.Text)
+		case "settled":
+			j.Settled, j.How = true, oneLine(i.Text)
+		default:
+			j.TakeFile(file, i.Text)
 		}
-	case "exit":
-		j.Exit = strings.TrimSpace(value)
-	case "reason":
-		j.Refusal = strings.TrimSpace(j.Refusal + " " + value)
-	case "settled":
-		j.Settled, j.How = true, strings.TrimSpace(j.How+" "+value)
 	}
 }
 
+func oneLine(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", " ") }
+
 // complete fills in what follows from the lines of a job.
 func (r *reading) complete(j *Job) {
-	j.Kind, j.BootID, j.Operator = j.Request["kind"], j.Request["boot_id"], j.Request["operator"]
-	if pci, err := ib.ParsePCIAddress(j.Request["pci"]); err == nil {
-		j.PCI = pci
-	} else if pci, ok := cardIn(j.ID); ok {
+	if pci, ok := cardIn(j.ID); ok && j.PCI == (ib.PCIAddress{}) {
 		j.PCI = pci
 	}
 	j.Running = r.running(j)
@@ -141,7 +126,7 @@ func (r *reading) complete(j *Job) {
 // running reports whether a job may still write. Neither a unit that is gone nor a
 // silent systemd proves that it has ended: its mstflint may still run.
 func (r *reading) running(j *Job) fact.Bool {
-	state := r.units[inventory.JobUnit(j.ID)]
+	state := r.units[inventory.JobUnit(j.ID)].ActiveState
 	switch {
 	case j.Exit != "" || j.Settled:
 		return fact.Known(false)
@@ -161,10 +146,10 @@ func (r *reading) lost() {
 	for i := range r.Jobs {
 		listed[inventory.JobUnit(r.Jobs[i].ID)] = true
 	}
-	for unit, state := range r.units {
+	for unit, u := range r.units {
 		id := strings.TrimSuffix(strings.TrimPrefix(unit, "infiniband-flash-"), ".service")
 		pci, ok := cardIn(id)
-		if listed[unit] || !ok || state == "inactive" || state == "failed" {
+		if listed[unit] || !ok || u.ActiveState == "inactive" || u.ActiveState == "failed" {
 			continue
 		}
 		r.Jobs = append(r.Jobs, Job{Job: inventory.Job{ID: id, PCI: pci, Running: fact.Known(true), Lost: true,

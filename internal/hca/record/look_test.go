@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/answer"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 )
 
@@ -23,6 +25,40 @@ const (
 	active = "unit active infiniband-flash-" + id + ".service\n"
 	asked  = "request version=1\nrequest kind=burn\nrequest pci=0000:01:00.0\nrequest operator=eve\n"
 )
+
+// whole is the answer of the script that the lines stand for: "unit STATE ID" and
+// "systemd STATUS: TEXT" for systemd's, "FILE LINE" for a line of a file, and facts.
+func whole(lines string) string {
+	var facts, jobs strings.Builder
+	units, status := "", "0"
+	var names []string
+	files := map[string]string{}
+	for line := range strings.Lines(lines) {
+		key, value, _ := strings.Cut(line, " ")
+		switch key {
+		case "now", "job":
+			facts.WriteString("@" + line)
+		case "process", "hidden":
+			jobs.WriteString("@" + key + " " + id + " " + value)
+		case "unit":
+			state, unit, _ := strings.Cut(value, " ")
+			units += "|Id=" + unit + "|ActiveState=" + state + "\n|\n"
+		case "systemd":
+			status, units, _ = strings.Cut(value, ": ")
+			units = "|" + units
+		default:
+			if files[key] == "" {
+				names = append(names, key)
+			}
+			files[key] += "|" + value
+		}
+	}
+	for _, name := range names {
+		head := map[string]string{"output": "@run 0\toutput", "state": "@file /jobs/" + id + "/states"}[name]
+		jobs.WriteString(cmp.Or(head, "@file /jobs/"+id+"/"+name) + "\n" + files[name] + "@.\n")
+	}
+	return "@begin 1\n@run " + status + "\tunits\n" + units + "@.\n" + facts.String() + jobs.String() + "@end\n"
+}
 
 // TestJob_ending holds that a job counts as verified, failed or interrupted only where
 // that is shown, and what is said of it.
@@ -65,7 +101,7 @@ func TestJob_ending(t *testing.T) {
 		"says 0 and failed": {"", asked + failed + "exit 0\n", Failed, "failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			look, err := parse("nas", "now 2026-01-01T00:00:30Z\n"+tt.units+"job "+id+"\n"+tt.job+"end\n")
+			look, err := parse("nas", whole("now 2026-01-01T00:00:30Z\n"+tt.units+"job "+id+"\n"+tt.job))
 			if err != nil || len(look.Jobs) != 1 {
 				t.Fatalf("%+v, %v", look, err)
 			}
@@ -81,7 +117,7 @@ func TestJob_ending(t *testing.T) {
 }
 
 func TestParse_a_job_whose_directory_is_gone(t *testing.T) {
-	look, err := parse("nas", "now x\n"+active+"unit inactive infiniband-flash-20260101T000000Z-0000-02-00-0-beef.service\nend\n")
+	look, err := parse("nas", whole("now x\n"+active+"unit inactive infiniband-flash-20260101T000000Z-0000-02-00-0-beef.service\n"))
 	if err != nil || len(look.Jobs) != 1 {
 		t.Fatalf("%+v, %v", look, err)
 	}
@@ -92,7 +128,7 @@ func TestParse_a_job_whose_directory_is_gone(t *testing.T) {
 }
 
 func TestParse_refuses_what_is_cut(t *testing.T) {
-	for _, bad := range []string{"", "now 2026-01-01T00:00:30Z\njob " + id + "\n", "state 4 burning T\nend\n"} {
+	for _, bad := range []string{"", "@begin 1\n@now 2026-01-01T00:00:30Z\n@job " + id + "\n", whole("state 4 burning T\n")} {
 		if look, err := parse("nas", bad); err == nil {
 			t.Errorf("%q gives %+v", bad, look)
 		}
@@ -127,7 +163,7 @@ func TestScript_in_a_real_shell(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	out, err := exec.CommandContext(t.Context(), sh, "-c", cardusers.Functions+script, "sh", dir).Output()
+	out, err := exec.CommandContext(t.Context(), sh, "-c", answer.Functions+cardusers.Functions+script, "sh", dir).Output()
 	if err != nil {
 		t.Fatal(err)
 	}

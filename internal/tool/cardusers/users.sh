@@ -7,8 +7,8 @@
 #                                     LOCK: PID START CARD USER<TAB>COMMAND
 #                           USERS_WHY why it could not be seen; empty if it could
 #   users_of CARD         prints those of the lines that concern a card
-#   find_job ROOT DIR     sets JOB_PIDS to the processes of the job with that
-#                         directory, and JOB_WHY if they cannot be seen
+#   find_job ROOT DIR     prints "@process JOB PID" for each process of the job with
+#                         that directory, or "@hidden JOB WHY" if they cannot be seen
 #
 # START is in seconds since 1970, 0 if unknown. CARD is a PCI address, or "any" if
 # the process may use each. A process that ends while it is looked at is no user.
@@ -63,14 +63,13 @@ END
 
 # A process of a job has a file below its directory open, also if the directory was
 # removed, or runs the script in it.
-# shellcheck disable=SC2034 # both are for the caller
 find_job() {
-	JOB_PIDS='' JOB_WHY=''
+	users_job='' users_id=${2##*/}
 	users_open=$(find "$1/proc/1/comm" "$1"/proc/[0-9]*/fd -name comm -o -lname "$2/*" 2>/dev/null)
 	case $users_open in
 	"$1/proc/1/comm"*) ;;
 	*)
-		JOB_WHY='the processes in /proc cannot be seen'
+		printf '@hidden %s %s\n' "$users_id" 'the processes in /proc cannot be seen'
 		return 0
 		;;
 	esac
@@ -79,7 +78,7 @@ find_job() {
 		*/fd/[0-9]*)
 			users_pid=${users_line%/fd/*}
 			users_pid=${users_pid##*/}
-			case " $JOB_PIDS " in *" $users_pid "*) ;; *) JOB_PIDS="$JOB_PIDS $users_pid" ;; esac
+			case " $users_job " in *" $users_pid "*) ;; *) users_job="$users_job $users_pid" ;; esac
 			;;
 		esac
 	done <<END
@@ -90,10 +89,11 @@ END
 		IFS= read -r users_value 2>/dev/null <"$users_dir/cmdline"
 		case $users_value in
 		*"$2/job.sh"*)
-			case " $JOB_PIDS " in *" ${users_dir##*/} "*) ;; *) JOB_PIDS="$JOB_PIDS ${users_dir##*/}" ;; esac
+			case " $users_job " in *" ${users_dir##*/} "*) ;; *) users_job="$users_job ${users_dir##*/}" ;; esac
 			;;
 		esac
 	done
+	for users_pid in $users_job; do printf '@process %s %s\n' "$users_id" "$users_pid"; done
 }
 
 # users_file LOCK FILE: takes down what one open file says of its process.

@@ -447,8 +447,6 @@ flash_jobs() {
 		contents "$directory"/request "$directory"/states "$directory"/exit
 		if [ ! -s "$directory"/exit ] && [ ! -e "$directory"/settled ]; then
 			find_job "$ROOT" "${directory#"$ROOT"}"
-			for pid in $JOB_PIDS; do printf '@process %s %s\n' "$job" "$pid"; done
-			[ -n "$JOB_WHY" ] && printf '@hidden %s %s\n' "$job" "$JOB_WHY"
 		fi
 		if [ -e "$directory"/settled ]; then
 			printf '@settled %s\n' "$job"
