@@ -87,7 +87,7 @@ func Observe(ctx context.Context, h Runner, t Through, details bool) (*Fabric, e
 		return f, nil
 	}
 	args := append([]string{t.Device, strconv.Itoa(t.Port)}, ask...)
-	res, err = h.Run(ctx, shellcmd.Script("fabric-ports", answer.Functions+portsScript, args...).AsRoot().WithTimeout(timeout))
+	res, err = h.Run(ctx, askPorts(args).WithTimeout(timeout))
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +96,10 @@ func Observe(ctx context.Context, h Runner, t Through, details bool) (*Fabric, e
 	}
 	f.sort()
 	return f, nil
+}
+
+func askPorts(args []string) shellcmd.Command {
+	return shellcmd.Script("fabric-ports", answer.Functions+portsScript, args...).AsRoot()
 }
 
 // parts is the answer of walk.sh: the text and the status of each program.

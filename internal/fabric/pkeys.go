@@ -8,7 +8,6 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/answer"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ibnetdiscover"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/smpquery"
@@ -68,7 +67,7 @@ func PKeyTables(ctx context.Context, h Runner, t Through, ports []AdapterPort) (
 		args = append(args, "pkeys", strconv.Itoa(p.LID), strconv.Itoa(p.Number))
 		asked[fmt.Sprintf("%d %d", p.LID, p.Number)] = p.GUID
 	}
-	res, err := h.Run(ctx, shellcmd.Script("fabric-ports", answer.Functions+portsScript, args...).AsRoot().WithTimeout(pkeysTimeout))
+	res, err := h.Run(ctx, askPorts(args).WithTimeout(pkeysTimeout))
 	if err != nil {
 		return nil, err
 	}

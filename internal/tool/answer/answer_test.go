@@ -3,6 +3,7 @@ package answer
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,7 +59,7 @@ func TestFunctions_in_every_shell(t *testing.T) {
 		}
 		for _, text := range []string{"", "one\n", "  a\n\n@end\n", long} {
 			file := filepath.Join(t.TempDir(), "file")
-			args := append(shell[1:], "-c", Functions+`echo '@begin 1'
+			args := append(slices.Clone(shell[1:]), "-c", Functions+`echo '@begin 1'
 printf '%s' "$1" >"$2"
 fails() { printf '%s' "$1"; return 7; }
 answer of fails "$1"
