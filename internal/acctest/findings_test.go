@@ -12,6 +12,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/schemadump/symptom"
 )
 
 // findingCase is how one finding of the catalogue comes about in a plan.
@@ -120,6 +121,11 @@ func (c findingCase) run(t *testing.T, rule *finding.Rule) {
 	found := plan.Diags.Find("Finding: " + c.code)
 	if len(found) == 0 {
 		t.Fatalf("not in the plan, which says:\n%s", plan.Diags)
+	}
+	for _, d := range found {
+		if kind, _, _ := strings.Cut(d.Address, "."); !symptom.Shows(kind, c.code) {
+			t.Errorf("%s shows it, and the index of the findings does not lead from there", kind)
+		}
 	}
 	d := found[0]
 	if c.phase == "" {

@@ -41,7 +41,7 @@ var (
 	FlashGUIDsNeverSet = &Rule{Code: "FW047", Severity: Refuse, Title: "GUIDs and MACs of the card were never set",
 		Attribute: "card_id",
 		Meaning:   "mstflint refuses to burn a card whose MACs are blank.",
-		WayOut:    "Set both GUIDs and MACs first, with an infiniband_guids resource."}
+		WayOut:    "Set both GUIDs and MACs first, with an infiniband_guids resource. Let infiniband_firmware depend on it."}
 	FlashWithoutGUIDs = &Rule{Code: "FW048", Severity: Note,
 		Title: "Card has no GUIDs, as is usual with Ethernet-only firmware", Attribute: "card_id",
 		Meaning: "Its GUIDs are all ones, and a cross-flash keeps them. InfiniBand does not work until GUIDs are set.",

@@ -31,10 +31,10 @@ var (
 		WayOut: "Write reboot = { allowed = true } into the host's entry of the provider's hosts, or activation = \"none\" " +
 			"and restart the host yourself."}
 	HostObserved = &Rule{Code: "HO008", Severity: Refuse, Title: "Host is in observe mode",
-		Meaning: "The provider says mode = \"observe\", in the host's entry or for all hosts. Such a host is read and never " +
-			"changed.",
-		WayOut: "Remove mode = \"observe\" from the host's entry, or from the provider where it stands for all hosts. To see " +
-			"what differs and change nothing, run \"terraform plan -refresh-only\"."}
+		Meaning: "The provider says mode = \"observe\", in the host's entry or for all hosts. Such a host is read and " +
+			"never changed.",
+		WayOut: "Remove mode = \"observe\" from the host's entry, or from the provider where it stands for all hosts. " +
+			"To see what differs and change nothing, run \"terraform plan -refresh-only\"."}
 	SubnetManagerOnCard = &Rule{Code: "HO009", Severity: Warn, Title: "A subnet manager runs on this card",
 		Meaning: "While the card is out of service, its subnet manager is too. If it is the only one, ports that come up " +
 			"stay in Initializing.",

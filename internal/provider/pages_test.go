@@ -77,3 +77,36 @@ func TestPages_README_fits_three_screens(t *testing.T) {
 		t.Errorf("README.md has %d lines without the table", n)
 	}
 }
+
+// Numbers that stand on several pages come from one place each.
+func TestPages_agree_with_their_sources(t *testing.T) {
+	t.Parallel()
+	value := func(file, pattern string) string {
+		text, err := os.ReadFile("../../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1)
+		if len(all) == 0 {
+			t.Fatalf("%s has no %s", file, pattern)
+		}
+		return all[len(all)-1][1]
+	}
+	for _, c := range []struct{ page, says, source, has string }{
+		{"README.md", `Go (1\.\d+)`, "go.mod", `(?m)^go (1\.\d+)`},
+		{"README.md", `builds OpenTofu (\S+)`, "internal/tools/tofu/go.mod", `opentofu v(\S+)`},
+		{"README.md", `version (1\.\d+) or newer`, "examples/lab-crossflash/versions.tf", `>= (1\.\d+)`},
+		{"README.md", `; (0\.\d+\.\d+) is the first`, "CHANGELOG.md", `(?m)^## (0\.1\.\d+)`},
+		{"templates/index.md.tmpl", `required_version = ">= (\S+)"`, "examples/lab-crossflash/versions.tf", `>= (1\.\d+)`},
+		{"templates/index.md.tmpl", `(?s)none yet;\s(0\.\d+\.\d+) is`, "CHANGELOG.md", `(?m)^## (0\.1\.\d+)`},
+		{"CHANGELOG.md", `(\d+) symptoms`, "templates/guides/troubleshooting.md", `(?m)^### (\d+)\. `},
+		{"templates/guides/performance.md", "`connect_timeout` \\((\\d+) s\\)", "docs/index.md",
+			"attempt to connect may take; default `(\\d+)s`"},
+		{"templates/guides/performance.md", "`connect_attempts` \\((\\d+)\\)", "docs/index.md",
+			"does not answer; default (\\d+)\\."},
+	} {
+		if says, has := value(c.page, c.says), value(c.source, c.has); says != has {
+			t.Errorf("%s says %s, and %s %s", c.page, says, c.source, has)
+		}
+	}
+}

@@ -142,6 +142,10 @@ func TestDial_throughJumpHosts(t *testing.T) {
 	cfg.Jumps = []Config{nearCfg, farCfg}
 	err := reach(t, cfg)
 	hostKeyError(t, err, "jump host "+net.JoinHostPort(farCfg.Address, strconv.Itoa(farCfg.Port)))
+	// The key of a jump host is pinned where the jump host is named.
+	farCfg.HostKeys, farCfg.KnownHostsFiles = nil, []string{filepath.Join(t.TempDir(), "empty")}
+	cfg.Jumps = []Config{nearCfg, farCfg}
+	hostKeyError(t, reach(t, cfg), "of this jump host in jump_hosts")
 	_ = target.listener.Close()
 	cfg.Jumps = []Config{nearCfg}
 	var gone *host.UnreachableError

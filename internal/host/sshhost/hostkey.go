@@ -230,11 +230,15 @@ func (t *trust) vouch(key ssh.PublicKey) string {
 		}
 	}
 	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
+	where := "the host's configuration"
+	if t.hop.jump {
+		where = "the object of this jump host in jump_hosts"
+	}
 	return fmt.Sprintf("Compare the fingerprint with what `ssh-keygen -lf /etc/ssh/ssh_host_%s_key.pub` prints on the "+
 		"host's own console. "+
-		"If they are equal, either add this line to %s%s:\n\n    %s\n\nor pin the key in the host's configuration:\n\n    "+
+		"If they are equal, either add this line to %s%s:\n\n    %s\n\nor pin the key in %s:\n\n    "+
 		"host_keys = [%q]",
-		fileKind(key.Type()), file, state, recordLine(t.name, key), line)
+		fileKind(key.Type()), file, state, recordLine(t.name, key), where, line)
 }
 
 // acceptable adds the policy that would have taken the key, for a host that is new.

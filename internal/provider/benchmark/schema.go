@@ -32,10 +32,10 @@ const description = "Measures bandwidth or latency between two hosts with `iperf
 	"TrueNAS has iperf3, but neither qperf nor perftest. A firewall must let the ports of the test " +
 	"through: TCP 5201 for iperf3, TCP 19765 and TCP and UDP 19766 for qperf, TCP 18515 for perftest. " +
 	"A port whose link has just come up is waited for, at most 75 seconds, until a subnet manager has set it up.\n\n" +
-	"No limit is set by default, because none fits all cards. Owners of such labs report: two ConnectX-3 Pro with FDR " +
-	"links and connected mode 40.1 Gb/s with four streams of iperf3, and 50 to 52 µs of TCP latency with qperf; " +
-	"a QLogic IBA7322 (QDR) about 10 Gb/s, bound by the CPU of the iperf3 server; an old InfiniHost III (SDR and DDR) " +
-	"6.4 Gb/s with one stream. " +
+	"No limit is set by default, because none fits all cards. Owners of such labs report these values. Two " +
+	"ConnectX-3 Pro with FDR links in connected mode: 40.1 Gb/s with four streams of iperf3, and 50 to 52 µs of TCP " +
+	"latency with qperf. A QLogic IBA7322 (QDR): about 10 Gb/s, limited by the CPU of the iperf3 server. An old " +
+	"InfiniHost III (SDR and DDR): 6.4 Gb/s with one stream. " +
 	"A single stream in datagram mode is always slow. Numbers of the simulated lab prove nothing about hardware.\n\n" +
 	"A measurement cannot be imported. Destroying the resource forgets it; installed packages stay."
 

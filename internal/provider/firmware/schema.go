@@ -116,7 +116,7 @@ func results() map[string]schema.Attribute {
 		"image_version": attribute.ComputedVersion("Firmware version of that image; null without `image_id`."),
 		"change": attribute.ComputedString("The last change, or the planned one: `MT_… 2.40.7000 -> MT_… " +
 			"2.42.5000`. The plan of an update shows it, and the apply stops if the flash has changed since that plan " +
-			"(HO019). For a new resource a warning of the plan shows it. The engines keep nothing of that plan: if somebody " +
+			"to anything but the planned image (HO019). For a new resource a warning of the plan shows it. The engines keep nothing of that plan: if somebody " +
 			"changes the flash before the apply, the apply burns what the configuration and its consents allow then."),
 		"flash_psid":    attribute.ComputedPSID("PSID in flash."),
 		"flash_version": attribute.ComputedVersion("Firmware version in flash."),
@@ -126,9 +126,9 @@ func results() map[string]schema.Attribute {
 		"reboot_required": attribute.ComputedBool("Whether the host must restart before the card runs what is in " +
 			"flash. Null if no driver shows what the card runs, unless the provider burned it since the host started."),
 		"backup_path": attribute.ComputedString("Directory on the operator's machine with the firmware that was in " +
-			"flash before the last burn, `firmware.bin`, and what was known of the card, `card.json`. For a new resource whose " +
-			"image is in flash already, as after an interrupted apply, it is what the host's journal says of the burn that " +
-			"wrote it. Null if nothing is known, and after an import."),
+			"flash before the last burn, `firmware.bin`, and what was known of the card, `card.json`. After an interrupted " +
+			"apply it comes from the host's journal, which names the backup of the burn that " +
+			"wrote the flash. Null if nothing is known, and after an import."),
 		"original_backup_path": attribute.ComputedString("Directory with the firmware that was in flash " +
 			"before the first burn by this resource, which `on_destroy = \"restore\"` burns back. " +
 			"It stays the same over later burns. After an import or an interrupted apply it is what the host's journal " +

@@ -98,7 +98,7 @@ const (
 )
 
 var factDescriptions = map[string]fact{
-	"format":            {textFact, "Container format: `FS2` for ConnectX-3 and ConnectX-3 Pro."},
+	"format":            {textFact, "Container format: `FS2` for ConnectX-3 and ConnectX-3 Pro, `FS3` for ConnectX-4, `FS4` for ConnectX-5."},
 	"version":           {versionFact, "Firmware version, `2.42.5000`."},
 	"product_version":   {textFact, "Product version as the vendor wrote it; null if the image has none."},
 	"release_date":      {textFact, "Release date, `2017-09-05`; null if the image has none."},

@@ -25,7 +25,7 @@ const description = "An IP-over-InfiniBand interface in the host's own network s
 	"are never changed.\n\n" +
 	"A change of the network must be confirmed over a new connection. Otherwise the host undoes it " +
 	"by itself after 90 seconds, or at its next start: it puts the files back and configures the interface by them. " +
-	"If the interface was not as its file says before, it may have both after that. The interface that carries the " +
+	"Settings made by hand may then remain beside those of the file. The interface that carries the " +
 	"SSH session is not touched without consent. Destroying it removes this configuration and the addresses. Mode " +
 	"and MTU stay until the next boot. The interface belongs to the card and stays."
 
@@ -56,8 +56,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 		},
 		"mode": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString("datagram"),
-			MarkdownDescription: "`datagram` (the default) or `connected`. All hosts of a subnet should agree. Cards newer " +
-				"than ConnectX-3 usually offer datagram only.",
+			MarkdownDescription: "`datagram` (the default) or `connected`. All hosts of a subnet should agree. ConnectX-4 " +
+				"and later support datagram only (IP009).",
 			Validators: []validator.String{stringvalidator.OneOf("datagram", "connected")},
 		},
 		"mtu": schema.Int64Attribute{

@@ -25,7 +25,7 @@ func hostsSection() string {
 			fmt.Fprintf(&b, "* %s: %s\n", d.Short, d.Note)
 		}
 	}
-	fmt.Fprintf(&b, "* All: what configures the network is found on the host. No kernel has a driver for %s.\n\n",
+	fmt.Fprintf(&b, "* All: what configures the network is found on the host. Linux has removed the driver for %s.\n\n",
 		strings.Join(platform.DriverlessAnywhere(), ", "))
 	return b.String()
 }
@@ -74,7 +74,7 @@ type section struct {
 }
 
 var sections = []section{{"hosts", hostsSection}, {"support", supportSection}, {"cards", cardsSection},
-	{"proof", proofSection}}
+	{"proof", proofSection}, {"tools", toolsSection}}
 
 func (s section) begin() string { return "<!-- " + s.name + ": written by make generate -->\n" }
 func (s section) end() string   { return "<!-- /" + s.name + " -->\n" }

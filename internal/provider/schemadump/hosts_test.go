@@ -13,7 +13,8 @@ import (
 // The pages say what the code does: each has its sections, as they are written now.
 func TestWriteSections_pages_are_up_to_date(t *testing.T) {
 	for page, names := range map[string]string{"README.md": "support", "templates/index.md.tmpl": "hosts support cards",
-		"docs/index.md": "hosts support cards", "templates/resources.md.tmpl": "proof"} {
+		"docs/index.md": "hosts support cards", "templates/resources.md.tmpl": "proof",
+		"templates/guides/burn.md": "tools"} {
 		text := source(t, "../"+page)
 		for _, s := range sections {
 			with, ok := s.put(text)
@@ -66,7 +67,7 @@ func TestHostsSection(t *testing.T) {
 		"| RHEL 9 and 10 with AlmaLinux, Rocky Linux and CentOS Stream | `dnf` | packaged | packaged | NetworkManager | `mlx4.conf`, with `dracut` | " +
 			"ConnectX-3 and older (RHEL 10); InfiniHost; QLogic; ConnectX-2 |",
 		"| TrueNAS SCALE 25.10 | none | in the system | none: run it on another host | TrueNAS middleware | `kernel_extra_options` | – |",
-		"No kernel has a driver for QLogic (kernels from 6.17).",
+		"Linux has removed the driver for QLogic (kernels from 6.17).",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)

@@ -19,7 +19,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
 )
 
@@ -149,79 +148,4 @@ func functions(all map[string]*tfprotov6.Function) map[string]any {
 		}
 	}
 	return out
-}
-
-const findingsHead = `---
-page_title: "Findings"
-subcategory: ""
-description: |-
-  Every reason for which the provider refuses, asks for consent, or warns.
----
-
-<!-- Written by internal/provider/schemadump from the catalogue in the code. -->
-
-# Findings
-
-A finding is one reason for or against a change. Its code never changes its meaning. There are four kinds:
-
-* **refused**: the plan stops. No argument allows the change.
-* **needs consent**: the plan stops until an argument names exactly this change. The message prints the line to add. The consent
-  counts while it is in the configuration. You may remove it after the apply.
-* **warning**: the plan goes on.
-* **note**: only the log has it (` + "`TF_LOG=INFO`" + `).
-
-The provider judges while planning, and again at apply just before the change. Before it writes a card, it judges once more
-on the host, while it holds the lock of the host.
-`
-
-func writeFindings(file string) error {
-	var b strings.Builder
-	b.WriteString(findingsHead)
-	for _, family := range finding.Families {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", family.Title, family.Text)
-		for _, rule := range family.Rules {
-			writeRule(&b, rule)
-		}
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
-		return err
-	}
-	return os.WriteFile(file, []byte(b.String()), 0o600)
-}
-
-func writeRule(b *strings.Builder, r *finding.Rule) {
-	fmt.Fprintf(b, "\n### %s: %s\n\n*%s*", r.Code, r.Title, r.Severity)
-	if r.ConsentAttribute != "" {
-		fmt.Fprintf(b, ", `%s`", r.ConsentAttribute)
-	}
-	b.WriteString("\n")
-	for _, text := range []string{r.Meaning, r.WayOut} {
-		if text != "" {
-			fmt.Fprintf(b, "\n%s\n", escape(text))
-		}
-	}
-	if strings.HasSuffix(r.WayOut, ":") && r.ConsentAttribute != "" {
-		fmt.Fprintf(b, "\n```hcl\n%s # the refusal shows the values\n```\n", consentLine(r))
-	}
-}
-
-// escape keeps <words in angle brackets> from being read as HTML. Code is shown as
-// it is written.
-func escape(text string) string {
-	parts := strings.Split(text, "`")
-	for i := 0; i < len(parts); i += 2 {
-		parts[i] = strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(parts[i])
-	}
-	return strings.Join(parts, "`")
-}
-
-// consentLine is the line of a consent; each refusal shows it with its values.
-func consentLine(r *finding.Rule) string {
-	switch r.ConsentAttribute {
-	case "allow_psid_change", "allow_downgrade", "allow_branch_change":
-		return r.ConsentLine(`{ from = "…", to = "…" }`)
-	case "allow_management_path":
-		return r.ConsentLine(finding.Names("…"))
-	}
-	return r.ConsentLine(`"…"`)
 }

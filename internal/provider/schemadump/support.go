@@ -85,7 +85,7 @@ func (o object) cell(d *platform.Description) string {
 	return ""
 }
 
-const legend = "* **real**: real programs on booted Debian, with an emulated card (`make testbed`), and the simulated lab.\n" +
+const legend = "* **real**: real programs on booted Debian, with an emulated card, and the simulated lab.\n" +
 	"* lab: simulated hosts only: created, imported, and planned again with no change.\n" +
 	"* parts: simulated hosts only, and only what the distribution does its own way, such as packages and files.\n" +
 	"* –: not to be had there.\n\n" +
@@ -121,7 +121,8 @@ func proofSection() string {
 		fmt.Fprintf(&b, "\nCards: %s.\n\nReal programs: %s.\n\n%s", o.cards(), o.real, legend)
 		word = "else if"
 	}
-	b.WriteString("{{ end }}\n")
+	b.WriteString("{{ else if eq .Name \"infiniband_fabric_file\" }}\n## Where it works\n\nEverywhere: it asks no host. " +
+		"The file is on the machine that runs Terraform.\n{{ end }}\n")
 	return b.String()
 }
 

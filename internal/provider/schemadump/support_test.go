@@ -11,8 +11,10 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/schemadump/symptom"
 )
 
 // source is a file below internal/.
@@ -72,6 +74,9 @@ func TestSupport_has_each_resource(t *testing.T) {
 			continue // it asks no host
 		}
 		seen++
+		if !symptom.Shows(named.TypeName, finding.HostObserved.Code) {
+			t.Errorf("the index of the findings has no %s", named.TypeName)
+		}
 		if !slices.ContainsFunc(objects, func(o object) bool { return o.name == named.TypeName }) {
 			t.Errorf("%s is in no table", named.TypeName)
 		}

@@ -73,8 +73,11 @@ func kinds[K ~string](of string, all []K) []string {
 	return []string{of + " " + strings.Join(words, ", ")}
 }
 
-// anchor is what Markdown makes of the heading of a finding.
-func anchor(r *finding.Rule) string {
+// anchor is that of the heading of a finding.
+func anchor(r *finding.Rule) string { return anchorOf(r.Code + ": " + r.Title) }
+
+// anchorOf is what Markdown makes of a heading.
+func anchorOf(title string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
 		case c == ' ':
@@ -83,5 +86,5 @@ func anchor(r *finding.Rule) string {
 			return c
 		}
 		return -1
-	}, strings.ToLower(r.Code+": "+r.Title))
+	}, strings.ToLower(title))
 }

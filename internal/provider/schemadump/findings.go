@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/schemadump/symptom"
+)
+
+const findingsHead = `---
+page_title: "Findings"
+subcategory: ""
+description: |-
+  Every reason for which the provider refuses, asks for consent, or warns.
+---
+
+<!-- Written by internal/provider/schemadump from the catalogue in the code. -->
+
+# Findings
+
+A finding is one reason for or against a change. Its code never changes its meaning. There are four kinds:
+
+* **refused**: the plan stops. No argument allows the change.
+* **needs consent**: the plan stops until an argument names exactly this change. The message prints the line to add. The consent
+  counts while it is in the configuration. You may remove it after the apply.
+* **warning**: the plan goes on.
+* **note**: only the log has it (` + "`TF_LOG=INFO`" + `).
+
+The provider judges while planning, and again at apply just before the change. Before it writes a card, it judges once more
+on the host, while it holds the lock of the host.
+`
+
+func writeFindings(file string) error {
+	var b strings.Builder
+	b.WriteString(findingsHead)
+	writeIndex(&b)
+	for _, family := range finding.Families {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", family.Title, family.Text)
+		for _, rule := range family.Rules {
+			writeRule(&b, rule)
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(b.String()), 0o600)
+}
+
+func writeRule(b *strings.Builder, r *finding.Rule) {
+	fmt.Fprintf(b, "\n### %s: %s\n\n*%s*", r.Code, r.Title, r.Severity)
+	if r.ConsentAttribute != "" {
+		fmt.Fprintf(b, ", `%s`", r.ConsentAttribute)
+	}
+	b.WriteString("\n")
+	for _, text := range []string{r.Meaning, r.WayOut} {
+		if text != "" {
+			fmt.Fprintf(b, "\n%s\n", escape(text))
+		}
+	}
+	if r.ConsentAttribute != "" {
+		if !strings.HasSuffix(r.WayOut, ":") {
+			b.WriteString("\nIf you mean this change, add to the resource:\n")
+		}
+		fmt.Fprintf(b, "\n```hcl\n%s # the refusal shows the values\n```\n", consentLine(r))
+	}
+}
+
+// escape keeps <words in angle brackets> from being read as HTML. Code is shown as
+// it is written.
+func escape(text string) string {
+	parts := strings.Split(text, "`")
+	for i := 0; i < len(parts); i += 2 {
+		parts[i] = strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(parts[i])
+	}
+	return strings.Join(parts, "`")
+}
+
+// consentLine is the line of a consent; each refusal shows it with its values.
+func consentLine(r *finding.Rule) string {
+	switch r.ConsentAttribute {
+	case "allow_psid_change", "allow_downgrade", "allow_branch_change":
+		return r.ConsentLine(`{ from = "…", to = "…" }`)
+	case "allow_management_path", "adopt_files", "adopt_without":
+		return r.ConsentLine(finding.Names("…"))
+	case "truenas.private_mtu":
+		return r.ConsentLine("65520")
+	}
+	return r.ConsentLine(`"…"`)
+}
+
+// writeIndex leads to the findings from what people see, from the resource, and from the
+// argument that consents.
+func writeIndex(b *strings.Builder) {
+	b.WriteString("\n## Index\n\nA message ends with its code. Search this page for it, or begin with what you see.\n")
+	b.WriteString("\n### By what you see\n\n| What you see | Findings |\n|---|---|\n")
+	for _, row := range symptom.Situations() {
+		fmt.Fprintf(b, "| %s | %s |\n", row.Seen, links(row.Findings))
+	}
+	for _, part := range symptom.Parts() {
+		for _, row := range part.Rows {
+			if len(row.Findings) > 0 {
+				fmt.Fprintf(b, "| %s | %s |\n", row.Seen, links(row.Findings))
+			}
+		}
+	}
+	b.WriteString("\n[Troubleshooting](troubleshooting.md) has the cause of each, and what to do.\n")
+	b.WriteString("\n### By resource\n\n| Resource | Findings |\n|---|---|\n")
+	for _, place := range symptom.Places() {
+		fmt.Fprintf(b, "| `%s` | %s |\n", place.Resource, chapters(place.Rules))
+	}
+	b.WriteString("\n### By the argument that consents\n\n| Argument | Findings |\n|---|---|\n")
+	consents := map[string][]*finding.Rule{}
+	var names []string
+	for _, r := range finding.All() {
+		if r.ConsentAttribute == "" {
+			continue
+		}
+		if consents[r.ConsentAttribute] == nil {
+			names = append(names, r.ConsentAttribute)
+		}
+		consents[r.ConsentAttribute] = append(consents[r.ConsentAttribute], r)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		fmt.Fprintf(b, "| `%s` | %s |\n", name, links(consents[name]))
+	}
+}
+
+// links lead to findings of this page.
+func links(rules []*finding.Rule) string {
+	all := make([]string, len(rules))
+	for i, r := range rules {
+		all[i] = fmt.Sprintf("[%s](#%s)", r, anchor(r))
+	}
+	return strings.Join(all, ", ")
+}
+
+// chapters are links to whole chapters, and to findings of those that do not count as a whole.
+func chapters(rules []*finding.Rule) string {
+	var all []string
+	for _, f := range finding.Families {
+		of := slices.DeleteFunc(slices.Clone(f.Rules), func(r *finding.Rule) bool { return !slices.Contains(rules, r) })
+		switch len(of) {
+		case 0:
+		case len(f.Rules):
+			all = append(all, fmt.Sprintf("[%s](#%s)", f.Title, anchorOf(f.Title)))
+		default:
+			all = append(all, links(of))
+		}
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,100 @@
+package symptom
+
+import (
+	"slices"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+)
+
+// Place is a resource with the findings that it may show.
+type Place struct {
+	Resource string
+	Rules    []*finding.Rule
+}
+
+// family gives the rules of one chapter of the catalogue.
+func family(prefix string) []*finding.Rule {
+	i := slices.IndexFunc(finding.Families, func(f finding.Family) bool { return f.Prefix == prefix })
+	return finding.Families[i].Rules
+}
+
+// Rules that several resources show.
+var (
+	anyHost = []*finding.Rule{finding.HostObserved, finding.ManagedTwice, finding.HostHasTwoNames,
+		finding.ChangedSincePlan}
+	identity = []*finding.Rule{finding.CardExchanged, finding.CardUndecided, finding.CardMoved,
+		finding.CardWithoutSerialNumber, finding.SerialNumberUnknown, finding.CardUnsupported,
+		finding.CardVirtualFunction, finding.CardOtherFunction}
+	images = []*finding.Rule{finding.ImageUnreadable, finding.ImageTruncated, finding.ImageDamaged,
+		finding.ImageNotFirmware, finding.ImageHashDiffers, finding.ImageIsRawDump, finding.ImageWithoutPSID,
+		finding.ImageFormatUnsupported, finding.ImageWithoutHardwareID, finding.ImageMalformed, finding.ImageHasGUIDs,
+		finding.ImageEncrypted, finding.ImageUnusual}
+	reading = []*finding.Rule{finding.CardInRecovery, finding.FlashDamaged, finding.FlashUnreadable,
+		finding.FlashNotRunning, finding.FlashNotFailsafe, finding.FirmwareSecure, finding.MstflintMissing,
+		finding.MstflintUnsuitable, finding.MstflintUnproven, finding.FlashUnverified, finding.RunningUnknown}
+	backups  = []*finding.Rule{finding.BackupUnproven, finding.BackupDirNotSet, finding.BackupDirUnusable}
+	stored   = []*finding.Rule{finding.BackupMissing, finding.BackupDamaged, finding.BackupOfOtherCard}
+	inUse    = []*finding.Rule{finding.CardInUse}
+	withPort = []*finding.Rule{finding.KernelWithoutDriver, finding.KernelWithoutModule, finding.ModulePackageInstalled,
+		finding.KernelModulesGone}
+)
+
+// Places are the resources by name, with what they may show.
+func Places() []Place {
+	hosts := slices.DeleteFunc(slices.Clone(family("HO")), func(r *finding.Rule) bool { return r == finding.AdoptedTwice })
+	return []Place{
+		{"infiniband_card", slices.Concat(anyHost, identity, []*finding.Rule{finding.AdoptedTwice})},
+		{"infiniband_firmware_image", slices.Concat(anyHost, images, []*finding.Rule{finding.HostWithoutSpace})},
+		{"infiniband_firmware", slices.Concat(family("FW"), family("BK"), hosts)},
+		{"infiniband_firmware_backup", slices.Concat(anyHost, identity, reading, backups, stored, inUse)},
+		{"infiniband_guids", slices.Concat(identity, reading, backups, family("GU"), hosts)},
+		{"infiniband_link_type", slices.Concat(identity, family("LT"), withPort, hosts)},
+		{"infiniband_port", slices.Concat(identity, anyHost, withPort, family("PO"))},
+		{"infiniband_opensm", slices.Concat(anyHost, withPort, family("SM"))},
+		{"infiniband_ipoib_interface", slices.Concat(anyHost, withPort, family("IP"))},
+		{"infiniband_benchmark", slices.Concat(anyHost, family("BM"))},
+	}
+}
+
+// Situations are what a plan of a card says, beside the symptoms of a fabric.
+func Situations() []Row {
+	return []Row{
+		{Seen: "The image is refused before a card is looked at", Findings: images},
+		{Seen: "The image is for another chip, board or number of ports", Findings: []*finding.Rule{finding.ImageForOtherChip,
+			finding.ImageForOtherRevision, finding.PSIDWouldChange, finding.ImageFormatOfOtherChip, finding.ImageOfOtherVendor,
+			finding.ImageForOtherModel, finding.ImageForOtherPortCount, finding.CardOfOEM}},
+		{Seen: "The image is older, of the same version, or of another branch", Findings: []*finding.Rule{
+			finding.VersionWouldBeOlder, finding.VersionWouldBeSame, finding.BranchWouldChange}},
+		{Seen: "A consent is there, and the plan is refused", Findings: []*finding.Rule{finding.PSIDConsentDiffers,
+			finding.DowngradeConsentDiffers, finding.ReinstallConsentDiffers, finding.BranchConsentDiffers}},
+		{Seen: "The card cannot be burned with this provider", Findings: []*finding.Rule{finding.FirmwareSecure,
+			finding.FirmwareControlsUpdates, finding.ChipUnproven, finding.GUIDsUnsupported}},
+		{Seen: "The card does not answer, is in recovery mode, or its flash does not verify", Findings: []*finding.Rule{
+			finding.CardInRecovery, finding.FlashDamaged, finding.FlashUnreadable, finding.RestartIntoDamagedFlash,
+			finding.CardInUse, finding.KernelLockedDown}},
+		{Seen: "mstflint is missing, or is not the right one", Findings: []*finding.Rule{finding.MstflintMissing,
+			finding.MstflintUnsuitable, finding.MstflintUnproven, finding.HostLacksPrograms}},
+		{Seen: "The card still runs the old firmware", Findings: []*finding.Rule{finding.FlashNotRunning,
+			finding.RebootNotAllowed, finding.RestartNeeded, finding.RunningUnknown}},
+		{Seen: "GUIDs or MACs are zero, blank, or those of another card", Findings: []*finding.Rule{finding.FlashGUIDsZero,
+			finding.FlashGUIDsNeverSet, finding.FlashWithoutGUIDs, finding.FlashGUIDsShared, finding.GUIDOfOtherCard,
+			finding.GUIDInFabric}},
+		{Seen: "Another card is in the slot, or the card has moved", Findings: []*finding.Rule{finding.CardExchanged,
+			finding.CardUndecided, finding.CardMoved, finding.CardWithoutSerialNumber}},
+		{Seen: "The change would cut SSH, the default route or storage", Findings: []*finding.Rule{finding.SessionOverCard,
+			finding.DefaultRouteOverCard, finding.StorageOverCard, finding.PortCarriesHost, finding.SessionOverInterface,
+			finding.StorageOverInterface}},
+		{Seen: "A burn was interrupted, or another one runs", Findings: []*finding.Rule{finding.FlashJobRunning,
+			finding.FlashJobUnsettled, finding.FlashJobOfOtherVersion, finding.EarlierCardFailed, finding.ChangedSincePlan}},
+		{Seen: "There is no backup, or it is not good", Findings: family("BK")},
+		{Seen: "The plan is refused only because the host is observed, or is named twice", Findings: []*finding.Rule{
+			finding.HostObserved, finding.ManagedTwice, finding.AdoptedTwice, finding.HostHasTwoNames}},
+	}
+}
+
+// Shows reports whether a resource may show a finding.
+func Shows(resource, code string) bool {
+	return slices.ContainsFunc(Places(), func(p Place) bool {
+		return p.Resource == resource && slices.ContainsFunc(p.Rules, func(r *finding.Rule) bool { return r.Code == code })
+	})
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// toolsSection is the table of what is known of the releases of mstflint and mstconfig.
+func toolsSection() string {
+	does := map[safety.ToolSupport]string{
+		safety.ToolWorks: "used", safety.ToolUnproven: "used, with a warning (FW057)", safety.ToolCrashes: "refused (FW052)",
+		safety.ToolRemoved: "not used", safety.ToolTooOld: "refused (FW052)",
+	}
+	var b strings.Builder
+	b.WriteString("\n| Program | Cards | From version | Provider | Reason |\n|---|---|---|---|---|\n")
+	rules := slices.Clone(safety.ToolTable)
+	slices.SortStableFunc(rules, func(a, b safety.ToolRule) int { return strings.Compare(b.Tool+a.Format, a.Tool+b.Format) })
+	for _, r := range rules {
+		cards := namesOf(func(c ib.Chip) bool { return c.Format == r.Format && burns(c) != notBurned })
+		from := r.From
+		if from == "0" {
+			from = "–"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.Tool, cards, from, does[r.Grade], r.Why)
+	}
+	return b.String() + "\nA line holds until the next one of the same program and cards.\n\n"
+}
