@@ -18,6 +18,7 @@ func TestValues_of_a_hostile_host(t *testing.T) {
 	})})
 	w.Put(labs.Intel9, "/etc/os-release", "ID=ubuntu\nVERSION_ID=\"24.04\"\nPRETTY_NAME=\"Ubuntu "+title+erase+"24.04\"\n")
 	w.Put(labs.Intel9, "/etc/modprobe.d/other"+erase+".conf", "options mlx4_core port_type_array=1,1\n")
+	w.Put(labs.Intel9, stateDir+"/changes", "failed\tid=x\twhat=opensm\tobject=port "+title+"\t.\n")
 	ws := w.Workspace()
 	cfg := append(Config{w.CrossFlash(labs.Intel9)[0]}, w.types(labs.Intel9, "ib", "ib")...)
 	said := mustApply(t, ws, cfg[:1])
@@ -28,7 +29,7 @@ func TestValues_of_a_hostile_host(t *testing.T) {
 		values = append(values, fmt.Sprint(Decode(r.Value)))
 	}
 	for source, attrs := range map[string]map[string]any{"infiniband_host": {"host": labs.Intel9},
-		"infiniband_cards": {"hosts": []any{labs.Intel9}}} {
+		"infiniband_cards": {"hosts": []any{labs.Intel9}}, "infiniband_history": {"host": labs.Intel9}} {
 		value, diags, err := ws.Data(t.Context(), source, attrs)
 		if err != nil || diags.HasError() {
 			t.Fatalf("%s: %v\n%s", source, err, diags)
@@ -41,5 +42,8 @@ func TestValues_of_a_hostile_host(t *testing.T) {
 	}
 	if !strings.Contains(all, `Ubuntu \x1b]0;pwned\x07\x1b[2J24.04`) {
 		t.Errorf("the name of the system is not shown:\n%q", all)
+	}
+	if !strings.Contains(all, `port \x1b]0;pwned\x07`) {
+		t.Errorf("the record is not shown:\n%q", all)
 	}
 }

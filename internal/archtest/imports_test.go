@@ -85,6 +85,7 @@ tool/capture: tool -context -os/exec
 host: shellcmd
 host/sshhost: host shellcmd memo poll +golang.org/x/ +github.com/pkg/sftp +github.com/kevinburke/ssh_config +github.com/cenkalti/backoff/v5
 host/hostpool: host
+changes: shellcmd host inventory -os/exec
 hosts: fact ib inventory shellcmd host tool +golang.org/x/sync
 platform: fact ib finding safety shellcmd host tool inventory hosts poll
 fabric: fact ib shellcmd host tool inventory
@@ -92,16 +93,16 @@ connectivity: host tool inventory hosts
 fabric/picture: fabric
 hca/image: ib fwimage safety shellcmd host tool inventory hca/cards
 hca/journal: fact ib safety inventory -context -os -os/exec
-hca/cards: fact finding ib safety shellcmd host hosts tool inventory platform hca/journal poll
+hca/cards: changes fact finding ib safety shellcmd host hosts tool inventory platform hca/journal poll
 hca/activation: safety finding shellcmd inventory platform hca/cards hca/journal
 hca/job: fact ib finding safety shellcmd host tool inventory hca/cards hca/journal -os -os/exec
-hca/record: fact ib shellcmd host tool inventory hca/journal -os -os/exec
+hca/record: changes fact ib shellcmd host tool inventory hca/journal -os -os/exec
 hca/backup: ib fwimage safety shellcmd host tool inventory hca/cards hca/image hca/journal -os/exec
-hca/linktype: fact ib safety shellcmd tool inventory platform hca/cards hca/activation hca/job
+hca/linktype: changes fact ib safety shellcmd tool inventory platform hca/cards hca/activation hca/job
 hca: fact ib finding safety tool inventory hca
-opensm: fact ib finding safety shellcmd host tool inventory hosts platform fabric poll
-ipoib: fact ib finding safety shellcmd host tool inventory hosts platform poll
-port: fact ib finding safety shellcmd host tool inventory hosts platform poll
+opensm: changes fact ib finding safety shellcmd host tool inventory hosts platform fabric poll
+ipoib: changes fact ib finding safety shellcmd host tool inventory hosts platform poll
+port: changes fact ib finding safety shellcmd host tool inventory hosts platform poll
 benchmark: finding shellcmd host tool inventory hosts platform connectivity fabric poll
 provider: ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity benchmark port memo provider +framework
 provider/adoption: inventory ipoib platform provider/attribute provider/diagnostic provider/session +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os -os/exec
@@ -112,7 +113,7 @@ provider/runlog: hca/journal provider/diagnostic +framework -os/exec
 provider/session: fact fwimage ib finding safety host inventory hosts platform hca fabric memo provider/attribute provider/diagnostic provider/planned provider/runlog +framework +golang.org/x/sync
 command: -os/exec
 command/check: finding ib safety inventory host hosts platform hca/cards provider/diagnostic command command/target -os -os/exec
-command/history: ib hca/journal hca/record provider/diagnostic command command/target -os -os/exec
+command/history: hca/record provider/diagnostic command command/target -os -os/exec
 command/watch: hca/cards hca/journal hca/record host poll provider/diagnostic command command/target +golang.org/x/term -os/exec
 command/target: command host hosts +golang.org/x/term -os/exec
 command/adopt: command command/target host inventory provider/adoption provider/diagnostic +framework -os/exec

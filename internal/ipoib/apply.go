@@ -187,7 +187,7 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, er
 	if err := c.freeNames(ctx); err != nil {
 		return Result{}, err
 	}
-	if err := c.net.apply(ctx, c); err != nil {
+	if err := c.noted(ctx, configWords(c.d.Config), c.net.apply); err != nil {
 		return Result{Changed: true}, err
 	}
 	c.noteTaken()
@@ -209,7 +209,7 @@ func Remove(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, e
 		return Result{}, err
 	}
 	c.removing = true
-	if err = c.net.remove(ctx, c); err != nil {
+	if err = c.noted(ctx, "none", c.net.remove); err != nil {
 		return Result{Changed: true}, err
 	}
 	r, err := c.result(ctx, d)

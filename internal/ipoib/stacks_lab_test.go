@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/changes"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
@@ -257,6 +258,7 @@ func survive(t *testing.T, l *testLab, c stackCase, d ipoib.Request, cut cutCase
 		Routes: routes("10.9.0.0/16", "172.16.9.1")}
 	err := applyCutOff(t, l, "intel9", change)
 	mustContain(t, err.Error(), "could not be confirmed", "restores the former configuration by itself")
+	l.noted(t, changes.Begun, change)
 	cut.then(t, l)
 	after := observe(t, l, d)
 	if cut.says != "it was undone first" {
@@ -272,6 +274,7 @@ func survive(t *testing.T, l *testLab, c stackCase, d ipoib.Request, cut cutCase
 	}
 	r := apply(t, l, d)
 	mustContain(t, strings.Join(r.Warnings, " "), "was never confirmed", cut.says)
+	l.noted(t, changes.Undone, change)
 	if left := l.snapshot(t, "intel9").Undos; len(left) > 0 {
 		t.Errorf("saved state was left: %v", left)
 	}

@@ -121,13 +121,13 @@ func TestCheck_silent_systemd(t *testing.T) {
 		code   string
 		want   finding.Severity
 	}{
-		"stack not known, as asked":          {changes(silent, stackUnknown, asAsked), true, "IP023", finding.Warn},
-		"stack not known, not in the state":  {changes(silent, stackUnknown, asAsked), false, "IP023", finding.Refuse},
-		"stack not known, other address":     {changes(silent, stackUnknown), true, "IP023", finding.Refuse},
-		"stack not known, a file not read":   {changes(silent, stackUnknown, asAsked, denyPath("/etc/network/interfaces")), true, "IP023", finding.Refuse},
-		"service not known, as asked":        {changes(silent, asAsked, withFile), true, "IP019", finding.Warn},
-		"service not known, not at boot":     {changes(silent, asAsked), true, "IP019", finding.Refuse},
-		"service not known, other live mode": {changes(silent, withFile), true, "IP019", finding.Refuse},
+		"stack not known, as asked":          {with(silent, stackUnknown, asAsked), true, "IP023", finding.Warn},
+		"stack not known, not in the state":  {with(silent, stackUnknown, asAsked), false, "IP023", finding.Refuse},
+		"stack not known, other address":     {with(silent, stackUnknown), true, "IP023", finding.Refuse},
+		"stack not known, a file not read":   {with(silent, stackUnknown, asAsked, denyPath("/etc/network/interfaces")), true, "IP023", finding.Refuse},
+		"service not known, as asked":        {with(silent, asAsked, withFile), true, "IP019", finding.Warn},
+		"service not known, not at boot":     {with(silent, asAsked), true, "IP019", finding.Refuse},
+		"service not known, other live mode": {with(silent, withFile), true, "IP019", finding.Refuse},
 	} {
 		s := testHost(c.change...)
 		found := Check(s, want, PlanFacts{Held: c.held})
@@ -141,4 +141,4 @@ func TestCheck_silent_systemd(t *testing.T) {
 	}
 }
 
-func changes(all ...func(*inventory.Snapshot)) []func(*inventory.Snapshot) { return all }
+func with(all ...func(*inventory.Snapshot)) []func(*inventory.Snapshot) { return all }

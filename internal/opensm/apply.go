@@ -85,11 +85,19 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, er
 	if err = askFabric(ctx, h, s, d, o, plat); err != nil {
 		return Result{}, err
 	}
-	before = Observe(s, d.PortGUID)
-	if err = write(ctx, h, s, d, plat); err != nil {
+	return noted(ctx, h, Observe(s, d.PortGUID), d.PortGUID, d.words(), func(ctx context.Context) (Result, error) {
+		return change(ctx, h, s, d, o, plat)
+	})
+}
+
+// change writes the files, has the instance use them, and proves that it works.
+func change(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request, o Options,
+	plat platform.Platform) (Result, error) {
+	before := Observe(s, d.PortGUID)
+	if err := write(ctx, h, s, d, plat); err != nil {
 		return Result{Changed: true}, err
 	}
-	if err = effect(ctx, h, layoutOf(s), before, d); err != nil {
+	if err := effect(ctx, h, layoutOf(s), before, d); err != nil {
 		return Result{Changed: true}, err
 	}
 	return readBack(ctx, h, s, d, o)
@@ -222,6 +230,14 @@ func Remove(ctx context.Context, h *hosts.Host, port ib.GUID, _ Options) (Result
 		return Result{Observed: before,
 			Left: []string{fmt.Sprintf("%s was not set up by Terraform and is left as it is.", before.Unit)}}, nil
 	}
+	return noted(ctx, h, before, port, "none", func(ctx context.Context) (Result, error) {
+		return remove(ctx, h, s, before, port)
+	})
+}
+
+// remove stops an instance of ours.
+func remove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, before Observation,
+	port ib.GUID) (Result, error) {
 	after, err := layoutOf(s).forget(ctx, h, s, port)
 	if err != nil {
 		return Result{Changed: true}, err

@@ -88,11 +88,18 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, opt Options) (Result, 
 	if len(before.Differences(d)) == 0 {
 		return Result{Observed: before}, nil
 	}
-	if err = store(ctx, h, d, knowsExtended(before)); err != nil {
+	return noted(ctx, h, before, d.Card, d.Number, d.words(), func(ctx context.Context) (Result, error) {
+		return change(ctx, h, d, before, opt)
+	})
+}
+
+// change stores the setting, makes it, and waits until the port shows it.
+func change(ctx context.Context, h *hosts.Host, d Request, before Observation, opt Options) (Result, error) {
+	if err := store(ctx, h, d, knowsExtended(before)); err != nil {
 		return Result{}, err
 	}
 	if len(before.live(d)) > 0 {
-		if _, err = h.Run(ctx, set(d, knowsExtended(before))); err != nil {
+		if _, err := h.Run(ctx, set(d, knowsExtended(before))); err != nil {
 			return Result{}, fmt.Errorf("setting the port: %w", err)
 		}
 	}
@@ -214,6 +221,14 @@ func Remove(ctx context.Context, h *hosts.Host, pci ib.PCIAddress, number int) (
 	if !o.Stored {
 		return Result{Observed: o}, nil
 	}
+	return noted(ctx, h, o, pci, number, word(o.Enabled())+", nothing at boot", func(ctx context.Context) (Result, error) {
+		return forget(ctx, h, s, o, pci, number)
+	})
+}
+
+// forget removes what sets the port at boot.
+func forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, o Observation, pci ib.PCIAddress,
+	number int) (Result, error) {
 	commands := []shellcmd.Command{
 		systemctl.Disable(UnitName(pci, number)),
 		coreutils.RemoveFile(UnitPath(pci, number)),
@@ -222,7 +237,7 @@ func Remove(ctx context.Context, h *hosts.Host, pci ib.PCIAddress, number int) (
 		commands = append(commands, coreutils.RemoveFile(ScriptPath))
 	}
 	for _, cmd := range append(commands, systemctl.DaemonReload()) {
-		if _, err = h.Run(ctx, cmd); err != nil {
+		if _, err := h.Run(ctx, cmd); err != nil {
 			return Result{Observed: o}, fmt.Errorf("removing %s: %w", UnitName(pci, number), err)
 		}
 	}

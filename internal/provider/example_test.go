@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
@@ -243,6 +244,7 @@ func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
 		"infiniband_host": "Ubuntu 24.04", "infiniband_fabric": "flowchart TD",
 		"infiniband_connectivity": "no such interface", "infiniband_cards": "ConnectX-3 Pro " + card.PSIDEN,
 		"infiniband_firmware_image": card.PSIDVPI + " 2.42.5000", "infiniband_adoption": "to = infiniband_card.intel9",
+		"infiniband_history": "2026-01-02T03:04:05Z opensm of port 1: begun",
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -256,6 +258,10 @@ func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
 			if name == "infiniband_fabric" { // needs one, and the diagnostics, which come with opensm
 				w = acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
 				vpiFabric(t, w, true)
+			}
+			if name == "infiniband_history" { // needs a change that did not end as it should
+				w.Put(labs.Intel9, inventory.StateDir+"/changes",
+					"begun\ttime=2026-01-02T03:04:05Z\tid=a\twhat=opensm\tobject=port 1\t.\n")
 			}
 			if name == "infiniband_connectivity" { // needs two hosts, and names what these lack
 				w = acctest.Start(t, acctest.Options{})

@@ -34,6 +34,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/firmwareimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/functions"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/guids"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/historydata"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/hostdata"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/linktype"
@@ -157,7 +158,8 @@ func (p *Provider) Resources(context.Context) []func() resource.Resource {
 // DataSources implements provider.Provider.
 func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
-		hostdata.New, cardsdata.New, fabric.New, connectivity.New, firmwareimage.NewDataSource, adoptiondata.New(walk),
+		hostdata.New, cardsdata.New, historydata.New, fabric.New, connectivity.New, firmwareimage.NewDataSource,
+		adoptiondata.New(walk),
 	}
 }
 

@@ -40,7 +40,7 @@ var surface = map[string]part{
 	"cards and firmware": {
 		objects: []string{
 			"infiniband_card", "infiniband_cards", "infiniband_firmware", "infiniband_firmware_image",
-			"infiniband_firmware_backup", "infiniband_guids", "infiniband_link_type",
+			"infiniband_firmware_backup", "infiniband_guids", "infiniband_link_type", "infiniband_history",
 		},
 		glossary: []term{
 			{name: `^product_version$`, form: types.StringType}, // the vendor's own text
@@ -98,9 +98,9 @@ var formerNames = regexp.MustCompile(`\.(rungs?|guids|firmware_version|path|max_
 // has the bit of full members.
 var formerSpellings = regexp.MustCompile("`Initialize`|`0x(7fff|7ffe|0001)`")
 
-// Lists in which no position means anything. A consent is one because the framework
-// has no write-only sets.
-var plainLists = []string{"hardware_ids", "allow_management_path"}
+// Lists in which no position means anything, or its age. A consent is one because the
+// framework has no write-only sets.
+var plainLists = []string{"hardware_ids", "allow_management_path", "changes"}
 
 // described is an attribute of a resource or of a data source.
 type described interface {

@@ -29,6 +29,7 @@ type Command struct {
 	unless  string
 	with    string
 	private bool
+	before  *Command
 }
 
 // New returns the command that runs program with args, each passed verbatim.
@@ -61,6 +62,10 @@ func (c Command) Unless(path string) Command { c.unless = path; return c }
 
 // OnlyWith has the command not run if path is not there, by the same status 75.
 func (c Command) OnlyWith(path string) Command { c.with = path; return c }
+
+// After has a constant script run before the command, as the same user. Whatever comes of
+// it, the command runs and nothing of the script shows: neither its output nor its status.
+func (c Command) After(first Command) Command { c.before = &first; return c }
 
 // WithTimeout bounds the run; zero means the transport's default.
 func (c Command) WithTimeout(d time.Duration) Command { c.timeout = d; return c }

@@ -109,6 +109,13 @@ func inner(cmd Command) (string, error) {
 	if cmd.with != "" {
 		begin += fmt.Sprintf("[ -e %[1]s ] || { echo not run, for there is no %[1]s >&2; exit 75; }\n", Quote(cmd.with))
 	}
+	if cmd.before != nil {
+		first, err := inner(*cmd.before)
+		if err != nil {
+			return "", err
+		}
+		begin += first + " </dev/null >/dev/null 2>&1\n"
+	}
 	if cmd.script == "" {
 		return begin + forceQuote(cmd.argv[0]) + quoteRest(cmd.argv) + "\n)", nil
 	}

@@ -1,5 +1,5 @@
-// Package history is the command that says who changed the flash of a card, when, from
-// what to what, and how it ended, from what the jobs left on their hosts.
+// Package history is the command that says who changed what on a host, when, from what
+// to what, and how it ended, from what is noted there.
 //
 // It must not open a card, take a lock, or change a host.
 package history
@@ -15,11 +15,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
-const text = `Shows what this provider has written to the cards of each HOST, oldest first: when, who,
-which card, from what to what, and how it ended. Every burn and every change of GUIDs is
-noted on the host of the card, whatever machine it came from. Link types, subnet
-managers and interfaces are not noted. It opens no card, takes no lock and changes
-nothing.
+const text = `Shows what this provider has changed on each HOST, oldest first: when, who, what,
+from what to what, and how it ended. Firmware, GUIDs, link types, ports, subnet managers
+and interfaces are noted on their host, whatever machine the change came from. It opens
+no card, takes no lock and changes nothing.
 
 HOST is [user@]host, [user@]host:port, or an alias of ~/.ssh/config.
 
@@ -28,14 +27,14 @@ those of a host could not be.`
 
 // Command is "history".
 var Command = command.Command{Name: "history",
-	Summary: "say who changed which card, from what to what, and how it ended; reads only", Run: run}
+	Summary: "say who changed what on a host, from what to what, and how it ended; reads only", Run: run}
 
 // past is what was done on one host.
 type past struct {
-	Host    string   `json:"host"`
-	Error   string   `json:"error,omitempty"`
-	Unknown string   `json:"unknown,omitempty"` // why it is not known which jobs run
-	Changes []change `json:"changes"`
+	Host    string          `json:"host"`
+	Error   string          `json:"error,omitempty"`
+	Unknown string          `json:"unknown,omitempty"` // why it is not known which jobs run
+	Changes []record.Change `json:"changes"`
 }
 
 func run(ctx context.Context, args []string, std command.Streams) int {
@@ -60,7 +59,7 @@ func run(ctx context.Context, args []string, std command.Streams) int {
 
 // read reads the notes of one host.
 func read(ctx context.Context, t *target.Target) past {
-	p := past{Host: t.Name, Changes: []change{}}
+	p := past{Host: t.Name, Changes: []record.Change{}}
 	err := t.Err
 	var look record.Look
 	if err == nil {
@@ -71,9 +70,7 @@ func read(ctx context.Context, t *target.Target) past {
 		return p
 	}
 	p.Unknown = diagnostic.Line(look.Silent)
-	for i := range look.Jobs {
-		p.Changes = append(p.Changes, changeOf(&look.Jobs[i]))
-	}
+	p.Changes = look.Changes(diagnostic.Line)
 	return p
 }
 
@@ -81,7 +78,7 @@ func read(ctx context.Context, t *target.Target) past {
 // standard error.
 func printTable(all []past, std command.Streams) {
 	w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
-	head := "TIME\tHOST\tCARD\tWHAT\tFROM\tTO\tBY\tRESULT\n"
+	head := "TIME\tHOST\tOBJECT\tWHAT\tFROM\tTO\tBY\tRESULT\n"
 	for _, p := range all {
 		switch {
 		case p.Error != "":
@@ -95,7 +92,7 @@ func printTable(all []past, std command.Streams) {
 		for _, c := range p.Changes {
 			fmt.Fprint(w, head)
 			head = ""
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Time, p.Host, c.Card, c.What, c.From, c.To, c.By, c.ending())
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Time, p.Host, c.Object, c.What, c.From, c.To, c.By, c.End())
 		}
 	}
 	_ = w.Flush() // as little as with every other line can be done about it

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/changes"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/record"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -55,7 +57,8 @@ func fill(m *labsim.Machine) {
 	note(m, journal.Entry{ID: guided, Kind: journal.GUIDs, Operator: "carol", Before: fresh, GUIDsBefore: set,
 		GUIDsAfter: again}, map[string]string{"exit": "", "states": "1 requested 2026-01-03T00:00:00Z\n" +
 		"4 burning 2026-01-03T00:00:01Z\n"})
-	note(m, journal.Entry{ID: other}, map[string]string{"request": "version=2\nkind=burn\nfrom_psid=X\n"})
+	note(m, journal.Entry{ID: other}, map[string]string{"request": "version=2\nkind=burn\nfrom_psid=X\n",
+		"states": "1 requested 2026-01-04T00:00:00Z\n4 burning 2026-01-04T00:00:01Z\n"})
 }
 
 func TestHistory_says_who_changed_what(t *testing.T) {
@@ -80,13 +83,13 @@ func TestHistory_says_who_changed_what(t *testing.T) {
 	if status != command.OK || errs != labs.Xeon2zfs+": nothing is noted on this host\n" {
 		t.Errorf("status %d, %s", status, errs)
 	}
-	const want = `TIME HOST CARD WHAT FROM TO BY RESULT
+	const want = `TIME HOST OBJECT WHAT FROM TO BY RESULT
 2026-01-01T00:00:00Z intel9 0000:01:00.0 burn MT_1090111023 2.36.5000 MT_1090111019 2.42.5000 alice@desk pid 7 verified
 2026-01-02T00:00:00Z intel9 0000:01:00.0 restore MT_1090111019 2.42.5000 MT_1090111023 2.36.5000 bob\x1b[2J refused: the card has PSID 'A'
 2026-01-03T00:00:00Z intel9 0000:01:00.0 guids 0xe41d2d0300e44ed0, MAC e4:1d:2d:e4:4e:d0 ` +
 		`0xe41d2d0300e44ee0, MAC e4:1d:2d:e4:4e:e0 carol interrupted: stopped in state burning, by ` + journal.EndCauses +
 		`; the next apply reads what the flash holds
-2026-01-01T00:00:00Z intel9 0000:01:00.0 burn unknown unknown unknown unclear: its journal is of version 2, and ` +
+2026-01-04T00:00:00Z intel9 0000:01:00.0 burn unknown unknown unknown unclear: its journal is of version 2, and ` +
 		`this release reads version 1`
 	if got := lines(out); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -120,4 +123,25 @@ func lines(text string) string {
 		out = append(out, strings.Join(strings.Fields(line), " "))
 	}
 	return strings.Join(out, "\n")
+}
+
+// The table in the guide is what is printed.
+func TestHistory_as_the_guide_shows_it(t *testing.T) {
+	guide, err := os.ReadFile("../../../templates/guides/watch.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const alice, port = "alice@desk pid 7", "port 0xe41d2d0300e44ed1"
+	var out bytes.Buffer
+	printTable([]past{{Host: "intel9", Changes: []record.Change{
+		{Time: "2026-01-02T03:04:05Z", Object: "0000:01:00.0", What: "burn", From: "MT_1090111023 2.36.5000",
+			To: "MT_1090111019 2.42.5000", By: alice, Result: "verified", Job: "J"},
+		{Time: "2026-01-02T03:09:12Z", Object: "0000:01:00.0", What: "link_type", From: "port 1 eth", To: "port 1 ib",
+			By: alice, Result: "verified"},
+		{Time: "2026-01-02T03:09:20Z", Object: port, What: "opensm", From: "none", To: "priority 14, standard options",
+			By: alice, Result: "begun", Text: changes.NotNoted},
+	}}}, command.Streams{Out: &out, Err: &out})
+	if !strings.Contains(string(guide), "```text\n"+out.String()+"```\n") {
+		t.Errorf("the guide lacks\n%s", &out)
+	}
 }

@@ -3,11 +3,10 @@ package cards
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/user"
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/changes"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
@@ -129,7 +128,7 @@ func New(cfg Config) *Session {
 		cfg.Step = func(journal.Step) {}
 	}
 	if cfg.Operator == "" {
-		cfg.Operator = operator()
+		cfg.Operator = changes.Operator()
 	}
 	if cfg.Owner == (Owner{}) {
 		cfg.Owner = thisProcess()
@@ -138,17 +137,6 @@ func New(cfg Config) *Session {
 		cfg.Alive = isAlive
 	}
 	return &Session{Config: cfg}
-}
-
-func operator() string {
-	name, machine := "unknown", "unknown"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	if h, err := os.Hostname(); err == nil {
-		machine = h
-	}
-	return fmt.Sprintf("%s@%s pid %d", name, machine, os.Getpid())
 }
 
 // NoCardError says that a reachable host has no card at an address.

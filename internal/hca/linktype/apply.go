@@ -31,21 +31,29 @@ func Apply(ctx context.Context, o *cards.Session, l Ask) (State, error) {
 	if err != nil {
 		return state, err
 	}
-	if a.Verdict.Action == safety.ActionLinkTypes {
-		if !a.Verdict.Permits(safety.ActionLinkTypes, l.Card.ID()) {
-			return state, &safety.RefusedError{What: what, Findings: a.Verdict.Findings}
-		}
+	if a.Verdict.Action != safety.ActionLinkTypes {
+		return readBack(ctx, l, state.Did)
+	}
+	if !a.Verdict.Permits(safety.ActionLinkTypes, l.Card.ID()) {
+		return state, &safety.RefusedError{What: what, Findings: a.Verdict.Findings}
+	}
+	return noted(ctx, o, l, func(ctx context.Context) (State, error) {
 		// The setting for the next boot comes first: if the run ends in between, the next
 		// boot is right.
-		if err = makeTypes(ctx, o, l, a.Verdict.Activation, &state.Did); err != nil {
+		if err := makeTypes(ctx, o, l, a.Verdict.Activation, &state.Did); err != nil {
 			return state, err
 		}
-	}
+		return readBack(ctx, l, state.Did)
+	})
+}
+
+// readBack gives what the ports are after what was done.
+func readBack(ctx context.Context, l Ask, did []string) (State, error) {
 	now, err := Read(ctx, l.Card)
 	if err != nil {
-		return state, err
+		return State{Did: did}, err
 	}
-	now.Did = state.Did
+	now.Did = did
 	if now.Unanswered != "" {
 		return now, notReadBack(l.Card, now)
 	}

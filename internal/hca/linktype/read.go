@@ -51,6 +51,7 @@ type State struct {
 	// types of the next boot and Pending are not known.
 	Unanswered string
 	Did        []string
+	Warnings   []string // what the operator should know, one sentence each
 }
 
 // Assess gives the verdict on link types. It reads and never writes.

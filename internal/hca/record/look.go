@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/changes"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -26,6 +27,8 @@ type Look struct {
 	Host string
 	Now  time.Time // the clock of the host; zero if it could not be read
 	Jobs []Job     // oldest first
+	// Noted are the changes that are no jobs, oldest first.
+	Noted []changes.Change
 	// Silent is why systemd did not say which jobs run; empty if it did.
 	Silent string
 }
@@ -39,7 +42,7 @@ type Job struct {
 	Refusal string
 }
 
-// Read looks at the jobs of a host, in one command that changes nothing.
+// Read looks at the jobs and records of a host, in one command that changes nothing.
 func Read(ctx context.Context, h host.Host) (Look, error) {
 	cmd := shellcmd.Script("read-flash-jobs", answer.Functions+cardusers.Functions+script, inventory.StateDir).AsRoot()
 	r, err := h.Run(ctx, cmd)
@@ -60,6 +63,7 @@ type reading struct {
 	units map[string]inventory.Unit
 	pids  map[string]bool   // jobs of which processes are left
 	blind map[string]string // jobs whose processes could not be seen, and why
+	notes []string          // lines of the records
 }
 
 func parse(name, text string) (Look, error) {
@@ -71,6 +75,7 @@ func parse(name, text string) (Look, error) {
 		r.complete(&r.Jobs[i])
 	}
 	r.lost()
+	r.Noted = changes.Parse(r.notes)
 	return r.Look, nil
 }
 
@@ -85,6 +90,8 @@ func (r *reading) take(i answer.Item) (err error) {
 		r.Silent = fmt.Sprintf("systemctl ended with status %d: %s", i.Status, line)
 	case i.Word == answer.Run && i.Name == "units":
 		r.units, err = systemctl.ParseShow(i.Text)
+	case i.Word == answer.File && strings.HasPrefix(path.Base(i.Name), "changes"):
+		r.notes = append(r.notes, strings.Split(i.Text, "\n")...)
 	case len(r.Jobs) == 0:
 		return i.Errorf("a line that belongs to no job")
 	default:

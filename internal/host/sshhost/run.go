@@ -18,7 +18,7 @@ import (
 func (h *Host) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, error) {
 	begin := time.Now()
 	buffer := &limitedBuffer{max: h.cfg.MaxOutput}
-	o, turns, err := h.run(ctx, nil, cmd, buffer)
+	o, turns, err := h.run(ctx, nil, host.Noted(ctx, cmd), buffer)
 	took := time.Since(begin)
 	h.trace(Event{Kind: "run", What: h.show(cmd), Duration: took, RoundTrips: turns, Err: err})
 	var exit *host.ExitError

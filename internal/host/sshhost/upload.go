@@ -126,7 +126,7 @@ func (h *Host) upload(ctx context.Context, u *upload) (turns int, err error) {
 	cmd := shellcmd.Script("install-upload", installScript, u.staged, u.file.Path,
 		strconv.FormatInt(u.size, 10), u.file.SHA256, "0"+strconv.FormatUint(uint64(u.file.Mode),
 			8), u.temporary()).AsRoot().Changes()
-	_, more, err := h.run(ctx, early, cmd, &limitedBuffer{max: 1 << 20})
+	_, more, err := h.run(ctx, early, host.Noted(ctx, cmd), &limitedBuffer{max: 1 << 20})
 	if turns += more; err == nil {
 		return turns, nil
 	}

@@ -74,6 +74,7 @@ func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config mode
 	done, err := ops.Apply(ctx, r.Cards.Session, a.ask)
 	if err == nil {
 		r.Planned.DoneCard(ref)
+		diagnostic.AddNotes(diags, "Link types of card "+ref.String(), done.Warnings)
 		plan.finish(ref, done)
 	}
 	return err

@@ -133,7 +133,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		return removeErr
 	})
 	diagnostic.AddError(&resp.Diagnostics, what, err)
-	diagnostic.AddNotes(&resp.Diagnostics, "Port "+id(ref, d.Number), result.Left)
+	diagnostic.AddNotes(&resp.Diagnostics, "Port "+id(ref, d.Number), append(result.Warnings, result.Left...))
 }
 
 // ImportState takes host/pci_address/port.

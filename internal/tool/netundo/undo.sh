@@ -54,6 +54,18 @@ put_back() {
 		case $said in *"File exists"*) ;; *) printf '%s\n' "$route ($said)" ;; esac
 	done <"$dir/routes"
 }
+# Ends the undo: notes it in the records of the host, where the change has noted that it
+# began, and says how it came. Whoever waits for that removes the directory.
+finish() {
+	records=${dir%/undo/*}/changes
+	if [ -s "$records" ]; then
+		[ -z "$(tail -c 1 "$records")" ] || echo >>"$records"
+		for mark in "$dir"/change.*; do
+			printf 'undone\tid=%s\ttime=%s\t.\n' "${mark##*/change.}" "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
+		done >>"$records"
+	fi
+	echo "$1" >"$dir/undone"
+}
 if [ "$boot" = routes ]; then
 	put_back routes-ours
 	exit 0
@@ -108,7 +120,7 @@ setmode() {
 if [ -n "$boot" ]; then
 	# A rule of udev may have run already. The network service does the rest.
 	setmode
-	echo "at boot" >"$dir/undone"
+	finish "at boot"
 	sync
 	exit 0
 fi
@@ -122,7 +134,7 @@ esac
 if [ "$existed" = no ]; then
 	# The change made the interface, a P_Key child.
 	[ -d "/sys/class/net/$name" ] && ip link del "$name"
-	echo "by the host" >"$dir/undone"
+	finish "by the host"
 	exit 0
 fi
 # The mode before the MTU: it decides which MTU is legal.
@@ -149,4 +161,4 @@ if [ "$up" = up ]; then
 else
 	ip link set dev "$name" down
 fi
-echo "by the host" >"$dir/undone"
+finish "by the host"

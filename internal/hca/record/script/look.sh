@@ -1,4 +1,4 @@
-# Prints the flash jobs of a host, oldest first.
+# Prints the records of a host, and its flash jobs, oldest first.
 #   STATEDIR
 # It opens no card and takes no lock: a lock that is held for a moment has a job wait.
 echo '@begin 1'
@@ -21,6 +21,7 @@ $OUTPUT
 END
 fi
 
+contents "$1/changes.old" "$1/changes"
 for directory in "$1"/jobs/*; do
   [ -d "$directory" ] || continue
   job=${directory##*/}

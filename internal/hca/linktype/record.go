@@ -1,0 +1,58 @@
+package linktype
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/changes"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// noted makes a change and notes it on the host.
+func noted(ctx context.Context, o *cards.Session, l Ask, do func(context.Context) (State, error)) (State, error) {
+	before, err := Read(ctx, l.Card)
+	if err != nil {
+		return State{}, err
+	}
+	c := changes.Change{ID: rand.Text(), Operator: o.Operator, What: changes.LinkType, Object: l.Card.PCI.String(),
+		From: before.words(l.Request.Ports), To: words(l.Request.Ports, func(port int) string {
+			return l.Request.Ports[port].String()
+		})}
+	inside, note := changes.Begin(ctx, c)
+	now, err := do(inside)
+	var warning string
+	if err == nil && now.Pending {
+		warning = note.End(ctx, l.Card.Host, changes.Verified, "from the next restart")
+	} else {
+		warning = note.Close(ctx, l.Card.Host, err)
+	}
+	if warning != "" {
+		now.Warnings = append(now.Warnings, warning)
+	}
+	return now, err
+}
+
+// words say what the ports are now and after the next boot.
+func (s State) words(ports map[int]ib.LinkType) string {
+	return words(ports, func(port int) string {
+		p := s.Ports[port]
+		switch {
+		case p.Shown == "":
+			return "unknown"
+		case p.Persistent != "" && p.Persistent != p.Configured:
+			return p.Shown + " (" + p.Persistent.String() + " from the next restart)"
+		}
+		return p.Shown
+	})
+}
+
+func words(ports map[int]ib.LinkType, of func(port int) string) string {
+	all := make([]string, 0, len(ports))
+	for _, port := range sortedPorts(ports) {
+		all = append(all, fmt.Sprintf("port %d %s", port, of(port)))
+	}
+	return strings.Join(all, ", ")
+}

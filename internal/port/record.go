@@ -1,0 +1,54 @@
+package port
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/changes"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// noted makes a change and notes it on the host.
+func noted(ctx context.Context, h *hosts.Host, before Observation, pci ib.PCIAddress, number int, to string,
+	do func(context.Context) (Result, error)) (Result, error) {
+	inside, note := changes.Begin(ctx, changes.Change{ID: rand.Text(), What: changes.Port,
+		Object: fmt.Sprintf("%s port %d", pci, number), From: before.words(), To: to})
+	r, err := do(inside)
+	if warning := note.Close(ctx, h, err); warning != "" {
+		r.Warnings = append(r.Warnings, warning)
+	}
+	return r, err
+}
+
+// words say what the port is now and at boot.
+func (o Observation) words() string {
+	now := Request{Enabled: o.Enabled()}
+	if o.Link != nil {
+		now.Speeds, now.Widths = o.Link.SpeedsEnabled, o.Link.WidthsEnabled
+	}
+	text := now.words()
+	if !o.Present {
+		text = "not there"
+	}
+	if !o.Stored || !o.AtBoot {
+		return text + ", nothing at boot"
+	}
+	if boot := o.Setting.words(); boot != text {
+		return text + ", at boot " + boot
+	}
+	return text
+}
+
+// words are what is asked for in one line.
+func (d Request) words() string {
+	text := word(d.Enabled)
+	if d.Speeds != 0 {
+		text += ", speeds " + d.Speeds.String()
+	}
+	if d.Widths != 0 {
+		text += ", widths " + d.Widths.String()
+	}
+	return text
+}

@@ -1,0 +1,124 @@
+// Package historydata is the data source infiniband_history: what was changed on a host,
+// by whom, and how it ended.
+//
+// It must not change a host, or open a card.
+package historydata
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/record"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
+)
+
+var _ datasource.DataSourceWithConfigure = &DataSource{}
+
+// DataSource is infiniband_history.
+type DataSource struct{ session.DataSource }
+
+// New returns the data source.
+func New() datasource.DataSource { return &DataSource{} }
+
+type model struct {
+	ID      types.String `tfsdk:"id"`
+	Host    types.String `tfsdk:"host"`
+	Changes types.List   `tfsdk:"changes"`
+}
+
+var changeTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"time": types.StringType, "what": types.StringType, "object": types.StringType, "from": types.StringType,
+	"to": types.StringType, "by": types.StringType, "result": types.StringType, "text": types.StringType,
+	"identity": types.StringType, "backup_path": types.StringType, "job": types.StringType,
+}}
+
+// Metadata implements datasource.DataSource.
+func (s *DataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_history"
+}
+
+// Schema implements datasource.DataSource.
+func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	text := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "Lists what this provider has changed on a host: when, by whom, what, from what to what, and " +
+			"how it ended. Every change is noted on its host, whatever machine it came from. The command `history` shows the same. " +
+			"Reading opens no card and takes no lock.",
+		Attributes: map[string]schema.Attribute{
+			"id": text("The name of the host."),
+			"host": schema.StringAttribute{Required: true,
+				MarkdownDescription: "Key of the host in the provider's `hosts` map."},
+			"changes": schema.ListNestedAttribute{Computed: true,
+				MarkdownDescription: "Changes, oldest first. Those of firmware and GUIDs are all kept. Of the others the newest " +
+					"are kept, several hundred at least.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"time": text("When it began, by the clock of the host, as `2026-01-02T03:04:05Z`; `unknown` if that is not " +
+						"noted."),
+					"what": text("`burn`, `restore` or `guids` of a card, or the resource without its prefix: `link_type`, `port`, " +
+						"`opensm`, `ipoib_interface`."),
+					"object": text("Card, port or interface."),
+					"from":   text("What was there before; `none`, or `unknown` if that is not noted."),
+					"to":     text("What was asked for; `none` for a removal."),
+					"by":     text("User, machine and process of the apply."),
+					"result": text("How it ended. `verified`: read back, as asked for. `undone`: the host has what it had before. " +
+						"`failed`. `begun`: the end is not noted, because the change still runs or its apply was killed. For firmware " +
+						"and GUIDs also `running`, `written`, `differs`, `refused`, `interrupted` and `unclear`, as `watch` says."),
+					"text":     text("More on the result; null if there is nothing to say."),
+					"identity": text("Identity of the card, for firmware and GUIDs."),
+					"backup_path": text("Directory with what the change replaced, on the machine that ran the apply; null if " +
+						"there is none."),
+					"job": text("Id of the job on the host, for firmware and GUIDs."),
+				}}},
+		},
+	}
+}
+
+// Read reads the notes of the host in one command.
+func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	name := m.Host.ValueString()
+	if _, known := s.Hosts[name]; known && !s.HostReady(m.Host) {
+		resp.Diagnostics.AddAttributeError(path.Root("host"), "Unable to read history of host "+name,
+			"The provider's entry of this host has a value that is not known yet, so the host cannot be asked. Let the data "+
+				"source depend on the resource that gives the value.")
+		return
+	}
+	h, _, err := s.Host(name)
+	var look record.Look
+	if err == nil {
+		look, err = record.Read(ctx, h)
+	}
+	if err != nil {
+		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("host"), "read history of host "+name, err)
+		return
+	}
+	m.ID = m.Host
+	changes := []attr.Value{}
+	for _, c := range look.Changes(diagnostic.Line) {
+		changes = append(changes, changeValue(c))
+	}
+	m.Changes = types.ListValueMust(changeTypes, changes)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+func changeValue(c record.Change) types.Object {
+	text := types.StringValue
+	return types.ObjectValueMust(changeTypes.AttrTypes, map[string]attr.Value{
+		"time": text(c.Time), "what": text(c.What), "object": text(c.Object), "from": text(c.From), "to": text(c.To),
+		"by": text(c.By), "result": text(c.Result), "text": attribute.OrNull(c.Text),
+		"identity": attribute.OrNull(c.Identity), "backup_path": attribute.OrNull(c.Backup), "job": attribute.OrNull(c.Job),
+	})
+}
