@@ -9,8 +9,8 @@ var (
 		WayOut: "Use an image whose hardware ids name this chip."}
 	ImageForOtherRevision = &Rule{Code: "FW021", Severity: Refuse,
 		Title: "Firmware image is for another revision of the chip", Attribute: "image_id",
-		Meaning: "Early and late silicon of one chip need different images. hardware_ids of the image names the revisions it " +
-			"is for; mstflint's hw query shows that of the card.",
+		Meaning: "Early and late silicon of one chip need different images. hardware_ids of the image names the revisions " +
+			"it is for; mstflint's hw query shows that of the card.",
 		WayOut: "Use the image for this revision."}
 	HardwareIDUnknown = &Rule{Code: "FW022", Severity: Refuse, Title: "Hardware id of the card is not known",
 		Attribute: "card_id",

@@ -1,8 +1,10 @@
 package provider_test
 
 import (
+	"archive/zip"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,26 +12,61 @@ import (
 	"testing"
 )
 
+// folders runs the engine with the built provider, which needs no init, on
+// configurations of one file.
+type folders struct {
+	t            *testing.T
+	program, dir string
+	n            int
+}
+
+func newFolders(t *testing.T) *folders {
+	t.Helper()
+	engine(t)
+	f := &folders{t: t, program: os.Getenv("TF_ACC_TERRAFORM_PATH"), dir: t.TempDir()}
+	if f.program == "" {
+		f.program = "terraform"
+	}
+	built := filepath.Join(f.dir, "terraform-provider-infiniband")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", built, "../..").CombinedOutput(); err != nil {
+		t.Fatalf("build the provider: %v\n%s", err, out)
+	}
+	f.write(f.dir, "cli.tfrc", fmt.Sprintf("provider_installation {\n  dev_overrides {\n"+
+		"    \"registry.terraform.io/ibfabric/infiniband\" = %[1]q\n"+
+		"    \"registry.opentofu.org/ibfabric/infiniband\" = %[1]q\n  }\n  direct {}\n}\n", f.dir))
+	return f
+}
+
+func (f *folders) write(dir, name, text string) {
+	f.t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// run gives a configuration a folder of its own, and what the engine says of it there.
+func (f *folders) run(text string, env []string, args ...string) (at, said string, err error) {
+	f.t.Helper()
+	f.n++
+	at = filepath.Join(f.dir, fmt.Sprint("folder", f.n))
+	if err = os.Mkdir(at, 0o700); err != nil {
+		f.t.Fatal(err)
+	}
+	if !strings.Contains(text, "required_providers") {
+		text += "\nterraform {\n  required_providers {\n    infiniband = { source = \"ibfabric/infiniband\" }\n  }\n}\n"
+	}
+	f.write(at, "main.tf", text)
+	cmd := exec.CommandContext(f.t.Context(), f.program, append(args, "-no-color")...)
+	cmd.Dir = at
+	cmd.Env = append(append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(f.dir, "cli.tfrc"), "CHECKPOINT_DISABLE=1"), env...)
+	out, err := cmd.CombinedOutput()
+	return at, string(out), err
+}
+
 // A configuration of a page is valid for the engine, too. The files of the examples
 // are planned and applied by other tests; make test-tofu runs this with OpenTofu.
 func TestBlocks_engine_validates_configurations(t *testing.T) {
-	engine(t)
-	program := os.Getenv("TF_ACC_TERRAFORM_PATH")
-	if program == "" {
-		program = "terraform"
-	}
-	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "terraform-provider-infiniband"), "../..")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the provider: %v\n%s", err, out)
-	}
-	rc := filepath.Join(dir, "cli.tfrc")
-	overrides := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"registry.terraform.io/ibfabric/infiniband\" = %[1]q\n"+
-		"    \"registry.opentofu.org/ibfabric/infiniband\" = %[1]q\n  }\n  direct {}\n}\n", dir)
-	if err := os.WriteFile(rc, []byte(overrides), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	seen := 0
+	f := newFolders(t)
 	for file, text := range repository(t, []string{"README.md", ".github", "examples", "templates"}, isPage) {
 		for _, b := range blocksOf(file, text) {
 			body, err := parseHCL(b.text)
@@ -37,22 +74,60 @@ func TestBlocks_engine_validates_configurations(t *testing.T) {
 				strings.Contains(b.text, "# …") { // parts of a configuration are for the judge alone
 				continue
 			}
-			seen++
-			at := filepath.Join(dir, fmt.Sprint("block", seen))
-			if !strings.Contains(b.text, "required_providers") {
-				b.text += "\nterraform {\n  required_providers {\n    infiniband = { source = \"ibfabric/infiniband\" }\n  }\n}\n"
-			}
-			if err = errors.Join(os.Mkdir(at, 0o700), os.WriteFile(filepath.Join(at, "main.tf"), []byte(b.text), 0o600)); err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.CommandContext(t.Context(), program, "validate", "-no-color")
-			cmd.Dir, cmd.Env = at, append(os.Environ(), "TF_CLI_CONFIG_FILE="+rc, "CHECKPOINT_DISABLE=1")
-			if out, failed := cmd.CombinedOutput(); failed != nil {
-				t.Errorf("%s: %v\n%s", b, failed, out)
+			if _, said, failed := f.run(b.text, nil, "validate"); failed != nil {
+				t.Errorf("%s: %v\n%s", b, failed, said)
 			}
 		}
 	}
-	if seen < 3 {
-		t.Errorf("found %d configurations", seen)
+	if f.n < 3 {
+		t.Errorf("found %d configurations", f.n)
 	}
+}
+
+// A saved plan has no password that comes the way the page of security shows. It has one
+// of an ordinary variable, as the page warns.
+func TestBlocks_security_keeps_a_password_out_of_a_plan(t *testing.T) {
+	f := newFolders(t)
+	const page, word = "templates/guides/security.md", "correct-horse-battery"
+	blocks := blocksOf(page, repository(t, []string{page}, isPage)[page])
+	shown := blocks[0].text
+	ordinary := strings.Replace(shown, "  ephemeral = true\n", "", 1)
+	if len(blocks) != 1 || ordinary == shown {
+		t.Fatalf("the page shows %d blocks, the first\n%s", len(blocks), shown)
+	}
+	// A plan without any change is saved, too.
+	const change = "\noutput \"x\" {\n  value = 1\n}\n"
+	for text, want := range map[string]bool{shown: false, ordinary: true} {
+		at, said, err := f.run(text+change, []string{"TF_VAR_sudo_password=" + word}, "plan", "-input=false", "-out=saved")
+		if err != nil {
+			t.Fatalf("%v\n%s", err, said)
+		}
+		if got := zipHolds(t, filepath.Join(at, "saved"), word); got != want || strings.Contains(said, word) {
+			t.Errorf("the saved plan has the password: %t, expected %t, with\n%s\n%s", got, want, text, said)
+		}
+	}
+}
+
+// zipHolds reports whether a file in an archive holds a word.
+func zipHolds(t *testing.T, file, word string) (holds bool) {
+	t.Helper()
+	archive, err := zip.OpenReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range archive.File {
+		r, bad := entry.Open()
+		if bad != nil {
+			t.Fatal(bad)
+		}
+		text, bad := io.ReadAll(r)
+		if bad = errors.Join(bad, r.Close()); bad != nil {
+			t.Fatal(bad)
+		}
+		holds = holds || strings.Contains(string(text), word)
+	}
+	if err = archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return holds
 }
