@@ -116,8 +116,9 @@ func results() map[string]schema.Attribute {
 		"image_version": attribute.ComputedVersion("Firmware version of that image; null without `image_id`."),
 		"change": attribute.ComputedString("The last change, or the planned one: `MT_… 2.40.7000 -> MT_… " +
 			"2.42.5000`. The plan of an update shows it, and the apply stops if the flash has changed since that plan " +
-			"to anything but the planned image (HO019). For a new resource a warning of the plan shows it. The engines keep nothing of that plan: if somebody " +
-			"changes the flash before the apply, the apply burns what the configuration and its consents allow then."),
+			"to anything but the planned image (HO019). For a new resource a warning of the plan shows it. The engines keep " +
+			"nothing of that plan: if somebody changes the flash before the apply, the apply burns what the configuration " +
+			"and its consents allow then."),
 		"flash_psid":    attribute.ComputedPSID("PSID in flash."),
 		"flash_version": attribute.ComputedVersion("Firmware version in flash."),
 		"running_psid": attribute.ComputedPSID("PSID that the card booted; differs from flash until the next " +

@@ -50,6 +50,25 @@ func writeFindings(file string) error {
 	return os.WriteFile(file, []byte(b.String()), 0o600)
 }
 
+// guides are the pages that say more than a finding can.
+var guides = map[*finding.Rule]string{
+	finding.CardInRecovery: recovery, finding.FlashDamaged: recovery, finding.FlashUnreadable: recovery,
+	finding.RestartIntoDamagedFlash: recovery,
+	finding.PSIDWouldChange:         "[The cross-flash](crossflash.md)",
+	finding.ImageForOtherChip:       images, finding.ImageForOtherRevision: images, finding.ImageForOtherModel: images,
+	finding.ImageForOtherPortCount: images, finding.FirmwareEthernetOnly: images,
+	finding.HostObserved:       "[Hosts that are only read](drift.md#hosts-that-are-only-read)",
+	finding.MstflintUnproven:   tools,
+	finding.FlashJobUnsettled:  "[Watching a burn](watch.md)",
+	finding.MstflintUnsuitable: tools,
+}
+
+const (
+	recovery = "[Recover a card by hand](burn.md#recover-a-card-by-hand)"
+	images   = "[Find and check firmware](firmware.md)"
+	tools    = "[Versions of mstflint](burn.md#versions-of-mstflint)"
+)
+
 func writeRule(b *strings.Builder, r *finding.Rule) {
 	fmt.Fprintf(b, "\n### %s: %s\n\n*%s*", r.Code, r.Title, r.Severity)
 	if r.ConsentAttribute != "" {
@@ -66,6 +85,9 @@ func writeRule(b *strings.Builder, r *finding.Rule) {
 			b.WriteString("\nIf you mean this change, add to the resource:\n")
 		}
 		fmt.Fprintf(b, "\n```hcl\n%s # the refusal shows the values\n```\n", consentLine(r))
+	}
+	if more := guides[r]; more != "" {
+		fmt.Fprintf(b, "\nMore: %s.\n", more)
 	}
 }
 
