@@ -3,6 +3,7 @@ package hca
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/activation"
@@ -21,6 +22,38 @@ type GUIDs struct {
 	Lab     safety.LabFacts
 	// Kept is the half that is not asked for, as the plan has it; nil: not compared.
 	Kept *KeptHalf
+	// Before is what flash held when the plan was made; nil: not known, and not compared.
+	Before *ib.GUIDSet
+}
+
+// overwritten names what somebody has written after the plan and the change would replace;
+// empty if flash holds what the plan saw, or what is asked for.
+func (g GUIDs) overwritten(now inventory.Flash) string {
+	if g.Before == nil || (GUIDState{InFlash: now.GUIDs, Blank: now.BlankGUIDs}).Has(g.Request) {
+		return ""
+	}
+	was, is := usable(*g.Before), usable(now.GUIDs)
+	var all []string
+	if g.Request.HasGUIDs && was.Words() != is.Words() {
+		all = append(all, fmt.Sprintf("the plan replaces the GUIDs %s; now the flash has %s", was.Words(), is.Words()))
+	}
+	if g.Request.HasMACs && (was.MAC1 != is.MAC1 || was.MAC2 != is.MAC2) {
+		all = append(all, fmt.Sprintf("the plan replaces the MACs %s %s; now the flash has %s %s", was.MAC1, was.MAC2,
+			is.MAC1, is.MAC2))
+	}
+	return strings.Join(all, ", and ")
+}
+
+// changed says what is not as the plan had it. What a job of ours wrote, and this apply has
+// settled, the plan has named.
+func (g GUIDs) changed(a cards.Assessment, settled bool) string {
+	if !a.Card.FlashKnown() {
+		return ""
+	}
+	if text := g.Kept.changedValues(a.Card.InFlash().GUIDs); text != "" || settled && a.Card.GUIDsBy != "" {
+		return text
+	}
+	return g.overwritten(*a.Card.Flash)
 }
 
 // KeptHalf is the half of an identity, GUIDs or MACs, that a change leaves alone. If
@@ -115,7 +148,7 @@ func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
 	if err != nil {
 		return state, err
 	}
-	if changed := g.Kept.changedValues(a.Card.InFlash().GUIDs); changed != "" && a.Card.FlashKnown() {
+	if changed := g.changed(a, len(state.Did) > 0); changed != "" {
 		return state, &safety.RefusedError{What: g.what(),
 			Findings: []finding.Finding{finding.ChangedSincePlan.Find("Card %s: %s.", g.Card.ID(), changed)}}
 	}

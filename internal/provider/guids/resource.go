@@ -8,11 +8,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
@@ -55,7 +55,7 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 		session.AsPlanned(plan.CardIdentity)
 	ref, ok := r.ChangeCard(ctx, c, "set GUIDs of", plan.CardID, c.Op.Limit(ctx, plan.Timeouts, standardTimeout),
 		func(ctx context.Context, ref attribute.CardRef) error {
-			return r.write(ctx, ref, config, &plan, c.Diags)
+			return r.write(ctx, ref, config, &plan, c)
 		})
 	if ok {
 		c.Confirm(ctx, "set GUIDs of card "+ref.String(), &plan)
@@ -64,16 +64,21 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 
 // write writes the card when it is its turn.
 func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config model, plan *model,
-	diags *diag.Diagnostics) error {
-	a := r.ask(ctx, config, diags)
+	c session.Change) error {
+	a := r.ask(ctx, config, c.Diags)
 	if a == nil {
 		return nil
 	}
-	a.ask.Lab, a.ask.Kept = r.lab(ctx, a, diags), plan.keptHalf(a.ask.Request)
+	a.ask.Lab, a.ask.Kept = r.lab(ctx, a, c.Diags), plan.keptHalf(a.ask.Request)
+	var before seen
+	if c.Seen(ctx, &before) {
+		a.ask.Before = before.set()
+	}
 	done, err := r.Cards.ApplyGUIDs(ctx, a.ask)
 	if err == nil {
 		r.Planned.DoneCard(ref)
 		plan.finish(ref, done)
+		c.NoteSeen(ctx, seenOf(done))
 	}
 	return err
 }
@@ -83,16 +88,17 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	seen := r.ReadCard(ctx, "GUIDs", state.CardID, &state.CardIdentity, resp)
-	if seen == nil || session.FlashUnread(&resp.Diagnostics, seen.Snap, seen.Ref) {
+	at := r.ReadCard(ctx, "GUIDs", state.CardID, &state.CardIdentity, resp)
+	if at == nil || session.FlashUnread(&resp.Diagnostics, at.Snap, at.Ref) {
 		return
 	}
-	now, err := hca.ReadGUIDs(seen.Snap, seen.Ref.PCI)
+	now, err := hca.ReadGUIDs(at.Snap, at.Ref.PCI)
 	if err != nil {
-		diagnostic.AddError(&resp.Diagnostics, "read GUIDs of card "+seen.Ref.String(), err)
+		diagnostic.AddError(&resp.Diagnostics, "read GUIDs of card "+at.Ref.String(), err)
 		return
 	}
-	state.observe(seen.Ref, now)
+	session.NoteSeen(ctx, resp.Private, seenOf(now), &resp.Diagnostics)
+	state.observe(at.Ref, now)
 	state.normalise()
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
@@ -121,4 +127,22 @@ func (m *model) finish(ref attribute.CardRef, done hca.GUIDState) {
 	if m.BackupPath.IsUnknown() {
 		m.BackupPath = types.StringNull()
 	}
+}
+
+// seen is what flash held when it was read last, as numbers: a GUID is written to JSON as
+// text, and not read back from it.
+type seen struct {
+	GUIDs [4]uint64
+	MACs  [2]uint64
+}
+
+func seenOf(s hca.GUIDState) seen {
+	g := s.InFlash
+	return seen{[4]uint64{uint64(g.Node), uint64(g.Port1), uint64(g.Port2), uint64(g.SystemImage)},
+		[2]uint64{uint64(g.MAC1), uint64(g.MAC2)}}
+}
+
+func (s seen) set() *ib.GUIDSet {
+	return &ib.GUIDSet{Node: ib.GUID(s.GUIDs[0]), Port1: ib.GUID(s.GUIDs[1]), Port2: ib.GUID(s.GUIDs[2]),
+		SystemImage: ib.GUID(s.GUIDs[3]), MAC1: ib.MAC(s.MACs[0]), MAC2: ib.MAC(s.MACs[1])}
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -19,6 +20,38 @@ type Change struct {
 	config tfsdk.Config
 	state  *tfsdk.State
 	Diags  *diag.Diagnostics
+	beside Beside
+}
+
+// Beside is what a provider keeps beside the state of an object, where no plan shows it.
+type Beside interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
+// seenKey is what the last look at the host found of what a change overwrites. A plan rests
+// on that look, and a saved plan has it.
+const seenKey = "seen"
+
+// NoteSeen keeps what was found beside the state.
+func NoteSeen(ctx context.Context, at Beside, found any, diags *diag.Diagnostics) {
+	text, err := json.Marshal(found)
+	if err != nil {
+		diags.AddError("Unable to keep what was read of the host", err.Error())
+		return
+	}
+	diags.Append(at.SetKey(ctx, seenKey, text)...)
+}
+
+// NoteSeen keeps what the change has read back.
+func (c Change) NoteSeen(ctx context.Context, found any) { NoteSeen(ctx, c.beside, found, c.Diags) }
+
+// Seen fills in what the host had when the plan was made; false for a new object, of which
+// nothing was read before.
+func (c Change) Seen(ctx context.Context, into any) bool {
+	text, diags := c.beside.GetKey(ctx, seenKey)
+	c.Diags.Append(diags...)
+	return len(text) > 0 && json.Unmarshal(text, into) == nil
 }
 
 // CreateWith makes a change of a create, and stores the identity of what is in the state
@@ -26,7 +59,7 @@ type Change struct {
 func (r *Importable) CreateWith(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse,
 	apply func(context.Context, Change)) {
 	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
-	apply(ctx, Change{attribute.Create, req.Plan, req.Config, &resp.State, &resp.Diagnostics})
+	apply(ctx, Change{attribute.Create, req.Plan, req.Config, &resp.State, &resp.Diagnostics, resp.Private})
 }
 
 // UpdateWith makes a change of an update. If nothing differs but timeouts and the kept
@@ -38,7 +71,7 @@ func (r *Importable) UpdateWith(ctx context.Context, req resource.UpdateRequest,
 		resp.State.Raw = req.Plan.Raw
 		return
 	}
-	apply(ctx, Change{attribute.Update, req.Plan, req.Config, &resp.State, &resp.Diagnostics})
+	apply(ctx, Change{attribute.Update, req.Plan, req.Config, &resp.State, &resp.Diagnostics, resp.Private})
 }
 
 // Read fills a model from the plan. The configuration, which alone has the write-only
