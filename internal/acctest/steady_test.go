@@ -52,6 +52,20 @@ func TestSteady_GUIDs(t *testing.T) {
 	byHand("0xe41d2d0300004000", "0xe41d2d002000")
 	applyStep(t, ws, plan, "HO019")
 
+	// Those that are asked for become others than the plan has shown, GUIDs or MACs alone: they
+	// are not overwritten. The next plan shows them.
+	for _, x := range []struct{ base, mac string }{{"0xe41d2d0300006000", "0xe41d2d002000"},
+		{"0xe41d2d0300006000", "0xe41d2d007000"}} {
+		both := wants(map[string]any{"base_mac": "e4:1d:2d:00:30:00"})
+		plan = cleanPlan(t, ws, both)
+		byHand(x.base, x.mac)
+		operations := w.Card(host).Flash.Operations()
+		if said := applyStep(t, ws, plan, "HO019"); !strings.Contains(said, "now the flash has") ||
+			w.Card(host).Flash.Operations() != operations {
+			t.Errorf("by hand %s %s: %s", x.base, x.mac, said)
+		}
+	}
+
 	// The driver goes away: what is in effect stays unknown, before and after. GUIDs go into
 	// firmware that nothing shows to run only with the consent that names it.
 	other := wants(map[string]any{"base_mac": "e4:1d:2d:00:50:00", "allow_unproven_flash": "2.42.5000"})
@@ -118,19 +132,24 @@ func TestSteady_opensm(t *testing.T) {
 		name          string
 		wants         Config
 		before, after func() // before the plan, and between plan and apply
+		refused       string // what has changed; empty: the apply ends as planned
 	}{
-		{"stopped, and started again", wants(9), func() { unit("stop") }, func() { unit("start") }},
-		{"stopped", wants(4), func() {}, func() { unit("stop") }},
-		{"the priority in the file, as planned", wants(6), func() {}, func() { priority(9, 6) }},
-		{"the priority in the file, another one", wants(7), func() {}, func() { priority(6, 3) }},
+		{"stopped, and started again", wants(9), func() { unit("stop") }, func() { unit("start") }, ""},
+		{"stopped", wants(4), func() {}, func() { unit("stop") }, ""},
+		{"the priority in the file, as planned", wants(6), func() {}, func() { priority(9, 6) }, ""},
+		{"the priority in the file, another one", wants(7), func() {}, func() { priority(6, 3) },
+			"sm_priority was 6 and is 3"},
+		{"a line that no argument sets", wants(5), func() {}, func() {
+			conf(func(text string) string { return text + "lmc 2\n" })
+		}, "lmc 2"},
 		{"the file, and back", wants(7), func() {
 			conf(func(text string) string { return text + "# mine\n" })
 		}, func() {
 			conf(func(text string) string { return strings.TrimSuffix(text, "# mine\n") })
-		}},
+		}, ""},
 		{"another subnet manager takes over", wants(8), func() {}, func() {
 			w.AddSM(&labsim.SM{Port: w.Machine(labs.Xeon2zfs).Cards()[0].Ports[0], Priority: 15})
-		}},
+		}, ""},
 	} {
 		c.before()
 		plan := cleanPlan(t, ws, c.wants)
@@ -139,6 +158,13 @@ func TestSteady_opensm(t *testing.T) {
 		}
 		c.after()
 		t.Log(c.name)
+		if c.refused != "" {
+			file := w.Run(host, "cat "+smConf)
+			if said := applyStep(t, ws, plan, "HO019"); !strings.Contains(said, c.refused) || w.Run(host, "cat "+smConf) != file {
+				t.Errorf("%s: %s", c.name, said)
+			}
+			plan = cleanPlan(t, ws, c.wants) // the way out
+		}
 		applyStep(t, ws, plan, "")
 		emptyPlan(t, ws, c.wants)
 	}
@@ -205,7 +231,7 @@ func TestSteady_port(t *testing.T) {
 }
 
 // applyStep applies a plan; it succeeds, or fails with a code of the provider's.
-func applyStep(t *testing.T, ws *Workspace, plan *Plan, code string) {
+func applyStep(t *testing.T, ws *Workspace, plan *Plan, code string) (said string) {
 	t.Helper()
 	diags, err := ws.Apply(context.Background(), plan)
 	if err != nil {
@@ -221,4 +247,5 @@ func applyStep(t *testing.T, ws *Workspace, plan *Plan, code string) {
 	case code != "" && len(errs.Find("Finding: "+code)) == 0:
 		t.Errorf("the apply does not say %s:\n%s", code, errs)
 	}
+	return errs.String()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -66,7 +67,7 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 			return lookErr
 		}
 		now := ops.Observe(snap, d.PortGUID)
-		if !r.check(ctx, c.Diags, snap, d, satisfies(now, d)) {
+		if !r.asPlanned(ctx, c, snap, d) || !r.check(ctx, c.Diags, snap, d, satisfies(now, d)) {
 			return nil
 		}
 		return r.Turns.SMs.Do(ctx, ref(d), role(now), func() (applyErr error) {
@@ -79,8 +80,17 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 		return
 	}
 	diagnostic.AddNotes(c.Diags, "Subnet manager "+ref(d).String(), result.Warnings)
+	c.NoteSeen(ctx, ops.Written(d))
 	c.Diags.Append(plan.observe(ctx, d, result.Observed)...)
 	c.Confirm(ctx, "run subnet manager "+ref(d).String(), &plan)
+}
+
+// asPlanned reports whether the files that the apply overwrites are those that the plan has
+// shown, or say what is asked for.
+func (r *Resource) asPlanned(ctx context.Context, c session.Change, snap *inventory.Snapshot, d ops.Request) bool {
+	var before ops.Seen
+	return !c.Seen(ctx, &before) || !diagnostic.AddFindings(ctx, c.Diags, "run subnet manager "+ref(d).String(),
+		ops.CheckSeen(snap, before, d))
 }
 
 // Read refreshes the state. If the host answers and has nothing of ours, the state says
@@ -110,6 +120,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		resp.State.RemoveResource(ctx)
 		return
 	}
+	session.NoteSeen(ctx, resp.Private, ops.SeenOf(snap, d.PortGUID), &resp.Diagnostics)
 	resp.Diagnostics.Append(state.observe(ctx, d, observed)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
