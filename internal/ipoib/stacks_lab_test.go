@@ -344,7 +344,7 @@ func TestLab_Stacks_routesOfOthers(t *testing.T) {
 		}
 		failed := d
 		failed.Config.Addresses = prefixes("172.16.0.20/24", "172.16.4.20/24")
-		applyCutOff(t, l, "intel9", failed)
+		_ = applyCutOff(t, l, "intel9", failed)
 		l.reopen()
 		d.Config.Addresses = append(d.Config.Addresses, prefixes("172.16.1.20/24")...)
 		d.Config.Routes = nil

@@ -127,7 +127,7 @@ func TestLab_Takeover_unconfirmed(t *testing.T) {
 		d.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.16.9.20/24")}
 		for _, cut := range cutCases {
 			t.Run(cut.name, func(t *testing.T) {
-				applyCutOff(t, l, "intel9", d)
+				_ = applyCutOff(t, l, "intel9", d)
 				cut.then(t, l)
 				if cut.says == "it was undone first" {
 					return // the next apply does it, below

@@ -245,7 +245,7 @@ func TestLab_Apply_truenasRestartsUnconfirmed(t *testing.T) {
 			before := storedOn(t, l)
 			change := d
 			change.Config = ipoib.Config{Mode: ib.ModeConnected, MTU: 4092, Addresses: prefixes("172.16.5.10/24")}
-			applyCutOff(t, l, "xeon2zfs", change)
+			_ = applyCutOff(t, l, "xeon2zfs", change)
 			m := l.Machine("xeon2zfs")
 			boots := m.Boots()
 			m.Halt()
