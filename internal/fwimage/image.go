@@ -3,14 +3,13 @@ package fwimage
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
-// MaxSize is the largest file in bytes that is read: twice the largest flash
+// maxSize is the largest file in bytes that is read: twice the largest flash
 // of the supported chips. It bounds memory.
-const MaxSize = 64 << 20
+const maxSize = 64 << 20
 
 // Format is the container format of an image.
 type Format string
@@ -127,10 +126,6 @@ type Image struct {
 	sections []section
 }
 
-// Fits reports whether the image lists this chip. Id and revision must both be
-// equal: ConnectX-3 A0 and A1 need different images.
-func (img *Image) Fits(hw ib.HWID) bool { return slices.Contains(img.HWIDs, hw) }
-
 // Parse reads and verifies the image in the first size bytes of r. A file that
 // it accepts has correct checksums throughout, and every field of the result
 // comes from bytes under such a checksum.
@@ -175,9 +170,9 @@ func load(r io.ReaderAt, size int64) ([]byte, error) {
 	if err := recognize(head); err != nil {
 		return nil, err
 	}
-	if size > MaxSize {
+	if size > maxSize {
 		return nil, &NotAnImageError{Kind: KindTooLarge,
-			Advice: fmt.Sprintf("%d bytes are more than the flash of any supported card holds (%d)", size, int64(MaxSize))}
+			Advice: fmt.Sprintf("%d bytes are more than the flash of any supported card holds (%d)", size, int64(maxSize))}
 	}
 	data := make([]byte, size)
 	if err := readFull(r, data); err != nil {

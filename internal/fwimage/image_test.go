@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -169,12 +170,12 @@ func TestParse_sample_details(t *testing.T) {
 			t.Errorf("%s: %s, chunk 0x%x, failsafe %v", name, img.Identity, img.Chunk, img.Failsafe)
 		}
 		for _, hw := range c.fits {
-			if !img.Fits(hw) {
+			if !slices.Contains(img.HWIDs, hw) {
 				t.Errorf("%s does not fit %v", name, hw)
 			}
 		}
 		for _, hw := range c.not {
-			if img.Fits(hw) {
+			if slices.Contains(img.HWIDs, hw) {
 				t.Errorf("%s fits %v", name, hw)
 			}
 		}
@@ -273,7 +274,7 @@ func TestParse_reading_fails(t *testing.T) {
 	if err := iotest.TestReader(bytes.NewReader(data), data); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Parse(bytes.NewReader(data), MaxSize+4); err == nil || errorKind(err) != "not an image" {
+	if _, err := Parse(bytes.NewReader(data), maxSize+4); err == nil || errorKind(err) != "not an image" {
 		t.Errorf("a file that is too large: %v", err)
 	}
 }

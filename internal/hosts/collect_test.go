@@ -285,9 +285,6 @@ func checkNetwork(t *testing.T, s *inventory.Snapshot) {
 		!slices.Equal(devs, []string{"eth0"}) {
 		t.Errorf("ssh: %+v", s.SSH)
 	}
-	if _, rides := s.SSHCard(); rides {
-		t.Error("the session is said to ride on a card")
-	}
 }
 
 func checkJobs(t *testing.T, s *inventory.Snapshot) {

@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -126,7 +127,7 @@ func TestSnapshot_finds_cards_below_stacked_interfaces(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", dev, diff)
 		}
 	}
-	if c, ok := s.SSHCard(); !ok || c.PCI != card {
+	if devs := s.SSH.Devs.Or(nil); len(devs) == 0 || !slices.Contains(s.CardsBelow(devs[0]), card) {
 		t.Errorf("the session over a VLAN on a bond is not seen to use the card: %+v", s.SSH)
 	}
 }

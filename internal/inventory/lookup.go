@@ -310,16 +310,3 @@ func (s *Snapshot) Active(units ...string) fact.Of[[]string] {
 	}
 	return fact.Known(running)
 }
-
-// SSHCard finds the card that carries the SSH session; of several below its
-// interfaces, the first.
-func (s *Snapshot) SSHCard() (*Card, bool) {
-	for _, dev := range s.SSH.Devs.Or(nil) {
-		for _, pci := range s.CardsBelow(dev) {
-			if card, ok := s.Card(pci); ok {
-				return card, true
-			}
-		}
-	}
-	return nil, false
-}

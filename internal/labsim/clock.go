@@ -24,8 +24,8 @@ type Timer struct {
 	real  *time.Timer
 }
 
-// NewClock starts a clock at the real time. A speed of 0 means 1.
-func NewClock(speed float64) *Clock {
+// newClock starts a clock at the real time. A speed of 0 means 1.
+func newClock(speed float64) *Clock {
 	if speed <= 0 {
 		speed = 1
 	}

@@ -40,7 +40,7 @@ type Lab struct {
 // New makes an empty lab.
 func New(o Options) *Lab {
 	return &Lab{
-		Clock: NewClock(o.Speed), Options: o,
+		Clock: newClock(o.Speed), Options: o,
 		machines: map[string]*Machine{}, switches: map[string]*Switch{}, adapters: map[string]*Adapter{},
 		counters: map[End]map[string]uint64{}, lids: map[uint64]uint16{}, nextLID: 1,
 	}

@@ -55,9 +55,6 @@ func (m *Machine) ModuleKnown(name string) bool {
 	return ok && m.FS.Exists(m.ModuleFile(name))
 }
 
-// ModuleDeps returns what a module needs, nearest last.
-func (m *Machine) ModuleDeps(name string) []string { return knownModules[name].deps }
-
 // Modules returns the loaded modules in name order.
 func (m *Machine) Modules() []string {
 	m.mu.Lock()

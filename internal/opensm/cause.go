@@ -141,8 +141,8 @@ var checks = []check{
 		"Look at its log, and at sminfo on this host."},
 }
 
-// FindCause gives the first cause that holds.
-func FindCause(s Symptoms) Cause {
+// findCause gives the first cause that holds.
+func findCause(s Symptoms) Cause {
 	for _, c := range checks {
 		if c.is(s) {
 			return Cause{Kind: c.kind, What: c.what(s), Check: strings.ReplaceAll(c.check, "UNIT", opensm.Unit(s.Port))}

@@ -98,7 +98,7 @@ func TestFindCause(t *testing.T) {
 			[]string{"does not bring the fabric up"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := FindCause(tt.s)
+			got := findCause(tt.s)
 			if got.Kind != tt.kind {
 				t.Errorf("cause %q, expected %q", got.Kind, tt.kind)
 			}

@@ -122,7 +122,7 @@ func TestReal_members(t *testing.T) {
 			if len(wrong) == 0 {
 				return
 			}
-			if cause := FindCause(initialize(func(s *Symptoms) { s.Wrong = wrong })); cause.Kind != CausePKey ||
+			if cause := findCause(initialize(func(s *Symptoms) { s.Wrong = wrong })); cause.Kind != CausePKey ||
 				!strings.Contains(cause.What, tt.wrong[0]) {
 				t.Errorf("%+v", cause)
 			}

@@ -134,7 +134,7 @@ func diagnose(ctx context.Context, h *hosts.Host, d Request, p sysfs.Port, wrong
 	// opensm has its errors in its own log only, the journal what it prints.
 	file := answer(h.Run(ctx, opensm.Tail(d.PortGUID, logLines)))
 	symptoms.Log = opensm.ParseLog(e.Log + "\n" + file)
-	e.Cause = FindCause(symptoms)
+	e.Cause = findCause(symptoms)
 	return e
 }
 

@@ -138,7 +138,7 @@ func TestReal_causes(t *testing.T) {
 			t.Errorf("ibnetdiscover does not name the duplicate:\n%s%s", out.Stdout, out.Stderr)
 		}
 		sm := realSM(f, nodeA, Request{PortGUID: testPort}).WaitLog("is reachable from remote node")
-		if got := FindCause(initialize(withLog(sm.Log()))); got.Kind != CauseDuplicate {
+		if got := findCause(initialize(withLog(sm.Log()))); got.Kind != CauseDuplicate {
 			t.Errorf("%+v from\n%s", got, sm.Log())
 		}
 	})
@@ -155,7 +155,7 @@ func TestReal_causes(t *testing.T) {
 		if status := sm.Status(); status != 0 {
 			t.Errorf("status %d", status)
 		}
-		if got := FindCause(initialize(unbound, unit("activating"), withLog(sm.Output()))); got.Kind != CauseNotBound {
+		if got := findCause(initialize(unbound, unit("activating"), withLog(sm.Output()))); got.Kind != CauseNotBound {
 			t.Errorf("%+v from\n%s", got, sm.Output())
 		}
 	})
@@ -176,7 +176,7 @@ func TestReal_causes(t *testing.T) {
 		first.Kill()
 		first.Write("guid2lid", strings.Repeat("\x00", 40))
 		again := f.StartSM(nodeA, ibsimtest.SM{PortGUID: testPort.String(), Dir: first.Dir}).Wait("FATAL")
-		if got := FindCause(initialize(unbound, unit("activating"), withLog(again.Output()))); got.Kind != CauseCache {
+		if got := findCause(initialize(unbound, unit("activating"), withLog(again.Output()))); got.Kind != CauseCache {
 			t.Errorf("%+v from\n%s", got, again.Output())
 		}
 	})

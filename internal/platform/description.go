@@ -100,8 +100,8 @@ func kernelFrom(release, from string) bool {
 	return slices.Compare(have[:], want[:]) >= 0
 }
 
-// SupportedSystems names the systems that can be changed, as messages list them.
-func SupportedSystems() string {
+// supportedSystems names the systems that can be changed, as messages list them.
+func supportedSystems() string {
 	titles := make([]string, len(All))
 	for i, d := range All {
 		titles[i] = d.Title
@@ -125,7 +125,7 @@ func (e *UnknownError) Error() string {
 	}
 	return fmt.Sprintf("%s runs %q, which is not supported%s: its cards can be read, but nothing on it can be changed. "+
 		"Supported are %s",
-		e.Host, name, reason, SupportedSystems())
+		e.Host, name, reason, supportedSystems())
 }
 
 // Of tells from a snapshot which platform a host is. Another system than the

@@ -108,8 +108,8 @@ type LinkTypeSetting struct {
 
 // Default waiting times.
 const (
-	// DefaultRebootTimeout covers a server whose firmware checks its memory.
-	DefaultRebootTimeout = 15 * time.Minute
+	// defaultRebootTimeout covers a server whose firmware checks its memory.
+	defaultRebootTimeout = 15 * time.Minute
 	defaultPoll          = 2 * time.Second
 	maxPoll              = 15 * time.Second
 )
@@ -117,7 +117,7 @@ const (
 // RebootPolicy says how a host may be restarted.
 type RebootPolicy struct {
 	// Timeout bounds the whole, from the request to the finished start; zero
-	// means DefaultRebootTimeout.
+	// means defaultRebootTimeout.
 	Timeout time.Duration
 	// Reason is kept in the host's log.
 	Reason string

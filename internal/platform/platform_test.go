@@ -68,7 +68,7 @@ func TestOf_not_supported(t *testing.T) {
 		_, err := Of(&inventory.Snapshot{Host: "h", OS: tt.os})
 		var unknown *UnknownError
 		if !errors.As(err, &unknown) || !strings.Contains(err.Error(), tt.want) ||
-			!strings.Contains(err.Error(), SupportedSystems()) {
+			!strings.Contains(err.Error(), supportedSystems()) {
 			t.Errorf("%+v: %v", tt.os, err)
 		}
 	}

@@ -109,7 +109,7 @@ const patience = 5
 
 func reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy, r restart) (string, error) {
 	if policy.Timeout <= 0 {
-		policy.Timeout = DefaultRebootTimeout
+		policy.Timeout = defaultRebootTimeout
 	}
 	if policy.Poll <= 0 {
 		policy.Poll = defaultPoll

@@ -151,7 +151,7 @@ func knowsExtended(o Observation) bool {
 // store makes the host set the port again at every boot. It comes before the change: if
 // the run ends in between, the next boot is right.
 func store(ctx context.Context, h *hosts.Host, d Request, extended bool) error {
-	if err := platform.WriteFile(ctx, h, ScriptPath, 0o755, script); err != nil {
+	if err := platform.WriteFile(ctx, h, scriptPath, 0o755, script); err != nil {
 		return err
 	}
 	if err := platform.WriteFile(ctx, h, UnitPath(d.Card, d.Number), 0o644, unit(d, extended)); err != nil {
@@ -234,7 +234,7 @@ func forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, o Observa
 		coreutils.RemoveFile(UnitPath(pci, number)),
 	}
 	if !othersStored(s, UnitPath(pci, number)) {
-		commands = append(commands, coreutils.RemoveFile(ScriptPath))
+		commands = append(commands, coreutils.RemoveFile(scriptPath))
 	}
 	for _, cmd := range append(commands, systemctl.DaemonReload()) {
 		if _, err := h.Run(ctx, cmd); err != nil {

@@ -52,7 +52,7 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 // unmanagedFiles finds files with our names that this provider did not write.
 func unmanagedFiles(s *inventory.Snapshot, d Request) []finding.Finding {
 	var found []finding.Finding
-	for _, path := range []string{UnitPath(d.Card, d.Number), ScriptPath} {
+	for _, path := range []string{UnitPath(d.Card, d.Number), scriptPath} {
 		f, there := s.Files[path]
 		if s.Denied[path] {
 			found = append(found, finding.PortFileUnmanaged.Find("%s of %s is there and could not be read.", path, s.Host))

@@ -68,7 +68,7 @@ func TestUnit_readsBackWhatItSets(t *testing.T) {
 	} {
 		c.d.Card, c.d.Number = address(t), 1
 		text := unit(c.d, c.extended)
-		if !slices.Contains(strings.Split(text, "\n"), "ExecStart="+ScriptPath+" "+c.command) {
+		if !slices.Contains(strings.Split(text, "\n"), "ExecStart="+scriptPath+" "+c.command) {
 			t.Errorf("%+v: the unit is\n%s", c.d, text)
 		}
 		got := settingOf(text)
@@ -79,7 +79,7 @@ func TestUnit_readsBackWhatItSets(t *testing.T) {
 }
 
 func TestSettingOf_editedUnit(t *testing.T) {
-	for _, text := range []string{"", "[Service]\nExecStart=/bin/true\n", "ExecStart=" + ScriptPath + " a b\n"} {
+	for _, text := range []string{"", "[Service]\nExecStart=/bin/true\n", "ExecStart=" + scriptPath + " a b\n"} {
 		if got := settingOf(text); !reflect.DeepEqual(got, Request{}) {
 			t.Errorf("%q reads back as %+v", text, got)
 		}

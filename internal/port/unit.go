@@ -16,8 +16,8 @@ func wantsPath(pci ib.PCIAddress, number int) string {
 
 const resourceName = "infiniband_port"
 
-// ScriptPath is our own program that sets a port, for the apply and for the boot.
-const ScriptPath = "/usr/local/sbin/terraform-infiniband-port"
+// scriptPath is our own program that sets a port, for the apply and for the boot.
+const scriptPath = "/usr/local/sbin/terraform-infiniband-port"
 
 // UnitName is the service that sets a port at boot.
 func UnitName(pci ib.PCIAddress, number int) string {
@@ -102,7 +102,7 @@ ExecStart=%s %s
 
 [Install]
 WantedBy=multi-user.target
-`, d.Number, d.Card, ScriptPath, ScriptPath, strings.Join(arguments(d, extended), " "))
+`, d.Number, d.Card, scriptPath, scriptPath, strings.Join(arguments(d, extended), " "))
 }
 
 // settingOf reads back what a unit of ours asks for; the zero value if it was
@@ -110,7 +110,7 @@ WantedBy=multi-user.target
 func settingOf(text string) Request {
 	var d Request
 	for line := range strings.Lines(text) {
-		command, ok := strings.CutPrefix(strings.TrimSpace(line), "ExecStart="+ScriptPath+" ")
+		command, ok := strings.CutPrefix(strings.TrimSpace(line), "ExecStart="+scriptPath+" ")
 		words := strings.Fields(command)
 		if !ok || len(words) != 6 {
 			continue

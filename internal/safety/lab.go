@@ -103,7 +103,7 @@ func (l LabFacts) secondNames(host string, pci ib.PCIAddress, want ib.GUIDSet) [
 			continue
 		}
 		seen[c.Host] = true
-		found = append(found, finding.HostHasTwoNames.Find("%s", OneMachine(host, c.Host)))
+		found = append(found, finding.HostHasTwoNames.Find("%s", oneMachine(host, c.Host)))
 	}
 	return found
 }

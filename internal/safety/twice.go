@@ -36,13 +36,13 @@ func both(kind, name, other string) string {
 	}
 	text += "."
 	if host, alias := hostOf(name), hostOf(other); host != alias {
-		text += " " + OneMachine(host, alias)
+		text += " " + oneMachine(host, alias)
 	}
 	return text
 }
 
-// OneMachine says that two names of the provider's hosts are one machine.
-func OneMachine(host, alias string) string {
+// oneMachine says that two names of the provider's hosts are one machine.
+func oneMachine(host, alias string) string {
 	return fmt.Sprintf("Hosts %s and %s of the provider are one machine: they have one boot id and the same cards.", host,
 		alias)
 }

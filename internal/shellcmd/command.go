@@ -25,7 +25,6 @@ type Command struct {
 	root    bool
 	changes bool
 	timeout time.Duration
-	secrets []string
 	unless  string
 	with    string
 	private bool
@@ -70,12 +69,6 @@ func (c Command) After(first Command) Command { c.before = &first; return c }
 // WithTimeout bounds the run; zero means the transport's default.
 func (c Command) WithTimeout(d time.Duration) Command { c.timeout = d; return c }
 
-// WithSecrets names strings that String and error messages must not show.
-func (c Command) WithSecrets(secrets ...string) Command {
-	c.secrets = append(append([]string(nil), c.secrets...), secrets...)
-	return c
-}
-
 // Confidential marks a command that prints what nobody but this program may see, such
 // as the files of a network with their passwords: no message shows any of it, however
 // the command ends.
@@ -109,20 +102,9 @@ func (c Command) Changing() bool { return c.changes }
 // Timeout returns the bound set by WithTimeout, or zero.
 func (c Command) Timeout() time.Duration { return c.timeout }
 
-// String returns the command quoted for a POSIX shell, secrets replaced; it is
-// what messages show and what a person may paste into a terminal.
-func (c Command) String() string {
-	// Before quoting, because quoting breaks up a secret that holds a quote.
-	argv := c.Argv()
-	for i := range argv {
-		argv[i] = c.Redact(argv[i])
-	}
-	return Join(argv)
-}
-
-// Redact replaces the command's secrets in text, as they are and as a shell or a
-// log would quote them.
-func (c Command) Redact(text string) string { return Redact(text, c.secrets...) }
+// String returns the command quoted for a POSIX shell; it is what messages show and
+// what a person may paste into a terminal.
+func (c Command) String() string { return Join(c.argv) }
 
 // Redact replaces secrets in text, as they are and in their quoted forms.
 func Redact(text string, secrets ...string) string {

@@ -38,17 +38,12 @@ func FuzzJoin(f *testing.F) {
 	})
 }
 
-func TestCommand_redaction(t *testing.T) {
+func TestRedact(t *testing.T) {
 	const secret = `p'w "1"\x`
-	cmd := New("tool", "--key="+secret, secret, "open").WithSecrets(secret, "open sesame")
-	for _, text := range []string{cmd.String(), cmd.Redact("said " + secret), cmd.Redact(Quote("x " + secret)),
-		cmd.Redact("open sesame")} {
-		if strings.Contains(text, `"1"`) || strings.Contains(text, "sesame") {
+	for _, text := range []string{"said " + secret, Quote("x " + secret), "open sesame"} {
+		if text = Redact(text, secret, "open sesame"); strings.Contains(text, `"1"`) || strings.Contains(text, "sesame") {
 			t.Errorf("a secret shows in %q", text)
 		}
-	}
-	if want := "tool '--key=(redacted)' '(redacted)' open"; cmd.String() != want {
-		t.Errorf("got %q, want %q", cmd.String(), want)
 	}
 	if got := Redact("ab abc", "ab", "abc", ""); got != "(redacted) (redacted)" {
 		t.Errorf("overlapping secrets leave a rest: %q", got)
@@ -56,13 +51,9 @@ func TestCommand_redaction(t *testing.T) {
 }
 
 func TestCommand_copiesWhatItIsGiven(t *testing.T) {
-	base := New("ls", "-l").WithSecrets("a")
-	_ = base.WithSecrets("b")
+	base := New("ls", "-l")
 	base.Argv()[0] = "rm"
 	if got := base.String(); got != "ls -l" {
 		t.Errorf("got %q", got)
-	}
-	if got := base.Redact("a b"); got != "(redacted) b" {
-		t.Errorf("secrets of one command leak into another: %q", got)
 	}
 }

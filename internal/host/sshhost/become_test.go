@@ -167,10 +167,9 @@ func TestSecrets_neverShow(t *testing.T) {
 	var events []string
 	cfg.Trace = func(e Event) { events = append(events, e.What) }
 	h := mustHost(t, cfg)
-	const token = "tok'en 42"
 	_, refused := h.Run(t.Context(), shellcmd.New("true").AsRoot())
 	_, failed := h.Run(t.Context(),
-		shellcmd.New("sh", "-c", `echo "$1"; echo "$1" >&2; exit 1`, "sh", token).WithSecrets(token))
+		shellcmd.New("sh", "-c", `echo "$1"; echo "$1" >&2; exit 1`, "sh", sudoWord))
 	var p *host.PrivilegeError
 	var e *host.ExitError
 	if !errors.As(refused, &p) || !errors.As(failed, &e) {

@@ -43,7 +43,7 @@ func (h *Host) clean(cmd shellcmd.Command, out []byte) string {
 	if cmd.Secret() && len(out) > 0 {
 		return fmt.Sprintf("(%d bytes, not shown: they may hold passwords)", len(out))
 	}
-	return h.redact(cmd.Redact(string(out)))
+	return h.redact(string(out))
 }
 
 // run runs cmd and passes its standard output to sink as it comes. What

@@ -126,7 +126,7 @@ func TestCard_rejectsWhatDoesNotFit(t *testing.T) {
 		t.Error("an image for the chip before fits")
 	}
 	var crc *CRCError
-	if _, err := Parse(CorruptVPI()); !errors.As(err, &crc) {
+	if _, err := Parse(corruptVPI()); !errors.As(err, &crc) {
 		t.Errorf("corrupt image: %v", err)
 	}
 	var read *ReadError

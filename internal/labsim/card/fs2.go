@@ -69,14 +69,14 @@ func (i *Image) Chunk() uint32 {
 
 // Firmware is what a card that boots this image runs.
 func (i *Image) Firmware() Firmware {
-	return Firmware{Loaded: true, Version: i.Version, PSID: i.PSID, Device: i.Device, VPI: IsVPI(i.PSID), GUIDs: i.GUIDs,
+	return Firmware{Loaded: true, Version: i.Version, PSID: i.PSID, Device: i.Device, VPI: isVPI(i.PSID), GUIDs: i.GUIDs,
 		MACs: i.MACs}
 }
 
-// IsVPI tells InfiniBand capable firmware from Ethernet-only firmware by the
+// isVPI tells InfiniBand capable firmware from Ethernet-only firmware by the
 // parameter set in the PSID: sets ending in 023, and 033 on ConnectX-4, belong to EN
 // boards.
-func IsVPI(psid string) bool {
+func isVPI(psid string) bool {
 	psid = strings.TrimRight(psid, "\x00")
 	return !strings.HasSuffix(psid, "023") && !strings.HasSuffix(psid, "033")
 }

@@ -101,8 +101,8 @@ func CX5(version [3]uint16) []byte {
 	return BuildTOC(s)
 }
 
-// CorruptVPI is VPI with one byte of its code changed.
-func CorruptVPI() []byte {
+// corruptVPI is VPI with one byte of its code changed.
+func corruptVPI() []byte {
 	b := append([]byte{}, VPI()...)
 	b[0x2000] ^= 0x40
 	return b
@@ -130,7 +130,7 @@ func Files() map[string][]byte {
 		"fw-ConnectX3Pro-vpi-2_36_5000.bin": OldVPI(),
 		"fw-ConnectX3Pro-vpi-nofs.bin":      NonFailsafeVPI(),
 		"fw-ConnectX3-vpi.bin":              CX3(),
-		"fw-ConnectX3Pro-vpi-corrupt.bin":   CorruptVPI(),
+		"fw-ConnectX3Pro-vpi-corrupt.bin":   corruptVPI(),
 		"fw-ConnectX3Pro-vpi-short.bin":     TruncatedVPI(),
 		"fw-ConnectX4.bin":                  CX4(PSIDCX4, [3]uint16{12, 28, 4706}),
 		"fw-ConnectX4-12_18_1000.bin":       CX4(PSIDCX4, [3]uint16{12, 18, 1000}),

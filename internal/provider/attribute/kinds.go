@@ -211,7 +211,7 @@ func MACText(m ib.MAC) MAC {
 }
 
 // PSIDText returns p, or null if it is empty.
-func PSIDText(p ib.PSID) PSID { return TextOrNull[PSIDKind](string(p)) }
+func PSIDText(p ib.PSID) PSID { return textOrNull[PSIDKind](string(p)) }
 
 // VersionText returns v in canonical form, or null if it is the zero version.
 func VersionText(v ib.FWVersion) Version {
@@ -222,10 +222,10 @@ func VersionText(v ib.FWVersion) Version {
 }
 
 // VersionString returns a version that is text already, or null if it is empty.
-func VersionString(s string) Version { return TextOrNull[VersionKind](s) }
+func VersionString(s string) Version { return textOrNull[VersionKind](s) }
 
 // HashText returns a SHA-256.
-func HashText(s string) Hash { return TextOrNull[HashKind](s) }
+func HashText(s string) Hash { return textOrNull[HashKind](s) }
 
 // PCIText returns a PCI address in canonical form.
 func PCIText(a ib.PCIAddress) PCI { return NewText[PCIKind](a.String()) }
@@ -234,7 +234,7 @@ func PCIText(a ib.PCIAddress) PCI { return NewText[PCIKind](a.String()) }
 func PrefixText(p netip.Prefix) Prefix { return NewText[PrefixKind](p.String()) }
 
 // PKeyText returns a P_Key, or null if s is empty.
-func PKeyText(s string) PKey { return TextOrNull[PKeyKind](s) }
+func PKeyText(s string) PKey { return textOrNull[PKeyKind](s) }
 
 // PKeyOf returns the P_Key of a partition, whose bit of full members is set.
 func PKeyOf(key uint16) PKey { return NewText[PKeyKind](fmt.Sprintf("0x%04x", key|pkeyMembership)) }

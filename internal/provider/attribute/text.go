@@ -47,8 +47,8 @@ func NullText[K Kind]() Text[K] { return Text[K]{basetypes.NewStringNull()} }
 // UnknownText returns an unknown value.
 func UnknownText[K Kind]() Text[K] { return Text[K]{basetypes.NewStringUnknown()} }
 
-// TextOrNull returns the value s, or null if s is empty.
-func TextOrNull[K Kind](s string) Text[K] {
+// textOrNull returns the value s, or null if s is empty.
+func textOrNull[K Kind](s string) Text[K] {
 	if s == "" {
 		return NullText[K]()
 	}

@@ -141,9 +141,9 @@ func describeExit(err error, e *host.ExitError) (string, []string) {
 	}
 	stderr := e.Stderr
 	if strings.TrimSpace(stderr) == "" {
-		return text + " It printed nothing on standard error.", append(f, facts("Stdout", Excerpt(e.Stdout))...)
+		return text + " It printed nothing on standard error.", append(f, facts("Stdout", excerpt(e.Stdout))...)
 	}
-	return text, append(f, facts("Stderr", Excerpt(stderr))...)
+	return text, append(f, facts("Stderr", excerpt(stderr))...)
 }
 
 func describeLost(err error, e *host.UnreachableError) (string, []string) {
@@ -216,7 +216,7 @@ func raise(limit string) string {
 func describeOutput(err error, e *host.OutputError) (string, []string) {
 	return prefix(err, e) + "The provider did not understand the output of a command, so it draws no conclusion from " +
 			"it. Another version of the program, or a wrapper around it, may print something else.\n\n" + Sentence(e.Problem),
-		append(ran(e.Host, e.Command), facts("Output", Excerpt(e.Output))...)
+		append(ran(e.Host, e.Command), facts("Output", excerpt(e.Output))...)
 }
 
 func describePrivilege(e *host.PrivilegeError) (string, []string) {
@@ -225,7 +225,7 @@ func describePrivilege(e *host.PrivilegeError) (string, []string) {
 	if e.Advice != "" {
 		text += "\n\n" + Sentence(e.Advice)
 	}
-	return text, facts("Host", e.Host, "User", e.User, "Stderr", Excerpt(e.Stderr))
+	return text, facts("Host", e.Host, "User", e.User, "Stderr", excerpt(e.Stderr))
 }
 
 func describeTransfer(err error, e *host.TransferError) (string, []string) {
@@ -283,9 +283,9 @@ func facts(pairs ...string) []string {
 	return out
 }
 
-// Excerpt returns at most the last 20 lines of text and says what was left out, also
+// excerpt returns at most the last 20 lines of text and says what was left out, also
 // of lines that are very long.
-func Excerpt(text string) string {
+func excerpt(text string) string {
 	const most, widest = 20, 1000
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i, line := range lines {

@@ -131,7 +131,7 @@ func TestExcerpt_keepsTheEnd(t *testing.T) {
 	for i := range 30 {
 		text += fmt.Sprintf("line %d\n", i)
 	}
-	got := Excerpt(text)
+	got := excerpt(text)
 	if want := "(10 lines before)\nline 10\n"; got[:len(want)] != want || got[len(got)-7:] != "line 29" {
 		t.Errorf("got %q", got)
 	}

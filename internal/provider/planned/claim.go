@@ -86,19 +86,6 @@ func (p *Walk) CountResource(kind string, config tftypes.Value) {
 	p.claims.validated[claimKey{kind, config.String()}]++
 }
 
-// FindClaim returns a resource of the configuration that manages an object, if this
-// process planned one. It serves operations for a resource that is not in the
-// configuration any more. What it finds may be the other half of a replace.
-func (p *Walk) FindClaim(kind, key string) (Claim, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	made := p.claims.made[claimKey{kind, key}]
-	if len(made) == 0 {
-		return Claim{}, false
-	}
-	return made[0], true
-}
-
 // Machine gives the first name under which the machine of a host was met.
 func (p *Walk) Machine(name string, snap *inventory.Snapshot) string {
 	p.mu.Lock()

@@ -2,9 +2,6 @@ package midclt
 
 import "github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 
-// MaxTunableValue is the longest value in characters that the API takes.
-const MaxTunableValue = 1024
-
 // Tunable is one entry of tunable.query; of type UDEV, Var is the stem of a
 // rules file and Value is its text.
 type Tunable struct {

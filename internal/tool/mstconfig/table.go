@@ -84,12 +84,6 @@ func (e *ToolError) Unsupported(running ib.FWVersion) bool {
 	return strings.Contains(e.Text, "Unsupported device") || strings.Contains(e.Text, "Livefish mode is not supported")
 }
 
-// NoSuchParameter reports whether the firmware lacks the parameter.
-func (e *ToolError) NoSuchParameter() bool {
-	return strings.Contains(e.Text, "support") && strings.Contains(e.Text, "parameter") ||
-		strings.Contains(e.Text, "doesn't support LINK_TYPE") || strings.Contains(e.Text, "Unknown Parameter")
-}
-
 var (
 	headLine  = regexp.MustCompile(`^(Device type|PCI device|Device|Name|Description):\s*(.*?)\s*$`)
 	wideBlank = regexp.MustCompile(`\s{2,}|\t`)

@@ -22,10 +22,10 @@ import (
 // Dir is where profiles are kept.
 const Dir = "/etc/NetworkManager/system-connections"
 
-// Mark is what a profile of ours says in its section [user]. NetworkManager
+// mark is what a profile of ours says in its section [user]. NetworkManager
 // drops the comments of a profile whenever it rewrites it, as a checkpoint does;
 // user data stays.
-const Mark = "ibfabric.terraform.infiniband"
+const mark = "ibfabric.terraform.infiniband"
 
 // Profile is one connection profile.
 type Profile struct {
@@ -61,7 +61,7 @@ func Render(header string, p Profile) string {
 	} else {
 		fmt.Fprintf(&b, "mac-address=%s\n", strings.ToUpper(p.Address))
 	}
-	fmt.Fprintf(&b, "mtu=%d\ntransport-mode=%s\n\n[user]\n%s=managed\n", p.MTU, p.Mode, Mark)
+	fmt.Fprintf(&b, "mtu=%d\ntransport-mode=%s\n\n[user]\n%s=managed\n", p.MTU, p.Mode, mark)
 	v4, v6 := ipconf.Split(p.Addresses)
 	renderFamily(&b, "ipv4", v4, p.Routes)
 	renderFamily(&b, "ipv6", v6, p.Routes)
@@ -106,7 +106,7 @@ func Parse(text string) (Profile, error) {
 	if p.Type == "" {
 		errs = append(errs, errors.New("not a profile of NetworkManager: [connection] has no type"))
 	}
-	p.Ours = f.Section("user").HasKey(Mark)
+	p.Ours = f.Section("user").HasKey(mark)
 	errs = append(errs, p.infiniband(f.Section("infiniband")))
 	for _, family := range []string{"ipv4", "ipv6"} {
 		if err := p.family(f.Section(family)); err != nil {

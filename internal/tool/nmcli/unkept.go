@@ -11,7 +11,7 @@ import (
 var held = map[string][]string{
 	"connection": {"id", "uuid", "type", "interface-name", "timestamp", "permissions"},
 	"infiniband": {"mac-address", "mtu", "transport-mode", "p-key", "parent"},
-	"user":       {Mark},
+	"user":       {mark},
 	"ipv4":       {"method", "address", "addresses", "route", "gateway", "may-fail"},
 	"ipv6":       {"method", "address", "addresses", "route", "gateway", "may-fail", "addr-gen-mode", "ip6-privacy"},
 }

@@ -30,8 +30,8 @@ func PartitionsPath(port ib.GUID) string {
 
 // Defaults of opensm 3.3.23, as `opensm -c` writes them.
 const (
-	DefaultPollingTimeout = 10000 // milliseconds
-	DefaultPollingRetries = 4
+	defaultPollingTimeout = 10000 // milliseconds
+	defaultPollingRetries = 4
 	DefaultSubnetPrefix   = ib.GUID(0xfe80000000000000)
 )
 
@@ -59,10 +59,10 @@ var RoutingEngines = []string{"minhop", "updn", "dnup", "file", "ftree", "lash",
 func (t Tuning) HandOver() int {
 	timeout, retries := t.PollingTimeout, t.PollingRetries
 	if timeout == 0 {
-		timeout = DefaultPollingTimeout
+		timeout = defaultPollingTimeout
 	}
 	if retries == 0 {
-		retries = DefaultPollingRetries
+		retries = defaultPollingRetries
 	}
 	return timeout * (retries + 2)
 }
@@ -144,7 +144,7 @@ func ParseShared(text string) Conf {
 		value                   *int
 		standard, least, atMost int
 	}{
-		{&t.PollingTimeout, DefaultPollingTimeout, 100, 600000}, {&t.PollingRetries, DefaultPollingRetries, 1, 100},
+		{&t.PollingTimeout, defaultPollingTimeout, 100, 600000}, {&t.PollingRetries, defaultPollingRetries, 1, 100},
 		{&t.LogMaxSize, 0, 1, 4095},
 	} {
 		if *n.value == n.standard || *n.value < n.least || *n.value > n.atMost {
@@ -182,7 +182,7 @@ func Uncarried(text string, port ib.GUID, own Conf) []string {
 		"subnet_prefix":          a.SubnetPrefix != 0 && a.SubnetPrefix == b.SubnetPrefix,
 		"partition_config_file":  theirs.PartitionFile != "" && theirs.PartitionFile == own.PartitionFile,
 	}
-	return slices.DeleteFunc(NonDefault(text), func(name string) bool { return carried[name] })
+	return slices.DeleteFunc(nonDefault(text), func(name string) bool { return carried[name] })
 }
 
 // guidOf is the port that an opensm.conf names; 0 if it names none.
@@ -286,10 +286,10 @@ var standard = map[string][]string{
 	"m_key_protection_level": {"0"},
 }
 
-// NonDefault are the settings of a file that differ from opensm's defaults, by name, as
+// nonDefault are the settings of a file that differ from opensm's defaults, by name, as
 // far as the defaults are known here. A file with hundreds of other lines comes from
 // `opensm -c`; its unknown keys are taken for defaults.
-func NonDefault(text string) []string {
+func nonDefault(text string) []string {
 	settings := Settings(text)
 	dump := len(settings) > 60
 	var names []string

@@ -64,7 +64,7 @@ func TestNeedsRestart(t *testing.T) {
 
 func TestChosenAndKeys(t *testing.T) {
 	const text = "# comment\nguid 0x0000000000000000\nsm_priority 3\nrouting_engine updn\nm_key 0x1234 \nsm_key 0x0000000000000001\nlmc 0\nqos TRUE\n"
-	if got := NonDefault(text); !slices.Equal(got, []string{"m_key", "qos", "routing_engine", "sm_priority"}) {
+	if got := nonDefault(text); !slices.Equal(got, []string{"m_key", "qos", "routing_engine", "sm_priority"}) {
 		t.Errorf("chosen: %v", got)
 	}
 	want := []Key{{"m_key", true}, {"sm_key", false}, {"sa_key", false}, {"cc_key", false}}

@@ -31,8 +31,8 @@ const (
 // Keywords are the members that stand for many ports; "ALL" for all of them.
 var Keywords = []string{"ALL", "ALL_CAS", "ALL_SWITCHES", "ALL_ROUTERS", "SELF"}
 
-// MTUCodes are the codes of InfiniBand MTUs in bytes (IBA 1.3, table 142).
-var MTUCodes = map[int]int{256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5}
+// mtuCodes are the codes of InfiniBand MTUs in bytes (IBA 1.3, table 142).
+var mtuCodes = map[int]int{256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5}
 
 // RateCodes are the codes of rates in tenths of Gb/s (IBA 1.3, PathRecord.Rate).
 // Where two codes have one rate, the one of four lanes is meant.
@@ -119,7 +119,7 @@ func (p Partition) text() string {
 		}
 	}
 	flag("rate", RateCodes[p.Rate], p.Rate != 0)
-	flag("mtu", MTUCodes[p.MTU], p.MTU != 0)
+	flag("mtu", mtuCodes[p.MTU], p.MTU != 0)
 	flag("sl", p.SL, p.SL >= 0)
 	flag("scope", p.Scope, p.Scope >= 0)
 	if p.QKey != 0 {
@@ -218,7 +218,7 @@ func (p *Partition) flag(key, value string) error {
 	}
 	switch {
 	case key == "mtu":
-		p.MTU = decode(MTUCodes, int(number))
+		p.MTU = decode(mtuCodes, int(number))
 		return checkName("mtu", value, p.MTU)
 	case key == "rate":
 		p.Rate = decode(RateCodes, int(number))

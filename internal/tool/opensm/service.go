@@ -129,10 +129,10 @@ func EditDefault(text string, ports []ib.GUID) string {
 	return b.String()
 }
 
-// LogPath is the log file of an instance.
-func LogPath(port ib.GUID) string { return "/var/log/opensm." + port.String() + ".log" }
+// logPath is the log file of an instance.
+func logPath(port ib.GUID) string { return "/var/log/opensm." + port.String() + ".log" }
 
 // Tail prints the last lines of the log file of an instance.
 func Tail(port ib.GUID, lines int) shellcmd.Command {
-	return shellcmd.New("tail", "-n", strconv.Itoa(lines), "--", LogPath(port)).AsRoot()
+	return shellcmd.New("tail", "-n", strconv.Itoa(lines), "--", logPath(port)).AsRoot()
 }

@@ -23,16 +23,16 @@ var probe string
 
 // What ping puts in front of its data: the IP and the ICMP header.
 const (
-	Headers4 = 20 + 8
-	Headers6 = 40 + 8
+	headers4 = 20 + 8
+	headers6 = 40 + 8
 )
 
-// Headers returns the headers of a family.
-func Headers(a netip.Addr) int {
+// headers returns the headers of a family.
+func headers(a netip.Addr) int {
 	if a.Is4() {
-		return Headers4
+		return headers4
 	}
-	return Headers6
+	return headers6
 }
 
 // Probe says what is measured.
@@ -57,7 +57,7 @@ func (p Probe) Command() shellcmd.Command {
 	if p.Interface != "" {
 		dev = p.Interface
 	}
-	args := []string{family, p.To.String(), dev, strconv.Itoa(p.Count), strconv.Itoa(p.MTU), strconv.Itoa(Headers(p.To)),
+	args := []string{family, p.To.String(), dev, strconv.Itoa(p.Count), strconv.Itoa(p.MTU), strconv.Itoa(headers(p.To)),
 		strconv.Itoa(p.Guess)}
 	for _, s := range p.Sizes {
 		args = append(args, strconv.Itoa(s))
@@ -102,7 +102,7 @@ func Parse(out string) (Answer, error) {
 			a.PathMTU, err = strconv.Atoi(i.Name)
 			return err
 		}
-		r, err := ParseRun(i.Text)
+		r, err := parseRun(i.Text)
 		if err != nil {
 			return fmt.Errorf("%s: %w", i.Name, err)
 		}
@@ -134,10 +134,10 @@ var (
 	tooBig = regexp.MustCompile(`mtu ?= ?(\d+)`)
 )
 
-// ParseRun reads the output of one ping, standard output and error together. If ping
+// parseRun reads the output of one ping, standard output and error together. If ping
 // never sent anything (no route, no such interface), there is no summary, and Said is
 // its complaint.
-func ParseRun(out string) (Run, error) {
+func parseRun(out string) (Run, error) {
 	var r Run
 	summary := false
 	for line := range strings.Lines(out) {

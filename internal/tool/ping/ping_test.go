@@ -31,12 +31,12 @@ func TestParseRun(t *testing.T) {
 			Run{Sent: 1, Received: 1, Min: 1, Avg: 1, Max: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got, err := ParseRun(c.out); err != nil || got != c.want {
+			if got, err := parseRun(c.out); err != nil || got != c.want {
 				t.Errorf("%v\ngot  %+v\nwant %+v", err, got, c.want)
 			}
 		})
 	}
-	if _, err := ParseRun("something else\n"); err == nil || err.Error() != "no statistics of ping" {
+	if _, err := parseRun("something else\n"); err == nil || err.Error() != "no statistics of ping" {
 		t.Errorf("got %v", err)
 	}
 }
