@@ -2,12 +2,8 @@ package hosts
 
 import (
 	"fmt"
-	"regexp"
-	"slices"
-	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 )
@@ -36,7 +32,7 @@ func mayStillRun(s *inventory.Snapshot, a *collect.Answer, listed collect.Job, e
 	switch {
 	case ended:
 		return fact.Known(false)
-	case unitActive(s.Units[inventory.JobUnit(listed.ID)]) || len(listed.PIDs) > 0:
+	case s.Units[inventory.JobUnit(listed.ID)].Active() || len(listed.PIDs) > 0:
 		return fact.Known(true) // also of one that somebody settled by hand
 	case listed.Settled:
 		return fact.Known(false)
@@ -50,32 +46,10 @@ func mayStillRun(s *inventory.Snapshot, a *collect.Answer, listed collect.Job, e
 	return fact.Known(false)
 }
 
-func unitActive(u inventory.Unit) bool {
-	switch u.ActiveState {
-	case "active", "activating", "deactivating", "reloading", "refreshing", "maintenance":
-		return true
-	}
-	return false
-}
-
-// jobName is the name of a job: its time, the address of its card, and chance.
-var jobName = regexp.MustCompile(`^\d{8}T\d{6}Z-([0-9a-f]{4})-([0-9a-f]{2})-([0-9a-f]{2})-([0-7])-[0-9a-f]+$`)
-
-// lostJobs adds the jobs whose units run although somebody removed their directories.
+// lostJobs adds the jobs that run although somebody removed their directories.
 func lostJobs(s *inventory.Snapshot) {
-	var lost []inventory.Job
-	for unit, u := range s.Units {
-		id, ours := strings.CutPrefix(strings.TrimSuffix(unit, ".service"), "infiniband-flash-")
-		m := jobName.FindStringSubmatch(id)
-		if _, listed := s.Job(id); !ours || m == nil || listed || !unitActive(u) {
-			continue
-		}
-		pci, err := ib.ParsePCIAddress(m[1] + ":" + m[2] + ":" + m[3] + "." + m[4])
-		if err == nil {
-			lost = append(lost, inventory.Job{ID: id, Kind: "write", PCI: pci, Running: fact.Known(true), Lost: true,
-				Request: map[string]string{}})
-		}
+	for _, job := range inventory.LostJobs(s.Units, func(id string) bool { _, listed := s.Job(id); return listed }) {
+		job.Kind = "write"
+		s.Jobs = append(s.Jobs, job)
 	}
-	slices.SortFunc(lost, func(x, y inventory.Job) int { return strings.Compare(x.ID, y.ID) })
-	s.Jobs = append(s.Jobs, lost...)
 }

@@ -1,6 +1,9 @@
 package inventory
 
 import (
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
@@ -109,4 +112,30 @@ func (j *Job) OtherVersion() string {
 	default:
 		return v
 	}
+}
+
+// jobName is the name of a job: its time, the address of its card, and chance.
+var jobName = regexp.MustCompile(`^\d{8}T\d{6}Z-([0-9a-f]{4})-([0-9a-f]{2})-([0-9a-f]{2})-([0-7])-[0-9a-f]+$`)
+
+// JobCard is the address of the card in the name of a job.
+func JobCard(id string) (ib.PCIAddress, bool) {
+	m := jobName.FindStringSubmatch(id)
+	if m == nil {
+		return ib.PCIAddress{}, false
+	}
+	pci, err := ib.ParsePCIAddress(m[1] + ":" + m[2] + ":" + m[3] + "." + m[4])
+	return pci, err == nil
+}
+
+// LostJobs are the jobs whose units run although somebody removed their directories,
+// oldest first.
+func LostJobs(units map[string]Unit, listed func(id string) bool) []Job {
+	var lost []Job
+	for _, unit := range slices.Sorted(maps.Keys(units)) {
+		id, ours := strings.CutPrefix(strings.TrimSuffix(unit, ".service"), "infiniband-flash-")
+		if pci, ok := JobCard(id); ok && ours && units[unit].Active() && !listed(id) {
+			lost = append(lost, Job{ID: id, PCI: pci, Running: fact.Known(true), Lost: true, Request: map[string]string{}})
+		}
+	}
+	return lost
 }

@@ -7,6 +7,7 @@ package inventory
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
@@ -326,6 +327,11 @@ type Unit struct {
 	LoadState     string // "loaded", "not-found", "masked", …
 	ActiveState   string // "active", "inactive", "failed", "activating", …
 	UnitFileState string // "enabled", "disabled", "static", "transient", …; empty if there is no file
+}
+
+// Active reports whether systemd runs the unit, or starts or stops it.
+func (u Unit) Active() bool {
+	return !slices.Contains([]string{"", "inactive", "failed"}, u.ActiveState)
 }
 
 // File is a configuration file that was read.

@@ -5,6 +5,7 @@ import (
 	_ "embed" // the script is a file so that a shell checker can read it
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -124,7 +125,7 @@ func oneLine(text string) string { return strings.ReplaceAll(strings.TrimSpace(t
 
 // complete fills in what follows from the lines of a job.
 func (r *reading) complete(j *Job) {
-	if pci, ok := cardIn(j.ID); ok && j.PCI == (ib.PCIAddress{}) {
+	if pci, ok := inventory.JobCard(j.ID); ok && j.PCI == (ib.PCIAddress{}) {
 		j.PCI = pci
 	}
 	j.Running = r.running(j)
@@ -133,11 +134,10 @@ func (r *reading) complete(j *Job) {
 // running reports whether a job may still write. Neither a unit that is gone nor a
 // silent systemd proves that it has ended: its mstflint may still run.
 func (r *reading) running(j *Job) fact.Bool {
-	state := r.units[inventory.JobUnit(j.ID)].ActiveState
 	switch {
 	case j.Exit != "" || j.Settled:
 		return fact.Known(false)
-	case r.pids[j.ID], state != "" && state != "inactive" && state != "failed":
+	case r.pids[j.ID], r.units[inventory.JobUnit(j.ID)].Active():
 		return fact.Known(true)
 	case r.Silent != "":
 		return fact.Unknown[bool](r.Silent)
@@ -149,28 +149,10 @@ func (r *reading) running(j *Job) fact.Bool {
 
 // lost adds the jobs that run although somebody removed their directories.
 func (r *reading) lost() {
-	listed := map[string]bool{}
-	for i := range r.Jobs {
-		listed[inventory.JobUnit(r.Jobs[i].ID)] = true
+	listed := func(id string) bool {
+		return slices.ContainsFunc(r.Jobs, func(j Job) bool { return j.ID == id })
 	}
-	for unit, u := range r.units {
-		id := strings.TrimSuffix(strings.TrimPrefix(unit, "infiniband-flash-"), ".service")
-		pci, ok := cardIn(id)
-		if listed[unit] || !ok || u.ActiveState == "inactive" || u.ActiveState == "failed" {
-			continue
-		}
-		r.Jobs = append(r.Jobs, Job{Job: inventory.Job{ID: id, PCI: pci, Running: fact.Known(true), Lost: true,
-			Request: map[string]string{}}})
+	for _, job := range inventory.LostJobs(r.units, listed) {
+		r.Jobs = append(r.Jobs, Job{Job: job})
 	}
-}
-
-// cardIn is the address of the card in the name of a job: its time, the address with
-// hyphens, and chance.
-func cardIn(id string) (ib.PCIAddress, bool) {
-	f := strings.Split(id, "-")
-	if len(f) != 6 {
-		return ib.PCIAddress{}, false
-	}
-	pci, err := ib.ParsePCIAddress(f[1] + ":" + f[2] + ":" + f[3] + "." + f[4])
-	return pci, err == nil
 }
