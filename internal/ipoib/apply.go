@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
@@ -65,6 +66,7 @@ type UnconfirmedError struct {
 	TakenOver bool      // another change of the interface came meanwhile
 	UndoneBy  time.Time // when the host undoes it, by the operator's clock, unless Undone
 	UndoErr   error     // undoing at once failed
+	Lost      []string  // what others had added and the undo could not put back, one sentence each
 	Differed  string    // in what the interface differed from its file before; empty if in nothing
 	Err       error
 }
@@ -130,11 +132,12 @@ func (e *UnconfirmedError) Error() string {
 // noted says what an undo cannot give back: it has the files, and takes from the interface
 // what the change gave to it.
 func (e *UnconfirmedError) noted() string {
+	lost := strings.Join(append([]string{""}, e.Lost...), " ")
 	if e.Differed == "" {
-		return ""
+		return lost
 	}
-	return " Before the change the interface was not as its file says (" + e.Differed + "). The file is as it was; the " +
-		"interface may have what the file says besides what it had."
+	return lost + " Before the change the interface was not as its file says (" + e.Differed + "). The file is as it " +
+		"was; the interface may have what the file says besides what it had."
 }
 
 const takenOver = "Another apply undid it and changes the same interface: what the interface has now comes from that " +

@@ -45,7 +45,9 @@ func (fileStack) recover(ctx context.Context, c *change) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("undoing an earlier change that was never confirmed: %w", err)
 	}
-	switch how := strings.TrimSpace(string(r.Stdout)); how {
+	how, lost, _ := strings.Cut(string(r.Stdout), "\n")
+	c.warnings = append(c.warnings, endedOf(lost).sentences()...)
+	switch how {
 	case "":
 		return "", nil
 	case netundo.Undone:
@@ -292,10 +294,10 @@ func (c *change) confirm(ctx context.Context, prove func(context.Context, host.H
 	if _, err := fresh.Run(ctx, g.Decide()); err != nil {
 		return fmt.Errorf("the host has begun to undo the change: %w", err)
 	}
-	if len(gone) > 0 && !c.removing {
-		c.warnings = append(c.warnings, fmt.Sprintf("Routes that others had added to %s ended with the change, and could "+
-			"not be put back: %s.", c.t.name, strings.Join(gone, ", ")))
+	if c.removing {
+		delete(gone, c.t.name)
 	}
+	c.warnings = append(c.warnings, gone.sentences()...)
 	// Nothing undoes the change from here on; what is left over is harmless.
 	if _, err := fresh.Run(ctx, g.Forget()); err != nil {
 		c.warnings = append(c.warnings,
@@ -317,7 +319,8 @@ func (c *change) undo(ctx context.Context, deadline time.Time, problem string, c
 		c.h.Drop() // a new connection may work where the one in use hangs
 	}
 	r, err := c.h.Run(ctx, c.guard().UndoNow())
-	e.UndoErr, e.TakenOver = err, err == nil && strings.TrimSpace(string(r.Stdout)) == netundo.TakenOver
+	how, rest, _ := strings.Cut(string(r.Stdout), "\n")
+	e.UndoErr, e.TakenOver, e.Lost = err, err == nil && how == netundo.TakenOver, endedOf(rest).sentences()
 	e.Undone = err == nil && !e.TakenOver
 	return e
 }

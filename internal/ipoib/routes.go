@@ -3,6 +3,7 @@ package ipoib
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,15 +13,35 @@ import (
 
 // putBack puts back the routes that others have added, and returns those that it cannot
 // put back.
-func (c *change) putBack(ctx context.Context, h host.Host) ([]string, error) {
-	if !c.before.Present {
-		return nil, nil
-	}
+func (c *change) putBack(ctx context.Context, h host.Host) (ended, error) {
 	r, err := h.Run(ctx, c.guard().PutBack())
 	if err != nil {
 		return nil, fmt.Errorf("putting back the routes of others: %w", err)
 	}
-	return strings.FieldsFunc(string(r.Stdout), func(c rune) bool { return c == '\n' }), nil
+	return endedOf(string(r.Stdout)), nil
+}
+
+// ended is what others had added and a change has ended, by interface.
+type ended map[string][]string
+
+// endedOf reads what the host prints: the interface and the route, one a line.
+func endedOf(text string) ended {
+	all := ended{}
+	for line := range strings.Lines(text) {
+		name, route, _ := strings.Cut(strings.TrimSpace(line), " ")
+		all[name] = append(all[name], route)
+	}
+	return all
+}
+
+// sentences says what ended, a sentence for each interface.
+func (e ended) sentences() []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(e)) {
+		all = append(all, fmt.Sprintf("Routes that others had added to %s ended with the change, and could not be put back: "+
+			"%s.", name, strings.Join(e[name], ", ")))
+	}
+	return all
 }
 
 // oldRoutes are the live routes that our files, or those that are taken over, have set

@@ -13,6 +13,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
@@ -357,5 +358,57 @@ func TestLab_Stacks_routesOfOthers(t *testing.T) {
 		mustContain(t, strings.Join(r.Warnings, " "), "Routes that others had added to "+name+" ended",
 			"10.50.0.0/16 via 172.16.0.9 proto bird", "10.51.0.7", "(Error: Nexthop has invalid gateway.)")
 		hold("after the gateway went")
+	})
+}
+
+// A change of the interface keeps what others have added to the uplink: networkd does not
+// configure the uplink anew for a file of netplan that says what it has said, and where it
+// does so for an edit that waits for a reload, the routes are put back, as by an undo.
+func TestLab_Stacks_routesOnTheUplink(t *testing.T) {
+	eachStack(t, func(t *testing.T, c stackCase) {
+		if c.lab != labsim.StackNetplan && c.lab != labsim.StackNetworkd {
+			return
+		}
+		l := stackLab(t, c)
+		d := ubuntuDesired()
+		d.Config.Addresses = prefixes("172.16.0.20/24")
+		apply(t, l, d)
+		m := l.Machine("intel9")
+		uplink, _ := m.Netdev("eno1")
+		via := uplink.Addrs[0].Masked().Addr().Next()
+		runText(t, l, fmt.Sprintf("ip route add 10.61.0.0/16 via %s dev eno1 proto bird", via))
+		stamp := func() string {
+			for _, file := range m.FS.Glob("/run/systemd/network/10-netplan-eno1.network") {
+				i, err := m.FS.Stat(vfs.Root, file, true)
+				return fmt.Sprint(i.Ino, i.Modified, err)
+			}
+			return ""
+		}
+		read := stamp()
+		hold := func(when string) {
+			t.Helper()
+			if got, _ := m.Netdev("eno1"); len(got.Routes) != 1 {
+				t.Errorf("%s the routes of the uplink are %v", when, got.Routes)
+			}
+		}
+		d.Config.Addresses = prefixes("172.16.0.21/24")
+		apply(t, l, d)
+		hold("after a change of the interface")
+		if got := stamp(); got != read {
+			t.Errorf("networkd has to read the file of the uplink anew: %s, it was %s", got, read)
+		}
+		edit := "printf '# edited\\n' >>/etc/systemd/network/20-eno1.network"
+		if c.lab == labsim.StackNetplan {
+			edit = "printf '      optional: true\\n' >>/etc/netplan/50-cloud-init.yaml"
+		}
+		runText(t, l, edit)
+		d.Config.Addresses = prefixes("172.16.0.22/24")
+		apply(t, l, d)
+		hold("after a reload that took an edit along")
+		runText(t, l, strings.ReplaceAll(edit, "optional: true", "mtu: 1500"))
+		d.Config.Addresses = prefixes("172.16.0.23/24")
+		_ = applyCutOff(t, l, "intel9", d)
+		l.reopen()
+		hold("after an undo")
 	})
 }

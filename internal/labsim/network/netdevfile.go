@@ -19,6 +19,7 @@ func (s *State) withDropIns(n *network, name string) *network {
 				n.Values[k] = append(n.Values[k], v...)
 			}
 			n.routes = append(n.routes, more.routes...)
+			n.stamp += more.stamp
 		}
 	}
 	return n

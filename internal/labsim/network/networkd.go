@@ -13,12 +13,14 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/systemd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 )
 
 // network is a .network file as systemd-networkd 255 reads it.
 type network struct {
 	systemd.UnitFile
 	routes []map[string]string
+	stamp  string // of the file and its drop-ins: path, inode and time
 }
 
 // networkSections are those that networkd knows; [IPoIB] is not one of them, so
@@ -39,6 +41,9 @@ func (s *State) loadNetworks() {
 
 func (s *State) parseNetwork(file string) *network {
 	n := &network{UnitFile: systemd.UnitFile{Path: file, Values: map[string][]string{}}}
+	if info, err := s.m.FS.Stat(vfs.Root, file, true); err == nil {
+		n.stamp = fmt.Sprintf("%s %d %d\n", file, info.Ino, info.Modified.UnixNano())
+	}
 	for _, e := range systemd.ReadEntries(s.m.FS.Text(file), "#;") {
 		head := e.Text[0] == '['
 		switch key := e.Section + "." + e.Key; {
@@ -225,26 +230,26 @@ func (s *State) configureAll() {
 }
 
 // networkReload re-reads the files and reconfigures the interfaces whose file
-// changed, came or went.
+// changed, came or went. A file that was written again with the same text has changed, by
+// its inode and its time (systemd 252 and 257).
 func (s *State) networkReload() {
 	before := map[string]string{}
 	for _, d := range s.m.Netdevs() {
-		before[d.Name] = s.networkText(d.Name)
+		before[d.Name] = s.networkStamp(d.Name)
 	}
 	s.loadNetworks()
 	for _, d := range s.m.Netdevs() {
-		if before[d.Name] != s.networkText(d.Name) {
+		if before[d.Name] != s.networkStamp(d.Name) {
 			s.reconfigure(d.Name)
 		}
 	}
 }
 
-func (s *State) networkText(name string) string {
-	n := s.networkFor(name)
-	if n == nil {
-		return ""
+func (s *State) networkStamp(name string) string {
+	if n := s.networkFor(name); n != nil {
+		return n.stamp
 	}
-	return n.Path + fmt.Sprint(n.Values) // fmt sorts keys
+	return ""
 }
 
 // networkctl knows reload and reconfigure.

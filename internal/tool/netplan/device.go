@@ -5,6 +5,7 @@
 package netplan
 
 import (
+	_ "embed" // the script
 	"errors"
 	"fmt"
 	"net/netip"
@@ -305,4 +306,11 @@ func parseAddress(a any) (netip.Prefix, error) {
 
 // Generate turns all files into configuration of networkd. It changes no interface. If
 // a file is not valid, it fails with the file and line.
-func Generate() shellcmd.Command { return shellcmd.New("netplan", "generate").AsRoot().Changes() }
+func Generate() shellcmd.Command {
+	return shellcmd.Script("netplan generate", GenerateFunction+"generate\n").AsRoot().Changes()
+}
+
+// GenerateFunction is the function generate of a shell, which does it for a script too.
+//
+//go:embed generate.sh
+var GenerateFunction string

@@ -18,6 +18,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netplan"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemdrun"
 )
 
@@ -25,7 +26,10 @@ import (
 var saveScript string
 
 //go:embed undo.sh
-var undoScript string
+var undoSteps string
+
+// undoScript runs on the host without the provider, so it brings what it calls.
+var undoScript = strings.Replace(undoSteps, "# @GENERATE@\n", netplan.GenerateFunction, 1)
 
 //go:embed boot.service
 var bootUnit string
@@ -138,8 +142,8 @@ func (g Guard) Arm(delay time.Duration) shellcmd.Command {
 	return systemdrun.After(delay, g.Unit(), "/bin/sh", g.Dir()+"/undo.sh", g.Dir())
 }
 
-// PutBack puts back the routes that others have added to the interface, which network
-// services drop. It prints those that it cannot put back, one a line, with the reason.
+// PutBack puts back the routes that others have added, which network services drop. It
+// prints those that it cannot put back, one a line: the interface, the route, the reason.
 func (g Guard) PutBack() shellcmd.Command {
 	return g.Step(shellcmd.New("/bin/sh", g.Dir()+"/undo.sh", g.Dir(), "routes").AsRoot().Changes())
 }
@@ -196,7 +200,7 @@ const (
 // UndoNow undoes an unconfirmed change at once, if there is one. It prints Undone, or
 // what the host wrote when it undid the change by itself; it prints nothing if there
 // was no change. If a change is named, it undoes no other one: it prints TakenOver if
-// the saved state belongs to another change by now.
+// the saved state belongs to another change by now. Lines as those of PutBack follow.
 func (g Guard) UndoNow() shellcmd.Command {
 	mark := ""
 	if g.Change != "" {
@@ -224,6 +228,7 @@ elif [ ! -d "$1/decided" ] || [ -e "$1/decided/undo" ]; then
 	done
 	echo undone
 fi
+cat "$1/lost" 2>/dev/null
 systemctl stop "$2" 2>/dev/null
 rm -rf "$3" "$4" "$1"
 `

@@ -26,14 +26,26 @@ done
 printf '%s\n' "$9" | while read -r list entry; do
 	[ -z "$list" ] || printf '%s\n' "$entry" >>"$dir/$list"
 done
-# Network services drop the routes that others have added. Those of the kernel, of
-# routers and of DHCP come back by themselves.
-for family in -4 -6; do
-	ip "$family" route show table all dev "$3" 2>/dev/null | while read -r route; do
-		case " $route " in
-		*" proto kernel "* | *" proto ra "* | *" proto dhcp "* | *" proto redirect "* | *" expires "*) ;;
-		*) printf '%s\n' "$family $route" >>"$dir/routes" ;;
-		esac
+# Network services drop the routes that others have added, networkd also those of every
+# other interface that a reload has it configure anew. Those of the kernel, of routers and
+# of DHCP come back by themselves.
+devices=$3
+case $2 in
+netplan | networkd)
+	for link in /sys/class/net/*; do
+		[ "${link##*/}" = "$3" ] || ! read -r index 2>/dev/null <"$link/ifindex" ||
+			! grep -q '^NETWORK_FILE=.' "/run/systemd/netif/links/$index" 2>/dev/null || devices="$devices ${link##*/}"
+	done
+	;;
+esac
+for device in $devices; do
+	for family in -4 -6; do
+		ip "$family" route show table all dev "$device" 2>/dev/null | while read -r route; do
+			case " $route " in
+			*" proto kernel "* | *" proto ra "* | *" proto dhcp "* | *" proto redirect "* | *" expires "*) ;;
+			*) printf '%s\n' "$device $family $route" >>"$dir/routes" ;;
+			esac
+		done
 	done
 done
 cat /proc/sys/kernel/random/boot_id >"$dir/boot_id"

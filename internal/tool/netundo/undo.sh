@@ -5,10 +5,11 @@ LC_ALL=C
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export LC_ALL PATH
 dir=$1 boot=${2:-}
+# @GENERATE@
 read -r name <"$dir/interface"
 # networkd configures in the background, and drops routes at its start.
 settle() {
-	read -r index 2>/dev/null <"/sys/class/net/$name/ifindex" || return 0
+	read -r index 2>/dev/null <"/sys/class/net/$1/ifindex" || return 0
 	n=0
 	while [ "$n" -lt 5 ]; do
 		admin=
@@ -26,12 +27,14 @@ listed() {
 	done <"$2"
 	return 1
 }
-# Puts back the routes that others have added, but for those of the list $1, and says
-# which it cannot. One that is there stays as it is.
+# Puts back the routes that others have added, but for those of the list $1, and prints
+# the interface and the route of each that it cannot put back. One that is there stays as
+# it is.
 put_back() {
-	[ -s "$dir/routes" ] || return 0
-	settle
-	while read -r family route; do
+	settled=
+	while read -r device family route; do
+		[ "$device" = "$settled" ] || settle "$device"
+		settled=$device
 		words='' skip=''
 		for word in $route; do
 			[ -z "$skip" ] || word=
@@ -48,10 +51,10 @@ put_back() {
 		[ "$family" = -4 ] || all=::/0 one=/128
 		case $to in default) to=$all ;; */*) ;; *) to=$to$one ;; esac
 		via=${route#* via }
-		[ -z "$1" ] || ! listed "$to ${via%% *}" "$dir/$1" || continue
+		[ -z "$1" ] || [ "$device" != "$name" ] || ! listed "$to ${via%% *}" "$dir/$1" || continue
 		# shellcheck disable=SC2086 # the words of the route
-		said=$(ip "$family" route add $route dev "$name" 2>&1) && continue
-		case $said in *"File exists"*) ;; *) printf '%s\n' "$route ($said)" ;; esac
+		said=$(ip "$family" route add $route dev "$device" 2>&1) && continue
+		case $said in *"File exists"*) ;; *) printf '%s\n' "$device $route ($said)" ;; esac
 	done <"$dir/routes"
 }
 # Ends the undo: notes it in the records of the host, where the change has noted that it
@@ -107,7 +110,7 @@ while read -r what copy file; do
 done <"$dir/manifest"
 udevadm control --reload
 case $stack in
-netplan*) netplan generate ;;
+netplan*) generate ;;
 esac
 setmode() {
 	[ -n "$mode" ] || return 0
@@ -134,6 +137,7 @@ esac
 if [ "$existed" = no ]; then
 	# The change made the interface, a P_Key child.
 	[ -d "/sys/class/net/$name" ] && ip link del "$name"
+	put_back "" >"$dir/lost"
 	finish "by the host"
 	exit 0
 fi
@@ -157,8 +161,8 @@ if [ "$up" = up ]; then
 	while read -r to via; do
 		ip route replace "$to" via "$via" dev "$name"
 	done <"$dir/routes-removed"
-	put_back ""
 else
 	ip link set dev "$name" down
 fi
+put_back "" >"$dir/lost"
 finish "by the host"
