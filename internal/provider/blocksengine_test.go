@@ -74,6 +74,9 @@ func TestBlocks_engine_validates_configurations(t *testing.T) {
 				strings.Contains(b.text, "# …") { // parts of a configuration are for the judge alone
 				continue
 			}
+			if body.Blocks[0].Type == "list" { // Terraform 1.14 reads it, from files of another name
+				continue
+			}
 			if _, said, failed := f.run(b.text, nil, "validate"); failed != nil {
 				t.Errorf("%s: %v\n%s", b, failed, said)
 			}

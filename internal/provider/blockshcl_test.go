@@ -126,6 +126,9 @@ func (j *hclJudge) configuration(body *hclsyntax.Body, partial bool) (found []st
 			schema = j.schemas.ResourceSchemas[b.Labels[0]]
 		case "data":
 			schema = j.schemas.DataSourceSchemas[b.Labels[0]]
+		case "list":
+			found = append(found, j.query(b)...)
+			continue
 		case "output", "terraform", "variable":
 			found = append(found, j.references(b.Body)...)
 			continue
@@ -139,6 +142,28 @@ func (j *hclJudge) configuration(body *hclsyntax.Body, partial bool) (found []st
 		if found = append(found, problems...); len(problems) == 0 {
 			found = append(found, j.validate(b, value)...)
 		}
+	}
+	return found
+}
+
+// query holds a list block to its list resource.
+func (j *hclJudge) query(b *hclsyntax.Block) (found []string) {
+	schema := j.schemas.ListResourceSchemas[b.Labels[0]]
+	if schema == nil {
+		return []string{fmt.Sprintf("no schema for %s %q", b.Type, b.Labels)}
+	}
+	for name := range b.Body.Attributes {
+		if !slices.Contains([]string{"provider", "limit", "include_resource"}, name) {
+			found = append(found, "no argument "+name)
+		}
+	}
+	for _, inner := range b.Body.Blocks {
+		if inner.Type != "config" {
+			found = append(found, "no block "+inner.Type)
+			continue
+		}
+		_, problems := objectOf(inner.Body, attributesOf(schema), false)
+		found = append(found, problems...)
 	}
 	return found
 }
@@ -365,9 +390,12 @@ func TestBlocks_judge_refuses(t *testing.T) {
 		"provider \"infiniband\" {\n  hosts = { a = { address = \"b\", place = \"c\" } }\n}\n":   "no attribute place",
 		"provider \"infiniband\" {\n  hosts = { a = { address = \"b\", mode = \"look\" } }\n}\n": "mode",
 		"output \"x\" {\n  value = data.infiniband_cards.x.card\n}\n":                            "no infiniband_cards.x.card",
-		"allow_everything = true\n":                          "no resource has an argument allow_everything",
-		"allow_psid_change = { from = \"a\" }\n":             "\"to\"",
-		"allow_psid_change = { from = \"…\", to = \"…\" }\n": "",
+		"list \"infiniband_fabric\" \"x\" {\n}\n":                                                "no schema for list",
+		"list \"infiniband_card\" \"x\" {\n  hosts = []\n}\n":                                    "no argument hosts",
+		"list \"infiniband_card\" \"x\" {\n  config {\n    host = \"a\"\n  }\n}\n":               "no argument host",
+		"allow_everything = true\n":                                                              "no resource has an argument allow_everything",
+		"allow_psid_change = { from = \"a\" }\n":                                                 "\"to\"",
+		"allow_psid_change = { from = \"…\", to = \"…\" }\n":                                     "",
 	} {
 		found := strings.Join(j.problems(block{text: text}, nil), "\n")
 		if !strings.Contains(found, says) || (found == "") != (says == "") {

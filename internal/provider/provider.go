@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -38,6 +39,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/hostdata"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/linktype"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/listing"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/port"
@@ -48,7 +50,10 @@ import (
 // Address is the provider's address in the registry.
 const Address = "registry.terraform.io/ibfabric/infiniband"
 
-var _ provider.ProviderWithFunctions = &Provider{}
+var (
+	_ provider.ProviderWithFunctions     = &Provider{}
+	_ provider.ProviderWithListResources = &Provider{}
+)
 
 // Provider is the provider "infiniband".
 type Provider struct {
@@ -102,7 +107,7 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 		return
 	}
 	data := p.data(cfg)
-	resp.ResourceData, resp.DataSourceData = data, data
+	resp.ResourceData, resp.DataSourceData, resp.ListResourceData = data, data, data
 }
 
 func (p *Provider) data(cfg model) *session.Data {
@@ -161,6 +166,11 @@ func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 		hostdata.New, cardsdata.New, historydata.New, fabric.New, connectivity.New, firmwareimage.NewDataSource,
 		adoptiondata.New(walk),
 	}
+}
+
+// ListResources implements provider.ProviderWithListResources.
+func (p *Provider) ListResources(context.Context) []func() list.ListResource {
+	return listing.All(walk)
 }
 
 // Functions implements provider.ProviderWithFunctions.

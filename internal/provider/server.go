@@ -17,14 +17,26 @@ import (
 // value passes here, so this is the one place that keeps what hosts print from acting
 // on a terminal.
 func Server(p provider.Provider) tfprotov6.ProviderServer {
-	return &plainServer{ProviderServer: providerserver.NewProtocol6(p)()}
+	server := providerserver.NewProtocol6(p)()
+	lists, _ := server.(tfprotov6.ListResourceServer) // every server of the framework is one
+	return &plainServer{ProviderServer: server, lists: lists}
 }
 
 // plainServer overrides every method that answers with diagnostics; a test compares
 // them with the protocol.
 type plainServer struct {
 	tfprotov6.ProviderServer
+	lists tfprotov6.ListResourceServer
 	types schemas
+}
+
+// Engines find list resources by this interface, which plugin-go has not joined to
+// ProviderServer yet.
+var _ listServer = &plainServer{}
+
+type listServer interface {
+	tfprotov6.ProviderServer
+	tfprotov6.ListResourceServer
 }
 
 // plain makes the texts of a response's diagnostics plain. The responses of the
@@ -219,4 +231,41 @@ func (s *plainServer) GetFunctions(
 	ctx context.Context, req *tfprotov6.GetFunctionsRequest,
 ) (*tfprotov6.GetFunctionsResponse, error) {
 	return plain(s.ProviderServer.GetFunctions(ctx, req))
+}
+
+func (s *plainServer) ValidateListResourceConfig(
+	ctx context.Context, req *tfprotov6.ValidateListResourceConfigRequest,
+) (*tfprotov6.ValidateListResourceConfigResponse, error) {
+	return plain(s.lists.ValidateListResourceConfig(ctx, req))
+}
+
+func (s *plainServer) ListResource(
+	ctx context.Context, req *tfprotov6.ListResourceRequest,
+) (*tfprotov6.ListResourceServerStream, error) {
+	stream, err := s.lists.ListResource(ctx, req)
+	if err != nil {
+		return stream, err
+	}
+	results := stream.Results
+	stream.Results = func(push func(tfprotov6.ListResourceResult) bool) {
+		for result := range results {
+			if !push(s.listed(ctx, req.TypeName, result)) {
+				return
+			}
+		}
+	}
+	return stream, nil
+}
+
+// listed makes the texts of one result plain.
+func (s *plainServer) listed(ctx context.Context, kind string,
+	result tfprotov6.ListResourceResult) tfprotov6.ListResourceResult {
+	result.DisplayName = diagnostic.Visible(result.DisplayName)
+	if err := s.resource(ctx, kind, result.Resource, nil); err != nil {
+		result.Diagnostics = append(result.Diagnostics, &tfprotov6.Diagnostic{
+			Severity: tfprotov6.DiagnosticSeverityError, Summary: "Unable to list " + kind, Detail: err.Error(),
+		})
+	}
+	_, _ = plain(&result, nil)
+	return result
 }

@@ -188,7 +188,7 @@ func (f *Lab) adoptAll(ctx context.Context, w *Walk) error {
 		if o.card != nil && o.card.Reason != nil {
 			continue // the card's own reason says it
 		}
-		if o.Reason != nil || o.attrs != nil && o.worth() {
+		if o.there() {
 			there = append(there, o)
 		}
 	}

@@ -327,7 +327,6 @@ func (o *Object) worth() bool {
 
 // inOrder are the objects in the order of their dependencies.
 func inOrder(all []*Object) []*Object {
-	order := []string{cardType, firmwareType, guidsType, linkType, portType, smType, ipoibType}
 	out := slices.Clone(all)
 	slices.SortStableFunc(out, func(a, b *Object) int { return slices.Index(order, a.Type) - slices.Index(order, b.Type) })
 	return out

@@ -328,9 +328,9 @@ func StringMap(values map[string]string) types.Map {
 	return types.MapValueMust(types.StringType, elems)
 }
 
-// Texts are the texts of a set.
-func Texts(set types.Set) (texts []string) {
-	for _, v := range set.Elements() {
+// Texts are the texts of a set or a list.
+func Texts(of interface{ Elements() []attr.Value }) (texts []string) {
+	for _, v := range of.Elements() {
 		if text, ok := v.(types.String); ok {
 			texts = append(texts, text.ValueString())
 		}

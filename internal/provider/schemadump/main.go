@@ -65,6 +65,7 @@ func printSchema() error {
 		"provider":                  schema(resp.Provider),
 		"resource_schemas":          schemas(resp.ResourceSchemas),
 		"data_source_schemas":       schemas(resp.DataSourceSchemas),
+		"list_resource_schemas":     schemas(resp.ListResourceSchemas),
 		"functions":                 functions(resp.Functions),
 	}
 	out := json.NewEncoder(os.Stdout)
