@@ -50,7 +50,7 @@ resource "infiniband_opensm" "first" {
 
 resource "infiniband_opensm" "second" {
   host      = "dl360a"
-  port_guid = infiniband_card.card["dl360a"].flash_port_guids["2"]
+  port_guid = infiniband_card.card["dl360a"].flash_port_guids["2"] # an Ethernet port shows none yet
   priority  = 14
 
   depends_on = [infiniband_link_type.card]
