@@ -230,13 +230,13 @@ func networkFindings() []findingCase {
 			config: wants(ubuntu, nil), prepare: func(w *Lab) {
 				drivers(w)
 				w.Machine(ubuntu).FS.Put("/etc/netplan/60-by-hand.yaml",
-					"network:\n  version: 2\n  ethernets:\n    ibp1s0:\n      addresses: [10.9.8.7/24]\n", 0o600)
+					"network:\n  version: 2\n  ethernets:\n    ibp1s0:\n      addresses: [172.16.0.20/24]\n", 0o600)
 			}},
 		{code: "IP043", says: []string{"60-by-hand.yaml also sets nameservers", `adopt_without = ["nameservers"]`},
 			config: wants(ubuntu, map[string]any{"adopt_files": []any{"/etc/netplan/60-by-hand.yaml"}}), prepare: func(w *Lab) {
 				drivers(w)
 				w.Machine(ubuntu).FS.Put("/etc/netplan/60-by-hand.yaml", "network:\n  version: 2\n  ethernets:\n    ibp1s0:\n"+
-					"      addresses: [10.9.8.7/24]\n      nameservers: {addresses: [10.9.8.1]}\n", 0o600)
+					"      addresses: [172.16.0.20/24]\n      nameservers: {addresses: [10.9.8.1]}\n", 0o600)
 			}},
 		{code: "IP018", at: "mtu", says: []string{"4092"}, prepare: drivers,
 			config: wants(ubuntu, map[string]any{"mode": "datagram", "mtu": 4092})},

@@ -160,7 +160,8 @@ func TestSteady_opensm(t *testing.T) {
 		t.Log(c.name)
 		if c.refused != "" {
 			file := w.Run(host, "cat "+smConf)
-			if said := applyStep(t, ws, plan, "HO019"); !strings.Contains(said, c.refused) || w.Run(host, "cat "+smConf) != file {
+			said := applyStep(t, ws, plan, "HO019")
+			if !strings.Contains(said, c.refused) || w.Run(host, "cat "+smConf) != file {
 				t.Errorf("%s: %s", c.name, said)
 			}
 			plan = cleanPlan(t, ws, c.wants) // the way out

@@ -57,8 +57,10 @@ type Consent struct {
 	AdoptFiles []string
 	// AdoptWithout names the settings of these files that end, because this resource has no
 	// arguments for them.
-	// HCL: adopt_without = ["nameservers"]
+	// HCL: adopt_without = ["nameservers", "172.16.0.21/24"]
 	AdoptWithout []string
+	// Shown are addresses and routes that the state has: the plan itself shows that they end.
+	Shown []string
 	// KeepInterface names the management interface of a TrueNAS host without any
 	// configured interface; its present configuration is stored in the same
 	// transaction, because the first stored interface makes the middleware

@@ -124,6 +124,7 @@ func TestLab_Takeover_unconfirmed(t *testing.T) {
 		made, d := c.hand(t, l), handDesired()
 		before := observe(t, l, d)
 		d.Consent.AdoptFiles = []string{made.path}
+		d.Consent.AdoptWithout = []string{"172.16.0.20/24", "10.20.0.0/16 via 172.16.0.1"}
 		d.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.16.9.20/24")}
 		for _, cut := range cutCases {
 			t.Run(cut.name, func(t *testing.T) {
@@ -205,7 +206,7 @@ func TestLab_Takeover_notFromTheFile(t *testing.T) {
 		t.Fatal("it was taken over without consent")
 	}
 	mustContain(t, err.Error(), "IP042", "systemd-networkd does not have them from that file", "configured anew")
-	d.Consent.AdoptFiles = []string{made.path}
+	d.Consent.AdoptFiles, d.Consent.AdoptWithout = []string{made.path}, []string{"172.16.0.20/24"}
 	before := len(l.Machine("intel9").Journal())
 	if diff := apply(t, l, d).Observed.Differences(d.Config); len(diff) > 0 {
 		t.Errorf("after the apply: %v", diff)

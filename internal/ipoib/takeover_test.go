@@ -155,7 +155,14 @@ func TestUnmanaged_adoptable(t *testing.T) {
 			if got := strings.Join(f.Unkept, ", "); got != tt.unkept {
 				t.Errorf("not kept: %q", got)
 			}
-			found := Check(tt.s, requestFor("connected", 65520), PlanFacts{})
+			d := requestFor("connected", 65520)
+			for _, a := range f.Config.Addresses {
+				d.Consent.Shown = append(d.Consent.Shown, a.String())
+			}
+			for _, r := range f.Config.Routes {
+				d.Consent.Shown = append(d.Consent.Shown, r.String())
+			}
+			found := Check(tt.s, d, PlanFacts{})
 			switch {
 			case !f.Adoptable():
 				mustFind(t, found, "IP011", finding.Refuse, []string{tt.obstacle})
@@ -203,6 +210,7 @@ func TestUnmanaged_consent(t *testing.T) {
 	s := onNetplan(one, "network: {ethernets: {ibp1s0: {mtu: 2044}}}")
 	s.Files[two] = inventory.File{Content: "network: {ethernets: {ibp1s0: {addresses: [10.0.0.1/24]}}}"}
 	d := requestFor("connected", 65520)
+	d.Consent.Shown = []string{"10.0.0.1/24"}
 	for given, want := range map[string]finding.Severity{"": finding.NeedsConsent, one: finding.NeedsConsent,
 		one + " " + two: finding.Warn} {
 		d.Consent.AdoptFiles = strings.Fields(given)
@@ -230,12 +238,13 @@ func TestUnmanaged_settingsThatEnd(t *testing.T) {
 	d := requestFor("connected", 65520)
 	d.Consent.AdoptFiles = []string{one, two}
 	for given, want := range map[string]finding.Severity{"": finding.NeedsConsent, "nameservers": finding.NeedsConsent,
-		"nameservers accept-ra": finding.Warn, "accept-ra gateway4 nameservers": finding.Warn} {
+		"nameservers accept-ra": finding.NeedsConsent, "nameservers accept-ra 10.0.0.1/24": finding.Warn,
+		"10.0.0.1/24 accept-ra gateway4 nameservers": finding.Warn} {
 		d.Consent.AdoptWithout = strings.Fields(given)
 		worst, said := finding.Note, 0
 		for _, f := range of(finding.DefinitionLosesSettings, Check(s, d, PlanFacts{})) {
 			worst, said = max(worst, f.Severity), said+1
-			if f.Consent != "" && f.Consent != `adopt_without = ["accept-ra", "nameservers"]` {
+			if f.Consent != "" && f.Consent != `adopt_without = ["10.0.0.1/24", "accept-ra", "nameservers"]` {
 				t.Errorf("asks for %s", f.Consent)
 			}
 		}
@@ -243,6 +252,25 @@ func TestUnmanaged_settingsThatEnd(t *testing.T) {
 			t.Errorf("with %q: %s, said %d times", given, worst, said)
 		}
 	}
+}
+
+// Addresses and routes of the file, and addresses that only the interface has, end in a takeover
+// too, if they are not asked for. Those of the state end in the plan itself.
+func TestUnmanaged_addressesThatEnd(t *testing.T) {
+	t.Parallel()
+	s := onNetplan(aPlan, "network: {ethernets: {ibp1s0: {addresses: [10.0.0.1/24, 10.3.3.3/24], "+
+		"routes: [{to: 10.20.0.0/16, via: 10.0.0.9}]}}}")
+	s.Netdevs[1].Addresses = pfx("10.0.0.1/24", "10.3.3.3/24", "10.9.9.9/24", "fe80::1/64")
+	d := requestFor("connected", 65520, "10.0.0.1/24")
+	d.Consent.AdoptFiles = []string{aPlan}
+	mustFind(t, Check(s, d, PlanFacts{}), "IP043", finding.NeedsConsent, []string{aPlan +
+		" also sets 10.3.3.3/24, 10.20.0.0/16 via 10.0.0.9; the interface also has 10.9.9.9/24.",
+		`adopt_without = ["10.20.0.0/16 via 10.0.0.9", "10.3.3.3/24", "10.9.9.9/24"]`})
+	d.Consent.Shown = []string{"10.3.3.3/24", "10.9.9.9/24"}
+	mustFind(t, Check(s, d, PlanFacts{}), "IP043", finding.NeedsConsent,
+		[]string{`adopt_without = ["10.20.0.0/16 via 10.0.0.9"]`})
+	d.Consent.AdoptWithout = []string{"10.20.0.0/16 via 10.0.0.9"}
+	mustFind(t, Check(s, d, PlanFacts{}), "IP043", finding.Warn, nil)
 }
 
 // What was kept of an earlier takeover may be the only copy: the plan says so.

@@ -134,17 +134,27 @@ func (c *checker) checkUnmanaged() {
 	}
 }
 
-// settingsThatEnd asks consent for settings of a file that ours will not have. The consent
-// names them: what somebody adds to the file after the plan is not in it.
+// settingsThatEnd asks consent for what of a file and of the interface ours will not have. The
+// consent names each thing: what somebody adds after the plan is not in it.
 func (c *checker) settingsThatEnd(f Unmanaged) {
-	if len(f.Unkept) == 0 {
+	file, live := c.endings(f)
+	if len(file)+len(live) == 0 {
 		return
 	}
-	found := finding.DefinitionLosesSettings.Find("%s of %s: %s also sets %s.", c.nameOr("The interface"), c.s.Host,
-		f.Path, strings.Join(f.Unkept, ", "))
+	var said []string
+	if len(file) > 0 {
+		said = append(said, f.Path+" also sets "+strings.Join(file, ", "))
+	}
+	if len(live) > 0 {
+		said = append(said, "the interface also has "+strings.Join(live, ", "))
+	}
+	found := finding.DefinitionLosesSettings.Find("%s of %s: %s.", c.nameOr("The interface"), c.s.Host,
+		strings.Join(said, "; "))
 	want, given := finding.Names(c.unkept()...), ""
 	names := c.d.Consent.AdoptWithout
-	switch unnamed := slices.ContainsFunc(f.Unkept, func(s string) bool { return !slices.Contains(names, s) }); {
+	switch unnamed := slices.ContainsFunc(slices.Concat(file, live), func(s string) bool {
+		return !slices.Contains(names, s)
+	}); {
 	case !unnamed:
 		found.Summary = "Settings of a definition made by hand end"
 		given = want
@@ -154,12 +164,34 @@ func (c *checker) settingsThatEnd(f Unmanaged) {
 	c.addConsent(found, want, given)
 }
 
-// unkept are the settings of all files that can be taken over which ours will not have.
+// endings are the settings, addresses and routes of a file, and the addresses of the interface
+// besides, that ours will not have and that no plan shows to end.
+func (c *checker) endings(f Unmanaged) (file, live []string) {
+	file = slices.Clone(f.Unkept)
+	for _, a := range f.Config.Addresses {
+		if !slices.Contains(c.d.Config.Addresses, a) {
+			file = append(file, a.String())
+		}
+	}
+	for _, r := range routesWithout(f.Config.Routes, c.d.Config.Routes) {
+		file = append(file, r.String())
+	}
+	for _, a := range c.observed.Live.Addresses {
+		if !slices.Contains(c.d.Config.Addresses, a) && !slices.Contains(f.Config.Addresses, a) {
+			live = append(live, a.String())
+		}
+	}
+	shown := func(s string) bool { return slices.Contains(c.d.Consent.Shown, s) }
+	return slices.DeleteFunc(file, shown), slices.DeleteFunc(live, shown)
+}
+
+// unkept is what ends with all files that can be taken over.
 func (c *checker) unkept() []string {
 	var all []string
 	for _, f := range c.observed.Unmanaged {
 		if f.Adoptable() {
-			all = append(all, f.Unkept...)
+			file, live := c.endings(f)
+			all = slices.Concat(all, file, live)
 		}
 	}
 	return unique(all)

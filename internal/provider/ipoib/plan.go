@@ -54,6 +54,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	settleMTU(&d, snap)
+	d.Consent.Shown = state.shown()
 	r.noteReplaced(&state, ref(d))
 	held := exists && state.holds(d)
 	toDo := ops.ToDo(snap, d) && (!held || !ops.OnlySilence(snap, d))
@@ -69,6 +70,22 @@ func (r *Resource) noteReplaced(state *model, by attribute.PortRef) {
 	if was, ok := state.interfaceOf(); ok && was != by {
 		r.Planned.ReplaceIPoIB(was, by)
 	}
+}
+
+// shown are the addresses and routes of a state, of which a plan itself shows that they end.
+func (m *model) shown() []string {
+	d, err := m.request()
+	if err != nil {
+		return nil // there is no state
+	}
+	var all []string
+	for _, a := range d.Config.Addresses {
+		all = append(all, a.String())
+	}
+	for _, route := range d.Config.Routes {
+		all = append(all, route.String())
+	}
+	return all
 }
 
 // planRemoval says what a destroy will do, and checks what speaks against it.

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -54,23 +55,30 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 }
 
 func (r *Resource) apply(ctx context.Context, c session.Change) {
-	var plan, config model
+	var plan, config, before model
 	c.Read(ctx, &plan, &config)
 	d, err := plan.request()
 	d.Consent = config.consent()
+	if c.Before(ctx, &before) {
+		d.Consent.Shown = before.shown()
+	}
 	if err != nil || c.Diags.HasError() {
 		diagnostic.AddError(c.Diags, "configure IPoIB interface "+plan.PortGUID.ValueString(), err)
 		return
 	}
 	limit := c.Op.Limit(ctx, plan.Timeouts, standardTimeout)
-	var result ops.Result
+	var (
+		result ops.Result
+		boot   string
+	)
 	err = r.WriteHost(ctx, d.Host, limit, func(ctx context.Context, h *hosts.Host) error {
 		snap, lookErr := h.Snapshot(ctx)
 		if lookErr != nil {
 			return lookErr
 		}
 		settleMTU(&d, snap)
-		if !r.check(ctx, c.Diags, snap, d, false, ops.ToDo(snap, d)) {
+		boot = snap.BootID
+		if !r.asPlanned(ctx, c, snap, d) || !r.check(ctx, c.Diags, snap, d, false, ops.ToDo(snap, d)) {
 			return nil
 		}
 		var applyErr error
@@ -86,8 +94,17 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 		addChanged(c.Diags, ref(d).String(), diff)
 		return
 	}
+	c.NoteSeen(ctx, ops.SeenOf(boot, result.Observed))
 	plan.observe(d, result.Observed, &d.Config)
 	c.Store(ctx, &plan)
+}
+
+// asPlanned reports whether what the apply replaces is what the plan has shown, or what is
+// asked for.
+func (r *Resource) asPlanned(ctx context.Context, c session.Change, snap *inventory.Snapshot, d ops.Request) bool {
+	var before ops.Seen
+	return !c.Seen(ctx, &before) || !diagnostic.AddFindings(ctx, c.Diags, "configure IPoIB interface "+ref(d).String(),
+		ops.CheckSeen(snap, before, d))
 }
 
 // addChanged says that the host changed again after the change. The state keeps what it
@@ -131,6 +148,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		resp.State.RemoveResource(ctx)
 		return
 	}
+	session.NoteSeen(ctx, resp.Private, ops.SeenOf(snap.BootID, observed), &resp.Diagnostics)
 	state.observe(d, observed, known)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }

@@ -110,9 +110,10 @@ func consents() map[string]schema.Attribute {
 			"Terraform: the paths of their files, `[\"/etc/netplan/60-ib.yaml\"]`. Each file is kept beside its place, under a " +
 			"name that the network stack does not read: `/etc/netplan/.60-ib.yaml.before-infiniband-…`. If an earlier takeover " +
 			"left a file there, the plan says which file to move away."),
-		"adopt_without": attribute.ConsentToNames("Consent to drop settings of those files that this resource has no " +
-			"arguments for: their names as the plan gives them, `[\"nameservers\"]`. An apply that finds another setting in a " +
-			"file, which somebody has added after the plan, is refused."),
+		"adopt_without": attribute.ConsentToNames("Consent to drop what those files or the interface have and this " +
+			"resource does not: settings that it has no arguments for, addresses and routes, as the plan names them, " +
+			"`[\"nameservers\", \"172.16.0.21/24\"]`. An apply that finds another one, which somebody has added after the plan, " +
+			"is refused."),
 		"truenas": attribute.ConsentToParts("Consents that only a host with TrueNAS asks for.", map[string]schema.Attribute{
 			"keep_interface": schema.StringAttribute{Optional: true, WriteOnly: true,
 				MarkdownDescription: "Consent to store the management interface of a host " +

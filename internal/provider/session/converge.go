@@ -83,6 +83,16 @@ func (c Change) Read(ctx context.Context, plan, config any) {
 	}
 }
 
+// Before fills a model from the state that the change begins with; false for a new object.
+func (c Change) Before(ctx context.Context, state any) bool {
+	if c.state.Raw.IsNull() {
+		return false
+	}
+	diags := c.state.Get(ctx, state)
+	c.Diags.Append(diags...)
+	return !diags.HasError()
+}
+
 // Store makes the model the state, whatever was planned.
 func (c Change) Store(ctx context.Context, found any) { c.Diags.Append(c.state.Set(ctx, found)...) }
 

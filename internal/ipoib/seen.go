@@ -1,0 +1,99 @@
+package ipoib
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+)
+
+// Seen is what an interface and its definitions had at one look: what an apply replaces.
+type Seen struct {
+	BootID  string // of the host
+	Present bool   // the interface was there
+	Live    Config
+	Stored  Config            // by our own definition
+	Files   map[string]Config // by those that could be taken over, by their paths
+}
+
+// SeenOf is what a look has found.
+func SeenOf(bootID string, o Observation) Seen {
+	seen := Seen{BootID: bootID, Present: o.Present, Live: o.Live, Stored: o.Persisted.Config, Files: map[string]Config{}}
+	for _, f := range o.Unmanaged {
+		if f.Adoptable() {
+			seen.Files[f.Path] = f.Config
+		}
+	}
+	return seen
+}
+
+// CheckSeen refuses to replace what somebody has given to the interface, or written into a
+// definition of it, since it was seen, unless d asks for it.
+func CheckSeen(s *inventory.Snapshot, before Seen, d Request) []finding.Finding {
+	o := Observe(s, d.PortGUID, d.PKey)
+	known := []Config{before.Live, before.Stored, d.Config}
+	for _, c := range before.Files {
+		known = append(known, c)
+	}
+	var changed []string
+	note := func(where string, now Config) {
+		for _, what := range newIn(now, known) {
+			changed = append(changed, where+" "+what)
+		}
+	}
+	note("the interface has", before.comparable(s, o))
+	if o.Persisted.Found {
+		note(strings.Join(o.Persisted.Sources, " and ")+" has", o.Persisted.Config)
+	}
+	for _, f := range adoptedDefinitions(o, d) {
+		note(f.Path+" has", f.Config)
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	return []finding.Finding{finding.ChangedSincePlan.Find("IPoIB interface %s of %s had mode %s, MTU %d, addresses %s. "+
+		"Now %s.", o.Name, s.Host, before.Live.Mode, before.Live.MTU, joinPrefixes(before.Live.Addresses),
+		strings.Join(changed, "; "))}
+}
+
+// comparable is what of a present interface only somebody's hand changes. Routes of others
+// stay. A restart gives an interface the mode and the MTU of the driver, and a datagram
+// interface follows the MTU of its broadcast group.
+func (before Seen) comparable(s *inventory.Snapshot, o Observation) Config {
+	now := Config{Addresses: o.Live.Addresses}
+	if !o.Present || !before.Present || s.BootID != before.BootID {
+		return now
+	}
+	now.Mode = o.Live.Mode
+	if groups := []int{256, 512, 1024, 2048, largestIBMTU}; o.Live.Mode == ib.ModeConnected ||
+		!slices.Contains(groups, o.Live.MTU+ib.DatagramOverhead) {
+		now.MTU = o.Live.MTU
+	}
+	return now
+}
+
+// newIn names what of a configuration none of the others has.
+func newIn(now Config, others []Config) []string {
+	none := func(has func(Config) bool) bool { return !slices.ContainsFunc(others, has) }
+	var all []string
+	if now.Mode != "" && none(func(c Config) bool { return c.Mode == now.Mode }) {
+		all = append(all, "mode "+now.Mode.String())
+	}
+	if now.MTU != 0 && none(func(c Config) bool { return c.MTU == now.MTU }) {
+		all = append(all, fmt.Sprintf("MTU %d", now.MTU))
+	}
+	for _, a := range now.Addresses {
+		if none(func(c Config) bool { return slices.Contains(c.Addresses, a) }) {
+			all = append(all, "address "+a.String())
+		}
+	}
+	for _, r := range now.Routes {
+		if none(func(c Config) bool { return len(routesWithout([]Route{r}, c.Routes)) == 0 }) {
+			all = append(all, "route "+r.String())
+		}
+	}
+	return all
+}

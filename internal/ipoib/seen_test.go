@@ -1,0 +1,82 @@
+package ipoib
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+)
+
+// What somebody gives to an interface, or writes into a definition of it, after the plan is not
+// replaced, unless it is what is asked for. A restart and a broadcast group are nobody's hand.
+func TestCheckSeen(t *testing.T) {
+	t.Parallel()
+	was := requestFor("connected", 65520, "172.16.0.20/24")
+	want := requestFor("connected", 9000, "172.16.0.30/24")
+	want.Consent.AdoptFiles = []string{aPlan}
+	own := backendOf(StackNetplan, target{port: testPort, name: "ibp1s0"}).files(target{port: testPort, name: "ibp1s0"},
+		was.Config)[0]
+	set := func(mode string, mtu int, addresses ...string) func(*inventory.Snapshot) {
+		return func(s *inventory.Snapshot) {
+			n := &s.Netdevs[1]
+			n.Mode, n.MTU, n.Addresses = mode, mtu, pfx(addresses...)
+		}
+	}
+	in := func(from, to string) func(*inventory.Snapshot) {
+		return func(s *inventory.Snapshot) {
+			s.Files[own.path] = inventory.File{Content: strings.Replace(s.Files[own.path].Content, from, to, 1)}
+		}
+	}
+	restarted := func(s *inventory.Snapshot) { s.BootID = "later" }
+	host := func(edits ...func(*inventory.Snapshot)) *inventory.Snapshot {
+		return testHost(append([]func(*inventory.Snapshot){set("connected", 65520, "172.16.0.20/24"),
+			func(s *inventory.Snapshot) {
+				s.BootID, s.Files[own.path] = "now", inventory.File{Content: own.text}
+			}}, edits...)...)
+	}
+	type edits []func(*inventory.Snapshot)
+	for name, tt := range map[string]struct {
+		before, then edits
+		changed      string // empty: nothing that the plan has not shown is replaced
+	}{
+		"nothing": {},
+		"address": {then: edits{set("connected", 65520, "172.16.0.20/24", "10.9.9.9/24")},
+			changed: "the interface has address 10.9.9.9/24"},
+		"address that the plan shows": {before: edits{set("connected", 65520, "172.16.0.20/24", "10.9.9.9/24")}},
+		"address that is asked for":   {then: edits{set("connected", 65520, "172.16.0.30/24")}},
+		"address of the kernel":       {then: edits{set("connected", 65520, "172.16.0.20/24", "fe80::1/64")}},
+		"MTU": {then: edits{set("connected", 4000, "172.16.0.20/24")},
+			changed: "the interface has MTU 4000"},
+		"MTU that is asked for":        {then: edits{set("connected", 9000, "172.16.0.20/24")}},
+		"mode":                         {then: edits{set("datagram", 2044)}, changed: "the interface has mode datagram"},
+		"mode and MTU after a restart": {then: edits{set("datagram", 2044), restarted}},
+		"MTU of a broadcast group":     {before: edits{set("datagram", 2044)}, then: edits{set("datagram", 4092)}},
+		"MTU of a datagram, by hand": {before: edits{set("datagram", 2044)}, then: edits{set("datagram", 1500)},
+			changed: "MTU 1500"},
+		"address in our file": {then: edits{in("172.16.0.20/24", "10.3.3.3/24")},
+			changed: own.path + " has address 10.3.3.3/24"},
+		"address in our file, as asked": {then: edits{in("172.16.0.20/24", "172.16.0.30/24")}},
+		"MTU in our file":               {then: edits{in("65520", "4000")}, changed: own.path + " has MTU 4000"},
+		"file to take over": {then: edits{putUnmanaged(aPlan,
+			"network: {ethernets: {ibp1s0: {addresses: [172.16.0.20/24, 10.3.3.3/24]}}}")},
+			changed: aPlan + " has address 10.3.3.3/24"},
+		"file to take over that the plan shows": {before: edits{putUnmanaged(aPlan,
+			"network: {ethernets: {ibp1s0: {addresses: [172.16.0.20/24, 10.3.3.3/24]}}}")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := host(tt.before...)
+			text, err := json.Marshal(SeenOf(s.BootID, Observe(s, testPort, 0))) // as it is kept beside a state
+			var seen Seen
+			if err != nil || json.Unmarshal(text, &seen) != nil {
+				t.Fatal(err)
+			}
+			found := CheckSeen(host(append(tt.before, tt.then...)...), seen, want)
+			if tt.changed == "" && len(found) > 0 || tt.changed != "" && (len(found) != 1 || found[0].Rule.Code != "HO019" ||
+				!strings.Contains(found[0].Evidence, tt.changed)) {
+				t.Errorf("got %v", found)
+			}
+		})
+	}
+}
