@@ -121,11 +121,11 @@ func meanwhileCases() []*faultCase {
 		}
 		switch at.step {
 		case "restarting the host":
-			if at.point < 4 {
-				break // the restart makes it run
+			if at.point == 3 {
+				break // the host goes down already, and the restart makes it run
 			}
 			fallthrough
-		case "taking the backup", "job is stored", "job has the lock", "job has burned":
+		case "taking the backup", "job is stored", "job has the lock", "job has burned", "job is being settled":
 			byHand.says, byHand.mend = []string{"FW045", " 2.36.5000. Running: "}, (*faultRun).powerCycle
 		case "job has inspected the card", "job is about to burn":
 			// Nothing can be seen of a burn that begins and ends in the milliseconds

@@ -71,10 +71,12 @@ var (
 		Meaning:   "The restart kills the pods of this node.",
 		WayOut: "Drain the node before, for example with reboot = { drain_commands = [\"…\"], resume_commands = [\"…\"] } " +
 			"in the host's entry of the provider."}
-	FlashJobOfOtherVersion = &Rule{Code: "HO017", Severity: Refuse,
-		Title:   "A flash job was left by another version of the provider",
-		Meaning: "This version cannot read that job's journal, so it stops.",
-		WayOut:  "Apply once with the version of the provider that wrote it. If that version is gone, close the job by hand."}
+	FlashJobUnreadable = &Rule{Code: "HO017", Severity: Refuse,
+		Title: "The journal of a flash job cannot be read",
+		Meaning: "Another version of the provider has left the job, or its files are damaged. What it wrote is not " +
+			"known, so this version stops.",
+		WayOut: "Apply once with the version of the provider that wrote it. If that version is gone, or the files are " +
+			"damaged, close the job by hand: the message names the command."}
 	EarlierCardFailed = &Rule{Code: "HO018", Severity: Refuse, Title: "Another card failed earlier in this apply",
 		Meaning: "Cards are written one after the other, over all hosts. If one fails, no further card is written, because " +
 			"equal cards tend to fail alike.",

@@ -48,7 +48,7 @@ var Families = []Family{
 		SessionOverCard, DefaultRouteOverCard, KernelLockedDown, FlashJobRunning, FlashJobUnsettled,
 		HostWithoutSpace, RebootNotAllowed, HostObserved, SubnetManagerOnCard, HostLacksPrograms, RestartNeeded,
 		StorageOverCard, HostServesShares, HostScansPool, HostRunsOnBattery, HostInKubernetes,
-		FlashJobOfOtherVersion, EarlierCardFailed, ChangedSincePlan, ManagedTwice, AdoptedTwice, HostHasTwoNames,
+		FlashJobUnreadable, EarlierCardFailed, ChangedSincePlan, ManagedTwice, AdoptedTwice, HostHasTwoNames,
 		CardInUse,
 	}},
 	{"SM", "Subnet managers", "For `infiniband_opensm`.", []*Rule{

@@ -483,6 +483,7 @@ func TestRead_of_a_job_that_may_run(t *testing.T) {
 		}
 	}
 	files := ubuntu()
+	files[strings.TrimPrefix(inventory.StateDir, "/")+"/jobs/"+jobID+"/request"] = "" // as a power cut leaves it
 	files["bin/systemctl"] = strings.ReplaceAll(files["bin/systemctl"], inventory.JobUnit(jobID),
 		inventory.JobUnit(removed))
 	root := t.TempDir()
@@ -494,6 +495,9 @@ func TestRead_of_a_job_that_may_run(t *testing.T) {
 	if job, ok := s.Job(removed); !ok || !job.Lost || !fact.Yes(job.Running) ||
 		job.PCI != ib.MustParsePCIAddress("0000:03:00.0") {
 		t.Errorf("a job whose directory was removed while it runs: %+v, %t", job, ok)
+	}
+	if job, ok := s.Job(jobID); !ok || !job.PCI.IsValid() || job.Unreadable() == "" {
+		t.Errorf("a job whose request is empty: %+v, %t", job, ok)
 	}
 }
 

@@ -17,6 +17,9 @@ func readJobs(s *inventory.Snapshot, a *collect.Answer) error {
 		for _, name := range []string{"request", "states", "exit"} {
 			job.TakeFile(name, a.Files[dir+name])
 		}
+		if pci, ok := inventory.JobCard(listed.ID); ok && !job.PCI.IsValid() {
+			job.PCI = pci // a power cut may leave the request empty
+		}
 		job.LogTail = a.Runs["log "+listed.ID].Output
 		job.Running = mayStillRun(s, a, listed, job.Exit != "")
 		s.Jobs = append(s.Jobs, job)

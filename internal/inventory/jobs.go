@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -100,18 +101,25 @@ func (j *Job) Since() string {
 // and left alone.
 const JournalVersion = "1"
 
-// OtherVersion is the version of a journal that this release does not read; empty for its own.
-func (j *Job) OtherVersion() string {
+// Unreadable says why this release cannot read the journal of the job; empty if it can, or
+// if there is none to read.
+func (j *Job) Unreadable() string {
 	switch v := j.Request["version"]; {
-	case j.Lost: // there is no journal to read
+	case j.Lost, v == JournalVersion:
 		return ""
-	case v == JournalVersion:
-		return ""
-	case v == "":
-		return "(none)"
+	case v == "": // a power cut may leave a file empty
+		return "its file \"request\" is empty or damaged"
 	default:
-		return v
+		return fmt.Sprintf("its journal is of version %s, and this release reads version %s", v, JournalVersion)
 	}
+}
+
+// Card is the card of the job, in words.
+func (j *Job) Card() string {
+	if !j.PCI.IsValid() {
+		return "an unknown card"
+	}
+	return "card " + j.PCI.String()
 }
 
 // jobName is the name of a job: its time, the address of its card, and chance.

@@ -106,14 +106,15 @@ func TestSnapshot_HiddenBelow(t *testing.T) {
 }
 
 // A job is this release's to judge only if its journal says so.
-func TestJob_OtherVersion(t *testing.T) {
-	for version, want := range map[string]string{JournalVersion: "", "": "(none)", "2": "2"} {
+func TestJob_Unreadable(t *testing.T) {
+	for version, want := range map[string]string{JournalVersion: "", "": "its file \"request\" is empty or damaged",
+		"2": "its journal is of version 2, and this release reads version 1"} {
 		j := Job{Request: map[string]string{"version": version}}
-		if got := j.OtherVersion(); got != want {
+		if got := j.Unreadable(); got != want {
 			t.Errorf("version %q: %q", version, got)
 		}
 	}
-	if j := (Job{Lost: true}); j.OtherVersion() != "" {
+	if j := (Job{Lost: true}); j.Unreadable() != "" {
 		t.Error("a journal that is gone is called foreign")
 	}
 }

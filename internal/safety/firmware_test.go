@@ -240,6 +240,13 @@ var firmwareCases = []struct {
 		in.Host.Jobs = []inventory.Job{journal("J", here, true)}
 		in.Host.Jobs[0].Request["version"] = "2"
 	}},
+	{"HO017", finding.Refuse, "journal that a power cut left empty", func(in *FirmwareInput) {
+		in.Host.Jobs = []inventory.Job{journal("J", here, false)}
+		in.Host.Jobs[0].Request = map[string]string{}
+	}},
+	{"HO017", finding.Refuse, "journal that does not say whose it is", func(in *FirmwareInput) {
+		in.Host.Jobs = []inventory.Job{{ID: "by hand", Running: fact.Known(false), Request: map[string]string{"garbage": ""}}}
+	}},
 	{"HO002", finding.NeedsConsent, "default route over the card", func(in *FirmwareInput) {
 		in.Host.Routes.Default = []inventory.DefaultRoute{{Dev: "enp1s0"}}
 	}},

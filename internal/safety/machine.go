@@ -97,9 +97,10 @@ func jobs(card CardFacts, host HostFacts) []finding.Finding {
 	var found []finding.Finding
 	for i := range host.Jobs {
 		j := &host.Jobs[i]
-		what := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", j.ID, j.Kind, j.PCI, cmp.Or(j.Operator, "unknown"),
-			cmp.Or(j.Since(), "an unknown time"))
-		switch ours := j.PCI.Slot() == card.PCI.Slot(); {
+		what := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", j.ID, cmp.Or(j.Kind, "a write"), j.Card(),
+			cmp.Or(j.Operator, "unknown"), cmp.Or(j.Since(), "an unknown time"))
+		// A job that does not say whose it is may be this card's.
+		switch ours := j.PCI.Slot() == card.PCI.Slot() || !j.PCI.IsValid(); {
 		case ours && (j.MayRun() || !j.Settled):
 			found = append(found, ownJob(j, what))
 		case j.MayRun():
@@ -112,9 +113,8 @@ func jobs(card CardFacts, host HostFacts) []finding.Finding {
 // ownJob gives the finding on a job of this very card that is not over.
 func ownJob(j *inventory.Job, what string) finding.Finding {
 	switch {
-	case j.OtherVersion() != "" && !j.Settled:
-		return finding.FlashJobOfOtherVersion.Find("%s: its journal is of version %s", what,
-			j.OtherVersion()).WithWayOut(wayOutOfOtherVersion(j.PCI, j.ID))
+	case j.Unreadable() != "" && !j.Settled:
+		return finding.FlashJobUnreadable.Find("%s: %s", what, j.Unreadable()).WithWayOut(wayOutOfUnreadable(j))
 	case j.Lost:
 		return finding.FlashJobUnsettled.Find("%s is running, and somebody has removed its directory. The next apply waits "+
 			"for its end and then reads the card.", what)
@@ -131,14 +131,23 @@ func ownJob(j *inventory.Job, what string) finding.Finding {
 		"full disk, or a kill.", what)
 }
 
-// wayOutOfOtherVersion says how a job is brought to an end that only another version of
-// the provider understands.
-func wayOutOfOtherVersion(pci ib.PCIAddress, id string) string {
-	return fmt.Sprintf("Apply once with the version of the provider that wrote it. It records the result of the job.\n"+
-		"If there is none any more: wait until systemctl is-active infiniband-flash-%[2]s.service says inactive, look at "+
+// wayOutOfUnreadable says how a job is brought to an end of which this version cannot read
+// what it was.
+func wayOutOfUnreadable(j *inventory.Job) string {
+	text, pci := "", "ADDRESS"
+	if j.PCI.IsValid() {
+		pci = j.PCI.String()
+	}
+	if j.Request["version"] != "" {
+		text = "Apply once with the version of the provider that wrote it. It records the result of the job.\n" +
+			"If there is none any more: wait"
+	} else {
+		text = "Wait"
+	}
+	return fmt.Sprintf(text+" until systemctl is-active infiniband-flash-%[2]s.service says inactive, look at "+
 		"the card with mstflint -d %[1]s q and mstflint -d %[1]s v, "+
 		"and if the image is bootable, write on the host: echo by hand "+
-		">/var/lib/terraform-provider-infiniband/jobs/%[2]s/settled", pci, id)
+		">/var/lib/terraform-provider-infiniband/jobs/%[2]s/settled", pci, j.ID)
 }
 
 // waitVerdict is the verdict while a job of an earlier run changes the card. The job
@@ -146,7 +155,7 @@ func wayOutOfOtherVersion(pci ib.PCIAddress, id string) string {
 func waitVerdict(card CardFacts, host HostFacts, known []finding.Finding) (v Verdict, ok bool) {
 	for i := range host.Jobs {
 		j := &host.Jobs[i]
-		if j.MayRun() && j.OtherVersion() == "" && j.PCI.Slot() == card.PCI.Slot() {
+		if j.MayRun() && j.Unreadable() == "" && j.PCI.Slot() == card.PCI.Slot() {
 			return seal(Verdict{Action: ActionWait, Findings: append(known, jobs(card, host)...)}, card, false), true
 		}
 	}

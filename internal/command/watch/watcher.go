@@ -183,7 +183,7 @@ func (f *following) over(p pace) bool {
 	case e == record.Running:
 		return false
 	case e == record.Unclear:
-		return f.job.OtherVersion() != "" || wait > p.lost
+		return f.job.Unreadable() != "" || wait > p.lost
 	}
 	return f.job.Settled || max(wait, f.aged) > p.settle
 }

@@ -61,8 +61,8 @@ func closeEarlier(ctx context.Context, s *cards.Session, c cards.Card, did *[]st
 	}
 	for _, pending := range journal.PendingJobs(snap, c.PCI) {
 		record, ok := snap.Job(pending.ID)
-		if !ok || c.Host.Observe() || record.OtherVersion() != "" {
-			continue // a journal of another version is for the verdict to refuse
+		if !ok || c.Host.Observe() || record.Unreadable() != "" {
+			continue // a journal that is not read is for the verdict to refuse
 		}
 		s.Progress(ctx, journal.ReportOf(record).String())
 		if err := New(s, c, journal.Read(record)).closeIt(ctx, record, did); err != nil {

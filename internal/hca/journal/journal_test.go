@@ -75,7 +75,7 @@ func TestNewID_follows_the_newest_job(t *testing.T) {
 func TestReport_namesAJournalOfAnotherVersion(t *testing.T) {
 	j := &inventory.Job{ID: "J", Kind: Burn, Operator: "eve", Running: fact.Known(true),
 		Request: map[string]string{"version": "2"}}
-	if text := ReportOf(j).String(); !strings.Contains(text, "journal of version 2") ||
+	if text := ReportOf(j).String(); !strings.Contains(text, "its journal is of version 2") ||
 		!strings.Contains(text, "does not touch it") || strings.Contains(text, "waits") {
 		t.Errorf("got %q", text)
 	}
@@ -140,7 +140,7 @@ func TestReport_title(t *testing.T) {
 			ID: "J", Kind: Burn, Running: true, Since: since, Doubt: "systemd did not answer"},
 		"Card h/0000:01:00.0: an earlier apply did not finish (job E)": {ID: "E", Kind: Burn, Ended: true, Since: since},
 		"Card h/0000:01:00.0: an earlier apply did not finish (job I)": {ID: "I", Kind: Burn, Interrupted: true},
-		"Card h/0000:01:00.0: an earlier apply did not finish (job V)": {ID: "V", Running: true, OtherVersion: "9"},
+		"Card h/0000:01:00.0: an earlier apply did not finish (job V)": {ID: "V", Running: true, Unreadable: "version 9"},
 	} {
 		if got := r.Title("h/0000:01:00.0"); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -41,7 +41,7 @@ func LossOf(s *inventory.Snapshot, card *inventory.Card) *Loss {
 		return nil
 	}
 	last := lastWriter(s, card.PCI)
-	if last == nil || last.Kind != Burn || last.Settled || !fact.No(last.Running) || last.OtherVersion() != "" {
+	if last == nil || last.Kind != Burn || last.Settled || !fact.No(last.Running) || last.Unreadable() != "" {
 		return nil
 	}
 	entry := Read(last)

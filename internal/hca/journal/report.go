@@ -29,8 +29,8 @@ type Report struct {
 	// Full names the journals' file system if it has no space left; empty if it has, or
 	// if that is not known.
 	Full string
-	// OtherVersion is the version of a journal that this release does not read.
-	OtherVersion string
+	// Unreadable says why this release does not read the journal; empty if it does.
+	Unreadable string
 	// Announced is what the apply will write, or may have to write, because of the job.
 	Announced string
 }
@@ -44,7 +44,7 @@ func (j Report) Title(card string) string {
 	}
 	job := fmt.Sprintf("(job %s, since %s)", j.ID, cmp.Or(j.Since, "an unknown time"))
 	switch {
-	case j.OtherVersion != "" || !j.Running:
+	case j.Unreadable != "" || !j.Running:
 		return fmt.Sprintf("Card %s: an earlier apply did not finish (job %s)", card, j.ID)
 	case j.Doubt != "" && !j.Lost:
 		return fmt.Sprintf("Another apply may %s card %s now %s", may, card, job)
@@ -63,11 +63,9 @@ func (j Report) String() string {
 func (j Report) what() string {
 	what := fmt.Sprintf("Job %s (%s of card %s), started by %s at %s", j.ID, j.Kind, j.PCI, j.Operator, j.Since)
 	switch {
-	case j.OtherVersion != "":
-		return what + ", has a journal of version " + j.OtherVersion + ", and this release reads version " +
-			inventory.JournalVersion +
-			". This version does not touch it. Apply once with the version of the provider that wrote it. Its directory is " +
-			j.Dir + "."
+	case j.Unreadable != "":
+		return what + ", cannot be read: " + j.Unreadable + ". This version does not touch it. Its directory is " + j.Dir +
+			"."
 	case j.Lost:
 		return what + ", is running, and somebody has removed its directory. The next apply waits until it has ended, and " +
 			"reads the card."
@@ -134,7 +132,7 @@ func ReportOf(j *inventory.Job) Report {
 	r := Report{
 		ID: j.ID, Kind: j.Kind, PCI: j.PCI, Operator: j.Operator, Running: !fact.No(j.Running), Doubt: j.Running.Why(),
 		Lost:  j.Lost,
-		Ended: strings.TrimSpace(j.Exit) != "", Dir: Dir(j.ID), OtherVersion: j.OtherVersion(),
+		Ended: strings.TrimSpace(j.Exit) != "", Dir: Dir(j.ID), Unreadable: j.Unreadable(),
 	}
 	r.Interrupted = !r.Running && !r.Ended
 	if n := len(j.States); n > 0 {

@@ -62,7 +62,7 @@ func (j *Job) change() Change {
 		c.What = "restore"
 	}
 	switch {
-	case j.OtherVersion() != "" || j.Lost: // what another version means by its words is not known
+	case j.Unreadable() != "" || j.Lost: // what another version means by its words is not known
 	case e.Kind == journal.Burn:
 		c.From, c.To = firmware(e.Before), firmware(e.After)
 	case e.Kind == journal.GUIDs:

@@ -36,7 +36,7 @@ func (j *Job) wrote() bool {
 func (j *Job) Ending() Ending {
 	failed := slices.ContainsFunc(j.States, func(s inventory.JobState) bool { return s.Name == "failed" })
 	switch {
-	case j.OtherVersion() != "":
+	case j.Unreadable() != "":
 		return Unclear
 	case fact.Yes(j.Running):
 		return Running
@@ -79,8 +79,8 @@ func (j *Job) Text() string {
 
 // doubt says why it is not known whether the job runs.
 func (j *Job) doubt() string {
-	if v := j.OtherVersion(); v != "" {
-		return "its journal is of version " + v + ", and this release reads version " + inventory.JournalVersion
+	if why := j.Unreadable(); why != "" {
+		return why
 	}
 	return "whether it runs is not known: " + j.Running.Why()
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/changes"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/answer"
@@ -125,7 +124,7 @@ func oneLine(text string) string { return strings.ReplaceAll(strings.TrimSpace(t
 
 // complete fills in what follows from the lines of a job.
 func (r *reading) complete(j *Job) {
-	if pci, ok := inventory.JobCard(j.ID); ok && j.PCI == (ib.PCIAddress{}) {
+	if pci, ok := inventory.JobCard(j.ID); ok && !j.PCI.IsValid() {
 		j.PCI = pci
 	}
 	j.Running = r.running(j)

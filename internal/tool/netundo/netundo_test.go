@@ -14,6 +14,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
@@ -113,5 +114,30 @@ func TestSave_inRealShells(t *testing.T) {
 				t.Errorf("the unit is not enabled: %q, %v", target, err)
 			}
 		})
+	}
+}
+
+// Routes that could not be listed before a change are named after it: they may have ended.
+func TestSave_names_routes_that_cannot_be_read(t *testing.T) {
+	sh, root := realtool.Path(t, "/bin/sh"), t.TempDir()
+	dir, fake := filepath.Join(root, "undo"), filepath.Join(root, "bin", "ip")
+	if err := os.Mkdir(filepath.Dir(fake), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const ip = "#!/bin/sh\n[ \"$1\" = -6 ] && exit 0\necho 'Dump terminated' >&2\necho more >&2\nexit 2\n"
+	if err := os.WriteFile(fake, []byte(ip), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), sh, "-c",
+		strings.ReplaceAll(saveScript, "/etc/systemd/system", filepath.Join(root, "units")), "save", dir, "c1", "networkd",
+		"ib0", "yes", "", "0", "up", "", "", undoScript, filepath.Join(root, "units", "u.service"), "[Unit]")
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(fake)+":"+os.Getenv("PATH"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	out, err := exec.CommandContext(t.Context(), sh, filepath.Join(dir, "undo.sh"), dir, "routes").CombinedOutput()
+	const want = "ib0 routes that could not be read before the change (ip -4 route: Dump terminated)\n"
+	if err != nil || string(out) != want {
+		t.Errorf("%q, %v; want %q", out, err, want)
 	}
 }

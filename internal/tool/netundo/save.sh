@@ -6,7 +6,8 @@
 # VIA"; then the text of the undo script, the path and the text of a unit that runs it at boot, and the
 # files that the change writes or removes.
 set -eu
-final=$1 dir=$1.$2 change=$2
+final=$1 dir=$1.$2 change=$2 newline='
+'
 shift
 umask 077
 rm -rf "$final".*
@@ -40,9 +41,15 @@ netplan | networkd)
 esac
 for device in $devices; do
 	for family in -4 -6; do
-		ip "$family" route show table all dev "$device" 2>/dev/null | while read -r route; do
+		[ "$device" != "$3" ] || [ "$4" = yes ] || continue
+		if ! said=$(ip "$family" route show table all dev "$device" 2>&1); then
+			[ "$family" = -6 ] && [ ! -e /proc/net/if_inet6 ] || # the kernel has no IPv6
+				printf '%s\n' "$device unread ip $family route: ${said%%"$newline"*}" >>"$dir/routes"
+			continue
+		fi
+		printf '%s\n' "$said" | while read -r route; do
 			case " $route " in
-			*" proto kernel "* | *" proto ra "* | *" proto dhcp "* | *" proto redirect "* | *" expires "*) ;;
+			"  " | *" proto kernel "* | *" proto ra "* | *" proto dhcp "* | *" proto redirect "* | *" expires "*) ;;
 			*) printf '%s\n' "$device $family $route" >>"$dir/routes" ;;
 			esac
 		done

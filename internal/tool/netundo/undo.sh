@@ -33,6 +33,10 @@ listed() {
 put_back() {
 	settled=
 	while read -r device family route; do
+		if [ "$family" = unread ]; then
+			printf '%s\n' "$device routes that could not be read before the change ($route)"
+			continue
+		fi
 		[ "$device" = "$settled" ] || settle "$device"
 		settled=$device
 		words='' skip=''

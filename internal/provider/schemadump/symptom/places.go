@@ -85,7 +85,7 @@ func Situations() []Row {
 			finding.DefaultRouteOverCard, finding.StorageOverCard, finding.PortCarriesHost, finding.SessionOverInterface,
 			finding.StorageOverInterface}},
 		{Seen: "A burn was interrupted, or another one runs", Findings: []*finding.Rule{finding.FlashJobRunning,
-			finding.FlashJobUnsettled, finding.FlashJobOfOtherVersion, finding.EarlierCardFailed, finding.ChangedSincePlan}},
+			finding.FlashJobUnsettled, finding.FlashJobUnreadable, finding.EarlierCardFailed, finding.ChangedSincePlan}},
 		{Seen: "There is no backup, or it is not good", Findings: family("BK")},
 		{Seen: "The plan is refused only because the host is observed, or is named twice", Findings: []*finding.Rule{
 			finding.HostObserved, finding.ManagedTwice, finding.AdoptedTwice, finding.HostHasTwoNames}},
