@@ -50,8 +50,21 @@ type Program struct {
 // plugin does not serve without it.
 const cookie = "TF_PLUGIN_MAGIC_COOKIE"
 
-// Main does what the command line asks for and returns the exit status.
+// Main does what the command line asks for and returns the exit status. It is Failed
+// where something could not be printed, whatever was found: a script would take what is
+// missing for what is not there.
 func (p Program) Main(ctx context.Context, args []string, std Streams) int {
+	out := &output{Writer: std.Out}
+	std.Out = out
+	status := p.main(ctx, args, std)
+	if err := out.failure(); err != nil {
+		fmt.Fprintf(std.Err, "%s: standard output cannot be written, so what it shows is not complete: %v\n", p.Name, err)
+		return Failed
+	}
+	return status
+}
+
+func (p Program) main(ctx context.Context, args []string, std Streams) int {
 	if len(args) == 0 {
 		if os.Getenv(cookie) == "" {
 			fmt.Fprint(std.Err, p.byHand())

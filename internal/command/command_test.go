@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"testing"
 )
@@ -68,6 +70,35 @@ func TestProgram_servesAnEngine(t *testing.T) {
 	var err bytes.Buffer
 	if status := program().Main(t.Context(), nil, Streams{Err: &err}); status != Failed || err.String() != "served false\n" {
 		t.Errorf("status %d, %q", status, err.String())
+	}
+}
+
+// full is a standard output that takes nothing, as /dev/full.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestProgram_fails_where_it_cannot_print(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{"look a", "-help", "-version"} {
+		var err bytes.Buffer
+		status := program().Main(t.Context(), strings.Fields(args), Streams{Out: full{}, Err: &err})
+		if status != Failed || !strings.HasPrefix(err.String(), "prog: standard output cannot be written, so what it shows "+
+			"is not complete: no space left on device\n") {
+			t.Errorf("%q: status %d, %q", args, status, err.String())
+		}
+	}
+}
+
+func TestStreams_OutFile(t *testing.T) {
+	t.Parallel()
+	for _, out := range []io.Writer{os.Stdout, &output{Writer: os.Stdout}} {
+		if f, ok := (Streams{Out: out}).OutFile(); !ok || f != os.Stdout {
+			t.Errorf("%T: %v, %t", out, f, ok)
+		}
+	}
+	if f, ok := (Streams{Out: &output{Writer: full{}}}).OutFile(); ok {
+		t.Errorf("a file %v", f)
 	}
 }
 

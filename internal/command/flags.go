@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -58,12 +59,14 @@ func WrongUsage(fs *flag.FlagSet, err error, std Streams) int {
 // PrintJSON prints for a script what a command found, and returns the status that it
 // would have without that.
 func PrintJSON(fs *flag.FlagSet, what any, status int, std Streams) int {
-	out := json.NewEncoder(std.Out)
+	var text bytes.Buffer
+	out := json.NewEncoder(&text)
 	out.SetIndent("", "  ")
 	out.SetEscapeHTML(false)
 	if err := out.Encode(what); err != nil {
 		fmt.Fprintf(std.Err, "%s: %v\n", fs.Name(), err)
 		return Failed
 	}
+	_, _ = std.Out.Write(text.Bytes()) // Main sees a failure, as with every other line
 	return status
 }

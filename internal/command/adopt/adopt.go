@@ -11,7 +11,6 @@ import (
 	"flag"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -48,7 +47,10 @@ nothing. Nothing is changed on a host, and no file is overwritten.
 What an apply would change is a comment in the files. With -take-over it is written like
 the rest; the plan then shows what it changes.
 
-HOST is what ssh takes: a name, an alias of ~/.ssh/config, or [user@]host[:port].`
+HOST is what ssh takes: a name, an alias of ~/.ssh/config, or [user@]host[:port].
+
+Exit status: 0 if every host was read, 1 if one is left out or nothing was written, 3 if
+a host cannot be reached or logged in to, 2 if the command line is wrong.`
 
 // Command is the sub-command.
 func Command(factory Factory) command.Command {
@@ -69,16 +71,26 @@ func Command(factory Factory) command.Command {
 // found is the lab as it was found, and how its hosts are reached.
 type found struct {
 	*adoption.Lab
-	targets []*target.Target
+	targets   []*target.Target
+	unreached bool // true if a host cannot be reached or logged in to
 }
 
 // read looks at all hosts at the same time.
 func (o *order) read(ctx context.Context, targets []*target.Target) found {
-	machines := slices.Collect(target.Each(targets, len(targets), func(t *target.Target) *adoption.Machine {
+	type answer struct {
+		*adoption.Machine
+		unreached bool
+	}
+	var machines []*adoption.Machine
+	unreached := false
+	for a := range target.Each(targets, len(targets), func(t *target.Target) answer {
 		snap, err := look(ctx, t)
-		return adoption.NewMachine(t.Name, t.Spec, snap, err)
-	}))
-	return found{Lab: adoption.NewLab(machines, o.progress), targets: targets}
+		var gone *host.UnreachableError
+		return answer{adoption.NewMachine(t.Name, t.Spec, snap, err), t.Err != nil || errors.As(err, &gone)}
+	}) {
+		machines, unreached = append(machines, a.Machine), unreached || a.unreached
+	}
+	return found{Lab: adoption.NewLab(machines, o.progress), targets: targets, unreached: unreached}
 }
 
 func look(ctx context.Context, t *target.Target) (*inventory.Snapshot, error) {
@@ -126,7 +138,10 @@ func (o *order) run(ctx context.Context, targets []*target.Target) int {
 		written, err = write(o.folder, o.files(lab))
 	}
 	o.report(lab, written, err)
-	if err != nil || len(lab.FailedHosts()) > 0 {
+	switch {
+	case lab.unreached:
+		return command.Unreachable
+	case err != nil || len(lab.FailedHosts()) > 0:
 		return command.Failed
 	}
 	return command.OK

@@ -124,7 +124,8 @@ resource "infiniband_ipoib_interface" "xeon2zfs" {
   id = "xeon2zfs/0xe41d2d0300e44ee2"
 }
 `,
-		"README.md": "```mermaid\nflowchart TD\n",
+		".gitignore": ".terraform/\n*.tfstate*\n*.tfvars\n*.tfvars.json\nrun.log\n",
+		"README.md":  "```mermaid\nflowchart TD\n",
 	} {
 		if text := o.file(t, name); !strings.Contains(text, want) {
 			t.Errorf("%s has no\n%s\nin\n%s", name, want, text)

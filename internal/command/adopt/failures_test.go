@@ -2,6 +2,7 @@ package adopt_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -42,13 +43,14 @@ func TestAdopt_hostThatFailsDoesNotStopTheOthers(t *testing.T) {
 		harm   func(w *acctest.Lab)
 		host   string // instead of the first
 		config string // of SSH, in front
+		status int    // Failed if it is zero
 		want   []string
 	}{
-		"dead": {harm: func(w *acctest.Lab) { w.Machine("one").Faults.Update(func(f *labsim.FaultSpec) { f.Refuse = true }) },
+		"dead": {status: command.Unreachable, harm: func(w *acctest.Lab) { w.Machine("one").Faults.Update(func(f *labsim.FaultSpec) { f.Refuse = true }) },
 			want: []string{"Host one is left out: Unable to read host one"}},
-		"unknown host key": {config: "Host one\n  UserKnownHostsFile /dev/null\n",
+		"unknown host key": {status: command.Unreachable, config: "Host one\n  UserKnownHostsFile /dev/null\n",
 			want: []string{"The host's key could not be trusted", "ssh-keygen -lf", "host_keys = ["}},
-		"another host key": {harm: func(w *acctest.Lab) {
+		"another host key": {status: command.Unreachable, harm: func(w *acctest.Lab) {
 			w.Machine("one").Faults.Update(func(f *labsim.FaultSpec) { f.WrongHostKey = true })
 		}, want: []string{"Host one is left out: Unable to read host one", "verify host key"}},
 		"no card": {hosts: func(h *labs.Host) { h.Cards = nil },
@@ -65,8 +67,9 @@ func TestAdopt_hostThatFailsDoesNotStopTheOthers(t *testing.T) {
 		"unsupported distribution": {harm: func(w *acctest.Lab) {
 			w.Run("one", `printf 'ID=slackware\nNAME=Slackware\nPRETTY_NAME="Slackware 15.0"\nVERSION_ID=15.0\n' >/etc/os-release`)
 		}, want: []string{"Host one is left out: Unable to adopt host one", "Slackware 15.0"}},
-		"a name that is none": {host: "nobody.invalid", config: "Host nobody.invalid\n  HostName 127.0.0.1\n  Port 1\n",
-			want: []string{"Host nobody.invalid is left out: Unable to read host nobody.invalid"}},
+		"a name that is none": {status: command.Unreachable, host: "nobody.invalid",
+			config: "Host nobody.invalid\n  HostName 127.0.0.1\n  Port 1\n",
+			want:   []string{"Host nobody.invalid is left out: Unable to read host nobody.invalid"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -83,8 +86,8 @@ func TestAdopt_hostThatFailsDoesNotStopTheOthers(t *testing.T) {
 				first = c.host
 			}
 			o := runWith(t, sshConfig(t, w, c.config), "-connect-timeout", "5s", first, "other")
-			if o.status != command.Failed {
-				t.Errorf("ended with %d", o.status)
+			if want := cmp.Or(c.status, command.Failed); o.status != want {
+				t.Errorf("ended with %d, want %d", o.status, want)
 			}
 			says(t, o.err, c.want...)
 			says(t, o.file(t, "README.md"), "Host `"+first+"`", "| other |")

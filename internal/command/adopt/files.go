@@ -21,6 +21,10 @@ var names = []string{"README.md", "providers.tf", "cards.tf", "fabric.tf", "netw
 // one is kept.
 const ignored = ".gitignore"
 
+// notCommitted are the files of ignored: state and variables may hold passwords, and
+// run.log changes with each apply.
+const notCommitted = ".terraform/\n*.tfstate*\n*.tfvars\n*.tfvars.json\nrun.log\n"
+
 // checkVacant reports whether a folder can take the files: it may be missing, it must be
 // writable, and it has none of them.
 func checkVacant(folder string) error {
@@ -81,7 +85,7 @@ func (o *order) files(lab found) map[string][]byte {
 		more = "\nThe password for sudo is in no file: set `INFINIBAND_SUDO_PASSWORD`.\n"
 	}
 	out["README.md"] = []byte(lab.Readme(more))
-	out[ignored] = []byte(".terraform/\n*.tfstate*\n")
+	out[ignored] = []byte(notCommitted)
 	out["providers.tf"] = o.providers(lab)
 	return out
 }

@@ -95,5 +95,5 @@ func printTable(all []past, std command.Streams) {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Time, p.Host, c.Object, c.What, c.From, c.To, c.By, c.End())
 		}
 	}
-	_ = w.Flush() // as little as with every other line can be done about it
+	_ = w.Flush() // Main sees a failure, as with every other line
 }

@@ -52,7 +52,7 @@ type page struct {
 func newPage(std command.Streams, asJSON bool) *page {
 	p := &page{out: std.Out, err: std.Err, json: asJSON}
 	// The cursor is moved by sequences that a console of Windows may not know.
-	f, ok := std.Out.(*os.File)
+	f, ok := std.OutFile()
 	if !ok || asJSON || runtime.GOOS == "windows" || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(f.Fd())) {
 		return p
 	}
