@@ -384,10 +384,17 @@ func TestIdentity_statesAndImportsThatNameAPlace(t *testing.T) {
 		!strings.Contains(who, serial) {
 		t.Errorf("the state has %v and %v", id, who)
 	}
+	// The number stands in the import alone: correcting that is the way out.
+	misnamed := func(said Diags) bool {
+		text := said.Errors().String()
+		return strings.Contains(text, "FW080") && strings.Contains(text, twinSerial) && strings.Contains(text, serial) &&
+			strings.Contains(text, "Correct the import") && !strings.Contains(text, "state rm") &&
+			!strings.Contains(text, "Recorded")
+	}
 	for id, good := range map[string]bool{place: true, place + "/" + serial: true, place + "/" + twinSerial: false} {
 		other := w.Workspace()
 		diags, err := other.Import(context.Background(), card[0], id)
-		if err != nil || diags.HasError() == good || !good && len(diags.Find("FW080")) == 0 {
+		if err != nil || diags.HasError() == good || !good && !misnamed(diags) {
 			t.Errorf("import %s: %v, %s", id, err, diags)
 		}
 		identity := map[string]any{"host": host, "pci_address": w.PCI(host)}
@@ -396,13 +403,13 @@ func TestIdentity_statesAndImportsThatNameAPlace(t *testing.T) {
 		}
 		for _, r := range append(card, now[2:]...) {
 			said, importErr := w.Workspace().ImportByIdentity(t.Context(), r, identity)
-			if importErr != nil || said.HasError() == good || !good && len(said.Find("FW080")) == 0 {
+			if importErr != nil || said.HasError() == good || !good && !misnamed(said) {
 				t.Errorf("import %s by %v: %v, %s", r.Type, identity, importErr, said)
 			}
 		}
 		for _, r := range now[2:] { // after the images
 			said, importErr := w.Workspace().Import(context.Background(), r, id)
-			if importErr != nil || said.HasError() == good || !good && len(said.Find("FW080")) == 0 {
+			if importErr != nil || said.HasError() == good || !good && !misnamed(said) {
 				t.Errorf("import %s %s: %v, %s", r.Type, id, importErr, said)
 			}
 		}

@@ -41,7 +41,7 @@ func (j *Job) concludeWritten(ctx context.Context, out outcome) ([]string, error
 	}
 	var did []string
 	if now.lostIdentity() {
-		mended, err := j.restoreIdentity(ctx)
+		mended, err := j.restoreIdentity(ctx, out)
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +92,7 @@ func (j *Job) readCard(ctx context.Context, most int) (result, error) {
 // restoreIdentity writes the recorded GUIDs and MACs again, by a job of its own, before
 // any restart. The burn that lost them has a proven backup, which serves this write
 // too.
-func (j *Job) restoreIdentity(ctx context.Context) (string, error) {
+func (j *Job) restoreIdentity(ctx context.Context, burned outcome) (string, error) {
 	s, card, err := j.c.Read(ctx)
 	if err != nil {
 		return "", err
@@ -107,7 +107,7 @@ func (j *Job) restoreIdentity(ctx context.Context) (string, error) {
 		return "", &cards.Error{
 			Summary: "Unable to restore the GUIDs of card " + j.c.ID(),
 			What:    "The burn has changed the GUIDs or MACs of the card, and the old ones cannot be written back.",
-			Means:   "The new firmware is in flash with another identity than before. The host was not restarted.",
+			Means:   "The new firmware is in flash with another identity than before. " + j.hostText(burned),
 			Check:   "Set the identity with an infiniband_guids resource.",
 			Facts:   []cards.Fact{{"Identity before", set.Text()}},
 			Err:     err,
@@ -155,7 +155,7 @@ func (j *Job) concludeFailed(ctx context.Context, out outcome) ([]string, error)
 		return nil, now.notWhole(out)
 	}
 	text := now.flashText()
-	e.Means = text + " The card boots from it. The host was not restarted."
+	e.Means = text + " The card boots from it. " + j.hostText(out)
 	e.Check = "Run the same command again; it burns again if it has to." // the flash is proven: no runbook
 	return []string{text}, both(e, j.settle(ctx, "failed; "+text))
 }

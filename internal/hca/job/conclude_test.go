@@ -104,3 +104,19 @@ func TestLostIdentity_needs_a_flash_that_is_whole(t *testing.T) {
 		}
 	}
 }
+
+// After a power cut a host has another boot: no text says then that it was not restarted.
+func TestRequest_hostText(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct{ began, now, want string }{
+		{"a", "a", "The host was not restarted."},
+		{"a", "b", "The host has started anew since the job began"},
+		{"a", "", "has not asked for a restart"}, {"", "b", "has not asked for a restart"},
+	} {
+		r := request{want: journal.Entry{BootID: x.began}}
+		got := r.hostText(outcome{bootID: x.now})
+		if !strings.Contains(got, x.want) || (x.began != x.now) == strings.Contains(got, "was not restarted") {
+			t.Errorf("%q, then %q: %s", x.began, x.now, got)
+		}
+	}
+}

@@ -57,6 +57,18 @@ func (r request) vanishedError(out outcome) error {
 	}
 }
 
+// hostText says whether the host has started anew since the job began. The job itself asks for
+// no restart.
+func (r request) hostText(out outcome) string {
+	switch {
+	case out.bootID == "" || r.want.BootID == "":
+		return "The provider has not asked for a restart of the host."
+	case out.bootID != r.want.BootID:
+		return "The host has started anew since the job began, and the provider had not asked for that."
+	}
+	return "The host was not restarted."
+}
+
 // unknownEnd is the title of an error that says nothing against the card.
 func (r request) unknownEnd() string {
 	return "Unable to say yet how the write to card " + r.c.ID() + " ended"

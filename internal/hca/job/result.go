@@ -121,29 +121,28 @@ func (r result) notHeld(out outcome, wrong []string) (e *cards.Error, how string
 	e = r.writeError(out, "The tool says that it has written the flash, but the card does not hold what it should: "+
 		strings.Join(wrong, "; ")+".")
 	if r.untouched() {
-		e.Means = "The card holds what it held before, whole and verified: the tool wrote nothing. The host was not " +
-			"restarted."
+		e.Means = "The card holds what it held before, whole and verified: the tool wrote nothing. " + r.hostText(out)
 		e.Check = "Run the same command again; it burns again. If this happens again, do not trust the tool or the flash " +
 			"of this card."
 		return e, "the tool said done and wrote nothing"
 	}
 	if len(wrong) == 1 && r.unreadContent() {
 		e.Means = "The flash holds a whole image of the version that was there before. Whether it is the new one is not " +
-			"proven. The host was not restarted."
+			"proven. " + r.hostText(out)
 		e.Check = "Run the same command again; it compares the content of the flash with the image."
 		return e, ""
 	}
 	if len(wrong) == 1 && r.setMeanwhile() {
 		e.What = "The flash holds the new firmware, whole and verified, but its GUIDs differ from those before the burn: " +
 			wrong[0] + "."
-		e.Means = "Somebody has set them while the card was burned. They are left as they are. The host was not restarted."
+		e.Means = "Somebody has set them while the card was burned. They are left as they are. " + r.hostText(out)
 		e.Check = "Plan again and read the new plan."
 		return e, journal.Verified + "; its GUIDs were set meanwhile"
 	}
 	if now := r.InFlash().Firmware; r.whole() && now != r.want.After && now != r.want.Before {
 		text := r.flashText()
 		e.What = "The tool said that it has written the flash. " + text
-		e.Means = "Somebody else writes this card. The card boots from that image. The host was not restarted."
+		e.Means = "Somebody else writes this card. The card boots from that image. " + r.hostText(out)
 		e.Check = "Find out who else writes the card, and stop that. Then plan again: if that image is not wanted, the " +
 			"plan says what comes before another burn."
 		return e, "the tool said done; " + text

@@ -3,11 +3,13 @@ package session
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
@@ -28,10 +30,37 @@ func (r *Importable) ImportedCard(ctx context.Context, what string, req resource
 		return nil, what
 	}
 	at := r.RecordedCard(ctx, attribute.NewText[attribute.CardIDKind](id), types.StringNull(), what, diags)
-	if at == nil || diagnostic.AddFindings(ctx, diags, what, at.Strange()) {
+	if at == nil || diagnostic.AddFindings(ctx, diags, what, at.misnamed()) {
 		return nil, what
 	}
 	return at, what
+}
+
+// misnamed says that an import names the identity of another card than the one in the slot.
+// Nothing was recorded of the card: only the import can be wrong.
+func (c *CardAt) misnamed() []finding.Finding {
+	found := c.Strange()
+	for i := range found {
+		f := &found[i]
+		if f.Rule != finding.CardExchanged && f.Rule != finding.CardMoved {
+			continue
+		}
+		var cards []string
+		for j := range c.Snap.Cards {
+			if card := &c.Snap.Cards[j]; !card.Virtual {
+				serial, known := card.Serial.Get()
+				if !known {
+					serial = "that cannot be read"
+				}
+				cards = append(cards, card.PCI.String()+" with serial number "+serial)
+			}
+		}
+		f.Evidence = "The import names " + c.HCA.Recorded.Record().String() + ". Cards of " + c.Snap.Host + ": " +
+			strings.Join(cards, ", ") + "."
+		f.WayOut = "Correct the import: write the PCI address and the serial number of one card, or leave the serial number " +
+			"out. Nothing was written, and nothing is in the state."
+	}
+	return found
 }
 
 // ImportCard stores in a resource of one card which card it is. The refresh that
