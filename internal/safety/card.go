@@ -207,10 +207,10 @@ func stagedFindings(card CardFacts, rule *finding.Rule, consent string) []findin
 		return nil
 	}
 	running, known := card.Running.Get()
-	if !known && card.StagedBy != "" {
+	if !known && card.staged() != "" {
 		return awaitsRestart(card, rule,
 			"In flash: %s %s. Job %s wrote it since the host started, and the card has not been restarted.",
-			cmp.Or(card.InFlash().PSID, "no PSID"), card.InFlash().FW, card.StagedBy)
+			cmp.Or(card.InFlash().PSID, "no PSID"), card.InFlash().FW, card.staged())
 	}
 	if !known {
 		return []finding.Finding{unprovenFinding(card, consent)}
@@ -224,8 +224,8 @@ func stagedFindings(card CardFacts, rule *finding.Rule, consent string) []findin
 		return nil
 	}
 	by := ""
-	if card.StagedBy != "" {
-		by = " Job " + card.StagedBy + " wrote it since the host started."
+	if card.staged() != "" {
+		by = " Job " + card.staged() + " wrote it since the host started."
 	}
 	return awaitsRestart(card, rule, "In flash: %s %s.%s Running: %s %s.", cmp.Or(card.InFlash().PSID, "no PSID"),
 		card.InFlash().FW, by, cmp.Or(running.PSID, "a PSID that no driver shows,"), running.FW)
@@ -237,8 +237,8 @@ func unprovenFinding(card CardFacts, consent string) finding.Finding {
 	flash, driver := card.InFlash().FW.String(), cmp.Or(card.Driver, "none")
 	f := finding.RunningUnknown.Find("In flash: %s %s. Driver: %s.", cmp.Or(card.InFlash().PSID, "no PSID"), flash, driver)
 	switch {
-	case card.StartedWith != "":
-		f.Evidence += " Job " + card.StartedWith + " wrote it before the last start of the host."
+	case card.started() != "":
+		f.Evidence += " Job " + card.started() + " wrote it before the last start of the host."
 		return f.AsGranted("What the card runs is taken to be what is in its flash")
 	case consent == flash:
 		return f.AsGranted("Write over firmware " + flash + ", which nothing shows to have run, as allowed")

@@ -37,8 +37,31 @@ type CardFacts struct {
 	// StartedWith is the job of an earlier start of the host that burned what is in flash:
 	// the card has loaded it since.
 	StartedWith string
+	// JobChecksum is the content that this job left in flash; empty: not known.
+	JobChecksum string
 	// GUIDsBy is the job that wrote the node GUID in flash since the host started.
 	GUIDsBy string
+}
+
+// started is StartedWith, if flash still has the content of that job: somebody may have burned
+// another image of the same version since. Before the content was asked for, version and PSID
+// decide.
+func (c CardFacts) started() string {
+	asked := c.Checksum != "" || c.ChecksumWhy != ""
+	if asked && (c.Checksum == "" || c.Checksum != c.JobChecksum) {
+		return ""
+	}
+	return c.StartedWith
+}
+
+// staged is StagedBy in the same way. A burn that leaves the boot ROM of a flash does not know
+// the content beforehand: that tells nothing against an image that no start has loaded yet.
+func (c CardFacts) staged() string {
+	asked := c.Checksum != "" || c.ChecksumWhy != ""
+	if asked && c.JobChecksum != "" && c.Checksum != c.JobChecksum {
+		return ""
+	}
+	return c.StagedBy
 }
 
 // Identified reports whether the flash could be read and has a PSID.

@@ -81,7 +81,7 @@ func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 		v.Findings = append(v.Findings, sameVersion(in.Card, in.Image, in.Request.Reinstall))
 	}
 	running, known := in.Card.Running.Get()
-	if !known && in.Card.StagedBy == "" || known && running == in.Card.InFlash().Firmware {
+	if !known && in.Card.staged() == "" || known && running == in.Card.InFlash().Firmware {
 		return seal(v, in.Card, false)
 	}
 	v = restartOnly(v, in.Card, in.Host, in.Request.Activation, in.Request.ManagementPath)

@@ -191,7 +191,7 @@ var firmwareCases = []struct {
 	}},
 	{"FW055", finding.Note, "no driver, and our own job wrote it before the host started", func(in *FirmwareInput) {
 		driverless(&in.Card)
-		in.Card.StartedWith = "J"
+		in.Card.StartedWith, in.Card.JobChecksum = "J", in.Card.Checksum
 	}},
 	{"FW045", finding.Refuse, "no consent to firmware that is known not to run", func(in *FirmwareInput) {
 		driverless(&in.Card)

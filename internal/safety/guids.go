@@ -209,7 +209,7 @@ func inEffect(v Verdict, in GUIDInput) Verdict {
 // image that this provider burned since the host started is known and was announced. Any
 // other image is somebody else's, and no plan for GUIDs announces it.
 func stagedBeforeGUIDs(in GUIDInput) []finding.Finding {
-	if in.Card.StagedBy == "" {
+	if in.Card.staged() == "" {
 		return stagedFindings(in.Card, finding.FlashNotRunning, in.Request.UnprovenFlash)
 	}
 	if in.Card.Verified == VerifyBad {

@@ -425,3 +425,31 @@ func TestGUIDs_staged_by_nobody_else(t *testing.T) {
 		}
 	}
 }
+
+// Somebody may burn another image of the same version after our job, without a driver that shows
+// what runs: only equal content is what the job wrote. Equal content is the same firmware,
+// whoever burned it last.
+func TestGUIDs_content_of_the_job(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		wrote, holds, why string
+		staged, started   bool
+	}{
+		"not asked":             {"abc", "", "", true, true},
+		"equal":                 {"abc", "abc", "", true, true},
+		"another one":           {"abc", "def", "", false, false},
+		"unreadable":            {"abc", "", "mstflint checksum: timeout", false, false},
+		"the job has not noted": {"", "abc", "", true, false},
+	} {
+		c := CardFacts{StagedBy: "J", StartedWith: "J", JobChecksum: tt.wrote, Checksum: tt.holds, ChecksumWhy: tt.why}
+		if (c.staged() == "J") != tt.staged || (c.started() == "J") != tt.started {
+			t.Errorf("%s: staged by %q, started with %q", name, c.staged(), c.started())
+		}
+	}
+	in := goodGUIDs()
+	driverless(&in.Card)
+	in.Card.StartedWith, in.Card.JobChecksum, in.Card.Checksum = "J", "abc", "abc"
+	expectFinding(t, GUIDs(in).Findings, "FW055", finding.Note)
+	in.Card.Checksum = "def"
+	expectFinding(t, GUIDs(in).Findings, "FW055", finding.NeedsConsent)
+}

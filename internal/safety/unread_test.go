@@ -251,6 +251,7 @@ var notUnknown = map[string]string{
 	"Card.NodeGUID":            "zero keeps a warning away (GU011); its note names the node GUID in flash and what it becomes",
 	"Card.SystemGUID":          "goes with NodeGUID",
 	"CardFacts.StartedWith":    "the job folders are our own; empty leaves Running to decide (FW055)",
+	"CardFacts.JobChecksum":    "empty proves no content: FW055 asks",
 	"CardFacts.StagedBy":       "the job folders are our own; empty leaves Running to decide (FW055)",
 
 	"IdentityFacts.Recorded": ofCard, "IdentityFacts.Now": ofCard, "IdentityFacts.Unread": word, "IdentityFacts.Edit": word,

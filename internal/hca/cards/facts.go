@@ -1,6 +1,7 @@
 package cards
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -90,6 +91,7 @@ func CardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
 	var burned bool
 	if started {
 		f.StagedBy, f.StartedWith, burned = lastBurn(s, c)
+		f.JobChecksum = leftBy(s, c, cmp.Or(f.StagedBy, f.StartedWith))
 	}
 	if c.RunningPSID != "" {
 		if v, err := ib.ParseFWVersion(c.RunningFW); err == nil {
@@ -161,6 +163,16 @@ func lastBurn(s *inventory.Snapshot, c *inventory.Card) (stagedBy, startedWith s
 		return by, "", true
 	}
 	return "", by, false
+}
+
+// leftBy is the checksum of the content that a job left in flash; empty if it is not known.
+func leftBy(s *inventory.Snapshot, c *inventory.Card, id string) string {
+	for _, j := range journal.JobsOf(s, c) {
+		if id != "" && j.ID == id {
+			return journal.Read(j).Checksum
+		}
+	}
+	return ""
 }
 
 // hostFacts gives the facts of the card's host, including the configuration and the

@@ -56,10 +56,11 @@ type Entry struct {
 	OwnerMachine, OwnerProcess string
 
 	// Argv is the tool's command line, and Answers are those of its questions that are
-	// answered with yes. Checksum is the one without an identity that the flash has
-	// afterwards; empty: it is not compared. They are not read again.
-	Argv     []string
-	Answers  []safety.Question
+	// answered with yes. They are not read again.
+	Argv    []string
+	Answers []safety.Question
+	// Checksum is the one without an identity that the flash has afterwards; empty: it is not
+	// known, and not compared.
 	Checksum string
 }
 
@@ -116,6 +117,7 @@ func (e Entry) Text() string {
 		line("to_psid", e.After.PSID.String())
 		line("to_fw", e.After.FW.String())
 		line("to_checksum", e.Image.Checksum)
+		line("flash_checksum", e.Checksum)
 	}
 	line("answers", strconv.Itoa(len(e.Answers)))
 	for _, q := range e.Answers {
@@ -151,7 +153,7 @@ func Read(j *inventory.Job) Entry {
 		e.GUIDsAfter, _ = identityFrom(j.Request["to_guids"], j.Request["to_macs"])
 		return e
 	}
-	e.After, e.GUIDsAfter = flashFrom(j, "to_psid", "to_fw"), from
+	e.After, e.GUIDsAfter, e.Checksum = flashFrom(j, "to_psid", "to_fw"), from, j.Request["flash_checksum"]
 	return e
 }
 

@@ -70,6 +70,15 @@ func (r *Resource) adopt(ctx context.Context, ref attribute.CardRef, plan *model
 	}
 }
 
+// importing reports whether nothing was adopted yet: only an import has named the card.
+func (m *model) importing() bool { return m.PCIDeviceID.IsNull() }
+
+// misnamed reports whether an import names another card than the one in the slot.
+func (m *model) misnamed(now ib.Identity) bool {
+	like, _ := ib.Compare(m.recordedIdentity(), now)
+	return m.importing() && like == ib.Other
+}
+
 // Read refreshes what is observed; a card that a reachable host does not have
 // is removed from state.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -91,17 +100,18 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if ok {
 		now = snap.Identity(found)
 	}
+	if ok && state.misnamed(now) {
+		resp.Diagnostics.AddError("Unable to import card "+state.ID.ValueString(),
+			session.Misnamed(snap, state.recordedIdentity()))
+		return
+	}
 	switch r.Compare(ctx, ref, state.recordedIdentity(), now, ok, &resp.Diagnostics) {
 	case session.Absent:
 		resp.State.RemoveResource(ctx)
 		return
 	case session.Strange:
-		if state.PCIDeviceID.IsNull() { // nothing was adopted yet: an import that names the card
-			why := "Another card is at this address."
-			if !ok {
-				why = session.NoCard(snap, ref)
-			}
-			resp.Diagnostics.AddError("Unable to import card "+state.ID.ValueString(), why)
+		if state.importing() {
+			resp.Diagnostics.AddError("Unable to import card "+state.ID.ValueString(), session.NoCard(snap, ref))
 		}
 		return // what was recorded stays, and the plan refuses
 	case session.Present:

@@ -81,7 +81,9 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 		"allow_reinstall": attribute.ConsentToVersion("Consent to burn other content of the version that is in flash " +
 			"already: that version."),
 		"allow_unproven_flash": attribute.ConsentToVersion("Consent to burn over firmware of which no driver shows that " +
-			"it has run: the version in flash. Only the first burn of a card on a host without its driver needs it."),
+			"it has run: the version in flash. Only the first burn of a card on a host without its driver needs it. " +
+			"A flash that has the content which a job of this provider left there counts as written by that job, whoever " +
+			"burned it last: equal content is the same firmware."),
 		"allow_management_path": attribute.StoredConsent("Consent to change the card although the SSH session or the " +
 			"default route of the host rides on it: the names of those interfaces."),
 		"activation": attribute.ActivationAttribute(),

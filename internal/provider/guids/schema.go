@@ -56,7 +56,9 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				"\"e4:1d:2d:…\" }`. " + leftOut),
 			"allow_unproven_flash": attribute.ConsentToVersion("Consent to set GUIDs in firmware of which no driver shows " +
 				"that it has run: the version in flash. Only a card on a host without its driver needs it, before its first " +
-				"restart."),
+				"restart. " +
+				"A flash that has the content which a job of this provider left there counts as written by that job, whoever " +
+				"burned it last: equal content is the same firmware."),
 			"allow_management_path": attribute.ConsentToNames("Consent to change the card although it carries the SSH session " +
 				"or the default route of the host: the names of those interfaces."),
 			"activation": attribute.ActivationAttribute(),

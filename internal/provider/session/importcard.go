@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
@@ -37,28 +39,31 @@ func (r *Importable) ImportedCard(ctx context.Context, what string, req resource
 }
 
 // misnamed says that an import names the identity of another card than the one in the slot.
-// Nothing was recorded of the card: only the import can be wrong.
-func (c *CardAt) misnamed() []finding.Finding {
-	found := c.Strange()
+func (c *CardAt) misnamed() []finding.Finding { return misnamed(c.Strange(), c.Snap, c.HCA.Recorded) }
+
+// Misnamed is the refusal of an import that names a card which the host does not have there.
+func Misnamed(snap *inventory.Snapshot, named ib.Identity) string {
+	return misnamed([]finding.Finding{finding.CardExchanged.Find("")}, snap, named)[0].Detail()
+}
+
+// misnamed says in findings on the identity of a card how an import is corrected. Nothing was
+// recorded of the card: only the import can be wrong.
+func misnamed(found []finding.Finding, snap *inventory.Snapshot, named ib.Identity) []finding.Finding {
 	for i := range found {
 		f := &found[i]
 		if f.Rule != finding.CardExchanged && f.Rule != finding.CardMoved {
 			continue
 		}
 		var cards []string
-		for j := range c.Snap.Cards {
-			if card := &c.Snap.Cards[j]; !card.Virtual {
-				serial, known := card.Serial.Get()
-				if !known {
-					serial = "that cannot be read"
-				}
-				cards = append(cards, card.PCI.String()+" with serial number "+serial)
+		for j := range snap.Cards {
+			if card := &snap.Cards[j]; !card.Virtual {
+				cards = append(cards, card.PCI.String()+" with serial number "+card.Serial.Or("that cannot be read"))
 			}
 		}
-		f.Evidence = "The import names " + c.HCA.Recorded.Record().String() + ". Cards of " + c.Snap.Host + ": " +
+		f.Evidence = "The import names " + named.Record().String() + ". Cards of " + snap.Host + ": " +
 			strings.Join(cards, ", ") + "."
-		f.WayOut = "Correct the import: write the PCI address and the serial number of one card, or leave the serial number " +
-			"out. Nothing was written, and nothing is in the state."
+		f.WayOut = "Correct the import: write the PCI address and the serial number of one card, or leave the serial " +
+			"number out. Nothing was written, and nothing is in the state."
 	}
 	return found
 }
