@@ -131,7 +131,10 @@ func (w *stackLab) takeoverCut(made handMade) {
 			cut()
 		}
 	}, soon)
-	other := w.config(21, map[string]any{"mode": "datagram", "mtu": 2044, "routes": nil}).With(ipoibAddress, made.consent())
+	net := w.Subnet(theHost)
+	other := w.config(21, map[string]any{"mode": "datagram", "mtu": 2044, "routes": nil,
+		"adopt_without": []any{net + ".20/24", "10.20.0.0/16 via " + net + ".1", "fd01::/64 via fd00::1"}})
+	other = other.With(ipoibAddress, made.consent())
 	diags, err := w.ws.Apply(context.Background(), cleanPlan(w.t, w.ws, other))
 	if err != nil || !diags.HasError() || !strings.Contains(fmt.Sprint(diags), "could not be confirmed") {
 		w.t.Fatalf("the takeover that was cut off: %v\n%s", err, diags)
