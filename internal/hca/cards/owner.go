@@ -23,8 +23,8 @@ func thisProcess() Owner {
 }
 
 // processName names a process by its id and start time; empty if it does not run. Linux
-// gives the start time in field 22 of stat, in ticks since boot (proc_pid_stat(5)). The
-// name before that field may hold blanks and brackets.
+// gives the state in field 3 of stat, and the start time in field 22, in ticks since boot
+// (proc_pid_stat(5)). The name before them may hold blanks and brackets.
 func processName(pid int) string {
 	id := strconv.Itoa(pid)
 	if runtime.GOOS != "linux" {
@@ -42,6 +42,10 @@ func processName(pid int) string {
 	fields := strings.Fields(rest)
 	if len(fields) < 20 {
 		return id
+	}
+	// One that was killed in a container stays, as its first process may reap none.
+	if fields[0] == "Z" || fields[0] == "X" {
+		return ""
 	}
 	return id + "@" + fields[19] + "@" + strings.TrimSpace(string(boot))
 }
