@@ -226,6 +226,10 @@ func Remove(ctx context.Context, h *hosts.Host, port ib.GUID, _ Options) (Result
 		return Result{}, err
 	}
 	before := Observe(s, port)
+	if len(before.Unread) > 0 {
+		return Result{Observed: before}, fmt.Errorf("%s: %s could not be read, so that it is not known what is ours",
+			h.Name(), strings.Join(before.Unread, " and "))
+	}
 	if !before.Managed {
 		return Result{Observed: before,
 			Left: []string{fmt.Sprintf("%s was not set up by Terraform and is left as it is.", before.Unit)}}, nil

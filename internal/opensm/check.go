@@ -257,6 +257,8 @@ func checkService(s *inventory.Snapshot, o Observation) []finding.Finding {
 	}
 	ports, err := opensm.ParseDefault(s.Files[opensm.DefaultPath].Content)
 	switch _, there := s.Files[opensm.DefaultPath]; {
+	case s.Denied[opensm.DefaultPath]:
+		found = append(found, unreadFile(s, opensm.DefaultPath))
 	case err != nil:
 		found = append(found, finding.OpensmFileNotUnderstood.Find("%s: %v.", s.Host, err))
 	case there && ports.All && o.Installed != "":
@@ -300,19 +302,28 @@ func checkOurs(s *inventory.Snapshot, o Observation) []finding.Finding {
 		f.WayOut = "Move the file away, and put what it says into this resource."
 		found = append(found, f)
 	}
+	for _, path := range o.Unread {
+		found = append(found, unreadFile(s, path))
+	}
 	if !o.Managed {
 		return found
 	}
 	return append(found, addedKeys(s, o, "This resource would write the file without it.")...)
 }
 
+// unreadFile is about a file that would be edited or replaced, and is not known.
+func unreadFile(s *inventory.Snapshot, path string) finding.Finding {
+	return finding.OpensmFileNotUnderstood.Find("%s of %s is there and could not be read.", path, s.Host).WithWayOut(
+		"Fix what keeps " + path + " from being read, then plan again.")
+}
+
 // addedKeys finds keys in a file of ours, which is written anew or removed.
 func addedKeys(s *inventory.Snapshot, o Observation, what string) []finding.Finding {
 	var found []finding.Finding
 	for _, key := range o.Keys {
-		if key.Set {
-			f := finding.FabricKeysDropped.Find("%s of %s sets %s, which somebody has added to it. %s", o.ConfPath, s.Host,
-				key.Name, what)
+		if !fact.No(key.Set) {
+			f := finding.FabricKeysDropped.Find("%s of %s sets %s, which somebody has added to it%s. %s", o.ConfPath, s.Host,
+				key.Name, unclear(key), what)
 			f.WayOut = "This resource does not manage keys. If the fabric does not need " + key.Name +
 				", take it out of the file and plan again. " +
 				"If it does, take the subnet manager out of the state with a removed block and lifecycle { destroy = false }, " +
@@ -321,6 +332,14 @@ func addedKeys(s *inventory.Snapshot, o Observation, what string) []finding.Find
 		}
 	}
 	return found
+}
+
+// unclear says why it is not known whether a key is set.
+func unclear(key opensm.Key) string {
+	if key.Set.Known() {
+		return ""
+	}
+	return ", and " + key.Set.Why()
 }
 
 // CheckRemove finds what speaks against taking away what is ours of a subnet manager.
@@ -335,15 +354,18 @@ func CheckRemove(s *inventory.Snapshot, port ib.GUID) []finding.Finding {
 // checkSharedPartitions is about the partition file that opensm reads by default.
 func checkSharedPartitions(s *inventory.Snapshot) []finding.Finding {
 	var found []finding.Finding
-	for _, path := range opensm.SharedPartitions {
-		if _, there := s.Files[path]; there {
-			f := finding.PartitionFileUnmanaged.Find("%s of %s.", path, s.Host)
-			if _, err := opensm.ParsePartitions(s.Files[path].Content); err != nil {
-				f.Evidence += fmt.Sprintf(" It has an error (%v), so opensm ignores the whole file: every port is a full member "+
-					"of one partition.", err)
-			}
-			found = append(found, f)
+	path := layoutOf(s).files.Partitions
+	if s.Denied[path] {
+		found = append(found, finding.PartitionFileUnmanaged.Find("%s of %s could not be read, so that its partitions are "+
+			"not known.", path, s.Host))
+	}
+	if _, there := s.Files[path]; there {
+		f := finding.PartitionFileUnmanaged.Find("%s of %s.", path, s.Host)
+		if _, err := opensm.ParsePartitions(s.Files[path].Content); err != nil {
+			f.Evidence += fmt.Sprintf(" It has an error (%v), so opensm ignores the whole file: every port is a full member "+
+				"of one partition.", err)
 		}
+		found = append(found, f)
 	}
 	return found
 }
@@ -359,15 +381,20 @@ func checkShared(s *inventory.Snapshot, d Request) []finding.Finding {
 			found = append(found, f.WithWayOut("Fix what keeps "+path+" from being read, then plan again. "+f.WayOut))
 		}
 	}
-	path, text := sharedConf(s)
-	chosen := uncarried(s, d, text)
-	for _, key := range opensm.Keys(text) {
-		if key.Set {
-			chosen = slices.DeleteFunc(chosen, func(name string) bool { return name == key.Name })
-			found = append(found, finding.FabricKeysDropped.Find("%s of %s sets %s. This resource would start the subnet "+
-				"manager with a file of options of its own, without it.", path, s.Host, key.Name))
+	// Which file an opensm that was built by hand reads is not known: keys count in each.
+	secret := map[string]bool{}
+	for _, path := range opensm.SharedConf {
+		for _, key := range opensm.Keys(s.Files[path].Content) {
+			if fact.No(key.Set) {
+				continue
+			}
+			secret[key.Name] = true
+			found = append(found, finding.FabricKeysDropped.Find("%s of %s sets %s%s. This resource would start the subnet "+
+				"manager with a file of options of its own, without it.", path, s.Host, key.Name, unclear(key)))
 		}
 	}
+	path, text := sharedConf(s)
+	chosen := slices.DeleteFunc(uncarried(s, d, text), func(name string) bool { return secret[name] })
 	if len(chosen) > 0 {
 		found = append(found, finding.OpensmConfIgnored.Find("%s of %s sets %s, and this resource does not say the "+
 			"same.", path, s.Host, strings.Join(chosen, ", ")))

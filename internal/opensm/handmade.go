@@ -1,6 +1,7 @@
 package opensm
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -22,11 +23,12 @@ func (o *Observation) handmade(s *inventory.Snapshot, port ib.GUID) {
 		func(path string) bool { return s.Denied[path] }) {
 		return
 	}
+	own := layoutOf(s).files
 	path, text := sharedConf(s)
 	if path != "" {
 		o.From = append(o.From, path)
 	}
-	c := opensm.ParseShared(text)
+	c := opensm.ParseShared(text, own)
 	o.Priority, o.Tuning = c.Priority, c.Tuning
 	path, all := sharedPartitions(s, c)
 	if path != "" {
@@ -51,21 +53,15 @@ func changedUnit(s *inventory.Snapshot, port ib.GUID) bool {
 // sharedPartitions are the file of partitions that an instance with such options reads, and
 // its partitions; none if a resource cannot say all that the file does.
 func sharedPartitions(s *inventory.Snapshot, c opensm.Conf) (path string, all []opensm.Partition) {
-	places := opensm.SharedPartitions
-	if c.PartitionFile != "" {
-		places = []string{c.PartitionFile}
+	path = cmp.Or(c.PartitionFile, layoutOf(s).files.Partitions)
+	f, there := s.Files[path]
+	if !there {
+		return "", nil
 	}
-	for _, path := range places {
-		f, there := s.Files[path]
-		if !there {
-			continue
-		}
-		if all, err := opensm.ParsePartitions(f.Content); err == nil && expressible(all) {
-			return path, all
-		}
-		return path, nil
+	if all, err := opensm.ParsePartitions(f.Content); err == nil && expressible(all) {
+		return path, all
 	}
-	return "", nil
+	return path, nil
 }
 
 // expressible reports whether a resource can have these partitions.
@@ -74,7 +70,7 @@ func expressible(all []opensm.Partition) bool {
 	for _, p := range all {
 		isDefault := p.Name == opensm.DefaultPartition
 		if names[p.Name] || p.Name == "" || strings.ContainsAny(p.Name, " \t\"'") || p.PKey == 0 ||
-			isDefault != (p.PKey == opensm.DefaultPKey) || p.SL > 0 || p.Scope >= 0 || p.QKey != 0 || len(p.Members) == 0 {
+			isDefault != (p.PKey == opensm.DefaultPKey) || p.SL > 0 || p.Groups || p.Scope >= 0 || p.QKey != 0 || len(p.Members) == 0 {
 			return false
 		}
 		names[p.Name] = true
@@ -87,14 +83,15 @@ func expressible(all []opensm.Partition) bool {
 
 // uncarried are the settings of a shared opensm.conf that d does not have as well.
 func uncarried(s *inventory.Snapshot, d Request, text string) []string {
-	c := opensm.ParseShared(text)
+	own := layoutOf(s).files
+	c := opensm.ParseShared(text, own)
 	same := d.conf()
 	same.PartitionFile = ""
 	if _, all := sharedPartitions(s, c); len(all) > 0 &&
 		opensm.PartitionsText("", all) == opensm.PartitionsText("", d.Partitions) {
 		same.PartitionFile = c.PartitionFile
 	}
-	return opensm.Uncarried(text, d.PortGUID, same)
+	return opensm.Uncarried(text, own, d.PortGUID, same)
 }
 
 // heldBy is about a subnet manager that is not an instance of its port's unit.

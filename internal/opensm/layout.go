@@ -1,6 +1,7 @@
 package opensm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -18,14 +19,17 @@ import (
 // layout is how a distribution starts an instance for a port at boot: a template unit
 // and a list of ports, or a template unit of ours where the package runs one opensm for
 // the host.
-type layout struct{ own bool }
+type layout struct {
+	own   bool
+	files opensm.Places // what the distribution's opensm reads
+}
 
 func layoutOf(s *inventory.Snapshot) layout {
 	plat, err := platform.Of(s)
 	if err != nil {
-		return layout{}
+		return layout{files: opensm.PlacesIn(opensm.ConfDir)}
 	}
-	return layout{own: plat.About().OneSM}
+	return layout{own: plat.About().OneSM, files: opensm.PlacesIn(cmp.Or(plat.About().SMFiles, opensm.ConfDir))}
 }
 
 // atBoot says whether the port is listed, and whether its instance starts at boot.
@@ -33,6 +37,9 @@ func (l layout) atBoot(s *inventory.Snapshot, port ib.GUID) (listed bool, enable
 	if l.own {
 		enabled = s.StartsAtBoot(opensm.Unit(port))
 		return fact.Yes(enabled), enabled
+	}
+	if s.Denied[opensm.DefaultPath] {
+		return false, fact.Unknown[bool](opensm.DefaultPath + " could not be read")
 	}
 	ports, err := opensm.ParseDefault(s.Files[opensm.DefaultPath].Content)
 	listed = err == nil && ports.Has(port)
@@ -89,6 +96,9 @@ func (l layout) forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot
 
 // writePorts edits the list of ports. The other GUIDs that are listed stay.
 func writePorts(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, edit func([]ib.GUID) []ib.GUID) error {
+	if s.Denied[opensm.DefaultPath] {
+		return fmt.Errorf("%s: %s could not be read, and is not edited", h.Name(), opensm.DefaultPath)
+	}
 	old := s.Files[opensm.DefaultPath].Content
 	ports, err := opensm.ParseDefault(old)
 	if err != nil {

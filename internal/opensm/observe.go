@@ -51,13 +51,15 @@ func (o *Observation) files(s *inventory.Snapshot, port ib.GUID) {
 		if f, there := s.Files[path]; there && !platform.IsOurs(f.Content) {
 			o.Unmanaged = append(o.Unmanaged, path)
 		}
+		if s.Denied[path] {
+			o.Unread = append(o.Unread, path)
+		}
 	}
 	dropIn, conf := s.Files[paths[0]].Content, s.Files[paths[1]].Content
 	o.Managed = platform.IsOurs(dropIn)
-	o.Keys = opensm.Keys(conf)
+	o.Keys = keysOf(s, paths[1])
 	if !o.Managed {
-		_, shared := sharedConf(s)
-		o.Keys = opensm.Keys(shared)
+		o.Keys = keysOf(s, layoutOf(s).files.Conf)
 		o.handmade(s, port)
 		return
 	}
@@ -95,14 +97,25 @@ func (o *Observation) partitions(text string) {
 	o.Partitions = all
 }
 
-// sharedConf is the file that an instance without one of its own reads.
-func sharedConf(s *inventory.Snapshot) (path, text string) {
-	for _, path := range opensm.SharedConf {
-		if f, there := s.Files[path]; there {
-			return path, f.Content
+// keysOf are the secrets that a file of options sets.
+func keysOf(s *inventory.Snapshot, path string) []opensm.Key {
+	keys := opensm.Keys(s.Files[path].Content)
+	if s.Denied[path] {
+		for i := range keys {
+			keys[i].Set = fact.Unknown[bool](path + " could not be read")
 		}
 	}
-	return "", ""
+	return keys
+}
+
+// sharedConf is the file that an instance without one of its own reads.
+func sharedConf(s *inventory.Snapshot) (path, text string) {
+	path = layoutOf(s).files.Conf
+	f, there := s.Files[path]
+	if !there {
+		return "", ""
+	}
+	return path, f.Content
 }
 
 // others are the ports of other instances: those listed and those that run.
@@ -131,11 +144,14 @@ func (o Observation) Master() bool {
 // Stopped reports whether the instance is known not to run.
 func (o Observation) Stopped() bool { return fact.No(o.Active) }
 
-// Silence says why systemd did not say whether the instance runs, now and at boot; empty
-// if it did.
+// Silence says why it is not known whether the instance runs, now and at boot, and with what:
+// systemd did not say, or a file could not be read. It is empty if all of it is known.
 func (o Observation) Silence() string {
 	if !o.Active.Known() {
 		return o.Active.Why()
+	}
+	if len(o.Unread) > 0 {
+		return strings.Join(o.Unread, " and ") + " could not be read"
 	}
 	return o.Enabled.Why()
 }

@@ -60,6 +60,8 @@ type Observation struct {
 	Edited []string
 	// Unmanaged are files at our paths that this provider did not write.
 	Unmanaged []string
+	// Unread are files at our paths that are there and could not be read.
+	Unread []string
 	// Keys are the fabric's secrets that this instance sets by its file of options.
 	Keys []opensm.Key
 

@@ -34,7 +34,7 @@ func TestCheck(t *testing.T) {
 	later := Request{Host: "intel9", Priority: 14}
 	shared := func(s *inventory.Snapshot) { s.Denied = map[string]bool{opensm.SharedConf[0]: true} }
 	sharedPartitions := func(s *inventory.Snapshot) {
-		s.Files[opensm.SharedPartitions[0]] = inventory.File{Content: "Default=0x7fff, ipoib : ALL=full ;\n"}
+		s.Files[opensm.PlacesIn(opensm.ConfDir).Partitions] = inventory.File{Content: "Default=0x7fff, ipoib : ALL=full ;\n"}
 	}
 	for _, tt := range []struct {
 		name     string
@@ -82,6 +82,24 @@ func TestCheck(t *testing.T) {
 			s.Files[opensm.SharedConf[1]] = inventory.File{Content: "sa_key 0x1234\n"}
 		}), d: d, code: "SM022", severity: finding.Refuse,
 			text: []string{"/etc/rdma/opensm.conf of intel9 sets sa_key", "options of its own, without it"}},
+		{name: "key that is no number", s: testHost(func(s *inventory.Snapshot) {
+			s.Files[opensm.SharedConf[0]] = inventory.File{Content: "sm_key one\n"}
+		}), d: d, code: "SM022", severity: finding.Refuse, text: []string{"sets sm_key, and its value is no number."}},
+		{name: "PORTS that cannot be read", s: testHost(func(s *inventory.Snapshot) {
+			s.Files, s.Denied = nil, map[string]bool{opensm.DefaultPath: true}
+		}), d: d, code: "SM012", severity: finding.Refuse,
+			text: []string{"/etc/default/opensm of intel9 is there and could not be read", "Fix what keeps"}},
+		{name: "our drop-in cannot be read", s: testHost(func(s *inventory.Snapshot) {
+			s.Denied = map[string]bool{opensm.DropInPath(testPort): true}
+		}), d: d, code: "SM012", severity: finding.Refuse, text: []string{"terraform-infiniband.conf of intel9 is there"}},
+		{name: "partitions that cannot be read", s: testHost(func(s *inventory.Snapshot) {
+			s.Denied = map[string]bool{"/etc/opensm/partitions.conf": true}
+		}), d: d, code: "SM024", severity: finding.Warn, text: []string{"could not be read, so that its partitions are not known"}},
+		{name: "partitions of RHEL", s: testHost(func(s *inventory.Snapshot) {
+			s.OS = inventory.OS{ID: "rhel", VersionID: "9.4", Kernel: "5.14.0-427.el9.x86_64"}
+			s.Files = map[string]inventory.File{"/etc/rdma/partitions.conf": {Content: "Default=0x7fff, ipoib:\n mgid=ff12:401b::1\n;"},
+				"/etc/opensm/partitions.conf": {Content: "left behind"}}
+		}), d: d, code: "SM024", severity: finding.Warn, text: []string{"/etc/rdma/partitions.conf of intel9.\n"}},
 		{name: "key in our own file", s: testHost(func(s *inventory.Snapshot) {
 			s.Files[opensm.DropInPath(testPort)] = inventory.File{Content: dropInText(testPort)}
 			s.Files[opensm.ConfPath(testPort)] = inventory.File{Content: d.conf().Text(header()) + "m_key 0x1234\n"}

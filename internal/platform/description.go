@@ -53,6 +53,8 @@ type Description struct {
 	// OneSM says that its package of opensm runs one subnet manager for the host. The
 	// template unit for one port is ours then.
 	OneSM bool
+	// SMFiles is the directory that its opensm is built with; empty: /etc/opensm/.
+	SMFiles string
 	// Note is what else its users should know, for the table of the documentation.
 	Note string
 

@@ -15,5 +15,6 @@ var fedora = Description{
 			"or move the card to a host with Debian 12 for the time of the burn."}},
 	Gaps:   []Gap{smallInstallation("Fedora")},
 	Stacks: []string{"NetworkManager"}, portTypes: mlx4ConfStore{}, Initramfs: "dracut", OneSM: true,
-	Note: "Not the Atomic editions: dnf adds nothing to them.",
+	SMFiles: "/etc/rdma/",
+	Note:    "Not the Atomic editions: dnf adds nothing to them.",
 }

@@ -35,6 +35,7 @@ var rhel = Description{
 		smallInstallation("RHEL"),
 	},
 	Stacks: []string{"NetworkManager"}, portTypes: mlx4ConfStore{}, Initramfs: "dracut", OneSM: true,
+	SMFiles: "/etc/rdma/",
 }
 
 // smallInstallation is the gap of systems that spread the modules of a kernel over

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,7 +82,7 @@ type smOptions struct {
 // readConf reads an opensm.conf. Complaints are printed and it goes on; a
 // missing file is no error.
 func (s *state) readConf(file string, out io.Writer) smOptions {
-	o := smOptions{partitions: partitions}
+	o := smOptions{partitions: filepath.Join(filepath.Dir(sharedConf(s.m)), "partitions.conf")}
 	data, err := s.m.FS.ReadFile(file)
 	if err != nil {
 		return o
@@ -333,7 +334,8 @@ func InstallOpensm(m *labsim.Machine) {
 		m.FS.Put("/etc/rdma/opensm.conf", "# DEVICE ATTRIBUTES OPTIONS\nguid 0x0000000000000000\n", 0o644)
 		m.FS.Put("/etc/rdma/partitions.conf",
 			"# For reference: IPv4 IANA reserved multicast addresses\nDefault=0x7fff, rate=3, mtu=4, scope=2, "+
-				"defmember=full:\n\tALL, ALL_SWITCHES=full;\n", 0o644)
+				"defmember=full:\n\tALL, ALL_SWITCHES=full;\nDefault=0x7fff, ipoib, rate=3, mtu=4, scope=2:\n"+
+				"\tmgid=ff12:401b::ffff:ffff\t# IPv4 Broadcast address\n\tmgid=ff12:401b::1\t# IPv4 All Hosts group\n;\n", 0o644)
 		m.FS.Put(systemd.UnitDir+"opensm.service", redHatOpensm, 0o644)
 		return
 	}

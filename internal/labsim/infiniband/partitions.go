@@ -108,7 +108,7 @@ func definitions(body string) []definition {
 	for _, def := range strings.Split(clean.String(), ";") {
 		lead := len(def) - len(strings.TrimLeft(def, " \t\n"))
 		if text := strings.TrimSpace(def); text != "" {
-			out = append(out, definition{strings.ReplaceAll(text, "\n", " "), lines + strings.Count(def[:lead], "\n")})
+			out = append(out, definition{text, lines + strings.Count(def[:lead], "\n")})
 		}
 		lines += strings.Count(def, "\n")
 	}
@@ -152,6 +152,16 @@ func readPartition(text string) (p labsim.Partition, problem string) {
 	}
 	if p.MTU != 0 {
 		p.MTU = mtu
+	}
+	groups := 0
+	for _, line := range strings.Split(members, "\n") {
+		if strings.HasPrefix(strings.TrimSpace(line), "mgid=") { // groups of its own
+			members = strings.Replace(members, line, "", 1)
+			groups++
+		}
+	}
+	if groups > 0 && strings.TrimSpace(members) == "" {
+		return p, ""
 	}
 	p.Members, problem = readMembers(members, full)
 	return p, problem

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -239,8 +240,11 @@ func keyReport(keys []ops.Key) types.Map {
 	elements := map[string]attr.Value{}
 	for _, k := range keys {
 		word := "open"
-		if k.Set {
+		switch {
+		case fact.Yes(k.Set):
 			word = "set"
+		case !k.Set.Known():
+			word = "unknown"
 		}
 		elements[k.Name] = types.StringValue(word)
 	}

@@ -113,10 +113,11 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	observed := ops.Observe(snap, d.PortGUID)
-	if why := observed.Silence(); why != "" {
+	why := observed.Silence()
+	if why != "" {
 		warnSilence(&resp.Diagnostics, ref(d).String(), why)
 	}
-	if !observed.Managed && !observed.Listed && observed.Stopped() {
+	if why == "" && !observed.Managed && !observed.Listed && observed.Stopped() {
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -159,11 +160,11 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		append(result.Warnings, result.Left...))
 }
 
-// warnSilence says why the state keeps what it has of a service.
+// warnSilence says why the state keeps what it has of a subnet manager.
 func warnSilence(diags *diag.Diagnostics, name, why string) {
 	diags.AddWarning("Subnet manager "+name+": whether it runs could not be read",
-		"systemd did not say whether the service runs and starts at boot. The state keeps what was read of that last.\n\n"+
-			"Fix what systemctl reports on the host, then plan again.\n\nReason: "+why)
+		"It is not known whether the service runs and starts at boot, and with which files. The state keeps what was read "+
+			"of that last.\n\nFix on the host what the reason names, then plan again.\n\nReason: "+why)
 }
 
 // role is what a subnet manager does before it is changed.

@@ -6,16 +6,20 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
-// SharedConf are the files that opensm reads by default: Debian's and Arch's, then
-// RHEL's. All instances of a host share them.
-var SharedConf = []string{"/etc/opensm/opensm.conf", "/etc/rdma/opensm.conf"}
+// Places are the files that a build of opensm reads if it is given none. All instances of a
+// host share them.
+type Places struct{ Conf, Partitions string }
 
-// SharedPartitions are the partition files that an opensm.conf without
-// partition_config_file means.
-var SharedPartitions = []string{"/etc/opensm/partitions.conf", "/etc/rdma/partitions.conf"}
+// PlacesIn are those of a build with a directory for its configuration, with / at its end.
+func PlacesIn(dir string) Places { return Places{dir + "opensm.conf", dir + "partitions.conf"} }
+
+// SharedConf are the files of options of all builds: those of Debian and Arch, then those of
+// Fedora and RHEL.
+var SharedConf = []string{PlacesIn(ConfDir).Conf, PlacesIn("/etc/rdma/").Conf}
 
 // ConfDir is where our files are.
 const ConfDir = "/etc/opensm/"
@@ -134,7 +138,7 @@ func ParseConf(text string) Conf {
 
 // ParseShared reads an opensm.conf that somebody else wrote: of what our files can say too,
 // what differs from opensm's defaults. A priority that opensm does not take is its default.
-func ParseShared(text string) Conf {
+func ParseShared(text string, own Places) Conf {
 	c := ParseConf(text)
 	t := &c.Tuning
 	if c.Priority < 0 || c.Priority > 15 {
@@ -161,7 +165,7 @@ func ParseShared(text string) Conf {
 	if slices.ContainsFunc(strings.Split(t.RoutingEngine, ","), unknown) {
 		t.RoutingEngine = ""
 	}
-	if slices.Contains(SharedPartitions, c.PartitionFile) {
+	if c.PartitionFile == own.Partitions {
 		c.PartitionFile = ""
 	}
 	return c
@@ -169,8 +173,9 @@ func ParseShared(text string) Conf {
 
 // Uncarried are the settings of somebody's opensm.conf, by name, that differ from opensm's
 // defaults and that an instance of ours on a port with such options does not have.
-func Uncarried(text string, port ib.GUID, own Conf) []string {
-	theirs, a, b := ParseShared(text), ParseShared(text).Tuning, own.Tuning
+func Uncarried(text string, at Places, port ib.GUID, own Conf) []string {
+	theirs := ParseShared(text, at)
+	a, b := theirs.Tuning, own.Tuning
 	carried := map[string]bool{
 		"guid":                   guidOf(text) == port,
 		"sm_priority":            theirs.Priority == own.Priority,
@@ -182,7 +187,7 @@ func Uncarried(text string, port ib.GUID, own Conf) []string {
 		"subnet_prefix":          a.SubnetPrefix != 0 && a.SubnetPrefix == b.SubnetPrefix,
 		"partition_config_file":  theirs.PartitionFile != "" && theirs.PartitionFile == own.PartitionFile,
 	}
-	return slices.DeleteFunc(nonDefault(text), func(name string) bool { return carried[name] })
+	return slices.DeleteFunc(nonDefault(text, at), func(name string) bool { return carried[name] })
 }
 
 // guidOf is the port that an opensm.conf names; 0 if it names none.
@@ -243,8 +248,8 @@ func NeedsRestart(from, to Conf) bool {
 
 // Key says how one of the secrets of a fabric is set.
 type Key struct {
-	Name string // "m_key"
-	Set  bool   // another value than the one that every opensm has
+	Name string    // "m_key"
+	Set  fact.Bool // another value than the one that every opensm has
 }
 
 // keyDefaults are the secrets with the values that every opensm has.
@@ -258,10 +263,15 @@ func Keys(text string) []Key {
 	settings := Settings(text)
 	keys := make([]Key, len(keyDefaults))
 	for i, d := range keyDefaults {
-		keys[i] = Key{Name: d.name}
+		keys[i] = Key{Name: d.name, Set: fact.Known(false)}
 		for _, s := range settings {
-			if n, err := strconv.ParseUint(s.Value, 0, 64); s.Key == d.name && err == nil {
-				keys[i].Set = n != d.value
+			n, err := strconv.ParseUint(s.Value, 0, 64)
+			switch {
+			case s.Key != d.name:
+			case err != nil:
+				keys[i].Set = fact.Unknown[bool]("its value is no number")
+			default:
+				keys[i].Set = fact.Known(n != d.value)
 			}
 		}
 	}
@@ -276,8 +286,7 @@ var standard = map[string][]string{
 	"sminfo_polling_timeout": {"10000"}, "polling_retry_number": {"4"}, "lmc": {"0"}, "sweep_interval": {"10"},
 	"qos":       {"FALSE"},
 	"log_flags": {"0x03"}, "log_max_size": {"0"}, "log_file": {"/var/log/opensm.log"},
-	"partition_config_file": SharedPartitions,
-	"force_link_speed":      {"15"}, "ignore_other_sm": {"FALSE"}, "max_op_vls": {"5"}, "daemon": {"FALSE"},
+	"force_link_speed": {"15"}, "ignore_other_sm": {"FALSE"}, "max_op_vls": {"5"}, "daemon": {"FALSE"},
 	"force_log_flush": {"FALSE"},
 	"m_key":           {"0x0000000000000000"}, "sm_key": {"0x0000000000000001"}, "sa_key": {"0x0000000000000001"},
 	"cc_key":       {"0x0000000000000000"},
@@ -289,12 +298,15 @@ var standard = map[string][]string{
 // nonDefault are the settings of a file that differ from opensm's defaults, by name, as
 // far as the defaults are known here. A file with hundreds of other lines comes from
 // `opensm -c`; its unknown keys are taken for defaults.
-func nonDefault(text string) []string {
+func nonDefault(text string, at Places) []string {
 	settings := Settings(text)
 	dump := len(settings) > 60
 	var names []string
 	for _, s := range settings {
 		defaults, known := standard[s.Key]
+		if s.Key == "partition_config_file" {
+			defaults, known = []string{at.Partitions}, true
+		}
 		if known && slices.Contains(defaults, s.Value) || !known && dump {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/capture"
 )
@@ -64,12 +65,34 @@ func TestNeedsRestart(t *testing.T) {
 
 func TestChosenAndKeys(t *testing.T) {
 	const text = "# comment\nguid 0x0000000000000000\nsm_priority 3\nrouting_engine updn\nm_key 0x1234 \nsm_key 0x0000000000000001\nlmc 0\nqos TRUE\n"
-	if got := nonDefault(text); !slices.Equal(got, []string{"m_key", "qos", "routing_engine", "sm_priority"}) {
+	if got := nonDefault(text, PlacesIn(ConfDir)); !slices.Equal(got, []string{"m_key", "qos", "routing_engine", "sm_priority"}) {
 		t.Errorf("chosen: %v", got)
 	}
-	want := []Key{{"m_key", true}, {"sm_key", false}, {"sa_key", false}, {"cc_key", false}}
-	if diff := cmp.Diff(want, Keys(text)); diff != "" {
-		t.Error(diff)
+	for text, want := range map[string]string{text: "m_key", "": "", "m_key  \n": "", "sa_key zz\n": "sa_key?",
+		"cc_key 7seven\ncc_key 0\n": "", "sm_key 0x1\nsm_key 2 # lab\n": "sm_key"} {
+		var got []string
+		for _, k := range Keys(text) {
+			if fact.Yes(k.Set) {
+				got = append(got, k.Name)
+			} else if !k.Set.Known() {
+				got = append(got, k.Name+"?")
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q sets %v, want %q", text, got, want)
+		}
+	}
+}
+
+// What Fedora and RHEL ship: lines with groups of their own, after which no comma stands. opensm
+// 3.3.23 takes them (tried on ibsim).
+func TestParsePartitions_groups(t *testing.T) {
+	all, err := ParsePartitions("# For reference\nDefault=0x7fff, rate=3, mtu=4, scope=2, defmember=full:\n\tALL, ALL_SWITCHES=full;\n" +
+		"Default=0x7fff, ipoib, rate=3, mtu=4, scope=2:\n\tmgid=ff12:401b::ffff:ffff\t# IPv4 Broadcast address\n" +
+		"\tmgid=ff12:601b::1,Q_Key=0x0b1b,scope=2\n\tSELF=full\n;\nlab=0x1:\n\tmgid=ff12:401b::1\n;\n")
+	if err != nil || len(all) != 3 || all[0].Groups || !all[1].Groups || !all[2].Groups || len(all[0].Members) != 2 ||
+		len(all[1].Members) != 1 || len(all[2].Members) != 0 {
+		t.Errorf("%+v: %v", all, err)
 	}
 }
 

@@ -57,6 +57,7 @@ type Partition struct {
 	Scope   int  // of the group's address; -1: opensm's 2, the link
 	QKey    uint32
 	Members []Member // sorted
+	Groups  bool     // it makes multicast groups of its own, which are not read
 }
 
 // Sort brings the definitions and their members into the order of the file.
@@ -260,6 +261,13 @@ func membership(word string) (Membership, error) {
 }
 
 func (p *Partition) members(text string, standard Membership) error {
+	// A line with a group ends with it, and needs no comma (Fedora's and RHEL's file has some).
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(strings.TrimSpace(line), "mgid=") {
+			p.Groups = true
+			text = strings.Replace(text, line, "\n", 1)
+		}
+	}
 	for word := range strings.SplitSeq(text, ",") {
 		word = strings.TrimSpace(word)
 		if word == "" {
@@ -281,7 +289,7 @@ func (p *Partition) members(text string, standard Membership) error {
 		}
 		p.Members = append(p.Members, m)
 	}
-	if len(p.Members) == 0 {
+	if len(p.Members) == 0 && !p.Groups {
 		return fmt.Errorf("partition %q has no members", p.Name)
 	}
 	return nil
