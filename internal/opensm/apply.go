@@ -226,13 +226,9 @@ func Remove(ctx context.Context, h *hosts.Host, port ib.GUID, _ Options) (Result
 		return Result{}, err
 	}
 	before := Observe(s, port)
-	if len(before.Unread) > 0 {
-		return Result{Observed: before}, fmt.Errorf("%s: %s could not be read, so that it is not known what is ours",
-			h.Name(), strings.Join(before.Unread, " and "))
-	}
-	if !before.Managed {
+	if err = before.unread(h.Name()); err != nil || !before.Managed {
 		return Result{Observed: before,
-			Left: []string{fmt.Sprintf("%s was not set up by Terraform and is left as it is.", before.Unit)}}, nil
+			Left: []string{fmt.Sprintf("%s was not set up by Terraform and is left as it is.", before.Unit)}}, err
 	}
 	return noted(ctx, h, before, port, "none", func(ctx context.Context) (Result, error) {
 		return remove(ctx, h, s, before, port)
@@ -250,15 +246,7 @@ func remove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, before Ob
 		systemctl.Stop(opensm.Unit(port)),
 		coreutils.RemoveTree(strings.TrimSuffix(opensm.DropInPath(port), "/terraform-infiniband.conf")),
 	}
-	for _, path := range []string{opensm.ConfPath(port), opensm.PartitionsPath(port)} {
-		if platform.IsOurs(s.Files[path].Content) {
-			commands = append(commands, coreutils.RemoveFile(path))
-		}
-	}
-	if f, there := s.Files[opensm.TemplatePath]; there && platform.IsOurs(f.Content) && len(before.Others) == 0 &&
-		before.Active.Known() {
-		commands = append(commands, coreutils.RemoveFile(opensm.TemplatePath))
-	}
+	commands = append(commands, removeOurs(s, port, before)...)
 	commands = append(append(commands, systemctl.DaemonReload()), after...)
 	if err = run(ctx, h, commands...); err != nil {
 		return Result{Changed: true}, fmt.Errorf("stopping the subnet manager of port %s: %w", port, err)
@@ -274,6 +262,30 @@ func remove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, before Ob
 			"the fabric.",
 	}
 	return r, err
+}
+
+// removeOurs takes away our files of options and partitions, and our template unit if no other
+// instance needs it.
+func removeOurs(s *inventory.Snapshot, port ib.GUID, before Observation) (commands []shellcmd.Command) {
+	for _, path := range []string{opensm.ConfPath(port), opensm.PartitionsPath(port)} {
+		if platform.IsOurs(s.Files[path].Content) {
+			commands = append(commands, coreutils.RemoveFile(path))
+		}
+	}
+	if f, there := s.Files[opensm.TemplatePath]; there && platform.IsOurs(f.Content) && len(before.Others) == 0 &&
+		before.Active.Known() {
+		commands = append(commands, coreutils.RemoveFile(opensm.TemplatePath))
+	}
+	return commands
+}
+
+// unread is the error of files at our paths of which it is not known whether they are ours.
+func (o Observation) unread(host string) error {
+	if len(o.Unread) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %s could not be read, so that it is not known what is ours", host,
+		strings.Join(o.Unread, " and "))
 }
 
 // stillRuns is the error of an instance that was stopped and may still run.

@@ -70,7 +70,7 @@ func expressible(all []opensm.Partition) bool {
 	for _, p := range all {
 		isDefault := p.Name == opensm.DefaultPartition
 		if names[p.Name] || p.Name == "" || strings.ContainsAny(p.Name, " \t\"'") || p.PKey == 0 ||
-			isDefault != (p.PKey == opensm.DefaultPKey) || p.SL > 0 || p.Groups || p.Scope >= 0 || p.QKey != 0 || len(p.Members) == 0 {
+			isDefault != (p.PKey == opensm.DefaultPKey) || p.Special() || len(p.Members) == 0 {
 			return false
 		}
 		names[p.Name] = true

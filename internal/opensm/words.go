@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
@@ -45,6 +46,17 @@ func SortPartitions(all []Partition) { opensm.Sort(all) }
 // PartitionText is the partitions as opensm reads them; equal texts mean the
 // same.
 func PartitionText(all []Partition) string { return opensm.PartitionsText("", all) }
+
+// KeyWord says of a secret whether it is set: "open", "set", or "unknown".
+func KeyWord(k Key) string {
+	switch {
+	case !k.Set.Known():
+		return "unknown"
+	case fact.Yes(k.Set):
+		return "set"
+	}
+	return "open"
+}
 
 // OurKeys are the secrets of an instance that was set up here.
 func OurKeys() []Key { return opensm.Keys("") }

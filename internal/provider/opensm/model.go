@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -239,14 +238,7 @@ func handOver(t ops.Tuning) attribute.Duration {
 func keyReport(keys []ops.Key) types.Map {
 	elements := map[string]attr.Value{}
 	for _, k := range keys {
-		word := "open"
-		switch {
-		case fact.Yes(k.Set):
-			word = "set"
-		case !k.Set.Known():
-			word = "unknown"
-		}
-		elements[k.Name] = types.StringValue(word)
+		elements[k.Name] = types.StringValue(ops.KeyWord(k))
 	}
 	return types.MapValueMust(types.StringType, elements)
 }

@@ -60,6 +60,9 @@ type Partition struct {
 	Groups  bool     // it makes multicast groups of its own, which are not read
 }
 
+// Special reports whether the definition has what a resource cannot say of the groups.
+func (p Partition) Special() bool { return p.SL > 0 || p.Scope >= 0 || p.QKey != 0 || p.Groups }
+
 // Sort brings the definitions and their members into the order of the file.
 func Sort(all []Partition) {
 	slices.SortFunc(all, func(a, b Partition) int {
