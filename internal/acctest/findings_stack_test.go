@@ -41,6 +41,12 @@ func stackFindings() []findingCase {
 			"no line that reads /etc/network/interfaces.d/infiniband-e41d2d0300e44ed1", "source /etc/network/interfaces.d/*"},
 			hosts: withStack(labsim.StackIfupdown), config: plain, prepare: put("/etc/network/interfaces",
 				"auto lo\niface lo inet loopback\n")},
+		{code: "IP025", says: []string{"NetworkManager of intel9 does not manage ibp1s0: unmanaged-devices of " +
+			"/etc/NetworkManager/conf.d/lab.conf is interface-name:ib*", "or add ;except:interface-name:ibp1s0"},
+			hosts: withStack(labsim.StackNetworkManager), config: plain, prepare: func(w *Lab) {
+				w.Machine(host).FS.Put("/etc/NetworkManager/conf.d/lab.conf", "[keyfile]\nunmanaged-devices=interface-name:ib*\n", 0o644)
+				drivers(w)
+			}},
 		{code: "IP027", says: []string{"it was undone at boot"}, config: plain, prepare: func(w *Lab) {
 			drivers(w)
 			w.Machine(host).FS.Put(undo+"undo.sh", "", 0o600)

@@ -2,6 +2,7 @@ package ipoib
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ifupdown"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netplan"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/nmcli"
 )
 
 // Stack names what configures the network of a host. It is read from the host: each
@@ -258,5 +260,39 @@ func (c *checker) managers(n *inventory.Netdev) {
 		f.WayOut = "Look for it in unmanaged-devices of /etc/NetworkManager/conf.d, in NM_UNMANAGED of udev rules and in " +
 			"/etc/network/interfaces, and take it out there."
 		c.add(f)
+	case c.stack.service() == nmUnit && !n.NMKnown && !c.satisfied():
+		c.unmanagedDevices(n)
 	}
+}
+
+// unmanagedDevices looks into NetworkManager's own configuration: of an interface that is listed
+// there the daemon leaves no note, and it refuses the profile only when the apply activates it.
+func (c *checker) unmanagedDevices(n *inventory.Netdev) {
+	var list, by []string
+	paths := slices.Concat(slices.Collect(maps.Keys(c.s.Files)), slices.Collect(maps.Keys(c.s.Denied)))
+	for _, at := range nmcli.Confs(paths) {
+		if c.s.Denied[at] {
+			c.add(finding.NetworkFileNotRead.Find("%s of %s could not be read, so that it is not known whether "+
+				"NetworkManager manages %s.", at, c.s.Host, n.Name).WithWayOut(
+				"Fix what keeps " + at + " from being read, then plan again."))
+			return
+		}
+		var says bool
+		if list, says = nmcli.AddUnmanaged(list, c.s.Files[at].Content); says {
+			by = append(by, at)
+		}
+	}
+	listed := nmcli.Lists(list, nmcli.Device{Name: n.Name, Hardware: n.Address})
+	if fact.No(listed) {
+		return
+	}
+	doubt := ""
+	if !listed.Known() {
+		doubt = " It is not known " + listed.Why() + "."
+	}
+	file := by[len(by)-1]
+	c.add(finding.NetworkFileNotRead.Find("NetworkManager of %s does not manage %s: unmanaged-devices of %s is %s.%s",
+		c.s.Host, n.Name, strings.Join(by, " and "), strings.Join(list, ";"), doubt).WithWayOut(
+		fmt.Sprintf("Take it out of the list in %s, or add ;except:interface-name:%s to the list. Then run systemctl reload "+
+			"NetworkManager, and plan again.", file, n.Name)))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -188,6 +189,9 @@ func (s *State) nmAppeared(name string) {
 	if !ok || d.Type == labsim.TypeLoopback || s.nm.active[name] != "" {
 		return
 	}
+	if s.nmLeaves(name) {
+		return
+	}
 	s.nmNote(name)
 	if !s.nmAvailable(&d) {
 		return
@@ -291,6 +295,22 @@ func (s *State) nmRelease(name string) {
 	}
 	s.dropManaged(name, []netip.Prefix{})
 	s.nmNote(name)
+}
+
+// nmLeaves says whether a file of conf.d takes an interface from NetworkManager. The lab knows
+// names alone, as people write them there.
+func (s *State) nmLeaves(name string) bool {
+	for _, file := range s.m.FS.Glob("/etc/NetworkManager/conf.d/*.conf") {
+		for line := range strings.Lines(s.m.FS.Text(file)) {
+			list, is := strings.CutPrefix(strings.TrimSpace(line), "unmanaged-devices=")
+			for device := range strings.SplitSeq(list, ";") {
+				if ok, _ := path.Match(strings.TrimPrefix(device, "interface-name:"), name); is && ok {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // nmNote writes what the daemon remembers of a device for its next start.

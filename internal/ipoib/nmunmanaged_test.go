@@ -1,0 +1,59 @@
+package ipoib
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+)
+
+// An interface that NetworkManager's configuration takes from it is refused while planning, with
+// the file to edit. What the daemon says itself counts more.
+func TestCheck_unmanagedByNetworkManager(t *testing.T) {
+	const globally, lab = "/usr/lib/NetworkManager/conf.d/10-globally-managed-devices.conf", "/etc/NetworkManager/conf.d/lab.conf"
+	const ubuntu = "[keyfile]\nunmanaged-devices=*,except:type:wifi,except:type:gsm,except:type:cdma\n"
+	for name, c := range map[string]struct {
+		files  map[string]string
+		change func(*inventory.Snapshot)
+		says   string // empty: no finding
+	}{
+		"nothing":   {},
+		"by name":   {files: map[string]string{lab: "[keyfile]\nunmanaged-devices=interface-name:ib*\n"}, says: "unmanaged-devices of " + lab + " is interface-name:ib*."},
+		"by others": {files: map[string]string{lab: "[keyfile]\nunmanaged-devices=interface-name:docker*;driver:veth\n"}},
+		"Ubuntu": {files: map[string]string{globally: ubuntu},
+			says: "in " + globally + ", or add ;except:interface-name:ibp1s0 to the list. Then run systemctl reload NetworkManager"},
+		"Ubuntu, with an empty file of its name": {files: map[string]string{globally: ubuntu,
+			"/etc/NetworkManager/conf.d/10-globally-managed-devices.conf": ""}},
+		"excepted later": {files: map[string]string{globally: ubuntu, lab: "[keyfile]\nunmanaged-devices+=except:type:infiniband\n"}},
+		"a driver that may be it": {files: map[string]string{lab: "[keyfile]\nunmanaged-devices=driver:mlx*\n"},
+			says: "It is not known whether driver:mlx* is its driver."},
+		"a file that cannot be read": {change: func(s *inventory.Snapshot) { s.Denied = map[string]bool{lab: true} },
+			says: lab + " of intel9 could not be read"},
+		"the daemon manages it": {files: map[string]string{lab: "[keyfile]\nunmanaged-devices=*\n"},
+			change: func(s *inventory.Snapshot) { s.Netdevs[1].NMKnown, s.Netdevs[1].NMManaged = true, true }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := testHost(func(s *inventory.Snapshot) {
+				s.Commands, s.Files = map[string]bool{"nmcli": true}, map[string]inventory.File{}
+				s.Units = map[string]inventory.Unit{nmUnit: {ActiveState: "active"}}
+				for at, text := range c.files {
+					s.Files[at] = inventory.File{Content: text}
+				}
+				if c.change != nil {
+					c.change(s)
+				}
+			})
+			var got []string
+			for _, f := range Check(s, Request{Host: "intel9", PortGUID: testPort,
+				Config: Config{Mode: "datagram", MTU: 2044, Addresses: pfx("172.16.0.20/24")}}, PlanFacts{}) {
+				if f.Rule == finding.NetworkFileNotRead {
+					got = append(got, f.Detail())
+				}
+			}
+			if c.says == "" && len(got) > 0 || c.says != "" && (len(got) != 1 || !strings.Contains(got[0], c.says)) {
+				t.Errorf("%q, want %q", got, c.says)
+			}
+		})
+	}
+}
