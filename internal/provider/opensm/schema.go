@@ -184,7 +184,8 @@ func results() map[string]schema.Attribute {
 			MarkdownDescription: "Keys that protect the fabric from other subnet managers and from changes by any host: for " +
 				"each of `m_key`, `sm_key`, `sa_key` and `cc_key` `open`, if it has the value that every opensm has, `set`, or " +
 				"`unknown`, if it is no number. It is what the file of options says, which opensm reads when it starts: a " +
-				"running one may not have read it yet. The values themselves are never read into the state, and this resource sets none.",
+				"running one may not have read it yet. The values themselves are never read into the state, and this " +
+				"resource sets none.",
 		},
 	}
 }
