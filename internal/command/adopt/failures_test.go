@@ -167,6 +167,12 @@ func TestAdopt_whatCannotBeAdopted(t *testing.T) {
 		"a card as bought": {hosts: func(h *labs.Host) { *h = labs.TwoHosts()[0]; h.Name = "one" }, file: "cards.tf",
 			want: []string{`resource "infiniband_card" "one"`, `macs = { "1" = "e4:1d:2d:e4:4e:d0", "2" = "e4:1d:2d:e4:4e:d1" }`,
 				"Not adopted: infiniband_link_type one/0000:01:00.0", "No place that the driver reads keeps these types over a restart."}},
+		"link types by a udev rule": {hosts: func(h *labs.Host) {
+			*h = labs.TwoHosts()[0]
+			h.Name, h.Files = "one", map[string]string{"/etc/udev/rules.d/99-vpi.rules": `ACTION=="add", SUBSYSTEM=="pci", ` +
+				`DRIVER=="mlx4_core", ATTR{mlx4_port1}="ib"` + "\n"}
+		}, file: "cards.tf", want: []string{"Not adopted: infiniband_link_type one/0000:01:00.0",
+			"/etc/udev/rules.d/99-vpi.rules of one writes types of ports when the driver finds the card.", "An apply would store them."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -267,7 +267,7 @@ func (w *Walk) judge(o *Object, given form, forms int, change changes, errs []Pr
 // changed says that a plan changes an object, and what the plan warns of: there stands which
 // files of somebody an apply takes the place of.
 func (o *Object) changed(c changes) *Problem {
-	why := &Problem{Summary: "Its plan would change what sets it up", Detail: kinds[o.Type].otherwise}
+	why := &Problem{Summary: "Its plan would change what sets it up", Detail: kinds[o.Type].otherwise + o.beside}
 	if len(c.told) > 0 {
 		why.Summary = "Its plan would change it: " + strings.Join(c.told, "; ")
 	}

@@ -49,6 +49,7 @@ type Object struct {
 	taken    bool     // offer is written
 	dormant  bool     // an interface without an address, though somebody's file defines it
 	warnings []Problem
+	beside   string // what else on the host sets it, one paragraph
 }
 
 // Address is what a configuration calls the resource.
@@ -126,6 +127,7 @@ func ofCard(host string, s *inventory.Snapshot, c *inventory.Card, cards map[str
 	for _, kind := range []string{firmwareType, guidsType, linkType} {
 		out = append(out, &Object{Type: kind, Name: name, Host: host, ID: ref.String(), card: card})
 	}
+	out[len(out)-1].beside = rulesOfTypes(s)
 	for _, p := range c.Ports {
 		if p.LinkLayer == "InfiniBand" {
 			out = append(out, &Object{Type: portType, Name: name, Host: host, suffix: portSuffix(p.Number),
@@ -133,6 +135,21 @@ func ofCard(host string, s *inventory.Snapshot, c *inventory.Card, cards map[str
 		}
 	}
 	return out
+}
+
+// rulesOfTypes names the udev rules of the host that write the types of ports.
+func rulesOfTypes(s *inventory.Snapshot) string {
+	var rules []string
+	for _, at := range s.FilesUnder("/etc/udev/rules.d/") {
+		if strings.Contains(s.Files[at].Content, "mlx4_port") {
+			rules = append(rules, at)
+		}
+	}
+	if len(rules) == 0 {
+		return ""
+	}
+	return "\n\n" + strings.Join(rules, " and ") + " of " + s.Host + " writes types of ports when the driver finds the card. " +
+		"Take those lines out once this resource stores the types, so that one place decides."
 }
 
 func ofPort(kind string, card *Object, ref attribute.PortRef, number int) *Object {

@@ -422,7 +422,9 @@ configuration_files() {
 		readable "$file" && has_line "$file" '*mlx4_core*' '*ib_ipoib*' && contents "$file"
 	done
 	for file in "$ROOT"/etc/udev/rules.d/*; do
-		[ -f "$file" ] && printf '@rule %s\n' "${file#"$ROOT"}"
+		[ -f "$file" ] || continue
+		printf '@rule %s\n' "${file#"$ROOT"}"
+		readable "$file" && has_line "$file" '*mlx4_port*' && contents "$file"
 	done
 }
 
