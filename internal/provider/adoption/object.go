@@ -148,8 +148,8 @@ func rulesOfTypes(s *inventory.Snapshot) string {
 	if len(rules) == 0 {
 		return ""
 	}
-	return "\n\n" + strings.Join(rules, " and ") + " of " + s.Host + " writes types of ports when the driver finds the card. " +
-		"Take those lines out once this resource stores the types, so that one place decides."
+	return "\n\n" + strings.Join(rules, " and ") + " of " + s.Host + " writes types of ports when the driver finds the " +
+		"card. Take those lines out once this resource stores the types, so that one place decides."
 }
 
 func ofPort(kind string, card *Object, ref attribute.PortRef, number int) *Object {
