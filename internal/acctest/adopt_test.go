@@ -93,8 +93,15 @@ func TestAdopt_labs_of_the_examples(t *testing.T) {
 	}{
 		"point-to-point": {5, []string{`port_guid = infiniband_card.debian1.ports["1"].port_guid`}},
 		"qlogic":         {5, nil},
-		"gpu":            {13, nil},
-		"oem":            {12, nil},
+		// Three hosts that are alike, and one subnet manager.
+		"gpu": {13, []string{
+			`resource "infiniband_card" "hosts" { for_each = toset(["r720", "r730a", "r730b"]) host = each.key`,
+			`{ for_each = infiniband_card.hosts card_id = infiniband_card.hosts[each.key].id ports = { "1" = "ib" } }`,
+			`"r730b" = ["10.20.0.13/24"] } host = each.key port_guid = infiniband_card.hosts[each.key].ports["1"].port_guid`,
+			`to = infiniband_ipoib_interface.hosts[each.key] id = each.value`,
+			`{ host = "r730a" port_guid = infiniband_card.hosts["r730a"].ports["1"].port_guid priority = 14 }`,
+		}},
+		"oem": {12, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,6 +130,47 @@ func TestAdopt_labs_of_the_examples(t *testing.T) {
 				t.Error("a host is not what it was:", diff)
 			}
 		})
+	}
+}
+
+// Hosts that are alike are one block, also where definitions are taken over: what they have
+// of their own is a map. A host without the interface is not among those that have it.
+func TestAdopt_hosts_that_are_alike(t *testing.T) {
+	t.Parallel()
+	hosts := labs.Fleet(4)
+	hosts[1].Name = "node.example.org"
+	hosts[3].Cards[0].BDF = "0000:03:00.0"
+	w := Start(t, Options{Hosts: hosts})
+	for i, host := range w.Names() {
+		w.Run(host, "apt-get install -y rdma-core mstflint infiniband-diags; "+
+			"printf 'ib_ipoib\\nib_umad\\nmlx4_ib\\n' >>/etc/modules; "+
+			"echo options mlx4_core port_type_array=1,1 >/etc/modprobe.d/local.conf; update-initramfs -u")
+		w.Reboot(host)
+		if i < 3 {
+			address := fmt.Sprintf("10.9.0.%d/24", i+1)
+			w.Machine(host).FS.Put(netplanFile, netplanByHand("ibp1s0", "datagram", "2044", address), 0o600)
+			w.Run(host, typed("ibp1s0", "datagram", "2044", address))
+		}
+	}
+	o := newFolder(t, buildProvider(t))
+	said := o.adopts(w, "-take-over")
+	if !strings.Contains(said, `infiniband_card.hosts["node.example.org"]  node.example.org/0000:01:00.0/`) {
+		t.Error(said)
+	}
+	o.imports(4*4+3, 3)
+	all := strings.Join(strings.Fields(o.text("*.tf")), " ")
+	for _, part := range []string{
+		`"host0003" = "0000:03:00.0" } host = each.key pci_address = each.value }`,
+		`"infiniband_firmware" "hosts" { for_each = infiniband_card.hosts card_id = infiniband_card.hosts[each.key].id }`,
+		`"node.example.org" = "e4:1d:2d:e4:4e:e0" "host0002" = "e4:1d:2d:e4:4e:f0" "host0003" = "e4:1d:2d:e4:4f:00" }`,
+		`card_id = infiniband_card.hosts[each.key].id base_mac = each.value }`,
+		`"host0002" = ["10.9.0.3/24"] } host = each.key port_guid = infiniband_guids.hosts[each.key].port_guids["1"]`,
+		`addresses = each.value adopt_files = ["/etc/netplan/60-infiniband.yaml"] }`,
+		`"host0003" = "host0003/0000:03:00.0" } to = infiniband_guids.hosts[each.key] id = each.value }`,
+	} {
+		if !strings.Contains(all, part) {
+			t.Errorf("no %s in\n%s", part, o.text("*.tf"))
+		}
 	}
 }
 

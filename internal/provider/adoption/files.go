@@ -2,6 +2,7 @@ package adoption
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,16 +12,20 @@ func (f *Lab) Files() map[string][]byte {
 	bodies, imports := map[string][]string{}, []string(nil)
 	for _, o := range f.objects {
 		file := kinds[o.Type].file
-		switch {
-		case o.taken:
-			bodies[file] = append(bodies[file], comment(reason(o, "Taken over"))+block(o, f.offered(o)))
-		case o.Reason != nil:
+		if o.Reason != nil && !o.taken {
 			bodies[file] = append(bodies[file], f.notAdopted(o))
 			continue
-		default:
-			bodies[file] = append(bodies[file], comment(about(o))+block(o, f.forms(o)[o.form]))
 		}
-		imports = append(imports, importOf(o))
+		all := f.instances(o)
+		if o != all[0] {
+			continue
+		}
+		forEach := ""
+		if o.Key != "" {
+			forEach = f.forEach(all)
+		}
+		bodies[file] = append(bodies[file], comment(above(all))+block(o, f.written(o), forEach))
+		imports = append(imports, importOf(all))
 	}
 	for file, blocks := range bodies {
 		out[file] = Format(strings.Join(blocks, "\n"))
@@ -28,6 +33,34 @@ func (f *Lab) Files() map[string][]byte {
 	out["imports.tf"] = Format(comment("What is adopted. After the first apply this file has done its work and can go.") +
 		"\n" + strings.Join(imports, "\n"))
 	return out
+}
+
+// written is how an object is written that is adopted or taken over.
+func (f *Lab) written(o *Object) form {
+	if o.taken {
+		return f.offered(o)
+	}
+	return f.forms(o)[o.form]
+}
+
+// above is the comment above a block. What is not the same on all hosts is said of each.
+func above(all []*Object) string {
+	var texts []string
+	for _, o := range all {
+		text := about(o)
+		switch {
+		case o.taken:
+			text = reason(o, "Taken over") + "\n"
+		case len(all) > 1 && text != "":
+			text = o.Host + ": " + text
+		}
+		texts = append(texts, text)
+	}
+	if same := about(all[0]); !all[0].taken &&
+		!slices.ContainsFunc(all, func(o *Object) bool { return about(o) != same }) {
+		return same
+	}
+	return strings.Join(texts, "\n")
 }
 
 // offered is how an object can be adopted if it may change. What it referred to when it was
@@ -40,8 +73,14 @@ func (f *Lab) offered(o *Object) form {
 	return given
 }
 
-func importOf(o *Object) string {
-	return fmt.Sprintf("import {\nto = %s\nid = %s\n}\n", o.Address(), Text(o.ID))
+// importOf is the import of what a block stands for.
+func importOf(all []*Object) string {
+	o := all[0]
+	if o.Key == "" {
+		return fmt.Sprintf("import {\nto = %s\nid = %s\n}\n", o.Address(), Text(o.ID))
+	}
+	return fmt.Sprintf("import {\nfor_each = %s\n\nto = %s[each.key]\nid = each.value\n}\n",
+		perHost(all, func(o *Object) string { return Text(o.ID) }), o.block())
 }
 
 func reason(o *Object, verdict string) string {
@@ -58,7 +97,7 @@ func (f *Lab) notAdopted(o *Object) string {
 	var b strings.Builder
 	b.WriteString(comment(said + "\n\nThis adopts it with that change. Take the signs away, and read the plan:\n"))
 	b.WriteString("#\n")
-	for line := range strings.Lines(string(Format(block(o, f.offered(o)) + "\n" + importOf(o)))) {
+	for line := range strings.Lines(string(Format(block(o, f.offered(o), "") + "\n" + importOf([]*Object{o})))) {
 		b.WriteString(strings.TrimRight("# "+line, " \n") + "\n")
 	}
 	return b.String()

@@ -157,6 +157,7 @@ func (f *Lab) Settle(ctx context.Context, start Starter, progress Progress) erro
 		}
 		progress("Planned %s in %s", count(len(f.Adopted()), "resource"), time.Since(began).Round(100*time.Millisecond))
 	}
+	f.gather(f.Adopted())
 	return nil
 }
 
@@ -296,6 +297,7 @@ func (f *Lab) TakeOver() {
 	for _, o := range f.objects {
 		o.taken = o.offer != nil
 	}
+	f.gather(f.TakenOver())
 }
 
 // Draw asks for a picture of each fabric. It asks hosts with a subnet manager first,

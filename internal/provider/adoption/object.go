@@ -33,11 +33,14 @@ type Object struct {
 	Name string `json:"name"`
 	ID   string `json:"id"`
 	Host string `json:"host"`
+	// Key is its key in a block that stands for several hosts.
+	Key string `json:"key,omitempty"`
 	// Reason is why it is not adopted; empty if it is.
 	Reason *Problem `json:"reason,omitempty"`
 
-	card     *Object // its card; nil for a card and where none is known
-	suffix   string  // part of its name, where the card has several of its type
+	card     *Object  // its card; nil for a card and where none is known
+	suffix   string   // part of its name, where the card has several of its type
+	own      []string // arguments that differ among the objects of its block
 	state    tftypes.Value
 	attrs    map[string]tftypes.Value // of state
 	private  []byte
@@ -53,7 +56,15 @@ type Object struct {
 }
 
 // Address is what a configuration calls the resource.
-func (o *Object) Address() string { return o.Type + "." + o.Name }
+func (o *Object) Address() string {
+	if o.Key != "" {
+		return o.block() + "[" + Text(o.Key) + "]"
+	}
+	return o.block()
+}
+
+// block is what a configuration calls the block that the resource is written in.
+func (o *Object) block() string { return o.Type + "." + o.Name }
 
 // is gives an attribute of the state as text; empty if it is null or no text.
 func (o *Object) is(name string) string { return textOf(o.attrs[name]) }
@@ -196,11 +207,30 @@ func unique(all []*Object) {
 	}
 }
 
-// argument is one line of a resource: a value and, if it refers to another resource, the
-// reference that has this value.
+// argument is one line of a resource: a value and, if it refers to another resource, where
+// in this one the value is.
 type argument struct {
-	name, reference string
-	value           tftypes.Value
+	name  string
+	value tftypes.Value
+	to    *Object
+	path  string
+}
+
+// expression is the argument as a block of the object has it.
+func (a argument) expression(o *Object) string {
+	switch {
+	case a.to != nil && o.Key != "" && a.to.Key == o.Key:
+		return a.to.block() + "[each.key]" + a.path
+	case a.to != nil:
+		return a.to.Address() + a.path
+	case o.Key != "" && a.name == "host":
+		return "each.key"
+	case len(o.own) == 1 && a.name == o.own[0]:
+		return "each.value"
+	case slices.Contains(o.own, a.name):
+		return "each.value." + a.name
+	}
+	return expression(a.value)
 }
 
 // form is one way to write a resource.
@@ -272,39 +302,38 @@ func (f *Lab) argument(o *Object, name string, v tftypes.Value) argument {
 	a := argument{name: name, value: v}
 	switch {
 	case name == "card_id" && o.card != nil && o.card.adopted():
-		a.value, a.reference = o.card.attrs["id"], o.card.Address()+".id"
+		a.value, a.to, a.path = o.card.attrs["id"], o.card, ".id"
 	case name == "port_guid":
-		a.reference = f.portGUID(o, v)
+		a.to, a.path = f.portGUID(o, v)
 	}
 	return a
 }
 
-// portGUID is the reference to a port GUID: in the GUIDs of the card, else as the card
-// shows it.
-func (f *Lab) portGUID(o *Object, v tftypes.Value) string {
+// portGUID is where a port GUID is: in the GUIDs of the card, else as the card shows it.
+func (f *Lab) portGUID(o *Object, v tftypes.Value) (to *Object, path string) {
 	if o.card == nil {
-		return ""
+		return nil, ""
 	}
 	for _, other := range f.objects {
 		if other.Type == guidsType && other.card == o.card && other.adopted() {
 			if port := keyOf(other.attrs["port_guids"], v); port != "" {
-				return fmt.Sprintf("%s.port_guids[%q]", other.Address(), port)
+				return other, fmt.Sprintf(".port_guids[%q]", port)
 			}
 		}
 	}
 	if !o.card.adopted() {
-		return ""
+		return nil, ""
 	}
 	var ports map[string]tftypes.Value
 	if o.card.attrs["ports"].As(&ports) == nil {
 		for number, p := range ports {
 			var port map[string]tftypes.Value
 			if p.As(&port) == nil && port["port_guid"].Equal(v) {
-				return fmt.Sprintf("%s.ports[%q].port_guid", o.card.Address(), number)
+				return o.card, fmt.Sprintf(".ports[%q].port_guid", number)
 			}
 		}
 	}
-	return ""
+	return nil, ""
 }
 
 // keyOf finds a value in a map.

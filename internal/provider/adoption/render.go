@@ -119,16 +119,15 @@ func comment(s string) string {
 	return b.String()
 }
 
-// block writes a resource.
-func block(o *Object, given form) string {
+// block writes a resource. forEach is empty unless it stands for several hosts.
+func block(o *Object, given form, forEach string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "resource %q %q {\n", o.Type, o.Name)
+	if forEach != "" {
+		fmt.Fprintf(&b, "for_each = %s\n\n", forEach)
+	}
 	for _, a := range given {
-		if a.reference != "" {
-			fmt.Fprintf(&b, "%s = %s\n", a.name, a.reference)
-			continue
-		}
-		fmt.Fprintf(&b, "%s = %s\n", a.name, expression(a.value))
+		fmt.Fprintf(&b, "%s = %s\n", a.name, a.expression(o))
 	}
 	b.WriteString("}\n")
 	return b.String()
