@@ -57,7 +57,7 @@ func ReportMissing(t testing.TB, why string) {
 // status.
 func Run(t testing.TB, program string, args ...string) (string, int) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), program, args...).Output()
+	out, err := exec.CommandContext(t.Context(), program, args...).Output() //nolint:gosec // for tests, which name it
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)

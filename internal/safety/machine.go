@@ -134,15 +134,13 @@ func ownJob(j *inventory.Job, what string) finding.Finding {
 // wayOutOfUnreadable says how a job is brought to an end of which this version cannot read
 // what it was.
 func wayOutOfUnreadable(j *inventory.Job) string {
-	text, pci := "", "ADDRESS"
+	text, pci := "Wait", "ADDRESS"
 	if j.PCI.IsValid() {
 		pci = j.PCI.String()
 	}
 	if j.Request["version"] != "" {
 		text = "Apply once with the version of the provider that wrote it. It records the result of the job.\n" +
 			"If there is none any more: wait"
-	} else {
-		text = "Wait"
 	}
 	return fmt.Sprintf(text+" until systemctl is-active infiniband-flash-%[2]s.service says inactive, look at "+
 		"the card with mstflint -d %[1]s q and mstflint -d %[1]s v, "+

@@ -41,8 +41,8 @@ func startCommand(e journal.Entry) shellcmd.Command {
 }
 
 func lookCommand(id string) shellcmd.Command {
-	return shellcmd.Script("look-at-flash-job", answer.Functions+cardusers.Functions+lookScript, journal.Dir(id), inventory.JobUnit(id),
-		flock.File, flock.Holder).AsRoot()
+	return shellcmd.Script("look-at-flash-job", answer.Functions+cardusers.Functions+lookScript, journal.Dir(id),
+		inventory.JobUnit(id), flock.File, flock.Holder).AsRoot()
 }
 
 func settleCommand(id, how string) shellcmd.Command {
