@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -150,6 +151,9 @@ func (c *change) savedState(way netundo.Stack, want Config) netundo.Before {
 		RoutesAdded: routesWithout(want.Routes, now.Routes), RoutesRemoved: c.oldRoutes(want),
 		RoutesOurs: slices.Concat(want.Routes, c.oldRoutes(want)),
 	}
+	for _, f := range c.taken {
+		b.RulesEnd = b.RulesEnd || slices.ContainsFunc(f.Unkept, isRules)
+	}
 	if n, ok := c.s.Netdev(c.t.name); ok {
 		b.Profile = n.NMProfile
 	}
@@ -295,7 +299,7 @@ func (c *change) confirm(ctx context.Context, prove func(context.Context, host.H
 		return fmt.Errorf("the host has begun to undo the change: %w", err)
 	}
 	if c.removing {
-		delete(gone, c.t.name)
+		maps.DeleteFunc(gone, func(k kept, _ []string) bool { return k.name == c.t.name })
 	}
 	c.warnings = append(c.warnings, gone.sentences()...)
 	// Nothing undoes the change from here on; what is left over is harmless.

@@ -3,7 +3,6 @@ package ipoib
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -11,37 +10,60 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
 
-// putBack puts back the routes that others have added, and returns those that it cannot
-// put back.
+// putBack puts back what others have added to the network, and returns what it cannot put
+// back.
 func (c *change) putBack(ctx context.Context, h host.Host) (ended, error) {
 	r, err := h.Run(ctx, c.guard().PutBack())
 	if err != nil {
-		return nil, fmt.Errorf("putting back the routes of others: %w", err)
+		return nil, fmt.Errorf("putting back what others have added: %w", err)
 	}
 	return endedOf(string(r.Stdout)), nil
 }
 
-// ended is what others had added and a change has ended, by interface.
-type ended map[string][]string
+// kept is a kind of what others add to an interface; policy rules are of none.
+type kept struct{ kind, name string }
 
-// endedOf reads what the host prints: the interface and the route, one a line.
+func (k kept) String() string {
+	switch k.kind {
+	case "rules":
+		return "Policy rules that others had added"
+	case "nexthops":
+		return "Nexthop objects that others had added to " + k.name
+	case "neighbours":
+		return "Permanent neighbours that others had added to " + k.name
+	}
+	return "Routes that others had added to " + k.name
+}
+
+// ended is what others had added and a change has ended.
+type ended map[kept][]string
+
+// endedOf reads what the host prints: the kind, the interface and the text, one a line.
 func endedOf(text string) ended {
 	all := ended{}
 	for line := range strings.Lines(text) {
-		name, route, _ := strings.Cut(strings.TrimSpace(line), " ")
-		all[name] = append(all[name], route)
+		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name, what, _ := strings.Cut(rest, " ")
+		all[kept{kind, name}] = append(all[kept{kind, name}], what)
 	}
 	return all
 }
 
-// sentences says what ended, a sentence for each interface.
+// sentences says what ended.
 func (e ended) sentences() []string {
 	var all []string
-	for _, name := range slices.Sorted(maps.Keys(e)) {
-		all = append(all, fmt.Sprintf("Routes that others had added to %s ended with the change, and could not be put back: "+
-			"%s.", name, strings.Join(e[name], ", ")))
+	for k, what := range e {
+		all = append(all, fmt.Sprintf("%s ended with the change, and could not be put back: %s.", k,
+			strings.Join(what, ", ")))
 	}
+	slices.Sort(all)
 	return all
+}
+
+// isRules reports whether a setting of a definition is policy rules, as netplan and networkd
+// name them.
+func isRules(setting string) bool {
+	return strings.Contains(setting, "routing-policy") || strings.Contains(setting, "RoutingPolicyRule")
 }
 
 // oldRoutes are the live routes that our files, or those that are taken over, have set

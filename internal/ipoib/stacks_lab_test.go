@@ -412,3 +412,40 @@ func TestLab_Stacks_routesOnTheUplink(t *testing.T) {
 		hold("after an undo")
 	})
 }
+
+// Policy rules, nexthop objects and permanent neighbours of others outlive a change and an
+// undo, though networkd drops them. A route keeps its nexthop object.
+func TestLab_Stacks_rulesOfOthers(t *testing.T) {
+	eachStack(t, func(t *testing.T, c stackCase) {
+		l := stackLab(t, c)
+		d := ubuntuDesired()
+		d.Config.Addresses = prefixes("172.16.0.20/24")
+		apply(t, l, d)
+		name := observe(t, l, d).Name
+		runText(t, l, "ip rule add fwmark 0x5 lookup 200 prio 5000; ip -6 rule add from fd99::/64 lookup 201 prio 5001\n"+
+			"ip nexthop add id 7 via 172.16.0.3 dev "+name+" proto zebra\nip route add 10.56.0.0/16 nhid 7 proto bird\n"+
+			"ip neighbour add 172.16.0.7 lladdr 80:00:00:01 dev "+name+" nud permanent")
+		hold := func(when, gateway string) {
+			t.Helper()
+			said := runText(t, l, "ip -4 rule show; ip -6 rule show; ip nexthop show dev "+name+"; ip route show dev "+name+
+				"; ip -4 neighbour show dev "+name+" nud permanent")
+			for _, want := range []string{"5000:\tfrom all fwmark 0x5 lookup 200\n", "5001:\tfrom fd99::/64 lookup 201\n",
+				"from all lookup default\n",
+				"172.16.0.7 lladdr 80:00:00:01 PERMANENT", gateway} {
+				if strings.Count(said, want) != 1 {
+					t.Errorf("%s %q is there %d times in\n%s", when, want, strings.Count(said, want), said)
+				}
+			}
+		}
+		d.Config.Addresses = append(d.Config.Addresses, prefixes("172.16.1.20/24")...)
+		if r := apply(t, l, d); strings.Contains(strings.Join(r.Warnings, " "), "ended") {
+			t.Errorf("warned of %v", r.Warnings)
+		}
+		hold("after a change", "10.56.0.0/16 nhid 7 via 172.16.0.3 proto bird")
+		undone := d
+		undone.Config.Addresses = prefixes("172.16.0.20/24")
+		_ = applyCutOff(t, l, "intel9", undone)
+		l.reopen()
+		hold("after an undo", "id 7 via 172.16.0.3 dev "+name+" scope link proto zebra")
+	})
+}

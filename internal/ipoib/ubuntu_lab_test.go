@@ -128,8 +128,8 @@ func TestLab_Apply_ubuntuMendsDrift(t *testing.T) {
 	}
 }
 
-// run runs a command on the Ubuntu host as root.
-func run(t *testing.T, l *testLab, args ...string) {
+// run runs a command on the Ubuntu host as root, and returns what it prints.
+func run(t *testing.T, l *testLab, args ...string) string {
 	t.Helper()
 	m := l.Machine("intel9")
 	var out strings.Builder
@@ -137,11 +137,12 @@ func run(t *testing.T, l *testLab, args ...string) {
 	if status := m.Exec(context.Background(), p); status != 0 {
 		t.Fatalf("%v: status %d: %s", args, status, out.String())
 	}
+	return out.String()
 }
 
-func runText(t *testing.T, l *testLab, text string) {
+func runText(t *testing.T, l *testLab, text string) string {
 	t.Helper()
-	run(t, l, "/bin/sh", "-c", text)
+	return run(t, l, "/bin/sh", "-c", text)
 }
 
 func TestLab_Apply_ubuntuSurvivesReboot(t *testing.T) {

@@ -53,6 +53,7 @@ type Route struct {
 	To    netip.Prefix
 	Via   netip.Addr
 	Proto string // "static", "boot"
+	NHID  string // of the nexthop object that has the gateway
 }
 
 // HardwareAddress formats the address as sysfs does.

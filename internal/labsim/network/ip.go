@@ -48,6 +48,12 @@ func ipProgram(_ context.Context, p *labsim.Proc) int {
 		return c.link(command, args)
 	case strings.HasPrefix("route", object):
 		return c.route(command, args)
+	case object == "rule":
+		return c.policy(command, args)
+	case object == "nexthop":
+		return c.nexthop(command, args)
+	case strings.HasPrefix("neighbour", object):
+		return c.neighbour(command, args)
 	}
 	return p.Unknown("object " + object)
 }

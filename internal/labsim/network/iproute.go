@@ -11,6 +11,7 @@ import (
 type ipRoute struct {
 	Type     string   `json:"type,omitempty"`
 	Dst      string   `json:"dst"`
+	NHID     string   `json:"-"`
 	Gateway  string   `json:"gateway,omitempty"`
 	Dev      string   `json:"dev,omitempty"`
 	Protocol string   `json:"protocol,omitempty"`
@@ -38,7 +39,7 @@ func (c *ipCall) route(command string, args []string) int {
 }
 
 func (s *State) routeView(d *labsim.Netdev, r labsim.Route) ipRoute {
-	v := ipRoute{Dst: r.To.String(), Gateway: r.Via.String(), Dev: d.Name, Protocol: r.Proto, Flags: []string{},
+	v := ipRoute{Dst: r.To.String(), NHID: r.NHID, Gateway: r.Via.String(), Dev: d.Name, Protocol: r.Proto, Flags: []string{},
 		Metric: s.metric(d, r.To, 1024)}
 	if r.Proto == "boot" {
 		v.Protocol = "" // printed with -d only
@@ -157,6 +158,9 @@ func (c *ipCall) printRoutes(list []ipRoute) int {
 	}
 	for _, r := range list {
 		c.p.Printf("%s", r.Dst)
+		if r.NHID != "" {
+			c.p.Printf(" nhid %s", r.NHID)
+		}
 		if r.Gateway != "" {
 			c.p.Printf(" via %s", r.Gateway)
 		}
@@ -239,7 +243,7 @@ func (c *ipCall) routeChange(command string, args []string) int {
 	if len(args) == 0 {
 		return c.p.Unknown("ip route " + command)
 	}
-	opts, bad := c.selection(args[1:], "via", "dev", "metric", "proto")
+	opts, bad := c.selection(args[1:], "via", "dev", "metric", "proto", "nhid")
 	if bad != "" {
 		return c.p.Unknown("form of ip route " + command)
 	}
@@ -250,6 +254,11 @@ func (c *ipCall) routeChange(command string, args []string) int {
 	if one, oneErr := netip.ParseAddr(args[0]); oneErr == nil {
 		to, err = netip.PrefixFrom(one, one.BitLen()), nil
 	}
+	if id := opts["nhid"]; id != "" && opts["via"] == "" {
+		if opts["via"], opts["dev"] = c.s.gateway(id); opts["via"] == "" {
+			return c.routeAnswer("Error: Nexthop id does not exist.")
+		}
+	}
 	via, viaErr := netip.ParseAddr(opts["via"])
 	if err != nil || viaErr != nil {
 		c.p.Errorf("Error: any valid prefix is expected rather than \"%s\".\n", args[0])
@@ -259,7 +268,7 @@ func (c *ipCall) routeChange(command string, args []string) int {
 		c.p.Errorf("Error: Invalid prefix for given prefix length.\n")
 		return 2
 	}
-	r := labsim.Route{To: to, Via: via, Proto: cmp.Or(opts["proto"], "boot")}
+	r := labsim.Route{To: to, Via: via, Proto: cmp.Or(opts["proto"], "boot"), NHID: opts["nhid"]}
 	if command == "del" {
 		return c.routeAnswer(c.s.delRoute(opts["dev"], r))
 	}

@@ -102,6 +102,7 @@ func (n *network) matches(d *labsim.Netdev) bool {
 // reconfigure applies the file of one interface. Failures are logged and the
 // link still ends as configured.
 func (s *State) reconfigure(name string) {
+	s.dropForeign(name)
 	n := s.networkFor(name)
 	if n == nil {
 		s.dropManaged(name, nil)

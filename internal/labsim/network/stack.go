@@ -69,6 +69,7 @@ func (s *State) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.managed, s.nm, s.networks = map[string][]netip.Prefix{}, newNMState(), nil
+	s.rules, s.nexthops, s.neighbours = nil, nil, nil
 }
 
 // Generate runs the stack's generator, as systemd does before any unit.

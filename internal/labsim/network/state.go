@@ -17,9 +17,14 @@ import (
 type State struct {
 	m *labsim.Machine
 
-	mu        sync.Mutex
-	managed   map[string][]netip.Prefix
-	networks  []*network
+	mu       sync.Mutex
+	managed  map[string][]netip.Prefix
+	networks []*network
+	// What others have added with ip; networkd drops it.
+	rules      []rule
+	nexthops   []nexthop
+	neighbours []neighbour
+
 	nm        *nmState
 	readyBoot int // number of the boot whose network service is up
 	firewall  bool

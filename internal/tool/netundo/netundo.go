@@ -89,6 +89,7 @@ type Before struct {
 	RoutesAdded    []ipconf.Route
 	RoutesRemoved  []ipconf.Route
 	RoutesOurs     []ipconf.Route // that the change decides on: they are not those of others
+	RulesEnd       bool           // the change ends policy rules of a file
 }
 
 func word(yes bool, is, isNot string) string {
@@ -116,6 +117,9 @@ func (b Before) lists() string {
 			lines = append(lines, list.name+" "+r.To.String()+" "+r.Via.String())
 		}
 	}
+	if b.RulesEnd {
+		lines = append(lines, "rules-ours static")
+	}
 	return strings.Join(lines, "\n")
 }
 
@@ -142,8 +146,8 @@ func (g Guard) Arm(delay time.Duration) shellcmd.Command {
 	return systemdrun.After(delay, g.Unit(), "/bin/sh", g.Dir()+"/undo.sh", g.Dir())
 }
 
-// PutBack puts back the routes that others have added, which network services drop. It
-// prints those that it cannot put back, one a line: the interface, the route, the reason.
+// PutBack puts back what others have added, which network services drop. It prints what it
+// cannot put back, one a line: the kind, the interface, and the text with the reason.
 func (g Guard) PutBack() shellcmd.Command {
 	return g.Step(shellcmd.New("/bin/sh", g.Dir()+"/undo.sh", g.Dir(), "routes").AsRoot().Changes())
 }

@@ -136,7 +136,7 @@ func TestSave_names_routes_that_cannot_be_read(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	out, err := exec.CommandContext(t.Context(), sh, filepath.Join(dir, "undo.sh"), dir, "routes").CombinedOutput()
-	const want = "ib0 routes that could not be read before the change (ip -4 route: Dump terminated)\n"
+	const want = "routes ib0 routes that could not be read before the change (ip -4 route: Dump terminated)\n"
 	if err != nil || string(out) != want {
 		t.Errorf("%q, %v; want %q", out, err, want)
 	}

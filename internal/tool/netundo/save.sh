@@ -3,8 +3,8 @@
 # interface, $4 whether it existed ("yes", "no"), $5 mode, $6 MTU, $7 "up" or "down",
 # $8 profile of NetworkManager or "", $9 lists, one entry a line: "added ADDRESS",
 # "removed ADDRESS", "routes-added TO VIA", "routes-removed TO VIA", "routes-ours TO
-# VIA"; then the text of the undo script, the path and the text of a unit that runs it at boot, and the
-# files that the change writes or removes.
+# VIA", "rules-ours static"; then the text of the undo script, the path and the text of a unit that runs
+# it at boot, and the files that the change writes or removes.
 set -eu
 final=$1 dir=$1.$2 change=$2 newline='
 '
@@ -20,16 +20,19 @@ printf '%s\n' "$5" >"$dir/mode"
 printf '%s\n' "$6" >"$dir/mtu"
 printf '%s\n' "$7" >"$dir/up"
 printf '%s\n' "$8" >"$dir/profile"
-for list in added removed routes-added routes-removed routes-ours; do
+for list in added removed routes-added routes-removed routes-ours rules-ours; do
 	: >"$dir/$list"
 done
-: >"$dir/routes"
+for list in routes rules nexthops neighbours; do
+	: >"$dir/$list"
+done
 printf '%s\n' "$9" | while read -r list entry; do
 	[ -z "$list" ] || printf '%s\n' "$entry" >>"$dir/$list"
 done
-# Network services drop the routes that others have added, networkd also those of every
-# other interface that a reload has it configure anew. Those of the kernel, of routers and
-# of DHCP come back by themselves.
+# Network services drop what others have added to the network. networkd also drops that of
+# every other interface that a reload has it configure anew, and the rules of all
+# (ManageForeignRoutingPolicyRules=). Routes of the kernel, of routers and of DHCP come
+# back by themselves.
 devices=$3
 case $2 in
 netplan | networkd)
@@ -37,10 +40,21 @@ netplan | networkd)
 		[ "${link##*/}" = "$3" ] || ! read -r index 2>/dev/null <"$link/ifindex" ||
 			! grep -q '^NETWORK_FILE=.' "/run/systemd/netif/links/$index" 2>/dev/null || devices="$devices ${link##*/}"
 	done
+	for family in -4 -6; do
+		ip "$family" rule show 2>/dev/null | while read -r rule; do
+			printf '%s\n' "$family $rule" >>"$dir/rules"
+		done
+	done
 	;;
 esac
 for device in $devices; do
+	ip nexthop show dev "$device" 2>/dev/null | while read -r nexthop; do
+		printf '%s\n' "$device $nexthop" >>"$dir/nexthops"
+	done
 	for family in -4 -6; do
+		ip "$family" neighbour show dev "$device" nud permanent 2>/dev/null | while read -r neighbour; do
+			printf '%s\n' "$device ${neighbour% PERMANENT*}" >>"$dir/neighbours"
+		done
 		[ "$device" != "$3" ] || [ "$4" = yes ] || continue
 		if ! said=$(ip "$family" route show table all dev "$device" 2>&1); then
 			[ "$family" = -6 ] && [ ! -e /proc/net/if_inet6 ] || # the kernel has no IPv6

@@ -1,6 +1,6 @@
 # Undoes an unconfirmed change of one IPoIB interface. $1 is the directory that
 # holds what was saved; $2 is "boot" if it runs before the network service of a
-# boot, and "routes" if it only puts back the routes of others. Written by Terraform (ibfabric/infiniband).
+# boot, and "routes" if it only puts back what others have added. Written by Terraform (ibfabric/infiniband).
 LC_ALL=C
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export LC_ALL PATH
@@ -27,40 +27,97 @@ listed() {
 	done <"$2"
 	return 1
 }
-# Puts back the routes that others have added, but for those of the list $1, and prints
-# the interface and the route of each that it cannot put back. One that is there stays as
-# it is.
-put_back() {
+# Sets words to those of $1 without what ip prints and does not take.
+plain() {
+	words=
+	for word in $1; do
+		case $word in
+		linkdown | dead | pervasive | offload | offload_failed | trap | rt_offload | rt_trap) ;;
+		'[detached]' | '[unresolved]') ;;
+		*) words="$words${words:+ }$word" ;;
+		esac
+	done
+}
+# Sets words to those of $1 without the word $2 and the one behind it.
+drop() {
+	words='' skip=
+	for word in $1; do
+		if [ -n "$skip" ]; then
+			skip=
+		elif [ "$word" = "$2" ]; then
+			skip=1
+		else
+			words="$words${words:+ }$word"
+		fi
+	done
+}
+# Adds what the words $1 say. What is there already is no failure.
+add() {
+	# shellcheck disable=SC2086 # words
+	said=$(ip $1 2>&1) && return 0
+	case $said in *"File exists"*) return 0 ;; esac
+	return 1
+}
+# Puts back one route that others have added, but for those of the list $1.
+put_back_route() {
+	plain "$route"
+	full=$words
+	drop "$full" nhid
+	route=$words
+	to=${route%% *} all=0.0.0.0/0 one=/32
+	[ "$family" = -4 ] || all=::/0 one=/128
+	case $to in default) to=$all ;; */*) ;; *) to=$to$one ;; esac
+	via=${route#* via }
+	[ -z "$1" ] || [ "$device" != "$name" ] || ! listed "$to ${via%% *}" "$dir/$1" || return 0
+	if [ "$full" != "$route" ]; then
+		# The nexthop object holds the gateway.
+		drop "$full" via
+		add "$family route add $words" && return 0
+	fi
+	add "$family route add $route dev $device" || echo "routes $device $route ($said)"
+}
+# Whether the policy rule is there.
+there() (
+	ip "$family" rule show >"$dir/rules-now"
+	while read -r p r; do
+		[ "$p $r" != "$preference $rule" ] || exit 0
+	done <"$dir/rules-now"
+	exit 1
+)
+# Puts back what others have added, but for the routes of the list $1, and prints what it
+# cannot put back: the kind, the interface and the text. What is there stays as it is.
+put_back() (
+	set -f
+	# The rules first: without that of the main table no gateway is within reach.
+	[ ! -s "$dir/rules" ] || settle "$name"
+	while read -r family preference rule; do
+		# The kernel takes its own ones a second time. Those that a file has set end with it.
+		! there || continue
+		[ -z "$1" ] || [ ! -s "$dir/rules-ours" ] || [ "$rule" = "${rule#* proto static}" ] || continue
+		plain "$rule"
+		add "$family rule add preference ${preference%:} $words" || echo "rules - ${preference%:} $words ($said)"
+	done <"$dir/rules"
 	settled=
+	while read -r device nexthop; do
+		settle "$device"
+		plain "$nexthop"
+		drop "$words" scope
+		add "nexthop add $words" || echo "nexthops $device $words ($said)"
+	done <"$dir/nexthops"
 	while read -r device family route; do
 		if [ "$family" = unread ]; then
-			printf '%s\n' "$device routes that could not be read before the change ($route)"
+			printf '%s\n' "routes $device routes that could not be read before the change ($route)"
 			continue
 		fi
 		[ "$device" = "$settled" ] || settle "$device"
 		settled=$device
-		words='' skip=''
-		for word in $route; do
-			[ -z "$skip" ] || word=
-			skip=
-			# What ip prints and does not take.
-			case $word in
-			nhid) skip=1 ;;
-			linkdown | dead | pervasive | offload | offload_failed | trap | rt_offload | rt_trap) ;;
-			*) words="$words${word:+ $word}" ;;
-			esac
-		done
-		route=${words# }
-		to=${route%% *} all=0.0.0.0/0 one=/32
-		[ "$family" = -4 ] || all=::/0 one=/128
-		case $to in default) to=$all ;; */*) ;; *) to=$to$one ;; esac
-		via=${route#* via }
-		[ -z "$1" ] || [ "$device" != "$name" ] || ! listed "$to ${via%% *}" "$dir/$1" || continue
-		# shellcheck disable=SC2086 # the words of the route
-		said=$(ip "$family" route add $route dev "$device" 2>&1) && continue
-		case $said in *"File exists"*) ;; *) printf '%s\n' "$device $route ($said)" ;; esac
+		put_back_route "$1"
 	done <"$dir/routes"
-}
+	while read -r device neighbour; do
+		settle "$device"
+		add "neighbour add $neighbour dev $device nud permanent" || echo "neighbours $device $neighbour ($said)"
+	done <"$dir/neighbours"
+)
 # Ends the undo: notes it in the records of the host, where the change has noted that it
 # began, and says how it came. Whoever waits for that removes the directory.
 finish() {
