@@ -68,7 +68,7 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 	}
 	c := &checker{s: s, d: d, portUnknown: p.PortUnknown, held: p.Held, observed: Observation{Stack: DetectStack(s)}}
 	if !c.portUnknown {
-		c.observed = Observe(s, d.PortGUID, d.PKey)
+		c.observed = Observe(s, d.PortGUID, d.PKey).without(p.Leaving)
 	}
 	c.stack = c.observed.Stack
 	c.config()

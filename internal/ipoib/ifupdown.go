@@ -84,7 +84,7 @@ func stanzaFiles(s *inventory.Snapshot) []string {
 func unmanagedStanzas(s *inventory.Snapshot, t target) (all []Unmanaged) {
 	for _, at := range stanzaFiles(s) {
 		content := s.Files[at].Content
-		if platform.IsOurs(content) || t.name == "" {
+		if ofThisPort(s, t, at) || t.name == "" {
 			continue
 		}
 		f, bad := ifupdown.Parse(content)
@@ -98,6 +98,7 @@ func unmanagedStanzas(s *inventory.Snapshot, t target) (all []Unmanaged) {
 			}
 			found := definition(t, at, fmt.Sprintf("%s has a stanza for it%s%s", at, what, misread(bad)), i)
 			found.Obstacle, found.Unkept = stanzaObstacle(at, t, f, i, errors.Join(bad, err)), f.Unkept(t.name)
+			found.noteEarlier(s, t, at)
 			if k := DetectStack(s); k != StackIfupdown && k != StackIfupdown2 {
 				found = found.ofOtherStack()
 			}

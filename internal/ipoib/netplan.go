@@ -138,8 +138,8 @@ func netplanFiles(s *inventory.Snapshot) []string {
 func unmanagedPlans(s *inventory.Snapshot, t target) (all []Unmanaged) {
 	for _, at := range netplanFiles(s) {
 		content := s.Files[at].Content
-		if platform.IsOurs(content) {
-			continue // also that of a port GUID that has changed: the replaced resource takes it away first
+		if ofThisPort(s, t, at) {
+			continue
 		}
 		devices, err := netplan.Parse(content)
 		if err != nil {
@@ -164,6 +164,7 @@ func unmanagedPlan(s *inventory.Snapshot, t target, at string, devices []netplan
 	i := ipconf.Interface{Mode: d.Mode, MTU: d.MTU, Addresses: d.Addresses, Routes: d.Routes, DHCP: d.DHCP}
 	f := definition(t, at, fmt.Sprintf("%s defines %s.%s%s", at, d.Section, d.ID, describe(i)), i)
 	f.id, f.Unkept = d.ID, d.Unkept
+	f.noteEarlier(s, t, at)
 	if k := DetectStack(s); k != StackNetplan && k != StackNetplanNM || t.name == "" {
 		return f.ofOtherStack()
 	}

@@ -170,7 +170,7 @@ func (c *change) releaseNetworkd(ctx context.Context) error {
 func unmanagedNetworks(s *inventory.Snapshot, t target) (all []Unmanaged) {
 	for _, p := range slices.Concat(s.FilesUnder(networkd.Dir), s.FilesUnder("/run/systemd/network")) {
 		content := s.Files[p].Content
-		if platform.IsOurs(content) || !strings.HasSuffix(p, ".network") || strings.HasPrefix(path.Base(p), "10-netplan-") {
+		if ofThisPort(s, t, p) || !strings.HasSuffix(p, ".network") || strings.HasPrefix(path.Base(p), "10-netplan-") {
 			continue
 		}
 		if f, err := networkd.Parse(content); !fact.No(f.Matches(t.link())) {
@@ -191,10 +191,11 @@ func unmanagedNetwork(s *inventory.Snapshot, t target, at string, f networkd.Fil
 		return Unmanaged{Line: fmt.Sprintf("%s may match it: %s%s%s", at, matches.Why(), describe(f.Interface), misread(bad))}
 	}
 	found := definition(t, at, fmt.Sprintf("%s matches it%s%s", at, describe(f.Interface), misread(bad)), f.Interface)
+	found.Obstacle, found.Unkept = networkObstacle(s, t, at, f, bad), f.Unkept
+	found.noteEarlier(s, t, at)
 	if DetectStack(s) != StackNetworkd {
 		return found.ofOtherStack()
 	}
-	found.Obstacle, found.Unkept = networkObstacle(s, t, at, f, bad), f.Unkept
 	return found
 }
 

@@ -120,7 +120,7 @@ func unmanagedProfiles(s *inventory.Snapshot, t target) (all []Unmanaged) {
 			if dir == nmcli.IfcfgDir {
 				parse = nmcli.ParseIfcfg
 			}
-			if strings.HasPrefix(path.Base(at), "netplan-") || ownProfile(content) {
+			if strings.HasPrefix(path.Base(at), "netplan-") || ownProfile(content) && earlierPort(s, t, at).IsZero() {
 				continue
 			}
 			p, err := parse(content)
@@ -130,6 +130,7 @@ func unmanagedProfiles(s *inventory.Snapshot, t target) (all []Unmanaged) {
 			found := definition(t, at, fmt.Sprintf("%s is a profile for it%s%s", at, describe(p.Interface), misread(err)),
 				p.Interface)
 			found.id, found.Unkept, found.Obstacle = p.UUID, p.Unkept, profileObstacle(at, p, err)
+			found.noteEarlier(s, t, at)
 			if DetectStack(s) != StackNM {
 				found = found.ofOtherStack()
 			}

@@ -449,3 +449,40 @@ func TestLab_Stacks_rulesOfOthers(t *testing.T) {
 		hold("after an undo", "id 7 via 172.16.0.3 dev "+name+" scope link proto zebra")
 	})
 }
+
+// A file of ours for a port that the host had defines the interface still, by its name. It
+// is found as a definition made elsewhere, and can be taken over.
+func TestLab_Stacks_fileOfAnEarlierPort(t *testing.T) {
+	eachStack(t, func(t *testing.T, c stackCase) {
+		l := stackLab(t, c)
+		d := ubuntuDesired()
+		apply(t, l, d)
+		earlier := func(text string) string { return strings.ReplaceAll(text, "e41d2d0300e44e01", "e41d2d0300e422a1") }
+		text := strings.ReplaceAll(l.file("intel9", c.file), "172.16.0.20/24", "172.18.0.30/24")
+		text = strings.ReplaceAll(earlier(text), "e4:1d:2d:03:00:e4:4e:01", "e4:1d:2d:03:00:e4:22:a1")
+		if head, uuid, ok := strings.Cut(text, "uuid="); ok { // each port has its own
+			text = head + "uuid=00000000" + uuid[8:]
+		}
+		l.Machine("intel9").FS.Put(earlier(c.file), text, 0o600)
+		s := l.snapshot(t, "intel9")
+		found := func(p ipoib.PlanFacts) (text string) {
+			for _, f := range ipoib.Check(s, d, p) {
+				if f.Severity.Blocks() {
+					text += f.Rule.Code + f.Detail()
+				}
+			}
+			return text
+		}
+		mustContain(t, found(ipoib.PlanFacts{Held: true}), "IP042", earlier(c.file), "172.18.0.30/24",
+			"this provider wrote it for port 0xe41d2d0300e422a1, which the host does not have any more")
+		if text := found(ipoib.PlanFacts{Leaving: []ipoib.Place{{PortGUID: 0xe41d2d0300e422a1}}}); text != "" {
+			t.Errorf("the plan removes the file before: %s", text)
+		}
+		d.Consent.AdoptFiles, d.Consent.AdoptWithout = []string{earlier(c.file)}, []string{"172.18.0.30/24"}
+		apply(t, l, d)
+		reboot(t, l)
+		if o := observe(t, l, d); len(o.Unmanaged) > 0 || !slices.Equal(o.Live.Addresses, d.Config.Addresses) {
+			t.Errorf("after a restart: %v, %v", o.Live.Addresses, o.Unmanaged)
+		}
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
@@ -24,6 +25,9 @@ type Unmanaged struct {
 	Unkept []string
 	// Saved is where the file is kept once it is taken over.
 	Saved string
+
+	// earlier is the port of a file of ours that the host does not have any more.
+	earlier ib.GUID
 
 	id string // of a definition of netplan; the UUID of a profile of NetworkManager
 }
@@ -46,7 +50,7 @@ func definition(t target, at, line string, i ipconf.Interface) Unmanaged {
 
 // ofOtherStack is a definition that the host's network stack does not read. It is to be
 // removed, not to be taken over.
-func (f Unmanaged) ofOtherStack() Unmanaged { return Unmanaged{Line: f.Line} }
+func (f Unmanaged) ofOtherStack() Unmanaged { return Unmanaged{Line: f.Line, earlier: f.earlier} }
 
 // savedPath is where a file that was taken over is kept: beside it, under a name that
 // no network stack reads. All stacks skip hidden files, and netplan, networkd and

@@ -109,7 +109,8 @@ func consents() map[string]schema.Attribute {
 		"adopt_files": attribute.ConsentToNames("Consent to take over definitions of the interface that were made outside " +
 			"Terraform: the paths of their files, `[\"/etc/netplan/60-ib.yaml\"]`. Each file is kept beside its place, under a " +
 			"name that the network stack does not read: `/etc/netplan/.60-ib.yaml.before-infiniband-…`. If an earlier takeover " +
-			"left a file there, the plan says which file to move away."),
+			"left a file there, the plan says which file to move away. A file that this resource has written for a port GUID " +
+			"that the host does not have any more is such a definition too."),
 		"adopt_without": attribute.ConsentToNames("Consent to drop what those files or the interface have and this " +
 			"resource does not: settings that it has no arguments for, addresses and routes, as the plan names them, " +
 			"`[\"nameservers\", \"172.16.0.21/24\"]`. An apply that finds another one, which somebody has added after the plan, " +
