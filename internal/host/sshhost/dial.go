@@ -115,7 +115,7 @@ func open(ctx context.Context, h *hop, l *link) (net.Conn, error) {
 func handshake(ctx context.Context, h *hop, w *wire) (*ssh.Client, proof, error) {
 	t, err := newTrust(h)
 	if err != nil {
-		return nil, proof{}, &dialError{hop: h, op: host.OpVerify, err: err, advice: "Fix or remove the line that is named."}
+		return nil, proof{}, &dialError{hop: h, op: host.OpVerify, err: err, advice: listAdvice(err)}
 	}
 	ring, err := loadKeys(ctx, h)
 	if err != nil {

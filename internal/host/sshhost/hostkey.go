@@ -289,6 +289,18 @@ func (t *trust) noCommonKey(err *ssh.AlgorithmNegotiationError) error {
 			"network you trust, and make one of its keys known.", where, t.hop.host))
 }
 
+// listAdvice helps where what says which keys are known, or revoked, was not understood.
+func listAdvice(err error) string {
+	var unread *fs.PathError
+	switch {
+	case errors.As(err, &unread):
+		return fmt.Sprintf("Make %s a file that this user can read, or name another file.", unread.Path)
+	case errors.Is(err, errKRL):
+		return "Make the list anew with ssh-keygen -k, or name another one."
+	}
+	return "Fix or remove the line that is named."
+}
+
 // recording serialises writers of record files within this process.
 var recording sync.Mutex
 
@@ -300,7 +312,7 @@ func (t *trust) accept(key ssh.PublicKey) error {
 	// Another connection may have recorded a key of this host since the list was read.
 	list, err := t.read()
 	if err != nil {
-		return t.fail(key, err.Error(), "Fix or remove the line that is named.")
+		return t.fail(key, err.Error(), listAdvice(err))
 	}
 	if known, portless := list.keys(t.name); len(known) > 0 && !portless {
 		return t.judge(list, key)

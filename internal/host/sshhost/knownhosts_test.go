@@ -155,6 +155,28 @@ func TestAcceptNew_with_a_list_that_cannot_be_read(t *testing.T) {
 	}
 }
 
+// What helps is said of what is wrong: a directory has no line to mend.
+func TestListAdvice(t *testing.T) {
+	dir := t.TempDir()
+	broken, krl := filepath.Join(dir, "broken"), filepath.Join(dir, "krl")
+	write(t, broken, "# mine\nnas.lab ssh-ed25519 no-key\n")
+	write(t, krl, krlMagic+"cut")
+	for _, tc := range []struct {
+		h    hop
+		says string
+	}{
+		{hop{knownHosts: []string{dir}}, "Make " + dir + " a file that this user can read, or name another file."},
+		{hop{knownHosts: []string{broken}}, "Fix or remove the line that is named."},
+		{hop{revokedKeys: dir}, "Make " + dir + " a file that this user can read"},
+		{hop{revokedKeys: broken}, "Fix or remove the line that is named."},
+		{hop{revokedKeys: krl}, "Make the list anew"},
+	} {
+		if _, err := newTrust(&tc.h); err == nil || !strings.Contains(listAdvice(err), tc.says) {
+			t.Errorf("%+v: %v", tc.h.knownHosts, err)
+		}
+	}
+}
+
 func TestAuthority_is_not_passed_by_a_bare_key(t *testing.T) {
 	ca := newKey(t).PublicKey()
 	known := filepath.Join(t.TempDir(), "known")
