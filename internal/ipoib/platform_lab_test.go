@@ -3,6 +3,7 @@ package ipoib_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,27 +29,29 @@ func TestLab_Reboot_failures(t *testing.T) {
 		policy platform.RebootPolicy
 		step   string
 		want   []string
+		left   []string // resume commands
 	}{
 		{"never returns", labsim.FaultSpec{RebootNever: true}, platform.RebootPolicy{Timeout: 6 * time.Second},
 			platform.StepReturn,
-			[]string{"limit 6s", "The restart was asked for and nothing was done after that"}},
+			[]string{"limit 6s", "The restart was asked for and nothing was done after that"}, nil},
 		{"does not go down", labsim.FaultSpec{RebootIgnored: true}, platform.RebootPolicy{Timeout: 6 * time.Second},
 			platform.StepReturn,
-			[]string{"still the old boot", "The host never went down"}},
-		{"another key", labsim.FaultSpec{NewKeyAtReboot: true}, platform.RebootPolicy{Timeout: 20 * time.Second},
+			[]string{"still the old boot", "The host never went down"}, nil},
+		{"another key", labsim.FaultSpec{NewKeyAtReboot: true},
+			platform.RebootPolicy{Timeout: 20 * time.Second, ResumeCommands: []string{"touch /tmp/up"}},
 			platform.StepReturn,
-			[]string{"verify host key"}},
+			[]string{"verify host key"}, []string{"touch /tmp/up"}},
 		{"drain fails", labsim.FaultSpec{},
 			platform.RebootPolicy{DrainCommands: []string{"touch /tmp/drained; false"},
 				ResumeCommands: []string{"rm /tmp/drained"}},
-			platform.StepDrain, []string{"The host was not restarted", "touch /tmp/drained; false"}},
+			platform.StepDrain, []string{"The host was not restarted", "touch /tmp/drained; false"}, nil},
 		{"refused after the drain", labsim.FaultSpec{},
 			platform.RebootPolicy{DrainCommands: []string{"touch /tmp/drained"}, ResumeCommands: []string{"rm /tmp/drained"},
 				Ready: func(context.Context) error { return errors.New("the flash is gone") }},
-			platform.StepReady, []string{"The host was not restarted", "the flash is gone"}},
+			platform.StepReady, []string{"The host was not restarted", "the flash is gone"}, nil},
 		{"resume fails", labsim.FaultSpec{},
-			platform.RebootPolicy{Timeout: 20 * time.Second, ResumeCommands: []string{"false"}}, platform.StepResume,
-			[]string{"only the resume commands are incomplete"}},
+			platform.RebootPolicy{Timeout: 20 * time.Second, ResumeCommands: []string{"true", "false", "touch /tmp/up"}},
+			platform.StepResume, []string{"only the resume commands are incomplete"}, []string{"false", "touch /tmp/up"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := startLab(t)
@@ -61,6 +64,9 @@ func TestLab_Reboot_failures(t *testing.T) {
 				t.Fatalf("reboot: %v", err)
 			}
 			mustContain(t, err.Error()+". "+e.Meaning(), tt.want...)
+			if !slices.Equal(e.Unresumed, tt.left) {
+				t.Errorf("left are the resume commands %q, want %q", e.Unresumed, tt.left)
+			}
 			if l.Machine("intel9").FS.Exists("/tmp/drained") {
 				t.Error("what was drained was not given back")
 			}

@@ -33,6 +33,9 @@ type RebootError struct {
 	Limit     time.Duration // of the policy
 	Rebooted  bool          // the boot id has changed
 	LastState string        // what the host said last, if anything
+	// Unresumed are the resume commands that failed or were not run. A later apply runs them
+	// only if it restarts the host again.
+	Unresumed []string
 	Err       error
 }
 
@@ -84,6 +87,16 @@ func (e *RebootError) Meaning() string {
 	return "The host was restarted; nothing was done after that."
 }
 
+// ByHand says which resume commands are left to a person, if any.
+func (e *RebootError) ByHand() string {
+	if len(e.Unresumed) == 0 {
+		return ""
+	}
+	return "These resume commands have failed or were not run. A later apply runs them only if it restarts the host " +
+		"again. Run them on the host as root:\n\n    " +
+		strings.ReplaceAll(strings.Join(e.Unresumed, "\n"), "\n", "\n    ")
+}
+
 // restart is how one platform restarts and how it says that it has started.
 type restart struct {
 	request shellcmd.Command
@@ -101,6 +114,8 @@ type rebooter struct {
 	// unsure is true if the connection broke during the request, so that the host may not
 	// have got it.
 	unsure bool
+	// unresumed are the resume commands that are to be run once the drain commands began.
+	unresumed []string
 }
 
 // patience is how many looks may see the old boot before a lost request is repeated. A
@@ -121,9 +136,9 @@ func reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy, r restart) 
 	}
 	if step, askErr := b.ask(ctx, r.request); askErr != nil {
 		// After a failed drain the resume commands run: the host stays up.
-		resumeErr := b.runAll(context.WithoutCancel(ctx), policy.ResumeCommands)
-		return "", b.stepError(step, errors.Join(askErr, resumeErr))
+		return "", b.stepError(step, errors.Join(askErr, b.resume(context.WithoutCancel(ctx))))
 	}
+	b.unresumed = policy.ResumeCommands
 	waiting, cancel := context.WithTimeout(ctx, policy.Timeout)
 	defer cancel()
 	after, err := b.waitForReturn(waiting, before, r.request)
@@ -135,7 +150,7 @@ func reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy, r restart) 
 		return "", b.stepError(StepStarted, err)
 	}
 	h.Invalidate() // facts from a host that was still starting are wrong
-	if err := b.runAll(ctx, policy.ResumeCommands); err != nil {
+	if err := b.resume(ctx); err != nil {
 		return "", b.stepError(StepResume, err)
 	}
 	return after, nil
@@ -144,7 +159,7 @@ func reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy, r restart) 
 // ask asks for the restart, after the drain commands and a last look. It names the step
 // that failed.
 func (b *rebooter) ask(ctx context.Context, request shellcmd.Command) (step string, err error) {
-	if err = b.runAll(ctx, b.policy.DrainCommands); err != nil {
+	if _, err = b.runAll(ctx, b.policy.DrainCommands); err != nil {
 		return StepDrain, err
 	}
 	if b.policy.Ready != nil {
@@ -162,7 +177,7 @@ func (b *rebooter) stepError(step string, err error) error {
 	}
 	return &RebootError{
 		Host: b.h.Name(), Step: step, Elapsed: time.Since(b.begin), Limit: b.policy.Timeout,
-		Rebooted: b.done, LastState: b.last, Err: err,
+		Rebooted: b.done, LastState: b.last, Unresumed: b.unresumed, Err: err,
 	}
 }
 
@@ -191,13 +206,19 @@ func restartAsked(err error) bool {
 	return errors.As(err, &failed) && strings.Contains(failed.Stderr, "was already loaded")
 }
 
-func (b *rebooter) runAll(ctx context.Context, commands []string) error {
-	for _, text := range commands {
+func (b *rebooter) resume(ctx context.Context) (err error) {
+	b.unresumed, err = b.runAll(ctx, b.policy.ResumeCommands)
+	return err
+}
+
+// runAll runs commands until one fails, and gives those that have not succeeded.
+func (b *rebooter) runAll(ctx context.Context, commands []string) (left []string, err error) {
+	for i, text := range commands {
 		if _, err := b.h.Run(ctx, coreutils.UserCommand(text)); err != nil {
-			return fmt.Errorf("%q: %w", text, err)
+			return commands[i:], fmt.Errorf("%q: %w", text, err)
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // waitForReturn waits until the host answers with another boot id than before.

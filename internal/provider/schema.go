@@ -84,7 +84,8 @@ func rebootAttribute(description string) schema.SingleNestedAttribute {
 				"them, directly before the restart, the flash of every card of the host is verified: one that is not known to " +
 				"be whole stops it too (FW063). If it is stopped, `resume_commands` run."),
 			"resume_commands": commands("Shell commands that run as root after the host has come back, and after drain " +
-				"commands if the restart does not happen."),
+				"commands if the restart does not happen. One that fails ends the apply, which names those that are left: run " +
+				"them by hand. A later apply runs them only if it restarts the host again."),
 		},
 	}
 }

@@ -129,9 +129,17 @@ func restartError(c cards.Card, oldBoot string, g Goal, err error) *cards.Error 
 	}
 	e.What = fmt.Sprintf("The restart of host %s failed after %s in this step: %s. %s",
 		c.Host.Name(), step.Elapsed.Round(time.Second), step.Step, step.Meaning())
-	if step.Untouched() {
+	switch {
+	case step.Untouched():
 		e.Means = g.doneText() + ". The card still runs what it started with. It should run " + g.Text + "."
 		e.Check = "Fix what the error below names, and run the same command again. It does not write the card again."
+	case step.Step == platform.StepResume:
+		e.Means = g.doneText() + ". The host has started again, so the card should run " + g.Text +
+			". The next plan reads it."
+		e.Check = "Then plan again. The card is not written again."
+	}
+	if by := step.ByHand(); by != "" {
+		e.Check = by + "\n\n" + e.Check
 	}
 	return e
 }

@@ -41,6 +41,15 @@ func TestRestartError_says_the_failure_first(t *testing.T) {
 			"The restart of host intel9 failed after 0s in this step: running a drain command. No request for a restart has " +
 				"reached the host. The connection broke: the host may have restarted by itself, or lost power.",
 			[]string{"What the card runs now is not known"}, "was not restarted"},
+		{&platform.RebootError{Host: "intel9", Step: platform.StepReturn, Unresumed: []string{"systemctl start nfs-server"},
+			Err: lost}, "The restart of host intel9 failed after 0s in this step: waiting for the host",
+			[]string{"were not run. A later apply runs them only if it restarts the host again. Run them on the host as root:" +
+				"\n\n    systemctl start nfs-server\n\nRun the same command again"}, "still runs"},
+		{&platform.RebootError{Host: "intel9", Step: platform.StepResume, Unresumed: []string{"false", "touch two"}, Err: lost},
+			"The restart of host intel9 failed after 0s in this step: running a resume command. The host was restarted and has " +
+				"finished starting; only the resume commands are incomplete.",
+			[]string{"the card should run MT_1 2.42.5000. The next plan reads it", "Run them on the host as root:\n\n    false\n" +
+				"    touch two\n\nThen plan again."}, "not known"},
 		{lost, "The restart of host intel9 failed.", []string{"What the card runs now is not known"}, "still runs"},
 	} {
 		e := restartError(c, "boot", g, x.err)
