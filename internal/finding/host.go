@@ -88,7 +88,7 @@ var (
 		Title:   "Two resources of the configuration manage the same object",
 		Meaning: "Each resource would undo the changes of the other one. This one has changed nothing.",
 		WayOut: "Keep one of the two blocks and remove the other one. If the removed one is in the state, its destroy " +
-			"would change the host. To prevent that, first run " +
+			"would undo or remove what the other one manages. To prevent that, first run " +
 			"terraform state rm with its address, or write a removed block with lifecycle { destroy = false }. To destroy " +
 			"both, use terraform destroy -refresh=false."}
 	AdoptedTwice = &Rule{Code: "HO031", Severity: Warn, Title: "Two resources of the configuration adopt the same card",

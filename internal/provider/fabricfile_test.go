@@ -2,8 +2,10 @@ package provider_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
@@ -97,7 +99,8 @@ func TestFabricFile_is_written_when_it_changes(t *testing.T) {
 	checkUnchanged(t, f.ws, moved)
 	// A place with a file of somebody else is none.
 	f.somebody("notes")
-	says(t, plan(t, f.ws, f.cfg("two")).Diags.Errors(), "this resource has not written it")
+	says(t, plan(t, f.ws, f.cfg("two")).Diags.Errors(), "this resource has not written it", "terraform state rm ADDRESS, then "+
+		"terraform import ADDRESS", f.at+".new stays, too")
 	if err = os.Remove(f.at); err != nil {
 		t.Fatal(err)
 	}
@@ -165,6 +168,30 @@ func TestFabricFile_of_somebody_else_is_refused(t *testing.T) {
 	// One that holds what is to be written is taken as it is.
 	apply(t, f.ws, f.cfg("notes"))
 	checkUnchanged(t, f.ws, f.cfg("notes"))
+}
+
+// Two resources for one file would overwrite each other, however they spell its path.
+func TestFabricFile_of_two_resources_is_refused(t *testing.T) {
+	f := newWritten(t)
+	dir := filepath.Dir(f.at)
+	link := filepath.Join(filepath.Dir(dir), "link")
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.Symlink(dir, link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []string{f.at, dir + "/./fabric.svg", link + "/fabric.svg"} {
+		cfg := append(f.cfg("one"), f.cfg(strings.Repeat("two", 100))...)
+		cfg[1].Name, cfg[1].Attrs["file_path"] = "other", other
+		found := plan(t, f.ws, cfg).Diags.Errors()
+		says(t, found, "Refusing to write file "+f.at+": HO030", "Two infiniband_fabric_file resources are for "+f.at,
+			`content: a text of 300 bytes here, "one" in the other one`)
+		if text := found.String(); strings.Contains(text, "one machine") {
+			t.Error(text)
+		}
+	}
+	cfg := append(f.cfg("one"), f.cfg("one")...)
+	cfg[1].Name, cfg[1].Attrs["file_path"] = "other", f.at+".other"
+	apply(t, f.ws, cfg)
+	checkUnchanged(t, f.ws, cfg)
 }
 
 func TestFabricFile_is_imported(t *testing.T) {

@@ -19,12 +19,27 @@ const largest = 16 << 20
 // place is where a file of the configuration is on this machine.
 func place(filePath string) string { return filepath.Clean(attribute.ExpandHome(filePath)) }
 
-// samePlace reports whether two spellings name one place.
-func samePlace(a, b string) bool {
-	one, err := filepath.Abs(place(a))
-	other, errOther := filepath.Abs(place(b))
-	return err == nil && errOther == nil && one == other
+// whole is a place without the links of its directories, the same for all spellings. A
+// link in the place of the file itself stays: it is no file, see look.
+func whole(filePath string) string {
+	at, err := filepath.Abs(place(filePath))
+	if err != nil {
+		return place(filePath) // there is no working directory
+	}
+	below := filepath.Base(at)
+	for dir := filepath.Dir(at); ; dir = filepath.Dir(dir) {
+		if found, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(found, below)
+		}
+		if dir == filepath.Dir(dir) {
+			return at
+		}
+		below = filepath.Join(filepath.Base(dir), below) // it is made when the file is written
+	}
 }
+
+// samePlace reports whether two spellings name one place.
+func samePlace(a, b string) bool { return whole(a) == whole(b) }
 
 // look reads a file; os.ErrNotExist if there is none. Bytes that are no text are
 // replaced, because a state holds text.

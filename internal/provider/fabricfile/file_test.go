@@ -1,11 +1,17 @@
 package fabricfile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 func TestReplace_writes_whole_files_that_all_may_read(t *testing.T) {
@@ -80,5 +86,67 @@ func TestSamePlace(t *testing.T) {
 	}
 	if samePlace("fabric.svg", "a/fabric.svg") {
 		t.Error("two places are one")
+	}
+	dir := t.TempDir()
+	if err = errors.Join(os.Mkdir(filepath.Join(dir, "real"), 0o700), os.Symlink("real", filepath.Join(dir, "link")),
+		os.Symlink("x", filepath.Join(dir, "real", "y"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []string{"x", "new/x"} {
+		if !samePlace(filepath.Join(dir, "link", end), filepath.Join(dir, "real", end)) {
+			t.Errorf("%s behind a link of a directory is another place", end)
+		}
+	}
+	if samePlace(filepath.Join(dir, "real", "x"), filepath.Join(dir, "real", "y")) {
+		t.Error("a link to a file is the file")
+	}
+}
+
+// Whatever core does first: the object that stays keeps its file, and what is destroyed
+// alone loses it.
+func TestFiles_of_an_object_that_replaces_another(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		made, stays bool
+	}{
+		"create_before_destroy": {made: true, stays: true},
+		"destroyed":             {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			old := model{FilePath: types.StringValue(filepath.Join(dir, "f")), Content: types.StringValue("one")}
+			if err := old.put(&session.Files{}, func() error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			var files session.Files
+			var diags diag.Diagnostics
+			fresh := model{FilePath: types.StringValue(dir + "/./f"), Content: old.Content}
+			if c.made {
+				if err := fresh.put(&files, func() error { return fresh.free(model{}) }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			old.drop(&files, &diags)
+			_, err := os.Stat(filepath.Join(dir, "f"))
+			if c.stays != (err == nil) || len(diags) > 0 {
+				t.Errorf("%v\n%v", err, diags)
+			}
+		})
+	}
+	// Destroyed first, the new object writes the file again.
+	dir := t.TempDir()
+	it := model{FilePath: types.StringValue(filepath.Join(dir, "f")), Content: types.StringValue("one")}
+	var files session.Files
+	var diags diag.Diagnostics
+	if err := it.put(&session.Files{}, func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	it.drop(&files, &diags)
+	if err := it.put(&files, func() error { return it.free(model{}) }); err != nil || len(diags) > 0 {
+		t.Fatalf("%v\n%v", err, diags)
+	}
+	if found, err := look(it.FilePath.ValueString()); err != nil || found != "one" {
+		t.Errorf("%q: %v", found, err)
 	}
 }

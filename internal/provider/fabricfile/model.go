@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 type model struct {
@@ -36,8 +37,8 @@ func (e *otherFileError) Explain() string {
 }
 
 // free is an error if another file is in the place of a new one. Content that is not
-// known yet counts as another.
-func (m model) free() error {
+// known yet counts as another. An import does not take what is in the state.
+func (m model) free(state model) error {
 	found, err := look(m.FilePath.ValueString())
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -47,9 +48,14 @@ func (m model) free() error {
 	case !m.Content.IsUnknown() && found == m.Content.ValueString():
 		return nil
 	}
-	return &otherFileError{"the file exists, and this resource has not written it",
-		fmt.Sprintf("If it may be replaced, import it: terraform import ADDRESS %q. Else choose another file_path, or "+
-			"move the file away.", m.FilePath.ValueString())}
+	instead := fmt.Sprintf("If it may be replaced, import it: terraform import ADDRESS %q. Else choose another "+
+		"file_path, or move the file away.", m.FilePath.ValueString())
+	if old := state.FilePath.ValueString(); old != "" {
+		instead = fmt.Sprintf("If it may be replaced, move it away. Or take this resource out of the state and import the "+
+			"file: terraform state rm ADDRESS, then terraform import ADDRESS %q. Then %s stays, too. Else choose another "+
+			"file_path.", m.FilePath.ValueString(), old)
+	}
+	return &otherFileError{"the file exists, and this resource has not written it", instead}
 }
 
 // announced is an error if the file is not as the plan has seen it.
@@ -65,7 +71,17 @@ func (m model) announced(seen model) error {
 	return err
 }
 
-// write writes the file if it has another content, and notes what was written.
+// put writes the file if it is allowed, and notes what was written.
+func (m *model) put(files *session.Files, allowed func() error) error {
+	return files.Write(whole(m.FilePath.ValueString()), func() error {
+		if err := allowed(); err != nil {
+			return err
+		}
+		return m.write()
+	})
+}
+
+// write writes the file if it has another content.
 func (m *model) write() error {
 	m.SHA256 = types.StringValue(digest(m.Content.ValueString()))
 	if found, err := look(m.FilePath.ValueString()); err == nil && found == m.Content.ValueString() {
@@ -74,7 +90,12 @@ func (m *model) write() error {
 	return replace(m.FilePath.ValueString(), m.Content.ValueString())
 }
 
-// remove removes the file unless somebody has changed it.
+// drop removes the file unless somebody has changed it, or an object that stays has
+// written it.
+func (m model) drop(files *session.Files, diags *diag.Diagnostics) {
+	files.Remove(whole(m.FilePath.ValueString()), func() { m.remove(diags) })
+}
+
 func (m model) remove(diags *diag.Diagnostics) {
 	found, err := look(m.FilePath.ValueString())
 	if err == nil {

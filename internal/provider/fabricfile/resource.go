@@ -9,11 +9,13 @@ import (
 	"errors"
 	"os"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
@@ -52,9 +54,20 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if !req.State.Raw.IsNull() {
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	}
-	if !plan.FilePath.IsUnknown() && !plan.stays(state) {
-		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("file_path"), plan.what(), plan.free())
+	if plan.FilePath.IsUnknown() || !r.claim(ctx, plan, req, &resp.Diagnostics) || plan.stays(state) {
+		return
 	}
+	diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("file_path"), plan.what(), plan.free(state))
+}
+
+// claim reports whether the file is of this resource alone.
+func (r *Resource) claim(ctx context.Context, plan model, req resource.ModifyPlanRequest,
+	diags *diag.Diagnostics) bool {
+	if r.Data == nil {
+		return true
+	}
+	at := whole(plan.FilePath.ValueString())
+	return r.Claim(ctx, "write file", planned.Claim{Key: at, Name: at}, req, diags)
 }
 
 // Create writes the file. One that is there with this content is left alone.
@@ -65,10 +78,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	err := plan.free()
-	if err == nil {
-		err = plan.write()
-	}
+	err := plan.put(&r.Files, func() error { return plan.free(model{}) })
 	diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("file_path"), plan.what(), err)
 	if err == nil {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
@@ -85,21 +95,19 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	allowed := plan.free
-	if plan.stays(state) {
-		allowed = func() error { return plan.announced(state) }
-	}
-	err := allowed()
-	if err == nil {
-		err = plan.write()
-	}
+	err := plan.put(&r.Files, func() error {
+		if plan.stays(state) {
+			return plan.announced(state)
+		}
+		return plan.free(state)
+	})
 	diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("file_path"), plan.what(), err)
 	if err != nil {
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	if !plan.stays(state) {
-		state.remove(&resp.Diagnostics)
+		state.drop(&r.Files, &resp.Diagnostics)
 	}
 }
 
@@ -128,12 +136,13 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
-// Delete removes the file unless somebody has changed it.
+// Delete removes the file unless somebody has changed it, or the object that replaces this
+// one has written it.
 func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if !resp.Diagnostics.HasError() {
-		state.remove(&resp.Diagnostics)
+		state.drop(&r.Files, &resp.Diagnostics)
 	}
 }
 

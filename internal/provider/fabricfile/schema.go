@@ -16,7 +16,10 @@ const description = "Writes what `infiniband_fabric` gives into a file on the ma
 	"other provider, so it also works on Windows. No host is asked.\n\n" +
 	"Each plan reads the file. If somebody has changed or removed it, the plan shows that, and the apply writes it " +
 	"again. A file that is there already, with another content, is not replaced: the plan refuses, and an import hands " +
-	"it over. A destroy removes the file only if it is as it was written here.\n\n" +
+	"it over. A destroy removes the file only if it is as it was written here. Two resources for one file are " +
+	"refused (HO030).\n\n" +
+	"A resource that is replaced, also with `create_before_destroy`, leaves the file of the new one. If an apply is killed " +
+	"between the two, the next apply removes the file with the old one, and the plan after that writes it again.\n\n" +
 	"Commit the file, or a plan in another clone misses it. Git may change its line ends on Windows; " +
 	"`*.svg -text` in `.gitattributes` prevents that."
 

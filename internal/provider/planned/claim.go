@@ -122,6 +122,9 @@ func (c Claim) Differs(other Claim) []safety.Difference {
 	return out
 }
 
+// longest is how much of a text is shown. The picture of a fabric is longer.
+const longest = 200
+
 // literal shows a value as a configuration has it.
 func literal(v tftypes.Value) string {
 	switch {
@@ -135,6 +138,9 @@ func literal(v tftypes.Value) string {
 	case typ.Is(tftypes.String):
 		var s string
 		_ = v.As(&s) // the type says that it is one
+		if len(s) > longest {
+			return fmt.Sprintf("a text of %d bytes", len(s))
+		}
 		return fmt.Sprintf("%q", s)
 	case typ.Is(tftypes.Map{}), typ.Is(tftypes.Object{}):
 		var m map[string]tftypes.Value

@@ -48,6 +48,8 @@ type Data struct {
 	// Lock serialises the writers of one host within this process.
 	Lock func(ctx context.Context, host string) (unlock func(), err error)
 
+	// Files are the files of this machine that this walk writes.
+	Files Files
 	// ImageFiles holds the firmware files of this machine that were read.
 	ImageFiles memo.Map[string, ImageFile]
 

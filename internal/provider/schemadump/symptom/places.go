@@ -52,6 +52,7 @@ func Places() []Place {
 		{"infiniband_port", slices.Concat(identity, anyHost, withPort, family("PO"))},
 		{"infiniband_opensm", slices.Concat(anyHost, withPort, family("SM"))},
 		{"infiniband_ipoib_interface", slices.Concat(anyHost, withPort, family("IP"))},
+		{"infiniband_fabric_file", []*finding.Rule{finding.ManagedTwice}},
 		{"infiniband_benchmark", slices.Concat(anyHost, family("BM"))},
 	}
 }
