@@ -28,6 +28,7 @@ func TestIPoIB_host_changes_between_plan_and_apply(t *testing.T) {
 		change func()
 	}{
 		{"mode and MTU", net("echo datagram >/sys/class/net/IB/mode && ip link set dev IB mtu 2044")},
+		{"MTU, as NetworkManager puts it back", net("ip link set dev IB mtu 4000")},
 		{"addresses", net("ip addr add 172.16.1.20/24 dev IB && ip addr del 172.16.0.20/24 dev IB")},
 		{"down", net("ip link set dev IB down")},
 		{"name", func() {
@@ -46,20 +47,17 @@ func TestIPoIB_host_changes_between_plan_and_apply(t *testing.T) {
 		w.Machine(labs.Intel9).RenameNetdev("ib7", "ibp1s0")
 	}
 	// Somebody gives it something that neither the plan has shown nor anybody asks for: it stays.
-	for what, script := range map[string]string{"has address 10.9.9.9/24": "ip addr add 10.9.9.9/24 dev IB",
-		"has MTU 4000": "ip link set dev IB mtu 4000"} {
-		mustApply(t, ws, before)
-		plan := cleanPlan(t, ws, after)
-		net(script)()
-		changes := w.Count(labs.Intel9, "networkctl")
-		if said := applyStep(t, ws, plan, "HO019"); !strings.Contains(said, what) ||
-			w.Count(labs.Intel9, "networkctl") != changes {
-			t.Errorf("%s: %s", what, said)
-		}
+	mustApply(t, ws, before)
+	plan := cleanPlan(t, ws, after)
+	net("ip addr add 10.9.9.9/24 dev IB")()
+	changes := w.Count(labs.Intel9, "networkctl")
+	if said := applyStep(t, ws, plan, "HO019"); !strings.Contains(said, "has address 10.9.9.9/24") ||
+		w.Count(labs.Intel9, "networkctl") != changes {
+		t.Error(said)
 	}
 	// Somebody has done by hand what is planned.
 	mustApply(t, ws, before)
-	plan := cleanPlan(t, ws, after)
+	plan = cleanPlan(t, ws, after)
 	twin := w.Workspace()
 	mustApply(t, twin, after)
 	if diags, err := ws.Apply(context.Background(), plan); err != nil || diags.HasError() {

@@ -6,22 +6,19 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 // Seen is what an interface and its definitions had at one look: what an apply replaces.
 type Seen struct {
-	BootID  string // of the host
-	Present bool   // the interface was there
-	Live    Config
-	Stored  Config            // by our own definition
-	Files   map[string]Config // by those that could be taken over, by their paths
+	Live   Config
+	Stored Config            // by our own definition
+	Files  map[string]Config // by those that could be taken over, by their paths
 }
 
 // SeenOf is what a look has found.
-func SeenOf(bootID string, o Observation) Seen {
-	seen := Seen{BootID: bootID, Present: o.Present, Live: o.Live, Stored: o.Persisted.Config, Files: map[string]Config{}}
+func SeenOf(o Observation) Seen {
+	seen := Seen{Live: o.Live, Stored: o.Persisted.Config, Files: map[string]Config{}}
 	for _, f := range o.Unmanaged {
 		if f.Adoptable() {
 			seen.Files[f.Path] = f.Config
@@ -44,7 +41,10 @@ func CheckSeen(s *inventory.Snapshot, before Seen, d Request) []finding.Finding 
 			changed = append(changed, where+" "+what)
 		}
 	}
-	note("the interface has", before.comparable(s, o))
+	// Not its mode and MTU: a restart gives it those of the driver, a datagram interface
+	// follows its broadcast group, and NetworkManager puts back what it found when the link
+	// goes down. Nothing is lost with them.
+	note("the interface has", Config{Addresses: o.Live.Addresses})
 	if o.Persisted.Found {
 		note(strings.Join(o.Persisted.Sources, " and ")+" has", o.Persisted.Config)
 	}
@@ -57,22 +57,6 @@ func CheckSeen(s *inventory.Snapshot, before Seen, d Request) []finding.Finding 
 	return []finding.Finding{finding.ChangedSincePlan.Find("IPoIB interface %s of %s had mode %s, MTU %d, addresses %s. "+
 		"Now %s.", o.Name, s.Host, before.Live.Mode, before.Live.MTU, joinPrefixes(before.Live.Addresses),
 		strings.Join(changed, "; "))}
-}
-
-// comparable is what of a present interface only somebody's hand changes. Routes of others
-// stay. A restart gives an interface the mode and the MTU of the driver, and a datagram
-// interface follows the MTU of its broadcast group.
-func (before Seen) comparable(s *inventory.Snapshot, o Observation) Config {
-	now := Config{Addresses: o.Live.Addresses}
-	if !o.Present || !before.Present || s.BootID != before.BootID {
-		return now
-	}
-	now.Mode = o.Live.Mode
-	if groups := []int{256, 512, 1024, 2048, largestIBMTU}; o.Live.Mode == ib.ModeConnected ||
-		!slices.Contains(groups, o.Live.MTU+ib.DatagramOverhead) {
-		now.MTU = o.Live.MTU
-	}
-	return now
 }
 
 // newIn names what of a configuration none of the others has.

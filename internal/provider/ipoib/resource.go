@@ -67,17 +67,13 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 		return
 	}
 	limit := c.Op.Limit(ctx, plan.Timeouts, standardTimeout)
-	var (
-		result ops.Result
-		boot   string
-	)
+	var result ops.Result
 	err = r.WriteHost(ctx, d.Host, limit, func(ctx context.Context, h *hosts.Host) error {
 		snap, lookErr := h.Snapshot(ctx)
 		if lookErr != nil {
 			return lookErr
 		}
 		settleMTU(&d, snap)
-		boot = snap.BootID
 		if !r.asPlanned(ctx, c, snap, d) || !r.check(ctx, c.Diags, snap, d, false, ops.ToDo(snap, d)) {
 			return nil
 		}
@@ -94,7 +90,7 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 		addChanged(c.Diags, ref(d).String(), diff)
 		return
 	}
-	c.NoteSeen(ctx, ops.SeenOf(boot, result.Observed))
+	c.NoteSeen(ctx, ops.SeenOf(result.Observed))
 	plan.observe(d, result.Observed, &d.Config)
 	c.Store(ctx, &plan)
 }
@@ -148,7 +144,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	session.NoteSeen(ctx, resp.Private, ops.SeenOf(snap.BootID, observed), &resp.Diagnostics)
+	session.NoteSeen(ctx, resp.Private, ops.SeenOf(observed), &resp.Diagnostics)
 	state.observe(d, observed, known)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
