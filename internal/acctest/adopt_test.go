@@ -272,3 +272,14 @@ func (o *operator) mirror() {
 	o.write("cli.tfrc", fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n",
 		filepath.Join(o.dir, "plugins")))
 }
+
+// holds checks that the configuration of the operator has these parts, whatever its spaces.
+func (o *operator) holds(parts ...string) {
+	o.t.Helper()
+	all := strings.Join(strings.Fields(o.text("*.tf")), " ")
+	for _, part := range parts {
+		if !strings.Contains(all, part) {
+			o.t.Errorf("no %s in\n%s", part, all)
+		}
+	}
+}
