@@ -6,7 +6,9 @@
 //
 // It needs Linux and root, and is compiled with the build tag "testbed" only.
 // It must not decide what the provider should do, nor hold a second model of a
-// card; the shipped binary must never link it.
+// card; the shipped binary must never link it. What it makes ends with its process,
+// but for the installed systems and the machine's limit of inotify instances, which it
+// raises (sandbox.go).
 //
 // Two more systems, Bookworm and Trixie, have every network stack of Debian; a
 // host's own stack configures it there, its IPoIB interfaces included. Those of the

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -91,12 +92,34 @@ func settleIn() error {
 	if err := os.MkdirAll(runDir, 0o755); err != nil { //nolint:gosec // hosts' users walk through it
 		return err
 	}
+	if err := allowInotify(); err != nil {
+		return err
+	}
 	// Hosts must not reach each other by way of the operator, whatever the machine does.
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("0\n"), //nolint:gosec // it is there
 		0o644); err != nil {
 		return err
 	}
 	return command("ip", "link", "set", "lo", "up")
+}
+
+// inotifyInstances is enough for some hundred hosts. The services of one host hold
+// eight to twelve, of which the kernel gives a user 128 by default, for all hosts
+// together. With none left, systemd-udevd does not start, and udevadm and netplan fail.
+const inotifyInstances = 2048
+
+// allowInotify raises the machine's own limit, which no namespace has of its own. It
+// stays raised until the machine restarts.
+func allowInotify() error {
+	const limit = "/proc/sys/fs/inotify/max_user_instances"
+	data, err := os.ReadFile(limit)
+	if err != nil {
+		return err
+	}
+	if n, err := strconv.Atoi(strings.TrimSpace(string(data))); err != nil || n >= inotifyInstances {
+		return err
+	}
+	return os.WriteFile(limit, []byte(strconv.Itoa(inotifyInstances)), 0o644) //nolint:gosec // it is there
 }
 
 // command runs a short program and reports what it said if it failed.
