@@ -24,9 +24,10 @@ const (
 // Query reads the non-volatile configuration of a card. ConnectX-3 needs a tool before
 // 4.26 and firmware from 2.31.5000 on. If the firmware of the card takes no commands,
 // the tool (4.21) waits for 17 seconds. timeout ends it on the host with status 124, so
-// that no process is left that still uses the card.
+// that no process is left that still uses the card. On a busy host an answer may come
+// after those 17 seconds: an answer that is cut off would refuse a plan.
 func Query(pci ib.PCIAddress) shellcmd.Command {
-	return shellcmd.New("timeout", "20", program, "-d", pci.String(), "q").AsRoot().WithTimeout(timeout)
+	return shellcmd.New("timeout", "45", program, "-d", pci.String(), "q").AsRoot().WithTimeout(timeout)
 }
 
 // LinkType is a value of LINK_TYPE_Pn.

@@ -168,7 +168,7 @@ func TestParseQuery_ignores_other_rows(t *testing.T) {
 
 func TestCommands(t *testing.T) {
 	pci := ib.MustParsePCIAddress("0000:01:00.0")
-	if got := Query(pci); got.String() != "timeout 20 mstconfig -d 0000:01:00.0 q" || got.Changing() || !got.Root() {
+	if got := Query(pci); got.String() != "timeout 45 mstconfig -d 0000:01:00.0 q" || got.Changing() || !got.Root() {
 		t.Errorf("query: %s", got)
 	}
 	set, err := SetLinkTypes(pci, map[int]LinkType{2: ETH, 1: IB})
