@@ -17,7 +17,7 @@ import (
 // nothing that changes by itself.
 type Seen struct {
 	Settings map[string]string // by the key of the file, and the partitions
-	Lines    []string          // what our text of the same settings does not have
+	Lines    []string          // what our text of the same settings does not have, without secrets
 }
 
 // settings are what a request or an observation says, in the words of the files; a setting
@@ -41,10 +41,14 @@ func settings(priority int, t Tuning, all []Partition) map[string]string {
 	return found
 }
 
-// SeenOf is what the files of a port's instance say now.
-func SeenOf(s *inventory.Snapshot, port ib.GUID) Seen {
+// SeenOf is what the files of a port's instance say now; false if one of them could not be
+// read.
+func SeenOf(s *inventory.Snapshot, port ib.GUID) (seen Seen, known bool) {
 	o := Observe(s, port)
-	seen := Seen{Settings: settings(o.Priority, o.Tuning, o.Partitions)}
+	if len(o.Unread) > 0 {
+		return Seen{}, false
+	}
+	seen = Seen{Settings: settings(o.Priority, o.Tuning, o.Partitions)}
 	conf := s.Files[opensm.ConfPath(port)].Content
 	c := opensm.ParseConf(conf)
 	if c.PartitionFile != opensm.PartitionsPath(port) {
@@ -61,11 +65,11 @@ func SeenOf(s *inventory.Snapshot, port ib.GUID) Seen {
 		ours := strings.Split(f.ours, "\n")
 		for line := range strings.SplitSeq(text, "\n") {
 			if line = strings.TrimRight(line, " \t\r"); line != "" && !slices.Contains(ours, line) {
-				seen.Lines = append(seen.Lines, f.path+": "+line)
+				seen.Lines = append(seen.Lines, f.path+": "+opensm.WithoutSecret(line))
 			}
 		}
 	}
-	return seen
+	return seen, true
 }
 
 // Written is what the files say once an apply of d has written them.
@@ -78,7 +82,11 @@ func CheckSeen(s *inventory.Snapshot, before Seen, d Request) []finding.Finding 
 	if !o.Managed || o.Priority < 0 {
 		return nil // no file of options of ours is there
 	}
-	now, want := SeenOf(s, d.PortGUID), Written(d).Settings
+	now, known := SeenOf(s, d.PortGUID)
+	if !known {
+		return nil // another finding refuses
+	}
+	want := Written(d).Settings
 	var changed []string
 	for _, key := range []string{"sm_priority", "sminfo_polling_timeout", "polling_retry_number", "log_max_size",
 		"log_flags", "routing_engine", "subnet_prefix", "partitions"} {

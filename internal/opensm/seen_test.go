@@ -10,6 +10,47 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
+func look(t *testing.T, s *inventory.Snapshot) Seen {
+	t.Helper()
+	seen, known := SeenOf(s, testPort)
+	if !known {
+		t.Fatal("the files are not known")
+	}
+	return seen
+}
+
+// A file of ours that cannot be read has not changed: what it says is not known.
+func TestSeenOf_unread(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{opensm.DropInPath(testPort), opensm.ConfPath(testPort), opensm.PartitionsPath(testPort)} {
+		s := testHost(func(s *inventory.Snapshot) { s.Denied = map[string]bool{path: true} })
+		if seen, known := SeenOf(s, testPort); known {
+			t.Errorf("%s: %+v", path, seen)
+		}
+	}
+}
+
+// A key of the fabric is a secret: it is neither kept beside a state nor shown.
+func TestSeen_holdsNoKeys(t *testing.T) {
+	t.Parallel()
+	d := Request{Host: "intel9", PortGUID: testPort, Priority: 8}
+	host := func(added string) *inventory.Snapshot {
+		return testHost(func(s *inventory.Snapshot) {
+			s.Files[opensm.DropInPath(testPort)] = inventory.File{Content: dropInText(testPort)}
+			s.Files[opensm.ConfPath(testPort)] = inventory.File{Content: d.conf().Text(header()) + added}
+		})
+	}
+	const keys = "m_key 0x1234\n# m_key 0x12345\n  sm_key\t0x1234\nkey_mgr_seed 0x1234\nm_key=0x1234\n"
+	kept, err := json.Marshal(look(t, host(keys)))
+	if err != nil || strings.Contains(string(kept), "1234") || !strings.Contains(string(kept), ": m_key") {
+		t.Errorf("beside the state: %s, %v", kept, err)
+	}
+	found := CheckSeen(host(keys), look(t, host("")), d)
+	if len(found) != 1 || !strings.Contains(found[0].Evidence, ": m_key") || strings.Contains(found[0].Evidence, "1234") {
+		t.Errorf("finding: %v", found)
+	}
+}
+
 // What somebody writes into our files after the plan is not overwritten, unless it is what is
 // asked for. What the plan has seen is, and what the port shows is no setting.
 func TestCheckSeen(t *testing.T) {
@@ -77,7 +118,7 @@ func TestCheckSeen(t *testing.T) {
 			if then == nil {
 				then = none
 			}
-			text, err := json.Marshal(SeenOf(host(before), testPort)) // as it is kept beside a state
+			text, err := json.Marshal(look(t, host(before))) // as it is kept beside a state
 			var seen Seen
 			if err != nil || json.Unmarshal(text, &seen) != nil {
 				t.Fatal(err)

@@ -121,7 +121,9 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	session.NoteSeen(ctx, resp.Private, ops.SeenOf(snap, d.PortGUID), &resp.Diagnostics)
+	if seen, known := ops.SeenOf(snap, d.PortGUID); known {
+		session.NoteSeen(ctx, resp.Private, seen, &resp.Diagnostics)
+	}
 	resp.Diagnostics.Append(state.observe(ctx, d, observed)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }

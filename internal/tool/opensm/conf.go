@@ -2,6 +2,7 @@ package opensm
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -234,6 +235,13 @@ func Settings(text string) []Setting {
 	}
 	return all
 }
+
+// secret is the name of a key of the fabric, or of the seed of such keys, with what follows.
+var secret = regexp.MustCompile(`(?i)(\w*(?:key|seed)\w*).*`)
+
+// WithoutSecret is a line of a file of options without the value of a key, if it has one; a
+// comment too.
+func WithoutSecret(line string) string { return secret.ReplaceAllString(line, "$1 (value not shown)") }
 
 // NeedsRestart reports whether a running opensm has to be restarted to go from
 // one file of options to another; the keys below alone are read again on SIGHUP
