@@ -28,16 +28,19 @@ func TestObserve_everyChangeIsRefusedWhilePlanning(t *testing.T) {
 	eye := observedWorkspace(w, ws, intel9)
 	t.Run("nothing to change", func(t *testing.T) { checkUnchanged(t, eye, cfg) })
 	before := w.Print(intel9)
-	refused := func(name, what string, ws *acctest.Workspace, cfg acctest.Config) {
+	refused := func(name, what string, ws *acctest.Workspace, cfg acctest.Config, differs ...string) {
 		t.Run(name, func(t *testing.T) {
-			says(t, plan(t, ws, cfg).Diags.Errors(), "Refusing to "+what,
-				"HO008 Host is in observe mode", "Remove mode = \"observe\"")
+			says(t, plan(t, ws, cfg).Diags.Errors(), append(differs, "Refusing to "+what,
+				"HO008 Host is in observe mode", "Remove mode = \"observe\"")...)
 		})
 	}
 	const guid = intel9 + "/0xe41d2d0300e44ed1"
-	refused("mtu", "configure IPoIB interface "+guid, eye, cfg.With(ipoib, map[string]any{"mtu": 5000}))
-	refused("priority", "run subnet manager "+guid, eye, cfg.With(sm, map[string]any{"priority": 3}))
-	refused("port", "set port "+intel9+"/0000:01:00.0/2", eye, cfg.With(port.Address(), map[string]any{"enabled": false}))
+	refused("mtu", "configure IPoIB interface "+guid, eye, cfg.With(ipoib, map[string]any{"mtu": 5000}),
+		"Host "+intel9+" is not as asked: MTU is ", ", not 5000")
+	refused("priority", "run subnet manager "+guid, eye, cfg.With(sm, map[string]any{"priority": 3}),
+		"its priority is 14, not 3")
+	refused("port", "set port "+intel9+"/0000:01:00.0/2", eye, cfg.With(port.Address(), map[string]any{"enabled": false}),
+		"it is enabled")
 	refused("another interface",
 		"configure IPoIB interface "+intel9+"/0xe41d2d0300e44ed2", eye, append(slices.Clone(cfg), acctest.Resource{
 			Type: "infiniband_ipoib_interface", Name: "second", Attrs: map[string]any{
@@ -51,10 +54,10 @@ func TestObserve_everyChangeIsRefusedWhilePlanning(t *testing.T) {
 		t.Errorf("planning changed the host:\n%s\nwas\n%s", after, before)
 	}
 	w.Run(intel9, "systemctl stop 'opensm@0xe41d2d0300e44ed1.service'")
-	refused("stopped subnet manager", "run subnet manager "+guid, eye, cfg)
+	refused("stopped subnet manager", "run subnet manager "+guid, eye, cfg, "does not run")
 	refused("new image", "stage firmware image", observedWorkspace(w, w.Workspace(), intel9), cfg[1:2].With(image, map[string]any{
 		"source": w.Image(acctest.ImageEN), "sha256": w.Images[acctest.ImageEN].SHA256,
-	}))
+	}), "the image is not on it")
 }
 
 // A plan that was made while the host could be changed is not applied any more, and

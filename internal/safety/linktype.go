@@ -40,7 +40,7 @@ func LinkTypes(in LinkTypeInput) Verdict {
 	}
 	v.Findings = append(v.Findings, inUse(in.Card, in.Host)...)
 	if in.Host.Observe {
-		v.Findings = append(v.Findings, finding.HostObserved.Find("Host %s", in.Host.Host))
+		v.Findings = append(v.Findings, OnlyRead(in.Host.Host, linkDiffers(in)...))
 	}
 	v.Findings = append(v.Findings, checkStore(in)...)
 	v.Findings = append(v.Findings, checkLostAtBoot(in)...)

@@ -29,7 +29,7 @@ func inCard(in LinkTypeInput, v Verdict) Verdict {
 	}
 	v.Findings = append(v.Findings, users...)
 	if in.Host.Observe {
-		v.Findings = append(v.Findings, finding.HostObserved.Find("Host %s", in.Host.Host))
+		v.Findings = append(v.Findings, OnlyRead(in.Host.Host, linkDiffers(in)...))
 	}
 	if linkChanges(in) {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)

@@ -17,7 +17,7 @@ import (
 func machine(card CardFacts, host HostFacts, need int64) []finding.Finding {
 	var found []finding.Finding
 	if host.Observe {
-		found = append(found, finding.HostObserved.Find("Host %s", host.Host))
+		found = append(found, OnlyRead(host.Host))
 	}
 	found = append(found, lockdown(card, host)...)
 	found = append(found, battery(host)...)
@@ -285,7 +285,7 @@ func restartOnly(v Verdict, card CardFacts, host HostFacts, want Activation, con
 	v.Findings = append(v.Findings, bootable(card)...)
 	v.Findings = append(append(v.Findings, path(card, host, consent)...), battery(host)...)
 	if host.Observe {
-		v.Findings = append(v.Findings, finding.HostObserved.Find("Host %s", host.Host))
+		v.Findings = append(v.Findings, OnlyRead(host.Host, "it has to restart, so that the card runs what is in flash"))
 	}
 	return v
 }

@@ -83,7 +83,7 @@ func seal(v Verdict, card CardFacts, final bool) Verdict {
 	v.Findings = withAddress(v.Findings, card.PCI)
 	if i := slices.IndexFunc(v.Findings, func(f finding.Finding) bool { return f.Rule == finding.HostObserved }); i >= 0 {
 		// On a host in observe mode no other finding helps anybody.
-		v.Findings = v.Findings[i : i+1]
+		v.Findings = []finding.Finding{v.onlyRead(v.Findings[i], card)}
 	}
 	if v.Blocked() {
 		v.Action, v.Activation, v.Answers = ActionRefuse, ActivationNone, nil

@@ -27,7 +27,11 @@ type entry struct {
 }
 
 func entryOf(job record.Job, look record.Look) entry {
-	return entry{Step: job.Step(look), job: job.ID, kind: job.Kind, ending: job.Ending()}
+	e := entry{Step: job.Step(look), job: job.ID, kind: job.Kind, ending: job.Ending()}
+	if e.Name == journal.Burned {
+		e.ending = record.Written // also in the moment before the job itself ends
+	}
+	return e
 }
 
 // notice is what is said of a host and not of a job.

@@ -9,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/record"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
@@ -156,6 +157,7 @@ type following struct {
 	aged  time.Duration // how long it has been so by the clock of the host, if that is known
 	since time.Time     // when it was first seen like that
 	looks int           // how often it was, one after the other
+	ends  int           // how often it was seen to have failed and not yet to have ended
 }
 
 // see notes how a job stands now.
@@ -164,14 +166,19 @@ func (f *following) see(job record.Job, look record.Look) {
 		f.since, f.looks = time.Now(), 0
 	}
 	f.looks++
+	f.ends++
+	if job.Ending() != record.Running || job.State() != journal.Failed {
+		f.ends = 0
+	}
 	f.job = job
 	f.aged, _ = job.Lasted(look)
 }
 
 // hasty reports whether one more look must decide: a job that is about to begin, or
 // that ends at this moment, looks for an instant as if it had been interrupted.
+// One that has failed says why at its end.
 func (f *following) hasty() bool {
-	return f.job.Ending() == record.Interrupted && f.looks < 2 && !f.gone
+	return !f.gone && (f.job.Ending() == record.Interrupted && f.looks < 2 || f.ends == 1)
 }
 
 // over reports whether nothing more is to come of a job.

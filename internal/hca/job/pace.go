@@ -15,14 +15,24 @@ type pace struct {
 	noted   string    // the last line that was noted
 }
 
-// note notes how far a job is: each step, and each tenth of the burn.
+// note notes how far a job is.
 func (w *watcher) note(out outcome) {
-	if out.Absent || len(out.States) == 0 {
-		return
+	if s, worth := w.pace.step(out, w.s.Now()); worth {
+		w.s.Tell(w.c, s)
 	}
-	s := journal.Step{Name: out.last(), Percent: journal.Unknown}
+}
+
+// step is how far a job is, if that is worth a line: each step is, and each tenth of the
+// burn.
+func (p *pace) step(out outcome, now time.Time) (s journal.Step, worth bool) {
+	if out.Absent || len(out.States) == 0 {
+		return s, false
+	}
+	s = journal.Step{Name: out.last(), Percent: journal.Unknown}
 	switch {
-	case out.Ended && out.done():
+	case s.Name == journal.Failed && !out.over():
+		return s, false // why is known when the job itself ends, within a moment
+	case out.done(), s.Name == journal.Burned && !out.over():
 		s.Percent = 100
 	case out.Ended:
 		s.Text = out.Reason
@@ -33,12 +43,11 @@ func (w *watcher) note(out outcome) {
 		s.Name, s.Text = "interrupted", out.noEnd()
 	case s.Name == "burning":
 		s.Percent = mstflint.ParseSession(out.Output).Percent
-		s.Elapsed = w.pace.lasted(w.s.Now(), s.Percent)
+		s.Elapsed = p.lasted(now, s.Percent)
 	}
-	if key := fmt.Sprint(s.Name, s.Percent/10); key != w.pace.noted {
-		w.pace.noted = key
-		w.s.Tell(w.c, s)
-	}
+	key := fmt.Sprint(s.Name, s.Percent/10)
+	worth, p.noted = key != p.noted, key
+	return s, worth
 }
 
 // lasted is how long a burn has taken to come to a percentage. One that was first seen in

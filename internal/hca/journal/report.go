@@ -87,7 +87,7 @@ func (j Report) what() string {
 func (j Report) noEnd() string {
 	text := ", was interrupted in state " + j.Last
 	switch j.Last {
-	case "burned", "failed", "verified", "settled":
+	case Burned, Failed, Verified, "settled":
 		text = ", has come to state " + j.Last + ", and the end of its journal is missing"
 	}
 	if j.Full != "" {

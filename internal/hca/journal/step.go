@@ -12,6 +12,12 @@ import (
 // job was to write.
 const Verified = "verified"
 
+// The states in which the tool has ended. The job itself ends a moment later.
+const (
+	Burned = "burned"
+	Failed = "failed"
+)
+
 // Note is a note on a settled job in words for people.
 func Note(how string) string {
 	if how == Verified {
@@ -43,8 +49,8 @@ var following = map[string][2]string{
 	"locked":    {"compare the card with the request", "within seconds"},
 	"inspected": {"start mstflint", "within seconds"},
 	"burning":   {"read the card back", "in some minutes"},
-	"burned":    {"read the card back and verify it", "within a minute"},
-	"failed":    {"read what the flash holds", "within a minute"},
+	Burned:      {"read the card back and verify it", "within a minute"},
+	Failed:      {"read what the flash holds", "within a minute"},
 	"restart":   {"see the card run what was written", "in some minutes"},
 }
 

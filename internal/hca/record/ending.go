@@ -103,8 +103,9 @@ func (j *Job) Step(l Look) journal.Step {
 	case e == Running && s.Name == "burning":
 		s.Percent = mstflint.ParseSession(j.LogTail).Percent
 		s.Elapsed, _ = j.Lasted(l)
-	case e == Written:
-		s.Name, s.Percent = "burned", 100
+	// A job that has burned says so a moment before it ends.
+	case e == Written, e == Running && s.Name == journal.Burned:
+		s.Name, s.Percent = journal.Burned, 100
 	case e != Running:
 		s.Name, s.Text = string(e), j.Text()
 		if e == Verified {

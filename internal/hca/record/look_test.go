@@ -75,6 +75,8 @@ func TestJob_ending(t *testing.T) {
 			"burning      50%  next: read the card back, in about 20s"},
 		"burns, and prints nothing yet": {active, asked + begun, Running,
 			"burning           next: read the card back, in some minutes"},
+		"has burned, and is about to end": {active, asked + begun + "state 5 burned 2026-01-01T00:00:21Z\n", Running,
+			"burned      100%  next: read the card back and verify it, within a minute"},
 		"its unit is gone, a process is left": {"", asked + begun + "process 12\n", Running,
 			"burning           next: read the card back, in some minutes"},
 		"systemd is silent": {"systemd 1: Failed to connect to bus\n", asked + begun, Unclear,

@@ -63,7 +63,8 @@ func (r *Resource) refuseObserve(ctx context.Context, m model, sha256 string, di
 			return false
 		}
 	}
-	return r.OnlyRead(ctx, fmt.Sprintf("stage firmware image %s on host %s", m.Source.ValueString(), name), name, diags)
+	return r.OnlyRead(ctx, fmt.Sprintf("stage firmware image %s on host %s", m.Source.ValueString(), name), name,
+		[]string{"the image is not on it"}, diags)
 }
 
 // usable reads the file and checks that it may be staged; nil if not. It

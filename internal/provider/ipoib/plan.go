@@ -113,7 +113,7 @@ func (r *Resource) early(ctx context.Context, wanted *model, diags *diag.Diagnos
 	if !wanted.Mode.IsUnknown() && !wanted.MTU.IsUnknown() {
 		settleMTU(&d, snap)
 	}
-	if wanted.settled() && !ops.InPlace(snap, d) && r.OnlyRead(ctx, what, host, diags) {
+	if wanted.settled() && !ops.InPlace(snap, d) && r.OnlyRead(ctx, what, host, nil, diags) {
 		return
 	}
 	diagnostic.AddFindings(ctx, diags, what, ops.Check(snap, d, ops.PlanFacts{PortUnknown: true}))
@@ -171,7 +171,7 @@ func settleMTU(d *ops.Request, snap *inventory.Snapshot) {
 func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Request,
 	held, toDo bool) bool {
 	what := "configure IPoIB interface " + ref(d).String()
-	if toDo && r.OnlyRead(ctx, what, d.Host, diags) {
+	if toDo && r.OnlyRead(ctx, what, d.Host, ops.Observe(snap, d.PortGUID, d.PKey).Differences(d.Config), diags) {
 		return false
 	}
 	port := r.PortPlan(snap, d.Host, d.PortGUID)

@@ -101,7 +101,7 @@ func (r *Resource) early(ctx context.Context, plan *model, diags *diag.Diagnosti
 		diagnostic.AddErrorAt(diags, path.Root("host"), "plan subnet manager on host "+host, err)
 		return
 	}
-	if !ops.InPlace(snap, d) && wholly(plan.Partitions) && r.OnlyRead(ctx, what, host, diags) {
+	if !ops.InPlace(snap, d) && wholly(plan.Partitions) && r.OnlyRead(ctx, what, host, nil, diags) {
 		return
 	}
 	diagnostic.AddFindings(ctx, diags, what,
@@ -142,7 +142,7 @@ const namedRivals = 3
 func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Request,
 	settled bool) bool {
 	what := "run subnet manager " + ref(d).String()
-	if !settled && r.OnlyRead(ctx, what, d.Host, diags) {
+	if !settled && r.OnlyRead(ctx, what, d.Host, ops.Observe(snap, d.PortGUID).Differences(d), diags) {
 		return false
 	}
 	port := r.PortPlan(snap, d.Host, d.PortGUID)

@@ -95,7 +95,7 @@ func (r *Resource) assess(ctx context.Context, card attribute.CardID, d ops.Requ
 		diagnostic.AddErrorAt(diags, path.Root("port"), what, err)
 		return o, false
 	}
-	if len(o.Differences(d)) > 0 && r.OnlyRead(ctx, what, ref.Host, diags) {
+	if differs := o.Differences(d); len(differs) > 0 && r.OnlyRead(ctx, what, ref.Host, differs, diags) {
 		return o, false
 	}
 	planned := ops.PlanFacts{InfiniBand: r.Planned.Card(ref).LinkTypes[d.Number] == ib.LinkTypeIB}

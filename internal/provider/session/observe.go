@@ -9,13 +9,14 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // OnlyRead refuses a change of a host in observe mode, and reports whether it did. Call
-// it only if there is something to change.
-func (d *Data) OnlyRead(ctx context.Context, what, host string, diags *diag.Diagnostics) bool {
+// it only if there is something to change; differs says what, as far as that is known.
+func (d *Data) OnlyRead(ctx context.Context, what, host string, differs []string, diags *diag.Diagnostics) bool {
 	return d != nil && d.Hosts[host].Observe &&
-		diagnostic.AddFindings(ctx, diags, what, []finding.Finding{finding.HostObserved.Find("Host %s", host)})
+		diagnostic.AddFindings(ctx, diags, what, []finding.Finding{safety.OnlyRead(host, differs...)})
 }
 
 // KeepsOnlyRead refuses a destroy on a host in observe mode, unless a look at the
@@ -27,6 +28,6 @@ func (d *Data) KeepsOnlyRead(ctx context.Context, what string, host types.String
 		return
 	}
 	if _, _, snap, err := d.Look(ctx, host.ValueString()); err != nil || there(snap) {
-		d.OnlyRead(ctx, what, host.ValueString(), diags)
+		d.OnlyRead(ctx, what, host.ValueString(), nil, diags)
 	}
 }
