@@ -19,8 +19,8 @@ var (
 		WayOut: "Wait until it ends and plan again."}
 	FlashJobUnsettled = &Rule{Code: "HO005", Severity: Warn,
 		Title: "Result of a flash job of this card is not recorded yet",
-		Meaning: "The job began, and the provider has not read the card since. While it runs, the next apply waits for its " +
-			"end. Then it reads the card and records the result."}
+		Meaning: "The job began, and the provider has not read the card since. While it runs, the next apply waits for " +
+			"its end. Then it reads the card and records the result."}
 	HostWithoutSpace = &Rule{Code: "HO006", Severity: Refuse, Title: "No space for image and backup on the host",
 		Meaning: "The backup needs space on the host's disk first. Nothing is burned without a backup.",
 		WayOut:  "Make room in /var/lib/terraform-provider-infiniband."}
@@ -28,8 +28,8 @@ var (
 		Title: "Card needs a reboot, and the host does not allow one", Attribute: "activation",
 		Meaning: "The card loads its firmware only when the host starts. The configuration asks for that reboot, and the " +
 			"host's entry in the provider does not allow it.",
-		WayOut: "Write reboot = { allowed = true } into the host's entry of the provider's hosts, or activation = \"none\" " +
-			"and restart the host yourself."}
+		WayOut: "Write reboot = { allowed = true } into the host's entry of the provider's hosts, or activation = " +
+			"\"none\" and restart the host yourself."}
 	HostObserved = &Rule{Code: "HO008", Severity: Refuse, Title: "Host is in observe mode",
 		Meaning: "The provider says mode = \"observe\", in the host's entry or for all hosts. Such a host is read and " +
 			"never changed.",
@@ -59,8 +59,8 @@ var (
 		WayOut: "Choose a time at which the clients can wait, or write activation = \"none\" and restart the host yourself."}
 	HostScansPool = &Rule{Code: "HO014", Severity: Refuse, Title: "A ZFS pool is being scrubbed or resilvered",
 		Attribute: "activation",
-		Meaning: "A resilvering pool has lost a disk and depends on the others. A restart interrupts the resilver or scrub " +
-			"and stresses the disks.",
+		Meaning: "A resilvering pool has lost a disk and depends on the others. A restart interrupts the resilver or " +
+			"scrub and stresses the disks.",
 		WayOut: "Wait until it ends (zpool status), pause a scrub with zpool scrub -p, or write activation = \"none\" and " +
 			"restart the host yourself."}
 	HostRunsOnBattery = &Rule{Code: "HO015", Severity: Refuse, Title: "Host runs on battery",
@@ -78,15 +78,16 @@ var (
 		WayOut: "Apply once with the version of the provider that wrote it. If that version is gone, or the files are " +
 			"damaged, close the job by hand: the message names the command."}
 	EarlierCardFailed = &Rule{Code: "HO018", Severity: Refuse, Title: "Another card failed earlier in this apply",
-		Meaning: "Cards are written one after the other, over all hosts. If one fails, no further card is written, because " +
-			"equal cards tend to fail alike.",
+		Meaning: "Cards are written one after the other, over all hosts. If one fails, no further card is written, " +
+			"because equal cards tend to fail alike.",
 		WayOut: "Read the error of that card and fix its cause. Then apply again."}
 	ChangedSincePlan = &Rule{Code: "HO019", Severity: Refuse, Title: "Card or host has changed since the plan",
 		Meaning: "Somebody changed the card or the host after the plan. An apply does only what its plan has shown.",
 		WayOut:  "Plan again and read the new plan."}
 	ManagedTwice = &Rule{Code: "HO030", Severity: Refuse,
-		Title:   "Two resources of the configuration manage the same object",
-		Meaning: "Each resource would undo the changes of the other one. This one has changed nothing.",
+		Title: "Two resources of the configuration manage the same object",
+		Meaning: "Each resource would undo the changes of the other one. This one has changed nothing. A plan that keeps " +
+			"one of two objects of the state and destroys the other one would remove it for both.",
 		WayOut: "Keep one of the two blocks and remove the other one. If the removed one is in the state, its destroy " +
 			"would undo or remove what the other one manages. To prevent that, first run " +
 			"terraform state rm with its address, or write a removed block with lifecycle { destroy = false }. To destroy " +

@@ -63,7 +63,9 @@ var (
 		Title: "Refusing a subnet that another interface of this host has", Attribute: "addresses",
 		Meaning: "Replies could leave through either interface. The TrueNAS middleware refuses it. On other systems " +
 			"replies may leave through the wrong interface, and one port answers ARP for the address of the other (ARP flux).",
-		WayOut: "Give each interface a subnet of its own."}
+		WayOut: "Give each interface a subnet of its own. A subnet that moves from one resource to another needs two " +
+			"applies: the first takes it from the one, the second gives it to the other. With create_before_destroy an " +
+			"interface cannot replace another one of the same subnet."}
 	TrueNASFirstInterface = &Rule{Code: "IP014", Severity: NeedsConsent,
 		Title: "Refusing to store the first interface of this TrueNAS host",
 		Meaning: "A fresh TrueNAS stores no interface and runs DHCP on all of them. Once one interface is stored, the " +
@@ -76,8 +78,8 @@ var (
 	TrueNASChangePending = &Rule{Code: "IP016", Severity: Refuse,
 		Title:   "Refusing to change the network while another change is pending",
 		Meaning: "The middleware commits and rolls back all pending interface changes together.",
-		WayOut: "If another apply is at work on this host, wait for its end. Otherwise finish or revert the changes in the " +
-			"TrueNAS web interface (Network: Test Changes, Save Changes or Revert). Then plan again."}
+		WayOut: "If another apply is at work on this host, wait for its end. Otherwise finish or revert the changes in " +
+			"the TrueNAS web interface (Network: Test Changes, Save Changes or Revert). Then plan again."}
 	TrueNASDeletesUdevRules = &Rule{Code: "IP017", Severity: Refuse,
 		Title:   "Refusing to store a udev rule: other rules would be deleted",
 		Meaning: "When a udev tunable changes, the middleware deletes every other file of /etc/udev/rules.d.",
@@ -127,7 +129,8 @@ var (
 		Title: "An earlier change of this interface was never confirmed",
 		Meaning: "After that change the host could not be reached, the provider ended too early, the host restarted, or " +
 			"another apply took over.",
-		WayOut: "If another apply is at work on this interface, wait for its end. Otherwise find out what cut the " +
+		WayOut: "If another apply is at work on this interface, wait for its end. If the change is not undone yet, wait " +
+			"two minutes and plan again: the host undoes it by itself, also if no apply follows. Then find out what cut the " +
 			"connection before you apply the same change again."}
 	SubnetInterfacesDiffer = &Rule{Code: "IP028", Severity: Warn, Title: "Interfaces of one IPoIB subnet differ",
 		Attribute: "mtu",
@@ -141,8 +144,8 @@ var (
 		WayOut:    "Give each destination one gateway, of the same IP version, in a subnet of this interface."}
 	DefaultRouteTwice = &Rule{Code: "IP030", Severity: Refuse, Title: "Refusing a second default route",
 		Attribute: "routes",
-		Meaning: "Metrics decide between two default routes, and each network stack sets them in its own way. The host may " +
-			"become unreachable.",
+		Meaning: "Metrics decide between two default routes, and each network stack sets them in its own way. The host " +
+			"may become unreachable.",
 		WayOut: "Name the networks behind the gateway instead."}
 	TrueNASRoutes = &Rule{Code: "IP031", Severity: Refuse, Title: "Refusing routes on TrueNAS", Attribute: "routes",
 		Meaning: "The middleware stores static routes apart from interfaces. Its rollback does not include them.",
@@ -174,8 +177,8 @@ var (
 		WayOut: "Upgrade the package ifupdown2 to 3.0.0 or later. Debian 12 has it."}
 	InterfaceWouldBeLost = &Rule{Code: "IP037", Severity: Warn,
 		Title: "Settings of the interface would be lost at the next restart",
-		Meaning: "Mode, MTU and addresses were set at run time only, with ip or sysfs. The apply stores them in the host's " +
-			"network configuration."}
+		Meaning: "Mode, MTU and addresses were set at run time only, with ip or sysfs. The apply stores them in the " +
+			"host's network configuration."}
 	StorageOverInterface = &Rule{Code: "IP040", Severity: NeedsConsent,
 		Title: "Refusing to change an interface that carries storage",
 		Meaning: "Mounts, iSCSI sessions and NVMe namespaces hang while the interface changes, and so do programs " +
@@ -184,8 +187,8 @@ var (
 		ConsentAttribute: "allow_management_path"}
 	AddressTaken = &Rule{Code: "IP041", Severity: Refuse, Title: "Refusing an address that another host has",
 		Attribute: "addresses",
-		Meaning: "Two resources of this configuration give one address to two hosts. Other hosts of the subnet would reach " +
-			"one or the other by chance.",
+		Meaning: "Two resources of this configuration give one address to two hosts. Other hosts of the subnet would " +
+			"reach one or the other by chance.",
 		WayOut: "Give each host addresses of its own."}
 	InterfaceDefinedByHand = &Rule{Code: "IP042", Severity: NeedsConsent,
 		Title: "Refusing to take over a definition made by hand",

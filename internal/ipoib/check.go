@@ -102,8 +102,8 @@ func CheckRemove(s *inventory.Snapshot, d Request) []finding.Finding {
 	for i, f := range c.found {
 		if f.Consent != "" {
 			// A destroy sees only the configuration that an apply has stored.
-			c.found[i].WayOut = "If that is acceptable, add the line below to the resource and apply, so that the state holds " +
-				"it. Then destroy."
+			c.found[i].WayOut = "If that is acceptable, add the line below to the resource and apply, so that the state " +
+				"holds it. Then destroy."
 		}
 	}
 	return c.found
@@ -226,8 +226,18 @@ func (c *checker) defaultRoute() {
 func (c *checker) checkUndone() {
 	switch c.observed.Undone {
 	case "":
-	case "waiting", "decided":
-		c.add(finding.NetworkChangeUnconfirmed.Find("%s: it is not undone yet; the apply does that first.", c.s.Host))
+	case "waiting":
+		// An apply of this plan may have nothing to do for this resource. Core does not call the
+		// provider then.
+		c.add(finding.NetworkChangeUnconfirmed.Find("%s: it is not undone yet. The host does that by itself, within two "+
+			"minutes of that change or at its next start. An apply that changes this interface does it first.", c.s.Host).
+			WithWayOut("Wait until the host has undone it, then plan again: this plan shows what it will take back. If " +
+				"another apply is at work on this interface, wait for its end. Then find out what cut the connection, before " +
+				"you apply the same change again."))
+	case "decided":
+		c.add(finding.NetworkChangeUnconfirmed.Find("%s: it was confirmed and not put away, or the host undoes it now.",
+			c.s.Host).WithWayOut("Wait two minutes and plan again: this plan may show what the host takes back. If the plan " +
+			"is the same then, the change was confirmed. The next apply that changes this interface puts it away."))
 	default:
 		c.add(finding.NetworkChangeUnconfirmed.Find("%s: it was undone %s.", c.s.Host, c.observed.Undone))
 	}

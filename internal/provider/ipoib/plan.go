@@ -233,7 +233,8 @@ func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, st
 	if r.Hosts[d.Host].Observe {
 		return
 	}
-	if _, _, snap, lookErr := r.Look(ctx, d.Host); lookErr == nil {
+	_, _, snap, lookErr := r.Look(ctx, d.Host)
+	if r.Drop(ctx, "remove IPoIB interface", r.PortKey(ref(d)), ref(d).String(), diags) && lookErr == nil {
 		diagnostic.AddFindings(ctx, diags, what, ops.CheckRemove(snap, d))
 	}
 }

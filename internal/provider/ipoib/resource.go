@@ -78,7 +78,9 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 			return nil
 		}
 		var applyErr error
-		result, applyErr = ops.Apply(ctx, h, d, ops.Options{ConfirmTimeout: r.Confirm})
+		if result, applyErr = ops.Apply(ctx, h, d, ops.Options{ConfirmTimeout: r.Confirm}); applyErr == nil {
+			r.Made(r.PortKey(ref(d)))
+		}
 		return applyErr
 	})
 	diagnostic.AddError(c.Diags, "configure IPoIB interface "+ref(d).String(), err)
@@ -161,6 +163,12 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	limit := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout)
 	var result ops.Result
 	err = r.WriteHost(ctx, d.Host, limit, func(ctx context.Context, h *hosts.Host) error {
+		if _, lookErr := h.Snapshot(ctx); lookErr != nil {
+			return lookErr
+		}
+		if r.Left("configuration of IPoIB interface", r.PortKey(ref(d)), ref(d).String(), &resp.Diagnostics) {
+			return nil
+		}
 		var removeErr error
 		result, removeErr = ops.Remove(ctx, h, d, ops.Options{ConfirmTimeout: r.Confirm})
 		return removeErr

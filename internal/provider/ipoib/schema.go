@@ -18,8 +18,8 @@ import (
 
 const description = "An IP-over-InfiniBand interface in the host's own network stack: mode, MTU, addresses and " +
 	"routes, now and after every restart. " +
-	"The provider finds out what configures the network of the host: netplan (with NetworkManager or systemd-networkd), " +
-	"NetworkManager, systemd-networkd, ifupdown or ifupdown2, or the middleware of TrueNAS. " +
+	"The provider finds out what configures the network of the host: netplan (with NetworkManager or " +
+	"systemd-networkd), NetworkManager, systemd-networkd, ifupdown or ifupdown2, or the middleware of TrueNAS. " +
 	"The configuration is written to separate, marked files; `stored_in` names them. A file of somebody else that " +
 	"configures the interface is taken over with consent only (`adopt_files`), and kept beside its place. Other files " +
 	"are never changed.\n\n" +
@@ -27,7 +27,11 @@ const description = "An IP-over-InfiniBand interface in the host's own network s
 	"by itself after 90 seconds, or at its next start: it puts the files back and configures the interface by them. " +
 	"Settings made by hand may then remain beside those of the file. The interface that carries the " +
 	"SSH session is not touched without consent. Destroying it removes this configuration and the addresses. Mode " +
-	"and MTU stay until the next boot. The interface belongs to the card and stays."
+	"and MTU stay until the next boot. The interface belongs to the card and stays.\n\n" +
+	"Another port or partition is another interface: the old one is removed, then the new one is made. An interface " +
+	"must lose a subnet before another one of the host gets it. So `lifecycle { create_before_destroy = true }` does " +
+	"not work where both have the same subnet: the apply is refused (IP013), and the message says how to go on. A " +
+	"subnet that moves from one resource to another needs two applies."
 
 var (
 	times = attribute.TimedOperation{
@@ -107,14 +111,14 @@ func consents() map[string]schema.Attribute {
 		"adopt_interface": attribute.ConsentToName("Consent to replace a configuration of the interface that was made " +
 			"outside Terraform, on TrueNAS: its name."),
 		"adopt_files": attribute.ConsentToNames("Consent to take over definitions of the interface that were made outside " +
-			"Terraform: the paths of their files, `[\"/etc/netplan/60-ib.yaml\"]`. Each file is kept beside its place, under a " +
-			"name that the network stack does not read: `/etc/netplan/.60-ib.yaml.before-infiniband-…`. If an earlier takeover " +
-			"left a file there, the plan says which file to move away. A file that this resource has written for a port GUID " +
-			"that the host does not have any more is such a definition too."),
+			"Terraform: the paths of their files, `[\"/etc/netplan/60-ib.yaml\"]`. Each file is kept beside its place, under " +
+			"a name that the network stack does not read: `/etc/netplan/.60-ib.yaml.before-infiniband-…`. If an earlier " +
+			"takeover left a file there, the plan says which file to move away. A file that this resource has written for a " +
+			"port GUID that the host does not have any more is such a definition too."),
 		"adopt_without": attribute.ConsentToNames("Consent to drop what those files or the interface have and this " +
 			"resource does not: settings that it has no arguments for, addresses and routes, as the plan names them, " +
-			"`[\"nameservers\", \"172.16.0.21/24\"]`. An apply that finds another one, which somebody has added after the plan, " +
-			"is refused."),
+			"`[\"nameservers\", \"172.16.0.21/24\"]`. An apply that finds another one, which somebody has added after the " +
+			"plan, is refused."),
 		"truenas": attribute.ConsentToParts("Consents that only a host with TrueNAS asks for.", map[string]schema.Attribute{
 			"keep_interface": schema.StringAttribute{Optional: true, WriteOnly: true,
 				MarkdownDescription: "Consent to store the management interface of a host " +

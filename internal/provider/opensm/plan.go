@@ -207,7 +207,8 @@ func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, st
 	if r.Data == nil || !r.HostReady(state.Host) || r.Hosts[d.Host].Observe {
 		return
 	}
-	if _, _, snap, lookErr := r.Look(ctx, d.Host); lookErr == nil {
+	_, _, snap, lookErr := r.Look(ctx, d.Host)
+	if r.Drop(ctx, "remove subnet manager", r.PortKey(ref(d)), ref(d).String(), diags) && lookErr == nil {
 		diagnostic.AddFindings(ctx, diags, what, atDestroy(ops.CheckRemove(snap, d.PortGUID)))
 	}
 }

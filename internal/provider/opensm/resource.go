@@ -71,7 +71,9 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 			return nil
 		}
 		return r.Turns.SMs.Do(ctx, ref(d), role(now), func() (applyErr error) {
-			result, applyErr = ops.Apply(ctx, h, d, ops.Options{Lab: r.lab(ctx)})
+			if result, applyErr = ops.Apply(ctx, h, d, ops.Options{Lab: r.lab(ctx)}); applyErr == nil {
+				r.Made(r.PortKey(ref(d)))
+			}
 			return applyErr
 		})
 	})
@@ -145,6 +147,9 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		snap, lookErr := h.Snapshot(ctx)
 		if lookErr != nil {
 			return lookErr
+		}
+		if r.Left("subnet manager", r.PortKey(ref(d)), ref(d).String(), &resp.Diagnostics) {
+			return nil
 		}
 		if diagnostic.AddFindings(ctx, &resp.Diagnostics, what, atDestroy(ops.CheckRemove(snap, d.PortGUID))) {
 			return nil

@@ -36,6 +36,7 @@ type Walk struct {
 	// replaced holds the interface that is removed, by the one that replaces it.
 	replaced map[attribute.PortRef]attribute.PortRef
 	claims   claims // which resource manages what
+	fates    map[claimKey]fate
 }
 
 type plannedPort struct {
@@ -80,7 +81,7 @@ func NewWalk() *Walk {
 		ports:  map[attribute.PortRef]plannedPort{}, lab: safety.NewLab(), partitions: map[string]attribute.PortRef{},
 		subnets: map[netip.Prefix]map[IPoIB]attribute.PortRef{}, claims: newClaims(),
 		addresses: map[string]map[attribute.PortRef][]netip.Prefix{}, holders: map[netip.Addr]attribute.PortRef{},
-		replaced: map[attribute.PortRef]attribute.PortRef{},
+		replaced: map[attribute.PortRef]attribute.PortRef{}, fates: map[claimKey]fate{},
 	}
 }
 

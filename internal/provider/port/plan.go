@@ -60,6 +60,14 @@ func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, st
 	}
 	r.KeepsOnlyRead(ctx, "forget port "+id(ref, d.Number), types.StringValue(ref.Host),
 		func(s *inventory.Snapshot) bool { return ops.Observe(s, d.Card, d.Number).Stored }, diags)
+	if r.HostReady(types.StringValue(ref.Host)) {
+		r.Drop(ctx, "forget port", r.portKey(ref, d.Number), id(ref, d.Number), diags)
+	}
+}
+
+// portKey is the key of claims on a port. Look at its host before.
+func (r *Resource) portKey(ref attribute.CardRef, number int) string {
+	return r.FunctionKey(ref) + "/" + strconv.Itoa(number)
 }
 
 // live are the attributes that the host and its fabric decide.
@@ -70,7 +78,7 @@ func (r *Resource) assessClaimed(ctx context.Context, card attribute.CardID, d o
 	req resource.ModifyPlanRequest,
 	diags *diag.Diagnostics) (ops.Observation, bool) {
 	o, ok := r.assess(ctx, card, d, ref, diags)
-	c := planned.Claim{Key: r.FunctionKey(ref) + "/" + strconv.Itoa(d.Number), Name: id(ref, d.Number), HostIn: "card_id"}
+	c := planned.Claim{Key: r.portKey(ref, d.Number), Name: id(ref, d.Number), HostIn: "card_id"}
 	return o, ok && r.Claim(ctx, "plan port", c, req, diags)
 }
 

@@ -75,7 +75,9 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 			return nil
 		}
 		var applyErr error
-		result, applyErr = ops.Apply(ctx, h, d, ops.Options{})
+		if result, applyErr = ops.Apply(ctx, h, d, ops.Options{}); applyErr == nil {
+			r.Made(r.portKey(ref, d.Number))
+		}
 		return applyErr
 	})
 	diagnostic.AddError(c.Diags, what, err)
@@ -128,6 +130,9 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	limit := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout)
 	var result ops.Result
 	err = r.WriteHost(ctx, ref.Host, limit, func(ctx context.Context, h *hosts.Host) error {
+		if r.Left("setting of port", r.portKey(ref, d.Number), id(ref, d.Number), &resp.Diagnostics) {
+			return nil
+		}
 		var removeErr error
 		result, removeErr = ops.Remove(ctx, h, d.Card, d.Number)
 		return removeErr

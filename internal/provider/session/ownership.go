@@ -8,7 +8,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -99,7 +101,7 @@ func (r *Resource) Claim(ctx context.Context, what string, c planned.Claim, req 
 	}
 	other, taken := r.Planned.Claim(c)
 	if !taken {
-		return true
+		return r.keep(ctx, what, c, req.State, diags)
 	}
 	differ := c.Differs(other)
 	refusal := safety.Twice(c.Kind, c.Name, other.Name, differ)
@@ -107,6 +109,47 @@ func (r *Resource) Claim(ctx context.Context, what string, c planned.Claim, req 
 		refusal = safety.SharedFinding(c.Kind, c.Name, other.Name)
 	}
 	return !diagnostic.AddFindings(ctx, diags, what+" "+c.Name, []finding.Finding{refusal})
+}
+
+// Drop notes that a plan destroys an object. It reports whether the plan may go on: not if
+// it keeps another object of the state that is the same on the host.
+func (r *Resource) Drop(ctx context.Context, what, key, name string, diags *diag.Diagnostics) bool {
+	return r.Data == nil || !r.Planned.Goes(planned.Object{Kind: r.Kind, Key: key}) ||
+		!diagnostic.AddFindings(ctx, diags, what+" "+name, []finding.Finding{safety.OneGoes(r.Kind, name)})
+}
+
+// keep is Drop for a plan that keeps the object of a state.
+func (r *Resource) keep(ctx context.Context, what string, c planned.Claim, state tfsdk.State,
+	diags *diag.Diagnostics) bool {
+	if c.HostIn == "" || idOf(state) != c.Name || !r.Planned.Stays(planned.Object{Kind: c.Kind, Key: c.Key}) {
+		return true
+	}
+	return !diagnostic.AddFindings(ctx, diags, what+" "+c.Name, []finding.Finding{safety.OneGoes(c.Kind, c.Name)})
+}
+
+// idOf is the id in a state; empty if there is none.
+func idOf(state tfsdk.State) string {
+	var attrs map[string]tftypes.Value
+	var id string
+	if state.Raw.IsNull() || state.Raw.As(&attrs) != nil || attrs["id"].As(&id) != nil {
+		return ""
+	}
+	return id
+}
+
+// Made notes that this walk has made or changed an object.
+func (r *Resource) Made(key string) { r.Planned.Make(planned.Object{Kind: r.Kind, Key: key}) }
+
+// Left reports whether a destroy leaves an object alone, because this walk has made it for
+// another object of the state, and says so.
+func (r *Resource) Left(what, key, name string, diags *diag.Diagnostics) bool {
+	if !r.Planned.Made(planned.Object{Kind: r.Kind, Key: key}) {
+		return false
+	}
+	diags.AddWarning("Not removed: "+what+" "+name,
+		"This apply has configured it for another resource, which stays. The object that is destroyed leaves the state, and "+
+			"nothing is removed from the host.")
+	return true
 }
 
 func hostOf(id string) string {

@@ -1,0 +1,56 @@
+package planned
+
+// Object is what one resource manages on a host, such as the definition of an interface.
+type Object struct {
+	Kind string // type of the resource
+	Key  string // equal under all names and spellings of the object, see Claim
+}
+
+func (o Object) key() claimKey { return claimKey{o.Kind, o.Key} }
+
+// fate is what a walk does to an object. The state may have one object of a host twice: a
+// deposed one beside the one that replaced it, or that of a renamed block. A destroy sees
+// its own state alone, and core orders such two in no way.
+type fate struct {
+	stays, goes bool // one in the state is kept, one is destroyed
+	made        bool // one was made or changed in this walk
+}
+
+// Stays remembers that an object of the state is kept, and reports whether this walk
+// destroys another one that is the same.
+func (p *Walk) Stays(o Object) (goes bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.fates[o.key()]
+	f.stays = true
+	p.fates[o.key()] = f
+	return f.goes
+}
+
+// Goes remembers that an object of the state is destroyed, and reports whether this walk
+// keeps another one that is the same.
+func (p *Walk) Goes(o Object) (stays bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.fates[o.key()]
+	f.goes = true
+	p.fates[o.key()] = f
+	return f.stays
+}
+
+// Make remembers that this walk has made or changed an object: it is of a resource that
+// stays.
+func (p *Walk) Make(o Object) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.fates[o.key()]
+	f.made = true
+	p.fates[o.key()] = f
+}
+
+// Made reports whether this walk has made or changed the object.
+func (p *Walk) Made(o Object) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fates[o.key()].made
+}
