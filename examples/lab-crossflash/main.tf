@@ -65,9 +65,9 @@ resource "infiniband_link_type" "card" {
 }
 
 # An unmanaged switch has no subnet manager: one host runs it.
-resource "infiniband_opensm" "intel9" {
-  host      = "intel9"
-  port_guid = infiniband_guids.card["intel9"].port_guids["1"]
+resource "infiniband_opensm" "fabric" {
+  host      = var.subnet_manager
+  port_guid = infiniband_guids.card[var.subnet_manager].port_guids["1"]
   priority  = 14
 
   depends_on = [infiniband_link_type.card]
@@ -82,22 +82,22 @@ resource "infiniband_ipoib_interface" "fabric" {
   mtu       = var.ipoib_mtu
   addresses = [each.value.address]
 
-  truenas = each.key == "xeon2zfs" ? { keep_interface = var.truenas_keep_interface } : null
+  truenas = can(var.truenas_keep_interface[each.key]) ? { keep_interface = var.truenas_keep_interface[each.key] } : null
 
-  depends_on = [infiniband_opensm.intel9]
+  depends_on = [infiniband_opensm.fabric]
 }
 
 # What the hosts themselves say once everything is done. Each kind of resource that
 # changes it is named: Terraform waits for those only that stand here.
 data "infiniband_cards" "fabric" {
-  depends_on = [infiniband_link_type.card, infiniband_opensm.intel9, infiniband_ipoib_interface.fabric]
+  depends_on = [infiniband_link_type.card, infiniband_opensm.fabric, infiniband_ipoib_interface.fabric]
 }
 
-# The fabric as intel9 sees it.
+# The fabric as the host with the subnet manager sees it.
 data "infiniband_fabric" "lab" {
-  host = "intel9"
+  host = var.subnet_manager
 
-  depends_on = [infiniband_link_type.card, infiniband_opensm.intel9, infiniband_ipoib_interface.fabric]
+  depends_on = [infiniband_link_type.card, infiniband_opensm.fabric, infiniband_ipoib_interface.fabric]
 }
 
 # Its picture, in a file of the repository that is written again when it changes.

@@ -31,7 +31,7 @@ output "ports" {
 
 output "subnet_manager" {
   description = "The unit that runs the subnet manager."
-  value       = infiniband_opensm.intel9.unit
+  value       = infiniband_opensm.fabric.unit
 }
 
 output "interfaces" {

@@ -31,6 +31,11 @@ variable "cards" {
   }))
 }
 
+variable "subnet_manager" {
+  description = "The host that runs the subnet manager, on port 1 of its card."
+  type        = string
+}
+
 variable "image" {
   description = "The VPI firmware, a .bin file on this machine."
   type        = string
@@ -63,7 +68,7 @@ variable "ipoib_mtu" {
 }
 
 variable "truenas_keep_interface" {
-  description = "The management interface of the TrueNAS host, if nothing is configured in its network settings yet; see the README."
-  type        = string
-  default     = null
+  description = "For a TrueNAS host without any network settings: its management interface, as { host = \"eno1\" }; see the README."
+  type        = map(string)
+  default     = {}
 }

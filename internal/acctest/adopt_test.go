@@ -58,7 +58,7 @@ func (o *operator) example(name string, w *Lab) {
 	vars := map[string]any{"hosts": hosts, "private_key_file": key, "known_hosts_files": []string{known}}
 	if name == "crossflash" { // the others burn nothing
 		vars["image"], vars["image_sha256"] = w.Image(ImageVPI), w.Images[ImageVPI].SHA256
-		vars["cards"] = labs.CrossFlashCards()
+		vars["cards"], vars["subnet_manager"] = labs.CrossFlashCards(), labs.Intel9
 		vars["allow_psid_change"] = map[string]any{"from": card.PSIDEN, "to": card.PSIDVPI}
 	}
 	text, err := json.Marshal(vars)

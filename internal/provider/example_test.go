@@ -52,6 +52,7 @@ func exampleVariables(w *acctest.Lab, consent bool) config.Variables {
 		"hosts":             config.MapVariable(hosts),
 		"private_key_file":  config.StringVariable(w.KeyFile()),
 		"known_hosts_files": config.ListVariable(config.StringVariable(w.KnownHostsFile())),
+		"subnet_manager":    config.StringVariable(intel9),
 		"image":             config.StringVariable(w.Image(acctest.ImageVPI)),
 		"image_sha256":      config.StringVariable(w.Images[acctest.ImageVPI].SHA256),
 	}
@@ -130,7 +131,7 @@ func TestAccExample_labCrossflash(t *testing.T) {
 					knownvalue.StringExact("0xe41d2d0300e44ed0")),
 				statecheck.ExpectKnownValue(`infiniband_link_type.card["intel9"]`, tfjsonpath.New("effective").AtMapKey("2"),
 					knownvalue.StringExact("ib")),
-				statecheck.ExpectKnownValue(`infiniband_opensm.intel9`, tfjsonpath.New("port_state"),
+				statecheck.ExpectKnownValue(`infiniband_opensm.fabric`, tfjsonpath.New("port_state"),
 					knownvalue.StringExact("Active")),
 				statecheck.ExpectKnownValue(`infiniband_ipoib_interface.fabric["xeon2zfs"]`, tfjsonpath.New("interface"),
 					knownvalue.StringExact("ibs4d1")),
@@ -146,7 +147,7 @@ func TestAccExample_labCrossflash(t *testing.T) {
 				w.Run(intel9, "echo eth > /sys/bus/pci/devices/0000:01:00.0/mlx4_port2")
 			},
 			ConfigDirectory: dir, ConfigVariables: consented,
-			ConfigPlanChecks: updates(`infiniband_link_type.card["intel9"]`, `infiniband_opensm.intel9`,
+			ConfigPlanChecks: updates(`infiniband_link_type.card["intel9"]`, `infiniband_opensm.fabric`,
 				`infiniband_ipoib_interface.fabric["xeon2zfs"]`),
 		},
 		{ConfigDirectory: dir, ConfigVariables: consented, PlanOnly: true},

@@ -33,7 +33,7 @@ func WriteFiles(l *labs.Lab) error {
 	if l.Machine(labs.Intel9) != nil {
 		vpi := l.Images["fw-ConnectX3Pro-vpi.bin"]
 		vars["image"], vars["image_sha256"] = vpi.Path, vpi.SHA256
-		vars["cards"] = labs.CrossFlashCards()
+		vars["cards"], vars["subnet_manager"] = labs.CrossFlashCards(), labs.Intel9
 	}
 	for name, v := range map[string]any{
 		"lab.json":    map[string]any{"hosts": hosts, "images": l.Images, "control": filepath.Join(l.Dir, SocketName)},

@@ -130,9 +130,9 @@ func writeIndex(b *strings.Builder) {
 		}
 	}
 	b.WriteString("\n[Troubleshooting](troubleshooting.md) has the cause of each, and what to do.\n")
-	b.WriteString("\n### By resource\n\n| Resource | Findings |\n|---|---|\n")
+	b.WriteString("\n### By resource\n")
 	for _, place := range symptom.Places() {
-		fmt.Fprintf(b, "| `%s` | %s |\n", place.Resource, chapters(place.Rules))
+		writePlace(b, place)
 	}
 	b.WriteString("\n### By the argument that consents\n\n| Argument | Findings |\n|---|---|\n")
 	consents := map[string][]*finding.Rule{}
@@ -161,18 +161,44 @@ func links(rules []*finding.Rule) string {
 	return strings.Join(all, ", ")
 }
 
-// chapters are links to whole chapters, and to findings of those that do not count as a whole.
-func chapters(rules []*finding.Rule) string {
-	var all []string
+// writePlace lists what a resource may show: chapters that count as a whole, and the
+// findings of the others with their titles.
+func writePlace(b *strings.Builder, place symptom.Place) {
+	var whole []string
+	var single []*finding.Rule
 	for _, f := range finding.Families {
-		of := slices.DeleteFunc(slices.Clone(f.Rules), func(r *finding.Rule) bool { return !slices.Contains(rules, r) })
-		switch len(of) {
-		case 0:
-		case len(f.Rules):
-			all = append(all, fmt.Sprintf("[%s](#%s)", f.Title, anchorOf(f.Title)))
+		of, without := split(f.Rules, place.Rules)
+		chapter := fmt.Sprintf("[%s](#%s)", f.Title, anchorOf(f.Title))
+		switch {
+		case len(without) == 0:
+			whole = append(whole, chapter)
+		case len(without) == 1 && len(of) > 1:
+			whole = append(whole, chapter+" but "+links(without))
 		default:
-			all = append(all, links(of))
+			single = append(single, of...)
 		}
 	}
-	return strings.Join(all, ", ")
+	fmt.Fprintf(b, "\n#### %s\n", place.Resource)
+	if len(whole) > 0 {
+		fmt.Fprintf(b, "\nAll of %s.\n", strings.Join(whole, ", "))
+	}
+	if len(single) == 0 {
+		return
+	}
+	b.WriteString("\n| Finding | Title | Kind |\n|---|---|---|\n")
+	for _, r := range single {
+		fmt.Fprintf(b, "| %s | %s | %s |\n", links([]*finding.Rule{r}), r.Title, r.Severity)
+	}
+}
+
+// split parts rules into those that are among others and those that are not.
+func split(rules, others []*finding.Rule) (among, without []*finding.Rule) {
+	for _, r := range rules {
+		if slices.Contains(others, r) {
+			among = append(among, r)
+		} else {
+			without = append(without, r)
+		}
+	}
+	return among, without
 }
