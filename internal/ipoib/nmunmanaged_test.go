@@ -26,6 +26,14 @@ func TestCheck_unmanagedByNetworkManager(t *testing.T) {
 		"Ubuntu, with an empty file of its name": {files: map[string]string{globally: ubuntu,
 			"/etc/NetworkManager/conf.d/10-globally-managed-devices.conf": ""}},
 		"excepted later": {files: map[string]string{globally: ubuntu, lab: "[keyfile]\nunmanaged-devices+=except:type:infiniband\n"}},
+		"all but others": {files: map[string]string{lab: "[keyfile]\nunmanaged-devices=except:type:ethernet\n"},
+			says: "unmanaged-devices of " + lab + " is except:type:ethernet."},
+		"by a section": {files: map[string]string{lab: "[device-lab]\nmatch-device=type:infiniband\nmanaged=0\n"},
+			says: "[device-lab] of " + lab + " says managed=0"},
+		"by a section that a later file overrides": {files: map[string]string{
+			"/usr/lib/NetworkManager/conf.d/zz.conf": "[device-z]\nmanaged=0\n", lab: "[device]\nmanaged=1\n"}},
+		"by a section for a driver that may be it": {files: map[string]string{
+			lab: "[device]\nmatch-device=driver:mlx4_core\nmanaged=0\n"}, says: "It is not known whether driver:mlx4_core is"},
 		"a driver that may be it": {files: map[string]string{lab: "[keyfile]\nunmanaged-devices=driver:mlx*\n"},
 			says: "It is not known whether driver:mlx* is its driver."},
 		"a file that cannot be read": {change: func(s *inventory.Snapshot) { s.Denied = map[string]bool{lab: true} },

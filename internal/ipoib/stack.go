@@ -269,30 +269,41 @@ func (c *checker) managers(n *inventory.Netdev) {
 // there the daemon leaves no note, and it refuses the profile only when the apply activates it.
 func (c *checker) unmanagedDevices(n *inventory.Netdev) {
 	var list, by []string
+	device, managed, at, section := nmcli.Device{Name: n.Name, Hardware: n.Address}, fact.Known(true), "", ""
 	paths := slices.Concat(slices.Collect(maps.Keys(c.s.Files)), slices.Collect(maps.Keys(c.s.Denied)))
-	for _, at := range nmcli.Confs(paths) {
-		if c.s.Denied[at] {
+	for _, path := range nmcli.Confs(paths) {
+		if c.s.Denied[path] {
 			c.add(finding.NetworkFileNotRead.Find("%s of %s could not be read, so that it is not known whether "+
-				"NetworkManager manages %s.", at, c.s.Host, n.Name).WithWayOut(
-				"Fix what keeps " + at + " from being read, then plan again."))
+				"NetworkManager manages %s.", path, c.s.Host, n.Name).WithWayOut(
+				"Fix what keeps " + path + " from being read, then plan again."))
 			return
 		}
 		var says bool
-		if list, says = nmcli.AddUnmanaged(list, c.s.Files[at].Content); says {
-			by = append(by, at)
+		if list, says = nmcli.AddUnmanaged(list, c.s.Files[path].Content); says {
+			by = append(by, path)
+		}
+		if m, name := nmcli.ManagedBy(c.s.Files[path].Content, device); name != "" {
+			managed, at, section = m, path, name // the last file counts
 		}
 	}
-	listed := nmcli.Lists(list, nmcli.Device{Name: n.Name, Hardware: n.Address})
-	if fact.No(listed) {
-		return
+	if listed := nmcli.Lists(list, device); !fact.No(listed) {
+		c.leftAlone(n, fmt.Sprintf("unmanaged-devices of %s is %s", strings.Join(by, " and "), strings.Join(list, ";")),
+			listed.Why(), fmt.Sprintf("Take it out of the list in %s, or add ;except:interface-name:%s to the list.",
+				by[len(by)-1], n.Name))
 	}
-	doubt := ""
-	if !listed.Known() {
-		doubt = " It is not known " + listed.Why() + "."
+	if !fact.Yes(managed) {
+		c.leftAlone(n, fmt.Sprintf("[%s] of %s says managed=0", section, at), managed.Why(),
+			fmt.Sprintf("Write a section [device-%[1]s] with match-device=interface-name:%[1]s and managed=1 above it, or in a "+
+				"later file of /etc/NetworkManager/conf.d.", n.Name))
 	}
-	file := by[len(by)-1]
-	c.add(finding.NetworkFileNotRead.Find("NetworkManager of %s does not manage %s: unmanaged-devices of %s is %s.%s",
-		c.s.Host, n.Name, strings.Join(by, " and "), strings.Join(list, ";"), doubt).WithWayOut(
-		fmt.Sprintf("Take it out of the list in %s, or add ;except:interface-name:%s to the list. Then run systemctl reload "+
-			"NetworkManager, and plan again.", file, n.Name)))
+}
+
+// leftAlone is about an interface that NetworkManager's configuration takes from it.
+func (c *checker) leftAlone(n *inventory.Netdev, why, doubt, instead string) {
+	manages := "does not manage"
+	if doubt != "" {
+		manages, why = "may not manage", why+". It is not known "+doubt
+	}
+	c.add(finding.NetworkFileNotRead.Find("NetworkManager of %s %s %s: %s.", c.s.Host, manages, n.Name, why).WithWayOut(
+		instead + " Then run systemctl reload NetworkManager, and plan again."))
 }

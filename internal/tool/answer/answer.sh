@@ -43,9 +43,11 @@ values() {
 	done
 }
 
-# contents FILE…: whole text files. "@.+" says that the last line has no newline.
+# contents FILE…: whole text files. "@.+" says that the last line has no newline. A link to
+# /dev/null is an empty one: it hides a file of its name elsewhere.
 contents() {
 	for text_file do
+		[ ! -c "$text_file" ] || printf '@file %s\n@.\n' "${text_file#"$ROOT"}"
 		readable "$text_file" || continue
 		printf '@file %s\n' "${text_file#"$ROOT"}"
 		LINE=''

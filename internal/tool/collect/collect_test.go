@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"maps"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -145,6 +146,10 @@ func TestScript_reads_any_text(t *testing.T) {
 			for name, text := range texts {
 				write(t, filepath.Join(root, "etc/netplan", name+".yaml"), text)
 			}
+			// What hides a file of the same name in another directory.
+			if err := os.Symlink("/dev/null", filepath.Join(root, "etc/netplan/masked.yaml")); err != nil {
+				t.Fatal(err)
+			}
 			write(t, filepath.Join(root, "proc/sys/kernel/osrelease"), "6.8.0-45-generic\n")
 			write(t, filepath.Join(root, "sys/kernel/security/lockdown"), "[none] integrity confidentiality\n")
 			run := exec.CommandContext(t.Context(), shell[0],
@@ -157,7 +162,9 @@ func TestScript_reads_any_text(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for name, text := range texts {
+			want := maps.Clone(texts)
+			want["masked"] = ""
+			for name, text := range want {
 				got, ok := a.Files["/etc/netplan/"+name+".yaml"]
 				if !ok {
 					t.Errorf("%s is missing", name)

@@ -48,23 +48,17 @@ func Confs(paths []string) []string {
 // AddUnmanaged is what unmanaged-devices of the section [keyfile] is after one more file: "=" sets
 // the list, "+=" adds to it, "-=" takes out of it. says is true if the file says anything of it.
 func AddUnmanaged(before []string, conf string) (after []string, says bool) {
-	after, section := before, ""
-	for line := range strings.Lines(conf) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			section = line
-			continue
-		}
-		key, value, is := strings.Cut(line, "=")
-		key, how := strings.TrimSpace(key), ""
+	after = before
+	for _, s := range settings(conf) {
+		key, how := s.key, ""
 		if bare := strings.TrimRight(key, "+-"); bare+"+" == key || bare+"-" == key {
 			key, how = strings.TrimSpace(bare), key[len(bare):]
 		}
-		if section != "[keyfile]" || key != "unmanaged-devices" || !is {
+		if s.section != "keyfile" || key != "unmanaged-devices" {
 			continue
 		}
 		says = true
-		list := specs(value)
+		list := specs(s.value)
 		switch how {
 		case "+":
 			after = slices.Concat(after, list)
@@ -75,6 +69,25 @@ func AddUnmanaged(before []string, conf string) (after []string, says bool) {
 		}
 	}
 	return after, says
+}
+
+type setting struct{ section, key, value string }
+
+// settings are the lines of a file of configuration that say something.
+func settings(conf string) (all []setting) {
+	section := ""
+	for line := range strings.Lines(conf) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			section = strings.Trim(line, "[]")
+			continue
+		}
+		key, value, is := strings.Cut(line, "=")
+		if is && !strings.HasPrefix(line, "#") {
+			all = append(all, setting{section, strings.TrimSpace(key), strings.TrimSpace(value)})
+		}
+	}
+	return all
 }
 
 func specs(value string) (list []string) {
@@ -90,10 +103,13 @@ func specs(value string) (list []string) {
 type Device struct{ Name, Hardware string }
 
 // Lists reports whether a list of devices has one. What "except:" names is not in it, whatever
-// else the list says. Which driver NetworkManager sees below an IPoIB interface depends on the
-// kernel: one that could be it is not known.
+// else the list says; a list of nothing else has all others. Which driver NetworkManager sees
+// below an IPoIB interface depends on the kernel: one that could be it is not known.
 func Lists(list []string, d Device) fact.Bool {
-	found, why := false, ""
+	found, why := len(list) > 0, ""
+	for _, spec := range list {
+		found = found && strings.HasPrefix(spec, "except:")
+	}
 	for _, spec := range list {
 		rest, except := strings.CutPrefix(spec, "except:")
 		has := d.matches(rest)
@@ -110,6 +126,62 @@ func Lists(list []string, d Device) fact.Bool {
 		return fact.Unknown[bool](why)
 	}
 	return fact.Known(found)
+}
+
+// ManagedBy reports whether a file of NetworkManager's configuration has it manage a device, by
+// which of its sections [device…]; empty if none says so.
+func ManagedBy(conf string, d Device) (managed fact.Bool, section string) {
+	var names []string
+	values := map[string]map[string]string{}
+	for _, s := range settings(conf) {
+		if values[s.section] == nil && strings.HasPrefix(s.section, "device") {
+			names, values[s.section] = append(names, s.section), map[string]string{}
+		}
+		if values[s.section] != nil {
+			values[s.section][s.key] = s.value
+		}
+	}
+	// Top-down, and the plain section last.
+	if i := slices.Index(names, "device"); i >= 0 {
+		names = append(slices.Delete(names, i, i+1), "device")
+	}
+	for _, name := range names {
+		if managed, says := decides(values[name], d); says {
+			return managed, name
+		}
+	}
+	return managed, ""
+}
+
+// decides reports whether a section says of a device that it is managed, or that no further
+// section counts.
+func decides(section map[string]string, d Device) (managed fact.Bool, says bool) {
+	matches := fact.Known(true)
+	if list, some := section["match-device"]; some {
+		matches = Lists(specs(list), d)
+	}
+	value, said := section["managed"]
+	managed = truth(value)
+	switch {
+	case fact.No(matches):
+		return managed, false
+	case !matches.Known():
+		return fact.Unknown[bool](matches.Why()), said && !fact.Yes(managed)
+	case !said:
+		return fact.Known(true), fact.Yes(truth(section["stop-match"]))
+	}
+	return managed, true
+}
+
+// truth reads a value that is yes or no.
+func truth(value string) fact.Bool {
+	switch strings.ToLower(value) {
+	case "1", "yes", "true", "on":
+		return fact.Known(true)
+	case "0", "no", "false", "off":
+		return fact.Known(false)
+	}
+	return fact.Unknown[bool]("what \"" + value + "\" means")
 }
 
 // drivers are those that NetworkManager may see below an IPoIB interface.

@@ -44,6 +44,9 @@ func TestLists(t *testing.T) {
 		"*":                                  "yes",
 		"*,except:type:wifi,except:type:gsm": "yes",
 		"*,except:type:infiniband":           "no",
+		"except:type:wifi":                   "yes", // the same as with "*"
+		"except:type:infiniband":             "no",
+		"except:type:wifi,except:driver:mlx5_core":    "unknown",
 		"except:interface-name:ib*,type:infiniband":   "no",
 		"interface-name:ibp*":                         "yes",
 		"interface-name:=ibp*":                        "no",
@@ -65,6 +68,38 @@ func TestLists(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %s, want %s", list, got, want)
+		}
+	}
+}
+
+// The man page, "Sections": top-down in a file, [device] last, until one has the value.
+func TestManagedBy(t *testing.T) {
+	const other, ours = "match-device=interface-name:eth0\n", "match-device=interface-name:ibp1s0\n"
+	for text, want := range map[string]string{
+		"": "silent",
+		"[main]\nmanaged=0\n[keyfile]\nmanaged=0\n":                                    "silent",
+		"[device]\nmanaged=0\n":                                                        "no, by device",
+		"[device]\nmanaged = false\n":                                                  "no, by device",
+		"[device]\nmanaged=1\n":                                                        "yes, by device",
+		"[device]\nmanaged=maybe\n":                                                    "unknown, by device",
+		"[device]\n" + other + "managed=0\n":                                           "silent",
+		"[device-ib]\n" + ours + "managed=no\n":                                        "no, by device-ib",
+		"[device]\nmanaged=0\n[device-ib]\n" + ours + "managed=1\n":                    "yes, by device-ib",
+		"[device-1]\nmanaged=0\n[device-2]\nmanaged=1\n":                               "no, by device-1",
+		"[device-ib]\n" + ours + "carrier-wait-timeout=1\n[device]\nmanaged=0\n":       "no, by device",
+		"[device-ib]\n" + ours + "stop-match=yes\n[device]\nmanaged=0\n":               "yes, by device-ib",
+		"[device-ib]\n" + other + "stop-match=yes\n[device]\nmanaged=0\n":              "no, by device",
+		"[device-ib]\nmatch-device=driver:mlx5_core\nmanaged=0\n":                      "unknown, by device-ib",
+		"[device-ib]\nmatch-device=driver:mlx5_core\nmanaged=1\n[device]\nmanaged=1\n": "yes, by device",
+	} {
+		managed, section := ManagedBy(text, Device{Name: "ibp1s0"})
+		got := "silent"
+		if section != "" {
+			yes, known := managed.Get()
+			got = map[bool]map[bool]string{true: {true: "yes", false: "no"}, false: {false: "unknown"}}[known][yes] + ", by " + section
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
 }
