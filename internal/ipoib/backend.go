@@ -54,6 +54,15 @@ func (t target) link() ipconf.Link {
 	return ipconf.Link{Name: t.name, PortGUID: t.port, Driver: t.driver}
 }
 
+// ownAddress is the hardware address of the interface. A P_Key child has another one than
+// its parent.
+func (t target) ownAddress() string {
+	if t.pkey != 0 {
+		return ""
+	}
+	return t.address
+}
+
 // id names the files of an interface.
 func (t target) id() string {
 	if t.pkey == 0 {

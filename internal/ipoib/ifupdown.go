@@ -88,7 +88,7 @@ func unmanagedStanzas(s *inventory.Snapshot, t target) (all []Unmanaged) {
 			continue
 		}
 		f, bad := ifupdown.Parse(content)
-		names := f.Names()
+		names, otherwise := f.Names(), f.ByOtherName(t.name, t.ownAddress())
 		switch {
 		case slices.Contains(names, t.name):
 			i, err := f.Interface(t.name)
@@ -103,9 +103,12 @@ func unmanagedStanzas(s *inventory.Snapshot, t target) (all []Unmanaged) {
 				found = found.ofOtherStack()
 			}
 			all = append(all, found)
-		case f.ByOtherName(t.name) != "":
+		case !otherwise.Known():
+			all = append(all, Unmanaged{Line: fmt.Sprintf("%s may configure it from a stanza of another name (%s)", at,
+				otherwise.Why())})
+		case otherwise.Or("") != "":
 			all = append(all, Unmanaged{Line: fmt.Sprintf("%s configures it from a stanza of another name (%s)", at,
-				f.ByOtherName(t.name))})
+				otherwise.Or(""))})
 		case bad != nil && slices.Contains(names, ""):
 			all = append(all, Unmanaged{Line: at + " may have a stanza for it" + misread(bad)})
 		}

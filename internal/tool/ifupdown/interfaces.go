@@ -219,27 +219,6 @@ func (f File) Reads(p string) bool {
 	})
 }
 
-// ByOtherName gives the line by which ifup configures an interface from a stanza of another
-// name, "auto ibp1s0=storage" or "mapping ib*"; empty if there is none (interfaces(5)).
-func (f File) ByOtherName(name string) string {
-	for _, auto := range f.Auto {
-		if physical, _, logical := strings.Cut(auto, "="); logical && matches(physical, name) {
-			return "auto " + auto
-		}
-	}
-	for _, pattern := range f.Mapped {
-		if matches(pattern, name) {
-			return "mapping " + pattern
-		}
-	}
-	return ""
-}
-
-func matches(pattern, name string) bool {
-	ok, err := path.Match(pattern, name)
-	return ok || err != nil // a pattern that is not understood may match
-}
-
 // Names are the interfaces of the stanzas, each once.
 func (f File) Names() []string {
 	var all []string
