@@ -26,8 +26,8 @@ backup and at the next apply. This page was written from such a run: %s.
 After each case the tests check that
 
 * the card boots the old image or the new one, with its old GUIDs and MACs or the new ones,
-* the flash was not written before a backup was on the operator's disk; the backup verifies, records the identity of the card, and
-  restores the old firmware when it is burned,
+* the flash was not written before a backup was on the operator's disk,
+* the backup verifies, records the identity of the card, and restores the old firmware when it is burned,
 * a plan writes nothing; while the fault lasts, the plan or the apply names it,
 * nothing in the state is tainted,
 * the next apply succeeds and the plan after it is empty,

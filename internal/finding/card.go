@@ -14,9 +14,9 @@ var (
 			"not be failsafe.",
 		WayOut: "Restore the backup of this card by hand, as the message says step by step, then plan again."}
 	FirmwareSecure = &Rule{Code: "FW042", Severity: Refuse, Title: "Firmware of the card is secure", Attribute: "card_id",
-		Meaning: "Secure firmware writes the flash itself. It accepts only images that its vendor signed for this PSID: " +
-			"mstflint answers \"Changing PSID is unsupported under Secure FW.\" It cannot be read back, so there is no proven " +
-			"backup. No setting changes that.",
+		Meaning: "Secure firmware writes the flash itself. It accepts only images that its vendor signed for this PSID. " +
+			"For another, mstflint answers \"Changing PSID is unsupported under Secure FW.\" It cannot be read back, so there is no " +
+			"proven backup. No setting changes that.",
 		WayOut: "Update within the same PSID, with the tool of the card's vendor."}
 	FlashDamaged = &Rule{Code: "FW043", Severity: Refuse, Title: "Flash of the card does not verify", Attribute: "card_id",
 		Meaning: "The image in flash is damaged. A backup of it would be damaged too, and there is no way back if the burn " +
@@ -98,9 +98,9 @@ var (
 		WayOut:    "Move the card to a host whose kernel has the driver."}
 	FirmwareControlsUpdates = &Rule{Code: "FW059", Severity: Refuse, Title: "Firmware of the card controls its updates",
 		Attribute: "card_id",
-		Meaning: "With the update method fw_ctrl the running firmware writes the flash. mstflint cannot read it back (`ri` " +
-			"ends with \"Read image is not supported\"), so there is no proven backup, and the provider burns nothing without " +
-			"one. It never passes -no_fw_ctrl or -ocr: they bypass the running firmware and can hang it.",
+		Meaning: "With the update method fw_ctrl the running firmware writes the flash. mstflint cannot read it back: `ri` " +
+			"ends with \"Read image is not supported\". So there is no proven backup, and without one the provider burns " +
+			"nothing. It never passes -no_fw_ctrl or -ocr: they bypass the running firmware and can hang it.",
 		WayOut: "Update with the vendor's own tool. To see the update method: `mstflint -d <pci address> q full`."}
 	FlashDividedOtherwise = &Rule{Code: "FW060", Severity: Refuse, Title: "Firmware image has another flash layout",
 		Attribute: "image_id",

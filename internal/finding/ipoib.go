@@ -202,8 +202,8 @@ var (
 	DefinitionLosesSettings = &Rule{Code: "IP043", Severity: NeedsConsent,
 		Title: "Refusing to drop settings of a definition made by hand",
 		Meaning: "This resource has arguments for mode, MTU, addresses and routes. Other settings end with the file, and " +
-			"so do addresses and routes that are not asked for: at the next start of the host, or when the interface is " +
-			"configured anew. The saved file still has what it had. The consent names each setting, address and route, so an " +
-			"apply drops none that somebody has added after the plan.",
+			"so do addresses and routes that are not asked for. They go at the next start of the host, or when the " +
+			"interface is configured anew. The saved file still has what it had. The consent names each setting, address and route, so " +
+			"an apply drops none that somebody has added after the plan.",
 		ConsentAttribute: "adopt_without"}
 )

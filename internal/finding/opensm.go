@@ -118,8 +118,8 @@ var (
 		WayOut:  "Set its GUIDs with infiniband_guids."}
 	SubnetPrefixIneffective = &Rule{Code: "SM026", Severity: Warn,
 		Title: "The subnet prefix may have no effect on this card", Attribute: "subnet_prefix",
-		Meaning: "On ConnectX-4 and later (mlx5) Linux 6.1 and 6.8 are reported to keep the GIDs at fe80::/64 whatever " +
-			"opensm says; Linux 4.19 is reported to work, and so is ConnectX-3 (linux-rdma/opensm issue 36).",
+		Meaning: "On ConnectX-4 and later (mlx5) Linux 6.1 and 6.8 are reported to keep the GIDs at fe80::/64, whatever " +
+			"opensm says. Linux 4.19 and ConnectX-3 are reported to work (linux-rdma/opensm issue 36).",
 		WayOut: "After the apply look at the GIDs with ibv_devinfo -v, or in gids/0 of the port in /sys/class/infiniband. " +
 			"Programs that choose a fabric by its prefix may confuse two fabrics."}
 	OpensmUnfitForNDR = &Rule{Code: "SM027", Severity: Warn, Title: "This opensm may not work on an NDR fabric",

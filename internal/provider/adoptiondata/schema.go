@@ -33,7 +33,7 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 				}},
 			},
 			"left_out": schema.MapAttribute{Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "Reason by name, for each host that is left out: it does not answer, has no card, or is " +
+				MarkdownDescription: "Reason by name, for each host that is left out. It does not answer, has no card, or is " +
 					"another name of a host that is adopted. The others are adopted all the same."},
 		},
 	}

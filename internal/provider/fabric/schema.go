@@ -55,9 +55,9 @@ func arguments() map[string]schema.Attribute {
 				"P_Keys; default true. It is a second command and takes 10 ms to 20 ms a port, eight at a time. " +
 				"Set it to false on fabrics of hundreds of nodes; those attributes are null then."},
 		"pcie_hosts": schema.SetAttribute{Optional: true, ElementType: types.StringType,
-			MarkdownDescription: "Hosts whose cards are looked for among the nodes, for their names and for PCIe slots that " +
-				"cannot keep up with a link; all configured hosts if left out, none with `[]`. A host that does not answer is " +
-				"passed over."},
+			MarkdownDescription: "Hosts whose cards are looked for among the nodes. They give the nodes' names, and show PCIe " +
+				"slots that cannot keep up with a link. All configured hosts if left out, none with `[]`. A host that does not " +
+				"answer is passed over."},
 		"expected_links": expectedSchema(),
 		"max_errors": schema.MapAttribute{Optional: true, ElementType: types.Int64Type,
 			MarkdownDescription: "Counters by name with the most that is not a difference. By default 10 of " +
@@ -115,8 +115,7 @@ func results() map[string]schema.Attribute {
 		"mermaid": text("The fabric as Mermaid, for Markdown. Mermaid itself draws up to 500 links."),
 		"dot":     text("The fabric as a graph for Graphviz."),
 		"svg": text("The fabric as a standalone SVG picture: hosts with their cards, switches, port numbers, width and " +
-			"speed; the subnet manager is marked, slow links are amber, links that are down or not active and missing cables " +
-			"red."),
+			"speed. The subnet manager is marked. Slow links are amber. Links that are not active, and missing cables, are red."),
 	}
 }
 

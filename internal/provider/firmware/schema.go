@@ -90,13 +90,13 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 		"on_destroy": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(destroyKeep),
 			MarkdownDescription: "What a destroy does with the card. `keep` (the default) leaves the firmware as it is. " +
-				"`restore` burns back what the card had before this resource first burned it, from `original_backup_path`: " +
-				"with a backup, a verdict, a job and a verification like any burn, and with the restart that " +
-				"`activation` asks for. The card keeps its present GUIDs and MACs. This argument is the consent " +
+				"`restore` burns back what the card had before this resource first burned it, from `original_backup_path`. " +
+				"It is a burn like any other, with backup, verdict, job and verification. The host restarts if " +
+				"`activation` asks for it. The card keeps its present GUIDs and MACs. This argument is the consent " +
 				"to change PSID and version back, for exactly the recorded pair. Every other reason to refuse " +
 				"holds. A missing or damaged backup is refused while planning. Only a destroy whose plan " +
 				"announced the restore restores. A replace (a taint, `-replace`, another card, `create_before_destroy`) " +
-				"restores nothing, and a plan in which another resource has the card is refused (BK007): " +
+				"restores nothing. A plan in which another resource has the card is refused (BK007): " +
 				"write a `moved` block when you rename one. With `-target` the plan sees only the targeted resources " +
 				"and cannot know of another one. " +
 				"Without `image_id` nothing is restored. " +

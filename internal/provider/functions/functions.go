@@ -78,7 +78,7 @@ func (guidsFromBase) Definition(_ context.Context, _ function.DefinitionRequest,
 	resp.Definition = function.Definition{
 		Summary: "GUIDs of a card by their base",
 		MarkdownDescription: "Lays out the GUIDs of a ConnectX-3 as the vendor's tool does: node, port 1, port 2 and " +
-			"system image are the base plus 0 to 3; `port_guids` has them by port. " +
+			"system image are the base plus 0 to 3. `port_guids` has them by port. " +
 			"A base that would wrap around is an error.",
 		Parameters: []function.Parameter{function.StringParameter{
 			Name: "base_guid", CustomType: attribute.GUIDType{}, MarkdownDescription: "The node GUID, in any usual spelling.",
@@ -167,8 +167,8 @@ func (ipoibMaxMTU) Metadata(_ context.Context, _ function.MetadataRequest, resp 
 func (ipoibMaxMTU) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
 		Summary: "Largest MTU of an IPoIB interface",
-		MarkdownDescription: "Gives the largest MTU in bytes that an IPoIB interface can have: in datagram mode the IB MTU " +
-			"less 4 bytes of encapsulation, 2044 or 4092; in connected mode 65520, whatever the IB MTU is.",
+		MarkdownDescription: "Gives the largest MTU in bytes that an IPoIB interface can have. In datagram mode it is the " +
+			"IB MTU less 4 bytes of encapsulation: 2044 or 4092. In connected mode it is 65520, whatever the IB MTU is.",
 		Parameters: []function.Parameter{
 			function.StringParameter{Name: "mode", MarkdownDescription: "`datagram` or `connected`."},
 			function.Int64Parameter{Name: "ib_mtu", MarkdownDescription: "IB MTU of the fabric: 256, 512, 1024, 2048 or 4096."},

@@ -106,8 +106,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 // consents are the arguments that name the thing an operator agrees to touch.
 func consents() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"allow_management_path": attribute.StoredConsent("Consent to change the interface, or to remove it, although it " +
-			"carries, or may carry, the SSH session, the default route or storage: the name of the interface."),
+		"allow_management_path": attribute.StoredConsent("Consent to change or remove the interface although the SSH " +
+			"session, the default route or storage runs over it, or may do so: the name of the interface."),
 		"adopt_interface": attribute.ConsentToName("Consent to replace a configuration of the interface that was made " +
 			"outside Terraform, on TrueNAS: its name."),
 		"adopt_files": attribute.ConsentToNames("Consent to take over definitions of the interface that were made outside " +
@@ -116,8 +116,8 @@ func consents() map[string]schema.Attribute {
 			"takeover left a file there, the plan says which file to move away. A file that this resource has written for a " +
 			"port GUID that the host does not have any more is such a definition too."),
 		"adopt_without": attribute.ConsentToNames("Consent to drop what those files or the interface have and this " +
-			"resource does not: settings that it has no arguments for, addresses and routes, as the plan names them, " +
-			"`[\"nameservers\", \"172.16.0.21/24\"]`. An apply that finds another one, which somebody has added after the " +
+			"resource does not: addresses, routes, and settings that it has no arguments for. Write them as the plan names " +
+			"them, `[\"nameservers\", \"172.16.0.21/24\"]`. An apply that finds another one, which somebody has added after the " +
 			"plan, is refused."),
 		"truenas": attribute.ConsentToParts("Consents that only a host with TrueNAS asks for.", map[string]schema.Attribute{
 			"keep_interface": schema.StringAttribute{Optional: true, WriteOnly: true,

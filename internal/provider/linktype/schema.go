@@ -14,11 +14,11 @@ import (
 )
 
 const description = "InfiniBand or Ethernet, for each port of a card, at once and after every restart. " +
-	"`stored_in` names the place that keeps the types over a restart: the card's own configuration where firmware and " +
-	"tool allow it, else the driver's parameter in `modprobe.d` or, on TrueNAS, in the kernel command line. " +
+	"`stored_in` names the place that keeps the types over a restart. It is the card's own configuration where firmware " +
+	"and tool allow it. Else it is the driver's parameter in `modprobe.d`, or on TrueNAS in the kernel command line. " +
 	"The running driver is switched by its file in sysfs, which is the same switch as `devlink port set … type`. " +
-	"On ConnectX-4 and later there is only the card's own configuration, and it becomes effective with a restart; each " +
-	"port is a PCI function of its own there, and the card is named by the first.\n\n" +
+	"On ConnectX-4 and later there is only the card's own configuration, and it becomes effective with a restart. Each " +
+	"port is a PCI function of its own there; the card is named by the first.\n\n" +
 	"While mstconfig does not answer for a card that it serves, the state keeps what was read last, with a warning, and " +
 	"nothing is changed (LT013).\n\n" +
 	"A card with Ethernet-only firmware cannot do InfiniBand at all; the plan says so and names the PSID. Destroying it " +

@@ -88,8 +88,8 @@ const description = "A subnet manager on one port of a host. An unmanaged switch
 
 var (
 	times = attribute.TimedOperation{
-		Standard: standardTimeout, Covers: "installation, start and the proof that the fabric works, with the wait for " +
-			"other changes of the host and for other subnet managers",
+		Standard: standardTimeout, Covers: "installation, start, the proof that the fabric works, and the wait for " +
+			"other changes of the host and other subnet managers",
 		AtEnd: "After that time the apply fails. What was set up by then stays, and the next apply does the rest.",
 	}
 	removal = attribute.TimedOperation{
@@ -181,9 +181,9 @@ func results() map[string]schema.Attribute {
 			"ports, joins and paths wait."),
 		"security_keys": schema.MapAttribute{
 			Computed: true, ElementType: types.StringType,
-			MarkdownDescription: "Keys that protect the fabric from other subnet managers and from changes by any host: for " +
-				"each of `m_key`, `sm_key`, `sa_key` and `cc_key` `open`, if it has the value that every opensm has, `set`, or " +
-				"`unknown`, if it is no number. It is what the file of options says, which opensm reads when it starts: a " +
+			MarkdownDescription: "Keys that protect the fabric from other subnet managers and from changes by any host: " +
+				"`m_key`, `sm_key`, `sa_key` and `cc_key`. Each is `open` with the value that every opensm has, `unknown` if it " +
+				"is no number, and else `set`. It is what the file of options says, which opensm reads when it starts: a " +
 				"running one may not have read it yet. The values themselves are never read into the state, and this " +
 				"resource sets none.",
 		},
