@@ -106,6 +106,9 @@ cat bin/release/terraform-provider-infiniband_0.1.0_SHA256SUMS`, by: "internal/t
 		holds: `os.ReadFile("../../templates/guides/adopt.md")`},
 	{file: "templates/guides/connect.md", lines: "terraform-provider-infiniband check intel9 ops@192.0.2.10",
 		by: "internal/command/check/check_test.go", holds: `os.ReadFile("../../../templates/guides/connect.md")`},
+	{file: "templates/guides/connect.md", lines: "terraform-provider-infiniband check -host-key " +
+		"intel9=SHA256:BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB intel9",
+		by: "internal/command/check/check_test.go", holds: `"-host-key", "stranger="+pin, "stranger"`},
 	{file: "templates/guides/connect.md", lines: "ops ALL=(root) NOPASSWD: /bin/sh -s",
 		by: "internal/host/sshhost/become.go", holds: "ALL=(root) NOPASSWD: /bin/sh -s"},
 	{file: "templates/guides/watch.md", lines: "terraform-provider-infiniband watch intel9 xeon2zfs",

@@ -161,6 +161,7 @@ func ofTarget(t *target.Target, o *target.Options) settings {
 	if t.Config.User != o.User {
 		out = out.text("user", t.Config.User)
 	}
+	out = out.texts("host_keys", t.Config.HostKeys)
 	if t.Config.SudoPassword != "" {
 		out = append(out, setting{name: "sudo_password", value: t.Config.SudoPassword, secret: true})
 	}
@@ -175,7 +176,15 @@ func ofTarget(t *target.Target, o *target.Options) settings {
 }
 
 func ofJump(c sshhost.Config) settings {
-	return settings{{name: "address", value: c.Address}}.number("port", c.Port).text("user", c.User)
+	return settings{{name: "address", value: c.Address}}.number("port", c.Port).text("user", c.User).
+		texts("host_keys", c.HostKeys)
+}
+
+func (s settings) texts(name string, values []string) settings {
+	if len(values) == 0 {
+		return s
+	}
+	return append(s, setting{name: name, value: values})
 }
 
 func (s settings) text(name, value string) settings {

@@ -24,7 +24,8 @@ func TestProvider_isWhatTheCommandLineSays(t *testing.T) {
 	lab := found{Lab: &adoption.Lab{}}
 	status := o.Run(flag.NewFlagSet("adopt", flag.ContinueOnError), []string{"-config-file", "none", "-user", "ops",
 		"-identity", "~/.ssh/lab", "-jump", "gate@bastion:2022,inner", "-connect-timeout", "3s",
-		"-sudo-password-file", password, "nas", "root@desk:2201", "box.example.org"},
+		"-host-key", "inner=SHA256:cc",
+		"-host-key", "nas=SHA256:aa", "-host-key", "nas=SHA256:bb", "-sudo-password-file", password, "nas", "root@desk:2201", "box.example.org"},
 		command.Streams{Err: t.Output()}, func(targets []*target.Target) int {
 			lab.targets = targets
 			for _, at := range targets {
@@ -37,7 +38,7 @@ func TestProvider_isWhatTheCommandLineSays(t *testing.T) {
 	}
 	asked := order{Options: o}
 	jumps := "      jump_hosts = [\n        {\n          address = \"bastion\"\n          port    = 2022\n" +
-		"          user    = \"gate\"\n        },\n        {\n          address = \"inner\"\n        },\n      ]\n"
+		"          user    = \"gate\"\n        },\n        {\n          address   = \"inner\"\n          host_keys = [\"SHA256:cc\"]\n        },\n      ]\n"
 	want := `provider "infiniband" {
   backup_dir = "${path.root}/firmware-backups"
 
@@ -50,7 +51,8 @@ func TestProvider_isWhatTheCommandLineSays(t *testing.T) {
 
   hosts = {
     nas = {
-      address = "nas"
+      address   = "nas"
+      host_keys = ["SHA256:aa", "SHA256:bb"]
 ` + jumps + `    }
     desk = {
       address = "desk"

@@ -71,6 +71,12 @@ func (a setting) expression() string {
 			fmt.Fprintf(&b, "{\n%s},\n", item.hcl())
 		}
 		return "[\n" + b.String() + "]"
+	case []string:
+		texts := make([]string, len(v))
+		for i, text := range v {
+			texts[i] = adoption.Text(text)
+		}
+		return "[" + strings.Join(texts, ", ") + "]"
 	case string:
 		return adoption.Text(v)
 	}

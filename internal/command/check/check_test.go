@@ -120,6 +120,19 @@ func TestCheck_outcomes(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a host that only a pin vouches for", func(t *testing.T) {
+		t.Parallel()
+		pin := ssh.FingerprintSHA256(lab.Servers["stranger"].HostKey())
+		status, out := check(t, "-config-file", file, "-host-key", "stranger="+pin, "stranger")
+		if status != command.OK || !strings.Contains(words(out), "ok host key ssh-ed25519 "+pin+" (host_keys)") {
+			t.Errorf("status %d:\n%s", status, out)
+		}
+		wrong := ssh.FingerprintSHA256(lab.Servers["good"].HostKey())
+		status, out = check(t, "-config-file", file, "-host-key", wrong, "stranger")
+		if status != command.Unreachable || !strings.Contains(words(out), "but is pinned to "+wrong) {
+			t.Errorf("status %d:\n%s", status, out)
+		}
+	})
 	t.Run("several", func(t *testing.T) {
 		t.Parallel()
 		status, out := check(t, "-config-file", file, "-json", "good", "nosudo", "dead")

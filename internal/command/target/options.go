@@ -17,6 +17,7 @@ import (
 // Options are the flags that every command with hosts has.
 type Options struct {
 	User, Identity, Jump, ConfigFile, HostKeyPolicy string
+	HostKeys                                        pins
 	Port                                            int
 	ConnectTimeout                                  time.Duration
 	SudoPasswordFile                                string
@@ -37,6 +38,8 @@ func (o *Options) define(fs *flag.FlagSet) {
 		"SSH client configuration `FILE` instead of ~/.ssh/config; none reads none")
 	fs.StringVar(&o.HostKeyPolicy, "host-key-policy", "",
 		"`POLICY` for a host whose key is not known: strict refuses it, accept-new records the key")
+	fs.Var(&o.HostKeys, "host-key", "`[HOST=]KEY` that a host or jump host must show, as host_keys has it: SHA256:… or "+
+		"a line of authorized_keys; may be given several times. HOST may be left out if only one is named")
 	fs.DurationVar(&o.ConnectTimeout, "connect-timeout", 0, "`TIME` that one attempt to connect may take; default 10s")
 	fs.StringVar(&o.SudoPasswordFile, "sudo-password-file", "",
 		"read the password for sudo from the first line of `FILE`; else from "+string(sshhost.EnvSudoPassword))

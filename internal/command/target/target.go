@@ -65,6 +65,12 @@ func (o *Options) open(specs []string, std command.Streams) (*set, error) {
 		configs[t.Name] = t.Config
 		s.targets = append(s.targets, t)
 	}
+	if err = o.HostKeys.pin(s.targets); err != nil {
+		return nil, err
+	}
+	for _, t := range s.targets {
+		configs[t.Name] = t.Config
+	}
 	s.pool = hostpool.New(configs)
 	memory := hosts.NewSet(s.pool.Host)
 	for _, t := range s.targets {

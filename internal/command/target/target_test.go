@@ -1,6 +1,7 @@
 package target
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -101,6 +102,53 @@ func TestOpen_refuses(t *testing.T) {
 		o, specs := parse(t, "-config-file none "+line)
 		if _, err := o.open(specs, command.Streams{In: strings.NewReader("")}); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", line, err, want)
+		}
+	}
+}
+
+// Each host, and each jump host, must show its own key and no other's.
+func TestOpen_pinsKeys(t *testing.T) {
+	t.Parallel()
+	const line = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPuaSnz4LfbIvw4RLtNvNZ3VbJnvxMUPDCfUqEVYqH8c"
+	open := func(args ...string) (*set, error) {
+		var o Options
+		fs := command.NewFlags("test HOST", "")
+		o.define(fs)
+		specs, status, done := command.Parse(fs, append([]string{"-config-file", "none"}, args...),
+			command.Streams{Out: t.Output(), Err: t.Output()})
+		if done {
+			return nil, fmt.Errorf("status %d", status)
+		}
+		return o.open(specs, command.Streams{})
+	}
+	set, err := open("-jump", "ops@gate:2022", "-host-key", "nas=SHA256:aaaa", "-host-key", "gate=SHA256:cccc=", "-host-key",
+		"ops@pc:2201="+line, "-host-key", "nas=SHA256:bbbb", "nas", "ops@pc:2201")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.close()
+	for i, want := range [][]string{{"SHA256:aaaa", "SHA256:bbbb"}, {line}} {
+		at := set.targets[i]
+		if !slices.Equal(at.Config.HostKeys, want) || !slices.Equal(at.Config.Jumps[0].HostKeys, []string{"SHA256:cccc="}) ||
+			at.Err != nil {
+			t.Errorf("%s: %+v", at.Spec, at.Config)
+		}
+	}
+	alone, err := open("-host-key", line, "nas")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alone.close()
+	if got := alone.targets[0].Config.HostKeys; !slices.Equal(got, []string{line}) {
+		t.Errorf("%q", got)
+	}
+	for want, args := range map[string][]string{
+		"-host-key SHA256:aaaa names no host, and there are 2: write HOST=SHA256:aaaa": {"-host-key", "SHA256:aaaa", "a", "b"},
+		"-host-key is for c, which is neither a HOST nor in -jump":                     {"-host-key", "c=SHA256:aaaa", "a"},
+		"status 2": {"-host-key", "md5:aa", "a"},
+	} {
+		if _, err := open(args...); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", args, err, want)
 		}
 	}
 }
