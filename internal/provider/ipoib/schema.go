@@ -117,8 +117,8 @@ func consents() map[string]schema.Attribute {
 			"port GUID that the host does not have any more is such a definition too."),
 		"adopt_without": attribute.ConsentToNames("Consent to drop what those files or the interface have and this " +
 			"resource does not: addresses, routes, and settings that it has no arguments for. Write them as the plan names " +
-			"them, `[\"nameservers\", \"172.16.0.21/24\"]`. An apply that finds another one, which somebody has added after the " +
-			"plan, is refused."),
+			"them, `[\"nameservers\", \"172.16.0.21/24\"]`. An apply that finds another one, which somebody has added " +
+			"after the plan, is refused."),
 		"truenas": attribute.ConsentToParts("Consents that only a host with TrueNAS asks for.", map[string]schema.Attribute{
 			"keep_interface": schema.StringAttribute{Optional: true, WriteOnly: true,
 				MarkdownDescription: "Consent to store the management interface of a host " +
