@@ -29,10 +29,24 @@ func earlierPort(s *inventory.Snapshot, t target, at string) ib.GUID {
 	if _, here := s.NetdevByPortGUID(guid); here {
 		return 0
 	}
-	if _, sleeps := platform.FindSleepingPort(s, guid); sleeps {
+	if slices.ContainsFunc(s.Cards, func(c inventory.Card) bool {
+		return c.Flash != nil && (c.Flash.GUIDs.Port1 == guid || c.Flash.GUIDs.Port2 == guid)
+	}) {
 		return 0
 	}
 	return guid
+}
+
+// silentCards are the cards of which no port is known, neither by a driver nor by the flash.
+func silentCards(s *inventory.Snapshot) (all []string) {
+	for i := range s.Cards {
+		c := &s.Cards[i]
+		if c.Flash == nil && !c.Virtual && !slices.ContainsFunc(c.Ports,
+			func(p inventory.Port) bool { return !p.PortGUID.IsZero() }) {
+			all = append(all, c.PCI.String())
+		}
+	}
+	return all
 }
 
 // ofThisPort reports whether a file is one that resources of this host's ports keep right.
@@ -44,8 +58,12 @@ func ofThisPort(s *inventory.Snapshot, t target, at string) bool {
 // those of ours, so that none ends with it.
 func (f *Unmanaged) noteEarlier(s *inventory.Snapshot, t target, at string) {
 	if f.earlier = earlierPort(s, t, at); !f.earlier.IsZero() {
-		f.Line += "; this provider wrote it for port " + f.earlier.String() + ", which the host does not have any more, " +
-			"and it can be removed"
+		gone := "does not have any more, and it can be removed"
+		if silent := silentCards(s); len(silent) > 0 {
+			gone = "does not show. Neither the ports nor the flash of " + strings.Join(silent, " and ") +
+				" could be read, so that the port may be there"
+		}
+		f.Line += "; this provider wrote it for port " + f.earlier.String() + ", which the host " + gone
 		f.Unkept = nil
 	}
 }

@@ -1,6 +1,7 @@
 package ipoib
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,9 +55,8 @@ func CheckSeen(s *inventory.Snapshot, before Seen, d Request) []finding.Finding 
 	if len(changed) == 0 {
 		return nil
 	}
-	return []finding.Finding{finding.ChangedSincePlan.Find("IPoIB interface %s of %s had mode %s, MTU %d, addresses %s. "+
-		"Now %s.", o.Name, s.Host, before.Live.Mode, before.Live.MTU, joinPrefixes(before.Live.Addresses),
-		strings.Join(changed, "; "))}
+	return []finding.Finding{finding.ChangedSincePlan.Find("The plan has not seen this of IPoIB interface %s of %s: %s.",
+		cmp.Or(o.Name, "port "+d.PortGUID.String()), s.Host, strings.Join(changed, "; "))}
 }
 
 // newIn names what of a configuration none of the others has.

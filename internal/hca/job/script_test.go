@@ -294,3 +294,22 @@ func waitFor(t *testing.T, path string) {
 	}
 	t.Fatalf("%s never came", path)
 }
+
+// A job that cannot be stored whole was never there: what is left of it would be a journal that
+// nobody can read.
+func TestStart_leaves_nothing_of_a_job_that_it_cannot_store(t *testing.T) {
+	t.Parallel()
+	for _, p := range []string{"/bin/sh", "sha256sum"} {
+		realtool.Path(t, p)
+	}
+	root := t.TempDir()
+	run := exec.CommandContext(t.Context(), "/bin/sh", "-c", startScript, "start-flash-job", root, "j1", "unit",
+		filepath.Join(root, "lock"), filepath.Join(root, "holder"), "the sum of other files", "job", "request", "argv", "")
+	out, err := run.CombinedOutput()
+	if err == nil || run.ProcessState.ExitCode() != 74 || !strings.Contains(string(out), "no space may be left") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if left, err := os.ReadDir(filepath.Join(root, "jobs")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}

@@ -146,8 +146,8 @@ func ManagedBy(conf string, d Device) (managed fact.Bool, section string) {
 		names = append(slices.Delete(names, i, i+1), "device")
 	}
 	for _, name := range names {
-		if managed, says := decides(values[name], d); says {
-			return managed, name
+		if is, says := decides(values[name], d); says {
+			return is, name
 		}
 	}
 	return managed, ""

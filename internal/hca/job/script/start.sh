@@ -10,16 +10,23 @@ holder=$5
 want=$6
 shift 6
 dir=$jobs/$id
+# What could not be stored whole was never a job: its request would be one that nobody can read.
+forget() {
+  rm -rf "$dir"
+  exit "$1"
+}
 mkdir -p "$jobs" "${lock%/*}" || exit 72
 mkdir "$dir" || exit 73
-printf '%s' "$1" >"$dir/job.sh" && printf '%s' "$2" >"$dir/request" &&
-  printf '%s' "$3" >"$dir/argv" && printf '%s' "$4" >"$dir/answers" || exit 72
+printf '%s' "$1" >"$dir/job.sh" || forget 72
+printf '%s' "$2" >"$dir/request" || forget 72
+printf '%s' "$3" >"$dir/argv" || forget 72
+printf '%s' "$4" >"$dir/answers" || forget 72
 sum=$(cat "$dir/job.sh" "$dir/request" "$dir/argv" "$dir/answers" | sha256sum)
 if [ "${sum%% *}" != "$want" ]; then
   echo "the files of the job have SHA-256 ${sum%% *} instead of $want; no space may be left" >&2
-  exit 74
+  forget 74
 fi
-printf '1 requested %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$dir/states" || exit 72
+printf '1 requested %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$dir/states" || forget 72
 sync "$dir/job.sh" "$dir/request" "$dir/argv" "$dir/answers" "$dir/states" "$dir"
 # Stopping the unit must never stop the tool in the middle: the stop signal is
 # one that nothing heeds, systemd then waits for the job, and never kills it.
