@@ -40,18 +40,19 @@ type file struct {
 // target is the interface that is configured.
 type target struct {
 	port    ib.GUID
-	pkey    uint16 // zero for the interface of the port itself
-	name    string // empty if there is none yet
-	parent  string // of a P_Key child
-	address string // hardware address of the interface of the port
-	driver  string // of the card
+	pkey    uint16   // zero for the interface of the port itself
+	name    string   // empty if there is none yet
+	parent  string   // of a P_Key child
+	address string   // hardware address of the interface of the port
+	driver  string   // of the card
+	others  []string // names of the host's interfaces that are not IPoIB
 	hooks   []string
 	profile string // UUID of the profile of NetworkManager, if it is not the one that we give
 }
 
 // link has what definitions match an interface by.
 func (t target) link() ipconf.Link {
-	return ipconf.Link{Name: t.name, PortGUID: t.port, Driver: t.driver}
+	return ipconf.Link{Name: t.name, Others: t.others, PortGUID: t.port, Driver: t.driver}
 }
 
 // ownAddress is the hardware address of the interface. A P_Key child has another one than
@@ -83,6 +84,11 @@ func bareTarget(s *inventory.Snapshot, port ib.GUID, pkey uint16) target {
 	t := target{port: port}
 	if card, _, found := s.CardByPortGUID(port); found {
 		t.driver = card.Driver
+	}
+	for _, other := range s.Netdevs {
+		if !other.IB {
+			t.others = append(t.others, other.Name)
+		}
 	}
 	n, ok := s.NetdevByPortGUID(port)
 	if !ok || n.Parent != "" {

@@ -115,6 +115,21 @@ func TestObserve_unmanaged(t *testing.T) {
 	}
 }
 
+// A file of networkd for another interface says nothing of one that has no name yet.
+func TestObserve_withoutName(t *testing.T) {
+	for match, want := range map[string]bool{
+		"Name=eno1": false, "Name=en* eth*": false, "Name=br0": false, "Type=ether": false,
+		"Name=ib*": true, "Name=mlx4_ib0": true, "Name=*": true, "Name=eno1 ib0": true, "Name=!eno1": true,
+	} {
+		s := testHost(putUnmanaged(aNetwork, "[Match]\n"+match+"\n[Network]\nDHCP=yes\n"), func(s *inventory.Snapshot) {
+			s.Netdevs = []inventory.Netdev{{Name: "eno1"}, {Name: "br0"}}
+		})
+		if got := Observe(s, testPort, 0).Unmanaged; len(got) > 0 != want {
+			t.Errorf("%s: %v", match, got)
+		}
+	}
+}
+
 // What cannot be read may say anything.
 func TestObserve_unreadable(t *testing.T) {
 	for _, path := range []string{"/etc/netplan/x.yaml", "/etc/netplan", "/etc/network/interfaces", "/etc/systemd/network",

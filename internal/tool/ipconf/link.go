@@ -10,7 +10,8 @@ import (
 
 // Link is an IPoIB interface of a host, as definitions may match it.
 type Link struct {
-	Name     string // empty if there is none yet
+	Name     string   // empty if there is none yet
+	Others   []string // names of the host's other interfaces
 	PortGUID ib.GUID
 	Driver   string // of the card: "mlx4_core"; empty if unknown
 }
@@ -39,6 +40,19 @@ func (l Link) HasDriver(pattern string) bool {
 
 // HasName reports whether a pattern is that of the interface's name.
 func (l Link) HasName(pattern string) bool { return l.Name != "" && Glob(pattern, l.Name) }
+
+// otherKinds are how the kernel and systemd begin the names of interfaces that are not
+// IPoIB (systemd.net-naming-scheme(7)).
+var otherKinds = []string{"en", "eth", "wl", "ww", "sl", "lo"}
+
+// CanGetName reports whether a pattern may fit the name that an interface gets which is not
+// there yet: not if it is for other kinds of interfaces, and not if it is the name of
+// another interface. A rule of udev could give any name: an apply looks again once the
+// interface is there, before it changes it.
+func (l Link) CanGetName(pattern string) bool {
+	return !slices.Contains(l.Others, pattern) &&
+		!slices.ContainsFunc(otherKinds, func(kind string) bool { return strings.HasPrefix(pattern, kind) })
+}
 
 // Glob matches as a shell does. An invalid pattern matches everything, because nobody
 // knows what it is for.

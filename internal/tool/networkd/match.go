@@ -56,7 +56,7 @@ func (c Condition) fits(l ipconf.Link) fact.Bool {
 	var fits func(string) bool
 	switch c.Key {
 	case "Name":
-		if l.Name == "" {
+		if l.Name == "" && slices.ContainsFunc(values, l.CanGetName) {
 			return fact.Unknown[bool]("the name of the interface is not known yet")
 		}
 		fits = l.HasName
