@@ -18,6 +18,7 @@ func smWithPartitions(partitions map[string]any) func(*Lab) Config {
 // partitionFindings are those of partitions, keys and files.
 func partitionFindings() []findingCase {
 	const ubuntu = labs.Intel9
+	const edited = "# Managed by Terraform (ibfabric/infiniband). Written by infiniband_opensm.\n"
 	one, two := portGUID(ubuntu, 1), portGUID(ubuntu, 2)
 	files := func(code, path, text, at string, says ...string) findingCase {
 		return findingCase{code: code, at: at, says: says, config: func(*Lab) Config { return sm(ubuntu, nil) },
@@ -44,6 +45,9 @@ func partitionFindings() []findingCase {
 		files("SM021", "/etc/opensm/opensm.conf", "sm_priority 3\n", "host", "sets sm_priority"),
 		files("SM022", "/etc/opensm/opensm.conf", "m_key 0x1234\n", "host",
 			"/etc/opensm/opensm.conf of intel9 sets m_key", "options of its own, without it"),
+		files("SM029", smConf, edited+"qos TRUE\n# sm_key 0x1234\n", "",
+			smConf+" also has: qos TRUE; # sm_key (value not shown)", "be kept as /etc/opensm/."),
+		files("SM030", smConf, "sm_priority 3\n", "", smConf+" of intel9", "move the file away"),
 		files("SM024", "/etc/opensm/partitions.conf", "broken ;\n", "partitions", "/etc/opensm/partitions.conf",
 			"ignores the whole file"),
 		{code: "SM023", at: "partitions", says: []string{two}, prepare: drivers, config: func(*Lab) Config {

@@ -193,3 +193,61 @@ func TestSM_destroy_keeps_keys(t *testing.T) {
 	w.Put(host, smConf, ours)
 	mustApply(t, ws, nil)
 }
+
+// What somebody has written into our files is in every plan by name, is kept when it goes, and
+// is not removed by a destroy whose plan did not have it.
+func TestSM_destroy_keeps_lines(t *testing.T) {
+	t.Parallel()
+	const host = labs.Intel9
+	const local = "/etc/systemd/system/opensm@0xe41d2d0300e44ed1.service.d/local.conf"
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	ws, cfg := w.Workspace(), smOptions(nil)
+	adds := func(line string) { w.Put(host, smConf, w.Run(host, "cat "+smConf)+line+"\n") }
+	kept := func() string { return w.Run(host, "cat /etc/opensm/.terraform-*.changed-*") }
+	refused := func(plan *Plan, line string) {
+		t.Helper()
+		diags, err := ws.Apply(t.Context(), plan)
+		if err != nil || len(diags.Errors().Find("HO019", "new line in "+smConf+": "+line)) != 1 {
+			t.Errorf("not refused for %s: %v\n%s", line, err, diags)
+		}
+		if got := w.Run(host, "cat "+smConf); !strings.Contains(got, line) {
+			t.Errorf("%s is lost:\n%s", line, got)
+		}
+	}
+	mustApply(t, ws, cfg)
+	w.Put(host, local, "[Service]\nRestartSec=7\n")
+
+	// An update.
+	adds("qos TRUE")
+	plan := cleanPlan(t, ws, smOptions(map[string]any{"priority": 9}))
+	if len(plan.Diags.Warnings().Find("SM029", smConf+" also has: qos TRUE", "systemctl edit")) != 1 {
+		t.Errorf("the plan of an update does not name the line:\n%s", plan.Diags)
+	}
+	diags, err := ws.Apply(t.Context(), plan)
+	if err != nil || diags.HasError() || len(diags.Warnings().Find("The file is kept as /etc/opensm/.terraform-")) != 1 {
+		t.Errorf("the update: %v\n%s", err, diags)
+	}
+	if got := kept(); !strings.Contains(got, "qos TRUE") || strings.Contains(w.Run(host, "cat "+smConf), "qos") {
+		t.Errorf("the file is not kept, or not written anew:\n%s", got)
+	}
+	mustApply(t, ws, cfg)
+
+	// A destroy.
+	plan = mustPlan(t, ws, nil)
+	adds("lmc 2")
+	refused(plan, "lmc 2")
+	plan = mustPlan(t, ws, nil)
+	if len(plan.Diags.Warnings().Find("SM029", smConf+" also has: lmc 2", "a destroy removes it")) != 1 {
+		t.Errorf("the plan of a destroy does not name the line:\n%s", plan.Diags)
+	}
+	if diags, err = ws.Apply(t.Context(), plan); err != nil || diags.HasError() || len(ws.State) > 0 {
+		t.Errorf("the second destroy: %v\n%s", err, diags)
+	}
+	if got := kept(); !strings.Contains(got, "lmc 2") {
+		t.Errorf("the file is not kept:\n%s", got)
+	}
+	if got := w.Run(host, "cat "+local); !strings.Contains(got, "RestartSec=7") {
+		t.Errorf("the drop-in of somebody else is lost: %s", got)
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,13 +96,16 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, er
 func change(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request, o Options,
 	plat platform.Platform) (Result, error) {
 	before := Observe(s, d.PortGUID)
-	if err := write(ctx, h, s, d, plat); err != nil {
+	kept, err := write(ctx, h, s, d, plat)
+	if err != nil {
 		return Result{Changed: true}, err
 	}
-	if err := effect(ctx, h, layoutOf(s), before, d); err != nil {
+	if err = effect(ctx, h, layoutOf(s), before, d); err != nil {
 		return Result{Changed: true}, err
 	}
-	return readBack(ctx, h, s, d, o)
+	r, err := readBack(ctx, h, s, d, o)
+	r.Warnings = append(r.Warnings, kept...)
+	return r, err
 }
 
 // readBack waits for the proof that the started instance works.
@@ -139,11 +144,9 @@ func askFabric(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Requ
 }
 
 // write puts the files there and installs the package. The files come first: the
-// package starts itself at once.
-func write(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request, plat platform.Platform) error {
-	if err := layoutOf(s).prepare(ctx, h, s, d.PortGUID); err != nil {
-		return err
-	}
+// package starts itself at once. It says which files it has kept.
+func write(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request,
+	plat platform.Platform) (kept []string, err error) {
 	type file struct{ path, text string }
 	files := []file{{opensm.DropInPath(d.PortGUID), dropInText(d.PortGUID)}}
 	if len(d.Partitions) > 0 {
@@ -151,15 +154,29 @@ func write(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request,
 	}
 	// The options come last: they name the partition file.
 	files = append(files, file{opensm.ConfPath(d.PortGUID), d.conf().Text(header())})
+	before := edits(s, d.PortGUID)
+	said, err := keep(ctx, h, before, opensm.TemplatePath)
+	if err != nil {
+		return nil, err
+	}
+	kept = append(kept, said)
+	if err = layoutOf(s).prepare(ctx, h, s, d.PortGUID); err != nil {
+		return nil, err
+	}
 	for _, f := range files {
 		if s.Files[f.path].Content == f.text {
 			continue
 		}
-		if err := platform.WriteFile(ctx, h, f.path, 0o644, f.text); err != nil {
-			return err
+		if said, err = keep(ctx, h, before, f.path); err != nil {
+			return nil, err
+		}
+		kept = append(kept, said)
+		if err = platform.WriteFile(ctx, h, f.path, 0o644, f.text); err != nil {
+			return nil, err
 		}
 	}
-	return plat.Install(ctx, h, plat.PackagesFor(platform.FeatureOpenSM, s.OS.Kernel)...)
+	return slices.DeleteFunc(kept, func(said string) bool { return said == "" }),
+		plat.Install(ctx, h, plat.PackagesFor(platform.FeatureOpenSM, s.OS.Kernel)...)
 }
 
 // effect makes the instance use the files. Where opensm reads a file again on a signal,
@@ -242,41 +259,54 @@ func remove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, before Ob
 	if err != nil {
 		return Result{Changed: true}, err
 	}
-	commands := []shellcmd.Command{
-		systemctl.Stop(opensm.Unit(port)),
-		coreutils.RemoveTree(strings.TrimSuffix(opensm.DropInPath(port), "/terraform-infiniband.conf")),
+	failed := func(err error) error { return fmt.Errorf("stopping the subnet manager of port %s: %w", port, err) }
+	if err = run(ctx, h, systemctl.Stop(opensm.Unit(port))); err != nil {
+		return Result{Changed: true}, failed(err)
 	}
-	commands = append(commands, removeOurs(s, port, before)...)
-	commands = append(append(commands, systemctl.DaemonReload()), after...)
-	if err = run(ctx, h, commands...); err != nil {
-		return Result{Changed: true}, fmt.Errorf("stopping the subnet manager of port %s: %w", port, err)
+	kept, err := removeOurs(ctx, h, s, port, before)
+	if err != nil {
+		return Result{Changed: true}, err
+	}
+	if err = run(ctx, h, append([]shellcmd.Command{systemctl.DaemonReload()}, after...)...); err != nil {
+		return Result{Changed: true}, failed(err)
 	}
 	if s, err = h.Snapshot(ctx); err != nil {
 		return Result{Changed: true}, err
 	}
 	r := Result{Changed: true, Observed: Observe(s, port)}
 	err = stillRuns(h.Name(), r.Observed)
-	r.Left = []string{
+	r.Left = slices.Concat(kept, []string{
 		"The package opensm stays installed, and the module ib_umad stays loaded, now and at boot.",
 		"Ports keep their LIDs and state until they lose their link. Without another subnet manager no new port can join " +
-			"the fabric.",
-	}
+			"the fabric."})
 	return r, err
 }
 
-// removeOurs takes away our files of options and partitions, and our template unit if no other
-// instance needs it.
-func removeOurs(s *inventory.Snapshot, port ib.GUID, before Observation) (commands []shellcmd.Command) {
-	for _, path := range []string{opensm.ConfPath(port), opensm.PartitionsPath(port)} {
-		if platform.IsOurs(s.Files[path].Content) {
-			commands = append(commands, coreutils.RemoveFile(path))
+// removeOurs takes away our files, and our template unit if no other instance needs it. It
+// says which files it has kept.
+func removeOurs(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, port ib.GUID,
+	before Observation) (kept []string, err error) {
+	paths := []string{opensm.DropInPath(port), opensm.ConfPath(port), opensm.PartitionsPath(port)}
+	if len(before.Others) == 0 && before.Active.Known() {
+		paths = append(paths, opensm.TemplatePath)
+	}
+	for _, file := range paths {
+		if !platform.IsOurs(s.Files[file].Content) {
+			continue
+		}
+		var said string
+		if said, err = keep(ctx, h, before.Edits, file); err != nil {
+			return nil, err
+		}
+		if said != "" {
+			kept = append(kept, said)
+		}
+		if err = run(ctx, h, coreutils.RemoveFile(file)); err != nil {
+			return nil, fmt.Errorf("removing %s: %w", file, err)
 		}
 	}
-	if f, there := s.Files[opensm.TemplatePath]; there && platform.IsOurs(f.Content) && len(before.Others) == 0 &&
-		before.Active.Known() {
-		commands = append(commands, coreutils.RemoveFile(opensm.TemplatePath))
-	}
-	return commands
+	// Drop-ins of others stay.
+	return kept, run(ctx, h, coreutils.RemoveEmptyDirectory(path.Dir(opensm.DropInPath(port))))
 }
 
 // unread is the error of files at our paths of which it is not known whether they are ours.

@@ -57,7 +57,7 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 	found = append(found, checkPort(s, d, o, p)...)
 	found = append(found, checkPrefix(s, d)...)
 	found = append(found, checkService(s, o)...)
-	found = append(found, checkOurs(s, o)...)
+	found = append(found, checkOurs(s, o, d)...)
 	// Our instances do not read the shared file; a change there may have been meant for
 	// them.
 	if ours := o.Managed || p.PortUnknown && managesAny(s); !ours {
@@ -294,17 +294,17 @@ var incompatible = []struct {
 	major, minor int
 }{{"3.3.23", 6, 11}, {"3.3.24", 6, 11}}
 
-// checkOurs looks at unmanaged files in our places, and at keys in a file of ours.
-func checkOurs(s *inventory.Snapshot, o Observation) []finding.Finding {
+// checkOurs looks at unmanaged files in our places, and at what somebody has written into
+// those of ours.
+func checkOurs(s *inventory.Snapshot, o Observation, d Request) []finding.Finding {
 	var found []finding.Finding
 	for _, path := range o.Unmanaged {
-		f := finding.OpensmFileNotUnderstood.Find("%s of %s was not written by Terraform.", path, s.Host)
-		f.WayOut = "Move the file away, and put what it says into this resource."
-		found = append(found, f)
+		found = append(found, finding.OpensmFileUnmanaged.Find("%s of %s.", path, s.Host))
 	}
 	for _, path := range o.Unread {
 		found = append(found, unreadFile(s, path))
 	}
+	found = append(found, checkEdits(s, o, d)...)
 	if !o.Managed {
 		return found
 	}
@@ -348,7 +348,8 @@ func CheckRemove(s *inventory.Snapshot, port ib.GUID) []finding.Finding {
 	if !o.Managed {
 		return nil // nothing is removed
 	}
-	return addedKeys(s, o, "A destroy would stop this subnet manager and remove the file, and the key with it.")
+	return append(addedKeys(s, o, "A destroy would stop this subnet manager and remove the file, and the key with it."),
+		checkEditsRemoved(s, o)...)
 }
 
 func firstNonEmpty(a, b string) string {

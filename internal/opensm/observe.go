@@ -56,7 +56,7 @@ func (o *Observation) files(s *inventory.Snapshot, port ib.GUID) {
 		}
 	}
 	dropIn, conf := s.Files[paths[0]].Content, s.Files[paths[1]].Content
-	o.Managed = platform.IsOurs(dropIn)
+	o.Managed, o.Edits = platform.IsOurs(dropIn), edits(s, port)
 	o.Keys = keysOf(s, paths[1])
 	if !o.Managed {
 		o.Keys = keysOf(s, layoutOf(s).files.Conf)
@@ -66,7 +66,7 @@ func (o *Observation) files(s *inventory.Snapshot, port ib.GUID) {
 	if dropIn != dropInText(port) {
 		o.Edited = append(o.Edited, paths[0])
 	}
-	if !platform.IsOurs(conf) {
+	if o.HasConf = platform.IsOurs(conf); !o.HasConf {
 		return
 	}
 	o.conf(s, conf, paths)

@@ -50,6 +50,7 @@ type Observation struct {
 	Managed   bool      // our drop-in is there
 	From      []string  // files of others that the instance was started with
 	ConfPath  string    // our file of options, there or not
+	HasConf   bool      // it is there and ours
 	Priority  int       // of our file of options, or of those in From; -1 if neither is known
 	Tuning    opensm.Tuning
 	// Partitions are those of our partition file; PartitionError says why it is
@@ -58,6 +59,8 @@ type Observation struct {
 	PartitionError string
 	// Edited are the files of ours that hold something else than we write.
 	Edited []string
+	// Edits say what differs in them, and in our template unit.
+	Edits []Edit
 	// Unmanaged are files at our paths that this provider did not write.
 	Unmanaged []string
 	// Unread are files at our paths that are there and could not be read.

@@ -32,7 +32,7 @@ func (o Observation) words() string {
 	}
 	words := "with files of others"
 	if o.Managed {
-		words = Request{Priority: o.Priority, Tuning: o.Tuning, Partitions: o.Partitions}.words()
+		words = o.fileWords()
 	}
 	if !fact.Yes(o.Active) {
 		words += ", not running"
@@ -41,6 +41,24 @@ func (o Observation) words() string {
 		words += ", not at boot"
 	}
 	return words
+}
+
+// fileWords say what our files have, what somebody has written into them too.
+func (o Observation) fileWords() string {
+	words := Request{Priority: o.Priority, Tuning: o.Tuning, Partitions: o.Partitions}.words()
+	switch {
+	case !o.HasConf:
+		words = "file of options not there"
+	case o.Priority < 0:
+		words = strings.Replace(words, "priority -1", "no priority", 1)
+	}
+	said := []string{words}
+	for _, e := range o.Edits {
+		if len(e.Added) > 0 {
+			said = append(said, e.String())
+		}
+	}
+	return strings.Join(said, "; ")
 }
 
 // words are what is asked for in one line.

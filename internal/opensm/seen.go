@@ -6,18 +6,21 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
-// Seen is what the files of an instance said at one look: what an apply overwrites, and
-// nothing that changes by itself.
+// Seen is what an instance was at one look: what an apply overwrites or starts, and nothing
+// that changes by itself.
 type Seen struct {
-	Settings map[string]string // by the key of the file, and the partitions
+	Settings map[string]string // by the key of the file, and the partitions; nil without a file of ours
 	Lines    []string          // what our text of the same settings does not have, without secrets
+	Runs     bool              // it is known to run
+	Enabled  bool              // it is known to start at boot
+	Boot     string            // the boot of the host in which it was seen
 }
 
 // settings are what a request or an observation says, in the words of the files; a setting
@@ -41,67 +44,104 @@ func settings(priority int, t Tuning, all []Partition) map[string]string {
 	return found
 }
 
-// SeenOf is what the files of a port's instance say now; false if one of them could not be
-// read.
+// SeenOf is what the files of a port's instance say now, and whether it runs and starts at
+// boot; false if one of the files could not be read.
 func SeenOf(s *inventory.Snapshot, port ib.GUID) (seen Seen, known bool) {
 	o := Observe(s, port)
 	if len(o.Unread) > 0 {
 		return Seen{}, false
 	}
-	seen = Seen{Settings: settings(o.Priority, o.Tuning, o.Partitions)}
-	conf := s.Files[opensm.ConfPath(port)].Content
-	c := opensm.ParseConf(conf)
-	if c.PartitionFile != opensm.PartitionsPath(port) {
-		c.PartitionFile = ""
+	seen = Seen{Runs: fact.Yes(o.Active), Enabled: fact.Yes(o.Enabled), Boot: s.BootID}
+	if o.HasConf {
+		seen.Settings = settings(o.Priority, o.Tuning, o.Partitions)
 	}
-	for _, f := range []struct{ path, ours string }{
-		{opensm.DropInPath(port), dropInText(port)}, {opensm.ConfPath(port), c.Text(header())},
-		{opensm.PartitionsPath(port), opensm.PartitionsText(header(), o.Partitions)},
-	} {
-		text := s.Files[f.path].Content
-		if !platform.IsOurs(text) {
-			continue // nothing of it is overwritten, or another finding refuses
-		}
-		ours := strings.Split(f.ours, "\n")
-		for line := range strings.SplitSeq(text, "\n") {
-			if line = strings.TrimRight(line, " \t\r"); line != "" && !slices.Contains(ours, line) {
-				seen.Lines = append(seen.Lines, f.path+": "+opensm.WithoutSecret(line))
-			}
+	for _, e := range o.Edits {
+		for _, line := range e.Added {
+			seen.Lines = append(seen.Lines, e.Path+": "+line)
 		}
 	}
 	return seen, true
 }
 
 // Written is what the files say once an apply of d has written them.
-func Written(d Request) Seen { return Seen{Settings: settings(d.Priority, d.Tuning, d.Partitions)} }
+func Written(d Request, o Observation) Seen {
+	return Seen{Settings: settings(d.Priority, d.Tuning, d.Partitions), Runs: fact.Yes(o.Active),
+		Enabled: fact.Yes(o.Enabled)}
+}
 
 // CheckSeen refuses to overwrite what somebody has written into the files of an instance
-// since they were seen, unless it is what d asks for.
+// since they were seen, unless it is what d asks for, and to start an instance that somebody
+// has stopped since then.
 func CheckSeen(s *inventory.Snapshot, before Seen, d Request) []finding.Finding {
-	o := Observe(s, d.PortGUID)
-	if !o.Managed || o.Priority < 0 {
-		return nil // no file of options of ours is there
-	}
 	now, known := SeenOf(s, d.PortGUID)
 	if !known {
 		return nil // another finding refuses
 	}
-	want := Written(d).Settings
+	want := settings(d.Priority, d.Tuning, d.Partitions)
 	var changed []string
-	for _, key := range []string{"sm_priority", "sminfo_polling_timeout", "polling_retry_number", "log_max_size",
-		"log_flags", "routing_engine", "subnet_prefix", "partitions"} {
-		if is := now.Settings[key]; is != before.Settings[key] && is != want[key] {
+	for _, key := range settingKeys {
+		if is, there := now.Settings[key]; there && is != before.Settings[key] && is != want[key] {
 			changed = append(changed, key+" was "+cmp.Or(before.Settings[key], "not set")+" and is "+cmp.Or(is, "not set"))
 		}
 	}
-	for _, line := range now.Lines {
-		if !slices.Contains(before.Lines, line) {
-			changed = append(changed, "new line in "+line)
+	changed = append(changed, now.newLines(before)...)
+	return changedSince(s, d.PortGUID, append(changed, stopped(s, before, d.PortGUID)...))
+}
+
+// CheckSeenRemoved refuses to remove what somebody has written into the files of an instance
+// since they were seen. What is gone is no loss.
+func CheckSeenRemoved(s *inventory.Snapshot, before Seen, port ib.GUID) []finding.Finding {
+	now, known := SeenOf(s, port)
+	if !known || !Observe(s, port).Managed {
+		return nil // the removal itself says it, or there is nothing to remove
+	}
+	var changed []string
+	for _, key := range settingKeys {
+		if is := now.Settings[key]; before.Settings != nil && is != "" && is != before.Settings[key] {
+			changed = append(changed, key+" was "+cmp.Or(before.Settings[key], "not set")+" and is "+is)
 		}
 	}
+	return changedSince(s, port, append(changed, now.newLines(before)...))
+}
+
+var settingKeys = []string{"sm_priority", "sminfo_polling_timeout", "polling_retry_number", "log_max_size", "log_flags",
+	"routing_engine", "subnet_prefix", "partitions"}
+
+// newLines are the lines that were not there before.
+func (now Seen) newLines(before Seen) []string {
+	var all []string
+	for _, line := range now.Lines {
+		if !slices.Contains(before.Lines, line) {
+			all = append(all, "new line in "+line)
+		}
+	}
+	return all
+}
+
+// stopped says that somebody has stopped an instance of ours, or has taken it from the boot.
+// Our unit starts an opensm that has ended again, however it ended, and one that failed for
+// good stays in systemd's list as failed: neither is somebody's decision. After a restart of
+// the host a unit may be skipped, as long as the module ib_umad is not loaded.
+func stopped(s *inventory.Snapshot, before Seen, port ib.GUID) []string {
+	o := Observe(s, port)
+	if !o.Managed {
+		return nil
+	}
+	var all []string
+	if u, known := s.Unit(o.Unit).Get(); known && before.Runs && before.Boot != "" && before.Boot == s.BootID &&
+		s.Modules["ib_umad"] && u.ActiveState == "inactive" {
+		all = append(all, "it ran and was stopped")
+	}
+	if before.Enabled && fact.No(o.Enabled) {
+		all = append(all, "it started at boot and does not any more")
+	}
+	return all
+}
+
+func changedSince(s *inventory.Snapshot, port ib.GUID, changed []string) []finding.Finding {
 	if len(changed) == 0 {
 		return nil
 	}
-	return []finding.Finding{finding.ChangedSincePlan.Find("The files of %s on %s have changed: %s.", o.Unit, s.Host,
+	return []finding.Finding{finding.ChangedSincePlan.Find("%s on %s has changed: %s.", opensm.Unit(port), s.Host,
 		strings.Join(changed, "; "))}
 }

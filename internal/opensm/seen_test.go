@@ -2,10 +2,12 @@ package opensm
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
@@ -102,6 +104,10 @@ func TestCheckSeen(t *testing.T) {
 		{name: "another partition file", then: says(parts, "/etc/opensm/mine.conf"),
 			changed: "partition_config_file /etc/opensm/mine.conf"},
 		{name: "file gone", then: func(s *inventory.Snapshot) { delete(s.Files, conf) }},
+		{name: "file gone, and a line in another one", changed: "RestartSec=9", then: func(s *inventory.Snapshot) {
+			delete(s.Files, conf)
+			adds(drop, "RestartSec=9")(s)
+		}},
 		{name: "unit of somebody else", then: func(s *inventory.Snapshot) { delete(s.Files, drop) }},
 		{name: "what the port shows", then: func(s *inventory.Snapshot) {
 			p := &s.Cards[0].Ports[0]
@@ -127,6 +133,159 @@ func TestCheckSeen(t *testing.T) {
 			if tt.changed == "" && len(found) > 0 || tt.changed != "" && (len(found) != 1 || found[0].Rule.Code != "HO019" ||
 				!strings.Contains(found[0].Evidence, tt.changed)) {
 				t.Errorf("got %v", found)
+			}
+		})
+	}
+}
+
+// What somebody has stopped, or taken from the boot, is not started again by a plan that has
+// not shown it. An opensm that has crashed, and one of a host that was restarted, is.
+func TestCheckSeen_stopped(t *testing.T) {
+	t.Parallel()
+	d := Request{Host: "intel9", PortGUID: testPort, Priority: 8}
+	unit := opensm.Unit(testPort)
+	host := func(edits ...func(*inventory.Snapshot)) *inventory.Snapshot {
+		return testHost(append([]func(*inventory.Snapshot){func(s *inventory.Snapshot) {
+			s.BootID, s.Modules = "one", map[string]bool{"ib_umad": true}
+			s.Files[opensm.DropInPath(testPort)] = inventory.File{Content: dropInText(testPort)}
+			s.Files[opensm.ConfPath(testPort)] = inventory.File{Content: d.conf().Text(header())}
+			s.Files[opensm.DefaultPath] = inventory.File{Content: "PORTS=\"" + testPort.String() + "\"\n"}
+			s.Units[opensm.Service] = inventory.Unit{ActiveState: "active", UnitFileState: "enabled"}
+			s.Units[unit] = inventory.Unit{ActiveState: "active"}
+		}}, edits...)...)
+	}
+	is := func(state string) func(*inventory.Snapshot) {
+		return func(s *inventory.Snapshot) { s.Units[unit] = inventory.Unit{ActiveState: state} }
+	}
+	none := func(*inventory.Snapshot) {}
+	for _, tt := range []struct {
+		name         string
+		before, then func(*inventory.Snapshot)
+		changed      string
+	}{
+		{"runs", none, none, ""},
+		{"stopped", none, is("inactive"), "it ran and was stopped"},
+		{"stopped and forgotten", none, func(s *inventory.Snapshot) { delete(s.Units, unit) }, "it ran and was stopped"},
+		{"disabled", none, func(s *inventory.Snapshot) {
+			s.Units[opensm.Service] = inventory.Unit{ActiveState: "active", UnitFileState: "disabled"}
+		}, "it started at boot and does not any more"},
+		{"not listed", none, func(s *inventory.Snapshot) {
+			s.Files[opensm.DefaultPath] = inventory.File{Content: "PORTS=NONE\n"}
+		}, "it started at boot and does not any more"},
+		{"stopped before the plan", is("inactive"), is("inactive"), ""},
+		{"crashed", none, is("failed"), ""},
+		{"starts again", none, is("activating"), ""},
+		{"restarted host", none, func(s *inventory.Snapshot) {
+			is("inactive")(s)
+			s.BootID = "two"
+		}, ""},
+		{"module gone", none, func(s *inventory.Snapshot) {
+			is("inactive")(s)
+			s.Modules = nil
+		}, ""},
+		{"removed", none, func(s *inventory.Snapshot) {
+			is("inactive")(s)
+			delete(s.Files, opensm.DropInPath(testPort))
+			delete(s.Files, opensm.ConfPath(testPort))
+		}, ""},
+		{"systemd is silent", none, func(s *inventory.Snapshot) { s.Units, s.UnitsWhy = nil, "no answer" }, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			found := CheckSeen(host(tt.then), look(t, host(tt.before)), d)
+			if tt.changed == "" && len(found) > 0 || tt.changed != "" && (len(found) != 1 || found[0].Rule.Code != "HO019" ||
+				!strings.Contains(found[0].Evidence, tt.changed)) {
+				t.Errorf("got %v", found)
+			}
+			if found := CheckSeenRemoved(host(tt.then), look(t, host(tt.before)), testPort); len(found) > 0 {
+				t.Errorf("a destroy: %v", found)
+			}
+		})
+	}
+}
+
+// A destroy does not remove what somebody has written after its plan; what is gone is no loss.
+func TestCheckSeenRemoved(t *testing.T) {
+	t.Parallel()
+	d := Request{Host: "intel9", PortGUID: testPort, Priority: 8, Tuning: Tuning{LogMaxSize: 20}}
+	drop, conf := opensm.DropInPath(testPort), opensm.ConfPath(testPort)
+	host := func(edit func(*inventory.Snapshot)) *inventory.Snapshot {
+		return testHost(func(s *inventory.Snapshot) {
+			s.Files[drop] = inventory.File{Content: dropInText(testPort)}
+			s.Files[conf] = inventory.File{Content: d.conf().Text(header())}
+		}, edit)
+	}
+	puts := func(path, from, to string) func(*inventory.Snapshot) {
+		return func(s *inventory.Snapshot) {
+			s.Files[path] = inventory.File{Content: strings.Replace(s.Files[path].Content, from, to, 1)}
+		}
+	}
+	none := func(*inventory.Snapshot) {}
+	for name, tt := range map[string]struct {
+		before, then func(*inventory.Snapshot)
+		changed      string
+	}{
+		"nothing":            {none, none, ""},
+		"line":               {none, puts(conf, "log_max", "qos TRUE\nlog_max"), "new line in " + conf + ": qos TRUE"},
+		"the same before":    {puts(conf, "log_max", "qos TRUE\nlog_max"), puts(conf, "log_max", "qos TRUE\nlog_max"), ""},
+		"setting":            {none, puts(conf, "log_max", "routing_engine updn\nlog_max"), "routing_engine was not set and is updn"},
+		"other value":        {none, puts(conf, "log_max_size 20", "log_max_size 40"), "log_max_size was 20 and is 40"},
+		"setting gone":       {none, puts(conf, "log_max_size 20\n", ""), ""},
+		"file gone":          {none, func(s *inventory.Snapshot) { delete(s.Files, conf) }, ""},
+		"all gone":           {none, func(s *inventory.Snapshot) { s.Files = nil }, ""},
+		"unit gone":          {none, func(s *inventory.Snapshot) { delete(s.Files, drop) }, ""},
+		"line of the unit":   {none, puts(drop, "RestartSec=5", "RestartSec=5\nNice=5"), "Nice=5"},
+		"file that was gone": {func(s *inventory.Snapshot) { delete(s.Files, conf) }, none, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found := CheckSeenRemoved(host(tt.then), look(t, host(tt.before)), testPort)
+			if tt.changed == "" && len(found) > 0 || tt.changed != "" && (len(found) != 1 || found[0].Rule.Code != "HO019" ||
+				!strings.Contains(found[0].Evidence, tt.changed)) {
+				t.Errorf("got %v", found)
+			}
+		})
+	}
+}
+
+// What somebody has written into our files is named by every plan, without keys; the history
+// of a change has it too.
+func TestCheck_namesEdits(t *testing.T) {
+	t.Parallel()
+	d := Request{Host: "intel9", PortGUID: testPort, Priority: 14}
+	conf, drop, parts := opensm.ConfPath(testPort), opensm.DropInPath(testPort), opensm.PartitionsPath(testPort)
+	for name, tt := range map[string]struct {
+		path, text string
+		says       string // empty: nothing
+		words      string // of the history
+	}{
+		"option":    {conf, d.conf().Text(header()) + "qos TRUE\n# my note 7\n", conf + " also has: qos TRUE; # my note 7.", "qos TRUE; # my note 7"},
+		"key":       {conf, d.conf().Text(header()) + "# m_key 0x1234\n", "# m_key (value not shown)", "# m_key (value not shown)"},
+		"unit":      {drop, dropInText(testPort) + "Nice=5\n", drop + " also has: Nice=5.", "Nice=5"},
+		"lost line": {drop, strings.Replace(dropInText(testPort), "RestartSec=5\n", "", 1), drop + " lacks: RestartSec=5.", "priority 14"},
+		"no priority": {conf, strings.Replace(d.conf().Text(header()), "sm_priority 14\n", "", 1), conf + " lacks: sm_priority.",
+			"no priority"},
+		"partitions that nothing reads": {parts, header() + "oops\n", "", "oops"},
+		"nothing":                       {conf, d.conf().Text(header()), "", "priority 14, standard options"},
+		"no file":                       {conf, "", "", "file of options not there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := testHost(func(s *inventory.Snapshot) {
+				s.Files[drop] = inventory.File{Content: dropInText(testPort)}
+				s.Files[conf] = inventory.File{Content: d.conf().Text(header())}
+				s.Files[tt.path] = inventory.File{Content: tt.text}
+				if tt.text == "" {
+					delete(s.Files, tt.path)
+				}
+			})
+			found := Check(s, d, PlanFacts{})
+			found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Rule.Code != "SM029" })
+			if tt.says == "" && len(found) > 0 || tt.says != "" && (len(found) != 1 || !strings.Contains(found[0].Evidence, tt.says)) {
+				t.Errorf("got %v", found)
+			}
+			if words := Observe(s, testPort).words(); !strings.Contains(words, tt.words) || strings.Contains(words, "-1") {
+				t.Errorf("history: %s", words)
 			}
 		})
 	}

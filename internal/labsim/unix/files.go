@@ -151,6 +151,23 @@ func rm(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	return status
 }
 
+func rmdir(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
+	status := 0
+	for _, name := range f.Args {
+		info, err := p.Machine.FS.Stat(p.Cred(), p.Abs(name), false)
+		switch {
+		case err == nil && !info.IsDir():
+			err = syscall.ENOTDIR
+		case err == nil:
+			err = p.Machine.FS.Remove(p.Cred(), p.Abs(name))
+		}
+		if err != nil {
+			status = p.Fail(1, "failed to remove '%s': %s", name, reason(err))
+		}
+	}
+	return status
+}
+
 // target is the file a copy or move to dest makes of src.
 func target(p *labsim.Proc, src, dest string) string {
 	if info, err := p.Machine.FS.Stat(p.Cred(), p.Abs(dest), true); err == nil && info.IsDir() {

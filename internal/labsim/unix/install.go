@@ -18,6 +18,7 @@ var programs = map[string]labsim.Program{
 	"mv":        labsim.WithFlags(mv, false, "f", "T"),
 	"cp":        labsim.WithFlags(cp, false, "p"),
 	"rm":        labsim.WithFlags(rm, false, "f", "r"),
+	"rmdir":     labsim.WithFlags(rmdir, false),
 	"chmod":     chmod,
 	"chown":     labsim.WithFlags(chown, false),
 	"ln":        labsim.WithFlags(ln, false, "s", "f"),

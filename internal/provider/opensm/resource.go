@@ -82,7 +82,7 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 		return
 	}
 	diagnostic.AddNotes(c.Diags, "Subnet manager "+ref(d).String(), result.Warnings)
-	c.NoteSeen(ctx, ops.Written(d))
+	c.NoteSeen(ctx, ops.Written(d, result.Observed))
 	c.Diags.Append(plan.observe(ctx, d, result.Observed)...)
 	c.Confirm(ctx, "run subnet manager "+ref(d).String(), &plan)
 }
@@ -151,7 +151,11 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		if r.Left("subnet manager", r.PortKey(ref(d)), ref(d).String(), &resp.Diagnostics) {
 			return nil
 		}
-		if diagnostic.AddFindings(ctx, &resp.Diagnostics, what, atDestroy(ops.CheckRemove(snap, d.PortGUID))) {
+		found := ops.CheckRemove(snap, d.PortGUID)
+		if before := (ops.Seen{}); session.Seen(ctx, req.Private, &before, &resp.Diagnostics) {
+			found = append(found, ops.CheckSeenRemoved(snap, before, d.PortGUID)...)
+		}
+		if diagnostic.AddFindings(ctx, &resp.Diagnostics, what, atDestroy(found)) {
 			return nil
 		}
 		return r.Turns.SMs.Do(ctx, ref(d), role(ops.Observe(snap, d.PortGUID)), func() (removeErr error) {

@@ -23,9 +23,14 @@ type Change struct {
 	beside Beside
 }
 
-// Beside is what a provider keeps beside the state of an object, where no plan shows it.
-type Beside interface {
+// Kept is what a provider has kept beside the state of an object, where no plan shows it.
+type Kept interface {
 	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+}
+
+// Beside is where it keeps that.
+type Beside interface {
+	Kept
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
@@ -48,9 +53,13 @@ func (c Change) NoteSeen(ctx context.Context, found any) { NoteSeen(ctx, c.besid
 
 // Seen fills in what the host had when the plan was made; false for a new object, of which
 // nothing was read before.
-func (c Change) Seen(ctx context.Context, into any) bool {
-	text, diags := c.beside.GetKey(ctx, seenKey)
-	c.Diags.Append(diags...)
+func (c Change) Seen(ctx context.Context, into any) bool { return Seen(ctx, c.beside, into, c.Diags) }
+
+// Seen fills in what was found at the last look, which the plan of a destroy has as well;
+// false if nothing was read before.
+func Seen(ctx context.Context, at Kept, into any, diags *diag.Diagnostics) bool {
+	text, read := at.GetKey(ctx, seenKey)
+	diags.Append(read...)
 	return len(text) > 0 && json.Unmarshal(text, into) == nil
 }
 

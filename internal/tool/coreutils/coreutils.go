@@ -48,6 +48,17 @@ func RemoveTree(path string) shellcmd.Command {
 	return shellcmd.New("rm", "-rf", "--", path).AsRoot().Changes()
 }
 
+// RemoveEmptyDirectory removes a directory if nothing is in it.
+func RemoveEmptyDirectory(path string) shellcmd.Command {
+	return shellcmd.Script("remove-empty-directory", removeEmptyScript, path).AsRoot().Changes()
+}
+
+// The exit status of rmdir does not tell a directory that is not empty from one that stays
+// for another reason; neither is in the way.
+const removeEmptyScript = `# $1 path
+rmdir -- "$1" 2>/dev/null || :
+`
+
 // UserCommand runs a command line of the user's configuration. Nowhere else is a text
 // given to a shell to interpret.
 func UserCommand(text string) shellcmd.Command {

@@ -4,7 +4,21 @@
 // It must not run anything.
 package savedfile
 
-import "github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+)
+
+// NameOf is where a file of ours is kept in which somebody has written: beside its place, and
+// hidden, so that no service reads it. The same text has the same name and is kept once.
+func NameOf(file, text string) string {
+	dir, base := path.Split(file)
+	sum := sha256.Sum256([]byte(text))
+	return dir + "." + base + ".changed-" + hex.EncodeToString(sum[:6])
+}
 
 // There is the exit status of Free if something has the name.
 const There = 17 // EEXIST
