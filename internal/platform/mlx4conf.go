@@ -14,7 +14,8 @@ import (
 
 // MLX4ConfPath is the RHEL family's file of port types: "ADDRESS TYPE [TYPE]", one
 // line a card. mlx4-setup.sh of rdma-core writes them to the driver right after it
-// has loaded.
+// has loaded. Debian's rdma-core (44.0 and later) has neither that script nor another
+// reader of the file: it decides nothing there.
 const MLX4ConfPath = "/etc/rdma/mlx4.conf"
 
 // mlx4ConfMark is the line above a line of ours. The file belongs to the distribution,

@@ -318,6 +318,7 @@ func TestModprobeStore_namesWhatIsStronger(t *testing.T) {
 			"options mlx4_core port_type_array=2,2\n"},
 		"/etc/modprobe.d/mlx4.conf":    {Content: "options mlx4_core port_type_array=1,2\n"},
 		"/etc/modprobe.d/zz-mlx4.conf": {Content: "options mlx4_core port_type_array=0,2\n"},
+		MLX4ConfPath:                   {Content: "0000:0b:00.0 ib ib\n"}, // nothing reads it where there is no mlx4-setup.sh
 	}}
 	r := modprobeStore{}.PersistedLinkTypes(s, ib.MustParsePCIAddress("0000:0b:00.0"))
 	want := []LinkTypeSetting{

@@ -186,8 +186,8 @@ func (o *order) report(lab found, written []string, err error) {
 	for _, h := range lab.FailedHosts() {
 		fmt.Fprintf(o.std.Err, "\nHost %s is left out: %s\n%s\n", h.Name, h.Error.Summary, indent(h.Error.Detail))
 	}
-	for _, r := range lab.Refused() {
-		fmt.Fprintf(o.std.Err, "\nNot adopted: %s %s\n  %s\n", r.Type, r.ID, r.Reason.Summary)
+	for _, all := range lab.RefusedAlike() {
+		fmt.Fprintf(o.std.Err, "\nNot adopted: %s %s\n  %s\n", all[0].Type, adoption.IDs(all), all[0].Reason.Summary)
 	}
 	for _, r := range lab.Adopted() {
 		fmt.Fprintf(o.std.Out, "%s  %s\n", r.Address(), r.ID)

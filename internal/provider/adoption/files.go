@@ -10,10 +10,14 @@ import (
 func (f *Lab) Files() map[string][]byte {
 	out := map[string][]byte{}
 	bodies, imports := map[string][]string{}, []string(nil)
+	refused := f.RefusedAlike()
 	for _, o := range f.objects {
 		file := kinds[o.Type].file
 		if o.Reason != nil && !o.taken {
-			bodies[file] = append(bodies[file], f.notAdopted(o))
+			i := slices.IndexFunc(refused, func(all []*Object) bool { return all[0] == o })
+			if i >= 0 {
+				bodies[file] = append(bodies[file], f.notAdopted(refused[i]))
+			}
 			continue
 		}
 		all := f.instances(o)
@@ -87,11 +91,15 @@ func reason(o *Object, verdict string) string {
 	return verdict + ": " + o.Type + " " + o.ID + ".\n" + o.Reason.Summary + "\n\n" + o.Reason.Detail
 }
 
-// notAdopted is the comment in the place of a resource that is not adopted. The
+// notAdopted is the comment in the place of resources of which the same is said. The
 // resource follows, commented out, unless its plan is refused.
-func (f *Lab) notAdopted(o *Object) string {
+func (f *Lab) notAdopted(all []*Object) string {
+	o := all[0]
 	said := reason(o, "Not adopted")
 	if o.offer == nil {
+		if len(all) > 1 {
+			said += "\n\nThe same is said of " + IDs(all[1:]) + "."
+		}
 		return comment(said)
 	}
 	var b strings.Builder

@@ -25,8 +25,12 @@ func (f *Lab) Readme(more string) string {
 	if len(f.pictures) == 0 {
 		b.WriteString("No host could draw it: " + oneText(f.undrawn) + "\n")
 	}
-	f.list(&b, "Taken over by the apply", nil, f.TakenOver())
-	f.list(&b, "Not adopted", f.FailedHosts(), f.Refused())
+	var taken [][]*Object
+	for _, o := range f.TakenOver() {
+		taken = append(taken, []*Object{o})
+	}
+	f.list(&b, "Taken over by the apply", nil, taken)
+	f.list(&b, "Not adopted", f.FailedHosts(), f.RefusedAlike())
 	f.writeWarnings(&b)
 	return b.String()
 }
@@ -89,7 +93,7 @@ func cell(s string) string {
 }
 
 // list says of hosts and objects why they are not adopted as they are.
-func (f *Lab) list(b *strings.Builder, title string, hosts []*Machine, objects []*Object) {
+func (f *Lab) list(b *strings.Builder, title string, hosts []*Machine, objects [][]*Object) {
 	if len(hosts)+len(objects) == 0 {
 		return
 	}
@@ -97,8 +101,9 @@ func (f *Lab) list(b *strings.Builder, title string, hosts []*Machine, objects [
 	for _, m := range hosts {
 		fmt.Fprintf(b, "- Host `%s`: %s. %s\n", m.Name, strings.TrimSuffix(m.Error.Summary, "."), oneText(m.Error.Detail))
 	}
-	for _, o := range objects {
-		fmt.Fprintf(b, "- `%s` `%s`: %s\n", o.Type, o.ID, oneText(o.Reason.Summary))
+	for _, all := range objects {
+		ids := strings.ReplaceAll(IDs(all), ", ", "`, `")
+		fmt.Fprintf(b, "- `%s` `%s`: %s\n", all[0].Type, ids, oneText(all[0].Reason.Summary))
 	}
 }
 
