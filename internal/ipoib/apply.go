@@ -333,9 +333,18 @@ func (c *change) result(ctx context.Context, d Request) (Result, error) {
 	return Result{Changed: true, Observed: Observe(s, d.PortGUID, d.PKey), Warnings: c.warnings}, nil
 }
 
-// within calls look until it reports done, it fails, or limit has passed.
+// within calls look until it reports done, it fails, or limit has passed. The limit is for
+// what is awaited and not for the host's answers, which on a busy host may take longer:
+// it cuts no look off, and what came during the last one is seen by one more.
 func within(ctx context.Context, limit, pause time.Duration, look func(context.Context) (bool, error)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not within %s", limit))
+	until, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not within %s", limit))
 	defer cancel()
-	return poll.Until(ctx, pause, pause, look)
+	err := poll.Until(until, pause, pause, func(context.Context) (bool, error) { return look(ctx) })
+	if until.Err() == nil || ctx.Err() != nil || !errors.Is(err, context.Cause(until)) {
+		return err
+	}
+	if done, failed := look(ctx); done || failed != nil {
+		return failed
+	}
+	return err
 }
