@@ -8,16 +8,19 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
-// hostsSection is the table of the distributions with what each makes different.
+// hostsSection has the distributions with what each makes different, in two tables that
+// fit into a page.
 func hostsSection() string {
 	var b strings.Builder
-	b.WriteString("\n| Distribution | Packages by | `mstflint` | `opensm` | Usual network stack | Link types of mlx4 " +
-		"last in | No driver for |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("\n| Distribution | Packages by | `mstflint` | `opensm` |\n|---|---|---|---|\n")
 	for _, d := range platform.All {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", d.Title, installer(d),
-			packageOf(d, platform.FeatureFirmware),
-			packageOf(d, platform.FeatureOpenSM), strings.Join(d.Stacks,
-				", "), typeStore(d), orDash(strings.Join(d.Driverless(), "; ")))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", d.Title, installer(d), packageOf(d, platform.FeatureFirmware),
+			packageOf(d, platform.FeatureOpenSM))
+	}
+	b.WriteString("\n| Distribution | Usual network stack | Link types of mlx4 last in | No driver for |\n|---|---|---|---|\n")
+	for _, d := range platform.All {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", d.Short, strings.Join(d.Stacks, ", "), typeStore(d),
+			orDash(strings.Join(d.Driverless(), "; ")))
 	}
 	b.WriteString("\n")
 	for _, d := range platform.All {

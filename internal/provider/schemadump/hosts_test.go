@@ -64,9 +64,9 @@ func TestHostsSection(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"| RHEL 9 and 10 with AlmaLinux, Rocky Linux and CentOS Stream | `dnf` | packaged | packaged | NetworkManager | `mlx4.conf`, with `dracut` | " +
-			"ConnectX-3 and older (RHEL 10); InfiniHost; QLogic; ConnectX-2 |",
-		"| TrueNAS SCALE 25.10 | none | in the system | none: run it on another host | TrueNAS middleware | `kernel_extra_options` | – |",
+		"| RHEL 9 and 10 with AlmaLinux, Rocky Linux and CentOS Stream | `dnf` | packaged | packaged |\n",
+		"| RHEL | NetworkManager | `mlx4.conf`, with `dracut` | ConnectX-3 and older (RHEL 10); InfiniHost; QLogic; ConnectX-2 |",
+		"| TrueNAS SCALE 25.10 | none | in the system | none: run it on another host |\n", "| TrueNAS | TrueNAS middleware | `kernel_extra_options` | – |",
 		"Linux has removed the driver for QLogic (kernels from 6.17).",
 	} {
 		if !strings.Contains(text, want) {

@@ -76,7 +76,7 @@ func (o object) cell(d *platform.Description) string {
 	}
 	switch {
 	case d.Installer != nil:
-		return proof + ", package by hand"
+		return proof + byHand
 	case o.feature == platform.FeatureFirmware:
 		return proof
 	case o.feature == platform.FeatureIperf3:
@@ -91,23 +91,45 @@ const legend = "* **real**: real programs on booted Debian, with an emulated car
 	"* –: not to be had there.\n\n" +
 	"**Nothing was ever tried with a real card.**\n"
 
-// supportSection is the table of objects by distribution and card, with their proof.
+// supportSection is the table of objects by distribution, with their proof, and the cards
+// of each. Pages are narrow: more columns would not be seen.
 func supportSection() string {
 	var b strings.Builder
 	b.WriteString("\n| Resource |")
 	for _, d := range platform.All {
 		b.WriteString(" " + d.Short + " |")
 	}
-	b.WriteString(" Cards |\n|---|" + strings.Repeat("---|", len(platform.All)) + "---|\n")
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(platform.All)) + "\n")
 	for _, o := range objects {
 		fmt.Fprintf(&b, "| `%s` |", o.name)
 		for _, d := range platform.All {
-			b.WriteString(" " + orDash(o.cell(d)) + " |")
+			b.WriteString(" " + strings.Replace(orDash(o.cell(d)), byHand, " ¹", 1) + " |")
 		}
-		b.WriteString(" " + o.cards() + " |\n")
+		b.WriteString("\n")
 	}
-	return b.String() + "\n" + legend + "\n"
+	return b.String() + "\n" + legend + "\n¹ The package of the tool has to be installed by hand.\n\n" + cardsOfObjects() + "\n"
 }
+
+// cardsOfObjects lists the cards that the objects are for.
+func cardsOfObjects() string {
+	var b strings.Builder
+	var cards []string
+	of := map[string][]string{}
+	for _, o := range objects {
+		if of[o.cards()] == nil {
+			cards = append(cards, o.cards())
+		}
+		of[o.cards()] = append(of[o.cards()], "`"+o.name+"`")
+	}
+	b.WriteString("They are for these cards:\n\n")
+	for _, c := range cards {
+		fmt.Fprintf(&b, "* %s: %s\n", strings.Join(of[c], ", "), c)
+	}
+	return b.String()
+}
+
+// byHand is said of a distribution that has no package of the tool.
+const byHand = ", package by hand"
 
 // proofSection is what the page of each resource says of it.
 func proofSection() string {

@@ -88,10 +88,15 @@ func TestSupport_has_each_resource(t *testing.T) {
 
 func TestSupport_tables(t *testing.T) {
 	for _, want := range []string{
-		"| Resource | Ubuntu | Debian | RHEL | Fedora | Arch | TrueNAS | Cards |",
-		"| `infiniband_opensm` | lab | **real** | lab | parts | parts, package by hand | – | each with a driver |",
-		"| `infiniband_guids` | lab | **real** | lab | parts | parts, package by hand | lab | ConnectX-3, ConnectX-3 Pro |",
-		"ConnectX-3, ConnectX-3 Pro; with the update method `Legacy`: ConnectX-4, ConnectX-4 Lx, ConnectX-5 |",
+		"| Resource | Ubuntu | Debian | RHEL | Fedora | Arch | TrueNAS |\n",
+		"| `infiniband_opensm` | lab | **real** | lab | parts | parts ¹ | – |\n",
+		"| `infiniband_guids` | lab | **real** | lab | parts | parts ¹ | lab |\n",
+		"¹ The package of the tool has to be installed by hand.",
+		"* `infiniband_card`, `infiniband_port`, `infiniband_opensm`, `infiniband_ipoib_interface`, `infiniband_benchmark`: " +
+			"each with a driver\n",
+		"* `infiniband_guids`: ConnectX-3, ConnectX-3 Pro\n",
+		"`infiniband_firmware_backup`: ConnectX-3, ConnectX-3 Pro; with the update method `Legacy`: ConnectX-4, " +
+			"ConnectX-4 Lx, ConnectX-5\n",
 		"**Nothing was ever tried with a real card.**",
 	} {
 		if text := supportSection(); !strings.Contains(text, want) {
