@@ -103,7 +103,7 @@ func supportSection() string {
 	for _, o := range objects {
 		fmt.Fprintf(&b, "| `%s` |", o.name)
 		for _, d := range platform.All {
-			b.WriteString(" " + strings.Replace(orDash(o.cell(d)), byHand, " ¹", 1) + " |")
+			b.WriteString(" " + strings.Replace(orDash(o.cell(d)), byHand, "¹", 1) + " |")
 		}
 		b.WriteString("\n")
 	}
