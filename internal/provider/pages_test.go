@@ -94,6 +94,15 @@ func TestPages_agree_with_their_sources(t *testing.T) {
 	}
 	for _, c := range []struct{ page, says, source, has string }{
 		{"README.md", `Go (1\.\d+)`, "go.mod", `(?m)^go (1\.\d+)`},
+		{".github/CONTRIBUTING.md", `Go (1\.\d+), make`, "go.mod", `(?m)^go (1\.\d+)`},
+		{".github/workflows/check.yml", `go-version: "(1\.\d+)"`, "go.mod", `(?m)^go (1\.\d+)`},
+		{".github/workflows/engines.yml", `go-version: "(1\.\d+)"`, "go.mod", `(?m)^go (1\.\d+)`},
+		{".github/workflows/release.yml", `go-version: "(1\.\d+)"`, "go.mod", `(?m)^go (1\.\d+)`},
+		{"internal/tools/engine.sh", `bin/tofu-(\S+)`, "internal/tools/tofu/go.mod", `opentofu v(\S+)`},
+		{"CHANGELOG.md", `Terraform or OpenTofu (1\.\d+)`, "examples/lab-crossflash/versions.tf", `>= (1\.\d+)`},
+		{"templates/guides/proof.md", `the real .opensm. (\S+) and`, "templates/guides/proof.md", `(?m)^\| .opensm. \| (\S+) `},
+		{"templates/guides/proof.md", `real .mstflint. (4\.\d+) on`, "templates/guides/proof.md",
+			`(?m)^\| .mstflint. \| (4\.\d+)\.`},
 		{"README.md", `builds OpenTofu (\S+)`, "internal/tools/tofu/go.mod", `opentofu v(\S+)`},
 		{"README.md", `version (1\.\d+) or newer`, "examples/lab-crossflash/versions.tf", `>= (1\.\d+)`},
 		{"README.md", `; (0\.\d+\.\d+) is the first`, "CHANGELOG.md", `(?m)^## (0\.1\.\d+)`},
