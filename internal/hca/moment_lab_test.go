@@ -189,7 +189,7 @@ func TestOvertaken_names_what_differs(t *testing.T) {
 			States:  []inventory.JobState{{Name: "writing", Time: "2026-01-02T03:04:05Z"}},
 		}}}
 	}
-	const who = "Job j7 (burn of 0000:01:00.0), started by bob at 2026-01-02T03:04:05Z"
+	const who = "Job j7 (burn of card 0000:01:00.0), started by bob at 2026-01-02T03:04:05Z"
 	for name, x := range map[string]struct {
 		final safety.Verdict
 		now   *inventory.Snapshot

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -114,12 +115,14 @@ func (j *Job) Unreadable() string {
 	}
 }
 
-// Card is the card of the job, in words.
-func (j *Job) Card() string {
-	if !j.PCI.IsValid() {
-		return "an unknown card"
+// What says what the job is: to which card it does what, who began it, and when.
+func (j *Job) What() string {
+	card := "an unknown card"
+	if j.PCI.IsValid() {
+		card = "card " + j.PCI.String()
 	}
-	return "card " + j.PCI.String()
+	return fmt.Sprintf("Job %s (%s of %s), started by %s at %s", j.ID, cmp.Or(j.Kind, "a write"), card,
+		cmp.Or(j.Operator, "unknown"), cmp.Or(j.Since(), "an unknown time"))
 }
 
 // jobName is the name of a job: its time, the address of its card, and chance.

@@ -97,8 +97,7 @@ func jobs(card CardFacts, host HostFacts) []finding.Finding {
 	var found []finding.Finding
 	for i := range host.Jobs {
 		j := &host.Jobs[i]
-		what := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", j.ID, cmp.Or(j.Kind, "a write"), j.Card(),
-			cmp.Or(j.Operator, "unknown"), cmp.Or(j.Since(), "an unknown time"))
+		what := j.What()
 		// A job that does not say whose it is may be this card's.
 		switch ours := j.PCI.Slot() == card.PCI.Slot() || !j.PCI.IsValid(); {
 		case ours && (j.MayRun() || !j.Settled):

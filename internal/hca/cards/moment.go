@@ -1,7 +1,6 @@
 package cards
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -53,8 +52,7 @@ func RefuseOvertaken(c Card, before, now *inventory.Snapshot, what string, first
 	var ended []string
 	for _, j := range newJobs(before, now, c.PCI) {
 		r := journal.ReportOf(j)
-		name := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", r.ID, r.Kind, r.PCI,
-			cmp.Or(r.Operator, "unknown"), cmp.Or(r.Since, "an unknown time"))
+		name := j.What()
 		if r.Running {
 			refused.Findings = []finding.Finding{finding.FlashJobRunning.Find("%s, is changing this card. "+
 				"It belongs to another apply, which began while the backup was taken.", name)}

@@ -81,6 +81,16 @@ func TestReport_namesAJournalOfAnotherVersion(t *testing.T) {
 	}
 }
 
+// A power cut may leave nothing of the request but its file.
+func TestReport_of_an_empty_request(t *testing.T) {
+	j := &inventory.Job{ID: "J", PCI: ib.MustParsePCIAddress("0000:01:00.0"), Running: fact.Known(false)}
+	want := `Job J (a write of card 0000:01:00.0), started by unknown at an unknown time, cannot be read: its file "request" ` +
+		"is empty or damaged."
+	if text := ReportOf(j).String(); !strings.HasPrefix(text, want) {
+		t.Errorf("got %q", text)
+	}
+}
+
 func TestBackupOf_is_that_of_the_burn_the_flash_comes_from(t *testing.T) {
 	job := func(id, exit, psid, backup, purpose string) *inventory.Job {
 		return &inventory.Job{ID: id, Kind: Burn, Exit: exit, Request: map[string]string{
@@ -115,7 +125,7 @@ func TestBackupOf_is_that_of_the_burn_the_flash_comes_from(t *testing.T) {
 // TestReport_full_disk holds the same of a plan.
 func TestReport_full_disk(t *testing.T) {
 	t.Parallel()
-	j := Report{ID: "j1", Kind: Burn, PCI: ib.MustParsePCIAddress("0000:01:00.0"), Last: "settled", Interrupted: true}
+	j := Report{ID: "j1", Kind: Burn, Last: "settled", Interrupted: true}
 	if text := j.String(); strings.Contains(text, "interrupted in state settled") ||
 		!strings.Contains(text, "a full disk") {
 		t.Error(text)

@@ -12,16 +12,14 @@ import (
 
 // Report says what is known of a job that nobody has settled yet.
 type Report struct {
-	ID       string
-	Kind     string
-	PCI      ib.PCIAddress
-	Operator string
-	Since    string
-	Last     string // name of its last state
-	Running  bool   // it runs, or is not proven to have ended
-	Doubt    string // why it is not known whether it runs
-	Lost     bool   // it runs, and its directory is gone
-	Ended    bool
+	ID      string
+	Kind    string
+	Since   string
+	Last    string // name of its last state
+	Running bool   // it runs, or is not proven to have ended
+	Doubt   string // why it is not known whether it runs
+	Lost    bool   // it runs, and its directory is gone
+	Ended   bool
 	// Interrupted says that the job neither runs nor has ended: the host lost power or
 	// was reset, or the job was killed.
 	Interrupted bool
@@ -33,6 +31,8 @@ type Report struct {
 	Unreadable string
 	// Announced is what the apply will write, or may have to write, because of the job.
 	Announced string
+
+	job string // what it is, with all of that
 }
 
 // Title says in one line what is wrong with a card: another apply burns it now, or an
@@ -61,7 +61,7 @@ func (j Report) String() string {
 }
 
 func (j Report) what() string {
-	what := fmt.Sprintf("Job %s (%s of card %s), started by %s at %s", j.ID, j.Kind, j.PCI, j.Operator, j.Since)
+	what := j.job
 	switch {
 	case j.Unreadable != "":
 		return what + ", cannot be read: " + j.Unreadable + ". This version does not touch it. Its directory is " + j.Dir +
@@ -130,7 +130,7 @@ func plannedWrite(s *inventory.Snapshot, card *inventory.Card, j *inventory.Job)
 // ReportOf says what is known of a job.
 func ReportOf(j *inventory.Job) Report {
 	r := Report{
-		ID: j.ID, Kind: j.Kind, PCI: j.PCI, Operator: j.Operator, Running: !fact.No(j.Running), Doubt: j.Running.Why(),
+		ID: j.ID, Kind: j.Kind, job: j.What(), Running: !fact.No(j.Running), Doubt: j.Running.Why(),
 		Lost:  j.Lost,
 		Ended: strings.TrimSpace(j.Exit) != "", Dir: Dir(j.ID), Unreadable: j.Unreadable(),
 	}
