@@ -40,6 +40,10 @@ type FaultSpec struct {
 	SudoRefused  bool  `json:"sudo_refused,omitempty"`    // sudo says the user is not in sudoers
 	SudoMissing  bool  `json:"sudo_missing,omitempty"`    // sudo is not installed
 	WrongHostKey bool  `json:"wrong_host_key,omitempty"`  // the server presents another key
+	// what a start-up file of the login shell prints in every session
+	LoginPrints string `json:"login_prints,omitempty"`
+	// the login shell says LoginPrints and ends with status 1, as nologin does
+	NoLogin bool `json:"no_login,omitempty"`
 	// LANG and LC_ALL of sessions, LANG of units; empty: as installed
 	Locale         string `json:"locale,omitempty"`
 	NewKeyAtReboot bool   `json:"new_key_at_reboot,omitempty"` // the host key changes at the next boot

@@ -23,6 +23,10 @@ func NewFrame() Frame {
 	return Frame{nonce: "tpi-" + hex.EncodeToString(b[:])}
 }
 
+// Marks reports whether a text has a mark of the frame: then something of the composed text
+// has run.
+func (f Frame) Marks(text []byte) bool { return bytes.Contains(text, []byte(f.nonce)) }
+
 func (f Frame) begin() string              { return f.nonce + ":begin" }
 func (f Frame) end() string                { return f.nonce + ":end" }
 func (f Frame) sudoMark() string           { return f.nonce + ":sudo" }

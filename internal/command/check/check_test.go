@@ -16,6 +16,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/simssh"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 )
 
 // config writes an SSH client configuration for a lab. more holds lines of single hosts.
@@ -44,7 +45,8 @@ func words(text string) string { return strings.Join(strings.Fields(text), " ") 
 // One lab with a host for each way in which a check comes out: the outcome, the exit
 // status, and what is said on the way.
 func TestCheck_outcomes(t *testing.T) {
-	names := []string{"good", "stranger", "shut", "nosudo", "bare", "odd", "empty", "old", "dead", "misconfigured"}
+	names := []string{"good", "stranger", "shut", "nosudo", "bare", "odd", "empty", "old", "dead", "misconfigured",
+		"chatty", "nologin"}
 	var all []labs.Host
 	for i, name := range names {
 		h := labs.Server(name, labsim.Ubuntu, fmt.Sprintf("192.0.2.%d", i+10), i)
@@ -67,6 +69,10 @@ func TestCheck_outcomes(t *testing.T) {
 		t.Fatal(err)
 	}
 	lab.Machine("nosudo").Faults.Update(func(f *labsim.FaultSpec) { f.SudoRefused = true })
+	lab.Machine("chatty").Faults.Update(func(f *labsim.FaultSpec) { f.LoginPrints = "HELLO\n" })
+	lab.Machine("nologin").Faults.Update(func(f *labsim.FaultSpec) {
+		f.LoginPrints, f.NoLogin = "This account is currently not available.\n", true
+	})
 	lab.Machine("bare").Uninstall("/usr/bin/mstflint")
 	for name, release := range map[string]string{
 		"odd": "ID=gentoo\nPRETTY_NAME=\"Gentoo Linux\"\n",
@@ -88,7 +94,7 @@ func TestCheck_outcomes(t *testing.T) {
 		says   []string
 	}{
 		{"good", command.OK, []string{"ok config Port ", "ok config User ops (" + file + ":", "ok host key ssh-ed25519 SHA256:",
-			"(" + lab.KnownHostsFile() + ":", "ok login key ssh-ed25519 SHA256:", "ok root sudo, without a password",
+			"(" + lab.KnownHostsFile() + ":", "ok login key ssh-ed25519 SHA256:", "ok root sudo, without a password", "ok transfer SFTP",
 			"ok system Ubuntu 24.04, kernel 6.8.0", "note tools opensm is not installed, which only infiniband_opensm needs",
 			"ok tools mstflint 4.26.0", "ok card 0000:01:00.0 ConnectX-3 Pro MCX314A-BCCT serial MT1234X00000 firmware",
 			"good: ready"}},
@@ -98,6 +104,11 @@ func TestCheck_outcomes(t *testing.T) {
 			other + ", IdentityFile", "shut: not reached"}},
 		{"nosudo", command.Failed, []string{"ok login", "missing root user ops cannot become root: not in sudoers",
 			"Add a file in /etc/sudoers.d", "nosudo: reached, 1 thing is missing"}},
+		{"chatty", command.Failed, []string{"ok root", "missing transfer an apply could not move a file to the host: the login " +
+			"shell prints text before the file transfer begins: \"HELL", "~/.bashrc", "case $- in *i*)", "ok card",
+			"chatty: reached, 1 thing is missing"}},
+		{"nologin", command.Failed, []string{"missing facts", "The login shell may be restricted",
+			"Output: This account is currently not available.", "nologin: reached, 1 thing is missing"}},
 		{"bare", command.Failed, []string{"missing card mstflint is not installed on the host",
 			"No mstflint on bare's PATH", "apt install", "Finding: FW051"}},
 		{"odd", command.Failed, []string{"missing system Gentoo Linux is not supported", "nothing on it can be changed",
@@ -159,8 +170,9 @@ func TestCheck_outcomes(t *testing.T) {
 	})
 	t.Cleanup(func() {
 		for _, name := range names {
-			if n := lab.Machine(name).Counters().SFTP; n != 0 {
-				t.Errorf("%s: %d file transfers", name, n)
+			// The SFTP server is started and asked; nothing is written.
+			if _, err := lab.Machine(name).FS.Stat(vfs.Root, "/home/ops/.cache", true); err == nil {
+				t.Errorf("%s: something was written below the home directory", name)
 			}
 		}
 		for _, v := range lab.Violations() {

@@ -45,8 +45,23 @@ func look(ctx context.Context, t *target.Target) *report {
 		return r.conclude()
 	}
 	r.root(t.SSH.Root(), snap.Sudo)
+	r.transfer(t.SSH.ProveTransfer(ctx))
 	r.facts(snap)
 	return r.conclude()
+}
+
+// transfer says whether an apply could move its files to the host.
+func (r *report) transfer(err error) {
+	var bad *host.TransferError
+	switch {
+	case err == nil:
+		r.ok("transfer", "SFTP", "")
+	case errors.As(err, &bad):
+		r.add(step{Step: "transfer", Status: missing, Text: fmt.Sprintf("an apply could not move a file to the host: %v",
+			bad.Err), Detail: diagnostic.Sentence(bad.Advice)})
+	default:
+		r.addUnreached(err)
+	}
 }
 
 // stopLabel begins what is said of a jump host.

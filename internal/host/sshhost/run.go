@@ -171,9 +171,16 @@ func (h *Host) noAnswer(cmd shellcmd.Command, o *outcome) error {
 	}
 	e.Problem = fmt.Sprintf("the begin marker is missing, so the command did not start; the session ended with status "+
 		"%d. The login shell may be restricted or a forced command be set, or /bin/sh is missing", o.status)
-	e.Output = h.clean(cmd, bytes.Join([][]byte{o.scanner.Preamble(), o.stderr}, nil))
+	said := bytes.Join([][]byte{o.scanner.Preamble(), o.stderr}, nil)
+	if e.Output = h.clean(cmd, said); !o.scanner.Frame.Marks(said) {
+		// The login shell's own words hold nothing of a command that did not start.
+		e.Output = h.redact(string(said[:min(len(said), shownLimit)]))
+	}
 	return e
 }
+
+// shownLimit bounds what is shown of a login shell's own words.
+const shownLimit = 400
 
 // errSink marks errors of the place that output goes to.
 var errSink = errors.New("output not taken")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
 func randomFile(t *testing.T, size int) ([]byte, host.RemoteFile) {
@@ -255,5 +256,49 @@ func TestHost_transferToUnreachableHost(t *testing.T) {
 		if !errors.As(err, &gone) || gone.Op != "verify host key" || gone.MayHaveRun || gone.Command == "" {
 			t.Errorf("the cause is hidden: %+v", err)
 		}
+	}
+}
+
+// What an apply needs is tried without writing anything.
+func TestHost_ProveTransfer(t *testing.T) {
+	for name, c := range map[string]struct {
+		banner string
+		before func(home string) error
+		says   string
+	}{
+		"ready":             {},
+		"a shell that says": {banner: "HELLO\n", says: `prints text before the file transfer begins: "HELL`},
+		"a file in its place": {says: "not a directory", before: func(home string) error {
+			return os.WriteFile(filepath.Join(home, ".cache"), nil, 0o600)
+		}},
+	} {
+		s := newServer(t)
+		s.banner = c.banner
+		if c.before != nil {
+			if err := c.before(s.home); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := leftovers(t, s.home)
+		err := mustHost(t, s.config()).ProveTransfer(t.Context())
+		var bad *host.TransferError
+		if c.says == "" && err != nil || c.says != "" && (!errors.As(err, &bad) || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if left := leftovers(t, s.home); len(left) != len(before) {
+			t.Errorf("%s: written: %q", name, left)
+		}
+	}
+}
+
+// The words of a login shell that runs nothing are shown, also of a script whose output may
+// be a secret: that did not start.
+func TestHost_Run_loginShellThatRunsNothing(t *testing.T) {
+	s := newServer(t)
+	s.login = "echo 'This account is currently not available.'; exit 1; "
+	_, err := mustHost(t, s.config()).Run(t.Context(), shellcmd.Script("s", "true").Confidential())
+	var odd *host.OutputError
+	if !errors.As(err, &odd) || !strings.Contains(odd.Output, "This account is currently not available.") {
+		t.Errorf("got %+v", err)
 	}
 }

@@ -119,6 +119,11 @@ func (s *Server) run(e *execution, fault labsim.ExecFault, text []byte) {
 	p := s.process(user, e.env, user.Shell, "-c", e.command)
 	gate := &gate{ch: e.ch, wire: e.wire, left: fault.Output, limited: fault.Output > 0}
 	p.Stdin, p.Stdout, p.Stderr = e.ch, gate, &gateErr{gate}
+	login := s.Machine.Faults.Get()
+	if _, _ = io.WriteString(gate, login.LoginPrints); login.NoLogin {
+		gate.finish(1)
+		return
+	}
 	if text != nil {
 		p.Stdin = bytes.NewReader(text)
 	}

@@ -22,6 +22,8 @@ func (s *Server) sftp(conn *ssh.ServerConn, wire *line, ch ssh.Channel) {
 	h := &files{server: s, wire: wire, home: user.Home,
 		cred: vfs.Cred{UID: user.UID, GIDs: s.Machine.GroupIDs(user.Name, user.GID)}}
 	out := &gate{ch: ch}
+	// The server of Debian is a program that the login shell starts.
+	_, _ = io.WriteString(out, s.Machine.Faults.Get().LoginPrints)
 	srv := sftp.NewRequestServer(out, sftp.Handlers{FileGet: h, FilePut: h, FileCmd: h, FileList: h},
 		sftp.WithStartDirectory(user.Home))
 	_ = srv.Serve()
@@ -107,6 +109,13 @@ func (f *files) Fileread(r *sftp.Request) (io.ReaderAt, error) {
 
 // Filelist implements sftp.FileLister.
 func (f *files) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
+	if r.Method == "Stat" {
+		info, err := f.fs().Stat(f.cred, r.Filepath, true)
+		if err != nil {
+			return nil, wireError(err)
+		}
+		return one{info}, nil
+	}
 	f.server.Machine.Violate("sftp: not simulated: %s", r.Method)
 	return nil, sftp.ErrSSHFxOpUnsupported
 }
@@ -143,4 +152,15 @@ func wireError(err error) error {
 		return sftp.ErrSSHFxPermissionDenied
 	}
 	return sftp.ErrSSHFxFailure
+}
+
+// one is the answer to a question for one file.
+type one struct{ info os.FileInfo }
+
+func (o one) ListAt(to []os.FileInfo, at int64) (int, error) {
+	if at > 0 || len(to) == 0 {
+		return 0, io.EOF
+	}
+	to[0] = o.info
+	return 1, io.EOF
 }
