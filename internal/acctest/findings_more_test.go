@@ -238,6 +238,12 @@ func networkFindings() []findingCase {
 				w.Machine(ubuntu).FS.Put("/etc/netplan/60-by-hand.yaml", "network:\n  version: 2\n  ethernets:\n    ibp1s0:\n"+
 					"      addresses: [172.16.0.20/24]\n      nameservers: {addresses: [10.9.8.1]}\n", 0o600)
 			}},
+		{code: "IP044", says: []string{"60-infiniband-e41d2d0300e44ed1.yaml has line 6: nameservers"}, config: wants(ubuntu, nil),
+			prepare: func(w *Lab) {
+				drivers(w)
+				w.Machine(ubuntu).FS.Put("/etc/netplan/60-infiniband-e41d2d0300e44ed1.yaml", platform.Owner+"\nnetwork:\n  "+
+					"version: 2\n  ethernets:\n    ibp1s0:\n      nameservers: {addresses: [10.9.8.1]}\n", 0o600)
+			}},
 		{code: "IP018", at: "mtu", says: []string{"4092"}, prepare: drivers,
 			config: wants(ubuntu, map[string]any{"mode": "datagram", "mtu": 4092})},
 		{code: "IP019", says: []string{"systemd-networkd"}, config: wants(ubuntu, nil), prepare: func(w *Lab) {

@@ -203,7 +203,16 @@ var (
 		Title: "Refusing to drop settings of a definition made by hand",
 		Meaning: "This resource has arguments for mode, MTU, addresses and routes. Other settings end with the file, and " +
 			"so do addresses and routes that are not asked for. They go at the next start of the host, or when the " +
-			"interface is configured anew. The saved file still has what it had. The consent names each setting, address and route, so " +
-			"an apply drops none that somebody has added after the plan.",
+			"interface is configured anew. The saved file still has what it had. The consent names each setting, address " +
+			"and route, so an apply drops none that somebody has added after the plan.",
 		ConsentAttribute: "adopt_without"}
+	InterfaceFileEdited = &Rule{Code: "IP044", Severity: Warn,
+		Title: "Somebody has added settings to a file of this interface",
+		Meaning: "The file is written by this resource, which has arguments for mode, MTU, addresses and routes. Settings " +
+			"that somebody has added to it end with the next apply that writes the file anew, and with a destroy. They are " +
+			"named without their values: one may be a password. The file as it was is kept beside its place, under a name " +
+			"that the network stack does not read. A saved plan whose settings are not those of the file any more is " +
+			"refused (HO019).",
+		WayOut: "Copy what you need to where it belongs to no single interface, as name servers to " +
+			"/etc/systemd/resolved.conf.d, then apply. Or take the lines out of the file."}
 )

@@ -193,7 +193,7 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, er
 	if err := c.noted(ctx, configWords(c.d.Config), c.net.apply); err != nil {
 		return Result{Changed: true}, err
 	}
-	c.noteTaken()
+	c.noteAside()
 	return c.result(ctx, d)
 }
 
@@ -212,9 +212,14 @@ func Remove(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, e
 		return Result{}, err
 	}
 	c.removing = true
+	c.setAsides()
+	if err = c.freeNames(ctx); err != nil {
+		return Result{}, err
+	}
 	if err = c.noted(ctx, "none", c.net.remove); err != nil {
 		return Result{Changed: true}, err
 	}
+	c.noteAside()
 	r, err := c.result(ctx, d)
 	r.Left = c.left
 	return r, err
@@ -232,6 +237,7 @@ type change struct {
 	t        target
 	before   Observation
 	taken    []Unmanaged // definitions of others that the change takes over
+	aside    []aside     // files that the change keeps beside their places
 	warnings []string
 	left     []string
 

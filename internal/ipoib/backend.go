@@ -8,6 +8,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netundo"
 )
@@ -35,6 +36,8 @@ type file struct {
 	path string
 	mode uint32
 	text string
+	// added are the settings of such a file that nothing of ours writes.
+	added func(text string) []tool.Setting
 }
 
 // target is the interface that is configured.

@@ -85,6 +85,7 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 		c.stackFindings()
 	}
 	c.overlap(p.Carrier, p.Leaving)
+	c.checkAdded()
 	c.defaultRoute()
 	c.checkUndone()
 	return c.found
@@ -99,6 +100,7 @@ func CheckRemove(s *inventory.Snapshot, d Request) []finding.Finding {
 		return nil // nothing of ours is there
 	}
 	c.session()
+	c.checkAdded()
 	for i, f := range c.found {
 		if f.Consent != "" {
 			// A destroy sees only the configuration that an apply has stored.

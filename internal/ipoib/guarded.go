@@ -62,7 +62,7 @@ func (k fileStack) apply(ctx context.Context, c *change) error {
 	want := c.d.Config
 	files := k.files(c.t, want)
 	stale := staleFiles(c.s, c.t, files)
-	paths := slices.Concat(stale, c.takenPaths())
+	paths := slices.Concat(stale, c.asidePaths())
 	for _, f := range files {
 		paths = append(paths, f.path)
 	}
@@ -342,7 +342,11 @@ func (k fileStack) remove(ctx context.Context, c *change) error {
 		Addresses: without(c.before.Live.Addresses, gone.Addresses), Routes: routesWithout(c.before.Live.Routes, gone.Routes),
 	}
 	files := staleFiles(c.s, c.t, nil)
-	err := c.runGuarded(ctx, k.way(), keep, files, func(ctx context.Context) error {
+	guarded := unique(slices.Concat(files, c.asidePaths()))
+	err := c.runGuarded(ctx, k.way(), keep, guarded, func(ctx context.Context) error {
+		if err := c.setAside(ctx); err != nil {
+			return err
+		}
 		for _, path := range files {
 			if _, err := c.run(ctx, coreutils.RemoveFile(path)); err != nil {
 				return err

@@ -24,7 +24,8 @@ func (ifupdownBackend) way() netundo.Stack { return netundo.Ifupdown }
 func stanzaPath(t target) string { return ifupdown.Dir + "/infiniband-" + t.id() }
 
 func (ifupdownBackend) files(t target, want Config) []file {
-	return []file{{stanzaPath(t), 0o644, ifupdown.Render(platform.OwnedHeader(resourceName), settings(t, want))}}
+	return []file{{stanzaPath(t), 0o644, ifupdown.Render(platform.OwnedHeader(resourceName), settings(t, want)),
+		ifupdown.Added}}
 }
 
 func (ifupdownBackend) own(s *inventory.Snapshot, t target) (p StoredConfig) {

@@ -93,6 +93,10 @@ type Observation struct {
 
 	// Persisted is what our own files or database rows bring back at boot.
 	Persisted StoredConfig
+	// Added is what somebody has added to our own files.
+	Added []Added
+	// Missing are those of our own files that are not there, while others are.
+	Missing []string
 	// Unmanaged is what was configured for the same interface outside this provider.
 	Unmanaged []Unmanaged
 	// Undone says what became of an earlier change that was never confirmed:

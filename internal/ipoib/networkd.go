@@ -35,16 +35,16 @@ func bareParentPath(t target) string {
 
 func (b networkdBackend) files(t target, want Config) []file {
 	header, i := platform.OwnedHeader(resourceName), settings(t, want)
-	main := file{networkPath(t), 0o644, networkd.Render(header, i)}
+	main := file{networkPath(t), 0o644, networkd.Render(header, i), networkd.Added}
 	if t.pkey == 0 {
 		return []file{main, ruleFile(t, want.Mode)}
 	}
 	all := []file{
-		main, {netdevPath(t), 0o644, networkd.RenderNetdev(header, i)},
-		{bareParentPath(t), 0o644, networkd.RenderBareParent(header, t.parent, t.name)},
+		main, {netdevPath(t), 0o644, networkd.RenderNetdev(header, i), networkd.Added},
+		{bareParentPath(t), 0o644, networkd.RenderBareParent(header, t.parent, t.name), networkd.Added},
 	}
 	for _, hook := range b.hooks(t) {
-		all = append(all, file{hook, 0o644, networkd.RenderParent(header, t.name)})
+		all = append(all, file{hook, 0o644, networkd.RenderParent(header, t.name), networkd.Added})
 	}
 	return all
 }

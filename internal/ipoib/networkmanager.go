@@ -42,7 +42,7 @@ func profileID(t target) string { return "infiniband-" + t.id() }
 func (nmBackend) files(t target, want Config) []file {
 	p := nmcli.Profile{Interface: settings(t, want), ID: profileID(t), UUID: t.uuid()}
 	// NetworkManager ignores profiles that others can read.
-	return []file{{profilePath(t), 0o600, nmcli.Render(platform.OwnedHeader(resourceName), p)}}
+	return []file{{profilePath(t), 0o600, nmcli.Render(platform.OwnedHeader(resourceName), p), nmcli.Added}}
 }
 
 // ownProfile reports whether a profile is ours: by its first line, or, after

@@ -39,6 +39,7 @@ func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observation {
 		o.Silence = runningStacks(s).Why()
 	}
 	o.Persisted = backendOf(o.Stack, t).own(s, t)
+	o.observeFiles(s, t)
 	for _, find := range []func(*inventory.Snapshot,
 		target) []Unmanaged{unmanagedPlans, unmanagedProfiles, unmanagedNetworks, unmanagedStanzas, unread} {
 		o.Unmanaged = append(o.Unmanaged, find(s, t)...)
@@ -147,6 +148,9 @@ func (o Observation) Differences(want Config) []string {
 	diff := o.liveDifferences(want)
 	if line := o.Persisted.difference(o.Name, want); line != "" {
 		diff = append(diff, line)
+	}
+	for _, a := range o.Added {
+		diff = append(diff, a.String()+", which this resource did not write")
 	}
 	return diff
 }

@@ -46,18 +46,43 @@ func (o Observation) words() string {
 	if o.Present {
 		now = configWords(o.Live)
 	}
-	switch boot := configWords(o.Persisted.Config); {
-	case !o.Persisted.Found:
+	if !o.Persisted.Found {
 		return now + "; nothing of Terraform at boot"
-	case boot != now:
-		return now + "; at boot " + boot
 	}
-	return now
+	words := []string{now}
+	if boot := o.bootWords(); boot != now {
+		words = append(words, "at boot "+boot)
+	}
+	for _, path := range o.Missing {
+		words = append(words, path+" is not there")
+	}
+	for _, a := range o.Added {
+		if !a.unreadable() {
+			words = append(words, a.String())
+		}
+	}
+	return strings.Join(words, "; ")
+}
+
+// bootWords say what our files bring back, if they can be read.
+func (o Observation) bootWords() string {
+	for _, a := range o.Added {
+		if a.unreadable() {
+			return a.Path + ", which is not readable"
+		}
+	}
+	return configWords(o.Persisted.Config)
 }
 
 // configWords are a configuration in one line.
 func configWords(c Config) string {
-	parts := []string{c.Mode.String(), fmt.Sprintf("MTU %d", c.MTU)}
+	parts := []string{"no mode", "no MTU"}
+	if c.Mode != "" {
+		parts[0] = c.Mode.String()
+	}
+	if c.MTU != 0 {
+		parts[1] = fmt.Sprintf("MTU %d", c.MTU)
+	}
 	if len(c.Addresses) > 0 {
 		parts = append(parts, joinPrefixes(sortPrefixes(c.Addresses)))
 	}

@@ -15,6 +15,7 @@ type Seen struct {
 	Live   Config
 	Stored Config            // by our own definition
 	Files  map[string]Config // by those that could be taken over, by their paths
+	Added  []string          // settings that somebody has added to ours
 }
 
 // SeenOf is what a look has found.
@@ -24,6 +25,9 @@ func SeenOf(o Observation) Seen {
 		if f.Adoptable() {
 			seen.Files[f.Path] = f.Config
 		}
+	}
+	for _, a := range o.Added {
+		seen.Added = append(seen.Added, a.keys()...)
 	}
 	return seen
 }
@@ -52,6 +56,7 @@ func CheckSeen(s *inventory.Snapshot, before Seen, d Request) []finding.Finding 
 	for _, f := range adoptedDefinitions(o, d) {
 		note(f.Path+" has", f.Config)
 	}
+	changed = append(changed, newSettings(o, before)...)
 	if len(changed) == 0 {
 		return nil
 	}

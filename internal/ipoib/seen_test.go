@@ -51,6 +51,17 @@ func TestCheckSeen(t *testing.T) {
 			changed: own.path + " has address 10.3.3.3/24"},
 		"address in our file, as asked": {then: edits{in("172.16.0.20/24", "172.16.0.30/24")}},
 		"MTU in our file":               {then: edits{in("65520", "4000")}, changed: own.path + " has MTU 4000"},
+		"settings added to our file": {then: edits{in("      mtu", "      nameservers: {addresses: [1.1.1.1]}\n      mtu")},
+			changed: own.path + " has line 9: nameservers.addresses"},
+		"settings added, which the plan shows": {
+			before: edits{in("      mtu", "      nameservers: {addresses: [1.1.1.1]}\n      mtu")},
+			then:   edits{in("      nameservers", "\n      nameservers")}},
+		"another value": {
+			before:  edits{in("      mtu", "      nameservers: {addresses: [1.1.1.1]}\n      mtu")},
+			then:    edits{in("1.1.1.1", "8.8.8.8")},
+			changed: own.path + " has line 9: nameservers.addresses"},
+		"comment added to our file": {then: edits{in("      mtu", "      # ask Kim\n      mtu")}},
+		"our file broken":           {then: edits{in("network:", "network")}, changed: own.path + " has not a netplan file"},
 		"file to take over": {then: edits{putUnmanaged(aPlan,
 			"network: {ethernets: {ibp1s0: {addresses: [172.16.0.20/24, 10.3.3.3/24]}}}")},
 			changed: aPlan + " has address 10.3.3.3/24"},

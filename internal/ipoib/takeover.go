@@ -17,6 +17,7 @@ import (
 // NetworkManager knows the interface by.
 func (c *change) takeOver() {
 	c.taken = adoptedDefinitions(c.before, c.d)
+	c.setAsides()
 	for _, f := range c.taken {
 		if c.before.Stack == StackNM && (len(c.taken) == 1 || anew(c.s, c.before, f, c.d.Config) == "") {
 			c.t.profile = f.id
@@ -27,12 +28,12 @@ func (c *change) takeOver() {
 // freeNames ends a change before it begins if a file could not be saved: what was saved
 // of an earlier takeover may be the only copy, and came after the host was read.
 func (c *change) freeNames(ctx context.Context) error {
-	for _, f := range c.taken {
-		_, err := c.h.Run(ctx, savedfile.Free(f.Saved))
+	for _, f := range c.aside {
+		_, err := c.h.Run(ctx, savedfile.Free(f.saved))
 		var exit *host.ExitError
 		if errors.As(err, &exit) && exit.Status == savedfile.There {
-			return fmt.Errorf("%s of %s cannot be taken over. Nothing was changed. %s", f.Path, c.h.Name(),
-				strings.TrimSuffix(nameTaken(f.Saved), "."))
+			return fmt.Errorf("%s of %s cannot be kept. Nothing was changed. %s", f.path, c.h.Name(),
+				strings.TrimSuffix(nameTaken(f.saved), "."))
 		}
 		if err != nil {
 			return err
@@ -41,21 +42,35 @@ func (c *change) freeNames(ctx context.Context) error {
 	return nil
 }
 
-// setAside moves the files that are taken over to where they stay.
-func (c *change) setAside(ctx context.Context) error {
+// aside is a file that the change keeps beside its place.
+type aside struct{ path, saved string }
+
+// setAsides chooses these files: those that are taken over, and ours with settings that
+// somebody has added.
+func (c *change) setAsides() {
 	for _, f := range c.taken {
-		if _, err := c.run(ctx, savedfile.Keep(f.Path, f.Saved)); err != nil {
-			return fmt.Errorf("keeping %s as %s: %w", f.Path, f.Saved, err)
+		c.aside = append(c.aside, aside{f.Path, f.Saved})
+	}
+	for _, a := range c.before.Added {
+		c.aside = append(c.aside, aside{a.Path, a.Saved})
+	}
+}
+
+// setAside moves the files that are kept to where they stay.
+func (c *change) setAside(ctx context.Context) error {
+	for _, f := range c.aside {
+		if _, err := c.run(ctx, savedfile.Keep(f.path, f.saved)); err != nil {
+			return fmt.Errorf("keeping %s as %s: %w", f.path, f.saved, err)
 		}
 	}
 	return nil
 }
 
-// takenPaths are the paths that a takeover changes.
-func (c *change) takenPaths() []string {
+// asidePaths are the paths that setAside changes.
+func (c *change) asidePaths() []string {
 	var all []string
-	for _, f := range c.taken {
-		all = append(all, f.Path, f.Saved)
+	for _, f := range c.aside {
+		all = append(all, f.path, f.saved)
 	}
 	return all
 }
@@ -98,10 +113,14 @@ func (f Unmanaged) says(want Config) bool {
 		sameRoutes(f.Config.Routes, want.Routes)
 }
 
-// noteTaken says where the files are that were taken over.
-func (c *change) noteTaken() {
+// noteAside says where the files are that were kept.
+func (c *change) noteAside() {
 	for _, f := range c.taken {
 		c.warnings = append(c.warnings, fmt.Sprintf("%s was taken over. It is kept as %s.", f.Path, f.Saved))
+	}
+	for _, a := range c.before.Added {
+		c.warnings = append(c.warnings, a.String()+", which this resource did not write. The file as it was is kept as "+
+			a.Saved+".")
 	}
 }
 
@@ -109,11 +128,24 @@ func (c *change) noteTaken() {
 func (c *change) leftSaved() {
 	for _, at := range c.s.Saved {
 		dir, base := path.Split(at)
-		if former, ok := strings.CutSuffix(strings.TrimPrefix(base, "."), savedEnd(c.t)); ok {
+		former, number, ok := strings.Cut(strings.TrimPrefix(base, "."), savedEnd(c.t))
+		switch {
+		case !ok || number != "" && number[0] != '.': // "-KEY" is of a P_Key child
+		case isOwnPath(c.t, dir+former):
+			c.left = append(c.left, fmt.Sprintf("The file %s with what somebody had added to it stays as %s, and has no effect.",
+				dir+former, at))
+		default:
 			c.left = append(c.left, fmt.Sprintf("The definition that was taken over stays as %s, and has no effect. To use it "+
 				"again, move it back to %s.", at, dir+former))
 		}
 	}
+}
+
+// isOwnPath reports whether a path is one of our files for an interface.
+func isOwnPath(t target, at string) bool {
+	return slices.ContainsFunc(backends, func(b backend) bool {
+		return slices.ContainsFunc(b.files(t, Config{}), func(f file) bool { return f.path == at })
+	})
 }
 
 // unique drops what is in a list twice.

@@ -2,11 +2,13 @@ package ipoib
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 )
 
 const udevDir = "/etc/udev/rules.d"
@@ -30,7 +32,8 @@ func udevPath(port ib.GUID) string {
 }
 
 func ruleFile(t target, mode ib.IPoIBMode) file {
-	return file{udevPath(t.port), 0o644, udevRule(t.port, mode)}
+	added := func(text string) []tool.Setting { return addedRules(text, t.port) }
+	return file{udevPath(t.port), 0o644, udevRule(t.port, mode), added}
 }
 
 // withRule completes what is persisted by our rule, which decides the mode where
@@ -53,6 +56,18 @@ func ruleMode(text string, port ib.GUID) ib.IPoIBMode {
 		}
 	}
 	return ""
+}
+
+// addedRules are the lines of a rule of ours that udevRule does not write for this port.
+func addedRules(text string, port ib.GUID) (added []tool.Setting) {
+	ours := strings.Split(udevRule(port, ib.ModeDatagram)+udevRule(port, ib.ModeConnected), "\n")
+	for n, line := range tool.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line != "" && line[0] != '#' && !slices.Contains(ours, line) {
+			added = append(added, tool.Setting{Line: n, Name: "another rule", Value: line})
+		}
+	}
+	return added
 }
 
 // bytePairs spells a GUID as in a hardware address: e4:1d:2d:03:00:e4:4e:d1.

@@ -460,10 +460,11 @@ flash_jobs() {
 	done
 }
 
-# Definitions that were taken over are kept beside their places.
+# Definitions that were taken over, and files of ours with what others had added, are kept beside their places.
 saved_definitions() {
-	for directory in /etc/netplan /etc/systemd/network /etc/network/interfaces.d /etc/NetworkManager/system-connections /etc/sysconfig/network-scripts; do
-		for file in "$ROOT$directory"/.*.before-infiniband-*; do
+	for directory in "$ROOT"/etc/netplan "$ROOT"/etc/systemd/network "$ROOT"/etc/systemd/network/*.network.d "$ROOT"/etc/network/interfaces.d \
+		"$ROOT"/etc/NetworkManager/system-connections "$ROOT"/etc/sysconfig/network-scripts "$ROOT"/etc/udev/rules.d; do
+		for file in "$directory"/.*.before-infiniband-*; do
 			[ -e "$file" ] && printf '@saved %s\n' "${file#"$ROOT"}"
 		done
 	done

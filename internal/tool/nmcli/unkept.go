@@ -22,7 +22,7 @@ func unkeptSettings(f *ini.File) []string {
 	var names []string
 	for _, section := range f.Sections() {
 		for _, k := range section.Keys() {
-			if !isHeld(section.Name(), k) {
+			if !isHeld(section.Name(), k.Name(), k.String()) {
 				names = append(names, section.Name()+"."+k.Name())
 			}
 		}
@@ -30,18 +30,17 @@ func unkeptSettings(f *ini.File) []string {
 	return names
 }
 
-func isHeld(section string, k *ini.Key) bool {
-	key := k.Name()
+func isHeld(section, key, value string) bool {
 	if strings.HasPrefix(section, "ipv") {
 		key = strings.TrimRight(key, "0123456789")
 	}
 	switch {
 	case section == "ipv6" && key == "method":
-		return k.String() != "auto" // by router advertisements
+		return value != "auto" // by router advertisements
 	case section == "connection" && key == "autoconnect":
-		return k.MustBool(true)
+		return !slices.Contains([]string{"false", "no", "off", "0", "n", "f"}, strings.ToLower(value))
 	}
-	return k.String() == "" || slices.Contains(held[section], key)
+	return value == "" || slices.Contains(held[section], key)
 }
 
 // heldIfcfg are the names of an ifcfg file that a Profile holds, or that say nothing.

@@ -1,0 +1,37 @@
+package nmcli
+
+import (
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+)
+
+// Added are the settings of a profile of ours that Render does not write, nor NetworkManager
+// by itself.
+func Added(text string) (added []tool.Setting) {
+	for _, section := range tool.Sections(text) {
+		for _, s := range section.Settings {
+			if isOurs(section.Name, s.Name, s.Value) {
+				continue
+			}
+			s.Name = section.Name + "." + s.Name
+			added = append(added, s)
+		}
+	}
+	return added
+}
+
+func isOurs(section, key, value string) bool {
+	if !isHeld(section, key, value) {
+		return false
+	}
+	family := strings.HasPrefix(section, "ipv")
+	switch {
+	case family && key == "method":
+		// NetworkManager writes ignore for disabled where it knows no other word.
+		return value == "manual" || value == "disabled" || value == "ignore"
+	case family && strings.HasPrefix(key, "route"): // with a gateway, and nothing behind it
+		return len(strings.Split(strings.TrimSuffix(value, ","), ",")) == 2
+	}
+	return true
+}

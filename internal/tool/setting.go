@@ -1,0 +1,62 @@
+package tool
+
+import (
+	"fmt"
+	"hash/crc32"
+	"strings"
+)
+
+// Setting is one setting of a file, by the name of its place. Its value is not for messages:
+// it may be a password.
+type Setting struct {
+	Line  int // zero for the file as a whole
+	Name  string
+	Value string
+}
+
+// String names the setting and its line.
+func (s Setting) String() string {
+	if s.Line == 0 {
+		return s.Name
+	}
+	return fmt.Sprintf("line %d: %s", s.Line, s.Name)
+}
+
+// Key tells settings apart, wherever they stand. 16 bits of a value show that it has
+// changed, and not what it is.
+func (s Setting) Key() string {
+	return fmt.Sprintf("%s~%04x", s.Name, crc32.ChecksumIEEE([]byte(s.Value))&0xffff)
+}
+
+// Section is a part of a file with sections and assignments.
+type Section struct {
+	Name     string
+	Settings []Setting // by their bare names
+}
+
+// Sections reads a file with sections and assignments. A line that is neither is a setting
+// without a name of its own.
+func Sections(text string) []Section {
+	all := []Section{{}}
+	continued := false
+	for n, line := range Lines(WithoutMark(text)) {
+		line = strings.TrimSpace(line)
+		in := &all[len(all)-1]
+		key, value, assigned := strings.Cut(line, "=")
+		switch {
+		case continued:
+			in.Settings[len(in.Settings)-1].Value += "\n" + line
+		case line == "" || line[0] == '#' || line[0] == ';':
+			continue
+		case line[0] == '[' && line[len(line)-1] == ']':
+			all = append(all, Section{Name: line[1 : len(line)-1]})
+			continue
+		case assigned:
+			in.Settings = append(in.Settings, Setting{n, strings.TrimSpace(key), strings.TrimSpace(value)})
+		default:
+			in.Settings = append(in.Settings, Setting{n, "neither a section nor an assignment", line})
+		}
+		continued = strings.HasSuffix(line, "\\")
+	}
+	return all
+}
