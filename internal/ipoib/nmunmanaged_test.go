@@ -13,6 +13,7 @@ import (
 func TestCheck_unmanagedByNetworkManager(t *testing.T) {
 	const globally, lab = "/usr/lib/NetworkManager/conf.d/10-globally-managed-devices.conf", "/etc/NetworkManager/conf.d/lab.conf"
 	const ubuntu = "[keyfile]\nunmanaged-devices=*,except:type:wifi,except:type:gsm,except:type:cdma\n"
+	manages := func(s *inventory.Snapshot) { s.Netdevs[1].NMKnown, s.Netdevs[1].NMManaged = true, true }
 	for name, c := range map[string]struct {
 		files  map[string]string
 		change func(*inventory.Snapshot)
@@ -39,7 +40,9 @@ func TestCheck_unmanagedByNetworkManager(t *testing.T) {
 		"a file that cannot be read": {change: func(s *inventory.Snapshot) { s.Denied = map[string]bool{lab: true} },
 			says: lab + " of intel9 could not be read"},
 		"the daemon manages it": {files: map[string]string{lab: "[keyfile]\nunmanaged-devices=*\n"},
-			change: func(s *inventory.Snapshot) { s.Netdevs[1].NMKnown, s.Netdevs[1].NMManaged = true, true }},
+			change: manages, says: "NetworkManager of intel9 manages ibp1s0 until a restart at most: unmanaged-devices of " + lab},
+		"the daemon manages what may be listed": {files: map[string]string{lab: "[keyfile]\nunmanaged-devices=driver:mlx*\n"},
+			change: manages},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := testHost(func(s *inventory.Snapshot) {

@@ -260,13 +260,15 @@ func (c *checker) managers(n *inventory.Netdev) {
 		f.WayOut = "Look for it in unmanaged-devices of /etc/NetworkManager/conf.d, in NM_UNMANAGED of udev rules and in " +
 			"/etc/network/interfaces, and take it out there."
 		c.add(f)
-	case c.stack.service() == nmUnit && !n.NMKnown && !c.satisfied():
+	case c.stack.service() == nmUnit && !c.satisfied():
 		c.unmanagedDevices(n)
 	}
 }
 
 // unmanagedDevices looks into NetworkManager's own configuration: of an interface that is listed
 // there the daemon leaves no note, and it refuses the profile only when the apply activates it.
+// A note that it does manage the interface may be of a run before the list was written, and ends
+// with the next restart of the host.
 func (c *checker) unmanagedDevices(n *inventory.Netdev) {
 	var list, by []string
 	device, managed, at, section := nmcli.Device{Name: n.Name, Hardware: n.Address}, fact.Known(true), "", ""
@@ -298,12 +300,18 @@ func (c *checker) unmanagedDevices(n *inventory.Netdev) {
 	}
 }
 
-// leftAlone is about an interface that NetworkManager's configuration takes from it.
+// leftAlone is about an interface that NetworkManager's configuration takes from it. What is in
+// doubt says nothing against a daemon that manages the interface.
 func (c *checker) leftAlone(n *inventory.Netdev, why, doubt, instead string) {
-	manages := "does not manage"
-	if doubt != "" {
-		manages, why = "may not manage", why+". It is not known "+doubt
+	manages := "does not manage " + n.Name
+	switch {
+	case doubt != "" && n.NMManaged:
+		return
+	case doubt != "":
+		manages, why = "may not manage "+n.Name, why+". It is not known "+doubt
+	case n.NMManaged:
+		manages = "manages " + n.Name + " until a restart at most"
 	}
-	c.add(finding.NetworkFileNotRead.Find("NetworkManager of %s %s %s: %s.", c.s.Host, manages, n.Name, why).WithWayOut(
+	c.add(finding.NetworkFileNotRead.Find("NetworkManager of %s %s: %s.", c.s.Host, manages, why).WithWayOut(
 		instead + " Then run systemctl reload NetworkManager, and plan again."))
 }
