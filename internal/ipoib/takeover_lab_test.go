@@ -217,3 +217,43 @@ func TestLab_Takeover_notFromTheFile(t *testing.T) {
 	}
 	mustContain(t, strings.Join(ran, "\n"), "networkctl reconfigure "+handName)
 }
+
+// `netplan set` writes the file that defines the interface anew, without comments: our mark
+// is gone with them. Consent takes the file back.
+func TestLab_Takeover_ownFileWithoutMark(t *testing.T) {
+	eachStack(t, func(t *testing.T, c stackCase) {
+		l, d := stackLab(t, c), handDesired()
+		apply(t, l, d)
+		var bare []string
+		for line := range strings.Lines(l.file("intel9", c.file)) {
+			if !strings.HasPrefix(line, "#") {
+				bare = append(bare, line)
+			}
+		}
+		l.Machine("intel9").FS.Put(c.file, strings.Join(bare, ""), 0o600)
+		o := observe(t, l, d)
+		if c.stack == ipoib.StackNM { // which writes keyfiles anew by itself: ours has its UUID
+			if !o.Persisted.Found || len(o.Unmanaged) > 0 {
+				t.Errorf("our profile is not known by its UUID: %+v", o)
+			}
+			return
+		}
+		_, err := ipoib.Apply(t.Context(), l.hosts["intel9"], d, ipoib.Options{})
+		var refused *safety.RefusedError
+		if !errors.As(err, &refused) || refused.Findings[0].Consent != `adopt_files = ["`+c.file+`"]` {
+			t.Fatalf("a file without the mark was taken for ours: %v", err)
+		}
+		mustContain(t, err.Error(), "IP042", "Terraform wrote a file of this name. The comment that says so is gone")
+		d.Consent.AdoptFiles = []string{c.file}
+		apply(t, l, d)
+		if again := apply(t, l, d); again.Changed || len(again.Observed.Unmanaged) > 0 {
+			t.Errorf("the second apply changed something: %+v", again)
+		}
+		if l.file("intel9", savedAs(handMade{path: c.file})) != strings.Join(bare, "") {
+			t.Error("the file without the mark was not kept")
+		}
+		if _, err := ipoib.Remove(t.Context(), l.hosts["intel9"], d, ipoib.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

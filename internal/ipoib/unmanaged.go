@@ -117,6 +117,10 @@ func (c *checker) checkUnmanaged() {
 	}
 	for _, f := range c.observed.Unmanaged {
 		evidence := fmt.Sprintf("%s of %s: %s.", c.nameOr("The interface"), c.s.Host, f.Line)
+		if strings.Contains(path.Base(f.Path), "infiniband-"+c.target().id()) {
+			evidence += " Terraform wrote a file of this name. The comment that says so is gone from it: netplan set and " +
+				"other programs write a file anew without comments."
+		}
 		if !f.Adoptable() {
 			found := finding.InterfaceConfiguredElsewhere.Find("%s", evidence)
 			if f.Obstacle != "" {
