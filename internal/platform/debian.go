@@ -32,7 +32,11 @@ var debian = Description{
 		{Release: "12", Format: "FS2",
 			Advice: "Debian 12 has mstflint 4.21.0+1-1, which suits ConnectX-3: apt install mstflint."},
 		{Release: "13", Format: "FS2",
-			Advice: "Debian 13 has mstflint 4.31.0, which crashes on ConnectX-3; " + debian12Mstflint},
+			// apt on Debian 13 refuses the package alone: 13 has later ones of these two libraries.
+			Advice: "Debian 13 has mstflint 4.31.0, which crashes on ConnectX-3; take Debian 12's package, mstflint " +
+				"4.21.0+1-1, with two libraries that Debian 13 no longer has: apt install " +
+				"./mstflint_4.21.0+1-1_amd64.deb ./libboost-filesystem1.74.0_1.74.0+ds1-21_amd64.deb " +
+				"./libjsoncpp25_1.9.5-4_amd64.deb, then apt-mark hold mstflint."},
 	},
 	Gaps: []Gap{{
 		Modules: []string{"ib_ipoib", "ib_qib", "ib_mthca"}, Named: "-cloud-",

@@ -196,6 +196,7 @@ func TestSupportOf_mstflint(t *testing.T) {
 	for _, c := range []struct{ id, like, release, format, want string }{
 		{"debian", "", "12", "FS2", "Debian 12 has mstflint 4.21.0"},
 		{"debian", "", "13", "FS2", "4.31.0, which crashes"},
+		{"debian", "", "13", "FS2", "./libboost-filesystem1.74.0_1.74.0+ds1-21_amd64.deb ./libjsoncpp25_1.9.5-4_amd64.deb,"},
 		{"debian", "", "13", "FS4", "Install the package: apt install mstflint."},
 		{"ubuntu", "debian", "24.04", "FS2", "cannot configure it"},
 		{"linuxmint", "ubuntu debian", "22", "FS2", "Install the package: apt install mstflint."},
