@@ -43,7 +43,7 @@ func TestHistory_of_an_apply_of_all_kinds(t *testing.T) {
 	want := []string{
 		"burn | " + card.PSIDEN + " 2.40.5032 | " + card.PSIDVPI + " 2.42.5000 | verified",
 		"guids | 0xffffffffffffffff, MAC e4:1d:2d:e4:4e:d0 | 0xe41d2d0300e44ed0, MAC e4:1d:2d:e4:4e:d0 | verified",
-		"link_type | port 1 eth, port 2 eth | port 1 ib, port 2 ib | verified",
+		"link_type | port 1 eth (not stored), port 2 eth (not stored) | port 1 ib, port 2 ib, stored in modprobe.d | verified",
 		"opensm | none | priority 14, standard options | verified",
 		"ipoib_interface | datagram, MTU 4092; nothing of Terraform at boot | connected, MTU 65520, 172.16.0.20/24 | " +
 			"verified",

@@ -55,6 +55,15 @@ func TestIPoIB_host_changes_between_plan_and_apply(t *testing.T) {
 		w.Count(labs.Intel9, "networkctl") != changes {
 		t.Error(said)
 	}
+	// A destroy does not remove it either, before a plan has shown it.
+	mustApply(t, ws, before)
+	plan = mustPlan(t, ws, nil)
+	net("ip addr add 10.9.9.8/24 dev IB")()
+	if diags, err := ws.Apply(context.Background(), plan); err != nil ||
+		len(diags.Errors().Find("HO019", "has address 10.9.9.8/24")) != 1 {
+		t.Errorf("a destroy: %v\n%s", err, diags)
+	}
+	mustApply(t, ws, nil)
 	// Somebody has done by hand what is planned.
 	mustApply(t, ws, before)
 	plan = cleanPlan(t, ws, after)

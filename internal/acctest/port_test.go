@@ -53,6 +53,12 @@ func portFindings() []findingCase {
 				diags(w)
 				w.Put(ubuntu, "/usr/local/sbin/terraform-infiniband-port", "#!/bin/sh\n# mine\n")
 			}},
+		{code: "PO011", says: []string{"infiniband-port-0000:01:00.0-1.service also has: Nice=5", "systemctl edit"},
+			config: wants(nil), prepare: func(w *Lab) {
+				diags(w)
+				w.Put(ubuntu, "/etc/systemd/system/infiniband-port-0000:01:00.0-1.service", "# Managed by Terraform "+
+					"(ibfabric/infiniband). Written by infiniband_port.\nNice=5\n")
+			}},
 		{code: "PO010", at: "port", says: []string{"not InfiniBand yet"}, prepare: ethernet, config: func(w *Lab) Config {
 			it := w.port(nil)[0]
 			it.After = []string{"infiniband_link_type.it"}
@@ -128,4 +134,54 @@ func TestPort_speeds(t *testing.T) {
 	}
 	mustApply(t, ws, slow)
 	emptyPlan(t, ws, slow)
+}
+
+// What somebody has done to a port or to the types of a card after the plan is not undone by
+// it; the next plan shows it and is applied.
+func TestPort_changedAfterThePlan(t *testing.T) {
+	t.Parallel()
+	const host, unit = labs.Intel9, "/etc/systemd/system/infiniband-port-0000:01:00.0-1.service"
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	w.Install(host, "infiniband-diags")
+	ws := w.Workspace()
+	types := func(first, second string) Config { return w.types(host, first, second) }
+	slow := append(types("ib", "eth"), w.port(map[string]any{"speeds": []any{"SDR", "DDR"}})...)
+	mustApply(t, ws, append(types("ib", "eth"), w.port(nil)...))
+	refused := func(plan *Plan, says string) {
+		t.Helper()
+		if diags, err := ws.Apply(context.Background(), plan); err != nil || len(diags.Errors().Find("HO019", says)) != 1 {
+			t.Errorf("not refused, %s: %v\n%s", says, err, diags)
+		}
+	}
+	// The port.
+	plan := cleanPlan(t, ws, slow)
+	w.Run(host, "ibportstate -D 0 1 disable")
+	w.Put(host, unit, w.Run(host, "cat "+unit)+"# ask Kim\n")
+	refused(plan, "it was enabled and is disabled; new line in "+unit+": # ask Kim")
+	if w.physical() != "3: Disabled" {
+		t.Errorf("the port was enabled: %s", w.physical())
+	}
+	plan = mustPlan(t, ws, slow)
+	if len(plan.Diags.Warnings().Find("PO011", "# ask Kim")) != 1 {
+		t.Errorf("the plan does not name the line:\n%s", plan.Diags)
+	}
+	mustApply(t, ws, slow)
+	if got := w.Run(host, "cat /etc/systemd/system/.infiniband-port-*.changed-*"); !strings.Contains(got, "# ask Kim") {
+		t.Errorf("the unit is not kept:\n%s", got)
+	}
+	// Its unit, at a destroy.
+	plan = mustPlan(t, ws, types("ib", "eth"))
+	w.Put(host, unit, w.Run(host, "cat "+unit)+"# ask Lee\n")
+	refused(plan, "# ask Lee")
+	mustApply(t, ws, types("ib", "eth"))
+	if got := w.Run(host, "cat /etc/systemd/system/.infiniband-port-*.changed-*"); !strings.Contains(got, "# ask Lee") {
+		t.Errorf("the unit is not kept by a destroy:\n%s", got)
+	}
+	// The types.
+	plan = cleanPlan(t, ws, types("ib", "ib"))
+	w.Run(host, "echo eth > /sys/bus/pci/devices/0000:01:00.0/mlx4_port1")
+	refused(plan, "port 1 was ib and is eth")
+	mustApply(t, ws, types("ib", "ib"))
+	emptyPlan(t, ws, types("ib", "ib"))
 }

@@ -98,7 +98,7 @@ hca/activation: safety finding shellcmd inventory platform hca/cards hca/journal
 hca/job: fact ib finding safety shellcmd host tool inventory hca/cards hca/journal -os -os/exec
 hca/record: changes fact ib shellcmd host tool inventory hca/journal -os -os/exec
 hca/backup: ib fwimage safety shellcmd host tool inventory hca/cards hca/image hca/journal -os/exec
-hca/linktype: changes fact ib safety shellcmd tool inventory platform hca/cards hca/activation hca/job
+hca/linktype: changes fact finding ib safety shellcmd tool inventory platform hca/cards hca/activation hca/job
 hca: fact ib finding safety tool inventory hca
 opensm: changes fact ib finding safety shellcmd host tool inventory hosts platform fabric poll
 ipoib: changes fact ib finding safety shellcmd host tool inventory hosts platform poll

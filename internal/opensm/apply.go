@@ -155,7 +155,7 @@ func write(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request,
 	// The options come last: they name the partition file.
 	files = append(files, file{opensm.ConfPath(d.PortGUID), d.conf().Text(header())})
 	before := edits(s, d.PortGUID)
-	said, err := keep(ctx, h, before, opensm.TemplatePath)
+	said, err := platform.KeepEdited(ctx, h, before, opensm.TemplatePath)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func write(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request,
 		if s.Files[f.path].Content == f.text {
 			continue
 		}
-		if said, err = keep(ctx, h, before, f.path); err != nil {
+		if said, err = platform.KeepEdited(ctx, h, before, f.path); err != nil {
 			return nil, err
 		}
 		kept = append(kept, said)
@@ -295,7 +295,7 @@ func removeOurs(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, port 
 			continue
 		}
 		var said string
-		if said, err = keep(ctx, h, before.Edits, file); err != nil {
+		if said, err = platform.KeepEdited(ctx, h, before.Edits, file); err != nil {
 			return nil, err
 		}
 		if said != "" {

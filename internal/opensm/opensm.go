@@ -10,6 +10,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
@@ -60,7 +61,7 @@ type Observation struct {
 	// Edited are the files of ours that hold something else than we write.
 	Edited []string
 	// Edits say what differs in them, and in our template unit.
-	Edits []Edit
+	Edits []platform.Edit
 	// Unmanaged are files at our paths that this provider did not write.
 	Unmanaged []string
 	// Unread are files at our paths that are there and could not be read.

@@ -2,7 +2,6 @@ package opensm
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
@@ -55,11 +55,7 @@ func SeenOf(s *inventory.Snapshot, port ib.GUID) (seen Seen, known bool) {
 	if o.HasConf {
 		seen.Settings = settings(o.Priority, o.Tuning, o.Partitions)
 	}
-	for _, e := range o.Edits {
-		for _, line := range e.Added {
-			seen.Lines = append(seen.Lines, e.Path+": "+line)
-		}
-	}
+	seen.Lines = platform.AddedLines(o.Edits)
 	return seen, true
 }
 
@@ -84,7 +80,7 @@ func CheckSeen(s *inventory.Snapshot, before Seen, d Request) []finding.Finding 
 			changed = append(changed, key+" was "+cmp.Or(before.Settings[key], "not set")+" and is "+cmp.Or(is, "not set"))
 		}
 	}
-	changed = append(changed, now.newLines(before)...)
+	changed = append(changed, platform.NewLines(now.Lines, before.Lines)...)
 	return changedSince(s, d.PortGUID, append(changed, stopped(s, before, d.PortGUID)...))
 }
 
@@ -101,22 +97,11 @@ func CheckSeenRemoved(s *inventory.Snapshot, before Seen, port ib.GUID) []findin
 			changed = append(changed, key+" was "+cmp.Or(before.Settings[key], "not set")+" and is "+is)
 		}
 	}
-	return changedSince(s, port, append(changed, now.newLines(before)...))
+	return changedSince(s, port, append(changed, platform.NewLines(now.Lines, before.Lines)...))
 }
 
 var settingKeys = []string{"sm_priority", "sminfo_polling_timeout", "polling_retry_number", "log_max_size", "log_flags",
 	"routing_engine", "subnet_prefix", "partitions"}
-
-// newLines are the lines that were not there before.
-func (now Seen) newLines(before Seen) []string {
-	var all []string
-	for _, line := range now.Lines {
-		if !slices.Contains(before.Lines, line) {
-			all = append(all, "new line in "+line)
-		}
-	}
-	return all
-}
 
 // stopped says that somebody has stopped an instance of ours, or has taken it from the boot.
 // Our unit starts an opensm that has ended again, however it ended, and one that failed for

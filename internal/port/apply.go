@@ -3,6 +3,7 @@ package port
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,11 +96,12 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, opt Options) (Result, 
 
 // change stores the setting, makes it, and waits until the port shows it.
 func change(ctx context.Context, h *hosts.Host, d Request, before Observation, opt Options) (Result, error) {
-	if err := store(ctx, h, d, knowsExtended(before)); err != nil {
+	kept, err := store(ctx, h, d, before)
+	if err != nil {
 		return Result{}, err
 	}
 	if len(before.live(d)) > 0 {
-		if _, err := h.Run(ctx, set(d, knowsExtended(before))); err != nil {
+		if _, err = h.Run(ctx, set(d, knowsExtended(before))); err != nil {
 			return Result{}, fmt.Errorf("setting the port: %w", err)
 		}
 	}
@@ -107,7 +109,7 @@ func change(ctx context.Context, h *hosts.Host, d Request, before Observation, o
 	if err != nil {
 		return Result{Observed: after}, err
 	}
-	return Result{Observed: after, Warnings: remarks(d, after)}, nil
+	return Result{Observed: after, Warnings: slices.Concat(kept, remarks(d, after))}, nil
 }
 
 // prepare checks d and provides what a look at the port needs.
@@ -150,19 +152,35 @@ func knowsExtended(o Observation) bool {
 
 // store makes the host set the port again at every boot. It comes before the change: if
 // the run ends in between, the next boot is right.
-func store(ctx context.Context, h *hosts.Host, d Request, extended bool) error {
-	if err := platform.WriteFile(ctx, h, scriptPath, 0o755, script); err != nil {
-		return err
-	}
-	if err := platform.WriteFile(ctx, h, UnitPath(d.Card, d.Number), 0o644, unit(d, extended)); err != nil {
-		return err
+func store(ctx context.Context, h *hosts.Host, d Request, before Observation) (kept []string, err error) {
+	for _, f := range []struct {
+		path, text string
+		mode       uint32
+	}{{scriptPath, script, 0o755}, {UnitPath(d.Card, d.Number), unit(d, knowsExtended(before)), 0o644}} {
+		said, err := keep(ctx, h, before, f.path)
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, said...)
+		if err := platform.WriteFile(ctx, h, f.path, f.mode, f.text); err != nil {
+			return nil, err
+		}
 	}
 	for _, cmd := range []shellcmd.Command{systemctl.DaemonReload(), systemctl.Enable(UnitName(d.Card, d.Number))} {
 		if _, err := h.Run(ctx, cmd); err != nil {
-			return fmt.Errorf("enabling %s: %w", UnitName(d.Card, d.Number), err)
+			return nil, fmt.Errorf("enabling %s: %w", UnitName(d.Card, d.Number), err)
 		}
 	}
-	return nil
+	return kept, nil
+}
+
+// keep keeps a file of ours that somebody has written into.
+func keep(ctx context.Context, h *hosts.Host, o Observation, path string) ([]string, error) {
+	said, err := platform.KeepEdited(ctx, h, o.Edits, path)
+	if err != nil || said == "" {
+		return nil, err
+	}
+	return []string{said}, nil
 }
 
 // set runs the same program as the service, from the same text.
@@ -229,12 +247,21 @@ func Remove(ctx context.Context, h *hosts.Host, pci ib.PCIAddress, number int) (
 // forget removes what sets the port at boot.
 func forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, o Observation, pci ib.PCIAddress,
 	number int) (Result, error) {
-	commands := []shellcmd.Command{
-		systemctl.Disable(UnitName(pci, number)),
-		coreutils.RemoveFile(UnitPath(pci, number)),
+	if _, err := h.Run(ctx, systemctl.Disable(UnitName(pci, number))); err != nil {
+		return Result{Observed: o}, fmt.Errorf("disabling %s: %w", UnitName(pci, number), err)
 	}
+	paths := []string{UnitPath(pci, number)}
 	if !othersStored(s, UnitPath(pci, number)) {
-		commands = append(commands, coreutils.RemoveFile(scriptPath))
+		paths = append(paths, scriptPath)
+	}
+	var kept []string
+	var commands []shellcmd.Command
+	for _, path := range paths {
+		said, err := keep(ctx, h, o, path)
+		if err != nil {
+			return Result{Observed: o}, err
+		}
+		kept, commands = append(kept, said...), append(commands, coreutils.RemoveFile(path))
 	}
 	for _, cmd := range append(commands, systemctl.DaemonReload()) {
 		if _, err := h.Run(ctx, cmd); err != nil {
@@ -243,7 +270,7 @@ func forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, o Observa
 	}
 	left := fmt.Sprintf("The port stays %s until the driver is loaded again or the host restarts. Then firmware and "+
 		"driver decide.", word(o.Enabled()))
-	return Result{Observed: o, Left: []string{left}}, nil
+	return Result{Observed: o, Left: append(kept, left)}, nil
 }
 
 func othersStored(s *inventory.Snapshot, except string) bool {

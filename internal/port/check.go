@@ -34,6 +34,7 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 	if f := portThere(s, d, o, p); f != nil {
 		return append(found, *f)
 	}
+	found = append(found, checkEdits(s, o)...)
 	found = append(found, checkSupported(d, o)...)
 	if len(o.Differences(d)) == 0 {
 		return found

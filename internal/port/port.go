@@ -50,6 +50,8 @@ type Observation struct {
 	Stored  bool // a unit of ours sets the port at boot
 	AtBoot  bool // that unit is enabled
 	Setting Request
+	// Edits are the files of ours in which somebody has written.
+	Edits []platform.Edit
 	// Link is what the port itself says about speeds and widths; nil unless asked.
 	Link *Link
 }
@@ -66,6 +68,7 @@ func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observation {
 		// systemctl lists units in memory. An enabled unit that has not run since boot is
 		// not in memory; the link in wants shows that it is enabled.
 		_, o.AtBoot = s.Files[wantsPath(pci, number)]
+		o.Edits = edits(s, pci, number, o.Setting)
 	}
 	card, ok := s.Card(pci)
 	if !ok {
@@ -93,6 +96,9 @@ func (o Observation) Differences(d Request) []string {
 		diff = append(diff, UnitName(d.Card, d.Number)+" is not enabled")
 	case o.Setting.Enabled != d.Enabled || o.Setting.Speeds != d.Speeds || o.Setting.Widths != d.Widths:
 		diff = append(diff, "another setting is stored for the next boot")
+	}
+	for _, e := range o.Edits {
+		diff = append(diff, e.Path+" was changed by hand")
 	}
 	return diff
 }

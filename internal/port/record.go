@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/changes"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
@@ -32,13 +33,17 @@ func (o Observation) words() string {
 	if !o.Present {
 		text = "not there"
 	}
-	if !o.Stored || !o.AtBoot {
-		return text + ", nothing at boot"
+	switch {
+	case !o.Stored || !o.AtBoot:
+		text += ", nothing at boot"
+	case o.Setting.words() != text:
+		text += ", at boot " + o.Setting.words()
 	}
-	if boot := o.Setting.words(); boot != text {
-		return text + ", at boot " + boot
+	said := []string{text}
+	for _, e := range o.Edits {
+		said = append(said, e.String())
 	}
-	return text
+	return strings.Join(said, "; ")
 }
 
 // words are what is asked for in one line.

@@ -37,7 +37,14 @@ func Apply(ctx context.Context, o *cards.Session, l Ask) (State, error) {
 	if !a.Verdict.Permits(safety.ActionLinkTypes, l.Card.ID()) {
 		return state, &safety.RefusedError{What: what, Findings: a.Verdict.Findings}
 	}
-	return noted(ctx, o, l, func(ctx context.Context) (State, error) {
+	before, err := Read(ctx, l.Card)
+	if err != nil {
+		return state, err
+	}
+	if found := checkSeen(l.Card.ID(), before, l.Before, l.Request.Ports); len(found) > 0 {
+		return state, &safety.RefusedError{What: what, Findings: found}
+	}
+	return noted(ctx, o, l, before, func(ctx context.Context) (State, error) {
 		// The setting for the next boot comes first: if the run ends in between, the next
 		// boot is right.
 		if err := makeTypes(ctx, o, l, a.Verdict.Activation, &state.Did); err != nil {

@@ -23,6 +23,7 @@ type Ask struct {
 	Card        cards.Card
 	Request     safety.LinkTypeRequest
 	PlannedPSID ib.PSID // what the card will run by then; empty if no change is planned
+	Before      *Seen   // what the ports were when the plan was made; nil for a new object
 }
 
 // Port is the type of one port, now and after the next boot.
@@ -50,6 +51,7 @@ type State struct {
 	// it did, or if it is known not to serve the card. While it is set, StoredIn, the
 	// types of the next boot and Pending are not known.
 	Unanswered string
+	Boot       string // the boot of the host
 	Did        []string
 	Warnings   []string // what the operator should know, one sentence each
 }
@@ -183,7 +185,8 @@ func Read(ctx context.Context, c cards.Card) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	state := State{Ports: map[int]Port{}, ByPlace: byPlace(s, c, card, stored), Unanswered: stored.Served.Why()}
+	state := State{Boot: s.BootID, Ports: map[int]Port{}, ByPlace: byPlace(s, c, card, stored),
+		Unanswered: stored.Served.Why()}
 	if decidesItself(card) { // a tool that is not there leaves no other place that decides
 		state.Unanswered = stored.Types.Why()
 	}

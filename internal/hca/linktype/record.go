@@ -12,15 +12,10 @@ import (
 )
 
 // noted makes a change and notes it on the host.
-func noted(ctx context.Context, o *cards.Session, l Ask, do func(context.Context) (State, error)) (State, error) {
-	before, err := Read(ctx, l.Card)
-	if err != nil {
-		return State{}, err
-	}
+func noted(ctx context.Context, o *cards.Session, l Ask, before State,
+	do func(context.Context) (State, error)) (State, error) {
 	c := changes.Change{ID: rand.Text(), Operator: o.Operator, What: changes.LinkType, Object: l.Card.PCI.String(),
-		From: before.words(l.Request.Ports), To: words(l.Request.Ports, func(port int) string {
-			return l.Request.Ports[port].String()
-		})}
+		From: before.words(l.Request.Ports), To: before.wanted(l.Request.Ports)}
 	inside, note := changes.Begin(ctx, c)
 	now, err := do(inside)
 	var warning string
@@ -42,11 +37,24 @@ func (s State) words(ports map[int]ib.LinkType) string {
 		switch {
 		case p.Shown == "":
 			return "unknown"
+		case p.Persistent == "" && s.Unanswered == "":
+			return p.Shown + " (not stored)"
 		case p.Persistent != "" && p.Persistent != p.Configured:
 			return p.Shown + " (" + p.Persistent.String() + " from the next restart)"
 		}
 		return p.Shown
 	})
+}
+
+// wanted says what the ports become, and where it is stored if it is not yet.
+func (s State) wanted(ports map[int]ib.LinkType) string {
+	text := words(ports, func(port int) string { return ports[port].String() })
+	for port, t := range ports {
+		if s.Unanswered == "" && s.StoredIn != "" && s.Ports[port].Persistent != t {
+			return text + ", stored in " + s.StoredIn
+		}
+	}
+	return text
 }
 
 func words(ports map[int]ib.LinkType, of func(port int) string) string {

@@ -163,10 +163,16 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	limit := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout)
 	var result ops.Result
 	err = r.WriteHost(ctx, d.Host, limit, func(ctx context.Context, h *hosts.Host) error {
-		if _, lookErr := h.Snapshot(ctx); lookErr != nil {
+		snap, lookErr := h.Snapshot(ctx)
+		if lookErr != nil {
 			return lookErr
 		}
 		if r.Left("configuration of IPoIB interface", r.PortKey(ref(d)), ref(d).String(), &resp.Diagnostics) {
+			return nil
+		}
+		if before := (ops.Seen{}); ops.Removable(snap, d) && session.Seen(ctx, req.Private, &before, &resp.Diagnostics) &&
+			diagnostic.AddFindings(ctx, &resp.Diagnostics, "remove IPoIB interface "+ref(d).String(),
+				ops.CheckSeen(snap, before, d)) {
 			return nil
 		}
 		var removeErr error

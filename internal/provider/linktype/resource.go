@@ -9,7 +9,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -57,7 +56,7 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 		session.AsPlanned(plan.CardIdentity)
 	ref, ok := r.ChangeCard(ctx, c, "set link types of", plan.CardID, c.Op.Limit(ctx, plan.Timeouts, standardTimeout),
 		func(ctx context.Context, ref attribute.CardRef) error {
-			return r.write(ctx, ref, config, &plan, c.Diags)
+			return r.write(ctx, ref, config, &plan, c)
 		})
 	if ok {
 		c.Confirm(ctx, "set link types of card "+ref.String(), &plan)
@@ -66,15 +65,19 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 
 // write changes the card when it is its turn.
 func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config model, plan *model,
-	diags *diag.Diagnostics) error {
-	a := r.ask(ctx, config, diags)
+	c session.Change) error {
+	a := r.ask(ctx, config, c.Diags)
 	if a == nil {
 		return nil
+	}
+	if before := (ops.Seen{}); c.Seen(ctx, &before) {
+		a.ask.Before = &before
 	}
 	done, err := ops.Apply(ctx, r.Cards.Session, a.ask)
 	if err == nil {
 		r.Planned.DoneCard(ref)
-		diagnostic.AddNotes(diags, "Link types of card "+ref.String(), done.Warnings)
+		c.NoteSeen(ctx, ops.SeenOf(done))
+		diagnostic.AddNotes(c.Diags, "Link types of card "+ref.String(), done.Warnings)
 		plan.finish(ref, done)
 	}
 	return err
@@ -94,6 +97,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		diagnostic.AddError(&resp.Diagnostics, "read link types of card "+seen.Ref.String(), err)
 		return
 	}
+	session.NoteSeen(ctx, resp.Private, ops.SeenOf(now), &resp.Diagnostics)
 	if now.Unanswered != "" {
 		warnUnanswered(&resp.Diagnostics, seen.Ref, now)
 		state.observeDriver(now)

@@ -21,6 +21,8 @@ const description = "InfiniBand or Ethernet, for each port of a card, at once an
 	"port is a PCI function of its own there; the card is named by the first.\n\n" +
 	"While mstconfig does not answer for a card that it serves, the state keeps what was read last, with a warning, and " +
 	"nothing is changed (LT013).\n\n" +
+	"An apply does not switch back a port that somebody has switched after its plan, and does not replace a type that " +
+	"was stored after it (HO019). After a restart of the host nothing is compared: ports may get other types by it.\n\n" +
 	"A card with Ethernet-only firmware cannot do InfiniBand at all; the plan says so and names the PSID. Destroying it " +
 	"only forgets: the ports stay as they are."
 

@@ -60,6 +60,12 @@ func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, st
 	}
 	r.KeepsOnlyRead(ctx, "forget port "+id(ref, d.Number), types.StringValue(ref.Host),
 		func(s *inventory.Snapshot) bool { return ops.Observe(s, d.Card, d.Number).Stored }, diags)
+	if r.Data == nil || !r.HostReady(types.StringValue(ref.Host)) || r.Hosts[ref.Host].Observe {
+		return
+	}
+	if _, _, snap, lookErr := r.Look(ctx, ref.Host); lookErr == nil {
+		diagnostic.AddFindings(ctx, diags, "forget port "+id(ref, d.Number), ops.CheckRemove(snap, d.Card, d.Number))
+	}
 	if r.HostReady(types.StringValue(ref.Host)) {
 		r.Drop(ctx, "forget port", r.portKey(ref, d.Number), id(ref, d.Number), diags)
 	}

@@ -71,12 +71,16 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 	err = r.WriteHost(ctx, ref.Host, limit, func(ctx context.Context, h *hosts.Host) error {
 		// What warns or refuses now belongs to the operator's screen as it did in
 		// the plan.
-		if _, ok := r.assess(ctx, plan.CardID, d, ref, c.Diags); !ok {
+		o, ok := r.assess(ctx, plan.CardID, d, ref, c.Diags)
+		if !ok || !asPlanned(ctx, c, h, o, d, what) {
 			return nil
 		}
 		var applyErr error
 		if result, applyErr = ops.Apply(ctx, h, d, ops.Options{}); applyErr == nil {
 			r.Made(r.portKey(ref, d.Number))
+			if now := h.Peek(); now != nil {
+				c.NoteSeen(ctx, ops.SeenOf(now.BootID, result.Observed))
+			}
 		}
 		return applyErr
 	})
@@ -87,6 +91,19 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 	diagnostic.AddNotes(c.Diags, "Port "+id(ref, d.Number), result.Warnings)
 	plan.observe(ref, d.Number, result.Observed)
 	c.Confirm(ctx, what, &plan)
+}
+
+// asPlanned reports whether what the apply changes is what the plan has shown, or what is
+// asked for.
+func asPlanned(ctx context.Context, c session.Change, h *hosts.Host, o ops.Observation, d ops.Request,
+	what string) bool {
+	var before ops.Seen
+	if !c.Seen(ctx, &before) {
+		return true
+	}
+	snap, err := h.Snapshot(ctx)
+	diagnostic.AddError(c.Diags, what, err)
+	return err == nil && !diagnostic.AddFindings(ctx, c.Diags, what, ops.CheckSeen(snap, o, before, d))
 }
 
 // Read refreshes what the port is, and what it will be after a restart.
@@ -113,6 +130,9 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		resp.State.RemoveResource(ctx)
 		return
 	}
+	if snap := h.Peek(); snap != nil {
+		session.NoteSeen(ctx, resp.Private, ops.SeenOf(snap.BootID, o), &resp.Diagnostics)
+	}
 	state.observe(ref, d.Number, o)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
@@ -133,7 +153,14 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		if r.Left("setting of port", r.portKey(ref, d.Number), id(ref, d.Number), &resp.Diagnostics) {
 			return nil
 		}
-		var removeErr error
+		snap, removeErr := h.Snapshot(ctx)
+		if removeErr != nil {
+			return removeErr
+		}
+		if before := (ops.Seen{}); session.Seen(ctx, req.Private, &before, &resp.Diagnostics) && diagnostic.AddFindings(ctx,
+			&resp.Diagnostics, what, ops.CheckSeenRemoved(snap, before, d.Card, d.Number)) {
+			return nil
+		}
 		result, removeErr = ops.Remove(ctx, h, d.Card, d.Number)
 		return removeErr
 	})

@@ -1,0 +1,113 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/savedfile"
+)
+
+// Edit is a file of ours in which somebody has written.
+type Edit struct {
+	Path string
+	// Added are the lines that our text of the same settings does not have.
+	Added []string
+	// Missing are those that only our text has.
+	Missing []string
+	// Kept is where the file stays when it is replaced or removed.
+	Kept string
+}
+
+// EditOf compares a file with what we would write of the same settings; false if it is that,
+// or is not ours.
+func EditOf(path, text, ours string) (Edit, bool) {
+	if text == ours || !IsOurs(strings.TrimPrefix(text, "#!/bin/sh\n")) {
+		return Edit{}, false
+	}
+	is, want := linesOf(text), linesOf(ours)
+	return Edit{Path: path, Added: without(is, want), Missing: without(want, is), Kept: savedfile.NameOf(path, text)}, true
+}
+
+func linesOf(text string) []string {
+	var all []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, " \t\r\n"); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// without are the lines that others do not have.
+func without(lines, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return slices.Contains(others, line) })
+}
+
+// namedLines is how many lines of a file a sentence names.
+const namedLines = 20
+
+// String says what differs, for a sentence.
+func (e Edit) String() string {
+	said := func(lines []string) string {
+		text := strings.Join(lines[:min(len(lines), namedLines)], "; ")
+		if more := len(lines) - namedLines; more > 0 {
+			text += fmt.Sprintf("; and %d more", more)
+		}
+		return text
+	}
+	switch {
+	case len(e.Added) > 0:
+		return e.Path + " also has: " + said(e.Added)
+	case len(e.Missing) > 0:
+		return e.Path + " lacks: " + said(e.Missing)
+	}
+	return e.Path + " has its lines in another order"
+}
+
+// Evidence says of a host what differs, and where the file will be kept.
+func (e Edit) Evidence(host string) string {
+	text := host + ": " + e.String() + "."
+	if len(e.Added) > 0 {
+		text += " The file will be kept as " + e.Kept + "."
+	}
+	return text
+}
+
+// AddedLines are the lines that somebody has added, each with its file.
+func AddedLines(all []Edit) []string {
+	var lines []string
+	for _, e := range all {
+		for _, line := range e.Added {
+			lines = append(lines, e.Path+": "+line)
+		}
+	}
+	return lines
+}
+
+// NewLines says which lines were not there before.
+func NewLines(now, before []string) []string {
+	var all []string
+	for _, line := range without(now, before) {
+		all = append(all, "new line in "+line)
+	}
+	return all
+}
+
+// KeepEdited gives a file of ours that somebody has written into another name, and says so;
+// empty if there is nothing to keep. What has the name already is the same text.
+func KeepEdited(ctx context.Context, h host.Host, all []Edit, path string) (said string, err error) {
+	i := slices.IndexFunc(all, func(e Edit) bool { return e.Path == path && len(e.Added) > 0 })
+	if i < 0 {
+		return "", nil
+	}
+	_, err = h.Run(ctx, savedfile.Keep(path, all[i].Kept))
+	var exit *host.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.Status != savedfile.There) {
+		return "", fmt.Errorf("keeping %s as %s: %w", path, all[i].Kept, err)
+	}
+	return fmt.Sprintf("%s had lines that somebody has written. The file is kept as %s.", path, all[i].Kept), nil
+}
