@@ -251,3 +251,28 @@ func TestSM_destroy_keeps_lines(t *testing.T) {
 		t.Errorf("the drop-in of somebody else is lost: %s", got)
 	}
 }
+
+// An engine destroys and creates where it replaces. Its saved plan has what was seen for both:
+// what came after it is not lost, and the plan after that names it and is applied.
+func TestSM_replaced_keeps_lines(t *testing.T) {
+	t.Parallel()
+	const host = labs.Intel9
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	o := newOperator(t, w, smOptions(nil), buildProvider(t))
+	o.says(0, "apply", "-auto-approve")
+	o.says(0, "plan", "-replace=infiniband_opensm.it", "-out=p")
+	w.Put(host, smConf, w.Run(host, "cat "+smConf)+"qos TRUE\n")
+	if out := o.says(1, "apply", "p"); !strings.Contains(out, "HO019") || !strings.Contains(out, "qos TRUE") ||
+		!strings.Contains(w.Run(host, "cat "+smConf), "qos TRUE") {
+		t.Errorf("the saved plan:\n%s", out)
+	}
+	if out := o.says(0, "plan", "-replace=infiniband_opensm.it", "-out=p"); !strings.Contains(out, "SM029") {
+		t.Errorf("the new plan does not name the line:\n%s", out)
+	}
+	o.says(0, "apply", "p")
+	if got := w.Run(host, "cat /etc/opensm/.terraform-*.changed-*"); !strings.Contains(got, "qos TRUE") {
+		t.Errorf("the file is not kept:\n%s", got)
+	}
+	o.says(0, "plan", "-detailed-exitcode")
+}
