@@ -154,8 +154,18 @@ func (w *Workspace) planOne(ctx context.Context, p *process, r Resource,
 		return nil, diags, err
 	}
 	change.private, change.identity = resp.PlannedPrivate, resp.PlannedIdentity
-	change.Action = w.action(change, len(resp.RequiresReplace) > 0)
+	change.Action = w.action(change, slices.ContainsFunc(resp.RequiresReplace, change.changes))
 	return change, diags, nil
+}
+
+// changes reports whether a planned value differs from the prior one. Core takes no
+// notice of a path to be replaced whose value stays.
+func (c *Change) changes(at *tftypes.AttributePath) bool {
+	was, _, errWas := tftypes.WalkAttributePath(c.Prior, at)
+	is, _, errIs := tftypes.WalkAttributePath(c.Planned, at)
+	prior, okWas := was.(tftypes.Value)
+	planned, okIs := is.(tftypes.Value)
+	return errWas != nil || errIs != nil || !okWas || !okIs || !prior.Equal(planned)
 }
 
 // action is what core makes of a planned value.

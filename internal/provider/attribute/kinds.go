@@ -133,6 +133,12 @@ func SameCard(state CardID, who types.String, plan CardID) bool {
 	return state.Same(plan)
 }
 
+// SameCardThere reports whether an id names the card in the state, at the place where the
+// state has it. An id without an identity means any card there: the record says which.
+func SameCardThere(state CardID, who types.String, plan CardID) bool {
+	return state.Same(plan) && SameCard(state, who, plan)
+}
+
 func (HashKind) Canonical(s string) (string, error) {
 	low := strings.ToLower(s)
 	if len(low) != 64 || strings.Trim(low, "0123456789abcdef") != "" {

@@ -281,7 +281,7 @@ func (m *model) holds(config model, req safety.GUIDRequest) bool {
 		have.MAC1, have.MAC2, want.MAC1, want.MAC2 = 0, 0, 0, 0
 	}
 	waits := m.RebootRequired.ValueBool() && req.Activation == safety.ActivationReboot
-	return m.CardID.Same(config.CardID) && have == want && !waits
+	return attribute.SameCardThere(m.CardID, m.CardIdentity, config.CardID) && have == want && !waits
 }
 
 // onlyNamed leaves out what is wanted of ports without an entry.

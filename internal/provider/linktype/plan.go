@@ -92,7 +92,7 @@ func (m *model) holds(config model) bool {
 		}
 	}
 	waits := m.RebootRequired.ValueBool() && attribute.ActivationOf(config.Activation) == attribute.ActivationReboot
-	return m.CardID.Same(config.CardID) && !waits
+	return attribute.SameCardThere(m.CardID, m.CardIdentity, config.CardID) && !waits
 }
 
 // assessment is the verdict with what it is about.
