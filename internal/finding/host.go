@@ -14,8 +14,9 @@ var (
 		Meaning: "A locked-down kernel lets no tool write to a PCI device. Secure Boot usually turns lockdown on.",
 		WayOut:  "Start the host without lockdown before the change, or load a signed mstflint_access module."}
 	FlashJobRunning = &Rule{Code: "HO004", Severity: Refuse, Title: "Another flash job is running on the host",
-		Meaning: "Two writers on one host can destroy a card. A running job of this card itself is not refused: the " +
-			"apply waits for its end (HO005).",
+		Meaning: "Two writers on one host can destroy a card. An apply waits for a job of its own card that runs when it " +
+			"begins (HO005). It is refused if another apply starts a job of that card after that, as its own verdict is old " +
+			"then. A backup and a restart of the host are refused while a job runs.",
 		WayOut: "Wait until it ends and plan again."}
 	FlashJobUnsettled = &Rule{Code: "HO005", Severity: Warn,
 		Title: "Result of a flash job of this card is not recorded yet",
