@@ -154,10 +154,10 @@ func (j *Job) concludeFailed(ctx context.Context, out outcome) ([]string, error)
 	if !now.whole() {
 		return nil, now.notWhole(out)
 	}
-	text := now.flashText()
+	text := now.flashText() + now.identityText()
 	e.Means = text + " The card boots from it. " + j.hostText(out)
 	e.Check = "Run the same command again; it burns again if it has to." // the flash is proven: no runbook
-	return []string{text}, both(e, j.settle(ctx, "failed; "+text))
+	return []string{text}, both(e, j.settle(ctx, text))
 }
 
 // settle records how the job ended, so that no later run looks at it again.

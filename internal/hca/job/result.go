@@ -90,6 +90,8 @@ func (r result) flashText() string {
 	now := r.InFlash().Firmware
 	text := fmt.Sprintf("The flash of card %s holds one whole image, %s %s", r.c.ID(), now.PSID, now.FW)
 	switch {
+	case r.want.Kind == journal.GUIDs && now == r.want.After:
+		return text + "." // what was to change is told by identityText
 	case now == r.want.After && r.want.After == r.want.Before:
 		return text + ", the version from before and after being equal."
 	case now == r.want.After:
@@ -100,15 +102,17 @@ func (r result) flashText() string {
 	return text + ", which is neither the old one nor the new one."
 }
 
-// identityText says what became of the identity after the job; empty if it is as the
-// job left it.
+// identityText says what became of the identity after the job; empty if that was not to
+// change and did not.
 func (r result) identityText() string {
 	now := r.InFlash().GUIDs
-	switch {
+	switch changes := r.want.Kind == journal.GUIDs; {
+	case changes && now == r.want.GUIDsAfter:
+		return " It has the new GUIDs and MACs: " + now.Text() + "."
+	case changes && now == r.want.GUIDsBefore:
+		return " It has the GUIDs and MACs from before: " + now.Text() + "."
 	case now == r.want.GUIDsAfter, r.staysBlank():
 		return ""
-	case r.want.Kind == journal.GUIDs && now == r.want.GUIDsBefore:
-		return " It has the GUIDs and MACs from before."
 	}
 	return fmt.Sprintf(" It has %s, and the job left %s. They were set since, or lost; nothing was written.", now.Text(),
 		r.want.GUIDsAfter.Text())

@@ -75,3 +75,25 @@ func TestResult(t *testing.T) {
 		})
 	}
 }
+
+// After a write of GUIDs that ended in between, what is asked is which of them are there.
+func TestResult_says_which_identity_is_in_flash(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		kind  string
+		holds ib.GUIDSet
+		want  string
+	}{
+		"new GUIDs": {journal.GUIDs, other, "2.42.5000. It has the new GUIDs and MACs: " + other.Text() + "."},
+		"old GUIDs": {journal.GUIDs, own, "2.42.5000. It has the GUIDs and MACs from before: " + own.Text() + "."},
+		"others":    {journal.GUIDs, ib.GUIDSet{Node: 1}, "and the job left " + other.Text() + "."},
+		"a burn":    {journal.Burn, other, "the version from before and after being equal."},
+	} {
+		want := journal.Entry{Kind: tt.kind, Before: fresh, After: fresh, GUIDsBefore: own, GUIDsAfter: other}
+		r := result{request: request{cards.Card{Host: labelled{}}, want}}
+		r.Flash = &inventory.Flash{ImageType: "FS2", Firmware: fresh, GUIDs: tt.holds}
+		if got := r.flashText() + r.identityText(); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

@@ -88,6 +88,8 @@ func TestJob_ending(t *testing.T) {
 		"nothing is left": {"unit inactive infiniband-flash-" + id + ".service\n", asked + begun, Interrupted,
 			"interrupted       stopped in state burning, by " + journal.EndCauses +
 				"; the next apply reads what the flash holds"},
+		"nothing is left, and read back": {"", asked + begun + closed + "settled the old one\n", Interrupted,
+			"interrupted       the old one"},
 		"a full disk took the exit status": {"", asked + begun + "exit \n", Interrupted, "interrupted       stopped in state burning"},
 		"written":                          {"", asked + ended, Written, "burned      100%  next: read the card back and verify it, within a minute"},
 		"verified":                         {"", asked + ended + closed + "settled verified\n", Verified, "verified    100%  read back: the card holds what was asked for"},
@@ -98,8 +100,8 @@ func TestJob_ending(t *testing.T) {
 		"failed": {"", asked + failed + "exit 1\noutput Burning -  34%-E- Burning FS2 image failed: MFE_ERROR\n", Failed,
 			"failed            mstflint ended with status 1: Burning FS2 image failed: MFE_ERROR; the next apply reads what " +
 				"the flash holds"},
-		"failed, and read back": {"", asked + failed + "exit 1\n" + closed + "settled failed; the old one\n", Failed,
-			"failed            mstflint ended with status 1; read back: failed; the old one"},
+		"failed, and read back": {"", asked + failed + "exit 1\n" + closed + "settled the old one\n", Failed,
+			"failed            mstflint ended with status 1; read back: the old one"},
 		"says 0 and failed": {"", asked + failed + "exit 0\n", Failed, "failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
