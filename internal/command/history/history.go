@@ -69,6 +69,9 @@ func read(ctx context.Context, t *target.Target) past {
 		p.Error = diagnostic.Line(err.Error())
 		return p
 	}
+	if look.Unread != "" {
+		p.Error = "changes may be missing, as notes could not be read: " + diagnostic.Line(look.Unread)
+	}
 	p.Unknown = diagnostic.Line(look.Silent)
 	p.Changes = look.Changes(diagnostic.Line)
 	return p

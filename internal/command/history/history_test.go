@@ -13,6 +13,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/record"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
@@ -107,6 +108,12 @@ func TestHistory_says_who_changed_what(t *testing.T) {
 	}
 	if c := got.Hosts[1].Changes[1]; c.Text != "the card has PSID 'A'" {
 		t.Errorf("%+v", c)
+	}
+	lab.Machine(labs.Xeon2zfs).FS.PutDir(inventory.StateDir+"/changes", 0o700, 0, 0)
+	status, out, errs = history(labs.Xeon2zfs)
+	if status != command.Unreachable || !strings.Contains(errs, "changes may be missing") ||
+		!strings.Contains(errs, inventory.StateDir+"/changes: Is a directory") || strings.Contains(errs, "nothing is noted") {
+		t.Errorf("notes that cannot be read: status %d, %s%s", status, errs, out)
 	}
 	if status, _, errs = history(); status != command.Usage {
 		t.Errorf("status %d, %s", status, errs)

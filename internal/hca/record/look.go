@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the script is a file so that a shell checker can read it
 	"fmt"
@@ -29,6 +30,8 @@ type Look struct {
 	Jobs []Job     // oldest first
 	// Noted are the changes that are no jobs, oldest first.
 	Noted []changes.Change
+	// Unread is why changes may be missing: notes that are there and could not be read.
+	Unread string
 	// Silent is why systemd did not say which jobs run; empty if it did.
 	Silent string
 }
@@ -90,7 +93,11 @@ func (r *reading) take(i answer.Item) (err error) {
 		r.Silent = fmt.Sprintf("systemctl ended with status %d: %s", i.Status, line)
 	case i.Word == answer.Run && i.Name == "units":
 		r.units, err = systemctl.ParseShow(i.Text)
-	case i.Word == answer.File && strings.HasPrefix(path.Base(i.Name), "changes"):
+	case i.Word == answer.Denied:
+		r.unread(i.Name)
+	case i.Word == answer.Run && i.Name == "changes" && i.Status != 0:
+		r.unread(oneLine(i.Text))
+	case i.Word == answer.Run && i.Name == "changes":
 		r.notes = append(r.notes, strings.Split(i.Text, "\n")...)
 	case len(r.Jobs) == 0:
 		return i.Errorf("a line that belongs to no job")
@@ -98,6 +105,14 @@ func (r *reading) take(i answer.Item) (err error) {
 		r.ofJob(&r.Jobs[len(r.Jobs)-1], i)
 	}
 	return err
+}
+
+// unread keeps why notes could not be read.
+func (r *reading) unread(why string) {
+	if r.Unread != "" {
+		r.Unread += "; "
+	}
+	r.Unread += cmp.Or(why, "cat failed")
 }
 
 func (r *reading) ofJob(j *Job, i answer.Item) {

@@ -105,6 +105,12 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("host"), "read history of host "+name, err)
 		return
 	}
+	if look.Unread != "" {
+		resp.Diagnostics.AddAttributeError(path.Root("host"), "Unable to read history of host "+name,
+			"Changes may be missing, because notes of the host could not be read. Mend what is named here.\n\nReason: "+
+				diagnostic.Line(look.Unread))
+		return
+	}
 	m.ID = m.Host
 	changes := []attr.Value{}
 	for _, c := range look.Changes(diagnostic.Line) {

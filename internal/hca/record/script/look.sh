@@ -21,7 +21,10 @@ $OUTPUT
 END
 fi
 
-contents "$1/changes.old" "$1/changes"
+for file in "$1/changes.old" "$1/changes"; do
+  if [ -e "$file" ]; then answer changes cat "$file"; fi
+done
+if [ -e "$1/jobs" ] && [ ! -d "$1/jobs" ]; then printf '!%s is no directory\n' "$1/jobs"; fi
 for directory in "$1"/jobs/*; do
   [ -d "$directory" ] || continue
   job=${directory##*/}
