@@ -126,7 +126,7 @@ func TestPlatforms_refuse_what_they_cannot_do(t *testing.T) {
 		{name: "Arch has no opensm", hosts: oneHost(labsim.Arch, "", qibCard()), config: opensm, code: "SM001",
 			says: []string{"Arch", "no package opensm"}},
 		{name: "firmware on QLogic", hosts: oneHost(labsim.Debian12, "", qibCard()), config: burn, code: "FW040",
-			says: []string{"QLogic IBA7322 (1077:7322)", "EEPROM", "Remove the resource"}},
+			says: []string{"QLogic IBA7322 (1077:7322)", "EEPROM", "Leave the resource out"}},
 		{name: "firmware on MT25208", hosts: oneHost(labsim.Debian12, "", mthcaCard()), config: burn, code: "FW040",
 			says: []string{"mstflint never knew InfiniHost"}},
 		{name: "GUIDs on QLogic", hosts: oneHost(labsim.Debian12, "", qibCard()), config: guids, code: "FW040",

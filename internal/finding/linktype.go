@@ -20,7 +20,7 @@ var (
 	CardInfiniBandOnly = &Rule{Code: "LT005", Severity: Refuse, Title: "Ports of the card are InfiniBand only",
 		Attribute: "card_id",
 		Meaning:   "Link types exist on ConnectX-3 (driver mlx4) and on later cards of the same maker (driver mlx5).",
-		WayOut:    "Remove the resource. There is nothing to set."}
+		WayOut:    "Leave infiniband_link_type out for this card. There is nothing to set."}
 	InterfacesGoDown = &Rule{Code: "LT006", Severity: Warn, Title: "Interfaces of both ports go down for a moment",
 		Attribute: "ports",
 		Meaning: "The driver stops the whole card to change the type of one port. Addresses that were set by hand are " +

@@ -24,8 +24,10 @@ var (
 	OpensmPriorityEqual = &Rule{Code: "SM005", Severity: Warn, Title: "Two subnet managers have the same priority",
 		Attribute: "priority",
 		Meaning: "With equal priorities the lower port GUID wins, also over a running master. The hardware then decides " +
-			"which one rules the fabric, not the configuration. Masters of two separate fabrics do not compete.",
-		WayOut: "Give each subnet manager of a fabric its own priority."}
+			"which one rules the fabric, not the configuration. A plan does not look whether both are on one fabric. " +
+			"On separate fabrics they do not compete.",
+		WayOut: "Give each subnet manager of a fabric its own priority. If each has a fabric of its own, nothing has to be " +
+			"done."}
 	OpensmInstalled = &Rule{Code: "SM006", Severity: Warn, Title: "The package opensm will be installed",
 		Meaning: "The package comes from the distribution. It stays when the resource is destroyed. Nothing else is " +
 			"upgraded."}

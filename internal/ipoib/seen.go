@@ -51,7 +51,7 @@ func CheckSeen(s *inventory.Snapshot, before Seen, d Request) []finding.Finding 
 	// goes down. Nothing is lost with them.
 	note("the interface has", Config{Addresses: o.Live.Addresses})
 	if o.Persisted.Found {
-		note(strings.Join(o.Persisted.Sources, " and ")+" has", o.Persisted.Config)
+		note("its definition in "+strings.Join(o.Persisted.Sources, " and ")+" has", o.Persisted.Config)
 	}
 	for _, f := range adoptedDefinitions(o, d) {
 		note(f.Path+" has", f.Config)

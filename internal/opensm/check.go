@@ -181,7 +181,11 @@ func checkRivals(d Request, p PlanFacts) []finding.Finding {
 	last := len(names) - 1
 	f := finding.OpensmPriorityEqual.Find("%s and %s have priority %d.", strings.Join(names[:last], ", "), names[last],
 		d.Priority)
-	f.Summary += fmt.Sprintf(" (%s and %s)", d.Host, others)
+	pair := fmt.Sprintf("%s and %s", d.Host, others)
+	if others == d.Host {
+		pair = fmt.Sprintf("ports %s and %s of %s", d.PortGUID, p.Rivals[0].PortGUID, d.Host)
+	}
+	f.Summary += " (" + pair + ")"
 	return []finding.Finding{f}
 }
 

@@ -48,8 +48,8 @@ func unsupportedCard(card CardFacts) finding.Finding {
 	case known && a.Firmware != "":
 		return finding.CardUnsupported.Find("%s is %s (%04x:%04x): %s", card.PCI, a.Name, card.VendorID, card.DeviceID,
 			a.Firmware).
-			WithWayOut("Remove the resource. infiniband_card, infiniband_opensm and infiniband_ipoib_interface work with this " +
-				"card.")
+			WithWayOut("Leave the resource out of the configuration. infiniband_card, infiniband_opensm and " +
+				"infiniband_ipoib_interface work with this card.")
 	case card.VendorID == ib.MellanoxVendor:
 		return finding.CardUnsupported.Find("%s has PCI id %04x:%04x, which the table of chips does not hold", card.PCI,
 			card.VendorID, card.DeviceID)
