@@ -88,17 +88,10 @@ func (r *reading) take(i answer.Item) (err error) {
 		r.Now, _ = time.Parse(time.RFC3339, i.Name) // zero: not known
 	case i.Word == "job":
 		r.Jobs = append(r.Jobs, Job{Job: inventory.Job{ID: i.Name, Request: map[string]string{}}})
-	case i.Word == answer.Run && i.Name == "units" && i.Status != 0:
-		line, _, _ := strings.Cut(i.Text, "\n")
-		r.Silent = fmt.Sprintf("systemctl ended with status %d: %s", i.Status, line)
 	case i.Word == answer.Run && i.Name == "units":
-		r.units, err = systemctl.ParseShow(i.Text)
-	case i.Word == answer.Denied:
-		r.unread(i.Name)
-	case i.Word == answer.Run && i.Name == "changes" && i.Status != 0:
-		r.unread(oneLine(i.Text))
-	case i.Word == answer.Run && i.Name == "changes":
-		r.notes = append(r.notes, strings.Split(i.Text, "\n")...)
+		err = r.takeUnits(i)
+	case i.Word == answer.Denied, i.Word == answer.Run && i.Name == "changes":
+		r.takeNotes(i)
 	case len(r.Jobs) == 0:
 		return i.Errorf("a line that belongs to no job")
 	default:
@@ -107,12 +100,26 @@ func (r *reading) take(i answer.Item) (err error) {
 	return err
 }
 
-// unread keeps why notes could not be read.
-func (r *reading) unread(why string) {
+func (r *reading) takeUnits(i answer.Item) (err error) {
+	if i.Status != 0 {
+		line, _, _ := strings.Cut(i.Text, "\n")
+		r.Silent = fmt.Sprintf("systemctl ended with status %d: %s", i.Status, line)
+		return nil
+	}
+	r.units, err = systemctl.ParseShow(i.Text)
+	return err
+}
+
+// takeNotes takes a file of notes, or why it could not be read.
+func (r *reading) takeNotes(i answer.Item) {
+	if i.Word != answer.Denied && i.Status == 0 {
+		r.notes = append(r.notes, strings.Split(i.Text, "\n")...)
+		return
+	}
 	if r.Unread != "" {
 		r.Unread += "; "
 	}
-	r.Unread += cmp.Or(why, "cat failed")
+	r.Unread += oneLine(cmp.Or(i.Text, i.Name))
 }
 
 func (r *reading) ofJob(j *Job, i answer.Item) {

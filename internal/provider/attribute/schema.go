@@ -65,8 +65,8 @@ func PortGUIDAttribute() schema.StringAttribute {
 		MarkdownDescription: "GUID of the port, in any usual spelling; `infiniband_guids.….port_guids[\"1\"]` is that of " +
 			"port 1. Without that resource it is `infiniband_card.….ports[\"1\"].port_guid`, and " +
 			"`infiniband_card.….flash_port_guids[\"1\"]` while the port is Ethernet. Changing the port forces replacement, " +
-			"and a GUID that is not known while planning counts as another one. To import this resource, import the card, too, " +
-			"or write the GUID itself.",
+			"and a GUID that is not known while planning counts as another one. To import this resource, import the card, " +
+			"too, or write the GUID itself.",
 		PlanModifiers: []planmodifier.String{ReplaceIfOther[GUIDKind]()},
 	}
 }
