@@ -99,7 +99,8 @@ func TestAdopt_labs_of_the_examples(t *testing.T) {
 			`{ for_each = infiniband_card.hosts card_id = infiniband_card.hosts[each.key].id ports = { "1" = "ib" } }`,
 			`"r730b" = ["10.20.0.13/24"] } host = each.key port_guid = infiniband_card.hosts[each.key].ports["1"].port_guid`,
 			`to = infiniband_ipoib_interface.hosts[each.key] id = each.value`,
-			`{ host = "r730a" port_guid = infiniband_card.hosts["r730a"].ports["1"].port_guid priority = 14 }`,
+			`{ host = "r730a" port_guid = infiniband_card.hosts["r730a"].ports["1"].port_guid priority = 14 depends_on = ` +
+				`[infiniband_link_type.hosts] }`,
 		}},
 		"oem": {12, nil},
 	} {
@@ -165,7 +166,8 @@ func TestAdopt_hosts_that_are_alike(t *testing.T) {
 		`"node.example.org" = "e4:1d:2d:e4:4e:e0" "host0002" = "e4:1d:2d:e4:4e:f0" "host0003" = "e4:1d:2d:e4:4f:00" }`,
 		`card_id = infiniband_card.hosts[each.key].id base_mac = each.value }`,
 		`"host0002" = ["10.9.0.3/24"] } host = each.key port_guid = infiniband_guids.hosts[each.key].port_guids["1"]`,
-		`addresses = each.value adopt_files = ["/etc/netplan/60-infiniband.yaml"] }`,
+		`addresses = each.value adopt_files = ["/etc/netplan/60-infiniband.yaml"] depends_on = ` +
+			`[infiniband_link_type.hosts] }`,
 		`"host0003" = "host0003/0000:03:00.0" } to = infiniband_guids.hosts[each.key] id = each.value }`,
 	} {
 		if !strings.Contains(all, part) {
@@ -252,6 +254,11 @@ func TestAdopt_guide(t *testing.T) {
 	}
 	o.says(0, "validate")
 	o.says(0, "fmt", "-check", "-diff")
+	again := newFolder(t, built) // what the data source gives is whole
+	again.write("main.tf", o.text("providers.tf")+o.text("found/*.tf"))
+	if said := again.says(0, "plan"); !strings.Contains(said, "6 to import, 0 to add, 0 to change, 0 to destroy") {
+		t.Errorf("the plan of the data source's text:\n%s", said)
+	}
 	if diff := cmp.Diff(before, w.prints()); diff != "" {
 		t.Error("a host is not what it was:", diff)
 	}

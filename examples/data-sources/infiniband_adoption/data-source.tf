@@ -1,12 +1,20 @@
 data "infiniband_adoption" "lab" {}
 
-# terraform output -raw cards > cards.tf
+# for name in cards fabric network imports; do terraform output -raw $name > found/$name.tf; done
 output "cards" {
-  value = data.infiniband_adoption.lab.files["cards.tf"]
+  value = lookup(data.infiniband_adoption.lab.files, "cards.tf", "")
+}
+
+output "fabric" {
+  value = lookup(data.infiniband_adoption.lab.files, "fabric.tf", "")
+}
+
+output "network" {
+  value = lookup(data.infiniband_adoption.lab.files, "network.tf", "")
 }
 
 output "imports" {
-  value = data.infiniband_adoption.lab.files["imports.tf"]
+  value = lookup(data.infiniband_adoption.lab.files, "imports.tf", "")
 }
 
 output "not_adopted" {

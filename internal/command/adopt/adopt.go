@@ -94,14 +94,39 @@ func (o *order) read(ctx context.Context, targets []*target.Target) found {
 }
 
 func look(ctx context.Context, t *target.Target) (*inventory.Snapshot, error) {
-	if t.Err != nil {
-		return nil, t.Err
+	snap, err := (*inventory.Snapshot)(nil), t.Err
+	if err == nil {
+		snap, err = t.Host.Snapshot(ctx)
 	}
-	snap, err := t.Host.Snapshot(ctx)
+	if gone := (*host.UnreachableError)(nil); errors.As(err, &gone) {
+		return nil, &unreachedError{gone, t.Name}
+	}
 	if sudo := (*host.PrivilegeError)(nil); errors.As(err, &sudo) {
 		return nil, &withoutRootError{sudo}
 	}
 	return snap, err
+}
+
+// unreachedError says what a command line can do: it has no state and no provider block.
+type unreachedError struct {
+	*host.UnreachableError
+	name string
+}
+
+func (e *unreachedError) Unwrap() error { return e.UnreachableError }
+
+// Explain says what helps.
+func (e *unreachedError) Explain() string {
+	text := diagnostic.Lost(e.UnreachableError)
+	if e.Advice != "" {
+		text += "\n\n" + diagnostic.Sentence(e.Advice)
+	}
+	if e.Op == host.OpVerify {
+		text += "\n\nhost_keys and host_key_policy are of a provider block. On this command line they are " +
+			"-host-key KEY and -host-key-policy accept-new."
+	}
+	return text + "\n\nterraform-provider-infiniband check " + e.name + " shows step by step how far it gets.\n\nError: " +
+		e.UnreachableError.Error()
 }
 
 // withoutRootError says what this command has in place of an argument.
@@ -119,7 +144,8 @@ func (e *withoutRootError) Explain() string {
 func (o *order) run(ctx context.Context, targets []*target.Target) int {
 	if !o.check {
 		if err := checkVacant(o.folder); err != nil {
-			return o.reportError(err)
+			o.report(found{Lab: adoption.NewLab(nil, o.progress)}, nil, err)
+			return command.Failed
 		}
 	}
 	lab := o.read(ctx, targets)
@@ -145,11 +171,6 @@ func (o *order) run(ctx context.Context, targets []*target.Target) int {
 		return command.Failed
 	}
 	return command.OK
-}
-
-func (o *order) reportError(err error) int {
-	fmt.Fprintln(o.std.Err, "adopt:", err)
-	return command.Failed
 }
 
 // progress tells a person what is done now.
@@ -196,7 +217,7 @@ func (o *order) report(lab found, written []string, err error) {
 		fmt.Fprintf(o.std.Out, "%s  %s  (the apply changes it)\n", r.Address(), r.ID)
 	}
 	if err != nil {
-		o.reportError(err)
+		fmt.Fprintln(o.std.Err, "adopt:", err)
 		return
 	}
 	if o.check {
@@ -225,7 +246,7 @@ type result struct {
 }
 
 func resultOf(lab found, written []string) *result {
-	return &result{Hosts: lab.Machines, Adopted: list(lab.Adopted()), TakenOver: list(lab.TakenOver()),
+	return &result{Hosts: list(lab.Machines), Adopted: list(lab.Adopted()), TakenOver: list(lab.TakenOver()),
 		NotAdopted: list(lab.Refused()), Files: list(written)}
 }
 

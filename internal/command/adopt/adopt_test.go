@@ -108,6 +108,8 @@ resource "infiniband_opensm" "intel9" {
   host      = "intel9"
   port_guid = infiniband_guids.intel9.port_guids["1"]
   priority  = 14
+
+  depends_on = [infiniband_link_type.intel9]
 }
 `,
 		"network.tf": `# ibs4d1, TrueNAS middleware
@@ -117,6 +119,8 @@ resource "infiniband_ipoib_interface" "xeon2zfs" {
   mode      = "connected"
   mtu       = 9216
   addresses = ["172.16.0.10/24"]
+
+  depends_on = [infiniband_link_type.xeon2zfs]
 }
 `,
 		"imports.tf": `import {

@@ -47,9 +47,11 @@ func TestAdopt_hostThatFailsDoesNotStopTheOthers(t *testing.T) {
 		want   []string
 	}{
 		"dead": {status: command.Unreachable, harm: func(w *acctest.Lab) { w.Machine("one").Faults.Update(func(f *labsim.FaultSpec) { f.Refuse = true }) },
-			want: []string{"Host one is left out: Unable to read host one"}},
+			want: []string{"Host one is left out: Unable to read host one",
+				"nothing was changed by this step. ", "terraform-provider-infiniband check one shows"}},
 		"unknown host key": {status: command.Unreachable, config: "Host one\n  UserKnownHostsFile /dev/null\n",
-			want: []string{"The host's key could not be trusted", "ssh-keygen -lf", "host_keys = ["}},
+			want: []string{"The host's key could not be trusted", "ssh-keygen -lf", "On this command line they are " +
+				"-host-key KEY"}},
 		"another host key": {status: command.Unreachable, harm: func(w *acctest.Lab) {
 			w.Machine("one").Faults.Update(func(f *labsim.FaultSpec) { f.WrongHostKey = true })
 		}, want: []string{"Host one is left out: Unable to read host one", "verify host key"}},
@@ -90,6 +92,9 @@ func TestAdopt_hostThatFailsDoesNotStopTheOthers(t *testing.T) {
 				t.Errorf("ended with %d, want %d", o.status, want)
 			}
 			says(t, o.err, c.want...)
+			if strings.Contains(o.err+o.file(t, "README.md"), "What the state has") { // a command line has none
+				t.Error(o.err)
+			}
 			says(t, o.file(t, "README.md"), "Host `"+first+"`", "| other |")
 			if cards := o.file(t, "cards.tf"); !strings.Contains(cards, `"infiniband_card" "other"`) ||
 				strings.Contains(cards, `"infiniband_card" "one"`) {
@@ -131,6 +136,15 @@ func TestAdopt_foldersThatCannotTakeTheFiles(t *testing.T) {
 	o2 := runWith(t, config, "-out", filepath.Join(folder, "cards.tf", "below"), "one")
 	says(t, o2.err, "the folder cannot be made")
 	o3 := runWith(t, config, "-out", "/proc", "one")
+	var got struct {
+		Hosts []string
+		Error string
+	}
+	o4 := runWith(t, config, "-json", "-out", folder, "one")
+	if err := json.Unmarshal([]byte(o4.out), &got); err != nil || got.Hosts == nil || o4.status != command.Failed ||
+		!strings.Contains(got.Error, "has README.md, cards.tf already") {
+		t.Errorf("as JSON: %d, %v\n%s", o4.status, err, o4.out)
+	}
 	says(t, o3.err, "the folder cannot be written to")
 	if o.status != command.Failed || o2.status != command.Failed || o3.status != command.Failed {
 		t.Errorf("ended with %d, %d and %d", o.status, o2.status, o3.status)

@@ -58,7 +58,7 @@ func TestAdopt_handmadeLab(t *testing.T) {
 
 	o = run(t, w, "-take-over", "one", "other")
 	says(t, o.file(t, "network.tf"), "# Taken over: infiniband_ipoib_interface one/0xe41d2d0300e44ed1.",
-		`adopt_files = ["`+netplan+`"] }`)
+		`adopt_files = ["`+netplan+`"] depends_on = [infiniband_link_type.one] }`)
 	says(t, o.file(t, "imports.tf"), "to = infiniband_ipoib_interface.one", "to = infiniband_opensm.one_port2")
 	says(t, o.out, "A plan imports 11 resources and changes 3 of them.", "infiniband_opensm.one_port1",
 		"(the apply changes it)")

@@ -28,7 +28,7 @@ func (f *Lab) Files() map[string][]byte {
 		if o.Key != "" {
 			forEach = f.forEach(all)
 		}
-		bodies[file] = append(bodies[file], comment(above(all))+block(o, f.written(o), forEach))
+		bodies[file] = append(bodies[file], comment(above(all))+block(o, f.written(o), forEach, f.after(all)))
 		imports = append(imports, importOf(all))
 	}
 	for file, blocks := range bodies {
@@ -105,7 +105,8 @@ func (f *Lab) notAdopted(all []*Object) string {
 	var b strings.Builder
 	b.WriteString(comment(said + "\n\nThis adopts it with that change. Take the signs away, and read the plan:\n"))
 	b.WriteString("#\n")
-	for line := range strings.Lines(string(Format(block(o, f.offered(o), "") + "\n" + importOf([]*Object{o})))) {
+	alone := []*Object{o}
+	for line := range strings.Lines(string(Format(block(o, f.offered(o), "", f.after(alone)) + "\n" + importOf(alone)))) {
 		b.WriteString(strings.TrimRight("# "+line, " \n") + "\n")
 	}
 	return b.String()

@@ -119,8 +119,9 @@ func comment(s string) string {
 	return b.String()
 }
 
-// block writes a resource. forEach is empty unless it stands for several hosts.
-func block(o *Object, given form, forEach string) string {
+// block writes a resource. forEach is empty unless it stands for several hosts; after names
+// the blocks that come before it without being named by a value.
+func block(o *Object, given form, forEach string, after []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "resource %q %q {\n", o.Type, o.Name)
 	if forEach != "" {
@@ -129,8 +130,28 @@ func block(o *Object, given form, forEach string) string {
 	for _, a := range given {
 		fmt.Fprintf(&b, "%s = %s\n", a.name, a.expression(o))
 	}
+	if len(after) > 0 {
+		fmt.Fprintf(&b, "\ndepends_on = [%s]\n", strings.Join(after, ", "))
+	}
 	b.WriteString("}\n")
 	return b.String()
+}
+
+// after are the blocks with the link types of the cards whose ports a block uses. A port that
+// is Ethernet has no interface, and no subnet manager finds it.
+func (f *Lab) after(all []*Object) (blocks []string) {
+	if all[0].Type != ipoibType && all[0].Type != smType {
+		return nil
+	}
+	for _, o := range all {
+		for _, other := range f.objects {
+			written := other.Type == linkType && (other.taken || other.adopted())
+			if written && o.card != nil && other.card == o.card && !slices.Contains(blocks, other.block()) {
+				blocks = append(blocks, other.block())
+			}
+		}
+	}
+	return blocks
 }
 
 // about is the comment above a resource. It says what a reader wants to know and the

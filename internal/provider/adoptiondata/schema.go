@@ -21,6 +21,7 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 				MarkdownDescription: "Names of the hosts to ask; all if left out."},
 			"files": schema.MapAttribute{Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "Text by name of the file: `cards.tf`, `fabric.tf`, `network.tf` and `imports.tf`. " +
+					"`imports.tf` imports what the other three have, so take all of them. " +
 					"A file that would be empty is left out. " +
 					"What cannot be adopted is a comment in the place of its resource."},
 			"not_adopted": schema.MapNestedAttribute{

@@ -85,21 +85,21 @@ func Detail(err error) string {
 
 func describe(err error) (string, []string) {
 	var (
-		exit     *host.ExitError
-		lossText *host.UnreachableError
-		output   *host.OutputError
-		priv     *host.PrivilegeError
-		move     *host.TransferError
-		watch    *host.ObserveError
-		exp      explainer
+		exit   *host.ExitError
+		lost   *host.UnreachableError
+		output *host.OutputError
+		priv   *host.PrivilegeError
+		move   *host.TransferError
+		watch  *host.ObserveError
+		exp    explainer
 	)
 	switch {
 	case errors.As(err, &exp):
 		return exp.Explain(), nil
 	case errors.As(err, &exit):
 		return describeExit(err, exit)
-	case errors.As(err, &lossText):
-		return describeLost(err, lossText)
+	case errors.As(err, &lost):
+		return describeLost(err, lost)
 	case errors.As(err, &output):
 		return describeOutput(err, output)
 	case errors.As(err, &priv):
@@ -147,7 +147,10 @@ func describeExit(err error, e *host.ExitError) (string, []string) {
 }
 
 func describeLost(err error, e *host.UnreachableError) (string, []string) {
-	text := lossText(e)
+	text := Lost(e)
+	if text == unreached {
+		text += " What the state has of it stays."
+	}
 	if e.Advice != "" {
 		text += "\n\n" + Sentence(e.Advice)
 	}
@@ -181,8 +184,10 @@ const lostCopy = "The connection broke during the copy of a file. What was at it
 // readLost stands also where a read follows a write.
 const readLost = "Reading changes nothing; what an earlier step did stays."
 
-// lossText says what became of a step whose host did not answer.
-func lossText(e *host.UnreachableError) string {
+const unreached = "The host could not be reached, so nothing was changed by this step."
+
+// Lost says what became of a step whose host did not answer.
+func Lost(e *host.UnreachableError) string {
 	if text, ok := lostAt[e.Op]; ok {
 		return text
 	}
@@ -197,7 +202,7 @@ func lossText(e *host.UnreachableError) string {
 	case e.MayHaveRun:
 		return "The connection was lost while a command ran, so its outcome is not known. The next plan reads it back."
 	}
-	return "The host could not be reached, so nothing was changed by this step. What the state has of it stays."
+	return unreached
 }
 
 // dead is the advice for a host that is gone for good.
@@ -336,12 +341,12 @@ func WarnSlowSudo(diags *diag.Diagnostics, s *inventory.Snapshot) {
 // than what is there.
 func IsTransport(err error) bool {
 	var (
-		exit     *host.ExitError
-		lossText *host.UnreachableError
-		output   *host.OutputError
-		priv     *host.PrivilegeError
-		move     *host.TransferError
+		exit   *host.ExitError
+		lost   *host.UnreachableError
+		output *host.OutputError
+		priv   *host.PrivilegeError
+		move   *host.TransferError
 	)
-	return errors.As(err, &exit) || errors.As(err, &lossText) || errors.As(err, &output) || errors.As(err, &priv) ||
+	return errors.As(err, &exit) || errors.As(err, &lost) || errors.As(err, &output) || errors.As(err, &priv) ||
 		errors.As(err, &move)
 }
