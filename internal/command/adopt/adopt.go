@@ -126,7 +126,7 @@ func (e *unreachedError) Explain() string {
 			"-host-key KEY and -host-key-policy accept-new."
 	}
 	return text + "\n\nterraform-provider-infiniband check " + e.name + " shows step by step how far it gets.\n\nError: " +
-		e.UnreachableError.Error()
+		e.Error()
 }
 
 // withoutRootError says what this command has in place of an argument.
