@@ -204,7 +204,8 @@ var (
 		Meaning: "This resource has arguments for mode, MTU, addresses and routes. Other settings end with the file, and " +
 			"so do addresses and routes that are not asked for. They go at the next start of the host, or when the " +
 			"interface is configured anew. The saved file still has what it had. The consent names each setting, address " +
-			"and route, so an apply drops none that somebody has added after the plan.",
+			"and route, so an apply drops none that somebody has added after the plan. Addresses that somebody has given " +
+			"to an interface without a file are asked for in the same way.",
 		ConsentAttribute: "adopt_without"}
 	InterfaceFileEdited = &Rule{Code: "IP044", Severity: Warn,
 		Title: "Somebody has added settings to a file of this interface",

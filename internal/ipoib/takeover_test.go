@@ -1,6 +1,7 @@
 package ipoib
 
 import (
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -285,6 +286,25 @@ func TestUnmanaged_addressesThatEnd(t *testing.T) {
 		[]string{`adopt_without = ["10.20.0.0/16 via 10.0.0.9"]`})
 	d.Consent.AdoptWithout = []string{"10.20.0.0/16 via 10.0.0.9"}
 	mustFind(t, Check(s, d, PlanFacts{}), "IP043", finding.Warn, nil)
+}
+
+// An address that somebody has typed, and that no file gives the interface, ends with a new
+// resource as well. A plan of an interface that is ours shows it as a difference, and one that a
+// daemon has given for a time is the daemon's.
+func TestUnmanaged_typedAddresses(t *testing.T) {
+	t.Parallel()
+	s := onNetplan(aPlan, "network: {ethernets: {eno1: {dhcp4: true}}}")
+	s.Netdevs[1].Addresses = pfx("10.0.0.1/24", "10.9.9.9/24", "10.8.8.8/24", "fe80::1/64")
+	s.Netdevs[1].Dynamic = map[netip.Prefix]bool{netip.MustParsePrefix("10.8.8.8/24"): true}
+	d := requestFor("connected", 65520, "10.0.0.1/24")
+	mustFind(t, Check(s, d, PlanFacts{}), "IP043", finding.NeedsConsent,
+		[]string{"somebody has given it 10.9.9.9/24, and no file does", `adopt_without = ["10.9.9.9/24"]`})
+	d.Consent.AdoptWithout = []string{"10.9.9.9/24"}
+	mustFind(t, Check(s, d, PlanFacts{}), "IP043", finding.Warn, nil)
+	d.Consent = Consent{Shown: []string{"10.9.9.9/24"}}
+	if found := of(finding.DefinitionLosesSettings, Check(s, d, PlanFacts{})); len(found) > 0 {
+		t.Errorf("asked for what the plan shows: %v", found)
+	}
 }
 
 // What was kept of an earlier takeover may be the only copy: the plan says so.

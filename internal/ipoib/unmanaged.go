@@ -115,6 +115,9 @@ func (c *checker) checkUnmanaged() {
 			paths = append(paths, f.Path)
 		}
 	}
+	if len(c.observed.Unmanaged) == 0 && !c.observed.Persisted.Found {
+		c.settingsThatEnd(Unmanaged{}) // nobody's file gives the interface what it has
+	}
 	for _, f := range c.observed.Unmanaged {
 		evidence := fmt.Sprintf("%s of %s: %s.", c.nameOr("The interface"), c.s.Host, f.Line)
 		if strings.Contains(path.Base(f.Path), "infiniband-"+c.target().id()) {
@@ -153,7 +156,10 @@ func (c *checker) settingsThatEnd(f Unmanaged) {
 	if len(file) > 0 {
 		said = append(said, f.Path+" also sets "+strings.Join(file, ", "))
 	}
-	if len(live) > 0 {
+	switch {
+	case len(live) > 0 && f.Path == "":
+		said = append(said, "somebody has given it "+strings.Join(live, ", ")+", and no file does")
+	case len(live) > 0:
 		said = append(said, "the interface also has "+strings.Join(live, ", "))
 	}
 	found := finding.DefinitionLosesSettings.Find("%s of %s: %s.", c.nameOr("The interface"), c.s.Host,
@@ -184,8 +190,9 @@ func (c *checker) endings(f Unmanaged) (file, live []string) {
 	for _, r := range routesWithout(f.Config.Routes, c.d.Config.Routes) {
 		file = append(file, r.String())
 	}
+	n, _ := c.s.Netdev(c.observed.Name)
 	for _, a := range c.observed.Live.Addresses {
-		if !slices.Contains(c.d.Config.Addresses, a) && !slices.Contains(f.Config.Addresses, a) {
+		if !slices.Contains(c.d.Config.Addresses, a) && !slices.Contains(f.Config.Addresses, a) && (n == nil || !n.Dynamic[a]) {
 			live = append(live, a.String())
 		}
 	}
@@ -196,6 +203,9 @@ func (c *checker) endings(f Unmanaged) (file, live []string) {
 // unkept is what ends with all files that can be taken over.
 func (c *checker) unkept() []string {
 	var all []string
+	if len(c.observed.Unmanaged) == 0 {
+		_, all = c.endings(Unmanaged{})
+	}
 	for _, f := range c.observed.Unmanaged {
 		if f.Adoptable() {
 			file, live := c.endings(f)
