@@ -15,8 +15,8 @@ var (
 		WayOut: "Restore the backup of this card by hand, as the message says step by step, then plan again."}
 	FirmwareSecure = &Rule{Code: "FW042", Severity: Refuse, Title: "Firmware of the card is secure", Attribute: "card_id",
 		Meaning: "Secure firmware writes the flash itself. It accepts only images that its vendor signed for this PSID. " +
-			"For another, mstflint answers \"Changing PSID is unsupported under Secure FW.\" It cannot be read back, so there is no " +
-			"proven backup. No setting changes that.",
+			"For another, mstflint answers \"Changing PSID is unsupported under Secure FW.\" It cannot be read back, so " +
+			"there is no proven backup. No setting changes that.",
 		WayOut: "Update within the same PSID, with the tool of the card's vendor."}
 	FlashDamaged = &Rule{Code: "FW043", Severity: Refuse, Title: "Flash of the card does not verify", Attribute: "card_id",
 		Meaning: "The image in flash is damaged. A backup of it would be damaged too, and there is no way back if the burn " +
@@ -131,8 +131,8 @@ var (
 			"serial_number = \"…\" }. " +
 			"The next apply adopts the new card and forgets the old one. Where card_id is written by hand, write " +
 			"host/pci_address/serial_number of the new card there. The plan then replaces the other resources of the card: " +
-			"the new one gets what they say, GUIDs and MAC addresses included. To drop a resource of the old card, use terraform state " +
-			"rm. If nobody exchanged a card, plan again: PCI addresses change when devices are added."}
+			"the new one gets what they say, GUIDs and MAC addresses included. To drop a resource of the old card, use " +
+			"terraform state rm. If nobody exchanged a card, plan again: PCI addresses change when devices are added."}
 	CardUndecided = &Rule{Code: "FW081", Severity: Refuse, Title: "Identity of the card cannot be checked",
 		Attribute: "card_id",
 		Meaning:   "Cards of one kind differ only in serial number, MACs and GUIDs. Too few of them can be read here.",

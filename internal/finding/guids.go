@@ -42,8 +42,8 @@ var (
 		Meaning: "ConnectX-4 and later cards store one base GUID and one base MAC beside the firmware. Burns keep them, " +
 			"and the provider does not change them. mstflint would change them at once, without asking. On ConnectX-4 it " +
 			"would need the flag -ocr, which bypasses the running firmware and can hang it.",
-		WayOut: "Leave infiniband_guids out for this card. infiniband_card shows the GUIDs. If they must change, unload the " +
-			"driver and use the vendor's own tool."}
+		WayOut: "Leave infiniband_guids out for this card. infiniband_card shows the GUIDs. If they must change, unload " +
+			"the driver and use the vendor's own tool."}
 	GUIDInFabric = &Rule{Code: "GU015", Severity: Refuse, Title: "GUID is in use in the fabric",
 		Meaning: "A node outside of the configured hosts has this GUID, or the fabric could not be read. One duplicate " +
 			"GUID stops a whole subnet: the subnet manager never finishes its discovery.",

@@ -192,7 +192,8 @@ func (c *checker) endings(f Unmanaged) (file, live []string) {
 	}
 	n, _ := c.s.Netdev(c.observed.Name)
 	for _, a := range c.observed.Live.Addresses {
-		if !slices.Contains(c.d.Config.Addresses, a) && !slices.Contains(f.Config.Addresses, a) && (n == nil || !n.Dynamic[a]) {
+		kept := slices.Contains(c.d.Config.Addresses, a) || slices.Contains(f.Config.Addresses, a)
+		if leased := n != nil && n.Dynamic[a]; !kept && !leased {
 			live = append(live, a.String())
 		}
 	}
