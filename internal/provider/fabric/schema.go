@@ -114,8 +114,9 @@ func results() map[string]schema.Attribute {
 			MarkdownDescription: "How much the counters are above `baseline`; null without one."},
 		"mermaid": text("The fabric as Mermaid, for Markdown. Mermaid itself draws up to 500 links."),
 		"dot":     text("The fabric as a graph for Graphviz."),
-		"svg": text("The fabric as a standalone SVG picture: hosts with their cards, switches, port numbers, width and " +
-			"speed. The subnet manager is marked. Slow links are amber. Links that are not active, and missing cables, are red."),
+		"svg": text("The fabric as a standalone SVG picture: hosts with their cards, switches, port numbers, width " +
+			"and speed. The subnet manager is marked. Slow links are amber. Links that are not active, and missing " +
+			"cables, are red."),
 	}
 }
 
