@@ -283,10 +283,11 @@ func (s Stanza) add(i *ipconf.Interface) error {
 				return err
 			}
 		case "pre-up", "up", "post-up":
-			if m := modeLine.FindStringSubmatch(o[1]); m != nil {
+			command := inOneLine(o[1])
+			if m := modeLine.FindStringSubmatch(command); m != nil {
 				i.Mode = ib.IPoIBMode(m[1])
 			}
-			if m := routeLine.FindStringSubmatch(o[1]); m != nil {
+			if m := routeLine.FindStringSubmatch(command); m != nil {
 				if err := addRoute(i, m[1], m[2]); err != nil {
 					return err
 				}
@@ -310,7 +311,11 @@ func (f File) Unkept(name string) []string {
 	return all
 }
 
+// inOneLine is a command with single blanks: one that goes on in the next line has more.
+func inOneLine(command string) string { return strings.Join(strings.Fields(command), " ") }
+
 func isHeld(option, value string) bool {
+	value = inOneLine(value)
 	switch option {
 	case "address", "netmask", "mtu", "gateway", "network", "broadcast":
 		return true

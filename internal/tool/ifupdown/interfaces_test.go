@@ -91,3 +91,19 @@ func TestParse_refuses(t *testing.T) {
 		}
 	}
 }
+
+// A command that goes on in the next line is the same command.
+func TestInterface_continuedCommand(t *testing.T) {
+	f, err := Parse("iface ib0 inet manual\n\tpost-up ip route add 10.20.0.0/16 \\\n\t\tvia 172.16.0.1\n" +
+		"\tup  echo  connected > /sys/class/net/$IFACE/mode\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, err := f.Interface("ib0")
+	if err != nil || i.Mode != ib.ModeConnected || len(i.Routes) != 1 || i.Routes[0] != sample().Routes[0] {
+		t.Errorf("%v: %+v", err, i)
+	}
+	if unkept := f.Unkept("ib0"); len(unkept) > 0 {
+		t.Errorf("not held: %v", unkept)
+	}
+}
