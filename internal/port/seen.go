@@ -15,10 +15,8 @@ import (
 func edits(s *inventory.Snapshot, pci ib.PCIAddress, number int, setting Request) []platform.Edit {
 	setting.Card, setting.Number = pci, number
 	text := s.Files[UnitPath(pci, number)].Content
-	ours := unit(setting, false)
-	if text == unit(setting, true) { // a port that knows speeds beyond QDR
-		ours = text
-	}
+	extended := strings.Contains(text, " "+strings.Join(arguments(setting, true), " ")+"\n")
+	ours := unit(setting, extended) // extended: a port that knows speeds beyond QDR
 	var all []platform.Edit
 	if e, differs := platform.EditOf(UnitPath(pci, number), text, ours); differs {
 		all = append(all, e)

@@ -259,3 +259,16 @@ type begun struct{ error }
 
 func (b begun) Explain() string { return "The change was begun." }
 func (b begun) Unwrap() error   { return b.error }
+
+// An engine shows one of several warnings with the same summary.
+func TestAddFindings_joinsWarnings(t *testing.T) {
+	var diags diag.Diagnostics
+	AddFindings(t.Context(), &diags, "configure subnet manager intel9/1", []finding.Finding{
+		finding.OpensmFileEdited.Find("/a also has: x."), finding.PortFileEdited.Find("/b also has: y."),
+		finding.OpensmFileEdited.Find("/c also has: z."), finding.GUIDInFabric.Find("one"), finding.GUIDInFabric.Find("two")})
+	if len(diags.Warnings()) != 2 || len(diags.Errors()) != 2 ||
+		!strings.HasPrefix(diags.Warnings()[0].Detail(), "/a also has: x.\n/c also has: z.\n\n") ||
+		strings.Count(diags.Warnings()[0].Detail(), finding.OpensmFileEdited.WayOut) != 1 {
+		t.Errorf("%v", diags)
+	}
+}

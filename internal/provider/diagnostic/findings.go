@@ -20,7 +20,7 @@ import (
 // because Terraform folds warnings with equal summaries. It reports whether
 // anything blocks.
 func AddFindings(ctx context.Context, diags *diag.Diagnostics, what string, findings []finding.Finding) (blocked bool) {
-	for _, f := range findings {
+	for _, f := range joinWarnings(findings) {
 		switch f.Severity {
 		case finding.Refuse, finding.NeedsConsent:
 			blocked = true
@@ -33,6 +33,27 @@ func AddFindings(ctx context.Context, diags *diag.Diagnostics, what string, find
 		}
 	}
 	return blocked
+}
+
+// joinWarnings makes one warning of those of a rule that have one summary. The engine shows
+// the first of several warnings with the same summary only, and "1 more similar warning".
+func joinWarnings(findings []finding.Finding) []finding.Finding {
+	var all []finding.Finding
+	for _, f := range findings {
+		i := slices.IndexFunc(all, func(other finding.Finding) bool {
+			return f.Severity == finding.Warn && other.Severity == finding.Warn && other.Rule == f.Rule &&
+				other.Summary == f.Summary && other.Consent == f.Consent
+		})
+		if i < 0 {
+			all = append(all, f)
+			continue
+		}
+		all[i].Evidence += "\n" + f.Evidence
+		if !strings.Contains(all[i].WayOut, f.WayOut) {
+			all[i].WayOut += "\n" + f.WayOut
+		}
+	}
+	return all
 }
 
 // addRefusal adds a finding that blocks. Some name what is refused themselves.
