@@ -64,6 +64,7 @@ func TestIPoIB_host_changes_between_plan_and_apply(t *testing.T) {
 		t.Errorf("a destroy: %v\n%s", err, diags)
 	}
 	mustApply(t, ws, nil)
+	net("ip addr del 10.9.9.8/24 dev IB")()
 	// Somebody has done by hand what is planned.
 	mustApply(t, ws, before)
 	plan = cleanPlan(t, ws, after)
