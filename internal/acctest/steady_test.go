@@ -135,7 +135,7 @@ func TestSteady_opensm(t *testing.T) {
 		refused       string // what has changed; empty: the apply ends as planned
 	}{
 		{"stopped, and started again", wants(9), func() { unit("stop") }, func() { unit("start") }, ""},
-		{"stopped", wants(4), func() {}, func() { unit("stop") }, ""},
+		{"stopped", wants(4), func() {}, func() { unit("stop") }, "it ran and was stopped"},
 		{"the priority in the file, as planned", wants(6), func() {}, func() { priority(9, 6) }, ""},
 		{"the priority in the file, another one", wants(7), func() {}, func() { priority(6, 3) },
 			"sm_priority was 6 and is 3"},
@@ -202,17 +202,18 @@ func TestSteady_port(t *testing.T) {
 		name          string
 		wants         Config
 		before, after func() // before the plan, and between plan and apply
+		refused       string // what has changed; empty: the apply ends as planned
 	}{
 		{"disabled, and enabled again", speeds("SDR", "DDR"), func() { mustApply(t, ws, speeds("SDR", "DDR")); set("disable") },
-			func() { set("enable") }},
-		{"speeds, and back", speeds("SDR", "DDR"), func() { set("speed 7") }, func() { set("speed 3") }},
-		{"disabled", speeds("SDR", "DDR", "QDR"), func() {}, func() { set("disable") }},
-		{"other speeds", speeds("SDR"), func() {}, func() { set("speed 5") }},
+			func() { set("enable") }, ""},
+		{"speeds, and back", speeds("SDR", "DDR"), func() { set("speed 7") }, func() { set("speed 3") }, ""},
+		{"disabled", speeds("SDR", "DDR", "QDR"), func() {}, func() { set("disable") }, "it was enabled and is disabled"},
+		{"other speeds", speeds("SDR"), func() {}, func() { set("speed 5") }, "and can negotiate SDR, QDR"},
 		{"the cable comes", speeds("SDR", "QDR"), func() { w.Disconnect(cable) }, func() {
 			if err := w.Connect(labsim.CardEnd(host, w.PCI(host), 1), cable); err != nil {
 				t.Fatal(err)
 			}
-		}},
+		}, ""},
 	} {
 		c.before()
 		plan := cleanPlan(t, ws, c.wants)
@@ -221,6 +222,12 @@ func TestSteady_port(t *testing.T) {
 		}
 		c.after()
 		t.Log(c.name)
+		if c.refused != "" {
+			if said := applyStep(t, ws, plan, "HO019"); !strings.Contains(said, c.refused) {
+				t.Errorf("%s: %s", c.name, said)
+			}
+			plan = cleanPlan(t, ws, c.wants) // the way out
+		}
 		applyStep(t, ws, plan, "")
 		emptyPlan(t, ws, c.wants)
 	}
