@@ -107,3 +107,23 @@ func TestIPoIB_madeBeforeTheOldOneIsGone(t *testing.T) {
 	o.says(0, "apply", "-auto-approve")
 	settled()
 }
+
+// An address that somebody has typed is in the plan of a replacement: it ends with the old
+// object, and does not keep the new one from being made.
+func TestIPoIB_replaced_with_a_typed_address(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	o := newOperator(t, w, ipoib(host, nil), buildProvider(t))
+	o.says(0, "apply", "-auto-approve")
+	w.Run(host, "ip addr add 10.9.9.9/24 dev ibp1s0")
+	if out := o.says(0, "plan", "-replace=infiniband_ipoib_interface.it", "-out=p"); !strings.Contains(out, "10.9.9.9/24") {
+		t.Errorf("the plan does not show the address:\n%s", out)
+	}
+	o.says(0, "apply", "p")
+	o.says(0, "plan", "-detailed-exitcode")
+	if out := w.Run(host, "ip addr show dev ibp1s0"); !strings.Contains(out, "172.16.0.20/24") || strings.Contains(out, "10.9.9.9") {
+		t.Errorf("afterwards:\n%s", out)
+	}
+}

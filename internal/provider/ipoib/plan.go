@@ -54,7 +54,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	settleMTU(&d, snap)
-	d.Consent.Shown = state.shown()
+	d.Consent.Shown = r.shown(&state, d)
 	r.noteReplaced(&state, ref(d))
 	held := exists && state.holds(d)
 	toDo := ops.ToDo(snap, d) && (!held || !ops.OnlySilence(snap, d))
@@ -70,6 +70,16 @@ func (r *Resource) noteReplaced(state *model, by attribute.PortRef) {
 	if was, ok := state.interfaceOf(); ok && was != by {
 		r.Planned.ReplaceIPoIB(was, by)
 	}
+}
+
+func (r *Resource) object(d ops.Request) planned.Object {
+	return planned.Object{Kind: r.Kind, Key: r.PortKey(ref(d))}
+}
+
+// shown are the addresses and routes that the plan shows to end: those of the state, and in a
+// replacement those of the object that this apply has removed.
+func (r *Resource) shown(state *model, d ops.Request) []string {
+	return slices.Concat(state.shown(), r.Planned.Removed(r.object(d)))
 }
 
 // shown are the addresses and routes of a state, of which a plan itself shows that they end.

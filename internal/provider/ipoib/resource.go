@@ -59,9 +59,8 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 	c.Read(ctx, &plan, &config)
 	d, err := plan.request()
 	d.Consent = config.consent()
-	if c.Before(ctx, &before) {
-		d.Consent.Shown = before.shown()
-	}
+	c.Before(ctx, &before)
+	d.Consent.Shown = r.shown(&before, d)
 	if err != nil || c.Diags.HasError() {
 		diagnostic.AddError(c.Diags, "configure IPoIB interface "+plan.PortGUID.ValueString(), err)
 		return
@@ -176,7 +175,9 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 			return nil
 		}
 		var removeErr error
-		result, removeErr = ops.Remove(ctx, h, d, ops.Options{ConfirmTimeout: r.Confirm})
+		if result, removeErr = ops.Remove(ctx, h, d, ops.Options{ConfirmTimeout: r.Confirm}); removeErr == nil {
+			r.Planned.Remove(r.object(d), state.shown())
+		}
 		return removeErr
 	})
 	diagnostic.AddError(&resp.Diagnostics, "remove IPoIB interface "+ref(d).String(), err)

@@ -82,8 +82,9 @@ const description = "A subnet manager on one port of a host. An unmanaged switch
 	"somebody has written into files of this resource (SM029), without the values of keys. The apply that writes such a " +
 	"file anew keeps it as it was beside its place, and so does a destroy. An apply and a destroy refuse lines and " +
 	"settings that came after their plan, and an apply does not start an instance that somebody has stopped or " +
-	"disabled since then (HO019). What changes by itself is not compared: the state of the port, its LIDs, an opensm " +
-	"that has crashed, and one that a restart of the host has stopped.\n\nAn instance of `opensm@.service` that " +
+	"disabled since then (HO019). A replacement makes the instance anew and starts it. What changes by itself is not " +
+	"compared: the state of the port, its LIDs, an opensm that has crashed, and one that a restart of the " +
+	"host has stopped.\n\nAn instance of `opensm@.service` that " +
 	"somebody else set up can be imported. The state gets the options and partitions that it was started with, from " +
 	"`opensm.conf` and `partitions.conf`, as far as this resource has them. The plan names those files, and what is " +
 	"not taken over. The apply leaves the files as they are, writes a file of the instance's own, and restarts the " +

@@ -12,8 +12,9 @@ func (o Object) key() claimKey { return claimKey{o.Kind, o.Key} }
 // deposed one beside the one that replaced it, or that of a renamed block. A destroy sees
 // its own state alone, and core orders such two in no way.
 type fate struct {
-	stays, goes bool // one in the state is kept, one is destroyed
-	made        bool // one was made or changed in this walk
+	stays, goes bool     // one in the state is kept, one is destroyed
+	made        bool     // one was made or changed in this walk
+	shown       []string // values of one that was removed in this walk, which the plan has shown to end
 }
 
 // Stays remembers that an object of the state is kept, and reports whether this walk
@@ -53,4 +54,22 @@ func (p *Walk) Made(o Object) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.fates[o.key()].made
+}
+
+// Remove remembers that this walk has removed an object, and the values of it that the plan
+// has shown to end.
+func (p *Walk) Remove(o Object, shown []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.fates[o.key()]
+	f.shown = shown
+	p.fates[o.key()] = f
+}
+
+// Removed gives the values that the plan has shown to end, of an object that this walk has
+// removed. Core plans the new object of a replacement again after that, with no state.
+func (p *Walk) Removed(o Object) (shown []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fates[o.key()].shown
 }

@@ -23,6 +23,10 @@ func TestWalk_oneOfTwoObjectsStays(t *testing.T) {
 	if first, second := w.Goes(it), w.Goes(it); first || second || w.Made(it) {
 		t.Error("two that go find one that stays")
 	}
+	w.Remove(it, []string{"10.0.0.1/24"})
+	if len(w.Removed(it)) != 1 || len(w.Removed(other)) != 0 {
+		t.Errorf("removed: %v, %v", w.Removed(it), w.Removed(other))
+	}
 	w.Make(it)
 	if !w.Made(it) || w.Made(other) {
 		t.Error("not the one that was made is made")
