@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -20,13 +19,7 @@ type Added struct {
 }
 
 // String names the file and the lines.
-func (a Added) String() string {
-	words := make([]string, len(a.Settings))
-	for i, s := range a.Settings {
-		words[i] = s.String()
-	}
-	return a.Path + " has " + strings.Join(words, ", ")
-}
+func (a Added) String() string { return a.Path + " has " + tool.NamesOf(a.Settings) }
 
 // keys tell the settings apart, as they are kept beside a state.
 func (a Added) keys() []string {

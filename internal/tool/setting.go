@@ -22,6 +22,15 @@ func (s Setting) String() string {
 	return fmt.Sprintf("line %d: %s", s.Line, s.Name)
 }
 
+// NamesOf names settings and their lines, for a sentence.
+func NamesOf(all []Setting) string {
+	words := make([]string, len(all))
+	for i, s := range all {
+		words[i] = s.String()
+	}
+	return strings.Join(words, ", ")
+}
+
 // Key tells settings apart, wherever they stand. 16 bits of a value show that it has
 // changed, and not what it is.
 func (s Setting) Key() string {

@@ -23,23 +23,15 @@ func TestAdded(t *testing.T) {
 		"a command":                  {ours + "    up tc qdisc add dev ib0\n", "line 15: up"},
 		"DHCP":                       {strings.Replace(ours, "inet static", "inet dhcp", 1), "line 4: iface"},
 		"another interface": {"auto eno5\niface eno5 inet dhcp\n  mtu 9000\n" + ours,
-			"line 1: auto; line 2: iface; line 3: mtu"},
+			"line 1: auto, line 2: iface, line 3: mtu"},
 		"other files": {ours + "source x\nmapping ib0\n  script y\n",
-			"line 15: source; line 16: mapping; line 17: script"},
+			"line 15: source, line 16: mapping, line 17: script"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := names(Added(tt.text)); got != tt.want {
+			if got := tool.NamesOf(Added(tt.text)); got != tt.want {
 				t.Errorf("got %q of\n%s", got, tt.text)
 			}
 		})
 	}
-}
-
-func names(all []tool.Setting) string {
-	words := make([]string, len(all))
-	for i, s := range all {
-		words[i] = s.String()
-	}
-	return strings.Join(words, "; ")
 }

@@ -25,15 +25,15 @@ func TestAdded(t *testing.T) {
 		"in one line": {text: "network: {version: 2, ethernets: {ib0: {mtu: 9, optional: true, addresses: [10.0.0.1/8]}}}"},
 		"a comment":   {text: ours + "      # ask Kim\n"},
 		"name servers": {ours + "      nameservers:\n        addresses: [1.1.1.1,\n          9.9.9.9]\n",
-			"line 21: nameservers.addresses; line 22: nameservers.addresses"},
+			"line 21: nameservers.addresses, line 22: nameservers.addresses"},
 		"other values": {strings.NewReplacer("dhcp4: false", "dhcp4: true", "optional: true",
 			"optional: false").Replace(ours),
-			"line 9: dhcp4; line 13: optional"},
+			"line 9: dhcp4, line 13: optional"},
 		"options": {strings.NewReplacer(`- "172.16.0.20/24"`, `- "172.16.0.20/24": {label: x}`, `via: "172.16.0.1"`,
 			`via: "172.16.0.1"`+"\n          metric: 5").Replace(ours),
-			"line 16: addresses.172.16.0.20/24.label; line 20: routes.metric"},
+			"line 16: addresses.172.16.0.20/24.label, line 20: routes.metric"},
 		"a route without a gateway": {ours + "        - to: 10.9.0.0/16\n          scope: link\n",
-			"line 20: routes.to; line 21: routes.scope"},
+			"line 20: routes.to, line 21: routes.scope"},
 		"another interface": {ours + "    eno5:\n      dhcp4: true\n", "line 21: network.ethernets.eno5.dhcp4"},
 		"nothing of ours": {"network:\n  wifis:\n    w: {access-points: {x: {password: p}}}\n",
 			"line 3: network.wifis.w.access-points.x.password"},
@@ -41,18 +41,10 @@ func TestAdded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := names(Added(tt.text))
+			got := tool.NamesOf(Added(tt.text))
 			if tt.want != "not a netplan file" && got != tt.want || !strings.HasPrefix(got, tt.want) {
 				t.Errorf("got %q of\n%s", got, tt.text)
 			}
 		})
 	}
-}
-
-func names(all []tool.Setting) string {
-	words := make([]string, len(all))
-	for i, s := range all {
-		words[i] = s.String()
-	}
-	return strings.Join(words, "; ")
 }

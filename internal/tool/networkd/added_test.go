@@ -24,7 +24,7 @@ func TestAdded(t *testing.T) {
 		"other values that are held": {text: strings.NewReplacer("9000", "2044", "172.16.0.20", "172.16.0.21").Replace(ours)},
 		"spaces, comments":           {text: strings.ReplaceAll(ours, "=", " = ") + "\n; ask Kim\n"},
 		"name servers": {ours + "[Network]\nDNS=1.1.1.1\nDNS=9.9.9.9\n",
-			"line 20: Network.DNS; line 21: Network.DNS"},
+			"line 20: Network.DNS, line 21: Network.DNS"},
 		"DHCP":                      {strings.Replace(ours, "DHCP=no", "DHCP=yes", 1), "line 10: Network.DHCP"},
 		"a metric":                  {ours + "Metric=5\n", "line 19: Route.Metric"},
 		"a route without a gateway": {ours + "[Route]\nDestination=10.9.0.0/16\n", "line 20: Route.Destination"},
@@ -33,17 +33,9 @@ func TestAdded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := names(Added(tt.text)); got != tt.want {
+			if got := tool.NamesOf(Added(tt.text)); got != tt.want {
 				t.Errorf("got %q of\n%s", got, tt.text)
 			}
 		})
 	}
-}
-
-func names(all []tool.Setting) string {
-	words := make([]string, len(all))
-	for i, s := range all {
-		words[i] = s.String()
-	}
-	return strings.Join(words, "; ")
 }

@@ -30,17 +30,9 @@ func TestAdded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := names(Added(tt.text)); got != tt.want {
+			if got := tool.NamesOf(Added(tt.text)); got != tt.want {
 				t.Errorf("got %q of\n%s", got, tt.text)
 			}
 		})
 	}
-}
-
-func names(all []tool.Setting) string {
-	words := make([]string, len(all))
-	for i, s := range all {
-		words[i] = s.String()
-	}
-	return strings.Join(words, "; ")
 }
