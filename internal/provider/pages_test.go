@@ -121,9 +121,42 @@ func TestPages_agree_with_their_sources(t *testing.T) {
 			"attempt to connect may take; default `(\\d+)s`"},
 		{"templates/guides/performance.md", "`connect_attempts` \\((\\d+)\\)", "docs/index.md",
 			"does not answer; default (\\d+)\\."},
+		{"templates/guides/performance.md", `stopped after\s(\d+) seconds`, "internal/tool/mstconfig/mstconfig.go",
+			`New\("timeout", "(\d+)"`},
+		{"templates/guides/proof.md", `up to (\d+) hosts`, "internal/testbed/fabric_test.go", `\{64, 86, 136\}, \{(\d+), `},
 	} {
 		if says, has := value(c.page, c.says), value(c.source, c.has); says != has {
 			t.Errorf("%s says %s, and %s %s", c.page, says, c.source, has)
+		}
+	}
+}
+
+// What a page says of the exit statuses of a command is what the command says of itself.
+func TestPages_name_each_exit_status(t *testing.T) {
+	t.Parallel()
+	says := regexp.MustCompile(`(\d) if|(?m)^\| (\d) \|`)
+	statuses := func(text string) (all []string) {
+		for _, m := range says.FindAllStringSubmatch(text, -1) {
+			all = append(all, m[1]+m[2])
+		}
+		slices.Sort(all)
+		return all
+	}
+	for _, c := range []struct{ command, page, from, to string }{
+		{"check", "connect", "| Exit status |", "\n## "},
+		{"watch", "watch", "The exit status says how it came out:", "\n\nIf several"},
+		{"history", "watch", "The exit status is 0 if", "\n\n"},
+		{"adopt", "adopt", "`-json` prints", "\n\n"},
+	} {
+		code := repository(t, []string{"internal/command/" + c.command}, func(name string) bool { return strings.HasSuffix(name, "/"+c.command+".go") })
+		_, usage, _ := strings.Cut(code["internal/command/"+c.command+"/"+c.command+".go"], "Exit status: ")
+		usage, _, _ = strings.Cut(usage, "`")
+		page := repository(t, []string{"docs/guides"}, isPage)["docs/guides/"+c.page+".md"]
+		_, part, found := strings.Cut(page, c.from)
+		part, _, _ = strings.Cut(c.from+part, c.to)
+		want, got := statuses(strings.ReplaceAll(usage, "\n", " ")), statuses(part)
+		if !found || len(want) < 3 || !slices.Equal(want, got) {
+			t.Errorf("%s of %s: the page names the statuses %v, the command %v", c.command, c.page, got, want)
 		}
 	}
 }

@@ -118,12 +118,8 @@ func (e *unreachedError) Unwrap() error { return e.UnreachableError }
 // Explain says what helps.
 func (e *unreachedError) Explain() string {
 	text := diagnostic.Lost(e.UnreachableError)
-	if e.Advice != "" {
-		text += "\n\n" + diagnostic.Sentence(e.Advice)
-	}
-	if e.Op == host.OpVerify {
-		text += "\n\nhost_keys and host_key_policy are of a provider block. On this command line they are " +
-			"-host-key KEY and -host-key-policy accept-new."
+	if advice := target.Advice(e.UnreachableError); advice != "" {
+		text += "\n\n" + advice
 	}
 	return text + "\n\nterraform-provider-infiniband check " + e.name + " shows step by step how far it gets.\n\nError: " +
 		e.Error()

@@ -99,7 +99,8 @@ func TestCheck_outcomes(t *testing.T) {
 			"ok tools mstflint 4.26.0", "ok card 0000:01:00.0 ConnectX-3 Pro MCX314A-BCCT serial MT1234X00000 firmware",
 			"good: ready"}},
 		{"stranger", command.Unreachable, []string{"failed host key unable to verify host key: the host key is not known: " +
-			"ssh-ed25519 SHA256:", "Compare the fingerprint", "stranger: not reached"}},
+			"ssh-ed25519 SHA256:", "Compare the fingerprint", "On this command line they are -host-key KEY and -host-key-policy accept-new",
+			"stranger: not reached"}},
 		{"shut", command.Unreachable, []string{"failed login unable to authenticate: the server rejected user ops",
 			other + ", IdentityFile", "shut: not reached"}},
 		{"nosudo", command.Failed, []string{"ok login", "missing root user ops cannot become root: not in sudoers",

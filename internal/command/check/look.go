@@ -105,7 +105,7 @@ func (r *report) addUnreached(err error) {
 	var gone *host.UnreachableError
 	if errors.As(err, &gone) {
 		s.Step = cmp.Or(failedAt[gone.Op], s.Step)
-		s.Text, s.Detail = fmt.Sprintf("unable to %s: %v", gone.Op, gone.Err), diagnostic.Sentence(gone.Advice)
+		s.Text, s.Detail = fmt.Sprintf("unable to %s: %v", gone.Op, gone.Err), target.Advice(gone)
 	}
 	r.add(s)
 }

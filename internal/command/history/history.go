@@ -66,7 +66,7 @@ func read(ctx context.Context, t *target.Target) past {
 		look, err = record.Read(ctx, t.Host)
 	}
 	if err != nil {
-		p.Error = diagnostic.Line(err.Error())
+		p.Error = t.Unreached(err)
 		return p
 	}
 	if look.Unread != "" {

@@ -100,7 +100,8 @@ func TestHistory_says_who_changed_what(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
-	if status != command.Unreachable || len(got.Hosts) != 2 || got.Hosts[0].Error == "" || len(got.Hosts[1].Changes) != 4 {
+	if status != command.Unreachable || len(got.Hosts) != 2 ||
+		!strings.HasSuffix(got.Hosts[0].Error, "; run: terraform-provider-infiniband check dead") || len(got.Hosts[1].Changes) != 4 {
 		t.Fatalf("status %d, %+v", status, got)
 	}
 	if c := got.Hosts[1].Changes[0]; c.Backup != "/home/alice/backups/1" || c.Job != burned {

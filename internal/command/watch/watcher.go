@@ -76,7 +76,7 @@ func (w *watcher) missing(err error) {
 }
 
 func (w *watcher) unreached(err error) int {
-	w.page.say(notice{Host: w.target.Name, Event: "not reached", Text: err.Error()})
+	w.page.say(notice{Host: w.target.Name, Event: "not reached", Text: w.target.Unreached(err)})
 	return command.Unreachable
 }
 

@@ -91,17 +91,20 @@ const legend = "* **real**: real programs on booted Debian, with an emulated car
 	"* –: not to be had there.\n\n" +
 	"**Nothing was ever tried with a real card.**\n"
 
+// namePrefix begins the name of each resource. The table leaves it out: a page is narrow.
+const namePrefix = "infiniband_"
+
 // supportSection is the table of objects by distribution, with their proof, and the cards
 // of each. Pages are narrow: more columns would not be seen.
 func supportSection() string {
 	var b strings.Builder
-	b.WriteString("\n| Resource |")
+	b.WriteString("\n| `" + namePrefix + "…` |")
 	for _, d := range platform.All {
 		b.WriteString(" " + d.Short + " |")
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(platform.All)) + "\n")
 	for _, o := range objects {
-		fmt.Fprintf(&b, "| `%s` |", o.name)
+		fmt.Fprintf(&b, "| `%s` |", strings.TrimPrefix(o.name, namePrefix))
 		for _, d := range platform.All {
 			b.WriteString(" " + strings.Replace(orDash(o.cell(d)), byHand, "¹", 1) + " |")
 		}

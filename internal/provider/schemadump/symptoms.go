@@ -26,7 +26,8 @@ Find the heading that describes what you see. Texts that programs print are in `
 1. Run ` + "`terraform plan`" + `. Each message has a code; [Findings](findings.md) explains it.
 2. Read ` + "`problems`" + ` of ` + "`infiniband_connectivity`" + ` between two hosts. Read ` + "`differences`" +
 	` of ` + "`infiniband_fabric`" + ` on a host that has infiniband-diags.
-   The cause comes first.
+   The cause comes first. Write both as outputs. A plan shows them as ` + "`(known after apply)`" + ` while a change is open:
+   ` + "`terraform plan -refresh-only`" + ` reads them then.
 3. Run ` + "`terraform apply -replace=infiniband_opensm.NAME`" +
 	`. It starts opensm anew. If its port does not become active, or the partitions are not
    in force, the error names the cause.

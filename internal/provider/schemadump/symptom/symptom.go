@@ -174,7 +174,7 @@ var managers = []Row{
 		Cause: "The file has no line for `Default`. Then all ports are limited members of that partition, and it has no " +
 			"broadcast group.",
 		Findings: []*finding.Rule{finding.PartitionsWithoutDefault, finding.DefaultPartitionWeak,
-			finding.PartitionLimitedOnly}, Do: "Write `Default = { ipoib = true, full = [\"ALL\"] }`.",
+			finding.PartitionLimitedOnly, finding.PartitionFileUnmanaged}, Do: "Write `Default = { ipoib = true, full = [\"ALL\"] }`.",
 	},
 	{
 		Seen:     "`subnet_prefix` is set, and GIDs still begin with `fe80:`",
