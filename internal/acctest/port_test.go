@@ -187,3 +187,50 @@ func TestPort_changedAfterThePlan(t *testing.T) {
 	mustApply(t, ws, types("ib", "ib"))
 	emptyPlan(t, ws, types("ib", "ib"))
 }
+
+// An id that names a place does not give the settings of one card to another one in the
+// same slot: not a saved plan, not the next one.
+func TestPort_exchanged(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	w.needSimulated("cards that change slots")
+	host := labs.Intel9
+	drivers(w)
+	w.Install(host, "infiniband-diags")
+	ws, serial := w.Workspace(), w.Card(host).Config.SerialNumber
+	on, off := w.port(nil), w.port(map[string]any{"enabled": false})
+	mustApply(t, ws, on)
+	emptyPlan(t, ws, on)
+	if who := fmt.Sprint(ws.Get("infiniband_port.it", "card_identity")); !strings.Contains(who, serial) {
+		t.Errorf("card_identity %q", who)
+	}
+	guid := ws.Get("infiniband_port.it", "port_guid")
+	saved := mustPlan(t, ws, off)
+	exchange(t, w, host)
+	before := w.physical()
+
+	refused := func(when string, said Diags) {
+		t.Helper()
+		if e := said.Errors(); len(e.Find("FW080")) == 0 || len(e.Find(serial)) == 0 || len(e.Find(twinSerial)) == 0 {
+			t.Errorf("%s:\n%s", when, said)
+		}
+	}
+	said, err := ws.Apply(t.Context(), saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused("saved plan", said)
+	refused("next plan", mustPlan(t, ws, off).Diags)
+	refused("plan without a change", mustPlan(t, ws, on).Diags)
+	if got := ws.Get("infiniband_port.it", "port_guid"); got != guid {
+		t.Errorf("the refresh has recorded the other card: %v", got)
+	}
+	if now := w.physical(); now != before {
+		t.Errorf("the port of the other card was %s and is %s", before, now)
+	}
+	named := off.With("infiniband_port.it", map[string]any{"card_id": host + "/" + w.PCI(host) + "/" + twinSerial})
+	plan := mustPlan(t, ws, named)
+	if plan.Diags.HasError() || plan.Actions()["infiniband_port.it"] != Replace {
+		t.Errorf("the new card is named: %s, %s", plan.Actions()["infiniband_port.it"], plan.Diags)
+	}
+}

@@ -23,6 +23,7 @@ type model struct {
 	AllowManagement types.List       `tfsdk:"allow_management_path"`
 	Timeouts        timeouts.Value   `tfsdk:"timeouts"`
 
+	CardIdentity  types.String   `tfsdk:"card_identity"`
 	AtBoot        types.Bool     `tfsdk:"at_boot"`
 	Unit          types.String   `tfsdk:"unit"`
 	PortGUID      attribute.GUID `tfsdk:"port_guid"`

@@ -15,6 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 // ModifyPlan checks what speaks against the setting and says what will be done.
@@ -43,10 +44,12 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("speeds"), "plan port "+id(ref, d.Number), err)
 		return
 	}
-	o, ok := r.assessClaimed(ctx, plan.CardID, d, ref, req, &resp.Diagnostics)
+	prior := session.Prior(state.CardID, plan.CardID, state.CardIdentity)
+	o, who, ok := r.assessClaimed(ctx, plan.CardID, prior, d, ref, req, &resp.Diagnostics)
 	if !ok {
 		return
 	}
+	plan.CardIdentity = who
 	plan.plan(ref, d.Number)
 	steady := planned.Steady{Held: exists && state.holds(plan), ToDo: len(o.Differences(d)) > 0, Live: live}
 	steady.Plan(ctx, req, resp, &plan)
@@ -80,38 +83,39 @@ func (r *Resource) portKey(ref attribute.CardRef, number int) string {
 var live = []string{"port_guid", "state", "physical_state", "rate", "lid", "sm_lid"}
 
 // assessClaimed is assess for a port that no other resource has.
-func (r *Resource) assessClaimed(ctx context.Context, card attribute.CardID, d ops.Request, ref attribute.CardRef,
-	req resource.ModifyPlanRequest,
-	diags *diag.Diagnostics) (ops.Observation, bool) {
-	o, ok := r.assess(ctx, card, d, ref, diags)
+func (r *Resource) assessClaimed(ctx context.Context, card attribute.CardID, record types.String, d ops.Request,
+	ref attribute.CardRef, req resource.ModifyPlanRequest,
+	diags *diag.Diagnostics) (ops.Observation, types.String, bool) {
+	o, who, ok := r.assess(ctx, card, record, d, ref, diags)
 	c := planned.Claim{Key: r.portKey(ref, d.Number), Name: id(ref, d.Number), HostIn: "card_id"}
-	return o, ok && r.Claim(ctx, "plan port", c, req, diags)
+	return o, who, ok && r.Claim(ctx, "plan port", c, req, diags)
 }
 
 // holds reports whether a state has what is planned, now and at boot. A set that the
 // configuration no longer names has to leave the state.
 func (m *model) holds(plan model) bool {
-	return m.CardID.Same(plan.CardID) && m.Port.Equal(plan.Port) && m.Enabled.Equal(plan.Enabled) &&
+	return attribute.SameCardThere(m.CardID, m.CardIdentity, plan.CardID) &&
+		m.Port.Equal(plan.Port) && m.Enabled.Equal(plan.Enabled) &&
 		m.Speeds.Equal(plan.Speeds) && m.Widths.Equal(plan.Widths) && m.AtBoot.Equal(plan.AtBoot) && m.Unit.Equal(plan.Unit)
 }
 
-// assess looks at the port and reports what speaks against d; not ok if nothing
-// may be planned.
-func (r *Resource) assess(ctx context.Context, card attribute.CardID, d ops.Request, ref attribute.CardRef,
-	diags *diag.Diagnostics) (ops.Observation, bool) {
+// assess looks at the port and reports what speaks against d, or against the card being
+// the one of record. It gives the identity for the plan; not ok if nothing may be planned.
+func (r *Resource) assess(ctx context.Context, card attribute.CardID, record types.String, d ops.Request,
+	ref attribute.CardRef, diags *diag.Diagnostics) (ops.Observation, types.String, bool) {
 	what := "set port " + id(ref, d.Number)
-	at := r.RecordedCard(ctx, card, types.StringNull(), what, diags)
+	at := r.RecordedCard(ctx, card, record, what, diags)
 	if at == nil || diagnostic.AddFindings(ctx, diags, what, at.Strange()) {
-		return ops.Observation{}, false
+		return ops.Observation{}, record, false
 	}
 	o, err := ops.Look(ctx, at.Host, d)
 	if err != nil {
 		diagnostic.AddErrorAt(diags, path.Root("port"), what, err)
-		return o, false
+		return o, record, false
 	}
 	if differs := o.Differences(d); len(differs) > 0 && r.OnlyRead(ctx, what, ref.Host, differs, diags) {
-		return o, false
+		return o, record, false
 	}
 	planned := ops.PlanFacts{InfiniBand: r.Planned.Card(ref).LinkTypes[d.Number] == ib.LinkTypeIB}
-	return o, !diagnostic.AddFindings(ctx, diags, what, ops.Check(at.Snap, d, o, planned))
+	return o, at.Identity, !diagnostic.AddFindings(ctx, diags, what, ops.Check(at.Snap, d, o, planned))
 }

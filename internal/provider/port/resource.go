@@ -71,7 +71,7 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 	err = r.WriteHost(ctx, ref.Host, limit, func(ctx context.Context, h *hosts.Host) error {
 		// What warns or refuses now belongs to the operator's screen as it did in
 		// the plan.
-		o, ok := r.assess(ctx, plan.CardID, d, ref, c.Diags)
+		o, _, ok := r.assess(ctx, plan.CardID, session.AsPlanned(plan.CardIdentity), d, ref, c.Diags)
 		if !ok || !asPlanned(ctx, c, h, o, d, what) {
 			return nil
 		}
@@ -116,10 +116,13 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		diagnostic.AddError(&resp.Diagnostics, "read port "+state.ID.ValueString(), err)
 		return
 	}
-	h, _, err := r.Host(ref.Host)
+	h, _, snap, err := r.Look(ctx, ref.Host)
 	if err != nil {
 		diagnostic.AddError(&resp.Diagnostics, "read port "+id(ref, d.Number), err)
 		return
+	}
+	if r.RecordedPresence(ctx, snap, state.CardID, &state.CardIdentity, &resp.Diagnostics) == session.Strange {
+		return // another card's port never enters the state
 	}
 	o, err := ops.Look(ctx, h, d)
 	if err != nil {

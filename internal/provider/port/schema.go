@@ -67,9 +67,10 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				"session, the default route or storage of the host: the names of those interfaces."),
 			"timeouts": attribute.TimeoutsAttribute(ctx, times, &removal),
 
-			"at_boot":   attribute.ComputedBool("Whether the setting is made at every boot."),
-			"unit":      attribute.ComputedString("systemd unit that makes the setting at boot."),
-			"port_guid": attribute.ComputedGUID("GUID of the port."),
+			"card_identity": attribute.CardIdentityAttribute(),
+			"at_boot":       attribute.ComputedBool("Whether the setting is made at every boot."),
+			"unit":          attribute.ComputedString("systemd unit that makes the setting at boot."),
+			"port_guid":     attribute.ComputedGUID("GUID of the port."),
 			"state": attribute.ComputedString("Logical state: `Down`, `Initializing` (a link, and no subnet manager yet), " +
 				"`Armed`, `Active`."),
 			"physical_state": attribute.ComputedString("Physical state: `LinkUp`, `Polling` (nobody answers), `Disabled`, " +

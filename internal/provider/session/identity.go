@@ -157,11 +157,11 @@ const (
 	Strange                 // another card or none, which a warning has told
 )
 
-// present compares what a refresh finds with what the state recorded, and records it
+// RecordedPresence compares what a refresh finds with what the state recorded, and records it
 // the first time. The state of another card stays as it is: the next plan refuses, and
 // nothing is lost.
-func (d *Data) present(ctx context.Context, snap *inventory.Snapshot, id attribute.CardID, record *types.String,
-	diags *diag.Diagnostics) Presence {
+func (d *Data) RecordedPresence(ctx context.Context, snap *inventory.Snapshot, id attribute.CardID,
+	record *types.String, diags *diag.Diagnostics) Presence {
 	name, err := attribute.ParseCardName(id.ValueString())
 	if err != nil {
 		return Present
@@ -182,7 +182,7 @@ func (d *Data) present(ctx context.Context, snap *inventory.Snapshot, id attribu
 	return presence
 }
 
-// Compare is present for an identity that is known already.
+// Compare is RecordedPresence for an identity that is known already.
 func (d *Data) Compare(ctx context.Context, ref attribute.CardRef, who, now ib.Identity, there bool,
 	diags *diag.Diagnostics) Presence {
 	like, _ := ib.Compare(who, now)

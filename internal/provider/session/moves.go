@@ -36,7 +36,7 @@ func (r *Resource) ReadCard(ctx context.Context, thing string, id attribute.Card
 		diagnostic.AddError(&resp.Diagnostics, "read "+thing+" of card "+ref.String(), err)
 		return nil
 	}
-	if r.present(ctx, snap, id, record, &resp.Diagnostics) == Strange {
+	if r.RecordedPresence(ctx, snap, id, record, &resp.Diagnostics) == Strange {
 		return nil // what was read last stays in the state
 	}
 	card, ok := snap.Card(ref.PCI)
