@@ -16,6 +16,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
@@ -252,10 +253,10 @@ func TestDevice_without_power_is_deaf(t *testing.T) {
 	d := NewDevice(model)
 	before := model.Flash.Dump()
 	erase := func() {
-		for _, w := range [][2]uint32{{regGateway, gwBusy | gwCommand | opWriteOn<<16}, {regGatewayAddr, 0},
-			{regGateway, gwBusy | gwCommand | opErase4K<<16}} {
-			d.writeConfig(windowAddr, []byte{byte(w[0]), byte(w[0] >> 8), byte(w[0] >> 16), byte(w[0] >> 24)})
-			d.writeConfig(windowData, []byte{byte(w[1]), byte(w[1] >> 8), byte(w[1] >> 16), byte(w[1] >> 24)})
+		// Write enable and an erase of 4 KiB, through the flash gateway.
+		for _, w := range [][2]uint32{{0xf0400, 1<<30 | 1<<2 | 0x06<<16}, {0xf0404, 0}, {0xf0400, 1<<30 | 1<<2 | 0x20<<16}} {
+			d.writeConfig(registers.WindowAddr, []byte{byte(w[0]), byte(w[0] >> 8), byte(w[0] >> 16), byte(w[0] >> 24)})
+			d.writeConfig(registers.WindowData, []byte{byte(w[1]), byte(w[1] >> 8), byte(w[1] >> 16), byte(w[1] >> 24)})
 		}
 	}
 	d.PowerOff()

@@ -5,32 +5,12 @@ package testbed
 import (
 	"encoding/binary"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/testbed/ibsim"
-)
-
-// Registers of the chip's own address space (ConnectX-3, ConnectX-3 Pro).
-const (
-	regHWID        = 0xf0014
-	regMajor       = 0x1f064 // version of the running firmware, bits 31:16
-	regMinor       = 0x1f068 // bits 31:16 minor, 15:0 subminor
-	regSemaphores  = 0xf0380
-	regToolLock    = 0xf03a0 // see read
-	regFlashLock   = 0xf03fc // guards the flash; also the last of the semaphores
-	regGateway     = 0xf0400
-	regGatewayAddr = 0xf0404
-	regGatewayData = 0xf0410 // 16 bytes
-	gatewayData    = 16
-)
-
-// Offsets in the configuration space through which the tool reaches them.
-const (
-	windowAddr = 0x58
-	windowData = 0x5c
 )
 
 // Device is a card as software sees it on the bus: registers in front of the
@@ -64,20 +44,11 @@ type Device struct {
 
 	mu     sync.Mutex
 	card   *card.Card
+	regs   *registers.Registers
 	off    bool
 	window uint32
-	regs   map[uint32]uint32
-	spi    spi
 	links  [2]string
-	box    mailbox
-	// stored is the part of the non-volatile configuration that the model does
-	// not hold, by group and port.
-	stored map[[2]uint32][]uint32
-	// inFlash is the firmware that was in flash before the last burn, burns what
-	// each burn found and left.
-	inFlash card.Firmware
-	burns   [][2]card.Firmware
-	users   users
+	users  users
 }
 
 // NewDevice puts registers in front of a card and switches it on.
@@ -91,10 +62,7 @@ func NewDevice(c *card.Card) *Device {
 // Insert replaces the card, as a hand in the machine does, and switches it on.
 func (d *Device) Insert(c *card.Card) {
 	d.mu.Lock()
-	d.card, d.burns = c, nil
-	if img, err := c.Flash.Active(); err == nil {
-		d.inFlash = img.Firmware()
-	}
+	d.card, d.regs = c, registers.Of(c)
 	d.mu.Unlock()
 	d.PowerOn()
 }
@@ -119,7 +87,8 @@ func (d *Device) PowerOn() {
 	defer d.notifyChange()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.off, d.window, d.regs, d.spi = false, 0, map[uint32]uint32{}, spi{blocks: d.card.Chip.Format != card.FS2}
+	d.off, d.window = false, 0
+	d.regs.Reset()
 	d.card.Boot()
 	d.HCA.Reset()
 	fw := d.card.Running()
@@ -143,12 +112,7 @@ func bootLink(fw card.Firmware, i int) string {
 func (d *Device) FreeSemaphores() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.card.ReleaseSemaphore()
-	// Which one guards the gateway depends on the chip.
-	for a := uint32(regSemaphores); a < regFlashLock; a += 4 {
-		delete(d.regs, a)
-	}
-	d.regs[regGateway] &^= gwLock // of ConnectX-4 and later
+	d.regs.FreeSemaphores()
 }
 
 // PowerOff makes the card deaf.
@@ -180,8 +144,8 @@ func (d *Device) readConfig(off int64, size int) []byte {
 		}
 		return out
 	}
-	if off == windowData && size == 4 {
-		binary.LittleEndian.PutUint32(out, d.read(d.window))
+	if off == registers.WindowData && size == 4 {
+		binary.LittleEndian.PutUint32(out, d.regs.Read(d.window))
 		return out
 	}
 	header := d.header()
@@ -198,10 +162,15 @@ func (d *Device) writeConfig(off int64, data []byte) {
 		return
 	}
 	switch v := binary.LittleEndian.Uint32(data); off {
-	case windowAddr:
+	case registers.WindowAddr:
 		d.window = v
-	case windowData:
-		d.write(d.window, v)
+	case registers.WindowData:
+		if errors.Is(d.regs.Write(d.window, v), card.ErrPowerLost) {
+			d.off = true
+			if d.PowerLost != nil {
+				go d.PowerLost()
+			}
+		}
 	}
 }
 
@@ -225,85 +194,9 @@ func (d *Device) pciDevice() uint16 {
 	return d.card.Chip.Recovery
 }
 
-func (d *Device) read(addr uint32) uint32 {
-	switch {
-	case addr == regHWID:
-		return uint32(d.card.Rev)<<16 | uint32(d.card.Chip.HWID)
-	case d.card.Chip.Format != card.FS2 && (addr == regMajor || addr == regMinor):
-		return 0 // its firmware gives the version to a command only
-	case addr == regMajor:
-		return uint32(d.card.Running().Version[0]) << 16
-	case addr == regMinor:
-		v := d.card.Running().Version
-		return uint32(v[1])<<16 | uint32(v[2])
-	case addr == regFlashLock:
-		if d.card.TakeSemaphore() {
-			return 0
-		}
-		return 1
-	case addr == regToolLock:
-		// mstflint waits until this one is 0. A card on which a read takes it, as it
-		// takes its neighbours, keeps two runs of the tool apart. Whether real cards do
-		// is not known, so that this one does not: what must not hurt must not hurt here.
-		return 0
-	case addr >= regSemaphores && addr < regFlashLock:
-		// A read takes a free semaphore.
-		v := d.regs[addr]
-		d.regs[addr] = 1
-		return v
-	}
-	return d.regs[addr]
-}
-
-func (d *Device) write(addr, v uint32) {
-	switch {
-	case addr == regFlashLock && v == 0:
-		d.card.ReleaseSemaphore()
-	case addr == regGateway && v&gwBusy != 0:
-		d.command(v)
-		d.regs[addr] = v &^ uint32(gwBusy)
-	case addr == hcrCommand && v&hcrGo != 0 && d.card.Chip.Format == card.FS2:
-		d.regs[addr] = d.toolCommand(v)
-	default:
-		d.regs[addr] = v
-	}
-}
-
-// noteBurn notes that an image was completed.
-func (d *Device) noteBurn(at uint32) {
-	img, err := d.card.Flash.At(at)
-	if err != nil {
-		return
-	}
-	d.burns = append(d.burns, [2]card.Firmware{d.inFlash, img.Firmware()})
-	d.inFlash = img.Firmware()
-}
-
 // burnList gives the burns since the card was put in: what each found and left.
 func (d *Device) burnList() [][2]card.Firmware {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Clone(d.burns)
-}
-
-// command runs one access of the flash gateway.
-func (d *Device) command(v uint32) {
-	data := make([]byte, gatewayData)
-	for i := 0; i < gatewayData; i += 4 {
-		binary.BigEndian.PutUint32(data[i:], d.regs[regGatewayData+uint32(i)])
-	}
-	d.spi.signed = false
-	err := d.spi.access(d.card.Flash, v, d.regs[regGatewayAddr], data)
-	if d.spi.signed {
-		d.noteBurn(d.spi.start)
-	}
-	for i := 0; i < gatewayData; i += 4 {
-		d.regs[regGatewayData+uint32(i)] = binary.BigEndian.Uint32(data[i:])
-	}
-	if errors.Is(err, card.ErrPowerLost) {
-		d.off = true
-		if d.PowerLost != nil {
-			go d.PowerLost()
-		}
-	}
+	return d.regs.Burns()
 }

@@ -45,7 +45,7 @@ func (d *Device) pciFiles() map[string]entry {
 			7), "\n")),
 		"config": {regs: d},
 	}
-	if data := d.Board.vpd(); data != nil {
+	if data := d.Board.VPD(); data != nil {
 		files["vpd"] = entry{value: data}
 	}
 	if !d.card.Running().Loaded {

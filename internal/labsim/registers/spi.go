@@ -1,6 +1,4 @@
-//go:build testbed && linux
-
-package testbed
+package registers
 
 import (
 	"encoding/binary"

@@ -1,6 +1,4 @@
-//go:build testbed && linux
-
-package testbed
+package registers
 
 import "github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 
@@ -62,7 +60,7 @@ func portDefaults() (m mailbox) {
 
 // accessRegister reads or writes one register. The mailbox holds an operation
 // (four words), the head of the register (one), and the register.
-func (d *Device) accessRegister(m *mailbox) {
+func (r *Registers) accessRegister(m *mailbox) {
 	const (
 		status, register, method = 17, 32, 49
 		body                     = 5
@@ -72,50 +70,50 @@ func (d *Device) accessRegister(m *mailbox) {
 	case regConfig:
 		kind, port, words := m.get(body*32+16, 16), m.get(body*32+40, 8), m.get(body*32+2, 12)
 		if data := m[body+2:]; words >= 1 && int(words) <= len(data) {
-			answer = d.config(kind, port, data[:words], m.get(method, 7) == methodWrite)
+			answer = r.config(kind, port, data[:words], m.get(method, 7) == methodWrite)
 		} else {
 			answer = regBadParameter
 		}
 	case regInvalidate:
-		d.stored = nil
-		d.card.SetNV(card.NV{})
+		r.stored = nil
+		r.card.SetNV(card.NV{})
 		answer = 0
 	}
 	m.put(status, 7, answer)
 }
 
 // config reads or writes one group of the configuration for the next boot.
-func (d *Device) config(kind, port uint32, data []uint32, write bool) uint32 {
+func (r *Registers) config(kind, port uint32, data []uint32, write bool) uint32 {
 	if kind == typeLink {
-		return d.linkConfig(port, data, write)
+		return r.linkConfig(port, data, write)
 	}
 	if size, ok := groups[kind]; !ok || int(size) != len(data) {
 		return regUnknown
 	}
 	key := [2]uint32{kind, port}
 	if write {
-		if d.stored == nil {
-			d.stored = map[[2]uint32][]uint32{}
+		if r.stored == nil {
+			r.stored = map[[2]uint32][]uint32{}
 		}
-		d.stored[key] = append([]uint32{}, data...)
+		r.stored[key] = append([]uint32{}, data...)
 		return 0
 	}
-	if copy(data, d.stored[key]) == 0 {
+	if copy(data, r.stored[key]) == 0 {
 		return regNotThere
 	}
 	return 0
 }
 
-func (d *Device) linkConfig(port uint32, data []uint32, write bool) uint32 {
-	nv := d.card.NextNV()
-	if port < 1 || int(port) > len(nv.LinkType) || !d.card.Running().VPI {
+func (r *Registers) linkConfig(port uint32, data []uint32, write bool) uint32 {
+	nv := r.card.NextNV()
+	if port < 1 || int(port) > len(nv.LinkType) || !r.card.Running().VPI {
 		return regUnknown
 	}
 	one := &nv.LinkType[port-1]
 	switch {
 	case write:
 		*one = int(data[0] & 3)
-		d.card.SetNV(nv)
+		r.card.SetNV(nv)
 	case *one == card.LinkUnset:
 		return regNotThere
 	default:

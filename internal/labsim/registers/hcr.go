@@ -1,6 +1,4 @@
-//go:build testbed && linux
-
-package testbed
+package registers
 
 import "github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 
@@ -55,16 +53,16 @@ func (m *mailbox) flag(at int) { m.put(at, 1, 1) }
 
 // toolCommand runs one command of the interface and gives what its last word
 // holds then.
-func (d *Device) toolCommand(v uint32) uint32 {
+func (r *Registers) toolCommand(v uint32) uint32 {
 	status := uint32(statusBadSys)
-	if d.card.Running().Loaded {
-		status = d.execute(v&0xfff, int(v>>12&0xf))
+	if r.card.Running().Loaded {
+		status = r.execute(v&0xfff, int(v>>12&0xf))
 	}
 	return v&^uint32(hcrGo|0xff000000) | status<<24
 }
 
-func (d *Device) execute(op uint32, modifier int) uint32 {
-	at := d.regs[hcrModifier]
+func (r *Registers) execute(op uint32, modifier int) uint32 {
+	at := r.regs[hcrModifier]
 	switch op {
 	case opMailboxWrite, opMailboxRead:
 		if at%2 != 0 || at+1 >= mailboxSize {
@@ -72,24 +70,24 @@ func (d *Device) execute(op uint32, modifier int) uint32 {
 		}
 		// The first word of the pair goes through the lower half.
 		if op == opMailboxWrite {
-			d.box[at], d.box[at+1] = d.regs[hcrInLow], d.regs[hcrInHigh]
+			r.box[at], r.box[at+1] = r.regs[hcrInLow], r.regs[hcrInHigh]
 		} else {
-			d.regs[hcrOutLow], d.regs[hcrOutHigh] = d.box[at], d.box[at+1]
+			r.regs[hcrOutLow], r.regs[hcrOutHigh] = r.box[at], r.box[at+1]
 		}
 	case opQueryCapabilities:
-		d.box = capabilities(d.card.Running())
+		r.box = capabilities(r.card.Running())
 	case opQueryDefaults:
 		if modifier == 0 {
-			d.box = globalDefaults()
+			r.box = globalDefaults()
 		} else {
-			d.box = portDefaults()
+			r.box = portDefaults()
 		}
 	case opAccessRegister:
 		// The modifier says which of the mailboxes the tool uses.
 		if at == 0 {
-			d.accessRegister(&d.box)
+			r.accessRegister(&r.box)
 		} else {
-			d.accessDirectly()
+			r.accessDirectly()
 		}
 	default:
 		return statusBadOp
@@ -98,14 +96,14 @@ func (d *Device) execute(op uint32, modifier int) uint32 {
 }
 
 // accessDirectly is a register access through the mailbox that tools write to.
-func (d *Device) accessDirectly() {
+func (r *Registers) accessDirectly() {
 	var direct mailbox
 	for i := range direct {
-		direct[i] = d.regs[directBox+uint32(4*i)]
+		direct[i] = r.regs[directBox+uint32(4*i)]
 	}
-	d.accessRegister(&direct)
+	r.accessRegister(&direct)
 	for i := range direct {
-		d.regs[directBox+uint32(4*i)] = direct[i]
+		r.regs[directBox+uint32(4*i)] = direct[i]
 	}
 }
 
