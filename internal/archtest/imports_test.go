@@ -119,6 +119,7 @@ command/target: command host hosts provider/diagnostic +golang.org/x/term -os/ex
 command/adopt: command command/target host inventory provider/adoption provider/diagnostic +framework -os/exec
 labsim: labsim +golang.org/x/crypto +github.com/pkg/sftp +mvdan.cc/sh/v3 +github.com/goccy/go-yaml
 labsim/card: fwimage/synth ib
+labsim/registers: labsim/card -context -os -os/exec
 bench: labsim provider +framework
 realtool: -net
 ibsimtest: realtool
@@ -126,6 +127,13 @@ demo: labsim
 shipped: +github.com/goccy/go-yaml
 testbed: labsim realtool +github.com/hanwen/go-fuse/v2 +golang.org/x/
 testbed/cmd: testbed
+reallab: labsim/card labsim/registers reallab +golang.org/x/ +al.essio.dev/pkg/shellescape
+reallab/wire: -os -os/exec -net
+reallab/fabric: reallab/wire -os -os/exec -net
+reallab/vfiouser: +golang.org/x/sys
+reallab/connectx3: labsim/card labsim/registers reallab/fabric reallab/vfiouser reallab/wire -os -os/exec
+reallab/machine:
+reallab/cmd: labsim/card reallab
 acctest: labsim provider +framework
 `)
 

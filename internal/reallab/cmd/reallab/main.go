@@ -1,0 +1,83 @@
+//go:build linux
+
+// Command reallab runs the lab of real kernels by hand. It must not run tests.
+//
+//	reallab check     exit status 3 if the machine cannot, with the reasons
+//	reallab prepare   check, and install Debian and QEMU, once
+//	reallab serve     two machines with a card each, until Ctrl-C
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/machine"
+)
+
+// exitLacking tells a machine that cannot from a machine on which it failed.
+const exitLacking = 3
+
+func main() {
+	commands := map[string]func(context.Context) error{
+		"check":   func(context.Context) error { return machine.Check() },
+		"prepare": machine.Prepare,
+		"serve":   serve,
+	}
+	if len(os.Args) != 2 || commands[os.Args[1]] == nil {
+		fmt.Fprintln(os.Stderr, "usage: reallab check|prepare|serve")
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := commands[os.Args[1]](ctx)
+	stop()
+	var lacks machine.LackingError
+	switch {
+	case errors.As(err, &lacks):
+		fmt.Fprintln(os.Stderr, lacks)
+		os.Exit(exitLacking)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// serve keeps a lab until it is told to end.
+func serve(ctx context.Context) error {
+	if err := machine.Prepare(ctx); err != nil {
+		return err
+	}
+	card.SmallImages() // mstflint reads flash through the configuration space, slowly
+	dir, err := os.MkdirTemp("", "reallab")
+	if err != nil {
+		return err
+	}
+	l, err := reallab.Start(ctx, dir, []reallab.Host{reallab.NewHost("one", 0), reallab.NewHost("other", 1)})
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	names := []string{}
+	for name := range l.Machines {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	fmt.Println("Machines take one or two minutes to boot. What they print, and what the cards do, is in " + dir + ".")
+	for _, name := range names {
+		fmt.Printf("ssh -i %s -o UserKnownHostsFile=%s -p %d %s@127.0.0.1   # %s\n", l.KeyFile(), l.KnownHostsFile(),
+			l.Machines[name].Port, machine.User, name)
+	}
+	for _, m := range l.Machines {
+		context.AfterFunc(ctx, m.Cut)
+	}
+	for _, name := range names {
+		<-l.Machines[name].Ended()
+		err = errors.Join(err, l.Machines[name].Err())
+	}
+	return errors.Join(err, l.Close(), os.RemoveAll(dir))
+}

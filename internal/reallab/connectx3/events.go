@@ -1,0 +1,271 @@
+//go:build linux
+
+package connectx3
+
+import (
+	"bytes"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
+)
+
+// Types of events.
+const (
+	eventCompletion  = 0x00
+	eventCommand     = 0x0a
+	eventPort        = 0x09
+	eventLastRequest = 0x13 // a queue pair with a shared receive queue took its last one
+)
+
+// hca is the card since its last reset.
+type hca struct {
+	c          *Card
+	icm        map[uint64]uint64 // bus address by page
+	init       []byte            // what INIT_HCA has said
+	mpts       map[uint32]*mpt
+	eqs        map[uint32]*eq
+	cqs        map[uint32]*cq
+	qps        map[uint32]*qp
+	srqs       map[uint32]*srq
+	groups     map[uint32][]byte
+	routes     [64]route
+	special    uint32 // number of the first of the four management queue pairs
+	infiniBand [ports]bool
+}
+
+// route is the event queue of a type of events.
+type route struct {
+	eq  uint32
+	set bool
+}
+
+func newHCA(c *Card) *hca {
+	h := &hca{c: c, icm: map[uint64]uint64{}, mpts: map[uint32]*mpt{}, eqs: map[uint32]*eq{}, cqs: map[uint32]*cq{},
+		qps: map[uint32]*qp{}, srqs: map[uint32]*srq{}, groups: map[uint32][]byte{}}
+	for i := range h.infiniBand {
+		h.infiniBand[i] = c.Model.Running().VPI
+	}
+	return h
+}
+
+func (h *hca) portAt(n int) *fabric.HCAPort {
+	if n < 1 || n > len(h.c.ports) {
+		return nil
+	}
+	return h.c.ports[n-1]
+}
+
+// eq is an event queue.
+type eq struct {
+	buffer
+	log    uint8
+	vector uint8
+	next   uint32 // event to be written
+	armed  bool
+}
+
+const entrySize = 32
+
+func (h *hca) setEQ(q request) int {
+	b := h.box(q.in, 64)
+	if b == nil || b[12] > logQueue+2 {
+		return badParam
+	}
+	e := &eq{buffer: bufferOf(b[24], b[27], b[28:]), log: b[12], vector: b[23], armed: be.Uint32(b)>>8&0xf == 9}
+	var empty [entrySize]byte
+	empty[31] = 0x80 // belongs to the hardware
+	for i := range uint64(1) << e.log {
+		h.writeBuffer(e.buffer, i*entrySize, empty[:])
+	}
+	h.eqs[q.mod&0x3ff] = e
+	return ok
+}
+
+func (h *hca) dropEQ(q request) int {
+	delete(h.eqs, q.mod&0x3ff)
+	return ok
+}
+
+// mapEQ sends types of events, by bits, to a queue, or to none.
+func (h *hca) mapEQ(q request) int {
+	for i := range h.routes {
+		if q.in>>i&1 != 0 {
+			h.routes[i] = route{eq: q.mod & 0x3ff, set: q.mod>>31 == 0}
+		}
+	}
+	return ok
+}
+
+// async writes an event to the queue of its type.
+func (h *hca) async(e [32]byte) {
+	if r := h.routes[e[1]&0x3f]; r.set {
+		h.event(r.eq, e)
+	}
+}
+
+// event writes an event, and interrupts once if the queue is armed. The owner bit
+// changes at each turn of the queue.
+func (h *hca) event(number uint32, e [entrySize]byte) {
+	q := h.eqs[number]
+	if q == nil {
+		return
+	}
+	e[31] = byte(q.next>>q.log&1) << 7
+	h.writeBuffer(q.buffer, uint64(q.next&(1<<q.log-1))*entrySize, e[:])
+	q.next++
+	if q.armed {
+		q.armed = false
+		h.c.bus.Interrupt(uint32(q.vector))
+	}
+}
+
+// portEvent tells that a port became active (4), or went down (1).
+func (h *hca) portEvent(port int, active bool) {
+	e := [entrySize]byte{1: eventPort, 3: 1}
+	if active {
+		e[3] = 4
+	}
+	be.PutUint32(e[12:], uint32(port)<<28)
+	h.async(e)
+}
+
+// queueEvent tells something of a queue pair.
+func (h *hca) queueEvent(kind byte, number uint32) {
+	e := [entrySize]byte{1: kind}
+	be.PutUint32(e[4:], number)
+	h.async(e)
+}
+
+// cq is a completion queue.
+type cq struct {
+	buffer
+	number uint32
+	log    uint8
+	offset uint64
+	eq     uint32
+	next   uint32
+	armed  arming
+}
+
+// opcodeResize is that of the last entry before a queue moves.
+const opcodeResize = 0x16
+
+// arming is what a completion queue waits for.
+type arming int
+
+const (
+	unarmed arming = iota
+	armedSolicited
+	armedAny
+)
+
+func (h *hca) setCQ(q request) int {
+	b := h.box(q.in, 64)
+	if b == nil {
+		return badParam
+	}
+	c := &cq{buffer: bufferOf(b[24], b[27], b[28:]), number: q.mod, log: byte(be.Uint32(b[12:]) >> 24 & 0x1f),
+		offset: uint64(be.Uint16(b[10:])) & 0xfff, eq: uint32(b[23])}
+	if c.log > logCompletions {
+		return badParam
+	}
+	h.disown(c)
+	h.cqs[q.mod] = c
+	return ok
+}
+
+func (h *hca) dropCQ(q request) int {
+	delete(h.cqs, q.mod)
+	return ok
+}
+
+// disown marks all entries of a completion queue as not written. The driver leaves that to
+// the firmware: entries of zero would look like completions.
+func (h *hca) disown(c *cq) {
+	empty := bytes.Repeat([]byte{0xcc}, entrySize)
+	for i := range uint64(1) << c.log {
+		h.writeBuffer(c.buffer, i*entrySize+c.offset, empty)
+	}
+}
+
+// modifyCQ moves a queue to another buffer (with the modifier of 0), or sets its
+// moderation, which nothing here has.
+func (h *hca) modifyCQ(q request) int {
+	c, b := h.cqs[q.mod], h.box(q.in, 64)
+	if c == nil || b == nil {
+		return badParam
+	}
+	log := byte(be.Uint32(b[12:]) >> 24 & 0x1f)
+	switch {
+	case q.opMod != 0:
+		return ok
+	case log > logCompletions:
+		return badParam
+	}
+	// The last entry of the old buffer tells the driver to go on in the new one.
+	h.complete(q.mod, [entrySize]byte{31: opcodeResize}, false)
+	c.buffer, c.log, c.offset = bufferOf(b[24], b[27], b[28:]), log, uint64(be.Uint16(b[10:]))&0xfff
+	h.disown(c)
+	return ok
+}
+
+// complete writes a completion.
+func (h *hca) complete(number uint32, e [entrySize]byte, solicited bool) {
+	c := h.cqs[number]
+	if c == nil {
+		return
+	}
+	e[31] = e[31]&0x7f | byte(c.next>>c.log&1)<<7
+	h.writeBuffer(c.buffer, uint64(c.next&(1<<c.log-1))*entrySize+c.offset, e[:])
+	c.next++
+	if c.armed == armedAny || c.armed == armedSolicited && solicited {
+		h.completionEvent(c)
+	}
+}
+
+func (h *hca) completionEvent(c *cq) {
+	c.armed = unarmed
+	e := [entrySize]byte{1: eventCompletion}
+	be.PutUint32(e[4:], c.number)
+	h.event(c.eq, e)
+}
+
+// doorbell is a write to the pages of the second BAR.
+func (h *hca) doorbell(off uint64, p []byte) {
+	page, at := off>>12, off&0xfff
+	switch {
+	case at == 0x14 && len(p) == 4:
+		if q := h.qps[be.Uint32(p)>>8]; q != nil {
+			h.send(q)
+		}
+	case at == 0x20 && len(p) == 8:
+		h.arm(be.Uint32(p), be.Uint32(p[4:]))
+	case at >= 0x800 && at < 0x820 && len(p) == 4:
+		h.acknowledge(h.eqs[uint32(page)*4+uint32(at-0x800)/8], be.Uint32(p))
+	}
+}
+
+// arm asks for an event at the next completion. One that the driver has not seen yet
+// makes it at once.
+func (h *hca) arm(v, seen uint32) {
+	c := h.cqs[v&0xffffff]
+	if c == nil {
+		return
+	}
+	c.armed = armedSolicited
+	if v>>24&3 == 2 {
+		c.armed = armedAny
+	}
+	if c.next&0xffffff != seen&0xffffff {
+		h.completionEvent(c)
+	}
+}
+
+func (h *hca) acknowledge(q *eq, v uint32) {
+	if q == nil || v>>31 == 0 {
+		return
+	}
+	q.armed = q.next&0xffffff == v&0xffffff
+	if !q.armed {
+		h.c.bus.Interrupt(uint32(q.vector))
+	}
+}

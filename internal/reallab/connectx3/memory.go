@@ -1,0 +1,199 @@
+//go:build linux
+
+package connectx3
+
+// maxPages bounds the memory that a driver may give the card for its tables: 1 GiB.
+const maxPages = 1 << 18
+
+// reservedKey is the key with which a physical address is meant.
+const reservedKey = 0x100
+
+// mpt is a memory key.
+type mpt struct {
+	flags         uint32
+	start, length uint64
+	mtt           uint64
+	shift         uint32
+}
+
+// Rights and kinds of a memory key.
+const (
+	keyPhysical    = 1 << 9
+	keyRemoteRead  = 1 << 12
+	keyRemoteWrite = 1 << 13
+)
+
+// box reads a mailbox; nil if there is no memory.
+func (h *hca) box(addr uint64, size int) []byte {
+	b := make([]byte, size)
+	if h.c.bus.Read(addr, b) != nil {
+		return nil
+	}
+	return b
+}
+
+// fill writes a mailbox.
+func (h *hca) fill(addr uint64, b []byte) int { return known(h.c.bus.Write(addr, b) == nil) }
+
+// mapICM takes pages for the tables.
+func (h *hca) mapICM(q request) int {
+	if q.mod > 256 {
+		return badParam
+	}
+	b := h.box(q.in, int(q.mod)*16)
+	if b == nil {
+		return badParam
+	}
+	for i := range int(q.mod) {
+		virt, phys := be.Uint64(b[16*i:]), be.Uint64(b[16*i+8:])
+		log := phys & 0x3f
+		if log > 18 || len(h.icm)+1<<log > maxPages {
+			return badResource
+		}
+		virt, phys = virt&^0xfff, phys&^0xfff
+		for k := range uint64(1) << log {
+			h.icm[virt>>12+k] = phys + k<<12
+		}
+	}
+	return ok
+}
+
+func (h *hca) unmapICM(q request) int {
+	for k := range min(uint64(q.mod), maxPages) {
+		delete(h.icm, q.in>>12+k)
+	}
+	return ok
+}
+
+// table gives the bus address of a byte of the tables.
+func (h *hca) table(virt uint64) (uint64, bool) {
+	p, there := h.icm[virt>>12]
+	return p + virt&0xfff, there
+}
+
+// mttBase is where the translation tables begin.
+func (h *hca) mttBase() uint64 {
+	if h.init == nil {
+		return 0
+	}
+	return be.Uint64(h.init[0x100:])
+}
+
+func (h *hca) writeMTT(q request) int {
+	if q.mod > 510 {
+		return badParam
+	}
+	b := h.box(q.in, 16+8*int(q.mod))
+	if b == nil {
+		return badParam
+	}
+	at := be.Uint64(b)
+	for i := range uint64(q.mod) {
+		addr, there := h.table(at + 8*i)
+		if !there || h.c.bus.Write(addr, b[16+8*i:24+8*i]) != nil {
+			return badParam
+		}
+	}
+	return ok
+}
+
+// translate gives the bus address of an offset in what an MTT describes.
+func (h *hca) translate(mtt uint64, shift uint8, off uint64) (uint64, bool) {
+	addr, there := h.table(h.mttBase() + mtt + off>>shift*8)
+	var entry [8]byte
+	if !there || h.c.bus.Read(addr, entry[:]) != nil {
+		return 0, false
+	}
+	return be.Uint64(entry[:])&^7 + off&(1<<shift-1), true
+}
+
+// buffer is a queue in memory.
+type buffer struct {
+	mtt   uint64
+	shift uint8
+}
+
+// bufferOf reads the description of a queue: the size of its pages, and its MTT.
+func bufferOf(page, high byte, low []byte) buffer {
+	return buffer{mtt: uint64(high)<<32 | uint64(be.Uint32(low)), shift: page&0x3f + 12}
+}
+
+// read and write reach a piece of a queue that does not cross a page.
+func (h *hca) readBuffer(b buffer, off uint64, p []byte) bool {
+	addr, there := h.translate(b.mtt, b.shift, off)
+	return there && h.c.bus.Read(addr, p) == nil
+}
+
+func (h *hca) writeBuffer(b buffer, off uint64, p []byte) {
+	if addr, there := h.translate(b.mtt, b.shift, off); there {
+		_ = h.c.bus.Write(addr, p) // a driver that gave no memory sees nothing, as on hardware
+	}
+}
+
+func (h *hca) setMPT(q request) int {
+	b := h.box(q.in, 64)
+	if b == nil || len(h.mpts) >= 1<<19 {
+		return badParam
+	}
+	h.mpts[q.mod] = &mpt{flags: be.Uint32(b), start: be.Uint64(b[16:]), length: be.Uint64(b[24:]), mtt: be.Uint64(b[44:]),
+		shift: be.Uint32(b[56:])}
+	return ok
+}
+
+func (h *hca) dropMPT(q request) int {
+	delete(h.mpts, q.mod)
+	return ok
+}
+
+// keyed is the memory key with a number; a physical one stands for the reserved key.
+func (h *hca) keyed(key uint32) *mpt {
+	if h.init == nil {
+		return nil
+	}
+	if m := h.mpts[(key>>8|key<<24)&(1<<(h.init[0xfb]&0x1f)-1)]; m != nil {
+		return m
+	}
+	if key == reservedKey {
+		return &mpt{flags: keyPhysical}
+	}
+	return nil
+}
+
+// move copies p to or from what a key and an address name.
+func (h *hca) move(key uint32, addr uint64, p []byte, write bool) bool {
+	m := h.keyed(key)
+	if m == nil {
+		h.c.logf("memory key %#x is not known", key)
+		return false
+	}
+	for len(p) > 0 {
+		n := min(uint64(len(p)), 4096-addr&0xfff)
+		at := addr
+		if m.flags&keyPhysical == 0 {
+			if m.shift < 12 || m.shift > 40 || addr < m.start || addr-m.start > m.length || m.length-(addr-m.start) < n {
+				return false
+			}
+			var there bool
+			if at, there = h.translate(m.mtt, uint8(m.shift), addr-m.start+m.start&(1<<m.shift-1)); !there {
+				return false
+			}
+		}
+		var err error
+		if write {
+			err = h.c.bus.Write(at, p[:n])
+		} else {
+			err = h.c.bus.Read(at, p[:n])
+		}
+		if err != nil {
+			return false
+		}
+		p, addr = p[n:], addr+n
+	}
+	return true
+}
+
+// allows reports whether a partner may reach memory by a key.
+func (h *hca) allows(key, right uint32) bool {
+	m := h.keyed(key)
+	return m != nil && m.flags&right != 0
+}

@@ -1,0 +1,20 @@
+// Package reallab is a lab of real kernels: machines that boot Debian with its stock
+// kernel in QEMU, each with an emulated ConnectX-3 Pro in a slot, and a switch between the
+// cards. Everything above the PCI bus is the real thing: the mlx4 drivers, their sysfs and
+// module parameters, the initramfs, IPoIB, mstflint and mstconfig on the card's registers,
+// opensm and infiniband-diags on the fabric, restarts and power cuts of a whole machine.
+//
+// What is emulated, and so proves nothing of the hardware:
+//
+//   - The card (package connectx3) behaves as its driver expects, not as silicon does. Its
+//     flash and its firmware are the model of labsim/card.
+//   - The wire (package wire) has no lanes, no credits and no time. Widths and speeds are
+//     agreed on, and cables can be pulled, limited or made to lose packets.
+//   - The switch (package fabric) forwards by the tables that opensm writes.
+//   - Of transports there are unreliable datagrams and reliable connections, without
+//     atomics. A port in Ethernet mode has an interface and never a link.
+//   - There are Debian 12 kernels only, on one emulated processor (TCG): KVM is not tried.
+//
+// The tree imports nothing of the provider but the model of a card and its registers.
+// Nothing of it is in the shipped binary.
+package reallab

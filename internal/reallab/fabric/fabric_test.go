@@ -1,0 +1,332 @@
+package fabric
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
+)
+
+// card is a card with one port that keeps what comes in.
+type card struct {
+	port   *HCAPort
+	got    []*wire.Packet
+	states []bool
+}
+
+func (c *card) StateChanged(_ int, active bool) { c.states = append(c.states, active) }
+func (c *card) Deliver(_ int, k *wire.Packet)   { c.got = append(c.got, k) }
+
+func newCard(w *wire.World, guid uint64) *card {
+	c := &card{}
+	c.port = NewHCAPorts(w, 1, c)[0]
+	w.Do(func() {
+		c.port.Reset(Node{Description: "a card", GUID: guid, System: guid + 3, Ports: 1, Device: 0x1007}, guid+1)
+		c.port.Enable(true)
+	})
+	return c
+}
+
+// take gives the last packet and forgets all.
+func (c *card) take(t *testing.T) mad {
+	t.Helper()
+	if len(c.got) == 0 {
+		t.Fatal("nothing came back")
+	}
+	m := mad(c.got[len(c.got)-1].Payload)
+	c.got = nil
+	return m
+}
+
+// newMAD is a request; path is a directed route, without its first entry.
+func newMAD(method byte, attribute uint16, modifier uint32, path ...byte) mad {
+	m := make(mad, MADSize)
+	m[0], m[1], m[2], m[3] = 1, classDirected, 1, method
+	m[7] = byte(len(path))
+	be.PutUint16(m[16:], attribute)
+	be.PutUint32(m[20:], modifier)
+	be.PutUint16(m[32:], wire.Permissive)
+	be.PutUint16(m[34:], wire.Permissive)
+	copy(m.initialPath()[1:], path)
+	return m
+}
+
+// send sends a directed-route datagram as a host does: its first hop is the host's own.
+func (c *card) send(w *wire.World, m mad) {
+	m[6]++
+	w.Do(func() {
+		c.port.Send(&wire.Packet{SLID: wire.Permissive, DLID: wire.Permissive, Opcode: wire.UDSend, Payload: m})
+	})
+}
+
+// reply answers the directed datagram that came last, as a host and its firmware do.
+func (c *card) reply(t *testing.T, w *wire.World) {
+	t.Helper()
+	m := c.take(t)
+	m = append(mad(nil), m...)
+	m.returnPath()[m[6]] = 1
+	out, _ := c.port.MAD(m, true)
+	mad(out).setStatus(directionBit)
+	w.Do(func() {
+		c.port.Send(&wire.Packet{SLID: wire.Permissive, DLID: wire.Permissive, Opcode: wire.UDSend, Payload: out})
+	})
+}
+
+// lab is two cards behind two switches in a row.
+func lab(t *testing.T) (*wire.World, []*card, []*Switch, []*wire.Cable) {
+	t.Helper()
+	w := &wire.World{}
+	cards := []*card{newCard(w, 0x100), newCard(w, 0x200)}
+	switches := []*Switch{NewSwitch(w, "first", 0x10, 4), NewSwitch(w, "second", 0x20, 4)}
+	return w, cards, switches, []*wire.Cable{
+		wire.Connect(cards[0].port.Wire(), switches[0].Port(1)),
+		wire.Connect(switches[0].Port(2), switches[1].Port(3)),
+		wire.Connect(switches[1].Port(4), cards[1].port.Wire()),
+	}
+}
+
+// A datagram finds its way over two switches and back, by a directed route.
+func TestSwitch_directed(t *testing.T) {
+	w, cards, _, _ := lab(t)
+	for _, tt := range []struct {
+		path []byte
+		kind byte
+		guid uint64
+		in   byte
+	}{{[]byte{1}, 2, 0x10, 1}, {[]byte{1, 2}, 2, 0x20, 3}} {
+		cards[0].send(w, newMAD(methodGet, attrNodeInfo, 0, tt.path...))
+		d := cards[0].take(t).data()
+		if d[2] != tt.kind || be.Uint64(d[4:]) != tt.guid || d[36] != tt.in {
+			t.Errorf("path %v: type %d GUID %#x port %d", tt.path, d[2], be.Uint64(d[4:]), d[36])
+		}
+	}
+	cards[0].send(w, newMAD(methodGet, attrNodeInfo, 0, 1, 2, 4))
+	cards[1].reply(t, w)
+	if d := cards[0].take(t).data(); d[2] != 1 || be.Uint64(d[12:]) != 0x200 || be.Uint64(d[20:]) != 0x201 {
+		t.Errorf("the far card: % x", d[:40])
+	}
+}
+
+// set sends a Set along a path and holds that it succeeded.
+func set(t *testing.T, w *wire.World, c *card, attribute uint16, modifier uint32, data []byte, path ...byte) {
+	t.Helper()
+	m := newMAD(methodSet, attribute, modifier, path...)
+	copy(m.data(), data)
+	c.send(w, m)
+	if status := be.Uint16(c.take(t)[4:]) &^ directionBit; status != 0 {
+		t.Fatalf("attribute %#x: status %#x", attribute, status)
+	}
+}
+
+// state sets logical states, as opensm does.
+func state(lid uint16, logical byte) []byte {
+	d := make([]byte, 64)
+	be.PutUint16(d[atLID:], lid)
+	be.PutUint16(d[atMasterLID:], 1)
+	d[atState] = logical
+	return d
+}
+
+// activate brings the way from one card to the other up.
+func activate(t *testing.T, w *wire.World, cards []*card) {
+	t.Helper()
+	for _, s := range []byte{0, Armed, Active} {
+		for i, c := range cards {
+			m := newMAD(methodSet, attrPortInfo, 1)
+			copy(m.data(), state(uint16(i+1), s))
+			w.Do(func() { c.port.MAD(m, true) })
+		}
+		for _, p := range []struct {
+			modifier uint32
+			path     []byte
+		}{{1, []byte{1}}, {2, []byte{1}}, {3, []byte{1, 2}}, {4, []byte{1, 2}}} {
+			set(t, w, cards[0], attrPortInfo, p.modifier, state(0, s), p.path...)
+		}
+	}
+	for i, path := range [][]byte{{1}, {1, 2}} {
+		set(t, w, cards[0], attrPortInfo, 0, state(uint16(10+i), 0), path...)
+		block := make([]byte, 64)
+		copy(block, []byte{noPort, []byte{1, 3}[i], []byte{2, 4}[i]})
+		block[10], block[11] = []byte{0, 3}[i], []byte{2, 0}[i]
+		set(t, w, cards[0], attrLinear, 0, block, path...)
+	}
+}
+
+// Packets pass by LID when the tables say so, in the partitions of their ports, and to
+// the members of a group.
+func TestSwitch_forwards(t *testing.T) {
+	w, cards, _, _ := lab(t)
+	data := func(dlid, key uint16) {
+		w.Do(func() {
+			cards[0].port.Send(&wire.Packet{SLID: 1, DLID: dlid, DestQP: 5, PKey: key, Opcode: wire.UDSend, Payload: make([]byte, 8)})
+		})
+	}
+	data(2, 0xffff)
+	if len(cards[1].got) != 0 {
+		t.Error("a packet passed before the ports were active")
+	}
+	activate(t, w, cards)
+	if !slices.Equal(cards[1].states, []bool{true}) || cards[1].port.LID() != 2 {
+		t.Errorf("states %v, LID %d", cards[1].states, cards[1].port.LID())
+	}
+	data(2, 0xffff)
+	if len(cards[1].got) != 1 {
+		t.Fatalf("%d packets", len(cards[1].got))
+	}
+	group := make([]byte, 64)
+	be.PutUint16(group[2:], 1<<2)
+	set(t, w, cards[0], attrMulticast, 0, group, 1)
+	be.PutUint16(group[2:], 1<<4)
+	set(t, w, cards[0], attrMulticast, 0, group, 1, 2)
+	cards[1].got = nil
+	data(0xc001, 0xffff)
+	data(0xc002, 0xffff)
+	if len(cards[1].got) != 1 {
+		t.Errorf("%d packets of a group", len(cards[1].got))
+	}
+	enforce := state(0, 0)
+	enforce[atOperational] = 4<<4 | 1<<3
+	set(t, w, cards[0], attrPortInfo, 1, enforce, 1)
+	cards[1].got = nil
+	data(2, 0x8001)
+	data(2, 0xffff)
+	if len(cards[1].got) != 1 {
+		t.Errorf("%d packets past a port that enforces its P_Keys", len(cards[1].got))
+	}
+}
+
+// A cable that is pulled takes the link down at both ends, and the switch tells the
+// subnet manager.
+func TestSwitch_cable(t *testing.T) {
+	w, cards, switches, cables := lab(t)
+	activate(t, w, cards)
+	cards[0].got = nil
+	cables[2].Pull()
+	trap := cards[0].take(t)
+	if trap.method() != methodTrap || be.Uint16(trap.data()[4:]) != 128 || be.Uint16(trap.data()[10:]) != 11 {
+		t.Errorf("trap % x", trap[:80])
+	}
+	if cards[1].port.State() != Down || switches[1].ports[4].state != Down || !slices.Equal(cards[1].states, []bool{true, false}) {
+		t.Errorf("states %d, %d, %v", cards[1].port.State(), switches[1].ports[4].state, cards[1].states)
+	}
+	cables[2].Plug()
+	if cards[1].port.State() != Init || switches[1].info[11]&portStateChange == 0 {
+		t.Errorf("state %d", cards[1].port.State())
+	}
+}
+
+// A link agrees on what both ends and the cable can do.
+func TestPort_speeds(t *testing.T) {
+	_, cards, _, cables := lab(t)
+	active := func() [3]byte {
+		i := cards[0].port.portInfo()
+		return [3]byte{i[atWidthActive], i[atSpeed] >> 4, i[atExtended] >> 4}
+	}
+	if got := active(); got != [3]byte{2, 4, 1} {
+		t.Errorf("4X FDR: %v", got)
+	}
+	cables[0].Degrade(1, wire.Speeds{Basic: 3})
+	if got := active(); got != [3]byte{1, 2, 0} {
+		t.Errorf("1X DDR: %v", got)
+	}
+}
+
+// A port that management disables stays down until management enables it.
+func TestPort_disabled(t *testing.T) {
+	w, cards, _, _ := lab(t)
+	physical := func(p byte) byte {
+		m := newMAD(methodSet, attrPortInfo, 1)
+		copy(m.data(), state(0, 0))
+		m.data()[atPhysical] = p << 4
+		var out []byte
+		w.Do(func() { out, _ = cards[0].port.MAD(m, true) })
+		return mad(out).data()[atPhysical] >> 4
+	}
+	if got := physical(disabled); got != disabled || cards[0].port.State() != Down {
+		t.Errorf("disabled: physical state %d, state %d", got, cards[0].port.State())
+	}
+	w.Do(func() { cards[0].port.Enable(true) })
+	if cards[0].port.State() != Down {
+		t.Error("the driver switched a disabled port on")
+	}
+	if got := physical(polling); got != linkUp {
+		t.Errorf("enabled: physical state %d", got)
+	}
+}
+
+func TestPort_wrong_key(t *testing.T) {
+	w, cards, _, _ := lab(t)
+	m := newMAD(methodSet, attrPortInfo, 1)
+	be.PutUint64(m.data(), 0x1234)
+	w.Do(func() { cards[0].port.MAD(m, false) })
+	var answered bool
+	w.Do(func() { _, answered = cards[0].port.MAD(m, false) })
+	if answered || be.Uint16(cards[0].port.info[atKeyViolations:]) != 1 {
+		t.Error("a Set without the M_Key was answered")
+	}
+	be.PutUint64(m[24:], 0x1234)
+	w.Do(func() { _, answered = cards[0].port.MAD(m, false) })
+	if !answered {
+		t.Error("a Set with the M_Key was not answered")
+	}
+}
+
+func TestPerformance(t *testing.T) {
+	w, cards, _, _ := lab(t)
+	activate(t, w, cards)
+	ask := func(method byte, attribute uint16, mask uint16) mad {
+		m := newMAD(method, attribute, 0)
+		m[1], m[65] = classPerformance, 1
+		be.PutUint16(m[66:], mask)
+		out, _ := cards[0].port.MAD(m, true)
+		return out
+	}
+	before := be.Uint64(ask(methodGet, attrExtended, 0)[64+24:])
+	w.Do(func() {
+		cards[0].port.Send(&wire.Packet{SLID: 1, DLID: 2, DestQP: 5, PKey: 0xffff, Opcode: wire.UDSend, Payload: make([]byte, 100)})
+	})
+	if after := be.Uint64(ask(methodGet, attrExtended, 0)[64+24:]); after != before+1 {
+		t.Errorf("packets sent: %d, then %d", before, after)
+	}
+	if n := be.Uint32(ask(methodGet, attrCounters, 0)[64+32:]); n == 0 {
+		t.Error("PortCounters has no packets")
+	}
+	ask(methodSet, attrCounters, 0xffff)
+	if n := be.Uint32(ask(methodGet, attrCounters, 0)[64+32:]); n != 0 {
+		t.Errorf("%d packets after a reset", n)
+	}
+}
+
+// Tables that send a packet in a circle do not keep it for ever.
+func TestSwitch_circle(t *testing.T) {
+	w, cards, switches, _ := lab(t)
+	activate(t, w, cards)
+	switches[0].linear[7], switches[1].linear[7] = 2, 3
+	w.Do(func() {
+		cards[0].port.Send(&wire.Packet{SLID: 1, DLID: 7, DestQP: 5, PKey: 0xffff, Opcode: wire.UDSend, Payload: make([]byte, 8)})
+	})
+	if n := switches[1].ports[3].counters.XmitPackets; n > 2*wire.MaxHops {
+		t.Errorf("%d packets", n)
+	}
+}
+
+// FuzzMAD holds that no datagram does harm, and that each answer is one.
+func FuzzMAD(f *testing.F) {
+	f.Add([]byte(newMAD(methodGet, attrNodeInfo, 0, 1, 2)))
+	f.Add([]byte(newMAD(methodSet, attrArbitration, 0xffffffff)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m := make([]byte, MADSize)
+		copy(m, b)
+		w := &wire.World{}
+		c, s := newCard(w, 0x100), NewSwitch(w, "s", 0x10, 4)
+		wire.Connect(c.port.Wire(), s.Port(1))
+		w.Do(func() {
+			if out, ok := c.port.MAD(m, true); ok && len(out) != MADSize {
+				t.Errorf("%d bytes", len(out))
+			}
+			for _, lid := range []uint16{wire.Permissive, 0, 0xc001} {
+				c.port.Send(&wire.Packet{SLID: 1, DLID: lid, Opcode: wire.UDSend, Payload: m})
+			}
+		})
+	})
+}

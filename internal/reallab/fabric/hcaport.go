@@ -1,0 +1,226 @@
+package fabric
+
+import "github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
+
+// Node is what a card says of itself.
+type Node struct {
+	Description string
+	GUID        uint64
+	System      uint64
+	Ports       int
+	Device      uint16 // PCI id
+	Revision    uint32
+}
+
+// Events is told what happens to a port of a card. The methods are called in the world.
+type Events interface {
+	// StateChanged tells of a port that became active, or went down.
+	StateChanged(number int, active bool)
+	// Deliver takes a packet that came for a queue pair.
+	Deliver(number int, packet *wire.Packet)
+}
+
+// HCAPort is a port of a card with the agents that its firmware runs.
+type HCAPort struct {
+	port
+	node   Node
+	number int
+	guid   uint64
+	events Events
+	all    []*HCAPort
+}
+
+// NewHCAPorts makes the ports of a card. They are off.
+func NewHCAPorts(w *wire.World, n int, events Events) []*HCAPort {
+	all := make([]*HCAPort, n)
+	for i := range all {
+		p := &HCAPort{number: i + 1, events: events}
+		p.wire = wire.NewPort(w, p)
+		all[i] = p
+	}
+	for _, p := range all {
+		p.all = all
+		p.reset(byte(p.number), hcaPKeys)
+	}
+	return all
+}
+
+// hcaPKeys is the size of a card's P_Key table.
+const hcaPKeys = 128
+
+// capabilities of a port before a driver adds its own: automatic migration, SL mapping,
+// system image GUID, extended speeds, communication management, reinitialisation,
+// client reregistration.
+const capabilities = 0x02514868
+
+// Reset is the port after the card has booted. Its link is down.
+func (p *HCAPort) Reset(node Node, guid uint64) {
+	p.wire.SetEnabled(false)
+	p.reset(byte(p.number), hcaPKeys)
+	p.node, p.guid = node, guid
+	be.PutUint32(p.info[atCapabilities:], capabilities)
+	p.info[50] = 128 / 8
+}
+
+// Wire is where the cable goes.
+func (p *HCAPort) Wire() *wire.Port { return p.wire }
+
+// LID is the port's; 0 before a subnet manager gives it one.
+func (p *HCAPort) LID() uint16 { return p.lid() }
+
+// State is the logical state.
+func (p *HCAPort) State() byte { return p.state }
+
+// GID is the port's first.
+func (p *HCAPort) GID() (gid [16]byte) {
+	copy(gid[:], p.info[atPrefix:atPrefix+8])
+	be.PutUint64(gid[8:], p.guid)
+	return gid
+}
+
+// PKey is an entry of the table; an index outside gives the default partition.
+func (p *HCAPort) PKey(index int) uint16 {
+	if index < 0 || index >= len(p.pkeys) {
+		index = 0
+	}
+	return p.pkeys[index]
+}
+
+// Admits reports whether a packet with this P_Key may come in, and counts it if not.
+func (p *HCAPort) Admits(key uint16) bool {
+	if p.admits(key) {
+		return true
+	}
+	be.PutUint16(p.info[atPKeyViolations:], be.Uint16(p.info[atPKeyViolations:])+1)
+	return false
+}
+
+// WrongQKey counts a packet whose Q_Key was wrong.
+func (p *HCAPort) WrongQKey() {
+	be.PutUint16(p.info[atQKeyViolations:], be.Uint16(p.info[atQKeyViolations:])+1)
+}
+
+// SetCapabilities is what the driver says the host can do.
+func (p *HCAPort) SetCapabilities(mask uint32) { be.PutUint32(p.info[atCapabilities:], mask) }
+
+// ResetQKeyCounter sets the violations of Q_Keys to zero.
+func (p *HCAPort) ResetQKeyCounter() { be.PutUint16(p.info[atQKeyViolations:], 0) }
+
+// Enable switches the port on, unless management has it off, or switches it off.
+func (p *HCAPort) Enable(on bool) { p.wire.SetEnabled(on && !p.off) }
+
+// Send sends a packet. One for the port itself comes back at once.
+func (p *HCAPort) Send(k *wire.Packet) bool {
+	p.sent(k)
+	if k.DLID != 0 && k.DLID == p.lid() {
+		p.wire.Loop(k)
+		return true
+	}
+	if p.wire.Send(k) {
+		return true
+	}
+	p.counters.XmitDiscards++
+	return false
+}
+
+// Loop gives a packet to the port itself.
+func (p *HCAPort) Loop(k *wire.Packet) { p.wire.Loop(k) }
+
+// Receive implements wire.Receiver.
+func (p *HCAPort) Receive(k *wire.Packet) {
+	p.received(k)
+	p.events.Deliver(p.number, k)
+}
+
+// LinkChanged implements wire.Receiver.
+func (p *HCAPort) LinkChanged() {
+	if p.follow() && p.state == Down {
+		p.events.StateChanged(p.number, false)
+	}
+}
+
+func (p *HCAPort) offer() (byte, wire.Speeds) { return p.offered() }
+
+// MAD gives the answer of the firmware to a datagram of 256 bytes. There is none if the
+// M_Key is wrong, which trusted says not to look at.
+func (p *HCAPort) MAD(in []byte, trusted bool) (out []byte, ok bool) {
+	m := mad(in)
+	if m.class() == classPerformance {
+		return performance(m, func(n int) *port {
+			if n < 1 || n > len(p.all) {
+				return nil
+			}
+			return &p.all[n-1].port
+		}), true
+	}
+	r := m.reply()
+	if m.class() == classDirected {
+		be.PutUint16(r[4:], be.Uint16(m[4:])&directionBit)
+	}
+	if !m.isSubnet() {
+		r.setStatus(statusMethod)
+		return r, true
+	}
+	if key := be.Uint64(p.info[atKey:]); !trusted && key != 0 && key != m.key() && m.method() == methodSet {
+		be.PutUint16(p.info[atKeyViolations:], be.Uint16(p.info[atKeyViolations:])+1)
+		return nil, false
+	}
+	p.manage(m, r)
+	return r, true
+}
+
+func (p *HCAPort) manage(m, out mad) {
+	d := out.data()
+	switch m.attribute() {
+	case attrDescription:
+		if m.method() == methodSet {
+			p.node.Description = string(m.data())
+		}
+		clear(d)
+		copy(d, p.node.Description)
+	case attrNodeInfo:
+		clear(d)
+		copy(d, []byte{1, 1, 1, byte(p.node.Ports)})
+		be.PutUint64(d[4:], p.node.System)
+		be.PutUint64(d[12:], p.node.GUID)
+		be.PutUint64(d[20:], p.guid)
+		be.PutUint16(d[28:], hcaPKeys)
+		be.PutUint16(d[30:], p.node.Device)
+		be.PutUint32(d[32:], p.node.Revision)
+		be.PutUint32(d[36:], uint32(p.number)<<24|mellanox)
+	case attrGUIDInfo:
+		clear(d)
+		if m.modifier() == 0 {
+			be.PutUint64(d, p.guid)
+		}
+	case attrPortInfo:
+		p.managePortInfo(m, out)
+	case attrExtendedInfo:
+		clear(d) // neither has nor can FDR10
+	default:
+		if !p.table(m, out, int(m.modifier()&0xffff), 0, byte(m.modifier()>>16)) {
+			out.setStatus(be.Uint16(out[4:]) | statusAttribute)
+		}
+	}
+}
+
+// mellanox is the vendor in NodeInfo.
+const mellanox = 0x2c9
+
+func (p *HCAPort) managePortInfo(m, out mad) {
+	q := p
+	if n := int(m.modifier() & 0xff); n >= 1 && n <= len(p.all) {
+		q = p.all[n-1]
+	}
+	if m.method() == methodSet {
+		was := q.state
+		q.setPortInfo(m.data())
+		if q.state == Active && was != Active {
+			q.events.StateChanged(q.number, true)
+		}
+	}
+	copy(out.data(), q.portInfo())
+	if m.method() == methodSet {
+		out.data()[atTimeout] |= m.data()[atTimeout] & reregister
+	}
+}

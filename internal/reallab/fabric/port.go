@@ -1,0 +1,268 @@
+package fabric
+
+import (
+	"math/bits"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
+)
+
+// Logical states of a port.
+const (
+	Down, Init, Armed, Active = 1, 2, 3, 4
+)
+
+// Physical states.
+const (
+	polling, disabled, linkUp = 2, 3, 5
+)
+
+// Offsets in PortInfo.
+const (
+	atKey, atPrefix, atLID, atMasterLID, atCapabilities = 0, 8, 16, 18, 20
+	atLease, atLocalPort                                = 26, 28
+	atWidthEnabled, atWidthSupported, atWidthActive     = 29, 30, 31
+	atState, atPhysical, atLMC, atSpeed, atMTU, atVLs   = 32, 33, 34, 35, 36, 37
+	atHighLimit, atOperational                          = 38, 43
+	atKeyViolations, atPKeyViolations, atQKeyViolations = 44, 46, 48
+	atTimeout, atErrors, atExtended, atExtendedEnabled  = 51, 53, 62, 63
+)
+
+// reregister is the bit of PortInfo that asks clients to join their groups again.
+const reregister = 0x80
+
+// Counters are what the performance agent counts of a port.
+type Counters struct {
+	XmitPackets, XmitBytes, ReceivePackets, ReceiveBytes uint64
+	LinkDowned, ReceiveErrors, XmitDiscards              uint64
+}
+
+// port is what ports of cards and of switches have in common.
+type port struct {
+	wire     *wire.Port
+	info     [64]byte
+	state    byte
+	off      bool // switched off by management
+	pkeys    []uint16
+	arbiter  [4][64]byte
+	slToVL   [256][8]byte // by input port; a card has one
+	counters Counters
+}
+
+// reset is the port after power on: 4X, up to FDR, eight virtual lanes, packets of 4096
+// bytes.
+func (p *port) reset(number byte, pkeys int) {
+	*p = port{wire: p.wire, state: Down, pkeys: make([]uint16, pkeys), counters: Counters{}}
+	p.pkeys[0] = 0xffff
+	i := &p.info
+	be.PutUint64(i[atPrefix:], 0xfe80000000000000)
+	i[atLocalPort] = number
+	i[atWidthEnabled], i[atWidthSupported], i[atWidthActive] = 3, 3, 2
+	i[atState] = 7 << 4
+	i[atSpeed] = 4<<4 | 7
+	i[atMTU] = 5 << 4
+	i[atVLs] = 4 << 4
+	i[39], i[40], i[41] = 8, 8, 5
+	i[atOperational] = 4 << 4
+	i[52], i[atErrors] = 16, 8<<4|8
+	i[atExtended], i[atExtendedEnabled] = 1<<4|1, 1
+}
+
+// LID is the port's, 0 until a subnet manager gives it one.
+func (p *port) lid() uint16       { return be.Uint16(p.info[atLID:]) }
+func (p *port) masterLID() uint16 { return be.Uint16(p.info[atMasterLID:]) }
+
+// trainer is an end of a cable that agrees on width and speed.
+type trainer interface {
+	offer() (width byte, speeds wire.Speeds)
+}
+
+func (p *port) offered() (byte, wire.Speeds) {
+	return p.info[atWidthEnabled] & p.info[atWidthSupported],
+		wire.Speeds{Basic: p.info[atSpeed] & 0xf, Extended: p.info[atExtendedEnabled] & 0x1f & (p.info[atExtended] & 0xf)}
+}
+
+// follow brings the state in line with the link and reports whether it changed. A link
+// that comes up agrees on width and speed with its other end.
+func (p *port) follow() bool {
+	up := p.wire.Up()
+	switch {
+	case up && p.state == Down:
+		p.state = Init
+		p.train()
+		return true
+	case !up && p.state != Down:
+		p.state = Down
+		p.counters.LinkDowned++
+		return true
+	}
+	return false
+}
+
+func (p *port) train() {
+	width, speeds := p.offered()
+	c := p.wire.Cable()
+	most, fast := c.Carries()
+	width, speeds.Basic, speeds.Extended = width&most, speeds.Basic&fast.Basic, speeds.Extended&fast.Extended
+	if other, ok := portOwner(c.Other(p.wire)).(trainer); ok {
+		w, s := other.offer()
+		width, speeds.Basic, speeds.Extended = width&w, speeds.Basic&s.Basic, speeds.Extended&s.Extended
+	}
+	p.info[atWidthActive] = highest(max(width, 1))
+	p.info[atSpeed] = p.info[atSpeed]&0xf | highest(max(speeds.Basic, 1))<<4
+	p.info[atExtended] = p.info[atExtended]&0xf | highest(speeds.Extended)<<4
+}
+
+func portOwner(p *wire.Port) wire.Receiver { return p.Owner() }
+
+func highest(b byte) byte {
+	if b == 0 {
+		return 0
+	}
+	return 1 << (bits.Len8(b) - 1)
+}
+
+// portInfo is what a Get answers.
+func (p *port) portInfo() []byte {
+	out := append([]byte(nil), p.info[:]...)
+	out[atState] = out[atState]&0xf0 | p.state
+	physical := byte(polling)
+	switch {
+	case p.state != Down:
+		physical = linkUp
+	case p.off:
+		physical = disabled
+	}
+	out[atPhysical] = physical<<4 | polling
+	return out
+}
+
+// setPortInfo takes the fields that a subnet manager may set. Fields of zero that mean
+// "no change" change nothing.
+func (p *port) setPortInfo(d []byte) {
+	i := &p.info
+	copy(i[atKey:atCapabilities], d[atKey:atCapabilities])
+	copy(i[atLease:atLocalPort], d[atLease:atLocalPort])
+	for at, all := range map[int]byte{atWidthEnabled: 0xff, atExtendedEnabled: 0x1f} {
+		if v := d[at]; v != 0 && v != all {
+			i[at] = v
+		} else if v == all {
+			i[at] = i[atWidthSupported]
+			if at == atExtendedEnabled {
+				i[at] = i[atExtended] & 0xf
+			}
+		}
+	}
+	if v := d[atSpeed] & 0xf; v == 0xf {
+		i[atSpeed] |= i[atState] >> 4
+	} else if v != 0 {
+		i[atSpeed] = i[atSpeed]&0xf0 | v
+	}
+	i[atLMC] = d[atLMC]
+	mtu := d[atMTU] & 0xf0
+	if mtu == 0 {
+		mtu = i[atMTU] & 0xf0
+	}
+	i[atMTU] = mtu | d[atMTU]&0xf
+	i[atHighLimit] = d[atHighLimit]
+	if v := d[atOperational]; v>>4 != 0 {
+		i[atOperational] = v
+	} else {
+		i[atOperational] = i[atOperational]&0xf0 | v&0xf
+	}
+	i[atTimeout] = d[atTimeout] &^ reregister
+	i[atErrors] = d[atErrors]
+	p.setState(d[atState]&0xf, d[atPhysical]>>4)
+}
+
+// setState changes the logical and the physical state, where a Set may.
+func (p *port) setState(logical, physical byte) {
+	switch {
+	case logical == Armed && p.state == Init, logical == Active && p.state == Armed:
+		p.state = logical
+	case logical == Down && p.wire.Up() && physical != disabled:
+		p.retrain()
+	}
+	switch physical {
+	case disabled:
+		p.off = true
+		p.wire.SetEnabled(false)
+	case polling:
+		switch {
+		case p.off:
+			p.off = false
+			p.wire.SetEnabled(true)
+		case p.wire.Up():
+			p.retrain()
+		}
+	}
+}
+
+// retrain takes the link down for a moment, so that both ends agree anew.
+func (p *port) retrain() {
+	p.wire.SetEnabled(false)
+	p.wire.SetEnabled(true)
+}
+
+// table answers the attributes that cards and switches have alike; false if it is none
+// of them. block is the number of a block of P_Keys.
+func (p *port) table(m, out mad, block, input int, which byte) bool {
+	set, d := m.method() == methodSet, out.data()
+	switch m.attribute() {
+	case attrPKeyTable:
+		at := block * 32
+		if at+32 > len(p.pkeys) {
+			out.setStatus(statusValue)
+			return true
+		}
+		for i := range 32 {
+			if set {
+				p.pkeys[at+i] = be.Uint16(m.data()[2*i:])
+			}
+			be.PutUint16(d[2*i:], p.pkeys[at+i])
+		}
+	case attrSLToVL:
+		if set {
+			copy(p.slToVL[input][:], m.data())
+		}
+		clear(d)
+		copy(d, p.slToVL[input][:])
+	case attrArbitration:
+		if which < 1 || which > 4 {
+			out.setStatus(statusValue)
+			return true
+		}
+		if set {
+			copy(p.arbiter[which-1][:], m.data())
+		}
+		copy(d, p.arbiter[which-1][:])
+	default:
+		return false
+	}
+	return true
+}
+
+// admits reports whether the table has a partner for a P_Key: the same partition, and at
+// least one of both a full member.
+func (p *port) admits(key uint16) bool {
+	for _, mine := range p.pkeys {
+		if mine&0x7fff == key&0x7fff && mine&0x7fff != 0 && (mine|key)&0x8000 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// sent and received count a packet; length is that of its payload and headers.
+func (p *port) sent(k *wire.Packet) {
+	p.counters.XmitPackets++
+	p.counters.XmitBytes += size(k)
+}
+
+func (p *port) received(k *wire.Packet) {
+	p.counters.ReceivePackets++
+	p.counters.ReceiveBytes += size(k)
+}
+
+// size is the length of a packet as the counters have it: with the local route header,
+// the base transport header, and the checksums.
+func size(k *wire.Packet) uint64 { return uint64(len(k.Payload)+len(k.GRH)+8+12+6+3) &^ 3 }

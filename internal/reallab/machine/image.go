@@ -1,0 +1,171 @@
+//go:build linux
+
+// Package machine boots Debian with its own kernel in QEMU, with an emulated card in a
+// slot. It must not know what the card is: that is behind a socket.
+package machine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// User logs in on every machine and may use sudo without a password.
+const User = "ops"
+
+// A system is a Debian that is installed once and kept.
+type system struct {
+	suite    string
+	packages []string
+	// script runs in a shell with the path of the installed system as its argument.
+	script string
+}
+
+// emulator holds QEMU. Its function "vfio-user-pci" is in 10.1 and later; Debian 13 has
+// 10.0, and its backports a later one.
+var emulator = system{suite: "trixie", script: `
+echo 'deb http://deb.debian.org/debian trixie-backports main' >"$1/etc/apt/sources.list.d/backports.list"
+cp /etc/resolv.conf "$1/etc/resolv.conf"
+chroot "$1" apt-get update -qq
+chroot "$1" apt-get install -y -qq --no-install-recommends -t trixie-backports \
+	qemu-system-x86 qemu-system-data seabios ipxe-qemu
+`}
+
+// guest is Debian 12 with its stock kernel: the last whose mstflint (4.21) burns and
+// configures ConnectX-3.
+var guest = system{suite: "bookworm", packages: []string{
+	"systemd", "systemd-sysv", "dbus", "udev", "openssh-server", "sudo", "iproute2", "iputils-ping", "kmod", "procps",
+	"ifupdown", "initramfs-tools", "zstd", "linux-image-amd64", "pciutils", "mstflint", "opensm", "infiniband-diags",
+	"rdma-core", "ibverbs-utils", "ibverbs-providers", "perftest", "iperf3", "qperf", "ethtool",
+}, script: `
+chroot "$1" useradd -m -s /bin/bash ` + User + `
+echo '` + User + ` ALL=(ALL:ALL) NOPASSWD: ALL' >"$1/etc/sudoers.d/lab"
+printf 'PasswordAuthentication no\nUseDNS no\nMaxSessions 50\nMaxStartups 100\n' >"$1/etc/ssh/sshd_config.d/lab.conf"
+printf 'auto lo\niface lo inet loopback\n\nauto ` + uplink + `\niface ` + uplink + ` inet static\n\taddress 10.0.2.15/24\n\tgateway 10.0.2.2\n' >"$1/etc/network/interfaces"
+printf 'source /etc/network/interfaces.d/*\n' >>"$1/etc/network/interfaces"
+echo '/dev/vda / ext4 defaults 0 1' >"$1/etc/fstab"
+echo 'PORTS="NONE"' >"$1/etc/default/opensm"
+echo 'nameserver 10.0.2.3' >"$1/etc/resolv.conf"
+systemctl --root="$1" disable opensm.service
+for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
+	fstrim.timer man-db.timer getty.target systemd-pstore.service systemd-binfmt.service; do
+	systemctl --root="$1" mask $unit
+done
+rm -f "$1"/etc/ssh/ssh_host_*
+`}
+
+// uplink is the machine's management interface: udev names it by its slot.
+const uplink = "enp0s4"
+
+// buildTimeout bounds one installation, on a slow line.
+const buildTimeout = 15 * time.Minute
+
+// cache is where systems and disks are kept between runs.
+func cache() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = "/var/cache"
+	}
+	return filepath.Join(dir, "terraform-provider-infiniband")
+}
+
+// dir is where a system is kept. Its name holds all that makes one differ from another.
+func (s system) dir() string {
+	h := sha256.New()
+	fmt.Fprintln(h, 1, s.suite, s.packages, s.script)
+	return filepath.Join(cache(), "reallab-"+s.suite+"-"+hex.EncodeToString(h.Sum(nil))[:12])
+}
+
+// disk is the disk from which every machine is cloned.
+func (s system) disk() string { return s.dir() + ".raw" }
+
+// Prepare installs what the lab needs: minutes once, then nothing. Two runs at once
+// install it once.
+func Prepare(ctx context.Context) error {
+	if err := Check(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
+	defer cancel()
+	for _, s := range []system{emulator, guest} {
+		if err := s.install(ctx); err != nil {
+			return fmt.Errorf("reallab: install Debian %s: %w", s.suite, err)
+		}
+	}
+	return guest.makeDisk(ctx)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func (s system) install(ctx context.Context) error {
+	if err := os.MkdirAll(cache(), 0o755); err != nil { //nolint:gosec // nothing in it is secret
+		return err
+	}
+	lock, err := os.OpenFile(s.dir()+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
+	if err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil || exists(s.dir()) {
+		return err
+	}
+	fresh := s.dir() + ".new"
+	if err = os.RemoveAll(fresh); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "reallab: installing Debian %s into %s, once; this takes some minutes\n", s.suite, s.dir())
+	args := []string{"--variant=minbase"}
+	if len(s.packages) > 0 {
+		args = append(args, "--include="+strings.Join(s.packages, ","))
+	}
+	if err = run(ctx, "debootstrap", append(args, s.suite, fresh)...); err != nil {
+		return err
+	}
+	if err = run(ctx, "sh", "-ec", s.script, "sh", fresh); err != nil {
+		return err
+	}
+	return os.Rename(fresh, s.dir())
+}
+
+// diskSize is that of a machine's disk in bytes; what is not written takes no space.
+const diskSize = "4G"
+
+// makeDisk makes a file system of the installed files.
+func (s system) makeDisk(ctx context.Context) error {
+	if exists(s.disk()) {
+		return nil
+	}
+	fresh := s.disk() + ".new"
+	if err := run(ctx, "mkfs.ext4", "-q", "-F", "-d", s.dir(), fresh, diskSize); err != nil {
+		return err
+	}
+	return os.Rename(fresh, s.disk())
+}
+
+// run runs a program and gives what it printed with its error.
+func run(ctx context.Context, program string, args ...string) error {
+	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // programs and paths of ours
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", program, err, lastLines(string(out), 20))
+	}
+	return nil
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

@@ -1,0 +1,247 @@
+//go:build reallab && linux
+
+package reallab_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/machine"
+)
+
+var names = []string{"one", "other"}
+
+// bench is the lab and the operator's machine.
+type bench struct {
+	*testing.T
+	lab *reallab.Lab
+	ws  *acctest.Workspace
+	dir string
+}
+
+func newBench(t *testing.T) *bench {
+	card.SmallImages()
+	if err := machine.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{T: t, dir: t.TempDir()}
+	hosts := make([]reallab.Host, len(names))
+	for i, name := range names {
+		hosts[i] = reallab.NewHost(name, i)
+	}
+	begin := time.Now()
+	lab, err := reallab.Start(t.Context(), t.TempDir(), hosts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.lab = lab
+	t.Cleanup(b.end)
+	entries := map[string]any{}
+	for _, name := range names {
+		entries[name] = map[string]any{"address": "127.0.0.1", "port": lab.Machines[name].Port,
+			"reboot": map[string]any{"allowed": true, "timeout": "10m"}}
+		b.awaitBoot(name)
+	}
+	t.Logf("both machines answer after %s", time.Since(begin).Round(time.Second))
+	b.ws = acctest.NewWorkspace(acctest.InProcess, map[string]any{
+		"backup_dir": filepath.Join(b.dir, "backups"), "hosts": entries,
+		"ssh": map[string]any{"private_key_file": lab.KeyFile(), "known_hosts_files": []string{lab.KnownHostsFile()},
+			"config_file": "none", "use_agent": false, "user": machine.User, "command_timeout": "5m"},
+	})
+	return b
+}
+
+// end prints what a failed test leaves, and ends the lab.
+func (b *bench) end() {
+	if b.Failed() {
+		for _, name := range names {
+			b.Logf("console of %s:\n%s", name, b.lab.Machines[name].Console(30))
+		}
+	}
+	if err := b.lab.Close(); err != nil {
+		b.Error(err)
+	}
+}
+
+// awaitBoot waits until a machine lets its operator in.
+func (b *bench) awaitBoot(name string) {
+	b.Helper()
+	for end := time.Now().Add(10 * time.Minute); ; time.Sleep(time.Second) {
+		_, err := b.lab.Run(b.Context(), name, "true")
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			b.Fatalf("%s does not answer: %v", name, err)
+		}
+	}
+}
+
+// on runs a command on a machine as root.
+func (b *bench) on(name, command string) string {
+	b.Helper()
+	out, err := b.lab.Run(b.Context(), name, command)
+	if err != nil {
+		b.Errorf("%s: %s: %v\n%s", name, command, err, out)
+	}
+	return out
+}
+
+// mustApply applies what is configured, and holds that the next plan is empty.
+func (b *bench) mustApply(what string, cfg acctest.Config) {
+	b.Helper()
+	begin := time.Now()
+	plan, err := b.ws.Plan(context.Background(), cfg)
+	if err != nil || plan.Diags.HasError() {
+		b.Fatalf("%s: plan: %v\n%v", what, err, plan.Diags.Errors())
+	}
+	diags, err := b.ws.Apply(context.Background(), plan)
+	if err != nil || diags.HasError() {
+		b.Fatalf("%s: apply: %v\n%v", what, err, diags.Errors())
+	}
+	b.Logf("%s: applied in %s", what, time.Since(begin).Round(time.Second))
+	again, err := b.ws.Plan(context.Background(), cfg)
+	if err != nil || again.Diags.HasError() {
+		b.Fatalf("%s: second plan: %v\n%v", what, err, again.Diags.Errors())
+	}
+	for address, action := range again.Actions() {
+		if action != acctest.NoOp {
+			b.Errorf("%s: the second plan is to %s %s", what, action, address)
+		}
+	}
+}
+
+// image writes the firmware to burn and gives its path and hash.
+func (b *bench) image() (path, sum string) {
+	data := card.VPI()
+	path = filepath.Join(b.dir, "vpi.bin")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	hash := sha256.Sum256(data)
+	return path, hex.EncodeToString(hash[:])
+}
+
+// crossFlash is all that one host needs; the first has the subnet manager.
+func (b *bench) crossFlash(i int, consent, ipoib map[string]any) acctest.Config {
+	host := names[i]
+	path, sum := b.image()
+	id := acctest.To("infiniband_card."+host, "id")
+	portGUID := acctest.To("infiniband_guids."+host, "port_guids", "1")
+	cfg := acctest.Config{
+		{Type: "infiniband_card", Name: host, Attrs: map[string]any{"host": host, "pci_address": reallab.PCIAddress}},
+		{Type: "infiniband_firmware_image", Name: host, Attrs: map[string]any{"host": host, "source": path, "sha256": sum}},
+		{Type: "infiniband_firmware", Name: host, Attrs: map[string]any{"card_id": id,
+			"image_id": acctest.To("infiniband_firmware_image."+host, "id"), "activation": "reboot"}},
+		{Type: "infiniband_guids", Name: host, After: []string{"infiniband_firmware." + host}, Attrs: map[string]any{
+			"card_id": id, "base_mac": label(i), "activation": "reboot"}},
+		{Type: "infiniband_link_type", Name: host, After: []string{"infiniband_guids." + host},
+			Attrs: map[string]any{"card_id": id, "ports": map[string]any{"1": "ib", "2": "ib"}}},
+	}
+	if consent != nil {
+		cfg = cfg.With("infiniband_firmware."+host, map[string]any{"allow_psid_change": consent})
+	}
+	after := []string{"infiniband_link_type." + host, "infiniband_opensm.it"}
+	if i == 0 {
+		cfg = append(cfg, acctest.Resource{Type: "infiniband_opensm", Name: "it", After: after[:1],
+			Attrs: map[string]any{"host": host, "port_guid": portGUID, "priority": 14}})
+	}
+	attrs := map[string]any{"host": host, "port_guid": portGUID, "addresses": []any{fmt.Sprintf("172.16.0.%d/24", 20+i)}}
+	for k, v := range ipoib {
+		attrs[k] = v
+	}
+	return append(cfg, acctest.Resource{Type: "infiniband_ipoib_interface", Name: host, After: after, Attrs: attrs})
+}
+
+// label is the address on the label of the i-th card.
+func label(i int) string {
+	m := fmt.Sprintf("%012x", reallab.BaseMAC(i))
+	return strings.Join([]string{m[0:2], m[2:4], m[4:6], m[6:8], m[8:10], m[10:12]}, ":")
+}
+
+// TestRealKernels is the main job with nothing simulated but the silicon: two machines
+// with stock kernels, each with a card that is locked to Ethernet.
+func TestRealKernels(t *testing.T) {
+	b := newBench(t)
+	whole := func(consent, ipoib map[string]any) (cfg acctest.Config) {
+		for i := range names {
+			cfg = append(cfg, b.crossFlash(i, consent, ipoib)...)
+		}
+		return cfg
+	}
+	connected := map[string]any{"mode": "connected", "mtu": 65520}
+	for _, name := range names {
+		if types := b.on(name, "ls /sys/bus/pci/devices/"+reallab.PCIAddress+"/net"); len(strings.Fields(types)) != 2 {
+			t.Errorf("the driver made %q of the ports of an Ethernet card", types)
+		}
+	}
+	refused, err := b.ws.Plan(context.Background(), whole(nil, connected))
+	if err != nil || len(refused.Diags.Errors().Find("FW023")) != 2 {
+		t.Fatalf("a cross-flash without consent: %v\n%v", err, refused.Diags.Errors())
+	}
+	consent := map[string]any{"from": card.PSIDEN, "to": card.PSIDVPI}
+	b.mustApply("cross-flash", whole(consent, connected))
+	for i, name := range names {
+		guid := card.GUIDFromMAC(reallab.BaseMAC(i))
+		board := b.on(name, "cat /sys/class/infiniband/*/board_id /sys/class/infiniband/*/node_guid")
+		want := fmt.Sprintf("%s\n%04x:%04x:%04x:%04x\n", card.PSIDVPI, guid>>48, guid>>32&0xffff, guid>>16&0xffff, guid&0xffff)
+		if board != want {
+			t.Errorf("%s: the driver sees %q, want %q", name, board, want)
+		}
+		if n := b.lab.Machines[name].Boots(); n != 3 {
+			t.Errorf("%s was started %d times, want 3", name, n)
+		}
+	}
+	b.ping(65492)
+	b.measure()
+	b.mustApply("datagram", whole(consent, map[string]any{"mode": "datagram", "mtu": 2044}))
+	b.ping(2016)
+	b.drift(whole(consent, map[string]any{"mode": "datagram", "mtu": 2044}))
+}
+
+// ping sends packets of the path's whole length in one piece.
+func (b *bench) ping(size int) {
+	b.Helper()
+	out := b.on("other", fmt.Sprintf("ping -c 3 -i 0.5 -W 5 -M do -s %d 172.16.0.20", size))
+	if !strings.Contains(out, " 0% packet loss") {
+		b.Errorf("%d bytes do not pass:\n%s", size, out)
+	}
+}
+
+// measure has iperf3 and perftest use the fabric.
+func (b *bench) measure() {
+	b.on("one", "iperf3 -s -D; systemd-run -q ib_write_bw -s 65536 -n 200")
+	tcp := b.on("other", "sleep 3; iperf3 -c 172.16.0.20 -t 3 | grep receiver")
+	rdma := b.on("other", "timeout 60 ib_write_bw -s 65536 -n 200 172.16.0.20 | grep '^ 65536'")
+	if !strings.Contains(tcp, "bits/sec") || !strings.Contains(rdma, "65536") {
+		b.Errorf("iperf3 %q, ib_write_bw %q", tcp, rdma)
+	}
+	b.Logf("measured: iperf3 %s, ib_write_bw %s", strings.Join(strings.Fields(tcp), " "), strings.Join(strings.Fields(rdma), " "))
+}
+
+// drift changes things by hand: the plan shows them, and the apply mends them.
+func (b *bench) drift(cfg acctest.Config) {
+	b.on("other", "ip link set dev ibp1s0 mtu 1500")
+	b.on("one", "systemctl stop 'opensm@*'")
+	plan, err := b.ws.Plan(context.Background(), cfg)
+	if err != nil || plan.Diags.HasError() {
+		b.Fatalf("plan of a drift: %v\n%v", err, plan.Diags.Errors())
+	}
+	for _, address := range []string{"infiniband_ipoib_interface.other", "infiniband_opensm.it"} {
+		if plan.Actions()[address] != acctest.Update {
+			b.Errorf("the plan is to %s %s", plan.Actions()[address], address)
+		}
+	}
+	b.mustApply("drift", cfg)
+	b.ping(2016)
+}

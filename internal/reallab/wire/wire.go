@@ -1,0 +1,212 @@
+// Package wire is what lies between InfiniBand ports: packets, cables, and the world in
+// which they move. It must not know what a packet is for.
+//
+// Packets are not bytes on a wire: their headers are fields. There are no flow control,
+// no virtual lanes and no time between two ports. What the electrical link does is not here.
+package wire
+
+import "sync"
+
+// Opcodes of the base transport header, the first three bits without (InfiniBand
+// Architecture 9.2.1): of the reliable connection, and with UD those of datagrams.
+const (
+	SendFirst, SendMiddle, SendLast, SendLastImm, SendOnly, SendOnlyImm = 0x00, 0x01, 0x02, 0x03, 0x04, 0x05
+	WriteFirst, WriteMiddle, WriteLast, WriteLastImm                    = 0x06, 0x07, 0x08, 0x09
+	WriteOnly, WriteOnlyImm                                             = 0x0a, 0x0b
+	ReadRequest                                                         = 0x0c
+	ReadFirst, ReadMiddle, ReadLast, ReadOnly                           = 0x0d, 0x0e, 0x0f, 0x10
+	Acknowledge                                                         = 0x11
+	UDSend, UDSendImm                                                   = 0x64, 0x65
+)
+
+// The LIDs of packets that nobody forwards by table.
+const (
+	Permissive     = 0xffff
+	FirstMulticast = 0xc000
+)
+
+// Packet is one packet. Whoever receives it must not change it: it may go to several ports.
+type Packet struct {
+	SLID, DLID uint16
+	SL         uint8
+	GRH        []byte // 40 bytes, or nil
+	Opcode     uint8
+	Solicited  bool
+	PKey       uint16
+	DestQP     uint32
+	PSN        uint32
+	AckRequest bool
+	QKey       uint32 // datagrams only
+	SrcQP      uint32 // datagrams only
+	// Address, RKey and Length are those of an RDMA request.
+	Address   uint64
+	RKey      uint32
+	Length    uint32
+	Syndrome  uint8 // of an acknowledgement
+	Immediate *uint32
+	Payload   []byte
+	Hops      int // switches that it has passed
+}
+
+// MaxHops bounds the life of a packet whose switches send it in a circle, as a switch's
+// life time does.
+const MaxHops = 64
+
+// Receiver is who has a port.
+type Receiver interface {
+	// Receive takes a packet. It is called in the world.
+	Receive(*Packet)
+	// LinkChanged tells that the link has come up, has gone down, or is another one.
+	LinkChanged()
+}
+
+// World is all that is connected. Everything in it happens one after the other.
+type World struct {
+	mu    sync.Mutex
+	queue []delivery
+}
+
+type delivery struct {
+	to     *Port
+	packet *Packet
+}
+
+// Do runs f while nothing else in the world moves, and then delivers the packets that it
+// has caused, and those that these cause. It must not be called in the world.
+func (w *World) Do(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+	for len(w.queue) > 0 {
+		d := w.queue[0]
+		w.queue[0] = delivery{}
+		w.queue = w.queue[1:]
+		d.to.owner.Receive(d.packet)
+	}
+	w.queue = nil
+}
+
+// Speeds are the lanes' speeds as PortInfo numbers them: the three old ones, and the
+// extended ones (1 FDR, 2 EDR).
+type Speeds struct{ Basic, Extended uint8 }
+
+// Port is one end of a cable.
+type Port struct {
+	world   *World
+	owner   Receiver
+	enabled bool
+	cable   *Cable
+	end     int
+}
+
+// NewPort makes a port that is off.
+func NewPort(w *World, owner Receiver) *Port { return &Port{world: w, owner: owner} }
+
+// SetEnabled switches the port on or off. It is called in the world.
+func (p *Port) SetEnabled(on bool) {
+	if p.enabled == on {
+		return
+	}
+	p.enabled = on
+	p.changed()
+}
+
+// Enabled reports whether the port is on.
+func (p *Port) Enabled() bool { return p.enabled }
+
+// Up reports whether there is a link.
+func (p *Port) Up() bool {
+	return p.enabled && p.cable != nil && !p.cable.out && p.cable.ends[1-p.end].enabled
+}
+
+// Cable is what is plugged into the port, or nil.
+func (p *Port) Cable() *Cable { return p.cable }
+
+// Send sends a packet over the cable; without a link it is lost, and false comes back.
+func (p *Port) Send(packet *Packet) bool {
+	if !p.Up() {
+		return false
+	}
+	c := p.cable
+	if c.loseEvery > 0 {
+		if c.sent++; c.sent%c.loseEvery == 0 {
+			c.lost++
+			return true
+		}
+	}
+	p.world.queue = append(p.world.queue, delivery{c.ends[1-p.end], packet})
+	return true
+}
+
+// Loop sends a packet to the port itself.
+func (p *Port) Loop(packet *Packet) {
+	p.world.queue = append(p.world.queue, delivery{p, packet})
+}
+
+// changed tells both ends. The far one of a pair comes first: its state is looked at by
+// the near one.
+func (p *Port) changed() {
+	if p.cable != nil {
+		p.cable.ends[1-p.end].owner.LinkChanged()
+	}
+	p.owner.LinkChanged()
+}
+
+// Cable connects two ports.
+type Cable struct {
+	ends      [2]*Port
+	out       bool
+	width     uint8
+	speeds    Speeds
+	loseEvery int
+	sent      int
+	lost      int
+}
+
+// Quality is what a good cable carries: 4X, and up to EDR.
+var Quality = Speeds{Basic: 7, Extended: 3}
+
+// Connect plugs a cable into two ports.
+func Connect(a, b *Port) *Cable {
+	c := &Cable{ends: [2]*Port{a, b}, width: 3, speeds: Quality}
+	a.world.Do(func() {
+		a.cable, a.end, b.cable, b.end = c, 0, c, 1
+		a.changed()
+	})
+	return c
+}
+
+// Pull takes the cable out, and Plug puts it in again.
+func (c *Cable) Pull() { c.set(func() { c.out = true }) }
+
+// Plug puts the cable in again.
+func (c *Cable) Plug() { c.set(func() { c.out = false }) }
+
+// Degrade limits what the cable carries, by bits: width 1 is 1X, 3 is 1X and 4X. The link
+// trains anew.
+func (c *Cable) Degrade(width uint8, speeds Speeds) {
+	c.set(func() { c.out = true })
+	c.set(func() { c.out, c.width, c.speeds = false, width, speeds })
+}
+
+// LoseEvery makes the cable lose each n-th packet; 0 makes it whole.
+func (c *Cable) LoseEvery(n int) { c.ends[0].world.Do(func() { c.loseEvery, c.sent = n, 0 }) }
+
+// Lost is how many packets the cable has lost.
+func (c *Cable) Lost() int { return c.lost }
+
+// Carries is what the cable can do.
+func (c *Cable) Carries() (width uint8, speeds Speeds) { return c.width, c.speeds }
+
+// Other is the port at the other end.
+func (c *Cable) Other(p *Port) *Port { return c.ends[1-p.end] }
+
+// Owner is who has the port.
+func (p *Port) Owner() Receiver { return p.owner }
+
+func (c *Cable) set(change func()) {
+	c.ends[0].world.Do(func() {
+		change()
+		c.ends[0].changed()
+	})
+}
