@@ -184,8 +184,7 @@ func (t *trust) checkCertificate(cert *ssh.Certificate) error {
 	authorities := t.list.authorities(t.name)
 	authority := slices.IndexFunc(authorities, func(l knownLine) bool { return sameKey(l.key, cert.SignatureKey) })
 	if authority < 0 {
-		return t.fail(cert, "the host showed a certificate of an authority that is not known: "+describe(cert.SignatureKey),
-			t.vouch(cert))
+		return t.checkUncertified(cert)
 	}
 	name, _, err := net.SplitHostPort(t.name)
 	if err == nil && cert.CertType != ssh.HostCert {
@@ -201,6 +200,22 @@ func (t *trust) checkCertificate(cert *ssh.Certificate) error {
 	}
 	t.vouched = "authority in " + authorities[authority].where()
 	return nil
+}
+
+// checkUncertified checks the key in a certificate whose authority is not known. As with
+// ssh, such a certificate counts for nothing, and the host has proved that it has the key.
+func (t *trust) checkUncertified(cert *ssh.Certificate) error {
+	known, _ := t.list.keys(t.name)
+	same := slices.IndexFunc(known, func(l knownLine) bool { return sameKey(l.key, cert.Key) })
+	if same >= 0 {
+		t.vouched = known[same].where()
+		return nil
+	}
+	problem := fmt.Sprintf("the host showed the key %s with a certificate of an authority that is not known: %s",
+		describe(cert.Key), describe(cert.SignatureKey))
+	return t.fail(cert.Key, problem,
+		t.vouch(cert.Key)+"\n\nor, if the authority is yours, add this line to that known_hosts file:\n\n    "+
+			"@cert-authority "+recordLine(t.name, cert.SignatureKey))
 }
 
 func (t *trust) checkRevoked(key ssh.PublicKey, where string) error {
@@ -219,9 +234,6 @@ func (t *trust) fail(key ssh.PublicKey, problem, advice string) error {
 // vouch says how to make a key known, with the exact lines. They are indented, because
 // Terraform wraps all other lines.
 func (t *trust) vouch(key ssh.PublicKey) string {
-	if cert, ok := key.(*ssh.Certificate); ok {
-		key = cert.SignatureKey
-	}
 	file, state := "~/.ssh/known_hosts", ""
 	if len(t.hop.knownHosts) > 0 {
 		file = t.hop.knownHosts[0]

@@ -110,7 +110,7 @@ func TestHostKey_knownByAnotherKind(t *testing.T) {
 }
 
 func TestHostKey_authority(t *testing.T) {
-	s, cfg, _, known := newUntrusting(t)
+	s, cfg, addr, known := newUntrusting(t)
 	ca := newKey(t)
 	cert := &ssh.Certificate{Key: s.hostKeys[0].PublicKey(), CertType: ssh.HostCert,
 		ValidPrincipals: []string{cfg.Address}, ValidBefore: ssh.CertTimeInfinity}
@@ -126,9 +126,28 @@ func TestHostKey_authority(t *testing.T) {
 	if err := reach(t, cfg); err != nil {
 		t.Error(err)
 	}
+	auths := len(s.auths)
 	write(t, known, "@cert-authority * "+string(ssh.MarshalAuthorizedKey(newKey(t).PublicKey())))
-	if err := reach(t, cfg); err == nil {
-		t.Error("a certificate of another authority is taken")
+	key := s.hostKeys[0].PublicKey()
+	line := recordLine(addr, key)
+	authority := "@cert-authority " + recordLine(addr, ca.PublicKey())
+	hostKeyError(t, reach(t, cfg), "authority that is not known: "+describe(ca.PublicKey()),
+		"the host showed the key "+describe(key), line, authority, "host_keys = ["+strconv.Quote(strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))))
+	if len(s.auths) != auths {
+		t.Error("a credential was sent to a host of another authority")
+	}
+	// Each way that the refusal names makes the host known.
+	other := "@cert-authority * " + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(newKey(t).PublicKey())))
+	for _, way := range []string{line, authority, other + "\n" + line, other + "\n" + authority} {
+		write(t, known, way+"\n")
+		if err := reach(t, cfg); err != nil {
+			t.Errorf("with the line %q: %v", way, err)
+		}
+	}
+	cfg.KnownHostsFiles = []string{}
+	cfg.HostKeys = []string{strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))}
+	if err := reach(t, cfg); err != nil {
+		t.Errorf("pinned by its key: %v", err)
 	}
 }
 
