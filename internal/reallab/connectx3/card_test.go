@@ -293,6 +293,31 @@ func TestQueuePair_flush(t *testing.T) {
 	}
 }
 
+// A queue pair with a shared receive queue tells once that it took its last request. IPoIB
+// frees it then: told again, it wrote into memory that was no longer its own.
+func TestQueuePair_last_request(t *testing.T) {
+	d := newDriver(t, &wire.World{}, card.VPI(), 0)
+	d.open(serviceRC)
+	d.world.Do(func() {
+		d.hca.qps[qpNumber].srq = &srq{}
+		d.hca.routes[eventLastRequest] = route{eq: 1, set: true}
+	})
+	d.must(toError, qpNumber, nil)
+	d.post(0, 8)
+	if e := d.completion(0); e[27] != synFlushed {
+		t.Errorf("the last send: % x", e)
+	}
+	events := 0
+	for i := range uint64(32) {
+		if e := d.get(pageEQ+i*entrySize, entrySize); e[31]&0x80 == 0 && e[1] == eventLastRequest {
+			events++
+		}
+	}
+	if events != 1 {
+		t.Errorf("told %d times", events)
+	}
+}
+
 // FuzzCommands holds that a hostile machine does the card no harm.
 func FuzzCommands(f *testing.F) {
 	for op := range handlers {

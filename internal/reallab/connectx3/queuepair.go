@@ -240,10 +240,21 @@ func (h *hca) fail(q *qp) {
 		return
 	}
 	q.state = stateError
-	h.flush(q)
+	h.flushSends(q)
+	if q.srq != nil {
+		// Once: its receiver frees the queue pair when it has seen this and its own last
+		// send, so that a second one would be of a queue pair that is gone.
+		h.queueEvent(eventLastRequest, q.number)
+		return
+	}
+	for h.posted(q) > 0 {
+		h.failed(q, q.tail, synFlushed, false)
+		q.tail++
+	}
 }
 
-func (h *hca) flush(q *qp) {
+// flushSends gives back what has been sent and not answered, and what waits.
+func (h *hca) flushSends(q *qp) {
 	for _, r := range q.rc.flight {
 		h.failed(q, r.index, synFlushed, true)
 	}
@@ -251,14 +262,6 @@ func (h *hca) flush(q *qp) {
 	for h.owned(q) {
 		h.failed(q, q.head, synFlushed, true)
 		q.head++
-	}
-	if q.srq != nil {
-		h.queueEvent(eventLastRequest, q.number)
-		return
-	}
-	for h.posted(q) > 0 {
-		h.failed(q, q.tail, synFlushed, false)
-		q.tail++
 	}
 }
 

@@ -56,7 +56,7 @@ func (h *hca) owned(q *qp) bool {
 // send works through the send queue.
 func (h *hca) send(q *qp) {
 	if q.state == stateError {
-		h.flush(q)
+		h.flushSends(q)
 		return
 	}
 	for q.state == stateRTS && q.rc.room() && h.owned(q) {
