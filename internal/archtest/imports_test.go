@@ -127,12 +127,12 @@ demo: labsim
 shipped: +github.com/goccy/go-yaml
 testbed: labsim realtool +github.com/hanwen/go-fuse/v2 +golang.org/x/
 testbed/cmd: testbed
-reallab: labsim/card labsim/registers reallab +golang.org/x/ +al.essio.dev/pkg/shellescape
+reallab: labsim/card labsim/netstack labsim/registers reallab +golang.org/x/ +al.essio.dev/pkg/shellescape
 reallab/wire: -os -os/exec -net
 reallab/fabric: reallab/wire -os -os/exec -net
 reallab/vfiouser: +golang.org/x/sys
 reallab/connectx3: labsim/card labsim/registers reallab/fabric reallab/vfiouser reallab/wire -os -os/exec
-reallab/machine:
+reallab/machine: labsim/netstack
 reallab/cmd: labsim/card reallab
 acctest: labsim provider +framework
 `)

@@ -3,6 +3,8 @@ package labsim
 import (
 	"fmt"
 	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/netstack"
 )
 
 // OS is a kind of host.
@@ -32,16 +34,16 @@ const (
 )
 
 // Stack is what configures the network of a host.
-type Stack string
+type Stack = netstack.Stack
 
 // Network stacks.
 const (
-	StackNetplan        Stack = "netplan"                // netplan over systemd-networkd
-	StackNetplanNM      Stack = "netplan+NetworkManager" // netplan over NetworkManager
-	StackIfupdown       Stack = "ifupdown"
-	StackNetworkManager Stack = "NetworkManager"
-	StackNetworkd       Stack = "systemd-networkd"
-	StackMiddleware     Stack = "middleware" // of TrueNAS
+	StackNetplan        = netstack.Netplan
+	StackNetplanNM      = netstack.NetplanNM
+	StackIfupdown       = netstack.Ifupdown
+	StackNetworkManager = netstack.NetworkManager
+	StackNetworkd       = netstack.Networkd
+	StackMiddleware     = Stack("middleware") // of TrueNAS
 )
 
 // System is what the lab knows of one kind of host as its installer leaves it.
