@@ -71,7 +71,7 @@ func TestLab_Apply_ubuntu(t *testing.T) {
 		t.Errorf("netplan file: %+v", f)
 	}
 	mustContain(t, l.file("intel9", udevFile), `ATTR{address}=="?*e4:1d:2d:03:00:e4:4e:01"`,
-		"echo connected > /sys$devpath/mode")
+		"echo connected > /sys$$DEVPATH/mode")
 	if left := s.Units["infiniband-undo-e41d2d0300e44e01.timer"]; left.ActiveState == "active" {
 		t.Errorf("the timer still runs: %+v", left)
 	}
@@ -109,6 +109,10 @@ func TestLab_Apply_ubuntuMendsDrift(t *testing.T) {
 		{"netplan file gone", func() { m.FS.Drop(netplanFile) }, "configuration for boot", nil},
 		{"udev rule edited", func() {
 			m.FS.Put(udevFile, strings.Replace(l.file("intel9", udevFile), "connected", "datagram", 1), 0o644)
+		},
+			`mode at boot is "datagram"`, func(c ipoib.Config) bool { return c.Mode == ib.ModeDatagram }},
+		{"udev rule of an earlier version", func() {
+			m.FS.Put(udevFile, strings.Replace(l.file("intel9", udevFile), "$$DEVPATH", "$devpath", 1), 0o644)
 		},
 			`mode at boot is "datagram"`, func(c ipoib.Config) bool { return c.Mode == ib.ModeDatagram }},
 		{"netplan MTU edited", func() {

@@ -19,13 +19,22 @@ const resourceName = "infiniband_ipoib_interface"
 // it ignores the [IPoIB] section that netplan writes (systemd 252 to 257). The
 // rule matches the last 8 bytes of the hardware address, the port GUID, because
 // the bytes before it change with every load of the driver. The shell's echo
-// adds the newline that the kernel wants.
+// adds the newline that the kernel wants. The shell runs when the interface has been
+// renamed (ib0 to ibp1s0) and gets its new path in DEVPATH; what the rule itself
+// substitutes is the old one (seen with systemd 252 and Linux 6.1).
 func udevRule(port ib.GUID, mode ib.IPoIBMode) string {
-	return platform.OwnedHeader(resourceName) + fmt.Sprintf(
-		"ACTION==\"add\", SUBSYSTEM==\"net\", ATTR{type}==\"32\", ATTR{address}==\"?*%s\", RUN+=\"/bin/sh -c 'echo %s > "+
-			"/sys$devpath/mode'\"\n",
-		bytePairs(port), mode)
+	return platform.OwnedHeader(resourceName) + modeRule(port, mode, "$$DEVPATH") + "\n"
 }
+
+// modeRule is the line of the rule, with the expression for the path of the interface.
+func modeRule(port ib.GUID, mode ib.IPoIBMode, path string) string {
+	return fmt.Sprintf("ACTION==\"add\", SUBSYSTEM==\"net\", ATTR{type}==\"32\", ATTR{address}==\"?*%s\", "+
+		"RUN+=\"/bin/sh -c 'echo %s > /sys%s/mode'\"", bytePairs(port), mode, path)
+}
+
+// formerPath is what rules had that earlier versions of the provider wrote. They failed
+// at boot wherever udev renames the interface, so the next apply replaces them.
+const formerPath = "$devpath"
 
 func udevPath(port ib.GUID) string {
 	return udevDir + "/70-infiniband-" + port.Hex() + ".rules"
@@ -48,19 +57,26 @@ func withRule(s *inventory.Snapshot, t target, p StoredConfig) StoredConfig {
 }
 
 // ruleMode reads the mode back from a rule of ours; empty if the text is not
-// exactly what udevRule writes for this port.
+// exactly what a version of udevRule writes for this port.
 func ruleMode(text string, port ib.GUID) ib.IPoIBMode {
 	for _, m := range []ib.IPoIBMode{ib.ModeDatagram, ib.ModeConnected} {
-		if strings.TrimSpace(text) == strings.TrimSpace(udevRule(port, m)) {
+		switch strings.TrimSpace(text) {
+		case strings.TrimSpace(udevRule(port, m)):
 			return m
+		case platform.OwnedHeader(resourceName) + modeRule(port, m, formerPath):
+			return ib.ModeDatagram // what the kernel starts with, as that rule does nothing
 		}
 	}
 	return ""
 }
 
-// addedRules are the lines of a rule of ours that udevRule does not write for this port.
+// addedRules are the lines of a rule of ours that no version of udevRule writes for this
+// port.
 func addedRules(text string, port ib.GUID) (added []tool.Setting) {
-	ours := strings.Split(udevRule(port, ib.ModeDatagram)+udevRule(port, ib.ModeConnected), "\n")
+	var ours []string
+	for _, mode := range []ib.IPoIBMode{ib.ModeDatagram, ib.ModeConnected} {
+		ours = append(ours, modeRule(port, mode, "$$DEVPATH"), modeRule(port, mode, formerPath))
+	}
 	for n, line := range tool.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line != "" && line[0] != '#' && !slices.Contains(ours, line) {

@@ -113,7 +113,7 @@ func TestUdevRulePersistsTheMode(t *testing.T) {
 	w := newTestLab(t, labsim.Ubuntu)
 	w.write(w.a, "/etc/netplan/60-ib.yaml", ibNetplan, 0o600)
 	w.write(w.a, "/etc/udev/rules.d/70-ipoib.rules",
-		`ACTION=="add", SUBSYSTEM=="net", ATTR{type}=="32", ATTR{address}=="?*e4:1d:2d:03:00:e4:4e:01", RUN+="/bin/sh -c 'echo connected > /sys$devpath/mode'"`+"\n", 0o644)
+		`ACTION=="add", SUBSYSTEM=="net", ATTR{type}=="32", ATTR{address}=="?*e4:1d:2d:03:00:e4:4e:01", RUN+="/bin/sh -c 'echo connected > /sys$$DEVPATH/mode'"`+"\n", 0o644)
 	w.must(w.a, "udevadm control --reload")
 	w.reboot(w.a)
 	d, _ := w.a.Netdev("ibp1s0")

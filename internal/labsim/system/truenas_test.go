@@ -61,7 +61,7 @@ func TestTrueNASModePersistsByRuleAndScript(t *testing.T) {
 	w := newTestLab(t, labsim.TrueNAS)
 	ipoibNAS(w)
 	w.must(w.b, `echo x > /etc/udev/rules.d/70-hand.rules`)
-	w.must(w.b, `midclt call -j -jp description tunable.create '{"type":"UDEV","var":"80-ipoib","value":"ACTION==\"add\", SUBSYSTEM==\"net\", ATTR{type}==\"32\", RUN+=\"/bin/sh -c '"'echo connected > /sys\$devpath/mode'"'\""}'`)
+	w.must(w.b, `midclt call -j -jp description tunable.create '{"type":"UDEV","var":"80-ipoib","value":"ACTION==\"add\", SUBSYSTEM==\"net\", ATTR{type}==\"32\", RUN+=\"/bin/sh -c '"'echo connected > /sys\$\$DEVPATH/mode'"'\""}'`)
 	if w.b.FS.Exists("/etc/udev/rules.d/70-hand.rules") || !w.b.FS.Exists("/etc/udev/rules.d/80-ipoib.rules") {
 		t.Error("a tunable wipes /etc/udev/rules.d and writes its own")
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -16,11 +17,15 @@ import (
 
 // device is what a udev event is about.
 type device struct {
-	action, subsystem, kernel string
-	sys                       string // /sys/class/... path
-	devpath                   string // below /sys
-	drivers                   []string
-	env                       map[string]string
+	action, subsystem string
+	// kernel and devpath, which is below /sys, are what the kernel calls it: what a rule
+	// substitutes. An interface is renamed when the rules have been read, and the programs
+	// of RUN start after that.
+	kernel, devpath string
+	name            string // now
+	sys             string // /sys/class/... path
+	drivers         []string
+	env             map[string]string
 }
 
 type clause struct{ key, arg, op, value string }
@@ -136,8 +141,8 @@ func (s *Manager) assign(d *device, where string, c clause) {
 	case "ENV":
 		d.env[c.arg] = c.value
 	case "NAME":
-		s.m.RenameNetdev(d.kernel, c.value)
-		d.kernel, d.sys = c.value, path.Join(path.Dir(d.sys), c.value)
+		s.m.RenameNetdev(d.name, c.value)
+		d.name, d.sys = c.value, path.Join(path.Dir(d.sys), c.value)
 	default:
 		s.m.Violate("udev rule %s: not simulated: %s{%s}%s", where, c.key, c.arg, c.op)
 	}
@@ -220,12 +225,12 @@ func (s *Manager) runRule(d *device, c clause) {
 	out := s.Journal("systemd-udevd.service", "(udev-worker)")
 	status := s.m.Exec(context.Background(), &labsim.Proc{
 		Machine: s.m, PPID: 1, Args: argv, User: "root", Stdout: out, Stderr: out,
-		Env: map[string]string{"PATH": UnitPath, "ACTION": d.action, "SUBSYSTEM": d.subsystem, "DEVPATH": d.devpath,
-			"INTERFACE": d.kernel},
+		Env: map[string]string{"PATH": UnitPath, "ACTION": d.action, "SUBSYSTEM": d.subsystem, "DEVPATH": s.devpath(d.sys),
+			"INTERFACE": d.name},
 	})
 	if status != 0 {
 		s.Log("systemd-udevd.service", "(udev-worker)",
-			fmt.Sprintf("%s: Process '%s' failed with exit code %d.", d.kernel, strings.Join(argv, " "), status))
+			fmt.Sprintf("%s: Process '%s' failed with exit code %d.", d.name, strings.Join(argv, " "), status))
 	}
 }
 
@@ -235,7 +240,7 @@ func (s *Manager) NetEvent(name, action string) {
 	if !ok {
 		return
 	}
-	dev := &device{action: action, subsystem: "net", kernel: name, sys: "/sys/class/net/" + name,
+	dev := &device{action: action, subsystem: "net", name: name, kernel: s.kernelName(d), sys: "/sys/class/net/" + name,
 		env: map[string]string{"INTERFACE": name, "ID_NET_NAME": name, "ID_NET_DRIVER": d.Driver}}
 	switch {
 	case d.Port != nil:
@@ -243,8 +248,25 @@ func (s *Manager) NetEvent(name, action string) {
 	case d.Driver != "":
 		dev.drivers = []string{d.Driver}
 	}
-	dev.devpath = s.devpath(dev.sys)
+	dev.devpath = path.Join(path.Dir(s.devpath(dev.sys)), dev.kernel)
 	s.runRules(dev)
+}
+
+// kernelName is the name that a new interface has before udev renames it.
+func (s *Manager) kernelName(d labsim.Netdev) string {
+	if d.Type != labsim.TypeInfiniBand || d.Parent != "" {
+		return d.Name
+	}
+	n := 0
+	for _, other := range s.m.Netdevs() {
+		if other.Name == d.Name {
+			break
+		}
+		if other.Type == labsim.TypeInfiniBand && other.Parent == "" {
+			n++
+		}
+	}
+	return "ib" + strconv.Itoa(n)
 }
 
 func (s *Manager) devpath(sys string) string {
