@@ -1,6 +1,7 @@
 package acctest
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -88,6 +89,38 @@ func TestLinkType_initialRAMDisk(t *testing.T) {
 		"test /etc/modprobe.d/terraform-infiniband.conf -nt /boot/initrd.img-$(uname -r)"); status == 0 {
 		t.Error("the initial RAM disk was not rebuilt")
 	}
+}
+
+// Two cards that share the setting of the driver change together, if each resource names
+// the other card. Without the consent neither changes.
+func TestLinkType_twoCardsOfOneSetting(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi(anotherCard)})
+	host := w.hostSpec(labs.Intel9)
+	both := func(kind string, consent bool) Config {
+		var cfg Config
+		for i, c := range host.Cards {
+			attrs := map[string]any{"card_id": labs.Intel9 + "/" + c.BDF, "ports": map[string]any{"1": kind, "2": kind}}
+			if consent {
+				attrs["allow_other_cards"] = []any{host.Cards[1-i].BDF}
+			}
+			cfg = append(cfg, Resource{Type: "infiniband_link_type", Name: fmt.Sprint("card", i), Attrs: attrs})
+		}
+		return cfg
+	}
+	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
+	ws := w.Workspace()
+	refused := mustPlan(t, ws, both("eth", false)).Diags.Errors()
+	for i := range host.Cards {
+		if said := refused.Find("LT007", fmt.Sprintf("allow_other_cards = [%q]", host.Cards[i].BDF)); len(said) != 1 {
+			t.Errorf("the consent for %s is not shown once:\n%s", host.Cards[i].BDF, refused)
+		}
+	}
+	mustApply(t, ws, both("eth", true))
+	emptyPlan(t, ws, both("eth", true))
+	emptyPlan(t, ws, both("eth", false))
+	w.Reboot(labs.Intel9)
+	emptyPlan(t, ws, both("eth", false))
 }
 
 // A file of somebody else's that has other types wins over the card's own

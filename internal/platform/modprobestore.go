@@ -27,9 +27,9 @@ type modprobeStore struct{}
 func (modprobeStore) LinkTypesStoredIn() string { return "modprobe.d" }
 
 // PersistLinkTypes implements Platform.
-func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress,
+func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, _ ib.PCIAddress,
 	types map[int]ib.LinkType) error {
-	s, array, err := portTypesFor(ctx, h, card, types)
+	s, array, err := portTypesFor(ctx, h, types)
 	if err != nil {
 		return err
 	}

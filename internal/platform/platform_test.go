@@ -123,21 +123,6 @@ func TestPortTypeArray(t *testing.T) {
 	}
 }
 
-func TestOnlyMLX4Card(t *testing.T) {
-	first, second := ib.MustParsePCIAddress("0000:01:00.0"), ib.MustParsePCIAddress("0000:02:00.0")
-	s := &inventory.Snapshot{Host: "h", Cards: []inventory.Card{
-		{PCI: first, Chip: ib.Chip{Driver: "mlx4_core"}},
-		{PCI: second, Chip: ib.Chip{Driver: "mlx4_core"}, Ports: []inventory.Port{{Number: 1, TypeNow: "eth"}}},
-	}}
-	err := onlyMLX4Card(s, first, map[int]ib.LinkType{1: "ib"})
-	if err == nil || !strings.Contains(err.Error(), `port 1 of 0000:02:00.0 is "eth" now; it would become "ib"`) {
-		t.Errorf("another card would change its type: %v", err)
-	}
-	if err := onlyMLX4Card(s, first, map[int]ib.LinkType{1: "eth"}); err != nil {
-		t.Errorf("the same type: %v", err)
-	}
-}
-
 func TestKernelOptionTokens(t *testing.T) {
 	tokens := []string{"quiet", "modules_load=nvme_rdma", "mlx4_core.port_type_array=2,2", "a=b"}
 	got := addModules(tokens, []string{"ib_ipoib", "mlx4_ib"})

@@ -191,9 +191,9 @@ func (trueNAS) LinkTypesStoredIn() string { return "kernel_extra_options" }
 const portTypeToken = mlx4Module + "." + portTypeParam
 
 // PersistLinkTypes implements Platform.
-func (trueNAS) PersistLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress,
+func (trueNAS) PersistLinkTypes(ctx context.Context, h *hosts.Host, _ ib.PCIAddress,
 	types map[int]ib.LinkType) error {
-	s, array, err := portTypesFor(ctx, h, card, types)
+	s, array, err := portTypesFor(ctx, h, types)
 	if err != nil {
 		return err
 	}

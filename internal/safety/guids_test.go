@@ -214,7 +214,7 @@ var linkCases = []struct {
 		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
 		in.Request.Activation, in.Host.RebootAllowed, in.Host.Cards = ActivationReboot, true, managedOn(1)
 	}},
-	{"LT007", finding.Refuse, "other card differs", func(in *LinkTypeInput) {
+	{"LT007", finding.NeedsConsent, "other card differs", func(in *LinkTypeInput) {
 		in.StoredIn, in.Host.Cards = "modprobe.d", beside("eth", "eth")
 	}},
 	{"LT008", finding.Refuse, "no types", func(in *LinkTypeInput) { in.Current = nil }},

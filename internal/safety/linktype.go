@@ -224,10 +224,7 @@ func checkStore(in LinkTypeInput) []finding.Finding {
 	if in.StoredIn == perCard {
 		return found
 	}
-	for _, other := range neighbours(in) {
-		found = append(found, sharedParameter(in, other))
-	}
-	return found
+	return append(found, sharedParameter(in)...)
 }
 
 // perCard is the setting of the RHEL family with a line for each card: mlx4-setup.sh
@@ -262,11 +259,35 @@ func neighbours(in LinkTypeInput) []*inventory.Card {
 	return all
 }
 
-func sharedParameter(in LinkTypeInput, other *inventory.Card) finding.Finding {
+// sharedParameter judges what a setting for all cards of the driver does to the others.
+func sharedParameter(in LinkTypeInput) []finding.Finding {
+	others := neighbours(in)
+	found := make([]finding.Finding, len(others))
+	var change []string
+	for i, other := range others {
+		if found[i] = sharedWith(in, other); found[i].Severity == finding.NeedsConsent {
+			change = append(change, other.PCI.String())
+		}
+	}
+	for i, f := range found {
+		switch {
+		case f.Severity != finding.NeedsConsent:
+		case slices.Contains(in.Request.OtherCards, others[i].PCI.String()):
+			found[i] = f.AsGranted("Another card of the host changes its type too")
+		default:
+			found[i] = f.WithConsent(f.Rule.ConsentLine(finding.Names(change...)))
+		}
+	}
+	return found
+}
+
+func sharedWith(in LinkTypeInput, other *inventory.Card) finding.Finding {
 	if len(other.Ports) == 0 {
-		// Its types are not known, so it is not known that it would keep them.
-		return unread(finding.OtherCardWouldChange, "Which link types "+other.PCI.String()+" has",
+		// Its types are not known, so nobody can know what the consent is to.
+		f := unread(finding.OtherCardWouldChange, "Which link types "+other.PCI.String()+" has",
 			"the kernel shows no port of it")
+		f.Severity = finding.Refuse
+		return f.WithWayOut("Load mlx4_core for that card, or take the card out, then plan again.")
 	}
 	types := make([]string, len(other.Ports))
 	for i, p := range other.Ports {

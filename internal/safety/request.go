@@ -79,6 +79,8 @@ type GUIDInput struct {
 type LinkTypeRequest struct {
 	Ports          map[int]ib.LinkType
 	ManagementPath []string
+	// OtherCards are the PCI addresses of the cards of the host that may change with this one.
+	OtherCards []string
 	// Activation matters only where a restart is what makes a type effective.
 	Activation Activation
 }

@@ -21,6 +21,7 @@ type model struct {
 	CardIdentity    types.String     `tfsdk:"card_identity"`
 	Ports           types.Map        `tfsdk:"ports"`
 	AllowManagement types.List       `tfsdk:"allow_management_path"`
+	AllowOtherCards types.List       `tfsdk:"allow_other_cards"`
 	Activation      types.String     `tfsdk:"activation"`
 	Timeouts        timeouts.Value   `tfsdk:"timeouts"`
 
@@ -39,13 +40,13 @@ func (m *model) known() bool {
 		}
 	}
 	return !m.CardID.IsUnknown() && !m.Ports.IsUnknown() && !attribute.HasUnknown(m.AllowManagement) &&
-		!m.Activation.IsUnknown()
+		!attribute.HasUnknown(m.AllowOtherCards) && !m.Activation.IsUnknown()
 }
 
 // request reads what is asked from the configuration.
 func (m *model) request() (safety.LinkTypeRequest, error) {
 	req := safety.LinkTypeRequest{Ports: map[int]ib.LinkType{}, ManagementPath: attribute.StringsOf(m.AllowManagement),
-		Activation: safety.Activation(m.Activation.ValueString())}
+		OtherCards: attribute.StringsOf(m.AllowOtherCards), Activation: safety.Activation(m.Activation.ValueString())}
 	for key, v := range m.Ports.Elements() {
 		number, err := strconv.Atoi(key)
 		if err != nil {
