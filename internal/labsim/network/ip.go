@@ -20,7 +20,8 @@ type ipCall struct {
 	json    bool
 	details bool
 	oneline bool
-	family  int // 0, 4, 6
+	ofLinks bool // "ip link", not "ip addr"
+	family  int  // 0, 4, 6
 }
 
 // ipProgram is iproute2's ip for links, addresses and routes.
@@ -196,6 +197,16 @@ func (c *ipCall) changeAddr(command string, args []string) int {
 	return c.answer(err, opts["dev"])
 }
 
+// explain prints why the kernel has refused: Linux 6.1 gives the number of an error only,
+// 6.8 a text (seen).
+func (c *ipCall) explain(text, number string) {
+	if strings.HasPrefix(c.p.Machine.Kernel, "6.1.") || strings.HasPrefix(c.p.Machine.Kernel, "5.") {
+		c.p.Errorf("RTNETLINK answers: %s\n", number)
+		return
+	}
+	c.p.Errorf("Error: %s\n", text)
+}
+
 func (c *ipCall) answer(err error, dev string) int {
 	switch {
 	case err == nil:
@@ -204,9 +215,9 @@ func (c *ipCall) answer(err error, dev string) int {
 		c.p.Errorf("Cannot find device \"%s\"\n", dev)
 		return 1
 	case errors.Is(err, ErrAddrExists):
-		c.p.Errorf("Error: ipv4: Address already assigned.\n")
+		c.explain("ipv4: Address already assigned.", "File exists")
 	case errors.Is(err, errAddrGone):
-		c.p.Errorf("Error: ipv4: Address not found.\n")
+		c.explain("ipv4: Address not found.", "Cannot assign requested address")
 	case errors.Is(err, syscall.ENOTUNIQ):
 		c.p.Errorf("RTNETLINK answers: Name not unique on network\n")
 	case errors.Is(err, labsim.ErrMTUMax):

@@ -26,7 +26,8 @@ type ipLink struct {
 	Address   string   `json:"address,omitempty"`
 	Broadcast string   `json:"broadcast,omitempty"`
 	*ipDetails
-	AddrInfo *[]ipAddr `json:"addr_info,omitempty"`
+	VFs      *[]struct{} `json:"vfinfo_list,omitempty"`
+	AddrInfo *[]ipAddr   `json:"addr_info,omitempty"`
 }
 
 type ipDetails struct {
@@ -94,6 +95,10 @@ func (c *ipCall) view(d *labsim.Netdev) ipLink {
 	}
 	if c.details {
 		v.ipDetails = details(d)
+	}
+	// ib_ipoib can be asked for virtual functions, and has none.
+	if d.Type == labsim.TypeInfiniBand && d.Parent == "" && (c.details || c.ofLinks) {
+		v.VFs = &[]struct{}{}
 	}
 	return v
 }
@@ -269,6 +274,7 @@ func (s *State) addrGen(name string) string {
 
 func (c *ipCall) printLinks(devs []labsim.Netdev) int {
 	views := make([]ipLink, 0, len(devs))
+	c.ofLinks = true
 	for i := range devs {
 		v := c.view(&devs[i])
 		v.Linkmode = "DEFAULT"
