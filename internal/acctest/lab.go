@@ -124,11 +124,15 @@ func (w *Lab) Provider() map[string]any {
 func (w *Lab) Host(name string) map[string]any {
 	if w.testbed != nil {
 		ip, port, user := w.testbed.Address(name)
-		if w.over != "" {
-			ip = w.over
-		}
-		return map[string]any{"address": ip, "port": port, "user": user,
+		entry := map[string]any{"address": ip, "port": port, "user": user,
 			"reboot": map[string]any{"allowed": true, "timeout": "2m"}}
+		if w.over != "" {
+			entry["address"], entry["port"] = w.over, 22
+			if jump := w.testbed.Jump(); jump != nil {
+				entry["jump_hosts"] = []any{jump}
+			}
+		}
+		return entry
 	}
 	addr := w.Servers[name].Addr
 	return map[string]any{"address": addr.IP.String(), "port": addr.Port, "user": w.User(name),
@@ -198,7 +202,7 @@ func (w *Lab) Run(host, command string) string {
 
 // Try is Run for a command that may fail.
 func (w *Lab) Try(host, command string) (string, int) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if w.testbed != nil {
 		return w.testbed.Run(ctx, host, command)

@@ -3,7 +3,6 @@ package acctest
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -176,10 +175,9 @@ func (w *stackLab) answers(last int) {
 	if w.testbed == nil {
 		return
 	}
-	ping := exec.CommandContext(w.t.Context(), "ping", "-c", "1", "-W", "5", "-M", "do", "-s", "65000",
-		fmt.Sprintf("%s.%d", w.Subnet(theHost), last))
-	if out, err := ping.CombinedOutput(); err != nil {
-		w.t.Errorf("%v\n%s", err, out)
+	ping := fmt.Sprintf("ping -c 1 -W 5 -M do -s 65000 %s.%d", w.Subnet(theHost), last)
+	if out, status := w.testbed.Operate(w.t.Context(), ping); status != 0 {
+		w.t.Errorf("%s: status %d\n%s", ping, status, out)
 	}
 }
 
@@ -399,7 +397,10 @@ func (w *stackLab) nothingLeft() {
 	w.t.Helper()
 	left := strings.Fields(w.Run(theHost,
 		"for d in /etc /run/systemd /run/NetworkManager /run/network /var/lib/terraform-provider-infiniband; do [ ! -d $d ] || find $d -name '*infiniband*' -type f; done"))
-	left = slices.DeleteFunc(left, func(f string) bool { return f == "/etc/modules-load.d/terraform-infiniband.conf" })
+	// The latter is of Debian's rdma-core.
+	left = slices.DeleteFunc(left, func(f string) bool {
+		return f == "/etc/modules-load.d/terraform-infiniband.conf" || f == "/etc/rdma/modules/infiniband.conf"
+	})
 	if len(left) > 0 {
 		w.t.Errorf("left on the host: %v", left)
 	}

@@ -47,6 +47,10 @@ type Loan interface {
 	// Subnet is the network of the host's IPoIB interface, without the last byte:
 	// "172.16.3". The operator is its host 1.
 	Subnet(host string) string
+	// Jump is the jump host that leads into that network; nil if the operator is in it.
+	Jump() map[string]any
+	// Operate executes a command on a machine of the operator's that is in that network.
+	Operate(ctx context.Context, command string) (output string, status int)
 	// Sever keeps packets from reaching a host by any way, or lets them through.
 	Sever(host string, severed bool) error
 	// Unplug takes the cable out of a port of a host's first card.
@@ -290,8 +294,9 @@ func (w *Lab) Burns(host string) (images, guids int) {
 	return images, guids
 }
 
-// LabVariable is the environment variable that says what labs stand on.
+// LabVariable is the environment variable that says what labs stand on: "testbed", or
+// "reallab" for machines with kernels of their own.
 const LabVariable = "INFINIBAND_LAB"
 
 // OnTestbed reports whether tests are to use real hosts.
-func OnTestbed() bool { return os.Getenv(LabVariable) == "testbed" }
+func OnTestbed() bool { return os.Getenv(LabVariable) != "" }

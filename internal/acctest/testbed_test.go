@@ -3,6 +3,8 @@
 package acctest
 
 import (
+	"os"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/testbed"
 )
@@ -13,7 +15,7 @@ type pool struct{ *testbed.Pool }
 func (y pool) Lend(hosts []labs.Host) (Loan, string, error) { return y.Pool.Lend(hosts) }
 
 func init() {
-	if !OnTestbed() {
+	if os.Getenv(LabVariable) != "testbed" {
 		return
 	}
 	parallel = "4"

@@ -17,8 +17,10 @@ func BaseMAC(i int) uint64 { return 0xe41d2de44ed0 + uint64(i)*0x10 }
 func NewHost(name string, i int) Host {
 	unset := ^uint64(0)
 	mac := BaseMAC(i)
-	return Host{Name: name, Card: card.Config{Chip: card.ConnectX3Pro, Image: card.EN(),
-		GUIDs: [4]uint64{unset, unset, unset, unset}, MACs: [2]uint64{mac, mac + 1}},
+	return Host{Name: name, Slots: []Slot{{
+		Card: card.Config{Chip: card.ConnectX3Pro, Image: card.EN(),
+			GUIDs: [4]uint64{unset, unset, unset, unset}, MACs: [2]uint64{mac, mac + 1}},
 		Board: registers.Board{Product: "CX314A - ConnectX-3 Pro QSFP", PartNumber: "MCX314A-BCCT",
-			SerialNumber: fmt.Sprintf("MT1234X%05d", i)}}
+			SerialNumber: fmt.Sprintf("MT1234X%05d", i)},
+	}}}
 }

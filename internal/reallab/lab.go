@@ -22,6 +22,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/netstack"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/connectx3"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
@@ -29,7 +30,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
 
-// PCIAddress is where the card of every machine is.
+// PCIAddress is where the first card of every machine is.
 const PCIAddress = "0000:01:00.0"
 
 // switchGUID and switchPorts are those of the one switch.
@@ -38,23 +39,38 @@ const (
 	switchPorts = 12
 )
 
-// Host describes a machine with a card. The first port of the card is cabled to the
-// switch.
+// Host describes a machine with cards.
 type Host struct {
-	Name  string
+	Name    string
+	Suite   string         // of Debian; machine.Bookworm if empty
+	Stack   netstack.Stack // that configures its network; netstack.Ifupdown if empty
+	Cmdline string         // of its kernel
+	Slots   []Slot         // the n-th card is at 0000:0n:00.0
+}
+
+// Slot is a card in a machine. Its first port is cabled to the switch.
+type Slot struct {
 	Card  card.Config
 	Board registers.Board
+}
+
+// Plugged is a card in a machine of a lab.
+type Plugged struct {
+	*connectx3.Card
+	Model *card.Card
+	Cable *wire.Cable
 }
 
 // Lab is machines, their cards, and a switch between these. Close ends it.
 type Lab struct {
 	Dir      string
 	Machines map[string]*machine.Machine
-	Cards    map[string]*connectx3.Card
-	Models   map[string]*card.Card
-	Cables   map[string]*wire.Cable
+	Cards    map[string][]Plugged // of each machine, by slot
+	Uplinks  map[string]*Uplink
 	Switch   *fabric.Switch
 
+	world   *wire.World
+	plugs   int // of the switch, that are taken
 	cancel  context.CancelFunc
 	serving sync.WaitGroup
 	log     *os.File
@@ -64,17 +80,16 @@ type Lab struct {
 // they answer. The systems must have been prepared.
 func Start(ctx context.Context, dir string, hosts []Host) (*Lab, error) {
 	world := &wire.World{}
-	l := &Lab{Dir: dir, Machines: map[string]*machine.Machine{}, Cards: map[string]*connectx3.Card{},
-		Models: map[string]*card.Card{}, Cables: map[string]*wire.Cable{},
-		Switch: fabric.NewSwitch(world, "SwitchX -  Mellanox Technologies", switchGUID, switchPorts)}
+	l := &Lab{Dir: dir, Machines: map[string]*machine.Machine{}, Cards: map[string][]Plugged{}, Uplinks: map[string]*Uplink{},
+		Switch: fabric.NewSwitch(world, "SwitchX -  Mellanox Technologies", switchGUID, switchPorts), world: world}
 	ctx, l.cancel = context.WithCancel(ctx)
 	operator, err := l.writeKey()
 	if err == nil {
 		l.log, err = os.Create(filepath.Join(dir, "cards.log"))
 	}
-	for i, h := range hosts {
+	for _, h := range hosts {
 		if err == nil {
-			err = l.add(ctx, world, h, i+1, operator)
+			err = l.add(ctx, h, operator)
 		}
 	}
 	if err == nil {
@@ -86,36 +101,52 @@ func Start(ctx context.Context, dir string, hosts []Host) (*Lab, error) {
 	return l, nil
 }
 
-// add makes a machine with its card.
-func (l *Lab) add(ctx context.Context, world *wire.World, h Host, port int, operator string) error {
-	model, err := card.New(h.Card)
+// add makes a machine with its cards.
+func (l *Lab) add(ctx context.Context, h Host, operator string) error {
+	dir := filepath.Join(l.Dir, h.Name)
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // keys in it are for their owner alone
+		return err
+	}
+	var sockets []string
+	for i, s := range h.Slots {
+		socket := filepath.Join(dir, "card"+strconv.Itoa(i))
+		if err := l.plug(ctx, h.Name, s, socket); err != nil {
+			return err
+		}
+		sockets = append(sockets, socket)
+	}
+	m, err := machine.New(ctx, machine.Config{Name: h.Name, Dir: dir, Operator: operator, Cards: sockets, Suite: h.Suite,
+		Stack: h.Stack, Cmdline: h.Cmdline})
 	if err != nil {
 		return err
 	}
-	c := connectx3.New(world, connectx3.Config{Name: h.Name, Model: model, Board: h.Board,
-		Log: log.New(l.log, "", log.Ltime|log.Lmicroseconds)})
-	l.Models[h.Name], l.Cards[h.Name] = model, c
-	l.Cables[h.Name] = wire.Connect(c.Port(1), l.Switch.Port(port))
-	dir := filepath.Join(l.Dir, h.Name)
-	if err = os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // keys in it are for their owner alone
+	l.Machines[h.Name] = m
+	if l.Uplinks[h.Name], err = newUplink(ctx, m.Port); err != nil {
 		return err
 	}
-	socket := filepath.Join(dir, "card.sock")
+	return m.Start(ctx)
+}
+
+// plug makes a card, cables it to the switch and serves it at a socket.
+func (l *Lab) plug(ctx context.Context, host string, s Slot, socket string) error {
+	model, err := card.New(s.Card)
+	if err != nil {
+		return err
+	}
+	l.plugs++
+	c := connectx3.New(l.world, connectx3.Config{Name: host, Model: model, Board: s.Board,
+		Log: log.New(l.log, "", log.Ltime|log.Lmicroseconds)})
+	l.Cards[host] = append(l.Cards[host], Plugged{c, model, wire.Connect(c.Port(1), l.Switch.Port(l.plugs))})
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
 		return err
 	}
 	l.serving.Go(func() {
 		if ended := c.Serve(ctx, listener); ended != nil {
-			log.New(l.log, "", log.Ltime).Printf("%s: %v", h.Name, ended)
+			log.New(l.log, "", log.Ltime).Printf("%s: %v", host, ended)
 		}
 	})
-	m, err := machine.New(ctx, machine.Config{Name: h.Name, Dir: dir, Operator: operator, Card: socket})
-	if err != nil {
-		return err
-	}
-	l.Machines[h.Name] = m
-	return m.Start(ctx)
+	return nil
 }
 
 // KeyFile is the operator's private key.
@@ -144,12 +175,12 @@ func (l *Lab) writeKey() (string, error) {
 
 func (l *Lab) writeKnownHosts() error {
 	var all strings.Builder
-	for _, m := range l.Machines {
-		line, err := m.KnownHost()
+	for name, m := range l.Machines {
+		key, err := m.HostKey()
 		if err != nil {
 			return err
 		}
-		fmt.Fprint(&all, line)
+		fmt.Fprintf(&all, "[127.0.0.1]:%d,[127.0.0.1]:%d,%s %s", m.Port, l.Uplinks[name].Port, name, key)
 	}
 	return os.WriteFile(l.KnownHostsFile(), []byte(all.String()), 0o600)
 }
@@ -158,6 +189,9 @@ func (l *Lab) writeKnownHosts() error {
 func (l *Lab) Close() error {
 	for _, m := range l.Machines {
 		m.Cut()
+	}
+	for _, u := range l.Uplinks {
+		u.close()
 	}
 	l.cancel()
 	l.serving.Wait()

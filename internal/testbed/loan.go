@@ -43,7 +43,10 @@ func (s *Loan) Restart(host string) error {
 
 // Run executes a command as root, not over SSH.
 func (s *Loan) Run(ctx context.Context, host, command string) (output string, status int) {
-	out, err := s.boxes[host].Exec(ctx, command)
+	return result(s.boxes[host].Exec(ctx, command))
+}
+
+func result(out string, err error) (output string, status int) {
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
@@ -52,6 +55,15 @@ func (s *Loan) Run(ctx context.Context, host, command string) (output string, st
 		return err.Error(), -1
 	}
 	return out, 0
+}
+
+// Jump is nil: the operator is in every network.
+func (s *Loan) Jump() map[string]any { return nil }
+
+// Operate executes a command on the operator's machine, which is this one.
+func (s *Loan) Operate(ctx context.Context, command string) (output string, status int) {
+	out, err := exec.CommandContext(ctx, "sh", "-c", command).CombinedOutput() //nolint:gosec // of a test
+	return result(string(out), err)
 }
 
 // printing lists what a plan must leave alone.
@@ -73,13 +85,8 @@ func (s *Loan) Print(host string) string {
 // signature of the new image; one that changes nothing but GUIDs and MACs set them.
 func (s *Loan) Burns(host string) (images, guids int) {
 	for _, d := range s.boxes[host].cards() {
-		for _, c := range d.burnList() {
-			if c[0].PSID == c[1].PSID && c[0].Version == c[1].Version && (c[0].GUIDs != c[1].GUIDs || c[0].MACs != c[1].MACs) {
-				guids++
-			} else {
-				images++
-			}
-		}
+		i, g := d.written()
+		images, guids = images+i, guids+g
 	}
 	return images, guids
 }

@@ -194,9 +194,9 @@ func (d *Device) pciDevice() uint16 {
 	return d.card.Chip.Recovery
 }
 
-// burnList gives the burns since the card was put in: what each found and left.
-func (d *Device) burnList() [][2]card.Firmware {
+// written counts the burns since the card was put in, see registers.Registers.
+func (d *Device) written() (images, guids int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.regs.Burns()
+	return d.regs.Written()
 }

@@ -8,7 +8,6 @@ package registers
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 )
@@ -73,8 +72,18 @@ func (r *Registers) FreeSemaphores() {
 	r.regs[regGateway] &^= gwLock // of ConnectX-4 and later
 }
 
-// Burns are the images that were completed: what each burn found and left.
-func (r *Registers) Burns() [][2]card.Firmware { return slices.Clone(r.burns) }
+// Written counts the burns: those of an image, and those that changed nothing but GUIDs
+// and MACs.
+func (r *Registers) Written() (images, guids int) {
+	for _, c := range r.burns {
+		if c[0].PSID == c[1].PSID && c[0].Version == c[1].Version && (c[0].GUIDs != c[1].GUIDs || c[0].MACs != c[1].MACs) {
+			guids++
+		} else {
+			images++
+		}
+	}
+	return images, guids
+}
 
 // Read is the word at an address, which is a multiple of four.
 func (r *Registers) Read(addr uint32) uint32 {

@@ -73,6 +73,12 @@ func (c *Card) Serve(ctx context.Context, l *net.UnixListener) error {
 // Port is where a cable goes; the first is 1.
 func (c *Card) Port(n int) *wire.Port { return c.ports[n-1].Wire() }
 
+// Written counts what was burned: images, and changes of GUIDs and MACs alone.
+func (c *Card) Written() (images, guids int) {
+	c.world.Do(func() { images, guids = c.regs.Written() })
+	return images, guids
+}
+
 // Reset implements vfiouser.Function: the card boots what is in its flash.
 func (c *Card) Reset() { c.world.Do(c.boot) }
 

@@ -16,7 +16,7 @@ var needed = [][2]string{{"debootstrap", "debootstrap"}, {"mkfs.ext4", "e2fsprog
 	{"ssh-keygen", "openssh-client"}, {"cp", "coreutils"}}
 
 // neededSpace is what systems, disks and two machines take, in bytes.
-const neededSpace = 8 << 30
+const neededSpace = 12 << 30
 
 // LackingError says all that a machine lacks, at once.
 type LackingError []string
@@ -31,7 +31,7 @@ func Check() error {
 	if runtime.GOARCH != "amd64" {
 		lacks = append(lacks, "its processor is "+runtime.GOARCH+"; the kernels of the lab are for amd64")
 	}
-	if os.Geteuid() != 0 && !exists(guest.disk()) {
+	if os.Geteuid() != 0 && !exists(guests[Trixie].disk()) {
 		lacks = append(lacks, "you are not root: the first run installs Debian, which needs it")
 	}
 	for _, p := range needed {
@@ -41,7 +41,7 @@ func Check() error {
 	}
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(existing(cache()), &fs); err == nil && fs.Bavail*uint64(fs.Bsize) < neededSpace {
-		lacks = append(lacks, fmt.Sprintf("%s has %d GiB left; 8 are needed", cache(), fs.Bavail*uint64(fs.Bsize)>>30))
+		lacks = append(lacks, fmt.Sprintf("%s has %d GiB left; 12 are needed", cache(), fs.Bavail*uint64(fs.Bsize)>>30))
 	}
 	if len(lacks) > 0 {
 		return lacks

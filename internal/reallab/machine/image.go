@@ -17,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/netstack"
 )
 
 // User logs in on every machine and may use sudo without a password.
@@ -40,31 +42,54 @@ chroot "$1" apt-get install -y -qq --no-install-recommends -t trixie-backports \
 	qemu-system-x86 qemu-system-data seabios ipxe-qemu
 `}
 
-// guest is Debian 12 with its stock kernel: the last whose mstflint (4.21) burns and
+// The systems that machines run. Debian 12 is the last whose mstflint (4.21) burns and
 // configures ConnectX-3.
-var guest = system{suite: "bookworm", packages: []string{
-	"systemd", "systemd-sysv", "dbus", "udev", "openssh-server", "sudo", "iproute2", "iputils-ping", "kmod", "procps",
-	"ifupdown", "initramfs-tools", "zstd", "linux-image-amd64", "pciutils", "mstflint", "opensm", "infiniband-diags",
-	"rdma-core", "ibverbs-utils", "ibverbs-providers", "perftest", "iperf3", "qperf", "ethtool",
-}, script: `
+const (
+	Bookworm = "bookworm" // Linux 6.1
+	Trixie   = "trixie"   // Linux 6.12
+)
+
+// guests have every network stack, of which a machine takes one into use, and their stock
+// kernel.
+var guests = map[string]system{Bookworm: guest(Bookworm), Trixie: guest(Trixie)}
+
+func guest(suite string) system {
+	return system{suite: suite, packages: []string{
+		"systemd", "systemd-sysv", "dbus", "udev", "openssh-server", "sudo", "iproute2", "iputils-ping", "kmod", "procps",
+		"ifupdown", "nftables", "initramfs-tools", "zstd", "linux-image-amd64", "pciutils", "mstflint", "opensm",
+		"infiniband-diags", "rdma-core", "ibverbs-utils", "ibverbs-providers", "perftest", "iperf3", "qperf", "ethtool",
+	}, script: furnish}
+}
+
+// furnish installs what debootstrap cannot, which knows no triggers, and makes a system of
+// the lab of the installed one.
+const furnish = `
+echo 'nameserver 10.0.2.3' >"$1/etc/resolv.conf.lab"
+cp /etc/resolv.conf "$1/etc/resolv.conf"
+printf '#!/bin/sh\nexit 101\n' >"$1/usr/sbin/policy-rc.d"
+chmod 755 "$1/usr/sbin/policy-rc.d"
+chroot "$1" apt-get update -qq
+chroot "$1" apt-get install -y -qq --no-install-recommends netplan.io network-manager
+chroot "$1" apt-get clean
+rm -rf "$1/usr/sbin/policy-rc.d" "$1"/var/lib/apt/lists/*
+mv "$1/etc/resolv.conf.lab" "$1/etc/resolv.conf"
 chroot "$1" useradd -m -s /bin/bash ` + User + `
 echo '` + User + ` ALL=(ALL:ALL) NOPASSWD: ALL' >"$1/etc/sudoers.d/lab"
 printf 'PasswordAuthentication no\nUseDNS no\nMaxSessions 50\nMaxStartups 100\n' >"$1/etc/ssh/sshd_config.d/lab.conf"
-printf 'auto lo\niface lo inet loopback\n\nauto ` + uplink + `\niface ` + uplink + ` inet static\n\taddress 10.0.2.15/24\n\tgateway 10.0.2.2\n' >"$1/etc/network/interfaces"
-printf 'source /etc/network/interfaces.d/*\n' >>"$1/etc/network/interfaces"
 echo '/dev/vda / ext4 defaults 0 1' >"$1/etc/fstab"
 echo 'PORTS="NONE"' >"$1/etc/default/opensm"
-echo 'nameserver 10.0.2.3' >"$1/etc/resolv.conf"
 systemctl --root="$1" disable opensm.service
 for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
-	fstrim.timer man-db.timer getty.target systemd-pstore.service systemd-binfmt.service; do
+	fstrim.timer man-db.timer getty.target systemd-pstore.service systemd-binfmt.service \
+	NetworkManager-wait-online.service systemd-networkd-wait-online.service wpa_supplicant.service; do
 	systemctl --root="$1" mask $unit
 done
 rm -f "$1"/etc/ssh/ssh_host_*
-`}
+`
 
-// uplink is the machine's management interface: udev names it by its slot.
-const uplink = "enp0s4"
+// uplink is the machine's management interface, which udev names by its slot, in the
+// network that QEMU makes for it.
+var uplink = netstack.Uplink{Name: "enp0s4", Address: "10.0.2.15/24", Gateway: "10.0.2.2"}
 
 // buildTimeout bounds one installation, on a slow line.
 const buildTimeout = 15 * time.Minute
@@ -96,12 +121,19 @@ func Prepare(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
 	defer cancel()
-	for _, s := range []system{emulator, guest} {
-		if err := s.install(ctx); err != nil {
+	if err := emulator.install(ctx); err != nil {
+		return fmt.Errorf("reallab: install QEMU: %w", err)
+	}
+	for _, s := range guests {
+		err := s.install(ctx)
+		if err == nil {
+			err = s.makeDisk(ctx)
+		}
+		if err != nil {
 			return fmt.Errorf("reallab: install Debian %s: %w", s.suite, err)
 		}
 	}
-	return guest.makeDisk(ctx)
+	return nil
 }
 
 func exists(path string) bool {

@@ -10,25 +10,32 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/netstack"
 )
 
 // Config describes a machine.
 type Config struct {
 	Name      string
-	Dir       string // of its own: disk, console, sockets
-	Operator  string // public key of who may log in, as authorized_keys has it
-	Card      string // socket of the card in its slot; empty for none
-	Megabytes int    // of memory; 768 if 0
+	Dir       string         // of its own: disk, console, sockets
+	Operator  string         // public key of who may log in, as authorized_keys has it
+	Cards     []string       // sockets of the cards, one a slot
+	Suite     string         // of Debian; Bookworm if empty
+	Stack     netstack.Stack // Ifupdown if empty
+	Cmdline   string         // of the kernel, beyond what it needs
+	Megabytes int            // of memory; 768 if 0
 }
 
 // Machine is one machine. Its methods may be used from several goroutines.
@@ -47,12 +54,13 @@ type Machine struct {
 
 // New clones a machine from the installed system. It is off.
 func New(ctx context.Context, c Config) (*Machine, error) {
+	c.Suite, c.Stack = cmp.Or(c.Suite, Bookworm), cmp.Or(c.Stack, netstack.Ifupdown)
 	m := &Machine{Config: c, ended: make(chan struct{})}
 	close(m.ended)
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil { //nolint:gosec // nothing in it is secret but keys, which say so
 		return nil, err
 	}
-	if err := run(ctx, "cp", "--sparse=always", "--reflink=auto", guest.disk(), m.disk()); err != nil {
+	if err := run(ctx, "cp", "--sparse=always", "--reflink=auto", guests[c.Suite].disk(), m.disk()); err != nil {
 		return nil, err
 	}
 	if err := m.personalise(ctx); err != nil {
@@ -69,10 +77,10 @@ func (m *Machine) disk() string            { return m.path("disk.raw") }
 // ConsoleFile is where everything is that the machine has printed on its console.
 func (m *Machine) ConsoleFile() string { return m.path("console.log") }
 
-// KnownHost is the line of known_hosts for the machine.
-func (m *Machine) KnownHost() (string, error) {
+// HostKey is the public key by which the machine is known, as a line of known_hosts has it.
+func (m *Machine) HostKey() (string, error) {
 	key, err := os.ReadFile(m.path("ssh_host_ed25519_key.pub"))
-	return fmt.Sprintf("[127.0.0.1]:%d %s", m.Port, key), err
+	return string(key), err
 }
 
 func freePort(ctx context.Context) (int, error) {
@@ -96,23 +104,39 @@ func (m *Machine) personalise(ctx context.Context) error {
 	if err := run(ctx, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", m.Name, "-f", key); err != nil {
 		return err
 	}
-	for name, text := range map[string]string{"machine-id": hex.EncodeToString(id) + "\n", "hostname": m.Name + "\n",
-		"hosts": "127.0.0.1 localhost\n127.0.1.1 " + m.Name + "\n", "authorized_keys": m.Operator + "\n"} {
-		if err := os.WriteFile(m.path(name), []byte(text), 0o600); err != nil {
-			return err
-		}
+	choice, err := netstack.Choose(m.Stack, uplink)
+	if err != nil {
+		return err
+	}
+	host, err := os.ReadFile(key)
+	if err != nil {
+		return err
+	}
+	public, err := os.ReadFile(key + ".pub")
+	if err != nil {
+		return err
 	}
 	ssh := "/home/" + User + "/.ssh"
+	files := choice.Files
+	maps.Copy(files, map[string]netstack.File{
+		"/etc/machine-id":                   {Text: hex.EncodeToString(id) + "\n", Mode: 0o444},
+		"/etc/hostname":                     {Text: m.Name + "\n", Mode: 0o644},
+		"/etc/hosts":                        {Text: "127.0.0.1 localhost\n127.0.1.1 " + m.Name + "\n", Mode: 0o644},
+		"/etc/ssh/ssh_host_ed25519_key":     {Text: string(host), Mode: 0o600},
+		"/etc/ssh/ssh_host_ed25519_key.pub": {Text: string(public), Mode: 0o644},
+		ssh + "/authorized_keys":            {Text: m.Operator + "\n", Mode: 0o600},
+	})
 	script := []string{"mkdir " + ssh, "set_inode_field " + ssh + " mode 040700"}
-	put := func(from, to, mode string) {
-		script = append(script, "rm "+to, "write "+m.path(from)+" "+to, "set_inode_field "+to+" mode 0100"+mode)
+	for i, to := range slices.Sorted(maps.Keys(files)) {
+		from := m.path("file" + strconv.Itoa(i))
+		if err := os.WriteFile(from, []byte(files[to].Text), 0o600); err != nil {
+			return err
+		}
+		script = append(script, "rm "+to, "write "+from+" "+to, fmt.Sprintf("set_inode_field %s mode 0100%o", to, files[to].Mode))
 	}
-	put("machine-id", "/etc/machine-id", "444")
-	put("hostname", "/etc/hostname", "644")
-	put("hosts", "/etc/hosts", "644")
-	put("ssh_host_ed25519_key", "/etc/ssh/ssh_host_ed25519_key", "600")
-	put("ssh_host_ed25519_key.pub", "/etc/ssh/ssh_host_ed25519_key.pub", "644")
-	put("authorized_keys", ssh+"/authorized_keys", "600")
+	for at, target := range choice.Links {
+		script = append(script, "rm "+at, "symlink "+at+" "+target)
+	}
 	for _, path := range []string{ssh, ssh + "/authorized_keys"} {
 		script = append(script, "set_inode_field "+path+" uid 1000", "set_inode_field "+path+" gid 1000")
 	}
@@ -164,16 +188,16 @@ func (m *Machine) qemu() *exec.Cmd {
 		"-chardev", "file,id=console,append=on,path=" + m.ConsoleFile(), "-serial", "chardev:console",
 		"-qmp", "unix:" + m.path("qmp.sock") + ",server=on,wait=off",
 		"-kernel", m.path("vmlinuz"), "-initrd", m.path("initrd.img"),
-		"-append", "root=/dev/vda rw console=ttyS0 mitigations=off panic=-1 loglevel=5",
+		"-append", "root=/dev/vda rw console=ttyS0 mitigations=off panic=-1 loglevel=5 " + m.Cmdline,
 		"-drive", "if=none,id=disk,format=raw,cache=writeback,file=" + m.disk(),
 		"-device", "virtio-blk-pci,drive=disk,addr=3",
 		"-netdev", fmt.Sprintf("user,id=up,restrict=off,hostfwd=tcp:127.0.0.1:%d-:22", m.Port),
 		"-device", "virtio-net-pci,netdev=up,addr=4,romfile=",
 		"-device", "virtio-rng-pci,addr=5",
-		"-device", "pcie-root-port,id=rp1,chassis=1,slot=1,addr=6,pref64-reserve=32M",
 	}
-	if m.Card != "" {
-		args = append(args, "-device", `{"driver":"vfio-user-pci","bus":"rp1","socket":{"path":"`+m.Card+`","type":"unix"}}`)
+	for i, socket := range m.Cards {
+		args = append(args, "-device", fmt.Sprintf("pcie-root-port,id=rp%[1]d,chassis=%[1]d,slot=%[1]d,addr=%[2]d,pref64-reserve=32M", i+1, i+6),
+			"-device", fmt.Sprintf(`{"driver":"vfio-user-pci","bus":"rp%d","socket":{"path":%q,"type":"unix"}}`, i+1, socket))
 	}
 	cmd := exec.Command(in("lib64/ld-linux-x86-64.so.2"), args...) //nolint:noctx,gosec // it outlives the call; paths of ours
 	cmd.Env = append(os.Environ(), "QEMU_MODULE_DIR="+in("usr/lib/x86_64-linux-gnu/qemu"))

@@ -1,0 +1,124 @@
+//go:build reallab && linux
+
+package acctest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// twoCards is a machine with two cards, whose link types the module parameter decides: no
+// mstconfig of Debian 13 stores them in a ConnectX-3.
+type twoCards struct {
+	*Lab
+	t  *testing.T
+	ws *Workspace
+}
+
+// TestKernels_link_types: what the provider says of link types after the next restart is
+// what the stock driver and the real initial RAM disk make of it.
+func TestKernels_link_types(t *testing.T) {
+	if !OnTestbed() {
+		t.Skip("needs machines with kernels of their own: INFINIBAND_LAB=reallab")
+	}
+	h := labs.Server(theHost, labsim.Debian13, "192.0.2.20", 0)
+	h.Cards = append(h.Cards, labs.Twin(h.Cards[0], 1))
+	h.Cards[1].BDF = "0000:02:00.0"
+	w := &twoCards{Lab: Start(t, Options{Hosts: []labs.Host{h}}), t: t}
+	w.noFlash()
+	w.ws = w.Workspace()
+
+	both := w.wants("ib", "ib")
+	if plan := mustPlan(t, w.ws, both); len(plan.Diags.Errors().Find("LT007", "allow_other_cards = [")) != 2 {
+		t.Errorf("two cards that share the module parameter:\n%s", plan.Diags)
+	}
+	mustApply(t, w.ws, w.consenting(both))
+	emptyPlan(t, w.ws, both)
+	w.shows("after the apply", "ib")
+	w.Reboot(theHost)
+	w.shows("after a restart", "ib")
+	emptyPlan(t, w.ws, both)
+
+	refused := mustPlan(t, w.ws, w.wants("eth", ""))
+	if len(refused.Diags.Errors().Find("LT007")) != 1 {
+		t.Errorf("one card of two, with one module parameter:\n%s", refused.Diags)
+	}
+	w.overridden(both)
+	w.driver(both)
+}
+
+// wants are both ports of each card with one type; no type leaves the card out.
+func (w *twoCards) wants(types ...string) Config {
+	var cfg Config
+	cards := w.hostSpec(theHost).Cards
+	for i, c := range cards {
+		if types[i] != "" {
+			cfg = append(cfg, Resource{Type: "infiniband_link_type", Name: fmt.Sprint("card", i), Attrs: map[string]any{
+				"card_id": theHost + "/" + c.BDF, "ports": map[string]any{"1": types[i], "2": types[i]}}})
+		}
+	}
+	return cfg
+}
+
+// consenting has each resource name the other card.
+func (w *twoCards) consenting(cfg Config) Config {
+	cards := w.hostSpec(theHost).Cards
+	for i := range cards {
+		cfg = cfg.With(fmt.Sprint("infiniband_link_type.card", i), map[string]any{"allow_other_cards": []any{cards[1-i].BDF}})
+	}
+	return cfg
+}
+
+// shows compares what the driver shows for the four ports.
+func (w *twoCards) shows(when, want string) {
+	w.t.Helper()
+	got := strings.Fields(w.Run(theHost, "cat /sys/bus/pci/devices/0000:0[12]:00.0/mlx4_port[12]"))
+	for i := range got {
+		got[i] = strings.Trim(got[i], "()")
+	}
+	if strings.Join(got, " ") != strings.Join([]string{want, want, want, want}, " ") {
+		w.t.Errorf("%s the driver shows %v, want %s", when, got, want)
+	}
+}
+
+// overridden: the setting of somebody else that the provider says overrides its own one
+// does so at the next boot, and without it the next boot has the provider's.
+func (w *twoCards) overridden(both Config) {
+	w.t.Helper()
+	const other = "/etc/modprobe.d/zz-last.conf"
+	w.Put(theHost, other, "options mlx4_core port_type_array=2,2\n")
+	if plan := mustPlan(w.t, w.ws, both); len(plan.Diags.Errors().Find("LT016", other)) == 0 {
+		w.t.Errorf("nothing is refused beside %s:\n%s", other, plan.Diags)
+	}
+	w.Run(theHost, "update-initramfs -u")
+	w.Reboot(theHost)
+	w.shows("with the setting of somebody else", "eth")
+	w.Run(theHost, "rm "+other)
+	mustApply(w.t, w.ws, w.consenting(both))
+	emptyPlan(w.t, w.ws, both)
+	w.shows("after the apply that mends it", "ib")
+	w.Reboot(theHost)
+	w.shows("after the restart that follows", "ib")
+	emptyPlan(w.t, w.ws, both)
+}
+
+// driver: a type that is changed by hand, now or in the file, is in the plan.
+func (w *twoCards) driver(both Config) {
+	w.t.Helper()
+	for _, spoil := range []string{
+		"echo eth >/sys/bus/pci/devices/0000:01:00.0/mlx4_port2; echo eth >/sys/bus/pci/devices/0000:01:00.0/mlx4_port1",
+		"sed -i s/1,1/2,2/ /etc/modprobe.d/terraform-infiniband.conf",
+	} {
+		w.Run(theHost, spoil)
+		if plan := cleanPlan(w.t, w.ws, both); plan.Actions()["infiniband_link_type.card0"] != Update {
+			w.t.Errorf("%s: the plan is %v", spoil, plan.Actions())
+		}
+		mustApply(w.t, w.ws, w.consenting(both))
+		emptyPlan(w.t, w.ws, both)
+		w.shows("after "+spoil, "ib")
+	}
+}

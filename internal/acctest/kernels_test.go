@@ -1,0 +1,266 @@
+//go:build reallab && linux
+
+package acctest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/machine"
+)
+
+// kernels makes machines with kernels of their own what labs stand on.
+type kernels struct{}
+
+func init() {
+	if os.Getenv(LabVariable) != "reallab" {
+		return
+	}
+	parallel = "3"
+	enter = func(run func() int) {
+		UseTestbed(kernels{})
+		if err := machine.Prepare(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(run())
+	}
+}
+
+// gate is the operator's machine in the fabric: it has the subnet manager and host 1 of
+// the network, and is the way to the other machines.
+const gate = "gate"
+
+// gateScript makes the gate of a machine that has booted.
+const gateScript = `modprobe -a ib_umad ib_ipoib
+systemd-run --quiet --unit opensm-of-the-gate opensm -g $(ibstat -p | head -n 1) -p 1 -f /var/log/opensm-of-the-gate.log
+for i in $(seq 100); do [ -e /sys/class/net/ibp1s0 ] && break; sleep 0.2; done
+echo connected >/sys/class/net/ibp1s0/mode
+ip link set dev ibp1s0 mtu 65520 up
+ip addr add ` + kernelSubnet + `.1/24 dev ibp1s0`
+
+const (
+	kernelSubnet = "172.16.0"
+	bootTimeout  = 4 * time.Minute
+)
+
+// suitesOf are the systems whose kernels there are.
+var suitesOf = map[labsim.OS]string{labsim.Debian12: machine.Bookworm, labsim.Debian13: machine.Trixie}
+
+// Lend boots a machine for each host. One that configures its own network gets a gate
+// beside it.
+func (kernels) Lend(hosts []labs.Host) (Loan, string, error) {
+	var machines []reallab.Host
+	for _, h := range hosts {
+		m, cannot := kernelOf(h)
+		if cannot != "" {
+			return nil, cannot, nil
+		}
+		machines = append(machines, m)
+	}
+	l := &kernelLoan{}
+	if hosts[0].Stack != "" {
+		l.gated = true
+		m, _ := kernelOf(labs.Server(gate, labsim.Debian12, "192.0.2.1", 16))
+		m.Cmdline = portsInfiniBand
+		machines = append(machines, m)
+	}
+	var err error
+	if l.dir, err = os.MkdirTemp("", "reallab"); err != nil {
+		return nil, "", err
+	}
+	//nolint:contextcheck // the machines live until the loan is released
+	if l.Lab, err = reallab.Start(context.Background(), l.dir, machines); err == nil {
+		err = l.furnish()
+	}
+	if err != nil {
+		l.Release()
+		return nil, "", err
+	}
+	return l, "", nil
+}
+
+const portsInfiniBand = "mlx4_core.port_type_array=1,1"
+
+// kernelOf is the machine that is described. What of it cannot be had is named instead.
+func kernelOf(h labs.Host) (m reallab.Host, cannot string) {
+	m = reallab.Host{Name: h.Name, Suite: suitesOf[h.OS], Stack: h.Stack, Cmdline: h.Cmdline}
+	switch {
+	case m.Suite == "":
+		return m, fmt.Sprint("such a system: ", h.OS)
+	case h.Kernel != "" || len(h.Files) > 0 || h.MstflintVersion != "":
+		return m, "kernel, files or tools of their own"
+	case len(h.Users) != 1 || h.Users[0].Sudo != labsim.SudoNoPasswd || h.Users[0].NoKey:
+		return m, "users who log in otherwise"
+	}
+	for i, c := range h.Cards {
+		if c.Chip.Name != card.ConnectX3Pro.Name || c.BDF != fmt.Sprintf("0000:%02x:00.0", i+1) {
+			return m, fmt.Sprintf("such a card: %s at %s", c.Chip.Name, c.BDF)
+		}
+		m.Slots = append(m.Slots, reallab.Slot{Card: c.Config,
+			Board: registers.Board{Product: c.Product, PartNumber: c.PartNumber, SerialNumber: c.SerialNumber}})
+	}
+	return m, ""
+}
+
+// kernelLoan is the machines of one lab.
+type kernelLoan struct {
+	*reallab.Lab
+	dir   string
+	gated bool
+}
+
+// furnish waits for all machines and makes the gate.
+func (l *kernelLoan) furnish() error {
+	var known strings.Builder
+	for name, m := range l.Machines {
+		if err := l.await(name); err != nil {
+			return err
+		}
+		key, err := m.HostKey()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&known, "[127.0.0.1]:%d %s", l.Uplinks[name].Port, key)
+		if name != gate {
+			fmt.Fprintf(&known, "%s.* %s", kernelSubnet, key)
+		}
+	}
+	if err := os.WriteFile(l.KnownHostsFile(), []byte(known.String()), 0o600); err != nil || !l.gated {
+		return err
+	}
+	if out, status := l.Operate(context.Background(), gateScript); status != 0 {
+		return fmt.Errorf("make the gate: status %d: %s", status, out)
+	}
+	return nil
+}
+
+// await waits until a machine lets its operator in.
+func (l *kernelLoan) await(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), bootTimeout)
+	defer cancel()
+	for {
+		_, err := l.Lab.Run(ctx, name, "true")
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s does not answer: %w\n%s", name, err, l.Machines[name].Console(30))
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+}
+
+func (l *kernelLoan) KnownHostsFile() string {
+	return filepath.Join(l.dir, "known_hosts_of_the_provider")
+}
+
+func (l *kernelLoan) Address(host string) (ip string, port int, user string) {
+	return "127.0.0.1", l.Uplinks[host].Port, machine.User
+}
+
+func (l *kernelLoan) Card(host, bdf string) *card.Card {
+	for i, c := range l.Cards[host] {
+		if bdf == fmt.Sprintf("0000:%02x:00.0", i+1) {
+			return c.Model
+		}
+	}
+	return nil
+}
+
+func (l *kernelLoan) Boots(host string) int { return l.Machines[host].Boots() }
+
+func (l *kernelLoan) Restart(host string) error {
+	l.Machines[host].Cut()
+	l.Drop(host)
+	if err := l.Machines[host].Start(context.Background()); err != nil {
+		return err
+	}
+	return l.await(host)
+}
+
+func (l *kernelLoan) Reboot(host string) error {
+	boots := l.Boots(host)
+	_, _ = l.Lab.Run(context.Background(), host, "systemctl reboot") // the connection may end first
+	for end := time.Now().Add(bootTimeout); l.Boots(host) == boots; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			return fmt.Errorf("%s does not restart:\n%s", host, l.Machines[host].Console(30))
+		}
+	}
+	return l.await(host)
+}
+
+func (l *kernelLoan) Run(ctx context.Context, host, command string) (output string, status int) {
+	out, err := l.Lab.Run(ctx, host, command)
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return out, exit.ExitCode()
+	case err != nil:
+		return err.Error(), -1
+	}
+	return out, 0
+}
+
+// Print leaves out what a kernel changes by itself.
+func (l *kernelLoan) Print(host string) string {
+	out, _ := l.Run(context.Background(), host, `
+find /etc /usr/local /root /home /var/lib/terraform-provider-infiniband -printf '%p %y %m %s %T@\n' 2>/dev/null | sort
+ip -br addr; ip route
+head /sys/bus/pci/devices/*/mlx4_port?`)
+	return out
+}
+
+func (l *kernelLoan) Burns(host string) (images, guids int) {
+	for _, c := range l.Cards[host] {
+		i, g := c.Written()
+		images, guids = images+i, guids+g
+	}
+	return images, guids
+}
+
+func (l *kernelLoan) Drop(host string) { l.Uplinks[host].Drop() }
+
+func (l *kernelLoan) Subnet(string) string { return kernelSubnet }
+
+func (l *kernelLoan) Jump() map[string]any {
+	return map[string]any{"address": "127.0.0.1", "port": l.Uplinks[gate].Port, "user": machine.User}
+}
+
+func (l *kernelLoan) Operate(ctx context.Context, command string) (output string, status int) {
+	return l.Run(ctx, gate, command)
+}
+
+// Sever breaks the operator's way; the cable of the fabric stays.
+func (l *kernelLoan) Sever(host string, severed bool) error {
+	l.Uplinks[host].Sever(severed)
+	return nil
+}
+
+func (l *kernelLoan) Unplug(host string, port int) error {
+	if port != 1 {
+		return fmt.Errorf("port %d of %s has no cable", port, host)
+	}
+	l.Cards[host][0].Cable.Pull()
+	return nil
+}
+
+func (l *kernelLoan) Release() {
+	if l.Lab != nil {
+		if err := l.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, "reallab: the end of a lab:", err)
+		}
+	}
+	_ = os.RemoveAll(l.dir)
+}
