@@ -42,9 +42,14 @@ func init() {
 // the network, and is the way to the other machines.
 const gate = "gate"
 
+// gateKey is a partition that all members of the fabric are in.
+const gateKey = "0x0001"
+
 // gateScript makes the gate of a machine that has booted.
 const gateScript = `modprobe -a ib_umad ib_ipoib
-systemd-run --quiet --unit opensm-of-the-gate opensm -g $(ibstat -p | head -n 1) -p 1 -f /var/log/opensm-of-the-gate.log
+printf 'Default=0x7fff, ipoib: ALL=full;\nlab=` + gateKey + `, ipoib: ALL=full;\n' >/etc/opensm/gate.conf
+systemd-run --quiet --unit opensm-of-the-gate opensm -g $(ibstat -p | head -n 1) -p 1 -P /etc/opensm/gate.conf \
+	-f /var/log/opensm-of-the-gate.log
 for i in $(seq 100); do [ -e /sys/class/net/ibp1s0 ] && break; sleep 0.2; done
 echo connected >/sys/class/net/ibp1s0/mode
 ip link set dev ibp1s0 mtu 65520 up
@@ -52,6 +57,7 @@ ip addr add ` + kernelSubnet + `.1/24 dev ibp1s0`
 
 const (
 	kernelSubnet = "172.16.0"
+	keySubnet    = "172.17.0" // in the partition gateKey
 	bootTimeout  = 4 * time.Minute
 )
 

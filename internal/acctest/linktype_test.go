@@ -85,6 +85,16 @@ func TestLinkType_initialRAMDisk(t *testing.T) {
 	}
 	mustApply(t, ws, wants)
 	emptyPlan(t, ws, wants)
+	// A file of somebody else's that is gone is still in the disk.
+	w.Run(labs.Intel9, "echo 'options mlx4_core port_type_array=2,2' >/etc/modprobe.d/zz.conf; update-initramfs -u; rm /etc/modprobe.d/zz.conf")
+	if plan := cleanPlan(t, ws, wants); plan.Actions()["infiniband_link_type.it"] != Update ||
+		len(plan.Diags.Warnings().Find("LT017")) != 1 {
+		t.Errorf("the copy of a file that is gone: %v\n%s", plan.Actions(), plan.Diags)
+	}
+	mustApply(t, ws, wants)
+	emptyPlan(t, ws, wants)
+	w.Reboot(labs.Intel9)
+	emptyPlan(t, ws, wants)
 	if _, status := w.Try(labs.Intel9,
 		"test /etc/modprobe.d/terraform-infiniband.conf -nt /boot/initrd.img-$(uname -r)"); status == 0 {
 		t.Error("the initial RAM disk was not rebuilt")

@@ -73,7 +73,7 @@ var (
 			"the host. In a file of /etc/modprobe.d: remove the line and rebuild the initial RAM disk (update-initramfs -u)."}
 	InitramfsOutdated = &Rule{Code: "LT017", Severity: Warn,
 		Title: "The initial RAM disk has an older setting of the link types", Attribute: "ports",
-		Meaning: "At boot the driver reads the copy of the setting in the initial RAM disk. That copy is older than the " +
-			"file. Somebody edited the file, somebody put back an old RAM disk, or an apply was interrupted.",
+		Meaning: "At boot the driver reads the copy of its settings in the initial RAM disk. That copy is older than " +
+			"the files. Somebody edited, added or removed one, somebody put back an old RAM disk, or an apply was interrupted.",
 		WayOut: "The apply rebuilds the initial RAM disk."}
 )

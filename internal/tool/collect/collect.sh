@@ -428,16 +428,25 @@ configuration_files() {
 	done
 }
 
-# The initial RAM disk has copies of these, which are older than they are.
+# The initial RAM disk has copies of these, which are older than they are. Of modprobe.d
+# it has all files, so that one which somebody has edited or removed still counts at boot.
 initial_ram_disk() {
 	for file in /etc/modprobe.d/terraform-infiniband.conf /etc/rdma/mlx4.conf; do
 		[ -f "$ROOT$file" ] || continue
 		found=''
+		set -- "$ROOT$file"
+		case $file in
+			/etc/modprobe.d/*) set -- "$ROOT/etc/modprobe.d" "$ROOT"/etc/modprobe.d/*.conf ;;
+		esac
 		for disk in "$ROOT/boot/initrd.img-$KERNEL" "$ROOT/boot/initramfs-$KERNEL.img" "$ROOT/boot/initramfs-linux.img"; do
 			[ -f "$disk" ] || continue
 			found=1
-			# shellcheck disable=SC3013 # not of POSIX, and every shell that is /bin/sh has it
-			[ "$ROOT$file" -nt "$disk" ] && printf '@late %s\n' "$file"
+			late=''
+			for source in "$@"; do
+				# shellcheck disable=SC3013 # not of POSIX, and every shell that is /bin/sh has it
+				[ "$source" -nt "$disk" ] && late=1
+			done
+			[ -n "$late" ] && printf '@late %s\n' "$file"
 		done
 		[ -n "$found" ] || printf '@no-disk %s\n' "$file"
 	done

@@ -1,0 +1,76 @@
+//go:build reallab && linux
+
+package acctest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// TestKernels_partition: on every network stack an interface in a partition is made by
+// the stock ib_ipoib, carries packets, and is there again after a restart.
+func TestKernels_partition(t *testing.T) {
+	if !OnTestbed() {
+		t.Skip("needs machines with kernels of their own: INFINIBAND_LAB=reallab")
+	}
+	t.Parallel()
+	for stack := range stackNames {
+		for _, system := range []labsim.OS{labsim.Debian12, labsim.Debian13} {
+			t.Run(fmt.Sprint(system, " ", stack), func(t *testing.T) {
+				t.Parallel()
+				h := labs.Server(theHost, system, "192.0.2.20", 0)
+				h.Stack, h.Cmdline = stack, portsInfiniBand
+				w := &stackLab{Lab: Start(t, Options{Hosts: []labs.Host{h}}), t: t, stack: stack}
+				w.fabric()
+				w.partition()
+			})
+		}
+	}
+}
+
+func (w *stackLab) partition() {
+	if out, status := w.testbed.Operate(w.t.Context(), "echo "+gateKey+" >/sys/class/net/ibp1s0/create_child && "+
+		"ip link set dev ibp1s0.8001 up && ip addr add "+keySubnet+".1/24 dev ibp1s0.8001"); status != 0 {
+		w.t.Fatalf("the gate has no interface in the partition: %s", out)
+	}
+	cfg := Config{
+		{Type: "infiniband_ipoib_interface", Name: "port", Attrs: map[string]any{"host": theHost, "port_guid": stackPort,
+			"mode": "connected", "mtu": 65520, "addresses": []any{kernelSubnet + ".20/24"}}},
+		{Type: "infiniband_ipoib_interface", Name: "key", After: []string{"infiniband_ipoib_interface.port"},
+			Attrs: map[string]any{"host": theHost, "port_guid": stackPort, "pkey": gateKey, "mode": "datagram", "mtu": 2044,
+				"addresses": []any{keySubnet + ".20/24"}}},
+	}
+	ws := w.Workspace()
+	mustApply(w.t, ws, cfg)
+	emptyPlan(w.t, ws, cfg)
+	w.reach("after the apply")
+	w.Reboot(theHost)
+	emptyPlan(w.t, ws, cfg)
+	w.reach("after a restart")
+	name, _ := ws.Get("infiniband_ipoib_interface.key", "interface").(string)
+	w.Run(theHost, "ip link set dev "+name+" mtu 1500")
+	if plan := cleanPlan(w.t, ws, cfg); plan.Actions()["infiniband_ipoib_interface.key"] != Update {
+		w.t.Errorf("another MTU: the plan is %v", plan.Actions())
+	}
+	mustApply(w.t, ws, cfg)
+	emptyPlan(w.t, ws, cfg)
+	mustApply(w.t, ws, cfg[:1])
+	emptyPlan(w.t, ws, cfg[:1])
+	if out, status := w.Try(theHost, "ip link show dev "+name); status == 0 {
+		w.t.Errorf("after the destroy there is still %s", out)
+	}
+}
+
+// reach: packets of full length get to the port's own interface and to that of the key.
+func (w *stackLab) reach(when string) {
+	w.t.Helper()
+	for _, ping := range []string{"65000 " + kernelSubnet + ".20", "2016 " + keySubnet + ".20"} {
+		out, status := w.testbed.Operate(w.t.Context(), "ping -c 3 -i 0.5 -W 5 -M do -s "+ping)
+		if status != 0 {
+			w.t.Errorf("%s: ping of %s: status %d\n%s", when, ping, status, out)
+		}
+	}
+}
