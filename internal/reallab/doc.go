@@ -13,7 +13,8 @@
 //   - The switch (package fabric) forwards by the tables that opensm writes.
 //   - Of transports there are unreliable datagrams and reliable connections, without
 //     atomics. A port in Ethernet mode has an interface and never a link.
-//   - There are Debian 12 kernels only, on one emulated processor (TCG): KVM is not tried.
+//   - There are kernels of Debian 12 and 13 only, on one emulated processor (TCG): KVM is
+//     not tried.
 //
 // The tree imports nothing of the provider but the model of a card and its registers.
 // Nothing of it is in the shipped binary.
