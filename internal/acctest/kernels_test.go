@@ -86,7 +86,6 @@ func (kernels) Lend(hosts []labs.Host) (Loan, string, error) {
 	if l.dir, err = os.MkdirTemp("", "reallab"); err != nil {
 		return nil, "", err
 	}
-	//nolint:contextcheck // the machines live until the loan is released
 	if l.Lab, err = reallab.Start(context.Background(), l.dir, machines); err == nil {
 		err = l.furnish()
 	}

@@ -44,7 +44,8 @@ var (
 		Meaning: "The host runs the burn as its own job, so that a lost connection cannot stop it. The job needs these " +
 			"programs.",
 		WayOut: "Install the programs named above."}
-	RestartNeeded = &Rule{Code: "HO011", Severity: Warn, Title: "What is written to the card will not run before a restart",
+	RestartNeeded = &Rule{Code: "HO011", Severity: Warn,
+		Title:     "What is written to the card will not run before a restart",
 		Attribute: "activation",
 		Meaning:   "The card loads its firmware only when the host starts, and the configuration does not ask for a reboot.",
 		WayOut:    "Restart the host, or write activation = \"reboot\"."}

@@ -26,9 +26,10 @@ var (
 		Meaning: "The driver stops the whole card to change the type of one port. Addresses that were set by hand are " +
 			"lost."}
 	OtherCardWouldChange = &Rule{Code: "LT007", Severity: NeedsConsent,
-		Title: "Another card of the host would change its type too", Attribute: "ports", ConsentAttribute: "allow_other_cards",
-		Meaning: "The module parameter port_type_array holds for every mlx4 card of the host. The other card gets the types " +
-			"of this one at the next restart of the host.",
+		Title:     "Another card of the host would change its type too",
+		Attribute: "ports", ConsentAttribute: "allow_other_cards",
+		Meaning: "The module parameter port_type_array holds for every mlx4 card of the host. The other card gets the " +
+			"types of this one at the next restart of the host.",
 		WayOut: "An mstflint release up to 4.25 has a mstconfig that stores the types in each card. To give both cards " +
 			"these types, write an infiniband_link_type with the same ports for each of them, and let each name the other card:"}
 	PortTypesNotShown = &Rule{Code: "LT008", Severity: Refuse, Title: "Kernel shows no port types for the card",

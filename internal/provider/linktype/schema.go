@@ -70,8 +70,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			},
 			"allow_management_path": attribute.ConsentToNames("Consent to change the ports although one of them carries the " +
 				"SSH session or the default route of the host: the names of those interfaces."),
-			"allow_other_cards": attribute.ConsentToNames("Consent to change the types of other cards of the host with those of " +
-				"this one, where one setting of the host holds for all: their PCI addresses."),
+			"allow_other_cards": attribute.ConsentToNames("Consent to change the types of other cards of the host with those " +
+				"of this one, where one setting of the host holds for all: their PCI addresses."),
 			"activation": activation(),
 			"timeouts":   attribute.TimeoutsAttribute(ctx, times, nil),
 
