@@ -1,6 +1,7 @@
 package cardusers
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -194,6 +196,29 @@ func TestFind_users_does_not_take_an_ended_process(t *testing.T) {
 		if users, why := findUsers(t, root, "/x"); users != "" || why != "" {
 			t.Errorf("without %s: %q, %q", gone, users, why)
 		}
+	}
+}
+
+// A file that a process closes while it is looked at says nothing: udev's worker reads the
+// space of a card for a moment. The flags of this one are a pipe, which tells when the
+// script has come to them.
+func TestFind_users_does_not_take_a_file_that_was_closed(t *testing.T) {
+	root := machine(t, proc{comm: "(udev-worker)", words: []string{"(udev-worker)"}, files: open(config, readOnly)})
+	dir := filepath.Join(root, "proc/4711")
+	flags := filepath.Join(dir, "fdinfo/3")
+	if err := errors.Join(os.Remove(flags), syscall.Mkfifo(flags, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan error, 1)
+	go func() {
+		pipe, err := os.OpenFile(flags, os.O_WRONLY, 0) // waits for the reader
+		closed <- errors.Join(err, os.Remove(filepath.Join(dir, "fd/3")), pipe.Close())
+	}()
+	if users, why := seenIn(t, shells[0], root, "/lock"); users != "" || why != "" {
+		t.Errorf("%q, %q", users, why)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
 	}
 }
 

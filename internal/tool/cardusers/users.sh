@@ -110,6 +110,9 @@ users_file() {
 	while read -r users_word users_value; do
 		case $users_word$users_value in flags:*[04]) return 0 ;; esac
 	done 2>/dev/null <"${2%/fd/*}/fdinfo/${2##*/}"
+	# udev reads the space of each card for a moment. Of a file that has been closed
+	# meanwhile there were no flags to see.
+	[ "$(readlink "$2")" = "$users_link" ] || return 0
 	users_address "$users_link"
 	case $users_some in *" $users_pid "*) ;; *) users_some="$users_some$users_pid " ;; esac
 	case $users_held in *" $users_pid=$users_card "*) ;; *) users_held="$users_held$users_pid=$users_card " ;; esac
