@@ -100,7 +100,7 @@ var formerSpellings = regexp.MustCompile("`Initialize`|`0x(7fff|7ffe|0001)`")
 
 // Lists in which no position means anything, or its age. A consent is one because the
 // framework has no write-only sets.
-var plainLists = []string{"hardware_ids", "allow_management_path", "changes"}
+var plainLists = []string{"hardware_ids", "allow_management_path", "allow_other_cards", "changes"}
 
 // described is an attribute of a resource or of a data source.
 type described interface {
