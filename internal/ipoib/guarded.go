@@ -81,6 +81,9 @@ func (k fileStack) apply(ctx context.Context, c *change) error {
 		if c.keepsLive(want) {
 			return k.note(ctx, c)
 		}
+		if err := c.removeDeadChild(ctx); err != nil {
+			return err
+		}
 		return k.take(ctx, c, want)
 	}, func(ctx context.Context, h host.Host) error { return waitFor(ctx, h, c.t.name, want, c.o) })
 }

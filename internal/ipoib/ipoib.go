@@ -75,11 +75,14 @@ type Consent struct {
 
 // Observation is what is on the host.
 type Observation struct {
-	Stack     Stack  // what configures the network of the host
-	Silence   string // why Stack is not known; empty if it is, or if the host has none
-	Present   bool   // the interface exists
-	Name      string // "ibp1s0"; empty if it does not exist, but for a P_Key child
-	Parent    string // of a P_Key child, the interface of the port
+	Stack   Stack  // what configures the network of the host
+	Silence string // why Stack is not known; empty if it is, or if the host has none
+	Present bool   // the interface exists
+	Name    string // "ibp1s0"; empty if it does not exist, but for a P_Key child
+	Parent  string // of a P_Key child, the interface of the port
+	// OtherGUID is the GUID in the hardware address of a P_Key child, if it is not that of
+	// the port; else zero. ib_ipoib gives such a child no carrier.
+	OtherGUID ib.GUID
 	Driver    string // of the card: "mlx4_core"
 	Sleeping  bool   // the port is known from the card's flash only: its module is not loaded
 	Capable   bool   // connected mode is possible
@@ -109,5 +112,6 @@ type StoredConfig struct {
 	Found     bool // anything of ours, complete or not
 	Interface string
 	Config    Config
+	Fault     string   // why the interface would not work after a boot; empty if nothing is known to be wrong
 	Sources   []string // paths of files, or "interface ibs4d1", "udev tunable …"
 }

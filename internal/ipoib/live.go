@@ -29,6 +29,20 @@ func (c *change) setMode(ctx context.Context, mode ib.IPoIBMode) error {
 	return nil
 }
 
+// removeDeadChild removes a P_Key child that will never get a carrier, so that the network
+// service makes it anew. The kernel does not let a child take another hardware address
+// (ib_ipoib has no setter in Linux 6.1 and 6.12).
+func (c *change) removeDeadChild(ctx context.Context) error {
+	if c.before.OtherGUID.IsZero() {
+		return nil
+	}
+	if _, err := c.run(ctx, iproute.DelLink(c.t.name)); err != nil {
+		return fmt.Errorf("removing the P_Key child %s, whose hardware address has a GUID of no port: %w", c.t.name, err)
+	}
+	c.before.Present = false
+	return nil
+}
+
 // awaitChild waits for the P_Key child that a service makes.
 func (c *change) awaitChild(ctx context.Context) error {
 	if c.t.pkey == 0 || c.before.Present {

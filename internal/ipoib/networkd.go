@@ -93,6 +93,10 @@ func (b networkdBackend) own(s *inventory.Snapshot, t target) (p StoredConfig) {
 	}
 	if f, err := networkd.Parse(s.Files[netdevPath(t)].Content); err == nil && f.PKey == t.pkey {
 		p.Config.Mode = f.Mode
+		if f.Address != networkd.NoAddress {
+			p.Fault = netdevPath(t) + " has no MACAddress=" + networkd.NoAddress + ", so networkd makes an interface at boot " +
+				"that never gets a carrier"
+		}
 	}
 	return p
 }

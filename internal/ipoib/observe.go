@@ -30,6 +30,7 @@ func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observation {
 	if n, ok := s.Netdev(t.name); ok && n.IB {
 		o.Present, o.Up, o.Carrier = true, n.Up, n.Carrier
 		o.Live = Config{Mode: ib.IPoIBMode(n.Mode), MTU: n.MTU, Addresses: global(n.Addresses), Routes: liveRoutes(n)}
+		o.OtherGUID = t.otherGUID(n)
 	}
 	if s.TrueNAS != nil {
 		observeTrueNAS(s, port, &o)
@@ -50,6 +51,15 @@ func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observation {
 		}
 	}
 	return o
+}
+
+// otherGUID is the GUID in the hardware address of a P_Key child, if it is not that of the
+// port; else zero.
+func (t target) otherGUID(n *inventory.Netdev) ib.GUID {
+	if t.pkey == 0 || n.PortGUID == t.port {
+		return 0
+	}
+	return n.PortGUID
 }
 
 // unread are the files and directories of network stacks that could not be read; what
@@ -159,6 +169,10 @@ func (o Observation) Differences(want Config) []string {
 func (o Observation) liveDifferences(want Config) []string {
 	var diff []string
 	add := func(format string, args ...any) { diff = append(diff, fmt.Sprintf(format, args...)) }
+	if !o.OtherGUID.IsZero() {
+		add("the hardware address of %s has the GUID %s, not that of the port, so it never gets a carrier", o.Name,
+			o.OtherGUID)
+	}
 	if !o.Up {
 		add("%s is down", o.Name)
 	}
@@ -197,6 +211,8 @@ func (p StoredConfig) difference(name string, want Config) string {
 	case p.Interface != name:
 		return fmt.Sprintf("the configuration for boot is for interface %q, but the port's interface is %s now", p.Interface,
 			name)
+	case p.Fault != "":
+		return p.Fault
 	case p.Config.Mode != want.Mode:
 		return fmt.Sprintf("mode at boot is %q, not %s", p.Config.Mode, want.Mode)
 	case p.Config.MTU != want.MTU:

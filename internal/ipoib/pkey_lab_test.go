@@ -1,10 +1,12 @@
 package ipoib_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 )
 
 // A P_Key child is made, survives a restart, is changed and goes again.
@@ -55,5 +57,47 @@ func TestLab_Stacks_pkey_beside_its_parent(t *testing.T) {
 			t.Fatal(err)
 		}
 		spared("after the child")
+	})
+}
+
+// networkd gives a P_Key child a hardware address with a made-up GUID, unless its file
+// says MACAddress=none. It is a difference, now and at boot. The child is made anew, also
+// after an apply that was cut off when the old one had gone.
+func TestLab_Stacks_pkey_with_the_guid_of_no_port(t *testing.T) {
+	eachStack(t, func(t *testing.T, c stackCase) {
+		if c.stack != ipoib.StackNetplan && c.stack != ipoib.StackNetworkd {
+			t.Skip("networkd does not make the interface")
+		}
+		l := stackLab(t, c)
+		d := ubuntuDesired()
+		d.PKey = 0x8001
+		d.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.17.0.20/24")}
+		apply(t, l, d)
+		if o := observe(t, l, d); !o.OtherGUID.IsZero() {
+			t.Errorf("made with the GUID %s", o.OtherGUID)
+		}
+		m := l.Machine("intel9")
+		netdev := "/etc/systemd/network/60-infiniband-e41d2d0300e44e01-8001.netdev"
+		m.FS.Put(netdev, strings.ReplaceAll(m.FS.Text(netdev), "MACAddress=none\n", ""), 0o644)
+		boot := strings.Join(observe(t, l, d).Differences(d.Config), "\n")
+		mustContain(t, boot, netdev+" has no MACAddress=none, so networkd makes an interface at boot that never gets a carrier")
+		m.RemoveNetdev("ibp1s0.8001")
+		reboot(t, l)
+		dead := observe(t, l, d)
+		mustContain(t, strings.Join(dead.Differences(d.Config), "\n"),
+			"the hardware address of ibp1s0.8001 has the GUID "+dead.OtherGUID.String()+
+				", not that of the port, so it never gets a carrier")
+		m.Faults.Set(labsim.FaultSpec{ExecHolds: "del dev ibp1s0.8001", CutAtExec: 1, CutWhen: labsim.CutAfter})
+		if _, err := ipoib.Apply(t.Context(), l.hosts["intel9"], d, ipoib.Options{}); err == nil {
+			t.Error("the connection was not cut")
+		}
+		apply(t, l, d)
+		if o := observe(t, l, d); !o.OtherGUID.IsZero() || len(o.Differences(d.Config)) > 0 {
+			t.Errorf("afterwards: %s, %q", o.OtherGUID, o.Differences(d.Config))
+		}
+		reboot(t, l)
+		if diff := observe(t, l, d).Differences(d.Config); len(diff) > 0 {
+			t.Errorf("after a restart: %q", diff)
+		}
 	})
 }

@@ -234,5 +234,5 @@ func (c *checker) outcome(f Unmanaged) string {
 
 // liveDiffers reports whether the interface is not as want says now.
 func (o Observation) liveDiffers(want Config) bool {
-	return !o.Present || live{Config: o.Live, Up: o.Up}.difference(want) != ""
+	return !o.Present || !o.OtherGUID.IsZero() || live{Config: o.Live, Up: o.Up}.difference(want) != ""
 }

@@ -102,6 +102,9 @@ func (m *Machine) Carrier(d *Netdev) bool {
 		return true
 	}
 	v := d.Port.View()
+	if d.Parent != "" && !d.ofPort(v.GUID) {
+		return false // ib_ipoib looks for a port with the GUID of the address
+	}
 	if d.Type != TypeInfiniBand {
 		return v.State == StateActive
 	}

@@ -1,6 +1,7 @@
 package labsim
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"reflect"
@@ -54,6 +55,11 @@ type Route struct {
 	Via   netip.Addr
 	Proto string // "static", "boot"
 	NHID  string // of the nexthop object that has the gateway
+}
+
+// ofPort reports whether the hardware address of an IPoIB interface ends with a GUID.
+func (d *Netdev) ofPort(guid uint64) bool {
+	return len(d.Address) == 20 && binary.BigEndian.Uint64(d.Address[12:]) == guid
 }
 
 // HardwareAddress formats the address as sysfs does.

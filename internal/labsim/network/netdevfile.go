@@ -1,6 +1,7 @@
 package network
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -70,8 +71,8 @@ func (s *State) noteLink(name string, n *network, admin string) {
 
 // netdevFile is a .netdev file of a P_Key child.
 type netdevFile struct {
-	name, mode string
-	pkey       uint64
+	name, mode, mac string
+	pkey            uint64
 }
 
 // netdevs reads the .netdev files, with networkd's complaints.
@@ -97,6 +98,8 @@ func (s *State) parseNetdev(file string) (netdevFile, bool) {
 			}
 		case "NetDev.Name":
 			f.name = v
+		case "NetDev.MACAddress":
+			f.mac = v
 		case "NetDev.Kind":
 			kind = v
 		case "IPoIB.Mode":
@@ -129,6 +132,12 @@ func (s *State) makeChildren(n *network, parent string) {
 		}
 		if refused := s.addChild(parent, f.name, f.pkey, f.mode, false); refused != nil {
 			s.networkdLog(name + ": netdev could not be created: " + refused.Error())
+			continue
+		}
+		if f.mac != "none" {
+			// networkd makes an address from the name, which has the GUID of no port.
+			madeUp := sha256.Sum256([]byte(name))
+			s.m.UpdateNetdev(name, func(d *labsim.Netdev) { d.Address = madeUp[:20] })
 		}
 	}
 }

@@ -9,7 +9,8 @@ import (
 
 // heldOurs are the settings of our files that a File holds, or that name the interface.
 var heldOurs = []string{"Link.MTUBytes", "Network.Address", "Network.Gateway", "Network.IPoIB", "Address.Address",
-	"Route.Destination", "Route.Gateway", "Match.Name", "NetDev.Name", "IPoIB.Mode", "IPoIB.PartitionKey"}
+	"Route.Destination", "Route.Gateway", "Match.Name", "NetDev.Name", "NetDev.MACAddress", "IPoIB.Mode",
+	"IPoIB.PartitionKey"}
 
 // Added are the settings of a file of ours that no Render writes.
 func Added(text string) (added []tool.Setting) {

@@ -44,10 +44,15 @@ func Render(header string, i ipconf.Interface) string {
 	return b.String()
 }
 
+// NoAddress is the MACAddress= of a .netdev file that leaves the hardware address to the
+// driver. Without it networkd makes one up from the name (seen with 252 and 257). ib_ipoib
+// then waits for ever for a port that has the GUID in it.
+const NoAddress = "none"
+
 // RenderNetdev writes the .netdev file of a P_Key child.
 func RenderNetdev(header string, i ipconf.Interface) string {
-	return header + fmt.Sprintf("[NetDev]\nName=%s\nKind=ipoib\n\n[IPoIB]\nPartitionKey=0x%04x\nMode=%s\n", i.Name, i.PKey,
-		i.Mode)
+	return header + fmt.Sprintf("[NetDev]\nName=%s\nKind=ipoib\nMACAddress=%s\n\n[IPoIB]\n", i.Name, NoAddress) +
+		fmt.Sprintf("PartitionKey=0x%04x\nMode=%s\n", i.PKey, i.Mode)
 }
 
 // RenderParent writes the drop-in by which a parent interface gets a child.
@@ -112,7 +117,7 @@ func (f *File) section(s *ini.Section) error {
 	case "Route":
 		err = f.route(s)
 	case "NetDev":
-		f.Name = s.Key("Name").String()
+		f.Name, f.Address = s.Key("Name").String(), s.Key("MACAddress").String()
 	case "IPoIB":
 		f.Mode = ib.IPoIBMode(s.Key("Mode").String())
 		if v := s.Key("PartitionKey").String(); v != "" {
