@@ -1,5 +1,5 @@
 // Package reallab is a lab of real kernels: machines that boot Debian with its stock
-// kernel in QEMU, each with an emulated ConnectX-3 Pro in a slot, and a switch between the
+// kernel in QEMU, each with an emulated ConnectX-3 Pro in a slot, and switches between the
 // cards. Everything above the PCI bus is the real thing: the mlx4 drivers, their sysfs and
 // module parameters, the initramfs, IPoIB, mstflint and mstconfig on the card's registers,
 // opensm and infiniband-diags on the fabric, restarts and power cuts of a whole machine.

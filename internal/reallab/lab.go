@@ -33,12 +33,6 @@ import (
 // PCIAddress is where the first card of every machine is.
 const PCIAddress = "0000:01:00.0"
 
-// switchGUID and switchPorts are those of the one switch.
-const (
-	switchGUID  = 0x0002c90300112200
-	switchPorts = 12
-)
-
 // Host describes a machine with cards.
 type Host struct {
 	Name    string
@@ -46,9 +40,11 @@ type Host struct {
 	Stack   netstack.Stack // that configures its network; netstack.Ifupdown if empty
 	Cmdline string         // of its kernel
 	Slots   []Slot         // the n-th card is at 0000:0n:00.0
+	// Megabytes is the size of its memory; what machine.Config says if 0.
+	Megabytes int
 }
 
-// Slot is a card in a machine. Its first port is cabled to the switch.
+// Slot is a card in a machine.
 type Slot struct {
 	Card  card.Config
 	Board registers.Board
@@ -58,65 +54,117 @@ type Slot struct {
 type Plugged struct {
 	*connectx3.Card
 	Model *card.Card
-	Cable *wire.Cable
+	Cable *wire.Cable // of the first port; nil if there is none
 }
 
-// Lab is machines, their cards, and a switch between these. Close ends it.
+// Lab is machines, their cards, and switches between these. Close ends it.
 type Lab struct {
 	Dir      string
 	Machines map[string]*machine.Machine
 	Cards    map[string][]Plugged // of each machine, by slot
 	Uplinks  map[string]*Uplink
-	Switch   *fabric.Switch
+	Switches map[string]*fabric.Switch
 
 	world   *wire.World
-	plugs   int // of the switch, that are taken
 	cancel  context.CancelFunc
 	serving sync.WaitGroup
 	log     *os.File
 }
 
-// Start makes a lab in a directory and switches its machines on. It does not wait until
-// they answer. The systems must have been prepared.
+// Start makes a lab with one switch in a directory and switches its machines on. It does
+// not wait until they answer. The systems must have been prepared.
 func Start(ctx context.Context, dir string, hosts []Host) (*Lab, error) {
-	world := &wire.World{}
+	return StartWith(ctx, dir, hosts, Options{})
+}
+
+// StartWith is Start with switches and cables of one's own.
+func StartWith(ctx context.Context, dir string, hosts []Host, o Options) (*Lab, error) {
 	l := &Lab{Dir: dir, Machines: map[string]*machine.Machine{}, Cards: map[string][]Plugged{}, Uplinks: map[string]*Uplink{},
-		Switch: fabric.NewSwitch(world, "SwitchX -  Mellanox Technologies", switchGUID, switchPorts), world: world}
+		Switches: map[string]*fabric.Switch{}, world: &wire.World{}}
 	ctx, l.cancel = context.WithCancel(ctx)
-	operator, err := l.writeKey()
-	if err == nil {
-		l.log, err = os.Create(filepath.Join(dir, "cards.log"))
-	}
-	for _, h := range hosts {
-		if err == nil {
-			err = l.add(ctx, h, operator)
-		}
-	}
-	if err == nil {
-		err = l.writeKnownHosts()
-	}
-	if err != nil {
+	if err := l.build(ctx, hosts, o); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
 }
 
-// add makes a machine with its cards.
-func (l *Lab) add(ctx context.Context, h Host, operator string) error {
-	dir := filepath.Join(l.Dir, h.Name)
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // keys in it are for their owner alone
+// build makes everything and connects it before the first machine boots.
+func (l *Lab) build(ctx context.Context, hosts []Host, o Options) error {
+	operator, err := l.writeKey()
+	if err != nil {
 		return err
 	}
-	var sockets []string
-	for i, s := range h.Slots {
-		socket := filepath.Join(dir, "card"+strconv.Itoa(i))
-		if err := l.plug(ctx, h.Name, s, socket); err != nil {
+	if l.log, err = os.Create(filepath.Join(l.Dir, "cards.log")); err != nil {
+		return err
+	}
+	if err := l.wire(ctx, hosts, o); err != nil {
+		return err
+	}
+	for _, h := range hosts {
+		if err := l.add(ctx, h, operator); err != nil {
 			return err
 		}
-		sockets = append(sockets, socket)
 	}
-	m, err := machine.New(ctx, machine.Config{Name: h.Name, Dir: dir, Operator: operator, Cards: sockets, Suite: h.Suite,
-		Stack: h.Stack, Cmdline: h.Cmdline})
+	return l.writeKnownHosts()
+}
+
+// wire makes switches, cards and cables.
+func (l *Lab) wire(ctx context.Context, hosts []Host, o Options) error {
+	o, err := o.cabled(hosts)
+	if err != nil {
+		return err
+	}
+	if err := l.addSwitches(o.Switches); err != nil {
+		return err
+	}
+	for _, h := range hosts {
+		if err := l.plugAll(ctx, h); err != nil {
+			return err
+		}
+	}
+	for _, c := range o.Cables {
+		if err := l.connect(c); err != nil {
+			return err
+		}
+	}
+	for _, h := range hosts {
+		for slot := range h.Slots {
+			l.Cards[h.Name][slot].Cable = l.Cable(End{Node: h.Name, Slot: slot})
+		}
+	}
+	return nil
+}
+
+func (l *Lab) dir(host string) string { return filepath.Join(l.Dir, host) }
+
+func (l *Lab) socket(host string, slot int) string {
+	return filepath.Join(l.dir(host), "card"+strconv.Itoa(slot))
+}
+
+// plugAll makes the cards of a machine.
+func (l *Lab) plugAll(ctx context.Context, h Host) error {
+	if l.Cards[h.Name] != nil || l.Switches[h.Name] != nil {
+		return fmt.Errorf("reallab: the name %q is taken", h.Name)
+	}
+	if err := os.MkdirAll(l.dir(h.Name), 0o755); err != nil { //nolint:gosec // keys in it are for their owner alone
+		return err
+	}
+	for slot, s := range h.Slots {
+		if err := l.plug(ctx, h.Name, s, l.socket(h.Name, slot)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add makes a machine, whose cards are there.
+func (l *Lab) add(ctx context.Context, h Host, operator string) error {
+	var sockets []string
+	for slot := range h.Slots {
+		sockets = append(sockets, l.socket(h.Name, slot))
+	}
+	m, err := machine.New(ctx, machine.Config{Name: h.Name, Dir: l.dir(h.Name), Operator: operator, Cards: sockets, Suite: h.Suite,
+		Stack: h.Stack, Cmdline: h.Cmdline, Megabytes: h.Megabytes})
 	if err != nil {
 		return err
 	}
@@ -127,16 +175,15 @@ func (l *Lab) add(ctx context.Context, h Host, operator string) error {
 	return m.Start(ctx)
 }
 
-// plug makes a card, cables it to the switch and serves it at a socket.
+// plug makes a card and serves it at a socket.
 func (l *Lab) plug(ctx context.Context, host string, s Slot, socket string) error {
 	model, err := card.New(s.Card)
 	if err != nil {
 		return err
 	}
-	l.plugs++
 	c := connectx3.New(l.world, connectx3.Config{Name: host, Model: model, Board: s.Board,
 		Log: log.New(l.log, "", log.Ltime|log.Lmicroseconds)})
-	l.Cards[host] = append(l.Cards[host], Plugged{c, model, wire.Connect(c.Port(1), l.Switch.Port(l.plugs))})
+	l.Cards[host] = append(l.Cards[host], Plugged{Card: c, Model: model})
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
 		return err

@@ -70,6 +70,9 @@ func (c *Card) Serve(ctx context.Context, l *net.UnixListener) error {
 	return vfiouser.Serve(ctx, l, c, &c.bus)
 }
 
+// Ports is how many the card has.
+func (*Card) Ports() int { return ports }
+
 // Port is where a cable goes; the first is 1.
 func (c *Card) Port(n int) *wire.Port { return c.ports[n-1].Wire() }
 

@@ -63,6 +63,9 @@ func NewSwitch(w *wire.World, name string, guid uint64, n int) *Switch {
 	return s
 }
 
+// Ports is how many the switch has, without that for management.
+func (s *Switch) Ports() int { return len(s.ports) - 1 }
+
 // Port is where a cable goes; the first is 1.
 func (s *Switch) Port(n int) *wire.Port { return s.ports[n].wire }
 
