@@ -131,7 +131,9 @@ reallab: labsim/card labsim/netstack labsim/registers reallab +golang.org/x/ +al
 reallab/wire: -os -os/exec -net
 reallab/fabric: reallab/wire -os -os/exec -net
 reallab/vfiouser: +golang.org/x/sys
-reallab/connectx3: labsim/card labsim/registers reallab/fabric reallab/vfiouser reallab/wire -os -os/exec
+reallab/pci: -os -os/exec -net
+reallab/transport: reallab/fabric reallab/wire -os -os/exec -net
+reallab/connectx3: labsim/card labsim/registers reallab/fabric reallab/pci reallab/transport reallab/vfiouser reallab/wire -os -os/exec
 reallab/machine: labsim/netstack
 reallab/cmd: labsim/card reallab
 acctest: labsim provider +framework

@@ -6,8 +6,8 @@
 //
 // Layouts of commands, contexts and work requests are those that the Linux driver writes
 // and reads (drivers/net/ethernet/mellanox/mlx4, drivers/infiniband/hw/mlx4, of 6.1 and
-// 6.12). What no driver has been seen to use is not here: unreliable connections, raw
-// Ethernet packets, virtual functions, memory windows, atomics.
+// 6.12). What no driver has been seen to use is not here: raw Ethernet packets, virtual
+// functions, and what package transport lacks.
 //
 // It must not decide what a machine does with the card, nor hold a second model of a flash.
 package connectx3
@@ -17,11 +17,12 @@ import (
 	"encoding/binary"
 	"log"
 	"net"
-	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/pci"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/vfiouser"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
@@ -46,20 +47,20 @@ type Config struct {
 // Card is one card in its slot.
 type Card struct {
 	Config
-	world *wire.World
-	bus   vfiouser.Bus
-	space [4096]byte
-	vpd   []byte
-	regs  *registers.Registers
-	hcr   [7]uint32
-	owned bool
-	ports []*fabric.HCAPort
-	hca   *hca
+	world  *wire.World
+	bus    vfiouser.Bus
+	space  *pci.Space
+	timers *pci.Timers
+	regs   *registers.Registers
+	hcr    [7]uint32
+	owned  bool
+	ports  []*fabric.HCAPort
+	hca    *hca
 }
 
 // New puts a card into a world. It has booted.
 func New(w *wire.World, c Config) *Card {
-	k := &Card{Config: c, world: w, vpd: c.Board.VPD(), regs: registers.Of(c.Model)}
+	k := &Card{Config: c, world: w, timers: pci.NewTimers(w.Do), regs: registers.Of(c.Model)}
 	k.ports = fabric.NewHCAPorts(w, ports, k)
 	w.Do(k.boot)
 	return k
@@ -88,9 +89,10 @@ func (c *Card) Reset() { c.world.Do(c.boot) }
 func (c *Card) boot() {
 	c.Model.Boot()
 	c.regs.Reset()
+	c.timers.Forget()
 	c.hcr, c.owned = [7]uint32{}, false
 	fw := c.Model.Running()
-	c.layOut(fw)
+	c.space = newSpace(c, fw)
 	c.hca = newHCA(c)
 	node := fabric.Node{Description: "MT4103 ConnectX3 Pro Mellanox Technologies", GUID: fw.GUIDs[0], System: fw.GUIDs[3],
 		Ports: ports, Device: c.Model.Chip.PCIDevice}
@@ -106,18 +108,6 @@ func (c *Card) logf(format string, args ...any) {
 	}
 }
 
-// after runs f in the world, unless the card has been reset by then.
-func (c *Card) after(d time.Duration, f func()) {
-	h := c.hca
-	time.AfterFunc(d, func() {
-		c.world.Do(func() {
-			if c.hca == h {
-				f()
-			}
-		})
-	})
-}
-
 // StateChanged implements fabric.Events.
 func (c *Card) StateChanged(port int, active bool) {
 	if c.hca != nil {
@@ -126,4 +116,4 @@ func (c *Card) StateChanged(port int, active bool) {
 }
 
 // Deliver implements fabric.Events.
-func (c *Card) Deliver(port int, k *wire.Packet) { c.hca.deliver(port, k) }
+func (c *Card) Deliver(port int, k *wire.Packet) { transport.Deliver(c.hca, port, k) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/vfiouser"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
@@ -22,6 +23,9 @@ type driver struct {
 	*Card
 	world *wire.World
 }
+
+// Services of a queue pair.
+const reliable, datagram = 0, 3
 
 const guestSize = 4 << 20
 
@@ -253,8 +257,8 @@ func TestConnection_send(t *testing.T) {
 	w := &wire.World{}
 	a, b := newDriver(t, w, card.VPI(), 0), newDriver(t, w, card.VPI(), 1)
 	wire.Connect(a.Port(1), b.Port(1))
-	a.open(serviceRC)
-	b.open(serviceRC)
+	a.open(reliable)
+	b.open(reliable)
 	text := bytes.Repeat([]byte("over the wire "), 60) // four packets of 256 bytes
 	a.put(pageData, text)
 	b.offer(0, 2048)
@@ -270,11 +274,11 @@ func TestConnection_send(t *testing.T) {
 	}
 	b.offer(1, 16) // too small
 	a.post(1, 100)
-	if e := a.completion(1); e[31]&0x1f != opcodeError || e[27] != synRemoteInvalid {
+	if e := a.completion(1); e[31]&0x1f != opcodeError || e[27] != byte(transport.RemoteInvalid) {
 		t.Errorf("a message that is too long: % x", e)
 	}
 	a.post(2, 8)
-	if e := a.completion(2); e[31]&0x1f != opcodeError || e[27] != synFlushed {
+	if e := a.completion(2); e[31]&0x1f != opcodeError || e[27] != byte(transport.Flushed) {
 		t.Errorf("after the error: % x", e)
 	}
 }
@@ -282,10 +286,10 @@ func TestConnection_send(t *testing.T) {
 // What is in the queues comes back flushed when the queue pair goes into the error state.
 func TestQueuePair_flush(t *testing.T) {
 	d := newDriver(t, &wire.World{}, card.VPI(), 0)
-	d.open(serviceRC)
+	d.open(reliable)
 	d.offer(0, 64)
 	d.must(toError, qpNumber, nil)
-	if e := d.completion(0); e[31]&0x5f != opcodeError || e[27] != synFlushed {
+	if e := d.completion(0); e[31]&0x5f != opcodeError || e[27] != byte(transport.Flushed) {
 		t.Errorf("receive request: % x", e)
 	}
 	if e := d.get(pageCQ+entrySize, entrySize); e[31]&0x80 == 0 {
@@ -297,14 +301,14 @@ func TestQueuePair_flush(t *testing.T) {
 // frees it then: told again, it wrote into memory that was no longer its own.
 func TestQueuePair_last_request(t *testing.T) {
 	d := newDriver(t, &wire.World{}, card.VPI(), 0)
-	d.open(serviceRC)
+	d.open(reliable)
 	d.world.Do(func() {
-		d.hca.qps[qpNumber].srq = &srq{}
+		d.hca.qps[qpNumber].srq, d.hca.qps[qpNumber].Shared = &srq{}, true
 		d.hca.routes[eventLastRequest] = route{eq: 1, set: true}
 	})
 	d.must(toError, qpNumber, nil)
 	d.post(0, 8)
-	if e := d.completion(0); e[27] != synFlushed {
+	if e := d.completion(0); e[27] != byte(transport.Flushed) {
 		t.Errorf("the last send: % x", e)
 	}
 	events := 0
@@ -327,7 +331,7 @@ func FuzzCommands(f *testing.F) {
 	f.Add(uint32(setCQ), uint32(0), uint32(1), bytes.Repeat([]byte{0xff}, 64))
 	f.Fuzz(func(t *testing.T, op, opMod, mod uint32, in []byte) {
 		d := newDriver(t, &wire.World{}, card.VPI(), 0)
-		d.open(serviceUD)
+		d.open(datagram)
 		if len(in) > 4096 {
 			in = in[:4096]
 		}

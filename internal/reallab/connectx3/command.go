@@ -128,7 +128,7 @@ func (h *hca) immediate(q request) (int, *uint64) {
 		v = 256 // pages that the firmware asks for itself
 	case sensePort:
 		v = 1 // InfiniBand is on the cable
-		if p := h.portAt(int(q.mod)); p == nil || p.Wire().Cable() == nil {
+		if p := h.Port(int(q.mod)); p == nil || p.Wire().Cable() == nil {
 			v = 0
 		}
 	case hashMGID:
@@ -146,7 +146,7 @@ func (h *hca) immediate(q request) (int, *uint64) {
 
 // mad has the firmware answer a datagram.
 func (h *hca) mad(q request) int {
-	p, in := h.portAt(int(q.mod&0xff)), h.box(q.in, 256)
+	p, in := h.Port(int(q.mod&0xff)), h.box(q.in, 256)
 	if p == nil || in == nil {
 		return badParam
 	}
@@ -159,7 +159,7 @@ func (h *hca) mad(q request) int {
 
 // switchPort opens or closes a port. One that speaks Ethernet has no cable here.
 func (h *hca) switchPort(q request) int {
-	p := h.portAt(int(q.mod))
+	p := h.Port(int(q.mod))
 	if p == nil {
 		return badParam
 	}
@@ -170,7 +170,7 @@ func (h *hca) switchPort(q request) int {
 // setPort takes what a port is: with the modifier of 0 InfiniBand, with 1 Ethernet.
 func (h *hca) setPort(q request) int {
 	n := int(q.mod & 0xff)
-	p, b := h.portAt(n), h.box(q.in, 64)
+	p, b := h.Port(n), h.box(q.in, 64)
 	if p == nil || b == nil {
 		return badParam
 	}

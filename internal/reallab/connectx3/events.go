@@ -4,6 +4,7 @@ package connectx3
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
 )
@@ -47,12 +48,19 @@ func newHCA(c *Card) *hca {
 	return h
 }
 
-func (h *hca) portAt(n int) *fabric.HCAPort {
+// Port implements transport.Chip.
+func (h *hca) Port(n int) *fabric.HCAPort {
 	if n < 1 || n > len(h.c.ports) {
 		return nil
 	}
 	return h.c.ports[n-1]
 }
+
+// After implements transport.Chip.
+func (h *hca) After(d time.Duration, f func()) { h.c.timers.After(d, f) }
+
+// Logf implements transport.Chip.
+func (h *hca) Logf(format string, args ...any) { h.c.logf(format, args...) }
 
 // eq is an event queue.
 type eq struct {
@@ -235,7 +243,7 @@ func (h *hca) doorbell(off uint64, p []byte) {
 	switch {
 	case at == 0x14 && len(p) == 4:
 		if q := h.qps[be.Uint32(p)>>8]; q != nil {
-			h.send(q)
+			q.Ring()
 		}
 	case at == 0x20 && len(p) == 8:
 		h.arm(be.Uint32(p), be.Uint32(p[4:]))

@@ -2,6 +2,8 @@
 
 package connectx3
 
+import "github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
+
 // maxPages bounds the memory that a driver may give the card for its tables: 1 GiB.
 const maxPages = 1 << 18
 
@@ -22,6 +24,9 @@ const (
 	keyRemoteRead  = 1 << 12
 	keyRemoteWrite = 1 << 13
 )
+
+// remoteRights are the bits of a key that let a partner in.
+var remoteRights = map[transport.Access]uint32{transport.RemoteRead: keyRemoteRead, transport.RemoteWrite: keyRemoteWrite}
 
 // box reads a mailbox; nil if there is no memory.
 func (h *hca) box(addr uint64, size int) []byte {
@@ -159,32 +164,20 @@ func (h *hca) keyed(key uint32) *mpt {
 	return nil
 }
 
-// move copies p to or from what a key and an address name.
-func (h *hca) move(key uint32, addr uint64, p []byte, write bool) bool {
+// Copy implements transport.Chip. A partner needs the right that a key names.
+func (h *hca) Copy(key uint32, addr uint64, p []byte, a transport.Access) bool {
 	m := h.keyed(key)
 	if m == nil {
-		h.c.logf("memory key %#x is not known", key)
+		h.Logf("memory key %#x is not known", key)
+		return false
+	}
+	if right := remoteRights[a]; right != 0 && m.flags&right == 0 {
 		return false
 	}
 	for len(p) > 0 {
 		n := min(uint64(len(p)), 4096-addr&0xfff)
-		at := addr
-		if m.flags&keyPhysical == 0 {
-			if m.shift < 12 || m.shift > 40 || addr < m.start || addr-m.start > m.length || m.length-(addr-m.start) < n {
-				return false
-			}
-			var there bool
-			if at, there = h.translate(m.mtt, uint8(m.shift), addr-m.start+m.start&(1<<m.shift-1)); !there {
-				return false
-			}
-		}
-		var err error
-		if write {
-			err = h.c.bus.Write(at, p[:n])
-		} else {
-			err = h.c.bus.Read(at, p[:n])
-		}
-		if err != nil {
+		at, there := h.locate(m, addr, n)
+		if !there || h.transfer(at, p[:n], a.Writes()) != nil {
 			return false
 		}
 		p, addr = p[n:], addr+n
@@ -192,8 +185,20 @@ func (h *hca) move(key uint32, addr uint64, p []byte, write bool) bool {
 	return true
 }
 
-// allows reports whether a partner may reach memory by a key.
-func (h *hca) allows(key, right uint32) bool {
-	m := h.keyed(key)
-	return m != nil && m.flags&right != 0
+// locate is the bus address of what a key and an address name, within a page.
+func (h *hca) locate(m *mpt, addr, size uint64) (at uint64, there bool) {
+	switch {
+	case m.flags&keyPhysical != 0:
+		return addr, true
+	case m.shift < 12 || m.shift > 40 || addr < m.start || addr-m.start > m.length || m.length-(addr-m.start) < size:
+		return 0, false
+	}
+	return h.translate(m.mtt, uint8(m.shift), addr-m.start+m.start&(1<<m.shift-1))
+}
+
+func (h *hca) transfer(at uint64, p []byte, write bool) error {
+	if write {
+		return h.c.bus.Write(at, p)
+	}
+	return h.c.bus.Read(at, p)
 }

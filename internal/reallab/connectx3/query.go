@@ -101,7 +101,7 @@ const (
 // putPort says what a port can be. Firmware without InfiniBand knows Ethernet only; other
 // firmware suggests what is stored in its configuration.
 func (h *hca) putPort(o []byte, n int, fw card.Firmware) bool {
-	p := h.portAt(n)
+	p := h.Port(n)
 	if p == nil {
 		return false
 	}

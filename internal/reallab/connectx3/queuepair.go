@@ -2,25 +2,10 @@
 
 package connectx3
 
-import "github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
+import "github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
 
-// States of a queue pair.
-const (
-	stateReset = iota
-	stateInit
-	stateRTR
-	stateRTS
-	stateSQE
-	stateSQD
-	stateError
-)
-
-// Services of a queue pair.
-const (
-	serviceRC  = 0
-	serviceUD  = 3
-	serviceMLX = 7 // the driver writes the headers itself
-)
+// services are those of a queue pair. With the last the driver writes the headers itself.
+var services = map[byte]transport.Service{0: transport.Reliable, 3: transport.Datagram, 7: transport.Raw}
 
 // Offsets in the context of a queue pair.
 const (
@@ -42,9 +27,8 @@ const (
 
 // qp is a queue pair.
 type qp struct {
-	number  uint32
-	state   int
-	service uint8
+	*transport.QueuePair
+	h       *hca
 	context [contextSize]byte
 
 	receiving, sending queue
@@ -53,9 +37,6 @@ type qp struct {
 	sendCQ, recvCQ uint32
 	srq            *srq
 	head, tail     uint32
-	qkey           uint32
-	port           int
-	rc             connection
 }
 
 // queue is the ring of work requests of one direction.
@@ -79,62 +60,71 @@ func queueOf(b byte) queue {
 // at is the offset of a request.
 func (q queue) at(index uint32) uint64 { return q.offset + uint64(index&(q.entries-1))<<q.stride }
 
-// path is the address vector of a connected queue pair.
-func (q *qp) path() []byte { return q.context[ctxPath : ctxPath+44] }
-
-func (q *qp) pkeyIndex() int { return int(q.context[ctxPath+3] & 0x7f) }
-
 // transitions are the states that commands lead to.
-var transitions = map[uint32]int{resetToInit: stateInit, initToInit: stateInit, initToRTR: stateRTR, rtrToRTS: stateRTS,
-	rtsToRTS: stateRTS, sqeToRTS: stateRTS, toError: stateError, toReset: stateReset, sqdToRTS: stateRTS,
-	rtsToSQD: stateSQD, sqdToSQD: stateSQD}
+var transitions = map[uint32]transport.State{resetToInit: transport.Init, initToInit: transport.Init,
+	initToRTR: transport.ReadyToReceive, rtrToRTS: transport.ReadyToSend, rtsToRTS: transport.ReadyToSend,
+	sqeToRTS: transport.ReadyToSend, toError: transport.Error, toReset: transport.Reset,
+	sqdToRTS: transport.ReadyToSend, rtsToSQD: transport.SendDrained, sqdToSQD: transport.SendDrained}
 
 // changeQP takes a queue pair from one state to another.
 func (h *hca) changeQP(r request) int {
-	next := transitions[r.op]
 	number := r.mod & 0xffffff
 	q := h.qps[number]
-	if q == nil {
-		if r.op != resetToInit {
-			return known(r.op == toReset || r.op == toError)
-		}
-		q = &qp{number: number}
+	switch {
+	case r.op == resetToInit:
+		h.dropQP(number)
+		q = &qp{h: h}
+		q.QueuePair = transport.Create(h, q, number)
 		h.qps[number] = q
-	}
-	switch r.op {
-	case toReset:
-		delete(h.qps, number)
-		q.state = stateReset
+	case r.op == toReset:
+		h.dropQP(number)
 		return ok
-	case toError:
-		h.fail(q)
+	case q == nil:
+		return known(r.op == toError)
+	case r.op == toError:
+		q.Fail()
 		return ok
 	}
 	b := h.box(r.in, 8+contextSize)
 	if b == nil {
 		return badParam
 	}
-	q.state = next
+	q.State = transitions[r.op]
 	mask, c := be.Uint32(b), b[8:]
 	switch r.op {
 	case resetToInit:
 		return h.begin(q, c)
-	case initToRTR, rtrToRTS:
-		q.connect(r.op, c)
+	case initToRTR:
+		q.expect(c)
+	case rtrToRTS:
+		q.connect(c)
 	}
 	if mask&optQKey != 0 {
-		q.qkey = be.Uint32(c[ctxQKey:])
+		q.QKey = be.Uint32(c[ctxQKey:])
 	}
 	if mask&optPKey != 0 {
 		q.context[ctxPath+3] = c[ctxPath+3]
+		q.PKeyIndex = pkeyIndex(c)
 	}
 	return ok
 }
 
+// dropQP forgets a queue pair.
+func (h *hca) dropQP(number uint32) {
+	if q := h.qps[number]; q != nil {
+		q.State = transport.Reset
+		delete(h.qps, number)
+	}
+}
+
 // begin reads the context of a new queue pair.
 func (h *hca) begin(q *qp, c []byte) int {
+	service, there := services[c[ctxService]]
+	if !there {
+		return badParam
+	}
 	copy(q.context[:], c)
-	q.service = c[ctxService]
+	q.Service = service
 	q.receiving, q.sending = queueOf(c[ctxReceive]), queueOf(c[ctxSend])
 	if q.receiving.entries > 1<<logQueue || q.sending.entries > 1<<logQueue {
 		return badParam
@@ -148,48 +138,68 @@ func (h *hca) begin(q *qp, c []byte) int {
 	q.buffer = bufferOf(c[ctxPage], c[ctxMTTHigh], c[ctxMTTLow:])
 	q.sendCQ, q.recvCQ = be.Uint32(c[ctxSendCQ:])&0xffffff, be.Uint32(c[ctxReceiveCQ:])&0xffffff
 	q.record = be.Uint64(c[ctxRecord:])
-	q.qkey = be.Uint32(c[ctxQKey:])
 	q.srq = nil
 	if v := be.Uint32(c[ctxSRQ:]); v>>24&1 != 0 {
 		q.srq = h.srqs[v&0xffffff]
 	}
-	q.head, q.tail, q.rc = 0, 0, connection{}
-	q.port = 1
-	if v := c[ctxPath+32]; v != 0 {
-		q.port = int(v>>6&1) + 1
-	}
-	if d := q.number - h.special; d < 4 && h.special != 0 {
-		q.port = int(d&1) + 1
+	q.head, q.tail = 0, 0
+	q.Shared, q.QKey, q.PKeyIndex = q.srq != nil, be.Uint32(c[ctxQKey:]), pkeyIndex(c)
+	q.Port = 1
+	q.setPort(c)
+	if d := q.Number - h.special; d < 4 && h.special != 0 {
+		q.Port = int(d&1) + 1
 	}
 	return ok
 }
 
-// connect takes the other end of a reliable connection from a transition.
-func (q *qp) connect(op uint32, c []byte) {
-	if q.service != serviceRC {
+func pkeyIndex(context []byte) int { return int(context[ctxPath+3] & 0x7f) }
+
+// setPort takes the port from the path of a context that names one.
+func (q *qp) setPort(c []byte) {
+	if v := c[ctxPath+32]; v != 0 {
+		q.Port = int(v>>6&1) + 1
+	}
+}
+
+// expect takes the other end of a reliable connection.
+func (q *qp) expect(c []byte) {
+	if q.Service != transport.Reliable {
 		return
 	}
-	if op == initToRTR {
-		q.context[ctxMTU] = c[ctxMTU]
-		copy(q.context[ctxRemote:ctxRemote+4], c[ctxRemote:])
-		copy(q.path(), c[ctxPath:])
-		copy(q.context[ctxParams2:ctxReceivePSN+4], c[ctxParams2:])
-		q.rc.expected = be.Uint32(c[ctxReceivePSN:]) & psnMask
-		if v := c[ctxPath+32]; v != 0 {
-			q.port = int(v>>6&1) + 1
-		}
+	q.context[ctxMTU] = c[ctxMTU]
+	copy(q.context[ctxRemote:ctxRemote+4], c[ctxRemote:])
+	copy(q.context[ctxPath:ctxPath+44], c[ctxPath:])
+	copy(q.context[ctxParams2:ctxReceivePSN+4], c[ctxParams2:])
+	q.setPort(c)
+	q.PKeyIndex = pkeyIndex(c)
+	q.Remote = transport.Remote{QueuePair: be.Uint32(c[ctxRemote:]) & 0xffffff, MTU: mtuOf(c[ctxMTU] >> 5),
+		Path: pathOf(c[ctxPath:ctxPath+44], c[ctxPath+32]>>2&0xf)}
+	q.ExpectFrom(be.Uint32(c[ctxReceivePSN:]))
+}
+
+// connect lets a reliable connection send.
+func (q *qp) connect(c []byte) {
+	if q.Service != transport.Reliable {
 		return
 	}
 	copy(q.context[ctxParams:ctxNextPSN+4], c[ctxParams:])
-	q.rc.next = be.Uint32(c[ctxNextPSN:]) & psnMask
-	q.rc.retries, q.rc.rnrRetries = q.retryLimits()
+	v := be.Uint32(c[ctxParams:])
+	q.Remote.Retries, q.Remote.NotReadyRetries = int(v>>16&7), int(v>>13&7)
+	q.SendFrom(be.Uint32(c[ctxNextPSN:]))
 }
 
-// retryLimits are how often a request is sent again without an answer, and without a
-// receive buffer at the other end; 7 is for ever for the second.
-func (q *qp) retryLimits() (lost, notReady int) {
-	v := be.Uint32(q.context[ctxParams:])
-	return int(v >> 16 & 7), int(v >> 13 & 7)
+// mtuOf is the size of a packet by its number: 1 is 256 bytes.
+func mtuOf(number byte) int { return 128 << number }
+
+// pathOf reads an address vector. Where the service level stands is not alike in all.
+func pathOf(av []byte, sl byte) transport.Path {
+	p := transport.Path{PathBits: av[5] & 0x7f, DLID: be.Uint16(av[6:]), SL: sl}
+	if av[5]&0x80 != 0 {
+		v := be.Uint32(av[12:])
+		p.Global = &transport.GlobalRoute{HopLimit: av[11], TrafficClass: byte(v >> 20), FlowLabel: v & 0xfffff,
+			GID: [16]byte(av[16:32])}
+	}
+	return p
 }
 
 func (h *hca) queryQP(r request) int {
@@ -199,70 +209,9 @@ func (h *hca) queryQP(r request) int {
 		return h.fill(r.out, o) // in reset
 	}
 	copy(o[8:], q.context[:])
-	o[8] = o[8]&0xf | byte(q.state)<<4
-	be.PutUint32(o[8+ctxQKey:], q.qkey)
+	o[8] = o[8]&0xf | byte(q.State)<<4
+	be.PutUint32(o[8+ctxQKey:], q.QKey)
 	return h.fill(r.out, o)
-}
-
-// Syndromes of completions.
-const (
-	synLength        = 0x01
-	synProtection    = 0x04
-	synFlushed       = 0x05
-	synRemoteInvalid = 0x12
-	synRemoteAccess  = 0x13
-	synRemoteFailed  = 0x14
-	synNoAnswer      = 0x15
-	synNotReady      = 0x16
-)
-
-const opcodeError = 0x1e
-
-// failed completes a work request with a syndrome.
-func (h *hca) failed(q *qp, index uint32, syndrome byte, sent bool) {
-	var e [entrySize]byte
-	be.PutUint32(e[0:], q.number)
-	be.PutUint16(e[24:], uint16(index))
-	e[27] = syndrome
-	e[31] = opcodeError
-	number := q.recvCQ
-	if sent {
-		e[31] |= 0x40
-		number = q.sendCQ
-	}
-	h.complete(number, e, true)
-}
-
-// fail takes a queue pair into the error state: what is still in its queues comes back
-// flushed.
-func (h *hca) fail(q *qp) {
-	if q.state == stateError || q.state == stateReset {
-		return
-	}
-	q.state = stateError
-	h.flushSends(q)
-	if q.srq != nil {
-		// Once: its receiver frees the queue pair when it has seen this and its own last
-		// send, so that a second one would be of a queue pair that is gone.
-		h.queueEvent(eventLastRequest, q.number)
-		return
-	}
-	for h.posted(q) > 0 {
-		h.failed(q, q.tail, synFlushed, false)
-		q.tail++
-	}
-}
-
-// flushSends gives back what has been sent and not answered, and what waits.
-func (h *hca) flushSends(q *qp) {
-	for _, r := range q.rc.flight {
-		h.failed(q, r.index, synFlushed, true)
-	}
-	q.rc.flight = nil
-	for h.owned(q) {
-		h.failed(q, q.head, synFlushed, true)
-		q.head++
-	}
 }
 
 // group reads or writes an entry of the table of multicast groups.
@@ -280,54 +229,27 @@ func (h *hca) group(r request) int {
 	return ok
 }
 
-// members calls f for the queue pairs of a group.
-func (h *hca) members(gid []byte, f func(*qp)) {
+// Members implements transport.Chip.
+func (h *hca) Members(gid []byte, f func(*transport.QueuePair)) {
 	for _, e := range h.groups {
 		if string(e[16:32]) != string(gid) {
 			continue
 		}
 		for i := range min(int(be.Uint32(e[4:])&0xffffff), (len(e)-32)/4) {
 			if q := h.qps[be.Uint32(e[32+4*i:])&0xffffff]; q != nil {
-				f(q)
+				f(q.QueuePair)
 			}
 		}
 	}
 }
 
-// deliver takes a packet that has come in at a port.
-func (h *hca) deliver(port int, k *wire.Packet) {
-	if k.DLID >= wire.FirstMulticast && k.DLID < wire.Permissive {
-		h.deliverToGroup(port, k)
-		return
-	}
-	p := h.portAt(port)
-	number := k.DestQP
+// Find implements transport.Chip.
+func (h *hca) Find(port int, number uint32) *transport.QueuePair {
 	if number <= 1 {
 		number = h.special + 2*number + uint32(port-1)
 	}
-	q := h.qps[number]
-	switch {
-	case q == nil:
-	case k.DestQP == 0:
-		h.receive(q, k)
-	case !p.Admits(k.PKey):
-	case q.service == serviceRC:
-		h.receiveConnected(q, k)
-	case k.DestQP > 1 && q.qkey != k.QKey:
-		p.WrongQKey()
-	default:
-		h.receive(q, k)
+	if q := h.qps[number]; q != nil {
+		return q.QueuePair
 	}
-}
-
-// deliverToGroup takes a multicast packet.
-func (h *hca) deliverToGroup(port int, k *wire.Packet) {
-	if len(k.GRH) < 40 || !h.portAt(port).Admits(k.PKey) {
-		return
-	}
-	h.members(k.GRH[24:40], func(q *qp) {
-		if q.qkey == k.QKey && q.port == port {
-			h.receive(q, k)
-		}
-	})
+	return nil
 }

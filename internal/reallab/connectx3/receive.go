@@ -2,24 +2,17 @@
 
 package connectx3
 
-import "github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
+import "github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
 
 // Operations that a receive completion names.
 const (
 	gotWriteImm, gotSend, gotSendImm = 0, 1, 2
 )
 
-// slot is a receive work request that a message goes into.
-type slot struct {
-	index  uint32
-	pieces []piece
-	filled uint32
-}
-
 // posted is how many receive requests wait.
-func (h *hca) posted(q *qp) uint32 {
+func (q *qp) posted() uint32 {
 	var record [4]byte
-	if q.receiving.entries == 0 || h.c.bus.Read(q.record, record[:]) != nil {
+	if q.receiving.entries == 0 || q.h.c.bus.Read(q.record, record[:]) != nil {
 		return 0
 	}
 	n := uint32(uint16(be.Uint32(record[:])) - uint16(q.tail))
@@ -29,28 +22,28 @@ func (h *hca) posted(q *qp) uint32 {
 	return n
 }
 
-// takeSlot takes the next receive request; nil if there is none.
-func (h *hca) takeSlot(q *qp) *slot {
+// NextReceive implements transport.Rings.
+func (q *qp) NextReceive() *transport.Receive {
 	if q.srq != nil {
-		return h.takeShared(q.srq)
+		return q.srq.next(q.h)
 	}
-	if h.posted(q) == 0 {
+	if q.posted() == 0 {
 		return nil
 	}
 	m := make([]byte, 1<<q.receiving.stride)
-	if !h.readBuffer(q.buffer, q.receiving.at(q.tail), m) {
+	if !q.h.readBuffer(q.buffer, q.receiving.at(q.tail), m) {
 		return nil
 	}
-	s := &slot{index: q.tail, pieces: piecesOf(m)}
+	r := &transport.Receive{Index: q.tail, Pieces: receivePieces(m)}
 	q.tail++
-	return s
+	return r
 }
 
-// piecesOf reads the pieces of a receive request. One without a key ends them.
-func piecesOf(m []byte) (all []piece) {
+// receivePieces reads the pieces of a receive request. One without a key ends them.
+func receivePieces(m []byte) (all []transport.Piece) {
 	for ; len(m) >= 16; m = m[16:] {
-		p := piece{size: be.Uint32(m) & 0x7fffffff, key: be.Uint32(m[4:]), addr: be.Uint64(m[8:])}
-		if p.size == 0 || p.key == reservedKey && p.addr == 0 {
+		p := transport.Piece{Size: be.Uint32(m) & 0x7fffffff, Key: be.Uint32(m[4:]), Addr: be.Uint64(m[8:])}
+		if p.Size == 0 || p.Key == reservedKey && p.Addr == 0 {
 			break
 		}
 		all = append(all, p)
@@ -58,68 +51,35 @@ func piecesOf(m []byte) (all []piece) {
 	return all
 }
 
-// scatter puts data behind what pieces hold already; false if there is no room, or no
-// memory.
-func (h *hca) scatter(pieces []piece, filled uint32, data []byte) bool {
-	for _, p := range pieces {
-		if filled >= p.size {
-			filled -= p.size
-			continue
-		}
-		n := min(int(p.size-filled), len(data))
-		if n > 0 && !h.move(p.key, p.addr+uint64(filled), data[:n], true) {
-			return false
-		}
-		data, filled = data[n:], 0
-		if len(data) == 0 {
-			return true
-		}
-	}
-	return len(data) == 0
-}
-
-// receive puts a datagram into a receive queue. Without a request that waits, or without
-// room, it is lost.
-func (h *hca) receive(q *qp, k *wire.Packet) {
-	if q.state < stateRTR || q.state > stateSQD {
+// Received implements transport.Rings.
+func (q *qp) Received(r *transport.Receive, a transport.Arrival) {
+	e := q.entry(r.Index, gotSend)
+	if a.Status != transport.Success {
+		q.finish(q.recvCQ, e, a.Status, false)
 		return
 	}
-	s := h.takeSlot(q)
-	if s == nil {
-		h.c.logf("queue pair %#x has no receive request", q.number)
-		return
+	k := a.Packet
+	if k.Immediate != nil {
+		be.PutUint32(e[4:], *k.Immediate)
+		e[31] = gotSendImm
 	}
-	data := make([]byte, 40, 40+len(k.Payload))
-	copy(data, k.GRH)
-	data = append(data, k.Payload...)
-	if !h.scatter(s.pieces, 0, data) {
-		h.failed(q, s.index, synLength, false)
-		return
+	if a.Write {
+		e[31] = gotWriteImm
 	}
-	e := h.arrival(q, s, len(data), k.Immediate, gotSend)
-	be.PutUint32(e[8:], k.SrcQP)
-	if k.GRH != nil {
-		e[8] |= 0x80
-	}
-	be.PutUint16(e[12:], uint16(k.SL)<<12)
+	be.PutUint32(e[20:], uint32(a.Size))
 	be.PutUint16(e[14:], k.SLID)
-	h.complete(q.recvCQ, e, k.Solicited)
+	if q.Service != transport.Reliable {
+		be.PutUint32(e[8:], k.SrcQP)
+		if k.GRH != nil {
+			e[8] |= 0x80
+		}
+		be.PutUint16(e[12:], uint16(k.SL)<<12)
+	}
+	q.finish(q.recvCQ, e, a.Status, k.Solicited)
 }
 
-// arrival is the completion of a receive request.
-func (h *hca) arrival(q *qp, s *slot, size int, immediate *uint32, op byte) (e [entrySize]byte) {
-	be.PutUint32(e[0:], q.number)
-	e[31] = op
-	if immediate != nil {
-		be.PutUint32(e[4:], *immediate)
-		if op == gotSend {
-			e[31] = gotSendImm
-		}
-	}
-	be.PutUint32(e[20:], uint32(size))
-	be.PutUint16(e[24:], uint16(s.index))
-	return e
-}
+// LastReceive implements transport.Rings.
+func (q *qp) LastReceive() { q.h.queueEvent(eventLastRequest, q.Number) }
 
 // srq is a shared receive queue: its requests are a list, each naming the next.
 type srq struct {
@@ -127,7 +87,7 @@ type srq struct {
 	entries uint32
 	stride  uint8
 	record  uint64
-	next    uint32
+	head    uint32 // index of the next request
 	taken   uint16
 }
 
@@ -154,7 +114,8 @@ func (h *hca) querySRQ(r request) int {
 	return h.fill(r.out, make([]byte, 64)) // no limit is armed
 }
 
-func (h *hca) takeShared(s *srq) *slot {
+// next takes the next request of a shared receive queue; nil if there is none.
+func (s *srq) next(h *hca) *transport.Receive {
 	var record [4]byte
 	if h.c.bus.Read(s.record, record[:]) != nil {
 		return nil
@@ -164,11 +125,11 @@ func (h *hca) takeShared(s *srq) *slot {
 	}
 	const head = 16
 	m := make([]byte, 1<<s.stride)
-	if len(m) < head || !h.readBuffer(s.buffer, uint64(s.next&(s.entries-1))<<s.stride, m) {
+	if len(m) < head || !h.readBuffer(s.buffer, uint64(s.head&(s.entries-1))<<s.stride, m) {
 		return nil
 	}
-	t := &slot{index: s.next, pieces: piecesOf(m[head:])}
-	s.next = uint32(be.Uint16(m[2:]))
+	r := &transport.Receive{Index: s.head, Pieces: receivePieces(m[head:])}
+	s.head = uint32(be.Uint16(m[2:]))
 	s.taken++
-	return t
+	return r
 }

@@ -1,0 +1,94 @@
+package transport
+
+import "github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
+
+// Receive is a receive request.
+type Receive struct {
+	Index  uint32 // whatever the chip's completion needs to name it
+	Pieces []Piece
+	filled uint32 // bytes of a message under way
+}
+
+// Arrival is what came into a receive request.
+type Arrival struct {
+	Status Status
+	Write  bool // an RDMA write with immediate data, whose bytes are elsewhere
+	Size   int
+	// Packet is the last of the message. A datagram's has source, SL and global header.
+	Packet *wire.Packet
+}
+
+// scatter puts data behind what a list of pieces holds already; false if there is no room,
+// or no memory.
+func (q *QueuePair) scatter(pieces []Piece, filled uint32, data []byte) bool {
+	for _, p := range pieces {
+		if filled >= p.Size {
+			filled -= p.Size
+			continue
+		}
+		n := min(int(p.Size-filled), len(data))
+		if n > 0 && !q.chip.Copy(p.Key, p.Addr+uint64(filled), data[:n], LocalWrite) {
+			return false
+		}
+		data, filled = data[n:], 0
+		if len(data) == 0 {
+			return true
+		}
+	}
+	return len(data) == 0
+}
+
+// receiveDatagram puts a datagram into a receive queue, behind 40 bytes for the global
+// header. Without a request that waits, or without room, it is lost.
+func (q *QueuePair) receiveDatagram(k *wire.Packet) {
+	if !q.receives() {
+		return
+	}
+	r := q.rings.NextReceive()
+	if r == nil {
+		q.chip.Logf("queue pair %#x has no receive request", q.Number)
+		return
+	}
+	data := make([]byte, 40, 40+len(k.Payload))
+	copy(data, k.GRH)
+	data = append(data, k.Payload...)
+	if !q.scatter(r.Pieces, 0, data) {
+		q.reject(r, LocalLength)
+		return
+	}
+	q.rings.Received(r, Arrival{Size: len(data), Packet: k})
+}
+
+// Deliver takes a packet that has come in at a port of a card.
+func Deliver(c Chip, port int, k *wire.Packet) {
+	p := c.Port(port)
+	if k.DLID >= wire.FirstMulticast && k.DLID < wire.Permissive {
+		deliverToGroup(c, port, k)
+		return
+	}
+	q := c.Find(port, k.DestQP)
+	switch {
+	case q == nil:
+	case k.DestQP == 0:
+		q.receiveDatagram(k)
+	case !p.Admits(k.PKey):
+	case q.Service == Reliable:
+		q.receiveConnected(k)
+	case k.DestQP > 1 && q.QKey != k.QKey:
+		p.WrongQKey()
+	default:
+		q.receiveDatagram(k)
+	}
+}
+
+// deliverToGroup takes a multicast packet.
+func deliverToGroup(c Chip, port int, k *wire.Packet) {
+	if len(k.GRH) < 40 || !c.Port(port).Admits(k.PKey) {
+		return
+	}
+	c.Members(k.GRH[24:40], func(q *QueuePair) {
+		if q.QKey == k.QKey && q.Port == port {
+			q.receiveDatagram(k)
+		}
+	})
+}

@@ -1,0 +1,212 @@
+package transport
+
+import (
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
+)
+
+const psnMask = 0xffffff
+
+// Times of the reliable connection. A guest that a processor emulates is slow: what the
+// driver asks for in microseconds would end connections that only wait for it.
+const (
+	answerTime   = 2 * time.Second
+	notReadyTime = 10 * time.Millisecond
+)
+
+// inFlight bounds what a queue pair has sent and not seen acknowledged, in bytes.
+const inFlight = 1 << 20
+
+// retryForever is the count of retries that never ends.
+const retryForever = 7
+
+// requester is the state of the end of a connection that asks.
+type requester struct {
+	next                     uint32 // sequence number of the next packet
+	flight                   []*asked
+	bytes                    int
+	retries, notReadyRetries int
+	waiting                  int // counts timers, so that only the last one counts
+}
+
+// room reports whether more may be sent. It is so for queue pairs without a connection.
+func (r *requester) room() bool { return r.bytes < inFlight }
+
+// asked is a request that is not answered yet.
+type asked struct {
+	*Send
+	first, last uint32
+	got         uint32 // bytes of a read that have come
+}
+
+// before compares sequence numbers, which wrap: negative if a comes before b.
+func before(a, b uint32) int32 { return int32((a-b)<<8) >> 8 }
+
+// packets is how many packets carry so many bytes.
+func (r *Remote) packets(size uint32) uint32 {
+	mtu := uint32(r.mtu())
+	return max(1, (size+mtu-1)/mtu)
+}
+
+// request sends a work request of a connection.
+func (q *QueuePair) request(w *Send) {
+	a := &asked{Send: w, first: q.next}
+	a.last = (a.first + q.Remote.packets(w.Length) - 1) & psnMask
+	q.next = (a.last + 1) & psnMask
+	q.flight = append(q.flight, a)
+	q.bytes += int(w.Length) + 1
+	q.transmit(a)
+	q.watch()
+}
+
+// transmit sends the packets of a request, or sends them again.
+func (q *QueuePair) transmit(a *asked) {
+	if a.Operation == OpRead {
+		k := q.packet(wire.ReadRequest, a.first)
+		k.Address, k.RKey, k.Length, k.AckRequest = a.Address, a.RKey, a.Length, true
+		q.toOther(k)
+		return
+	}
+	codes := sendCodes
+	if a.Operation == OpWrite || a.Operation == OpWriteImmediate {
+		codes = writeCodes
+	}
+	var immediate *uint32
+	if a.Operation == OpWriteImmediate || a.Operation == OpSendImmediate {
+		immediate = &a.Immediate
+	}
+	q.split(codes, a.first, a.data, immediate, func(k *wire.Packet, last bool) {
+		k.Address, k.RKey, k.Length = a.Address, a.RKey, a.Length
+		k.AckRequest, k.Solicited = last, last && a.Solicited
+	})
+}
+
+// watch sends again what stays without an answer.
+func (q *QueuePair) watch() {
+	q.later(answerTime, func() {
+		if len(q.flight) == 0 {
+			return
+		}
+		if q.retries--; q.retries < 0 {
+			q.breakOff(NoAnswer)
+			return
+		}
+		q.again()
+		q.watch()
+	})
+}
+
+// later runs f after a time, unless another timer was set or the queue pair has stopped to
+// send by then.
+func (q *QueuePair) later(d time.Duration, f func()) {
+	q.waiting++
+	mine := q.waiting
+	q.chip.After(d, func() {
+		if q.waiting == mine && q.State == ReadyToSend {
+			f()
+		}
+	})
+}
+
+// again sends everything that is not answered.
+func (q *QueuePair) again() {
+	for _, a := range q.flight {
+		a.got = 0
+		q.transmit(a)
+	}
+}
+
+// breakOff ends a connection with an error of its oldest request.
+func (q *QueuePair) breakOff(s Status) {
+	if len(q.flight) > 0 {
+		q.rings.Sent(q.flight[0].Send, s)
+		q.flight = q.flight[1:]
+	}
+	q.Fail()
+}
+
+// progress notes that the other end answers.
+func (q *QueuePair) progress() {
+	q.retries, q.notReadyRetries = q.Remote.Retries, q.Remote.NotReadyRetries
+	q.watch()
+}
+
+// finishUpTo completes the requests that an answer covers. A read ends by its data only.
+func (q *QueuePair) finishUpTo(psn uint32) {
+	for len(q.flight) > 0 && before(q.flight[0].last, psn) <= 0 {
+		a := q.flight[0]
+		if a.Operation == OpRead && a.got < a.Length {
+			return
+		}
+		q.flight = q.flight[1:]
+		q.bytes -= int(a.Length) + 1
+		q.complete(a.Send)
+	}
+}
+
+// acknowledged takes an acknowledgement.
+func (q *QueuePair) acknowledged(k *wire.Packet) {
+	if q.State != ReadyToSend && q.State != SendDrained || len(q.flight) == 0 {
+		return
+	}
+	switch k.Syndrome & kindOfAck {
+	case 0:
+		q.finishUpTo(k.PSN)
+		q.progress()
+		q.Ring()
+	case kindNotReady:
+		q.finishUpTo(k.PSN - 1)
+		q.notReady()
+	default:
+		q.finishUpTo(k.PSN - 1)
+		switch k.Syndrome {
+		case nakSequence:
+			q.again()
+		case nakInvalid:
+			q.breakOff(RemoteInvalid)
+		case nakAccess:
+			q.breakOff(RemoteAccess)
+		default:
+			q.breakOff(RemoteOperation)
+		}
+	}
+}
+
+// notReady waits for a receive request of the other end.
+func (q *QueuePair) notReady() {
+	if q.notReadyRetries != retryForever {
+		if q.notReadyRetries--; q.notReadyRetries < 0 {
+			q.breakOff(NotReady)
+			return
+		}
+	}
+	q.later(notReadyTime, func() {
+		q.again()
+		q.watch()
+	})
+}
+
+// readResponse takes data that was asked for.
+func (q *QueuePair) readResponse(k *wire.Packet) {
+	for i, a := range q.flight {
+		if a.Operation != OpRead || before(k.PSN, a.first) < 0 || before(k.PSN, a.last) > 0 {
+			continue
+		}
+		if k.PSN != (a.first+a.got/uint32(q.Remote.mtu()))&psnMask || uint32(len(k.Payload)) > a.Length-a.got {
+			return // of an earlier try
+		}
+		if !q.scatter(a.Pieces, a.got, k.Payload) {
+			q.flight = q.flight[i:]
+			q.breakOff(LocalProtection)
+			return
+		}
+		a.got += uint32(len(k.Payload))
+		if a.got >= a.Length {
+			q.finishUpTo(a.last)
+			q.progress()
+			q.Ring()
+		}
+		return
+	}
+}

@@ -1,0 +1,180 @@
+package transport
+
+import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
+)
+
+// Operation is that of a send request.
+type Operation int
+
+// Operations.
+const (
+	OpSend Operation = iota
+	OpSendImmediate
+	OpWrite
+	OpWriteImmediate
+	OpRead
+)
+
+// Send is a send request.
+type Send struct {
+	Index     uint32 // whatever the chip's completion needs to name it
+	Opcode    uint8  // of the chip, for its completion
+	Operation Operation
+	// Malformed is the error of a request that cannot be read; Success if it can.
+	Malformed  Status
+	Signalled  bool // a success is completed too
+	Solicited  bool
+	Immediate  uint32
+	Path       Path   // of a datagram, with the two below
+	RemoteQP   uint32 //
+	QKey       uint32 //
+	Address    uint64 // of an RDMA request
+	RKey       uint32
+	Pieces     []Piece
+	Loop       bool   // of a raw request: it goes to the port itself
+	Permissive bool   // of a raw request: the source LID is the permissive one
+	Length     uint32 // of the message, after it was gathered
+	data       []byte
+}
+
+// Piece is a piece of memory of a work request, or data that stands in the request.
+type Piece struct {
+	Key    uint32
+	Addr   uint64
+	Size   uint32
+	Inline []byte
+}
+
+// gather reads the data of a request. That of a read is what comes back.
+func (w *Send) gather(c Chip) bool {
+	w.data, w.Length = nil, 0
+	for _, p := range w.Pieces {
+		size := p.Size
+		if p.Inline != nil {
+			size = uint32(len(p.Inline))
+		}
+		if size > MaxMessage || w.Length+size > MaxMessage {
+			return false
+		}
+		w.Length += size
+		switch {
+		case p.Inline != nil:
+			w.data = append(w.data, p.Inline...)
+		case w.Operation != OpRead:
+			b := make([]byte, size)
+			if !c.Copy(p.Key, p.Addr, b, LocalRead) {
+				return false
+			}
+			w.data = append(w.data, b...)
+		}
+	}
+	return true
+}
+
+// check reads the data of a request, unless the chip could not read the request itself.
+func (w *Send) check(c Chip) Status {
+	if w.Malformed == Success && !w.gather(c) {
+		return LocalProtection
+	}
+	return w.Malformed
+}
+
+// Ring works through the send queue. A chip calls it at a doorbell.
+func (q *QueuePair) Ring() {
+	if q.State == Error {
+		q.flushSends()
+		return
+	}
+	for q.State == ReadyToSend && q.room() {
+		w := q.rings.NextSend()
+		if w == nil {
+			return
+		}
+		if s := w.check(q.chip); s != Success {
+			q.rings.Sent(w, s)
+			q.Fail()
+			return
+		}
+		switch q.Service {
+		case Reliable:
+			q.request(w)
+			continue // completed by the answer
+		case Raw:
+			q.sendRaw(w)
+		case Datagram:
+			q.sendDatagram(w)
+		}
+		q.complete(w)
+	}
+}
+
+// complete tells of a success, if that was asked for.
+func (q *QueuePair) complete(w *Send) {
+	if w.Signalled {
+		q.rings.Sent(w, Success)
+	}
+}
+
+// sendRaw sends a request whose headers the driver has written: local route header, base
+// transport header, datagram header, and room for a checksum.
+func (q *QueuePair) sendRaw(w *Send) {
+	const local, base, datagram, checksum = 8, 12, 8, 4
+	d, p := w.data, q.port()
+	if len(d) < local+base+datagram+checksum {
+		return
+	}
+	k := &wire.Packet{SL: d[1] >> 4, DLID: be.Uint16(d[2:]), SLID: p.LID() | be.Uint16(d[6:])&0x7f}
+	if w.Permissive {
+		k.SLID = wire.Permissive
+	}
+	global := d[1]&3 == 3
+	d = d[local:]
+	if global {
+		if len(d) < 40+base+datagram+checksum {
+			return
+		}
+		k.GRH, d = d[:40], d[40:]
+	}
+	k.Opcode, k.Solicited, k.PKey = d[0], d[1]&0x80 != 0, be.Uint16(d[2:])
+	k.DestQP, k.QKey, k.SrcQP = be.Uint32(d[4:])&0xffffff, be.Uint32(d[12:]), be.Uint32(d[16:])&0xffffff
+	d = d[base+datagram:]
+	if k.Opcode == wire.UDSendImm && len(d) >= 8 {
+		v := be.Uint32(d)
+		k.Immediate, d = &v, d[4:]
+	}
+	k.Payload = d[:len(d)-checksum]
+	if w.Loop {
+		p.Loop(k)
+		return
+	}
+	p.Send(k)
+}
+
+// privileged is the bit of a Q_Key that stands for the one of the queue pair (10.2.5).
+const privileged = 1 << 31
+
+// sendDatagram sends an unreliable datagram.
+func (q *QueuePair) sendDatagram(w *Send) {
+	p := q.chip.Port(w.Path.Port)
+	if p == nil {
+		p = q.port()
+	}
+	if p.State() != fabric.Active {
+		return // only an active port carries data
+	}
+	k := &wire.Packet{SL: w.Path.SL, DLID: w.Path.DLID, SLID: p.LID() | uint16(w.Path.PathBits), DestQP: w.RemoteQP,
+		QKey: w.QKey, SrcQP: q.Number, PKey: p.PKey(q.PKeyIndex), Payload: w.data, Opcode: wire.UDSend,
+		Solicited: w.Solicited}
+	if w.QKey&privileged != 0 {
+		k.QKey = q.QKey
+	}
+	if w.Operation == OpSendImmediate {
+		k.Opcode, k.Immediate = wire.UDSendImm, &w.Immediate
+	}
+	if w.Path.Global != nil {
+		k.GRH = w.Path.Global.header(p.GID(), len(w.data))
+	}
+	p.Send(k)
+}
