@@ -21,6 +21,7 @@ const (
 type Send struct {
 	Index     uint32 // whatever the chip's completion needs to name it
 	Opcode    uint8  // of the chip, for its completion
+	Batch     uint32 // of requests that were posted at once, for a chip that needs it
 	Operation Operation
 	// Malformed is the error of a request that cannot be read; Success if it can.
 	Malformed  Status
@@ -48,14 +49,14 @@ type Piece struct {
 }
 
 // gather reads the data of a request. That of a read is what comes back.
-func (w *Send) gather(c Chip) bool {
+func (w *Send) gather(c Chip, most uint32) bool {
 	w.data, w.Length = nil, 0
 	for _, p := range w.Pieces {
 		size := p.Size
 		if p.Inline != nil {
 			size = uint32(len(p.Inline))
 		}
-		if size > MaxMessage || w.Length+size > MaxMessage {
+		if size > most || w.Length+size > most {
 			return false
 		}
 		w.Length += size
@@ -74,11 +75,22 @@ func (w *Send) gather(c Chip) bool {
 }
 
 // check reads the data of a request, unless the chip could not read the request itself.
-func (w *Send) check(c Chip) Status {
-	if w.Malformed == Success && !w.gather(c) {
+func (w *Send) check(c Chip, most uint32) Status {
+	if w.Malformed == Success && !w.gather(c, most) {
 		return LocalProtection
 	}
 	return w.Malformed
+}
+
+// maxDatagram is more than the longest datagram, with the headers of a raw one.
+const maxDatagram = 4096 + 128
+
+// most is the longest message of the service, in bytes.
+func (q *QueuePair) most() uint32 {
+	if q.Service == Reliable {
+		return MaxMessage
+	}
+	return maxDatagram
 }
 
 // Ring works through the send queue. A chip calls it at a doorbell.
@@ -92,7 +104,7 @@ func (q *QueuePair) Ring() {
 		if w == nil {
 			return
 		}
-		if s := w.check(q.chip); s != Success {
+		if s := w.check(q.chip, q.most()); s != Success {
 			q.rings.Sent(w, s)
 			q.Fail()
 			return
