@@ -133,7 +133,8 @@ reallab/fabric: reallab/wire -os -os/exec -net
 reallab/vfiouser: +golang.org/x/sys
 reallab/pci: -os -os/exec -net
 reallab/transport: reallab/fabric reallab/wire -os -os/exec -net
-reallab/connectx3: labsim/card labsim/registers reallab/fabric reallab/pci reallab/transport reallab/vfiouser reallab/wire -os -os/exec
+reallab/hcr: -os -os/exec -net
+reallab/connectx3: labsim/card labsim/registers reallab/fabric reallab/hcr reallab/pci reallab/transport reallab/vfiouser reallab/wire -os -os/exec
 reallab/machine: labsim/netstack
 reallab/cmd: labsim/card reallab
 acctest: labsim provider +framework

@@ -21,6 +21,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/hcr"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/pci"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/vfiouser"
@@ -52,7 +53,7 @@ type Card struct {
 	space  *pci.Space
 	timers *pci.Timers
 	regs   *registers.Registers
-	hcr    [7]uint32
+	hcr    hcr.Register
 	owned  bool
 	ports  []*fabric.HCAPort
 	hca    *hca
@@ -90,7 +91,7 @@ func (c *Card) boot() {
 	c.Model.Boot()
 	c.regs.Reset()
 	c.timers.Forget()
-	c.hcr, c.owned = [7]uint32{}, false
+	c.hcr, c.owned = hcr.Register{}, false
 	fw := c.Model.Running()
 	c.space = newSpace(c, fw)
 	c.hca = newHCA(c)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/hcr"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/vfiouser"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
@@ -80,18 +81,18 @@ func (d *driver) command(op, opMod, mod uint32, in []byte) byte {
 
 func (d *driver) raw(op, opMod, mod uint32, in uint64) byte {
 	var b []byte
-	for _, v := range []uint32{uint32(in >> 32), uint32(in), mod, 0, outBox, 0, op | opMod<<12 | hcrBusy} {
+	for _, v := range []uint32{uint32(in >> 32), uint32(in), mod, 0, outBox, 0, op | opMod<<12 | 1<<23} {
 		b = be.AppendUint32(b, v)
 	}
-	d.WriteRegion(vfiouser.BAR0, regHCR, b)
+	d.WriteRegion(vfiouser.BAR0, hcr.Base, b)
 	out := make([]byte, 4)
-	d.ReadRegion(vfiouser.BAR0, regGo, out)
+	d.ReadRegion(vfiouser.BAR0, hcr.Base+24, out)
 	return out[0]
 }
 
 func (d *driver) must(op, mod uint32, in []byte) []byte {
 	d.Helper()
-	if s := d.command(op, 0, mod, in); s != ok {
+	if s := d.command(op, 0, mod, in); s != hcr.OK {
 		d.Fatalf("command %#x: status %#x", op, s)
 	}
 	return d.get(outBox, 1024)
@@ -111,7 +112,7 @@ func TestCard_boots_what_is_in_flash(t *testing.T) {
 	if o := d.must(queryPort, 1, nil); o[0]&typesOfBoth != typeEthernet || be.Uint64(o[0x10:]) != mac {
 		t.Errorf("port: types %#x, MAC %#x", o[0], be.Uint64(o[0x10:]))
 	}
-	if s := d.command(setPort, 0, 1, make([]byte, 64)); s != badParam {
+	if s := d.command(setPort, 0, 1, make([]byte, 64)); s != hcr.BadParam {
 		t.Errorf("InfiniBand on Ethernet-only firmware: status %#x", s)
 	}
 	other, err := card.New(card.Config{Chip: card.ConnectX3Pro, Image: card.VPI(), MACs: [2]uint64{mac, mac + 1},

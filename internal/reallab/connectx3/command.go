@@ -2,14 +2,7 @@
 
 package connectx3
 
-// Statuses of a command.
-const (
-	ok          = 0x00
-	badOpcode   = 0x02
-	badParam    = 0x03
-	badResource = 0x05
-	badPacket   = 0x30
-)
+import "github.com/ibfabric/terraform-provider-infiniband/internal/reallab/hcr"
 
 // Commands.
 const (
@@ -35,42 +28,20 @@ const (
 var ignored = map[uint32]bool{0xfff: true, 0xffe: true, 0xff6: true, 0xffc: true, 0xffb: true, 0x2f: true, 0x2a: true,
 	0x2b: true, 0x50: true, 0x5a: true, 0x47: true, 0x48: true, 0x61: true, 0x64: true, 0x65: true, 0x66: true, noOp: true}
 
-// request is one command of the driver.
-type request struct {
-	op, opMod, mod uint32
-	in, out        uint64
-}
-
 // command runs what the driver has put into the command register.
-func (c *Card) command(v uint32) {
-	r := &c.hcr
-	q := request{op: v & 0xfff, opMod: v >> 12 & 0xf, mod: r[2], in: uint64(r[0])<<32 | uint64(r[1]),
-		out: uint64(r[3])<<32 | uint64(r[4])}
-	token := uint16(r[5] >> 16)
+func (c *Card) command(q hcr.Command) {
 	h := c.hca
 	status, result := h.execute(q)
-	if status != ok {
-		c.logf("command %#x modifier %#x/%d ends with status %#x", q.op, q.mod, q.opMod, status)
+	if status != hcr.OK {
+		c.logf("command %#x modifier %#x/%d ends with status %#x", q.Op, q.Index, q.Modifier, status)
 	}
-	value := q.out
-	if result != nil {
-		value = *result
+	if e, wanted := c.hcr.Finish(status, result); wanted {
+		h.async(e)
 	}
-	r[3], r[4] = uint32(value>>32), uint32(value)
-	r[6] = v&^uint32(hcrBusy|0xff000000) | uint32(status)<<24
-	if v&(1<<22) == 0 {
-		return
-	}
-	var e [32]byte // the driver wants an event
-	e[1] = eventCommand
-	be.PutUint16(e[6:], token)
-	e[15] = byte(status)
-	be.PutUint64(e[16:], value)
-	h.async(e)
 }
 
 // handlers are the commands that end with a status alone.
-var handlers = map[uint32]func(*hca, request) int{
+var handlers = map[uint32]func(*hca, hcr.Command) int{
 	queryDevCap: (*hca).query, queryFW: (*hca).query, queryAdapter: (*hca).query, queryPort: (*hca).query,
 	queryHCA: (*hca).query, modStat: (*hca).query, diagnostics: (*hca).query, dumpEthStats: (*hca).query,
 	queryIfStat: (*hca).query,
@@ -86,106 +57,99 @@ var handlers = map[uint32]func(*hca, request) int{
 	sqdToRTS: (*hca).changeQP, rtsToSQD: (*hca).changeQP, sqdToSQD: (*hca).changeQP,
 }
 
-func succeed(*hca, request) int { return ok }
+func succeed(*hca, hcr.Command) int { return hcr.OK }
 
 // execute runs one command. result is its immediate answer, if it has one.
-func (h *hca) execute(q request) (status int, result *uint64) {
+func (h *hca) execute(q hcr.Command) (status int, result *uint64) {
 	switch {
-	case ignored[q.op]:
-		return ok, nil
-	case q.op == sizeICM || q.op == hashMGID || q.op == sensePort:
+	case ignored[q.Op]:
+		return hcr.OK, nil
+	case q.Op == sizeICM || q.Op == hashMGID || q.Op == sensePort:
 		return h.immediate(q)
 	}
-	if handle := handlers[q.op]; handle != nil {
+	if handle := handlers[q.Op]; handle != nil {
 		return handle(h, q), nil
 	}
-	return badOpcode, nil
+	return hcr.BadOpcode, nil
 }
 
 // start takes the layout of the tables.
-func (h *hca) start(q request) int {
-	h.init = h.box(q.in, 1024)
-	return known(h.init != nil)
+func (h *hca) start(q hcr.Command) int {
+	h.init = h.box(q.In, 1024)
+	return hcr.Known(h.init != nil)
 }
 
-func (h *hca) setSpecial(q request) int {
-	h.special = q.mod & 0xffffff
-	return ok
-}
-
-func known(there bool) int {
-	if there {
-		return ok
-	}
-	return badParam
+func (h *hca) setSpecial(q hcr.Command) int {
+	h.special = q.Index & 0xffffff
+	return hcr.OK
 }
 
 // immediate runs the commands that answer without a mailbox.
-func (h *hca) immediate(q request) (int, *uint64) {
+func (h *hca) immediate(q hcr.Command) (int, *uint64) {
 	var v uint64
-	switch q.op {
+	switch q.Op {
 	case sizeICM:
 		v = 256 // pages that the firmware asks for itself
 	case sensePort:
 		v = 1 // InfiniBand is on the cable
-		if p := h.Port(int(q.mod)); p == nil || p.Wire().Cable() == nil {
+		if p := h.Port(int(q.Index)); p == nil || p.Wire().Cable() == nil {
 			v = 0
 		}
 	case hashMGID:
-		gid := h.box(q.in, 16)
+		gid := h.box(q.In, 16)
 		if gid == nil || h.init == nil {
-			return badParam, nil
+			return hcr.BadParam, nil
 		}
 		for i, b := range gid {
 			v = v*31 + uint64(b) + uint64(i)
 		}
 		v %= 1 << (h.init[0xd7] & 0x1f)
 	}
-	return ok, &v
+	return hcr.OK, &v
 }
 
 // mad has the firmware answer a datagram.
-func (h *hca) mad(q request) int {
-	p, in := h.Port(int(q.mod&0xff)), h.box(q.in, 256)
+func (h *hca) mad(q hcr.Command) int {
+	p, in := h.Port(int(q.Index&0xff)), h.box(q.In, 256)
 	if p == nil || in == nil {
-		return badParam
+		return hcr.BadParam
 	}
-	out, answered := p.MAD(in, q.opMod&1 != 0)
+	out, answered := p.MAD(in, q.Modifier&1 != 0)
 	if !answered {
-		return badPacket
+		return hcr.BadPacket
 	}
-	return h.fill(q.out, out)
+	return h.fill(q.Out, out)
 }
 
 // switchPort opens or closes a port. One that speaks Ethernet has no cable here.
-func (h *hca) switchPort(q request) int {
-	p := h.Port(int(q.mod))
+func (h *hca) switchPort(q hcr.Command) int {
+	p := h.Port(int(q.Index))
 	if p == nil {
-		return badParam
+		return hcr.BadParam
 	}
-	p.Enable(q.op == initPort && h.infiniBand[q.mod-1])
-	return ok
+	p.Enable(q.Op == initPort && h.infiniBand[q.Index-1])
+	return hcr.OK
 }
 
 // setPort takes what a port is: with the modifier of 0 InfiniBand, with 1 Ethernet.
-func (h *hca) setPort(q request) int {
-	n := int(q.mod & 0xff)
-	p, b := h.Port(n), h.box(q.in, 64)
+func (h *hca) setPort(q hcr.Command) int {
+	n := int(q.Index & 0xff)
+	p, b := h.Port(n), h.box(q.In, 64)
 	if p == nil || b == nil {
-		return badParam
+		return hcr.BadParam
 	}
-	if q.opMod != 0 {
+	if q.Modifier != 0 {
 		h.infiniBand[n-1] = false
 		p.Enable(false)
-		return ok
+		return hcr.OK
 	}
 	if !h.c.Model.Running().VPI {
-		return badParam
+		return hcr.BadParam
 	}
 	h.infiniBand[n-1] = true
 	p.SetCapabilities(be.Uint32(b[4:]))
 	if b[3]&1 != 0 {
 		p.ResetQKeyCounter()
 	}
-	return ok
+	return hcr.OK
 }

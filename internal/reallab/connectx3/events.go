@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/hcr"
 )
 
 // Types of events.
 const (
 	eventCompletion  = 0x00
-	eventCommand     = 0x0a
 	eventPort        = 0x09
 	eventLastRequest = 0x13 // a queue pair with a shared receive queue took its last one
 )
@@ -20,8 +20,8 @@ const (
 // hca is the card since its last reset.
 type hca struct {
 	c          *Card
-	icm        map[uint64]uint64 // bus address by page
-	init       []byte            // what INIT_HCA has said
+	pages      hcr.Pages
+	init       []byte // what INIT_HCA has said
 	mpts       map[uint32]*mpt
 	eqs        map[uint32]*eq
 	cqs        map[uint32]*cq
@@ -40,7 +40,7 @@ type route struct {
 }
 
 func newHCA(c *Card) *hca {
-	h := &hca{c: c, icm: map[uint64]uint64{}, mpts: map[uint32]*mpt{}, eqs: map[uint32]*eq{}, cqs: map[uint32]*cq{},
+	h := &hca{c: c, mpts: map[uint32]*mpt{}, eqs: map[uint32]*eq{}, cqs: map[uint32]*cq{},
 		qps: map[uint32]*qp{}, srqs: map[uint32]*srq{}, groups: map[uint32][]byte{}}
 	for i := range h.infiniBand {
 		h.infiniBand[i] = c.Model.Running().VPI
@@ -71,12 +71,13 @@ type eq struct {
 	armed  bool
 }
 
-const entrySize = 32
+// entrySize is that of events and of completions.
+const entrySize = hcr.EventSize
 
-func (h *hca) setEQ(q request) int {
-	b := h.box(q.in, 64)
+func (h *hca) setEQ(q hcr.Command) int {
+	b := h.box(q.In, 64)
 	if b == nil || b[12] > logQueue+2 {
-		return badParam
+		return hcr.BadParam
 	}
 	e := &eq{buffer: bufferOf(b[24], b[27], b[28:]), log: b[12], vector: b[23], armed: be.Uint32(b)>>8&0xf == 9}
 	var empty [entrySize]byte
@@ -84,27 +85,27 @@ func (h *hca) setEQ(q request) int {
 	for i := range uint64(1) << e.log {
 		h.writeBuffer(e.buffer, i*entrySize, empty[:])
 	}
-	h.eqs[q.mod&0x3ff] = e
-	return ok
+	h.eqs[q.Index&0x3ff] = e
+	return hcr.OK
 }
 
-func (h *hca) dropEQ(q request) int {
-	delete(h.eqs, q.mod&0x3ff)
-	return ok
+func (h *hca) dropEQ(q hcr.Command) int {
+	delete(h.eqs, q.Index&0x3ff)
+	return hcr.OK
 }
 
 // mapEQ sends types of events, by bits, to a queue, or to none.
-func (h *hca) mapEQ(q request) int {
+func (h *hca) mapEQ(q hcr.Command) int {
 	for i := range h.routes {
-		if q.in>>i&1 != 0 {
-			h.routes[i] = route{eq: q.mod & 0x3ff, set: q.mod>>31 == 0}
+		if q.In>>i&1 != 0 {
+			h.routes[i] = route{eq: q.Index & 0x3ff, set: q.Index>>31 == 0}
 		}
 	}
-	return ok
+	return hcr.OK
 }
 
 // async writes an event to the queue of its type.
-func (h *hca) async(e [32]byte) {
+func (h *hca) async(e [entrySize]byte) {
 	if r := h.routes[e[1]&0x3f]; r.set {
 		h.event(r.eq, e)
 	}
@@ -166,24 +167,24 @@ const (
 	armedAny
 )
 
-func (h *hca) setCQ(q request) int {
-	b := h.box(q.in, 64)
+func (h *hca) setCQ(q hcr.Command) int {
+	b := h.box(q.In, 64)
 	if b == nil {
-		return badParam
+		return hcr.BadParam
 	}
-	c := &cq{buffer: bufferOf(b[24], b[27], b[28:]), number: q.mod, log: byte(be.Uint32(b[12:]) >> 24 & 0x1f),
+	c := &cq{buffer: bufferOf(b[24], b[27], b[28:]), number: q.Index, log: byte(be.Uint32(b[12:]) >> 24 & 0x1f),
 		offset: uint64(be.Uint16(b[10:])) & 0xfff, eq: uint32(b[23])}
 	if c.log > logCompletions {
-		return badParam
+		return hcr.BadParam
 	}
 	h.disown(c)
-	h.cqs[q.mod] = c
-	return ok
+	h.cqs[q.Index] = c
+	return hcr.OK
 }
 
-func (h *hca) dropCQ(q request) int {
-	delete(h.cqs, q.mod)
-	return ok
+func (h *hca) dropCQ(q hcr.Command) int {
+	delete(h.cqs, q.Index)
+	return hcr.OK
 }
 
 // disown marks all entries of a completion queue as not written. The driver leaves that to
@@ -197,23 +198,23 @@ func (h *hca) disown(c *cq) {
 
 // modifyCQ moves a queue to another buffer (with the modifier of 0), or sets its
 // moderation, which nothing here has.
-func (h *hca) modifyCQ(q request) int {
-	c, b := h.cqs[q.mod], h.box(q.in, 64)
+func (h *hca) modifyCQ(q hcr.Command) int {
+	c, b := h.cqs[q.Index], h.box(q.In, 64)
 	if c == nil || b == nil {
-		return badParam
+		return hcr.BadParam
 	}
 	log := byte(be.Uint32(b[12:]) >> 24 & 0x1f)
 	switch {
-	case q.opMod != 0:
-		return ok
+	case q.Modifier != 0:
+		return hcr.OK
 	case log > logCompletions:
-		return badParam
+		return hcr.BadParam
 	}
 	// The last entry of the old buffer tells the driver to go on in the new one.
-	h.complete(q.mod, [entrySize]byte{31: opcodeResize}, false)
+	h.complete(q.Index, [entrySize]byte{31: opcodeResize}, false)
 	c.buffer, c.log, c.offset = bufferOf(b[24], b[27], b[28:]), log, uint64(be.Uint16(b[10:]))&0xfff
 	h.disown(c)
-	return ok
+	return hcr.OK
 }
 
 // complete writes a completion.

@@ -2,10 +2,10 @@
 
 package connectx3
 
-import "github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
-
-// maxPages bounds the memory that a driver may give the card for its tables: 1 GiB.
-const maxPages = 1 << 18
+import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/hcr"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
+)
 
 // reservedKey is the key with which a physical address is meant.
 const reservedKey = 0x100
@@ -29,52 +29,13 @@ const (
 var remoteRights = map[transport.Access]uint32{transport.RemoteRead: keyRemoteRead, transport.RemoteWrite: keyRemoteWrite}
 
 // box reads a mailbox; nil if there is no memory.
-func (h *hca) box(addr uint64, size int) []byte {
-	b := make([]byte, size)
-	if h.c.bus.Read(addr, b) != nil {
-		return nil
-	}
-	return b
-}
+func (h *hca) box(addr uint64, size int) []byte { return hcr.Box(&h.c.bus, addr, size) }
 
 // fill writes a mailbox.
-func (h *hca) fill(addr uint64, b []byte) int { return known(h.c.bus.Write(addr, b) == nil) }
+func (h *hca) fill(addr uint64, b []byte) int { return hcr.Fill(&h.c.bus, addr, b) }
 
-// mapICM takes pages for the tables.
-func (h *hca) mapICM(q request) int {
-	if q.mod > 256 {
-		return badParam
-	}
-	b := h.box(q.in, int(q.mod)*16)
-	if b == nil {
-		return badParam
-	}
-	for i := range int(q.mod) {
-		virt, phys := be.Uint64(b[16*i:]), be.Uint64(b[16*i+8:])
-		log := phys & 0x3f
-		if log > 18 || len(h.icm)+1<<log > maxPages {
-			return badResource
-		}
-		virt, phys = virt&^0xfff, phys&^0xfff
-		for k := range uint64(1) << log {
-			h.icm[virt>>12+k] = phys + k<<12
-		}
-	}
-	return ok
-}
-
-func (h *hca) unmapICM(q request) int {
-	for k := range min(uint64(q.mod), maxPages) {
-		delete(h.icm, q.in>>12+k)
-	}
-	return ok
-}
-
-// table gives the bus address of a byte of the tables.
-func (h *hca) table(virt uint64) (uint64, bool) {
-	p, there := h.icm[virt>>12]
-	return p + virt&0xfff, there
-}
+func (h *hca) mapICM(q hcr.Command) int   { return h.pages.Map(&h.c.bus, q) }
+func (h *hca) unmapICM(q hcr.Command) int { return h.pages.Unmap(q) }
 
 // mttBase is where the translation tables begin.
 func (h *hca) mttBase() uint64 {
@@ -84,27 +45,16 @@ func (h *hca) mttBase() uint64 {
 	return be.Uint64(h.init[0x100:])
 }
 
-func (h *hca) writeMTT(q request) int {
-	if q.mod > 510 {
-		return badParam
-	}
-	b := h.box(q.in, 16+8*int(q.mod))
-	if b == nil {
-		return badParam
-	}
-	at := be.Uint64(b)
-	for i := range uint64(q.mod) {
-		addr, there := h.table(at + 8*i)
-		if !there || h.c.bus.Write(addr, b[16+8*i:24+8*i]) != nil {
-			return badParam
-		}
-	}
-	return ok
+func (h *hca) writeMTT(q hcr.Command) int {
+	return hcr.WriteMTT(&h.c.bus, q, func(addr uint64, entry []byte) bool {
+		bus, there := h.pages.At(addr)
+		return there && h.c.bus.Write(bus, entry) == nil
+	})
 }
 
 // translate gives the bus address of an offset in what an MTT describes.
 func (h *hca) translate(mtt uint64, shift uint8, off uint64) (uint64, bool) {
-	addr, there := h.table(h.mttBase() + mtt + off>>shift*8)
+	addr, there := h.pages.At(h.mttBase() + mtt + off>>shift*8)
 	var entry [8]byte
 	if !there || h.c.bus.Read(addr, entry[:]) != nil {
 		return 0, false
@@ -135,19 +85,19 @@ func (h *hca) writeBuffer(b buffer, off uint64, p []byte) {
 	}
 }
 
-func (h *hca) setMPT(q request) int {
-	b := h.box(q.in, 64)
+func (h *hca) setMPT(q hcr.Command) int {
+	b := h.box(q.In, 64)
 	if b == nil || len(h.mpts) >= 1<<19 {
-		return badParam
+		return hcr.BadParam
 	}
-	h.mpts[q.mod] = &mpt{flags: be.Uint32(b), start: be.Uint64(b[16:]), length: be.Uint64(b[24:]), mtt: be.Uint64(b[44:]),
+	h.mpts[q.Index] = &mpt{flags: be.Uint32(b), start: be.Uint64(b[16:]), length: be.Uint64(b[24:]), mtt: be.Uint64(b[44:]),
 		shift: be.Uint32(b[56:])}
-	return ok
+	return hcr.OK
 }
 
-func (h *hca) dropMPT(q request) int {
-	delete(h.mpts, q.mod)
-	return ok
+func (h *hca) dropMPT(q hcr.Command) int {
+	delete(h.mpts, q.Index)
+	return hcr.OK
 }
 
 // keyed is the memory key with a number; a physical one stands for the reserved key.

@@ -2,13 +2,16 @@
 
 package connectx3
 
-import "github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/hcr"
+)
 
 // query fills a mailbox with facts about the card.
-func (h *hca) query(q request) int {
+func (h *hca) query(q hcr.Command) int {
 	size := 256
 	o := make([]byte, 1024)
-	switch fw := h.c.Model.Running(); q.op {
+	switch fw := h.c.Model.Running(); q.Op {
 	case queryFW:
 		putFirmware(o, fw)
 	case queryDevCap:
@@ -19,18 +22,18 @@ func (h *hca) query(q request) int {
 			o[0x20+0xd0+i&^3+3-i&3] = fw.PSID[i]
 		}
 	case queryPort:
-		if !h.putPort(o, int(q.mod&0xff), fw) {
-			return badParam
+		if !h.putPort(o, int(q.Index&0xff), fw) {
+			return hcr.BadParam
 		}
 	case queryHCA:
 		size = copy(o, h.init)
 		be.PutUint32(o[0xc:], coreClock)
 	case modStat:
-		if q.opMod != 1 && q.opMod != 3 {
-			return ok // nothing is asked
+		if q.Modifier != 1 && q.Modifier != 3 {
+			return hcr.OK // nothing is asked
 		}
 	}
-	return h.fill(q.out, o[:size])
+	return h.fill(q.Out, o[:size])
 }
 
 // coreClock is the chip's clock in MHz.

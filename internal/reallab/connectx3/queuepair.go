@@ -2,7 +2,10 @@
 
 package connectx3
 
-import "github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
+import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/hcr"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
+)
 
 // services are those of a queue pair. With the last the driver writes the headers itself.
 var services = map[byte]transport.Service{0: transport.Reliable, 3: transport.Datagram, 7: transport.Raw}
@@ -67,31 +70,31 @@ var transitions = map[uint32]transport.State{resetToInit: transport.Init, initTo
 	sqdToRTS: transport.ReadyToSend, rtsToSQD: transport.SendDrained, sqdToSQD: transport.SendDrained}
 
 // changeQP takes a queue pair from one state to another.
-func (h *hca) changeQP(r request) int {
-	number := r.mod & 0xffffff
+func (h *hca) changeQP(r hcr.Command) int {
+	number := r.Index & 0xffffff
 	q := h.qps[number]
 	switch {
-	case r.op == resetToInit:
+	case r.Op == resetToInit:
 		h.dropQP(number)
 		q = &qp{h: h}
 		q.QueuePair = transport.Create(h, q, number)
 		h.qps[number] = q
-	case r.op == toReset:
+	case r.Op == toReset:
 		h.dropQP(number)
-		return ok
+		return hcr.OK
 	case q == nil:
-		return known(r.op == toError)
-	case r.op == toError:
+		return hcr.Known(r.Op == toError)
+	case r.Op == toError:
 		q.Fail()
-		return ok
+		return hcr.OK
 	}
-	b := h.box(r.in, 8+contextSize)
+	b := h.box(r.In, 8+contextSize)
 	if b == nil {
-		return badParam
+		return hcr.BadParam
 	}
-	q.State = transitions[r.op]
+	q.State = transitions[r.Op]
 	mask, c := be.Uint32(b), b[8:]
-	switch r.op {
+	switch r.Op {
 	case resetToInit:
 		return h.begin(q, c)
 	case initToRTR:
@@ -106,7 +109,7 @@ func (h *hca) changeQP(r request) int {
 		q.context[ctxPath+3] = c[ctxPath+3]
 		q.PKeyIndex = pkeyIndex(c)
 	}
-	return ok
+	return hcr.OK
 }
 
 // dropQP forgets a queue pair.
@@ -121,13 +124,13 @@ func (h *hca) dropQP(number uint32) {
 func (h *hca) begin(q *qp, c []byte) int {
 	service, there := services[c[ctxService]]
 	if !there {
-		return badParam
+		return hcr.BadParam
 	}
 	copy(q.context[:], c)
 	q.Service = service
 	q.receiving, q.sending = queueOf(c[ctxReceive]), queueOf(c[ctxSend])
 	if q.receiving.entries > 1<<logQueue || q.sending.entries > 1<<logQueue {
-		return badParam
+		return hcr.BadParam
 	}
 	// The queue with the larger requests comes first.
 	if q.receiving.stride > q.sending.stride {
@@ -149,7 +152,7 @@ func (h *hca) begin(q *qp, c []byte) int {
 	if d := q.Number - h.special; d < 4 && h.special != 0 {
 		q.Port = int(d&1) + 1
 	}
-	return ok
+	return hcr.OK
 }
 
 func pkeyIndex(context []byte) int { return int(context[ctxPath+3] & 0x7f) }
@@ -202,31 +205,31 @@ func pathOf(av []byte, sl byte) transport.Path {
 	return p
 }
 
-func (h *hca) queryQP(r request) int {
+func (h *hca) queryQP(r hcr.Command) int {
 	o := make([]byte, 8+contextSize)
-	q := h.qps[r.mod&0xffffff]
+	q := h.qps[r.Index&0xffffff]
 	if q == nil {
-		return h.fill(r.out, o) // in reset
+		return h.fill(r.Out, o) // in reset
 	}
 	copy(o[8:], q.context[:])
 	o[8] = o[8]&0xf | byte(q.State)<<4
 	be.PutUint32(o[8+ctxQKey:], q.QKey)
-	return h.fill(r.out, o)
+	return h.fill(r.Out, o)
 }
 
 // group reads or writes an entry of the table of multicast groups.
-func (h *hca) group(r request) int {
-	if r.op == readMCG {
+func (h *hca) group(r hcr.Command) int {
+	if r.Op == readMCG {
 		o := make([]byte, 1024)
-		copy(o, h.groups[r.mod])
-		return h.fill(r.out, o)
+		copy(o, h.groups[r.Index])
+		return h.fill(r.Out, o)
 	}
-	b := h.box(r.in, 1024)
+	b := h.box(r.In, 1024)
 	if b == nil || len(h.groups) > 1<<16 {
-		return badParam
+		return hcr.BadParam
 	}
-	h.groups[r.mod] = b
-	return ok
+	h.groups[r.Index] = b
+	return hcr.OK
 }
 
 // Members implements transport.Chip.

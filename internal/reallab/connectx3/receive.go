@@ -2,7 +2,10 @@
 
 package connectx3
 
-import "github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
+import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/hcr"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
+)
 
 // Operations that a receive completion names.
 const (
@@ -91,27 +94,27 @@ type srq struct {
 	taken   uint16
 }
 
-func (h *hca) setSRQ(r request) int {
-	b := h.box(r.in, 64)
+func (h *hca) setSRQ(r hcr.Command) int {
+	b := h.box(r.In, 64)
 	if b == nil {
-		return badParam
+		return hcr.BadParam
 	}
 	log := be.Uint32(b) >> 24 & 0xf
 	s := &srq{buffer: bufferOf(b[16], b[19], b[20:]), entries: 1 << log, stride: b[4]&7 + 4, record: be.Uint64(b[40:])}
-	h.srqs[r.mod&0xffffff] = s
-	return ok
+	h.srqs[r.Index&0xffffff] = s
+	return hcr.OK
 }
 
-func (h *hca) dropSRQ(r request) int {
-	delete(h.srqs, r.mod&0xffffff)
-	return ok
+func (h *hca) dropSRQ(r hcr.Command) int {
+	delete(h.srqs, r.Index&0xffffff)
+	return hcr.OK
 }
 
-func (h *hca) querySRQ(r request) int {
-	if h.srqs[r.mod&0xffffff] == nil {
-		return badParam
+func (h *hca) querySRQ(r hcr.Command) int {
+	if h.srqs[r.Index&0xffffff] == nil {
+		return hcr.BadParam
 	}
-	return h.fill(r.out, make([]byte, 64)) // no limit is armed
+	return h.fill(r.Out, make([]byte, 64)) // no limit is armed
 }
 
 // next takes the next request of a shared receive queue; nil if there is none.

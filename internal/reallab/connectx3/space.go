@@ -5,6 +5,7 @@ package connectx3
 import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/hcr"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/pci"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/vfiouser"
 )
@@ -29,11 +30,8 @@ const (
 
 // Registers of the driver.
 const (
-	regHCR   = 0x80680
-	regGo    = 0x80698
 	regOwner = 0x8069c // a read of 0 takes the function, a write gives it back
 	regReset = 0xf0010
-	hcrBusy  = 1 << 23
 )
 
 // newSpace is the configuration space of a card that has booted fw.
@@ -109,8 +107,8 @@ func (c *Card) read(addr uint32) uint32 {
 	switch {
 	case addr >= bar0Size:
 		return 0
-	case addr >= regHCR && addr <= regGo:
-		return c.hcr[(addr-regHCR)/4]
+	case hcr.Contains(addr):
+		return c.hcr.Read(addr)
 	case addr == regOwner:
 		if c.owned {
 			return 1
@@ -128,12 +126,10 @@ func (c *Card) write(addr, v uint32) {
 		if v&1 != 0 {
 			c.boot()
 		}
-	case addr == regGo:
-		if c.hcr[6] = v; v&hcrBusy != 0 {
-			c.command(v)
+	case hcr.Contains(addr):
+		if q, started := c.hcr.Write(addr, v); started {
+			c.command(q)
 		}
-	case addr >= regHCR && addr < regGo:
-		c.hcr[(addr-regHCR)/4] = v
 	case addr == regOwner:
 		c.owned = v != 0
 	default:
