@@ -1,13 +1,14 @@
 // Package reallab is a lab of real kernels: machines that boot Debian with its stock
-// kernel in QEMU, each with an emulated ConnectX-3 Pro in a slot, and switches between the
-// cards. Everything above the PCI bus is the real thing: the mlx4 drivers, their sysfs and
+// kernel in QEMU, each with an emulated card in a slot, and switches between the
+// cards. Everything above the PCI bus is the real thing: the drivers, their sysfs and
 // module parameters, the initramfs, IPoIB, mstflint and mstconfig on the card's registers,
 // opensm and infiniband-diags on the fabric, restarts and power cuts of a whole machine.
 //
 // What is emulated, and so proves nothing of the hardware:
 //
-//   - The card (package connectx3) behaves as its driver expects, not as silicon does. Its
-//     flash and its firmware are the model of labsim/card.
+//   - The card behaves as its driver expects, not as silicon does: a ConnectX-3 Pro
+//     (package connectx3), whose flash and firmware are the model of labsim/card, or an
+//     InfiniHost III (package infinihost3), whose firmware no tool reads.
 //   - The wire (package wire) has no lanes, no credits and no time. Widths and speeds are
 //     agreed on, and cables can be pulled, limited or made to lose packets.
 //   - The switch (package fabric) forwards by the tables that opensm writes.

@@ -24,7 +24,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/netstack"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/connectx3"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/machine"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
@@ -52,7 +51,7 @@ type Slot struct {
 
 // Plugged is a card in a machine of a lab.
 type Plugged struct {
-	*connectx3.Card
+	Device
 	Model *card.Card
 	Cable *wire.Cable // of the first port; nil if there is none
 }
@@ -181,9 +180,11 @@ func (l *Lab) plug(ctx context.Context, host string, s Slot, socket string) erro
 	if err != nil {
 		return err
 	}
-	c := connectx3.New(l.world, connectx3.Config{Name: host, Model: model, Board: s.Board,
-		Log: log.New(l.log, "", log.Ltime|log.Lmicroseconds)})
-	l.Cards[host] = append(l.Cards[host], Plugged{Card: c, Model: model})
+	c, err := l.newDevice(host, s, model)
+	if err != nil {
+		return err
+	}
+	l.Cards[host] = append(l.Cards[host], Plugged{Device: c, Model: model})
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
 		return err

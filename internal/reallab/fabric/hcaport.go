@@ -10,6 +10,7 @@ type Node struct {
 	Ports       int
 	Device      uint16 // PCI id
 	Revision    uint32
+	Abilities   Abilities
 }
 
 // Events is told what happens to a port of a card. The methods are called in the world.
@@ -60,6 +61,7 @@ func (p *HCAPort) Reset(node Node, guid uint64) {
 	p.node, p.guid = node, guid
 	be.PutUint32(p.info[atCapabilities:], capabilities)
 	p.info[50] = 128 / 8
+	p.limit(node.Abilities)
 }
 
 // Wire is where the cable goes.
@@ -184,7 +186,7 @@ func (p *HCAPort) manage(m, out mad) {
 		be.PutUint64(d[4:], p.node.System)
 		be.PutUint64(d[12:], p.node.GUID)
 		be.PutUint64(d[20:], p.guid)
-		be.PutUint16(d[28:], hcaPKeys)
+		be.PutUint16(d[28:], uint16(len(p.pkeys)))
 		be.PutUint16(d[30:], p.node.Device)
 		be.PutUint32(d[32:], p.node.Revision)
 		be.PutUint32(d[36:], uint32(p.number)<<24|mellanox)

@@ -22,7 +22,7 @@ const (
 	atLease, atLocalPort                                = 26, 28
 	atWidthEnabled, atWidthSupported, atWidthActive     = 29, 30, 31
 	atState, atPhysical, atLMC, atSpeed, atMTU, atVLs   = 32, 33, 34, 35, 36, 37
-	atHighLimit, atOperational                          = 38, 43
+	atHighLimit, atMTUCap, atOperational                = 38, 41, 43
 	atKeyViolations, atPKeyViolations, atQKeyViolations = 44, 46, 48
 	atTimeout, atErrors, atExtended, atExtendedEnabled  = 51, 53, 62, 63
 )

@@ -1,0 +1,34 @@
+//go:build linux
+
+package reallab
+
+import (
+	"context"
+	"log"
+	"net"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/connectx3"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/infinihost3"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
+)
+
+// Device is a card, whatever its chip.
+type Device interface {
+	// Serve puts the card into the slot of one machine after another, until ctx ends.
+	Serve(ctx context.Context, l *net.UnixListener) error
+	// Ports is how many the card has, and Port where the cable of one goes, from 1.
+	Ports() int
+	Port(n int) *wire.Port
+	// Written counts what was burned: images, and changes of GUIDs and MACs alone.
+	Written() (images, guids int)
+}
+
+// newDevice makes the card of a slot in the machine of a name.
+func (l *Lab) newDevice(name string, s Slot, model *card.Card) (Device, error) {
+	lines := log.New(l.log, "", log.Ltime|log.Lmicroseconds)
+	if infinihost3.Is(model.Chip.PCIDevice) {
+		return infinihost3.New(l.world, infinihost3.Config{Name: name, Model: model, Board: s.Board, Log: lines})
+	}
+	return connectx3.New(l.world, connectx3.Config{Name: name, Model: model, Board: s.Board, Log: lines}), nil
+}
