@@ -17,6 +17,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/infinihost3"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/machine"
 )
 
@@ -86,7 +87,8 @@ func (kernels) Lend(hosts []labs.Host) (Loan, string, error) {
 	if l.dir, err = os.MkdirTemp("", "reallab"); err != nil {
 		return nil, "", err
 	}
-	if l.Lab, err = reallab.Start(context.Background(), l.dir, machines); err == nil {
+	cables := directCables(hosts)
+	if l.Lab, err = reallab.StartWith(context.Background(), l.dir, machines, reallab.Options{Cables: cables}); err == nil {
 		err = l.furnish()
 	}
 	if err != nil {
@@ -110,13 +112,35 @@ func kernelOf(h labs.Host) (m reallab.Host, cannot string) {
 		return m, "users who log in otherwise"
 	}
 	for i, c := range h.Cards {
-		if c.Chip.Name != card.ConnectX3Pro.Name || c.BDF != fmt.Sprintf("0000:%02x:00.0", i+1) {
+		if c.Chip.Name != card.ConnectX3Pro.Name && !infinihost3.Is(c.Chip.PCIDevice) || c.BDF != fmt.Sprintf("0000:%02x:00.0", i+1) {
 			return m, fmt.Sprintf("such a card: %s at %s", c.Chip.Name, c.BDF)
 		}
 		m.Slots = append(m.Slots, reallab.Slot{Card: c.Config,
 			Board: registers.Board{Product: c.Product, PartNumber: c.PartNumber, SerialNumber: c.SerialNumber}})
 	}
 	return m, ""
+}
+
+// directCables are those between hosts that have no switch. Without one a lab has a switch.
+func directCables(hosts []labs.Host) (all []reallab.Cable) {
+	ports := map[string]int{}
+	for _, h := range hosts {
+		ports[h.Name] = portsOf(h)
+	}
+	for _, h := range hosts {
+		for n := range min(portsOf(h), ports[h.Direct]) {
+			all = append(all, reallab.Cable{{Node: h.Name, Port: n + 1}, {Node: h.Direct, Port: n + 1}})
+		}
+	}
+	return all
+}
+
+// portsOf is how many ports the first card of a host has.
+func portsOf(h labs.Host) int {
+	if len(h.Cards) == 0 || h.Cards[0].Model == nil {
+		return 0
+	}
+	return h.Cards[0].Model.Ports
 }
 
 // kernelLoan is the machines of one lab.
@@ -259,6 +283,11 @@ func (l *kernelLoan) Unplug(host string, port int) error {
 	}
 	l.Cards[host][0].Cable.Pull()
 	return nil
+}
+
+// replug puts the cable of Unplug in again.
+func (l *kernelLoan) replug(host string) {
+	l.Cards[host][0].Cable.Plug()
 }
 
 func (l *kernelLoan) Release() {
