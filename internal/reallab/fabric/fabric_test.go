@@ -1,8 +1,10 @@
 package fabric
 
 import (
+	"bytes"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
@@ -149,6 +151,9 @@ func activate(t *testing.T, w *wire.World, cards []*card) {
 		copy(block, []byte{noPort, []byte{1, 3}[i], []byte{2, 4}[i]})
 		block[10], block[11] = []byte{0, 3}[i], []byte{2, 0}[i]
 		set(t, w, cards[0], attrLinear, 0, block, path...)
+		top := make([]byte, 64)
+		top[7] = 11
+		set(t, w, cards[0], attrSwitchInfo, 0, top, path...)
 	}
 }
 
@@ -192,6 +197,98 @@ func TestSwitch_forwards(t *testing.T) {
 	data(2, 0xffff)
 	if len(cards[1].got) != 1 {
 		t.Errorf("%d packets past a port that enforces its P_Keys", len(cards[1].got))
+	}
+}
+
+// A group that the table does not reach goes to the default ports, and a LID beyond the top
+// nowhere.
+func TestSwitch_tops(t *testing.T) {
+	w, cards, switches, _ := lab(t)
+	activate(t, w, cards)
+	info := make([]byte, 64)
+	info[7], info[9], info[10] = 11, 4, 1
+	be.PutUint16(info[18:], 0xc000)
+	set(t, w, cards[0], attrSwitchInfo, 0, info, 1, 2)
+	switches[0].multicast[1][0] = 1 << 2
+	switches[0].linear[11], switches[0].linear[12] = 2, 2
+	switches[1].linear[11], switches[1].linear[12] = 4, 4
+	info = make([]byte, 64)
+	info[7] = 12
+	set(t, w, cards[0], attrSwitchInfo, 0, info, 1)
+	for _, tt := range []struct {
+		lid  uint16
+		want int
+	}{{0xc001, 1}, {0xc000, 0}, {12, 0}} {
+		cards[1].got = nil
+		w.Do(func() {
+			cards[0].port.Send(&wire.Packet{SLID: 1, DLID: tt.lid, DestQP: 5, PKey: 0xffff, Opcode: wire.UDSend})
+		})
+		if len(cards[1].got) != tt.want {
+			t.Errorf("LID %#x: %d packets", tt.lid, len(cards[1].got))
+		}
+	}
+	if n := switches[1].ports[3].counters.RelayErrors; n != 1 {
+		t.Errorf("%d relay errors", n)
+	}
+}
+
+// A trap that nobody represses is sent again; one that is, is not.
+func TestSwitch_traps(t *testing.T) {
+	w, cards, switches, cables := lab(t)
+	activate(t, w, cards)
+	cards[0].got = nil
+	traps := func(wait time.Duration) (all []mad) {
+		time.Sleep(wait)
+		w.Do(func() {
+			for _, k := range cards[0].got {
+				all = append(all, mad(k.Payload))
+			}
+			cards[0].got = nil
+		})
+		return all
+	}
+	cables[2].Pull()
+	first := traps(0)
+	if len(first) != 1 {
+		t.Fatalf("%d traps", len(first))
+	}
+	again := traps(700 * time.Millisecond)
+	if len(again) != 1 || !bytes.Equal(again[0], first[0]) {
+		t.Fatalf("again: %d traps", len(again))
+	}
+	stop := append(mad(nil), first[0]...)
+	stop[3] = methodStop
+	w.Do(func() {
+		cards[0].port.Send(&wire.Packet{SLID: 1, DLID: 11, Opcode: wire.UDSend, Payload: stop})
+	})
+	if more := traps(700 * time.Millisecond); len(more) != 0 || len(switches[1].notify.open) != 0 {
+		t.Errorf("after it was repressed: %d traps", len(more))
+	}
+}
+
+// A packet that is longer than the link carries, or whose service level has no virtual
+// lane, is discarded.
+func TestSwitch_discards(t *testing.T) {
+	w, cards, switches, _ := lab(t)
+	activate(t, w, cards)
+	send := func(k wire.Packet) int {
+		cards[1].got = nil
+		k.SLID, k.DLID, k.DestQP, k.PKey, k.Opcode = 1, 2, 5, 0xffff, wire.UDSend
+		w.Do(func() { cards[0].port.Send(&k) })
+		return len(cards[1].got)
+	}
+	lane := make([]byte, 64)
+	lane[1] = 0x0f // service level 3
+	set(t, w, cards[0], attrSLToVL, 3<<8|4, lane, 1, 2)
+	if send(wire.Packet{SL: 2}) != 1 || send(wire.Packet{SL: 3}) != 0 {
+		t.Error("SLtoVL does not count")
+	}
+	switches[1].ports[4].info[atMTU] = 4 << 4
+	if send(wire.Packet{Payload: make([]byte, 2048)}) != 1 || send(wire.Packet{Payload: make([]byte, 2049)}) != 0 {
+		t.Error("the MTU does not count")
+	}
+	if n := switches[1].ports[4].counters.XmitDiscards; n != 2 {
+		t.Errorf("%d discards", n)
 	}
 }
 
@@ -301,11 +398,14 @@ func TestPerformance(t *testing.T) {
 func TestSwitch_circle(t *testing.T) {
 	w, cards, switches, _ := lab(t)
 	activate(t, w, cards)
-	switches[0].linear[7], switches[1].linear[7] = 2, 3
+	ring := wire.Connect(switches[0].Port(3), switches[1].Port(1))
+	defer ring.Pull()
+	switches[0].linear[7], switches[1].linear[7] = 2, 1
+	switches[0].ports[3].state, switches[1].ports[1].state = Active, Active
 	w.Do(func() {
 		cards[0].port.Send(&wire.Packet{SLID: 1, DLID: 7, DestQP: 5, PKey: 0xffff, Opcode: wire.UDSend, Payload: make([]byte, 8)})
 	})
-	if n := switches[1].ports[3].counters.XmitPackets; n > 2*wire.MaxHops {
+	if n := switches[1].ports[3].counters.ReceivePackets; n < 10 || n > 2*wire.MaxHops {
 		t.Errorf("%d packets", n)
 	}
 }

@@ -29,6 +29,8 @@ type HCAPort struct {
 	guid   uint64
 	events Events
 	all    []*HCAPort
+	check  keyCheck
+	notify *notifier
 }
 
 // NewHCAPorts makes the ports of a card. They are off.
@@ -37,6 +39,8 @@ func NewHCAPorts(w *wire.World, n int, events Events) []*HCAPort {
 	for i := range all {
 		p := &HCAPort{number: i + 1, events: events}
 		p.wire = wire.NewPort(w, p)
+		p.check = keyCheck{port: &p.port, after: w.After}
+		p.notify = newNotifier(w, producerCA, &p.port, func(k *wire.Packet) { p.Send(k) })
 		all[i] = p
 	}
 	for _, p := range all {
@@ -58,6 +62,7 @@ const capabilities = 0x02514868
 func (p *HCAPort) Reset(node Node, guid uint64) {
 	p.wire.SetEnabled(false)
 	p.reset(byte(p.number), hcaPKeys)
+	p.notify.forget()
 	p.node, p.guid = node, guid
 	be.PutUint32(p.info[atCapabilities:], capabilities)
 	p.info[50] = 128 / 8
@@ -88,22 +93,32 @@ func (p *HCAPort) PKey(index int) uint16 {
 	return p.pkeys[index]
 }
 
-// Admits reports whether a packet with this P_Key may come in, and counts it if not.
-func (p *HCAPort) Admits(key uint16) bool {
-	if p.admits(key) {
+// Admits reports whether a packet may come in by its P_Key. One that may not is counted,
+// and the subnet manager told.
+func (p *HCAPort) Admits(k *wire.Packet) bool {
+	if p.admits(k.PKey) {
 		return true
 	}
-	be.PutUint16(p.info[atPKeyViolations:], be.Uint16(p.info[atPKeyViolations:])+1)
+	countUp(p.info[atPKeyViolations:])
+	p.notify.trap(typeSecurity, trapPKey, partitionDetails(k, uint32(k.PKey)))
 	return false
 }
 
-// WrongQKey counts a packet whose Q_Key was wrong.
-func (p *HCAPort) WrongQKey() {
-	be.PutUint16(p.info[atQKeyViolations:], be.Uint16(p.info[atQKeyViolations:])+1)
+// WrongQKey counts a packet whose Q_Key was wrong, and tells the subnet manager.
+func (p *HCAPort) WrongQKey(k *wire.Packet) {
+	countUp(p.info[atQKeyViolations:])
+	p.notify.trap(typeSecurity, trapQKey, partitionDetails(k, k.QKey))
 }
 
-// SetCapabilities is what the driver says the host can do.
-func (p *HCAPort) SetCapabilities(mask uint32) { be.PutUint32(p.info[atCapabilities:], mask) }
+// SetCapabilities is what the driver says the host can do. A subnet manager is told of a
+// change.
+func (p *HCAPort) SetCapabilities(mask uint32) {
+	was := be.Uint32(p.info[atCapabilities:])
+	be.PutUint32(p.info[atCapabilities:], mask)
+	if mask != was && p.state == Active {
+		p.notify.trap(typeInfo, trapCapabilities, capabilityDetails(p.lid(), mask))
+	}
+}
 
 // ResetQKeyCounter sets the violations of Q_Keys to zero.
 func (p *HCAPort) ResetQKeyCounter() { be.PutUint16(p.info[atQKeyViolations:], 0) }
@@ -113,16 +128,17 @@ func (p *HCAPort) Enable(on bool) { p.wire.SetEnabled(on && !p.off) }
 
 // Send sends a packet. One for the port itself comes back at once.
 func (p *HCAPort) Send(k *wire.Packet) bool {
-	p.sent(k)
 	if k.DLID != 0 && k.DLID == p.lid() {
+		p.sent(k)
 		p.wire.Loop(k)
 		return true
 	}
-	if p.wire.Send(k) {
-		return true
+	if p.tooLong(k) || !p.wire.Send(k) {
+		p.counters.XmitDiscards++
+		return false
 	}
-	p.counters.XmitDiscards++
-	return false
+	p.sent(k)
+	return true
 }
 
 // Loop gives a packet to the port itself.
@@ -141,6 +157,13 @@ func (p *HCAPort) LinkChanged() {
 	}
 }
 
+// Damaged implements wire.Receiver.
+func (p *HCAPort) Damaged(symbols int, lost bool) {
+	if p.damaged(symbols, lost) {
+		p.notify.trap(typeUrgent, trapIntegrity, lidDetails(p.lid(), p.number))
+	}
+}
+
 func (p *HCAPort) offer() (byte, wire.Speeds) { return p.offered() }
 
 // MAD gives the answer of the firmware to a datagram of 256 bytes. There is none if the
@@ -148,7 +171,7 @@ func (p *HCAPort) offer() (byte, wire.Speeds) { return p.offered() }
 func (p *HCAPort) MAD(in []byte, trusted bool) (out []byte, ok bool) {
 	m := mad(in)
 	if m.class() == classPerformance {
-		return performance(m, func(n int) *port {
+		return performance(m, []*port{&p.port}, func(n int) *port {
 			if n < 1 || n > len(p.all) {
 				return nil
 			}
@@ -163,11 +186,18 @@ func (p *HCAPort) MAD(in []byte, trusted bool) (out []byte, ok bool) {
 		r.setStatus(statusMethod)
 		return r, true
 	}
-	if key := be.Uint64(p.info[atKey:]); !trusted && key != 0 && key != m.key() && m.method() == methodSet {
-		be.PutUint16(p.info[atKeyViolations:], be.Uint16(p.info[atKeyViolations:])+1)
+	if p.check.violated(m, trusted) {
+		p.notify.trap(typeSecurity, trapKey, keyDetails(m, p.masterLID()))
 		return nil, false
 	}
+	if m.method() == methodStop {
+		p.notify.repress(m)
+		return r, true
+	}
 	p.manage(m, r)
+	if m.attribute() == attrPortInfo {
+		p.check.conceal(m, trusted, r.data())
+	}
 	return r, true
 }
 
@@ -198,7 +228,7 @@ func (p *HCAPort) manage(m, out mad) {
 	case attrPortInfo:
 		p.managePortInfo(m, out)
 	case attrExtendedInfo:
-		clear(d) // neither has nor can FDR10
+		p.extendedPortInfo(m, out)
 	default:
 		if !p.table(m, out, int(m.modifier()&0xffff), 0, byte(m.modifier()>>16)) {
 			out.setStatus(be.Uint16(out[4:]) | statusAttribute)

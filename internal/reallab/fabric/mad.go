@@ -22,6 +22,7 @@ const (
 	methodGet  = 1
 	methodSet  = 2
 	methodTrap = 5
+	methodStop = 7    // TrapRepress
 	response   = 0x81 // of Get and Set
 )
 

@@ -30,12 +30,6 @@ const (
 // reregister is the bit of PortInfo that asks clients to join their groups again.
 const reregister = 0x80
 
-// Counters are what the performance agent counts of a port.
-type Counters struct {
-	XmitPackets, XmitBytes, ReceivePackets, ReceiveBytes uint64
-	LinkDowned, ReceiveErrors, XmitDiscards              uint64
-}
-
 // port is what ports of cards and of switches have in common.
 type port struct {
 	wire     *wire.Port
@@ -46,12 +40,15 @@ type port struct {
 	arbiter  [4][64]byte
 	slToVL   [256][8]byte // by input port; a card has one
 	counters Counters
+	unsound  int  // packets that came in damaged, less those that did not
+	fdr10    byte // enabled
+	isFDR10  bool
 }
 
 // reset is the port after power on: 4X, up to FDR, eight virtual lanes, packets of 4096
 // bytes.
 func (p *port) reset(number byte, pkeys int) {
-	*p = port{wire: p.wire, state: Down, pkeys: make([]uint16, pkeys), counters: Counters{}}
+	*p = port{wire: p.wire, state: Down, pkeys: make([]uint16, pkeys), fdr10: 1}
 	p.pkeys[0] = 0xffff
 	i := &p.info
 	be.PutUint64(i[atPrefix:], 0xfe80000000000000)
@@ -78,7 +75,8 @@ type trainer interface {
 
 func (p *port) offered() (byte, wire.Speeds) {
 	return p.info[atWidthEnabled] & p.info[atWidthSupported],
-		wire.Speeds{Basic: p.info[atSpeed] & 0xf, Extended: p.info[atExtendedEnabled] & 0x1f & (p.info[atExtended] & 0xf)}
+		wire.Speeds{Basic: p.info[atSpeed] & 0xf, Extended: p.info[atExtendedEnabled] & 0x1f & (p.info[atExtended] & 0xf),
+			FDR10: p.fdr10&1 != 0}
 }
 
 // follow brings the state in line with the link and reports whether it changed. A link
@@ -99,18 +97,42 @@ func (p *port) follow() bool {
 }
 
 func (p *port) train() {
-	width, speeds := p.offered()
 	c := p.wire.Cable()
-	most, fast := c.Carries()
-	width, speeds.Basic, speeds.Extended = width&most, speeds.Basic&fast.Basic, speeds.Extended&fast.Extended
+	width, speeds := p.offered()
+	limit := func(w byte, s wire.Speeds) {
+		width &= w
+		speeds = wire.Speeds{Basic: speeds.Basic & s.Basic, Extended: speeds.Extended & s.Extended, FDR10: speeds.FDR10 && s.FDR10}
+	}
+	limit(c.Carries())
 	if other, ok := portOwner(c.Other(p.wire)).(trainer); ok {
-		w, s := other.offer()
-		width, speeds.Basic, speeds.Extended = width&w, speeds.Basic&s.Basic, speeds.Extended&s.Extended
+		limit(other.offer())
 	}
 	p.info[atWidthActive] = highest(max(width, 1))
 	p.info[atSpeed] = p.info[atSpeed]&0xf | highest(max(speeds.Basic, 1))<<4
 	p.info[atExtended] = p.info[atExtended]&0xf | highest(speeds.Extended)<<4
+	p.isFDR10 = speeds.FDR10 && speeds.Extended == 0 && speeds.Basic&qdr != 0
 }
+
+// qdr is the speed that a link with FDR10 says it has, where only the old ones count.
+const qdr = 4
+
+// extendedPortInfo answers for the attribute of Mellanox that has FDR10: supported,
+// enabled and active, each in the last byte of a word (struct ib_mlnx_ext_port_info of
+// opensm's ib_types.h).
+func (p *port) extendedPortInfo(m, out mad) {
+	if m.method() == methodSet {
+		p.fdr10 = m.data()[11] & 1
+	}
+	d := out.data()
+	clear(d)
+	d[7], d[11] = 1, p.fdr10
+	if p.isFDR10 && p.state != Down {
+		d[15] = 1
+	}
+}
+
+// tooLong reports whether a packet has more data than the link may carry.
+func (p *port) tooLong(k *wire.Packet) bool { return len(k.Payload) > 128<<(p.info[atMTU]>>4) }
 
 func portOwner(p *wire.Port) wire.Receiver { return p.Owner() }
 
@@ -251,18 +273,3 @@ func (p *port) admits(key uint16) bool {
 	}
 	return false
 }
-
-// sent and received count a packet; length is that of its payload and headers.
-func (p *port) sent(k *wire.Packet) {
-	p.counters.XmitPackets++
-	p.counters.XmitBytes += size(k)
-}
-
-func (p *port) received(k *wire.Packet) {
-	p.counters.ReceivePackets++
-	p.counters.ReceiveBytes += size(k)
-}
-
-// size is the length of a packet as the counters have it: with the local route header,
-// the base transport header, and the checksums.
-func size(k *wire.Packet) uint64 { return uint64(len(k.Payload)+len(k.GRH)+8+12+6+3) &^ 3 }

@@ -12,9 +12,10 @@ const (
 	noPort        = 0xff
 )
 
-// switchCapabilities are those of port 0, on behalf of all: among them extended speeds,
-// without which opensm does not read them.
-const switchCapabilities = 0x00004848
+// switchCapabilities are those of port 0, on behalf of all: traps, SL mapping, system
+// image GUID, traps of P_Keys at other ports, extended speeds, without which opensm does
+// not read them, and the top of the multicast table.
+const switchCapabilities = 0x40005848
 
 // portStateChange is the bit of SwitchInfo that a subnet manager looks at.
 const portStateChange = 4
@@ -27,7 +28,8 @@ type Switch struct {
 	linear    [linearSize]byte
 	multicast [multicastSize][4]uint16 // four positions of 16 ports
 	info      [64]byte
-	traps     uint64
+	check     keyCheck
+	notify    *notifier
 }
 
 // switchPort is a port of a switch.
@@ -46,6 +48,8 @@ func NewSwitch(w *wire.World, name string, guid uint64, n int) *Switch {
 		p.reset(byte(i), switchPKeys)
 		s.ports = append(s.ports, p)
 	}
+	s.check = keyCheck{port: &s.ports[0].port, after: w.After}
+	s.notify = newNotifier(w, producerSwitch, &s.ports[0].port, func(k *wire.Packet) { s.route(0, k) })
 	s.ports[0].state = Active
 	be.PutUint32(s.ports[0].info[atCapabilities:], switchCapabilities)
 	for i := range s.linear {
@@ -54,7 +58,7 @@ func NewSwitch(w *wire.World, name string, guid uint64, n int) *Switch {
 	be.PutUint16(s.info[0:], linearSize-1)
 	be.PutUint16(s.info[4:], multicastSize)
 	be.PutUint16(s.info[14:], switchPKeys)
-	s.info[16] = 0x20 // P_Keys can be enforced, both ways
+	s.info[16] = 0xc0 // P_Keys can be enforced, both ways
 	w.Do(func() {
 		for _, p := range s.ports[1:] {
 			p.wire.SetEnabled(true)
@@ -76,29 +80,17 @@ func (p *switchPort) offer() (byte, wire.Speeds) { return p.offered() }
 // LinkChanged implements wire.Receiver.
 func (p *switchPort) LinkChanged() {
 	if p.follow() {
-		p.of.info[11] |= portStateChange
-		p.of.trap()
+		s := p.of
+		s.info[11] |= portStateChange
+		s.notify.trap(typeUrgent, trapStateChanged, lidDetails(s.lid(), 0))
 	}
 }
 
-// trap tells the subnet manager that the state of a port has changed (128). Nothing
-// repeats it: a subnet manager sweeps, too.
-func (s *Switch) trap() {
-	master := s.ports[0].masterLID()
-	if master == 0 || s.lid() == 0 {
-		return
+// Damaged implements wire.Receiver.
+func (p *switchPort) Damaged(symbols int, lost bool) {
+	if p.damaged(symbols, lost) {
+		p.of.notify.trap(typeUrgent, trapIntegrity, lidDetails(p.of.lid(), p.number))
 	}
-	s.traps++
-	m := make(mad, MADSize)
-	m[0], m[1], m[2], m[3] = 1, classLID, 1, methodTrap
-	be.PutUint64(m[8:], s.traps)
-	be.PutUint16(m[16:], attrNotice)
-	d := m.data()
-	be.PutUint32(d, 0x81000002) // generic, urgent, of a switch
-	be.PutUint16(d[4:], 128)
-	be.PutUint16(d[6:], s.lid())
-	be.PutUint16(d[10:], s.lid())
-	s.route(&wire.Packet{SLID: s.lid(), DLID: master, Opcode: wire.UDSend, Payload: m})
 }
 
 // Receive implements wire.Receiver.
@@ -110,124 +102,54 @@ func (p *switchPort) Receive(k *wire.Packet) {
 		s.directed(p.number, k)
 	case k.DLID == wire.Permissive || k.DLID == 0:
 		p.counters.ReceiveErrors++
-	case k.DestQP != 0 && !p.passes(k, 3):
-		p.counters.ReceiveErrors++
+	case k.DestQP != 0 && !p.passes(k, inbound):
+		p.counters.ReceiveConstraint++
 	case k.DLID >= wire.FirstMulticast:
 		s.spread(p.number, k)
 	case k.DLID == s.lid():
 		s.own(p.number, k)
 	default:
-		s.route(k)
+		s.route(p.number, k)
 	}
 }
 
-// isDirected reports whether a packet is a datagram that names its way itself.
-func isDirected(k *wire.Packet) bool {
-	return k.DestQP == 0 && k.Opcode == wire.UDSend && k.DLID == wire.Permissive && len(k.Payload) == MADSize &&
-		mad(k.Payload).class() == classDirected
-}
-
-// passes reports whether the P_Keys that are enforced in a direction let a packet
-// through: bit 3 is inbound, bit 2 outbound.
-func (p *switchPort) passes(k *wire.Packet, bit uint) bool {
-	return p.info[atOperational]>>bit&1 == 0 || p.admits(k.PKey)
-}
-
-// own answers a datagram for the switch itself.
+// own takes a datagram for the switch itself.
 func (s *Switch) own(in int, k *wire.Packet) {
 	m := mad(k.Payload)
-	if len(m) != MADSize || k.DestQP > 1 || m.method()&0x80 != 0 || m.method() > methodSet {
+	if len(m) != MADSize || k.DestQP > 1 || k.Opcode != wire.UDSend {
 		return
 	}
-	out := s.agent(in, m)
-	if out == nil {
+	switch {
+	case m.class() == classDirected && m[7] > 0:
+		s.directed(in, k)
 		return
-	}
-	s.route(&wire.Packet{SLID: k.DLID, DLID: k.SLID, SL: k.SL, Opcode: wire.UDSend, PKey: k.PKey, SrcQP: k.DestQP,
-		DestQP: k.SrcQP, QKey: k.QKey, Payload: out})
-}
-
-func (s *Switch) route(k *wire.Packet) {
-	if int(k.DLID) < linearSize {
-		s.out(int(s.linear[k.DLID]), k)
-	}
-}
-
-// spread sends a multicast packet to all ports of its group but the one it came from.
-func (s *Switch) spread(from int, k *wire.Packet) {
-	at := int(k.DLID - wire.FirstMulticast)
-	if at >= multicastSize {
-		return
-	}
-	for n := 1; n < len(s.ports); n++ {
-		if n != from && s.multicast[at][n/16]>>(n%16)&1 != 0 {
-			s.out(n, k)
-		}
-	}
-}
-
-// out sends a packet to a port. Before a port is armed it carries management only.
-func (s *Switch) out(n int, k *wire.Packet) {
-	if n < 1 || n >= len(s.ports) || k.Hops >= wire.MaxHops {
-		return
-	}
-	p := s.ports[n]
-	if k.DestQP != 0 && (p.state < Armed || !p.passes(k, 2)) {
-		p.counters.XmitDiscards++
-		return
-	}
-	next := *k
-	next.Hops++
-	if !p.wire.Send(&next) {
-		p.counters.XmitDiscards++
-		return
-	}
-	p.sent(k)
-}
-
-// directed forwards a directed-route datagram, or answers it (14.2.2).
-func (s *Switch) directed(in int, k *wire.Packet) {
-	m := append(mad(nil), k.Payload...)
-	next := *k
-	next.Payload = m
-	hop, count := int(m[6]), int(m[7])
-	if count > 63 || hop > count+1 {
-		return
-	}
-	if be.Uint16(m[4:])&directionBit == 0 {
-		switch {
-		case hop > 0 && hop < count:
-			m.returnPath()[hop] = byte(in)
-			m[6]++
-			s.out(int(m.initialPath()[hop+1]), &next)
-		case hop == count:
-			m.returnPath()[hop] = byte(in)
-			m[6]++
-			s.answerDirected(in, m, &next)
+	case m.class() == classLID && m.method() == methodStop:
+		if !s.violated(m, k.SLID) {
+			s.notify.repress(m)
 		}
 		return
-	}
-	if hop >= 2 && hop <= count {
-		m[6]--
-		s.out(int(m.returnPath()[hop-1]), &next)
-	}
-}
-
-func (s *Switch) answerDirected(in int, m mad, next *wire.Packet) {
-	r := s.agent(in, m)
-	if r == nil {
+	case m.method() != methodGet && m.method() != methodSet:
 		return
 	}
-	r.setStatus(be.Uint16(r[4:]) | directionBit)
-	r[6]--
-	next.Payload, next.SrcQP, next.DestQP = r, 0, 0
-	s.out(int(r.returnPath()[r[6]]), next)
+	if out := s.agent(in, k.SLID, m); out != nil {
+		s.route(0, &wire.Packet{SLID: k.DLID, DLID: k.SLID, SL: k.SL, Opcode: wire.UDSend, PKey: k.PKey, SrcQP: k.DestQP,
+			DestQP: k.SrcQP, QKey: k.QKey, Payload: out})
+	}
 }
 
-// agent answers a datagram that came in at a port; nil if it says nothing.
-func (s *Switch) agent(in int, m mad) mad {
+// violated looks at the M_Key of a request.
+func (s *Switch) violated(m mad, from uint16) bool {
+	if !s.check.violated(m, false) {
+		return false
+	}
+	s.notify.trap(typeSecurity, trapKey, keyDetails(m, from))
+	return true
+}
+
+// agent answers a Get or a Set that came in at a port; nil if it says nothing.
+func (s *Switch) agent(in int, from uint16, m mad) mad {
 	if m.class() == classPerformance {
-		return performance(m, func(n int) *port {
+		return performance(m, s.external(), func(n int) *port {
 			if n < 0 || n >= len(s.ports) {
 				return nil
 			}
@@ -239,11 +161,22 @@ func (s *Switch) agent(in int, m mad) mad {
 		out.setStatus(statusMethod)
 		return out
 	}
-	if key := be.Uint64(s.ports[0].info[atKey:]); key != 0 && key != m.key() && m.method() == methodSet {
+	if s.violated(m, from) {
 		return nil
 	}
 	s.manage(in, m, out)
+	if m.attribute() == attrPortInfo {
+		s.check.conceal(m, false, out.data())
+	}
 	return out
+}
+
+// external are all ports with a plug.
+func (s *Switch) external() (all []*port) {
+	for _, p := range s.ports[1:] {
+		all = append(all, &p.port)
+	}
+	return all
 }
 
 func (s *Switch) manage(in int, m, out mad) {
@@ -272,7 +205,7 @@ func (s *Switch) manage(in int, m, out mad) {
 	case attrPortInfo:
 		s.managePortInfo(in, m, out)
 	case attrExtendedInfo:
-		clear(d) // neither has nor can FDR10
+		s.manageExtended(m, out)
 	case attrLinear:
 		s.manageLinear(m, out)
 	case attrMulticast:
@@ -282,10 +215,11 @@ func (s *Switch) manage(in int, m, out mad) {
 	}
 }
 
-// setSwitchInfo takes the default ports, the life time, and the bit of state changes,
-// which a one clears.
+// setSwitchInfo takes the tops of the tables, the default ports, the life time, and the
+// bit of state changes, which a one clears.
 func (s *Switch) setSwitchInfo(d []byte) {
 	copy(s.info[6:11], d[6:11])
+	copy(s.info[18:20], d[18:20])
 	changed := s.info[11] & portStateChange &^ d[11]
 	s.info[11] = d[11]&0xf8 | changed
 }
@@ -314,6 +248,15 @@ func (s *Switch) managePortInfo(in int, m, out mad) {
 	if m.method() == methodSet {
 		d[atTimeout] |= m.data()[atTimeout] & reregister
 	}
+}
+
+func (s *Switch) manageExtended(m, out mad) {
+	n := int(m.modifier() & 0xff)
+	if n >= len(s.ports) {
+		out.setStatus(statusValue)
+		return
+	}
+	s.ports[n].extendedPortInfo(m, out)
 }
 
 func (s *Switch) manageLinear(m, out mad) {

@@ -71,11 +71,11 @@ func Deliver(c Chip, port int, k *wire.Packet) {
 	case q == nil:
 	case k.DestQP == 0:
 		q.receiveDatagram(k)
-	case !p.Admits(k.PKey):
+	case !p.Admits(k):
 	case q.Service == Reliable:
 		q.receiveConnected(k)
 	case k.DestQP > 1 && q.QKey != k.QKey:
-		p.WrongQKey()
+		p.WrongQKey(k)
 	default:
 		q.receiveDatagram(k)
 	}
@@ -83,7 +83,7 @@ func Deliver(c Chip, port int, k *wire.Packet) {
 
 // deliverToGroup takes a multicast packet.
 func deliverToGroup(c Chip, port int, k *wire.Packet) {
-	if len(k.GRH) < 40 || !c.Port(port).Admits(k.PKey) {
+	if len(k.GRH) < 40 || !c.Port(port).Admits(k) {
 		return
 	}
 	c.Members(k.GRH[24:40], func(q *QueuePair) {

@@ -5,7 +5,10 @@
 // no virtual lanes and no time between two ports. What the electrical link does is not here.
 package wire
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // Opcodes of the base transport header, the first three bits without (InfiniBand
 // Architecture 9.2.1): of the reliable connection, and with UD those of datagrams.
@@ -58,6 +61,9 @@ type Receiver interface {
 	Receive(*Packet)
 	// LinkChanged tells that the link has come up, has gone down, or is another one.
 	LinkChanged()
+	// Damaged tells of symbols that came in broken, and whether a packet was lost by them.
+	// It is called in the world.
+	Damaged(symbols int, lost bool)
 }
 
 // World is all that is connected. Everything in it happens one after the other.
@@ -86,9 +92,15 @@ func (w *World) Do(f func()) {
 	w.queue = nil
 }
 
+// After runs f in the world when some time has passed.
+func (w *World) After(d time.Duration, f func()) { time.AfterFunc(d, func() { w.Do(f) }) }
+
 // Speeds are the lanes' speeds as PortInfo numbers them: the three old ones, and the
-// extended ones (1 FDR, 2 EDR).
-type Speeds struct{ Basic, Extended uint8 }
+// extended ones (1 FDR, 2 EDR). FDR10, of Mellanox alone, is in neither.
+type Speeds struct {
+	Basic, Extended uint8
+	FDR10           bool
+}
 
 // Port is one end of a cable.
 type Port struct {
@@ -131,6 +143,7 @@ func (p *Port) Send(packet *Packet) bool {
 	if c.loseEvery > 0 {
 		if c.sent++; c.sent%c.loseEvery == 0 {
 			c.lost++
+			c.ends[1-p.end].owner.Damaged(1, true)
 			return true
 		}
 	}
@@ -164,7 +177,7 @@ type Cable struct {
 }
 
 // Quality is what a good cable carries: 4X, and up to EDR.
-var Quality = Speeds{Basic: 7, Extended: 3}
+var Quality = Speeds{Basic: 7, Extended: 3, FDR10: true}
 
 // Connect plugs a cable into two ports.
 func Connect(a, b *Port) *Cable {
@@ -192,8 +205,22 @@ func (c *Cable) Degrade(width uint8, speeds Speeds) {
 // LoseEvery makes the cable lose each n-th packet; 0 makes it whole.
 func (c *Cable) LoseEvery(n int) { c.ends[0].world.Do(func() { c.loseEvery, c.sent = n, 0 }) }
 
+// Disturb breaks symbols in both directions, none of them in a packet.
+func (c *Cable) Disturb(symbols int) {
+	c.ends[0].world.Do(func() {
+		for _, p := range c.ends {
+			if p.Up() {
+				p.owner.Damaged(symbols, false)
+			}
+		}
+	})
+}
+
 // Lost is how many packets the cable has lost.
-func (c *Cable) Lost() int { return c.lost }
+func (c *Cable) Lost() (n int) {
+	c.ends[0].world.Do(func() { n = c.lost })
+	return n
+}
 
 // Carries is what the cable can do.
 func (c *Cable) Carries() (width uint8, speeds Speeds) { return c.width, c.speeds }
