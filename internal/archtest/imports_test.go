@@ -125,7 +125,8 @@ realtool: -net
 ibsimtest: realtool
 demo: labsim
 shipped: +github.com/goccy/go-yaml
-testbed: labsim realtool +github.com/hanwen/go-fuse/v2 +golang.org/x/
+testbed: labsim reallab/fabric reallab/wire testbed/umad +github.com/hanwen/go-fuse/v2 +golang.org/x/
+testbed/umad: reallab/fabric reallab/wire -os -os/exec -net
 testbed/cmd: testbed
 reallab: labsim/card labsim/netstack labsim/registers reallab +golang.org/x/ +al.essio.dev/pkg/shellescape
 reallab/wire: -os -os/exec -net

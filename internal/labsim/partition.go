@@ -25,8 +25,8 @@ type PartitionMember struct {
 // defaultKey is the P_Key of the default partition without its membership bit.
 const defaultKey = 0x7fff
 
-// pkeyCapacity is how many P_Keys a port of an adapter holds.
-const pkeyCapacity = 64
+// PKeyCapacity is how many P_Keys a port of an adapter holds.
+const PKeyCapacity = 128
 
 // firstMLID is where multicast LIDs begin.
 const firstMLID = 0xc000

@@ -148,7 +148,7 @@ func (m *Machine) publishPort(device string, p *Port) {
 		"gids/0":         gidText,
 		"gids/1":         func(PortView) string { return "0000:0000:0000:0000:0000:0000:0000:0000" },
 	}
-	for i := range pkeyCapacity {
+	for i := range PKeyCapacity {
 		files["pkeys/"+strconv.Itoa(i)] = func(v PortView) string { return pkeyText(v, i) }
 	}
 	for name, f := range files {

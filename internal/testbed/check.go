@@ -3,6 +3,7 @@
 package testbed
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -11,12 +12,13 @@ import (
 	"strings"
 )
 
-// programs that the machine must have, with the Debian package of each.
+// programs are those that the machine must have, with the Debian package of each:
+// the testbed's own, and those that tests run on the operator's side.
 var programs = map[string]string{
 	"systemd-nspawn": "systemd-container", "ip": "iproute2", "nsenter": "util-linux", "mount": "mount",
 	"chroot": "coreutils",
 	"cc":     "gcc libc6-dev", // for shim/ipoib.c
-	"ibsim":  "ibsim-utils",
+	"ping":   "iputils-ping", "ssh": "openssh-client",
 }
 
 // LackingError says what a machine lacks to run the testbed, one thing a line.
@@ -26,27 +28,33 @@ func (l LackingError) Error() string {
 	return "testbed: this machine cannot run the testbed. It lacks\n  " + strings.Join(l, "\n  ")
 }
 
-// findLacking looks for what can be seen from outside.
-func findLacking(bases []Base) LackingError {
-	if os.Geteuid() != 0 {
-		return LackingError{"root: namespaces, mounts and the containers' devices need it"}
-	}
+// machine is what can be seen of a machine from outside.
+type machine struct {
+	root      bool
+	fuse      error // of opening its device
+	overlay   bool
+	installed bool // the systems that hosts run
+	has       func(program string) bool
+}
+
+// lacks lists all of it at once: who mends one thing should not be told of the next.
+func (m machine) lacks() LackingError {
 	var (
 		lacks    LackingError
 		packages []string
 	)
-	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-	if err != nil {
-		lacks = append(lacks, fmt.Sprintf("FUSE, which serves the emulated card: %v", err))
-	} else {
-		_ = f.Close()
+	if !m.root {
+		lacks = append(lacks, "root: namespaces, mounts and the containers' devices need it")
+	}
+	if m.fuse != nil {
+		lacks = append(lacks, fmt.Sprintf("FUSE, which serves the emulated card: %v", m.fuse))
 	}
 	need := maps.Clone(programs)
-	if slices.ContainsFunc(bases, func(b Base) bool { return !b.ready() }) {
+	if !m.installed {
 		need["debootstrap"] = "debootstrap" // installs the hosts' system, once
 	}
 	for _, program := range slices.Sorted(maps.Keys(need)) {
-		if _, err := exec.LookPath(program); err != nil {
+		if !m.has(program) {
 			packages = append(packages, need[program])
 			lacks = append(lacks, "the program "+program)
 		}
@@ -54,13 +62,31 @@ func findLacking(bases []Base) LackingError {
 	if len(packages) > 0 {
 		lacks = append(lacks, "on Debian and Ubuntu: apt-get install --no-install-recommends "+strings.Join(packages, " "))
 	}
-	if known, err := os.ReadFile("/proc/filesystems"); err == nil && !strings.Contains(string(known), "\toverlay\n") {
-		// A module that is not loaded yet is not listed.
-		if exec.Command("modprobe", "overlay").Run() != nil { //nolint:noctx // ends at once
-			lacks = append(lacks, "overlayfs in this kernel: hosts share one installed system")
-		}
+	if !m.overlay {
+		lacks = append(lacks, "overlayfs in this kernel: hosts share one installed system")
 	}
 	return lacks
+}
+
+// findLacking looks for what can be seen from outside.
+func findLacking(bases []Base) LackingError {
+	m := machine{
+		root:      os.Geteuid() == 0,
+		installed: !slices.ContainsFunc(bases, func(b Base) bool { return !b.ready() }),
+		has: func(program string) bool {
+			_, err := exec.LookPath(program)
+			return err == nil
+		},
+	}
+	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if m.fuse = err; err == nil {
+		_ = f.Close()
+	}
+	known, err := os.ReadFile("/proc/filesystems")
+	// A module that is not loaded yet is not listed.
+	m.overlay = err != nil || strings.Contains(string(known), "\toverlay\n") ||
+		exec.Command("modprobe", "overlay").Run() == nil //nolint:noctx // ends at once
+	return m.lacks()
 }
 
 // Check reports whether this machine can run the testbed, with namespaces,
@@ -70,7 +96,7 @@ func Check(bases ...Base) error {
 		return lacks
 	}
 	if enter(insideMark+"=check") != 0 {
-		return LackingError{"namespaces, or what has to work inside them; the reason is above"}
+		return LackingError{"namespaces, or what has to work inside them; the reasons are above"}
 	}
 	return nil
 }
@@ -81,10 +107,8 @@ func CheckInside() {
 		return
 	}
 	err := settleIn()
-	for _, try := range []func() error{tryNetwork, tryFUSE, tryOverlay} {
-		if err == nil {
-			err = try()
-		}
+	if err == nil {
+		err = errors.Join(tryNetwork(), tryFUSE(), tryOverlay())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testbed:", err)

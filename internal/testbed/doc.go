@@ -54,16 +54,10 @@
 //     libibverbs device, and no RDMA: perftest (ib_write_bw and its kin) and the RDMA
 //     tests of qperf find no device and end.
 //   - Of traffic there are management datagrams: umad and issm files at
-//     /dev/infiniband, with a fabric of ibsim behind them (see package ibsim). Real
-//     opensm and infiniband-diags use them as on any host, and sysfs shows what
-//     ibsim says of the ports. Where that ends:
-//     the second port of a card has state, LID and cable, but datagrams that a
-//     program sends through it get no answer, as clients of ibsim sit at a node's
-//     first port; the GUID of a port is that of the node plus its number; every
-//     port and switch does QDR, 4X and an MTU of 2048, and says that it could do
-//     12X; disabling a port with ibportstate takes the link down on the first
-//     port of the own host only. A change of the GUIDs or of the types of all ports of
-//     a card is a new fabric of ibsim: LIDs and groups begin anew.
+//     /dev/infiniband (see package umad), with the fabric of machines with real kernels
+//     behind them (packages reallab/fabric and reallab/wire). Real opensm and
+//     infiniband-diags use them as on any host, and sysfs shows what the ports say. All
+//     ports are those of a ConnectX-3: FDR, 4X, an MTU of 4096.
 //   - Of the firmware's command interface (0x80780) there is what mstconfig uses:
 //     capabilities, defaults, and the registers of the non-volatile
 //     configuration. Every other command ends with "bad opcode". The link types

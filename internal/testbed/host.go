@@ -183,7 +183,7 @@ func (h *Host) netns() string { return "/run/netns/" + h.Name }
 func (h *Host) Slot(bdf string, d *Device) {
 	if d != nil {
 		d.PowerLost = func() { _ = h.Cut() }
-		d.Description = h.Name + " " + d.RDMA
+		d.Describe(h.Name + " " + d.RDMA)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

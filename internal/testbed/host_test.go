@@ -18,6 +18,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
@@ -164,7 +165,7 @@ func twoCards(t *testing.T, box *Host, host *hosts.Host) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := NewDevice(model)
+	second := NewDevice(&wire.World{}, model)
 	second.RDMA = "mlx4_1"
 	box.Slot(slot, second)
 	s := snapshot(t, host)
@@ -250,7 +251,7 @@ func TestDevice_without_power_is_deaf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := NewDevice(model)
+	d := NewDevice(&wire.World{}, model)
 	before := model.Flash.Dump()
 	erase := func() {
 		// Write enable and an erase of 4 KiB, through the flash gateway.

@@ -73,18 +73,17 @@ func (s *Loan) Reboot(host string) error {
 	return box.WaitSSH(ctx)
 }
 
-// Unplug takes the cable out of a port of a host's first card.
-func (s *Loan) Unplug(host string, port int) error {
-	box := s.boxes[host]
-	for i, w := range box.wires {
+// unplug takes the cable out of the interfaces of a port.
+func (h *Host) unplug(port int) error {
+	for i, w := range h.wires {
 		if w.Port != port {
 			continue
 		}
-		if err := command("ip", "link", "set", box.farEnd(i), "down"); err != nil {
+		if err := command("ip", "link", "set", h.farEnd(i), "down"); err != nil {
 			return err
 		}
 	}
-	return s.cabling.unplug(plug{cardName(host, 0), port})
+	return nil
 }
 
 // Sever takes the operator's cables to a host out, or plugs them in.

@@ -19,6 +19,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
 
 // Pool lends hosts to tests, one test after another: what takes time is the boot,
@@ -58,7 +59,7 @@ func (y *Pool) Lend(hosts []labs.Host) (loan *Loan, cannot string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	s := &Loan{pool: y, boxes: map[string]*Host{}, boots: map[string]int{},
+	s := &Loan{pool: y, boxes: map[string]*Host{}, boots: map[string]int{}, world: &wire.World{},
 		dir: filepath.Join(y.testbed.Dir, fmt.Sprint("loan", y.next()))}
 	for i, h := range hosts {
 		s.boxes[h.Name] = boxes[i]
@@ -142,7 +143,7 @@ func (y *Pool) open() error {
 	if os.Getenv(insideMark) == "" {
 		return errors.New("testbed: the tests of this package do not start with testbed.Main")
 	}
-	testbed := &Testbed{Hosts: map[string]*Host{}, Dir: filepath.Join(runDir, "pool")}
+	testbed := &Testbed{Hosts: map[string]*Host{}, Dir: filepath.Join(runDir, "pool"), World: &wire.World{}}
 	operator, err := testbed.writeKey()
 	if err != nil {
 		return err
@@ -157,8 +158,9 @@ type Loan struct {
 	dir   string
 	boxes map[string]*Host
 	boots map[string]int // before
-	// cabling is the fabric of the cards; nil before they are in.
-	cabling *cabling
+	world *wire.World
+	// cables are those of the cards; none before they are in.
+	cables map[plug]*wire.Cable
 }
 
 // cleaning takes away what a test, or the provider in it, left on a host.
@@ -189,7 +191,7 @@ func (s *Loan) furnish(hosts []labs.Host) error {
 	for _, h := range hosts {
 		box := s.boxes[h.Name]
 		fmt.Fprintf(&known, "%s,%s.* %s", box.Addr, box.medium.subnet(), ssh.MarshalAuthorizedKey(box.Key))
-		go func() { errs <- box.take(h) }()
+		go func() { errs <- box.take(h, s.world) }()
 	}
 	var err error
 	for range hosts {
@@ -199,14 +201,13 @@ func (s *Loan) furnish(hosts []labs.Host) error {
 		s.boots[name] = box.Boots()
 	}
 	if err == nil {
-		s.cabling = cable(s.dir, hosts, s.boxes)
-		err = s.cabling.follow()
+		s.cables = cable(s.world, hosts, s.boxes)
 	}
 	return errors.Join(err, writeFile(s.KnownHostsFile(), known.String(), 0o600))
 }
 
-// take makes the host what is described, and boots it if it is off.
-func (h *Host) take(d labs.Host) error {
+// take makes the host what is described, with cards in a world, and boots it if it is off.
+func (h *Host) take(d labs.Host, w *wire.World) error {
 	ctx, cancel := context.WithTimeout(context.Background(), borrowTimeout)
 	defer cancel()
 	for bdf := range h.cards() {
@@ -221,7 +222,7 @@ func (h *Host) take(d labs.Host) error {
 		if strings.Contains(d.Cmdline+d.Files["/etc/modprobe.d/mlx4.conf"], "port_type_array=1,1") {
 			model.SetNV(card.NV{LinkType: [2]int{card.LinkIB, card.LinkIB}})
 		}
-		device := NewDevice(model)
+		device := NewDevice(w, model)
 		device.Board = Board{Product: c.Product, PartNumber: c.PartNumber, SerialNumber: c.SerialNumber}
 		device.RDMA = strings.TrimSuffix(c.Chip.Driver(), "core") + strconv.Itoa(i)
 		if i == 0 {
@@ -257,11 +258,6 @@ func (s *Loan) Release() {
 	for name, box := range s.boxes {
 		s.Drop(name)
 		box.Device.Card().Flash.SetHook(nil)
-	}
-	if s.cabling != nil {
-		if err := s.cabling.end(); err != nil {
-			fmt.Fprintln(os.Stderr, "testbed: the fabric of a loan:", err)
-		}
 	}
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()

@@ -3,14 +3,13 @@
 package testbed
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/testbed/ibsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/testbed/umad"
 )
 
 // rdmaFiles is the RDMA device as mlx4_ib shows it.
@@ -18,7 +17,7 @@ func (d *Device) rdmaFiles() map[string]entry {
 	fw := d.Card().Running()
 	return map[string]entry{
 		"node_guid": line("%s", sysfsGUID(fw.GUIDs[0])), "sys_image_guid": line("%s",
-			sysfsGUID(fw.GUIDs[3])), "node_desc": line("%s", d.Description), "node_type": line("1: CA"),
+			sysfsGUID(fw.GUIDs[3])), "node_desc": line("%s", d.nodeName()), "node_type": line("1: CA"),
 		"fw_ver":   line("%d.%d.%d", fw.Version[0], fw.Version[1], fw.Version[2]),
 		"hw_rev":   line("%x", d.Card().Rev),
 		"hca_type": line("MT%d", fw.Device), "board_id": line("%s", fw.PSID),
@@ -49,66 +48,40 @@ func (d *Device) portFiles(i int) map[string]entry {
 	if !d.isIB(i) {
 		return files
 	}
-	for name, text := range map[string]func(ibsim.PortInfo) string{
-		"state": func(p ibsim.PortInfo) string { return fmt.Sprintf("%d: %s", p.State(), portStates[p.State()]) },
-		"phys_state": func(p ibsim.PortInfo) string {
+	for name, text := range map[string]func(umad.PortInfo) string{
+		"state": func(p umad.PortInfo) string { return fmt.Sprintf("%d: %s", p.State(), portStates[p.State()]) },
+		"phys_state": func(p umad.PortInfo) string {
 			return fmt.Sprintf("%d: %s", p.Physical(), physicalStates[p.Physical()])
 		},
-		"rate": rate, "lid": func(p ibsim.PortInfo) string { return fmt.Sprintf("0x%x", p.LID()) },
-		"sm_lid":         func(p ibsim.PortInfo) string { return fmt.Sprintf("0x%x", p.SMLID()) },
-		"lid_mask_count": func(p ibsim.PortInfo) string { return strconv.Itoa(p.LMC()) },
-		"sm_sl":          func(p ibsim.PortInfo) string { return strconv.Itoa(p.SMSL()) },
-		"cap_mask":       func(p ibsim.PortInfo) string { return fmt.Sprintf("0x%08x", p.CapMask()) },
+		"rate": rate, "lid": func(p umad.PortInfo) string { return fmt.Sprintf("0x%x", p.LID()) },
+		"sm_lid":         func(p umad.PortInfo) string { return fmt.Sprintf("0x%x", p.SMLID()) },
+		"lid_mask_count": func(p umad.PortInfo) string { return strconv.Itoa(p.LMC()) },
+		"sm_sl":          func(p umad.PortInfo) string { return strconv.Itoa(p.SMSL()) },
+		"cap_mask":       func(p umad.PortInfo) string { return fmt.Sprintf("0x%08x", p.CapMask()) },
 	} {
 		files[name] = entry{text: func() string { return text(d.portInfo(i)) + "\n" }}
 	}
 	files["link_layer"] = line("InfiniBand")
 	files["gids"] = dir(func() map[string]entry {
-		return map[string]entry{"0": line("%s:%s", sysfsGUID(cmp.Or(d.portInfo(i).GIDPrefix(), defaultPrefix)),
+		return map[string]entry{"0": line("%s:%s", sysfsGUID(d.portInfo(i).GIDPrefix()),
 			sysfsGUID(fw.GUIDs[i+1]))}
 	})
-	if keys := d.HCA.PKeys(); i == 0 && keys != nil {
-		files["pkeys"] = dir(func() map[string]entry {
-			all := map[string]entry{}
-			for k, v := range keys {
-				all[strconv.Itoa(k)] = line("0x%04x", v)
-			}
-			return all
-		})
-	}
+	files["pkeys"] = dir(func() map[string]entry {
+		all := map[string]entry{}
+		for k := range umad.PKeys {
+			all[strconv.Itoa(k)] = entry{text: func() string { return fmt.Sprintf("0x%04x\n", d.HCA.Port(i+1).PKey(k)) }}
+		}
+		return all
+	})
 	return files
 }
-
-// defaultPrefix is that of a port's GID before a subnet manager gives another.
-const defaultPrefix = 0xfe80 << 48
 
 // table is a directory with one entry.
 func table(first string) entry {
 	return dir(func() map[string]entry { return map[string]entry{"0": line("%s", first)} })
 }
 
-// unplugged is a port without a cable that no subnet manager has seen.
-var unplugged = ibsim.PortInfo{8: 0xfe, 9: 0x80, 20: 0x02, 21: 0x59, 22: 0x48, 23: 0x68, 31: 2, 32: 1, 33: 2 << 4,
-	35: 1 << 4}
-
-// served is a port whose cable is a wire of the host: no fabric is behind it, and
-// all is as if one were.
-var served = func() ibsim.PortInfo {
-	p := unplugged
-	p[17], p[19], p[32], p[33], p[35] = 1, 1, 4, 5<<4, 4<<4
-	return p
-}()
-
-func (d *Device) portInfo(i int) ibsim.PortInfo {
-	p, err := d.HCA.Port(i + 1)
-	switch {
-	case err == nil:
-		return p
-	case slices.Contains(slices.Collect(maps.Values(d.Netdevs)), i+1):
-		return served
-	}
-	return unplugged
-}
+func (d *Device) portInfo(i int) umad.PortInfo { return d.HCA.Port(i + 1).Info() }
 
 // Words of the kernel (Linux drivers/infiniband/core/sysfs.c).
 var (
@@ -118,7 +91,7 @@ var (
 )
 
 // rate is lanes and speed, in the words of the same file.
-func rate(p ibsim.PortInfo) string {
+func rate(p umad.PortInfo) string {
 	speed, tenths := " SDR", 25
 	switch {
 	case p.ExtendedSpeed() == 1:
@@ -139,10 +112,10 @@ func rate(p ibsim.PortInfo) string {
 	return fmt.Sprintf("%d%s Gb/sec (%dX%s)", total/10, half, p.Lanes(), speed)
 }
 
-// umads are the ports that speak InfiniBand, in the order in which ib_umad
+// ibPorts are the ports that speak InfiniBand, in the order in which ib_umad
 // numbers them.
-func umads(slots map[string]*Device) []umad {
-	var all []umad
+func ibPorts(slots map[string]*Device) []ibPort {
+	var all []ibPort
 	for _, bdf := range slices.Sorted(maps.Keys(slots)) {
 		d := slots[bdf]
 		if !d.Card().Running().Loaded {
@@ -150,7 +123,7 @@ func umads(slots map[string]*Device) []umad {
 		}
 		for i := range d.Card().Chip.Ports {
 			if d.isIB(i) {
-				all = append(all, umad{d, i})
+				all = append(all, ibPort{d, i + 1})
 			}
 		}
 	}
@@ -159,10 +132,10 @@ func umads(slots map[string]*Device) []umad {
 
 // madFiles is what stands at /sys/class/infiniband_mad.
 func madFiles(slots map[string]*Device) map[string]entry {
-	all := map[string]entry{"abi_version": line("%d", ibsim.ABIVersion)}
-	for n, u := range umads(slots) {
+	all := map[string]entry{"abi_version": line("%d", umad.ABIVersion)}
+	for n, p := range ibPorts(slots) {
 		files := dir(func() map[string]entry {
-			return map[string]entry{"ibdev": line("%s", u.device.RDMA), "port": line("%d", u.port+1)}
+			return map[string]entry{"ibdev": line("%s", p.device.RDMA), "port": line("%d", p.number)}
 		})
 		all[fmt.Sprint("umad", n)], all[fmt.Sprint("issm", n)] = files, files
 	}

@@ -122,7 +122,7 @@ func (d *Device) notifyLinkType() {
 	if d.Relinked != nil {
 		d.Relinked()
 	}
-	d.notifyChange()
+	d.switchPorts()
 }
 
 // classTree is what stands at /sys/class. Where net lists nothing the interfaces

@@ -20,6 +20,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
 
 // DefaultBDF is where hosts have their card unless told otherwise.
@@ -49,6 +50,8 @@ type HostConfig struct {
 type Testbed struct {
 	Hosts map[string]*Host
 	Dir   string // of the operator
+	// World is what the ports of the hosts' cards are in.
+	World *wire.World
 }
 
 // numbers gives every host of the sandbox a network of its own.
@@ -63,7 +66,7 @@ func Start(ctx context.Context, dir string, hosts ...HostConfig) (*Testbed, erro
 	if os.Getenv(insideMark) == "" {
 		return nil, errors.New("testbed: the tests of this package do not start with testbed.Main")
 	}
-	b := &Testbed{Hosts: map[string]*Host{}, Dir: dir}
+	b := &Testbed{Hosts: map[string]*Host{}, Dir: dir, World: &wire.World{}}
 	operator, err := b.writeKey()
 	if err != nil {
 		return nil, err
@@ -100,7 +103,7 @@ func (b *Testbed) add(c HostConfig, operator ssh.PublicKey) (*Host, error) {
 	numbers.last++
 	number := numbers.last
 	numbers.Unlock()
-	device := NewDevice(model)
+	device := NewDevice(b.World, model)
 	device.Board = c.Board
 	for _, w := range c.Wires {
 		device.Netdevs[w.Name] = w.Port

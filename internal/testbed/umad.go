@@ -15,40 +15,31 @@ import (
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/testbed/ibsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/testbed/umad"
 )
 
-// umad is a port as the module ib_umad sees it.
-type umad struct {
+// ibPort is a port as the module ib_umad sees it.
+type ibPort struct {
 	device *Device
-	port   int // counted from zero
+	number int // counted from one
 }
 
-func (u umad) hca() *ibsim.HCA {
-	if u.port == 0 {
-		return u.device.HCA
-	}
-	return u.device.deaf
-}
+func (p ibPort) port() *umad.Port { return p.device.HCA.Port(p.number) }
 
 // devTree is what stands at /dev/infiniband. The files are none of a character
 // device, which no program of the fabric minds.
 func devTree(slots func() map[string]*Device) entry {
 	return dir(func() map[string]entry {
 		all := map[string]entry{}
-		for n, u := range umads(slots()) {
-			all[fmt.Sprint("umad", n)] = entry{open: func() (fs.FileHandle,
-				syscall.Errno) {
-				return umadHandle{u.hca().Open()}, 0
+		for n, p := range ibPorts(slots()) {
+			all[fmt.Sprint("umad", n)] = entry{open: func() (fs.FileHandle, syscall.Errno) {
+				return umadHandle{p.port().Open()}, 0
 			}}
 			all[fmt.Sprint("issm", n)] = entry{open: func() (fs.FileHandle, syscall.Errno) {
-				switch err := u.hca().Manage(); {
-				case errors.Is(err, ibsim.ErrManaged):
+				if p.port().Manage() != nil {
 					return nil, syscall.EAGAIN
-				case err != nil:
-					return nil, syscall.EIO
 				}
-				return issmHandle{u.hca()}, 0
+				return issmHandle{p.port()}, 0
 			}}
 		}
 		return all
@@ -56,16 +47,16 @@ func devTree(slots func() map[string]*Device) entry {
 }
 
 // issmHandle is an open issmN.
-type issmHandle struct{ hca *ibsim.HCA }
+type issmHandle struct{ port *umad.Port }
 
 // Release implements fs.FileReleaser.
 func (h issmHandle) Release(context.Context) syscall.Errno {
-	h.hca.Unmanage()
+	h.port.Unmanage()
 	return 0
 }
 
 // umadHandle is an open umadN.
-type umadHandle struct{ file *ibsim.File }
+type umadHandle struct{ file *umad.File }
 
 // Read implements fs.FileReader. It waits: the kernel was told that such files
 // cannot be polled, so that poll says at once that there is something to read.

@@ -39,7 +39,7 @@ func TestWire_obeys_the_rules_of_IPoIB(t *testing.T) {
 		n.DevPort != 0 || n.PKey != "0xffff" || n.PCI != ib.MustParsePCIAddress(DefaultBDF) {
 		t.Errorf("the provider sees %+v", n)
 	}
-	if _, port, ok := s.CardByNetdev("ib0"); !ok || port.State != "Active" || port.LinkLayer != "InfiniBand" {
+	if _, port, ok := s.CardByNetdev("ib0"); !ok || port.State != "Down" || port.LinkLayer != "InfiniBand" {
 		t.Errorf("its port is %+v", port)
 	}
 	const mode, mtu = "/sys/class/net/ib0/mode", "/sys/class/net/ib0/mtu"

@@ -131,7 +131,7 @@ func smpquery(_ context.Context, p *labsim.Proc) int {
 func nodeInfo(arrived *labsim.NodePort) string {
 	var b strings.Builder
 	n := arrived.Node
-	kind, guid, keys := "Channel Adapter", arrived.GUID, 64
+	kind, guid, keys := "Channel Adapter", arrived.GUID, labsim.PKeyCapacity
 	if n.Switch {
 		kind, keys = "Switch", 8
 	}
@@ -151,7 +151,7 @@ func nodeInfo(arrived *labsim.NodePort) string {
 }
 
 func pkeyTable(p *labsim.NodePort, number int) string {
-	capacity := 64
+	capacity := labsim.PKeyCapacity
 	if p.Node.Switch && number == 0 {
 		capacity = 8
 	}

@@ -1,6 +1,6 @@
-//go:build testbed && linux
+//go:build linux
 
-package ibsim
+package umad
 
 import (
 	"context"
@@ -29,65 +29,51 @@ const (
 // Offsets in the header.
 const (
 	atAgent   = 0
-	atStatus  = 4
+	atResult  = 4
 	atTimeout = 8
 	atRetries = 12
 	atLength  = 16
 	atQPN     = 20
 	atLID     = 28
+	atSL      = 30
+
+	atPKeyIndex = 56
 )
 
-// Offsets in a datagram.
-const (
-	atClass       = 1
-	atMethod      = 3
-	atTransaction = 8
-)
+// answered is how much of a request comes back with the news that nobody answered
+// it: the common header.
+const answered = 24
 
-const (
-	methodResponse     = 0x80
-	methodTrapRepress  = 7
-	statusTimedOut     = uint32(syscall.ETIMEDOUT)
-	directedRouteClass = 0x81
-	// answered is how much of a request comes back with the news that nobody
-	// answered it: the common header.
-	answered = 24
-)
+const statusTimedOut = uint32(syscall.ETIMEDOUT)
 
 // agent is one registration: a class of datagrams that a program sends and, if it
 // names methods, also receives unasked.
 type agent struct {
 	file    *File
 	id      uint32 // in its file
-	hca     uint16 // in the adapter; stands in each transaction
+	number  uint32 // of the port; stands in each transaction
 	class   byte
 	methods [4]uint32
 	rmpp    bool
 	qpn     byte
 }
 
-// request is a datagram that waits for its answer.
-type request struct {
-	sent  *packet
-	timer *time.Timer
-}
-
 // File is an open umadN.
 type File struct {
-	hca *HCA
+	port *Port
 
 	mu      sync.Mutex
 	agents  [maxAgents]*agent
-	waiting map[uint64]*request  // by transaction
-	partial map[uint64][]*packet // segments of an answer
+	waiting map[uint64]*time.Timer // by transaction
+	partial map[uint64][]mad       // segments of an answer
 	queue   [][]byte
 	more    chan struct{} // holds a token while the queue is not empty
 	closed  bool
 }
 
 // Open is a program that opens the port's file.
-func (h *HCA) Open() *File {
-	return &File{hca: h, waiting: map[uint64]*request{}, partial: map[uint64][]*packet{}, more: make(chan struct{}, 1)}
+func (p *Port) Open() *File {
+	return &File{port: p, waiting: map[uint64]*time.Timer{}, partial: map[uint64][]mad{}, more: make(chan struct{}, 1)}
 }
 
 // Ioctl registers and unregisters agents.
@@ -121,7 +107,7 @@ func (f *File) register(in, out []byte) syscall.Errno {
 			continue
 		}
 		a.id = uint32(i)
-		if !f.hca.add(a) {
+		if !f.port.add(a) {
 			return syscall.EINVAL
 		}
 		f.agents[i] = a
@@ -138,7 +124,7 @@ func (f *File) unregister(id uint32) syscall.Errno {
 	if id >= maxAgents || f.agents[id] == nil {
 		return syscall.EINVAL
 	}
-	f.hca.remove(f.agents[id])
+	f.port.remove(f.agents[id])
 	f.agents[id] = nil
 	return 0
 }
@@ -150,12 +136,12 @@ func (f *File) Close() {
 	f.closed = true
 	for i, a := range f.agents {
 		if a != nil {
-			f.hca.remove(a)
+			f.port.remove(a)
 			f.agents[i] = nil
 		}
 	}
 	for _, r := range f.waiting {
-		r.timer.Stop()
+		r.Stop()
 	}
 }
 
@@ -198,20 +184,20 @@ func (f *File) wake() {
 }
 
 // deliver queues a datagram for the program. The caller holds the lock.
-func (f *File) deliver(a *agent, p *packet, status uint32, mad []byte) {
-	b := make([]byte, headerSize+len(mad))
+func (f *File) deliver(a *agent, d arrival, status uint32) {
+	b := make([]byte, headerSize+len(d.mad))
 	binary.NativeEndian.PutUint32(b[atAgent:], a.id)
-	binary.NativeEndian.PutUint32(b[atStatus:], status)
+	binary.NativeEndian.PutUint32(b[atResult:], status)
 	binary.NativeEndian.PutUint32(b[atLength:], uint32(len(b)))
-	copy(b[atQPN:], p.sqp[:])
-	copy(b[atLID:], p.slid[:])
-	copy(b[headerSize:], mad)
+	binary.BigEndian.PutUint32(b[atQPN:], d.qpn)
+	binary.BigEndian.PutUint16(b[atLID:], d.lid)
+	b[atSL] = d.sl
+	copy(b[headerSize:], d.mad)
 	f.queue = append(f.queue, b)
 	f.wake()
 }
 
-// Write sends a datagram. What a program sends before it has registered, or on a
-// port without a fabric, it may not.
+// Write sends a datagram. What a program sends before it has registered it may not.
 func (f *File) Write(b []byte) syscall.Errno {
 	if len(b) < headerSize+answered {
 		return syscall.EINVAL
@@ -225,40 +211,36 @@ func (f *File) Write(b []byte) syscall.Errno {
 	a := f.agents[id]
 	f.mu.Unlock()
 	list := a.packets(b)
-	// ibsim drops what ends a trap, and nobody waits for it.
-	if list[0].mad[atMethod] == methodTrapRepress {
-		return 0
-	}
 	f.expect(a, b, list[0])
-	fabric, c := f.hca.attachment()
-	if c == nil || c.put(fabric, list...) != nil {
+	if !f.port.send(a, b, list...) {
 		f.giveUp(a, list[0])
 	}
 	return 0
 }
 
 // expect waits for the answer to a request, as long as its sender wants.
-func (f *File) expect(a *agent, b []byte, p *packet) {
+func (f *File) expect(a *agent, b []byte, m mad) {
 	timeout := time.Duration(binary.NativeEndian.Uint32(b[atTimeout:])) * time.Millisecond
-	if timeout <= 0 || p.isResponse() {
+	if timeout <= 0 || m.isResponse() {
 		return
 	}
+	m = append(mad(nil), m...) // its route advances
 	tries := 1 + min(binary.NativeEndian.Uint32(b[atRetries:]), 10)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.waiting[p.transaction()] = &request{p, time.AfterFunc(timeout*time.Duration(tries), func() { f.giveUp(a, p) })}
+	f.waiting[m.transaction()] = time.AfterFunc(timeout*time.Duration(tries), func() { f.giveUp(a, m) })
 }
 
 // giveUp tells the sender of a request, if it still waits, that nobody answered.
-func (f *File) giveUp(a *agent, p *packet) {
+func (f *File) giveUp(a *agent, m mad) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r := f.waiting[p.transaction()]
+	r := f.waiting[m.transaction()]
 	if r == nil || f.closed {
 		return
 	}
-	r.timer.Stop()
-	delete(f.waiting, p.transaction())
-	delete(f.partial, p.transaction())
-	f.deliver(a, p, statusTimedOut, p.mad[:answered])
+	r.Stop()
+	delete(f.waiting, m.transaction())
+	delete(f.partial, m.transaction())
+	f.deliver(a, arrival{mad: m[:answered]}, statusTimedOut)
 }
