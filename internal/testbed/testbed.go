@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -113,26 +112,6 @@ func (b *Testbed) add(c HostConfig, operator ssh.PublicKey) (*Host, error) {
 	device.Relinked = h.rewire
 	b.Hosts[c.Name] = h
 	return h, err
-}
-
-// Cable connects two hosts with a pair of interfaces, named as the hosts know
-// them. Interfaces of IP over InfiniBand have an MTU of up to 65520, which such a
-// pair takes.
-func (b *Testbed) Cable(one, name, two, peer string, mtu int) error {
-	from, to := b.Hosts[one], b.Hosts[two]
-	if from == nil || to == nil {
-		return fmt.Errorf("testbed: cable from %s to %s: no such host", one, two)
-	}
-	for _, args := range [][]string{
-		{"link", "add", name, "netns", from.Name, "type", "veth", "peer", "name", peer, "netns", to.Name},
-		{"-n", from.Name, "link", "set", name, "mtu", strconv.Itoa(mtu)},
-		{"-n", to.Name, "link", "set", peer, "mtu", strconv.Itoa(mtu)},
-	} {
-		if err := command("ip", args...); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // each does something with all hosts at once.

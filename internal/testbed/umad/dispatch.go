@@ -118,14 +118,11 @@ func (p *Port) stay(a *agent, m mad) {
 
 // serve has the firmware deal with a datagram, if it does with such; nil is silence.
 func (p *Port) serve(m mad) (answer mad, served bool) {
-	switch {
-	case !m.isServed():
+	if !m.isServed() {
 		return nil, false
-	case m.method() == methodTrapRepress: // the kernel has no trap that it repeats
-		return nil, true
 	}
 	out, ok := p.firmware.MAD(m, false)
-	if !ok {
+	if !ok || m.method() == methodTrapRepress { // which is an answer itself
 		return nil, true
 	}
 	if m.isDirected() {
