@@ -55,14 +55,19 @@ type Link struct {
 	Speeds uint32 // 1 for 2.5 GT/s alone, 3 for up to 8 GT/s
 }
 
-// AddExpress adds PCI Express of an endpoint that cannot be reset by itself.
+// AddExpress adds PCI Express of an endpoint that cannot be reset by itself. The
+// capability of a link of 2.5 GT/s is of the first version, which is 20 bytes long; others
+// have the second, of 60 bytes.
 func (s *Space) AddExpress(at int, l Link) {
 	c := s.Capability(at, capExpress)
-	le.PutUint16(c[0x02:], 2) // version
+	le.PutUint16(c[0x02:], 1) // version
 	le.PutUint32(c[0x04:], 0x8fe2)
 	le.PutUint32(c[0x0c:], 8<<24|l.Lanes<<4|l.Speeds) // port 8
 	le.PutUint16(c[0x12:], uint16(1<<12|l.Lanes<<4|l.Speeds))
-	le.PutUint32(c[0x2c:], (1<<l.Speeds-1)<<1)
+	if l.Speeds > 1 {
+		le.PutUint16(c[0x02:], 2)
+		le.PutUint32(c[0x2c:], (1<<l.Speeds-1)<<1)
+	}
 	s.Allow(at+8, at+10)  // device control
 	s.Allow(at+16, at+18) // link control
 }

@@ -14,7 +14,7 @@ func newSpace() *pci.Space {
 		BARs: map[int]uint32{0: pci.Memory64}})
 	s.AddPower(0x40)
 	s.AddVPD(0x48, []byte("a card's data"))
-	s.AddMSIX(0x84, 32, 0x1000, 0x2000)
+	s.AddMSIX(0x9c, 32, 0x1000, 0x2000)
 	s.AddExpress(0x60, pci.Link{Lanes: 8, Speeds: 3})
 	s.AddSerial(0x0002c90200298e00)
 	return s
@@ -40,6 +40,16 @@ func TestSpace_capabilities(t *testing.T) {
 	}
 	if w := s.Word(0x08); w != 0x0c0600a0 {
 		t.Errorf("class and revision %#x", w)
+	}
+}
+
+// The first version of PCI Express leaves the bytes behind it to others.
+func TestSpace_Express(t *testing.T) {
+	s := pci.NewSpace(pci.Header{})
+	s.AddMSIX(0x84, 32, 0x1000, 0x2000)
+	s.AddExpress(0x60, pci.Link{Lanes: 8, Speeds: 1})
+	if version, bits := s.Word(0x60)>>16&0xf, s.Word(0x8c); version != 1 || bits != 0x2000 {
+		t.Errorf("version %d, pending bits of MSI-X at %#x", version, bits)
 	}
 }
 
