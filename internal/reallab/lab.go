@@ -51,7 +51,7 @@ type Slot struct {
 
 // Plugged is a card in a machine of a lab.
 type Plugged struct {
-	Device
+	Chip
 	Model *card.Card
 	Cable *wire.Cable // of the first port; nil if there is none
 }
@@ -180,11 +180,11 @@ func (l *Lab) plug(ctx context.Context, host string, s Slot, socket string) erro
 	if err != nil {
 		return err
 	}
-	c, err := l.newDevice(host, s, model)
+	c, err := l.newChip(host, s, model)
 	if err != nil {
 		return err
 	}
-	l.Cards[host] = append(l.Cards[host], Plugged{Device: c, Model: model})
+	l.Cards[host] = append(l.Cards[host], Plugged{Chip: c, Model: model})
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
 
-// Device is a card, whatever its chip.
-type Device interface {
+// Chip is a card of one kind or another, as the bus of its machine and its cables see it.
+type Chip interface {
 	// Serve puts the card into the slot of one machine after another, until ctx ends.
 	Serve(ctx context.Context, l *net.UnixListener) error
 	// Ports is how many the card has, and Port where the cable of one goes, from 1.
@@ -24,8 +24,8 @@ type Device interface {
 	Written() (images, guids int)
 }
 
-// newDevice makes the card of a slot in the machine of a name.
-func (l *Lab) newDevice(name string, s Slot, model *card.Card) (Device, error) {
+// newChip makes the card of a slot in the machine of a name.
+func (l *Lab) newChip(name string, s Slot, model *card.Card) (Chip, error) {
 	lines := log.New(l.log, "", log.Ltime|log.Lmicroseconds)
 	if infinihost3.Is(model.Chip.PCIDevice) {
 		return infinihost3.New(l.world, infinihost3.Config{Name: name, Model: model, Board: s.Board, Log: lines})
