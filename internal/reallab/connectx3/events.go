@@ -177,6 +177,9 @@ func (h *hca) setCQ(q hcr.Command) int {
 	if c.log > logCompletions {
 		return hcr.BadParam
 	}
+	if len(h.cqs) >= 1<<logCQs {
+		return hcr.BadResource
+	}
 	h.disown(c)
 	h.cqs[q.Index] = c
 	return hcr.OK
@@ -188,11 +191,15 @@ func (h *hca) dropCQ(q hcr.Command) int {
 }
 
 // disown marks all entries of a completion queue as not written. The driver leaves that to
-// the firmware: entries of zero would look like completions.
+// the firmware: entries of zero would look like completions. It goes by pages, so that the
+// largest queue does not keep the others waiting.
 func (h *hca) disown(c *cq) {
-	empty := bytes.Repeat([]byte{0xcc}, entrySize)
-	for i := range uint64(1) << c.log {
-		h.writeBuffer(c.buffer, i*entrySize+c.offset, empty)
+	const page = 4096
+	empty := bytes.Repeat([]byte{0xcc}, page)
+	for at, end := c.offset, c.offset+entrySize<<c.log; at < end; {
+		n := min(page-at%page, end-at)
+		h.writeBuffer(c.buffer, at, empty[:n])
+		at += n
 	}
 }
 

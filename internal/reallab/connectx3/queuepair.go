@@ -69,16 +69,18 @@ var transitions = map[uint32]transport.State{resetToInit: transport.Init, initTo
 	sqeToRTS: transport.ReadyToSend, toError: transport.Error, toReset: transport.Reset,
 	sqdToRTS: transport.ReadyToSend, rtsToSQD: transport.SendDrained, sqdToSQD: transport.SendDrained}
 
+// mostPairs bounds the queue pairs that are in use at once: their numbers have 24 bits.
+const mostPairs = 1 << 16
+
 // changeQP takes a queue pair from one state to another.
 func (h *hca) changeQP(r hcr.Command) int {
 	number := r.Index & 0xffffff
 	q := h.qps[number]
 	switch {
 	case r.Op == resetToInit:
-		h.dropQP(number)
-		q = &qp{h: h}
-		q.QueuePair = transport.Create(h, q, number)
-		h.qps[number] = q
+		if q = h.newQP(number); q == nil {
+			return hcr.BadResource
+		}
 	case r.Op == toReset:
 		h.dropQP(number)
 		return hcr.OK
@@ -110,6 +112,18 @@ func (h *hca) changeQP(r hcr.Command) int {
 		q.PKeyIndex = pkeyIndex(c)
 	}
 	return hcr.OK
+}
+
+// newQP makes a queue pair, in the place of one that is there; nil if there are too many.
+func (h *hca) newQP(number uint32) *qp {
+	h.dropQP(number)
+	if len(h.qps) >= mostPairs {
+		return nil
+	}
+	q := &qp{h: h}
+	q.QueuePair = transport.Create(h, q, number)
+	h.qps[number] = q
+	return q
 }
 
 // dropQP forgets a queue pair.

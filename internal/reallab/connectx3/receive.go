@@ -96,8 +96,11 @@ type srq struct {
 
 func (h *hca) setSRQ(r hcr.Command) int {
 	b := h.box(r.In, 64)
-	if b == nil {
+	switch {
+	case b == nil:
 		return hcr.BadParam
+	case len(h.srqs) >= 1<<logSRQs:
+		return hcr.BadResource
 	}
 	log := be.Uint32(b) >> 24 & 0xf
 	s := &srq{buffer: bufferOf(b[16], b[19], b[20:]), entries: 1 << log, stride: b[4]&7 + 4, record: be.Uint64(b[40:])}

@@ -129,20 +129,23 @@ func (p *HCAPort) Enable(on bool) { p.wire.SetEnabled(on && !p.off) }
 // Send sends a packet. One for the port itself comes back at once.
 func (p *HCAPort) Send(k *wire.Packet) bool {
 	if k.DLID != 0 && k.DLID == p.lid() {
-		p.sent(k)
-		p.wire.Loop(k)
-		return true
+		return p.Loop(k)
 	}
-	if p.tooLong(k) || !p.wire.Send(k) {
+	return p.count(k, !p.tooLong(k) && p.wire.Send(k))
+}
+
+// Loop gives a packet to the port itself.
+func (p *HCAPort) Loop(k *wire.Packet) bool { return p.count(k, !p.tooLong(k) && p.wire.Loop(k)) }
+
+// count counts a packet that was sent, or discarded.
+func (p *HCAPort) count(k *wire.Packet, sent bool) bool {
+	if !sent {
 		p.counters.XmitDiscards++
 		return false
 	}
 	p.sent(k)
 	return true
 }
-
-// Loop gives a packet to the port itself.
-func (p *HCAPort) Loop(k *wire.Packet) { p.wire.Loop(k) }
 
 // Receive implements wire.Receiver.
 func (p *HCAPort) Receive(k *wire.Packet) {

@@ -158,6 +158,9 @@ func (p *port) portInfo() []byte {
 	return out
 }
 
+// largestMTU stands for 4096 bytes.
+const largestMTU = 5
+
 // setPortInfo takes the fields that a subnet manager may set. Fields of zero that mean
 // "no change" change nothing.
 func (p *port) setPortInfo(d []byte) {
@@ -181,7 +184,7 @@ func (p *port) setPortInfo(d []byte) {
 	}
 	i[atLMC] = d[atLMC]
 	mtu := d[atMTU] & 0xf0
-	if mtu == 0 {
+	if mtu == 0 || mtu > largestMTU<<4 {
 		mtu = i[atMTU] & 0xf0
 	}
 	i[atMTU] = mtu | d[atMTU]&0xf

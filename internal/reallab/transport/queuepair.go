@@ -100,7 +100,7 @@ func (q *QueuePair) ExpectFrom(psn uint32) { q.responder = responder{expected: p
 // SendFrom is the sequence number of the first packet that a connection sends.
 func (q *QueuePair) SendFrom(psn uint32) {
 	q.requester = requester{next: psn & psnMask, retries: q.Remote.Retries, notReadyRetries: q.Remote.NotReadyRetries,
-		waiting: q.waiting}
+		epoch: q.epoch + 1}
 }
 
 // port is the one of the queue pair; the first, if a driver has named one that is not there.
@@ -137,7 +137,11 @@ func (q *QueuePair) flushSends() {
 		q.rings.Sent(r.Send, Flushed)
 	}
 	q.flight, q.bytes = nil, 0
-	for w := q.rings.NextSend(); w != nil; w = q.rings.NextSend() {
+	for range mostRequests {
+		w := q.rings.NextSend()
+		if w == nil {
+			return
+		}
 		q.rings.Sent(w, Flushed)
 	}
 }
@@ -148,7 +152,11 @@ func (q *QueuePair) FlushReceives() {
 	if q.State != Error || q.Shared {
 		return
 	}
-	for r := q.rings.NextReceive(); r != nil; r = q.rings.NextReceive() {
+	for range mostRequests {
+		r := q.rings.NextReceive()
+		if r == nil {
+			return
+		}
 		q.rings.Received(r, Arrival{Status: Flushed})
 	}
 }

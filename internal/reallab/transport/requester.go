@@ -27,7 +27,9 @@ type requester struct {
 	flight                   []*asked
 	bytes                    int
 	retries, notReadyRetries int
-	waiting                  int // counts timers, so that only the last one counts
+	watched, active          bool // a timer runs, and something has come since it was set
+	paused                   bool // the other end was not ready
+	epoch                    int  // counts beginnings, so that timers of an earlier one end
 }
 
 // room reports whether more may be sent. It is so for queue pairs without a connection.
@@ -82,28 +84,37 @@ func (q *QueuePair) transmit(a *asked) {
 	})
 }
 
-// watch sends again what stays without an answer.
+// watch sends again what stays without an answer. There is one timer at a time, which an
+// answer does not replace: a timer for each packet would be most of the card's work. So
+// what was lost is sent again after one to two times the time.
 func (q *QueuePair) watch() {
+	q.active = true
+	if q.watched {
+		return
+	}
+	q.watched, q.active = true, false
 	q.later(answerTime, func() {
-		if len(q.flight) == 0 {
-			return
-		}
-		if q.retries--; q.retries < 0 {
+		q.watched = false
+		switch {
+		case len(q.flight) == 0:
+		case q.active || q.paused:
+			q.watch()
+		case q.retries == 0:
 			q.breakOff(NoAnswer)
-			return
+		default:
+			q.retries--
+			q.again()
+			q.watch()
 		}
-		q.again()
-		q.watch()
 	})
 }
 
-// later runs f after a time, unless another timer was set or the queue pair has stopped to
-// send by then.
+// later runs f after a time, unless the queue pair has stopped to send by then, or has
+// begun anew.
 func (q *QueuePair) later(d time.Duration, f func()) {
-	q.waiting++
-	mine := q.waiting
+	mine := q.epoch
 	q.chip.After(d, func() {
-		if q.waiting == mine && q.State == ReadyToSend {
+		if q.epoch == mine && q.State == ReadyToSend {
 			f()
 		}
 	})
@@ -175,13 +186,18 @@ func (q *QueuePair) acknowledged(k *wire.Packet) {
 
 // notReady waits for a receive request of the other end.
 func (q *QueuePair) notReady() {
+	if q.paused {
+		return
+	}
 	if q.notReadyRetries != retryForever {
 		if q.notReadyRetries--; q.notReadyRetries < 0 {
 			q.breakOff(NotReady)
 			return
 		}
 	}
+	q.paused = true
 	q.later(notReadyTime, func() {
+		q.paused = false
 		q.again()
 		q.watch()
 	})

@@ -84,6 +84,9 @@ func (q *QueuePair) answer(psn uint32, syndrome uint8) {
 func (q *QueuePair) refuse(psn uint32, nak uint8) {
 	q.answer(psn, nak)
 	if nak == ackNotReady {
+		// The packets that follow say nothing new. To answer them with a gap would have the
+		// other end send all again at once, and for ever.
+		q.naked = true
 		return
 	}
 	if q.into != nil {

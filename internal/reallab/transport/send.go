@@ -93,13 +93,20 @@ func (q *QueuePair) most() uint32 {
 	return maxDatagram
 }
 
+// mostRequests bounds how many requests one doorbell starts, or an error flushes. No queue
+// is longer, but a driver can have completions written into it.
+const mostRequests = 1 << 16
+
 // Ring works through the send queue. A chip calls it at a doorbell.
 func (q *QueuePair) Ring() {
 	if q.State == Error {
 		q.flushSends()
 		return
 	}
-	for q.State == ReadyToSend && q.room() {
+	for range mostRequests {
+		if q.State != ReadyToSend || !q.room() {
+			return
+		}
 		w := q.rings.NextSend()
 		if w == nil {
 			return

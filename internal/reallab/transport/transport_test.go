@@ -24,12 +24,17 @@ type chip struct {
 	last      int
 	timers    []func()
 	forbidden transport.Access
+	delivered int // packets
 }
 
 const badKey = 99
 
+func (c *chip) Deliver(port int, k *wire.Packet) {
+	c.delivered++
+	transport.Deliver(c, port, k)
+}
+
 func (c *chip) StateChanged(int, bool)                         {}
-func (c *chip) Deliver(port int, k *wire.Packet)               { transport.Deliver(c, port, k) }
 func (c *chip) After(_ time.Duration, f func())                { c.timers = append(c.timers, f) }
 func (c *chip) Logf(string, ...any)                            {}
 func (c *chip) Sent(_ *transport.Send, s transport.Status)     { c.sent = append(c.sent, s) }
@@ -181,6 +186,25 @@ func TestConnection_not_ready(t *testing.T) {
 	expect(t, "for ever", a.sent, transport.Success, transport.NotReady)
 	if a.qp.State != transport.Error {
 		t.Errorf("state %d", a.qp.State)
+	}
+}
+
+// Messages that follow one for which there was no receive request wait with it: they are
+// sent again once, when it is. Told of a gap as well, the sender sent all of them again at
+// once, without end.
+func TestConnection_not_ready_for_several(t *testing.T) {
+	a, b, _ := connected(t)
+	for range 3 {
+		a.send(message(10))
+	}
+	if b.delivered != 3 {
+		t.Fatalf("%d packets for three messages", b.delivered)
+	}
+	b.offer(64, 64, 64)
+	a.fire()
+	expect(t, "after", a.sent, make([]transport.Status, 3)...)
+	if b.delivered != 6 {
+		t.Errorf("%d packets", b.delivered)
 	}
 }
 

@@ -7,6 +7,8 @@ package vfiouser
 
 import (
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -42,10 +44,17 @@ func (b *Bus) at(addr uint64) []byte {
 	return nil
 }
 
-// copy moves p to or from memory. It may cross windows.
-func (b *Bus) copy(addr uint64, p []byte, write bool) error {
+// copy moves p to or from memory. It may cross windows. The file of a window can be
+// shorter than it, which the processor notices only now.
+func (b *Bus) copy(addr uint64, p []byte, write bool) (err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("%w: %v", ErrNoMemory, fault)
+		}
+	}()
 	for len(p) > 0 {
 		mem := b.at(addr)
 		if mem == nil {
@@ -85,8 +94,9 @@ func (b *Bus) Interrupt(vector uint32) {
 	b.late[vector] = true
 }
 
-// listen gives a vector its eventfd.
+// listen gives a vector its eventfd. A file that is none must not stop the world.
 func (b *Bus) listen(vector uint32, fd int) {
+	_ = unix.SetNonblock(fd, true)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.deafen(vector)
@@ -117,9 +127,21 @@ func (b *Bus) deafenAll() {
 	}
 }
 
+// Bounds of what a machine may map: all cards share one address space with room for 2^47
+// bytes and 65530 windows.
+const (
+	maxWindows = 512
+	maxMapped  = 1 << 40
+)
+
+var errTooMuch = errors.New("vfiouser: the machine maps too much")
+
 // Map puts size bytes of a file at a bus address; a file of -1 is a window without memory.
 func (b *Bus) Map(addr, size, offset uint64, fd int) error {
 	w := window{addr: addr, size: size}
+	if !b.fits(size) {
+		return errTooMuch
+	}
 	if fd >= 0 {
 		mem, err := unix.Mmap(fd, int64(offset), int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 		if err != nil {
@@ -131,6 +153,15 @@ func (b *Bus) Map(addr, size, offset uint64, fd int) error {
 	defer b.mu.Unlock()
 	b.windows = append(b.windows, w)
 	return nil
+}
+
+func (b *Bus) fits(size uint64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, w := range b.windows {
+		size += w.size
+	}
+	return len(b.windows) < maxWindows && size <= maxMapped
 }
 
 // remove unmaps the windows within a range.

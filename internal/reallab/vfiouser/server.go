@@ -59,28 +59,30 @@ const (
 )
 
 // capabilities is the server's half of the agreement on the version.
-const capabilities = `{"capabilities":{"max_msg_fds":16,"max_data_xfer_size":1048576,"pgsizes":4096,"max_dma_maps":65535}}` +
+const capabilities = `{"capabilities":{"max_msg_fds":16,"max_data_xfer_size":1048576,"pgsizes":4096,"max_dma_maps":512}}` +
 	"\x00"
 
 var le = binary.LittleEndian
 
 // Serve takes one machine after another until ctx ends. The end of a machine takes the
-// power from the function.
+// power from the function. What a machine has done wrong ends it, and comes back in the
+// end.
 func Serve(ctx context.Context, l *net.UnixListener, f Function, b *Bus) error {
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
+	var wrong error
 	for {
 		c, err := l.AcceptUnix()
 		if err != nil {
 			if ctx.Err() != nil {
-				return nil
+				return wrong
 			}
-			return fmt.Errorf("vfiouser: %w", err)
+			return errors.Join(fmt.Errorf("vfiouser: %w", err), wrong)
 		}
 		err = (&session{conn: c, function: f, bus: b}).run(ctx)
 		f.Reset()
 		b.clear()
 		if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
-			return err
+			wrong = err
 		}
 	}
 }

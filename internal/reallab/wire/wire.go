@@ -68,8 +68,9 @@ type Receiver interface {
 
 // World is all that is connected. Everything in it happens one after the other.
 type World struct {
-	mu    sync.Mutex
-	queue []delivery
+	mu     sync.Mutex
+	queue  []delivery
+	goesOn bool // somebody waits for a turn to deliver what is left
 }
 
 type delivery struct {
@@ -77,19 +78,42 @@ type delivery struct {
 	packet *Packet
 }
 
+// Bounds of what a hostile guest can do to the others: packets that wait, beyond which a
+// port discards, and packets that are delivered before somebody else has a turn.
+const (
+	mostQueued = 1 << 18
+	mostAtOnce = 1 << 13
+)
+
 // Do runs f while nothing else in the world moves, and then delivers the packets that it
 // has caused, and those that these cause. It must not be called in the world.
 func (w *World) Do(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f()
-	for len(w.queue) > 0 {
+	for range mostAtOnce {
+		if len(w.queue) == 0 {
+			w.queue = nil
+			return
+		}
 		d := w.queue[0]
 		w.queue[0] = delivery{}
 		w.queue = w.queue[1:]
 		d.to.owner.Receive(d.packet)
 	}
-	w.queue = nil
+	if !w.goesOn {
+		w.goesOn = true
+		go w.Do(func() { w.goesOn = false })
+	}
+}
+
+// enqueue lets a packet wait for its delivery; false if too many wait.
+func (w *World) enqueue(to *Port, packet *Packet) bool {
+	if len(w.queue) >= mostQueued {
+		return false
+	}
+	w.queue = append(w.queue, delivery{to, packet})
+	return true
 }
 
 // After runs f in the world when some time has passed.
@@ -134,7 +158,8 @@ func (p *Port) Up() bool {
 // Cable is what is plugged into the port, or nil.
 func (p *Port) Cable() *Cable { return p.cable }
 
-// Send sends a packet over the cable; without a link it is lost, and false comes back.
+// Send sends a packet over the cable; without a link, or behind too many others, it is
+// lost, and false comes back.
 func (p *Port) Send(packet *Packet) bool {
 	if !p.Up() {
 		return false
@@ -147,14 +172,11 @@ func (p *Port) Send(packet *Packet) bool {
 			return true
 		}
 	}
-	p.world.queue = append(p.world.queue, delivery{c.ends[1-p.end], packet})
-	return true
+	return p.world.enqueue(c.ends[1-p.end], packet)
 }
 
-// Loop sends a packet to the port itself.
-func (p *Port) Loop(packet *Packet) {
-	p.world.queue = append(p.world.queue, delivery{p, packet})
-}
+// Loop sends a packet to the port itself. It is lost behind too many others.
+func (p *Port) Loop(packet *Packet) bool { return p.world.enqueue(p, packet) }
 
 // changed tells both ends. The far one of a pair comes first: its state is looked at by
 // the near one.
