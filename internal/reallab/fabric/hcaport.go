@@ -110,6 +110,18 @@ func (p *HCAPort) WrongQKey(k *wire.Packet) {
 	p.notify.trap(typeSecurity, trapQKey, partitionDetails(k, k.QKey))
 }
 
+// PKeys are the whole table.
+func (p *HCAPort) PKeys() []uint16 { return append([]uint16(nil), p.pkeys...) }
+
+// Info is PortInfo as a Get gives it: 64 bytes.
+func (p *HCAPort) Info() []byte { return p.portInfo() }
+
+// SetDescription is how the host wants the node to be called.
+func (p *HCAPort) SetDescription(text string) { p.node.Description = text }
+
+// Description is how the node is called.
+func (p *HCAPort) Description() string { return p.node.Description }
+
 // SetCapabilities is what the driver says the host can do. A subnet manager is told of a
 // change.
 func (p *HCAPort) SetCapabilities(mask uint32) {
