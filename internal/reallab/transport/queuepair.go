@@ -1,6 +1,9 @@
 package transport
 
-import "github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
+import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
+)
 
 // State is that of a queue pair (10.3.1), as chips number it in their contexts.
 type State uint8
@@ -19,11 +22,15 @@ const (
 // Service is the transport service of a queue pair.
 type Service uint8
 
-// Services. The headers of a Raw one are in its requests: drivers use it for management.
+// Services. The headers of a Raw one are in its requests: some drivers use it for
+// management. With others the chip builds these headers, for Subnet, which is queue pair 0
+// on the wire, and for General, which is queue pair 1.
 const (
 	Reliable Service = iota
 	Datagram
 	Raw
+	Subnet
+	General
 )
 
 // QueuePair is a queue pair as the wire knows it. The chip sets the exported fields, from
@@ -37,6 +44,8 @@ type QueuePair struct {
 	QKey      uint32
 	Shared    bool   // its receive requests are those of a shared queue
 	Remote    Remote // of a Reliable one
+	// Steer takes the datagrams in place of the receive queue, if it is set.
+	Steer func(*wire.Packet)
 
 	chip  Chip
 	rings Rings

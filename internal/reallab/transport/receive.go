@@ -44,6 +44,10 @@ func (q *QueuePair) receiveDatagram(k *wire.Packet) {
 	if !q.receives() {
 		return
 	}
+	if q.Steer != nil {
+		q.Steer(k)
+		return
+	}
 	r := q.rings.NextReceive()
 	if r == nil {
 		q.chip.Logf("queue pair %#x has no receive request", q.Number)

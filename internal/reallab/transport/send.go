@@ -122,8 +122,8 @@ func (q *QueuePair) Ring() {
 			continue // completed by the answer
 		case Raw:
 			q.sendRaw(w)
-		case Datagram:
-			q.sendDatagram(w)
+		case Datagram, Subnet, General:
+			q.SendDatagram(w, w.data)
 		}
 		q.complete(w)
 	}
@@ -174,18 +174,22 @@ func (q *QueuePair) sendRaw(w *Send) {
 // privileged is the bit of a Q_Key that stands for the one of the queue pair (10.2.5).
 const privileged = 1 << 31
 
-// sendDatagram sends an unreliable datagram.
-func (q *QueuePair) sendDatagram(w *Send) {
+// SendDatagram sends data as an unreliable datagram to where a request says. Only an active
+// port carries one that is not of subnet management.
+func (q *QueuePair) SendDatagram(w *Send, data []byte) {
 	p := q.chip.Port(w.Path.Port)
 	if p == nil {
 		p = q.port()
 	}
-	if p.State() != fabric.Active {
-		return // only an active port carries data
+	if q.Service != Subnet && p.State() != fabric.Active {
+		return
 	}
 	k := &wire.Packet{SL: w.Path.SL, DLID: w.Path.DLID, SLID: p.LID() | uint16(w.Path.PathBits), DestQP: w.RemoteQP,
-		QKey: w.QKey, SrcQP: q.Number, PKey: p.PKey(q.PKeyIndex), Payload: w.data, Opcode: wire.UDSend,
+		QKey: w.QKey, SrcQP: q.source(), PKey: p.PKey(q.PKeyIndex), Payload: data, Opcode: wire.UDSend,
 		Solicited: w.Solicited}
+	if q.Service == Subnet && (k.DLID == wire.Permissive || p.LID() == 0) {
+		k.SLID = wire.Permissive
+	}
 	if w.QKey&privileged != 0 {
 		k.QKey = q.QKey
 	}
@@ -193,7 +197,18 @@ func (q *QueuePair) sendDatagram(w *Send) {
 		k.Opcode, k.Immediate = wire.UDSendImm, &w.Immediate
 	}
 	if w.Path.Global != nil {
-		k.GRH = w.Path.Global.header(p.GID(), len(w.data))
+		k.GRH = w.Path.Global.header(p.GID(), len(data))
 	}
 	p.Send(k)
+}
+
+// source is the number of the queue pair on the wire.
+func (q *QueuePair) source() uint32 {
+	if q.Service == Subnet {
+		return 0
+	}
+	if q.Service == General {
+		return 1
+	}
+	return q.Number
 }
