@@ -12,7 +12,10 @@ func New(c Config) (*Card, error) {
 	if err != nil {
 		return nil, fmt.Errorf("card: image: %w", err)
 	}
-	card := &Card{Chip: c.Chip, Rev: c.Rev, Flash: &Flash{sectors: map[uint32][]byte{}}}
+	if most := len(NV{}.LinkType); c.Functions > most {
+		return nil, fmt.Errorf("card: %d functions; at most %d", c.Functions, most)
+	}
+	card := &Card{Chip: c.Chip, Rev: c.Rev, Functions: max(1, c.Functions), Flash: &Flash{sectors: map[uint32][]byte{}}}
 	if img.TOC != nil {
 		return card, card.Flash.installTOC(c)
 	}

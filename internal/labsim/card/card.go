@@ -68,6 +68,7 @@ type Config struct {
 	Previous []byte    // an older image, dead, in the other slot
 
 	// ConnectX-4 and later only.
+	Functions int    // ports of the board, each a PCI function of its own; one if 0
 	OrigPSID  string // that the board was made with; default that of the image
 	LockGUIDs bool   // the board does not allow them to be set
 
@@ -78,9 +79,10 @@ type Config struct {
 
 // Card is one adapter. It is safe for concurrent use.
 type Card struct {
-	Chip  Chip
-	Rev   uint8
-	Flash *Flash
+	Chip      Chip
+	Rev       uint8
+	Functions int // on the bus
+	Flash     *Flash
 
 	mu        sync.Mutex
 	fixed     *Firmware

@@ -39,6 +39,7 @@ type Registers struct {
 	regs map[uint32]uint32
 	spi  spi
 	box  mailbox
+	icmd uint32 // control of the command interface of ConnectX-4 and later
 	// stored is the part of the non-volatile configuration that the model does
 	// not hold, by group and port.
 	stored map[[2]uint32][]uint32
@@ -60,6 +61,7 @@ func Of(c *card.Card) *Registers {
 // Reset is what power does to them. It does not boot the card.
 func (r *Registers) Reset() {
 	r.regs, r.spi = map[uint32]uint32{}, spi{blocks: r.card.Chip.Format != card.FS2}
+	r.box, r.icmd = mailbox{}, 0
 }
 
 // FreeSemaphores does what "mstflint -clear_semaphore" is for.
