@@ -137,6 +137,7 @@ reallab/transport: reallab/fabric reallab/wire -os -os/exec -net
 reallab/hcr: -os -os/exec -net
 reallab/infinihost3: labsim/card labsim/registers reallab/fabric reallab/hcr reallab/pci reallab/transport reallab/vfiouser reallab/wire -os -os/exec
 reallab/connectx3: labsim/card labsim/registers reallab/fabric reallab/hcr reallab/pci reallab/transport reallab/vfiouser reallab/wire -os -os/exec
+reallab/connectx4: labsim/card labsim/registers reallab/fabric reallab/pci reallab/transport reallab/vfiouser reallab/wire -os -os/exec
 reallab/machine: labsim/netstack
 reallab/cmd: labsim/card reallab
 acctest: labsim provider +framework

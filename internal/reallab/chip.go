@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/connectx3"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/connectx4"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/infinihost3"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
@@ -24,11 +25,32 @@ type Chip interface {
 	Written() (images, guids int)
 }
 
+// server puts a function of a card into the slot of a machine.
+type server interface {
+	Serve(ctx context.Context, l *net.UnixListener) error
+}
+
+// functions are what a card is on the bus. A ConnectX-4 has one for each port.
+func functions(c Chip) []server {
+	several, ok := c.(*connectx4.Card)
+	if !ok {
+		return []server{c}
+	}
+	var all []server
+	for _, f := range several.Functions() {
+		all = append(all, f)
+	}
+	return all
+}
+
 // newChip makes the card of a slot in the machine of a name.
 func (l *Lab) newChip(name string, s Slot, model *card.Card) (Chip, error) {
 	lines := log.New(l.log, "", log.Ltime|log.Lmicroseconds)
 	if infinihost3.Is(model.Chip.PCIDevice) {
 		return infinihost3.New(l.world, infinihost3.Config{Name: name, Model: model, Board: s.Board, Log: lines})
+	}
+	if model.Chip == card.ConnectX4 {
+		return connectx4.New(l.world, connectx4.Config{Name: name, Model: model, Board: s.Board, Log: lines}), nil
 	}
 	return connectx3.New(l.world, connectx3.Config{Name: name, Model: model, Board: s.Board, Log: lines}), nil
 }

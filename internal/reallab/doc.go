@@ -6,9 +6,10 @@
 //
 // What is emulated, and so proves nothing of the hardware:
 //
-//   - The card behaves as its driver expects, not as silicon does: a ConnectX-3 Pro
-//     (package connectx3), whose flash and firmware are the model of labsim/card, or an
-//     InfiniHost III (package infinihost3), whose firmware no tool reads.
+//   - The card behaves as its driver expects, not as silicon does: a ConnectX-3 Pro or a
+//     ConnectX-4 (packages connectx3 and connectx4), whose flash and firmware are the model
+//     of labsim/card, or an InfiniHost III (package infinihost3), whose firmware no tool
+//     reads.
 //   - The wire (package wire) has no lanes, no credits and no time. Widths and speeds are
 //     agreed on, and cables can be pulled, limited or made to lose packets.
 //   - The switch (package fabric) forwards by the tables that opensm writes.

@@ -136,8 +136,9 @@ func (l *Lab) wire(ctx context.Context, hosts []Host, o Options) error {
 
 func (l *Lab) dir(host string) string { return filepath.Join(l.Dir, host) }
 
-func (l *Lab) socket(host string, slot int) string {
-	return filepath.Join(l.dir(host), "card"+strconv.Itoa(slot))
+// socket is where a function of a card is served.
+func (l *Lab) socket(host string, slot, function int) string {
+	return filepath.Join(l.dir(host), fmt.Sprintf("card%d.%d", slot, function))
 }
 
 // plugAll makes the cards of a machine.
@@ -149,7 +150,7 @@ func (l *Lab) plugAll(ctx context.Context, h Host) error {
 		return err
 	}
 	for slot, s := range h.Slots {
-		if err := l.plug(ctx, h.Name, s, l.socket(h.Name, slot)); err != nil {
+		if err := l.plug(ctx, h.Name, s, slot); err != nil {
 			return err
 		}
 	}
@@ -158,9 +159,11 @@ func (l *Lab) plugAll(ctx context.Context, h Host) error {
 
 // add makes a machine, whose cards are there.
 func (l *Lab) add(ctx context.Context, h Host, operator string) error {
-	var sockets []string
+	sockets := make([][]string, len(h.Slots))
 	for slot := range h.Slots {
-		sockets = append(sockets, l.socket(h.Name, slot))
+		for n := range functions(l.Cards[h.Name][slot].Chip) {
+			sockets[slot] = append(sockets[slot], l.socket(h.Name, slot, n))
+		}
 	}
 	m, err := machine.New(ctx, machine.Config{Name: h.Name, Dir: l.dir(h.Name), Operator: operator, Cards: sockets, Suite: h.Suite,
 		Stack: h.Stack, Cmdline: h.Cmdline, Megabytes: h.Megabytes})
@@ -174,8 +177,8 @@ func (l *Lab) add(ctx context.Context, h Host, operator string) error {
 	return m.Start(ctx)
 }
 
-// plug makes a card and serves it at a socket.
-func (l *Lab) plug(ctx context.Context, host string, s Slot, socket string) error {
+// plug makes a card and serves its functions.
+func (l *Lab) plug(ctx context.Context, host string, s Slot, slot int) error {
 	model, err := card.New(s.Card)
 	if err != nil {
 		return err
@@ -185,15 +188,17 @@ func (l *Lab) plug(ctx context.Context, host string, s Slot, socket string) erro
 		return err
 	}
 	l.Cards[host] = append(l.Cards[host], Plugged{Chip: c, Model: model})
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
-	if err != nil {
-		return err
-	}
-	l.serving.Go(func() {
-		if ended := c.Serve(ctx, listener); ended != nil {
-			log.New(l.log, "", log.Ltime).Printf("%s: %v", host, ended)
+	for n, f := range functions(c) {
+		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: l.socket(host, slot, n), Net: "unix"})
+		if err != nil {
+			return err
 		}
-	})
+		l.serving.Go(func() {
+			if ended := f.Serve(ctx, listener); ended != nil {
+				log.New(l.log, "", log.Ltime).Printf("%s: %v", host, ended)
+			}
+		})
+	}
 	return nil
 }
 

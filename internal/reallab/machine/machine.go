@@ -31,7 +31,7 @@ type Config struct {
 	Name      string
 	Dir       string         // of its own: disk, console, sockets
 	Operator  string         // public key of who may log in, as authorized_keys has it
-	Cards     []string       // sockets of the cards, one a slot
+	Cards     [][]string     // by slot, the sockets of the functions of a card
 	Suite     string         // of Debian; Bookworm if empty
 	Stack     netstack.Stack // Ifupdown if empty
 	Cmdline   string         // of the kernel, beyond what it needs
@@ -195,9 +195,12 @@ func (m *Machine) qemu() *exec.Cmd {
 		"-device", "virtio-net-pci,netdev=up,addr=4,romfile=",
 		"-device", "virtio-rng-pci,addr=5",
 	}
-	for i, socket := range m.Cards {
-		args = append(args, "-device", fmt.Sprintf("pcie-root-port,id=rp%[1]d,chassis=%[1]d,slot=%[1]d,addr=%[2]d,pref64-reserve=32M", i+1, i+6),
-			"-device", fmt.Sprintf(`{"driver":"vfio-user-pci","bus":"rp%d","socket":{"path":%q,"type":"unix"}}`, i+1, socket))
+	for i, functions := range m.Cards {
+		args = append(args, "-device", fmt.Sprintf("pcie-root-port,id=rp%[1]d,chassis=%[1]d,slot=%[1]d,addr=%[2]d,pref64-reserve=32M", i+1, i+6))
+		for n, socket := range functions {
+			args = append(args, "-device", fmt.Sprintf(`{"driver":"vfio-user-pci","bus":"rp%d","addr":"0.%d","multifunction":%t,`+
+				`"socket":{"path":%q,"type":"unix"}}`, i+1, n, len(functions) > 1, socket))
+		}
 	}
 	cmd := exec.Command(in("lib64/ld-linux-x86-64.so.2"), args...) //nolint:noctx,gosec // it outlives the call; paths of ours
 	cmd.Env = append(os.Environ(), "QEMU_MODULE_DIR="+in("usr/lib/x86_64-linux-gnu/qemu"))
