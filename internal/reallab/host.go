@@ -24,3 +24,19 @@ func NewHost(name string, i int) Host {
 			SerialNumber: fmt.Sprintf("MT1234X%05d", i)},
 	}}}
 }
+
+// baseGUID is the first GUID on the label of the i-th ConnectX-4. The MAC of its first port
+// is the GUID without the bytes in its middle.
+func baseGUID(i int) uint64 { return 0xec0d9a030076eae0 + uint64(i)*0x10 }
+
+// NewConnectX4Host is a machine with a ConnectX-4 VPI, whose ports speak InfiniBand. Each
+// of them is a PCI function.
+func NewConnectX4Host(name string, i, ports int) Host {
+	guid := baseGUID(i)
+	return Host{Name: name, Slots: []Slot{{
+		Card: card.Config{Chip: card.ConnectX4, Image: card.CX4(card.PSIDCX4, [3]uint16{12, 28, 2006}), Functions: ports,
+			GUIDs: [4]uint64{guid}, MACs: [2]uint64{guid>>40<<24 | guid&0xffffff}},
+		Board: registers.Board{Product: "CX455A - ConnectX-4 QSFP28", PartNumber: "MCX455A-ECAT",
+			SerialNumber: fmt.Sprintf("MT1712X%05d", i)},
+	}}}
+}

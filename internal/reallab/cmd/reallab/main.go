@@ -4,7 +4,10 @@
 //
 //	reallab check     exit status 3 if the machine cannot, with the reasons
 //	reallab prepare   check, and install Debian and QEMU, once
-//	reallab serve     two machines with a card each, until Ctrl-C
+//	reallab serve     two machines with a card each, until Ctrl-C. Arguments name other
+//	                  cards, of one machine each: connectx3, connectx4, or
+//	                  connectx4-dual, which has two ports. A name with "@trixie"
+//	                  behind it has the machine boot Debian 13.
 package main
 
 import (
@@ -14,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -30,8 +34,8 @@ func main() {
 		"prepare": machine.Prepare,
 		"serve":   serve,
 	}
-	if len(os.Args) != 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: reallab check|prepare|serve")
+	if len(os.Args) < 2 || commands[os.Args[1]] == nil || len(os.Args) > 2 && os.Args[1] != "serve" {
+		fmt.Fprintln(os.Stderr, "usage: reallab check|prepare|serve [connectx3|connectx4|connectx4-dual][@trixie]…")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -48,9 +52,43 @@ func main() {
 	}
 }
 
+// hostsOf are the machines of a command line.
+func hostsOf(args []string) (hosts []reallab.Host, err error) {
+	if len(args) == 0 {
+		args = []string{"connectx3", "connectx3"}
+	}
+	for i, arg := range args {
+		kind, suite, _ := strings.Cut(arg, "@")
+		h, known := hostOf(kind, fmt.Sprintf("host%d", i+1), i)
+		if !known || suite != "" && suite != machine.Trixie && suite != machine.Bookworm {
+			return nil, fmt.Errorf("no such machine: %s", arg)
+		}
+		h.Suite = suite
+		hosts = append(hosts, h)
+	}
+	return hosts, nil
+}
+
+// hostOf is a machine with the i-th card of a kind.
+func hostOf(kind, name string, i int) (h reallab.Host, known bool) {
+	switch kind {
+	case "connectx3":
+		return reallab.NewHost(name, i), true
+	case "connectx4":
+		return reallab.NewConnectX4Host(name, i, 1), true
+	case "connectx4-dual":
+		return reallab.NewConnectX4Host(name, i, 2), true
+	}
+	return h, false
+}
+
 // serve keeps a lab until it is told to end.
 func serve(ctx context.Context) error {
-	if err := machine.Prepare(ctx); err != nil {
+	hosts, err := hostsOf(os.Args[2:])
+	if err != nil {
+		return err
+	}
+	if err = machine.Prepare(ctx); err != nil {
 		return err
 	}
 	card.SmallImages() // mstflint reads flash through the configuration space, slowly
@@ -58,7 +96,7 @@ func serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := reallab.Start(ctx, dir, []reallab.Host{reallab.NewHost("one", 0), reallab.NewHost("other", 1)})
+	l, err := reallab.Start(ctx, dir, hosts)
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
