@@ -112,13 +112,18 @@ func kernelOf(h labs.Host) (m reallab.Host, cannot string) {
 		return m, "users who log in otherwise"
 	}
 	for i, c := range h.Cards {
-		if c.Chip.Name != card.ConnectX3Pro.Name && !infinihost3.Is(c.Chip.PCIDevice) || c.BDF != fmt.Sprintf("0000:%02x:00.0", i+1) {
+		if !emulated(c.Chip) || c.BDF != fmt.Sprintf("0000:%02x:00.0", i+1) {
 			return m, fmt.Sprintf("such a card: %s at %s", c.Chip.Name, c.BDF)
 		}
 		m.Slots = append(m.Slots, reallab.Slot{Card: c.Config,
 			Board: registers.Board{Product: c.Product, PartNumber: c.PartNumber, SerialNumber: c.SerialNumber}})
 	}
 	return m, ""
+}
+
+// emulated reports whether there is a card of a chip for machines with kernels of their own.
+func emulated(c card.Chip) bool {
+	return c == card.ConnectX3Pro || c == card.ConnectX4 || infinihost3.Is(c.PCIDevice)
 }
 
 // directCables are those between hosts that have no switch. Without one a lab has a switch.
