@@ -127,7 +127,7 @@ demo: labsim
 shipped: +github.com/goccy/go-yaml
 testbed: labsim reallab/fabric reallab/wire testbed/umad +github.com/hanwen/go-fuse/v2 +golang.org/x/
 testbed/umad: reallab/fabric reallab/wire -os -os/exec -net
-testbed/cmd: testbed
+testbed/cmd: testbed reallab/machine
 reallab: labsim/card labsim/netstack labsim/registers reallab +golang.org/x/ +al.essio.dev/pkg/shellescape
 reallab/wire: -os -os/exec -net
 reallab/fabric: reallab/wire -os -os/exec -net

@@ -3,7 +3,8 @@
 // Command testbed says whether this machine can run the testbed, and installs
 // what its hosts run. It must not run tests.
 //
-//	testbed check     exit status 3 if the machine cannot, with the reasons
+//	testbed check     exit status 3 if the machine cannot, with the reasons; and
+//	                  what it lacks to run the lab of real kernels (package reallab)
 //	testbed prepare   check, and install
 package main
 
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/machine"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/testbed"
 )
 
@@ -25,7 +27,12 @@ func main() {
 		os.Exit(2)
 	}
 	err := testbed.Check(testbed.Bases...)
-	if err == nil && os.Args[1] == "prepare" {
+	switch {
+	case os.Args[1] == "check":
+		if other := machine.Check(); other != nil {
+			fmt.Fprintln(os.Stderr, other)
+		}
+	case err == nil:
 		err = testbed.Prepare(testbed.Bases...)
 	}
 	var lacks testbed.LackingError
