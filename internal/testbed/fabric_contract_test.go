@@ -171,8 +171,6 @@ func TestContract_fabric(t *testing.T) {
 	w.questions()
 	w.manage("host0001", "0xe41d2d0300e44ee1", 5)
 	w.until("host0001", "sminfo -D 0", "priority 5 state 2")
-	// A master learns of another at its next heavy sweep, if the trap is lost.
-	w.both("host0000", "systemctl kill -s HUP opensm@"+port1+".service")
 	w.until("host0000", "saquery SMIR", `(?s)SMState\D+[23].*SMState\D+[23]`)
 	w.questions()
 	w.both("host0000", "systemctl kill -s KILL opensm@"+port1+".service")
