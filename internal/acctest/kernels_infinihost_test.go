@@ -156,7 +156,7 @@ func (p *link) cableOut() {
 	const await = `for i in $(seq 300); do grep -q %s /sys/class/infiniband/*/ports/1/state && exit; sleep 0.2; done; exit 1`
 	p.Run(p.names[0], fmt.Sprintf(await, "DOWN"))
 	p.Run(p.names[1], fmt.Sprintf(await, "DOWN"))
-	p.testbed.(*kernelLoan).replug(p.names[1]) //nolint:forcetypeassert // this tag has no other
+	p.testbed.(*kernelLoan).replug(p.names[1])
 	p.Run(p.names[1], fmt.Sprintf(await, "ACTIVE"))
 	p.ping(65492)
 }
