@@ -184,16 +184,7 @@ func (l *kernelLoan) furnish() error {
 func (l *kernelLoan) await(name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), bootTimeout)
 	defer cancel()
-	for {
-		_, err := l.Lab.Run(ctx, name, "true")
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("%s does not answer: %w\n%s", name, err, l.Machines[name].Console(30))
-		}
-		time.Sleep(300 * time.Millisecond)
-	}
+	return l.Await(ctx, name)
 }
 
 func (l *kernelLoan) KnownHostsFile() string {

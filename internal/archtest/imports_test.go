@@ -138,7 +138,7 @@ reallab/hcr: -os -os/exec -net
 reallab/infinihost3: labsim/card labsim/registers reallab/fabric reallab/hcr reallab/pci reallab/transport reallab/vfiouser reallab/wire -os -os/exec
 reallab/connectx3: labsim/card labsim/registers reallab/fabric reallab/hcr reallab/pci reallab/transport reallab/vfiouser reallab/wire -os -os/exec
 reallab/connectx4: labsim/card labsim/registers reallab/fabric reallab/pci reallab/transport reallab/vfiouser reallab/wire -os -os/exec
-reallab/machine: labsim/netstack
+reallab/machine: labsim/netstack +golang.org/x/sys
 reallab/cmd: labsim/card reallab
 acctest: labsim provider +framework
 `)

@@ -15,8 +15,16 @@
 //   - The switch (package fabric) forwards by the tables that opensm writes.
 //   - Of transports there are unreliable datagrams and reliable connections, without
 //     atomics. A port in Ethernet mode has an interface and never a link.
-//   - There are kernels of Debian 12 and 13 only, on one emulated processor (TCG): KVM is
-//     not tried.
+//   - There are kernels of Debian 12 and 13 only, on one emulated processor. KVM is used
+//     where a trial shows that it boots a stock kernel.
+//   - Of a kernel's modules those are missing that no server with such a card needs (sound,
+//     graphics, USB, wireless), and the initial RAM disk has the drivers of these machines
+//     instead of all. It is made by Debian's own tool.
+//
+// A machine begins as a copy of one that has booted, with an identity of its own, and its
+// cards are plugged in while it runs. From its first restart on it boots as any other
+// does. A power cut ends QEMU: lost is what the system had not written to its disk. The
+// disk itself loses nothing that it has taken, so a missing flush does not show.
 //
 // The tree imports nothing of the provider but the model of a card and its registers.
 // Nothing of it is in the shipped binary.

@@ -99,10 +99,8 @@ func (l *Lab) build(ctx context.Context, hosts []Host, o Options) error {
 	if err := l.wire(ctx, hosts, o); err != nil {
 		return err
 	}
-	for _, h := range hosts {
-		if err := l.add(ctx, h, operator); err != nil {
-			return err
-		}
+	if err := l.startAll(ctx, hosts, operator); err != nil {
+		return err
 	}
 	return l.writeKnownHosts()
 }
@@ -157,8 +155,27 @@ func (l *Lab) plugAll(ctx context.Context, h Host) error {
 	return nil
 }
 
-// add makes a machine, whose cards are there.
-func (l *Lab) add(ctx context.Context, h Host, operator string) error {
+// startAll makes the machines, whose cards are there, and switches them on, all at once.
+func (l *Lab) startAll(ctx context.Context, hosts []Host, operator string) error {
+	machines, uplinks, failed := make([]*machine.Machine, len(hosts)), make([]*Uplink, len(hosts)), make([]error, len(hosts))
+	var all sync.WaitGroup
+	for i, h := range hosts {
+		all.Go(func() { machines[i], uplinks[i], failed[i] = l.start(ctx, h, operator) })
+	}
+	all.Wait()
+	for i, h := range hosts {
+		if machines[i] != nil {
+			l.Machines[h.Name] = machines[i]
+		}
+		if uplinks[i] != nil {
+			l.Uplinks[h.Name] = uplinks[i]
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// start makes one machine. What it gives must be ended in case of an error, too.
+func (l *Lab) start(ctx context.Context, h Host, operator string) (*machine.Machine, *Uplink, error) {
 	sockets := make([][]string, len(h.Slots))
 	for slot := range h.Slots {
 		for n := range functions(l.Cards[h.Name][slot].Chip) {
@@ -168,13 +185,13 @@ func (l *Lab) add(ctx context.Context, h Host, operator string) error {
 	m, err := machine.New(ctx, machine.Config{Name: h.Name, Dir: l.dir(h.Name), Operator: operator, Cards: sockets, Suite: h.Suite,
 		Stack: h.Stack, Cmdline: h.Cmdline, Megabytes: h.Megabytes})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	l.Machines[h.Name] = m
-	if l.Uplinks[h.Name], err = newUplink(ctx, m.Port); err != nil {
-		return err
+	u, err := newUplink(ctx, m.Port)
+	if err != nil {
+		return m, nil, err
 	}
-	return m.Start(ctx)
+	return m, u, m.Start(ctx)
 }
 
 // plug makes a card and serves its functions.
@@ -252,6 +269,18 @@ func (l *Lab) Close() error {
 		return nil
 	}
 	return l.log.Close()
+}
+
+// Await waits until a machine lets its operator in. A machine that does not come back is
+// an error as soon as that can be seen, and when ctx ends.
+func (l *Lab) Await(ctx context.Context, name string) error {
+	return l.Machines[name].Await(ctx, func(ctx context.Context) error {
+		out, err := l.Run(ctx, name, "true")
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
 }
 
 // Run runs a command on a machine as root, over SSH, and gives what it printed.

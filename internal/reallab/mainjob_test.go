@@ -76,14 +76,10 @@ func (b *bench) end() {
 // awaitBoot waits until a machine lets its operator in.
 func (b *bench) awaitBoot(name string) {
 	b.Helper()
-	for end := time.Now().Add(10 * time.Minute); ; time.Sleep(time.Second) {
-		_, err := b.lab.Run(b.Context(), name, "true")
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			b.Fatalf("%s does not answer: %v", name, err)
-		}
+	ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute)
+	defer cancel()
+	if err := b.lab.Await(ctx, name); err != nil {
+		b.Fatal(err)
 	}
 }
 

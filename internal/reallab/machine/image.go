@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -30,17 +31,39 @@ type system struct {
 	packages []string
 	// script runs in a shell with the path of the installed system as its argument.
 	script string
+	// verify judges the installed system; it may be nil.
+	verify func(ctx context.Context, root string) error
+	// boots says that machines run it, from a disk.
+	boots bool
 }
+
+// series is that of QEMU, whose snapshots and switches the lab relies on.
+const series = "11.1"
 
 // emulator holds QEMU. Its function "vfio-user-pci" is in 10.1 and later; Debian 13 has
 // 10.0, and its backports a later one.
 var emulator = system{suite: "trixie", script: `
 echo 'deb http://deb.debian.org/debian trixie-backports main' >"$1/etc/apt/sources.list.d/backports.list"
+printf 'Package: qemu-system-*\nPin: version 1:` + series + `.*\nPin-Priority: 1001\n' >"$1/etc/apt/preferences.d/series"
 cp /etc/resolv.conf "$1/etc/resolv.conf"
 chroot "$1" apt-get update -qq
 chroot "$1" apt-get install -y -qq --no-install-recommends -t trixie-backports \
 	qemu-system-x86 qemu-system-data seabios ipxe-qemu
-`}
+`, verify: verifySeries}
+
+// verifySeries: the archive keeps one version only. One that has moved on is a reason why
+// the lab cannot run, and one that says what to do.
+func verifySeries(ctx context.Context, root string) error {
+	query := exec.CommandContext(ctx, "chroot", root, "dpkg-query", "-W", "-f", "${Version}", "qemu-system-x86") //nolint:gosec // a path of ours
+	version, err := query.Output()
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(string(version), "1:"+series+".") {
+		return LackingError{fmt.Sprintf("trixie-backports has QEMU %s; the lab was made for %s (series in image.go)", version, series)}
+	}
+	return nil
+}
 
 // The systems that machines run. Debian 12 is the last whose mstflint (4.21) burns and
 // configures ConnectX-3.
@@ -54,7 +77,7 @@ const (
 var guests = map[string]system{Bookworm: guest(Bookworm), Trixie: guest(Trixie)}
 
 func guest(suite string) system {
-	return system{suite: suite, packages: []string{
+	return system{suite: suite, boots: true, packages: []string{
 		"systemd", "systemd-sysv", "dbus", "udev", "openssh-server", "sudo", "iproute2", "iputils-ping", "kmod", "procps",
 		"ifupdown", "nftables", "initramfs-tools", "zstd", "linux-image-amd64", "pciutils", "mstflint", "opensm",
 		"infiniband-diags", "rdma-core", "ibverbs-utils", "ibverbs-providers", "perftest", "iperf3", "qperf", "ethtool",
@@ -81,10 +104,34 @@ echo 'PORTS="NONE"' >"$1/etc/default/opensm"
 systemctl --root="$1" disable opensm.service
 for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
 	fstrim.timer man-db.timer getty.target systemd-pstore.service systemd-binfmt.service \
-	NetworkManager-wait-online.service systemd-networkd-wait-online.service wpa_supplicant.service; do
+	NetworkManager-wait-online.service systemd-networkd-wait-online.service wpa_supplicant.service \
+	modprobe@drm.service modprobe@fuse.service modprobe@loop.service modprobe@dm_mod.service modprobe@efi_pstore.service \
+	sys-fs-fuse-connections.mount sys-kernel-tracing.mount dev-hugepages.mount dev-mqueue.mount; do
 	systemctl --root="$1" mask $unit
 done
 rm -f "$1"/etc/ssh/ssh_host_*
+rm -rf "$1"/usr/share/doc/* "$1"/usr/share/man/* "$1"/usr/share/locale/*
+cd "$1"/lib/modules/*/kernel
+rm -rf sound drivers/gpu drivers/media drivers/staging drivers/iio drivers/usb drivers/hid drivers/bluetooth drivers/isdn drivers/net/wireless
+cd /
+version=$(ls "$1"/lib/modules)
+chroot "$1" depmod "$version"
+` + initramfs + `chroot "$1" update-initramfs -u -k all
+`
+
+// initramfs has the initial RAM disk hold what the machine needs, and the drivers whose
+// module parameters count from there. Debian's choice is every driver of a disk or network
+// card, which costs an emulated machine seconds at each boot, and half a minute whenever
+// the disk is made. The drivers are loaded as udev finds their cards, as Debian has it.
+const initramfs = `
+printf 'MODULES=list\nCOMPRESS=zstd\nCOMPRESSLEVEL=1\n' >"$1/etc/initramfs-tools/conf.d/lab"
+cat >"$1/etc/initramfs-tools/hooks/lab" <<'END'
+#!/bin/sh
+[ "$1" = prereqs ] && exit 0
+. /usr/share/initramfs-tools/hook-functions
+manual_add_modules virtio_pci virtio_blk ext4 crc32c_generic crc32c_intel mlx4_core mlx4_en
+END
+chmod 755 "$1/etc/initramfs-tools/hooks/lab"
 `
 
 // uplink is the machine's management interface, which udev names by its slot, in the
@@ -113,25 +160,35 @@ func (s system) dir() string {
 // disk is the disk from which every machine is cloned.
 func (s system) disk() string { return s.dir() + ".raw" }
 
-// Prepare installs what the lab needs: minutes once, then nothing. Two runs at once
-// install it once.
+// Prepare installs what the lab needs, and keeps a machine that has booted: minutes once,
+// then nothing. Two runs at once do it once.
 func Prepare(ctx context.Context) error {
 	if err := Check(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
 	defer cancel()
-	if err := emulator.install(ctx); err != nil {
-		return fmt.Errorf("reallab: install QEMU: %w", err)
+	systems := []system{emulator, guests[Bookworm], guests[Trixie]}
+	failed := make([]error, len(systems))
+	var all sync.WaitGroup
+	for i, s := range systems {
+		all.Go(func() { failed[i] = s.prepare(ctx) })
 	}
-	for _, s := range guests {
-		err := s.install(ctx)
-		if err == nil {
-			err = s.makeDisk(ctx)
-		}
-		if err != nil {
-			return fmt.Errorf("reallab: install Debian %s: %w", s.suite, err)
-		}
+	all.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	return off(Config{}).prepare(ctx)
+}
+
+// prepare installs a system, and makes the disk of one that machines run.
+func (s system) prepare(ctx context.Context) error {
+	err := s.install(ctx)
+	if err == nil && s.boots {
+		err = s.makeDisk(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("reallab: install Debian %s: %w", s.suite, err)
 	}
 	return nil
 }
@@ -142,15 +199,9 @@ func exists(path string) bool {
 }
 
 func (s system) install(ctx context.Context) error {
-	if err := os.MkdirAll(cache(), 0o755); err != nil { //nolint:gosec // nothing in it is secret
-		return err
-	}
-	lock, err := os.OpenFile(s.dir()+".lock", os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = lock.Close() }()
-	if err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil || exists(s.dir()) {
+	unlock, err := lock(s.dir())
+	defer unlock()
+	if err != nil || exists(s.dir()) {
 		return err
 	}
 	fresh := s.dir() + ".new"
@@ -168,7 +219,25 @@ func (s system) install(ctx context.Context) error {
 	if err = run(ctx, "sh", "-ec", s.script, "sh", fresh); err != nil {
 		return err
 	}
+	if s.verify != nil {
+		if err = s.verify(ctx, fresh); err != nil {
+			return errors.Join(err, os.RemoveAll(fresh))
+		}
+	}
 	return os.Rename(fresh, s.dir())
+}
+
+// lock waits until nobody else makes what is kept at a path. The first return value ends
+// the hold, and may always be called.
+func lock(path string) (unlock func(), err error) {
+	if err = os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // nothing in it is secret
+		return func() {}, err
+	}
+	file, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return func() {}, err
+	}
+	return func() { _ = file.Close() }, syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
 }
 
 // diskSize is that of a machine's disk in bytes; what is not written takes no space.

@@ -6,21 +6,18 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/netstack"
@@ -43,43 +40,148 @@ type Machine struct {
 	Config
 	Port int // of its SSH server, on 127.0.0.1
 
+	accelerator string
+	files       map[string]netstack.File // of its identity
+	from        *original                // what its first run continues; nil if it boots
+
 	mu    sync.Mutex
 	cmd   *exec.Cmd
+	qmp   *monitor
+	agent *agent
 	ended chan struct{} // closed when QEMU has ended and is not started again
 	boots int
-	said  *bytes.Buffer // by QEMU, on its standard streams
-	err   error
-	stop  bool
+	// printed is how long the console was at the last start.
+	printed int
+	said    *bytes.Buffer // by QEMU, on its standard streams
+	err     error
+	stop    bool
 }
 
-// New clones a machine from the installed system. It is off.
+// New makes a machine, which is off. It is a copy of a machine that has booted, and begins
+// where that one was kept, unless its kernel command line has more than parameters of
+// modules: then it begins with a boot. After its first run every machine boots from its
+// own disk.
 func New(ctx context.Context, c Config) (*Machine, error) {
+	m := off(c)
+	if len(c.Cards) > slots {
+		return nil, fmt.Errorf("reallab: machine %s: %d cards, and %d slots", c.Name, len(c.Cards), slots)
+	}
+	if err := m.furnish(ctx); err != nil {
+		return nil, fmt.Errorf("reallab: machine %s: %w", c.Name, err)
+	}
+	return m, nil
+}
+
+// furnish gives a machine its identity and its disk.
+func (m *Machine) furnish(ctx context.Context) error {
+	if err := m.identify(ctx); err != nil {
+		return err
+	}
+	from, err := m.origin()
+	if err != nil {
+		return err
+	}
+	if from == nil {
+		return m.install(ctx)
+	}
+	if err := from.ensure(ctx); err != nil {
+		return err
+	}
+	m.from = from
+	return m.cloneDisk(ctx, filepath.Join(m.from.dir(), diskFile))
+}
+
+// off is a machine that has nothing yet.
+func off(c Config) *Machine {
 	c.Suite, c.Stack = cmp.Or(c.Suite, Bookworm), cmp.Or(c.Stack, netstack.Ifupdown)
 	m := &Machine{Config: c, ended: make(chan struct{})}
 	close(m.ended)
-	if err := os.MkdirAll(c.Dir, 0o755); err != nil { //nolint:gosec // nothing in it is secret but keys, which say so
+	return m
+}
+
+// identify gives a machine its directory, its way in and its identity.
+func (m *Machine) identify(ctx context.Context) (err error) {
+	if err = os.MkdirAll(m.Dir, 0o755); err != nil { //nolint:gosec // nothing in it is secret but keys, which say so
+		return err
+	}
+	if m.accelerator, err = accelerator(ctx); err != nil {
+		return err
+	}
+	if m.Port, err = freePort(ctx); err != nil {
+		return err
+	}
+	m.files, err = m.identity(ctx)
+	return err
+}
+
+// origin is what the machine begins as a copy of; nil if it begins with a boot. The kernel
+// of a copy has started long ago, so that nothing can be told to it but to its modules.
+func (m *Machine) origin() (*original, error) {
+	modules, err := modulesOf(guests[m.Suite].dir())
+	if err != nil {
 		return nil, err
 	}
-	if err := run(ctx, "cp", "--sparse=always", "--reflink=auto", guests[c.Suite].disk(), m.disk()); err != nil {
+	for _, word := range strings.Fields(m.Cmdline) {
+		if module, _, _ := strings.Cut(word, "."); !modules[module] {
+			return nil, nil //nolint:nilnil // a machine that boots comes from nothing
+		}
+	}
+	return &original{accelerator: m.accelerator, suite: m.Suite, stack: m.Stack, megabytes: m.Megabytes}, nil
+}
+
+// modulesOf are the modules of the kernel in an installed system, as parameters name them.
+func modulesOf(root string) (map[string]bool, error) {
+	lists, err := filepath.Glob(filepath.Join(root, "lib/modules/*/modules.dep"))
+	if err != nil || len(lists) != 1 {
+		return nil, fmt.Errorf("%d lists of modules in %s: %w", len(lists), root, err)
+	}
+	list, err := os.ReadFile(lists[0])
+	if err != nil {
 		return nil, err
 	}
-	if err := m.personalise(ctx); err != nil {
-		return nil, fmt.Errorf("reallab: machine %s: %w", c.Name, err)
+	modules := map[string]bool{}
+	for line := range strings.Lines(string(list)) {
+		file, _, _ := strings.Cut(line, ":")
+		name, _, _ := strings.Cut(filepath.Base(file), ".")
+		modules[strings.ReplaceAll(name, "-", "_")] = true
 	}
-	port, err := freePort(ctx)
-	m.Port = port
-	return m, err
+	return modules, nil
+}
+
+// cloneDisk copies a disk without its holes.
+func (m *Machine) cloneDisk(ctx context.Context, from string) error {
+	return run(ctx, "cp", "--sparse=auto", "--reflink=auto", from, m.disk())
+}
+
+// install gives a machine that begins with a boot the disk of its system, its network
+// stack and its identity, and what else it is to have.
+func (m *Machine) install(ctx context.Context, more ...netstack.Choice) error {
+	if err := m.cloneDisk(ctx, guests[m.Suite].disk()); err != nil {
+		return err
+	}
+	choice, err := netstack.Choose(m.Stack, uplink)
+	if err != nil {
+		return err
+	}
+	files, links := maps.Clone(m.files), map[string]string{}
+	for _, some := range append(more, choice) {
+		maps.Copy(files, some.Files)
+		maps.Copy(links, some.Links)
+	}
+	return m.writeFiles(ctx, files, links)
 }
 
 func (m *Machine) path(name string) string { return filepath.Join(m.Dir, name) }
-func (m *Machine) disk() string            { return m.path("disk.raw") }
+func (m *Machine) disk() string            { return m.path(diskFile) }
+
+const diskFile = "disk.raw"
 
 // ConsoleFile is where everything is that the machine has printed on its console.
-func (m *Machine) ConsoleFile() string { return m.path("console.log") }
+func (m *Machine) ConsoleFile() string { return m.path(consoleFile) }
 
 // HostKey is the public key by which the machine is known, as a line of known_hosts has it.
 func (m *Machine) HostKey() (string, error) {
-	key, err := os.ReadFile(m.path("ssh_host_ed25519_key.pub"))
+	key, err := os.ReadFile(m.path(hostKey + ".pub"))
 	return string(key), err
 }
 
@@ -93,166 +195,112 @@ func freePort(ctx context.Context) (int, error) {
 	return int(addr.Port()), err
 }
 
-// personalise gives the machine a name, an identity and host keys of its own, and its
-// operator. The files go into the disk without mounting it.
-func (m *Machine) personalise(ctx context.Context) error {
-	id := make([]byte, 16)
-	if _, err := rand.Read(id); err != nil {
-		return err
-	}
-	key := m.path("ssh_host_ed25519_key")
-	if err := run(ctx, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", m.Name, "-f", key); err != nil {
-		return err
-	}
-	choice, err := netstack.Choose(m.Stack, uplink)
-	if err != nil {
-		return err
-	}
-	host, err := os.ReadFile(key)
-	if err != nil {
-		return err
-	}
-	public, err := os.ReadFile(key + ".pub")
-	if err != nil {
-		return err
-	}
-	ssh := "/home/" + User + "/.ssh"
-	files := choice.Files
-	maps.Copy(files, map[string]netstack.File{
-		"/etc/machine-id":                   {Text: hex.EncodeToString(id) + "\n", Mode: 0o444},
-		"/etc/hostname":                     {Text: m.Name + "\n", Mode: 0o644},
-		"/etc/hosts":                        {Text: "127.0.0.1 localhost\n127.0.1.1 " + m.Name + "\n", Mode: 0o644},
-		"/etc/ssh/ssh_host_ed25519_key":     {Text: string(host), Mode: 0o600},
-		"/etc/ssh/ssh_host_ed25519_key.pub": {Text: string(public), Mode: 0o644},
-		ssh + "/authorized_keys":            {Text: m.Operator + "\n", Mode: 0o600},
-	})
-	script := []string{"mkdir " + ssh, "set_inode_field " + ssh + " mode 040700"}
-	for i, to := range slices.Sorted(maps.Keys(files)) {
-		from := m.path("file" + strconv.Itoa(i))
-		if err := os.WriteFile(from, []byte(files[to].Text), 0o600); err != nil {
-			return err
-		}
-		script = append(script, "rm "+to, "write "+from+" "+to, fmt.Sprintf("set_inode_field %s mode 0100%o", to, files[to].Mode))
-	}
-	for at, target := range choice.Links {
-		script = append(script, "rm "+at, "symlink "+at+" "+target)
-	}
-	for _, path := range []string{ssh, ssh + "/authorized_keys"} {
-		script = append(script, "set_inode_field "+path+" uid 1000", "set_inode_field "+path+" gid 1000")
-	}
-	cmd := exec.CommandContext(ctx, "debugfs", "-w", "-f", "-", m.disk()) //nolint:gosec // a path of ours
-	cmd.Stdin = strings.NewReader(strings.Join(script, "\n") + "\n")
-	if out, err := cmd.CombinedOutput(); err != nil || bytes.Contains(out, []byte("write: ")) {
-		return fmt.Errorf("debugfs: %w\n%s", cmp.Or(err, errors.New("a file was not written")), out)
-	}
-	return nil
-}
-
-// loadKernel takes kernel and initramfs out of the disk, as a boot loader does: from the
-// file system as it lies there. What the system has made of them since counts.
-func (m *Machine) loadKernel(ctx context.Context) error {
-	for _, name := range []string{"vmlinuz", "initrd.img"} {
-		stat := exec.CommandContext(ctx, "debugfs", "-R", "stat /"+name, m.disk()) //nolint:gosec // a path of ours
-		out, err := stat.Output()
-		if err != nil {
-			return err
-		}
-		_, target, found := strings.Cut(string(out), `Fast link dest: "`)
-		target, _, _ = strings.Cut(target, `"`)
-		if !found || target == "" {
-			return fmt.Errorf("the disk has no link /%s:\n%s", name, out)
-		}
-		_ = os.Remove(m.path(name))
-		if err := run(ctx, "debugfs", "-R", "dump /"+target+" "+m.path(name), m.disk()); err != nil {
-			return err
-		}
-		if !exists(m.path(name)) {
-			return fmt.Errorf("the disk has no /%s", target)
-		}
-	}
-	return nil
-}
-
-// qemu is the command that runs the machine. QEMU runs from its own Debian, with that
-// one's loader and libraries, and needs no rights.
-func (m *Machine) qemu() *exec.Cmd {
-	root, memory := emulator.dir(), strconv.Itoa(cmp.Or(m.Megabytes, 768))
-	in := func(path string) string { return filepath.Join(root, path) }
-	args := []string{
-		"--library-path", in("usr/lib/x86_64-linux-gnu"), in("usr/bin/qemu-system-x86_64"),
-		"-L", in("usr/share/qemu"), "-L", in("usr/share/seabios"), "-L", in("usr/lib/ipxe/qemu"),
-		"-M", "q35,memory-backend=m", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1", "-m", memory,
-		// The card reads and writes this memory.
-		"-object", "memory-backend-memfd,id=m,share=on,size=" + memory + "M",
-		"-nodefaults", "-no-user-config", "-display", "none", "-action", "reboot=shutdown",
-		"-chardev", "file,id=console,append=on,path=" + m.ConsoleFile(), "-serial", "chardev:console",
-		"-qmp", "unix:" + m.path("qmp.sock") + ",server=on,wait=off",
-		"-kernel", m.path("vmlinuz"), "-initrd", m.path("initrd.img"),
-		"-append", "root=/dev/vda rw console=ttyS0 mitigations=off panic=-1 loglevel=5 " + m.Cmdline,
-		"-drive", "if=none,id=disk,format=raw,cache=writeback,file=" + m.disk(),
-		"-device", "virtio-blk-pci,drive=disk,addr=3",
-		"-netdev", fmt.Sprintf("user,id=up,restrict=off,hostfwd=tcp:127.0.0.1:%d-:22", m.Port),
-		"-device", "virtio-net-pci,netdev=up,addr=4,romfile=",
-		"-device", "virtio-rng-pci,addr=5",
-	}
-	for i, functions := range m.Cards {
-		args = append(args, "-device", fmt.Sprintf("pcie-root-port,id=rp%[1]d,chassis=%[1]d,slot=%[1]d,addr=%[2]d,pref64-reserve=32M", i+1, i+6))
-		for n, socket := range functions {
-			args = append(args, "-device", fmt.Sprintf(`{"driver":"vfio-user-pci","bus":"rp%d","addr":"0.%d","multifunction":%t,`+
-				`"socket":{"path":%q,"type":"unix"}}`, i+1, n, len(functions) > 1, socket))
-		}
-	}
-	cmd := exec.Command(in("lib64/ld-linux-x86-64.so.2"), args...) //nolint:noctx,gosec // it outlives the call; paths of ours
-	cmd.Env = append(os.Environ(), "QEMU_MODULE_DIR="+in("usr/lib/x86_64-linux-gnu/qemu"))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return cmd
-}
-
 // Start switches the machine on. It runs until it switches itself off, or Cut. When its
 // system restarts it, it starts again, and its card has lost power in between.
+//
+// A copy that starts for the first time runs with its cards when Start is back, and its
+// system begins to boot otherwise.
 func (m *Machine) Start(ctx context.Context) error {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.ended, m.stop, m.err = make(chan struct{}), false, nil
-	events, err := m.launch(ctx)
+	copied := m.boots == 0 && m.from != nil
+	err := m.launch(ctx, copied)
 	if err != nil {
 		close(m.ended)
+		m.mu.Unlock()
 		return err
 	}
-	go m.follow(events) //nolint:gosec,contextcheck // the machine outlives the call that starts it
+	q, a := m.qmp, m.agent
+	m.mu.Unlock()
+	go m.follow() //nolint:gosec,contextcheck // the machine outlives the call that starts it
+	if !copied {
+		return nil
+	}
+	if err = m.restore(q, a); err != nil {
+		m.Cut()
+		return fmt.Errorf("reallab: start %s as a copy: %w\n%s\n%s", m.Name, err, m.said, m.Console(20))
+	}
 	return nil
 }
 
-// launch starts QEMU once. The caller holds the lock.
-func (m *Machine) launch(ctx context.Context) (*events, error) {
-	if err := m.loadKernel(ctx); err != nil {
-		return nil, err
+// launch starts QEMU once, to boot or to continue what was kept. The caller holds the lock.
+func (m *Machine) launch(ctx context.Context, copied bool) error {
+	args, err := m.beginning(ctx, copied)
+	if err != nil {
+		return err
 	}
-	_ = os.Remove(m.path("qmp.sock"))
-	m.cmd = m.qemu()
-	m.said = &bytes.Buffer{}
+	for _, socket := range []string{monitorSocket, agentSocket} {
+		_ = os.Remove(m.path(socket))
+	}
+	console, err := size(m.ConsoleFile())
+	if err != nil {
+		return err
+	}
+	m.cmd, m.said = emulate(args...), &bytes.Buffer{}
 	m.cmd.Stdout, m.cmd.Stderr = m.said, m.said
-	if err := m.cmd.Start(); err != nil {
-		return nil, err
+	if err = m.cmd.Start(); err != nil {
+		return err
 	}
 	m.boots++
-	e, err := listen(m.path("qmp.sock"), 20*time.Second)
+	m.printed = console
+	if m.qmp, err = dialMonitor(m.path(monitorSocket), launchLimit); err == nil {
+		m.agent, err = dialAgent(m.path(agentSocket), launchLimit)
+	}
 	if err != nil {
 		_ = m.cmd.Process.Kill()
 		_ = m.cmd.Wait()
-		return nil, fmt.Errorf("reallab: QEMU of %s: %w\n%s", m.Name, err, m.said)
+		return fmt.Errorf("reallab: QEMU of %s: %w\n%s", m.Name, err, m.said)
 	}
-	return e, nil
+	return nil
+}
+
+// size is that of a file that may not be there yet.
+func size(path string) (int, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return int(info.Size()), nil
+}
+
+// launchLimit bounds the time until QEMU listens.
+const launchLimit = 20 * time.Second
+
+// beginning is the arguments of QEMU for the next start. A copy continues with the kernel
+// that its memory has, and gets its cards later.
+func (m *Machine) beginning(ctx context.Context, copied bool) ([]string, error) {
+	args := m.arguments(m.accelerator)
+	if copied {
+		return append(args, "-incoming", "defer"), nil
+	}
+	if err := m.loadKernel(ctx); err != nil {
+		return nil, err
+	}
+	args = append(args, "-kernel", m.path(kernelFile), "-initrd", m.path(initrdFile), "-append", commandLine+m.Cmdline)
+	for i, sockets := range m.Cards {
+		for _, f := range functions(i, sockets) {
+			device, err := json.Marshal(f)
+			if err != nil {
+				return nil, err
+			}
+			args = append(args, "-device", string(device))
+		}
+	}
+	return args, nil
 }
 
 // follow waits for the end of QEMU, and starts it again if the system asked for that.
-func (m *Machine) follow(e *events) {
+func (m *Machine) follow() {
 	for {
-		again := e.wait() == "guest-reset"
+		again := m.qmp.wait() == "guest-reset"
 		m.mu.Lock()
 		err := m.cmd.Wait()
+		_ = m.agent.conn.Close()
 		if again && !m.stop {
-			if e, err = m.launch(context.Background()); err == nil {
+			if err = m.launch(context.Background(), false); err == nil {
 				m.mu.Unlock()
 				continue
 			}

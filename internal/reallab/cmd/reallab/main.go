@@ -105,7 +105,7 @@ func serve(ctx context.Context) error {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	fmt.Println("Machines take one or two minutes to boot. What they print, and what the cards do, is in " + dir + ".")
+	fmt.Println("What the machines print, and what the cards do, is in " + dir + ".")
 	for _, name := range names {
 		fmt.Printf("ssh -i %s -o UserKnownHostsFile=%s -p %d %s@127.0.0.1   # %s\n", l.KeyFile(), l.KnownHostsFile(),
 			l.Machines[name].Port, machine.User, name)
