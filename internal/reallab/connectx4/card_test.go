@@ -22,8 +22,9 @@ const baseGUID = 0xec0d9a030076eae0
 type driver struct {
 	testing.TB
 	*Function
-	world *wire.World
-	pages uint64 // that are in use
+	world       *wire.World
+	pages       uint64 // that are in use
+	poolOfTests uint32 // the shared receive queue of new queue pairs; 0 if they have their own
 }
 
 const (
@@ -312,6 +313,20 @@ func TestCapabilities_set(t *testing.T) {
 	}
 	if capEnhanced.get(caps) != 1 {
 		t.Error("a driver takes the accelerated IPoIB away")
+	}
+}
+
+// Shared receive queues of both kinds have numbers of one space: the driver keeps them in
+// one table, and lost one of two with the same number.
+func TestObjects_shared_receive_queues(t *testing.T) {
+	d := newDriver(t, &wire.World{}, newModel(t, image(oldVersion), 0, card.NV{}))
+	pool := d.made(opCreateRMP, input([]uint64{d.page()}, func(in []byte) { in[rawAt+wqStride] = 5 }))
+	if xrc := d.made(opCreateXRCSRQ, input([]uint64{d.page()}, func([]byte) {})); xrc == pool {
+		t.Errorf("both have the number %#x", xrc)
+	}
+	d.must(opDestroyRMP, 0, append(be.AppendUint32(nil, pool), 0, 0, 0, 0), 16)
+	if out := d.command(opDestroyRMP, 0, append(be.AppendUint32(nil, pool), 0, 0, 0, 0), 16); out[0] != badResource {
+		t.Errorf("destroyed twice: status %#x", out[0])
 	}
 }
 

@@ -27,12 +27,17 @@ type hca struct {
 	ethernetMTU  uint16
 }
 
-const lastNumber = 0xffffff
+// Numbers of objects have 24 bits. Shared receive queues are of two kinds, whose numbers
+// the driver has in one table.
+const (
+	firstXRC   = 0x800000
+	lastNumber = 0xffffff
+)
 
 func newHCA(c *Function) *hca {
 	h := &hca{c: c, capabilities: c.capabilities(), eqs: newObjects[*eq](4, 0xff), cqs: newObjects[*cq](0x80, lastNumber),
 		mkeys: newObjects[*mkey](0x1000, lastNumber), qps: newObjects[*qp](0x48, lastNumber),
-		shared: newObjects[*receiveQueue](1, lastNumber), rqs: newObjects[*receiveQueue](0x100000, 0x1fffff),
+		shared: newObjects[*receiveQueue](1, firstXRC-1), rqs: newObjects[*receiveQueue](0x100000, 0x1fffff),
 		sqs: newObjects[*rawSender](0x200000, 0x2fffff), plain: map[uint16]*objects[struct{}]{},
 		transports: newObjects[uint32](1, lastNumber), receivers: newObjects[receiver](1, lastNumber),
 		indirect: newObjects[[]uint32](1, lastNumber), tables: newObjects[*flowTable](1, lastNumber), roots: map[uint32]uint32{},
@@ -40,6 +45,7 @@ func newHCA(c *Function) *hca {
 	for op := range pairs {
 		h.plain[op] = newObjects[struct{}](1, lastNumber)
 	}
+	h.plain[opCreateXRCSRQ] = newObjects[struct{}](firstXRC, lastNumber)
 	h.plain[opAllocUAR] = newObjects[struct{}](firstUAR, bar0Size/pageSize-1)
 	return h
 }

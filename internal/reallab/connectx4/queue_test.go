@@ -43,6 +43,9 @@ func (d *driver) pair(q queues, service byte, remote uint32, lid uint16) *ring {
 		be.PutUint32(c[ctxReceiveCQ:], uint32(q.cq))
 		be.PutUint64(c[ctxRecord:], r.record)
 		be.PutUint32(c[ctxQKey:], 0x1234)
+		if d.poolOfTests != 0 {
+			be.PutUint32(c[ctxSRQ:], 1<<24|d.poolOfTests)
+		}
 		return c
 	}
 	r.number = d.made(opCreateQP, input([]uint64{page}, func(in []byte) { context(in) }))
@@ -275,5 +278,49 @@ func TestKey_changed_by_work_request(t *testing.T) {
 	})
 	if got := d.get(fresh, 5); string(got) != "fresh" {
 		t.Errorf("the new page holds %q", got)
+	}
+}
+
+// Queue pairs with a shared receive queue take its requests in the order of its list, and
+// their completions name it: programs find it by its number.
+func TestConnection_shared_receive_queue(t *testing.T) {
+	first, second, qa, qb := twoCards(t)
+	page, record := second.page(), second.page()
+	pool := second.made(opCreateRMP, input([]uint64{page}, func(in []byte) {
+		c := in[rawAt:]
+		c[wqStride], c[wqSize] = 5, 2
+		be.PutUint64(c[wqRecord:], record)
+	}))
+	data := second.page()
+	for i, next := range []uint16{2, 0, 1} { // 0, 2, 1
+		at := page + uint64(i)<<5
+		second.put(at+2, be.AppendUint16(nil, next))
+		second.put32(at+pieceBytes, 64)
+		second.put32(at+pieceBytes+4, reservedKey)
+		second.put(at+pieceBytes+8, be.AppendUint64(nil, data+uint64(i)*64))
+	}
+	second.put32(record, 3)
+	second.poolOfTests = pool
+	a, b := first.pair(qa, 0, 0x48, 2), second.pair(qb, 0, 0x48, 1)
+	for i, want := range []uint16{0, 2, 1} {
+		a.put(a.data, []byte{'a' + byte(i)})
+		a.send(opSend, nil, 1)
+		e := b.completion(qb, uint64(i))
+		if e[63]>>4 != cqeReceived || number(e, cqeShared) != pool || be.Uint16(e[cqeIndex:]) != want {
+			t.Errorf("message %d: % x", i, e)
+		}
+		if got := b.get(data+uint64(want)*64, 1); got[0] != 'a'+byte(i) {
+			t.Errorf("message %d: %q", i, got)
+		}
+	}
+	second.must(opToError, 0, append(be.AppendUint32(nil, b.number), 0, 0, 0, 0), 16)
+	last := 0
+	for i := range uint64(1) << queueLogOfTests {
+		if e := second.get(qb.eqPage+i*entryBytes, entryBytes); e[63]&1 == 0 && e[1] == eventLastRequest {
+			last++
+		}
+	}
+	if last != 1 {
+		t.Errorf("told %d times that it took its last request", last)
 	}
 }

@@ -79,17 +79,19 @@ func (q *qp) NextReceive() *transport.Receive {
 
 // Received implements transport.Rings.
 func (q *qp) Received(r *transport.Receive, a transport.Arrival) {
-	if a.Status != transport.Success {
-		e := completionOf(cqeRecvError, q.Number, r.Index)
-		e[cqeSyndrome] = byte(a.Status)
-		q.h.complete(q.recvCQ, e, true)
-		return
+	e, solicited := completionOf(cqeRecvError, q.Number, r.Index), true
+	e[cqeSyndrome] = byte(a.Status)
+	if a.Status == transport.Success {
+		e, solicited = arrival(q.Number, r.Index, a.Size, a.Packet), a.Packet.Solicited
 	}
-	e := arrival(q.Number, r.Index, a.Size, a.Packet)
 	if a.Write {
 		e[cqeOperation] = cqeWrittenImm << 4
 	}
-	q.h.complete(q.recvCQ, e, a.Packet.Solicited)
+	if q.Shared {
+		// Programs find the queue by its number; the kernel knows it.
+		be.PutUint32(e[cqeShared:], q.receive.number)
+	}
+	q.h.complete(q.recvCQ, e, solicited)
 }
 
 // arrival is the completion of a message of a size, whose last packet is k.

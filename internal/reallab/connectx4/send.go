@@ -194,7 +194,7 @@ const (
 
 // Offsets in a completion.
 const (
-	cqeChecksum, cqeSLID, cqeSource, cqeImmediate            = 0x14, 0x16, 0x18, 0x24
+	cqeChecksum, cqeSLID, cqeSource, cqeShared, cqeImmediate = 0x14, 0x16, 0x18, 0x20, 0x24
 	cqeBytes, cqeSyndrome, cqeNumber, cqeIndex, cqeOperation = 0x2c, 0x37, 0x38, 0x3c, 0x3f
 )
 
