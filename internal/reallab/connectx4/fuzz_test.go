@@ -4,6 +4,7 @@ package connectx4
 
 import (
 	"bytes"
+	"sync"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -62,4 +63,41 @@ func FuzzRequests(f *testing.F) {
 		}
 		d.must(opNop, 0, make([]byte, 8), 16)
 	})
+}
+
+// A machine that posts requests without end, while they are done, does not keep the lab
+// for itself.
+func TestRequests_without_end(t *testing.T) {
+	d, _, q, _ := twoCards(t)
+	accelerated := d.accelerate(q)
+	for _, r := range []struct {
+		*ring
+		name uint32
+	}{{d.pair(q, serviceRegister, 0, 0), 0}, {accelerated.ring, accelerated.sender}} {
+		nothing := make([]byte, blockBytes)
+		nothing[wqePieces] = 1
+		for i := range uint64(1) << logSends {
+			r.put(r.sendAt+i*blockBytes, nothing)
+		}
+		ended := make(chan bool)
+		var posting sync.WaitGroup
+		posting.Go(func() {
+			for n := uint32(1); ; n++ {
+				select {
+				case <-ended:
+					return
+				default:
+					_ = d.bus.Write(r.record+recordSend, be.AppendUint32(nil, n))
+				}
+			}
+		})
+		name := r.number
+		if r.name != 0 {
+			name = r.name
+		}
+		d.WriteRegion(vfiouser.BAR0, firstUAR*pageSize+bellSend, append(make([]byte, 4), be.AppendUint32(nil, name<<8)...))
+		d.must(opNop, 0, make([]byte, 8), 16)
+		close(ended)
+		posting.Wait()
+	}
 }
