@@ -108,8 +108,7 @@ func (w *newerCards) reach(when string, mtu int) {
 // parent.
 func (w *newerCards) partition(ports Config) {
 	w.t.Helper()
-	if out, status := w.testbed.Operate(w.t.Context(), "echo "+gateKey+" >/sys/class/net/ibp1s0/create_child && "+
-		"ip link set dev ibp1s0.8001 up && ip addr add "+keySubnet+".1/24 dev ibp1s0.8001"); status != 0 {
+	if out, status := w.testbed.Operate(w.t.Context(), gatePartition); status != 0 {
 		w.t.Fatalf("the gate has no interface in the partition: %s", out)
 	}
 	key := w.interfaceOf(theHost, "datagram", 1500)[0]

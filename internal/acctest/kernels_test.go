@@ -56,6 +56,11 @@ echo connected >/sys/class/net/ibp1s0/mode
 ip link set dev ibp1s0 mtu 65520 up
 ip addr add ` + kernelSubnet + `.1/24 dev ibp1s0`
 
+// gatePartition gives the gate an interface in the partition. The kernel names it by the
+// key as it is written, here that of a full member.
+const gatePartition = `echo 0x8001 >/sys/class/net/ibp1s0/create_child && ip link set dev ibp1s0.8001 up &&
+ip addr add ` + keySubnet + `.1/24 dev ibp1s0.8001`
+
 const (
 	kernelSubnet = "172.16.0"
 	keySubnet    = "172.17.0" // in the partition gateKey

@@ -334,7 +334,7 @@ func TestObjects_shared_receive_queues(t *testing.T) {
 func TestMAD_events(t *testing.T) {
 	w := &wire.World{}
 	d, other := newDriver(t, w, newModel(t, image(oldVersion), 0, card.NV{})), newDriver(t, w, newModel(t, image(oldVersion), 1, card.NV{}))
-	wire.Connect(d.Port(1), other.Port(1))
+	cable := wire.Connect(d.Port(1), other.Port(1))
 	q := d.open()
 	other.open()
 	d.activate(7)
@@ -346,18 +346,22 @@ func TestMAD_events(t *testing.T) {
 	info[infoTimeout] |= 0x80
 	info[infoState] &= 0xf0
 	d.smp(2, 0x15, info)
+	out := d.must(opHCAVport, 0, make([]byte, 8), 0x210)[vportAt:]
+	if be.Uint16(out[vportLID:]) != 7 || out[vportStates]>>4 != 4 || be.Uint64(out[vportNode:]) != baseGUID {
+		t.Errorf("port: % x", out[:0x70])
+	}
+	cable.Pull()
 	var got []byte
 	for i := range uint64(1) << queueLogOfTests {
 		if e := d.get(q.eqPage+i*entryBytes, entryBytes); e[63]&1 == 0 && e[1] == eventPort {
 			got = append(got, e[3])
 		}
 	}
-	if want := []byte{portLID, portActive, portPKeys, portReregister}; !bytes.Equal(got, want) {
+	if want := []byte{portLID, portActive, portPKeys, portReregister, portDown}; !bytes.Equal(got, want) {
 		t.Errorf("events %v, want %v", got, want)
 	}
-	out := d.must(opHCAVport, 0, make([]byte, 8), 0x210)[vportAt:]
-	if be.Uint16(out[vportLID:]) != 7 || out[vportStates]>>4 != 4 || be.Uint64(out[vportNode:]) != baseGUID {
-		t.Errorf("port: % x", out[:0x70])
+	if out = d.must(opHCAVport, 0, make([]byte, 8), 0x210)[vportAt:]; out[vportStates]>>4 != 1 {
+		t.Errorf("without its cable the port is in state %d", out[vportStates]>>4)
 	}
 }
 
