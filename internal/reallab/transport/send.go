@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"slices"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
@@ -64,11 +66,11 @@ func (w *Send) gather(c Chip, most uint32) bool {
 		case p.Inline != nil:
 			w.data = append(w.data, p.Inline...)
 		case w.Operation != OpRead:
-			b := make([]byte, size)
-			if !c.Copy(p.Key, p.Addr, b, LocalRead) {
+			at := len(w.data)
+			w.data = slices.Grow(w.data, int(size))[:at+int(size)]
+			if !c.Copy(p.Key, p.Addr, w.data[at:], LocalRead) {
 				return false
 			}
-			w.data = append(w.data, b...)
 		}
 	}
 	return true
