@@ -11,10 +11,10 @@ const (
 
 // Kinds of capabilities (enum mlx5_cap_type).
 const (
-	capGeneral   = 0
-	capEthernet  = 1
-	capFlows     = 7
-	capAccelated = 6
+	capGeneral     = 0
+	capEthernet    = 1
+	capFlows       = 7
+	capAccelerated = 6
 )
 
 // general are the capabilities that a driver asks for first (struct
@@ -90,11 +90,11 @@ var general = fields{
 
 // Capabilities that depend on the type of the port.
 var (
-	capPortType    = field{0x1b6, 2} // 0 InfiniBand, 1 Ethernet
-	capEnhanced    = field{0x203, 1} // accelerated IPoIB, which is datagram only
-	capFlowTable   = field{0x1a6, 1}
-	capOffloads    = field{0x21c, 1}
-	capEthernetVHC = field{0x1a3, 1}
+	capPortType      = field{0x1b6, 2} // 0 InfiniBand, 1 Ethernet
+	capEnhanced      = field{0x203, 1} // accelerated IPoIB, which is datagram only
+	capFlowTable     = field{0x1a6, 1}
+	capOffloads      = field{0x21c, 1}
+	capEthernetVport = field{0x1a3, 1}
 )
 
 // kept are what a driver may set of the general capabilities (SET_HCA_CAP).
@@ -142,7 +142,7 @@ func (f *Function) capabilities() []byte {
 	general.put(b)
 	ib := f.infiniBand()
 	fields{capPortType: flag(!ib), capEnhanced: flag(ib), capFlowTable: flag(!ib), capOffloads: flag(!ib),
-		capEthernetVHC: flag(!ib)}.put(b)
+		capEthernetVport: flag(!ib)}.put(b)
 	return b
 }
 
@@ -152,7 +152,7 @@ func (h *hca) queryCapabilities(r *request) byte {
 	switch r.opMod >> 1 {
 	case capGeneral:
 		copy(o, h.capabilities)
-	case capEthernet, capAccelated:
+	case capEthernet, capAccelerated:
 		offloads.put(o)
 	case capFlows:
 		flows.put(o[flowsAt:])

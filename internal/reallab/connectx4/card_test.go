@@ -135,7 +135,7 @@ func (d *driver) raw(in []byte, inLength, outLength uint32) {
 	entry[0x3f] = 1
 	const boxes = 40
 	for i := range uint64(boxes) {
-		box := make([]byte, boxSize)
+		box := make([]byte, boxNext+8)
 		if n < len(in) {
 			n += copy(box[:boxBytes], in[n:])
 		}

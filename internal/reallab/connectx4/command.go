@@ -8,10 +8,11 @@ const (
 	logEntries   = 5
 	logEntrySize = 6
 	entryBytes   = 1 << logEntrySize
-	inlineBytes  = 16  // of input and of output in an entry
+	inlineIn     = 0x10 // bytes of input in an entry, and of output
+	inlineOut    = 0x20
+	inlineBytes  = 16
 	boxBytes     = 512 // of data in a mailbox
 	boxNext      = 0x230
-	boxSize      = 576
 	// maxLength bounds input and output. The longest that drivers send are lists of pages.
 	maxLength = 4 << 20
 	// slack is behind every input and output, so that fixed offsets are always in them.
@@ -25,7 +26,6 @@ const (
 	badParam     = 0x03
 	badResource  = 0x05
 	limitReached = 0x08
-	badLength    = 0x50
 )
 
 // request is one command of the driver. Input and output have slack behind their length,
@@ -70,7 +70,7 @@ func (h *hca) command(index uint32) {
 		return
 	}
 	r := &request{in: make([]byte, int(in)+slack), out: make([]byte, int(out)+slack), length: int(in)}
-	n := copy(r.in[:in], entry[0x10:0x20])
+	n := copy(r.in[:in], entry[inlineIn:inlineIn+inlineBytes])
 	h.boxes(be.Uint64(entry[8:]), r.in[n:in], h.c.bus.Read)
 	r.op, r.opMod = be.Uint16(r.in), be.Uint16(r.in[6:])
 	had := h.routed(eventCommand)
@@ -79,10 +79,10 @@ func (h *hca) command(index uint32) {
 		h.c.logf("command %#x modifier %#x ends with status %#x", r.op, r.opMod, status)
 	}
 	r.out[0] = status
-	n = copy(entry[0x20:0x30], r.out[:out])
+	n = copy(entry[inlineOut:inlineOut+inlineBytes], r.out[:out])
 	h.boxes(be.Uint64(entry[0x30:]), r.out[n:out], h.c.bus.Write)
 	entry[0x3f] = 0 // it belongs to the driver again
-	_ = h.c.bus.Write(at+0x20, entry[0x20:])
+	_ = h.c.bus.Write(at+inlineOut, entry[inlineOut:])
 	// None for the command that makes the queue of these events: the driver still polls.
 	if had && h.routed(eventCommand) {
 		var e event

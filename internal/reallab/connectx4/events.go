@@ -79,7 +79,7 @@ const (
 	queueOffset, queueLog, queuePage = 0x0a, 0x0c, 0x18
 	eqVector                         = 0x16
 	eqTypes                          = 0x58 // in the command
-	cqSize, cqEvents, cqRecord       = 0x01, 0x14, 0x38
+	cqSize, cqEvents                 = 0x01, 0x14
 	contextAt                        = 0x10  // where in a command a context begins
 	listAt                           = 0x110 // where its list of pages begins
 )
@@ -224,7 +224,7 @@ func (h *hca) complete(number uint32, e completion, solicited bool) {
 
 func (h *hca) completionEvent(q *cq) {
 	q.armed = unarmed
-	var e event
+	e := event{1: eventCompletion}
 	be.PutUint32(e[0x38:], q.number)
 	if to := h.eqs.at(q.eq); to != nil {
 		h.event(to, e)
@@ -235,7 +235,6 @@ func (h *hca) completionEvent(q *cq) {
 const (
 	bellArmCQ   = 0x20
 	bellArmEQ   = 0x40
-	bellSeenEQ  = 0x48 // without arming
 	bellSend    = 0x800
 	bellSpacing = 0x100 // of the registers for sends, which take a request inline, too
 )

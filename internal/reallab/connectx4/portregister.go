@@ -4,15 +4,15 @@ package connectx4
 
 // Registers that the driver reads and writes by ACCESS_REG.
 const (
-	regPMTU, regPTYS, regPAOS       = 0x5003, 0x5004, 0x5006
-	regPPCNT, regPVLC               = 0x5008, 0x500f
-	regPMLP, regPFCC                = 0x5002, 0x5007
-	regDescription                  = 0x6001
-	regEndianness                   = 0x7004
-	registerAt, registerID          = 0x10, 0x0a // in a command
-	descriptionBytes                = 64
-	registerRead                    = 1 // as modifier of the command
-	portRegisterBytes, counterBytes = 0x40, 0x100
+	regPMTU, regPTYS, regPAOS = 0x5003, 0x5004, 0x5006
+	regPPCNT, regPVLC         = 0x5008, 0x500f
+	regPMLP, regPFCC          = 0x5002, 0x5007
+	regDescription            = 0x6001
+	regEndianness             = 0x7004
+	registerAt, registerID    = 0x10, 0x0a // in a command
+	descriptionBytes          = 64
+	registerRead              = 1 // as modifier of the command
+	portRegisterBytes         = 0x40
 )
 
 // accessRegister reads or writes a register.

@@ -14,7 +14,7 @@ import (
 const (
 	rawAt                                     = 0x20
 	rawKind, rawState, rawCQ                  = 0x00, 0x01, 0x08
-	rawPool, rawTIS                           = 0x10, 0x2c
+	rawTIS                                    = 0x2c
 	wqKind, wqOffset, wqRecord                = 0x30, 0x35, 0x40
 	wqStride, wqPage, wqSize                  = 0x51, 0x52, 0x53
 	tisQP                                     = 0x28
@@ -24,8 +24,7 @@ const (
 	wqLinked, rawReset, rawReady, rawFromPool = 0, 0, 1, 1
 	maxStride                                 = 13
 	logRaw                                    = 15
-	maxFromPool                               = 0xf
-	rawStateMask, rawStateShift, wqMask       = 0xf0, 4, 0x1f
+	rawKindMask, rawStateShift, wqMask        = 0xf, 4, 0x1f
 )
 
 // rawReceive reads the queue of a raw receive queue or of a memory pool.
@@ -42,7 +41,7 @@ func rawReceive(r *request) (*receiveQueue, byte) {
 // createRQ makes a raw receive queue. One that takes its requests from a pool is not
 // served: no driver here makes one.
 func (h *hca) createRQ(r *request) byte {
-	if r.in[rawAt+rawKind]&maxFromPool == rawFromPool {
+	if r.in[rawAt+rawKind]&rawKindMask == rawFromPool {
 		return badParam
 	}
 	q, status := rawReceive(r)
