@@ -19,7 +19,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
-// realTwin is a lab that people set up by hand, on real network stacks: two cards and a cable.
+// realTwin is a lab that people set up by hand, on real network stacks: two cards, back to
+// back with both ports. Each cable is a fabric.
 type realTwin struct {
 	stack  labsim.Stack
 	names  []string // of both hosts
@@ -54,7 +55,7 @@ func realTwins() map[string]realTwin {
 	const stanzas, profiles = "/etc/network/interfaces.d/", "/etc/NetworkManager/system-connections/"
 	return map[string]realTwin{
 		"ifupdown": {
-			stack: labsim.StackIfupdown, names: []string{"nas", "desk"}, engine: "terraform", asIs: 3, taken: 3,
+			stack: labsim.StackIfupdown, names: []string{"nas", "desk"}, engine: "terraform", asIs: 3, taken: 4,
 			byHand: []string{
 				"cat >" + stanzas + "20gbit <<'E'\n# the CX4 cable to the desk\n" + stanzaByHand + "E\nifup ib0\n" +
 					"echo options mlx4_core port_type_array=1,1 >/etc/modprobe.d/mlx4-ib.conf\n" + managing("ALL"),
@@ -123,6 +124,7 @@ func (r realTwin) start(t *testing.T) *Lab {
 		h.Stack, h.Cmdline = r.stack, "mlx4_core.port_type_array=1,1"
 		hosts = append(hosts, h)
 	}
+	hosts[0].Direct = hosts[1].Name
 	w := Start(t, Options{Hosts: hosts})
 	w.noFlash()
 	for i, name := range r.names {
