@@ -183,6 +183,8 @@ func TestTools_bad_cables(t *testing.T) {
 	sm.await("num:129")
 	one.shows("ibqueryerrors", nil, `PortRcvErrors == 20`, `LocalLinkIntegrityErrors == 2`)
 	one.run("perfquery", "-a", "-R", l.switchLID(t, 0))
+	one.run("ibqueryerrors", "-k")
+	one.shows("ibqueryerrors", nil, " 0 bad nodes found")
 	one.shows("perfquery", []string{l.switchLID(t, 0), "2"}, `SymbolErrorCounter:\.+0`, `PortRcvErrors:\.+0`)
 }
 
