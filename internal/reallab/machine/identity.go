@@ -116,14 +116,14 @@ func awaitFunctions(cards [][]string) string {
 
 // The agent is a shell of the original on its second serial line. It waits there when the
 // original is kept, and so in every copy, for the script that gives the copy its identity.
-// That script removes it.
+// That script removes it. It has no prompts (+i), which would be in its answers.
 const (
 	agentUnit = "/etc/systemd/system/lab-agent.service"
 	agentLink = "/etc/systemd/system/multi-user.target.wants/lab-agent.service"
 	agentText = `[Unit]
 Description=Gives a copy of this machine an identity
 [Service]
-ExecStart=/bin/sh -c 'exec </dev/ttyS1 >/dev/ttyS1 2>&1; stty raw -echo; systemctl is-system-running --wait; sync; echo ready; exec sh'
+ExecStart=/bin/sh -c 'exec </dev/ttyS1 >/dev/ttyS1 2>&1; stty raw -echo; systemctl is-system-running --wait; sync; echo ready; exec sh +i'
 `
 )
 
