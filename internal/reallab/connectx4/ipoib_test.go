@@ -198,3 +198,35 @@ func TestAccelerated_no_flow(t *testing.T) {
 	a.transmit(opSend, to, tcpHead(), 0, 8)
 	b.completion(qb, 0)
 }
+
+// An interface in a partition sends with its P_Key, and only members of the partition
+// receive that.
+func TestAccelerated_partition(t *testing.T) {
+	const lab = 0x8001
+	first, second, qa, qb := twoCards(t)
+	a, b := first.accelerate(qa), second.accelerate(qb)
+	keys := func(d *driver, more ...uint16) {
+		table := be.AppendUint16(nil, 0xffff)
+		for _, k := range more {
+			table = be.AppendUint16(table, k)
+		}
+		d.smp(2, 0x16, append(table, make([]byte, 64-len(table))...))
+	}
+	keys(first, lab)
+	first.must(opRTSToRTS, 0, input(nil, func(in []byte) {
+		be.PutUint32(in[8:], a.number)
+		be.PutUint32(in[qpOptionsAt:], optPKey)
+		be.PutUint16(in[qpContextAt+ctxPath+2:], 1)
+	}), 16)
+	b.offer(1024)
+	to := addressOf(0xb1b, b.number, 2, nil)
+	a.transmit(opSend, to, tcpHead(), 0, 8)
+	if e := b.get(qb.cqPage, entryBytes); e[63]>>4 != 0xf {
+		t.Errorf("one who is not in the partition receives % x", e)
+	}
+	keys(second, lab)
+	a.transmit(opSend, to, tcpHead(), 0, 8)
+	if e := b.completion(qb, 0); be.Uint32(e[cqeImmediate:]) != lab {
+		t.Errorf("P_Key %#x", be.Uint32(e[cqeImmediate:]))
+	}
+}
