@@ -78,7 +78,11 @@ func Serve(ctx context.Context, l *net.UnixListener, f Function, b *Bus) error {
 			}
 			return errors.Join(fmt.Errorf("vfiouser: %w", err), wrong)
 		}
-		err = (&session{conn: c, function: f, bus: b}).run(ctx)
+		conn, err := newLine(c)
+		if err != nil {
+			return fmt.Errorf("vfiouser: %w", err)
+		}
+		err = (&session{conn: conn, function: f, bus: b}).run(ctx)
 		f.Reset()
 		b.clear()
 		if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
@@ -89,14 +93,23 @@ func Serve(ctx context.Context, l *net.UnixListener, f Function, b *Bus) error {
 
 // session is one machine.
 type session struct {
-	conn     *net.UnixConn
+	conn     *line
 	function Function
 	bus      *Bus
 }
 
 func (s *session) run(ctx context.Context) error {
-	defer func() { _ = s.conn.Close() }()
-	defer context.AfterFunc(ctx, func() { _ = s.conn.Close() })()
+	defer func() { _ = s.conn.close() }()
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		s.conn.hangUp()
+		close(ended)
+	})
+	defer func() {
+		if !stop() {
+			<-ended // it has the file in its hands
+		}
+	}()
 	for {
 		m, err := s.receive()
 		if err != nil {
@@ -147,12 +160,9 @@ func (m *message) close() {
 func (s *session) receive() (*message, error) {
 	m, oob := &message{}, make([]byte, unix.CmsgSpace(4*maxFDs))
 	for got := 0; got < headerSize; {
-		n, rights, _, _, err := s.conn.ReadMsgUnix(m.header[got:], oob)
+		n, rights, err := s.conn.receive(m.header[got:], oob)
 		if err != nil {
 			return nil, err
-		}
-		if n == 0 {
-			return nil, io.EOF
 		}
 		m.fds = append(m.fds, filesOf(oob[:rights])...)
 		got += n

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 // fake is a function with one region of 64 bytes.
 type fake struct {
 	data   [64]byte
-	resets int
+	resets atomic.Int32
 }
 
 func (f *fake) RegionSize(r uint32) uint64 {
@@ -29,7 +30,7 @@ func (f *fake) RegionSize(r uint32) uint64 {
 func (f *fake) ReadRegion(_ uint32, off uint64, p []byte)  { copy(p, f.data[off:]) }
 func (f *fake) WriteRegion(_ uint32, off uint64, p []byte) { copy(f.data[off:], p) }
 func (f *fake) Vectors() uint32                            { return 4 }
-func (f *fake) Reset()                                     { f.resets++ }
+func (f *fake) Reset()                                     { f.resets.Add(1) }
 
 // client is a machine.
 type client struct {
@@ -109,10 +110,10 @@ func TestServe_regions(t *testing.T) {
 		t.Errorf("an unknown command: %v", errno)
 	}
 	_ = c.conn.Close()
-	for end := time.Now().Add(5 * time.Second); f.resets == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(5 * time.Second); f.resets.Load() == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 	}
-	if f.resets != 1 {
-		t.Errorf("the end of a machine reset the function %d times", f.resets)
+	if f.resets.Load() != 1 {
+		t.Errorf("the end of a machine reset the function %d times", f.resets.Load())
 	}
 }
 
