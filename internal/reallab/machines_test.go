@@ -15,7 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/machine"
 )
 
-// rack is two machines that begin as copies of one that has booted.
+// rack is two machines. One begins as a copy of one that has booted, the other with a boot.
 type rack struct {
 	*testing.T
 	lab *reallab.Lab

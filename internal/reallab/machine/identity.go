@@ -81,9 +81,8 @@ func (m *Machine) writeFiles(ctx context.Context, files map[string]netstack.File
 }
 
 // takeOver is the script that makes a running copy a machine of its own. Who has read a
-// file of the identity before is told. The kernel command line is hidden by one that has
-// the parameters of modules, too: modprobe reads them there when a card is plugged in. The
-// boot id stays that of the original until the copy restarts.
+// file of the identity before is told. The boot id stays that of the original until the copy
+// restarts.
 func takeOver(c Config, files map[string]netstack.File, now time.Time) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "date -u -s @%d.%03d >/dev/null\n", now.Unix(), now.Nanosecond()/1e6)
@@ -93,9 +92,6 @@ func takeOver(c Config, files map[string]netstack.File, now time.Time) string {
 	}
 	fmt.Fprintf(&s, "chown -R %[1]s:%[1]s %[2]s/.ssh\nhostname %[3]s\n", User, homeOfUser, c.Name)
 	s.WriteString("rm -f " + agentUnit + " " + agentLink + "\n")
-	if c.Cmdline != "" {
-		fmt.Fprintf(&s, "echo \"$(cat /proc/cmdline) %s\" >/run/cmdline\nmount --bind /run/cmdline /proc/cmdline\n", c.Cmdline)
-	}
 	s.WriteString("systemctl --no-ask-password restart systemd-journald </dev/null\nkill -HUP $(cat /run/sshd.pid)\n")
 	return s.String()
 }
@@ -109,8 +105,10 @@ func awaitFunctions(cards [][]string) string {
 			fmt.Fprintf(&s, "until [ -e /sys/bus/pci/devices/0000:%02x:00.%d ]; do sleep 0.1; done\n", slot+1, n)
 		}
 	}
-	// A driver asks for its companions (mlx4_core for mlx4_en) after its own start.
-	s.WriteString("udevadm settle\nsleep 0.3\nudevadm settle\n")
+	// A driver asks for its companions (mlx4_core for mlx4_en) after its own start, and
+	// rdma-core has services of systemd load more (ib_ipoib).
+	s.WriteString("udevadm settle\nsleep 0.3\nudevadm settle\n" +
+		"until [ -z \"$(systemctl list-jobs --no-legend)\" ]; do sleep 0.1; done\nudevadm settle\n")
 	return s.String()
 }
 

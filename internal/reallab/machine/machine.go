@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -58,9 +57,8 @@ type Machine struct {
 }
 
 // New makes a machine, which is off. It is a copy of a machine that has booted, and begins
-// where that one was kept, unless its kernel command line has more than parameters of
-// modules: then it begins with a boot. After its first run every machine boots from its
-// own disk.
+// where that one was kept, unless it has a kernel command line of its own: then it begins
+// with a boot. After its first run every machine boots from its own disk.
 func New(ctx context.Context, c Config) (*Machine, error) {
 	m := off(c)
 	if len(c.Cards) > slots {
@@ -77,10 +75,7 @@ func (m *Machine) furnish(ctx context.Context) error {
 	if err := m.identify(ctx); err != nil {
 		return err
 	}
-	from, err := m.origin()
-	if err != nil {
-		return err
-	}
+	from := m.origin()
 	if from == nil {
 		return m.install(ctx)
 	}
@@ -115,37 +110,12 @@ func (m *Machine) identify(ctx context.Context) (err error) {
 }
 
 // origin is what the machine begins as a copy of; nil if it begins with a boot. The kernel
-// of a copy has started long ago, so that nothing can be told to it but to its modules.
-func (m *Machine) origin() (*original, error) {
-	modules, err := modulesOf(guests[m.Suite].dir())
-	if err != nil {
-		return nil, err
+// of a copy has read its command line long ago. So has udev, which loads the drivers.
+func (m *Machine) origin() *original {
+	if m.Cmdline != "" {
+		return nil
 	}
-	for _, word := range strings.Fields(m.Cmdline) {
-		if module, _, _ := strings.Cut(word, "."); !modules[module] {
-			return nil, nil //nolint:nilnil // a machine that boots comes from nothing
-		}
-	}
-	return &original{accelerator: m.accelerator, suite: m.Suite, stack: m.Stack, megabytes: m.Megabytes}, nil
-}
-
-// modulesOf are the modules of the kernel in an installed system, as parameters name them.
-func modulesOf(root string) (map[string]bool, error) {
-	lists, err := filepath.Glob(filepath.Join(root, "lib/modules/*/modules.dep"))
-	if err != nil || len(lists) != 1 {
-		return nil, fmt.Errorf("%d lists of modules in %s: %w", len(lists), root, err)
-	}
-	list, err := os.ReadFile(lists[0])
-	if err != nil {
-		return nil, err
-	}
-	modules := map[string]bool{}
-	for line := range strings.Lines(string(list)) {
-		file, _, _ := strings.Cut(line, ":")
-		name, _, _ := strings.Cut(filepath.Base(file), ".")
-		modules[strings.ReplaceAll(name, "-", "_")] = true
-	}
-	return modules, nil
+	return &original{accelerator: m.accelerator, suite: m.Suite, stack: m.Stack, megabytes: m.Megabytes}
 }
 
 // cloneDisk copies a disk without its holes.

@@ -115,7 +115,7 @@ func (m *Machine) restore(q *monitor, a *agent) error {
 	if err := q.execute("migrate-incoming", map[string]any{"uri": memory}, nil); err != nil {
 		return err
 	}
-	const limit = time.Minute
+	const limit = 3 * time.Minute // seconds, unless the processors have much else to do
 	if err := q.await("query-status", "paused", limit); err != nil {
 		return err
 	}
@@ -143,9 +143,5 @@ func (m *Machine) prepare(ctx context.Context) (err error) {
 	if m.accelerator, err = accelerator(ctx); err != nil {
 		return err
 	}
-	from, err := m.origin()
-	if err != nil {
-		return err
-	}
-	return from.ensure(ctx)
+	return m.origin().ensure(ctx)
 }

@@ -119,8 +119,8 @@ func TestServe_nonsense(t *testing.T) {
 		t.Error("nonsense was answered")
 	}
 	next := dial()
-	if _, errno := next.ask(cmdReset, nil); errno != 0 || f.resets < 2 {
-		t.Errorf("the next machine: %v, %d resets", errno, f.resets)
+	if _, errno := next.ask(cmdReset, nil); errno != 0 || f.resets.Load() < 2 {
+		t.Errorf("the next machine: %v, %d resets", errno, f.resets.Load())
 	}
 	_ = next.conn.Close()
 	stop()
@@ -154,7 +154,11 @@ func FuzzSession(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		near, far := connOf(t, pair[0]), connOf(t, pair[1])
+		near := connOf(t, pair[0])
+		far, err := newLine(connOf(t, pair[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
 		b := &Bus{}
 		done := make(chan struct{})
 		go func() {
