@@ -123,7 +123,7 @@ func TestPages_agree_with_their_sources(t *testing.T) {
 			"does not answer; default (\\d+)\\."},
 		{"templates/guides/performance.md", `stopped after\s(\d+) seconds`, "internal/tool/mstconfig/mstconfig.go",
 			`New\("timeout", "(\d+)"`},
-		{"templates/guides/proof.md", `up to (\d+) hosts`, "internal/testbed/fabric_test.go", `\{64, 86, 136\}, \{(\d+), `},
+		{"templates/guides/proof.md", `up to (\d+) hosts`, "internal/fabric/ibsim_test.go", `\{64, 86, 136\}, \{(\d+), `},
 	} {
 		if says, has := value(c.page, c.says), value(c.source, c.has); says != has {
 			t.Errorf("%s says %s, and %s %s", c.page, says, c.source, has)
