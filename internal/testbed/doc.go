@@ -16,13 +16,13 @@
 // Times, on two cores that had other work:
 //
 //	                                                here       machines
-//	a boot, until sshd answers                      4 s        40 s, less for a copy of a booted machine
+//	a boot, until sshd answers                      4 s        23 s; two copies of a booted one 15 s
 //	the life of an interface on one network stack   1-2 min    13 min, before there were copies
 //	40 burns of a ConnectX-3, each interrupted      7 min      two boots and burns each: over an hour
 //	238 answers of mstflint and mstconfig           3 min      no ConnectX-5
 //	28 scenarios of cards, SMs, ports, refusals     4 min      a boot of one or two machines each
 //	192 answers of infiniband-diags, with opensm    1.5 min    one of four states: acctest/kernels_contract_test.go
-//	the evidence of a fabric, broken in seven ways  9 min      the main job only: make reallab
+//	the evidence of a fabric, broken in seven ways  9 min      the main job only, 10 min: make reallab
 //
 // Two more systems, Bookworm and Trixie, have every network stack of Debian; a
 // host's own stack configures it there, its IPoIB interfaces included. Those of the
