@@ -57,8 +57,10 @@ func (m *Machine) arguments(accelerator string) []string {
 		// Tells the kernel of a copy that what it draws is no longer random.
 		"-device", "vmgenid,guid=auto",
 	}
+	// The firmware does not align what it reserves for a card that is plugged in later: two
+	// functions with a BAR of 32 MiB each need three times that, and more.
 	for i := range slots {
-		args = append(args, "-device", fmt.Sprintf("pcie-root-port,id=rp%[1]d,chassis=%[1]d,slot=%[1]d,addr=%[2]d,pref64-reserve=32M", i+1, i+6))
+		args = append(args, "-device", fmt.Sprintf("pcie-root-port,id=rp%[1]d,chassis=%[1]d,slot=%[1]d,addr=%[2]d,pref64-reserve=128M", i+1, i+6))
 	}
 	return args
 }
