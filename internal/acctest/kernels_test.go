@@ -25,7 +25,7 @@ import (
 type kernels struct{}
 
 func init() {
-	if os.Getenv(LabVariable) != "reallab" {
+	if !OnKernels() {
 		return
 	}
 	parallel = "3"
@@ -63,8 +63,8 @@ ip addr add ` + keySubnet + `.1/24 dev ibp1s0.8001`
 
 const (
 	kernelSubnet = "172.16.0"
-	keySubnet    = "172.17.0" // in the partition gateKey
-	bootTimeout  = 4 * time.Minute
+	keySubnet    = "172.17.0"       // in the partition gateKey
+	bootTimeout  = 15 * time.Minute // two cores may be shared
 )
 
 // suitesOf are the systems whose kernels there are.
@@ -265,7 +265,8 @@ func (l *kernelLoan) Drop(host string) { l.Uplinks[host].Drop() }
 func (l *kernelLoan) Subnet(string) string { return kernelSubnet }
 
 func (l *kernelLoan) Jump() map[string]any {
-	return map[string]any{"address": "127.0.0.1", "port": l.Uplinks[gate].Port, "user": machine.User}
+	return map[string]any{"address": "127.0.0.1", "port": l.Uplinks[gate].Port, "user": machine.User,
+		"connect_timeout": slowConnect}
 }
 
 func (l *kernelLoan) Operate(ctx context.Context, command string) (output string, status int) {
@@ -289,6 +290,15 @@ func (l *kernelLoan) Unplug(host string, port int) error {
 // replug puts the cable of Unplug in again.
 func (l *kernelLoan) replug(host string) {
 	l.Cards[host][0].Cable.Plug()
+}
+
+// Consoles are the last lines that each machine has printed.
+func (l *kernelLoan) Consoles() string {
+	var b strings.Builder
+	for name, m := range l.Machines {
+		fmt.Fprintf(&b, "console of %s (%v):\n%s\n", name, m.Err(), m.Console(30))
+	}
+	return b.String()
 }
 
 func (l *kernelLoan) Release() {

@@ -126,6 +126,9 @@ func (w *Lab) Host(name string) map[string]any {
 		ip, port, user := w.testbed.Address(name)
 		entry := map[string]any{"address": ip, "port": port, "user": user,
 			"reboot": map[string]any{"allowed": true, "timeout": "2m"}}
+		if OnKernels() {
+			entry["connect_timeout"], entry["reboot"] = slowConnect, map[string]any{"allowed": true, "timeout": "10m"}
+		}
 		if w.over != "" {
 			entry["address"], entry["port"] = w.over, 22
 			if jump := w.testbed.Jump(); jump != nil {

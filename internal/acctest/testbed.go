@@ -81,7 +81,12 @@ func (w *Lab) stand(hosts []labs.Host) {
 		w.t.Skip("only in the simulated lab: real hosts have no " + cannot)
 	}
 	w.testbed = loan
-	w.t.Cleanup(loan.Release)
+	w.t.Cleanup(func() {
+		if c, ok := loan.(interface{ Consoles() string }); ok && w.t.Failed() {
+			w.t.Log(c.Consoles())
+		}
+		loan.Release()
+	})
 	w.Folder = w.t.TempDir()
 	if w.Images, err = card.WriteImages(filepath.Join(w.Folder, "images")); err != nil {
 		w.t.Fatal(err)
@@ -297,6 +302,12 @@ func (w *Lab) Burns(host string) (images, guids int) {
 // LabVariable is the environment variable that says what labs stand on: "testbed", or
 // "reallab" for machines with kernels of their own.
 const LabVariable = "INFINIBAND_LAB"
+
+// OnKernels reports whether tests are to use machines with kernels of their own.
+func OnKernels() bool { return os.Getenv(LabVariable) == "reallab" }
+
+// slowConnect is how long a machine with one emulated processor may take to answer.
+const slowConnect = "1m"
 
 // OnTestbed reports whether tests are to use real hosts.
 func OnTestbed() bool { return os.Getenv(LabVariable) != "" }

@@ -288,7 +288,7 @@ func (l *Lab) Run(ctx context.Context, name, command string) (string, error) {
 	m := l.Machines[name]
 	//nolint:gosec // a command of a test
 	cmd := exec.CommandContext(ctx, "ssh", "-F", "none", "-i", l.KeyFile(), "-o", "UserKnownHostsFile="+l.KnownHostsFile(),
-		"-o", "ConnectTimeout=5", "-o", "BatchMode=yes", "-o", "LogLevel=ERROR", "-p", strconv.Itoa(m.Port),
+		"-o", "ConnectTimeout=30", "-o", "BatchMode=yes", "-o", "LogLevel=ERROR", "-p", strconv.Itoa(m.Port),
 		machine.User+"@127.0.0.1", "sudo sh -c "+shellescape.Quote(command))
 	out, err := cmd.CombinedOutput()
 	return string(out), err

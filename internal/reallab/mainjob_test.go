@@ -14,30 +14,32 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/machine"
 )
 
-var names = []string{"one", "other"}
-
 // bench is the lab and the operator's machine.
 type bench struct {
 	*testing.T
-	lab *reallab.Lab
-	ws  *acctest.Workspace
-	dir string
+	lab   *reallab.Lab
+	ws    *acctest.Workspace
+	dir   string
+	names []string // of its machines
 }
 
-func newBench(t *testing.T) *bench {
+// newBench boots a machine of each suite; their names are in the order.
+func newBench(t *testing.T, names []string, suites ...string) *bench {
 	card.SmallImages()
 	if err := machine.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{T: t, dir: t.TempDir()}
+	b := &bench{T: t, dir: t.TempDir(), names: names}
 	hosts := make([]reallab.Host, len(names))
 	for i, name := range names {
 		hosts[i] = reallab.NewHost(name, i)
+		hosts[i].Suite = suites[i]
 	}
 	begin := time.Now()
 	lab, err := reallab.Start(t.Context(), t.TempDir(), hosts)
@@ -49,10 +51,10 @@ func newBench(t *testing.T) *bench {
 	entries := map[string]any{}
 	for _, name := range names {
 		entries[name] = map[string]any{"address": "127.0.0.1", "port": lab.Machines[name].Port,
-			"reboot": map[string]any{"allowed": true, "timeout": "10m"}}
+			"connect_timeout": "1m", "reboot": map[string]any{"allowed": true, "timeout": "10m"}}
 		b.awaitBoot(name)
 	}
-	t.Logf("both machines answer after %s", time.Since(begin).Round(time.Second))
+	t.Logf("the machines answer after %s", time.Since(begin).Round(time.Second))
 	b.ws = acctest.NewWorkspace(acctest.InProcess, map[string]any{
 		"backup_dir": filepath.Join(b.dir, "backups"), "hosts": entries,
 		"ssh": map[string]any{"private_key_file": lab.KeyFile(), "known_hosts_files": []string{lab.KnownHostsFile()},
@@ -64,7 +66,7 @@ func newBench(t *testing.T) *bench {
 // end prints what a failed test leaves, and ends the lab.
 func (b *bench) end() {
 	if b.Failed() {
-		for _, name := range names {
+		for _, name := range b.names {
 			b.Logf("console of %s:\n%s", name, b.lab.Machines[name].Console(30))
 		}
 	}
@@ -80,6 +82,16 @@ func (b *bench) awaitBoot(name string) {
 	defer cancel()
 	if err := b.lab.Await(ctx, name); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// awaitBoots waits until a machine was started so many times.
+func (b *bench) awaitBoots(name string, boots int) {
+	b.Helper()
+	for end := time.Now().Add(10 * time.Minute); b.lab.Machines[name].Boots() < boots; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.Fatalf("%s does not restart", name)
+		}
 	}
 }
 
@@ -130,7 +142,7 @@ func (b *bench) image() (path, sum string) {
 
 // crossFlash is all that one host needs; the first has the subnet manager.
 func (b *bench) crossFlash(i int, consent, ipoib map[string]any) acctest.Config {
-	host := names[i]
+	host := b.names[i]
 	path, sum := b.image()
 	id := acctest.To("infiniband_card."+host, "id")
 	portGUID := acctest.To("infiniband_guids."+host, "port_guids", "1")
@@ -150,7 +162,8 @@ func (b *bench) crossFlash(i int, consent, ipoib map[string]any) acctest.Config 
 	after := []string{"infiniband_link_type." + host, "infiniband_opensm.it"}
 	if i == 0 {
 		cfg = append(cfg, acctest.Resource{Type: "infiniband_opensm", Name: "it", After: after[:1],
-			Attrs: map[string]any{"host": host, "port_guid": portGUID, "priority": 14}})
+			Attrs: map[string]any{"host": host, "port_guid": portGUID, "priority": 14, "partitions": map[string]any{
+				"Default": map[string]any{"ipoib": true, "mtu": 4096, "full": []any{"ALL"}}}}})
 	}
 	attrs := map[string]any{"host": host, "port_guid": portGUID, "addresses": []any{fmt.Sprintf("172.16.0.%d/24", 20+i)}}
 	for k, v := range ipoib {
@@ -168,7 +181,8 @@ func label(i int) string {
 // TestRealKernels is the main job with nothing simulated but the silicon: two machines
 // with stock kernels, each with a card that is locked to Ethernet.
 func TestRealKernels(t *testing.T) {
-	b := newBench(t)
+	names := []string{"one", "other"}
+	b := newBench(t, names, machine.Bookworm, machine.Bookworm)
 	whole := func(consent, ipoib map[string]any) (cfg acctest.Config) {
 		for i := range names {
 			cfg = append(cfg, b.crossFlash(i, consent, ipoib)...)
@@ -200,9 +214,13 @@ func TestRealKernels(t *testing.T) {
 	}
 	b.ping(65492)
 	b.measure()
-	b.mustApply("datagram", whole(consent, map[string]any{"mode": "datagram", "mtu": 2044}))
-	b.ping(2016)
-	b.drift(whole(consent, map[string]any{"mode": "datagram", "mtu": 2044}))
+	datagram := whole(consent, map[string]any{"mode": "datagram", "mtu": 4092})
+	b.mustApply("datagram", datagram)
+	b.ping(4064)
+	b.drift(datagram)
+	for _, name := range names {
+		b.checkBackup(name)
+	}
 }
 
 // ping sends packets of the path's whole length in one piece.
@@ -214,30 +232,69 @@ func (b *bench) ping(size int) {
 	}
 }
 
-// measure has iperf3 and perftest use the fabric.
+// measure has iperf3, qperf and perftest use the fabric.
 func (b *bench) measure() {
-	b.on("one", "iperf3 -s -D; systemd-run -q ib_write_bw -s 65536 -n 200")
-	tcp := b.on("other", "sleep 3; iperf3 -c 172.16.0.20 -t 3 | grep receiver")
-	rdma := b.on("other", "timeout 60 ib_write_bw -s 65536 -n 200 172.16.0.20 | grep '^ 65536'")
-	if !strings.Contains(tcp, "bits/sec") || !strings.Contains(rdma, "65536") {
-		b.Errorf("iperf3 %q, ib_write_bw %q", tcp, rdma)
+	b.on("one", "iperf3 -s -D; systemd-run -q ib_write_bw -s 65536 -n 200; systemd-run -q qperf")
+	const to = " 172.16.0.20"
+	for _, m := range []struct{ name, command, has string }{
+		{"iperf3", "sleep 3; iperf3 -t 3 -c" + to + " | grep receiver", "bits/sec"},
+		{"ib_write_bw", "timeout 60 ib_write_bw -s 65536 -n 200" + to + " | grep '^ 65536'", "65536"},
+		{"qperf over TCP", "timeout 60 qperf -t 2" + to + " tcp_bw", "bw "},
+		{"qperf over RC", "timeout 60 qperf -t 2" + to + " rc_bw", "bw "},
+		{"qperf's latency over RC", "timeout 60 qperf -t 2" + to + " rc_lat", "latency "},
+	} {
+		out := b.on("other", m.command)
+		if !strings.Contains(out, m.has) {
+			b.Errorf("%s: %q", m.name, out)
+		}
+		b.Logf("measured: %s: %s", m.name, strings.Join(strings.Fields(out), " "))
 	}
-	b.Logf("measured: iperf3 %s, ib_write_bw %s", strings.Join(strings.Fields(tcp), " "), strings.Join(strings.Fields(rdma), " "))
 }
 
 // drift changes things by hand: the plan shows them, and the apply mends them.
 func (b *bench) drift(cfg acctest.Config) {
 	b.on("other", "ip link set dev ibp1s0 mtu 1500")
 	b.on("one", "systemctl stop 'opensm@*'")
-	plan, err := b.ws.Plan(context.Background(), cfg)
-	if err != nil || plan.Diags.HasError() {
-		b.Fatalf("plan of a drift: %v\n%v", err, plan.Diags.Errors())
-	}
+	plan := b.plan("drift", cfg)
 	for _, address := range []string{"infiniband_ipoib_interface.other", "infiniband_opensm.it"} {
 		if plan.Actions()[address] != acctest.Update {
 			b.Errorf("the plan is to %s %s", plan.Actions()[address], address)
 		}
 	}
 	b.mustApply("drift", cfg)
-	b.ping(2016)
+	b.ping(4064)
+}
+
+// plan is a plan without errors.
+func (b *bench) plan(what string, cfg acctest.Config) *acctest.Plan {
+	b.Helper()
+	plan, err := b.ws.Plan(context.Background(), cfg)
+	if err != nil || plan.Diags.HasError() {
+		b.Fatalf("%s: plan: %v\n%v", what, err, plan.Diags.Errors())
+	}
+	return plan
+}
+
+// checkBackup holds that what was kept of a card before its first burn is the firmware
+// that it was bought with.
+func (b *bench) checkBackup(name string) {
+	b.Helper()
+	directory, _ := b.ws.Get("infiniband_firmware."+name, "original_backup_path").(string)
+	path := filepath.Join(directory, "firmware.bin")
+	f, err := os.Open(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		b.Fatal(err)
+	}
+	image, err := fwimage.Parse(f, info.Size())
+	if err != nil {
+		b.Fatalf("%s: %v", path, err)
+	}
+	if string(image.PSID) != card.PSIDEN {
+		b.Errorf("the backup %s is of %s", path, image.PSID)
+	}
 }
