@@ -39,10 +39,6 @@ func init() {
 	}
 }
 
-// gate is the operator's machine in the fabric: it has the subnet manager and host 1 of
-// the network, and is the way to the other machines.
-const gate = "gate"
-
 // gateKey is a partition that all members of the fabric are in.
 const gateKey = "0x0001"
 
@@ -102,8 +98,6 @@ func (kernels) Lend(hosts []labs.Host) (Loan, string, error) {
 	}
 	return l, "", nil
 }
-
-const portsInfiniBand = "mlx4_core.port_type_array=1,1"
 
 // kernelOf is the machine that is described. What of it cannot be had is named instead.
 func kernelOf(h labs.Host) (m reallab.Host, cannot string) {

@@ -94,6 +94,13 @@ func TestMachine_ipoibModeAndMTU(t *testing.T) {
 	l, a, _ := testLab(t)
 	l.AddSM(&SM{Port: a.Cards()[0].Ports[0]})
 	dir := "/sys/class/net/ibp1s0/"
+	if err := a.SetMTU("ibp1s0", 4092); err != nil {
+		t.Fatal(err)
+	}
+	if d, _ := a.Netdev("ibp1s0"); d.MTU != 4092 {
+		t.Errorf("an interface that has joined no group has mtu %d", d.MTU)
+	}
+	a.UpdateNetdev("ibp1s0", func(d *Netdev) { d.Up = true })
 	for _, step := range []struct {
 		err error
 		mtu int

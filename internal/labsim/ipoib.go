@@ -1,6 +1,11 @@
 package labsim
 
-import "syscall"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+)
 
 // ErrMTUMax is what the kernel answers above the device's maximum; ip prints
 // "Error: mtu greater than device maximum."
@@ -49,9 +54,9 @@ func (m *Machine) portMTU(d *Netdev) int {
 }
 
 // groupLimit is the datagram MTU of the joined broadcast group, or the port's own
-// limit while there is none.
+// limit while there is none: an interface joins as it comes up, and remembers.
 func (m *Machine) groupLimit(d *Netdev) int {
-	if d.Port != nil {
+	if d.Port != nil && (d.Up || d.Opened) {
 		if v := d.Port.View(); v.GroupMTU > 0 {
 			return v.GroupMTU - 4
 		}
@@ -141,4 +146,39 @@ func (m *Machine) portChanged(p *Port) {
 	for _, hook := range m.Hooks.OnPortChange {
 		hook(m, p)
 	}
+}
+
+func unreadable() (string, error) { return "", syscall.EACCES }
+
+// publishChildFiles are create_child and delete_child of a port's interface:
+// the child is called by the first 10 characters of its parent and the key as
+// written (ipoib_vlan_add).
+func (m *Machine) publishChildFiles(dir, name string) {
+	child := func(s string) (string, uint64, error) {
+		key, err := strconv.ParseUint(strings.TrimSpace(s), 0, 32)
+		if err != nil || key > 0xffff {
+			return "", 0, syscall.EINVAL
+		}
+		return fmt.Sprintf("%.10s.%04x", name, key), key, nil
+	}
+	m.FS.PutDynamic(dir+"/create_child", 0o200, unreadable, func(s string) error {
+		childName, key, err := child(s)
+		if err != nil || m.Hooks.AddChild == nil {
+			return syscall.EINVAL
+		}
+		return m.Hooks.AddChild(m, name, childName, key)
+	})
+	m.FS.PutDynamic(dir+"/delete_child", 0o200, unreadable, func(s string) error {
+		_, key, err := child(s)
+		if err != nil {
+			return syscall.EINVAL
+		}
+		for _, d := range m.Netdevs() {
+			if d.Parent == name && d.LegacyChild && uint64(d.PKey) == key { // the key that it has, with bit 0x8000
+				m.RemoveNetdev(d.Name)
+				return nil
+			}
+		}
+		return syscall.ENODEV
+	})
 }

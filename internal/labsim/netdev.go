@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -39,7 +40,9 @@ type Netdev struct {
 	DevPort     int
 	Umcast      int
 	Up          bool // administratively
+	Opened      bool // has been up
 	Addrs       []netip.Prefix
+	Bare        []netip.Prefix // of the addresses those added without a broadcast address
 	Driver      string
 	SSH         bool // the SSH sessions of the lab ride on it
 	Gateway     netip.Addr
@@ -93,6 +96,7 @@ func (m *Machine) Netdevs() []Netdev {
 func (d *Netdev) clone() Netdev {
 	c := *d
 	c.Addrs = append([]netip.Prefix{}, d.Addrs...)
+	c.Bare = append([]netip.Prefix{}, d.Bare...)
 	c.Routes = append([]Route{}, d.Routes...)
 	return c
 }
@@ -127,6 +131,8 @@ func (m *Machine) UpdateNetdev(name string, change func(*Netdev)) bool {
 	}
 	before := d.clone()
 	change(d)
+	d.Opened = d.Opened || d.Up
+	d.Bare = slices.DeleteFunc(d.Bare, func(p netip.Prefix) bool { return !slices.Contains(d.Addrs, p) })
 	if now := d.clone(); !reflect.DeepEqual(before, now) {
 		d.Changes++
 	}

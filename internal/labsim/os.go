@@ -107,14 +107,14 @@ var systems = map[OS]System{
 	},
 	Debian12: {
 		Release: "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nNAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\n" +
-			"VERSION=\"12 (bookworm)\"\nVERSION_CODENAME=bookworm\nID=debian\nHOME_URL=\"https://www.debian.org/\"\n",
+			"VERSION=\"12 (bookworm)\"\nVERSION_CODENAME=bookworm\nID=debian\n" + debianURLs,
 		Kernel: "6.1.0-28-amd64", Systemd: 252, Packages: PackagesApt, Stack: StackIfupdown, MSTFlint: "4.21.0",
 		ModuleExt: ".ko",
 		Modules:   upstream, Initramfs: true,
 	},
 	Debian13: {
 		Release: "PRETTY_NAME=\"Debian GNU/Linux 13 (trixie)\"\nNAME=\"Debian GNU/Linux\"\nVERSION_ID=\"13\"\n" +
-			"VERSION=\"13 (trixie)\"\nVERSION_CODENAME=trixie\nID=debian\nHOME_URL=\"https://www.debian.org/\"\n",
+			"VERSION=\"13 (trixie)\"\nVERSION_CODENAME=trixie\nID=debian\n" + debianURLs,
 		Kernel: "6.12.48+deb13-amd64", Systemd: 257, Packages: PackagesApt, Stack: StackIfupdown, MSTFlint: "4.31.0",
 		ModuleExt: ".ko.xz",
 		Modules:   upstream, Initramfs: true,
@@ -175,3 +175,7 @@ func (o OS) modulesOf(kernel string) []string {
 	}
 	return list
 }
+
+// debianURLs are the last lines of Debian's os-release.
+const debianURLs = "HOME_URL=\"https://www.debian.org/\"\nSUPPORT_URL=\"https://www.debian.org/support\"\n" +
+	"BUG_REPORT_URL=\"https://bugs.debian.org/\"\n"

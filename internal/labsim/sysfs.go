@@ -146,7 +146,7 @@ func (m *Machine) publishPort(device string, p *Port) {
 		},
 		"lid_mask_count": func(PortView) string { return "0" },
 		"gids/0":         gidText,
-		"gids/1":         func(PortView) string { return "0000:0000:0000:0000:0000:0000:0000:0000" },
+		"gids/1":         emptyGID,
 	}
 	for i := range PKeyCapacity {
 		files["pkeys/"+strconv.Itoa(i)] = func(v PortView) string { return pkeyText(v, i) }
@@ -167,6 +167,8 @@ func physName(s int) string {
 // rateText follows mlx4, which reports SDR while a port is down.
 func rateText(v PortView) string {
 	switch {
+	case v.State == StateDown && v.LinkType == LinkETH:
+		return "10 Gb/sec (1X QDR)" // the default of eth_link_query_port
 	case v.State == StateDown:
 		return "10 Gb/sec (4X SDR)"
 	case v.LinkType == LinkETH:
@@ -193,6 +195,15 @@ func gidText(v PortView) string {
 		return sysfsGUID(v.Prefix) + ":" + sysfsGUID(g)
 	}
 	return "fe80:0000:0000:0000:" + sysfsGUID(g)
+}
+
+// emptyGID is an entry that is not used: a port of InfiniBand puts its prefix before it.
+func emptyGID(v PortView) string {
+	if v.LinkType != LinkIB {
+		return sysfsGUID(0) + ":" + sysfsGUID(0)
+	}
+	v.GUID = 0
+	return gidText(v)
 }
 
 func sysfsGUID(g uint64) string {
@@ -232,6 +243,8 @@ func (m *Machine) publishModule(name string) {
 // netdevDir is the device directory of an interface.
 func (d *Netdev) dir() string {
 	switch {
+	case d.Parent != "":
+		return "/sys/devices/virtual/net/" + d.Name // ib_ipoib gives its children no device
 	case d.Port != nil:
 		return d.Port.Card.dir() + "/net/" + d.Name
 	case d.Type == TypeLoopback || d.Driver == "":
@@ -267,9 +280,12 @@ func (m *Machine) publishNetdev(name string) {
 			}
 			return nil
 		})
-	if d.Port != nil {
+	switch {
+	case d.Parent != "":
+		m.FS.Drop(dir + "/device")
+	case d.Port != nil:
 		m.FS.PutLink("../../../"+d.Port.Card.Config.BDF, dir+"/device")
-	} else if d.Driver != "" {
+	case d.Driver != "":
 		m.FS.PutLink("../../../0000:00:1f.6", dir+"/device")
 	}
 	m.FS.PutLink(strings.Replace(dir, "/sys/", "../../", 1), "/sys/class/net/"+name)
@@ -291,7 +307,12 @@ func netdevFiles(m *Machine) map[string]func(*Netdev) (string, error) {
 			return strconv.Itoa(d.Index), nil
 		},
 		"dev_port": func(d *Netdev) (string, error) { return strconv.Itoa(d.DevPort), nil },
-		"dev_id":   func(d *Netdev) (string, error) { return fmt.Sprintf("0x%x", d.DevPort), nil },
+		"dev_id": func(d *Netdev) (string, error) {
+			if d.Type != TypeInfiniBand {
+				return "0x0", nil // mlx4_en tells ports apart by dev_port only
+			}
+			return fmt.Sprintf("0x%x", d.DevPort), nil
+		},
 		"flags": func(d *Netdev) (string, error) {
 			if d.Up {
 				return "0x1003", nil
@@ -334,46 +355,14 @@ func (m *Machine) publishIPoIB(dir string, d *Netdev) {
 	m.FS.PutDynamic(dir+"/pkey", 0o444, text(fmt.Sprintf("0x%04x", d.PKey)), nil)
 	m.FS.PutDynamic(dir+"/umcast", 0o644, line(func() string { n, _ := m.Netdev(name); return strconv.Itoa(n.Umcast) }),
 		func(s string) error {
-			v, err := strconv.Atoi(strings.TrimSpace(s))
-			if err != nil || v < 0 || v > 1 {
-				return syscall.EINVAL
-			}
-			m.UpdateNetdev(name, func(n *Netdev) { n.Umcast = v })
+			// ib_ipoib refuses nothing: simple_strtoul makes 0 of what is no number.
+			digits := s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
+			m.UpdateNetdev(name, func(n *Netdev) { n.Umcast = min(1, len(strings.Trim(digits, "0"))) })
 			return nil
 		})
 	if d.LegacyChild {
 		m.FS.PutDynamic(dir+"/parent", 0o444, text(d.Parent), nil)
 	}
-}
-
-func unreadable() (string, error) { return "", syscall.EACCES }
-
-// publishChildFiles are create_child and delete_child of a port's interface:
-// the child is called by the first 10 characters of its parent and the key as
-// written (ipoib_vlan_add).
-func (m *Machine) publishChildFiles(dir, name string) {
-	child := func(s string) (string, uint64, error) {
-		key, err := strconv.ParseUint(strings.TrimSpace(s), 0, 32)
-		if err != nil || key > 0xffff {
-			return "", 0, syscall.EINVAL
-		}
-		return fmt.Sprintf("%.10s.%04x", name, key), key, nil
-	}
-	m.FS.PutDynamic(dir+"/create_child", 0o200, unreadable, func(s string) error {
-		childName, key, err := child(s)
-		if err != nil || m.Hooks.AddChild == nil {
-			return syscall.EINVAL
-		}
-		return m.Hooks.AddChild(m, name, childName, key)
-	})
-	m.FS.PutDynamic(dir+"/delete_child", 0o200, unreadable, func(s string) error {
-		childName, _, err := child(s)
-		if d, ok := m.Netdev(childName); err != nil || !ok || !d.LegacyChild {
-			return syscall.ENODEV
-		}
-		m.RemoveNetdev(childName)
-		return nil
-	})
 }
 
 func (m *Machine) unpublishNetdev(d *Netdev) {

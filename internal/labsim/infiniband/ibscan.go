@@ -43,13 +43,26 @@ func (s *state) cannotOpen(p *labsim.Proc, o *labsim.Flags) {
 		p.Errorf("ibwarn: [%d] get_abi_version: can't read ABI version from %s (No such file or directory): is ib_umad "+
 			"module loaded?\n", p.PID, umadFile)
 	}
-	p.Errorf("ibwarn: [%d] mad_rpc_open_port: can't open UMAD port (%s:%s)\n", p.PID, o.Or("C", "(null)"), o.Or("P", "0"))
+	function, port := "mad_rpc_open_port", o.Or("C", "(null)")+":"+o.Or("P", "0")
+	if s.modern() {
+		function = "mad_rpc_open_port2"
+		if what := "UMAD port (No such device) (" + port; o.Has("C") || o.Has("P") {
+			p.Errorf("ibwarn: [%d] get_smi_gsi_pair: Can't open %s)\n", p.PID, what)
+		} else {
+			p.Errorf("ibwarn: [%d] get_smi_gsi_pair: Can't open SMI UMAD port (No such device) (:0)\n", p.PID)
+		}
+	}
+	p.Errorf("ibwarn: [%d] %s: can't open UMAD port (%s)\n", p.PID, function, port)
 }
 
 // cannotScan ends ibnetdiscover and those that call it.
 func (s *state) cannotScan(p *labsim.Proc, o *labsim.Flags, name string) int {
 	s.cannotOpen(p, o)
-	p.Errorf("./libibnetdisc/ibnetdisc.c:802; can't open MAD port (%s:%s)\n", o.Or("C", "(null)"), o.Or("P", "0"))
+	line := 802
+	if s.modern() {
+		line = 799
+	}
+	p.Errorf("./libibnetdisc/ibnetdisc.c:%d; can't open MAD port (%s:%s)\n", line, o.Or("C", "(null)"), o.Or("P", "0"))
 	p.Printf("%s: iberror: failed: discover failed\n", name)
 	return 255
 }

@@ -73,6 +73,11 @@ func ibstat(_ context.Context, p *labsim.Proc) int {
 			continue
 		}
 		if ports := h.ports(); len(o.Args) == 2 && !slices.Contains(ports, o.Args[1]) {
+			if all[0].s.modern() {
+				p.Errorf("ibwarn: [%[1]d] ca_stat: CA: '%[2]s' has no port number %[3]s - max (%[4]d)\nibwarn: [%[1]d] main: stat "+
+					"of IB device '%[2]s' failed\n", p.PID, h.name, o.Args[1], len(ports))
+				return 0
+			}
 			p.Errorf("ibwarn: [%[1]d] ca_stat: CA: '%[2]s' has no port number %[3]s - max (%[4]d)\nibpanic: [%[1]d] main: stat "+
 				"of IB device '%[2]s' failed: Success\n",
 				p.PID, h.name, o.Args[1], len(ports))
@@ -144,7 +149,7 @@ func (s *state) madPort(o *labsim.Flags) *labsim.Port {
 				o.Has("P") && o.Or("P", "") != strconv.Itoa(v.Number) {
 				continue
 			}
-			if o.Has("P") || v.PhysState == labsim.PhysLinkUp {
+			if o.Has("P") && !s.modern() || v.PhysState == labsim.PhysLinkUp {
 				return port
 			}
 		}
@@ -182,6 +187,9 @@ func sminfo(_ context.Context, p *labsim.Proc) int {
 		}
 	}
 	if best == nil {
+		if strings.HasSuffix(where, "; 0") {
+			p.Errorf("ibwarn: [%d] _do_madrpc: recv failed: Connection timed out\n", p.PID)
+		}
 		p.Errorf("ibwarn: [%d] mad_rpc: _do_madrpc failed; dport (%s)\n", p.PID, where)
 		return iberror(p, "query")
 	}

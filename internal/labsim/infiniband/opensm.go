@@ -227,6 +227,14 @@ func (s *state) runSM(ctx context.Context, p *labsim.Proc, o *labsim.Flags, file
 		logFile("0x80 -> " + line)
 	}
 	port := s.smPort(p, conf.guid)
+	logLines(logFile, smGreeting, conf.guid)
+	if port == nil && p.UID == 0 && s.m.FS.Exists(umadFile) && conf.guid != 0 {
+		say("Entering DISCOVERING state")
+		logLines(logFile, smUnbound, conf.guid)
+		p.Printf("\nError from osm_opensm_bind (0x2A)\nPerhaps another instance of OpenSM is already running\n")
+		say("Exiting SM")
+		return 0
+	}
 	if port == nil || p.UID != 0 || !s.claim(port, p.PID) {
 		say("Error from osm_opensm_bind (0x2A)")
 		say("Perhaps another instance of OpenSM is already running")
@@ -235,21 +243,13 @@ func (s *state) runSM(ctx context.Context, p *labsim.Proc, o *labsim.Flags, file
 	}
 	defer s.release(port)
 	say("Entering DISCOVERING state")
+	logLines(logFile, smBound, port.View().GUID)
 	sm := &labsim.SM{Port: port, Priority: conf.priority, Prefix: conf.prefix}
 	conf.partitions = o.Or("Pconfig", conf.partitions)
-	s.readPartitions(conf.partitions, say).give(sm)
+	var complaints []string // of a file that a standby does not read
+	s.readPartitions(conf.partitions, func(line string) { complaints = append(complaints, line) }).give(sm)
 	noGroup := sm.GroupMTU == 0
-	sm.OnState = func(st int) {
-		switch st {
-		case labsim.SMMaster:
-			say("Entering MASTER state")
-			logFile("0x02 -> SUBNET UP")
-		case labsim.SMStandby:
-			say("Entering STANDBY state")
-		case labsim.SMDiscover:
-			logFile("0x01 -> state_mgr_check_master: discovering")
-		}
-	}
+	sm.OnState = stateTeller(say, logFile, complaints)
 	s.m.Lab.AddSM(sm)
 	if noGroup {
 		sm.Update(func(sm *labsim.SM) { sm.GroupMTU = 0 })

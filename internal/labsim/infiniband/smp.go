@@ -19,6 +19,7 @@ func field(b *strings.Builder, name, format string, args ...any) {
 type aim struct {
 	topology *labsim.Topology
 	arrived  *labsim.NodePort // nil: nobody answers
+	refused  bool             // the kernel does not send it: it would leave by another port
 	text     string           // "Lid 7", "DR path slid 65535; dlid 65535; 0,1"
 }
 
@@ -43,6 +44,8 @@ func (s *state) aimAt(from *labsim.Port, direct bool, where string) aim {
 		switch {
 		case i == 0:
 			continue
+		case i == 1 && err == nil && out != t.FromPort: // smi_handle_dr_smp_send
+			a.arrived, a.refused = nil, true
 		case a.arrived == nil || err != nil || out < 1 || out >= len(a.arrived.Node.Ports) || !a.arrived.Node.Switch && i > 1:
 			a.arrived = nil
 		default:
@@ -64,7 +67,13 @@ func (a aim) port(number int) *labsim.NodePort {
 	return a.arrived.Node.Ports[number]
 }
 
+// maxLID is the last one of a port; above are groups.
+const maxLID = 0xbfff
+
 func printSilence(p *labsim.Proc, a aim) {
+	if a.refused {
+		p.Errorf("ibwarn: [%d] _do_madrpc: send failed; Invalid argument\n", p.PID)
+	}
 	p.Errorf("ibwarn: [%d] mad_rpc: _do_madrpc failed; dport (%s)\n", p.PID, a.text)
 }
 
@@ -101,6 +110,9 @@ func smpquery(_ context.Context, p *labsim.Proc) int {
 	if from == nil {
 		return 255
 	}
+	if lid, err := strconv.ParseUint(o.Args[1], 0, 64); err == nil && lid > maxLID && !o.Has("D") {
+		return iberror(p, "can't resolve destination port %s", o.Args[1])
+	}
 	a := s.aimAt(from, o.Has("D"), o.Args[1])
 	q := a.port(number)
 	switch op {
@@ -109,7 +121,7 @@ func smpquery(_ context.Context, p *labsim.Proc) int {
 			printSilence(p, a)
 			return iberror(p, "operation portinfo: port info query failed")
 		}
-		p.Printf("# Port info: %s port %d\n%s", a.text, number, portInfo(q, a.arrived.Number))
+		p.Printf("# Port info: %s port %d\n%s", a.text, number, portInfo(q, a.arrived.Number, s.modern()))
 	case "pkeytable", "pkeys":
 		if q == nil {
 			printSilence(p, a)
@@ -181,7 +193,7 @@ var (
 		11: "IsSystemImageGUIDsupported",
 		14: "IsExtendedSpeedsSupported", 15: "IsCapabilityMask2Supported", 16: "IsCommunicatonManagementSupported",
 		19: "IsDeviceManagementSupported",
-		20: "IsVendorClassSupported", 22: "IsCapabilityMaskNoticeSupported", 25: "IsClientReregistrationSupported",
+		20: "IsVendorClassSupported", 22: "IsCapabilityMaskNoticeSupported", 25: "IsClientRegistrationSupported",
 	}
 	cap2Names = map[int]string{4: "IsLinkWidth2xSupported", 5: "IsLinkSpeedHDRSupported"}
 )
@@ -254,7 +266,7 @@ func fixedOf(p *labsim.NodePort) fixed {
 var fixedFields = [][2]string{{"SMSL", "0"}, {"VLCap", "VL0-7"}, {"InitType", "0x00"}, {"VLHighLimit", "0"},
 	{"VLArbHighCap", "8"}, {"VLArbLowCap", "8"}, {"InitReply", "0x00"}}
 
-func portInfo(p *labsim.NodePort, arrived int) string {
+func portInfo(p *labsim.NodePort, arrived int, modern bool) string {
 	var b strings.Builder
 	f := fixedOf(p)
 	width, speed, extended := activeTexts(p.Trained)
@@ -310,8 +322,18 @@ func portInfo(p *labsim.NodePort, arrived int) string {
 		second = 0x30
 	}
 	capLines(&b, "CapabilityMask2", second, cap2Names)
-	field(&b, "LinkSpeedExtActive", "%s", extended)
-	field(&b, "LinkSpeedExtSupported", "%s", extendedText(p.Can.Extended))
-	field(&b, "LinkSpeedExtEnabled", "%s", extendedText(p.May.Extended))
+	speedFields(&b, p, extended, modern)
 	return b.String()
+}
+
+// speedFields are the extended speeds; newer libraries know more of them.
+func speedFields(b *strings.Builder, p *labsim.NodePort, extended string, modern bool) {
+	field(b, "LinkSpeedExtActive", "%s", extended)
+	field(b, "LinkSpeedExtSupported", "%s", extendedText(p.Can.Extended))
+	field(b, "LinkSpeedExtEnabled", "%s", extendedText(p.May.Extended))
+	if modern {
+		field(b, "LinkSpeedExtActive2", "No Extended Speed 2")
+		field(b, "LinkSpeedExtSupported2", "0")
+		field(b, "LinkSpeedExtEnabled2", "0")
+	}
 }

@@ -19,6 +19,10 @@ type state struct {
 	smPorts map[*labsim.Port]int // PID of the opensm on a port
 }
 
+// modern says whether infiniband-diags and its libraries are those of rdma-core 55 or
+// later; the rest is as 44 has it.
+func (s *state) modern() bool { return s.m.OS.System().Systemd >= 257 }
+
 func stateOf(m *labsim.Machine) *state {
 	s, _ := m.Value("infiniband", func() any { return &state{m: m, smPorts: map[*labsim.Port]int{}} }).(*state)
 	return s

@@ -182,9 +182,12 @@ func (c *ipCall) changeAddr(command string, args []string) int {
 		c.p.Errorf("Error: any valid prefix is expected rather than \"%s\".\n", args[0])
 		return 1
 	}
+	bare := opts["brd"] == "" && opts["broadcast"] == ""
 	switch command {
 	case "add":
-		err = c.s.AddAddr(opts["dev"], prefix)
+		if err = c.s.AddAddr(opts["dev"], prefix); err == nil && bare {
+			c.s.m.UpdateNetdev(opts["dev"], func(d *labsim.Netdev) { d.Bare = append(d.Bare, prefix) })
+		}
 	case "replace":
 		if err = c.s.AddAddr(opts["dev"], prefix); errors.Is(err, ErrAddrExists) {
 			err = nil
@@ -242,6 +245,8 @@ func (c *ipCall) link(command string, args []string) int {
 		return c.linkSet(args)
 	case command == "del" || command == "delete":
 		return c.linkDel(args)
+	case command == "add":
+		return c.linkAdd(args)
 	}
 	return c.p.Unknown("ip link " + command)
 }
@@ -290,24 +295,27 @@ func (c *ipCall) linkSet(args []string) int {
 }
 
 // addChild makes a P_Key child with the kernel's rules: no child of a child, no
-// key 0 or 0x8000, one child a key, and bit 0x8000 set in the key of the device.
+// key 0 or 0x8000, of those made by create_child one a key, and bit 0x8000 set in the key of the device. The key is
+// compared as it was asked for, so that one without the bit gets past (ipoib_vlan_add,
+// ipoib_ndo_init).
 func (s *State) addChild(parentName, name string, pkey uint64, mode string, legacy bool) error {
 	parent, ok := s.m.Netdev(parentName)
 	if !ok || parent.Type != labsim.TypeInfiniBand || parent.Parent != "" || pkey == 0 || pkey == 0x8000 {
 		return syscall.EINVAL
 	}
 	for _, d := range s.m.Netdevs() {
-		if d.Name == name || d.Parent == parentName && d.PKey == uint16(pkey)|0x8000 {
+		if d.Name == name || legacy && d.Parent == parentName && d.PKey == uint16(pkey) {
 			return syscall.ENOTUNIQ
 		}
 	}
-	if uint16(pkey)|0x8000 == parent.PKey {
+	if legacy && uint16(pkey) == parent.PKey {
 		return syscall.ENOTUNIQ
 	}
 	child := parent
 	child.Name, child.Parent, child.Index, child.LegacyChild = name, parent.Name, 0, legacy
 	child.PKey, child.Up, child.Addrs, child.Routes, child.SSH = uint16(pkey)|0x8000, false, nil, nil, false
 	child.Gateway = netip.Addr{}
+	child.Opened, child.Bare, child.Umcast = false, nil, 0
 	child.Mode, child.MTU, child.AdminMTU = labsim.ModeDatagram, 0, 0
 	s.m.AddNetdev(child)
 	_ = s.m.SetMTU(name, s.m.DatagramLimit(&child))
@@ -315,6 +323,24 @@ func (s *State) addChild(parentName, name string, pkey uint64, mode string, lega
 		return s.m.SetMode(name, mode+"\n")
 	}
 	return nil
+}
+
+// linkAdd makes a P_Key child: "link PARENT name NAME type ipoib pkey KEY [mode MODE]".
+func (c *ipCall) linkAdd(args []string) int {
+	opts, bad := c.selection(args, "link", "name", "type", "pkey", "mode")
+	key, err := strconv.ParseUint(opts["pkey"], 0, 16)
+	if bad != "" || opts["type"] != "ipoib" || opts["name"] == "" || opts["dev"] != "" || err != nil {
+		return c.p.Unknown("form of ip link add")
+	}
+	if _, ok := c.s.m.Netdev(opts["link"]); !ok {
+		c.p.Errorf("Cannot find device \"%s\"\n", opts["link"])
+		return 1
+	}
+	mode := opts["mode"]
+	if mode == "" {
+		mode = labsim.ModeDatagram
+	}
+	return c.answer(c.s.addChild(opts["link"], opts["name"], key, mode, false), opts["name"])
 }
 
 func (c *ipCall) linkDel(args []string) int {
@@ -326,6 +352,8 @@ func (c *ipCall) linkDel(args []string) int {
 	case !ok:
 		c.p.Errorf("Cannot find device \"%s\"\n", opts["dev"])
 		return 1
+	case d.Parent == "" && d.Type == labsim.TypeInfiniBand:
+		return 0 // ib_ipoib leaves alone what is no child, and says nothing
 	case d.Parent == "":
 		c.p.Errorf("RTNETLINK answers: Operation not supported\n")
 		return 2

@@ -44,6 +44,8 @@ type ipDetails struct {
 	TsoSize     int         `json:"tso_max_size"`
 	TsoSegs     int         `json:"tso_max_segs"`
 	GroSize     int         `json:"gro_max_size"`
+	GsoIPv4     int         `json:"gso_ipv4_max_size,omitempty"` // of iproute2 6.3 and later
+	GroIPv4     int         `json:"gro_ipv4_max_size,omitempty"`
 	ParentBus   string      `json:"parentbus,omitempty"`
 	ParentDev   string      `json:"parentdev,omitempty"`
 }
@@ -81,7 +83,7 @@ func (c *ipCall) view(d *labsim.Netdev) ipLink {
 		State: "DOWN", Group: "default", Txqlen: 1000, LinkType: "ether", Address: d.HardwareAddress(),
 		Broadcast: d.Broadcast(),
 	}
-	if d.Up {
+	if d.Up || d.Opened { // the queue is made once and stays
 		v.Qdisc = "fq_codel"
 	}
 	if d.Up && carrier {
@@ -95,6 +97,9 @@ func (c *ipCall) view(d *labsim.Netdev) ipLink {
 	}
 	if c.details {
 		v.ipDetails = details(d)
+		if c.modern() {
+			v.GsoIPv4, v.GroIPv4 = v.GsoSize, v.GroSize
+		}
 	}
 	// ib_ipoib can be asked for virtual functions, and has none.
 	if d.Type == labsim.TypeInfiniBand && d.Parent == "" && (c.details || c.ofLinks) {
@@ -102,6 +107,9 @@ func (c *ipCall) view(d *labsim.Netdev) ipLink {
 	}
 	return v
 }
+
+// modern says whether iproute2 is one of 2024 or later.
+func (c *ipCall) modern() bool { return c.s.m.OS.System().Systemd >= 257 }
 
 func kernelFlags(d *labsim.Netdev, carrier bool) []string {
 	switch {
@@ -138,11 +146,14 @@ func (c *ipCall) addrs(d *labsim.Netdev, scope string) []ipAddr {
 			// NetworkManager makes the routes of prefixes itself.
 			NoRoute: c.s.byNM(d.Name), Label: d.Name, Valid: forever, Preferred: forever,
 		}
+		if slices.Contains(d.Bare, p) {
+			a.Broadcast = ""
+		}
 		if p.Addr().Is6() {
 			a.Family, a.Label = "inet6", ""
 		}
 		// iproute2 of 2023 and later say who made an address.
-		if a.Scope == "link" && !a.NoRoute && c.s.m.OS.System().Systemd >= 257 {
+		if a.Scope == "link" && !a.NoRoute && c.modern() {
 			a.Protocol = "kernel_ll"
 		}
 		if !c.wants(p) || scope != "" && a.Scope != scope {
@@ -247,15 +258,23 @@ func (c *ipCall) printHead(v *ipLink) {
 		c.p.Printf("%s    link/%s %s brd %s", sep, v.LinkType, v.Address, v.Broadcast)
 	}
 	if d := v.ipDetails; d != nil {
-		c.p.Printf(" promiscuity %d  allmulti %d minmtu %d maxmtu %d ", d.Promiscuity, d.Allmulti, d.MinMTU, d.MaxMTU)
+		gap := " "
+		if !c.modern() {
+			gap = "  "
+		}
+		c.p.Printf(" promiscuity %d%sallmulti %d minmtu %d maxmtu %d ", d.Promiscuity, gap, d.Allmulti, d.MinMTU, d.MaxMTU)
 		if d.Linkinfo != nil {
-			c.p.Printf("%s    ipoib pkey  %s mode  %s umcast  %s ", sep, d.Linkinfo.Data.Key, d.Linkinfo.Data.Mode,
+			c.p.Printf("%s    ipoib pkey %s mode %s umcast %s ", sep, d.Linkinfo.Data.Key, d.Linkinfo.Data.Mode,
 				d.Linkinfo.Data.Umcast)
 		}
 		if d.AddrGen != "" {
 			c.p.Printf("addrgenmode %s ", d.AddrGen)
 		}
-		c.p.Printf("numtxqueues %d numrxqueues %d ", d.TxQueues, d.RxQueues)
+		c.p.Printf("numtxqueues %d numrxqueues %d gso_max_size %d gso_max_segs %d tso_max_size %d "+
+			"tso_max_segs %d gro_max_size %d ", d.TxQueues, d.RxQueues, d.GsoSize, d.GsoSegs, d.TsoSize, d.TsoSegs, d.GroSize)
+		if d.GsoIPv4 > 0 {
+			c.p.Printf("gso_ipv4_max_size %d gro_ipv4_max_size %d ", d.GsoIPv4, d.GroIPv4)
+		}
 		if d.ParentDev != "" {
 			c.p.Printf("parentbus %s parentdev %s ", d.ParentBus, d.ParentDev)
 		}

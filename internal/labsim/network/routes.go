@@ -116,9 +116,18 @@ func (s *State) table4() string {
 func (s *State) table6() string {
 	var b strings.Builder
 	digits := func(a netip.Addr) string { x := a.As16(); return hex.EncodeToString(x[:]) }
-	entry := func(dev string, to netip.Prefix, via netip.Addr, flags int) {
-		fmt.Fprintf(&b, "%s %02x %s 00 %s 00000400 00000001 00000000 %08x %8s\n",
-			digits(to.Addr()), to.Bits(), digits(netip.IPv6Unspecified()), digits(via), flags, dev)
+	entry := func(dev string, to netip.Prefix, via netip.Addr, metric, users, flags int) {
+		fmt.Fprintf(&b, "%s %02x %s 00 %s %08x %08x 00000000 %08x %8s\n",
+			digits(to.Addr()), to.Bits(), digits(netip.IPv6Unspecified()), digits(via), metric, users, flags, dev)
+	}
+	local := func() {
+		for _, d := range s.m.Netdevs() {
+			for _, a := range d.Addrs {
+				if a.Addr().Is6() && d.Up && d.Type != labsim.TypeLoopback {
+					entry(d.Name, netip.PrefixFrom(a.Addr(), 128), netip.IPv6Unspecified(), 0, 2, 0x80200001)
+				}
+			}
+		}
 	}
 	none := netip.IPv6Unspecified()
 	for _, d := range s.m.Netdevs() {
@@ -127,15 +136,16 @@ func (s *State) table6() string {
 		}
 		for _, a := range d.Addrs {
 			if a.Addr().Is6() {
-				entry(d.Name, a.Masked(), none, 1)
+				entry(d.Name, a.Masked(), none, 0x100, 1, 1)
 			}
 		}
 		for _, r := range d.Routes {
 			if r.To.Addr().Is6() {
-				entry(d.Name, r.To, r.Via, 3)
+				entry(d.Name, r.To, r.Via, 0x400, 1, 3)
 			}
 		}
 	}
-	entry("lo", netip.PrefixFrom(none, 0), none, 0x200200)
+	entry("lo", netip.PrefixFrom(none, 0), none, 0x400, 1, 0x200200)
+	local()
 	return b.String()
 }

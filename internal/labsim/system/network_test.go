@@ -161,7 +161,7 @@ func TestIPJSONShape(t *testing.T) {
 	if !strings.HasPrefix(out, want) {
 		t.Errorf("got  %s\nwant %s", out, want)
 	}
-	if tail := `"addr_info":[{"family":"inet","local":"10.9.9.1","prefixlen":24,"broadcast":"10.9.9.255","scope":"global",` +
+	if tail := `"addr_info":[{"family":"inet","local":"10.9.9.1","prefixlen":24,"scope":"global",` +
 		`"label":"ibp1s0","valid_life_time":4294967295,"preferred_life_time":4294967295}]}]` + "\n"; !strings.HasSuffix(out,
 		tail) {
 		t.Errorf("tail of %s", out)

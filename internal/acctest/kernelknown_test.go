@@ -1,0 +1,50 @@
+package acctest
+
+import "github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+
+// knownDifferences are the questions that the simulated lab answers in another way than
+// the recorded machines, with the reason; those of "" on every system. A question that is
+// asked more than once has its number behind it.
+var knownDifferences = map[labsim.OS]map[string]string{
+	"": {
+		// Where the emulated card or switch is no silicon; record anew when it has changed.
+		"smpquery -D portinfo 0 2":                            downPort + "; LocalPort is that of the question instead of that of arrival",
+		"ibportstate -D 0 2 query":                            downPort,
+		"smpquery -D portinfo 0 7":                            noSuchPort,
+		"ibportstate -D 0 7 query":                            noSuchPort,
+		"smpquery -D portinfo 0,1 0":                          "port 0 of the emulated switch has the values of its other ports; the simulated one those of ibsim",
+		"ibnetdiscover -p":                                    downPort + ", as do the ports of the emulated switch",
+		lnkCapQuestion:                                        "the emulated card has its Express capability behind the others and without ASPM, which silicon has",
+		"ls /sys/bus/pci/devices/0000:01:00.0/infiniband (4)": noRoCE,
+		typesQuestion1 + " (3)":                               noRoCE,
+		typesQuestion2:                                        noRoCE,
+		// Where the simulation is simpler.
+		"smpquery -D nodeinfo 0,1": "the emulated switch holds 32 P_Keys, that of ibsim 8",
+		"saquery -g":               "the simulated fabric has the groups for broadcast only, not those that IPv4 and IPv6 join",
+		"saquery -P 2 SMIR":        "the text is of an errno that is left from before: ibsim and a kernel leave others",
+	},
+	labsim.Debian12: {
+		typesQuestion1 + " (2)":                               noRoCE,
+		typesQuestion2 + " (2)":                               noRoCE,
+		"ls /sys/bus/pci/devices/0000:01:00.0/infiniband (3)": noRoCE,
+		"ibstat (2)": noRoCE,
+	},
+	labsim.Debian13: {
+		"ibqueryerrors --threshold-file /dev/null --skip-sl":  "the machine had lost its link twice while it booted",
+		"what the provider collects":                          crash,
+		"what the provider collects (2)":                      crash,
+		childQuestion + " (3)":                                "the machine's two streams came mixed in another order",
+		"ls /sys/bus/pci/devices/0000:01:00.0/infiniband (3)": late,
+		typesQuestion1 + " (2)":                               late,
+		typesQuestion2 + " (2)":                               late,
+		"ibstat (2)":                                          late,
+	},
+}
+
+const (
+	downPort   = "firmware says of a link that is down that it has the best speed (the kernel knows that it lies), the simulation SDR"
+	noSuchPort = "the emulated card answered for port 1 to a question about a port that it has not"
+	noRoCE     = "the emulated firmware has no RoCE, so that rdma-core calls the device rdma, not roce, and there are no GIDs"
+	crash      = "mstflint 4.31 crashes on ConnectX-3 cards of silicon (its issues 590 and 1157), not on the emulated one"
+	late       = "the machine was slow, and had no device yet when it was asked"
+)
