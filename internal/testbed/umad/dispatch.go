@@ -70,7 +70,7 @@ func (p *Port) send(a *agent, header []byte, list ...mad) bool {
 			case !ok:
 				sent = false
 			case local:
-				p.stay(a, m)
+				p.stay(a, header, m)
 			default:
 				p.transmit(m, to)
 			}
@@ -105,8 +105,11 @@ func (p *Port) transmit(m mad, to address) {
 }
 
 // stay deals with a datagram that goes no further than the port of its sender, who
-// gets the answer of the firmware, or else another program.
-func (p *Port) stay(a *agent, m mad) {
+// gets the answer of the firmware, or else of another program. The kernel takes such a
+// request for done once it is handed over, and never says that it was not answered
+// (handle_outgoing_dr_smp and local_completions in Linux drivers/infiniband/core/mad.c).
+func (p *Port) stay(a *agent, header []byte, m mad) {
+	a.file.expectLocally(header, m)
 	if out, served := p.serve(m); served {
 		if out != nil {
 			a.file.response(a, arrival{lid: wire.Permissive, mad: out})

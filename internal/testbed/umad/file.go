@@ -66,8 +66,8 @@ type File struct {
 	agents  [maxAgents]*agent
 	waiting map[uint64]*time.Timer // by transaction
 	partial map[uint64][]mad       // segments of an answer
-	queue   [][]byte
-	more    chan struct{} // holds a token while the queue is not empty
+	queue   [][]byte               // nil: a wait is over
+	more    chan struct{}          // holds a token while the queue is not empty
 	closed  bool
 }
 
@@ -147,7 +147,8 @@ func (f *File) Close() {
 
 // Read waits for the next datagram, header included, and returns all of it, as
 // does not fit into size too: then the errno is ENOSPC, the datagram stays, and
-// the program has to be given the header all the same.
+// the program has to be given the header all the same. ETIMEDOUT ends the wait for an
+// answer of which the kernel does not tell.
 func (f *File) Read(ctx context.Context, size int) ([]byte, syscall.Errno) {
 	for {
 		select {
@@ -162,9 +163,13 @@ func (f *File) Read(ctx context.Context, size int) ([]byte, syscall.Errno) {
 		}
 		b := f.queue[0]
 		var errno syscall.Errno
-		if len(b) > size {
+		switch {
+		case len(b) > size:
 			errno = syscall.ENOSPC
-		} else {
+		case b == nil:
+			errno = syscall.ETIMEDOUT
+			fallthrough
+		default:
 			f.queue = f.queue[1:]
 		}
 		if len(f.queue) > 0 {
@@ -220,15 +225,45 @@ func (f *File) Write(b []byte) syscall.Errno {
 
 // expect waits for the answer to a request, as long as its sender wants.
 func (f *File) expect(a *agent, b []byte, m mad) {
-	timeout := time.Duration(binary.NativeEndian.Uint32(b[atTimeout:])) * time.Millisecond
-	if timeout <= 0 || m.isResponse() {
+	wait := patience(b)
+	if wait <= 0 || m.isResponse() {
 		return
 	}
 	m = append(mad(nil), m...) // its route advances
-	tries := 1 + min(binary.NativeEndian.Uint32(b[atRetries:]), 10)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.waiting[m.transaction()] = time.AfterFunc(timeout*time.Duration(tries), func() { f.giveUp(a, m) })
+	f.waiting[m.transaction()] = time.AfterFunc(wait, func() { f.giveUp(a, m) })
+}
+
+// patience is how long the sender of a request waits for the answer, all tries together.
+func patience(b []byte) time.Duration {
+	timeout := time.Duration(binary.NativeEndian.Uint32(b[atTimeout:])) * time.Millisecond
+	return timeout * time.Duration(1+min(binary.NativeEndian.Uint32(b[atRetries:]), 10))
+}
+
+// expectLocally is for a request of which the kernel never says that it has timed out.
+// Its sender sees that by poll, as soon as its time is over. A file of FUSE cannot be
+// polled, so the read that waits ends as umad_recv does then.
+func (f *File) expectLocally(b []byte, m mad) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := m.transaction()
+	r := f.waiting[t]
+	if r == nil || !r.Stop() {
+		return
+	}
+	f.waiting[t] = time.AfterFunc(patience(b), func() { f.endWait(t) })
+}
+
+func (f *File) endWait(transaction uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.waiting[transaction] == nil || f.closed {
+		return
+	}
+	delete(f.waiting, transaction)
+	f.queue = append(f.queue, nil)
+	f.wake()
 }
 
 // giveUp tells the sender of a request, if it still waits, that nobody answered.
