@@ -80,6 +80,7 @@ type Machine struct {
 	up         bool
 	destroyed  bool
 	ready      bool // the OnBoot hooks have run
+	udevEvents int  // that udev still has to deal with
 	bootCtx    context.Context
 	powerOff   context.CancelCauseFunc
 	nextPID    int

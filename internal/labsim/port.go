@@ -56,9 +56,10 @@ type Card struct {
 	Config  CardConfig
 	Machine *Machine
 	// RDMA is the name in /sys/class/infiniband; empty without an IB driver.
-	RDMA  string
-	Ports []*Port
-	bound bool
+	RDMA     string
+	Ports    []*Port
+	bound    bool
+	renaming *Timer // of the RDMA device, by udev
 }
 
 // Port is one port of a card. Read it through Snapshot.

@@ -71,32 +71,6 @@ func (c *Card) class() string {
 	return "0x020000"
 }
 
-// publishRDMA makes the RDMA device of a card.
-func (m *Machine) publishRDMA(c *Card) {
-	index := 0
-	for _, other := range m.Cards() {
-		if other == c {
-			break
-		}
-		if other.Config.Model.RDMA == c.Config.Model.RDMA {
-			index++
-		}
-	}
-	name := fmt.Sprintf("%s%d", c.Config.Model.RDMA, index)
-	if m.FS.Exists("/usr/lib/udev/rules.d/60-rdma-persistent-naming.rules") &&
-		!m.FS.Exists("/etc/udev/rules.d/60-rdma-persistent-naming.rules") {
-		prefix := "roce"
-		if c.Ports[0].View().LinkType == LinkIB {
-			prefix = "ib"
-		}
-		name = prefix + pathName(c.Config.BDF)
-	}
-	m.Lab.mu.Lock()
-	c.RDMA = name
-	m.Lab.mu.Unlock()
-	m.publishRDMAFiles(c, name)
-}
-
 func (m *Machine) publishRDMAFiles(c *Card, name string) {
 	fw := c.Running()
 	dir := c.dir() + "/infiniband/" + name
@@ -208,18 +182,6 @@ func emptyGID(v PortView) string {
 
 func sysfsGUID(g uint64) string {
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", g>>48, g>>32&0xffff, g>>16&0xffff, g&0xffff)
-}
-
-func (m *Machine) unpublishRDMA(c *Card) {
-	m.Lab.mu.Lock()
-	name := c.RDMA
-	c.RDMA = ""
-	m.Lab.mu.Unlock()
-	if name == "" {
-		return
-	}
-	m.FS.Drop("/sys/class/infiniband/" + name)
-	m.FS.Drop(c.dir() + "/infiniband")
 }
 
 func (m *Machine) publishModule(name string) {

@@ -275,6 +275,7 @@ func waitForGoal(ctx context.Context, o *cards.Session, c cards.Card, oldBoot st
 		yes, known := g.Reached(s, card)
 		started := s.BootID != oldBoot
 		if yes && started && card.Driver != "" && who.Same() {
+			c.Host.Invalidate() // udev may not have named yet what the driver has made
 			return nil
 		}
 		if late {

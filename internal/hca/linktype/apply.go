@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -303,6 +304,31 @@ func setInDriver(ctx context.Context, o *cards.Session, l Ask, did *[]string) er
 	return nil
 }
 
+// deviceTime is how long the kernel may take to load mlx4_ib by itself; a second is usual.
+const deviceTime = 5 * time.Second
+
+// awaitDevice waits for the RDMA device of a card that has an InfiniBand port now. The
+// driver asks for the module mlx4_ib and does not wait for it (mlx4_request_modules in
+// Linux drivers/net/ethernet/mellanox/mlx4/main.c). A host that does not load it is no
+// error here: what needs the device loads the module, or says that it is not there.
+func awaitDevice(ctx context.Context, o *cards.Session, l Ask) error {
+	deadline := time.Now().Add(min(o.Settle, deviceTime))
+	expected := slices.Contains(slices.Collect(maps.Values(l.Request.Ports)), ib.LinkTypeIB)
+	for {
+		_, card, err := l.Card.Read(ctx)
+		if err != nil {
+			return err
+		}
+		l.Card.Host.Invalidate() // udev may not have named the device that was read
+		if card.RDMADevice != "" || !expected || time.Now().After(deadline) {
+			return nil
+		}
+		if err := o.Pause(ctx); err != nil {
+			return err
+		}
+	}
+}
+
 // waitFor waits until the driver has registered its ports anew.
 func waitFor(ctx context.Context, o *cards.Session, l Ask, said string) error {
 	deadline := time.Now().Add(o.Settle)
@@ -314,7 +340,7 @@ func waitFor(ctx context.Context, o *cards.Session, l Ask, said string) error {
 		}
 		wrong := wrongTypes(l.Request.Ports, card)
 		if len(wrong) == 0 {
-			return nil
+			return awaitDevice(ctx, o, l)
 		}
 		if said != "" || time.Now().After(deadline) {
 			e := newError(l.Card, "the driver did not take them: "+strings.Join(wrong, ", "), nil)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
@@ -289,16 +290,18 @@ func (s *Manager) RDMAEvents(action string) {
 	}
 }
 
-// udevadm knows control --reload.
-func udevadm(_ context.Context, p *labsim.Proc) int {
+// udevadm knows control --reload and settle.
+func udevadm(ctx context.Context, p *labsim.Proc) int {
 	if len(p.Args) < 2 {
 		return p.Unknown("no command")
 	}
-	o, bad := labsim.ParseArgs(p.Args[2:], false, "reload R")
+	o, bad := labsim.ParseArgs(p.Args[2:], false, "reload R", "timeout t=")
 	if bad != "" {
 		return p.Unknown("option " + bad)
 	}
 	switch {
+	case p.Args[1] == "settle":
+		return settle(ctx, p, o)
 	case p.UID != 0:
 		p.Errorf("Failed to send request: Permission denied\n")
 		return 1
@@ -306,4 +309,19 @@ func udevadm(_ context.Context, p *labsim.Proc) int {
 		return 0 // rules are read at each event; udevd itself looks every few seconds
 	}
 	return p.Unknown("udevadm " + p.Args[1])
+}
+
+// settle waits until udev has nothing to do, with --timeout=SECONDS for so long.
+func settle(ctx context.Context, p *labsim.Proc, o *labsim.Flags) int {
+	seconds, err := strconv.Atoi(o.Or("timeout", "120"))
+	if err != nil || o.Has("reload") || len(o.Args) > 0 {
+		return p.Unknown("form of udevadm settle")
+	}
+	clock := p.Machine.Lab.Clock
+	for end := clock.Now().Add(time.Duration(seconds) * time.Second); p.Machine.UdevIsBusy(); {
+		if clock.Now().After(end) || clock.Sleep(ctx, 100*time.Millisecond) != nil {
+			return 1
+		}
+	}
+	return 0
 }

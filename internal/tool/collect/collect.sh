@@ -68,6 +68,13 @@ way_to() {
 	has ip && answer "way $1" ip -o route get "$1"
 }
 
+# What is read has to hold for the commands that follow. The kernel calls a new device
+# mlx4_0, and a moment later udev calls it ibp1s0. A device that keeps udev busy must
+# not hold up the plan.
+wait_for_udev() {
+	[ -z "$ROOT" ] && has udevadm && udevadm settle --timeout=5 >/dev/null 2>&1
+}
+
 machine_and_system() {
 	printf '@uid %s\n' "${SUDO_UID:-$(id -u)}"
 	values "$ROOT"/proc/sys/kernel/osrelease "$ROOT"/proc/sys/kernel/hostname "$ROOT"/proc/sys/kernel/random/boot_id \
@@ -519,6 +526,7 @@ truenas() {
 echo '@begin 1'
 machine_and_system
 kernel_modules
+wait_for_udev
 pci_functions
 rdma_devices
 ipoib_interfaces

@@ -89,6 +89,9 @@ func TestScript_changes_nothing(t *testing.T) {
 		if name == "mkdir" && strings.Contains(whole[call.Pos().Offset():call.End().Offset()], `"${LOCK%/*}"`) {
 			return true // of the locks, in /run
 		}
+		if name == "udevadm" && call.Args[1].Lit() == "settle" {
+			return true // it only waits
+		}
 		if name != "" && !harmless[name] {
 			t.Errorf("%s: calls %q", call.Pos(), name)
 		}
