@@ -338,6 +338,12 @@ func smFindings() []findingCase {
 		{code: "SM009", hosts: labs.TwoHosts, says: []string{"0xe41d2d0300e44ed1"},
 			config: func(w *Lab) Config { return w.CrossFlash(ubuntu) }},
 		{code: "SM010", says: []string{"opensm@0xe41d2d0300e44ed1"}, prepare: installed, config: plain},
+		{code: "SM031", only: "a port without cable", at: "port_guid",
+			says: []string{portGUID(ubuntu, 1) + " of intel9 is Down, its physical state is Polling"}, config: plain,
+			prepare: func(w *Lab) {
+				drivers(w)
+				w.Disconnect(labsim.CardEnd(ubuntu, "0000:01:00.0", 1))
+			}},
 		{code: "SM011", says: []string{"6.14.0"}, prepare: drivers, config: plain,
 			hosts: func() []labs.Host { return vpi(func(h *labs.Host) { h.Kernel = "6.14.0-24-generic" }) }},
 		{code: "SM012", says: []string{"/etc/default/opensm"}, config: plain, prepare: func(w *Lab) {

@@ -151,4 +151,10 @@ var (
 			"file, or has replaced it since Terraform wrote it. The provider leaves such a file alone, so that no setting " +
 			"is lost.",
 		WayOut: "Put what the file says into this resource as far as it is wanted, and move the file away. Then plan again."}
+	OpensmPortWithoutLink = &Rule{Code: "SM031", Severity: Warn, Title: "The port of this subnet manager has no link",
+		Attribute: "port_guid",
+		Meaning: "A subnet manager serves its port over the cable. The apply sets this one up and waits for the port. It " +
+			"fails if the port has no link by then; what it has set up stays.",
+		WayOut: "Plug the cable in, and see that the other end is on and in InfiniBand mode. If this apply brings the link " +
+			"up, nothing has to be done. Otherwise add this resource when the port has a link."}
 )

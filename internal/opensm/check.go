@@ -1,6 +1,7 @@
 package opensm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -55,6 +56,7 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 	o := Observe(s, d.PortGUID)
 	found = append(found, platform.CheckPort(s, plat, d.PortGUID, "ib_umad")...)
 	found = append(found, checkPort(s, d, o, p)...)
+	found = append(found, checkLink(s, d, o)...)
 	found = append(found, checkPrefix(s, d)...)
 	found = append(found, checkService(s, o)...)
 	found = append(found, checkOurs(s, o, d)...)
@@ -210,6 +212,20 @@ func checkPort(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []f
 	return checkBound(s, d, o)
 }
 
+// checkLink is about a change that cannot be proven, because nothing is at the other end.
+func checkLink(s *inventory.Snapshot, d Request, o Observation) []finding.Finding {
+	if !o.PortPresent || o.LinkLayer == "Ethernet" || fact.Yes(o.Link()) || len(o.Differences(d)) == 0 {
+		return nil
+	}
+	f := finding.OpensmPortWithoutLink.Find("Port %s of %s is %s, its physical state is %s.", d.PortGUID, s.Host,
+		cmp.Or(o.State, "not known"), cmp.Or(o.Physical, "not known"))
+	if !o.Link().Known() {
+		f = finding.OpensmPortWithoutLink.Find("Port %s of %s: %s.", d.PortGUID, s.Host, o.Link().Why())
+		f.Summary = "Whether the port of this subnet manager has a link is not known"
+	}
+	return []finding.Finding{f}
+}
+
 // checkBound looks at who serves the port now.
 func checkBound(s *inventory.Snapshot, d Request, o Observation) []finding.Finding {
 	switch {
@@ -266,7 +282,8 @@ func checkService(s *inventory.Snapshot, o Observation) []finding.Finding {
 	case err != nil:
 		found = append(found, finding.OpensmFileNotUnderstood.Find("%s: %v.", s.Host, err))
 	case there && ports.All && o.Installed != "":
-		found = append(found, finding.OpensmPortsReplaced.Find("%s of %s says PORTS=ALL.", opensm.DefaultPath, s.Host))
+		found = append(found, finding.OpensmPortsReplaced.Find("%s of %s says PORTS=ALL.%s", opensm.DefaultPath, s.Host,
+			losing(s, o)))
 	}
 	if fact.Yes(o.Active) && !o.Managed {
 		f := finding.OpensmTakenOver.Find("%s of %s is active.", o.Unit, s.Host)

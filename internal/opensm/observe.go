@@ -141,6 +141,17 @@ func (o Observation) Master() bool {
 	return fact.Yes(o.IsSM) && o.State == "Active" && o.LID != 0 && o.LID == o.SMLID
 }
 
+// Link says whether something is at the other end of the cable.
+func (o Observation) Link() fact.Bool {
+	switch {
+	case o.State == "Initializing" || o.State == "Armed" || o.State == "Active" || o.Physical == "LinkUp":
+		return fact.Known(true)
+	case o.State == "" && o.Physical == "":
+		return fact.Unknown[bool]("its state could not be read")
+	}
+	return fact.Known(false)
+}
+
 // Stopped reports whether the instance is known not to run.
 func (o Observation) Stopped() bool { return fact.No(o.Active) }
 

@@ -134,6 +134,25 @@ func TestCheck(t *testing.T) {
 		{name: "runs already", s: testHost(func(s *inventory.Snapshot) {
 			s.Units[opensm.Unit(testPort)] = inventory.Unit{ActiveState: "active"}
 		}), d: d, code: "SM010", severity: finding.Warn, text: []string{"opensm@0xe41d2d0300e44ed1.service"}},
+		{name: "no cable", s: testHost(link("Down", "Polling")), d: d, code: "SM031", severity: finding.Warn,
+			text: []string{"is Down, its physical state is Polling.", "Plug the cable in"}},
+		{name: "switched off", s: testHost(link("Down", "Disabled")), d: d, code: "SM031", severity: finding.Warn},
+		{name: "physical state unread", s: testHost(link("Down", "")), d: d, code: "SM031", severity: finding.Warn,
+			text: []string{"is Down, its physical state is not known."}},
+		{name: "link unread", s: testHost(link("", "")), d: d, code: "SM031", severity: finding.Warn,
+			text: []string{"Whether the port of this subnet manager has a link is not known", ": its state could not be read."}},
+		{name: "state unread", s: testHost(link("", "LinkUp")), d: d},
+		{name: "served, physical state unread", s: testHost(link("Active", "")), d: d},
+		{name: "no cable, and nothing to do", d: d, s: testHost(link("Down", "Polling"), func(s *inventory.Snapshot) {
+			s.Files[opensm.DropInPath(testPort)] = inventory.File{Content: dropInText(testPort)}
+			s.Files[opensm.ConfPath(testPort)] = inventory.File{Content: d.conf().Text(header())}
+			s.Files[opensm.DefaultPath] = inventory.File{Content: "PORTS=\"" + testPort.String() + "\"\n"}
+			s.Units[opensm.Unit(testPort)] = inventory.Unit{ActiveState: "active"}
+			s.Units[opensm.Service] = inventory.Unit{UnitFileState: "enabled"}
+			s.Cards[0].Ports[0].IsSM = fact.Known(true)
+		})},
+		{name: "no port yet", s: testHost(link("", ""), func(s *inventory.Snapshot) { s.Cards[0].Ports[0].PortGUID = 1 }), d: d,
+			planned: PlanFacts{Port: true}, code: "SM009", severity: finding.Note},
 		{name: "systemd is silent", s: testHost(silentSystemd), d: d},
 		{name: "systemd is silent about who is bound",
 			s: testHost(silentSystemd, func(s *inventory.Snapshot) { s.Cards[0].Ports[0].IsSM = fact.Known(true) }), d: d,
@@ -161,6 +180,10 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
+}
+
+func link(state, physical string) func(*inventory.Snapshot) {
+	return func(s *inventory.Snapshot) { s.Cards[0].Ports[0].State, s.Cards[0].Ports[0].Physical = state, physical }
 }
 
 func silentSystemd(s *inventory.Snapshot) {

@@ -103,7 +103,11 @@ func (f *Lab) notAdopted(all []*Object) string {
 		return comment(said)
 	}
 	var b strings.Builder
-	b.WriteString(comment(said + "\n\nThis adopts it with that change. Take the signs away, and read the plan:\n"))
+	how := "This adopts it with that change. Take the signs away, and read the plan:\n"
+	if o.waits {
+		how = "When the port has a link, this adopts it with that change. Take the signs away then, and read the plan:\n"
+	}
+	b.WriteString(comment(said + "\n\n" + how))
 	b.WriteString("#\n")
 	alone := []*Object{o}
 	for line := range strings.Lines(string(Format(block(o, f.offered(o), "", f.after(alone)) + "\n" + importOf(alone)))) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
@@ -50,9 +51,11 @@ type Object struct {
 	why      *Problem // what first spoke against it
 	offer    form     // how it can be adopted if it may change; nil if it cannot
 	taken    bool     // offer is written
+	waits    bool     // offer cannot be applied yet
 	dormant  bool     // an interface without an address, though somebody's file defines it
 	warnings []Problem
 	beside   string // what else on the host sets it, one paragraph
+	left     string // what becomes of it if other objects of its host are taken over
 }
 
 // Address is what a configuration calls the resource.
@@ -88,8 +91,9 @@ func candidates(host string, s *inventory.Snapshot) []*Object {
 	for i := range s.Cards {
 		for _, p := range s.Cards[i].Ports {
 			if p.LinkLayer == "InfiniBand" && !p.PortGUID.IsZero() {
-				out = append(out, ofPort(smType, cards[s.Cards[i].PCI.String()], attribute.PortRef{Host: host, GUID: p.PortGUID},
-					p.Number))
+				o := ofPort(smType, cards[s.Cards[i].PCI.String()], attribute.PortRef{Host: host, GUID: p.PortGUID}, p.Number)
+				o.left = opensm.LeftAlone(s, p.PortGUID)
+				out = append(out, o)
 			}
 		}
 	}

@@ -1,0 +1,68 @@
+package opensm
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+)
+
+// What becomes of an instance without a resource depends on what starts it: ALL ends with the
+// first resource of the host, a list stays.
+func TestLeftAlone(t *testing.T) {
+	ports := func(text string) func(*inventory.Snapshot) {
+		return func(s *inventory.Snapshot) {
+			s.Files[opensm.DefaultPath] = inventory.File{Content: "PORTS=" + text + "\n"}
+		}
+	}
+	runs := func(s *inventory.Snapshot) { s.Units[opensm.Unit(testPort)] = inventory.Unit{ActiveState: "active"} }
+	const gone, listed = "does not start again", "stays in the list"
+	for name, c := range map[string]struct {
+		s    *inventory.Snapshot
+		says []string
+	}{
+		"ALL, runs":           {testHost(ports("ALL"), runs), []string{".service runs.", "goes on until", "Write that one without an import block", gone}},
+		"ALL, does not run":   {testHost(ports("ALL")), []string{"starts with opensm.service", gone}},
+		"ALL, not known":      {testHost(ports("ALL"), silentSystemd), []string{"starts with opensm.service", gone}},
+		"listed":              {testHost(ports(`"`+testPort.String()+`"`), runs), []string{listed}},
+		"not listed":          {testHost(ports("NONE")), nil},
+		"no list":             {testHost(func(s *inventory.Snapshot) { s.Files = nil }, runs), nil},
+		"list not understood": {testHost(ports("(broken"), runs), nil},
+		"ours": {testHost(ports(`"`+testPort.String()+`"`), runs, func(s *inventory.Snapshot) {
+			s.Files[opensm.DropInPath(testPort)] = inventory.File{Content: dropInText(testPort)}
+		}), nil},
+	} {
+		said := LeftAlone(c.s, testPort)
+		if (said == "") != (c.says == nil) || !containsEach(said, c.says) {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+}
+
+func containsEach(text string, parts []string) bool {
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			return false
+		}
+	}
+	return true
+}
+
+// The ports that ALL gave a subnet manager are named, but for those that have a resource.
+func TestCheck_names_what_loses_ALL(t *testing.T) {
+	const byAll, ours = ib.GUID(0xe41d2d0300e44ed2), ib.GUID(0xe41d2d0300e44f41)
+	s := byService(map[string]string{opensm.DropInPath(ours): dropInText(ours)})
+	for _, g := range []ib.GUID{byAll, ours} {
+		s.Units[opensm.Unit(g)] = inventory.Unit{ActiveState: "active"}
+	}
+	s.Cards[0].Ports[0].IsSM = fact.Known(true)
+	for _, f := range Check(s, Request{Host: "intel9", PortGUID: testPort}, PlanFacts{}) {
+		if f.Rule.Code == "SM007" && (!strings.Contains(f.Evidence, "opensm also runs on "+byAll.String()+": without a resource") ||
+			strings.Contains(f.Evidence, ours.String())) {
+			t.Error(f.Evidence)
+		}
+	}
+}
