@@ -163,11 +163,11 @@ func TestLab_installation_fails(t *testing.T) {
 			[]string{"installing opensm", "Temporary failure resolving"}},
 		{labsim.RHEL9, platform.FeatureOpenSM, func(m *labsim.Machine) { packages.SetOffline(m, true) },
 			[]string{"installing opensm", "Errors during downloading metadata for repository 'baseos'",
-				"refreshing the package lists failed too"}},
+				"Refreshing the package lists failed too"}},
 		{labsim.Arch, platform.FeatureRDMA, func(m *labsim.Machine) { packages.SetOffline(m, true) },
 			[]string{"installing rdma-core", "failed retrieving file", "upgrade the system first (pacman -Syu)"}},
 		{labsim.Arch, platform.FeatureRDMA, func(m *labsim.Machine) { packages.SetLock(m, 77) },
-			[]string{"unable to lock database"}},
+			[]string{"unable to lock database", "sudo rm /var/lib/pacman/db.lck"}},
 	} {
 		l, h, p := startHost(t, tt.os)
 		tt.broken(l.Machine("h"))

@@ -26,14 +26,21 @@ type Installer struct {
 	// refresh updates the package lists; nil where that requires an upgrade of the whole
 	// system.
 	refresh func() shellcmd.Command
-	// stale says what to do if lists are old and refresh is nil.
-	stale string
+	// takeUp ends an installation of the same packages that was interrupted. It gives what
+	// must be run before they are installed; found is false where none was interrupted.
+	// It is nil where the package manager itself goes on after an interruption.
+	takeUp func(ctx context.Context, h *hosts.Host, packages []string, failed *host.ExitError) (
+		first []shellcmd.Command, found bool, err error)
+	// advice says what to do after a failure that the lists are not the cause of, or that
+	// nothing here can mend.
+	advice func(failed *host.ExitError, packages []string) string
 }
 
 var (
 	aptInstaller = Installer{
 		Program: "apt-get", database: "dpkg", byHand: "apt install",
 		query: apt.Query, installed: apt.ParseQuery, install: apt.Install, refresh: apt.Update,
+		takeUp: takeUpDpkg,
 	}
 	dnfInstaller = Installer{
 		Program: "dnf", database: "rpm", byHand: "dnf install",
@@ -42,8 +49,7 @@ var (
 	pacmanInstaller = Installer{
 		Program: "pacman", database: "pacman", byHand: "pacman -S",
 		query: pacman.Query, installed: pacman.ParseQuery, install: pacman.Install,
-		stale: "If the package lists are old, upgrade the system first (pacman -Syu): packages are not added to a system " +
-			"that is upgraded in part",
+		advice: pacmanAdvice,
 	}
 )
 
@@ -79,26 +85,76 @@ func (d distribution) Install(ctx context.Context, h *hosts.Host, packages ...st
 	return nil
 }
 
-// get installs. If that fails, it tries once more with refreshed lists where the
-// platform allows it: old lists usually name versions that the mirror no longer has.
+// get installs. If an earlier installation was interrupted, it ends that one first. If it
+// fails otherwise, it tries once more with refreshed lists where the platform allows it:
+// old lists usually name versions that the mirror no longer has.
 func (p *Installer) get(ctx context.Context, h *hosts.Host, packages []string) error {
-	names := strings.Join(packages, ", ")
-	_, err := h.Run(ctx, p.install(packages...))
-	var exit *host.ExitError
-	if !errors.As(err, &exit) {
-		return err
+	steps := []shellcmd.Command{p.install(packages...)}
+	err := runAll(ctx, h, steps)
+	exit := exitOf(err)
+	if exit != nil && p.takeUp != nil {
+		first, found, takeErr := p.takeUp(ctx, h, packages, exit)
+		if takeErr != nil {
+			return takeErr
+		}
+		if found {
+			steps = append(first, steps...)
+			err = runAll(ctx, h, steps)
+			exit = exitOf(err)
+		}
 	}
-	if p.refresh == nil {
-		return fmt.Errorf("installing %s: %w. %s", names, err, p.stale)
+	switch {
+	case err == nil:
+		return nil
+	case exit == nil:
+		return err
+	case p.refresh == nil:
+		return p.failed(packages, err, "")
 	}
 	if _, refreshErr := h.Run(ctx, p.refresh()); refreshErr != nil {
-		return fmt.Errorf("installing %s: %w; refreshing the package lists failed too: %w", names, err, refreshErr)
+		return p.failed(packages, err, fmt.Sprintf("Refreshing the package lists failed too (%s).", refreshErr))
 	}
-	if _, err = h.Run(ctx, p.install(packages...)); err != nil {
-		return fmt.Errorf("installing %s: %w", names, err)
+	if err = runAll(ctx, h, steps); err != nil {
+		return p.failed(packages, err, "")
 	}
 	return nil
 }
+
+func runAll(ctx context.Context, h *hosts.Host, commands []shellcmd.Command) error {
+	for _, cmd := range commands {
+		if _, err := h.Run(ctx, cmd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func exitOf(err error) *host.ExitError {
+	var exit *host.ExitError
+	errors.As(err, &exit)
+	return exit
+}
+
+func (p *Installer) failed(packages []string, err error, advice string) error {
+	err = fmt.Errorf("installing %s: %w", strings.Join(packages, ", "), err)
+	if exit := exitOf(err); exit != nil && p.advice != nil {
+		advice = p.advice(exit, packages)
+	}
+	if advice == "" {
+		return err
+	}
+	return &InstallError{Err: err, Advice: advice}
+}
+
+// InstallError is a failed installation, and what to do about it.
+type InstallError struct {
+	Err    error
+	Advice string // sentences
+}
+
+func (e *InstallError) Error() string { return e.Err.Error() + ". " + e.Advice }
+
+func (e *InstallError) Unwrap() error { return e.Err }
 
 func (p *Installer) missingPackages(ctx context.Context, h *hosts.Host, packages []string) ([]string, error) {
 	r, err := h.Run(ctx, p.query(packages...))

@@ -2,6 +2,7 @@ package packages
 
 import (
 	"context"
+	"slices"
 	"sort"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 func aptGet(ctx context.Context, p *labsim.Proc) int {
 	o, bad := labsim.ParseArgs(p.Args[1:], false,
 		"y yes assume-yes", "q quiet", "qq",
-		"no-install-recommends", "o option=")
+		"no-install-recommends", "reinstall", "o option=")
 	if bad != "" || len(o.Args) == 0 {
 		return p.Unknown("form of apt-get " + bad)
 	}
@@ -22,7 +23,7 @@ func aptGet(ctx context.Context, p *labsim.Proc) int {
 		lock = "/var/lib/apt/lists/lock"
 	}
 	s.mu.Lock()
-	locked, offline := s.lockedBy, s.offline
+	locked, offline, interrupted := s.lockedBy, s.offline, s.journal
 	s.mu.Unlock()
 	switch {
 	case p.UID != 0:
@@ -33,6 +34,8 @@ func aptGet(ctx context.Context, p *labsim.Proc) int {
 		p.Errorf("E: Could not get lock %s. It is held by process %d (unattended-upgr)\nE: Unable to acquire the dpkg "+
 			"frontend lock (%s), is another process using it?\n", lock, locked, lock)
 		return 100
+	case interrupted && o.Args[0] != "update":
+		return dirty(p)
 	}
 	switch o.Args[0] {
 	case "update":
@@ -69,9 +72,12 @@ func (s *state) aptInstall(ctx context.Context, p *labsim.Proc, o *labsim.Flags,
 			return 100
 		}
 		fresh = s.addMissing(name, fresh)
+		if o.Has("reinstall") && !slices.Contains(fresh, name) {
+			fresh = append(fresh, name)
+		}
 	}
 	p.Printf("Reading package lists...\nBuilding dependency tree...\nReading state information...\n")
-	if len(fresh) == 0 {
+	if len(fresh) == 0 && len(s.pending()) == 0 {
 		for _, name := range o.Args[1:] {
 			p.Printf("%s is already the newest version (%s).\n", name, s.version(name))
 		}
@@ -95,22 +101,30 @@ func (s *state) aptInstall(ctx context.Context, p *labsim.Proc, o *labsim.Flags,
 	if p.Getenv("DEBIAN_FRONTEND") != "noninteractive" {
 		p.Errorf("debconf: unable to initialize frontend: Dialog\ndebconf: falling back to frontend: Noninteractive\n")
 	}
-	for _, name := range fresh {
-		s.setUp(ctx, p, name, avail[name])
+	if !s.unpack(p, fresh) {
+		return 1
+	}
+	if s.configure(ctx, p) != 0 {
+		p.Errorf("E: Sub-process /usr/bin/dpkg returned an error code (1)\n")
+		return 100
 	}
 	return 0
 }
 
-// dpkgQuery knows -W with a format, and dpkg -s.
+// dpkgQuery knows -W with a format, of all packages where none is named, and dpkg -s.
 func dpkgQuery(_ context.Context, p *labsim.Proc) int {
 	o, bad := labsim.ParseArgs(p.Args[1:], false, "W show", "f showformat=", "s status")
-	if bad != "" || o.Has("W") == o.Has("s") || len(o.Args) == 0 {
+	if bad != "" || o.Has("W") == o.Has("s") || o.Has("s") && len(o.Args) == 0 {
 		return p.Unknown("form of " + p.Name() + " " + bad)
 	}
 	s := stateOf(p.Machine)
 	status := 0
-	for _, name := range o.Args {
-		v := s.version(name)
+	names := o.Args
+	if len(names) == 0 {
+		names = s.all()
+	}
+	for _, name := range names {
+		v := s.listed(name)
 		switch {
 		case v == "" && o.Has("W"):
 			p.Errorf("dpkg-query: no packages found matching %s\n", name)
@@ -122,16 +136,50 @@ func dpkgQuery(_ context.Context, p *labsim.Proc) int {
 		case o.Has("W"):
 			// dpkg takes "-f=FORMAT" for a short option, too.
 			format := strings.TrimPrefix(o.Or("f", "${binary:Package}\t${Version}\n"), "=")
-			p.Printf("%s", packageFormat(format, name, v))
+			p.Printf("%s", s.packageFormat(format, name, v))
 		default:
-			p.Printf("Package: %s\nStatus: install ok installed\nArchitecture: amd64\nVersion: %s\n", name, v)
+			p.Printf("Package: %s\nStatus: install ok "+s.statusOf(name)+"\nArchitecture: amd64\nVersion: %s\n", name, v)
 		}
 	}
 	return status
 }
 
-func packageFormat(format, name, version string) string {
+// all are the packages that dpkg has a record of.
+func (s *state) all() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := append(sortedKeys(s.installed), sortedKeys(s.halfway)...)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// listed is the version of a package in dpkg's records, complete or not.
+func (s *state) listed(name string) string {
+	if h := s.record(name); h.abbrev != "" {
+		return h.version
+	}
+	return s.version(name)
+}
+
+func (s *state) statusOf(name string) string {
+	switch h := s.record(name); {
+	case h.abbrev == "":
+		return "installed"
+	case h.halfInstalled():
+		return "half-installed"
+	case h.abbrev[1] == 'F':
+		return "half-configured"
+	}
+	return "unpacked"
+}
+
+func (s *state) packageFormat(format, name, version string) string {
+	h := s.record(name)
+	if h.abbrev == "" {
+		h.abbrev = "ii "
+	}
+	status := s.statusOf(name)
 	return strings.NewReplacer("${Package}", name, "${binary:Package}", name, "${Version}", version,
-		"${Status}", "install ok installed", "${db:Status-Status}", "installed", "${db:Status-Abbrev}", "ii ",
-		"${Architecture}", "amd64", `\n`, "\n", `\t`, "\t").Replace(format)
+		"${Status}", "install ok "+status, "${db:Status-Status}", status, "${db:Status-Abbrev}", h.abbrev,
+		"${Config-Version}", h.configured, "${Architecture}", "amd64", `\n`, "\n", `\t`, "\t").Replace(format)
 }

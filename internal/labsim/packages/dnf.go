@@ -12,7 +12,7 @@ import (
 const dnfRepo = "baseos"
 
 // dnf knows install and makecache. Texts and statuses are those of dnf 4.14.
-func dnf(ctx context.Context, p *labsim.Proc) int {
+func dnf(_ context.Context, p *labsim.Proc) int {
 	o, bad := labsim.ParseArgs(p.Args[1:], false,
 		"y assumeyes", "q quiet", "setopt=", "refresh")
 	if bad != "" || len(o.Args) == 0 {
@@ -44,7 +44,7 @@ func dnf(ctx context.Context, p *labsim.Proc) int {
 		p.Printf("%-48s%s\nMetadata cache created.\n", dnfRepo, "2.9 MB/s | 3.0 kB     00:00    ")
 		return 0
 	case "install":
-		return s.dnfInstall(ctx, p, o, offline)
+		return s.dnfInstall(p, o, offline)
 	}
 	return p.Unknown("dnf " + o.Args[0])
 }
@@ -59,7 +59,7 @@ func dnfUnreachable(p *labsim.Proc) int {
 	return 1
 }
 
-func (s *state) dnfInstall(ctx context.Context, p *labsim.Proc, o *labsim.Flags, offline bool) int {
+func (s *state) dnfInstall(p *labsim.Proc, o *labsim.Flags, offline bool) int {
 	avail := s.available()
 	var fresh, unknown []string
 	for _, name := range o.Args[1:] {
@@ -96,7 +96,7 @@ func (s *state) dnfInstall(ctx context.Context, p *labsim.Proc, o *labsim.Flags,
 		return 1
 	}
 	for _, name := range fresh {
-		s.setUp(ctx, p, name, avail[name])
+		s.setUp(avail[name], name)
 	}
 	p.Printf("\nInstalled:\n")
 	for _, name := range fresh {

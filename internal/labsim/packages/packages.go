@@ -27,10 +27,13 @@ type state struct {
 	installed map[string]string // versions; nil where nothing can be installed
 	offline   bool
 	lockedBy  int
+	halfway   map[string]halfway // what dpkg has begun and not ended
+	journal   bool               // dpkg was interrupted
+	cut       func(name string, at Step) bool
 }
 
 func stateOf(m *labsim.Machine) *state {
-	s, _ := m.Value("packages", func() any { return &state{m: m} }).(*state)
+	s, _ := m.Value("packages", func() any { return &state{m: m, halfway: map[string]halfway{}} }).(*state)
 	return s
 }
 
@@ -168,7 +171,7 @@ func Install(m *labsim.Machine) {
 // rebuild the initramfs of its systems.
 var managerPrograms = map[labsim.PackageManager]map[string]labsim.Program{
 	labsim.PackagesApt: {
-		"/usr/bin/apt-get": aptGet, "/usr/bin/dpkg-query": dpkgQuery, "/usr/bin/dpkg": dpkgQuery,
+		"/usr/bin/apt-get": aptGet, "/usr/bin/apt-cache": aptCache, "/usr/bin/dpkg-query": dpkgQuery, "/usr/bin/dpkg": dpkg,
 		"/usr/sbin/update-initramfs": updateInitramfs,
 	},
 	labsim.PackagesDnf:    {"/usr/bin/dnf": dnf, "/usr/bin/rpm": rpm, "/usr/bin/dracut": dracut},
@@ -213,7 +216,7 @@ func (s *state) addMissing(name string, list []string) []string {
 			return list
 		}
 	}
-	if s.version(name) == "" {
+	if s.version(name) == "" && s.record(name).abbrev == "" {
 		list = append(list, name)
 	}
 	for _, d := range s.available()[name].depends {
@@ -225,22 +228,26 @@ func (s *state) addMissing(name string, list []string) []string {
 func (s *state) version(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, half := s.halfway[name]; half {
+		return ""
+	}
 	return s.installed[name]
 }
 
-// setUp unpacks and configures a package. On Debian and Ubuntu a package with a
-// service enables and starts it: installing opensm begins a subnet manager on every
-// port, unless the unit is masked or a policy-rc.d forbids it.
-func (s *state) setUp(ctx context.Context, p *labsim.Proc, name string, info packageInfo) {
+// setUp installs a package where a service of it does not start by itself.
+func (s *state) setUp(info packageInfo, name string) {
 	info.install(s.m)
 	s.mu.Lock()
 	s.installed[name] = info.version
 	s.mu.Unlock()
-	if s.m.OS.System().Packages != labsim.PackagesApt {
-		systemd.Of(s.m).DaemonReload()
-		return
-	}
-	p.Printf("Setting up %s (%s) ...\n", name, info.version)
+	systemd.Of(s.m).DaemonReload()
+}
+
+// start is what the scripts of a package do on Debian and Ubuntu. One with a service
+// enables and starts it: installing opensm begins a subnet manager on every port, unless
+// the unit is masked or a policy-rc.d forbids it.
+func (s *state) start(ctx context.Context, p *labsim.Proc, name, version string) {
+	p.Printf("Setting up %s (%s) ...\n", name, version)
 	if name != "opensm" {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // pacman knows -Q and -S. Texts and statuses are those of pacman 6.0.
-func pacman(ctx context.Context, p *labsim.Proc) int {
+func pacman(_ context.Context, p *labsim.Proc) int {
 	o, bad := labsim.ParseArgs(p.Args[1:], false, "Q query", "S sync",
 		"noconfirm", "needed", "noprogressbar")
 	if bad != "" || o.Has("Q") == o.Has("S") || len(o.Args) == 0 {
@@ -17,7 +17,7 @@ func pacman(ctx context.Context, p *labsim.Proc) int {
 	}
 	s := stateOf(p.Machine)
 	if o.Has("S") {
-		return s.pacmanSync(ctx, p, o)
+		return s.pacmanSync(p, o)
 	}
 	status := 0
 	for _, name := range o.Args {
@@ -31,7 +31,7 @@ func pacman(ctx context.Context, p *labsim.Proc) int {
 	return status
 }
 
-func (s *state) pacmanSync(ctx context.Context, p *labsim.Proc, o *labsim.Flags) int {
+func (s *state) pacmanSync(p *labsim.Proc, o *labsim.Flags) int {
 	s.mu.Lock()
 	offline, locked := s.offline, s.lockedBy
 	s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *state) pacmanSync(ctx context.Context, p *labsim.Proc, o *labsim.Flags)
 	}
 	p.Printf(":: Processing package changes...\n")
 	for _, name := range fresh {
-		s.setUp(ctx, p, name, avail[name])
+		s.setUp(avail[name], name)
 	}
 	return 0
 }

@@ -92,10 +92,14 @@ func describe(err error) (string, []string) {
 		move   *host.TransferError
 		watch  *host.ObserveError
 		exp    explainer
+		failed *platform.InstallError
 	)
 	switch {
 	case errors.As(err, &exp):
 		return exp.Explain(), nil
+	case errors.As(err, &failed):
+		text, f := describe(failed.Err)
+		return prefix(err, failed) + text + "\n\n" + failed.Advice, f
 	case errors.As(err, &exit):
 		return describeExit(err, exit)
 	case errors.As(err, &lost):

@@ -22,11 +22,15 @@ const (
 // Install installs packages without asking anything and without recommended
 // ones. A configuration file that is there already is kept.
 func Install(packages ...string) shellcmd.Command {
+	return install(append([]string{"--"}, packages...)...)
+}
+
+func install(more ...string) shellcmd.Command {
 	args := []string{
 		"DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "--no-install-recommends",
-		"-o", lockWait, "-o", "Dpkg::Options::=--force-confold", "--",
+		"-o", lockWait, "-o", "Dpkg::Options::=--force-confold",
 	}
-	return shellcmd.New("env", append(args, packages...)...).AsRoot().Changes().WithTimeout(installTimeout)
+	return shellcmd.New("env", append(args, more...)...).AsRoot().Changes().WithTimeout(installTimeout)
 }
 
 // Update refreshes the package lists.

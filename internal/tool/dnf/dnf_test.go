@@ -28,7 +28,7 @@ BuildArch: noarch
 REST
 %description
 Nothing.
-%files
+SCRIPTS%files
 `
 
 // system is a directory that dnf and rpm take for a system, with a repository of
@@ -46,8 +46,8 @@ func newSystem(t *testing.T) *system {
 	top := t.TempDir()
 	s := &system{t: t, top: top, root: filepath.Join(top, "root"), conf: filepath.Join(top, "dnf.conf"),
 		repo: filepath.Join(top, "repo")}
-	s.build("opensm", "Recommends: wished")
-	s.build("wished", "")
+	s.build("opensm", "Recommends: wished", "")
+	s.build("wished", "", "")
 	s.must("createrepo_c", "--quiet", s.repo)
 	s.write(s.conf, "[main]\nreposdir="+top+"/none\ncachedir="+top+"/cache\nlogdir="+top+"/log\npersistdir="+top+
 		"/persist\nplugins=0\n"+
@@ -69,10 +69,10 @@ func (s *system) must(name string, args ...string) {
 	}
 }
 
-func (s *system) build(name, rest string) {
+func (s *system) build(name, rest, scripts string) {
 	s.t.Helper()
 	file := filepath.Join(s.top, name+".spec")
-	s.write(file, strings.NewReplacer("NAME", name, "REST", rest).Replace(spec))
+	s.write(file, strings.NewReplacer("NAME", name, "REST", rest, "SCRIPTS", scripts).Replace(spec))
 	s.must("rpmbuild", "-bb", "--quiet", "--define", "_topdir "+s.top+"/build", "--define", "_rpmdir "+s.repo, "--dbpath",
 		s.top+"/builddb", file)
 }
@@ -81,11 +81,17 @@ func (s *system) build(name, rest string) {
 // and status.
 func (s *system) run(argv []string) (string, int) {
 	s.t.Helper()
-	there := []string{"--installroot=" + s.root, "--config=" + s.conf, "--releasever=9"}
+	argv = s.argv(argv)
+	return realtool.Run(s.t, argv[0], argv[1:]...)
+}
+
+// argv has a command work on the system.
+func (s *system) argv(argv []string) []string {
+	there := []string{argv[0], "--installroot=" + s.root, "--config=" + s.conf, "--releasever=9"}
 	if argv[0] == "rpm" {
-		there = []string{"--root", s.root}
+		there = []string{argv[0], "--root", s.root}
 	}
-	return realtool.Run(s.t, argv[0], append(there, argv[1:]...)...)
+	return append(there, argv[1:]...)
 }
 
 // The real dnf and rpm take the commands and do what they are said to do.

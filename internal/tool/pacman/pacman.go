@@ -38,3 +38,11 @@ func ParseQuery(out []byte) map[string]string {
 	}
 	return versions
 }
+
+// Locked reports whether the database is locked: by another pacman, or by the lock that an
+// interrupted one has left.
+func Locked(said string) bool { return strings.Contains(said, "could not lock database") }
+
+// FilesInTheWay reports whether files of the package are there that no package has. An
+// interrupted installation leaves such files.
+func FilesInTheWay(said string) bool { return strings.Contains(said, "exists in filesystem") }

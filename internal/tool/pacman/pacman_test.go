@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
@@ -38,7 +39,7 @@ func newSystem(t *testing.T) *system {
 	}
 	const file = "rdma-core-55.0-1-any.pkg.tar.gz"
 	s.pack("repo/"+file, ".PKGINFO",
-		"pkgname = rdma-core\npkgver = 55.0-1\npkgdesc = Nothing, for a test\nsize = 0\narch = any\n")
+		"pkgname = rdma-core\npkgver = 55.0-1\npkgdesc = Nothing, for a test\nsize = 0\narch = any\n", "made", "Nothing\n")
 	s.pack("repo/lab.db", "rdma-core-55.0-1/desc",
 		"%FILENAME%\n"+file+"\n\n%NAME%\nrdma-core\n\n%VERSION%\n55.0-1\n\n%ARCH%\nany\n\n")
 	s.write("pacman.conf", "[options]\nArchitecture = auto\nSigLevel = Never\n[lab]\nServer = file://"+s.path("repo")+"\n")
@@ -58,15 +59,19 @@ func (s *system) write(name, text string) {
 	}
 }
 
-// pack writes an archive of one file: what a package and a list of packages are.
-func (s *system) pack(archive, name, text string) {
+// pack writes an archive of files, each a name and a text: what a package and a list of
+// packages are.
+func (s *system) pack(archive string, files ...string) {
 	s.t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)
-	err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))})
-	if err == nil {
-		_, err = w.Write([]byte(text))
+	var err error
+	for i := 0; i < len(files); i += 2 {
+		text := files[i+1]
+		err = errors.Join(err, w.WriteHeader(&tar.Header{Name: files[i], Mode: 0o644, Size: int64(len(text))}))
+		_, writeErr := w.Write([]byte(text))
+		err = errors.Join(err, writeErr)
 	}
 	if err = errors.Join(err, w.Close(), z.Close()); err != nil {
 		s.t.Fatal(err)
@@ -101,6 +106,34 @@ func TestInstall_realPacman(t *testing.T) {
 	}
 	if out, status := s.run(Install("opensm").Argv()); status == 0 {
 		t.Errorf("a package that no list has: %s", out)
+	}
+}
+
+// What pacman says of what an interrupted one has left: its lock, and files that no
+// package has. Nothing of it goes away by itself.
+func TestInstall_realPacmanInterrupted(t *testing.T) {
+	if os.Getuid() != 0 {
+		realtool.ReportMissing(t, "pacman installs as root only")
+	}
+	s := newSystem(t)
+	s.write("root/db/db.lck", "")
+	for range 2 {
+		out, status := s.run(Install("rdma-core").Argv())
+		if status != 1 || !Locked(out) || !strings.Contains(out, "running, you can remove "+s.path("root/db/db.lck")) {
+			t.Errorf("with the lock: %d\n%s", status, out)
+		}
+	}
+	if err := os.Remove(s.path("root/db/db.lck")); err != nil {
+		t.Fatal(err)
+	}
+	s.write("root/made", "")
+	out, status := s.run(Install("rdma-core").Argv())
+	if status != 1 || !FilesInTheWay(out) {
+		t.Errorf("with a file of the package: %d\n%s", status, out)
+	}
+	out, status = s.run([]string{"pacman", "-S", "--noconfirm", "--overwrite", "*", "rdma-core"})
+	if status != 0 {
+		t.Errorf("as our advice says: %d\n%s", status, out)
 	}
 }
 
