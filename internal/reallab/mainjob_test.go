@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -236,15 +237,15 @@ func (b *bench) ping(size int) {
 func (b *bench) measure() {
 	b.on("one", "iperf3 -s -D; systemd-run -q ib_write_bw -s 65536 -n 200; systemd-run -q qperf")
 	const to = " 172.16.0.20"
-	for _, m := range []struct{ name, command, has string }{
-		{"iperf3", "sleep 3; iperf3 -t 3 -c" + to + " | grep receiver", "bits/sec"},
-		{"ib_write_bw", "timeout 60 ib_write_bw -s 65536 -n 200" + to + " | grep '^ 65536'", "65536"},
-		{"qperf over TCP", "timeout 60 qperf -t 2" + to + " tcp_bw", "bw "},
-		{"qperf over RC", "timeout 60 qperf -t 2" + to + " rc_bw", "bw "},
-		{"qperf's latency over RC", "timeout 60 qperf -t 2" + to + " rc_lat", "latency "},
+	for _, m := range []struct{ name, command, says string }{
+		{"iperf3", "sleep 3; iperf3 -t 3 -c" + to + " | grep receiver", `[1-9][\d.]* .?bits/sec`},
+		{"ib_write_bw", "timeout 60 ib_write_bw -s 65536 -n 200" + to + " | grep '^ 65536'", `65536 +200 +[1-9]`},
+		{"qperf over TCP", "timeout 60 qperf -t 2" + to + " tcp_bw", `= +[1-9]`},
+		{"qperf over RC", "timeout 60 qperf -t 2" + to + " rc_bw", `= +[1-9]`},
+		{"qperf's latency over RC", "timeout 60 qperf -t 2" + to + " rc_lat", `= +[1-9]`},
 	} {
 		out := b.on("other", m.command)
-		if !strings.Contains(out, m.has) {
+		if !regexp.MustCompile(m.says).MatchString(out) {
 			b.Errorf("%s: %q", m.name, out)
 		}
 		b.Logf("measured: %s: %s", m.name, strings.Join(strings.Fields(out), " "))

@@ -284,6 +284,17 @@ func TestConnection_send(t *testing.T) {
 	}
 }
 
+// A program that has one message under way, as one that measures latency, makes a queue
+// of one request. It is there.
+func TestQueueOf_one_request(t *testing.T) {
+	for b, want := range map[byte]queue{0: {entries: 1, stride: 4}, 2: {entries: 1, stride: 6}, 2<<3 | 2: {entries: 4, stride: 6},
+		0xfc: {}} {
+		if got := queueOf(b); got != want {
+			t.Errorf("%#x: %+v, want %+v", b, got, want)
+		}
+	}
+}
+
 // What is in the queues comes back flushed when the queue pair goes into the error state.
 func TestQueuePair_flush(t *testing.T) {
 	d := newDriver(t, &wire.World{}, card.VPI(), 0)

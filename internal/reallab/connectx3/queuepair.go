@@ -50,11 +50,11 @@ type queue struct {
 }
 
 // noQueue is what the driver writes for a queue that is not there: a stride of 2^0 bytes,
-// less 4.
+// less 4. A queue of one request is written as any other.
 const noQueue = 0xfc
 
 func queueOf(b byte) queue {
-	if b == noQueue || b>>3 == 0 {
+	if b == noQueue {
 		return queue{}
 	}
 	return queue{entries: 1 << (b >> 3), stride: b&7 + 4}
