@@ -18,7 +18,7 @@ import (
 
 // needed are the programs of the host that runs the lab, with Debian's package of each.
 var needed = [][2]string{{"debootstrap", "debootstrap"}, {"mkfs.ext4", "e2fsprogs"}, {"debugfs", "e2fsprogs"},
-	{"ssh", "openssh-client"}, {"ssh-keygen", "openssh-client"}, {"cp", "coreutils"}, {"xz", "xz-utils"}, {"zstd", "zstd"}}
+	{"e2fsck", "e2fsprogs"}, {"ssh", "openssh-client"}, {"ssh-keygen", "openssh-client"}, {"cp", "coreutils"}, {"xz", "xz-utils"}, {"zstd", "zstd"}}
 
 const (
 	// neededSpace is what systems, originals and the disks of two machines take.

@@ -13,12 +13,15 @@ import (
 	"strings"
 )
 
-// loadKernel takes kernel and initramfs out of the disk, as a boot loader does: from the
-// file system as it lies there. What the system has made of them since counts.
+// loadKernel takes kernel and initramfs out of the disk, as a boot loader does. What the
+// system has made of them since counts.
 func (m *Machine) loadKernel(ctx context.Context) error {
+	if err := replayJournal(ctx, m.disk()); err != nil {
+		return err
+	}
 	for _, name := range []string{kernelFile, initrdFile} {
 		stat := exec.CommandContext(ctx, "debugfs", "-R", "stat /"+name, m.disk()) //nolint:gosec // a path of ours
-		out, err := stat.Output()
+		out, err := stat.CombinedOutput()
 		if err != nil {
 			return err
 		}
@@ -36,6 +39,18 @@ func (m *Machine) loadKernel(ctx context.Context) error {
 		}
 	}
 	return unpackKernel(ctx, m.path(kernelFile))
+}
+
+// replayJournal does what a mount begins with. After a power cut, what the journal has and
+// its place not yet is invisible to debugfs, and that can be the directory of the kernel.
+// Nothing else is checked or mended here: that is the machine's own matter.
+func replayJournal(ctx context.Context, disk string) error {
+	err := run(ctx, "e2fsck", "-p", "-E", "journal_only", disk)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return nil // it had something to do, and has done it
+	}
+	return err
 }
 
 const (
