@@ -168,7 +168,9 @@ func (g Guard) decidedPath() string { return g.Dir() + "/decided" }
 
 // Forget stops the timer of a confirmed change and removes what was saved for it. It
 // removes the unit before the directory. If it is interrupted between the two, the
-// directory alone does nothing.
+// directory alone does nothing. The removal is on the disk when it ends: a power cut in the
+// seconds after would bring the unit back, and the next boot would undo a change that was
+// confirmed.
 func (g Guard) Forget() shellcmd.Command {
 	return shellcmd.Script("forget-confirmed-change", forgetScript, g.mark(), g.Unit()+".timer", g.bootLink(),
 		g.BootUnit(), g.Dir()).AsRoot().Changes()
@@ -178,7 +180,7 @@ const forgetScript = `# $1 mark of the change, $2 timer, $3 link and $4 path of 
 [ -e "$1" ] || exit 0
 systemctl stop "$2"
 status=$?
-rm -rf "$3" "$4" "$5" && exit "$status"
+rm -rf "$3" "$4" "$5" && sync "${3%/*}" "${4%/*}" "${5%/*}" && exit "$status"
 `
 
 // CallOff takes back what was prepared for a change that was not begun, and leaves the
