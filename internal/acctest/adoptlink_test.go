@@ -1,6 +1,7 @@
 package acctest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,64 @@ func TestAdopt_ports_without_link(t *testing.T) {
 	if out, _ := w.Try("desk", "systemctl is-active opensm@0xe41d2d0300e44f41.service"); strings.TrimSpace(out) == "active" {
 		t.Error("an instance that is not in the list was started at boot")
 	}
+}
+
+// Interfaces on ports without a cable: one that networkd has without a carrier is taken over, with
+// an MTU that it keeps when the cable comes. NetworkManager activates none without a carrier, so
+// that its profile is left alone until then.
+func TestAdopt_interfaces_without_carrier(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: []labs.Host{labs.Server("desk", labsim.Ubuntu, "192.0.2.20", 0),
+		labs.Server("rack", labsim.RHEL9, "192.0.2.21", 1)}, Tolerate: true})
+	for i, host := range w.Names() {
+		w.Run(host, `apt-get install -y rdma-core mstflint infiniband-diags || dnf install -y rdma-core mstflint infiniband-diags
+			printf 'mlx4_ib\nib_umad\nib_ipoib\n' >/etc/modules-load.d/ib.conf
+			echo 'options mlx4_core port_type_array=1,1' >/etc/modprobe.d/mlx4-ib.conf; update-initramfs -u || dracut -f`)
+		w.Reboot(host)
+		w.Disconnect(labsim.CardEnd(host, "0000:01:00.0", 1))
+		w.Run(host, fmt.Sprintf("ip link set dev ibp1s0 up; ip addr add 10.0.2.%d/24 dev ibp1s0", i+1))
+	}
+	w.Machine("desk").FS.Put(netplanFile, "network:\n  version: 2\n  ethernets:\n    ibp1s0:\n      addresses: [10.0.2.1/24]\n",
+		0o600)
+	w.Machine("rack").FS.Put(profileFile, profileByHand("7a1d5c9e-4a6b-4b7e-9a53-1f0f2a3b4c50", "ibp1s0", "10.0.2.2/24"), 0o600)
+	w.Run("rack", "nmcli connection reload")
+	built := buildProvider(t)
+	o := newFolder(t, built)
+	said := o.adopts(w, "-take-over")
+	if !strings.Contains(said, "Not adopted: infiniband_ipoib_interface rack/0xe41d2d0300e44ee1\n  NetworkManager does not activate it now") {
+		t.Error(said)
+	}
+	text := strings.Join(strings.Fields(strings.ReplaceAll(o.text("network.tf"), "\n#", " ")), " ")
+	for _, part := range []string{"mtu = 2044", "state Down, physical state Polling", "When a subnet manager serves the port, this adopts it",
+		"Until then the interface and its definition stay as they are."} {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, o.text("network.tf"))
+		}
+	}
+	o.plansAndApplies("1 to change")
+
+	for i, host := range w.Names() {
+		if err := w.Connect(labsim.CardEnd(host, "0000:01:00.0", 1), labsim.SwitchEnd("switch", 30+i)); err != nil {
+			t.Fatal(err)
+		}
+		w.Manage(host, 1)
+	}
+	w.waitActive("desk", 1)
+	w.waitActive("rack", 1)
+	o.says(0, "plan", "-detailed-exitcode") // nothing to do when the cable is back
+	o = newFolder(t, built)
+	o.adopts(w, "-take-over")
+	o.plansAndApplies("1 to change")
+}
+
+// plansAndApplies plans what the command wrote, applies it, and has nothing left to do.
+func (o *operator) plansAndApplies(plan string) {
+	o.t.Helper()
+	if text := o.says(0, "plan"); !strings.Contains(text, plan) {
+		o.t.Errorf("the plan is not %s:\n%s\n%s", plan, text, o.text("*.tf"))
+	}
+	o.says(0, "apply", "-auto-approve")
+	o.says(0, "plan", "-detailed-exitcode")
 }
 
 // unplugged are two hosts on which people have a subnet manager on every port, and a cable in

@@ -244,6 +244,13 @@ func networkFindings() []findingCase {
 				w.Machine(ubuntu).FS.Put("/etc/netplan/60-infiniband-e41d2d0300e44ed1.yaml", platform.Owner+"\nnetwork:\n  "+
 					"version: 2\n  ethernets:\n    ibp1s0:\n      nameservers: {addresses: [10.9.8.1]}\n", 0o600)
 			}},
+		{code: "IP045", only: "a host with NetworkManager", at: "port_guid",
+			says: []string{"state Down, physical state Polling"}, config: wants(ubuntu, nil),
+			hosts: func() []labs.Host { return vpi(func(h *labs.Host) { h.Stack = labsim.StackNetworkManager }) },
+			prepare: func(w *Lab) {
+				drivers(w)
+				w.Disconnect(labsim.CardEnd(ubuntu, "0000:01:00.0", 1))
+			}},
 		{code: "IP018", at: "mtu", says: []string{"4092"}, prepare: drivers,
 			config: wants(ubuntu, map[string]any{"mode": "datagram", "mtu": 4092})},
 		{code: "IP019", says: []string{"systemd-networkd"}, config: wants(ubuntu, nil), prepare: func(w *Lab) {

@@ -216,4 +216,10 @@ var (
 			"refused (HO019).",
 		WayOut: "Copy what you need to where it belongs to no single interface, as name servers to " +
 			"/etc/systemd/resolved.conf.d, then apply. Or take the lines out of the file."}
+	InterfaceNotActivated = &Rule{Code: "IP045", Severity: Warn,
+		Title: "NetworkManager does not activate this interface now", Attribute: "port_guid",
+		Meaning: "NetworkManager activates an interface only if it has a carrier. An IPoIB interface has one when its port " +
+			"has a link and a subnet manager serves it. Until then the apply fails, and what was there before is restored.",
+		WayOut: "Plug the cable in, see that the other end is on, and run a subnet manager on the fabric, for example with " +
+			"infiniband_opensm. Then plan again."}
 )

@@ -1,6 +1,7 @@
 package ipoib
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -346,6 +347,9 @@ func (c *checker) carrier(p PlanFacts) {
 	o := c.observed
 	switch {
 	case p.SM, c.portUnknown:
+	case c.waits():
+		c.add(finding.InterfaceNotActivated.Find("Port %s of %s: state %s, physical state %s.", c.d.PortGUID, c.s.Host,
+			cmp.Or(o.PortState, "unknown"), cmp.Or(o.Physical, "unknown")))
 	case o.LinkLayer == "InfiniBand" && o.Physical == "" && !o.Sleeping:
 		f := finding.PortWithoutSubnetManager.Find("Port %s of %s: its phys_state and sm_lid cannot be read.", c.d.PortGUID,
 			c.s.Host)
@@ -355,6 +359,19 @@ func (c *checker) carrier(p PlanFacts) {
 		c.add(finding.PortWithoutSubnetManager.Find("Port %s of %s: physical state LinkUp, state %s, no SM LID.",
 			c.d.PortGUID, c.s.Host, o.PortState))
 	}
+}
+
+// waits reports whether NetworkManager would have to activate the interface, and does not
+// as long as its port is not served.
+func (c *checker) waits() bool {
+	o := c.observed
+	if c.stack != StackNM && c.stack != StackNetplanNM || o.LinkLayer != "InfiniBand" || o.Sleeping ||
+		o.PortState == "Active" || c.satisfied() {
+		return false
+	}
+	taken := adoptedDefinitions(o, c.d)
+	touched := slices.ContainsFunc(taken, func(f Unmanaged) bool { return anew(c.s, o, f, c.d.Config) != "" })
+	return len(taken) == 0 || touched || o.liveDiffers(c.d.Config)
 }
 
 // Unserved reports whether the port has a link and no subnet manager.

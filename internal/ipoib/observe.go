@@ -243,6 +243,7 @@ func (o Observation) importedConfig() Config {
 		return o.Persisted.Config
 	}
 	found := o.Live
+	found.MTU = o.importedMTU()
 	found.Routes = o.Persisted.Config.Routes
 	for _, f := range o.Unmanaged {
 		if !o.Persisted.Found && f.Adoptable() {
@@ -250,6 +251,22 @@ func (o Observation) importedConfig() Config {
 		}
 	}
 	return found
+}
+
+// importedMTU is the MTU that an import finds. Until an interface in datagram mode has joined
+// its broadcast group, the kernel shows what the port could carry, which nobody has set: then
+// a definition counts, or else what every group carries.
+func (o Observation) importedMTU() int {
+	if o.Carrier || o.Live.Mode != ib.ModeDatagram || o.Live.MTU <= safeDatagramMTU {
+		return o.Live.MTU
+	}
+	mtu := o.Persisted.Config.MTU
+	for _, f := range o.Unmanaged {
+		if f.Adoptable() {
+			mtu = cmp.Or(mtu, f.Config.MTU)
+		}
+	}
+	return cmp.Or(mtu, safeDatagramMTU)
 }
 
 // Report is what the state should show. A setting that differs from known shows the

@@ -45,8 +45,8 @@ take them over, and a README.md. "terraform plan" then imports all of it and cha
 nothing. Nothing is changed on a host, and no file is overwritten.
 
 What an apply would change is a comment in the files. With -take-over it is written like
-the rest; the plan then shows what it changes. A subnet manager whose port has no link
-stays a comment: its apply would fail.
+the rest; the plan then shows what it changes. What an apply could not do now, such as a
+subnet manager on a port without a link, stays a comment.
 
 HOST is what ssh takes: a name, an alias of ~/.ssh/config, or [user@]host[:port].
 

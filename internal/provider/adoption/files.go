@@ -104,8 +104,8 @@ func (f *Lab) notAdopted(all []*Object) string {
 	}
 	var b strings.Builder
 	how := "This adopts it with that change. Take the signs away, and read the plan:\n"
-	if o.waits {
-		how = "When the port has a link, this adopts it with that change. Take the signs away then, and read the plan:\n"
+	if o.waits != nil {
+		how = o.waits.until + ", this adopts it with that change. Take the signs away then, and read the plan:\n"
 	}
 	b.WriteString(comment(said + "\n\n" + how))
 	b.WriteString("#\n")

@@ -11,7 +11,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -263,22 +262,7 @@ func (w *Walk) judge(o *Object, given form, forms int, change changes, errs []Pr
 	o.Reason = o.why
 	if len(errs) == 0 && mayChange[o.Type] {
 		o.offer = given
-		o.await()
-	}
-}
-
-// await keeps an object out of what is taken over, if the plan warns that the apply of it
-// would fail now. Its resource stays a comment, until what is missing is there.
-func (o *Object) await() {
-	for _, w := range o.warnings {
-		if !strings.Contains(w.Summary, " "+finding.OpensmPortWithoutLink.Code+" ") {
-			continue
-		}
-		o.waits = true
-		o.Reason = &Problem{Summary: "Its port has no link, so an apply would fail", Detail: o.Reason.Detail}
-		if o.left != "" {
-			o.Reason.Detail += "\n\n" + o.left
-		}
+		o.waitFor()
 	}
 }
 
@@ -312,7 +296,7 @@ func (f *Lab) Summary() string {
 // TakeOver puts what can be adopted with a change among what is written.
 func (f *Lab) TakeOver() {
 	for _, o := range f.objects {
-		o.taken = o.offer != nil && !o.waits
+		o.taken = o.offer != nil && o.waits == nil
 	}
 	f.gather(f.TakenOver())
 }

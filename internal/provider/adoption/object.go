@@ -51,7 +51,7 @@ type Object struct {
 	why      *Problem // what first spoke against it
 	offer    form     // how it can be adopted if it may change; nil if it cannot
 	taken    bool     // offer is written
-	waits    bool     // offer cannot be applied yet
+	waits    *wait    // what offer waits for before it can be applied; nil if it can
 	dormant  bool     // an interface without an address, though somebody's file defines it
 	warnings []Problem
 	beside   string // what else on the host sets it, one paragraph

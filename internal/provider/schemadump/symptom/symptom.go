@@ -114,7 +114,7 @@ var managers = []Row{
 		Seen: "`ibstat`: `State: Down`, `Physical state: Polling` (or `Disabled`)",
 		Cause: "Nothing answers at the other end. The cable is out or broken, the switch is off, or the other port is in " +
 			"Ethernet mode. `Disabled` means that this port is switched off.",
-		Findings: []*finding.Rule{finding.OpensmPortWithoutLink},
+		Findings: []*finding.Rule{finding.OpensmPortWithoutLink, finding.InterfaceNotActivated},
 		Causes: []opensm.CauseKind{opensm.CauseCable, opensm.CauseDisabled,
 			opensm.CauseTraining}, Connectivity: []string{connectivity.NoCarrier}, Fabric: []string{fabric.Silent},
 		Do: "Check the cable and the other end. Both ends must be InfiniBand. Enable a disabled port with `infiniband_port`.",
