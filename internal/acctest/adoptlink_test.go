@@ -20,7 +20,7 @@ func TestAdopt_ports_without_link(t *testing.T) {
 	o := newFolder(t, built)
 	said := o.adopts(w, "-take-over")
 	for _, port := range []string{"desk/0xe41d2d0300e44ed2", "desk/0xe41d2d0300e44f41", "shed/0xe41d2d0300e44ee2"} {
-		if !strings.Contains(said, "Not adopted: infiniband_opensm "+port+"\n  Its port has no link, so an apply would fail\n") {
+		if !strings.Contains(said, "Not adopted: infiniband_opensm "+port+"\n  Its port has no link, so an apply would fail (SM031)\n") {
 			t.Errorf("nothing on %s in\n%s", port, said)
 		}
 	}

@@ -18,6 +18,10 @@ func TestCheck_without_carrier(t *testing.T) {
 		p := &s.Cards[0].Ports[0]
 		p.State, p.Physical, p.SMLID = "Down", "Polling", 0
 	}
+	unserved := func(s *inventory.Snapshot) {
+		p := &s.Cards[0].Ports[0]
+		p.State, p.Physical, p.SMLID = "Initializing", "LinkUp", 0
+	}
 	byNM := func(s *inventory.Snapshot) {
 		s.Commands, s.Files = map[string]bool{"nmcli": true}, map[string]inventory.File{}
 		s.Units = map[string]inventory.Unit{nmUnit: {ActiveState: "active"}}
@@ -41,7 +45,10 @@ func TestCheck_without_carrier(t *testing.T) {
 		"netplan":                       {change: []func(*inventory.Snapshot){down}, d: d},
 		"NetworkManager":                {change: []func(*inventory.Snapshot){byNM, down}, d: d, want: true},
 		"served":                        {change: []func(*inventory.Snapshot){byNM}, d: d},
-		"a subnet manager of this plan": {change: []func(*inventory.Snapshot){byNM, down}, d: d, p: PlanFacts{SM: true}},
+		"a subnet manager of this plan": {change: []func(*inventory.Snapshot){byNM, unserved}, d: d, p: PlanFacts{SM: true}},
+		"no subnet manager":             {change: []func(*inventory.Snapshot){byNM, unserved}, d: d, want: true},
+		"a subnet manager of this plan, and no link": {change: []func(*inventory.Snapshot){byNM, down}, d: d,
+			p: PlanFacts{SM: true}, want: true},
 		"not read": {change: []func(*inventory.Snapshot){byNM, down, func(s *inventory.Snapshot) {
 			s.Cards[0].Ports[0].State, s.Cards[0].Ports[0].Physical = "", ""
 		}}, d: d, want: true},

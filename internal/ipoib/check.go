@@ -346,10 +346,11 @@ func (c *checker) satisfied() bool {
 func (c *checker) carrier(p PlanFacts) {
 	o := c.observed
 	switch {
-	case p.SM, c.portUnknown:
-	case c.waits():
+	case c.portUnknown:
+	case c.waits() && (!p.SM || o.Physical != "LinkUp"): // without a link no subnet manager reaches the port
 		c.add(finding.InterfaceNotActivated.Find("Port %s of %s: state %s, physical state %s.", c.d.PortGUID, c.s.Host,
 			cmp.Or(o.PortState, "unknown"), cmp.Or(o.Physical, "unknown")))
+	case p.SM:
 	case o.LinkLayer == "InfiniBand" && o.Physical == "" && !o.Sleeping:
 		f := finding.PortWithoutSubnetManager.Find("Port %s of %s: its phys_state and sm_lid cannot be read.", c.d.PortGUID,
 			c.s.Host)

@@ -1,6 +1,7 @@
 package adoption
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -260,6 +261,9 @@ func (w *Walk) judge(o *Object, given form, forms int, change changes, errs []Pr
 		return
 	}
 	o.Reason = o.why
+	if len(o.consents) > 0 && len(errs) > 0 { // the consents do not help
+		o.Reason = &errs[0]
+	}
 	if len(errs) == 0 && mayChange[o.Type] {
 		o.offer = given
 		o.waitFor()
@@ -269,7 +273,8 @@ func (w *Walk) judge(o *Object, given form, forms int, change changes, errs []Pr
 // changed says that a plan changes an object, and what the plan warns of: there stands which
 // files of somebody an apply takes the place of.
 func (o *Object) changed(c changes) *Problem {
-	why := &Problem{Summary: "Its plan would change what sets it up", Detail: kinds[o.Type].otherwise + o.beside}
+	why := &Problem{Summary: "Its plan would change what sets it up",
+		Detail: cmp.Or(o.otherwise, kinds[o.Type].otherwise) + o.beside}
 	if len(c.told) > 0 {
 		why.Summary = "Its plan would change it: " + strings.Join(c.told, "; ")
 	}

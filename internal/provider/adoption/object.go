@@ -11,9 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
@@ -54,8 +51,10 @@ type Object struct {
 	waits    *wait    // what offer waits for before it can be applied; nil if it can
 	dormant  bool     // an interface without an address, though somebody's file defines it
 	warnings []Problem
-	beside   string // what else on the host sets it, one paragraph
-	left     string // what becomes of it if other objects of its host are taken over
+	// otherwise says what a change by a plan would mean, where that of its kind does not hold.
+	otherwise string
+	beside    string // what else on the host sets it, one paragraph
+	left      string // what becomes of it if other objects of its host are taken over
 }
 
 // Address is what a configuration calls the resource.
@@ -78,93 +77,6 @@ func textOf(v tftypes.Value) string {
 		return ""
 	}
 	return text
-}
-
-// candidates are the objects that may be on a host. The import finds out whether they
-// are there.
-func candidates(host string, s *inventory.Snapshot) []*Object {
-	var out []*Object
-	cards := map[string]*Object{}
-	for i := range s.Cards {
-		out = append(out, ofCard(host, s, &s.Cards[i], cards)...)
-	}
-	for i := range s.Cards {
-		for _, p := range s.Cards[i].Ports {
-			if p.LinkLayer == "InfiniBand" && !p.PortGUID.IsZero() {
-				o := ofPort(smType, cards[s.Cards[i].PCI.String()], attribute.PortRef{Host: host, GUID: p.PortGUID}, p.Number)
-				o.left = opensm.LeftAlone(s, p.PortGUID)
-				out = append(out, o)
-			}
-		}
-	}
-	for _, n := range s.Netdevs {
-		if !n.IB || n.PortGUID.IsZero() {
-			continue
-		}
-		ref := attribute.PortRef{Host: host, GUID: n.PortGUID}
-		if n.Parent != "" {
-			ref.PKey = n.PKey
-		}
-		of, number := (*Object)(nil), 0
-		if c, p, ok := s.CardByPortGUID(n.PortGUID); ok {
-			of, number = cards[c.PCI.String()], p.Number
-		}
-		o := ofPort(ipoibType, of, ref, number)
-		o.dormant = len(n.Addresses) == 0 && definedByHand(s, n)
-		out = append(out, o)
-	}
-	return out
-}
-
-// definedByHand reports whether somebody's file configures an interface.
-func definedByHand(s *inventory.Snapshot, n inventory.Netdev) bool {
-	key := uint64(0)
-	if n.Parent != "" {
-		var err error
-		if key, err = strconv.ParseUint(strings.TrimPrefix(n.PKey, "0x"), 16, 16); err != nil {
-			return false
-		}
-	}
-	return len(ipoib.Observe(s, n.PortGUID, uint16(key)).Unmanaged) > 0
-}
-
-// ofCard are a card and what it has.
-func ofCard(host string, s *inventory.Snapshot, c *inventory.Card, cards map[string]*Object) []*Object {
-	ref := attribute.CardRef{Host: host, PCI: c.PCI}
-	name := identifier(host)
-	if len(s.Cards) > 1 {
-		name += "_" + strings.NewReplacer(":", "_", ".", "_").Replace(strings.TrimPrefix(c.PCI.String(), "0000:"))
-	}
-	card := &Object{Type: cardType, Name: name, Host: host,
-		ID: attribute.CardName{CardRef: ref, Token: s.Identity(c).Token()}.String()}
-	cards[c.PCI.String()] = card
-	out := []*Object{card}
-	for _, kind := range []string{firmwareType, guidsType, linkType} {
-		out = append(out, &Object{Type: kind, Name: name, Host: host, ID: ref.String(), card: card})
-	}
-	out[len(out)-1].beside = rulesOfTypes(s)
-	for _, p := range c.Ports {
-		if p.LinkLayer == "InfiniBand" {
-			out = append(out, &Object{Type: portType, Name: name, Host: host, suffix: portSuffix(p.Number),
-				ID: ref.String() + "/" + strconv.Itoa(p.Number), card: card})
-		}
-	}
-	return out
-}
-
-// rulesOfTypes names the udev rules of the host that write the types of ports.
-func rulesOfTypes(s *inventory.Snapshot) string {
-	var rules []string
-	for _, at := range s.FilesUnder("/etc/udev/rules.d/") {
-		if strings.Contains(s.Files[at].Content, "mlx4_port") {
-			rules = append(rules, at)
-		}
-	}
-	if len(rules) == 0 {
-		return ""
-	}
-	return "\n\n" + strings.Join(rules, " and ") + " of " + s.Host + " writes types of ports when the driver finds the " +
-		"card. Take those lines out once this resource stores the types, so that one place decides."
 }
 
 func ofPort(kind string, card *Object, ref attribute.PortRef, number int) *Object {

@@ -31,7 +31,7 @@ func (o *Object) waitFor() {
 			o.waits = it
 			evidence, _, _ := strings.Cut(w.Detail, "\n\n")
 			rest := strings.Replace(o.Reason.Detail, "\n\n"+evidence, "", 1)
-			o.Reason = &Problem{Summary: it.why, Detail: paragraphs(evidence, it.meanwhile, o.left, rest)}
+			o.Reason = &Problem{Summary: it.why + " (" + code + ")", Detail: paragraphs(evidence, it.meanwhile, o.left, rest)}
 		}
 	}
 }
