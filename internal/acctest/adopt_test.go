@@ -270,7 +270,7 @@ func (o *operator) mirror() {
 		dir := filepath.Join(o.dir, "plugins", registry, "ibfabric", "infiniband", "0.1.0", runtime.GOOS+"_"+runtime.GOARCH)
 		err := os.MkdirAll(dir, 0o700)
 		if err == nil {
-			err = copyProgram(o.binary, filepath.Join(dir, "terraform-provider-infiniband_v0.1.0"))
+			err = nameProgram(o.binary, filepath.Join(dir, "terraform-provider-infiniband_v0.1.0"))
 		}
 		if err != nil {
 			o.t.Fatal(err)

@@ -32,13 +32,9 @@ func buildProvider(t *testing.T) string {
 	return at
 }
 
-func copyProgram(from, to string) error {
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, data, 0o700)
-}
+// nameProgram gives a program one more name. A copy could not be started while another test
+// starts a process: that process has the file open for writing for a moment ("text file busy").
+func nameProgram(program, name string) error { return os.Link(program, name) }
 
 // operator runs the engine with the built provider in a directory of its own.
 type operator struct {
@@ -62,7 +58,7 @@ func newFolder(t *testing.T, built string) *operator {
 	bin := filepath.Join(o.dir, "bin")
 	// Of its own: an operator finds its provider's processes by this file.
 	o.binary = filepath.Join(bin, "terraform-provider-infiniband")
-	if err := errors.Join(os.Mkdir(bin, 0o700), copyProgram(built, o.binary)); err != nil {
+	if err := errors.Join(os.Mkdir(bin, 0o700), nameProgram(built, o.binary)); err != nil {
 		t.Fatal(err)
 	}
 	// An override needs neither a registry nor init.
