@@ -166,7 +166,7 @@ func managerQuestions() []string {
 
 // shows prints files of a directory, each with its name.
 func shows(directory, files string) string {
-	return "cd " + directory + " && for f in " + files + "; do echo $f: $(cat $f); done"
+	return "cd " + directory + " && for f in " + files + "; do echo $f: $(cat $f 2>&1); done"
 }
 
 // kernelTwin is the simulated lab of the same machines.
@@ -239,6 +239,8 @@ var kernelNoise = []struct {
 	{regexp.MustCompile(`ibpanic: \[\d+\]`), "ibpanic"},
 	{regexp.MustCompile(`(?m)^tpi-.*\n`), ""}, // the frame of a command of the provider
 	{regexp.MustCompile(`ibwarn: \[\d+\]`), "ibwarn"},
+	// The kernel looks for a second of a link-local address: a moment.
+	{regexp.MustCompile(`,"tentative":true`), ""}, {regexp.MustCompile(`\btentative `), ""},
 	{regexp.MustCompile(`80:00:[0-9a-f]{2}:[0-9a-f]{2}:fe:80`), "80:00:QP:NO:fe:80"},
 }
 

@@ -117,12 +117,20 @@ func nodeID(n *labsim.Node) string {
 	return fmt.Sprintf("H-%016x", n.GUID)
 }
 
-// inIbsim is an answer as ibsim gives it: its adapters hold 64 P_Keys.
+// inIbsim is an answer as ibsim gives it: its adapters hold 64 P_Keys, and nothing in it
+// knows the attribute that has FDR10.
 func inIbsim(answer string) string {
 	answer = lastKeys.ReplaceAllString(ibsimtest.Normal(answer), "")
 	return strings.NewReplacer(fmt.Sprintf("%d pkeys capacity", labsim.PKeyCapacity), "64 pkeys capacity",
-		fmt.Sprintf(".%d\n", labsim.PKeyCapacity), ".64\n").Replace(answer)
+		fmt.Sprintf(".%d\n", labsim.PKeyCapacity), ".64\n",
+		fdr10+"1\n", fdr10+"0\n", fdr10Enabled+"1\n", fdr10Enabled+"0\n").Replace(answer)
 }
+
+// What ibportstate says of FDR10, without the last digit.
+const (
+	fdr10        = "LinkSpeedSupported:..............0x0"
+	fdr10Enabled = "LinkSpeedEnabled:................0x0"
+)
 
 // lastKeys are the entries of a table of P_Keys from the 64th on.
 var lastKeys = regexp.MustCompile(`(?m)^ +(6[4-9]|[7-9]\d|1[012]\d):( 0x0000){8}\n`)

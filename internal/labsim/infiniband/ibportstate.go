@@ -68,15 +68,16 @@ func ibportstate(_ context.Context, p *labsim.Proc) int {
 	return 0
 }
 
-// vendorBlock is what newer Mellanox chips say about FDR10.
+// vendorBlock is what newer Mellanox chips say about FDR10: they have it, and here no link
+// trains to it.
 func vendorBlock(p *labsim.Proc, port *labsim.NodePort, where string, number int) {
 	d := port.Node.DeviceID
 	if port.Node.VendorID != 0x2c9 || (d < 0x1003 || d > 0x101b) && (d < 0xc738 || d > 0xc73b) {
 		return
 	}
 	p.Printf("# MLNX ext Port info: %s port "+
-		"%d\nStateChangeEnable:...............0x00\nLinkSpeedSupported:..............0x00\n"+
-		"LinkSpeedEnabled:................0x00\nLinkSpeedActive:.................0x00\n", where, number)
+		"%d\nStateChangeEnable:...............0x00\nLinkSpeedSupported:..............0x01\n"+
+		"LinkSpeedEnabled:................0x01\nLinkSpeedActive:.................0x00\n", where, number)
 }
 
 // portOperation reads an operation with its value as the program does.
