@@ -219,11 +219,12 @@ func (l *loadLab) rdma(program string) {
 type counted struct{ bytes, sent, received uint64 }
 
 // counters are those of the machines' ports, and of the ports of switches by name and number.
+// awk prints large numbers whole only if it is told to.
 func (l *loadLab) counters() map[string]counted {
 	l.Helper()
 	all := map[string]counted{}
 	out := l.on("one", `ibnetdiscover -p | awk '/ - / && ($1 == "CA" || $1 == "SW") {print $2, $3}' | sort -u | while read lid port; do
-perfquery -x $lid $port | awk -v at="$lid $port" -F: '{gsub(/[.]/, "", $2)} /PortXmitData/ {b = $2} /PortXmitPkts/ {s = $2} /PortRcvPkts/ {r = $2} END {print at, b * 4, s, r}'
+perfquery -x $lid $port | awk -v at="$lid $port" -F: '{gsub(/[.]/, "", $2)} /PortXmitData/ {b = $2} /PortXmitPkts/ {s = $2} /PortRcvPkts/ {r = $2} END {printf "%s %.0f %.0f %.0f\n", at, b * 4, s, r}'
 done`)
 	for _, row := range strings.Split(strings.TrimSpace(out), "\n") {
 		var lid, port int
