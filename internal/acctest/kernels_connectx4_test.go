@@ -3,6 +3,7 @@
 package acctest
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,6 +44,7 @@ func TestKernels_connectX4(t *testing.T) {
 		hosts[i].Stack = labsim.StackNetworkManager
 	}
 	w := &newerCards{Lab: Start(t, Options{Hosts: hosts}), t: t}
+	t.Cleanup(w.explain)
 	w.noFlash()
 	w.ws = w.Workspace()
 	w.datagramOnly()
@@ -52,6 +54,7 @@ func TestKernels_connectX4(t *testing.T) {
 	emptyPlan(t, w.ws, both)
 	w.reach("after the apply", 2044)
 	w.Reboot(theHost)
+	w.awaitInterface()
 	emptyPlan(t, w.ws, both)
 	w.reach("after a restart", 2044)
 
@@ -102,6 +105,28 @@ func (w *newerCards) reach(when string, mtu int) {
 	if out, status := w.Try(theHost, ping+w.address(otherHost)); status != 0 {
 		w.t.Errorf("%s: between new cards: status %d\n%s", when, status, out)
 	}
+}
+
+// awaitInterface waits until the subnet manager has found the port again and NetworkManager
+// has made its interface. A host that answers its operator may be before that.
+func (w *newerCards) awaitInterface() {
+	w.t.Helper()
+	out, status := w.Try(theHost, "for i in $(seq 240); do ip -br addr show dev ibp1s0 | grep -q "+w.address(theHost)+
+		" && exit; sleep 0.5; done; ip addr; exit 1")
+	if status != 0 {
+		w.t.Fatalf("two minutes after a restart there is no interface:\n%s", out)
+	}
+}
+
+// explain prints what the card's host and the subnet manager say after a failure.
+func (w *newerCards) explain() {
+	if !w.t.Failed() {
+		return
+	}
+	said, _ := w.Try(theHost, "ip addr; ip route; ibstat; dmesg | grep -E 'mlx5|ibp1|ib0' | tail -n 20; "+
+		"journalctl -b -u NetworkManager | tail -n 40")
+	managed, _ := w.testbed.Operate(context.Background(), "iblinkinfo -l; saquery -g; tail -n 60 /var/log/opensm-of-the-gate.log")
+	w.t.Logf("%s:\n%s\nthe gate:\n%s", theHost, said, managed)
 }
 
 // partition: an interface in a partition is one of the driver's own, on the queues of its
