@@ -48,7 +48,7 @@ func TestAdopt_hostThatFailsDoesNotStopTheOthers(t *testing.T) {
 	}{
 		"dead": {status: command.Unreachable, harm: func(w *acctest.Lab) { w.Machine("one").Faults.Update(func(f *labsim.FaultSpec) { f.Refuse = true }) },
 			want: []string{"Host one is left out: Unable to read host one",
-				"nothing was changed by this step. ", "terraform-provider-infiniband check one shows"}},
+				"This step changed nothing; what was done before it holds. ", "terraform-provider-infiniband check one shows"}},
 		"unknown host key": {status: command.Unreachable, config: "Host one\n  UserKnownHostsFile /dev/null\n",
 			want: []string{"The host's key could not be trusted", "ssh-keygen -lf", "On this command line they are " +
 				"-host-key KEY"}},

@@ -188,7 +188,7 @@ const lostCopy = "The connection broke during the copy of a file. What was at it
 // readLost stands also where a read follows a write.
 const readLost = "Reading changes nothing; what an earlier step did stays."
 
-const unreached = "The host could not be reached, so nothing was changed by this step."
+const unreached = "The host could not be reached. This step changed nothing; what was done before it holds."
 
 // Lost says what became of a step whose host did not answer.
 func Lost(e *host.UnreachableError) string {
