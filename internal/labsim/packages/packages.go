@@ -199,6 +199,11 @@ func installRDMA(m *labsim.Machine) {
 			"module is loaded and used to\n# set the port types for any hardware found.\n", 0o644)
 		m.FS.Put(labsim.MLX4Setup, "#!/bin/bash\n", 0o755)
 	}
+}
+
+// loadRDMA has udev find the cards by the rules of rdma-core, as its scripts do when it is
+// configured. Files that are only unpacked load nothing.
+func loadRDMA(m *labsim.Machine) {
 	for _, c := range m.Cards() {
 		if !c.Bound() {
 			continue
@@ -237,6 +242,9 @@ func (s *state) version(name string) string {
 // setUp installs a package where a service of it does not start by itself.
 func (s *state) setUp(info packageInfo, name string) {
 	info.install(s.m)
+	if name == "rdma-core" {
+		loadRDMA(s.m)
+	}
 	s.mu.Lock()
 	s.installed[name] = info.version
 	s.mu.Unlock()
@@ -248,6 +256,9 @@ func (s *state) setUp(info packageInfo, name string) {
 // the unit is masked or a policy-rc.d forbids it.
 func (s *state) start(ctx context.Context, p *labsim.Proc, name, version string) {
 	p.Printf("Setting up %s (%s) ...\n", name, version)
+	if name == "rdma-core" {
+		loadRDMA(s.m)
+	}
 	if name != "opensm" {
 		return
 	}
@@ -275,6 +286,9 @@ func Preinstall(m *labsim.Machine, names ...string) error {
 		}
 		for _, n := range append(slices.Clone(info.depends), name) {
 			s.available()[n].install(m)
+			if n == "rdma-core" {
+				loadRDMA(m)
+			}
 			s.installed[n] = s.available()[n].version
 		}
 	}
