@@ -64,10 +64,17 @@ func newBench(t *testing.T, names []string, suites ...string) *bench {
 	return b
 }
 
+// cardState shows what the driver made of the first card.
+const cardState = "ls /sys/class/infiniband /sys/bus/pci/devices/" + reallab.PCIAddress + "/net; grep mlx4 /proc/modules; " +
+	"head /sys/bus/pci/devices/" + reallab.PCIAddress + "/mlx4_port[12]; " +
+	"dmesg | grep -E 'mlx4|infiniband' | grep -v 'port level mtu' | tail -n 40"
+
 // end prints what a failed test leaves, and ends the lab.
 func (b *bench) end() {
 	if b.Failed() {
 		for _, name := range b.names {
+			said, _ := b.lab.Run(context.Background(), name, cardState)
+			b.Logf("%s:\n%s", name, said)
 			b.Logf("console of %s:\n%s", name, b.lab.Machines[name].Console(30))
 		}
 	}
