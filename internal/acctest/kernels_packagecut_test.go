@@ -128,7 +128,7 @@ func (w *packageLab) othersCut() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	found := diags.Errors().Find("It has left qperf (half configured).", "opensm is to be installed now")
+	found := diags.Errors().Find("It has left qperf (half configured).", "This apply installs opensm and what that needs")
 	if len(found) != 1 {
 		w.t.Fatalf("the apply on a host with somebody else's package half way:\n%s", diags)
 	}

@@ -35,7 +35,7 @@ func TestSM_package_interrupted(t *testing.T) {
 	}
 	packages.SetHalfway(m, "nginx", "iF ", "1.24.0-2ubuntu7", "")
 	diags, err := ws.Apply(context.Background(), cleanPlan(t, ws, cfg))
-	if err != nil || len(diags.Errors().Find("It has left nginx (half configured). opensm is to be installed now",
+	if err != nil || len(diags.Errors().Find("It has left nginx (half configured). This apply installs opensm and what that needs",
 		"\n    sudo dpkg --configure -a\n")) != 1 {
 		t.Errorf("beside a package of somebody else: %v\n%s", err, diags)
 	}

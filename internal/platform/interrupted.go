@@ -94,7 +94,7 @@ func (e *InterruptedError) Unwrap() error { return e.Err }
 // Explain gives the detail of a diagnostic.
 func (e *InterruptedError) Explain() string {
 	return fmt.Sprintf("An installation, an upgrade or a removal of packages on %s was interrupted, for example by a "+
-		"power cut. It has left %s. %s is to be installed now, and that does not include them, so they are left to you. "+
+		"power cut. It has left %s. This apply installs %s and what that needs. It leaves the rest to you. "+
 		"Nothing was installed.\n\nEnd the interrupted work on %s, then run apply again:\n    %s\n\nHost: %s\nError: %s",
 		e.Host, states(e.Others), strings.Join(e.Installs, ", "), e.Host, strings.Join(e.wayOut(), "\n    "), e.Host, e.Err)
 }

@@ -54,7 +54,7 @@ func TestLab_installation_of_others_interrupted(t *testing.T) {
 		want []string
 	}{
 		"another package": {[][4]string{{"nginx", "iF ", "1.22.1-9", ""}},
-			[]string{"It has left nginx (half configured). opensm is to be installed now", whole + "\nHost: h"}},
+			[]string{"It has left nginx (half configured). This apply installs opensm and what that needs", whole + "\nHost: h"}},
 		"an upgrade of what is needed": {[][4]string{{"infiniband-diags", "iU ", "44.0-3", "44.0-2"}},
 			[]string{"It has left infiniband-diags (unpacked, not configured)."}},
 		"a removal": {[][4]string{{"opensm", "rF ", "3.3.23-2", "3.3.23-2"}},
