@@ -85,7 +85,9 @@ func (w *newerCards) datagramOnly() {
 	if len(plan.Diags.Errors().Find("Finding: IP009")) != 1 {
 		w.t.Errorf("connected mode is planned:\n%s", plan.Diags)
 	}
-	out, status := w.Try(theHost, "/bin/echo connected >/sys/class/net/ibp1s0/mode")
+	// The driver makes the interface after the host answers.
+	out, status := w.Try(theHost, "cd /sys/class/net; for i in $(seq 300); do [ -e ibp1s0 ] && break; sleep 0.2; done; "+
+		"/bin/echo connected >ibp1s0/mode")
 	if status == 0 || !strings.Contains(out, "Invalid argument") {
 		w.t.Errorf("the driver takes connected mode: status %d, %s", status, out)
 	}

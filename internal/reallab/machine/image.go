@@ -249,7 +249,15 @@ func (s system) makeDisk(ctx context.Context) error {
 		return nil
 	}
 	fresh := s.disk() + ".new"
+	// What a run that failed has left is no beginning.
+	if err := os.RemoveAll(fresh); err != nil {
+		return err
+	}
 	if err := run(ctx, "mkfs.ext4", "-q", "-F", "-d", s.dir(), fresh, diskSize); err != nil {
+		return err
+	}
+	// What is wrong here is wrong in every machine, and shows there as something else.
+	if err := run(ctx, "e2fsck", "-f", "-n", fresh); err != nil {
 		return err
 	}
 	return os.Rename(fresh, s.disk())

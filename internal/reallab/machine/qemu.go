@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // slots is how many cards a machine can have. Every machine has the ports for them, with
@@ -65,12 +66,17 @@ func (m *Machine) arguments(accelerator string) []string {
 	return args
 }
 
+// patience is how long QEMU waits for an answer of a card.
+const patience = 5 * time.Minute
+
 // functions describes those of the card in the i-th slot, in the words of QEMU's "-device"
 // and "device_add". The first function is the last: with it QEMU plugs all of a slot.
+// QEMU takes a card that has not answered for five seconds for one that is gone: the driver
+// reads ones, and resets it. A computer that is busy or was suspended is no reason for that.
 func functions(i int, sockets []string) (all []map[string]any) {
 	for n, socket := range slices.Backward(sockets) {
 		all = append(all, map[string]any{"driver": "vfio-user-pci", "bus": fmt.Sprint("rp", i+1), "id": fmt.Sprintf("card%d.%d", i, n),
-			"addr": fmt.Sprintf("0.%d", n), "multifunction": len(sockets) > 1,
+			"addr": fmt.Sprintf("0.%d", n), "multifunction": len(sockets) > 1, "x-msg-timeout": patience.Milliseconds(),
 			"socket": map[string]any{"type": "unix", "path": socket}})
 	}
 	return all
