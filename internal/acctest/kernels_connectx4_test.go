@@ -94,11 +94,12 @@ func (w *newerCards) datagramOnly() {
 }
 
 // reach: packets of full length get from an old card to a new one, between new ones, and
-// so between both kernels.
+// so between both kernels. After a restart a host has other queue pairs, and its neighbours
+// keep its former hardware address, which has the number of one, for half a minute.
 func (w *newerCards) reach(when string, mtu int) {
 	w.t.Helper()
 	const headers = 28
-	ping := fmt.Sprintf("ping -c 3 -i 0.5 -W 5 -M do -s %d ", mtu-headers)
+	ping := fmt.Sprintf("ping -c 3 -i 0.5 -w 60 -M do -s %d ", mtu-headers)
 	for _, to := range []string{theHost, otherHost} {
 		if out, status := w.testbed.Operate(w.t.Context(), ping+w.address(to)); status != 0 {
 			w.t.Errorf("%s: from the gate to %s: status %d\n%s", when, to, status, out)
@@ -144,7 +145,7 @@ func (w *newerCards) partition(ports Config) {
 	cfg := slices.Concat(ports, Config{key})
 	mustApply(w.t, w.ws, cfg)
 	emptyPlan(w.t, w.ws, cfg)
-	if out, status := w.testbed.Operate(w.t.Context(), "ping -c 3 -i 0.5 -W 5 -M do -s 1400 "+keySubnet+".20"); status != 0 {
+	if out, status := w.testbed.Operate(w.t.Context(), "ping -c 3 -i 0.5 -w 60 -M do -s 1400 "+keySubnet+".20"); status != 0 {
 		w.t.Errorf("in the partition: status %d\n%s", status, out)
 	}
 	mustApply(w.t, w.ws, ports)

@@ -67,7 +67,7 @@ func (w *stackLab) partition() {
 func (w *stackLab) reach(when string) {
 	w.t.Helper()
 	for _, ping := range []string{"65000 " + kernelSubnet + ".20", "2016 " + keySubnet + ".20"} {
-		out, status := w.testbed.Operate(w.t.Context(), "ping -c 3 -i 0.5 -W 5 -M do -s "+ping)
+		out, status := w.testbed.Operate(w.t.Context(), "ping -c 3 -i 0.5 -w 60 -M do -s "+ping)
 		if status != 0 {
 			w.t.Errorf("%s: ping of %s: status %d\n%s", when, ping, status, out)
 		}

@@ -175,7 +175,7 @@ func (w *stackLab) answers(last int) {
 	if w.testbed == nil {
 		return
 	}
-	ping := fmt.Sprintf("ping -c 1 -W 5 -M do -s 65000 %s.%d", w.Subnet(theHost), last)
+	ping := fmt.Sprintf("ping -c 1 -w 60 -M do -s 65000 %s.%d", w.Subnet(theHost), last)
 	if out, status := w.testbed.Operate(w.t.Context(), ping); status != 0 {
 		w.t.Errorf("%s: status %d\n%s", ping, status, out)
 	}
