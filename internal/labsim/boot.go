@@ -28,7 +28,7 @@ func (l *Lab) AddMachine(c Config) (*Machine, error) {
 		Name: c.Name, OS: c.OS, Kernel: c.Kernel, Lab: l, Config: c, Faults: &Faults{},
 		FS: vfs.New(l.Clock.Now), Tools: map[string]string{},
 		modules: map[string]bool{}, procs: map[int]*Proc{}, locks: map[string]*fileLock{},
-		values: map[string]any{}, initramfs: map[string]string{}, moduleOpts: map[string]string{}, nextPID: 900,
+		values: map[string]any{}, initramfs: map[string]string{}, nextPID: 900,
 	}
 	m.users = append([]User{{Name: "root", Home: "/root", Shell: "/bin/bash", NoKey: true, Sudo: SudoNoPasswd}},
 		c.Users...)
@@ -151,7 +151,7 @@ func (m *Machine) boot() {
 	m.bootID, m.booted = newBootID(), m.Lab.Clock.Now()
 	m.bootCtx, m.powerOff = context.WithCancelCause(context.Background())
 	m.procs, m.locks, m.kernelLog = map[int]*Proc{}, map[string]*fileLock{}, nil
-	m.modules, m.moduleOpts = map[string]bool{}, map[string]string{}
+	m.modules = map[string]bool{}
 	m.netdevs, m.nextIndex = nil, 0
 	m.mu.Unlock()
 	m.seedVolatile()

@@ -93,7 +93,7 @@ func (m *Machine) bind(c *Card) {
 	m.Lab.mu.Unlock()
 	m.setBound(c, true)
 	m.publishCard(c)
-	files := m.modprobeFiles()
+	files := m.modprobeFiles(modprobeParents...)
 	if c.Config.Model.Switchable && types[0] == LinkETH || c.Config.Model.Switchable && types[1] == LinkETH {
 		_ = m.loadModule("mlx4_en", files)
 	}
@@ -108,11 +108,11 @@ func (m *Machine) bind(c *Card) {
 // knows one type only decides alone, then port_type_array, then the firmware's
 // suggestion, which is Ethernet for an unconfigured card.
 func (m *Machine) initialTypes(c *Card, fw card.Firmware) [2]string {
-	array := strings.Split(m.moduleOption("mlx4_core", "port_type_array"), ",")
-	if len(array) == 2 && array[0] == "0" && array[1] == "1" {
+	array := m.portTypeArray()
+	if array[0] == 0 && array[1] == 1 {
 		m.KernelLog("mlx4_core: Module parameter configuration ETH/IB is not supported. Switching to default configuration " +
 			"IB/IB")
-		array = []string{"1", "1"}
+		array[0] = 1
 	}
 	var types [2]string
 	for i := range types {
@@ -124,7 +124,7 @@ func (m *Machine) initialTypes(c *Card, fw card.Firmware) [2]string {
 		case fw.Config.LinkType[i] == card.LinkETH:
 		case fw.Config.LinkType[i] == card.LinkVPI:
 			types[i] = m.sense(c, i+1)
-		case i < len(array) && array[i] == "1":
+		case array[i] == 1:
 			types[i] = LinkIB
 		}
 	}
@@ -159,7 +159,7 @@ func (m *Machine) registerInterfaces(c *Card) {
 	if m.ModuleLoaded(c.Config.Model.Verbs) && c.RDMA == "" {
 		m.publishRDMA(c)
 		if m.rdmaCore() {
-			files := m.modprobeFiles()
+			files := m.modprobeFiles(modprobeParents...)
 			for _, name := range []string{"ib_umad", "ib_ipoib", "rdma_ucm"} {
 				_ = m.loadModule(name, files)
 			}
@@ -354,7 +354,7 @@ func (m *Machine) changeType(c *Card, port int, target string, auto bool) {
 	}
 	m.Lab.mu.Unlock()
 	if target == LinkETH {
-		_ = m.loadModule("mlx4_en", m.modprobeFiles())
+		_ = m.loadModule("mlx4_en", m.modprobeFiles(modprobeParents...))
 	}
 	m.register(c)
 }

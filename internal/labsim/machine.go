@@ -91,7 +91,7 @@ type Machine struct {
 	kernelLog  []string
 	locks      map[string]*fileLock
 	counters   Counters
-	moduleOpts map[string]string
+	portTypes  [2]int // port_type_array of the loaded mlx4_core
 	initramfs  map[string]string
 	early      bool // the initramfs is at work
 	values     map[string]any

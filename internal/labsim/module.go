@@ -69,10 +69,9 @@ func (m *Machine) ModuleLoaded(name string) bool {
 	return m.modules[name]
 }
 
-// LoadModule loads a module with its dependencies and the options of
-// /etc/modprobe.d, as modprobe does. ENOENT means it is not there.
+// LoadModule loads a module with its dependencies and its options, as modprobe does. ENOENT means it is not there.
 func (m *Machine) LoadModule(name string) error {
-	return m.loadModule(strings.ReplaceAll(name, "-", "_"), m.modprobeFiles())
+	return m.loadModule(strings.ReplaceAll(name, "-", "_"), m.modprobeFiles(modprobeParents...))
 }
 
 func (m *Machine) loadModule(name string, files map[string]string) error {
@@ -87,11 +86,15 @@ func (m *Machine) loadModule(name string, files map[string]string) error {
 			return err
 		}
 	}
-	options := moduleOptions(name, files) + " " + m.cmdlineOptions(name)
-	m.mu.Lock()
-	m.modules[name] = true
-	m.moduleOpts[name] = strings.TrimSpace(options)
-	m.mu.Unlock()
+	options := readModprobe(files)
+	options.addCommandLine(m.FS.Text("/proc/cmdline"))
+	text, run := options.of(name)
+	if !run {
+		return nil // another program was run for it
+	}
+	if err := m.insert(name, text); err != nil {
+		return err
+	}
 	m.publishModule(name)
 	m.moduleArrived(name)
 	for _, hook := range m.Hooks.OnModule {
@@ -115,7 +118,6 @@ func (m *Machine) UnloadModule(name string) error {
 	m.moduleLeaves(name)
 	m.mu.Lock()
 	delete(m.modules, name)
-	delete(m.moduleOpts, name)
 	m.mu.Unlock()
 	m.FS.Drop("/sys/module/" + name)
 	m.Lab.Recompute()
@@ -138,18 +140,10 @@ func (m *Machine) ModuleUsers(name string) []string {
 	return users
 }
 
-// modprobeFiles reads /etc/modprobe.d.
-func (m *Machine) modprobeFiles() map[string]string {
-	files := map[string]string{}
-	for _, file := range m.FS.Glob("/etc/modprobe.d/*.conf") {
-		files[path.Base(file)] = m.FS.Text(file)
-	}
-	return files
-}
-
-// UpdateInitramfs copies /etc/modprobe.d and mlx4.conf into the initramfs.
+// UpdateInitramfs copies mlx4.conf and the settings of the administrator and of packages into
+// the initramfs, as initramfs-tools and the hook of kmod do.
 func (m *Machine) UpdateInitramfs() {
-	files := m.modprobeFiles()
+	files := m.modprobeFiles("/etc", "/usr/lib", "/lib")
 	files[MLX4Conf] = m.FS.Text(MLX4Conf)
 	if m.OS != Arch { // its name has no release
 		name := "initrd.img-" + m.Kernel
@@ -161,19 +155,6 @@ func (m *Machine) UpdateInitramfs() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.initramfs = files
-}
-
-func moduleOptions(name string, files map[string]string) string {
-	var options []string
-	for _, file := range sortedKeys(files) {
-		for _, line := range strings.Split(files[file], "\n") {
-			f := strings.Fields(line)
-			if len(f) >= 3 && f[0] == "options" && strings.ReplaceAll(f[1], "-", "_") == name {
-				options = append(options, f[2:]...)
-			}
-		}
-	}
-	return strings.Join(options, " ")
 }
 
 // Cmdline is /proc/cmdline of the next boot; change it with SetCmdline.
@@ -189,31 +170,4 @@ func (m *Machine) SetCmdline(extra string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.Config.Cmdline = extra
-}
-
-func (m *Machine) cmdlineOptions(name string) string {
-	data, err := m.FS.ReadFile("/proc/cmdline")
-	if err != nil {
-		return ""
-	}
-	var options []string
-	for _, word := range strings.Fields(string(data)) {
-		if mod, opt, ok := strings.Cut(word, "."); ok && strings.ReplaceAll(mod, "-", "_") == name {
-			options = append(options, opt)
-		}
-	}
-	return strings.Join(options, " ")
-}
-
-// moduleOption returns the last value of an option a module was loaded with.
-func (m *Machine) moduleOption(module, option string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	value := ""
-	for _, word := range strings.Fields(m.moduleOpts[module]) {
-		if k, v, ok := strings.Cut(word, "="); ok && k == option {
-			value = v
-		}
-	}
-	return value
 }

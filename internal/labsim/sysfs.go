@@ -189,11 +189,8 @@ func (m *Machine) publishModule(name string) {
 	m.FS.PutDir(dir, 0o755, 0, 0)
 	m.FS.PutDynamic(dir+"/initstate", 0o444, text("live"), nil)
 	if name == "mlx4_core" {
-		value := m.moduleOption(name, "port_type_array")
-		if value == "" {
-			value = "0,0"
-		}
-		m.FS.PutDynamic(dir+"/parameters/port_type_array", 0o444, text(value), nil)
+		array := m.portTypeArray()
+		m.FS.PutDynamic(dir+"/parameters/port_type_array", 0o444, text(fmt.Sprintf("%d,%d", array[0], array[1])), nil)
 	}
 	for _, c := range m.Cards() {
 		if c.Config.Model.Driver == name {

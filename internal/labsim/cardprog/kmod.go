@@ -49,7 +49,9 @@ func modprobe(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 			continue
 		}
 		if !f.Has("n") {
-			_ = p.Machine.LoadModule(name)
+			if err := p.Machine.LoadModule(name); errors.Is(err, syscall.EINVAL) {
+				status = p.Fail(1, "ERROR: could not insert '%s': Invalid argument", name)
+			}
 		}
 	}
 	return status
