@@ -2,6 +2,8 @@ package acctest
 
 import (
 	"fmt"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -221,4 +223,104 @@ func TestLinkType_silentTool(t *testing.T) {
 	faults.Clear()
 	mustApply(t, ws, eth)
 	emptyPlan(t, ws, eth)
+}
+
+// settingsOfOthers are what somebody else can write for the driver, in the forms that modprobe
+// and the kernel take, with what the ports are after the next restart where the applied types
+// are InfiniBand.
+var settingsOfOthers = []struct {
+	file, line string
+	says       string // of LT016; empty: nothing is overridden
+	types      string
+}{
+	{"/etc/modprobe.d/zz.conf", "options mlx4_core port_type_array=0,0", "0 on port 1, which leaves the type", "eth eth"},
+	{"/etc/modprobe.d/zz.conf", "options mlx4_core port_type_array=0", "", "ib ib"},
+	{"/etc/modprobe.d/zz.conf", "options mlx4-core port_type_array=2,2", "has eth on port 1", "eth eth"},
+	{"/etc/modprobe.d/zz.conf", "options mlx4_core port-type-array=2,2", "has eth on port 1", "eth eth"},
+	{"/etc/modprobe.d/zz.conf", `options mlx4_core port_type_array="2,2"`, "has eth on port 1", "eth eth"},
+	{"/etc/modprobe.d/zz.conf", `options mlx4_core "port_type_array=2,2"`, "has eth on port 1", "eth eth"},
+	{"/etc/modprobe.d/zz.conf", "options mlx4_core port_type_array=0x2,02", "has eth on port 1", "eth eth"},
+	{"/etc/modprobe.d/zz.alias", "options mlx4_core port_type_array=2,2", "has eth on port 1", "eth eth"},
+	{"/etc/modprobe.d/zz.conf", "options mlx4\\\n_core port_type_array=2,2", "has eth on port 1", "eth eth"},
+	{"/usr/lib/modprobe.d/zz.conf", "options mlx4_core port_type_array=2,2", "has eth on port 1", "eth eth"},
+	{"/etc/modprobe.d/zz.conf", "install mlx4_core /sbin/modprobe --ignore-install mlx4_core port_type_array=2,2",
+		"does not understand", "eth eth"},
+	{"/etc/modprobe.d/zz.conf", "install mlx[4-5]* /sbin/modprobe --ignore-install mlx4_core port_type_array=2,2",
+		"does not understand", "eth eth"},
+	{"/etc/modprobe.d/zz.conf", "install mlx4_core /sbin/modprobe --ignore-install mlx4_core $CMDLINE_OPTS", "", "ib ib"},
+	{"/etc/modprobe.d/zz.conf", "options mlx4_core port_type_array=1,1,1", "does not understand", ""},
+	{"/etc/modprobe.d/aa.conf", "options mlx4_core port_type_array=ib", "does not understand", ""},
+	{"/etc/modprobe.d/aa.conf", "options mlx4_core port_type_array=2,2", "", "ib ib"},
+	// What the lab's RAM disk does not have.
+	{"/run/modprobe.d/zz.conf", "options mlx4_core port_type_array=2,2", "has eth on port 1", "-"},
+	{"/usr/local/lib/modprobe.d/zz.conf", "options mlx4_core port_type_array=2,2", "has eth on port 1", "-"},
+	{"/etc/modprobe.d/zz.conf", `options mlx4_core debug_level="1`, "does not understand", "-"},
+}
+
+// TestLinkType_settingsOfOthers holds that a setting that wins at the next boot is refused in
+// every form, and that the state does not promise the stored types then.
+func TestLinkType_settingsOfOthers(t *testing.T) {
+	t.Parallel()
+	for i, tt := range settingsOfOthers {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			w := Start(t, Options{Hosts: vpi()})
+			w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
+			ws, wants := w.Workspace(), w.types(labs.Intel9, "ib", "ib")
+			mustApply(t, ws, wants)
+			emptyPlan(t, ws, wants)
+			w.Put(labs.Intel9, tt.file, tt.line+"\n")
+			w.Run(labs.Intel9, "update-initramfs -u")
+			plan := mustPlan(t, ws, wants)
+			switch refused := plan.Diags.Errors().Find("LT016", tt.says); {
+			case tt.says == "":
+				emptyPlan(t, ws, wants)
+			case len(refused) != 1 || !strings.Contains(plan.Diags.String(), tt.file):
+				t.Errorf("%s: %s: not refused by LT016 with %q:\n%s", tt.file, tt.line, tt.says, plan.Diags)
+			}
+			if tt.types == "-" {
+				return
+			}
+			w.Reboot(labs.Intel9)
+			if got := bootTypes(w); got != tt.types {
+				t.Errorf("%s: %s: after the restart the ports are %q", tt.file, tt.line, got)
+			}
+		})
+	}
+}
+
+// bootTypes are the types that the driver shows, empty without it.
+func bootTypes(w *Lab) string {
+	out, _ := w.Try(labs.Intel9, "cat /sys/bus/pci/devices/0000:01:00.0/mlx4_port[12] 2>/dev/null")
+	return strings.Join(strings.Fields(out), " ")
+}
+
+// TestLinkType_stateBesideOthers holds what the state says of the next boot where another
+// setting wins, or is not understood.
+func TestLinkType_stateBesideOthers(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
+	ws, wants := w.Workspace(), w.types(labs.Intel9, "ib", "ib")
+	mustApply(t, ws, wants)
+	for _, step := range []struct {
+		line          string
+		next, restart any
+	}{
+		{"options mlx4_core port_type_array=0,0", map[string]any{}, nil},
+		{"options mlx4_core port_type_array=1,0", map[string]any{"1": "ib"}, nil},
+		{"options mlx4_core port_type_array=0x2", map[string]any{"1": "eth", "2": "ib"}, true},
+		{"install mlx4_core /usr/local/sbin/mlx4", nil, nil},
+		{"# nothing", map[string]any{"1": "ib", "2": "ib"}, false},
+	} {
+		w.Put(labs.Intel9, "/etc/modprobe.d/zz.conf", step.line+"\n")
+		w.Run(labs.Intel9, "update-initramfs -u")
+		mustPlan(t, ws, wants)
+		if next := ws.Get("infiniband_link_type.it", "next_boot"); !reflect.DeepEqual(next, step.next) {
+			t.Errorf("%s: next_boot is %v", step.line, next)
+		}
+		if restart := ws.Get("infiniband_link_type.it", "reboot_required"); restart != step.restart {
+			t.Errorf("%s: reboot_required is %v", step.line, restart)
+		}
+	}
 }

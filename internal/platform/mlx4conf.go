@@ -123,9 +123,17 @@ func writeMLX4Conf(ctx context.Context, h *hosts.Host, content string) error {
 	return rebuildInitramfs(ctx, h, MLX4ConfPath)
 }
 
-// PersistedLinkTypes implements Platform.
+// mlx4SetupWords are those of the line that has modprobe run mlx4-setup.sh (libmlx4.conf of
+// rdma-core). Another install line of mlx4_core may leave out the script.
+var mlx4SetupWords = []string{"if", "then", "fi", "[", "]", "-f", "-a", "<", ">", "2>", "1", "/dev/null", MLX4ConfPath,
+	"/usr/libexec/mlx4-setup.sh", "/sbin/modinfo"}
+
+// PersistedLinkTypes implements Platform. The script comes after the options of the driver,
+// so the file overrides them.
 func (m mlx4ConfStore) PersistedLinkTypes(s *inventory.Snapshot, card ib.PCIAddress) LinkTypeRecord {
 	r := LinkTypeRecord{StoredIn: m.LinkTypesStoredIn(), StaleInitramfs: fact.Known(false)}
+	before, behind := r.readModprobe(s, mlx4SetupWords...)
+	r.Weaker = slices.Concat(before, behind, r.readCommandLine(s))
 	c := parseMLX4Conf(s.Files[MLX4ConfPath].Content, card)
 	if c.unmanaged != "" {
 		r.Unmanaged = append(r.Unmanaged, MLX4ConfPath+": "+c.unmanaged)

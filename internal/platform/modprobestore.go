@@ -3,9 +3,7 @@ package platform
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
@@ -55,28 +53,13 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, _ ib
 // one counts.
 func (m modprobeStore) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) LinkTypeRecord {
 	r := LinkTypeRecord{StoredIn: m.LinkTypesStoredIn(), StaleInitramfs: fact.Known(false)}
-	for _, p := range s.FilesUnder(path.Dir(ModprobePath)) {
-		value, ok := modprobe.ParseOption(s.Files[p].Content, mlx4Module, portTypeParam)
-		switch {
-		case !ok:
-		case p == ModprobePath && IsOurs(s.Files[p].Content):
-			r.Found, r.Types, r.StaleInitramfs = true, parsePortTypeArray(value), staleInitramfs(s, p)
-		default:
-			r.Unmanaged = append(r.Unmanaged, fmt.Sprintf("%s: options %s %s=%s", p, mlx4Module, portTypeParam, value))
-			if setting := (LinkTypeSetting{p, parsePortTypeArray(value)}); path.Base(p) > path.Base(ModprobePath) {
-				r.Stronger = append(r.Stronger, setting)
-			} else {
-				r.Weaker = append(r.Weaker, setting)
-			}
+	r.Weaker, r.Stronger = r.readModprobe(s)
+	if own := s.Files[ModprobePath].Content; IsOurs(own) {
+		if o := modprobe.ReadFile(own, mlx4Module, portTypeParam); len(o.Values) > 0 {
+			r.Found, r.Types, r.StaleInitramfs = true, portTypesOf(o).types, staleInitramfs(s, ModprobePath)
 		}
 	}
-	for word := range strings.FieldsSeq(s.Cmdline) {
-		name, value, _ := strings.Cut(word, "=")
-		if strings.ReplaceAll(name, "-", "_") == portTypeToken {
-			r.Unmanaged = append(r.Unmanaged, CommandLine+": "+word)
-			r.Stronger = append(r.Stronger, LinkTypeSetting{CommandLine, parsePortTypeArray(value)})
-		}
-	}
+	r.Stronger = append(r.Stronger, r.readCommandLine(s)...)
 	return r
 }
 

@@ -98,6 +98,9 @@ type LinkTypeRecord struct {
 	// Weaker are those that ours overrides, Stronger those that override ours. The last
 	// of each counts.
 	Weaker, Stronger []LinkTypeSetting
+	// Unclear are lines made elsewhere that may decide, and that are not understood, each
+	// with its place.
+	Unclear []string
 }
 
 // LinkTypeSetting is a setting that was made outside this provider.

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"encoding/json"
 	"errors"
 	"reflect"
 	"slices"
@@ -315,5 +316,86 @@ func TestModprobeStore_namesWhatIsStronger(t *testing.T) {
 	if !reflect.DeepEqual(r.Stronger, want) || !reflect.DeepEqual(r.Weaker, weaker) || r.Types[1] != ib.LinkTypeETH ||
 		len(r.Unmanaged) != 3 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// Every form that kmod and the kernel take counts, in the order of the names of the files over
+// all directories. What is not understood is named.
+func TestModprobeStore_forms(t *testing.T) {
+	ours := inventory.File{Content: OwnedHeader("infiniband_link_type") + "options mlx4_core port_type_array=1,1\n"}
+	both := func(one, two ib.LinkType) map[int]ib.LinkType { return map[int]ib.LinkType{1: one, 2: two} }
+	const ibType, eth, auto = ib.LinkTypeIB, ib.LinkTypeETH, ib.LinkTypeAuto
+	for _, tt := range []struct {
+		file, text       string
+		weaker, stronger map[int]ib.LinkType
+		unclear          string
+	}{
+		{file: "/usr/lib/modprobe.d/zz.conf", text: "options mlx4_core port_type_array=0,0", stronger: both(auto, auto)},
+		{file: "/run/modprobe.d/zz.conf", text: "options mlx4-core port-type-array=+2,0X1", stronger: both(eth, ibType)},
+		{file: "/usr/local/lib/modprobe.d/aa.conf", text: "options mlx4_core port_type_array=02,1", weaker: both(eth, ibType)},
+		{file: "/etc/modprobe.d/zz.conf", text: "options mlx4_core port_type_array=2,2 port_type_array=1", stronger: both(ibType, eth)},
+		{file: "/etc/modprobe.d/zz.conf", text: "options mlx4_core port_type_array=3,1", unclear: "port_type_array=3,1"},
+		{file: "/etc/modprobe.d/zz.conf", text: "options mlx4_core port_type_array=0b1,1", unclear: "port_type_array=0b1,1"},
+		{file: "/etc/modprobe.d/zz.conf", text: "options mlx4_core port_type_array=1,", unclear: "port_type_array=1,"},
+		{file: "/etc/modprobe.d/zz.conf", text: "options mlx4_core port_type_array=", unclear: "port_type_array="},
+		{file: "/etc/modprobe.d/zz.conf", text: "options mlx4_core port_type_array=-1", unclear: "port_type_array=-1"},
+		{file: "/etc/modprobe.d/aa.conf", text: "install mlx4_core /bin/mlx4", unclear: "install mlx4_core /bin/mlx4"},
+		{file: "/etc/modprobe.d/aa.conf", text: "install mlx4_core modprobe -i mlx4_core && modprobe mlx4_en"},
+		{file: "/etc/modprobe.d/zz.conf", text: libMLX4Line, unclear: "install mlx4_core"}, // the script is not of Debian
+	} {
+		s := &inventory.Snapshot{Files: map[string]inventory.File{ModprobePath: ours, tt.file: {Content: tt.text + "\n"}}}
+		r := modprobeStore{}.PersistedLinkTypes(s, ib.MustParsePCIAddress("0000:0b:00.0"))
+		setting := func(types map[int]ib.LinkType) []LinkTypeSetting {
+			if types == nil {
+				return nil
+			}
+			return []LinkTypeSetting{{tt.file, types}}
+		}
+		unclear := len(r.Unclear) == 1 && strings.Contains(r.Unclear[0], tt.file+" has `"+tt.unclear)
+		if !reflect.DeepEqual(r.Weaker, setting(tt.weaker)) || !reflect.DeepEqual(r.Stronger, setting(tt.stronger)) ||
+			unclear != (tt.unclear != "") || r.Types[1] != ibType {
+			t.Errorf("%s: %+v", tt.text, r)
+		}
+	}
+}
+
+// libMLX4Line is what rdma-core has on the RHEL family.
+const libMLX4Line = "install mlx4_core /sbin/modprobe --ignore-install mlx4_core $CMDLINE_OPTS && (if [ -f " +
+	"/usr/libexec/mlx4-setup.sh -a -f /etc/rdma/mlx4.conf ]; then /usr/libexec/mlx4-setup.sh < /etc/rdma/mlx4.conf; fi; " +
+	"/sbin/modprobe mlx4_en; if /sbin/modinfo mlx4_ib > /dev/null 2>&1; then /sbin/modprobe mlx4_ib; fi)"
+
+// On the RHEL family the line of rdma-core is understood, and another one for the driver is not.
+func TestMLX4Conf_installLine(t *testing.T) {
+	for text, unclear := range map[string]int{libMLX4Line: 0, "install mlx4_core /sbin/modprobe -i mlx4_core": 0,
+		"install mlx4_core /sbin/modprobe -i mlx4_core && echo eth >/sys/bus/pci/devices/0000:0b:00.0/mlx4_port1": 1} {
+		s := &inventory.Snapshot{Cmdline: "mlx4_core.port_type_array=2,2", Files: map[string]inventory.File{
+			"/usr/lib/modprobe.d/libmlx4.conf": {Content: text + "\n"},
+			"/etc/modprobe.d/a.conf":           {Content: "options mlx4_core port_type_array=0,0\n"}}}
+		r := mlx4ConfStore{}.PersistedLinkTypes(s, ib.MustParsePCIAddress("0000:0b:00.0"))
+		if len(r.Unclear) != unclear || len(r.Weaker) != 2 || len(r.Stronger) > 0 {
+			t.Errorf("%s: %+v", text, r)
+		}
+	}
+}
+
+// The token of TrueNAS is found in each form, and only one is left after a change.
+func TestTrueNAS_formsOfTheToken(t *testing.T) {
+	for token, want := range map[string]ib.LinkType{
+		"mlx4-core.port-type-array=0x2,2": ib.LinkTypeETH, `"mlx4_core.port_type_array=2,2"`: ib.LinkTypeETH,
+		"mlx4_core.port_type_array=1,1,1": "", `mlx4_core.port_type_array="1"`: ib.LinkTypeIB,
+	} {
+		options, err := json.Marshal(map[string]any{"kernel_extra_options": "quiet " + token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &inventory.Snapshot{TrueNAS: &inventory.TrueNAS{AdvancedConfig: options},
+			Files: map[string]inventory.File{"/etc/modprobe.d/a.conf": {Content: "install mlx4_core /bin/mlx4\n"}}}
+		r := trueNAS{}.PersistedLinkTypes(s, ib.MustParsePCIAddress("0000:0b:00.0"))
+		if !r.Found || r.Types[1] != want || len(r.Unclear) != 1 || !r.AfterReboot {
+			t.Errorf("%s: %+v", token, r)
+		}
+		if left := withoutKey(kernelOptions(s), portTypeToken); len(left) != 1 {
+			t.Errorf("%s stays: %q", token, left)
+		}
 	}
 }

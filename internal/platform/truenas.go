@@ -202,21 +202,32 @@ func (trueNAS) PersistLinkTypes(ctx context.Context, h *hosts.Host, _ ib.PCIAddr
 	})
 }
 
+// withoutKey leaves out a key in all its forms: kmod and the kernel take a dash for an
+// underscore, and a quote may stand before it.
 func withoutKey(tokens []string, key string) []string {
-	return slices.DeleteFunc(tokens, func(t string) bool { return strings.HasPrefix(t, key+"=") })
+	return slices.DeleteFunc(tokens, func(t string) bool {
+		name, _, ok := strings.Cut(strings.TrimPrefix(t, `"`), "=")
+		return ok && strings.ReplaceAll(name, "-", "_") == key
+	})
 }
 
 // PersistedLinkTypes implements Platform. The token carries no mark of its
 // owner, so whoever set it, it is the record.
 func (t trueNAS) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) LinkTypeRecord {
 	r := LinkTypeRecord{StoredIn: t.LinkTypesStoredIn(), StaleInitramfs: fact.Known(false)}
-	for _, tok := range kernelOptions(s) {
-		if value, ok := strings.CutPrefix(tok, portTypeToken+"="); ok {
-			r.Found, r.Types = true, parsePortTypeArray(value)
-			// The middleware raises no reboot-required flag for it.
-			r.AfterReboot = !slices.Contains(strings.Fields(s.Cmdline), tok)
-		}
+	before, behind := r.readModprobe(s)
+	r.Weaker = slices.Concat(before, behind)
+	o := modprobe.ReadCommandLine(strings.Join(kernelOptions(s), " "), mlx4Module, portTypeParam)
+	r.noteUnclear("kernel_extra_options", portTypes{unclear: o.Unclear})
+	if r.Found = len(o.Values) > 0; !r.Found {
+		return r
 	}
+	if p := portTypesOf(modprobe.Options{Values: o.Values}); len(p.unclear) == 0 { // else it is written anew
+		r.Types = p.types
+	}
+	// The middleware raises no reboot-required flag for it.
+	running := modprobe.ReadCommandLine(s.Cmdline, mlx4Module, portTypeParam)
+	r.AfterReboot = !slices.Equal(running.Values, o.Values)
 	return r
 }
 

@@ -319,7 +319,7 @@ func linkChanges(in LinkTypeInput) bool {
 
 // linkDone reports whether the ports are as asked now and stay so.
 func linkDone(in LinkTypeInput) bool {
-	if linkChanges(in) || firmwareFirst(in) {
+	if linkChanges(in) || firmwareFirst(in) || !in.Overrides.Known() {
 		return false
 	}
 	for n, want := range in.Request.Ports {

@@ -2,6 +2,9 @@ package cards
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
@@ -51,4 +54,17 @@ func (o onPlatform) StaleInitramfs(s *inventory.Snapshot) fact.Bool {
 func (o onPlatform) Others(s *inventory.Snapshot) (weaker, stronger []platform.LinkTypeSetting) {
 	r := o.platform.PersistedLinkTypes(s, o.pci)
 	return r.Weaker, r.Stronger
+}
+
+func (o onPlatform) Unclear(s *inventory.Snapshot) string {
+	for _, file := range slices.Sorted(maps.Keys(s.Unread)) {
+		if platform.DecidesOnLinkTypes(file) {
+			return file + " could not be read"
+		}
+	}
+	unclear := o.platform.PersistedLinkTypes(s, o.pci).Unclear
+	if len(unclear) == 0 {
+		return ""
+	}
+	return strings.Join(unclear, ", ") + ", which the provider does not understand"
 }

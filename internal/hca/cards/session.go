@@ -46,6 +46,9 @@ type LinkTypeStore interface {
 	// Others are settings made outside Terraform: first those that the stored ones
 	// override, then those that override the stored ones. The last of each list counts.
 	Others(s *inventory.Snapshot) (weaker, stronger []platform.LinkTypeSetting)
+	// Unclear says why nobody knows what decides at the next boot: places that could not be
+	// read, and lines that are not understood. Empty if it is known.
+	Unclear(s *inventory.Snapshot) string
 }
 
 // Card is one card with what the configuration says of its host.

@@ -51,9 +51,15 @@ type State struct {
 	// it did, or if it is known not to serve the card. While it is set, StoredIn, the
 	// types of the next boot and Pending are not known.
 	Unanswered string
-	Boot       string // the boot of the host
-	Did        []string
-	Warnings   []string // what the operator should know, one sentence each
+	// Unclear is why nobody knows what other settings of the host decide at the next boot;
+	// empty if it is known. While it is set, no port has a type of the next boot.
+	Unclear string
+	// Open says that a setting made elsewhere leaves a port to the firmware: whether it will
+	// have another type is not known.
+	Open     bool
+	Boot     string // the boot of the host
+	Did      []string
+	Warnings []string // what the operator should know, one sentence each
 }
 
 // Assess gives the verdict on link types. It reads and never writes.
@@ -79,7 +85,7 @@ func Assess(ctx context.Context, o *cards.Session, l Ask) (cards.Assessment, err
 	if l.Card.TypeStore != nil && !decidesItself(card) {
 		in.StaleInitramfs = l.Card.TypeStore.StaleInitramfs(s)
 	}
-	in.Persisted, in.Overrides = nextBoot(l.Card, s, card, stored), overrides(l, s, card)
+	in.Persisted, in.Overrides = nextBoot(l.Card, s, card, stored), overrides(l, s, card, in.StoredIn == inCardConfig)
 	err = o.Judge(ctx, l.Card.Host, &a, func(card safety.CardFacts) safety.Verdict {
 		in.Card = card
 		return safety.LinkTypes(in)
@@ -126,9 +132,9 @@ func storedIn(c cards.Card, s *inventory.Snapshot, card *inventory.Card, stored 
 	return c.TypeStore.StoredIn()
 }
 
-// nextBoot gives the types of the ports after the next boot. A module parameter
-// overrides the card's configuration where it names a type (Linux
-// drivers/net/ethernet/mellanox/mlx4/main.c: port_type_array is applied after the
+// nextBoot gives the types of the ports after the next boot, without those that nothing
+// known decides. A module parameter overrides the card's configuration where it names a type
+// (Linux drivers/net/ethernet/mellanox/mlx4/main.c: port_type_array is applied after the
 // firmware's suggestion). So a forgotten parameter shows.
 func nextBoot(c cards.Card, s *inventory.Snapshot, card *inventory.Card,
 	stored inventory.StoredLinkTypes) map[int]ib.LinkType {
@@ -137,38 +143,71 @@ func nextBoot(c cards.Card, s *inventory.Snapshot, card *inventory.Card,
 	if c.TypeStore == nil || decidesItself(card) {
 		return types
 	}
+	if c.TypeStore.Unclear(s) != "" {
+		return nil
+	}
 	weaker, stronger := c.TypeStore.Others(s)
 	if fact.Yes(c.TypeStore.StaleInitramfs(s)) {
 		weaker = nil // the initial RAM disk may have an older copy of ours
 	}
 	ours := platform.LinkTypeSetting{Types: c.TypeStore.StoredTypes(s)}
-	for _, setting := range slices.Concat(weaker, []platform.LinkTypeSetting{ours}, stronger) {
-		for port, t := range setting.Types {
-			if t != ib.LinkTypeAuto {
-				types[port] = t
-			}
+	for port, t := range array(slices.Concat(weaker, []platform.LinkTypeSetting{ours}, stronger)) {
+		if t != ib.LinkTypeAuto {
+			types[port] = t
 		}
 	}
 	return types
 }
 
+// array is the driver's parameter after all settings. Of port 1 without a type it makes
+// InfiniBand if port 2 has that (mlx4_verify_params).
+func array(settings []platform.LinkTypeSetting) map[int]ib.LinkType {
+	all := map[int]ib.LinkType{}
+	for _, setting := range settings {
+		maps.Copy(all, setting.Types)
+	}
+	if all[1] == ib.LinkTypeAuto && all[2] == ib.LinkTypeIB {
+		all[1] = ib.LinkTypeIB
+	}
+	return all
+}
+
+// leftToFirmware reports whether a setting made elsewhere takes the stored type from a port,
+// so that the firmware's preference decides. The card's own configuration is one.
+func leftToFirmware(c cards.Card, s *inventory.Snapshot, card *inventory.Card, next map[int]ib.LinkType) bool {
+	if c.TypeStore == nil || decidesItself(card) {
+		return false
+	}
+	_, stronger := c.TypeStore.Others(s)
+	for port, t := range array(stronger) {
+		if _, decided := next[port]; t == ib.LinkTypeAuto && !decided {
+			return true
+		}
+	}
+	return false
+}
+
 // overrides are the settings made elsewhere that set a port to another type than asked.
-func overrides(l Ask, s *inventory.Snapshot, card *inventory.Card) fact.Of[[]string] {
+func overrides(l Ask, s *inventory.Snapshot, card *inventory.Card, inCard bool) fact.Of[[]string] {
 	if l.Card.TypeStore == nil || decidesItself(card) {
 		return fact.Known[[]string](nil)
 	}
-	for _, file := range slices.Sorted(maps.Keys(s.Unread)) {
-		if file == "/proc/cmdline" || file == platform.MLX4ConfPath || strings.HasPrefix(file, "/etc/modprobe.d/") {
-			return fact.Unknown[[]string](file + " could not be read")
-		}
+	if why := l.Card.TypeStore.Unclear(s); why != "" {
+		return fact.Unknown[[]string](why)
 	}
 	var all []string
 	_, stronger := l.Card.TypeStore.Others(s)
+	asked := platform.LinkTypeSetting{Types: l.Request.Ports}
+	outcome := array(slices.Concat([]platform.LinkTypeSetting{asked}, stronger))
 	for _, setting := range stronger {
 		for _, port := range sortedPorts(setting.Types) {
 			want, asked := l.Request.Ports[port]
-			if t := setting.Types[port]; asked && t != ib.LinkTypeAuto && t != want {
+			switch t := setting.Types[port]; {
+			case !asked || t == want:
+			case t != ib.LinkTypeAuto:
 				all = append(all, fmt.Sprintf("%s has %s on port %d", setting.Where, t, port))
+			case outcome[port] == ib.LinkTypeAuto && !inCard: // the card's configuration decides on 0
+				all = append(all, fmt.Sprintf("%s has 0 on port %d, which leaves the type to the firmware", setting.Where, port))
 			}
 		}
 	}
@@ -198,6 +237,10 @@ func Read(ctx context.Context, c cards.Card) (State, error) {
 		state.Ports[number] = link
 		state.Pending = state.Pending || link.Persistent != "" && link.Persistent != link.Configured
 	}
+	if c.TypeStore != nil && !decidesItself(card) {
+		state.Unclear = c.TypeStore.Unclear(s)
+	}
+	state.Open = !state.Pending && leftToFirmware(c, s, card, kept)
 	return state, nil
 }
 

@@ -69,6 +69,9 @@ func (m *model) observe(ref attribute.CardRef, s ops.State) {
 	m.ID = types.StringValue(ref.String())
 	m.StoredIn = attribute.OrNull(s.StoredIn)
 	m.RebootRequired = types.BoolValue(s.Pending)
+	if s.Unclear != "" || s.Open {
+		m.RebootRequired = types.BoolNull()
+	}
 	effective, next, ports := map[string]string{}, map[string]string{}, map[string]string{}
 	for number, p := range s.Ports {
 		key := strconv.Itoa(number)
@@ -83,6 +86,9 @@ func (m *model) observe(ref attribute.CardRef, s ops.State) {
 	m.ByPlace = placesMap(s.ByPlace)
 	m.Effective, m.NextBoot, m.Ports = attribute.StringMap(effective), attribute.StringMap(next),
 		attribute.StringMap(ports)
+	if s.Unclear != "" {
+		m.NextBoot = types.MapNull(types.StringType)
+	}
 }
 
 // observeDriver fills only what the driver shows, if mstconfig did not say what is

@@ -387,6 +387,35 @@ has_line() {
 	return 1
 }
 
+# concerns_drivers FILE: whether a file of modprobe.d may have options of these drivers. A
+# backslash can stand in the middle of a name, and install takes a pattern.
+concerns_drivers() {
+	# shellcheck disable=SC1003 # a backslash it is
+	has_line "$1" '*mlx4[-_]core*' '*ib[-_]ipoib*' '*port[-_]type[-_]array*' '*install*[*?[]*' '*\\*'
+}
+
+# hidden FILE: whether /etc/modprobe.d has another file of its name.
+hidden() {
+	other=$ROOT/etc/modprobe.d/${1##*/}
+	[ "$1" != "$other" ] && { [ -e "$other" ] || [ -L "$other" ]; }
+}
+
+# What modprobe reads. A file of /etc hides those of its name elsewhere. The initial RAM disk
+# does not have all the other directories, so that of those no file hides one.
+modprobe_files() {
+	for parent in /etc /run /usr/local/lib /usr/lib /lib; do
+		directory=$ROOT$parent/modprobe.d
+		[ -d "$directory" ] || continue
+		# shellcheck disable=SC3013 # not of POSIX, and every shell that is /bin/sh has it
+		[ "$parent" = /lib ] && [ "$directory" -ef "$ROOT/usr/lib/modprobe.d" ] && continue
+		if [ ! -r "$directory" ] || [ ! -x "$directory" ]; then printf '!%s\n' "$parent/modprobe.d"; fi
+		for file in "$directory"/*.conf "$directory"/*.alias; do
+			hidden "$file" && continue
+			readable "$file" && concerns_drivers "$file" && contents "$file"
+		done
+	done
+}
+
 configuration_files() {
 	# A directory that cannot be listed may hold anything.
 	for directory in /etc/netplan /run/netplan /etc/systemd/network /run/systemd/network /etc/network/interfaces.d \
@@ -425,9 +454,7 @@ configuration_files() {
 	for file in "$ROOT"/etc/NetworkManager/system-connections/* "$ROOT"/run/NetworkManager/system-connections/* "$ROOT"/etc/sysconfig/network-scripts/ifcfg-*; do
 		readable "$file" && has_line "$file" "$@" && contents "$file"
 	done
-	for file in "$ROOT"/etc/modprobe.d/*.conf; do
-		readable "$file" && has_line "$file" '*mlx4_core*' '*ib_ipoib*' && contents "$file"
-	done
+	modprobe_files
 	for file in "$ROOT"/etc/udev/rules.d/*; do
 		[ -f "$file" ] || continue
 		printf '@rule %s\n' "${file#"$ROOT"}"
@@ -437,6 +464,8 @@ configuration_files() {
 
 # The initial RAM disk has copies of these, which are older than they are. Of modprobe.d
 # it has all files, so that one which somebody has edited or removed still counts at boot.
+# Packages come and go in the directories of the system: there only a file that concerns the
+# drivers counts.
 initial_ram_disk() {
 	for file in /etc/modprobe.d/terraform-infiniband.conf /etc/rdma/mlx4.conf; do
 		[ -f "$ROOT$file" ] || continue
@@ -452,6 +481,11 @@ initial_ram_disk() {
 			for source in "$@"; do
 				# shellcheck disable=SC3013 # not of POSIX, and every shell that is /bin/sh has it
 				[ "$source" -nt "$disk" ] && late=1
+			done
+			[ "$file" = /etc/rdma/mlx4.conf ] || for source in "$ROOT"/usr/local/lib/modprobe.d/*.conf \
+				"$ROOT"/usr/lib/modprobe.d/*.conf "$ROOT"/lib/modprobe.d/*.conf; do
+				# shellcheck disable=SC3013 # as above
+				[ "$source" -nt "$disk" ] && ! hidden "$source" && concerns_drivers "$source" && late=1
 			done
 			[ -n "$late" ] && printf '@late %s\n' "$file"
 		done

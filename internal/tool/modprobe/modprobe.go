@@ -50,20 +50,3 @@ func ParseLoadList(text string) []string {
 	}
 	return modules
 }
-
-// ParseOption finds the last value that a file of modprobe.d(5) gives to a
-// parameter of a module.
-func ParseOption(text, module, parameter string) (value string, ok bool) {
-	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
-		f := strings.Fields(line)
-		if len(f) < 3 || f[0] != "options" || strings.ReplaceAll(f[1], "-", "_") != module {
-			continue
-		}
-		for _, o := range f[2:] {
-			if v, found := strings.CutPrefix(o, parameter+"="); found {
-				value, ok = v, true
-			}
-		}
-	}
-	return value, ok
-}
