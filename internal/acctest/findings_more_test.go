@@ -160,6 +160,10 @@ func linkFindings() []findingCase {
 			config: types("eth", "eth"), prepare: func(w *Lab) {
 				w.Put(labs.Intel9, "/etc/modprobe.d/zz-mlx4.conf", "options mlx4_core port_type_array=2,1\n")
 			}},
+		{code: "LT016", at: "ports", says: []string{"/etc/modprobe.d/zz-mlx4.conf has `install mlx4_core /bin/true`"},
+			config: types("ib", "ib"), prepare: func(w *Lab) {
+				w.Put(labs.Intel9, "/etc/modprobe.d/zz-mlx4.conf", "install mlx4_core /bin/true\n")
+			}},
 		{code: "LT012", at: "ports", hosts: func() []labs.Host { return boughtHost() }, says: []string{"MT_9090111019"},
 			config: func(w *Lab) Config {
 				link := w.types(labs.Intel9, "ib", "ib")[0]

@@ -244,17 +244,17 @@ var settingsOfOthers = []struct {
 	{"/etc/modprobe.d/zz.conf", "options mlx4\\\n_core port_type_array=2,2", "has eth on port 1", "eth eth"},
 	{"/usr/lib/modprobe.d/zz.conf", "options mlx4_core port_type_array=2,2", "has eth on port 1", "eth eth"},
 	{"/etc/modprobe.d/zz.conf", "install mlx4_core /sbin/modprobe --ignore-install mlx4_core port_type_array=2,2",
-		"does not understand", "eth eth"},
+		"the provider does not understand", "eth eth"},
 	{"/etc/modprobe.d/zz.conf", "install mlx[4-5]* /sbin/modprobe --ignore-install mlx4_core port_type_array=2,2",
-		"does not understand", "eth eth"},
+		"the provider does not understand", "eth eth"},
 	{"/etc/modprobe.d/zz.conf", "install mlx4_core /sbin/modprobe --ignore-install mlx4_core $CMDLINE_OPTS", "", "ib ib"},
-	{"/etc/modprobe.d/zz.conf", "options mlx4_core port_type_array=1,1,1", "does not understand", ""},
-	{"/etc/modprobe.d/aa.conf", "options mlx4_core port_type_array=ib", "does not understand", ""},
+	{"/etc/modprobe.d/zz.conf", "options mlx4_core port_type_array=1,1,1", "the provider does not understand", ""},
+	{"/etc/modprobe.d/aa.conf", "options mlx4_core port_type_array=ib", "the provider does not understand", ""},
 	{"/etc/modprobe.d/aa.conf", "options mlx4_core port_type_array=2,2", "", "ib ib"},
 	// What the lab's RAM disk does not have.
 	{"/run/modprobe.d/zz.conf", "options mlx4_core port_type_array=2,2", "has eth on port 1", "-"},
 	{"/usr/local/lib/modprobe.d/zz.conf", "options mlx4_core port_type_array=2,2", "has eth on port 1", "-"},
-	{"/etc/modprobe.d/zz.conf", `options mlx4_core debug_level="1`, "does not understand", "-"},
+	{"/etc/modprobe.d/zz.conf", `options mlx4_core debug_level="1`, "the provider does not understand", "-"},
 }
 
 // TestLinkType_settingsOfOthers holds that a setting that wins at the next boot is refused in

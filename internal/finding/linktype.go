@@ -68,10 +68,13 @@ var (
 	LinkTypeOverridden = &Rule{Code: "LT016", Severity: Refuse,
 		Title: "Another setting of the host decides on the link types", Attribute: "ports",
 		Meaning: "Another setting of port_type_array of mlx4_core overrides this resource and the card's own " +
-			"configuration. The types would last only until the next restart.",
+			"configuration. The types would last only until the next restart. A value of 0 leaves the type to the firmware. " +
+			"A line that the provider does not understand may override this resource, too: an install line of mlx4_core, " +
+			"or a value that the kernel refuses.",
 		WayOut: "Remove the other setting and plan again. On the kernel command line: remove mlx4_core.port_type_array " +
 			"from /etc/default/grub, run update-grub (with grubby: grubby --update-kernel=ALL --remove-args=…) and restart " +
-			"the host. In a file of /etc/modprobe.d: remove the line and rebuild the initial RAM disk (update-initramfs -u)."}
+			"the host. In a file of a directory modprobe.d: remove the line and rebuild the initial RAM disk " +
+			"(update-initramfs -u). If the file is of a package: put an empty file of the same name into /etc/modprobe.d."}
 	InitramfsOutdated = &Rule{Code: "LT017", Severity: Warn,
 		Title: "The initial RAM disk has an older setting of the link types", Attribute: "ports",
 		Meaning: "At boot the driver reads the copy of its settings in the initial RAM disk. That copy is older than " +

@@ -101,7 +101,17 @@ func ubuntu() map[string]string {
 		"sys/module/mlx4_core/parameters/port_type_array": "1,1\n", "sys/module/ib_ipoib/version": "1\n",
 		"etc/netplan/60-ib.yaml":    "network:\n  version: 2\n",
 		"etc/modprobe.d/mlx4.conf":  "options mlx4_core port_type_array=1,1\n",
-		"etc/modprobe.d/other.conf": "blacklist pcspkr\n", "etc/udev/rules.d/70-infiniband-ipoib.rules": "# rule\n",
+		"etc/modprobe.d/other.conf": "blacklist pcspkr\n", "etc/modprobe.d/hides.conf": "",
+		"etc/modprobe.d/dash.alias":                                 "options mlx4-core debug_level=1\n",
+		"etc/modprobe.d/joined.conf":                                "options mlx4\\\n_core debug_level=1\n",
+		"usr/lib/modprobe.d/hides.conf":                             "options mlx4_core debug_level=1\n",
+		"usr/lib/modprobe.d/pattern.conf":                           "install ml[x]4* /bin/true\n",
+		"usr/lib/modprobe.d/plain.conf":                             "install cramfs /bin/true\n",
+		"usr/local/lib/modprobe.d/mlx4.conf":                        "options mlx4_core debug_level=1\n",
+		"usr/local/lib/modprobe.d/own.conf":                         "options foo port-type-array=1\n",
+		"run/modprobe.d/own.conf":                                   "options mlx4_core debug_level=1\n",
+		"lib/modprobe.d/old.conf":                                   "options mlx4_core debug_level=1\n",
+		"etc/udev/rules.d/70-infiniband-ipoib.rules":                "# rule\n",
 		"etc/udev/rules.d/10-x.rules":                               "# x\n",
 		"etc/default/opensm":                                        "PORTS=ALL\n",
 		stateIn + "images/" + sha + ".bin":                          "image",
@@ -185,8 +195,14 @@ func TestRead_of_an_Ubuntu_host(t *testing.T) {
 		!strings.Contains(f.Owner, ":") {
 		t.Errorf("netplan file: %+v", f)
 	}
-	if diff := cmp.Diff([]string{"/etc/modprobe.d/mlx4.conf"}, s.FilesUnder("/etc/modprobe.d")); diff != "" {
-		t.Errorf("modprobe.d: %s", diff)
+	for dir, want := range map[string][]string{
+		"/etc/modprobe.d": {"/etc/modprobe.d/dash.alias", "/etc/modprobe.d/joined.conf", "/etc/modprobe.d/mlx4.conf"},
+		"/run/modprobe.d": {"/run/modprobe.d/own.conf"}, "/usr/local/lib/modprobe.d": {"/usr/local/lib/modprobe.d/own.conf"},
+		"/usr/lib/modprobe.d": {"/usr/lib/modprobe.d/pattern.conf"}, "/lib/modprobe.d": {"/lib/modprobe.d/old.conf"},
+	} {
+		if diff := cmp.Diff(want, s.FilesUnder(dir)); diff != "" {
+			t.Errorf("%s: %s", dir, diff)
+		}
 	}
 	if i, ok := s.StagedImage(sha); !ok || i.Size != 5 || len(s.Staged) != 1 {
 		t.Errorf("staged: %+v", s.Staged)

@@ -225,6 +225,10 @@ var linkCases = []struct {
 	{"LT017", finding.Warn, "older copy in the initial RAM disk", func(in *LinkTypeInput) { in.StaleInitramfs = fact.Known(true) }},
 	{"LT016", finding.Refuse, "kernel command line",
 		func(in *LinkTypeInput) { in.Overrides = fact.Known([]string{"kernel command line has eth on port 1"}) }},
+	{"LT016", finding.Refuse, "a line is not understood, and all is as asked", func(in *LinkTypeInput) {
+		in.Current, in.Persisted = map[int]string{1: "ib", 2: "ib"}, in.Request.Ports
+		in.Overrides = fact.Unknown[[]string]("a line of modprobe.d is not understood")
+	}},
 	{"LT011", finding.Refuse, "nothing lasts", func(in *LinkTypeInput) { in.StoredIn, in.WhyNotStored = "", "no place" }},
 	{"LT012", finding.Warn, "firmware planned",
 		func(in *LinkTypeInput) { in.PlannedPSID = psidVPI; runsPSID(&in.Card, psidEN) }},

@@ -66,5 +66,5 @@ func (o onPlatform) Unclear(s *inventory.Snapshot) string {
 	if len(unclear) == 0 {
 		return ""
 	}
-	return strings.Join(unclear, ", ") + ", which the provider does not understand"
+	return strings.Join(unclear, "; ") + ": the provider does not understand that"
 }

@@ -30,8 +30,8 @@ const placesDescription = "Link type by place and port. `driver` is the running 
 	"configuration for its next start. " +
 	"`modprobe.d`, `mlx4.conf` and `kernel_extra_options` are the setting that this resource makes on the host. " +
 	"`mlx4.conf` is `/etc/rdma/mlx4.conf`, which only the RHEL family reads; elsewhere the file has no effect. " +
-	"`kernel command line`, or the path of a file in `modprobe.d`, is a setting made outside Terraform; the plan is " +
-	"refused if it overrides this one. If the " +
+	"`kernel command line`, or the path of a file in a directory `modprobe.d`, is a setting made outside Terraform; the " +
+	"plan is refused if it overrides this one. `auto` there is the value 0: the firmware decides. If the " +
 	"initial RAM disk has an older copy of a setting, that setting is left out and stored again."
 
 var times = attribute.TimedOperation{
