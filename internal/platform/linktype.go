@@ -120,8 +120,9 @@ func (r *LinkTypeRecord) noteUnclear(where string, p portTypes) {
 // those before it and those behind it. What a rule of install may run besides modprobe is in
 // known.
 func (r *LinkTypeRecord) readModprobe(s *inventory.Snapshot, known ...string) (before, behind []LinkTypeSetting) {
+	known = slices.Concat(known, []string{"mlx4_en", "mlx4_ib"})
 	for _, file := range modprobeFiles(s) {
-		o := modprobe.ReadFile(s.Files[file].Content, mlx4Module, portTypeParam, append(known, "mlx4_en", "mlx4_ib")...)
+		o := modprobe.ReadFile(s.Files[file].Content, mlx4Module, portTypeParam, known...)
 		p := portTypesOf(o)
 		r.noteUnclear(file, p)
 		if file == ModprobePath && IsOurs(s.Files[file].Content) || len(o.Values) == 0 {

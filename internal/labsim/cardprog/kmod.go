@@ -49,12 +49,17 @@ func modprobe(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 			continue
 		}
 		if !f.Has("n") {
-			if err := p.Machine.LoadModule(name); errors.Is(err, syscall.EINVAL) {
-				status = p.Fail(1, "ERROR: could not insert '%s': Invalid argument", name)
-			}
+			status = max(status, load(p, name))
 		}
 	}
 	return status
+}
+
+func load(p *labsim.Proc, name string) int {
+	if err := p.Machine.LoadModule(name); errors.Is(err, syscall.EINVAL) {
+		return p.Fail(1, "ERROR: could not insert '%s': Invalid argument", name)
+	}
+	return 0
 }
 
 func unload(p *labsim.Proc, name string) int {

@@ -198,6 +198,8 @@ func installRDMA(m *labsim.Machine) {
 		m.FS.Put(labsim.MLX4Conf, "# Config file for mlx4 hardware port settings\n# This file is read when the mlx4_core "+
 			"module is loaded and used to\n# set the port types for any hardware found.\n", 0o644)
 		m.FS.Put(labsim.MLX4Setup, "#!/bin/bash\n", 0o755)
+		m.FS.Put("/usr/lib/modprobe.d/libmlx4.conf", "install mlx4_core /sbin/modprobe --ignore-install mlx4_core $CMDLINE_OPTS "+
+			"&& (if [ -f "+labsim.MLX4Setup+" ]; then "+labsim.MLX4Setup+" < "+labsim.MLX4Conf+"; fi)\n", 0o644)
 	}
 }
 

@@ -61,14 +61,15 @@ func (o *Options) addOptions(is option, name, options, line string) {
 // hands them on to a module that it loads.
 func ReadCommandLine(text, module, parameter string) Options {
 	is, all := option{module, parameter}, Options{}
-	for _, word := range commandLineWords(text) {
+	words, _ := quotedWords(text)
+	for _, word := range words {
 		bare, quoted := strings.CutPrefix(word, `"`)
 		name, options, ok := strings.Cut(bare, ".")
 		if !ok || underscores(name) != module {
 			continue
 		}
-		if parameter, value, ok := strings.Cut(options, "="); ok && quoted {
-			options = parameter + `="` + value
+		if key, value, ok := strings.Cut(options, "="); ok && quoted {
+			options = key + `="` + value
 		}
 		all.add(is, options, word)
 	}
@@ -185,11 +186,6 @@ func arguments(text string) (all []argument, ok bool) {
 		all = append(all, a)
 	}
 	return all, ok
-}
-
-func commandLineWords(text string) []string {
-	words, _ := quotedWords(text)
-	return words
 }
 
 // quotedWords splits at white space outside of quotes, which stay; not ok if one is open
