@@ -291,6 +291,13 @@ func (w *Workspace) applyOne(ctx context.Context, p *process, c *Change, values 
 				Summary: "Provider produced inconsistent final plan", Detail: fmt.Sprint(off)}), nil
 		}
 	}
+	if again.Action == NoOp {
+		// Core asks the provider for nothing then: the state keeps what the plan had refreshed.
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		values[address] = Decode(c.Prior)
+		return diags, nil
+	}
 	resp, err := p.server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
 		TypeName: r.Type, PriorState: dynamic(typ, c.Prior), PlannedState: dynamic(typ, again.Planned), Config: dynamic(typ,
 			again.config), PlannedPrivate: again.private,

@@ -57,12 +57,18 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	d.Consent.Shown = r.shown(&state, d)
 	r.noteReplaced(&state, ref(d))
 	held := exists && state.holds(d)
-	toDo := ops.ToDo(snap, d) && (!held || !ops.OnlySilence(snap, d))
-	r.check(ctx, &resp.Diagnostics, snap, d, held, toDo)
+	open := toDo(snap, d, held)
+	r.check(ctx, &resp.Diagnostics, snap, d, held, open)
 	plan.plan(d)
 	planned.Steady{
-		Held: held, ToDo: toDo, Live: live, Kept: kept,
+		Held: held, ToDo: open, Live: live, Kept: kept,
 	}.Plan(ctx, req, resp, &plan)
+}
+
+// toDo reports whether the host is to be changed. The silence of systemd alone changes
+// nothing of what the state holds.
+func toDo(snap *inventory.Snapshot, d ops.Request, held bool) bool {
+	return ops.ToDo(snap, d) && (!held || !ops.OnlySilence(snap, d))
 }
 
 // noteReplaced remembers that the interface of a state makes room for another one.

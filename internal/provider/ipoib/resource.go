@@ -18,6 +18,7 @@ import (
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
@@ -147,6 +148,9 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	}
 	session.NoteSeen(ctx, resp.Private, ops.SeenOf(observed), &resp.Diagnostics)
 	state.observe(d, observed, known)
+	if held, err := state.request(); err == nil {
+		planned.NoteToDo(ctx, resp.Private, toDo(snap, held, true), &resp.Diagnostics)
+	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 

@@ -2,13 +2,16 @@ package linktype
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -51,7 +54,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	plan.CardIdentity = a.at.Identity
 	plan.plan(a.at.Ref)
-	planned.Steady{Held: held, ToDo: changes || len(a.Jobs) > 0, Live: live}.Plan(ctx, req, resp, &plan)
+	planned.Steady{Held: held, ToDo: a.open(state), Live: live}.Plan(ctx, req, resp, &plan)
 	a.announce(&resp.Diagnostics)
 }
 
@@ -101,6 +104,27 @@ type assessment struct {
 	at  *session.CardAt
 	now ops.State
 	ask ops.Ask
+}
+
+// open reports whether an update is planned of a state that holds what is asked for.
+func (a *assessment) open(state model) bool {
+	return a.Verdict.Action != safety.ActionNone || len(a.Jobs) > 0 || a.sawOther(state)
+}
+
+// sawOther reports whether the refresh of a state saw another type in effect than is asked for:
+// the update that its plan announced reads the card back, also if the port has the type by now.
+// planned.NoteToDo says why; here the state itself is the note. A card that decides by its own
+// configuration shows another type until the next restart.
+func (a *assessment) sawOther(state model) bool {
+	for number, want := range a.ask.Request.Ports {
+		saw, _ := state.Effective.Elements()[strconv.Itoa(number)].(types.String)
+		other := want == ib.LinkTypeIB && saw.ValueString() == ib.LinkTypeETH.String() ||
+			want == ib.LinkTypeETH && saw.ValueString() == ib.LinkTypeIB.String()
+		if other && !a.now.Ports[number].InCard {
+			return true
+		}
+	}
+	return false
 }
 
 // keeps reports whether only the silence of mstconfig stands between the card and the

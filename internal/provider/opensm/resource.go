@@ -17,6 +17,7 @@ import (
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
@@ -127,6 +128,9 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		session.NoteSeen(ctx, resp.Private, seen, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(state.observe(ctx, d, observed)...)
+	if held, err := state.request(ctx); err == nil {
+		planned.NoteToDo(ctx, resp.Private, !satisfies(observed, held), &resp.Diagnostics)
+	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 

@@ -40,7 +40,8 @@ type Steady struct {
 	// Held says that the state has what the configuration asks for. It must follow
 	// from these two alone.
 	Held bool
-	// ToDo says that something is to be done on the host as it is now.
+	// ToDo says that something is to be done on the host as it is now. The plan before the
+	// change also counts what the last refresh has noted, see NoteToDo.
 	ToDo bool
 	// Live are the attributes that the host decides.
 	Live []string
@@ -60,7 +61,7 @@ func (s Steady) Plan(ctx context.Context, req resource.ModifyPlanRequest, resp *
 			diagnostic.AddError(&resp.Diagnostics, "plan what a destroy will need", err)
 			return
 		}
-		if resp.Plan.Raw = held; !s.ToDo {
+		if resp.Plan.Raw = held; !s.ToDo && !notedToDo(ctx, req.Private, &resp.Diagnostics) {
 			return
 		}
 	} else {
@@ -72,6 +73,37 @@ func (s Steady) Plan(ctx context.Context, req resource.ModifyPlanRequest, resp *
 		return
 	}
 	resp.Plan.Raw = open
+}
+
+// toDoKey is where NoteToDo keeps its note.
+const toDoKey = "to_do"
+
+// Beside is where a provider keeps what no plan shows, beside the state of an object.
+type Beside interface {
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
+type kept interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+}
+
+// NoteToDo keeps beside the state whether its refresh found something to be done for what
+// that state holds. Core plans again just before the change. Something else may have done it
+// by then, such as the change of a link type in the same apply. A plan that is the state
+// makes core skip the update that it has announced, and nothing is read back: the state keeps
+// what the refresh saw. With the note both plans are the same.
+//
+// Note no more than a plan of that state finds, or the plan is never empty.
+func NoteToDo(ctx context.Context, at Beside, toDo bool, diags *diag.Diagnostics) {
+	diags.Append(at.SetKey(ctx, toDoKey, []byte(strconv.FormatBool(toDo)))...)
+}
+
+// notedToDo reports what the last refresh or change has noted. There is no note beside a state
+// of an earlier version.
+func notedToDo(ctx context.Context, at kept, diags *diag.Diagnostics) bool {
+	note, read := at.GetKey(ctx, toDoKey)
+	diags.Append(read...)
+	return string(note) == strconv.FormatBool(true)
 }
 
 // withThose gives an object with some attributes of another one.

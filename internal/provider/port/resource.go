@@ -16,6 +16,7 @@ import (
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/port"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
@@ -137,6 +138,9 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		session.NoteSeen(ctx, resp.Private, ops.SeenOf(snap.BootID, o), &resp.Diagnostics)
 	}
 	state.observe(ref, d.Number, o)
+	if held, _, err := state.request(types.ListNull(types.StringType)); err == nil {
+		planned.NoteToDo(ctx, resp.Private, len(o.Differences(held)) > 0, &resp.Diagnostics)
+	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 

@@ -103,9 +103,13 @@ func (c Change) Before(ctx context.Context, state any) bool {
 }
 
 // Store makes the model the state, whatever was planned.
-func (c Change) Store(ctx context.Context, found any) { c.Diags.Append(c.state.Set(ctx, found)...) }
+func (c Change) Store(ctx context.Context, found any) {
+	planned.NoteToDo(ctx, c.beside, false, c.Diags)
+	c.Diags.Append(c.state.Set(ctx, found)...)
+}
 
 // Confirm makes the model the state if it is what was planned; see planned.Confirm.
 func (c Change) Confirm(ctx context.Context, what string, found any) {
+	planned.NoteToDo(ctx, c.beside, false, c.Diags)
 	planned.Confirm(ctx, what, c.plan, c.state, found, c.Diags)
 }
