@@ -155,6 +155,21 @@ var linkCases = []struct {
 	{"LT001", finding.Refuse, "planned PSID is EN", func(in *LinkTypeInput) { in.PlannedPSID = psidEN }},
 	{"FW041", finding.Refuse, "recovery mode", func(in *LinkTypeInput) { in.Card.Livefish = true }},
 	{"LT002", finding.Refuse, "eth,ib", func(in *LinkTypeInput) { in.Request.Ports[1] = ib.LinkTypeETH }},
+	{"LT002", finding.Refuse, "eth before a port that is ib", func(in *LinkTypeInput) { eth1(in, "ib", "ib") }},
+	{"LT002", finding.Refuse, "eth before a port that has sensed ib", func(in *LinkTypeInput) { eth1(in, "auto (ib)", "auto") }},
+	{"LT002", finding.Refuse, "eth before a port that is ib at boot", func(in *LinkTypeInput) { eth1(in, "eth", "ib") }},
+	{"LT002", finding.Refuse, "as asked, and ib at boot", func(in *LinkTypeInput) {
+		eth1(in, "eth", "eth")
+		in.Current[1], in.Persisted = "eth", map[int]ib.LinkType{1: ib.LinkTypeETH, 2: ib.LinkTypeIB}
+	}},
+	{"LT002", finding.Refuse, "ib behind a port that is eth", func(in *LinkTypeInput) {
+		delete(in.Request.Ports, 1)
+		in.Unnamed = map[int]UnnamedPort{1: {AtBoot: ib.LinkTypeETH}}
+	}},
+	{"LT008", finding.Refuse, "eth before a port of no shown type", func(in *LinkTypeInput) {
+		eth1(in, "", "")
+		delete(in.Current, 2)
+	}},
 	{"LT003", finding.Refuse, "auto without mstconfig",
 		func(in *LinkTypeInput) { in.Request.Ports[2], in.StoredIn = ib.LinkTypeAuto, "modprobe.d" }},
 	{"LT004", finding.Refuse, "single port", func(in *LinkTypeInput) { delete(in.Current, 2) }},
@@ -219,6 +234,14 @@ var linkCases = []struct {
 	}},
 	{"LT008", finding.Refuse, "no types", func(in *LinkTypeInput) { in.Current = nil }},
 	{"LT009", finding.Warn, "mixed", func(in *LinkTypeInput) { in.Request.Ports[2] = ib.LinkTypeETH }},
+	{"LT009", finding.Warn, "ib before a port that is eth", func(in *LinkTypeInput) {
+		delete(in.Request.Ports, 2)
+		in.Unnamed = map[int]UnnamedPort{2: {AtBoot: ib.LinkTypeETH}}
+	}},
+	{"LT007", finding.NeedsConsent, "other card differs on a port that is not named", func(in *LinkTypeInput) {
+		eth1(in, "eth", "eth")
+		in.StoredIn, in.Host.Cards = "modprobe.d", beside("eth", "ib")
+	}},
 	{"LT010", finding.Warn, "other card equal", func(in *LinkTypeInput) {
 		in.StoredIn, in.Host.Cards = "modprobe.d", beside("ib", "ib")
 	}},
@@ -238,6 +261,38 @@ var linkCases = []struct {
 		in.Host.Routes.Default = []inventory.DefaultRoute{{Dev: "enp1s0"}}
 	}},
 	{"HO008", finding.Refuse, "observe", func(in *LinkTypeInput) { in.Host.Observe = true }},
+}
+
+// eth1 asks for Ethernet on port 1 and does not name port 2.
+func eth1(in *LinkTypeInput, two string, atBoot ib.LinkType) {
+	in.Request.Ports = map[int]ib.LinkType{1: ib.LinkTypeETH}
+	in.Current = map[int]string{1: "ib", 2: two}
+	in.Unnamed = map[int]UnnamedPort{2: {AtBoot: atBoot}}
+}
+
+func TestLinkTypes_of_ports_that_are_not_named(t *testing.T) {
+	for name, change := range map[string]func(*LinkTypeInput){
+		"the other is Ethernet": func(in *LinkTypeInput) { eth1(in, "eth", "eth") },
+		"there is no other": func(in *LinkTypeInput) {
+			eth1(in, "", "")
+			in.Unnamed, in.Current = nil, map[int]string{1: "ib"}
+		},
+		"the other was Ethernet at boot only, and is stored": func(in *LinkTypeInput) {
+			eth1(in, "eth", "eth")
+			in.Persisted = map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}
+		},
+		"the firmware is not there yet": func(in *LinkTypeInput) {
+			eth1(in, "ib", "ib")
+			in.PlannedPSID = psidVPI
+			runsPSID(&in.Card, psidEN)
+		},
+	} {
+		in := goodLink()
+		change(&in)
+		if v := LinkTypes(in); v.Blocked() || v.Action != ActionLinkTypes || slices.Contains(codes(v.Findings), "LT009") {
+			t.Errorf("%s: %s %+v", name, v.Action, v.Findings)
+		}
+	}
 }
 
 // silenceMstconfig has mstconfig give no answer.

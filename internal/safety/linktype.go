@@ -97,15 +97,13 @@ func driverOf(card CardFacts) (name, driver string) {
 	return a.Name, a.Driver
 }
 
-// linkPorts looks at the request alone.
+// linkPorts looks at the request, and at what the ports have that it does not name.
 func linkPorts(in LinkTypeInput) []finding.Finding {
 	var found []finding.Finding
-	one, two := in.Request.Ports[1], in.Request.Ports[2]
-	switch {
-	case one == ib.LinkTypeETH && two == ib.LinkTypeIB:
-		found = append(found, finding.EthernetBeforeInfiniBand.Find("ports = { \"1\" = \"eth\", \"2\" = \"ib\" }"))
-	case one == ib.LinkTypeIB && two == ib.LinkTypeETH:
-		found = append(found, finding.MixedTypes.Find("ports = { \"1\" = \"ib\", \"2\" = \"eth\" }"))
+	if pair, wrong := hasPair(in, ib.LinkTypeETH, ib.LinkTypeIB); wrong {
+		found = append(found, finding.EthernetBeforeInfiniBand.Find("%s", pair))
+	} else if pair, mixed := hasPair(in, ib.LinkTypeIB, ib.LinkTypeETH); mixed {
+		found = append(found, finding.MixedTypes.Find("%s", pair))
 	}
 	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
 		if n < 1 || n > 2 {
@@ -130,6 +128,7 @@ func linkNow(in LinkTypeInput) []finding.Finding {
 			found = append(found, finding.CardWithoutPort.Find("Port %d; the kernel shows %d", n, len(in.Current)))
 		}
 	}
+	found = append(found, unnamedUnshown(in)...)
 	psid := in.Card.runningPSID()
 	if !in.Card.Running.Known() {
 		// Without an RDMA device, which Ethernet-only firmware may not have at all, the
@@ -292,12 +291,19 @@ func sharedWith(in LinkTypeInput, other *inventory.Card) finding.Finding {
 	types := make([]string, len(other.Ports))
 	for i, p := range other.Ports {
 		types[i] = p.TypeNow
-		if want, asked := in.Request.Ports[p.Number]; asked && !linkIs(p.TypeNow, want) {
-			return finding.OtherCardWouldChange.Find("%s has %s on port %d; %s asks for %s", other.PCI, p.TypeNow, p.Number,
-				in.Card.PCI, want)
+		if want, has := storedType(in, p.Number); has && !linkIs(p.TypeNow, want) {
+			return finding.OtherCardWouldChange.Find("%s has %s on port %d; %s %s %s", other.PCI, p.TypeNow, p.Number,
+				in.Card.PCI, asksOrHas(in, p.Number), want)
 		}
 	}
 	return finding.ParameterShared.Find("%s: %s", other.PCI, strings.Join(types, ", "))
+}
+
+func asksOrHas(in LinkTypeInput, port int) string {
+	if _, asked := in.Request.Ports[port]; asked {
+		return "asks for"
+	}
+	return "does not name that port, which is stored as it is:"
 }
 
 // linkIs compares what the kernel shows with a wanted type.

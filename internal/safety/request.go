@@ -85,6 +85,14 @@ type LinkTypeRequest struct {
 	Activation Activation
 }
 
+// UnnamedPort is a port that a request does not name, after the next boot if the types of
+// the card are stored.
+type UnnamedPort struct {
+	AtBoot ib.LinkType
+	// Decides is the setting made elsewhere that decides on it; empty if the stored types do.
+	Decides string
+}
+
 // LinkTypeInput is everything the verdict on link types depends on.
 type LinkTypeInput struct {
 	Card    CardFacts
@@ -93,6 +101,9 @@ type LinkTypeInput struct {
 	// Current is what each port is now: "ib", "eth", "auto (ib)", "auto (eth)";
 	// no entry if the kernel shows no such port.
 	Current map[int]string
+	// Unnamed are the ports of the card that the request does not name. What is stored
+	// is for the whole card.
+	Unnamed map[int]UnnamedPort
 	// Served is whether mstconfig serves the card, which makes the card's own
 	// configuration the place of its types.
 	Served fact.Bool

@@ -199,22 +199,6 @@ func isOverridden(kept, want map[int]ib.LinkType) bool {
 	return false
 }
 
-// wholeCard adds the other ports with their present types: the module parameter is a
-// list without gaps.
-func wholeCard(want map[int]ib.LinkType, card *inventory.Card) map[int]ib.LinkType {
-	all := make(map[int]ib.LinkType, len(card.Ports))
-	for _, p := range card.Ports {
-		if p.TypeNow == "" {
-			continue
-		}
-		all[p.Number], _ = shownType(p.TypeNow)
-	}
-	for port, t := range want {
-		all[port] = t
-	}
-	return all
-}
-
 func writeConfig(ctx context.Context, o *cards.Session, c cards.Card, types map[int]ib.LinkType) error {
 	values := make(map[int]mstconfig.LinkType, len(types))
 	for _, port := range sortedPorts(types) {

@@ -80,6 +80,7 @@ func Assess(ctx context.Context, o *cards.Session, l Ask) (cards.Assessment, err
 	for number, shown := range shownTypes(s, card) {
 		in.Current[number] = shown
 	}
+	in.Unnamed = unnamed(l, s, card)
 	in.StoredIn, in.WhyNotStored = storedIn(l.Card, s, card, stored)
 	in.StaleInitramfs = fact.Known(false)
 	if l.Card.TypeStore != nil && !decidesItself(card) {

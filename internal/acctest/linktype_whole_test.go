@@ -1,0 +1,62 @@
+package acctest
+
+import (
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// onePort asks for the type of one port; the other keeps what it has.
+func (w *Lab) onePort(host, port, link string) Config {
+	it := w.types(host, link, link)
+	it[0].Attrs["ports"] = map[string]any{port: link}
+	return it
+}
+
+// The driver and its setting have types for the whole card. So a port that is not named
+// counts: as it is now, and as another setting makes it at the next boot.
+func TestLinkType_portsThatAreNotNamed(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
+	ws := w.Workspace()
+	refused := func(when, code string, cfg Config, says ...string) {
+		t.Helper()
+		plan := mustPlan(t, ws, cfg)
+		if said := plan.Diags.Errors(); len(said) != 1 || len(said.Find(append(says, code)...)) != 1 {
+			t.Errorf("%s:\n%s", when, plan.Diags)
+		}
+	}
+	shows := func(want string) {
+		t.Helper()
+		if got := w.Run(labs.Intel9, "cat /sys/bus/pci/devices/0000:01:00.0/mlx4_port[12]"); got != want {
+			t.Errorf("the ports are %q, expected %q", got, want)
+		}
+	}
+	refused("both are ib", "LT002", w.onePort(labs.Intel9, "1", "eth"),
+		"port 1 is to be eth", "port 2, which ports does not name, is ib now")
+	if said := cleanPlan(t, ws, w.onePort(labs.Intel9, "2", "eth")).Diags.Warnings(); len(said.Find("LT009",
+		"port 1, which ports does not name, is ib now", "port 2 is to be eth")) != 1 {
+		t.Errorf("mixed types, one of them not named:\n%s", said)
+	}
+	// What counts at the apply is what the port is then.
+	w.Run(labs.Intel9, "echo eth > /sys/bus/pci/devices/0000:01:00.0/mlx4_port2")
+	plan := cleanPlan(t, ws, w.onePort(labs.Intel9, "1", "eth"))
+	w.Run(labs.Intel9, "echo ib > /sys/bus/pci/devices/0000:01:00.0/mlx4_port2")
+	if diags, err := ws.Apply(t.Context(), plan); err != nil || len(diags.Errors().Find("LT002",
+		"port 2, which ports does not name, is ib now")) != 1 {
+		t.Errorf("the other port was set back to ib after the plan: %v\n%s", err, diags)
+	}
+	shows("ib\nib\n")
+	// At the next boot another setting decides on the other port.
+	w.Run(labs.Intel9, "echo eth > /sys/bus/pci/devices/0000:01:00.0/mlx4_port2")
+	w.Put(labs.Intel9, "/etc/modprobe.d/zz.conf", "options mlx4_core port_type_array=2,1\n")
+	refused("ib at the next boot", "LT002", w.onePort(labs.Intel9, "1", "eth"),
+		"port 2, which ports does not name, is ib after the next restart, by /etc/modprobe.d/zz.conf")
+	w.Run(labs.Intel9, "rm /etc/modprobe.d/zz.conf")
+	mustApply(t, ws, w.onePort(labs.Intel9, "1", "eth"))
+	emptyPlan(t, ws, w.onePort(labs.Intel9, "1", "eth"))
+	shows("eth\neth\n")
+	refused("both are eth", "LT002", w.onePort(labs.Intel9, "2", "ib"),
+		"port 1, which ports does not name, is eth now", "port 2 is to be ib")
+}
