@@ -164,6 +164,10 @@ func linkFindings() []findingCase {
 			config: types("ib", "ib"), prepare: func(w *Lab) {
 				w.Put(labs.Intel9, "/etc/modprobe.d/zz-mlx4.conf", "install mlx4_core /bin/true\n")
 			}},
+		{code: "LT019", at: "ports", says: []string{"intel9: /etc/modprobe.d/terraform-infiniband.conf", "move the file away"},
+			config: types("eth", "eth"), prepare: func(w *Lab) {
+				w.Put(labs.Intel9, "/etc/modprobe.d/terraform-infiniband.conf", "# Ours, not yours.\n")
+			}},
 		{code: "LT012", at: "ports", hosts: func() []labs.Host { return boughtHost() }, says: []string{"MT_9090111019"},
 			config: func(w *Lab) Config {
 				link := w.types(labs.Intel9, "ib", "ib")[0]

@@ -60,3 +60,30 @@ func TestLinkType_portsThatAreNotNamed(t *testing.T) {
 	refused("both are eth", "LT002", w.onePort(labs.Intel9, "2", "ib"),
 		"port 1, which ports does not name, is eth now", "port 2 is to be ib")
 }
+
+// A setting in the place of ours that somebody else has written is refused by the plan, and
+// by the apply if it came after the plan.
+func TestLinkType_settingOfOthersInOurPlace(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
+	const file = "/etc/modprobe.d/terraform-infiniband.conf"
+	ws, eth := w.Workspace(), w.types(labs.Intel9, "eth", "eth")
+	mustApply(t, ws, w.types(labs.Intel9, "ib", "ib"))
+	plan := cleanPlan(t, ws, eth)
+	const theirs = "options mlx4_core port_type_array=2,2\n"
+	w.Put(labs.Intel9, file, theirs)
+	if diags, err := ws.Apply(t.Context(), plan); err != nil || len(diags.Errors().Find("LT019", file)) != 1 ||
+		len(diags.Errors()) != 1 {
+		t.Errorf("the file was replaced after the plan: %v\n%s", err, diags)
+	}
+	if plan := mustPlan(t, ws, eth); len(plan.Diags.Errors().Find("LT019", file)) != 1 {
+		t.Errorf("a plan with a file of somebody else's in the place:\n%s", plan.Diags)
+	}
+	if got := w.Run(labs.Intel9, "cat "+file+" /sys/bus/pci/devices/0000:01:00.0/mlx4_port1"); got != theirs+"ib\n" {
+		t.Errorf("after the refusals: %q", got)
+	}
+	w.Run(labs.Intel9, "rm "+file)
+	mustApply(t, ws, eth)
+	emptyPlan(t, ws, eth)
+}

@@ -80,4 +80,10 @@ var (
 		Meaning: "At boot the driver reads the copy of its settings in the initial RAM disk. That copy is older than " +
 			"the files. Somebody edited, added or removed one, somebody put back an old RAM disk, or an apply was interrupted.",
 		WayOut: "The apply rebuilds the initial RAM disk."}
+	LinkTypeFileUnmanaged = &Rule{Code: "LT019", Severity: Refuse,
+		Title: "Refusing to overwrite a setting that Terraform did not write", Attribute: "ports",
+		Meaning: "The first line of every file of this provider says so, and in /etc/rdma/mlx4.conf the line above the " +
+			"card. Where it is missing, somebody has written the setting, or has replaced it since Terraform wrote it.",
+		WayOut: "Read what is named above. Write what is wanted of it into ports, and move the file away. Of " +
+			"/etc/rdma/mlx4.conf take only the line out. Then plan again."}
 )

@@ -136,6 +136,7 @@ func (m mlx4ConfStore) PersistedLinkTypes(s *inventory.Snapshot, card ib.PCIAddr
 	r.Weaker = slices.Concat(before, behind, r.readCommandLine(s))
 	c := parseMLX4Conf(s.Files[MLX4ConfPath].Content, card)
 	if c.unmanaged != "" {
+		r.NotOurs = fmt.Sprintf("the line %q of %s", c.unmanaged, MLX4ConfPath)
 		r.Unmanaged = append(r.Unmanaged, MLX4ConfPath+": "+c.unmanaged)
 	}
 	if c.ours == "" {

@@ -31,8 +31,8 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, _ ib
 	if err != nil {
 		return err
 	}
-	if old, ok := s.Files[ModprobePath]; ok && !IsOurs(old.Content) {
-		return fmt.Errorf("%s: %s exists and was not written by this provider; move it away", h.Name(), ModprobePath)
+	if foreign := notOurs(s); foreign != "" {
+		return fmt.Errorf("%s: %s was not written by this provider; move it away", h.Name(), foreign)
 	}
 	text := OwnedHeader("infiniband_link_type") +
 		"# Port types of mlx4 cards when the driver loads: 1 is InfiniBand, 2 Ethernet, 0 what the firmware prefers.\n" +
@@ -52,7 +52,7 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, _ ib
 // (kmod libkmod/libkmod-config.c), and of a parameter that is given twice the last
 // one counts.
 func (m modprobeStore) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) LinkTypeRecord {
-	r := LinkTypeRecord{StoredIn: m.LinkTypesStoredIn(), StaleInitramfs: fact.Known(false)}
+	r := LinkTypeRecord{StoredIn: m.LinkTypesStoredIn(), StaleInitramfs: fact.Known(false), NotOurs: notOurs(s)}
 	r.Weaker, r.Stronger = r.readModprobe(s)
 	if own := s.Files[ModprobePath].Content; IsOurs(own) {
 		if o := modprobe.ReadFile(own, mlx4Module, portTypeParam); len(o.Values) > 0 {
@@ -61,6 +61,14 @@ func (m modprobeStore) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress
 	}
 	r.Stronger = append(r.Stronger, r.readCommandLine(s)...)
 	return r
+}
+
+// notOurs names our own file of options if somebody else has written it.
+func notOurs(s *inventory.Snapshot) string {
+	if f, there := s.Files[ModprobePath]; there && !IsOurs(f.Content) {
+		return ModprobePath
+	}
+	return ""
 }
 
 // staleInitramfs reports whether the initial RAM disk has an older copy of a file.

@@ -93,6 +93,9 @@ type LinkTypeRecord struct {
 	StaleInitramfs fact.Bool
 	// AfterReboot is true if the running kernel was started without it.
 	AfterReboot bool
+	// NotOurs is what keeps PersistLinkTypes from writing: a file or a line in the place of
+	// ours that somebody else has written. Empty if there is none.
+	NotOurs string
 	// Unmanaged names files or settings made elsewhere that set the same parameter.
 	Unmanaged []string
 	// Weaker are those that ours overrides, Stronger those that override ours. The last

@@ -252,6 +252,9 @@ var linkCases = []struct {
 		in.Current, in.Persisted = map[int]string{1: "ib", 2: "ib"}, in.Request.Ports
 		in.Overrides = fact.Unknown[[]string]("a line of modprobe.d is not understood")
 	}},
+	{"LT019", finding.Refuse, "a file of others", func(in *LinkTypeInput) {
+		in.StoredIn, in.NotOurs = "modprobe.d", "/etc/modprobe.d/terraform-infiniband.conf"
+	}},
 	{"LT011", finding.Refuse, "nothing lasts", func(in *LinkTypeInput) { in.StoredIn, in.WhyNotStored = "", "no place" }},
 	{"LT012", finding.Warn, "firmware planned",
 		func(in *LinkTypeInput) { in.PlannedPSID = psidVPI; runsPSID(&in.Card, psidEN) }},

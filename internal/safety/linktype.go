@@ -194,6 +194,9 @@ func checkStore(in LinkTypeInput) []finding.Finding {
 	if over := in.Overrides.Or(nil); len(over) > 0 {
 		found = append(found, finding.LinkTypeOverridden.Find("%s", strings.Join(over, "; ")))
 	}
+	if in.NotOurs != "" {
+		found = append(found, finding.LinkTypeFileUnmanaged.Find("Host %s: %s", in.Host.Host, in.NotOurs))
+	}
 	switch {
 	case fact.Yes(in.StaleInitramfs):
 		found = append(found, finding.InitramfsOutdated.Find("Host %s, %s", in.Host.Host, cmp.Or(in.StoredIn, "its setting")))

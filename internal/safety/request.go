@@ -117,7 +117,10 @@ type LinkTypeInput struct {
 	StaleInitramfs fact.Bool
 	// Overrides are settings of the host that decide otherwise at the next boot and
 	// win over what can be stored.
-	Overrides    fact.Of[[]string]
+	Overrides fact.Of[[]string]
+	// NotOurs is what somebody else has written in the place where the types would be
+	// stored; empty if nothing is in the way.
+	NotOurs      string
 	StoredIn     string // place that will make it persistent; empty: none exists
 	WhyNotStored string // why none exists
 	// PlannedPSID is the PSID that the card will run before this is applied;

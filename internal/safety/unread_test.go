@@ -272,6 +272,7 @@ var notUnknown = map[string]string{
 	"LinkTypeInput.Unnamed":      "of a port there whose type is not shown, LT008 says so",
 	"UnnamedPort.AtBoot":         "of the types that are shown; without one it is LT008",
 	"UnnamedPort.Decides":        "settings that cannot be read are LinkTypeInput.Overrides",
+	"LinkTypeInput.NotOurs":      "of files; one that cannot be read is LinkTypeInput.Overrides",
 	"LinkTypeInput.StoredIn":     "empty is LT011",
 	"LinkTypeInput.WhyNotStored": "goes with StoredIn", "LinkTypeInput.PlannedPSID": "another resource of the plan",
 }
@@ -506,8 +507,9 @@ var noFact = map[string]string{
 	"HO004 HO005 HO017 HO019":                   "the journals of our own jobs; one that is not understood is HO017",
 	"HO007 HO008 HO011 HO018 HO030 HO031":       "the configuration, and what this apply has done",
 	"LT001 LT002 LT003 LT004 LT009 LT011 LT012": "the configuration, and the types that are shown: LT008 or LT013 if they are not. LT008 also for a port that is not named",
-	"LT006 LT014 LT015":                         "what follows from the change itself",
-	"LT007 LT010":                               "the types of other cards; not shown is LT007 itself",
+	"LT019":             "a file of the host; one that cannot be read is LT016",
+	"LT006 LT014 LT015": "what follows from the change itself",
+	"LT007 LT010":       "the types of other cards; not shown is LT007 itself",
 }
 
 // TestUnread_every_finding_is_asked_for holds that each finding has a fact above, or

@@ -51,6 +51,10 @@ func (o onPlatform) StaleInitramfs(s *inventory.Snapshot) fact.Bool {
 	return o.platform.PersistedLinkTypes(s, o.pci).StaleInitramfs
 }
 
+func (o onPlatform) NotOurs(s *inventory.Snapshot) string {
+	return o.platform.PersistedLinkTypes(s, o.pci).NotOurs
+}
+
 func (o onPlatform) Others(s *inventory.Snapshot) (weaker, stronger []platform.LinkTypeSetting) {
 	r := o.platform.PersistedLinkTypes(s, o.pci)
 	return r.Weaker, r.Stronger

@@ -43,6 +43,9 @@ type LinkTypeStore interface {
 	// StaleInitramfs reports whether the initial RAM disk has an older copy of them,
 	// which the driver then reads.
 	StaleInitramfs(s *inventory.Snapshot) fact.Bool
+	// NotOurs is a file or a line of somebody else's in the place where Keep would write;
+	// empty if there is none.
+	NotOurs(s *inventory.Snapshot) string
 	// Others are settings made outside Terraform: first those that the stored ones
 	// override, then those that override the stored ones. The last of each list counts.
 	Others(s *inventory.Snapshot) (weaker, stronger []platform.LinkTypeSetting)

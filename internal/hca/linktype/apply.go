@@ -165,13 +165,13 @@ func keep(ctx context.Context, o *cards.Session, l Ask, did *[]string) error {
 		}
 	}
 	if l.Card.TypeStore == nil || place == "" {
-		return newError(l.Card, "nothing on this host keeps link types over a reboot: "+whyNot, nil)
+		return notStored(newError(l.Card, "nothing on this host keeps link types over a reboot: "+whyNot, nil))
 	}
 	if err := l.Card.Confirm(ctx, "store the link types of card "+l.Card.ID()); err != nil {
 		return err
 	}
 	if err := l.Card.TypeStore.Keep(ctx, types); err != nil {
-		return newError(l.Card, "the setting for the next boot could not be stored", err)
+		return notStored(newError(l.Card, "the setting for the next boot could not be stored", err))
 	}
 	name, _ := l.Card.TypeStore.StoredIn()
 	*did = append(*did, fmt.Sprintf("Stored the link types for the next boot of %s (%s).", l.Card.Host.Name(), name))
@@ -204,13 +204,13 @@ func writeConfig(ctx context.Context, o *cards.Session, c cards.Card, types map[
 	for _, port := range sortedPorts(types) {
 		v, err := mstconfig.FromLinkType(types[port])
 		if err != nil {
-			return newError(c, fmt.Sprintf("port %d", port), err)
+			return notStored(newError(c, fmt.Sprintf("port %d", port), err))
 		}
 		values[port] = v
 	}
 	cmd, err := mstconfig.SetLinkTypes(c.PCI, values)
 	if err != nil {
-		return newError(c, "the command of mstconfig could not be built", err)
+		return notStored(newError(c, "the command of mstconfig could not be built", err))
 	}
 	if err = c.Confirm(ctx, "store the link types of card "+c.ID()); err != nil {
 		return err
@@ -221,14 +221,14 @@ func writeConfig(ctx context.Context, o *cards.Session, c cards.Card, types map[
 		return busy.Refusal("set link types of card " + c.ID())
 	}
 	if err != nil {
-		return newError(c, "mstconfig failed", err)
+		return notStored(newError(c, "mstconfig failed", err))
 	}
 	change, err := mstconfig.ParseSet(string(r.Stdout))
 	if err != nil {
-		return newError(c, "the answer of mstconfig was not understood", err)
+		return notStored(newError(c, "the answer of mstconfig was not understood", err))
 	}
 	if !change.Applied {
-		return newError(c, "mstconfig does not say that it applied the change: "+cards.Tail(string(r.Stdout), 500), nil)
+		return notStored(newError(c, "mstconfig does not say that it applied the change: "+cards.Tail(string(r.Stdout), 500), nil))
 	}
 	return nil
 }
@@ -352,6 +352,14 @@ func wrongTypes(want map[int]ib.LinkType, card *inventory.Card) []string {
 		}
 	}
 	return wrong
+}
+
+// notStored is the error of types that could not be stored: the driver was not asked yet, so
+// its log says nothing of it.
+func notStored(e *cards.Error) error {
+	e.Means += " The types of the ports were not switched."
+	e.Check = "Mend what is named as the cause, and run apply again."
+	return e
 }
 
 func newError(c cards.Card, what string, err error) *cards.Error {

@@ -82,6 +82,7 @@ func Assess(ctx context.Context, o *cards.Session, l Ask) (cards.Assessment, err
 	}
 	in.Unnamed = unnamed(l, s, card)
 	in.StoredIn, in.WhyNotStored = storedIn(l.Card, s, card, stored)
+	in.NotOurs = notOurs(l, s, card, in.StoredIn)
 	in.StaleInitramfs = fact.Known(false)
 	if l.Card.TypeStore != nil && !decidesItself(card) {
 		in.StaleInitramfs = l.Card.TypeStore.StaleInitramfs(s)

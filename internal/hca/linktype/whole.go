@@ -48,3 +48,14 @@ func unnamed(l Ask, s *inventory.Snapshot, card *inventory.Card) map[int]safety.
 	}
 	return others
 }
+
+// notOurs is what somebody else has in the place where an apply would write the host's
+// setting; empty if nothing is there, or if the card's own configuration suffices.
+func notOurs(l Ask, s *inventory.Snapshot, card *inventory.Card, place string) string {
+	store := l.Card.TypeStore
+	if store == nil || decidesItself(card) ||
+		place == inCardConfig && !isOverridden(parameter(store, s), wholeCard(l.Request.Ports, card)) {
+		return ""
+	}
+	return store.NotOurs(s)
+}

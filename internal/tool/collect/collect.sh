@@ -426,6 +426,7 @@ configuration_files() {
 	contents "$ROOT"/etc/netplan/*.yaml "$ROOT"/run/netplan/*.yaml "$ROOT"/lib/netplan/*.yaml \
 		"$ROOT"/etc/udev/rules.d/*ipoib*.rules "$ROOT"/etc/udev/rules.d/*infiniband*.rules \
 		"$ROOT"/etc/modules-load.d/*infiniband*.conf "$ROOT"/etc/modules "$ROOT"/etc/default/opensm "$ROOT"/etc/rdma/mlx4.conf \
+		"$ROOT"/etc/modprobe.d/terraform-infiniband.conf \
 		"$ROOT"/etc/opensm/*.conf "$ROOT"/etc/rdma/partitions.conf "$ROOT"/etc/systemd/system/opensm@.service \
 		"$ROOT"/etc/systemd/system/opensm.service.d/*.conf "$ROOT"/etc/systemd/system/opensm@*.service.d/*.conf \
 		"$ROOT"/etc/systemd/system/infiniband-port-*.service \
