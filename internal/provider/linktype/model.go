@@ -56,8 +56,11 @@ func (m *model) request() (safety.LinkTypeRequest, error) {
 		if !ok {
 			continue
 		}
+		if text.IsNull() {
+			return req, fmt.Errorf("port %s has no link type, it is null: want ib, eth or auto, or leave the port out", key)
+		}
 		if req.Ports[number], err = ib.ParseLinkType(text.ValueString()); err != nil {
-			return req, err
+			return req, fmt.Errorf("port %s: %w", key, err)
 		}
 	}
 	return req, nil

@@ -1,8 +1,10 @@
 package linktype
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
@@ -43,5 +45,20 @@ func TestModel_observeKeepsToTheConfiguredPorts(t *testing.T) {
 	imported.observe(ref, state)
 	if len(imported.Ports.Elements()) != 2 {
 		t.Errorf("an import has the ports %v", imported.Ports)
+	}
+}
+
+func TestModel_requestNamesThePortThatIsWrong(t *testing.T) {
+	for name, tc := range map[string]struct {
+		value types.String
+		says  string
+	}{
+		"null":    {types.StringNull(), "port 2 has no link type"},
+		"unknown": {types.StringValue("fc"), `port 2: invalid link type "fc"`},
+	} {
+		m := model{Ports: types.MapValueMust(types.StringType, map[string]attr.Value{"2": tc.value})}
+		if _, err := m.request(); err == nil || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
