@@ -1,10 +1,12 @@
 package linktype
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
@@ -59,6 +61,19 @@ func TestModel_requestNamesThePortThatIsWrong(t *testing.T) {
 		m := model{Ports: types.MapValueMust(types.StringType, map[string]attr.Value{"2": tc.value})}
 		if _, err := m.request(); err == nil || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestOtherCards_areNamedByTheirAddresses(t *testing.T) {
+	for text, valid := range map[string]bool{"0000:04:00.0": true, "nonsense": false, "04:00.0": false} {
+		var resp validator.ListResponse
+		for _, v := range otherCards().Validators {
+			v.ValidateList(context.Background(), validator.ListRequest{ConfigValue: types.ListValueMust(types.StringType,
+				[]attr.Value{types.StringValue(text)})}, &resp)
+		}
+		if resp.Diagnostics.HasError() == valid {
+			t.Errorf("%s: %v", text, resp.Diagnostics)
 		}
 	}
 }

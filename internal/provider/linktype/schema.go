@@ -2,7 +2,10 @@ package linktype
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -10,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
@@ -51,6 +55,35 @@ func activation() schema.StringAttribute {
 	return a
 }
 
+// otherCards is a consent whose names are PCI addresses, written as findings write them.
+func otherCards() schema.ListAttribute {
+	a := attribute.ConsentToNames("Consent to change the types of other cards of the host with those " +
+		"of this one, where one setting of the host holds for all: their PCI addresses.")
+	a.Validators = append(slices.Clone(a.Validators), listvalidator.ValueStringsAre(pciAddress{}))
+	return a
+}
+
+// pciAddress accepts a PCI address in full.
+type pciAddress struct{}
+
+// Description implements validator.String.
+func (pciAddress) Description(context.Context) string { return "a PCI address such as 0000:04:00.0" }
+
+// MarkdownDescription implements validator.String.
+func (p pciAddress) MarkdownDescription(ctx context.Context) string { return p.Description(ctx) }
+
+// ValidateString implements validator.String.
+func (p pciAddress) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	text := req.ConfigValue.ValueString()
+	if a, err := ib.ParsePCIAddress(text); err != nil || a.String() != text {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid PCI address",
+			fmt.Sprintf("%q is not %s. Write the address as LT007 names it.", text, p.Description(ctx)))
+	}
+}
+
 // Schema implements resource.Resource.
 func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
@@ -72,10 +105,9 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			},
 			"allow_management_path": attribute.ConsentToNames("Consent to change the ports although one of them carries the " +
 				"SSH session or the default route of the host: the names of those interfaces."),
-			"allow_other_cards": attribute.ConsentToNames("Consent to change the types of other cards of the host with those " +
-				"of this one, where one setting of the host holds for all: their PCI addresses."),
-			"activation": activation(),
-			"timeouts":   attribute.TimeoutsAttribute(ctx, times, nil),
+			"allow_other_cards": otherCards(),
+			"activation":        activation(),
+			"timeouts":          attribute.TimeoutsAttribute(ctx, times, nil),
 
 			"stored_in": attribute.ComputedString("Place that keeps the types over a restart: `mstconfig` (the card itself), " +
 				"`modprobe.d`, `mlx4.conf` or `kernel_extra_options`."),
