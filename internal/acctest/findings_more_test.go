@@ -132,6 +132,11 @@ func linkFindings() []findingCase {
 			prepare: func(w *Lab) { w.Machine(labs.Intel9).Uninstall("/usr/bin/mstconfig") }},
 		{code: "LT014", at: "activation", hosts: connectX4, says: []string{`activation = "reboot"`}, config: one("eth")},
 		{code: "LT006", at: "ports", says: []string{"0000:01:00.0"}, config: types("eth", "eth")},
+		{code: "LT018", at: "ports", says: []string{"port 1 has IPoIB interface ibp1s0 (198.51.100.2/24)"},
+			config: types("eth", "eth"), prepare: func(w *Lab) {
+				drivers(w)
+				w.Run(labs.Intel9, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up")
+			}},
 		{code: "LT007", at: "ports", hosts: func() []labs.Host { return vpi(anotherCard) }, says: []string{"0000:02:00.0"},
 			config: types("eth", "eth")},
 		{code: "LT008", at: "card_id", says: []string{"none"}, prepare: func(w *Lab) { w.unbind(labs.Intel9) },

@@ -324,3 +324,116 @@ func TestLinkType_stateBesideOthers(t *testing.T) {
 		}
 	}
 }
+
+// What needs InfiniBand does not live on an Ethernet port: the plan names it, and refuses
+// resources that stay. Without them the change goes through, and the next plan is empty.
+func TestLinkType_ethernetUnderneath(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
+	drivers(w)
+	ws, link := w.Workspace(), func(one, two string) Config { return w.types(labs.Intel9, one, two) }
+	on := append(ipoib(labs.Intel9, nil), sm(labs.Intel9, nil)...)
+	for i := range on {
+		on[i].After = []string{"infiniband_link_type.it"}
+	}
+	both := func(one, two string) Config { return append(link(one, two), on...) }
+	mustApply(t, ws, both("ib", "ib"))
+	emptyPlan(t, ws, both("ib", "ib"))
+	const unit = "opensm@0xe41d2d0300e44ed1.service"
+	used := []string{"LT018", "port 1 has IPoIB interface ibp1s0 (172.16.0.20/24; infiniband_ipoib_interface: ",
+		" and subnet manager " + unit}
+	plan := mustPlan(t, ws, both("eth", "eth"))
+	if len(plan.Diags.Warnings().Find(used...)) != 1 || len(plan.Diags.Find("HO009")) != 0 {
+		t.Errorf("what the port loses is not named once:\n%s", plan.Diags)
+	}
+	for _, code := range []string{"IP004", "SM003"} {
+		if len(plan.Diags.Errors().Find(code, "This plan makes port", "remove this resource")) != 1 {
+			t.Errorf("no %s:\n%s", code, plan.Diags.Errors())
+		}
+	}
+	if said := mustPlan(t, ws, both("ib", "eth")).Diags; len(said.Find("LT018")) != 0 || said.HasError() {
+		t.Errorf("the other port has nothing:\n%s", said)
+	}
+	plan = cleanPlan(t, ws, link("eth", "eth"))
+	if len(plan.Diags.Warnings().Find(used...)) != 1 {
+		t.Errorf("nothing is said of what the port loses:\n%s", plan.Diags)
+	}
+	applyStep(t, ws, plan, "")
+	emptyPlan(t, ws, link("eth", "eth"))
+	if _, status := w.Try(labs.Intel9, "systemctl is-active --quiet "+unit); status == 0 {
+		t.Error("the subnet manager still runs")
+	}
+}
+
+// The port becomes Ethernet by hand, and plans see it more than once before it is taken back:
+// the apply takes the interface back too, and the state has what the host has.
+func TestLinkType_backFromEthernet(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
+	drivers(w)
+	ws, on := w.Workspace(), ipoib(labs.Intel9, nil)
+	on[0].After = []string{"infiniband_link_type.it"}
+	cfg := append(w.types(labs.Intel9, "ib", "ib"), on...)
+	mustApply(t, ws, cfg)
+	ethernet(w)
+	for range 3 {
+		plan := cleanPlan(t, ws, cfg)
+		if got := plan.Actions()["infiniband_ipoib_interface.it"]; got != Update {
+			t.Errorf("%v is planned for the interface", got)
+		}
+	}
+	mustApply(t, ws, cfg)
+	if got := ws.Get("infiniband_ipoib_interface.it", "interface"); got != "ibp1s0" {
+		t.Errorf("after the apply the state has the interface %v", got)
+	}
+	emptyPlan(t, ws, cfg)
+}
+
+// The port becomes Ethernet by hand: the state has no mode and no MTU, because there is no
+// interface to read them from. Removing the resources works, and says what is true.
+func TestLinkType_ethernetByHand(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	ws := w.Workspace()
+	on := append(ipoib(labs.Intel9, nil), sm(labs.Intel9, nil)...)
+	mustApply(t, ws, on)
+	ethernet(w)
+	for range 2 {
+		plan := mustPlan(t, ws, on)
+		for _, name := range []string{"mode", "mtu", "effective", "interface"} {
+			if got := ws.Get("infiniband_ipoib_interface.it", name); got != nil {
+				t.Errorf("%s is %v after the refresh", name, got)
+			}
+		}
+		for _, code := range []string{"IP004", "SM003"} {
+			if len(plan.Diags.Errors().Find(code, "remove this resource")) != 1 {
+				t.Errorf("no %s:\n%s", code, plan.Diags)
+			}
+		}
+	}
+	plan := cleanPlan(t, ws, nil)
+	if len(plan.Diags.Warnings().Find("there is no such interface now")) != 1 ||
+		len(plan.Diags.Find("the interface stays")) != 0 {
+		t.Errorf("what the destroy says:\n%s", plan.Diags)
+	}
+	applyStep(t, ws, plan, "")
+}
+
+// Mixed types are warned of when the ports become mixed, not when they are.
+func TestLinkType_mixedAlready(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
+	ws, mixed := w.Workspace(), w.types(labs.Intel9, "ib", "eth")
+	plan := cleanPlan(t, ws, mixed)
+	if len(plan.Diags.Warnings().Find("LT009")) != 1 {
+		t.Errorf("nothing is said of mixed types:\n%s", plan.Diags)
+	}
+	applyStep(t, ws, plan, "")
+	if said := emptyPlan(t, ws, mixed).Diags; len(said.Find("LT009")) != 0 {
+		t.Errorf("the card runs both types:\n%s", said)
+	}
+}

@@ -20,7 +20,9 @@ var (
 	IPoIBPortEthernet = &Rule{Code: "IP004", Severity: Refuse, Title: "Refusing to configure IPoIB on an Ethernet port",
 		Attribute: "port_guid",
 		Meaning:   "There is no IPoIB interface while the port is in Ethernet mode.",
-		WayOut:    "Set the port to \"ib\" with infiniband_link_type, and make this resource depend on it."}
+		WayOut: "If the port is to be Ethernet, remove this resource from the configuration. Its destroy works on an " +
+			"Ethernet port too. If the port is to be InfiniBand, set it to \"ib\" with infiniband_link_type, and make this " +
+			"resource depend on it."}
 	MTUAboveDatagram = &Rule{Code: "IP005", Severity: Refuse, Title: "Refusing an MTU that datagram mode cannot carry",
 		Attribute: "mtu",
 		Meaning:   "In datagram mode one InfiniBand packet must hold the IP packet and 4 bytes of IPoIB header (RFC 4391).",

@@ -21,10 +21,11 @@ var (
 		Attribute: "card_id",
 		Meaning:   "Link types exist on ConnectX-3 (driver mlx4) and on later cards of the same maker (driver mlx5).",
 		WayOut:    "Leave infiniband_link_type out for this card. There is nothing to set."}
-	InterfacesGoDown = &Rule{Code: "LT006", Severity: Warn, Title: "Interfaces of both ports go down for a moment",
+	InterfacesGoDown = &Rule{Code: "LT006", Severity: Warn, Title: "Interfaces of both ports go down",
 		Attribute: "ports",
-		Meaning: "The driver stops the whole card to change the type of one port. Addresses that were set by hand are " +
-			"lost."}
+		Meaning: "The driver stops the whole card to change the type of one port. The interface of a port that keeps its " +
+			"type comes back after a moment, without addresses that were set by hand. A port that changes its type gets " +
+			"another interface."}
 	OtherCardWouldChange = &Rule{Code: "LT007", Severity: NeedsConsent,
 		Title:     "Another card of the host would change its type too",
 		Attribute: "ports", ConsentAttribute: "allow_other_cards",
@@ -38,7 +39,8 @@ var (
 		WayOut:    "Load mlx4_core and look into the kernel's log."}
 	MixedTypes = &Rule{Code: "LT009", Severity: Warn, Title: "Mixed types need a card that supports them",
 		Attribute: "ports",
-		Meaning:   "Not every ConnectX-3 can run two types at once. If the card cannot, the kernel refuses the change."}
+		Meaning: "Both ports have one type now. Not every ConnectX-3 can run two types at once. If the card cannot, the " +
+			"kernel refuses the change."}
 	ParameterShared = &Rule{Code: "LT010", Severity: Warn, Title: "Another card of the host shares the module parameter",
 		Attribute: "ports",
 		Meaning: "port_type_array holds for every mlx4 card of the host. The other card has the same types now and keeps " +
@@ -80,6 +82,15 @@ var (
 		Meaning: "At boot the driver reads the copy of its settings in the initial RAM disk. That copy is older than " +
 			"the files. Somebody edited, added or removed one, somebody put back an old RAM disk, or an apply was interrupted.",
 		WayOut: "The apply rebuilds the initial RAM disk."}
+	InfiniBandInUse = &Rule{Code: "LT018", Severity: Warn, Title: "A port that is used as InfiniBand becomes Ethernet",
+		Attribute: "ports",
+		Meaning: "An Ethernet port has no IPoIB interface, and no subnet manager can serve it. An interface named above is " +
+			"gone as long as the port is Ethernet. A subnet manager named above may go on running, and serves nothing: " +
+			"if it is the only one of its fabric, ports that come up stay in Initializing. While a resource of one of them " +
+			"stays in the configuration, plans are refused (IP004, SM003).",
+		WayOut: "Remove these resources from the configuration, in the same apply or in an earlier one. Then nothing else " +
+			"has to be done. Remove by hand what Terraform does not manage. To keep the interface and the subnet manager, " +
+			"leave the port \"ib\"."}
 	LinkTypeFileUnmanaged = &Rule{Code: "LT019", Severity: Refuse,
 		Title: "Refusing to overwrite a setting that Terraform did not write", Attribute: "ports",
 		Meaning: "The first line of every file of this provider says so, and in /etc/rdma/mlx4.conf the line above the " +

@@ -37,7 +37,7 @@ var Families = []Family{
 		FirmwareEthernetOnly, EthernetBeforeInfiniBand, AutoNotLasting, CardWithoutPort, CardInfiniBandOnly,
 		InterfacesGoDown, OtherCardWouldChange, PortTypesNotShown, MixedTypes, ParameterShared,
 		LinkTypeNotLasting, LinkTypePostponed, CardConfigUnreadable, LinkTypeAwaitsRestart, LinkTypeWouldBeLost,
-		LinkTypeOverridden, InitramfsOutdated, LinkTypeFileUnmanaged,
+		LinkTypeOverridden, InitramfsOutdated, InfiniBandInUse, LinkTypeFileUnmanaged,
 	}},
 	{"PF", "Platforms", "What a distribution or its kernel cannot do. For every resource that needs an InfiniBand port.",
 		[]*Rule{

@@ -16,7 +16,9 @@ var (
 	OpensmPortEthernet = &Rule{Code: "SM003", Severity: Refuse,
 		Title: "Refusing to run a subnet manager on an Ethernet port", Attribute: "port_guid",
 		Meaning: "Ethernet has no subnet manager.",
-		WayOut:  "Set the port to \"ib\" with infiniband_link_type, and make this resource depend on it."}
+		WayOut: "If the port is to be Ethernet, remove this resource from the configuration. Its destroy works on an " +
+			"Ethernet port too. If the port is to be InfiniBand, set it to \"ib\" with infiniband_link_type, and make this " +
+			"resource depend on it."}
 	OpensmPriorityInvalid = &Rule{Code: "SM004", Severity: Refuse, Title: "Refusing an SM priority outside 0 to 15",
 		Attribute: "priority",
 		Meaning:   "The SMInfo attribute has four bits for the priority.",
@@ -24,8 +26,9 @@ var (
 	OpensmPriorityEqual = &Rule{Code: "SM005", Severity: Warn, Title: "Two subnet managers have the same priority",
 		Attribute: "priority",
 		Meaning: "With equal priorities the lower port GUID wins, also over a running master. The hardware then decides " +
-			"which one rules the fabric, not the configuration. A plan does not look whether both are on one fabric. " +
-			"On separate fabrics they do not compete.",
+			"which one rules the fabric, not the configuration. On separate fabrics they do not compete. The plan knows " +
+			"that of two subnet managers only while each is the master of its own fabric, so this warning can come and go " +
+			"with their links.",
 		WayOut: "Give each subnet manager of a fabric its own priority. If each has a fabric of its own, nothing has to be " +
 			"done."}
 	OpensmInstalled = &Rule{Code: "SM006", Severity: Warn, Title: "The package opensm will be installed",

@@ -45,6 +45,8 @@ type PlanFacts struct {
 	Carrier string
 	// LinkType is true if a resource of this plan will make the port InfiniBand.
 	LinkType bool
+	// Ethernet is true if a resource of this plan will make the port Ethernet.
+	Ethernet bool
 	// SM is true if a resource of this plan will run a subnet manager on the fabric.
 	SM bool
 	// Held is true if the state has what is asked for.
@@ -285,6 +287,8 @@ func (c *checker) port(p PlanFacts) {
 		c.add(finding.IPoIBPostponed.Find("Port %s of %s is in Ethernet mode now.", c.d.PortGUID, c.s.Host))
 	case ethernet:
 		c.add(finding.IPoIBPortEthernet.Find("Port %s of %s has link layer Ethernet.", c.d.PortGUID, c.s.Host))
+	case p.Ethernet:
+		c.add(finding.IPoIBPortEthernet.Find("This plan makes port %s of %s Ethernet.", c.d.PortGUID, c.s.Host))
 	case o.Sleeping:
 		c.add(finding.IPoIBPostponed.Find("The module of the card that has port %s is not loaded on %s. The apply loads it.",
 			c.d.PortGUID, c.s.Host))

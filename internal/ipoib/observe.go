@@ -277,6 +277,11 @@ func (o Observation) Report(known *Config) Config {
 	if known == nil {
 		return o.importedConfig()
 	}
+	if !o.Present {
+		// Nothing was read. What is stored for the next boot is not what the host has, and
+		// would hide at the second refresh that the interface is not there.
+		return o.Live
+	}
 	report := *known
 	switch {
 	case o.Live.Mode != known.Mode:

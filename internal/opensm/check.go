@@ -25,6 +25,8 @@ type PlanFacts struct {
 	PortUnknown, PartitionsUnknown bool
 	// LinkType is true if a resource of this plan will make the port InfiniBand.
 	LinkType bool
+	// Ethernet is true if a resource of this plan will make the port Ethernet.
+	Ethernet bool
 	// Rivals are other SMs of the configuration with the same priority that may be on the
 	// same fabric: the first few, and the number of the rest.
 	Rivals     []Request
@@ -200,11 +202,8 @@ func checkPort(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []f
 	case !o.PortPresent && !o.Sleeping:
 		return []finding.Finding{finding.OpensmPortUnknown.Find("No port of %s has the GUID %s now.%s", s.Host, d.PortGUID,
 			portsOf(s, d.PortGUID))}
-	case o.LinkLayer == "Ethernet" && p.LinkType:
-		return []finding.Finding{finding.OpensmPostponed.Find("Port %s of %s is in Ethernet mode now.", d.PortGUID, s.Host)}
-	case o.LinkLayer == "Ethernet":
-		return []finding.Finding{finding.OpensmPortEthernet.Find("Port %s of %s has link layer Ethernet.", d.PortGUID,
-			s.Host)}
+	case o.LinkLayer == "Ethernet" || p.Ethernet:
+		return []finding.Finding{onEthernet(s, d, o, p)}
 	case o.Sleeping:
 		return []finding.Finding{finding.OpensmPostponed.Find("The module of the card that has port %s is not loaded on %s. "+
 			"The apply loads it.", d.PortGUID, s.Host)}

@@ -224,6 +224,11 @@ var linkCases = []struct {
 		in.HasTypes, in.Card.InUse = fact.Unknown[bool]("busy: mstflint"), []string{"mstflint"}
 	}},
 	{"LT006", finding.Warn, "flap", func(*LinkTypeInput) {}},
+	{"LT018", finding.Warn, "interface and subnet manager", loses},
+	{"LT018", finding.Warn, "mlx5", func(in *LinkTypeInput) {
+		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeIB})
+		loses(in)
+	}},
 	{"HO009", finding.Warn, "subnet manager", func(in *LinkTypeInput) { in.Host.Cards = managedOn(1) }},
 	{"HO009", finding.Warn, "subnet manager, mlx5 restarts", func(in *LinkTypeInput) {
 		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
@@ -294,6 +299,35 @@ func TestLinkTypes_of_ports_that_are_not_named(t *testing.T) {
 		change(&in)
 		if v := LinkTypes(in); v.Blocked() || v.Action != ActionLinkTypes || slices.Contains(codes(v.Findings), "LT009") {
 			t.Errorf("%s: %s %+v", name, v.Action, v.Findings)
+		}
+	}
+}
+
+// loses has port 1 go from InfiniBand to Ethernet under an interface.
+func loses(in *LinkTypeInput) {
+	in.Current[1], in.Request.Ports[1] = "auto (ib)", ib.LinkTypeETH
+	delete(in.Request.Ports, 2)
+	in.Uses = map[int][]string{1: {"IPoIB interface ibp1s0"}}
+}
+
+// A subnet manager is named once: by LT018 on a port that becomes Ethernet, by HO009 on the
+// other one.
+func TestLinkTypes_managersNamedOnce(t *testing.T) {
+	in := goodLink()
+	loses(&in)
+	in.Host.Cards = managedOn(1, 2)
+	if f := expectFinding(t, LinkTypes(in).Findings, "HO009", finding.Warn); f.Evidence != "Ports with a subnet manager: 2" {
+		t.Errorf("HO009 says %q", f.Evidence)
+	}
+}
+
+func TestLinkTypes_mixedNow(t *testing.T) {
+	in := goodLink()
+	in.Current = map[int]string{1: "ib", 2: "auto (eth)"}
+	in.Request.Ports[2] = ib.LinkTypeETH
+	for _, f := range LinkTypes(in).Findings {
+		if f.Rule == finding.MixedTypes {
+			t.Errorf("the card runs both types: %+v", f)
 		}
 	}
 }

@@ -46,7 +46,8 @@ func LinkTypes(in LinkTypeInput) Verdict {
 	v.Findings = append(v.Findings, checkLostAtBoot(in)...)
 	if linkChanges(in) {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
-		v.Findings = append(v.Findings, managers(in.Card, in.Host)...)
+		v.Findings = append(v.Findings, losesInfiniBand(in)...)
+		v.Findings = append(v.Findings, managers(in.Card, in.Host, lostPorts(in)...)...)
 		v.Findings = append(v.Findings, finding.InterfacesGoDown.Find("Card %s", in.Card.PCI))
 	}
 	return seal(v, in.Card, false)
@@ -102,7 +103,7 @@ func linkPorts(in LinkTypeInput) []finding.Finding {
 	var found []finding.Finding
 	if pair, wrong := hasPair(in, ib.LinkTypeETH, ib.LinkTypeIB); wrong {
 		found = append(found, finding.EthernetBeforeInfiniBand.Find("%s", pair))
-	} else if pair, mixed := hasPair(in, ib.LinkTypeIB, ib.LinkTypeETH); mixed {
+	} else if pair, mixed := hasPair(in, ib.LinkTypeIB, ib.LinkTypeETH); mixed && !mixedNow(in) {
 		found = append(found, finding.MixedTypes.Find("%s", pair))
 	}
 	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
@@ -112,6 +113,14 @@ func linkPorts(in LinkTypeInput) []finding.Finding {
 	}
 	return found
 }
+
+// mixedNow reports whether the card runs InfiniBand on port 1 with Ethernet on port 2: it
+// has shown that it can.
+func mixedNow(in LinkTypeInput) bool {
+	return isInfiniBand(in.Current[1]) && (in.Current[2] == "eth" || in.Current[2] == "auto (eth)")
+}
+
+func isInfiniBand(shown string) bool { return shown == "ib" || shown == "auto (ib)" }
 
 // linkNow looks at the card as it runs.
 func linkNow(in LinkTypeInput) []finding.Finding {
@@ -324,6 +333,35 @@ func linkChanges(in LinkTypeInput) bool {
 		}
 	}
 	return false
+}
+
+// becomeEthernet are the ports that are InfiniBand now and are to be Ethernet.
+func becomeEthernet(in LinkTypeInput) []int {
+	var ports []int
+	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
+		if in.Request.Ports[n] == ib.LinkTypeETH && isInfiniBand(in.Current[n]) {
+			ports = append(ports, n)
+		}
+	}
+	return ports
+}
+
+// lostPorts are those of them that have something that needs InfiniBand.
+func lostPorts(in LinkTypeInput) []int {
+	return slices.DeleteFunc(becomeEthernet(in), func(n int) bool { return len(in.Uses[n]) == 0 })
+}
+
+// losesInfiniBand names what does not come back while a port is Ethernet. It is a warning:
+// the same plan may remove the resources, which this one does not see.
+func losesInfiniBand(in LinkTypeInput) []finding.Finding {
+	var lost []string
+	for _, n := range lostPorts(in) {
+		lost = append(lost, fmt.Sprintf("port %d has %s", n, strings.Join(in.Uses[n], " and ")))
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	return []finding.Finding{finding.InfiniBandInUse.Find("Card %s: %s", in.Card.PCI, strings.Join(lost, "; "))}
 }
 
 // linkDone reports whether the ports are as asked now and stay so.

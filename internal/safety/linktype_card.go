@@ -33,6 +33,7 @@ func inCard(in LinkTypeInput, v Verdict) Verdict {
 	}
 	if linkChanges(in) {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
+		v.Findings = append(v.Findings, losesInfiniBand(in)...)
 		if in.Request.Activation != ActivationReboot {
 			v.Findings = append(v.Findings,
 				finding.LinkTypeAwaitsRestart.Find("Card %s, activation = %q", in.Card.PCI,

@@ -62,15 +62,17 @@ func missingTools(host HostFacts) []finding.Finding {
 	return nil
 }
 
-// managers are the subnet managers that lose their port with the card.
-func managers(card CardFacts, host HostFacts) []finding.Finding {
+// managers are the subnet managers that lose their port with the card, but for ports of
+// which another finding says it.
+func managers(card CardFacts, host HostFacts, but ...int) []finding.Finding {
 	managed := host.Managers(card.PCI)
 	ports, known := managed.Get()
-	switch {
-	case !known:
+	if !known {
 		return []finding.Finding{unread(finding.SubnetManagerOnCard, "Whether a subnet manager runs on a port of the card",
 			managed.Why())}
-	case len(ports) == 0:
+	}
+	ports = slices.DeleteFunc(ports, func(n int) bool { return slices.Contains(but, n) })
+	if len(ports) == 0 {
 		return nil
 	}
 	return []finding.Finding{finding.SubnetManagerOnCard.Find("Ports with a subnet manager: %s", joinInts(ports))}

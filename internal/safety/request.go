@@ -104,6 +104,9 @@ type LinkTypeInput struct {
 	// Unnamed are the ports of the card that the request does not name. What is stored
 	// is for the whole card.
 	Unnamed map[int]UnnamedPort
+	// Uses are the interfaces and subnet managers that need InfiniBand on a port, as
+	// messages name them.
+	Uses map[int][]string
 	// Served is whether mstconfig serves the card, which makes the card's own
 	// configuration the place of its types.
 	Served fact.Bool

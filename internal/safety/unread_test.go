@@ -273,6 +273,7 @@ var notUnknown = map[string]string{
 	"UnnamedPort.AtBoot":         "of the types that are shown; without one it is LT008",
 	"UnnamedPort.Decides":        "settings that cannot be read are LinkTypeInput.Overrides",
 	"LinkTypeInput.NotOurs":      "of files; one that cannot be read is LinkTypeInput.Overrides",
+	"LinkTypeInput.Uses":         "of what could not be read HO009 says it, or the interface is named with the file",
 	"LinkTypeInput.StoredIn":     "empty is LT011",
 	"LinkTypeInput.WhyNotStored": "goes with StoredIn", "LinkTypeInput.PlannedPSID": "another resource of the plan",
 }
@@ -510,6 +511,7 @@ var noFact = map[string]string{
 	"LT019":             "a file of the host; one that cannot be read is LT016",
 	"LT006 LT014 LT015": "what follows from the change itself",
 	"LT007 LT010":       "the types of other cards; not shown is LT007 itself",
+	"LT018":             "what is found on the port; a subnet manager that is not known is HO009",
 }
 
 // TestUnread_every_finding_is_asked_for holds that each finding has a fact above, or

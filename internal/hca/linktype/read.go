@@ -23,7 +23,9 @@ type Ask struct {
 	Card        cards.Card
 	Request     safety.LinkTypeRequest
 	PlannedPSID ib.PSID // what the card will run by then; empty if no change is planned
-	Before      *Seen   // what the ports were when the plan was made; nil for a new object
+	// Uses names what needs InfiniBand on the port with a GUID; nil: nobody says.
+	Uses   func(s *inventory.Snapshot, port ib.GUID) []string
+	Before *Seen // what the ports were when the plan was made; nil for a new object
 }
 
 // Port is the type of one port, now and after the next boot.
@@ -81,6 +83,7 @@ func Assess(ctx context.Context, o *cards.Session, l Ask) (cards.Assessment, err
 		in.Current[number] = shown
 	}
 	in.Unnamed = unnamed(l, s, card)
+	in.Uses = l.uses(s, card)
 	in.StoredIn, in.WhyNotStored = storedIn(l.Card, s, card, stored)
 	in.NotOurs = notOurs(l, s, card, in.StoredIn)
 	in.StaleInitramfs = fact.Known(false)
@@ -315,6 +318,28 @@ func shownType(s string) (configured, effective ib.LinkType) {
 		return configured, configured
 	}
 	return configured, ib.LinkType(strings.Trim(rest, "()"))
+}
+
+// uses names what needs InfiniBand on each port of a card. With mlx5 each port is a PCI
+// function.
+func (l Ask) uses(s *inventory.Snapshot, card *inventory.Card) map[int][]string {
+	all := map[int][]string{}
+	for i := range s.Cards {
+		c := &s.Cards[i]
+		if l.Uses == nil || c.PCI.Slot() != card.PCI.Slot() || c.Virtual {
+			continue
+		}
+		for _, p := range c.Ports {
+			number := p.Number
+			if decidesItself(card) {
+				number = c.PCI.Function() + 1
+			}
+			if !p.PortGUID.IsZero() {
+				all[number] = l.Uses(s, p.PortGUID)
+			}
+		}
+	}
+	return all
 }
 
 func sortedPorts(types map[int]ib.LinkType) []int { return slices.Sorted(maps.Keys(types)) }

@@ -159,8 +159,11 @@ func ref(d ops.Request) attribute.PortRef {
 func (m *model) observe(d ops.Request, o ops.Observation, known *ops.Config) {
 	report := o.Report(known)
 	m.ID = types.StringValue(ref(d).String())
-	m.Mode = types.StringValue(report.Mode.String())
-	m.MTU = types.Int64Value(int64(report.MTU))
+	m.Mode = attribute.OrNull(report.Mode.String())
+	m.MTU = types.Int64Null()
+	if report.MTU != 0 {
+		m.MTU = types.Int64Value(int64(report.MTU))
+	}
 	m.Addresses = prefixSet(report.Addresses)
 	m.Routes = routeSet(report.Routes)
 	m.Stack = attribute.OrNull(string(o.Stack))

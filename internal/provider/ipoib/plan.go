@@ -108,7 +108,7 @@ func (m *model) shown() []string {
 func (r *Resource) planRemoval(ctx context.Context, req resource.ModifyPlanRequest, diags *diag.Diagnostics) {
 	var state model
 	diags.Append(req.State.Get(ctx, &state)...)
-	warnRemoval(diags, state.ID.ValueString())
+	warnRemoval(diags, &state)
 	r.CanLeave("remove IPoIB interface "+state.ID.ValueString(), "host", req.State, "", diags)
 	r.checkRemoval(ctx, diags, &state)
 }
@@ -193,7 +193,8 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := ops.PlanFacts{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(snap), LinkType: port.InfiniBand,
-		SM: r.Planned.HasSM(), Held: held, Leaving: r.leavingPlaces(ref(d))}
+		Ethernet: port.Ethernet,
+		SM:       r.Planned.HasSM(), Held: held, Leaving: r.leavingPlaces(ref(d))}
 	found := append(ops.Check(snap, d, planned), ops.CheckSubnet(d, r.members(d))...)
 	overlap, same := r.Planned.SetAddresses(ref(d), d.Config.Addresses)
 	found = append(found, ops.CheckAddresses(d, neighbours(overlap), neighbours(same))...)
@@ -255,15 +256,24 @@ func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, st
 	}
 }
 
-func warnRemoval(diags *diag.Diagnostics, id string) {
-	diags.AddWarning("Removing the configuration of IPoIB interface "+id+": the interface stays",
+// warnRemoval says what a destroy does to the interface as it was read last.
+func warnRemoval(diags *diag.Diagnostics, state *model) {
+	what := "Removing the configuration of IPoIB interface " + state.ID.ValueString()
+	if state.Interface.IsNull() {
+		diags.AddWarning(what+": there is no such interface now",
+			"The host has shown no interface of this port, as on a port in Ethernet mode. What is stored for the next boot "+
+				"is removed. If the interface comes back, it has no settings of this resource.")
+		return
+	}
+	diags.AddWarning(what+": the interface stays",
 		"Addresses are removed now; mode and MTU stay until the next boot. The interface belongs to the card and stays.")
 }
 
 // hostConfig is the part of the model that the host must match; nil if the
-// model holds none yet, as after an import.
+// model holds none yet, as after an import. Addresses tell: every read sets them, while
+// mode and MTU are null if there was no interface to read them from.
 func (m *model) hostConfig() (*ops.Config, error) {
-	if m.Mode.IsNull() || m.Addresses.IsNull() {
+	if m.Addresses.IsNull() {
 		return nil, nil //nolint:nilnil // nothing is configured, and that is no error
 	}
 	d, err := m.request()

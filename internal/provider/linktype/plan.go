@@ -2,6 +2,7 @@ package linktype
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -12,6 +13,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -50,12 +54,24 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	changes := a.Verdict.Action != safety.ActionNone
 	if changes {
-		r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) { c.LinkTypes = a.ask.Request.Ports })
+		r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) {
+			c.LinkTypes, c.LinkTypesWait = a.ask.Request.Ports, a.waits()
+		})
 	}
 	plan.CardIdentity = a.at.Identity
 	plan.plan(a.at.Ref)
 	planned.Steady{Held: held, ToDo: a.open(state), Live: live}.Plan(ctx, req, resp, &plan)
 	a.announce(&resp.Diagnostics)
+}
+
+// waits reports whether the ports keep their types until somebody restarts the host.
+func (a *assessment) waits() bool {
+	for _, p := range a.now.Ports {
+		if p.InCard {
+			return a.Verdict.Activation != safety.ActivationReboot
+		}
+	}
+	return false
 }
 
 // announce says whether the host will be restarted.
@@ -170,7 +186,12 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 		return nil
 	}
 	return &assessment{at: at, now: now,
-		ask: ops.Ask{Card: at.HCA, Request: request, PlannedPSID: r.Planned.Card(ref).PSID}}
+		ask: ops.Ask{Card: at.HCA, Request: request, PlannedPSID: r.Planned.Card(ref).PSID, Uses: uses}}
+}
+
+// uses names what does not live on an Ethernet port.
+func uses(s *inventory.Snapshot, port ib.GUID) []string {
+	return slices.Concat(ipoib.Uses(s, port), opensm.Uses(s, port))
 }
 
 // assess gives the verdict and reports it; false if nothing may be planned.

@@ -27,6 +27,8 @@ const description = "InfiniBand or Ethernet, for each port of a card, at once an
 	"nothing is changed (LT013).\n\n" +
 	"An apply does not switch back a port that somebody has switched after its plan, and does not replace a type that " +
 	"was stored after it (HO019). After a restart of the host nothing is compared: ports may get other types by it.\n\n" +
+	"A port that becomes Ethernet loses its IPoIB interface and its subnet manager for as long as it is Ethernet. The " +
+	"plan names them (LT018). Remove their resources from the configuration in the same apply or in an earlier one.\n\n" +
 	"A card with Ethernet-only firmware cannot do InfiniBand at all; the plan says so and names the PSID. Destroying it " +
 	"only forgets: the ports stay as they are."
 

@@ -66,6 +66,8 @@ type Card struct {
 	Device      uint16              // device type of the image
 	GUIDs       *ib.GUIDSet         // nil if no change is planned
 	LinkTypes   map[int]ib.LinkType // by port; empty if no change is planned
+	// LinkTypesWait says that the types come with a restart that is not planned.
+	LinkTypesWait bool
 }
 
 // Changes reports whether anything about the card is going to change.

@@ -13,6 +13,7 @@ type PortPlan struct {
 	Number     int  // 0 if no card is known to have or to get the port
 	Planned    bool // a resource of this plan will give the card this port GUID
 	InfiniBand bool // a resource of this plan will make the port InfiniBand
+	Ethernet   bool // a resource of this plan will make the port Ethernet
 }
 
 // PortPlan finds the port of a GUID on a host: on the wire, in the flash of a
@@ -26,7 +27,9 @@ func (d *Data) PortPlan(s *inventory.Snapshot, host string, guid ib.GUID) PortPl
 	} else if c, number := inFlash(s, guid); c != nil {
 		p = PortPlan{Card: attribute.CardRef{Host: host, PCI: c.PCI}, Number: number}
 	}
-	p.InfiniBand = p.Number != 0 && d.Planned.Card(p.Card).LinkTypes[p.Number] == ib.LinkTypeIB
+	card := d.Planned.Card(p.Card)
+	p.InfiniBand = p.Number != 0 && card.LinkTypes[p.Number] == ib.LinkTypeIB
+	p.Ethernet = p.Number != 0 && card.LinkTypes[p.Number] == ib.LinkTypeETH && !card.LinkTypesWait
 	return p
 }
 
