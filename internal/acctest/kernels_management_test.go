@@ -21,11 +21,12 @@ func TestKernels_management_path(t *testing.T) {
 	}
 	t.Parallel()
 	h := labs.Server(theHost, labsim.Debian12, "192.0.2.20", 0)
-	h.Stack, h.Cmdline = labsim.StackNetworkd, portsInfiniBand
+	h.Stack = labsim.StackNetworkd
 	w := &stackLab{Lab: Start(t, Options{Hosts: []labs.Host{h}}), t: t, stack: h.Stack, system: h.OS}
 	w.fabric()
 	w.ws = w.workspace(nil, 0)
 	cfg := slices.Concat(w.config(20, nil), w.portTypes("ib", "ib", nil))
+	cfg[0].After = []string{cfg[1].Address()}
 	mustApply(t, w.ws, cfg)
 	emptyPlan(t, w.ws, cfg)
 	w.overFabric(cfg)
@@ -45,7 +46,11 @@ func (w *stackLab) portTypes(one, two string, consent []any) Config {
 // overFabric has the operator come in by port 1 and change port 2.
 func (w *stackLab) overFabric(cfg Config) {
 	w.t.Helper()
-	name := w.name()
+	name, ok := w.ws.Get(ipoibAddress, "interface").(string)
+	if !ok {
+		w.t.Fatalf("the interface has no name: %v\n%s", Decode(w.ws.State[ipoibAddress].Value),
+			w.Run(theHost, "ip addr; cat /sys/bus/pci/devices/0000:01:00.0/mlx4_port*; dmesg | tail -n 20"))
+	}
 	w.over(20, 0)
 	index := w.Run(theHost, "cat /sys/class/net/"+name+"/ifindex")
 	changed := slices.Concat(cfg[:1], w.portTypes("ib", "eth", nil))

@@ -1,6 +1,7 @@
 package acctest
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -103,4 +104,30 @@ func TestReadBack_mended_between_plan_and_apply(t *testing.T) {
 			emptyPlan(t, ws, cfg)
 		})
 	}
+}
+
+// Two cards share the setting of the next boot. The first that is applied stores it for both,
+// and the other one's state has it, too.
+func TestReadBack_of_another_card(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi(anotherCard)})
+	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
+	ws := w.Workspace()
+	host := w.hostSpec(labs.Intel9)
+	var cfg Config
+	for i, c := range host.Cards {
+		cfg = append(cfg, Resource{Type: "infiniband_link_type", Name: fmt.Sprint("card", i), Attrs: map[string]any{
+			"card_id": labs.Intel9 + "/" + c.BDF, "ports": map[string]any{"1": "ib", "2": "ib"},
+			"allow_other_cards": []any{host.Cards[1-i].BDF}}})
+	}
+	mustApply(t, ws, cfg)
+	w.Run(labs.Intel9, "sleep 1; t=$(sed s/1,1/2,2/ /etc/modprobe.d/terraform-infiniband.conf); "+
+		"printf '%s\\n' \"$t\" >/etc/modprobe.d/terraform-infiniband.conf")
+	mustApply(t, ws, cfg)
+	for _, r := range cfg {
+		if got := ws.Get(r.Address(), "next_boot", "1"); got != "ib" {
+			t.Errorf("after the apply next_boot of %s is %v", r.Address(), Decode(ws.State[r.Address()].Value))
+		}
+	}
+	emptyPlan(t, ws, cfg)
 }

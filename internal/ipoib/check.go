@@ -285,10 +285,8 @@ func (c *checker) port(p PlanFacts) {
 		c.add(finding.IPoIBPortUnknown.Find("No port of %s has the GUID %s now. %s", c.s.Host, c.d.PortGUID, portsOf(c.s)))
 	case ethernet && p.LinkType:
 		c.add(finding.IPoIBPostponed.Find("Port %s of %s is in Ethernet mode now.", c.d.PortGUID, c.s.Host))
-	case ethernet:
-		c.add(finding.IPoIBPortEthernet.Find("Port %s of %s has link layer Ethernet.", c.d.PortGUID, c.s.Host))
-	case p.Ethernet:
-		c.add(finding.IPoIBPortEthernet.Find("This plan makes port %s of %s Ethernet.", c.d.PortGUID, c.s.Host))
+	case ethernet, p.Ethernet:
+		c.ethernet(ethernet)
 	case o.Sleeping:
 		c.add(finding.IPoIBPostponed.Find("The module of the card that has port %s is not loaded on %s. The apply loads it.",
 			c.d.PortGUID, c.s.Host))
@@ -297,6 +295,15 @@ func (c *checker) port(p PlanFacts) {
 		c.childName()
 		c.session()
 	}
+}
+
+// ethernet refuses a port that is Ethernet now, or that becomes it.
+func (c *checker) ethernet(now bool) {
+	text := "This plan makes port %s of %s Ethernet."
+	if now {
+		text = "Port %s of %s has link layer Ethernet."
+	}
+	c.add(finding.IPoIBPortEthernet.Find(text, c.d.PortGUID, c.s.Host))
 }
 
 // childName checks that the name of a P_Key child fits. The kernel cuts a long
@@ -322,21 +329,6 @@ func (c *checker) mode() {
 		c.add(finding.ConnectedModeMissing.Find("Port %s of %s belongs to a card of driver mlx5_core.", c.d.PortGUID,
 			c.s.Host))
 	}
-}
-
-func portsOf(s *inventory.Snapshot) string {
-	var ports []string
-	for _, card := range s.Cards {
-		for _, p := range card.Ports {
-			if !p.PortGUID.IsZero() {
-				ports = append(ports, fmt.Sprintf("%s port %d: %s (%s)", card.PCI, p.Number, p.PortGUID, p.LinkLayer))
-			}
-		}
-	}
-	if len(ports) == 0 {
-		return "It shows no InfiniBand port."
-	}
-	return "It has " + strings.Join(ports, ", ") + "."
 }
 
 // satisfied reports whether there is nothing to change.

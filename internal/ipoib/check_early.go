@@ -63,3 +63,19 @@ func (c *checker) ports() []ib.GUID {
 	}
 	return all
 }
+
+// portsOf names the ports that a host has.
+func portsOf(s *inventory.Snapshot) string {
+	var ports []string
+	for _, card := range s.Cards {
+		for _, p := range card.Ports {
+			if !p.PortGUID.IsZero() {
+				ports = append(ports, fmt.Sprintf("%s port %d: %s (%s)", card.PCI, p.Number, p.PortGUID, p.LinkLayer))
+			}
+		}
+	}
+	if len(ports) == 0 {
+		return "It shows no InfiniBand port."
+	}
+	return "It has " + strings.Join(ports, ", ") + "."
+}

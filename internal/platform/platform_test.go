@@ -137,7 +137,7 @@ func TestKernelOptionTokens(t *testing.T) {
 	if got := addModules(nil, []string{"ib_umad"}); !slices.Equal(got, []string{"modules_load=ib_umad"}) {
 		t.Errorf("%q", got)
 	}
-	if got := withoutKey(slices.Clone(tokens), portTypeToken); !slices.Equal(got,
+	if got := withoutTypes(slices.Clone(tokens)); !slices.Equal(got,
 		[]string{"quiet", "modules_load=nvme_rdma", "a=b"}) {
 		t.Errorf("%q", got)
 	}
@@ -394,7 +394,7 @@ func TestTrueNAS_formsOfTheToken(t *testing.T) {
 		if !r.Found || r.Types[1] != want || len(r.Unclear) != 1 || !r.AfterReboot {
 			t.Errorf("%s: %+v", token, r)
 		}
-		if left := withoutKey(kernelOptions(s), portTypeToken); len(left) != 1 {
+		if left := withoutTypes(kernelOptions(s)); len(left) != 1 {
 			t.Errorf("%s stays: %q", token, left)
 		}
 	}

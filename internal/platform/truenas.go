@@ -198,16 +198,16 @@ func (trueNAS) PersistLinkTypes(ctx context.Context, h *hosts.Host, _ ib.PCIAddr
 		return err
 	}
 	return setKernelOptions(ctx, h, s, func(tokens []string) []string {
-		return append(withoutKey(tokens, portTypeToken), portTypeToken+"="+array)
+		return append(withoutTypes(tokens), portTypeToken+"="+array)
 	})
 }
 
-// withoutKey leaves out a key in all its forms: kmod and the kernel take a dash for an
+// withoutTypes leaves out the setting of the ports in all its forms: kmod and the kernel take a dash for an
 // underscore, and a quote may stand before it.
-func withoutKey(tokens []string, key string) []string {
+func withoutTypes(tokens []string) []string {
 	return slices.DeleteFunc(tokens, func(t string) bool {
 		name, _, ok := strings.Cut(strings.TrimPrefix(t, `"`), "=")
-		return ok && strings.ReplaceAll(name, "-", "_") == key
+		return ok && strings.ReplaceAll(name, "-", "_") == portTypeToken
 	})
 }
 
@@ -237,5 +237,5 @@ func (trueNAS) ForgetLinkTypes(ctx context.Context, h *hosts.Host, _ ib.PCIAddre
 	if err != nil {
 		return err
 	}
-	return setKernelOptions(ctx, h, s, func(tokens []string) []string { return withoutKey(tokens, portTypeToken) })
+	return setKernelOptions(ctx, h, s, withoutTypes)
 }

@@ -228,7 +228,8 @@ func writeConfig(ctx context.Context, o *cards.Session, c cards.Card, types map[
 		return notStored(newError(c, "the answer of mstconfig was not understood", err))
 	}
 	if !change.Applied {
-		return notStored(newError(c, "mstconfig does not say that it applied the change: "+cards.Tail(string(r.Stdout), 500), nil))
+		return notStored(newError(c, "mstconfig does not say that it applied the change: "+
+			cards.Tail(string(r.Stdout), 500), nil))
 	}
 	return nil
 }

@@ -103,10 +103,15 @@ func (r *Resource) assessClaimed(ctx context.Context, config model, req resource
 }
 
 // holds reports whether the state is of the configured card and has every port
-// that the configuration names as it names it; after an import it has all of them.
+// that the configuration names as it names it; after an import it has all of them. Where
+// the next boot would give a port another type, the state does not hold it: another card's
+// resource of the same apply may store the types of both, see planned.NoteToDo.
 func (m *model) holds(config model) bool {
 	for key, want := range config.Ports.Elements() {
 		if have, ok := m.Ports.Elements()[key]; !ok || !have.Equal(want) {
+			return false
+		}
+		if next, ok := m.NextBoot.Elements()[key]; !ok || !next.Equal(want) {
 			return false
 		}
 	}

@@ -117,7 +117,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				MarkdownDescription: "Link type in effect by port: `ib`, `eth`, `auto (ib)` or `auto (eth)`."},
 			"next_boot": schema.MapAttribute{Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "Link type by port after the next restart. A setting made elsewhere that overrides `stored_in` " +
-					"counts. The firmware decides on a port without an entry. Null if a setting of the host is not understood (LT016)."},
+					"counts. The firmware decides on a port without an entry. " +
+					"Null if a setting of the host is not understood (LT016)."},
 			"by_place": schema.MapAttribute{Computed: true, ElementType: placeType,
 				MarkdownDescription: placesDescription},
 			"reboot_required": attribute.ComputedBool("Whether a port will have another type after the next restart than it " +

@@ -70,14 +70,14 @@ func TestReadFile_real(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "a.conf"), []byte(tt.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		real, status := realtool.Run(t, program, "-C", dir, "-c")
+		printed, status := realtool.Run(t, program, "-C", dir, "-c")
 		if status != 0 {
-			t.Fatalf("%s: %s", tt.name, real)
+			t.Fatalf("%s: %s", tt.name, printed)
 		}
-		want := ReadFile(configured(real), "mlx4_core", "port_type_array", "known")
+		want := ReadFile(configured(printed), "mlx4_core", "port_type_array", "known")
 		got := ReadFile(tt.text, "mlx4_core", "port_type_array", "known")
 		if !slices.Equal(got.Values, want.Values) || len(got.Unclear) != len(want.Unclear) {
-			t.Errorf("%s: got %+v, modprobe gives %+v:\n%s", tt.name, got, want, configured(real))
+			t.Errorf("%s: got %+v, modprobe gives %+v:\n%s", tt.name, got, want, configured(printed))
 		}
 	}
 }
