@@ -203,3 +203,24 @@ func TestSM_back_to_back(t *testing.T) {
 	}
 	emptyPlan(t, ws, w.managers(nil)[:1])
 }
+
+// An apply that failed because the port has no link fails again while it has none, although
+// nothing is left to write. With the cable it is done.
+func TestSM_repeated_without_a_cable(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: pair(true)})
+	drivers(w)
+	host := w.Names()[0]
+	w.Unplug(host, 1)
+	ws, cfg := w.Workspace(), w.managers(nil)[:1]
+	for _, when := range []string{"at first", "repeated"} {
+		plan := cleanPlan(t, ws, cfg)
+		if len(plan.Diags.Warnings().Find("SM031")) != 1 {
+			t.Errorf("%s the plan does not say that the port has no link:\n%s", when, plan.Diags)
+		}
+		diags, err := ws.Apply(context.Background(), plan)
+		if err != nil || len(diags.Errors().Find("the port is not served", "cause: cable")) != 1 {
+			t.Errorf("%s the apply without a cable: %v\n%s", when, err, diags)
+		}
+	}
+}

@@ -67,7 +67,7 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, er
 	}
 	before := Observe(s, d.PortGUID)
 	if before.Settled(d) {
-		return Result{Observed: before}, nil
+		return inPlace(ctx, h, s, d, o, before)
 	}
 	plat, err := platform.Of(s)
 	if err != nil {
@@ -90,6 +90,18 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, er
 	return noted(ctx, h, Observe(s, d.PortGUID), d.PortGUID, d.words(), func(ctx context.Context) (Result, error) {
 		return change(ctx, h, s, d, o, plat)
 	})
+}
+
+// inPlace has nothing to write. The apply that wrote it may have failed because the port was
+// not served, so that one that is repeated waits for the port, too.
+func inPlace(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request, o Options,
+	now Observation) (Result, error) {
+	if now.Role() != "" {
+		return Result{Observed: now}, nil
+	}
+	r, err := readBack(ctx, h, s, d, o)
+	r.Changed = false
+	return r, err
 }
 
 // change writes the files, has the instance use them, and proves that it works.

@@ -58,7 +58,9 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 	o := Observe(s, d.PortGUID)
 	found = append(found, platform.CheckPort(s, plat, d.PortGUID, "ib_umad")...)
 	found = append(found, checkPort(s, d, o, p)...)
-	found = append(found, checkLink(s, d, o)...)
+	if len(o.Differences(d)) > 0 {
+		found = append(found, checkLink(s, d, o)...)
+	}
 	found = append(found, checkPrefix(s, d)...)
 	found = append(found, checkService(s, o)...)
 	found = append(found, checkOurs(s, o, d)...)
@@ -213,7 +215,7 @@ func checkPort(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []f
 
 // checkLink is about a change that cannot be proven, because nothing is at the other end.
 func checkLink(s *inventory.Snapshot, d Request, o Observation) []finding.Finding {
-	if !o.PortPresent || o.LinkLayer == "Ethernet" || fact.Yes(o.Link()) || len(o.Differences(d)) == 0 {
+	if !o.PortPresent || o.LinkLayer == "Ethernet" || fact.Yes(o.Link()) {
 		return nil
 	}
 	f := finding.OpensmPortWithoutLink.Find("Port %s of %s is %s, its physical state is %s.", d.PortGUID, s.Host,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -46,6 +47,11 @@ func (e *NotServingError) Error() string {
 		"(cause: %s, state %s, physical state %s, SM LID %d, SM bound: %t, %s: %s)",
 		e.Host, e.Port, e.Waited.Round(time.Second), e.Cause.What, e.Cause.Check, e.Cause.Kind, e.State, e.Physical, e.SMLID,
 		e.IsSM, e.Unit, e.Active)
+}
+
+// CheckProof gives what speaks against the proof of an instance that is set up as asked.
+func CheckProof(s *inventory.Snapshot, d Request) []finding.Finding {
+	return checkLink(s, d, Observe(s, d.PortGUID))
 }
 
 // isServed reports the proof: an SM is bound to the port, a master has given it LIDs,

@@ -72,10 +72,18 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	r.check(ctx, &resp.Diagnostics, snap, d, settled)
+	checkProof(ctx, &resp.Diagnostics, snap, d, !held && settled)
 	if r.asksFabric(ctx, d.Host, settled, observed) {
 		r.survey(ctx, &resp.Diagnostics, h, snap, d)
 	}
 	planned.Steady{Held: held, ToDo: !settled, Live: live}.Plan(ctx, req, resp, &plan)
+}
+
+// checkProof adds what speaks against an apply that has nothing to write and waits for the port.
+func checkProof(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Request, waits bool) {
+	if waits {
+		diagnostic.AddFindings(ctx, diags, "run subnet manager "+ref(d).String(), ops.CheckProof(snap, d))
+	}
 }
 
 // onlySilence reports whether only the silence of systemd stands between the host and
