@@ -437,3 +437,20 @@ func TestLinkType_mixedAlready(t *testing.T) {
 		t.Errorf("the card runs both types:\n%s", said)
 	}
 }
+
+// A type that the card senses is stored in the card, and the plan after it is empty.
+func TestLinkType_auto(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi(func(h *labs.Host) { h.OS, h.Kernel = labsim.Debian12, "" })})
+	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
+	drivers(w)
+	ws := w.Workspace()
+	for _, second := range []string{"auto", "ib"} {
+		cfg := w.types(labs.Intel9, "auto", second)
+		mustApply(t, ws, cfg)
+		if got := ws.Get("infiniband_link_type.it", "next_boot", "1"); got != "auto" {
+			t.Errorf("at the next boot port 1 is %v", got)
+		}
+		emptyPlan(t, ws, cfg)
+	}
+}
