@@ -25,8 +25,8 @@ func TestKernels_management_path(t *testing.T) {
 	w := &stackLab{Lab: Start(t, Options{Hosts: []labs.Host{h}}), t: t, stack: h.Stack, system: h.OS}
 	w.fabric()
 	w.ws = w.workspace(nil, 0)
-	cfg := slices.Concat(w.config(20, nil), w.portTypes("ib", "ib", nil))
-	cfg[0].After = []string{cfg[1].Address()}
+	cfg := slices.Concat(w.portTypes("ib", "ib", nil), w.config(20, nil))
+	cfg[1].After = []string{cfg[0].Address()}
 	mustApply(t, w.ws, cfg)
 	emptyPlan(t, w.ws, cfg)
 	w.overFabric(cfg)
@@ -53,12 +53,13 @@ func (w *stackLab) overFabric(cfg Config) {
 	}
 	w.over(20, 0)
 	index := w.Run(theHost, "cat /sys/class/net/"+name+"/ifindex")
-	changed := slices.Concat(cfg[:1], w.portTypes("ib", "eth", nil))
+	changed := slices.Concat(w.portTypes("ib", "eth", nil), cfg[1:])
 	if plan := mustPlan(w.t, w.ws, changed); len(plan.Diags.Errors().Find("HO001", "allow_management_path = [\""+name+"\"]")) != 1 {
 		w.t.Errorf("the operator comes in by %s:\n%s", name, plan.Diags)
 	}
-	changed = slices.Concat(cfg[:1], w.portTypes("ib", "eth", []any{name}))
+	changed = slices.Concat(w.portTypes("ib", "eth", []any{name}), cfg[1:])
 	mustApply(w.t, w.ws, changed)
+	w.await(20) // the network stack configures the new interface
 	emptyPlan(w.t, w.ws, changed)
 	w.answers(20)
 	if now := w.Run(theHost, "cat /sys/class/net/"+name+"/ifindex"); now == index {
