@@ -115,18 +115,18 @@ const usage = `
 Point the example at it, in another terminal:
   cp -r %[1]s %[9]s && cd %[9]s
   export TF_CLI_CONFIG_FILE=%[2]s
-  export TF_CLI_ARGS_plan='-var-file=%[3]s' TF_CLI_ARGS_apply='-var-file=%[3]s' TF_CLI_ARGS_destroy='-var-file=%[3]s'
+  for c in plan apply destroy refresh import console; do export "TF_CLI_ARGS_$c=-var-file=%[3]s"; done
   terraform init
   terraform plan
   terraform apply%[4]s
 
 Break things, from %[6]s:
   go run ./internal/labsim/cmd/labsim evidence --dir %[7]s
-  go run ./internal/labsim/cmd/labsim fault    --dir %[7]s %[5]s '{"flash_slow":200000000}'   # 0.2 s a sector: time to kill terraform
+  go run ./internal/labsim/cmd/labsim fault    --dir %[7]s %[5]s '{"flash_slow":200000000}'   # 0.2 s a sector: time to kill terraform; {} ends it, and an unknown name lists all
   go run ./internal/labsim/cmd/labsim power    --dir %[7]s %[5]s cut
   go run ./internal/labsim/cmd/labsim cable    --dir %[7]s %[5]s %[10]s 1 out   # and in
   go run ./internal/labsim/cmd/labsim slot     --dir %[7]s %[5]s %[10]s exchange   # another card of the same kind; also renumber
-  go run ./internal/labsim/cmd/labsim drift    --dir %[7]s %[5]s opensm-stop
+  go run ./internal/labsim/cmd/labsim drift    --dir %[7]s %[5]s opensm-stop   # also link-type PCI_ADDRESS PORT, and mtu INTERFACE MTU
   go run ./internal/labsim/cmd/labsim exec     --dir %[7]s %[5]s 'systemctl list-units'
 
 Firmware images to try (good, older, for another chip, not fail-safe, corrupt, cut): %[8]s

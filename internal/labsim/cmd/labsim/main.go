@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"reflect"
 	"strconv"
 	"strings"
 	"syscall"
@@ -75,8 +76,10 @@ func talk(ctx context.Context, c *control.Client, verb string, args []string) (i
 			return 2, errors.New("fault needs HOST and the fault as JSON; {} makes the host healthy")
 		}
 		var spec labsim.FaultSpec
-		if err := json.Unmarshal([]byte(args[1]), &spec); err != nil {
-			return 2, fmt.Errorf("fault: %w", err)
+		d := json.NewDecoder(strings.NewReader(args[1]))
+		d.DisallowUnknownFields() // a misspelt fault would make the host healthy
+		if err := d.Decode(&spec); err != nil {
+			return 2, fmt.Errorf("fault: %w; the faults are %s", err, strings.Join(faults(), ", "))
 		}
 		return show(c.Post(ctx, verb, control.Request{Host: args[0], Fault: &spec}))
 	case "cable":
@@ -91,6 +94,16 @@ func talk(ctx context.Context, c *control.Client, verb string, args []string) (i
 		return execute(ctx, c, args[0], command)
 	}
 	return 2, errors.New(usage)
+}
+
+// faults are the names of what can go wrong on a host.
+func faults() []string {
+	t := reflect.TypeFor[labsim.FaultSpec]()
+	names := make([]string, t.NumField())
+	for i := range names {
+		names[i], _, _ = strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	}
+	return names
 }
 
 // cable pulls a cable out or puts it back.
@@ -118,10 +131,12 @@ func slot(ctx context.Context, c *control.Client, args []string) (int, error) {
 	return show(c.Post(ctx, "slot", q))
 }
 
+const drifts = "link-type PCI_ADDRESS PORT | mtu INTERFACE MTU | opensm-stop"
+
 // driftCommand is what somebody types on a host without telling anybody.
 func driftCommand(args []string) (string, error) {
 	if len(args) < 2 {
-		return "", errors.New("drift needs HOST and a kind: link-type, mtu or opensm-stop")
+		return "", fmt.Errorf("drift needs HOST and one of: %s", drifts)
 	}
 	for _, a := range args[2:] {
 		if strings.Trim(a, "abcdefghijklmnopqrstuvwxyz0123456789.:_-") != "" {
@@ -137,7 +152,7 @@ func driftCommand(args []string) (string, error) {
 		// One instance a port; the one without a port is only their parent.
 		return "systemctl stop 'opensm@*.service'", nil
 	}
-	return "", fmt.Errorf("no drift %q with these arguments", args[1])
+	return "", fmt.Errorf("no drift %q with these arguments; after HOST stands one of: %s", args[1], drifts)
 }
 
 func execute(ctx context.Context, c *control.Client, host, command string) (int, error) {
