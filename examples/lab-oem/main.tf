@@ -51,7 +51,8 @@ resource "infiniband_opensm" "first" {
 resource "infiniband_opensm" "second" {
   host      = "dl360a"
   port_guid = infiniband_card.card["dl360a"].flash_port_guids["2"] # an Ethernet port shows none yet
-  priority  = 14
+  # Not that of the first: a plan cannot know that each has a fabric of its own (SM005).
+  priority = 13
 
   depends_on = [infiniband_link_type.card]
 }

@@ -84,10 +84,9 @@ var (
 			"because equal cards tend to fail alike.",
 		WayOut: "Read the error of that card and fix its cause. Then apply again."}
 	ChangedSincePlan = &Rule{Code: "HO019", Severity: Refuse, Title: "Card or host has changed since the plan",
-		Meaning: "Somebody changed the card or the host after the plan. A plan with -refresh=false rests on what an " +
-			"earlier one saw. An apply does only what its plan has shown.",
-		WayOut: "Plan again, without -refresh=false, and read the new plan. A destroy with -target does not read what " +
-			"depends on the target: run terraform apply -refresh-only before it."}
+		Meaning: "Somebody changed the card or the host after the plan. An apply does only what its plan has shown.",
+		WayOut: "Plan again, and read the new plan. Two plans do not see such a change: one with -refresh=false, and a " +
+			"destroy with -target of something that others depend on. Run terraform apply -refresh-only before these."}
 	ManagedTwice = &Rule{Code: "HO030", Severity: Refuse,
 		Title: "Two resources of the configuration manage the same object",
 		Meaning: "Each resource would undo the changes of the other one. This one has changed nothing. A plan that keeps " +

@@ -114,9 +114,11 @@ var (
 			"does.",
 		WayOut: "Use one value, for example a local, for all subnet managers of a fabric."}
 	PartitionFileUnmanaged = &Rule{Code: "SM024", Severity: Warn,
-		Title: "A partition file made outside Terraform is in force", Attribute: "partitions",
-		Meaning: "This resource has no partitions, so opensm reads its standard file.",
-		WayOut:  "Declare the partitions here, or maintain that file yourself."}
+		Title: "A partition file that no resource manages is in force", Attribute: "partitions",
+		Meaning: "This resource has no partitions, so opensm reads its standard file. Somebody made that file, or the " +
+			"package of opensm brought it.",
+		WayOut: "If the partitions in the file are the wanted ones, nothing has to be done. Otherwise declare the " +
+			"partitions here."}
 	FabricCardWithoutGUIDs = &Rule{Code: "SM025", Severity: Warn,
 		Title: "A card without GUIDs will be left out of the fabric", Attribute: "port_guid",
 		Meaning: "opensm ignores a node with the GUID 0 (ERR 0D16). Its port stays in Initializing.",
