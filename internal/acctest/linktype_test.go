@@ -95,6 +95,15 @@ func TestLinkType_initialRAMDisk(t *testing.T) {
 	}
 	mustApply(t, ws, wants)
 	emptyPlan(t, ws, wants)
+	// So is the text that such a file had, also where its new one says what is asked.
+	w.Run(labs.Intel9, "echo 'options mlx4_core port_type_array=2,2' >/etc/modprobe.d/zz.conf; update-initramfs -u; sleep 1; "+
+		"echo 'options mlx4_core port_type_array=1,1' >/etc/modprobe.d/zz.conf")
+	if plan := cleanPlan(t, ws, wants); plan.Actions()["infiniband_link_type.it"] != Update ||
+		len(plan.Diags.Warnings().Find("LT017")) != 1 {
+		t.Errorf("the copy of a file that was corrected: %v\n%s", plan.Actions(), plan.Diags)
+	}
+	mustApply(t, ws, wants)
+	emptyPlan(t, ws, wants)
 	w.Reboot(labs.Intel9)
 	emptyPlan(t, ws, wants)
 	if _, status := w.Try(labs.Intel9,

@@ -153,7 +153,9 @@ func nextBoot(c cards.Card, s *inventory.Snapshot, card *inventory.Card,
 	}
 	weaker, stronger := c.TypeStore.Others(s)
 	if fact.Yes(c.TypeStore.StaleInitramfs(s)) {
-		weaker = nil // the initial RAM disk may have an older copy of ours
+		// The initial RAM disk may have older copies of all files. The command line is none.
+		weaker = nil
+		stronger = slices.DeleteFunc(stronger, func(o platform.LinkTypeSetting) bool { return o.Where != platform.CommandLine })
 	}
 	ours := platform.LinkTypeSetting{Types: c.TypeStore.StoredTypes(s)}
 	for port, t := range array(slices.Concat(weaker, []platform.LinkTypeSetting{ours}, stronger)) {
