@@ -2,6 +2,10 @@ package acctest
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -171,4 +175,26 @@ func TestMoment_other_content_of_the_same_version_is_drift(t *testing.T) {
 		t.Errorf("burned %d times", images)
 	}
 	emptyPlan(t, ws, cfg)
+}
+
+// Another file at the same path is another image: the apply stages what its plan says, though
+// nothing in the configuration has changed.
+func TestMoment_image_replaced_in_place(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{})
+	source := filepath.Join(t.TempDir(), "cur.bin")
+	cfg := Config{{Type: "infiniband_firmware_image", Name: "it", Attrs: map[string]any{"host": labs.Intel9, "source": source}}}
+	ws, seen := w.Workspace(), map[any]bool{}
+	for _, image := range [][]byte{card.VPI(), card.OldVPI()} {
+		if err := os.WriteFile(source, image, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		mustApply(t, ws, cfg)
+		emptyPlan(t, ws, cfg)
+		staged := ws.Get(cfg[0].Address(), "staged_path")
+		if w.Run(labs.Intel9, fmt.Sprintf("sha256sum <%s", staged)) != fmt.Sprintf("%x  -\n", sha256.Sum256(image)) || seen[staged] {
+			t.Errorf("%v is not the copy of the image", staged)
+		}
+		seen[staged] = true
+	}
 }

@@ -134,8 +134,9 @@ func results() map[string]schema.Attribute {
 			"wrote the flash. Null if nothing is known, and after an import."),
 		"original_backup_path": attribute.ComputedString("Directory with the firmware that was in flash " +
 			"before the first burn by this resource, which `on_destroy = \"restore\"` burns back. " +
-			"It stays the same over later burns. After an import or an interrupted apply it is what the host's journal " +
-			"says of the burn that gave the card its firmware; null if nothing is known. If somebody has removed that " +
+			"It stays the same over later burns. After an import, a replace (a taint, `-replace`) or an interrupted apply it " +
+			"is what the host's journal says of the burn that gave the card its present firmware, not of the first one; null " +
+			"if nothing is known. If somebody has removed that " +
 			"journal, nothing tells which backup belongs to which burn. The backup is still below `backup_dir`, in a folder of host, " +
 			"card and time, and its `card.json` says what it holds."),
 	}

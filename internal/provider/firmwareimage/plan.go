@@ -38,6 +38,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	plan.SHA256 = config.SHA256
 	plan.fill(*f)
+	plan.StagedPath = stagedPath(f.sha256) // the framework keeps that of a file that was replaced in place
 	var state model
 	if !req.State.Raw.IsNull() {
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)

@@ -21,8 +21,8 @@ const (
 	sha256Description = "SHA-256 of the file. If given, another content is refused; otherwise it is computed."
 	planDescription   = " Write it. If somebody replaces the file between plan and apply, the apply is then refused in " +
 		"plain words. Without it Terraform itself ends the apply with \"Provider produced inconsistent " +
-		"final plan\", because a provider does not see the plan of a new resource. Nothing is written in " +
-		"that case; plan again."
+		"final plan\", because a provider does not see what the plan was. Nothing is written in that " +
+		"case; plan again."
 )
 
 // Schema implements resource.Resource.
