@@ -2,6 +2,7 @@ package acctest
 
 import (
 	"fmt"
+	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -50,6 +51,11 @@ func partitionFindings() []findingCase {
 		files("SM030", smConf, "sm_priority 3\n", "", smConf+" of intel9", "move the file away"),
 		files("SM024", "/etc/opensm/partitions.conf", "broken ;\n", "partitions", "/etc/opensm/partitions.conf",
 			"ignores the whole file"),
+		{code: "SM032", says: []string{"opensm@" + one + ".service of intel9", "systemctl unmask opensm@" + one + ".service"},
+			config: func(*Lab) Config { return sm(ubuntu, nil) }, prepare: func(w *Lab) {
+				drivers(w)
+				w.Run(ubuntu, "systemctl mask opensm@"+one+".service")
+			}},
 		{code: "SM023", at: "partitions", says: []string{two}, prepare: drivers, config: func(*Lab) Config {
 			second := sm(ubuntu, map[string]any{"port_guid": two, "priority": 3,
 				"partitions": map[string]any{"Default": everybody}})[0]
@@ -124,5 +130,26 @@ func fabricFindings() []findingCase {
 			}},
 		{code: "SM025", at: "port_guid", says: []string{"xeon2zfs 0000:04:00.0 port 1"}, prepare: drivers, config: plain,
 			hosts: with(func(_, nas *labs.Host) { nas.Cards[0].GUIDs = [4]uint64{} })},
+	}
+}
+
+// A subnet manager that is masked while it runs goes on until the next boot. The plan says so
+// at once, also of an instance that systemd has forgotten since.
+func TestSM_masked(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	ws, cfg := w.Workspace(), sm(labs.Intel9, nil)
+	mustApply(t, ws, cfg)
+	unit := "opensm@" + portGUID(labs.Intel9, 1) + ".service"
+	for _, then := range []string{"", "; systemctl stop " + unit} {
+		w.Run(labs.Intel9, "systemctl mask "+unit+then)
+		plan := mustPlan(t, ws, cfg)
+		if len(plan.Diags.Errors().Find("SM032", "systemctl unmask "+unit)) != 1 {
+			t.Errorf("masked%s:\n%s", then, plan.Diags)
+		}
+		w.Run(labs.Intel9, "systemctl unmask "+unit)
+		mustApply(t, ws, cfg)
+		emptyPlan(t, ws, cfg)
 	}
 }

@@ -58,7 +58,7 @@ var Families = []Family{
 		PartitionsContradict, BroadcastGroupUnfit, PartitionLimitedOnly, SubnetManagerCompetes, FabricGUIDTwice,
 		OpensmPortHeld, OpensmConfIgnored, FabricKeysDropped, PartitionsDiffer, PartitionFileUnmanaged,
 		FabricCardWithoutGUIDs, SubnetPrefixIneffective, OpensmUnfitForNDR, CompetitionUnknown,
-		OpensmFileEdited, OpensmFileUnmanaged, OpensmPortWithoutLink,
+		OpensmFileEdited, OpensmFileUnmanaged, OpensmPortWithoutLink, OpensmMasked,
 	}},
 	{"PO", "Ports", "For `infiniband_port`.", []*Rule{
 		PortUnsupported, PortMissing, PortEthernet, PortCarriesHost, PortHasSubnetManager, PortSpeedUnsupported,

@@ -162,4 +162,8 @@ var (
 			"fails if the port has no link by then; what it has set up stays.",
 		WayOut: "Plug the cable in, and see that the other end is on and in InfiniBand mode. If this apply brings the link " +
 			"up, nothing has to be done. Otherwise add this resource when the port has a link."}
+	OpensmMasked = &Rule{Code: "SM032", Severity: Refuse, Title: "Refusing to start a subnet manager that somebody has masked",
+		Meaning: "systemd starts no unit that is masked, neither now nor at boot. Somebody decided that with systemctl mask.",
+		WayOut: "If the subnet manager is wanted, run the command above on the host, then plan again. Otherwise take this " +
+			"resource out."}
 )

@@ -124,6 +124,16 @@ func (s *Snapshot) StartsAtBoot(name string) fact.Bool {
 	return fact.Known(u.UnitFileState == "enabled")
 }
 
+// Masked reports whether systemd refuses to start a unit, now and at boot. One that ran when
+// it was masked goes on.
+func (s *Snapshot) Masked(name string) fact.Bool {
+	u, known := s.Unit(name).Get()
+	if !known {
+		return fact.Unknown[bool](s.Unit(name).Why())
+	}
+	return fact.Known(u.LoadState == "masked")
+}
+
 // FilesUnder returns the paths of the files that were read in a directory,
 // sorted.
 func (s *Snapshot) FilesUnder(dir string) []string {

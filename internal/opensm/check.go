@@ -294,6 +294,9 @@ func checkService(s *inventory.Snapshot, o Observation) []finding.Finding {
 		}
 		found = append(found, f)
 	}
+	for _, unit := range o.Masked {
+		found = append(found, finding.OpensmMasked.Find("%s of %s. To end it: systemctl unmask %s", unit, s.Host, unit))
+	}
 	return append(found, checkKernel(s, o)...)
 }
 

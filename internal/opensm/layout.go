@@ -49,6 +49,14 @@ func (l layout) atBoot(s *inventory.Snapshot, port ib.GUID) (listed bool, enable
 	return true, s.StartsAtBoot(opensm.Service)
 }
 
+// units are those that start the instance at boot.
+func (l layout) units(port ib.GUID) []string {
+	if l.own {
+		return []string{opensm.Unit(port)}
+	}
+	return []string{opensm.Service, opensm.Unit(port)}
+}
+
 // prepare writes what starts the instance at boot. The list of ports must be there
 // before the package: Debian's starts itself at once, and its default PORTS=ALL runs an
 // SM on every port.

@@ -23,6 +23,11 @@ func Observe(s *inventory.Snapshot, port ib.GUID) Observation {
 	o.Active = s.Runs(o.Unit)
 	lists := layoutOf(s)
 	o.Listed, o.Enabled = lists.atBoot(s, port)
+	for _, unit := range lists.units(port) {
+		if fact.Yes(s.Masked(unit)) {
+			o.Masked, o.Enabled = append(o.Masked, unit), fact.Known(false)
+		}
+	}
 	o.files(s, port)
 	if _, p, ok := s.CardByPortGUID(port); ok {
 		o.PortPresent = true

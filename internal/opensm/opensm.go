@@ -47,6 +47,7 @@ type Observation struct {
 	Unit      string    // "opensm@0xe41d2d0300e44ed1.service"
 	Active    fact.Bool // the unit runs
 	Enabled   fact.Bool // it starts at boot
+	Masked    []string  // of its units, those that systemd refuses to start
 	Listed    bool      // the port is in PORTS of /etc/default/opensm, or its own unit is enabled
 	Managed   bool      // our drop-in is there
 	From      []string  // files of others that the instance was started with

@@ -20,7 +20,7 @@ var verbs map[string]verb
 func init() {
 	verbs = map[string]verb{
 		"start": each((*Manager).startVerb), "stop": each((*Manager).stop), "restart": each((*Manager).restart),
-		"enable": enable, "disable": disable, "mask": mask,
+		"enable": enable, "disable": disable, "mask": mask, "unmask": unmask,
 		"is-active": isActive, "show": show,
 		"daemon-reload": daemonReload, "list-units": listUnits, "kill": killUnits,
 		"is-system-running": systemRunning, "reboot": rebootVerb, "cat": catUnits,
@@ -55,7 +55,7 @@ func systemctl(ctx context.Context, p *labsim.Proc) int {
 
 var changes = map[string]bool{
 	"start": true, "stop": true, "restart": true, "enable": true,
-	"disable": true, "mask": true, "daemon-reload": true, "kill": true, "reboot": true,
+	"disable": true, "mask": true, "unmask": true, "daemon-reload": true, "kill": true, "reboot": true,
 }
 
 func fullName(n string) string {
@@ -202,6 +202,23 @@ func mask(ctx context.Context, p *labsim.Proc, o *labsim.Flags, names []string) 
 	}
 	if o.Has("now") {
 		return verbs["stop"](ctx, p, o, names)
+	}
+	return 0
+}
+
+// unmask says nothing of a unit that is not masked.
+func unmask(_ context.Context, p *labsim.Proc, _ *labsim.Flags, names []string) int {
+	s := Of(p.Machine)
+	for _, n := range names {
+		if !s.Masked(n) {
+			continue
+		}
+		link := "/etc/systemd/system/" + n
+		if err := p.Machine.FS.Remove(p.Cred(), link); err != nil {
+			p.Errorf("Failed to unmask unit: %v\n", err)
+			return 1
+		}
+		p.Errorf("Removed \"%s\".\n", link)
 	}
 	return 0
 }

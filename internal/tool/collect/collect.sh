@@ -355,10 +355,15 @@ cards_by_the_tools() {
 
 systemd_units() {
 	has systemctl || return 0
+	# The pattern finds loaded instances only. One that is masked need not be loaded.
+	set --
+	for file in "$ROOT"/etc/systemd/system/opensm@*.service "$ROOT"/run/systemd/system/opensm@*.service; do
+		[ -L "$file" ] && set -- "$@" "${file##*/}"
+	done
 	answer systemctl systemctl show --property=Id,LoadState,ActiveState,UnitFileState -- \
 		opensm.service NetworkManager.service systemd-networkd.service networking.service \
 		kubelet.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service \
-		'opensm@*.service' 'infiniband-*.service' 'infiniband-*.timer'
+		'opensm@*.service' 'infiniband-*.service' 'infiniband-*.timer' "$@"
 }
 
 packages() {
