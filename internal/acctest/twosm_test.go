@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 )
@@ -223,4 +224,33 @@ func TestSM_repeated_without_a_cable(t *testing.T) {
 			t.Errorf("%s the apply without a cable: %v\n%s", when, err, diags)
 		}
 	}
+}
+
+// So does a change of one that runs: its plan is not empty until the port works.
+func TestSM_change_without_a_cable(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: pair(true)})
+	w.needSimulated("plugs a cable in again")
+	drivers(w)
+	host := w.Names()[0]
+	ws, cfg := w.Workspace(), w.managers(nil)[:1]
+	mustApply(t, ws, cfg)
+	w.Unplug(host, 1)
+	emptyPlan(t, ws, cfg)
+	cfg = cfg.With(cfg[0].Address(), map[string]any{"priority": 3})
+	for _, when := range []string{"at first", "repeated"} {
+		plan := cleanPlan(t, ws, cfg)
+		if plan.Actions()[cfg[0].Address()] != Update || len(plan.Diags.Warnings().Find("SM031")) != 1 {
+			t.Errorf("%s the plan is %v:\n%s", when, plan.Actions(), plan.Diags)
+		}
+		diags, err := ws.Apply(context.Background(), plan)
+		if err != nil || len(diags.Errors().Find("the port is not served", "cause: cable")) != 1 {
+			t.Errorf("%s the apply without a cable: %v\n%s", when, err, diags)
+		}
+	}
+	if err := w.Connect(labsim.CardEnd(host, w.PCI(host), 1), labsim.CardEnd(w.Names()[1], w.PCI(w.Names()[1]), 1)); err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, ws, cfg)
+	emptyPlan(t, ws, cfg)
 }

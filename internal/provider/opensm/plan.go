@@ -72,11 +72,12 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	r.check(ctx, &resp.Diagnostics, snap, d, settled)
-	checkProof(ctx, &resp.Diagnostics, snap, d, !held && settled)
+	unproven := !held || planned.Unproven(ctx, req.Private, &resp.Diagnostics)
+	checkProof(ctx, &resp.Diagnostics, snap, d, settled && unproven)
 	if r.asksFabric(ctx, d.Host, settled, observed) {
 		r.survey(ctx, &resp.Diagnostics, h, snap, d)
 	}
-	planned.Steady{Held: held, ToDo: !settled, Live: live}.Plan(ctx, req, resp, &plan)
+	planned.Steady{Held: held, ToDo: !settled || unproven, Live: live}.Plan(ctx, req, resp, &plan)
 }
 
 // checkProof adds what speaks against an apply that has nothing to write and waits for the port.

@@ -78,6 +78,7 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 			return applyErr
 		})
 	})
+	c.Unproven(ctx, err != nil)
 	diagnostic.AddError(c.Diags, "run subnet manager "+ref(d).String(), err)
 	if c.Diags.HasError() {
 		return
@@ -130,6 +131,9 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	resp.Diagnostics.Append(state.observe(ctx, d, observed)...)
 	if held, err := state.request(ctx); err == nil {
 		planned.NoteToDo(ctx, resp.Private, !satisfies(observed, held), &resp.Diagnostics)
+	}
+	if observed.Role() != "" { // it works by now
+		planned.NoteUnproven(ctx, resp.Private, false, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }

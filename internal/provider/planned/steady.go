@@ -106,6 +106,23 @@ func notedToDo(ctx context.Context, at kept, diags *diag.Diagnostics) bool {
 	return string(note) == strconv.FormatBool(true)
 }
 
+// unprovenKey is where NoteUnproven keeps its note.
+const unprovenKey = "unproven"
+
+// NoteUnproven keeps beside the state whether a change has written all of it and then failed,
+// because what was written did not work. A refresh finds nothing to be done then. With the note
+// the next apply tries the proof again.
+func NoteUnproven(ctx context.Context, at Beside, unproven bool, diags *diag.Diagnostics) {
+	diags.Append(at.SetKey(ctx, unprovenKey, []byte(strconv.FormatBool(unproven)))...)
+}
+
+// Unproven reports what NoteUnproven has noted last.
+func Unproven(ctx context.Context, at kept, diags *diag.Diagnostics) bool {
+	note, read := at.GetKey(ctx, unprovenKey)
+	diags.Append(read...)
+	return string(note) == strconv.FormatBool(true)
+}
+
 // withThose gives an object with some attributes of another one.
 func withThose(names []string, from, object tftypes.Value) (tftypes.Value, error) {
 	var given map[string]tftypes.Value

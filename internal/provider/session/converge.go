@@ -102,6 +102,12 @@ func (c Change) Before(ctx context.Context, state any) bool {
 	return !diags.HasError()
 }
 
+// Unproven notes whether what the change has written does not work yet, see
+// planned.NoteUnproven.
+func (c Change) Unproven(ctx context.Context, unproven bool) {
+	planned.NoteUnproven(ctx, c.beside, unproven, c.Diags)
+}
+
 // Store makes the model the state, whatever was planned.
 func (c Change) Store(ctx context.Context, found any) {
 	planned.NoteToDo(ctx, c.beside, false, c.Diags)
