@@ -52,6 +52,9 @@ func readFlash(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
 		return
 	}
 	c.Flash = flash(img)
+	if img.Type != "FS2" && c.PCI.Function() != 0 {
+		c.Flash.GUIDs.Port1 = 0 // the base is that of the first function, whose flash this is
+	}
 }
 
 // usersUnknown begins the reason for not asking a card.

@@ -55,6 +55,8 @@ func FindSleepingPort(s *inventory.Snapshot, guid ib.GUID) (SleepingPort, bool) 
 func linkLayer(c *inventory.Card, number int) string {
 	p, ok := c.Port(number)
 	switch {
+	case ok && p.TypeNow == "":
+		return p.LinkLayer // of mlx5 the RDMA device shows it
 	case ok && strings.Contains(p.TypeNow, string(ib.LinkTypeETH)):
 		return "Ethernet"
 	case ok && strings.Contains(p.TypeNow, string(ib.LinkTypeIB)):

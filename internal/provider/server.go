@@ -9,7 +9,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
@@ -52,6 +54,7 @@ func plain[T any](resp *T, err error) (*T, error) {
 		}
 	}
 	if found := reflect.ValueOf(resp).Elem().FieldByName("Diagnostics"); len(diags) > 0 {
+		sayNull(diags)
 		found.Set(reflect.ValueOf(wholeNumbers(diags)))
 	}
 	return resp, err
@@ -78,6 +81,32 @@ func wholeNumbers(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
 		said[key] = true
 		return again
 	})
+}
+
+// required is the framework's title where the expression of a required argument gives null.
+// An argument that is left out is refused by the engine, before the provider is asked.
+const required = "Missing Configuration for Required Attribute"
+
+// sayNull rewords that. The framework's text sends the reader to the developers.
+func sayNull(diags []*tfprotov6.Diagnostic) {
+	for _, d := range diags {
+		if d == nil || d.Summary != required {
+			continue
+		}
+		name := "A required argument"
+		if steps := d.Attribute.Steps(); len(steps) > 0 {
+			if last, ok := steps[len(steps)-1].(tftypes.AttributeName); ok {
+				name = string(last)
+			}
+		}
+		d.Summary = "No value for " + name
+		d.Detail = name + " is null. It needs a value.\n\nLook at what its expression refers to: a variable, or an attribute " +
+			"of another object that has no value now."
+		if name == "port_guid" {
+			d.Detail = name + " is null. " + attribute.NoPortGUID + " If the port is to be Ethernet, remove this resource " +
+				"from the configuration."
+		}
+	}
 }
 
 func (s *plainServer) GetMetadata(

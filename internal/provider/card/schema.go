@@ -98,7 +98,8 @@ func observedAttributes() map[string]schema.Attribute {
 		"system_image_guid": attribute.ComputedGUID("System image GUID that the card uses; null without a driver."),
 		"flash_node_guid":   attribute.ComputedGUID("Node GUID in flash; null if it was never set."),
 		"flash_port_guids": attribute.ComputedByPort[attribute.GUIDKind]("GUIDs in flash by port. Empty if they were " +
-			"never set, and if no tool reads the flash: then `ports[\"1\"].port_guid` is what the port uses."),
+			"never set, and if no tool reads the flash: then `ports[\"1\"].port_guid` is what the port uses. On ConnectX-4 and " +
+			"later each port is a PCI function, and only the first one has its GUID here."),
 		"flash_system_image_guid": attribute.ComputedGUID("System image GUID in flash; null if it was never set."),
 		"flash_macs":              attribute.ComputedByPort[attribute.MACKind]("MAC addresses in flash by port."),
 		"pcie": schema.SingleNestedAttribute{
@@ -130,8 +131,10 @@ func portAttributes() map[string]schema.Attribute {
 		"rate":           attribute.ComputedString("Rate of the link; null unless it is up."),
 		"lid":            attribute.ComputedInt("LID that the subnet manager assigned; 0 if none did."),
 		"sm_lid":         attribute.ComputedInt("LID of the subnet manager; 0 if there is none."),
-		"port_guid":      attribute.ComputedGUID("GUID that the port has on the wire."),
-		"netdev":         attribute.ComputedString("Network interface of the port; null if there is none."),
+		"port_guid": attribute.ComputedGUID("GUID that the port has on the wire. While the port is in Ethernet mode, " +
+			"it is that of the flash, which the port uses when it is InfiniBand again; null if the flash cannot be read, or if the " +
+			"card runs with other GUIDs."),
+		"netdev": attribute.ComputedString("Network interface of the port; null if there is none."),
 	}
 }
 

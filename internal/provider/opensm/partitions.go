@@ -69,6 +69,9 @@ func (p partition) read(ctx context.Context, name string) (ops.Partition, error)
 		return out, err
 	}
 	for kind, set := range map[ops.Membership]types.Set{ops.Full: p.Full, ops.Limited: p.Limited} {
+		if slices.ContainsFunc(set.Elements(), attr.Value.IsNull) {
+			return out, fmt.Errorf("a member is null. %s", attribute.NoPortGUID)
+		}
 		var words []string
 		if diags := set.ElementsAs(ctx, &words, false); !set.IsNull() && diags.HasError() {
 			return out, fmt.Errorf("members: %v", diags)

@@ -1,0 +1,93 @@
+package acctest
+
+import (
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// laterCard is a host with a ConnectX-4, and the resources that use its port.
+type laterCard struct {
+	*Lab
+	t  *testing.T
+	ws *Workspace
+}
+
+func startLaterCard(t *testing.T) *laterCard {
+	t.Helper()
+	w := &laterCard{Lab: Start(t, Options{Hosts: []labs.Host{labs.ConnectX4(labs.Intel9, "192.0.2.20", 0)}}), t: t}
+	drivers5(w.Lab)
+	w.Run(labs.Intel9, "modprobe ib_ipoib")
+	w.ws = w.Workspace()
+	return w
+}
+
+// uses are an interface and a subnet manager on a port, after other resources.
+func (w *laterCard) uses(guid any, after ...string) Config {
+	on := append(ipoib(labs.Intel9, map[string]any{"port_guid": guid, "mode": "datagram"}),
+		sm(labs.Intel9, map[string]any{"port_guid": guid})...)
+	for i := range on {
+		on[i].After = after
+	}
+	return on
+}
+
+func (w *laterCard) card() Config {
+	return Config{{Type: "infiniband_card", Name: "it",
+		Attrs: map[string]any{"host": labs.Intel9, "pci_address": w.PCI(labs.Intel9)}}}
+}
+
+func (w *laterCard) link(link, activation string) Config {
+	return Config{{Type: "infiniband_link_type", Name: "it", Attrs: map[string]any{
+		"card_id": labs.Intel9 + "/" + w.PCI(labs.Intel9), "ports": map[string]any{"1": link}, "activation": activation,
+	}}}
+}
+
+// byHand makes the port Ethernet as somebody with mstconfig does.
+func (w *laterCard) byHand() {
+	w.t.Helper()
+	w.Run(labs.Intel9, "mstconfig -y -d 0000:01:00.0 set LINK_TYPE_P1=2")
+	w.Reboot(labs.Intel9)
+}
+
+// An Ethernet port shows no GUID. The reference to it gives that of the flash, so that the plan
+// says what is wrong and takes the port back. Where no flash is read, the plan says that.
+func TestLinkType_referenceToEthernetPort(t *testing.T) {
+	t.Parallel()
+	w := startLaterCard(t)
+	guid := To("infiniband_card.it", "ports", "1", "port_guid")
+	cfg := append(w.card(), w.uses(guid)...)
+	mustApply(t, w.ws, cfg)
+	emptyPlan(t, w.ws, cfg)
+	w.byHand()
+	plan := mustPlan(t, w.ws, cfg)
+	for _, code := range []string{"IP004", "SM003"} {
+		if len(plan.Diags.Errors().Find(code, "has link layer Ethernet", "remove this resource")) != 1 {
+			t.Errorf("no %s:\n%s", code, plan.Diags)
+		}
+	}
+	w.Run(labs.Intel9, "mv $(command -v mstflint) /root/mstflint.away")
+	plan = mustPlan(t, w.ws, cfg)
+	if got := plan.Diags.Errors().Find("port_guid is null", "flash_error says why", "remove this resource"); len(got) != 2 ||
+		len(plan.Diags.Find("provider developers")) != 0 {
+		t.Errorf("a port GUID that is null:\n%s", plan.Diags)
+	}
+	w.Run(labs.Intel9, "mv /root/mstflint.away /usr/bin/mstflint")
+	back := append(append(w.card(), w.link("ib", "reboot")...), w.uses(guid, "infiniband_link_type.it")...)
+	mustApply(t, w.ws, back)
+	emptyPlan(t, w.ws, back)
+}
+
+// The flash keeps the GUID of the first function. A function of another number has another.
+func TestCard_flashOfAnotherFunction(t *testing.T) {
+	t.Parallel()
+	host := labs.ConnectX4(labs.Intel9, "192.0.2.20", 0)
+	host.Cards[0].BDF = "0000:01:00.1"
+	w := Start(t, Options{Hosts: []labs.Host{host}})
+	ws := w.Workspace()
+	mustApply(t, ws, Config{{Type: "infiniband_card", Name: "it",
+		Attrs: map[string]any{"host": labs.Intel9, "pci_address": "0000:01:00.1"}}})
+	if got := ws.Get("infiniband_card.it", "flash_port_guids", "1"); got != nil {
+		t.Errorf("the flash is said to have %v", got)
+	}
+}
