@@ -1,6 +1,7 @@
 package acctest
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -90,4 +91,31 @@ func TestCard_flashOfAnotherFunction(t *testing.T) {
 	if got := ws.Get("infiniband_card.it", "flash_port_guids", "1"); got != nil {
 		t.Errorf("the flash is said to have %v", got)
 	}
+}
+
+// A ConnectX-4 takes another type with a restart. Without one the plan refuses what needs the
+// port before it, and so does each plan until the host is restarted.
+func TestLinkType_usedBeforeRestart(t *testing.T) {
+	t.Parallel()
+	w := startLaterCard(t)
+	w.byHand()
+	guid, after := fmt.Sprintf("%#x", w.hostSpec(labs.Intel9).Cards[0].GUIDs[0]), "infiniband_link_type.it"
+	uses := append(w.uses(guid, after), Resource{Type: "infiniband_port", Name: "it", After: []string{after},
+		Attrs: map[string]any{"card_id": labs.Intel9 + "/" + w.PCI(labs.Intel9), "port": 1}})
+	refused := func(when string) {
+		t.Helper()
+		plan := mustPlan(t, w.ws, append(w.link("ib", "none"), uses...))
+		for _, code := range []string{"IP004", "SM003", "PO003"} {
+			if len(plan.Diags.Errors().Find(code, "becomes InfiniBand with the next restart", "Restart the host",
+				`activation = "reboot"`)) != 1 {
+				t.Errorf("%s: no %s:\n%s", when, code, plan.Diags)
+			}
+		}
+	}
+	refused("before the types are stored")
+	mustApply(t, w.ws, w.link("ib", "none"))
+	refused("after the types were stored")
+	cfg := append(w.link("ib", "reboot"), uses...)
+	mustApply(t, w.ws, cfg)
+	emptyPlan(t, w.ws, cfg)
 }

@@ -98,3 +98,12 @@ var (
 		WayOut: "Read what is named above. Write what is wanted of it into ports, and move the file away. Of " +
 			"/etc/rdma/mlx4.conf take only the line out. Then plan again."}
 )
+
+// BeforeRestart is about a port that is Ethernet only until the host restarts. To set its type
+// again, which is the usual way out, changes nothing.
+func (f Finding) BeforeRestart() Finding {
+	f.Evidence += " It becomes InfiniBand with the next restart of the host, which this plan does not make."
+	return f.WithWayOut("Write activation = \"reboot\" in infiniband_link_type. Its apply then restarts the host, before it " +
+		"comes to this resource. Or restart the host yourself: if LT014 stands beside this, apply without this resource first, " +
+		"so that the type is stored. Restart the host, then plan again with this resource.")
+}

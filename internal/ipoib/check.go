@@ -47,6 +47,8 @@ type PlanFacts struct {
 	LinkType bool
 	// Ethernet is true if a resource of this plan will make the port Ethernet.
 	Ethernet bool
+	// Waits is true if the port becomes InfiniBand with a restart that is not planned.
+	Waits bool
 	// SM is true if a resource of this plan will run a subnet manager on the fabric.
 	SM bool
 	// Held is true if the state has what is asked for.
@@ -286,7 +288,7 @@ func (c *checker) port(p PlanFacts) {
 	case ethernet && p.LinkType:
 		c.add(finding.IPoIBPostponed.Find("Port %s of %s is in Ethernet mode now.", c.d.PortGUID, c.s.Host))
 	case ethernet, p.Ethernet:
-		c.ethernet(ethernet)
+		c.ethernet(ethernet, p.Waits)
 	case o.Sleeping:
 		c.add(finding.IPoIBPostponed.Find("The module of the card that has port %s is not loaded on %s. The apply loads it.",
 			c.d.PortGUID, c.s.Host))
@@ -298,12 +300,16 @@ func (c *checker) port(p PlanFacts) {
 }
 
 // ethernet refuses a port that is Ethernet now, or that becomes it.
-func (c *checker) ethernet(now bool) {
+func (c *checker) ethernet(now, waits bool) {
 	text := "This plan makes port %s of %s Ethernet."
 	if now {
 		text = "Port %s of %s has link layer Ethernet."
 	}
-	c.add(finding.IPoIBPortEthernet.Find(text, c.d.PortGUID, c.s.Host))
+	f := finding.IPoIBPortEthernet.Find(text, c.d.PortGUID, c.s.Host)
+	if waits {
+		f = f.BeforeRestart()
+	}
+	c.add(f)
 }
 
 // childName checks that the name of a P_Key child fits. The kernel cuts a long

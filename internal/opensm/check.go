@@ -27,6 +27,8 @@ type PlanFacts struct {
 	LinkType bool
 	// Ethernet is true if a resource of this plan will make the port Ethernet.
 	Ethernet bool
+	// Waits is true if the port becomes InfiniBand with a restart that is not planned.
+	Waits bool
 	// Rivals are other SMs of the configuration with the same priority that may be on the
 	// same fabric: the first few, and the number of the rest.
 	Rivals     []Request

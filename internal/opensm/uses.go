@@ -25,6 +25,8 @@ func onEthernet(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) fi
 	switch {
 	case o.LinkLayer == "Ethernet" && p.LinkType:
 		return finding.OpensmPostponed.Find("Port %s of %s is in Ethernet mode now.", d.PortGUID, s.Host)
+	case o.LinkLayer == "Ethernet" && p.Waits:
+		return finding.OpensmPortEthernet.Find("Port %s of %s has link layer Ethernet.", d.PortGUID, s.Host).BeforeRestart()
 	case o.LinkLayer == "Ethernet":
 		return finding.OpensmPortEthernet.Find("Port %s of %s has link layer Ethernet.", d.PortGUID, s.Host)
 	}

@@ -16,6 +16,8 @@ import (
 type PlanFacts struct {
 	// InfiniBand is true if a resource of this plan makes the port InfiniBand.
 	InfiniBand bool
+	// Waits is true if the port becomes InfiniBand with a restart that is not planned.
+	Waits bool
 }
 
 // Check gives the findings against d on this host. o is what Observe gave, with Link
@@ -74,6 +76,9 @@ func portThere(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) *fi
 		f = finding.PortMissing.Find("Card %s of %s shows no port %d.%s", d.Card, s.Host, d.Number, portsOf(s, d))
 	case o.LinkLayer == "Ethernet":
 		f = finding.PortEthernet.Find("Port %d of card %s has link layer Ethernet.", d.Number, d.Card)
+		if p.Waits {
+			f = f.BeforeRestart()
+		}
 	default:
 		return nil
 	}

@@ -193,8 +193,8 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := ops.PlanFacts{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(snap), LinkType: port.InfiniBand,
-		Ethernet: port.Ethernet,
-		SM:       r.Planned.HasSM(), Held: held, Leaving: r.leavingPlaces(ref(d))}
+		Ethernet: port.Ethernet, Waits: port.Waits,
+		SM: r.Planned.HasSM(), Held: held, Leaving: r.leavingPlaces(ref(d))}
 	found := append(ops.Check(snap, d, planned), ops.CheckSubnet(d, r.members(d))...)
 	overlap, same := r.Planned.SetAddresses(ref(d), d.Config.Addresses)
 	found = append(found, ops.CheckAddresses(d, neighbours(overlap), neighbours(same))...)

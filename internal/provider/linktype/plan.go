@@ -52,12 +52,13 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if !r.assess(ctx, a, &resp.Diagnostics) {
 		return
 	}
-	changes := a.Verdict.Action != safety.ActionNone
-	if changes {
-		r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) {
-			c.LinkTypes, c.LinkTypesWait = a.ask.Request.Ports, a.waits()
-		})
-	}
+	r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) {
+		if a.waits() {
+			c.AtRestart = a.ask.Request.Ports
+		} else if a.Verdict.Action != safety.ActionNone {
+			c.LinkTypes = a.ask.Request.Ports
+		}
+	})
 	plan.CardIdentity = a.at.Identity
 	plan.plan(a.at.Ref)
 	planned.Steady{Held: held, ToDo: a.open(state), Live: live}.Plan(ctx, req, resp, &plan)

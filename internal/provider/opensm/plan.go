@@ -157,7 +157,7 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := ops.PlanFacts{Port: port.Planned || port.InfiniBand, LinkType: port.InfiniBand,
-		Ethernet: port.Ethernet}
+		Ethernet: port.Ethernet, Waits: port.Waits}
 	rivals, total := r.Planned.RivalSMs(ref(d), namedRivals)
 	for _, other := range rivals {
 		planned.Rivals = append(planned.Rivals, ops.Request{Host: other.Host, PortGUID: other.GUID, Priority: d.Priority})

@@ -66,8 +66,8 @@ type Card struct {
 	Device      uint16              // device type of the image
 	GUIDs       *ib.GUIDSet         // nil if no change is planned
 	LinkTypes   map[int]ib.LinkType // by port; empty if no change is planned
-	// LinkTypesWait says that the types come with a restart that is not planned.
-	LinkTypesWait bool
+	// AtRestart are the types that come with a restart that is not planned, stored or not yet.
+	AtRestart map[int]ib.LinkType
 }
 
 // Changes reports whether anything about the card is going to change.

@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/port"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -116,6 +115,7 @@ func (r *Resource) assess(ctx context.Context, card attribute.CardID, record typ
 	if differs := o.Differences(d); len(differs) > 0 && r.OnlyRead(ctx, what, ref.Host, differs, diags) {
 		return o, record, false
 	}
-	planned := ops.PlanFacts{InfiniBand: r.Planned.Card(ref).LinkTypes[d.Number] == ib.LinkTypeIB}
+	port := r.CardPortPlan(at.Snap, ref, d.Number)
+	planned := ops.PlanFacts{InfiniBand: port.InfiniBand, Waits: port.Waits}
 	return o, at.Identity, !diagnostic.AddFindings(ctx, diags, what, ops.Check(at.Snap, d, o, planned))
 }

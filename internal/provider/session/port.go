@@ -14,6 +14,7 @@ type PortPlan struct {
 	Planned    bool // a resource of this plan will give the card this port GUID
 	InfiniBand bool // a resource of this plan will make the port InfiniBand
 	Ethernet   bool // a resource of this plan will make the port Ethernet
+	Waits      bool // the port becomes InfiniBand with a restart that is not planned
 }
 
 // PortPlan finds the port of a GUID on a host: on the wire, in the flash of a
@@ -27,9 +28,27 @@ func (d *Data) PortPlan(s *inventory.Snapshot, host string, guid ib.GUID) PortPl
 	} else if c, number := inFlash(s, guid); c != nil {
 		p = PortPlan{Card: attribute.CardRef{Host: host, PCI: c.PCI}, Number: number}
 	}
-	card := d.Planned.Card(p.Card)
-	p.InfiniBand = p.Number != 0 && card.LinkTypes[p.Number] == ib.LinkTypeIB
-	p.Ethernet = p.Number != 0 && card.LinkTypes[p.Number] == ib.LinkTypeETH && !card.LinkTypesWait
+	return d.withTypes(s, p)
+}
+
+// CardPortPlan is PortPlan for a port of a card that is known.
+func (d *Data) CardPortPlan(s *inventory.Snapshot, card attribute.CardRef, number int) PortPlan {
+	return d.withTypes(s, PortPlan{Card: card, Number: number})
+}
+
+// withTypes adds the types that resources of this plan give to the port. Of a card whose ports
+// are PCI functions, the first function stands for all.
+func (d *Data) withTypes(s *inventory.Snapshot, p PortPlan) PortPlan {
+	at, number := p.Card, p.Number
+	if c, ok := s.Card(at.PCI); ok && c.Chip.Driver == "mlx5_core" {
+		if first, err := ib.ParsePCIAddress(at.PCI.Slot() + ".0"); err == nil {
+			at.PCI, number = first, at.PCI.Function()+number
+		}
+	}
+	card := d.Planned.Card(at)
+	p.InfiniBand = card.LinkTypes[number] == ib.LinkTypeIB
+	p.Ethernet = card.LinkTypes[number] == ib.LinkTypeETH
+	p.Waits = card.AtRestart[number] == ib.LinkTypeIB
 	return p
 }
 
