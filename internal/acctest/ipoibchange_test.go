@@ -85,3 +85,22 @@ func TestIPoIB_host_changes_between_plan_and_apply(t *testing.T) {
 		t.Errorf("changed again: %v\n%s", err, diags)
 	}
 }
+
+// NetworkManager does not activate an interface without a link: the error of the apply says so,
+// with the code and the way out that the plan has.
+func TestIPoIB_withoutCarrier(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi(func(h *labs.Host) { h.Stack = labsim.StackNetworkManager })})
+	drivers(w)
+	w.Disconnect(labsim.CardEnd(labs.Intel9, "0000:01:00.0", 1))
+	ws := w.Workspace()
+	diags, err := ws.Apply(t.Context(), cleanPlan(t, ws, ipoib(labs.Intel9, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := diags.Errors()
+	if len(said.Find("was restored", "state Down, physical state Polling", "Plug the cable in", "Finding: IP045")) != 1 ||
+		len(said.Find("Find the reason")) != 0 {
+		t.Errorf("the apply says:\n%s", said)
+	}
+}

@@ -68,6 +68,7 @@ type UnconfirmedError struct {
 	UndoErr   error     // undoing at once failed
 	Lost      []string  // what others had added and the undo could not put back, one sentence each
 	Differed  string    // in what the interface differed from its file before; empty if in nothing
+	Expected  string    // the finding of the plan that foretold it; empty if none did
 	Err       error
 }
 
@@ -156,7 +157,11 @@ func (e *UnconfirmedError) Explain() string {
 		text += fmt.Sprintf("The host restores the former configuration by itself at about %s, or at its next start if that "+
 			"is earlier. Nothing has to be done; run plan again after that.", e.UndoneBy.Format("15:04:05 MST")) + e.noted()
 	}
-	if !e.TakenOver {
+	switch {
+	case e.TakenOver:
+	case e.Expected != "":
+		text += "\n\n" + e.Expected
+	default:
 		text += "\n\nFind the reason before you apply the same change again. The change itself may have cut the connection."
 	}
 	text += "\n\nHost: " + e.Host
@@ -190,7 +195,11 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, er
 	if err := c.freeNames(ctx); err != nil {
 		return Result{}, err
 	}
+	expected := withoutCarrier(c.s, c.d)
 	if err := c.noted(ctx, configWords(c.d.Config), c.net.apply); err != nil {
+		if e := (*UnconfirmedError)(nil); errors.As(err, &e) {
+			e.Expected = expected
+		}
 		return Result{Changed: true}, err
 	}
 	c.noteAside()
