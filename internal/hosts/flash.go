@@ -51,10 +51,7 @@ func readFlash(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
 		unread(notUnderstood, "the output of mstflint q was not understood: "+err.Error())
 		return
 	}
-	c.Flash = flash(img)
-	if img.Type != "FS2" && c.PCI.Function() != 0 {
-		c.Flash.GUIDs.Port1 = 0 // the base is that of the first function, whose flash this is
-	}
+	c.Flash = flash(img, c.PCI)
 }
 
 // usersUnknown begins the reason for not asking a card.
@@ -101,7 +98,7 @@ func explain(program string, run collect.Run) (kind, text string) {
 	return string(f.Kind), f.Line
 }
 
-func flash(img mstflint.Image) *inventory.Flash {
+func flash(img mstflint.Image, pci ib.PCIAddress) *inventory.Flash {
 	f := &inventory.Flash{
 		ImageType: img.Type, Firmware: ib.Firmware{PSID: img.PSID,
 			FW: img.FW}, RunningFW: img.RunningFW, ReleaseDate: isoDate(img.ReleaseDate), ProductVersion: img.ProductVersion,
@@ -110,6 +107,9 @@ func flash(img mstflint.Image) *inventory.Flash {
 	if img.Type != "FS2" {
 		// Later formats keep a base from which the firmware counts.
 		f.GUIDs = ib.GUIDSet{Node: img.BaseGUID, Port1: img.BaseGUID, SystemImage: img.BaseGUID, MAC1: img.BaseMAC}
+		if pci.Function() != 0 {
+			f.GUIDs.Port1 = 0 // the base is the GUID of the first function
+		}
 		f.VSD = img.DeviceVSD
 	}
 	for _, r := range img.ROMs {

@@ -364,16 +364,6 @@ func (c *checker) carrier(p PlanFacts) {
 	}
 }
 
-// withoutCarrier is the text of IP045, if it holds.
-func withoutCarrier(s *inventory.Snapshot, d Request) string {
-	for _, f := range Check(s, d, PlanFacts{}) {
-		if f.Rule == finding.InterfaceNotActivated {
-			return f.Detail()
-		}
-	}
-	return ""
-}
-
 // waits reports whether NetworkManager would have to activate the interface, and does not
 // as long as its port is not served.
 func (c *checker) waits() bool {

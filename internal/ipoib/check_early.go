@@ -79,3 +79,13 @@ func portsOf(s *inventory.Snapshot) string {
 	}
 	return "It has " + strings.Join(ports, ", ") + "."
 }
+
+// withoutCarrier is the text of IP045, if it holds.
+func withoutCarrier(s *inventory.Snapshot, d Request) string {
+	for _, f := range Check(s, d, PlanFacts{}) {
+		if f.Rule == finding.InterfaceNotActivated {
+			return f.Detail()
+		}
+	}
+	return ""
+}

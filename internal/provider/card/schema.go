@@ -132,8 +132,8 @@ func portAttributes() map[string]schema.Attribute {
 		"lid":            attribute.ComputedInt("LID that the subnet manager assigned; 0 if none did."),
 		"sm_lid":         attribute.ComputedInt("LID of the subnet manager; 0 if there is none."),
 		"port_guid": attribute.ComputedGUID("GUID that the port has on the wire. While the port is in Ethernet mode, " +
-			"it is that of the flash, which the port uses when it is InfiniBand again; null if the flash cannot be read, or if the " +
-			"card runs with other GUIDs."),
+			"it is that of the flash, which the port uses when it is InfiniBand again; null if the flash cannot be read, or " +
+			"if the card runs with other GUIDs."),
 		"netdev": attribute.ComputedString("Network interface of the port; null if there is none."),
 	}
 }
