@@ -206,7 +206,7 @@ func TestSM_back_to_back(t *testing.T) {
 }
 
 // An apply that failed because the port has no link fails again while it has none, although
-// nothing is left to write. With the cable it is done.
+// nothing is left to write. What it has set up is in no state: the error says how to remove it.
 func TestSM_repeated_without_a_cable(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{Hosts: pair(true)})
@@ -214,15 +214,28 @@ func TestSM_repeated_without_a_cable(t *testing.T) {
 	host := w.Names()[0]
 	w.Unplug(host, 1)
 	ws, cfg := w.Workspace(), w.managers(nil)[:1]
+	unit, id := w.unit(host), host+"/"+fmt.Sprintf("0x%016x", w.hostSpec(host).Cards[0].GUIDs[1])
 	for _, when := range []string{"at first", "repeated"} {
 		plan := cleanPlan(t, ws, cfg)
-		if len(plan.Diags.Warnings().Find("SM031")) != 1 {
+		if len(plan.Diags.Warnings().Find("SM031", "no state has it")) != 1 {
 			t.Errorf("%s the plan does not say that the port has no link:\n%s", when, plan.Diags)
 		}
 		diags, err := ws.Apply(context.Background(), plan)
-		if err != nil || len(diags.Errors().Find("the port is not served", "cause: cable")) != 1 {
+		if err != nil || len(diags.Errors().Find("the port is not served", "cause: cable", unit+" stays on the host",
+			`terraform import ADDRESS "`+id+`"`)) != 1 {
 			t.Errorf("%s the apply without a cable: %v\n%s", when, err, diags)
 		}
+	}
+	checkUntainted(t, ws)
+	// The way that the error names.
+	if diags, err := ws.Import(context.Background(), cfg[0], id); err != nil || diags.HasError() {
+		t.Fatalf("import: %v\n%s", err, diags)
+	}
+	emptyPlan(t, ws, cfg)
+	mustApply(t, ws, nil)
+	if said, _ := w.Try(host, "systemctl is-active "+unit+"; ls /etc/opensm"); !strings.HasPrefix(said, "inactive") ||
+		strings.Contains(said, "terraform") {
+		t.Errorf("after the removal: %s", said)
 	}
 }
 

@@ -75,6 +75,9 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 			if result, applyErr = ops.Apply(ctx, h, d, ops.Options{Lab: r.lab(ctx)}); applyErr == nil {
 				r.Made(r.PortKey(ref(d)))
 			}
+			if result.Changed || satisfies(now, d) {
+				applyErr = c.Leaves(applyErr, "What is set up of "+ops.UnitName(d.PortGUID), ref(d).String())
+			}
 			return applyErr
 		})
 	})

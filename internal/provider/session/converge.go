@@ -3,12 +3,14 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 )
 
@@ -106,6 +108,31 @@ func (c Change) Before(ctx context.Context, state any) bool {
 // planned.NoteUnproven.
 func (c Change) Unproven(ctx context.Context, unproven bool) {
 	planned.NoteUnproven(ctx, c.beside, unproven, c.Diags)
+}
+
+// Leaves is the error of a change whose object stays on the host. A failed create stores no
+// state, so that nothing is destroyed and made anew: then the error says how what stays is
+// removed. rests is what stays, at the begin of a sentence.
+func (c Change) Leaves(err error, rests, id string) error {
+	if err == nil || !c.state.Raw.IsNull() {
+		return err
+	}
+	return &leavesError{err, rests, id}
+}
+
+type leavesError struct {
+	error
+	rests, id string
+}
+
+// Unwrap gives what made the create fail.
+func (e *leavesError) Unwrap() error { return e.error }
+
+// Explain implements the error that brings its own paragraphs.
+func (e *leavesError) Explain() string {
+	return fmt.Sprintf("%s\n\n%s stays on the host. The state does not have it, because the create failed.\n\nMend the "+
+		"cause and apply again. To remove it instead, keep its block and run: terraform import ADDRESS %q. Then take the "+
+		"block out and apply.", diagnostic.Detail(e.error), e.rests, e.id)
 }
 
 // Store makes the model the state, whatever was planned.
