@@ -173,6 +173,16 @@ func linkFindings() []findingCase {
 			config: types("eth", "eth"), prepare: func(w *Lab) {
 				w.Put(labs.Intel9, "/etc/modprobe.d/terraform-infiniband.conf", "# Ours, not yours.\n")
 			}},
+		{code: "LT020", at: "ports", says: []string{"kernel_extra_options has eth on port 1",
+			"in the card and in kernel_extra_options"},
+			config: func(w *Lab) Config { return w.types(labs.Xeon2zfs, "ib", "ib") }, prepare: func(w *Lab) {
+				w.Run(labs.Xeon2zfs, `midclt call system.advanced.update '{"kernel_extra_options": "mlx4_core.port_type_array=2,2"}'`)
+			}},
+		{code: "LT021", at: "ports", says: []string{"terraform-infiniband.conf also has: options mlx4_core debug_level=1"},
+			config: types("ib", "ib"), prepare: func(w *Lab) {
+				w.Put(labs.Intel9, "/etc/modprobe.d/terraform-infiniband.conf", platform.OwnedHeader("infiniband_link_type")+
+					"options mlx4_core port_type_array=1,1\noptions mlx4_core debug_level=1\n")
+			}},
 		{code: "LT012", at: "ports", hosts: func() []labs.Host { return boughtHost() }, says: []string{"MT_9090111019"},
 			config: func(w *Lab) Config {
 				link := w.types(labs.Intel9, "ib", "ib")[0]

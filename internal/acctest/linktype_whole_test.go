@@ -1,6 +1,7 @@
 package acctest
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -86,4 +87,84 @@ func TestLinkType_settingOfOthersInOurPlace(t *testing.T) {
 	w.Run(labs.Intel9, "rm "+file)
 	mustApply(t, ws, eth)
 	emptyPlan(t, ws, eth)
+}
+
+// A line that somebody adds to the file of the link types is shown by the next plan, and kept
+// beside the file by its apply. One that came after the plan is not replaced by that plan.
+func TestLinkType_linesOfOthersInOurFile(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
+	const file, line = "/etc/modprobe.d/terraform-infiniband.conf", "options mlx4_core log_num_mgm_entry_size=-1"
+	ws, ib, eth := w.Workspace(), w.types(labs.Intel9, "ib", "ib"), w.types(labs.Intel9, "eth", "eth")
+	mustApply(t, ws, ib)
+	emptyPlan(t, ws, ib)
+	late := cleanPlan(t, ws, eth)
+	w.Run(labs.Intel9, "echo '"+line+"' >>"+file+"; update-initramfs -u")
+	if diags, err := ws.Apply(t.Context(), late); err != nil || len(diags.Errors().Find("HO019", "new line in "+file+": "+line)) != 1 {
+		t.Errorf("the line came after the plan: %v\n%s", err, diags)
+	}
+	plan := cleanPlan(t, ws, ib)
+	if len(plan.Diags.Warnings().Find("LT021", file+" also has: "+line, ".terraform-infiniband.conf.changed-")) != 1 ||
+		len(plan.Changes) != 1 || len(plan.Diags.Find("LT006")) != 0 {
+		t.Errorf("the plan does not show the line: %v\n%s", plan.Changes, plan.Diags)
+	}
+	applyStep(t, ws, plan, "")
+	emptyPlan(t, ws, ib)
+	if got := w.Run(labs.Intel9, "cat "+file); strings.Contains(got, "log_num") || !strings.Contains(got, "port_type_array=1,1") {
+		t.Errorf("after the apply: %s", got)
+	}
+	if got := w.Run(labs.Intel9, "cat /etc/modprobe.d/.terraform-infiniband.conf.changed-*"); !strings.Contains(got, line) {
+		t.Errorf("what is kept: %s", got)
+	}
+}
+
+// Types that are stored in the card count where the driver's parameter is 0 or not set. A plan
+// names a parameter that overrides them, in every form that the kernel takes, and its apply
+// sets it to the same types.
+func TestLinkType_parameterOverCard(t *testing.T) {
+	t.Parallel()
+	const nas = labs.Xeon2zfs
+	w := Start(t, Options{Hosts: vpi()})
+	ws, wants := w.Workspace(), w.types(nas, "ib", "ib")
+	options := func(word string) {
+		w.Run(nas, `midclt call system.advanced.update '{"kernel_extra_options": "modules_load=ib_ipoib,mlx4_ib `+word+`"}'`)
+	}
+	shows := func(when, want string) {
+		t.Helper()
+		if got := w.Run(nas, "cat /sys/bus/pci/devices/0000:04:00.0/mlx4_port[12]"); strings.Join(strings.Fields(got), " ") != want {
+			t.Errorf("%s: the ports are %q", when, got)
+		}
+	}
+	options("")
+	mustApply(t, ws, wants)
+	emptyPlan(t, ws, wants)
+	if got := ws.Get("infiniband_link_type.it", "stored_in"); got != "mstconfig" {
+		t.Fatalf("stored_in is %v", got)
+	}
+	for _, word := range []string{"mlx4_core.port_type_array=2,2", "mlx4-core.port-type-array=2,2"} {
+		options(word)
+		plan := cleanPlan(t, ws, wants)
+		if len(plan.Diags.Warnings().Find("LT015", "port 1 is ib now and eth after a restart, by kernel_extra_options")) != 1 ||
+			len(plan.Diags.Warnings().Find("LT020", "kernel_extra_options has eth on port 1",
+				"in the card and in kernel_extra_options")) != 1 {
+			t.Errorf("%s: the plan does not say what wins and what is written:\n%s", word, plan.Diags)
+		}
+		w.Reboot(nas)
+		shows(word, "eth eth")
+		mustApply(t, ws, wants)
+		emptyPlan(t, ws, wants)
+		if got := w.Run(nas, "midclt call system.advanced.config"); !strings.Contains(got, "mlx4_core.port_type_array=1,1") ||
+			strings.Contains(got, "2,2") {
+			t.Errorf("%s: after the apply: %s", word, got)
+		}
+		w.Reboot(nas)
+		shows("after the apply and a restart", "ib ib")
+		emptyPlan(t, ws, wants)
+	}
+	options("mlx4_core.port_type_array=0,0")
+	emptyPlan(t, ws, wants)
+	w.Reboot(nas)
+	shows("0,0", "ib ib")
+	emptyPlan(t, ws, wants)
 }

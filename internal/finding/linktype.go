@@ -63,8 +63,9 @@ var (
 		WayOut:    "Restart the host when it suits, or write activation = \"reboot\"."}
 	LinkTypeWouldBeLost = &Rule{Code: "LT015", Severity: Warn, Title: "Link types would be lost at the next restart",
 		Attribute: "ports",
-		Meaning: "The types were set at run time only, through sysfs, devlink or sensing. Another type is stored and comes " +
-			"back at boot. The apply stores the types of this resource.",
+		Meaning: "The ports are as asked now, and the place that decides at boot has another type. Either the types of now " +
+			"were set at run time only, through sysfs, devlink or sensing. Or somebody has set the other type since they were " +
+			"stored. The apply stores the types of this resource.",
 		WayOut: "The attribute by_place shows which types each place stores. If another setting overrides this one, remove " +
 			"its line from its file."}
 	LinkTypeOverridden = &Rule{Code: "LT016", Severity: Refuse,
@@ -97,6 +98,19 @@ var (
 			"card. Where it is missing, somebody has written the setting, or has replaced it since Terraform wrote it.",
 		WayOut: "Read what is named above. Write what is wanted of it into ports, and move the file away. Of " +
 			"/etc/rdma/mlx4.conf take only the line out. Then plan again."}
+	ParameterOverCard = &Rule{Code: "LT020", Severity: Warn,
+		Title: "A module parameter overrides the types that are stored in the card", Attribute: "ports",
+		Meaning: "The driver mlx4_core takes the type of a port from its parameter port_type_array. Only where that is 0, " +
+			"or not set, the card's own configuration counts. So the apply sets the parameter to the same types. A setting " +
+			"that somebody else made there is replaced or overridden. The parameter holds for every mlx4 card of the host, " +
+			"except in mlx4.conf.",
+		WayOut: "To have the types in the card only, remove the setting that is named above, then plan again."}
+	LinkTypeFileEdited = &Rule{Code: "LT021", Severity: Warn, Title: "The file of the link types was changed by hand",
+		Attribute: "ports",
+		Meaning: "The next apply of this resource writes the file anew. The lines that somebody has added go with it. A " +
+			"file with such lines is kept beside its place, where nothing reads it.",
+		WayOut: "Write other options of the driver into a file of your own in /etc/modprobe.d, and run update-initramfs -u. " +
+			"The types of the ports belong into ports."}
 )
 
 // BeforeRestart is about a port that is Ethernet only until the host restarts. To set its type

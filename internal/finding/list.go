@@ -38,6 +38,7 @@ var Families = []Family{
 		InterfacesGoDown, OtherCardWouldChange, PortTypesNotShown, MixedTypes, ParameterShared,
 		LinkTypeNotLasting, LinkTypePostponed, CardConfigUnreadable, LinkTypeAwaitsRestart, LinkTypeWouldBeLost,
 		LinkTypeOverridden, InitramfsOutdated, InfiniBandInUse, LinkTypeFileUnmanaged,
+		ParameterOverCard, LinkTypeFileEdited,
 	}},
 	{"PF", "Platforms", "What a distribution or its kernel cannot do. For every resource that needs an InfiniBand port.",
 		[]*Rule{

@@ -104,9 +104,11 @@ func (m *Machine) bind(c *Card) {
 	m.mlx4Setup(c)
 }
 
-// initialTypes applies linux drivers/net/ethernet/mellanox/mlx4: a firmware that
-// knows one type only decides alone, then port_type_array, then the firmware's
-// suggestion, which is Ethernet for an unconfigured card.
+// initialTypes applies linux drivers/net/ethernet/mellanox/mlx4 (main.c, mlx4_dev_cap): a
+// firmware that knows one type only decides alone, then a port that senses, then
+// port_type_array, then the firmware's suggestion. That is the LINK_TYPE of the card's
+// configuration, and Ethernet for an unconfigured card. Whether firmware says of a port with
+// LINK_TYPE IB or ETH that it knows this type only was not seen on a card.
 func (m *Machine) initialTypes(c *Card, fw card.Firmware) [2]string {
 	array := m.portTypeArray()
 	if array[0] == 0 && array[1] == 1 {
@@ -119,12 +121,9 @@ func (m *Machine) initialTypes(c *Card, fw card.Firmware) [2]string {
 		types[i] = LinkETH
 		switch {
 		case !fw.VPI:
-		case fw.Config.LinkType[i] == card.LinkIB:
-			types[i] = LinkIB
-		case fw.Config.LinkType[i] == card.LinkETH:
 		case fw.Config.LinkType[i] == card.LinkVPI:
 			types[i] = m.sense(c, i+1)
-		case array[i] == 1:
+		case array[i] == 1, array[i] == 0 && fw.Config.LinkType[i] == card.LinkIB:
 			types[i] = LinkIB
 		}
 	}
@@ -299,7 +298,7 @@ func (m *Machine) writePortType(c *Card, port int, written string) error {
 	if v.LinkType == target && v.Auto == auto {
 		return nil
 	}
-	if !mayBecome(fw, port, target) {
+	if !fw.VPI && target != LinkETH {
 		m.KernelLog("mlx4_core %s: Requested port type for port %d is not supported on this HCA", c.Config.BDF, port)
 		return syscall.EOPNOTSUPP
 	}
@@ -309,20 +308,6 @@ func (m *Machine) writePortType(c *Card, port int, written string) error {
 	}
 	m.changeType(c, port, target, auto)
 	return nil
-}
-
-// mayBecome says whether the firmware allows a type on a port: EN firmware and an
-// explicitly configured LINK_TYPE are final.
-func mayBecome(fw card.Firmware, port int, target string) bool {
-	switch {
-	case !fw.VPI:
-		return target == LinkETH
-	case fw.Config.LinkType[port-1] == card.LinkIB:
-		return target == LinkIB
-	case fw.Config.LinkType[port-1] == card.LinkETH:
-		return target == LinkETH
-	}
-	return true
 }
 
 // refuseMixed is the rule of cards that need one type on both ports: the refused

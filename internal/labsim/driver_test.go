@@ -90,6 +90,35 @@ func TestMachine_portTypeArrayComesFromTheInitramfs(t *testing.T) {
 	}
 }
 
+// A module parameter that names a type overrides what is stored in the card, at boot and in
+// both directions; 0 leaves it to the card.
+func TestMachine_portTypeArrayOverridesTheCard(t *testing.T) {
+	l := New(Options{Speed: 1000})
+	config := Config{Name: "vpi", Cards: []CardConfig{{BDF: "0000:01:00.0"}}}
+	config.Cards[0].Config = enConfig()
+	config.Cards[0].Image = testImage("MT_9090111019")
+	m, err := l.AddMachine(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := m.Cards()[0]
+	c.SetNV(card.NV{LinkType: [2]int{card.LinkIB, card.LinkETH}})
+	for i, tt := range []struct {
+		array string
+		want  [2]string
+	}{{"0,0", [2]string{LinkIB, LinkETH}}, {"2,1", [2]string{LinkETH, LinkIB}}, {"0,2", [2]string{LinkIB, LinkETH}}} {
+		m.SetCmdline("mlx4-core.port_type_array=" + tt.array)
+		m.PowerCut()
+		if err := m.AwaitBoot(t.Context(), 2+i); err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]string{c.Ports[0].View().LinkType, c.Ports[1].View().LinkType}; got != tt.want {
+			t.Errorf("port_type_array=%s with ib and eth in the card: %v", tt.array, got)
+		}
+	}
+	store(t, m, portFile+"2", "ib\n", nil)
+}
+
 func TestMachine_ipoibModeAndMTU(t *testing.T) {
 	l, a, _ := testLab(t)
 	l.AddSM(&SM{Port: a.Cards()[0].Ports[0]})

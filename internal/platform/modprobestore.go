@@ -34,9 +34,10 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, _ ib
 	if foreign := notOurs(s); foreign != "" {
 		return fmt.Errorf("%s: %s was not written by this provider; move it away", h.Name(), foreign)
 	}
-	text := OwnedHeader("infiniband_link_type") +
-		"# Port types of mlx4 cards when the driver loads: 1 is InfiniBand, 2 Ethernet, 0 what the firmware prefers.\n" +
-		"options " + mlx4Module + " " + portTypeParam + "=" + array + "\n"
+	text := modprobeText(array)
+	if _, err := KeepEdited(ctx, h, modprobeEdits(s), ModprobePath); err != nil {
+		return err
+	}
 	if s.Files[ModprobePath].Content != text {
 		if err := WriteFile(ctx, h, ModprobePath, 0o644, text); err != nil {
 			return err
@@ -47,12 +48,36 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, _ ib
 	return rebuildInitramfs(ctx, h, ModprobePath)
 }
 
+// modprobeText is our file, without an array only what begins it.
+func modprobeText(array string) string {
+	text := OwnedHeader("infiniband_link_type") +
+		"# Port types of mlx4 cards when the driver loads: 1 is InfiniBand, 2 Ethernet, 0 what the firmware prefers.\n"
+	if array == "" {
+		return text
+	}
+	return text + "options " + mlx4Module + " " + portTypeParam + "=" + array + "\n"
+}
+
+// modprobeEdits is our file, if it holds something else than we would write of its types.
+func modprobeEdits(s *inventory.Snapshot) []Edit {
+	text := s.Files[ModprobePath].Content
+	array, err := portTypeArray(portTypesOf(modprobe.ReadFile(text, mlx4Module, portTypeParam)).types)
+	if err != nil {
+		array = ""
+	}
+	if e, differs := EditOf(ModprobePath, text, modprobeText(array)); differs {
+		return []Edit{e}
+	}
+	return nil
+}
+
 // PersistedLinkTypes implements Platform. modprobe gives a module the options of
 // all files in the order of their names, then those of the kernel command line
 // (kmod libkmod/libkmod-config.c), and of a parameter that is given twice the last
 // one counts.
 func (m modprobeStore) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) LinkTypeRecord {
-	r := LinkTypeRecord{StoredIn: m.LinkTypesStoredIn(), StaleInitramfs: fact.Known(false), NotOurs: notOurs(s)}
+	r := LinkTypeRecord{StoredIn: m.LinkTypesStoredIn(), StaleInitramfs: fact.Known(false), NotOurs: notOurs(s),
+		Edits: modprobeEdits(s)}
 	r.Weaker, r.Stronger = r.readModprobe(s)
 	if own := s.Files[ModprobePath].Content; IsOurs(own) {
 		if o := modprobe.ReadFile(own, mlx4Module, portTypeParam); len(o.Values) > 0 {

@@ -96,6 +96,9 @@ type LinkTypeRecord struct {
 	// NotOurs is what keeps PersistLinkTypes from writing: a file or a line in the place of
 	// ours that somebody else has written. Empty if there is none.
 	NotOurs string
+	// Edits are what somebody has written into the file that PersistLinkTypes writes anew. It
+	// keeps a file with such lines beside its place.
+	Edits []Edit
 	// Unmanaged names files or settings made elsewhere that set the same parameter.
 	Unmanaged []string
 	// Weaker are those that ours overrides, Stronger those that override ours. The last

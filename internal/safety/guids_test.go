@@ -260,6 +260,15 @@ var linkCases = []struct {
 	{"LT019", finding.Refuse, "a file of others", func(in *LinkTypeInput) {
 		in.StoredIn, in.NotOurs = "modprobe.d", "/etc/modprobe.d/terraform-infiniband.conf"
 	}},
+	{"LT020", finding.Warn, "a parameter over the card", overCard},
+	{"LT007", finding.NeedsConsent, "other card differs, a parameter over the card", func(in *LinkTypeInput) {
+		overCard(in)
+		in.Host.Cards = beside("eth", "eth")
+	}},
+	{"LT021", finding.Warn, "a file with other lines", func(in *LinkTypeInput) {
+		in.Current, in.Persisted = map[int]string{1: "ib", 2: "ib"}, in.Request.Ports
+		in.StoredIn, in.Edited = "modprobe.d", "/etc/modprobe.d/terraform-infiniband.conf also has: a line"
+	}},
 	{"LT011", finding.Refuse, "nothing lasts", func(in *LinkTypeInput) { in.StoredIn, in.WhyNotStored = "", "no place" }},
 	{"LT012", finding.Warn, "firmware planned",
 		func(in *LinkTypeInput) { in.PlannedPSID = psidVPI; runsPSID(&in.Card, psidEN) }},
@@ -269,6 +278,12 @@ var linkCases = []struct {
 		in.Host.Routes.Default = []inventory.DefaultRoute{{Dev: "enp1s0"}}
 	}},
 	{"HO008", finding.Refuse, "observe", func(in *LinkTypeInput) { in.Host.Observe = true }},
+}
+
+// overCard has a parameter of the driver that overrides what is stored in the card.
+func overCard(in *LinkTypeInput) {
+	in.StoredIn = "mstconfig"
+	in.Parameter = LinkTypeParameter{Place: "kernel_extra_options", Has: "kernel_extra_options has eth on port 1"}
 }
 
 // eth1 asks for Ethernet on port 1 and does not name port 2.

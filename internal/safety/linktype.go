@@ -203,9 +203,7 @@ func checkStore(in LinkTypeInput) []finding.Finding {
 	if over := in.Overrides.Or(nil); len(over) > 0 {
 		found = append(found, finding.LinkTypeOverridden.Find("%s", strings.Join(over, "; ")))
 	}
-	if in.NotOurs != "" {
-		found = append(found, finding.LinkTypeFileUnmanaged.Find("Host %s: %s", in.Host.Host, in.NotOurs))
-	}
+	found = append(found, checkFile(in)...)
 	switch {
 	case fact.Yes(in.StaleInitramfs):
 		found = append(found, finding.InitramfsOutdated.Find("Host %s, %s", in.Host.Host, cmp.Or(in.StoredIn, "its setting")))
@@ -217,8 +215,11 @@ func checkStore(in LinkTypeInput) []finding.Finding {
 		found = append(found, unread(finding.LinkTypeOverridden, "Which other settings of the driver "+in.Host.Host+" has",
 			in.Overrides.Why()))
 	}
-	if in.StoredIn == "mstconfig" || !in.Served.Known() {
-		return found // without an answer only a postponed request gets here, and the apply asks again
+	if !in.Served.Known() {
+		return found // only a postponed request gets here, and the apply asks again
+	}
+	if in.StoredIn == inCardConfig {
+		return append(found, checkParameter(in)...)
 	}
 	for _, t := range in.Request.Ports {
 		if t == ib.LinkTypeAuto {
@@ -242,14 +243,14 @@ func checkStore(in LinkTypeInput) []finding.Finding {
 // writes the types of each into sysfs after the driver has loaded.
 const perCard = "mlx4.conf"
 
-// checkLostAtBoot finds ports that are as asked now and will not be after a restart:
-// somebody set the type at run time only.
+// checkLostAtBoot finds ports that are as asked now and will not be after a restart.
 func checkLostAtBoot(in LinkTypeInput) []finding.Finding {
 	var ports []string
 	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
 		want := in.Request.Ports[n]
 		if next, said := in.Persisted[n]; said && next != want && linkIs(in.Current[n], want) {
-			ports = append(ports, fmt.Sprintf("port %d is %s now and %s after a restart", n, in.Current[n], next))
+			ports = append(ports, fmt.Sprintf("port %d is %s now and %s after a restart, by %s", n, in.Current[n], next,
+				cmp.Or(in.Decides[n], "another setting")))
 		}
 	}
 	if len(ports) == 0 {
@@ -366,7 +367,7 @@ func losesInfiniBand(in LinkTypeInput) []finding.Finding {
 
 // linkDone reports whether the ports are as asked now and stay so.
 func linkDone(in LinkTypeInput) bool {
-	if linkChanges(in) || firmwareFirst(in) || !in.Overrides.Known() {
+	if linkChanges(in) || firmwareFirst(in) || !in.Overrides.Known() || in.Edited != "" {
 		return false
 	}
 	for n, want := range in.Request.Ports {

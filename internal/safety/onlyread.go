@@ -42,6 +42,9 @@ func (v Verdict) onlyRead(f finding.Finding, card CardFacts) finding.Finding {
 // linkDiffers says in which ports the types are not as asked.
 func linkDiffers(in LinkTypeInput) []string {
 	var all []string
+	if in.Edited != "" {
+		all = append(all, "the file of the link types was changed by hand")
+	}
 	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
 		want, now := in.Request.Ports[n], in.Current[n]
 		boot, stored := in.Persisted[n]

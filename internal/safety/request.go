@@ -93,6 +93,13 @@ type UnnamedPort struct {
 	Decides string
 }
 
+// LinkTypeParameter is a parameter of the driver that overrides the card's own configuration.
+// The zero value is none.
+type LinkTypeParameter struct {
+	Place string // where the apply writes it
+	Has   string // what is set where
+}
+
 // LinkTypeInput is everything the verdict on link types depends on.
 type LinkTypeInput struct {
 	Card    CardFacts
@@ -115,6 +122,8 @@ type LinkTypeInput struct {
 	// Persisted is what the ports will be after the next boot; no entry where
 	// nothing says.
 	Persisted map[int]ib.LinkType
+	// Decides is the place that decides on each of them.
+	Decides map[int]string
 	// StaleInitramfs is true if the host's setting is stored and the initial RAM disk has an
 	// older copy of it.
 	StaleInitramfs fact.Bool
@@ -123,7 +132,11 @@ type LinkTypeInput struct {
 	Overrides fact.Of[[]string]
 	// NotOurs is what somebody else has written in the place where the types would be
 	// stored; empty if nothing is in the way.
-	NotOurs      string
+	NotOurs string
+	// Edited is what somebody has written into our file that is written anew; empty if nothing.
+	Edited string
+	// Parameter is the driver's parameter where it would override types stored in the card.
+	Parameter    LinkTypeParameter
 	StoredIn     string // place that will make it persistent; empty: none exists
 	WhyNotStored string // why none exists
 	// PlannedPSID is the PSID that the card will run before this is applied;

@@ -273,6 +273,10 @@ var notUnknown = map[string]string{
 	"UnnamedPort.AtBoot":         "of the types that are shown; without one it is LT008",
 	"UnnamedPort.Decides":        "settings that cannot be read are LinkTypeInput.Overrides",
 	"LinkTypeInput.NotOurs":      "of files; one that cannot be read is LinkTypeInput.Overrides",
+	"LinkTypeInput.Edited":       "as NotOurs",
+	"LinkTypeInput.Decides":      "goes with Persisted",
+	"LinkTypeParameter.Place":    "goes with Has",
+	"LinkTypeParameter.Has":      "of files and the middleware; what cannot be read is LinkTypeInput.Overrides",
 	"LinkTypeInput.Uses":         "of what could not be read HO009 says it, or the interface is named with the file",
 	"LinkTypeInput.StoredIn":     "empty is LT011",
 	"LinkTypeInput.WhyNotStored": "goes with StoredIn", "LinkTypeInput.PlannedPSID": "another resource of the plan",
@@ -508,10 +512,10 @@ var noFact = map[string]string{
 	"HO004 HO005 HO017 HO019":                   "the journals of our own jobs; one that is not understood is HO017",
 	"HO007 HO008 HO011 HO018 HO030 HO031":       "the configuration, and what this apply has done",
 	"LT001 LT002 LT003 LT004 LT009 LT011 LT012": "the configuration, and the types that are shown: LT008 or LT013 if they are not. LT008 also for a port that is not named",
-	"LT019":             "a file of the host; one that cannot be read is LT016",
-	"LT006 LT014 LT015": "what follows from the change itself",
-	"LT007 LT010":       "the types of other cards; not shown is LT007 itself",
-	"LT018":             "what is found on the port; a subnet manager that is not known is HO009",
+	"LT019 LT020 LT021":                         "a file of the host; one that cannot be read is LT016",
+	"LT006 LT014 LT015":                         "what follows from the change itself",
+	"LT007 LT010":                               "the types of other cards; not shown is LT007 itself",
+	"LT018":                                     "what is found on the port; a subnet manager that is not known is HO009",
 }
 
 // TestUnread_every_finding_is_asked_for holds that each finding has a fact above, or

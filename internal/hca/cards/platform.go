@@ -55,6 +55,10 @@ func (o onPlatform) NotOurs(s *inventory.Snapshot) string {
 	return o.platform.PersistedLinkTypes(s, o.pci).NotOurs
 }
 
+func (o onPlatform) Edits(s *inventory.Snapshot) []platform.Edit {
+	return o.platform.PersistedLinkTypes(s, o.pci).Edits
+}
+
 func (o onPlatform) Others(s *inventory.Snapshot) (weaker, stronger []platform.LinkTypeSetting) {
 	r := o.platform.PersistedLinkTypes(s, o.pci)
 	return r.Weaker, r.Stronger

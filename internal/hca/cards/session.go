@@ -46,6 +46,8 @@ type LinkTypeStore interface {
 	// NotOurs is a file or a line of somebody else's in the place where Keep would write;
 	// empty if there is none.
 	NotOurs(s *inventory.Snapshot) string
+	// Edits are what somebody has written into the file that Keep writes anew.
+	Edits(s *inventory.Snapshot) []platform.Edit
 	// Others are settings made outside Terraform: first those that the stored ones
 	// override, then those that override the stored ones. The last of each list counts.
 	Others(s *inventory.Snapshot) (weaker, stronger []platform.LinkTypeSetting)

@@ -59,7 +59,8 @@ type State struct {
 	// Open says that a setting made elsewhere leaves a port to the firmware: whether it will
 	// have another type is not known.
 	Open     bool
-	Boot     string // the boot of the host
+	Lines    []string // what somebody has added to our file, see platform.AddedLines
+	Boot     string   // the boot of the host
 	Did      []string
 	Warnings []string // what the operator should know, one sentence each
 }
@@ -90,7 +91,11 @@ func Assess(ctx context.Context, o *cards.Session, l Ask) (cards.Assessment, err
 	if l.Card.TypeStore != nil && !decidesItself(card) {
 		in.StaleInitramfs = l.Card.TypeStore.StaleInitramfs(s)
 	}
-	in.Persisted, in.Overrides = nextBoot(l.Card, s, card, stored), overrides(l, s, card, in.StoredIn == inCardConfig)
+	in.Persisted, in.Decides = nextBoot(l.Card, s, card, stored)
+	in.Overrides, in.Parameter = overrides(l, s, card, in.StoredIn == inCardConfig), parameterOver(l, s, card, in.StoredIn)
+	for _, e := range edits(l.Card, s, in.StoredIn) {
+		in.Edited = e.Evidence(s.Host)
+	}
 	err = o.Judge(ctx, l.Card.Host, &a, func(card safety.CardFacts) safety.Verdict {
 		in.Card = card
 		return safety.LinkTypes(in)
@@ -138,18 +143,20 @@ func storedIn(c cards.Card, s *inventory.Snapshot, card *inventory.Card, stored 
 }
 
 // nextBoot gives the types of the ports after the next boot, without those that nothing
-// known decides. A module parameter overrides the card's configuration where it names a type
+// known decides, and the place that decides on each. A module parameter overrides the card's configuration where it names a type
 // (Linux drivers/net/ethernet/mellanox/mlx4/main.c: port_type_array is applied after the
 // firmware's suggestion). So a forgotten parameter shows.
 func nextBoot(c cards.Card, s *inventory.Snapshot, card *inventory.Card,
-	stored inventory.StoredLinkTypes) map[int]ib.LinkType {
-	types := map[int]ib.LinkType{}
-	maps.Copy(types, stored.Types.Or(nil))
+	stored inventory.StoredLinkTypes) (types map[int]ib.LinkType, by map[int]string) {
+	types, by = map[int]ib.LinkType{}, map[int]string{}
+	for port, t := range stored.Types.Or(nil) {
+		types[port], by[port] = t, inCardConfig
+	}
 	if c.TypeStore == nil || decidesItself(card) {
-		return types
+		return types, by
 	}
 	if c.TypeStore.Unclear(s) != "" {
-		return nil
+		return nil, nil
 	}
 	weaker, stronger := c.TypeStore.Others(s)
 	if fact.Yes(c.TypeStore.StaleInitramfs(s)) {
@@ -157,13 +164,25 @@ func nextBoot(c cards.Card, s *inventory.Snapshot, card *inventory.Card,
 		weaker = nil
 		stronger = slices.DeleteFunc(stronger, func(o platform.LinkTypeSetting) bool { return o.Where != platform.CommandLine })
 	}
-	ours := platform.LinkTypeSetting{Types: c.TypeStore.StoredTypes(s)}
-	for port, t := range array(slices.Concat(weaker, []platform.LinkTypeSetting{ours}, stronger)) {
+	place, _ := c.TypeStore.StoredIn()
+	ours := platform.LinkTypeSetting{Where: place, Types: c.TypeStore.StoredTypes(s)}
+	settings := slices.Concat(weaker, []platform.LinkTypeSetting{ours}, stronger)
+	for port, t := range array(settings) {
 		if t != ib.LinkTypeAuto {
-			types[port] = t
+			types[port], by[port] = t, lastOf(settings, port)
 		}
 	}
-	return types
+	return types, by
+}
+
+// lastOf gives the place of the last setting that names a port.
+func lastOf(settings []platform.LinkTypeSetting, port int) string {
+	for _, setting := range slices.Backward(settings) {
+		if _, named := setting.Types[port]; named {
+			return setting.Where
+		}
+	}
+	return ""
 }
 
 // array is the driver's parameter after all settings. Of port 1 without a type it makes
@@ -237,7 +256,7 @@ func Read(ctx context.Context, c cards.Card) (State, error) {
 		state.Unanswered = stored.Types.Why()
 	}
 	state.StoredIn, _ = storedIn(c, s, card, stored)
-	kept := nextBoot(c, s, card, stored)
+	kept, _ := nextBoot(c, s, card, stored)
 	for number, shown := range shownTypes(s, card) {
 		link := Port{Port: number, Shown: shown, Persistent: kept[number], InCard: decidesItself(card)}
 		link.Configured, link.Effective = shownType(shown)
@@ -247,6 +266,7 @@ func Read(ctx context.Context, c cards.Card) (State, error) {
 	if c.TypeStore != nil && !decidesItself(card) {
 		state.Unclear = c.TypeStore.Unclear(s)
 	}
+	state.Lines = platform.AddedLines(edits(c, s, state.StoredIn))
 	state.Open = !state.Pending && leftToFirmware(c, s, card, kept)
 	return state, nil
 }

@@ -8,12 +8,14 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
 // Seen is what the ports of a card were at one look: what an apply switches or stores.
 type Seen struct {
 	Boot  string // the boot of the host in which it was seen
 	Ports map[int]SeenPort
+	Lines []string // what somebody has added to our file
 }
 
 // SeenPort is one port of it. A type that was not read is empty.
@@ -21,7 +23,7 @@ type SeenPort struct{ Now, Stored ib.LinkType }
 
 // SeenOf is what a look has found.
 func SeenOf(s State) Seen {
-	seen := Seen{Boot: s.Boot, Ports: map[int]SeenPort{}}
+	seen := Seen{Boot: s.Boot, Ports: map[int]SeenPort{}, Lines: s.Lines}
 	for number, p := range s.Ports {
 		one := SeenPort{Now: p.Configured}
 		if s.Unanswered == "" {
@@ -46,6 +48,7 @@ func checkSeen(card string, s State, before *Seen, want map[int]ib.LinkType) []f
 			changed = append(changed, fmt.Sprintf("port %d %s", number, what))
 		}
 	}
+	changed = append(changed, platform.NewLines(s.Lines, before.Lines)...)
 	if len(changed) == 0 {
 		return nil
 	}

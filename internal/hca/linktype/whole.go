@@ -1,8 +1,13 @@
 package linktype
 
 import (
+	"fmt"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -53,9 +58,40 @@ func unnamed(l Ask, s *inventory.Snapshot, card *inventory.Card) map[int]safety.
 // setting; empty if nothing is there, or if the card's own configuration suffices.
 func notOurs(l Ask, s *inventory.Snapshot, card *inventory.Card, place string) string {
 	store := l.Card.TypeStore
-	if store == nil || decidesItself(card) ||
-		place == inCardConfig && !isOverridden(parameter(store, s), wholeCard(l.Request.Ports, card)) {
+	if store == nil || decidesItself(card) || place == inCardConfig && parameterOver(l, s, card, place).Has == "" {
 		return ""
 	}
 	return store.NotOurs(s)
+}
+
+// parameterOver is a parameter of the driver that would override types that are stored in the
+// card. An apply writes it as well then, see keep.
+func parameterOver(l Ask, s *inventory.Snapshot, card *inventory.Card, place string) safety.LinkTypeParameter {
+	store := l.Card.TypeStore
+	if store == nil || place != inCardConfig || decidesItself(card) {
+		return safety.LinkTypeParameter{}
+	}
+	types := wholeCard(l.Request.Ports, card)
+	if !isOverridden(parameter(store, s), types) {
+		return safety.LinkTypeParameter{}
+	}
+	own, _ := store.StoredIn()
+	weaker, _ := store.Others(s)
+	var has []string
+	for _, setting := range append(weaker, platform.LinkTypeSetting{Where: own, Types: store.StoredTypes(s)}) {
+		for _, port := range sortedPorts(setting.Types) {
+			if want, asked := types[port]; asked && setting.Types[port] != want && setting.Types[port] != ib.LinkTypeAuto {
+				has = append(has, fmt.Sprintf("%s has %s on port %d", setting.Where, setting.Types[port], port))
+			}
+		}
+	}
+	return safety.LinkTypeParameter{Place: own, Has: strings.Join(has, "; ")}
+}
+
+// edits are what somebody has written into our file, where an apply writes it anew.
+func edits(c cards.Card, s *inventory.Snapshot, place string) []platform.Edit {
+	if c.TypeStore == nil || place == "" || place == inCardConfig {
+		return nil
+	}
+	return c.TypeStore.Edits(s)
 }

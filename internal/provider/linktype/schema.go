@@ -27,6 +27,10 @@ const description = "InfiniBand or Ethernet, for each port of a card, at once an
 	"nothing is changed (LT013).\n\n" +
 	"An apply does not switch back a port that somebody has switched after its plan, and does not replace a type that " +
 	"was stored after it (HO019). After a restart of the host nothing is compared: ports may get other types by it.\n\n" +
+	"Types that are stored in the card count where the driver's parameter `port_type_array` is 0 or not set. A plan names " +
+	"a parameter that overrides them, and the apply sets it to the same types (LT020).\n\n" +
+	"Every plan names what somebody has written into `terraform-infiniband.conf` of `modprobe.d` (LT021). The apply that " +
+	"writes it anew keeps the file as `.NAME.changed-…` beside its place, where nothing reads it.\n\n" +
 	"A port that becomes Ethernet loses its IPoIB interface and its subnet manager for as long as it is Ethernet. The " +
 	"plan names them (LT018). Remove their resources from the configuration in the same apply or in an earlier one.\n\n" +
 	"A card with Ethernet-only firmware cannot do InfiniBand at all; the plan says so and names the PSID. Destroying it " +

@@ -69,9 +69,10 @@ var linkTypes = []Row{
 			"board with `infiniband_firmware`.",
 	},
 	{
-		Seen:  "The port is Ethernet again after a reboot",
-		Cause: "The type was set at run time only (sysfs, devlink, sensing). Another type is stored for the next boot.",
-		Findings: []*finding.Rule{finding.LinkTypeWouldBeLost,
+		Seen: "The port is Ethernet again after a reboot",
+		Cause: "The type was set at run time only (sysfs, devlink, sensing), and another type is stored for the next boot. " +
+			"Or a parameter of the driver overrides the card.",
+		Findings: []*finding.Rule{finding.LinkTypeWouldBeLost, finding.ParameterOverCard,
 			finding.AutoNotLasting}, Do: "Apply `infiniband_link_type`, which stores the type. Its `by_place` shows the types " +
 			"that each place stores.",
 	},
