@@ -109,8 +109,8 @@ var (
 		Attribute: "ports",
 		Meaning: "The next apply of this resource writes the file anew. The lines that somebody has added go with it. A " +
 			"file with such lines is kept beside its place, where nothing reads it.",
-		WayOut: "Write other options of the driver into a file of your own in /etc/modprobe.d, and run update-initramfs -u. " +
-			"The types of the ports belong into ports."}
+		WayOut: "Write other options of the driver into a file of your own in /etc/modprobe.d, and run " +
+			"update-initramfs -u. The types of the ports belong into ports."}
 )
 
 // BeforeRestart is about a port that is Ethernet only until the host restarts. To set its type

@@ -143,9 +143,9 @@ func storedIn(c cards.Card, s *inventory.Snapshot, card *inventory.Card, stored 
 }
 
 // nextBoot gives the types of the ports after the next boot, without those that nothing
-// known decides, and the place that decides on each. A module parameter overrides the card's configuration where it names a type
-// (Linux drivers/net/ethernet/mellanox/mlx4/main.c: port_type_array is applied after the
-// firmware's suggestion). So a forgotten parameter shows.
+// known decides, and the place that decides on each. A module parameter overrides the card's
+// configuration where it names a type (Linux drivers/net/ethernet/mellanox/mlx4/main.c:
+// port_type_array is applied after the firmware's suggestion). So a forgotten parameter shows.
 func nextBoot(c cards.Card, s *inventory.Snapshot, card *inventory.Card,
 	stored inventory.StoredLinkTypes) (types map[int]ib.LinkType, by map[int]string) {
 	types, by = map[int]ib.LinkType{}, map[int]string{}
