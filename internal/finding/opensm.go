@@ -166,7 +166,7 @@ var (
 			"up, nothing has to be done. Otherwise add this resource when the port has a link. To remove what a failed create " +
 			"has left, keep the block and import it by host/port_guid. Then take the block out and apply."}
 	OpensmMasked = &Rule{Code: "SM032", Severity: Refuse,
-		Title: "Refusing to start a subnet manager that somebody has masked",
+		Title:   "Refusing to start a subnet manager that somebody has masked",
 		Meaning: "systemd starts no unit that is masked, neither now nor at boot. Somebody decided that with systemctl mask.",
 		WayOut: "If the subnet manager is wanted, run the command above on the host, then plan again. Otherwise take this " +
 			"resource out."}

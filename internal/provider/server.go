@@ -100,8 +100,8 @@ func sayNull(diags []*tfprotov6.Diagnostic) {
 			}
 		}
 		d.Summary = "No value for " + name
-		d.Detail = name + " is null. It needs a value.\n\nLook at what its expression refers to: a variable, or an attribute " +
-			"of another object that has no value now."
+		d.Detail = name + " is null. It needs a value.\n\nLook at what its expression refers to: a variable, or an " +
+			"attribute of another object that has no value now."
 		if name == "port_guid" {
 			d.Detail = name + " is null. " + attribute.NoPortGUID + " If the port is to be Ethernet, remove this resource " +
 				"from the configuration."

@@ -162,7 +162,8 @@ func nextBoot(c cards.Card, s *inventory.Snapshot, card *inventory.Card,
 	if fact.Yes(c.TypeStore.StaleInitramfs(s)) {
 		// The initial RAM disk may have older copies of all files. The command line is none.
 		weaker = nil
-		stronger = slices.DeleteFunc(stronger, func(o platform.LinkTypeSetting) bool { return o.Where != platform.CommandLine })
+		inDisk := func(o platform.LinkTypeSetting) bool { return o.Where != platform.CommandLine }
+		stronger = slices.DeleteFunc(stronger, inDisk)
 	}
 	place, _ := c.TypeStore.StoredIn()
 	ours := platform.LinkTypeSetting{Where: place, Types: c.TypeStore.StoredTypes(s)}

@@ -59,9 +59,9 @@ func CardIdentityAttribute() schema.StringAttribute {
 
 // NoPortGUID says why a port GUID can be null, and what to write.
 const NoPortGUID = "While a port is in Ethernet mode, its GUID is known from the card's flash only. infiniband_card " +
-	"shows none if it cannot read the flash (flash_error says why), or if it is not certain that the port will use the GUID of " +
-	"the flash.\n\nWrite flash_port_guids[\"1\"] of that infiniband_card in place of the reference. If it has no entry for " +
-	"the port, write the GUID itself."
+	"shows none if it cannot read the flash (flash_error says why), or if it is not certain that the port will use the " +
+	"GUID of the flash.\n\nWrite flash_port_guids[\"1\"] of that infiniband_card in place of the reference. If it has " +
+	"no entry for the port, write the GUID itself."
 
 // PortGUIDAttribute is the argument that names a port of a host.
 func PortGUIDAttribute() schema.StringAttribute {

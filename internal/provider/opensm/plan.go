@@ -23,11 +23,7 @@ import (
 // be done.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
-		var state model
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-		warnRemoval(&resp.Diagnostics, state.ID.ValueString())
-		r.CanLeave("remove subnet manager "+state.ID.ValueString(), "host", req.State, "", &resp.Diagnostics)
-		r.checkRemoval(ctx, &resp.Diagnostics, &state)
+		r.planRemoval(ctx, req.State, &resp.Diagnostics)
 		return
 	}
 	var plan model
@@ -72,17 +68,28 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	r.check(ctx, &resp.Diagnostics, snap, d, settled)
-	unproven := !held || planned.Unproven(ctx, req.Private, &resp.Diagnostics)
-	checkProof(ctx, &resp.Diagnostics, snap, d, settled && unproven)
+	unproven := planned.Unproven(ctx, req.Private, &resp.Diagnostics)
+	checkProof(ctx, &resp.Diagnostics, snap, d, settled, held, unproven)
 	if r.asksFabric(ctx, d.Host, settled, observed) {
 		r.survey(ctx, &resp.Diagnostics, h, snap, d)
 	}
 	planned.Steady{Held: held, ToDo: !settled || unproven, Live: live}.Plan(ctx, req, resp, &plan)
 }
 
-// checkProof adds what speaks against an apply that has nothing to write and waits for the port.
-func checkProof(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Request, waits bool) {
-	if waits {
+// planRemoval checks what speaks against a destroy and says what it does.
+func (r *Resource) planRemoval(ctx context.Context, from tfsdk.State, diags *diag.Diagnostics) {
+	var state model
+	diags.Append(from.Get(ctx, &state)...)
+	warnRemoval(diags, state.ID.ValueString())
+	r.CanLeave("remove subnet manager "+state.ID.ValueString(), "host", from, "", diags)
+	r.checkRemoval(ctx, diags, &state)
+}
+
+// checkProof adds what speaks against an apply that has nothing to write and waits for the port:
+// that of a new resource, and one that repeats a change that was not proven.
+func checkProof(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Request,
+	settled, held, unproven bool) {
+	if settled && (unproven || !held) {
 		diagnostic.AddFindings(ctx, diags, "run subnet manager "+ref(d).String(), ops.CheckProof(snap, d))
 	}
 }

@@ -132,13 +132,18 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		session.NoteSeen(ctx, resp.Private, seen, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(state.observe(ctx, d, observed)...)
-	if held, err := state.request(ctx); err == nil {
-		planned.NoteToDo(ctx, resp.Private, !satisfies(observed, held), &resp.Diagnostics)
-	}
-	if observed.Role() != "" { // it works by now
-		planned.NoteUnproven(ctx, resp.Private, false, &resp.Diagnostics)
-	}
+	note(ctx, &state, observed, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// note keeps beside the state what the next plan and apply have to do.
+func note(ctx context.Context, state *model, o ops.Observation, at planned.Beside, diags *diag.Diagnostics) {
+	if held, err := state.request(ctx); err == nil {
+		planned.NoteToDo(ctx, at, !satisfies(o, held), diags)
+	}
+	if o.Role() != "" { // it works by now
+		planned.NoteUnproven(ctx, at, false, diags)
+	}
 }
 
 // Delete stops the subnet manager and removes its configuration.
