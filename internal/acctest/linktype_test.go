@@ -3,6 +3,7 @@ package acctest
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -361,6 +362,15 @@ func TestLinkType_ethernetUnderneath(t *testing.T) {
 			t.Errorf("no %s:\n%s", code, plan.Diags.Errors())
 		}
 	}
+	// Resources that do not depend on the link type are planned before it or after it.
+	for _, loose := range []Config{slices.Concat(independent(on), link("eth", "eth")), slices.Concat(link("eth", "eth"), independent(on))} {
+		said := mustPlan(t, ws, loose).Diags.Errors()
+		for _, code := range []string{"IP004", "SM003"} {
+			if len(said.Find(code, "This plan makes port", "remove this resource")) == 0 {
+				t.Errorf("no %s of what does not depend on the link type:\n%s", code, said)
+			}
+		}
+	}
 	if said := mustPlan(t, ws, both("ib", "eth")).Diags; len(said.Find("LT018")) != 0 || said.HasError() {
 		t.Errorf("the other port has nothing:\n%s", said)
 	}
@@ -462,4 +472,13 @@ func TestLinkType_auto(t *testing.T) {
 		}
 		emptyPlan(t, ws, cfg)
 	}
+}
+
+// independent is a configuration without dependencies.
+func independent(cfg Config) Config {
+	cfg = slices.Clone(cfg)
+	for i := range cfg {
+		cfg[i].After = nil
+	}
+	return cfg
 }

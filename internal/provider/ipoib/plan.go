@@ -190,13 +190,15 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	if toDo && r.OnlyRead(ctx, what, d.Host, ops.Observe(snap, d.PortGUID, d.PKey).Differences(d.Config), diags) {
 		return false
 	}
+	// Before the port is looked at: of this and a link type that becomes Ethernet, the later one
+	// finds the other.
+	overlap, same := r.Planned.SetAddresses(ref(d), d.Config.Addresses)
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := ops.PlanFacts{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(snap), LinkType: port.InfiniBand,
 		Ethernet: port.Ethernet, Waits: port.Waits,
 		SM: r.Planned.HasSM(), Held: held, Leaving: r.leavingPlaces(ref(d))}
 	found := append(ops.Check(snap, d, planned), ops.CheckSubnet(d, r.members(d))...)
-	overlap, same := r.Planned.SetAddresses(ref(d), d.Config.Addresses)
 	found = append(found, ops.CheckAddresses(d, neighbours(overlap), neighbours(same))...)
 	if planned.SM && ops.Observe(snap, d.PortGUID, d.PKey).Unserved() {
 		found = append(found, ops.CheckFabric(d, r.SMsElsewhere(ctx, snap, d.PortGUID))...)

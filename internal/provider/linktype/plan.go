@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -52,6 +53,18 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if !r.assess(ctx, a, &resp.Diagnostics) {
 		return
 	}
+	r.noteTypes(a)
+	if r.refuseUsers(ctx, a, &resp.Diagnostics) {
+		return
+	}
+	plan.CardIdentity = a.at.Identity
+	plan.plan(a.at.Ref)
+	planned.Steady{Held: held, ToDo: a.open(state), Live: live}.Plan(ctx, req, resp, &plan)
+	a.announce(&resp.Diagnostics)
+}
+
+// noteTypes tells the resources that are planned after this one.
+func (r *Resource) noteTypes(a *assessment) {
 	r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) {
 		if a.waits() {
 			c.AtRestart = a.ask.Request.Ports
@@ -59,10 +72,35 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 			c.LinkTypes = a.ask.Request.Ports
 		}
 	})
-	plan.CardIdentity = a.at.Identity
-	plan.plan(a.at.Ref)
-	planned.Steady{Held: held, ToDo: a.open(state), Live: live}.Plan(ctx, req, resp, &plan)
-	a.announce(&resp.Diagnostics)
+}
+
+// refuseUsers refuses a port that becomes Ethernet under a resource that was planned before. One
+// that is planned after finds this itself: core plans in any order what does not depend on each
+// other, as resources do that name a port by a literal.
+func (r *Resource) refuseUsers(ctx context.Context, a *assessment, diags *diag.Diagnostics) (refused bool) {
+	if a.waits() {
+		return false
+	}
+	for _, port := range a.at.Card.Ports {
+		if a.ask.Request.Ports[port.Number] != ib.LinkTypeETH || port.PortGUID == 0 {
+			continue
+		}
+		sm := attribute.PortRef{Host: a.at.Ref.Host, GUID: port.PortGUID}
+		if r.Planned.SM(sm) {
+			refused = refuse(ctx, diags, "run subnet manager "+sm.String(), finding.OpensmPortEthernet, sm) || refused
+		}
+		for _, at := range r.Planned.IPoIBOn(sm.Host, sm.GUID) {
+			refused = refuse(ctx, diags, "configure IPoIB interface "+at.String(), finding.IPoIBPortEthernet, at) || refused
+		}
+	}
+	return refused
+}
+
+func refuse(ctx context.Context, diags *diag.Diagnostics, what string, rule *finding.Rule,
+	port attribute.PortRef) bool {
+	f := rule.Find("This plan makes port %s of %s Ethernet.", port.GUID, port.Host)
+	f.Attribute = "ports"
+	return diagnostic.AddFindings(ctx, diags, what, []finding.Finding{f})
 }
 
 // waits reports whether the ports keep their types until somebody restarts the host.

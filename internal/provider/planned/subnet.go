@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
@@ -94,4 +95,19 @@ func (p *Walk) SetAddresses(port attribute.PortRef, addresses []netip.Prefix) (o
 	}
 	slices.SortFunc(overlap, func(a, b Neighbour) int { return strings.Compare(a.Port.String(), b.Port.String()) })
 	return overlap, same
+}
+
+// IPoIBOn gives the interfaces of the configuration that were planned so far on a port of a host,
+// those of its partitions too.
+func (p *Walk) IPoIBOn(host string, port ib.GUID) []attribute.PortRef {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var on []attribute.PortRef
+	for ref := range p.addresses[host] {
+		if ref.GUID == port {
+			on = append(on, ref)
+		}
+	}
+	slices.SortFunc(on, func(a, b attribute.PortRef) int { return strings.Compare(a.String(), b.String()) })
+	return on
 }
