@@ -28,7 +28,7 @@ func source(t *testing.T, file string) string {
 }
 
 // What a table says of a proof is in a test. One of real programs is among those that
-// make testbed runs.
+// make testbed or make reallab-scenarios runs.
 func TestSupport_proofs_are_tests(t *testing.T) {
 	makefile := source(t, "../GNUmakefile")
 	var onTestbed []string
@@ -49,7 +49,7 @@ func TestSupport_proofs_are_tests(t *testing.T) {
 		for _, proof := range onHosts {
 			_, name, _ := strings.Cut(proof, " ")
 			if !slices.ContainsFunc(onTestbed, func(of string) bool { return strings.HasPrefix(name, of) }) {
-				t.Errorf("%s: make testbed does not run %s", o.name, name)
+				t.Errorf("%s: neither testbed nor reallab-scenarios of make runs %s", o.name, name)
 			}
 		}
 	}
