@@ -259,18 +259,49 @@ func (b *bench) measure() {
 	}
 }
 
-// drift changes things by hand: the plan shows them, and the apply mends them.
+// drift changes things by hand: the plan shows them, and the apply mends them. A port's
+// type comes first, as the driver makes all its devices anew for it.
 func (b *bench) drift(cfg acctest.Config) {
+	const device = "/sys/bus/pci/devices/" + reallab.PCIAddress
+	b.on("one", "echo eth >"+device+"/mlx4_port2; udevadm settle; systemctl stop 'opensm@*'")
 	b.on("other", "ip link set dev ibp1s0 mtu 1500")
-	b.on("one", "systemctl stop 'opensm@*'")
 	plan := b.plan("drift", cfg)
-	for _, address := range []string{"infiniband_ipoib_interface.other", "infiniband_opensm.it"} {
+	for _, address := range []string{"infiniband_link_type.one", "infiniband_opensm.it", "infiniband_ipoib_interface.other"} {
 		if plan.Actions()[address] != acctest.Update {
 			b.Errorf("the plan is to %s %s", plan.Actions()[address], address)
 		}
 	}
 	b.mustApply("drift", cfg)
+	if now := b.on("one", "cat "+device+"/mlx4_port2"); strings.TrimSpace(now) != "ib" {
+		b.Errorf("port 2 is %q after the apply", now)
+	}
 	b.ping(4064)
+	b.cableOut(cfg)
+}
+
+// cableOut: a plan cannot plug a cable in. It shows that the link is gone, and changes
+// nothing; with the cable all is as before.
+func (b *bench) cableOut(cfg acctest.Config) {
+	await := func(state string) {
+		b.on("other", "for i in $(seq 120); do grep -q "+state+" /sys/class/infiniband/*/ports/1/state && exit; sleep 0.5; done; exit 1")
+	}
+	cable := b.lab.Cable(reallab.End{Node: "other"})
+	cable.Pull()
+	await("DOWN")
+	plan := b.plan("cable out", cfg)
+	for address, action := range plan.Actions() {
+		if action != acctest.NoOp {
+			b.Errorf("without the cable the plan is to %s %s", action, address)
+		}
+	}
+	if carrier := plan.Get("infiniband_ipoib_interface.other", "carrier"); carrier != false {
+		b.Errorf("without the cable the carrier is %v", carrier)
+	}
+	cable.Plug()
+	await("ACTIVE")
+	b.on("other", "for i in $(seq 60); do ping -c 1 -W 1 172.16.0.20 >/dev/null && exit; done; exit 1")
+	b.ping(4064)
+	b.mustApply("cable in again", cfg)
 }
 
 // plan is a plan without errors.
