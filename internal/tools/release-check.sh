@@ -116,7 +116,7 @@ until grep -q '^Firmware images' "$work/lab.txt"; do
 	kill -0 "$lab" 2>/dev/null || fail "the lab did not start"
 	sleep 0.2
 done
-variables=$(sed -n "s/.*TF_CLI_ARGS_plan='-var-file=\([^']*\)'.*/\1/p" "$work/lab.txt")
+variables=$(sed -n 's/.*TF_CLI_ARGS_.*-var-file=\([^"]*\)".*/\1/p' "$work/lab.txt")
 consent=$(sed -n "s/.* terraform apply -var '\(.*\)'/\1/p" "$work/lab.txt")
 
 # The zip files of a mirror lie as they are published. Nothing but the mirror is asked.
