@@ -59,15 +59,21 @@ func TestMachine_ethernetOnlyFirmwareRefusesIB(t *testing.T) {
 	}
 }
 
-func TestMachine_portTypeArrayComesFromTheInitramfs(t *testing.T) {
-	l := New(Options{Speed: 1000})
+// vpiMachine is a host with a card that knows both types.
+func vpiMachine(t *testing.T) *Machine {
+	t.Helper()
 	config := Config{Name: "vpi", Cards: []CardConfig{{BDF: "0000:01:00.0"}}}
 	config.Cards[0].Config = enConfig()
 	config.Cards[0].Image = testImage("MT_9090111019")
-	m, err := l.AddMachine(config)
+	m, err := New(Options{Speed: 1000}).AddMachine(config)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return m
+}
+
+func TestMachine_portTypeArrayComesFromTheInitramfs(t *testing.T) {
+	m := vpiMachine(t)
 	port := m.Cards()[0].Ports[1]
 	if v := port.View(); v.LinkType != LinkETH {
 		t.Fatalf("VPI firmware came up as %s", v.LinkType)
@@ -93,14 +99,7 @@ func TestMachine_portTypeArrayComesFromTheInitramfs(t *testing.T) {
 // A module parameter that names a type overrides what is stored in the card, at boot and in
 // both directions; 0 leaves it to the card.
 func TestMachine_portTypeArrayOverridesTheCard(t *testing.T) {
-	l := New(Options{Speed: 1000})
-	config := Config{Name: "vpi", Cards: []CardConfig{{BDF: "0000:01:00.0"}}}
-	config.Cards[0].Config = enConfig()
-	config.Cards[0].Image = testImage("MT_9090111019")
-	m, err := l.AddMachine(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := vpiMachine(t)
 	c := m.Cards()[0]
 	c.SetNV(card.NV{LinkType: [2]int{card.LinkIB, card.LinkETH}})
 	for i, tt := range []struct {

@@ -82,7 +82,8 @@ func (r *Resource) refuseUsers(ctx context.Context, a *assessment, diags *diag.D
 		return false
 	}
 	for _, port := range a.at.Card.Ports {
-		if a.ask.Request.Ports[port.Number] != ib.LinkTypeETH || port.PortGUID == 0 {
+		becomes := a.ask.Request.Ports[port.Number] == ib.LinkTypeETH && a.now.Ports[port.Number].Effective != ib.LinkTypeETH
+		if !becomes || port.PortGUID == 0 {
 			continue
 		}
 		sm := attribute.PortRef{Host: a.at.Ref.Host, GUID: port.PortGUID}

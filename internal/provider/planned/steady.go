@@ -95,15 +95,13 @@ type kept interface {
 //
 // Note no more than a plan of that state finds, or the plan is never empty.
 func NoteToDo(ctx context.Context, at Beside, toDo bool, diags *diag.Diagnostics) {
-	diags.Append(at.SetKey(ctx, toDoKey, []byte(strconv.FormatBool(toDo)))...)
+	keep(ctx, at, toDoKey, toDo, diags)
 }
 
 // notedToDo reports what the last refresh or change has noted. There is no note beside a state
 // of an earlier version.
 func notedToDo(ctx context.Context, at kept, diags *diag.Diagnostics) bool {
-	note, read := at.GetKey(ctx, toDoKey)
-	diags.Append(read...)
-	return string(note) == strconv.FormatBool(true)
+	return isKept(ctx, at, toDoKey, diags)
 }
 
 // unprovenKey is where NoteUnproven keeps its note.
@@ -113,12 +111,21 @@ const unprovenKey = "unproven"
 // because what was written did not work. A refresh finds nothing to be done then. With the note
 // the next apply tries the proof again.
 func NoteUnproven(ctx context.Context, at Beside, unproven bool, diags *diag.Diagnostics) {
-	diags.Append(at.SetKey(ctx, unprovenKey, []byte(strconv.FormatBool(unproven)))...)
+	keep(ctx, at, unprovenKey, unproven, diags)
 }
 
 // Unproven reports what NoteUnproven has noted last.
 func Unproven(ctx context.Context, at kept, diags *diag.Diagnostics) bool {
-	note, read := at.GetKey(ctx, unprovenKey)
+	return isKept(ctx, at, unprovenKey, diags)
+}
+
+// keep writes a note that isKept reads. The private state of the framework takes JSON only.
+func keep(ctx context.Context, at Beside, key string, note bool, diags *diag.Diagnostics) {
+	diags.Append(at.SetKey(ctx, key, []byte(strconv.FormatBool(note)))...)
+}
+
+func isKept(ctx context.Context, at kept, key string, diags *diag.Diagnostics) bool {
+	note, read := at.GetKey(ctx, key)
 	diags.Append(read...)
 	return string(note) == strconv.FormatBool(true)
 }
