@@ -198,3 +198,30 @@ func TestMoment_image_replaced_in_place(t *testing.T) {
 		seen[staged] = true
 	}
 }
+
+// A copy of an image that somebody changed on its host is drift: the next plan stages it anew,
+// and the firmware, which needs it, has nothing to do.
+func TestMoment_staged_image_is_changed(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{})
+	host := labs.Intel9
+	ws, cfg := w.Workspace(), w.CrossFlash(host)
+	mustApply(t, ws, cfg)
+	staged := fmt.Sprint(ws.Get(cfg[1].Address(), "staged_path"))
+	for what, change := range map[string]string{"one byte is changed": `printf x >>"%s"`, "it is empty": `: >"%s"`} {
+		whole := w.Run(host, "sha256sum "+staged)
+		w.Run(host, fmt.Sprintf(change, staged))
+		plan := cleanPlan(t, ws, cfg)
+		if did := plan.Actions(); did[cfg[1].Address()] != Create || len(did) > 1 {
+			t.Errorf("%s: the plan does %v\n%s", what, did, plan.Diags)
+		}
+		mustApply(t, ws, cfg)
+		if now := w.Run(host, "sha256sum "+staged); now != whole {
+			t.Errorf("%s: after the apply the copy is %s", what, now)
+		}
+		emptyPlan(t, ws, cfg)
+	}
+	if images, _ := burns(w, host); images != 1 {
+		t.Errorf("burned %d times", images)
+	}
+}

@@ -21,7 +21,7 @@ const (
 	rdmaDir = "sys/class/infiniband/ibp1s0/"
 	netDir  = "sys/class/net/ibp1s0/"
 	stateIn = "var/lib/terraform-provider-infiniband/"
-	sha     = "f3d90aecc4afc36bba3405e09d0cba7c9cf333f5316ff0ee68a4f775366b792b"
+	sha     = "6105d6cc76af400325e94d588ce511be5bfdbb73b437dc51eca43917d7a43e3d"
 	jobID   = "20261121T090000Z-0000-01-00-0-1a2b"
 )
 
@@ -115,6 +115,7 @@ func ubuntu() map[string]string {
 		"etc/udev/rules.d/10-x.rules":                               "# x\n",
 		"etc/default/opensm":                                        "PORTS=ALL\n",
 		stateIn + "images/" + sha + ".bin":                          "image",
+		stateIn + "images/" + strings.Repeat("0", 64) + ".bin":      "changed",
 		stateIn + "images/.partial":                                 "x",
 		stateIn + "jobs/" + jobID + "/request":                      "version=1\nkind=burn\npci=0000:01:00.0\noperator=ops@desk\nboot_id=old\nunit=" + inventory.JobUnit(jobID) + "\nimage_sha256=" + sha + "\n",
 		stateIn + "jobs/" + jobID + "/states":                       "1 requested 2026-11-21T09:00:00Z\n2 locked 2026-11-21T09:00:01Z\n3 bur",
@@ -205,7 +206,7 @@ func TestRead_of_an_Ubuntu_host(t *testing.T) {
 		}
 	}
 	if i, ok := s.StagedImage(sha); !ok || i.Size != 5 || len(s.Staged) != 1 {
-		t.Errorf("staged: %+v", s.Staged)
+		t.Errorf("staged, without the one that somebody changed: %+v", s.Staged)
 	}
 	checkJobs(t, s)
 }

@@ -64,7 +64,7 @@ func unquote(s string) (string, error) {
 var imageName = regexp.MustCompile(`^` + regexp.QuoteMeta(inventory.StateDir) + `/images/([0-9a-f]{64})\.bin$`)
 
 // readFiles joins the content of files with their modes, and finds the staged
-// images, of which only the size is read.
+// images, of which only the size and the hash are read.
 func readFiles(s *inventory.Snapshot, a *collect.Answer) error {
 	s.Files, s.Denied = map[string]inventory.File{}, a.Denied
 	for path, content := range a.Files {
@@ -74,6 +74,7 @@ func readFiles(s *inventory.Snapshot, a *collect.Answer) error {
 	if !ok {
 		return nil
 	}
+	changed := changedImages(a)
 	for n, line := range tool.Lines(run.Output) {
 		fields := strings.SplitN(line, " ", 4)
 		if len(fields) != 4 || !strings.HasPrefix(fields[3], "/") {
@@ -89,7 +90,9 @@ func readFiles(s *inventory.Snapshot, a *collect.Answer) error {
 			return in("stat", tool.Errorf(n, line, "invalid size"))
 		}
 		if m := imageName.FindStringSubmatch(fields[3]); m != nil {
-			s.Staged = append(s.Staged, inventory.StagedImage{SHA256: m[1], Size: size})
+			if !changed[m[1]] {
+				s.Staged = append(s.Staged, inventory.StagedImage{SHA256: m[1], Size: size})
+			}
 			continue
 		}
 		if f, read := s.Files[fields[3]]; read {
@@ -99,6 +102,22 @@ func readFiles(s *inventory.Snapshot, a *collect.Answer) error {
 	}
 	return nil
 }
+
+// changedImages are the staged images, by the hash of their name, that have another content
+// now. One that sha256sum could not read is not among them: whoever writes an image to a card
+// hashes it again.
+func changedImages(a *collect.Answer) map[string]bool {
+	changed := map[string]bool{}
+	for _, line := range tool.Lines(a.Runs["sha256sum"].Output) {
+		sum, path, _ := strings.Cut(line, "  ")
+		if m := imageName.FindStringSubmatch(path); m != nil && contentHash.MatchString(sum) && sum != m[1] {
+			changed[m[1]] = true
+		}
+	}
+	return changed
+}
+
+var contentHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // readSpace reads "df -Pk": a heading and one line, whose fourth field are the
 // available blocks of 1024 bytes.

@@ -341,7 +341,8 @@ type File struct {
 	Content string
 }
 
-// StagedImage is a firmware image stored on the host, named by its hash.
+// StagedImage is a firmware image stored on the host, named by its hash. One that has
+// another content by now is none.
 type StagedImage struct {
 	SHA256 string
 	Size   int64

@@ -75,7 +75,7 @@ func Open(ctx context.Context, h host.Host, sha256 string) (*fwimage.Image, int6
 	}
 	if sum != sha256 {
 		return nil, size, fmt.Errorf("%s: the image %s has SHA-256 %s. Somebody changed it after it was staged. "+
-			"To stage it again, apply with -replace and the address of its infiniband_firmware_image",
+			"Plan again: its infiniband_firmware_image stages it anew",
 			h.Name(), Path(sha256), sum)
 	}
 	img, err := fwimage.Parse(bytes.NewReader(buf.Bytes()), int64(buf.Len()))

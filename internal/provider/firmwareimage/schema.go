@@ -50,7 +50,8 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A firmware image, verified on this machine (every checksum in it), copied to a host under " +
 			"its hash and verified there. " +
-			"Nothing is written to a card. Destroying it forgets the copy. The copy stays on the host.",
+			"Nothing is written to a card. A copy that is gone or changed is staged again by the next plan. " +
+			"Destroying it forgets the copy. The copy stays on the host.",
 		Attributes: attrs,
 	}
 }

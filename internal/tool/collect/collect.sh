@@ -549,6 +549,12 @@ file_modes() {
 	[ $# -gt 0 ] && answer stat stat -c '%a %U:%G %s %n' "$@"
 }
 
+# The name of a staged image says what it should hold.
+hashes_of_images() {
+	set -- "$ROOT$STATE_DIR"/images/*.bin
+	[ -f "$1" ] && has sha256sum && answer sha256sum sha256sum -- "$@"
+}
+
 free_space() {
 	directory=$ROOT$STATE_DIR
 	while [ ! -d "$directory" ] && [ -n "$directory" ]; do directory=${directory%/*}; done
@@ -587,6 +593,7 @@ flash_jobs
 saved_definitions
 unconfirmed_changes
 file_modes
+hashes_of_images
 free_space
 truenas
 echo '@end'
