@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -230,5 +231,30 @@ func TestPort_exchanged(t *testing.T) {
 	plan := mustPlan(t, ws, named)
 	if plan.Diags.HasError() || plan.Actions()["infiniband_port.it"] != Replace {
 		t.Errorf("the new card is named: %s, %s", plan.Actions()["infiniband_port.it"], plan.Diags)
+	}
+}
+
+// A create that fails after the unit was written says that it stays, and how it is removed.
+func TestPort_fails_after_its_unit_was_written(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	const host = labs.Intel9
+	ws, cfg := w.Workspace(), w.port(map[string]any{"enabled": false})
+	id, unit := host+"/"+w.PCI(host)+"/1", "infiniband-port-0000:01:00.0-1.service"
+	w.Machine(host).Faults.Trap(" disable", 0, labsim.ProgramFault{Exit: true, Status: 1})
+	diags, err := ws.Apply(context.Background(), cleanPlan(t, ws, cfg))
+	if err != nil || len(diags.Errors().Find("The unit "+unit+", which makes the setting at boot, stays on the host",
+		`terraform import ADDRESS "`+id+`"`)) != 1 {
+		t.Fatalf("%v\n%s", err, diags)
+	}
+	checkUntainted(t, ws)
+	w.Machine(host).Faults.Clear()
+	if diags, err := ws.Import(context.Background(), cfg[0], id); err != nil || diags.HasError() {
+		t.Fatalf("import: %v\n%s", err, diags)
+	}
+	mustApply(t, ws, nil)
+	if said, _ := w.Try(host, "ls /etc/systemd/system /etc/systemd/system/multi-user.target.wants"); strings.Contains(said, "infiniband-port") {
+		t.Errorf("after the removal: %s", said)
 	}
 }

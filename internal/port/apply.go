@@ -40,6 +40,7 @@ func (o Options) withDefaults() Options {
 // Result is what Apply and Remove did.
 type Result struct {
 	Observed Observation // read back after the change
+	Stored   bool        // a unit of ours was written, also if the change failed after that
 	Warnings []string    // what the operator should know, one sentence each
 	Left     []string    // of Remove: what stays on the host, one sentence each
 }
@@ -100,16 +101,19 @@ func change(ctx context.Context, h *hosts.Host, d Request, before Observation, o
 	if err != nil {
 		return Result{}, err
 	}
+	r := Result{Stored: true}
+	if err = enable(ctx, h, d); err != nil {
+		return r, err
+	}
 	if len(before.live(d)) > 0 {
 		if _, err = h.Run(ctx, set(d, knowsExtended(before))); err != nil {
-			return Result{}, fmt.Errorf("setting the port: %w", err)
+			return r, fmt.Errorf("setting the port: %w", err)
 		}
 	}
-	after, err := wait(ctx, h, d, opt)
-	if err != nil {
-		return Result{Observed: after}, err
+	if r.Observed, err = wait(ctx, h, d, opt); err == nil {
+		r.Warnings = slices.Concat(kept, remarks(d, r.Observed))
 	}
-	return Result{Observed: after, Warnings: slices.Concat(kept, remarks(d, after))}, nil
+	return r, err
 }
 
 // prepare checks d and provides what a look at the port needs.
@@ -150,8 +154,8 @@ func knowsExtended(o Observation) bool {
 	return o.Link != nil && o.Link.SpeedsSupported>>extShift != 0
 }
 
-// store makes the host set the port again at every boot. It comes before the change: if
-// the run ends in between, the next boot is right.
+// store writes what sets the port again at every boot. It comes before the change: if the
+// run ends in between, the next boot is right.
 func store(ctx context.Context, h *hosts.Host, d Request, before Observation) (kept []string, err error) {
 	for _, f := range []struct {
 		path, text string
@@ -166,12 +170,16 @@ func store(ctx context.Context, h *hosts.Host, d Request, before Observation) (k
 			return nil, err
 		}
 	}
+	return kept, nil
+}
+
+func enable(ctx context.Context, h *hosts.Host, d Request) error {
 	for _, cmd := range []shellcmd.Command{systemctl.DaemonReload(), systemctl.Enable(UnitName(d.Card, d.Number))} {
 		if _, err := h.Run(ctx, cmd); err != nil {
-			return nil, fmt.Errorf("enabling %s: %w", UnitName(d.Card, d.Number), err)
+			return fmt.Errorf("enabling %s: %w", UnitName(d.Card, d.Number), err)
 		}
 	}
-	return kept, nil
+	return nil
 }
 
 // keep keeps a file of ours that somebody has written into.

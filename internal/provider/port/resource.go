@@ -83,6 +83,10 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 				c.NoteSeen(ctx, ops.SeenOf(now.BootID, result.Observed))
 			}
 		}
+		if result.Stored {
+			applyErr = c.Leaves(applyErr, "The unit "+ops.UnitName(d.Card, d.Number)+", which makes the setting at boot,",
+				id(ref, d.Number))
+		}
 		return applyErr
 	})
 	diagnostic.AddError(c.Diags, what, err)
