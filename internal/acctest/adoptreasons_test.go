@@ -53,6 +53,13 @@ func TestAdopt_says_why(t *testing.T) {
 			w.Disconnect(labsim.CardEnd("desk", "0000:01:00.0", 1))
 			w.Reboot("desk")
 		}, []string{"NetworkManager does not activate it now, so an apply would fail (IP045)"}, ""},
+		// The kernel has no interface for it, and opensm no port.
+		"ours, and the port is Ethernet now": {labsim.Ubuntu, func(w *Lab) {
+			managed(w)
+			w.Run("desk", "for p in 2 1; do echo eth >/sys/bus/pci/devices/0000:01:00.0/mlx4_port$p; done")
+		}, []string{"Not adopted: infiniband_opensm desk/0xe41d2d0300e44ed1. Refusing to run a subnet manager on an Ethernet " +
+			"port", "SM003", "Not adopted: infiniband_ipoib_interface desk/0xe41d2d0300e44ed1. Refusing to configure IPoIB on " +
+			"an Ethernet port", "IP004"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -23,22 +23,40 @@ func candidates(host string, s *inventory.Snapshot) []*Object {
 	for i := range s.Cards {
 		out = append(out, ofCard(host, s, &s.Cards[i], cards)...)
 	}
-	return slices.Concat(out, managers(host, s, cards), interfaces(host, s, cards))
+	return slices.Concat(out, managers(host, s, cards), interfaces(host, s, cards), asleep(host, s, cards))
 }
 
 // managers are the subnet managers that may be on the ports of a host.
 func managers(host string, s *inventory.Snapshot, cards map[string]*Object) (out []*Object) {
 	for i := range s.Cards {
 		for _, p := range s.Cards[i].Ports {
-			if p.LinkLayer != "InfiniBand" || p.PortGUID.IsZero() {
+			guid := s.Cards[i].GUIDOf(p)
+			managed := !guid.IsZero() && opensm.Observe(s, guid).Managed
+			if guid.IsZero() || p.LinkLayer != "InfiniBand" && !managed {
 				continue
 			}
-			o := ofPort(smType, cards[s.Cards[i].PCI.String()], attribute.PortRef{Host: host, GUID: p.PortGUID}, p.Number)
-			o.left = opensm.LeftAlone(s, p.PortGUID)
-			if opensm.Observe(s, p.PortGUID).Managed {
+			o := ofPort(smType, cards[s.Cards[i].PCI.String()], attribute.PortRef{Host: host, GUID: guid}, p.Number)
+			o.left = opensm.LeftAlone(s, guid)
+			if managed {
 				o.otherwise = drifted
 			}
 			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// asleep are the interfaces that this provider has set up on ports that are Ethernet now. The
+// kernel does not have them, so that only their definitions show them.
+func asleep(host string, s *inventory.Snapshot, cards map[string]*Object) (out []*Object) {
+	for i := range s.Cards {
+		c := &s.Cards[i]
+		for _, p := range c.Ports {
+			guid := c.GUIDOf(p)
+			if p.LinkLayer != "Ethernet" || guid.IsZero() || !ipoib.Observe(s, guid, 0).Persisted.Found {
+				continue
+			}
+			out = append(out, ofPort(ipoibType, cards[c.PCI.String()], attribute.PortRef{Host: host, GUID: guid}, p.Number))
 		}
 	}
 	return out
