@@ -205,6 +205,10 @@ func TestSM_back_to_back(t *testing.T) {
 	emptyPlan(t, ws, w.managers(nil)[:1])
 }
 
+// hurried is a time limit that is shorter than the proof of a port. The cause is named all the
+// same.
+var hurried = map[string]any{"timeouts": map[string]any{"create": "30s", "update": "30s"}}
+
 // An apply that failed because the port has no link fails again while it has none, although
 // nothing is left to write. What it has set up is in no state: the error says how to remove it.
 func TestSM_repeated_without_a_cable(t *testing.T) {
@@ -213,7 +217,7 @@ func TestSM_repeated_without_a_cable(t *testing.T) {
 	drivers(w)
 	host := w.Names()[0]
 	w.Unplug(host, 1)
-	ws, cfg := w.Workspace(), w.managers(nil)[:1]
+	ws, cfg := w.Workspace(), w.managers(hurried)[:1]
 	unit, id := w.unit(host), host+"/"+fmt.Sprintf("0x%016x", w.hostSpec(host).Cards[0].GUIDs[1])
 	for _, when := range []string{"at first", "repeated"} {
 		plan := cleanPlan(t, ws, cfg)
@@ -227,7 +231,8 @@ func TestSM_repeated_without_a_cable(t *testing.T) {
 		}
 	}
 	checkUntainted(t, ws)
-	// The way that the error names.
+	// The way that the error names. An import knows no time limit.
+	cfg = cfg.With(cfg[0].Address(), map[string]any{"timeouts": nil})
 	if diags, err := ws.Import(context.Background(), cfg[0], id); err != nil || diags.HasError() {
 		t.Fatalf("import: %v\n%s", err, diags)
 	}
@@ -251,6 +256,7 @@ func TestSM_change_without_a_cable(t *testing.T) {
 	w.Unplug(host, 1)
 	emptyPlan(t, ws, cfg)
 	cfg = cfg.With(cfg[0].Address(), map[string]any{"priority": 3})
+	cfg = cfg.With(cfg[0].Address(), hurried)
 	for _, when := range []string{"at first", "repeated"} {
 		plan := cleanPlan(t, ws, cfg)
 		if plan.Actions()[cfg[0].Address()] != Update || len(plan.Diags.Warnings().Find("SM031")) != 1 {

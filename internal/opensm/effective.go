@@ -58,7 +58,7 @@ func (f inForce) complete() bool { return len(f.wrong) == 0 && f.problem == "" }
 // are as configured. It returns the ports that still differ at the end, and what could
 // not be compared. A wrong broadcast group is *NotInForceError.
 func provePartitions(ctx context.Context, h host.Host, at device, d Request, o Options) ([]Mismatch, []string, error) {
-	deadline := time.Now().Add(min(sweepTime, o.ProofTimeout))
+	deadline := proofEnd(ctx, min(sweepTime, o.ProofTimeout))
 	p := prover{h: h, at: at, d: d, known: o.Lab.Known}
 	for {
 		found, err := p.look(ctx)

@@ -89,7 +89,7 @@ func prove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request,
 // watch looks at the port until it is served, cannot become so, or the time is over. It
 // returns the last look.
 func watch(ctx context.Context, h host.Host, device string, number int, o Options) (sysfs.Port, error) {
-	deadline := time.Now().Add(o.ProofTimeout)
+	deadline := proofEnd(ctx, o.ProofTimeout)
 	for {
 		now, err := readPort(ctx, h, device, number)
 		if err != nil {
@@ -103,6 +103,15 @@ func watch(ctx context.Context, h host.Host, device string, number int, o Option
 			return now, err
 		}
 	}
+}
+
+// proofEnd is when a proof gives up: after its time, or earlier, so that a quarter of what the
+// operator's timeout leaves is there to find the cause.
+func proofEnd(ctx context.Context, limit time.Duration) time.Time {
+	if end, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(end)*3/4)
+	}
+	return time.Now().Add(limit)
 }
 
 func readPort(ctx context.Context, h host.Host, device string, number int) (sysfs.Port, error) {
