@@ -37,7 +37,7 @@ func (a Added) unreadable() bool {
 
 // observeFiles looks for what our files have besides ours, and for those that are not there.
 func (o *Observation) observeFiles(s *inventory.Snapshot, t target) {
-	for _, f := range backendOf(o.Stack, t).files(t, o.Persisted.Config) {
+	for _, f := range withHooks(s, t, backendOf(o.Stack, t).files(t, o.Persisted.Config)) {
 		found, ok := s.Files[f.path]
 		switch {
 		case !ok && t.name != "" && o.Persisted.Found:

@@ -49,8 +49,8 @@ type target struct {
 	address string   // hardware address of the interface of the port
 	driver  string   // of the card
 	others  []string // names of the host's interfaces that are not IPoIB
-	hooks   []string
-	profile string // UUID of the profile of NetworkManager, if it is not the one that we give
+	hooks   []string // files of networkd that configure the interface of the port, or did
+	profile string   // UUID of the profile of NetworkManager, if it is not the one that we give
 }
 
 // link has what definitions match an interface by.
@@ -105,9 +105,7 @@ func bareTarget(s *inventory.Snapshot, port ib.GUID, pkey uint16) target {
 		return t
 	}
 	t.pkey, t.parent, t.name = pkey, n.Name, childName(n.Name, pkey)
-	if n.NetworkdFile != "" {
-		t.hooks = []string{n.NetworkdFile}
-	}
+	t.hooks = hookedFiles(s, t, n)
 	return t
 }
 

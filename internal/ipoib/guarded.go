@@ -106,12 +106,12 @@ func (c *change) write(ctx context.Context, files []file) error {
 	return nil
 }
 
-// staleFiles are our files for this interface that another network stack of the host
-// reads and that this change does not write.
+// staleFiles are our files for this interface that this change does not write: those that
+// another network stack of the host reads, and drop-ins for files of another name.
 func staleFiles(s *inventory.Snapshot, t target, now []file) []string {
 	var stale []string
 	for _, b := range backends {
-		for _, f := range b.files(t, Config{}) {
+		for _, f := range withHooks(s, t, b.files(t, Config{})) {
 			content := s.Files[f.path].Content
 			if !platform.IsOurs(content) && !ownProfile(content) || slices.Contains(stale, f.path) {
 				continue

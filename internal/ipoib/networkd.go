@@ -44,13 +44,37 @@ func (b networkdBackend) files(t target, want Config) []file {
 		{bareParentPath(t), 0o644, networkd.RenderBareParent(header, t.parent, t.name), networkd.Added},
 	}
 	for _, hook := range b.hooks(t) {
-		all = append(all, file{hook, 0o644, networkd.RenderParent(header, t.name), networkd.Added})
+		all = append(all, hookFile(t, hook))
 	}
 	return all
 }
 
+// hookFile is the drop-in at a path.
+func hookFile(t target, at string) file {
+	return file{at, 0o644, networkd.RenderParent(platform.OwnedHeader(resourceName), t.name), networkd.Added}
+}
+
+func hookName(t target) string { return "infiniband-" + t.id() + ".conf" }
+
+// isHook reports whether a path is that of a drop-in of the child, for whatever file.
+func isHook(t target, at string) bool {
+	return t.pkey != 0 && path.Base(at) == hookName(t) && strings.HasSuffix(path.Dir(at), ".network.d")
+}
+
+// withHooks adds the other drop-ins of the child that the host has. They are for files that
+// configured the interface of the port before. It may have another name now, or be gone.
+func withHooks(s *inventory.Snapshot, t target, files []file) []file {
+	for _, at := range s.FilesUnder(networkd.Dir) {
+		listed := slices.ContainsFunc(files, func(f file) bool { return f.path == at })
+		if isHook(t, at) && isOurs(s, at) && !listed {
+			files = append(files, hookFile(t, at))
+		}
+	}
+	return files
+}
+
 // hooks are the drop-ins that attach the child to the interface of the port: for the
-// file that configures that interface now, and for the one that a resource would write.
+// files that configure that interface, and for the one that a resource would write.
 func (b networkdBackend) hooks(t target) []string {
 	own := path.Base(networkPath(target{port: t.port}))
 	if b.planned {
@@ -63,7 +87,21 @@ func (b networkdBackend) hooks(t target) []string {
 		}
 	}
 	for i := range all {
-		all[i] = networkd.Dir + "/" + all[i] + ".d/infiniband-" + t.id() + ".conf"
+		all[i] = networkd.Dir + "/" + all[i] + ".d/" + hookName(t)
+	}
+	return all
+}
+
+// hookedFiles are the files that configure the interface of the port: the one of now, and
+// those by which it has the child already. networkd may not have come to the interface yet.
+func hookedFiles(s *inventory.Snapshot, t target, parent *inventory.Netdev) (all []string) {
+	if parent.NetworkdFile != "" {
+		all = append(all, parent.NetworkdFile)
+	}
+	for _, hook := range withHooks(s, t, nil) {
+		if f, _ := networkd.Parse(s.Files[hook.path].Content); slices.Contains(f.Children, t.name) {
+			all = append(all, strings.TrimSuffix(path.Dir(hook.path), ".d"))
+		}
 	}
 	return all
 }

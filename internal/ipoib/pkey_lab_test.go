@@ -101,3 +101,46 @@ func TestLab_Stacks_pkey_with_the_guid_of_no_port(t *testing.T) {
 		}
 	})
 }
+
+// pkeyDesired is a P_Key child of the first host.
+func pkeyDesired() ipoib.Request {
+	d := ubuntuDesired()
+	d.PKey = 0x8001
+	d.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.17.0.20/24")}
+	return d
+}
+
+// Files of a P_Key child have the name of the interface of its port in their path. A removal
+// finds them also where that interface has gone, or has another name by then.
+func TestLab_Stacks_pkey_is_removed_without_its_parent(t *testing.T) {
+	for name, away := range map[string]func(*testing.T, *testLab){
+		"no ib_ipoib": func(t *testing.T, l *testLab) {
+			if err := l.Machine("intel9").UnloadModule("ib_ipoib"); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"the port is Ethernet": func(t *testing.T, l *testLab) {
+			runText(t, l, "echo eth >/sys/bus/pci/devices/0000:01:00.0/mlx4_port1")
+		},
+		"another name": func(t *testing.T, l *testLab) {
+			l.Machine("intel9").FS.Put("/etc/udev/rules.d/10-ib.rules", `ACTION=="add", SUBSYSTEM=="net", `+
+				`ATTR{type}=="32", ATTR{address}=="?*e4:1d:2d:03:00:e4:4e:01", NAME="fabric0"`+"\n", 0o644)
+			reboot(t, l)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachStack(t, func(t *testing.T, c stackCase) {
+				l, d := stackLab(t, c), pkeyDesired()
+				apply(t, l, d)
+				away(t, l)
+				if o := observe(t, l, d); o.Name == "ibp1s0.8001" {
+					t.Fatalf("the interface of the port is there: %+v", o)
+				}
+				if _, err := ipoib.Remove(t.Context(), l.hosts["intel9"], d, ipoib.Options{}); err != nil {
+					t.Fatal(err)
+				}
+				nothingOfOurs(t, l)
+			})
+		})
+	}
+}

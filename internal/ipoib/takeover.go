@@ -143,7 +143,7 @@ func (c *change) leftSaved() {
 
 // isOwnPath reports whether a path is one of our files for an interface.
 func isOwnPath(t target, at string) bool {
-	return slices.ContainsFunc(backends, func(b backend) bool {
+	return isHook(t, at) || slices.ContainsFunc(backends, func(b backend) bool {
 		return slices.ContainsFunc(b.files(t, Config{}), func(f file) bool { return f.path == at })
 	})
 }
