@@ -10,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netundo"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/networkd"
@@ -39,9 +40,10 @@ func (b networkdBackend) files(t target, want Config) []file {
 	if t.pkey == 0 {
 		return []file{main, ruleFile(t, want.Mode)}
 	}
+	inBare := func(text string) []tool.Setting { return networkd.AddedToBareParent(text, t.pkey) }
 	all := []file{
-		main, {netdevPath(t), 0o644, networkd.RenderNetdev(header, i), networkd.Added},
-		{bareParentPath(t), 0o644, networkd.RenderBareParent(header, t.parent, t.name), networkd.Added},
+		main, {netdevPath(t), 0o644, networkd.RenderNetdev(header, i), networkd.AddedToNetdev},
+		{bareParentPath(t), 0o644, networkd.RenderBareParent(header, t.parent, t.name), inBare},
 	}
 	for _, hook := range b.hooks(t) {
 		all = append(all, hookFile(t, hook))
@@ -51,7 +53,8 @@ func (b networkdBackend) files(t target, want Config) []file {
 
 // hookFile is the drop-in at a path.
 func hookFile(t target, at string) file {
-	return file{at, 0o644, networkd.RenderParent(platform.OwnedHeader(resourceName), t.name), networkd.Added}
+	added := func(text string) []tool.Setting { return networkd.AddedToParent(text, t.pkey) }
+	return file{at, 0o644, networkd.RenderParent(platform.OwnedHeader(resourceName), t.name), added}
 }
 
 func hookName(t target) string { return "infiniband-" + t.id() + ".conf" }

@@ -1,12 +1,15 @@
 package ipoib_test
 
 import (
+	"path"
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
 // A P_Key child is made, survives a restart, is changed and goes again.
@@ -143,4 +146,77 @@ func TestLab_Stacks_pkey_is_removed_without_its_parent(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What somebody adds to any file of a P_Key child is named, and kept beside it by an apply
+// and by a removal, also where the interface of the port has gone. Another child that the
+// interface of the port has by our file is such a setting.
+func TestLab_Stacks_pkey_files_with_added_settings(t *testing.T) {
+	eachStack(t, func(t *testing.T, c stackCase) {
+		if c.stack != ipoib.StackNetplan && c.stack != ipoib.StackNetworkd {
+			t.Skip("the child has one file")
+		}
+		l, d := stackLab(t, c), pkeyDesired()
+		apply(t, l, d)
+		m := l.Machine("intel9")
+		edit := func() (files []string) {
+			for path, f := range l.snapshot(t, "intel9").Files {
+				if !platform.IsOurs(f.Content) || !strings.Contains(path, "-8001") {
+					continue
+				}
+				more := "[Network]\nAddress=9.9.9.9/24\nIPoIB=ibp1s0.8002\n"
+				if path == "/etc/systemd/network/60-infiniband-e41d2d0300e44e01-8001.network" {
+					more = "[Network]\nIPoIB=ibp1s0.8002\n" // an address is drift
+				}
+				m.FS.Put(path, f.Content+more, 0o644)
+				files = append(files, path)
+			}
+			return files
+		}
+		kept := func(when, number string, files []string) {
+			t.Helper()
+			for _, at := range files {
+				dir, base := path.Split(at)
+				saved := dir + "." + base + ".before-infiniband-e41d2d0300e44e01-8001" + number
+				if !strings.Contains(l.file("intel9", saved), "IPoIB=ibp1s0.8002") {
+					t.Errorf("%s: %s is not kept as %s", when, at, saved)
+				}
+			}
+		}
+		files := edit()
+		if len(files) != 4 {
+			t.Fatalf("the files are %q", files)
+		}
+		var said string
+		for _, f := range ipoib.Check(l.snapshot(t, "intel9"), d, ipoib.PlanFacts{Held: true}) {
+			if f.Rule == finding.InterfaceFileEdited {
+				said += f.Evidence + "\n"
+			}
+		}
+		for _, at := range files {
+			mustContain(t, said, at+" has line ")
+		}
+		if n := strings.Count(said, "Network.IPoIB"); n != 4 {
+			t.Errorf("%d of 4 lines IPoIB= are named: %s", n, said)
+		}
+		apply(t, l, d)
+		kept("after an apply", "", files)
+		if again := apply(t, l, d); again.Changed {
+			t.Errorf("the second apply changed something: %+v", again)
+		}
+		files = edit()
+		if err := m.UnloadModule("ib_ipoib"); err != nil {
+			t.Fatal(err)
+		}
+		l.snapshot(t, "intel9")
+		r, err := ipoib.Remove(t.Context(), l.hosts["intel9"], d, ipoib.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept("after a removal", ".2", files)
+		for _, at := range files {
+			mustContain(t, strings.Join(r.Left, "\n"), "The file "+at+" with what somebody had added")
+		}
+		nothingOfOurs(t, l)
+	})
 }

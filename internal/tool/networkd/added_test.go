@@ -15,25 +15,38 @@ func TestAdded(t *testing.T) {
 	i := ipconf.Interface{Name: "ib0", MTU: 9000, Mode: "connected", PKey: 0x8001,
 		Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24")}, Routes: []ipconf.Route{{
 			To: netip.MustParsePrefix("10.0.0.0/8"), Via: netip.MustParseAddr("172.16.0.1")}}}
-	ours := Render("# header\n", i)
-	for name, tt := range map[string]struct{ text, want string }{
-		"ours":                       {text: ours},
-		"child":                      {text: RenderNetdev("", i)},
-		"hook":                       {text: RenderParent("", "ib0.8001")},
-		"bare parent":                {text: RenderBareParent("", "ib0", "ib0.8001")},
-		"other values that are held": {text: strings.NewReplacer("9000", "2044", "172.16.0.20", "172.16.0.21").Replace(ours)},
-		"spaces, comments":           {text: strings.ReplaceAll(ours, "=", " = ") + "\n; ask Kim\n"},
-		"name servers": {ours + "[Network]\nDNS=1.1.1.1\nDNS=9.9.9.9\n",
+	ours, netdev := Render("# header\n", i), RenderNetdev("", i)
+	hook, bare := RenderParent("", "ib0.8001"), RenderBareParent("", "ib0", "ib0.8001")
+	inHook := func(text string) []tool.Setting { return AddedToParent(text, 0x8001) }
+	inBare := func(text string) []tool.Setting { return AddedToBareParent(text, 0x8001) }
+	for name, tt := range map[string]struct {
+		added      func(string) []tool.Setting
+		text, want string
+	}{
+		"ours":        {added: Added, text: ours},
+		"child":       {added: AddedToNetdev, text: netdev},
+		"hook":        {added: inHook, text: hook},
+		"bare parent": {added: inBare, text: bare},
+		"other values that are held": {added: Added,
+			text: strings.NewReplacer("9000", "2044", "172.16.0.20", "172.16.0.21").Replace(ours)},
+		"spaces, comments": {added: Added, text: strings.ReplaceAll(ours, "=", " = ") + "\n; ask Kim\n"},
+		"name servers": {Added, ours + "[Network]\nDNS=1.1.1.1\nDNS=9.9.9.9\n",
 			"line 20: Network.DNS, line 21: Network.DNS"},
-		"DHCP":                      {strings.Replace(ours, "DHCP=no", "DHCP=yes", 1), "line 10: Network.DHCP"},
-		"a metric":                  {ours + "Metric=5\n", "line 19: Route.Metric"},
-		"a route without a gateway": {ours + "[Route]\nDestination=10.9.0.0/16\n", "line 20: Route.Destination"},
-		"a hook for more":           {RenderParent("", "ib0.8001") + "VLAN=x\n", "line 3: Network.VLAN"},
-		"no setting":                {ours + "oops\n", "line 19: Route.neither a section nor an assignment"},
+		"DHCP":                      {Added, strings.Replace(ours, "DHCP=no", "DHCP=yes", 1), "line 10: Network.DHCP"},
+		"a metric":                  {Added, ours + "Metric=5\n", "line 19: Route.Metric"},
+		"a route without a gateway": {Added, ours + "[Route]\nDestination=10.9.0.0/16\n", "line 20: Route.Destination"},
+		"no setting":                {Added, ours + "oops\n", "line 19: Route.neither a section nor an assignment"},
+		"a child of ours":           {Added, ours + "[Network]\nIPoIB=ib0.8002\n", "line 20: Network.IPoIB"},
+		"an address of a .netdev":   {AddedToNetdev, netdev + "[Network]\nAddress=9.9.9.9/24\n", "line 10: Network.Address"},
+		"a hook for more":           {inHook, hook + "VLAN=x\n", "line 3: Network.VLAN"},
+		"a hook for another child":  {inHook, "[Network]\nIPoIB=ib0.8002\nIPoIB=ib0.8001\n", "line 2: Network.IPoIB"},
+		"an address of a hook":      {inHook, hook + "Address=9.9.9.9/24\n", "line 3: Network.Address"},
+		"an address of a parent":    {inBare, bare + "Address=9.9.9.9/24\n", "line 12: Network.Address"},
+		"a match of more parents":   {inBare, strings.Replace(bare, "=ib0\n", "=ib*\n", 1), "line 2: Match.Name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := tool.NamesOf(Added(tt.text)); got != tt.want {
+			if got := tool.NamesOf(tt.added(tt.text)); got != tt.want {
 				t.Errorf("got %q of\n%s", got, tt.text)
 			}
 		})
