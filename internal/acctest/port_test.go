@@ -101,6 +101,18 @@ func TestPort_life(t *testing.T) {
 	}
 	mustApply(t, ws, on)
 	emptyPlan(t, ws, on)
+	// What the unit runs is a part of the setting.
+	for _, harm := range []string{"rm", "chmod 644"} {
+		w.Run(labs.Intel9, harm+" /usr/local/sbin/terraform-infiniband-port")
+		if plan := cleanPlan(t, ws, on); plan.Actions()["infiniband_port.it"] != Update {
+			t.Errorf("after %s the plan is %v", harm, plan.Actions())
+		}
+		if got := ws.Get("infiniband_port.it", "at_boot"); got != false {
+			t.Errorf("after %s at_boot is %v", harm, got)
+		}
+		mustApply(t, ws, on)
+		emptyPlan(t, ws, on)
+	}
 	lost := w.Workspace()
 	diags, err := lost.Import(context.Background(), on[0], fmt.Sprintf("%s/%s/1", labs.Intel9, w.PCI(labs.Intel9)))
 	if err != nil || diags.HasError() {

@@ -6,7 +6,9 @@
 package port
 
 import (
+	"cmp"
 	"fmt"
+	"strconv"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -47,8 +49,9 @@ type Observation struct {
 	Device    string // RDMA device, "mlx4_0"
 	Netdev    string
 
-	Stored  bool // a unit of ours sets the port at boot
-	AtBoot  bool // that unit is enabled
+	Stored  bool   // a unit of ours sets the port at boot
+	AtBoot  bool   // that unit is enabled, and can run
+	Broken  string // why it cannot; empty if it can
 	Setting Request
 	// Edits are the files of ours in which somebody has written.
 	Edits []platform.Edit
@@ -67,7 +70,9 @@ func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observation {
 		o.Setting = settingOf(f.Content)
 		// systemctl lists units in memory. An enabled unit that has not run since boot is
 		// not in memory; the link in wants shows that it is enabled.
-		_, o.AtBoot = s.Files[wantsPath(pci, number)]
+		_, enabled := s.Files[wantsPath(pci, number)]
+		o.Broken = broken(s)
+		o.AtBoot = enabled && o.Broken == ""
 		o.Edits = edits(s, pci, number, o.Setting)
 	}
 	card, ok := s.Card(pci)
@@ -85,6 +90,20 @@ func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observation {
 	return o
 }
 
+// broken says why no unit of ours can set a port; empty if nothing shows that.
+func broken(s *inventory.Snapshot) string {
+	f, there := s.Files[scriptPath]
+	mode, err := strconv.ParseUint(f.Mode, 8, 32)
+	switch {
+	case s.Denied[scriptPath]: // PO009 refuses
+	case !there:
+		return scriptPath + " is gone"
+	case err == nil && mode&0o100 == 0:
+		return scriptPath + " cannot be executed"
+	}
+	return ""
+}
+
 // Differences says in what the host differs from d, one line each; empty if
 // nothing has to be done.
 func (o Observation) Differences(d Request) []string {
@@ -93,7 +112,7 @@ func (o Observation) Differences(d Request) []string {
 	case !o.Stored:
 		diff = append(diff, "nothing sets it at boot")
 	case !o.AtBoot:
-		diff = append(diff, UnitName(d.Card, d.Number)+" is not enabled")
+		diff = append(diff, cmp.Or(o.Broken, UnitName(d.Card, d.Number)+" is not enabled"))
 	case o.Setting.Enabled != d.Enabled || o.Setting.Speeds != d.Speeds || o.Setting.Widths != d.Widths:
 		diff = append(diff, "another setting is stored for the next boot")
 	}

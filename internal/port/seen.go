@@ -1,6 +1,7 @@
 package port
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -77,7 +78,7 @@ func CheckSeen(s *inventory.Snapshot, o Observation, before Seen, d Request) []f
 		changed = changedLive(o, before, d)
 	}
 	if before.AtBoot && o.Stored && !o.AtBoot {
-		changed = append(changed, UnitName(d.Card, d.Number)+" was enabled and is not")
+		changed = append(changed, cmp.Or(o.Broken, UnitName(d.Card, d.Number)+" was enabled and is not"))
 	}
 	if before.Stored != "" && now.Stored != "" && now.Stored != before.Stored && now.Stored != d.words() {
 		changed = append(changed, "its unit made it "+before.Stored+" and makes it "+now.Stored)

@@ -543,7 +543,8 @@ file_modes() {
 		"$ROOT"/etc/modprobe.d/*.conf "$ROOT"/etc/modules-load.d/*infiniband*.conf "$ROOT"/etc/default/opensm "$ROOT"/etc/rdma/mlx4.conf \
 		"$ROOT"/etc/opensm/*.conf "$ROOT"/etc/systemd/system/opensm@.service \
 		"$ROOT"/etc/systemd/system/opensm.service.d/*.conf "$ROOT"/etc/systemd/system/opensm@*.service.d/*.conf \
-		"$ROOT"/etc/NetworkManager/system-connections/infiniband-* "$ROOT$STATE_DIR"/images/*.bin; do
+		"$ROOT"/etc/NetworkManager/system-connections/infiniband-* "$ROOT$STATE_DIR"/images/*.bin \
+		"$ROOT"/usr/local/sbin/terraform-infiniband-port; do
 		[ -f "$file" ] && set -- "$@" "$file"
 	done
 	[ $# -gt 0 ] && answer stat stat -c '%a %U:%G %s %n' "$@"
