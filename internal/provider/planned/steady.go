@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -200,10 +202,23 @@ func Confirm(ctx context.Context, what string, plan tfsdk.Plan, to *tfsdk.State,
 		diags.AddError("Unable to "+what+": the host shows something else afterwards",
 			"The change was made as planned, but the values that were read back differ from the plan. "+
 				"Somebody else changed the card or the host at the same time, or another setting of the host overrides this one. "+
-				"The state keeps its old values.\n\nPlan again and read the new plan.\n\n"+strings.Join(lines, "\n"))
+				whatStays(ctx, state, to.Raw.IsNull())+"\n\n"+strings.Join(lines, "\n"))
 	default:
 		to.Raw = state.Raw
 	}
+}
+
+// whatStays says what the state has after a change that is not confirmed. A failed create
+// stores nothing, so that nothing is destroyed and made anew.
+func whatStays(ctx context.Context, found tfsdk.State, created bool) string {
+	if !created {
+		return "The state keeps its old values.\n\nPlan again and read the new plan."
+	}
+	var id types.String
+	_ = found.GetAttribute(ctx, path.Root("id"), &id) // every object has one
+	return fmt.Sprintf("What was made stays on the host. The state does not have it, because the create failed.\n\n"+
+		"Find what makes the difference, and apply again. To take it into the state as it is, run: terraform import "+
+		"ADDRESS %q.", id.ValueString())
 }
 
 // contradictions names the values that were known in a plan and are others now.

@@ -3,6 +3,7 @@ package planned
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -94,15 +95,21 @@ func TestConfirm_namesWhatIsNotAsPlanned(t *testing.T) {
 	plan := steadyPlan(t, steadyModel{types.StringValue("new"), types.BoolUnknown(), types.ListUnknown(types.StringType),
 		types.StringNull()})
 	before := tfsdk.State{Schema: steadySchema, Raw: tftypes.NewValue(plan.Raw.Type(), nil)}
+	wrong := []string{`asked: planned "new", found "other"`}
 	for _, c := range []struct {
-		asked string
-		lines []string
-	}{{"new", nil}, {"other", []string{`asked: planned "new", found "other"`}}} {
+		asked  string
+		before tfsdk.State
+		lines  []string
+		says   string
+	}{{"new", before, nil, ""}, {"other", before, wrong, "The state does not have it, because the create failed."},
+		{"other", tfsdk.State(plan), wrong, "The state keeps its old values."}} {
+		before := c.before
 		to, found := before, steadyModel{types.StringValue(c.asked), types.BoolValue(true),
 			attribute.StringList([]string{"a"}), types.StringNull()}
 		var diags diag.Diagnostics
 		Confirm(ctx, "set it", plan, &to, &found, &diags)
-		if diags.HasError() != (c.lines != nil) || to.Raw.IsNull() != (c.lines != nil) {
+		if diags.HasError() != (c.lines != nil) || diags.HasError() && (!to.Raw.Equal(before.Raw) ||
+			!strings.Contains(diags[0].Detail(), c.says)) {
 			t.Errorf("%s: stored %v, %v", c.asked, to.Raw, diags)
 		}
 		now := steadyPlan(t, found)
