@@ -104,18 +104,23 @@ func TestLinkType_linesOfOthersInOurFile(t *testing.T) {
 	if diags, err := ws.Apply(t.Context(), late); err != nil || len(diags.Errors().Find("HO019", "new line in "+file+": "+line)) != 1 {
 		t.Errorf("the line came after the plan: %v\n%s", err, diags)
 	}
-	plan := cleanPlan(t, ws, ib)
-	if len(plan.Diags.Warnings().Find("LT021", file+" also has: "+line, ".terraform-infiniband.conf.changed-")) != 1 ||
-		len(plan.Changes) != 1 || len(plan.Diags.Find("LT006")) != 0 {
-		t.Errorf("the plan does not show the line: %v\n%s", plan.Changes, plan.Diags)
-	}
-	applyStep(t, ws, plan, "")
-	emptyPlan(t, ws, ib)
-	if got := w.Run(labs.Intel9, "cat "+file); strings.Contains(got, "log_num") || !strings.Contains(got, "port_type_array=1,1") {
-		t.Errorf("after the apply: %s", got)
-	}
-	if got := w.Run(labs.Intel9, "cat /etc/modprobe.d/.terraform-infiniband.conf.changed-*"); !strings.Contains(got, line) {
-		t.Errorf("what is kept: %s", got)
+	for i, line := range []string{line, "options mlx4_core port_type_array=2,2"} {
+		if i > 0 {
+			w.Run(labs.Intel9, "echo '"+line+"' >>"+file+"; update-initramfs -u")
+		}
+		plan := cleanPlan(t, ws, ib)
+		if len(plan.Diags.Warnings().Find("LT021", file+" also has: "+line+".", ".terraform-infiniband.conf.changed-")) != 1 ||
+			len(plan.Changes) != 1 || len(plan.Diags.Find("LT006")) != 0 {
+			t.Errorf("the plan does not show the line: %v\n%s", plan.Changes, plan.Diags)
+		}
+		applyStep(t, ws, plan, "")
+		emptyPlan(t, ws, ib)
+		if got := w.Run(labs.Intel9, "cat "+file); strings.Contains(got, line) || !strings.Contains(got, "port_type_array=1,1") {
+			t.Errorf("after the apply: %s", got)
+		}
+		if got := w.Run(labs.Intel9, "cat /etc/modprobe.d/.terraform-infiniband.conf.changed-*"); !strings.Contains(got, line) {
+			t.Errorf("what is kept: %s", got)
+		}
 	}
 }
 

@@ -61,7 +61,9 @@ func modprobeText(array string) string {
 // modprobeEdits is our file, if it holds something else than we would write of its types.
 func modprobeEdits(s *inventory.Snapshot) []Edit {
 	text := s.Files[ModprobePath].Content
-	array, err := portTypeArray(portTypesOf(modprobe.ReadFile(text, mlx4Module, portTypeParam)).types)
+	set := modprobe.ReadFile(text, mlx4Module, portTypeParam)
+	set.Values = set.Values[:min(1, len(set.Values))] // others add theirs behind ours
+	array, err := portTypeArray(portTypesOf(set).types)
 	if err != nil {
 		array = ""
 	}
