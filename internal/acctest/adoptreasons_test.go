@@ -15,12 +15,18 @@ func TestAdopt_says_why(t *testing.T) {
 	t.Parallel()
 	const guid, plan = "0xe41d2d0300e44ed1", "network:\n  version: 2\n  ethernets:\n"
 	built := buildProvider(t)
-	managed := func(w *Lab) {
+	managed := func(w *Lab, more ...Resource) {
 		address := ipoib("desk", map[string]any{"port_guid": guid, "mode": "datagram", "mtu": 2044,
 			"addresses": []any{"10.0.2.1/24"}})[0]
 		address.After = []string{"infiniband_opensm.it"}
-		o := newOperator(t, w, append(sm("desk", map[string]any{"port_guid": guid, "priority": 3}), address), built)
+		o := newOperator(t, w, append(sm("desk", map[string]any{"port_guid": guid, "priority": 3}), append(more, address)...), built)
 		o.says(0, "apply", "-auto-approve")
+	}
+	whole := func(w *Lab) {
+		managed(w, Resource{Type: "infiniband_port", Name: "it", After: []string{"infiniband_opensm.it"},
+			Attrs: map[string]any{"card_id": "desk/0000:01:00.0", "port": 1}},
+			Resource{Type: "infiniband_ipoib_interface", Name: "key", After: []string{"infiniband_ipoib_interface.it"},
+				Attrs: map[string]any{"host": "desk", "port_guid": guid, "pkey": "0x8001", "addresses": []any{"10.0.3.1/24"}}})
 	}
 	for name, c := range map[string]struct {
 		os   labsim.OS
@@ -55,11 +61,21 @@ func TestAdopt_says_why(t *testing.T) {
 		}, []string{"NetworkManager does not activate it now, so an apply would fail (IP045)"}, ""},
 		// The kernel has no interface for it, and opensm no port.
 		"ours, and the port is Ethernet now": {labsim.Ubuntu, func(w *Lab) {
-			managed(w)
+			whole(w)
 			w.Run("desk", "for p in 2 1; do echo eth >/sys/bus/pci/devices/0000:01:00.0/mlx4_port$p; done")
 		}, []string{"Not adopted: infiniband_opensm desk/0xe41d2d0300e44ed1. Refusing to run a subnet manager on an Ethernet " +
-			"port", "SM003", "Not adopted: infiniband_ipoib_interface desk/0xe41d2d0300e44ed1. Refusing to configure IPoIB on " +
-			"an Ethernet port", "IP004"}, ""},
+			"port", "SM003", "Not adopted: infiniband_ipoib_interface desk/0xe41d2d0300e44ed1", "Refusing to configure IPoIB on " +
+			"an Ethernet port", "IP004", "desk/0xe41d2d0300e44ed1/0x8001", "Not adopted: infiniband_port desk/0000:01:00.0/1.",
+			"PO003"}, ""},
+		"ours, and no driver is loaded": {labsim.Ubuntu, func(w *Lab) {
+			whole(w)
+			w.Run("desk", "modprobe -r ib_ipoib; modprobe -r mlx4_ib")
+		}, []string{"to = infiniband_opensm.desk", "infiniband_ipoib_interface desk/0xe41d2d0300e44ed1",
+			"desk/0xe41d2d0300e44ed1/0x8001", "infiniband_port desk/0000:01:00.0/1"}, ""},
+		"ours, and its unit is disabled": {labsim.Ubuntu, func(w *Lab) {
+			whole(w)
+			w.Run("desk", "systemctl disable infiniband-port-0000:01:00.0-1.service; ip link del ibp1s0.8001")
+		}, []string{"Taken over: infiniband_port desk/0000:01:00.0/1.", "infiniband_ipoib_interface desk/0xe41d2d0300e44ed1/0x8001"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

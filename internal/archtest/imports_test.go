@@ -105,7 +105,7 @@ ipoib: changes fact ib finding safety shellcmd host tool inventory hosts platfor
 port: changes fact ib finding safety shellcmd host tool inventory hosts platform poll
 benchmark: finding shellcmd host tool inventory hosts platform connectivity fabric poll
 provider: ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity benchmark port memo provider +framework
-provider/adoption: finding inventory ipoib opensm platform provider/attribute provider/diagnostic provider/session +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os -os/exec
+provider/adoption: finding ib inventory ipoib opensm platform port provider/attribute provider/diagnostic provider/session +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os -os/exec
 provider/diagnostic: host inventory platform finding safety +framework
 provider/attribute: ib poll provider/diagnostic +framework
 provider/planned: fact fwimage ib inventory safety provider/attribute provider/diagnostic +framework

@@ -38,15 +38,6 @@ func (s *Snapshot) CardByPortGUID(guid ib.GUID) (*Card, *Port, bool) {
 	return nil, nil, false
 }
 
-// GUIDOf is the GUID of a port of the card. An Ethernet port does not show it: it will use the
-// one in flash, if the card runs with the GUIDs of the flash. Zero if it is not known.
-func (c *Card) GUIDOf(p Port) ib.GUID {
-	if !p.PortGUID.IsZero() || p.LinkLayer != "Ethernet" || c.Flash == nil || c.Flash.GUIDs.Node != c.NodeGUID {
-		return p.PortGUID
-	}
-	return map[int]ib.GUID{1: c.Flash.GUIDs.Port1, 2: c.Flash.GUIDs.Port2}[p.Number]
-}
-
 // CardByNetdev finds the card and the port behind an interface; of a P_Key
 // child, those of its port.
 func (s *Snapshot) CardByNetdev(name string) (*Card, *Port, bool) {

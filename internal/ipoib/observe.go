@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -51,6 +53,19 @@ func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observation {
 		}
 	}
 	return o
+}
+
+// Defined are the P_Keys of the interfaces on a port for which names of files of ours are on the
+// host, in order. 0, the port's own interface, is always among them: on TrueNAS no file has it.
+func Defined(s *inventory.Snapshot, port ib.GUID) []uint16 {
+	keys := map[uint16]bool{0: true}
+	for at := range s.Files {
+		_, rest, ours := strings.Cut(path.Base(at), "infiniband-"+port.Hex()+"-")
+		if key, err := strconv.ParseUint(rest[:min(4, len(rest))], 16, 16); ours && err == nil {
+			keys[uint16(key)] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(keys))
 }
 
 // otherGUID is the GUID in the hardware address of a P_Key child, if it is not that of the

@@ -1,13 +1,16 @@
 package adoption
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/port"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
@@ -23,19 +26,35 @@ func candidates(host string, s *inventory.Snapshot) []*Object {
 	for i := range s.Cards {
 		out = append(out, ofCard(host, s, &s.Cards[i], cards)...)
 	}
-	return slices.Concat(out, managers(host, s, cards), interfaces(host, s, cards), asleep(host, s, cards))
+	return slices.Concat(out, managers(host, s, cards), interfaces(host, s, cards), absent(host, s, cards))
+}
+
+// portNumbers are those of the ports of a card. Without its driver the host shows none.
+var portNumbers = []int{1, 2}
+
+// guidOf is the GUID of a port. Where the driver does not show it, it is that of the flash: then
+// something of ours on the host has to have this GUID, too.
+func guidOf(c *inventory.Card, number int) ib.GUID {
+	if p, ok := c.Port(number); ok && !p.PortGUID.IsZero() {
+		return p.PortGUID
+	}
+	if c.Flash == nil {
+		return 0
+	}
+	return map[int]ib.GUID{1: c.Flash.GUIDs.Port1, 2: c.Flash.GUIDs.Port2}[number]
 }
 
 // managers are the subnet managers that may be on the ports of a host.
 func managers(host string, s *inventory.Snapshot, cards map[string]*Object) (out []*Object) {
 	for i := range s.Cards {
-		for _, p := range s.Cards[i].Ports {
-			guid := s.Cards[i].GUIDOf(p)
+		c := &s.Cards[i]
+		for _, number := range portNumbers {
+			guid := guidOf(c, number)
 			managed := !guid.IsZero() && opensm.Observe(s, guid).Managed
-			if guid.IsZero() || p.LinkLayer != "InfiniBand" && !managed {
+			if p, there := c.Port(number); !managed && (!there || p.LinkLayer != "InfiniBand" || guid.IsZero()) {
 				continue
 			}
-			o := ofPort(smType, cards[s.Cards[i].PCI.String()], attribute.PortRef{Host: host, GUID: guid}, p.Number)
+			o := ofPort(smType, cards[c.PCI.String()], attribute.PortRef{Host: host, GUID: guid}, number)
 			o.left = opensm.LeftAlone(s, guid)
 			if managed {
 				o.otherwise = drifted
@@ -46,17 +65,26 @@ func managers(host string, s *inventory.Snapshot, cards map[string]*Object) (out
 	return out
 }
 
-// asleep are the interfaces that this provider has set up on ports that are Ethernet now. The
-// kernel does not have them, so that only their definitions show them.
-func asleep(host string, s *inventory.Snapshot, cards map[string]*Object) (out []*Object) {
+// absent are the interfaces that this provider has set up and that the kernel does not have now:
+// the port is Ethernet, or a module is not loaded. Only their definitions show them.
+func absent(host string, s *inventory.Snapshot, cards map[string]*Object) (out []*Object) {
 	for i := range s.Cards {
 		c := &s.Cards[i]
-		for _, p := range c.Ports {
-			guid := c.GUIDOf(p)
-			if p.LinkLayer != "Ethernet" || guid.IsZero() || !ipoib.Observe(s, guid, 0).Persisted.Found {
-				continue
+		for _, number := range portNumbers {
+			guid := guidOf(c, number)
+			for _, key := range ipoib.Defined(s, guid) {
+				o := ipoib.Observe(s, guid, key)
+				if !o.Persisted.Found || o.Present {
+					continue
+				}
+				ref := attribute.PortRef{Host: host, GUID: guid}
+				if key != 0 {
+					ref.PKey = fmt.Sprintf("0x%04x", key)
+				}
+				missing := ofPort(ipoibType, cards[c.PCI.String()], ref, number)
+				missing.otherwise = drifted
+				out = append(out, missing)
 			}
-			out = append(out, ofPort(ipoibType, cards[c.PCI.String()], attribute.PortRef{Host: host, GUID: guid}, p.Number))
 		}
 	}
 	return out
@@ -114,10 +142,15 @@ func ofCard(host string, s *inventory.Snapshot, c *inventory.Card, cards map[str
 		out = append(out, &Object{Type: kind, Name: name, Host: host, ID: ref.String(), card: card})
 	}
 	out[len(out)-1].beside = rulesOfTypes(s)
-	for _, p := range c.Ports {
-		if p.LinkLayer == "InfiniBand" {
-			out = append(out, &Object{Type: portType, Name: name, Host: host, suffix: portSuffix(p.Number),
-				ID: ref.String() + "/" + strconv.Itoa(p.Number), card: card})
+	for _, number := range portNumbers {
+		stored := port.Observe(s, c.PCI, number).Stored
+		if p, there := c.Port(number); stored || there && p.LinkLayer == "InfiniBand" {
+			o := &Object{Type: portType, Name: name, Host: host, suffix: portSuffix(number),
+				ID: ref.String() + "/" + strconv.Itoa(number), card: card, stored: stored}
+			if stored {
+				o.otherwise = drifted
+			}
+			out = append(out, o)
 		}
 	}
 	return out

@@ -51,6 +51,7 @@ type Object struct {
 	waits    *wait    // what offer waits for before it can be applied; nil if it can
 	dormant  bool     // an interface without an address, though somebody's file defines it
 	warnings []Problem
+	stored   bool // a port that this provider has set
 	// otherwise says what a change by a plan would mean, where that of its kind does not hold.
 	otherwise string
 	beside    string // what else on the host sets it, one paragraph
@@ -280,7 +281,7 @@ func (o *Object) worth() bool {
 	case linkType:
 		return expression(o.attrs["ports"]) != "{}"
 	case portType:
-		return expression(o.attrs["at_boot"]) == "true"
+		return o.stored || expression(o.attrs["at_boot"]) == "true"
 	case ipoibType:
 		return o.dormant || expression(o.attrs["stored_in"]) != "[]" || expression(o.attrs["addresses"]) != "[]"
 	}

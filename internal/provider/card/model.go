@@ -112,6 +112,15 @@ var pcieTypes = map[string]attr.Type{
 	"lanes": types.Int64Type, "max_lanes": types.Int64Type, "speed": types.StringType, "max_speed": types.StringType,
 }
 
+// portGUID is the GUID of a port, which an Ethernet port does not show: it will use the one
+// in flash, if the card runs with the GUIDs of the flash.
+func portGUID(c *inventory.Card, p inventory.Port) ib.GUID {
+	if !p.PortGUID.IsZero() || p.LinkLayer != "Ethernet" || c.Flash == nil || c.Flash.GUIDs.Node != c.NodeGUID {
+		return p.PortGUID
+	}
+	return map[int]ib.GUID{1: c.Flash.GUIDs.Port1, 2: c.Flash.GUIDs.Port2}[p.Number]
+}
+
 func portsValue(c *inventory.Card) types.Map {
 	elems := make(map[string]attr.Value, len(c.Ports))
 	for _, p := range c.Ports {
@@ -127,7 +136,7 @@ func portsValue(c *inventory.Card) types.Map {
 			"rate":           attribute.OrNull(rate),
 			"lid":            types.Int64Value(int64(p.LID)),
 			"sm_lid":         types.Int64Value(int64(p.SMLID)),
-			"port_guid":      attribute.GUIDText(c.GUIDOf(p)),
+			"port_guid":      attribute.GUIDText(portGUID(c, p)),
 			"netdev":         attribute.OrNull(p.Netdev),
 		})
 	}
