@@ -42,7 +42,7 @@ resource "infiniband_link_type" "card" {
 # each of its ports.
 resource "infiniband_opensm" "first" {
   host      = "dl360a"
-  port_guid = infiniband_card.card["dl360a"].flash_port_guids["1"] # an Ethernet port shows none yet
+  port_guid = infiniband_card.card["dl360a"].flash_port_guids["1"] # an Ethernet port has its GUID in the flash only
   priority  = 14
 
   depends_on = [infiniband_link_type.card]
@@ -50,7 +50,7 @@ resource "infiniband_opensm" "first" {
 
 resource "infiniband_opensm" "second" {
   host      = "dl360a"
-  port_guid = infiniband_card.card["dl360a"].flash_port_guids["2"] # an Ethernet port shows none yet
+  port_guid = infiniband_card.card["dl360a"].flash_port_guids["2"] # an Ethernet port has its GUID in the flash only
   # Not that of the first: a plan cannot know that each has a fabric of its own (SM005).
   priority = 13
 
@@ -61,7 +61,7 @@ resource "infiniband_ipoib_interface" "fabric" {
   for_each = var.cards
 
   host      = each.key
-  port_guid = infiniband_card.card[each.key].flash_port_guids["1"] # an Ethernet port shows none yet
+  port_guid = infiniband_card.card[each.key].flash_port_guids["1"] # an Ethernet port has its GUID in the flash only
   mode      = "connected"
   mtu       = 65520
   addresses = [each.value.address]

@@ -343,7 +343,7 @@ func TestLinkType_ethernetUnderneath(t *testing.T) {
 	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
 	drivers(w)
 	ws, link := w.Workspace(), func(one, two string) Config { return w.types(labs.Intel9, one, two) }
-	on := append(ipoib(labs.Intel9, nil), sm(labs.Intel9, nil)...)
+	on := slices.Concat(ipoib(labs.Intel9, nil), sm(labs.Intel9, nil), w.port(nil))
 	for i := range on {
 		on[i].After = []string{"infiniband_link_type.it"}
 	}
@@ -357,15 +357,15 @@ func TestLinkType_ethernetUnderneath(t *testing.T) {
 	if len(plan.Diags.Warnings().Find(used...)) != 1 || len(plan.Diags.Find("HO009")) != 0 {
 		t.Errorf("what the port loses is not named once:\n%s", plan.Diags)
 	}
-	for _, code := range []string{"IP004", "SM003"} {
-		if len(plan.Diags.Errors().Find(code, "This plan makes port", "remove this resource")) != 1 {
+	for _, code := range []string{"IP004", "SM003", "PO003"} {
+		if len(plan.Diags.Errors().Find(code, "This plan makes port", "emove this resource")) != 1 {
 			t.Errorf("no %s:\n%s", code, plan.Diags.Errors())
 		}
 	}
 	// Resources that do not depend on the link type are planned before it or after it.
 	for _, loose := range []Config{slices.Concat(independent(on), link("eth", "eth")), slices.Concat(link("eth", "eth"), independent(on))} {
 		said := mustPlan(t, ws, loose).Diags.Errors()
-		for _, code := range []string{"IP004", "SM003"} {
+		for _, code := range []string{"IP004", "SM003", "PO003"} {
 			if len(said.Find(code, "This plan makes port", "remove this resource")) == 0 {
 				t.Errorf("no %s of what does not depend on the link type:\n%s", code, said)
 			}

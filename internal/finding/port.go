@@ -14,7 +14,8 @@ var (
 			"infiniband_ipoib_interface or infiniband_opensm on the card loads it."}
 	PortEthernet = &Rule{Code: "PO003", Severity: Refuse, Title: "Refusing to set an Ethernet port", Attribute: "port",
 		Meaning: "This resource sets InfiniBand ports. Ethernet ports are set with ip link and ethtool.",
-		WayOut:  "Set the port to \"ib\" with infiniband_link_type, and make this resource depend on it."}
+		WayOut: "Set the port to \"ib\" with infiniband_link_type, and make this resource depend on it. If it is to be " +
+			"Ethernet, remove this resource from the configuration."}
 	PortCarriesHost = &Rule{Code: "PO004", Severity: NeedsConsent,
 		Title: "Port carries the SSH session, the default route or storage of the host", Attribute: "allow_management_path",
 		ConsentAttribute: "allow_management_path",

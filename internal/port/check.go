@@ -16,6 +16,8 @@ import (
 type PlanFacts struct {
 	// InfiniBand is true if a resource of this plan makes the port InfiniBand.
 	InfiniBand bool
+	// Ethernet is true if a resource of this plan makes the port Ethernet.
+	Ethernet bool
 	// Waits is true if the port becomes InfiniBand with a restart that is not planned.
 	Waits bool
 }
@@ -79,6 +81,8 @@ func portThere(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) *fi
 		if p.Waits {
 			f = f.BeforeRestart()
 		}
+	case p.Ethernet:
+		f = finding.PortEthernet.Find("This plan makes port %d of card %s Ethernet.", d.Number, d.Card)
 	default:
 		return nil
 	}

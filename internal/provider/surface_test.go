@@ -276,7 +276,7 @@ func TestSurface_examples_derive_a_port_GUID_in_one_way(t *testing.T) {
 	}
 	assigned := regexp.MustCompile(`(?m)^\s*port_guid\s*=\s*(.*)$`)
 	ofGUIDs := regexp.MustCompile(`^infiniband_guids\.\w+(\[.+?\])?\.port_guids\[("1"|each\.value\.port)\]$`)
-	ofCard := regexp.MustCompile(`^infiniband_card\.\w+(\[.+?\])?\.(ports\["1"\]\.port_guid|flash_port_guids\["[12]"\] # an Ethernet port shows none yet)$`)
+	ofCard := regexp.MustCompile(`^infiniband_card\.\w+(\[.+?\])?\.(ports\["1"\]\.port_guid|flash_port_guids\["[12]"\] # an Ethernet port has its GUID in the flash only)$`)
 	seen := 0
 	for _, file := range append(files, more...) {
 		if strings.HasPrefix(filepath.Base(file), "import-by-") {

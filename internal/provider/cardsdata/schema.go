@@ -58,7 +58,7 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 							"physical_state": text("`LinkUp`, `Polling` and so on."),
 							"rate":           text("Rate of the link; null unless it is up."),
 							"port_guid": schema.StringAttribute{Computed: true, CustomType: attribute.GUIDType{},
-								MarkdownDescription: "GUID on the wire."},
+								MarkdownDescription: "GUID on the wire; null while the port is Ethernet."},
 							"lid": schema.Int64Attribute{Computed: true, MarkdownDescription: "LID; 0 if none was assigned."},
 							"sm_lid": schema.Int64Attribute{Computed: true,
 								MarkdownDescription: "LID of the subnet manager; 0 if there is none."},

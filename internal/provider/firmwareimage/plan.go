@@ -65,7 +65,7 @@ func (r *Resource) refuseObserve(ctx context.Context, m model, sha256 string, di
 		}
 	}
 	return r.OnlyRead(ctx, fmt.Sprintf("stage firmware image %s on host %s", m.Source.ValueString(), name), name,
-		[]string{"the image is not on it"}, diags)
+		[]string{"the image is not on it, or not with this content"}, diags)
 }
 
 // usable reads the file and checks that it may be staged; nil if not. It

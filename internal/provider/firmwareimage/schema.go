@@ -50,7 +50,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A firmware image, verified on this machine (every checksum in it), copied to a host under " +
 			"its hash and verified there. " +
-			"Nothing is written to a card. A copy that is gone or changed is staged again by the next plan. " +
+			"Nothing is written to a card. A copy that is gone or changed is staged again by the next apply. " +
 			"Destroying it forgets the copy. The copy stays on the host.",
 		Attributes: attrs,
 	}

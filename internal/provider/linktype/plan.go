@@ -2,6 +2,7 @@ package linktype
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -86,22 +87,23 @@ func (r *Resource) refuseUsers(ctx context.Context, a *assessment, diags *diag.D
 		if !becomes || port.PortGUID == 0 {
 			continue
 		}
+		refuse := func(what string, rule *finding.Rule) {
+			f := rule.Find("This plan makes port %s of %s Ethernet.", port.PortGUID, a.at.Ref.Host)
+			f.Attribute = "ports"
+			refused = diagnostic.AddFindings(ctx, diags, what, []finding.Finding{f}) || refused
+		}
 		sm := attribute.PortRef{Host: a.at.Ref.Host, GUID: port.PortGUID}
 		if r.Planned.SM(sm) {
-			refused = refuse(ctx, diags, "run subnet manager "+sm.String(), finding.OpensmPortEthernet, sm) || refused
+			refuse("run subnet manager "+sm.String(), finding.OpensmPortEthernet)
 		}
 		for _, at := range r.Planned.IPoIBOn(sm.Host, sm.GUID) {
-			refused = refuse(ctx, diags, "configure IPoIB interface "+at.String(), finding.IPoIBPortEthernet, at) || refused
+			refuse("configure IPoIB interface "+at.String(), finding.IPoIBPortEthernet)
+		}
+		if r.Planned.Sets(a.at.Ref, port.Number) {
+			refuse(fmt.Sprintf("set port %s/%d", a.at.Ref, port.Number), finding.PortEthernet)
 		}
 	}
 	return refused
-}
-
-func refuse(ctx context.Context, diags *diag.Diagnostics, what string, rule *finding.Rule,
-	port attribute.PortRef) bool {
-	f := rule.Find("This plan makes port %s of %s Ethernet.", port.GUID, port.Host)
-	f.Attribute = "ports"
-	return diagnostic.AddFindings(ctx, diags, what, []finding.Finding{f})
 }
 
 // waits reports whether the ports keep their types until somebody restarts the host.

@@ -48,6 +48,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if !ok {
 		return
 	}
+	r.Planned.SetPort(ref, d.Number)
 	plan.CardIdentity = who
 	plan.plan(ref, d.Number)
 	steady := planned.Steady{Held: exists && state.holds(plan), ToDo: len(o.Differences(d)) > 0, Live: live}
@@ -116,6 +117,6 @@ func (r *Resource) assess(ctx context.Context, card attribute.CardID, record typ
 		return o, record, false
 	}
 	port := r.CardPortPlan(at.Snap, ref, d.Number)
-	planned := ops.PlanFacts{InfiniBand: port.InfiniBand, Waits: port.Waits}
+	planned := ops.PlanFacts{InfiniBand: port.InfiniBand, Ethernet: port.Ethernet, Waits: port.Waits}
 	return o, at.Identity, !diagnostic.AddFindings(ctx, diags, what, ops.Check(at.Snap, d, o, planned))
 }
