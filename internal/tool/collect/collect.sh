@@ -424,7 +424,8 @@ modprobe_files() {
 configuration_files() {
 	# A directory that cannot be listed may hold anything.
 	for directory in /etc/netplan /run/netplan /etc/systemd/network /run/systemd/network /etc/network/interfaces.d \
-		/etc/NetworkManager/system-connections /run/NetworkManager/system-connections /etc/sysconfig/network-scripts /etc/udev/rules.d; do
+		/etc/NetworkManager/system-connections /run/NetworkManager/system-connections /etc/sysconfig/network-scripts /etc/udev/rules.d \
+		/etc/modules-load.d; do
 		[ -d "$ROOT$directory" ] || continue
 		if [ ! -r "$ROOT$directory" ] || [ ! -x "$ROOT$directory" ]; then printf '!%s\n' "$directory"; fi
 	done
