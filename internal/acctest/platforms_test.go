@@ -8,6 +8,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
 // The host of the cases below, and a port that a resource asks for.
@@ -72,6 +73,12 @@ func platformFindings() []findingCase {
 		{code: "PF004", hosts: oneHost(labsim.Arch, ""), config: onPort("infiniband_ipoib_interface", nil),
 			says:    []string{"6.12.57-1-lts", "Restart the host"},
 			prepare: func(w *Lab) { w.Machine(theHost).FS.Drop("/usr/lib/modules/6.12.57-1-lts") }},
+		{code: "PF005", only: "modules that a boot does not load", says: []string{
+			"intel9: ib_umad and mlx4_ib are not in /etc/modules-load.d/terraform-infiniband.conf"},
+			config: func(w *Lab) Config { return w.port(nil) }, prepare: func(w *Lab) {
+				drivers(w)
+				w.Put(labs.Intel9, "/etc/systemd/system/infiniband-port-0000:01:00.0-1.service", platform.OwnedHeader("it"))
+			}},
 		{code: "FW058", hosts: oneHost(labsim.RHEL10, ""), at: "card_id", says: []string{"built without mlx4"},
 			config: func(w *Lab) Config { return w.burn(theHost, w.Image(ImageVPI), nil) }},
 		{code: "LT005", hosts: oneHost(labsim.Debian12, "", mthcaCard()), at: "card_id",

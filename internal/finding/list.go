@@ -42,7 +42,7 @@ var Families = []Family{
 	}},
 	{"PF", "Platforms", "What a distribution or its kernel cannot do. For every resource that needs an InfiniBand port.",
 		[]*Rule{
-			KernelWithoutDriver, KernelWithoutModule, ModulePackageInstalled, KernelModulesGone,
+			KernelWithoutDriver, KernelWithoutModule, ModulePackageInstalled, KernelModulesGone, ModulesNotAtBoot,
 		}},
 	{"HO", "Hosts", "The host of a card: which connections and services use the card, what runs on the host, what the " +
 		"host allows.", []*Rule{

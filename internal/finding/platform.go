@@ -17,4 +17,9 @@ var (
 		Meaning: "The kernel was upgraded while the host ran, and the files of the running one were removed. No module can " +
 			"be loaded until the host restarts.",
 		WayOut: "Restart the host, then plan again."}
+	ModulesNotAtBoot = &Rule{Code: "PF005", Severity: Warn,
+		Title: "Modules that this resource needs are not loaded at the next boot",
+		Meaning: "An apply has had them loaded at every boot, and somebody has taken them out. Without them the host has " +
+			"no port, no subnet manager or no interface after its next restart, unless something else loads them. The next " +
+			"apply of this resource puts them back."}
 )

@@ -96,6 +96,9 @@ type Observation struct {
 
 	// Persisted is what our own files or database rows bring back at boot.
 	Persisted StoredConfig
+	// NotAtBoot says which modules of what Persisted brings back are not loaded at boot; empty if
+	// none is known to be missing.
+	NotAtBoot string
 	// Added is what somebody has added to our own files.
 	Added []Added
 	// Missing are those of our own files that are not there, while others are.

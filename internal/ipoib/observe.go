@@ -20,10 +20,11 @@ import (
 func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observation {
 	t := targetOf(s, port, pkey)
 	o := Observation{Stack: DetectStack(s), Parent: t.parent, Undone: s.Undos[t.id()]}
-	if card, p, ok := s.CardByPortGUID(port); ok {
+	card, p, ok := s.CardByPortGUID(port)
+	if ok {
 		o.Driver, o.LinkLayer, o.PortState, o.Physical, o.SMLID = card.Driver, p.LinkLayer, p.State, p.Physical, p.SMLID
 	} else if sleeping, ok := platform.FindSleepingPort(s, port); ok {
-		o.Sleeping, o.Driver, o.LinkLayer = true, sleeping.Card.Driver, sleeping.LinkLayer
+		o.Sleeping, o.Driver, o.LinkLayer, card = true, sleeping.Card.Driver, sleeping.LinkLayer, sleeping.Card
 	}
 	if parent, ok := s.NetdevByPortGUID(port); ok {
 		o.Capable = parent.Connected
@@ -36,12 +37,14 @@ func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observation {
 	}
 	if s.TrueNAS != nil {
 		observeTrueNAS(s, port, &o)
+		o.modules(s, card)
 		return o
 	}
 	if o.Stack == StackUnknown {
 		o.Silence = runningStacks(s).Why()
 	}
 	o.Persisted = backendOf(o.Stack, t).own(s, t)
+	o.modules(s, card)
 	o.observeFiles(s, t)
 	for _, find := range []func(*inventory.Snapshot,
 		target) []Unmanaged{unmanagedPlans, unmanagedProfiles, unmanagedNetworks, unmanagedStanzas, unread} {
@@ -66,6 +69,13 @@ func Defined(s *inventory.Snapshot, port ib.GUID) []uint16 {
 		}
 	}
 	return slices.Sorted(maps.Keys(keys))
+}
+
+// modules reads whether the boot makes the interface that our configuration is for.
+func (o *Observation) modules(s *inventory.Snapshot, card *inventory.Card) {
+	if o.Persisted.Found {
+		o.NotAtBoot = platform.NotAtBoot(s, card, "ib_ipoib")
+	}
 }
 
 // otherGUID is the GUID in the hardware address of a P_Key child, if it is not that of the
@@ -173,6 +183,9 @@ func (o Observation) Differences(want Config) []string {
 	diff := o.liveDifferences(want)
 	if line := o.Persisted.difference(o.Name, want); line != "" {
 		diff = append(diff, line)
+	}
+	if o.NotAtBoot != "" {
+		diff = append(diff, o.NotAtBoot)
 	}
 	for _, a := range o.Added {
 		diff = append(diff, a.String()+", which this resource did not write")

@@ -10,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
 // unknowns sets each fact that the checks use to unknown, by its type and field;
@@ -110,6 +111,7 @@ func TestCheck_silent_systemd(t *testing.T) {
 		delete(s.Commands, "netplan")
 	}
 	withFile := func(s *inventory.Snapshot) {
+		s.Files[platform.ModulesLoadPath] = inventory.File{Content: "ib_ipoib\nmlx4_ib\n"}
 		for _, f := range backendOf(StackNetplan, targetOf(s, want.PortGUID, 0)).files(targetOf(s, want.PortGUID, 0),
 			want.Config) {
 			s.Files[f.path] = inventory.File{Content: f.text}

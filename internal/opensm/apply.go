@@ -84,6 +84,9 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, er
 	if err = refuse(s, d); err != nil {
 		return Result{}, err
 	}
+	if now := Observe(s, d.PortGUID); now.Settled(d) { // no more than modules was missing
+		return inPlace(ctx, h, s, d, o, now)
+	}
 	if err = askFabric(ctx, h, s, d, o, plat); err != nil {
 		return Result{}, err
 	}

@@ -66,6 +66,7 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 	found = append(found, checkPrefix(s, d)...)
 	found = append(found, checkService(s, o)...)
 	found = append(found, checkOurs(s, o, d)...)
+	found = append(found, platform.CheckBoot(s, o.NotAtBoot)...)
 	// Our instances do not read the shared file; a change there may have been meant for
 	// them.
 	if ours := o.Managed || p.PortUnknown && managesAny(s); !ours {

@@ -29,12 +29,16 @@ func Observe(s *inventory.Snapshot, port ib.GUID) Observation {
 		}
 	}
 	o.files(s, port)
-	if _, p, ok := s.CardByPortGUID(port); ok {
+	card, p, ok := s.CardByPortGUID(port)
+	if ok {
 		o.PortPresent = true
 		o.LinkLayer, o.State, o.Physical = p.LinkLayer, p.State, p.Physical
 		o.LID, o.SMLID, o.IsSM = p.LID, p.SMLID, p.IsSM
 	} else if sleeping, ok := platform.FindSleepingPort(s, port); ok {
-		o.Sleeping, o.LinkLayer = true, sleeping.LinkLayer
+		o.Sleeping, o.LinkLayer, card = true, sleeping.LinkLayer, sleeping.Card
+	}
+	if o.Managed {
+		o.NotAtBoot = platform.NotAtBoot(s, card, "ib_umad")
 	}
 	o.Others = others(s, port)
 	return o
@@ -213,6 +217,9 @@ func (o Observation) effective(d Request) []string {
 	}
 	for _, path := range o.Edited {
 		add("%s was changed by hand", path)
+	}
+	if o.NotAtBoot != "" {
+		diff = append(diff, o.NotAtBoot)
 	}
 	switch {
 	case !o.PortPresent || o.Stopped() || fact.Yes(o.IsSM):

@@ -67,6 +67,9 @@ type Observation struct {
 	Unmanaged []string
 	// Unread are files at our paths that are there and could not be read.
 	Unread []string
+	// NotAtBoot says which modules of an instance of ours are not loaded at boot; empty if none
+	// is known to be missing.
+	NotAtBoot string
 	// Keys are the fabric's secrets that this instance sets by its file of options.
 	Keys []opensm.Key
 

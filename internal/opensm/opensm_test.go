@@ -8,6 +8,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
@@ -21,7 +22,8 @@ func testHost(change ...func(*inventory.Snapshot)) *inventory.Snapshot {
 			IsSM: fact.Known(false),
 		}}}},
 		Packages: map[string]string{"opensm": "3.3.23-3"}, Units: map[string]inventory.Unit{},
-		Files: map[string]inventory.File{opensm.DefaultPath: {Content: "PORTS=NONE\n"}},
+		Files: map[string]inventory.File{opensm.DefaultPath: {Content: "PORTS=NONE\n"},
+			platform.ModulesLoadPath: {Content: "ib_umad\nmlx4_ib\n"}},
 	}
 	for _, c := range change {
 		c(s)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -57,8 +59,21 @@ func systemdStarted(ctx context.Context, h host.Host) (bool, string, error) {
 }
 
 // MissingModules implements Platform.
-func (distribution) MissingModules(s *inventory.Snapshot, want ...string) (now, boot []string) {
-	return missingModules(s, modprobe.ParseLoadList(s.Files[ModulesLoadPath].Content), want)
+func (d distribution) MissingModules(s *inventory.Snapshot, want ...string) (now, boot []string) {
+	return missingModules(s, d.StoredModules(s).Or(nil), want)
+}
+
+// ModulesStoredIn implements Platform.
+func (distribution) ModulesStoredIn() string { return ModulesLoadPath }
+
+// StoredModules implements Platform.
+func (distribution) StoredModules(s *inventory.Snapshot) fact.Of[[]string] {
+	for _, p := range []string{path.Dir(ModulesLoadPath), ModulesLoadPath} {
+		if s.Denied[p] {
+			return fact.Unknown[[]string](p + " could not be read")
+		}
+	}
+	return fact.Known(modprobe.ParseLoadList(s.Files[ModulesLoadPath].Content))
 }
 
 // EnsureModules implements Platform.
@@ -77,7 +92,7 @@ func (d distribution) EnsureModules(ctx context.Context, h *hosts.Host, modules 
 		return nil
 	}
 	// Modules that an earlier apply listed stay: another resource may need them.
-	all := append(modprobe.ParseLoadList(s.Files[ModulesLoadPath].Content), boot...)
+	all := append(d.StoredModules(s).Or(nil), boot...)
 	slices.Sort(all)
 	text := OwnedHeader("infiniband_opensm and infiniband_ipoib_interface") +
 		"# Modules that systemd loads at boot.\n" + strings.Join(slices.Compact(all), "\n") + "\n"

@@ -4,9 +4,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
+
+// rdmaModules has the module that makes RDMA devices, by the driver of the PCI function.
+var rdmaModules = map[string]string{"mlx4_core": "mlx4_ib", "mlx5_core": "mlx5_ib"}
 
 // RDMAModules names the modules that make RDMA devices of the cards of a host:
 // the driver of the PCI function alone shows neither ports nor GUIDs.
@@ -14,7 +18,7 @@ func RDMAModules(s *inventory.Snapshot) []string {
 	var modules []string
 	seen := map[string]bool{}
 	for _, c := range s.Cards {
-		m := map[string]string{"mlx4_core": "mlx4_ib", "mlx5_core": "mlx5_ib"}[c.Driver]
+		m := rdmaModules[c.Driver]
 		if m != "" && !seen[m] {
 			seen[m] = true
 			modules = append(modules, m)
@@ -63,6 +67,39 @@ func linkLayer(c *inventory.Card, number int) string {
 		return "InfiniBand"
 	}
 	return ""
+}
+
+// NotAtBoot says which modules of a port that was set up nothing of ours loads at boot any more:
+// upper, and the one that makes RDMA devices of its card. It is empty if they are loaded, or if
+// that is not known. An apply has EnsureModules store them, with those of the other cards.
+//
+// What others have loaded does not count: whatever was set up here was stored by EnsureModules,
+// and the list is shown and written anew like every file of ours.
+func NotAtBoot(s *inventory.Snapshot, card *inventory.Card, upper string) string {
+	p, err := Of(s)
+	if err != nil || !p.StoredModules(s).Known() {
+		return ""
+	}
+	want := []string{upper}
+	if card != nil && rdmaModules[card.Driver] != "" {
+		want = append(want, rdmaModules[card.Driver])
+	}
+	_, missing := p.MissingModules(s, want...)
+	switch len(missing) {
+	case 0:
+		return ""
+	case 1:
+		return missing[0] + " is not in " + p.ModulesStoredIn() + ", which loads it at boot"
+	}
+	return strings.Join(missing, " and ") + " are not in " + p.ModulesStoredIn() + ", which loads them at boot"
+}
+
+// CheckBoot finds modules that are not loaded at boot, by the words of NotAtBoot.
+func CheckBoot(s *inventory.Snapshot, notAtBoot string) []finding.Finding {
+	if notAtBoot == "" {
+		return nil
+	}
+	return []finding.Finding{finding.ModulesNotAtBoot.Find("%s: %s.", s.Host, notAtBoot)}
 }
 
 // missingModules names what of want is not loaded now, and what is not listed

@@ -65,6 +65,10 @@ type Platform interface {
 	// MissingModules names the modules of want that are not loaded now, and
 	// those that nothing of ours loads at boot.
 	MissingModules(s *inventory.Snapshot, want ...string) (now, boot []string)
+	// ModulesStoredIn names where EnsureModules keeps what is loaded at boot.
+	ModulesStoredIn() string
+	// StoredModules reads what EnsureModules left for the boot.
+	StoredModules(s *inventory.Snapshot) fact.Of[[]string]
 
 	portTypeStore
 }

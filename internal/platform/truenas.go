@@ -101,8 +101,21 @@ func (t trueNAS) Install(_ context.Context, h *hosts.Host, packages ...string) e
 }
 
 // MissingModules implements Platform.
-func (trueNAS) MissingModules(s *inventory.Snapshot, want ...string) (now, boot []string) {
-	return missingModules(s, loadedByOptions(kernelOptions(s)), want)
+func (t trueNAS) MissingModules(s *inventory.Snapshot, want ...string) (now, boot []string) {
+	return missingModules(s, t.StoredModules(s).Or(nil), want)
+}
+
+// ModulesStoredIn implements Platform.
+func (trueNAS) ModulesStoredIn() string { return "kernel_extra_options" }
+
+// StoredModules implements Platform.
+func (trueNAS) StoredModules(s *inventory.Snapshot) fact.Of[[]string] {
+	options := readKernelOptions(s)
+	tokens, known := options.Get()
+	if !known {
+		return fact.Unknown[[]string](options.Why())
+	}
+	return fact.Known(loadedByOptions(tokens))
 }
 
 // EnsureModules implements Platform. modules_load= on the kernel command line
@@ -150,15 +163,17 @@ func loadedByOptions(tokens []string) []string {
 }
 
 // kernelOptions returns the tokens of the shared kernel_extra_options string.
-func kernelOptions(s *inventory.Snapshot) []string {
+func kernelOptions(s *inventory.Snapshot) []string { return readKernelOptions(s).Or(nil) }
+
+func readKernelOptions(s *inventory.Snapshot) fact.Of[[]string] {
 	if s.TrueNAS == nil {
-		return nil
+		return fact.Unknown[[]string]("the middleware did not answer")
 	}
 	c, err := midclt.ParseAdvancedConfig(s.TrueNAS.AdvancedConfig)
 	if err != nil {
-		return nil
+		return fact.Unknown[[]string](err.Error())
 	}
-	return strings.Fields(c.KernelExtraOptions)
+	return fact.Known(strings.Fields(c.KernelExtraOptions))
 }
 
 // setKernelOptions edits the shared string token by token: tokens of others stay in

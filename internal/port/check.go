@@ -39,6 +39,7 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 		return append(found, *f)
 	}
 	found = append(found, checkEdits(s, o)...)
+	found = append(found, platform.CheckBoot(s, o.NotAtBoot)...)
 	found = append(found, checkSupported(d, o)...)
 	if len(o.Differences(d)) == 0 {
 		return found

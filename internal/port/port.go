@@ -55,6 +55,9 @@ type Observation struct {
 	Setting Request
 	// Edits are the files of ours in which somebody has written.
 	Edits []platform.Edit
+	// NotAtBoot says which modules of a port with a unit of ours are not loaded at boot; empty if
+	// none is known to be missing.
+	NotAtBoot string
 	// Link is what the port itself says about speeds and widths; nil unless asked.
 	Link *Link
 }
@@ -76,6 +79,9 @@ func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observation {
 		o.Edits = edits(s, pci, number, o.Setting)
 	}
 	card, ok := s.Card(pci)
+	if o.Stored {
+		o.NotAtBoot = platform.NotAtBoot(s, card, "ib_umad")
+	}
 	if !ok {
 		return o
 	}
@@ -118,6 +124,9 @@ func (o Observation) Differences(d Request) []string {
 	}
 	for _, e := range o.Edits {
 		diff = append(diff, e.Path+" was changed by hand")
+	}
+	if o.NotAtBoot != "" {
+		diff = append(diff, o.NotAtBoot)
 	}
 	return diff
 }

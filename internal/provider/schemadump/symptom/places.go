@@ -37,6 +37,7 @@ var (
 	inUse    = []*finding.Rule{finding.CardInUse}
 	withPort = []*finding.Rule{finding.KernelWithoutDriver, finding.KernelWithoutModule, finding.ModulePackageInstalled,
 		finding.KernelModulesGone}
+	needsModules = append(slices.Clip(withPort), finding.ModulesNotAtBoot)
 )
 
 // Places are the resources by name, with what they may show.
@@ -49,9 +50,9 @@ func Places() []Place {
 		{"infiniband_firmware_backup", slices.Concat(anyHost, identity, reading, backups, stored, inUse)},
 		{"infiniband_guids", slices.Concat(identity, reading, backups, family("GU"), hosts)},
 		{"infiniband_link_type", slices.Concat(identity, family("LT"), withPort, hosts)},
-		{"infiniband_port", slices.Concat(identity, anyHost, withPort, family("PO"))},
-		{"infiniband_opensm", slices.Concat(anyHost, withPort, family("SM"))},
-		{"infiniband_ipoib_interface", slices.Concat(anyHost, withPort, family("IP"))},
+		{"infiniband_port", slices.Concat(identity, anyHost, needsModules, family("PO"))},
+		{"infiniband_opensm", slices.Concat(anyHost, needsModules, family("SM"))},
+		{"infiniband_ipoib_interface", slices.Concat(anyHost, needsModules, family("IP"))},
 		{"infiniband_fabric_file", []*finding.Rule{finding.ManagedTwice}},
 		{"infiniband_benchmark", slices.Concat(anyHost, family("BM"))},
 	}
