@@ -51,6 +51,12 @@ func partitionFindings() []findingCase {
 		files("SM030", smConf, "sm_priority 3\n", "", smConf+" of intel9", "move the file away"),
 		files("SM024", "/etc/opensm/partitions.conf", "broken ;\n", "partitions", "/etc/opensm/partitions.conf",
 			"ignores the whole file"),
+		{code: "SM033", says: []string{"/etc/systemd/system/opensm@" + one + ".service.d/zz.conf of intel9 has: ExecStart=/usr/sbin/opensm -p 1"},
+			prepare: func(w *Lab) {
+				drivers(w)
+				w.Put(ubuntu, "/etc/systemd/system/opensm@"+one+".service.d/zz.conf",
+					"[Service]\nExecStart=\nExecStart=/usr/sbin/opensm -p 1 --guid %I\n")
+			}, config: func(*Lab) Config { return sm(ubuntu, nil) }},
 		{code: "SM032", says: []string{"opensm@" + one + ".service of intel9", "systemctl unmask opensm@" + one + ".service"},
 			config: func(*Lab) Config { return sm(ubuntu, nil) }, prepare: func(w *Lab) {
 				drivers(w)

@@ -59,7 +59,7 @@ var Families = []Family{
 		PartitionsContradict, BroadcastGroupUnfit, PartitionLimitedOnly, SubnetManagerCompetes, FabricGUIDTwice,
 		OpensmPortHeld, OpensmConfIgnored, FabricKeysDropped, PartitionsDiffer, PartitionFileUnmanaged,
 		FabricCardWithoutGUIDs, SubnetPrefixIneffective, OpensmUnfitForNDR, CompetitionUnknown,
-		OpensmFileEdited, OpensmFileUnmanaged, OpensmPortWithoutLink, OpensmMasked,
+		OpensmFileEdited, OpensmFileUnmanaged, OpensmPortWithoutLink, OpensmMasked, OpensmCommandReplaced,
 	}},
 	{"PO", "Ports", "For `infiniband_port`.", []*Rule{
 		PortUnsupported, PortMissing, PortEthernet, PortCarriesHost, PortHasSubnetManager, PortSpeedUnsupported,

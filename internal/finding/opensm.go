@@ -170,4 +170,11 @@ var (
 		Meaning: "systemd starts no unit that is masked, neither now nor at boot. Somebody decided that with systemctl mask.",
 		WayOut: "If the subnet manager is wanted, run the command above on the host, then plan again. Otherwise take this " +
 			"resource out."}
+	OpensmCommandReplaced = &Rule{Code: "SM033", Severity: Warn,
+		Title: "A drop-in of somebody else sets the command of this subnet manager",
+		Meaning: "systemd reads drop-ins in the order of their names, and the last command counts. opensm runs with the " +
+			"options of that command. The state shows those of this resource's own file, which may not be in effect.",
+		WayOut: "Compare with the unit as systemd reads it: systemctl cat, and the name of the unit. If the options of " +
+			"this resource are to count, take the ExecStart lines out of the drop-in, run systemctl daemon-reload, and " +
+			"restart the unit."}
 )

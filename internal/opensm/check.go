@@ -333,16 +333,11 @@ func checkOurs(s *inventory.Snapshot, o Observation, d Request) []finding.Findin
 		found = append(found, unreadFile(s, path))
 	}
 	found = append(found, checkEdits(s, o, d)...)
+	found = append(found, commandReplaced(s, d)...)
 	if !o.Managed {
 		return found
 	}
 	return append(found, addedKeys(s, o, "This resource would write the file without it.")...)
-}
-
-// unreadFile is about a file that would be edited or replaced, and is not known.
-func unreadFile(s *inventory.Snapshot, path string) finding.Finding {
-	return finding.OpensmFileNotUnderstood.Find("%s of %s is there and could not be read.", path, s.Host).WithWayOut(
-		"Fix what keeps " + path + " from being read, then plan again.")
 }
 
 // addedKeys finds keys in a file of ours, which is written anew or removed.

@@ -1,6 +1,7 @@
 package opensm
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -76,4 +77,30 @@ func checkEditsRemoved(s *inventory.Snapshot, o Observation) []finding.Finding {
 // setsKeys reports whether the instance may have keys of a fabric.
 func (o Observation) setsKeys() bool {
 	return slices.ContainsFunc(o.Keys, func(k opensm.Key) bool { return !fact.No(k.Set) })
+}
+
+// commandReplaced finds drop-ins behind ours that set another command. systemd sorts the
+// drop-ins of an instance and of its template by file name (systemd.unit(5)).
+func commandReplaced(s *inventory.Snapshot, d Request) []finding.Finding {
+	own := opensm.DropInPath(d.PortGUID)
+	var found []finding.Finding
+	for _, dir := range []string{path.Dir(own), "/etc/systemd/system/opensm@.service.d"} {
+		for _, at := range s.FilesUnder(dir) {
+			if path.Base(at) <= path.Base(own) {
+				continue
+			}
+			for line := range strings.Lines(s.Files[at].Content) {
+				if command, ok := strings.CutPrefix(strings.TrimSpace(line), "ExecStart="); ok && command != "" {
+					found = append(found, finding.OpensmCommandReplaced.Find("%s of %s has: ExecStart=%s", at, s.Host, command))
+				}
+			}
+		}
+	}
+	return found
+}
+
+// unreadFile is about a file that would be edited or replaced, and is not known.
+func unreadFile(s *inventory.Snapshot, path string) finding.Finding {
+	return finding.OpensmFileNotUnderstood.Find("%s of %s is there and could not be read.", path, s.Host).WithWayOut(
+		"Fix what keeps " + path + " from being read, then plan again.")
 }
