@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fs"
@@ -156,7 +157,30 @@ func (n *node) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Err
 		// in a read.
 		return h, fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM | fuse.FOPEN_NONSEEKABLE, errno
 	}
+	if n.text != nil {
+		return &openText{make: n.text}, fuse.FOPEN_DIRECT_IO, 0
+	}
 	return nil, fuse.FOPEN_DIRECT_IO, 0
+}
+
+// openText is a text that its readers have opened. As in sysfs it is made by the read of its
+// begin, and the reads that follow have the same one (fs/kernfs/file.c): cat reads twice, and a
+// port may have another state by then.
+type openText struct {
+	make func() string
+	mu   sync.Mutex
+	now  []byte
+}
+
+// Read implements fs.FileReader.
+func (o *openText) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if off == 0 || o.now == nil {
+		o.now = []byte(o.make())
+	}
+	begin := min(off, int64(len(o.now)))
+	return fuse.ReadResultData(o.now[begin:min(int64(len(o.now)), begin+int64(len(dest)))]), 0
 }
 
 // Read implements fs.NodeReader.
@@ -169,10 +193,7 @@ func (n *node) Read(ctx context.Context, f fs.FileHandle, dest []byte, off int64
 		return fuse.ReadResultData(n.regs.readConfig(off, int(max(0, size)))), 0
 	}
 	s := n.value
-	switch {
-	case n.text != nil:
-		s = []byte(n.text())
-	case n.file != "":
+	if n.file != "" {
 		var err error
 		if s, err = os.ReadFile(n.file); err != nil {
 			return nil, errnoOf(err)
