@@ -99,7 +99,7 @@ func (r *Resource) refuseUsers(ctx context.Context, a *assessment, diags *diag.D
 		for _, at := range r.Planned.IPoIBOn(sm.Host, sm.GUID) {
 			refuse("configure IPoIB interface "+at.String(), finding.IPoIBPortEthernet)
 		}
-		if r.Planned.Sets(a.at.Ref, port.Number) {
+		if r.Planned.Claimed("infiniband_port", r.NumberedPortKey(a.at.Ref, port.Number)) {
 			refuse(fmt.Sprintf("set port %s/%d", a.at.Ref, port.Number), finding.PortEthernet)
 		}
 	}

@@ -72,6 +72,13 @@ func (p *Walk) Claim(c Claim) (other Claim, taken bool) {
 	return other, taken
 }
 
+// Claimed reports whether a resource of a type that was planned so far manages an object.
+func (p *Walk) Claimed(kind, key string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.claims.made[claimKey{kind, key}]) > 0
+}
+
 // replaced reports whether the two claims, in this order, are of one resource
 // that is planned to be replaced.
 func (s *claims) replaced(first, then Claim) bool {

@@ -35,8 +35,7 @@ type Walk struct {
 	holders   map[netip.Addr]attribute.PortRef
 	// replaced holds the interface that is removed, by the one that replaces it.
 	replaced map[attribute.PortRef]attribute.PortRef
-	set      map[plannedPort]bool // ports with an infiniband_port
-	claims   claims               // which resource manages what
+	claims   claims // which resource manages what
 	fates    map[claimKey]fate
 }
 
@@ -80,7 +79,6 @@ func (c Card) Changes() bool {
 func NewWalk() *Walk {
 	return &Walk{
 		cards: map[attribute.CardRef]Card{}, images: map[attribute.ImageRef]Image{}, sms: map[attribute.PortRef]SM{},
-		set:    map[plannedPort]bool{},
 		rivals: map[SM][]attribute.PortRef{},
 		ports:  map[attribute.PortRef]plannedPort{}, lab: safety.NewLab(), partitions: map[string]attribute.PortRef{},
 		subnets: map[netip.Prefix]map[IPoIB]attribute.PortRef{}, claims: newClaims(),
@@ -169,20 +167,6 @@ func (p *Walk) SetSM(port attribute.PortRef, sm SM) {
 	}
 	p.sms[port] = sm
 	p.rivals[sm] = append(p.rivals[sm], port)
-}
-
-// SetPort remembers an infiniband_port of the configuration.
-func (p *Walk) SetPort(card attribute.CardRef, number int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.set[plannedPort{card, number}] = true
-}
-
-// Sets reports whether an infiniband_port was planned so far for a port.
-func (p *Walk) Sets(card attribute.CardRef, number int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.set[plannedPort{card, number}]
 }
 
 // SMs gives the ports of the subnet managers that were planned so far; none if

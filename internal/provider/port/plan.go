@@ -2,7 +2,6 @@ package port
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -48,7 +47,6 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if !ok {
 		return
 	}
-	r.Planned.SetPort(ref, d.Number)
 	plan.CardIdentity = who
 	plan.plan(ref, d.Number)
 	steady := planned.Steady{Held: exists && state.holds(plan), ToDo: len(o.Differences(d)) > 0, Live: live}
@@ -70,13 +68,8 @@ func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, st
 		diagnostic.AddFindings(ctx, diags, "forget port "+id(ref, d.Number), ops.CheckRemove(snap, d.Card, d.Number))
 	}
 	if r.HostReady(types.StringValue(ref.Host)) {
-		r.Drop(ctx, "forget port", r.portKey(ref, d.Number), id(ref, d.Number), diags)
+		r.Drop(ctx, "forget port", r.NumberedPortKey(ref, d.Number), id(ref, d.Number), diags)
 	}
-}
-
-// portKey is the key of claims on a port. Look at its host before.
-func (r *Resource) portKey(ref attribute.CardRef, number int) string {
-	return r.FunctionKey(ref) + "/" + strconv.Itoa(number)
 }
 
 // live are the attributes that the host and its fabric decide.
@@ -86,9 +79,16 @@ var live = []string{"port_guid", "state", "physical_state", "rate", "lid", "sm_l
 func (r *Resource) assessClaimed(ctx context.Context, card attribute.CardID, record types.String, d ops.Request,
 	ref attribute.CardRef, req resource.ModifyPlanRequest,
 	diags *diag.Diagnostics) (ops.Observation, types.String, bool) {
-	o, who, ok := r.assess(ctx, card, record, d, ref, diags)
-	c := planned.Claim{Key: r.portKey(ref, d.Number), Name: id(ref, d.Number), HostIn: "card_id"}
-	return o, who, ok && r.Claim(ctx, "plan port", c, req, diags)
+	// A link type that is planned at the same time sees the claim, or is seen by what follows.
+	if r.HostReady(types.StringValue(ref.Host)) {
+		if _, _, _, err := r.Look(ctx, ref.Host); err == nil {
+			c := planned.Claim{Key: r.NumberedPortKey(ref, d.Number), Name: id(ref, d.Number), HostIn: "card_id"}
+			if !r.Claim(ctx, "plan port", c, req, diags) {
+				return ops.Observation{}, record, false
+			}
+		}
+	}
+	return r.assess(ctx, card, record, d, ref, diags)
 }
 
 // holds reports whether a state has what is planned, now and at boot. A set that the

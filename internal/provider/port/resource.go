@@ -78,7 +78,7 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 		}
 		var applyErr error
 		if result, applyErr = ops.Apply(ctx, h, d, ops.Options{}); applyErr == nil {
-			r.Made(r.portKey(ref, d.Number))
+			r.Made(r.NumberedPortKey(ref, d.Number))
 			if now := h.Peek(); now != nil {
 				c.NoteSeen(ctx, ops.SeenOf(now.BootID, result.Observed))
 			}
@@ -161,7 +161,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	limit := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout)
 	var result ops.Result
 	err = r.WriteHost(ctx, ref.Host, limit, func(ctx context.Context, h *hosts.Host) error {
-		if r.Left("setting of port", r.portKey(ref, d.Number), id(ref, d.Number), &resp.Diagnostics) {
+		if r.Left("setting of port", r.NumberedPortKey(ref, d.Number), id(ref, d.Number), &resp.Diagnostics) {
 			return nil
 		}
 		snap, removeErr := h.Snapshot(ctx)

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -43,6 +44,12 @@ func (d *Data) CardKey(ref attribute.CardRef) string {
 // FunctionKey is the key of claims on one PCI function of a card.
 func (d *Data) FunctionKey(ref attribute.CardRef) string {
 	return d.machineOf(ref.Host) + "/" + ref.PCI.String()
+}
+
+// NumberedPortKey is the key of claims on a port of a card, whatever its GUID is. Look at its
+// host before.
+func (d *Data) NumberedPortKey(ref attribute.CardRef, number int) string {
+	return d.FunctionKey(ref) + "/" + strconv.Itoa(number)
 }
 
 // PortKey is the key of claims on a port, and on a P_Key child of it. Look at its
