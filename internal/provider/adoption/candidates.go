@@ -33,15 +33,20 @@ func candidates(host string, s *inventory.Snapshot) []*Object {
 var portNumbers = []int{1, 2}
 
 // guidOf is the GUID of a port. Where the driver does not show it, it is that of the flash: then
-// something of ours on the host has to have this GUID, too.
-func guidOf(c *inventory.Card, number int) ib.GUID {
+// something of ours on the host has to have this GUID, too, and no other port may use it. Zero
+// if there is none.
+func guidOf(s *inventory.Snapshot, c *inventory.Card, number int) ib.GUID {
 	if p, ok := c.Port(number); ok && !p.PortGUID.IsZero() {
 		return p.PortGUID
 	}
 	if c.Flash == nil {
 		return 0
 	}
-	return map[int]ib.GUID{1: c.Flash.GUIDs.Port1, 2: c.Flash.GUIDs.Port2}[number]
+	guid := map[int]ib.GUID{1: c.Flash.GUIDs.Port1, 2: c.Flash.GUIDs.Port2}[number]
+	if _, _, used := s.CardByPortGUID(guid); used || guid.IsUnset() {
+		return 0
+	}
+	return guid
 }
 
 // managers are the subnet managers that may be on the ports of a host.
@@ -49,7 +54,7 @@ func managers(host string, s *inventory.Snapshot, cards map[string]*Object) (out
 	for i := range s.Cards {
 		c := &s.Cards[i]
 		for _, number := range portNumbers {
-			guid := guidOf(c, number)
+			guid := guidOf(s, c, number)
 			managed := !guid.IsZero() && opensm.Observe(s, guid).Managed
 			if p, there := c.Port(number); !managed && (!there || p.LinkLayer != "InfiniBand" || guid.IsZero()) {
 				continue
@@ -71,10 +76,10 @@ func absent(host string, s *inventory.Snapshot, cards map[string]*Object) (out [
 	for i := range s.Cards {
 		c := &s.Cards[i]
 		for _, number := range portNumbers {
-			guid := guidOf(c, number)
+			guid := guidOf(s, c, number)
 			for _, key := range ipoib.Defined(s, guid) {
 				o := ipoib.Observe(s, guid, key)
-				if !o.Persisted.Found || o.Present {
+				if guid.IsZero() || !o.Persisted.Found || o.Present {
 					continue
 				}
 				ref := attribute.PortRef{Host: host, GUID: guid}
