@@ -94,7 +94,7 @@ func (d distribution) EnsureModules(ctx context.Context, h *hosts.Host, modules 
 	// Modules that an earlier apply listed stay: another resource may need them.
 	all := append(d.StoredModules(s).Or(nil), boot...)
 	slices.Sort(all)
-	text := OwnedHeader("infiniband_opensm and infiniband_ipoib_interface") +
+	text := OwnedHeader("infiniband_opensm, infiniband_ipoib_interface and infiniband_port") +
 		"# Modules that systemd loads at boot.\n" + strings.Join(slices.Compact(all), "\n") + "\n"
 	return WriteFile(ctx, h, ModulesLoadPath, 0o644, text)
 }
