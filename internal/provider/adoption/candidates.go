@@ -26,7 +26,14 @@ func candidates(host string, s *inventory.Snapshot) []*Object {
 	for i := range s.Cards {
 		out = append(out, ofCard(host, s, &s.Cards[i], cards)...)
 	}
-	return slices.Concat(out, managers(host, s, cards), interfaces(host, s, cards), absent(host, s, cards))
+	seen := map[[2]string]bool{} // two cards may have one GUID in flash
+	return slices.DeleteFunc(slices.Concat(out, managers(host, s, cards), interfaces(host, s, cards),
+		absent(host, s, cards)), func(o *Object) bool {
+		id := [2]string{o.Type, o.ID}
+		twice := seen[id]
+		seen[id] = true
+		return twice
+	})
 }
 
 // portNumbers are those of the ports of a card. Without its driver the host shows none.
