@@ -18,8 +18,8 @@ var (
 			"be loaded until the host restarts.",
 		WayOut: "Restart the host, then plan again."}
 	ModulesNotAtBoot = &Rule{Code: "PF005", Severity: Warn,
-		Title: "Modules that this resource needs are not loaded at the next boot",
-		Meaning: "An apply has had them loaded at every boot, and somebody has taken them out. Without them the host has " +
-			"no port, no subnet manager or no interface after its next restart, unless something else loads them. The next " +
-			"apply of this resource puts them back."}
+		Title: "Modules were taken out of the list that the boot loads",
+		Meaning: "An apply had listed what this resource needs, and somebody has taken it out. Unless something else loads " +
+			"these modules, the host has no port, no subnet manager or no interface after its next restart. The next apply " +
+			"of this resource lists them again."}
 )

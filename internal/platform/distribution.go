@@ -94,10 +94,14 @@ func (d distribution) EnsureModules(ctx context.Context, h *hosts.Host, modules 
 	// Modules that an earlier apply listed stay: another resource may need them.
 	all := append(d.StoredModules(s).Or(nil), boot...)
 	slices.Sort(all)
-	text := OwnedHeader("infiniband_opensm, infiniband_ipoib_interface and infiniband_port") +
-		"# Modules that systemd loads at boot.\n" + strings.Join(slices.Compact(all), "\n") + "\n"
+	text := modulesHeader + strings.Join(slices.Compact(all), "\n") + "\n"
 	return WriteFile(ctx, h, ModulesLoadPath, 0o644, text)
 }
+
+// modulesHeader differs from that of other files of ours: modules of others stay in this one, and no plan shows them.
+const modulesHeader = Owner + " Written by infiniband_opensm, infiniband_ipoib_interface and infiniband_port.\n" +
+	"# Modules that systemd loads at boot. The next plan shows a module that was taken out of this list, and the next\n" +
+	"# apply adds it again. Other modules stay.\n"
 
 // loadModule loads a module. If the running kernel has no file of it and a package has,
 // the package is installed first.

@@ -109,9 +109,14 @@ func missingModules(s *inventory.Snapshot, listed, want []string) (now, boot []s
 		if !s.Modules[m] {
 			now = append(now, m)
 		}
-		if !slices.Contains(listed, m) {
+		if !slices.ContainsFunc(listed, func(l string) bool { return sameModule(l, m) }) {
 			boot = append(boot, m)
 		}
 	}
 	return now, boot
+}
+
+// sameModule: kmod takes a dash in the name of a module for an underscore.
+func sameModule(a, b string) bool {
+	return strings.ReplaceAll(a, "-", "_") == strings.ReplaceAll(b, "-", "_")
 }

@@ -30,6 +30,7 @@ func TestNotAtBoot(t *testing.T) {
 		want string
 	}{
 		"listed":             {distribution("ib_ipoib\nmlx4_ib\n"), mlx4, ""},
+		"dashes":             {distribution("ib-ipoib\nmlx4-ib\n"), mlx4, ""},
 		"a comment":          {distribution("ib_ipoib\n; mlx4_ib\n"), mlx4, gone + list + it},
 		"no file":            {distribution(""), mlx4, both + list + them},
 		"the card is gone":   {distribution("ib_ipoib\n"), nil, ""},
