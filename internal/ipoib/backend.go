@@ -42,15 +42,16 @@ type file struct {
 
 // target is the interface that is configured.
 type target struct {
-	port    ib.GUID
-	pkey    uint16   // zero for the interface of the port itself
-	name    string   // empty if there is none yet
-	parent  string   // of a P_Key child
-	address string   // hardware address of the interface of the port
-	driver  string   // of the card
-	others  []string // names of the host's interfaces that are not IPoIB
-	hooks   []string // files of networkd that configure the interface of the port, or did
-	profile string   // UUID of the profile of NetworkManager, if it is not the one that we give
+	port     ib.GUID
+	pkey     uint16   // zero for the interface of the port itself
+	name     string   // empty if there is none yet
+	parent   string   // of a P_Key child
+	address  string   // hardware address of the interface of the port
+	driver   string   // of the card
+	others   []string // names of the host's interfaces that are not IPoIB
+	siblings []uint16 // P_Keys of other children that networkd has by files of ours
+	hooks    []string // files of networkd that configure the interface of the port, or did
+	profile  string   // UUID of the profile of NetworkManager, if it is not the one that we give
 }
 
 // link has what definitions match an interface by.
@@ -96,7 +97,7 @@ func bareTarget(s *inventory.Snapshot, port ib.GUID, pkey uint16) target {
 	n, ok := s.NetdevByPortGUID(port)
 	if !ok || n.Parent != "" {
 		if pkey != DefaultPKey {
-			t.pkey = pkey
+			t.pkey, t.siblings = pkey, siblingsOf(s, target{port: port, pkey: pkey})
 		}
 		return t
 	}
@@ -105,7 +106,7 @@ func bareTarget(s *inventory.Snapshot, port ib.GUID, pkey uint16) target {
 		return t
 	}
 	t.pkey, t.parent, t.name = pkey, n.Name, childName(n.Name, pkey)
-	t.hooks = hookedFiles(s, t, n)
+	t.siblings, t.hooks = siblingsOf(s, t), hookedFiles(s, t, n)
 	return t
 }
 

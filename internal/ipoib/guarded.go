@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -366,6 +365,9 @@ func (k fileStack) remove(ctx context.Context, c *change) error {
 	if err != nil {
 		return err
 	}
+	if err = c.removeHookDirs(ctx, files); err != nil {
+		return err
+	}
 	c.leftSaved()
 	if c.t.pkey == 0 {
 		mode := ""
@@ -391,8 +393,4 @@ func (c *change) proveRemoval(ctx context.Context, h host.Host, keep Config) err
 		return fmt.Errorf("%s still has %s", c.before.Name, joinPrefixes(left))
 	}
 	return nil
-}
-
-func without(all, drop []netip.Prefix) []netip.Prefix {
-	return slices.DeleteFunc(slices.Clone(all), func(p netip.Prefix) bool { return slices.Contains(drop, p) })
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
 )
@@ -131,10 +133,35 @@ func (c *change) strip(ctx context.Context, keep Config) error {
 		return err
 	}
 	if c.removing && len(keep.Addresses) == 0 && c.before.Live.Mode != "" {
-		_, err := c.run(ctx, iproute.SetDown(c.t.name))
-		return err
+		return c.takeDown(ctx, now.Up)
 	}
 	return nil
+}
+
+// takeDown takes an interface down that has no address any more, unless it is the parent of
+// others.
+func (c *change) takeDown(ctx context.Context, up bool) error {
+	// The kernel takes the P_Key children down with their parent (ipoib_stop).
+	if children := strings.Join(childrenUp(c.s, c.t.name), " and "); children != "" {
+		said := "%s stays up, because it is the parent of %s."
+		if !up {
+			said = "%s is down now. It is the parent of %s, which the kernel takes down, too. Plan again to see what is left to do."
+		}
+		c.left = append(c.left, fmt.Sprintf(said, c.t.name, children))
+		return nil
+	}
+	_, err := c.run(ctx, iproute.SetDown(c.t.name))
+	return err
+}
+
+// childrenUp are the P_Key children of an interface that are up.
+func childrenUp(s *inventory.Snapshot, parent string) (names []string) {
+	for _, n := range s.Netdevs {
+		if n.IB && n.Parent == parent && n.Up {
+			names = append(names, n.Name)
+		}
+	}
+	return names
 }
 
 // dropAddress removes an address. The network service may remove it at the same moment,

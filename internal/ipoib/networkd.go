@@ -11,6 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netundo"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/networkd"
@@ -48,7 +49,27 @@ func (b networkdBackend) files(t target, want Config) []file {
 	for _, hook := range b.hooks(t) {
 		all = append(all, hookFile(t, hook))
 	}
+	for _, other := range t.otherChildren() {
+		all = append(all, hookFile(other, hookPath(other, path.Base(bareParentPath(t)))))
+	}
 	return all
+}
+
+// otherChildren are the other children of the port.
+func (t target) otherChildren() (all []target) {
+	for _, key := range t.siblings {
+		all = append(all, target{port: t.port, pkey: key, parent: t.parent, name: childName(t.parent, key)})
+	}
+	return all
+}
+
+// siblingsOf are the P_Keys of the other children of the port that networkd has by files of
+// ours. networkd takes the first file that matches the parent, which may be that of any child
+// while the parent has none of its own. So the file of each child has to name all of them.
+func siblingsOf(s *inventory.Snapshot, t target) []uint16 {
+	return slices.DeleteFunc(Defined(s, t.port), func(key uint16) bool {
+		return key == 0 || key == t.pkey || !isOurs(s, bareParentPath(target{port: t.port, pkey: key}))
+	})
 }
 
 // hookFile is the drop-in at a path.
@@ -56,6 +77,9 @@ func hookFile(t target, at string) file {
 	added := func(text string) []tool.Setting { return networkd.AddedToParent(text, t.pkey) }
 	return file{at, 0o644, networkd.RenderParent(platform.OwnedHeader(resourceName), t.name), added}
 }
+
+// hookPath is where the drop-in of the child for a .network file is.
+func hookPath(t target, base string) string { return networkd.Dir + "/" + base + ".d/" + hookName(t) }
 
 func hookName(t target) string { return "infiniband-" + t.id() + ".conf" }
 
@@ -76,6 +100,19 @@ func withHooks(s *inventory.Snapshot, t target, files []file) []file {
 	return files
 }
 
+// removeHookDirs removes the directories of drop-ins that are empty now. An undo would have
+// needed them.
+func (c *change) removeHookDirs(ctx context.Context, removed []string) error {
+	for _, at := range removed {
+		if dir := path.Dir(at); strings.HasSuffix(dir, ".network.d") {
+			if _, err := c.h.Run(ctx, coreutils.RemoveEmptyDirectory(dir)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // hooks are the drop-ins that attach the child to the interface of the port: for the
 // files that configure that interface, and for the one that a resource would write.
 func (b networkdBackend) hooks(t target) []string {
@@ -84,13 +121,16 @@ func (b networkdBackend) hooks(t target) []string {
 		own = "10-netplan-" + t.parent + ".network"
 	}
 	all := []string{own}
+	for _, other := range t.otherChildren() {
+		all = append(all, path.Base(bareParentPath(other)))
+	}
 	for _, now := range t.hooks {
 		if base := path.Base(now); base != path.Base(bareParentPath(t)) && !slices.Contains(all, base) {
 			all = append(all, base)
 		}
 	}
 	for i := range all {
-		all[i] = networkd.Dir + "/" + all[i] + ".d/" + hookName(t)
+		all[i] = hookPath(t, all[i])
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package ipoib_test
 
 import (
+	"fmt"
 	"path"
 	"strings"
 	"testing"
@@ -60,6 +61,55 @@ func TestLab_Stacks_pkey_beside_its_parent(t *testing.T) {
 			t.Fatal(err)
 		}
 		spared("after the child")
+	})
+}
+
+// Several children of a port need no order and no parent of their own: each is there after a
+// restart, whichever was made first, and after the interface of the port or one of them was
+// given up.
+func TestLab_Stacks_pkeys_of_one_port(t *testing.T) {
+	eachStack(t, func(t *testing.T, c stackCase) {
+		for _, order := range [][]uint16{{0x8001, 0x8002, 0x8003}, {0x8003, 0x8002, 0x8001}, {0, 0x8002, 0x8001}} {
+			l := stackLab(t, c)
+			var wanted []ipoib.Request
+			holds := func(when string) {
+				t.Helper()
+				for _, d := range wanted {
+					if o := observe(t, l, d); !o.Satisfies(d.Config) {
+						t.Errorf("%#x, %s: %#04x: %v", order, when, d.PKey, o.Differences(d.Config))
+					}
+				}
+			}
+			for n, key := range order {
+				d := ubuntuDesired()
+				if key != 0 {
+					d.PKey = key
+					d.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes(fmt.Sprintf("172.17.%d.20/24", n))}
+				}
+				apply(t, l, d)
+				wanted = append(wanted, d)
+				holds("after the apply of " + fmt.Sprint(n))
+			}
+			reboot(t, l)
+			holds("after a restart")
+			r, err := ipoib.Remove(t.Context(), l.hosts["intel9"], wanted[0], ipoib.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said := fmt.Sprint(r.Left); strings.Contains(said, "parent of ibp1s0.") != (order[0] == 0) {
+				t.Errorf("%#x: of the children the removal of the first says %s", order, said)
+			}
+			wanted = wanted[1:]
+			holds("after the first was removed")
+			reboot(t, l)
+			holds("after another restart")
+			for _, d := range wanted {
+				if _, err := ipoib.Remove(t.Context(), l.hosts["intel9"], d, ipoib.Options{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			nothingOfOurs(t, l)
+		}
 	})
 }
 

@@ -267,6 +267,12 @@ func warnRemoval(diags *diag.Diagnostics, state *model) {
 				"is removed. If the interface comes back, it has no settings of this resource.")
 		return
 	}
+	if d, err := state.request(); err == nil && d.PKey != 0 {
+		diags.AddWarning(what+": the interface is removed",
+			"A P_Key interface is made by its configuration. It goes now, with its addresses, and is not there after the next "+
+				"boot.")
+		return
+	}
 	diags.AddWarning(what+": the interface stays",
 		"Addresses are removed now; mode and MTU stay until the next boot. The interface belongs to the card and stays.")
 }

@@ -27,7 +27,7 @@ const description = "An IP-over-InfiniBand interface in the host's own network s
 	"by itself after 90 seconds, or at its next start: it puts the files back and configures the interface by them. " +
 	"Settings made by hand may then remain beside those of the file. The interface that carries the " +
 	"SSH session is not touched without consent. Destroying it removes this configuration and the addresses. Mode " +
-	"and MTU stay until the next boot. The interface belongs to the card and stays.\n\n" +
+	"and MTU stay until the next boot. The interface belongs to the card and stays. A P_Key interface is removed.\n\n" +
 	"Another port or partition is another interface: the old one is removed, then the new one is made. An interface " +
 	"must lose a subnet before another one of the host gets it. So `lifecycle { create_before_destroy = true }` does " +
 	"not work where both have the same subnet: the apply is refused (IP013), and the message says how to go on. A " +
