@@ -137,7 +137,7 @@ func (w *newerCards) explain() {
 // parent.
 func (w *newerCards) partition(ports Config) {
 	w.t.Helper()
-	if out, status := w.testbed.Operate(w.t.Context(), gatePartition); status != 0 {
+	if out, status := w.testbed.Operate(w.t.Context(), gatePartitions); status != 0 {
 		w.t.Fatalf("the gate has no interface in the partition: %s", out)
 	}
 	key := w.interfaceOf(theHost, "datagram", 1500)[0]

@@ -32,23 +32,19 @@ func TestKernels_partition(t *testing.T) {
 }
 
 func (w *stackLab) partition() {
-	if out, status := w.testbed.Operate(w.t.Context(), gatePartition); status != 0 {
-		w.t.Fatalf("the gate has no interface in the partition: %s", out)
+	if out, status := w.testbed.Operate(w.t.Context(), gatePartitions); status != 0 {
+		w.t.Fatalf("the gate has no interface in the partitions: %s", out)
 	}
+	key := partitionOf("key", gateKey, keySubnet)
 	cfg := Config{
 		{Type: "infiniband_ipoib_interface", Name: "port", Attrs: map[string]any{"host": theHost, "port_guid": stackPort,
 			"mode": "connected", "mtu": 65520, "addresses": []any{kernelSubnet + ".20/24"}}},
-		{Type: "infiniband_ipoib_interface", Name: "key", After: []string{"infiniband_ipoib_interface.port"},
-			Attrs: map[string]any{"host": theHost, "port_guid": stackPort, "pkey": gateKey, "mode": "datagram", "mtu": 2044,
-				"addresses": []any{keySubnet + ".20/24"}}},
+		key,
 	}
+	cfg[1].After = []string{"infiniband_ipoib_interface.port"}
+	ofPort, ofKey := "65000 "+kernelSubnet, "2016 "+keySubnet
 	ws := w.Workspace()
-	mustApply(w.t, ws, cfg)
-	emptyPlan(w.t, ws, cfg)
-	w.reach("after the apply")
-	w.Reboot(theHost)
-	emptyPlan(w.t, ws, cfg)
-	w.reach("after a restart")
+	w.keeps(ws, cfg, ofPort, ofKey)
 	name, _ := ws.Get("infiniband_ipoib_interface.key", "interface").(string)
 	w.Run(theHost, "ip link set dev "+name+" mtu 1500")
 	if plan := cleanPlan(w.t, ws, cfg); plan.Actions()["infiniband_ipoib_interface.key"] != Update {
@@ -61,13 +57,42 @@ func (w *stackLab) partition() {
 	if out, status := w.Try(theHost, "ip link show dev "+name); status == 0 {
 		w.t.Errorf("after the destroy there is still %s", out)
 	}
+	w.withoutParent(ws, key)
 }
 
-// reach: packets of full length get to the port's own interface and to that of the key.
-func (w *stackLab) reach(when string) {
+// withoutParent: interfaces in two partitions of a port that has no interface of its own.
+func (w *stackLab) withoutParent(ws *Workspace, key Resource) {
 	w.t.Helper()
-	for _, ping := range []string{"65000 " + kernelSubnet + ".20", "2016 " + keySubnet + ".20"} {
-		out, status := w.testbed.Operate(w.t.Context(), "ping -c 3 -i 0.5 -w 60 -M do -s "+ping)
+	other := partitionOf("other", otherKey, otherSubnet)
+	ofKey, ofOther := "2016 "+keySubnet, "2016 "+otherSubnet
+	mustApply(w.t, ws, Config{})
+	w.keeps(ws, Config{other, key}, ofKey, ofOther)
+	mustApply(w.t, ws, Config{key})
+	emptyPlan(w.t, ws, Config{key})
+	w.reach("without the other", ofKey)
+}
+
+func partitionOf(name, pkey, subnet string) Resource {
+	return Resource{Type: "infiniband_ipoib_interface", Name: name, Attrs: map[string]any{"host": theHost,
+		"port_guid": stackPort, "pkey": pkey, "mode": "datagram", "mtu": 2044, "addresses": []any{subnet + ".20/24"}}}
+}
+
+// keeps: an apply makes the interfaces, and they are there after a restart.
+func (w *stackLab) keeps(ws *Workspace, cfg Config, pings ...string) {
+	w.t.Helper()
+	mustApply(w.t, ws, cfg)
+	emptyPlan(w.t, ws, cfg)
+	w.reach("after the apply", pings...)
+	w.Reboot(theHost)
+	emptyPlan(w.t, ws, cfg)
+	w.reach("after a restart", pings...)
+}
+
+// reach: packets get to the host; each of pings is their length and the subnet.
+func (w *stackLab) reach(when string, pings ...string) {
+	w.t.Helper()
+	for _, ping := range pings {
+		out, status := w.testbed.Operate(w.t.Context(), "ping -c 3 -i 0.5 -w 60 -M do -s "+ping+".20")
 		if status != 0 {
 			w.t.Errorf("%s: ping of %s: status %d\n%s", when, ping, status, out)
 		}

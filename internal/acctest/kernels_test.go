@@ -39,12 +39,12 @@ func init() {
 	}
 }
 
-// gateKey is a partition that all members of the fabric are in.
-const gateKey = "0x0001"
+// All members of the fabric are in both partitions.
+const gateKey, otherKey = "0x0001", "0x0002"
 
 // gateScript makes the gate of a machine that has booted.
 const gateScript = `modprobe -a ib_umad ib_ipoib
-printf 'Default=0x7fff, ipoib: ALL=full;\nlab=` + gateKey + `, ipoib: ALL=full;\n' >/etc/opensm/gate.conf
+printf 'Default=0x7fff, ipoib: ALL=full;\nlab=` + gateKey + `, ipoib: ALL=full;\nother=` + otherKey + `, ipoib: ALL=full;\n' >/etc/opensm/gate.conf
 systemd-run --quiet --unit opensm-of-the-gate opensm -g $(ibstat -p | head -n 1) -p 1 -P /etc/opensm/gate.conf \
 	-f /var/log/opensm-of-the-gate.log
 for i in $(seq 100); do [ -e /sys/class/net/ibp1s0 ] && break; sleep 0.2; done
@@ -52,14 +52,17 @@ echo connected >/sys/class/net/ibp1s0/mode
 ip link set dev ibp1s0 mtu 65520 up
 ip addr add ` + kernelSubnet + `.1/24 dev ibp1s0`
 
-// gatePartition gives the gate an interface in the partition. The kernel names it by the
+// gatePartitions gives the gate an interface in each partition. The kernel names it by the
 // key as it is written, here that of a full member.
-const gatePartition = `echo 0x8001 >/sys/class/net/ibp1s0/create_child && ip link set dev ibp1s0.8001 up &&
-ip addr add ` + keySubnet + `.1/24 dev ibp1s0.8001`
+const gatePartitions = `set -e
+for key in 8001 8002; do echo 0x$key >/sys/class/net/ibp1s0/create_child; ip link set dev ibp1s0.$key up; done
+ip addr add ` + keySubnet + `.1/24 dev ibp1s0.8001
+ip addr add ` + otherSubnet + `.1/24 dev ibp1s0.8002`
 
 const (
 	kernelSubnet = "172.16.0"
 	keySubnet    = "172.17.0"       // in the partition gateKey
+	otherSubnet  = "172.18.0"       // in the partition otherKey
 	bootTimeout  = 15 * time.Minute // two cores may be shared
 )
 
