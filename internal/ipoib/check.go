@@ -102,8 +102,8 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 func CheckRemove(s *inventory.Snapshot, d Request) []finding.Finding {
 	c := &checker{s: s, d: Request{Host: d.Host, PortGUID: d.PortGUID, Consent: d.Consent},
 		observed: Observe(s, d.PortGUID, d.PKey)}
-	if !c.observed.Persisted.Found {
-		return nil // nothing of ours is there
+	if !Removable(s, d) {
+		return nil
 	}
 	c.session()
 	c.checkAdded()
