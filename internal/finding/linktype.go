@@ -79,9 +79,10 @@ var (
 			"the host. In a file of a directory modprobe.d: remove the line and rebuild the initial RAM disk " +
 			"(update-initramfs -u). If the file is of a package: put an empty file of the same name into /etc/modprobe.d."}
 	InitramfsOutdated = &Rule{Code: "LT017", Severity: Warn,
-		Title: "The initial RAM disk has an older setting of the link types", Attribute: "ports",
-		Meaning: "At boot the driver reads the copy of its settings in the initial RAM disk. That copy is older than " +
-			"the files. Somebody edited, added or removed one, somebody put back an old RAM disk, or an apply was interrupted.",
+		Title: "The initial RAM disk is older than the settings of the driver", Attribute: "ports",
+		Meaning: "At boot the driver reads the copies of its settings that the initial RAM disk has. They may set other " +
+			"types than the files do. Somebody edited, added or removed a file there, somebody put back an old RAM disk, or " +
+			"an apply was interrupted.",
 		WayOut: "The apply rebuilds the initial RAM disk."}
 	InfiniBandInUse = &Rule{Code: "LT018", Severity: Warn, Title: "A port that is used as InfiniBand becomes Ethernet",
 		Attribute: "ports",
