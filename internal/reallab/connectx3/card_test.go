@@ -23,6 +23,7 @@ type driver struct {
 	testing.TB
 	*Card
 	world *wire.World
+	peer  uint16 // LID that connections go to
 }
 
 // Services of a queue pair.
@@ -38,7 +39,7 @@ func newDriver(t testing.TB, w *wire.World, image []byte, i uint64) *driver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &driver{t, New(w, Config{Name: "card", Model: model, Board: registers.Board{SerialNumber: "MT1234X00001"}}), w}
+	d := &driver{t, New(w, Config{Name: "card", Model: model, Board: registers.Board{SerialNumber: "MT1234X00001"}}), w, 0}
 	fd, err := unix.MemfdCreate("guest", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -217,6 +218,7 @@ func (d *driver) open(service byte) {
 	d.must(resetToInit, qpNumber, c)
 	c[8+ctxMTU] = 1 << 5
 	be.PutUint32(c[8+ctxRemote:], qpNumber)
+	be.PutUint16(c[8+ctxPath+6:], d.peer)
 	be.PutUint32(c[8+ctxParams:], 7<<16|7<<13)
 	d.must(initToRTR, qpNumber, c)
 	d.must(rtrToRTS, qpNumber, c)
@@ -255,9 +257,8 @@ func (d *driver) completion(n uint64) []byte {
 
 // A message of several packets goes over a connection, and both sides are told.
 func TestConnection_send(t *testing.T) {
-	w := &wire.World{}
-	a, b := newDriver(t, w, card.VPI(), 0), newDriver(t, w, card.VPI(), 1)
-	wire.Connect(a.Port(1), b.Port(1))
+	cards, _ := hostilePair(t)
+	a, b := cards[0], cards[1]
 	a.open(reliable)
 	b.open(reliable)
 	text := bytes.Repeat([]byte("over the wire "), 60) // four packets of 256 bytes
@@ -292,6 +293,26 @@ func TestQueueOf_one_request(t *testing.T) {
 		if got := queueOf(b); got != want {
 			t.Errorf("%#x: %+v, want %+v", b, got, want)
 		}
+	}
+}
+
+// A command that does not fit the state of a queue pair is refused, and one that makes none
+// leaves none.
+func TestQueuePair_wrong_command(t *testing.T) {
+	d := newDriver(t, &wire.World{}, card.VPI(), 0)
+	d.open(reliable)
+	c := make([]byte, 8+contextSize)
+	for _, op := range []uint32{initToInit, initToRTR} {
+		if s := d.command(op, 0, qpNumber, c); s != hcr.BadState {
+			t.Errorf("command %#x on a queue pair that sends: status %#x", op, s)
+		}
+	}
+	c[8+ctxService] = 0xf
+	if s := d.command(resetToInit, 0, qpNumber+1, c); s != hcr.BadParam {
+		t.Errorf("a service that is not there: status %#x", s)
+	}
+	if state := d.must(queryQP, qpNumber+1, nil)[8] >> 4; state != byte(transport.Reset) {
+		t.Errorf("its queue pair is in state %d", state)
 	}
 }
 

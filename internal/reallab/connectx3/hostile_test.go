@@ -105,6 +105,7 @@ func (r *reader) run(cards [2]*driver) {
 func hostilePair(t testing.TB) (cards [2]*driver, w *wire.World) {
 	w = &wire.World{}
 	cards = [2]*driver{newDriver(t, w, card.VPI(), 0), newDriver(t, w, card.VPI(), 1)}
+	cards[0].peer, cards[1].peer = 2, 1
 	wire.Connect(cards[0].Port(1), cards[1].Port(1))
 	for _, d := range cards {
 		d.must(initPort, 1, nil)

@@ -213,18 +213,31 @@ func TestAccelerated_partition(t *testing.T) {
 		d.smp(2, 0x16, append(table, make([]byte, 64-len(table))...))
 	}
 	keys(first, lab)
-	first.must(opRTSToRTS, 0, input(nil, func(in []byte) {
-		be.PutUint32(in[8:], a.number)
-		be.PutUint32(in[qpOptionsAt:], optPKey)
-		be.PutUint16(in[qpContextAt+ctxPath+2:], 1)
-	}), 16)
+	takeSecond := func(d *driver, number uint32) {
+		d.must(opRTSToRTS, 0, input(nil, func(in []byte) {
+			be.PutUint32(in[8:], number)
+			be.PutUint32(in[qpOptionsAt:], optPKey)
+			be.PutUint16(in[qpContextAt+ctxPath+2:], 1)
+		}), 16)
+	}
+	takeSecond(first, a.number)
+	rtr := func(in []byte) { be.PutUint32(in[8:], a.number) }
+	if out := first.command(opInitToRTR, 0, input(nil, rtr), 16); out[0] != badState {
+		t.Errorf("a command of another state: status %#x", out[0])
+	}
 	b.offer(1024)
 	to := addressOf(0xb1b, b.number, 2, nil)
-	a.transmit(opSend, to, tcpHead(), 0, 8)
-	if e := b.get(qb.cqPage, entryBytes); e[63]>>4 != 0xf {
-		t.Errorf("one who is not in the partition receives % x", e)
+	receivesNot := func(who string) {
+		t.Helper()
+		a.transmit(opSend, to, tcpHead(), 0, 8)
+		if e := b.get(qb.cqPage, entryBytes); e[63]>>4 != 0xf {
+			t.Errorf("%s receives % x", who, e)
+		}
 	}
+	receivesNot("one who is not in the partition")
 	keys(second, lab)
+	receivesNot("an interface of another partition, on a port that is in it")
+	takeSecond(second, b.number)
 	a.transmit(opSend, to, tcpHead(), 0, 8)
 	if e := b.completion(qb, 0); be.Uint32(e[cqeImmediate:]) != lab {
 		t.Errorf("P_Key %#x", be.Uint32(e[cqeImmediate:]))

@@ -351,6 +351,22 @@ func TestPort_disabled(t *testing.T) {
 	}
 }
 
+// A question about a port that the card has not is refused. The port of arrival is 0.
+func TestPort_asked_for(t *testing.T) {
+	w, cards, _, _ := lab(t)
+	for _, attribute := range []uint16{attrPortInfo, attrExtendedInfo} {
+		for port, want := range map[uint32]uint16{0: 0, 1: 0, 2: statusValue, 7: statusValue} {
+			m := newMAD(methodGet, attribute, port)
+			be.PutUint16(m[4:], directionBit)
+			var out []byte
+			w.Do(func() { out, _ = cards[0].port.MAD(m, true) })
+			if got := be.Uint16(out[4:]); got != want|directionBit {
+				t.Errorf("attribute %#x, port %d: status %#x", attribute, port, got)
+			}
+		}
+	}
+}
+
 func TestPort_wrong_key(t *testing.T) {
 	w, cards, _, _ := lab(t)
 	m := newMAD(methodSet, attrPortInfo, 1)

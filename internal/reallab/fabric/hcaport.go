@@ -93,10 +93,13 @@ func (p *HCAPort) PKey(index int) uint16 {
 	return p.pkeys[index]
 }
 
-// Admits reports whether a packet may come in by its P_Key. One that may not is counted,
-// and the subnet manager told.
-func (p *HCAPort) Admits(k *wire.Packet) bool {
-	if p.admits(k.PKey) {
+// AnyPKey stands for the whole table, which the packets of queue pair 1 are compared with.
+const AnyPKey = -1
+
+// Admits reports whether a packet may come in by its P_Key: it has to be that of an index of
+// the table. One that may not is counted, and the subnet manager told.
+func (p *HCAPort) Admits(k *wire.Packet, index int) bool {
+	if index == AnyPKey && p.admits(k.PKey) || index != AnyPKey && sharePartition(p.PKey(index), k.PKey) {
 		return true
 	}
 	countUp(p.info[atPKeyViolations:])
@@ -138,9 +141,16 @@ func (p *HCAPort) ResetQKeyCounter() { be.PutUint16(p.info[atQKeyViolations:], 0
 // Enable switches the port on, unless management has it off, or switches it off.
 func (p *HCAPort) Enable(on bool) { p.wire.SetEnabled(on && !p.off) }
 
+// owns reports whether a LID is one of the port's: LMC says how many of the last bits do not
+// count.
+func (p *HCAPort) owns(lid uint16) bool {
+	bits := p.info[atLMC] & 7
+	return p.lid() != 0 && lid>>bits == p.lid()>>bits
+}
+
 // Send sends a packet. One for the port itself comes back at once.
 func (p *HCAPort) Send(k *wire.Packet) bool {
-	if k.DLID != 0 && k.DLID == p.lid() {
+	if p.owns(k.DLID) {
 		return p.Loop(k)
 	}
 	return p.count(k, !p.tooLong(k) && p.wire.Send(k))
@@ -159,8 +169,14 @@ func (p *HCAPort) count(k *wire.Packet, sent bool) bool {
 	return true
 }
 
-// Receive implements wire.Receiver.
+// Receive implements wire.Receiver. A packet for another LID is lost: a switch whose table is
+// wrong, or a cable between two hosts, brings such ones (7.7.8). Until a subnet manager has
+// armed the port, only subnet management comes in (7.2.5).
 func (p *HCAPort) Receive(k *wire.Packet) {
+	foreign := k.DLID < wire.FirstMulticast && !p.owns(k.DLID)
+	if foreign || k.DestQP != 0 && p.state < Armed {
+		return
+	}
 	p.received(k)
 	p.events.Deliver(p.number, k)
 }
@@ -240,13 +256,18 @@ func (p *HCAPort) manage(m, out mad) {
 		if m.modifier() == 0 {
 			be.PutUint64(d, p.guid)
 		}
-	case attrPortInfo:
-		p.managePortInfo(m, out)
-	case attrExtendedInfo:
-		p.extendedPortInfo(m, out)
+	case attrPortInfo, attrExtendedInfo:
+		switch q := p.asked(m); {
+		case q == nil:
+			out.setStatus(statusValue)
+		case m.attribute() == attrPortInfo:
+			q.managePortInfo(m, out)
+		default:
+			q.extendedPortInfo(m, out)
+		}
 	default:
 		if !p.table(m, out, int(m.modifier()&0xffff), 0, byte(m.modifier()>>16)) {
-			out.setStatus(be.Uint16(out[4:]) | statusAttribute)
+			out.setStatus(statusAttribute)
 		}
 	}
 }
@@ -254,19 +275,27 @@ func (p *HCAPort) manage(m, out mad) {
 // mellanox is the vendor in NodeInfo.
 const mellanox = 0x2c9
 
-func (p *HCAPort) managePortInfo(m, out mad) {
-	q := p
-	if n := int(m.modifier() & 0xff); n >= 1 && n <= len(p.all) {
-		q = p.all[n-1]
+// asked is the port that a datagram is about: the one at which it came, if it names none; nil
+// if the card has no such port.
+func (p *HCAPort) asked(m mad) *HCAPort {
+	switch n := int(m.modifier() & 0xff); {
+	case n == 0:
+		return p
+	case n <= len(p.all):
+		return p.all[n-1]
 	}
+	return nil
+}
+
+func (p *HCAPort) managePortInfo(m, out mad) {
 	if m.method() == methodSet {
-		was := q.state
-		q.setPortInfo(m.data())
-		if q.state == Active && was != Active {
-			q.events.StateChanged(q.number, true)
+		was := p.state
+		p.setPortInfo(m.data())
+		if p.state == Active && was != Active {
+			p.events.StateChanged(p.number, true)
 		}
 	}
-	copy(out.data(), q.portInfo())
+	copy(out.data(), p.portInfo())
 	if m.method() == methodSet {
 		out.data()[atTimeout] |= m.data()[atTimeout] & reregister
 	}

@@ -59,7 +59,7 @@ func (m mad) attribute() uint16   { return be.Uint16(m[16:]) }
 func (m mad) modifier() uint32    { return be.Uint32(m[20:]) }
 func (m mad) key() uint64         { return be.Uint64(m[24:]) }
 func (m mad) data() []byte        { return m[64:128] }
-func (m mad) setStatus(s uint16)  { be.PutUint16(m[4:], s) }
+func (m mad) setStatus(s uint16)  { be.PutUint16(m[4:], be.Uint16(m[4:])&directionBit|s) }
 func (m mad) isSubnet() bool      { return m.class() == classLID || m.class() == classDirected }
 func (m mad) initialPath() []byte { return m[128:192] }
 func (m mad) returnPath() []byte  { return m[192:256] }
@@ -68,6 +68,6 @@ func (m mad) returnPath() []byte  { return m[192:256] }
 func (m mad) reply() mad {
 	out := append(mad(nil), m...)
 	out[3] = response
-	out.setStatus(0)
+	be.PutUint16(out[4:], 0)
 	return out
 }

@@ -229,7 +229,7 @@ func TestTools_traps(t *testing.T) {
 	l.up(t, 0, 1, 2, 3)
 	four := l.hosts[3]
 	k := &wire.Packet{SLID: 2, DLID: 1, DestQP: 5, SrcQP: 7, PKey: 0x9234, QKey: 3, Opcode: wire.UDSend}
-	l.world.Do(func() { four.port.Admits(k) })
+	l.world.Do(func() { four.port.Admits(k, fabric.AnyPKey) })
 	sm.await("num:257")
 	l.world.Do(func() { four.port.WrongQKey(k) })
 	sm.await("num:258")

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
@@ -266,13 +267,13 @@ func (p *port) table(m, out mad, block, input int, which byte) bool {
 	return true
 }
 
-// admits reports whether the table has a partner for a P_Key: the same partition, and at
-// least one of both a full member.
+// admits reports whether the table has a partner for a P_Key.
 func (p *port) admits(key uint16) bool {
-	for _, mine := range p.pkeys {
-		if mine&0x7fff == key&0x7fff && mine&0x7fff != 0 && (mine|key)&0x8000 != 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.pkeys, func(mine uint16) bool { return sharePartition(mine, key) })
+}
+
+// sharePartition reports whether two P_Keys are of one partition, and at least one of both of
+// a full member (10.9.3).
+func sharePartition(a, b uint16) bool {
+	return a&0x7fff == b&0x7fff && a&0x7fff != 0 && (a|b)&0x8000 != 0
 }

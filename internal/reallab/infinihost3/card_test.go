@@ -86,13 +86,17 @@ func TestCard_management(t *testing.T) {
 	}
 }
 
-// connect makes two cards with a link and a queue pair each.
-func connect(t *testing.T, device uint16, service byte) (a, b *driver) {
+// connect makes two cards with a link and a queue pair each, and active ports of the LIDs
+// 1 and 2.
+func connect(t testing.TB, device uint16, service byte) (a, b *driver) {
 	w := &wire.World{}
 	a, b = newDriver(t, w, device, 0), newDriver(t, w, device, 1)
+	a.peer, b.peer = 2, 1
 	wire.Connect(a.Port(1), b.Port(1))
 	a.open(service)
 	b.open(service)
+	activate(a, 1)
+	activate(b, 2)
 	return a, b
 }
 
@@ -185,9 +189,6 @@ func vector(lid uint32) []uint32 { return []uint32{1 << 24, lid, 0, 0, 0, 0, 0, 
 func TestDatagram(t *testing.T) {
 	forms(t, func(t *testing.T, device uint16) {
 		a, b := connect(t, device, datagram)
-		for i, d := range []*driver{a, b} {
-			activate(d, uint16(i+1))
-		}
 		av := vector(2)
 		if a.ownMemory {
 			a.words(pageOther, av...)
@@ -258,6 +259,9 @@ func TestQueuePair_flush(t *testing.T) {
 		d := newDriver(t, &wire.World{}, device, 0)
 		d.open(reliable)
 		d.offer(0, 64)
+		if s := d.command(initToRTR, 0, qpNumber, d.context(reliable)); s != hcr.BadState {
+			t.Errorf("a command of another state: status %#x", s)
+		}
 		d.must(toError, qpNumber, nil)
 		if e := d.completion(0); e[28] != opcodeReceiveError || e[16] != byte(transport.Flushed) {
 			t.Errorf("receive request: % x", e)
@@ -370,7 +374,7 @@ func FuzzHostile(f *testing.F) {
 		in = in[:min(len(in), 4096)]
 		device := []uint16{arbel, tavor, sinai}[form%3]
 		service := []byte{reliable, datagram, 7}[form/3%3]
-		a, b := connectAny(t, device, service)
+		a, b := connect(t, device, service)
 		b.offer(0, 64)
 		a.command(op&0xfff, modifier&0xf, index, in)
 		a.put(pageQP, in)
@@ -384,15 +388,4 @@ func FuzzHostile(f *testing.F) {
 		a.world.Do(func() { a.bus.Unmap() })
 		a.bell(bellSend, 1<<24|opSend, qpNumber<<8|2)
 	})
-}
-
-func connectAny(t testing.TB, device uint16, service byte) (a, b *driver) {
-	w := &wire.World{}
-	a, b = newDriver(t, w, device, 0), newDriver(t, w, device, 1)
-	wire.Connect(a.Port(1), b.Port(1))
-	a.open(service)
-	b.open(service)
-	activate(a, 1)
-	activate(b, 2)
-	return a, b
 }

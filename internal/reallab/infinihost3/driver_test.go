@@ -30,6 +30,7 @@ type driver struct {
 	testing.TB
 	*Card
 	world *wire.World
+	peer  uint16 // LID that connections go to
 }
 
 const (
@@ -61,7 +62,7 @@ func newDriver(t testing.TB, w *wire.World, device uint16, i uint64) *driver {
 	if err := k.bus.Map(0, guestSize, 0, fd); err != nil {
 		t.Fatal(err)
 	}
-	return &driver{t, k, w}
+	return &driver{t, k, w, 0}
 }
 
 // put and get reach the machine's memory.
@@ -188,6 +189,7 @@ func (d *driver) context(service byte) []byte {
 	q[ctxMTU] = 1 << 5
 	q[ctxPath+pathPort] = 1
 	q[ctxPath+pathRetry] = 7 << 5
+	be.PutUint16(q[ctxPath+6:], d.peer)
 	be.PutUint32(q[ctxRemote:], qpNumber)
 	be.PutUint32(q[ctxKey:], d.key(indexQP))
 	be.PutUint32(q[ctxParams:], 7<<16)

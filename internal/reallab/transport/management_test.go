@@ -3,6 +3,7 @@ package transport_test
 import (
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
@@ -10,7 +11,7 @@ import (
 // Subnet management is sent before the port is active, and before it has a LID. What is
 // general waits for both.
 func TestSend_management(t *testing.T) {
-	a, b, _ := connected(t)
+	a, b, _ := cabled(t)
 	send := func(s transport.Service) {
 		a.qp.Service, b.qp.Service = s, s
 		a.send(transport.Send{Path: transport.Path{DLID: wire.Permissive}, Pieces: []transport.Piece{{Inline: []byte("mad")}}})
@@ -47,5 +48,63 @@ func TestDeliver_steered(t *testing.T) {
 	a.world.Do(func() { a.Deliver(1, &wire.Packet{DestQP: 7, QKey: 5, PKey: 0xffff}) })
 	if len(got) != 1 {
 		t.Error("a queue pair that does not receive gets a packet")
+	}
+}
+
+// What a subnet manager has not set up does not work, as on a real fabric: a port that is not
+// active has no connections, and what comes for another LID is lost.
+func TestConnection_needs_a_subnet_manager(t *testing.T) {
+	a, b, _ := cabled(t)
+	b.offer(128, 128, 128)
+	arrived := func() int {
+		a.send(message(8))
+		return len(b.arrivals)
+	}
+	if n := arrived(); n != 0 {
+		t.Errorf("before a subnet manager came, %d messages arrive", n)
+	}
+	a.manage(1, fabric.Armed, fabric.Active)
+	if n := arrived(); n != 0 {
+		t.Errorf("at a port in Init %d messages arrive", n)
+	}
+	b.manage(4, fabric.Armed, fabric.Active)
+	if n := arrived(); n != 0 {
+		t.Errorf("at another LID %d messages arrive", n)
+	}
+	b.manage(2, fabric.Active)
+	a.fire()
+	a.fire() // what is lost is sent again after one to two times the time
+	if n := len(b.arrivals); n != 3 {
+		t.Errorf("then %d messages arrive", n)
+	}
+}
+
+// A queue pair is in one partition, that of its index in the table of the port.
+func TestDeliver_partition(t *testing.T) {
+	a, b, _ := connected(t)
+	table := make([]byte, 64)
+	table[0], table[1], table[2], table[3] = 0xff, 0xff, 0x80, 0x01
+	for _, c := range []*chip{a, b} {
+		m := append([]byte{1, 1, 1, 2}, make([]byte, fabric.MADSize-4)...) // Set of P_KeyTable
+		m[17] = 0x16
+		copy(m[64:], table)
+		c.world.Do(func() { c.ports[0].MAD(m, true) })
+	}
+	b.offer(128, 128)
+	a.qp.PKeyIndex = 1
+	a.send(message(8))
+	if len(b.arrivals) != 0 || b.ports[0].Info()[47] != 1 {
+		t.Errorf("from another partition %d messages arrive; violations % x", len(b.arrivals), b.ports[0].Info()[46:48])
+	}
+	b.qp.PKeyIndex = 1
+	a.fire()
+	if len(b.arrivals) != 1 {
+		t.Errorf("in its partition %d messages arrive", len(b.arrivals))
+	}
+	// Management comes from every partition of the port.
+	a.qp.Service, b.qp.Service, b.qp.PKeyIndex = transport.General, transport.General, 0
+	a.send(transport.Send{Path: transport.Path{DLID: 2}, Pieces: []transport.Piece{{Inline: []byte("mad")}}})
+	if len(b.arrivals) != 2 {
+		t.Errorf("%d arrivals", len(b.arrivals))
 	}
 }

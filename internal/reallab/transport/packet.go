@@ -1,6 +1,9 @@
 package transport
 
-import "github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
+import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
+)
 
 // packet is one to the other end of a connection.
 func (q *QueuePair) packet(opcode uint8, psn uint32) *wire.Packet {
@@ -13,7 +16,12 @@ func (q *QueuePair) packet(opcode uint8, psn uint32) *wire.Packet {
 	return k
 }
 
-func (q *QueuePair) toOther(k *wire.Packet) { q.port().Send(k) }
+// toOther sends a packet of a connection. A port that is not active carries none.
+func (q *QueuePair) toOther(k *wire.Packet) {
+	if p := q.port(); p.State() == fabric.Active {
+		p.Send(k)
+	}
+}
 
 // Where in its message a packet stands, and with that the place of its opcode in a list:
 // the last two are the last and the only packet with immediate data.

@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"slices"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
@@ -18,6 +20,15 @@ const (
 	SendDrained
 	Error
 )
+
+// leads are the states that each state may be left for, but for Reset and Error (figure 124).
+var leads = map[State][]State{Reset: {Init}, Init: {Init, ReadyToReceive}, ReadyToReceive: {ReadyToSend},
+	ReadyToSend: {ReadyToSend, SendDrained}, SendError: {ReadyToSend}, SendDrained: {ReadyToSend, SendDrained}}
+
+// MayBecome reports whether a driver may take a queue pair from its state to another.
+func (q *QueuePair) MayBecome(s State) bool {
+	return s == Reset || s == Error || slices.Contains(leads[q.State], s)
+}
 
 // Service is the transport service of a queue pair.
 type Service uint8

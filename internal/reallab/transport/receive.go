@@ -1,6 +1,9 @@
 package transport
 
-import "github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
+import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
+)
 
 // Receive is a receive request.
 type Receive struct {
@@ -75,7 +78,7 @@ func Deliver(c Chip, port int, k *wire.Packet) {
 	case q == nil:
 	case k.DestQP == 0:
 		q.receiveDatagram(k)
-	case !p.Admits(k):
+	case !p.Admits(k, q.admits()):
 	case q.Service == Reliable:
 		q.receiveConnected(k)
 	case k.DestQP > 1 && q.QKey != k.QKey:
@@ -87,12 +90,20 @@ func Deliver(c Chip, port int, k *wire.Packet) {
 
 // deliverToGroup takes a multicast packet.
 func deliverToGroup(c Chip, port int, k *wire.Packet) {
-	if len(k.GRH) < 40 || !c.Port(port).Admits(k) {
+	if len(k.GRH) < 40 {
 		return
 	}
 	c.Members(k.GRH[24:40], func(q *QueuePair) {
-		if q.QKey == k.QKey && q.Port == port {
+		if q.QKey == k.QKey && q.Port == port && c.Port(port).Admits(k, q.admits()) {
 			q.receiveDatagram(k)
 		}
 	})
+}
+
+// admits is the index of the P_Key that packets to the queue pair must have.
+func (q *QueuePair) admits() int {
+	if q.Service == Raw || q.Service == General {
+		return fabric.AnyPKey
+	}
+	return q.PKeyIndex
 }

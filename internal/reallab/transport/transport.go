@@ -4,8 +4,9 @@
 // things: Rings, which read work requests and write completions in the formats of the
 // chip, and Chip, the rest of the card.
 //
-// There are no unreliable connections, atomics, memory windows and path migration: no
-// driver of the lab has been seen to use them. It must not know the layout of anything
+// There are no unreliable connections, atomics, memory windows and path migration, and no
+// event for a shared receive queue that runs low: no driver of the lab has been seen to use
+// them. It must not know the layout of anything
 // in a machine's memory.
 package transport
 

@@ -117,14 +117,37 @@ func newChip(w *wire.World, guid uint64) *chip {
 	return c
 }
 
-// connected are two cards with a connection between them, with packets of 256 bytes.
+// connected are two cards with a connection between them, with packets of 256 bytes, and
+// active ports of the LIDs 1 and 2.
 func connected(t *testing.T) (a, b *chip, cable *wire.Cable) {
+	t.Helper()
+	a, b, cable = cabled(t)
+	a.manage(1, fabric.Armed, fabric.Active)
+	b.manage(2, fabric.Armed, fabric.Active)
+	return a, b, cable
+}
+
+// manage does what a subnet manager does with the port.
+func (c *chip) manage(lid byte, states ...byte) {
+	for _, state := range states {
+		m := make([]byte, fabric.MADSize)
+		m[0], m[1], m[2], m[3] = 1, 1, 1, 2 // Set of PortInfo
+		m[17], m[23] = 0x15, 1
+		m[64+17], m[64+32], m[64+35] = lid, state, 5<<4
+		c.world.Do(func() { c.ports[0].MAD(m, true) })
+	}
+}
+
+// cabled are they before a subnet manager came.
+func cabled(t *testing.T) (a, b *chip, cable *wire.Cable) {
 	t.Helper()
 	w := &wire.World{}
 	a, b = newChip(w, 1), newChip(w, 2)
 	cable = wire.Connect(a.ports[0].Wire(), b.ports[0].Wire())
+	peer := map[*chip]uint16{a: 2, b: 1}
 	for _, c := range []*chip{a, b} {
-		c.qp.Remote = transport.Remote{QueuePair: 7, MTU: 256, Retries: 2, NotReadyRetries: 2}
+		c.qp.Remote = transport.Remote{QueuePair: 7, MTU: 256, Retries: 2, NotReadyRetries: 2,
+			Path: transport.Path{DLID: peer[c]}}
 		c.qp.ExpectFrom(0xfffffe) // the numbers wrap
 		c.qp.SendFrom(0xfffffe)
 	}

@@ -80,8 +80,8 @@ type delivery struct {
 
 // Bounds of what one guest can do to the others: packets that wait, beyond which a port
 // discards, and packets that are delivered before somebody else has a turn. A connection
-// under load always has packets that wait, and QEMU gives up a card whose registers do not
-// answer in five seconds: whoever has a turn must not deliver for long.
+// under load always has packets that wait, and the processor of a guest stands still while a
+// register of its card waits for a turn.
 const (
 	mostQueued = 1 << 16
 	mostAtOnce = 1 << 9
@@ -181,8 +181,7 @@ func (p *Port) Send(packet *Packet) bool {
 // Loop sends a packet to the port itself. It is lost behind too many others.
 func (p *Port) Loop(packet *Packet) bool { return p.world.enqueue(p, packet) }
 
-// changed tells both ends. The far one of a pair comes first: its state is looked at by
-// the near one.
+// changed tells both ends.
 func (p *Port) changed() {
 	if p.cable != nil {
 		p.cable.ends[1-p.end].owner.LinkChanged()
