@@ -79,10 +79,10 @@ func putCapabilities(o []byte) {
 		0x90: 8, 0x92: 128} {
 		be.PutUint16(o[at:], v)
 	}
-	// RC, UC, UD, SRQ, violation counters of P_Keys and Q_Keys, ports of different types,
-	// automatic migration, atomics, port enforcement, multicast, sensing.
+	// RC, UD, SRQ, violation counters of P_Keys and Q_Keys, ports of different types, port
+	// enforcement, multicast, sensing.
 	var flags uint64
-	for _, bit := range []uint{0, 1, 2, 6, 8, 9, 12, 17, 18, 20, 21, 55} {
+	for _, bit := range []uint{0, 2, 6, 8, 9, 12, 20, 21, 55} {
 		flags |= 1 << bit
 	}
 	be.PutUint64(o[0x40:], flags)

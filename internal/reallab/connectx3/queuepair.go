@@ -78,9 +78,7 @@ func (h *hca) changeQP(r hcr.Command) int {
 	q := h.qps[number]
 	switch {
 	case r.Op == resetToInit:
-		if q = h.newQP(number); q == nil {
-			return hcr.BadResource
-		}
+		return h.create(number, r)
 	case r.Op == toReset:
 		h.dropQP(number)
 		return hcr.OK
@@ -89,6 +87,8 @@ func (h *hca) changeQP(r hcr.Command) int {
 	case r.Op == toError:
 		q.Fail()
 		return hcr.OK
+	case !q.MayBecome(transitions[r.Op]):
+		return hcr.BadState
 	}
 	b := h.box(r.In, 8+contextSize)
 	if b == nil {
@@ -97,8 +97,6 @@ func (h *hca) changeQP(r hcr.Command) int {
 	q.State = transitions[r.Op]
 	mask, c := be.Uint32(b), b[8:]
 	switch r.Op {
-	case resetToInit:
-		return h.begin(q, c)
 	case initToRTR:
 		q.expect(c)
 	case rtrToRTS:
@@ -112,6 +110,23 @@ func (h *hca) changeQP(r hcr.Command) int {
 		q.PKeyIndex = pkeyIndex(c)
 	}
 	return hcr.OK
+}
+
+// create makes a queue pair of a context.
+func (h *hca) create(number uint32, r hcr.Command) int {
+	b := h.box(r.In, 8+contextSize)
+	if b == nil {
+		return hcr.BadParam
+	}
+	q := h.newQP(number)
+	if q == nil {
+		return hcr.BadResource
+	}
+	status := h.begin(q, b[8:])
+	if status != hcr.OK {
+		h.dropQP(number)
+	}
+	return status
 }
 
 // newQP makes a queue pair, in the place of one that is there; nil if there are too many.
@@ -141,7 +156,7 @@ func (h *hca) begin(q *qp, c []byte) int {
 		return hcr.BadParam
 	}
 	copy(q.context[:], c)
-	q.Service = service
+	q.State, q.Service = transport.Init, service
 	q.receiving, q.sending = queueOf(c[ctxReceive]), queueOf(c[ctxSend])
 	if q.receiving.entries > 1<<logQueue || q.sending.entries > 1<<logQueue {
 		return hcr.BadParam

@@ -49,7 +49,6 @@ var general = fields{
 	{0x221, 1}:  1,           // cq_resize
 	{0x228, 1}:  1,           // block_lb_mc
 	{0x22c, 1}:  1,           // cd
-	{0x22e, 1}:  1,           // apm
 	{0x230, 1}:  1,           // umr_ptr_rlky
 	{0x236, 1}:  1,           // qkv
 	{0x237, 1}:  1,           // pkv

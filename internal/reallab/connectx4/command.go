@@ -26,6 +26,7 @@ const (
 	badParam     = 0x03
 	badResource  = 0x05
 	limitReached = 0x08
+	badState     = 0x10 // of a queue pair
 )
 
 // request is one command of the driver. Input and output have slack behind their length,

@@ -131,6 +131,9 @@ func (h *hca) changeQP(r *request) byte {
 		q.keepFlushing(flushTries)
 		return ok
 	}
+	if !q.MayBecome(transitions[r.op]) {
+		return badState
+	}
 	q.State = transitions[r.op]
 	switch r.op {
 	case opToReset:

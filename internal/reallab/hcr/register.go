@@ -14,6 +14,7 @@ const (
 	BadOpcode   = 0x02
 	BadParam    = 0x03
 	BadResource = 0x05
+	BadState    = 0x10 // of a queue pair
 	BadPacket   = 0x30
 )
 

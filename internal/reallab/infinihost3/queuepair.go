@@ -88,6 +88,8 @@ func (h *hca) changeQP(r hcr.Command) int {
 	case r.Op == toError:
 		q.Fail()
 		return hcr.OK
+	case !q.MayBecome(transitions[r.Op]):
+		return hcr.BadState
 	}
 	b := h.box(r.In, 8+contextSize)
 	if b == nil {

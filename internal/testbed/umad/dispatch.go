@@ -5,6 +5,7 @@ package umad
 import (
 	"encoding/binary"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
 
@@ -152,7 +153,7 @@ func (p *Port) hand(d arrival) bool {
 
 // receive takes a packet of the wire. It is called in the world.
 func (p *Port) receive(k *wire.Packet) {
-	if k.Opcode != wire.UDSend || k.DestQP > 1 || k.DestQP == 1 && !p.firmware.Admits(k) {
+	if k.Opcode != wire.UDSend || k.DestQP > 1 || k.DestQP == 1 && !p.firmware.Admits(k, fabric.AnyPKey) {
 		return
 	}
 	m := newMAD(k.Payload)
