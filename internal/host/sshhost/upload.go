@@ -327,6 +327,8 @@ func (h *Host) transferError(op, name string, err error) *host.TransferError {
 		}
 	case strings.Contains(text, "Read-only file system"):
 		e.Advice = "The file system is read-only, as the system directories of an appliance are."
+	case strings.HasSuffix(strings.TrimSpace(text), " is a directory"):
+		e.Advice = "A directory is at this path. Look what is in it and move it away, then apply again."
 	case strings.Contains(text, "SHA-256"):
 		e.Advice = "The file changed on its way, or on this machine since it was hashed. Nothing was put in place."
 	}

@@ -100,8 +100,6 @@ func describe(err error) (string, []string) {
 	case errors.As(err, &failed):
 		text, f := describe(failed.Err)
 		return prefix(err, failed) + text + "\n\n" + failed.Advice, f
-	case errors.As(err, &exit):
-		return describeExit(err, exit)
 	case errors.As(err, &lost):
 		return describeLost(err, lost)
 	case errors.As(err, &output):
@@ -110,6 +108,8 @@ func describe(err error) (string, []string) {
 		return describePrivilege(priv)
 	case errors.As(err, &move):
 		return describeTransfer(err, move)
+	case errors.As(err, &exit): // of a transfer it is the script that moves the file
+		return describeExit(err, exit)
 	case errors.As(err, &watch):
 		return "The host is in observe mode (mode = \"observe\" in the provider's hosts map), so nothing may change it. " +
 				"Nothing was changed.\n\nSet mode = \"manage\" for this host if Terraform is to change it.",
