@@ -9,17 +9,27 @@
 #   |LINE                 a line of a file or of a command
 #   @.                    their end; "@.+" says that the last line has no newline
 #
-# ROOT, if it is set, is taken from the begin of each PATH. What a function leaves for
-# its caller is in capitals.
+# ROOT, if it is set, is taken from the begin of each PATH. A file with a newline in its name
+# counts as one that cannot be read, with "?" for the newline. What a function leaves for its
+# caller is in capitals.
+NEWLINE='
+'
 
 # has COMMAND: whether it is there.
 has() { command -v "$1" >/dev/null 2>&1; }
 
+# plain FILE: whether its name is of one line.
+plain() {
+	case $1 in *"$NEWLINE"*) return 1 ;; esac
+}
+
 # readable FILE: whether it can be read; one that is there and cannot is named.
 readable() {
 	[ -f "$1" ] || return 1
-	[ -r "$1" ] && return 0
-	printf '!%s\n' "${1#"$ROOT"}"
+	shown=${1#"$ROOT"}
+	while ! plain "$shown"; do shown=${shown%%"$NEWLINE"*}"?"${shown#*"$NEWLINE"}; done
+	[ "$shown" = "${1#"$ROOT"}" ] && [ -r "$1" ] && return 0
+	printf '!%s\n' "$shown"
 	return 1
 }
 
@@ -47,7 +57,7 @@ values() {
 # /dev/null is an empty one: it hides a file of its name elsewhere.
 contents() {
 	for text_file do
-		[ ! -c "$text_file" ] || printf '@file %s\n@.\n' "${text_file#"$ROOT"}"
+		[ -c "$text_file" ] && plain "$text_file" && printf '@file %s\n@.\n' "${text_file#"$ROOT"}"
 		readable "$text_file" || continue
 		printf '@file %s\n' "${text_file#"$ROOT"}"
 		LINE=''

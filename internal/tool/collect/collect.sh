@@ -464,7 +464,7 @@ configuration_files() {
 	modprobe_files
 	for file in "$ROOT"/etc/udev/rules.d/*; do
 		[ -f "$file" ] || continue
-		printf '@rule %s\n' "${file#"$ROOT"}"
+		plain "$file" && printf '@rule %s\n' "${file#"$ROOT"}"
 		readable "$file" && has_line "$file" '*mlx4_port*' && contents "$file"
 	done
 }
@@ -522,7 +522,7 @@ saved_definitions() {
 	for directory in "$ROOT"/etc/netplan "$ROOT"/etc/systemd/network "$ROOT"/etc/systemd/network/*.network.d "$ROOT"/etc/network/interfaces.d \
 		"$ROOT"/etc/NetworkManager/system-connections "$ROOT"/etc/sysconfig/network-scripts "$ROOT"/etc/udev/rules.d; do
 		for file in "$directory"/.*.before-infiniband-*; do
-			[ -e "$file" ] && printf '@saved %s\n' "${file#"$ROOT"}"
+			[ -e "$file" ] && plain "$file" && printf '@saved %s\n' "${file#"$ROOT"}"
 		done
 	done
 }
@@ -546,7 +546,7 @@ file_modes() {
 		"$ROOT"/etc/systemd/system/opensm.service.d/*.conf "$ROOT"/etc/systemd/system/opensm@*.service.d/*.conf \
 		"$ROOT"/etc/NetworkManager/system-connections/infiniband-* "$ROOT$STATE_DIR"/images/*.bin \
 		"$ROOT"/usr/local/sbin/terraform-infiniband-port; do
-		[ -f "$file" ] && set -- "$@" "$file"
+		[ -f "$file" ] && plain "$file" && set -- "$@" "$file"
 	done
 	[ $# -gt 0 ] && answer stat stat -c '%a %U:%G %s %n' "$@"
 }

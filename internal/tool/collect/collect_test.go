@@ -153,6 +153,12 @@ func TestScript_reads_any_text(t *testing.T) {
 			if err := os.Symlink("/dev/null", filepath.Join(root, "etc/netplan/masked.yaml")); err != nil {
 				t.Fatal(err)
 			}
+			// A line of the answer has one path.
+			odd := []string{"etc/netplan/od\nd.yaml", "etc/modprobe.d/od\n\nd.conf", "etc/udev/rules.d/od\nd.rules",
+				"etc/opensm/od\nd.conf", "etc/netplan/.od\nd.yaml.before-infiniband-1"}
+			for _, path := range odd {
+				write(t, filepath.Join(root, path), "options mlx4_core port_type_array=1,1\n")
+			}
 			write(t, filepath.Join(root, "proc/sys/kernel/osrelease"), "6.8.0-45-generic\n")
 			write(t, filepath.Join(root, "sys/kernel/security/lockdown"), "[none] integrity confidentiality\n")
 			run := exec.CommandContext(t.Context(), shell[0],
@@ -164,6 +170,11 @@ func TestScript_reads_any_text(t *testing.T) {
 			a, err := Parse(string(out))
 			if err != nil {
 				t.Fatal(err)
+			}
+			for _, path := range odd[:4] {
+				if path = "/" + strings.ReplaceAll(path, "\n", "?"); !a.Denied[path] {
+					t.Errorf("%s is not said to be there and unreadable: %v", path, a.Denied)
+				}
 			}
 			want := maps.Clone(texts)
 			want["masked"] = ""
