@@ -290,17 +290,27 @@ func checkService(s *inventory.Snapshot, o Observation) []finding.Finding {
 			losing(s, o)))
 	}
 	if fact.Yes(o.Active) && !o.Managed {
-		f := finding.OpensmTakenOver.Find("%s of %s is active.", o.Unit, s.Host)
-		if len(o.From) > 0 {
-			f.Evidence += fmt.Sprintf(" It reads %s. The apply leaves what is there and writes %s, which it reads from then on.",
-				strings.Join(o.From, " and "), o.ConfPath)
-		}
-		found = append(found, f)
+		found = append(found, takesOver(s, o))
 	}
 	for _, unit := range o.Masked {
 		found = append(found, finding.OpensmMasked.Find("%s of %s. To end it: systemctl unmask %s", unit, s.Host, unit))
 	}
 	return append(found, checkKernel(s, o)...)
+}
+
+// takesOver is about an instance that runs without the drop-in of ours. Our file of options
+// shows that it was ours before somebody took the drop-in away.
+func takesOver(s *inventory.Snapshot, o Observation) finding.Finding {
+	if platform.IsOurs(s.Files[o.ConfPath].Content) {
+		return finding.OpensmFileEdited.Find("%s: the drop-in of %s that this provider wrote is gone, or something else is in its "+
+			"place. The next apply writes it.", s.Host, o.Unit)
+	}
+	f := finding.OpensmTakenOver.Find("%s of %s is active.", o.Unit, s.Host)
+	if len(o.From) > 0 {
+		f.Evidence += fmt.Sprintf(" It reads %s. The apply leaves what is there and writes %s, which it reads from then on.",
+			strings.Join(o.From, " and "), o.ConfPath)
+	}
+	return f
 }
 
 func checkKernel(s *inventory.Snapshot, o Observation) []finding.Finding {

@@ -61,6 +61,9 @@ func TestObserve_made_by_hand(t *testing.T) {
 			"Default=0x7fff, ipoib, scope=2 : ALL=full ;\n"}, Request{}, parts, false, "SM007 SM010 SM024", ""},
 		"partitions in error": {map[string]string{parts: "Default=0x7fff ipoib ALL=full ;\n"}, Request{}, parts, false,
 			"SM007 SM010 SM024", "ignores the whole file"},
+		// It is no instance of somebody else.
+		"ours without its drop-in": {map[string]string{opensm.ConfPath(testPort): header() + "sm_priority 10\n"}, Request{}, "",
+			false, "SM007 SM029", "the drop-in of " + opensm.Unit(testPort) + " that this provider wrote is gone"},
 		"a unit of somebody": {map[string]string{conf: "sm_priority 10\n",
 			"/etc/systemd/system/opensm@.service.d/local.conf": "[Service]\nExecStart=\nExecStart=/usr/sbin/opensm -g %I -p 12\n"},
 			Request{}, "", true, "SM007 SM010 SM021", ""},

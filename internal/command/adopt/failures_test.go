@@ -15,6 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/adopt"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
 // says fails the test unless a text has all parts, whatever its line breaks.
@@ -181,6 +182,12 @@ func TestAdopt_whatCannotBeAdopted(t *testing.T) {
 		"a card as bought": {hosts: func(h *labs.Host) { *h = labs.TwoHosts()[0]; h.Name = "one" }, file: "cards.tf",
 			want: []string{`resource "infiniband_card" "one"`, `macs = { "1" = "e4:1d:2d:e4:4e:d0", "2" = "e4:1d:2d:e4:4e:d1" }`,
 				"Not adopted: infiniband_link_type one/0000:01:00.0", "No place that the driver reads keeps these types over a restart."}},
+		"an older initial RAM disk": {harm: func(w *acctest.Lab) { w.Run("one", "echo '# a note' >/etc/modprobe.d/note.conf") },
+			hosts: func(h *labs.Host) {
+				h.Cmdline, h.Files = "", map[string]string{
+					"/etc/modprobe.d/terraform-infiniband.conf": platform.Owner + "\noptions mlx4_core port_type_array=1,1\n"}
+			}, file: "cards.tf", want: []string{"Not adopted: infiniband_link_type one/0000:01:00.0", "LT017",
+				"the boot reads an older copy of it"}, not: []string{"No place that the driver reads"}},
 		"link types by a udev rule": {hosts: func(h *labs.Host) {
 			*h = labs.TwoHosts()[0]
 			h.Name, h.Files = "one", map[string]string{"/etc/udev/rules.d/99-vpi.rules": `ACTION=="add", SUBSYSTEM=="pci", ` +

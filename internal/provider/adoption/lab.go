@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -275,8 +276,14 @@ func (w *Walk) judge(o *Object, given form, forms int, change changes, errs []Pr
 func (o *Object) changed(c changes) *Problem {
 	why := &Problem{Summary: "Its plan would change what sets it up",
 		Detail: cmp.Or(o.otherwise, kinds[o.Type].otherwise) + o.beside}
-	if len(c.told) > 0 {
+	if o.warns(finding.InitramfsOutdated) {
+		why.Detail = "A place keeps these types, and the boot reads an older copy of it. An apply would make a new one."
+	}
+	switch {
+	case len(c.told) > 0:
 		why.Summary = "Its plan would change it: " + strings.Join(c.told, "; ")
+	case len(o.warnings) > 0:
+		why.Summary += ": " + o.warnings[0].Summary
 	}
 	for _, w := range o.warnings {
 		evidence, _, _ := strings.Cut(w.Detail, "\n\n")

@@ -25,7 +25,7 @@ var waits = map[string]*wait{
 func (o *Object) waitFor() {
 	for _, w := range o.warnings {
 		for code, it := range waits {
-			if !strings.Contains(w.Summary, " "+code+" ") {
+			if !w.of(code) {
 				continue
 			}
 			o.waits = it
@@ -34,6 +34,14 @@ func (o *Object) waitFor() {
 			o.Reason = &Problem{Summary: it.why + " (" + code + ")", Detail: paragraphs(evidence, it.meanwhile, o.left, rest)}
 		}
 	}
+}
+
+// of reports whether the problem is a finding of the rule of a code.
+func (p Problem) of(code string) bool { return strings.Contains(p.Summary, " "+code+" ") }
+
+// warns reports whether the plan of an object warns by a rule.
+func (o *Object) warns(rule *finding.Rule) bool {
+	return slices.ContainsFunc(o.warnings, func(w Problem) bool { return w.of(rule.Code) })
 }
 
 // paragraphs joins those that say something.
