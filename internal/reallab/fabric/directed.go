@@ -9,14 +9,16 @@ func isDirected(k *wire.Packet) bool {
 }
 
 // directed forwards a directed-route datagram, or answers it (14.2.2). One whose route
-// begins behind a way by LID comes with no hop done, and leaves for that LID at the end.
+// begins behind a way by LID comes with no hop done, and leaves for that LID at the end. On
+// the directed part both LIDs are permissive, whatever the sender has put there: ib_qib
+// puts its own, and answers the one it sees.
 func (s *Switch) directed(in int, k *wire.Packet) {
 	m := append(mad(nil), k.Payload...)
 	if m[7] > 63 || m[6] > m[7]+1 {
 		return
 	}
 	next := *k
-	next.Payload = m
+	next.Payload, next.SLID, next.DLID = m, wire.Permissive, wire.Permissive
 	if be.Uint16(m[4:])&directionBit != 0 {
 		s.directedBack(in, m, &next)
 		return
@@ -24,7 +26,6 @@ func (s *Switch) directed(in int, k *wire.Packet) {
 	hop, count := int(m[6]), int(m[7])
 	switch {
 	case hop == 0 && count > 0 && m.beginsByLID():
-		next.SLID, next.DLID = wire.Permissive, wire.Permissive
 		m[6]++
 		s.out(in, int(m.initialPath()[1]), &next)
 	case hop > 0 && hop < count:

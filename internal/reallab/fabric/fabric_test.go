@@ -53,24 +53,30 @@ func newMAD(method byte, attribute uint16, modifier uint32, path ...byte) mad {
 	return m
 }
 
-// send sends a directed-route datagram as a host does: its first hop is the host's own.
+// send sends a directed-route datagram as a host does: its first hop is the host's own. It
+// comes from a LID, as one of ib_qib does.
 func (c *card) send(w *wire.World, m mad) {
 	m[6]++
 	w.Do(func() {
-		c.port.Send(&wire.Packet{SLID: wire.Permissive, DLID: wire.Permissive, Opcode: wire.UDSend, Payload: m})
+		c.port.Send(&wire.Packet{SLID: 7, DLID: wire.Permissive, Opcode: wire.UDSend, Payload: m})
 	})
 }
 
-// reply answers the directed datagram that came last, as a host and its firmware do.
+// reply answers the directed datagram that came last, as a host and its firmware do: to the
+// LID that it came from.
 func (c *card) reply(t *testing.T, w *wire.World) {
 	t.Helper()
+	var source uint16
+	if len(c.got) > 0 {
+		source = c.got[len(c.got)-1].SLID
+	}
 	m := c.take(t)
 	m = append(mad(nil), m...)
 	m.returnPath()[m[6]] = 1
 	out, _ := c.port.MAD(m, true)
 	mad(out).setStatus(directionBit)
 	w.Do(func() {
-		c.port.Send(&wire.Packet{SLID: wire.Permissive, DLID: wire.Permissive, Opcode: wire.UDSend, Payload: out})
+		c.port.Send(&wire.Packet{SLID: wire.Permissive, DLID: source, Opcode: wire.UDSend, Payload: out})
 	})
 }
 

@@ -195,8 +195,6 @@ func (p *HCAPort) Damaged(symbols int, lost bool) {
 	}
 }
 
-func (p *HCAPort) offer() (byte, wire.Speeds) { return p.offered() }
-
 // MAD gives the answer of the firmware to a datagram of 256 bytes. There is none if the
 // M_Key is wrong, which trusted says not to look at.
 func (p *HCAPort) MAD(in []byte, trusted bool) (out []byte, ok bool) {

@@ -69,12 +69,8 @@ func (p *port) reset(number byte, pkeys int) {
 func (p *port) lid() uint16       { return be.Uint16(p.info[atLID:]) }
 func (p *port) masterLID() uint16 { return be.Uint16(p.info[atMasterLID:]) }
 
-// trainer is an end of a cable that agrees on width and speed.
-type trainer interface {
-	offer() (width byte, speeds wire.Speeds)
-}
-
-func (p *port) offered() (byte, wire.Speeds) {
+// Offer implements wire.Trainer.
+func (p *port) Offer() (width uint8, speeds wire.Speeds) {
 	return p.info[atWidthEnabled] & p.info[atWidthSupported],
 		wire.Speeds{Basic: p.info[atSpeed] & 0xf, Extended: p.info[atExtendedEnabled] & 0x1f & (p.info[atExtended] & 0xf),
 			FDR10: p.fdr10&1 != 0}
@@ -98,16 +94,7 @@ func (p *port) follow() bool {
 }
 
 func (p *port) train() {
-	c := p.wire.Cable()
-	width, speeds := p.offered()
-	limit := func(w byte, s wire.Speeds) {
-		width &= w
-		speeds = wire.Speeds{Basic: speeds.Basic & s.Basic, Extended: speeds.Extended & s.Extended, FDR10: speeds.FDR10 && s.FDR10}
-	}
-	limit(c.Carries())
-	if other, ok := portOwner(c.Other(p.wire)).(trainer); ok {
-		limit(other.offer())
-	}
+	width, speeds := p.wire.Agreed()
 	p.info[atWidthActive] = highest(max(width, 1))
 	p.info[atSpeed] = p.info[atSpeed]&0xf | highest(max(speeds.Basic, 1))<<4
 	p.info[atExtended] = p.info[atExtended]&0xf | highest(speeds.Extended)<<4
@@ -134,8 +121,6 @@ func (p *port) extendedPortInfo(m, out mad) {
 
 // tooLong reports whether a packet has more data than the link may carry.
 func (p *port) tooLong(k *wire.Packet) bool { return len(k.Payload) > 128<<(p.info[atMTU]>>4) }
-
-func portOwner(p *wire.Port) wire.Receiver { return p.Owner() }
 
 func highest(b byte) byte {
 	if b == 0 {

@@ -75,8 +75,6 @@ func (s *Switch) Port(n int) *wire.Port { return s.ports[n].wire }
 
 func (s *Switch) lid() uint16 { return s.ports[0].lid() }
 
-func (p *switchPort) offer() (byte, wire.Speeds) { return p.offered() }
-
 // LinkChanged implements wire.Receiver.
 func (p *switchPort) LinkChanged() {
 	if p.follow() {

@@ -42,13 +42,16 @@ type Packet struct {
 	QKey       uint32 // datagrams only
 	SrcQP      uint32 // datagrams only
 	// Address, RKey and Length are those of an RDMA request.
-	Address   uint64
-	RKey      uint32
-	Length    uint32
-	Syndrome  uint8 // of an acknowledgement
-	Immediate *uint32
-	Payload   []byte
-	Hops      int // switches that it has passed
+	Address uint64
+	RKey    uint32
+	Length  uint32
+	// Syndrome and MessageSequence are those of an acknowledgement. Without a count of
+	// credits in the syndrome the other says nothing.
+	Syndrome        uint8
+	MessageSequence uint32
+	Immediate       *uint32
+	Payload         []byte
+	Hops            int // switches that it has passed
 }
 
 // MaxHops bounds the life of a packet whose switches send it in a circle, as a switch's
@@ -158,6 +161,9 @@ func (p *Port) Up() bool {
 	return p.enabled && p.cable != nil && !p.cable.out && p.cable.ends[1-p.end].enabled
 }
 
+// Plugged reports whether the end of a cable is in the port.
+func (p *Port) Plugged() bool { return p.cable != nil && !p.cable.out }
+
 // Cable is what is plugged into the port, or nil.
 func (p *Port) Cable() *Cable { return p.cable }
 
@@ -246,14 +252,26 @@ func (c *Cable) Lost() (n int) {
 	return n
 }
 
-// Carries is what the cable can do.
-func (c *Cable) Carries() (width uint8, speeds Speeds) { return c.width, c.speeds }
+// Trainer is who has a port and says what it can do: widths by bits, and speeds.
+type Trainer interface {
+	Offer() (width uint8, speeds Speeds)
+}
+
+// Agreed is what the cable and both its ends can do.
+func (p *Port) Agreed() (width uint8, speeds Speeds) {
+	width, speeds = p.cable.width, p.cable.speeds
+	for _, end := range p.cable.ends {
+		if t, ok := end.owner.(Trainer); ok {
+			w, s := t.Offer()
+			width &= w
+			speeds = Speeds{Basic: speeds.Basic & s.Basic, Extended: speeds.Extended & s.Extended, FDR10: speeds.FDR10 && s.FDR10}
+		}
+	}
+	return width, speeds
+}
 
 // Other is the port at the other end.
 func (c *Cable) Other(p *Port) *Port { return c.ends[1-p.end] }
-
-// Owner is who has the port.
-func (p *Port) Owner() Receiver { return p.owner }
 
 func (c *Cable) set(change func()) {
 	c.ends[0].world.Do(func() {
