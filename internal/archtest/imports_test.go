@@ -136,6 +136,7 @@ reallab/pci: -os -os/exec -net
 reallab/transport: reallab/fabric reallab/wire -os -os/exec -net
 reallab/hcr: -os -os/exec -net
 reallab/infinihost3: labsim/card labsim/registers reallab/fabric reallab/hcr reallab/pci reallab/transport reallab/vfiouser reallab/wire -os -os/exec
+reallab/iba7322: labsim/card labsim/registers reallab/pci reallab/vfiouser reallab/wire -os -os/exec
 reallab/connectx3: labsim/card labsim/registers reallab/fabric reallab/hcr reallab/pci reallab/transport reallab/vfiouser reallab/wire -os -os/exec
 reallab/connectx4: labsim/card labsim/registers reallab/fabric reallab/pci reallab/transport reallab/vfiouser reallab/wire -os -os/exec
 reallab/machine: labsim/netstack +golang.org/x/sys

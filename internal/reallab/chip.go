@@ -10,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/connectx3"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/connectx4"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/iba7322"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/infinihost3"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
@@ -48,6 +49,9 @@ func (l *Lab) newChip(name string, s Slot, model *card.Card) (Chip, error) {
 	lines := log.New(l.log, "", log.Ltime|log.Lmicroseconds)
 	if infinihost3.Is(model.Chip.PCIDevice) {
 		return infinihost3.New(l.world, infinihost3.Config{Name: name, Model: model, Board: s.Board, Log: lines})
+	}
+	if iba7322.Is(model.Chip.PCIDevice) {
+		return iba7322.New(l.world, iba7322.Config{Name: name, Model: model, Board: s.Board, Log: lines}), nil
 	}
 	if model.Chip == card.ConnectX4 {
 		return connectx4.New(l.world, connectx4.Config{Name: name, Model: model, Board: s.Board, Log: lines}), nil

@@ -8,13 +8,14 @@
 //
 //   - The card behaves as its driver expects, not as silicon does: a ConnectX-3 Pro or a
 //     ConnectX-4 (packages connectx3 and connectx4), whose flash and firmware are the model
-//     of labsim/card, or an InfiniHost III (package infinihost3), whose firmware no tool
-//     reads.
+//     of labsim/card, an InfiniHost III (package infinihost3), whose firmware no tool
+//     reads, or a QLogic IBA7322 (package iba7322), which has none.
 //   - The wire (package wire) has no lanes, no credits and no time. Widths and speeds are
 //     agreed on, and cables can be pulled, limited or made to lose packets.
 //   - The switch (package fabric) forwards by the tables that opensm writes.
 //   - Of transports there are unreliable datagrams and reliable connections, without
-//     atomics. A port in Ethernet mode has an interface and never a link.
+//     atomics; an IBA7322 leaves them to its driver. A port in Ethernet mode has an
+//     interface and never a link.
 //   - There are kernels of Debian 12 and 13 only, on one emulated processor. KVM is used
 //     where a trial shows that it boots a stock kernel.
 //   - Of a kernel's modules those are missing that no server with such a card needs (sound,
