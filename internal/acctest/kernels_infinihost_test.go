@@ -54,9 +54,10 @@ func TestKernels_infiniHost(t *testing.T) {
 // link is two machines with a link between them.
 type link struct {
 	*Lab
-	t     *testing.T
-	names []string
-	chips [2]uint16
+	t        *testing.T
+	names    []string
+	chips    [2]uint16
+	switched bool // there is a switch between them
 }
 
 func newLink(t *testing.T, chips [2]uint16) *link {
@@ -154,9 +155,22 @@ func (p *link) cableOut() {
 		p.t.Fatal(err)
 	}
 	const await = `for i in $(seq 300); do grep -q %s /sys/class/infiniband/*/ports/1/state && exit; sleep 0.2; done; exit 1`
-	p.Run(p.names[0], fmt.Sprintf(await, "DOWN"))
+	if !p.switched {
+		p.Run(p.names[0], fmt.Sprintf(await, "DOWN"))
+	}
 	p.Run(p.names[1], fmt.Sprintf(await, "DOWN"))
 	p.testbed.(*kernelLoan).replug(p.names[1])
 	p.Run(p.names[1], fmt.Sprintf(await, "ACTIVE"))
+	if p.switched {
+		p.reconnected()
+	}
 	p.ping(65492)
+}
+
+// reconnected waits until nothing is lost. The host whose link has stayed up has a connection
+// that the other one has forgotten, and loses what it sends on it until that is noticed.
+func (p *link) reconnected() {
+	p.t.Helper()
+	const await = `for i in $(seq 20); do ping -q -c 5 -i 0.3 -W 5 %s.2 | grep -q " 0%% packet loss" && exit; done; exit 1`
+	p.Run(p.names[0], fmt.Sprintf(await, kernelSubnet))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/iba7322"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/infinihost3"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/machine"
 )
@@ -125,7 +126,7 @@ func kernelOf(h labs.Host) (m reallab.Host, cannot string) {
 
 // emulated reports whether there is a card of a chip for machines with kernels of their own.
 func emulated(c card.Chip) bool {
-	return c == card.ConnectX3Pro || c == card.ConnectX4 || infinihost3.Is(c.PCIDevice)
+	return c == card.ConnectX3Pro || c == card.ConnectX4 || infinihost3.Is(c.PCIDevice) || iba7322.Is(c.PCIDevice)
 }
 
 // directCables are those between hosts that have no switch. Without one a lab has a switch.
