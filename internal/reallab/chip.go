@@ -4,6 +4,7 @@ package reallab
 
 import (
 	"context"
+	"fmt"
 	"log"
 	"net"
 
@@ -53,8 +54,12 @@ func (l *Lab) newChip(name string, s Slot, model *card.Card) (Chip, error) {
 	if iba7322.Is(model.Chip.PCIDevice) {
 		return iba7322.New(l.world, iba7322.Config{Name: name, Model: model, Board: s.Board, Log: lines}), nil
 	}
-	if model.Chip == card.ConnectX4 {
+	switch model.Chip {
+	case card.ConnectX4:
 		return connectx4.New(l.world, connectx4.Config{Name: name, Model: model, Board: s.Board, Log: lines}), nil
+	case card.ConnectX3, card.ConnectX3Pro:
+		return connectx3.New(l.world, connectx3.Config{Name: name, Model: model, Board: s.Board, Log: lines}), nil
 	}
-	return connectx3.New(l.world, connectx3.Config{Name: name, Model: model, Board: s.Board, Log: lines}), nil
+	return nil, fmt.Errorf("reallab: machine %s: no card is emulated with the chip %s; there are ConnectX-3, "+
+		"ConnectX-3 Pro, ConnectX-4, InfiniHost III and IBA7322", name, model.Chip.Name)
 }
