@@ -229,6 +229,7 @@ func (l *kernelLoan) Reboot(host string) error {
 	return l.await(host)
 }
 
+// Run goes over SSH as the provider does, past the uplink that Drop and Sever break.
 func (l *kernelLoan) Run(ctx context.Context, host, command string) (output string, status int) {
 	out, err := l.Lab.Run(ctx, host, command)
 	var exit *exec.ExitError
@@ -271,7 +272,7 @@ func (l *kernelLoan) Operate(ctx context.Context, command string) (output string
 	return l.Run(ctx, gate, command)
 }
 
-// Sever breaks the operator's way; the cable of the fabric stays.
+// Sever breaks the uplink, by which the provider comes in. The cable of the card stays.
 func (l *kernelLoan) Sever(host string, severed bool) error {
 	l.Uplinks[host].Sever(severed)
 	return nil

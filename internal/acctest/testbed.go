@@ -34,13 +34,13 @@ type Loan interface {
 	Boots(host string) int
 	// Restart takes the power away and gives it back.
 	Restart(host string) error
-	// Run executes a command as root, not over SSH.
+	// Run executes a command as root, by a way of its own that Drop and Sever leave alone.
 	Run(ctx context.Context, host, command string) (output string, status int)
 	// Print is a fingerprint of what a plan must leave alone, without the cards.
 	Print(host string) string
 	// Burns counts what wrote to the flash of a host's cards.
 	Burns(host string) (images, guids int)
-	// Drop breaks all connections to a host.
+	// Drop breaks all connections to Address.
 	Drop(host string)
 	// Reboot has the host's system restart and waits until it is back.
 	Reboot(host string) error
@@ -51,7 +51,9 @@ type Loan interface {
 	Jump() map[string]any
 	// Operate executes a command on a machine of the operator's that is in that network.
 	Operate(ctx context.Context, command string) (output string, status int)
-	// Sever keeps packets from reaching a host by any way, or lets them through.
+	// Sever takes away the provider's way to Address, or gives it back, as if a cable was out.
+	// What leads through the fabric may go with it: containers lose all their cables, machines
+	// with kernels of their own keep that of the card.
 	Sever(host string, severed bool) error
 	// Unplug takes the cable out of a port of a host's first card.
 	Unplug(host string, port int) error
@@ -223,7 +225,8 @@ func (w *Lab) Subnet(host string) string {
 	return "172.16.0"
 }
 
-// Sever keeps packets from reaching a host, or lets them through again.
+// Sever takes away the way by which the provider reaches a host at its address, or gives it
+// back.
 func (w *Lab) Sever(host string, severed bool) {
 	w.t.Helper()
 	if w.testbed == nil {

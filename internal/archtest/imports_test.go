@@ -219,6 +219,8 @@ func TestImports_followTheLayers(t *testing.T) {
 	}
 }
 
+const doesIO = "this package does no I/O"
+
 func (r rule) refuses(name, imp string) string {
 	switch {
 	case strings.HasPrefix(imp, module):
@@ -233,7 +235,7 @@ func (r rule) refuses(name, imp string) string {
 	case !strings.Contains(strings.SplitN(imp, "/", 2)[0], "."):
 		for _, no := range r.noStd {
 			if imp == no {
-				return "this package does no I/O"
+				return doesIO
 			}
 		}
 		return ""
@@ -245,6 +247,54 @@ func (r rule) refuses(name, imp string) string {
 		}
 		return "not a library of this layer"
 	}
+}
+
+// What a package below the lab of real kernels may not know, it does not come to know by
+// another. The model of a card brings what its own rule names. Packages that may not use
+// sockets do no I/O at all, and so depend on nothing that does.
+func TestImports_theRealLabHoldsItsRulesThroughout(t *testing.T) {
+	pkgs := map[string]goPackage{}
+	for _, p := range list(t, "./internal/...") {
+		pkgs[p.ImportPath] = p
+	}
+	seen := 0
+	for _, p := range pkgs {
+		name := local(p.ImportPath)
+		key, _ := ruleFor(name)
+		if !strings.HasPrefix(key, "reallab/") || key == "reallab/cmd" {
+			continue
+		}
+		r := rules[key].throughout()
+		for _, dep := range p.Deps {
+			d, ours := pkgs[dep]
+			if !ours {
+				continue
+			}
+			seen++
+			for _, imp := range append(d.Imports, dep) {
+				if why := r.refuses(name, imp); why != "" && (imp == dep || why == doesIO) {
+					t.Errorf("internal/%s depends on internal/%s, which is or imports %s: %s", name, local(dep), imp, why)
+				}
+			}
+		}
+	}
+	if seen < 20 {
+		t.Errorf("the packages of the lab depend on %d of ours", seen)
+	}
+}
+
+// throughout is the rule for all that a package depends on.
+func (r rule) throughout() rule {
+	out := rule{own: slices.Clone(r.own)}
+	if slices.Contains(r.noStd, "net") {
+		out.noStd = r.noStd
+	}
+	for _, own := range r.own {
+		if strings.HasPrefix(own, "labsim/") {
+			out.own = append(out.own, rules[own].own...)
+		}
+	}
+	return out
 }
 
 // Objects of the provider know neither commands, nor tools, nor the transport:
@@ -278,7 +328,7 @@ func TestImports_binaryLinksNoLabAndNoTests(t *testing.T) {
 	}
 	for _, dep := range pkgs[0].Deps {
 		bad := strings.HasPrefix(dep, "mvdan.cc/sh") || strings.HasPrefix(dep, framework+"testing")
-		for _, no := range []string{"labsim", "testbed", "acctest", "archtest", "demo", "bench", "fwimage/synth", "provider/schemadump"} {
+		for _, no := range []string{"labsim", "testbed", "reallab", "acctest", "archtest", "demo", "bench", "fwimage/synth", "provider/schemadump"} {
 			bad = bad || (strings.HasPrefix(dep, module) && below(local(dep), no))
 		}
 		if bad {

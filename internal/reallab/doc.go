@@ -27,6 +27,7 @@
 // does. A power cut ends QEMU: lost is what the system had not written to its disk. The
 // disk itself loses nothing that it has taken, so a missing flush does not show.
 //
-// The tree imports nothing of the provider but the model of a card and its registers.
-// Nothing of it is in the shipped binary.
+// Of this module the tree imports what the simulated lab has of a card (labsim/card,
+// labsim/registers), and the network stacks of a Debian (labsim/netstack). With a card come
+// its images (fwimage/synth) and GUIDs (ib). Nothing of the tree is in the shipped binary.
 package reallab

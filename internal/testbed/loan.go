@@ -41,7 +41,7 @@ func (s *Loan) Restart(host string) error {
 	return errors.Join(s.boxes[host].Cut(), s.boxes[host].Boot(ctx))
 }
 
-// Run executes a command as root, not over SSH.
+// Run executes a command as root, past the network: in the host's namespaces.
 func (s *Loan) Run(ctx context.Context, host, command string) (output string, status int) {
 	return result(s.boxes[host].Exec(ctx, command))
 }
