@@ -67,3 +67,17 @@ func TestShareMemory(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSeriesError: an archive that has moved on is no fault of the host.
+func TestSeriesError(t *testing.T) {
+	err := error(SeriesError{"1:12.0.0+ds-1~bpo13+1"})
+	var lacks LackingError
+	if errors.As(err, &lacks) {
+		t.Error("it counts as something that the host lacks")
+	}
+	for _, want := range []string{"QEMU 1:12.0.0", "made for " + series + ".", "image.go"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("not said: %q\n%v", want, err)
+		}
+	}
+}

@@ -51,18 +51,27 @@ chroot "$1" apt-get install -y -qq --no-install-recommends -t trixie-backports \
 	qemu-system-x86 qemu-system-data seabios ipxe-qemu
 `, verify: verifySeries}
 
-// verifySeries: the archive keeps one version only. One that has moved on is a reason why
-// the lab cannot run, and one that says what to do.
+// verifySeries looks at what was installed: the archive keeps one version only.
 func verifySeries(ctx context.Context, root string) error {
 	query := exec.CommandContext(ctx, "chroot", root, "dpkg-query", "-W", "-f", "${Version}", "qemu-system-x86") //nolint:gosec // a path of ours
 	version, err := query.Output()
 	if err != nil {
-		return err
+		return fmt.Errorf("ask for the version of QEMU: %w", err)
 	}
 	if !strings.HasPrefix(string(version), "1:"+series+".") {
-		return LackingError{fmt.Sprintf("trixie-backports has QEMU %s; the lab was made for %s (series in image.go)", version, series)}
+		return SeriesError{string(version)}
 	}
 	return nil
+}
+
+// SeriesError is of an archive that has moved on to another QEMU. No host can mend that,
+// so it is no LackingError: what fails is the pin.
+type SeriesError struct{ Version string }
+
+func (e SeriesError) Error() string {
+	return fmt.Sprintf("trixie-backports has QEMU %s, and the lab was made for %s. Set series in "+
+		"internal/reallab/machine/image.go to the new one, and see that \"make reallab\" and \"make reallab-load\" "+
+		"succeed: snapshots and switches of QEMU may have changed", e.Version, series)
 }
 
 // The systems that machines run. Debian 12 is the last whose mstflint (4.21) burns and

@@ -41,15 +41,23 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := commands[os.Args[1]](ctx)
 	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(status(err))
+}
+
+// status is the exit status for an error. One that is joined with what the machine lacks
+// is a failure.
+func status(err error) int {
 	var lacks machine.LackingError
 	switch {
-	case errors.As(err, &lacks):
-		fmt.Fprintln(os.Stderr, lacks)
-		os.Exit(exitLacking)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	case err == nil:
+		return 0
+	case errors.As(err, &lacks) && lacks.Error() == err.Error():
+		return exitLacking
 	}
+	return 1
 }
 
 // hostsOf are the machines of a command line.
