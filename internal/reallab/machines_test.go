@@ -5,6 +5,7 @@ package reallab_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ type rack struct {
 
 // TestMachines: copies are machines of their own, built as one that boots is; they lose
 // with their power what was not on their disk, and boot from it; one that does not come
-// back is an error at once.
+// back is an error at once. None reaches anything outside.
 func TestMachines(t *testing.T) {
 	card.SmallImages()
 	if err := machine.Prepare(t.Context()); err != nil {
@@ -52,6 +53,7 @@ func TestMachines(t *testing.T) {
 	if got := r.on("other", "cat /sys/module/mlx4_core/parameters/log_mtts_per_seg"); got != "4" {
 		t.Errorf("the module parameter of the command line is %s", got)
 	}
+	r.nothingOutside("one")
 	r.powerCut()
 	r.neverBack("other")
 }
@@ -91,6 +93,42 @@ func (r *rack) identity(name string) string {
 		r.Errorf("the clock of %s is late by %s (%v)", name, late, err)
 	}
 	return lines[2]
+}
+
+// nothingOutside: a machine reaches neither this computer, at any of its addresses, nor a
+// nameserver, and is told so at once. A server of the test stands for all that is outside.
+func (r *rack) nothingOutside(name string) {
+	r.Helper()
+	l, err := (&net.ListenConfig{}).Listen(r.Context(), "tcp4", ":0")
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		r.Fatal(err)
+	}
+	addresses := []string{"10.0.2.2"} // QEMU's for this computer
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, a := range own {
+		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil && !ip.IP.IsLoopback() {
+			addresses = append(addresses, ip.IP.String())
+		}
+	}
+	begin := time.Now()
+	for _, a := range addresses {
+		out := r.on(name, "timeout 20 bash -c '</dev/tcp/"+a+"/"+port+"' 2>&1; echo status $?")
+		if !strings.HasSuffix(out, "status 1") {
+			r.Errorf("%s reaches %s, or waits for it: %s", name, a, out)
+		}
+	}
+	if out := r.on(name, "timeout 20 getent hosts deb.debian.org; echo status $?"); out != "status 2" {
+		r.Errorf("%s asks a nameserver: %s", name, out)
+	}
+	r.Logf("%s reaches none of %q, and no nameserver, after %s", name, addresses, time.Since(begin).Round(100*time.Millisecond))
 }
 
 // hardware is what the kernel sees of the machine, of its card and of the card's driver.
