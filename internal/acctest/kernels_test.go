@@ -5,10 +5,12 @@ package acctest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,12 +34,22 @@ func init() {
 	parallel = "3"
 	enter = func(run func() int) {
 		UseTestbed(kernels{})
-		if err := machine.Prepare(context.Background()); err != nil {
+		if err := machine.Prepare(context.Background(), atOnce()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(run())
 	}
+}
+
+// largestLab is how many machines a lab has at most: two hosts and a gate.
+const largestLab = 3
+
+// atOnce is what runs at the same time: a lab for each test that may.
+func atOnce() machine.Need {
+	flag.Parse() // an explicit -parallel counts
+	tests, _ := strconv.Atoi(flag.Lookup("test.parallel").Value.String())
+	return machine.Need{Machines: tests * largestLab}
 }
 
 // All members of the fabric are in both partitions.
@@ -87,6 +99,9 @@ func (kernels) Lend(hosts []labs.Host) (Loan, string, error) {
 		m, _ := kernelOf(labs.Server(gate, labsim.Debian12, "192.0.2.1", 16))
 		m.Cmdline = portsInfiniBand
 		machines = append(machines, m)
+	}
+	if len(machines) > largestLab {
+		return nil, "", fmt.Errorf("a lab of %d machines: largestLab has to say so, by which the host is checked", len(machines))
 	}
 	var err error
 	if l.dir, err = os.MkdirTemp("", "reallab"); err != nil {

@@ -38,7 +38,7 @@ const loadMegabytes = 448
 
 func newLoadLab(t *testing.T) *loadLab {
 	card.SmallImages()
-	if err := machine.Prepare(t.Context()); err != nil {
+	if err := machine.Prepare(t.Context(), machine.Need{Machines: 4, Megabytes: loadMegabytes}); err != nil {
 		t.Fatal(err)
 	}
 	l := &loadLab{T: t, names: []string{"one", "two", "three", "four"}}

@@ -27,7 +27,7 @@ type rack struct {
 // back is an error at once. None reaches anything outside.
 func TestMachines(t *testing.T) {
 	card.SmallImages()
-	if err := machine.Prepare(t.Context()); err != nil {
+	if err := machine.Prepare(t.Context(), machine.Need{Machines: 2}); err != nil {
 		t.Fatal(err)
 	}
 	hosts := []reallab.Host{reallab.NewHost("one", 0), reallab.NewHost("other", 1)}

@@ -170,9 +170,9 @@ func (s system) dir() string {
 func (s system) disk() string { return s.dir() + ".raw" }
 
 // Prepare installs what the lab needs, and keeps a machine that has booted: minutes once,
-// then nothing. Two runs at once do it once.
-func Prepare(ctx context.Context) error {
-	if err := Check(); err != nil {
+// then nothing. Two runs at once do it once. What is to run must have room.
+func Prepare(ctx context.Context, n Need) error {
+	if err := Check(n); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, buildTimeout)

@@ -18,6 +18,10 @@ import (
 // and without cards: a copy must be built as its original was, and ports cannot be plugged.
 const slots = 4
 
+// defaultMegabytes is the memory of a machine that asks for none: what a stock Debian boots
+// in, and its update-initramfs runs.
+const defaultMegabytes = 768
+
 const (
 	consoleFile   = "console.log"
 	monitorSocket = "qmp"
@@ -40,7 +44,7 @@ const commandLine = "root=/dev/vda rw console=ttyS0 mitigations=off no_timer_che
 // arguments are those of QEMU for the machine. What an original and its copies must have
 // in common is in them.
 func (m *Machine) arguments(accelerator string) []string {
-	memory := strconv.Itoa(cmp.Or(m.Megabytes, 768))
+	memory := strconv.Itoa(cmp.Or(m.Megabytes, defaultMegabytes))
 	args := []string{
 		"-M", chipset, "-accel", accelerators[accelerator], "-cpu", processors[accelerator], "-smp", "1", "-m", memory,
 		// The card reads and writes this memory.

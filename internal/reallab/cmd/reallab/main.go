@@ -2,7 +2,8 @@
 
 // Command reallab runs the lab of real kernels by hand. It must not run tests.
 //
-//	reallab check     exit status 3 if the machine cannot, with the reasons
+//	reallab check     exit status 3 if the machine cannot, with the reasons. An argument is
+//	                  how many machines are to run at once; two without it
 //	reallab prepare   check, and install Debian and QEMU, once
 //	reallab serve     two machines with a card each, until Ctrl-C. Arguments name other
 //	                  cards, of one machine each: connectx3, connectx4, or
@@ -17,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -25,27 +27,31 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/machine"
 )
 
-// exitLacking tells a machine that cannot from a machine on which it failed.
-const exitLacking = 3
+const (
+	exitUsage = 2
+	// exitLacking tells a machine that cannot from a machine on which it failed.
+	exitLacking = 3
+)
+
+const usage = `usage: reallab check|prepare [machines]
+       reallab serve [connectx3|connectx4|connectx4-dual][@trixie]…`
 
 func main() {
-	commands := map[string]func(context.Context) error{
-		"check":   func(context.Context) error { return machine.Check() },
-		"prepare": machine.Prepare,
-		"serve":   serve,
-	}
-	if len(os.Args) < 2 || commands[os.Args[1]] == nil || len(os.Args) > 2 && os.Args[1] != "serve" {
-		fmt.Fprintln(os.Stderr, "usage: reallab check|prepare|serve [connectx3|connectx4|connectx4-dual][@trixie]…")
-		os.Exit(2)
+	commands := map[string]func(context.Context, []string) error{"check": check, "prepare": prepare, "serve": serve}
+	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
+		fmt.Fprintln(os.Stderr, usage)
+		os.Exit(exitUsage)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := commands[os.Args[1]](ctx)
+	err := commands[os.Args[1]](ctx, os.Args[2:])
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	os.Exit(status(err))
 }
+
+var errUsage = errors.New(usage)
 
 // status is the exit status for an error. One that is joined with what the machine lacks
 // is a failure.
@@ -54,10 +60,39 @@ func status(err error) int {
 	switch {
 	case err == nil:
 		return 0
+	case errors.Is(err, errUsage):
+		return exitUsage
 	case errors.As(err, &lacks) && lacks.Error() == err.Error():
 		return exitLacking
 	}
 	return 1
+}
+
+func check(_ context.Context, args []string) error {
+	n, err := needOf(args)
+	if err != nil {
+		return err
+	}
+	return machine.Check(n)
+}
+
+func prepare(ctx context.Context, args []string) error {
+	n, err := needOf(args)
+	if err != nil {
+		return err
+	}
+	return machine.Prepare(ctx, n)
+}
+
+// needOf is what is to run, as a command line has it.
+func needOf(args []string) (n machine.Need, err error) {
+	if n.Machines = 2; len(args) == 0 {
+		return n, nil
+	}
+	if n.Machines, err = strconv.Atoi(args[0]); err != nil || n.Machines < 1 || len(args) > 1 {
+		return n, errUsage
+	}
+	return n, nil
 }
 
 // hostsOf are the machines of a command line.
@@ -91,12 +126,12 @@ func hostOf(kind, name string, i int) (h reallab.Host, known bool) {
 }
 
 // serve keeps a lab until it is told to end.
-func serve(ctx context.Context) error {
-	hosts, err := hostsOf(os.Args[2:])
+func serve(ctx context.Context, args []string) error {
+	hosts, err := hostsOf(args)
 	if err != nil {
 		return err
 	}
-	if err = machine.Prepare(ctx); err != nil {
+	if err = machine.Prepare(ctx, machine.Need{Machines: len(hosts)}); err != nil {
 		return err
 	}
 	card.SmallImages() // mstflint reads flash through the configuration space, slowly

@@ -17,12 +17,26 @@ func TestStatus(t *testing.T) {
 		err  error
 		want int
 	}{
-		{nil, 0}, {lacks, exitLacking}, {errors.New("debootstrap"), 1},
+		{nil, 0}, {lacks, exitLacking}, {errUsage, exitUsage}, {errors.New("debootstrap"), 1},
 		{errors.Join(errors.New("debootstrap"), lacks), 1},
 		{fmt.Errorf("install: %w", machine.SeriesError{Version: "1:12.0.0"}), 1},
 	} {
 		if got := status(tt.err); got != tt.want {
 			t.Errorf("%v: status %d, want %d", tt.err, got, tt.want)
 		}
+	}
+}
+
+func TestNeedOf(t *testing.T) {
+	for _, args := range [][]string{{"none"}, {"0"}, {"-1"}, {"1", "2"}} {
+		if n, err := needOf(args); !errors.Is(err, errUsage) {
+			t.Errorf("%q: %v, %v", args, n, err)
+		}
+	}
+	if n, err := needOf(nil); err != nil || n.Machines != 2 {
+		t.Errorf("%v, %v", n, err)
+	}
+	if n, err := needOf([]string{"9"}); err != nil || n.Machines != 9 {
+		t.Errorf("%v, %v", n, err)
 	}
 }

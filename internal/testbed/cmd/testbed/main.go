@@ -29,7 +29,7 @@ func main() {
 	err := testbed.Check(testbed.Bases...)
 	switch {
 	case os.Args[1] == "check":
-		if other := machine.Check(); other != nil {
+		if other := machine.Check(machine.Need{Machines: 2}); other != nil {
 			fmt.Fprintln(os.Stderr, other)
 		}
 	case err == nil:
