@@ -101,7 +101,8 @@ func (kernels) Lend(hosts []labs.Host) (Loan, string, error) {
 		machines = append(machines, m)
 	}
 	if len(machines) > largestLab {
-		return nil, "", fmt.Errorf("a lab of %d machines: largestLab has to say so, by which the host is checked", len(machines))
+		return nil, "", fmt.Errorf("a lab of %d machines: largestLab has to say so, by which the host is checked",
+			len(machines))
 	}
 	var err error
 	if l.dir, err = os.MkdirTemp("", "reallab"); err != nil {
@@ -112,6 +113,7 @@ func (kernels) Lend(hosts []labs.Host) (Loan, string, error) {
 		err = l.furnish()
 	}
 	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, l.keep("lab-of-"+machines[0].Name))
 		l.Release()
 		return nil, "", err
 	}
@@ -306,13 +308,23 @@ func (l *kernelLoan) replug(host string) {
 	l.Cards[host][0].Cable.Plug()
 }
 
-// Consoles are the last lines that each machine has printed.
-func (l *kernelLoan) Consoles() string {
+// Explain is what a failed test shows: the last lines that each machine has printed, and
+// where all of them are.
+func (l *kernelLoan) Explain(test string) string {
 	var b strings.Builder
 	for name, m := range l.Machines {
 		fmt.Fprintf(&b, "console of %s (%v):\n%s\n", name, m.Err(), m.Console(30))
 	}
-	return b.String()
+	return b.String() + l.keep(test)
+}
+
+// keep keeps the logs, which Release deletes, and says where.
+func (l *kernelLoan) keep(name string) string {
+	kept, err := reallab.KeepLogs(l.dir, name)
+	if err != nil {
+		return fmt.Sprintf("The logs of the machines and cards were not kept: %v", err)
+	}
+	return "The whole logs of the machines and cards are in " + kept
 }
 
 func (l *kernelLoan) Release() {

@@ -84,8 +84,8 @@ func (w *Lab) stand(hosts []labs.Host) {
 	}
 	w.testbed = loan
 	w.t.Cleanup(func() {
-		if c, ok := loan.(interface{ Consoles() string }); ok && w.t.Failed() {
-			w.t.Log(c.Consoles())
+		if c, ok := loan.(interface{ Explain(test string) string }); ok && w.t.Failed() {
+			w.t.Log(c.Explain(w.t.Name()))
 		}
 		loan.Release()
 	})

@@ -328,7 +328,8 @@ func TestImports_binaryLinksNoLabAndNoTests(t *testing.T) {
 	}
 	for _, dep := range pkgs[0].Deps {
 		bad := strings.HasPrefix(dep, "mvdan.cc/sh") || strings.HasPrefix(dep, framework+"testing")
-		for _, no := range []string{"labsim", "testbed", "reallab", "acctest", "archtest", "demo", "bench", "fwimage/synth", "provider/schemadump"} {
+		for _, no := range []string{"labsim", "testbed", "reallab", "acctest", "archtest", "demo", "bench", "fwimage/synth",
+			"provider/schemadump"} {
 			bad = bad || (strings.HasPrefix(dep, module) && below(local(dep), no))
 		}
 		if bad {

@@ -93,7 +93,7 @@ func (l *Lab) build(ctx context.Context, hosts []Host, o Options) error {
 	if err != nil {
 		return err
 	}
-	if l.log, err = os.Create(filepath.Join(l.Dir, "cards.log")); err != nil {
+	if l.log, err = os.Create(filepath.Join(l.Dir, cardsFile)); err != nil {
 		return err
 	}
 	if err := l.wire(ctx, hosts, o); err != nil {

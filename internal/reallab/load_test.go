@@ -53,7 +53,7 @@ func newLoadLab(t *testing.T) *loadLab {
 		o.Cables = append(o.Cables, reallab.Cable{{Node: name}, {Node: o.Switches[i/2].Name, Port: 1 + i%2}})
 	}
 	begin := time.Now()
-	lab, err := reallab.StartWith(t.Context(), t.TempDir(), hosts, o)
+	lab, err := reallab.StartWith(t.Context(), labDir(t), hosts, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func TestMachines(t *testing.T) {
 	hosts := []reallab.Host{reallab.NewHost("one", 0), reallab.NewHost("other", 1)}
 	hosts[1].Cmdline = "mlx4_core.log_mtts_per_seg=4"
 	begin := time.Now()
-	lab, err := reallab.Start(t.Context(), t.TempDir(), hosts)
+	lab, err := reallab.Start(t.Context(), labDir(t), hosts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,8 @@ func (r *rack) nothingOutside(name string) {
 	if out := r.on(name, "timeout 20 getent hosts deb.debian.org; echo status $?"); out != "status 2" {
 		r.Errorf("%s asks a nameserver: %s", name, out)
 	}
-	r.Logf("%s reaches none of %q, and no nameserver, after %s", name, addresses, time.Since(begin).Round(100*time.Millisecond))
+	r.Logf("%s reaches none of %q, and no nameserver, after %s", name, addresses,
+		time.Since(begin).Round(100*time.Millisecond))
 }
 
 // hardware is what the kernel sees of the machine, of its card and of the card's driver.

@@ -43,7 +43,7 @@ func newBench(t *testing.T, names []string, suites ...string) *bench {
 		hosts[i].Suite = suites[i]
 	}
 	begin := time.Now()
-	lab, err := reallab.Start(t.Context(), t.TempDir(), hosts)
+	lab, err := reallab.Start(t.Context(), labDir(t), hosts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +62,22 @@ func newBench(t *testing.T, names []string, suites ...string) *bench {
 			"config_file": "none", "use_agent": false, "user": machine.User, "command_timeout": "5m"},
 	})
 	return b
+}
+
+// labDir is the directory of a lab, whose logs are kept if the test fails.
+func labDir(t *testing.T) string {
+	dir := t.TempDir()
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		kept, err := reallab.KeepLogs(dir, t.Name())
+		if err != nil {
+			t.Errorf("the logs of the machines and cards were not kept: %v", err)
+		}
+		t.Logf("the whole logs of the machines and cards are in %s", kept)
+	})
+	return dir
 }
 
 // cardState shows what the driver made of the first card.

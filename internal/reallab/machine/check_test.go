@@ -52,7 +52,8 @@ func TestCheck_counts_machines(t *testing.T) {
 		t.Errorf("%v\nwant: %v", err, want)
 	}
 	h.originals, h.installed = 0, true
-	if err := h.check(nine); err == nil || !strings.Contains(err.Error(), "of disk for "+elsewhere+" are available; 9 machines at once need 9.0") {
+	if err := h.check(nine); err == nil ||
+		!strings.Contains(err.Error(), "of disk for "+elsewhere+" are available; 9 machines at once need 9.0") {
 		t.Errorf("all is installed and kept: %v", err)
 	}
 	small := Need{Machines: 9, Megabytes: 128, Dir: elsewhere}
@@ -104,7 +105,8 @@ func TestCheck_says_all_at_once(t *testing.T) {
 	}
 	h.space = func(string) (space, error) { return space{}, errors.New("broken disk") }
 	h.memory = func() (uint64, error) { return 0, errors.New("no proc") }
-	if err := h.check(Need{Machines: 2}); !strings.Contains(err.Error(), "broken disk") || !strings.Contains(err.Error(), "no proc") {
+	if err := h.check(Need{Machines: 2}); !strings.Contains(err.Error(), "broken disk") ||
+		!strings.Contains(err.Error(), "no proc") {
 		t.Errorf("what cannot be read is not said:\n%v", err)
 	}
 }

@@ -5,6 +5,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -93,6 +94,9 @@ func guest(suite string) system {
 	}, script: furnish}
 }
 
+// systems are all that is installed, in one order.
+func systems() []system { return []system{emulator, guests[Bookworm], guests[Trixie]} }
+
 // furnish installs what debootstrap cannot, which knows no triggers, and makes a system of
 // the lab of the installed one. Programs of the installed system do it: those of this host
 // may be missing, or of another age. A machine asks no nameserver, as none would answer.
@@ -159,6 +163,20 @@ func cache() string {
 	return filepath.Join(dir, "terraform-provider-infiniband")
 }
 
+// Logs is where the logs of labs are kept whose test has failed.
+func Logs() string {
+	return cmp.Or(os.Getenv("REALLAB_LOGS"), filepath.Join(cache(), "reallab-logs"))
+}
+
+// Key changes when one of the installed systems does. It is for those who keep them elsewhere.
+func Key() string {
+	h := sha256.New()
+	for _, s := range systems() {
+		fmt.Fprintln(h, filepath.Base(s.dir()))
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
 // dir is where a system is kept. Its name holds all that makes one differ from another.
 func (s system) dir() string {
 	h := sha256.New()
@@ -177,7 +195,7 @@ func Prepare(ctx context.Context, n Need) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
 	defer cancel()
-	systems := []system{emulator, guests[Bookworm], guests[Trixie]}
+	systems := systems()
 	failed := make([]error, len(systems))
 	var all sync.WaitGroup
 	for i, s := range systems {

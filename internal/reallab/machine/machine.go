@@ -147,7 +147,7 @@ func (m *Machine) disk() string            { return m.path(diskFile) }
 const diskFile = "disk.raw"
 
 // ConsoleFile is where everything is that the machine has printed on its console.
-func (m *Machine) ConsoleFile() string { return m.path(consoleFile) }
+func (m *Machine) ConsoleFile() string { return m.path(ConsoleLog) }
 
 // HostKey is the public key by which the machine is known, as a line of known_hosts has it.
 func (m *Machine) HostKey() (string, error) {

@@ -22,8 +22,10 @@ const slots = 4
 // in, and its update-initramfs runs.
 const defaultMegabytes = 768
 
+// ConsoleLog is the name of the file with all that a machine has printed.
+const ConsoleLog = "console.log"
+
 const (
-	consoleFile   = "console.log"
 	monitorSocket = "qmp"
 	agentSocket   = "agent"
 )

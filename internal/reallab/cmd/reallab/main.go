@@ -5,6 +5,7 @@
 //	reallab check     exit status 3 if the machine cannot, with the reasons. An argument is
 //	                  how many machines are to run at once; two without it
 //	reallab prepare   check, and install Debian and QEMU, once
+//	reallab key       what the installed systems are known by: it changes as they do
 //	reallab serve     two machines with a card each, until Ctrl-C. Arguments name other
 //	                  cards, of one machine each: connectx3, connectx4, or
 //	                  connectx4-dual, which has two ports. A name with "@trixie"
@@ -34,10 +35,12 @@ const (
 )
 
 const usage = `usage: reallab check|prepare [machines]
+       reallab key
        reallab serve [connectx3|connectx4|connectx4-dual][@trixie]…`
 
 func main() {
-	commands := map[string]func(context.Context, []string) error{"check": check, "prepare": prepare, "serve": serve}
+	commands := map[string]func(context.Context, []string) error{"check": check, "prepare": prepare, "key": key,
+		"serve": serve}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
 		fmt.Fprintln(os.Stderr, usage)
 		os.Exit(exitUsage)
@@ -82,6 +85,11 @@ func prepare(ctx context.Context, args []string) error {
 		return err
 	}
 	return machine.Prepare(ctx, n)
+}
+
+func key(context.Context, []string) error {
+	_, err := fmt.Println(machine.Key())
+	return err
 }
 
 // needOf is what is to run, as a command line has it.
