@@ -298,21 +298,6 @@ func checkService(s *inventory.Snapshot, o Observation) []finding.Finding {
 	return append(found, checkKernel(s, o)...)
 }
 
-// takesOver is about an instance that runs without the drop-in of ours. Our file of options
-// shows that it was ours before somebody took the drop-in away.
-func takesOver(s *inventory.Snapshot, o Observation) finding.Finding {
-	if platform.IsOurs(s.Files[o.ConfPath].Content) {
-		return finding.OpensmFileEdited.Find("%s: the drop-in of %s that this provider wrote is gone, or something else is in its "+
-			"place. The next apply writes it.", s.Host, o.Unit)
-	}
-	f := finding.OpensmTakenOver.Find("%s of %s is active.", o.Unit, s.Host)
-	if len(o.From) > 0 {
-		f.Evidence += fmt.Sprintf(" It reads %s. The apply leaves what is there and writes %s, which it reads from then on.",
-			strings.Join(o.From, " and "), o.ConfPath)
-	}
-	return f
-}
-
 func checkKernel(s *inventory.Snapshot, o Observation) []finding.Finding {
 	for _, known := range incompatible {
 		// A running subnet manager shows that this host is an exception.

@@ -1,6 +1,7 @@
 package opensm
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -103,4 +104,19 @@ func commandReplaced(s *inventory.Snapshot, d Request) []finding.Finding {
 func unreadFile(s *inventory.Snapshot, path string) finding.Finding {
 	return finding.OpensmFileNotUnderstood.Find("%s of %s is there and could not be read.", path, s.Host).WithWayOut(
 		"Fix what keeps " + path + " from being read, then plan again.")
+}
+
+// takesOver is about an instance that runs without the drop-in of ours. Our file of options
+// shows that it was ours before somebody took the drop-in away.
+func takesOver(s *inventory.Snapshot, o Observation) finding.Finding {
+	if platform.IsOurs(s.Files[o.ConfPath].Content) {
+		return finding.OpensmFileEdited.Find("%s: the drop-in of %s that this provider wrote is gone, or something else is in its "+
+			"place. The next apply writes it.", s.Host, o.Unit)
+	}
+	f := finding.OpensmTakenOver.Find("%s of %s is active.", o.Unit, s.Host)
+	if len(o.From) > 0 {
+		f.Evidence += fmt.Sprintf(" It reads %s. The apply leaves what is there and writes %s, which it reads from then on.",
+			strings.Join(o.From, " and "), o.ConfPath)
+	}
+	return f
 }
