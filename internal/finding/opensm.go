@@ -146,7 +146,8 @@ var (
 	OpensmFileEdited = &Rule{Code: "SM029", Severity: Warn,
 		Title: "A file of this subnet manager was changed by hand",
 		Meaning: "The next apply of this resource writes the file anew, and a destroy removes it. The lines that somebody " +
-			"has added go with it. A file with such lines is kept beside its place, where nothing reads it.",
+			"has added go with it. A file with such lines is kept beside its place, where nothing reads it. Settings of the " +
+			"unit, and keys, are named without their values: one may be a password.",
 		WayOut: "Write what is wanted as arguments of this resource. Lines of the unit belong into a drop-in of your own: " +
 			"systemctl edit with the name of the unit. An option that this resource has no argument for cannot stay in a " +
 			"file of this resource. To keep it, take the subnet manager out of the state with a removed block and " +

@@ -47,7 +47,8 @@ var (
 			"before it changes anything."}
 	PortFileEdited = &Rule{Code: "PO011", Severity: Warn, Title: "A file of this port was changed by hand",
 		Meaning: "The next apply of this resource writes the file anew, and a destroy removes it. The lines that somebody " +
-			"has added go with it. A file with such lines is kept beside its place, where nothing reads it.",
+			"has added go with it. A file with such lines is kept beside its place, where nothing reads it. Settings and " +
+			"variables are named without their values: one may be a password.",
 		WayOut: "Write what is wanted as arguments of this resource. Lines of the unit belong into a drop-in of your own: " +
 			"systemctl edit with the name of the unit."}
 )

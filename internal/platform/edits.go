@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,12 +16,15 @@ import (
 // Edit is a file of ours in which somebody has written.
 type Edit struct {
 	Path string
-	// Added are the lines that our text of the same settings does not have.
+	// Added are the lines that our text of the same settings does not have, without the values
+	// of units and programs.
 	Added []string
 	// Missing are those that only our text has.
 	Missing []string
 	// Kept is where the file stays when it is replaced or removed.
 	Kept string
+	// marks tell the added lines apart whose values are not shown; empty for the others.
+	marks []string
 }
 
 // EditOf compares a file with what we would write of the same settings; false if it is that,
@@ -29,7 +34,36 @@ func EditOf(path, text, ours string) (Edit, bool) {
 		return Edit{}, false
 	}
 	is, want := linesOf(text), linesOf(ours)
-	return Edit{Path: path, Added: without(is, want), Missing: without(want, is), Kept: savedfile.NameOf(path, text)}, true
+	e := Edit{Path: path, Added: without(is, want), Missing: without(want, is), Kept: savedfile.NameOf(path, text)}
+	e.marks = make([]string, len(e.Added))
+	if strings.HasPrefix(ours, "#!") || strings.Contains(ours, "\n[") {
+		for i, line := range e.Added {
+			if e.Added[i] = withoutValue(line); e.Added[i] != line {
+				e.marks[i] = fmt.Sprintf("%s%04x", mark, crc32.ChecksumIEEE([]byte(line))&0xffff) // as of tool.Setting
+			}
+		}
+	}
+	return e, true
+}
+
+// mark stands before a mark. No line of a text file has it.
+const mark = "\x00"
+
+// assigned is a setting of a unit or a variable of a program, in a comment too; sensitive is
+// the name of a secret in any other line.
+var (
+	assigned  = regexp.MustCompile(`^([#;\s]*(?:export\s+)?["']?[\w.-]+)\s*\+?=.*`)
+	sensitive = regexp.MustCompile(`(?i)([\w-]*(?:passw|passphrase|secret|token|credential|authorization|key)[\w-]*).*`)
+)
+
+// withoutValue is a line of a unit or a program without what may be a password.
+func withoutValue(line string) string {
+	for _, form := range []*regexp.Regexp{assigned, sensitive} {
+		if form.MatchString(line) {
+			return form.ReplaceAllString(line, "$1 (value not shown)")
+		}
+	}
+	return line
 }
 
 func linesOf(text string) []string {
@@ -77,12 +111,12 @@ func (e Edit) Evidence(host string) string {
 	return text
 }
 
-// AddedLines are the lines that somebody has added, each with its file.
+// AddedLines are the lines that somebody has added, each with its file, for NewLines.
 func AddedLines(all []Edit) []string {
 	var lines []string
 	for _, e := range all {
-		for _, line := range e.Added {
-			lines = append(lines, e.Path+": "+line)
+		for i, line := range e.Added {
+			lines = append(lines, e.Path+": "+line+e.marks[i])
 		}
 	}
 	return lines
@@ -92,6 +126,7 @@ func AddedLines(all []Edit) []string {
 func NewLines(now, before []string) []string {
 	var all []string
 	for _, line := range without(now, before) {
+		line, _, _ = strings.Cut(line, mark)
 		all = append(all, "new line in "+line)
 	}
 	return all

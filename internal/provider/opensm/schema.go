@@ -79,8 +79,8 @@ const description = "A subnet manager on one port of a host. An unmanaged switch
 	"host, write `lifecycle { create_before_destroy = true }`. Then the old one stops only after the " +
 	"new one works. TrueNAS cannot run opensm; the plan says so. Destroying the resource stops and " +
 	"disables the instance and removes its configuration. The package stays.\n\nEvery plan names the lines that " +
-	"somebody has written into files of this resource (SM029), without the values of keys. The apply that writes such a " +
-	"file anew keeps it as it was beside its place, and so does a destroy. An apply and a destroy refuse what " +
+	"somebody has written into files of this resource (SM029), without the values of keys and of settings of the unit. " +
+	"The apply that writes such a file anew keeps it as it was beside its place, and so does a destroy. An apply and a destroy refuse what " +
 	"came after their plan, and an apply does not start an instance that somebody has stopped or disabled since " +
 	"then (HO019). A replacement makes the instance anew and starts it. What changes by itself is not " +
 	"compared: the state of the port, its LIDs, an opensm that has crashed, and one that a restart of the " +
