@@ -78,6 +78,8 @@ var proofs = []proof{
 	{file: "README.md", lines: "make demo", by: ".ci/run", holds: "make --no-print-directory demo\n"},
 	{file: "README.md", lines: "make test", by: ".ci/run", holds: "make --no-print-directory test\n"},
 	{file: "README.md", lines: "make install", by: ".ci/run", holds: "make --no-print-directory install "},
+	{file: "README.md", lines: `export PATH="$PWD/bin:$PATH"`, by: "GNUmakefile",
+		holds: `export PATH="$(CURDIR)/bin:$$PATH"`},
 	{file: ".github/CONTRIBUTING.md", lines: "make demo", by: ".ci/run", holds: "make --no-print-directory demo\n"},
 	{file: ".github/CONTRIBUTING.md", lines: "make test", by: ".ci/run", holds: "make --no-print-directory test\n"},
 	{file: ".github/CONTRIBUTING.md", lines: `make "$PWD/.tools/bin/goreleaser"
