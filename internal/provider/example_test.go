@@ -243,7 +243,8 @@ func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
 		"guid_from_mac": "0xe41d2d0300e44ed0", "guids_from_base": "0xe41d2d0300e44ed1", "parse_psid": "Mellanox",
 		"ipoib_max_mtu":   "4092",
 		"infiniband_host": "Ubuntu 24.04", "infiniband_fabric": "flowchart TD",
-		"infiniband_connectivity": "no such interface", "infiniband_cards": "ConnectX-3 Pro " + card.PSIDEN,
+		"infiniband_connectivity":   "no such interface",
+		"infiniband_cards":          "ConnectX-3 Pro " + card.PSIDEN + " " + labs.MAC(0),
 		"infiniband_firmware_image": card.PSIDVPI + " 2.42.5000", "infiniband_adoption": "to = infiniband_card.intel9",
 		"infiniband_history": "2026-01-02T03:04:05Z opensm of port 1: begun",
 	}

@@ -29,7 +29,8 @@ var cardTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"serial_number": types.StringType, "driver": types.StringType, "flash_psid": attribute.PSIDType{},
 	"flash_version": attribute.VersionType{},
 	"running_psid":  attribute.PSIDType{}, "running_version": attribute.VersionType{},
-	"flash_node_guid": attribute.GUIDType{}, "ports": types.MapType{ElemType: portTypes},
+	"flash_node_guid": attribute.GUIDType{}, "flash_macs": types.MapType{ElemType: attribute.MACType{}},
+	"ports": types.MapType{ElemType: portTypes},
 }}
 
 func (m *model) observe(found map[string]*inventory.Snapshot, missing map[string]error) {
@@ -63,7 +64,9 @@ func cardValue(host string, c *inventory.Card) types.Object {
 		"driver":     attribute.OrNull(c.Driver),
 		"flash_psid": attribute.PSIDText(flash.PSID), "flash_version": attribute.VersionText(flash.FW),
 		"running_psid": attribute.PSIDText(c.RunningPSID), "running_version": attribute.VersionString(c.RunningFW),
-		"flash_node_guid": attribute.GUIDText(flash.GUIDs.Node), "ports": types.MapValueMust(portTypes, ports),
+		"flash_node_guid": attribute.GUIDText(flash.GUIDs.Node),
+		"flash_macs":      attribute.ByPort(attribute.MACText(flash.GUIDs.MAC1), attribute.MACText(flash.GUIDs.MAC2)),
+		"ports":           types.MapValueMust(portTypes, ports),
 	})
 }
 

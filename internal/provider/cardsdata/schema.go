@@ -49,6 +49,8 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 						MarkdownDescription: "Firmware version that the card runs."},
 					"flash_node_guid": schema.StringAttribute{Computed: true, CustomType: attribute.GUIDType{},
 						MarkdownDescription: "Node GUID in flash; null if it was never set."},
+					"flash_macs": schema.MapAttribute{Computed: true, ElementType: attribute.MACType{},
+						MarkdownDescription: "MAC addresses in flash by port. That of port 1 is the base MAC, which the label shows."},
 					"ports": schema.MapNestedAttribute{
 						Computed:            true,
 						MarkdownDescription: "Ports by number.",
