@@ -67,7 +67,7 @@ resource "infiniband_link_type" "card" {
 # An unmanaged switch has no subnet manager: one host runs it.
 resource "infiniband_opensm" "fabric" {
   host      = var.subnet_manager
-  port_guid = infiniband_guids.card[var.subnet_manager].port_guids["1"]
+  port_guid = infiniband_guids.card[var.subnet_manager].port_guids[var.cards[var.subnet_manager].port]
   priority  = 14
 
   depends_on = [infiniband_link_type.card]

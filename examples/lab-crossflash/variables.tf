@@ -32,7 +32,7 @@ variable "cards" {
 }
 
 variable "subnet_manager" {
-  description = "The host that runs the subnet manager, on port 1 of its card."
+  description = "The host that runs the subnet manager, on the port that cards names for it."
   type        = string
 }
 

@@ -26,7 +26,7 @@ resource "infiniband_card" "card" {
 
 # The IS5022 is unmanaged: it has no subnet manager.
 resource "infiniband_opensm" "fabric" {
-  host      = "r730a"
-  port_guid = infiniband_card.card["r730a"].ports["1"].port_guid
+  host      = var.subnet_manager
+  port_guid = infiniband_card.card[var.subnet_manager].ports["1"].port_guid
   priority  = 14
 }

@@ -42,3 +42,9 @@ variable "cards" {
     }
   }
 }
+
+variable "subnet_manager" {
+  description = "The server that runs the subnet manager."
+  type        = string
+  default     = "r730a"
+}

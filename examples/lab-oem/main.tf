@@ -41,16 +41,16 @@ resource "infiniband_link_type" "card" {
 # Two cards and two cables are two fabrics without a subnet manager. One host runs one for
 # each of its ports.
 resource "infiniband_opensm" "first" {
-  host      = "dl360a"
-  port_guid = infiniband_card.card["dl360a"].flash_port_guids["1"] # an Ethernet port has its GUID in the flash only
+  host      = var.subnet_manager
+  port_guid = infiniband_card.card[var.subnet_manager].flash_port_guids["1"] # an Ethernet port has its GUID in the flash only
   priority  = 14
 
   depends_on = [infiniband_link_type.card]
 }
 
 resource "infiniband_opensm" "second" {
-  host      = "dl360a"
-  port_guid = infiniband_card.card["dl360a"].flash_port_guids["2"] # an Ethernet port has its GUID in the flash only
+  host      = var.subnet_manager
+  port_guid = infiniband_card.card[var.subnet_manager].flash_port_guids["2"] # an Ethernet port has its GUID in the flash only
   # Not that of the first: a plan cannot know that each has a fabric of its own (SM005).
   priority = 13
 

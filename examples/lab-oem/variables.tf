@@ -41,3 +41,9 @@ variable "cards" {
     }
   }
 }
+
+variable "subnet_manager" {
+  description = "The server that runs the subnet managers, one for each cable."
+  type        = string
+  default     = "dl360a"
+}

@@ -1,8 +1,13 @@
+locals {
+  # The end without the subnet manager.
+  other = one(setsubtract(keys(var.cards), [var.subnet_manager]))
+}
+
 # The evidence: packets of the whole MTU pass in one piece, which they do only if both
 # ends are in connected mode. It is read at every plan and takes some seconds.
 data "infiniband_connectivity" "link" {
-  from = "debian1"
-  to   = "debian2"
+  from = var.subnet_manager
+  to   = local.other
 
   depends_on = [infiniband_opensm.link, infiniband_ipoib_interface.link]
 }
@@ -18,8 +23,8 @@ check "the_whole_mtu_passes" {
 # such cards report 6.4 Gb/s with one stream; what is below the limit is a warning
 # with its likely causes.
 resource "infiniband_benchmark" "link" {
-  server   = "debian2"
-  client   = "debian1"
+  server   = local.other
+  client   = var.subnet_manager
   test     = "iperf3"
   min_gbps = 5
   on_miss  = "warn"

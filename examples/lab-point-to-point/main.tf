@@ -27,7 +27,7 @@ resource "infiniband_card" "card" {
 # Without a switch there is no subnet manager either. One end runs it; two would only
 # argue about who is the master.
 resource "infiniband_opensm" "link" {
-  host      = "debian1"
-  port_guid = infiniband_card.card["debian1"].ports["1"].port_guid
+  host      = var.subnet_manager
+  port_guid = infiniband_card.card[var.subnet_manager].ports["1"].port_guid
   priority  = 14
 }

@@ -38,3 +38,9 @@ variable "cards" {
     }
   }
 }
+
+variable "subnet_manager" {
+  description = "The end that runs the subnet manager: the one that restarts less often."
+  type        = string
+  default     = "debian1"
+}

@@ -27,7 +27,7 @@ resource "infiniband_card" "card" {
 # Arch has no package of opensm, Ubuntu has one: that settles which end runs it. It is
 # what takes both ports from Initializing to Active.
 resource "infiniband_opensm" "link" {
-  host      = "ubuntu-pc"
-  port_guid = infiniband_card.card["ubuntu-pc"].ports["1"].port_guid
+  host      = var.subnet_manager
+  port_guid = infiniband_card.card[var.subnet_manager].ports["1"].port_guid
   priority  = 14
 }

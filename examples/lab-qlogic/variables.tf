@@ -38,3 +38,9 @@ variable "cards" {
     }
   }
 }
+
+variable "subnet_manager" {
+  description = "The end that runs the subnet manager: not Arch, which has no package of opensm."
+  type        = string
+  default     = "ubuntu-pc"
+}

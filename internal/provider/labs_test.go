@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"fmt"
 	"regexp"
 	"testing"
 
@@ -131,4 +132,31 @@ func TestAccExample_labGPU(t *testing.T) {
 		},
 		drift: func(w *acctest.Lab) { w.Run("r730a", "systemctl stop 'opensm@*.service'") },
 	}.run(t)
+}
+
+// No example depends on the names of its hosts.
+func TestAccExample_labs_with_other_names(t *testing.T) {
+	engine(t)
+	for _, name := range []string{"oem", "point-to-point", "qlogic", "gpu"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := acctest.Start(t, acctest.Options{Hosts: labs.Named[name]()})
+			vars, other := connection(w), func(host string) string { return "my-" + host }
+			hosts, cards := map[string]config.Variable{}, map[string]config.Variable{}
+			for i, m := range w.Machines() {
+				s := w.Servers[m.Name]
+				hosts[other(m.Name)] = config.ObjectVariable(map[string]config.Variable{
+					"address": config.StringVariable(s.Addr.IP.String()), "port": config.IntegerVariable(s.Addr.Port),
+					"user": config.StringVariable(w.User(m.Name))})
+				cards[other(m.Name)] = config.ObjectVariable(map[string]config.Variable{
+					"pci_address": config.StringVariable(m.Config.Cards[0].BDF),
+					"address":     config.StringVariable(fmt.Sprintf("172.31.0.%d/24", i+1))})
+			}
+			vars["hosts"], vars["cards"] = config.MapVariable(hosts), config.MapVariable(cards)
+			vars["subnet_manager"] = config.StringVariable(other(labs.Managers[name]))
+			resource.UnitTest(t, resource.TestCase{Steps: withProviders([]resource.TestStep{{
+				ConfigDirectory: config.StaticDirectory("../../examples/lab-" + name), ConfigVariables: vars,
+				PlanOnly: true, ExpectNonEmptyPlan: true}})})
+		})
+	}
 }

@@ -275,7 +275,8 @@ func TestSurface_examples_derive_a_port_GUID_in_one_way(t *testing.T) {
 		t.Fatal(err, errMore)
 	}
 	assigned := regexp.MustCompile(`(?m)^\s*port_guid\s*=\s*(.*)$`)
-	ofGUIDs := regexp.MustCompile(`^infiniband_guids\.\w+(\[.+?\])?\.port_guids\[("1"|each\.value\.port)\]$`)
+	ofGUIDs := regexp.MustCompile(`^infiniband_guids\.\w+(\[.+?\])?\.port_guids\[(each\.value|var\.cards\[var\.subnet_manager\])\.port\]$|` +
+		`^infiniband_guids\.\w+\.port_guids\["1"\]$`)
 	ofCard := regexp.MustCompile(`^infiniband_card\.\w+(\[.+?\])?\.(ports\["1"\]\.port_guid|flash_port_guids\["[12]"\] # an Ethernet port has its GUID in the flash only)$`)
 	seen := 0
 	for _, file := range append(files, more...) {

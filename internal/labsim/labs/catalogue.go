@@ -14,6 +14,11 @@ var Named = map[string]func() []Host{
 	"crossflash": TwoHosts, "point-to-point": PointToPoint, "qlogic": QLogic, "gpu": GPU, "oem": OEM,
 }
 
+// Managers are the hosts that run the subnet manager in the example of each lab.
+var Managers = map[string]string{
+	"crossflash": Intel9, "point-to-point": "debian1", "qlogic": "ubuntu-pc", "gpu": "r730a", "oem": "dl360a",
+}
+
 // Names are the names of the labs in order.
 func Names() []string { return slices.Sorted(maps.Keys(Named)) }
 
