@@ -93,41 +93,77 @@ func keep(ctx context.Context, l *labs.Lab, name, rc string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("The simulated lab runs. Stop it with Ctrl-C.\n\nLog in:\n")
-	for _, m := range l.Machines() {
-		s := l.Servers[m.Name]
-		fmt.Printf("  ssh -i %s -o UserKnownHostsFile=%s -p %d %s@%s   # %s\n", l.KeyFile(), l.KnownHostsFile(), s.Addr.Port,
-			l.User(m.Name), s.Addr.IP, m.Name)
-	}
-	consent := ""
-	if name == "crossflash" {
-		consent = fmt.Sprintf(` -var 'allow_psid_change={from="%s",to="%s"}'`, psidEN, psidVPI)
-	}
-	fmt.Printf(usage, filepath.Join(root, "examples", "lab-"+name), rc, filepath.Join(l.Dir, control.VariablesFile),
-		consent, l.Machines()[0].Name, root, l.Dir,
-		filepath.Join(l.Dir, "images"), "lab-"+name, l.Machines()[0].Config.Cards[0].BDF)
+	fmt.Print(howTo(l, name, root, rc))
 	<-ctx.Done()
 	fmt.Println("\nThe lab has stopped.")
 	return nil
 }
 
+// howTo says how to use a lab. Each line of it does something in this lab.
+func howTo(l *labs.Lab, name, root, rc string) string {
+	var b strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	config := filepath.Join(l.Dir, control.SSHConfigFile)
+	say("The simulated lab runs. Stop it with Ctrl-C.\n\nLog in:")
+	for _, m := range l.Machines() {
+		say("  ssh -F %s %s", config, m.Name)
+	}
+	first, manager := l.Machines()[0], labs.Managers[name]
+	consent := ""
+	if name == "crossflash" {
+		consent = fmt.Sprintf(` -var 'allow_psid_change={from="%s",to="%s"}'`, psidEN, psidVPI)
+	}
+	say(usage, filepath.Join(root, "examples", "lab-"+name), "lab-"+name, rc,
+		filepath.Join(l.Dir, control.VariablesFile), consent, config, first.Name, filepath.Join(root, "bin", "terraform-provider-infiniband"))
+
+	say("Break things, from %s:", root)
+	tell := func(verb, rest string) {
+		say("  go run ./internal/labsim/cmd/labsim %-8s --dir %s%s", verb, l.Dir, rest)
+	}
+	tell("evidence", "")
+	if name == "crossflash" { // the others burn nothing
+		tell("fault", " "+first.Name+` '{"flash_slow":200000000}'   # 0.2 s a sector: time to kill terraform; `+
+			"{} ends it, and an unknown name lists all")
+	} else {
+		tell("fault", " "+first.Name+` '{"refuse":true}'   # no SSH; {} ends it, and an unknown name lists all`)
+	}
+	slot := first.Name + " " + first.Config.Cards[0].BDF
+	tell("power", " "+first.Name+" cut")
+	tell("cable", " "+slot+" 1 out   # and in")
+	if first.Cards()[0].HasFlash() { // nothing else tells two cards apart
+		tell("slot", " "+slot+" exchange   # another card of the same kind; also renumber")
+	}
+	more := "also mtu INTERFACE MTU"
+	if name == "crossflash" || name == "oem" { // cards whose driver takes a type
+		more += ", and link-type PCI_ADDRESS PORT"
+	}
+	tell("drift", " "+manager+" opensm-stop   # "+more)
+	tell("exec", " "+first.Name+" 'systemctl list-units'")
+	if name == "crossflash" || name == "oem" {
+		say("\nFirmware images to try (good, older, for another chip, not fail-safe, corrupt, cut): %s",
+			filepath.Join(l.Dir, "images"))
+	}
+	return b.String()
+}
+
 const usage = `
 Point the example at it, in another terminal:
-  cp -r %[1]s %[9]s && cd %[9]s
-  export TF_CLI_CONFIG_FILE=%[2]s
-  for c in plan apply destroy refresh import console; do export "TF_CLI_ARGS_$c=-var-file=%[3]s"; done
+  cp -r %[1]s %[2]s && cd %[2]s
+  export TF_CLI_CONFIG_FILE=%[3]s
+  for c in plan apply destroy refresh import console; do export "TF_CLI_ARGS_$c=-var-file=%[4]s"; done
   terraform init
   terraform plan
-  terraform apply%[4]s
+  terraform apply%[5]s
 
-Break things, from %[6]s:
-  go run ./internal/labsim/cmd/labsim evidence --dir %[7]s
-  go run ./internal/labsim/cmd/labsim fault    --dir %[7]s %[5]s '{"flash_slow":200000000}'   # 0.2 s a sector: time to kill terraform; {} ends it, and an unknown name lists all
-  go run ./internal/labsim/cmd/labsim power    --dir %[7]s %[5]s cut
-  go run ./internal/labsim/cmd/labsim cable    --dir %[7]s %[5]s %[10]s 1 out   # and in
-  go run ./internal/labsim/cmd/labsim slot     --dir %[7]s %[5]s %[10]s exchange   # another card of the same kind; also renumber
-  go run ./internal/labsim/cmd/labsim drift    --dir %[7]s %[5]s opensm-stop   # also link-type PCI_ADDRESS PORT, and mtu INTERFACE MTU
-  go run ./internal/labsim/cmd/labsim exec     --dir %[7]s %[5]s 'systemctl list-units'
+Use that terminal for nothing else. Or take the settings back:
+  unset TF_CLI_CONFIG_FILE; for c in plan apply destroy refresh import console; do unset "TF_CLI_ARGS_$c"; done
 
-Firmware images to try (good, older, for another chip, not fail-safe, corrupt, cut): %[8]s
+Point a configuration of your own at it, with TF_CLI_CONFIG_FILE as above and without TF_CLI_ARGS_…:
+  provider "infiniband" {
+    ssh   = { config_file = "%[6]s" }
+    hosts = { %[7]s = { address = "%[7]s" } }
+  }
+
+Ask a host by the commands of the provider:
+  %[8]s check -config-file %[6]s %[7]s
 `

@@ -21,8 +21,11 @@ type HostAccess struct {
 // VariablesFile has the values that point the example of a lab at it.
 const VariablesFile = "lab.tfvars.json"
 
-// WriteFiles writes lab.json, for programs that look at the lab, and the file of
-// variables into the lab's directory.
+// SSHConfigFile reaches every host of a lab by its name.
+const SSHConfigFile = "ssh_config"
+
+// WriteFiles writes lab.json, for programs that look at the lab, the file of variables and
+// the SSH configuration into the lab's directory.
 func WriteFiles(l *labs.Lab) error {
 	hosts := map[string]HostAccess{}
 	for name, s := range l.Servers {
@@ -46,6 +49,9 @@ func WriteFiles(l *labs.Lab) error {
 		if err != nil {
 			return fmt.Errorf("control: write %s: %w", name, err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(l.Dir, SSHConfigFile), []byte(l.SSHConfig(nil)), 0o600); err != nil {
+		return fmt.Errorf("control: %w", err)
 	}
 	return nil
 }

@@ -150,7 +150,8 @@ func driftCommand(args []string) (string, error) {
 		return fmt.Sprintf("ip link set dev %s mtu %s", args[2], args[3]), nil
 	case args[1] == "opensm-stop" && len(args) == 2:
 		// One instance a port; the one without a port is only their parent.
-		return "systemctl stop 'opensm@*.service'", nil
+		return "pgrep opensm >/dev/null || { echo 'no opensm runs on this host' >&2; exit 1; }; " +
+			"systemctl stop 'opensm@*.service'", nil
 	}
 	return "", fmt.Errorf("no drift %q with these arguments; after HOST stands one of: %s", args[1], drifts)
 }
