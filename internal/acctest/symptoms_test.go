@@ -50,6 +50,7 @@ var shown = map[string][3]string{
 	"infiniband_fabric silent": {"../fabric/ibsim_test.go", "TestObserve_duplicateAndZeroGUIDs", "silent"},
 	"infiniband_fabric duplicate_guid": {"../fabric/ibsim_test.go", "TestObserve_duplicateAndZeroGUIDs",
 		"duplicate_guid"},
+	"infiniband_fabric missing":  {"fabric_test.go", "TestFabric_of_the_two_hosts", "missing: "},
 	"infiniband_fabric degraded": {"symptoms_test.go", "TestSymptoms_of_a_fabric", "degraded"},
 	"infiniband_fabric errors":   {"fabric_test.go", "TestFabric_of_the_two_hosts", "errors: "},
 	"infiniband_fabric growing":  {"fabric_test.go", "TestFabric_of_the_two_hosts", "growing: "},

@@ -30,7 +30,8 @@ Find the heading that describes what you see. Texts that programs print are in `
    ` + "`terraform plan -refresh-only`" + ` reads them then.
 3. Run ` + "`terraform apply -replace=infiniband_opensm.NAME`" +
 	`. It starts opensm anew. If its port does not become active, or the partitions are not
-   in force, the error names the cause.
+   in force, the error names the cause. Without a link the apply fails after more than a minute, and then the state
+   lacks the resource. When the port has a link, the next apply puts it back.
 `
 
 func writeSymptoms(file string) error {

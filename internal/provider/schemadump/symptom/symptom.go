@@ -117,8 +117,10 @@ var managers = []Row{
 			"Ethernet mode. `Disabled` means that this port is switched off.",
 		Findings: []*finding.Rule{finding.OpensmPortWithoutLink, finding.InterfaceNotActivated},
 		Causes: []opensm.CauseKind{opensm.CauseCable, opensm.CauseDisabled,
-			opensm.CauseTraining}, Connectivity: []string{connectivity.NoCarrier}, Fabric: []string{fabric.Silent},
-		Do: "Check the cable and the other end. Both ends must be InfiniBand. Enable a disabled port with `infiniband_port`.",
+			opensm.CauseTraining}, Connectivity: []string{connectivity.NoCarrier}, Fabric: []string{fabric.Missing},
+		Do: "Check the cable and the other end. Both ends must be InfiniBand. Enable a disabled port with " +
+			"`infiniband_port`. SM031 stands only in a plan that creates or changes the subnet manager, `missing` only where the fabric has " +
+			"`expected_links`.",
 	},
 	{
 		Seen:     "opensm: `ERR 5426: Unable to register class 129 version 1`",
@@ -153,7 +155,7 @@ var managers = []Row{
 		Cause: "Two cards have the same GUID, for example after a burn of an image with GUIDs into both.",
 		Findings: []*finding.Rule{finding.FabricGUIDTwice, finding.GUIDOfOtherCard,
 			finding.FlashGUIDsShared}, Causes: []opensm.CauseKind{opensm.CauseDuplicate, opensm.CauseBackToBack},
-		Fabric: []string{fabric.Duplicate},
+		Fabric: []string{fabric.Duplicate, fabric.Silent},
 		Do:     "Give one of the cards GUIDs of its own with `infiniband_guids`. For a GUID of zero (`ERR 0D16`) see SM025.",
 	},
 	{
