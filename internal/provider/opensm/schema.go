@@ -78,9 +78,12 @@ const description = "A subnet manager on one port of a host. An unmanaged switch
 	"decides on the order; use `depends_on` then. To move the subnet manager to another port or " +
 	"host, write `lifecycle { create_before_destroy = true }`. Then the old one stops only after the " +
 	"new one works. TrueNAS cannot run opensm; the plan says so. Destroying the resource stops and " +
-	"disables the instance and removes its configuration. The package stays.\n\nEvery plan names the lines that " +
-	"somebody has written into files of this resource (SM029), without the values of keys and of settings of the unit. " +
-	"The apply that writes such a file anew keeps it as it was beside its place, and so does a destroy. An apply and a destroy refuse what " +
+	"disables the instance and removes its configuration. The package stays. On Debian and Ubuntu the list of ports in " +
+	"`/etc/default/opensm` stays too. After the last subnet manager it is `PORTS=NONE`, with a comment. To have the " +
+	"package's own opensm serve all ports again, write `PORTS=ALL` and restart `opensm.service`.\n\n" +
+	"Every plan names the lines that somebody has written into files of this resource (SM029), without the values of " +
+	"keys and of settings of the unit. The apply that writes such a file anew keeps it as it was beside its place, and " +
+	"so does a destroy. An apply and a destroy refuse what " +
 	"came after their plan, and an apply does not start an instance that somebody has stopped or disabled since " +
 	"then (HO019). A replacement makes the instance anew and starts it. What changes by itself is not " +
 	"compared: the state of the port, its LIDs, an opensm that has crashed, and one that a restart of the " +
