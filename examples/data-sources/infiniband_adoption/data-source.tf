@@ -1,6 +1,7 @@
 data "infiniband_adoption" "lab" {}
 
-# for name in cards fabric network imports; do terraform output -raw $name > found/$name.tf; done
+# mkdir -p found
+# for name in cards fabric network imports; do terraform output -raw "$name" > "found/$name.tf"; done
 output "cards" {
   value = lookup(data.infiniband_adoption.lab.files, "cards.tf", "")
 }
