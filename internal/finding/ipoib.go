@@ -225,4 +225,9 @@ var (
 			"has a link and a subnet manager serves it. Until then the apply fails, and what was there before is restored.",
 		WayOut: "Plug the cable in, see that the other end is on, and run a subnet manager on the fabric, for example with " +
 			"infiniband_opensm. Then plan again."}
+	DefinitionStays = &Rule{Code: "IP046", Severity: Warn,
+		Title: "Another definition of the interface stays",
+		Meaning: "A destroy removes the files of this resource, and no others. The network stack configures the interface " +
+			"by the other file, at the next start of the host at the latest. It makes a P_Key interface again by it.",
+		WayOut: "If the interface should have no configuration, remove it from that file."}
 )

@@ -107,6 +107,7 @@ func CheckRemove(s *inventory.Snapshot, d Request) []finding.Finding {
 	}
 	c.session()
 	c.checkAdded()
+	c.checkStays()
 	for i, f := range c.found {
 		if f.Consent != "" {
 			// A destroy sees only the configuration that an apply has stored.

@@ -1,13 +1,11 @@
 package ipoib
 
 import (
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
 // earlierPort gives the port GUID of a file of ours for a port that the host does not have
@@ -15,12 +13,9 @@ import (
 // What it says of an interface by its name is still in force. Of a port that the host has,
 // a resource keeps the file right.
 func earlierPort(s *inventory.Snapshot, t target, at string) ib.GUID {
-	_, id, ok := strings.Cut(path.Base(at), "infiniband-")
-	if !ok || len(id) < 16 || strings.Contains(id, "-parent.") || !ownProfile(s.Files[at].Content) {
-		return 0
-	}
-	guid, err := ib.ParseGUID("0x" + id[:16])
-	if err != nil || guid == t.port {
+	place, _ := placeOf(at)
+	guid := place.port
+	if !isOwnFile(s, at) || at == bareParentPath(place) || guid == t.port {
 		return 0
 	}
 	if _, _, here := s.CardByPortGUID(guid); here {
@@ -51,12 +46,15 @@ func silentCards(s *inventory.Snapshot) (all []string) {
 
 // ofThisPort reports whether a file is one that resources of this host's ports keep right.
 func ofThisPort(s *inventory.Snapshot, t target, at string) bool {
-	return platform.IsOurs(s.Files[at].Content) && earlierPort(s, t, at).IsZero()
+	return isOwnFile(s, at) && earlierPort(s, t, at).IsZero()
 }
 
 // noteEarlier says of a definition that it is of a port that the host had. Its settings are
 // those of ours, so that none ends with it.
 func (f *Unmanaged) noteEarlier(s *inventory.Snapshot, t target, at string) {
+	if copied(s, at) {
+		f.Line += "; the file says that this provider wrote it, but no file of this provider has this name: it is a copy"
+	}
 	if f.earlier = earlierPort(s, t, at); !f.earlier.IsZero() {
 		gone := "does not have any more, and it can be removed"
 		if silent := silentCards(s); len(silent) > 0 {

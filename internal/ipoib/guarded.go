@@ -368,6 +368,7 @@ func (k fileStack) remove(ctx context.Context, c *change) error {
 	if err = c.removeHookDirs(ctx, files); err != nil {
 		return err
 	}
+	c.leftDefined()
 	c.leftSaved()
 	if c.t.pkey == 0 {
 		mode := ""

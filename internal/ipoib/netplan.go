@@ -55,11 +55,10 @@ type netplanNetworkd struct{}
 func (netplanNetworkd) way() netundo.Stack { return netundo.Netplan }
 
 func (netplanNetworkd) files(t target, want Config) []file {
-	all := []file{planFile(t, want, netplan.RendererNetworkd)}
-	if t.pkey == 0 { // the rule of a port is of its interface, not of its children
-		all = append(all, ruleFile(t, want.Mode))
+	if t.pkey != 0 { // netplan has no P_Key children, and the rule of a port is not theirs
+		return nil
 	}
-	return all
+	return []file{planFile(t, want, netplan.RendererNetworkd), ruleFile(t, want.Mode)}
 }
 
 func (netplanNetworkd) own(s *inventory.Snapshot, t target) StoredConfig {
@@ -97,6 +96,9 @@ type netplanNM struct{}
 func (netplanNM) way() netundo.Stack { return netundo.NetplanNM }
 
 func (netplanNM) files(t target, want Config) []file {
+	if t.pkey != 0 {
+		return nil
+	}
 	return []file{planFile(t, want, netplan.RendererNM)}
 }
 

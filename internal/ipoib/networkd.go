@@ -291,7 +291,7 @@ func dropIns(s *inventory.Snapshot, at string) []string {
 	for _, dir := range []string{networkd.Dir, "/run/systemd/network", "/usr/local/lib/systemd/network",
 		"/usr/lib/systemd/network"} {
 		dir += "/" + path.Base(at) + ".d"
-		if slices.ContainsFunc(s.FilesUnder(dir), func(p string) bool { return !isOurs(s, p) }) {
+		if slices.ContainsFunc(s.FilesUnder(dir), func(p string) bool { return !isOwnFile(s, p) }) {
 			found = append(found, dir)
 		}
 	}

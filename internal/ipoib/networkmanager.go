@@ -120,7 +120,7 @@ func unmanagedProfiles(s *inventory.Snapshot, t target) (all []Unmanaged) {
 			if dir == nmcli.IfcfgDir {
 				parse = nmcli.ParseIfcfg
 			}
-			if strings.HasPrefix(path.Base(at), "netplan-") || ownProfile(content) && earlierPort(s, t, at).IsZero() {
+			if strings.HasPrefix(path.Base(at), "netplan-") || ofThisPort(s, t, at) {
 				continue
 			}
 			p, err := parse(content)

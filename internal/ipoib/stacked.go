@@ -7,7 +7,6 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ifupdown"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netplan"
 )
@@ -36,7 +35,7 @@ func stackedBy(s *inventory.Snapshot, name string) []string {
 	var lines []string
 	for _, path := range netplanFiles(s) {
 		devices, err := netplan.Parse(s.Files[path].Content)
-		if err != nil || platform.IsOurs(s.Files[path].Content) {
+		if err != nil || isOwnFile(s, path) {
 			continue
 		}
 		for _, d := range devices {

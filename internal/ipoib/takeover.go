@@ -124,6 +124,14 @@ func (c *change) noteAside() {
 	}
 }
 
+// leftDefined says which definitions of others stay on the host.
+func (c *change) leftDefined() {
+	for _, f := range c.before.stay() {
+		c.left = append(c.left, fmt.Sprintf("%s stays. It defines the interface too: the host configures the interface by "+
+			"it, at the next start at the latest.", f.Path))
+	}
+}
+
 // leftSaved says which files of earlier takeovers stay on the host.
 func (c *change) leftSaved() {
 	for _, at := range c.s.Saved {
@@ -139,13 +147,6 @@ func (c *change) leftSaved() {
 				"again, move it back to %s.", at, dir+former))
 		}
 	}
-}
-
-// isOwnPath reports whether a path is one of our files for an interface.
-func isOwnPath(t target, at string) bool {
-	return isHook(t, at) || slices.ContainsFunc(backends, func(b backend) bool {
-		return slices.ContainsFunc(b.files(t, Config{}), func(f file) bool { return f.path == at })
-	})
 }
 
 // unique drops what is in a list twice.

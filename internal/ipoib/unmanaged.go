@@ -120,7 +120,7 @@ func (c *checker) checkUnmanaged() {
 	}
 	for _, f := range c.observed.Unmanaged {
 		evidence := fmt.Sprintf("%s of %s: %s.", c.nameOr("The interface"), c.s.Host, f.Line)
-		if strings.Contains(path.Base(f.Path), "infiniband-"+c.target().id()) {
+		if isOwnPath(c.target(), f.Path) && !isOwnFile(c.s, f.Path) {
 			evidence += " Terraform wrote a file of this name. The comment that says so is gone from it: netplan set and " +
 				"other programs write a file anew without comments."
 		}
@@ -143,6 +143,19 @@ func (c *checker) checkUnmanaged() {
 		c.addConsent(found, want, given)
 		c.settingsThatEnd(f)
 	}
+}
+
+// checkStays names the definitions of others, by which the interface is configured after a
+// removal.
+func (c *checker) checkStays() {
+	for _, f := range c.observed.stay() {
+		c.add(finding.DefinitionStays.Find("%s of %s: %s.", c.nameOr("The interface"), c.s.Host, f.Line))
+	}
+}
+
+// stay are the files of the host's own network stack that others have written.
+func (o Observation) stay() []Unmanaged {
+	return slices.DeleteFunc(slices.Clone(o.Unmanaged), func(f Unmanaged) bool { return f.Path == "" })
 }
 
 // settingsThatEnd asks consent for what of a file and of the interface ours will not have. The

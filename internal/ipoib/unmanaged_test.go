@@ -50,8 +50,9 @@ func TestObserve_unmanaged(t *testing.T) {
 			[]string{"/run/netplan/x.yaml defines ethernets.ibp1s0"}},
 		"netplan, bad": {aPlan, "network: {ethernets: {eno1: {mtu: big}}}",
 			[]string{aPlan + " is not valid: ethernets.eno1: mtu big is not a number"}},
-		"netplan of ours, old GUID": {aPlan,
-			platform.OwnedHeader(resourceName) + "network: {ethernets: {x: {match: {name: \"ibp1s0\"}}}}", nil},
+		"netplan, a copy of ours": {aPlan,
+			platform.OwnedHeader(resourceName) + "network: {ethernets: {x: {match: {name: \"ibp1s0\"}}}}",
+			[]string{"defines ethernets.x; the file says that this provider wrote it", "it is a copy"}},
 		"netplan of another": {aPlan, "network: {ethernets: {x: {match: {driver: \"e1000\"}}}}", nil},
 
 		"networkd by MAC": {aNetwork, "[Match]\nPermanentMACAddress=" + testAddress + "\n[Link]\nMTUBytes=2044\n",

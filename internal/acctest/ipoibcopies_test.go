@@ -1,0 +1,39 @@
+package acctest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// flat is the output of the engine without its frames and line breaks.
+func flat(out string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(out, "│", "")), " ")
+}
+
+// A copy of a file of this provider is named by the plan, and by that of a destroy, which does
+// not promise that nothing is left.
+func TestIPoIB_copies_of_our_files(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	o := newOperator(t, w, ipoib(host, nil), buildProvider(t))
+	o.says(0, "apply", "-auto-approve")
+	w.Run(host, "cp /etc/netplan/60-infiniband-"+strings.TrimPrefix(portGUID(host, 1), "0x")+".yaml /etc/netplan/70-copy.yaml")
+	tells(t, o.says(1, "plan"), "IP042", "/etc/netplan/70-copy.yaml defines ethernets.ibp1s0", "it is a copy")
+	o.write("main.tf", Required+HCL(w.Provider(), nil))
+	tells(t, o.says(0, "plan"), "Another definition of the interface stays", "/etc/netplan/70-copy.yaml")
+	tells(t, o.says(0, "apply", "-auto-approve"), "/etc/netplan/70-copy.yaml stays")
+}
+
+// tells checks what an output has, wherever its lines break.
+func tells(t *testing.T, out string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(flat(out), part) {
+			t.Errorf("nothing says %q:\n%s", part, out)
+		}
+	}
+}
