@@ -56,7 +56,7 @@ type target struct {
 
 // link has what definitions match an interface by.
 func (t target) link() ipconf.Link {
-	return ipconf.Link{Name: t.name, Others: t.others, PortGUID: t.port, Driver: t.driver}
+	return ipconf.Link{Name: t.name, PKey: t.pkey, Others: t.others, PortGUID: t.port, Driver: t.driver}
 }
 
 // ownAddress is the hardware address of the interface. A P_Key child has another one than

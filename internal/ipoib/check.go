@@ -53,6 +53,9 @@ type PlanFacts struct {
 	SM bool
 	// Held is true if the state has what is asked for.
 	Held bool
+	// LookedAfter are interfaces of ports that the host had, whose files a resource of this
+	// plan keeps right or removes: see Observation.Awaited.
+	LookedAfter []Place
 	// Leaving are interfaces of the host that this plan removes before it makes this one.
 	Leaving []Place
 }
@@ -73,7 +76,7 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 	}
 	c := &checker{s: s, d: d, portUnknown: p.PortUnknown, held: p.Held, observed: Observation{Stack: DetectStack(s)}}
 	if !c.portUnknown {
-		c.observed = Observe(s, d.PortGUID, d.PKey).without(p.Leaving)
+		c.observed = Observe(s, d.PortGUID, d.PKey).without(p.Leaving, p.LookedAfter)
 	}
 	c.stack = c.observed.Stack
 	c.config()

@@ -55,21 +55,35 @@ func (f *Unmanaged) noteEarlier(s *inventory.Snapshot, t target, at string) {
 	if copied(s, at) {
 		f.Line += "; the file says that this provider wrote it, but no file of this provider has this name: it is a copy"
 	}
-	if f.earlier = earlierPort(s, t, at); !f.earlier.IsZero() {
+	if f.earlier.PortGUID = earlierPort(s, t, at); !f.earlier.PortGUID.IsZero() {
+		place, _ := placeOf(at)
+		f.earlier.PKey = place.pkey
 		gone := "does not have any more, and it can be removed"
 		if silent := silentCards(s); len(silent) > 0 {
 			gone = "does not show. Neither the ports nor the flash of " + strings.Join(silent, " and ") +
 				" could be read, so that the port may be there"
 		}
-		f.Line += "; this provider wrote it for port " + f.earlier.String() + ", which the host " + gone
+		f.Line += "; this provider wrote it for port " + f.earlier.PortGUID.String() + ", which the host " + gone
 		f.Unkept = nil
 	}
 }
 
-// without leaves out the definitions of interfaces that the plan removes before.
-func (o Observation) without(leaving []Place) Observation {
+// without leaves out the definitions of interfaces that the plan removes before, and those that
+// nothing is known of yet and a resource of the plan looks after.
+func (o Observation) without(leaving, lookedAfter []Place) Observation {
 	o.Unmanaged = slices.DeleteFunc(o.Unmanaged, func(f Unmanaged) bool {
-		return slices.ContainsFunc(leaving, func(p Place) bool { return p.PortGUID == f.earlier })
+		return slices.Contains(leaving, f.earlier) || f.Awaited && slices.Contains(lookedAfter, f.earlier)
 	})
 	return o
+}
+
+// Awaited are the interfaces of ports that the host had of which a file of ours may match an
+// interface that has no name yet.
+func (o Observation) Awaited() (all []Place) {
+	for _, f := range o.Unmanaged {
+		if f.Awaited {
+			all = append(all, f.earlier)
+		}
+	}
+	return all
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
@@ -33,6 +34,55 @@ func TestEarlierPort_of_cards_that_show_no_port(t *testing.T) {
 		said := strings.Join(lines(Observe(s, testPort, 0).Unmanaged), "\n")
 		if (tt.says == "") != (said == "") || !strings.Contains(said, tt.says) {
 			t.Errorf("%s: %q", name, said)
+		}
+	}
+}
+
+// After the exchange of a card nobody knows how its interfaces will be called. A file of ours of
+// another port or P_Key is not refused for that. Once they have names, what matches is.
+func TestCheck_files_of_an_exchanged_card(t *testing.T) {
+	t.Parallel()
+	const lost = ib.GUID(0xe41d2d0300e422a1)
+	place := Place{PortGUID: lost, PKey: 0x8001}
+	exchanged := func(parent string, there bool) *inventory.Snapshot {
+		old := target{port: lost, pkey: 0x8001, parent: parent, name: parent + ".8001"}
+		return testHost(func(s *inventory.Snapshot) {
+			s.Commands, s.Files = nil, map[string]inventory.File{}
+			for _, f := range (networkdBackend{}).files(old, Config{Mode: "datagram", MTU: 2044, Addresses: pfx("10.0.0.9/24")}) {
+				s.Files[f.path] = inventory.File{Content: f.text}
+			}
+			if !there {
+				s.Cards[0].Ports[0] = inventory.Port{Number: 1, LinkLayer: "Ethernet"}
+				s.Netdevs = s.Netdevs[:1]
+			}
+		})
+	}
+	for name, tt := range map[string]struct {
+		s      *inventory.Snapshot
+		pkey   uint16
+		facts  PlanFacts
+		blocks bool
+		says   string
+	}{
+		"its port, not there yet":        {s: exchanged("ibp1s0d1", false)},
+		"another P_Key, not there yet":   {s: exchanged("ibp1s0d1", false), pkey: 0x8002},
+		"the same P_Key, not there yet":  {s: exchanged("ibp1s0d1", false), pkey: 0x8001, says: "may match it"},
+		"a resource has it":              {s: exchanged("ibp1s0d1", false), pkey: 0x8001, facts: PlanFacts{LookedAfter: []Place{place}}},
+		"the port of another name":       {s: exchanged("ibp1s0d1", true), pkey: 0x8001},
+		"of the same name":               {s: exchanged("ibp1s0", true), pkey: 0x8001, blocks: true, says: "which the host does not have any more"},
+		"of the same name, goes before":  {s: exchanged("ibp1s0", true), pkey: 0x8001, facts: PlanFacts{Leaving: []Place{place}}},
+		"of the same name, another goes": {s: exchanged("ibp1s0", true), pkey: 0x8001, facts: PlanFacts{Leaving: []Place{{PortGUID: lost}}}, blocks: true},
+	} {
+		d := requestFor(ib.ModeDatagram, 2044, "10.0.0.1/24")
+		d.PKey, tt.facts.Port, tt.facts.LinkType = tt.pkey, true, true
+		var said string
+		blocks := false
+		for _, f := range of(finding.InterfaceConfiguredElsewhere, Check(tt.s, d, tt.facts)) {
+			said += f.Detail()
+			blocks = blocks || f.Severity.Blocks()
+		}
+		if blocks != tt.blocks || !strings.Contains(said, tt.says) || tt.says == "" && !tt.blocks && said != "" {
+			t.Errorf("%s: refused %t: %s", name, blocks, said)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
@@ -26,8 +25,11 @@ type Unmanaged struct {
 	// Saved is where the file is kept once it is taken over.
 	Saved string
 
-	// earlier is the port of a file of ours that the host does not have any more.
-	earlier ib.GUID
+	// earlier is the interface of a file of ours whose port the host does not have any more.
+	earlier Place
+	// Awaited is such a file that may match the interface once that has a name. Until then
+	// nothing is refused for it: a resource of this plan may keep it right, or remove it.
+	Awaited bool
 
 	id string // of a definition of netplan; the UUID of a profile of NetworkManager
 }
@@ -123,6 +125,13 @@ func (c *checker) checkUnmanaged() {
 		if isOwnPath(c.target(), f.Path) && !isOwnFile(c.s, f.Path) {
 			evidence += " Terraform wrote a file of this name. The comment that says so is gone from it: netplan set and " +
 				"other programs write a file anew without comments."
+		}
+		if f.Awaited {
+			found := finding.InterfaceConfiguredElsewhere.Find("%s", evidence)
+			found.Severity, found.Summary = finding.Warn, "A file of an earlier port may configure the interface"
+			c.add(found.WithWayOut("The apply looks again when the interface is there, before it changes anything, and refuses " +
+				"if the file matches. If no resource has that interface any more, remove the file."))
+			continue
 		}
 		if !f.Adoptable() {
 			found := finding.InterfaceConfiguredElsewhere.Find("%s", evidence)

@@ -197,13 +197,27 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := ops.PlanFacts{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(snap), LinkType: port.InfiniBand,
 		Ethernet: port.Ethernet, Waits: port.Waits,
-		SM: r.Planned.HasSM(), Held: held, Leaving: r.leavingPlaces(ref(d))}
+		SM: r.Planned.HasSM(), Held: held, Leaving: r.leavingPlaces(ref(d)),
+		LookedAfter: r.lookedAfter(snap, d)}
 	found := append(ops.Check(snap, d, planned), ops.CheckSubnet(d, r.members(d))...)
 	found = append(found, ops.CheckAddresses(d, neighbours(overlap), neighbours(same))...)
 	if planned.SM && ops.Observe(snap, d.PortGUID, d.PKey).Unserved() {
 		found = append(found, ops.CheckFabric(d, r.SMsElsewhere(ctx, snap, d.PortGUID))...)
 	}
 	return !diagnostic.AddFindings(ctx, diags, what, found)
+}
+
+// lookedAfter are interfaces of ports that the host does not show whose files may match the one
+// of d once that has a name: a resource that this plan replaces removes them, or their port
+// comes back with a GUID that this plan writes.
+func (r *Resource) lookedAfter(snap *inventory.Snapshot, d ops.Request) (all []ops.Place) {
+	for _, p := range ops.Observe(snap, d.PortGUID, d.PKey).Awaited() {
+		was := ref(ops.Request{Host: d.Host, PortGUID: p.PortGUID, PKey: p.PKey})
+		if r.PortPlan(snap, d.Host, p.PortGUID).Planned || r.Planned.IPoIBIsReplaced(was) {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // leavingPlaces is the interface that this plan replaces by the one of a port, if there is one.

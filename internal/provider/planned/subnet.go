@@ -56,6 +56,19 @@ func (p *Walk) ReplacedIPoIB(by attribute.PortRef) (old attribute.PortRef, ok bo
 	return old, ok
 }
 
+// IPoIBIsReplaced reports whether an interface is removed before another one is made, of the
+// interfaces that were planned so far.
+func (p *Walk) IPoIBIsReplaced(old attribute.PortRef) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for by, was := range p.replaced {
+		if was == old && by != old {
+			return true
+		}
+	}
+	return false
+}
+
 // Neighbour is another interface of the configuration, and what of it is in the way.
 type Neighbour struct {
 	Port    attribute.PortRef

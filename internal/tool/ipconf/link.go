@@ -3,6 +3,7 @@ package ipconf
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -11,6 +12,7 @@ import (
 // Link is an IPoIB interface of a host, as definitions may match it.
 type Link struct {
 	Name     string   // empty if there is none yet
+	PKey     uint16   // of a P_Key child; zero for the interface of the port itself
 	Others   []string // names of the host's other interfaces
 	PortGUID ib.GUID
 	Driver   string // of the card: "mlx4_core"; empty if unknown
@@ -46,12 +48,26 @@ func (l Link) HasName(pattern string) bool { return l.Name != "" && Glob(pattern
 var otherKinds = []string{"en", "eth", "wl", "ww", "sl", "lo"}
 
 // CanGetName reports whether a pattern may fit the name that an interface gets which is not
-// there yet: not if it is for other kinds of interfaces, and not if it is the name of
-// another interface. A rule of udev could give any name: an apply looks again once the
-// interface is there, before it changes it.
+// there yet: not if it is for other kinds of interfaces, not if it is the name of another
+// interface, and not if it is that of another P_Key. A rule of udev could give any name: an
+// apply looks again once the interface is there, before it changes it.
 func (l Link) CanGetName(pattern string) bool {
+	if key, whole := keyOf(pattern); whole && key != l.PKey {
+		return false
+	}
 	return !slices.Contains(l.Others, pattern) &&
 		!slices.ContainsFunc(otherKinds, func(kind string) bool { return strings.HasPrefix(pattern, kind) })
+}
+
+// keyOf gives the P_Key of a child that is called by the kernel and all stacks, ibp1s0.8001;
+// zero for another name. It is not whole if the pattern fits several names.
+func keyOf(pattern string) (key uint16, whole bool) {
+	_, end, _ := strings.Cut(pattern, ".")
+	n, err := strconv.ParseUint(end, 16, 16)
+	if err != nil || len(end) != 4 {
+		n = 0
+	}
+	return uint16(n), !strings.ContainsAny(pattern, `*?[\`)
 }
 
 // Glob matches as a shell does. An invalid pattern matches everything, because nobody
