@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
@@ -54,127 +53,6 @@ type Result struct {
 	Warnings []string    // what the operator should know, one sentence each
 	Left     []string    // of Remove: what stays on the host, one sentence each
 }
-
-// UnconfirmedError says that a change was made and not confirmed: the host
-// could not be reached anew, or did not show what was asked. The host undoes
-// it, by itself if need be.
-type UnconfirmedError struct {
-	Host      string
-	Interface string
-	Problem   string    // what was missing
-	Undone    bool      // the former configuration is back already
-	TakenOver bool      // another change of the interface came meanwhile
-	UndoneBy  time.Time // when the host undoes it, by the operator's clock, unless Undone
-	UndoErr   error     // undoing at once failed
-	Lost      []string  // what others had added and the undo could not put back, one sentence each
-	Differed  string    // in what the interface differed from its file before; empty if in nothing
-	Expected  string    // the finding of the plan that foretold it; empty if none did
-	Err       error
-}
-
-// NotBegunError says that a change was prepared and not begun: what undoes it could not be
-// started, or it is not known whether it was.
-type NotBegunError struct {
-	Host      string
-	Interface string
-	UndoneBy  time.Time // when a timer that was started would fire; zero if none was asked for
-	LeftErr   error     // taking back what was prepared failed
-	Err       error
-}
-
-func (e *NotBegunError) Error() string {
-	return fmt.Sprintf("%s: the change of %s was not begun: %v", e.Host, e.Interface, errors.Join(e.Err, e.LeftErr))
-}
-
-func (e *NotBegunError) Unwrap() error { return e.Err }
-
-// Explain says what is known of the host, and what is not.
-func (e *NotBegunError) Explain() string {
-	text := fmt.Sprintf("The change of %s was not begun, because the host could not be made ready to undo it. ",
-		e.Interface)
-	if e.LeftErr == nil {
-		text += "What was prepared for it was taken back; the interface and its files are as they were. Apply again."
-	} else {
-		when := "at its next start"
-		if !e.UndoneBy.IsZero() {
-			when = fmt.Sprintf("at about %s, or %s", e.UndoneBy.Format("15:04:05 MST"), when)
-		}
-		text += "No file and no setting of the interface was changed by this apply. It is not known whether the host will " +
-			"undo the change that was not made. If it does, it writes the same files again " + when + ", and configures " +
-			"the interface by them: what the interface has only now, and no file has, may end then. The next apply ends " +
-			"what is left of it; run plan first."
-	}
-	text += "\n\nHost: " + e.Host + "\nError: " + e.Err.Error()
-	if e.LeftErr != nil {
-		text += "\nTaking it back: " + e.LeftErr.Error()
-	}
-	return text
-}
-
-func (e *UnconfirmedError) Error() string {
-	s := fmt.Sprintf("%s: the change of %s could not be confirmed: %s", e.Host, e.Interface, e.Problem)
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	if e.Undone {
-		return s + ". The former configuration was restored." + e.noted()
-	}
-	if e.TakenOver {
-		return s + ". " + takenOver
-	}
-	s += fmt.Sprintf(". The host restores the former configuration by itself at about %s",
-		e.UndoneBy.Format("15:04:05 MST"))
-	if e.UndoErr != nil {
-		s += fmt.Sprintf(" (restoring it at once failed: %v)", e.UndoErr)
-	}
-	return s + "; nothing has to be done. Run plan again after that." + e.noted()
-}
-
-// noted says what an undo cannot give back: it has the files, and takes from the interface
-// what the change gave to it.
-func (e *UnconfirmedError) noted() string {
-	lost := strings.Join(append([]string{""}, e.Lost...), " ")
-	if e.Differed == "" {
-		return lost
-	}
-	return lost + " Before the change the interface was not as its file says (" + e.Differed + "). The file is as it " +
-		"was; the interface may have what the file says besides what it had."
-}
-
-const takenOver = "Another apply undid it and changes the same interface: what the interface has now comes from that " +
-	"one. Run plan when it has ended. Manage an interface from one state only."
-
-// Explain first says what became of the change, then why: the cause, such as a host
-// that cannot be reached, does not tell that.
-func (e *UnconfirmedError) Explain() string {
-	text := fmt.Sprintf("The change of %s was begun and could not be confirmed: %s. ", e.Interface, e.Problem)
-	switch {
-	case e.Undone:
-		text += "The former configuration was restored, now and for the next boot." + e.noted()
-	case e.TakenOver:
-		text += takenOver
-	default:
-		text += fmt.Sprintf("The host restores the former configuration by itself at about %s, or at its next start if that "+
-			"is earlier. Nothing has to be done; run plan again after that.", e.UndoneBy.Format("15:04:05 MST")) + e.noted()
-	}
-	switch {
-	case e.TakenOver:
-	case e.Expected != "":
-		text += "\n\n" + e.Expected
-	default:
-		text += "\n\nFind the reason before you apply the same change again. The change itself may have cut the connection."
-	}
-	text += "\n\nHost: " + e.Host
-	if e.Err != nil {
-		text += "\nError: " + e.Err.Error()
-	}
-	if e.UndoErr != nil {
-		text += "\nRestoring it at once: " + e.UndoErr.Error()
-	}
-	return text
-}
-
-func (e *UnconfirmedError) Unwrap() error { return e.Err }
 
 // Apply makes the interface what d says, now and at boot. It is safe to repeat.
 // It checks d again; what blocks is *safety.RefusedError. A change that could not be
@@ -337,15 +215,6 @@ func (c *change) what() string {
 		s += fmt.Sprintf("/0x%04x", c.d.PKey)
 	}
 	return s
-}
-
-// result reads the host after a change.
-func (c *change) result(ctx context.Context, d Request) (Result, error) {
-	s, err := c.h.Snapshot(ctx)
-	if err != nil {
-		return Result{Changed: true, Warnings: c.warnings}, err
-	}
-	return Result{Changed: true, Observed: Observe(s, d.PortGUID, d.PKey), Warnings: c.warnings}, nil
 }
 
 // within calls look until it reports done, it fails, or limit has passed. The limit is for

@@ -6,10 +6,10 @@ package ipoib
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
@@ -78,8 +78,13 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 			return nil
 		}
 		var applyErr error
-		if result, applyErr = ops.Apply(ctx, h, d, ops.Options{ConfirmTimeout: r.Confirm}); applyErr == nil {
+		result, applyErr = ops.Apply(ctx, h, d, ops.Options{ConfirmTimeout: r.Confirm})
+		confirmed := (*ops.ConfirmedError)(nil)
+		if applyErr == nil || errors.As(applyErr, &confirmed) {
 			r.Made(r.PortKey(ref(d)))
+		}
+		if confirmed != nil {
+			return c.Leaves(applyErr, rests(d), ref(d).String())
 		}
 		return applyErr
 	})
@@ -89,7 +94,8 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 	}
 	diagnostic.AddNotes(c.Diags, "IPoIB interface "+ref(d).String(), result.Warnings)
 	if diff := result.Observed.Differences(d.Config); len(diff) > 0 {
-		addChanged(c.Diags, ref(d).String(), diff)
+		diagnostic.AddError(c.Diags, "configure IPoIB interface "+ref(d).String()+": the host shows something else afterwards",
+			c.Leaves(&changedError{diff}, rests(d), ref(d).String()))
 		return
 	}
 	c.NoteSeen(ctx, ops.SeenOf(result.Observed))
@@ -105,13 +111,21 @@ func (r *Resource) asPlanned(ctx context.Context, c session.Change, snap *invent
 		ops.CheckSeen(snap, before, d))
 }
 
-// addChanged says that the host changed again after the change. The state keeps what it
+// rests names what stays on the host of a create that failed after it was confirmed.
+func rests(d ops.Request) string {
+	return "IPoIB interface " + ref(d).String() + " with its configuration"
+}
+
+// changedError says that the host changed again after the change. The state keeps what it
 // held: core would take any other value for a bug.
-func addChanged(diags *diag.Diagnostics, id string, diff []string) {
-	diags.AddError("Unable to configure IPoIB interface "+id+": the host shows something else afterwards",
-		"The change was made and confirmed. Then something else changed the interface. Plan again to see what it has "+
-			"now.\n\nDifferences: "+
-			strings.Join(diff, "; "))
+type changedError struct{ differences []string }
+
+func (e *changedError) Error() string { return "differences: " + strings.Join(e.differences, "; ") }
+
+// Explain implements the error that brings its own paragraphs.
+func (e *changedError) Explain() string {
+	return "The change was made and confirmed. Then something else changed the interface. Plan again to see what it has " +
+		"now.\n\nDifferences: " + strings.Join(e.differences, "; ")
 }
 
 // Read refreshes the state. A host that answers and has neither the interface

@@ -200,12 +200,13 @@ rm -rf "$3" "$4" "$5"
 // What UndoNow prints, besides what the host wrote when it undid a change by itself.
 const (
 	Undone    = "undone"
+	Confirmed = "confirmed"  // nothing was undone, and what was left of the change is put away
 	TakenOver = "taken over" // by another change of the same interface
 )
 
 // UndoNow undoes an unconfirmed change at once, if there is one. It prints Undone, or
-// what the host wrote when it undid the change by itself; it prints nothing if there
-// was no change. If a change is named, it undoes no other one: it prints TakenOver if
+// what the host wrote when it undid the change by itself, or Confirmed; it prints nothing
+// if there was no change. If a change is named, it undoes no other one: it prints TakenOver if
 // the saved state belongs to another change by now. Lines as those of PutBack follow.
 func (g Guard) UndoNow() shellcmd.Command {
 	mark := ""
@@ -233,6 +234,8 @@ elif [ ! -d "$1/decided" ] || [ -e "$1/decided/undo" ]; then
 		n=$((n + 1))
 	done
 	echo undone
+else
+	echo confirmed
 fi
 cat "$1/lost" 2>/dev/null
 systemctl stop "$2" 2>/dev/null
