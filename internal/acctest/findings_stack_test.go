@@ -52,6 +52,12 @@ func stackFindings() []findingCase {
 			w.Machine(host).FS.Put(undo+"undo.sh", "", 0o600)
 			w.Machine(host).FS.Put(undo+"undone", "at boot\n", 0o600)
 		}},
+		{code: "IP047", says: []string{"was confirmed and holds", undo[:len(undo)-1] + " is still there"},
+			config: plain, prepare: func(w *Lab) {
+				drivers(w)
+				w.Machine(host).FS.Put(undo+"undo.sh", "", 0o600)
+				w.Machine(host).FS.PutDir(undo+"decided", 0o700, 0, 0)
+			}},
 		{code: "IP028", at: "mtu", says: []string{`mode = "datagram" and mtu = 2044`, `mode = "connected" and mtu = 65520`},
 			prepare: drivers, config: func(*Lab) Config {
 				other := ipoib(labs.Xeon2zfs, map[string]any{"mode": "datagram", "mtu": 2044,

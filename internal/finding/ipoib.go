@@ -230,4 +230,10 @@ var (
 		Meaning: "A destroy removes the files of this resource, and no others. The network stack configures the interface " +
 			"by the other file, at the next start of the host at the latest. It makes a P_Key interface again by it.",
 		WayOut: "If the interface should have no configuration, remove it from that file."}
+	ConfirmedChangeLeft = &Rule{Code: "IP047", Severity: Warn,
+		Title: "What an earlier change of this interface has left is not put away",
+		Meaning: "That change was confirmed and holds, now and for the next boot. What the host had saved to undo it is " +
+			"still there. It has no effect any more.",
+		WayOut: "Apply: it removes what is left, and leaves the interface alone. If another apply is at work on this " +
+			"interface, wait for its end."}
 )

@@ -78,7 +78,7 @@ var Families = []Family{
 		CloudInitOwnsNetwork, NetworkChangeUnconfirmed, SubnetInterfacesDiffer, RouteInvalid, DefaultRouteTwice,
 		TrueNASRoutes, TrueNASPKey, PKeyNameTooLong, SubnetManagerElsewhere, InterfaceInBond, Ifupdown2TooOld,
 		InterfaceWouldBeLost, StorageOverInterface, AddressTaken, InterfaceDefinedByHand,
-		DefinitionLosesSettings, InterfaceFileEdited, InterfaceNotActivated, DefinitionStays,
+		DefinitionLosesSettings, InterfaceFileEdited, InterfaceNotActivated, DefinitionStays, ConfirmedChangeLeft,
 	}},
 }
 

@@ -70,7 +70,7 @@ type Snapshot struct {
 	// network, "off" if its network part is disabled; empty if it does not run.
 	CloudInit string
 	// Undos are changes of interfaces that were not confirmed, by port and P_Key,
-	// and what became of each: "waiting", "decided", or by what it was undone.
+	// and what became of each: "waiting", "undoing", "confirmed", or by what it was undone.
 	Undos map[string]string
 	// Saved are the files that hold a definition of an interface as it was before this
 	// provider took it over.

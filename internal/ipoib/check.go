@@ -234,27 +234,6 @@ func (c *checker) defaultRoute() {
 	}
 }
 
-// checkUndone tells what became of an earlier change that was never confirmed.
-func (c *checker) checkUndone() {
-	switch c.observed.Undone {
-	case "":
-	case "waiting":
-		// An apply of this plan may have nothing to do for this resource. Core does not call the
-		// provider then.
-		c.add(finding.NetworkChangeUnconfirmed.Find("%s: it is not undone yet. The host does that by itself, within two "+
-			"minutes of that change or at its next start. An apply that changes this interface does it first.", c.s.Host).
-			WithWayOut("Wait until the host has undone it, then plan again: this plan shows what it will take back. If " +
-				"another apply is at work on this interface, wait for its end. Then find out what cut the connection, before " +
-				"you apply the same change again."))
-	case "decided":
-		c.add(finding.NetworkChangeUnconfirmed.Find("%s: it was confirmed and not put away, or the host undoes it now.",
-			c.s.Host).WithWayOut("Wait two minutes and plan again: this plan may show what the host takes back. If the plan " +
-			"is the same then, the change was confirmed. The next apply that changes this interface puts it away."))
-	default:
-		c.add(finding.NetworkChangeUnconfirmed.Find("%s: it was undone %s.", c.s.Host, c.observed.Undone))
-	}
-}
-
 func (c *checker) mtu() {
 	mtu, mode := c.d.Config.MTU, c.d.Config.Mode
 	limit := ib.MaxMTU(ib.ModeDatagram, largestIBMTU)

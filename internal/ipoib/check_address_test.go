@@ -81,14 +81,17 @@ func TestCheck_whatUndoesAnEarlierChange(t *testing.T) {
 	for became, says := range map[string][]string{
 		"waiting": {"it is not undone yet. The host does that by itself", "An apply that changes this interface does it first.",
 			"plan again"},
-		"decided":     {"it was confirmed and not put away, or the host undoes it now", "Wait two minutes and plan again"},
+		"undoing":     {"the host undoes it now", "Wait two minutes and plan again"},
+		"confirmed":   {"That change was confirmed and holds", "Apply: it removes what is left"},
 		"by the host": {"it was undone by the host."},
 	} {
 		s := testHost(func(s *inventory.Snapshot) {
 			s.Undos = map[string]string{target{port: testPort}.id(): became}
 		})
 		found := Check(s, requestFor(ib.ModeConnected, 65520), PlanFacts{})
-		i := slices.IndexFunc(found, func(f finding.Finding) bool { return f.Rule == finding.NetworkChangeUnconfirmed })
+		i := slices.IndexFunc(found, func(f finding.Finding) bool {
+			return f.Rule == finding.NetworkChangeUnconfirmed && became != "confirmed" || f.Rule == finding.ConfirmedChangeLeft
+		})
 		if i < 0 {
 			t.Fatalf("%s: no IP027: %v", became, found)
 		}

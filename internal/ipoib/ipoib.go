@@ -105,8 +105,8 @@ type Observation struct {
 	Missing []string
 	// Unmanaged is what was configured for the same interface outside this provider.
 	Unmanaged []Unmanaged
-	// Undone says what became of an earlier change that was never confirmed:
-	// "waiting", "decided", "by the host", "at boot"; empty if there was none.
+	// Undone says what became of an earlier change of which something is left: "waiting",
+	// "undoing", "confirmed", "by the host", "at boot"; empty if there was none.
 	Undone string
 }
 

@@ -105,7 +105,7 @@ func adoptedDefinitions(o Observation, d Request) []Unmanaged {
 // ToDo reports whether an apply of d would change something on the host.
 func ToDo(s *inventory.Snapshot, d Request) bool {
 	o := Observe(s, d.PortGUID, d.PKey)
-	return !o.Satisfies(d.Config) || len(adoptedDefinitions(o, d)) > 0
+	return !o.Satisfies(d.Config) || len(adoptedDefinitions(o, d)) > 0 || o.leftovers()
 }
 
 // checkUnmanaged finds what others configured: what can be taken over asks consent, and names

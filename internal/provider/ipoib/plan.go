@@ -57,7 +57,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	d.Consent.Shown = r.shown(&state, d)
 	r.noteReplaced(&state, ref(d))
 	held := exists && state.holds(d)
-	open := toDo(snap, d, held)
+	open := r.toDo(snap, d, held)
 	r.check(ctx, &resp.Diagnostics, snap, d, held, open)
 	plan.plan(d)
 	planned.Steady{
@@ -66,8 +66,12 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 }
 
 // toDo reports whether the host is to be changed. The silence of systemd alone changes
-// nothing of what the state holds.
-func toDo(snap *inventory.Snapshot, d ops.Request, held bool) bool {
+// nothing of what the state holds, and a host that is only read keeps what is left of an
+// earlier change.
+func (r *Resource) toDo(snap *inventory.Snapshot, d ops.Request, held bool) bool {
+	if r.Hosts[d.Host].Observe && ops.OnlyPutsAway(snap, d) {
+		return false
+	}
 	return ops.ToDo(snap, d) && (!held || !ops.OnlySilence(snap, d))
 }
 

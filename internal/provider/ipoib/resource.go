@@ -163,7 +163,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	session.NoteSeen(ctx, resp.Private, ops.SeenOf(observed), &resp.Diagnostics)
 	state.observe(d, observed, known)
 	if held, err := state.request(); err == nil {
-		planned.NoteToDo(ctx, resp.Private, toDo(snap, held, true), &resp.Diagnostics)
+		planned.NoteToDo(ctx, resp.Private, r.toDo(snap, held, true), &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }

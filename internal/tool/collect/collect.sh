@@ -531,7 +531,8 @@ unconfirmed_changes() {
 	for directory in "$ROOT$STATE_DIR"/undo/*; do
 		[ -f "$directory"/undo.sh ] || continue
 		became=waiting
-		[ -d "$directory"/decided ] && became=decided
+		[ -d "$directory"/decided ] && became=confirmed
+		[ -e "$directory"/decided/undo ] && became=undoing
 		[ -f "$directory"/undone ] && IFS= read -r became <"$directory"/undone
 		printf '@undo %s %s\n' "${directory##*/}" "$became"
 	done
