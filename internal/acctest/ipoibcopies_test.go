@@ -37,3 +37,21 @@ func tells(t *testing.T, out string, parts ...string) {
 		}
 	}
 }
+
+// The plan of a destroy speaks of what the refresh has found. Where nothing is left on the host,
+// it does not say that an interface goes.
+func TestIPoIB_removed_by_somebody_else(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	child := ipoib(host, map[string]any{"pkey": "0x8001", "mode": "datagram"})
+	o := newOperator(t, w, child, buildProvider(t))
+	o.says(0, "apply", "-auto-approve")
+	w.Run(host, "ip link del ibp1s0.8001; rm -r /etc/systemd/network/*infiniband-*; rm -rf /etc/systemd/network/*.network.d")
+	o.write("main.tf", Required+HCL(w.Provider(), nil))
+	out := o.says(0, "plan")
+	if !strings.Contains(out, "No changes") || strings.Contains(out, "interface is removed") || strings.Contains(out, "It goes now") {
+		t.Errorf("the plan promises what is not so:\n%s", out)
+	}
+}

@@ -162,6 +162,9 @@ func (c *checker) checkStays() {
 	}
 }
 
+// DefinedElsewhere reports whether others define the interface for the host's network stack.
+func (o Observation) DefinedElsewhere() bool { return len(o.stay()) > 0 }
+
 // stay are the files of the host's own network stack that others have written.
 func (o Observation) stay() []Unmanaged {
 	return slices.DeleteFunc(slices.Clone(o.Unmanaged), func(f Unmanaged) bool { return f.Path == "" })

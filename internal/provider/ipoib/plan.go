@@ -108,15 +108,6 @@ func (m *model) shown() []string {
 	return all
 }
 
-// planRemoval says what a destroy will do, and checks what speaks against it.
-func (r *Resource) planRemoval(ctx context.Context, req resource.ModifyPlanRequest, diags *diag.Diagnostics) {
-	var state model
-	diags.Append(req.State.Get(ctx, &state)...)
-	warnRemoval(diags, &state)
-	r.CanLeave("remove IPoIB interface "+state.ID.ValueString(), "host", req.State, "", diags)
-	r.checkRemoval(ctx, diags, &state)
-}
-
 // early checks what needs neither the port nor what else is not known yet.
 func (r *Resource) early(ctx context.Context, wanted *model, diags *diag.Diagnostics) {
 	host := wanted.Host.ValueString()
@@ -256,43 +247,6 @@ func neighbours(all []planned.Neighbour) []ops.Neighbour {
 		out[i] = ops.Neighbour{Name: n.Port.String(), Address: n.Address}
 	}
 	return out
-}
-
-// checkRemoval adds what speaks against a destroy. A host that does not answer now
-// is asked again by the destroy itself.
-func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, state *model) {
-	d, err := state.request()
-	if err != nil || r.Data == nil || !r.HostReady(state.Host) {
-		return
-	}
-	what := "remove IPoIB interface " + ref(d).String()
-	r.KeepsOnlyRead(ctx, what, state.Host, func(s *inventory.Snapshot) bool { return ops.Removable(s, d) }, diags)
-	if r.Hosts[d.Host].Observe {
-		return
-	}
-	_, _, snap, lookErr := r.Look(ctx, d.Host)
-	if r.Drop(ctx, "remove IPoIB interface", r.PortKey(ref(d)), ref(d).String(), diags) && lookErr == nil {
-		diagnostic.AddFindings(ctx, diags, what, ops.CheckRemove(snap, d))
-	}
-}
-
-// warnRemoval says what a destroy does to the interface as it was read last.
-func warnRemoval(diags *diag.Diagnostics, state *model) {
-	what := "Removing the configuration of IPoIB interface " + state.ID.ValueString()
-	if state.Interface.IsNull() {
-		diags.AddWarning(what+": there is no such interface now",
-			"The host has shown no interface of this port, as on a port in Ethernet mode. What is stored for the next boot "+
-				"is removed. If the interface comes back, it has no settings of this resource.")
-		return
-	}
-	if d, err := state.request(); err == nil && d.PKey != 0 {
-		diags.AddWarning(what+": the interface is removed",
-			"A P_Key interface is made by its configuration. It goes now, with its addresses, and is not there after the next "+
-				"boot.")
-		return
-	}
-	diags.AddWarning(what+": the interface stays",
-		"Addresses are removed now; mode and MTU stay until the next boot. The interface belongs to the card and stays.")
 }
 
 // hostConfig is the part of the model that the host must match; nil if the
