@@ -58,6 +58,8 @@ func stackFindings() []findingCase {
 				w.Machine(host).FS.Put(undo+"undo.sh", "", 0o600)
 				w.Machine(host).FS.PutDir(undo+"decided", 0o700, 0, 0)
 			}},
+		{code: "IP048", says: []string{"60-infiniband-e41d2d0300e44ed1.yaml is not valid", "away. Then apply"}, config: plain,
+			prepare: put("/etc/netplan/60-infiniband-e41d2d0300e44ed1.yaml", "network: [\n")},
 		{code: "IP028", at: "mtu", says: []string{`mode = "datagram" and mtu = 2044`, `mode = "connected" and mtu = 65520`},
 			prepare: drivers, config: func(*Lab) Config {
 				other := ipoib(labs.Xeon2zfs, map[string]any{"mode": "datagram", "mtu": 2044,

@@ -236,4 +236,11 @@ var (
 			"still there. It has no effect any more.",
 		WayOut: "Apply: it removes what is left, and leaves the interface alone. If another apply is at work on this " +
 			"interface, wait for its end."}
+	InterfaceFileReplaced = &Rule{Code: "IP048", Severity: Refuse,
+		Title: "Refusing to replace a file of this interface that does not say it is Terraform's",
+		Meaning: "This resource keeps the definition of the interface in a file of this name. The first line of every file " +
+			"of this provider says so. Where it is missing, somebody has written the file, or has replaced it since " +
+			"Terraform wrote it, also by a link to /dev/null. The provider leaves such a file alone, so that no setting is lost.",
+		WayOut: "Put what is wanted of it into this resource, and move the file away. Then apply: the apply writes the " +
+			"file anew."}
 )

@@ -146,10 +146,10 @@ func unmanagedPlans(s *inventory.Snapshot, t target) (all []Unmanaged) {
 		devices, err := netplan.Parse(content)
 		if err != nil {
 			// netplan stops at such a file, whoever wrote it.
-			all = append(all, Unmanaged{Line: fmt.Sprintf("%s is not valid: %v", at, err)})
+			all = append(all, broken(t, at, fmt.Sprintf("is not valid: %v", err)))
 		}
 		if at == netplanPath(t) && err == nil && len(devices) == 0 {
-			all = append(all, Unmanaged{Line: at + " was not written by this provider"})
+			all = append(all, broken(t, at, "defines nothing"))
 		}
 		for i, d := range devices {
 			if d.Covers(t.link()) || at == netplanPath(t) {
@@ -158,6 +158,15 @@ func unmanagedPlans(s *inventory.Snapshot, t target) (all []Unmanaged) {
 		}
 	}
 	return all
+}
+
+// broken is a file that defines no interface. If it stands where ours belongs, it is in the way.
+func broken(t target, at, how string) Unmanaged {
+	found := Unmanaged{Line: at + " " + how}
+	if at == netplanPath(t) {
+		found.Path, found.Obstacle = at, notUnderstood
+	}
+	return found
 }
 
 // unmanagedPlan is the definition at an index of a file.

@@ -121,37 +121,53 @@ func (c *checker) checkUnmanaged() {
 		c.settingsThatEnd(Unmanaged{}) // nobody's file gives the interface what it has
 	}
 	for _, f := range c.observed.Unmanaged {
-		evidence := fmt.Sprintf("%s of %s: %s.", c.nameOr("The interface"), c.s.Host, f.Line)
-		if isOwnPath(c.target(), f.Path) && !isOwnFile(c.s, f.Path) {
-			evidence += " Terraform wrote a file of this name. The comment that says so is gone from it: netplan set and " +
-				"other programs write a file anew without comments."
+		if f.Adoptable() {
+			c.adoptable(f, finding.Names(paths...))
+		} else {
+			c.add(c.inTheWay(f))
 		}
-		if f.Awaited {
-			found := finding.InterfaceConfiguredElsewhere.Find("%s", evidence)
-			found.Severity, found.Summary = finding.Warn, "A file of an earlier port may configure the interface"
-			c.add(found.WithWayOut("The apply looks again when the interface is there, before it changes anything, and refuses " +
-				"if the file matches. If no resource has that interface any more, remove the file."))
-			continue
-		}
-		if !f.Adoptable() {
-			found := finding.InterfaceConfiguredElsewhere.Find("%s", evidence)
-			if f.Obstacle != "" {
-				found.WayOut = "It cannot be taken over as it is. " + f.Obstacle
-			}
-			c.add(found)
-			continue
-		}
-		found := finding.InterfaceDefinedByHand.Find("%s %s", evidence, c.outcome(f))
-		want, given := finding.Names(paths...), ""
-		if names := c.d.Consent.AdoptFiles; slices.Contains(names, f.Path) {
-			found.Summary = "A definition made by hand is taken over"
-			given = want
-		} else if len(names) > 0 {
-			given = finding.Names(names...)
-		}
-		c.addConsent(found, want, given)
-		c.settingsThatEnd(f)
 	}
+}
+
+// evidence says what a definition is, and if its file has our name but not our first line.
+func (c *checker) evidence(f Unmanaged) string {
+	text := fmt.Sprintf("%s of %s: %s.", c.nameOr("The interface"), c.s.Host, f.Line)
+	if isOwnPath(c.target(), f.Path) && !isOwnFile(c.s, f.Path) {
+		text += " Terraform wrote a file of this name. The comment that says so is gone from it: netplan set and " +
+			"other programs write a file anew without comments."
+	}
+	return text
+}
+
+// inTheWay is the finding on a definition that cannot be taken over.
+func (c *checker) inTheWay(f Unmanaged) finding.Finding {
+	found := finding.InterfaceConfiguredElsewhere.Find("%s", c.evidence(f))
+	switch {
+	case f.Awaited:
+		found.Severity, found.Summary = finding.Warn, "A file of an earlier port may configure the interface"
+		return found.WithWayOut("The apply looks again when the interface is there, before it changes anything, and refuses " +
+			"if the file matches. If no resource has that interface any more, remove the file.")
+	case isOwnPath(c.target(), f.Path) && !isOwnFile(c.s, f.Path):
+		return finding.InterfaceFileReplaced.Find("%s of %s: %s.", c.nameOr("The interface"), c.s.Host, f.Line).
+			WithWayOut("Put what is wanted of it into this resource, and move " + f.Path + " away. Then apply: the apply " +
+				"writes the file anew.")
+	case f.Obstacle != "":
+		return found.WithWayOut("It cannot be taken over as it is. " + f.Obstacle)
+	}
+	return found
+}
+
+// adoptable asks consent for a definition that can be taken over. all are the files that can.
+func (c *checker) adoptable(f Unmanaged, all string) {
+	found, given := finding.InterfaceDefinedByHand.Find("%s %s", c.evidence(f), c.outcome(f)), ""
+	if names := c.d.Consent.AdoptFiles; slices.Contains(names, f.Path) {
+		found.Summary = "A definition made by hand is taken over"
+		given = all
+	} else if len(names) > 0 {
+		given = finding.Names(names...)
+	}
+	c.addConsent(found, all, given)
+	c.settingsThatEnd(f)
 }
 
 // checkStays names the definitions of others, by which the interface is configured after a
