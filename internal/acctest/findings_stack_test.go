@@ -58,6 +58,12 @@ func stackFindings() []findingCase {
 				w.Machine(host).FS.Put(undo+"undo.sh", "", 0o600)
 				w.Machine(host).FS.PutDir(undo+"decided", 0o700, 0, 0)
 			}},
+		{code: "IP049", at: "pkey", says: []string{"ibp1s0.8001 of intel9 is up and has no carrier", "ipoib = true"},
+			config: wants(host, map[string]any{"pkey": "0x8001"}), prepare: func(w *Lab) {
+				drivers(w)
+				w.AddSM(&labsim.SM{Port: w.Machine(host).Cards()[0].Ports[0], Priority: 1})
+				w.Run(host, "ip link add link ibp1s0 name ibp1s0.8001 type ipoib pkey 0x8001; ip link set ibp1s0.8001 up")
+			}},
 		{code: "IP048", says: []string{"60-infiniband-e41d2d0300e44ed1.yaml is not valid", "away. Then apply"}, config: plain,
 			prepare: put("/etc/netplan/60-infiniband-e41d2d0300e44ed1.yaml", "network: [\n")},
 		{code: "IP028", at: "mtu", says: []string{`mode = "datagram" and mtu = 2044`, `mode = "connected" and mtu = 65520`},

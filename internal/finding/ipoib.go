@@ -243,4 +243,12 @@ var (
 			"Terraform wrote it, also by a link to /dev/null. The provider leaves such a file alone, so that no setting is lost.",
 		WayOut: "Put what is wanted of it into this resource, and move the file away. Then apply: the apply writes the " +
 			"file anew."}
+	PKeyWithoutCarrier = &Rule{Code: "IP049", Severity: Warn,
+		Title: "The interface of a partition has no carrier", Attribute: "pkey",
+		Meaning: "The subnet manager serves the port, and the interface cannot join the broadcast group of its partition: " +
+			"the subnet manager has no partition with this P_Key, the port is no member of it, or the partition has no " +
+			"group for IPoIB. The interface carries nothing until then.",
+		WayOut: "Write the partition in partitions of the infiniband_opensm that is master of this fabric, with this port " +
+			"among its members and ipoib = true. The interface gets its carrier by itself, and the next plan shows it. If " +
+			"this plan sets up the partition, nothing else has to be done."}
 )

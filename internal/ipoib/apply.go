@@ -81,7 +81,13 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, er
 		return Result{Changed: true}, err
 	}
 	c.noteAside()
-	return c.result(ctx, d)
+	c.awaitGroup(ctx)
+	r, err := c.result(ctx, d)
+	if r.Observed.outside() {
+		f := r.Observed.withoutPartition(d, h.Name())
+		r.Warnings = append(r.Warnings, f.Summary+". "+f.Detail())
+	}
+	return r, err
 }
 
 // Remove takes away what Apply left on the host and nothing else, with the same

@@ -87,6 +87,7 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 		c.port(p)
 	}
 	c.carrier(p)
+	c.checkOutside()
 	if plat.About().Kind == platform.KindTrueNAS {
 		c.trueNAS()
 	} else {

@@ -282,3 +282,19 @@ func TestLab_Stacks_pkey_files_with_added_settings(t *testing.T) {
 		nothingOfOurs(t, l)
 	})
 }
+
+// An interface of a partition that the subnet manager does not have gets no carrier. The apply and
+// each later plan say so, until the partition is there.
+func TestLab_Stacks_pkey_without_partition(t *testing.T) {
+	eachStack(t, func(t *testing.T, c stackCase) {
+		l := stackLab(t, c)
+		with, without := pkeyDesired(), pkeyDesired()
+		without.PKey = 0x8007
+		without.Config.Addresses = prefixes("172.18.0.20/24")
+		if said := fmt.Sprint(apply(t, l, with).Warnings, checked(t, l, with)); strings.Contains(said, "no carrier") {
+			t.Errorf("with a partition: %s", said)
+		}
+		mustContain(t, fmt.Sprint(apply(t, l, without).Warnings), "ibp1s0.8007 of intel9 is up and has no carrier", "IP049")
+		mustContain(t, checked(t, l, without)["IP049"], "ibp1s0.8007", "the subnet manager has no partition")
+	})
+}

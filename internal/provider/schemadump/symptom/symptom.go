@@ -247,7 +247,8 @@ var interfaces = []Row{
 		Seen: "A P_Key interface has `LOWERLAYERDOWN` or `NO-CARRIER` while its port is `Active`",
 		Cause: "The port is not a member of the partition, both ends are limited members, or the partition has no " +
 			"broadcast group.",
-		Findings: []*finding.Rule{finding.PartitionLimitedOnly}, Causes: []opensm.CauseKind{opensm.CausePKey},
+		Findings: []*finding.Rule{finding.PKeyWithoutCarrier, finding.PartitionLimitedOnly},
+		Causes:   []opensm.CauseKind{opensm.CausePKey},
 		Connectivity: []string{connectivity.Partition,
 			connectivity.NoCarrier}, Do: "Correct the members in `partitions` of `infiniband_opensm`, and write `ipoib = true`.",
 	},
