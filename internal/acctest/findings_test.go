@@ -38,6 +38,7 @@ var notInAPlan = map[string]string{
 	"IP002": "the type of the attribute adds the bit 0x8000, and refuses keys without a partition",
 	"IP006": "the attribute's own validation refuses an MTU above 65520 before",
 	"SM004": "the attribute's own validation refuses a priority above 15 before",
+	"IP050": "it needs an interface that this provider has made: see TestIPoIB_files_that_somebody_has_changed",
 	"IP046": "only the plan of a destroy shows it: see TestIPoIB_copies_of_our_files",
 	"HO005": "the plan shows it as the warning on the job, with all that is known of it: see TestInterrupted_provider_killed",
 	"HO019": "what has changed since the plan shows at apply: see TestSteady_GUIDs",

@@ -55,3 +55,22 @@ func TestIPoIB_removed_by_somebody_else(t *testing.T) {
 		t.Errorf("the plan promises what is not so:\n%s", out)
 	}
 }
+
+// A file of an interface that somebody has changed is named, with what differs: the plan is an
+// update that shows no changed value.
+func TestIPoIB_files_that_somebody_has_changed(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	child := ipoib(host, map[string]any{"pkey": "0x8001", "mode": "datagram"})
+	o := newOperator(t, w, child, buildProvider(t))
+	o.says(0, "apply", "-auto-approve")
+	const parent = "/etc/systemd/network/95-infiniband-e41d2d0300e44ed1-8001-parent.network"
+	w.Machine(host).FS.Drop(parent)
+	tells(t, o.says(0, "plan"), "IP050", parent+" is not there")
+	o.says(0, "apply", "-auto-approve")
+	if out := o.says(0, "plan", "-detailed-exitcode"); strings.Contains(out, "IP050") {
+		t.Errorf("after the apply:\n%s", out)
+	}
+}

@@ -251,4 +251,9 @@ var (
 		WayOut: "Write the partition in partitions of the infiniband_opensm that is master of this fabric, with this port " +
 			"among its members and ipoib = true. The interface gets its carrier by itself, and the next plan shows it. If " +
 			"this plan sets up the partition, nothing else has to be done."}
+	InterfaceDrifts = &Rule{Code: "IP050", Severity: Warn,
+		Title: "Somebody has changed the interface or its files",
+		Meaning: "Every attribute is as the configuration asks, so the plan shows an update without a changed value. The " +
+			"apply writes the files anew and configures the interface by them.",
+		WayOut: "Apply. Or put back on the host what is named above, then plan again."}
 )

@@ -95,6 +95,7 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 	}
 	c.overlap(p.Carrier, p.Leaving)
 	c.checkAdded()
+	c.checkHidden()
 	c.found = append(c.found, platform.CheckBoot(s, c.observed.NotAtBoot)...)
 	c.defaultRoute()
 	c.checkUndone()

@@ -165,21 +165,46 @@ func (b networkdBackend) own(s *inventory.Snapshot, t target) (p StoredConfig) {
 		return withRule(s, t, p)
 	}
 	p.Config.Mode = ""
-	for _, also := range append([]string{netdevPath(t), bareParentPath(t)}, b.hooks(t)...) {
-		if !isOurs(s, also) {
-			p.Interface = "" // something of it is missing: the child is not made at boot
-			continue
-		}
-		p.Sources = append(p.Sources, also)
-	}
 	if f, err := networkd.Parse(s.Files[netdevPath(t)].Content); err == nil && f.PKey == t.pkey {
 		p.Config.Mode = f.Mode
-		if f.Address != networkd.NoAddress {
-			p.Fault = netdevPath(t) + " has no MACAddress=" + networkd.NoAddress + ", so networkd makes an interface at boot " +
-				"that never gets a carrier"
+	}
+	var faults []string
+	for _, also := range append([]string{netdevPath(t), bareParentPath(t)}, b.hooks(t)...) {
+		if isOurs(s, also) {
+			p.Sources = append(p.Sources, also)
+		} else {
+			p.Interface = "" // something of it is missing: the child is not made at boot
+		}
+		if fault := childFault(s, t, also); fault != "" {
+			faults = append(faults, fault)
 		}
 	}
+	p.Fault = strings.Join(faults, "; ")
 	return p
+}
+
+// childFault says why networkd does not make the child as asked at boot, as far as one of its
+// files is to blame; empty if it is not.
+func childFault(s *inventory.Snapshot, t target, at string) string {
+	f, err := networkd.Parse(s.Files[at].Content)
+	switch {
+	case t.name == "":
+		return ""
+	case !isOurs(s, at):
+		return at + " is not there, so networkd does not make the interface at boot"
+	case err != nil:
+		return at + " is not understood"
+	case at != netdevPath(t) && !slices.Contains(f.Children, t.name):
+		return at + " has no IPoIB=" + t.name + ", so networkd does not make the interface at boot"
+	case at != netdevPath(t):
+		return ""
+	case f.PKey != t.pkey:
+		return fmt.Sprintf("%s has P_Key 0x%04x, not 0x%04x", at, f.PKey, t.pkey)
+	case f.Address != networkd.NoAddress:
+		return at + " has no MACAddress=" + networkd.NoAddress + ", so networkd makes an interface at boot " +
+			"that never gets a carrier"
+	}
+	return ""
 }
 
 func (networkdBackend) take(ctx context.Context, c *change, want Config) error {

@@ -236,11 +236,11 @@ func (p StoredConfig) difference(name string, want Config) string {
 	switch {
 	case !p.Found:
 		return "nothing brings this back at boot"
+	case p.Fault != "":
+		return p.Fault
 	case p.Interface != name:
 		return fmt.Sprintf("the configuration for boot is for interface %q, but the port's interface is %s now", p.Interface,
 			name)
-	case p.Fault != "":
-		return p.Fault
 	case p.Config.Mode != want.Mode:
 		return fmt.Sprintf("mode at boot is %q, not %s", p.Config.Mode, want.Mode)
 	case p.Config.MTU != want.MTU:

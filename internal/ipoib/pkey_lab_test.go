@@ -298,3 +298,37 @@ func TestLab_Stacks_pkey_without_partition(t *testing.T) {
 		mustContain(t, checked(t, l, without)["IP049"], "ibp1s0.8007", "the subnet manager has no partition")
 	})
 }
+
+// A file of an interface that somebody has changed or removed is named, with what differs, where no
+// attribute shows it.
+func TestLab_Stacks_pkey_files_that_differ(t *testing.T) {
+	eachStack(t, func(t *testing.T, c stackCase) {
+		if c.stack != ipoib.StackNetplan && c.stack != ipoib.StackNetworkd {
+			t.Skip("the child has one file")
+		}
+		l, d := stackLab(t, c), pkeyDesired()
+		apply(t, l, d)
+		if found := checked(t, l, d); found["IP050"] != "" {
+			t.Fatal(found["IP050"])
+		}
+		const base = "/etc/systemd/network/60-infiniband-e41d2d0300e44e01-8001"
+		m, hook := l.Machine("intel9"), observe(t, l, d).Persisted.Sources[3]
+		for _, tt := range []struct{ file, old, now, says string }{
+			{base + ".netdev", "PartitionKey=0x8001", "PartitionKey=0x8002", " has P_Key 0x8002, not 0x8001"},
+			{"/etc/systemd/network/95-infiniband-e41d2d0300e44e01-8001-parent.network", "", "", " is not there"},
+			{hook, "", "", " is not there"},
+			{hook, "IPoIB=ibp1s0.8001\n", "", " has no IPoIB=ibp1s0.8001"},
+		} {
+			if tt.old == "" {
+				m.FS.Drop(tt.file)
+			} else {
+				m.FS.Put(tt.file, strings.ReplaceAll(m.FS.Text(tt.file), tt.old, tt.now), 0o644)
+			}
+			mustContain(t, checked(t, l, d)["IP050"], tt.file+tt.says)
+			apply(t, l, d)
+			if found := checked(t, l, d); found["IP050"] != "" {
+				t.Errorf("after the apply: %s", found["IP050"])
+			}
+		}
+	})
+}
