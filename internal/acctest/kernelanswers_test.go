@@ -34,6 +34,10 @@ const portsInfiniBand = "mlx4_core.port_type_array=1,1"
 
 // kernelQuestions are what the provider and its users ask of driver and fabric, as far as
 // the simulation knows the command, in an order: some change what later ones see.
+//
+// The kernel's log and perfquery are not among them. The provider reads neither: what a driver
+// made of a card it takes from sysfs, and counters from ibqueryerrors, which is asked. Of logs
+// it reads that of a unit of its own (journalctl -u), and what opensm wrote, which is asked.
 func kernelQuestions() []string {
 	const slot, device, netdev = "/sys/bus/pci/devices/0000:01:00.0", "/sys/class/infiniband/*", "/sys/class/net/ibp1s0"
 	all := []string{

@@ -12,7 +12,8 @@ import (
 var updateKernels = flag.Bool("kernels.update", false, "write what machines answer to testdata/kernels")
 
 // TestKernels_contract asks machines with kernels of their own of their card, their fabric
-// and their interface, and compares with what simulated ones say.
+// and their interface, and compares with what simulated ones say. It asks what the provider
+// and its users ask: see kernelQuestions, which also says what nobody asks.
 func TestKernels_contract(t *testing.T) {
 	if !OnTestbed() {
 		t.Skip("needs machines with kernels of their own: INFINIBAND_LAB=reallab")
