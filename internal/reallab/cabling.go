@@ -12,7 +12,7 @@ import (
 )
 
 // Options is how the cards of a lab are connected. The zero value is one switch, with a
-// cable to the first port of each card, in the order of the hosts and their slots.
+// cable to the first port of each PCI function, in the order of the hosts and their slots.
 type Options struct {
 	Switches []Switch
 	Cables   []Cable // with some of them, only what they name is connected
@@ -66,9 +66,11 @@ func (o Options) cabled(hosts []Host) (Options, error) {
 	}
 	next := 1
 	for _, h := range hosts {
-		for slot := range h.Slots {
-			o.Cables = append(o.Cables, Cable{{Node: h.Name, Slot: slot}, {Node: o.Switches[0].Name, Port: next}})
-			next++
+		for slot, s := range h.Slots {
+			for port := range max(1, s.Card.Functions) {
+				o.Cables = append(o.Cables, Cable{{Node: h.Name, Slot: slot, Port: port + 1}, {Node: o.Switches[0].Name, Port: next}})
+				next++
+			}
 		}
 	}
 	return o, nil

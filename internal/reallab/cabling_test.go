@@ -41,13 +41,14 @@ func twoCards(name string, i int) Host {
 
 // TestOptions_cables: each cable is between the two ports that it names.
 func TestOptions_cables(t *testing.T) {
-	hosts := []Host{twoCards("one", 0), NewHost("other", 2)}
+	hosts := []Host{twoCards("one", 0), NewHost("other", 2), NewConnectX4Host("newer", 0, 2)}
 	for name, tt := range map[string]struct {
 		Options
 		want []Cable
 	}{
 		"one switch": {Options{}, []Cable{{{Node: "one"}, {Node: "switch"}}, {{Node: "one", Slot: 1}, {Node: "switch", Port: 2}},
-			{{Node: "other"}, {Node: "switch", Port: 3}}}},
+			{{Node: "other"}, {Node: "switch", Port: 3}}, {{Node: "newer"}, {Node: "switch", Port: 4}},
+			{{Node: "newer", Port: 2}, {Node: "switch", Port: 5}}}},
 		"back to back": {Options{Cables: []Cable{{{Node: "one", Port: 2}, {Node: "other"}}}},
 			[]Cable{{{Node: "one", Port: 2}, {Node: "other", Port: 1}}}},
 		"two switches": {Options{Switches: []Switch{{Name: "a", Ports: 3}, {Name: "b"}}, Cables: []Cable{
