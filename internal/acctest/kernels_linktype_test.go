@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
-// twoCards is a machine with two cards, whose link types the module parameter decides: no
-// mstconfig of Debian 13 stores them in a ConnectX-3.
+// twoCards is a machine with a ConnectX-3 Pro and a ConnectX-3, whose link types the module
+// parameter decides: no mstconfig of Debian 13 stores them in such a card.
 type twoCards struct {
 	*Lab
 	t  *testing.T
@@ -27,10 +28,12 @@ func TestKernels_link_types(t *testing.T) {
 	}
 	h := labs.Server(theHost, labsim.Debian13, "192.0.2.20", 0)
 	h.Cards = append(h.Cards, labs.Twin(h.Cards[0], 1))
-	h.Cards[1].BDF = "0000:02:00.0"
+	h.Cards[1].BDF, h.Cards[1].Chip, h.Cards[1].Image = "0000:02:00.0", card.ConnectX3, card.CX3()
+	h.Cards[1].Product, h.Cards[1].PartNumber = "CX354A - ConnectX-3 QSFP", "MCX354A-FCBT"
 	w := &twoCards{Lab: Start(t, Options{Hosts: []labs.Host{h}}), t: t}
 	w.noFlash()
 	w.ws = w.Workspace()
+	w.olderChip()
 
 	both := w.wants("ib", "ib")
 	if plan := mustPlan(t, w.ws, both); len(plan.Diags.Errors().Find("LT007", "allow_other_cards = [")) != 2 {
@@ -49,6 +52,18 @@ func TestKernels_link_types(t *testing.T) {
 	}
 	w.overridden(both)
 	w.driver(both)
+}
+
+// olderChip: the stock driver takes a ConnectX-3 that is no Pro.
+func (w *twoCards) olderChip() {
+	w.t.Helper()
+	const slot = "/sys/bus/pci/devices/0000:02:00.0"
+	// With Ethernet ports alone Linux 6.12 makes no RDMA device of the emulated card.
+	out := w.Run(theHost, "cd "+slot+" && cat device && basename $(readlink driver) && "+
+		"lspci -n -s 02:00.0 | cut -d ' ' -f 3; ls net | wc -l")
+	if want := "0x1003\nmlx4_core\n15b3:1003\n2\n"; out != want {
+		w.t.Errorf("of a ConnectX-3 the kernel shows %q, want %q", out, want)
+	}
 }
 
 // wants are both ports of each card with one type; no type leaves the card out.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -143,7 +144,8 @@ func kernelOf(h labs.Host) (m reallab.Host, cannot string) {
 
 // emulated reports whether there is a card of a chip for machines with kernels of their own.
 func emulated(c card.Chip) bool {
-	return c == card.ConnectX3Pro || c == card.ConnectX4 || infinihost3.Is(c.PCIDevice) || iba7322.Is(c.PCIDevice)
+	mellanox := []card.Chip{card.ConnectX3, card.ConnectX3Pro, card.ConnectX4}
+	return slices.Contains(mellanox, c) || infinihost3.Is(c.PCIDevice) || iba7322.Is(c.PCIDevice)
 }
 
 // directCables are those between hosts that have no switch. Without one a lab has a switch.

@@ -6,9 +6,9 @@
 //
 // What is emulated, and so proves nothing of the hardware:
 //
-//   - The card behaves as its driver expects, not as silicon does: a ConnectX-3 Pro or a
-//     ConnectX-4 (packages connectx3 and connectx4), whose flash and firmware are the model
-//     of labsim/card, an InfiniHost III (package infinihost3), whose firmware no tool
+//   - The card behaves as its driver expects, not as silicon does: a ConnectX-3, a ConnectX-3
+//     Pro or a ConnectX-4 (packages connectx3 and connectx4), whose flash and firmware are the
+//     model of labsim/card, an InfiniHost III (package infinihost3), whose firmware no tool
 //     reads, or a QLogic IBA7322 (package iba7322), which has none.
 //   - The wire (package wire) has no lanes, no credits and no time. Widths and speeds are
 //     agreed on, and cables can be pulled, limited or made to lose packets.

@@ -15,6 +15,7 @@ package connectx3
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"log"
 	"net"
 
@@ -95,12 +96,22 @@ func (c *Card) boot() {
 	fw := c.Model.Running()
 	c.space = newSpace(c, fw)
 	c.hca = newHCA(c)
-	node := fabric.Node{Description: "MT4103 ConnectX3 Pro Mellanox Technologies", GUID: fw.GUIDs[0], System: fw.GUIDs[3],
+	node := fabric.Node{Description: description(c.Model.Chip), GUID: fw.GUIDs[0], System: fw.GUIDs[3],
 		Ports: ports, Device: c.Model.Chip.PCIDevice}
 	for i, p := range c.ports {
 		p.Reset(node, fw.GUIDs[1+i])
 	}
 	c.logf("boots %s %d.%d.%d, InfiniBand: %v", fw.PSID, fw.Version[0], fw.Version[1], fw.Version[2], fw.VPI)
+}
+
+// description is what the firmware calls the node until a driver names it: the PCI device in
+// decimal digits, and the chip.
+func description(chip card.Chip) string {
+	name := "ConnectX3"
+	if chip == card.ConnectX3Pro {
+		name = "ConnectX3 Pro"
+	}
+	return fmt.Sprintf("MT%d %s Mellanox Technologies", chip.PCIDevice, name)
 }
 
 func (c *Card) logf(format string, args ...any) {
