@@ -113,8 +113,20 @@ func (w *twoCards) overridden(both Config) {
 	w.Reboot(theHost)
 	w.shows("with the setting of somebody else", "eth")
 	w.Run(theHost, "rm "+other)
+	// The initial RAM disk still has it, and the next boot would read it there.
+	inDisk := "lsinitramfs /boot/initrd.img-$(uname -r) | grep -c " + strings.TrimPrefix(other, "/")
+	if n, _ := w.Try(theHost, inDisk); strings.TrimSpace(n) != "1" {
+		w.t.Errorf("the initial RAM disk has %s of %s, want one", strings.TrimSpace(n), other)
+	}
+	stale := cleanPlan(w.t, w.ws, w.consenting(both))
+	if len(stale.Diags.Warnings().Find("LT017", "Host "+theHost+", modprobe.d")) != len(w.hostSpec(theHost).Cards) {
+		w.t.Errorf("of the older copy of %s the plan says:\n%s", other, stale.Diags)
+	}
 	mustApply(w.t, w.ws, w.consenting(both))
 	emptyPlan(w.t, w.ws, both)
+	if n, _ := w.Try(theHost, inDisk); strings.TrimSpace(n) != "0" {
+		w.t.Errorf("after the apply the initial RAM disk still has %s", other)
+	}
 	w.shows("after the apply that mends it", "ib")
 	w.Reboot(theHost)
 	w.shows("after the restart that follows", "ib")
