@@ -56,11 +56,15 @@ func atOnce() machine.Need {
 // All members of the fabric are in both partitions.
 const gateKey, otherKey = "0x0001", "0x0002"
 
-// gateScript makes the gate of a machine that has booted.
-const gateScript = `modprobe -a ib_umad ib_ipoib
-printf 'Default=0x7fff, ipoib: ALL=full;\nlab=` + gateKey + `, ipoib: ALL=full;\nother=` + otherKey + `, ipoib: ALL=full;\n' >/etc/opensm/gate.conf
+// gateManager starts the subnet manager of the gate.
+const gateManager = `
 systemd-run --quiet --unit opensm-of-the-gate opensm -g $(ibstat -p | head -n 1) -p 1 -P /etc/opensm/gate.conf \
 	-f /var/log/opensm-of-the-gate.log
+`
+
+// gateScript makes the gate of a machine that has booted.
+const gateScript = `modprobe -a ib_umad ib_ipoib
+printf 'Default=0x7fff, ipoib: ALL=full;\nlab=` + gateKey + `, ipoib: ALL=full;\nother=` + otherKey + `, ipoib: ALL=full;\n' >/etc/opensm/gate.conf` + gateManager + `
 for i in $(seq 100); do [ -e /sys/class/net/ibp1s0 ] && break; sleep 0.2; done
 echo connected >/sys/class/net/ibp1s0/mode
 ip link set dev ibp1s0 mtu 65520 up
