@@ -43,8 +43,8 @@ func init() {
 	}
 }
 
-// largestLab is how many machines a lab has at most: two hosts and a gate.
-const largestLab = 3
+// largestLab is how many machines a lab has at most: three hosts and a gate.
+const largestLab = 4
 
 // atOnce is what runs at the same time: a lab for each test that may.
 func atOnce() machine.Need {
