@@ -63,7 +63,7 @@ func freeName(s *inventory.Snapshot, t target, at string) string {
 // added, which this resource cannot hold.
 func (c *checker) checkAdded() {
 	for _, a := range c.observed.Added {
-		c.add(finding.InterfaceFileEdited.Find("%s of %s: %s. The file is kept as %s.", c.nameOr("The interface"), c.s.Host,
+		c.add(finding.InterfaceFileEdited.Find("%s of %s: %s. The file is kept as %s.", c.nameNow(), c.s.Host,
 			a, path.Base(a.Saved)))
 	}
 }

@@ -63,18 +63,18 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, er
 	if err != nil {
 		return Result{}, err
 	}
-	if err := c.prepare(ctx); err != nil {
+	if err = c.prepare(ctx); err != nil {
 		return Result{}, err
 	}
 	if !ToDo(c.s, c.d) {
 		return Result{Observed: c.before, Warnings: c.warnings}, nil
 	}
 	c.takeOver()
-	if err := c.freeNames(ctx); err != nil {
+	if err = c.freeNames(ctx); err != nil {
 		return Result{}, err
 	}
 	expected := withoutCarrier(c.s, c.d)
-	if err := c.noted(ctx, configWords(c.d.Config), c.net.apply); err != nil {
+	if err = c.noted(ctx, configWords(c.d.Config), c.net.apply); err != nil {
 		if e := (*UnconfirmedError)(nil); errors.As(err, &e) {
 			e.Expected = expected
 		}

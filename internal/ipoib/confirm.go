@@ -48,8 +48,8 @@ func (c *change) confirm(ctx context.Context, prove func(context.Context, host.H
 	// Nothing undoes the change from here on; what is left over is harmless.
 	if _, err := fresh.Run(ctx, g.Forget()); err != nil {
 		c.warnings = append(c.warnings,
-			fmt.Sprintf("The change is confirmed and holds, but %s remains on %s: %v. It has no effect. The next plan names it, "+
-				"and its apply puts it away.", g.Dir(), c.h.Name(), err))
+			fmt.Sprintf("The change is confirmed and holds, but %s remains on %s: %v. It has no effect. The next plan names "+
+				"it, and its apply puts it away.", g.Dir(), c.h.Name(), err))
 	}
 	return nil
 }

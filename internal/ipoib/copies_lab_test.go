@@ -125,10 +125,10 @@ func TestLab_Stacks_ownFilesOfFormerStacks(t *testing.T) {
 // it is moved away, the next apply writes it anew.
 func TestLab_Stacks_ownFileIsBroken(t *testing.T) {
 	eachStack(t, func(t *testing.T, c stackCase) {
-		switch c.stack {
-		case ipoib.StackIfupdown:
+		if c.stack == ipoib.StackIfupdown {
 			t.Skip("ifup stops at such a file: IP025 names the line")
-		case ipoib.StackNM:
+		}
+		if c.stack == ipoib.StackNM {
 			t.Skip("a keyfile that is of no InfiniBand interface is not read: it may hold secrets")
 		}
 		l, d := stackLab(t, c), ubuntuDesired()

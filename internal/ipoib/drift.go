@@ -24,6 +24,6 @@ func (c *checker) checkHidden() {
 	if lines = append(lines, o.Differences(c.d.Config)...); len(lines) == 0 {
 		return
 	}
-	c.add(finding.InterfaceDrifts.Find("%s of %s: %s. It is stored in %s.", c.nameOr("The interface"), c.s.Host,
+	c.add(finding.InterfaceDrifts.Find("%s of %s: %s. It is stored in %s.", c.nameNow(), c.s.Host,
 		strings.Join(lines, "; "), strings.Join(o.Persisted.Sources, ", ")))
 }

@@ -145,7 +145,8 @@ func (c *change) takeDown(ctx context.Context, up bool) error {
 	if children := strings.Join(childrenUp(c.s, c.t.name), " and "); children != "" {
 		said := "%s stays up, because it is the parent of %s."
 		if !up {
-			said = "%s is down now. It is the parent of %s, which the kernel takes down, too. Plan again to see what is left to do."
+			said = "%s is down now. It is the parent of %s, which the kernel takes down, too. Plan again to see what is left " +
+				"to do."
 		}
 		c.left = append(c.left, fmt.Sprintf(said, c.t.name, children))
 		return nil

@@ -298,7 +298,8 @@ func unmanagedNetworks(s *inventory.Snapshot, t target) (all []Unmanaged) {
 // unmanagedNetwork is a file that matches an interface, or may.
 func unmanagedNetwork(s *inventory.Snapshot, t target, at string, f networkd.File, bad error) Unmanaged {
 	if matches := f.Matches(t.link()); !matches.Known() {
-		found := Unmanaged{Line: fmt.Sprintf("%s may match it: %s%s%s", at, matches.Why(), describe(f.Interface), misread(bad))}
+		found := Unmanaged{Line: fmt.Sprintf("%s may match it: %s%s%s", at, matches.Why(), describe(f.Interface),
+			misread(bad))}
 		found.noteEarlier(s, t, at)
 		found.Awaited = !found.earlier.PortGUID.IsZero() && t.name == ""
 		return found

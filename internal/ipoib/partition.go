@@ -26,8 +26,8 @@ func (c *checker) checkOutside() {
 }
 
 func (o Observation) withoutPartition(d Request, host string) finding.Finding {
-	return finding.PKeyWithoutCarrier.Find("%s of %s is up and has no carrier, and port %s is Active. The P_Key is 0x%04x.",
-		o.Name, host, d.PortGUID, d.PKey)
+	return finding.PKeyWithoutCarrier.Find("%s of %s is up and has no carrier, and port %s is Active. The P_Key is "+
+		"0x%04x.", o.Name, host, d.PortGUID, d.PKey)
 }
 
 // awaitGroup waits a moment for an interface of a partition to join its broadcast group, so that

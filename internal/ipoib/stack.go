@@ -1,6 +1,7 @@
 package ipoib
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -231,12 +232,8 @@ func (c *checker) stanzas() {
 	}
 }
 
-func (c *checker) nameOr(other string) string {
-	if c.observed.Name != "" {
-		return c.observed.Name
-	}
-	return other
-}
+// nameNow is what messages call the interface.
+func (c *checker) nameNow() string { return cmp.Or(c.observed.Name, "The interface") }
 
 // managers finds a second service that configures the interface.
 func (c *checker) managers(n *inventory.Netdev) {

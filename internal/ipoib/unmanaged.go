@@ -131,7 +131,7 @@ func (c *checker) checkUnmanaged() {
 
 // evidence says what a definition is, and if its file has our name but not our first line.
 func (c *checker) evidence(f Unmanaged) string {
-	text := fmt.Sprintf("%s of %s: %s.", c.nameOr("The interface"), c.s.Host, f.Line)
+	text := fmt.Sprintf("%s of %s: %s.", c.nameNow(), c.s.Host, f.Line)
 	if isOwnPath(c.target(), f.Path) && !isOwnFile(c.s, f.Path) {
 		text += " Terraform wrote a file of this name. The comment that says so is gone from it: netplan set and " +
 			"other programs write a file anew without comments."
@@ -145,10 +145,10 @@ func (c *checker) inTheWay(f Unmanaged) finding.Finding {
 	switch {
 	case f.Awaited:
 		found.Severity, found.Summary = finding.Warn, "A file of an earlier port may configure the interface"
-		return found.WithWayOut("The apply looks again when the interface is there, before it changes anything, and refuses " +
-			"if the file matches. If no resource has that interface any more, remove the file.")
+		return found.WithWayOut("The apply looks again when the interface is there, before it changes anything, and " +
+			"refuses if the file matches. If no resource has that interface any more, remove the file.")
 	case isOwnPath(c.target(), f.Path) && !isOwnFile(c.s, f.Path):
-		return finding.InterfaceFileReplaced.Find("%s of %s: %s.", c.nameOr("The interface"), c.s.Host, f.Line).
+		return finding.InterfaceFileReplaced.Find("%s of %s: %s.", c.nameNow(), c.s.Host, f.Line).
 			WithWayOut("Put what is wanted of it into this resource, and move " + f.Path + " away. Then apply: the apply " +
 				"writes the file anew.")
 	case f.Obstacle != "":
@@ -174,7 +174,7 @@ func (c *checker) adoptable(f Unmanaged, all string) {
 // removal.
 func (c *checker) checkStays() {
 	for _, f := range c.observed.stay() {
-		c.add(finding.DefinitionStays.Find("%s of %s: %s.", c.nameOr("The interface"), c.s.Host, f.Line))
+		c.add(finding.DefinitionStays.Find("%s of %s: %s.", c.nameNow(), c.s.Host, f.Line))
 	}
 }
 
@@ -203,7 +203,7 @@ func (c *checker) settingsThatEnd(f Unmanaged) {
 	case len(live) > 0:
 		said = append(said, "the interface also has "+strings.Join(live, ", "))
 	}
-	found := finding.DefinitionLosesSettings.Find("%s of %s: %s.", c.nameOr("The interface"), c.s.Host,
+	found := finding.DefinitionLosesSettings.Find("%s of %s: %s.", c.nameNow(), c.s.Host,
 		strings.Join(said, "; "))
 	want, given := finding.Names(c.unkept()...), ""
 	names := c.d.Consent.AdoptWithout

@@ -110,8 +110,8 @@ func unreadFile(s *inventory.Snapshot, path string) finding.Finding {
 // shows that it was ours before somebody took the drop-in away.
 func takesOver(s *inventory.Snapshot, o Observation) finding.Finding {
 	if platform.IsOurs(s.Files[o.ConfPath].Content) {
-		return finding.OpensmFileEdited.Find("%s: the drop-in of %s that this provider wrote is gone, or something else is in its "+
-			"place. The next apply writes it.", s.Host, o.Unit)
+		return finding.OpensmFileEdited.Find("%s: the drop-in of %s that this provider wrote is gone, or something else is "+
+			"in its place. The next apply writes it.", s.Host, o.Unit)
 	}
 	f := finding.OpensmTakenOver.Find("%s of %s is active.", o.Unit, s.Host)
 	if len(o.From) > 0 {

@@ -94,7 +94,8 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 	}
 	diagnostic.AddNotes(c.Diags, "IPoIB interface "+ref(d).String(), result.Warnings)
 	if diff := result.Observed.Differences(d.Config); len(diff) > 0 {
-		diagnostic.AddError(c.Diags, "configure IPoIB interface "+ref(d).String()+": the host shows something else afterwards",
+		what := "configure IPoIB interface " + ref(d).String() + ": the host shows something else afterwards"
+		diagnostic.AddError(c.Diags, what,
 			c.Leaves(&changedError{diff}, rests(d), ref(d).String()))
 		return
 	}
