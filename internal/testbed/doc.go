@@ -17,7 +17,7 @@
 //
 //	                                                here       machines
 //	a boot, until sshd answers                      4 s        23 s; two copies of a booted one 15 s
-//	the life of an interface on one network stack   1-2 min    17-22 min (seen on seven of ten stacks)
+//	the life of an interface on one network stack   1-2 min    17-22 min (33 beside other work)
 //	40 burns of a ConnectX-3, each interrupted      7 min      two boots and burns each: over an hour
 //	238 answers of mstflint and mstconfig           3 min      no ConnectX-5
 //	28 scenarios of cards, SMs, ports, refusals     4 min      a boot of one or two machines each
