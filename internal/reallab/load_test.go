@@ -168,9 +168,10 @@ func seconds() string { return strconv.Itoa(int(each.Seconds())) }
 // tcp measures TCP over IPoIB, and gives the bytes that were sent.
 func (l *loadLab) tcp() float64 {
 	l.Helper()
-	before := l.counters()
-	sent := l.streams()
+	before, kept := l.counters(), l.stacks()
+	sent := l.streams(true)
 	after := l.counters()
+	l.lossless(kept)
 	var packets uint64
 	for _, name := range l.names {
 		packets += after[name].received - before[name].received
@@ -179,27 +180,51 @@ func (l *loadLab) tcp() float64 {
 	return sent
 }
 
-// streams runs TCP on both pairs, and gives the bytes that were sent.
-func (l *loadLab) streams() (sent float64) {
+// stream is what iperf3 reports of one.
+type stream struct {
+	Error     string
+	Intervals []struct{ Sum struct{ Bytes float64 } }
+	End       struct {
+		Sent struct {
+			Bytes       float64
+			Retransmits int
+		} `json:"sum_sent"`
+		Received struct {
+			Bits float64 `json:"bits_per_second"`
+		} `json:"sum_received"`
+	}
+}
+
+// silence is the longest time in seconds in which nothing was sent.
+func (s stream) silence() (longest int) {
+	now := 0
+	for _, i := range s.Intervals {
+		if now++; i.Sum.Bytes > 0 {
+			now = 0
+		}
+		longest = max(longest, now)
+	}
+	return longest
+}
+
+// stuck is a silence that no busy machine explains: by then TCP has tried again four times.
+const stuck = 5
+
+// streams runs TCP on both pairs, and gives the bytes that were sent. Undisturbed ones do
+// not pause.
+func (l *loadLab) streams(undisturbed bool) (sent float64) {
 	l.Helper()
 	for i, out := range l.load("iperf3 -s -1", "iperf3 -J -t "+seconds()+" -c") {
-		var report struct {
-			Error string
-			End   struct {
-				Sent struct {
-					Bytes       float64
-					Retransmits int
-				} `json:"sum_sent"`
-				Received struct {
-					Bits float64 `json:"bits_per_second"`
-				} `json:"sum_received"`
-			}
-		}
+		var report stream
 		if err := json.Unmarshal([]byte(out), &report); err != nil || report.Error != "" || report.End.Received.Bits == 0 {
 			l.Errorf("iperf3: %v\n%s", err, out)
 			continue
 		}
-		l.Logf("iperf3, pair %d: %.0f Mbit/s, %d retransmits", i+1, report.End.Received.Bits/1e6, report.End.Sent.Retransmits)
+		l.Logf("iperf3, pair %d: %.0f Mbit/s, %d retransmits, silent for %d s", i+1, report.End.Received.Bits/1e6,
+			report.End.Sent.Retransmits, report.silence())
+		if undisturbed && report.silence() >= stuck {
+			l.Errorf("pair %d has sent nothing for %d s: a queue was stuck", i+1, report.silence())
+		}
 		sent += report.End.Sent.Bytes
 	}
 	return sent
@@ -222,6 +247,49 @@ func (l *loadLab) rdma(program string) {
 			l.Errorf("%s: %s", program, m[0])
 		}
 		l.Logf("%s, pair %d: %s messages, %.0f Mbit/s", program, i+1, m[1], rate*8*1.048576)
+	}
+}
+
+// stacks are the counters of TCP and of the interface of each machine, by machine and name.
+func (l *loadLab) stacks() map[string]map[string]int {
+	l.Helper()
+	all := map[string]map[string]int{}
+	for _, name := range l.names {
+		all[name] = map[string]int{}
+		out := l.on(name, "nstat -asz | awk 'NR > 1 {print $1, $2}'; cd /sys/class/net/ibp1s0/statistics && grep . [rt]x_dropped [rt]x_errors | tr : ' '; "+
+			"tc -s qdisc show dev ibp1s0 | sed -n 's/.*(dropped \\([0-9]*\\),.*/queue_dropped \\1/p'")
+		for row := range strings.Lines(out) {
+			var counter string
+			var n int
+			if _, err := fmt.Sscan(row, &counter, &n); err == nil {
+				all[name][counter] = n
+			}
+		}
+	}
+	return all
+}
+
+// unanswered is how many repeated segments may lack the answer that they had arrived
+// before: that of the last ones is under way when the counters are read.
+const unanswered = 2
+
+// lossless holds that nothing was lost: in connected mode the cards repeat what does not
+// arrive. No interface has dropped a packet. TCP may take for lost what is late, as a machine
+// with one processor is, and repeat it; then the other end says that it has it already.
+func (l *loadLab) lossless(before map[string]map[string]int) {
+	l.Helper()
+	for name, after := range l.stacks() {
+		since := func(counter string) int { return after[counter] - before[name][counter] }
+		repeated, had := since("TcpRetransSegs"), since("TcpExtTCPDSACKRecv")
+		l.Logf("%s: %d segments sent, %d repeated, of which the other end had %d", name, since("TcpOutSegs"), repeated, had)
+		if repeated > had+unanswered || since("TcpOutSegs") == 0 {
+			l.Errorf("%s has lost segments: %d sent, %d repeated, of which the other end had %d", name, since("TcpOutSegs"), repeated, had)
+		}
+		for _, counter := range []string{"rx_dropped", "tx_dropped", "rx_errors", "tx_errors", "queue_dropped"} {
+			if n := since(counter); n != 0 {
+				l.Errorf("%s: %s has grown by %d", name, counter, n)
+			}
+		}
 	}
 }
 
@@ -312,7 +380,7 @@ func TestLoad(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		l.streams()
+		l.streams(false)
 	}()
 	time.Sleep(untilStreams + *each/3)
 	between := l.Cable(reallab.End{Node: "left", Port: isl})
