@@ -45,7 +45,7 @@ func (e *RebootError) Error() string {
 	if e.LastState != "" {
 		s += "; last seen: " + e.LastState
 	}
-	if e.Err != nil {
+	if e.Err != nil && !strings.HasSuffix(e.LastState, e.Err.Error()) {
 		s += ": " + e.Err.Error()
 	}
 	return s
