@@ -185,7 +185,9 @@ func TestAdopt_whatCannotBeAdopted(t *testing.T) {
 		"an older initial RAM disk": {harm: func(w *acctest.Lab) { w.Run("one", "echo '# a note' >/etc/modprobe.d/note.conf") },
 			hosts: func(h *labs.Host) {
 				h.Cmdline, h.Files = "", map[string]string{
-					"/etc/modprobe.d/terraform-infiniband.conf": platform.Owner + "\noptions mlx4_core port_type_array=1,1\n"}
+					"/etc/modprobe.d/terraform-infiniband.conf": platform.OwnedHeader("infiniband_link_type") +
+						"# Port types of mlx4 cards when the driver loads: 1 is InfiniBand, 2 Ethernet, 0 what the firmware prefers.\n" +
+						"options mlx4_core port_type_array=1,1\n"}
 			}, file: "cards.tf", want: []string{"Not adopted: infiniband_link_type one/0000:01:00.0", "LT017",
 				"the boot reads an older copy of it"}, not: []string{"No place that the driver reads"}},
 		"link types by a udev rule": {hosts: func(h *labs.Host) {

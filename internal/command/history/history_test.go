@@ -144,8 +144,8 @@ func TestHistory_as_the_guide_shows_it(t *testing.T) {
 	printTable([]past{{Host: "intel9", Changes: []record.Change{
 		{Time: "2026-01-02T03:04:05Z", Object: "0000:01:00.0", What: "burn", From: "MT_1090111023 2.36.5000",
 			To: "MT_1090111019 2.42.5000", By: alice, Result: "verified", Job: "J"},
-		{Time: "2026-01-02T03:09:12Z", Object: "0000:01:00.0", What: "link_type", From: "port 1 eth", To: "port 1 ib",
-			By: alice, Result: "verified"},
+		{Time: "2026-01-02T03:09:12Z", Object: "0000:01:00.0", What: "link_type", From: "port 1 eth (not stored)",
+			To: "port 1 ib, stored in modprobe.d", By: alice, Result: "verified"},
 		{Time: "2026-01-02T03:09:20Z", Object: port, What: "opensm", From: "none", To: "priority 14, standard options",
 			By: alice, Result: "begun", Text: changes.NotNoted},
 	}}}, command.Streams{Out: &out, Err: &out})
