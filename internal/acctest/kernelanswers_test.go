@@ -186,8 +186,11 @@ func kernelTwin(t *testing.T) *Lab {
 	twin.simulate(Options{Lab: labsim.Options{Speed: 20}, Hosts: twin.hosts, Tolerate: true})
 	kernelCables(t, twin)
 	everyone := []labsim.PartitionMember{{Word: "ALL", Full: true}}
-	twin.AddSM(&labsim.SM{Port: twin.Machine(gate).Cards()[0].Ports[0], Priority: 1, PKeys: map[uint16]int{0x0001: 2048},
-		Partitions: []labsim.Partition{{Key: 0x7fff, MTU: 2048, Rate: 3, Members: everyone}, {Key: 0x0001, MTU: 2048, Rate: 3, Members: everyone}}})
+	sm := &labsim.SM{Port: twin.Machine(gate).Cards()[0].Ports[0], Priority: 1, PKeys: map[uint16]int{0x0001: 2048, 0x0002: 2048}}
+	for _, key := range []uint16{0x7fff, 0x0001, 0x0002} {
+		sm.Partitions = append(sm.Partitions, labsim.Partition{Key: key, MTU: 2048, Rate: 3, Members: everyone})
+	}
+	twin.AddSM(sm)
 	for _, h := range twin.hosts {
 		for _, module := range []string{"mlx4_ib", "ib_umad", "ib_ipoib"} {
 			if err := twin.Machine(h.Name).LoadModule(module); err != nil {

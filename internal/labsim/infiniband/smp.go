@@ -118,7 +118,9 @@ func smpquery(_ context.Context, p *labsim.Proc) int {
 	switch op {
 	case "portinfo", "pi":
 		if q == nil {
-			printSilence(p, a)
+			if a.arrived == nil { // one that has no such port answers so
+				printSilence(p, a)
+			}
 			return iberror(p, "operation portinfo: port info query failed")
 		}
 		p.Printf("# Port info: %s port %d\n%s", a.text, number, portInfo(q, a.arrived.Number, s.modern()))
