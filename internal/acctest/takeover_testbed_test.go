@@ -1,4 +1,4 @@
-//go:build testbed && linux
+//go:build reallab && linux
 
 package acctest
 

@@ -21,6 +21,6 @@ func init() {
 	parallel = "4"
 	enter = func(run func() int) {
 		UseTestbed(pool{testbed.NewPool(6)})
-		testbed.Main(run, testbed.Bases...)
+		testbed.Main(run)
 	}
 }

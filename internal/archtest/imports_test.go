@@ -125,8 +125,7 @@ realtool: -net
 ibsimtest: realtool
 demo: labsim
 shipped: +github.com/goccy/go-yaml
-testbed: labsim reallab/fabric reallab/wire testbed/umad +github.com/hanwen/go-fuse/v2 +golang.org/x/
-testbed/umad: reallab/fabric reallab/wire -os -os/exec -net
+testbed: labsim +github.com/hanwen/go-fuse/v2 +golang.org/x/
 testbed/cmd: testbed reallab/machine
 reallab: labsim/card labsim/netstack labsim/registers reallab +golang.org/x/ +al.essio.dev/pkg/shellescape
 reallab/wire: -os -os/exec -net

@@ -17,8 +17,6 @@ import (
 var programs = map[string]string{
 	"systemd-nspawn": "systemd-container", "ip": "iproute2", "nsenter": "util-linux", "mount": "mount",
 	"chroot": "coreutils",
-	"cc":     "gcc libc6-dev", // for shim/ipoib.c
-	"ping":   "iputils-ping", "ssh": "openssh-client",
 }
 
 // LackingError says what a machine lacks to run the testbed, one thing a line.
@@ -33,7 +31,7 @@ type machine struct {
 	root      bool
 	fuse      error // of opening its device
 	overlay   bool
-	installed bool // the systems that hosts run
+	installed bool // the system that hosts run
 	has       func(program string) bool
 }
 
@@ -69,10 +67,10 @@ func (m machine) lacks() LackingError {
 }
 
 // findLacking looks for what can be seen from outside.
-func findLacking(bases []Base) LackingError {
+func findLacking() LackingError {
 	m := machine{
 		root:      os.Geteuid() == 0,
-		installed: !slices.ContainsFunc(bases, func(b Base) bool { return !b.ready() }),
+		installed: installed(),
 		has: func(program string) bool {
 			_, err := exec.LookPath(program)
 			return err == nil
@@ -91,8 +89,8 @@ func findLacking(bases []Base) LackingError {
 
 // Check reports whether this machine can run the testbed, with namespaces,
 // mounts and interfaces tried out. The error is LackingError if it cannot.
-func Check(bases ...Base) error {
-	if lacks := findLacking(bases); len(lacks) > 0 {
+func Check() error {
+	if lacks := findLacking(); len(lacks) > 0 {
 		return lacks
 	}
 	if enter(insideMark+"=check") != 0 {
@@ -149,15 +147,10 @@ func tryOverlay() error {
 		fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", dirs[:3]...), runDir+"/root")
 }
 
-// Prepare installs the systems that are not there yet.
-func Prepare(bases ...Base) error {
-	if lacks := findLacking(bases); len(lacks) > 0 {
+// Prepare installs the system if it is not there yet.
+func Prepare() error {
+	if lacks := findLacking(); len(lacks) > 0 {
 		return lacks
 	}
-	for _, b := range bases {
-		if err := b.Build(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return install()
 }

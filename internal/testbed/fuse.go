@@ -7,34 +7,28 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// entry is one name of a served tree: a directory, a symbolic link, a text, a
-// file of registers, or one that stands for a character device.
+// entry is one name of a served tree: a directory, a symbolic link, a file of
+// registers, or one with a value.
 type entry struct {
 	dir   func() map[string]entry
 	link  string
-	text  func() string
-	set   func(string) syscall.Errno // nil: read only
 	regs  *Device
 	value []byte
-	file  string                                // a real file; without set it takes what is written
-	open  func() (fs.FileHandle, syscall.Errno) // of a device: what a program talks to
+	set   func(string) syscall.Errno // nil: read only
 }
 
 func dir(list func() map[string]entry) entry { return entry{dir: list} }
 
 func line(format string, args ...any) entry {
-	s := fmt.Sprintf(format, args...) + "\n"
-	return entry{text: func() string { return s }}
+	return entry{value: []byte(fmt.Sprintf(format, args...) + "\n")}
 }
 
 func (e entry) mode() uint32 {
@@ -43,9 +37,7 @@ func (e entry) mode() uint32 {
 		return syscall.S_IFDIR | 0o755
 	case e.link != "":
 		return syscall.S_IFLNK | 0o777
-	case e.open != nil:
-		return syscall.S_IFREG | 0o600
-	case e.regs != nil, e.set != nil, e.file != "":
+	case e.regs != nil, e.set != nil:
 		return syscall.S_IFREG | 0o644
 	}
 	return syscall.S_IFREG | 0o444
@@ -79,22 +71,14 @@ func (n *node) list() map[string]entry {
 	return at.dir()
 }
 
-// size is what sysfs says of a text file; a reader sees its end earlier.
-const (
-	textSize   = 4096
-	configSize = 4096
-)
+const configSize = 4096
 
 // Getattr implements fs.NodeGetattrer.
 func (n *node) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	out.Mode, out.Nlink = n.mode(), 1
-	switch {
-	case n.regs != nil:
+	out.Size = uint64(len(n.value))
+	if n.regs != nil {
 		out.Size = configSize
-	case n.text != nil, n.file != "":
-		out.Size = textSize
-	case n.value != nil:
-		out.Size = uint64(len(n.value))
 	}
 	return 0
 }
@@ -123,7 +107,7 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs
 	stable := fs.StableAttr{Mode: e.mode() & syscall.S_IFMT}
 	if e.dir != nil {
 		// The kernel takes another number for another directory and would drop what
-		// is mounted on it. Files get a new one at each look, with their new text.
+		// is mounted on it. Files get a new one at each look, with their new value.
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(strings.Join(child.path, "/")))
 		stable.Ino = h.Sum64()
@@ -151,65 +135,21 @@ func (n *node) Readlink(context.Context) ([]byte, syscall.Errno) { return []byte
 // Open implements fs.NodeOpener. Direct I/O hands every access through, in order
 // and size: one for each register.
 func (n *node) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
-	if n.open != nil {
-		h, errno := n.open()
-		// A file with a position would let nobody write while another thread waits
-		// in a read.
-		return h, fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM | fuse.FOPEN_NONSEEKABLE, errno
-	}
-	if n.text != nil {
-		return &openText{make: n.text}, fuse.FOPEN_DIRECT_IO, 0
-	}
 	return nil, fuse.FOPEN_DIRECT_IO, 0
 }
 
-// openText is a text that its readers have opened. As in sysfs it is made by the read of its
-// begin, and the reads that follow have the same one (fs/kernfs/file.c): cat reads twice, and a
-// port may have another state by then.
-type openText struct {
-	make func() string
-	mu   sync.Mutex
-	now  []byte
-}
-
-// Read implements fs.FileReader.
-func (o *openText) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if off == 0 || o.now == nil {
-		o.now = []byte(o.make())
-	}
-	begin := min(off, int64(len(o.now)))
-	return fuse.ReadResultData(o.now[begin:min(int64(len(o.now)), begin+int64(len(dest)))]), 0
-}
-
 // Read implements fs.NodeReader.
-func (n *node) Read(ctx context.Context, f fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	if device, ok := f.(fs.FileReader); ok {
-		return device.Read(ctx, dest, off)
-	}
+func (n *node) Read(_ context.Context, _ fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	if n.regs != nil {
 		size := min(int64(len(dest)), configSize-off)
 		return fuse.ReadResultData(n.regs.readConfig(off, int(max(0, size)))), 0
 	}
-	s := n.value
-	if n.file != "" {
-		var err error
-		if s, err = os.ReadFile(n.file); err != nil {
-			return nil, errnoOf(err)
-		}
-	}
-	if off >= int64(len(s)) {
-		return fuse.ReadResultData(nil), 0
-	}
-	return fuse.ReadResultData(s[off:min(int64(len(s)), off+int64(len(dest)))]), 0
+	begin := min(off, int64(len(n.value)))
+	return fuse.ReadResultData(n.value[begin:min(int64(len(n.value)), begin+int64(len(dest)))]), 0
 }
 
 // Write implements fs.NodeWriter.
-func (n *node) Write(ctx context.Context, f fs.FileHandle, data []byte, off int64) (uint32, syscall.Errno) {
-	if device, ok := f.(fs.FileWriter); ok {
-		return device.Write(ctx, data, off)
-	}
+func (n *node) Write(ctx context.Context, _ fs.FileHandle, data []byte, off int64) (uint32, syscall.Errno) {
 	switch {
 	case n.regs != nil:
 		if caller, ok := fuse.FromContext(ctx); ok {
@@ -218,10 +158,6 @@ func (n *node) Write(ctx context.Context, f fs.FileHandle, data []byte, off int6
 		n.regs.writeConfig(off, data)
 	case n.set != nil:
 		if errno := n.set(string(data)); errno != 0 {
-			return 0, errno
-		}
-	case n.file != "":
-		if errno := writeKernel(n.file, string(data)); errno != 0 {
 			return 0, errno
 		}
 	default:

@@ -21,8 +21,6 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
-
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 )
 
 // Host is one machine of the testbed. Its disk is a layer of its own over the
@@ -34,13 +32,9 @@ type Host struct {
 	Device *Device
 	Key    ssh.PublicKey // of sshd
 
-	base   *Base
 	dir    string
 	log    *os.File
 	number int // gives it a network of its own
-	stack  labsim.Stack
-	wires  []Wire
-	medium medium
 
 	mu      sync.Mutex
 	process *exec.Cmd
@@ -54,12 +48,11 @@ type Host struct {
 func newHost(number int, c HostConfig, d *Device, operator ssh.PublicKey) (*Host, error) {
 	h := &Host{
 		Name: c.Name, BDF: c.BDF, Device: d, Addr: fmt.Sprintf("10.77.%d.2", number),
-		base: c.Base, dir: filepath.Join(runDir,
-			c.Name), down: closedChannel(), number: number, stack: c.Stack, wires: c.Wires, medium: medium(c.Medium),
+		dir: filepath.Join(runDir, c.Name), down: closedChannel(), number: number,
 	}
 	h.Slot(c.BDF, d)
 	for _, step := range []func() error{
-		h.mountDisk, func() error { return h.furnish(operator) }, h.compileIn, h.chooseStack, h.plug, h.join, h.mountCard,
+		h.mountDisk, func() error { return h.furnish(operator) }, h.plug, h.mountCard,
 	} {
 		if err := step(); err != nil {
 			return h, fmt.Errorf("testbed: host %s: %w", c.Name, err)
@@ -81,14 +74,14 @@ func (h *Host) path(name string) string { return filepath.Join(h.dir, name) }
 // mountDisk lays the host's own disk over the shared system. Both disk and mount
 // are in the sandbox and go with it.
 func (h *Host) mountDisk() error {
-	for _, d := range []string{"disk", "work", "root", "pci", "class", "dev", "sys", "devices", "module"} {
+	for _, d := range []string{"disk", "work", "root", "pci", "class", "sys"} {
 		if err := os.MkdirAll(h.path(d), 0o755); err != nil { //nolint:gosec // the host's users walk through it
 			return err
 		}
 	}
-	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", h.base.dir(), h.path("disk"), h.path("work"))
+	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", baseDir(), h.path("disk"), h.path("work"))
 	if err := unix.Mount("overlay", h.path("root"), "overlay", 0, options); err != nil {
-		return fmt.Errorf("lay its disk over %s: %w", h.base.dir(), err)
+		return fmt.Errorf("lay its disk over %s: %w", baseDir(), err)
 	}
 	return nil
 }
@@ -131,42 +124,20 @@ func (h *Host) furnish(operator ssh.PublicKey) error {
 	return os.Chmod(filepath.Join(root, filepath.Dir(keys)), 0o700) //nolint:gosec // a directory
 }
 
-// compileIn tells modprobe that the kernel has the drivers compiled in.
-func (h *Host) compileIn() error {
-	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	if err != nil {
-		return err
-	}
-	name := strings.TrimSpace(string(release))
-	var builtin strings.Builder
-	for _, m := range drivers {
-		fmt.Fprintf(&builtin, "kernel/drivers/infiniband/%s.ko\n", m)
-	}
-	at := filepath.Join(h.path("root"), "usr/lib/modules", name)
-	for file, text := range map[string]string{"modules.builtin": builtin.String(), "modules.order": ""} {
-		if err := writeFile(filepath.Join(at, file), text, 0o644); err != nil {
-			return err
-		}
-	}
-	return command("chroot", h.path("root"), "/usr/sbin/depmod", name)
-}
-
 // plug gives the host a network of its own, with one cable to the operator.
 func (h *Host) plug() error {
-	out := "to-" + strconv.Itoa(h.number)
-	steps := [][]string{{"netns", "add", h.Name}}
-	if h.stack == "" {
-		steps = append(steps, [][]string{
-			{"link", "add", out, "type", "veth", "peer", "name", uplink, "netns", h.Name},
-			{"addr", "add", h.gateway() + "/24", "dev", out},
-			{"link", "set", out, "up"},
-			{"-n", h.Name, "link", "set", "lo", "up"},
-			{"-n", h.Name, "addr", "add", h.Addr + "/24", "dev", uplink},
-			{"-n", h.Name, "link", "set", uplink, "up"},
-			{"-n", h.Name, "route", "add", "default", "via", h.gateway()},
-		}...)
-	}
-	for _, args := range steps {
+	const uplink = "eno1"
+	out, gateway := "to-"+strconv.Itoa(h.number), strings.TrimSuffix(h.Addr, ".2")+".1"
+	for _, args := range [][]string{
+		{"netns", "add", h.Name},
+		{"link", "add", out, "type", "veth", "peer", "name", uplink, "netns", h.Name},
+		{"addr", "add", gateway + "/24", "dev", out},
+		{"link", "set", out, "up"},
+		{"-n", h.Name, "link", "set", "lo", "up"},
+		{"-n", h.Name, "addr", "add", h.Addr + "/24", "dev", uplink},
+		{"-n", h.Name, "link", "set", uplink, "up"},
+		{"-n", h.Name, "route", "add", "default", "via", gateway},
+	} {
 		if err := command("ip", args...); err != nil {
 			return err
 		}
@@ -183,7 +154,6 @@ func (h *Host) netns() string { return "/run/netns/" + h.Name }
 func (h *Host) Slot(bdf string, d *Device) {
 	if d != nil {
 		d.PowerLost = func() { _ = h.Cut() }
-		d.Describe(h.Name + " " + d.RDMA)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -203,19 +173,12 @@ func (h *Host) cards() map[string]*Device {
 	return h.slots
 }
 
-// mountCard serves the cards: functions on the bus, and devices of the driver.
+// mountCard serves the cards: functions on the bus, and what their driver shows.
 func (h *Host) mountCard() error {
-	net := func() map[string]entry { return nil }
-	if h.stack != "" {
-		net = h.netLinks
+	if err := mountTree(h.path("pci"), pciTree(h.cards)); err != nil {
+		return err
 	}
-	for at, tree := range map[string]entry{"pci": pciTree(h.cards), "class": classTree(h.cards, net),
-		"dev": devTree(h.cards), "devices": h.devicesTree(), "module": modulesTree()} {
-		if err := mountTree(h.path(at), tree); err != nil {
-			return err
-		}
-	}
-	return nil
+	return mountTree(h.path("class"), classTree(h.cards))
 }
 
 // Exec runs a shell command as root on the host, not over SSH.
@@ -273,7 +236,7 @@ func (h *Host) Running(program string) int { return h.Signal(program, 0) }
 func (h *Host) remove() error {
 	err := h.Cut()
 	sweepCgroups(h.Name)
-	for _, at := range []string{"pci", "class", "dev", "devices", "module"} {
+	for _, at := range []string{"pci", "class"} {
 		// Not the server's own Unmount, which waits for the end of the file system:
 		// containers of other hosts hold a hidden copy of the mount while they run.
 		err = errors.Join(err, unix.Unmount(h.path(at), unix.MNT_DETACH))

@@ -18,7 +18,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
@@ -165,7 +164,7 @@ func twoCards(t *testing.T, box *Host, host *hosts.Host) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := NewDevice(&wire.World{}, model)
+	second := NewDevice(model)
 	second.RDMA = "mlx4_1"
 	box.Slot(slot, second)
 	s := snapshot(t, host)
@@ -251,7 +250,7 @@ func TestDevice_without_power_is_deaf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := NewDevice(&wire.World{}, model)
+	d := NewDevice(model)
 	before := model.Flash.Dump()
 	erase := func() {
 		// Write enable and an erase of 4 KiB, through the flash gateway.

@@ -5,9 +5,11 @@ package testbed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 )
@@ -57,13 +59,45 @@ func result(out string, err error) (output string, status int) {
 	return out, 0
 }
 
-// Jump is nil: the operator is in every network.
-func (s *Loan) Jump() map[string]any { return nil }
+// errNoFabric is what a scenario learns that needs more than a card.
+var errNoFabric = errors.New("testbed: containers have no fabric: machines with kernels have")
 
-// Operate executes a command on the operator's machine, which is this one.
-func (s *Loan) Operate(ctx context.Context, command string) (output string, status int) {
-	out, err := exec.CommandContext(ctx, "sh", "-c", command).CombinedOutput() //nolint:gosec // of a test
-	return result(string(out), err)
+// Jump is nil: there is no network behind a host.
+func (*Loan) Jump() map[string]any { return nil }
+
+// Subnet is empty: there is no IPoIB interface.
+func (*Loan) Subnet(string) string { return "" }
+
+// Operate has no machine on a fabric.
+func (*Loan) Operate(context.Context, string) (output string, status int) {
+	return result("", errNoFabric)
+}
+
+// Sever has no other way to the host that would be left.
+func (*Loan) Sever(string, bool) error { return errNoFabric }
+
+// Unplug has no cable.
+func (*Loan) Unplug(string, int) error { return errNoFabric }
+
+// Reboot has the system restart, and waits until it is back.
+func (s *Loan) Reboot(host string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), borrowTimeout)
+	defer cancel()
+	box := s.boxes[host]
+	boots := box.Boots()
+	if out, err := box.Exec(ctx, "systemctl reboot"); err != nil {
+		return fmt.Errorf("testbed: restart %s: %w: %s", host, err, out)
+	}
+	for box.Boots() == boots {
+		select {
+		case <-box.Down():
+			return fmt.Errorf("testbed: %s went off instead of restarting:\n%s", host, lastLines(box.Console(), 20))
+		case <-ctx.Done():
+			return fmt.Errorf("testbed: %s does not restart:\n%s", host, lastLines(box.Console(), 20))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return box.WaitSSH(ctx)
 }
 
 // printing lists what a plan must leave alone.

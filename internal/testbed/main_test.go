@@ -10,5 +10,5 @@ import (
 func TestMain(m *testing.M) {
 	// A CLI configuration of the developer's must not reach the provider.
 	_ = os.Unsetenv("TF_CLI_CONFIG_FILE")
-	Main(m.Run, Bases...)
+	Main(m.Run)
 }

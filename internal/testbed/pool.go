@@ -19,7 +19,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
 
 // Pool lends hosts to tests, one test after another: what takes time is the boot,
@@ -34,7 +33,6 @@ type Pool struct {
 	idle     []*Host
 	made     int
 	loans    int
-	built    int // hosts with a network stack of their own
 }
 
 // NewPool has up to as many hosts at a time; they boot when they are asked for.
@@ -55,11 +53,11 @@ func (y *Pool) Lend(hosts []labs.Host) (loan *Loan, cannot string, err error) {
 			return nil, cannot, nil
 		}
 	}
-	boxes, err := y.find(hosts)
+	boxes, err := y.borrow(len(hosts))
 	if err != nil {
 		return nil, "", err
 	}
-	s := &Loan{pool: y, boxes: map[string]*Host{}, boots: map[string]int{}, world: &wire.World{},
+	s := &Loan{pool: y, boxes: map[string]*Host{}, boots: map[string]int{},
 		dir: filepath.Join(y.testbed.Dir, fmt.Sprint("loan", y.next()))}
 	for i, h := range hosts {
 		s.boxes[h.Name] = boxes[i]
@@ -78,13 +76,14 @@ func (y *Pool) next() int {
 	return y.loans
 }
 
-// unreal says what of a described host cannot be had here. Hosts are Debian and
-// say Ubuntu, also where the second host of the main scenario has TrueNAS: what is
-// asked of its card is the same. Those with a network stack are what they say.
+// unreal says what of a described host cannot be had here. Hosts are Debian and say
+// Ubuntu, whatever of the three they are to be: what is asked of a card is the same.
 func unreal(h labs.Host) string {
 	switch {
-	case h.OS != labsim.Ubuntu && h.OS != labsim.TrueNAS && (suites[h.OS] == nil || h.Stack == ""):
+	case !slices.Contains([]labsim.OS{labsim.Ubuntu, labsim.TrueNAS, labsim.Debian12}, h.OS):
 		return fmt.Sprint("such a system: ", h.OS)
+	case h.Stack != "":
+		return "network stack of their own: machines with kernels have"
 	case h.MstflintVersion != "" && h.MstflintVersion != "4.21.0":
 		return "other mstflint than 4.21.0"
 	case h.Kernel != "":
@@ -143,7 +142,7 @@ func (y *Pool) open() error {
 	if os.Getenv(insideMark) == "" {
 		return errors.New("testbed: the tests of this package do not start with testbed.Main")
 	}
-	testbed := &Testbed{Hosts: map[string]*Host{}, Dir: filepath.Join(runDir, "pool"), World: &wire.World{}}
+	testbed := &Testbed{Hosts: map[string]*Host{}, Dir: filepath.Join(runDir, "pool")}
 	operator, err := testbed.writeKey()
 	if err != nil {
 		return err
@@ -158,20 +157,12 @@ type Loan struct {
 	dir   string
 	boxes map[string]*Host
 	boots map[string]int // before
-	world *wire.World
-	// cables are those of the cards; none before they are in.
-	cables map[plug]*wire.Cable
 }
 
 // cleaning takes away what a test, or the provider in it, left on a host.
 const cleaning = `
-for u in $(systemctl list-units --all --plain --no-legend 'terraform-*' 'infiniband-*' 'opensm*' | awk '{print $1}'); do systemctl kill -s KILL "$u"; systemctl stop "$u"; done 2>/dev/null
+for u in $(systemctl list-units --all --plain --no-legend 'terraform-*' 'infiniband-*' | awk '{print $1}'); do systemctl kill -s KILL "$u"; systemctl stop "$u"; done 2>/dev/null
 systemctl reset-failed
-systemctl disable -q opensm.service
-echo 'PORTS="NONE"' >/etc/default/opensm
-rm -rf /etc/opensm /etc/systemd/system/opensm@*.d /etc/systemd/system/opensm.service.d /var/cache/opensm/* /var/log/opensm* \
-	/etc/systemd/system/infiniband-port-* /etc/systemd/system/*.wants/infiniband-port-* /usr/local/sbin/terraform-infiniband-port
-systemctl daemon-reload
 rm -rf /var/lib/terraform-provider-infiniband /run/terraform-provider-infiniband /tmp/mstflint_lockfiles /tmp/terraform* \
 	/etc/modprobe.d/terraform-infiniband.conf /etc/modules-load.d/terraform-infiniband.conf /etc/sudoers.d/zz-password
 `
@@ -190,8 +181,8 @@ func (s *Loan) furnish(hosts []labs.Host) error {
 	errs := make(chan error, len(hosts))
 	for _, h := range hosts {
 		box := s.boxes[h.Name]
-		fmt.Fprintf(&known, "%s,%s.* %s", box.Addr, box.medium.subnet(), ssh.MarshalAuthorizedKey(box.Key))
-		go func() { errs <- box.take(h, s.world) }()
+		fmt.Fprintf(&known, "%s %s", box.Addr, ssh.MarshalAuthorizedKey(box.Key))
+		go func() { errs <- box.take(h) }()
 	}
 	var err error
 	for range hosts {
@@ -200,14 +191,11 @@ func (s *Loan) furnish(hosts []labs.Host) error {
 	for name, box := range s.boxes {
 		s.boots[name] = box.Boots()
 	}
-	if err == nil {
-		s.cables = cable(s.world, hosts, s.boxes)
-	}
 	return errors.Join(err, writeFile(s.KnownHostsFile(), known.String(), 0o600))
 }
 
-// take makes the host what is described, with cards in a world, and boots it if it is off.
-func (h *Host) take(d labs.Host, w *wire.World) error {
+// take makes the host what is described, and boots it if it is off.
+func (h *Host) take(d labs.Host) error {
 	ctx, cancel := context.WithTimeout(context.Background(), borrowTimeout)
 	defer cancel()
 	for bdf := range h.cards() {
@@ -222,15 +210,11 @@ func (h *Host) take(d labs.Host, w *wire.World) error {
 		if strings.Contains(d.Cmdline+d.Files["/etc/modprobe.d/mlx4.conf"], "port_type_array=1,1") {
 			model.SetNV(card.NV{LinkType: [2]int{card.LinkIB, card.LinkIB}})
 		}
-		device := NewDevice(w, model)
+		device := NewDevice(model)
 		device.Board = Board{Product: c.Product, PartNumber: c.PartNumber, SerialNumber: c.SerialNumber}
 		device.RDMA = strings.TrimSuffix(c.Chip.Driver(), "core") + strconv.Itoa(i)
 		if i == 0 {
 			h.BDF, h.Device = c.BDF, device
-			for _, w := range h.wires {
-				device.Netdevs[w.Name] = w.Port
-			}
-			device.Relinked = h.rewire
 		}
 		h.Slot(c.BDF, device)
 	}
@@ -262,14 +246,7 @@ func (s *Loan) Release() {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
 	for _, box := range s.boxes {
-		if box.stack == "" {
-			s.pool.idle = append(s.pool.idle, box)
-			continue
-		}
-		if err := box.remove(); err != nil {
-			fmt.Fprintf(os.Stderr, "testbed: take %s away: %v\n", box.Name, err)
-		}
-		_ = command("ip", "link", "del", box.medium.name()) // the last host's has been taken
+		s.pool.idle = append(s.pool.idle, box)
 	}
 	s.pool.back.Broadcast()
 }

@@ -10,9 +10,6 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/testbed/umad"
 )
 
 // Device is a card as software sees it on the bus: registers in front of the
@@ -22,19 +19,9 @@ type Device struct {
 	// cut the power in an operation. Set it before the card is used.
 	PowerLost func()
 
-	// Relinked is called when the driver has given a port another type. Set it before
-	// the card is used.
-	Relinked func()
-
 	// Board and RDMA, the name of the RDMA device, are set before the card is used.
 	Board Board
 	RDMA  string
-	// Netdevs are the card's IPoIB interfaces and the port of each. They are set before
-	// the card is used.
-	Netdevs map[string]int
-
-	// HCA is the driver's side of the card, and where its cables end.
-	HCA *umad.HCA
 
 	mu     sync.Mutex
 	card   *card.Card
@@ -43,16 +30,11 @@ type Device struct {
 	window uint32
 	links  [2]string
 	users  users
-	name   string // of the node, as rdma-ndd sets it
 }
 
-// cardPorts is how many ports a card has at most.
-const cardPorts = 2
-
-// NewDevice puts registers in front of a card in a world and switches it on.
-func NewDevice(w *wire.World, c *card.Card) *Device {
-	d := &Device{Netdevs: map[string]int{}, RDMA: strings.TrimSuffix(c.Chip.Driver(), "core") + "0",
-		HCA: umad.New(w, cardPorts)}
+// NewDevice puts registers in front of a card and switches it on.
+func NewDevice(c *card.Card) *Device {
+	d := &Device{RDMA: strings.TrimSuffix(c.Chip.Driver(), "core") + "0"}
 	d.Insert(c)
 	return d
 }
@@ -72,39 +54,10 @@ func (d *Device) Card() *card.Card {
 	return d.card
 }
 
-// Describe calls the node something else.
-func (d *Device) Describe(name string) {
-	d.mu.Lock()
-	d.name = name
-	d.mu.Unlock()
-	d.HCA.Describe(name)
-}
-
-func (d *Device) nodeName() string {
+// PowerOn resets the registers and boots what is in flash.
+func (d *Device) PowerOn() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.name
-}
-
-// node is what the firmware says of itself. The caller holds the lock.
-func (d *Device) node() (n fabric.Node, guids []uint64) {
-	fw := d.card.Running()
-	return fabric.Node{Description: d.name, GUID: fw.GUIDs[0], System: fw.GUIDs[3], Ports: d.card.Chip.Ports,
-		Device: fw.Device, Revision: uint32(d.card.Rev)}, fw.GUIDs[1:3]
-}
-
-// switchPorts has those ports on that speak InfiniBand, and no others. The caller does
-// not hold the lock.
-func (d *Device) switchPorts() {
-	for i := range d.links {
-		d.HCA.Port(i + 1).Enable(d.powered() && d.Card().Running().Loaded && d.isIB(i))
-	}
-}
-
-// PowerOn resets the registers and boots what is in flash. Links go down for it.
-func (d *Device) PowerOn() {
-	d.PowerOff()
-	d.mu.Lock()
 	d.off, d.window = false, 0
 	d.regs.Reset()
 	d.card.Boot()
@@ -112,10 +65,6 @@ func (d *Device) PowerOn() {
 	for i := range d.links {
 		d.links[i] = bootLink(fw, i)
 	}
-	node, guids := d.node()
-	d.mu.Unlock()
-	d.HCA.Boot(node, guids)
-	d.switchPorts()
 }
 
 // bootLink is the type that mlx4_core gives a port when it loads.
@@ -139,15 +88,8 @@ func (d *Device) FreeSemaphores() {
 // PowerOff makes the card deaf.
 func (d *Device) PowerOff() {
 	d.mu.Lock()
-	d.off = true
-	d.mu.Unlock()
-	d.switchPorts()
-}
-
-func (d *Device) powered() bool {
-	d.mu.Lock()
 	defer d.mu.Unlock()
-	return !d.off
+	d.off = true
 }
 
 // readConfig is a read of the configuration space. Reads of the data window of

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -23,9 +22,9 @@ const runDir = "/run/testbed"
 
 // Main runs the tests of a package in namespaces of their own, so that mounts,
 // interfaces and containers end with the process, however it ends. It installs
-// the systems that hosts run, Firmware if none is named, if they are not there. On a machine that cannot run
+// the system that hosts run if it is not there. On a machine that cannot run
 // the testbed it says what is missing, and the tests fail.
-func Main(run func() int, bases ...Base) {
+func Main(run func() int) {
 	if os.Getenv(insideMark) != "" {
 		if err := settleIn(); err != nil {
 			fmt.Fprintln(os.Stderr, "testbed: set up the sandbox:", err)
@@ -36,10 +35,7 @@ func Main(run func() int, bases ...Base) {
 	if isListing() {
 		os.Exit(run())
 	}
-	if len(bases) == 0 {
-		bases = []Base{Firmware}
-	}
-	if err := Prepare(bases...); err != nil {
+	if err := Prepare(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -92,34 +88,12 @@ func settleIn() error {
 	if err := os.MkdirAll(runDir, 0o755); err != nil { //nolint:gosec // hosts' users walk through it
 		return err
 	}
-	if err := allowInotify(); err != nil {
-		return err
-	}
 	// Hosts must not reach each other by way of the operator, whatever the machine does.
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("0\n"), //nolint:gosec // it is there
 		0o644); err != nil {
 		return err
 	}
 	return command("ip", "link", "set", "lo", "up")
-}
-
-// inotifyInstances is enough for some hundred hosts. The services of one host hold
-// eight to twelve, of which the kernel gives a user 128 by default, for all hosts
-// together. With none left, systemd-udevd does not start, and udevadm and netplan fail.
-const inotifyInstances = 2048
-
-// allowInotify raises the machine's own limit, which no namespace has of its own. It
-// stays raised until the machine restarts.
-func allowInotify() error {
-	const limit = "/proc/sys/fs/inotify/max_user_instances"
-	data, err := os.ReadFile(limit)
-	if err != nil {
-		return err
-	}
-	if n, err := strconv.Atoi(strings.TrimSpace(string(data))); err != nil || n >= inotifyInstances {
-		return err
-	}
-	return os.WriteFile(limit, []byte(strconv.Itoa(inotifyInstances)), 0o644) //nolint:gosec // it is there
 }
 
 // command runs a short program and reports what it said if it failed.

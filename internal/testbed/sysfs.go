@@ -4,6 +4,7 @@ package testbed
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -55,31 +56,23 @@ func (d *Device) pciFiles() map[string]entry {
 	// The link's target is beside it: /sys/bus/pci/drivers has no mlx4_core here.
 	files["driver"] = entry{link: ".drivers/" + driver}
 	files[".drivers"] = dir(func() map[string]entry {
-		return map[string]entry{driver: dir(func() map[string]entry { return nil })}
+		return map[string]entry{driver: dir(nothing)}
 	})
 	files["infiniband"] = dir(func() map[string]entry {
-		return map[string]entry{d.RDMA: dir(d.rdmaFiles)}
+		return map[string]entry{d.RDMA: dir(nothing)}
 	})
-	netdevs := map[string]entry{}
-	for name, port := range d.Netdevs {
-		if strings.Contains(d.links[port-1], "ib") {
-			netdevs[name] = dir(func() map[string]entry { return map[string]entry{"dev_port": line("%d", port-1)} })
-		}
-	}
-	if len(netdevs) > 0 {
-		files["net"] = dir(func() map[string]entry { return netdevs })
-	}
 	if d.card.Chip.Format != card.FS2 {
 		return files // mlx5 has no files for the types of ports
 	}
 	for i := range d.links {
-		files[fmt.Sprintf("mlx4_port%d", i+1)] = entry{
-			text: func() string { return d.link(i) + "\n" },
-			set:  func(s string) syscall.Errno { return d.setLink(i, strings.TrimSpace(s)) },
-		}
+		file := line("%s", d.links[i])
+		file.set = func(s string) syscall.Errno { return d.setLink(i, strings.TrimSpace(s)) }
+		files[fmt.Sprintf("mlx4_port%d", i+1)] = file
 	}
 	return files
 }
+
+func nothing() map[string]entry { return nil }
 
 // class is the PCI class: VPI firmware calls the function a network controller
 // of no kind, and the recovery mode a memory controller.
@@ -102,7 +95,6 @@ func (d *Device) link(i int) string {
 // setLink changes the type of a port as mlx4_core does; Ethernet-only firmware
 // cannot (Linux drivers/net/ethernet/mellanox/mlx4/main.c, set_port_type).
 func (d *Device) setLink(i int, s string) syscall.Errno {
-	defer d.notifyLinkType()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -117,17 +109,9 @@ func (d *Device) setLink(i int, s string) syscall.Errno {
 	return 0
 }
 
-// notifyLinkType tells of the type of a port. The caller does not hold the lock.
-func (d *Device) notifyLinkType() {
-	if d.Relinked != nil {
-		d.Relinked()
-	}
-	d.switchPorts()
-}
-
-// classTree is what stands at /sys/class. Where net lists nothing the interfaces
-// of the container are mounted over it.
-func classTree(slots func() map[string]*Device, net func() map[string]entry) entry {
+// classTree is what stands at /sys/class: what the drivers show of the cards. The
+// interfaces of the container are mounted over net.
+func classTree(slots func() map[string]*Device) entry {
 	// Listed anew at each look: a directory that is known to the kernel keeps the
 	// entry that it had first.
 	rdma := func() map[string]entry {
@@ -140,13 +124,46 @@ func classTree(slots func() map[string]*Device, net func() map[string]entry) ent
 		return all
 	}
 	return dir(func() map[string]entry {
-		all := map[string]entry{"net": dir(net)}
+		all := map[string]entry{"net": dir(nothing)}
 		if len(rdma()) > 0 {
 			all["infiniband"] = dir(rdma)
-			all["infiniband_mad"] = dir(func() map[string]entry { return madFiles(slots()) })
 		}
 		return all
 	})
+}
+
+// rdmaFiles is the RDMA device as mlx4_ib shows it, of which the provider learns what
+// the card runs.
+func (d *Device) rdmaFiles() map[string]entry {
+	fw := d.Card().Running()
+	return map[string]entry{
+		"node_guid": line("%s", sysfsGUID(fw.GUIDs[0])), "sys_image_guid": line("%s", sysfsGUID(fw.GUIDs[3])),
+		"fw_ver":   line("%d.%d.%d", fw.Version[0], fw.Version[1], fw.Version[2]),
+		"hw_rev":   line("%x", d.Card().Rev),
+		"hca_type": line("MT%d", fw.Device), "board_id": line("%s", fw.PSID),
+		"ports": dir(func() map[string]entry {
+			ports := map[string]entry{}
+			for i := range d.Card().Chip.Ports {
+				ports[strconv.Itoa(i+1)] = dir(func() map[string]entry { return d.portFiles(i) })
+			}
+			return ports
+		}),
+	}
+}
+
+// portFiles are those of a port without a cable. No subnet manager is bound to it.
+func (d *Device) portFiles(i int) map[string]entry {
+	fw := d.Card().Running()
+	layer, id := "Ethernet", fw.MACs[i]>>24<<40|0xfffe<<24|fw.MACs[i]&0xffffff
+	if strings.Contains(d.link(i), "ib") {
+		layer, id = "InfiniBand", fw.GUIDs[i+1]
+	}
+	return map[string]entry{
+		"link_layer": line("%s", layer), "state": line("1: DOWN"), "phys_state": line("2: Polling"), "cap_mask": line("0x0"),
+		"gids": dir(func() map[string]entry {
+			return map[string]entry{"0": line("fe80:0000:0000:0000:%s", sysfsGUID(id))}
+		}),
+	}
 }
 
 // sysfsGUID writes a GUID in four groups.

@@ -3,7 +3,6 @@
 package testbed
 
 import (
-	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -17,9 +16,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
 
 // DefaultBDF is where hosts have their card unless told otherwise.
@@ -28,29 +25,16 @@ const DefaultBDF = "0000:01:00.0"
 // HostConfig describes a machine to be made.
 type HostConfig struct {
 	Name string
-	Base *Base  // default Firmware
 	BDF  string // default DefaultBDF
 	Card card.Config
-	// LinkType is what the card's configuration says at delivery, if it says
-	// anything: card.LinkIB and the like.
-	LinkType [2]int
 	// Board is written into the card's vital product data; empty: it has none.
 	Board Board
-	// Stack configures the host's network, which is Bookworm or Trixie then.
-	// Empty: the testbed does.
-	Stack labsim.Stack
-	// Wires are the host's IPoIB interfaces, if it has a stack. Those of hosts with
-	// the same Medium are on one subnet, as on one fabric; zero is one of its own.
-	Wires  []Wire
-	Medium int
 }
 
 // Testbed is a running testbed and the operator's keys to it.
 type Testbed struct {
 	Hosts map[string]*Host
 	Dir   string // of the operator
-	// World is what the ports of the hosts' cards are in.
-	World *wire.World
 }
 
 // numbers gives every host of the sandbox a network of its own.
@@ -65,7 +49,7 @@ func Start(ctx context.Context, dir string, hosts ...HostConfig) (*Testbed, erro
 	if os.Getenv(insideMark) == "" {
 		return nil, errors.New("testbed: the tests of this package do not start with testbed.Main")
 	}
-	b := &Testbed{Hosts: map[string]*Host{}, Dir: dir, World: &wire.World{}}
+	b := &Testbed{Hosts: map[string]*Host{}, Dir: dir}
 	operator, err := b.writeKey()
 	if err != nil {
 		return nil, err
@@ -85,31 +69,17 @@ func (b *Testbed) add(c HostConfig, operator ssh.PublicKey) (*Host, error) {
 	if c.BDF == "" {
 		c.BDF = DefaultBDF
 	}
-	if c.Base == nil {
-		c.Base = &Firmware
-	}
 	model, err := card.New(c.Card)
 	if err != nil {
 		return nil, err
-	}
-	if len(c.Wires) > 0 {
-		c.LinkType = [2]int{card.LinkIB, card.LinkIB}
-	}
-	if c.LinkType != ([2]int{}) {
-		model.SetNV(card.NV{LinkType: c.LinkType})
 	}
 	numbers.Lock()
 	numbers.last++
 	number := numbers.last
 	numbers.Unlock()
-	device := NewDevice(b.World, model)
+	device := NewDevice(model)
 	device.Board = c.Board
-	for _, w := range c.Wires {
-		device.Netdevs[w.Name] = w.Port
-	}
-	c.Medium = cmp.Or(c.Medium, number)
 	h, err := newHost(number, c, device, operator)
-	device.Relinked = h.rewire
 	b.Hosts[c.Name] = h
 	return h, err
 }

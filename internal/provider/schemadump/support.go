@@ -21,7 +21,7 @@ type object struct {
 	cards   func() string
 	lab     []platform.Kind // whole life on simulated hosts of these families
 	labTest string          // file and name of the test
-	// real is what runs for it in make testbed, on Debian.
+	// real is what runs for it in make testbed or on machines of make reallab-scenarios, on Debian.
 	real, realTest string // several tests are separated by ;
 }
 
@@ -52,14 +52,14 @@ var objects = []object{
 		"the real mstconfig stores those of an emulated ConnectX-3 Pro; the stock mlx4 driver switches its ports",
 		burnTest + ";acctest/kernels_linktype_test.go TestKernels_link_types"},
 	{"infiniband_port", platform.FeatureDiagnostics, anyCard, withPorts, everyKind,
-		"the real ibportstate, on an emulated fabric", "acctest/port_test.go TestPort_life"},
-	{"infiniband_opensm", platform.FeatureOpenSM, anyCard, withPorts, everyKind, "the real opensm, on an emulated fabric",
-		"acctest/sm_test.go TestSM_life"},
+		"the real ibportstate answers as the simulated one, on stock kernels", "acctest/kernels_contract_test.go TestKernels_contract"},
+	{"infiniband_opensm", platform.FeatureOpenSM, anyCard, withPorts, everyKind, "the real opensm, on stock kernels",
+		"acctest/kernels_cable_test.go TestKernels_cable"},
 	{"infiniband_ipoib_interface", "", anyCard, everySystem, everyKind,
-		"the real netplan, NetworkManager, systemd-networkd and ifupdown; the interface is a veth",
+		"the real netplan, NetworkManager, systemd-networkd and ifupdown, on stock kernels",
 		"acctest/stacks_test.go TestStacks"},
 	{"infiniband_benchmark", platform.FeatureIperf3, anyCard, onDebian,
-		"provider/labs_test.go TestAccExample_labPointToPoint", "the real iperf3 and qperf, over a veth",
+		"provider/labs_test.go TestAccExample_labPointToPoint", "the real iperf3 and qperf, on stock kernels",
 		"acctest/evidence_test.go TestEvidence"},
 }
 

@@ -32,8 +32,8 @@ func source(t *testing.T, file string) string {
 func TestSupport_proofs_are_tests(t *testing.T) {
 	makefile := source(t, "../GNUmakefile")
 	var onTestbed []string
-	for _, m := range regexp.MustCompile(`(?m)(?:-run '\^\(|KERNELS:-\^\(|^QUICK_SCENARIOS := )([\w|]+)`).FindAllStringSubmatch(makefile, -1) {
-		onTestbed = append(onTestbed, strings.Split(m[1], "|")...)
+	for _, m := range regexp.MustCompile(`(?m)(?:-run '\^\(|KERNELS:-\^\(|^SCENARIOS := )([\w|$]+)`).FindAllStringSubmatch(makefile, -1) {
+		onTestbed = append(onTestbed, strings.Split(strings.ReplaceAll(m[1], "$", ""), "|")...)
 	}
 	if len(onTestbed) < 8 {
 		t.Fatalf("make testbed runs %q", onTestbed)

@@ -26,14 +26,14 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: testbed check|prepare")
 		os.Exit(2)
 	}
-	err := testbed.Check(testbed.Bases...)
+	err := testbed.Check()
 	switch {
 	case os.Args[1] == "check":
 		if other := machine.Check(machine.Need{Machines: 2}); other != nil {
 			fmt.Fprintln(os.Stderr, other)
 		}
 	case err == nil:
-		err = testbed.Prepare(testbed.Bases...)
+		err = testbed.Prepare()
 	}
 	var lacks testbed.LackingError
 	switch {
