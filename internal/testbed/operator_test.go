@@ -88,8 +88,9 @@ func (o *operator) crossFlashTo(vpi []byte) acctest.Config {
 		}})
 }
 
+// context bounds one walk. It takes seconds, on processors that do nothing else.
 func (o *operator) context() context.Context {
-	ctx, cancel := context.WithTimeout(o.t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(o.t.Context(), 10*time.Minute)
 	o.t.Cleanup(cancel)
 	return ctx
 }
