@@ -54,7 +54,7 @@ func TestSudoPassword_on_TrueNAS(t *testing.T) {
 // The same with the sudo of Debian, which on the testbed is the real one.
 func TestSudoPassword_on_Debian(t *testing.T) {
 	t.Parallel()
-	w := Start(t, Options{Hosts: asks(lockedHost(oneEnd, "192.0.2.20", 0, labsim.StackNetplan))})
+	w := Start(t, Options{Hosts: asks(lockedHost(oneEnd, "192.0.2.20", 0, ""))})
 	ws, cfg := w.workspaceWithPassword(), w.crossFlash(oneEnd, 0)[:5] // without a peer no port becomes active
 	mustApply(t, ws, cfg)
 	emptyPlan(t, ws, cfg)
