@@ -3,7 +3,6 @@ package acctest
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -135,13 +134,8 @@ func nmQuestions(name string) []string {
 	}
 }
 
-// ofVeth are what a host of the testbed answers in another way: its interface is a veth,
-// and its kernel that of the machine below, not that of its distribution.
-var ofVeth = strings.NewReplacer("RTNETLINK answers: Cannot assign requested address", "Error: ipv4: Address not found.",
-	"RTNETLINK answers: File exists\n", "Error: ipv4: Address already assigned.\n")
-
-// notOfIPoIB are keys of ip's JSON that tell of the driver or the kernel below, which
-// is that of a veth on the testbed, or that count.
+// notOfIPoIB are keys of ip's JSON that tell of the driver or the kernel below, or that
+// count.
 var notOfIPoIB = []string{
 	"ifindex", "qdisc", "num_tx_queues", "num_rx_queues", "gso_max_size", "gso_max_segs", "tso_max_size", "tso_max_segs",
 	"gro_max_size",
@@ -161,7 +155,7 @@ var normalisations = []struct {
 	{regexp.MustCompile(`\(process:\d+\)|\(generate:\d+\)`), "(PROCESS)"},
 	{regexp.MustCompile(`\d\d:\d\d:\d\d\.\d+`), "TIME"},
 	{regexp.MustCompile(`(connection-uuid)=[-0-9a-f]{36}`), "$1=UUID"},
-	{regexp.MustCompile(`(?m)^.*\bibp1s0d1\b.*\n`), ""}, // the second port has no interface on the testbed
+	{regexp.MustCompile(`(?m)^.*\bibp1s0d1\b.*\n`), ""}, // of the second port nothing is asked
 }
 
 // normal is an answer without what must differ.
@@ -171,9 +165,6 @@ func (w *stackLab) normal(question, answer string) any {
 		for _, entry := range list {
 			for _, key := range notOfIPoIB {
 				delete(entry, key)
-			}
-			if os.Getenv(LabVariable) == "testbed" {
-				delete(entry, "vfinfo_list")
 			}
 			if a, ok := entry["address"].(string); ok {
 				entry["address"] = normalisations[0].re.ReplaceAllString(a, normalisations[0].to)
@@ -186,9 +177,6 @@ func (w *stackLab) normal(question, answer string) any {
 			}
 		}
 		return list
-	}
-	if os.Getenv(LabVariable) == "testbed" {
-		answer = ofVeth.Replace(answer)
 	}
 	for _, n := range normalisations {
 		answer = n.re.ReplaceAllString(answer, n.to)

@@ -52,8 +52,7 @@ type Loan interface {
 	// Operate executes a command on a machine of the operator's that is in that network.
 	Operate(ctx context.Context, command string) (output string, status int)
 	// Sever takes away the provider's way to Address, or gives it back, as if a cable was out.
-	// What leads through the fabric may go with it: containers lose all their cables, machines
-	// with kernels of their own keep that of the card.
+	// The cable of the card stays.
 	Sever(host string, severed bool) error
 	// Unplug takes the cable out of a port of a host's first card.
 	Unplug(host string, port int) error
@@ -80,7 +79,7 @@ func (w *Lab) stand(hosts []labs.Host) {
 	case err != nil:
 		w.t.Fatalf("take hosts for the test: %v", err)
 	case cannot != "":
-		w.t.Skip("only in the simulated lab: real hosts have no " + cannot)
+		w.t.Skip("not on these hosts: they have no " + cannot)
 	}
 	w.testbed = loan
 	w.t.Cleanup(func() {
