@@ -25,12 +25,8 @@ func TestMain(m *testing.M) {
 	_ = os.Unsetenv("TF_CLI_CONFIG_FILE")
 	// Configurations name the provider by its real address.
 	_ = os.Setenv("TF_ACC_PROVIDER_NAMESPACE", "ibfabric")
-	enter(m.Run)
+	os.Exit(m.Run())
 }
-
-// enter runs the tests; the testbed, if it is compiled in and asked for, does it
-// with real hosts.
-var enter = func(run func() int) { os.Exit(run()) }
 
 // plan plans and fails the test if the provider breaks the protocol.
 func plan(t *testing.T, ws *acctest.Workspace, cfg acctest.Config) *acctest.Plan {
