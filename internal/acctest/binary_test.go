@@ -74,7 +74,7 @@ func (o *operator) write(name, text string) {
 }
 
 func (o *operator) command(args ...string) (*exec.Cmd, *bytes.Buffer) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	o.t.Cleanup(cancel)
 	// In front of the arguments, which end with the file of a saved plan.
 	words := 1
