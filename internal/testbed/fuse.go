@@ -4,6 +4,7 @@ package testbed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
 )
 
 // entry is one name of a served tree: a directory, a symbolic link, a file of
@@ -169,11 +171,21 @@ func (n *node) Write(ctx context.Context, _ fs.FileHandle, data []byte, off int6
 // mountTree serves a tree at a directory. The process that serves it must not
 // look into it: it would wait for itself.
 func mountTree(at string, root entry) error {
-	// No time-outs: the kernel asks anew for every name.
-	options := &fs.Options{MountOptions: fuse.MountOptions{DisableXAttrs: true, DirectMountStrict: true, AllowOther: true,
-		Name: "card", FsName: "emulated-card"}}
-	if _, err := fs.Mount(at, &node{entry: root}, options); err != nil {
+	// A program that a test starts must not have the file: it would wait for its answer, and
+	// the sandbox for it, when the server is gone. What go-fuse opens by itself is inherited.
+	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
 		return fmt.Errorf("testbed: serve the card at %s: %w", at, err)
+	}
+	err = unix.Mount("emulated-card", at, "fuse.card", unix.MS_NOSUID|unix.MS_NODEV,
+		fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fd))
+	if err == nil {
+		// No time-outs: the kernel asks anew for every name.
+		_, err = fs.Mount(fmt.Sprintf("/dev/fd/%d", fd), &node{entry: root},
+			&fs.Options{MountOptions: fuse.MountOptions{DisableXAttrs: true}})
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("testbed: serve the card at %s: %w", at, err), unix.Close(fd))
 	}
 	return nil
 }
