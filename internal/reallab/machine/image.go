@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/netstack"
 )
 
@@ -28,8 +30,7 @@ const User = "ops"
 
 // A system is a Debian that is installed once and kept.
 type system struct {
-	suite    string
-	packages []string
+	suite string
 	// script runs in a shell with the path of the installed system as its argument.
 	script string
 	// verify judges the installed system; it may be nil.
@@ -86,28 +87,27 @@ const (
 // kernel.
 var guests = map[string]system{Bookworm: guest(Bookworm), Trixie: guest(Trixie)}
 
-func guest(suite string) system {
-	return system{suite: suite, boots: true, packages: []string{
-		"systemd", "systemd-sysv", "dbus", "udev", "openssh-server", "sudo", "iproute2", "iputils-ping", "kmod", "procps",
-		"ifupdown", "nftables", "initramfs-tools", "zstd", "linux-image-amd64", "pciutils", "mstflint", "opensm",
-		"infiniband-diags", "rdma-core", "ibverbs-utils", "ibverbs-providers", "perftest", "iperf3", "qperf", "ethtool",
-	}, script: furnish}
-}
+func guest(suite string) system { return system{suite: suite, boots: true, script: furnish} }
 
 // systems are all that is installed, in one order.
 func systems() []system { return []system{emulator, guests[Bookworm], guests[Trixie]} }
 
-// furnish installs what debootstrap cannot, which knows no triggers, and makes a system of
-// the lab of the installed one. Programs of the installed system do it: those of this host
-// may be missing, or of another age. A machine asks no nameserver, as none would answer.
+// furnish makes a system of the lab of a minimal one. Programs of the installed system do
+// it: those of this host may be missing, or of another age. Half of the time went into
+// unpacking package by package, as debootstrap does, into waiting for a disk that is a copy,
+// and into an initial RAM disk with all drivers. A machine asks no nameserver, as none
+// would answer.
 const furnish = `
 cp /etc/resolv.conf "$1/etc/resolv.conf"
 printf '#!/bin/sh\nexit 101\n' >"$1/usr/sbin/policy-rc.d"
 chmod 755 "$1/usr/sbin/policy-rc.d"
-chroot "$1" apt-get update -qq
-chroot "$1" apt-get install -y -qq --no-install-recommends netplan.io network-manager
+echo force-unsafe-io >"$1/etc/dpkg/dpkg.cfg.d/lab"
+` + initramfs + `chroot "$1" apt-get update -qq
+chroot "$1" apt-get install -y -qq --no-install-recommends systemd systemd-sysv dbus udev openssh-server sudo iproute2 \
+	iputils-ping kmod procps ifupdown netplan.io network-manager nftables initramfs-tools zstd linux-image-amd64 \
+	pciutils mstflint opensm infiniband-diags rdma-core ibverbs-utils ibverbs-providers perftest iperf3 qperf ethtool
 chroot "$1" apt-get clean
-rm -rf "$1/usr/sbin/policy-rc.d" "$1"/var/lib/apt/lists/*
+rm -rf "$1/usr/sbin/policy-rc.d" "$1/etc/dpkg/dpkg.cfg.d/lab" "$1"/var/lib/apt/lists/*
 echo '# A machine of the lab reaches nothing outside.' >"$1/etc/resolv.conf"
 chroot "$1" useradd -m -s /bin/bash ` + User + `
 echo '` + User + ` ALL=(ALL:ALL) NOPASSWD: ALL' >"$1/etc/sudoers.d/lab"
@@ -129,14 +129,14 @@ rm -rf sound drivers/gpu drivers/media drivers/staging drivers/iio drivers/usb d
 cd /
 version=$(ls "$1"/lib/modules)
 chroot "$1" depmod "$version"
-` + initramfs + `chroot "$1" update-initramfs -u -k all
+touch "$1/etc/.updated" "$1/var/.updated" # or each first boot makes caches anew
 `
 
 // initramfs has the initial RAM disk hold what the machine needs, and the drivers whose
 // module parameters count from there. Debian's choice is every driver of a disk or network
 // card, which costs an emulated machine seconds at each boot, and half a minute whenever
 // the disk is made. The drivers are loaded as udev finds their cards, as Debian has it.
-const initramfs = `
+const initramfs = `mkdir -p "$1/etc/initramfs-tools/conf.d" "$1/etc/initramfs-tools/hooks"
 printf 'MODULES=list\nCOMPRESS=zstd\nCOMPRESSLEVEL=1\n' >"$1/etc/initramfs-tools/conf.d/lab"
 cat >"$1/etc/initramfs-tools/hooks/lab" <<'END'
 #!/bin/sh
@@ -151,8 +151,8 @@ chmod 755 "$1/etc/initramfs-tools/hooks/lab"
 // network that QEMU makes for it.
 var uplink = netstack.Uplink{Name: "enp0s4", Address: "10.0.2.15/24", Gateway: "10.0.2.2"}
 
-// buildTimeout bounds one installation, on a slow line.
-const buildTimeout = 15 * time.Minute
+// buildTimeout bounds one installation, on a slow line or a busy machine.
+const buildTimeout = 30 * time.Minute
 
 // cache is where systems and disks are kept between runs.
 func cache() string {
@@ -180,7 +180,7 @@ func Key() string {
 // dir is where a system is kept. Its name holds all that makes one differ from another.
 func (s system) dir() string {
 	h := sha256.New()
-	fmt.Fprintln(h, 1, s.suite, s.packages, s.script)
+	fmt.Fprintln(h, 2, s.suite, s.script)
 	return filepath.Join(cache(), "reallab-"+s.suite+"-"+hex.EncodeToString(h.Sum(nil))[:12])
 }
 
@@ -226,21 +226,17 @@ func exists(path string) bool {
 }
 
 func (s system) install(ctx context.Context) error {
-	unlock, err := lock(s.dir())
+	unlock, err := lock(ctx, s.dir())
 	defer unlock()
 	if err != nil || exists(s.dir()) {
 		return err
 	}
 	fresh := s.dir() + ".new"
-	if err = os.RemoveAll(fresh); err != nil {
+	if err = removeSystem(fresh); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "reallab: installing Debian %s into %s, once; this takes some minutes\n", s.suite, s.dir())
-	args := []string{"--variant=minbase"}
-	if len(s.packages) > 0 {
-		args = append(args, "--include="+strings.Join(s.packages, ","))
-	}
-	if err = run(ctx, "debootstrap", append(args, s.suite, fresh)...); err != nil {
+	if err = run(ctx, "debootstrap", "--variant=minbase", s.suite, fresh); err != nil {
 		return err
 	}
 	if err = run(ctx, "sh", "-ec", s.script, "sh", fresh); err != nil {
@@ -254,9 +250,21 @@ func (s system) install(ctx context.Context) error {
 	return os.Rename(fresh, s.dir())
 }
 
-// lock waits until nobody else makes what is kept at a path. The first return value ends
-// the hold, and may always be called.
-func lock(path string) (unlock func(), err error) {
+// removeSystem deletes what an installation that was killed has left. Two file systems of the
+// kernel are still mounted in it then, and cannot be deleted.
+func removeSystem(root string) error {
+	for _, mounted := range []string{"proc", "sys"} {
+		err := unix.Unmount(filepath.Join(root, mounted), unix.MNT_DETACH)
+		if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("unmount %s in %s: %w", mounted, root, err)
+		}
+	}
+	return os.RemoveAll(root)
+}
+
+// lock waits until nobody else makes what is kept at a path, or ctx ends. The first return
+// value ends the hold, and may always be called.
+func lock(ctx context.Context, path string) (unlock func(), err error) {
 	if err = os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // nothing in it is secret
 		return func() {}, err
 	}
@@ -264,16 +272,30 @@ func lock(path string) (unlock func(), err error) {
 	if err != nil {
 		return func() {}, err
 	}
-	return func() { _ = file.Close() }, syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
+	unlock = func() { _ = file.Close() }
+	for {
+		// A call that waits cannot be ended.
+		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return unlock, err
+		}
+		select {
+		case <-ctx.Done():
+			return unlock, fmt.Errorf("wait for another run that makes %s: %w", path, ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 // diskSize is that of a machine's disk in bytes; what is not written takes no space.
 const diskSize = "4G"
 
-// makeDisk makes a file system of the installed files.
+// makeDisk makes a file system of the installed files. Two at once would write into one file.
 func (s system) makeDisk(ctx context.Context) error {
-	if exists(s.disk()) {
-		return nil
+	unlock, err := lock(ctx, s.disk())
+	defer unlock()
+	if err != nil || exists(s.disk()) {
+		return err
 	}
 	fresh := s.disk() + ".new"
 	// What a run that failed has left is no beginning.
@@ -290,9 +312,13 @@ func (s system) makeDisk(ctx context.Context) error {
 	return os.Rename(fresh, s.disk())
 }
 
-// run runs a program and gives what it printed with its error.
+// run runs a program and gives what it printed with its error. All that it has started
+// ends with it: an installation that goes on alone would write beside the next one.
 func run(ctx context.Context, program string, args ...string) error {
 	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // programs and paths of ours
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
+	cmd.WaitDelay = time.Second // a process of another group may hold the pipe
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -47,7 +47,7 @@ const memoryFile = "memory"
 
 // ensure makes the original if it is not there. Two that need it make it once.
 func (o original) ensure(ctx context.Context) error {
-	unlock, err := lock(o.dir())
+	unlock, err := lock(ctx, o.dir())
 	defer unlock()
 	if err != nil || exists(o.dir()) {
 		return err
