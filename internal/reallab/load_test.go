@@ -37,7 +37,6 @@ const isl = 12 // the port of both switches with the link between them
 const loadMegabytes = 448
 
 func newLoadLab(t *testing.T) *loadLab {
-	card.SmallImages()
 	if err := machine.Prepare(t.Context(), machine.Need{Machines: 4, Megabytes: loadMegabytes}); err != nil {
 		t.Fatal(err)
 	}

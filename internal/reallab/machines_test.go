@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +16,11 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/machine"
 )
+
+func TestMain(m *testing.M) {
+	card.SmallImages() // before a test builds one
+	os.Exit(m.Run())
+}
 
 // rack is two machines. One begins as a copy of one that has booted, the other with a boot.
 type rack struct {
@@ -26,7 +32,7 @@ type rack struct {
 // with their power what was not on their disk, and boot from it; one that does not come
 // back is an error at once. None reaches anything outside.
 func TestMachines(t *testing.T) {
-	card.SmallImages()
+	t.Parallel()
 	if err := machine.Prepare(t.Context(), machine.Need{Machines: 2}); err != nil {
 		t.Fatal(err)
 	}

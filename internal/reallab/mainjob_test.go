@@ -32,7 +32,6 @@ type bench struct {
 
 // newBench boots a machine of each suite; their names are in the order.
 func newBench(t *testing.T, names []string, suites ...string) *bench {
-	card.SmallImages()
 	if err := machine.Prepare(t.Context(), machine.Need{Machines: len(names)}); err != nil {
 		t.Fatal(err)
 	}
@@ -205,6 +204,7 @@ func label(i int) string {
 // TestRealKernels is the main job with nothing simulated but the silicon: two machines
 // with stock kernels, each with a card that is locked to Ethernet.
 func TestRealKernels(t *testing.T) {
+	t.Parallel()
 	names := []string{"one", "other"}
 	b := newBench(t, names, machine.Bookworm, machine.Bookworm)
 	whole := func(consent, ipoib map[string]any) (cfg acctest.Config) {
