@@ -13,31 +13,41 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
-// Two hosts of different systems and network stacks on one switch.
+// Two hosts of different systems on one switch.
 const (
 	oneEnd, otherEnd = "debian12", "debian13"
 	switchPort       = "0x0002c902004a1b00/"
+	theSwitch        = "0x0002c90300112200" // of a lab of real kernels
 )
 
 // evidence is a fabric that is up, and what shows that it is.
 type evidence struct {
 	*Lab
-	t    *testing.T
-	ws   *Workspace
-	base Config // of fabric and interfaces
+	t      *testing.T
+	ws     *Workspace
+	base   Config   // of fabric and interfaces
+	ends   []string // of its cables, in the order of the ports of the switch
+	socket string   // begins the name of a port of the switch
 }
 
-// TestEvidence has two hosts on a fabric measured in every way, with real programs
-// on the testbed; then everything is broken that one of them can show.
+// TestEvidence has two hosts on a fabric measured in every way, with real programs and real
+// kernels on machines; then everything is broken that one of them can show.
 func TestEvidence(t *testing.T) {
 	t.Parallel()
 	one, other := labs.Server(oneEnd, labsim.Debian12, "192.0.2.20", 0), labs.Server(otherEnd, labsim.Debian13,
 		"192.0.2.21", 1)
-	one.Stack, other.Stack = labsim.StackNetplan, labsim.StackNetworkManager
+	e := &evidence{t: t, ends: []string{oneEnd + "/1", oneEnd + "/2", otherEnd + "/1", otherEnd + "/2"}, socket: switchPort}
+	if OnKernels() {
+		// Hosts with a stack of their own get a gate, whose subnet manager would rule. Of a card
+		// one port has a cable.
+		e.ends, e.socket = []string{oneEnd + "/1", otherEnd + "/1"}, theSwitch+"/"
+	} else {
+		one.Stack, other.Stack = labsim.StackNetplan, labsim.StackNetworkManager
+	}
 	for _, h := range []*labs.Host{&one, &other} {
 		h.Cmdline = "mlx4_core.port_type_array=1,1"
 	}
-	e := &evidence{Lab: Start(t, Options{Hosts: []labs.Host{one, other}}), t: t}
+	e.Lab = Start(t, Options{Hosts: []labs.Host{one, other}})
 	drivers(e.Lab)
 	e.ws = e.Workspace()
 	e.base = Config{
@@ -117,29 +127,31 @@ func (e *evidence) look(attrs map[string]any) any {
 	return v
 }
 
-func cables(ends ...string) []any {
+func cables(ends ...string) []any { return cablesTo(switchPort, ends...) }
+
+// cablesTo are cables from ends to the ports of a switch, in their order.
+func cablesTo(socket string, ends ...string) []any {
 	var all []any
 	for i, end := range ends {
-		all = append(all, map[string]any{"a": end, "b": fmt.Sprint(switchPort, i+1), "min_width": "4X", "min_speed": "QDR"})
+		all = append(all, map[string]any{"a": end, "b": fmt.Sprint(socket, i+1), "min_width": "4X", "min_speed": "QDR"})
 	}
 	return all
 }
 
 func (e *evidence) checkFabric() {
-	asBuilt := cables(oneEnd+"/1", oneEnd+"/2", otherEnd+"/1", otherEnd+"/2")
-	got := e.look(map[string]any{"expected_links": asBuilt})
+	got := e.look(map[string]any{"expected_links": cablesTo(e.socket, e.ends...)})
 	if m := messages(e.t, got); m != "" {
 		e.t.Errorf("differences:\n%s", m)
 	}
 	svg, _ := field(e.t, got, "svg").(string)
-	for _, want := range []string{"2 hosts, 2 cards, 1 switch, 4 links", "SM " + oneEnd + ", priority 14"} {
+	for _, want := range []string{fmt.Sprintf("2 hosts, 2 cards, 1 switch, %d links", len(e.ends)), "SM " + oneEnd + ", priority 14"} {
 		if !strings.Contains(svg, want) {
 			e.t.Errorf("want %q in\n%s", want, svg)
 		}
 	}
-	crossed := cables(otherEnd+"/1", oneEnd+"/2")
+	crossed := cablesTo(e.socket, otherEnd+"/1", oneEnd+"/2")
 	if m := messages(e.t, e.look(map[string]any{"expected_links": crossed})); !strings.Contains(m,
-		"missing: The cable "+otherEnd+"/1 - "+switchPort+"1 is not there.") {
+		"missing: The cable "+otherEnd+"/1 - "+e.socket+"1 is not there.") {
 		e.t.Errorf("differences:\n%s", m)
 	}
 }
@@ -359,9 +371,9 @@ func (e *evidence) checkNoCable() {
 		"no_carrier: Port 1 of card 0000:01:00.0 in "+otherEnd+" has no link") {
 		e.t.Errorf("problems:\n%s", problems)
 	}
-	if m := messages(e.t, e.look(map[string]any{"expected_links": cables(oneEnd+"/1", oneEnd+"/2", otherEnd+"/1",
-		otherEnd+"/2")})); !strings.HasPrefix(m,
-		"missing: The cable "+otherEnd+"/1 - "+switchPort+"3 is not there. Port 1 of "+otherEnd+" has no link.") {
+	port := slices.Index(e.ends, otherEnd+"/1") + 1
+	if m := messages(e.t, e.look(map[string]any{"expected_links": cablesTo(e.socket, e.ends...)})); !strings.HasPrefix(m,
+		fmt.Sprintf("missing: The cable %s/1 - %s%d is not there. Port 1 of %[1]s has no link.", otherEnd, e.socket, port)) {
 		e.t.Errorf("differences:\n%s", m)
 	}
 	e.fails(e.with(e.base, "iperf3", nil), "There is no way from "+oneEnd+" to "+otherEnd+" to measure")

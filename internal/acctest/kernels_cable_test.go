@@ -23,9 +23,6 @@ type cableLab struct {
 	cable *wire.Cable // of the second machine
 }
 
-// theSwitch is the one of a lab of real kernels.
-const theSwitch = "0x0002c90300112200"
-
 // TestKernels_cable: what the provider says of a cable that is limited, noisy, pulled and
 // put back is what the driver and the fabric make of it. Nothing of it is a change that a
 // plan could make.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -84,8 +85,13 @@ const (
 	bootTimeout  = 15 * time.Minute // two cores may be shared
 )
 
-// suitesOf are the systems whose kernels there are.
-var suitesOf = map[labsim.OS]string{labsim.Debian12: machine.Bookworm, labsim.Debian13: machine.Trixie}
+// suitesOf are the systems whose kernels there are. What a scenario asks of a card, a port or
+// a fabric is the same on Ubuntu and TrueNAS, which are built of Debian.
+var suitesOf = map[labsim.OS]string{labsim.Debian12: machine.Bookworm, labsim.Debian13: machine.Trixie,
+	labsim.Ubuntu: machine.Bookworm, labsim.TrueNAS: machine.Bookworm}
+
+// mlx4Options are those that scenarios write for the driver. A machine has them on its command line.
+const mlx4Options = "/etc/modprobe.d/mlx4.conf"
 
 // Lend boots a machine for each host. One that configures its own network gets a gate
 // beside it.
@@ -128,17 +134,22 @@ func (kernels) Lend(hosts []labs.Host) (Loan, string, error) {
 // kernelOf is the machine that is described. What of it cannot be had is named instead.
 func kernelOf(h labs.Host) (m reallab.Host, cannot string) {
 	m = reallab.Host{Name: h.Name, Suite: suitesOf[h.OS], Stack: h.Stack, Cmdline: h.Cmdline}
+	files := maps.Clone(h.Files)
+	if strings.Contains(files[mlx4Options], "port_type_array=1,1") {
+		m.Cmdline = portsInfiniBand
+		delete(files, mlx4Options)
+	}
 	switch {
 	case m.Suite == "":
 		return m, fmt.Sprint("such a system: ", h.OS)
-	case h.Kernel != "" || len(h.Files) > 0 || h.MstflintVersion != "":
+	case h.Kernel != "" || len(files) > 0 || h.MstflintVersion != "":
 		return m, "kernel, files or tools of their own"
 	case len(h.Users) != 1 || h.Users[0].Sudo != labsim.SudoNoPasswd || h.Users[0].NoKey:
 		return m, "users who log in otherwise"
 	}
-	for i, c := range h.Cards {
-		if !emulated(c.Chip) || c.BDF != fmt.Sprintf("0000:%02x:00.0", i+1) {
-			return m, fmt.Sprintf("such a card: %s at %s", c.Chip.Name, c.BDF)
+	for _, c := range h.Cards {
+		if !emulated(c.Chip) {
+			return m, "such a card: " + c.Chip.Name
 		}
 		m.Slots = append(m.Slots, reallab.Slot{Card: c.Config,
 			Board: registers.Board{Product: c.Product, PartNumber: c.PartNumber, SerialNumber: c.SerialNumber}})
@@ -223,7 +234,7 @@ func (l *kernelLoan) Address(host string) (ip string, port int, user string) {
 
 func (l *kernelLoan) Card(host, bdf string) *card.Card {
 	for i, c := range l.Cards[host] {
-		if bdf == fmt.Sprintf("0000:%02x:00.0", i+1) {
+		if bdf == slotAddress(i) {
 			return c.Model
 		}
 	}

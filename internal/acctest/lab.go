@@ -62,6 +62,9 @@ func Start(t testing.TB, o Options) *Lab {
 	if o.Hosts == nil {
 		o.Hosts = labs.TwoHosts()
 	}
+	if OnKernels() {
+		o.Hosts = inSlots(o.Hosts)
+	}
 	w := &Lab{Backups: filepath.Join(t.TempDir(), "firmware-backups"), t: t, hosts: o.Hosts}
 	if theTestbed != nil {
 		w.stand(o.Hosts)

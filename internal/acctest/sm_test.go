@@ -127,7 +127,7 @@ func (w *Lab) pkeys(host string) string {
 	table := " "
 	if w.testbed != nil {
 		for _, key := range strings.Fields(w.Run(host,
-			"cd /sys/class/infiniband/mlx4_0/ports/1/pkeys; cat $(ls | sort -n)")) {
+			"cd /sys/class/infiniband/*/ports/1/pkeys; cat $(ls | sort -n)")) {
 			if key != "0x0000" {
 				table += key + " "
 			}

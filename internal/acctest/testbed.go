@@ -308,6 +308,19 @@ const LabVariable = "INFINIBAND_LAB"
 // OnKernels reports whether tests are to use machines with kernels of their own.
 func OnKernels() bool { return os.Getenv(LabVariable) == "reallab" }
 
+// slotAddress is where the i-th card of a machine with a kernel of its own is.
+func slotAddress(i int) string { return fmt.Sprintf("0000:%02x:00.0", i+1) }
+
+// inSlots puts the cards that are described into the slots that such a machine has.
+func inSlots(hosts []labs.Host) []labs.Host {
+	for _, h := range hosts {
+		for i := range h.Cards {
+			h.Cards[i].BDF = slotAddress(i)
+		}
+	}
+	return hosts
+}
+
 // slowConnect is how long a machine with one emulated processor may take to answer.
 const slowConnect = "1m"
 

@@ -76,11 +76,14 @@ func realTwins() map[string]realTwin {
 	}
 }
 
-// TestAdopt_real_labs_made_by_hand is TestAdopt_labs_made_by_hand on real network stacks and
+// TestKernels_adopt is TestAdopt_labs_made_by_hand on real network stacks and
 // with real subnet managers, once with Terraform and once with OpenTofu: what one command writes
 // is planned as imports only and applied, and each host is after that what it was to the byte. With -take-over the files of
 // people are kept, nothing changes on a wire, and all that is new in /etc has our marker.
-func TestAdopt_real_labs_made_by_hand(t *testing.T) {
+func TestKernels_adopt(t *testing.T) {
+	if !OnTestbed() {
+		t.Skip("needs machines with kernels of their own: INFINIBAND_LAB=reallab")
+	}
 	t.Parallel()
 	built := buildProvider(t)
 	engines := bothEngines(t)
