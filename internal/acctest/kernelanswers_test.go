@@ -3,16 +3,11 @@ package acctest
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-
-	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -24,7 +19,12 @@ import (
 
 // kernelHosts are the machines that are asked: one of each system, with its ports on the
 // switch of the gate.
-var kernelHosts = map[string]labsim.OS{theHost: labsim.Debian12, "newer": labsim.Debian13}
+var kernelHosts = map[string]labsim.OS{theHost: labsim.Debian12, newer: labsim.Debian13}
+
+const newer = "newer"
+
+// kernelNames are their names in the order of their ports on the switch.
+var kernelNames = []string{theHost, newer}
 
 // gate is the operator's machine in the fabric: it has the subnet manager and host 1 of
 // the network, and is the way to the other machines.
@@ -173,31 +173,45 @@ func shows(directory, files string) string {
 	return "cd " + directory + " && for f in " + files + "; do echo $f: $(cat $f 2>&1); done"
 }
 
-// kernelTwin is the simulated lab of the same machines.
+// kernelTwin is the simulated lab of the same machines, with the gate and its subnet manager.
 func kernelTwin(t *testing.T) *Lab {
-	twin := &Lab{t: t}
-	for _, name := range []string{theHost, "newer"} {
-		twin.hosts = append(twin.hosts, kernelHost(name, kernelHosts[name], len(twin.hosts)))
-	}
-	twin.hosts = append(twin.hosts, kernelHost(gate, labsim.Debian12, 16))
-	for i := range twin.hosts {
-		twin.hosts[i].Packages = []string{"rdma-core"}
-	}
-	twin.simulate(Options{Lab: labsim.Options{Speed: 20}, Hosts: twin.hosts, Tolerate: true})
-	kernelCables(t, twin)
+	t.Helper()
+	twin := simulateKernels(t, append(kernelMachines(), kernelHost(gate, labsim.Debian12, 16)))
 	everyone := []labsim.PartitionMember{{Word: "ALL", Full: true}}
 	sm := &labsim.SM{Port: twin.Machine(gate).Cards()[0].Ports[0], Priority: 1, PKeys: map[uint16]int{0x0001: 2048, 0x0002: 2048}}
 	for _, key := range []uint16{0x7fff, 0x0001, 0x0002} {
 		sm.Partitions = append(sm.Partitions, labsim.Partition{Key: key, MTU: 2048, Rate: 3, Members: everyone})
 	}
 	twin.AddSM(sm)
-	for _, h := range twin.hosts {
+	return twin
+}
+
+// kernelMachines are the machines that are asked.
+func kernelMachines() (hosts []labs.Host) {
+	for _, name := range kernelNames {
+		hosts = append(hosts, kernelHost(name, kernelHosts[name], len(hosts)))
+	}
+	return hosts
+}
+
+// simulateKernels simulates machines as others have them before anybody asks: with the
+// drivers and the tools, and an opensm that does not run.
+func simulateKernels(t *testing.T, hosts []labs.Host) *Lab {
+	t.Helper()
+	for i := range hosts {
+		hosts[i].Packages = []string{"rdma-core"}
+	}
+	twin := &Lab{t: t, hosts: hosts}
+	twin.simulate(Options{Lab: labsim.Options{Speed: 20}, Hosts: hosts, Tolerate: true})
+	kernelCables(t, twin)
+	for _, h := range hosts {
 		for _, module := range []string{"mlx4_ib", "ib_umad", "ib_ipoib"} {
 			if err := twin.Machine(h.Name).LoadModule(module); err != nil {
 				t.Fatal(err)
 			}
 		}
 		twin.Install(h.Name, "infiniband-diags")
+		twin.Run(h.Name, "echo PORTS=NONE >/etc/default/opensm")
 		twin.Install(h.Name, "opensm")
 		twin.Run(h.Name, "systemctl disable --now opensm.service")
 	}
@@ -288,104 +302,6 @@ func onStderr(line string) int {
 	return 0
 }
 
-// answered is what a machine has said.
-type answered struct {
-	question, output string
-	status           int
-}
-
-// compareAnswers puts the questions to a simulated host. A difference is an error unless
-// it is known, and so is a known difference that is no more.
-func compareAnswers(t *testing.T, twin *Lab, host string, answers []answered, recorded bool) {
-	t.Helper()
-	known, asked := maps.Clone(knownDifferences[kernelHosts[host]]), map[string]int{}
-	maps.Copy(known, knownDifferences[""])
-	for _, a := range answers {
-		asked[a.question]++
-		key := a.question
-		if asked[key] > 1 {
-			key = fmt.Sprintf("%s (%d)", key, asked[key])
-		}
-		simulated, status := twin.Try(host, "sh -c "+shellcmd.Quote(kernelCommand(t, a.question)))
-		diff := gocmp.Diff(kernelNormal(a.question, a.output), kernelNormal(a.question, simulated))
-		differs, reason := diff != "" || status != a.status, known[key]
-		delete(known, key)
-		switch {
-		case differs && reason == "":
-			t.Errorf("%s: status %d, simulated %d; output (-real +simulated):\n%s", key, a.status, status, diff)
-		case !differs && reason != "" && recorded:
-			t.Errorf("%s: no longer differs; take it out of knownDifferences (%s)", key, reason)
-		}
-	}
-	for key := range known {
-		t.Errorf("%s is in knownDifferences and is not asked", key)
-	}
-	t.Logf("contract of %s: %d questions, %d known to differ", host, len(answers), len(knownDifferences[kernelHosts[host]])+len(knownDifferences[""]))
-}
-
-const answersHead = "# Answers of a machine with a stock kernel and an emulated ConnectX-3 Pro, written by\n" +
-	"# TestKernels_contract -kernels.update; the same questions are put to a simulated host.\n"
-
-// answersFile is where the answers of a system are kept.
-func answersFile(system labsim.OS) string {
-	return filepath.Join("testdata", "kernels", string(system)+".txt")
-}
-
-func writeAnswers(t *testing.T, system labsim.OS, answers []answered) {
-	t.Helper()
-	var b strings.Builder
-	b.WriteString(answersHead)
-	for _, a := range answers {
-		fmt.Fprintf(&b, "$ %d %s\n", a.status, strconv.Quote(a.question))
-		for line := range strings.SplitSeq(a.output, "\n") {
-			fmt.Fprintf(&b, "|%s\n", line)
-		}
-	}
-	if err := os.MkdirAll(filepath.Dir(answersFile(system)), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(answersFile(system), []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func readAnswers(t *testing.T, system labsim.OS) (all []answered) {
-	t.Helper()
-	data, err := os.ReadFile(answersFile(system))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lines []string
-	end := func() {
-		if len(all) > 0 {
-			all[len(all)-1].output = strings.Join(lines, "\n")
-		}
-		lines = nil
-	}
-	for line := range strings.SplitSeq(strings.TrimSuffix(string(data), "\n"), "\n") {
-		text, isOutput := strings.CutPrefix(line, "|")
-		switch {
-		case isOutput:
-			lines = append(lines, text)
-		case strings.HasPrefix(line, "$ "):
-			end()
-			var a answered
-			number, quoted, _ := strings.Cut(line[2:], " ")
-			if a.status, err = strconv.Atoi(number); err != nil {
-				t.Fatalf("%s: %v", line, err)
-			}
-			if a.question, err = strconv.Unquote(quoted); err != nil {
-				t.Fatalf("%s: %v", line, err)
-			}
-			all = append(all, a)
-		case !strings.HasPrefix(line, "#"):
-			t.Fatalf("a line of no answer: %s", line)
-		}
-	}
-	end()
-	return all
-}
-
 // TestKernelAnswers holds the simulated lab to what machines with stock kernels have
 // answered to the same questions.
 func TestKernelAnswers(t *testing.T) {
@@ -393,11 +309,8 @@ func TestKernelAnswers(t *testing.T) {
 	for host, system := range kernelHosts {
 		t.Run(string(system), func(t *testing.T) {
 			t.Parallel()
-			answers := readAnswers(t, system)
-			if len(answers) != len(kernelQuestions()) {
-				t.Errorf("%d answers to %d questions: %s is old", len(answers), len(kernelQuestions()), answersFile(system))
-			}
-			compareAnswers(t, kernelTwin(t), host, answers, true)
+			r := recording{contractTest, system}
+			compareAnswers(t, kernelTwin(t), host, r, r.read(t, kernelQuestions()), true)
 		})
 	}
 }

@@ -2,11 +2,11 @@ package acctest
 
 import "github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 
-// knownDifferences are the questions that the simulated lab answers in another way than
-// the recorded machines, with the reason; those of "" on every system. A question that is
-// asked more than once has its number behind it.
-var knownDifferences = map[labsim.OS]map[string]string{
-	"": {
+// knownDifferences are the questions of a test that the simulated lab answers in another way
+// than the recorded machines, with the reason; those of the system "" on every system. A
+// question that is asked more than once has its number behind it.
+var knownDifferences = map[recording]map[string]string{
+	{contractTest, ""}: {
 		// Where the emulated card or switch is no silicon; record anew when it has changed.
 		"smpquery -D portinfo 0 2":                            downPort + "; LocalPort is that of the question instead of that of arrival",
 		"ibportstate -D 0 2 query":                            downPort,
@@ -23,13 +23,13 @@ var knownDifferences = map[labsim.OS]map[string]string{
 			"count as checked; those of ibsim, which the simulation has, are asked port by port",
 		"saquery -P 2 SMIR": "the text is of an errno that is left from before: ibsim and a kernel leave others",
 	},
-	labsim.Debian12: {
+	{contractTest, labsim.Debian12}: {
 		typesQuestion1 + " (2)":                               noRoCE,
 		typesQuestion2 + " (2)":                               noRoCE,
 		"ls /sys/bus/pci/devices/0000:01:00.0/infiniband (3)": noRoCE,
 		"ibstat (2)": noRoCE,
 	},
-	labsim.Debian13: {
+	{contractTest, labsim.Debian13}: {
 		"what the provider collects":                          crash,
 		"what the provider collects (2)":                      crash,
 		"ls /sys/bus/pci/devices/0000:01:00.0/infiniband (3)": noDevice,
