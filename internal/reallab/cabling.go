@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
@@ -134,4 +135,10 @@ func (l *Lab) Cable(e End) *wire.Cable {
 		return nil
 	}
 	return p.Cable()
+}
+
+// Lone makes a card in a host of no machine, which has a driver and no programs. Its port has
+// no cable.
+func (l *Lab) Lone(name string, node, port uint64) *wire.Port {
+	return fabric.NewLone(l.world, fabric.Node{Description: name, GUID: node, Ports: 1, Device: card.ConnectX3Pro.PCIDevice}, port)
 }

@@ -115,6 +115,18 @@ func (l *toolLab) switchLID(t *testing.T, i int) string {
 	return found[1]
 }
 
+// TestTools_lone_card: a card in a host without programs is set up and read as any other.
+func TestTools_lone_card(t *testing.T) {
+	w := &wire.World{}
+	h := newToolHost(t, w, "one", hostGUID)
+	alone := fabric.NewLone(w, fabric.Node{Description: "alone", GUID: hostGUID + 0x10, Ports: 1, Device: 0x1007}, hostGUID+0x11)
+	wire.Connect(h.port.Wire(), alone)
+	h.opensm("").await("SUBNET UP")
+	h.shows("iblinkinfo", nil, `Active/  LinkUp.*"alone"`)
+	h.shows("smpquery", []string{"-D", "portinfo", "0,1"}, `LinkState:\.+Active`, `Lid:\.+2`)
+	h.shows("perfquery", []string{"-x", "2", "1"}, `PortUnicastRcvPkts:\.+[1-9]`)
+}
+
 // TestTools_cables: traps alone tell opensm what becomes of cables, and it represses them.
 func TestTools_cables(t *testing.T) {
 	l := newToolLab(t)

@@ -261,24 +261,14 @@ func (h *toolHost) incoming(k *wire.Packet) {
 
 // answer has the port's agent answer.
 func (h *toolHost) answer(k *wire.Packet) {
-	m := append([]byte(nil), k.Payload...)
-	if m[1] == classDirected && m[7] > 0 {
-		m[192+m[6]] = 1
+	back := h.port.Answer(k)
+	switch {
+	case back == nil:
+	case k.Payload[1] == classDirected && k.Payload[7] == 0:
+		h.incoming(back)
+	default:
+		h.port.Send(back)
 	}
-	out, ok := h.port.MAD(m, false)
-	if !ok {
-		return
-	}
-	back := &wire.Packet{SLID: k.DLID, DLID: k.SLID, DestQP: k.SrcQP, SrcQP: k.DestQP, PKey: k.PKey, QKey: k.QKey,
-		Opcode: wire.UDSend, Payload: out}
-	if m[1] == classDirected {
-		be.PutUint16(out[4:], be.Uint16(out[4:])|0x8000)
-		if m[7] == 0 {
-			h.incoming(back)
-			return
-		}
-	}
-	h.port.Send(back)
 }
 
 // toProgram gives a datagram to the program that wants it.
