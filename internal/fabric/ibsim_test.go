@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ibsimtest"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/answer"
@@ -84,24 +83,35 @@ func TestObserve_realTools(t *testing.T) {
 	}
 }
 
+// A GUID twice keeps a subnet manager from its work, and one of zero only keeps its own port
+// from it.
 func TestObserve_duplicateAndZeroGUIDs(t *testing.T) {
-	ibsimtest.Need(t, "ibnetdiscover")
-	dup := look(t, ibsimtest.Start(t, ibsimtest.Net(t, "duplicate-guid")), "H-e41d2d0300e44ed0", true)
-	zero := look(t, ibsimtest.Start(t, ibsimtest.Net(t, "zero-guid")), "H-e41d2d0300e44ed0", true)
-	kinds := func(f *Fabric) string {
-		var list []string
-		for _, d := range f.Compare(nil, nil, nil) {
-			list = append(list, d.Kind+" "+d.Where)
+	ibsimtest.Need(t, "ibnetdiscover", "opensm")
+	const host, label = "H-e41d2d0300e44ed0", "Infiniscale-IV Mellanox Technologies"
+	const twice = "duplicate_guid 0xe41d2d0300e44ed1; no_sm fabric; silent " + label + " port 2"
+	for _, c := range []struct{ net, without, logged, with string }{
+		{"duplicate-guid", twice, "ERR 0D01: Found duplicated node GUID", twice},
+		{"zero-guid", "zero_guid pve2 mlx4_0; no_sm fabric", "SUBNET UP",
+			"zero_guid pve2 mlx4_0; inactive pve2 mlx4_0 port 1 - " + label + " port 2"},
+	} {
+		f := ibsimtest.Start(t, ibsimtest.Net(t, c.net))
+		if got := kinds(look(t, f, host, true)); got != c.without {
+			t.Errorf("%s without a subnet manager: %s", c.net, got)
 		}
-		return strings.Join(list, "; ")
+		f.StartSM(host, ibsimtest.SM{PortGUID: "0xe41d2d0300e44ed1"}).WaitLog(c.logged)
+		if got := kinds(look(t, f, host, true)); got != c.with {
+			t.Errorf("%s with one: %s", c.net, got)
+		}
 	}
-	if len(dup.Duplicates) != 1 || dup.Duplicates[0] != ib.GUID(0xe41d2d0300e44ed1) ||
-		kinds(dup) != "duplicate_guid 0xe41d2d0300e44ed1; no_sm fabric; silent Infiniscale-IV Mellanox Technologies port 2" {
-		t.Errorf("%s", kinds(dup))
+}
+
+// kinds are the differences that a fabric shows by itself.
+func kinds(f *Fabric) string {
+	var list []string
+	for _, d := range f.Compare(nil, nil, nil) {
+		list = append(list, d.Kind+" "+d.Where)
 	}
-	if kinds(zero) != "zero_guid pve2 mlx4_0; no_sm fabric" {
-		t.Errorf("%s", kinds(zero))
-	}
+	return strings.Join(list, "; ")
 }
 
 // Large fabrics: what matters is that they are read whole, and the time.
