@@ -21,7 +21,6 @@ var knownDifferences = map[recording]map[string]string{
 		"saquery -g":               "the simulated fabric has the groups for broadcast only, not those that IPv4 and IPv6 join",
 		"ibqueryerrors --threshold-file /dev/null --skip-sl": "the emulated agents answer for all ports of a node at once, of which those without a cable " +
 			"count as checked; those of ibsim, which the simulation has, are asked port by port",
-		"saquery -P 2 SMIR": "the text is of an errno that is left from before: ibsim and a kernel leave others",
 	},
 	{contractTest, labsim.Debian12}: {
 		typesQuestion1 + " (2)":                               noRoCE,

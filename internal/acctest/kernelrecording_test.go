@@ -22,8 +22,11 @@ type recording struct {
 	system labsim.OS // "" stands for every one
 }
 
-// contractTest is the test that records.
-const contractTest = "TestKernels_contract"
+// The tests that record.
+const (
+	contractTest = "TestKernels_contract"
+	managersTest = "TestKernels_managers"
+)
 
 // answered is what a machine has said.
 type answered struct {

@@ -43,8 +43,11 @@ func (w *Lab) managers(attrs map[string]any) Config {
 	return all
 }
 
-func (w *Lab) unit(host string) string {
-	return fmt.Sprintf("opensm@0x%016x.service", w.hostSpec(host).Cards[0].GUIDs[1])
+func (w *Lab) unit(host string) string { return "opensm@" + w.firstPort(host) + ".service" }
+
+// firstPort is the GUID of the first port of a host.
+func (w *Lab) firstPort(host string) string {
+	return fmt.Sprintf("0x%016x", w.hostSpec(host).Cards[0].GUIDs[1])
 }
 
 // watchPIDs looks at the subnet managers of all hosts, again and again, until it

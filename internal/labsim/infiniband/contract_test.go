@@ -144,7 +144,10 @@ func (w *twin) compare(argv ...string) {
 	if diff := cmp.Diff(ibsimtest.Normal(want.Stdout), inIbsim(out)); diff != "" {
 		w.t.Errorf("%q: output (-real +simulated):\n%s", argv, diff)
 	}
-	if diff := cmp.Diff(ibsimtest.Normal(want.Stderr), kernelTimeout.ReplaceAllString(ibsimtest.Normal(errOut), "")); diff != "" {
+	messages := func(text string) string {
+		return staleErrno.ReplaceAllString(kernelTimeout.ReplaceAllString(ibsimtest.Normal(text), ""), "$1")
+	}
+	if diff := cmp.Diff(messages(want.Stderr), messages(errOut)); diff != "" {
 		w.t.Errorf("%q: messages (-real +simulated):\n%s", argv, diff)
 	}
 	if status != want.Status {

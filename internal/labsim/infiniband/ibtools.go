@@ -169,13 +169,12 @@ func sminfo(_ context.Context, p *labsim.Proc) int {
 	if port == nil {
 		return 255
 	}
-	where, a := "DR path slid 0; dlid 0; 0", aim{}
+	a := aim{text: "DR path slid 0; dlid 0; 0"}
 	if v := port.View(); v.SMLID != 0 {
-		where = fmt.Sprintf("Lid %d", v.SMLID)
+		a.text = fmt.Sprintf("Lid %d", v.SMLID)
 	}
 	if len(o.Args) == 1 {
 		a = s.aimAt(port, o.Has("D"), o.Args[0])
-		where = a.text
 	}
 	var best *labsim.SMView
 	for _, v := range s.m.Lab.SubnetManagers(port) {
@@ -187,10 +186,7 @@ func sminfo(_ context.Context, p *labsim.Proc) int {
 		}
 	}
 	if best == nil {
-		if strings.HasSuffix(where, "; 0") {
-			p.Errorf("ibwarn: [%d] _do_madrpc: recv failed: Connection timed out\n", p.PID)
-		}
-		p.Errorf("ibwarn: [%d] mad_rpc: _do_madrpc failed; dport (%s)\n", p.PID, where)
+		printSilence(p, a)
 		return iberror(p, "query")
 	}
 	lid := best.LID

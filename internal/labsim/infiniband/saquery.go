@@ -1,7 +1,9 @@
 package infiniband
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 )
@@ -15,20 +17,18 @@ func saquery(_ context.Context, p *labsim.Proc) int {
 	}
 	s := stateOf(p.Machine)
 	port := s.madPort(o)
-	if port == nil || p.UID != 0 || !s.m.FS.Exists(umadFile) {
-		// The real one does not tell a port that cannot be opened from a fabric
-		// without a manager, and names neither as given.
-		return noAdministrator(p, ":"+o.Or("P", "0"), !o.Has("C"))
+	// The real one does not tell a port that cannot be opened from a fabric without a manager,
+	// and names neither as given. Only what the system has said last differs.
+	if p.UID != 0 || !s.m.FS.Exists(umadFile) || o.Has("C") && !hasHCA(s.hcas(), o.Or("C", "")) {
+		return noAdministrator(p, o, "No such file or directory")
 	}
-	var master *labsim.SMView
+	if port == nil {
+		return noAdministrator(p, o, "Success")
+	}
 	managers := s.m.Lab.SubnetManagers(port)
-	for i := range managers {
-		if managers[i].State == labsim.SMMaster {
-			master = &managers[i]
-		}
-	}
-	if master == nil {
-		return noAdministrator(p, ":"+o.Or("P", "0"), !o.Has("C"))
+	slices.SortStableFunc(managers, func(a, b labsim.SMView) int { return cmp.Compare(b.State, a.State) })
+	if len(managers) == 0 || managers[0].State != labsim.SMMaster {
+		return noAdministrator(p, o, "Success")
 	}
 	if groups {
 		for _, g := range s.m.Lab.MasterGroups(port) {
@@ -49,12 +49,13 @@ func saquery(_ context.Context, p *labsim.Proc) int {
 	return 0
 }
 
-func noAdministrator(p *labsim.Proc, port string, standard bool) int {
-	if standard {
+func noAdministrator(p *labsim.Proc, o *labsim.Flags, last string) int {
+	port := ":" + o.Or("P", "0")
+	if !o.Has("C") {
 		port = "(null)" + port
 	}
-	p.Errorf("ibwarn: [%d] sa_get_handle: No SM/SA found on port %s\nibpanic: [%d] main: Failed to bind to the SA: No "+
-		"such file or directory\n", p.PID, port, p.PID)
+	p.Errorf("ibwarn: [%d] sa_get_handle: No SM/SA found on port %s\nibpanic: [%d] main: Failed to bind to the SA: %s\n",
+		p.PID, port, p.PID, last)
 	return 255
 }
 

@@ -10,7 +10,12 @@ import (
 // stateTeller logs what a manager becomes; complaints are of the partition file, which one
 // reads as it becomes master.
 func stateTeller(say, logFile func(string), complaints []string) func(int) {
+	standby := false
 	return func(st int) {
+		if standby && st == labsim.SMMaster { // it looks at the fabric first
+			say("Entering DISCOVERING state")
+		}
+		standby = st == labsim.SMStandby
 		switch st {
 		case labsim.SMMaster:
 			for _, line := range complaints {

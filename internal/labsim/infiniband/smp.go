@@ -70,10 +70,14 @@ func (a aim) port(number int) *labsim.NodePort {
 // maxLID is the last one of a port; above are groups.
 const maxLID = 0xbfff
 
+// printSilence says that there was no answer. libibmad waits as long as the kernel does, and
+// gives up a moment before it is told to.
 func printSilence(p *labsim.Proc, a aim) {
+	problem := "recv failed: Connection timed out"
 	if a.refused {
-		p.Errorf("ibwarn: [%d] _do_madrpc: send failed; Invalid argument\n", p.PID)
+		problem = "send failed; Invalid argument"
 	}
+	p.Errorf("ibwarn: [%d] _do_madrpc: %s\n", p.PID, problem)
 	p.Errorf("ibwarn: [%d] mad_rpc: _do_madrpc failed; dport (%s)\n", p.PID, a.text)
 }
 
