@@ -9,9 +9,9 @@ import (
 type Board struct{ Product, PartNumber, SerialNumber string }
 
 // VPD is the vital product data in the form of the PCI standard: a name, a list
-// of fields with a checksum, and an end.
+// of fields with a checksum, and an end. A board without a part number has none.
 func (b Board) VPD() []byte {
-	if b == (Board{}) {
+	if b.PartNumber == "" {
 		return nil
 	}
 	name := []byte(cmp.Or(b.Product, "Mellanox adapter"))
