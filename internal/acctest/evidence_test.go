@@ -179,8 +179,8 @@ func (e *evidence) checkBenchmarks() {
 		least, most float64
 		versions    [2]string // of client and server
 	}{
-		{"iperf3", "gbps", 0.2, 1000, [2]string{"iperf 3.12 (cJSON 1.7.15)", "iperf 3.18 (cJSON 1.7.15)"}},
-		{"tcp_bw", "gbps", 0.2, 1000, [2]string{"qperf 0.4.11", "qperf 0.4.11"}},
+		{"iperf3", "gbps", 0.01, 1000, [2]string{"iperf 3.12 (cJSON 1.7.15)", "iperf 3.18 (cJSON 1.7.15)"}},
+		{"tcp_bw", "gbps", 0.01, 1000, [2]string{"qperf 0.4.11", "qperf 0.4.11"}},
 		{"tcp_lat", "latency_us", 1, 50000, [2]string{"qperf 0.4.11", "qperf 0.4.11"}},
 	} {
 		got, err := strconv.ParseFloat(fmt.Sprint(e.result(c.test, c.key)), 64)
@@ -296,20 +296,20 @@ func (e *evidence) checkBreakages() {
 	const dev = "ibp1s0"
 	theirs, ours := dev+" of "+otherEnd, dev+" of "+oneEnd
 	for name, b := range map[string]breakage{
-		"MTU": {"ip link set dev " + dev + " mtu 65500", 65500, []string{
+		"MTU": {"ip link set dev " + dev + " mtu 65500", []int{65520}, []string{
 			"mtu: " + theirs + " has MTU 65500 and " + ours +
-				" has 65520: packets longer than 65500 do not get through in one piece.",
-			"oversized: Packets of the interface's MTU 65520 do not pass in one piece; the path MTU is 6550"}},
-		"mode": {"echo datagram > /sys/class/net/" + dev + "/mode", 2044, []string{
-			"mode: " + ours + " is in connected mode and " + theirs + " in datagram mode", "mtu: " + theirs + " has MTU 2044",
-			"oversized: "}},
+				" has 65520. The first sends nothing longer than 65500 in one piece, and may not receive it."}},
+		// On real kernels the connection that was there before goes on.
+		"mode": {"echo datagram > /sys/class/net/" + dev + "/mode", []int{2044, 65520}, []string{
+			"mode: " + ours + " is in connected mode and " + theirs + " in datagram mode: new connections between them carry " +
+				"datagrams only.", "mtu: " + theirs + " has MTU 2044"}},
 		"address": {"ip addr del " + e.address(21) + "/24 dev " + dev,
-			0, []string{"no_address: " + theirs + " has no address that could be pinged."}},
-		"subnet": {"ip addr del " + e.address(21) + "/24 dev " + dev + " && ip addr add 10.9.9.9/24 dev " + dev, 0, []string{
+			nil, []string{"no_address: " + theirs + " has no address that could be pinged."}},
+		"subnet": {"ip addr del " + e.address(21) + "/24 dev " + dev + " && ip addr add 10.9.9.9/24 dev " + dev, nil, []string{
 			"subnet: " + e.address(20) + "/24 of " + ours + " is in another subnet than 10.9.9.9.",
 			"unreachable: 10.9.9.9 does not answer: 0 of 2 packets came back."}},
 		// A network stack may take the address away some seconds after the link went down.
-		"down": {"ip link set dev " + dev + " down", 0, []string{
+		"down": {"ip link set dev " + dev + " down", nil, []string{
 			"interface_down: " + theirs + " is down",
 			"unreachable: " + e.address(21) + " does not answer: 0 of 2 packets came back." + or +
 				"no_address: " + theirs + " has no address that could be pinged."}},
@@ -323,10 +323,11 @@ func (e *evidence) checkBreakages() {
 // or stands between two texts of which one is named.
 const or = " or "
 
-// breakage is a command on the other end, the path MTU after it, and what is named.
+// breakage is a command on the other end, the path MTU after it, which is one of several or
+// none, and what is named.
 type breakage struct {
 	spoil string
-	path  int
+	paths []int
 	says  []string
 }
 
@@ -334,9 +335,13 @@ func (e *evidence) checkMended(b breakage) {
 	e.Run(otherEnd, b.spoil)
 	got, problems := e.ping(nil)
 	e.t.Logf("%s:\n%s", b.spoil, problems)
-	path, _ := strconv.Atoi(fmt.Sprint(field(e.t, got, "path_mtu")))
-	if path != b.path || fmt.Sprint(field(e.t, got, "mtu_ok")) != "false" {
+	path, err := strconv.Atoi(fmt.Sprint(field(e.t, got, "path_mtu")))
+	if passes := err == nil; passes != (len(b.paths) > 0) || passes && !slices.Contains(b.paths, path) ||
+		fmt.Sprint(field(e.t, got, "mtu_ok")) != strconv.FormatBool(path == 65520) {
 		e.t.Errorf("path MTU %d, mtu_ok %v", path, field(e.t, got, "mtu_ok"))
+	}
+	if cut := strings.Contains(problems, "oversized: "); cut != (path != 65520 && path != 0) {
+		e.t.Errorf("path MTU %d:\n%s", path, problems)
 	}
 	for _, want := range b.says {
 		if !slices.ContainsFunc(strings.Split(want, or), func(one string) bool { return strings.Contains(problems, one) }) {
@@ -344,6 +349,9 @@ func (e *evidence) checkMended(b breakage) {
 		}
 	}
 	mustApply(e.t, e.ws, e.base)
+	if e.testbed != nil { // the first packet may be lost while the way is looked for
+		e.Run(oneEnd, "for i in $(seq 60); do ping -c 1 -W 1 "+e.address(21)+" >/dev/null && exit; done; exit 1")
+	}
 	if _, problems = e.ping(nil); problems != "" {
 		e.t.Errorf("mended:\n%s", problems)
 	}
@@ -371,9 +379,11 @@ func (e *evidence) checkNoCable() {
 		"no_carrier: Port 1 of card 0000:01:00.0 in "+otherEnd+" has no link") {
 		e.t.Errorf("problems:\n%s", problems)
 	}
-	port := slices.Index(e.ends, otherEnd+"/1") + 1
-	if m := messages(e.t, e.look(map[string]any{"expected_links": cablesTo(e.socket, e.ends...)})); !strings.HasPrefix(m,
-		fmt.Sprintf("missing: The cable %s/1 - %s%d is not there. Port 1 of %[1]s has no link.", otherEnd, e.socket, port)) {
+	gone := "missing: The cable " + otherEnd + "/1 - " + e.socket + "3 is not there. Port 1 of " + otherEnd + " has no link."
+	if OnKernels() { // nothing else connects the host
+		gone = "missing: The cable " + otherEnd + "/1 - " + e.socket + "2 is not there: no node of the fabric is called " + otherEnd + "/1."
+	}
+	if m := messages(e.t, e.look(map[string]any{"expected_links": cablesTo(e.socket, e.ends...)})); !strings.HasPrefix(m, gone) {
 		e.t.Errorf("differences:\n%s", m)
 	}
 	e.fails(e.with(e.base, "iperf3", nil), "There is no way from "+oneEnd+" to "+otherEnd+" to measure")

@@ -186,9 +186,11 @@ func (p Pair) addressProblems() []Problem {
 	return found
 }
 
-// between are the differences of two ends. Modes may differ: packets up to the
-// datagram MTU pass, larger ones wait for path MTU discovery, and multicast is
-// limited to datagrams in any case.
+// between are the differences of two ends. Modes may differ: packets up to the datagram MTU
+// pass, and multicast is limited to datagrams in any case. A connection that ib_ipoib made
+// before the mode changed carries long packets on, and an interface in connected mode
+// receives 65520 bytes whatever its MTU is (seen on Linux 6.1 and 6.12); so what passes is
+// for the measured path MTU to say.
 func (p Pair) between() []Problem {
 	a, b := p.From.Netdev, p.To.Netdev
 	if a == nil || b == nil {
@@ -199,7 +201,7 @@ func (p Pair) between() []Problem {
 		found = append(found, p.partitions()...)
 		if a.Mode != b.Mode && a.Mode != "" && b.Mode != "" {
 			found = append(found, Problem{Mode, p.where(),
-				fmt.Sprintf("%s is in %s mode and %s in %s mode: between them packets go as datagrams. Give both the same mode.",
+				fmt.Sprintf("%s is in %s mode and %s in %s mode: new connections between them carry datagrams only. Give both the same mode.",
 					p.From.name(), a.Mode, p.To.name(), b.Mode)})
 		}
 	}
@@ -209,8 +211,8 @@ func (p Pair) between() []Problem {
 			small, large = large, small
 		}
 		found = append(found, Problem{MTU, p.where(),
-			fmt.Sprintf("%s has MTU %d and %s has %d: packets longer than %d do not get through in one piece.", small.name(),
-				small.Netdev.MTU, large.name(), large.Netdev.MTU, small.Netdev.MTU)})
+			fmt.Sprintf("%s has MTU %d and %s has %d. The first sends nothing longer than %d in one piece, and may not receive it. "+
+				"Give both the same MTU.", small.name(), small.Netdev.MTU, large.name(), large.Netdev.MTU, small.Netdev.MTU)})
 	}
 	return found
 }

@@ -151,9 +151,8 @@ const (
 )
 
 // Reaches says whether a packet gets to the host that has dst and back: both
-// interfaces up with carrier, in one subnet and partition. A connected sender
-// whose peer takes less loses large packets until path MTU discovery has cut
-// them; a datagram cannot exceed the receiver's MTU.
+// interfaces up with carrier, in one subnet and partition. What is longer than the
+// receiver takes is lost.
 func (s *State) Reaches(dev *labsim.Netdev, src, dst netip.Addr, total int) Answer {
 	if dev.Type == labsim.TypeLoopback {
 		return Reached
@@ -172,13 +171,22 @@ func (s *State) Reaches(dev *labsim.Netdev, src, dst netip.Addr, total int) Answ
 			if !d.Up || !peer.Carrier(&d) || !s.shareMedium(dev, &d) || !holds(&d, src) {
 				return Unreachable
 			}
-			if min(total, dev.MTU) > d.MTU || Of(peer).drops() {
+			if min(total, dev.MTU) > receives(dev, &d) || Of(peer).drops() {
 				return Lost
 			}
 			return Reached
 		}
 	}
 	return Unreachable
+}
+
+// receives is the longest packet of one interface that the other takes. A connection of
+// ib_ipoib has buffers of 65520 bytes, whatever the MTU is (seen on Linux 6.1 and 6.12).
+func receives(from, to *labsim.Netdev) int {
+	if from.Mode == labsim.ModeConnected && to.Mode == labsim.ModeConnected {
+		return labsim.ConnectedMaxMTU
+	}
+	return to.MTU
 }
 
 // HasAddr says whether an interface has an address.
