@@ -70,6 +70,11 @@ func TestConnectivity_of_the_two_hosts(t *testing.T) {
 		problems != "" {
 		t.Errorf("path MTU %v, problems:\n%s", field(t, got, "path_mtu"), problems)
 	}
+	w.Run(labs.Xeon2zfs, "echo datagram > /sys/class/net/"+peer+"/mode")
+	_, problems = measurePing(t, w.Workspace(), nil)
+	if !strings.Contains(problems, "oversized: Packets of the interface's MTU 65520 do not pass in one piece; the path MTU is 2044.") {
+		t.Errorf("datagram mode at the other end:\n%s", problems)
+	}
 	w.Run(labs.Intel9, "ip addr flush dev "+dev)
 	ws = w.Workspace()
 	_, problems = measurePing(t, ws, map[string]any{"from_interface": dev})

@@ -201,8 +201,8 @@ func (p Pair) between() []Problem {
 		found = append(found, p.partitions()...)
 		if a.Mode != b.Mode && a.Mode != "" && b.Mode != "" {
 			found = append(found, Problem{Mode, p.where(),
-				fmt.Sprintf("%s is in %s mode and %s in %s mode: new connections between them carry datagrams only. Give both the same mode.",
-					p.From.name(), a.Mode, p.To.name(), b.Mode)})
+				fmt.Sprintf("%s is in %s mode and %s in %s mode: new connections between them carry datagrams only. "+
+					"Give both the same mode.", p.From.name(), a.Mode, p.To.name(), b.Mode)})
 		}
 	}
 	if a.MTU != b.MTU {
@@ -211,8 +211,9 @@ func (p Pair) between() []Problem {
 			small, large = large, small
 		}
 		found = append(found, Problem{MTU, p.where(),
-			fmt.Sprintf("%s has MTU %d and %s has %d. The first sends nothing longer than %d in one piece, and may not receive it. "+
-				"Give both the same MTU.", small.name(), small.Netdev.MTU, large.name(), large.Netdev.MTU, small.Netdev.MTU)})
+			fmt.Sprintf("%s has MTU %d and %s has %d. The first sends nothing longer than %d in one piece, and may not "+
+				"receive it. Give both the same MTU.",
+				small.name(), small.Netdev.MTU, large.name(), large.Netdev.MTU, small.Netdev.MTU)})
 	}
 	return found
 }
