@@ -47,7 +47,7 @@ func TestConnectivity_of_the_two_hosts(t *testing.T) {
 	}
 	// The middleware of TrueNAS takes no MTU above 9216; its interface receives more.
 	if fmt.Sprint(field(t, got, "path_mtu")) != "65520" || !strings.Contains(problems, "has MTU 9216 and ") ||
-		!strings.Contains(problems, "sends nothing longer than 9216 in one piece") {
+		!strings.Contains(problems, "packets longer than 9216 may not pass in one piece") {
 		t.Errorf("path MTU %v, problems:\n%s", field(t, got, "path_mtu"), problems)
 	}
 	if fmt.Sprint(field(t, got, "sizes", "1500", "received")) != "3" {

@@ -298,11 +298,11 @@ func (e *evidence) checkBreakages() {
 	for name, b := range map[string]breakage{
 		"MTU": {"ip link set dev " + dev + " mtu 65500", []int{65520}, []string{
 			"mtu: " + theirs + " has MTU 65500 and " + ours +
-				" has 65520. The first sends nothing longer than 65500 in one piece, and may not receive it."}},
+				" has 65520: packets longer than 65500 may not pass in one piece. Give both the same MTU."}},
 		// On real kernels the connection that was there before goes on.
 		"mode": {"echo datagram > /sys/class/net/" + dev + "/mode", []int{2044, 65520}, []string{
-			"mode: " + ours + " is in connected mode and " + theirs + " in datagram mode: new connections between them carry " +
-				"datagrams only.", "mtu: " + theirs + " has MTU 2044"}},
+			"mode: " + ours + " is in connected mode and " + theirs + " in datagram mode: only datagrams are sure to pass " +
+				"between them.", "mtu: " + theirs + " has MTU 2044"}},
 		"address": {"ip addr del " + e.address(21) + "/24 dev " + dev,
 			nil, []string{"no_address: " + theirs + " has no address that could be pinged."}},
 		"subnet": {"ip addr del " + e.address(21) + "/24 dev " + dev + " && ip addr add 10.9.9.9/24 dev " + dev, nil, []string{

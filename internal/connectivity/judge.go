@@ -201,7 +201,7 @@ func (p Pair) between() []Problem {
 		found = append(found, p.partitions()...)
 		if a.Mode != b.Mode && a.Mode != "" && b.Mode != "" {
 			found = append(found, Problem{Mode, p.where(),
-				fmt.Sprintf("%s is in %s mode and %s in %s mode: new connections between them carry datagrams only. "+
+				fmt.Sprintf("%s is in %s mode and %s in %s mode: only datagrams are sure to pass between them. "+
 					"Give both the same mode.", p.From.name(), a.Mode, p.To.name(), b.Mode)})
 		}
 	}
@@ -211,8 +211,8 @@ func (p Pair) between() []Problem {
 			small, large = large, small
 		}
 		found = append(found, Problem{MTU, p.where(),
-			fmt.Sprintf("%s has MTU %d and %s has %d. The first sends nothing longer than %d in one piece, and may not "+
-				"receive it. Give both the same MTU.",
+			fmt.Sprintf("%s has MTU %d and %s has %d: packets longer than %d may not pass in one piece. "+
+				"Give both the same MTU.",
 				small.name(), small.Netdev.MTU, large.name(), large.Netdev.MTU, small.Netdev.MTU)})
 	}
 	return found
