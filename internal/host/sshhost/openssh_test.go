@@ -136,28 +136,34 @@ func TestOpenSSH_roundTrips(t *testing.T) {
 		t.Skip("measures time")
 	}
 	cfg := startSSHD(t, "")
-	const rtt = 300 * time.Millisecond
+	const rtt = 500 * time.Millisecond
 	there := cfg
 	there.Port = newWAN(t, fmt.Sprintf("127.0.0.1:%d", cfg.Port), rtt).port()
-	hosts, best := []*Host{mustHost(t, cfg), mustHost(t, there)}, []time.Duration{time.Hour, time.Hour}
-	for range 4 { // by turns, so that other work on this machine slows both
-		for i, h := range hosts {
-			if _, err := h.connect(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			res, err := h.Run(t.Context(), shellcmd.New("true"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			best[i] = min(best[i], res.Duration)
-		}
+	near, far := mustHost(t, cfg), mustHost(t, there)
+	bestNear, bestFar, trips := time.Hour, time.Hour, 0.0
+	// By turns, so that other work on this machine slows both. A busy machine needs more turns
+	// until neither of the two was disturbed.
+	for turn := 0; turn < 4 || turn < 20 && trips > 2.8; turn++ {
+		bestNear, bestFar = min(bestNear, timeTrue(t, near)), min(bestFar, timeTrue(t, far))
+		trips = float64(bestFar-bestNear) / float64(rtt)
 	}
-	near, far := best[0], best[1]
-	trips := float64(far-near) / float64(rtt)
-	t.Logf("a command takes %s near, %s at a round trip of %s: %.1f round trips", near, far, rtt, trips)
+	t.Logf("a command takes %s near, %s at a round trip of %s: %.1f round trips", bestNear, bestFar, rtt, trips)
 	if trips > 2.8 {
 		t.Errorf("a command took %.1f round trips, want 2", trips)
 	}
+}
+
+// timeTrue is what the command true takes on a host that is connected.
+func timeTrue(t *testing.T, h *Host) time.Duration {
+	t.Helper()
+	if _, err := h.connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	res, err := h.Run(t.Context(), shellcmd.New("true"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Duration
 }
 
 func TestOpenSSH_transfer(t *testing.T) {

@@ -53,12 +53,8 @@ func TestHost_Run_roundTrips(t *testing.T) {
 	cfg.Trace = func(e Event) { mu.Lock(); events = append(events, e); mu.Unlock() }
 	h := mustHost(t, cfg)
 	best := time.Hour
-	for range 4 {
-		res, err := h.Run(t.Context(), shellcmd.New("true"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		best = min(best, res.Duration)
+	for turn := 0; turn < 4 || turn < 20 && best > 28*rtt/10; turn++ { // other work may disturb some
+		best = min(best, timeTrue(t, h))
 	}
 	if trips := float64(best) / float64(rtt); trips > 2.8 {
 		t.Errorf("a command took %s, %.1f round trips, want 2: the session, and the script with its answer", best, trips)

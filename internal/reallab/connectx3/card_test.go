@@ -39,7 +39,8 @@ func newDriver(t testing.TB, w *wire.World, image []byte, i uint64) *driver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &driver{t, New(w, Config{Name: "card", Model: model, Board: registers.Board{SerialNumber: "MT1234X00001"}}), w, 0}
+	board := registers.Board{PartNumber: "MCX354A-FCCT", SerialNumber: "MT1234X00001"}
+	d := &driver{t, New(w, Config{Name: "card", Model: model, Board: board}), w, 0}
 	fd, err := unix.MemfdCreate("guest", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +162,7 @@ func TestCard_configuration_space(t *testing.T) {
 		t.Errorf("hardware id %#x", id)
 	}
 	var vpd []byte
-	for at := range byte(32) {
+	for at := range byte(64) {
 		d.WriteRegion(vfiouser.Config, capVPD+2, []byte{at * 4, 0})
 		if word(capVPD+3, 1)[0]&0x80 == 0 {
 			t.Fatal("no data comes")
