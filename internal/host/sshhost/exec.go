@@ -18,7 +18,8 @@ import (
 )
 
 // startLimit is how long a login may take until the first line of our script runs. The
-// exec request asks for no reply, which saves a round trip; a server that refuses it
+// exec request asks for no reply, which saves a round trip where a server takes input at once.
+// OpenSSH takes none before the shell runs (session.c: a window of 0). A server that refuses it
 // silently is noticed only by this limit.
 var startLimit = time.Minute
 
@@ -47,7 +48,7 @@ type outcome struct {
 	signal  string        // the session's shell was killed
 	sudo    time.Time     // when the way to root began to be looked for
 	inSudo  time.Duration // how long that took
-	waits   int           // round trips: opening the session, and the script with its answer
+	waits   int           // round trips: opening the session, and the script with its answer; OpenSSH adds one
 	err     error         // why there is no complete answer, if anything but the session ended it
 }
 

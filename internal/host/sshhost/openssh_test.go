@@ -20,7 +20,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
-// startSSHD runs the real OpenSSH server as the current user on a free port.
+// startSSHD runs the real OpenSSH server as the current user on a free port. Sessions have an
+// empty home: what somebody's own shell does when it starts is no part of a test.
 func startSSHD(t *testing.T, more string) Config {
 	t.Helper()
 	sshd := realtool.Path(t, "sshd")
@@ -34,7 +35,7 @@ func startSSHD(t *testing.T, more string) Config {
 			realtool.ReportMissing(t, "sshd cannot start here: "+err.Error())
 		}
 	}
-	dir := t.TempDir()
+	dir, home := t.TempDir(), t.TempDir()
 	hostKey, hostPub := writeKey(t, "")
 	userKey, userPub := writeKey(t, "")
 	write(t, filepath.Join(dir, "authorized_keys"), string(ssh.MarshalAuthorizedKey(userPub)))
@@ -52,8 +53,9 @@ UsePAM no
 PermitRootLogin prohibit-password
 PidFile none
 Subsystem sftp internal-sftp
+SetEnv HOME=%s
 %s
-`, port, hostKey, dir, more))
+`, port, hostKey, dir, home, more))
 	log := &bytes.Buffer{}
 	cmd := exec.Command(sshd, "-D", "-e", "-f", filepath.Join(dir, "config"))
 	cmd.Stderr = log
@@ -143,13 +145,14 @@ func TestOpenSSH_roundTrips(t *testing.T) {
 	bestNear, bestFar, trips := time.Hour, time.Hour, 0.0
 	// By turns, so that other work on this machine slows both. A busy machine needs more turns
 	// until neither of the two was disturbed.
-	for turn := 0; turn < 4 || turn < 20 && trips > 2.8; turn++ {
+	for turn := 0; turn < 4 || turn < 20 && trips > 3.8; turn++ {
 		bestNear, bestFar = min(bestNear, timeTrue(t, near)), min(bestFar, timeTrue(t, far))
 		trips = float64(bestFar-bestNear) / float64(rtt)
 	}
 	t.Logf("a command takes %s near, %s at a round trip of %s: %.1f round trips", bestNear, bestFar, rtt, trips)
-	if trips > 2.8 {
-		t.Errorf("a command took %.1f round trips, want 2", trips)
+	if trips > 3.8 {
+		t.Errorf("a command took %.1f round trips, want 3: the session, the shell that takes input, the script with its "+
+			"answer", trips)
 	}
 }
 
