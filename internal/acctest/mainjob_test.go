@@ -20,8 +20,8 @@ func lockedHost(name, address string, i int, stack labsim.Stack) labs.Host {
 }
 
 // TestMainJob is the main scenario between two hosts of Debian 12: one apply from
-// two cards as bought to packets that are measured. On the testbed every program of
-// it is the real one, from mstflint to iperf3.
+// two cards as bought to packets that are measured. make reallab does the same with real
+// programs on real kernels.
 func TestMainJob(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{Hosts: []labs.Host{

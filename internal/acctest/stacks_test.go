@@ -44,7 +44,7 @@ const (
 
 // TestStacks is the life of an IPoIB interface on every network stack of Debian 12
 // and 13: created, drifted and mended, changed, restarted, cut off in every way,
-// and destroyed. On the testbed the stacks are the real ones.
+// and destroyed. On machines with kernels of their own the stacks are the real ones.
 func TestStacks(t *testing.T) {
 	t.Parallel()
 	built := sync.OnceValue(func() string { return buildProvider(t) })
@@ -112,7 +112,7 @@ func (w *stackLab) workspace(trace func(sshhost.Event), confirm time.Duration) *
 // of a simulated one is faster, and it waits as long as that of a user.
 const soon = 30 * time.Second
 
-// fabric makes the port of the host work. On the testbed it does.
+// fabric makes the port of a simulated host work. Those of machines do.
 func (w *stackLab) fabric() {
 	if w.testbed != nil {
 		w.noFlash()

@@ -1,6 +1,6 @@
 // Package netstack takes one network stack of a Debian that has all of them into use. It
-// says which files and links that takes, and must not write them: a container has a
-// directory and a machine has a disk.
+// says which files and links that takes, and must not write them: they go to the disk of a
+// machine.
 package netstack
 
 import (
