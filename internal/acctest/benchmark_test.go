@@ -147,6 +147,15 @@ func TestBenchmark_of_the_other_tools(t *testing.T) {
 		ws.Get("infiniband_benchmark.it", "client_version")); !strings.HasPrefix(got, "20 Gb/sec (4X DDR), ") {
 		t.Errorf("got %s", got)
 	}
+	// perftest of Debian 12, on a host without a driver of user space for the card.
+	w.Machine(a).Faults.Trap("ib_send_bw -F", 1, labsim.ProgramFault{Lie: true, Status: 1,
+		Says: func(*labsim.Proc, string) string { return " Unable to find the Infiniband/RoCE device" }})
+	diags, err := ws.Apply(t.Context(), cleanPlan(t, ws, measurement(map[string]any{"server": b, "client": a,
+		"test": "ib_send_bw", "streams": 1})))
+	if says := "erftest cannot open the RDMA device mthca0 of debian1"; err != nil ||
+		!strings.Contains(diags.String(), says) || !strings.Contains(diags.String(), "module ib_uverbs") {
+		t.Errorf("%v\n%s", err, diags)
+	}
 }
 
 // A link has just come up, and the subnet manager has not swept yet: the measurement waits.
