@@ -257,6 +257,8 @@ var kernelNoise = []struct {
 	{regexp.MustCompile(`(?m)^@uid \d+$`), "@uid N"}, // the other lab logs in as another user
 	{regexp.MustCompile(`(/proc/cmdline\t).*( mlx4_core\.)`), "$1$2"},
 	{regexp.MustCompile(`ActCount\.+\d+`), "ActCount"},
+	// saquery and the kernel give up at the same time. Only saquery says so, if it is the first.
+	{regexp.MustCompile(`(?m)^ibwarn: \[\d+\] sa_query: umad_recv failed: .*\n\n`), ""},
 	{regexp.MustCompile(`ibpanic: \[\d+\]`), "ibpanic"},
 	{regexp.MustCompile(`(?m)^tpi-.*\n`), ""}, // the frame of a command of the provider
 	{regexp.MustCompile(`ibwarn: \[\d+\]`), "ibwarn"},

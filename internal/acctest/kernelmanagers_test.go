@@ -18,6 +18,7 @@ func managersQuestions() []string {
 		"ibstat", "ibstat -p", "ibstat -l", "ibstat -s", "ibstat " + device, "ibstat " + device + " 1", "ibstat " + device + " 2",
 		"ibstat " + device + " 3", "ibstat -p " + device, "ibstat nosuch0",
 		"sminfo", "sminfo -C " + device + " -P 1", "sminfo -C nosuch0 -P 1", "sminfo -D 0",
+		"sminfo -e -C " + device + " -P 1", "sminfo -e 1", "sminfo -e 3", "sminfo -e -D 0,1,1", "sminfo -e -D 0,1,2",
 		"saquery -g", "saquery -C " + device + " -P 1 -g", "saquery SMIR", "saquery -C " + device + " -P 1 SMIR",
 		"saquery -C nosuch0 -P 1 SMIR",
 		"smpquery -C " + device + " -P 1 -D pkeys 0", "smpquery pkeys 1 1", "smpquery -C nosuch0 -P 1 -D portinfo 0",
@@ -27,7 +28,8 @@ func managersQuestions() []string {
 }
 
 // managersStates are the states of the fabric, each made from the one before: without a
-// subnet manager, with one, with a standby, after the master has died, and with its return.
+// subnet manager, with one, with a standby, after the master has died, with its return, and
+// after both have ended.
 var managersStates = []func(*Lab){
 	func(*Lab) {},
 	func(w *Lab) {
@@ -48,6 +50,12 @@ var managersStates = []func(*Lab){
 		w.Run(theHost, "systemctl restart "+w.unit(theHost))
 		w.rules(theHost, 9, newer)
 		w.until(newer, "sminfo -D 0", "priority 5 state 2")
+	},
+	func(w *Lab) {
+		for _, h := range []string{newer, theHost} {
+			w.Run(h, "systemctl stop "+w.unit(h))
+			w.until(h, "sminfo -D 0", "failed: query")
+		}
 	},
 }
 

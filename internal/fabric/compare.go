@@ -104,6 +104,18 @@ func (l *Link) Name() string {
 	return l.A.Label() + " - " + l.B.Label()
 }
 
+// waiting names the subnet managers that may take over; empty if none is known.
+func (f *Fabric) waiting() string {
+	var words []string
+	for _, sm := range f.SMs {
+		words = append(words, fmt.Sprintf("%s is %s", sm.Label(), sm.State))
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return " One may take over: " + strings.Join(words, ", ") + "."
+}
+
 func (f *Fabric) health(add adder) {
 	for _, g := range f.Duplicates {
 		add(Duplicate, g.String(), "More than one port has the GUID %s. No subnet manager can set up this fabric, and the "+
@@ -122,7 +134,7 @@ func (f *Fabric) health(add adder) {
 			"since the ports were set up.", f.Ruled.Why())
 	default:
 		add(NoManager, "fabric", "No subnet manager rules this fabric: ports that come up stay at Initializing and get no "+
-			"LID, and nobody answers for paths and groups.")
+			"LID, and nobody answers for paths and groups.%s", f.waiting())
 	}
 	for _, l := range f.Links {
 		switch {

@@ -90,6 +90,14 @@ type SM struct {
 	Node     *Node // nil if its port is not among those found
 }
 
+// Label names a subnet manager for people: by its node if that was found, else by its GUID.
+func (s SM) Label() string {
+	if s.Node == nil {
+		return s.GUID.String()
+	}
+	return s.Node.Label()
+}
+
 // PCIe is the slot of a card.
 type PCIe struct {
 	Width, MaxWidth int

@@ -9,7 +9,7 @@ done
 if [ -z "$lacking" ]; then
 	answer net ibnetdiscover -C "$1" -P "$2"
 	answer links iblinkinfo -l -C "$1" -P "$2"
-	answer sm sminfo -C "$1" -P "$2"
+	answer sm sminfo -e -C "$1" -P "$2"
 	# Counters are asked for by LID. Without a file of thresholds the tool would hide the
 	# small ones; on service level 0 it needs no path records. Status 1: there are some.
 	[ "$STATUS" != 0 ] || answer errors ibqueryerrors -C "$1" -P "$2" --threshold-file /dev/null --skip-sl

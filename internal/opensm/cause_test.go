@@ -1,12 +1,14 @@
 package opensm
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/saquery"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/sysfs"
@@ -175,6 +177,46 @@ func TestCheckFabric_unknown(t *testing.T) {
 	}
 	if found := CheckFabric(d, View{}, Lab{}); len(found) == 0 || !found[0].Severity.Blocks() {
 		t.Errorf("a view that nobody filled: %+v", found)
+	}
+}
+
+// What sminfo says decides only what it proves, and for how much of the fabric.
+func TestView_master(t *testing.T) {
+	const failed = "sminfo: iberror: failed: query\n"
+	refused := func(lid int) string {
+		return fmt.Sprintf("ibwarn: [9] mad_rpc: MAD completed with error status 0xc; dport (Lid %d)\n", lid) + failed
+	}
+	silent := func(dport string) string {
+		return "ibwarn: [9] mad_rpc: _do_madrpc failed; dport (" + dport + ")\n" + failed
+	}
+	own, other := inventory.Port{LID: 3, SMLID: 3, IsSM: fact.Known(false)}, inventory.Port{LID: 3, SMLID: 7}
+	for name, c := range map[string]struct {
+		port          inventory.Port
+		out           string
+		ruled, listed string // "no", "yes", or why it is not known
+	}{
+		"never set up":               {inventory.Port{}, silent("DR path slid 0; dlid 0; 0"), "no", "yes"},
+		"own manager has ended":      {own, refused(3), "no", "yes"},
+		"own manager, no answer":     {own, silent("Lid 3"), "no", "yes"},
+		"another's has ended":        {other, refused(7), "no", "LID 7 has ended"},
+		"another's does not answer":  {other, silent("Lid 7"), "nobody answers sminfo at the SM LID", "yes"},
+		"another's gives no reason":  {other, failed, "sminfo ended with status 255", "yes"},
+		"another's has other errors": {other, strings.Replace(refused(7), "0xc", "0x1c", 1), "the error 0x1c", "yes"},
+	} {
+		v := View{Listed: fact.Known(true)}
+		v.master(255, c.out, &c.port)
+		for what, f := range map[string]struct {
+			got  fact.Bool
+			want string
+		}{"ruled": {v.Ruled, c.ruled}, "listed": {v.Listed, c.listed}} {
+			got := map[bool]string{true: "yes", false: "no"}[fact.Yes(f.got)]
+			if !f.got.Known() {
+				got = f.got.Why()
+			}
+			if !strings.Contains(got, f.want) {
+				t.Errorf("%s: %s %q, want %q", name, what, got, f.want)
+			}
+		}
 	}
 }
 

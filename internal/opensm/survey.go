@@ -29,8 +29,9 @@ type View struct {
 	Master saquery.Manager
 	// Managers are those that are known, the one that answered included.
 	Managers []saquery.Manager
-	// Listed is whether the master has said which others there are; known also
-	// where there is no master to ask.
+	// Listed is whether the master has said which others there are; known also where
+	// there never was a master to ask, or where it ran on this port. One that has ended
+	// elsewhere may have a standby.
 	Listed fact.Bool
 	// Duplicate are GUIDs that two nodes have. They are looked for where no master
 	// answers: one that rules has set up the fabric.
@@ -87,16 +88,22 @@ func (v *View) master(status int, out string, p *inventory.Port) {
 		v.Ruled = fact.Unknown[bool](fmt.Sprintf("sminfo ended well, and its answer was not understood: %v", err))
 	case nobody(out, p):
 		v.Ruled = fact.Known(false)
+		if p.SMLID != p.LID && sminfo.NoneAtLID(out) {
+			v.Listed = fact.Unknown[bool](fmt.Sprintf("the subnet manager at LID %d has ended, so nobody can say whether a "+
+				"standby is about to take over", p.SMLID))
+		}
 	default:
 		v.Ruled = fact.Unknown[bool](sminfo.Failure(status, out))
 	}
 }
 
 // nobody reports whether it is proven that the fabric has no subnet manager. Either the
-// kernel shows no SM LID and the port holds no manager, or the SM LID is the port's
-// own, left by a manager that ran on it.
+// port at the SM LID says so, or the kernel shows no SM LID and the port holds no manager,
+// or the SM LID is the port's own, left by a manager that ran on it.
 func nobody(out string, p *inventory.Port) bool {
 	switch {
+	case sminfo.NoneAtLID(out):
+		return true
 	case p.SMLID == 0:
 		return sminfo.NoManager(out)
 	case p.SMLID == placeholderLID && p.State != "Active", p.SMLID == p.LID && fact.No(p.IsSM):

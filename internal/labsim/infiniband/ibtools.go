@@ -157,10 +157,21 @@ func (s *state) madPort(o *labsim.Flags) *labsim.Port {
 	return nil
 }
 
+// printNoManager says why there was no answer of a subnet manager. A kernel refuses the
+// question where no program takes it; what went no further than its own port gets lost.
+func printNoManager(p *labsim.Proc, a aim, o *labsim.Flags) {
+	switch local := o.Has("D") && !strings.Contains(o.Args[0], ","); {
+	case a.arrived == nil || a.arrived.Node.Switch || local:
+		printSilence(p, a)
+	case o.Has("e"):
+		p.Errorf("ibwarn: [%d] mad_rpc: MAD completed with error status 0xc; dport (%s)\n", p.PID, a.text)
+	}
+}
+
 // sminfo asks the master of the subnet, or what the port takes for it; or the
 // port at a LID or route.
 func sminfo(_ context.Context, p *labsim.Proc) int {
-	o, bad := labsim.ParseArgs(p.Args[1:], false, append(portFlags, "D Direct")...)
+	o, bad := labsim.ParseArgs(p.Args[1:], false, append(portFlags, "D Direct", "e errors")...)
 	if bad != "" || len(o.Args) > 1 || o.Has("D") != (len(o.Args) == 1 && strings.HasPrefix(o.Args[0], "0")) {
 		return p.Unknown("form of sminfo " + bad)
 	}
@@ -171,7 +182,7 @@ func sminfo(_ context.Context, p *labsim.Proc) int {
 	}
 	a := aim{text: "DR path slid 0; dlid 0; 0"}
 	if v := port.View(); v.SMLID != 0 {
-		a.text = fmt.Sprintf("Lid %d", v.SMLID)
+		a = s.aimAt(port, false, strconv.Itoa(int(v.SMLID)))
 	}
 	if len(o.Args) == 1 {
 		a = s.aimAt(port, o.Has("D"), o.Args[0])
@@ -186,7 +197,7 @@ func sminfo(_ context.Context, p *labsim.Proc) int {
 		}
 	}
 	if best == nil {
-		printSilence(p, a)
+		printNoManager(p, a, o)
 		return iberror(p, "query")
 	}
 	lid := best.LID

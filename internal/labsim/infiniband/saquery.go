@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"syscall"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 )
@@ -28,6 +29,10 @@ func saquery(_ context.Context, p *labsim.Proc) int {
 	managers := s.m.Lab.SubnetManagers(port)
 	slices.SortStableFunc(managers, func(a, b labsim.SMView) int { return cmp.Compare(b.State, a.State) })
 	if len(managers) == 0 || managers[0].State != labsim.SMMaster {
+		if port.View().SMLID != 0 { // it asks there, and nobody answers
+			p.Errorf("Query SA failed: Connection timed out\n")
+			return int(syscall.ETIMEDOUT)
+		}
 		return noAdministrator(p, o, "Success")
 	}
 	if groups {

@@ -21,9 +21,10 @@ import (
 const timeout = 30 * time.Second
 
 // Query asks which subnet manager a port's fabric has. Without device and port
-// the tool takes the first port whose link is up, which may be another fabric.
+// the tool takes the first port whose link is up, which may be another fabric. With
+// -e it prints the status of an answer that is an error: see NoManager.
 func Query(device string, port int) shellcmd.Command {
-	return shellcmd.New("sminfo", "-C", device, "-P", strconv.Itoa(port)).AsRoot().WithTimeout(timeout)
+	return shellcmd.New("sminfo", "-e", "-C", device, "-P", strconv.Itoa(port)).AsRoot().WithTimeout(timeout)
 }
 
 // State is what a subnet manager says that it is.
@@ -68,19 +69,47 @@ func Parse(output string) (Info, error) {
 		StateName: m[6]}, nil
 }
 
-// NoManager reports whether sminfo proves that the fabric has no subnet manager. The
-// port then has no SM LID, the question went along a route of length 0 to the port
-// itself, and no subnet manager is there. If nobody answered at a LID ("dport (Lid
-// 7)"), that is no proof: the subnet manager may hang, or the way to it may be bad.
+// failedQuery is what each sminfo says that got no answer, or one that is an error.
+const failedQuery = "iberror: failed: query"
+
+// NoManager reports whether sminfo proves that the fabric has no subnet manager.
+// Either the port has no SM LID, the question went along a route of length 0 to the
+// port itself, and no subnet manager is there. Or the port at the SM LID answered that
+// it has none. If nobody answered at a LID ("dport (Lid 7)"), that is no proof: the
+// subnet manager may hang, or the way to it may be bad.
 func NoManager(output string) bool {
-	return strings.Contains(output, "_do_madrpc failed; dport (DR path") &&
-		strings.Contains(output, "iberror: failed: query")
+	return strings.Contains(output, "_do_madrpc failed; dport (DR path") && strings.Contains(output, failedQuery) ||
+		NoneAtLID(output)
+}
+
+// unsupported is the status of IBA for a method that is not supported with an attribute. A
+// kernel answers so when no program has registered for the question (Linux, mad.c:
+// generate_unmatched_resp, since 3.4). A subnet manager that hangs is still registered.
+const unsupported = 0xc
+
+// NoneAtLID reports whether the port at the SM LID answered that it has no subnet manager.
+func NoneAtLID(output string) bool {
+	status, ok := errorStatus(output)
+	return ok && status == unsupported
+}
+
+// statusLine is what libibmad prints with -e of an answer that is an error.
+var statusLine = regexp.MustCompile(`MAD completed with error status (0x[0-9a-f]+); dport \(Lid \d+\)`)
+
+// errorStatus reads the status of an answer that came from a LID and is an error.
+func errorStatus(output string) (status uint64, ok bool) {
+	m := statusLine.FindStringSubmatch(output)
+	if m == nil || !strings.Contains(output, failedQuery) {
+		return 0, false
+	}
+	status, err := strconv.ParseUint(m[1], 0, 16)
+	return status, err == nil
 }
 
 // NoAnswer reports whether sminfo asked at the SM LID of the port and nobody
 // answered there.
 func NoAnswer(output string) bool {
-	return strings.Contains(output, "_do_madrpc failed; dport (Lid") && strings.Contains(output, "iberror: failed: query")
+	return strings.Contains(output, "_do_madrpc failed; dport (Lid") && strings.Contains(output, failedQuery)
 }
 
 // Failure says in one sentence why sminfo gave no answer, from its status and what
@@ -92,7 +121,10 @@ func Failure(status int, output string) string {
 			last = t
 		}
 	}
+	refusal, refused := errorStatus(output)
 	switch {
+	case refused:
+		return fmt.Sprintf("the port at the SM LID answers sminfo with the error %#x", refusal)
 	case status == 127:
 		return "sminfo is not on the PATH of the host"
 	case NoAnswer(output):

@@ -1,0 +1,26 @@
+package fabric
+
+import (
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+)
+
+// A fabric without a master may have somebody who is about to become one.
+func TestCompare_standby_may_take_over(t *testing.T) {
+	const nobody = "No subnet manager rules this fabric: ports that come up stay at Initializing and get no LID, and nobody " +
+		"answers for paths and groups."
+	for _, c := range []struct {
+		managers []SM
+		want     string
+	}{
+		{nil, nobody},
+		{[]SM{{GUID: 1, State: "standby", Node: &Node{Name: "pve1 mlx4_0"}}, {GUID: 2, State: "discovering"}},
+			nobody + " One may take over: pve1 mlx4_0 is standby, 0x0000000000000002 is discovering."},
+	} {
+		f := &Fabric{Ruled: fact.Known(false), SMs: c.managers}
+		if got := f.Compare(nil, nil, nil); len(got) != 1 || got[0].Kind != NoManager || got[0].Message != c.want {
+			t.Errorf("got %+v\nwant %s", got, c.want)
+		}
+	}
+}
