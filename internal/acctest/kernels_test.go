@@ -179,8 +179,11 @@ func directCables(hosts []labs.Host) (all []reallab.Cable) {
 
 // portsOf is how many ports the first card of a host has.
 func portsOf(h labs.Host) int {
-	if len(h.Cards) == 0 || h.Cards[0].Model == nil {
+	switch {
+	case len(h.Cards) == 0:
 		return 0
+	case h.Cards[0].Model == nil: // as the simulated lab has it
+		return h.Cards[0].Chip.Ports
 	}
 	return h.Cards[0].Model.Ports
 }
