@@ -239,12 +239,16 @@ func TestServer_latencyDelaysWithoutThrottling(t *testing.T) {
 	r.Machine(labs.Intel9).Faults.Set(labsim.FaultSpec{Latency: 20 * time.Millisecond})
 	c := dial(t, r, labs.Intel9)
 	must(t, c, "true")
-	begin := time.Now()
-	must(t, c, "true")
-	if took := time.Since(begin); took < 40*time.Millisecond || took > 400*time.Millisecond {
+	took := time.Hour
+	for try := 0; try < 10 && took > 400*time.Millisecond; try++ { // other work may disturb some
+		begin := time.Now()
+		must(t, c, "true")
+		took = time.Since(begin)
+	}
+	if took < 40*time.Millisecond || took > 400*time.Millisecond {
 		t.Errorf("one command took %v", took)
 	}
-	begin = time.Now()
+	begin := time.Now()
 	upload(t, c, make([]byte, 4<<20), "big")
 	if took := time.Since(begin); took > 3*time.Second {
 		t.Errorf("4 MiB took %v", took)
