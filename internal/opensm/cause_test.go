@@ -198,7 +198,7 @@ func TestView_master(t *testing.T) {
 		"never set up":               {inventory.Port{}, silent("DR path slid 0; dlid 0; 0"), "no", "yes"},
 		"own manager has ended":      {own, refused(3), "no", "yes"},
 		"own manager, no answer":     {own, silent("Lid 3"), "no", "yes"},
-		"another's has ended":        {other, refused(7), "no", "LID 7 has ended"},
+		"another's has ended":        {other, refused(7), "no", "LID 7 has no subnet manager any more, so nobody"},
 		"another's does not answer":  {other, silent("Lid 7"), "nobody answers sminfo at the SM LID", "yes"},
 		"another's gives no reason":  {other, failed, "sminfo ended with status 255", "yes"},
 		"another's has other errors": {other, strings.Replace(refused(7), "0xc", "0x1c", 1), "the error 0x1c", "yes"},

@@ -89,7 +89,7 @@ func (v *View) master(status int, out string, p *inventory.Port) {
 	case nobody(out, p):
 		v.Ruled = fact.Known(false)
 		if p.SMLID != p.LID && sminfo.NoneAtLID(out) {
-			v.Listed = fact.Unknown[bool](fmt.Sprintf("the subnet manager at LID %d has ended, so nobody can say whether a "+
+			v.Listed = fact.Unknown[bool](fmt.Sprintf("LID %d has no subnet manager any more, so nobody can say whether a "+
 				"standby is about to take over", p.SMLID))
 		}
 	default:
@@ -102,14 +102,12 @@ func (v *View) master(status int, out string, p *inventory.Port) {
 // or the SM LID is the port's own, left by a manager that ran on it.
 func nobody(out string, p *inventory.Port) bool {
 	switch {
-	case sminfo.NoneAtLID(out):
-		return true
 	case p.SMLID == 0:
 		return sminfo.NoManager(out)
 	case p.SMLID == placeholderLID && p.State != "Active", p.SMLID == p.LID && fact.No(p.IsSM):
 		return sminfo.NoManager(out) || sminfo.NoAnswer(out)
 	}
-	return false
+	return sminfo.NoneAtLID(out)
 }
 
 // list asks the administrator of the fabric for all managers.
