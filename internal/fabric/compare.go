@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/sminfo"
 )
 
 // ExpectedCable is a cable that should be there. Ends are written "NODE/PORT" or
@@ -108,7 +109,9 @@ func (l *Link) Name() string {
 func (f *Fabric) waiting() string {
 	var words []string
 	for _, sm := range f.SMs {
-		words = append(words, fmt.Sprintf("%s is %s", sm.Label(), sm.State))
+		if sm.State == smStates[sminfo.Standby] || sm.State == smStates[sminfo.Discovering] {
+			words = append(words, fmt.Sprintf("%s is %s", sm.Label(), sm.State))
+		}
 	}
 	if len(words) == 0 {
 		return ""

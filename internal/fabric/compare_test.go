@@ -15,6 +15,7 @@ func TestCompare_standby_may_take_over(t *testing.T) {
 		want     string
 	}{
 		{nil, nobody},
+		{[]SM{{GUID: 3, State: "not active"}}, nobody},
 		{[]SM{{GUID: 1, State: "standby", Node: &Node{Name: "pve1 mlx4_0"}}, {GUID: 2, State: "discovering"}},
 			nobody + " One may take over: pve1 mlx4_0 is standby, 0x0000000000000002 is discovering."},
 	} {
