@@ -357,11 +357,17 @@ func (e *evidence) checkMended(b breakage) {
 		}
 	}
 	mustApply(e.t, e.ws, e.base)
-	if e.testbed != nil { // the first packet may be lost while the way is looked for
-		e.Run(oneEnd, "for i in $(seq 60); do ping -c 1 -W 1 "+e.address(21)+" >/dev/null && exit; done; exit 1")
-	}
+	e.findWay()
 	if _, problems = e.ping(nil); problems != "" {
 		e.t.Errorf("mended:\n%s", problems)
+	}
+}
+
+// findWay waits for a first answer: packets may be lost while a subnet manager is asked for the way.
+func (e *evidence) findWay() {
+	e.t.Helper()
+	if e.testbed != nil {
+		e.Run(oneEnd, "for i in $(seq 60); do ping -c 1 -W 1 "+e.address(21)+" >/dev/null && exit; done; exit 1")
 	}
 }
 
@@ -369,6 +375,7 @@ func (e *evidence) checkMended(b breakage) {
 // fabric says so.
 func (e *evidence) checkNoManager() {
 	const unit = "opensm@0xe41d2d0300e44ed1.service"
+	e.findWay()      // what has no way yet gets none without a subnet manager
 	if OnKernels() { // one that hangs has not ended, and its kernel does not answer for it
 		e.Run(oneEnd, "systemctl kill -s STOP "+unit)
 		if m := messages(e.t, e.look(nil)); !strings.Contains(m,
