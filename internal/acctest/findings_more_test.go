@@ -49,6 +49,11 @@ func guidFindings() []findingCase {
 			says:    []string{"In flash: MT_9090111019 2.42.5000. Running: MT_9200111023 2.40.5032", "or a change of GUIDs"},
 			prepare: func(w *Lab) { w.write(labs.Intel9, card.VPI()) },
 			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_mac": baseMACs[labs.Intel9]}) }},
+		{code: "GU016", says: []string{"node GUID 0xe41d2d0300e44ee0", "xeon2zfs/0000:04:00.0 (until its next start)"},
+			prepare: func(w *Lab) {
+				w.Run(labs.Xeon2zfs, "mstflint -y -d 04:00.0 -guid 0xe41d2d0300bbbb00 -mac e41d2dbbbb00 sg")
+			},
+			config: func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300e44ee0"}) }},
 		{code: "GU015", says: []string{"node GUID 0xe41d2d0300ca1100", `"old-box mlx4_0"`, "intel9 mlx4_0/1 sees"},
 			prepare: unmanagedNode,
 			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300ca1100"}) }},

@@ -16,7 +16,8 @@ var (
 		WayOut:  "Derive the values from the card's label or its MAC, for example with base_mac."}
 	GUIDOfOtherCard = &Rule{Code: "GU006", Severity: Refuse, Title: "GUID or MAC belongs to another card",
 		Meaning: "One duplicate GUID stops a whole subnet: the subnet manager never finishes its discovery.",
-		WayOut:  "Choose other values for one of the two."}
+		WayOut: "Choose other values for one of the two. If the other card gets other values in the same configuration, " +
+			"let this resource depend on its infiniband_guids."}
 	GUIDsOverlap = &Rule{Code: "GU007", Severity: Refuse, Title: "GUIDs overlap those of another card",
 		Meaning: "A ConnectX-3 uses four GUIDs, counted from its base.",
 		WayOut:  "Choose bases that are at least 4 apart."}
@@ -49,4 +50,9 @@ var (
 			"GUID stops a whole subnet: the subnet manager never finishes its discovery.",
 		WayOut: "Choose other values. If `ibnetdiscover` shows that the node is this card, in a host that is not " +
 			"configured, configure that host. If the fabric could not be read, fix what is named above."}
+	GUIDUntilRestart = &Rule{Code: "GU016", Severity: Refuse, Title: "Another card uses the GUID until it restarts",
+		Meaning: "That card has other GUIDs in flash, and uses the old ones until its host restarts. One duplicate GUID " +
+			"stops a whole subnet: the subnet manager never finishes its discovery.",
+		WayOut: "Restart the host of the other card first. Or write activation = \"reboot\" into its infiniband_guids, " +
+			"and let this resource depend on that one."}
 )

@@ -31,7 +31,7 @@ var Families = []Family{
 	{"GU", "GUIDs and MACs", "For `infiniband_guids`.", []*Rule{
 		GUIDZero, GUIDAllOnes, GUIDMulticast, BaseTooHigh, GUIDPrefixUnknown, GUIDOfOtherCard, GUIDsOverlap,
 		MACNotUnicast, GUIDsEqual, GUIDsIncomplete, GUIDsWouldChange, MACPrefixUnknown, GUIDsBeforeFirstRun,
-		GUIDsUnsupported, GUIDInFabric,
+		GUIDsUnsupported, GUIDInFabric, GUIDUntilRestart,
 	}},
 	{"LT", "Link types", "For `infiniband_link_type`.", []*Rule{
 		FirmwareEthernetOnly, EthernetBeforeInfiniBand, AutoNotLasting, CardWithoutPort, CardInfiniBandOnly,

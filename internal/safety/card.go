@@ -314,10 +314,7 @@ func (l LabFacts) clashes(host string, pci ib.PCIAddress, want ib.GUIDSet) []str
 }
 
 func clashesWith(other CardIdentity, want ib.GUIDSet) []string {
-	where := fmt.Sprintf("%s/%s", other.Host, other.PCI)
-	if other.Planned {
-		where += " (planned)"
-	}
+	where := other.where()
 	var out []string
 	for _, w := range guidsOf(want) {
 		for _, o := range guidsOf(other.GUIDs) {

@@ -32,9 +32,7 @@ func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) [
 	if req.HasMACs {
 		found = append(found, macValues(req.Want)...)
 	}
-	for _, clash := range lab.clashes(host, pci, askedHalf(req)) {
-		found = append(found, finding.GUIDOfOtherCard.Find("%s", clash))
-	}
+	found = append(found, lab.taken(host, pci, askedHalf(req))...)
 	found = append(found, lab.secondNames(host, pci, askedHalf(req))...)
 	for _, clash := range lab.takenGUIDs(askedHalf(req)) {
 		found = append(found, finding.GUIDInFabric.Find("%s", clash))
@@ -138,7 +136,7 @@ func overlaps(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []f
 	}
 	var found []finding.Finding
 	for _, other := range lab.others(host, pci, ib.GUIDSet{Node: req.BaseGUID}) {
-		if !usableGUID(other.GUIDs.Node) {
+		if !usableGUID(other.GUIDs.Node) || other.Running {
 			continue
 		}
 		a, b := uint64(req.BaseGUID), uint64(other.GUIDs.Node)
@@ -168,10 +166,14 @@ func GUIDs(in GUIDInput) Verdict {
 		v.Findings = append(v.Findings,
 			finding.GUIDsUnsupported.Find("The card is a %s (%s)", in.Card.Chip.Name, in.Card.Chip.Format))
 	}
+	held := in.Card.FlashKnown() && !in.Card.InFlash().BlankGUIDs && in.Card.InFlash().GUIDs == v.GUIDs
+	if held && (!in.Waits || in.Request.Activation != ActivationReboot) {
+		v.Findings = toldOnly(v.Findings, finding.GUIDUntilRestart) // the cure is the other card's
+	}
 	if v.Blocked() {
 		return seal(v, in.Card, false)
 	}
-	if in.Card.FlashKnown() && !in.Card.InFlash().BlankGUIDs && in.Card.InFlash().GUIDs == v.GUIDs {
+	if held {
 		v.Action = ActionNone
 		return seal(inEffect(v, in), in.Card, false)
 	}
@@ -192,6 +194,16 @@ func GUIDs(in GUIDInput) Verdict {
 		v.Answers = []Question{QuestionGUIDs}
 	}
 	return seal(v, in.Card, in.Backup != nil)
+}
+
+// toldOnly makes warnings of the findings of a rule that refuses.
+func toldOnly(found []finding.Finding, rule *finding.Rule) []finding.Finding {
+	for i := range found {
+		if found[i].Rule == rule {
+			found[i].Severity = finding.Warn
+		}
+	}
+	return found
 }
 
 // inEffect adds to the verdict on a card that has the values what a restart for

@@ -30,6 +30,18 @@ var guidCases = []struct {
 		in.Lab.Cards = []CardIdentity{{Host: "intel9", PCI: there, Planned: true,
 			GUIDs: ib.GUIDSet{MAC2: in.Request.Want.MAC1}}}
 	}},
+	{"GU016", finding.Refuse, "node GUID that another card still uses", func(in *GUIDInput) {
+		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: guidSet(in.Request.Want.Node, 0), Running: true}}
+	}},
+	{"GU016", finding.Refuse, "held, and a restart would use what another card uses", func(in *GUIDInput) {
+		in.Request.Want, in.Waits, in.Request.Activation = in.Card.Flash.GUIDs, true, ActivationReboot
+		in.Host.RebootAllowed = true
+		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: guidSet(in.Request.Want.Node, 0), Running: true}}
+	}},
+	{"GU016", finding.Warn, "held, while another card uses them", func(in *GUIDInput) {
+		in.Request.Want = in.Card.Flash.GUIDs
+		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: guidSet(in.Request.Want.Node, 0), Running: true}}
+	}},
 	{"GU007", finding.Refuse, "bases too near", func(in *GUIDInput) {
 		in.Request.BaseGUID = in.Request.Want.Node
 		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: ib.GUIDSet{Node: in.Request.Want.Node - 3}}}

@@ -17,6 +17,20 @@ type CardIdentity struct {
 	PCI     ib.PCIAddress
 	GUIDs   ib.GUIDSet
 	Planned bool // not on the card yet
+	// Running: the card uses them until its next start, which loads others from flash.
+	Running bool
+}
+
+// where names the card, and since when or until when it has the identity.
+func (c CardIdentity) where() string {
+	where := fmt.Sprintf("%s/%s", c.Host, c.PCI)
+	switch {
+	case c.Planned:
+		return where + " (planned)"
+	case c.Running:
+		return where + " (until its next start)"
+	}
+	return where
 }
 
 // LabFacts is the identity of every card of every configured host, as far as it is
@@ -83,6 +97,21 @@ func (l LabFacts) others(host string, pci ib.PCIAddress, want ib.GUIDSet) []Card
 	})
 }
 
+// taken are the findings on values of want that other cards have, in flash or in use.
+func (l LabFacts) taken(host string, pci ib.PCIAddress, want ib.GUIDSet) []finding.Finding {
+	var found []finding.Finding
+	for _, other := range l.others(host, pci, want) {
+		rule := finding.GUIDOfOtherCard
+		if other.Running {
+			rule = finding.GUIDUntilRestart
+		}
+		for _, clash := range clashesWith(other, want) {
+			found = append(found, rule.Find("%s", clash+l.doubt(host, pci, other)))
+		}
+	}
+	return found
+}
+
 func (l LabFacts) same(a, b string) fact.Bool {
 	switch {
 	case a == b:
@@ -127,13 +156,23 @@ type Lab struct {
 	byValue map[valueKey][]identityKey
 	byHost  map[string][]identityKey // those that were found, not those planned
 	planned map[slotKey]int          // cards with a planned identity, which replaces the found one
+	// restarts are the cards whose restart is planned: it ends what they run.
+	restarts map[slotKey]bool
 }
 
 type identityKey struct {
-	host    string
-	pci     ib.PCIAddress
-	planned bool
+	host string
+	pci  ib.PCIAddress
+	kind identityKind
 }
+
+type identityKind int
+
+const (
+	inFlash identityKind = iota
+	running
+	planned
+)
 
 type slotKey struct{ host, slot string }
 
@@ -149,7 +188,7 @@ const neighbourhood = 4
 // NewLab returns an empty index.
 func NewLab() *Lab {
 	return &Lab{cards: map[identityKey]CardIdentity{}, byValue: map[valueKey][]identityKey{},
-		byHost: map[string][]identityKey{}, planned: map[slotKey]int{}}
+		byHost: map[string][]identityKey{}, planned: map[slotKey]int{}, restarts: map[slotKey]bool{}}
 }
 
 // Found replaces what is known of the cards of a host.
@@ -162,31 +201,42 @@ func (l *Lab) Found(host string, cards []CardIdentity) {
 	keys := make([]identityKey, 0, len(cards))
 	for _, c := range cards {
 		k := identityKey{host: host, pci: c.PCI}
-		l.add(k, CardIdentity{Host: host, PCI: c.PCI, GUIDs: c.GUIDs})
+		if c.Running {
+			k.kind = running
+		}
+		l.add(k, CardIdentity{Host: host, PCI: c.PCI, GUIDs: c.GUIDs, Running: c.Running})
 		keys = append(keys, k)
 	}
 	l.byHost[host] = keys
 }
 
-// Plan says which identity a card will have. It counts instead of the one that
-// was found.
+// Plan says which identity a card will have in flash. It counts instead of the one that
+// was found there.
 func (l *Lab) Plan(host string, pci ib.PCIAddress, guids ib.GUIDSet) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.unplan(host, pci)
-	l.add(identityKey{host, pci, true}, CardIdentity{Host: host, PCI: pci, GUIDs: guids, Planned: true})
+	l.add(identityKey{host, pci, planned}, CardIdentity{Host: host, PCI: pci, GUIDs: guids, Planned: true})
 	l.planned[slotKey{host, pci.Slot()}]++
+}
+
+// Restart says that a card will use what is in its flash.
+func (l *Lab) Restart(host string, pci ib.PCIAddress) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.restarts[slotKey{host, pci.Slot()}] = true
 }
 
 // Unplan forgets what was planned for a card.
 func (l *Lab) Unplan(host string, pci ib.PCIAddress) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	delete(l.restarts, slotKey{host, pci.Slot()})
 	l.unplan(host, pci)
 }
 
 func (l *Lab) unplan(host string, pci ib.PCIAddress) {
-	k := identityKey{host, pci, true}
+	k := identityKey{host, pci, planned}
 	if _, ok := l.cards[k]; ok {
 		l.remove(k)
 		l.planned[slotKey{host, pci.Slot()}]--
@@ -227,7 +277,7 @@ func (l *Lab) near(want ib.GUIDSet) []CardIdentity {
 	var found []CardIdentity
 	for _, v := range values {
 		for _, k := range l.byValue[v] {
-			if seen[k] || !k.planned && l.planned[slotKey{k.host, k.pci.Slot()}] > 0 {
+			if seen[k] || l.replaced(k) {
 				continue
 			}
 			seen[k] = true
@@ -235,9 +285,15 @@ func (l *Lab) near(want ib.GUIDSet) []CardIdentity {
 		}
 	}
 	slices.SortFunc(found, func(a, b CardIdentity) int {
-		return strings.Compare(a.Host+"/"+a.PCI.String(), b.Host+"/"+b.PCI.String())
+		return strings.Compare(a.where(), b.where())
 	})
 	return found
+}
+
+// replaced reports whether what is planned ends this identity.
+func (l *Lab) replaced(k identityKey) bool {
+	slot := slotKey{k.host, k.pci.Slot()}
+	return k.kind == inFlash && l.planned[slot] > 0 || k.kind == running && l.restarts[slot]
 }
 
 // valuesOf are the values that an identity is found by. Values that many cards

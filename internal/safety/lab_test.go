@@ -32,20 +32,33 @@ func TestLab_finds_what_a_comparison_with_all_finds(t *testing.T) {
 	compared := 0
 	for range 300 {
 		lab, all, planned := NewLab(), map[string]CardIdentity{}, map[string]CardIdentity{}
+		runs := map[string]CardIdentity{}
 		for i := range 8 {
 			host := fmt.Sprintf("h%d", i)
 			c := CardIdentity{Host: host, PCI: here, GUIDs: identity()}
 			lab.Found(host, []CardIdentity{{PCI: here, GUIDs: identity()}}) // stale
-			lab.Found(host, []CardIdentity{c})
+			found := []CardIdentity{c}
+			if rng.IntN(3) == 0 {
+				runs[host] = CardIdentity{Host: host, PCI: here, GUIDs: identity(), Running: true}
+				found = append(found, runs[host])
+			}
+			lab.Found(host, found)
 			all[host] = c
 			if rng.IntN(3) == 0 {
 				p := CardIdentity{Host: host, PCI: here, GUIDs: identity(), Planned: true}
+				restarts := rng.IntN(2) == 0
 				lab.Plan(host, here, identity()) // planned otherwise before
 				lab.Plan(host, here, p.GUIDs)
+				if restarts {
+					lab.Restart(host, here)
+				}
 				planned[host] = p
-				if rng.IntN(3) == 0 {
+				switch {
+				case rng.IntN(3) == 0:
 					lab.Unplan(host, here)
 					delete(planned, host)
+				case restarts:
+					delete(runs, host)
 				}
 			}
 		}
@@ -57,6 +70,9 @@ func TestLab_finds_what_a_comparison_with_all_finds(t *testing.T) {
 				c = all[host]
 			}
 			listed.Cards = append(listed.Cards, c)
+			if r, ok := runs[host]; ok {
+				listed.Cards = append(listed.Cards, r)
+			}
 		}
 		req := GUIDRequest{HasGUIDs: true, HasMACs: true, Want: identity(), BaseGUID: ib.GUID(value())}
 		want, got := GUIDValues("h0", here, req, listed), GUIDValues("h0", here, req, LabFacts{Lab: lab})

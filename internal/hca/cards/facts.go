@@ -190,6 +190,9 @@ func Identities(s *inventory.Snapshot) []safety.CardIdentity {
 	for i := range s.Cards {
 		if c := &s.Cards[i]; !c.Virtual {
 			all = append(all, safety.CardIdentity{Host: s.Host, PCI: c.PCI, GUIDs: identityOf(c)})
+			if old := replacedIdentity(c); old != (ib.GUIDSet{}) {
+				all = append(all, safety.CardIdentity{Host: s.Host, PCI: c.PCI, GUIDs: old, Running: true})
+			}
 		}
 	}
 	return all
@@ -201,6 +204,26 @@ func identityOf(c *inventory.Card) ib.GUIDSet {
 	if c.Flash != nil {
 		return c.Flash.GUIDs
 	}
+	return inUse(c)
+}
+
+// replacedIdentity has the GUIDs that a card uses until its next start, and that its flash
+// has no more.
+func replacedIdentity(c *inventory.Card) ib.GUIDSet {
+	if c.Flash == nil {
+		return ib.GUIDSet{}
+	}
+	flash, set := c.Flash.GUIDs, inUse(c)
+	for _, g := range []*ib.GUID{&set.Node, &set.Port1, &set.Port2, &set.SystemImage} {
+		if slices.Contains([]ib.GUID{flash.Node, flash.Port1, flash.Port2, flash.SystemImage}, *g) {
+			*g = 0
+		}
+	}
+	return set
+}
+
+// inUse is what the driver shows.
+func inUse(c *inventory.Card) ib.GUIDSet {
 	set := ib.GUIDSet{Node: c.NodeGUID, SystemImage: c.SystemGUID}
 	for _, p := range c.Ports {
 		switch p.Number {

@@ -145,9 +145,12 @@ func (r *Resource) lab(ctx context.Context, a *assessment, diags *diag.Diagnosti
 
 // remember tells the rest of the plan which GUIDs the card will have.
 func (r *Resource) remember(a *assessment, want ib.GUIDSet) {
-	if a.writes() && (!a.waiting() || a.ask.Request.HasGUIDs) {
-		r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) { c.GUIDs = &want })
-	}
+	r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) {
+		if a.writes() && (!a.waiting() || a.ask.Request.HasGUIDs) {
+			c.GUIDs = &want
+		}
+		c.Restarts = a.Verdict.Activation == safety.ActivationReboot
+	})
 }
 
 // waiting reports whether a job of an earlier apply has the card.

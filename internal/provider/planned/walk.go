@@ -65,6 +65,7 @@ type Card struct {
 	ib.Firmware                     // no PSID if no burn is planned
 	Device      uint16              // device type of the image
 	GUIDs       *ib.GUIDSet         // nil if no change is planned
+	Restarts    bool                // it will use the GUIDs in its flash
 	LinkTypes   map[int]ib.LinkType // by port; empty if no change is planned
 	// AtRestart are the types that come with a restart that is not planned, stored or not yet.
 	AtRestart map[int]ib.LinkType
@@ -120,6 +121,9 @@ func (p *Walk) UpdateCard(ref attribute.CardRef, change func(*Card)) {
 	p.unindex(ref, c)
 	change(&c)
 	p.cards[ref] = c
+	if c.Restarts {
+		p.lab.Restart(ref.Host, ref.PCI)
+	}
 	if c.GUIDs != nil {
 		p.lab.Plan(ref.Host, ref.PCI, *c.GUIDs)
 		p.ports[attribute.PortRef{Host: ref.Host, GUID: c.GUIDs.Port2}] = plannedPort{ref, 2}
@@ -137,10 +141,10 @@ func (p *Walk) DoneCard(ref attribute.CardRef) {
 }
 
 func (p *Walk) unindex(ref attribute.CardRef, c Card) {
+	p.lab.Unplan(ref.Host, ref.PCI)
 	if c.GUIDs == nil {
 		return
 	}
-	p.lab.Unplan(ref.Host, ref.PCI)
 	for _, guid := range []ib.GUID{c.GUIDs.Port1, c.GUIDs.Port2} {
 		at := attribute.PortRef{Host: ref.Host, GUID: guid}
 		if p.ports[at].card == ref {

@@ -80,7 +80,7 @@ func Situations() []Row {
 			finding.RebootNotAllowed, finding.RestartNeeded, finding.RunningUnknown}},
 		{Seen: "GUIDs or MACs are zero, blank, or those of another card", Findings: []*finding.Rule{finding.FlashGUIDsZero,
 			finding.FlashGUIDsNeverSet, finding.FlashWithoutGUIDs, finding.FlashGUIDsShared, finding.GUIDOfOtherCard,
-			finding.GUIDInFabric}},
+			finding.GUIDInFabric, finding.GUIDUntilRestart}},
 		{Seen: "Another card is in the slot, or the card has moved", Findings: []*finding.Rule{finding.CardExchanged,
 			finding.CardUndecided, finding.CardMoved, finding.CardWithoutSerialNumber}},
 		{Seen: "The change would cut SSH, the default route or storage", Findings: []*finding.Rule{finding.SessionOverCard,

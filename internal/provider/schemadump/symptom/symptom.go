@@ -153,7 +153,7 @@ var managers = []Row{
 		Seen: "opensm: `ERR 0D01: Found duplicated node GUID` again and again, or opensm ends with `Duplicate GUID " +
 			"found by link from a port to itself`",
 		Cause: "Two cards have the same GUID, for example after a burn of an image with GUIDs into both.",
-		Findings: []*finding.Rule{finding.FabricGUIDTwice, finding.GUIDOfOtherCard,
+		Findings: []*finding.Rule{finding.FabricGUIDTwice, finding.GUIDOfOtherCard, finding.GUIDUntilRestart,
 			finding.FlashGUIDsShared}, Causes: []opensm.CauseKind{opensm.CauseDuplicate, opensm.CauseBackToBack},
 		Fabric: []string{fabric.Duplicate, fabric.Silent},
 		Do:     "Give one of the cards GUIDs of its own with `infiniband_guids`. For a GUID of zero (`ERR 0D16`) see SM025.",
