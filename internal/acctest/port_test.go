@@ -60,6 +60,11 @@ func portFindings() []findingCase {
 				w.Put(ubuntu, "/etc/systemd/system/infiniband-port-0000:01:00.0-1.service", "# Managed by Terraform "+
 					"(ibfabric/infiniband). Written by infiniband_port.\nNice=5\n")
 			}},
+		{code: "PO012", at: "port", says: []string{"Down Disabled", "Can't open UMAD port"}, prepare: func(w *Lab) {
+			diags(w)
+			w.Unplug(ubuntu, 2)
+			w.Run(ubuntu, "ibportstate -D 0 1 disable")
+		}, hosts: func() []labs.Host { return vpi(debian13) }, config: wants(map[string]any{"speeds": []any{"SDR"}})},
 		{code: "PO010", at: "port", says: []string{"not InfiniBand yet"}, prepare: ethernet, config: func(w *Lab) Config {
 			it := w.port(nil)[0]
 			it.After = []string{"infiniband_link_type.it"}

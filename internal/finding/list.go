@@ -64,7 +64,7 @@ var Families = []Family{
 	{"PO", "Ports", "For `infiniband_port`.", []*Rule{
 		PortUnsupported, PortMissing, PortEthernet, PortCarriesHost, PortHasSubnetManager, PortSpeedUnsupported,
 		PortDiagsInstalled, PortGoesDown, PortFileUnmanaged, PortPostponed,
-		PortFileEdited,
+		PortFileEdited, PortLinkUnread,
 	}},
 	{"BM", "Benchmarks", "For `infiniband_benchmark`.", []*Rule{
 		BenchmarkUnavailable, BenchmarkInstalled, BenchmarkSingleStream, BenchmarkMissed, BenchmarkMissedAllowed,

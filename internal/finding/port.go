@@ -51,4 +51,9 @@ var (
 			"variables are named without their values: one may be a password.",
 		WayOut: "Write what is wanted as arguments of this resource. Lines of the unit belong into a drop-in of your own: " +
 			"systemctl edit with the name of the unit."}
+	PortLinkUnread = &Rule{Code: "PO012", Severity: Warn, Title: "Speeds and widths of the port cannot be read",
+		Attribute: "port",
+		Meaning: "The port has no link, and ibportstate of rdma-core 56 to 60 opens no such port. Whether it has the " +
+			"speeds and widths of this resource is not known. The unit sets them at each boot.",
+		WayOut: "Plan again once this port, or another one of the card, has a link."}
 )

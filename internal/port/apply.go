@@ -2,6 +2,7 @@ package port
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,7 +68,10 @@ func Look(ctx context.Context, h *hosts.Host, d Request) (Observation, error) {
 	if !d.tuned() || !o.Present || o.LinkLayer == "Ethernet" || !s.Commands["ibportstate"] {
 		return o, nil
 	}
-	o.Link, err = readLink(ctx, h, o.Device, d.Number)
+	o.Link, err = readLink(ctx, h, o, d.Number)
+	if failed := (*host.ExitError)(nil); o.Physical != "LinkUp" && errors.As(err, &failed) {
+		o.Unread, err = strings.TrimSpace(failed.Stderr), nil
+	}
 	return o, err
 }
 
@@ -107,7 +111,7 @@ func change(ctx context.Context, h *hosts.Host, d Request, before Observation, o
 	}
 	if len(before.live(d)) > 0 {
 		if _, err = h.Run(ctx, set(d, knowsExtended(before))); err != nil {
-			return r, fmt.Errorf("setting the port: %w", err)
+			return r, explain(err)
 		}
 	}
 	if r.Observed, err = wait(ctx, h, d, opt); err == nil {
@@ -171,6 +175,16 @@ func store(ctx context.Context, h *hosts.Host, d Request, before Observation) (k
 		}
 	}
 	return kept, nil
+}
+
+// explain adds what a failure of the script means.
+func explain(err error) error {
+	if exit := (*host.ExitError)(nil); errors.As(err, &exit) && exit.Status == unreachable {
+		return fmt.Errorf("the port stays disabled, because ibportstate of rdma-core 56 to 60 opens no port that is down, "+
+			"and no other port of the card has a link. The setting is stored. Restart the host: the driver starts the port "+
+			"enabled. %w", err)
+	}
+	return fmt.Errorf("setting the port: %w", err)
 }
 
 func enable(ctx context.Context, h *hosts.Host, d Request) error {

@@ -41,6 +41,9 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 	found = append(found, checkEdits(s, o)...)
 	found = append(found, platform.CheckBoot(s, o.NotAtBoot)...)
 	found = append(found, checkSupported(d, o)...)
+	if o.Unread != "" {
+		found = append(found, finding.PortLinkUnread.Find("%s is %s %s: %s", d.Name(), o.State, o.Physical, o.Unread))
+	}
 	if len(o.Differences(d)) == 0 {
 		return found
 	}

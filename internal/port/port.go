@@ -58,8 +58,12 @@ type Observation struct {
 	// NotAtBoot says which modules of a port with a unit of ours are not loaded at boot; empty if
 	// none is known to be missing.
 	NotAtBoot string
-	// Link is what the port itself says about speeds and widths; nil unless asked.
-	Link *Link
+	// Linked are the other ports of its device that have a link.
+	Linked []int
+	// Link is what the port itself says about speeds and widths; nil unless asked. Unread is
+	// why a port without a link could not be asked.
+	Link   *Link
+	Unread string
 }
 
 // Enabled reports whether the port tries to bring up its link.
@@ -93,6 +97,11 @@ func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observation {
 	o.Present = true
 	o.LinkLayer, o.State, o.Physical, o.Rate = p.LinkLayer, p.State, p.Physical, p.Rate
 	o.LID, o.SMLID, o.IsSM, o.PortGUID, o.Netdev = p.LID, p.SMLID, p.IsSM, p.PortGUID, p.Netdev
+	for _, other := range card.Ports {
+		if other.Number != number && other.Physical == "LinkUp" && other.LinkLayer == "InfiniBand" {
+			o.Linked = append(o.Linked, other.Number)
+		}
+	}
 	return o
 }
 

@@ -10,12 +10,20 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ibportstate"
 )
 
-// readLink asks the port itself. It is the one look that the collection does not
-// have: a management datagram for each port is worth it only where speeds or
-// widths are configured.
-func readLink(ctx context.Context, h *hosts.Host, device string, number int) (*Link, error) {
-	cmd := ibportstate.Query(device, number)
+// readLink asks the port itself, through another port of its device if it cannot be
+// opened. It is the one look that the collection does not have: a management datagram for
+// each port is worth it only where speeds or widths are configured.
+func readLink(ctx context.Context, h *hosts.Host, o Observation, number int) (*Link, error) {
+	cmd := ibportstate.Query(o.Device, number, number)
 	r, err := h.Run(ctx, cmd)
+	for _, other := range o.Linked {
+		if err == nil {
+			break
+		}
+		if through, failed := h.Run(ctx, ibportstate.Query(o.Device, other, number)); failed == nil {
+			r, err = through, nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

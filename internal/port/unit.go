@@ -29,11 +29,19 @@ func UnitPath(pci ib.PCIAddress, number int) string {
 	return "/etc/systemd/system/" + UnitName(pci, number)
 }
 
+// unreachable is the exit status of script where ibportstate reaches the port by no way.
+const unreachable = 5
+
 // script sets one port. ibportstate needs the device and the port by name: it
 // otherwise takes the first port with a link, and a disabled port has none
 // ("can't open UMAD port ((null):0)"). A link takes new speeds and widths when it
 // trains anew, which disabling and enabling the port makes it do; a disabled port
 // of one's own can be enabled again because the request never leaves the host.
+//
+// ibportstate of rdma-core 56 to 60 opens no port that is down, also by name
+// (find_preferred_ports in libibumad; 61 mended it). There the link trains by "enable"
+// alone, which asks for Polling, a disabled port is reached through another port of its
+// card, and one whose link is not up yet is waited for.
 // At boot the driver may come later than the service.
 const script = `#!/bin/sh
 ` + platform.Owner + ` Written by infiniband_port.
@@ -54,18 +62,48 @@ while :; do
   fi
   sleep 1
 done
+ports=/sys/class/infiniband/$device/ports
+only_up=
+case $(ibportstate -V 2>&1) in
+*' 5'[6-9].* | *' 60.'*) only_up=1 ;;
+esac
+disabled() { case $(cat "$ports/$port/phys_state") in 3:*) ;; *) return 1 ;; esac; }
+through() {
+  by=$1
+  shift
+  said=$(timeout 20 ibportstate -C "$device" -P "$by" -D 0 "$port" "$@" 2>&1 >/dev/null)
+}
 set_port() {
-  timeout 20 ibportstate -C "$device" -P "$port" -D 0 "$port" "$@" >/dev/null
+  while ! through "$port" "$@"; do
+    own=$said
+    if [ -z "$only_up" ]; then
+      echo "$own" >&2
+      exit 4
+    fi
+    for p in "$ports"/*; do
+      [ "${p##*/}" != "$port" ] && through "${p##*/}" "$@" && return
+    done
+    left=$((left - 1))
+    if [ "$left" -le 0 ] || disabled; then
+      echo "$own" >&2
+      disabled && exit 5
+      exit 4
+    fi
+    sleep 1
+  done
 }
 train=
-if [ "$speed" != - ]; then set_port speed "$speed" && train=1 || exit 4; fi
-if [ "$extended" != - ]; then set_port espeed "$extended" && train=1 || exit 4; fi
-if [ "$width" != - ]; then set_port width "$width" && train=1 || exit 4; fi
-if [ -n "$train" ] && [ "$state" = enable ]; then
-  set_port disable || exit 4
+if [ "$speed" != - ]; then set_port speed "$speed"; train=1; fi
+if [ "$extended" != - ]; then set_port espeed "$extended"; train=1; fi
+if [ "$width" != - ]; then set_port width "$width"; train=1; fi
+if [ "$state" = enable ] && [ -z "$train" ] && ! disabled; then
+  exit 0
+fi
+if [ -n "$train" ] && [ "$state" = enable ] && [ -z "$only_up" ]; then
+  set_port disable
   sleep 1
 fi
-set_port "$state" || exit 4
+set_port "$state"
 `
 
 // arguments are those of the script. A port without extended speeds takes none.

@@ -173,7 +173,7 @@ func (w *twin) questions(extra ...string) {
 		"smpquery -D nodeinfo 0", "smpquery -D nodeinfo 0,1", "smpquery -D pkeys 0", "smpquery -D pkeys 0,1 1",
 		"smpquery -D pkeys 0,1",
 		"ibportstate -D 0 1", "ibportstate -D 0,1 3", "ibportstate -D 0,1,7 1", "ibportstate -D 0 1 speed 99",
-		"ibportstate -D 0 1 sleep",
+		"ibportstate -D 0 1 sleep", "ibportstate -V",
 		"ibnetdiscover -C foo -P 1", "iblinkinfo -l -C foo -P 1", "ibhosts -C foo -P 1", "smpquery -C foo -P 1 -D portinfo 0",
 		"ibportstate -C foo -P 1 -D 0 1",
 	}, extra) {

@@ -11,7 +11,10 @@ import (
 
 // ibportstate shows a port and, on the host's own card or a switch, changes it.
 func ibportstate(_ context.Context, p *labsim.Proc) int {
-	o, bad := labsim.ParseArgs(p.Args[1:], false, append(portFlags, "D Direct")...)
+	o, bad := labsim.ParseArgs(p.Args[1:], false, append(portFlags, "D Direct", "V version")...)
+	if o.Has("V") {
+		return stateOf(p.Machine).printVersion(p)
+	}
 	if bad != "" || len(o.Args) < 2 {
 		return p.Unknown("form of ibportstate " + bad)
 	}
@@ -65,6 +68,17 @@ func ibportstate(_ context.Context, p *labsim.Proc) int {
 	after := *port
 	s.changePort(p, port, &after, op, value)
 	p.Printf("\nAfter PortInfo set:\n%s", linkBlock(&after, a.text, number))
+	return 0
+}
+
+// printVersion says which rdma-core the program is of: that of Debian 12, or that of Debian
+// 13, which opens no port that is down.
+func (s *state) printVersion(p *labsim.Proc) int {
+	version := "44.0"
+	if s.modern() {
+		version = "56.1"
+	}
+	p.Errorf("%s BUILD VERSION: %s\n", p.Args[0], version)
 	return 0
 }
 

@@ -19,10 +19,10 @@ const timeout = 30 * time.Second
 
 // Query shows the link of a port of this host, by a directed route of no hop. Device
 // and port are given as well: without them the tool opens the first port whose link is
-// up, and never a disabled one.
-func Query(device string, port int) shellcmd.Command {
-	number := strconv.Itoa(port)
-	return shellcmd.New("ibportstate", "-C", device, "-P", number, "-D", "0", number,
+// up, and never a disabled one. Any port of the device does as the one that is opened,
+// and that of rdma-core 56 to 60 opens none that is down.
+func Query(device string, opened, port int) shellcmd.Command {
+	return shellcmd.New("ibportstate", "-C", device, "-P", strconv.Itoa(opened), "-D", "0", strconv.Itoa(port),
 		"query").AsRoot().WithTimeout(timeout)
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 func TestQuery(t *testing.T) {
-	if q := Query("mlx4_0", 2); q.String() != "ibportstate -C mlx4_0 -P 2 -D 0 2 query" || q.Changing() || !q.Root() {
+	if q := Query("mlx4_0", 2, 2); q.String() != "ibportstate -C mlx4_0 -P 2 -D 0 2 query" || q.Changing() || !q.Root() {
 		t.Errorf("got %s", q)
 	}
 }
@@ -32,7 +32,7 @@ func TestAgainstTheRealTool(t *testing.T) {
 		}
 		return r.Stdout
 	}
-	query := Query("ibsim0", 1).Argv()[1:]
+	query := Query("ibsim0", 1, 1).Argv()[1:]
 	if p, err := Parse(run(query...)); err != nil || p.State != "Initialize" || p.Of.Route != "0" || p.SMLID != 0 {
 		t.Errorf("%+v %v", p, err)
 	}
