@@ -1,8 +1,11 @@
 package acctest
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -58,5 +61,44 @@ func TestIdentity_handWrittenIds(t *testing.T) {
 	}
 	if old.Card.Flash.Operations() != operations {
 		t.Error("a card was written to")
+	}
+}
+
+// Another card with other firmware is in the slot, and the consent to a cross-flash is still
+// in the configuration. What is made anew is not written to it either: not after a taint, and
+// not where a resource gets another name.
+func TestIdentity_handWrittenIds_madeAnew(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	w.needSimulated("cards that change slots")
+	ws, place := w.Workspace(), host+"/"+w.PCI(host)
+	now, _ := writers(w, host, place)
+	now = now.With("infiniband_firmware.it", map[string]any{"allow_psid_change": Consent()})
+	mustApply(t, ws, now)
+	config := labs.Twin(w.hostSpec(host).Cards[0], 900)
+	config.Image = card.EN()
+	bought, err := labsim.NewSpare(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = w.Machine(host).Exchange(w.PCI(host), bought); err != nil {
+		t.Fatal(err)
+	}
+	operations := w.Card(host).Flash.Operations()
+	for _, when := range []string{"as before", "tainted"} {
+		plan := mustPlan(t, ws, now)
+		for _, address := range writing[:3] {
+			said := slices.DeleteFunc(plan.Diags.Errors(), func(d Diag) bool { return d.Address != address })
+			if len(said.Find("FW080", twinSerial)) == 0 || len(said.Find("HO019")) > 0 {
+				t.Errorf("%s, %s:\n%s", when, address, said)
+			}
+		}
+		for _, address := range writing {
+			ws.State[address].Tainted = true
+		}
+	}
+	if w.Card(host).Flash.Operations() != operations {
+		t.Error("the new card was written to")
 	}
 }

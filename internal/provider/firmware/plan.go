@@ -295,9 +295,12 @@ func describe(f ib.Firmware) string { return fmt.Sprintf("%s %s", f.PSID, f.FW) 
 // compareFlash compares the flash with that of the state, on which the plan was made.
 // In the plan both are equal, because it has just read the state. At apply, a card that
 // has the image already, or a job that is not settled, is no surprise: the operation
-// converges from there.
+// converges from there. Of another card than the recorded one the verdict speaks.
 func (a *assessment) compareFlash(ctx context.Context, state model, diags *diag.Diagnostics) bool {
 	was, is := state.flash(), describe(a.now.Flash)
+	if like, _ := ib.Compare(a.at.HCA.Recorded, a.at.Snap.Identity(a.at.Card)); like == ib.Other {
+		return true
+	}
 	if a.hasImage() || was == "" || was == is || a.now.Flash.PSID == "" ||
 		len(journal.PendingJobs(a.at.Snap, a.at.Ref.PCI)) > 0 {
 		return true

@@ -41,7 +41,9 @@ func recordedIdentity(name attribute.CardName, record types.String) (ib.Identity
 
 // RecordedCard is CardAt for a change of the card: it compares the card with record. If
 // record is null, only the id can say which card it is; otherwise the present one is
-// taken. The verdict refuses a card that is not the recorded one.
+// taken. The verdict refuses a card that is not the recorded one. An object that is made
+// anew (a taint, -replace) has no record: what a refresh of this walk found to be exchanged
+// is not taken for it, unless the id names the new card.
 func (d *Data) RecordedCard(ctx context.Context, id attribute.CardID, record types.String, what string,
 	diags *diag.Diagnostics) *CardAt {
 	name, err := attribute.ParseCardName(id.ValueString())
@@ -52,6 +54,9 @@ func (d *Data) RecordedCard(ctx context.Context, id attribute.CardID, record typ
 	if err != nil {
 		diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
 		return nil
+	}
+	if old, exchanged := d.Planned.Exchanged(name.CardRef); exchanged && record.IsNull() && who.Empty() {
+		record, who = types.StringValue(old.Record().String()), old
 	}
 	if d.movedAway(ctx, name, who, what, diags) {
 		return nil
@@ -176,6 +181,9 @@ func (d *Data) RecordedPresence(ctx context.Context, snap *inventory.Snapshot, i
 		now = snap.Identity(card)
 	}
 	presence := d.Compare(ctx, name.CardRef, who, now, there, diags)
+	if like, _ := ib.Compare(who, now); like == ib.Other {
+		d.Planned.SetExchanged(name.CardRef, who)
+	}
 	if presence == Present && (record.IsNull() || who.Serial == "" && now.Serial != "") {
 		*record = types.StringValue(now.Record().String())
 	}
