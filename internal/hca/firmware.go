@@ -40,8 +40,10 @@ type FirmwareState struct {
 	Pending bool
 	// JobBackup is the directory of the backup that the last burn made, as the host's
 	// journal names it. After an interrupted run this is the only record. It is empty if
-	// the flash is not what that burn wrote, or if the burn was a restore.
+	// the flash is not what that burn wrote, or if the burn was a restore. JobBefore is the
+	// firmware in it.
 	JobBackup string
+	JobBefore ib.Firmware
 	Work
 	// Restored says that the last burn restored the former firmware and that the card
 	// does not run it yet: a destroy was interrupted.
@@ -240,7 +242,7 @@ func firmwareState(s *inventory.Snapshot, card *inventory.Card) FirmwareState {
 			state.Restored = state.Pending && journal.RestoredTo(j, state.Flash)
 		}
 	}
-	state.JobBackup = journal.BackupOf(jobs, state.Flash)
+	state.JobBackup, state.JobBefore = journal.BackupOf(jobs, state.Flash)
 	return state
 }
 

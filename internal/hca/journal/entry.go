@@ -206,10 +206,10 @@ func JobsOf(s *inventory.Snapshot, card *inventory.Card) []*inventory.Job {
 	return jobs
 }
 
-// BackupOf finds the backup that was taken before the burn that wrote this flash: the
-// last that succeeded with it, else the last that tried. It is empty if that burn was a
-// restore.
-func BackupOf(jobs []*inventory.Job, flash ib.Firmware) string {
+// BackupOf finds the backup that was taken before the burn that wrote this flash, and the
+// firmware in it: of the last burn that succeeded with it, else of the last that tried. It
+// is empty if that burn was a restore.
+func BackupOf(jobs []*inventory.Job, flash ib.Firmware) (dir string, before ib.Firmware) {
 	var source *inventory.Job
 	for _, j := range jobs {
 		if j.Kind != Burn || flashFrom(j, "to_psid", "to_fw") != flash {
@@ -220,9 +220,9 @@ func BackupOf(jobs []*inventory.Job, flash ib.Firmware) string {
 		}
 	}
 	if source == nil || source.Request["purpose"] == purposeRestore {
-		return ""
+		return "", ib.Firmware{}
 	}
-	return source.Request["backup_path"]
+	return source.Request["backup_path"], Read(source).Before
 }
 
 // RestoredTo reports whether a job was to restore this content for a destroy.

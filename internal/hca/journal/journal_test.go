@@ -115,7 +115,7 @@ func TestBackupOf_is_that_of_the_burn_the_flash_comes_from(t *testing.T) {
 			job("2", "0", card.PSIDVPI, "b", purposeRestore)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := BackupOf(c.jobs, ib.Firmware{PSID: card.PSIDVPI, FW: ib.MustParseFWVersion("2.42.5000")}); got != c.want {
+			if got, _ := BackupOf(c.jobs, ib.Firmware{PSID: card.PSIDVPI, FW: ib.MustParseFWVersion("2.42.5000")}); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})

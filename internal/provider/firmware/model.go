@@ -3,6 +3,7 @@ package firmware
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -160,11 +161,26 @@ func (m *model) sameImage(img safety.ImageFacts) bool {
 	return m.ImageSHA256.ValueString() == img.SHA256
 }
 
+// names reports whether the state is of an image with this PSID and version.
+func (m *model) names(img safety.ImageFacts) bool {
+	return m.ImagePSID.Same(attribute.PSIDText(img.PSID)) && m.ImageVersion.Same(attribute.VersionText(img.FW))
+}
+
 // settled reports whether the state says that nothing is to be done for an image. An
 // image that the state does not name has to be stored.
 func (m *model) settled(img safety.ImageFacts, plan model) bool {
 	restart := m.RebootRequired.ValueBool() && plan.Activation.ValueString() == attribute.ActivationReboot
 	return !m.holds() && m.has(img) && !restart
+}
+
+// followJournal takes over the last burn from the host's journal. An apply that failed after
+// its burn, or was killed, has left the burn before in the state.
+func (m *model) followJournal(now hca.FirmwareState) {
+	if m.BackupPath.IsNull() || now.JobBackup == "" || filepath.Base(m.BackupPath.ValueString()) == filepath.Base(now.JobBackup) {
+		return
+	}
+	m.BackupPath = types.StringValue(now.JobBackup)
+	m.Change = types.StringValue(describe(now.JobBefore) + " -> " + describe(now.Flash))
 }
 
 // normalise gives what an import leaves null a value that a plan may keep.

@@ -127,6 +127,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	}
 	before := state.flash()
 	state.observe(seen.Ref, now)
+	state.followJournal(now)
 	state.normalise(seen.Ref, now, imageInFlash(seen.Snap, now))
 	state.warnDrift(seen.Ref, before, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)

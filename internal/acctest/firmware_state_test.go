@@ -1,0 +1,74 @@
+package acctest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// firmwareOf configures one of two images for a card.
+func firmwareOf(w *Lab, host string, attrs map[string]any) (newer, older Config) {
+	base, _ := writers(w, host, host+"/"+w.PCI(host))
+	newer = base[:3].With(theFirmware, map[string]any{"activation": "reboot"}).With(theFirmware, attrs)
+	older = newer.With(theFirmware, map[string]any{"image_id": To("infiniband_firmware_image.old", "id"),
+		"allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
+	return newer, older
+}
+
+// The state of a card whose apply failed after the burn has that burn, and not the one
+// before: its backup is the way back.
+func TestFirmware_state_after_a_failed_apply(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	ws := w.Workspace()
+	newer, older := firmwareOf(w, host, nil)
+	mustApply(t, ws, older)
+	w.Machine(host).Faults.Set(labsim.FaultSpec{RebootIgnored: true})
+	reboot := ws.Provider["hosts"].(map[string]any)[host].(map[string]any)
+	patient := reboot["reboot"]
+	reboot["reboot"] = map[string]any{"allowed": true, "timeout": "2s"}
+	if diags, err := ws.Apply(context.Background(), cleanPlan(t, ws, newer)); err != nil || !diags.HasError() {
+		t.Fatalf("the apply did not fail: %v", err)
+	}
+	reboot["reboot"] = patient
+	w.Machine(host).Faults.Clear()
+	mustApply(t, ws, newer)
+	emptyPlan(t, ws, newer)
+	if got := fmt.Sprint(ws.Get(theFirmware, "change")); got != card.PSIDVPI+" 2.36.5000 -> "+card.PSIDVPI+" 2.42.5000" {
+		t.Errorf("change is %q", got)
+	}
+	record, err := os.ReadFile(filepath.Join(fmt.Sprint(ws.Get(theFirmware, "backup_path")), "card.json"))
+	if err != nil || !strings.Contains(string(record), `"2.36.5000"`) {
+		t.Errorf("the backup of the last burn: %v\n%s", err, record)
+	}
+}
+
+// Somebody burned the image that the configuration asks for next. The state follows the
+// configuration, so that a destroy restores what was there before.
+func TestFirmware_state_of_an_image_that_is_in_flash(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	ws := w.Workspace()
+	newer, older := firmwareOf(w, host, map[string]any{"on_destroy": "restore"})
+	mustApply(t, ws, older)
+	w.write(host, card.VPI())
+	w.Restart(host)
+	mustApply(t, ws, newer)
+	if got := ws.Get(theFirmware, "image_version"); got != "2.42.5000" {
+		t.Errorf("image_version is %v", got)
+	}
+	emptyPlan(t, ws, newer)
+	if images, _ := w.Burns(host); images != 1 {
+		t.Errorf("%d burns", images)
+	}
+	mustApply(t, ws, nil)
+}
