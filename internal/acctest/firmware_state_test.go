@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -71,4 +72,39 @@ func TestFirmware_state_of_an_image_that_is_in_flash(t *testing.T) {
 		t.Errorf("%d burns", images)
 	}
 	mustApply(t, ws, nil)
+}
+
+// What was put into the backup later, with a record that fits, is not burned back. What is
+// no file is not waited for.
+func TestFirmware_state_knows_the_backup(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	ws := w.Workspace()
+	newer, older := firmwareOf(w, host, map[string]any{"on_destroy": "restore"})
+	mustApply(t, ws, older)
+	mustApply(t, ws, newer)
+	last, original := fmt.Sprint(ws.Get(theFirmware, "backup_path")), fmt.Sprint(ws.Get(theFirmware, "original_backup_path"))
+	for _, name := range []string{"firmware.bin", "card.json"} {
+		content, err := os.ReadFile(filepath.Join(last, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(original, name), content, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if said := mustPlan(t, ws, nil).Diags.Errors(); len(said.Find("BK004", "it is another backup")) != 1 {
+		t.Errorf("another backup in its folder:\n%s", said)
+	}
+	firmware := filepath.Join(original, "firmware.bin")
+	if err := os.Remove(firmware); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(firmware, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said := mustPlan(t, ws, nil).Diags.Errors(); len(said.Find("BK004", "is not a regular file")) != 1 {
+		t.Errorf("a pipe in its folder:\n%s", said)
+	}
 }

@@ -3,6 +3,7 @@ package hca
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
@@ -18,6 +19,7 @@ import (
 type Restore struct {
 	Card   cards.Card
 	Backup string // its directory on the operator's machine
+	SHA256 string // of the firmware that was put there; empty if that is not known
 	// Left is the firmware that the resource wrote; the restore replaces no other one.
 	Left           ib.Firmware
 	Activation     safety.Activation
@@ -52,13 +54,18 @@ func (o *Ops) restoreRequest(ctx context.Context, r Restore) (Firmware, backup.B
 	b, err := o.Backups.Open(r.Backup)
 	var bad *backup.Error
 	switch {
+	case err == nil && r.SHA256 != "" && b.Record.SHA256 != r.SHA256:
+		facts.Damaged = fmt.Sprintf("it is another backup: its firmware has SHA-256 %s instead of %s", b.Record.SHA256,
+			r.SHA256)
 	case err == nil:
 		facts.Path, facts.Other = b.Dir, b.Other(s, card)
 		f.Image = image.Facts(b.File(), b.Record.SHA256, "", b.Record.Size, b.Image, nil)
-	case errors.As(err, &bad) && bad.Missing:
+	case !errors.As(err, &bad):
+		facts.Damaged = err.Error()
+	case bad.Missing:
 		facts.Missing = bad.Err.Error()
 	default:
-		facts.Damaged = err.Error()
+		facts.Damaged = bad.Err.Error()
 	}
 	return f, b, nil
 }

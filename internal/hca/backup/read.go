@@ -49,7 +49,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // hash, parses, and has the recorded PSID and version. Errors are *Error.
 func (b *Store) Open(dir string) (Backup, error) {
 	dir = b.locate(dir)
-	text, err := os.ReadFile(filepath.Join(dir, recordFile))
+	text, err := readFile(filepath.Join(dir, recordFile))
 	if err != nil {
 		return Backup{}, &Error{Dir: dir, Missing: errors.Is(err, fs.ErrNotExist), Err: err}
 	}

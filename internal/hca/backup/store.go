@@ -162,7 +162,7 @@ func (b *Store) fill(dir string, record *Record, fetch func(io.Writer) (string, 
 // readFirmware reads a firmware file from the disk, verifies it, and gives its
 // SHA-256 and size in bytes.
 func readFirmware(path string) (img *fwimage.Image, sum string, size int64, err error) {
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if err != nil {
 		return nil, "", 0, err
 	}
@@ -172,6 +172,23 @@ func readFirmware(path string) (img *fwimage.Image, sum string, size int64, err 
 		return nil, "", 0, fmt.Errorf("%s: %w", path, err)
 	}
 	return img, hex.EncodeToString(digest[:]), int64(len(data)), nil
+}
+
+// largestFile is more than any flash of these cards holds.
+const largestFile = 64 << 20
+
+// readFile reads a file of a backup. A pipe in its place would never end.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	case info.Size() > largestFile:
+		return nil, fmt.Errorf("%s has %d MiB, more than any backup", path, info.Size()>>20)
+	}
+	return os.ReadFile(path)
 }
 
 func (b *Store) writeFile(path string, write func(io.Writer) error) error {

@@ -93,8 +93,8 @@ func ActivationAttribute() schema.StringAttribute {
 		Default:  stringdefault.StaticString(ActivationNone),
 		MarkdownDescription: "What to do after the flash was written and verified. `reboot` restarts the host, if the " +
 			"provider's `reboot.allowed` permits it, and waits until it is back. With `none` (the default) " +
-			"the change waits for the next restart; `reboot_required` shows that. Changing only this does " +
-			"nothing to the card.",
+			"the change waits for the next restart; `reboot_required` shows that. Changing only this " +
+			"writes nothing to the card. Where a change waits, `reboot` then restarts the host.",
 		Validators: []validator.String{stringvalidator.OneOf(ActivationNone, ActivationReboot)},
 	}
 }

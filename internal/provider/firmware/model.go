@@ -161,9 +161,11 @@ func (m *model) sameImage(img safety.ImageFacts) bool {
 	return m.ImageSHA256.ValueString() == img.SHA256
 }
 
-// names reports whether the state is of an image with this PSID and version.
-func (m *model) names(img safety.ImageFacts) bool {
-	return m.ImagePSID.Same(attribute.PSIDText(img.PSID)) && m.ImageVersion.Same(attribute.VersionText(img.FW))
+// covers reports whether another image is no change: this very one or, if its content is in
+// flash, one of the same PSID and version.
+func (m *model) covers(img safety.ImageFacts, inFlash bool) bool {
+	same := m.ImagePSID.Same(attribute.PSIDText(img.PSID)) && m.ImageVersion.Same(attribute.VersionText(img.FW))
+	return m.sameImage(img) || same && inFlash
 }
 
 // settled reports whether the state says that nothing is to be done for an image. An
@@ -176,7 +178,8 @@ func (m *model) settled(img safety.ImageFacts, plan model) bool {
 // followJournal takes over the last burn from the host's journal. An apply that failed after
 // its burn, or was killed, has left the burn before in the state.
 func (m *model) followJournal(now hca.FirmwareState) {
-	if m.BackupPath.IsNull() || now.JobBackup == "" || filepath.Base(m.BackupPath.ValueString()) == filepath.Base(now.JobBackup) {
+	has := filepath.Base(m.BackupPath.ValueString())
+	if m.BackupPath.IsNull() || now.JobBackup == "" || has == filepath.Base(now.JobBackup) {
 		return
 	}
 	m.BackupPath = types.StringValue(now.JobBackup)

@@ -104,7 +104,7 @@ func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, stat
 	}
 	known := !req.State.Raw.IsNull() && attribute.SameCard(state.CardID, state.CardIdentity, plan.CardID) &&
 		state.settled(a.image, plan)
-	if known && (state.sameImage(a.image) || state.names(a.image) && idle && r.planning(a.at.Ref)) {
+	if known && state.covers(a.image, idle && r.planning(a.at.Ref)) {
 		resp.Plan.Raw = req.State.Raw
 		kept := state.keep(plan)
 		idle = idle || kept // an apply that records what is kept leaves the card alone

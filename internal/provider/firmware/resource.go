@@ -82,6 +82,7 @@ func (r *Resource) apply(ctx context.Context, c session.Change, prior model) {
 			return r.write(ctx, ref, config, prior, &plan, c.Diags)
 		})
 	if ok {
+		r.noteOriginal(ctx, plan, c.Beside(), c.Diags)
 		c.Store(ctx, &plan)
 	}
 }
@@ -130,6 +131,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	state.followJournal(now)
 	state.normalise(seen.Ref, now, imageInFlash(seen.Snap, now))
 	state.warnDrift(seen.Ref, before, &resp.Diagnostics)
+	r.noteOriginal(ctx, state, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
@@ -153,7 +155,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		state.warnNotRestored(&resp.Diagnostics,
 			"no plan announced a restore: the resource is replaced, or an earlier replace left it behind")
 	default:
-		r.restore(ctx, state, said, &resp.Diagnostics)
+		r.restore(ctx, state, said, resp.Private, &resp.Diagnostics)
 		withdraw(ctx, resp.Private, &resp.Diagnostics)
 	}
 }

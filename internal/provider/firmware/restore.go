@@ -89,7 +89,7 @@ func (r *Resource) planDestroy(ctx context.Context, state model, leave private, 
 		return
 	case planned.HeldByNobody:
 	}
-	if said, burns := r.planRestore(ctx, ref, state, diags); said {
+	if said, burns := r.planRestore(ctx, ref, state, leave, diags); said {
 		note{Walk: r.Restores.Walk(), Card: card, Backup: state.OriginalBackup.ValueString(), Burns: burns}.leave(ctx, leave,
 			diags)
 	}
@@ -97,7 +97,7 @@ func (r *Resource) planDestroy(ctx context.Context, state model, leave private, 
 
 // planRestore gives the verdict on a restore and announces it. It reports whether
 // it was announced, and whether as a write.
-func (r *Resource) planRestore(ctx context.Context, ref attribute.CardRef, state model,
+func (r *Resource) planRestore(ctx context.Context, ref attribute.CardRef, state model, kept session.Kept,
 	diags *diag.Diagnostics) (said, burns bool) {
 	card := ref.String()
 	if !r.HostReady(types.StringValue(ref.Host)) {
@@ -105,7 +105,7 @@ func (r *Resource) planRestore(ctx context.Context, ref attribute.CardRef, state
 			"the provider's configuration is not known yet")
 		return true, true
 	}
-	ask, ok := r.restoreOf(ctx, ref, state, diags)
+	ask, ok := r.restoreOf(ctx, ref, state, kept, diags)
 	if !ok {
 		return false, false
 	}
@@ -123,7 +123,7 @@ func (r *Resource) planRestore(ctx context.Context, ref attribute.CardRef, state
 }
 
 // restoreOf gathers what a restore needs from the state.
-func (r *Resource) restoreOf(ctx context.Context, ref attribute.CardRef, state model,
+func (r *Resource) restoreOf(ctx context.Context, ref attribute.CardRef, state model, kept session.Kept,
 	diags *diag.Diagnostics) (hca.Restore, bool) {
 	what := "restore firmware of card " + ref.String()
 	at := r.RecordedCard(ctx, state.CardID, session.AsPlanned(state.CardIdentity), what, diags)
@@ -136,7 +136,8 @@ func (r *Resource) restoreOf(ctx context.Context, ref attribute.CardRef, state m
 		return hca.Restore{}, false
 	}
 	return hca.Restore{
-		Card: at.HCA, Backup: state.OriginalBackup.ValueString(), Lab: r.Lab(ctx, ref, diags),
+		Card: at.HCA, Backup: state.OriginalBackup.ValueString(), SHA256: originalOf(ctx, state, kept, diags),
+		Lab:            r.Lab(ctx, ref, diags),
 		Left:           ib.Firmware{PSID: ib.PSID(state.ImagePSID.ValueString()), FW: left},
 		Activation:     safety.Activation(state.Activation.ValueString()),
 		ManagementPath: attribute.StringsOf(state.AllowManagement),
@@ -171,7 +172,7 @@ func announce(diags *diag.Diagnostics, card string, ask hca.Restore, v safety.Ve
 }
 
 // restore burns the backup back.
-func (r *Resource) restore(ctx context.Context, state model, plan note, diags *diag.Diagnostics) {
+func (r *Resource) restore(ctx context.Context, state model, plan note, kept session.Kept, diags *diag.Diagnostics) {
 	card := state.CardID.ValueString()
 	ref, err := attribute.ParseCardRef(card)
 	if err == nil && !r.HostReady(types.StringValue(ref.Host)) {
@@ -189,7 +190,7 @@ func (r *Resource) restore(ctx context.Context, state model, plan note, diags *d
 				refuseHeld(ctx, diags, ref)
 				return nil
 			}
-			ask, ok := r.restoreOf(ctx, ref, state, diags)
+			ask, ok := r.restoreOf(ctx, ref, state, kept, diags)
 			if !ok {
 				return nil
 			}

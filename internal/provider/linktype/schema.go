@@ -56,8 +56,8 @@ func activation() schema.StringAttribute {
 	a.MarkdownDescription = "What makes the types of ConnectX-4 and later cards effective: `reboot` restarts the host, " +
 		"if the provider's `reboot.allowed` permits it, and waits until it " +
 		"is back. With `none` (the default) they wait for the next restart; `reboot_required` shows " +
-		"that. ConnectX-3 cards change at once and need no restart. Changing only this does nothing to " +
-		"the card."
+		"that. ConnectX-3 cards change at once and need no restart. Changing only this writes nothing " +
+		"to the card. Where a change waits, `reboot` then restarts the host."
 	return a
 }
 

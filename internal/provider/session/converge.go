@@ -50,6 +50,9 @@ func NoteSeen(ctx context.Context, at Beside, found any, diags *diag.Diagnostics
 	diags.Append(at.SetKey(ctx, seenKey, text)...)
 }
 
+// Beside is where the change keeps what no plan shows.
+func (c Change) Beside() Beside { return c.beside }
+
 // NoteSeen keeps what the change has read back.
 func (c Change) NoteSeen(ctx context.Context, found any) { NoteSeen(ctx, c.beside, found, c.Diags) }
 
