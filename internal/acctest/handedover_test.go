@@ -24,6 +24,9 @@ func TestGUIDs_handed_over(t *testing.T) {
 	// Without a restart of the giver the plan says what is in the way, and of which card.
 	ordered := "infiniband_guids.gives"
 	mustApply(t, ws, config("none", ordered)[:1])
+	if said := emptyPlan(t, ws, config("none", ordered)[:1]).Diags.Warnings(); len(said.Find("HO011")) != 1 {
+		t.Errorf("the restart that is missing is not named:\n%s", said)
+	}
 	early := mustPlan(t, ws, config("none", ordered)).Diags.Errors()
 	if len(early.Find("GU016", "Restart the host of the other card first", giver+"/"+w.PCI(giver))) == 0 {
 		t.Errorf("before the restart of the giver:\n%s", early)

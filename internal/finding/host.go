@@ -91,7 +91,8 @@ var (
 	ManagedTwice = &Rule{Code: "HO030", Severity: Refuse,
 		Title: "Two resources of the configuration manage the same object",
 		Meaning: "Each resource would undo the changes of the other one. This one has changed nothing. A plan that keeps " +
-			"one of two objects of the state and destroys the other one would remove it for both.",
+			"one of two objects of the state and destroys the other one would remove it for both. Resources of two provider " +
+			"blocks are not compared with each other.",
 		WayOut: "Keep one of the two blocks and remove the other one. If the removed one is in the state, its destroy " +
 			"would undo or remove what the other one manages. To prevent that, first run " +
 			"terraform state rm with its address, or write a removed block with lifecycle { destroy = false }. To destroy " +

@@ -209,10 +209,12 @@ func toldOnly(found []finding.Finding, rule *finding.Rule) []finding.Finding {
 // inEffect adds to the verdict on a card that has the values what a restart for
 // their sake depends on.
 func inEffect(v Verdict, in GUIDInput) Verdict {
-	if !in.Waits || in.Request.Activation != ActivationReboot {
+	if !in.Waits {
 		return v
 	}
-	v.Findings = append(v.Findings, Blockers(stagedBeforeGUIDs(in))...)
+	if in.Request.Activation == ActivationReboot {
+		v.Findings = append(v.Findings, Blockers(stagedBeforeGUIDs(in))...)
+	}
 	return restartOnly(v, in.Card, in.Host, in.Request.Activation, in.Request.ManagementPath)
 }
 
