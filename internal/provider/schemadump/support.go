@@ -52,7 +52,7 @@ var objects = []object{
 		"the real mstconfig stores those of an emulated ConnectX-3 Pro; the stock mlx4 driver switches its ports",
 		burnTest + ";acctest/kernels_linktype_test.go TestKernels_link_types"},
 	{"infiniband_port", platform.FeatureDiagnostics, anyCard, withPorts, everyKind,
-		"the real ibportstate sets ports, at once and at boot, on stock kernels", "acctest/port_test.go TestPort_life"},
+		"the real ibportstate sets ports, at once and at boot, on stock kernels", "acctest/port_test.go TestPort_life;acctest/portup_test.go TestPort_life_Debian13"},
 	{"infiniband_opensm", platform.FeatureOpenSM, anyCard, withPorts, everyKind, "the real opensm, on stock kernels",
 		"acctest/kernels_cable_test.go TestKernels_cable"},
 	{"infiniband_ipoib_interface", "", anyCard, everySystem, everyKind,
