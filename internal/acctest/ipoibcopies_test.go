@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -72,5 +73,53 @@ func TestIPoIB_files_that_somebody_has_changed(t *testing.T) {
 	o.says(0, "apply", "-auto-approve")
 	if out := o.says(0, "plan", "-detailed-exitcode"); strings.Contains(out, "IP050") {
 		t.Errorf("after the apply:\n%s", out)
+	}
+}
+
+// A line that somebody takes out of a file of an interface, or changes there, is an update that
+// names the line, on every network stack.
+func TestIPoIB_lines_that_somebody_has_changed(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	const port = "e41d2d0300e44ed1"
+	for _, c := range []struct {
+		name           string
+		stack          labsim.Stack
+		file, old, now string
+		says           string
+	}{
+		{"ifupdown, not at boot", labsim.StackIfupdown, "/etc/network/interfaces.d/infiniband-" + port, "auto ibp1s0\n", "",
+			"lacks auto ibp1s0"},
+		{"ifupdown, no addresses", labsim.StackIfupdown, "/etc/network/interfaces.d/infiniband-" + port, "inet static",
+			"inet manual", "lacks iface ibp1s0 inet static"},
+		{"netplan", labsim.StackNetplan, "/etc/netplan/60-infiniband-" + port + ".yaml", "      accept-ra: false\n", "",
+			"lacks accept-ra=false"},
+		{"NetworkManager", labsim.StackNetworkManager, "/etc/NetworkManager/system-connections/infiniband-" + port +
+			".nmconnection", "method=manual", "method=disabled", "lacks ipv4.method=manual"},
+		{"networkd", labsim.StackNetworkd, "/etc/systemd/network/60-infiniband-" + port + ".network",
+			"ConfigureWithoutCarrier=yes\n", "", "lacks Network.ConfigureWithoutCarrier=yes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := Start(t, Options{Hosts: withStack(c.stack)()})
+			drivers(w)
+			w.AddSM(&labsim.SM{Port: w.Machine(host).Cards()[0].Ports[0], Priority: 1})
+			ws, cfg := w.Workspace(), ipoib(host, nil)
+			mustApply(t, ws, cfg)
+			text := w.Run(host, "cat "+c.file)
+			if !strings.Contains(text, c.old) {
+				t.Fatalf("%q is not in\n%s", c.old, text)
+			}
+			w.Machine(host).FS.Put(c.file, strings.Replace(text, c.old, c.now, 1), 0o600)
+			plan := cleanPlan(t, ws, cfg)
+			if len(plan.Changes) != 1 || plan.Changes[0].Action != Update || len(plan.Diags.Find("IP050", c.says)) != 1 {
+				t.Errorf("%v\n%s", plan.Changes, plan.Diags)
+			}
+			mustApply(t, ws, cfg)
+			if now := w.Run(host, "cat "+c.file); now != text {
+				t.Errorf("after the apply:\n%s", now)
+			}
+			emptyPlan(t, ws, cfg)
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -43,11 +44,63 @@ func (o *Observation) observeFiles(s *inventory.Snapshot, t target) {
 		case !ok && t.name != "" && o.Persisted.Found:
 			o.Missing = append(o.Missing, f.path)
 		case ownProfile(found.Content):
-			if added := f.added(found.Content); len(added) > 0 {
+			added := f.added(found.Content)
+			if o.bootsInterface() {
+				lacking, twice := f.compare(found.Content, added)
+				added = append(added, twice...)
+				if len(lacking) > 0 {
+					o.Lacking = append(o.Lacking, f.path+" lacks "+strings.Join(lacking, ", "))
+				}
+			}
+			if len(added) > 0 {
 				o.Added = append(o.Added, Added{f.path, added, freeName(s, t, f.path)})
 			}
 		}
 	}
+}
+
+// bootsInterface reports whether our files say all of what they are for. Where they do not, an
+// attribute or Differences tells it, and their text cannot be compared.
+func (o *Observation) bootsInterface() bool {
+	p := o.Persisted
+	return o.Name != "" && p.Interface == o.Name && p.Config.Mode != "" && p.Config.MTU != 0
+}
+
+// compare gives the settings that a text on the host lacks of the file, and those that it has
+// beside ours: one that is held may stand there a second time. Of a setting with another value
+// only one of the two is told. added are those that are known to be added.
+func (f file) compare(text string, added []tool.Setting) (lacking []string, twice []tool.Setting) {
+	if f.settings == nil || (Added{Settings: added}).unreadable() {
+		return nil, nil
+	}
+	named := func(all []tool.Setting, s tool.Setting) bool {
+		return slices.ContainsFunc(all, func(other tool.Setting) bool { return firstWord(other.Name) == firstWord(s.Name) })
+	}
+	ours, there := f.settings(f.text), f.settings(text)
+	gone := tool.Lacking(ours, there)
+	for _, s := range gone {
+		if slices.ContainsFunc(added, func(a tool.Setting) bool { return a.Name == s.Name }) {
+			continue
+		}
+		if s.Value != "" {
+			s.Name += "=" + s.Value
+		}
+		lacking = append(lacking, s.Name)
+	}
+	for _, s := range tool.Lacking(there, ours) {
+		isAdded := slices.ContainsFunc(added, func(a tool.Setting) bool { return a.Line == s.Line })
+		if !isAdded && !named(gone, s) && named(ours, s) {
+			s.Name = firstWord(s.Name)
+			twice = append(twice, s)
+		}
+	}
+	return lacking, twice
+}
+
+// firstWord is what names a setting without its value.
+func firstWord(name string) string {
+	word, _, _ := strings.Cut(name, " ")
+	return word
 }
 
 // freeName is savedPath, with a number if earlier copies are there.

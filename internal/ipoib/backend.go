@@ -38,6 +38,8 @@ type file struct {
 	text string
 	// added are the settings of such a file that nothing of ours writes.
 	added func(text string) []tool.Setting
+	// settings are all settings of such a file, each in one spelling.
+	settings func(text string) []tool.Setting
 }
 
 // target is the interface that is configured.

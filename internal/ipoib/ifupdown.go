@@ -25,7 +25,7 @@ func stanzaPath(t target) string { return ifupdown.Dir + "/infiniband-" + t.id()
 
 func (ifupdownBackend) files(t target, want Config) []file {
 	return []file{{stanzaPath(t), 0o644, ifupdown.Render(platform.OwnedHeader(resourceName), settings(t, want)),
-		ifupdown.Added}}
+		ifupdown.Added, ifupdown.Settings}}
 }
 
 func (ifupdownBackend) own(s *inventory.Snapshot, t target) (p StoredConfig) {
@@ -36,7 +36,7 @@ func (ifupdownBackend) own(s *inventory.Snapshot, t target) (p StoredConfig) {
 	p.Found, p.Sources = true, []string{at}
 	f, err := ifupdown.Parse(s.Files[at].Content)
 	names := f.Names()
-	if err != nil || len(names) != 1 || !slices.Contains(f.Auto, names[0]) {
+	if err != nil || len(names) != 1 {
 		return p
 	}
 	if i, err := f.Interface(names[0]); err == nil {

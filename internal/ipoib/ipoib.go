@@ -101,6 +101,9 @@ type Observation struct {
 	NotAtBoot string
 	// Added is what somebody has added to our own files.
 	Added []Added
+	// Lacking is what somebody has taken out of our own files, or changed there, one sentence for
+	// each file.
+	Lacking []string
 	// Missing are those of our own files that are not there, while others are.
 	Missing []string
 	// Unmanaged is what was configured for the same interface outside this provider.

@@ -26,7 +26,7 @@ func planFile(t target, want Config, renderer string) file {
 	i := settings(t, want)
 	return file{netplanPath(t), 0o600, netplan.Render(platform.OwnedHeader(resourceName), netplan.Device{
 		ID: i.Name, Renderer: renderer, Mode: i.Mode, MTU: i.MTU, Addresses: i.Addresses, Routes: i.Routes,
-	}), netplan.Added}
+	}), netplan.Added, netplan.Settings}
 }
 
 // ownPlan reads our file. A file that is not valid any more counts as there, with no

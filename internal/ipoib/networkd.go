@@ -37,14 +37,15 @@ func bareParentPath(t target) string {
 
 func (b networkdBackend) files(t target, want Config) []file {
 	header, i := platform.OwnedHeader(resourceName), settings(t, want)
-	main := file{networkPath(t), 0o644, networkd.Render(header, i), networkd.Added}
+	main := file{networkPath(t), 0o644, networkd.Render(header, i), networkd.Added, networkd.Settings}
 	if t.pkey == 0 {
 		return []file{main, ruleFile(t, want.Mode)}
 	}
 	inBare := func(text string) []tool.Setting { return networkd.AddedToBareParent(text, t.pkey) }
 	all := []file{
-		main, {netdevPath(t), 0o644, networkd.RenderNetdev(header, i), networkd.AddedToNetdev},
-		{bareParentPath(t), 0o644, networkd.RenderBareParent(header, t.parent, t.name), inBare},
+		main,
+		{netdevPath(t), 0o644, networkd.RenderNetdev(header, i), networkd.AddedToNetdev, networkd.Settings},
+		{bareParentPath(t), 0o644, networkd.RenderBareParent(header, t.parent, t.name), inBare, networkd.Settings},
 	}
 	for _, hook := range b.hooks(t) {
 		all = append(all, hookFile(t, hook))
@@ -75,7 +76,8 @@ func siblingsOf(s *inventory.Snapshot, t target) []uint16 {
 // hookFile is the drop-in at a path.
 func hookFile(t target, at string) file {
 	added := func(text string) []tool.Setting { return networkd.AddedToParent(text, t.pkey) }
-	return file{at, 0o644, networkd.RenderParent(platform.OwnedHeader(resourceName), t.name), added}
+	return file{at, 0o644, networkd.RenderParent(platform.OwnedHeader(resourceName), t.name), added,
+		networkd.Settings}
 }
 
 // hookPath is where the drop-in of the child for a .network file is.

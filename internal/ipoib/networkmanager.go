@@ -42,7 +42,8 @@ func profileID(t target) string { return "infiniband-" + t.id() }
 func (nmBackend) files(t target, want Config) []file {
 	p := nmcli.Profile{Interface: settings(t, want), ID: profileID(t), UUID: t.uuid()}
 	// NetworkManager ignores profiles that others can read.
-	return []file{{profilePath(t), 0o600, nmcli.Render(platform.OwnedHeader(resourceName), p), nmcli.Added}}
+	return []file{{profilePath(t), 0o600, nmcli.Render(platform.OwnedHeader(resourceName), p), nmcli.Added,
+		nmcli.Settings}}
 }
 
 // ownProfile reports whether a profile is ours: by its first line, or, after
@@ -68,7 +69,7 @@ func (nmBackend) own(s *inventory.Snapshot, t target) (p StoredConfig) {
 	}
 	p.Config = readBack(profile.Interface)
 	p.Interface = profile.Name
-	if t.pkey == 0 && profile.PortGUID() == t.port {
+	if t.pkey == 0 && profile.PortGUID() == t.port && profile.Name == "" {
 		p.Interface = t.name // whatever it is called at boot
 	}
 	return p

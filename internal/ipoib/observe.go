@@ -187,6 +187,7 @@ func (o Observation) Differences(want Config) []string {
 	if o.NotAtBoot != "" {
 		diff = append(diff, o.NotAtBoot)
 	}
+	diff = append(diff, o.Lacking...)
 	for _, a := range o.Added {
 		diff = append(diff, a.String()+", which this resource did not write")
 	}

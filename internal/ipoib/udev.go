@@ -42,7 +42,8 @@ func udevPath(port ib.GUID) string {
 
 func ruleFile(t target, mode ib.IPoIBMode) file {
 	added := func(text string) []tool.Setting { return addedRules(text, t.port) }
-	return file{udevPath(t.port), 0o644, udevRule(t.port, mode), added}
+	// The rule counts as a whole: see ruleMode.
+	return file{udevPath(t.port), 0o644, udevRule(t.port, mode), added, nil}
 }
 
 // withRule completes what is persisted by our rule, which decides the mode where

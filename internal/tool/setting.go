@@ -69,3 +69,31 @@ func Sections(text string) []Section {
 	}
 	return all
 }
+
+// Lacking are the settings of ours that another text does not have, by name and value. One that
+// ours has twice has to be there twice.
+func Lacking(ours, there []Setting) (lacking []Setting) {
+	type key struct{ name, value string }
+	count := map[key]int{}
+	for _, s := range there {
+		count[key{s.Name, s.Value}]++
+	}
+	for _, s := range ours {
+		k := key{s.Name, s.Value}
+		if count[k]--; count[k] < 0 {
+			lacking = append(lacking, s)
+		}
+	}
+	return lacking
+}
+
+// Switch spells a value that is on or off in one way; others stay as they are.
+func Switch(value string) string {
+	switch strings.ToLower(value) {
+	case "yes", "true", "on", "y":
+		return "yes"
+	case "no", "false", "off", "n":
+		return "no"
+	}
+	return value
+}

@@ -27,6 +27,10 @@ func isOurs(section, key, value string) bool {
 	}
 	family := strings.HasPrefix(section, "ipv")
 	switch {
+	case section == "connection" && key == "permissions":
+		return value == "" // or the profile is used while that user is logged in
+	case family && key == "may-fail":
+		return tool.Switch(value) != "no"
 	case family && key == "method":
 		// NetworkManager writes ignore for disabled where it knows no other word.
 		return value == "manual" || value == "disabled" || value == "ignore"

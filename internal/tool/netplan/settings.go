@@ -1,0 +1,30 @@
+package netplan
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+)
+
+// Settings are the values of a file by the keys that lead to them, in our definition without
+// where it stands. Left out are addresses and
+// routes, which a Device holds. A file that is not understood has none.
+func Settings(text string) (all []tool.Setting) {
+	found, _ := leaves(text) // Added tells what is wrong with it
+	own := ourDefinition(found)
+	for _, s := range found {
+		if key := s.Name[strings.LastIndex(s.Name, sep)+1:]; slices.Contains([]string{"addresses", "routes"}, key) {
+			continue
+		}
+		s.Name = strings.ReplaceAll(strings.TrimPrefix(s.Name, own), sep, ".")
+		switch {
+		case isOff(s.Value):
+			s.Value = "false"
+		case isOn(s.Value):
+			s.Value = "true"
+		}
+		all = append(all, s)
+	}
+	return all
+}
