@@ -50,12 +50,16 @@ func (o Observation) words() string {
 		return now + "; nothing of Terraform at boot"
 	}
 	words := []string{now}
+	if o.Present && !o.Up {
+		words[0] += ", down"
+	}
 	if boot := o.bootWords(); boot != now {
 		words = append(words, "at boot "+boot)
 	}
 	for _, path := range o.Missing {
 		words = append(words, path+" is not there")
 	}
+	words = append(words, o.Lacking...)
 	for _, a := range o.Added {
 		if !a.unreadable() {
 			words = append(words, a.String())

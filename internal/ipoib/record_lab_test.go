@@ -48,6 +48,9 @@ func TestLab_records_of_networks_and_subnet_managers(t *testing.T) {
 	d := ubuntuDesired()
 	apply(t, l, d)
 	apply(t, l, d) // changes nothing
+	run(t, l, "ip", "link", "set", "dev", "ibp1s0", "down")
+	l.hosts["intel9"].Invalidate()
+	apply(t, l, d)
 	more := d
 	more.Config.Addresses = prefixes("172.16.0.21/24")
 	apply(t, l, more)
@@ -72,6 +75,7 @@ func TestLab_records_of_networks_and_subnet_managers(t *testing.T) {
 	const first, second = "connected, MTU 65520, 172.16.0.20/24", "connected, MTU 65520, 172.16.0.21/24"
 	want := []string{"opensm | port 0xe41d2d0300e44e01 | none | " + smAs + " | verified",
 		link + "datagram, MTU 4092; nothing of Terraform at boot | " + first + " | verified",
+		link + first + ", down | " + first + " | verified",
 		link + first + " | " + second + " | verified", link + second + " | none | verified",
 		"opensm | port 0xe41d2d0300e44e01 | " + smAs + " | none | verified"}
 	if !slices.Equal(got, want) {
