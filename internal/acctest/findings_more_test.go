@@ -225,6 +225,19 @@ func networkFindings() []findingCase {
 			prepare: ethernet},
 		{code: "IP005", phase: PhaseValidate, at: "mtu", says: []string{"4096 − 4 = 4092", "connected"}, prepare: drivers,
 			config: wants(ubuntu, map[string]any{"mode": "datagram", "mtu": 65520})},
+		{code: "IP006", phase: PhaseValidate, at: "mtu", says: []string{"65521", "1 more than 65520"}, prepare: drivers,
+			config: wants(ubuntu, map[string]any{"mtu": 65521})},
+		{code: "IP051", at: "mtu", says: []string{"at most 2048 bytes, which leaves 2044", "Use mtu = 2044"}, prepare: drivers,
+			hosts:  func() []labs.Host { return vpi(func(h *labs.Host) { h.Cards[0].MaxIBMTU = 2048 }) },
+			config: wants(ubuntu, map[string]any{"mode": "datagram", "mtu": 4092})},
+		{code: "IP052", at: "port_guid", says: []string{"is Active, so the interface could not join the broadcast group",
+			"multicast join failed"}, config: wants(ubuntu, nil),
+			hosts: func() []labs.Host { return vpi(func(h *labs.Host) { h.Cards[0].MaxIBMTU = 2048 }) },
+			prepare: func(w *Lab) {
+				drivers(w)
+				w.Run(ubuntu, "ip link set dev ibp1s0 up")
+				w.AddSM(&labsim.SM{Port: w.Machine(ubuntu).Cards()[0].Ports[0], Priority: 1, GroupMTU: 4096})
+			}},
 		{code: "IP007", phase: PhaseValidate, at: "mtu", says: []string{"1279"}, prepare: drivers,
 			config: wants(ubuntu, map[string]any{"mtu": 1279})},
 		{code: "IP009", at: "mode", says: []string{"0x80"}, config: wants(ubuntu, nil), prepare: func(w *Lab) {

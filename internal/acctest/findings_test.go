@@ -36,7 +36,6 @@ var notInAPlan = map[string]string{
 	"FW060": "what the card has is read with the backup, at apply",
 	"LT011": "both platforms of this release have a way to keep link types",
 	"IP002": "the type of the attribute adds the bit 0x8000, and refuses keys without a partition",
-	"IP006": "the attribute's own validation refuses an MTU above 65520 before",
 	"SM004": "the attribute's own validation refuses a priority above 15 before",
 	"IP050": "it needs an interface that this provider has made: see TestIPoIB_files_that_somebody_has_changed",
 	"IP046": "only the plan of a destroy shows it: see TestIPoIB_copies_of_our_files",

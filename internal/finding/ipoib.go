@@ -90,7 +90,8 @@ var (
 	MTUDependsOnFabric = &Rule{Code: "IP018", Severity: Warn, Title: "Datagram MTU above 2044 depends on the whole fabric",
 		Attribute: "mtu",
 		Meaning: "By default the subnet manager creates the broadcast group for packets of 2048 bytes. Linux then " +
-			"silently uses 2044.",
+			"silently uses 2044. If the port itself carries no more than 2048 bytes, Linux refuses the MTU. In both cases " +
+			"the apply fails, and what was there before is restored.",
 		WayOut: "Write mtu = 4096 in the partition of infiniband_opensm, or use mtu = 2044."}
 	NetworkServiceDown = &Rule{Code: "IP019", Severity: Refuse,
 		Title:   "Refusing to configure IPoIB: the network service does not run",
@@ -257,4 +258,15 @@ var (
 		Meaning: "Every attribute is as the configuration asks, so the plan shows an update without a changed value. The " +
 			"apply writes the files anew and configures the interface by them.",
 		WayOut: "Apply. Or put back on the host what is named above, then plan again."}
+	MTUAbovePort = &Rule{Code: "IP051", Severity: Refuse,
+		Title: "Refusing a datagram MTU that the port cannot carry", Attribute: "mtu",
+		Meaning: "In datagram mode an interface carries at most the largest IB MTU of its port, less 4. Linux refuses more " +
+			"(RTNETLINK answers: Invalid argument). The driver of ConnectX-3 shows that IB MTU, others do not.",
+		WayOut: "Use mtu = 2044, which every port carries. Or use mode = \"connected\" if the card supports it."}
+	InterfaceWithoutCarrier = &Rule{Code: "IP052", Severity: Warn, Title: "The interface is up and has no carrier",
+		Attribute: "port_guid",
+		Meaning: "An IPoIB interface has a carrier when its port has a link, a subnet manager has made the port Active, and " +
+			"the interface has joined the broadcast group of its partition. Until then it carries nothing. Mode, MTU and " +
+			"addresses are set anyway.",
+		WayOut: "Mend what is named above. The interface then gets its carrier by itself."}
 )

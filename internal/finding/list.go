@@ -79,7 +79,8 @@ var Families = []Family{
 		TrueNASRoutes, TrueNASPKey, PKeyNameTooLong, SubnetManagerElsewhere, InterfaceInBond, Ifupdown2TooOld,
 		InterfaceWouldBeLost, StorageOverInterface, AddressTaken, InterfaceDefinedByHand,
 		DefinitionLosesSettings, InterfaceFileEdited, InterfaceNotActivated, DefinitionStays, ConfirmedChangeLeft,
-		InterfaceFileReplaced, PKeyWithoutCarrier, InterfaceDrifts,
+		InterfaceFileReplaced, PKeyWithoutCarrier, InterfaceDrifts, MTUAbovePort,
+		InterfaceWithoutCarrier,
 	}},
 }
 

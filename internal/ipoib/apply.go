@@ -1,6 +1,7 @@
 package ipoib
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -76,16 +77,15 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, er
 	expected := withoutCarrier(c.s, c.d)
 	if err = c.noted(ctx, configWords(c.d.Config), c.net.apply); err != nil {
 		if e := (*UnconfirmedError)(nil); errors.As(err, &e) {
-			e.Expected = expected
+			e.Expected = cmp.Or(expected, mtuRefused(e.Err, c.t.name, c.d))
 		}
 		return Result{Changed: true}, err
 	}
 	c.noteAside()
 	c.awaitGroup(ctx)
 	r, err := c.result(ctx, d)
-	if r.Observed.outside() {
-		f := r.Observed.withoutPartition(d, h.Name())
-		r.Warnings = append(r.Warnings, f.Summary+". "+f.Detail())
+	if said := r.Observed.groupMissing(d, h.Name()); said != "" {
+		r.Warnings = append(r.Warnings, said)
 	}
 	return r, err
 }

@@ -87,7 +87,7 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 		c.port(p)
 	}
 	c.carrier(p)
-	c.checkOutside()
+	c.checkCarrier(p)
 	if plat.About().Kind == platform.KindTrueNAS {
 		c.trueNAS()
 	} else {
@@ -280,6 +280,7 @@ func (c *checker) port(p PlanFacts) {
 			c.d.PortGUID, c.s.Host))
 	default:
 		c.mode()
+		c.portMTU()
 		c.childName()
 		c.session()
 	}

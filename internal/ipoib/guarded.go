@@ -122,6 +122,11 @@ func staleFiles(s *inventory.Snapshot, t target, now []file) []string {
 	return stale
 }
 
+// notShownError says in what an interface that was read is not as wanted.
+type notShownError string
+
+func (e notShownError) Error() string { return string(e) }
+
 // waitFor waits until the interface shows want.
 func waitFor(ctx context.Context, h host.Host, name string, want Config, o Options) error {
 	var last live
@@ -138,7 +143,7 @@ func waitFor(ctx context.Context, h host.Host, name string, want Config, o Optio
 		return problem == "", nil
 	})
 	if problem != "" {
-		return errors.New(name + ": " + last.explain(problem, want))
+		return notShownError(name + ": " + last.explain(problem, want))
 	}
 	return err
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
 // UnconfirmedError says that a change was made and not confirmed: the host
@@ -21,7 +24,7 @@ type UnconfirmedError struct {
 	MayHold   bool      // the confirmation may have arrived: then nothing undoes the change
 	Lost      []string  // what others had added and the undo could not put back, one sentence each
 	Differed  string    // in what the interface differed from its file before; empty if in nothing
-	Expected  string    // the finding of the plan that foretold it; empty if none did
+	Expected  string    // what is known of the reason, as the finding of the plan that foretold it
 	Err       error
 }
 
@@ -123,7 +126,10 @@ func (e *UnconfirmedError) Explain() string {
 	case e.Expected != "":
 		text += "\n\n" + e.Expected
 	default:
-		text += "\n\nFind the reason before you apply the same change again. The change itself may have cut the connection."
+		text += "\n\nFind the reason before you apply the same change again."
+		if !hostAnswered(e.Err) {
+			text += " The change itself may have cut the connection."
+		}
 	}
 	text += "\n\nHost: " + e.Host
 	if e.Err != nil {
@@ -133,6 +139,27 @@ func (e *UnconfirmedError) Explain() string {
 		text += "\nRestoring it at once: " + e.UndoErr.Error()
 	}
 	return text
+}
+
+// hostAnswered reports whether a change failed by what the host said, so that the connection was
+// not cut.
+func hostAnswered(err error) bool {
+	var exit *host.ExitError
+	var shown notShownError
+	return errors.As(err, &exit) || errors.As(err, &shown)
+}
+
+// mtuRefused explains the kernel's answer to a datagram MTU above what the port carries; empty if
+// that is not why a change has failed. Few drivers show the limit before.
+func mtuRefused(err error, name string, d Request) string {
+	var exit *host.ExitError
+	if !errors.As(err, &exit) || !strings.Contains(exit.Stderr+exit.Stdout, "Invalid argument") ||
+		d.Config.Mode != ib.ModeDatagram || d.Config.MTU <= safeDatagramMTU {
+		return ""
+	}
+	return fmt.Sprintf("Linux refuses mtu = %d for %s in datagram mode: its port carries packets of fewer than %d bytes "+
+		"(the MTU and %d). Use mtu = %d, which every port carries, or mode = \"connected\" if the card supports it.",
+		d.Config.MTU, name, d.Config.MTU+ib.DatagramOverhead, ib.DatagramOverhead, safeDatagramMTU)
 }
 
 func (e *UnconfirmedError) Unwrap() error { return e.Err }

@@ -197,7 +197,11 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	found := append(ops.Check(snap, d, planned), ops.CheckSubnet(d, r.members(d))...)
 	found = append(found, ops.CheckAddresses(d, neighbours(overlap), neighbours(same))...)
 	if planned.SM && ops.Observe(snap, d.PortGUID, d.PKey).Unserved() {
-		found = append(found, ops.CheckFabric(d, r.SMsElsewhere(ctx, snap, d.PortGUID))...)
+		elsewhere := ops.CheckFabric(d, r.SMsElsewhere(ctx, snap, d.PortGUID))
+		if held && len(elsewhere) == 0 {
+			elsewhere = ops.CheckServed(snap, d)
+		}
+		found = append(found, elsewhere...)
 	}
 	return !diagnostic.AddFindings(ctx, diags, what, found)
 }

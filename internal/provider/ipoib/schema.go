@@ -69,7 +69,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			MarkdownDescription: "MTU in bytes. In datagram mode at most the IB MTU less 4, usually 2044, and 4092 on a " +
 				"fabric set up for it; in connected mode at most 65520, on TrueNAS 9216. " +
 				"The default is what the mode allows everywhere.",
-			Validators: []validator.Int64{int64validator.Between(68, 65520)},
+			Validators: []validator.Int64{int64validator.AtLeast(1)},
 		},
 		"addresses": schema.SetAttribute{
 			Required: true, ElementType: attribute.PrefixType{},

@@ -115,7 +115,8 @@ var managers = []Row{
 		Seen: "`ibstat`: `State: Down`, `Physical state: Polling` (or `Disabled`)",
 		Cause: "Nothing answers at the other end. The cable is out or broken, the switch is off, or the other port is in " +
 			"Ethernet mode. `Disabled` means that this port is switched off.",
-		Findings: []*finding.Rule{finding.OpensmPortWithoutLink, finding.InterfaceNotActivated},
+		Findings: []*finding.Rule{finding.OpensmPortWithoutLink, finding.InterfaceNotActivated,
+			finding.InterfaceWithoutCarrier},
 		Causes: []opensm.CauseKind{opensm.CauseCable, opensm.CauseDisabled,
 			opensm.CauseTraining}, Connectivity: []string{connectivity.NoCarrier}, Fabric: []string{fabric.Missing},
 		Do: "Check the cable and the other end. Both ends must be InfiniBand. Enable a disabled port with " +
@@ -203,13 +204,13 @@ var interfaces = []Row{
 	{
 		Seen:     "`ip link set mtu 65520`: `RTNETLINK answers: Invalid argument`",
 		Cause:    "The interface is in datagram mode. Only connected mode has an MTU of 65520.",
-		Findings: []*finding.Rule{finding.MTUAboveDatagram}, Do: "Write `mode = \"connected\"`, or an MTU of at most 4092.",
+		Findings: []*finding.Rule{finding.MTUAboveDatagram, finding.MTUAbovePort}, Do: "Write `mode = \"connected\"`, or an MTU of at most 4092.",
 	},
 	{
 		Seen:  "The host accepts MTU 4092 and shows 2044, or large packets are lost; `multicast join failed, status -22`",
 		Cause: "The broadcast group was created for 2048-byte packets, or for larger packets than the port supports.",
 		Findings: []*finding.Rule{finding.MTUDependsOnFabric,
-			finding.BroadcastGroupUnfit}, Connectivity: []string{connectivity.Oversized},
+			finding.InterfaceWithoutCarrier, finding.BroadcastGroupUnfit}, Connectivity: []string{connectivity.Oversized},
 		Do: "If all ports support it, write `mtu = 4096` in the partition of `infiniband_opensm`. Otherwise write `mtu = " +
 			"2044` for the interfaces.",
 	},
