@@ -265,8 +265,8 @@ var (
 		WayOut: "Use mtu = 2044, which every port carries. Or use mode = \"connected\" if the card supports it."}
 	InterfaceWithoutCarrier = &Rule{Code: "IP052", Severity: Warn, Title: "The interface is up and has no carrier",
 		Attribute: "port_guid",
-		Meaning: "An IPoIB interface has a carrier when its port has a link, a subnet manager has made the port Active, and " +
-			"the interface has joined the broadcast group of its partition. Until then it carries nothing. Mode, MTU and " +
+		Meaning: "An IPoIB interface has a carrier when its port has a link, a subnet manager has made the port Active, " +
+			"and the interface has joined the broadcast group of its partition. Until then it carries nothing. Mode, MTU and " +
 			"addresses are set anyway.",
 		WayOut: "Mend what is named above. The interface then gets its carrier by itself."}
 )

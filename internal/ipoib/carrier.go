@@ -50,7 +50,7 @@ func CheckServed(s *inventory.Snapshot, d Request) []finding.Finding {
 // withoutCarrier says why the interface has no carrier, as far as its port tells.
 func (o Observation) withoutCarrier(d Request, host string) finding.Finding {
 	state := fmt.Sprintf("state %s, physical state %s", cmp.Or(o.PortState, "unknown"), o.Physical)
-	cause, wayOut := "", ""
+	var cause, wayOut string
 	switch {
 	case o.Physical == "Disabled":
 		cause = "is disabled (" + state + ")"
