@@ -357,7 +357,7 @@ func (p *Port) detail(f *Fabric, text string) error {
 	}
 	p.WidthEnabled, p.WidthSupported = info.WidthEnabled, info.WidthSupported
 	p.SpeedsEnabled, p.SpeedsSupported = info.SpeedsEnabled, info.SpeedsSupported
-	p.MTU = info.MTU
+	p.MTU, p.MTUCap = info.MTU, info.MTUCap
 	if keys, err := smpquery.ParsePKeys(text); err == nil {
 		p.PKeys = keys
 	}

@@ -64,7 +64,8 @@ type Port struct {
 	Physical string
 	SM       bool
 	PKeys    []uint16
-	MTU      int
+	MTU      int // in use
+	MTUCap   int // the largest of the port; 0 if it was not asked or did not answer
 	Width    int
 	Speed    ib.Speed
 

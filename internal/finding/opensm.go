@@ -76,7 +76,9 @@ var (
 	BroadcastGroupUnfit = &Rule{Code: "SM016", Severity: Refuse,
 		Title: "Refusing a broadcast group that a member cannot join", Attribute: "partitions",
 		Meaning: "A port with a smaller IB MTU or rate than the group cannot join it. Its interface stays without carrier " +
-			"(\"multicast join failed, status -22\").",
+			"(\"multicast join failed, status -22\"). The plan refuses a group that a named member cannot join, or the " +
+			"port of this subnet manager. Another port that a word such as ALL brings in is a warning: it may be on " +
+			"another fabric, or may need no IPoIB. A port whose IB MTU could not be read is a warning too.",
 		WayOut: "Lower mtu or rate_gbps of the partition to what the weakest member has."}
 	PartitionLimitedOnly = &Rule{Code: "SM017", Severity: Warn, Title: "Members of a partition cannot talk to each other",
 		Attribute: "partitions",

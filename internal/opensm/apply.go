@@ -155,7 +155,12 @@ func askFabric(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Requ
 	if err != nil {
 		return err
 	}
-	return safety.Refusal("run subnet manager "+s.Host+"/"+d.PortGUID.String(), CheckFabric(d, view, o.Lab))
+	found, err := CheckGroups(ctx, h, s, d, o.Lab)
+	if err != nil {
+		return err
+	}
+	return safety.Refusal("run subnet manager "+s.Host+"/"+d.PortGUID.String(),
+		append(found, CheckFabric(d, view, o.Lab)...))
 }
 
 // write puts the files there and installs the package. The files come first: the

@@ -256,7 +256,7 @@ func TestLint(t *testing.T) {
 			{Name: "a", PKey: 1, Members: []Member{{Port: "0x1", Membership: Limited}}}}, "", ""},
 	} {
 		var codes, text []string
-		for _, f := range Lint(tt.all, ports) {
+		for _, f := range Lint(tt.all, ports, 0) {
 			codes, text = append(codes, f.Rule.Code), append(text, f.Evidence)
 		}
 		if strings.Join(codes, " ") != tt.codes || !strings.Contains(strings.Join(text, " "), tt.text) {

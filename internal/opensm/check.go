@@ -116,7 +116,7 @@ func CheckConfig(d Request, p PlanFacts) []finding.Finding {
 		found = append(found, finding.OpensmPriorityInvalid.Find("priority = %d.", d.Priority))
 	}
 	found = append(found, checkRivals(d, p)...)
-	found = append(found, Lint(d.Partitions, p.Lab.Ports)...)
+	found = append(found, Lint(d.Partitions, p.Lab.Ports, d.PortGUID)...)
 	if other := p.OtherPartitions; other != nil {
 		f := finding.PartitionsDiffer.Find("The partitions of %s on %s differ from those of %s on %s.", d.PortGUID, d.Host,
 			other.PortGUID, other.Host)

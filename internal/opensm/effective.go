@@ -1,6 +1,7 @@
 package opensm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,10 +160,7 @@ func groups(ctx context.Context, h host.Host, at device, d Request) (string, err
 			continue
 		}
 		i := slices.IndexFunc(found, func(g saquery.Group) bool { return g.PKey == p.PKey|0x8000 && g.Broadcast() })
-		mtu := p.MTU
-		if mtu == 0 {
-			mtu = 2048
-		}
+		mtu := cmp.Or(p.MTU, defaultGroupMTU)
 		switch {
 		case i < 0:
 			return fmt.Sprintf("partition %q (P_Key 0x%04x) has no broadcast group, so that no IPoIB interface of it comes up.",

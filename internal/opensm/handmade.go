@@ -78,7 +78,7 @@ func expressible(all []opensm.Partition) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(Lint(all, nil), func(f finding.Finding) bool { return f.Severity == finding.Refuse })
+	return !slices.ContainsFunc(Lint(all, nil, 0), func(f finding.Finding) bool { return f.Severity == finding.Refuse })
 }
 
 // uncarried are the settings of a shared opensm.conf that d does not have as well.

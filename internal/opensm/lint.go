@@ -8,8 +8,12 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
+
+// defaultGroupMTU is the MTU of a group of which the partition file says none.
+const defaultGroupMTU = 2048
 
 // MemberPort is what is known of a port that a partition may have as a member.
 type MemberPort struct {
@@ -19,15 +23,15 @@ type MemberPort struct {
 }
 
 // Lint gives the findings on partitions. ports are the known ports, by GUID as the file
-// writes it.
-func Lint(all []opensm.Partition, ports map[string]MemberPort) []finding.Finding {
+// writes it; own is that of the subnet manager.
+func Lint(all []opensm.Partition, ports map[string]MemberPort, own ib.GUID) []finding.Finding {
 	if len(all) == 0 {
 		return nil
 	}
 	found := lintDefault(all)
 	found = append(found, lintContradictions(all)...)
 	for _, p := range all {
-		found = append(found, lintGroup(p, ports)...)
+		found = append(found, lintGroup(p, ports, own)...)
 		found = append(found, lintLimited(p, ports)...)
 	}
 	return found
@@ -81,32 +85,43 @@ func lintContradictions(all []opensm.Partition) []finding.Finding {
 	return found
 }
 
-// lintGroup compares the broadcast group with the ports that are to join it. A
-// port that a keyword brings in may be on another fabric: that is a warning.
-func lintGroup(p opensm.Partition, ports map[string]MemberPort) []finding.Finding {
+// lintGroup compares the broadcast group with the ports that are to join it. A named port is refused,
+// and so is the subnet manager's own, which is in every keyword, where the configuration sets what the
+// port lacks. Another port that a keyword brings in may be on another fabric, or may need no IPoIB.
+func lintGroup(p opensm.Partition, ports map[string]MemberPort, own ib.GUID) []finding.Finding {
 	if !p.IPoIB {
 		return nil
 	}
-	group := MemberPort{MTU: cmp.Or(p.MTU, 2048), Rate: cmp.Or(p.Rate, 100)}
-	all := names(p, "ALL") || names(p, "ALL_CAS")
 	var weak []string
-	named := false
+	certain := false
 	for guid, port := range byKey(ports) {
-		explicit := names(p, guid)
-		if problem := port.weaker(group); problem != "" && (explicit || all) {
+		problem, sure := port.misses(p, guid, guid == own.String())
+		if problem != "" {
 			weak = append(weak, fmt.Sprintf("%s (%s) %s", guid, port.Where, problem))
-			named = named || explicit
+			certain = certain || sure
 		}
 	}
 	if len(weak) == 0 {
 		return nil
 	}
 	f := finding.BroadcastGroupUnfit.Find("Partition %q: %s.", p.Name, strings.Join(weak, "; "))
-	if !named {
+	if !certain {
 		f.Severity = finding.Warn
-		f.Summary = "A broadcast group is more than a port of a managed host can join"
+		f.Summary = "A broadcast group is more than a port can join"
 	}
 	return []finding.Finding{f}
+}
+
+// misses says what a port lacks for the group of a partition that it is in, and whether that is a
+// reason to refuse.
+func (port MemberPort) misses(p opensm.Partition, guid string, own bool) (problem string, sure bool) {
+	all, named := names(p, "ALL") || names(p, "ALL_CAS"), names(p, guid)
+	own = own && (all || names(p, "SELF"))
+	if !all && !named && !own {
+		return "", false
+	}
+	problem = port.weaker(MemberPort{MTU: cmp.Or(p.MTU, defaultGroupMTU), Rate: cmp.Or(p.Rate, 100)})
+	return problem, named || own && port.weaker(MemberPort{MTU: p.MTU, Rate: p.Rate}) != ""
 }
 
 func names(p opensm.Partition, member string) bool {

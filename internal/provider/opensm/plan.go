@@ -208,7 +208,13 @@ func (r *Resource) survey(ctx context.Context, diags *diag.Diagnostics, h *hosts
 		diagnostic.AddError(diags, "ask the fabric of subnet manager "+ref(d).String(), err)
 		return
 	}
-	diagnostic.AddFindings(ctx, diags, "run subnet manager "+ref(d).String(), ops.CheckFabric(d, view, r.lab(ctx)))
+	found, err := ops.CheckGroups(ctx, h, snap, d, r.lab(ctx))
+	if err != nil {
+		diagnostic.AddError(diags, "ask the fabric of subnet manager "+ref(d).String(), err)
+		return
+	}
+	diagnostic.AddFindings(ctx, diags, "run subnet manager "+ref(d).String(),
+		append(found, ops.CheckFabric(d, view, r.lab(ctx))...))
 }
 
 // checkRemoval refuses a destroy on a host that is only read, and one that would lose keys.
