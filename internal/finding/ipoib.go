@@ -252,7 +252,9 @@ var (
 			"group for IPoIB. The interface carries nothing until then.",
 		WayOut: "Write the partition in partitions of the infiniband_opensm that is master of this fabric, with this port " +
 			"among its members and ipoib = true. The interface gets its carrier by itself, and the next plan shows it. If " +
-			"this plan sets up the partition, nothing else has to be done."}
+			"this plan sets up the partition, nothing else has to be done. If the partition is written there already, " +
+			"look at the plan of that subnet manager: another one may rule the fabric (SM018), or it may not have read " +
+			"its files (SM034)."}
 	InterfaceDrifts = &Rule{Code: "IP050", Severity: Warn,
 		Title: "Somebody has changed the interface or its files",
 		Meaning: "Every attribute is as the configuration asks, so the plan shows an update without a changed value. The " +

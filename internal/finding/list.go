@@ -53,13 +53,14 @@ var Families = []Family{
 		CardInUse,
 	}},
 	{"SM", "Subnet managers", "For `infiniband_opensm`.", []*Rule{
-		OpensmUnsupported, OpensmPortUnknown, OpensmPortEthernet, OpensmPriorityInvalid, OpensmPriorityEqual,
+		OpensmUnsupported, OpensmPortUnknown, OpensmPortEthernet, OpensmPriorityEqual,
 		OpensmInstalled, OpensmPortsReplaced, FabricHasSubnetManager, OpensmPostponed, OpensmTakenOver,
 		OpensmUnfitForKernel, OpensmFileNotUnderstood, PartitionsWithoutDefault, DefaultPartitionWeak,
 		PartitionsContradict, BroadcastGroupUnfit, PartitionLimitedOnly, SubnetManagerCompetes, FabricGUIDTwice,
 		OpensmPortHeld, OpensmConfIgnored, FabricKeysDropped, PartitionsDiffer, PartitionFileUnmanaged,
 		FabricCardWithoutGUIDs, SubnetPrefixIneffective, OpensmUnfitForNDR, CompetitionUnknown,
 		OpensmFileEdited, OpensmFileUnmanaged, OpensmPortWithoutLink, OpensmMasked, OpensmCommandReplaced,
+		OpensmOlderThanFiles,
 	}},
 	{"PO", "Ports", "For `infiniband_port`.", []*Rule{
 		PortUnsupported, PortMissing, PortEthernet, PortCarriesHost, PortHasSubnetManager, PortSpeedUnsupported,

@@ -20,10 +20,7 @@ var (
 		WayOut: "If the port is to be Ethernet, remove this resource from the configuration. Its destroy works on an " +
 			"Ethernet port too. If the port is to be InfiniBand, set it to \"ib\" with infiniband_link_type, and make this " +
 			"resource depend on it."}
-	OpensmPriorityInvalid = &Rule{Code: "SM004", Severity: Refuse, Title: "Refusing an SM priority outside 0 to 15",
-		Attribute: "priority",
-		Meaning:   "The SMInfo attribute has four bits for the priority.",
-		WayOut:    "Write a priority from 0 to 15."}
+	// SM004 was a priority outside 0 to 15, which the attribute refuses by itself.
 	OpensmPriorityEqual = &Rule{Code: "SM005", Severity: Warn, Title: "Two subnet managers have the same priority",
 		Attribute: "priority",
 		Meaning: "With equal priorities the lower port GUID wins, also over a running master. The hardware then decides " +
@@ -87,7 +84,8 @@ var (
 	SubnetManagerCompetes = &Rule{Code: "SM018", Severity: Warn,
 		Title: "A subnet manager that Terraform does not manage competes with this one", Attribute: "priority",
 		Meaning: "The subnet manager with the higher priority rules. With equal priorities the lower port GUID decides. If " +
-			"the other one rules, its partitions are in force. The subnet manager of a switch may also hold keys of the fabric.",
+			"the other one rules, its partitions are in force, and not those of this resource. The apply succeeds all the " +
+			"same: this one is the standby. The subnet manager of a switch may also hold keys of the fabric.",
 		WayOut: "Choose a priority that decides which one rules, or stop the other one."}
 	FabricGUIDTwice = &Rule{Code: "SM019", Severity: Refuse,
 		Title: "Refusing to start a subnet manager on a fabric with a duplicate GUID", Attribute: "port_guid",
@@ -180,4 +178,12 @@ var (
 		WayOut: "Compare with the unit as systemd reads it: systemctl cat, and the name of the unit. If the options of " +
 			"this resource are to count, take the ExecStart lines out of the drop-in, run systemctl daemon-reload, and " +
 			"restart the unit."}
+	OpensmOlderThanFiles = &Rule{Code: "SM034", Severity: Warn,
+		Title: "The running subnet manager may not have what its files say",
+		Meaning: "opensm reads its files when it starts, and when it is told to. This one has not done so since a file was " +
+			"changed last. The file says what this resource writes, but it may have said something else when opensm read " +
+			"it: another priority, for example, or other partitions. The apply restarts the instance. A restart does not " +
+			"disturb traffic.",
+		WayOut: "Apply. To see first what it runs with, compare sminfo on the host, and the P_Key tables of the ports, " +
+			"with this resource."}
 )

@@ -43,11 +43,15 @@ type Snapshot struct {
 	KernelModules map[string]bool
 	// NoModules is true if the modules of the running kernel are not installed: the
 	// host is a container, or an upgrade has removed them and waits for a restart.
-	NoModules        bool
-	MSTFlint         Tool
-	Units            map[string]Unit // systemd units that matter here, by name
-	UnitsWhy         string          // why the state of units is not known; empty if it is, or without systemd
-	Files            map[string]File // configuration files that matter here, by absolute path
+	NoModules bool
+	MSTFlint  Tool
+	Units     map[string]Unit // systemd units that matter here, by name
+	UnitsWhy  string          // why the state of units is not known; empty if it is, or without systemd
+	Files     map[string]File // configuration files that matter here, by absolute path
+	// Changed is the last change of content, name or mode of files where that matters, by path.
+	Changed          map[string]time.Time
+	Now              time.Time       // the host's clock; zero where nothing is compared with it
+	Uptime           time.Duration   // since the boot; zero as Now
 	Denied           map[string]bool // files and directories of the same that are there and could not be read
 	StaleInInitramfs []string        // files of which the initial RAM disk has an older copy
 	NoDisk           []string        // files of which the initial RAM disk may have a copy, and no such disk was found
@@ -327,6 +331,14 @@ type Unit struct {
 	LoadState     string // "loaded", "not-found", "masked", …
 	ActiveState   string // "active", "inactive", "failed", "activating", …
 	UnitFileState string // "enabled", "disabled", "static", "transient", …; empty if there is no file
+	Started       Start  // when it became active last; zero if that was not asked or is not known
+}
+
+// Start is when a unit became active, by both clocks of its host: the one that tells the time may have been
+// set since then.
+type Start struct {
+	At    time.Time     // as the clock was then
+	After time.Duration // of the boot
 }
 
 // Active reports whether systemd runs the unit, or starts or stops it.

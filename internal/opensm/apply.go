@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -50,7 +51,9 @@ type Result struct {
 	Changed  bool        // something on the host was changed
 	Observed Observation // read back after the change
 	Warnings []string    // what the operator should know, one sentence each
-	Left     []string    // of Remove: what stays on the host, one sentence each
+	// Findings are what the fabric shows after the change. None blocks: it is done.
+	Findings []finding.Finding
+	Left     []string // of Remove: what stays on the host, one sentence each
 }
 
 // Apply makes the port's SM what d says, now and at boot. It is safe to repeat.
@@ -204,7 +207,7 @@ func write(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request,
 func effect(ctx context.Context, h *hosts.Host, l layout, before Observation, d Request) error {
 	commands := l.startCommands(d.PortGUID)
 	if before.rereads(d) {
-		commands = []shellcmd.Command{systemctl.Kill("HUP", before.Unit)}
+		commands = []shellcmd.Command{systemctl.Kill("HUP", before.Unit), coreutils.Touch(rereadPath(d.PortGUID))}
 	}
 	if err := run(ctx, h, commands...); err != nil {
 		return fmt.Errorf("starting the subnet manager of port %s: %w", d.PortGUID, err)
@@ -217,7 +220,7 @@ func (o Observation) rereads(d Request) bool {
 	if !fact.Yes(o.Active) || !fact.Yes(o.Enabled) || !fact.Yes(o.IsSM) || o.Priority < 0 || o.PartitionError != "" {
 		return false
 	}
-	if !o.Managed { // it runs with other files, and would read those again
+	if !o.Managed || o.Older != "" { // it runs with other files, and would read those again
 		return false
 	}
 	for _, path := range o.Edited {
@@ -246,8 +249,9 @@ func result(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, e
 	if err != nil {
 		return r, err
 	}
-	for _, f := range append(CheckFabric(d, view, o.Lab), checkTaken(s, d, r.Observed)...) {
-		r.Warnings = append(r.Warnings, f.Rule.Code+" "+f.Summary+": "+f.Evidence)
+	r.Findings = append(CheckFabric(d, view, o.Lab), checkTaken(s, d, r.Observed)...)
+	for i := range r.Findings {
+		r.Findings[i].Severity = min(r.Findings[i].Severity, finding.Warn)
 	}
 	return r, nil
 }

@@ -112,9 +112,6 @@ func noPackage(s *inventory.Snapshot, plat platform.Platform) finding.Finding {
 // CheckConfig gives the findings against a configuration on any host.
 func CheckConfig(d Request, p PlanFacts) []finding.Finding {
 	var found []finding.Finding
-	if d.Priority < 0 || d.Priority > MaxPriority {
-		found = append(found, finding.OpensmPriorityInvalid.Find("priority = %d.", d.Priority))
-	}
 	found = append(found, checkRivals(d, p)...)
 	found = append(found, Lint(d.Partitions, p.Lab.Ports, d.PortGUID)...)
 	if other := p.OtherPartitions; other != nil {
@@ -328,6 +325,8 @@ func checkOurs(s *inventory.Snapshot, o Observation, d Request) []finding.Findin
 		found = append(found, unreadFile(s, path))
 	}
 	found = append(found, checkEdits(s, o, d)...)
+	found = append(found, checkGone(s, o)...)
+	found = append(found, checkOlder(s, o, d)...)
 	found = append(found, commandReplaced(s, d)...)
 	if !o.Managed {
 		return found

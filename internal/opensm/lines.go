@@ -64,6 +64,29 @@ func checkEdits(s *inventory.Snapshot, o Observation, d Request) []finding.Findi
 	return found
 }
 
+// checkGone names the files of ours that are not there any more, which shows in no attribute.
+func checkGone(s *inventory.Snapshot, o Observation) []finding.Finding {
+	conf, there := s.Files[o.ConfPath]
+	gone := ""
+	switch partitions := opensm.ParseConf(conf.Content).PartitionFile; {
+	case !o.Managed || s.Denied[o.ConfPath] || s.Denied[partitions]:
+		return nil
+	case !there:
+		gone = o.ConfPath
+	case partitions != "" && o.HasConf:
+		if _, there = s.Files[partitions]; there {
+			return nil
+		}
+		gone = partitions
+	default:
+		return nil
+	}
+	f := finding.OpensmFileEdited.Find("%s of %s is gone. A running opensm goes on with what it has read. One that starts "+
+		"ignores that the file is missing and takes its defaults instead. The next apply writes the file.", gone, s.Host)
+	f.Summary, f.WayOut = "A file of this subnet manager is gone", ""
+	return []finding.Finding{f}
+}
+
 // checkEditsRemoved names what somebody has written into the files that a destroy removes.
 func checkEditsRemoved(s *inventory.Snapshot, o Observation) []finding.Finding {
 	var found []finding.Finding

@@ -29,6 +29,7 @@ func Observe(s *inventory.Snapshot, port ib.GUID) Observation {
 		}
 	}
 	o.files(s, port)
+	o.Older = o.older(s, port)
 	card, p, ok := s.CardByPortGUID(port)
 	if ok {
 		o.PortPresent = true
@@ -200,6 +201,9 @@ func (o Observation) Differences(d Request) []string {
 		add("its priority is not set")
 	case o.Priority != d.Priority:
 		add("its priority is %d, not %d", o.Priority, d.Priority)
+	}
+	if o.Older != "" {
+		add("%s", o.Older)
 	}
 	if o.Tuning != d.Tuning {
 		add("its options are %s, not %s", tuning(o.Tuning), tuning(d.Tuning))

@@ -63,6 +63,9 @@ type Observation struct {
 	Edited []string
 	// Edits say what differs in them, and in our template unit.
 	Edits []platform.Edit
+	// Older says that the instance was started before one of its files was changed last; empty if that is
+	// not known to be so.
+	Older string
 	// Unmanaged are files at our paths that this provider did not write.
 	Unmanaged []string
 	// Unread are files at our paths that are there and could not be read.

@@ -267,7 +267,7 @@ func TestCheck_namesEdits(t *testing.T) {
 			"no priority"},
 		"partitions that nothing reads": {parts, header() + "oops\n", "", "oops"},
 		"nothing":                       {conf, d.conf().Text(header()), "", "priority 14, standard options"},
-		"no file":                       {conf, "", "", "file of options not there"},
+		"no file":                       {conf, "", conf + " of intel9 is gone.", "file of options not there"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

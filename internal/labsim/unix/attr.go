@@ -54,7 +54,7 @@ func chown(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	return 0
 }
 
-// stat knows stat -c FORMAT FILE... with %s %a %U %G %n.
+// stat knows stat -c FORMAT FILE... with %s %a %U %G %Z %n.
 func stat(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	if !f.Has("c") {
 		return p.Unknown("stat without -c")
@@ -71,7 +71,7 @@ func stat(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 			mode |= 0o1000
 		}
 		out := strings.NewReplacer("%s", strconv.FormatInt(info.FileSize, 10), "%a", strconv.FormatUint(mode, 8),
-			"%U", userName(p, info.UID), "%G", userName(p, info.GID), "%n", strings.ReplaceAll(name, "%",
+			"%Z", strconv.FormatInt(info.Changed.Unix(), 10), "%U", userName(p, info.UID), "%G", userName(p, info.GID), "%n", strings.ReplaceAll(name, "%",
 				"\x00")).Replace(f.Get("c"))
 		if strings.Contains(out, "%") {
 			return p.Unknown("format " + f.Get("c"))

@@ -20,6 +20,7 @@ type Info struct {
 	FileSize int64
 	FileMode fs.FileMode
 	Modified time.Time
+	Changed  time.Time // content, name, mode or owner
 	UID, GID int
 	Ino      uint64
 	Nlink    int
@@ -64,6 +65,7 @@ type Node struct {
 	mode     fs.FileMode
 	uid, gid int
 	mtime    time.Time
+	ctime    time.Time // of a change that leaves mtime as it is
 	ino      uint64
 	nlink    int
 
@@ -147,9 +149,16 @@ func (n *Node) info() Info {
 		size = int64(len(n.target))
 	}
 	return Info{
-		FileName: n.name, FileSize: size, FileMode: n.mode, Modified: n.mtime,
+		FileName: n.name, FileSize: size, FileMode: n.mode, Modified: n.mtime, Changed: n.changed(),
 		UID: n.uid, GID: n.gid, Ino: n.ino, Nlink: n.nlink, Attached: n.attach,
 	}
+}
+
+func (n *Node) changed() time.Time {
+	if n.ctime.After(n.mtime) {
+		return n.ctime
+	}
+	return n.mtime
 }
 
 // path returns the absolute path of the node.

@@ -235,7 +235,7 @@ func (f *FS) rename(cred Cred, from, to string) error {
 		f.unlink(toDir, old)
 	}
 	delete(dir.children, n.name)
-	n.name, n.parent = base, toDir
+	n.name, n.parent, n.ctime = base, toDir, f.now()
 	toDir.children[base] = n
 	dir.mtime, toDir.mtime = f.now(), f.now()
 	return nil

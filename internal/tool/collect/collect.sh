@@ -366,6 +366,32 @@ systemd_units() {
 		'opensm@*.service' 'infiniband-*.service' 'infiniband-*.timer' "$@"
 }
 
+# When the subnet managers of this provider were started, and when their files changed last: one that is
+# older than a file may run with something else. The clock may have been set in between, so that the time
+# since the boot is read as well. The provider touches the file of /run after it has told one to read its files again.
+subnet_managers() {
+	set --
+	for directory in "$ROOT"/etc/systemd/system/opensm@*.service.d; do
+		[ -f "$directory"/terraform-infiniband.conf ] || continue
+		directory=${directory##*/}
+		set -- "$@" "${directory%.d}"
+	done
+	[ $# -gt 0 ] && has systemctl && has stat && has date || return 0
+	(
+		TZ=UTC
+		export TZ
+		answer sm-started systemctl show --property=Id,ActiveEnterTimestamp,ActiveEnterTimestampMonotonic -- "$@"
+	)
+	set --
+	for file in "$ROOT"/etc/opensm/terraform-*.conf "$ROOT"/etc/systemd/system/opensm@*.service.d/terraform-infiniband.conf \
+		"$ROOT"/run/terraform-infiniband-*.read; do
+		[ -f "$file" ] && plain "$file" && set -- "$@" "$file"
+	done
+	answer sm-files stat -c '%Z %n' "$@"
+	answer sm-now date +%s
+	values "$ROOT"/proc/uptime
+}
+
 packages() {
 	# shellcheck disable=SC2086,SC2016 # a list of words; dpkg-query and rpm expand the format
 	if has dpkg-query; then
@@ -589,6 +615,7 @@ zfs_pools
 power_supplies
 cards_by_the_tools
 systemd_units
+subnet_managers
 packages
 configuration_files
 initial_ram_disk

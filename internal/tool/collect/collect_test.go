@@ -60,9 +60,9 @@ func TestScript_changes_nothing(t *testing.T) {
 		"users_named": true, "users_under": true, "users_process": true,
 		"users_argument": true, "users_since": true, "users_ticks": true, "find": true, "tr": true,
 		"echo": true, "printf": true, "read": true, "set": true, "shift": true, "[": true, "command": true, "continue": true,
-		"break": true, "return": true, "id": true, "sed": true, "readlink": true,
+		"break": true, "return": true, "export": true, "id": true, "sed": true, "readlink": true,
 	}
-	asked := regexp.MustCompile(`^(ip|mstflint|lspci|systemctl|dpkg-query|tail|stat|sha256sum|df|midclt|grep|zpool|upsc|uname|modinfo|rpm|pacman|under_lock|briefly|timeout|flock)$`)
+	asked := regexp.MustCompile(`^(ip|mstflint|lspci|systemctl|dpkg-query|tail|stat|sha256sum|df|midclt|grep|zpool|upsc|uname|modinfo|rpm|pacman|under_lock|briefly|timeout|flock|date)$`)
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(whole), "whole.sh")
 	if err != nil {
 		t.Fatal(err)

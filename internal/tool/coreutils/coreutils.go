@@ -38,6 +38,11 @@ func MakeDirectory(path string) shellcmd.Command {
 	return shellcmd.New("mkdir", "-m", "0700", "--", path).AsRoot().Changes()
 }
 
+// Touch makes an empty file, or gives the time of now to one that is there.
+func Touch(path string) shellcmd.Command {
+	return shellcmd.New("touch", "--", path).AsRoot().Changes()
+}
+
 // RemoveFile removes a file if it is there.
 func RemoveFile(path string) shellcmd.Command {
 	return shellcmd.New("rm", "-f", "--", path).AsRoot().Changes()

@@ -1,7 +1,9 @@
 package systemctl
 
 import (
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
@@ -42,9 +44,25 @@ func ParseShow(output string) (map[string]inventory.Unit, error) {
 			"UnitFileState": &u.UnitFileState}[key]; field != nil {
 			*field = value
 		}
+		setStarted(&u.Started, key, value)
 	}
 	if err := end(); err != nil {
 		return nil, err
 	}
 	return units, nil
+}
+
+// setStarted reads the times of a start. The script asks with TZ=UTC. What is no such time, as of a unit
+// that never ran, is not known.
+func setStarted(to *inventory.Start, key, value string) {
+	switch key {
+	case "ActiveEnterTimestamp":
+		if at, err := time.Parse("Mon 2006-01-02 15:04:05 UTC", value); err == nil {
+			to.At = at
+		}
+	case "ActiveEnterTimestampMonotonic":
+		if us, err := strconv.ParseInt(value, 10, 64); err == nil {
+			to.After = time.Duration(us) * time.Microsecond
+		}
+	}
 }

@@ -2,6 +2,7 @@ package systemctl
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,6 +17,7 @@ ActiveState=active
 SubState=exited
 UnitFileState=enabled
 ActiveEnterTimestamp=Sat 2026-11-21 08:52:11 UTC
+ActiveEnterTimestampMonotonic=1500000
 
 LoadState=not-found
 Id=NetworkManager.service
@@ -29,7 +31,8 @@ ActiveEnterTimestamp=
 		t.Fatal(err)
 	}
 	want := map[string]inventory.Unit{
-		"opensm.service":         {LoadState: "loaded", ActiveState: "active", UnitFileState: "enabled"},
+		"opensm.service": {LoadState: "loaded", ActiveState: "active", UnitFileState: "enabled",
+			Started: inventory.Start{At: time.Date(2026, 11, 21, 8, 52, 11, 0, time.UTC), After: 1500 * time.Millisecond}},
 		"NetworkManager.service": {LoadState: "not-found", ActiveState: "inactive"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -170,9 +170,11 @@ var managers = []Row{
 			"or a full key where a limited one was meant",
 		Cause: "The partition file is not in force. If it has one error, opensm ignores the whole file " +
 			"(`Partition configuration in error; retrying with default config`).",
-		Findings: []*finding.Rule{finding.PartitionFileUnmanaged}, Causes: []opensm.CauseKind{opensm.CausePKey},
-		Do: "Declare `partitions` in `infiniband_opensm`. Its apply compares the P_Key tables of all ports and names those " +
-			"that differ.",
+		Findings: []*finding.Rule{finding.PartitionFileUnmanaged, finding.OpensmOlderThanFiles,
+			finding.SubnetManagerCompetes}, Causes: []opensm.CauseKind{opensm.CausePKey},
+		Do: "Declare `partitions` in `infiniband_opensm`. An apply that changes or restarts a master compares the P_Key " +
+			"tables of the ports and names those that differ. The plan restarts an instance that may not have read its " +
+			"files. To have the tables compared without a change, restart it with `-replace`.",
 	},
 	{
 		Seen: "IPoIB is silent since there is a `partitions.conf`",

@@ -1,0 +1,77 @@
+package acctest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// later lets the clock of the lab go on: times of files and units are compared by the second.
+func (w *Lab) later() { w.Clock.Skip(3 * time.Second) }
+
+// A file that was edited, read by a restart, and put back says what we write, and opensm runs with
+// something else. Neither a signal of ours nor a boot looks like that.
+func TestSM_runs_with_something_else(t *testing.T) {
+	t.Parallel()
+	const host, one = labs.Intel9, "infiniband_opensm.it"
+	w := Start(t, Options{Hosts: vpi()})
+	w.needSimulated("moves the clock")
+	drivers(w)
+	ws, cfg := w.Workspace(), smOptions(nil)
+	mustApply(t, ws, cfg)
+	w.later()
+	for file, spoil := range map[string][2]string{smConf: {"sm_priority 5", "sm_priority 3"},
+		smParts: {"ALL_CAS=limited", "ALL_CAS=full"}} {
+		ours := w.Run(host, "cat "+file)
+		w.Put(host, file, strings.Replace(ours, spoil[0], spoil[1], 1))
+		w.Run(host, "systemctl restart "+smUnit)
+		w.later()
+		w.Put(host, file, ours)
+		w.later()
+		plan := cleanPlan(t, ws, cfg)
+		if plan.Actions()[one] != Update || len(plan.Diags.Warnings().Find("Finding: SM034", smUnit+" runs since ",
+			file+" was changed at ")) != 1 {
+			t.Errorf("%s was put back: %v\n%s", file, plan.Actions(), plan.Diags)
+		}
+		pid := w.mainPID(host, smUnit)
+		mustApply(t, ws, cfg)
+		if w.mainPID(host, smUnit) == pid {
+			t.Errorf("not restarted after %s was put back", file)
+		}
+		w.inForce(" 0xffff 0x8001 ", " 0xffff 0x0001 ")
+		emptyPlan(t, ws, cfg)
+	}
+
+	// What opensm reads again by our signal, it has.
+	w.later()
+	cfg = smOptions(map[string]any{"priority": 9})
+	pid := w.mainPID(host, smUnit)
+	mustApply(t, ws, cfg)
+	w.later()
+	if emptyPlan(t, ws, cfg); w.mainPID(host, smUnit) != pid {
+		t.Error("restarted for what opensm reads again")
+	}
+	w.Run(host, "systemctl restart "+smUnit)
+	emptyPlan(t, ws, cfg)
+}
+
+// A file that is gone changes no value of the plan, so the plan names it.
+func TestSM_file_is_gone(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	ws, cfg := w.Workspace(), smOptions(nil)
+	mustApply(t, ws, cfg)
+	for _, file := range []string{smConf, smParts} {
+		w.Run(labs.Intel9, "rm "+file)
+		plan := cleanPlan(t, ws, cfg)
+		if plan.Actions()["infiniband_opensm.it"] != Update ||
+			len(plan.Diags.Warnings().Find("Finding: SM029", file+" of intel9 is gone")) != 1 {
+			t.Errorf("%s: %v\n%s", file, plan.Actions(), plan.Diags)
+		}
+		mustApply(t, ws, cfg)
+		emptyPlan(t, ws, cfg)
+	}
+}
