@@ -67,6 +67,43 @@ func TestSM_group_beyond_the_ports(t *testing.T) {
 	w.Machine("debian1").Faults.Clear()
 }
 
+// The partitions of a standby are not in force. Of a master that Terraform does not manage the apply says
+// so once, and every plan after it.
+func TestSM_partitions_of_a_standby(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: pair(false)})
+	drivers(w)
+	ws := w.Workspace()
+	ours, theirs := w.hosts[0].Name, w.hosts[1].Name
+	mustApply(t, ws, w.managers(nil)[:1])
+	w.Manage(theirs, 15)
+	awaitRoles(t, ws, w.managers(nil)[:1], map[string]string{ours: "standby"})
+	parts := defaultGroup(nil)["partitions"].(map[string]any)
+	parts["storage"] = map[string]any{"pkey": "0x8001", "ipoib": true, "full": []any{"ALL"}}
+	cfg := w.managers(map[string]any{"partitions": parts})[:1]
+	const says = "Those of this resource wait until this one rules."
+	plan := cleanPlan(t, ws, cfg)
+	if len(plan.Diags.Warnings().Find("Finding: SM018", "priority 15 and is master", says)) != 1 {
+		t.Errorf("the plan:\n%s", plan.Diags)
+	}
+	diags, err := ws.Apply(t.Context(), plan)
+	applied := Diags{}
+	for _, d := range diags {
+		if d.Phase == PhaseApply {
+			applied = append(applied, d)
+		}
+	}
+	if err != nil || diags.HasError() || len(applied.Find("SM018")) != 1 || len(applied.Find("Finding: SM018", says)) != 1 {
+		t.Errorf("the apply: %v\n%s", err, diags)
+	}
+	if table := w.pkeys(ours); table != " 0xffff " {
+		t.Errorf("the P_Keys are%s", table)
+	}
+	if next := emptyPlan(t, ws, cfg); len(next.Diags.Warnings().Find("Finding: SM018", says)) != 1 {
+		t.Errorf("the next plan:\n%s", next.Diags)
+	}
+}
+
 // A port of another chip that a word such as ALL brings in may need no IPoIB: that is a warning.
 func TestSM_group_beyond_another_port(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/sminfo"
 )
 
 // CheckFabric gives the findings that the fabric shows. A subnet manager that somebody
@@ -34,6 +35,10 @@ func CheckFabric(d Request, v View, lab Lab) []finding.Finding {
 		f := finding.SubnetManagerCompetes.Find("The subnet manager on port %s (%s) has priority %d and is %s; this one has "+
 			"%d: %s", m.GUID, where, m.Priority, role(m.State),
 			d.Priority, outcome(d, m.GUID, m.Priority))
+		if m.State == int(sminfo.Master) && len(d.Partitions) > 0 {
+			f.Evidence += " The partitions in force are those of the other one. Those of this resource wait until this one " +
+				"rules."
+		}
 		f.Summary += fmt.Sprintf(" (%s, priority %d)", m.GUID, m.Priority)
 		found = append(found, f)
 	}

@@ -87,6 +87,7 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 		return
 	}
 	diagnostic.AddNotes(c.Diags, "Subnet manager "+ref(d).String(), result.Warnings)
+	diagnostic.AddFindings(ctx, c.Diags, "run subnet manager "+ref(d).String(), result.Findings)
 	c.NoteSeen(ctx, ops.Written(d, result.Observed))
 	c.Diags.Append(plan.observe(ctx, d, result.Observed)...)
 	c.Confirm(ctx, "run subnet manager "+ref(d).String(), &plan)

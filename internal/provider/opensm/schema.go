@@ -70,10 +70,12 @@ const description = "A subnet manager on one port of a host. An unmanaged switch
 	"its GUID, starts it, and enables it for every boot. The instance has its own file of options, " +
 	"because all instances of a host share `opensm.conf`. opensm ends with status 0 even when it " +
 	"fails, and it ignores files with errors. So the apply asks the port and the fabric. It succeeds " +
-	"when the port is `Active` and the partitions are in force. Otherwise it names the cause.\n\nThe " +
-	"apply compares the P_Key tables of the adapters with the partitions. On fabrics above 256 " +
-	"adapters it compares the named members, plus a sample. A port that differs fails the apply. A " +
-	"port that is not in the fabric is a warning.\n\nIf one apply changes several subnet managers, " +
+	"when the port is `Active` and, if this subnet manager is the master, the partitions are in force. Otherwise it " +
+	"names the cause.\n\nThe apply of a master compares the P_Key tables of the adapters with the partitions. On " +
+	"fabrics above 256 adapters it compares the named members, plus a sample. A port that differs fails the apply. A " +
+	"port that is not in the fabric is a warning. A standby writes no tables: its partitions wait until it is the " +
+	"master. If a subnet manager that Terraform does not manage is the master, the apply and every plan warn of it " +
+	"(SM018).\n\nIf one apply changes several subnet managers, " +
 	"it changes the standby before the master, one at a time. With `-parallelism=1` Terraform " +
 	"decides on the order; use `depends_on` then. To move the subnet manager to another port or " +
 	"host, write `lifecycle { create_before_destroy = true }`. Then the old one stops only after the " +
