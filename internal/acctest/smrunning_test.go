@@ -75,3 +75,25 @@ func TestSM_file_is_gone(t *testing.T) {
 		emptyPlan(t, ws, cfg)
 	}
 }
+
+// A destroy starts nothing, so that a mask does not stop it. It removes what is ours and leaves the mask.
+func TestSM_destroy_of_a_masked_one(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	o := newOperator(t, w, smOptions(nil), buildProvider(t))
+	o.says(0, "apply", "-auto-approve")
+	w.Run(labs.Intel9, "systemctl mask "+smUnit)
+	for _, args := range [][]string{{"plan", "-destroy"}, {"destroy", "-auto-approve", "-target=infiniband_opensm.it"}} {
+		out := o.says(0, args...)
+		if args[0] == "destroy" && !strings.Contains(out, smUnit+" stays masked") {
+			t.Errorf("the destroy does not tell of the mask:\n%s", out)
+		}
+	}
+	if _, status := w.Try(labs.Intel9, "test -e "+smConf); status == 0 {
+		t.Errorf("%s stays after the destroy", smConf)
+	}
+	if out, _ := w.Try(labs.Intel9, "systemctl show -p LoadState --value "+smUnit); strings.TrimSpace(out) != "masked" {
+		t.Errorf("the mask is gone: %s", out)
+	}
+}

@@ -167,10 +167,12 @@ var (
 			"up, nothing has to be done. Otherwise add this resource when the port has a link. To remove what a failed create " +
 			"has left, keep the block and import it by host/port_guid. Then take the block out and apply."}
 	OpensmMasked = &Rule{Code: "SM032", Severity: Refuse,
-		Title:   "Refusing to start a subnet manager that somebody has masked",
-		Meaning: "systemd starts no unit that is masked, neither now nor at boot. Somebody decided that with systemctl mask.",
+		Title: "Refusing to start a subnet manager that somebody has masked",
+		Meaning: "systemd starts no unit that is masked, neither now nor at boot. Somebody decided that with systemctl " +
+			"mask. Of a subnet manager that Terraform manages the plan warns and the apply refuses. A destroy starts " +
+			"nothing: it removes what is Terraform's and leaves the mask.",
 		WayOut: "If the subnet manager is wanted, run the command above on the host, then plan again. Otherwise take this " +
-			"resource out."}
+			"resource out, or destroy it."}
 	OpensmCommandReplaced = &Rule{Code: "SM033", Severity: Warn,
 		Title: "A drop-in of somebody else sets the command of this subnet manager",
 		Meaning: "systemd reads drop-ins in the order of their names, and the last command counts. opensm runs with the " +

@@ -299,7 +299,7 @@ func remove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, before Ob
 	}
 	r := Result{Changed: true, Observed: Observe(s, port)}
 	err = stillRuns(h.Name(), r.Observed)
-	r.Left = slices.Concat(kept, []string{
+	r.Left = slices.Concat(kept, before.stillMasked(), []string{
 		"The package opensm stays installed, and the module ib_umad stays loaded, now and at boot.",
 		"Ports keep their LIDs and state until they lose their link. Without another subnet manager no new port can join " +
 			"the fabric."})

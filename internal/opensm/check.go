@@ -33,6 +33,9 @@ type PlanFacts struct {
 	// same fabric: the first few, and the number of the rest.
 	Rivals     []Request
 	MoreRivals int
+	// MayLeave is true while planning: an engine plans the configuration before it plans a destroy, which
+	// starts nothing.
+	MayLeave bool
 	// Lab are the ports of all managed hosts; the zero value where the hosts are
 	// not compared, because nothing is to change.
 	Lab Lab
@@ -64,7 +67,7 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 		found = append(found, checkLink(s, d, o)...)
 	}
 	found = append(found, checkPrefix(s, d)...)
-	found = append(found, checkService(s, o)...)
+	found = append(found, checkService(s, o, p)...)
 	found = append(found, checkOurs(s, o, d)...)
 	found = append(found, platform.CheckBoot(s, o.NotAtBoot)...)
 	// Our instances do not read the shared file; a change there may have been meant for
@@ -271,7 +274,7 @@ func portsOf(s *inventory.Snapshot, guid ib.GUID) string {
 	return node + " The host has " + strings.Join(ports, ", ") + "."
 }
 
-func checkService(s *inventory.Snapshot, o Observation) []finding.Finding {
+func checkService(s *inventory.Snapshot, o Observation, p PlanFacts) []finding.Finding {
 	var found []finding.Finding
 	if o.Installed == "" {
 		found = append(found, finding.OpensmInstalled.Find("opensm is not installed on %s.", s.Host))
@@ -289,9 +292,7 @@ func checkService(s *inventory.Snapshot, o Observation) []finding.Finding {
 	if fact.Yes(o.Active) && !o.Managed {
 		found = append(found, takesOver(s, o))
 	}
-	for _, unit := range o.Masked {
-		found = append(found, finding.OpensmMasked.Find("%s of %s. To end it: systemctl unmask %s", unit, s.Host, unit))
-	}
+	found = append(found, checkMasked(s, o, p)...)
 	return append(found, checkKernel(s, o)...)
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -55,6 +56,29 @@ func (l layout) units(port ib.GUID) []string {
 		return []string{opensm.Unit(port)}
 	}
 	return []string{opensm.Service, opensm.Unit(port)}
+}
+
+// checkMasked is about units that systemd does not start. The plan of an instance of ours, which a destroy may
+// follow, warns of what the apply refuses.
+func checkMasked(s *inventory.Snapshot, o Observation, p PlanFacts) []finding.Finding {
+	var found []finding.Finding
+	for _, unit := range o.Masked {
+		f := finding.OpensmMasked.Find("%s of %s. To end it: systemctl unmask %s", unit, s.Host, unit)
+		if p.MayLeave && o.Managed {
+			f.Severity, f.Summary = finding.Warn, "The apply refuses to start a subnet manager that somebody has masked"
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// stillMasked says that a removal leaves the mask of somebody else.
+func (o Observation) stillMasked() []string {
+	var left []string
+	for _, unit := range o.Masked {
+		left = append(left, fmt.Sprintf("%s stays masked, as somebody has decided. To end it: systemctl unmask %s", unit, unit))
+	}
+	return left
 }
 
 // prepare writes what starts the instance at boot. The list of ports must be there

@@ -67,7 +67,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		planned.Steady{Held: true}.Plan(ctx, req, resp, &plan)
 		return
 	}
-	r.check(ctx, &resp.Diagnostics, snap, d, settled)
+	r.check(ctx, &resp.Diagnostics, snap, d, settled, true)
 	unproven := planned.Unproven(ctx, req.Private, &resp.Diagnostics)
 	checkProof(ctx, &resp.Diagnostics, snap, d, settled, held, unproven)
 	if r.asksFabric(ctx, d.Host, settled, observed) {
@@ -156,7 +156,7 @@ const namedRivals = 3
 // other hosts are read only if something is to change, so that a plan without changes
 // waits for no other host.
 func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Request,
-	settled bool) bool {
+	settled, planning bool) bool {
 	what := "run subnet manager " + ref(d).String()
 	if !settled && r.OnlyRead(ctx, what, d.Host, ops.Observe(snap, d.PortGUID).Differences(d), diags) {
 		return false
@@ -164,7 +164,8 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := ops.PlanFacts{Port: port.Planned || port.InfiniBand, LinkType: port.InfiniBand,
-		Ethernet: port.Ethernet, Waits: port.Waits}
+		Ethernet: port.Ethernet, Waits: port.Waits,
+		MayLeave: planning}
 	rivals, total := r.Planned.RivalSMs(ref(d), namedRivals)
 	for _, other := range rivals {
 		planned.Rivals = append(planned.Rivals, ops.Request{Host: other.Host, PortGUID: other.GUID, Priority: d.Priority})

@@ -68,7 +68,7 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 			return lookErr
 		}
 		now := ops.Observe(snap, d.PortGUID)
-		if !r.asPlanned(ctx, c, snap, d) || !r.check(ctx, c.Diags, snap, d, satisfies(now, d)) {
+		if !r.asPlanned(ctx, c, snap, d) || !r.check(ctx, c.Diags, snap, d, satisfies(now, d), false) {
 			return nil
 		}
 		return r.Turns.SMs.Do(ctx, ref(d), role(now), func() (applyErr error) {
