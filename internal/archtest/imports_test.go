@@ -115,7 +115,7 @@ command: -os/exec
 command/check: finding ib safety inventory host hosts platform hca/cards provider/diagnostic command command/target -os -os/exec
 command/history: hca/record provider/diagnostic command command/target -os -os/exec
 command/watch: hca/cards hca/journal hca/record host poll provider/diagnostic command command/target +golang.org/x/term -os/exec
-command/target: command host hosts provider/diagnostic +golang.org/x/term -os/exec
+command/target: command host hosts shellcmd provider/diagnostic +golang.org/x/term -os/exec
 command/adopt: command command/target host inventory provider/adoption provider/diagnostic +framework -os/exec
 labsim: labsim +golang.org/x/crypto +github.com/pkg/sftp +mvdan.cc/sh/v3 +github.com/goccy/go-yaml
 labsim/card: fwimage/synth ib

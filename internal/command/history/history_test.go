@@ -101,7 +101,8 @@ func TestHistory_says_who_changed_what(t *testing.T) {
 		t.Fatalf("%v in %s", err, out)
 	}
 	if status != command.Unreachable || len(got.Hosts) != 2 ||
-		!strings.HasSuffix(got.Hosts[0].Error, "; run: terraform-provider-infiniband check dead") || len(got.Hosts[1].Changes) != 4 {
+		!strings.Contains(got.Hosts[0].Error, "; run: terraform-provider-infiniband check -config-file ") ||
+		!strings.HasSuffix(got.Hosts[0].Error, "/config dead") || len(got.Hosts[1].Changes) != 4 {
 		t.Fatalf("status %d, %+v", status, got)
 	}
 	if c := got.Hosts[1].Changes[0]; c.Backup != "/home/alice/backups/1" || c.Job != burned {

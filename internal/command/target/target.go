@@ -24,6 +24,8 @@ type Target struct {
 	// without user and port, and fits as a key of the provider's hosts map.
 	Name string
 	Spec string // as it stands on the command line
+	// flags are those of the command line that say how the host is reached, for another command.
+	flags []string
 	// Config is what the command line says of the host. What is empty comes from
 	// ~/.ssh/config and needs no line in a provider block.
 	Config sshhost.Config
@@ -93,7 +95,7 @@ func (o *Options) target(spec string, base sshhost.Config, taken map[string]sshh
 	if err != nil {
 		return nil, fmt.Errorf("host %q is not [user@]host[:port]", spec)
 	}
-	t := &Target{Name: at.Address, Spec: spec, Config: base}
+	t := &Target{Name: at.Address, Spec: spec, Config: base, flags: o.way()}
 	t.Config.Address = at.Address
 	if at.User != "" {
 		t.Config.User = at.User

@@ -266,7 +266,7 @@ func TestWatch_a_burn_that_fails(t *testing.T) {
 	go func() { status <- w.watch(out, out, long, labs.Intel9, labs.Xeon2zfs) }()
 	out.await(t, "burning")
 	out.await(t, labs.Xeon2zfs+": ")
-	out.await(t, "; run: terraform-provider-infiniband check "+labs.Xeon2zfs)
+	out.await(t, "; run: terraform-provider-infiniband check -config-file ")
 	release()
 	if err := <-burned; err == nil {
 		t.Error("the apply says nothing")
