@@ -140,3 +140,36 @@ func TestFabric_refusals(t *testing.T) {
 		}
 	}
 }
+
+// A port without a link sees no fabric: that is said first, and nothing is said of subnet managers and nodes
+// that it cannot see. Which port has looked is in the answer.
+func TestFabric_through_a_port_without_a_link(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: pair(true)})
+	drivers(w)
+	one, two := w.Names()[0], w.Names()[1]
+	w.Install(one, "infiniband-diags")
+	w.Manage(two, 5)
+	w.Unplug(one, 1)
+	look := func(attrs map[string]any) any {
+		t.Helper()
+		attrs["host"] = one
+		attrs["expected_links"] = []any{map[string]any{"a": one + "/1", "b": two + "/1"}, map[string]any{"a": two + "/2", "b": "pdu"}}
+		v, diags, err := w.Workspace().Data(t.Context(), "infiniband_fabric", attrs)
+		if err != nil || diags.HasError() {
+			t.Fatalf("%v %v", err, diags)
+		}
+		return v
+	}
+	got := messages(t, look(map[string]any{"port_guid": w.firstPort(one)}))
+	if !strings.HasPrefix(got, "no_link: Nothing is known of this fabric: port 1 of "+one+" has no link (Polling).") ||
+		!strings.Contains(got, "missing: The cable "+one+"/1 - "+two+"/1 is not there. Port 1 of "+one+" has no link.") ||
+		!strings.Contains(got, "missing: The cable "+two+"/2 - pdu is not seen: port 1 of "+one+" has no link (Polling).") ||
+		strings.Contains(got, "no_sm") || strings.Contains(got, "is called") {
+		t.Errorf("through the port without a link:\n%s", got)
+	}
+	other := fmt.Sprintf("0x%016x", w.hostSpec(one).Cards[0].GUIDs[2])
+	if chosen := field(t, look(map[string]any{}), "port_guid"); chosen != other {
+		t.Errorf("without port_guid it looked through %v, and not %s", chosen, other)
+	}
+}

@@ -48,11 +48,13 @@ var shown = map[string][3]string{
 	"infiniband_fabric silent": {"../fabric/ibsim_test.go", "TestObserve_duplicateAndZeroGUIDs", "silent"},
 	"infiniband_fabric duplicate_guid": {"../fabric/ibsim_test.go", "TestObserve_duplicateAndZeroGUIDs",
 		"duplicate_guid"},
+	"infiniband_fabric no_link":  {"fabric_test.go", "TestFabric_through_a_port_without_a_link", "no_link: "},
 	"infiniband_fabric missing":  {"fabric_test.go", "TestFabric_of_the_two_hosts", "missing: "},
 	"infiniband_fabric degraded": {"symptoms_test.go", "TestSymptoms_of_a_fabric", "degraded"},
 	"infiniband_fabric errors":   {"fabric_test.go", "TestFabric_of_the_two_hosts", "errors: "},
 	"infiniband_fabric growing":  {"fabric_test.go", "TestFabric_of_the_two_hosts", "growing: "},
 	"BM004":                      {"benchmark_test.go", "TestBenchmark_life", "BM004"},
+	"SM034":                      {"smrunning_test.go", "TestSM_runs_with_something_else", "SM034"},
 }
 
 // Every symptom of the troubleshooting guide leads to what the provider says of

@@ -69,6 +69,7 @@ const (
 	Inactive   = "inactive"   // a link that no subnet manager has made Active
 	Errors     = "errors"     // a counter above its threshold
 	Growing    = "growing"    // a counter above its earlier value
+	NoLink     = "no_link"    // the port that looks has none
 	NoManager  = "no_sm"
 	Duplicate  = "duplicate_guid"
 	ZeroGUID   = "zero_guid"
@@ -131,6 +132,9 @@ func (f *Fabric) health(add adder) {
 		}
 	}
 	switch {
+	case f.NoLink != "":
+		add(NoLink, "fabric", "Nothing is known of this fabric: %s. Other nodes, cables and subnet managers are not seen "+
+			"through it. Check the cable and the other end, or name another port in port_guid.", f.NoLink)
 	case f.Master() != nil:
 	case !f.Ruled.Known():
 		add(NoManager, "fabric", "Whether a subnet manager rules this fabric is not known: %s. One may hang, or may be gone "+
@@ -182,6 +186,13 @@ func (f *Fabric) bothEnds(e ExpectedCable, name string, add adder) bool {
 	fine := true
 	for _, end := range []string{e.A, e.B} {
 		switch n := len(f.nodesNamed(end)); {
+		case n == 0 && f.NoLink != "":
+			if text := f.instead(e); text != "" {
+				add(Missing, name, "The cable %s is not there.%s", name, text)
+			} else {
+				add(Missing, name, "The cable %s is not seen: %s.", name, f.NoLink)
+			}
+			return false
 		case n == 0:
 			fine = false
 			add(Missing, name, "The cable %s is not there: no node of the fabric is called %s.", name, Printable(end))
@@ -259,7 +270,11 @@ func (f *Fabric) instead(e ExpectedCable) string {
 		if port == 0 {
 			continue
 		}
-		node := f.nodesNamed(end)[0]
+		nodes := f.nodesNamed(end)
+		if len(nodes) == 0 {
+			continue
+		}
+		node := nodes[0]
 		i := slices.IndexFunc(f.Links, func(l *Link) bool {
 			return l.B != nil && (l.A.Node == node && l.A.Number == port || l.B.Node == node && l.B.Number == port)
 		})

@@ -25,6 +25,9 @@ type Fabric struct {
 	// Duplicates are GUIDs that more than one port has; the nodes behind them are
 	// missing from the fabric, because the tools tell nodes apart by GUID.
 	Duplicates []ib.GUID
+	// NoLink says why the port that looks sees no fabric: "port 1 of intel9 has no link (Polling)"; empty if
+	// it has a link.
+	NoLink string
 	// Detailed says that enabled and supported widths and speeds, MTUs and P_Keys
 	// were asked for.
 	Detailed bool

@@ -199,3 +199,22 @@ func Pick(s *inventory.Snapshot, wanted ib.GUID) (Through, error) {
 	}
 	return Through{}, e
 }
+
+// LooksThrough gives the port of a host that Pick has chosen.
+func LooksThrough(s *inventory.Snapshot, t Through) (p inventory.Port, ok bool) {
+	for _, c := range s.Cards {
+		for _, p := range c.Ports {
+			if c.RDMADevice == t.Device && p.Number == t.Port {
+				return p, true
+			}
+		}
+	}
+	return p, false
+}
+
+// Without notes that the port has no link, so that nothing is known of the fabric that it belongs to.
+func (f *Fabric) Without(host string, p inventory.Port) {
+	if p.Physical != "" && p.Physical != "LinkUp" {
+		f.NoLink = fmt.Sprintf("port %d of %s has no link (%s)", p.Number, host, p.Physical)
+	}
+}

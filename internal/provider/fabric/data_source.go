@@ -61,6 +61,10 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("host"), "read the fabric of host "+name, err)
 		return
 	}
+	if port, ok := fabric.LooksThrough(snap, through); ok {
+		m.looksThrough(port.PortGUID)
+		found.Without(name, port)
+	}
 	found.Recognise(s.cards(ctx, m))
 	m.observe(found, wanted)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)

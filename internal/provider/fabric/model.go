@@ -99,6 +99,13 @@ func (m *model) portGUID() ib.GUID {
 	return g
 }
 
+// looksThrough names the port that was chosen; the configuration's own spelling stays.
+func (m *model) looksThrough(port ib.GUID) {
+	if m.PortGUID.IsNull() || m.PortGUID.ValueString() == "" {
+		m.PortGUID = attribute.GUIDText(port)
+	}
+}
+
 func (m *model) pcieHosts() []string {
 	if m.PCIeHosts.IsNull() {
 		return nil

@@ -47,9 +47,10 @@ func arguments() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"host": schema.StringAttribute{Required: true,
 			MarkdownDescription: "Key of the host in the provider's `hosts` map that looks at the fabric."},
-		"port_guid": schema.StringAttribute{Optional: true, CustomType: attribute.GUIDType{},
-			MarkdownDescription: "GUID of the host's port to look through, where its ports are on different fabrics; the " +
-				"first InfiniBand port with a link if left out."},
+		"port_guid": schema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.GUIDType{},
+			MarkdownDescription: "GUID of the host's port to look through, where its ports are on different fabrics. If left " +
+				"out, the first InfiniBand port with a link looks, and its GUID is the value: if a cable is out, that is " +
+				"another port and may be another fabric."},
 		"detail": schema.BoolAttribute{Optional: true,
 			MarkdownDescription: "Whether every port with a link is asked what it supports and enables, its MTU and its " +
 				"P_Keys; default true. It is a second command and takes 10 ms to 20 ms a port, eight at a time. " +
@@ -103,6 +104,7 @@ func results() map[string]schema.Attribute {
 				"kind": text("`missing`, `ambiguous` and `unexpected` cables; `slow`: below what is expected; `degraded`: both " +
 					"ends support more, or a PCIe slot is too slow; `silent`: nobody answers behind a link; " +
 					"`inactive`: not Active although there is a subnet manager; `errors` and `growing` counters; `no_sm`; " +
+					"`no_link`: the port that looks has no link, so that nothing is known of its fabric; " +
 					"`duplicate_guid`; `zero_guid`."),
 				"where":   text("The node, port or link."),
 				"message": text("The problem in one sentence."),

@@ -118,7 +118,7 @@ var managers = []Row{
 		Findings: []*finding.Rule{finding.OpensmPortWithoutLink, finding.InterfaceNotActivated,
 			finding.InterfaceWithoutCarrier},
 		Causes: []opensm.CauseKind{opensm.CauseCable, opensm.CauseDisabled,
-			opensm.CauseTraining}, Connectivity: []string{connectivity.NoCarrier}, Fabric: []string{fabric.Missing},
+			opensm.CauseTraining}, Connectivity: []string{connectivity.NoCarrier}, Fabric: []string{fabric.NoLink, fabric.Missing},
 		Do: "Check the cable and the other end. Both ends must be InfiniBand. Enable a disabled port with " +
 			"`infiniband_port`. SM031 stands only in a plan that creates or changes the subnet manager, `missing` only where the fabric has " +
 			"`expected_links`.",
