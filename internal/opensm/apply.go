@@ -330,7 +330,8 @@ func removeOurs(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, port 
 		}
 	}
 	// Drop-ins of others stay.
-	return kept, run(ctx, h, coreutils.RemoveEmptyDirectory(path.Dir(opensm.DropInPath(port))))
+	return kept, run(ctx, h, coreutils.RemoveFile(rereadPath(port)),
+		coreutils.RemoveEmptyDirectory(path.Dir(opensm.DropInPath(port))))
 }
 
 // unread is the error of files at our paths of which it is not known whether they are ours.
