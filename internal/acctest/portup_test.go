@@ -32,13 +32,13 @@ func TestPort_life_Debian13(t *testing.T) {
 		w.Unplug(labs.Intel9, 2)
 	}
 	mustApply(t, ws, off)
-	offSlow := w.port(map[string]any{"enabled": false, "speeds": []any{"SDR", "DDR"}})
+	offSlow := w.port(map[string]any{"enabled": false, "speeds": []any{"SDR", "FDR"}})
 	mustApply(t, ws, offSlow)
 	if said := emptyPlan(t, ws, offSlow).Diags.Warnings(); len(said.Find("PO012", "Can't open UMAD port")) != 1 {
 		t.Errorf("the plan does not say that speeds are not read:\n%s", said)
 	}
 	diags, err := ws.Apply(context.Background(), cleanPlan(t, ws, on))
-	if err != nil || len(diags.Errors().Find("rdma-core 56 to 60", "The setting is stored. Restart the host")) != 1 {
+	if err != nil || len(diags.Errors().Find("rdma-core 56.0 to 60.0", "The setting is stored for the next boot. Restart the host")) != 1 {
 		t.Errorf("%v\n%s", err, diags)
 	}
 	w.Restart(labs.Intel9)

@@ -53,7 +53,8 @@ var (
 			"systemctl edit with the name of the unit."}
 	PortLinkUnread = &Rule{Code: "PO012", Severity: Warn, Title: "Speeds and widths of the port cannot be read",
 		Attribute: "port",
-		Meaning: "The port has no link, and ibportstate of rdma-core 56 to 60 opens no such port. Whether it has the " +
-			"speeds and widths of this resource is not known. The unit sets them at each boot.",
+		Meaning: "ibportstate of rdma-core 56.0 to 60.0 opens no port that is down. Whether the port has the speeds and " +
+			"widths of this resource is not known. An apply stores them for the next boot and does not set the port now. At " +
+			"a boot they are set if the port gets a link within 30 seconds.",
 		WayOut: "Plan again once this port, or another one of the card, has a link."}
 )

@@ -17,6 +17,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ibportstate"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
 
@@ -69,7 +70,7 @@ func Look(ctx context.Context, h *hosts.Host, d Request) (Observation, error) {
 		return o, nil
 	}
 	o.Link, err = readLink(ctx, h, o, d.Number)
-	if failed := (*host.ExitError)(nil); o.Physical != "LinkUp" && errors.As(err, &failed) {
+	if failed := (*host.ExitError)(nil); errors.As(err, &failed) && ibportstate.PortNotOpened(failed.Stderr) {
 		o.Unread, err = strings.TrimSpace(failed.Stderr), nil
 	}
 	return o, err
@@ -153,8 +154,12 @@ func refuse(ctx context.Context, h *hosts.Host, d Request, o Observation) error 
 	return safety.Refusal(fmt.Sprintf("set port %s/%s/%d", s.Host, d.Card, d.Number), Check(s, d, o, PlanFacts{}))
 }
 
-// knowsExtended reports whether the port knows speeds beyond QDR.
+// knowsExtended reports whether the port knows speeds beyond QDR. Of one that could not be
+// asked the driver decides: InfiniHost III and QLogic end at DDR and QDR.
 func knowsExtended(o Observation) bool {
+	if o.Unread != "" {
+		return !strings.HasPrefix(o.Device, "mthca") && !strings.HasPrefix(o.Device, "qib")
+	}
 	return o.Link != nil && o.Link.SpeedsSupported>>extShift != 0
 }
 
@@ -179,10 +184,16 @@ func store(ctx context.Context, h *hosts.Host, d Request, before Observation) (k
 
 // explain adds what a failure of the script means.
 func explain(err error) error {
-	if exit := (*host.ExitError)(nil); errors.As(err, &exit) && exit.Status == unreachable {
-		return fmt.Errorf("the port stays disabled, because ibportstate of rdma-core 56 to 60 opens no port that is down, "+
-			"and no other port of the card has a link. The setting is stored. Restart the host: the driver starts the port "+
-			"enabled. %w", err)
+	const cannot = "ibportstate of rdma-core 56.0 to 60.0 opens no port that is down, and no other port of its device has a " +
+		"link. The setting is stored for the next boot. "
+	exit := (*host.ExitError)(nil)
+	switch failed := errors.As(err, &exit); {
+	case failed && exit.Status == staysDisabled:
+		return fmt.Errorf("the port stays disabled: "+cannot+"Restart the host: the driver starts the port enabled. The driver "+
+			"ib_qib starts it disabled, and there it takes another release of rdma-core: %w", err)
+	case failed && exit.Status == noLink:
+		return fmt.Errorf("the port has no link and was not set: "+cannot+"It is made then if the port gets a link within 30 "+
+			"seconds. Apply again once the port has a link: %w", err)
 	}
 	return fmt.Errorf("setting the port: %w", err)
 }

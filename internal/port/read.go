@@ -20,8 +20,9 @@ func readLink(ctx context.Context, h *hosts.Host, o Observation, number int) (*L
 		if err == nil {
 			break
 		}
-		if through, failed := h.Run(ctx, ibportstate.Query(o.Device, other, number)); failed == nil {
-			r, err = through, nil
+		through := ibportstate.Query(o.Device, other, number)
+		if answer, failed := h.Run(ctx, through); failed == nil {
+			cmd, r, err = through, answer, nil
 		}
 	}
 	if err != nil {

@@ -29,8 +29,11 @@ func UnitPath(pci ib.PCIAddress, number int) string {
 	return "/etc/systemd/system/" + UnitName(pci, number)
 }
 
-// unreachable is the exit status of script where ibportstate reaches the port by no way.
-const unreachable = 5
+// Exit statuses of script where ibportstate reaches the port by no way.
+const (
+	staysDisabled = 5
+	noLink        = 6
+)
 
 // script sets one port. ibportstate needs the device and the port by name: it
 // otherwise takes the first port with a link, and a disabled port has none
@@ -38,10 +41,10 @@ const unreachable = 5
 // trains anew, which disabling and enabling the port makes it do; a disabled port
 // of one's own can be enabled again because the request never leaves the host.
 //
-// ibportstate of rdma-core 56 to 60 opens no port that is down, also by name
-// (find_preferred_ports in libibumad; 61 mended it). There the link trains by "enable"
-// alone, which asks for Polling, a disabled port is reached through another port of its
-// card, and one whose link is not up yet is waited for.
+// ibportstate of rdma-core 56.0 to 60.0 opens no port that is down, also by name
+// (find_preferred_ports in libibumad; 61.0, 60.1, 59.1, 58.1, 57.2 and 56.3 open it). There
+// the link trains by "enable" alone, which asks for Polling, a disabled port is reached
+// through another port of its device, and one whose link is not up yet is waited for.
 // At boot the driver may come later than the service.
 const script = `#!/bin/sh
 ` + platform.Owner + ` Written by infiniband_port.
@@ -65,9 +68,9 @@ done
 ports=/sys/class/infiniband/$device/ports
 only_up=
 case $(ibportstate -V 2>&1) in
-*' 5'[6-9].* | *' 60.'*) only_up=1 ;;
+*' 56.'[0-2] | *' 57.'[01] | *' 58.0' | *' 59.0' | *' 60.0') only_up=1 ;;
 esac
-disabled() { case $(cat "$ports/$port/phys_state") in 3:*) ;; *) return 1 ;; esac; }
+physical() { cat "$ports/$port/phys_state"; }
 through() {
   by=$1
   shift
@@ -84,11 +87,11 @@ set_port() {
       [ "${p##*/}" != "$port" ] && through "${p##*/}" "$@" && return
     done
     left=$((left - 1))
-    if [ "$left" -le 0 ] || disabled; then
-      echo "$own" >&2
-      disabled && exit 5
-      exit 4
-    fi
+    case $(physical) in
+    3:*) echo "$own" >&2 && exit 5 ;;
+    5:*) [ "$left" -gt 0 ] || { echo "$own" >&2 && exit 4; } ;;
+    *) [ "$left" -gt 0 ] || { echo "$own" >&2 && exit 6; } ;;
+    esac
     sleep 1
   done
 }
@@ -96,8 +99,11 @@ train=
 if [ "$speed" != - ]; then set_port speed "$speed"; train=1; fi
 if [ "$extended" != - ]; then set_port espeed "$extended"; train=1; fi
 if [ "$width" != - ]; then set_port width "$width"; train=1; fi
-if [ "$state" = enable ] && [ -z "$train" ] && ! disabled; then
-  exit 0
+if [ "$state" = enable ] && [ -z "$train" ]; then
+  case $(physical) in
+  3:* | '') ;; # what cannot be read may be disabled
+  *) exit 0 ;;
+  esac
 fi
 if [ -n "$train" ] && [ "$state" = enable ] && [ -z "$only_up" ]; then
   set_port disable

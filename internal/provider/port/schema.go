@@ -56,8 +56,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"enabled": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
 				MarkdownDescription: "Whether the port tries to bring up its link (default true). A disabled port of a host can " +
-					"be enabled again. With rdma-core 56 to 60, as in Debian 13, that needs a restart of the host, or a link " +
-					"on another port of the card.",
+					"be enabled again. With rdma-core 56.0 to 60.0, as in Debian 13, that needs a restart of the host, or a " +
+					"link on another port of the same RDMA device.",
 			},
 			"speeds": namesAttribute("Speeds per lane that the port may negotiate: `SDR`, `DDR`, `QDR`, `FDR`, `EDR`, `HDR`. "+
 				"`SDR` must be among them, because every link begins to train with it. "+

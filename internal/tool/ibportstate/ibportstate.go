@@ -26,6 +26,12 @@ func Query(device string, opened, port int) shellcmd.Command {
 		"query").AsRoot().WithTimeout(timeout)
 }
 
+// PortNotOpened reports whether the tool says that it could not open the port through which
+// it was to ask. Any other failure is of the question.
+func PortNotOpened(stderr string) bool {
+	return strings.Contains(stderr, "Can't open UMAD port (No such device)")
+}
+
 // Parse reads the port that was asked for; of a switch port that is Active the tool
 // adds the peer.
 //
