@@ -15,7 +15,7 @@ var (
 		WayOut: "Put the backup back at the path named above. To leave the firmware as it is, write on_destroy = \"keep\" " +
 			"and apply first."}
 	BackupDamaged = &Rule{Code: "BK004", Severity: Refuse, Title: "Backup to restore does not verify",
-		Meaning: "The file was changed after the backup was taken. A changed backup is not burned.",
+		Meaning: "The folder does not hold the backup that was taken: its content was changed. It is not burned.",
 		WayOut: "Put back an intact copy. The host keeps one in /var/lib/terraform-provider-infiniband/backups, named by " +
 			"its SHA-256. To leave the firmware as it is, write on_destroy = \"keep\" and apply first."}
 	BackupOfOtherCard = &Rule{Code: "BK005", Severity: Refuse, Title: "Backup to restore is of another card",

@@ -17,7 +17,7 @@ var (
 	GUIDOfOtherCard = &Rule{Code: "GU006", Severity: Refuse, Title: "GUID or MAC belongs to another card",
 		Meaning: "One duplicate GUID stops a whole subnet: the subnet manager never finishes its discovery.",
 		WayOut: "Choose other values for one of the two. If the other card gets other values in the same configuration, " +
-			"let this resource depend on its infiniband_guids."}
+			"write depends_on with the address of its infiniband_guids into this resource."}
 	GUIDsOverlap = &Rule{Code: "GU007", Severity: Refuse, Title: "GUIDs overlap those of another card",
 		Meaning: "A ConnectX-3 uses four GUIDs, counted from its base.",
 		WayOut:  "Choose bases that are at least 4 apart."}
@@ -53,6 +53,6 @@ var (
 	GUIDUntilRestart = &Rule{Code: "GU016", Severity: Refuse, Title: "Another card uses the GUID until it restarts",
 		Meaning: "That card has other GUIDs in flash, and uses the old ones until its host restarts. One duplicate GUID " +
 			"stops a whole subnet: the subnet manager never finishes its discovery.",
-		WayOut: "Restart the host of the other card first. Or write activation = \"reboot\" into its infiniband_guids, " +
-			"and let this resource depend on that one."}
+		WayOut: "Restart the host of the other card first. Or write activation = \"reboot\" into the infiniband_guids of " +
+			"the other card, and depends_on with its address into this one."}
 )

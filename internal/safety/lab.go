@@ -41,6 +41,9 @@ type LabFacts struct {
 	// SameMachine says whether two host names are of one machine; nil if all are
 	// known to be different.
 	SameMachine func(a, b string) fact.Bool
+	// Written is true at the moment of a write. What another card has then counts as well as
+	// what is planned for it: its own write may come later.
+	Written bool
 	// Fabric has the nodes that a host sees in its fabric and that are no cards of
 	// configured hosts; unknown if nobody has looked.
 	Fabric fact.Of[[]FabricNode]
@@ -86,7 +89,7 @@ func (l LabFacts) near(want ib.GUIDSet) []CardIdentity {
 	if l.Lab == nil {
 		return l.Cards
 	}
-	return append(slices.Clone(l.Cards), l.Lab.near(want)...)
+	return append(slices.Clone(l.Cards), l.Lab.near(want, l.Written)...)
 }
 
 // others are the cards near want but for the card in question. It may be there again
@@ -156,7 +159,7 @@ type Lab struct {
 	byValue map[valueKey][]identityKey
 	byHost  map[string][]identityKey // those that were found, not those planned
 	planned map[slotKey]int          // cards with a planned identity, which replaces the found one
-	// restarts are the cards whose restart is planned: it ends what they run.
+	// restarts are the cards whose restart is planned: it ends their use of other GUIDs.
 	restarts map[slotKey]bool
 }
 
@@ -210,29 +213,22 @@ func (l *Lab) Found(host string, cards []CardIdentity) {
 	l.byHost[host] = keys
 }
 
-// Plan says which identity a card will have in flash. It counts instead of the one that
-// was found there.
-func (l *Lab) Plan(host string, pci ib.PCIAddress, guids ib.GUIDSet) {
+// Plan says which identity a card will have in flash, nil for the one that it has, and
+// whether it will use what is in flash. That counts instead of what was found. It replaces
+// an earlier plan at once: another check may look at any time.
+func (l *Lab) Plan(host string, pci ib.PCIAddress, guids *ib.GUIDSet, restarts bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.unplan(host, pci)
-	l.add(identityKey{host, pci, planned}, CardIdentity{Host: host, PCI: pci, GUIDs: guids, Planned: true})
-	l.planned[slotKey{host, pci.Slot()}]++
-}
-
-// Restart says that a card will use what is in its flash.
-func (l *Lab) Restart(host string, pci ib.PCIAddress) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.restarts[slotKey{host, pci.Slot()}] = true
-}
-
-// Unplan forgets what was planned for a card.
-func (l *Lab) Unplan(host string, pci ib.PCIAddress) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.restarts, slotKey{host, pci.Slot()})
-	l.unplan(host, pci)
+	slot := slotKey{host, pci.Slot()}
+	delete(l.restarts, slot)
+	if restarts {
+		l.restarts[slot] = true
+	}
+	if guids != nil {
+		l.add(identityKey{host, pci, planned}, CardIdentity{Host: host, PCI: pci, GUIDs: *guids, Planned: true})
+		l.planned[slot]++
+	}
 }
 
 func (l *Lab) unplan(host string, pci ib.PCIAddress) {
@@ -265,7 +261,8 @@ func (l *Lab) remove(k identityKey) {
 	delete(l.cards, k)
 }
 
-func (l *Lab) near(want ib.GUIDSet) []CardIdentity {
+// near gives what clashes with want, or is next to it; with all, also what a plan replaces.
+func (l *Lab) near(want ib.GUIDSet, all bool) []CardIdentity {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	values := valuesOf(want)
@@ -277,7 +274,7 @@ func (l *Lab) near(want ib.GUIDSet) []CardIdentity {
 	var found []CardIdentity
 	for _, v := range values {
 		for _, k := range l.byValue[v] {
-			if seen[k] || l.replaced(k) {
+			if seen[k] || !all && l.replaced(k) {
 				continue
 			}
 			seen[k] = true

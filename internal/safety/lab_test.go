@@ -47,15 +47,13 @@ func TestLab_finds_what_a_comparison_with_all_finds(t *testing.T) {
 			if rng.IntN(3) == 0 {
 				p := CardIdentity{Host: host, PCI: here, GUIDs: identity(), Planned: true}
 				restarts := rng.IntN(2) == 0
-				lab.Plan(host, here, identity()) // planned otherwise before
-				lab.Plan(host, here, p.GUIDs)
-				if restarts {
-					lab.Restart(host, here)
-				}
+				before := identity()
+				lab.Plan(host, here, &before, !restarts) // planned otherwise before
+				lab.Plan(host, here, &p.GUIDs, restarts)
 				planned[host] = p
 				switch {
 				case rng.IntN(3) == 0:
-					lab.Unplan(host, here)
+					lab.Plan(host, here, nil, false)
 					delete(planned, host)
 				case restarts:
 					delete(runs, host)

@@ -198,28 +198,46 @@ func Identities(s *inventory.Snapshot) []safety.CardIdentity {
 	return all
 }
 
-// identityOf prefers the flash: the card has that identity after its next start. For a
-// card whose flash cannot be read it takes what the driver shows.
+// identityOf prefers the flash: the card has that identity after its next start. What the
+// flash does not say is as the driver shows it: the ports of ConnectX-4 and later, which
+// count from one base, and all of Ethernet-only firmware.
 func identityOf(c *inventory.Card) ib.GUIDSet {
-	if c.Flash != nil {
-		return c.Flash.GUIDs
+	set := inUse(c)
+	if c.Flash == nil {
+		return set
 	}
-	return inUse(c)
+	for _, g := range guidPairs(&set, c.Flash.GUIDs) {
+		if !g.flash.IsZero() && !g.flash.IsUnset() || g.shown.IsZero() {
+			*g.shown = g.flash
+		}
+	}
+	set.MAC1, set.MAC2 = c.Flash.GUIDs.MAC1, c.Flash.GUIDs.MAC2
+	return set
 }
 
 // replacedIdentity has the GUIDs that a card uses until its next start, and that its flash
-// has no more.
+// has no more. Other chips than those whose flash holds each GUID give none: see identityOf.
 func replacedIdentity(c *inventory.Card) ib.GUIDSet {
-	if c.Flash == nil {
+	if c.Flash == nil || !c.Chip.IsFS2() {
 		return ib.GUIDSet{}
 	}
-	flash, set := c.Flash.GUIDs, inUse(c)
-	for _, g := range []*ib.GUID{&set.Node, &set.Port1, &set.Port2, &set.SystemImage} {
-		if slices.Contains([]ib.GUID{flash.Node, flash.Port1, flash.Port2, flash.SystemImage}, *g) {
-			*g = 0
+	flash, set := identityOf(c), inUse(c)
+	for _, g := range guidPairs(&set, flash) {
+		if slices.Contains([]ib.GUID{flash.Node, flash.Port1, flash.Port2, flash.SystemImage}, *g.shown) {
+			*g.shown = 0
 		}
 	}
 	return set
+}
+
+type guidPair struct {
+	shown *ib.GUID
+	flash ib.GUID
+}
+
+func guidPairs(shown *ib.GUIDSet, flash ib.GUIDSet) []guidPair {
+	return []guidPair{{&shown.Node, flash.Node}, {&shown.Port1, flash.Port1}, {&shown.Port2, flash.Port2},
+		{&shown.SystemImage, flash.SystemImage}}
 }
 
 // inUse is what the driver shows.

@@ -35,8 +35,9 @@ type Walk struct {
 	holders   map[netip.Addr]attribute.PortRef
 	// replaced holds the interface that is removed, by the one that replaces it.
 	replaced map[attribute.PortRef]attribute.PortRef
-	// exchanged holds the card that the state has, by the place where another one is now.
-	exchanged map[attribute.CardRef]ib.Identity
+	// exchanged holds the card that the state has, by the key of the place where another one
+	// is now.
+	exchanged map[string]ib.Identity
 	claims    claims // which resource manages what
 	fates     map[claimKey]fate
 }
@@ -87,7 +88,7 @@ func NewWalk() *Walk {
 		subnets: map[netip.Prefix]map[IPoIB]attribute.PortRef{}, claims: newClaims(),
 		addresses: map[string]map[attribute.PortRef][]netip.Prefix{}, holders: map[netip.Addr]attribute.PortRef{},
 		replaced: map[attribute.PortRef]attribute.PortRef{}, fates: map[claimKey]fate{},
-		exchanged: map[attribute.CardRef]ib.Identity{},
+		exchanged: map[string]ib.Identity{},
 	}
 }
 
@@ -121,31 +122,28 @@ func (p *Walk) UpdateCard(ref attribute.CardRef, change func(*Card)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.cards[ref]
-	p.unindex(ref, c)
+	p.forgetPorts(ref, c)
 	change(&c)
 	p.cards[ref] = c
-	if c.Restarts {
-		p.lab.Restart(ref.Host, ref.PCI)
-	}
+	p.lab.Plan(ref.Host, ref.PCI, c.GUIDs, c.Restarts)
 	if c.GUIDs != nil {
-		p.lab.Plan(ref.Host, ref.PCI, *c.GUIDs)
 		p.ports[attribute.PortRef{Host: ref.Host, GUID: c.GUIDs.Port2}] = plannedPort{ref, 2}
 		p.ports[attribute.PortRef{Host: ref.Host, GUID: c.GUIDs.Port1}] = plannedPort{ref, 1}
 	}
 }
 
 // SetExchanged remembers that the state has another card than the one that is at a place.
-func (p *Walk) SetExchanged(ref attribute.CardRef, recorded ib.Identity) {
+func (p *Walk) SetExchanged(place string, recorded ib.Identity) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.exchanged[ref] = recorded
+	p.exchanged[place] = recorded
 }
 
 // Exchanged gives the card that the state has, if another one is at its place.
-func (p *Walk) Exchanged(ref attribute.CardRef) (recorded ib.Identity, exchanged bool) {
+func (p *Walk) Exchanged(place string) (recorded ib.Identity, exchanged bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	recorded, exchanged = p.exchanged[ref]
+	recorded, exchanged = p.exchanged[place]
 	return recorded, exchanged
 }
 
@@ -154,12 +152,12 @@ func (p *Walk) Exchanged(ref attribute.CardRef) (recorded ib.Identity, exchanged
 func (p *Walk) DoneCard(ref attribute.CardRef) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.unindex(ref, p.cards[ref])
+	p.forgetPorts(ref, p.cards[ref])
+	p.lab.Plan(ref.Host, ref.PCI, nil, false)
 	delete(p.cards, ref)
 }
 
-func (p *Walk) unindex(ref attribute.CardRef, c Card) {
-	p.lab.Unplan(ref.Host, ref.PCI)
+func (p *Walk) forgetPorts(ref attribute.CardRef, c Card) {
 	if c.GUIDs == nil {
 		return
 	}

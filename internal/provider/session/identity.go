@@ -43,8 +43,19 @@ func recordedIdentity(name attribute.CardName, record types.String) (ib.Identity
 // record is null, only the id can say which card it is; otherwise the present one is
 // taken. The verdict refuses a card that is not the recorded one. An object that is made
 // anew (a taint, -replace) has no record: what a refresh of this walk found to be exchanged
-// is not taken for it, unless the id names the new card.
+// is not taken for it, unless the id names the new card. Without a refresh nothing is known
+// of the old one: core gives no prior state to the plan of such an object.
 func (d *Data) RecordedCard(ctx context.Context, id attribute.CardID, record types.String, what string,
+	diags *diag.Diagnostics) *CardAt {
+	if name, err := attribute.ParseCardName(id.ValueString()); err == nil && record.IsNull() && name.Token == "" {
+		if old, exchanged := d.Planned.Exchanged(d.CardKey(name.CardRef)); exchanged {
+			record = types.StringValue(old.Record().String())
+		}
+	}
+	return d.cardOf(ctx, id, record, what, diags)
+}
+
+func (d *Data) cardOf(ctx context.Context, id attribute.CardID, record types.String, what string,
 	diags *diag.Diagnostics) *CardAt {
 	name, err := attribute.ParseCardName(id.ValueString())
 	if err != nil {
@@ -54,9 +65,6 @@ func (d *Data) RecordedCard(ctx context.Context, id attribute.CardID, record typ
 	if err != nil {
 		diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
 		return nil
-	}
-	if old, exchanged := d.Planned.Exchanged(name.CardRef); exchanged && record.IsNull() && who.Empty() {
-		record, who = types.StringValue(old.Record().String()), old
 	}
 	if d.movedAway(ctx, name, who, what, diags) {
 		return nil
@@ -181,8 +189,8 @@ func (d *Data) RecordedPresence(ctx context.Context, snap *inventory.Snapshot, i
 		now = snap.Identity(card)
 	}
 	presence := d.Compare(ctx, name.CardRef, who, now, there, diags)
-	if like, _ := ib.Compare(who, now); like == ib.Other {
-		d.Planned.SetExchanged(name.CardRef, who)
+	if like, _ := ib.Compare(who, now); there && like == ib.Other {
+		d.Planned.SetExchanged(d.CardKey(name.CardRef), who)
 	}
 	if presence == Present && (record.IsNull() || who.Serial == "" && now.Serial != "") {
 		*record = types.StringValue(now.Record().String())

@@ -31,7 +31,7 @@ func (r *Importable) ImportedCard(ctx context.Context, what string, req resource
 		diagnostic.AddError(diags, what, errors.New("the provider's configuration is not known yet"))
 		return nil, what
 	}
-	at := r.RecordedCard(ctx, attribute.NewText[attribute.CardIDKind](id), types.StringNull(), what, diags)
+	at := r.cardOf(ctx, attribute.NewText[attribute.CardIDKind](id), types.StringNull(), what, diags)
 	if at == nil || diagnostic.AddFindings(ctx, diags, what, at.misnamed()) {
 		return nil, what
 	}
