@@ -131,6 +131,20 @@ func (f *Fabric) health(add adder) {
 				"GUIDs.", n.Label())
 		}
 	}
+	f.rule(add)
+	for _, l := range f.Links {
+		switch {
+		case l.B == nil:
+			add(Silent, l.Name(), "%s has a link, and nothing answers at its other end: a node with a GUID that another one "+
+				"has, or one that hangs.", l.Name())
+		case f.Master() != nil && (l.A.State != "Active" || l.B.State != "Active"):
+			add(Inactive, l.Name(), "%s is %s/%s although there is a subnet manager.", l.Name(), l.A.State, l.B.State)
+		}
+	}
+}
+
+// rule says what is wrong with who rules the fabric.
+func (f *Fabric) rule(add adder) {
 	switch {
 	case f.NoLink != "":
 		add(NoLink, "fabric", "Nothing is known of this fabric: %s. Other nodes, cables and subnet managers are not seen "+
@@ -142,15 +156,6 @@ func (f *Fabric) health(add adder) {
 	default:
 		add(NoManager, "fabric", "No subnet manager rules this fabric: ports that come up stay at Initializing and get no "+
 			"LID, and nobody answers for paths and groups.%s", f.waiting())
-	}
-	for _, l := range f.Links {
-		switch {
-		case l.B == nil:
-			add(Silent, l.Name(), "%s has a link, and nothing answers at its other end: a node with a GUID that another one "+
-				"has, or one that hangs.", l.Name())
-		case f.Master() != nil && (l.A.State != "Active" || l.B.State != "Active"):
-			add(Inactive, l.Name(), "%s is %s/%s although there is a subnet manager.", l.Name(), l.A.State, l.B.State)
-		}
 	}
 }
 

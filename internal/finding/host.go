@@ -47,8 +47,9 @@ var (
 	RestartNeeded = &Rule{Code: "HO011", Severity: Warn,
 		Title:     "What is written to the card will not run before a restart",
 		Attribute: "activation",
-		Meaning:   "The card loads firmware and GUIDs only when the host starts. The configuration does not ask for a reboot.",
-		WayOut:    "Restart the host, or write activation = \"reboot\"."}
+		Meaning: "The card loads firmware and GUIDs only when the host starts. The configuration does not ask for a " +
+			"reboot.",
+		WayOut: "Restart the host, or write activation = \"reboot\"."}
 	StorageOverCard = &Rule{Code: "HO012", Severity: NeedsConsent, Title: "Storage of the host is reached over this card",
 		Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
 		Meaning: "Mounts, iSCSI sessions and NVMe namespaces hang while the card is down, and so do programs that use " +

@@ -83,8 +83,8 @@ func read(output string) (*inventory.Snapshot, error) {
 		return nil, in("kernel", errors.New("no boot id: /proc is not mounted"))
 	}
 	for _, step := range []func(*inventory.Snapshot, *collect.Answer) error{
-		readOS, readLockdown, readTool, readUsers, readUnits, readPackages, readKernelModules, readFiles, readStarts, readNetdevs,
-		readRoutes, readCards, linkPorts, readJobs, readSpace,
+		readOS, readLockdown, readTool, readUsers, readUnits, readPackages, readKernelModules, readFiles, readStarts,
+		readNetdevs, readRoutes, readCards, linkPorts, readJobs, readSpace,
 		readTrueNAS, readStorage, readServers, readPools, readUPS,
 	} {
 		if err := step(s, a); err != nil {

@@ -76,7 +76,8 @@ func checkMasked(s *inventory.Snapshot, o Observation, p PlanFacts) []finding.Fi
 func (o Observation) stillMasked() []string {
 	var left []string
 	for _, unit := range o.Masked {
-		left = append(left, fmt.Sprintf("%s stays masked, as somebody has decided. To end it: systemctl unmask %s", unit, unit))
+		left = append(left, fmt.Sprintf("%s stays masked, as somebody has decided. To end it: systemctl unmask %s", unit,
+			unit))
 	}
 	return left
 }

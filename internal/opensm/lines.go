@@ -67,7 +67,7 @@ func checkEdits(s *inventory.Snapshot, o Observation, d Request) []finding.Findi
 // checkGone names the files of ours that are not there any more, which shows in no attribute.
 func checkGone(s *inventory.Snapshot, o Observation) []finding.Finding {
 	conf, there := s.Files[o.ConfPath]
-	gone := ""
+	var gone string
 	switch partitions := opensm.ParseConf(conf.Content).PartitionFile; {
 	case !o.Managed || s.Denied[o.ConfPath] || s.Denied[partitions]:
 		return nil
@@ -81,8 +81,8 @@ func checkGone(s *inventory.Snapshot, o Observation) []finding.Finding {
 	default:
 		return nil
 	}
-	f := finding.OpensmFileEdited.Find("%s of %s is gone. A running opensm goes on with what it has read. One that starts "+
-		"ignores that the file is missing and takes its defaults instead. The next apply writes the file.", gone, s.Host)
+	f := finding.OpensmFileEdited.Find("%s of %s is gone. A running opensm goes on with what it has read. One that "+
+		"starts ignores that the file is missing and takes its defaults instead. The next apply writes the file.", gone, s.Host)
 	f.Summary, f.WayOut = "A file of this subnet manager is gone", ""
 	return []finding.Finding{f}
 }

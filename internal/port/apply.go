@@ -184,13 +184,13 @@ func store(ctx context.Context, h *hosts.Host, d Request, before Observation) (k
 
 // explain adds what a failure of the script means.
 func explain(err error) error {
-	const cannot = "ibportstate of rdma-core 56.0 to 60.0 opens no port that is down, and no other port of its device has a " +
-		"link. The setting is stored for the next boot. "
+	const cannot = "ibportstate of rdma-core 56.0 to 60.0 opens no port that is down, and no other port of its device " +
+		"has a link. The setting is stored for the next boot. "
 	exit := (*host.ExitError)(nil)
 	switch failed := errors.As(err, &exit); {
 	case failed && exit.Status == staysDisabled:
-		return fmt.Errorf("the port stays disabled: "+cannot+"Restart the host: the driver starts the port enabled. The driver "+
-			"ib_qib starts it disabled, and there it takes another release of rdma-core: %w", err)
+		return fmt.Errorf("the port stays disabled: "+cannot+"Restart the host: the driver starts the port enabled. The "+
+			"driver ib_qib starts it disabled, and there it takes another release of rdma-core: %w", err)
 	case failed && exit.Status == noLink:
 		return fmt.Errorf("the port has no link and was not set: "+cannot+"It is made then if the port gets a link within 30 "+
 			"seconds. Apply again once the port has a link: %w", err)
