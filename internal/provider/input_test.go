@@ -100,7 +100,7 @@ var badValues = map[string]bad{
 	"MTU that is no whole number": {ipoib, map[string]any{"mtu": 1.5}, "mtu", "whole number"},
 	"source on the web": {image, map[string]any{"source": "http://example.com/fw.bin"}, "source",
 		"source is a local file; download it first"},
-	"MTU beyond everything": {ipoib, map[string]any{"mtu": 70000}, "mtu", "between 68 and 65520"},
+	"MTU beyond everything": {ipoib, map[string]any{"mtu": 70000}, "mtu", "Use at most mtu = 65520"},
 	"malformed GUID of a port": {guids,
 		map[string]any{"port_guids": map[string]any{"1": "0xe41d2d0300e44ed1", "2": "e41d"}}, "port_guids.2",
 		"want 16 hexadecimal digits"},
