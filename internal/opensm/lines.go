@@ -82,7 +82,8 @@ func checkGone(s *inventory.Snapshot, o Observation) []finding.Finding {
 		return nil
 	}
 	f := finding.OpensmFileEdited.Find("%s of %s is gone. A running opensm goes on with what it has read. One that "+
-		"starts ignores that the file is missing and takes its defaults instead. The next apply writes the file.", gone, s.Host)
+		"starts ignores that the file is missing and takes its defaults instead. The next apply writes the file.", gone,
+		s.Host)
 	f.Summary, f.WayOut = "A file of this subnet manager is gone", ""
 	return []finding.Finding{f}
 }

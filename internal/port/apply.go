@@ -192,8 +192,8 @@ func explain(err error) error {
 		return fmt.Errorf("the port stays disabled: "+cannot+"Restart the host: the driver starts the port enabled. The "+
 			"driver ib_qib starts it disabled, and there it takes another release of rdma-core: %w", err)
 	case failed && exit.Status == noLink:
-		return fmt.Errorf("the port has no link and was not set: "+cannot+"It is made then if the port gets a link within 30 "+
-			"seconds. Apply again once the port has a link: %w", err)
+		return fmt.Errorf("the port has no link and was not set: "+cannot+"It is made then if the port gets a link within "+
+			"30 seconds. Apply again once the port has a link: %w", err)
 	}
 	return fmt.Errorf("setting the port: %w", err)
 }
