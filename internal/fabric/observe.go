@@ -212,8 +212,8 @@ func LooksThrough(s *inventory.Snapshot, t Through) (p inventory.Port, ok bool) 
 	return p, false
 }
 
-// Without notes that the port has no link, so that nothing is known of the fabric that it belongs to.
-func (f *Fabric) Without(host string, p inventory.Port) {
+// NoteLink notes if the port that looked has no link: nothing is known then of the fabric that it belongs to.
+func (f *Fabric) NoteLink(host string, p inventory.Port) {
 	if p.Physical != "" && p.Physical != "LinkUp" {
 		f.NoLink = fmt.Sprintf("port %d of %s has no link (%s)", p.Number, host, p.Physical)
 	}

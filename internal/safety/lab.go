@@ -41,9 +41,9 @@ type LabFacts struct {
 	// SameMachine says whether two host names are of one machine; nil if all are
 	// known to be different.
 	SameMachine func(a, b string) fact.Bool
-	// Written is true at the moment of a write. What another card has then counts as well as
+	// Writing is true at the moment of a write. What another card has then counts as well as
 	// what is planned for it: its own write may come later.
-	Written bool
+	Writing bool
 	// Fabric has the nodes that a host sees in its fabric and that are no cards of
 	// configured hosts; unknown if nobody has looked.
 	Fabric fact.Of[[]FabricNode]
@@ -89,7 +89,7 @@ func (l LabFacts) near(want ib.GUIDSet) []CardIdentity {
 	if l.Lab == nil {
 		return l.Cards
 	}
-	return append(slices.Clone(l.Cards), l.Lab.near(want, l.Written)...)
+	return append(slices.Clone(l.Cards), l.Lab.near(want, l.Writing)...)
 }
 
 // others are the cards near want but for the card in question. It may be there again

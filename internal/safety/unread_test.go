@@ -259,7 +259,7 @@ var notUnknown = map[string]string{
 
 	"LabFacts.Cards":       "listed in tests only",
 	"LabFacts.Lab":         "a host that does not answer is named by a warning of its own",
-	"LabFacts.Written":     "the operation itself",
+	"LabFacts.Writing":     "the operation itself",
 	"LabFacts.SameMachine": "a machine that does not show which it is is compared by its cards",
 	"CardIdentity.Host":    "a name", "CardIdentity.PCI": "a name", "CardIdentity.Planned": "the configuration",
 	"CardIdentity.Running": "a card without a driver uses no GUID on a fabric",

@@ -63,7 +63,7 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	}
 	if port, ok := fabric.LooksThrough(snap, through); ok {
 		m.looksThrough(port.PortGUID)
-		found.Without(name, port)
+		found.NoteLink(name, port)
 	}
 	found.Recognise(s.cards(ctx, m))
 	m.observe(found, wanted)

@@ -70,7 +70,7 @@ func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config mode
 		return nil
 	}
 	a.ask.Lab, a.ask.Kept = r.lab(ctx, a, c.Diags), plan.keptHalf(a.ask.Request)
-	a.ask.Lab.Written = true
+	a.ask.Lab.Writing = true
 	var before seen
 	if c.Seen(ctx, &before) {
 		a.ask.Before = before.set()
