@@ -6,6 +6,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/packages"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
 // withStack is the lab after the cross-flash with another network stack on the
@@ -41,6 +42,9 @@ func stackFindings() []findingCase {
 			"no line that reads /etc/network/interfaces.d/infiniband-e41d2d0300e44ed1", "source /etc/network/interfaces.d/*"},
 			hosts: withStack(labsim.StackIfupdown), config: plain, prepare: put("/etc/network/interfaces",
 				"auto lo\niface lo inet loopback\n")},
+		{code: "IP053", says: []string{"/etc/network/interfaces.d/infiniband-e41d2d0300e40001 of intel9 is not valid: line 3"},
+			hosts: withStack(labsim.StackIfupdown), config: plain, prepare: put(
+				"/etc/network/interfaces.d/infiniband-e41d2d0300e40001", platform.OwnedHeader("infiniband_ipoib_interface")+"address 10.0.0.1\n")},
 		{code: "IP025", says: []string{"NetworkManager of intel9 does not manage ibp1s0: unmanaged-devices of " +
 			"/etc/NetworkManager/conf.d/lab.conf is interface-name:ib*", "or add ;except:interface-name:ibp1s0"},
 			hosts: withStack(labsim.StackNetworkManager), config: plain, prepare: func(w *Lab) {

@@ -80,7 +80,6 @@ func TestIPoIB_files_that_somebody_has_changed(t *testing.T) {
 // names the line, on every network stack.
 func TestIPoIB_lines_that_somebody_has_changed(t *testing.T) {
 	t.Parallel()
-	host := labs.Intel9
 	const port = "e41d2d0300e44ed1"
 	for _, c := range []struct {
 		name           string
@@ -101,25 +100,62 @@ func TestIPoIB_lines_that_somebody_has_changed(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := Start(t, Options{Hosts: withStack(c.stack)()})
-			drivers(w)
-			w.AddSM(&labsim.SM{Port: w.Machine(host).Cards()[0].Ports[0], Priority: 1})
-			ws, cfg := w.Workspace(), ipoib(host, nil)
-			mustApply(t, ws, cfg)
-			text := w.Run(host, "cat "+c.file)
-			if !strings.Contains(text, c.old) {
-				t.Fatalf("%q is not in\n%s", c.old, text)
-			}
-			w.Machine(host).FS.Put(c.file, strings.Replace(text, c.old, c.now, 1), 0o600)
-			plan := cleanPlan(t, ws, cfg)
-			if len(plan.Changes) != 1 || plan.Changes[0].Action != Update || len(plan.Diags.Find("IP050", c.says)) != 1 {
-				t.Errorf("%v\n%s", plan.Changes, plan.Diags)
-			}
-			mustApply(t, ws, cfg)
-			if now := w.Run(host, "cat "+c.file); now != text {
-				t.Errorf("after the apply:\n%s", now)
-			}
-			emptyPlan(t, ws, cfg)
+			editedFile(t, c.stack, c.file, c.old, c.now, "IP050", c.says)
+		})
+	}
+}
+
+// editedFile changes a file of an interface and holds that the plan is an update that says so, and
+// that an apply writes the file as it was.
+func editedFile(t *testing.T, stack labsim.Stack, file, old, now string, says ...string) {
+	t.Helper()
+	w := Start(t, Options{Hosts: withStack(stack)()})
+	drivers(w)
+	host := labs.Intel9
+	w.AddSM(&labsim.SM{Port: w.Machine(host).Cards()[0].Ports[0], Priority: 1})
+	ws, cfg := w.Workspace(), ipoib(host, nil)
+	mustApply(t, ws, cfg)
+	text := w.Run(host, "cat "+file)
+	if !strings.Contains(text, old) {
+		t.Fatalf("%q is not in\n%s", old, text)
+	}
+	w.Machine(host).FS.Put(file, strings.Replace(text, old, now, 1), 0o600)
+	plan := cleanPlan(t, ws, cfg)
+	if len(plan.Changes) != 1 || plan.Changes[0].Action != Update || len(plan.Diags.Find(says...)) != 1 {
+		t.Errorf("%v\n%s", plan.Changes, plan.Diags)
+	}
+	mustApply(t, ws, cfg)
+	if now := w.Run(host, "cat "+file); now != text {
+		t.Errorf("after the apply:\n%s", now)
+	}
+	emptyPlan(t, ws, cfg)
+}
+
+// A file of an interface that its stack cannot read any more is written anew, as its first lines
+// promise.
+func TestIPoIB_file_without_sense(t *testing.T) {
+	t.Parallel()
+	const port = "e41d2d0300e44ed1"
+	for _, c := range []struct {
+		name           string
+		stack          labsim.Stack
+		file, old, now string
+		says           string
+	}{
+		{"ifupdown, no stanza", labsim.StackIfupdown, "/etc/network/interfaces.d/infiniband-" + port,
+			"iface ibp1s0 inet static\n", "", "has line 5: address, line 6: mtu"},
+		{"ifupdown", labsim.StackIfupdown, "/etc/network/interfaces.d/infiniband-" + port, "auto ibp1s0\n", "no sense\n",
+			"has line 3: no"},
+		{"netplan", labsim.StackNetplan, "/etc/netplan/60-infiniband-" + port + ".yaml", "network:\n", "network\n",
+			"is not a netplan file"},
+		{"NetworkManager", labsim.StackNetworkManager, "/etc/NetworkManager/system-connections/infiniband-" + port +
+			".nmconnection", "[ipv4]\n", "[ipv4\n", "line 16: neither a section nor an assignment"},
+		{"networkd", labsim.StackNetworkd, "/etc/systemd/network/60-infiniband-" + port + ".network", "[Match]\n",
+			"[Match\n", "line 3: neither a section nor an assignment"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			editedFile(t, c.stack, c.file, c.old, c.now, "IP044", c.says)
 		})
 	}
 }

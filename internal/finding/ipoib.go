@@ -271,4 +271,9 @@ var (
 			"and the interface has joined the broadcast group of its partition. Until then it carries nothing. Mode, MTU and " +
 			"addresses are set anyway.",
 		WayOut: "Mend what is named above. The interface then gets its carrier by itself."}
+	OtherInterfaceFileInvalid = &Rule{Code: "IP053", Severity: Warn, Title: "A file of another interface is not valid",
+		Meaning: "ifup stops at the first line that it does not understand, and takes no interface up: neither this one " +
+			"nor any other, and none at boot.",
+		WayOut: "The infiniband_ipoib_interface of that file writes it anew with its next apply. If no configuration has " +
+			"that interface any more, remove the file."}
 )

@@ -81,7 +81,7 @@ var Families = []Family{
 		InterfaceWouldBeLost, StorageOverInterface, AddressTaken, InterfaceDefinedByHand,
 		DefinitionLosesSettings, InterfaceFileEdited, InterfaceNotActivated, DefinitionStays, ConfirmedChangeLeft,
 		InterfaceFileReplaced, PKeyWithoutCarrier, InterfaceDrifts, MTUAbovePort,
-		InterfaceWithoutCarrier,
+		InterfaceWithoutCarrier, OtherInterfaceFileInvalid,
 	}},
 }
 

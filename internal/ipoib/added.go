@@ -19,8 +19,13 @@ type Added struct {
 	Saved string
 }
 
-// String names the file and the lines.
-func (a Added) String() string { return a.Path + " has " + tool.NamesOf(a.Settings) }
+// String names the file and the lines, or says what the file as a whole is not.
+func (a Added) String() string {
+	if a.unreadable() {
+		return a.Path + " is " + tool.NamesOf(a.Settings)
+	}
+	return a.Path + " has " + tool.NamesOf(a.Settings)
+}
 
 // keys tell the settings apart, as they are kept beside a state.
 func (a Added) keys() []string {

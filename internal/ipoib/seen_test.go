@@ -61,7 +61,7 @@ func TestCheckSeen(t *testing.T) {
 			then:    edits{in("1.1.1.1", "8.8.8.8")},
 			changed: own.path + " has line 9: nameservers.addresses"},
 		"comment added to our file": {then: edits{in("      mtu", "      # ask Kim\n      mtu")}},
-		"our file broken":           {then: edits{in("network:", "network")}, changed: own.path + " has not a netplan file"},
+		"our file broken":           {then: edits{in("network:", "network")}, changed: own.path + " is not a netplan file"},
 		"file to take over": {then: edits{putUnmanaged(aPlan,
 			"network: {ethernets: {ibp1s0: {addresses: [172.16.0.20/24, 10.3.3.3/24]}}}")},
 			changed: aPlan + " has address 10.3.3.3/24"},

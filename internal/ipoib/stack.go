@@ -216,12 +216,16 @@ func onlySilence(s *inventory.Snapshot, o Observation, d Request) bool {
 }
 
 // stanzas checks that ifup reads our file. It stops at the first line of any file
-// that it does not understand, and then takes no interface up.
+// that it does not understand, and then takes no interface up. The file of this interface is
+// written anew, that of another one by the resource that it belongs to.
 func (c *checker) stanzas() {
 	own := backendOf(c.stack, c.target()).files(c.target(), c.d.Config)[0].path
 	for _, at := range stanzaFiles(c.s) {
 		f, err := ifupdown.Parse(c.s.Files[at].Content)
 		switch {
+		case at == own && isOurs(c.s, at):
+		case err != nil && isOurs(c.s, at):
+			c.add(finding.OtherInterfaceFileInvalid.Find("%s of %s is not valid: %v.", at, c.s.Host, err))
 		case err != nil:
 			bad := finding.NetworkFileNotRead.Find("%s of %s is not valid: %v.", at, c.s.Host, err)
 			bad.WayOut = "Fix the line, and try it with ifup --no-act --all."

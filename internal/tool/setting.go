@@ -43,6 +43,17 @@ type Section struct {
 	Settings []Setting // by their bare names
 }
 
+// notAssigned names a line that is neither a section nor an assignment.
+const notAssigned = "neither a section nor an assignment"
+
+// NameOf names a setting with its section. A line that is no setting belongs to none.
+func (s Section) NameOf(setting Setting) string {
+	if setting.Name == notAssigned {
+		return notAssigned
+	}
+	return s.Name + "." + setting.Name
+}
+
 // Sections reads a file with sections and assignments. A line that is neither is a setting
 // without a name of its own.
 func Sections(text string) []Section {
@@ -63,7 +74,7 @@ func Sections(text string) []Section {
 		case assigned:
 			in.Settings = append(in.Settings, Setting{n, strings.TrimSpace(key), strings.TrimSpace(value)})
 		default:
-			in.Settings = append(in.Settings, Setting{n, "neither a section nor an assignment", line})
+			in.Settings = append(in.Settings, Setting{n, notAssigned, line})
 		}
 		continued = strings.HasSuffix(line, "\\")
 	}

@@ -10,7 +10,7 @@ import (
 // Added are the lines of a file of ours that Render does not write.
 func Added(text string) (added []tool.Setting) {
 	f, _ := Parse(text) // lines that are not understood are added ones
-	in := ownStanzas{name: f.modeName(), ours: true}
+	in := ownStanzas{name: f.modeName()}
 	for n, line := range logicalLines(tool.WithoutMark(text)) {
 		words := strings.Fields(line)
 		if len(words) == 0 || words[0][0] == '#' {
@@ -49,7 +49,7 @@ func (o *ownStanzas) hold(words []string, value string) bool {
 }
 
 // modeName is the interface whose stanza sets a mode, as ours does, or that of the first
-// stanza.
+// stanza, or the first of auto where somebody took the stanzas out.
 func (f File) modeName() string {
 	for _, s := range f.Stanzas {
 		for _, o := range s.Options {
@@ -58,8 +58,11 @@ func (f File) modeName() string {
 			}
 		}
 	}
-	if len(f.Stanzas) == 0 {
-		return ""
+	switch {
+	case len(f.Stanzas) > 0:
+		return f.Stanzas[0].Name
+	case len(f.Auto) > 0:
+		return f.Auto[0]
 	}
-	return f.Stanzas[0].Name
+	return ""
 }

@@ -57,13 +57,13 @@ func addedTo(ours string, held []string, text string) (added []tool.Setting) {
 	written := map[string]bool{}
 	for _, section := range tool.Sections(ours) {
 		for _, s := range section.Settings {
-			written[section.Name+"."+s.Name+"="+s.Value] = true
+			written[section.NameOf(s)+"="+s.Value] = true
 		}
 	}
 	for _, section := range tool.Sections(text) {
 		far := section.Name == "Route" && !slices.ContainsFunc(section.Settings, isGateway)
 		for _, s := range section.Settings {
-			s.Name = section.Name + "." + s.Name
+			s.Name = section.NameOf(s)
 			isHeld := slices.Contains(held, s.Name) && (!far || s.Name != "Route.Destination")
 			if !isHeld && !written[s.Name+"="+s.Value] {
 				added = append(added, s)

@@ -35,7 +35,7 @@ func TestAdded(t *testing.T) {
 		"DHCP":                      {Added, strings.Replace(ours, "DHCP=no", "DHCP=yes", 1), "line 10: Network.DHCP"},
 		"a metric":                  {Added, ours + "Metric=5\n", "line 19: Route.Metric"},
 		"a route without a gateway": {Added, ours + "[Route]\nDestination=10.9.0.0/16\n", "line 20: Route.Destination"},
-		"no setting":                {Added, ours + "oops\n", "line 19: Route.neither a section nor an assignment"},
+		"no setting":                {Added, ours + "oops\n", "line 19: neither a section nor an assignment"},
 		"a child of ours":           {Added, ours + "[Network]\nIPoIB=ib0.8002\n", "line 20: Network.IPoIB"},
 		"an address of a .netdev":   {AddedToNetdev, netdev + "[Network]\nAddress=9.9.9.9/24\n", "line 10: Network.Address"},
 		"a hook for more":           {inHook, hook + "VLAN=x\n", "line 3: Network.VLAN"},

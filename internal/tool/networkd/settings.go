@@ -7,7 +7,7 @@ import "github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 func Settings(text string) (all []tool.Setting) {
 	for _, section := range tool.Sections(text) {
 		for _, s := range section.Settings {
-			all = append(all, tool.Setting{Line: s.Line, Name: section.Name + "." + s.Name, Value: tool.Switch(s.Value)})
+			all = append(all, tool.Setting{Line: s.Line, Name: section.NameOf(s), Value: tool.Switch(s.Value)})
 		}
 	}
 	return all

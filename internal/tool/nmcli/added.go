@@ -14,7 +14,7 @@ func Added(text string) (added []tool.Setting) {
 			if isOurs(section.Name, s.Name, s.Value) {
 				continue
 			}
-			s.Name = section.Name + "." + s.Name
+			s.Name = section.NameOf(s)
 			added = append(added, s)
 		}
 	}

@@ -31,7 +31,7 @@ func Settings(text string) (all []tool.Setting) {
 					s.Value = strconv.FormatUint(n, 10)
 				}
 			}
-			s.Name = section.Name + "." + s.Name
+			s.Name = section.NameOf(s)
 			all = append(all, s)
 		}
 	}
