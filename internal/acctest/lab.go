@@ -91,6 +91,9 @@ func (w *Lab) simulate(o Options) {
 		if v := lab.Violations(); len(v) > 0 && !o.Tolerate {
 			t.Errorf("hosts were asked for what they do not know:\n%s", strings.Join(v, "\n"))
 		}
+		// Package testing keeps a parallel test and its cleanups until all of them have ended:
+		// thousands of disks and flashes.
+		lab, w.Lab = nil, nil
 	})
 }
 
