@@ -154,6 +154,37 @@ func TestPort_speeds(t *testing.T) {
 	emptyPlan(t, ws, slow)
 }
 
+// While a port is something else than its unit says, each refresh shows the same of the two.
+func TestPort_shows_the_same_at_each_refresh(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	ws := w.Workspace()
+	cfg := w.port(map[string]any{"speeds": []any{"SDR", "DDR"}})
+	mustApply(t, ws, cfg)
+	const state = "ibportstate -C $(ls /sys/bus/pci/devices/0000:01:00.0/infiniband) -P 1 -D 0 1 "
+	w.Run(labs.Intel9, state+"speed 7 && "+state+"disable")
+	for range 3 {
+		cleanPlan(t, ws, cfg)
+		speeds := fmt.Sprint(ws.Get("infiniband_port.it", "speeds"))
+		if ws.Get("infiniband_port.it", "enabled") != false || speeds != "[SDR DDR QDR]" {
+			t.Errorf("the state has enabled = %v and speeds = %s", ws.Get("infiniband_port.it", "enabled"), speeds)
+		}
+	}
+	mustApply(t, ws, cfg)
+	unit := fmt.Sprint("/etc/systemd/system/", ws.Get("infiniband_port.it", "unit"))
+	text := w.Run(labs.Intel9, "cat "+unit)
+	w.Machine(labs.Intel9).FS.Put(unit, strings.Replace(text, " enable 3 ", " enable 1 ", 1), 0o644)
+	for range 3 {
+		cleanPlan(t, ws, cfg)
+		if speeds := fmt.Sprint(ws.Get("infiniband_port.it", "speeds")); speeds != "[SDR]" {
+			t.Errorf("the state has speeds = %s, and the unit says SDR", speeds)
+		}
+	}
+	mustApply(t, ws, cfg)
+	emptyPlan(t, ws, cfg)
+}
+
 // What somebody has done to a port or to the types of a card after the plan is not undone by
 // it; the next plan shows it and is applied.
 func TestPort_changedAfterThePlan(t *testing.T) {

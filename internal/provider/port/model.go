@@ -100,19 +100,23 @@ func parseID(text string) (attribute.CardRef, int, error) {
 		fmt.Errorf("invalid port id %q: want host/pci_address/port, for example pve3/0000:01:00.0/1", text)
 }
 
-// observe fills everything from what was read. Of a setting, what the port is now
-// shows before what it will be after the next boot.
-func (m *model) observe(ref attribute.CardRef, number int, o ops.Observation) {
+// observe fills everything from what was read, of a setting what differs from what was asked
+// for: what the port is now before what it will be after the next boot. Nothing is asked for
+// by an import.
+func (m *model) observe(ref attribute.CardRef, number int, o ops.Observation, asked *setting) {
 	m.ID = types.StringValue(id(ref, number))
+	var speeds, widths []string
+	if asked != nil {
+		speeds, widths = asked.Speeds, asked.Widths
+	}
 	if o.Present {
-		known := m.Enabled
 		m.Enabled = types.BoolValue(o.Enabled())
-		if o.Stored && known.Equal(m.Enabled) {
+		if o.Stored && asked != nil && asked.Enabled == o.Enabled() {
 			m.Enabled = types.BoolValue(o.Setting.Enabled)
 		}
 	}
-	m.Speeds = drift(m.Speeds, o, func(l *ops.Link) []string { return l.SpeedsEnabled.Names() }, o.Setting.Speeds.Names())
-	m.Widths = drift(m.Widths, o, func(l *ops.Link) []string { return l.WidthsEnabled.Names() }, o.Setting.Widths.Names())
+	m.Speeds = drift(speeds, o, func(l *ops.Link) []string { return l.SpeedsEnabled.Names() }, o.Setting.Speeds.Names())
+	m.Widths = drift(widths, o, func(l *ops.Link) []string { return l.WidthsEnabled.Names() }, o.Setting.Widths.Names())
 	m.facts(o)
 	m.AtBoot = types.BoolValue(o.AtBoot)
 	m.Unit = types.StringNull()
@@ -134,24 +138,23 @@ func (m *model) facts(o ops.Observation) {
 	m.LID, m.SMLID = types.Int64Value(int64(o.LID)), types.Int64Value(int64(o.SMLID))
 }
 
-// drift is what state shows of a set that the configuration names: what the port may
-// negotiate now, or what is stored if only that differs. A set that is not managed
-// stays null; after an import it is what our unit says.
-func drift(known types.Set, o ops.Observation, live func(*ops.Link) []string, stored []string) types.Set {
-	switch {
-	case known.IsNull() && len(stored) == 0:
-		return types.SetNull(types.StringType)
-	case known.IsNull() || o.Link == nil:
-		if o.Stored {
-			return setOf(stored)
+// drift is what state shows of a set that was asked for: what the port may negotiate now, or
+// what is stored if only that differs. A set that is not managed is null; after an import it
+// is what our unit says.
+func drift(asked []string, o ops.Observation, live func(*ops.Link) []string, stored []string) types.Set {
+	shown := stored
+	if !o.Stored {
+		shown = asked
+	}
+	if len(asked) > 0 && o.Link != nil {
+		if now := live(o.Link); !o.Stored || !setOf(now).Equal(setOf(asked)) {
+			shown = now
 		}
-		return known
 	}
-	now := setOf(live(o.Link))
-	if o.Stored && now.Equal(known) {
-		return setOf(stored)
+	if len(shown) == 0 {
+		return types.SetNull(types.StringType)
 	}
-	return now
+	return setOf(shown)
 }
 
 // plan fills what follows from configuration and state; what the host decides is

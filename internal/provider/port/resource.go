@@ -80,7 +80,7 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 		if result, applyErr = ops.Apply(ctx, h, d, ops.Options{}); applyErr == nil {
 			r.Made(r.NumberedPortKey(ref, d.Number))
 			if now := h.Peek(); now != nil {
-				c.NoteSeen(ctx, ops.SeenOf(now.BootID, result.Observed))
+				c.NoteSeen(ctx, seen{ops.SeenOf(now.BootID, result.Observed), plan.setting()})
 			}
 		}
 		if result.Stored {
@@ -94,7 +94,7 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 		return
 	}
 	diagnostic.AddNotes(c.Diags, "Port "+id(ref, d.Number), result.Warnings)
-	plan.observe(ref, d.Number, result.Observed)
+	plan.observe(ref, d.Number, result.Observed, plan.setting())
 	c.Confirm(ctx, what, &plan)
 }
 
@@ -138,10 +138,14 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	if snap := h.Peek(); snap != nil {
-		session.NoteSeen(ctx, resp.Private, ops.SeenOf(snap.BootID, o), &resp.Diagnostics)
+	var before seen
+	if session.Seen(ctx, req.Private, &before, &resp.Diagnostics); before.Asked == nil {
+		before.Asked = state.setting()
 	}
-	state.observe(ref, d.Number, o)
+	if snap := h.Peek(); snap != nil {
+		session.NoteSeen(ctx, resp.Private, seen{ops.SeenOf(snap.BootID, o), before.Asked}, &resp.Diagnostics)
+	}
+	state.observe(ref, d.Number, o, before.Asked)
 	if held, _, err := state.request(types.ListNull(types.StringType)); err == nil {
 		planned.NoteToDo(ctx, resp.Private, len(o.Differences(held)) > 0, &resp.Diagnostics)
 	}
