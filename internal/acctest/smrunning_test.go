@@ -22,13 +22,21 @@ func TestSM_runs_with_something_else(t *testing.T) {
 	ws, cfg := w.Workspace(), smOptions(nil)
 	mustApply(t, ws, cfg)
 	w.later()
-	for file, spoil := range map[string][2]string{smConf: {"sm_priority 5", "sm_priority 3"},
-		smParts: {"ALL_CAS=limited", "ALL_CAS=full"}} {
-		ours := w.Run(host, "cat "+file)
-		w.Put(host, file, strings.Replace(ours, spoil[0], spoil[1], 1))
+	priority, member := [2]string{"sm_priority 5", "sm_priority 3"}, [2]string{"ALL_CAS=limited", "ALL_CAS=full"}
+	for _, edit := range []struct {
+		file, back string
+		spoil      [2]string
+	}{
+		{smConf, "cat /root/kept >", priority}, {smParts, "cat /root/kept >", member},
+		// The file has the old time of its content again.
+		{smConf, "cp -p /root/kept ", priority}, {smParts, "mv /root/kept ", member},
+	} {
+		file := edit.file
+		w.Run(host, "cp -p "+file+" /root/kept")
+		w.Put(host, file, strings.Replace(w.Run(host, "cat "+file), edit.spoil[0], edit.spoil[1], 1))
 		w.Run(host, "systemctl restart "+smUnit)
 		w.later()
-		w.Put(host, file, ours)
+		w.Run(host, edit.back+file)
 		w.later()
 		plan := cleanPlan(t, ws, cfg)
 		if plan.Actions()[one] != Update || len(plan.Diags.Warnings().Find("Finding: SM034", smUnit+" runs since ",

@@ -269,13 +269,13 @@ func (f *FS) Chown(cred Cred, name string, uid, gid int) error {
 	})
 }
 
-// Chtimes sets the time of the last change.
+// Chtimes sets the time of the last change of the content. As on Linux, that of the node is now.
 func (f *FS) Chtimes(cred Cred, name string, mtime time.Time) error {
 	return f.change(cred, "utimes", name, func(n *Node) error {
 		if cred.UID != 0 && cred.UID != n.uid {
 			return syscall.EPERM
 		}
-		n.mtime = mtime
+		n.mtime, n.ctime = mtime, f.now()
 		return nil
 	})
 }
