@@ -182,6 +182,17 @@ func TestPort_shows_the_same_at_each_refresh(t *testing.T) {
 		}
 	}
 	mustApply(t, ws, cfg)
+	w.Machine(labs.Intel9).FS.Put(unit, strings.Replace(text, "ExecStart=/usr/local/sbin/terraform-infiniband-port",
+		"ExecStart=/bin/true", 1), 0o644)
+	for range 2 {
+		plan := cleanPlan(t, ws, cfg)
+		if ws.Get("infiniband_port.it", "at_boot") != false || ws.Get("infiniband_port.it", "enabled") != true ||
+			plan.Actions()["infiniband_port.it"] != Update || len(plan.Diags.Find("PO011", unit)) != 1 {
+			t.Errorf("a unit that sets nothing: %v, at_boot = %v, enabled = %v\n%s", plan.Actions(),
+				ws.Get("infiniband_port.it", "at_boot"), ws.Get("infiniband_port.it", "enabled"), plan.Diags)
+		}
+	}
+	mustApply(t, ws, cfg)
 	emptyPlan(t, ws, cfg)
 }
 

@@ -40,7 +40,8 @@ var (
 	PortFileUnmanaged = &Rule{Code: "PO009", Severity: Refuse,
 		Title: "Refusing to overwrite a file that Terraform did not write", Attribute: "port",
 		Meaning: "A unit or program of this name exists already.",
-		WayOut:  "Read the file. If nobody needs it, move it away."}
+		WayOut: "Read the file. If nobody needs it, move it away. If it is a link to /dev/null, somebody has masked the " +
+			"unit: remove the link, then run systemctl daemon-reload."}
 	PortPostponed = &Rule{Code: "PO010", Severity: Note, Title: "Checks of the port are postponed to apply",
 		Attribute: "port",
 		Meaning: "Another resource of this plan makes the port InfiniBand. The apply checks the port after that, " +

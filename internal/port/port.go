@@ -49,10 +49,11 @@ type Observation struct {
 	Device    string // RDMA device, "mlx4_0"
 	Netdev    string
 
-	Stored  bool   // a unit of ours sets the port at boot
-	AtBoot  bool   // that unit is enabled, and can run
-	Broken  string // why it cannot; empty if it can
-	Setting Request
+	Stored  bool    // there is a unit of ours that is to set the port at boot
+	AtBoot  bool    // that unit is enabled, and can set it
+	Broken  string  // why it cannot; empty if it can
+	Setting Request // what it sets
+	Sets    bool    // what it sets is understood
 	// Edits are the files of ours in which somebody has written.
 	Edits []platform.Edit
 	// NotAtBoot says which modules of a port with a unit of ours are not loaded at boot; empty if
@@ -74,11 +75,13 @@ func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observation {
 	var o Observation
 	if f := s.Files[UnitPath(pci, number)]; platform.IsOurs(f.Content) {
 		o.Stored = true
-		o.Setting = settingOf(f.Content)
+		o.Setting, o.Sets = settingOf(f.Content)
 		// systemctl lists units in memory. An enabled unit that has not run since boot is
 		// not in memory; the link in wants shows that it is enabled.
 		_, enabled := s.Files[wantsPath(pci, number)]
-		o.Broken = broken(s)
+		if o.Broken = broken(s); !o.Sets {
+			o.Broken = UnitName(pci, number) + " does not run what sets the port"
+		}
 		o.AtBoot = enabled && o.Broken == ""
 		o.Edits = edits(s, pci, number, o.Setting)
 	}

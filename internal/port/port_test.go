@@ -71,16 +71,17 @@ func TestUnit_readsBackWhatItSets(t *testing.T) {
 		if !slices.Contains(strings.Split(text, "\n"), "ExecStart="+scriptPath+" "+c.command) {
 			t.Errorf("%+v: the unit is\n%s", c.d, text)
 		}
-		got := settingOf(text)
-		if got.Enabled != c.d.Enabled || got.Speeds != c.d.Speeds || got.Widths != c.d.Widths {
+		got, understood := settingOf(text)
+		if !understood || got.Enabled != c.d.Enabled || got.Speeds != c.d.Speeds || got.Widths != c.d.Widths {
 			t.Errorf("%q reads back as %+v", c.command, got)
 		}
 	}
 }
 
 func TestSettingOf_editedUnit(t *testing.T) {
-	for _, text := range []string{"", "[Service]\nExecStart=/bin/true\n", "ExecStart=" + scriptPath + " a b\n"} {
-		if got := settingOf(text); !reflect.DeepEqual(got, Request{}) {
+	for _, text := range []string{"", "[Service]\nExecStart=/bin/true\n", "ExecStart=" + scriptPath + " a b\n",
+		"ExecStart=" + scriptPath + " 0000:01:00.0 1 enabel 3 - -\n"} {
+		if got, understood := settingOf(text); understood || !reflect.DeepEqual(got, Request{}) {
 			t.Errorf("%q reads back as %+v", text, got)
 		}
 	}

@@ -149,16 +149,16 @@ WantedBy=multi-user.target
 `, d.Number, d.Card, scriptPath, scriptPath, strings.Join(arguments(d, extended), " "))
 }
 
-// settingOf reads back what a unit of ours asks for; the zero value if it was
-// edited beyond recognition.
-func settingOf(text string) Request {
-	var d Request
+// settingOf reads back what a unit of ours asks for; false if it was edited beyond
+// recognition.
+func settingOf(text string) (d Request, understood bool) {
 	for line := range strings.Lines(text) {
 		command, ok := strings.CutPrefix(strings.TrimSpace(line), "ExecStart="+scriptPath+" ")
 		words := strings.Fields(command)
-		if !ok || len(words) != 6 {
+		if !ok || len(words) != 6 || words[2] != "enable" && words[2] != "disable" {
 			continue
 		}
+		understood = true
 		d.Enabled = words[2] == "enable"
 		base, ext := number(words[3]), number(words[4])
 		if ext == extNone {
@@ -167,7 +167,7 @@ func settingOf(text string) Request {
 		d.Speeds = Speeds(base&baseSpeeds | ext&extSpeeds<<extShift)
 		d.Widths = Widths(number(words[5]))
 	}
-	return d
+	return d, understood
 }
 
 func number(s string) int {

@@ -111,7 +111,7 @@ func (m *model) observe(ref attribute.CardRef, number int, o ops.Observation, as
 	}
 	if o.Present {
 		m.Enabled = types.BoolValue(o.Enabled())
-		if o.Stored && asked != nil && asked.Enabled == o.Enabled() {
+		if o.Sets && asked != nil && asked.Enabled == o.Enabled() {
 			m.Enabled = types.BoolValue(o.Setting.Enabled)
 		}
 	}
@@ -143,11 +143,11 @@ func (m *model) facts(o ops.Observation) {
 // is what our unit says.
 func drift(asked []string, o ops.Observation, live func(*ops.Link) []string, stored []string) types.Set {
 	shown := stored
-	if !o.Stored {
+	if !o.Sets {
 		shown = asked
 	}
 	if len(asked) > 0 && o.Link != nil {
-		if now := live(o.Link); !o.Stored || !setOf(now).Equal(setOf(asked)) {
+		if now := live(o.Link); !o.Sets || !setOf(now).Equal(setOf(asked)) {
 			shown = now
 		}
 	}
