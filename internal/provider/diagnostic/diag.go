@@ -83,6 +83,16 @@ func Detail(err error) string {
 	return text + "\n\n" + strings.Join(facts, "\n")
 }
 
+// Reason gives the facts of an error under labels, for a finding that says itself what the
+// error means.
+func Reason(err error) string {
+	text, facts := describe(err)
+	if len(facts) == 0 {
+		return text
+	}
+	return strings.Join(facts, "\n")
+}
+
 func describe(err error) (string, []string) {
 	var (
 		exit   *host.ExitError

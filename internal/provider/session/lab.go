@@ -38,8 +38,9 @@ func (d *Data) Lab(ctx context.Context, card attribute.CardRef, diags *diag.Diag
 	if missing := d.identify(ctx); len(missing) > 0 {
 		names := slices.Sorted(maps.Keys(missing))
 		diags.AddWarning(fmt.Sprintf("Card %s: GUIDs of %s are not compared", card, hostList(names)),
-			"A host that does not answer may have a card with the same GUID or MAC. This check cannot find it.\n\n"+
-				diagnostic.Detail(missing[names[0]]))
+			"A host that does not answer may have a card with the same GUID or MAC, and two cards with one GUID make a "+
+				"fabric unusable. Start the host and plan again before you write GUIDs, or compare them by hand.\n\n"+
+				diagnostic.Reason(missing[names[0]]))
 	}
 	return safety.LabFacts{Lab: d.Planned.Lab(), SameMachine: d.sameMachine}
 }
