@@ -113,13 +113,18 @@ func editedFile(t *testing.T, stack labsim.Stack, file, old, now string, says ..
 	drivers(w)
 	host := labs.Intel9
 	w.AddSM(&labsim.SM{Port: w.Machine(host).Cards()[0].Ports[0], Priority: 1})
-	ws, cfg := w.Workspace(), ipoib(host, nil)
+	ws, cfg := w.Workspace(), ipoib(host, map[string]any{
+		"routes": []any{map[string]any{"to": "10.20.0.0/16", "via": "172.16.0.1"}}})
 	mustApply(t, ws, cfg)
 	text := w.Run(host, "cat "+file)
 	if !strings.Contains(text, old) {
 		t.Fatalf("%q is not in\n%s", old, text)
 	}
-	w.Machine(host).FS.Put(file, strings.Replace(text, old, now, 1), 0o600)
+	edited := strings.Replace(text, old, now, 1)
+	if old == "" {
+		edited = text + text
+	}
+	w.Machine(host).FS.Put(file, edited, 0o600)
 	plan := cleanPlan(t, ws, cfg)
 	if len(plan.Changes) != 1 || plan.Changes[0].Action != Update || len(plan.Diags.Find(says...)) != 1 {
 		t.Errorf("%v\n%s", plan.Changes, plan.Diags)
@@ -129,6 +134,33 @@ func editedFile(t *testing.T, stack labsim.Stack, file, old, now string, says ..
 		t.Errorf("after the apply:\n%s", now)
 	}
 	emptyPlan(t, ws, cfg)
+}
+
+// A value that a file names twice is one value of the state: Terraform refuses a set that has
+// it twice, and no plan would ever mend the file.
+func TestIPoIB_value_that_stands_there_twice(t *testing.T) {
+	t.Parallel()
+	const port = "e41d2d0300e44ed1"
+	for _, c := range []struct {
+		name           string
+		stack          labsim.Stack
+		file, old, now string
+	}{
+		{"ifupdown, the whole file", labsim.StackIfupdown, "/etc/network/interfaces.d/infiniband-" + port, "", ""},
+		{"netplan", labsim.StackNetplan, "/etc/netplan/60-infiniband-" + port + ".yaml", "        - \"172.16.0.20/24\"\n",
+			"        - \"172.16.0.20/24\"\n        - \"172.16.0.20/24\"\n"},
+		{"NetworkManager", labsim.StackNetworkManager, "/etc/NetworkManager/system-connections/infiniband-" + port +
+			".nmconnection", "address1=172.16.0.20/24\n", "address1=172.16.0.20/24\naddress2=172.16.0.20/24\n"},
+		{"networkd", labsim.StackNetworkd, "/etc/systemd/network/60-infiniband-" + port + ".network",
+			"Address=172.16.0.20/24\n", "Address=172.16.0.20/24\nAddress=172.16.0.20/24\n"},
+		{"networkd, a route", labsim.StackNetworkd, "/etc/systemd/network/60-infiniband-" + port + ".network", "[Route]\n",
+			"[Route]\nDestination=10.20.0.0/16\nGateway=172.16.0.1\n\n[Route]\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			editedFile(t, c.stack, c.file, c.old, c.now, "IP050")
+		})
+	}
 }
 
 // A file of an interface that its stack cannot read any more is written anew, as its first lines

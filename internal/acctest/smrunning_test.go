@@ -105,3 +105,29 @@ func TestSM_destroy_of_a_masked_one(t *testing.T) {
 		t.Errorf("the mask is gone: %s", out)
 	}
 }
+
+// A member that stands there twice is one member of the state: Terraform refuses a set that has
+// it twice, and no plan would ever mend the file.
+func TestSM_member_that_stands_there_twice(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	ws, cfg := w.Workspace(), smOptions(nil)
+	mustApply(t, ws, cfg)
+	ours := w.Run(labs.Intel9, "cat "+smParts)
+	member := portGUID(labs.Intel9, 1) + "=full"
+	if !strings.Contains(ours, member) {
+		t.Fatalf("%s is not in\n%s", member, ours)
+	}
+	w.Put(labs.Intel9, smParts, strings.Replace(ours, member, member+", "+member, 1))
+	plan := cleanPlan(t, ws, cfg)
+	if plan.Actions()["infiniband_opensm.it"] != Update ||
+		len(plan.Diags.Warnings().Find("SM029", smParts)) != 1 {
+		t.Errorf("%v\n%s", plan.Actions(), plan.Diags)
+	}
+	mustApply(t, ws, cfg)
+	if now := w.Run(labs.Intel9, "cat "+smParts); now != ours {
+		t.Errorf("after the apply:\n%s", now)
+	}
+	emptyPlan(t, ws, cfg)
+}

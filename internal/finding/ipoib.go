@@ -240,7 +240,8 @@ var (
 	InterfaceFileReplaced = &Rule{Code: "IP048", Severity: Refuse,
 		Title: "Refusing to replace a file of this interface that does not say it is Terraform's",
 		Meaning: "This resource keeps the definition of the interface in a file of this name. The first line of every file " +
-			"of this provider says so. Where it is missing, somebody has written the file, or has replaced it since " +
+			"of this provider says so; a profile of NetworkManager, which drops comments, says so in its section [user]. " +
+			"Where that is missing, somebody has written the file, or has replaced it since " +
 			"Terraform wrote it, also by a link to /dev/null. The provider leaves such a file alone, so that no setting is " +
 			"lost.",
 		WayOut: "Put what is wanted of it into this resource, and move the file away. Then apply: the apply writes the " +

@@ -209,5 +209,5 @@ func prefixSet(prefixes []netip.Prefix) types.Set {
 	for i, p := range prefixes {
 		elems[i] = attribute.PrefixText(p)
 	}
-	return types.SetValueMust(attribute.PrefixType{}, elems)
+	return attribute.SetOf(attribute.PrefixType{}, elems)
 }

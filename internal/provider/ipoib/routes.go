@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 var routeTypes = map[string]attr.Type{"to": types.StringType, "via": types.StringType}
@@ -112,5 +113,5 @@ func routeSet(routes []ops.Route) types.Set {
 			"to": types.StringValue(r.To.String()), "via": types.StringValue(r.Via.String()),
 		})
 	}
-	return types.SetValueMust(object, elems)
+	return attribute.SetOf(object, elems)
 }

@@ -178,10 +178,10 @@ func partitionModel(p ops.Partition) partition {
 		members[limited] = append(members[limited], types.StringValue(m.Port))
 	}
 	if len(members[false]) > 0 {
-		out.Full = types.SetValueMust(types.StringType, members[false])
+		out.Full = attribute.SetOf(types.StringType, members[false])
 	}
 	if len(members[true]) > 0 {
-		out.Limited = types.SetValueMust(types.StringType, members[true])
+		out.Limited = attribute.SetOf(types.StringType, members[true])
 	}
 	return out
 }

@@ -77,7 +77,7 @@ func setOf(names []string) types.Set {
 	for i, n := range names {
 		elems[i] = types.StringValue(n)
 	}
-	return types.SetValueMust(types.StringType, elems)
+	return attribute.SetOf(types.StringType, elems)
 }
 
 // id is "host/pci_address/port".

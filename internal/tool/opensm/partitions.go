@@ -63,7 +63,8 @@ type Partition struct {
 // Special reports whether the definition has what a resource cannot say of the groups.
 func (p Partition) Special() bool { return p.SL > 0 || p.Scope >= 0 || p.QKey != 0 || p.Groups }
 
-// Sort brings the definitions and their members into the order of the file.
+// Sort brings the definitions and their members into the order of the file. A member that is
+// there twice is there once.
 func Sort(all []Partition) {
 	slices.SortFunc(all, func(a, b Partition) int {
 		// The default partition first, as every example has it.
@@ -76,6 +77,7 @@ func Sort(all []Partition) {
 		slices.SortStableFunc(all[i].Members, func(a, b Member) int {
 			return cmp.Or(cmp.Compare(place(a.Port), place(b.Port)), cmp.Compare(a.Port, b.Port))
 		})
+		all[i].Members = slices.Compact(all[i].Members)
 	}
 }
 
