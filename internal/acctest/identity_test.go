@@ -140,7 +140,7 @@ func TestIdentity_exchanged(t *testing.T) {
 			refusedAll(t, "saved plan", said, "FW080", serial, twinSerial)
 			again := mustPlan(t, ws, changed)
 			if id != host+"/"+w.PCI(host) {
-				if len(again.Diags.Errors().Find("Refusing to plan card intel9/0000:01:00.0: FW080")) != 1 {
+				if len(again.Diags.Errors().Find("Refusing to adopt card intel9/0000:01:00.0: FW080")) != 1 {
 					t.Errorf("the next plan:\n%s", again.Diags.Errors())
 				}
 			} else {
@@ -476,7 +476,7 @@ func TestIdentity_throughTheEngine(t *testing.T) {
 			},
 			{
 				Config:   HCL(w.Provider(), append(first, changed...)),
-				PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Refusing to plan card.*FW080.*` + twinSerial),
+				PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Refusing to adopt card.*FW080.*` + twinSerial),
 			},
 			{
 				PreConfig: func() {

@@ -125,5 +125,5 @@ func refuse(ctx context.Context, diags *diag.Diagnostics, ref attribute.CardRef,
 			found[i].Severity = finding.Warn
 		}
 	}
-	diagnostic.AddFindings(ctx, diags, "plan card "+ref.String(), found)
+	diagnostic.AddFindings(ctx, diags, "adopt card "+ref.String(), found)
 }

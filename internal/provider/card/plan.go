@@ -144,7 +144,7 @@ func checkExpected(diags *diag.Diagnostics, ref attribute.CardRef, m model, befo
 	}
 	var detail string
 	if len(wrong) > 0 {
-		detail = "Another card is at this address: " + strings.Join(wrong, "; ") + ". Nothing was changed.\n\n" +
+		detail = "Another card is at this address: " + strings.Join(wrong, "; ") + ". Nothing was written to it.\n\n" +
 			"Cards change their address when others are added or moved. Correct pci_address, or expect if the card was " +
 			"exchanged on purpose."
 	}
@@ -152,8 +152,8 @@ func checkExpected(diags *diag.Diagnostics, ref attribute.CardRef, m model, befo
 		detail += fmt.Sprintf("\n\nThe %s cannot be read, so it cannot be compared.", strings.Join(unread, " and the "))
 	}
 	if len(wrong) == 0 {
-		detail += " Nothing was changed.\n\nLeave out of expect what the card does not tell, or mend what keeps it from " +
-			"being read."
+		detail += " Nothing was written to it.\n\nLeave out of expect what the card does not tell, or mend what keeps it " +
+			"from being read."
 	}
 	if serial == "" && !c.Serial.Known() {
 		detail += "\n\nThe serial number cannot be read: " + c.Serial.Why() + "."
