@@ -91,6 +91,8 @@ func TestIPoIB_lines_that_somebody_has_changed(t *testing.T) {
 			"lacks auto ibp1s0"},
 		{"ifupdown, no addresses", labsim.StackIfupdown, "/etc/network/interfaces.d/infiniband-" + port, "inet static",
 			"inet manual", "lacks iface ibp1s0 inet static"},
+		{"ifupdown, from Windows", labsim.StackIfupdown, "/etc/network/interfaces.d/infiniband-" + port, "inet static\n",
+			"inet static\r\n", "has the line ends of Windows"},
 		{"netplan", labsim.StackNetplan, "/etc/netplan/60-infiniband-" + port + ".yaml", "      accept-ra: false\n", "",
 			"lacks accept-ra=false"},
 		{"NetworkManager", labsim.StackNetworkManager, "/etc/NetworkManager/system-connections/infiniband-" + port +

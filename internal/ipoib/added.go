@@ -57,6 +57,10 @@ func (o *Observation) observeFiles(s *inventory.Snapshot, t target) {
 					o.Lacking = append(o.Lacking, f.path+" lacks "+strings.Join(lacking, ", "))
 				}
 			}
+			if strings.Contains(found.Content, "\r\n") {
+				// ifup takes the carriage return for a part of the word before it.
+				o.Lacking = append(o.Lacking, f.path+" has the line ends of Windows")
+			}
 			if len(added) > 0 {
 				o.Added = append(o.Added, Added{f.path, added, freeName(s, t, f.path)})
 			}

@@ -47,7 +47,10 @@ func (i Item) Errorf(format string, args ...any) error {
 func Read(output string, take func(Item) error) error {
 	var begun, ended bool
 	var open *part // the section whose lines follow
-	for n, line := range tool.Lines(output) {
+	n := 0
+	for line := range strings.Lines(output) {
+		n++
+		line = open.withoutEnd(line)
 		if !begun {
 			if line != "@begin 1" {
 				return tool.Errorf(n, line, `want "@begin 1"`)
@@ -84,6 +87,16 @@ func Read(output string, take func(Item) error) error {
 type part struct {
 	Item
 	text strings.Builder
+}
+
+// withoutEnd takes the line end away, of Windows too. In a file that is a change that somebody
+// made.
+func (i *part) withoutEnd(line string) string {
+	line = strings.TrimSuffix(line, "\n")
+	if i != nil && i.Word == File {
+		return line
+	}
+	return strings.TrimRight(line, "\r")
 }
 
 // next reads a line, which may belong to an open section. whole reports whether the item
