@@ -106,6 +106,34 @@ func TestSM_destroy_of_a_masked_one(t *testing.T) {
 	}
 }
 
+// A number that no file of ours has is an edited line, and not a value of the state: a negative
+// time is none, and no plan would ever mend the file.
+func TestSM_number_without_sense(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	ws, cfg := w.Workspace(), smOptions(nil)
+	mustApply(t, ws, cfg)
+	ours := w.Run(labs.Intel9, "cat "+smConf)
+	for old, now := range map[string]string{"sminfo_polling_timeout 1000": "sminfo_polling_timeout -5",
+		"polling_retry_number 2": "polling_retry_number 9223372036854"} {
+		if !strings.Contains(ours, old) {
+			t.Fatalf("%s is not in\n%s", old, ours)
+		}
+		w.Put(labs.Intel9, smConf, strings.Replace(ours, old, now, 1))
+		plan := cleanPlan(t, ws, cfg)
+		if plan.Actions()["infiniband_opensm.it"] != Update ||
+			len(plan.Diags.Warnings().Find("SM029", smConf+" also has: "+now)) != 1 {
+			t.Errorf("%s: %v\n%s", now, plan.Actions(), plan.Diags)
+		}
+		mustApply(t, ws, cfg)
+		if now := w.Run(labs.Intel9, "cat "+smConf); now != ours {
+			t.Errorf("after the apply:\n%s", now)
+		}
+		emptyPlan(t, ws, cfg)
+	}
+}
+
 // A member that stands there twice is one member of the state: Terraform refuses a set that has
 // it twice, and no plan would ever mend the file.
 func TestSM_member_that_stands_there_twice(t *testing.T) {

@@ -107,21 +107,34 @@ func (c Conf) Text(header string) string {
 	return b.String()
 }
 
-// ParseConf reads our file back. It leaves out what it does not know or cannot read:
-// the caller compares with Text of the result.
+// limits are the numbers that a file of ours may have.
+var limits = map[string]struct{ least, most int }{
+	"sminfo_polling_timeout": {100, 600000}, "polling_retry_number": {1, 100}, "log_max_size": {1, 4095},
+}
+
+// numberOf is the number of a setting, 0 outside of its limits.
+func numberOf(s Setting) int {
+	n, limit := atoi(s.Value, 0), limits[s.Key]
+	if n < limit.least || n > limit.most {
+		return 0
+	}
+	return n
+}
+
+// ParseConf reads our file back. It leaves out what it does not know or cannot read, and numbers
+// that no file of ours has: the caller compares with Text of the result.
 func ParseConf(text string) Conf {
 	c := Conf{Priority: -1}
-	number := func(s string) int { return atoi(s, 0) }
 	for _, s := range Settings(text) {
 		switch s.Key {
 		case "sm_priority":
 			c.Priority = atoi(s.Value, -1)
 		case "sminfo_polling_timeout":
-			c.Tuning.PollingTimeout = number(s.Value)
+			c.Tuning.PollingTimeout = numberOf(s)
 		case "polling_retry_number":
-			c.Tuning.PollingRetries = number(s.Value)
+			c.Tuning.PollingRetries = numberOf(s)
 		case "log_max_size":
-			c.Tuning.LogMaxSize = number(s.Value)
+			c.Tuning.LogMaxSize = numberOf(s)
 		case "log_flags":
 			c.Tuning.LogLevel = levelOf(s.Value)
 		case "routing_engine":
@@ -146,13 +159,12 @@ func ParseShared(text string, own Places) Conf {
 		c.Priority = 0
 	}
 	for _, n := range []struct {
-		value                   *int
-		standard, least, atMost int
+		value    *int
+		standard int
 	}{
-		{&t.PollingTimeout, defaultPollingTimeout, 100, 600000}, {&t.PollingRetries, defaultPollingRetries, 1, 100},
-		{&t.LogMaxSize, 0, 1, 4095},
+		{&t.PollingTimeout, defaultPollingTimeout}, {&t.PollingRetries, defaultPollingRetries},
 	} {
-		if *n.value == n.standard || *n.value < n.least || *n.value > n.atMost {
+		if *n.value == n.standard {
 			*n.value = 0
 		}
 	}
