@@ -106,56 +106,35 @@ func TestSM_destroy_of_a_masked_one(t *testing.T) {
 	}
 }
 
-// A number that no file of ours has is an edited line, and not a value of the state: a negative
-// time is none, and no plan would ever mend the file.
-func TestSM_number_without_sense(t *testing.T) {
+// What Terraform cannot hold is an edited line, and not a value of the state: no plan would ever
+// mend the file. A negative time is none, and a set has no value twice.
+func TestSM_lines_without_sense(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{Hosts: vpi()})
 	drivers(w)
 	ws, cfg := w.Workspace(), smOptions(nil)
 	mustApply(t, ws, cfg)
-	ours := w.Run(labs.Intel9, "cat "+smConf)
-	for old, now := range map[string]string{"sminfo_polling_timeout 1000": "sminfo_polling_timeout -5",
-		"polling_retry_number 2": "polling_retry_number 9223372036854"} {
-		if !strings.Contains(ours, old) {
-			t.Fatalf("%s is not in\n%s", old, ours)
+	member := portGUID(labs.Intel9, 1) + "=full"
+	for _, edit := range []struct{ file, old, now, says string }{
+		{smConf, "sminfo_polling_timeout 1000", "sminfo_polling_timeout -5", " also has: sminfo_polling_timeout -5"},
+		{smConf, "polling_retry_number 2", "polling_retry_number 9223372036854",
+			" also has: polling_retry_number 9223372036854"},
+		{smParts, member, member + ", " + member, ""},
+	} {
+		ours := w.Run(labs.Intel9, "cat "+edit.file)
+		if !strings.Contains(ours, edit.old) {
+			t.Fatalf("%s is not in\n%s", edit.old, ours)
 		}
-		w.Put(labs.Intel9, smConf, strings.Replace(ours, old, now, 1))
+		w.Put(labs.Intel9, edit.file, strings.Replace(ours, edit.old, edit.now, 1))
 		plan := cleanPlan(t, ws, cfg)
 		if plan.Actions()["infiniband_opensm.it"] != Update ||
-			len(plan.Diags.Warnings().Find("SM029", smConf+" also has: "+now)) != 1 {
-			t.Errorf("%s: %v\n%s", now, plan.Actions(), plan.Diags)
+			len(plan.Diags.Warnings().Find("SM029", edit.file+edit.says)) != 1 {
+			t.Errorf("%s: %v\n%s", edit.now, plan.Actions(), plan.Diags)
 		}
 		mustApply(t, ws, cfg)
-		if now := w.Run(labs.Intel9, "cat "+smConf); now != ours {
+		if now := w.Run(labs.Intel9, "cat "+edit.file); now != ours {
 			t.Errorf("after the apply:\n%s", now)
 		}
 		emptyPlan(t, ws, cfg)
 	}
-}
-
-// A member that stands there twice is one member of the state: Terraform refuses a set that has
-// it twice, and no plan would ever mend the file.
-func TestSM_member_that_stands_there_twice(t *testing.T) {
-	t.Parallel()
-	w := Start(t, Options{Hosts: vpi()})
-	drivers(w)
-	ws, cfg := w.Workspace(), smOptions(nil)
-	mustApply(t, ws, cfg)
-	ours := w.Run(labs.Intel9, "cat "+smParts)
-	member := portGUID(labs.Intel9, 1) + "=full"
-	if !strings.Contains(ours, member) {
-		t.Fatalf("%s is not in\n%s", member, ours)
-	}
-	w.Put(labs.Intel9, smParts, strings.Replace(ours, member, member+", "+member, 1))
-	plan := cleanPlan(t, ws, cfg)
-	if plan.Actions()["infiniband_opensm.it"] != Update ||
-		len(plan.Diags.Warnings().Find("SM029", smParts)) != 1 {
-		t.Errorf("%v\n%s", plan.Actions(), plan.Diags)
-	}
-	mustApply(t, ws, cfg)
-	if now := w.Run(labs.Intel9, "cat "+smParts); now != ours {
-		t.Errorf("after the apply:\n%s", now)
-	}
-	emptyPlan(t, ws, cfg)
 }
