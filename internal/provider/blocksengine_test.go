@@ -22,11 +22,7 @@ type folders struct {
 
 func newFolders(t *testing.T) *folders {
 	t.Helper()
-	engine(t)
-	f := &folders{t: t, program: os.Getenv("TF_ACC_TERRAFORM_PATH"), dir: t.TempDir()}
-	if f.program == "" {
-		f.program = "terraform"
-	}
+	f := &folders{t: t, program: engine(t), dir: t.TempDir()}
 	built := filepath.Join(f.dir, "terraform-provider-infiniband")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", built, "../..").CombinedOutput(); err != nil {
 		t.Fatalf("build the provider: %v\n%s", err, out)
@@ -65,7 +61,7 @@ func (f *folders) run(text string, env []string, args ...string) (at, said strin
 
 // A configuration of a page is valid for the engine, too. The files of the examples
 // are planned and applied by other tests; make test-tofu runs this with OpenTofu.
-func TestBlocks_engine_validates_configurations(t *testing.T) {
+func TestAccBlocks_validate_configurations(t *testing.T) {
 	f := newFolders(t)
 	for file, text := range repository(t, []string{"README.md", ".github", "examples", "templates"}, isPage) {
 		for _, b := range blocksOf(file, text) {
@@ -89,7 +85,7 @@ func TestBlocks_engine_validates_configurations(t *testing.T) {
 
 // A saved plan has no password that comes the way the page of security shows. It has one
 // of an ordinary variable, as the page warns.
-func TestBlocks_security_keeps_a_password_out_of_a_plan(t *testing.T) {
+func TestAccBlocks_security_keeps_a_password_out_of_a_plan(t *testing.T) {
 	f := newFolders(t)
 	const page, word = "templates/guides/security.md", "correct-horse-battery"
 	blocks := blocksOf(page, repository(t, []string{page}, isPage)[page])

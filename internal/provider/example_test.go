@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -27,16 +26,14 @@ import (
 
 const example = "../../examples/lab-crossflash"
 
-// engine skips a test if there is neither Terraform nor OpenTofu: the testing
-// library would download one.
-func engine(t *testing.T) {
+// engine is the path of the engine under which a test runs. make test-engine finds such tests
+// by their names, and runs them under other engines.
+func engine(t *testing.T) string {
 	t.Helper()
-	if os.Getenv("TF_ACC_TERRAFORM_PATH") != "" {
-		return
+	if !strings.HasPrefix(t.Name(), "TestAcc") {
+		t.Fatal("a test that runs an engine is called TestAcc…")
 	}
-	if _, err := exec.LookPath("terraform"); err != nil {
-		t.Skip("needs terraform on PATH, or TF_ACC_TERRAFORM_PATH with the path of terraform or tofu; make test sets it")
-	}
+	return acctest.Engine(t)
 }
 
 // exampleVariables are the variables of the example for a lab.

@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	_ = os.Unsetenv("TF_CLI_CONFIG_FILE")
+	acctest.UseEngine()
 	// Configurations name the provider by its real address.
 	_ = os.Setenv("TF_ACC_PROVIDER_NAMESPACE", "ibfabric")
 	os.Exit(m.Run())

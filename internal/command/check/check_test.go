@@ -93,7 +93,7 @@ func TestCheck_outcomes(t *testing.T) {
 		status int
 		says   []string
 	}{
-		{"good", command.OK, []string{"ok config Port ", "ok config User ops (" + file + ":", "ok host key ssh-ed25519 SHA256:",
+		{"good", command.OK, []string{"ok config Port ", "ok config User ops (" + file, "ok host key ssh-ed25519 SHA256:",
 			"(" + lab.KnownHostsFile() + ":", "ok login key ssh-ed25519 SHA256:", "ok root sudo, without a password", "ok transfer SFTP",
 			"ok system Ubuntu 24.04, kernel 6.8.0", "note tools opensm is not installed, which only infiniband_opensm needs",
 			"ok tools mstflint 4.26.0", "ok card 0000:01:00.0 ConnectX-3 Pro MCX314A-BCCT serial MT1234X00000 firmware",
