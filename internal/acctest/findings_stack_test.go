@@ -35,6 +35,11 @@ func stackFindings() []findingCase {
 				drivers(w)
 				w.Machine(host).FS.Drop("/etc/network/interfaces")
 			}},
+		{code: "HO033", says: []string{ownFile[labsim.StackNetplan] + " of intel9 is a directory"}, config: plain,
+			prepare: func(w *Lab) {
+				drivers(w)
+				w.Run(host, "mkdir "+ownFile[labsim.StackNetplan])
+			}},
 		{code: "IP024", says: []string{"ibp1s0 of intel9 is configured by ifupdown", "netplan with systemd-networkd"},
 			config:  plain,
 			prepare: put("/run/network/ifstate", "lo=lo\nibp1s0=ibp1s0\n")},

@@ -106,6 +106,10 @@ var (
 		WayOut: "Keep one of the two entries of the provider's hosts. Write its key into all resources. If resources are " +
 			"in the state under the other key, take them out with " +
 			"terraform state rm, and import them under the key that stays."}
+	DirectoryInPlace = &Rule{Code: "HO033", Severity: Refuse, Title: "A directory is where the provider keeps a file",
+		Meaning: "Somebody has made a directory with the name of a file that this resource writes. What is in it may be " +
+			"needed, so the provider does not remove it. The service that reads the file does not look into the directory.",
+		WayOut: "Look what is in the directory. Move it away or delete it, then plan again."}
 	CardInUse = &Rule{Code: "HO045", Severity: Refuse, Title: "Another program uses the card", Attribute: "card_id",
 		Meaning: "Two programs that use one card at the same time disturb each other. Even a query can make a burn fail. " +
 			"The provider leaves such a card alone and does not even read it.",

@@ -50,7 +50,7 @@ var Families = []Family{
 		HostWithoutSpace, RebootNotAllowed, HostObserved, SubnetManagerOnCard, HostLacksPrograms, RestartNeeded,
 		StorageOverCard, HostServesShares, HostScansPool, HostRunsOnBattery, HostInKubernetes,
 		FlashJobUnreadable, EarlierCardFailed, ChangedSincePlan, ManagedTwice, AdoptedTwice, HostHasTwoNames,
-		CardInUse,
+		DirectoryInPlace, CardInUse,
 	}},
 	{"SM", "Subnet managers", "For `infiniband_opensm`.", []*Rule{
 		OpensmUnsupported, OpensmPortUnknown, OpensmPortEthernet, OpensmPriorityEqual,

@@ -3,6 +3,8 @@ package host
 import (
 	"fmt"
 	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
 // ExitError says that a command ran and failed. Only this kind can mean
@@ -22,6 +24,20 @@ func (e *ExitError) Error() string {
 		s += ": " + firstLine(t)
 	}
 	return s
+}
+
+// ScriptName is the name of the script in a Command of an error; empty if it is a program.
+func ScriptName(command string) string {
+	name, script := strings.CutPrefix(command, shellcmd.ScriptWord)
+	if !script {
+		return ""
+	}
+	if quoted, is := strings.CutPrefix(name, "'"); is {
+		name, _, _ = strings.Cut(quoted, "'")
+	} else {
+		name, _, _ = strings.Cut(name, " ")
+	}
+	return name
 }
 
 // The steps at which a host can be out of reach.

@@ -66,7 +66,7 @@ var imageName = regexp.MustCompile(`^` + regexp.QuoteMeta(inventory.StateDir) + 
 // readFiles joins the content of files with their modes, and finds the staged
 // images, of which only the size and the hash are read.
 func readFiles(s *inventory.Snapshot, a *collect.Answer) error {
-	s.Files, s.Denied = map[string]inventory.File{}, a.Denied
+	s.Files, s.Denied, s.Directories = map[string]inventory.File{}, a.Denied, a.Directories
 	for path, content := range a.Files {
 		s.Files[path] = inventory.File{Content: content}
 	}

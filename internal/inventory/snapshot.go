@@ -53,6 +53,7 @@ type Snapshot struct {
 	Now              time.Time       // the host's clock; zero where nothing is compared with it
 	Uptime           time.Duration   // since the boot; zero as Now
 	Denied           map[string]bool // files and directories of the same that are there and could not be read
+	Directories      map[string]bool // those in places where such a file would be
 	StaleInInitramfs []string        // files of which the initial RAM disk has an older copy
 	NoDisk           []string        // files of which the initial RAM disk may have a copy, and no such disk was found
 	Unread           map[string]bool // files that are there and could not be read

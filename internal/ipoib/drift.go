@@ -16,7 +16,7 @@ func (c *checker) checkHidden() {
 	}
 	var lines []string
 	for _, path := range o.Missing {
-		if !strings.Contains(o.Persisted.Fault, path) {
+		if !strings.Contains(o.Persisted.Fault, path) && !c.s.Directories[path] {
 			lines = append(lines, path+" is not there")
 		}
 	}

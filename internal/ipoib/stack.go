@@ -10,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ifupdown"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netplan"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/nmcli"
@@ -175,6 +176,7 @@ func (c *checker) stackFindings() {
 		c.stanzas()
 	}
 	c.ifupdown2()
+	c.places()
 	c.checkLostAtBoot()
 	if n, ok := c.s.Netdev(c.observed.Name); ok {
 		c.managers(n)
@@ -213,6 +215,16 @@ func onlySilence(s *inventory.Snapshot, o Observation, d Request) bool {
 	}
 	unit := o.Stack.service()
 	return unit != "" && !s.Unit(unit).Known() && o.Satisfies(d.Config) && len(adoptedDefinitions(o, d)) == 0
+}
+
+// places finds directories where the files of the interface would be.
+func (c *checker) places() {
+	if c.portUnknown {
+		return
+	}
+	for _, f := range backendOf(c.stack, c.target()).files(c.target(), c.d.Config) {
+		c.found = append(c.found, platform.CheckPlaces(c.s, f.path)...)
+	}
 }
 
 // stanzas checks that ifup reads our file. It stops at the first line of any file

@@ -67,8 +67,12 @@ func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 		found = append(found, checkLink(s, d, o)...)
 	}
 	found = append(found, checkPrefix(s, d)...)
-	found = append(found, checkService(s, o, p)...)
+	found = append(found, checkService(s, o, d, p)...)
 	found = append(found, checkOurs(s, o, d)...)
+	found = append(found, platform.CheckPlaces(s, opensm.DropInPath(d.PortGUID), opensm.ConfPath(d.PortGUID))...)
+	if len(d.Partitions) > 0 {
+		found = append(found, platform.CheckPlaces(s, opensm.PartitionsPath(d.PortGUID))...)
+	}
 	found = append(found, platform.CheckBoot(s, o.NotAtBoot)...)
 	// Our instances do not read the shared file; a change there may have been meant for
 	// them.
@@ -274,7 +278,7 @@ func portsOf(s *inventory.Snapshot, guid ib.GUID) string {
 	return node + " The host has " + strings.Join(ports, ", ") + "."
 }
 
-func checkService(s *inventory.Snapshot, o Observation, p PlanFacts) []finding.Finding {
+func checkService(s *inventory.Snapshot, o Observation, d Request, p PlanFacts) []finding.Finding {
 	var found []finding.Finding
 	if o.Installed == "" {
 		found = append(found, finding.OpensmInstalled.Find("opensm is not installed on %s.", s.Host))
@@ -289,7 +293,7 @@ func checkService(s *inventory.Snapshot, o Observation, p PlanFacts) []finding.F
 		found = append(found, finding.OpensmPortsReplaced.Find("%s of %s says PORTS=ALL.%s", opensm.DefaultPath, s.Host,
 			losing(s, o)))
 	}
-	if fact.Yes(o.Active) && !o.Managed {
+	if fact.Yes(o.Active) && !o.Managed && !s.Directories[opensm.DropInPath(d.PortGUID)] { // that is refused
 		found = append(found, takesOver(s, o))
 	}
 	found = append(found, checkMasked(s, o, p)...)

@@ -69,7 +69,7 @@ func checkGone(s *inventory.Snapshot, o Observation) []finding.Finding {
 	conf, there := s.Files[o.ConfPath]
 	var gone string
 	switch partitions := opensm.ParseConf(conf.Content).PartitionFile; {
-	case !o.Managed || s.Denied[o.ConfPath] || s.Denied[partitions]:
+	case !o.Managed || s.Denied[o.ConfPath] || s.Denied[partitions], s.Directories[o.ConfPath], s.Directories[partitions]:
 		return nil
 	case !there:
 		gone = o.ConfPath

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
 )
@@ -24,6 +26,17 @@ func OwnedHeader(resource string) string {
 
 // IsOurs reports whether a file is ours.
 func IsOurs(content string) bool { return strings.HasPrefix(content, Owner) }
+
+// CheckPlaces finds directories in the places of files that a resource writes.
+func CheckPlaces(s *inventory.Snapshot, paths ...string) []finding.Finding {
+	var found []finding.Finding
+	for _, path := range paths {
+		if s.Directories[path] {
+			found = append(found, finding.DirectoryInPlace.Find("%s of %s is a directory.", path, s.Host))
+		}
+	}
+	return found
+}
 
 // WriteFile replaces a file on a host atomically.
 func WriteFile(ctx context.Context, h host.Host, path string, mode uint32, content string) error {

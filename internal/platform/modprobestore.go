@@ -92,6 +92,9 @@ func (m modprobeStore) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress
 
 // notOurs names our own file of options if somebody else has written it.
 func notOurs(s *inventory.Snapshot) string {
+	if s.Directories[ModprobePath] {
+		return "the directory " + ModprobePath
+	}
 	if f, there := s.Files[ModprobePath]; there && !IsOurs(f.Content) {
 		return ModprobePath
 	}

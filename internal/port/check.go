@@ -34,7 +34,7 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 	if !present && len(packages) == 0 {
 		return []finding.Finding{finding.PortUnsupported.Find("%s runs %s, and has no ibportstate.", s.Host, plat.Name())}
 	}
-	found := unmanagedFiles(s, d)
+	found := append(unmanagedFiles(s, d), platform.CheckPlaces(s, UnitPath(d.Card, d.Number), scriptPath)...)
 	if f := portThere(s, d, o, p); f != nil {
 		return append(found, *f)
 	}

@@ -451,6 +451,7 @@ func TestCatalogue_every_code_appears(t *testing.T) {
 	seen[Twice("infiniband_firmware", "a/0000:01:00.0", "a/0000:01:00.0", nil).Rule.Code] = true
 	for _, r := range []*finding.Rule{
 		finding.HostHasTwoNames,         // TestLab_oneMachineUnderTwoNames
+		finding.DirectoryInPlace,        // acctest TestDirectory_in_the_place_of_a_file
 		finding.RestartIntoDamagedFlash, // TestRestart_notIntoDamagedFlash
 		// Found where the object is, not by a verdict.
 		finding.CardWithoutSerialNumber, finding.EarlierCardFailed, finding.ChangedSincePlan, finding.RestoreOfManagedCard,

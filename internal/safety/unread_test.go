@@ -514,10 +514,11 @@ var noFact = map[string]string{
 	"HO004 HO005 HO017 HO019":                   "the journals of our own jobs; one that is not understood is HO017",
 	"HO007 HO008 HO011 HO018 HO030 HO031":       "the configuration, and what this apply has done",
 	"LT001 LT002 LT003 LT004 LT009 LT011 LT012": "the configuration, and the types that are shown: LT008 or LT013 if they are not. LT008 also for a port that is not named",
-	"LT019 LT020 LT021":                         "a file of the host; one that cannot be read is LT016",
-	"LT006 LT014 LT015":                         "what follows from the change itself",
-	"LT007 LT010":                               "the types of other cards; not shown is LT007 itself",
-	"LT018":                                     "what is found on the port; a subnet manager that is not known is HO009",
+	"HO033":             "a directory; one that cannot be listed is asked for by the resource",
+	"LT019 LT020 LT021": "a file of the host; one that cannot be read is LT016",
+	"LT006 LT014 LT015": "what follows from the change itself",
+	"LT007 LT010":       "the types of other cards; not shown is LT007 itself",
+	"LT018":             "what is found on the port; a subnet manager that is not known is HO009",
 }
 
 // TestUnread_every_finding_is_asked_for holds that each finding has a fact above, or

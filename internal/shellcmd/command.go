@@ -103,8 +103,24 @@ func (c Command) Changing() bool { return c.changes }
 func (c Command) Timeout() time.Duration { return c.timeout }
 
 // String returns the command quoted for a POSIX shell; it is what messages show and
-// what a person may paste into a terminal.
-func (c Command) String() string { return Join(c.argv) }
+// what a person may paste into a terminal. A script begins with ScriptWord, and its
+// parameters of several lines are left out: one may be a script of hundreds of lines.
+func (c Command) String() string {
+	if c.script == "" {
+		return Join(c.argv)
+	}
+	words := make([]string, 0, 1+len(c.argv))
+	for _, arg := range c.argv {
+		if strings.Contains(arg, "\n") {
+			arg = "…"
+		}
+		words = append(words, arg)
+	}
+	return ScriptWord + Join(words)
+}
+
+// ScriptWord begins what messages show of a script, which nobody can paste into a terminal.
+const ScriptWord = "script "
 
 // Redact replaces secrets in text, as they are and in their quoted forms.
 func Redact(text string, secrets ...string) string {

@@ -57,3 +57,10 @@ func TestCommand_copiesWhatItIsGiven(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// A parameter may be a script of its own, which nobody wants to read in a message.
+func TestCommand_scriptIsShownWithoutItsTexts(t *testing.T) {
+	if got := Script("save it", "true\n", "/var/x", "set -eu\nrm -rf\n").String(); got != "script 'save it' /var/x '…'" {
+		t.Errorf("got %q", got)
+	}
+}

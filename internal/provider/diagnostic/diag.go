@@ -256,14 +256,13 @@ func describeTransfer(err error, e *host.TransferError) (string, []string) {
 	return text, facts("Host", e.Host, "Step", e.Op, "Path", e.Path, "Error", fmt.Sprint(e.Err))
 }
 
-// ran are the facts on a command of a host. A script of ours has a name in quotes and
-// cannot be typed in: its name alone is given.
-func ran(host, command string) []string {
-	if name, script := strings.CutPrefix(command, "'"); script {
-		name, _, _ = strings.Cut(name, "'")
-		return facts("Host", host, "Script of the provider", name)
+// ran are the facts on a command of a host. A script of ours cannot be typed in: its name
+// alone is given.
+func ran(hostName, command string) []string {
+	if name := host.ScriptName(command); name != "" {
+		return facts("Host", hostName, "Script of the provider", name)
 	}
-	return facts("Host", host, "Command", command)
+	return facts("Host", hostName, "Command", command)
 }
 
 // prefix returns what the callers of the transport said before its error, as a

@@ -56,13 +56,13 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 				"Host: intel9\nStep: run\nCommand: netplan apply\nError: EOF",
 		},
 		"an answer of the script that reads a host": {
-			&host.OutputError{Host: "intel9", Command: "'collect facts' '' /var/lib/x mstflint",
+			&host.OutputError{Host: "intel9", Command: "script 'collect facts' '' /var/lib/x mstflint",
 				Problem: "section mstflint -v: nonsense"},
 			"The provider did not understand the output of a command, so it draws no conclusion from it. " +
 				"Another version of the program, or a wrapper around it, may print something else.\n\nSection mstflint -v: nonsense.\n\nHost: intel9\nScript of the provider: collect facts",
 		},
 		"a connection lost while reading": {
-			&host.UnreachableError{Host: "intel9", Op: "run", Command: "'collect facts' / x", MayHaveRun: true, Reading: true,
+			&host.UnreachableError{Host: "intel9", Op: "run", Command: "script 'collect facts' / x", MayHaveRun: true, Reading: true,
 				Err: errors.New("EOF")},
 			"The connection broke while the host was being read. Reading changes nothing; what an earlier step did stays. Run it again.\n\nHost: intel9\nStep: run\nError: EOF",
 		},

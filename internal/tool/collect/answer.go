@@ -17,6 +17,7 @@ type Answer struct {
 	UID              int
 	Values           map[string]Value  // first line of small files, by path
 	Denied           map[string]bool   // files that are there and could not be read
+	Directories      map[string]bool   // those in places where a configuration file would be
 	Files            map[string]string // whole text files, by path
 	Runs             map[string]Run    // what commands printed, by name
 	Commands         map[string]bool   // those that were looked for
@@ -82,7 +83,8 @@ type reader struct {
 // Parse takes an answer apart.
 func Parse(output string) (*Answer, error) {
 	r := &reader{answer: &Answer{
-		Values: map[string]Value{}, Denied: map[string]bool{}, Files: map[string]string{}, Runs: map[string]Run{},
+		Values: map[string]Value{}, Denied: map[string]bool{}, Directories: map[string]bool{},
+		Files: map[string]string{}, Runs: map[string]Run{},
 		Commands: map[string]bool{}, Modules: map[string]bool{}, Netdevs: map[string]string{}, UID: -1,
 	}}
 	if err := answer.Read(output, r.take); err != nil {
@@ -121,6 +123,8 @@ func (r *reader) fact(i answer.Item) error {
 		r.answer.Commands[i.Name] = i.Word == "command"
 	case "module":
 		r.answer.Modules[i.Name] = true
+	case "directory":
+		r.answer.Directories[i.Name] = true
 	case "rule", "late", "no-disk", "saved":
 		list := map[string]*[]string{
 			"rule":    &r.answer.Rules,

@@ -447,6 +447,14 @@ modprobe_files() {
 	done
 }
 
+# texts FILE…: contents, and directories: where one is, no file can be written.
+texts() {
+	contents "$@"
+	for file do
+		[ -d "$file" ] && plain "$file" && printf '@directory %s\n' "${file#"$ROOT"}"
+	done
+}
+
 configuration_files() {
 	# A directory that cannot be listed may hold anything.
 	for directory in /etc/netplan /run/netplan /etc/systemd/network /run/systemd/network /etc/network/interfaces.d \
@@ -455,7 +463,7 @@ configuration_files() {
 		[ -d "$ROOT$directory" ] || continue
 		if [ ! -r "$ROOT$directory" ] || [ ! -x "$ROOT$directory" ]; then printf '!%s\n' "$directory"; fi
 	done
-	contents "$ROOT"/etc/netplan/*.yaml "$ROOT"/run/netplan/*.yaml "$ROOT"/lib/netplan/*.yaml \
+	texts "$ROOT"/etc/netplan/*.yaml "$ROOT"/run/netplan/*.yaml "$ROOT"/lib/netplan/*.yaml \
 		"$ROOT"/etc/udev/rules.d/*ipoib*.rules "$ROOT"/etc/udev/rules.d/*infiniband*.rules \
 		"$ROOT"/etc/modules-load.d/*infiniband*.conf "$ROOT"/etc/modules "$ROOT"/etc/default/opensm "$ROOT"/etc/rdma/mlx4.conf \
 		"$ROOT"/etc/modprobe.d/terraform-infiniband.conf \
@@ -485,7 +493,11 @@ configuration_files() {
 		set -- "$@" "*DEVICE=*$netdev*"
 	done
 	for file in "$ROOT"/etc/NetworkManager/system-connections/* "$ROOT"/run/NetworkManager/system-connections/* "$ROOT"/etc/sysconfig/network-scripts/ifcfg-*; do
-		readable "$file" && has_line "$file" "$@" && contents "$file"
+		if [ -d "$file" ]; then
+			texts "$file"
+		else
+			readable "$file" && has_line "$file" "$@" && contents "$file"
+		fi
 	done
 	modprobe_files
 	for file in "$ROOT"/etc/udev/rules.d/*; do

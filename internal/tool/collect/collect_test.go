@@ -273,6 +273,7 @@ func TestParse(t *testing.T) {
 	const output = `@begin 1
 @uid 1000
 =/proc/sys/kernel/osrelease	6.8.0
+@directory /etc/netplan/x.yaml
 !/etc/secret
 @net 0000:01:00.0 ib0
 @pci 0000:01:00.0
@@ -305,8 +306,8 @@ func TestParse(t *testing.T) {
 	}
 	want := &Answer{
 		UID: 1000, Values: map[string]Value{"/proc/sys/kernel/osrelease": {Text: "6.8.0", Line: 3}},
-		Denied: map[string]bool{"/etc/secret": true},
-		Files:  map[string]string{}, Runs: map[string]Run{"flash 0000:01:00.0": {Status: 75, Output: "-E- two\n", Line: 15}},
+		Denied: map[string]bool{"/etc/secret": true}, Directories: map[string]bool{"/etc/netplan/x.yaml": true},
+		Files: map[string]string{}, Runs: map[string]Run{"flash 0000:01:00.0": {Status: 75, Output: "-E- two\n", Line: 16}},
 		Commands: map[string]bool{"ip": true,
 			"lspci": false}, Modules: map[string]bool{"ib_ipoib": true}, Rules: []string{"/etc/udev/rules.d/70-x.rules"},
 		Devices: []Device{{Address: "0000:01:00.0", Driver: "mlx4_core", RDMA: "mlx4_0", Virtual: true}},
