@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
 // onePort asks for the type of one port; the other keeps what it has.
@@ -172,4 +173,26 @@ func TestLinkType_parameterOverCard(t *testing.T) {
 	w.Reboot(nas)
 	shows("0,0", "ib ib")
 	emptyPlan(t, ws, wants)
+}
+
+// A value without sense in our own file is overwritten, as its first lines promise.
+func TestLinkType_valueWithoutSenseInOurFile(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
+	ws, cfg := w.Workspace(), w.types(labs.Intel9, "ib", "ib")
+	mustApply(t, ws, cfg)
+	text := w.Run(labs.Intel9, "cat "+platform.ModprobePath)
+	for _, value := range []string{"9,9", "1,9", "x", ""} {
+		w.Put(labs.Intel9, platform.ModprobePath, strings.Replace(text, "=1,1", "="+value, 1))
+		plan := cleanPlan(t, ws, cfg)
+		if len(plan.Changes) != 1 || plan.Changes[0].Action != Update {
+			t.Errorf("%q: %v\n%s", value, plan.Changes, plan.Diags)
+		}
+		mustApply(t, ws, cfg)
+		if now := w.Run(labs.Intel9, "cat "+platform.ModprobePath); now != text {
+			t.Errorf("%q: after the apply:\n%s", value, now)
+		}
+		emptyPlan(t, ws, cfg)
+	}
 }

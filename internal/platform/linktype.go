@@ -124,6 +124,9 @@ func (r *LinkTypeRecord) readModprobe(s *inventory.Snapshot, known ...string) (b
 	for _, file := range modprobeFiles(s) {
 		o := modprobe.ReadFile(s.Files[file].Content, mlx4Module, portTypeParam, known...)
 		p := portTypesOf(o)
+		if file == ModprobePath && IsOurs(s.Files[file].Content) {
+			p.unclear = o.Unclear // the next apply writes the values anew
+		}
 		r.noteUnclear(file, p)
 		if file == ModprobePath && IsOurs(s.Files[file].Content) || len(o.Values) == 0 {
 			continue
