@@ -13,6 +13,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/interp"
@@ -183,23 +184,14 @@ func withDir(dir string) interp.RunnerOption {
 // interpret runs statement by statement, so that what precedes a syntax error or
 // the end of a truncated script has run.
 func (s *session) interpret(ctx context.Context, runner *interp.Runner, name, script string) int {
-	if path.Base(s.proc.Args[0]) != "bash" {
-		if err := bashism(script); err != nil {
-			s.proc.Machine.Violate("sh: not POSIX: %v", err)
-			s.proc.Errorf("%s: %v\n", path.Base(name), err)
-			return 2
-		}
+	read := parse(script)
+	if err := read.bashism; err != nil && path.Base(s.proc.Args[0]) != "bash" {
+		s.proc.Machine.Violate("sh: not POSIX: %v", err)
+		s.proc.Errorf("%s: %v\n", path.Base(name), err)
+		return 2
 	}
-	// The interpreter knows export, readonly and local only in the bash dialect.
-	parser := syntax.NewParser(syntax.Variant(syntax.LangBash))
 	var last error
-	var broken error
-	for st, err := range parser.StmtsSeq(strings.NewReader(script)) {
-		if err != nil {
-			broken = err
-			break
-		}
-		rewritePID(st)
+	for _, st := range read.stmts {
 		last = runner.Run(ctx, st)
 		if ctx.Err() != nil || runner.Exited() || fatal(last) {
 			break
@@ -208,8 +200,8 @@ func (s *session) interpret(ctx context.Context, runner *interp.Runner, name, sc
 	if status := labsim.SignalStatus(ctx); status != 0 {
 		return status
 	}
-	if broken != nil {
-		s.proc.Errorf("%s: %v\n", path.Base(name), broken)
+	if ctx.Err() == nil && !runner.Exited() && !fatal(last) && read.broken != nil {
+		s.proc.Errorf("%s: %v\n", path.Base(name), read.broken)
 		s.trapExit(ctx, runner)
 		return 2
 	}
@@ -221,6 +213,48 @@ func (s *session) interpret(ctx context.Context, runner *interp.Runner, name, sc
 	status := statusOf(last)
 	s.trapExit(ctx, runner)
 	return status
+}
+
+// parsed is a script that was read. It is shared by all that run it.
+type parsed struct {
+	stmts   []*syntax.Stmt // those before the syntax error, if there is one
+	broken  error
+	bashism error
+}
+
+// scripts are those that were read last. Hosts run the same few ones again and again, and
+// reading one takes as long as running it.
+var scripts struct {
+	sync.Mutex
+	read map[string]*parsed
+}
+
+const scriptsKept = 128
+
+func parse(script string) *parsed {
+	scripts.Lock()
+	p := scripts.read[script]
+	scripts.Unlock()
+	if p != nil {
+		return p
+	}
+	p = &parsed{bashism: bashism(script)}
+	// The interpreter knows export, readonly and local only in the bash dialect.
+	for st, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(strings.NewReader(script)) {
+		if err != nil {
+			p.broken = err
+			break
+		}
+		rewritePID(st)
+		p.stmts = append(p.stmts, st)
+	}
+	scripts.Lock()
+	defer scripts.Unlock()
+	if len(scripts.read) >= scriptsKept || scripts.read == nil {
+		scripts.read = map[string]*parsed{}
+	}
+	scripts.read[script] = p
+	return p
 }
 
 // bashism returns the syntax error that only a POSIX shell sees in a script.
