@@ -13,6 +13,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 // Server returns the provider as the engine talks to it. Every diagnostic and every
@@ -157,6 +158,12 @@ func (s *plainServer) ReadResource(
 	resp, err := s.ProviderServer.ReadResource(ctx, req)
 	if err == nil {
 		err = s.resource(ctx, req.TypeName, resp.NewState, req.CurrentState)
+		// The framework checks the values of a state as those of a configuration.
+		for _, d := range resp.Diagnostics {
+			if d != nil && d.Attribute != nil && d.Severity == tfprotov6.DiagnosticSeverityError {
+				d.Detail = session.ForeignState(d.Detail)
+			}
+		}
 	}
 	return plain(resp, err)
 }

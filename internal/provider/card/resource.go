@@ -82,9 +82,9 @@ func (m *model) misnamed(now ib.Identity) bool {
 // Read refreshes what is observed; a card that a reachable host does not have
 // is removed from state.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	ref, known := state.ref()
 	if resp.Diagnostics.HasError() || !known || !r.Readable(state.Host) {
 		return

@@ -114,9 +114,9 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 // Read takes what is in the file, so that a plan shows what somebody changed. sha256
 // stays: it says what was written here.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}

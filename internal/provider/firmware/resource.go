@@ -113,9 +113,9 @@ func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config, pri
 
 // Read refreshes what is in flash and what runs.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	r.sawState(ctx, state)
 	seen := r.ReadCard(ctx, "firmware", state.CardID, &state.CardIdentity, resp)
 	if seen == nil || session.FlashUnread(&resp.Diagnostics, seen.Snap, seen.Ref) {

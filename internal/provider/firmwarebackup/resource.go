@@ -102,9 +102,9 @@ func (r *Resource) take(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, d
 // relied on any more is removed from the state, so that a new one is planned;
 // what is on the disk stays.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	seen := r.ReadCard(ctx, "backup", state.CardID, &state.CardIdentity, resp)
 	if seen == nil {
 		return

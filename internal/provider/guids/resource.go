@@ -86,9 +86,9 @@ func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config mode
 
 // Read refreshes the values in flash and those in use.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	at := r.ReadCard(ctx, "GUIDs", state.CardID, &state.CardIdentity, resp)
 	if at == nil || session.FlashUnread(&resp.Diagnostics, at.Snap, at.Ref) {
 		return

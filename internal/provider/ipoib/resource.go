@@ -132,15 +132,15 @@ func (e *changedError) Explain() string {
 // Read refreshes the state. A host that answers and has neither the interface
 // nor a configuration of ours is reported as having none.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || !r.Readable(state.Host) {
 		return
 	}
 	d, err := state.request()
 	if err != nil {
-		diagnostic.AddError(&resp.Diagnostics, "read IPoIB interface "+state.ID.ValueString(), err)
+		session.AddForeignState(&resp.Diagnostics, "read IPoIB interface "+state.ID.ValueString(), err)
 		return
 	}
 	known, err := state.hostConfig()

@@ -85,9 +85,9 @@ func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config mode
 
 // Read refreshes what the ports are, and what they will be after a restart.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	seen := r.ReadCard(ctx, "link types", state.CardID, &state.CardIdentity, resp)
 	if seen == nil || session.InUse(&resp.Diagnostics, seen.Snap, seen.Ref) {
 		return

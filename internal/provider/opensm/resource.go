@@ -104,15 +104,15 @@ func (r *Resource) asPlanned(ctx context.Context, c session.Change, snap *invent
 // Read refreshes the state. If the host answers and has nothing of ours, the state says
 // so.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || !r.Readable(state.Host) {
 		return
 	}
 	d, err := state.request(ctx)
 	if err != nil {
-		diagnostic.AddError(&resp.Diagnostics, "read subnet manager "+state.ID.ValueString(), err)
+		session.AddForeignState(&resp.Diagnostics, "read subnet manager "+state.ID.ValueString(), err)
 		return
 	}
 	_, _, snap, err := r.Look(ctx, d.Host)

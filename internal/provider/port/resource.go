@@ -5,6 +5,7 @@
 package port
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -113,12 +114,12 @@ func asPlanned(ctx context.Context, c session.Change, h *hosts.Host, o ops.Obser
 
 // Read refreshes what the port is, and what it will be after a restart.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	d, ref, err := state.request(types.ListNull(types.StringType))
-	if err != nil || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
-		diagnostic.AddError(&resp.Diagnostics, "read port "+state.ID.ValueString(), err)
+	session.AddForeignState(&resp.Diagnostics, "read port "+cmp.Or(state.ID.ValueString(), "of the state"), err)
+	if resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
 		return
 	}
 	h, _, snap, err := r.Look(ctx, ref.Host)

@@ -27,8 +27,8 @@ type SeenCard struct {
 func (r *Resource) ReadCard(ctx context.Context, thing string, id attribute.CardID, record *types.String,
 	resp *resource.ReadResponse) *SeenCard {
 	ref, err := attribute.ParseCardRef(id.ValueString())
-	if err != nil || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
-		diagnostic.AddError(&resp.Diagnostics, "read "+thing+" of card "+id.ValueString(), err)
+	AddForeignState(&resp.Diagnostics, "read "+thing+" of card "+id.ValueString(), err)
+	if resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
 		return nil
 	}
 	_, _, snap, err := r.Look(ctx, ref.Host)

@@ -155,10 +155,29 @@ func (r *Importable) Identify(ctx context.Context, state *tfsdk.State, identity 
 		parts[i] = had[name]
 	}
 	id, err := r.By.Canonical(strings.Join(parts, "/"))
-	if err != nil || r.By.same(fields(identity.Raw), id) {
-		return
+	switch {
+	case err != nil && identity.Raw.IsNull(): // without an identity the framework blames the provider
+		AddForeignState(diags, "identify the object of this resource", err)
+	case err == nil && !r.By.same(fields(identity.Raw), id):
+		diags.Append(r.By.store(ctx, id, identity)...)
 	}
-	diags.Append(r.By.store(ctx, id, identity)...)
+}
+
+// AddForeignState adds the error of a state that holds what this provider does not write, unless
+// there is an error already. what is verb, thing and identity, as for diagnostic.AddError.
+func AddForeignState(diags *diag.Diagnostics, what string, err error) {
+	if err != nil && !diags.HasError() {
+		diags.AddError("Unable to "+what, ForeignState(err.Error()))
+	}
+}
+
+// ForeignState is the detail of an error about a state that holds what this provider does not
+// write.
+func ForeignState(problem string) string {
+	return "The state is not as this provider writes it. " + diagnostic.Sentence(problem) +
+		" Somebody has edited the state, or a part of it was lost. Nothing was changed on a host.\n\nPut an older state " +
+		"back: Terraform keeps one in terraform.tfstate.backup, and a remote backend may keep versions. Or take the " +
+		"resource out of the state with terraform state rm and its address, and import it again."
 }
 
 // split gives the parts of an id by their names.
