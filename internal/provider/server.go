@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
@@ -158,9 +159,10 @@ func (s *plainServer) ReadResource(
 	resp, err := s.ProviderServer.ReadResource(ctx, req)
 	if err == nil {
 		err = s.resource(ctx, req.TypeName, resp.NewState, req.CurrentState)
-		// The framework checks the values of a state as those of a configuration.
+		// The framework checks the values of a state as those of a configuration. A finding about
+		// the host, such as another card, is at an attribute too.
 		for _, d := range resp.Diagnostics {
-			if d != nil && d.Attribute != nil && d.Severity == tfprotov6.DiagnosticSeverityError {
+			if d != nil && d.Attribute != nil && strings.HasPrefix(d.Summary, attribute.InvalidValue) {
 				d.Detail = session.ForeignState(d.Detail)
 			}
 		}

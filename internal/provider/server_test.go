@@ -6,9 +6,11 @@ import (
 	"go/parser"
 	"go/token"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
 // A method that is not overridden would let what hosts print through.
@@ -54,5 +56,30 @@ func TestServer_shows_what_hosts_print_and_does_not_do_it(t *testing.T) {
 	if d := resp.Diagnostics[0]; d.Summary != `Unable to read \x1b[2J` ||
 		d.Detail != `Stderr: \x1b]0;pwned\x07\x0dall is well`+"\n" {
 		t.Errorf("got %q, %q", d.Summary, d.Detail)
+	}
+}
+
+// reading answers with an error about a value of the state, and with a refusal at an attribute.
+type reading struct{ noisy }
+
+func (reading) ReadResource(context.Context, *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
+	at := tftypes.NewAttributePath().WithAttributeName("card_id")
+	return &tfprotov6.ReadResourceResponse{Diagnostics: []*tfprotov6.Diagnostic{
+		{Severity: tfprotov6.DiagnosticSeverityError, Summary: "Invalid value for card_id: not the id of a card", Attribute: at},
+		{Severity: tfprotov6.DiagnosticSeverityError, Summary: "Refusing to read: FW080 another card", Detail: "Finding: FW080", Attribute: at},
+	}}, nil
+}
+
+// Only a value that does not parse is the fault of the state: another card in the slot is not.
+func TestServer_blames_the_state_for_its_values_alone(t *testing.T) {
+	resp, err := (&plainServer{ProviderServer: reading{}}).ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := resp.Diagnostics[0]; !strings.Contains(d.Detail, "The state is not as this provider writes it") {
+		t.Errorf("a value: %q", d.Detail)
+	}
+	if d := resp.Diagnostics[1]; d.Detail != "Finding: FW080" {
+		t.Errorf("a refusal: %q", d.Detail)
 	}
 }

@@ -131,6 +131,9 @@ func (v Text[K]) Canonical() (string, error) {
 	return k.Canonical(v.ValueString())
 }
 
+// InvalidValue begins the summary of an error about a value that does not parse.
+const InvalidValue = "Invalid value for "
+
 // ValidateAttribute refuses values that do not parse.
 func (v Text[K]) ValidateAttribute(_ context.Context, req xattr.ValidateAttributeRequest,
 	resp *xattr.ValidateAttributeResponse) {
@@ -139,7 +142,7 @@ func (v Text[K]) ValidateAttribute(_ context.Context, req xattr.ValidateAttribut
 	}
 	if _, err := v.Canonical(); err != nil {
 		var k K
-		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s: not %s", req.Path, k.Noun()),
+		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf(InvalidValue+"%s: not %s", req.Path, k.Noun()),
 			diagnostic.Sentence(err.Error()))
 	}
 }
