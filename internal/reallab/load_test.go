@@ -37,7 +37,8 @@ const isl = 12 // the port of both switches with the link between them
 const loadMegabytes = 448
 
 func newLoadLab(t *testing.T) *loadLab {
-	if err := machine.Prepare(t.Context(), machine.Need{Machines: 4, Megabytes: loadMegabytes}); err != nil {
+	need := machine.Need{Machines: 4, Suites: []string{machine.Bookworm}, Megabytes: loadMegabytes}
+	if err := machine.Prepare(t.Context(), need); err != nil {
 		t.Fatal(err)
 	}
 	l := &loadLab{T: t, names: []string{"one", "two", "three", "four"}}

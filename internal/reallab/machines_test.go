@@ -33,7 +33,7 @@ type rack struct {
 // back is an error at once. None reaches anything outside.
 func TestMachines(t *testing.T) {
 	t.Parallel()
-	if err := machine.Prepare(t.Context(), machine.Need{Machines: 2}); err != nil {
+	if err := machine.Prepare(t.Context(), machine.Need{Machines: 2, Suites: []string{machine.Bookworm}}); err != nil {
 		t.Fatal(err)
 	}
 	hosts := []reallab.Host{reallab.NewHost("one", 0), reallab.NewHost("other", 1)}

@@ -32,7 +32,7 @@ type bench struct {
 
 // newBench boots a machine of each suite; their names are in the order.
 func newBench(t *testing.T, names []string, suites ...string) *bench {
-	if err := machine.Prepare(t.Context(), machine.Need{Machines: len(names)}); err != nil {
+	if err := machine.Prepare(t.Context(), machine.Need{Machines: len(names), Suites: suites}); err != nil {
 		t.Fatal(err)
 	}
 	b := &bench{T: t, dir: t.TempDir(), names: names}

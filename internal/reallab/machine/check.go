@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,8 +40,16 @@ const (
 // Need is what is to run at the same time.
 type Need struct {
 	Machines  int
-	Megabytes int    // of memory of each; as of Config if 0
-	Dir       string // below which they have their directories; that of temporary files if empty
+	Suites    []string // of Debian that they boot; all if empty
+	Megabytes int      // of memory of each; as of Config if 0
+	Dir       string   // below which they have their directories; that of temporary files if empty
+}
+
+func (n Need) suites() []string {
+	if len(n.Suites) == 0 {
+		return allSuites
+	}
+	return n.Suites
 }
 
 // memory is what all of it takes.
@@ -76,7 +85,7 @@ type space struct {
 
 // Check says whether this host can run the machines; a LackingError if not.
 func Check(n Need) error {
-	return host{arch: runtime.GOARCH, root: os.Geteuid() == 0, installed: installed(), originals: missingOriginals(),
+	return host{arch: runtime.GOARCH, root: os.Geteuid() == 0, installed: n.installed(), originals: n.missingOriginals(),
 		has:   func(program string) bool { _, err := exec.LookPath(program); return err == nil },
 		space: spaceAt, memory: availableMemory, share: shareMemory}.check(n)
 }
@@ -171,28 +180,26 @@ func lacking(free, needed uint64, what string, n Need) []string {
 }
 
 // installed says whether everything is there that needs root.
-func installed() bool {
-	all := exists(emulator.dir())
-	for _, s := range guests {
-		all = all && exists(s.disk())
-	}
-	return all
+func (n Need) installed() bool {
+	return !slices.ContainsFunc(systems(n.suites()), func(s system) bool {
+		return !exists(s.dir()) || s.boots && !exists(s.disk())
+	})
 }
 
 // missingOriginals counts the kinds of machines of which no original is kept yet.
-func missingOriginals() (n int) {
-	for suite := range guests {
+func (n Need) missingOriginals() (missing int) {
+	for _, suite := range n.suites() {
 		for _, stack := range netstack.All() {
 			kept := false
 			for accelerator := range accelerators {
 				kept = kept || exists(original{accelerator: accelerator, suite: suite, stack: stack}.dir())
 			}
 			if !kept {
-				n++
+				missing++
 			}
 		}
 	}
-	return n
+	return missing
 }
 
 // spaceAt is what is left where a path is, or will be.

@@ -83,14 +83,23 @@ const (
 	Trixie   = "trixie"   // Linux 6.12
 )
 
+// allSuites are those that machines boot.
+var allSuites = []string{Bookworm, Trixie}
+
 // guests have every network stack, of which a machine takes one into use, and their stock
 // kernel.
 var guests = map[string]system{Bookworm: guest(Bookworm), Trixie: guest(Trixie)}
 
 func guest(suite string) system { return system{suite: suite, boots: true, script: furnish} }
 
-// systems are all that is installed, in one order.
-func systems() []system { return []system{emulator, guests[Bookworm], guests[Trixie]} }
+// systems are all that the suites need, in one order.
+func systems(suites []string) []system {
+	all := []system{emulator}
+	for _, suite := range suites {
+		all = append(all, guests[suite])
+	}
+	return all
+}
 
 // furnish makes a system of the lab of a minimal one. Programs of the installed system do
 // it: those of this host may be missing, or of another age. Half of the time went into
@@ -171,7 +180,7 @@ func Logs() string {
 // Key changes when one of the installed systems does. It is for those who keep them elsewhere.
 func Key() string {
 	h := sha256.New()
-	for _, s := range systems() {
+	for _, s := range systems(allSuites) {
 		fmt.Fprintln(h, filepath.Base(s.dir()))
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16]
@@ -187,15 +196,15 @@ func (s system) dir() string {
 // disk is the disk from which every machine is cloned.
 func (s system) disk() string { return s.dir() + ".raw" }
 
-// Prepare installs what the lab needs, and keeps a machine that has booted: minutes once,
-// then nothing. Two runs at once do it once. What is to run must have room.
+// Prepare installs QEMU and what the machines boot, and keeps a machine that has booted:
+// minutes once, then nothing. Two runs at once do it once. What is to run must have room.
 func Prepare(ctx context.Context, n Need) error {
 	if err := Check(n); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
 	defer cancel()
-	systems := systems()
+	systems := systems(n.suites())
 	failed := make([]error, len(systems))
 	var all sync.WaitGroup
 	for i, s := range systems {
@@ -205,7 +214,7 @@ func Prepare(ctx context.Context, n Need) error {
 	if err := errors.Join(failed...); err != nil {
 		return err
 	}
-	return off(Config{}).prepare(ctx)
+	return off(Config{Suite: n.suites()[0]}).prepare(ctx)
 }
 
 // prepare installs a system, and makes the disk of one that machines run.

@@ -2,9 +2,10 @@
 
 // Command reallab runs the lab of real kernels by hand. It must not run tests.
 //
-//	reallab check     exit status 3 if the machine cannot, with the reasons. An argument is
-//	                  how many machines are to run at once; two without it
-//	reallab prepare   check, and install Debian and QEMU, once
+//	reallab check     exit status 3 if the machine cannot, with the reasons. The first
+//	                  argument is how many machines are to run at once, two without it;
+//	                  the others are the suites that they boot, all without them
+//	reallab prepare   check, and install QEMU and these suites of Debian, once
 //	reallab key       what the installed systems are known by: it changes as they do
 //	reallab serve     two machines with a card each, until Ctrl-C. Arguments name other
 //	                  cards, of one machine each: connectx3, connectx4, or
@@ -34,7 +35,7 @@ const (
 	exitLacking = 3
 )
 
-const usage = `usage: reallab check|prepare [machines]
+const usage = `usage: reallab check|prepare [machines [bookworm|trixie]…]
        reallab key
        reallab serve [connectx3|connectx4|connectx4-dual][@trixie]…`
 
@@ -97,11 +98,14 @@ func needOf(args []string) (n machine.Need, err error) {
 	if n.Machines = 2; len(args) == 0 {
 		return n, nil
 	}
-	if n.Machines, err = strconv.Atoi(args[0]); err != nil || n.Machines < 1 || len(args) > 1 {
+	n.Suites = args[1:]
+	if n.Machines, err = strconv.Atoi(args[0]); err != nil || n.Machines < 1 || slices.ContainsFunc(n.Suites, unknown) {
 		return n, errUsage
 	}
 	return n, nil
 }
+
+func unknown(suite string) bool { return suite != machine.Bookworm && suite != machine.Trixie }
 
 // hostsOf are the machines of a command line.
 func hostsOf(args []string) (hosts []reallab.Host, err error) {
@@ -111,7 +115,7 @@ func hostsOf(args []string) (hosts []reallab.Host, err error) {
 	for i, arg := range args {
 		kind, suite, _ := strings.Cut(arg, "@")
 		h, known := hostOf(kind, fmt.Sprintf("host%d", i+1), i)
-		if !known || suite != "" && suite != machine.Trixie && suite != machine.Bookworm {
+		if !known || suite != "" && unknown(suite) {
 			return nil, fmt.Errorf("no such machine: %s", arg)
 		}
 		h.Suite = suite

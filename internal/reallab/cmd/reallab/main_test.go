@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/machine"
@@ -28,7 +29,7 @@ func TestStatus(t *testing.T) {
 }
 
 func TestNeedOf(t *testing.T) {
-	for _, args := range [][]string{{"none"}, {"0"}, {"-1"}, {"1", "2"}} {
+	for _, args := range [][]string{{"none"}, {"0"}, {"-1"}, {"1", "2"}, {"bookworm"}, {"1", "bookworm", "sid"}} {
 		if n, err := needOf(args); !errors.Is(err, errUsage) {
 			t.Errorf("%q: %v, %v", args, n, err)
 		}
@@ -36,7 +37,11 @@ func TestNeedOf(t *testing.T) {
 	if n, err := needOf(nil); err != nil || n.Machines != 2 {
 		t.Errorf("%v, %v", n, err)
 	}
-	if n, err := needOf([]string{"9"}); err != nil || n.Machines != 9 {
+	if n, err := needOf([]string{"9"}); err != nil || n.Machines != 9 || len(n.Suites) != 0 {
+		t.Errorf("%v, %v", n, err)
+	}
+	n, err := needOf([]string{"9", "trixie"})
+	if err != nil || n.Machines != 9 || !slices.Equal(n.Suites, []string{machine.Trixie}) {
 		t.Errorf("%v, %v", n, err)
 	}
 }
