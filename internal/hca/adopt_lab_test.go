@@ -2,6 +2,7 @@ package hca
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -44,7 +46,7 @@ func abandonedBench(t *testing.T) (*bench, safety.ImageFacts) {
 // states are the lines of all jobs' journals, settled how the jobs were settled.
 func (b *bench) states() string { return b.run("cat " + inventory.StateDir + "/jobs/*/states") }
 func (b *bench) settlements() string {
-	return b.run("cat " + inventory.StateDir + "/jobs/*/settled || true")
+	return b.run("cat " + inventory.StateDir + "/jobs/*/settled 2>/dev/null || true")
 }
 
 // program sets the identity of the card by hand, and gives it.
@@ -177,17 +179,65 @@ func TestAdopt_leaves_a_watched_job_to_its_owner(t *testing.T) {
 	}
 }
 
-// TestAdopt_settles_the_job_of_a_card_that_is_gone has the card exchanged after the
-// run was killed: the job says nothing about the one that is there now.
-func TestAdopt_settles_the_job_of_a_card_that_is_gone(t *testing.T) {
+// TestAdopt_follows_a_card_that_has_moved has the card change its slot before anybody gave
+// it back what the burn took. Its job goes with it; the card that comes into its slot has
+// nothing to do with that job.
+func TestAdopt_follows_a_card_that_has_moved(t *testing.T) {
+	ctx := context.Background()
+	b, img := abandonedBench(t)
+	before, left := b.macs(), b.pci
+	ones := ^uint64(0)
+	b.program([4]uint64{ones, ones, ones, ones}, [2]uint64{0x0002c9000001, 0x0002c9000002})
+	other, err := labsim.NewSpare(labs.Twin(b.device().Config, 900))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = b.machine.Rebuild(func() error {
+		return errors.Join(b.machine.Renumber(1), b.machine.PutIn(other, left.String()))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := b.ops("bob").AssessFirmware(ctx, crossFlash(b.card(ctx), img))
+	if err != nil || len(plan.Jobs) != 0 {
+		t.Errorf("the card in the old slot has the jobs %v: %v", plan.Jobs, err)
+	}
+	did, err := closeEarlier(ctx, b.ops("bob"), b.card(ctx))
+	if err != nil || len(did) > 0 || b.settlements() != "" {
+		t.Errorf("an apply to that card did %q and settled %q: %v", did, b.settlements(), err)
+	}
+	b.pci = ib.MustParsePCIAddress("0000:02:00.0")
+	plan, err = b.ops("bob").AssessFirmware(ctx, crossFlash(b.card(ctx), img))
+	if err != nil || len(plan.Jobs) != 1 || !strings.Contains(plan.Jobs[0].String(), "Planned write: MACs "+before) {
+		t.Fatalf("plan: %v, jobs %v", err, plan.Jobs)
+	}
+	state, err := b.ops("bob").ApplyFirmware(ctx, crossFlash(b.card(ctx), img))
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	if b.macs() != before {
+		t.Errorf("the card has MACs %s instead of %s; did %q", b.macs(), before, state.Did)
+	}
+	if b.settlements() == "" {
+		t.Error("the job is still open")
+	}
+	b.clean()
+}
+
+// TestAdopt_settles_the_job_of_another_card has a job whose card shows other addresses now,
+// and names no serial number: the job says nothing about the card that is there.
+func TestAdopt_settles_the_job_of_another_card(t *testing.T) {
 	ctx := context.Background()
 	b, _ := abandonedBench(t)
-	s, c, err := b.card(ctx).Read(ctx)
-	if err != nil || !c.Serial.Known() {
-		t.Fatal(s, err)
+	var request strings.Builder
+	for line := range strings.Lines(b.run("cat " + inventory.StateDir + "/jobs/*-*/request")) {
+		switch key, _, _ := strings.Cut(line, "="); {
+		case key == "card_identity":
+			request.WriteString(key + "=MAC e4:1d:2d:77:00:00\n")
+		case !strings.HasSuffix(key, "_guids") && !strings.HasSuffix(key, "_macs"):
+			request.WriteString(line)
+		}
 	}
-	b.run("cd " + inventory.StateDir + "/jobs/*-*/ && sed 's/" + c.Serial.Or("") +
-		"/MT0000X00000/' request >other && mv other request")
+	b.run("cd " + inventory.StateDir + "/jobs/*-*/ && cat >request <<'END'\n" + request.String() + "END\n")
 	did, err := closeEarlier(ctx, b.ops("bob"), b.card(ctx))
 	if err != nil || !strings.Contains(strings.Join(did, " "), "another card") ||
 		!strings.Contains(b.settlements(), "another card") {

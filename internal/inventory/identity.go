@@ -10,8 +10,8 @@ import (
 
 // Identity is what tells a card from others. A value that another card of the
 // host has, too, tells nothing and is left out. What the journal of the host
-// recorded of this very card is added: a cross-flash may make the vital product
-// data unreadable, and a job may have set the addresses.
+// recorded of this very card is added, in whatever slot it then was: a cross-flash may
+// make the vital product data unreadable, and a job may have set the addresses.
 func (s *Snapshot) Identity(c *Card) ib.Identity {
 	now := c.observedIdentity(s)
 	for i := range s.Cards {
@@ -19,9 +19,8 @@ func (s *Snapshot) Identity(c *Card) ib.Identity {
 			now = without(now, other.observedIdentity(s))
 		}
 	}
-	jobs := s.JobsOf(c.PCI)
-	for _, j := range slices.Backward(jobs) {
-		before, after := j.identities()
+	for i := range slices.Backward(s.Jobs) {
+		before, after := s.Jobs[i].identities()
 		if before.Empty() {
 			continue // of a job that does not name its card
 		}

@@ -40,7 +40,7 @@ func LossOf(s *inventory.Snapshot, card *inventory.Card) *Loss {
 	if card.Flash == nil || card.Flash.ImageType != "FS2" {
 		return nil
 	}
-	last := lastWriter(s, card.PCI)
+	last := lastWriter(s, card)
 	if last == nil || last.Kind != Burn || last.Settled || !fact.No(last.Running) || last.Unreadable() != "" {
 		return nil
 	}
@@ -54,9 +54,9 @@ func LossOf(s *inventory.Snapshot, card *inventory.Card) *Loss {
 }
 
 // lastWriter is the last job that began to write to a card.
-func lastWriter(s *inventory.Snapshot, pci ib.PCIAddress) *inventory.Job {
+func lastWriter(s *inventory.Snapshot, card *inventory.Card) *inventory.Job {
 	var last *inventory.Job
-	for _, j := range s.JobsOf(pci) {
+	for _, j := range JobsOf(s, card) {
 		if slices.ContainsFunc(j.States, func(state inventory.JobState) bool { return state.Name == "burning" }) {
 			last = j
 		}

@@ -96,10 +96,16 @@ func (j Report) noEnd() string {
 	return text + ", by " + EndCauses + "."
 }
 
-// PendingJobs gives the jobs of a card that are not settled, oldest first.
+// PendingJobs gives the jobs of a card that are not settled, oldest first; those of the slot
+// if no card is in it.
 func PendingJobs(s *inventory.Snapshot, pci ib.PCIAddress) []Report {
+	jobs := s.JobsOf(pci)
+	card, there := s.Card(pci)
+	if there {
+		jobs = JobsOf(s, card)
+	}
 	var out []Report
-	for _, j := range s.JobsOf(pci) {
+	for _, j := range jobs {
 		if j.Settled {
 			continue
 		}
@@ -107,7 +113,7 @@ func PendingJobs(s *inventory.Snapshot, pci ib.PCIAddress) []Report {
 		if free, known := s.StateFree.Get(); known && free < FullBelow {
 			r.Full = fmt.Sprintf("%s on %s (%d KiB free)", inventory.StateDir, s.Host, free/1024)
 		}
-		if card, ok := s.Card(pci); ok {
+		if there {
 			r.Announced = plannedWrite(s, card, j)
 		}
 		out = append(out, r)
