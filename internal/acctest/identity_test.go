@@ -15,14 +15,18 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
 // twin is another card of the kind that a host has, delivered with VPI firmware.
-func twin(t *testing.T, w *Lab, host string) *labsim.Spare {
+func twin(t *testing.T, w *Lab, host string, changes ...func(*labsim.CardConfig)) *labsim.Spare {
 	t.Helper()
 	config := labs.Twin(w.hostSpec(host).Cards[0], 900)
 	config.GUIDs = [4]uint64{0xe41d2d0300e49000, 0xe41d2d0300e49001, 0xe41d2d0300e49002, 0xe41d2d0300e49003}
+	for _, change := range changes {
+		change(&config)
+	}
 	spare, err := labsim.NewSpare(config)
 	if err != nil {
 		t.Fatal(err)
@@ -245,6 +249,40 @@ func follows(t *testing.T, ws *Workspace, cfg Config) {
 	}
 }
 
+// After a burn the vital product data may be unreadable. What the journal of the host knows
+// of the card goes with it to another slot: nothing is forgotten.
+func TestIdentity_moved_without_serial_number(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	w.needSimulated("cards that change slots")
+	ws := w.Workspace()
+	_, changed := writers(w, host, To("infiniband_card.it", "id"))
+	at := func(pci string) Config {
+		return append(Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": pci}}},
+			oneByOne(changed)...)
+	}
+	mustApply(t, ws, at(w.PCI(host)))
+	w.Card(host).Config.PartNumber = "" // lspci shows none from now on
+	emptyPlan(t, ws, at(w.PCI(host)))
+	device := w.Card(host).Card
+	m := w.Machine(host)
+	if err := m.Rebuild(func() error { return m.Renumber(1) }); err != nil {
+		t.Fatal(err)
+	}
+	operations, objects := device.Flash.Operations(), len(ws.State)
+	again := mustPlan(t, ws, at(w.PCI(host)))
+	if found := again.Diags.Errors().Find("FW082"); len(found) != 1 || len(ws.State) != objects {
+		t.Errorf("%d of %d objects are left, and the plan says\n%s", len(ws.State), objects, again.Diags)
+	}
+	followed := at("0000:02:00.0")
+	mustApply(t, ws, followed)
+	follows(t, ws, followed)
+	if now := device.Flash.Operations(); now != operations {
+		t.Errorf("following the card used its flash %d times", now-operations)
+	}
+}
+
 // What was burned is taken back by a destroy also after the card has moved.
 func TestIdentity_moved_is_restored(t *testing.T) {
 	t.Parallel()
@@ -302,6 +340,59 @@ func TestIdentity_unread(t *testing.T) {
 	emptyPlan(t, ws, append(card, now...))
 	if w.Card(host).Flash.Operations() != operations {
 		t.Error("the card was written to")
+	}
+}
+
+// What a card shows is not recorded as that of the recorded one as long as nothing proves
+// that they are one card: a serial number that can be read at last may be another card's.
+func TestIdentity_undecided(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	for name, byPlace := range map[string]bool{"by reference": false, "by place": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := Start(t, Options{Hosts: vpi(func(h *labs.Host) { h.Cards[0].PartNumber = "" })[:1]})
+			w.needSimulated("cards that change slots")
+			var id any = To("infiniband_card.it", "id")
+			if byPlace {
+				id = host + "/" + w.PCI(host)
+			}
+			ws := w.Workspace()
+			now, changed := writers(w, host, id)
+			adoption := Config{{Type: "infiniband_card", Name: "it",
+				Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}}}
+			mustApply(t, ws, append(adoption, now...))
+			recorded := map[string]any{}
+			for _, address := range writing {
+				recorded[address] = ws.Get(address, "card_identity")
+			}
+			adopted := ws.Get("infiniband_card.it", "id")
+			unset := twin(t, w, host, func(c *labsim.CardConfig) {
+				c.PartNumber = "MCX354A-FCCT_Ax"
+				c.GUIDs, c.MACs = card.PlaceholderGUIDs, card.PlaceholderMACs
+			})
+			if _, err := w.Machine(host).Exchange(w.PCI(host), unset); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // the second plan knows what the first refresh has recorded
+				plan := mustPlan(t, ws, append(adoption, changed...))
+				refusedAll(t, "plan", plan.Diags, "FW081", twinSerial)
+			}
+			for _, address := range writing {
+				if got := ws.Get(address, "card_identity"); got != recorded[address] {
+					t.Errorf("a refresh has recorded %v in %s, and %v was there", got, address, recorded[address])
+				}
+			}
+			if got := ws.Get("infiniband_card.it", "id"); got != adopted {
+				t.Errorf("the card is %v now, and was %v", got, adopted)
+			}
+			if got := ws.Get("infiniband_card.it", "serial_number"); got != nil {
+				t.Errorf("a refresh has recorded the serial number %v", got)
+			}
+			if used := w.Card(host).Flash.Operations(); used > 0 {
+				t.Errorf("the other card was written to %d times", used)
+			}
+		})
 	}
 }
 

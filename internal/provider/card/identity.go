@@ -60,8 +60,9 @@ func (m *model) guids() []string {
 }
 
 // refresh fills everything but the identity. Part and serial number stay as adopted if
-// the vital product data cannot be read any more.
-func (m *model) refresh(ref attribute.CardRef, c *inventory.Card, now ib.Identity) {
+// the vital product data cannot be read any more, or if it is not proven that the card is
+// the recorded one.
+func (m *model) refresh(ref attribute.CardRef, c *inventory.Card, recorded, now ib.Identity) {
 	before := *m
 	m.observe(ref, c, now)
 	if c.FlashFailure == inventory.FlashBusy {
@@ -69,6 +70,10 @@ func (m *model) refresh(ref attribute.CardRef, c *inventory.Card, now ib.Identit
 	}
 	if name, err := attribute.ParseCardName(before.ID.ValueString()); err == nil && name.Token != "" {
 		m.ID = before.ID
+	}
+	if like, _ := ib.Compare(recorded, now); like != ib.Same && !recorded.Empty() {
+		m.ID, m.SerialNumber, m.PartNumber = before.ID, before.SerialNumber, before.PartNumber
+		return
 	}
 	if m.SerialNumber.IsNull() && before.SerialNumber.ValueString() != "" {
 		m.SerialNumber = before.SerialNumber

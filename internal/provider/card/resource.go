@@ -105,7 +105,8 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 			session.Misnamed(snap, state.recordedIdentity()))
 		return
 	}
-	switch r.Compare(ctx, ref, state.recordedIdentity(), now, ok, &resp.Diagnostics) {
+	who := state.recordedIdentity()
+	switch r.Compare(ctx, ref, who, now, ok, &resp.Diagnostics) {
 	case session.Absent:
 		resp.State.RemoveResource(ctx)
 		return
@@ -116,7 +117,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return // what was recorded stays, and the plan refuses
 	case session.Present:
 	}
-	state.refresh(ref, found, now)
+	state.refresh(ref, found, who, now)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 

@@ -171,8 +171,9 @@ const (
 )
 
 // RecordedPresence compares what a refresh finds with what the state recorded, and records it
-// the first time. The state of another card stays as it is: the next plan refuses, and
-// nothing is lost.
+// the first time. It adds a serial number only to the record of a card that is proven to be
+// the same. The state of another card stays as it is: the next plan refuses, and nothing is
+// lost.
 func (d *Data) RecordedPresence(ctx context.Context, snap *inventory.Snapshot, id attribute.CardID,
 	record *types.String, diags *diag.Diagnostics) Presence {
 	name, err := attribute.ParseCardName(id.ValueString())
@@ -189,11 +190,13 @@ func (d *Data) RecordedPresence(ctx context.Context, snap *inventory.Snapshot, i
 		now = snap.Identity(card)
 	}
 	presence := d.Compare(ctx, name.CardRef, who, now, there, diags)
-	if like, _ := ib.Compare(who, now); there && like == ib.Other {
-		d.Planned.SetExchanged(d.CardKey(name.CardRef), who)
-	}
-	if presence == Present && (record.IsNull() || who.Serial == "" && now.Serial != "") {
+	like, _ := ib.Compare(who, now)
+	proven := like == ib.Same && (record.IsNull() || who.Serial == "" && now.Serial != "")
+	switch {
+	case presence == Present && (proven || who.Empty()):
 		*record = types.StringValue(now.Record().String())
+	case there && like != ib.Same:
+		d.Planned.SetExchanged(d.CardKey(name.CardRef), who)
 	}
 	return presence
 }
