@@ -60,8 +60,12 @@ func (o outcome) step() string {
 // done reports whether the tool says that it has written the flash.
 func (o outcome) done() bool { return o.Ended && o.Exit == 0 && o.last() != "failed" }
 
-// wrote reports whether the tool was started: the flash may have changed then.
+// wrote reports whether the tool was started: the flash may have changed then. A job begins
+// with a state, so a journal that has none has lost them, and does not say that it was not.
 func (o outcome) wrote() bool {
+	if len(o.States) == 0 {
+		return true
+	}
 	for _, s := range o.States {
 		if s.Name == "burning" {
 			return true

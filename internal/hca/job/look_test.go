@@ -53,6 +53,10 @@ func TestParseLook(t *testing.T) {
 	if out.wrote() {
 		t.Error("a job that never reached burning has written")
 	}
+	// A job is submitted with its first state: a journal without one has lost it.
+	if lost, err := parseLook("j1", whole("unit inactive\nboot abc\nexit 0\n")); err != nil || !lost.wrote() {
+		t.Errorf("a journal without its states says that nothing was written: %+v, %v", lost, err)
+	}
 	for _, bad := range []string{"", "absent\n", "garbage\n", "unit active\nexit many\n"} {
 		if got, err := parseLook("j1", whole(bad)); err == nil {
 			t.Errorf("%q gives %+v", bad, got)

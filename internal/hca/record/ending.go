@@ -27,9 +27,10 @@ const (
 	Interrupted Ending = "interrupted" // neither does it run, nor is there an end
 )
 
-// wrote reports whether the tool was started: the flash may have changed then.
+// wrote reports whether the tool was started: the flash may have changed then. A job begins
+// with a state, so a journal that has none has lost them.
 func (j *Job) wrote() bool {
-	return slices.ContainsFunc(j.States, func(s inventory.JobState) bool { return s.Name == "burning" })
+	return len(j.States) == 0 || slices.ContainsFunc(j.States, func(s inventory.JobState) bool { return s.Name == "burning" })
 }
 
 // Ending is how the job stands.

@@ -102,6 +102,7 @@ func TestJob_ending(t *testing.T) {
 				"the flash holds"},
 		"failed, and read back": {"", asked + failed + "exit 1\n" + closed + "settled the old one\n", Failed,
 			"failed            mstflint ended with status 1; read back: the old one"},
+		"its states are lost": {"", asked + "exit 0\n", Written, "burned      100%  next: read the card back"},
 		"says 0 and failed": {"", asked + failed + "exit 0\n", Failed, "failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
