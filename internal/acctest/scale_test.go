@@ -116,3 +116,33 @@ func TestScale_hosts_that_do_not_answer(t *testing.T) {
 		}
 	}
 }
+
+// Cards whose flash cannot be read may have any GUIDs: the driver shows none, or those from
+// before a change. They are named once for each card that is compared; cards that no tool reads are not.
+func TestScale_cards_that_are_not_read(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: append(labs.Fleet(3), labs.QLogic()...)})
+	ws, cfg := w.Workspace(), w.fleet(2)
+	mustApply(t, ws, cfg)
+	w.Machine("host0002").Uninstall(mstflint)
+	for range 2 {
+		p, err := ws.Plan(context.Background(), cfg)
+		if err != nil || p.Diags.HasError() {
+			t.Fatalf("%v\n%s", err, p.Diags)
+		}
+		said := p.Diags.Warnings().Find("are not compared")
+		if len(said) != 2 {
+			t.Errorf("%d warnings:\n%s", len(said), said)
+		}
+		for i, one := range said {
+			for _, want := range []string{
+				fmt.Sprintf("Card host%04d/0000:01:00.0: GUIDs of card host0002/0000:01:00.0 are not compared", i),
+				"host0002/0000:01:00.0: mstflint is not installed",
+			} {
+				if !strings.Contains(one.Text(), want) {
+					t.Errorf("%q is missing:\n%s", want, one.Text())
+				}
+			}
+		}
+	}
+}

@@ -144,8 +144,8 @@ func overlaps(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []f
 			a, b = b, a
 		}
 		if b-a > 0 && b-a < neighbourhood {
-			found = append(found, finding.GUIDsOverlap.Find("Base %s is %d from node GUID %s of %s/%s", req.BaseGUID,
-				b-a, other.GUIDs.Node, other.Host, other.PCI).At("base_guid"))
+			found = append(found, finding.GUIDsOverlap.Find("Base %s is %d from node GUID %s of %s", req.BaseGUID,
+				b-a, other.GUIDs.Node, other.ID()).At("base_guid"))
 		}
 	}
 	return found

@@ -2,6 +2,7 @@ package safety
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -19,11 +20,14 @@ type CardIdentity struct {
 	Planned bool // not on the card yet
 	// Running: the card uses them until its next start, which loads others from flash.
 	Running bool
+	// Unread says why the flash was not read: GUIDs are then what the driver shows, if it
+	// shows any. Empty if it was, or if no tool can.
+	Unread string
 }
 
 // where names the card, and since when or until when it has the identity.
 func (c CardIdentity) where() string {
-	where := fmt.Sprintf("%s/%s", c.Host, c.PCI)
+	where := c.ID()
 	switch {
 	case c.Planned:
 		return where + " (planned)"
@@ -32,6 +36,9 @@ func (c CardIdentity) where() string {
 	}
 	return where
 }
+
+// ID names the card.
+func (c CardIdentity) ID() string { return fmt.Sprintf("%s/%s", c.Host, c.PCI) }
 
 // LabFacts is the identity of every card of every configured host, as far as it is
 // known, from a list and from an index. The card in question may be among them.
@@ -95,9 +102,20 @@ func (l LabFacts) near(want ib.GUIDSet) []CardIdentity {
 // others are the cards near want but for the card in question. It may be there again
 // under a second name of its host.
 func (l LabFacts) others(host string, pci ib.PCIAddress, want ib.GUIDSet) []CardIdentity {
-	return slices.DeleteFunc(slices.Clone(l.near(want)), func(c CardIdentity) bool {
+	return l.but(host, pci, l.near(want))
+}
+
+// but leaves the card in question out.
+func (l LabFacts) but(host string, pci ib.PCIAddress, cards []CardIdentity) []CardIdentity {
+	return slices.DeleteFunc(slices.Clone(cards), func(c CardIdentity) bool {
 		return c.PCI.Slot() == pci.Slot() && fact.Yes(l.same(host, c.Host))
 	})
+}
+
+// Unread are the other cards of the index whose flash was not read: what they have is not
+// known, so that a comparison says nothing of them.
+func (l LabFacts) Unread(host string, pci ib.PCIAddress) []CardIdentity {
+	return l.but(host, pci, l.Lab.unreadCards())
 }
 
 // taken are the findings on values of want that other cards have, in flash or in use.
@@ -161,6 +179,7 @@ type Lab struct {
 	planned map[slotKey]int          // cards with a planned identity, which replaces the found one
 	// restarts are the cards whose restart is planned: it ends their use of other GUIDs.
 	restarts map[slotKey]bool
+	unread   map[string][]CardIdentity // by host; a host without any is not in it
 }
 
 type identityKey struct {
@@ -191,7 +210,8 @@ const neighbourhood = 4
 // NewLab returns an empty index.
 func NewLab() *Lab {
 	return &Lab{cards: map[identityKey]CardIdentity{}, byValue: map[valueKey][]identityKey{},
-		byHost: map[string][]identityKey{}, planned: map[slotKey]int{}, restarts: map[slotKey]bool{}}
+		byHost: map[string][]identityKey{}, planned: map[slotKey]int{}, restarts: map[slotKey]bool{},
+		unread: map[string][]CardIdentity{}}
 }
 
 // Found replaces what is known of the cards of a host.
@@ -201,16 +221,32 @@ func (l *Lab) Found(host string, cards []CardIdentity) {
 	for _, k := range l.byHost[host] {
 		l.remove(k)
 	}
+	delete(l.unread, host)
 	keys := make([]identityKey, 0, len(cards))
 	for _, c := range cards {
+		c.Host, c.Planned = host, false
 		k := identityKey{host: host, pci: c.PCI}
 		if c.Running {
 			k.kind = running
 		}
-		l.add(k, CardIdentity{Host: host, PCI: c.PCI, GUIDs: c.GUIDs, Running: c.Running})
+		l.add(k, c)
+		if c.Unread != "" {
+			l.unread[host] = append(l.unread[host], c)
+		}
 		keys = append(keys, k)
 	}
 	l.byHost[host] = keys
+}
+
+// unreadCards are the cards that were found and whose flash was not read, by name.
+func (l *Lab) unreadCards() []CardIdentity {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	var all []CardIdentity
+	for _, host := range slices.Sorted(maps.Keys(l.unread)) {
+		all = append(all, l.unread[host]...)
+	}
+	return all
 }
 
 // Plan says which identity a card will have in flash, nil for the one that it has, and

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
@@ -97,5 +99,32 @@ func TestLab_looks_at_few(t *testing.T) {
 		if near := (LabFacts{Lab: lab}).near(want); len(near) != 1 || near[0].Host != "0" {
 			t.Errorf("%d hosts: looked at %d cards", hosts, len(near))
 		}
+	}
+}
+
+// A card whose flash was not read is named to all others, until it is read.
+func TestLab_names_cards_that_were_not_read(t *testing.T) {
+	lab := NewLab()
+	facts := LabFacts{Lab: lab, SameMachine: func(a, b string) fact.Bool { return fact.Known(a == "b" && b == "also b") }}
+	unread := []CardIdentity{{PCI: here, Unread: notRead}, {PCI: there}}
+	for _, host := range []string{"also b", "b", "a"} {
+		lab.Found(host, unread)
+	}
+	names := func(host string, pci ib.PCIAddress) (all []string) {
+		for _, c := range facts.Unread(host, pci) {
+			all = append(all, c.ID()+": "+c.Unread)
+		}
+		return all
+	}
+	says := func(host string) string { return fmt.Sprintf("%s/%s: %s", host, here, notRead) }
+	if got, want := names("b", here), []string{says("a")}; !slices.Equal(got, want) {
+		t.Errorf("to itself under two names: %q", got)
+	}
+	if got, want := names("b", there), []string{says("a"), says("also b"), says("b")}; !slices.Equal(got, want) {
+		t.Errorf("to another card of its host: %q", got)
+	}
+	lab.Found("a", []CardIdentity{{PCI: here}})
+	if got := names("b", here); len(got) > 0 {
+		t.Errorf("read since: %q", got)
 	}
 }

@@ -263,7 +263,8 @@ var notUnknown = map[string]string{
 	"LabFacts.SameMachine": "a machine that does not show which it is is compared by its cards",
 	"CardIdentity.Host":    "a name", "CardIdentity.PCI": "a name", "CardIdentity.Planned": "the configuration",
 	"CardIdentity.Running": "a card without a driver uses no GUID on a fabric",
-	"CardIdentity.GUIDs":   "a host that does not answer is named by a warning of its own",
+	"CardIdentity.GUIDs":   "a host that does not answer is named by a warning of its own, and so is a card that is not read",
+	"CardIdentity.Unread":  "the reason itself",
 	"FabricNode.Name":      word, "FabricNode.Via": word, "FabricNode.GUIDs": "goes with LabFacts.Fabric",
 
 	"BackupFacts.Path": ofBackup, "BackupFacts.SHA256": ofBackup, "BackupFacts.TwoReadsEqual": ofBackup,

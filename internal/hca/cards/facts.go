@@ -189,13 +189,22 @@ func Identities(s *inventory.Snapshot) []safety.CardIdentity {
 	all := make([]safety.CardIdentity, 0, len(s.Cards))
 	for i := range s.Cards {
 		if c := &s.Cards[i]; !c.Virtual {
-			all = append(all, safety.CardIdentity{Host: s.Host, PCI: c.PCI, GUIDs: identityOf(c)})
+			all = append(all, safety.CardIdentity{Host: s.Host, PCI: c.PCI, GUIDs: identityOf(c), Unread: whyUnread(c)})
 			if old := replacedIdentity(c); old != (ib.GUIDSet{}) {
 				all = append(all, safety.CardIdentity{Host: s.Host, PCI: c.PCI, GUIDs: old, Running: true})
 			}
 		}
 	}
 	return all
+}
+
+// whyUnread says why a flash that a tool can read was not. The GUIDs of other cards are what
+// their driver shows: no tool changes them, and without a driver they are in no fabric.
+func whyUnread(c *inventory.Card) string {
+	if c.FlashFailure == "" {
+		return ""
+	}
+	return cmp.Or(c.FlashError, c.FlashFailure)
 }
 
 // identityOf prefers the flash: the card has that identity after its next start. What the

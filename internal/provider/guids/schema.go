@@ -14,7 +14,8 @@ const description = "The GUIDs and MAC addresses of a card, from one base value 
 	"one by one. A single value beside a base replaces the value derived from the base. " +
 	"A cross-flash from Ethernet-only firmware leaves a card without GUIDs, and InfiniBand does not work without GUIDs. " +
 	"Zero values, multicast values and duplicates among the configured cards are refused while planning. " +
-	"The cards of a host that does not answer cannot be compared, and the plan warns of that.\n\n" +
+	"The cards of a host that does not answer cannot be compared, nor can a card whose flash cannot be read. The plan " +
+	"warns of both.\n\n" +
 	"The values are written into flash after a verified backup. The card uses them after the next restart (`effective`, " +
 	"`reboot_required`). Destroying it only forgets: the card keeps its identity."
 

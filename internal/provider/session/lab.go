@@ -33,16 +33,36 @@ type knownSnapshots struct {
 
 // Lab returns the identities of the cards of all configured hosts that answer
 // and of those that this plan changes, for the checks of one card. Hosts that do
-// not answer are named in one warning: their cards are not compared.
+// not answer are named in one warning, and cards whose flash was not read in another:
+// they are not compared.
 func (d *Data) Lab(ctx context.Context, card attribute.CardRef, diags *diag.Diagnostics) safety.LabFacts {
 	if missing := d.identify(ctx); len(missing) > 0 {
 		names := slices.Sorted(maps.Keys(missing))
-		diags.AddWarning(fmt.Sprintf("Card %s: GUIDs of %s are not compared", card, hostList(names)),
+		diags.AddWarning(fmt.Sprintf("Card %s: GUIDs of %s are not compared", card, nameList("host", names)),
 			"A host that does not answer may have a card with the same GUID or MAC, and two cards with one GUID make a "+
 				"fabric unusable. Start the host and plan again before you write GUIDs, or compare them by hand.\n\n"+
 				diagnostic.Reason(missing[names[0]]))
 	}
-	return safety.LabFacts{Lab: d.Planned.Lab(), SameMachine: d.sameMachine}
+	lab := safety.LabFacts{Lab: d.Planned.Lab(), SameMachine: d.sameMachine}
+	if unread := lab.Unread(card.Host, card.PCI); len(unread) > 0 {
+		warnUnread(diags, card, unread)
+	}
+	return lab
+}
+
+// warnUnread names the cards whose flash was not read, each with the reason.
+func warnUnread(diags *diag.Diagnostics, card attribute.CardRef, unread []safety.CardIdentity) {
+	var names, reasons []string
+	for _, c := range unread {
+		names = append(names, c.ID())
+		if len(reasons) < namesListed {
+			reasons = append(reasons, c.ID()+": "+c.Unread)
+		}
+	}
+	diags.AddWarning(fmt.Sprintf("Card %s: GUIDs of %s are not compared", card, nameList("card", names)),
+		"A card whose flash could not be read may have the same GUID or MAC there, and two cards with one GUID make a "+
+			"fabric unusable. Its driver shows no GUIDs of Ethernet ports, and the old ones until a restart. Fix what is "+
+			"named below and plan again before you write GUIDs, or compare them by hand.\n\n"+strings.Join(reasons, "\n"))
 }
 
 // sameMachine compares two hosts by what was found on them last.
@@ -83,17 +103,17 @@ func (d *Data) identify(ctx context.Context) (missing map[string]error) {
 	return missing
 }
 
-// namedHosts is how many hosts a list names before it only counts.
-const namedHosts = 5
+// namesListed is how many hosts or cards a list names before it only counts.
+const namesListed = 5
 
-func hostList(names []string) string {
+func nameList(kind string, names []string) string {
 	switch n := len(names); {
 	case n == 1:
-		return "host " + names[0]
-	case n > namedHosts:
-		return fmt.Sprintf("hosts %s and %d more", strings.Join(names[:namedHosts], ", "), n-namedHosts)
+		return kind + " " + names[0]
+	case n > namesListed:
+		return fmt.Sprintf("%ss %s and %d more", kind, strings.Join(names[:namesListed], ", "), n-namesListed)
 	}
-	return "hosts " + strings.Join(names, ", ")
+	return kind + "s " + strings.Join(names, ", ")
 }
 
 // Snapshots returns what is on every configured host that answers, by name; it
