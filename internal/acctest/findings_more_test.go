@@ -3,6 +3,8 @@ package acctest
 import (
 	"context"
 	"fmt"
+	"slices"
+	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -57,6 +59,12 @@ func guidFindings() []findingCase {
 		{code: "GU015", says: []string{"node GUID 0xe41d2d0300ca1100", `"old-box mlx4_0"`, "intel9 mlx4_0/1 sees"},
 			prepare: unmanagedNode,
 			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300ca1100"}) }},
+		{code: "GU015", says: []string{"node GUID 0xe41d2d0300ca2200", `"other-box mlx4_0"`, "intel9 mlx4_0/2 sees"},
+			prepare: otherFabric,
+			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300ca2200"}) }},
+		{code: "GU015", says: []string{"node GUID 0xe41d2d0300ca1100", `"old-box mlx4_0"`, "intel9 mlx4_0/1 sees"},
+			prepare: unmanagedNode,
+			config:  func(w *Lab) Config { return w.guids(labs.Xeon2zfs, map[string]any{"base_guid": "0xe41d2d0300ca1100"}) }},
 		{code: "GU015", says: []string{"is not known: the look at the fabric of host intel9 failed", "ibnetdiscover"},
 			prepare: blind,
 			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300ca1100"}) }},
@@ -109,6 +117,54 @@ func twoFabrics(w *Lab) {
 	w.Disconnect(labsim.SwitchEnd(w.Switches()[0].Name, 2))
 	if err := w.Connect(labsim.CardEnd(labs.Intel9, "0000:01:00.0", 2), labsim.AdapterEnd("old-box", 2)); err != nil {
 		w.t.Fatal(err)
+	}
+}
+
+// otherFabric leads the second port of the Ubuntu host to a machine on no switch.
+func otherFabric(w *Lab) {
+	w.t.Helper()
+	unmanagedNode(w)
+	w.Disconnect(labsim.SwitchEnd(w.Switches()[0].Name, 2))
+	w.AddAdapter(labsim.Adapter{Name: "other-box", Desc: "other-box mlx4_0", GUID: 0xe41d2d0300ca2200,
+		SystemGUID: 0xe41d2d0300ca2203, Ports: 2, VendorID: 0x2c9, DeviceID: 0x1003})
+	if err := w.Connect(labsim.CardEnd(labs.Intel9, "0000:01:00.0", 2), labsim.AdapterEnd("other-box", 1)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// A fabric that no configured host looks at is not one without nodes: a plan of new GUIDs
+// names each port whose fabric is not compared. A host on another fabric sees nothing of it.
+func TestGUIDs_of_a_fabric_that_nobody_sees(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		prepare func(*Lab)
+		unseen  []int // ports of the card of the TrueNAS host, which has no infiniband-diags
+	}{
+		"no host looks":                    {drivers, []int{1, 2}},
+		"the other host is on this fabric": {unmanagedNode, nil},
+		"the other host is on another fabric": {func(w *Lab) {
+			otherFabric(w)
+			w.Disconnect(labsim.SwitchEnd(w.Switches()[0].Name, 1))
+		}, []int{1, 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := Start(t, Options{Hosts: vpi()})
+			tt.prepare(w)
+			cfg := w.guids(labs.Xeon2zfs, map[string]any{"base_guid": "0xe41d2d0300aaaa00"})
+			said := mustPlan(t, w.Workspace(), cfg).Diags.Warnings().Find("GUIDs of the fabric of port")
+			var want []string
+			for _, port := range tt.unseen {
+				want = append(want, fmt.Sprintf("Card xeon2zfs/0000:04:00.0: GUIDs of the fabric of port %d are not compared", port))
+			}
+			var got []string
+			for _, one := range said {
+				got = append(got, one.Summary)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
 	}
 }
 

@@ -26,6 +26,28 @@ func CanLook(s *inventory.Snapshot) (Through, bool) {
 	return t, err == nil
 }
 
+// LinkedPort is an InfiniBand port of a card that has a link.
+type LinkedPort struct {
+	Through
+	GUID ib.GUID
+}
+
+// Linked are the InfiniBand ports of all functions of a card that have a link, or may have
+// one.
+func Linked(s *inventory.Snapshot, card ib.PCIAddress) (all []LinkedPort) {
+	for _, c := range s.Cards {
+		if c.PCI.Slot() != card.Slot() || c.Virtual || c.RDMADevice == "" {
+			continue
+		}
+		for _, p := range c.Ports {
+			if p.LinkLayer == "InfiniBand" && (p.Physical == "LinkUp" || p.Physical == "") {
+				all = append(all, LinkedPort{Through{c.RDMADevice, p.Number}, p.PortGUID})
+			}
+		}
+	}
+	return all
+}
+
 // Identities walks the fabric behind a port for the identities of its nodes, and
 // for nothing else: one command, where Observe gives four.
 func Identities(ctx context.Context, h Runner, t Through) ([]Identity, error) {

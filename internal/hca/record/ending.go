@@ -30,7 +30,8 @@ const (
 // wrote reports whether the tool was started: the flash may have changed then. A job begins
 // with a state, so a journal that has none has lost them.
 func (j *Job) wrote() bool {
-	return len(j.States) == 0 || slices.ContainsFunc(j.States, func(s inventory.JobState) bool { return s.Name == "burning" })
+	burning := func(s inventory.JobState) bool { return s.Name == "burning" }
+	return len(j.States) == 0 || slices.ContainsFunc(j.States, burning)
 }
 
 // Ending is how the job stands.

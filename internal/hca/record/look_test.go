@@ -103,7 +103,7 @@ func TestJob_ending(t *testing.T) {
 		"failed, and read back": {"", asked + failed + "exit 1\n" + closed + "settled the old one\n", Failed,
 			"failed            mstflint ended with status 1; read back: the old one"},
 		"its states are lost": {"", asked + "exit 0\n", Written, "burned      100%  next: read the card back"},
-		"says 0 and failed": {"", asked + failed + "exit 0\n", Failed, "failed"},
+		"says 0 and failed":   {"", asked + failed + "exit 0\n", Failed, "failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			look, err := parse("nas", whole("now 2026-01-01T00:00:30Z\n"+tt.units+"job "+id+"\n"+tt.job))

@@ -138,7 +138,7 @@ func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagno
 func (r *Resource) lab(ctx context.Context, a *assessment, diags *diag.Diagnostics) safety.LabFacts {
 	facts := r.Lab(ctx, a.at.Ref, diags)
 	if a.ask.Request.HasGUIDs && !a.now.Has(a.ask.Request) {
-		facts.Fabric = r.Neighbours(ctx, a.at.Ref)
+		facts.Fabric = r.Neighbours(ctx, a.at.Ref, diags)
 	}
 	return facts
 }

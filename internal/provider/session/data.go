@@ -27,7 +27,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/runlog"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // Data is what the provider hands to its resources and data sources. It is
@@ -54,8 +53,8 @@ type Data struct {
 	ImageFiles memo.Map[string, ImageFile]
 
 	known      knownSnapshots
-	fabrics    memo.Map[string, []safety.FabricNode] // what is around, by the host that looked
-	fabricHost memo.Map[string, string]              // a host that can look at a fabric
+	fabrics    memo.Map[string, surroundings] // what is around, by host and port that looked
+	fabricHost memo.Map[string, string]       // a host that can look at a fabric
 }
 
 // ImageFile is what reading a firmware file of this machine gave. The parsed
