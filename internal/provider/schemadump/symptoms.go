@@ -28,15 +28,16 @@ Find the heading that describes what you see. Texts that programs print are in `
 	` of ` + "`infiniband_fabric`" + ` on a host that has infiniband-diags.
    The cause comes first. Write both as outputs. A plan shows them as ` + "`(known after apply)`" + ` while a change is open:
    ` + "`terraform plan -refresh-only`" + ` reads them then.
-3. Run ` + "`terraform apply -replace=infiniband_opensm.NAME`" +
-	`. It starts opensm anew. If its port does not become active, or the partitions are not
-   in force, the error names the cause. Without a link the apply fails after more than a minute, and then the state
-   lacks the resource. When the port has a link, the next apply puts it back.
+3. If a subnet manager of the configuration does not do its work, restart it: the apply then names the cause. Do this only if
+   ` + "`ibstat` shows `Physical state: LinkUp`" + ` for its port. The apply stops opensm first. Traffic goes on, but a port
+   that comes up waits until opensm runs again. If the port has no link, the apply fails after more than a minute. Then
+   opensm stays on the host and starts at boot, and no state has it (%s): keep the block, and apply again when the port
+   has a link. If all this is acceptable: ` + "`terraform apply -replace=infiniband_opensm.NAME`" + `.
 `
 
 func writeSymptoms(file string) error {
 	var b strings.Builder
-	b.WriteString(symptomsHead)
+	fmt.Fprintf(&b, symptomsHead, findingLink(finding.OpensmPortWithoutLink))
 	for _, part := range symptom.Parts() {
 		fmt.Fprintf(&b, "\n## %s\n", part.Title)
 		for _, r := range part.Rows {
@@ -52,7 +53,7 @@ func writeSymptom(b *strings.Builder, r symptom.Row) error {
 	fmt.Fprintf(b, "\n### %d. %s\n\n%s\n\n", r.Number, r.Seen, r.Cause)
 	var says []string
 	for _, rule := range r.Findings {
-		says = append(says, fmt.Sprintf("[%s](findings.md#%s)", rule, anchor(rule)))
+		says = append(says, findingLink(rule))
 	}
 	says = append(says, kinds("`infiniband_opensm`, cause", r.Causes)...)
 	says = append(says, kinds("`infiniband_connectivity`", r.Connectivity)...)
@@ -74,6 +75,8 @@ func kinds[K ~string](of string, all []K) []string {
 	}
 	return []string{of + " " + strings.Join(words, ", ")}
 }
+
+func findingLink(r *finding.Rule) string { return fmt.Sprintf("[%s](findings.md#%s)", r, anchor(r)) }
 
 // anchor is that of the heading of a finding.
 func anchor(r *finding.Rule) string { return anchorOf(r.Code + ": " + r.Title) }

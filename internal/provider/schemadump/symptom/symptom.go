@@ -102,7 +102,7 @@ var managers = []Row{
 		Findings: []*finding.Rule{finding.PortWithoutSubnetManager}, Causes: []opensm.CauseKind{opensm.CauseNotRunning,
 			opensm.CauseSM}, Connectivity: []string{connectivity.NoSM}, Fabric: []string{fabric.NoManager},
 		Do: "Add an `infiniband_opensm` for one port of the fabric; a fabric ends where no cable goes on. If there is one " +
-			"already, run `terraform apply -replace=infiniband_opensm.NAME`: the error names the cause.",
+			"already, restart it as step 3 at the top of this page says: the error names the cause.",
 	},
 	{
 		Seen: "`ibstat`: `Node GUID: 0x0000000000000000`, and `State: Initializing`",
@@ -174,7 +174,7 @@ var managers = []Row{
 			finding.SubnetManagerCompetes}, Causes: []opensm.CauseKind{opensm.CausePKey},
 		Do: "Declare `partitions` in `infiniband_opensm`. An apply that changes or restarts a master compares the P_Key " +
 			"tables of the ports and names those that differ. The plan restarts an instance that may not have read its " +
-			"files. To have the tables compared without a change, restart it with `-replace`.",
+			"files. To have the tables compared without a change, restart it as step 3 at the top of this page says.",
 	},
 	{
 		Seen: "IPoIB is silent since there is a `partitions.conf`",
