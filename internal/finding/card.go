@@ -4,6 +4,10 @@ package finding
 // next thing that people try.
 const keepRunning = "Do not restart the host, and do not switch it off."
 
+// earlierImages says where a whole image is.
+const earlierImages = "The provider keeps the earlier ones in backup_dir, and on the host in " +
+	"/var/lib/terraform-provider-infiniband/backups, named by their SHA-256."
+
 // Rules of the card.
 var (
 	CardUnsupported = &Rule{Code: "FW040", Severity: Refuse, Title: "Card is not supported", Attribute: "card_id",
@@ -22,12 +26,12 @@ var (
 		Meaning: "The image in flash is damaged. A backup of it would be damaged too, and there is no way back if the burn " +
 			"fails.",
 		WayOut: keepRunning + " Run `mstflint -d <pci address> v` on the host. Save what can be read. If the flash does not " +
-			"verify, write a whole image while the card still runs: the provider keeps the earlier ones in backup_dir."}
+			"verify, write a whole image while the card still runs. " + earlierImages}
 	FlashUnreadable = &Rule{Code: "FW044", Severity: Refuse, Title: "Flash of the card cannot be read",
 		Attribute: "card_id",
 		Meaning:   "Nobody knows what a burn would replace.",
 		WayOut: keepRunning + " Run `mstflint -d <pci address> q` on the host and fix what it reports. If it finds no valid " +
-			"image, write a whole one while the card still runs: the provider keeps the earlier ones in backup_dir."}
+			"image, write a whole one while the card still runs. " + earlierImages}
 	FlashNotRunning = &Rule{Code: "FW045", Severity: Refuse, Title: "Another image is in flash and does not run yet",
 		Attribute: "card_id",
 		Meaning: "Somebody has changed the flash after the card started. The running image is the last one that is known " +
@@ -123,8 +127,8 @@ var (
 			"flash, and may not come back. A restart concerns every card of the host. So the flash of each one is " +
 			"verified directly before it, after the drain commands.",
 		WayOut: keepRunning + " Run `mstflint -d <pci address> v` on it. If the flash " +
-			"does not verify, write a whole image while the card still runs: the provider keeps the earlier ones in " +
-			"backup_dir. If you know that each card is whole, set activation = \"none\" and restart the host yourself."}
+			"does not verify, write a whole image while the card still runs. " + earlierImages +
+			" If you know that each card is whole, set activation = \"none\" and restart the host yourself."}
 	CardExchanged = &Rule{Code: "FW080", Severity: Refuse, Title: "Another card is in the slot", Attribute: "card_id",
 		Meaning: "What was planned for one card is never written to another one. A plan with -refresh=false cannot know " +
 			"the recorded card of a resource that is tainted or replaced.",

@@ -2,7 +2,10 @@ package hca
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -85,6 +88,13 @@ func TestRunning_directory_removed_in_mid_burn(t *testing.T) {
 		if !strings.Contains(e.Explain(), want) {
 			t.Errorf("lacks %q:\n%s", want, e.Explain())
 		}
+	}
+	named := regexp.MustCompile(`-i (\S+/([0-9a-f]{64})\.bin) b`).FindStringSubmatch(e.Explain())
+	if len(named) != 3 {
+		t.Fatalf("names no file to burn back:\n%s", e.Explain())
+	}
+	if kept, err := b.machine.FS.ReadFile(named[1]); err != nil || fmt.Sprintf("%x", sha256.Sum256(kept)) != named[2] {
+		t.Errorf("%s is not the backup: %v", named[1], err)
 	}
 	if strings.Contains(e.Explain(), "Nothing was written") {
 		t.Errorf("says that nothing was written:\n%s", e.Explain())

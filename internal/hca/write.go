@@ -62,7 +62,7 @@ func (o *Ops) write(ctx context.Context, ch change, first cards.Assessment, work
 	if err != nil {
 		return err
 	}
-	want.Backup = backup.Path
+	want.Backup, want.BackupSHA256 = backup.Path, backup.SHA256
 	j := job.New(o.Session, c, want)
 	if work.JobID, err = j.Start(ctx, s, card); err != nil {
 		return err

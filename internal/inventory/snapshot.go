@@ -17,6 +17,9 @@ import (
 // StateDir is where jobs, images and backups lie on every host.
 const StateDir = "/var/lib/terraform-provider-infiniband"
 
+// BackupFile is the copy of a backup's firmware that its host keeps.
+func BackupFile(sha256 string) string { return StateDir + "/backups/" + sha256 + ".bin" }
+
 // Snapshot is what one collection found on one host. It is read-only.
 type Snapshot struct {
 	Host   string

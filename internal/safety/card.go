@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 // cardReach gives the findings on whether the card can be worked on at all. If one
@@ -65,31 +66,33 @@ func recovery(card CardFacts, host HostFacts) string {
 	return fmt.Sprintf("Nothing but a recovery by hand is allowed now:\n"+
 		"1. Read part number and PSID off the card's label, and look at what is left: mstflint -d %[1]s q, then mstflint -d "+
 		"%[1]s v.\n2. Switch the machine off, wait half a minute, switch it on. A card that only missed its start is back.\n"+
-		"3. If not, find this card's backup: firmware.bin below %[2]s/%[3]s on the operator's machine, or below "+
-		"/var/lib/terraform-provider-infiniband/backups on the host. "+
-		"card.json beside it holds PSID, GUIDs, MACs and serial number; compare them with the label.\n"+
-		"4. Burn it over the empty flash: %[4]s. "+
-		"Never do so with the backup of another card.\n"+
+		"3. If not, find this card's backup: %[2]s/%[3]s/CARD/TIME/ on the machine that runs Terraform. "+
+		"card.json there holds PSID, GUIDs, MACs and serial number; compare them with the label. Without a backup, stop: "+
+		"the vendor's own recovery is left.\n"+
+		"4. Burn it over the empty flash. %[4]s Never do so with the backup of another card.\n"+
 		"5. Restart the host and plan again.", card.PCI, cmp.Or(host.BackupDir, "backup_dir"), card.Host, writeBack(card))
 }
 
 // writeBack is the command that writes the backup of a card over a flash without a valid
-// image. A failsafe burn is refused there (mstflint 4.21: "Can not extract GUIDs/MACs info
-// from flash"), so that this one takes the identity from the file.
+// image, from the copy that the host keeps. A failsafe burn is refused there (mstflint 4.21:
+// "Can not extract GUIDs/MACs info from flash"), so that this one takes the identity from the file.
 func writeBack(card CardFacts) string {
 	identity := "-use_image_guids -use_image_ps"
 	if laterChip(card) {
 		identity = "-ignore_dev_data" // there GUIDs are device data beside the firmware
 	}
-	return fmt.Sprintf("mstflint -d %s -nofs %s -i firmware.bin b", card.PCI, identity)
+	return fmt.Sprintf("On the host, as root: mstflint -d %s -nofs %s -i %s b. FIRMWARE_SHA256 is firmware_sha256 of "+
+		"card.json. If the host lacks this file, copy firmware.bin, which is beside card.json, to the host, and name that "+
+		"copy. The command is not failsafe, and takes the GUIDs from the file.", card.PCI, identity,
+		inventory.BackupFile("FIRMWARE_SHA256"))
 }
 
 // wayOutWithBackup adds the command that works to the way out of a flash that is proven to
 // be damaged. One that cannot be read may be whole, and is not for such a command.
 func wayOutWithBackup(f finding.Finding, card CardFacts) finding.Finding {
-	return f.WithWayOut(f.Rule.WayOut + "\nThe command for the backup of this very card (its card.json has the serial " +
-		"number and the GUIDs) is: " + writeBack(card) + ". It is not failsafe, and takes the GUIDs from the file. " +
-		"Never do so with any other file.")
+	return f.WithWayOut(f.Rule.WayOut + "\nTo write the backup of this very card (card.json in backup_dir/" + card.Host +
+		"/CARD/TIME/ on the machine that runs Terraform has the serial number and the GUIDs): " + writeBack(card) +
+		" Never do so with any other file.")
 }
 
 func toolFindings(card CardFacts, host HostFacts) []finding.Finding {

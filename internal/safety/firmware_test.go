@@ -462,7 +462,9 @@ func TestFirmware_names_the_way_out_of_recovery(t *testing.T) {
 	in := goodFirmware()
 	in.Card.Livefish, in.Card.DeviceID = true, 0x01f8
 	f := expectFinding(t, Firmware(in).Findings, "FW041", finding.Refuse)
-	for _, part := range []string{"mstflint -d 0000:01:00.0 q", "/backups/intel9", "-use_image_guids", "another card"} {
+	for _, part := range []string{"mstflint -d 0000:01:00.0 q", "/backups/intel9/CARD/TIME/ on the machine that runs Terraform",
+		"-use_image_guids", "On the host, as root", "-i /var/lib/terraform-provider-infiniband/backups/FIRMWARE_SHA256.bin b",
+		"copy firmware.bin", "another card", "Without a backup, stop"} {
 		if !strings.Contains(f.WayOut, part) {
 			t.Errorf("the runbook lacks %q:\n%s", part, f.WayOut)
 		}
@@ -472,7 +474,8 @@ func TestFirmware_names_the_way_out_of_recovery(t *testing.T) {
 // TestFirmware_names_the_command_for_a_damaged_flash: a burn without -nofs is refused there. A
 // flash that cannot be read may be whole, and gets no such command.
 func TestFirmware_names_the_command_for_a_damaged_flash(t *testing.T) {
-	const command = "mstflint -d 0000:01:00.0 -nofs -use_image_guids -use_image_ps -i firmware.bin b"
+	const command = "mstflint -d 0000:01:00.0 -nofs -use_image_guids -use_image_ps -i " +
+		"/var/lib/terraform-provider-infiniband/backups/FIRMWARE_SHA256.bin b"
 	in := goodFirmware()
 	in.Card.Verified, in.Card.VerifyError = VerifyBad, "Bad CRC"
 	if f := expectFinding(t, Firmware(in).Findings, "FW043", finding.Refuse); !strings.Contains(f.WayOut, command) {

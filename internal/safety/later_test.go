@@ -59,7 +59,7 @@ func TestRecovery_of_later_chips_takes_their_device_data(t *testing.T) {
 	in := goodFirmware()
 	laterCard(&in, 0x1013).Livefish = true
 	f := expectFinding(t, Firmware(in).Findings, "FW041", finding.Refuse)
-	if !strings.Contains(f.WayOut, "-nofs -ignore_dev_data -i firmware.bin b") {
+	if !strings.Contains(f.WayOut, "-nofs -ignore_dev_data -i /var/lib/") {
 		t.Errorf("%s", f.WayOut)
 	}
 }

@@ -129,7 +129,7 @@ func (b *Store) bringHome(ctx context.Context, c cards.Card, s *inventory.Snapsh
 	if img.Format != fwimage.FS2 {
 		kept.Layout = safety.FlashLayout{Slot: img.Chunk, Version: img.DeviceLayout}
 	}
-	if _, err := c.Host.Run(ctx, keepBackup(path, fmt.Sprintf("%s/backups/%s.bin", inventory.StateDir, sum))); err != nil {
+	if _, err := c.Host.Run(ctx, keepBackup(path, inventory.BackupFile(sum))); err != nil {
 		return nil, b.newError(c, "keeping the copy on the host failed", err)
 	}
 	return kept, nil

@@ -113,7 +113,7 @@ func (j *Job) restoreIdentity(ctx context.Context, burned outcome) (string, erro
 			Err:     err,
 		}
 	}
-	want.Backup = j.want.Backup
+	want.Backup, want.BackupSHA256 = j.want.Backup, j.want.BackupSHA256
 	mend := New(j.s, j.c, want)
 	if _, err = mend.Start(ctx, s, card); err != nil {
 		return "", err

@@ -36,13 +36,28 @@ func TestUnread_does_not_call_the_burn_a_failure(t *testing.T) {
 	}
 }
 
-// TestFailed_names_the_file holds that the command of the runbook has no placeholder.
+// TestFailed_names_the_file holds that the command of the runbook reads the copy of the host it
+// is typed on. Only the journal of an earlier version lacks its name.
 func TestFailed_names_the_file(t *testing.T) {
 	t.Parallel()
-	text := New(&cards.Session{}, cards.Card{Host: labelled{}},
-		journal.Entry{ID: "7", Backup: "/backups/7"}).writeError(outcome{}, "It failed.").Explain()
-	if !strings.Contains(text, "-i /backups/7/firmware.bin b") || strings.Contains(text, "<") {
-		t.Error(text)
+	const file = "/var/lib/terraform-provider-infiniband/backups/"
+	for sum, says := range map[string][]string{
+		"c0ffee": {"as root", "-i " + file + "c0ffee.bin b", "copy firmware.bin from /backups/7 "},
+		"":       {"-i " + file + "FIRMWARE_SHA256.bin b", "firmware_sha256 of card.json in /backups/7 "},
+	} {
+		j := New(&cards.Session{}, cards.Card{Host: labelled{}}, journal.Entry{ID: "7", Backup: "/backups/7",
+			BackupSHA256: sum})
+		var gone *cards.Error
+		if err := j.vanishedError(outcome{}); !errors.As(err, &gone) {
+			t.Fatal(err)
+		}
+		for _, text := range []string{j.writeError(outcome{}, "It failed.").Explain(), gone.Explain()} {
+			for _, want := range says {
+				if !strings.Contains(text, want) || strings.Contains(text, "<") {
+					t.Errorf("%q: lacks %q:\n%s", sum, want, text)
+				}
+			}
+		}
 	}
 }
 

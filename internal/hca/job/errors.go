@@ -52,7 +52,7 @@ func (r request) vanishedError(out outcome) error {
 		Means: "The flash may have been written. Whether it was written to the end is not known.",
 		Check: "Do not restart the host before the flash verifies: mstflint -d " + r.c.PCI.String() +
 			" v, then mstflint -d " + r.c.PCI.String() + " q. " +
-			"If it does, run the same command again. If it does not, burn the backup.",
+			"If it does, run the same command again. If it does not, burn the backup " + r.writeBack(),
 		Facts: append(r.place(), cards.Fact{"Unit", r.unit()}),
 	}
 }
@@ -124,15 +124,25 @@ func (r request) writeError(out outcome, what string) *cards.Error {
 			"its old firmware from memory.",
 		Check: "1. Look at the card: mstflint -d " + r.c.PCI.String() + " q, then the same with v.\n" +
 			"2. If v says that the image is bootable, run the same command again.\n" +
-			"3. If not, burn the backup while the card still runs: mstflint -d " + r.c.PCI.String() + " -allow_psid_change -i " +
-			cmp.Or(r.want.Backup, "<backup>") + "/firmware.bin b. " +
-			"The copies on the host are in " + inventory.StateDir + "/backups.\n" +
+			"3. If not, burn the backup while the card still runs, " + r.writeBack() + "\n" +
 			"4. If mstflint says that the flash semaphore is taken, make sure that no other program uses the card (pgrep -a " +
 			"'mst|flint|fwupd'), then ask again: " +
 			"a query that fails frees what a killed tool left behind. If it still fails, clear it: " +
 			"mstflint -clear_semaphore -d " + r.c.PCI.String(),
 		Facts: r.evidence(out),
 	}
+}
+
+// writeBack is the command that burns what the job replaced, from the copy that its host keeps.
+func (r request) writeBack() string {
+	kept := cmp.Or(r.want.Backup, "backup_dir")
+	text := "on the host, as root: mstflint -d " + r.c.PCI.String() + " -allow_psid_change -i " +
+		inventory.BackupFile(cmp.Or(r.want.BackupSHA256, "FIRMWARE_SHA256")) + " b."
+	if r.want.BackupSHA256 == "" {
+		text += " FIRMWARE_SHA256 is firmware_sha256 of card.json in " + kept + " on the machine that ran Terraform."
+	}
+	return text + " If the host lacks this file, copy firmware.bin from " + kept +
+		" on the machine that ran Terraform to the host, and name that copy."
 }
 
 func (r request) unread(out outcome, err error) error {

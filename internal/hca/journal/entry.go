@@ -51,6 +51,7 @@ type Entry struct {
 	Blank                   bool
 	Image                   Image  // of a burn
 	Backup                  string // the directory with what the job replaces
+	BackupSHA256            string // of its firmware, of which the host keeps a copy
 	Restore                 bool   // it undoes another job
 	// OwnerMachine and OwnerProcess name who watches the job.
 	OwnerMachine, OwnerProcess string
@@ -124,6 +125,7 @@ func (e Entry) Text() string {
 		line("answer", string(q))
 	}
 	line("backup_path", e.Backup)
+	line("backup_sha256", e.BackupSHA256)
 	if e.Restore {
 		line("purpose", purposeRestore)
 	}
@@ -139,8 +141,8 @@ var oneLine = strings.NewReplacer("\n", " ", "\r", " ", "\x00", " ")
 func Read(j *inventory.Job) Entry {
 	e := Entry{
 		ID: j.ID, Kind: j.Kind, PCI: j.PCI, Operator: j.Operator, BootID: j.BootID,
-		Before: flashFrom(j, "from_psid",
-			"from_fw"), Backup: j.Request["backup_path"], Restore: j.Request["purpose"] == purposeRestore,
+		Before: flashFrom(j, "from_psid", "from_fw"), Backup: j.Request["backup_path"],
+		BackupSHA256: j.Request["backup_sha256"], Restore: j.Request["purpose"] == purposeRestore,
 		OwnerMachine: j.Request["owner_machine"], OwnerProcess: j.Request["owner_process"],
 	}
 	if id, err := ib.ParseIdentity(j.Request["card_identity"]); err == nil {

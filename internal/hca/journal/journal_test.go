@@ -32,7 +32,7 @@ func TestRead_reads_what_Text_writes(t *testing.T) {
 	common := Entry{
 		ID: "j1", PCI: ib.MustParsePCIAddress("0000:01:00.0"), Operator: "alice", BootID: "boot",
 		Card:   ib.Identity{Serial: "MT1"},
-		Before: old, GUIDsBefore: set, Backup: "/backups/1", OwnerMachine: "desk", OwnerProcess: "7@8",
+		Before: old, GUIDsBefore: set, Backup: "/backups/1", BackupSHA256: "c0ffee", OwnerMachine: "desk", OwnerProcess: "7@8",
 	}
 	for name, change := range map[string]func(*Entry){
 		"burn":    func(e *Entry) { e.Kind, e.After, e.GUIDsAfter = Burn, vpi, set },
