@@ -28,9 +28,9 @@ var (
 	RebootNotAllowed = &Rule{Code: "HO007", Severity: Refuse,
 		Title: "Card needs a reboot, and the host does not allow one", Attribute: "activation",
 		Meaning: "The card loads its firmware only when the host starts. The configuration asks for that reboot, and the " +
-			"host's entry in the provider does not allow it.",
-		WayOut: "Write reboot = { allowed = true } into the host's entry of the provider's hosts, or activation = " +
-			"\"none\" and restart the host yourself."}
+			"provider does not allow it for this host.",
+		WayOut: "Write reboot = { allowed = true } into the host's entry of the provider's hosts, or into the provider " +
+			"block for every host without a reboot of its own. Or write activation = \"none\" and restart the host yourself."}
 	HostObserved = &Rule{Code: "HO008", Severity: Refuse, Title: "Host is in observe mode",
 		Meaning: "The provider says mode = \"observe\", in the host's entry or for all hosts. Such a host is read and " +
 			"never changed.",
@@ -72,8 +72,8 @@ var (
 	HostInKubernetes = &Rule{Code: "HO016", Severity: Warn, Title: "Host is a node of a Kubernetes cluster",
 		Attribute: "activation",
 		Meaning:   "The restart kills the pods of this node.",
-		WayOut: "Drain the node before, for example with reboot = { drain_commands = [\"…\"], resume_commands = [\"…\"] } " +
-			"in the host's entry of the provider."}
+		WayOut: "Drain the node before, for example with reboot = { allowed = true, drain_commands = [\"…\"], " +
+			"resume_commands = [\"…\"] } in the host's entry of the provider."}
 	FlashJobUnreadable = &Rule{Code: "HO017", Severity: Refuse,
 		Title: "The journal of a flash job cannot be read",
 		Meaning: "Another version of the provider has left the job, or its files are damaged. What it wrote is not " +

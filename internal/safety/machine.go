@@ -249,8 +249,8 @@ func activation(card CardFacts, host HostFacts, want Activation) (Activation, []
 			cmp.Or(string(want), "none"), cmp.Or(card.Chip.Name, "chip that is not known"))}
 	}
 	if !host.RebootAllowed {
-		return ActivationReboot, []finding.Finding{finding.RebootNotAllowed.Find("activation = \"reboot\", and the entry of "+
-			"%s has no reboot = { allowed = true }", host.Host)}
+		return ActivationReboot, []finding.Finding{finding.RebootNotAllowed.Find("activation = \"reboot\", and the provider "+
+			"does not allow a restart of %s", host.Host)}
 	}
 	return ActivationReboot, append(restart(host), othersLoad(card, host)...)
 }
