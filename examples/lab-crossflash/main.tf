@@ -40,7 +40,7 @@ resource "infiniband_firmware" "card" {
 
   card_id           = infiniband_card.card[each.key].id
   image_id          = infiniband_firmware_image.vpi[each.key].id
-  allow_psid_change = var.allow_psid_change
+  allow_psid_change = each.value.allow_psid_change != null ? each.value.allow_psid_change : var.allow_psid_change
   activation        = "reboot"
 }
 

@@ -22,12 +22,13 @@ variable "known_hosts_files" {
 }
 
 variable "cards" {
-  description = "The card of each host: where it is, the MAC address on its label, and the port and the address for IPoIB."
+  description = "The card of each host: where it is, the MAC address on its label, and the port and the address for IPoIB. A card with another PSID than the rest has a consent of its own."
   type = map(object({
-    pci_address = string
-    base_mac    = string
-    port        = number
-    address     = string
+    pci_address       = string
+    base_mac          = string
+    port              = number
+    address           = string
+    allow_psid_change = optional(object({ from = string, to = string }))
   }))
 }
 
@@ -47,7 +48,7 @@ variable "image_sha256" {
 }
 
 variable "allow_psid_change" {
-  description = "Consent to the cross-flash: the PSID that the cards have, and the one of the image. Without it the plan refuses and prints the pair."
+  description = "Consent to the cross-flash, for every card without one of its own: the PSID that the cards have, and the one of the image. Without it the plan refuses and prints the pair."
   type = object({
     from = string
     to   = string

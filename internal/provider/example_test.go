@@ -53,26 +53,35 @@ func exampleVariables(w *acctest.Lab, consent bool) config.Variables {
 		"image":             config.StringVariable(w.Image(acctest.ImageVPI)),
 		"image_sha256":      config.StringVariable(w.Images[acctest.ImageVPI].SHA256),
 	}
-	vars["cards"] = exampleCards("")
+	vars["cards"] = exampleCards("", nil)
 	if consent {
-		vars["allow_psid_change"] = config.ObjectVariable(map[string]config.Variable{
-			"from": config.StringVariable(card.PSIDEN), "to": config.StringVariable(card.PSIDVPI),
-		})
+		vars["allow_psid_change"] = consentToVPI()
 	}
 	return vars
 }
 
-// exampleCards are the cards of the lab, that of intel9 with another base MAC if one is given.
-func exampleCards(mac string) config.Variable {
+func consentToVPI() config.Variable {
+	return config.ObjectVariable(map[string]config.Variable{
+		"from": config.StringVariable(card.PSIDEN), "to": config.StringVariable(card.PSIDVPI),
+	})
+}
+
+// exampleCards are the cards of the lab, that of intel9 with another base MAC if one is given,
+// and each with a consent of its own if there is one.
+func exampleCards(mac string, consent config.Variable) config.Variable {
 	all := map[string]config.Variable{}
 	for host, c := range labs.CrossFlashCards() {
 		if host == intel9 && mac != "" {
 			c.BaseMAC = mac
 		}
-		all[host] = config.ObjectVariable(map[string]config.Variable{
+		entry := map[string]config.Variable{
 			"pci_address": config.StringVariable(c.PCIAddress), "base_mac": config.StringVariable(c.BaseMAC),
 			"port": config.IntegerVariable(c.Port), "address": config.StringVariable(c.Address),
-		})
+		}
+		if consent != nil {
+			entry["allow_psid_change"] = consent
+		}
+		all[host] = config.ObjectVariable(entry)
 	}
 	return config.MapVariable(all)
 }
@@ -80,7 +89,14 @@ func exampleCards(mac string) config.Variable {
 // withNewMAC are the variables with another base MAC for the card of intel9.
 func withNewMAC(vars config.Variables) config.Variables {
 	all := maps.Clone(vars)
-	all["cards"] = exampleCards("e4:1d:2d:e4:5e:d0")
+	all["cards"] = exampleCards("e4:1d:2d:e4:5e:d0", nil)
+	return all
+}
+
+// withOwnConsents are the variables with a consent in the entry of each card.
+func withOwnConsents(vars config.Variables) config.Variables {
+	all := maps.Clone(vars)
+	all["cards"] = exampleCards("", consentToVPI())
 	return all
 }
 
@@ -111,6 +127,8 @@ func TestAccExample_labCrossflash(t *testing.T) {
 			ConfigDirectory: dir, ConfigVariables: exampleVariables(w, false),
 			ExpectError: regexp.MustCompile(`(?s)Refusing\s+to\s+burn\s+firmware\s+on\s+card\s+intel9/0000:01:00\.0:\s+FW023.*allow_psid_change\s+=\s+{\s+from\s+=\s+"` + card.PSIDEN),
 		},
+		{ConfigDirectory: dir, ConfigVariables: withOwnConsents(exampleVariables(w, false)), PlanOnly: true,
+			ExpectNonEmptyPlan: true},
 		{
 			ConfigDirectory: dir, ConfigVariables: consented,
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
