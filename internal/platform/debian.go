@@ -15,7 +15,7 @@ const debian12Mstflint = "take Debian 12's package, mstflint 4.21.0+1-1: apt ins
 	"./mstflint_4.21.0+1-1_amd64.deb, then apt-mark hold mstflint."
 
 var debian = Description{
-	Kind: KindDebian, Title: "Debian 12 and 13 with Proxmox VE", Short: "Debian",
+	Kind: KindDebian, Title: "Debian 12 and 13, and Proxmox VE on them", Short: "Debian",
 	IDs: []string{"debian"}, Like: []string{"debian"}, Oldest: 12,
 	called: func(os inventory.OS) string {
 		switch {

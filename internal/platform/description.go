@@ -109,7 +109,7 @@ func supportedSystems() string {
 		titles[i] = d.Title
 	}
 	last := len(titles) - 1
-	return strings.Join(titles[:last], ", ") + ", and " + titles[last]
+	return strings.Join(titles[:last], "; ") + "; and " + titles[last]
 }
 
 // UnknownError says that the operating system of a host is not supported.

@@ -4,7 +4,7 @@ package platform
 const KindRHEL Kind = "rhel"
 
 var rhel = Description{
-	Kind: KindRHEL, Title: "RHEL 9 and 10 with AlmaLinux, Rocky Linux and CentOS Stream", Short: "RHEL",
+	Kind: KindRHEL, Title: "RHEL, AlmaLinux, Rocky Linux, CentOS Stream: releases 9 and 10", Short: "RHEL",
 	IDs: []string{"rhel", "centos", "almalinux", "rocky", "ol"}, Like: []string{"rhel"}, Oldest: 9, SameNumbers: true,
 	Installer: &dnfInstaller, Packages: commonPackages,
 	Tools: []ToolAdvice{

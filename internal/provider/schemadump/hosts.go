@@ -17,7 +17,7 @@ func hostsSection() string {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", d.Title, installer(d), packageOf(d, platform.FeatureFirmware),
 			packageOf(d, platform.FeatureOpenSM))
 	}
-	b.WriteString("\n| Distribution | Usual network stack | Link types of mlx4 last in | No driver for |\n|---|---|---|---|\n")
+	b.WriteString("\n| Distribution | Usual network stack | Where link types of ConnectX-3 are stored | No driver for |\n|---|---|---|---|\n")
 	for _, d := range platform.All {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", d.Short, strings.Join(d.Stacks, ", "), typeStore(d),
 			orDash(strings.Join(d.Driverless(), "; ")))
@@ -28,6 +28,8 @@ func hostsSection() string {
 			fmt.Fprintf(&b, "* %s: %s\n", d.Short, d.Note)
 		}
 	}
+	b.WriteString("* All: the packaged `mstflint` may not suit ConnectX-3. " +
+		"[Versions of mstflint](guides/burn.md#versions-of-mstflint) says what to install.\n")
 	fmt.Fprintf(&b, "* All: what configures the network is found on the host. Linux has removed the driver for %s.\n\n",
 		strings.Join(platform.DriverlessAnywhere(), ", "))
 	return b.String()

@@ -64,7 +64,8 @@ func TestHostsSection(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"| RHEL 9 and 10 with AlmaLinux, Rocky Linux and CentOS Stream | `dnf` | packaged | packaged |\n",
+		"| RHEL, AlmaLinux, Rocky Linux, CentOS Stream: releases 9 and 10 | `dnf` | packaged | packaged |\n",
+		"(guides/burn.md#versions-of-mstflint)", "| Where link types of ConnectX-3 are stored |",
 		"| RHEL | NetworkManager | `mlx4.conf`, with `dracut` | ConnectX-3 and older (RHEL 10); InfiniHost; QLogic; ConnectX-2 |",
 		"| TrueNAS SCALE 25.10 | none | in the system | none: run it on another host |\n", "| TrueNAS | TrueNAS middleware | `kernel_extra_options` | – |",
 		"Linux has removed the driver for QLogic (kernels from 6.17).",
@@ -72,5 +73,24 @@ func TestHostsSection(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
+	}
+}
+
+// What FW052 says of a distribution's own mstflint is in the guide, too.
+func TestToolsSection_names_the_packages_of_distributions(t *testing.T) {
+	text, found := toolsSection(), 0
+	for _, d := range platform.All {
+		for _, a := range d.Tools {
+			if a.Format == "" {
+				continue
+			}
+			found++
+			if row := "| " + strings.TrimSpace(d.Short+" "+a.Release) + " | " + a.Advice + " |\n"; !strings.Contains(text, row) {
+				t.Errorf("%q is missing in\n%s", row, text)
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("%d distributions", found)
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -27,5 +29,16 @@ func toolsSection() string {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.Tool, cards, from, does[r.Grade], r.Why)
 	}
-	return b.String() + "\nA line holds until the next one of the same program and cards.\n\n"
+	b.WriteString("\nA line holds until the next one of the same program and cards.\n")
+	fmt.Fprintf(&b, "\nThe packages of the distributions, for %s. FW052 names them, too. "+
+		"Packages of Debian 12 are at [packages.debian.org](https://packages.debian.org/bookworm/mstflint).\n\n"+
+		"| Distribution | `mstflint` |\n|---|---|\n", namesOf(ib.Chip.IsFS2))
+	for _, d := range platform.All {
+		for _, a := range d.Tools {
+			if a.Format == string(fwimage.FS2) {
+				fmt.Fprintf(&b, "| %s | %s |\n", strings.TrimSpace(d.Short+" "+a.Release), a.Advice)
+			}
+		}
+	}
+	return b.String() + "\n"
 }
