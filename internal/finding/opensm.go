@@ -47,8 +47,8 @@ var (
 		Meaning: "It gets the configured options in a file of its own and is restarted. The restart does not " +
 			"disturb traffic."}
 	OpensmUnfitForKernel = &Rule{Code: "SM011", Severity: Warn, Title: "This opensm may not work with this kernel",
-		Meaning: "opensm 3.3.23 and Linux 6.11 or later are reported not to work together: \"Unable to register class " +
-			"129\" (linux-rdma/opensm issue 37).",
+		Meaning: "Some builds of opensm 3.3.23 are reported not to work with Linux 6.11 or later: \"Unable to register " +
+			"class 129\" (linux-rdma/opensm issue 37). Debian 13 (3.3.23, Linux 6.12) was seen to work.",
 		WayOut: "If the apply reports this error, boot the GA kernel of the release, or install an opensm that names the " +
 			"fix."}
 	OpensmFileNotUnderstood = &Rule{Code: "SM012", Severity: Refuse,

@@ -124,8 +124,9 @@ var managers = []Row{
 			"`expected_links`.",
 	},
 	{
-		Seen:     "opensm: `ERR 5426: Unable to register class 129 version 1`",
-		Cause:    "opensm 3.3.23 and Linux 6.11 or later do not work together.",
+		Seen: "opensm: `ERR 5426: Unable to register class 129 version 1`",
+		Cause: "Some builds of opensm 3.3.23 are reported not to work with Linux 6.11 or later. Debian 13 (3.3.23, Linux " +
+			"6.12) was seen to work.",
 		Findings: []*finding.Rule{finding.OpensmUnfitForKernel}, Causes: []opensm.CauseKind{opensm.CauseKernel},
 		Do: "Boot the GA kernel of the release, or install an opensm that has the fix.",
 	},
