@@ -155,7 +155,7 @@ func TestWatch_outlives_a_killed_provider(t *testing.T) {
 		t.Errorf("after the burn: status %d\n%s", status, text)
 	}
 	const what = card.PSIDEN + " 2.40.5032 to " + card.PSIDVPI + " 2.42.5000: "
-	if got := look.burns(); got != what+"written" {
+	if got := look.burns(); got != what+"burned" {
 		t.Errorf("history says %q", got)
 	}
 	o.says(0, "apply", "-auto-approve")

@@ -29,7 +29,7 @@ type entry struct {
 func entryOf(job record.Job, look record.Look) entry {
 	e := entry{Step: job.Step(look), job: job.ID, kind: job.Kind, ending: job.Ending()}
 	if e.Name == journal.Burned {
-		e.ending = record.Written // also in the moment before the job itself ends
+		e.ending = record.Burned // also in the moment before the job itself ends
 	}
 	return e
 }

@@ -197,7 +197,7 @@ func (f *following) over(p pace) bool {
 
 func (f *following) status() int {
 	switch e := f.job.Ending(); {
-	case f.gone, e == record.Running, e == record.Unclear, e == record.Written:
+	case f.gone, e == record.Running, e == record.Unclear, e == record.Burned:
 		return Undecided
 	case e == record.Verified:
 		return command.OK

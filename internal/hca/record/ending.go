@@ -18,13 +18,13 @@ type Ending string
 // The endings of a job.
 const (
 	Running     Ending = "running"
-	Unclear     Ending = "unclear"     // whether it runs is not known
-	Written     Ending = "written"     // the tool says done, and nobody has read the card since
-	Verified    Ending = "verified"    // read back: the card holds what was asked for
-	Differs     Ending = "differs"     // read back: it does not
-	Refused     Ending = "refused"     // nothing was written
-	Failed      Ending = "failed"      // the tool was started, and failed
-	Interrupted Ending = "interrupted" // neither does it run, nor is there an end
+	Unclear     Ending = "unclear"      // whether it runs is not known
+	Burned      Ending = journal.Burned // the tool says done, and nobody has read the card since
+	Verified    Ending = "verified"     // read back: the card holds what was asked for
+	Differs     Ending = "differs"      // read back: it does not
+	Refused     Ending = "refused"      // nothing was written
+	Failed      Ending = "failed"       // the tool was started, and failed
+	Interrupted Ending = "interrupted"  // neither does it run, nor is there an end
 )
 
 // wrote reports whether the tool was started: the flash may have changed then. A job begins
@@ -51,7 +51,7 @@ func (j *Job) Ending() Ending {
 	case j.Exit != "0" || failed:
 		return Failed
 	case !j.Settled:
-		return Written
+		return Burned
 	case strings.HasPrefix(j.How, journal.Verified):
 		return Verified
 	}
@@ -64,7 +64,7 @@ func (j *Job) Text() string {
 	switch {
 	case e == Unclear:
 		return j.doubt()
-	case e == Written:
+	case e == Burned:
 		return "mstflint says done; nobody has read the card back, which the next apply does"
 	case e == Refused:
 		return cmp.Or(j.Refusal, j.How, "nothing was written")
@@ -106,7 +106,7 @@ func (j *Job) Step(l Look) journal.Step {
 		s.Percent = mstflint.ParseSession(j.LogTail).Percent
 		s.Elapsed, _ = j.Lasted(l)
 	// A job that has burned says so a moment before it ends.
-	case e == Written, e == Running && s.Name == journal.Burned:
+	case e == Burned, e == Running && s.Name == journal.Burned:
 		s.Name, s.Percent = journal.Burned, 100
 	case e != Running:
 		s.Name, s.Text = string(e), j.Text()

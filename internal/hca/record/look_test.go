@@ -91,7 +91,7 @@ func TestJob_ending(t *testing.T) {
 		"nothing is left, and read back": {"", asked + begun + closed + "settled the old one\n", Interrupted,
 			"interrupted       the old one"},
 		"a full disk took the exit status": {"", asked + begun + "exit \n", Interrupted, "interrupted       stopped in state burning"},
-		"written":                          {"", asked + ended, Written, "burned      100%  next: read the card back and verify it, within a minute"},
+		"burned":                           {"", asked + ended, Burned, "burned      100%  next: read the card back and verify it, within a minute"},
 		"verified":                         {"", asked + ended + closed + "settled verified\n", Verified, "verified    100%  read back: the card holds what was asked for"},
 		"read back, and not as asked": {"", asked + ended + closed + "settled the tool said done and wrote nothing\n", Differs,
 			"differs           the tool said done and wrote nothing"},
@@ -102,7 +102,7 @@ func TestJob_ending(t *testing.T) {
 				"the flash holds"},
 		"failed, and read back": {"", asked + failed + "exit 1\n" + closed + "settled the old one\n", Failed,
 			"failed            mstflint ended with status 1; read back: the old one"},
-		"its states are lost": {"", asked + "exit 0\n", Written, "burned      100%  next: read the card back"},
+		"its states are lost": {"", asked + "exit 0\n", Burned, "burned      100%  next: read the card back"},
 		"says 0 and failed":   {"", asked + failed + "exit 0\n", Failed, "failed"},
 	} {
 		t.Run(name, func(t *testing.T) {

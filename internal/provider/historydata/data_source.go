@@ -71,7 +71,7 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 					"by":     text("User, machine and process of the apply."),
 					"result": text("How it ended. `verified`: read back, as asked for. `undone`: the host has what it had before. " +
 						"`failed`. `begun`: the end is not noted, because the change still runs or its apply was killed. For firmware " +
-						"and GUIDs also `running`, `written`, `differs`, `refused`, `interrupted` and `unclear`, as `watch` says."),
+						"and GUIDs also `running`, `burned`, `differs`, `refused`, `interrupted` and `unclear`, as `watch` says."),
 					"text":     text("More on the result; null if there is nothing to say."),
 					"identity": text("Identity of the card, for firmware and GUIDs."),
 					"backup_path": text("Directory with what the change replaced, on the machine that ran the apply; null if " +
