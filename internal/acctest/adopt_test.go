@@ -218,7 +218,7 @@ func TestAdopt_guide(t *testing.T) {
 	fmt.Fprintf(&script, "terraform-provider-infiniband() { verb=$1; shift; %q \"$verb\" -config-file %q \"$@\"; }\n", o.binary,
 		sshAliases(t, w))
 	blocks := guideBlock.FindAllStringSubmatch(string(text), -1)
-	if len(blocks) != 9 || !strings.HasPrefix(blocks[0][2], "make install\n") {
+	if len(blocks) != 10 || !strings.HasPrefix(blocks[0][2], "make install\n") {
 		t.Fatalf("%d blocks of commands and files, the first %q", len(blocks), blocks[0])
 	}
 	for _, b := range blocks[1:] { // what make install does is done above
