@@ -23,6 +23,14 @@ A lost connection, a killed provider, a power cut, a full disk or a tool that cr
 The provider's tests cause each of these faults at each step of an apply, on the simulated lab. Then they look at the card, at the
 backup and at the next apply. This page was written from such a run: %s.
 
+These words name faults and steps:
+
+* **operator**: the person who runs Terraform, and the machine on which it runs.
+* **staging the image**: the image is copied to the host and verified there.
+* **job**: the write of the flash. It is a unit of systemd on the host, so it goes on without a connection.
+* **journal**: the files on the host in which the job notes what it is to do, how far it is and how it ended.
+* **settling the job**: the card is read after the job, and the journal gets a note of what it holds.
+
 After each case the tests check that
 
 * the card boots the old image or the new one, with its old GUIDs and MACs or the new ones,
