@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -65,6 +66,11 @@ func portFindings() []findingCase {
 			w.Unplug(ubuntu, 2)
 			w.Run(ubuntu, "ibportstate -D 0 1 disable")
 		}, hosts: func() []labs.Host { return vpi(debian13) }, config: wants(map[string]any{"speeds": []any{"SDR"}})},
+		{code: "PO013", only: "a file of the kernel that cannot be read", at: "enabled",
+			says: []string{"port 1", "its phys_state cannot be read"}, config: wants(nil), prepare: func(w *Lab) {
+				diags(w)
+				w.unreadPhysical()
+			}},
 		{code: "PO010", at: "port", says: []string{"not InfiniBand yet"}, prepare: ethernet, config: func(w *Lab) Config {
 			it := w.port(nil)[0]
 			it.After = []string{"infiniband_link_type.it"}
@@ -76,6 +82,13 @@ func portFindings() []findingCase {
 // physical is the physical state of port 1 of the Ubuntu host, from the kernel.
 func (w *Lab) physical() string {
 	return strings.TrimSpace(w.Run(labs.Intel9, "cat /sys/bus/pci/devices/0000:01:00.0/infiniband/*/ports/1/phys_state"))
+}
+
+// unreadPhysical makes the physical state of port 1 of the Ubuntu host unreadable until its
+// next restart.
+func (w *Lab) unreadPhysical() {
+	w.Machine(labs.Intel9).FS.PutDynamic("/sys/class/infiniband/"+w.Card(labs.Intel9).RDMA+"/ports/1/phys_state", 0o444,
+		func() (string, error) { return "", syscall.EIO }, nil)
 }
 
 // A port is switched off and on again, now and at boot; what others change is
@@ -290,6 +303,44 @@ func TestPort_exchanged(t *testing.T) {
 	plan := mustPlan(t, ws, named)
 	if plan.Diags.HasError() || plan.Actions()["infiniband_port.it"] != Replace {
 		t.Errorf("the new card is named: %s, %s", plan.Actions()["infiniband_port.it"], plan.Diags)
+	}
+}
+
+// A port of which the kernel does not show whether it is enabled is neither taken for enabled
+// nor for set.
+func TestPort_unread(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	w.needSimulated("a file of the kernel that cannot be read")
+	drivers(w)
+	ws, on := w.Workspace(), w.port(nil)
+	mustApply(t, ws, on)
+	w.Run(labs.Intel9, "ibportstate -C $(ls /sys/bus/pci/devices/0000:01:00.0/infiniband) -P 1 -D 0 1 disable")
+	w.unreadPhysical()
+	plan := mustPlan(t, ws, on)
+	if plan.Diags.HasError() || plan.Actions()["infiniband_port.it"] != Update ||
+		len(plan.Diags.Warnings().Find("PO013", "its phys_state cannot be read")) != 1 {
+		t.Errorf("the plan is %v\n%s", plan.Actions(), plan.Diags)
+	}
+	if got := ws.Get("infiniband_port.it", "enabled"); got != nil {
+		t.Errorf("the state has enabled = %v", got)
+	}
+	said, err := ws.Apply(t.Context(), plan)
+	if err != nil || len(said.Errors().Find("whether it is enabled is not known")) != 1 {
+		t.Errorf("the port counts as set: %v\n%s", err, said)
+	}
+	if got := w.Card(labs.Intel9).Ports[0].View().PhysState; got != labsim.PhysLinkUp {
+		t.Errorf("the apply has not enabled the port: %d", got)
+	}
+	lost := w.Workspace()
+	said, err = lost.Import(t.Context(), on[0], labs.Intel9+"/"+w.PCI(labs.Intel9)+"/1")
+	if got := lost.Get("infiniband_port.it", "enabled"); err != nil || said.HasError() || got != nil {
+		t.Errorf("imported with enabled = %v: %v\n%s", got, err, said)
+	}
+	w.Restart(labs.Intel9) // which can be read again
+	emptyPlan(t, ws, on)
+	if got := ws.Get("infiniband_port.it", "enabled"); got != true {
+		t.Errorf("the state has enabled = %v", got)
 	}
 }
 

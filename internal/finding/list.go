@@ -65,7 +65,7 @@ var Families = []Family{
 	{"PO", "Ports", "For `infiniband_port`.", []*Rule{
 		PortUnsupported, PortMissing, PortEthernet, PortCarriesHost, PortHasSubnetManager, PortSpeedUnsupported,
 		PortDiagsInstalled, PortGoesDown, PortFileUnmanaged, PortPostponed,
-		PortFileEdited, PortLinkUnread,
+		PortFileEdited, PortLinkUnread, PortEnabledUnread,
 	}},
 	{"BM", "Benchmarks", "For `infiniband_benchmark`.", []*Rule{
 		BenchmarkUnavailable, BenchmarkInstalled, BenchmarkSingleStream, BenchmarkMissed, BenchmarkMissedAllowed,

@@ -58,4 +58,11 @@ var (
 			"widths of this resource is not known. An apply stores them for the next boot and does not set the port now. At " +
 			"a boot they are set if the port gets a link within 30 seconds.",
 		WayOut: "Plan again once this port, or another one of the card, has a link."}
+	PortEnabledUnread = &Rule{Code: "PO013", Severity: Warn, Title: "It is not known whether the port is enabled",
+		Attribute: "enabled",
+		Meaning: "The kernel does not show the physical state of the port. The state holds no value for enabled. Every " +
+			"apply sets the port anew, which interrupts a link that is up, and fails if the port still does not show what " +
+			"it is.",
+		WayOut: "Read phys_state of the port below /sys/class/infiniband on the host. If that is an error, see what the " +
+			"kernel says with dmesg."}
 )

@@ -47,16 +47,21 @@ type Result struct {
 	Left     []string    // of Remove: what stays on the host, one sentence each
 }
 
-// NotSetError says that the port did not become what was asked for.
+// NotSetError says that the port did not become what was asked for, or that nothing shows it.
 type NotSetError struct {
-	Port  string
-	Wrong []string
+	Port   string
+	Wrong  []string
+	Unread bool // whether it is enabled cannot be read
 }
 
 func (e *NotSetError) Error() string {
-	return fmt.Sprintf("%s: the setting was made and stored for the next boot, but %s. The driver or the firmware of the "+
-		"card may not allow setting a port from the host. "+
-		"ibportstate reports no error in that case.", e.Port, strings.Join(e.Wrong, ", and "))
+	text := fmt.Sprintf("%s: the setting was made and stored for the next boot, but %s.", e.Port,
+		strings.Join(e.Wrong, ", and "))
+	if e.Unread {
+		return text
+	}
+	return text + " The driver or the firmware of the card may not allow setting a port from the host. " +
+		"ibportstate reports no error in that case."
 }
 
 // Look observes a port; if speeds or widths matter, it asks the port itself.
@@ -234,7 +239,7 @@ func wait(ctx context.Context, h *hosts.Host, d Request, opt Options) (Observati
 		settled := len(wrong) == 0 && (!d.Enabled || o.Physical == "LinkUp")
 		if settled || time.Now().After(deadline) {
 			if len(wrong) > 0 {
-				return o, &NotSetError{Port: d.Name(), Wrong: wrong}
+				return o, &NotSetError{Port: d.Name(), Wrong: wrong, Unread: !o.Enabled().Known()}
 			}
 			return o, nil
 		}
@@ -272,7 +277,7 @@ func Remove(ctx context.Context, h *hosts.Host, pci ib.PCIAddress, number int) (
 	if !o.Stored {
 		return Result{Observed: o}, nil
 	}
-	return noted(ctx, h, o, pci, number, word(o.Enabled())+", nothing at boot", func(ctx context.Context) (Result, error) {
+	return noted(ctx, h, o, pci, number, o.word()+", nothing at boot", func(ctx context.Context) (Result, error) {
 		return forget(ctx, h, s, o, pci, number)
 	})
 }
@@ -301,8 +306,12 @@ func forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, o Observa
 			return Result{Observed: o}, fmt.Errorf("removing %s: %w", UnitName(pci, number), err)
 		}
 	}
+	stays := "as it is"
+	if o.Enabled().Known() {
+		stays = o.word()
+	}
 	left := fmt.Sprintf("The port stays %s until the driver is loaded again or the host restarts. Then firmware and "+
-		"driver decide.", word(o.Enabled()))
+		"driver decide.", stays)
 	return Result{Observed: o, Left: append(kept, left)}, nil
 }
 

@@ -42,7 +42,10 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 	found = append(found, platform.CheckBoot(s, o.NotAtBoot)...)
 	found = append(found, checkSupported(d, o)...)
 	if o.Unread != "" {
-		found = append(found, finding.PortLinkUnread.Find("%s is %s %s: %s", d.Name(), o.State, o.Physical, o.Unread))
+		found = append(found, finding.PortLinkUnread.Find("%s is %s: %s", d.Name(), o.states(), o.Unread))
+	}
+	if on := o.Enabled(); !on.Known() {
+		found = append(found, finding.PortEnabledUnread.Find("%s is %s: %s.", d.Name(), o.State, on.Why()))
 	}
 	if len(o.Differences(d)) == 0 {
 		return found
@@ -56,6 +59,11 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 		found = append(found, users(s, d, o)...)
 	}
 	return found
+}
+
+// states are the logical and the physical state, for a sentence.
+func (o Observation) states() string {
+	return o.State + " " + cmp.Or(o.Physical, "(physical state not known)")
 }
 
 // unmanagedFiles finds files with our names that this provider did not write.
@@ -127,13 +135,14 @@ func checkSupported(d Request, o Observation) []finding.Finding {
 	return found
 }
 
-// interrupts reports whether d takes away a link that may be in use.
+// interrupts reports whether d takes away a link that may be in use. Enabling a port that is
+// enabled has its link train anew.
 func interrupts(d Request, o Observation) bool {
-	if !o.Enabled() {
-		return false
-	}
-	if !d.Enabled {
+	switch on, known := o.Enabled().Get(); {
+	case !known || on && !d.Enabled:
 		return true
+	case !on:
+		return false
 	}
 	return d.Speeds != 0 && (o.Link == nil || o.Link.SpeedsEnabled != d.Speeds) ||
 		d.Widths != 0 && (o.Link == nil || o.Link.WidthsEnabled != d.Widths)
@@ -141,7 +150,7 @@ func interrupts(d Request, o Observation) bool {
 
 // users names what uses the port.
 func users(s *inventory.Snapshot, d Request, o Observation) []finding.Finding {
-	found := []finding.Finding{finding.PortGoesDown.Find("%s is %s %s.", d.Name(), o.State, o.Physical)}
+	found := []finding.Finding{finding.PortGoesDown.Find("%s is %s.", d.Name(), o.states())}
 	used := uses(s, d)
 	for _, use := range used {
 		f := finding.PortCarriesHost.Find("%s.", use.what)

@@ -67,8 +67,13 @@ type Observation struct {
 	Unread string
 }
 
-// Enabled reports whether the port tries to bring up its link.
-func (o Observation) Enabled() bool { return o.Physical != "Disabled" }
+// Enabled is whether the port tries to bring up its link.
+func (o Observation) Enabled() fact.Bool {
+	if o.Physical == "" {
+		return fact.Unknown[bool]("its phys_state cannot be read")
+	}
+	return fact.Known(o.Physical != "Disabled")
+}
 
 // Observe reads from a snapshot what is known about a port.
 func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observation {
@@ -146,8 +151,12 @@ func (o Observation) Differences(d Request) []string {
 // live gives the differences of the port itself.
 func (o Observation) live(d Request) []string {
 	var diff []string
-	if o.Present && o.Enabled() != d.Enabled {
-		diff = append(diff, "it is "+word(o.Enabled()))
+	switch on, known := o.Enabled().Get(); {
+	case !o.Present:
+	case !known:
+		diff = append(diff, "whether it is enabled is not known: "+o.Enabled().Why())
+	case on != d.Enabled:
+		diff = append(diff, "it is "+word(on))
 	}
 	if o.Link == nil {
 		return diff

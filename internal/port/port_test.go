@@ -137,7 +137,9 @@ func TestCheck_unknown_facts(t *testing.T) {
 		"subnet manager": {func(s *inventory.Snapshot) { s.Cards[0].Ports[0].IsSM = fact.Unknown[bool]("no cap_mask") },
 			finding.PortHasSubnetManager, "not known: no cap_mask"},
 		"state of the port": {func(s *inventory.Snapshot) { s.Cards[0].Ports[0].State = "" }, finding.PortMissing, "no port 1"},
-		"operating system":  {func(s *inventory.Snapshot) { s.OS = inventory.OS{} }, finding.PortUnsupported, "not supported"},
+		"physical state": {func(s *inventory.Snapshot) { s.Cards[0].Ports[0].Physical = "" },
+			finding.PortEnabledUnread, "is Active: its phys_state cannot be read"},
+		"operating system": {func(s *inventory.Snapshot) { s.OS = inventory.OS{} }, finding.PortUnsupported, "not supported"},
 		"our unit": {func(s *inventory.Snapshot) { s.Denied = map[string]bool{UnitPath(address(t), 1): true} },
 			finding.PortFileUnmanaged, "could not be read"},
 	} {
@@ -155,6 +157,18 @@ func TestCheck_unknown_facts(t *testing.T) {
 	}
 }
 
+// A port of which nobody knows whether it is enabled may carry what a change would cut.
+func TestCheck_may_be_enabled(t *testing.T) {
+	s := testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].Physical = "" })
+	for _, enabled := range []bool{true, false} {
+		d := Request{Host: "intel9", Card: address(t), Number: 1, Enabled: enabled}
+		found := Check(s, d, Observe(s, d.Card, 1), PlanFacts{})
+		if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Rule == finding.PortGoesDown }) {
+			t.Errorf("enabled = %v: %+v", enabled, found)
+		}
+	}
+}
+
 func TestDifferences(t *testing.T) {
 	widths, _ := ParseWidths([]string{"4X"})
 	d := Request{Card: address(t), Number: 1, Enabled: true, Widths: widths}
@@ -166,6 +180,7 @@ func TestDifferences(t *testing.T) {
 	}{
 		"as asked":     {func(*Observation) {}, ""},
 		"disabled":     {func(o *Observation) { o.Physical = "Disabled" }, "it is disabled"},
+		"unread":       {func(o *Observation) { o.Physical = "" }, "whether it is enabled is not known: its phys_state cannot be read"},
 		"another":      {func(o *Observation) { o.Link = &Link{WidthsEnabled: 1} }, "it may negotiate 1X"},
 		"not stored":   {func(o *Observation) { o.Stored = false }, "nothing sets it at boot"},
 		"not at boot":  {func(o *Observation) { o.AtBoot = false }, "infiniband-port-0000:01:00.0-1.service is not enabled"},

@@ -25,11 +25,11 @@ func noted(ctx context.Context, h *hosts.Host, before Observation, pci ib.PCIAdd
 
 // words say what the port is now and at boot.
 func (o Observation) words() string {
-	now := Request{Enabled: o.Enabled()}
+	var now Request
 	if o.Link != nil {
 		now.Speeds, now.Widths = o.Link.SpeedsEnabled, o.Link.WidthsEnabled
 	}
-	text := now.words()
+	text := now.wordsOf(o.word())
 	if !o.Present {
 		text = "not there"
 	}
@@ -46,9 +46,19 @@ func (o Observation) words() string {
 	return strings.Join(said, "; ")
 }
 
+// word says whether the port is enabled.
+func (o Observation) word() string {
+	on, known := o.Enabled().Get()
+	if !known {
+		return "enabled or not (not read)"
+	}
+	return word(on)
+}
+
 // words are what is asked for in one line.
-func (d Request) words() string {
-	text := word(d.Enabled)
+func (d Request) words() string { return d.wordsOf(word(d.Enabled)) }
+
+func (d Request) wordsOf(text string) string {
 	if d.Speeds != 0 {
 		text += ", speeds " + d.Speeds.String()
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -57,7 +58,7 @@ type Seen struct {
 
 // SeenOf is what a look has found.
 func SeenOf(boot string, o Observation) Seen {
-	seen := Seen{Boot: boot, On: o.Present && o.Physical != "" && o.Enabled(), AtBoot: o.AtBoot,
+	seen := Seen{Boot: boot, On: o.Present && fact.Yes(o.Enabled()), AtBoot: o.AtBoot,
 		Lines: platform.AddedLines(o.Edits)}
 	if o.Link != nil {
 		seen.Speeds, seen.Widths = int(o.Link.SpeedsEnabled), int(o.Link.WidthsEnabled)
@@ -88,7 +89,7 @@ func CheckSeen(s *inventory.Snapshot, o Observation, before Seen, d Request) []f
 
 func changedLive(o Observation, before Seen, d Request) []string {
 	var changed []string
-	if before.On && o.Present && !o.Enabled() && d.Enabled {
+	if before.On && o.Present && fact.No(o.Enabled()) && d.Enabled {
 		changed = append(changed, "it was enabled and is disabled")
 	}
 	if o.Link == nil {

@@ -44,6 +44,7 @@ func TestCheckSeen(t *testing.T) {
 	}{
 		"nothing":                {none, none, "", false},
 		"disabled":               {none, off, "it was enabled and is disabled", false},
+		"unread":                 {none, func(s *inventory.Snapshot, _ *Link) { s.Cards[0].Ports[0].Physical = "" }, "", false},
 		"disabled before":        {off, off, "", false},
 		"link lost":              {none, func(s *inventory.Snapshot, _ *Link) { s.Cards[0].Ports[0].Physical = "Polling" }, "", false},
 		"port gone":              {none, func(s *inventory.Snapshot, _ *Link) { s.Cards[0].Ports = nil }, "", false},

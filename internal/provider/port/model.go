@@ -109,11 +109,14 @@ func (m *model) observe(ref attribute.CardRef, number int, o ops.Observation, as
 	if asked != nil {
 		speeds, widths = asked.Speeds, asked.Widths
 	}
-	if o.Present {
-		m.Enabled = types.BoolValue(o.Enabled())
-		if o.Sets && asked != nil && asked.Enabled == o.Enabled() {
-			m.Enabled = types.BoolValue(o.Setting.Enabled)
-		}
+	switch on, known := o.Enabled().Get(); {
+	case !o.Present:
+	case !known:
+		m.Enabled = types.BoolNull()
+	case o.Sets && asked != nil && asked.Enabled == on:
+		m.Enabled = types.BoolValue(o.Setting.Enabled)
+	default:
+		m.Enabled = types.BoolValue(on)
 	}
 	m.Speeds = drift(speeds, o, func(l *ops.Link) []string { return l.SpeedsEnabled.Names() }, o.Setting.Speeds.Names())
 	m.Widths = drift(widths, o, func(l *ops.Link) []string { return l.WidthsEnabled.Names() }, o.Setting.Widths.Names())

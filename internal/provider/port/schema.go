@@ -59,7 +59,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
 				MarkdownDescription: "Whether the port tries to bring up its link (default true). A disabled port of a host can " +
 					"be enabled again. With rdma-core 56.0 to 60.0, as in Debian 13, that needs a restart of the host, or a " +
-					"link on another port of the same RDMA device.",
+					"link on another port of the same RDMA device. While the kernel does not show the physical state of the port, " +
+					"the state holds no value (PO013).",
 			},
 			"speeds": namesAttribute("Speeds per lane that the port may negotiate: `SDR`, `DDR`, `QDR`, `FDR`, `EDR`, `HDR`. "+
 				"`SDR` must be among them, because every link begins to train with it. "+
