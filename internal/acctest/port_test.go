@@ -3,6 +3,7 @@ package acctest
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -341,6 +342,135 @@ func TestPort_unread(t *testing.T) {
 	emptyPlan(t, ws, on)
 	if got := ws.Get("infiniband_port.it", "enabled"); got != true {
 		t.Errorf("the state has enabled = %v", got)
+	}
+}
+
+// portDisabled reports whether port 1 of the card in the slot of the Ubuntu host is disabled.
+func (w *Lab) portDisabled() bool {
+	return w.Card(labs.Intel9).Ports[0].View().PhysState == labsim.PhysDisabled
+}
+
+// A boot sets no port of another card, and says so. The right one is set wherever it shows who
+// it is: by its serial number, and by its node GUID where that cannot be read.
+func TestPort_boot_of_another_card(t *testing.T) {
+	t.Parallel()
+	const host, unit = labs.Intel9, "infiniband-port-0000:01:00.0-1.service"
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	w.needSimulated("cards that change slots")
+	drivers(w)
+	w.Install(host, "infiniband-diags")
+	ws, off := w.Workspace(), w.port(map[string]any{"enabled": false})
+	mustApply(t, ws, off)
+	own := exchange(t, w, host)
+	if w.portDisabled() {
+		t.Error("the boot has disabled the port of another card")
+	}
+	if said := w.Run(host, "journalctl -u "+unit); !strings.Contains(said, "nothing is set: 0000:01:00.0 has the card with "+
+		"serial number "+twinSerial) {
+		t.Errorf("the journal says\n%s", said)
+	}
+	if said, _ := w.Try(host, "systemctl is-active "+unit); said != "failed\n" {
+		t.Errorf("the unit is %q", said)
+	}
+	if plan := mustPlan(t, ws, off); len(plan.Diags.Errors().Find("FW080")) == 0 {
+		t.Errorf("the exchange is not refused:\n%s", plan.Diags)
+	}
+	named := off.With("infiniband_port.it", map[string]any{"card_id": host + "/" + w.PCI(host) + "/" + twinSerial})
+	ws = w.Workspace()
+	mustApply(t, ws, named)
+	w.Restart(host)
+	if emptyPlan(t, ws, named); !w.portDisabled() {
+		t.Error("the boot has not disabled the port of the new card")
+	}
+	if _, err := w.Machine(host).Exchange(w.PCI(host), own); err != nil {
+		t.Fatal(err)
+	}
+	if w.portDisabled() {
+		t.Error("the boot has disabled the port of the former card")
+	}
+}
+
+// New GUIDs do not make a card another one where its serial number is read. Where it is not,
+// the next boot sets nothing, and the next plan shows that and mends it.
+func TestPort_boot_with_new_GUIDs(t *testing.T) {
+	t.Parallel()
+	const host = labs.Intel9
+	for name, vpd := range map[string]bool{"serial number": true, "no serial number": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := Start(t, Options{Hosts: vpi()[:1]})
+			w.needSimulated("cards without vital product data")
+			if !vpd {
+				w.Card(host).Config.PartNumber = "" // lspci shows none from now on
+			}
+			drivers(w)
+			ws, off := w.Workspace(), w.port(map[string]any{"enabled": false})
+			mustApply(t, ws, off)
+			w.Restart(host)
+			if emptyPlan(t, ws, off); !w.portDisabled() {
+				t.Error("the boot has not disabled the port")
+			}
+			guid := w.Run(host, "cat /sys/class/infiniband/*/node_guid")
+			// The system GUID stays, and so do the MACs, which tell who the card is.
+			w.Run(host, "mstflint -y -d 01:00.0 -guids 0xe41d2d0300e47770 0xe41d2d0300e47771 0xe41d2d0300e47772 0xe41d2d0300e44ed3 sg")
+			w.Restart(host)
+			if w.Run(host, "cat /sys/class/infiniband/*/node_guid") == guid {
+				t.Fatal("the node GUID is the same")
+			}
+			if vpd {
+				if emptyPlan(t, ws, off); !w.portDisabled() {
+					t.Error("the boot has not disabled the port with new GUIDs")
+				}
+				return
+			}
+			if w.portDisabled() {
+				t.Error("the boot has disabled a port of a card that nothing names")
+			}
+			if plan := cleanPlan(t, ws, off); plan.Actions()["infiniband_port.it"] != Update ||
+				ws.Get("infiniband_port.it", "at_boot") != false {
+				t.Errorf("the plan is %v, at_boot = %v", plan.Actions(), ws.Get("infiniband_port.it", "at_boot"))
+			}
+			mustApply(t, ws, off)
+			w.Restart(host)
+			if emptyPlan(t, ws, off); !w.portDisabled() {
+				t.Error("the boot has not disabled the port again")
+			}
+		})
+	}
+}
+
+// What an earlier version has written names no card. It is one update, and nobody's edit.
+func TestPort_unit_of_an_earlier_version(t *testing.T) {
+	t.Parallel()
+	const host, unit, program = labs.Intel9, "/etc/systemd/system/infiniband-port-0000:01:00.0-1.service",
+		"/usr/local/sbin/terraform-infiniband-port"
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	ws, on := w.Workspace(), w.port(nil)
+	mustApply(t, ws, on)
+	newUnit, newProgram := w.Run(host, "cat "+unit), w.Run(host, "cat "+program)
+	formerUnit := regexp.MustCompile(`(?m)^(ExecStart=.*)( \S+ \S+)$`).ReplaceAllString(newUnit, "$1")
+	formerProgram := regexp.MustCompile(`(?s)\n# \$7 .*?\nports=`).ReplaceAllString(newProgram, "\nports=")
+	if formerUnit == newUnit || formerProgram == newProgram {
+		t.Fatalf("the files are those of the earlier version:\n%s\n%s", newUnit, newProgram)
+	}
+	w.Run(host, fmt.Sprintf("cat >%s <<'END'\n%sEND\ncat >%s <<'END'\n%sEND\n", unit, formerUnit, program, formerProgram))
+	plan := cleanPlan(t, ws, on)
+	if plan.Actions()["infiniband_port.it"] != Update || ws.Get("infiniband_port.it", "at_boot") != false {
+		t.Errorf("the plan is %v, at_boot = %v", plan.Actions(), ws.Get("infiniband_port.it", "at_boot"))
+	}
+	if said := plan.Diags.Find("PO011"); len(said) > 0 {
+		t.Errorf("the plan says\n%s", said)
+	}
+	mustApply(t, ws, on)
+	emptyPlan(t, ws, on)
+	if w.Run(host, "cat "+unit) != newUnit || w.Run(host, "cat "+program) != newProgram {
+		t.Error("the files are not written anew")
+	}
+	for _, kept := range []string{"/etc/systemd/system/.infiniband-port-*", "/usr/local/sbin/.terraform-*"} {
+		if said, status := w.Try(host, "cat "+kept); status == 0 {
+			t.Errorf("%s is kept as if somebody had written into it:\n%s", kept, said)
+		}
 	}
 }
 

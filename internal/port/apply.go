@@ -100,6 +100,7 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, opt Options) (Result, 
 	if len(before.Differences(d)) == 0 {
 		return Result{Observed: before}, nil
 	}
+	d.card = before.name
 	return noted(ctx, h, before, d.Card, d.Number, d.words(), func(ctx context.Context) (Result, error) {
 		return change(ctx, h, d, before, opt)
 	})
@@ -196,6 +197,9 @@ func explain(err error) error {
 	case failed && exit.Status == staysDisabled:
 		return fmt.Errorf("the port stays disabled: "+cannot+"Restart the host: the driver starts the port enabled. The "+
 			"driver ib_qib starts it disabled, and there it takes another release of rdma-core: %w", err)
+	case failed && exit.Status == otherCard:
+		return fmt.Errorf("the slot has another card than the one that was read, or it cannot be told. Nothing was set. "+
+			"Plan again: %w", err)
 	case failed && exit.Status == noLink:
 		return fmt.Errorf("the port has no link and was not set: "+cannot+"It is made then if the port gets a link within "+
 			"30 seconds. Apply again once the port has a link: %w", err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
@@ -20,6 +21,8 @@ type PlanFacts struct {
 	Ethernet bool
 	// Waits is true if the port becomes InfiniBand with a restart that is not planned.
 	Waits bool
+	// Restarts is true if the card will use the GUIDs in its flash.
+	Restarts bool
 }
 
 // Check gives the findings against d on this host. o is what Observe gave, with Link
@@ -50,6 +53,9 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 	if len(o.Differences(d)) == 0 {
 		return found
 	}
+	if o.name == (cardName{}) && !p.Restarts {
+		found = append(found, unnamed(s, d))
+	}
 	if !present {
 		f := finding.PortDiagsInstalled.Find("%s has no ibportstate.", s.Host)
 		f.Summary = "The package " + strings.Join(packages, ", ") + " will be installed"
@@ -79,6 +85,18 @@ func unmanagedFiles(s *inventory.Snapshot, d Request) []finding.Finding {
 		}
 	}
 	return found
+}
+
+// unnamed is the finding on a card of which a boot could not tell whether it is the one to set.
+func unnamed(s *inventory.Snapshot, d Request) finding.Finding {
+	why, guid := "", ib.GUID(0)
+	if card, ok := s.Card(d.Card); ok {
+		why, guid = cmp.Or(card.Serial.Why(), "it is "+card.Serial.Or("")), card.NodeGUID
+	}
+	return finding.CardUndecided.Find("A boot sets a port only if the card in the slot is the right one. %s of %s "+
+		"shows no serial number that tells it from others (%s), and its node GUID %s is not that of one card alone.",
+		d.Card, s.Host, why, guid).WithWayOut("Install pciutils, for the serial number. If the card has none, set its " +
+		"GUIDs with infiniband_guids and restart the host.")
 }
 
 func portThere(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) *finding.Finding {

@@ -26,6 +26,8 @@ type Request struct {
 	Widths  Widths // zero: whatever the port allows now
 	// Consent names the interfaces that may go away.
 	Consent []string
+
+	card cardName // of which its unit is
 }
 
 // Name is "host/0000:01:00.0 port 1".
@@ -56,11 +58,14 @@ type Observation struct {
 	Sets    bool    // what it sets is understood
 	// Edits are the files of ours in which somebody has written.
 	Edits []platform.Edit
+	// Foreign says why that unit would not set the port of this card; empty if it would.
+	Foreign string
 	// NotAtBoot says which modules of a port with a unit of ours are not loaded at boot; empty if
 	// none is known to be missing.
 	NotAtBoot string
 	// Linked are the other ports of its device that have a link.
 	Linked []int
+	name   cardName // of the card
 	// Link is what the port itself says about speeds and widths; nil unless asked. Unread is
 	// why a port without a link could not be asked.
 	Link   *Link
@@ -78,26 +83,17 @@ func (o Observation) Enabled() fact.Bool {
 // Observe reads from a snapshot what is known about a port.
 func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observation {
 	var o Observation
-	if f := s.Files[UnitPath(pci, number)]; platform.IsOurs(f.Content) {
-		o.Stored = true
-		o.Setting, o.Sets = settingOf(f.Content)
-		// systemctl lists units in memory. An enabled unit that has not run since boot is
-		// not in memory; the link in wants shows that it is enabled.
-		_, enabled := s.Files[wantsPath(pci, number)]
-		if o.Broken = broken(s); !o.Sets {
-			o.Broken = UnitName(pci, number) + " does not run what sets the port"
-		}
-		o.AtBoot = enabled && o.Broken == ""
-		o.Edits = edits(s, pci, number, o.Setting)
-	}
 	card, ok := s.Card(pci)
+	if ok {
+		o.Card, o.Device, o.name = true, card.RDMADevice, nameOf(card)
+	}
+	o.readUnit(s, pci, number)
 	if o.Stored {
 		o.NotAtBoot = platform.NotAtBoot(s, card, "ib_umad")
 	}
 	if !ok {
 		return o
 	}
-	o.Card, o.Device = true, card.RDMADevice
 	p, ok := card.Port(number)
 	if !ok || p.State == "" {
 		return o
@@ -111,6 +107,39 @@ func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observation {
 		}
 	}
 	return o
+}
+
+// readUnit reads what is to set the port at boot.
+func (o *Observation) readUnit(s *inventory.Snapshot, pci ib.PCIAddress, number int) {
+	f := s.Files[UnitPath(pci, number)]
+	if o.Stored = platform.IsOurs(f.Content); !o.Stored {
+		return
+	}
+	o.Setting, o.Sets = settingOf(f.Content)
+	if o.Sets && o.Card {
+		o.Foreign = foreign(s, o.Setting.card, o.name)
+	}
+	// systemctl lists units in memory. An enabled unit that has not run since boot is
+	// not in memory; the link in wants shows that it is enabled.
+	_, enabled := s.Files[wantsPath(pci, number)]
+	if o.Broken = broken(s); !o.Sets {
+		o.Broken = UnitName(pci, number) + " does not run what sets the port"
+	}
+	o.AtBoot = enabled && o.Broken == ""
+	o.Edits = edits(s, pci, number, o.Setting)
+}
+
+// foreign says why a unit that is of one card would not set another one, or would set any.
+func foreign(s *inventory.Snapshot, of, now cardName) string {
+	switch {
+	case of == cardName{}:
+		return "its unit names no card"
+	case s.Files[scriptPath].Content == formerScript:
+		return scriptPath + " does not compare the card"
+	case !of.names(now):
+		return "its unit is for a card with " + of.String()
+	}
+	return ""
 }
 
 // broken says why no unit of ours can set a port; empty if nothing shows that.
@@ -138,6 +167,9 @@ func (o Observation) Differences(d Request) []string {
 		diff = append(diff, cmp.Or(o.Broken, UnitName(d.Card, d.Number)+" is not enabled"))
 	case o.Setting.Enabled != d.Enabled || o.Setting.Speeds != d.Speeds || o.Setting.Widths != d.Widths:
 		diff = append(diff, "another setting is stored for the next boot")
+	}
+	if o.Foreign != "" {
+		diff = append(diff, o.Foreign)
 	}
 	for _, e := range o.Edits {
 		diff = append(diff, e.Path+" was changed by hand")

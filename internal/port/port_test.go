@@ -65,6 +65,10 @@ func TestUnit_readsBackWhatItSets(t *testing.T) {
 		{Request{Enabled: true, Speeds: plain}, false, "0000:01:00.0 1 enable 3 - -"},
 		{Request{Enabled: true, Speeds: plain}, true, "0000:01:00.0 1 enable 3 30 -"},
 		{Request{Enabled: true, Speeds: speeds, Widths: widths}, true, "0000:01:00.0 1 enable 5 1 3"},
+		{Request{card: cardName{"MT1234X00000", 0xe41d2d0300e44ed0}}, true,
+			"0000:01:00.0 1 disable - - - MT1234X00000 e41d2d0300e44ed0"},
+		{Request{card: cardName{"MT1234X00000", 0}}, true, "0000:01:00.0 1 disable - - - MT1234X00000 -"},
+		{Request{card: cardName{"", 0xe41d2d0300e44ed0}}, true, "0000:01:00.0 1 disable - - - - e41d2d0300e44ed0"},
 	} {
 		c.d.Card, c.d.Number = address(t), 1
 		text := unit(c.d, c.extended)
@@ -72,7 +76,8 @@ func TestUnit_readsBackWhatItSets(t *testing.T) {
 			t.Errorf("%+v: the unit is\n%s", c.d, text)
 		}
 		got, understood := settingOf(text)
-		if !understood || got.Enabled != c.d.Enabled || got.Speeds != c.d.Speeds || got.Widths != c.d.Widths {
+		if !understood || got.Enabled != c.d.Enabled || got.Speeds != c.d.Speeds || got.Widths != c.d.Widths ||
+			got.card != c.d.card {
 			t.Errorf("%q reads back as %+v", c.command, got)
 		}
 	}
@@ -80,7 +85,8 @@ func TestUnit_readsBackWhatItSets(t *testing.T) {
 
 func TestSettingOf_editedUnit(t *testing.T) {
 	for _, text := range []string{"", "[Service]\nExecStart=/bin/true\n", "ExecStart=" + scriptPath + " a b\n",
-		"ExecStart=" + scriptPath + " 0000:01:00.0 1 enabel 3 - -\n"} {
+		"ExecStart=" + scriptPath + " 0000:01:00.0 1 enabel 3 - -\n",
+		"ExecStart=" + scriptPath + " 0000:01:00.0 1 enable 3 - - MT1234X00000\n"} {
 		if got, understood := settingOf(text); understood || !reflect.DeepEqual(got, Request{}) {
 			t.Errorf("%q reads back as %+v", text, got)
 		}
@@ -96,7 +102,7 @@ func testHost(change func(*inventory.Snapshot)) *inventory.Snapshot {
 		Cards: []inventory.Card{{PCI: pci, Driver: "mlx4_core", RDMADevice: "mlx4_0", Ports: []inventory.Port{
 			{Number: 1, State: "Active", Physical: "LinkUp", LinkLayer: "InfiniBand", IsSM: fact.Known(false)},
 			{Number: 2, State: "Active", Physical: "LinkUp", LinkLayer: "InfiniBand", IsSM: fact.Known(false)},
-		}}},
+		}, NodeGUID: 0xe41d2d0300e44ed0}},
 		Netdevs: []inventory.Netdev{{Name: "eno1", DevPort: -1}, {Name: "ib0", PCI: pci, IB: true},
 			{Name: "br-ex", Kind: "openvswitch", DevPort: -1}},
 		SSH:    inventory.SSHPath{Devs: fact.Known([]string{"eno1"})},
@@ -139,6 +145,8 @@ func TestCheck_unknown_facts(t *testing.T) {
 		"state of the port": {func(s *inventory.Snapshot) { s.Cards[0].Ports[0].State = "" }, finding.PortMissing, "no port 1"},
 		"physical state": {func(s *inventory.Snapshot) { s.Cards[0].Ports[0].Physical = "" },
 			finding.PortEnabledUnread, "is Active: its phys_state cannot be read"},
+		"who the card is": {func(s *inventory.Snapshot) { s.Cards[0].NodeGUID = 0x0002c9000100d050 },
+			finding.CardUndecided, "(it was not read), and its node GUID 0x0002c9000100d050 is not that of one card alone"},
 		"operating system": {func(s *inventory.Snapshot) { s.OS = inventory.OS{} }, finding.PortUnsupported, "not supported"},
 		"our unit": {func(s *inventory.Snapshot) { s.Denied = map[string]bool{UnitPath(address(t), 1): true} },
 			finding.PortFileUnmanaged, "could not be read"},
@@ -153,6 +161,18 @@ func TestCheck_unknown_facts(t *testing.T) {
 		case c.rule != nil && (len(found) != 1 || found[0].Rule != c.rule || found[0].Severity != c.rule.Severity ||
 			!strings.Contains(found[0].Evidence, c.says)):
 			t.Errorf("%s: want %s with %q: %+v", name, c.rule.Code, c.says, found)
+		}
+	}
+}
+
+// A card without GUIDs of its own is named by those that the plan makes run.
+func TestCheck_name_of_the_card(t *testing.T) {
+	s := testHost(func(s *inventory.Snapshot) { s.Cards[0].NodeGUID = 0 })
+	d := Request{Host: "intel9", Card: address(t), Number: 1, Enabled: true}
+	for _, restarts := range []bool{true, false} {
+		found := Check(s, d, Observe(s, d.Card, 1), PlanFacts{Restarts: restarts})
+		if refused := slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Rule == finding.CardUndecided }); refused == restarts {
+			t.Errorf("the card restarts: %v: %+v", restarts, found)
 		}
 	}
 }

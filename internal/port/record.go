@@ -40,6 +40,9 @@ func (o Observation) words() string {
 		text += ", at boot " + o.Setting.words()
 	}
 	said := []string{text}
+	if o.Foreign != "" {
+		said = append(said, o.Foreign)
+	}
 	for _, e := range o.Edits {
 		said = append(said, e.String())
 	}

@@ -23,7 +23,8 @@ func edits(s *inventory.Snapshot, pci ib.PCIAddress, number int, setting Request
 	if e, differs := platform.EditOf(UnitPath(pci, number), text, ours); differs {
 		all = append(all, e)
 	}
-	if e, differs := platform.EditOf(scriptPath, s.Files[scriptPath].Content, script); differs {
+	program := s.Files[scriptPath].Content
+	if e, differs := platform.EditOf(scriptPath, program, script); differs && program != formerScript {
 		all = append(all, e)
 	}
 	return all

@@ -1,11 +1,13 @@
 package port
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
@@ -29,10 +31,12 @@ func UnitPath(pci ib.PCIAddress, number int) string {
 	return "/etc/systemd/system/" + UnitName(pci, number)
 }
 
-// Exit statuses of script where ibportstate reaches the port by no way.
+// Exit statuses of script where ibportstate reaches the port by no way, and where the card is
+// not the one to set.
 const (
 	staysDisabled = 5
 	noLink        = 6
+	otherCard     = 7
 )
 
 // script sets one port. ibportstate needs the device and the port by name: it
@@ -46,7 +50,12 @@ const (
 // the link trains by "enable" alone, which asks for Polling, a disabled port is reached
 // through another port of its device, and one whose link is not up yet is waited for.
 // At boot the driver may come later than the service.
-const script = `#!/bin/sh
+const script = scriptFinds + scriptCompares + scriptSets
+
+// formerScript is what earlier versions wrote. It sets whatever card is in the slot.
+const formerScript = scriptFinds + scriptSets
+
+const scriptFinds = `#!/bin/sh
 ` + platform.Owner + ` Written by infiniband_port.
 # $1 PCI address  $2 port  $3 enable or disable
 # $4 speeds, $5 extended speeds, $6 widths: numbers of PortInfo, or - to leave them
@@ -65,7 +74,43 @@ while :; do
   fi
   sleep 1
 done
-ports=/sys/class/infiniband/$device/ports
+`
+
+// scriptCompares is ib.Compare for what a host without a provider can read. The serial number
+// decides: GUIDs may have been set anew, or have been given to another card. It can be lost by
+// a cross-flash, and some cards have none; there the running node GUID, which every RDMA device
+// shows, has to prove the card. lspci reads it, as it does for the collection: both see the same.
+const scriptCompares = `# $7 serial number, $8 node GUID of the card to set, or - for what it does not show
+# No other card is set that is in the slot now.
+serial=${7:--} guid=${8:--} now=
+if [ "$serial" != - ]; then
+  while read -r key value; do
+    case $key in '[SN]') now=${value#*: } ;; esac
+  done <<END
+$(timeout 20 lspci -vvs "$pci" 2>/dev/null)
+END
+  case $now in
+  *[!A-Za-z0-9._-]* | [Nn][Aa] | [Nn][Oo][Nn][Ee] | [Uu][Nn][Kk][Nn][Oo][Ww][Nn]) now= ;;
+  *[!0._-]*) ;;
+  *) now= ;; # it was never set
+  esac
+fi
+node=
+IFS=: read -r a b c d <"/sys/class/infiniband/$device/node_guid" && node=$a$b$c$d
+same=
+if [ -n "$now" ]; then
+  [ "$now" = "$serial" ] && same=1
+elif [ -n "$node" ] && [ "$node" = "$guid" ]; then
+  same=1
+fi
+if [ -z "$same" ]; then
+  echo "nothing is set: $pci has the card with serial number ${now:-(not read)}, node GUID $node;" \
+    "this is for serial number $serial, node GUID $guid" >&2
+  exit 7
+fi
+`
+
+const scriptSets = `ports=/sys/class/infiniband/$device/ports
 only_up=
 case $(ibportstate -V 2>&1) in
 *' 56.'[0-2] | *' 57.'[01] | *' 58.0' | *' 59.0' | *' 60.0') only_up=1 ;;
@@ -112,6 +157,63 @@ fi
 set_port "$state"
 `
 
+// cardName is what tells a card from others at boot.
+type cardName struct {
+	serial string // empty: not known
+	guid   ib.GUID
+}
+
+// nameOf is what names the card of a port. A serial number of other characters would be taken
+// apart by systemd, and a GUID that many cards have names none.
+func nameOf(c *inventory.Card) cardName {
+	n := cardName{serial: c.Serial.Or("")}
+	if (ib.Identity{Serial: n.serial}).Token() != n.serial {
+		n.serial = ""
+	}
+	if ib.UniqueGUID(c.NodeGUID) {
+		n.guid = c.NodeGUID
+	}
+	return n
+}
+
+// names reports whether the script takes the card now for the one that n names.
+func (n cardName) names(now cardName) bool {
+	if n.serial != "" && now.serial != "" {
+		return n.serial == now.serial
+	}
+	return n.guid != 0 && n.guid == now.guid
+}
+
+func (n cardName) String() string {
+	if n.serial != "" {
+		return "serial number " + n.serial
+	}
+	return "node GUID " + n.guid.String()
+}
+
+func (n cardName) arguments() []string {
+	if n == (cardName{}) {
+		return nil // as earlier versions wrote
+	}
+	guid := "-"
+	if n.guid != 0 {
+		guid = n.guid.Hex()
+	}
+	return []string{cmp.Or(n.serial, "-"), guid}
+}
+
+// parseName reads what arguments gives.
+func parseName(words []string) (n cardName) {
+	if len(words) != 2 {
+		return n
+	}
+	if words[0] != "-" {
+		n.serial = words[0]
+	}
+	n.guid, _ = ib.ParseGUID(words[1])
+	return n
+}
+
 // arguments are those of the script. A port without extended speeds takes none.
 func arguments(d Request, extended bool) []string {
 	state, speed, ext, width := "disable", "-", "-", "-"
@@ -127,7 +229,7 @@ func arguments(d Request, extended bool) []string {
 	if d.Widths != 0 {
 		width = strconv.Itoa(int(d.Widths))
 	}
-	return []string{d.Card.String(), strconv.Itoa(d.Number), state, speed, ext, width}
+	return append([]string{d.Card.String(), strconv.Itoa(d.Number), state, speed, ext, width}, d.card.arguments()...)
 }
 
 // unit is the text of the service. opensm comes after it: a port that is
@@ -155,7 +257,7 @@ func settingOf(text string) (d Request, understood bool) {
 	for line := range strings.Lines(text) {
 		command, ok := strings.CutPrefix(strings.TrimSpace(line), "ExecStart="+scriptPath+" ")
 		words := strings.Fields(command)
-		if !ok || len(words) != 6 || words[2] != "enable" && words[2] != "disable" {
+		if !ok || len(words) != 6 && len(words) != 8 || words[2] != "enable" && words[2] != "disable" {
 			continue
 		}
 		understood = true
@@ -166,6 +268,7 @@ func settingOf(text string) (d Request, understood bool) {
 		}
 		d.Speeds = Speeds(base&baseSpeeds | ext&extSpeeds<<extShift)
 		d.Widths = Widths(number(words[5]))
+		d.card = parseName(words[6:])
 	}
 	return d, understood
 }

@@ -121,7 +121,7 @@ func (m *model) observe(ref attribute.CardRef, number int, o ops.Observation, as
 	m.Speeds = drift(speeds, o, func(l *ops.Link) []string { return l.SpeedsEnabled.Names() }, o.Setting.Speeds.Names())
 	m.Widths = drift(widths, o, func(l *ops.Link) []string { return l.WidthsEnabled.Names() }, o.Setting.Widths.Names())
 	m.facts(o)
-	m.AtBoot = types.BoolValue(o.AtBoot)
+	m.AtBoot = types.BoolValue(o.AtBoot && o.Foreign == "")
 	m.Unit = types.StringNull()
 	if o.Stored {
 		m.Unit = types.StringValue(ops.UnitName(ref.PCI, number))

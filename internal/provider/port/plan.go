@@ -117,6 +117,7 @@ func (r *Resource) assess(ctx context.Context, card attribute.CardID, record typ
 		return o, record, false
 	}
 	port := r.CardPortPlan(at.Snap, ref, d.Number)
-	planned := ops.PlanFacts{InfiniBand: port.InfiniBand, Ethernet: port.Ethernet, Waits: port.Waits}
+	planned := ops.PlanFacts{InfiniBand: port.InfiniBand, Ethernet: port.Ethernet, Waits: port.Waits,
+		Restarts: r.Planned.Card(ref).Restarts}
 	return o, at.Identity, !diagnostic.AddFindings(ctx, diags, what, ops.Check(at.Snap, d, o, planned))
 }

@@ -29,6 +29,9 @@ const description = "The administrative state of one InfiniBand port, and the sp
 	"somebody has disabled after its plan, and does not undo speeds, widths or lines of the unit that came after it " +
 	"(HO019). What changes by itself is not compared: the state of the link, LIDs, and what a restart of the host or a " +
 	"reload of the driver sets.\n\n" +
+	"The unit names the card by serial number and node GUID. If another card is in the slot at boot, its port is not " +
+	"set: the unit fails, and its journal says why. Where the serial number cannot be read, new GUIDs make the card " +
+	"another one for the unit until the next apply; `at_boot` is false then.\n\n" +
 	"Ports of switches are not managed."
 
 var (
@@ -72,9 +75,10 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"timeouts": attribute.TimeoutsAttribute(ctx, times, &removal),
 
 			"card_identity": attribute.CardIdentityAttribute(),
-			"at_boot":       attribute.ComputedBool("Whether the setting is made at every boot."),
-			"unit":          attribute.ComputedString("systemd unit that makes the setting at boot."),
-			"port_guid":     attribute.ComputedGUID("GUID of the port."),
+			"at_boot": attribute.ComputedBool("Whether the setting is made at every boot. False if the unit names another " +
+				"card, or none, as one of an earlier version does."),
+			"unit":      attribute.ComputedString("systemd unit that makes the setting at boot."),
+			"port_guid": attribute.ComputedGUID("GUID of the port."),
 			"state": attribute.ComputedString("Logical state: `Down`, `Initializing` (a link, and no subnet manager yet), " +
 				"`Armed`, `Active`."),
 			"physical_state": attribute.ComputedString("Physical state: `LinkUp`, `Polling` (nobody answers), `Disabled`, " +
