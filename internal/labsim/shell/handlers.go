@@ -38,7 +38,7 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	case args[0] == "command" && len(args) > 1 && (args[1] == "-v" || args[1] == "-V"):
 		return append([]string{internalPrefix + "command"}, args[1:]...), nil
 	case args[0] == "[" || args[0] == "test":
-		return comparison(args), nil
+		return s.comparison(ctx, args), nil
 	case args[0] == "trap":
 		return s.trap(args), nil
 	}
@@ -47,16 +47,26 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 
 // comparison answers [ A = B ] and [ A != B ]. By POSIX, three arguments with such an
 // operator in the middle are a comparison, whatever they look like; the interpreter
-// takes an A like -k for an operator.
-func comparison(args []string) []string {
+// takes an A like -k for an operator. It answers [ A -ef B ] as well: the interpreter knows
+// only files of the real machine again.
+func (s *session) comparison(ctx context.Context, args []string) []string {
 	operands := args[1:]
 	if n := len(operands); args[0] == "[" && n > 0 && operands[n-1] == "]" {
 		operands = operands[:n-1]
 	}
-	if len(operands) != 3 || operands[1] != "=" && operands[1] != "!=" {
+	if len(operands) != 3 {
 		return args
 	}
-	return []string{strconv.FormatBool((operands[0] == operands[2]) == (operands[1] == "="))}
+	switch a, b := operands[0], operands[2]; operands[1] {
+	case "=", "!=":
+		return []string{strconv.FormatBool((a == b) == (operands[1] == "="))}
+	case "-ef":
+		cred, files := s.proc.Cred(), s.proc.Machine.FS
+		one, errOne := files.Stat(cred, abs(ctx, a), true)
+		two, errTwo := files.Stat(cred, abs(ctx, b), true)
+		return []string{strconv.FormatBool(errOne == nil && errTwo == nil && one.Ino == two.Ino)}
+	}
+	return args
 }
 
 // trap keeps EXIT traps for the interpreter; a signal that is ignored is ignored
