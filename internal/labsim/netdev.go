@@ -46,7 +46,8 @@ type Netdev struct {
 	Driver      string
 	SSH         bool // the SSH sessions of the lab ride on it
 	Gateway     netip.Addr
-	Port        *Port // nil if not a card's
+	Port        *Port  // nil if not a card's
+	PCI         string // of the virtual function that it is of; empty if of none
 	Master      string
 	Routes      []Route // with a gateway, but for the default route of IPv4
 	Changes     int     // how often something of it became another

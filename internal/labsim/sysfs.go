@@ -206,6 +206,8 @@ func (d *Netdev) dir() string {
 		return "/sys/devices/virtual/net/" + d.Name // ib_ipoib gives its children no device
 	case d.Port != nil:
 		return d.Port.Card.dir() + "/net/" + d.Name
+	case d.PCI != "":
+		return "/sys/devices/pci0000:00/0000:00:01.0/" + d.PCI + "/net/" + d.Name
 	case d.Type == TypeLoopback || d.Driver == "":
 		return "/sys/devices/virtual/net/" + d.Name
 	}
@@ -244,6 +246,8 @@ func (m *Machine) publishNetdev(name string) {
 		m.FS.Drop(dir + "/device")
 	case d.Port != nil:
 		m.FS.PutLink("../../../"+d.Port.Card.Config.BDF, dir+"/device")
+	case d.PCI != "":
+		m.FS.PutLink("../../../"+d.PCI, dir+"/device")
 	case d.Driver != "":
 		m.FS.PutLink("../../../0000:00:1f.6", dir+"/device")
 	}

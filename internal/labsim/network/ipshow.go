@@ -132,8 +132,11 @@ func details(d *labsim.Netdev) *ipDetails {
 		v.MinMTU, v.MaxMTU = 0, labsim.ConnectedMaxMTU
 		v.Linkinfo = &ipLinkinfo{"ipoib", ipIPoIB{fmt.Sprintf("%#x", d.PKey), d.Mode, fmt.Sprintf("%04x", d.Umcast)}}
 	}
-	if d.Port != nil && d.Parent == "" {
+	switch {
+	case d.Port != nil && d.Parent == "":
 		v.ParentBus, v.ParentDev = "pci", d.Port.Card.Config.BDF
+	case d.PCI != "":
+		v.ParentBus, v.ParentDev = "pci", d.PCI
 	}
 	return v
 }
