@@ -11,10 +11,10 @@ import (
 // CardUser is a process that uses a card and is not of this provider.
 type CardUser struct {
 	PID     int
-	Name    string    // of the account
-	Since   time.Time // zero if unknown
-	Card    ib.PCIAddress
-	Any     bool // it may use every card of the host
+	Name    string        // of the account
+	Since   time.Time     // zero if unknown
+	Card    ib.PCIAddress // of a virtual function, that of its card
+	Any     bool          // it may use every card of the host
 	Command string
 }
 

@@ -172,6 +172,33 @@ func TestFind_users(t *testing.T) {
 	}
 }
 
+// A virtual function is its card, which may be in another slot.
+func TestFind_users_of_a_virtual_function(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ link, want string }{
+		"of a card":       {"../0000:01:00.0", "0000:01:00.0"},
+		"not understood":  {"../card", "any"},
+		"no virtual one":  {"", "0000:01:01.2"},
+		"leads nowhere":   {"../0000:07:00.0", "0000:07:00.0"},
+		"of a second one": {"../0000:01:00.1", "0000:01:00.1"},
+	} {
+		root := machine(t, proc{words: []string{"setpci", "-s", "01:01.2", "58.l=1"},
+			files: open("/sys/devices/pci0000:00/0000:00:01.0/0000:01:01.2/config", readWrite)})
+		devices := filepath.Join(root, "sys/bus/pci/devices")
+		put(t, filepath.Join(devices, "0000:01:00.0/vendor"), "0x15b3\n")
+		put(t, filepath.Join(devices, "0000:01:01.2/vendor"), "0x15b3\n")
+		if tt.link != "" {
+			if err := os.Symlink(tt.link, filepath.Join(devices, "0000:01:01.2/physfn")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		users, why := findUsers(t, root, "/run/x/flash.lock")
+		if want := "4711 1795000012 " + tt.want + " root\tsetpci -s 01:01.2 58.l=1\n"; users != want || why != "" {
+			t.Errorf("%s: got %q, %q\nwant %q", name, users, why, want)
+		}
+	}
+}
+
 // TestFind_users_without_proc holds that what cannot be seen is not "nobody".
 func TestFind_users_without_proc(t *testing.T) {
 	t.Parallel()

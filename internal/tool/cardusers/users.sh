@@ -10,8 +10,9 @@
 #   find_job ROOT DIR     prints "@process JOB PID" for each process of the job with
 #                         that directory, or "@hidden JOB WHY" if they cannot be seen
 #
-# START is in seconds since 1970, 0 if unknown. CARD is a PCI address, or "any" if
-# the process may use each. A process that ends while it is looked at is no user.
+# START is in seconds since 1970, 0 if unknown. CARD is a PCI address, that of
+# the card for one of its virtual functions, or "any" if the process may use each. A
+# process that ends while it is looked at is no user.
 
 # shellcheck disable=SC2034 # both are for the caller
 find_users() {
@@ -149,6 +150,14 @@ users_named() {
 	return 1
 }
 
+# users_physical ROOT: takes the function of the card for a virtual one in users_card.
+users_physical() {
+	users_link=$1/sys/bus/pci/devices/$users_card/physfn
+	if [ -e "$users_link" ] || [ -L "$users_link" ]; then
+		users_address "$(readlink "$users_link")"
+	fi
+}
+
 # users_process ROOT PID: adds a process to USERS if it uses a card.
 users_process() {
 	# Threads of drivers, such as mlx5_health, have no command line.
@@ -177,6 +186,7 @@ END
 	fi
 	users_since "$1" "$2" || return 0
 	for users_card in $users_cards; do
+		users_physical "$1"
 		USERS="$USERS$2 $users_start $users_card $users_who	${users_text# }
 "
 	done
