@@ -56,3 +56,17 @@ func Yes(f Bool) bool { return f.known && f.value }
 
 // No reports whether the answer is known to be no.
 func No(f Bool) bool { return f.known && !f.value }
+
+// Any answers whether one of several answers is yes.
+func Any(answers ...Bool) Bool {
+	one := Known(false)
+	for _, f := range answers {
+		switch {
+		case Yes(f):
+			return f
+		case !f.known:
+			one = f
+		}
+	}
+	return one
+}

@@ -29,3 +29,18 @@ func TestOf_three_answers(t *testing.T) {
 		}
 	}
 }
+
+// One yes is enough, and what is not known keeps all others from being a no.
+func TestAny(t *testing.T) {
+	yes, no, hung := fact.Known(true), fact.Known(false), fact.Unknown[bool]("it hung")
+	for _, c := range []struct {
+		of   []fact.Bool
+		want fact.Bool
+	}{
+		{nil, no}, {[]fact.Bool{no, no}, no}, {[]fact.Bool{no, hung, no}, hung}, {[]fact.Bool{hung, yes, no}, yes},
+	} {
+		if got := fact.Any(c.of...); got != c.want {
+			t.Errorf("%v: %v, %q", c.of, got.Or(false), got.Why())
+		}
+	}
+}

@@ -53,6 +53,9 @@ func card(d collect.Device, a *collect.Answer) (inventory.Card, error) {
 		*id.to = uint16(n)
 	}
 	identify(&c)
+	if c.Virtual {
+		c.Physical = physical(d)
+	}
 	c.PCIe = inventory.PCIe{
 		Width: lanes(a, dir+"current_link_width"), MaxWidth: lanes(a, dir+"max_link_width"),
 		Speed: speed(a, dir+"current_link_speed"), MaxSpeed: speed(a, dir+"max_link_speed"),
@@ -66,7 +69,17 @@ func card(d collect.Device, a *collect.Answer) (inventory.Card, error) {
 	return c, nil
 }
 
-// identify finds the chip. It checks the vendor first: the tool knows the device id
+// physical reads of which function a virtual one is.
+func physical(d collect.Device) fact.Of[ib.PCIAddress] {
+	pci, err := ib.ParsePCIAddress(d.Physical)
+	if err != nil {
+		return fact.Unknown[ib.PCIAddress]("sysfs does not say of which card " + d.Address + " is a virtual function")
+	}
+	return fact.Known(pci)
+}
+
+// identify finds the chip. A guest of a hypervisor sees a virtual function without its
+// physical one, and only the device id tells it. It checks the vendor first: the tool knows the device id
 // alone, and other vendors use the same numbers.
 func identify(c *inventory.Card) {
 	if c.VendorID != ib.MellanoxVendor {
@@ -77,6 +90,7 @@ func identify(c *inventory.Card) {
 	} else if chip, ok := ib.ChipByRecoveryPCI(c.DeviceID); ok {
 		c.Chip, c.Livefish = chip, true
 	}
+	c.Virtual = c.Virtual || ib.IsVirtualFunction(c.DeviceID)
 }
 
 // lanes gives 0 for what the kernel does not know.

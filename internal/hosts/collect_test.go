@@ -253,13 +253,14 @@ func checkCards(t *testing.T, s *inventory.Snapshot) {
 			b fact.Of[string]) bool {
 			return a == b
 		}),
+		cmp.Comparer(func(a, b fact.Of[ib.PCIAddress]) bool { return a == b }),
 	}
 	if diff := cmp.Diff(want, s.Cards[0], compare); diff != "" {
 		t.Errorf("card (-want +got):\n%s", diff)
 	}
 	virtual, other, recovery := s.Cards[1], s.Cards[2], s.Cards[3]
 	if !virtual.Virtual || virtual.Flash != nil || virtual.FlashError != "a virtual function has no flash of its own" ||
-		virtual.FlashFailure != "" {
+		virtual.FlashFailure != "" || virtual.Physical != fact.Known(s.Cards[0].PCI) {
 		t.Errorf("virtual function: %+v", virtual)
 	}
 	if other.VendorID != 0x1077 || other.Flash != nil ||

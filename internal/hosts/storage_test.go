@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -112,7 +113,9 @@ func TestRead_of_a_host_with_storage(t *testing.T) {
 
 func TestSnapshot_finds_cards_below_stacked_interfaces(t *testing.T) {
 	root := t.TempDir()
-	tree(t, root, server())
+	files := server()
+	addVirtual(files)
+	tree(t, root, files)
 	s, err := read(runCollect(t, root))
 	if err != nil {
 		t.Fatal(err)
@@ -130,6 +133,43 @@ func TestSnapshot_finds_cards_below_stacked_interfaces(t *testing.T) {
 	if devs := s.SSH.Devs.Or(nil); len(devs) == 0 || !slices.Contains(s.CardsBelow(devs[0]), card) {
 		t.Errorf("the session over a VLAN on a bond is not seen to use the card: %+v", s.SSH)
 	}
+	for dev, want := range map[string]fact.Bool{
+		"enp1s0": fact.Known(true), "enp1s0v8": fact.Known(true), "enp9s0": fact.Known(false), "eno1": fact.Known(false),
+		"enp8s0":   fact.Unknown[bool]("sysfs does not say of which card 0000:08:00.0 is a virtual function"),
+		"enp1s0v9": fact.Unknown[bool]("sysfs does not say of which card 0000:01:01.1 is a virtual function"),
+	} {
+		n, ok := s.Netdev(dev)
+		if got := s.OfCard(n.PCI, card); !ok || got != want {
+			t.Errorf("%s of %s is of the card: %t, %q", dev, n.PCI, got.Or(false), got.Why())
+		}
+	}
+	if got := s.NetdevsOf(card); !slices.Equal(got, []string{"enp1s0", "enp1s0d1", "enp1s0v8", "enp1s0v9", "enp8s0"}) {
+		t.Errorf("interfaces of the card: %v", got)
+	}
+}
+
+// addVirtual gives the card virtual functions beyond its slot, one of them with a link that
+// leads nowhere. Another card has one as well, and a guest of a hypervisor sees one
+// without its card.
+func addVirtual(files map[string]string) {
+	more := ""
+	for i, f := range []struct{ pci, netdev, physical string }{
+		{"0000:01:01.0", "enp1s0v8", "0000:01:00.0"}, {"0000:01:01.1", "enp1s0v9", "0000:01:00.7"},
+		{"0000:09:01.0", "enp9s0", "0000:09:00.0"}, {"0000:08:00.0", "enp8s0", ""},
+	} {
+		dir := "sys/bus/pci/devices/" + f.pci + "/"
+		files[dir+"vendor"], files[dir+"device"], files[dir+"class"] = "0x15b3\n", "0x1004\n", "0x020000\n"
+		files[dir+"net/"+f.netdev+"/dev_port"] = "0\n"
+		if f.physical != "" {
+			files[dir+"physfn"] = "->../" + f.physical
+		}
+		more += fmt.Sprintf(`,{"ifindex":%d,"ifname":%q,"flags":["UP"],"mtu":1500,"operstate":"UP","link_type":"ether",`+
+			`"address":"02:fc:00:00:01:%02x","addr_info":[]}`, 20+i, f.netdev, i)
+	}
+	for file, text := range map[string]string{"vendor": "0x15b3\n", "device": "0x1007\n", "class": "0x020000\n"} {
+		files["sys/bus/pci/devices/0000:09:00.0/"+file] = text
+	}
+	files["bin/ip"] = strings.Replace(files["bin/ip"], stacked, strings.TrimSuffix(stacked, "]")+more+"]", 1)
 }
 
 // TestRead_asks_no_suspended_pool: zpool would wait in the kernel for ever.

@@ -53,8 +53,7 @@ type Chip struct {
 func (c Chip) IsFS2() bool { return c.Format == "FS2" }
 
 // chips holds ids as mstflint 4.21 and the kernel's mlx4 and mlx5 drivers list
-// them. ConnectX-3 virtual functions (0x1004) are deliberately absent: they
-// have no flash.
+// them. Virtual functions are deliberately absent: they have no flash.
 var chips = []Chip{
 	{Name: "ConnectX-3", HWID: 0x1f5, PCIDevice: 0x1003, RecoveryPCI: 0x01f6, Format: "FS2", Driver: "mlx4_core", IB: true,
 		steppings: []string{"A0", "A1"}},
@@ -74,6 +73,16 @@ var chips = []Chip{
 	{Name: "ConnectX-7", HWID: 0x218, PCIDevice: 0x1021, RecoveryPCI: 0x0218, Format: "FS4", Driver: "mlx5_core",
 		IB: true},
 }
+
+// virtualFunctions are the device ids that the same drivers mark as virtual functions.
+var virtualFunctions = []uint16{
+	0x1002, 0x1004, // ConnectX-2, ConnectX-3 and ConnectX-3 Pro
+	0x1012, 0x1014, 0x1016, 0x1018, 0x101a, 0x101c, // Connect-IB to ConnectX-6
+	0x101e, 0xa2d3, // later ones, BlueField
+}
+
+// IsVirtualFunction reports whether a PCI device id of Mellanox is that of a virtual function.
+func IsVirtualFunction(device uint16) bool { return slices.Contains(virtualFunctions, device) }
 
 // Chips are the chips of the table.
 func Chips() []Chip { return slices.Clone(chips) }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
@@ -15,7 +16,7 @@ import (
 func (s *Snapshot) Identity(c *Card) ib.Identity {
 	now := c.observedIdentity(s)
 	for i := range s.Cards {
-		if other := &s.Cards[i]; other.PCI.Slot() != c.PCI.Slot() {
+		if other := &s.Cards[i]; fact.No(s.OfCard(other.PCI, c.PCI)) {
 			now = without(now, other.observedIdentity(s))
 		}
 	}

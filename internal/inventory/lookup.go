@@ -256,12 +256,33 @@ func (s *Snapshot) CardsTo(st Storage) []ib.PCIAddress {
 	return cards
 }
 
-// NetdevsOf gives the interfaces of all functions of a card, without P_Key
-// children.
+// Physical gives the function of a card that a PCI function is or, if it is virtual, is of.
+func (s *Snapshot) Physical(pci ib.PCIAddress) fact.Of[ib.PCIAddress] {
+	if c, ok := s.Card(pci); ok && c.Virtual {
+		return c.Physical
+	}
+	return fact.Known(pci)
+}
+
+// OfCard reports whether a PCI function is one of a card. Virtual functions may lie beyond
+// the slot of their card.
+func (s *Snapshot) OfCard(pci, card ib.PCIAddress) fact.Bool {
+	physical, known := s.Physical(pci).Get()
+	switch {
+	case pci.IsValid() && pci.Slot() == card.Slot():
+		return fact.Known(true)
+	case !known:
+		return fact.Unknown[bool](s.Physical(pci).Why())
+	}
+	return fact.Known(physical.IsValid() && physical.Slot() == card.Slot())
+}
+
+// NetdevsOf gives the interfaces of all functions of a card, and those that may be, without
+// P_Key children.
 func (s *Snapshot) NetdevsOf(pci ib.PCIAddress) []string {
 	var names []string
 	for _, n := range s.Netdevs {
-		if n.PCI.IsValid() && n.PCI.Slot() == pci.Slot() && n.Parent == "" {
+		if !fact.No(s.OfCard(n.PCI, pci)) && n.Parent == "" {
 			names = append(names, n.Name)
 		}
 	}
@@ -274,7 +295,7 @@ func (s *Snapshot) Managers(pci ib.PCIAddress) fact.Of[[]int] {
 	var ports []int
 	for i := range s.Cards {
 		c := &s.Cards[i]
-		if c.PCI.Slot() != pci.Slot() {
+		if fact.No(s.OfCard(c.PCI, pci)) {
 			continue
 		}
 		if c.RDMADevice != "" && len(c.Ports) == 0 {

@@ -40,6 +40,45 @@ func TestSnapshot_what_a_card_carries(t *testing.T) {
 	}
 }
 
+// Virtual functions are of the card of their physical function, wherever they are.
+func TestSnapshot_virtual_functions(t *testing.T) {
+	card, other := ib.MustParsePCIAddress("0000:01:00.0"), ib.MustParsePCIAddress("0000:02:00.0")
+	s := &Snapshot{Cards: []Card{{PCI: card}, {PCI: other}}}
+	for i, f := range []struct {
+		pci string
+		of  fact.Of[ib.PCIAddress]
+	}{
+		{"0000:01:00.1", fact.Known(card)}, {"0000:01:01.0", fact.Known(card)}, {"0000:02:01.0", fact.Known(other)},
+		{"0000:05:00.0", fact.Unknown[ib.PCIAddress]("no physfn")},
+		{"0000:01:00.2", fact.Unknown[ib.PCIAddress]("no physfn")},
+	} {
+		pci := ib.MustParsePCIAddress(f.pci)
+		s.Cards = append(s.Cards, Card{PCI: pci, Virtual: true, Physical: f.of,
+			Ports: []Port{{Number: i + 1, IsSM: fact.Known(true)}}, NodeGUID: 0xe41d2d0300e44ed0})
+		s.Netdevs = append(s.Netdevs, Netdev{Name: "v" + f.pci, PCI: pci})
+	}
+	s.Netdevs = append(s.Netdevs, Netdev{Name: "lo"})
+	want := []string{"v0000:01:00.1", "v0000:01:01.0", "v0000:05:00.0", "v0000:01:00.2"}
+	if got := s.NetdevsOf(card); !slices.Equal(got, want) {
+		t.Errorf("interfaces: %v", got)
+	}
+	if got := s.Managers(card).Or(nil); !slices.Equal(got, []int{1, 2, 4, 5}) {
+		t.Errorf("subnet managers: %v", got)
+	}
+	if of := s.OfCard(ib.MustParsePCIAddress("0000:05:00.0"), card); of.Known() || of.Why() != "no physfn" {
+		t.Errorf("a function of an unknown card: %t, %q", of.Or(false), of.Why())
+	}
+	// Those of the card do not make its own values those of another card; that of the other does.
+	s.Cards[0].NodeGUID = 0xe41d2d0300e44ed0
+	if id := s.Identity(&s.Cards[0]); len(id.GUIDs) != 0 {
+		t.Errorf("identity with a value of another card: %+v", id)
+	}
+	s.Cards[4].NodeGUID = 0xe41d2d0300e44fff
+	if id := s.Identity(&s.Cards[0]); len(id.GUIDs) != 1 {
+		t.Errorf("identity: %+v", id)
+	}
+}
+
 func TestSnapshot_unknown_is_not_none(t *testing.T) {
 	pci := ib.MustParsePCIAddress("0000:01:00.0")
 	s := &Snapshot{

@@ -109,9 +109,10 @@ type Card struct {
 	Chip                   ib.Chip // zero Name if unknown
 	Livefish               bool    // shows its recovery PCI id
 	Virtual                bool
-	Driver                 string          // "mlx4_core"; empty if none is bound
-	PartNumber             string          // from VPD; empty if unreadable
-	Serial                 fact.Of[string] // from VPD
+	Physical               fact.Of[ib.PCIAddress] // of a virtual function: the one that it is of
+	Driver                 string                 // "mlx4_core"; empty if none is bound
+	PartNumber             string                 // from VPD; empty if unreadable
+	Serial                 fact.Of[string]        // from VPD
 	PCIe                   PCIe
 
 	RDMADevice  string  // "mlx4_0", "ibp1s0"; empty if the driver made none

@@ -208,74 +208,98 @@ func uses(s *inventory.Snapshot, d Request) []use {
 	var all []use
 	devs, known := s.SSH.Devs.Get()
 	for _, dev := range devs {
-		if on(s, d, dev) {
-			all = append(all, use{dev, fmt.Sprintf("The SSH session to %s comes in over %s", s.Host, dev)})
-		}
+		all = append(all, over(s, d, dev, fmt.Sprintf("The SSH session to %s comes in over %s", s.Host, dev))...)
 	}
-	if dev := netdevOf(s, d); !known && dev != "" {
-		all = append(all, use{dev, fmt.Sprintf("The SSH session to %s may come in over %s: %s", s.Host, dev,
-			s.SSH.Devs.Why())})
+	if !known {
+		all = append(all, mayGoOver(s, d, "The SSH session to "+s.Host+" may come in over ", s.SSH.Devs.Why())...)
 	}
-	mine := netdevOf(s, d)
 	for _, r := range s.Routes.Default {
-		if on(s, d, r.Dev) {
-			all = append(all, use{r.Dev, fmt.Sprintf("The default route of %s goes over %s", s.Host, r.Dev)})
-		}
+		all = append(all, over(s, d, r.Dev, fmt.Sprintf("The default route of %s goes over %s", s.Host, r.Dev))...)
 	}
-	if hidden := s.HiddenRoutes(); len(hidden) > 0 && mine != "" {
-		all = append(all, use{mine, fmt.Sprintf("The default route of %s may go over %s: %s", s.Host, mine,
-			strings.Join(hidden, "; "))})
+	if hidden := s.HiddenRoutes(); len(hidden) > 0 {
+		all = append(all, mayGoOver(s, d, "The default route of "+s.Host+" may go over ", strings.Join(hidden, "; "))...)
 	}
-	return append(all, storageOver(s, d, mine)...)
+	return append(all, storageOver(s, d)...)
 }
 
 // storageOver names the storage that is reached over the port, or may be over its
-// interface mine.
-func storageOver(s *inventory.Snapshot, d Request, mine string) []use {
+// interfaces.
+func storageOver(s *inventory.Snapshot, d Request) []use {
 	var all []use
 	for _, st := range s.Storage {
+		what := fmt.Sprintf("%s %s of %s", st.Kind, st.What, s.Host)
 		dev, known := st.Dev.Get()
 		switch {
-		case st.RDMA != "" && onDevice(s, d, st.RDMA):
-			all = append(all, use{st.RDMA, fmt.Sprintf("%s %s of %s is reached over %s", st.Kind, st.What, s.Host, st.RDMA)})
-		case !known && mine != "":
-			all = append(all, use{mine, fmt.Sprintf("%s %s of %s may be reached over %s: %s", st.Kind, st.What, s.Host, mine,
-				st.Dev.Why())})
-		case known && on(s, d, dev):
-			all = append(all, use{dev, fmt.Sprintf("%s %s of %s is reached over %s", st.Kind, st.What, s.Host, dev)})
+		case st.RDMA != "":
+			all = append(all, asUse(onDevice(s, d, st.RDMA), st.RDMA, what+" is reached over "+st.RDMA)...)
+		case !known:
+			all = append(all, mayGoOver(s, d, what+" may be reached over ", st.Dev.Why())...)
+		default:
+			all = append(all, over(s, d, dev, what+" is reached over "+dev)...)
 		}
 	}
 	return all
 }
 
-// onDevice reports whether an RDMA device is the card of the port. Which of its ports SRP
-// uses is not read.
-func onDevice(s *inventory.Snapshot, d Request, device string) bool {
-	card, ok := s.Card(d.Card)
-	return ok && card.RDMADevice == device
+// over is what uses an interface, if that is of the port or one below it is.
+func over(s *inventory.Snapshot, d Request, dev, what string) []use {
+	var ofPort []fact.Bool
+	for _, name := range s.Below(dev) {
+		n, _ := s.Netdev(name)
+		ofPort = append(ofPort, isOfPort(s, n, d))
+	}
+	return asUse(fact.Any(ofPort...), dev, what)
 }
 
-// netdevOf is the interface of the port; empty if it has none, so that nothing
-// can go over it.
-func netdevOf(s *inventory.Snapshot, d Request) string {
+// asUse is what uses a device that is of the port, or may be.
+func asUse(ofPort fact.Bool, dev, what string) []use {
+	switch {
+	case fact.No(ofPort):
+		return nil
+	case !ofPort.Known():
+		what += ", which may be of this port: " + ofPort.Why()
+	}
+	return []use{{dev, what}}
+}
+
+// mayGoOver is what may use each interface of the port, for it is not known which it uses.
+// Nothing goes over a port without any.
+func mayGoOver(s *inventory.Snapshot, d Request, what, why string) []use {
+	var all []use
 	for i := range s.Netdevs {
-		if n := &s.Netdevs[i]; n.Parent == "" && ofPort(n, d) {
-			return n.Name
+		if n := &s.Netdevs[i]; n.Parent == "" && !fact.No(isOfPort(s, n, d)) {
+			all = append(all, use{n.Name, what + n.Name + ": " + why})
 		}
 	}
-	return ""
+	return all
 }
 
-// ofPort reports whether an interface is one of the port. One of which the kernel does not
-// show the port may be.
-func ofPort(n *inventory.Netdev, d Request) bool {
-	return n.PCI.IsValid() && n.PCI == d.Card && (n.DevPort == d.Number-1 || n.DevPort < 0)
+// onDevice reports whether an RDMA device is the card of the port, or one of its virtual
+// functions. Which of its ports SRP uses is not read.
+func onDevice(s *inventory.Snapshot, d Request, device string) fact.Bool {
+	var ofCard []fact.Bool
+	for i := range s.Cards {
+		if s.Cards[i].RDMADevice == device {
+			ofCard = append(ofCard, isOf(s, s.Cards[i].PCI, d.Card))
+		}
+	}
+	return fact.Any(ofCard...)
 }
 
-// on reports whether an interface, or one below it, belongs to the port.
-func on(s *inventory.Snapshot, d Request, dev string) bool {
-	return slices.ContainsFunc(s.Below(dev), func(name string) bool {
-		n, _ := s.Netdev(name)
-		return ofPort(n, d)
-	})
+// isOfPort reports whether an interface is one of the port. One of which the kernel does
+// not show the port may be. A virtual function counts its own ports, so that each is.
+func isOfPort(s *inventory.Snapshot, n *inventory.Netdev, d Request) fact.Bool {
+	if n.PCI == d.Card && n.DevPort != d.Number-1 && n.DevPort >= 0 {
+		return fact.Known(false)
+	}
+	return isOf(s, n.PCI, d.Card)
+}
+
+// isOf reports whether a PCI function is the card's, or a virtual one of it.
+func isOf(s *inventory.Snapshot, pci, card ib.PCIAddress) fact.Bool {
+	physical, known := s.Physical(pci).Get()
+	if !known {
+		return fact.Unknown[bool](s.Physical(pci).Why())
+	}
+	return fact.Known(physical.IsValid() && physical == card)
 }

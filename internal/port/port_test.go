@@ -112,6 +112,36 @@ func testHost(change func(*inventory.Snapshot)) *inventory.Snapshot {
 	return s
 }
 
+// virtual adds the interface v0 of a virtual function beyond the slot of the card.
+func virtual(s *inventory.Snapshot, of fact.Of[ib.PCIAddress]) {
+	pci := ib.MustParsePCIAddress("0000:01:01.2")
+	s.Cards = append(s.Cards, inventory.Card{PCI: pci, RDMADevice: "mlx4_1", Virtual: true, Physical: of})
+	s.Netdevs = append(s.Netdevs, inventory.Netdev{Name: "v0", PCI: pci})
+}
+
+// An unknown session may come in over every interface of the port, so that consent names all.
+func TestCheck_names_all_interfaces(t *testing.T) {
+	s := testHost(func(s *inventory.Snapshot) {
+		virtual(s, fact.Known(address(t)))
+		s.SSH.Devs = fact.Unknown[[]string]("ip hung")
+	})
+	d := Request{Host: "intel9", Card: address(t), Number: 1}
+	var evidence []string
+	for _, f := range Check(s, d, Observe(s, d.Card, 1), PlanFacts{}) {
+		if f.Rule == finding.PortCarriesHost {
+			evidence = append(evidence, f.Evidence)
+			if f.Consent != `allow_management_path = ["ib0", "v0"]` {
+				t.Errorf("consent %q", f.Consent)
+			}
+		}
+	}
+	want := []string{"The SSH session to intel9 may come in over ib0: ip hung.",
+		"The SSH session to intel9 may come in over v0: ip hung."}
+	if !slices.Equal(evidence, want) {
+		t.Errorf("%q", evidence)
+	}
+}
+
 // What is not known of the host's ways asks consent as one over this port does.
 func TestCheck_unknown_facts(t *testing.T) {
 	mount := inventory.Storage{Kind: "nfs4", What: "nas:/tank"}
@@ -140,6 +170,32 @@ func TestCheck_unknown_facts(t *testing.T) {
 		"port of the interface and session": {func(s *inventory.Snapshot) {
 			s.Netdevs[1].DevPort, s.SSH.Devs = -1, fact.Unknown[[]string]("ip hung")
 		}, finding.PortCarriesHost, "may come in over ib0: ip hung"},
+		"session over a virtual function": {func(s *inventory.Snapshot) {
+			virtual(s, fact.Known(address(t)))
+			s.SSH.Devs = fact.Known([]string{"v0"})
+		}, finding.PortCarriesHost, "The SSH session to intel9 comes in over v0."},
+		"session over a virtual function of another card": {func(s *inventory.Snapshot) {
+			virtual(s, fact.Known(ib.MustParsePCIAddress("0000:02:00.0")))
+			s.SSH.Devs = fact.Known([]string{"v0"})
+		}, nil, ""},
+		"session over a virtual function of an unknown card": {func(s *inventory.Snapshot) {
+			virtual(s, fact.Unknown[ib.PCIAddress]("no physfn"))
+			s.SSH.Devs = fact.Known([]string{"v0"})
+		}, finding.PortCarriesHost, "comes in over v0, which may be of this port: no physfn."},
+		"default route over a virtual function": {func(s *inventory.Snapshot) {
+			virtual(s, fact.Known(address(t)))
+			s.Netdevs[len(s.Netdevs)-1].DevPort = 1
+			s.Routes.Default[0].Dev = "v0"
+		}, finding.PortCarriesHost, "The default route of intel9 goes over v0."},
+		"storage over a virtual function": {func(s *inventory.Snapshot) {
+			virtual(s, fact.Known(address(t)))
+			mount.Dev = fact.Known("v0")
+			s.Storage = []inventory.Storage{mount}
+		}, finding.PortCarriesHost, "is reached over v0."},
+		"SRP over a virtual function": {func(s *inventory.Snapshot) {
+			virtual(s, fact.Known(address(t)))
+			s.Storage = []inventory.Storage{{Kind: "srp", What: "host3", RDMA: "mlx4_1"}}
+		}, finding.PortCarriesHost, "srp host3 of intel9 is reached over mlx4_1."},
 		"subnet manager": {func(s *inventory.Snapshot) { s.Cards[0].Ports[0].IsSM = fact.Unknown[bool]("no cap_mask") },
 			finding.PortHasSubnetManager, "not known: no cap_mask"},
 		"state of the port": {func(s *inventory.Snapshot) { s.Cards[0].Ports[0].State = "" }, finding.PortMissing, "no port 1"},

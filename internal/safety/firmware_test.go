@@ -217,6 +217,16 @@ var firmwareCases = []struct {
 	{"HO001", finding.NeedsConsent, "unknown path of the session", func(in *FirmwareInput) {
 		in.Host.SSH.Devs = fact.Unknown[[]string]("ip hung")
 	}},
+	{"HO001", finding.NeedsConsent, "SSH over a virtual function",
+		func(in *FirmwareInput) { rideVirtual(&in.Host, fact.Known(here)) }},
+	{"HO002", finding.NeedsConsent, "default route over a virtual function", func(in *FirmwareInput) {
+		rideVirtual(&in.Host, fact.Known(here))
+		in.Host.SSH.Devs, in.Host.Routes.Default = fact.Known([]string{"eno1"}), []inventory.DefaultRoute{{Dev: "v0"}}
+	}},
+	{"HO012", finding.NeedsConsent, "NFS over a virtual function", func(in *FirmwareInput) {
+		rideVirtual(&in.Host, fact.Known(here))
+		in.Host.SSH.Devs, in.Host.Storage = fact.Known([]string{"eno1"}), []inventory.Storage{tank(fact.Known("v0"))}
+	}},
 	{"HO012", finding.NeedsConsent, "unknown way to storage", func(in *FirmwareInput) {
 		in.Host.Storage = []inventory.Storage{tank(fact.Unknown[string]("ip hung"))}
 	}},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
@@ -27,9 +28,9 @@ func path(card CardFacts, host HostFacts, consent []string) []finding.Finding {
 	var found []finding.Finding
 	var devs []string
 	for _, dev := range session {
-		if carries(card, host.CardsBelow(dev)) {
+		if on := carries(card, host, host.CardsBelow(dev)); !fact.No(on) {
 			devs = append(devs, dev)
-			found = append(found, ways.over(finding.SessionOverCard, "The session to "+host.Host, dev))
+			found = append(found, ways.over(finding.SessionOverCard, "The session to "+host.Host, dev, on))
 		}
 	}
 	return append(append(found, routes(card, host, devs, ways)...), storage(card, host, ways)...)
@@ -40,8 +41,8 @@ func path(card CardFacts, host HostFacts, consent []string) []finding.Finding {
 func routes(card CardFacts, host HostFacts, said []string, ways paths) []finding.Finding {
 	var found []finding.Finding
 	for _, r := range host.Routes.Default {
-		if carries(card, host.CardsBelow(r.Dev)) && !slices.Contains(said, r.Dev) {
-			found = append(found, ways.over(finding.DefaultRouteOverCard, "The default route of "+host.Host, r.Dev))
+		if on := carries(card, host, host.CardsBelow(r.Dev)); !fact.No(on) && !slices.Contains(said, r.Dev) {
+			found = append(found, ways.over(finding.DefaultRouteOverCard, "The default route of "+host.Host, r.Dev, on))
 		}
 	}
 	if hidden := host.HiddenRoutes(); len(hidden) > 0 && len(ways.all) > 0 {
@@ -73,12 +74,12 @@ func usedInterfaces(card CardFacts, host HostFacts) []string {
 	var devs []string
 	for _, st := range host.Storage {
 		known = known && st.Dev.Known()
-		if carries(card, host.CardsTo(st)) {
+		if !fact.No(carries(card, host, host.CardsTo(st))) {
 			devs = append(devs, st.Way())
 		}
 	}
 	for _, dev := range ways {
-		if carries(card, host.CardsBelow(dev)) {
+		if !fact.No(carries(card, host, host.CardsBelow(dev))) {
 			devs = append(devs, dev)
 		}
 	}
@@ -92,20 +93,21 @@ func usedInterfaces(card CardFacts, host HostFacts) []string {
 // storage gives one finding for each interface, so that a host with many mounts
 // does not say the same many times.
 func storage(card CardFacts, host HostFacts, ways paths) []finding.Finding {
-	uses := map[string][]string{}
+	uses, over := map[string][]string{}, map[string]fact.Bool{}
 	var found []finding.Finding
 	var lost []string
 	for _, st := range host.Storage {
+		on := carries(card, host, host.CardsTo(st))
 		switch {
 		case !st.Dev.Known():
 			lost = append(lost, st.String()+" ("+st.Dev.Why()+")")
-		case carries(card, host.CardsTo(st)):
-			uses[st.Way()] = append(uses[st.Way()], st.String())
+		case !fact.No(on):
+			uses[st.Way()], over[st.Way()] = append(uses[st.Way()], st.String()), on
 		}
 	}
 	for _, dev := range slices.Sorted(maps.Keys(uses)) {
 		found = append(found, ways.over(finding.StorageOverCard,
-			"Storage of "+host.Host+" ("+strings.Join(uses[dev], ", ")+")", dev))
+			"Storage of "+host.Host+" ("+strings.Join(uses[dev], ", ")+")", dev, over[dev]))
 	}
 	if len(lost) > 0 && len(ways.all) > 0 {
 		f := finding.StorageOverCard.Find("The interface to storage of %s is not known: %s. It may be %s of %s",
@@ -118,7 +120,10 @@ func storage(card CardFacts, host HostFacts, ways paths) []finding.Finding {
 
 // finding becomes a note if the consent names the interface. The line to add names all
 // interfaces that are needed, so that following one finding does not undo another.
-func (p paths) over(rule *finding.Rule, what, dev string) finding.Finding {
+func (p paths) over(rule *finding.Rule, what, dev string, on fact.Bool) finding.Finding {
+	if !on.Known() {
+		return p.judge(rule.Find("%s uses %s, which may be an interface of %s: %s", what, dev, p.pci, on.Why()), dev)
+	}
 	return p.judge(rule.Find("%s uses %s, an interface of %s", what, dev, p.pci), dev)
 }
 
@@ -135,7 +140,11 @@ func (p paths) judge(f finding.Finding, devs ...string) finding.Finding {
 	return f.WithConsent(f.Rule.ConsentLine(finding.Names(p.need...)))
 }
 
-// carries reports whether a card is one of those that carry something.
-func carries(card CardFacts, by []ib.PCIAddress) bool {
-	return slices.ContainsFunc(by, func(pci ib.PCIAddress) bool { return pci.Slot() == card.PCI.Slot() })
+// carries reports whether one of these PCI functions is of a card.
+func carries(card CardFacts, host HostFacts, by []ib.PCIAddress) fact.Bool {
+	var of []fact.Bool
+	for _, pci := range by {
+		of = append(of, host.OfCard(pci, card.PCI))
+	}
+	return fact.Any(of...)
 }

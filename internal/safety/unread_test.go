@@ -111,6 +111,9 @@ var unreadFacts = map[string]forgotten{
 		except: joinMaps(exceptions(noRestart, "link types"), exceptions(noWrite, "backup"))},
 	"Port.IsSM": {rule: finding.SubnetManagerOnCard, except: exceptions(noLoss, "restart", "backup"),
 		without: func(f *facts) { f.host.Cards[0].Ports[0].IsSM = fact.Unknown[bool](notRead) }},
+	"Card.Physical": {rule: finding.SessionOverCard, except: exceptions("the request takes no interface down", "backup"),
+		without: func(f *facts) { rideVirtual(&f.host, fact.Unknown[ib.PCIAddress](notRead)) },
+		says:    "uses v0, which may be an interface of 0000:01:00.0: " + notRead},
 	"SSHPath.Devs": {rule: finding.SessionOverCard, except: exceptions("the request takes no interface down", "backup")},
 	"Card.Ports": {rule: finding.SubnetManagerOnCard, except: exceptions(noLoss, "restart", "backup"),
 		without: func(f *facts) { f.host.Cards[0].RDMADevice, f.host.Cards[0].Ports = "mlx4_0", nil },
@@ -180,6 +183,14 @@ var unreadFacts = map[string]forgotten{
 		says:    "Driver: none"},
 }
 
+// rideVirtual has the session go over a virtual function beyond the slot of the card.
+func rideVirtual(h *HostFacts, of fact.Of[ib.PCIAddress]) {
+	pci := ib.MustParsePCIAddress("0000:01:01.2")
+	h.Cards = append(h.Cards, inventory.Card{PCI: pci, VendorID: ib.MellanoxVendor, Virtual: true, Physical: of})
+	h.Netdevs = append(h.Netdevs, inventory.Netdev{Name: "v0", PCI: pci})
+	h.SSH.Devs = fact.Known([]string{"v0"})
+}
+
 func unverify(f *facts) { f.card.Verified, f.card.VerifyError = VerifyUnknown, notRead }
 
 const (
@@ -234,7 +245,7 @@ var notUnknown = map[string]string{
 	"Card.PCI":       "a name", "Card.VendorID": "zero is not supported (FW040)",
 	"Card.DeviceID": "zero is not supported (FW040)",
 	"Card.Chip":     "a chip without name is refused (FW040)", "Card.Livefish": "follows from the device id",
-	"Card.Virtual": "a link of sysfs, which is there or not",
+	"Card.Virtual": "a link of sysfs, which is there or not; where it is not, the device id tells",
 	"Card.Driver":  "a link of sysfs, which is there or not", "Card.RDMADevice": "a link of sysfs, which is there or not",
 	"Card.PartNumber": "empty only keeps a warning away (FW033), beside the PSID, which decides; it is often unreadable after a cross-flash",
 	"Card.FlashError": "goes with Flash", "Card.FlashTaken": "goes with Flash", "Card.FlashFailure": "goes with Flash",

@@ -58,6 +58,9 @@ type Device struct {
 	Driver  string
 	RDMA    string
 	Virtual bool
+	// Physical is the address of the function that a virtual one is of; empty if that is not
+	// known.
+	Physical string
 }
 
 // Route6 is a default route of IPv6 as the kernel's table has it.
@@ -226,6 +229,6 @@ func (d *Device) set(word, value string) {
 	case "rdma":
 		d.RDMA = value
 	case "virtual":
-		d.Virtual = true
+		d.Virtual, d.Physical = true, value
 	}
 }

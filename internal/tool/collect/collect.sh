@@ -94,9 +94,21 @@ kernel_modules() {
 	[ -d "$ROOT/lib/modules/$KERNEL" ] && echo '@kernel-installed'
 }
 
+# virtual_function DEVICE: whether it is one; prints of which of those in PHYSICAL, none if its
+# link leads to none of them. It comes behind its own.
+virtual_function() {
+	[ -e "$1"/physfn ] || [ -L "$1"/physfn ] || return 1
+	for physical in $PHYSICAL ''; do
+		# shellcheck disable=SC3013 # not of POSIX, and every shell that is /bin/sh has it
+		[ -n "$physical" ] && [ "$1"/physfn -ef "${1%/*}/$physical" ] && break
+	done
+	printf '@virtual %s %s\n' "${1##*/}" "$physical"
+}
+
 # Functions of network and InfiniBand class, and chips in recovery mode, of the
 # makers of InfiniBand cards: Mellanox, QLogic, PathScale, Topspin.
 pci_functions() {
+	PHYSICAL=''
 	for device in "$ROOT"/sys/bus/pci/devices/*; do
 		bdf=${device##*/}
 		first_line "$device"/vendor
@@ -111,7 +123,7 @@ pci_functions() {
 		values "$device"/vendor "$device"/device "$device"/subsystem_vendor "$device"/subsystem_device "$device"/class \
 			"$device"/current_link_speed "$device"/current_link_width "$device"/max_link_speed "$device"/max_link_width \
 			"$device"/mlx4_port1 "$device"/mlx4_port2 "$device"/mlx4_port1_mtu "$device"/mlx4_port2_mtu "$device"/net/*/dev_port
-		[ -e "$device"/physfn ] && printf '@virtual %s\n' "$bdf"
+		virtual_function "$device" || PHYSICAL="$PHYSICAL $bdf"
 		if [ -e "$device"/driver ]; then
 			driver=$(readlink "$device"/driver)
 			printf '@driver %s %s\n' "$bdf" "${driver##*/}"
@@ -337,7 +349,7 @@ E
 cards_by_the_tools() {
 	has mstflint && answer mstflint-v mstflint -v
 	for device in "$ROOT"/sys/bus/pci/devices/*; do
-		[ -e "$device"/physfn ] && continue
+		[ -e "$device"/physfn ] || [ -L "$device"/physfn ] && continue
 		first_line "$device"/vendor
 		vendor=$LINE
 		[ "$vendor" = 0x15b3 ] || continue

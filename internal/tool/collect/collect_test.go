@@ -269,6 +269,45 @@ func TestScript_looks_again_after_another_reader(t *testing.T) {
 	}
 }
 
+// TestScript_says_whose_a_virtual_function_is holds that each shell follows the link to the
+// physical function, and that a link to nowhere gives none.
+func TestScript_says_whose_a_virtual_function_is(t *testing.T) {
+	file := wholeFile(t)
+	for _, shell := range shells() {
+		root := filepath.Join(t.TempDir(), "a root")
+		devices := filepath.Join(root, "sys/bus/pci/devices")
+		for pci, physical := range map[string]string{"0000:01:00.0": "", "0000:01:00.1": "", "0000:01:00.2": "0000:01:00.0",
+			"0000:01:01.0": "0000:01:00.1", "0000:01:01.1": "0000:01:00.7"} {
+			write(t, filepath.Join(devices, pci, "vendor"), "0x15b3\n")
+			write(t, filepath.Join(devices, pci, "class"), "0x020700\n")
+			if physical == "" {
+				continue
+			}
+			if err := os.Symlink("../"+physical, filepath.Join(devices, pci, "physfn")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		run := exec.CommandContext(t.Context(), shell[0], append(shell[1:], file, root, "/x", filepath.Join(root, "lock"))...)
+		out, err := run.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := Parse(string(out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []Device{{Address: "0000:01:00.0"}, {Address: "0000:01:00.1"},
+			{Address: "0000:01:00.2", Virtual: true, Physical: "0000:01:00.0"},
+			{Address: "0000:01:01.0", Virtual: true, Physical: "0000:01:00.1"}, {Address: "0000:01:01.1", Virtual: true}}
+		if diff := cmp.Diff(want, a.Devices); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", shell, diff)
+		}
+		if strings.Contains(string(out), "flash 0000:01:01.1") {
+			t.Errorf("%v: a virtual function was asked for a flash", shell)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	const output = `@begin 1
 @uid 1000
@@ -277,7 +316,7 @@ func TestParse(t *testing.T) {
 !/etc/secret
 @net 0000:01:00.0 ib0
 @pci 0000:01:00.0
-@virtual 0000:01:00.0
+@virtual 0000:01:00.0 0000:01:00.7
 @driver 0000:01:00.0 mlx4_core
 @rdma 0000:01:00.0 mlx4_0
 @module ib_ipoib
@@ -310,7 +349,8 @@ func TestParse(t *testing.T) {
 		Files: map[string]string{}, Runs: map[string]Run{"flash 0000:01:00.0": {Status: 75, Output: "-E- two\n", Line: 16}},
 		Commands: map[string]bool{"ip": true,
 			"lspci": false}, Modules: map[string]bool{"ib_ipoib": true}, Rules: []string{"/etc/udev/rules.d/70-x.rules"},
-		Devices: []Device{{Address: "0000:01:00.0", Driver: "mlx4_core", RDMA: "mlx4_0", Virtual: true}},
+		Devices: []Device{{Address: "0000:01:00.0", Driver: "mlx4_core", RDMA: "mlx4_0", Virtual: true,
+			Physical: "0000:01:00.7"}},
 		Netdevs: map[string]string{"ib0": "0000:01:00.0"}, Jobs: []Job{{ID: "1", Settled: true},
 			{ID: "2", PIDs: []string{"4711"}, Hidden: "no /proc"}}, Client: "192.0.2.1",
 		Users:    []inventory.CardUser{{PID: 12, Name: "root", Any: true, Command: "mstconfig q"}},
