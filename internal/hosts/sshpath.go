@@ -17,9 +17,8 @@ import (
 // another interface than requests arrive by, and the loss of either cuts the session.
 func sshPath(s *inventory.Snapshot, a *collect.Answer) inventory.SSHPath {
 	p := inventory.SSHPath{Client: a.Client, Server: a.Server}
-	in, out := arrival(s, a.Server), wayTo(s, a, a.Client, "ip-ssh")
 	var devs, why []string
-	for _, end := range []fact.Of[string]{in, out} {
+	for _, end := range append(arrivals(s, a.Server), wayTo(s, a, a.Client, "ip-ssh")) {
 		reason, dev := carrier(s, end), end.Or("")
 		switch {
 		case reason != "":
@@ -41,22 +40,28 @@ func sshPath(s *inventory.Snapshot, a *collect.Answer) inventory.SSHPath {
 	return p
 }
 
-// arrival is the interface that has an address of the host.
-func arrival(s *inventory.Snapshot, server string) fact.Of[string] {
+// arrivals are the interfaces that have an address of the host. Where several have it, the
+// session may come in by each.
+func arrivals(s *inventory.Snapshot, server string) []fact.Of[string] {
 	address, err := netip.ParseAddr(server)
 	if err != nil {
-		return fact.Unknown[string]("SSH_CONNECTION is not in the environment of the session")
+		return []fact.Of[string]{fact.Unknown[string]("SSH_CONNECTION is not in the environment of the session")}
 	}
 	if dev, ok := scope(s, address); ok {
-		return dev
+		return []fact.Of[string]{dev}
 	}
 	address = address.Unmap()
+	var devs []fact.Of[string]
 	for _, n := range s.Netdevs {
 		if slices.ContainsFunc(n.Addresses, func(p netip.Prefix) bool { return p.Addr() == address }) {
-			return fact.Known(n.Name)
+			devs = append(devs, fact.Known(n.Name))
 		}
 	}
-	return fact.Unknown[string]("no interface has the address " + address.String() + ", which the session came to")
+	if len(devs) == 0 {
+		return []fact.Of[string]{
+			fact.Unknown[string]("no interface has the address " + address.String() + ", which the session came to")}
+	}
+	return devs
 }
 
 // wayTo is the interface to an address of another machine, by the answer of

@@ -24,6 +24,10 @@ func TestSSHPath(t *testing.T) {
 			devs: []string{"eno1"}},
 		"another way back": {client: "198.51.100.7", server: "172.16.0.20", get: "198.51.100.7 via 192.0.2.1 dev eno1",
 			devs: []string{"ib0", "eno1"}},
+		"two with the address": {client: "192.0.2.1", server: "10.6.0.2", get: "192.0.2.1 dev eno1",
+			devs: []string{"ib0", "vx0", "eno1"}},
+		"two with the address, a tunnel": {client: "192.0.2.1", server: "10.5.0.2", get: "192.0.2.1 dev eno1",
+			why: "wg0 is an interface of kind wireguard, and the kernel does not name the one below it; what is known is ib0, eno1"},
 		"link-local":        {client: "fe80::1%ib0", server: "fe80::2%ib0", devs: []string{"ib0"}},
 		"link-local, index": {client: "fe80::1%3", server: "fe80::2%3", devs: []string{"ib0"}},
 		"unknown zone": {client: "fe80::1%eth7", server: "fe80::2%ib0",
@@ -60,6 +64,11 @@ func TestSSHPath(t *testing.T) {
 			for i, text := range []string{"192.0.2.20/24", "172.16.0.20/24", "127.0.0.1/8", "10.9.0.2/24", "10.8.0.2/24",
 				"10.7.0.2/24"} {
 				link(&s.Netdevs[i], text)
+			}
+			for text, both := range map[string][]int{"10.6.0.2/24": {1, 4}, "10.5.0.2/24": {1, 3}} {
+				for _, i := range both {
+					link(&s.Netdevs[i], text)
+				}
 			}
 			a := &collect.Answer{Client: tt.client, Server: tt.server, Runs: map[string]collect.Run{}}
 			if tt.get != "" {

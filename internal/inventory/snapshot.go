@@ -281,8 +281,8 @@ type DefaultRoute struct {
 type SSHPath struct {
 	Client string // address of the operator as the host sees it; empty if unknown
 	Server string // address of the host that the session came to; empty if unknown
-	// Devs are the interface that has the server's address and the one that leads
-	// back to the client, which may be another. It is unknown unless both are found.
+	// Devs are the interfaces that have the server's address and the one that leads
+	// back to the client, which may be another. It is unknown unless both ends are found.
 	Devs fact.Of[[]string]
 }
 
