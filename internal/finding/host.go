@@ -1,6 +1,10 @@
 package finding
 
 // Rules of the machine around the card, and of the configuration as a whole.
+// networkMounts says which mounts are storage of the network.
+const networkMounts = "Mounts of NFS, SMB, Lustre, BeeGFS, CephFS, GlusterFS, sshfs and 9p count, by the addresses " +
+	"of servers that /proc/mounts has. If it has a name or none, the way is not known."
+
 var (
 	SessionOverCard = &Rule{Code: "HO001", Severity: NeedsConsent, Title: "SSH session runs over this card",
 		Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
@@ -53,7 +57,7 @@ var (
 	StorageOverCard = &Rule{Code: "HO012", Severity: NeedsConsent, Title: "Storage of the host is reached over this card",
 		Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
 		Meaning: "Mounts, iSCSI sessions and NVMe namespaces hang while the card is down, and so do programs that use " +
-			"them. If the port becomes InfiniBand, they hang for good.",
+			"them. If the port becomes InfiniBand, they hang for good. " + networkMounts,
 		WayOut: "Unmount it or log out of it before the change. If losing it is acceptable, add to the resource:"}
 	HostServesShares = &Rule{Code: "HO013", Severity: Warn,
 		Title: "Clients cannot reach the host's shares while it restarts", Attribute: "activation",

@@ -186,7 +186,7 @@ var (
 	StorageOverInterface = &Rule{Code: "IP040", Severity: NeedsConsent,
 		Title: "Refusing to change an interface that carries storage",
 		Meaning: "Mounts, iSCSI sessions and NVMe namespaces hang while the interface changes, and so do programs " +
-			"that use them. If the new addresses do not reach the server, they hang for good.",
+			"that use them. If the new addresses do not reach the server, they hang for good. " + networkMounts,
 		WayOut:           "Unmount it or log out of it before the change.",
 		ConsentAttribute: "allow_management_path"}
 	AddressTaken = &Rule{Code: "IP041", Severity: Refuse, Title: "Refusing an address that another host has",

@@ -3,6 +3,7 @@ package hosts
 import (
 	"fmt"
 	"maps"
+	"net"
 	"path"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 )
 
-// readStorage reads what the host uses over the network: mounts of NFS and SMB,
+// readStorage reads what the host uses over the network: mounts of network file systems,
 // iSCSI connections, NVMe over fabrics, and SRP targets.
 func readStorage(s *inventory.Snapshot, a *collect.Answer) error {
 	if err := readMounts(s, a); err != nil {
@@ -68,8 +69,8 @@ func readMounts(s *inventory.Snapshot, a *collect.Answer) error {
 		if asked {
 			why = fmt.Sprintf("grep of /proc/mounts ended with status %d", run.Status)
 		}
-		s.Storage = append(s.Storage, inventory.Storage{Kind: "mounts", What: "of NFS and SMB, which could not be read",
-			Dev: fact.Unknown[string](why)})
+		s.Storage = append(s.Storage, inventory.Storage{Kind: "mounts",
+			What: "of network file systems, which could not be read", Dev: fact.Unknown[string](why)})
 		return nil
 	}
 	for n, line := range tool.Lines(run.Output) {
@@ -77,10 +78,74 @@ func readMounts(s *inventory.Snapshot, a *collect.Answer) error {
 		if len(fields) != 6 {
 			return in("mounts", tool.Errorf(n, line, "want the six fields of a mount"))
 		}
-		addStorage(s, a, inventory.Storage{Kind: fields[2], What: unescape(fields[0]), Where: unescape(fields[1]),
-			Server: option(fields[3], "addr")})
+		for _, server := range servers(fields[2], unescape(fields[0]), fields[3]) {
+			addStorage(s, a, inventory.Storage{Kind: fields[2], What: unescape(fields[0]), Where: unescape(fields[1]),
+				Server: server})
+		}
 	}
 	return nil
+}
+
+// servers gives the servers that a mount names, or an empty one if it has some and names
+// none. Those of Lustre, CephFS and GlusterFS that hold the data are not named, and are
+// found by those that are.
+func servers(kind, source, options string) []string {
+	switch {
+	case kind == "ceph" && option(options, "mon_addr") != "":
+		return withoutPorts(strings.Split(option(options, "mon_addr"), "/"))
+	case kind == "ceph":
+		monitors, _, _ := strings.Cut(source, ":/")
+		return withoutPorts(strings.Split(monitors, ","))
+	case kind == "lustre" && strings.HasPrefix(source, "/"):
+		return nil // a disk of this host, which is the server
+	case kind == "lustre":
+		return networkIDs(source)
+	case kind == "fuse.glusterfs", kind == "fuse.sshfs":
+		return []string{remote(source)}
+	case kind == "9p" && slices.Contains([]string{"virtio", "xen"}, option(options, "trans")):
+		return nil // of the hypervisor
+	case kind == "9p":
+		return []string{source}
+	}
+	return []string{option(options, "addr")}
+}
+
+// withoutPorts takes the ports away from "192.0.2.1:6789" and "[fd00::1]:6789".
+func withoutPorts(servers []string) []string {
+	hosts := make([]string, len(servers))
+	for i, s := range servers {
+		hosts[i] = s
+		if host, _, err := net.SplitHostPort(s); err == nil {
+			hosts[i] = host
+		}
+	}
+	return hosts
+}
+
+// networkIDs gives the addresses of "192.0.2.1@o2ib,192.0.2.2@o2ib:192.0.2.3@tcp:/name".
+func networkIDs(source string) []string {
+	ids, _, _ := strings.Cut(source, ":/")
+	addresses := strings.FieldsFunc(ids, func(r rune) bool { return r == ',' || r == ':' })
+	for i, id := range addresses {
+		addresses[i], _, _ = strings.Cut(id, "@")
+	}
+	if len(addresses) == 0 {
+		return []string{""}
+	}
+	return addresses
+}
+
+// remote gives the host of "user@host:path"; an address of IPv6 is in brackets.
+func remote(source string) string {
+	if user, rest, ok := strings.Cut(source, "@"); ok && !strings.ContainsAny(user, ":/[") {
+		source = rest
+	}
+	if inside, ok := strings.CutPrefix(source, "["); ok {
+		host, _, _ := strings.Cut(inside, "]")
+		return host
+	}
+	host, _, _ := strings.Cut(source, ":")
+	return host
 }
 
 // addStorage adds the interface on the way to the server. If there is no way, the
@@ -100,7 +165,12 @@ func addStorage(s *inventory.Snapshot, a *collect.Answer, st inventory.Storage) 
 			st.Dev = fact.Unknown[string](why)
 		}
 	}
-	s.Storage = append(s.Storage, st)
+	// Several servers of one mount are one use of the interface to them.
+	if !slices.ContainsFunc(s.Storage, func(other inventory.Storage) bool {
+		return other.String() == st.String() && other.Dev == st.Dev
+	}) {
+		s.Storage = append(s.Storage, st)
+	}
 }
 
 // option finds a value in "a=1,b=2".

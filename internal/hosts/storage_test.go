@@ -111,6 +111,74 @@ func TestRead_of_a_host_with_storage(t *testing.T) {
 	}
 }
 
+// Each file system of the network names its servers in its own way, or in none. The script
+// asks for the way to each address.
+func TestRead_of_network_file_systems(t *testing.T) {
+	const unnamed = " names no address of its server"
+	near, far := fact.Known("br0"), fact.Known("eno1")
+	host := server()
+	answers := map[string]string{"-j -d addr show": stacked,
+		"-j route show default": `[{"dst":"default","gateway":"192.0.2.1","dev":"bond0.7","flags":[]}]`}
+	for address, dev := range map[string]string{"192.0.2.1": "bond0.7", "192.0.2.30": "br0", "192.0.2.31": "br0",
+		"192.0.2.40": "eno1", "fd00::9": "eno1"} {
+		answers["-o route get "+address] = address + " dev " + dev + " src 192.0.2.20 uid 0 \\    cache"
+	}
+	host["bin/ip"] = program(answers)
+	for line, want := range map[string][]fact.Of[string]{
+		"192.0.2.30@tcp:/lfs /mnt lustre rw,flock":                                {near},
+		"192.0.2.30@o2ib,192.0.2.31@o2ib:192.0.2.40@tcp1:/lfs/sub /mnt lustre rw": {near, far},
+		"/dev/sdb /mnt lustre rw,svname=lfs-OST0000,mgsnode=192.0.2.30@tcp":       nil,
+		":/lfs /mnt lustre rw": {
+			fact.Unknown[string](":/lfs" + unnamed),
+		},
+		"5@gni:/lfs /mnt lustre rw": {
+			fact.Unknown[string](`"5" is not an address`),
+		},
+		"192.0.2.30:6789,192.0.2.40:6789:/ /mnt ceph rw,name=admin,secret=<hidden>":          {near, far},
+		"[fd00::9]:6789:/a /mnt ceph rw,name=admin":                                          {far},
+		"admin@b3acfc0d-575f.cephfs=/ /mnt ceph rw,mon_addr=192.0.2.31:3300/192.0.2.30:3300": {near},
+		"ceph-fuse /mnt fuse.ceph-fuse rw": {
+			fact.Unknown[string]("ceph-fuse" + unnamed),
+		},
+		"beegfs_nodev /mnt beegfs rw,cfgFile=/etc/beegfs/beegfs-client.conf": {
+			fact.Unknown[string]("beegfs_nodev" + unnamed),
+		},
+		"192.0.2.30:/vol /mnt fuse.glusterfs rw,max_read=131072": {near},
+		"nas:vol /mnt fuse.glusterfs rw": {
+			fact.Unknown[string](`"nas" is not an address`),
+		},
+		"ops@192.0.2.40:/srv/a@b:c /mnt fuse.sshfs rw,user_id=0":              {far},
+		"192.0.2.40: /mnt fuse.sshfs rw":                                      {far},
+		"ops@[fd00::9]:/srv /mnt fuse.sshfs rw":                               {far},
+		"192.0.2.30 /mnt 9p rw,access=user,trans=tcp,port=564":                {near},
+		"192.0.2.40 /mnt 9p rw,trans=rdma":                                    {far},
+		"host0 /mnt 9p rw,access=any,trans=virtio":                            nil,
+		"/dev/sda2 / ext4 rw":                                                 nil,
+		"lxcfs /var/lib/lxcfs fuse.lxcfs rw,user_id=0,group_id=0,allow_other": nil,
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			root, files := t.TempDir(), maps.Clone(host)
+			files["proc/mounts"] = line + " 0 0\n"
+			delete(files, "sys/class/iscsi_connection/connection1:0/address")
+			delete(files, "sys/class/nvme/nvme1/transport")
+			delete(files, "sys/class/scsi_host/host3/local_ib_device")
+			tree(t, root, files)
+			s, err := read(runCollect(t, root))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []fact.Of[string]
+			for _, st := range s.Storage {
+				got = append(got, st.Dev)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("got %+v, want %+v", s.Storage, want)
+			}
+		})
+	}
+}
+
 func TestSnapshot_finds_cards_below_stacked_interfaces(t *testing.T) {
 	root := t.TempDir()
 	files := server()

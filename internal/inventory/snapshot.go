@@ -288,7 +288,7 @@ type SSHPath struct {
 
 // Storage is one thing that the host reads or writes over the network.
 type Storage struct {
-	Kind   string // "nfs4", "cifs", "iscsi", "nvme-tcp", "nvme-rdma", "srp"
+	Kind   string // "nfs4", "cifs", "lustre", "iscsi", "nvme-tcp", "nvme-rdma", "srp"
 	What   string // "192.0.2.30:/tank", or the name that the kernel gives
 	Where  string // directory of a mount; empty otherwise
 	Server string // address; empty for SRP

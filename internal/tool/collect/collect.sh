@@ -68,6 +68,22 @@ way_to() {
 	has ip && answer "way $1" ip -o route get "$1"
 }
 
+# ways_in SEPARATORS TEXT: the ways to the addresses among the words of a text.
+ways_in() {
+	IFS=$1
+	set -f
+	# shellcheck disable=SC2086 # words
+	set -- $2
+	set +f
+	unset IFS
+	for word do
+		case $word in
+		'' | :* | *[!0-9a-f.:]* | *.*:* | *:*.*) ;;
+		*.*.*.* | *:*:*) way_to "$word" ;;
+		esac
+	done
+}
+
 # What is read has to hold for the commands that follow. The kernel calls a new device
 # mlx4_0, and a moment later udev calls it ibp1s0. A device that keeps udev busy must
 # not hold up the plan.
@@ -270,14 +286,27 @@ network_managers() {
 # fabrics, and SRP targets, which name the InfiniBand device itself.
 network_storage() {
 	if has grep; then
-		answer mounts grep -sE ' (nfs4?|cifs|smb3) ' "$ROOT"/proc/mounts
-		while IFS=' ' read -r _ _ _ options _; do
-			case ,$options in *,addr=*)
-				options=,$options
-				options=${options##*,addr=}
-				way_to "${options%%,*}"
+		answer mounts grep -sE ' (nfs4?|cifs|smb3|lustre|beegfs|ceph|9p|fuse\.(ceph-fuse|glusterfs|sshfs)) ' "$ROOT"/proc/mounts
+		while IFS=' ' read -r source _ kind options _; do
+			case $kind in
+			nfs* | cifs | smb3)
+				case ,$options in *,addr=*)
+					options=,$options
+					options=${options##*,addr=}
+					way_to "${options%%,*}"
+					;;
+				esac
+				continue
 				;;
 			esac
+			case ,$options in *,mon_addr=*)
+				options=,$options
+				options=${options##*,mon_addr=}
+				source=${options%%,*}
+				;;
+			esac
+			ways_in ',@/=[]' "$source"
+			ways_in ',@/=[]:' "$source"
 		done <<E
 $OUTPUT
 E

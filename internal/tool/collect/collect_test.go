@@ -60,7 +60,7 @@ func TestScript_changes_nothing(t *testing.T) {
 		"users_named": true, "users_under": true, "users_process": true,
 		"users_argument": true, "users_since": true, "users_ticks": true, "find": true, "tr": true,
 		"echo": true, "printf": true, "read": true, "set": true, "shift": true, "[": true, "command": true, "continue": true,
-		"break": true, "return": true, "export": true, "id": true, "sed": true, "readlink": true,
+		"break": true, "return": true, "export": true, "unset": true, "id": true, "sed": true, "readlink": true,
 	}
 	asked := regexp.MustCompile(`^(ip|mstflint|lspci|systemctl|dpkg-query|tail|stat|sha256sum|df|midclt|grep|zpool|upsc|uname|modinfo|rpm|pacman|under_lock|briefly|timeout|flock|date)$`)
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(whole), "whole.sh")
@@ -304,6 +304,48 @@ func TestScript_says_whose_a_virtual_function_is(t *testing.T) {
 		}
 		if strings.Contains(string(out), "flash 0000:01:01.1") {
 			t.Errorf("%v: a virtual function was asked for a flash", shell)
+		}
+	}
+}
+
+// TestScript_asks_for_the_way_to_each_server_of_a_mount holds that each shell finds the
+// addresses in what a mount names, and only these.
+func TestScript_asks_for_the_way_to_each_server_of_a_mount(t *testing.T) {
+	const mounts = "192.0.2.1@o2ib,192.0.2.2@o2ib:192.0.2.3@tcp:/l*s /mnt lustre rw 0 0\n" +
+		"a@b.c=/ /mnt ceph rw,mon_addr=192.0.2.4:3300/[fd00::4]:3300,x=1 0 0\nnas:/v1.2 /mnt fuse.glusterfs rw 0 0\n" +
+		"nas:/tank /mnt nfs4 rw,addr=fd00::5 0 0\n"
+	file, bin := wholeFile(t), t.TempDir()
+	write(t, filepath.Join(bin, "ip"), "#!/bin/sh\necho \"ip $*\"\n")
+	if err := os.Chmod(filepath.Join(bin, "ip"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, shell := range shells() {
+		root := t.TempDir()
+		write(t, filepath.Join(root, "proc/mounts"), mounts)
+		run := exec.CommandContext(t.Context(), shell[0], append(shell[1:], file, root, "/x", filepath.Join(root, "lock"))...)
+		run.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+		out, err := run.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := Parse(string(out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var asked []string
+		for name := range a.Runs {
+			if to, ok := strings.CutPrefix(name, "way "); ok {
+				asked = append(asked, to)
+			}
+		}
+		slices.Sort(asked)
+		want := []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "fd00::4", "fd00::5"}
+		if !slices.Equal(asked, want) {
+			t.Errorf("%v asked for the ways to %q", shell, asked)
+		}
+		// What comes behind splits words and expands patterns as before.
+		if len(a.Commands) == 0 || a.Runs["ip-addr"].Output != "ip -j -d addr show\n" {
+			t.Errorf("%v: %+v", shell, a.Runs)
 		}
 	}
 }
