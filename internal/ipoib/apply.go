@@ -99,7 +99,9 @@ func Remove(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, e
 		return Result{}, err
 	}
 	if !Removable(c.s, d) {
-		return Result{Observed: c.before, Left: []string{"The host had no configuration of this resource."}}, nil
+		return Result{Observed: c.before, Left: []string{"Host " + h.Name() + " has no configuration of this resource, so " +
+			"there was nothing to remove. If the interface is still set up somewhere, check that the provider block names the " +
+			"right host."}}, nil
 	}
 	if err = safety.Refusal("remove "+c.what(), CheckRemove(c.s, d)); err != nil {
 		return Result{}, err

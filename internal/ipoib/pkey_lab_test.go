@@ -37,6 +37,11 @@ func TestLab_Stacks_pkey(t *testing.T) {
 			t.Errorf("after the removal: %+v", o)
 		}
 		nothingOfOurs(t, l)
+		r, err := ipoib.Remove(t.Context(), l.hosts["intel9"], d, ipoib.Options{})
+		if err != nil || r.Changed {
+			t.Errorf("where nothing is, something was removed: %+v, %v", r, err)
+		}
+		mustContain(t, strings.Join(r.Left, " "), "intel9 has no configuration of this resource", "names the right host")
 	})
 }
 

@@ -200,8 +200,11 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		return removeErr
 	})
 	diagnostic.AddError(&resp.Diagnostics, "remove IPoIB interface "+ref(d).String(), err)
-	diagnostic.AddNotes(&resp.Diagnostics, "Removed the configuration of IPoIB interface "+ref(d).String(),
-		append(result.Warnings, result.Left...))
+	title := "Removed the configuration of IPoIB interface "
+	if !result.Changed {
+		title = "Not removed: configuration of IPoIB interface "
+	}
+	diagnostic.AddNotes(&resp.Diagnostics, title+ref(d).String(), append(result.Warnings, result.Left...))
 }
 
 // ImportState takes host/port_guid, and /pkey for another partition than the default.
