@@ -62,6 +62,12 @@ func guidFindings() []findingCase {
 		{code: "GU015", says: []string{"node GUID 0xe41d2d0300ca2200", `"other-box mlx4_0"`, "intel9 mlx4_0/2 sees"},
 			prepare: otherFabric,
 			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300ca2200"}) }},
+		{code: "GU015", says: []string{`"other-box mlx4_0"`, "intel9 mlx4_0/2 sees"}, // both ports show the same unset GUID
+			hosts: func() []labs.Host {
+				return vpi(func(h *labs.Host) { n := ^uint64(0); h.Cards[0].GUIDs = [4]uint64{n, n, n, n} })
+			},
+			prepare: otherFabric,
+			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300ca2200"}) }},
 		{code: "GU015", says: []string{"node GUID 0xe41d2d0300ca1100", `"old-box mlx4_0"`, "intel9 mlx4_0/1 sees"},
 			prepare: unmanagedNode,
 			config:  func(w *Lab) Config { return w.guids(labs.Xeon2zfs, map[string]any{"base_guid": "0xe41d2d0300ca1100"}) }},

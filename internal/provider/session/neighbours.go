@@ -45,7 +45,7 @@ func (d *Data) Neighbours(ctx context.Context, card attribute.CardRef,
 	var nodes []safety.FabricNode
 	seen := map[ib.GUID]bool{}
 	for _, p := range linked {
-		if seen[p.GUID] {
+		if ib.UniqueGUID(p.GUID) && seen[p.GUID] {
 			continue // by the look through another port
 		}
 		name, around, err := d.aroundPort(ctx, card.Host, p)
