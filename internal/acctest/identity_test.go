@@ -188,9 +188,7 @@ func TestIdentity_moved(t *testing.T) {
 	serial, device := w.Card(host).Config.SerialNumber, w.Card(host).Card
 	plan := cleanPlan(t, ws, append(Config{card(w.PCI(host))}, changed...))
 	m := w.Machine(host)
-	if err := m.Rebuild(func() error { return m.Renumber(1) }); err != nil {
-		t.Fatal(err)
-	}
+	renumber(t, w, host)
 	operations := device.Flash.Operations()
 	said, err := ws.Apply(context.Background(), plan)
 	if err != nil {
@@ -222,6 +220,20 @@ func TestIdentity_moved(t *testing.T) {
 	}
 	if used := w.Machine(host).Card(w.PCI(host)).Flash.Operations(); used > 0 {
 		t.Errorf("the card in the old slot was written to %d times", used)
+	}
+}
+
+// adoption is a configuration that adopts the card at an address.
+func adoption(host, pci string) Config {
+	return Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": pci}}}
+}
+
+// renumber gives the cards of a host the next bus, as a device in a slot before them does.
+func renumber(t *testing.T, w *Lab, host string) {
+	t.Helper()
+	m := w.Machine(host)
+	if err := m.Rebuild(func() error { return m.Renumber(1) }); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -258,18 +270,12 @@ func TestIdentity_moved_without_serial_number(t *testing.T) {
 	w.needSimulated("cards that change slots")
 	ws := w.Workspace()
 	_, changed := writers(w, host, To("infiniband_card.it", "id"))
-	at := func(pci string) Config {
-		return append(Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": pci}}},
-			oneByOne(changed)...)
-	}
+	at := func(pci string) Config { return append(adoption(host, pci), oneByOne(changed)...) }
 	mustApply(t, ws, at(w.PCI(host)))
 	w.Card(host).Config.PartNumber = "" // lspci shows none from now on
 	emptyPlan(t, ws, at(w.PCI(host)))
 	device := w.Card(host).Card
-	m := w.Machine(host)
-	if err := m.Rebuild(func() error { return m.Renumber(1) }); err != nil {
-		t.Fatal(err)
-	}
+	renumber(t, w, host)
 	operations, objects := device.Flash.Operations(), len(ws.State)
 	again := mustPlan(t, ws, at(w.PCI(host)))
 	if found := again.Diags.Errors().Find("FW082"); len(found) != 1 || len(ws.State) != objects {
@@ -291,20 +297,14 @@ func TestIdentity_moved_is_restored(t *testing.T) {
 	w.needSimulated("cards that change slots")
 	ws := w.Workspace()
 	_, changed := writers(w, host, To("infiniband_card.it", "id"))
-	at := func(pci string) Config {
-		return append(Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": pci}}},
-			changed[:3]...)
-	}
+	at := func(pci string) Config { return append(adoption(host, pci), changed[:3]...) }
 	device := w.Card(host).Card
 	delivered := device.Flash.Operations()
 	mustApply(t, ws, at(w.PCI(host)))
 	if device.Flash.Operations() == delivered {
 		t.Fatal("nothing was burned")
 	}
-	m := w.Machine(host)
-	if err := m.Rebuild(func() error { return m.Renumber(1) }); err != nil {
-		t.Fatal(err)
-	}
+	renumber(t, w, host)
 	operations := device.Flash.Operations()
 	moved := at("0000:02:00.0")
 	mustApply(t, ws, moved)
@@ -359,14 +359,13 @@ func TestIdentity_undecided(t *testing.T) {
 			}
 			ws := w.Workspace()
 			now, changed := writers(w, host, id)
-			adoption := Config{{Type: "infiniband_card", Name: "it",
-				Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}}}
-			mustApply(t, ws, append(adoption, now...))
+			adopted := adoption(host, w.PCI(host))
+			mustApply(t, ws, append(adopted, now...))
 			recorded := map[string]any{}
 			for _, address := range writing {
 				recorded[address] = ws.Get(address, "card_identity")
 			}
-			adopted := ws.Get("infiniband_card.it", "id")
+			before := ws.Get("infiniband_card.it", "id")
 			unset := twin(t, w, host, func(c *labsim.CardConfig) {
 				c.PartNumber = "MCX354A-FCCT_Ax"
 				c.GUIDs, c.MACs = card.PlaceholderGUIDs, card.PlaceholderMACs
@@ -375,7 +374,7 @@ func TestIdentity_undecided(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 { // the second plan knows what the first refresh has recorded
-				plan := mustPlan(t, ws, append(adoption, changed...))
+				plan := mustPlan(t, ws, append(adopted, changed...))
 				refusedAll(t, "plan", plan.Diags, "FW081", twinSerial)
 			}
 			for _, address := range writing {
@@ -383,8 +382,8 @@ func TestIdentity_undecided(t *testing.T) {
 					t.Errorf("a refresh has recorded %v in %s, and %v was there", got, address, recorded[address])
 				}
 			}
-			if got := ws.Get("infiniband_card.it", "id"); got != adopted {
-				t.Errorf("the card is %v now, and was %v", got, adopted)
+			if got := ws.Get("infiniband_card.it", "id"); got != before {
+				t.Errorf("the card is %v now, and was %v", got, before)
 			}
 			if got := ws.Get("infiniband_card.it", "serial_number"); got != nil {
 				t.Errorf("a refresh has recorded the serial number %v", got)
