@@ -118,6 +118,20 @@ func shells() [][]string {
 	return found
 }
 
+// answerOf runs the script and reads what it prints.
+func answerOf(t *testing.T, run *exec.Cmd) (string, *Answer) {
+	t.Helper()
+	out, err := run.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Parse(string(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out), a
+}
+
 // write makes a file of the fixture.
 func write(t *testing.T, path, text string) {
 	t.Helper()
@@ -163,14 +177,7 @@ func TestScript_reads_any_text(t *testing.T) {
 			write(t, filepath.Join(root, "sys/kernel/security/lockdown"), "[none] integrity confidentiality\n")
 			run := exec.CommandContext(t.Context(), shell[0],
 				append(shell[1:], file, root, "/var/lib/state", filepath.Join(root, "lock"))...)
-			out, err := run.Output()
-			if err != nil {
-				t.Fatal(err)
-			}
-			a, err := Parse(string(out))
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, a := answerOf(t, run)
 			for _, path := range odd[:4] {
 				if path = "/" + strings.ReplaceAll(path, "\n", "?"); !a.Denied[path] {
 					t.Errorf("%s is not said to be there and unreadable: %v", path, a.Denied)
@@ -203,14 +210,7 @@ func TestScript_finds_the_SSH_client_behind_sudo(t *testing.T) {
 			" ") + " " + file + ` "" /var/lib/state ` + filepath.Join(t.TempDir(), "lock") + "; true"
 		run := exec.CommandContext(t.Context(), "sh", "-c", script)
 		run.Env = append(os.Environ(), "SSH_CONNECTION=192.0.2.7 50022 192.0.2.20 22")
-		out, err := run.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := Parse(string(out))
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, a := answerOf(t, run)
 		if a.Client != "192.0.2.7" || a.Server != "192.0.2.20" {
 			t.Errorf("%v: client %q, server %q", shell, a.Client, a.Server)
 		}
@@ -288,21 +288,14 @@ func TestScript_says_whose_a_virtual_function_is(t *testing.T) {
 			}
 		}
 		run := exec.CommandContext(t.Context(), shell[0], append(shell[1:], file, root, "/x", filepath.Join(root, "lock"))...)
-		out, err := run.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := Parse(string(out))
-		if err != nil {
-			t.Fatal(err)
-		}
+		out, a := answerOf(t, run)
 		want := []Device{{Address: "0000:01:00.0"}, {Address: "0000:01:00.1"},
 			{Address: "0000:01:00.2", Virtual: true, Physical: "0000:01:00.0"},
 			{Address: "0000:01:01.0", Virtual: true, Physical: "0000:01:00.1"}, {Address: "0000:01:01.1", Virtual: true}}
 		if diff := cmp.Diff(want, a.Devices); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", shell, diff)
 		}
-		if strings.Contains(string(out), "flash 0000:01:01.1") {
+		if strings.Contains(out, "flash 0000:01:01.1") {
 			t.Errorf("%v: a virtual function was asked for a flash", shell)
 		}
 	}
@@ -324,14 +317,7 @@ func TestScript_asks_for_the_way_to_each_server_of_a_mount(t *testing.T) {
 		write(t, filepath.Join(root, "proc/mounts"), mounts)
 		run := exec.CommandContext(t.Context(), shell[0], append(shell[1:], file, root, "/x", filepath.Join(root, "lock"))...)
 		run.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
-		out, err := run.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := Parse(string(out))
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, a := answerOf(t, run)
 		var asked []string
 		for name := range a.Runs {
 			if to, ok := strings.CutPrefix(name, "way "); ok {
