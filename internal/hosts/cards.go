@@ -79,8 +79,8 @@ func physical(d collect.Device) fact.Of[ib.PCIAddress] {
 }
 
 // identify finds the chip. A guest of a hypervisor sees a virtual function without its
-// physical one, and only the device id tells it. It checks the vendor first: the tool knows the device id
-// alone, and other vendors use the same numbers.
+// physical one, and only the device id tells it. It checks the vendor first: the tool knows
+// the device id alone, and other vendors use the same numbers.
 func identify(c *inventory.Card) {
 	if c.VendorID != ib.MellanoxVendor {
 		return

@@ -54,7 +54,7 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 		return found
 	}
 	if o.name == (cardName{}) && !p.Restarts {
-		found = append(found, unnamed(s, d))
+		found = append(found, undecidedCard(s, d))
 	}
 	if !present {
 		f := finding.PortDiagsInstalled.Find("%s has no ibportstate.", s.Host)
@@ -87,8 +87,8 @@ func unmanagedFiles(s *inventory.Snapshot, d Request) []finding.Finding {
 	return found
 }
 
-// unnamed is the finding on a card of which a boot could not tell whether it is the one to set.
-func unnamed(s *inventory.Snapshot, d Request) finding.Finding {
+// undecidedCard is the finding on a card of which a boot could not tell whether it is the one to set.
+func undecidedCard(s *inventory.Snapshot, d Request) finding.Finding {
 	why, guid := "", ib.GUID(0)
 	if card, ok := s.Card(d.Card); ok {
 		why, guid = cmp.Or(card.Serial.Why(), "it is "+card.Serial.Or("")), card.NodeGUID

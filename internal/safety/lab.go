@@ -102,11 +102,11 @@ func (l LabFacts) near(want ib.GUIDSet) []CardIdentity {
 // others are the cards near want but for the card in question. It may be there again
 // under a second name of its host.
 func (l LabFacts) others(host string, pci ib.PCIAddress, want ib.GUIDSet) []CardIdentity {
-	return l.but(host, pci, l.near(want))
+	return l.withoutCard(host, pci, l.near(want))
 }
 
-// but leaves the card in question out.
-func (l LabFacts) but(host string, pci ib.PCIAddress, cards []CardIdentity) []CardIdentity {
+// withoutCard leaves the card in question out.
+func (l LabFacts) withoutCard(host string, pci ib.PCIAddress, cards []CardIdentity) []CardIdentity {
 	return slices.DeleteFunc(slices.Clone(cards), func(c CardIdentity) bool {
 		return c.PCI.Slot() == pci.Slot() && fact.Yes(l.same(host, c.Host))
 	})
@@ -115,7 +115,7 @@ func (l LabFacts) but(host string, pci ib.PCIAddress, cards []CardIdentity) []Ca
 // Unread are the other cards of the index whose flash was not read: what they have is not
 // known, so that a comparison says nothing of them.
 func (l LabFacts) Unread(host string, pci ib.PCIAddress) []CardIdentity {
-	return l.but(host, pci, l.Lab.unreadCards())
+	return l.withoutCard(host, pci, l.Lab.unreadCards())
 }
 
 // taken are the findings on values of want that other cards have, in flash or in use.
