@@ -152,10 +152,17 @@ func TestGUIDs_of_a_fabric_that_nobody_sees(t *testing.T) {
 			otherFabric(w)
 			w.Disconnect(labsim.SwitchEnd(w.Switches()[0].Name, 1))
 		}, []int{1, 2}},
+		"a third host is on this fabric": {func(w *Lab) {
+			otherFabric(w)
+			w.Disconnect(labsim.SwitchEnd(w.Switches()[0].Name, 1))
+			w.Run("yonder", "apt-get update -q && apt-get install -y -q infiniband-diags && modprobe -a mlx4_ib ib_umad")
+		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := Start(t, Options{Hosts: vpi()})
+			yonder := labs.Server("yonder", labsim.Debian12, "192.0.2.30", 5)
+			yonder.Cards[0].Image, yonder.Cmdline = card.VPI(), "mlx4_core.port_type_array=1,1"
+			w := Start(t, Options{Hosts: append(vpi(), yonder)})
 			tt.prepare(w)
 			cfg := w.guids(labs.Xeon2zfs, map[string]any{"base_guid": "0xe41d2d0300aaaa00"})
 			said := mustPlan(t, w.Workspace(), cfg).Diags.Warnings().Find("GUIDs of the fabric of port")

@@ -63,6 +63,25 @@ func TestMainJob(t *testing.T) {
 	}
 }
 
+// TestMainJob_link_before_diagnostics has the ports come up as InfiniBand with the first
+// restart, before anything has installed infiniband-diags. The GUIDs are written, with a
+// word on the fabric that nobody could look at.
+func TestMainJob_link_before_diagnostics(t *testing.T) {
+	t.Parallel()
+	host := lockedHost(oneEnd, "192.0.2.20", 0, labsim.StackNetplan)
+	host.Cmdline = "mlx4_core.port_type_array=1,1"
+	host.Files = map[string]string{"/etc/modules-load.d/ib.conf": "mlx4_ib\n"}
+	w := Start(t, Options{Hosts: []labs.Host{host}})
+	said := mustApply(t, w.Workspace(), w.crossFlash(oneEnd, 0)[:4]).Warnings().Find("GUIDs of the fabric of port",
+		"are not compared")
+	if len(said) == 0 {
+		t.Error("nothing is said of the fabric")
+	}
+	if got := w.Card(oneEnd).Running().GUIDs[0]; got != 0xe41d2d0300e44ed0 { // of labs.MAC(0)
+		t.Errorf("the card runs with the GUID %#x", got)
+	}
+}
+
 // crossFlash is all that one host needs; the first has the subnet manager.
 func (w *Lab) crossFlash(host string, i int) Config {
 	card, guids := "infiniband_card."+host, "infiniband_guids."+host

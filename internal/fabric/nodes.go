@@ -16,32 +16,28 @@ type Identity struct {
 	GUIDs []ib.GUID // of node, system and ports, those that were seen
 }
 
-// CanLook reports whether a host can look at a fabric as it is, and through which
-// port. It asks nothing.
-func CanLook(s *inventory.Snapshot) (Through, bool) {
-	if !s.Modules["ib_umad"] || !s.Commands["sminfo"] && s.Packages["infiniband-diags"] == "" {
-		return Through{}, false
-	}
-	t, err := Pick(s, 0)
-	return t, err == nil
+// CanLook reports whether a host can look at a fabric as it is, through a port that has a
+// link. It asks nothing.
+func CanLook(s *inventory.Snapshot) bool {
+	return s.Modules["ib_umad"] && (s.Commands["sminfo"] || s.Packages["infiniband-diags"] != "")
 }
 
-// LinkedPort is an InfiniBand port of a card that has a link.
+// LinkedPort is an InfiniBand port that has a link.
 type LinkedPort struct {
 	Through
+	Card ib.PCIAddress
 	GUID ib.GUID
 }
 
-// Linked are the InfiniBand ports of all functions of a card that have a link, or may have
-// one.
-func Linked(s *inventory.Snapshot, card ib.PCIAddress) (all []LinkedPort) {
+// LinkedPorts are the InfiniBand ports of a host that have a link, or may have one.
+func LinkedPorts(s *inventory.Snapshot) (all []LinkedPort) {
 	for _, c := range s.Cards {
-		if c.PCI.Slot() != card.Slot() || c.Virtual || c.RDMADevice == "" {
+		if c.Virtual || c.RDMADevice == "" {
 			continue
 		}
 		for _, p := range c.Ports {
 			if p.LinkLayer == "InfiniBand" && (p.Physical == "LinkUp" || p.Physical == "") {
-				all = append(all, LinkedPort{Through{c.RDMADevice, p.Number}, p.PortGUID})
+				all = append(all, LinkedPort{Through{c.RDMADevice, p.Number}, c.PCI, p.PortGUID})
 			}
 		}
 	}

@@ -24,7 +24,7 @@ const maxSMs = 8
 // subnet manager has no link yet and may get one to this fabric.
 func (d *Data) SMsElsewhere(ctx context.Context, snap *inventory.Snapshot, port ib.GUID) []string {
 	sms := d.Planned.SMs(maxSMs)
-	if _, can := fabric.CanLook(snap); !can || len(sms) == 0 {
+	if !fabric.CanLook(snap) || len(sms) == 0 {
 		return nil
 	}
 	through, err := fabric.Pick(snap, port)

@@ -52,9 +52,9 @@ type Data struct {
 	// ImageFiles holds the firmware files of this machine that were read.
 	ImageFiles memo.Map[string, ImageFile]
 
-	known      knownSnapshots
-	fabrics    memo.Map[string, surroundings] // what is around, by host and port that looked
-	fabricHost memo.Map[string, string]       // a host that can look at a fabric
+	known   knownSnapshots
+	fabrics memo.Map[string, view]          // what is around, by host and port that looked
+	looking memo.Map[string, []lookingPort] // the ports through which hosts can look at fabrics
 }
 
 // ImageFile is what reading a firmware file of this machine gave. The parsed

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -17,71 +18,60 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// surroundings is what a walk over a fabric has seen.
-type surroundings struct {
+// view is what a walk over a fabric has seen.
+type view struct {
 	nodes []safety.FabricNode // those that are no cards of configured hosts
 	guids map[ib.GUID]bool    // of all nodes and ports
 }
 
+// lookingPort is a port through which a host can look at a fabric.
+type lookingPort struct {
+	host string
+	fabric.LinkedPort
+}
+
 // Neighbours gives the nodes of the fabrics around a card that are no cards of configured
-// hosts. The card's own host is asked through each of its ports that has a link. A host
-// that cannot look leaves it to the first one that can, if that one sees the port. A port
-// whose fabric nobody looks at is told in a warning, as a host is that does not answer. A
-// card without a link may come into any fabric: one is asked. The nodes are unknown if a
-// look fails. It costs one command a fabric, and is called when GUIDs are to change. Call
-// it after Lab, which reads the hosts.
+// hosts. The card's own host looks through each of its ports that has a link. For a host
+// that cannot look, another one does that sees the port. A warning names a port that no host
+// sees, as it names a host that does not answer. A card without a link may come into any
+// fabric: one is looked at. The nodes are unknown if a look fails. It costs one command a
+// fabric, and is called when GUIDs are to change. Call it after Lab, which reads the hosts.
 func (d *Data) Neighbours(ctx context.Context, card attribute.CardRef,
 	diags *diag.Diagnostics) fact.Of[[]safety.FabricNode] {
+	nodes, err := d.neighbours(ctx, card, diags)
+	if err != nil {
+		return fact.Unknown[[]safety.FabricNode](err.Error())
+	}
+	return fact.Known(nodes)
+}
+
+func (d *Data) neighbours(ctx context.Context, card attribute.CardRef,
+	diags *diag.Diagnostics) (nodes []safety.FabricNode, err error) {
 	_, _, snap, err := d.Look(ctx, card.Host)
 	if err != nil {
-		return fact.Known[[]safety.FabricNode](nil) // Lab warns of hosts that do not answer
+		return nil, nil //nolint:nilerr // Lab warns of hosts that do not answer
 	}
-	linked := fabric.Linked(snap, card.PCI)
-	if len(linked) == 0 {
-		name, through := d.looker(ctx, card.Host)
-		around, err := d.around(ctx, name, through)
-		return nodesAround(around.nodes, name, err)
+	own := slices.DeleteFunc(fabric.LinkedPorts(snap),
+		func(p fabric.LinkedPort) bool { return p.Card.Slot() != card.PCI.Slot() })
+	if len(own) == 0 {
+		return d.anyFabric(ctx, snap)
 	}
-	var nodes []safety.FabricNode
 	seen := map[ib.GUID]bool{}
-	for _, p := range linked {
+	for _, p := range own {
 		if ib.UniqueGUID(p.GUID) && seen[p.GUID] {
 			continue // by the look through another port
 		}
-		name, around, err := d.aroundPort(ctx, card.Host, p)
+		v, found, err := d.viewOf(ctx, snap, p)
 		if err != nil {
-			return nodesAround(nil, name, err)
+			return nil, err
 		}
-		if name == "" {
+		if !found {
 			warnUnseen(diags, card, p.Port)
 		}
-		maps.Copy(seen, around.guids)
-		nodes = append(nodes, around.nodes...)
+		maps.Copy(seen, v.guids)
+		nodes = append(nodes, v.nodes...)
 	}
-	return fact.Known(nodes)
-}
-
-// aroundPort looks at the fabric of a port that has a link. The name is that of the host
-// that looked, and empty if none looks at this fabric. Only a GUID of its own tells a port
-// in what another host sees.
-func (d *Data) aroundPort(ctx context.Context, host string, p fabric.LinkedPort) (string, surroundings, error) {
-	name, through := d.looker(ctx, host)
-	if name == host {
-		through = p.Through
-	}
-	around, err := d.around(ctx, name, through)
-	sees := name == host || ib.UniqueGUID(p.GUID) && around.guids[p.GUID]
-	if err == nil && !sees {
-		return "", surroundings{}, nil
-	}
-	return name, around, err
-}
-
-func nodesAround(nodes []safety.FabricNode, name string, err error) fact.Of[[]safety.FabricNode] {
-	if err != nil {
-		return fact.Unknown[[]safety.FabricNode](fmt.Sprintf("the look at the fabric of host %s failed: %v", name, err))
-	}
-	return fact.Known(nodes)
+	return nodes, nil
 }
 
 func warnUnseen(diags *diag.Diagnostics, card attribute.CardRef, port int) {
@@ -92,62 +82,94 @@ func warnUnseen(diags *diag.Diagnostics, card attribute.CardRef, port int) {
 			"you write GUIDs. Or compare them by hand.", card.Host))
 }
 
-// looker gives the host that looks at a fabric and, unless the caller knows better, the
-// port: the preferred host or, if that cannot, the first one that can; empty if none.
-func (d *Data) looker(ctx context.Context, preferred string) (string, fabric.Through) {
-	name := preferred
-	through, can := d.canLook(ctx, name)
-	if !can {
-		// It is called for every card whose GUIDs change, and must not walk over all
-		// hosts each time.
-		name, _ = d.fabricHost.Get("", d.changes(), func() (string, error) { return d.firstThatLooks(ctx), nil })
-		through, _ = d.canLook(ctx, name)
+// anyFabric looks at one fabric, of the host itself if it can. Without a host that can there
+// are no nodes.
+func (d *Data) anyFabric(ctx context.Context, snap *inventory.Snapshot) ([]safety.FabricNode, error) {
+	ports := d.lookingPorts(ctx)
+	if own := looksThrough(snap); len(own) > 0 {
+		ports = own
 	}
-	return name, through
+	if len(ports) == 0 {
+		return nil, nil
+	}
+	v, err := d.look(ctx, ports[0])
+	return v.nodes, err
+}
+
+// viewOf looks at the fabric of a port that has a link. found is false if no host looks at
+// it. Only a GUID of its own tells a port in what another host sees. A look that fails is an
+// error if no other one sees the port: it may be of that fabric.
+func (d *Data) viewOf(ctx context.Context, snap *inventory.Snapshot,
+	p fabric.LinkedPort) (v view, found bool, err error) {
+	if fabric.CanLook(snap) {
+		v, err = d.look(ctx, lookingPort{snap.Host, p})
+		return v, err == nil, err
+	}
+	if !ib.UniqueGUID(p.GUID) {
+		return view{}, false, nil
+	}
+	var failed error
+	elsewhere := map[ib.GUID]bool{}
+	for _, q := range d.lookingPorts(ctx) {
+		if ib.UniqueGUID(q.GUID) && elsewhere[q.GUID] {
+			continue
+		}
+		v, err := d.look(ctx, q)
+		if v.guids[p.GUID] {
+			return v, true, nil
+		}
+		failed = cmp.Or(failed, err)
+		maps.Copy(elsewhere, v.guids)
+	}
+	return view{}, false, failed
 }
 
 func (d *Data) changes() string { return strconv.FormatUint(d.Set.Changes(), 10) }
 
-func (d *Data) canLook(ctx context.Context, name string) (fabric.Through, bool) {
-	_, _, snap, err := d.Look(ctx, name)
-	if err != nil {
-		return fabric.Through{}, false // Lab warns of hosts that do not answer
-	}
-	return fabric.CanLook(snap)
-}
-
-func (d *Data) firstThatLooks(ctx context.Context) string {
-	for _, name := range d.HostNames() {
-		if _, can := d.canLook(ctx, name); can {
-			return name
-		}
-	}
-	return ""
-}
-
-// around walks the fabric behind a port of a host. Without a host there is nothing around.
-func (d *Data) around(ctx context.Context, name string, through fabric.Through) (surroundings, error) {
-	if name == "" {
-		return surroundings{}, nil
-	}
-	via := fmt.Sprintf("%s %s/%d", name, through.Device, through.Port)
-	return d.fabrics.Get(via, d.changes(), func() (surroundings, error) {
-		h, _, err := d.Host(name)
-		if err != nil {
-			return surroundings{}, err
-		}
-		seen, err := fabric.Identities(ctx, h, through)
-		if err != nil {
-			return surroundings{}, err
-		}
-		hosts, _ := d.Snapshots(ctx)
-		all := surroundings{nodes: unconfiguredNodes(seen, hosts, via), guids: map[ib.GUID]bool{}}
-		for _, n := range seen {
-			for _, g := range n.GUIDs {
-				all.guids[g] = true
+// lookingPorts are those of all hosts, by the names of the hosts. They are asked for with
+// every card whose GUIDs change, and going through all hosts takes long.
+func (d *Data) lookingPorts(ctx context.Context) []lookingPort {
+	all, _ := d.looking.Get("", d.changes(), func() (all []lookingPort, _ error) {
+		for _, name := range d.HostNames() {
+			if _, _, snap, err := d.Look(ctx, name); err == nil { // Lab warns of hosts that do not answer
+				all = append(all, looksThrough(snap)...)
 			}
 		}
 		return all, nil
+	})
+	return all
+}
+
+// looksThrough are the ports through which a host can look; none if it lacks the programs.
+func looksThrough(snap *inventory.Snapshot) (all []lookingPort) {
+	if fabric.CanLook(snap) {
+		for _, p := range fabric.LinkedPorts(snap) {
+			all = append(all, lookingPort{snap.Host, p})
+		}
+	}
+	return all
+}
+
+// look walks the fabric behind a port.
+func (d *Data) look(ctx context.Context, p lookingPort) (view, error) {
+	via := fmt.Sprintf("%s %s/%d", p.host, p.Device, p.Port)
+	return d.fabrics.Get(via, d.changes(), func() (view, error) {
+		h, _, err := d.Host(p.host)
+		if err != nil {
+			return view{}, err
+		}
+		seen, err := fabric.Identities(ctx, h, p.Through)
+		if err != nil {
+			return view{}, fmt.Errorf("the look at the fabric of host %s failed: %w", p.host, err)
+		}
+		hosts, _ := d.Snapshots(ctx)
+		v := view{nodes: unconfiguredNodes(seen, hosts, via), guids: map[ib.GUID]bool{}}
+		for _, n := range seen {
+			for _, g := range n.GUIDs {
+				v.guids[g] = true
+			}
+		}
+		return v, nil
 	})
 }
 
