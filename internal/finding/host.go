@@ -3,7 +3,7 @@ package finding
 // Rules of the machine around the card, and of the configuration as a whole.
 // networkMounts says which mounts are storage of the network.
 const networkMounts = "Mounts of NFS, SMB, Lustre, BeeGFS, CephFS, GlusterFS, sshfs and 9p count, by the addresses " +
-	"of servers that /proc/mounts has. If it has a name or none, the way is not known."
+	"of servers in /proc/mounts. The way to a server that stands there by name, or not at all, is not known."
 
 var (
 	SessionOverCard = &Rule{Code: "HO001", Severity: NeedsConsent, Title: "SSH session runs over this card",

@@ -84,7 +84,9 @@ const description = "A subnet manager on one port of a host. An unmanaged switch
 	"`/etc/default/opensm` stays too. After the last subnet manager it is `PORTS=NONE`, with a comment. To have the " +
 	"package's own opensm serve all ports again, write `PORTS=ALL` and restart `opensm.service`.\n\n" +
 	"Every plan names the lines that somebody has written into files of this resource (SM029), without the values of " +
-	"keys and of settings of the unit. The apply that writes such a file anew keeps it as it was beside its place, and " +
+	"keys and of settings of the unit. An option or a partition that the resource has an argument for is shown as a " +
+	"difference of that argument instead, and is not kept. The apply that writes such a file anew keeps it as it was " +
+	"beside its place, and " +
 	"so does a destroy. An apply and a destroy refuse what " +
 	"came after their plan, and an apply does not start an instance that somebody has stopped or disabled since " +
 	"then (HO019). A replacement makes the instance anew and starts it. What changes by itself is not " +
