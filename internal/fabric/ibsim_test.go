@@ -36,12 +36,6 @@ func look(t *testing.T, f *ibsimtest.Fabric, id string, details bool) *Fabric {
 	t.Helper()
 	began := time.Now()
 	found, err := Observe(t.Context(), node{f, id}, Through{"ibsim0", 1}, details)
-	// A subnet manager that loops over a duplicate GUID leaves the simulator of a busy machine no
-	// time for others.
-	for try := 0; err != nil && try < 4; try++ {
-		t.Log(err)
-		found, err = Observe(t.Context(), node{f, id}, Through{"ibsim0", 1}, details)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,16 +89,25 @@ func TestObserve_duplicateAndZeroGUIDs(t *testing.T) {
 	ibsimtest.Need(t, "ibnetdiscover", "opensm")
 	const host, label = "H-e41d2d0300e44ed0", "Infiniscale-IV Mellanox Technologies"
 	const twice = "duplicate_guid 0xe41d2d0300e44ed1; no_sm fabric; silent " + label + " port 2"
-	for _, c := range []struct{ net, without, logged, with string }{
-		{"duplicate-guid", twice, "ERR 0D01: Found duplicated node GUID", twice},
-		{"zero-guid", "zero_guid pve2 mlx4_0; no_sm fabric", "SUBNET UP",
+	for _, c := range []struct {
+		net, without, logged string
+		loops                bool
+		with                 string
+	}{
+		{"duplicate-guid", twice, "ERR 0D01: Found duplicated node GUID", true, twice},
+		{"zero-guid", "zero_guid pve2 mlx4_0; no_sm fabric", "SUBNET UP", false,
 			"zero_guid pve2 mlx4_0; inactive pve2 mlx4_0 port 1 - " + label + " port 2"},
 	} {
 		f := ibsimtest.Start(t, ibsimtest.Net(t, c.net))
 		if got := kinds(look(t, f, host, true)); got != c.without {
 			t.Errorf("%s without a subnet manager: %s", c.net, got)
 		}
-		f.StartSM(host, ibsimtest.SM{PortGUID: "0xe41d2d0300e44ed1"}).WaitLog(c.logged)
+		sm := f.StartSM(host, ibsimtest.SM{PortGUID: "0xe41d2d0300e44ed1"}).WaitLog(c.logged)
+		// One that loops sends as fast as it can. The simulator of a busy machine then answers nobody
+		// else. What it did to the fabric stays after its end.
+		if c.loops {
+			sm.Kill()
+		}
 		if got := kinds(look(t, f, host, true)); got != c.with {
 			t.Errorf("%s with one: %s", c.net, got)
 		}
