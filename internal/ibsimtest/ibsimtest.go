@@ -36,8 +36,9 @@ import (
 )
 
 // patience bounds every program of the rig: a client that does not find its
-// ibsim waits for ever without a word.
-const patience = 60 * time.Second
+// ibsim waits for ever without a word. The longest that is run asks 256 ports, which takes
+// more than a minute on a machine with much other work.
+const patience = 5 * time.Minute
 
 // Need skips the test unless the rig and the named programs are installed.
 func Need(t testing.TB, programs ...string) {
