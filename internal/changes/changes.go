@@ -140,14 +140,18 @@ func Operator() string {
 }
 
 // Parse gives the changes of the lines of the records, oldest first. Of each event the
-// line has all that is known, but for that of an undo by the host. Lines that are cut,
-// and those of events that are not known, are left out.
-func Parse(lines []string) []Change {
+// line has all that is known, but for that of an undo by the host. Damaged is the number of
+// lines that are cut, or of an event that is not known: a change may be missing, or its end.
+func Parse(lines []string) (noted []Change, damaged int) {
 	var all []*Change
 	byID := map[string]*Change{}
 	for _, text := range lines {
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
 		event, fields, ok := fieldsOf(text)
 		if !ok {
+			damaged++
 			continue
 		}
 		c := byID[fields["id"]]
@@ -158,11 +162,11 @@ func Parse(lines []string) []Change {
 		}
 		c.take(event, fields)
 	}
-	out := make([]Change, len(all))
+	noted = make([]Change, len(all))
 	for i, c := range all {
-		out[i] = *c
+		noted[i] = *c
 	}
-	return out
+	return noted, damaged
 }
 
 func (c *Change) take(event Outcome, fields map[string]string) {

@@ -44,7 +44,7 @@ func TestParse_says_how_each_change_ended(t *testing.T) {
 		"another change between": {[]string{begun("a"), begun("b"), end("failed", "b", ""), end("verified", "a", "")},
 			Verified, ""},
 	} {
-		got := Parse(append([]string{"", "junk", "begun\t."}, tt.lines...))
+		got, damaged := Parse(append([]string{"", "junk", "begun\t."}, tt.lines...))
 		if len(got) == 0 {
 			t.Errorf("%s: nothing read", name)
 			continue
@@ -53,6 +53,13 @@ func TestParse_says_how_each_change_ended(t *testing.T) {
 			Time: got[0].Time, Outcome: tt.want, Text: tt.text}
 		if diff := cmp.Diff(want, got[0]); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
+		}
+		lost := 2 // those before the lines
+		if strings.Contains(name, "cut") || strings.Contains(name, "later release") {
+			lost++
+		}
+		if damaged != lost {
+			t.Errorf("%s: %d damaged lines, want %d", name, damaged, lost)
 		}
 		if strings.Contains(tt.lines[0], "begun") && got[0].Time != "T1" {
 			t.Errorf("%s: time %s is not that of the begin", name, got[0].Time)
@@ -100,7 +107,8 @@ func (m *machine) records(t *testing.T) []Change {
 		}
 		lines = append(lines, strings.Split(string(text), "\n")...)
 	}
-	return Parse(lines)
+	noted, _ := Parse(lines)
+	return noted
 }
 
 // shells gives each shell that hosts have, as far as this machine has it.

@@ -24,8 +24,9 @@ var (
 			"first."}
 	FlashChangedSinceBurn = &Rule{Code: "BK006", Severity: Refuse,
 		Title: "Card holds other firmware than the one to be undone",
-		Meaning: "Somebody else burned the card after this resource did. on_destroy = \"restore\" replaces only the " +
-			"firmware that this resource burned.",
+		Meaning: "The card was burned after this state was stored: by a person, by another configuration, or by an apply " +
+			"that an older state does not know. on_destroy = \"restore\" replaces only the firmware that this resource " +
+			"burned.",
 		WayOut: "Apply once more, then destroy. To leave the firmware as it is, write on_destroy = \"keep\" and apply first."}
 	RestoreOfManagedCard = &Rule{Code: "BK007", Severity: Refuse,
 		Title: "Another resource of the configuration has the card",

@@ -276,6 +276,17 @@ func (c *change) run(ctx context.Context, cmd shellcmd.Command) (host.Result, er
 	return c.h.Run(ctx, cmd)
 }
 
+// runOrSay runs a command of the host's network manager, and says in words what its failure
+// means. A connection that was cut says nothing about the manager.
+func (c *change) runOrSay(ctx context.Context, cmd shellcmd.Command, failure string) error {
+	_, err := c.run(ctx, cmd)
+	var exit *host.ExitError
+	if errors.As(err, &exit) {
+		return fmt.Errorf("%s: %w", failure, err)
+	}
+	return err
+}
+
 func (k fileStack) remove(ctx context.Context, c *change) error {
 	gone := c.before.Persisted.Config
 	keep := Config{

@@ -55,8 +55,8 @@ func (ifupdownBackend) take(ctx context.Context, c *change, want Config) error {
 			}
 		}
 	}
-	if _, err := c.run(ctx, ifupdown.Up(c.t.name)); err != nil {
-		return fmt.Errorf("ifup does not configure %s: %w", c.t.name, err)
+	if err := c.runOrSay(ctx, ifupdown.Up(c.t.name), "ifup does not configure "+c.t.name); err != nil {
+		return err
 	}
 	if err := c.awaitChild(ctx); err != nil {
 		return err

@@ -16,7 +16,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/nmcli"
 )
 
-const netplanDir = "/etc/netplan"
+const (
+	netplanDir     = "/etc/netplan"
+	netplanRejects = "netplan does not accept the configuration"
+)
 
 // netplanPath is our own file. There is one for each port, so that two interfaces never
 // share a file.
@@ -67,8 +70,8 @@ func (netplanNetworkd) own(s *inventory.Snapshot, t target) StoredConfig {
 }
 
 func (netplanNetworkd) take(ctx context.Context, c *change, want Config) error {
-	if _, err := c.run(ctx, netplan.Generate()); err != nil {
-		return fmt.Errorf("netplan does not accept the configuration: %w", err)
+	if err := c.runOrSay(ctx, netplan.Generate(), netplanRejects); err != nil {
+		return err
 	}
 	return c.takeNetworkd(ctx, want)
 }
@@ -76,10 +79,7 @@ func (netplanNetworkd) take(ctx context.Context, c *change, want Config) error {
 // note does not have networkd read its files: up to version 252 a reload takes away the
 // IPv4 addresses of an interface whose file has changed, and gives them back.
 func (netplanNetworkd) note(ctx context.Context, c *change) error {
-	if _, err := c.run(ctx, netplan.Generate()); err != nil {
-		return fmt.Errorf("netplan does not accept the configuration: %w", err)
-	}
-	return nil
+	return c.runOrSay(ctx, netplan.Generate(), netplanRejects)
 }
 
 func (netplanNetworkd) release(ctx context.Context, c *change) error {
@@ -107,15 +107,16 @@ func (netplanNM) own(s *inventory.Snapshot, t target) StoredConfig {
 }
 
 func (netplanNM) take(ctx context.Context, c *change, want Config) error {
-	if _, err := c.run(ctx, netplan.Generate()); err != nil {
-		return fmt.Errorf("netplan does not accept the configuration: %w", err)
+	if err := c.runOrSay(ctx, netplan.Generate(), netplanRejects); err != nil {
+		return err
 	}
 	if _, err := c.run(ctx, nmcli.Reload()); err != nil {
 		return err
 	}
 	// netplan gives its profiles this name and no UUID.
-	if _, err := c.run(ctx, nmcli.UpID("netplan-"+c.t.name, c.t.name)); err != nil {
-		return fmt.Errorf("NetworkManager does not activate the profile of %s: %w", c.t.name, err)
+	up := nmcli.UpID("netplan-"+c.t.name, c.t.name)
+	if err := c.runOrSay(ctx, up, "NetworkManager does not activate the profile of "+c.t.name); err != nil {
+		return err
 	}
 	return c.mend(ctx, want)
 }

@@ -83,8 +83,8 @@ func (b nmBackend) take(ctx context.Context, c *change, want Config) error {
 	if c.t.pkey != 0 {
 		up = nmcli.UpVirtual(c.t.uuid())
 	}
-	if _, err := c.run(ctx, up); err != nil {
-		return fmt.Errorf("NetworkManager does not activate the profile of %s: %w", c.t.name, err)
+	if err := c.runOrSay(ctx, up, "NetworkManager does not activate the profile of "+c.t.name); err != nil {
+		return err
 	}
 	return c.mend(ctx, want)
 }
@@ -96,10 +96,7 @@ func (nmBackend) load(ctx context.Context, c *change) error {
 	if len(c.taken) > 0 {
 		cmd = nmcli.Reload()
 	}
-	if _, err := c.run(ctx, cmd); err != nil {
-		return fmt.Errorf("NetworkManager does not load the profile of %s: %w", c.t.name, err)
-	}
-	return nil
+	return c.runOrSay(ctx, cmd, "NetworkManager does not load the profile of "+c.t.name)
 }
 
 // note leaves alone what is active: with the UUID that it has our profile is another

@@ -229,7 +229,7 @@ func (b *rebooter) waitForReturn(ctx context.Context, before string, request she
 	err := poll.Until(ctx, b.policy.Poll, maxPoll, func(ctx context.Context) (bool, error) {
 		id, err := readBootID(ctx, b.h)
 		if permanent(err) {
-			b.last = "another host key than before"
+			b.last = "it answered with a host key that is not accepted"
 			return false, err
 		}
 		switch {

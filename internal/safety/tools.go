@@ -77,8 +77,11 @@ func (s Support) mstflint(card CardFacts) string {
 // CheckTool gives the grade of a tool's release for a chip format, and why.
 // A version that cannot be read is no reason to trust the tool.
 func CheckTool(tool, version, format string) (ToolSupport, string) {
+	if version == "" {
+		return ToolUnread, "it did not say which version it is"
+	}
 	if _, ok := release(version); !ok {
-		return ToolUnread, fmt.Sprintf("its version is not known: %q is not a version", version)
+		return ToolUnread, fmt.Sprintf("%q is not a version that can be compared", version)
 	}
 	grade, why := ToolWorks, "nothing known against it"
 	for _, r := range ToolTable {

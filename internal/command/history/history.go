@@ -34,6 +34,7 @@ type past struct {
 	Host    string          `json:"host"`
 	Error   string          `json:"error,omitempty"`
 	Unknown string          `json:"unknown,omitempty"` // why it is not known which jobs run
+	Damaged int             `json:"damaged,omitempty"` // notes that are cut, or of a later release
 	Changes []record.Change `json:"changes"`
 }
 
@@ -72,7 +73,7 @@ func read(ctx context.Context, t *target.Target) past {
 	if look.Unread != "" {
 		p.Error = "changes may be missing, as notes could not be read: " + diagnostic.Line(look.Unread)
 	}
-	p.Unknown = diagnostic.Line(look.Silent)
+	p.Unknown, p.Damaged = diagnostic.Line(look.Silent), look.Damaged
 	p.Changes = look.Changes(diagnostic.Line)
 	return p
 }
@@ -86,6 +87,9 @@ func printTable(all []past, std command.Streams) {
 		switch {
 		case p.Error != "":
 			fmt.Fprintf(std.Err, "%s: %s\n", p.Host, p.Error)
+		case p.Damaged > 0:
+			fmt.Fprintf(std.Err, "%s: changes may be missing: %d of the notes cannot be understood; a full disk has cut them, or "+
+				"a later release has written them\n", p.Host, p.Damaged)
 		case len(p.Changes) == 0:
 			fmt.Fprintf(std.Err, "%s: nothing is noted on this host\n", p.Host)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 )
 
 const (
@@ -116,6 +117,15 @@ func TestHistory_says_who_changed_what(t *testing.T) {
 	if status != command.Unreachable || !strings.Contains(errs, "changes may be missing") ||
 		!strings.Contains(errs, inventory.StateDir+"/changes: Is a directory") || strings.Contains(errs, "nothing is noted") {
 		t.Errorf("notes that cannot be read: status %d, %s%s", status, errs, out)
+	}
+	if err := lab.Machine(labs.Xeon2zfs).FS.RemoveAll(vfs.Root, inventory.StateDir+"/changes"); err != nil {
+		t.Fatal(err)
+	}
+	lab.Machine(labs.Xeon2zfs).FS.Put(inventory.StateDir+"/changes", "begun\ttime=2026-01-01T00:00:00Z\tid=a\twhat=op", 0o600)
+	status, out, errs = history(labs.Xeon2zfs)
+	if status != command.OK || errs != labs.Xeon2zfs+": changes may be missing: 1 of the notes cannot be "+
+		"understood; a full disk has cut them, or a later release has written them\n" {
+		t.Errorf("a note that is cut: status %d, %s%s", status, errs, out)
 	}
 	if status, _, errs = history(); status != command.Usage {
 		t.Errorf("status %d, %s", status, errs)

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,7 +122,8 @@ func quiet(look record.Look) string {
 		return "no flash job is noted on this host"
 	}
 	job := &look.Jobs[len(look.Jobs)-1]
-	text := fmt.Sprintf("no flash job is open; the last one, of card %s at %s: %s", job.PCI, job.Since(), job.Ending())
+	text := fmt.Sprintf("no flash job is open; the last one, of card %s at %s: %s", job.PCI,
+		cmp.Or(job.Since(), "an unknown time"), job.Ending())
 	if more := job.Text(); more != "" {
 		text += ", " + more
 	}

@@ -70,22 +70,30 @@ func (j Report) what() string {
 		return what + ", is running, and somebody has removed its directory. The next apply waits until it has ended, and " +
 			"reads the card."
 	case j.Doubt != "":
-		return what + ", may be running in state " + j.Last + ": " + j.Doubt +
+		return what + ", may be running" + j.inState() + ": " + j.Doubt +
 			". The next apply waits until that is known, reads the card and records the result."
 	case j.Running:
-		return what + ", is running in state " + j.Last +
+		return what + ", is running" + j.inState() +
 			". The next apply waits for it, reads the card and records the result."
 	case j.Interrupted:
 		return what + j.noEnd() + " A burn keeps the old image bootable until the new one is complete; the next apply " +
 			"reads the card, says which image it has, and records the result."
 	}
-	return what + ", has ended in state " + j.Last + ". The next apply reads the card and records the result."
+	return what + ", has ended" + j.inState() + ". The next apply reads the card and records the result."
+}
+
+// inState names the last state of a job. A power cut may leave a journal without one.
+func (j Report) inState() string {
+	if j.Last == "" {
+		return " with no state in its journal"
+	}
+	return " in state " + j.Last
 }
 
 // noEnd says how a job stopped whose journal has no exit status. A state after the
 // writing one means that the tool itself had ended.
 func (j Report) noEnd() string {
-	text := ", was interrupted in state " + j.Last
+	text := ", was interrupted" + j.inState()
 	switch j.Last {
 	case Burned, Failed, Verified, "settled":
 		text = ", has come to state " + j.Last + ", and the end of its journal is missing"

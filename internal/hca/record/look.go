@@ -32,6 +32,8 @@ type Look struct {
 	Noted []changes.Change
 	// Unread is why changes may be missing: notes that are there and could not be read.
 	Unread string
+	// Damaged is the number of notes that were read and not understood: changes may be missing.
+	Damaged int
 	// Silent is why systemd did not say which jobs run; empty if it did.
 	Silent string
 }
@@ -78,7 +80,7 @@ func parse(name, text string) (Look, error) {
 		r.complete(&r.Jobs[i])
 	}
 	r.lost()
-	r.Noted = changes.Parse(r.notes)
+	r.Noted, r.Damaged = changes.Parse(r.notes)
 	return r.Look, nil
 }
 

@@ -6,6 +6,7 @@ package historydata
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -110,6 +111,11 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 			"Changes may be missing, because notes of the host could not be read. Mend what is named here.\n\nReason: "+
 				diagnostic.Line(look.Unread))
 		return
+	}
+	if look.Damaged > 0 {
+		resp.Diagnostics.AddAttributeWarning(path.Root("host"), "History of host "+name+" may lack changes",
+			fmt.Sprintf("%d of the notes on the host cannot be understood. A full disk or a loss of power has cut them, or a "+
+				"later release of the provider has written them.", look.Damaged))
 	}
 	m.ID = m.Host
 	changes := []attr.Value{}

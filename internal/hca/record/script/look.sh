@@ -21,6 +21,7 @@ $OUTPUT
 END
 fi
 
+if [ -e "$1" ] && [ ! -d "$1" ]; then printf '!%s is no directory\n' "$1"; fi
 for file in "$1/changes.old" "$1/changes"; do
   if [ -e "$file" ]; then answer changes cat "$file"; fi
 done
