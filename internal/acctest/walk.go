@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -125,7 +126,7 @@ func (w *Workspace) planOne(ctx context.Context, p *process, r Resource,
 	change := &Change{Resource: r, Prior: tftypes.NewValue(typ, nil), config: config, Action: Create}
 	var private []byte
 	var identity *tfprotov6.ResourceIdentityData
-	if obj, exists := w.State[r.Address()]; exists && !obj.Tainted {
+	if obj := w.object(r.Address()); obj != nil && !obj.Tainted {
 		change.Prior, private, identity = obj.Value, obj.Private, obj.Identity
 	}
 	// Core validates each configuration once more when all that is known is known.
@@ -158,6 +159,13 @@ func (w *Workspace) planOne(ctx context.Context, p *process, r Resource,
 	return change, diags, nil
 }
 
+// object is what the state has of a resource; nil if nothing.
+func (w *Workspace) object(address string) *Object {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.State[address]
+}
+
 // changes reports whether a planned value differs from the prior one. Core takes no
 // notice of a path to be replaced whose value stays.
 func (c *Change) changes(at *tftypes.AttributePath) bool {
@@ -170,7 +178,7 @@ func (c *Change) changes(at *tftypes.AttributePath) bool {
 
 // action is what core makes of a planned value.
 func (w *Workspace) action(c *Change, replace bool) Action {
-	obj := w.State[c.Resource.Address()]
+	obj := w.object(c.Resource.Address())
 	switch {
 	case replace, obj != nil && obj.Tainted:
 		return Replace
@@ -199,49 +207,47 @@ func (w *Workspace) Apply(ctx context.Context, plan *Plan) (Diags, error) {
 			delete(values, c.Resource.Address())
 		}
 	}
-	for changes := orderedChanges(plan.Changes); len(changes) > 0; {
-		n := w.atOnce(changes)
-		diags, err := w.applySome(ctx, p, changes[:n], values)
-		found = append(found, diags...)
-		if err != nil {
-			return found, err
-		}
-		changes = changes[n:]
-	}
-	return found, nil
+	changed, err := w.applyAll(ctx, p, orderedChanges(plan.Changes), values)
+	return append(found, changed...), err
 }
 
-// atOnce is how many of the next changes core would begin together. Only subnet
-// managers are, if the workspace is asked to: what else depends on what is not
-// told here.
-func (w *Workspace) atOnce(changes []*Change) int {
-	n := 0
-	for n < len(changes) && w.Together && changes[n].Resource.Type == "infiniband_opensm" {
-		n++
-	}
-	return max(1, n)
-}
-
-func (w *Workspace) applySome(ctx context.Context, p *process, changes []*Change,
-	values map[string]any) (Diags, error) {
-	var (
-		all  Diags
-		errs []error
-		wg   sync.WaitGroup
-	)
+// applyAll applies changes one after the other until one cannot be asked for. Together it
+// begins each as soon as those have ended that it waits for.
+func (w *Workspace) applyAll(ctx context.Context, p *process, changes []*Change,
+	values map[string]any) (found Diags, err error) {
+	var wg sync.WaitGroup
+	ended := map[string]chan struct{}{}
 	for _, c := range changes {
-		if c.Action == NoOp {
-			continue
+		var waits []chan struct{}
+		for _, address := range c.Resource.waitsFor() {
+			if other := ended[address]; other != nil {
+				waits = append(waits, other)
+			}
 		}
+		over := make(chan struct{})
+		ended[c.Resource.Address()] = over
 		wg.Go(func() {
-			diags, err := w.applyOne(ctx, p, c, values)
+			defer close(over)
+			for _, other := range waits {
+				<-other
+			}
+			if c.Action == NoOp {
+				return
+			}
+			diags, failed := w.applyOne(ctx, p, c, values)
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			all, errs = append(all, diags...), append(errs, err)
+			found, err = append(found, diags...), errors.Join(err, failed)
 		})
+		if w.Together && c.Action != Delete {
+			continue
+		}
+		if wg.Wait(); err != nil {
+			break
+		}
 	}
 	wg.Wait()
-	return all, errors.Join(errs...)
+	return found, err
 }
 
 // orderedChanges puts deletions first, last made first gone.
@@ -278,8 +284,9 @@ func (w *Workspace) applyOne(ctx context.Context, p *process, c *Change, values 
 	var diags Diags
 	if c.Action != Delete {
 		w.mu.Lock()
-		again, diags, err = w.planOne(ctx, p, r, values)
+		known := maps.Clone(values)
 		w.mu.Unlock()
+		again, diags, err = w.planOne(ctx, p, r, known)
 		if err != nil || again == nil {
 			return diags, err
 		}

@@ -26,6 +26,28 @@ type Resource struct {
 // Address is "type.name".
 func (r Resource) Address() string { return r.Type + "." + r.Name }
 
+// waitsFor are the addresses of what core applies before the resource.
+func (r Resource) waitsFor() []string {
+	return append(references(r.Attrs), r.After...)
+}
+
+// references are the addresses that data refers to.
+func references(data any) (all []string) {
+	switch data := data.(type) {
+	case Ref:
+		all = append(all, data.Address)
+	case map[string]any:
+		for _, v := range data {
+			all = append(all, references(v)...)
+		}
+	case []any:
+		for _, v := range data {
+			all = append(all, references(v)...)
+		}
+	}
+	return all
+}
+
 // With gives a copy with some attributes changed; nil removes one.
 func (r Resource) With(changes map[string]any) Resource {
 	r.Attrs = maps.Clone(r.Attrs)
@@ -86,8 +108,8 @@ type Workspace struct {
 	State    map[string]*Object
 	// Ended is called after each walk, when core would have ended the provider.
 	Ended func()
-	// Together says that subnet managers are applied at once, as core does with
-	// what does not depend on each other.
+	// Together says that changes are applied at once, as core does, but for those that wait
+	// for others by a reference or by After. Deletions come one after the other.
 	Together bool
 
 	factory Factory

@@ -207,6 +207,7 @@ func TestRealKernels(t *testing.T) {
 	t.Parallel()
 	names := []string{"one", "other"}
 	b := newBench(t, names, machine.Bookworm, machine.Bookworm)
+	b.ws.Together = true
 	whole := func(consent, ipoib map[string]any) (cfg acctest.Config) {
 		for i := range names {
 			cfg = append(cfg, b.crossFlash(i, consent, ipoib)...)
