@@ -89,6 +89,46 @@ func TestClaims_two_resources_of_one_object(t *testing.T) {
 	}
 }
 
+// A resource that was imported with the id of another one's object is planned to be replaced.
+// The destroy of its old object would remove that of the other one.
+func TestClaims_replace_of_another_ones_object(t *testing.T) {
+	t.Parallel()
+	const host = labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	drivers(w)
+	w.Install(host, "infiniband-diags")
+	for name, tt := range map[string]struct {
+		cfg    Config
+		second map[string]any
+		old    string
+	}{
+		"subnet manager": {sm(host, nil), map[string]any{"port_guid": portGUID(host, 2)}, host + "/" + portGUID(host, 1)},
+		"interface": {ipoib(host, nil), map[string]any{"port_guid": portGUID(host, 2), "addresses": []any{"172.17.0.20/24"}},
+			host + "/" + portGUID(host, 1)},
+		"port": {w.port(nil), map[string]any{"port": 2}, host + "/" + w.PCI(host) + "/1"},
+	} {
+		ws := w.Workspace()
+		mustApply(t, ws, tt.cfg)
+		it := tt.cfg[0]
+		other := it.With(tt.second)
+		other.Name = "other"
+		ws.State[other.Address()] = ws.State[it.Address()]
+		for _, cfg := range []Config{{it, other}, {other, it}} {
+			plan, err := ws.Plan(context.Background(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := plan.Diags.Errors().Find("HO030")
+			if len(found) != 1 || !strings.Contains(found[0].Text(), "Refusing to destroy what another object of the state manages") ||
+				!strings.Contains(found[0].Text(), tt.old) {
+				t.Errorf("%s, %s first: %s", name, cfg[0].Name, plan.Diags)
+			}
+		}
+		delete(ws.State, other.Address())
+		mustApply(t, ws, nil)
+	}
+}
+
 // adopt is the resource of the first card of a host.
 func (w *Lab) adopt(host string, attrs map[string]any) Resource {
 	return Resource{Type: "infiniband_card", Name: "it",

@@ -11,6 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -154,11 +155,22 @@ func TestApplyFirmware_survives_cut_connections(t *testing.T) {
 	o.Progress = func(_ context.Context, m string) {
 		if strings.HasSuffix(m, ": burning") && !burning {
 			burning = true
+			b.machine.Faults.Update(func(f *labsim.FaultSpec) { f.Refuse = true })
 			b.server.DropAll()
+		}
+	}
+	var missing []string
+	o.Step = func(s journal.Step) {
+		if s.Name == "no answer" {
+			missing = append(missing, s.Text)
+			b.machine.Faults.Update(func(f *labsim.FaultSpec) { f.Refuse = false })
 		}
 	}
 	if _, err := o.ApplyFirmware(ctx, crossFlash(c, img)); err != nil {
 		t.Fatal(explain(err))
+	}
+	if len(missing) != 1 || !strings.HasSuffix(missing[0], "; trying again") {
+		t.Errorf("it was told that the host does not answer: %q", missing)
 	}
 	if flash, _ := b.flash(); flash.PSID != card.PSIDVPI || !burning {
 		t.Errorf("flash %+v, cut %t", flash, burning)

@@ -23,6 +23,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -227,6 +228,14 @@ func TestWatch_after_the_provider_was_killed(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.once(Nothing, "no flash job is open; the last one, of card "+w.pci.String(), ": verified, verified by a later apply")
+}
+
+// TestWatch_of_jobs_that_cannot_be_read holds that silence is no "nothing".
+func TestWatch_of_jobs_that_cannot_be_read(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lab.Machine(labs.Intel9).FS.Put(inventory.StateDir+"/jobs", "", 0o600)
+	w.once(Undecided, "whether a flash job is open is not known: "+inventory.StateDir+"/jobs is no directory")
 }
 
 // TestWatch_beside_the_apply follows a burn that goes well.

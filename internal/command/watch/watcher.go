@@ -27,7 +27,7 @@ type watcher struct {
 	contact time.Time             // when it did so last
 	away    bool                  // it was said that it does not answer
 	jobs    map[string]*following // the jobs that were open at one look at least
-	silent  string                // why it is not known which jobs run
+	silent  string                // why it is not known which jobs there are, or run
 }
 
 // run watches to the end and returns the exit status.
@@ -84,7 +84,7 @@ func (w *watcher) unreached(err error) int {
 // take shows how the jobs stand now.
 func (w *watcher) take(look record.Look) {
 	first, seen := !w.begun, map[string]bool{}
-	w.begun, w.away, w.contact, w.silent = true, false, time.Now(), look.Silent
+	w.begun, w.away, w.contact, w.silent = true, false, time.Now(), cmp.Or(look.Silent, look.Hidden)
 	for i := range look.Jobs {
 		job := look.Jobs[i]
 		seen[job.ID] = true
@@ -118,6 +118,8 @@ func quiet(look record.Look) string {
 	switch {
 	case look.Silent != "":
 		return "whether a flash job runs is not known: " + look.Silent
+	case look.Hidden != "":
+		return "whether a flash job is open is not known: " + look.Hidden
 	case len(look.Jobs) == 0:
 		return "no flash job is noted on this host"
 	}

@@ -30,7 +30,7 @@ func (e *Error) Error() string {
 		s += ": " + e.What
 	}
 	if e.Err != nil {
-		s += ": " + e.Err.Error()
+		s = strings.TrimSuffix(s, ".") + ": " + e.Err.Error()
 	}
 	return s
 }

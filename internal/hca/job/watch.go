@@ -10,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -25,6 +26,7 @@ type watcher struct {
 	lost  error
 	seen  bool
 	said  string // the last step that was told of
+	away  bool   // it was told that the host does not answer
 	pace  pace
 }
 
@@ -55,7 +57,7 @@ func (w *watcher) watch(ctx context.Context) (outcome, error) {
 		out, err := w.look(ctx)
 		switch {
 		case err == nil:
-			contact = time.Now()
+			contact, w.away = time.Now(), false
 			if out.over() && (!out.mayBegin() || time.Since(begin) >= w.grace) {
 				w.c.Host.Invalidate()
 				w.note(out)
@@ -69,6 +71,7 @@ func (w *watcher) watch(ctx context.Context) (outcome, error) {
 		case time.Since(contact) > w.s.Lost:
 			return out, w.goesOn(fmt.Sprintf("the host has not answered for %s", w.s.Lost), err)
 		default:
+			w.missing(err)
 			redial(w.c.Host, err)
 		}
 		if time.Now().After(deadline) {
@@ -78,6 +81,15 @@ func (w *watcher) watch(ctx context.Context) (outcome, error) {
 			return out, w.goesOn("this run was interrupted", err)
 		}
 	}
+}
+
+// missing tells once that the host does not answer.
+func (w *watcher) missing(err error) {
+	if w.away {
+		return
+	}
+	w.away = true
+	w.s.Tell(w.c, journal.Step{Name: "no answer", Percent: journal.Unknown, Text: err.Error() + "; trying again"})
 }
 
 // look reads the job once.

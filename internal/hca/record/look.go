@@ -32,6 +32,8 @@ type Look struct {
 	Noted []changes.Change
 	// Unread is why changes may be missing: notes that are there and could not be read.
 	Unread string
+	// Hidden is why jobs may be missing: what of them could not be read. It is a part of Unread.
+	Hidden string
 	// Damaged is the number of notes that were read and not understood: changes may be missing.
 	Damaged int
 	// Silent is why systemd did not say which jobs run; empty if it did.
@@ -118,10 +120,18 @@ func (r *reading) takeNotes(i answer.Item) {
 		r.notes = append(r.notes, strings.Split(i.Text, "\n")...)
 		return
 	}
-	if r.Unread != "" {
-		r.Unread += "; "
+	why := oneLine(cmp.Or(i.Text, i.Name))
+	if i.Word == answer.Denied {
+		r.Hidden = alsoSay(r.Hidden, why)
 	}
-	r.Unread += oneLine(cmp.Or(i.Text, i.Name))
+	r.Unread = alsoSay(r.Unread, why)
+}
+
+func alsoSay(said, more string) string {
+	if said == "" {
+		return more
+	}
+	return said + "; " + more
 }
 
 func (r *reading) ofJob(j *Job, i answer.Item) {

@@ -239,7 +239,7 @@ func describeOutput(err error, e *host.OutputError) (string, []string) {
 }
 
 func describePrivilege(e *host.PrivilegeError) (string, []string) {
-	text := fmt.Sprintf("The host answered, but the user %s could not become root: %s. Nothing was changed.", e.User,
+	text := fmt.Sprintf("The host answered, but the user %s could not become root: %s. The command was not run.", e.User,
 		e.Reason)
 	if e.Advice != "" {
 		text += "\n\n" + Sentence(e.Advice)

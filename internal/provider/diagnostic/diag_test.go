@@ -101,7 +101,7 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 		"a user without rights": {
 			&host.PrivilegeError{Host: "intel9", User: "ops", Reason: host.ReasonNotInSudoers,
 				Stderr: "ops is not in the sudoers file."},
-			"The host answered, but the user ops could not become root: not in sudoers. Nothing was changed.\n\nHost: intel9\nUser: ops\nStderr: ops is not in the sudoers file.",
+			"The host answered, but the user ops could not become root: not in sudoers. The command was not run.\n\nHost: intel9\nUser: ops\nStderr: ops is not in the sudoers file.",
 		},
 		"a file that did not arrive": {
 			&host.TransferError{Host: "intel9", Op: "upload", Path: "/x", Err: errors.New("no space left")},

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
@@ -57,6 +58,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		req, &resp.Diagnostics) {
 		return
 	}
+	r.warnReplaced(ctx, req.State, ref(d), &resp.Diagnostics)
 	observed := ops.Observe(snap, d.PortGUID)
 	r.Planned.SetSM(ref(d), planned.SM{Priority: d.Priority, Master: observed.Master()})
 	settled := satisfies(observed, d)
@@ -243,6 +245,22 @@ func atDestroy(found []finding.Finding) []finding.Finding {
 		found[i].Attribute = ""
 	}
 	return found
+}
+
+// warnReplaced says what ends with the subnet manager of a state that another one replaces.
+func (r *Resource) warnReplaced(ctx context.Context, from tfsdk.State, by attribute.PortRef, diags *diag.Diagnostics) {
+	if from.Raw.IsNull() {
+		return
+	}
+	var id types.String
+	diags.Append(from.GetAttribute(ctx, path.Root("id"), &id)...)
+	was, err := attribute.ParsePortRef(id.ValueString())
+	if err != nil || r.PortKey(was) == r.PortKey(by) {
+		return
+	}
+	diags.AddWarning("Replacing subnet manager "+was.String()+": it is stopped",
+		"Its service is stopped and disabled, and its configuration is removed. The new one serves the fabric of port "+
+			by.String()+". If that is another fabric, the old fabric is left without this subnet manager.")
 }
 
 func warnRemoval(diags *diag.Diagnostics, id string) {

@@ -108,7 +108,7 @@ func (r *Resource) Claim(ctx context.Context, what string, c planned.Claim, req 
 	}
 	other, taken := r.Planned.Claim(c)
 	if !taken {
-		return r.keep(ctx, what, c, req.State, diags)
+		return r.leave(ctx, what, c, req.State, diags) && r.keep(ctx, what, c, req.State, diags)
 	}
 	differ := c.Differs(other)
 	refusal := safety.Twice(c.Kind, c.Name, other.Name, differ)
@@ -123,6 +123,16 @@ func (r *Resource) Claim(ctx context.Context, what string, c planned.Claim, req 
 func (r *Resource) Drop(ctx context.Context, what, key, name string, diags *diag.Diagnostics) bool {
 	return r.Data == nil || !r.Planned.Goes(planned.Object{Kind: r.Kind, Key: key}) ||
 		!diagnostic.AddFindings(ctx, diags, what+" "+name, []finding.Finding{safety.OneGoes(r.Kind, name)})
+}
+
+// leave is Drop for a plan that replaces the object of a state by another one. Core tells the
+// provider of that destroy only when it is done.
+func (r *Resource) leave(ctx context.Context, what string, c planned.Claim, state tfsdk.State,
+	diags *diag.Diagnostics) bool {
+	id := idOf(state)
+	host, object, _ := strings.Cut(id, "/")
+	key := r.machineOf(host) + "/" + object
+	return c.HostIn == "" || id == "" || key == c.Key || r.Drop(ctx, what, key, id, diags)
 }
 
 // keep is Drop for a plan that keeps the object of a state.
