@@ -155,6 +155,40 @@ func TestInterrupted_provider_killed(t *testing.T) {
 	}
 }
 
+// The provider dies while it writes GUIDs, and the flash has them when somebody plans again.
+// What needs the new GUIDs waits for the restart that this plan announces.
+func TestInterrupted_GUIDs_before_what_needs_them(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{})
+	m := w.Machine(host)
+	ws, cfg := w.Workspace(), w.CrossFlash(host)
+	mustApply(t, ws, cfg[:5])
+	cfg = cfg.With("infiniband_guids."+host, map[string]any{"base_mac": "e4:1d:2d:e4:4e:a0"})
+	m.Faults.Set(labsim.FaultSpec{FlashSlow: 5 * time.Millisecond})
+	plan := cleanPlan(t, ws, cfg[:5])
+	ctx, kill := context.WithCancel(context.Background())
+	defer kill()
+	ended := make(chan error)
+	go func() {
+		_, err := ws.Apply(ctx, plan)
+		ended <- err
+	}()
+	w.waitForMstflint(host, "sg")
+	kill()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	m.Faults.Clear()
+	for strings.Count(w.states(host), " burned ") < 3 { // the image, and GUIDs twice
+		time.Sleep(3 * time.Millisecond)
+	}
+	if said := cleanPlan(t, ws, cfg).Diags; len(said.Find("The flash has the GUIDs, and the card does not use them yet")) != 1 {
+		t.Errorf("the plan announces no restart:\n%s", said)
+	}
+	mustApply(t, ws, cfg)
+}
+
 // waitForMstflint waits until mstflint runs on a host with a last argument.
 func (w *Lab) waitForMstflint(host, last string) {
 	w.t.Helper()

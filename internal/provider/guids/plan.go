@@ -143,13 +143,14 @@ func (r *Resource) lab(ctx context.Context, a *assessment, diags *diag.Diagnosti
 	return facts
 }
 
-// remember tells the rest of the plan which GUIDs the card will have.
+// remember tells the rest of the plan which GUIDs the card will have. An apply that was
+// interrupted may have left them in flash: then the restart alone gives them to the card.
 func (r *Resource) remember(a *assessment, want ib.GUIDSet) {
 	r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) {
-		if a.writes() && (!a.waiting() || a.ask.Request.HasGUIDs) {
+		c.Restarts = a.Verdict.Activation == safety.ActivationReboot
+		if (a.writes() || c.Restarts) && (!a.waiting() || a.ask.Request.HasGUIDs) {
 			c.GUIDs = &want
 		}
-		c.Restarts = a.Verdict.Activation == safety.ActivationReboot
 	})
 }
 
