@@ -129,6 +129,43 @@ func TestClaims_replace_of_another_ones_object(t *testing.T) {
 	}
 }
 
+// What another state has set up is taken over with a warning that names what changes, and a
+// create that changes nothing says nothing.
+func TestClaims_create_of_another_states_object(t *testing.T) {
+	t.Parallel()
+	const host = labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	drivers(w)
+	w.Install(host, "infiniband-diags")
+	for name, tt := range map[string]struct {
+		cfg     Config
+		changes map[string]any
+		says    string
+	}{
+		"subnet manager": {sm(host, nil), map[string]any{"priority": 7}, "its priority is 5, not 7"},
+		"interface": {ipoib(host, nil), map[string]any{"addresses": []any{"172.16.0.77/24"}},
+			"addresses are 172.16.0.20/24, not 172.16.0.77/24"},
+		"port": {w.port(nil), map[string]any{"speeds": []any{"SDR"}}, "another setting is stored for the next boot"},
+	} {
+		owner, other := w.Workspace(), w.Workspace()
+		mustApply(t, owner, tt.cfg)
+		said := func(cfg Config) string {
+			plan, err := other.Plan(context.Background(), cfg)
+			if err != nil || plan.Diags.HasError() {
+				t.Fatal(err, plan.Diags)
+			}
+			return plan.Diags.Warnings().Find("exists already, and this apply changes it").String()
+		}
+		if text := said(tt.cfg); text != "" {
+			t.Errorf("%s, as it is: %s", name, text)
+		}
+		if text := said(tt.cfg.With(tt.cfg[0].Address(), tt.changes)); !strings.Contains(text, tt.says) {
+			t.Errorf("%s, changed: %q", name, text)
+		}
+		mustApply(t, owner, nil)
+	}
+}
+
 // adopt is the resource of the first card of a host.
 func (w *Lab) adopt(host string, attrs map[string]any) Resource {
 	return Resource{Type: "infiniband_card", Name: "it",

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 )
 
 // hop is one machine on the way, with every setting decided: the explicit
@@ -41,6 +44,8 @@ type hop struct {
 	timeout      time.Duration
 	interval     time.Duration // keepalive; 0: none
 	count        int
+
+	first atomic.Pointer[ssh.PublicKey] // the key of the first connection
 }
 
 // address is host:port as dialled.

@@ -137,6 +137,35 @@ func (t *trust) algorithms() []string {
 // check is the ssh.HostKeyCallback.
 func (t *trust) check(_ string, _ net.Addr, key ssh.PublicKey) error {
 	t.shown = key
+	if err := t.verdict(key); err != nil {
+		return err
+	}
+	return t.sameAsFirst(key)
+}
+
+// sameAsFirst refuses a key that is known and is not the one of the first connection: what
+// was begun on one machine would go on on another one. Known keys of two machines under one
+// address are left by a new installation, or belong to an address that moves.
+func (t *trust) sameAsFirst(key ssh.PublicKey) error {
+	bare := key
+	if cert, ok := key.(*ssh.Certificate); ok {
+		bare = cert.Key // the certificate may have been renewed
+	}
+	if t.hop.first.CompareAndSwap(nil, &bare) {
+		return nil
+	}
+	first := *t.hop.first.Load()
+	if sameKey(first, bare) {
+		return nil
+	}
+	return t.fail(bare, fmt.Sprintf("the host showed the key %s, and when this run began it showed %s", describe(bare),
+		describe(first)),
+		"Both keys are known, and another machine may answer under this address now. Nothing more is done there. Find out "+
+			"which machine it is: ssh-keygen -lf on its console shows its keys. Then run the same command again.")
+}
+
+// verdict says whether a key is known.
+func (t *trust) verdict(key ssh.PublicKey) error {
 	if l, ok := t.list.revocation(key); ok {
 		return t.checkRevoked(key, l.where())
 	}

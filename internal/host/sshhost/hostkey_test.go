@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
 // newUntrusting returns a server and a configuration that nothing vouches for.
@@ -88,6 +89,41 @@ func TestHostKey_changed(t *testing.T) {
 	hostKeyError(t, reach(t, cfg), "pinned to "+ssh.FingerprintSHA256(old))
 	if len(s.auths) != 0 {
 		t.Error("a credential was sent to an impostor")
+	}
+}
+
+// What was begun on one machine does not go on on another one that is known, too.
+func TestHostKey_of_another_machine(t *testing.T) {
+	s, cfg, addr, known := newUntrusting(t)
+	first, second := s.hostKeys[0], newKey(t)
+	write(t, known, recordLine(addr, first.PublicKey())+"\n"+recordLine(addr, second.PublicKey())+"\n")
+	h, err := New("nas", cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	run := func() error {
+		fence.Add(1)
+		_, err := h.Run(t.Context(), shellcmd.New("true"))
+		return err
+	}
+	if err := run(); err != nil {
+		t.Fatal(err)
+	}
+	h.Drop()
+	if err := run(); err != nil {
+		t.Fatalf("the same machine again: %v", err)
+	}
+	s.hostKeys = []ssh.Signer{second}
+	h.Drop()
+	auths := len(s.auths)
+	hostKeyError(t, run(), ssh.FingerprintSHA256(first.PublicKey()), ssh.FingerprintSHA256(second.PublicKey()),
+		"when this run began", "another machine may answer")
+	if len(s.auths) != auths {
+		t.Error("a credential was sent to another machine")
+	}
+	if err := reach(t, cfg); err != nil {
+		t.Errorf("a run that begins with it: %v", err)
 	}
 }
 

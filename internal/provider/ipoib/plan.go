@@ -17,6 +17,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 // ModifyPlan checks what speaks against the interface and says what will be done.
@@ -54,6 +55,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	settleMTU(&d, snap)
+	if o := ops.Observe(snap, d.PortGUID, d.PKey); !exists && o.Persisted.Found {
+		session.WarnMade(&resp.Diagnostics, "IPoIB interface", ref(d).String(), o.Differences(d.Config))
+	}
 	d.Consent.Shown = r.shown(&state, d)
 	r.noteReplaced(&state, ref(d))
 	held := exists && state.holds(d)

@@ -61,6 +61,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	r.warnReplaced(ctx, req.State, ref(d), &resp.Diagnostics)
 	observed := ops.Observe(snap, d.PortGUID)
 	r.Planned.SetSM(ref(d), planned.SM{Priority: d.Priority, Master: observed.Master()})
+	if req.State.Raw.IsNull() && observed.Managed {
+		session.WarnMade(&resp.Diagnostics, "Subnet manager", ref(d).String(), observed.Differences(d))
+	}
 	settled := satisfies(observed, d)
 	standby = role(observed) == session.SMStandby
 	plan.plan(d)

@@ -47,6 +47,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if !ok {
 		return
 	}
+	if !exists && o.Stored {
+		session.WarnMade(&resp.Diagnostics, "Port", id(ref, d.Number), o.Differences(d))
+	}
 	plan.CardIdentity = who
 	plan.plan(ref, d.Number)
 	steady := planned.Steady{Held: exists && state.holds(plan), ToDo: len(o.Differences(d)) > 0, Live: live}

@@ -154,6 +154,18 @@ func idOf(state tfsdk.State) string {
 	return id
 }
 
+// WarnMade warns of the create of an object that this provider has set up before, if the
+// create changes it. A plan shows no old values of what no state has.
+func WarnMade(diags *diag.Diagnostics, thing, id string, differ []string) {
+	if len(differ) == 0 {
+		return
+	}
+	diags.AddWarning(thing+" "+id+" exists already, and this apply changes it",
+		"Terraform has set it up: from another configuration, or in an apply that failed. This state does not have it. What "+
+			"is there now:\n- "+strings.Join(differ, "\n- ")+"\n\nIf another configuration manages it, take this block out: each "+
+			"of the two undoes the changes of the other one. To see in the plan what changes, import it first, with the id "+id+".")
+}
+
 // Made notes that this walk has made or changed an object.
 func (r *Resource) Made(key string) { r.Planned.Make(planned.Object{Kind: r.Kind, Key: key}) }
 
