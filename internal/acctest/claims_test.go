@@ -129,6 +129,20 @@ func TestClaims_replace_of_another_ones_object(t *testing.T) {
 	}
 }
 
+// A machine with two names has each GUID once.
+func TestClaims_one_machine_with_two_names(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	drivers(w)
+	ws := w.Workspace()
+	alias(ws.Provider, labs.Intel9, "nas")
+	cfg := Config{w.adopt(labs.Intel9, nil)}
+	cfg = append(cfg, sm(labs.Intel9, map[string]any{"host": "nas"})...)
+	if plan := mustPlan(t, ws, cfg); plan.Diags.HasError() || len(plan.Diags.Find("SM019")) > 0 {
+		t.Errorf("%s", plan.Diags)
+	}
+}
+
 // What another state has set up is taken over with a warning that names what changes, and a
 // create that changes nothing says nothing.
 func TestClaims_create_of_another_states_object(t *testing.T) {

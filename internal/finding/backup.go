@@ -33,7 +33,7 @@ var (
 		Meaning: "The plan destroys an infiniband_firmware with on_destroy = \"restore\", and another infiniband_firmware " +
 			"manages the same card. " +
 			"The restore would undo the firmware of the other resource. A renamed block, or a new key in for_each, looks like " +
-			"this.",
+			"this. Resources of two provider blocks are not compared with each other.",
 		WayOut: "If the block was renamed or its key changed, write a moved block from the old address to the new one. " +
 			"To give the card to the other resource, write on_destroy = \"keep\" into the old block and apply. Then remove " +
 			"the old block."}

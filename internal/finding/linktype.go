@@ -19,8 +19,9 @@ var (
 		Meaning: "The kernel shows fewer ports.", WayOut: "Name ports that exist."}
 	CardInfiniBandOnly = &Rule{Code: "LT005", Severity: Refuse, Title: "Ports of the card are InfiniBand only",
 		Attribute: "card_id",
-		Meaning:   "Link types exist on ConnectX-3 (driver mlx4) and on later cards of the same maker (driver mlx5).",
-		WayOut:    "Leave infiniband_link_type out for this card. There is nothing to set."}
+		Meaning: "Link types exist on ConnectX-3 (driver mlx4) and on later cards of the same maker (driver mlx5), and only " +
+			"where the firmware knows both.",
+		WayOut: "Leave infiniband_link_type out for this card. There is nothing to set."}
 	InterfacesGoDown = &Rule{Code: "LT006", Severity: Warn, Title: "Interfaces of both ports go down",
 		Attribute: "ports",
 		Meaning: "The driver stops the whole card to change the type of one port. The interface of a port that keeps its " +

@@ -36,8 +36,8 @@ func (c *checker) trueNAS() {
 	if midclt.NothingStored(all) {
 		c.firstRow(all)
 	} else if len(c.observed.Unmanaged) > 0 {
-		f := finding.InterfaceStoredByOthers.Find("%s of %s: %s.", c.observed.Name, c.s.Host,
-			strings.Join(lines(c.observed.Unmanaged), "; "))
+		f := finding.InterfaceStoredByOthers.Find("%s of %s: %s. Only its description would say that it is Terraform's.",
+			c.observed.Name, c.s.Host, strings.Join(lines(c.observed.Unmanaged), "; "))
 		c.addName(f, c.observed.Name, c.d.Consent.AdoptInterface)
 	}
 	c.udevWipe()

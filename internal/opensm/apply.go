@@ -99,10 +99,10 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, er
 }
 
 // inPlace has nothing to write. The apply that wrote it may have failed because the port was
-// not served, so that one that is repeated waits for the port, too.
+// not served, or what a master is to do was not in force. One that is repeated proves both.
 func inPlace(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request, o Options,
 	now Observation) (Result, error) {
-	if now.Role() != "" {
+	if now.Role() != "" && !now.Master() {
 		return Result{Observed: now}, nil
 	}
 	r, err := readBack(ctx, h, s, d, o)

@@ -14,6 +14,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/sminfo"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/sysfs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
@@ -76,14 +77,47 @@ func prove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request,
 	if isServed(last) {
 		at := device{card.RDMADevice, p.Number, last.LID}
 		// A standby programs nothing: the master's partitions are in force.
-		if last.SMLID != last.LID || len(d.Partitions) == 0 {
+		if last.SMLID != last.LID {
 			return nil, nil
 		}
-		if wrong, notes, err = provePartitions(ctx, h, at, d, o); err != nil || len(wrong) == 0 {
+		unsure, err := provePriority(ctx, h, at, d, o)
+		if err != nil || len(d.Partitions) == 0 {
+			return unsure, err
+		}
+		wrong, notes, err = provePartitions(ctx, h, at, d, o)
+		if notes = append(unsure, notes...); err != nil || len(wrong) == 0 {
 			return notes, err
 		}
 	}
 	return nil, diagnose(ctx, h, d, last, wrong, time.Since(begin))
+}
+
+// provePriority waits until the master has the priority that it is to have. One that was told
+// to read its options again answers with the old one for a moment, or for ever if it did not.
+func provePriority(ctx context.Context, h *hosts.Host, at device, d Request, o Options) (notes []string, err error) {
+	begin := time.Now()
+	deadline := proofEnd(ctx, o.ProofTimeout)
+	for {
+		status, out, err := ask(ctx, h, sminfo.Query(at.name, at.number))
+		if err != nil {
+			return nil, err
+		}
+		info, unread := sminfo.Parse(out)
+		switch {
+		case status != 0 || unread != nil:
+			return []string{fmt.Sprintf("Whether the subnet manager of port %s has priority %d in the fabric was not compared: "+
+				"sminfo ended with status %d, and its answer could not be read.", d.PortGUID, d.Priority, status)}, nil
+		case info.GUID != d.PortGUID || info.Priority == d.Priority: // another one may have become the master
+			return nil, nil
+		case time.Now().After(deadline):
+			return nil, fmt.Errorf("%s: the subnet manager of port %s works, but after %s its priority in the fabric is %d, not "+
+				"%d: opensm has not read its options again. Look into the log of %s, and restart it. Then apply again",
+				h.Name(), d.PortGUID, time.Since(begin).Round(time.Second), info.Priority, d.Priority, opensm.Unit(d.PortGUID))
+		}
+		if err := poll.Pause(ctx, o.Poll); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // watch looks at the port until it is served, cannot become so, or the time is over. It

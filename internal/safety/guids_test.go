@@ -202,6 +202,11 @@ var linkCases = []struct {
 		in.PlannedPSID = psidVPI
 		runsPSID(&in.Card, psidEN)
 	}},
+	{"LT001", finding.Refuse, "mlx5 without types", func(in *LinkTypeInput) { mlx5(in, nil) }},
+	{"LT005", finding.Refuse, "mlx5 without types, and InfiniBand", func(in *LinkTypeInput) {
+		mlx5(in, nil)
+		in.Current[1], in.Request.Ports[1] = "ib", ib.LinkTypeETH
+	}},
 	{"LT013", finding.Refuse, "mlx5 unread",
 		func(in *LinkTypeInput) { mlx5(in, nil); in.HasTypes = fact.Unknown[bool]("no tool") }},
 	{"LT013", finding.Refuse, "no answer", func(in *LinkTypeInput) { silenceMstconfig(in) }},
@@ -355,6 +360,21 @@ func TestLinkTypes_mixedNow(t *testing.T) {
 	for _, f := range LinkTypes(in).Findings {
 		if f.Rule == finding.MixedTypes {
 			t.Errorf("the card runs both types: %+v", f)
+		}
+	}
+}
+
+// A board for InfiniBand alone stores no types, and so does a tool that leaves them out. What
+// its ports are already is nothing to refuse.
+func TestLinkTypes_of_InfiniBand_alone(t *testing.T) {
+	for _, change := range []func(*LinkTypeInput){
+		func(in *LinkTypeInput) { mlx5(in, nil); in.Current[1] = "ib" },
+		func(in *LinkTypeInput) { in.HasTypes, in.Current = fact.Known(false), map[int]string{1: "ib", 2: "ib"} },
+	} {
+		in := goodLink()
+		change(&in)
+		if v := LinkTypes(in); v.Blocked() {
+			t.Errorf("%+v", v)
 		}
 	}
 }

@@ -169,9 +169,15 @@ func wantsIB(in LinkTypeInput) bool {
 }
 
 // ethernetOnly says why the firmware supports Ethernet only; empty if it may support
-// more. The card's configuration decides if it could be read. A port that is or has
-// sensed InfiniBand decides too. The number in the PSID comes last.
+// more. A port that is InfiniBand proves that, whatever a tool leaves out. Then the card's
+// configuration decides if it could be read, and a port that senses its type. The number in
+// the PSID comes last.
 func ethernetOnly(in LinkTypeInput, psid ib.PSID) string {
+	for _, t := range in.Current {
+		if isInfiniBand(t) {
+			return ""
+		}
+	}
 	if has, known := in.HasTypes.Get(); known {
 		if has {
 			return ""
@@ -179,7 +185,7 @@ func ethernetOnly(in LinkTypeInput, psid ib.PSID) string {
 		return fmt.Sprintf("mstconfig shows no LINK_TYPE for %s (PSID %s)", in.Card.PCI, cmp.Or(psid, "unknown"))
 	}
 	for _, t := range in.Current {
-		if strings.Contains(t, "ib") || strings.Contains(t, "auto") {
+		if strings.Contains(t, "auto") {
 			return ""
 		}
 	}

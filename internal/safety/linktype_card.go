@@ -2,6 +2,7 @@ package safety
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -65,11 +66,8 @@ func cardPorts(in LinkTypeInput) []finding.Finding {
 			cmp.Or(in.Card.runningPSID(), "unknown"), in.PlannedPSID))
 	case !in.HasTypes.Known():
 		return append(found, configUnread(in, in.HasTypes.Why()))
-	case fact.No(in.HasTypes) && wantsIB(in):
-		return append(found, finding.FirmwareEthernetOnly.Find("mstconfig shows no LINK_TYPE for %s (%s, PSID %s)",
-			in.Card.PCI, in.Card.Chip.Name, cmp.Or(in.Card.InFlash().PSID, "unknown")))
 	case fact.No(in.HasTypes):
-		return found
+		return append(found, oneType(in)...)
 	}
 	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
 		if _, ok := in.Persisted[n]; !ok {
@@ -79,15 +77,33 @@ func cardPorts(in LinkTypeInput) []finding.Finding {
 	return found
 }
 
+// oneType compares the request with ports that have one type, because the firmware stores
+// none. Which one it is, the ports show: boards for InfiniBand alone have no LINK_TYPE either.
+func oneType(in LinkTypeInput) []finding.Finding {
+	evidence := fmt.Sprintf("mstconfig shows no LINK_TYPE for %s (%s, PSID %s)", in.Card.PCI, in.Card.Chip.Name,
+		cmp.Or(in.Card.InFlash().PSID, "unknown"))
+	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
+		eth, now := in.Request.Ports[n] == ib.LinkTypeETH, in.Current[n]
+		switch {
+		case eth && isInfiniBand(now):
+			return []finding.Finding{finding.CardInfiniBandOnly.Find("%s; port %d is InfiniBand now", evidence, n).At("ports")}
+		case !eth && !isInfiniBand(now):
+			return []finding.Finding{finding.FirmwareEthernetOnly.Find("%s; port %d is %s now", evidence, n,
+				cmp.Or(now, "not shown"))}
+		}
+	}
+	return nil
+}
+
 // storedDone reports whether the card is as asked. A type that waits for the next
-// restart counts, unless this resource is to restart the host. Firmware without link
-// types is Ethernet, and counts if that is asked.
+// restart counts, unless this resource is to restart the host. Ports of firmware without link
+// types are as they are: a request for another type is refused.
 func storedDone(in LinkTypeInput) bool {
 	if firmwareFirst(in) {
 		return false
 	}
 	if !fact.Yes(in.HasTypes) {
-		return !wantsIB(in)
+		return fact.No(in.HasTypes) || !wantsIB(in)
 	}
 	for n, want := range in.Request.Ports {
 		if in.Persisted[n] != want {

@@ -86,9 +86,12 @@ func (r *Resource) sawState(ctx context.Context, state model) {
 // hold notes that the configuration has the card. It gives false if this plan restores
 // the card.
 func (r *Resource) hold(ctx context.Context, card attribute.CardID, exists bool, diags *diag.Diagnostics) bool {
+	if card.IsUnknown() {
+		return !r.Restores.HoldUnknown() || !refusePerhapsHeld(ctx, diags, "plan firmware of a card that is not known yet")
+	}
 	ref, err := attribute.ParseCardRef(card.ValueString())
 	if err != nil {
-		return true // not known yet, or the attribute validated itself
+		return true // the attribute validated itself
 	}
 	key := r.key(ctx, ref)
 	if !exists && r.Restores.InState(key) {
@@ -103,6 +106,15 @@ func (r *Resource) hold(ctx context.Context, card attribute.CardID, exists bool,
 func refuseHeld(ctx context.Context, diags *diag.Diagnostics, ref attribute.CardRef) bool {
 	return diagnostic.AddFindings(ctx, diags, "restore firmware of card "+ref.String(),
 		[]finding.Finding{finding.RestoreOfManagedCard.Find("Card %s", ref)})
+}
+
+// refusePerhapsHeld refuses a plan that restores one card and has firmware for one that is not
+// known yet: it may be the same.
+func refusePerhapsHeld(ctx context.Context, diags *diag.Diagnostics, what string) bool {
+	return diagnostic.AddFindings(ctx, diags, what, []finding.Finding{finding.RestoreOfManagedCard.Find(
+		"The plan restores a card, and the card_id of another infiniband_firmware is not known yet. It may be that card.").
+		WithWayOut(finding.RestoreOfManagedCard.WayOut + " If they are two cards, destroy the one first, and apply the other " +
+			"one after that.")})
 }
 
 // warnReplaced is the plan of a replace.

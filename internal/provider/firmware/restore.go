@@ -84,6 +84,9 @@ func (r *Resource) planDestroy(ctx context.Context, state model, leave private, 
 	case planned.HeldByNew:
 		refuseHeld(ctx, diags, ref)
 		return
+	case planned.HeldPerhaps:
+		refusePerhapsHeld(ctx, diags, "restore firmware of card "+ref.String())
+		return
 	case planned.HeldByOther:
 		state.warnNotRestored(diags, "another resource of the configuration has the card")
 		return

@@ -97,8 +97,9 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 				"holds. A missing or damaged backup is refused while planning. Only a destroy whose plan " +
 				"announced the restore restores. A replace (a taint, `-replace`, another card, `create_before_destroy`) " +
 				"restores nothing. A plan in which another resource has the card is refused (BK007): " +
-				"write a `moved` block when you rename one. With `-target` the plan sees only the targeted resources " +
-				"and cannot know of another one. " +
+				"write a `moved` block when you rename one. With `-target` the plan sees only the targeted resources, " +
+				"and a resource of another provider block (an `alias`, or a module with a block of its own) is never seen: such a " +
+				"rename burns the old firmware back. " +
 				"Without `image_id` nothing is restored. " +
 				"If the restore fails, the resource stays in the state, and the next destroy goes on from there. Apply this " +
 				"argument before the destroy, and also a change of `activation`, `timeouts.delete` or `allow_management_path` " +

@@ -2,6 +2,7 @@ package opensm
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -188,10 +189,15 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 // lab are the ports of the hosts that answer, without the cards whose GUIDs
 // this plan changes.
 func (r *Resource) lab(ctx context.Context) ops.Lab {
-	snapshots, _ := r.Snapshots(ctx)
-	return ops.LabOf(snapshots, func(host string, pci ib.PCIAddress) bool {
-		return r.Planned.Card(attribute.CardRef{Host: host, PCI: pci}).GUIDs != nil
-	}, func(host string, port ib.GUID) bool { return r.Planned.SM(attribute.PortRef{Host: host, GUID: port}) })
+	machines, names := r.Machines(ctx)
+	any := func(host string, is func(name string) bool) bool { return slices.ContainsFunc(names[host], is) }
+	return ops.LabOf(machines, func(host string, pci ib.PCIAddress) bool {
+		return any(host, func(name string) bool {
+			return r.Planned.Card(attribute.CardRef{Host: name, PCI: pci}).GUIDs != nil
+		})
+	}, func(host string, port ib.GUID) bool {
+		return any(host, func(name string) bool { return r.Planned.SM(attribute.PortRef{Host: name, GUID: port}) })
+	})
 }
 
 // asksFabric reports whether the fabric is asked: before a change, and if another subnet

@@ -142,7 +142,8 @@ func note(ctx context.Context, state *model, o ops.Observation, at planned.Besid
 	if held, err := state.request(ctx); err == nil {
 		planned.NoteToDo(ctx, at, !satisfies(o, held), diags)
 	}
-	if o.Role() != "" { // it works by now
+	// A standby that has a role works by now. What a master has in force is the apply's to prove.
+	if o.Role() != "" && !o.Master() {
 		planned.NoteUnproven(ctx, at, false, diags)
 	}
 }

@@ -16,6 +16,7 @@ type Restores struct {
 	applying  bool
 	read      map[string]bool // cards, by CardKey
 	holders   map[string]Holder
+	unknown   bool // a resource has a card that is not known yet
 	announced map[string]bool
 }
 
@@ -27,6 +28,7 @@ const (
 	HeldByNobody Holder = iota
 	HeldByNew           // a resource that is to be made
 	HeldByOther         // a resource that is in the state
+	HeldPerhaps         // a resource of which the card is not known yet may have it
 )
 
 // NewRestores begins a walk.
@@ -83,13 +85,25 @@ func (r *Restores) Hold(card string, exists bool) (restored bool) {
 	return r.announced[card]
 }
 
+// HoldUnknown notes that the configuration has a resource of a card that is not known yet, and
+// reports whether this walk restores any card.
+func (r *Restores) HoldUnknown() (restored bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unknown = true
+	return len(r.announced) > 0
+}
+
 // Announce notes that this walk restores the card, unless the configuration has
-// a resource of it.
+// a resource of it, or may have one.
 func (r *Restores) Announce(card string) Holder {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found := r.holders[card]
-	if found == HeldByNobody {
+	switch {
+	case found == HeldByNobody && r.unknown:
+		found = HeldPerhaps
+	case found == HeldByNobody:
 		r.announced[card] = true
 	}
 	return found

@@ -28,6 +28,14 @@ func TestRestores_whoHoldsACard(t *testing.T) {
 			t.Errorf("the destroy, then %s: restored %t", c.name, got)
 		}
 	}
+	r := NewRestores()
+	if r.HoldUnknown() || r.Announce("a/0000:01:00") != HeldPerhaps {
+		t.Error("a card that is not known yet may be the one that is restored")
+	}
+	r = NewRestores()
+	if r.Announce("a/0000:01:00"); !r.HoldUnknown() {
+		t.Error("a card that is restored may be the one that is not known yet")
+	}
 	if one, other := NewRestores().Walk(), NewRestores().Walk(); one == other {
 		t.Error("two walks have one name")
 	}

@@ -123,6 +123,18 @@ func (d *Data) Snapshots(ctx context.Context) (found map[string]*inventory.Snaps
 	return d.SnapshotsOf(ctx, d.HostNames())
 }
 
+// Machines is Snapshots with each machine once, under its first name; names gives all names of
+// each. The GUIDs of a host with two names are those of one card.
+func (d *Data) Machines(ctx context.Context) (found map[string]*inventory.Snapshot, names map[string][]string) {
+	all, _ := d.Snapshots(ctx)
+	found, names = map[string]*inventory.Snapshot{}, map[string][]string{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		first := d.Planned.Machine(name, all[name])
+		found[first], names[first] = all[name], append(names[first], name)
+	}
+	return found, names
+}
+
 // SnapshotsOf is Snapshots for some hosts.
 func (d *Data) SnapshotsOf(ctx context.Context,
 	names []string) (found map[string]*inventory.Snapshot, missing map[string]error) {
