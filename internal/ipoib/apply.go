@@ -13,6 +13,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
 )
 
 // Defaults of Options.
@@ -77,7 +78,7 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, er
 	expected := withoutCarrier(c.s, c.d)
 	if err = c.noted(ctx, configWords(c.d.Config), c.net.apply); err != nil {
 		if e := (*UnconfirmedError)(nil); errors.As(err, &e) {
-			e.Expected = cmp.Or(expected, mtuRefused(e.Err, c.t.name, c.d))
+			e.Expected = cmp.Or(e.Expected, expected, mtuRefused(e.Err, c.t.name, c.d))
 		}
 		return Result{Changed: true}, err
 	}
@@ -137,8 +138,9 @@ type change struct {
 	left     []string
 
 	removing   bool
-	checkpoint string // of NetworkManager, while the change is not confirmed
-	committed  bool   // TrueNAS: a transaction of this change was checked in already
+	checkpoint string        // of NetworkManager, while the change is not confirmed
+	committed  bool          // TrueNAS: a transaction of this change was checked in already
+	stored     midclt.Stored // TrueNAS: what the middleware has stored, but for what is not checked in
 }
 
 // stack is a host's way of configuring an interface.

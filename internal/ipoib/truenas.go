@@ -78,28 +78,41 @@ func (c *change) takeBack(ctx context.Context) error {
 // nothingPending asks at the moment of the change: a rollback or commit takes all
 // pending changes of the host with it, also those of a person at the web interface.
 func (c *change) nothingPending(ctx context.Context) error {
-	r, err := c.h.Run(ctx, midclt.HasPendingChanges())
+	// First, so that what somebody stores after the question differs from it.
+	stored, err := c.readStored(ctx, c.h)
 	if err != nil {
 		return err
 	}
-	pending, err := midclt.ParseBool(r.Stdout)
-	if err != nil {
-		return c.misread(midclt.HasPendingChanges().String(), r, err)
-	}
-	r, err = c.h.Run(ctx, midclt.CheckinWaiting())
+	pending, waiting, err := c.pending(ctx, c.h)
 	if err != nil {
 		return err
-	}
-	waiting, err := midclt.ParseWaiting(r.Stdout)
-	if err != nil {
-		return c.misread(midclt.CheckinWaiting().String(), r, err)
 	}
 	if pending || waiting > 0 {
 		f := finding.TrueNASChangePending.Find("%s: pending changes: %t, seconds left for a check-in: %d.", c.h.Name(),
 			pending, waiting)
 		return &safety.RefusedError{What: "configure " + c.what(), Findings: []finding.Finding{f}}
 	}
+	c.stored = stored
 	return nil
+}
+
+// pending asks whether changes of any interface are pending, and for the seconds left for
+// their check-in.
+func (c *change) pending(ctx context.Context, h host.Host) (pending bool, waiting int, err error) {
+	r, err := h.Run(ctx, midclt.HasPendingChanges())
+	if err != nil {
+		return false, 0, err
+	}
+	if pending, err = midclt.ParseBool(r.Stdout); err != nil {
+		return false, 0, c.misread(midclt.HasPendingChanges().String(), r, err)
+	}
+	if r, err = h.Run(ctx, midclt.CheckinWaiting()); err != nil {
+		return false, 0, err
+	}
+	if waiting, err = midclt.ParseWaiting(r.Stdout); err != nil {
+		return false, 0, c.misread(midclt.CheckinWaiting().String(), r, err)
+	}
+	return pending, waiting, nil
 }
 
 func (c *change) misread(command string, r host.Result, err error) error {
@@ -210,7 +223,7 @@ func (c *change) commit(ctx context.Context, want Config, steps ...midclt.Step) 
 	if err != nil {
 		return err
 	}
-	if err := c.checkin(ctx, guard, want); err != nil {
+	if err := c.checkin(ctx, guard, want, steps...); err != nil {
 		return c.rollback(ctx, deadline, guard, "it could not be proved over a new connection", err)
 	}
 	c.committed = true
@@ -229,7 +242,7 @@ func (c *change) commitUnproved(ctx context.Context, steps ...midclt.Step) error
 		return c.rollback(ctx, deadline, guard, "the host could not be reached anew", err)
 	}
 	defer fresh.Close() //nolint:errcheck // the connection has served its purpose
-	if _, err := fresh.Run(ctx, midclt.Checkin(guard)); err != nil {
+	if err := c.settle(ctx, fresh, guard, steps...); err != nil {
 		return c.rollback(ctx, deadline, guard, "the check-in failed", err)
 	}
 	return nil
@@ -263,7 +276,7 @@ func (c *change) transact(ctx context.Context, deadline time.Time, steps ...midc
 	return id, nil
 }
 
-func (c *change) checkin(ctx context.Context, guard int, want Config) error {
+func (c *change) checkin(ctx context.Context, guard int, want Config, steps ...midclt.Step) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConfirmTimeout*2/3,
 		errors.New("no time is left before the middleware undoes the change"))
 	defer cancel()
@@ -277,14 +290,20 @@ func (c *change) checkin(ctx context.Context, guard int, want Config) error {
 	if err = waitFor(ctx, fresh, c.before.Name, want, c.o); err != nil {
 		return err
 	}
-	_, err = fresh.Run(ctx, midclt.Checkin(guard))
-	return err
+	return c.settle(ctx, fresh, guard, steps...)
 }
 
 func (c *change) rollback(ctx context.Context, deadline time.Time, guard int, problem string, cause error) error {
+	if ended := (endedError{}); errors.As(cause, &ended) {
+		return cause // nothing is pending any more
+	}
 	e := &UnconfirmedError{Host: c.h.Name(), Interface: c.before.Name, Problem: problem, UndoneBy: deadline, Err: cause}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.ConfirmTimeout)
 	defer cancel()
+	var edited editedError
+	if errors.As(cause, &edited) {
+		e.Problem, e.Expected = "somebody else has edited interfaces of this host meanwhile", edited.explain()
+	}
 	var lost *host.UnreachableError
 	if errors.As(cause, &lost) {
 		c.h.Drop()

@@ -42,16 +42,12 @@ func (c *change) back(ctx context.Context) ([]midclt.Step, error) {
 		}
 		return steps, nil
 	}
-	name := c.before.Name
-	if c.removing {
-		name = c.before.Persisted.Interface
-	}
 	for _, i := range all {
-		if i.Name == name {
+		if i.Name == c.rowName() {
 			return c.backTo(ctx, i)
 		}
 	}
-	return nil, fmt.Errorf("%s: the middleware does not list %s", c.h.Name(), name)
+	return nil, fmt.Errorf("%s: the middleware does not list %s", c.h.Name(), c.rowName())
 }
 
 func (c *change) backTo(ctx context.Context, i midclt.Interface) ([]midclt.Step, error) {

@@ -24,7 +24,7 @@ type UnconfirmedError struct {
 	MayHold   bool      // the confirmation may have arrived: then nothing undoes the change
 	Lost      []string  // what others had added and the undo could not put back, one sentence each
 	Differed  string    // in what the interface differed from its file before; empty if in nothing
-	Expected  string    // what is known of the reason, as the finding of the plan that foretold it
+	Expected  string    // what is known of the reason, and what to do
 	Err       error
 }
 

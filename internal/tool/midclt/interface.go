@@ -71,7 +71,10 @@ func prefixes(aliases []Alias) []netip.Prefix {
 	return all
 }
 
-// ParseInterfaces reads the answer of interface.query.
+// QueryInterfaces asks for the interfaces, as they are stored and as they are.
+func QueryInterfaces() shellcmd.Command { return call("interface.query") }
+
+// ParseInterfaces reads the answer of QueryInterfaces.
 func ParseInterfaces(out []byte) ([]Interface, error) {
 	var all []Interface
 	if err := decode(out, &all); err != nil {
