@@ -81,8 +81,9 @@ var (
 		Meaning: "Only one interface of a TrueNAS host may use DHCP. The others cannot keep their addresses.",
 		WayOut:  "Store them in the TrueNAS web interface (Network, Interfaces, Edit, Save, Test) first."}
 	TrueNASChangePending = &Rule{Code: "IP016", Severity: Refuse,
-		Title:   "Refusing to change the network while another change is pending",
-		Meaning: "The middleware commits and rolls back all pending interface changes together.",
+		Title: "Refusing to change the network while another change is pending",
+		Meaning: "The middleware commits and rolls back all pending interface changes together. A change that waits for " +
+			"its check-in goes back without it. Where the interface is as asked already, a plan warns.",
 		WayOut: "If another apply is at work on this host, wait for its end. Otherwise finish or revert the changes in " +
 			"the TrueNAS web interface (Network: Test Changes, Save Changes or Revert). Then plan again."}
 	TrueNASDeletesUdevRules = &Rule{Code: "IP017", Severity: Refuse,

@@ -24,10 +24,13 @@ func (c *checker) trueNAS() {
 	}
 	c.privateMTU()
 	t := c.s.TrueNAS
-	if t == nil || c.satisfied() {
+	if t == nil {
 		return
 	}
 	c.checkPending(t)
+	if c.satisfied() {
+		return
+	}
 	all, err := midclt.ParseInterfaces(t.Interfaces)
 	if err != nil {
 		c.add(finding.IPoIBUnsupported.Find("%s: the middleware's list of interfaces is not understood: %v.", c.s.Host, err))
@@ -49,15 +52,46 @@ func (c *checker) checkPending(t *inventory.TrueNAS) {
 	waiting, known := t.CheckinWaiting.Get()
 	switch {
 	case !t.PendingChanges.Known():
-		c.add(finding.TrueNASChangePending.Find("%s: whether changes are pending is not known: %s.", c.s.Host,
-			t.PendingChanges.Why()))
+		c.pending("whether changes are pending is not known: %s.", t.PendingChanges.Why())
 	case !known:
-		c.add(finding.TrueNASChangePending.Find("%s: whether a check-in is waited for is not known: %s.", c.s.Host,
-			t.CheckinWaiting.Why()))
+		c.pending("whether a check-in is waited for is not known: %s.", t.CheckinWaiting.Why())
 	case fact.Yes(t.PendingChanges) || waiting > 0:
-		c.add(finding.TrueNASChangePending.Find("%s: pending changes: %t, seconds left for a check-in: %d.", c.s.Host,
-			fact.Yes(t.PendingChanges), waiting))
+		c.pending("pending changes: %t, seconds left for a check-in: %d.", fact.Yes(t.PendingChanges), waiting)
 	}
+}
+
+// pending adds what is said of pending changes. If the interface is as asked, they may be what
+// has made it so, and the middleware may undo them: an apply does not count on it. A plan of
+// what the state has says it, and has the apply look again; see ToDo.
+func (c *checker) pending(format string, args ...any) {
+	f := finding.TrueNASChangePending.Find(c.s.Host+": "+format, args...)
+	switch {
+	case !c.satisfied():
+	case !rollbackDue(c.s):
+		f.Severity, f.Summary = finding.Warn, "Changes of the network of "+c.s.Host+" may be pending"
+		f.Evidence += " The interface is as asked."
+	default:
+		f.Summary = "Refusing to count on a change that is not confirmed"
+		if c.held {
+			f.Severity, f.Summary = finding.Warn, "A change of the network of "+c.s.Host+" is not confirmed"
+		}
+		f.Evidence += " The interface is as asked now. Without the check-in the middleware goes back to what was stored " +
+			"before the change, and the interface may go back with it."
+		f.WayOut = "If another apply is at work on this host, wait for its end. An apply that ended too early needs " +
+			"nothing: the middleware undoes its change within two minutes. Confirm or revert other changes in the TrueNAS " +
+			"web interface (Network). Then plan again. An apply before that is refused."
+	}
+	c.add(f)
+}
+
+// rollbackDue reports whether the middleware may undo by itself what the interfaces of the host
+// have now: a commit waits for its check-in, or nothing shows that none does.
+func rollbackDue(s *inventory.Snapshot) bool {
+	if s.TrueNAS == nil {
+		return false
+	}
+	waiting, known := s.TrueNAS.CheckinWaiting.Get()
+	return !known || waiting > 0
 }
 
 func (c *checker) privateMTU() {

@@ -2,6 +2,7 @@ package ipoib_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -302,5 +303,30 @@ func TestLab_Remove_truenas(t *testing.T) {
 	}
 	if s := l.snapshot(t, "xeon2zfs"); !fact.No(s.TrueNAS.PendingChanges) || s.TrueNAS.CheckinWaiting.Or(1) > 0 {
 		t.Error("the removal was not checked in")
+	}
+}
+
+// Also where nothing differs: that nothing waits for a check-in has to be known.
+func TestLab_Check_truenasUnknownWhetherConfirmed(t *testing.T) {
+	t.Parallel()
+	l := withSM(t)
+	d := truenasDesired()
+	apply(t, l, d)
+	s := l.snapshot(t, "xeon2zfs")
+	if ipoib.ToDo(s, d) {
+		t.Fatal("there is something to do")
+	}
+	s.TrueNAS.CheckinWaiting = fact.Unknown[int]("the tool hung")
+	if !ipoib.ToDo(s, d) || !ipoib.OnlyPutsAway(s, d) {
+		t.Error("the apply does not look again")
+	}
+	for held, want := range map[bool]finding.Severity{true: finding.Warn, false: finding.Refuse} {
+		i := slices.IndexFunc(ipoib.Check(s, d, ipoib.PlanFacts{Held: held}), func(f finding.Finding) bool {
+			return f.Rule == finding.TrueNASChangePending && f.Severity == want &&
+				strings.Contains(f.Evidence, "is not known: the tool hung. The interface is as asked now.")
+		})
+		if i < 0 {
+			t.Errorf("in the state: %t: %v", held, ipoib.Check(s, d, ipoib.PlanFacts{Held: held}))
+		}
 	}
 }

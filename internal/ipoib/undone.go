@@ -47,8 +47,8 @@ func (o Observation) leftovers() bool {
 }
 
 // OnlyPutsAway reports whether an apply of d would do no more than put away what is left of an
-// earlier change.
+// earlier change, or see whether that holds.
 func OnlyPutsAway(s *inventory.Snapshot, d Request) bool {
 	o := Observe(s, d.PortGUID, d.PKey)
-	return o.leftovers() && o.Satisfies(d.Config) && len(adoptedDefinitions(o, d)) == 0
+	return (o.leftovers() || rollbackDue(s)) && o.Satisfies(d.Config) && len(adoptedDefinitions(o, d)) == 0
 }

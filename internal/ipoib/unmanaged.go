@@ -102,10 +102,11 @@ func adoptedDefinitions(o Observation, d Request) []Unmanaged {
 	return all
 }
 
-// ToDo reports whether an apply of d would change something on the host.
+// ToDo reports whether an apply of d would change something on the host, or has to see whether
+// what it has holds.
 func ToDo(s *inventory.Snapshot, d Request) bool {
 	o := Observe(s, d.PortGUID, d.PKey)
-	return !o.Satisfies(d.Config) || len(adoptedDefinitions(o, d)) > 0 || o.leftovers()
+	return !o.Satisfies(d.Config) || len(adoptedDefinitions(o, d)) > 0 || o.leftovers() || rollbackDue(s)
 }
 
 // checkUnmanaged finds what others configured: what can be taken over asks consent, and names
