@@ -1,10 +1,13 @@
 package acctest
 
 import (
+	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -137,4 +140,31 @@ func TestSM_lines_without_sense(t *testing.T) {
 		}
 		emptyPlan(t, ws, cfg)
 	}
+}
+
+// A master that does not read its options again keeps its old priority in the fabric. The apply
+// says so, and again until it is restarted.
+func TestSM_that_does_not_take_its_priority(t *testing.T) {
+	t.Parallel()
+	const host = labs.Intel9
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	ws := w.Workspace()
+	soon := map[string]any{"timeouts": map[string]any{"update": "8s"}}
+	mustApply(t, ws, sm(host, soon))
+	w.tool(host, "/usr/bin/systemctl", func(ctx context.Context, p *labsim.Proc, former labsim.Program) int {
+		if slices.Contains(p.Args, "kill") {
+			return 0
+		}
+		return former(ctx, p)
+	})
+	soon["priority"] = 7
+	for range 2 {
+		diags, err := ws.Apply(context.Background(), mustPlan(t, ws, sm(host, soon)))
+		if err != nil || len(diags.Errors().Find("its priority in the fabric is 5, not 7")) != 1 {
+			t.Fatalf("%v\n%s", err, diags)
+		}
+	}
+	w.Run(host, "systemctl restart "+w.unit(host))
+	mustApply(t, ws, sm(host, soon))
 }
