@@ -36,8 +36,8 @@ var (
 		Attribute: "card_id",
 		Meaning: "An apply burned and verified the image in flash, which waits for a restart. Writing GUIDs burns it once " +
 			"more. Image and GUIDs take effect with the same restart.",
-		WayOut: "Nothing has to be done. With activation = \"reboot\" on the infiniband_firmware resource the host restarts " +
-			"before the GUIDs are written, and the new firmware runs first."}
+		WayOut: "Nothing has to be done. With activation = \"reboot\" on the infiniband_firmware resource the host " +
+			"restarts before the GUIDs are written, and the new firmware runs first."}
 	GUIDsUnsupported = &Rule{Code: "GU014", Severity: Refuse, Title: "GUIDs of this chip cannot be set",
 		Attribute: "card_id",
 		Meaning: "ConnectX-4 and later cards store one base GUID and one base MAC beside the firmware. Burns keep them, " +

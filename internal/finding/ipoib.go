@@ -60,9 +60,9 @@ var (
 			"network part is disabled: network: {config: disabled} in /etc/cloud/cloud.cfg.d/99-disable-network-config.cfg."}
 	InterfaceStoredByOthers = &Rule{Code: "IP012", Severity: NeedsConsent,
 		Title: "Refusing to replace an interface configuration made by someone else",
-		Meaning: "The middleware stores one configuration per interface. This change would replace the present one. Somebody has " +
-			"made it, or has edited its description since Terraform did. A destroy plans first, too: apply with the consent, " +
-			"then destroy.",
+		Meaning: "The middleware stores one configuration per interface. This change would replace the present one. " +
+			"Somebody has made it, or has edited its description since Terraform did. A destroy plans first, too: apply " +
+			"with the consent, then destroy.",
 		ConsentAttribute: "adopt_interface"}
 	SubnetTwice = &Rule{Code: "IP013", Severity: Refuse,
 		Title: "Refusing a subnet that another interface of this host has", Attribute: "addresses",

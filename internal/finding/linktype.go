@@ -19,8 +19,8 @@ var (
 		Meaning: "The kernel shows fewer ports.", WayOut: "Name ports that exist."}
 	CardInfiniBandOnly = &Rule{Code: "LT005", Severity: Refuse, Title: "Ports of the card are InfiniBand only",
 		Attribute: "card_id",
-		Meaning: "Link types exist on ConnectX-3 (driver mlx4) and on later cards of the same maker (driver mlx5), and only " +
-			"where the firmware knows both.",
+		Meaning: "Link types exist on ConnectX-3 (driver mlx4) and on later cards of the same maker (driver mlx5), and " +
+			"only where the firmware knows both.",
 		WayOut: "Leave infiniband_link_type out for this card. There is nothing to set."}
 	InterfacesGoDown = &Rule{Code: "LT006", Severity: Warn, Title: "Interfaces of both ports go down",
 		Attribute: "ports",

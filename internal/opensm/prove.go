@@ -103,15 +103,16 @@ func provePriority(ctx context.Context, h *hosts.Host, at device, d Request, o O
 			return nil, err
 		}
 		info, unread := sminfo.Parse(out)
-		switch {
-		case status != 0 || unread != nil:
+		if compared := status == 0 && unread == nil; !compared {
 			return []string{fmt.Sprintf("Whether the subnet manager of port %s has priority %d in the fabric was not compared: "+
 				"sminfo ended with status %d, and its answer could not be read.", d.PortGUID, d.Priority, status)}, nil
+		}
+		switch {
 		case info.GUID != d.PortGUID || info.Priority == d.Priority: // another one may have become the master
 			return nil, nil
 		case time.Now().After(deadline):
-			return nil, fmt.Errorf("%s: the subnet manager of port %s works, but after %s its priority in the fabric is %d, not "+
-				"%d: opensm has not read its options again. Look into the log of %s, and restart it. Then apply again",
+			return nil, fmt.Errorf("%s: the subnet manager of port %s works, but after %s its priority in the fabric is %d, "+
+				"not %d: opensm has not read its options again. Look into the log of %s, and restart it. Then apply again",
 				h.Name(), d.PortGUID, time.Since(begin).Round(time.Second), info.Priority, d.Priority, opensm.Unit(d.PortGUID))
 		}
 		if err := poll.Pause(ctx, o.Poll); err != nil {

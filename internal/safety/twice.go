@@ -27,8 +27,8 @@ func Twice(kind, name, other string, differ []Difference) finding.Finding {
 // OneGoes is the finding on a plan that keeps one of two objects of the state that are one
 // on the host, and destroys the other one.
 func OneGoes(kind, name string) finding.Finding {
-	f := finding.ManagedTwice.Find("The state has two objects %s for %s. This plan keeps one and destroys or replaces the "+
-		"other one, which would remove what both of them manage.", kind, name)
+	f := finding.ManagedTwice.Find("The state has two objects %s for %s. This plan keeps one and destroys or replaces "+
+		"the other one, which would remove what both of them manage.", kind, name)
 	f.Summary = "Refusing to destroy what another object of the state manages"
 	return f.WithWayOut("If the object that goes is of a resource of its own, run terraform state rm with its address: " +
 		"then nothing is removed from the host. An import with the wrong id looks like this; import again with the right " +

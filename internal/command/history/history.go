@@ -88,8 +88,8 @@ func printTable(all []past, std command.Streams) {
 		case p.Error != "":
 			fmt.Fprintf(std.Err, "%s: %s\n", p.Host, p.Error)
 		case p.Damaged > 0:
-			fmt.Fprintf(std.Err, "%s: changes may be missing: %d of the notes cannot be understood; a full disk has cut them, or "+
-				"a later release has written them\n", p.Host, p.Damaged)
+			fmt.Fprintf(std.Err, "%s: changes may be missing: %d of the notes cannot be understood; a full disk has cut them, "+
+				"or a later release has written them\n", p.Host, p.Damaged)
 		case len(p.Changes) == 0:
 			fmt.Fprintf(std.Err, "%s: nothing is noted on this host\n", p.Host)
 		}

@@ -143,8 +143,8 @@ func (t *trust) check(_ string, _ net.Addr, key ssh.PublicKey) error {
 	return t.sameAsFirst(key)
 }
 
-// sameAsFirst refuses a key that is known and is not the one of the first connection: what
-// was begun on one machine would go on on another one. Known keys of two machines under one
+// sameAsFirst refuses a key that is known and is not the one of the first connection: another
+// machine would get the rest of what was begun on the first one. Known keys of two machines under one
 // address are left by a new installation, or belong to an address that moves.
 func (t *trust) sameAsFirst(key ssh.PublicKey) error {
 	bare := key

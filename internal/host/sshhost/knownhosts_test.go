@@ -162,16 +162,16 @@ func TestListAdvice(t *testing.T) {
 	write(t, broken, "# mine\nnas.lab ssh-ed25519 no-key\n")
 	write(t, krl, krlMagic+"cut")
 	for _, tc := range []struct {
-		h    hop
+		h    *hop
 		says string
 	}{
-		{hop{knownHosts: []string{dir}}, "Make " + dir + " a file that this user can read, or name another file."},
-		{hop{knownHosts: []string{broken}}, "Fix or remove the line that is named."},
-		{hop{revokedKeys: dir}, "Make " + dir + " a file that this user can read"},
-		{hop{revokedKeys: broken}, "Fix or remove the line that is named."},
-		{hop{revokedKeys: krl}, "Make the list anew"},
+		{&hop{knownHosts: []string{dir}}, "Make " + dir + " a file that this user can read, or name another file."},
+		{&hop{knownHosts: []string{broken}}, "Fix or remove the line that is named."},
+		{&hop{revokedKeys: dir}, "Make " + dir + " a file that this user can read"},
+		{&hop{revokedKeys: broken}, "Fix or remove the line that is named."},
+		{&hop{revokedKeys: krl}, "Make the list anew"},
 	} {
-		if _, err := newTrust(&tc.h); err == nil || !strings.Contains(listAdvice(err), tc.says) {
+		if _, err := newTrust(tc.h); err == nil || !strings.Contains(listAdvice(err), tc.says) {
 			t.Errorf("%+v: %v", tc.h.knownHosts, err)
 		}
 	}

@@ -113,8 +113,8 @@ func refuseHeld(ctx context.Context, diags *diag.Diagnostics, ref attribute.Card
 func refusePerhapsHeld(ctx context.Context, diags *diag.Diagnostics, what string) bool {
 	return diagnostic.AddFindings(ctx, diags, what, []finding.Finding{finding.RestoreOfManagedCard.Find(
 		"The plan restores a card, and the card_id of another infiniband_firmware is not known yet. It may be that card.").
-		WithWayOut(finding.RestoreOfManagedCard.WayOut + " If they are two cards, destroy the one first, and apply the other " +
-			"one after that.")})
+		WithWayOut(finding.RestoreOfManagedCard.WayOut + " If they are two cards, destroy the one first, and apply the " +
+			"other one after that.")})
 }
 
 // warnReplaced is the plan of a replace.

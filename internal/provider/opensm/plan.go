@@ -59,12 +59,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		req, &resp.Diagnostics) {
 		return
 	}
-	r.warnReplaced(ctx, req.State, ref(d), &resp.Diagnostics)
 	observed := ops.Observe(snap, d.PortGUID)
+	r.warnOld(ctx, req.State, d, observed, &resp.Diagnostics)
 	r.Planned.SetSM(ref(d), planned.SM{Priority: d.Priority, Master: observed.Master()})
-	if req.State.Raw.IsNull() && observed.Managed {
-		session.WarnMade(&resp.Diagnostics, "Subnet manager", ref(d).String(), observed.Differences(d))
-	}
 	settled := satisfies(observed, d)
 	standby = role(observed) == session.SMStandby
 	plan.plan(d)
@@ -190,13 +187,13 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 // this plan changes.
 func (r *Resource) lab(ctx context.Context) ops.Lab {
 	machines, names := r.Machines(ctx)
-	any := func(host string, is func(name string) bool) bool { return slices.ContainsFunc(names[host], is) }
+	anyName := func(host string, is func(name string) bool) bool { return slices.ContainsFunc(names[host], is) }
 	return ops.LabOf(machines, func(host string, pci ib.PCIAddress) bool {
-		return any(host, func(name string) bool {
+		return anyName(host, func(name string) bool {
 			return r.Planned.Card(attribute.CardRef{Host: name, PCI: pci}).GUIDs != nil
 		})
 	}, func(host string, port ib.GUID) bool {
-		return any(host, func(name string) bool { return r.Planned.SM(attribute.PortRef{Host: name, GUID: port}) })
+		return anyName(host, func(name string) bool { return r.Planned.SM(attribute.PortRef{Host: name, GUID: port}) })
 	})
 }
 
@@ -256,9 +253,15 @@ func atDestroy(found []finding.Finding) []finding.Finding {
 	return found
 }
 
-// warnReplaced says what ends with the subnet manager of a state that another one replaces.
-func (r *Resource) warnReplaced(ctx context.Context, from tfsdk.State, by attribute.PortRef, diags *diag.Diagnostics) {
+// warnOld says what ends with a subnet manager that was there before: that of a state which is
+// replaced, or one that no state has and that is changed.
+func (r *Resource) warnOld(ctx context.Context, from tfsdk.State, d ops.Request, o ops.Observation,
+	diags *diag.Diagnostics) {
+	by := ref(d)
 	if from.Raw.IsNull() {
+		if o.Managed {
+			session.WarnMade(diags, "Subnet manager", by.String(), o.Differences(d))
+		}
 		return
 	}
 	var id types.String

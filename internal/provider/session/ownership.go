@@ -162,8 +162,9 @@ func WarnMade(diags *diag.Diagnostics, thing, id string, differ []string) {
 	}
 	diags.AddWarning(thing+" "+id+" exists already, and this apply changes it",
 		"Terraform has set it up: from another configuration, or in an apply that failed. This state does not have it. What "+
-			"is there now:\n- "+strings.Join(differ, "\n- ")+"\n\nIf another configuration manages it, take this block out: each "+
-			"of the two undoes the changes of the other one. To see in the plan what changes, import it first, with the id "+id+".")
+			"is there now:\n- "+strings.Join(differ, "\n- ")+"\n\nIf another configuration manages it, take this block out: "+
+			"each of the two undoes the changes of the other one. To see in the plan what changes, import it first, with the "+
+			"id "+id+".")
 }
 
 // Made notes that this walk has made or changed an object.
