@@ -139,19 +139,34 @@ func Files() map[string][]byte {
 	}
 }
 
+// image is one of Files with its hash.
+type image struct {
+	data   []byte
+	sha256 string
+}
+
+// made are the images of this process: each lab of a test writes them.
+var made = sync.OnceValue(func() map[string]image {
+	all := map[string]image{}
+	for name, data := range Files() {
+		sum := sha256.Sum256(data)
+		all[name] = image{data, hex.EncodeToString(sum[:])}
+	}
+	return all
+})
+
 // WriteImages writes every image into a directory and returns them by name.
 func WriteImages(dir string) (map[string]File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("card: make image directory: %w", err)
 	}
 	out := map[string]File{}
-	for name, data := range Files() {
+	for name, i := range made() {
 		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, data, 0o644); err != nil {
+		if err := os.WriteFile(file, i.data, 0o644); err != nil {
 			return nil, fmt.Errorf("card: write image: %w", err)
 		}
-		sum := sha256.Sum256(data)
-		out[name] = File{Name: name, Path: file, SHA256: hex.EncodeToString(sum[:]), Size: len(data)}
+		out[name] = File{Name: name, Path: file, SHA256: i.sha256, Size: len(i.data)}
 	}
 	return out, nil
 }
