@@ -89,7 +89,8 @@ const description = "A subnet manager on one port of a host. An unmanaged switch
 	"beside its place, and " +
 	"so does a destroy. An apply and a destroy refuse what " +
 	"came after their plan, and an apply does not start an instance that somebody has stopped or disabled since " +
-	"then (HO019). A replacement makes the instance anew and starts it. What changes by itself is not " +
+	"then (HO019). That compares with the state: a create takes over what another state has set up meanwhile. " +
+	"A replacement makes the instance anew and starts it. What changes by itself is not " +
 	"compared: the state of the port, its LIDs, an opensm that has crashed, and one that a restart of the " +
 	"host has stopped.\n\nAn instance of `opensm@.service` that " +
 	"somebody else set up can be imported. The state gets the options and partitions that it was started with, from " +
