@@ -150,7 +150,7 @@ func TestSM_that_does_not_take_its_priority(t *testing.T) {
 	w := Start(t, Options{Hosts: vpi()})
 	drivers(w)
 	ws := w.Workspace()
-	soon := map[string]any{"timeouts": map[string]any{"update": "8s"}}
+	soon := map[string]any{"timeouts": map[string]any{"update": "20s"}}
 	mustApply(t, ws, sm(host, soon))
 	w.tool(host, "/usr/bin/systemctl", func(ctx context.Context, p *labsim.Proc, former labsim.Program) int {
 		if slices.Contains(p.Args, "kill") {
