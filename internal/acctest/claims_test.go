@@ -16,14 +16,21 @@ func alias(p map[string]any, host, name string) {
 	hosts[name] = maps.Clone(entry(p, host))
 }
 
+// portHost is a host that can have every resource of a port.
+func portHost(t *testing.T) *Lab {
+	t.Helper()
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	drivers(w)
+	w.Install(labs.Intel9, "infiniband-diags")
+	return w
+}
+
 // Two resources of one kind for one object are refused while planning, however
 // they spell it and under whichever name of its host. One lab serves all cases.
 func TestClaims_two_resources_of_one_object(t *testing.T) {
 	t.Parallel()
 	const host = labs.Intel9
-	w := Start(t, Options{Hosts: vpi()[:1]})
-	drivers(w)
-	w.Install(host, "infiniband-diags")
+	w := portHost(t)
 	ws := w.Workspace()
 	alias(ws.Provider, host, "nas")
 	two := func(cfg Config, second map[string]any) Config {
@@ -94,9 +101,7 @@ func TestClaims_two_resources_of_one_object(t *testing.T) {
 func TestClaims_replace_of_another_ones_object(t *testing.T) {
 	t.Parallel()
 	const host = labs.Intel9
-	w := Start(t, Options{Hosts: vpi()[:1]})
-	drivers(w)
-	w.Install(host, "infiniband-diags")
+	w := portHost(t)
 	for name, tt := range map[string]struct {
 		cfg    Config
 		second map[string]any
@@ -132,8 +137,7 @@ func TestClaims_replace_of_another_ones_object(t *testing.T) {
 // A machine with two names has each GUID once.
 func TestClaims_one_machine_with_two_names(t *testing.T) {
 	t.Parallel()
-	w := Start(t, Options{Hosts: vpi()[:1]})
-	drivers(w)
+	w := portHost(t)
 	ws := w.Workspace()
 	alias(ws.Provider, labs.Intel9, "nas")
 	cfg := Config{w.adopt(labs.Intel9, nil)}
@@ -148,9 +152,7 @@ func TestClaims_one_machine_with_two_names(t *testing.T) {
 func TestClaims_create_of_another_states_object(t *testing.T) {
 	t.Parallel()
 	const host = labs.Intel9
-	w := Start(t, Options{Hosts: vpi()[:1]})
-	drivers(w)
-	w.Install(host, "infiniband-diags")
+	w := portHost(t)
 	for name, tt := range map[string]struct {
 		cfg     Config
 		changes map[string]any

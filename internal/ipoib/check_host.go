@@ -39,7 +39,7 @@ func (c *checker) trueNAS() {
 	if midclt.NothingStored(all) {
 		c.firstRow(all)
 	} else if len(c.observed.Unmanaged) > 0 {
-		f := finding.InterfaceStoredByOthers.Find("%s of %s: %s. Only its description would say that it is Terraform's.",
+		f := finding.InterfaceStoredByOthers.Find("%s of %s: %s. Its description is not the one that Terraform writes.",
 			c.observed.Name, c.s.Host, strings.Join(lines(c.observed.Unmanaged), "; "))
 		c.addName(f, c.observed.Name, c.d.Consent.AdoptInterface)
 	}

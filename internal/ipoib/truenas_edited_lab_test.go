@@ -44,15 +44,22 @@ func TestLab_Apply_truenasEditedMeanwhile(t *testing.T) {
 			l := withSM(t)
 			d := truenasDesired()
 			apply(t, l, d)
-			before := storedOn(t, l)
 			d.Config.MTU, d.Consent.PrivateMTU, d.Config.Addresses = tt.mtu, 65520, prefixes("172.16.5.10/24")
-			err := applyMeanwhile(l, d, tt.commit, func() { onNAS(t, l, tt.edit) })
-			wasUndone(t, err, append(tt.says, "Somebody else", "make the edit again")...)
-			nothingWaits(t, l)
-			if diff := cmp.Diff(before, storedOn(t, l)); diff != "" {
-				t.Errorf("not as before: %s", diff)
-			}
+			applyIsUndone(t, l, d, tt.commit, func() { onNAS(t, l, tt.edit) },
+				append(tt.says, "Somebody else", "make the edit again")...)
 		})
+	}
+}
+
+// applyIsUndone holds that an apply is undone because of what happens before its check-in, and
+// that the host has stored what it had.
+func applyIsUndone(t *testing.T, l *testLab, d ipoib.Request, commit int, meanwhile func(), says ...string) {
+	t.Helper()
+	before := storedOn(t, l)
+	wasUndone(t, applyMeanwhile(l, d, commit, meanwhile), says...)
+	nothingWaits(t, l)
+	if diff := cmp.Diff(before, storedOn(t, l)); diff != "" {
+		t.Errorf("not as before: %s", diff)
 	}
 }
 
@@ -85,14 +92,8 @@ func TestLab_Apply_truenasUnknownMeanwhile(t *testing.T) {
 			l := withSM(t)
 			d := truenasDesired()
 			apply(t, l, d)
-			before := storedOn(t, l)
 			d.Config.Addresses = prefixes("172.16.5.10/24")
-			err := applyMeanwhile(l, d, 1, func() { l.Machine("xeon2zfs").Faults.Trap("call interface.query", 1, fault) })
-			wasUndone(t, err)
-			nothingWaits(t, l)
-			if diff := cmp.Diff(before, storedOn(t, l)); diff != "" {
-				t.Errorf("not as before: %s", diff)
-			}
+			applyIsUndone(t, l, d, 1, func() { l.Machine("xeon2zfs").Faults.Trap("call interface.query", 1, fault) })
 		})
 	}
 }
