@@ -22,12 +22,31 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
-// buildProvider makes the program that users get.
+// programs is where the provider is built, if a test asked for it.
+var programs string
+
+// linked is the provider, linked once: a link takes seconds of both processors, and dozens of
+// tests run it. Nobody writes to it.
+var linked = sync.OnceValues(func() (string, error) {
+	var err error
+	if programs, err = os.MkdirTemp("", "acctest-"); err != nil {
+		return "", err
+	}
+	at := filepath.Join(programs, "terraform-provider-infiniband")
+	// Linked as a release is.
+	link := exec.CommandContext(context.Background(), "go", "build", "-ldflags", "-s -w", "-o", at, "../..")
+	if out, err := link.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the provider: %w\n%s", err, out)
+	}
+	return at, nil
+})
+
+// buildProvider gives the program that users get.
 func buildProvider(t *testing.T) string {
 	t.Helper()
-	at := filepath.Join(t.TempDir(), "terraform-provider-infiniband")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", at, "../..").CombinedOutput(); err != nil {
-		t.Fatalf("build the provider: %v\n%s", err, out)
+	at, err := linked()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return at
 }

@@ -24,7 +24,10 @@ func TestMain(m *testing.M) {
 	// A simulated lab makes much garbage that lives for a moment.
 	debug.SetGCPercent(400)
 	UseEngine()
-	enter(m.Run)
+	enter(func() int {
+		defer func() { _ = os.RemoveAll(programs) }()
+		return m.Run()
+	})
 }
 
 // The testbed, if it is compiled in and asked for, has other needs.

@@ -47,7 +47,6 @@ const (
 // and destroyed. On machines with kernels of their own the stacks are the real ones.
 func TestStacks(t *testing.T) {
 	t.Parallel()
-	built := sync.OnceValue(func() string { return buildProvider(t) })
 	systems := []labsim.OS{labsim.Debian12, labsim.Debian13}
 	if !OnTestbed() {
 		systems = systems[:1] // the simulated ones do not differ
@@ -58,7 +57,7 @@ func TestStacks(t *testing.T) {
 				t.Parallel()
 				h := labs.Server(theHost, system, "192.0.2.20", 0)
 				h.Stack, h.Cmdline = stack, "mlx4_core.port_type_array=1,1"
-				w := &stackLab{Lab: Start(t, Options{Hosts: []labs.Host{h}}), t: t, stack: stack, built: built(), system: system}
+				w := &stackLab{Lab: Start(t, Options{Hosts: []labs.Host{h}}), t: t, stack: stack, built: buildProvider(t), system: system}
 				w.ws = w.workspace(nil, 0)
 				w.fabric()
 				w.life()
