@@ -63,14 +63,16 @@ func (w *Workspace) Plan(ctx context.Context, cfg Config) (*Plan, error) {
 		return plan, err
 	}
 	values := map[string]any{}
-	for _, r := range cfg {
-		change, diags, err := w.planOne(ctx, p, r, values)
+	err = w.walk(cfg, w.Together, func(r Resource) error {
+		change, diags, err := w.planOne(ctx, p, r, w.known(values))
 		if err != nil {
-			return plan, err
+			return err
 		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		plan.Diags = append(plan.Diags, diags...)
 		if change == nil || diags.HasError() {
-			continue
+			return nil
 		}
 		schema := p.schema.ResourceSchemas[r.Type]
 		for _, text := range liberties(schema, change.config, change.Prior, change.Planned) {
@@ -78,8 +80,58 @@ func (w *Workspace) Plan(ctx context.Context, cfg Config) (*Plan, error) {
 		}
 		values[r.Address()] = Decode(change.Planned)
 		plan.Changes = append(plan.Changes, change)
+		return nil
+	})
+	if err != nil {
+		return plan, err
 	}
 	return plan, w.planDeletes(ctx, p, cfg, plan)
+}
+
+// walk calls do for resources, in their order, one after the other, until an error.
+// Together it begins each as soon as those have ended that it waits for.
+func (w *Workspace) walk(resources []Resource, together bool, do func(Resource) error) error {
+	var (
+		wg     sync.WaitGroup
+		failed error
+	)
+	ended := map[string]chan struct{}{}
+	for _, r := range resources {
+		var waits []chan struct{}
+		for _, address := range r.waitsFor() {
+			if other := ended[address]; other != nil {
+				waits = append(waits, other)
+			}
+		}
+		over := make(chan struct{})
+		ended[r.Address()] = over
+		wg.Go(func() {
+			defer close(over)
+			for _, other := range waits {
+				<-other
+			}
+			if err := do(r); err != nil {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				failed = errors.Join(failed, err)
+			}
+		})
+		if together {
+			continue
+		}
+		if wg.Wait(); failed != nil {
+			break
+		}
+	}
+	wg.Wait()
+	return failed
+}
+
+// known is what others may see of values for now.
+func (w *Workspace) known(values map[string]any) map[string]any {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(values)
 }
 
 func (w *Workspace) planDeletes(ctx context.Context, p *process, cfg Config, plan *Plan) error {
@@ -211,42 +263,33 @@ func (w *Workspace) Apply(ctx context.Context, plan *Plan) (Diags, error) {
 	return append(found, changed...), err
 }
 
-// applyAll applies changes one after the other until one cannot be asked for. Together it
-// begins each as soon as those have ended that it waits for.
+// applyAll applies changes, deletions one after the other.
 func (w *Workspace) applyAll(ctx context.Context, p *process, changes []*Change,
 	values map[string]any) (found Diags, err error) {
-	var wg sync.WaitGroup
-	ended := map[string]chan struct{}{}
+	byAddress := map[string]*Change{}
+	var deleted, others []Resource
 	for _, c := range changes {
-		var waits []chan struct{}
-		for _, address := range c.Resource.waitsFor() {
-			if other := ended[address]; other != nil {
-				waits = append(waits, other)
-			}
-		}
-		over := make(chan struct{})
-		ended[c.Resource.Address()] = over
-		wg.Go(func() {
-			defer close(over)
-			for _, other := range waits {
-				<-other
-			}
-			if c.Action == NoOp {
-				return
-			}
-			diags, failed := w.applyOne(ctx, p, c, values)
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			found, err = append(found, diags...), errors.Join(err, failed)
-		})
-		if w.Together && c.Action != Delete {
-			continue
-		}
-		if wg.Wait(); err != nil {
-			break
+		byAddress[c.Resource.Address()] = c
+		if c.Action == Delete {
+			deleted = append(deleted, c.Resource)
+		} else {
+			others = append(others, c.Resource) // also a no-op, which passes the wait on
 		}
 	}
-	wg.Wait()
+	apply := func(r Resource) error {
+		c := byAddress[r.Address()]
+		if c.Action == NoOp {
+			return nil
+		}
+		diags, err := w.applyOne(ctx, p, c, values)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		found = append(found, diags...)
+		return err
+	}
+	if err = w.walk(deleted, false, apply); err == nil {
+		err = w.walk(others, w.Together, apply)
+	}
 	return found, err
 }
 
@@ -283,10 +326,7 @@ func (w *Workspace) applyOne(ctx context.Context, p *process, c *Change, values 
 	again := c
 	var diags Diags
 	if c.Action != Delete {
-		w.mu.Lock()
-		known := maps.Clone(values)
-		w.mu.Unlock()
-		again, diags, err = w.planOne(ctx, p, r, known)
+		again, diags, err = w.planOne(ctx, p, r, w.known(values))
 		if err != nil || again == nil {
 			return diags, err
 		}

@@ -108,12 +108,12 @@ type Workspace struct {
 	State    map[string]*Object
 	// Ended is called after each walk, when core would have ended the provider.
 	Ended func()
-	// Together says that changes are applied at once, as core does, but for those that wait
-	// for others by a reference or by After. Deletions come one after the other.
+	// Together says that resources are planned and changed at once, as core does, but for those
+	// that wait for others by a reference or by After. Deletions come one after the other.
 	Together bool
 
 	factory Factory
-	mu      sync.Mutex // state and values, while changes are applied together
+	mu      sync.Mutex // what walks together share
 }
 
 // Action is what core would show in front of a resource.
