@@ -138,7 +138,8 @@ var (
 			"another apply took over.",
 		WayOut: "If another apply is at work on this interface, wait for its end. If the change is not undone yet, wait " +
 			"two minutes and plan again: the host undoes it by itself, also if no apply follows. Then find out what cut the " +
-			"connection before you apply the same change again."}
+			"connection before you apply the same change again. If the host could not put back every file, the message " +
+			"names where it keeps what they held: remove the reason, such as a full disk, and apply."}
 	SubnetInterfacesDiffer = &Rule{Code: "IP028", Severity: Warn, Title: "Interfaces of one IPoIB subnet differ",
 		Attribute: "mtu",
 		Meaning: "Between datagram and connected mode, unicast works: ICMP finds the smaller MTU. Multicast and " +

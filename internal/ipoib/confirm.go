@@ -14,7 +14,7 @@ import (
 )
 
 // confirm proves the change over a new connection and keeps it. The host decides, by
-// making a directory that the undo makes too, so a confirmation and an undo at the same
+// renaming a directory that the undo renames too, so a confirmation and an undo at the same
 // moment cannot both happen. A checkpoint that is gone was rolled back.
 func (c *change) confirm(ctx context.Context, prove func(context.Context, host.Host) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConfirmTimeout*2/3, errNoTime)
@@ -63,8 +63,10 @@ func undecided(err error) error {
 	switch {
 	case isTaken(err):
 		return fmt.Errorf("another change of the interface has taken the place of this one: %w", err)
-	case errors.As(err, &exit):
+	case errors.As(err, &exit) && exit.Status == netundo.Begun:
 		return fmt.Errorf("the host has begun to undo the change: %w", err)
+	case errors.As(err, &exit):
+		return fmt.Errorf("the host could not store the confirmation: %w", err)
 	}
 	return fmt.Errorf("%w: %w", errUnanswered, err)
 }
@@ -73,7 +75,7 @@ func undecided(err error) error {
 // does it. It gives no error if the host has the confirmation.
 func (c *change) undo(ctx context.Context, deadline time.Time, problem string, cause error) error {
 	e := &UnconfirmedError{Host: c.h.Name(), Interface: c.t.name, Problem: problem, UndoneBy: deadline, Err: cause,
-		Differed: c.before.undoDiffers(), MayHold: errors.Is(cause, errUnanswered)}
+		Kept: c.guard().Dir(), Differed: c.before.undoDiffers(), MayHold: errors.Is(cause, errUnanswered)}
 	// Also after Ctrl-C: a change that was not proven must not stay.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.ConfirmTimeout)
 	defer cancel()

@@ -85,7 +85,7 @@ func TestLab_Apply_lineLostAtTheConfirmation(t *testing.T) {
 		apply(t, l, d)
 		change := d
 		change.Config.Addresses = prefixes("172.16.9.20/24")
-		l.Machine("intel9").Faults.Set(labsim.FaultSpec{ExecHolds: "undo/e41d2d0300e44e01/decided\n", CutAtExec: 1, CutWhen: c.when})
+		l.Machine("intel9").Faults.Set(labsim.FaultSpec{ExecHolds: "exit 76", CutAtExec: 1, CutWhen: c.when})
 		_, err := ipoib.Apply(t.Context(), l.hosts["intel9"], change, ipoib.Options{})
 		var unconfirmed *ipoib.UnconfirmedError
 		switch {

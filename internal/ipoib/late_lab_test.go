@@ -188,7 +188,9 @@ func TestLab_Apply_lineLostBeforeTheChange(t *testing.T) {
 		never string
 	}{
 		{func() {}, []string{"was not begun", "are as they were. Apply again"}, "not known"},
-		{func() { runText(t, l, "mkdir /var/lib/terraform-provider-infiniband/undo/e41d2d0300e44e01/decided") },
+		{func() {
+			runText(t, l, "cd /var/lib/terraform-provider-infiniband/undo/e41d2d0300e44e01 && mv undecided decided")
+		},
 			[]string{"was not begun", "It is not known whether the host will undo", "Taking it back"}, "as they were"},
 	} {
 		h := hosts.New(&brokenHost{Host: l.hosts["intel9"].Host, words: []string{"systemd-run"}, after: c.after})

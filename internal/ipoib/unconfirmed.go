@@ -21,6 +21,7 @@ type UnconfirmedError struct {
 	TakenOver bool      // another change of the interface came meanwhile
 	UndoneBy  time.Time // when the host undoes it, by the operator's clock, unless Undone
 	UndoErr   error     // undoing at once failed
+	Kept      string    // the directory of the host with what an undo puts back
 	MayHold   bool      // the confirmation may have arrived: then nothing undoes the change
 	Lost      []string  // what others had added and the undo could not put back, one sentence each
 	Differed  string    // in what the interface differed from its file before; empty if in nothing
@@ -78,6 +79,9 @@ func (e *UnconfirmedError) Error() string {
 	if e.TakenOver {
 		return s + ". " + takenOver
 	}
+	if e.undoFailed() {
+		return s + ". " + e.failed()
+	}
 	s += fmt.Sprintf(". The host restores the former configuration by itself at about %s",
 		e.UndoneBy.Format("15:04:05 MST"))
 	if e.MayHold {
@@ -100,6 +104,19 @@ func (e *UnconfirmedError) noted() string {
 		"was; the interface may have what the file says besides what it had."
 }
 
+// undoFailed reports whether the host has tried to undo the change and could not.
+func (e *UnconfirmedError) undoFailed() bool {
+	var exit *host.ExitError
+	return errors.As(e.UndoErr, &exit)
+}
+
+// failed says what is left of an undo that failed.
+func (e *UnconfirmedError) failed() string {
+	return "The host began to undo it and could not put back every file. What they held is kept on the host in " +
+		e.Kept + "/files. Remove the reason, such as a full disk, and apply again: that finishes the undo first. The host " +
+		"tries again at its next start, too." + e.noted()
+}
+
 const takenOver = "Another apply undid it and changes the same interface: what the interface has now comes from that " +
 	"one. Run plan when it has ended. Manage an interface from one state only."
 
@@ -112,6 +129,8 @@ func (e *UnconfirmedError) Explain() string {
 		text += "The former configuration was restored, now and for the next boot." + e.noted()
 	case e.TakenOver:
 		text += takenOver
+	case e.undoFailed():
+		text += e.failed()
 	case e.MayHold:
 		text += fmt.Sprintf("The connection was lost while the change was being confirmed. If the confirmation has arrived, "+
 			"the change holds, now and for the next boot. Otherwise the host restores the former configuration by itself at "+

@@ -1,6 +1,8 @@
 package ipoib
 
 import (
+	"fmt"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netundo"
@@ -11,6 +13,7 @@ import (
 const (
 	undoWaits = "waiting"   // the host will undo it, unless it is confirmed
 	undoRuns  = "undoing"   // the host undoes it now
+	undoFails = "failed"    // the host could not put back every file
 	undoNever = "confirmed" // it holds; what was saved for an undo is left
 )
 
@@ -30,6 +33,12 @@ func (c *checker) checkUndone() {
 		c.add(finding.NetworkChangeUnconfirmed.Find("%s: the host undoes it now.", c.s.Host).WithWayOut(
 			"Wait two minutes and plan again: this plan may show what the host takes back. Then find out what cut the " +
 				"connection, before you apply the same change again."))
+	case undoFails:
+		g := netundo.Guard{ID: c.target().id()}
+		c.add(finding.NetworkChangeUnconfirmed.Find("%s: the host began to undo it and could not put back every file. What "+
+			"they held is kept in %s/files.", c.s.Host, g.Dir()).WithWayOut(fmt.Sprintf("Find the reason in the journal of "+
+			"the host (journalctl -u %s), such as a full disk, and remove it. Then apply: an apply that changes this "+
+			"interface finishes the undo first. The host tries again at its next start, too.", g.Unit())))
 	case undoNever:
 		c.add(finding.ConfirmedChangeLeft.Find("%s: %s is still there.", c.s.Host,
 			netundo.Guard{ID: c.target().id()}.Dir()))

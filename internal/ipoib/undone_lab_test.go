@@ -1,8 +1,12 @@
 package ipoib_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 )
@@ -51,4 +55,93 @@ func nothingElseOfUndo(t *testing.T, l *testLab) {
 	if out := runText(t, l, "ls /etc/systemd/system /etc/systemd/system/sysinit.target.wants | grep infiniband-undo || true"); out != "" {
 		t.Errorf("units are left: %s", out)
 	}
+}
+
+const undoOfUbuntu = "/var/lib/terraform-provider-infiniband/undo/e41d2d0300e44e01"
+
+// A disk that becomes full during a change stops neither its confirmation nor its undo.
+func TestLab_Apply_onADiskThatBecomesFull(t *testing.T) {
+	t.Parallel()
+	for name, holds := range map[string]bool{"confirmed": true, "cut off": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := stackLab(t, ifupdownCase(), speed(20))
+			d := ubuntuDesired()
+			apply(t, l, d)
+			before := l.file("intel9", ifupdownCase().file)
+			change := d
+			change.Config.Addresses = prefixes("172.16.9.20/24")
+			m := l.Machine("intel9")
+			m.Faults.Trap("172.16.9.20/24 dev", 1, labsim.ProgramFault{Do: func() {
+				if err := m.FS.SetQuota("/var", 0); err != nil {
+					t.Error(err)
+				}
+			}})
+			if holds {
+				apply(t, l, change)
+				nothingElseOfUndo(t, l)
+				return
+			}
+			_ = applyCutOff(t, l, "intel9", change)
+			time.Sleep(4 * time.Second) // 80 seconds of the lab
+			m.Faults.Set(labsim.FaultSpec{})
+			l.hosts["intel9"].Drop()
+			if diff := observe(t, l, d).Differences(d.Config); len(diff) > 0 || l.file("intel9", ifupdownCase().file) != before {
+				t.Errorf("the host did not go back: %v", diff)
+			}
+			mustContain(t, checked(t, l, d)["IP027"], "it was undone by the host")
+		})
+	}
+}
+
+// An undo that cannot put a file back keeps what the file held, says so, and goes on when it can.
+func TestLab_Apply_undoThatFails(t *testing.T) {
+	t.Parallel()
+	l := withSM(t)
+	d := ubuntuDesired()
+	apply(t, l, d)
+	before := l.file("intel9", netplanFile)
+	clamped := d
+	clamped.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 4092, Addresses: d.Config.Addresses}
+	m := l.Machine("intel9")
+	for n := range 2 { // cp and ln
+		m.Faults.Trap(undoOfUbuntu+"/files/", n+1, labsim.ProgramFault{Exit: true, Status: 1})
+	}
+	_, err := ipoib.Apply(t.Context(), l.hosts["intel9"], clamped, ipoib.Options{SettleTimeout: time.Second})
+	var unconfirmed *ipoib.UnconfirmedError
+	if !errors.As(err, &unconfirmed) || unconfirmed.Undone {
+		t.Fatalf("apply: %v", err)
+	}
+	mustContain(t, unconfirmed.Explain(), "could not put back every file", "kept on the host in "+undoOfUbuntu+"/files",
+		"apply again: that finishes the undo first", "not put back: "+netplanFile)
+	for _, text := range []string{unconfirmed.Explain(), err.Error()} {
+		if strings.Contains(text, "othing has to be done") || strings.Contains(text, "was restored") {
+			t.Errorf("it says too much:\n%s", text)
+		}
+	}
+	mustContain(t, checked(t, l, d)["IP027"], "could not put back every file", undoOfUbuntu+"/files")
+	mustContain(t, runText(t, l, "cat "+undoOfUbuntu+"/files/*"), before)
+	mustContain(t, strings.Join(apply(t, l, d).Warnings, " "), "it was undone first")
+	if l.file("intel9", netplanFile) != before || len(l.snapshot(t, "intel9").Undos) > 0 {
+		t.Errorf("the former file is not back:\n%s", l.file("intel9", netplanFile))
+	}
+	nothingElseOfUndo(t, l)
+}
+
+// A mark of the undo without a word, as a disk that was full may have left it, is no silence.
+func TestLab_Check_undoneWithoutAWord(t *testing.T) {
+	t.Parallel()
+	l := withSM(t, speed(20))
+	d := ubuntuDesired()
+	apply(t, l, d)
+	change := d
+	change.Config.Addresses = prefixes("172.16.9.20/24")
+	_ = applyCutOff(t, l, "intel9", change)
+	time.Sleep(4 * time.Second) // 80 seconds of the lab
+	m := l.Machine("intel9")
+	m.Faults.Set(labsim.FaultSpec{})
+	l.hosts["intel9"].Drop()
+	m.FS.Put(undoOfUbuntu+"/undone", "", 0o600)
+	mustContain(t, checked(t, l, d)["IP027"], "it was undone by the host")
+	mustContain(t, strings.Join(apply(t, l, change).Warnings, " "), "it was undone by the host")
 }

@@ -612,7 +612,12 @@ unconfirmed_changes() {
 		became=waiting
 		[ -d "$directory"/decided ] && became=confirmed
 		[ -e "$directory"/decided/undo ] && became=undoing
-		[ -f "$directory"/undone ] && IFS= read -r became <"$directory"/undone
+		[ -e "$directory"/failed ] && became=failed
+		if [ -f "$directory"/undone ]; then
+			became=
+			IFS= read -r became <"$directory"/undone
+			became=${became:-by the host}
+		fi
 		printf '@undo %s %s\n' "${directory##*/}" "$became"
 	done
 }

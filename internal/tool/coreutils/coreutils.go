@@ -32,12 +32,6 @@ func WriteFile(path, content string) shellcmd.Command {
 	return shellcmd.New("tee", "--", path).WithStdin(content).AsRoot().Changes()
 }
 
-// MakeDirectory makes a directory that must not exist, with mode 0700. It fails
-// if the directory exists, which makes it a test-and-set.
-func MakeDirectory(path string) shellcmd.Command {
-	return shellcmd.New("mkdir", "-m", "0700", "--", path).AsRoot().Changes()
-}
-
 // Touch makes an empty file, or gives the time of now to one that is there.
 func Touch(path string) shellcmd.Command {
 	return shellcmd.New("touch", "--", path).AsRoot().Changes()

@@ -152,11 +152,23 @@ func (g Guard) PutBack() shellcmd.Command {
 	return g.Step(shellcmd.New("/bin/sh", g.Dir()+"/undo.sh", g.Dir(), "routes").AsRoot().Changes())
 }
 
-// Decide claims the decision for the caller. It fails if the host has begun to undo the
-// change.
+// Begun is the exit status of Decide if the host has begun to undo the change.
+const Begun = 76
+
+// Decide claims the decision for the caller. It fails with status Begun if the host has begun
+// to undo the change.
 func (g Guard) Decide() shellcmd.Command {
-	return coreutils.MakeDirectory(g.decidedPath()).OnlyWith(g.mark())
+	return shellcmd.Script("confirm-change", decideScript, g.Dir()).AsRoot().Changes().OnlyWith(g.mark())
 }
+
+// A power cut between the two has the next boot undo the change.
+const decideScript = `# $1 directory
+if ! mv -T "$1/undecided" "$1/decided"; then
+	[ ! -e "$1/decided" ] || exit 76
+	exit 1
+fi
+rm "$1/decided/undo"
+`
 
 // Step is a step of the change. It does not run once the host has begun to undo the
 // change, or another change has taken its place.
@@ -192,7 +204,7 @@ func (g Guard) CallOff() shellcmd.Command {
 
 const callOffScript = `# $1 mark of the change, $2 timer, $3 link and $4 path of the unit of the next boot, $5 directory
 [ -e "$1" ] || exit 0
-mkdir "$5/decided" || exit 1
+mv -T "$5/undecided" "$5/decided" || exit 1
 systemctl stop "$2" 2>/dev/null # if it was started; without its directory it does nothing
 rm -rf "$3" "$4" "$5"
 `
@@ -207,7 +219,8 @@ const (
 // UndoNow undoes an unconfirmed change at once, if there is one. It prints Undone, or
 // what the host wrote when it undid the change by itself, or Confirmed; it prints nothing
 // if there was no change. If a change is named, it undoes no other one: it prints TakenOver if
-// the saved state belongs to another change by now. Lines as those of PutBack follow.
+// the saved state belongs to another change by now. Lines as those of PutBack follow. It fails,
+// and removes nothing, if files could not be put back; called again it goes on.
 func (g Guard) UndoNow() shellcmd.Command {
 	mark := ""
 	if g.Change != "" {
@@ -224,20 +237,26 @@ if [ -n "$5" ] && [ ! -e "$5" ]; then
 fi
 [ -f "$1/undo.sh" ] || exit 0
 if [ -f "$1/undone" ]; then
-	cat "$1/undone"
+	how=
+	read -r how <"$1/undone"
+	echo "${how:-by the host}"
 elif [ ! -d "$1/decided" ] || [ -e "$1/decided/undo" ]; then
-	/bin/sh "$1/undo.sh" "$1" >&2
-	# The timer's own run may have begun.
 	n=0
-	while [ ! -f "$1/undone" ] && [ "$n" -lt 60 ]; do
+	/bin/sh "$1/undo.sh" "$1" >&2 || n=60
+	# The timer's own run may have begun.
+	while [ ! -f "$1/undone" ] && [ ! -e "$1/failed" ] && [ "$n" -lt 60 ]; do
 		sleep 1
 		n=$((n + 1))
 	done
+	if [ ! -f "$1/undone" ]; then
+		echo "the undo has not come to its end; $1 is kept" >&2
+		exit 1
+	fi
 	echo undone
 else
 	echo confirmed
 fi
 cat "$1/lost" 2>/dev/null
 systemctl stop "$2" 2>/dev/null
-rm -rf "$3" "$4" "$1"
+rm -rf "$3" "$4" && rm -rf "$1"
 `

@@ -1,6 +1,7 @@
 package netundo
 
 import (
+	"errors"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -139,5 +140,43 @@ func TestSave_names_routes_that_cannot_be_read(t *testing.T) {
 	const want = "routes ib0 routes that could not be read before the change (ip -4 route: Dump terminated)\n"
 	if err != nil || string(out) != want {
 		t.Errorf("%q, %v; want %q", out, err, want)
+	}
+}
+
+// TestRestore_inRealShells has a disk become full while a file is put back: a link needs no
+// space. If neither comes to be, what is at the path stays as it is.
+func TestRestore_inRealShells(t *testing.T) {
+	_, function, _ := strings.Cut(undoSteps, "\nrestore() {")
+	function, _, _ = strings.Cut(function, "\n}\n")
+	const full = "cp() { head -c 3 \"$2\" >\"$3\"; return 1; }\n"
+	for name, c := range map[string]struct{ fault, want string }{
+		"room":           {"", "as it was\n"},
+		"full":           {full, "as it was\n"},
+		"full, no links": {full + "ln() { return 1; }\n", "changed\n"},
+	} {
+		for _, shell := range []string{"dash", "bash"} {
+			if _, err := exec.LookPath(shell); err != nil {
+				continue
+			}
+			dir := t.TempDir()
+			saved, target := filepath.Join(dir, "saved"), filepath.Join(dir, "etc", "file")
+			if err := errors.Join(os.Mkdir(filepath.Dir(target), 0o700), os.WriteFile(saved, []byte("as it was\n"), 0o600),
+				os.WriteFile(target, []byte("changed\n"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // an undo that is called again
+				out, err := exec.CommandContext(t.Context(), shell, "-c", c.fault+"restore() {"+function+"\n}\nrestore \"$@\"",
+					"undo", saved, target).CombinedOutput()
+				if (err == nil) != (c.want == "as it was\n") {
+					t.Errorf("%s, %s: %v\n%s", name, shell, err, out)
+				}
+				if got, err := os.ReadFile(target); err != nil || string(got) != c.want {
+					t.Errorf("%s, %s: the file has %q, %v", name, shell, got, err)
+				}
+			}
+			if left, err := os.ReadDir(filepath.Dir(target)); err != nil || len(left) != 1 {
+				t.Errorf("%s, %s: %v is left, %v", name, shell, left, err)
+			}
+		}
 	}
 }

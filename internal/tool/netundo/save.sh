@@ -13,6 +13,15 @@ umask 077
 rm -rf "$final".*
 mkdir -p "$dir/files"
 : >"$dir/change.$change"
+# What an undo writes about itself is made now, and later renamed only: a disk that has become
+# full must not stop it.
+mkdir "$dir/undecided"
+: >"$dir/undecided/undo"
+: >"$dir/not-failed"
+: >"$dir/lost"
+: >"$dir/rules-now"
+echo 'by the host' >"$dir/by-host"
+echo 'at boot' >"$dir/at-boot"
 printf '%s\n' "$2" >"$dir/stack"
 printf '%s\n' "$3" >"$dir/interface"
 printf '%s\n' "$4" >"$dir/existed"

@@ -118,9 +118,31 @@ put_back() (
 		add "neighbour add $neighbour dev $device nud permanent" || echo "neighbours $device $neighbour ($said)"
 	done <"$dir/neighbours"
 )
+# Puts the saved file $1 back as $2. It is written beside it: a disk that is full must leave
+# neither of the two. A link needs no space, but has the label of where it comes from.
+restore() {
+	[ -d "${2%/*}" ] || mkdir -p "${2%/*}" || return 1
+	# shellcheck disable=SC3013 # dash, bash and busybox have it
+	[ ! "$1" -ef "$2" ] || return 0 # linked by an undo that was stopped
+	if [ -L "$2" ]; then
+		cp -p "$1" "$2"
+		return $?
+	fi
+	beside=${2%/*}/.${2##*/}.undo
+	if ! cp -p "$1" "$beside"; then
+		rm -f "$beside"
+		ln "$1" "$beside" || return 1
+	fi
+	mv -f "$beside" "$2"
+}
 # Ends the undo: notes it in the records of the host, where the change has noted that it
-# began, and says how it came. Whoever waits for that removes the directory.
+# began, and says by the file $1 how it came. Whoever waits for that removes the directory.
 finish() {
+	if [ -n "$failed" ]; then
+		echo "not put back:$failed; what was there is kept in $dir/files, by the list $dir/manifest" >&2
+		mv "$dir/not-failed" "$dir/failed"
+		return 1
+	fi
 	records=${dir%/undo/*}/changes
 	if [ -s "$records" ]; then
 		[ -z "$(tail -c 1 "$records")" ] || echo >>"$records"
@@ -128,7 +150,7 @@ finish() {
 			printf 'undone\tid=%s\ttime=%s\t.\n' "${mark##*/change.}" "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
 		done >>"$records"
 	fi
-	echo "$1" >"$dir/undone"
+	mv "$dir/$1" "$dir/undone"
 }
 if [ "$boot" = routes ]; then
 	put_back routes-ours
@@ -140,12 +162,13 @@ if [ -n "$boot" ]; then
 	read -r now </proc/sys/kernel/random/boot_id
 	[ "$made" = "$now" ] && exit 0
 fi
-# Whoever makes this directory decides: the confirmation makes it too. An undo
-# that a power cut stopped goes on at boot.
-if ! mkdir "$dir/decided" 2>/dev/null; then
-	[ -n "$boot" ] && [ -e "$dir/decided/undo" ] && [ ! -e "$dir/undone" ] || exit 0
+# Whoever renames this directory decides: the confirmation does it too. If nobody can, nobody
+# has confirmed. An undo that a power cut stopped goes on at boot, and one that failed when it
+# is asked for again.
+if ! mv -T "$dir/undecided" "$dir/decided" 2>/dev/null && [ -e "$dir/decided" ]; then
+	[ -e "$dir/decided/undo" ] && [ ! -e "$dir/undone" ] || exit 0
+	mv "$dir/failed" "$dir/not-failed" 2>/dev/null || [ -n "$boot" ] || exit 0
 fi
-: >"$dir/decided/undo"
 read -r stack <"$dir/stack"
 read -r existed <"$dir/existed"
 read -r mode <"$dir/mode"
@@ -160,14 +183,13 @@ if [ -z "$boot" ] && [ -n "$checkpoint" ]; then
 	nm=org.freedesktop.NetworkManager
 	busctl call $nm /org/freedesktop/NetworkManager $nm CheckpointRollback o "$checkpoint" && back=1
 fi
+failed=
 while read -r what copy file; do
-	case $what in
-	restore)
-		[ -d "${file%/*}" ] || mkdir -p "${file%/*}"
-		cp -p "$dir/files/$copy" "$file"
-		;;
-	remove) rm -f "$file" ;;
-	esac
+	[ "$what" != restore ] || restore "$dir/files/$copy" "$file" || failed="$failed $file"
+done <"$dir/manifest"
+# Last, and only then: it may be the one copy of what could not be put back.
+while [ -z "$failed" ] && read -r what copy file; do
+	[ "$what" != remove ] || rm -f "$file" || failed=" $file"
 done <"$dir/manifest"
 udevadm control --reload
 case $stack in
@@ -184,9 +206,10 @@ setmode() {
 if [ -n "$boot" ]; then
 	# A rule of udev may have run already. The network service does the rest.
 	setmode
-	finish "at boot"
+	finish at-boot
+	status=$?
 	sync
-	exit 0
+	exit "$status"
 fi
 case $stack in
 netplan | networkd) networkctl reload ;;
@@ -199,8 +222,8 @@ if [ "$existed" = no ]; then
 	# The change made the interface, a P_Key child.
 	[ -d "/sys/class/net/$name" ] && ip link del "$name"
 	put_back "" >"$dir/lost"
-	finish "by the host"
-	exit 0
+	finish by-host
+	exit $?
 fi
 # The mode before the MTU: it decides which MTU is legal.
 setmode
@@ -226,4 +249,4 @@ else
 	ip link set dev "$name" down
 fi
 put_back "" >"$dir/lost"
-finish "by the host"
+finish by-host
