@@ -264,6 +264,12 @@ func TestRead_tells_unread_from_none(t *testing.T) {
 			f["bin/upsc"] = program(answers)
 		}
 	}
+	zpool := func(scans ...string) func(map[string]string) {
+		return func(f map[string]string) {
+			f["bin/zpool"] = program(map[string]string{"status": "  pool: tank\n state: ONLINE\n  scan: " +
+				strings.Join(scans, "\n  scan: ") + "\nconfig:\n"})
+		}
+	}
 	batteryOf := func(s *inventory.Snapshot) (int, string) { b := s.Battery; return len(b.Or(nil)), b.Why() }
 	scansOf := func(s *inventory.Snapshot) (int, string) { return len(s.Scans.Or(nil)), s.Scans.Why() }
 	serversOf := func(s *inventory.Snapshot) (int, string) { return len(s.Servers.Or(nil)), s.Servers.Why() }
@@ -307,6 +313,18 @@ func TestRead_tells_unread_from_none(t *testing.T) {
 		{"zpool prints no line of a scan", func(f map[string]string) {
 			f["bin/zpool"] = program(map[string]string{"status": "  pool: tank\n state: ONLINE\nconfig:\n"})
 		}, scansOf, 0, ""},
+		{"scrub beside the rebuild that it follows", zpool("scrub in progress since Sat Nov 21 00:24:01 2026",
+			"resilvered (draid1:3d:4c:1s-0) 20.2G in 00:01:02 with 0 errors on Sat Nov 21 00:24:01 2026"), scansOf, 1, ""},
+		{"rebuild of one vdev, and of another that has ended", zpool(
+			"scrub repaired 0B in 00:00:12 with 0 errors on Sun Nov 15 03:45:13 2026",
+			"resilver (mirror-0) in progress since Sat Nov 21 09:00:00 2026",
+			"resilvered (mirror-1) 2.01G in 00:00:40 with 0 errors on Sat Nov 21 08:59:58 2026"), scansOf, 1, ""},
+		{"all that has ended", zpool("scrub canceled on Sat Nov 21 00:24:01 2026", "none requested",
+			"scrub paused since Sat Nov 21 00:24:01 2026", "error scrub canceled on Sat Nov 21 00:24:01 2026",
+			"scrubbed 3 error blocks in 0 days 00:00:01 on Sat Nov 21 00:24:01 2026",
+			"resilver (mirror-0) canceled on Sat Nov 21 00:24:01 2026"), scansOf, 0, ""},
+		{"a scan that is not understood", zpool("scrub repaired 0B in 00:00:12 with 0 errors on Sun Nov 15 03:45:13 2026",
+			"trim of mirror-0 has begun"), scansOf, 0, `what zpool status says of pool tank is not understood: "trim of mirror-0 has begun"`},
 		{"suspended", func(f map[string]string) { f["proc/spl/kstat/zfs/tank/state"] = "SUSPENDED\n" }, scansOf, 0,
 			"pool tank is suspended"},
 

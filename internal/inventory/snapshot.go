@@ -328,7 +328,7 @@ type Server struct {
 type Pool struct {
 	Name  string
 	State string // "ONLINE", "DEGRADED", "SUSPENDED", …
-	Doing string // "scrub" or "resilver" while one is in progress
+	Doing string // "scrub", "resilver" or both while they are in progress
 }
 
 // Unit is the state of a unit as systemd shows it.
