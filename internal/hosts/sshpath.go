@@ -50,16 +50,23 @@ func arrivals(s *inventory.Snapshot, server string) []fact.Of[string] {
 	if dev, ok := scope(s, address); ok {
 		return []fact.Of[string]{dev}
 	}
-	address = address.Unmap()
 	var devs []fact.Of[string]
-	for _, n := range s.Netdevs {
-		if slices.ContainsFunc(n.Addresses, func(p netip.Prefix) bool { return p.Addr() == address }) {
-			devs = append(devs, fact.Known(n.Name))
-		}
+	for _, dev := range holders(s, address) {
+		devs = append(devs, fact.Known(dev))
 	}
 	if len(devs) == 0 {
 		return []fact.Of[string]{
-			fact.Unknown[string]("no interface has the address " + address.String() + ", which the session came to")}
+			fact.Unknown[string]("no interface has the address " + address.Unmap().String() + ", which the session came to")}
+	}
+	return devs
+}
+
+// holders are the interfaces that have an address.
+func holders(s *inventory.Snapshot, address netip.Addr) (devs []string) {
+	for _, n := range s.Netdevs {
+		if slices.ContainsFunc(n.Addresses, func(p netip.Prefix) bool { return p.Addr() == address.Unmap().WithZone("") }) {
+			devs = append(devs, n.Name)
+		}
 	}
 	return devs
 }

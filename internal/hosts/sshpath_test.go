@@ -101,7 +101,8 @@ func TestAddStorage_unknown(t *testing.T) {
 		"192.0.2.6": "wg0 is an interface of kind wireguard, and the kernel does not name the one below it",
 	} {
 		s.Storage = nil
-		addStorage(s, a, inventory.Storage{Kind: "iscsi", What: "connection1:0", Server: server})
+		addStorage(s, inventory.Storage{Kind: "iscsi", What: "connection1:0", Server: server,
+			Dev: way(s, a, "connection1:0", server)})
 		if dev := s.Storage[0].Dev; dev.Known() != (want == "") || !strings.Contains(dev.Why(), want) {
 			t.Errorf("%q: known %t, %q", server, dev.Known(), dev.Why())
 		}

@@ -1,9 +1,11 @@
 package hosts
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -26,10 +28,14 @@ func readStorage(s *inventory.Snapshot, a *collect.Answer) error {
 		name := path.Base(dir)
 		switch {
 		case base == "address" && strings.HasPrefix(p, "/sys/class/iscsi_connection/"):
-			addStorage(s, a, inventory.Storage{Kind: "iscsi", What: name, Server: v})
+			st := inventory.Storage{Kind: "iscsi", What: name, Server: v, Dev: way(s, a, name, v)}
+			if why := boundISCSI(a, name); why != "" {
+				st.Dev = fact.Unknown[string](why)
+			}
+			addStorage(s, st)
 		case base == "address" && strings.HasPrefix(p, "/sys/class/nvme/"):
-			addStorage(s, a, inventory.Storage{Kind: "nvme-" + a.Values[dir+"transport"].Text, What: name,
-				Server: option(v, "traddr")})
+			addStorage(s, inventory.Storage{Kind: "nvme-" + a.Values[dir+"transport"].Text, What: name,
+				Server: option(v, "traddr"), Dev: wayOfNVMe(s, a, name, v)})
 		case base == "local_ib_device":
 			s.Storage = append(s.Storage, inventory.Storage{Kind: "srp", What: name, RDMA: v, Dev: fact.Known("")})
 		}
@@ -79,8 +85,9 @@ func readMounts(s *inventory.Snapshot, a *collect.Answer) error {
 			return in("mounts", tool.Errorf(n, line, "want the six fields of a mount"))
 		}
 		for _, server := range servers(fields[2], unescape(fields[0]), fields[3]) {
-			addStorage(s, a, inventory.Storage{Kind: fields[2], What: unescape(fields[0]), Where: unescape(fields[1]),
-				Server: server})
+			what := unescape(fields[0])
+			addStorage(s, inventory.Storage{Kind: fields[2], What: what, Where: unescape(fields[1]),
+				Server: server, Dev: way(s, a, what, server)})
 		}
 	}
 	return nil
@@ -148,18 +155,60 @@ func remote(source string) string {
 	return host
 }
 
-// addStorage adds the interface on the way to the server. If there is no way, the
-// server cannot be reached, and no card carries it.
-func addStorage(s *inventory.Snapshot, a *collect.Answer, st inventory.Storage) {
-	run := a.Runs["way "+st.Server]
+// way is the interface on the way to a server. If there is no way, the server cannot be
+// reached, and no card carries it.
+func way(s *inventory.Snapshot, a *collect.Answer, what, server string) fact.Of[string] {
+	run := a.Runs["way "+server]
 	switch {
-	case st.Server == "":
-		st.Dev = fact.Unknown[string](st.What + " names no address of its server")
+	case server == "":
+		return fact.Unknown[string](what + " names no address of its server")
 	case run.Status != 0 && strings.Contains(run.Output, "unreachable"):
-		st.Dev = fact.Known("")
-	default:
-		st.Dev = wayTo(s, a, st.Server, "way "+st.Server)
+		return fact.Known("")
 	}
+	return wayTo(s, a, server, "way "+server)
+}
+
+// wayOfNVMe is the interface of a controller whose address is such as
+// "traddr=192.0.2.30,trsvcid=4420,host_traddr=192.0.2.20,host_iface=ib0". A connection that is bound
+// to an interface uses it whatever the routes say. To one that is bound to an address of
+// the host, TCP goes by the routes from there and RDMA by the interface that has it.
+func wayOfNVMe(s *inventory.Snapshot, a *collect.Answer, what, address string) fact.Of[string] {
+	server, from, iface := option(address, "traddr"), option(address, "host_traddr"), option(address, "host_iface")
+	switch {
+	case iface != "":
+		return fact.Known(iface)
+	case from == "":
+		return way(s, a, what, server)
+	}
+	to := wayTo(s, a, server, "way "+server+" from "+from)
+	dev, known := to.Get()
+	local, err := netip.ParseAddr(from)
+	if on := holders(s, local); known && (err != nil || !slices.Equal(on, []string{dev})) {
+		return fact.Unknown[string](fmt.Sprintf("%s is bound to %s, which is an address of %s; the way from there is by %s",
+			what, from, cmp.Or(strings.Join(on, " and "), "no interface"), dev))
+	}
+	return to
+}
+
+// boundISCSI says why it is not known which interface a connection such as "connection1:0"
+// is bound to; empty if it goes by the routes. open-iscsi binds those of an iface of the
+// user, whose name is all that the kernel knows, and neither of its own ones. It may set
+// no name where it binds to nothing.
+func boundISCSI(a *collect.Answer, connection string) string {
+	session, _, _ := strings.Cut(strings.TrimPrefix(connection, "connection"), ":")
+	file := "/sys/class/iscsi_session/session" + session + "/ifacename"
+	iface, read := a.Values[file]
+	switch {
+	case a.Denied[file]:
+		return file + " could not be read"
+	case !read || slices.Contains([]string{"default", "iser", "(null)", "<NULL>"}, iface.Text):
+		return ""
+	}
+	return fmt.Sprintf("%s uses the iface %s of open-iscsi, which may bind it to an interface", connection, iface.Text)
+}
+
+// addStorage adds what is reached over an interface, if it is known what carries that.
+func addStorage(s *inventory.Snapshot, st inventory.Storage) {
 	if dev := st.Dev.Or(""); dev != "" && dev != "lo" {
 		if why := s.HiddenBelow(dev); why != "" {
 			st.Dev = fact.Unknown[string](why)

@@ -27,6 +27,9 @@ const stacked = `[{"ifindex":2,"ifname":"eno1","flags":["UP"],"mtu":1500,"operst
 	`{"ifindex":8,"link":"veth1","ifname":"veth0","flags":["UP"],"mtu":1500,"operstate":"UP","link_type":"ether","address":"02:fc:00:00:00:08","addr_info":[]},` +
 	`{"ifindex":9,"link":"veth0","ifname":"veth1","flags":["UP"],"mtu":1500,"operstate":"UP","link_type":"ether","address":"02:fc:00:00:00:09","addr_info":[]}]`
 
+// allDefaults asks for the default routes.
+const allDefaults = "-j route show default"
+
 // server is a host that uses storage of others and has storage of its own.
 func server() map[string]string {
 	files := maps.Clone(common)
@@ -64,7 +67,7 @@ func server() map[string]string {
 			"  pool: tank\n state: DEGRADED\nstatus: One or more devices is currently being resilvered.\n\tThe pool will continue to function.\n  scan: resilver in progress since Sat Nov 21 09:00:00 2026\n\t1T scanned\nconfig:\n\nerrors: No known data errors\n"}),
 		"bin/ip": program(map[string]string{
 			"-j -d addr show":           stacked,
-			"-j route show default":     `[{"dst":"default","gateway":"192.0.2.1","dev":"bond0.7","flags":[]}]`,
+			allDefaults:                 `[{"dst":"default","gateway":"192.0.2.1","dev":"bond0.7","flags":[]}]`,
 			"-o route get 192.0.2.1":    `192.0.2.1 dev bond0.7 src 192.0.2.20 uid 0 \    cache`,
 			"-o route get 192.0.2.30":   `192.0.2.30 dev br0 src 192.0.2.20 uid 0 \    cache`,
 			"-o route get 192.0.2.40":   `192.0.2.40 dev eno1 src 192.0.2.20 uid 0 \    cache`,
@@ -111,6 +114,46 @@ func TestRead_of_a_host_with_storage(t *testing.T) {
 	}
 }
 
+// TestRead_of_bound_storage holds that a connection that is bound to an interface is not
+// looked for by its server's address alone.
+func TestRead_of_bound_storage(t *testing.T) {
+	const nvme, iface = "sys/class/nvme/nvme1/address", "sys/class/iscsi_session/session1/ifacename"
+	answers := map[string]string{"-j -d addr show": stacked, allDefaults: "[]",
+		"-o route get 192.0.2.40":                 `192.0.2.40 dev eno1 src 192.0.2.20 uid 0 \    cache`,
+		"-o route get 192.0.2.30":                 `192.0.2.30 dev br0 src 192.0.2.20 uid 0 \    cache`,
+		"-o route get 192.0.2.30 from 192.0.2.20": `192.0.2.30 from 192.0.2.20 dev bond0.7 uid 0 \    cache`,
+		"-o route get 192.0.2.31 from 192.0.2.20": `192.0.2.31 from 192.0.2.20 dev br0 uid 0 \    cache`,
+		"-o route get 192.0.2.30 from 192.0.2.77": "status 2\nRTNETLINK answers: Network is unreachable",
+	}
+	for _, c := range []struct{ file, text, what, dev, why string }{
+		{nvme, "traddr=192.0.2.30,trsvcid=4420,host_iface=eno1", "nvme1", "eno1", ""},
+		{nvme, "traddr=192.0.2.30,trsvcid=4420,host_traddr=192.0.2.77,host_iface=eno1,src_addr=192.0.2.20", "nvme1", "eno1", ""},
+		{nvme, "traddr=192.0.2.30,trsvcid=4420,host_iface=ib9", "nvme1", "", "ip address shows no interface ib9"},
+		{nvme, "traddr=192.0.2.30,trsvcid=4420,host_traddr=192.0.2.20", "nvme1", "bond0.7", ""},
+		{nvme, "traddr=192.0.2.31,trsvcid=4420,host_traddr=192.0.2.20", "nvme1", "",
+			"nvme1 is bound to 192.0.2.20, which is an address of bond0.7; the way from there is by br0"},
+		{nvme, "traddr=192.0.2.30,trsvcid=4420,host_traddr=192.0.2.77", "nvme1", "", "Network is unreachable"},
+		{iface, "default", "connection1:0", "eno1", ""},
+		{iface, "(null)", "connection1:0", "eno1", ""},
+		{iface, "iface0", "connection1:0", "", "connection1:0 uses the iface iface0 of open-iscsi, which may bind it to an interface"},
+	} {
+		t.Run(strings.Trim(c.text, "()"), func(t *testing.T) { // the name is that of a directory, too
+			t.Parallel()
+			root, files := t.TempDir(), server()
+			files["bin/ip"], files[c.file] = program(answers), c.text+"\n"
+			tree(t, root, files)
+			s, err := read(runCollect(t, root))
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := slices.IndexFunc(s.Storage, func(st inventory.Storage) bool { return st.What == c.what })
+			if dev := s.Storage[at].Dev; dev.Or("") != c.dev || (dev.Why() == "") != (c.why == "") || !strings.Contains(dev.Why(), c.why) {
+				t.Errorf("%+v: %s", s.Storage[at], dev.Why())
+			}
+		})
+	}
+}
+
 // Each file system of the network names its servers in its own way, or in none. The script
 // asks for the way to each address.
 func TestRead_of_network_file_systems(t *testing.T) {
@@ -118,7 +161,7 @@ func TestRead_of_network_file_systems(t *testing.T) {
 	near, far := fact.Known("br0"), fact.Known("eno1")
 	host := server()
 	answers := map[string]string{"-j -d addr show": stacked,
-		"-j route show default": `[{"dst":"default","gateway":"192.0.2.1","dev":"bond0.7","flags":[]}]`}
+		allDefaults: `[{"dst":"default","gateway":"192.0.2.1","dev":"bond0.7","flags":[]}]`}
 	for address, dev := range map[string]string{"192.0.2.1": "bond0.7", "192.0.2.30": "br0", "192.0.2.31": "br0",
 		"192.0.2.40": "eno1", "fd00::9": "eno1"} {
 		answers["-o route get "+address] = address + " dev " + dev + " src 192.0.2.20 uid 0 \\    cache"

@@ -60,12 +60,13 @@ ask_card() {
 	[ "$STATUS" = 0 ] || card_is_free "$CARD" || return 1
 }
 
-# way_to ADDRESS: the way to a server of storage, once for each.
+# way_to ADDRESS [FROM]: the way to a server of storage, once for each; FROM is the
+# address of the host that the connection is bound to.
 ASKED=''
 way_to() {
-	case " $ASKED " in *" $1 "*) return 0 ;; esac
-	ASKED="$ASKED $1"
-	has ip && answer "way $1" ip -o route get "$1"
+	case " $ASKED " in *" $1/${2:-} "*) return 0 ;; esac
+	ASKED="$ASKED $1/${2:-}"
+	has ip && answer "way $1${2:+ from $2}" ip -o route get "$1" ${2:+from "$2"}
 }
 
 # ways_in SEPARATORS TEXT: the ways to the addresses among the words of a text.
@@ -316,14 +317,16 @@ E
 		first_line "$connection"/address
 		[ -n "$LINE" ] && way_to "$LINE"
 	done
+	values "$ROOT"/sys/class/iscsi_session/*/ifacename
 	for controller in "$ROOT"/sys/class/nvme/*; do
 		LINE=''
 		values "$controller"/transport
 		case $LINE in tcp | rdma) ;; *) continue ;; esac
 		values "$controller"/address
 		first_line "$controller"/address
-		server=${LINE#*traddr=}
-		way_to "${server%%,*}"
+		server=${LINE#*traddr=} from=''
+		case $LINE in *,host_traddr=*) from=${LINE##*,host_traddr=} ;; esac
+		way_to "${server%%,*}" "${from%%,*}"
 	done
 	values "$ROOT"/sys/class/scsi_host/*/local_ib_device
 }
