@@ -43,7 +43,7 @@ var common = map[string]string{
 			`{"ifindex":2,"ifname":"eth0","flags":["UP","LOWER_UP"],"mtu":1500,"operstate":"UP","link_type":"ether","address":"02:fc:00:00:00:01","addr_info":[{"family":"inet","local":"192.0.2.20","prefixlen":24,"dynamic":true}]},` +
 			`{"ifindex":3,"ifname":"ibp1s0","flags":["UP","LOWER_UP"],"mtu":65520,"operstate":"UP","link_type":"infiniband","address":"80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1","linkinfo":{"info_kind":"ipoib","info_data":{"key":"0xffff","mode":"connected"}},"addr_info":[{"family":"inet","local":"172.16.0.20","prefixlen":24}]},` +
 			`{"ifindex":4,"link":"ibp1s0","ifname":"ibp1s0.8001","flags":[],"mtu":2044,"operstate":"DOWN","link_type":"infiniband","address":"80:00:02:09:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1","linkinfo":{"info_kind":"ipoib","info_data":{"key":"0x8001","mode":"datagram"}},"addr_info":[]}]`,
-		"-j route show default":  `[{"dst":"default","gateway":"192.0.2.1","dev":"eth0","flags":[]}]`,
+		allDefaults:              `[{"dst":"default","gateway":"192.0.2.1","dev":"eth0","flags":[]}]`,
 		"-o route get 192.0.2.1": `192.0.2.1 dev eth0 src 192.0.2.20 uid 0 \    cache`,
 	}),
 }

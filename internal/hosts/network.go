@@ -180,16 +180,23 @@ func readRoutes(s *inventory.Snapshot, a *collect.Answer) error {
 		}
 		s.Routes.Default = append(s.Routes.Default, inventory.DefaultRoute{Dev: r.Dev, Gateway: gateway})
 	}
+	// The kernel lists tables by a hash. Those of the main one come first.
+	slices.SortStableFunc(s.Routes.Default, func(x, y inventory.DefaultRoute) int { return cmp.Compare(x.Table, y.Table) })
 	s.SSH = sshPath(s, a)
 	return nil
 }
 
+// addRoute adds the interfaces of a route that leads somewhere. One of type "local" or
+// "unreachable" leads to the host itself or nowhere.
 func addRoute(s *inventory.Snapshot, r iproute.Route) {
-	if r.Dev != "" {
-		s.Routes.Default = append(s.Routes.Default, inventory.DefaultRoute{Dev: r.Dev, Gateway: r.Gateway})
+	if r.Type != "" {
+		return
 	}
-	for _, hop := range r.Nexthops {
-		s.Routes.Default = append(s.Routes.Default, inventory.DefaultRoute{Dev: hop.Dev, Gateway: hop.Gateway})
+	for _, hop := range append(r.Nexthops, iproute.Nexthop{Dev: r.Dev, Gateway: r.Gateway}) {
+		if hop.Dev != "" {
+			s.Routes.Default = append(s.Routes.Default,
+				inventory.DefaultRoute{Dev: hop.Dev, Gateway: hop.Gateway, Table: r.Table})
+		}
 	}
 }
 

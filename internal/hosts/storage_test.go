@@ -28,7 +28,7 @@ const stacked = `[{"ifindex":2,"ifname":"eno1","flags":["UP"],"mtu":1500,"operst
 	`{"ifindex":9,"link":"veth0","ifname":"veth1","flags":["UP"],"mtu":1500,"operstate":"UP","link_type":"ether","address":"02:fc:00:00:00:09","addr_info":[]}]`
 
 // allDefaults asks for the default routes.
-const allDefaults = "-j route show default"
+const allDefaults = "-j -4 route show table all default"
 
 // server is a host that uses storage of others and has storage of its own.
 func server() map[string]string {
@@ -219,6 +219,36 @@ func TestRead_of_network_file_systems(t *testing.T) {
 				t.Errorf("got %+v, want %+v", s.Storage, want)
 			}
 		})
+	}
+}
+
+// allTables is what ip of iproute2 6.1 printed of a host with rules and a VRF; the names of
+// interfaces are those of the fixture.
+const allTables = `[{"type":"unreachable","dst":"default","table":"10","metric":4278198272,"flags":[]},` +
+	`{"dst":"default","gateway":"10.1.0.2","dev":"enp1s0d1","table":"10","flags":["linkdown"]},` +
+	`{"type":"local","dst":"default","dev":"lo","table":"100","scope":"host","flags":[]},` +
+	`{"type":"blackhole","dst":"default","table":"101","flags":[]},` +
+	`{"dst":"default","table":"102","flags":["linkdown"],"nexthops":[` +
+	`{"gateway":"10.0.0.2","dev":"br0","weight":1,"flags":["linkdown"]},{"gateway":"10.0.0.3","dev":"br0","weight":1,"flags":["linkdown"]}]},` +
+	`{"type":"throw","dst":"default","table":"103","flags":[]},` +
+	`{"dst":"default","gateway":"192.0.2.1","dev":"eno1","flags":["linkdown"]}]`
+
+// TestRead_default_routes_of_all_tables holds that the default route of a VRF, or of a table
+// that rules choose, is one.
+func TestRead_default_routes_of_all_tables(t *testing.T) {
+	root, files := t.TempDir(), server()
+	files["bin/ip"] = program(map[string]string{"-j -d addr show": stacked, allDefaults: allTables,
+		"-j route show default": `[{"dst":"default","gateway":"192.0.2.1","dev":"eno1","flags":["linkdown"]}]`})
+	tree(t, root, files)
+	s, err := read(runCollect(t, root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []inventory.DefaultRoute{{Dev: "eno1", Gateway: "192.0.2.1"}, {Dev: "eth0", Gateway: "fe80::1"},
+		{Dev: "enp1s0d1", Gateway: "10.1.0.2", Table: "10"}, {Dev: "br0", Gateway: "10.0.0.2", Table: "102"},
+		{Dev: "br0", Gateway: "10.0.0.3", Table: "102"}}
+	if diff := cmp.Diff(want, s.Routes.Default); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -233,8 +233,8 @@ func (s *Snapshot) HiddenBelow(dev string) string {
 // HiddenRoutes says of default routes why it is not known what carries them.
 func (s *Snapshot) HiddenRoutes() []string {
 	var all []string
-	for _, r := range s.Routes.Default {
-		if why := s.HiddenBelow(r.Dev); why != "" && !slices.Contains(all, why) {
+	for _, dev := range s.Routes.Devs() {
+		if why := s.HiddenBelow(dev); why != "" && !slices.Contains(all, why) {
 			all = append(all, why)
 		}
 	}

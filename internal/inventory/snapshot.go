@@ -271,10 +271,23 @@ type Routes struct {
 	Default []DefaultRoute
 }
 
+// Devs are the interfaces of default routes, each once: several tables and both families
+// may have one over the same interface.
+func (r Routes) Devs() []string {
+	var devs []string
+	for _, d := range r.Default {
+		if !slices.Contains(devs, d.Dev) {
+			devs = append(devs, d.Dev)
+		}
+	}
+	return devs
+}
+
 // DefaultRoute is one default route.
 type DefaultRoute struct {
 	Dev     string
 	Gateway string
+	Table   string // of IPv4, that of a VRF or of rules; empty for the main table
 }
 
 // SSHPath says over which interfaces the SSH session reaches the host.

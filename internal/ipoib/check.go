@@ -228,7 +228,7 @@ func maskPrefixes(prefixes []netip.Prefix) []netip.Prefix {
 func (c *checker) defaultRoute() {
 	for _, r := range c.d.Config.Routes {
 		for _, now := range c.s.Routes.Default {
-			if r.Default() && now.Dev != c.observed.Name && !c.mayBeOurs(now.Dev) &&
+			if r.Default() && now.Table == "" && now.Dev != c.observed.Name && !c.mayBeOurs(now.Dev) &&
 				strings.Contains(now.Gateway, ":") == r.Via.Is6() {
 				c.add(finding.DefaultRouteTwice.Find("%s: %s leads everywhere already, by %s.", r, now.Dev, now.Gateway))
 			}

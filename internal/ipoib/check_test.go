@@ -106,6 +106,13 @@ func TestCheck(t *testing.T) {
 	connected := requestFor(ib.ModeConnected, 65520, "172.16.0.20/24")
 	child := connected
 	child.PKey = 0x8001
+	gateway := connected
+	gateway.Config.Routes = []Route{{To: netip.MustParsePrefix("0.0.0.0/0"), Via: netip.MustParseAddr("172.16.0.1")}}
+	throughTable := func(table string) *inventory.Snapshot {
+		return testHost(func(s *inventory.Snapshot) {
+			s.Routes.Default = []inventory.DefaultRoute{{Dev: "eno1", Gateway: "192.0.2.1", Table: table}}
+		})
+	}
 	for _, tt := range []struct {
 		name     string
 		s        *inventory.Snapshot
@@ -146,6 +153,9 @@ func TestCheck(t *testing.T) {
 		{name: "session", s: testHost(func(s *inventory.Snapshot) { s.SSH.Devs = fact.Known([]string{"ibp1s0"}) }),
 			d: connected, code: "IP010", severity: finding.NeedsConsent,
 			text: []string{"ibp1s0 of intel9 carries the SSH session from 192.0.2.100", `allow_management_path = ["ibp1s0"]`}},
+		{name: "second default route", s: throughTable(""), d: gateway, code: "IP030", severity: finding.Refuse,
+			text: []string{"eno1 leads everywhere already"}},
+		{name: "default route in another table", s: throughTable("10"), d: gateway},
 		{name: "default route", s: testHost(func(s *inventory.Snapshot) { s.Routes.Default = []inventory.DefaultRoute{{Dev: "ibp1s0"}} }), d: connected,
 			code: "IP010", severity: finding.NeedsConsent, text: []string{"the default route"}},
 		{name: "session over a VLAN on a bond", s: testHost(above("bond0.7", "bond0", "ibp1s0")), d: connected, code: "IP010",

@@ -93,8 +93,8 @@ func sessionsOver(s *inventory.Snapshot, name string) []string {
 			uses = append(uses, "the SSH session from "+s.SSH.Client+by)
 		}
 	}
-	for _, r := range s.Routes.Default {
-		if by, ok := over(s, r.Dev, name); ok {
+	for _, dev := range s.Routes.Devs() {
+		if by, ok := over(s, dev, name); ok {
 			uses = append(uses, "the default route"+by)
 		}
 	}

@@ -213,8 +213,8 @@ func uses(s *inventory.Snapshot, d Request) []use {
 	if !known {
 		all = append(all, mayGoOver(s, d, "The SSH session to "+s.Host+" may come in over ", s.SSH.Devs.Why())...)
 	}
-	for _, r := range s.Routes.Default {
-		all = append(all, over(s, d, r.Dev, fmt.Sprintf("The default route of %s goes over %s", s.Host, r.Dev))...)
+	for _, dev := range s.Routes.Devs() {
+		all = append(all, over(s, d, dev, fmt.Sprintf("The default route of %s goes over %s", s.Host, dev))...)
 	}
 	if hidden := s.HiddenRoutes(); len(hidden) > 0 {
 		all = append(all, mayGoOver(s, d, "The default route of "+s.Host+" may go over ", strings.Join(hidden, "; "))...)

@@ -40,9 +40,9 @@ func path(card CardFacts, host HostFacts, consent []string) []finding.Finding {
 // a finding says already that the session uses them.
 func routes(card CardFacts, host HostFacts, said []string, ways paths) []finding.Finding {
 	var found []finding.Finding
-	for _, r := range host.Routes.Default {
-		if on := carries(card, host, host.CardsBelow(r.Dev)); !fact.No(on) && !slices.Contains(said, r.Dev) {
-			found = append(found, ways.over(finding.DefaultRouteOverCard, "The default route of "+host.Host, r.Dev, on))
+	for _, dev := range host.Routes.Devs() {
+		if on := carries(card, host, host.CardsBelow(dev)); !fact.No(on) && !slices.Contains(said, dev) {
+			found = append(found, ways.over(finding.DefaultRouteOverCard, "The default route of "+host.Host, dev, on))
 		}
 	}
 	if hidden := host.HiddenRoutes(); len(hidden) > 0 && len(ways.all) > 0 {
@@ -67,10 +67,7 @@ type paths struct {
 func usedInterfaces(card CardFacts, host HostFacts) []string {
 	session, known := host.SSH.Devs.Get()
 	known = known && len(host.HiddenRoutes()) == 0
-	ways := slices.Clone(session)
-	for _, r := range host.Routes.Default {
-		ways = append(ways, r.Dev)
-	}
+	ways := slices.Concat(session, host.Routes.Devs())
 	var devs []string
 	for _, st := range host.Storage {
 		known = known && st.Dev.Known()

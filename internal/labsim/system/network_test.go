@@ -181,8 +181,10 @@ func TestIPJSONShape(t *testing.T) {
 		d.ParentDev != "0000:01:00.0" || d.Linkmode != "DEFAULT" {
 		t.Errorf("%+v", d)
 	}
-	if got := w.must(w.a, "ip -j route show default"); got != `[{"dst":"default","gateway":"192.0.2.1","dev":"eno1","protocol":"static","flags":[]}]`+"\n" {
-		t.Errorf("route: %s", got)
+	for _, question := range []string{"ip -j route show default", "ip -j -4 route show table all default"} {
+		if got := w.must(w.a, question); got != `[{"dst":"default","gateway":"192.0.2.1","dev":"eno1","protocol":"static","flags":[]}]`+"\n" {
+			t.Errorf("%s: %s", question, got)
+		}
 	}
 }
 

@@ -221,7 +221,8 @@ ssh_session() {
 addresses_and_routes() {
 	if has ip; then
 		answer ip-addr ip -j -d addr show
-		answer ip-route ip -j route show default
+		# Of all tables: those of a VRF and of rules count as well. Without -4, "all" names both families.
+		answer ip-route ip -j -4 route show table all default
 		[ -n "$CLIENT" ] && answer ip-ssh ip -o route get "$CLIENT"
 	fi
 	# The kernel's table: destination, prefix length, four more columns, metric, two

@@ -116,6 +116,8 @@ func ParseLinks(output string) ([]Link, error) {
 
 // Route is one route of "ip -j route show".
 type Route struct {
+	Type    string `json:"type"`  // "unreachable", "local", …; empty for one that leads somewhere
+	Table   string `json:"table"` // empty for "main"
 	Dst     string `json:"dst"`
 	Gateway string `json:"gateway"`
 	Dev     string `json:"dev"`
