@@ -67,6 +67,39 @@ func TestLab_OpenSM_mendsDrift(t *testing.T) {
 	}
 }
 
+// An edited file is replaced in one step: on a full disk it is still there, and what was
+// replaced before it is named all the same.
+func TestLab_OpenSM_fullDiskKeepsEdits(t *testing.T) {
+	t.Parallel()
+	l := withSM(t)
+	m, h := l.Machine("intel9"), l.hosts["intel9"]
+	m.FS.Put(smConf, l.file("intel9", smConf)+"lmc 2\n", 0o644)
+	m.FS.Put(smDropIn, l.file("intel9", smDropIn)+"RestartSec=9\n", 0o644)
+	l.snapshot(t, "intel9")
+	if err := m.FS.SetQuota("/etc/opensm", 0); err != nil {
+		t.Fatal(err)
+	}
+	r, err := opensm.Apply(t.Context(), h, smDesired(), opensm.Options{})
+	if err == nil {
+		t.Fatal("an apply on a full disk succeeded")
+	}
+	mustContain(t, l.file("intel9", smConf), "lmc 2\n")
+	mustContain(t, strings.Join(r.Warnings, " "), smDropIn+" had lines that somebody has written. The file is kept as ")
+	if err = m.FS.SetQuota("/etc/opensm", 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	h.Invalidate()
+	if r, err = opensm.Apply(t.Context(), h, smDesired(), opensm.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	_, kept, _ := strings.Cut(strings.Join(r.Warnings, " "), smConf+" had lines that somebody has written. The file is kept as ")
+	kept, _, _ = strings.Cut(kept+" ", ". ")
+	mustContain(t, l.file("intel9", strings.TrimSuffix(kept, ".")), "lmc 2\n")
+	if text := l.file("intel9", smConf); strings.Contains(text, "lmc") {
+		t.Errorf("not replaced:\n%s", text)
+	}
+}
+
 func TestLab_OpenSM_keepsOtherPorts(t *testing.T) {
 	t.Parallel()
 	l := startLab(t)

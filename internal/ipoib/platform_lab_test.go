@@ -100,6 +100,46 @@ func TestLab_PersistLinkTypes_ubuntu(t *testing.T) {
 	}
 }
 
+// A file that somebody has written into stays in force if its replacement finds no space.
+func TestLab_PersistLinkTypes_fullDisk(t *testing.T) {
+	t.Parallel()
+	l := startLab(t)
+	p, h, pci := platformOf(t, l, "intel9"), l.hosts["intel9"], ib.MustParsePCIAddress(labCard)
+	types := map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeETH}
+	if err := p.PersistLinkTypes(t.Context(), h, pci, types); err != nil {
+		t.Fatal(err)
+	}
+	m := l.Machine("intel9")
+	m.FS.Put(platform.ModprobePath, l.file("intel9", platform.ModprobePath)+"options mlx4_core log_num_mtt=24\n", 0o644)
+	edited := l.file("intel9", platform.ModprobePath)
+	kept := p.PersistedLinkTypes(l.snapshot(t, "intel9"), pci).Edits[0].Kept
+	if err := m.FS.SetQuota("/etc/modprobe.d", 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.PersistLinkTypes(t.Context(), h, pci, types); err == nil {
+		t.Error("a full disk was not noticed")
+	}
+	if got := l.file("intel9", platform.ModprobePath); got != edited {
+		t.Errorf("after an apply on a full disk:\n%s", got)
+	}
+	if err := m.FS.SetQuota("/etc/modprobe.d", 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	m.Faults.Trap("update-initramfs", 1, labsim.ProgramFault{Exit: true, Status: 1})
+	h.Invalidate()
+	err := p.PersistLinkTypes(t.Context(), h, pci, types)
+	if err == nil {
+		t.Fatal("a failed rebuild was not noticed")
+	}
+	mustContain(t, err.Error(), "The file is kept as "+kept)
+	if got := l.file("intel9", kept); got != edited {
+		t.Errorf("kept:\n%s", got)
+	}
+	if got := l.file("intel9", platform.ModprobePath); got == edited {
+		t.Error("the file was not replaced")
+	}
+}
+
 func TestLab_PersistLinkTypes_truenas(t *testing.T) {
 	t.Parallel()
 	l := startLab(t)

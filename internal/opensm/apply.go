@@ -116,10 +116,10 @@ func change(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request
 	before := Observe(s, d.PortGUID)
 	kept, err := write(ctx, h, s, d, plat)
 	if err != nil {
-		return Result{Changed: true}, err
+		return Result{Changed: true, Warnings: kept}, err
 	}
 	if err = effect(ctx, h, layoutOf(s), before, d); err != nil {
-		return Result{Changed: true}, err
+		return Result{Changed: true, Warnings: kept}, err
 	}
 	r, err := readBack(ctx, h, s, d, o)
 	r.Warnings = append(r.Warnings, kept...)
@@ -167,7 +167,8 @@ func askFabric(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Requ
 }
 
 // write puts the files there and installs the package. The files come first: the
-// package starts itself at once. It says which files it has kept.
+// package starts itself at once. It says which files it has kept, also if it fails: what is
+// replaced shows no edit any more.
 func write(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request,
 	plat platform.Platform) (kept []string, err error) {
 	type file struct{ path, text string }
@@ -178,28 +179,31 @@ func write(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request,
 	// The options come last: they name the partition file.
 	files = append(files, file{opensm.ConfPath(d.PortGUID), d.conf().Text(header())})
 	before := edits(s, d.PortGUID)
-	said, err := platform.KeepEdited(ctx, h, before, opensm.TemplatePath)
-	if err != nil {
-		return nil, err
+	keep := func(path string) error {
+		said, failed := platform.KeepEdited(ctx, h, before, path)
+		if said != "" {
+			kept = append(kept, said)
+		}
+		return failed
 	}
-	kept = append(kept, said)
+	if err = keep(opensm.TemplatePath); err != nil {
+		return kept, err
+	}
 	if err = layoutOf(s).prepare(ctx, h, s, d.PortGUID); err != nil {
-		return nil, err
+		return kept, err
 	}
 	for _, f := range files {
 		if s.Files[f.path].Content == f.text {
 			continue
 		}
-		if said, err = platform.KeepEdited(ctx, h, before, f.path); err != nil {
-			return nil, err
+		if err = keep(f.path); err != nil {
+			return kept, err
 		}
-		kept = append(kept, said)
 		if err = platform.WriteFile(ctx, h, f.path, 0o644, f.text); err != nil {
-			return nil, err
+			return kept, err
 		}
 	}
-	return slices.DeleteFunc(kept, func(said string) bool { return said == "" }),
-		plat.Install(ctx, h, plat.PackagesFor(platform.FeatureOpenSM, s.OS.Kernel)...)
+	return kept, plat.Install(ctx, h, plat.PackagesFor(platform.FeatureOpenSM, s.OS.Kernel)...)
 }
 
 // effect makes the instance use the files. Where opensm reads a file again on a signal,
@@ -289,13 +293,13 @@ func remove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, before Ob
 	}
 	kept, err := removeOurs(ctx, h, s, port, before)
 	if err != nil {
-		return Result{Changed: true}, err
+		return Result{Changed: true, Left: kept}, err
 	}
 	if err = run(ctx, h, append([]shellcmd.Command{systemctl.DaemonReload()}, after...)...); err != nil {
-		return Result{Changed: true}, failed(err)
+		return Result{Changed: true, Left: kept}, failed(err)
 	}
 	if s, err = h.Snapshot(ctx); err != nil {
-		return Result{Changed: true}, err
+		return Result{Changed: true, Left: kept}, err
 	}
 	r := Result{Changed: true, Observed: Observe(s, port)}
 	err = stillRuns(h.Name(), r.Observed)
@@ -320,13 +324,13 @@ func removeOurs(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, port 
 		}
 		var said string
 		if said, err = platform.KeepEdited(ctx, h, before.Edits, file); err != nil {
-			return nil, err
+			return kept, err
 		}
 		if said != "" {
 			kept = append(kept, said)
 		}
 		if err = run(ctx, h, coreutils.RemoveFile(file)); err != nil {
-			return nil, fmt.Errorf("removing %s: %w", file, err)
+			return kept, fmt.Errorf("removing %s: %w", file, err)
 		}
 	}
 	// Drop-ins of others stay.

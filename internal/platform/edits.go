@@ -2,7 +2,6 @@ package platform
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"regexp"
@@ -132,16 +131,27 @@ func NewLines(now, before []string) []string {
 	return all
 }
 
-// KeepEdited gives a file of ours that somebody has written into another name, and says so;
-// empty if there is nothing to keep. What has the name already is the same text.
+// KeptError is what failed after a file was kept and replaced: nothing on the host shows the
+// edit any more.
+type KeptError struct {
+	Said string // where the file is
+	Err  error
+}
+
+func (e *KeptError) Error() string { return e.Err.Error() + ". " + e.Said }
+
+// Unwrap gives what failed.
+func (e *KeptError) Unwrap() error { return e.Err }
+
+// KeepEdited gives a file of ours that somebody has written into a second name, and says so;
+// empty if there is nothing to keep. The file stays in its place until the caller replaces or
+// removes it: the replacement may find no space.
 func KeepEdited(ctx context.Context, h host.Host, all []Edit, path string) (said string, err error) {
 	i := slices.IndexFunc(all, func(e Edit) bool { return e.Path == path && len(e.Added) > 0 })
 	if i < 0 {
 		return "", nil
 	}
-	_, err = h.Run(ctx, savedfile.Keep(path, all[i].Kept))
-	var exit *host.ExitError
-	if err != nil && (!errors.As(err, &exit) || exit.Status != savedfile.There) {
+	if _, err = h.Run(ctx, savedfile.Link(path, all[i].Kept)); err != nil {
 		return "", fmt.Errorf("keeping %s as %s: %w", path, all[i].Kept, err)
 	}
 	return fmt.Sprintf("%s had lines that somebody has written. The file is kept as %s.", path, all[i].Kept), nil

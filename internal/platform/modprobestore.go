@@ -35,7 +35,8 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, _ ib
 		return fmt.Errorf("%s: %s was not written by this provider; move it away", h.Name(), foreign)
 	}
 	text := modprobeText(array)
-	if _, err := KeepEdited(ctx, h, modprobeEdits(s), ModprobePath); err != nil {
+	kept, err := KeepEdited(ctx, h, modprobeEdits(s), ModprobePath)
+	if err != nil {
 		return err
 	}
 	if s.Files[ModprobePath].Content != text {
@@ -45,7 +46,13 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, _ ib
 	} else if fact.No(staleInitramfs(s, ModprobePath)) {
 		return nil
 	}
-	return rebuildInitramfs(ctx, h, ModprobePath)
+	if err := rebuildInitramfs(ctx, h, ModprobePath); err != nil {
+		if kept != "" {
+			err = &KeptError{Said: kept, Err: err}
+		}
+		return err
+	}
+	return nil
 }
 
 // modprobeText is our file, without an array only what begins it.

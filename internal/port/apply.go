@@ -110,9 +110,9 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, opt Options) (Result, 
 func change(ctx context.Context, h *hosts.Host, d Request, before Observation, opt Options) (Result, error) {
 	kept, err := store(ctx, h, d, before)
 	if err != nil {
-		return Result{}, err
+		return Result{Warnings: kept}, err
 	}
-	r := Result{Stored: true}
+	r := Result{Stored: true, Warnings: kept}
 	if err = enable(ctx, h, d); err != nil {
 		return r, err
 	}
@@ -178,11 +178,11 @@ func store(ctx context.Context, h *hosts.Host, d Request, before Observation) (k
 	}{{scriptPath, script, 0o755}, {UnitPath(d.Card, d.Number), unit(d, knowsExtended(before)), 0o644}} {
 		said, err := keep(ctx, h, before, f.path)
 		if err != nil {
-			return nil, err
+			return kept, err
 		}
 		kept = append(kept, said...)
 		if err := platform.WriteFile(ctx, h, f.path, f.mode, f.text); err != nil {
-			return nil, err
+			return kept, err
 		}
 	}
 	return kept, nil
@@ -301,13 +301,13 @@ func forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, o Observa
 	for _, path := range paths {
 		said, err := keep(ctx, h, o, path)
 		if err != nil {
-			return Result{Observed: o}, err
+			return Result{Observed: o, Left: kept}, err
 		}
 		kept, commands = append(kept, said...), append(commands, coreutils.RemoveFile(path))
 	}
 	for _, cmd := range append(commands, systemctl.DaemonReload()) {
 		if _, err := h.Run(ctx, cmd); err != nil {
-			return Result{Observed: o}, fmt.Errorf("removing %s: %w", UnitName(pci, number), err)
+			return Result{Observed: o, Left: kept}, fmt.Errorf("removing %s: %w", UnitName(pci, number), err)
 		}
 	}
 	stays := "as it is"

@@ -15,6 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstconfig"
@@ -171,7 +172,11 @@ func keep(ctx context.Context, o *cards.Session, l Ask, did *[]string) error {
 		return err
 	}
 	if err := l.Card.TypeStore.Keep(ctx, types); err != nil {
-		return notStored(newError(l.Card, "the setting for the next boot could not be stored", err))
+		e := newError(l.Card, "the setting for the next boot could not be stored", err)
+		if kept := (*platform.KeptError)(nil); errors.As(err, &kept) {
+			e.Facts = append(e.Facts, cards.Fact{"Edited file", kept.Said})
+		}
+		return notStored(e)
 	}
 	name, _ := l.Card.TypeStore.StoredIn()
 	*did = append(*did, fmt.Sprintf("Stored the link types for the next boot of %s (%s).", l.Card.Host.Name(), name))

@@ -237,12 +237,18 @@ func copyFile(p *labsim.Proc, src, dest string, keep bool) error {
 }
 
 func ln(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
-	if !f.Has("s") || len(f.Args) != 2 {
-		return p.Unknown("ln other than ln -s TARGET NAME")
+	if len(f.Args) != 2 {
+		return p.Unknown("ln other than ln [-s] TARGET NAME")
 	}
 	name := target(p, f.Args[0], f.Args[1])
 	if f.Has("f") {
 		_ = p.Machine.FS.Remove(p.Cred(), name)
+	}
+	if !f.Has("s") {
+		if err := p.Machine.FS.Link(p.Cred(), p.Abs(f.Args[0]), name); err != nil {
+			return p.Fail(1, "failed to create hard link '%s' => '%s': %s", f.Args[1], f.Args[0], reason(err))
+		}
+		return 0
 	}
 	if err := p.Machine.FS.Symlink(p.Cred(), f.Args[0], name); err != nil {
 		return p.Fail(1, "failed to create symbolic link '%s': %s", f.Args[1], reason(err))

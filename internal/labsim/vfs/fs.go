@@ -36,7 +36,8 @@ type FS struct {
 // New returns a file system with an empty root directory.
 func New(now func() time.Time) *FS {
 	f := &FS{now: now, nextIno: 2}
-	f.root = &Node{name: "/", mode: fs.ModeDir | 0o755, children: map[string]*Node{}, ino: 1, nlink: 2, mtime: now()}
+	f.root = &Node{name: "/", inode: &inode{mode: fs.ModeDir | 0o755, children: map[string]*Node{}, ino: 1, nlink: 2,
+		mtime: now()}}
 	f.root.quota = &quota{limit: 8 << 30}
 	return f
 }
@@ -215,8 +216,8 @@ func (f *FS) FailWrites(n int, err error) {
 
 func (f *FS) newNode(name string, mode fs.FileMode, cred Cred, parent *Node) *Node {
 	f.nextIno++
-	n := &Node{name: name, mode: mode, uid: cred.UID, gid: parent.gid, mtime: f.now(), ino: f.nextIno, nlink: 1,
-		parent: parent}
+	n := &Node{name: name, parent: parent,
+		inode: &inode{mode: mode, uid: cred.UID, gid: parent.gid, mtime: f.now(), ino: f.nextIno, nlink: 1}}
 	if parent.mode&fs.ModeSetgid == 0 {
 		n.gid = cred.UID
 		if len(cred.GIDs) > 0 {

@@ -59,9 +59,14 @@ type Dynamic struct {
 	Lookup func(name string) *Node
 }
 
-// Node is one file, directory or link.
+// Node is one name of a file, directory or link.
 type Node struct {
-	name     string
+	name   string
+	parent *Node
+	*inode // that of all its names
+}
+
+type inode struct {
 	mode     fs.FileMode
 	uid, gid int
 	mtime    time.Time
@@ -72,7 +77,6 @@ type Node struct {
 	data     []byte
 	target   string
 	children map[string]*Node
-	parent   *Node
 
 	read    ReadFunc
 	write   WriteFunc
@@ -100,17 +104,17 @@ type quota struct {
 
 // NewFile makes a detached computed file for a Dynamic directory.
 func NewFile(name string, mode fs.FileMode, read ReadFunc, write WriteFunc) *Node {
-	return &Node{name: name, mode: mode.Perm(), read: read, write: write, nlink: 1}
+	return &Node{name: name, inode: &inode{mode: mode.Perm(), read: read, write: write, nlink: 1}}
 }
 
 // NewLink makes a detached symbolic link for a Dynamic directory.
 func NewLink(name, target string) *Node {
-	return &Node{name: name, mode: fs.ModeSymlink | 0o777, target: target, nlink: 1}
+	return &Node{name: name, inode: &inode{mode: fs.ModeSymlink | 0o777, target: target, nlink: 1}}
 }
 
 // NewDir makes a detached directory for a Dynamic directory.
 func NewDir(name string, entries ...*Node) *Node {
-	n := &Node{name: name, mode: fs.ModeDir | 0o555, children: map[string]*Node{}, nlink: 2}
+	n := &Node{name: name, inode: &inode{mode: fs.ModeDir | 0o555, children: map[string]*Node{}, nlink: 2}}
 	for _, e := range entries {
 		e.parent = n
 		n.children[e.name] = e

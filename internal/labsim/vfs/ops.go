@@ -150,6 +150,36 @@ func (f *FS) Symlink(cred Cred, target, name string) error {
 	return nil
 }
 
+// Link gives a file or a symbolic link another name, as link(2) does: it takes no space.
+func (f *FS) Link(cred Cred, old, name string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return pathErr("link", name, f.link(cred, old, name))
+}
+
+func (f *FS) link(cred Cred, old, name string) error {
+	_, n, err := f.entry(cred, old)
+	if err != nil {
+		return err
+	}
+	dir, base, err := f.parentOf(name, cred)
+	switch {
+	case err != nil:
+		return err
+	case dir.child(base) != nil:
+		return syscall.EEXIST
+	case n.isDir() || n.ino == 0: // a computed file has no disk
+		return syscall.EPERM
+	}
+	if err := f.mayChange(dir, cred); err != nil {
+		return err
+	}
+	dir.children[base] = &Node{name: base, parent: dir, inode: n.inode}
+	n.nlink++
+	n.ctime, dir.mtime = f.now(), f.now()
+	return nil
+}
+
 // Remove deletes a file, a link or an empty directory.
 func (f *FS) Remove(cred Cred, name string) error {
 	f.mu.Lock()
@@ -180,7 +210,7 @@ func (f *FS) entry(cred Cred, name string) (dir, n *Node, err error) {
 }
 
 func (f *FS) unlink(dir, n *Node) {
-	if q := n.quotaRoot(); q != nil {
+	if q := n.quotaRoot(); q != nil && (n.isDir() || n.nlink == 1) {
 		q.used -= usage(n)
 	}
 	delete(dir.children, n.name)

@@ -93,6 +93,38 @@ func TestFS_quotaAndReadOnly(t *testing.T) {
 	wantErrno(t, "second write", f.WriteFile("/tmp/2", []byte("a"), 0o600), syscall.EIO)
 }
 
+func TestFS_hardLinks(t *testing.T) {
+	f := newFS()
+	f.Put("/d/file", "one", 0o644)
+	if err := f.SetQuota("/d", 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Link(Root, "/d/file", "/d/second"); err != nil {
+		t.Fatalf("a link takes no space: %v", err)
+	}
+	wantErrno(t, "name taken", f.Link(Root, "/d/file", "/d/second"), syscall.EEXIST)
+	wantErrno(t, "directory", f.Link(Root, "/d", "/e"), syscall.EPERM)
+	h, err := f.Open(Root, "/d/file", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Write([]byte("two")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Remove(Root, "/d/file"); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := f.ReadFile("/d/second"); err != nil || string(b) != "two" {
+		t.Errorf("the second name has %q, %v", b, err)
+	}
+	if info, err := f.Stat(Root, "/d/second", false); err != nil || info.Nlink != 1 {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if _, used, err := f.Space("/d"); err != nil || used != 3 {
+		t.Errorf("%d bytes used, %v", used, err)
+	}
+}
+
 func TestFS_computedFiles(t *testing.T) {
 	f := newFS()
 	value := "a\n"

@@ -83,10 +83,10 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 	})
 	c.Unproven(ctx, err != nil)
 	diagnostic.AddError(c.Diags, "run subnet manager "+ref(d).String(), err)
+	diagnostic.AddNotes(c.Diags, "Subnet manager "+ref(d).String(), result.Warnings)
 	if c.Diags.HasError() {
 		return
 	}
-	diagnostic.AddNotes(c.Diags, "Subnet manager "+ref(d).String(), result.Warnings)
 	diagnostic.AddFindings(ctx, c.Diags, "run subnet manager "+ref(d).String(), result.Findings)
 	c.NoteSeen(ctx, ops.Written(d, result.Observed))
 	c.Diags.Append(plan.observe(ctx, d, result.Observed)...)
@@ -182,11 +182,11 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		})
 	})
 	diagnostic.AddError(&resp.Diagnostics, what, err)
-	if resp.Diagnostics.HasError() {
-		return
+	title := "Removed subnet manager " + ref(d).String()
+	if err != nil {
+		title = "Subnet manager " + ref(d).String()
 	}
-	diagnostic.AddNotes(&resp.Diagnostics, "Removed subnet manager "+ref(d).String(),
-		append(result.Warnings, result.Left...))
+	diagnostic.AddNotes(&resp.Diagnostics, title, append(result.Warnings, result.Left...))
 }
 
 // warnSilence says why the state keeps what it has of a subnet manager.

@@ -91,10 +91,10 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 		return applyErr
 	})
 	diagnostic.AddError(c.Diags, what, err)
+	diagnostic.AddNotes(c.Diags, "Port "+id(ref, d.Number), result.Warnings)
 	if c.Diags.HasError() {
 		return
 	}
-	diagnostic.AddNotes(c.Diags, "Port "+id(ref, d.Number), result.Warnings)
 	plan.observe(ref, d.Number, result.Observed, plan.setting())
 	c.Confirm(ctx, what, &plan)
 }

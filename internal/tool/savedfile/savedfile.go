@@ -32,6 +32,29 @@ const freeScript = `# $1 path
 [ ! -e "$1" ] || exit 17
 `
 
+// Link gives a file a second name, and leaves the first: it is for a file that is replaced or
+// removed afterwards. What has the name already must be the same text.
+func Link(file, name string) shellcmd.Command {
+	return shellcmd.Script("link-file", linkScript, file, name).AsRoot().Changes()
+}
+
+// A hard link needs no space, and is whole or not there. A symbolic link is copied: its target
+// stays where it is. So is a file where there are no hard links. The name is not linked
+// over: after a replacement that failed, both names are one file, and an editor may have
+// written into it since.
+const linkScript = `# $1 path of the file, $2 its second path
+sum() { sha256sum <"$1" | cut -d ' ' -f 1; }
+if [ -e "$2" ]; then
+	[ "$(sum "$1")" = "$(sum "$2")" ] && exit 0
+	echo "$2 is there already, with another text. Look at it, and give it another name." >&2
+	exit 17
+fi
+[ ! -h "$1" ] && ln -- "$1" "$2" 2>/dev/null && exit 0
+if cp -p -- "$1" "$2.new" && sync "$2.new" && mv -f -- "$2.new" "$2"; then exit 0; fi
+rm -f -- "$2.new"
+exit 1
+`
+
 // Keep gives a file another name, which must be free.
 func Keep(file, name string) shellcmd.Command {
 	return shellcmd.Script("keep-file", keepScript, file, name).AsRoot().Changes()
