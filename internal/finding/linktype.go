@@ -82,8 +82,8 @@ var (
 	InitramfsOutdated = &Rule{Code: "LT017", Severity: Warn,
 		Title: "The initial RAM disk is older than the settings of the driver", Attribute: "ports",
 		Meaning: "At boot the driver reads the copies of its settings that the initial RAM disk has. They may set other " +
-			"types than the files do. Somebody edited, added or removed a file there, somebody put back an old RAM disk, or " +
-			"an apply was interrupted.",
+			"types than the files do. Somebody edited, added or removed a file there, somebody put back an old RAM disk, " +
+			"an apply was interrupted, or the rebuild failed for one of the installed kernels.",
 		WayOut: "The apply rebuilds the initial RAM disk."}
 	InfiniBandInUse = &Rule{Code: "LT018", Severity: Warn, Title: "A port that is used as InfiniBand becomes Ethernet",
 		Attribute: "ports",

@@ -17,6 +17,10 @@ import (
 // StateDir is where jobs, images and backups lie on every host.
 const StateDir = "/var/lib/terraform-provider-infiniband"
 
+// RebuildMark is there from before a setting of the driver is stored until the initial RAM disks
+// of all kernels were rebuilt with it.
+const RebuildMark = StateDir + "/initramfs-outdated"
+
 // BackupFile is the copy of a backup's firmware that its host keeps.
 func BackupFile(sha256 string) string { return StateDir + "/backups/" + sha256 + ".bin" }
 

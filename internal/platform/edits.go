@@ -131,8 +131,8 @@ func NewLines(now, before []string) []string {
 	return all
 }
 
-// KeptError is what failed after a file was kept and replaced: nothing on the host shows the
-// edit any more.
+// KeptError is what failed after a file was kept: if the file was replaced, nothing on the host
+// shows the edit any more.
 type KeptError struct {
 	Said string // where the file is
 	Err  error

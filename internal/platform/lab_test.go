@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -147,6 +148,35 @@ func TestLab_restart_is_asked_for_twice(t *testing.T) {
 	after, err := p.Reboot(t.Context(), h, platform.RebootPolicy{Timeout: 60 * time.Second, Poll: 50 * time.Millisecond})
 	if err != nil || after == before {
 		t.Errorf("boot id %s, before %s: %v", after, before, err)
+	}
+}
+
+// A rebuild of the initial RAM disks that failed for another kernel is made up for by the next
+// apply, although the disk of the running one is new; an apply after that rebuilds nothing.
+func TestLab_failed_rebuild_is_repeated(t *testing.T) {
+	t.Parallel()
+	types := map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeETH}
+	pci := ib.MustParsePCIAddress(labCard)
+	for os, program := range map[labsim.OS]string{labsim.RHEL9: "dracut", labsim.Debian12: "update-initramfs"} {
+		l, h, p := startHost(t, os)
+		faults := l.Machine("h").Faults
+		faults.Trap(program, 1, labsim.ProgramFault{Lie: true, Status: 1})
+		if err := p.PersistLinkTypes(t.Context(), h, pci, types); err == nil {
+			t.Errorf("%s: a failed rebuild passed for a success", os)
+		}
+		if r := p.PersistedLinkTypes(look(t, h), pci); !r.Found || !fact.Yes(r.StaleInitramfs) {
+			t.Errorf("%s: after a failed rebuild: %+v", os, r)
+		}
+		runs := 0
+		faults.Trap(program, 0, labsim.ProgramFault{Do: func() { runs++ }})
+		for range 2 {
+			if err := p.PersistLinkTypes(t.Context(), h, pci, types); err != nil {
+				t.Errorf("%s: %v", os, err)
+			}
+			if r := p.PersistedLinkTypes(look(t, h), pci); !fact.No(r.StaleInitramfs) || runs != 1 {
+				t.Errorf("%s: after %d rebuilds: %+v", os, runs, r)
+			}
+		}
 	}
 }
 

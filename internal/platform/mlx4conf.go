@@ -108,19 +108,16 @@ func (mlx4ConfStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, card i
 	case c.unmanaged != "":
 		return fmt.Errorf("%s: %s has a line of this card that was not written by this provider: %q; take it out", h.Name(),
 			MLX4ConfPath, c.unmanaged)
-	case c.ours == line && !fact.No(staleInitramfs(s, MLX4ConfPath)):
-		return rebuildInitramfs(ctx, h, MLX4ConfPath)
-	case c.ours == line:
+	case c.ours == line && fact.No(staleInitramfs(s, MLX4ConfPath)):
 		return nil
+	case c.ours == line:
+		return storeForBoot(ctx, h, MLX4ConfPath, func() error { return nil })
 	}
 	return writeMLX4Conf(ctx, h, c.with(line))
 }
 
 func writeMLX4Conf(ctx context.Context, h *hosts.Host, content string) error {
-	if err := WriteFile(ctx, h, MLX4ConfPath, 0o644, content); err != nil {
-		return err
-	}
-	return rebuildInitramfs(ctx, h, MLX4ConfPath)
+	return storeForBoot(ctx, h, MLX4ConfPath, func() error { return WriteFile(ctx, h, MLX4ConfPath, 0o644, content) })
 }
 
 // mlx4SetupWords are those of the line that has modprobe run mlx4-setup.sh (libmlx4.conf of

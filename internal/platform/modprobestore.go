@@ -35,24 +35,24 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, _ ib
 		return fmt.Errorf("%s: %s was not written by this provider; move it away", h.Name(), foreign)
 	}
 	text := modprobeText(array)
-	kept, err := KeepEdited(ctx, h, modprobeEdits(s), ModprobePath)
-	if err != nil {
-		return err
-	}
-	if s.Files[ModprobePath].Content != text {
-		if err := WriteFile(ctx, h, ModprobePath, 0o644, text); err != nil {
-			return err
-		}
-	} else if fact.No(staleInitramfs(s, ModprobePath)) {
+	stored := s.Files[ModprobePath].Content == text
+	if stored && fact.No(staleInitramfs(s, ModprobePath)) {
 		return nil
 	}
-	if err := rebuildInitramfs(ctx, h, ModprobePath); err != nil {
-		if kept != "" {
-			err = &KeptError{Said: kept, Err: err}
+	var kept string
+	err = storeForBoot(ctx, h, ModprobePath, func() (err error) {
+		if stored {
+			return nil
 		}
-		return err
+		if kept, err = KeepEdited(ctx, h, modprobeEdits(s), ModprobePath); err != nil {
+			return err
+		}
+		return WriteFile(ctx, h, ModprobePath, 0o644, text)
+	})
+	if err != nil && kept != "" {
+		return &KeptError{Said: kept, Err: err}
 	}
-	return nil
+	return err
 }
 
 // modprobeText is our file, without an array only what begins it.
@@ -108,7 +108,7 @@ func notOurs(s *inventory.Snapshot) string {
 	return ""
 }
 
-// staleInitramfs reports whether the initial RAM disk has an older copy of a file.
+// staleInitramfs reports whether an initial RAM disk has an older copy of a file.
 func staleInitramfs(s *inventory.Snapshot, file string) fact.Bool {
 	if slices.Contains(s.NoDisk, file) {
 		return fact.Unknown[bool]("no initial RAM disk of the running kernel was found below /boot, " +
@@ -126,8 +126,10 @@ func (m modprobeStore) ForgetLinkTypes(ctx context.Context, h *hosts.Host, _ ib.
 	if !IsOurs(s.Files[ModprobePath].Content) {
 		return nil
 	}
-	if _, err := h.Run(ctx, removeFile(ModprobePath)); err != nil {
-		return fmt.Errorf("removing %s: %w", ModprobePath, err)
-	}
-	return rebuildInitramfs(ctx, h, ModprobePath)
+	return storeForBoot(ctx, h, ModprobePath, func() error {
+		if _, err := h.Run(ctx, removeFile(ModprobePath)); err != nil {
+			return fmt.Errorf("removing %s: %w", ModprobePath, err)
+		}
+		return nil
+	})
 }

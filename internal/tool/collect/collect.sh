@@ -559,6 +559,11 @@ configuration_files() {
 initial_ram_disk() {
 	for file in /etc/modprobe.d/terraform-infiniband.conf /etc/rdma/mlx4.conf; do
 		[ -f "$ROOT$file" ] || continue
+		# A rebuild has not succeeded for every kernel. The disk of the running one may be new all the same.
+		if [ -e "$ROOT$STATE_DIR/initramfs-outdated" ]; then
+			printf '@late %s\n' "$file"
+			continue
+		fi
 		found=''
 		set -- "$ROOT$file"
 		case $file in

@@ -39,6 +39,16 @@ func Mkinitcpio() shellcmd.Command {
 	return shellcmd.New("mkinitcpio", "-P").AsRoot().Changes().WithTimeout(initramfsTimeout)
 }
 
+// MarkRebuild makes an empty file, and brings it to the disk.
+func MarkRebuild(mark string) shellcmd.Command {
+	return shellcmd.Script("mark-rebuild", markScript, mark).AsRoot().Changes()
+}
+
+const markScript = `# $1 path
+umask 022
+mkdir -p "${1%/*}" && : >"$1" && sync "$1" "${1%/*}"
+`
+
 // ParseLoadList reads a file of modules-load.d(5).
 func ParseLoadList(text string) []string {
 	var modules []string
