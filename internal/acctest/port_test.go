@@ -138,6 +138,13 @@ func TestPort_life(t *testing.T) {
 		t.Fatalf("import: %v\n%s", err, diags)
 	}
 	emptyPlan(t, lost, on)
+	// So is the program that this needs. A destroy needs none.
+	w.Machine(labs.Intel9).Uninstall("/usr/sbin/ibportstate")
+	plan := cleanPlan(t, lost, on)
+	if got := lost.Get("infiniband_port.it", "at_boot"); got != false || plan.Actions()["infiniband_port.it"] != Update ||
+		len(plan.Diags.Warnings().Find("PO007", "now or at a boot")) != 1 {
+		t.Errorf("without ibportstate at_boot is %v, the plan is %v\n%s", got, plan.Actions(), plan.Diags)
+	}
 	diags = mustApply(t, lost, nil)
 	if len(diags.Warnings().Find("Port intel9/0000:01:00.0/1")) != 1 {
 		t.Errorf("the destroy does not say what stays of the port:\n%s", diags)

@@ -71,7 +71,7 @@ func Look(ctx context.Context, h *hosts.Host, d Request) (Observation, error) {
 		return Observation{}, err
 	}
 	o := Observe(s, d.Card, d.Number)
-	if !d.tuned() || !o.Present || o.LinkLayer == "Ethernet" || !s.Commands["ibportstate"] {
+	if !d.tuned() || !o.Present || o.LinkLayer == "Ethernet" || o.NoTool != "" {
 		return o, nil
 	}
 	o.Link, err = readLink(ctx, h, o, d.Number)
@@ -144,7 +144,7 @@ func prepare(ctx context.Context, h *hosts.Host, d Request) error {
 	if err != nil {
 		return err
 	}
-	if !s.Commands["ibportstate"] {
+	if missing(s) {
 		if err = plat.Install(ctx, h, plat.PackagesFor(platform.FeatureDiagnostics, s.OS.Kernel)...); err != nil {
 			return err
 		}

@@ -33,9 +33,8 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 		return []finding.Finding{finding.PortUnsupported.Find("%v.", err)}
 	}
 	packages := plat.PackagesFor(platform.FeatureDiagnostics, s.OS.Kernel)
-	present := s.Commands["ibportstate"]
-	if !present && len(packages) == 0 {
-		return []finding.Finding{finding.PortUnsupported.Find("%s runs %s, and has no ibportstate.", s.Host, plat.Name())}
+	if o.NoTool != "" && len(packages) == 0 {
+		return []finding.Finding{finding.PortUnsupported.Find("%s runs %s: %s.", s.Host, plat.Name(), o.NoTool)}
 	}
 	found := append(unmanagedFiles(s, d), platform.CheckPlaces(s, UnitPath(d.Card, d.Number), scriptPath)...)
 	if f := portThere(s, d, o, p); f != nil {
@@ -56,8 +55,9 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 	if o.name == (cardName{}) && !p.Restarts {
 		found = append(found, undecidedCard(s, d))
 	}
-	if !present {
-		f := finding.PortDiagsInstalled.Find("%s has no ibportstate.", s.Host)
+	if missing(s) {
+		f := finding.PortDiagsInstalled.Find("%s has no ibportstate. Nothing sets the port or reads its speeds without "+
+			"it, now or at a boot.", s.Host)
 		f.Summary = "The package " + strings.Join(packages, ", ") + " will be installed"
 		found = append(found, f)
 	}

@@ -54,6 +54,7 @@ type Observation struct {
 	Stored  bool    // there is a unit of ours that is to set the port at boot
 	AtBoot  bool    // that unit is enabled, and can set it
 	Broken  string  // why it cannot; empty if it can
+	NoTool  string  // why ibportstate, which sets and reads ports, is not known to be there; empty if it is
 	Setting Request // what it sets
 	Sets    bool    // what it sets is understood
 	// Edits are the files of ours in which somebody has written.
@@ -82,7 +83,7 @@ func (o Observation) Enabled() fact.Bool {
 
 // Observe reads from a snapshot what is known about a port.
 func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observation {
-	var o Observation
+	o := Observation{NoTool: withoutTool(s)}
 	card, ok := s.Card(pci)
 	if ok {
 		o.Card, o.Device, o.name = true, card.RDMADevice, nameOf(card)
@@ -125,6 +126,9 @@ func (o *Observation) readUnit(s *inventory.Snapshot, pci ib.PCIAddress, number 
 	if o.Broken = broken(s); !o.Sets {
 		o.Broken = UnitName(pci, number) + " does not run what sets the port"
 	}
+	if o.Broken == "" && o.NoTool != "" {
+		o.Broken = "its unit cannot set it at boot: " + o.NoTool
+	}
 	o.AtBoot = enabled && o.Broken == ""
 	o.Edits = edits(s, pci, number, o.Setting)
 }
@@ -154,6 +158,17 @@ func broken(s *inventory.Snapshot) string {
 		return scriptPath + " cannot be executed"
 	}
 	return ""
+}
+
+// missing reports whether ibportstate, which our script runs, is known to be missing.
+func missing(s *inventory.Snapshot) bool { return len(s.Lacks("ibportstate").Or(nil)) > 0 }
+
+// withoutTool says why ibportstate is not known to be there; empty if it is.
+func withoutTool(s *inventory.Snapshot) string {
+	if missing(s) {
+		return "ibportstate is not installed"
+	}
+	return s.Lacks("ibportstate").Why()
 }
 
 // Differences says in what the host differs from d, one line each; empty if
@@ -190,6 +205,9 @@ func (o Observation) live(d Request) []string {
 	case on != d.Enabled:
 		diff = append(diff, "it is "+word(on))
 	}
+	if o.unasked(d) {
+		diff = append(diff, "its speeds and widths cannot be read: "+o.NoTool)
+	}
 	if o.Link == nil {
 		return diff
 	}
@@ -200,6 +218,12 @@ func (o Observation) live(d Request) []string {
 		diff = append(diff, "it may negotiate "+o.Link.WidthsEnabled.String())
 	}
 	return diff
+}
+
+// unasked reports whether the port could not be asked for its speeds and widths, for want of
+// the program.
+func (o Observation) unasked(d Request) bool {
+	return d.tuned() && o.Link == nil && o.NoTool != "" && o.Present && o.LinkLayer != "Ethernet"
 }
 
 func word(enabled bool) string {

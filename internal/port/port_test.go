@@ -269,3 +269,48 @@ func TestDifferences(t *testing.T) {
 		}
 	}
 }
+
+// Without the program that our script runs, no unit sets the port, and nobody has asked the port for
+// its speeds. Where nobody has looked for it, neither is said: that it is there, or that it is not.
+func TestCheck_without_ibportstate(t *testing.T) {
+	speeds, _ := ParseSpeeds([]string{"SDR", "DDR"})
+	set := Request{Host: "intel9", Card: address(t), Number: 1, Enabled: true, Speeds: speeds}
+	for name, c := range map[string]struct {
+		change func(*inventory.Snapshot)
+		want   []string // the differences
+		says   string   // PO007; empty: no package is to be installed
+	}{
+		"there": {func(*inventory.Snapshot) {}, nil, ""},
+		"gone": {func(s *inventory.Snapshot) { s.Commands["ibportstate"] = false },
+			[]string{"its speeds and widths cannot be read: ibportstate is not installed",
+				"its unit cannot set it at boot: ibportstate is not installed"},
+			"intel9 has no ibportstate. Nothing sets the port or reads its speeds without it, now or at a boot."},
+		"nobody looked": {func(s *inventory.Snapshot) { s.Commands = nil },
+			[]string{"its speeds and widths cannot be read: nobody has looked for ibportstate",
+				"its unit cannot set it at boot: nobody has looked for ibportstate"}, ""},
+	} {
+		s := testHost(func(s *inventory.Snapshot) {
+			s.Files = map[string]inventory.File{
+				scriptPath: {Content: script, Mode: "755"}, wantsPath(set.Card, 1): {},
+				"/etc/modules-load.d/terraform-infiniband.conf": {Content: "ib_umad\nmlx4_ib\n"},
+			}
+			c.change(s)
+		})
+		d := set
+		d.card = Observe(s, d.Card, 1).name
+		s.Files[UnitPath(d.Card, 1)] = inventory.File{Content: unit(d, true)}
+		o := Observe(s, d.Card, 1)
+		if got := o.Differences(d); !slices.Equal(got, c.want) || o.AtBoot != (c.want == nil) {
+			t.Errorf("%s: %q, at boot: %v", name, got, o.AtBoot)
+		}
+		var says string
+		for _, f := range Check(s, d, o, PlanFacts{}) {
+			if f.Rule == finding.PortDiagsInstalled {
+				says = f.Evidence
+			}
+		}
+		if says != c.says {
+			t.Errorf("%s: PO007 says %q", name, says)
+		}
+	}
+}

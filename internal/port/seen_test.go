@@ -22,8 +22,9 @@ func TestCheckSeen(t *testing.T) {
 		o Observation
 	}
 	host := func(edit func(*inventory.Snapshot, *Link)) world {
-		s := &inventory.Snapshot{Host: "intel9", BootID: "one", Files: map[string]inventory.File{
-			path: {Content: unit(was, false)}, wantsPath(pci, 1): {}, scriptPath: {Content: script}}}
+		s := &inventory.Snapshot{Host: "intel9", BootID: "one", Commands: map[string]bool{"ibportstate": true}}
+		s.Files = map[string]inventory.File{
+			path: {Content: unit(was, false)}, wantsPath(pci, 1): {}, scriptPath: {Content: script}}
 		s.Cards = []inventory.Card{{PCI: pci, Ports: []inventory.Port{{Number: 1, State: "Active", Physical: "LinkUp",
 			LinkLayer: "InfiniBand"}}}}
 		link := &Link{SpeedsSupported: 15, SpeedsEnabled: 7, WidthsSupported: 3, WidthsEnabled: 3}
@@ -56,10 +57,12 @@ func TestCheckSeen(t *testing.T) {
 		"line before":            {puts(path, unit(was, false)+"Nice=5\n"), puts(path, unit(was, false)+"Nice=5\n"), "", false},
 		"another value": {puts(path, unit(was, false)+"Environment=FOO=a\n"), puts(path, unit(was, false)+"Environment=FOO=b\n"),
 			"new line in " + path + ": Environment (value not shown).", true},
-		"line of the program":     {none, puts(scriptPath, script+"echo mine\n"), "echo mine", true},
-		"setting":                 {none, puts(path, unit(Request{Card: pci, Number: 1, Enabled: true, Speeds: 1}, false)), "makes it enabled, speeds SDR", true},
-		"setting asked for":       {puts(path, unit(want, false)), puts(path, unit(want, false)), "", false},
-		"not enabled":             {none, func(s *inventory.Snapshot, _ *Link) { delete(s.Files, wantsPath(pci, 1)) }, "was enabled and is not", false},
+		"line of the program": {none, puts(scriptPath, script+"echo mine\n"), "echo mine", true},
+		"setting":             {none, puts(path, unit(Request{Card: pci, Number: 1, Enabled: true, Speeds: 1}, false)), "makes it enabled, speeds SDR", true},
+		"setting asked for":   {puts(path, unit(want, false)), puts(path, unit(want, false)), "", false},
+		"not enabled":         {none, func(s *inventory.Snapshot, _ *Link) { delete(s.Files, wantsPath(pci, 1)) }, "was enabled and is not", false},
+		"program gone": {none, func(s *inventory.Snapshot, _ *Link) { s.Commands["ibportstate"] = false },
+			"its unit cannot set it at boot: ibportstate is not installed", false},
 		"unit gone":               {none, func(s *inventory.Snapshot, _ *Link) { s.Files = nil }, "", false},
 		"disabled by a restart":   {none, func(s *inventory.Snapshot, l *Link) { off(s, l); s.BootID = "two" }, "", false},
 		"unit with higher speeds": {puts(path, unit(was, true)), puts(path, unit(was, true)), "", false},

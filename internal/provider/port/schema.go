@@ -77,7 +77,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 
 			"card_identity": attribute.CardIdentityAttribute(),
 			"at_boot": attribute.ComputedBool("Whether the setting is made at every boot. False if the unit names another " +
-				"card, or none, as one of an earlier version does."),
+				"card, or none, as one of an earlier version does, and while `ibportstate` is missing on the host."),
 			"unit":      attribute.ComputedString("systemd unit that makes the setting at boot."),
 			"port_guid": attribute.ComputedGUID("GUID of the port."),
 			"state": attribute.ComputedString("Logical state: `Down`, `Initializing` (a link, and no subnet manager yet), " +
