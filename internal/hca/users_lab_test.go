@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/activation"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -218,4 +219,35 @@ func findingCodes(findings []finding.Finding) []string {
 		codes[i] = f.Rule.Code
 	}
 	return codes
+}
+
+// TestUsers_at_a_planned_restart_without_a_driver holds that a restart is refused, and not left
+// out, where somebody uses a card that no driver shows: its flash is not read then.
+func TestUsers_at_a_planned_restart_without_a_driver(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	o := b.ops("alice")
+	for _, module := range []string{"ib_ipoib", "ib_umad", "mlx4_ib", "mlx4_en", "mlx4_core"} {
+		if b.machine.ModuleLoaded(module) {
+			if err := b.machine.UnloadModule(module); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	f := crossFlash(b.card(ctx), b.image(card.VPI()))
+	f.Request.Activation, f.Request.UnprovenFlash = safety.ActivationNone, "2.40.5032"
+	if state, err := o.ApplyFirmware(ctx, f); err != nil || !state.Pending {
+		t.Fatalf("burned, and not restarted: %v, %+v", explain(err), state)
+	}
+	_, answer := b.byHand(card.VPI())
+	var did []string
+	c := b.card(ctx)
+	err := activation.Run(ctx, o.Session, c, safety.ActivationReboot, firmwareGoal(c, f.Image.Firmware, nil), &did)
+	var refused *safety.RefusedError
+	if !errors.As(err, &refused) || len(refused.Findings) != 1 || refused.Findings[0].Rule != finding.CardInUse {
+		t.Errorf("beside a burn by hand: %v, %q", explain(err), did)
+	}
+	answer("n\n")
+	b.clean()
 }
