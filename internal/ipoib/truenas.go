@@ -258,7 +258,14 @@ func (c *change) transact(ctx context.Context, deadline time.Time, steps ...midc
 	cmd := midclt.Transaction(c.o.ConfirmTimeout, guard, steps...)
 	r, err := c.h.Run(ctx, cmd)
 	var exit *host.ExitError
-	if errors.As(err, &exit) {
+	switch failed := errors.As(err, &exit); {
+	case !failed:
+	case exit.Status == midclt.NotTakenBack:
+		c.committed = false // a commit of the former configuration would confirm this one first
+		return 0, &NotTakenBackError{Host: c.h.Name(), Interface: c.before.Name, Guard: guardComment(c.d.PortGUID), Err: exit}
+	case exit.Status != midclt.TakenBack:
+		return 0, c.rollback(ctx, deadline, 0, "it is not known how far the middleware came", err)
+	default:
 		return 0, fmt.Errorf("the middleware refused the change of %s and removed what it had stored: %s: %w",
 			c.before.Name, midclt.Messages(exit.Stderr), err)
 	}

@@ -1,6 +1,7 @@
 package ipoib_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -14,8 +15,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
 )
 
@@ -165,9 +168,10 @@ func TestLab_Apply_truenasRefusedLeavesNothing(t *testing.T) {
 		program    string
 		from, want ipoib.Config
 	}{
-		"store": {"call interface.update", datagram(), connectedConfig(9216)}, "commit": {"call interface.commit", datagram(),
-			connectedConfig(9216)},
-		"to datagram":  {"call interface.commit", connectedConfig(9216), datagram()},
+		// Of the whole script the guard has these words, too, and in other quotes.
+		"store":        {`call interface.update "`, datagram(), connectedConfig(9216)},
+		"commit":       {`call interface.commit {"checkin`, datagram(), connectedConfig(9216)},
+		"to datagram":  {`call interface.commit {"checkin`, connectedConfig(9216), datagram()},
 		"mode at boot": {"call -j -jp description tunable.update", datagram(), connectedConfig(9216)},
 		"private MTU":  {"call datastore.update", datagram(), connectedConfig(65520)},
 	} {
@@ -194,6 +198,78 @@ func TestLab_Apply_truenasRefusedLeavesNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// If the middleware also refuses to take back what is stored, nobody says that it is gone, and
+// its guard against a restart stays.
+func TestLab_Apply_truenasNotTakenBack(t *testing.T) {
+	t.Parallel()
+	l := withSM(t)
+	d := truenasDesired()
+	d.Config = datagram()
+	apply(t, l, d)
+	before := storedOn(t, l)
+	change := d
+	change.Config = connectedConfig(9216)
+	m := l.Machine("xeon2zfs")
+	m.Faults.Trap(`call interface.commit {"checkin`, 1, labsim.ProgramFault{Exit: true, Status: 1})
+	refuseRollback(t, m)
+	_, err := ipoib.Apply(t.Context(), l.hosts["xeon2zfs"], change, ipoib.Options{})
+	if err == nil {
+		t.Fatal("the middleware has refused it, and apply says nothing")
+	}
+	if strings.Contains(err.Error(), "removed what it had stored") {
+		t.Error(err)
+	}
+	var e *ipoib.NotTakenBackError
+	if !errors.As(err, &e) {
+		t.Fatal(err)
+	}
+	mustContain(t, e.Explain(), "[EFAULT] the lock is held", "The middleware of xeon2zfs refused the change of ",
+		"The new configuration may still be stored", "within 15 minutes", "midclt call interface.rollback",
+		"Init script: Terraform (ibfabric/infiniband): undo an unconfirmed change of ")
+	ask := func(method string) string {
+		r, err := l.hosts["xeon2zfs"].Run(t.Context(), shellcmd.New("midclt", "call", method).AsRoot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(r.Stdout)
+	}
+	if scripts := ask("initshutdownscript.query"); !strings.Contains(scripts, "undo an unconfirmed change") {
+		t.Errorf("the guard is gone: %s", scripts)
+	}
+	// It is what the next plan and apply say, too; and what is to be done helps.
+	if s := l.snapshot(t, "xeon2zfs"); !fact.Yes(s.TrueNAS.PendingChanges) {
+		t.Errorf("pending: %v", s.TrueNAS.PendingChanges)
+	}
+	ask("interface.rollback")
+	if diff := cmp.Diff(before, storedOn(t, l)); diff != "" {
+		t.Error(diff)
+	}
+	apply(t, l, change)
+	if scripts := ask("initshutdownscript.query"); strings.Contains(scripts, "undo an unconfirmed change") {
+		t.Errorf("the guard stays: %s", scripts)
+	}
+}
+
+// refuseRollback has the middleware refuse its next rollback. A trap would strike the script that
+// asks for it.
+func refuseRollback(t *testing.T, m *labsim.Machine) {
+	t.Helper()
+	const path = "/usr/bin/midclt"
+	info, err := m.FS.Stat(vfs.Root, path, true)
+	program, ok := info.Attached.(labsim.Program)
+	if err != nil || !ok {
+		t.Fatalf("%s: %v", path, err)
+	}
+	m.Install(path, func(ctx context.Context, p *labsim.Proc) int {
+		if !slices.Contains(p.Args, "interface.rollback") {
+			return program(ctx, p)
+		}
+		m.Install(path, program)
+		p.Errorf("[EFAULT] the lock is held\n")
+		return 1
+	})
 }
 
 func datagram() ipoib.Config {

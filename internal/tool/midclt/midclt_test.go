@@ -1,6 +1,7 @@
 package midclt
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -59,6 +60,9 @@ func TestTransaction(t *testing.T) {
 		"interface.delete", `"ibs5"`}
 	if diff := cmp.Diff(want, cmd.Argv()); diff != "" {
 		t.Error(diff)
+	}
+	if !strings.Contains(transactionScript, fmt.Sprintf("$(date +%%s) + %d))", int(GuardTime.Seconds()))) {
+		t.Error("the guard has another time")
 	}
 	if _, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(transactionScript),
 		"transaction"); err != nil {

@@ -68,6 +68,16 @@ func (g Guard) create() string {
 	})
 }
 
+// Exit statuses of a Transaction that was refused. After any other one it is not known what is
+// stored.
+const (
+	TakenBack    = 1 // nothing of it is stored
+	NotTakenBack = 3 // it may all be stored, and the guard stays
+)
+
+// GuardTime is how long after a change a restart makes the guard act.
+const GuardTime = 15 * time.Minute
+
 // Transaction stores and commits in one run on the host and prints the id of the
 // guard. The middleware undoes it unless Checkin follows within timeout, and
 // after a restart the guard does. It is one command because stored and

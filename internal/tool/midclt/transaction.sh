@@ -1,6 +1,7 @@
 # Stores network configuration and commits it. $1 holds the options of the
 # commit, $2 the init script that undoes it at a restart, then follow the calls
-# with their arguments. If one fails, everything that was stored is taken back.
+# with their arguments. If one fails, everything that was stored is taken back, and
+# the status is 1. If that fails too, the init script stays, and the status is 3.
 # Prints the id of the init script.
 commit=$1
 # By the host's clock, like the comparison at the restart.
@@ -13,7 +14,7 @@ if [ -z "$id" ]; then
 	exit 1
 fi
 back() {
-	midclt -t 180 call interface.rollback >/dev/null
+	midclt -t 180 call interface.rollback >/dev/null || exit 3
 	midclt call initshutdownscript.delete "$id" >/dev/null
 	exit 1
 }
