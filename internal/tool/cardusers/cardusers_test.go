@@ -146,6 +146,19 @@ func TestFind_users(t *testing.T) {
 				"reset"}}, "0000:01:00.0\t/usr/bin/python3 /usr/lib64/mstflint/python_tools/mstfwreset/mstfwreset.py -d 01:00.0 reset"},
 		"unknown program, card open": {proc{words: []string{"setpci", "-s", "01:00.0", "58.l=1"},
 			files: open(config, readWrite)}, "0000:01:00.0\tsetpci -s 01:00.0 58.l=1"},
+		"flash by the driver": {proc{words: []string{"devlink", "dev", "flash", "pci/0000:01:00.0", "file", "x"}},
+			"0000:01:00.0\tdevlink dev flash pci/0000:01:00.0 file x"},
+		"reload by the driver": {proc{words: []string{"/sbin/devlink", "-j", "dev", "reload", "pci/0000:01:00.0", "action",
+			"fw_activate"}}, "0000:01:00.0\t/sbin/devlink -j dev reload pci/0000:01:00.0 action fw_activate"},
+		"flash of no PCI device": {proc{words: []string{"devlink", "dev", "flash", "netdevsim/netdevsim1", "file", "x"}},
+			"any\tdevlink dev flash netdevsim/netdevsim1 file x"},
+		"devlink that shows":    {proc{words: []string{"devlink", "dev", "info", "pci/0000:01:00.0"}}, ""},
+		"devlink that monitors": {proc{words: []string{"devlink", "monitor"}}, ""},
+		"group that is not known": {proc{words: []string{"qemu"}, files: open("/dev/vfio/12", readWrite)},
+			"any\tqemu (has the card by VFIO, as for a guest)"},
+		"device that is not known": {proc{words: []string{"qemu"}, files: open("/dev/vfio/devices/vfio3", readWrite)},
+			"any\tqemu (has the card by VFIO, as for a guest)"},
+		"container of groups": {proc{words: []string{"qemu"}, files: open("/dev/vfio/vfio", readWrite)}, ""},
 		"image file only": {proc{words: []string{"mstflint", "-i", "/root/fw.bin", "q"},
 			files: open("/root/fw.bin", readOnly)}, ""},
 		"reader of configuration space": {proc{words: []string{"lspci", "-vv"}, files: open(config, readOnly)}, ""},
@@ -194,6 +207,63 @@ func TestFind_users_of_a_virtual_function(t *testing.T) {
 		}
 		users, why := findUsers(t, root, "/run/x/flash.lock")
 		if want := "4711 1795000012 " + tt.want + " root\tsetpci -s 01:01.2 58.l=1\n"; users != want || why != "" {
+			t.Errorf("%s: got %q, %q\nwant %q", name, users, why, want)
+		}
+	}
+}
+
+// A process that has a card by VFIO uses it, whatever its guest does: all devices of the group, and
+// nothing that leads to no flash of a card.
+func TestFind_users_of_a_guest(t *testing.T) {
+	t.Parallel()
+	const pci = "0000:01:00.0"
+	type host struct {
+		file    string // that the process has open
+		vendor  string // of the device; empty: not known
+		virtual bool
+	}
+	for name, tt := range map[string]struct {
+		host host
+		used bool
+	}{
+		"card of a group":        {host{file: "/dev/vfio/12", vendor: "0x15b3"}, true},
+		"its vendor is unknown":  {host{file: "/dev/vfio/12"}, true},
+		"without an IOMMU":       {host{file: "/dev/vfio/noiommu-12", vendor: "0x15b3"}, true},
+		"device of its own":      {host{file: "/dev/vfio/devices/vfio3", vendor: "0x15b3"}, true},
+		"another group":          {host{file: "/dev/vfio/13", vendor: "0x15b3"}, false},
+		"graphics card":          {host{file: "/dev/vfio/12", vendor: "0x10de"}, false},
+		"virtual function":       {host{file: "/dev/vfio/12", vendor: "0x15b3", virtual: true}, false},
+		"own, graphics":          {host{file: "/dev/vfio/devices/vfio3", vendor: "0x10de"}, false},
+		"bound, and nobody's":    {host{file: "/root/x", vendor: "0x15b3"}, false},
+		"mediated, of its own":   {host{file: "/dev/vfio/devices/vfio4"}, false},
+		"mediated, of its group": {host{file: "/dev/vfio/14"}, false},
+	} {
+		root := machine(t, proc{words: []string{"qemu-system-x86_64", "-name", "guest"}, files: open(tt.host.file, readWrite)})
+		sys := filepath.Join(root, "sys")
+		put(t, filepath.Join(sys, "kernel/iommu_groups/12/devices", pci), "")
+		put(t, filepath.Join(sys, "kernel/iommu_groups/13/devices/0000:07:00.0"), "")
+		put(t, filepath.Join(sys, "bus/pci/devices/0000:07:00.0/vendor"), "0x8086\n")
+		put(t, filepath.Join(sys, "kernel/iommu_groups/14/devices/83b8f4f2-509f-382f-3c1e-e6bfe0fa1001"), "")
+		for device, of := range map[string]string{"vfio3": pci, "vfio4": "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001"} {
+			put(t, filepath.Join(sys, "class/vfio-dev", device, "dev"), "511:3\n")
+			if err := os.Symlink("../../../"+of, filepath.Join(sys, "class/vfio-dev", device, "device")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		device := filepath.Join(sys, "bus/pci/devices", pci)
+		if tt.host.vendor != "" {
+			put(t, filepath.Join(device, "vendor"), tt.host.vendor+"\n")
+		}
+		if tt.host.virtual {
+			if err := os.Symlink("../0000:01:00.1", filepath.Join(device, "physfn")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := ""
+		if tt.used {
+			want = "4711 1795000012 " + pci + " root\tqemu-system-x86_64 (has the card by VFIO, as for a guest)\n"
+		}
+		if users, why := findUsers(t, root, "/run/x/flash.lock"); users != want || why != "" {
 			t.Errorf("%s: got %q, %q\nwant %q", name, users, why, want)
 		}
 	}

@@ -24,7 +24,8 @@ find_users() {
 	# The first name is printed by every find that knows these words. Links are
 	# read and not followed: what is behind one may be a file server that is gone.
 	users_open=$(find "$1/proc/1/comm" "$1"/proc/[0-9]*/fd -name comm -o -lname "$2" -o -lname '*/mstflint_lockfiles/*' \
-		-o -lname '/dev/mst/*' -o -lname '*.[0-7]/config' -o -lname '*/resource[0-9]*' 2>/dev/null)
+		-o -lname '/dev/mst/*' -o -lname '/dev/vfio/*[0-9]' -o -lname '*.[0-7]/config' -o -lname '*/resource[0-9]*' \
+		2>/dev/null)
 	case $users_open in
 	"$1/proc/1/comm"*) ;;
 	*)
@@ -32,7 +33,7 @@ find_users() {
 		return 0
 		;;
 	esac
-	users_own=' ' users_held=' ' users_some=' '
+	users_own=' ' users_held=' ' users_some=' ' users_guests=' '
 	while IFS= read -r users_line; do
 		case $users_line in */fd/[0-9]*) users_file "$2" "$users_line" ;; esac
 	done <<END
@@ -114,9 +115,47 @@ users_file() {
 	# udev reads the space of each card for a moment. Of a file that has been closed
 	# meanwhile there were no flags to see.
 	[ "$(readlink "$2")" = "$users_link" ] || return 0
-	users_address "$users_link"
+	case $users_link in
+	/dev/vfio/*) users_vfio "${2%/proc/[0-9]*/fd/*}" "$users_link" ;;
+	*)
+		users_address "$users_link"
+		users_holds
+		;;
+	esac
+}
+
+# users_holds: takes down that process users_pid has users_card open.
+users_holds() {
 	case $users_some in *" $users_pid "*) ;; *) users_some="$users_some$users_pid " ;; esac
 	case $users_held in *" $users_pid=$users_card "*) ;; *) users_held="$users_held$users_pid=$users_card " ;; esac
+}
+
+# users_vfio ROOT FILE: takes down the cards that a process has by VFIO, most often for a
+# guest. Nobody on the host sees what is done to them. The file is that of an IOMMU group
+# with all its devices, or since kernel 6.6 that of one device.
+users_vfio() {
+	case $2 in
+	*/devices/*) set -- "$1" "$(readlink "$1/sys/class/vfio-dev/${2##*/}/device")" ;;
+	*)
+		users_link=${2##*/}
+		set -- "$1" "$1/sys/kernel/iommu_groups/${users_link#noiommu-}/devices"/*
+		[ -e "$2" ] || [ -L "$2" ] || set -- "$1" ''
+		;;
+	esac
+	users_link=$1
+	shift
+	for users_word in "$@"; do
+		users_address "$users_word"
+		# What is no PCI device is no card; which device it is may not be known.
+		case $users_card/$users_word in any/?*) continue ;; esac
+		users_value=
+		IFS= read -r users_value 2>/dev/null <"$users_link/sys/bus/pci/devices/$users_card/vendor"
+		case $users_value in 0x15b3 | '') ;; *) continue ;; esac
+		# A virtual function has no flash.
+		[ ! -L "$users_link/sys/bus/pci/devices/$users_card/physfn" ] || continue
+		users_holds
+		case $users_guests in *" $users_pid "*) ;; *) users_guests="$users_guests$users_pid " ;; esac
+	done
 }
 
 # users_address TEXT: sets users_card to the PCI address in the name of a device
@@ -140,7 +179,7 @@ users_named() {
 	case $users_some in *" ${1##*/} "*) return 1 ;; esac
 	IFS= read -r users_word 2>/dev/null <"$1/comm" || return 1
 	case $users_word in
-	mst* | mlx* | flint*) return 0 ;;
+	mst* | mlx* | flint* | devlink) return 0 ;;
 	python* | perl* | sh | bash | dash) ;;
 	*) return 1 ;;
 	esac
@@ -163,20 +202,30 @@ users_process() {
 	# Threads of drivers, such as mlx5_health, have no command line.
 	users_line=$(tr '\000\n' '\n ' 2>/dev/null <"$1/proc/$2/cmdline") || return 0
 	[ -n "$users_line" ] || return 0
-	users_tool='' users_device='' users_next='' users_text=''
+	users_tool='' users_device='' users_next='' users_text='' users_verb=''
 	while IFS= read -r users_word; do
 		users_text="$users_text $users_word"
 		users_argument "$users_word"
 	done <<END
 $users_line
 END
+	# The words of a virtual machine fill a page.
+	case $users_guests in
+	*" $2 "*)
+		IFS= read -r users_text <<END
+$users_line
+END
+		users_text="$users_text (has the card by VFIO, as for a guest)"
+		;;
+	esac
 	users_cards='' users_any=''
 	for users_value in $users_held; do
 		case $users_value in "$2=any") users_any=1 ;; "$2="*) users_cards="$users_cards ${users_value#*=}" ;; esac
 	done
 	if [ -z "$users_cards" ]; then
 		case "$users_tool$users_any $users_device" in
-		' '* | 'none ' | 'mstflint ' | 'flint ') return 0 ;; # without a device the last two work on a file
+		# Without a device mstflint and flint work on a file, and devlink writes no flash.
+		' '* | 'none ' | 'mstflint ' | 'flint ' | 'devlink ') return 0 ;;
 		*' ') users_cards=any ;;
 		*)
 			users_address "$users_device"
@@ -203,12 +252,20 @@ users_argument() {
 		users_tool=${1##*/}
 		users_tool=${users_tool%.py}
 		case $users_tool in
-		mst* | mlx* | flint*) ;;
+		mst* | mlx* | flint* | devlink) ;;
 		python* | perl* | sh | bash | dash | -*) users_tool='' ;;
 		*) users_tool=none ;;
 		esac
 		;;
 	none) ;;
+	devlink)
+		# "devlink dev flash pci/0000:01:00.0 file …" has the driver write the flash, and
+		# "dev reload … action fw_activate" has it start the firmware anew.
+		case $users_verb$1 in
+		dev) users_verb='dev ' ;;
+		'dev flash' | 'dev reload') users_verb=- users_next=1 ;;
+		esac
+		;;
 	*)
 		case $1 in
 		-d | --device | -device | --dev | -dev) users_next=1 ;;

@@ -57,7 +57,7 @@ func TestScript_is_POSIX(t *testing.T) {
 func TestScript_changes_nothing(t *testing.T) {
 	harmless := map[string]bool{
 		"find_users": true, "find_job": true, "users_of": true, "users_file": true, "users_address": true,
-		"users_named": true, "users_under": true, "users_process": true,
+		"users_named": true, "users_under": true, "users_process": true, "users_vfio": true, "users_holds": true,
 		"users_argument": true, "users_since": true, "users_ticks": true, "find": true, "tr": true,
 		"echo": true, "printf": true, "read": true, "set": true, "shift": true, "[": true, "command": true, "continue": true,
 		"break": true, "return": true, "export": true, "unset": true, "id": true, "sed": true, "readlink": true,
