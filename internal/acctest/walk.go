@@ -64,9 +64,9 @@ func (w *Workspace) Plan(ctx context.Context, cfg Config) (*Plan, error) {
 	}
 	values := map[string]any{}
 	err = w.walk(cfg, w.Together, func(r Resource) error {
-		change, diags, err := w.planOne(ctx, p, r, w.known(values))
-		if err != nil {
-			return err
+		change, diags, failed := w.planOne(ctx, p, r, w.known(values))
+		if failed != nil {
+			return failed
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -281,11 +281,11 @@ func (w *Workspace) applyAll(ctx context.Context, p *process, changes []*Change,
 		if c.Action == NoOp {
 			return nil
 		}
-		diags, err := w.applyOne(ctx, p, c, values)
+		diags, failed := w.applyOne(ctx, p, c, values)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		found = append(found, diags...)
-		return err
+		return failed
 	}
 	if err = w.walk(deleted, false, apply); err == nil {
 		err = w.walk(others, w.Together, apply)

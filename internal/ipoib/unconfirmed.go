@@ -123,23 +123,7 @@ const takenOver = "Another apply undid it and changes the same interface: what t
 // Explain first says what became of the change, then why: the cause, such as a host
 // that cannot be reached, does not tell that.
 func (e *UnconfirmedError) Explain() string {
-	text := fmt.Sprintf("The change of %s was begun and could not be confirmed: %s. ", e.Interface, e.Problem)
-	switch {
-	case e.Undone:
-		text += "The former configuration was restored, now and for the next boot." + e.noted()
-	case e.TakenOver:
-		text += takenOver
-	case e.undoFailed():
-		text += e.failed()
-	case e.MayHold:
-		text += fmt.Sprintf("The connection was lost while the change was being confirmed. If the confirmation has arrived, "+
-			"the change holds, now and for the next boot. Otherwise the host restores the former configuration by itself at "+
-			"about %s, or at its next start if that is earlier. Run plan again after that: it shows which of the two it is.",
-			e.UndoneBy.Format("15:04:05 MST")) + e.noted()
-	default:
-		text += fmt.Sprintf("The host restores the former configuration by itself at about %s, or at its next start if that "+
-			"is earlier. Nothing has to be done; run plan again after that.", e.UndoneBy.Format("15:04:05 MST")) + e.noted()
-	}
+	text := fmt.Sprintf("The change of %s was begun and could not be confirmed: %s. ", e.Interface, e.Problem) + e.became()
 	switch {
 	case e.TakenOver, e.MayHold && !e.Undone:
 	case e.Expected != "":
@@ -158,6 +142,25 @@ func (e *UnconfirmedError) Explain() string {
 		text += "\nRestoring it at once: " + e.UndoErr.Error()
 	}
 	return text
+}
+
+// became says what is known of the change.
+func (e *UnconfirmedError) became() string {
+	switch {
+	case e.Undone:
+		return "The former configuration was restored, now and for the next boot." + e.noted()
+	case e.TakenOver:
+		return takenOver
+	case e.undoFailed():
+		return e.failed()
+	case e.MayHold:
+		return fmt.Sprintf("The connection was lost while the change was being confirmed. If the confirmation has arrived, "+
+			"the change holds, now and for the next boot. Otherwise the host restores the former configuration by itself at "+
+			"about %s, or at its next start if that is earlier. Run plan again after that: it shows which of the two it is.",
+			e.UndoneBy.Format("15:04:05 MST")) + e.noted()
+	}
+	return fmt.Sprintf("The host restores the former configuration by itself at about %s, or at its next start if that "+
+		"is earlier. Nothing has to be done; run plan again after that.", e.UndoneBy.Format("15:04:05 MST")) + e.noted()
 }
 
 // hostAnswered reports whether a change failed by what the host said, so that the connection was
