@@ -266,7 +266,7 @@ func (c *change) transact(ctx context.Context, deadline time.Time, steps ...midc
 	case exit.Status != midclt.TakenBack:
 		return 0, c.rollback(ctx, deadline, 0, "it is not known how far the middleware came", err)
 	default:
-		return 0, fmt.Errorf("the middleware refused the change of %s and removed what it had stored: %s: %w",
+		return 0, fmt.Errorf("the middleware has refused the change of %s and removed what it had stored: %s: %w",
 			c.before.Name, midclt.Messages(exit.Stderr), err)
 	}
 	var watch *host.ObserveError
