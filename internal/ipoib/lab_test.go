@@ -153,6 +153,16 @@ func applyCutOff(t *testing.T, l *testLab, name string, change ipoib.Request) er
 	return err
 }
 
+// applyUndone cuts an apply off for good, waits until the host has undone it, and connects again.
+func applyUndone(t *testing.T, l *testLab, name string, change ipoib.Request) error {
+	t.Helper()
+	err := applyCutOff(t, l, name, change)
+	time.Sleep(4 * time.Second) // 80 seconds of a lab with speed(20)
+	l.Machine(name).Faults.Set(labsim.FaultSpec{})
+	l.hosts[name].Drop()
+	return err
+}
+
 type cutHost struct {
 	host.Host
 	cut func()

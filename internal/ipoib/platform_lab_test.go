@@ -74,14 +74,22 @@ func TestLab_Reboot_failures(t *testing.T) {
 	}
 }
 
+var ibAndEthernet = map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeETH}
+
+// persistTypes stores the types of the card for the next boot.
+func persistTypes(t *testing.T, l *testLab) {
+	t.Helper()
+	p := platformOf(t, l, "intel9")
+	if err := p.PersistLinkTypes(t.Context(), l.hosts["intel9"], ib.MustParsePCIAddress(labCard), ibAndEthernet); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestLab_PersistLinkTypes_ubuntu(t *testing.T) {
 	t.Parallel()
 	l := startLab(t)
 	p, h, pci := platformOf(t, l, "intel9"), l.hosts["intel9"], ib.MustParsePCIAddress(labCard)
-	types := map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeETH}
-	if err := p.PersistLinkTypes(t.Context(), h, pci, types); err != nil {
-		t.Fatal(err)
-	}
+	persistTypes(t, l)
 	mustContain(t, l.file("intel9", platform.ModprobePath), platform.Owner, "\noptions mlx4_core port_type_array=1,2\n")
 	l.Machine("intel9").FS.Put("/etc/modprobe.d/mlx4-ib.conf", "options mlx4_core port_type_array=1,1\n", 0o644)
 	r := p.PersistedLinkTypes(l.snapshot(t, "intel9"), pci)
@@ -105,10 +113,7 @@ func TestLab_PersistLinkTypes_fullDisk(t *testing.T) {
 	t.Parallel()
 	l := startLab(t)
 	p, h, pci := platformOf(t, l, "intel9"), l.hosts["intel9"], ib.MustParsePCIAddress(labCard)
-	types := map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeETH}
-	if err := p.PersistLinkTypes(t.Context(), h, pci, types); err != nil {
-		t.Fatal(err)
-	}
+	persistTypes(t, l)
 	m := l.Machine("intel9")
 	m.FS.Put(platform.ModprobePath, l.file("intel9", platform.ModprobePath)+"options mlx4_core log_num_mtt=24\n", 0o644)
 	edited := l.file("intel9", platform.ModprobePath)
@@ -116,7 +121,7 @@ func TestLab_PersistLinkTypes_fullDisk(t *testing.T) {
 	if err := m.FS.SetQuota("/etc/modprobe.d", 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.PersistLinkTypes(t.Context(), h, pci, types); err == nil {
+	if err := p.PersistLinkTypes(t.Context(), h, pci, ibAndEthernet); err == nil {
 		t.Error("a full disk was not noticed")
 	}
 	if got := l.file("intel9", platform.ModprobePath); got != edited {
@@ -127,7 +132,7 @@ func TestLab_PersistLinkTypes_fullDisk(t *testing.T) {
 	}
 	m.Faults.Trap("update-initramfs", 1, labsim.ProgramFault{Exit: true, Status: 1})
 	h.Invalidate()
-	err := p.PersistLinkTypes(t.Context(), h, pci, types)
+	err := p.PersistLinkTypes(t.Context(), h, pci, ibAndEthernet)
 	if err == nil {
 		t.Fatal("a failed rebuild was not noticed")
 	}

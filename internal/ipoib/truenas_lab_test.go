@@ -288,11 +288,7 @@ func TestLab_Apply_truenasRollsBack(t *testing.T) {
 	apply(t, l, d)
 	change := d
 	change.Config = ipoib.Config{Mode: ib.ModeConnected, MTU: 4092, Addresses: prefixes("172.16.5.10/24")}
-	m := l.Machine("xeon2zfs")
-	err := applyCutOff(t, l, "xeon2zfs", change)
-	time.Sleep(4 * time.Second) // 80 seconds of the lab
-	m.Faults.Set(labsim.FaultSpec{})
-	l.hosts["xeon2zfs"].Drop()
+	err := applyUndone(t, l, "xeon2zfs", change)
 	if diff := ipoib.Observe(l.snapshot(t, "xeon2zfs"), truenasPort, 0).Differences(d.Config); len(diff) > 0 {
 		t.Errorf("the middleware did not go back: %v\nerror was: %v", diff, err)
 	}

@@ -82,10 +82,7 @@ func TestLab_Apply_onADiskThatBecomesFull(t *testing.T) {
 				nothingElseOfUndo(t, l)
 				return
 			}
-			_ = applyCutOff(t, l, "intel9", change)
-			time.Sleep(4 * time.Second) // 80 seconds of the lab
-			m.Faults.Set(labsim.FaultSpec{})
-			l.hosts["intel9"].Drop()
+			_ = applyUndone(t, l, "intel9", change)
 			if diff := observe(t, l, d).Differences(d.Config); len(diff) > 0 || l.file("intel9", ifupdownCase().file) != before {
 				t.Errorf("the host did not go back: %v", diff)
 			}
@@ -136,12 +133,8 @@ func TestLab_Check_undoneWithoutAWord(t *testing.T) {
 	apply(t, l, d)
 	change := d
 	change.Config.Addresses = prefixes("172.16.9.20/24")
-	_ = applyCutOff(t, l, "intel9", change)
-	time.Sleep(4 * time.Second) // 80 seconds of the lab
-	m := l.Machine("intel9")
-	m.Faults.Set(labsim.FaultSpec{})
-	l.hosts["intel9"].Drop()
-	m.FS.Put(undoOfUbuntu+"/undone", "", 0o600)
+	_ = applyUndone(t, l, "intel9", change)
+	l.Machine("intel9").FS.Put(undoOfUbuntu+"/undone", "", 0o600)
 	mustContain(t, checked(t, l, d)["IP027"], "it was undone by the host")
 	mustContain(t, strings.Join(apply(t, l, change).Warnings, " "), "it was undone by the host")
 }
