@@ -82,14 +82,7 @@ func parseMLX4Conf(content string, card ib.PCIAddress) mlx4Conf {
 }
 
 func (c mlx4Conf) with(line string) string {
-	lines := slices.Clone(c.others)
-	if line != "" {
-		lines = append(lines, mlx4ConfMark, line)
-	}
-	if len(lines) == 0 {
-		return ""
-	}
-	return strings.Join(lines, "\n") + "\n"
+	return strings.Join(append(slices.Clone(c.others), mlx4ConfMark, line), "\n") + "\n"
 }
 
 // PersistLinkTypes implements Platform.
@@ -113,11 +106,9 @@ func (mlx4ConfStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, card i
 	case c.ours == line:
 		return storeForBoot(ctx, h, MLX4ConfPath, func() error { return nil })
 	}
-	return writeMLX4Conf(ctx, h, c.with(line))
-}
-
-func writeMLX4Conf(ctx context.Context, h *hosts.Host, content string) error {
-	return storeForBoot(ctx, h, MLX4ConfPath, func() error { return WriteFile(ctx, h, MLX4ConfPath, 0o644, content) })
+	return storeForBoot(ctx, h, MLX4ConfPath, func() error {
+		return WriteFile(ctx, h, MLX4ConfPath, 0o644, c.with(line))
+	})
 }
 
 // mlx4SetupWords are those of the line that has modprobe run mlx4-setup.sh (libmlx4.conf of
@@ -144,17 +135,4 @@ func (m mlx4ConfStore) PersistedLinkTypes(s *inventory.Snapshot, card ib.PCIAddr
 		r.Types[i+1] = ib.LinkType(word)
 	}
 	return r
-}
-
-// ForgetLinkTypes implements Platform.
-func (mlx4ConfStore) ForgetLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress) error {
-	s, err := h.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	c := parseMLX4Conf(s.Files[MLX4ConfPath].Content, card)
-	if c.ours == "" {
-		return nil
-	}
-	return writeMLX4Conf(ctx, h, c.with(""))
 }

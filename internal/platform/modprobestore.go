@@ -116,20 +116,3 @@ func staleInitramfs(s *inventory.Snapshot, file string) fact.Bool {
 	}
 	return fact.Known(slices.Contains(s.StaleInInitramfs, file))
 }
-
-// ForgetLinkTypes implements Platform.
-func (m modprobeStore) ForgetLinkTypes(ctx context.Context, h *hosts.Host, _ ib.PCIAddress) error {
-	s, err := h.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	if !IsOurs(s.Files[ModprobePath].Content) {
-		return nil
-	}
-	return storeForBoot(ctx, h, ModprobePath, func() error {
-		if _, err := h.Run(ctx, removeFile(ModprobePath)); err != nil {
-			return fmt.Errorf("removing %s: %w", ModprobePath, err)
-		}
-		return nil
-	})
-}

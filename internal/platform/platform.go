@@ -83,8 +83,6 @@ type portTypeStore interface {
 	PersistLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress, types map[int]ib.LinkType) error
 	// PersistedLinkTypes reads what PersistLinkTypes left.
 	PersistedLinkTypes(s *inventory.Snapshot, card ib.PCIAddress) LinkTypeRecord
-	// ForgetLinkTypes removes what PersistLinkTypes wrote for a card, and only that.
-	ForgetLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress) error
 }
 
 // LinkTypeRecord is what a host will ask of mlx4_core at its next boot.

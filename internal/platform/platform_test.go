@@ -263,8 +263,8 @@ func TestMLX4Conf(t *testing.T) {
 		len(r.Unmanaged) != 0 {
 		t.Errorf("%+v", r)
 	}
-	if got := parseMLX4Conf(text, card).with(""); got != stock {
-		t.Errorf("forgotten: %q", got)
+	if got := parseMLX4Conf(text, card).with(line); got != text {
+		t.Errorf("written twice: %q", got)
 	}
 	other := mlx4ConfStore{}.PersistedLinkTypes(s, ib.MustParsePCIAddress("0000:0c:00.0"))
 	if other.Found || len(other.Unmanaged) != 1 || other.Unmanaged[0] != "/etc/rdma/mlx4.conf: 0000:0c:00.0 eth eth" {

@@ -245,12 +245,3 @@ func (t trueNAS) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) Link
 	r.AfterReboot = !slices.Equal(running.Values, o.Values)
 	return r
 }
-
-// ForgetLinkTypes implements Platform.
-func (trueNAS) ForgetLinkTypes(ctx context.Context, h *hosts.Host, _ ib.PCIAddress) error {
-	s, err := h.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	return setKernelOptions(ctx, h, s, withoutTypes)
-}
