@@ -160,12 +160,6 @@ func TestLab_PersistLinkTypes_truenas(t *testing.T) {
 	if now, boot := p.MissingModules(l.snapshot(t, "xeon2zfs"), "ib_ipoib"); len(now)+len(boot) > 0 {
 		t.Errorf("the modules' option was lost: %v %v", now, boot)
 	}
-	if err := p.ForgetLinkTypes(t.Context(), h, pci); err != nil {
-		t.Fatal(err)
-	}
-	if r := p.PersistedLinkTypes(l.snapshot(t, "xeon2zfs"), pci); r.Found {
-		t.Errorf("record after forgetting: %+v", r)
-	}
 }
 
 func TestLab_Install(t *testing.T) {
