@@ -4,15 +4,19 @@ package testbed
 
 import "testing"
 
+// linkTypes is the short way to see what was stored: a query of everything takes ninety
+// thousand accesses of registers.
+const linkTypes = "@ q LINK_TYPE_P1 LINK_TYPE_P2"
+
 // configDeals hold the simulated mstconfig to the real one.
 func configDeals() []deal {
 	return append([]deal{
 		{name: "version", card: vpiCard, args: "-v"},
 		{name: "query VPI", card: vpiCard, args: "@ q"},
-		{name: "query, the long word", card: vpiCard, args: "@ query"},
+		{name: "query, the long word", card: vpiCard, args: "@ query LINK_TYPE_P1"},
 		{name: "query EN", card: enCard, args: "@ q"},
 		{name: "query ConnectX-3", card: oldCard, args: "@ q"},
-		{name: "query by short address", card: vpiCard, args: "-d 01:00.0 q"},
+		{name: "query by short address", card: vpiCard, args: "-d 01:00.0 q LINK_TYPE_P1"},
 		{name: "query with defaults", card: vpiCard, args: "@ -e q"},
 		{name: "query one", card: vpiCard, args: "@ q LINK_TYPE_P1"},
 		{name: "query two, the later first", card: vpiCard, args: "@ q LINK_TYPE_P2 SRIOV_EN"},
@@ -30,16 +34,16 @@ func setDeals() []deal {
 	return []deal{
 		{name: "set, answered y", card: vpiCard, stdin: "y\n", args: "@ " + both, then: []string{"@ q", "@ -e q"}},
 		{name: "set, answered YES", card: vpiCard, stdin: "YES\n", args: "@ " + both},
-		{name: "set, answered n", card: vpiCard, stdin: "n\n", args: "@ " + both, then: []string{"@ q"}},
+		{name: "set, answered n", card: vpiCard, stdin: "n\n", args: "@ " + both, then: []string{linkTypes}},
 		{name: "set, EOF", card: vpiCard, args: "@ " + both},
 		{name: "set, -y", card: vpiCard, args: "-y @ " + both,
-			then: []string{"@ q LINK_TYPE_P1 LINK_TYPE_P2", "-y @ set LINK_TYPE_P2=2", "@ q"}},
+			then: []string{linkTypes, "-y @ set LINK_TYPE_P2=2", linkTypes}},
 		{name: "set, --yes", card: vpiCard, args: "--yes @ s LINK_TYPE_P1=3"},
-		{name: "set by name", card: vpiCard, args: "-y @ set LINK_TYPE_P1=IB LINK_TYPE_P2=vpi", then: []string{"@ q"}},
+		{name: "set by name", card: vpiCard, args: "-y @ set LINK_TYPE_P1=IB LINK_TYPE_P2=vpi", then: []string{linkTypes}},
 		{name: "set in hexadecimal", card: vpiCard, args: "-y @ set LINK_TYPE_P1=0x1"},
 		{name: "set in small letters", card: vpiCard, args: "-y @ set link_type_p1=1"},
 		{name: "set the second port first", card: vpiCard, args: "-y @ set LINK_TYPE_P2=1 LINK_TYPE_P1=2"},
-		{name: "set 4", card: vpiCard, args: "-y @ set LINK_TYPE_P1=4", then: []string{"@ q"}},
+		{name: "set 4", card: vpiCard, args: "-y @ set LINK_TYPE_P1=4", then: []string{linkTypes}},
 		{name: "set 0", card: vpiCard, args: "-y @ set LINK_TYPE_P1=0"},
 		{name: "set a word", card: vpiCard, args: "-y @ set LINK_TYPE_P1=FC"},
 		{name: "set nothing", card: vpiCard, args: "-y @ set"},
@@ -48,7 +52,7 @@ func setDeals() []deal {
 		{name: "set what nobody knows", card: vpiCard, args: "-y @ set NONSENSE=1"},
 		{name: "set what EN lacks", card: enCard, args: "-y @ set LINK_TYPE_P1=1"},
 		{name: "set without a device", card: vpiCard, args: "-y set LINK_TYPE_P1=1"},
-		{name: "set ConnectX-3", card: oldCard, args: "-y @ " + both, then: []string{"@ q"}},
+		{name: "set ConnectX-3", card: oldCard, args: "-y @ " + both, then: []string{linkTypes}},
 	}
 }
 

@@ -15,8 +15,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 )
 
-// faultPoints is how many operations of a burn each fault hits.
-const faultPoints = 20
+// faultPoints is how many operations of a burn each fault hits. A case takes half a minute of
+// a processor; TestFaults of acctest hits every operation, on simulated hosts.
+const faultPoints = 10
 
 // tinyCode makes images of a few kilobytes: each case reads the flash a dozen
 // times, and burns it twice.

@@ -78,13 +78,6 @@ func bootLink(fw card.Firmware, i int) string {
 	return "eth"
 }
 
-// FreeSemaphores does what "mstflint -clear_semaphore" is for.
-func (d *Device) FreeSemaphores() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.regs.FreeSemaphores()
-}
-
 // PowerOff makes the card deaf.
 func (d *Device) PowerOff() {
 	d.mu.Lock()

@@ -64,16 +64,6 @@ func (r *Registers) Reset() {
 	r.box, r.icmd = mailbox{}, 0
 }
 
-// FreeSemaphores does what "mstflint -clear_semaphore" is for.
-func (r *Registers) FreeSemaphores() {
-	r.card.ReleaseSemaphore()
-	// Which one guards the gateway depends on the chip.
-	for a := uint32(regSemaphores); a < regFlashLock; a += 4 {
-		delete(r.regs, a)
-	}
-	r.regs[regGateway] &^= gwLock // of ConnectX-4 and later
-}
-
 // Written counts the burns: those of an image, and those that changed nothing but GUIDs
 // and MACs.
 func (r *Registers) Written() (images, guids int) {
