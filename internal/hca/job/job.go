@@ -51,18 +51,25 @@ func (j *Job) Start(ctx context.Context, s *inventory.Snapshot, card *inventory.
 		e.GUIDsAfter = e.GUIDsBefore
 	}
 	_, err := j.c.Host.Run(ctx, startCommand(*e))
-	var lost *host.UnreachableError
 	switch {
 	case err == nil:
 		return e.ID, nil
-	case errors.As(err, &lost) && lost.MayHaveRun:
+	case mayHaveStarted(err):
 		// The job's directory tells whether the start arrived.
 		j.lost, j.grace = err, 10*j.s.Poll
-		j.s.Progress(ctx, fmt.Sprintf("Connection lost while starting job %s; looking for it", e.ID))
+		j.s.Progress(ctx, fmt.Sprintf("It is not known whether job %s was started; looking for it", e.ID))
 		return e.ID, nil
 	}
 	return e.ID, cards.WithBackup(j.notStarted("The job could not be stored or started on the host.", err).WithExit(),
 		e.Backup)
+}
+
+// mayHaveStarted reports whether a start that failed may have started its job all the same:
+// its answer was lost, or its script was killed. A status of its own says that it has not.
+func mayHaveStarted(err error) bool {
+	var lost *host.UnreachableError
+	var exit *host.ExitError
+	return errors.As(err, &lost) && lost.MayHaveRun || errors.As(err, &exit) && (exit.Signal != "" || exit.Status > 128)
 }
 
 // Finish watches the job to its end, reads the card, mends what the job lost, and

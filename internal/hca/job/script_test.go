@@ -101,20 +101,36 @@ func (s *shellJob) requestText() string {
 // run gives the exit status that the job recorded.
 func (s *shellJob) run() string {
 	s.t.Helper()
-	// Not the processes of this machine: a test beside this one may burn a card.
-	s.put(filepath.Join(s.root, "proc", "1", "comm"), "systemd\n", 0o600)
-	s.put(filepath.Join(s.dir, "job.sh"), strings.ReplaceAll(jobScript, "find_users '' ", "find_users '"+s.root+"' "),
-		0o600)
+	s.put(filepath.Join(s.dir, "job.sh"), s.script(), 0o600)
 	s.put(filepath.Join(s.dir, "request"), s.requestText(), 0o600)
 	s.put(filepath.Join(s.dir, "argv"), lines(s.argv), 0o600)
 	s.put(filepath.Join(s.dir, "answers"), answerText(s.answers), 0o600)
 	s.put(filepath.Join(s.dir, "states"), "1 requested 2026-01-01T00:00:00Z\n", 0o600)
-	cmd := exec.Command("/bin/sh", filepath.Join(s.dir, "job.sh"), s.dir, s.lock(), s.holder(), "outer")
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(s.root, "bin")+":"+os.Getenv("PATH"), "FAKE="+s.root)
+	return s.runUnit()
+}
+
+// script is the job's script, without the processes of this machine: a test beside this one
+// may burn a card.
+func (s *shellJob) script() string {
+	s.put(filepath.Join(s.root, "proc", "1", "comm"), "systemd\n", 0o600)
+	return strings.ReplaceAll(jobScript, "find_users '' ", "find_users '"+s.root+"' ")
+}
+
+// runUnit runs what the unit of a stored job does, and gives the exit status that it recorded.
+func (s *shellJob) runUnit() string {
+	s.t.Helper()
+	cmd := s.shell(filepath.Join(s.dir, "job.sh"), s.dir, s.lock(), s.holder(), "outer")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		s.t.Fatalf("%v: %s", err, out)
 	}
 	return strings.TrimSpace(s.read("exit"))
+}
+
+// shell is the machine's shell with the fake programs.
+func (s *shellJob) shell(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(s.t.Context(), "/bin/sh", args...)
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(s.root, "bin")+":"+os.Getenv("PATH"), "FAKE="+s.root)
+	return cmd
 }
 
 func (s *shellJob) lock() string   { return filepath.Join(s.root, "lock") }

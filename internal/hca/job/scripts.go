@@ -40,9 +40,19 @@ func startCommand(e journal.Entry) shellcmd.Command {
 		request, argv, answers).AsRoot().Changes()
 }
 
-func lookCommand(id string) shellcmd.Command {
-	return shellcmd.Script("look-at-flash-job", answer.Functions+cardusers.Functions+lookScript, journal.Dir(id),
-		inventory.JobUnit(id), flock.File, flock.Holder).AsRoot()
+// claim has a look keep a job from beginning that has not begun.
+const claim = "claim"
+
+func lookCommand(id string, claims bool) shellcmd.Command {
+	args := []string{journal.Dir(id), inventory.JobUnit(id), flock.File, flock.Holder}
+	if claims {
+		args = append(args, claim)
+	}
+	cmd := shellcmd.Script("look-at-flash-job", answer.Functions+cardusers.Functions+lookScript, args...).AsRoot()
+	if claims {
+		return cmd.Changes()
+	}
+	return cmd
 }
 
 func settleCommand(id, how string) shellcmd.Command {

@@ -20,14 +20,16 @@ import (
 type watcher struct {
 	request
 	s *cards.Session
-	// grace is how long the job may be about to begin. lost is set if the connection
-	// broke during the start. seen says that a look has found the job.
-	grace time.Duration
-	lost  error
-	seen  bool
-	said  string // the last step that was told of
-	away  bool   // it was told that the host does not answer
-	pace  pace
+	// grace is how long the job may be about to begin. claims says that looks keep it from
+	// that afterwards. lost is set if it is not known whether the start arrived. seen says
+	// that a look has found the job.
+	grace  time.Duration
+	claims bool
+	lost   error
+	seen   bool
+	said   string // the last step that was told of
+	away   bool   // it was told that the host does not answer
+	pace   pace
 }
 
 // end watches the job to its end; a job that vanished has none.
@@ -39,7 +41,11 @@ func (w *watcher) end(ctx context.Context) (outcome, error) {
 	case out.Seen || w.lost == nil:
 		return out, w.vanishedError(out)
 	}
-	e := w.notStarted("The connection was lost before the request to start it arrived.", w.lost)
+	what := "The connection was lost before the request to start it arrived."
+	if killed := (*host.ExitError)(nil); errors.As(w.lost, &killed) {
+		what = "The script that starts it was killed before it had stored the job."
+	}
+	e := w.notStarted(what, w.lost)
 	e.Check = "Run the same command again."
 	return out, e
 }
@@ -58,7 +64,7 @@ func (w *watcher) watch(ctx context.Context) (outcome, error) {
 		switch {
 		case err == nil:
 			contact, w.away = time.Now(), false
-			if out.over() && (!out.mayBegin() || time.Since(begin) >= w.grace) {
+			if w.decided(out, time.Since(begin)) {
 				w.c.Host.Invalidate()
 				w.note(out)
 				return out, nil
@@ -83,6 +89,21 @@ func (w *watcher) watch(ctx context.Context) (outcome, error) {
 	}
 }
 
+// decided reports whether nothing more can come of the job. systemd may start its unit at
+// any time, so one that has not begun within its grace is kept from that, and looked at
+// once more.
+func (w *watcher) decided(out outcome, waited time.Duration) bool {
+	if !out.over() || !out.mayBegin() {
+		return out.over()
+	}
+	if waited < w.grace {
+		return false
+	}
+	claimed := w.claims || out.Absent
+	w.claims = true
+	return claimed
+}
+
 // missing tells once that the host does not answer.
 func (w *watcher) missing(err error) {
 	if w.away {
@@ -94,7 +115,7 @@ func (w *watcher) missing(err error) {
 
 // look reads the job once.
 func (w *watcher) look(ctx context.Context) (outcome, error) {
-	cmd := lookCommand(w.want.ID)
+	cmd := lookCommand(w.want.ID, w.claims)
 	r, err := w.c.Host.Run(ctx, cmd)
 	if err != nil {
 		return outcome{Seen: w.seen}, err

@@ -1,9 +1,10 @@
 # Changes the flash of one card, as a systemd unit of its own.
 #   job.sh DIR LOCK HOLDER outer|inner
 # DIR holds: request (key=value), argv (one word a line), answers (lines for
-# the tool's questions). Written here: states, query, output, reason, held,
-# exit. The file exit is the last one written; if it is missing and the unit
-# is gone, the job was interrupted.
+# the tool's questions). Written here: claim, states, query, output, reason,
+# held, exit. The file exit is the last one written; if it is missing and the
+# unit is gone, the job was interrupted. The directory claim is also made by
+# whoever gives the job up before it begins.
 set -u
 umask 077
 LC_ALL=C
@@ -66,6 +67,11 @@ while IFS='=' read -r key value; do
 done <"$dir/request"
 
 if [ "$phase" = outer ]; then
+  # systemd may start this unit long after it was asked for, and given up.
+  if ! mkdir "$dir/claim" 2>/dev/null; then
+    if [ -d "$dir/claim" ]; then exit 0; fi
+    refuse 72 "the journal cannot be written, no space may be left"
+  fi
   # A reader holds the lock for a moment and leaves no holder file; another
   # job holds it for minutes and does.
   try=0

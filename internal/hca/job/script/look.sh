@@ -1,6 +1,8 @@
 # Prints what is known of a job.
-#   DIR UNIT LOCK HOLDER
+#   DIR UNIT LOCK HOLDER [claim]
 echo '@begin 1'
+# Before all else: from here on the job has begun, which is seen below, or never begins.
+if [ "$5" = claim ]; then mkdir "$1/claim" 2>/dev/null; fi
 # The unit first: if it is gone and exit is read afterwards, a missing exit
 # means that the job did not get that far.
 answer unit systemctl is-active -- "$2"

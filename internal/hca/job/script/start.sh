@@ -40,6 +40,9 @@ if systemd-run --quiet --collect --unit="$unit" --description="Flash job $id of 
 else
   status=$?
 fi
+# systemd-run fails too where its request has reached a busy systemd, which starts the unit
+# sooner or later. Only one makes this directory: here the job never begins, or it has begun.
+mkdir "$dir/claim" 2>/dev/null || exit 0
 echo "systemd-run ended with status $status" >"$dir/reason"
 printf '5 failed %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >>"$dir/states"
 echo 76 >"$dir/exit"
