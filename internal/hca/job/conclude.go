@@ -143,7 +143,8 @@ func (j *Job) concludeRefused(ctx context.Context, out outcome) ([]string, error
 }
 
 // concludeFailed reads the card after a write that failed or was interrupted,
-// says which image it has, and settles the job if that image is whole.
+// says which image it has, and settles the job if that image is whole and nothing is to be
+// written back.
 func (j *Job) concludeFailed(ctx context.Context, out outcome) ([]string, error) {
 	now, err := j.readCard(ctx, cards.LockTries)
 	e := j.writeError(out, out.endText())
@@ -154,9 +155,17 @@ func (j *Job) concludeFailed(ctx context.Context, out outcome) ([]string, error)
 	if !now.whole() {
 		return nil, now.notWhole(out)
 	}
+	lost, err := j.loss(ctx)
+	if err != nil {
+		e.Err = err
+		return nil, e
+	}
 	text := now.flashText() + now.identityText()
-	e.Means = text + " The card boots from it. " + j.hostText(out)
+	e.Means = text + " The card boots from it. " + j.hostText(out) + lost
 	e.Check = "Run the same command again; it burns again if it has to." // the flash is proven: no runbook
+	if lost != "" {
+		return []string{text}, e
+	}
 	return []string{text}, both(e, j.settle(ctx, text))
 }
 

@@ -117,14 +117,25 @@ func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err
 	if !out.done() {
 		text = "It had not succeeded. " + out.endText() + " " + text
 	}
-	if s, card, err = j.c.Read(ctx); err != nil {
-		return "", "", err
-	}
-	if l := journal.LossOf(s, card); l != nil && l.Job == j.want.ID {
-		return text + " " + l.String(), "", nil
+	lost, err := j.loss(ctx)
+	if err != nil || lost != "" {
+		return text + lost, "", err
 	}
 	if out.done() && len(now.mismatches()) == 0 {
 		return text, journal.Verified + " by a later apply. " + text, nil
 	}
 	return text, text, nil
+}
+
+// loss says what the job took from the card, and what writes it back; empty if it took
+// nothing. Until that is written, the job has to stay open.
+func (j *Job) loss(ctx context.Context) (string, error) {
+	s, card, err := j.c.Read(ctx)
+	if err != nil {
+		return "", err
+	}
+	if l := journal.LossOf(s, card); l != nil && l.Job == j.want.ID {
+		return " " + l.String(), nil
+	}
+	return "", nil
 }

@@ -34,14 +34,15 @@ func (l *Loss) String() string {
 		"other values, set them before that with an infiniband_guids resource or by hand."
 }
 
-// LossOf finds what the last job that wrote to a card took from it. That job must be a
-// burn of this very card that nobody has settled.
+// LossOf finds what the last burn of a card took from it. Nobody has settled it, it was for
+// this very card, and what was written since was what it took: a write-back that failed
+// leaves the loss.
 func LossOf(s *inventory.Snapshot, card *inventory.Card) *Loss {
 	if card.Flash == nil || card.Flash.ImageType != "FS2" {
 		return nil
 	}
-	last := lastWriter(s, card)
-	if last == nil || last.Kind != Burn || last.Settled || !fact.No(last.Running) || last.Unreadable() != "" {
+	last := burnBehind(s, card)
+	if last == nil || last.Settled {
 		return nil
 	}
 	entry := Read(last)
@@ -53,15 +54,38 @@ func LossOf(s *inventory.Snapshot, card *inventory.Card) *Loss {
 	return &Loss{Job: last.ID, Before: before, GUIDs: ib.UniqueGUID(before.Node), MACs: ib.UniqueMAC(before.MAC1)}
 }
 
-// lastWriter is the last job that began to write to a card.
-func lastWriter(s *inventory.Snapshot, card *inventory.Card) *inventory.Job {
-	var last *inventory.Job
-	for _, j := range JobsOf(s, card) {
-		if slices.ContainsFunc(j.States, func(state inventory.JobState) bool { return state.Name == "burning" }) {
-			last = j
+// burnBehind is the last burn that began to write to a card, if every job that did so since
+// was to write back what the burn took. None of them runs or may run.
+func burnBehind(s *inventory.Snapshot, card *inventory.Card) *inventory.Job {
+	var since []ib.GUIDSet
+	for _, j := range slices.Backward(JobsOf(s, card)) {
+		if !slices.ContainsFunc(j.States, func(state inventory.JobState) bool { return state.Name == "burning" }) {
+			continue
 		}
+		if !fact.No(j.Running) || j.Unreadable() != "" {
+			return nil
+		}
+		entry := Read(j)
+		if j.Kind == GUIDs {
+			since = append(since, entry.GUIDsAfter)
+			continue
+		}
+		other := func(to ib.GUIDSet) bool { return !givesBack(to, entry.GUIDsBefore) }
+		if j.Kind != Burn || slices.ContainsFunc(since, other) {
+			return nil
+		}
+		return j
 	}
-	return last
+	return nil
+}
+
+// givesBack reports whether a write was to put back what was there before: a half that had
+// no values of the card's own is filled with what is in flash.
+func givesBack(to, before ib.GUIDSet) bool {
+	guids, macs := to, to
+	guids.MAC1, guids.MAC2 = before.MAC1, before.MAC2
+	macs.Node, macs.Port1, macs.Port2, macs.SystemImage = before.Node, before.Port1, before.Port2, before.SystemImage
+	return (guids == before || !ib.UniqueGUID(before.Node)) && (macs == before || !ib.UniqueMAC(before.MAC1))
 }
 
 // identityGone reports whether a value that was there is gone and nobody has set one
