@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
@@ -52,21 +53,41 @@ func (r request) vanishedError(out outcome) error {
 		Means: "The flash may have been written. Whether it was written to the end is not known.",
 		Check: "Do not restart the host before the flash verifies: mstflint -d " + r.c.PCI.String() +
 			" v, then mstflint -d " + r.c.PCI.String() + " q. " +
-			"If it does, run the same command again. If it does not, burn the backup " + r.writeBack(),
+			"If it does, run the same command again. If it does not, burn the backup " + r.writeBack(out),
 		Facts: append(r.place(), cards.Fact{"Unit", r.unit()}),
 	}
 }
 
-// hostText says whether the host has started anew since the job began. The job itself asks for
-// no restart.
-func (r request) hostText(out outcome) string {
-	switch {
-	case out.bootID == "" || r.want.BootID == "":
-		return "The provider has not asked for a restart of the host."
-	case out.bootID != r.want.BootID:
-		return "The host has started anew since the job began, and the provider had not asked for that."
+// startedAnew reports whether the host has started anew since the job began, and the card from
+// its flash with it.
+func (r request) startedAnew(out outcome) fact.Bool {
+	if out.bootID == "" || r.want.BootID == "" {
+		return fact.Unknown[bool]("a boot id is missing")
 	}
-	return "The host was not restarted."
+	return fact.Known(out.bootID != r.want.BootID)
+}
+
+// hostText says whether the host has started anew. The job itself asks for no restart.
+func (r request) hostText(out outcome) string {
+	switch anew := r.startedAnew(out); {
+	case fact.Yes(anew):
+		return "The host has started anew since the job began, and the provider had not asked for that."
+	case fact.No(anew):
+		return "The host was not restarted."
+	}
+	return "The provider has not asked for a restart of the host."
+}
+
+// runsText says what the card runs whose flash may not start, and what must not be done.
+func (r request) runsText(out outcome) string {
+	const keep = "Do not restart the host and do not switch it off"
+	switch anew := r.startedAnew(out); {
+	case fact.Yes(anew):
+		return "The host has started anew since the job began. A card starts from its flash then."
+	case fact.No(anew):
+		return keep + ": the card still runs its old firmware from memory."
+	}
+	return keep + "."
 }
 
 // unknownEnd is the title of an error that says nothing against the card.
@@ -117,14 +138,17 @@ func (r request) endedEarly(out outcome) error {
 
 // writeError is the error of a write that went wrong, with the runbook.
 func (r request) writeError(out outcome, what string) *cards.Error {
+	while := ""
+	if fact.No(r.startedAnew(out)) {
+		while = "while the card still runs, "
+	}
 	return &cards.Error{
 		Summary: "Unable to write the flash of card " + r.c.ID(),
 		What:    what,
-		Means: "What is in the flash is not proven. Do not restart the host and do not switch it off: the card still runs " +
-			"its old firmware from memory.",
+		Means:   "What is in the flash is not proven. " + r.runsText(out),
 		Check: "1. Look at the card: mstflint -d " + r.c.PCI.String() + " q, then the same with v.\n" +
 			"2. If v says that the image is bootable, run the same command again.\n" +
-			"3. If not, burn the backup while the card still runs, " + r.writeBack() + "\n" +
+			"3. If not, burn the backup " + while + r.writeBack(out) + "\n" +
 			"4. If mstflint says that the flash semaphore is taken, make sure that no other program uses the card (pgrep -a " +
 			"'mst|flint|fwupd'), then ask again: " +
 			"a query that fails frees what a killed tool left behind. If it still fails, clear it: " +
@@ -134,15 +158,21 @@ func (r request) writeError(out outcome, what string) *cards.Error {
 }
 
 // writeBack is the command that burns what the job replaced, from the copy that its host keeps.
-func (r request) writeBack() string {
+// A card that has started and found no firmware in its flash takes no such burn.
+func (r request) writeBack(out outcome) string {
 	kept := cmp.Or(r.want.Backup, "backup_dir")
 	text := "on the host, as root: mstflint -d " + r.c.PCI.String() + " -allow_psid_change -i " +
 		inventory.BackupFile(cmp.Or(r.want.BackupSHA256, "FIRMWARE_SHA256")) + " b."
 	if r.want.BackupSHA256 == "" {
 		text += " FIRMWARE_SHA256 is firmware_sha256 of card.json in " + kept + " on the machine that ran Terraform."
 	}
-	return text + " If the host lacks this file, copy firmware.bin from " + kept +
+	text += " If the host lacks this file, copy firmware.bin from " + kept +
 		" on the machine that ran Terraform to the host, and name that copy."
+	if fact.Yes(r.startedAnew(out)) {
+		text += " If the card shows its recovery id, this command fails. Plan again: the plan has the steps (" +
+			finding.CardInRecovery.Code + ")."
+	}
+	return text
 }
 
 func (r request) unread(out outcome, err error) error {

@@ -151,8 +151,7 @@ func (r result) notHeld(out outcome, wrong []string) (e *cards.Error, how string
 			"plan says what comes before another burn."
 		return e, "the tool said done; " + text
 	}
-	e.Means = "Do not restart the host: the card still runs its old firmware from memory, and what is in its flash now " +
-		"may not start."
+	e.Means = "What is in the flash now may not start. " + r.runsText(out)
 	return e, ""
 }
 
