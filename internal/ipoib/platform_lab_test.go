@@ -23,6 +23,7 @@ func platformOf(t *testing.T, l *testLab, name string) platform.Platform {
 
 func TestLab_Reboot_failures(t *testing.T) {
 	t.Parallel()
+	const drain = "touch /tmp/drained"
 	for _, tt := range []struct {
 		name   string
 		fault  labsim.FaultSpec
@@ -30,28 +31,38 @@ func TestLab_Reboot_failures(t *testing.T) {
 		step   string
 		want   []string
 		left   []string // resume commands
+		drains string   // the drain command that may still run
 	}{
 		{"never returns", labsim.FaultSpec{RebootNever: true}, platform.RebootPolicy{Timeout: 6 * time.Second},
 			platform.StepReturn,
-			[]string{"limit 6s", "The restart was asked for and nothing was done after that"}, nil},
+			[]string{"limit 6s", "The restart was asked for and nothing was done after that"}, nil, ""},
 		{"does not go down", labsim.FaultSpec{RebootIgnored: true}, platform.RebootPolicy{Timeout: 6 * time.Second},
 			platform.StepReturn,
-			[]string{"still the old boot", "The host never went down"}, nil},
+			[]string{"still the old boot", "The host never went down"}, nil, ""},
 		{"another key", labsim.FaultSpec{NewKeyAtReboot: true},
 			platform.RebootPolicy{Timeout: 20 * time.Second, ResumeCommands: []string{"touch /tmp/up"}},
 			platform.StepReturn,
-			[]string{"verify host key"}, []string{"touch /tmp/up"}},
+			[]string{"verify host key"}, []string{"touch /tmp/up"}, ""},
 		{"drain fails", labsim.FaultSpec{},
 			platform.RebootPolicy{DrainCommands: []string{"touch /tmp/drained; false"},
 				ResumeCommands: []string{"rm /tmp/drained"}},
-			platform.StepDrain, []string{"The host was not restarted", "touch /tmp/drained; false"}, nil},
+			platform.StepDrain, []string{"The host was not restarted", "touch /tmp/drained; false"}, nil, ""},
 		{"refused after the drain", labsim.FaultSpec{},
 			platform.RebootPolicy{DrainCommands: []string{"touch /tmp/drained"}, ResumeCommands: []string{"rm /tmp/drained"},
 				Ready: func(context.Context) error { return errors.New("the flash is gone") }},
-			platform.StepReady, []string{"The host was not restarted", "the flash is gone"}, nil},
+			platform.StepReady, []string{"The host was not restarted", "the flash is gone"}, nil, ""},
 		{"resume fails", labsim.FaultSpec{},
 			platform.RebootPolicy{Timeout: 20 * time.Second, ResumeCommands: []string{"true", "false", "touch /tmp/up"}},
-			platform.StepResume, []string{"only the resume commands are incomplete"}, []string{"false", "touch /tmp/up"}},
+			platform.StepResume, []string{"only the resume commands are incomplete"}, []string{"false", "touch /tmp/up"}, ""},
+		// It goes on after its limit: giving back what it still takes would leave both half done.
+		{"drain has no end in time", labsim.FaultSpec{ExecHolds: drain, HangAtExec: 1},
+			platform.RebootPolicy{Timeout: time.Second, DrainCommands: []string{"true", drain, "touch /tmp/more"},
+				ResumeCommands: []string{"rm /tmp/drained", "touch /tmp/up"}},
+			platform.StepDrain, []string{"did not end within its limit of 1s and may still run. The host was not restarted."},
+			[]string{"rm /tmp/drained", "touch /tmp/up"}, drain},
+		{"line is cut in the drain", labsim.FaultSpec{ExecHolds: drain, CutAtExec: 1, CutWhen: labsim.CutDuring},
+			platform.RebootPolicy{DrainCommands: []string{drain}, ResumeCommands: []string{"rm /tmp/drained"}},
+			platform.StepDrain, []string{"The connection broke"}, []string{"rm /tmp/drained"}, drain},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := startLab(t)
@@ -67,8 +78,15 @@ func TestLab_Reboot_failures(t *testing.T) {
 			if !slices.Equal(e.Unresumed, tt.left) {
 				t.Errorf("left are the resume commands %q, want %q", e.Unresumed, tt.left)
 			}
-			if l.Machine("intel9").FS.Exists("/tmp/drained") {
+			if e.Undrained != tt.drains {
+				t.Errorf("may still run: %q, want %q", e.Undrained, tt.drains)
+			}
+			fs := l.Machine("intel9").FS
+			if tt.drains == "" && fs.Exists("/tmp/drained") {
 				t.Error("what was drained was not given back")
+			}
+			if tt.drains != "" && fs.Exists("/tmp/up") {
+				t.Error("a resume command ran while a drain command may still run")
 			}
 		})
 	}

@@ -25,78 +25,6 @@ const (
 	StepResume  = "running a resume command"
 )
 
-// RebootError says in which step a reboot ended, and after what time.
-type RebootError struct {
-	Host      string
-	Step      string
-	Elapsed   time.Duration // since the first step
-	Limit     time.Duration // of the policy
-	Rebooted  bool          // the boot id has changed
-	LastState string        // what the host said last, if anything
-	// Unresumed are the resume commands that failed or were not run. A later apply runs them
-	// only if it restarts the host again.
-	Unresumed []string
-	Err       error
-}
-
-func (e *RebootError) Error() string {
-	s := fmt.Sprintf("%s: reboot failed in step %q after %s (limit %s)", e.Host, e.Step, e.Elapsed.Round(time.Second),
-		e.Limit)
-	if e.LastState != "" {
-		s += "; last seen: " + e.LastState
-	}
-	if e.Err != nil && !strings.HasSuffix(e.LastState, e.Err.Error()) {
-		s += ": " + e.Err.Error()
-	}
-	return s
-}
-
-func (e *RebootError) Unwrap() error { return e.Err }
-
-// Untouched reports whether it is certain that the host was not restarted. A host whose
-// connection broke may have lost power.
-func (e *RebootError) Untouched() bool {
-	var lost *host.UnreachableError
-	if errors.As(e.Err, &lost) {
-		return false
-	}
-	return e.Step == StepBootID || e.Step == StepDrain || e.Step == StepReady || e.Step == StepRequest
-}
-
-// Meaning says what state the host was left in.
-func (e *RebootError) Meaning() string {
-	switch e.Step {
-	case StepBootID, StepDrain, StepReady, StepRequest:
-		if !e.Untouched() {
-			return "No request for a restart has reached the host. The connection broke: the host may have restarted by " +
-				"itself, or lost power."
-		}
-		if e.Step != StepRequest {
-			return "The host was not restarted."
-		}
-		return "The request was refused, so the host was not restarted."
-	case StepReturn:
-		if strings.HasPrefix(e.LastState, "still the old boot") {
-			return "The host never went down. Nothing else was done."
-		}
-		return "The restart was asked for and nothing was done after that. Look at the host's console; run the same " +
-			"command again when it answers."
-	case StepResume:
-		return "The host was restarted and has finished starting; only the resume commands are incomplete."
-	}
-	return "The host was restarted; nothing was done after that."
-}
-
-// ByHand says which resume commands are left to a person, if any.
-func (e *RebootError) ByHand() string {
-	if len(e.Unresumed) == 0 {
-		return ""
-	}
-	return "These resume commands have failed or were not run. A later apply runs them only if it restarts the host " +
-		"again. Run them on the host as root:\n\n    " +
-		strings.ReplaceAll(strings.Join(e.Unresumed, "\n"), "\n", "\n    ")
-}
-
 // restart is how one platform restarts and how it says that it has started.
 type restart struct {
 	request shellcmd.Command
@@ -114,8 +42,11 @@ type rebooter struct {
 	// unsure is true if the connection broke during the request, so that the host may not
 	// have got it.
 	unsure bool
-	// unresumed are the resume commands that are to be run once the drain commands began.
-	unresumed []string
+	// unresumed are the resume commands that are to be run once the drain commands began, and
+	// unresumedBy is why one of them failed.
+	unresumed   []string
+	unresumedBy error
+	undrained   string // the drain command that may still run
 }
 
 // patience is how many looks may see the old boot before a lost request is repeated. A
@@ -135,8 +66,8 @@ func reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy, r restart) 
 		return "", b.stepError(StepBootID, err)
 	}
 	if step, askErr := b.ask(ctx, r.request); askErr != nil {
-		// After a failed drain the resume commands run: the host stays up.
-		return "", b.stepError(step, errors.Join(askErr, b.resume(context.WithoutCancel(ctx))))
+		b.giveBack(context.WithoutCancel(ctx))
+		return "", b.stepError(step, askErr)
 	}
 	b.unresumed = policy.ResumeCommands
 	waiting, cancel := context.WithTimeout(ctx, policy.Timeout)
@@ -159,7 +90,11 @@ func reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy, r restart) 
 // ask asks for the restart, after the drain commands and a last look. It names the step
 // that failed.
 func (b *rebooter) ask(ctx context.Context, request shellcmd.Command) (step string, err error) {
-	if _, err = b.runAll(ctx, b.policy.DrainCommands); err != nil {
+	left, err := b.runAll(ctx, b.policy.DrainCommands)
+	if err != nil {
+		if mayRun(err) {
+			b.undrained = left[0]
+		}
 		return StepDrain, err
 	}
 	if b.policy.Ready != nil {
@@ -177,7 +112,8 @@ func (b *rebooter) stepError(step string, err error) error {
 	}
 	return &RebootError{
 		Host: b.h.Name(), Step: step, Elapsed: time.Since(b.begin), Limit: b.policy.Timeout,
-		Rebooted: b.done, LastState: b.last, Unresumed: b.unresumed, Err: err,
+		Rebooted: b.done, LastState: b.last, Undrained: b.undrained, Unresumed: b.unresumed, UnresumedBy: b.unresumedBy,
+		Err: err,
 	}
 }
 
@@ -211,10 +147,31 @@ func (b *rebooter) resume(ctx context.Context) (err error) {
 	return err
 }
 
-// runAll runs commands until one fails, and gives those that have not succeeded.
+// giveBack runs the resume commands on a host that is not restarted and stays up. A drain
+// command that may still run would work against them: then they are left to a person.
+func (b *rebooter) giveBack(ctx context.Context) {
+	if b.undrained != "" {
+		b.unresumed = b.policy.ResumeCommands
+		return
+	}
+	b.unresumedBy = b.resume(ctx)
+}
+
+// mayRun reports whether a command that failed may still run on its host. A signal at its
+// limit does not reach it behind sudo; see sshhost.
+func mayRun(err error) bool {
+	var (
+		lost *host.UnreachableError
+		odd  *host.OutputError
+	)
+	return errors.As(err, &lost) && lost.MayHaveRun || errors.As(err, &odd)
+}
+
+// runAll runs commands until one fails, and gives those that have not succeeded. Each may
+// take as long as a restart: a drain may have to wait for other machines.
 func (b *rebooter) runAll(ctx context.Context, commands []string) (left []string, err error) {
 	for i, text := range commands {
-		if _, err := b.h.Run(ctx, coreutils.UserCommand(text)); err != nil {
+		if _, err := b.h.Run(ctx, coreutils.UserCommand(text).WithTimeout(b.policy.Timeout)); err != nil {
 			return commands[i:], fmt.Errorf("%q: %w", text, err)
 		}
 	}

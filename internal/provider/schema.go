@@ -79,13 +79,17 @@ func rebootAttribute(description string) schema.SingleNestedAttribute {
 			"allowed": schema.BoolAttribute{Required: true,
 				MarkdownDescription: "Whether the provider may restart the host."},
 			"timeout": schema.StringAttribute{Optional: true, CustomType: attribute.DurationType{},
-				MarkdownDescription: "How long a restart may take, such as `15m` (the default)."},
+				MarkdownDescription: "How long a restart may take, such as `15m` (the default). Each of `drain_commands` and " +
+					"`resume_commands` may take as long, whatever `command_timeout` is."},
 			"drain_commands": commands("Shell commands that run as root before the restart; one that fails stops it. After " +
 				"them, directly before the restart, the flash of every card of the host is verified: one that is not known to " +
-				"be whole stops it too (FW063). If it is stopped, `resume_commands` run."),
+				"be whole stops it too (FW063). If it is stopped, `resume_commands` run. They do not run while a drain command " +
+				"may still run: after its time is over, after a lost connection, or if the apply is interrupted. Then the error " +
+				"names both."),
 			"resume_commands": commands("Shell commands that run as root after the host has come back, and after drain " +
 				"commands if the restart does not happen. One that fails ends the apply, which names those that are left: run " +
-				"them by hand. A later apply runs them only if it restarts the host again."),
+				"them by hand. A later apply runs them only if it restarts the host again. After an apply that was killed during " +
+				"a restart, look whether they have run: nothing else runs them."),
 		},
 	}
 }

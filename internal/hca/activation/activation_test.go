@@ -1,6 +1,7 @@
 package activation
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -43,13 +44,23 @@ func TestRestartError_says_the_failure_first(t *testing.T) {
 			[]string{"What the card runs now is not known"}, "was not restarted"},
 		{&platform.RebootError{Host: "intel9", Step: platform.StepReturn, Unresumed: []string{"systemctl start nfs-server"},
 			Err: lost}, "The restart of host intel9 failed after 0s in this step: waiting for the host",
-			[]string{"were not run. A later apply runs them only if it restarts the host again. Run them on the host as root:" +
+			[]string{"may still run, or were not run. A later apply runs them only if it restarts the host again. Run them on the host as root:" +
 				"\n\n    systemctl start nfs-server\n\nRun the same command again"}, "still runs"},
 		{&platform.RebootError{Host: "intel9", Step: platform.StepResume, Unresumed: []string{"false", "touch two"}, Err: lost},
 			"The restart of host intel9 failed after 0s in this step: running a resume command. The host was restarted and has " +
 				"finished starting; only the resume commands are incomplete.",
 			[]string{"the card should run MT_1 2.42.5000. The next plan reads it", "Run them on the host as root:\n\n    false\n" +
 				"    touch two\n\nThen plan again."}, "not known"},
+		{&platform.RebootError{Host: "intel9", Step: platform.StepDrain, Undrained: "sleep 999", Unresumed: []string{"touch two"},
+			Err: &host.UnreachableError{Op: host.OpRun, MayHaveRun: true, Limit: "its limit of 15m"}},
+			"The restart of host intel9 failed after 0s in this step: running a drain command. The command did not end within " +
+				"its limit of 15m and may still run. The host was not restarted. If the command needs more time, raise timeout in reboot.",
+			[]string{"The card still runs what it started with", "so the resume commands were not run:\n\n    sleep 999\n\nWait until " +
+				"it has ended. Then run the resume commands", "\n\n    touch two\n\nFix what"}, "connection"},
+		{&platform.RebootError{Host: "intel9", Step: platform.StepDrain, Undrained: "sleep 999",
+			Err: &host.UnreachableError{Op: host.OpRun, MayHaveRun: true, Err: context.Canceled}},
+			"The restart of host intel9 failed after 0s in this step: running a drain command. The host was not restarted.",
+			[]string{"The card still runs", "Wait until it has ended:\n\n    sleep 999\n\nFix what"}, "connection"},
 		{lost, "The restart of host intel9 failed.", []string{"What the card runs now is not known"}, "still runs"},
 	} {
 		e := restartError(c, "boot", g, x.err)

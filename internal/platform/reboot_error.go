@@ -1,0 +1,126 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+)
+
+// RebootError says in which step a reboot ended, and after what time.
+type RebootError struct {
+	Host      string
+	Step      string
+	Elapsed   time.Duration // since the first step
+	Limit     time.Duration // of the policy
+	Rebooted  bool          // the boot id has changed
+	LastState string        // what the host said last, if anything
+	// Undrained is the drain command whose end was not seen: it may still run. Empty if
+	// there is none.
+	Undrained string
+	// Unresumed are the resume commands that failed or were not run. A later apply runs them
+	// only if it restarts the host again.
+	Unresumed []string
+	Err       error
+	// UnresumedBy is why a resume command failed on a host that was not restarted because of
+	// Err.
+	UnresumedBy error
+}
+
+func (e *RebootError) Error() string {
+	s := fmt.Sprintf("%s: reboot failed in step %q after %s (limit %s)", e.Host, e.Step, e.Elapsed.Round(time.Second),
+		e.Limit)
+	if e.LastState != "" {
+		s += "; last seen: " + e.LastState
+	}
+	if e.Err != nil && !strings.HasSuffix(e.LastState, e.Err.Error()) {
+		s += ": " + e.Err.Error()
+	}
+	if e.UnresumedBy != nil {
+		s += "; then a resume command failed: " + e.UnresumedBy.Error()
+	}
+	return s
+}
+
+func (e *RebootError) Unwrap() error { return e.Err }
+
+// Untouched reports whether it is certain that the host was not restarted. A host whose
+// connection broke may have lost power.
+func (e *RebootError) Untouched() bool {
+	return e.beforeRestart() && !lineBroke(e.Err) && !lineBroke(e.UnresumedBy)
+}
+
+// beforeRestart reports whether the reboot ended before the restart was asked for.
+func (e *RebootError) beforeRestart() bool {
+	return e.Step == StepBootID || e.Step == StepDrain || e.Step == StepReady || e.Step == StepRequest
+}
+
+// lineBroke reports whether the host was lost. A time that ran out, or an apply that was
+// interrupted, says nothing against the line.
+func lineBroke(err error) bool {
+	var lost *host.UnreachableError
+	return errors.As(err, &lost) && lost.Limit == "" && !interrupted(lost)
+}
+
+// interrupted reports whether the caller ended a command. A connection that could not be
+// made in time ends so, too.
+func interrupted(lost *host.UnreachableError) bool {
+	return lost.Op == host.OpRun && (errors.Is(lost, context.Canceled) || errors.Is(lost, context.DeadlineExceeded))
+}
+
+// Meaning says what state the host was left in.
+func (e *RebootError) Meaning() string {
+	switch e.Step {
+	case StepBootID, StepDrain, StepReady, StepRequest:
+		return e.whyNotRestarted()
+	case StepReturn:
+		if strings.HasPrefix(e.LastState, "still the old boot") {
+			return "The host never went down. Nothing else was done."
+		}
+		return "The restart was asked for and nothing was done after that. Look at the host's console; run the same " +
+			"command again when it answers."
+	case StepResume:
+		return "The host was restarted and has finished starting; only the resume commands are incomplete."
+	}
+	return "The host was restarted; nothing was done after that."
+}
+
+// whyNotRestarted is Meaning if the restart was not asked for.
+func (e *RebootError) whyNotRestarted() string {
+	var lost *host.UnreachableError
+	switch {
+	case !e.Untouched():
+		return "No request for a restart has reached the host. The connection broke: the host may have restarted by " +
+			"itself, or lost power."
+	case e.Step == StepRequest:
+		return "The request was refused, so the host was not restarted."
+	case e.Undrained != "" && errors.As(e.Err, &lost) && lost.Limit != "":
+		return "The command did not end within " + lost.Limit + " and may still run. The host was not restarted. If the " +
+			"command needs more time, raise timeout in reboot."
+	}
+	return "The host was not restarted."
+}
+
+// ByHand says which commands are left to a person, if any.
+func (e *RebootError) ByHand() string {
+	switch {
+	case e.Undrained != "" && len(e.Unresumed) == 0:
+		return "This drain command may still run on the host. Wait until it has ended:" + block(e.Undrained)
+	case e.Undrained != "":
+		return "This drain command may still run on the host, so the resume commands were not run:" + block(e.Undrained) +
+			"\n\nWait until it has ended. Then run the resume commands on the host as root. A later apply runs them only if " +
+			"it restarts the host:" + block(e.Unresumed...)
+	case len(e.Unresumed) > 0:
+		return "These resume commands have failed, may still run, or were not run. A later apply runs them only if it " +
+			"restarts the host again. Run them on the host as root:" + block(e.Unresumed...)
+	}
+	return ""
+}
+
+// block sets commands apart from the text.
+func block(commands ...string) string {
+	return "\n\n    " + strings.ReplaceAll(strings.Join(commands, "\n"), "\n", "\n    ")
+}
