@@ -2,6 +2,8 @@ package hca
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
@@ -66,6 +68,31 @@ func TestRestart_not_into_a_flash_that_was_lost_in_the_drain(t *testing.T) {
 		}
 	}
 	b.clean()
+}
+
+// TestRestart_that_is_refused_names_what_is_not_resumed has a resume command fail after the last
+// look has refused the restart: the services stay down, and only this error says so.
+func TestRestart_that_is_refused_names_what_is_not_resumed(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	img := b.image(card.VPI())
+	o, c := b.ops("alice"), b.cardWith(ctx, platform.RebootPolicy{
+		DrainCommands: []string{"true"}, ResumeCommands: []string{"true", "false", "touch /tmp/up"},
+	})
+	o.Progress = b.on("Rebooting", func() { damage(t, b.device()) })
+	_, err := o.ApplyFirmware(ctx, crossFlash(c, img))
+	refusedFor(t, "refused", err, finding.RestartIntoDamagedFlash.Code, "the host was not restarted")
+	var e *cards.Error
+	if !errors.As(err, &e) || e.Title() != "Unable to run the resume commands of host intel9" {
+		t.Fatalf("no error on the resume commands: %v", err)
+	}
+	for _, want := range []string{"The restart was refused after the drain commands", "Run them on the host as root:\n\n    " +
+		"false\n    touch /tmp/up\n\nHost: intel9", "command ended with status 1"} {
+		if !strings.Contains(e.Explain(), want) {
+			t.Errorf("lacks %q:\n%s", want, e.Explain())
+		}
+	}
 }
 
 // TestRestart_not_into_what_somebody_burned_in_the_drain has somebody burn other firmware, which

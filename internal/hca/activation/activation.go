@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed" // the script is a file so that a shell checker can read it
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
@@ -95,12 +93,8 @@ func restart(ctx context.Context, o *cards.Session, c cards.Card, driven bool, g
 	o.Tell(c, journal.Step{Name: "restart", Percent: journal.Unknown})
 	after, err := c.Rebooter.Reboot(ctx, "terraform: card "+c.PCI.String()+" is to run "+g.Text,
 		func(ctx context.Context) error { return stillMayRestart(ctx, o, c, s, g) })
-	var refused *safety.RefusedError
-	if errors.As(err, &refused) {
-		return err
-	}
 	if err != nil {
-		return restartError(c, s.BootID, g, err)
+		return restartFailed(c, s.BootID, g, err)
 	}
 	c.Host.Invalidate()
 	*did = append(*did, fmt.Sprintf("Rebooted %s (boot id %s, before %s).", c.Host.Name(), after, s.BootID))
@@ -109,39 +103,6 @@ func restart(ctx context.Context, o *cards.Session, c cards.Card, driven bool, g
 	}
 	o.Tell(c, journal.Step{Name: "restarted", Percent: journal.Unknown, Text: "the card runs " + g.Text})
 	return nil
-}
-
-// restartError begins with what went wrong with the restart. The flash is written
-// already, so that is the news.
-func restartError(c cards.Card, oldBoot string, g Goal, err error) *cards.Error {
-	e := &cards.Error{
-		Summary: "Unable to restart host " + c.Host.Name() + " for card " + c.ID(),
-		Heading: g.Title + "; the restart failed",
-		What:    "The restart of host " + c.Host.Name() + " failed.",
-		Means:   g.doneText() + ". What the card runs now is not known. It should run " + g.Text + ".",
-		Check:   "Run the same command again when the host answers. It does not write the card again.",
-		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Boot id before", oldBoot}},
-		Err:     err,
-	}
-	var step *platform.RebootError
-	if !errors.As(err, &step) {
-		return e
-	}
-	e.What = fmt.Sprintf("The restart of host %s failed after %s in this step: %s. %s",
-		c.Host.Name(), step.Elapsed.Round(time.Second), step.Step, step.Meaning())
-	switch {
-	case step.Untouched():
-		e.Means = g.doneText() + ". The card still runs what it started with. It should run " + g.Text + "."
-		e.Check = "Fix what the error below names, and run the same command again. It does not write the card again."
-	case step.Step == platform.StepResume:
-		e.Means = g.doneText() + ". The host has started again, so the card should run " + g.Text +
-			". The next plan reads it."
-		e.Check = "Then plan again. The card is not written again."
-	}
-	if by := step.ByHand(); by != "" {
-		e.Check = by + "\n\n" + e.Check
-	}
-	return e
 }
 
 // mayRestart asks again, just before the restart, for what forbids it: the verdict is
@@ -286,94 +247,6 @@ func waitForGoal(ctx context.Context, o *cards.Session, c cards.Card, oldBoot st
 			return err
 		}
 	}
-}
-
-// readError tells of a card that cannot be read after the restart. s is nil if
-// the host could not be read.
-func readError(c cards.Card, s *inventory.Snapshot, g Goal, err error) error {
-	var gone *cards.NoCardError
-	if !errors.As(err, &gone) {
-		return &cards.Error{
-			Summary: "Unable to read host " + c.Host.Name() + " after its restart",
-			Heading: g.Title + "; the host was not read after the restart",
-			What:    "The host was restarted and has started. Reading it failed then.",
-			Means:   g.doneText() + ". What the card runs now is not known. It should run " + g.Text + ".",
-			Check:   "Run the same command again. It does not write the card again.",
-			Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
-			Err:     err,
-		}
-	}
-	if who := c.Compare(s, nil); who.Elsewhere != "" {
-		return otherCardError(c, g, who)
-	}
-	return &cards.Error{
-		Summary: "Unable to find card " + c.ID() + " after the restart",
-		Heading: g.Title + "; after the restart the card is not on the bus",
-		What:    g.doneText() + ". After the restart the card is not on the bus: " + gone.Error() + ".",
-		Means:   "The card does not answer. A restart alone may keep power on it, and then it does not start anew.",
-		Check: "Switch the machine off, wait half a minute, and switch it on. Then run the same command again. " +
-			"If the card is still missing, look whether it sits well in its slot.",
-		Facts: []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Boot id", s.BootID}},
-	}
-}
-
-// otherCardError says that the card in the slot is another one, or may be, whatever it
-// runs.
-func otherCardError(c cards.Card, g Goal, who safety.IdentityFacts) error {
-	e := &cards.Error{
-		Summary: "Unable to find card " + c.ID() + " after the restart",
-		Heading: g.Title + "; after the restart another card is in the slot",
-		What:    g.doneText() + ". The host was restarted.",
-		Means:   "Nothing was written to the card that is there now. What the right one runs is not known.",
-		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
-	}
-	for _, f := range safety.Identity(c.PCI.String()+" of "+c.Host.Name(), who) {
-		switch f.Rule {
-		case finding.CardUndecided:
-			e.Heading = g.Title + "; after the restart the card cannot be told from another one"
-		case finding.CardMoved:
-			e.Heading = g.Title + "; after the restart the card has another address"
-		}
-		e.What += " " + f.Evidence
-		e.Check = f.WayOut
-		e.Facts = append(e.Facts, cards.Fact{"Finding", f.Rule.Code})
-	}
-	return e
-}
-
-// goalError says that a card does not run what it should. mayBeBlind: the card had no driver
-// before the restart. If it has none now either, nothing is known of what runs.
-func goalError(c cards.Card, s *inventory.Snapshot, card *inventory.Card, g Goal, known, mayBeBlind bool,
-	did *[]string) error {
-	if mayBeBlind && !known && card.Driver == "" {
-		*did = append(*did, "Card "+c.ID()+" has no driver, as before the restart, so that nothing shows whether it runs "+
-			g.Text+".")
-		return nil
-	}
-	e := &cards.Error{
-		Summary: "Unable to activate the flash of card " + c.ID(),
-		Heading: g.Title + "; it does not run after the restart",
-		What:    "The host was restarted, and the card does not run " + g.Text + ".",
-		Means:   g.doneText() + ".",
-		Check: "Switch the machine off and on again: some keep power on the card while they restart. The provider does " +
-			"not restart the host a second time for the same firmware.",
-		Facts: []cards.Fact{
-			{"Host", c.Host.Name()}, {"Boot id", s.BootID}, {"Driver",
-				cmp.Or(strings.TrimSpace(card.Driver), "it left no reason")},
-			{"Running", strings.TrimSpace(card.RunningPSID.String() + " " + card.RunningFW)},
-		},
-	}
-	if f := card.Flash; f != nil && !g.Loads(*f) {
-		e.What += " Its flash does not hold what was written any more: it holds " + flashText(*f) + "."
-		e.Means = g.doneText() + ", and somebody has written the flash since: another apply, or a person."
-		e.Check = "Find out who else writes the card, and stop that. Then plan again."
-	}
-	if !known {
-		e.Heading = g.Title + "; whether it runs after the restart is not known"
-		e.What = "The host was restarted, and its driver does not show what the card runs."
-		e.Check = "Read the messages of the driver in the host's kernel log."
-	}
-	return e
 }
 
 //go:embed script/note.sh

@@ -187,6 +187,7 @@ func Settle(ctx context.Context, c cards.Card, id, how string) error {
 	if _, err := c.Host.Run(context.WithoutCancel(ctx), settleCommand(id, how)); err != nil {
 		return &cards.Error{
 			Summary: "Unable to record the result of job " + id + " on card " + c.ID(),
+			Heading: "Unable to record the result of job " + id + " on card " + c.ID(),
 			What:    "The card was read after the job, and the note of that could not be stored.",
 			Means:   "The next apply reads the card once more.",
 			Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Job directory", journal.Dir(id)}},

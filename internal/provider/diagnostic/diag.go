@@ -34,6 +34,9 @@ func AddError(diags *diag.Diagnostics, what string, err error) {
 		for _, f := range refused.Blockers() {
 			addRefusal(diags, refused.What, f)
 		}
+		for _, other := range beside(err, refused) {
+			AddError(diags, what, other)
+		}
 	case err != nil:
 		diags.AddError(title(what, err), Detail(err))
 	}
@@ -48,6 +51,22 @@ func toldOtherwise(err error, refused *safety.RefusedError) bool {
 	}
 	around, ok := own.(error)
 	return ok && errors.Is(around, refused)
+}
+
+// beside gives the errors that are joined to a refusal, which does not speak of them.
+func beside(err error, refused *safety.RefusedError) (others []error) {
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		return nil
+	}
+	for _, one := range joined.Unwrap() {
+		if errors.Is(one, refused) {
+			others = append(others, beside(one, refused)...)
+		} else {
+			others = append(others, one)
+		}
+	}
+	return others
 }
 
 // title is "Unable to <what>", unless the error knows that this is not what happened:

@@ -210,6 +210,25 @@ func TestAddError_tellsWhatWasDoneBeforeARefusal(t *testing.T) {
 	}
 }
 
+// What went wrong beside a refusal is told, too: the refusal says nothing of it.
+func TestAddError_tellsWhatStandsBesideARefusal(t *testing.T) {
+	refused := &safety.RefusedError{What: "write the flash of card a/0000:01:00.0",
+		Findings: []finding.Finding{finding.CardExchanged.Find("Another one.")}}
+	unsettled := &cards.Error{Heading: "Unable to record the result of job 7", What: "The note could not be stored."}
+	for name, err := range map[string]error{
+		"first":       errors.Join(refused, unsettled),
+		"last":        errors.Join(unsettled, fmt.Errorf("look: %w", refused)),
+		"below other": fmt.Errorf("apply: %w", errors.Join(refused, unsettled)),
+	} {
+		var diags diag.Diagnostics
+		AddError(&diags, "burn firmware on card a/0000:01:00.0", err)
+		if len(diags) != 2 || !strings.HasPrefix(diags[0].Summary(), "Refusing to write the flash of card a/0000:01:00.0: FW080") ||
+			diags[1].Summary() != "Unable to record the result of job 7" || diags[1].Detail() != "The note could not be stored." {
+			t.Errorf("%s: got %v", name, diags)
+		}
+	}
+}
+
 type going struct{ error }
 
 func (going) Title() string { return "Unable to say yet how it ended" }
