@@ -14,6 +14,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/modprobe"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemdrun"
@@ -27,6 +28,13 @@ const ModulesLoadPath = "/etc/modules-load.d/terraform-infiniband.conf"
 // request.
 const rebootDelay = 2 * time.Second
 
+// rebootPrepared is the time from "systemctl reboot" until systemd says that it stops: logind
+// waits for inhibitors first, five seconds unless logind.conf (InhibitDelayMaxSec) says otherwise.
+const rebootPrepared = 10 * time.Second
+
+// rebootUnit names the timer of a restart, and the service that it starts.
+const rebootUnit = "infiniband-reboot"
+
 // distribution is a Linux distribution with systemd and a package manager.
 type distribution struct {
 	system
@@ -36,25 +44,51 @@ type distribution struct {
 // Reboot implements Platform.
 func (distribution) Reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy) (string, error) {
 	return reboot(ctx, h, policy, restart{
-		request: systemdrun.After(rebootDelay, "infiniband-reboot", "systemctl", "reboot"),
-		started: systemdStarted,
+		request:  systemdrun.After(rebootDelay, rebootUnit, "systemctl", "reboot"),
+		withdraw: stopTimer,
+		started:  systemdStarted,
 	})
+}
+
+// stopTimer stops the timer of a request that failed, and reports whether it is proven that it
+// brings no restart. systemd-run fails, too, if the answer of systemd does not come in time;
+// systemd has the timer then.
+func stopTimer(ctx context.Context, h host.Host, asked time.Time, _ *host.ExitError) bool {
+	units := []string{rebootUnit + ".timer", rebootUnit + ".service"}
+	// That systemd does not know one of them is an error here. The states decide.
+	_, _ = h.Run(ctx, systemctl.Stop(units...))
+	if time.Since(asked) >= rebootDelay && poll.Pause(ctx, rebootPrepared) != nil {
+		return false
+	}
+	states, err := stateOf(h.Run(ctx, systemctl.IsActive(units...)))
+	each := strings.Fields(states)
+	if err != nil || len(each) != len(units) || slices.ContainsFunc(each, func(s string) bool {
+		return s != "inactive" && s != "failed" && s != "unknown"
+	}) {
+		return false
+	}
+	system, err := stateOf(h.Run(ctx, systemctl.IsSystemRunning()))
+	goesOn := []string{"running", "degraded", "maintenance", "starting", "initializing"}
+	return err == nil && slices.Contains(goesOn, system)
+}
+
+// stateOf is what systemctl says of a state. Its status is not 0 for every state but one.
+func stateOf(r host.Result, err error) (string, error) {
+	out := string(r.Stdout)
+	var exit *host.ExitError
+	if errors.As(err, &exit) {
+		out, err = exit.Stdout, nil
+	}
+	return strings.TrimSpace(out), err
 }
 
 // systemdStarted asks systemd. "degraded" counts as started: some unit of the host
 // failed, which is its owner's matter.
 func systemdStarted(ctx context.Context, h host.Host) (bool, string, error) {
-	r, err := h.Run(ctx, systemctl.IsSystemRunning())
-	out := string(r.Stdout)
-	var exit *host.ExitError
-	if errors.As(err, &exit) {
-		// It exits 1 for every state but "running".
-		out, err = exit.Stdout, nil
-	}
+	state, err := stateOf(h.Run(ctx, systemctl.IsSystemRunning()))
 	if err != nil {
 		return false, "", err
 	}
-	state := strings.TrimSpace(out)
 	return state == "running" || state == "degraded", "systemd says " + strconv.Quote(state), nil
 }
 

@@ -1,6 +1,7 @@
 package platform_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +143,36 @@ func TestLab_restart_is_asked_for_twice(t *testing.T) {
 	after, err := p.Reboot(t.Context(), h, platform.RebootPolicy{Timeout: 60 * time.Second, Poll: 50 * time.Millisecond})
 	if err != nil || after == before {
 		t.Errorf("boot id %s, before %s: %v", after, before, err)
+	}
+}
+
+// TestLab_restart_whose_request_seems_to_fail: systemd has the timer, and systemd-run has waited
+// for the answer in vain. The host restarts, unless the timer is proven to be stopped in time.
+func TestLab_restart_whose_request_seems_to_fail(t *testing.T) {
+	t.Parallel()
+	for name, trap := range map[string]string{"stopped": "", "not stopped": "systemctl stop"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, h, p := startHost(t, labsim.Debian13)
+			before, m := look(t, h).BootID, l.Machine("h")
+			m.Faults.Trap("--unit=infiniband-reboot", 1, labsim.ProgramFault{Lie: true, Status: 1})
+			if trap != "" {
+				m.Faults.Trap(trap, 1, labsim.ProgramFault{Exit: true, Status: 1})
+			}
+			after, err := p.Reboot(t.Context(), h, platform.RebootPolicy{Timeout: 20 * time.Second, Poll: 50 * time.Millisecond,
+				DrainCommands: []string{"true"}, ResumeCommands: []string{"touch /run/up"}})
+			time.Sleep(time.Second) // ten of the host's: the timer would have fired
+			if now := look(t, h).BootID; err == nil && now != after || err != nil && (now != before || trap != "") {
+				t.Errorf("boot id %s, before %s, said %q: %v", now, before, after, err)
+			}
+			var e *platform.RebootError
+			if err != nil && (!errors.As(err, &e) || e.Step != platform.StepRequest || !e.Untouched()) {
+				t.Errorf("%v", err)
+			}
+			if !m.FS.Exists("/run/up") {
+				t.Error("the resume command has not run where the host ended")
+			}
+		})
 	}
 }
 

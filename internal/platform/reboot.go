@@ -28,6 +28,9 @@ const (
 // restart is how one platform restarts and how it says that it has started.
 type restart struct {
 	request shellcmd.Command
+	// withdraw takes back a request that failed at a time, and reports whether it is certain that
+	// it brings no restart.
+	withdraw func(ctx context.Context, h host.Host, asked time.Time, failed *host.ExitError) bool
 	// started reports whether the system has finished starting, and what it said.
 	started func(ctx context.Context, h host.Host) (done bool, said string, err error)
 }
@@ -37,6 +40,7 @@ type rebooter struct {
 	h      *hosts.Host
 	policy RebootPolicy
 	begin  time.Time
+	before string // boot id
 	last   string
 	done   bool // boot id changed
 	// unsure is true if the connection broke during the request, so that the host may not
@@ -65,14 +69,15 @@ func reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy, r restart) 
 	if err != nil {
 		return "", b.stepError(StepBootID, err)
 	}
-	if step, askErr := b.ask(ctx, r.request); askErr != nil {
+	b.before = before
+	if step, askErr := b.ask(ctx, r); askErr != nil {
 		b.giveBack(context.WithoutCancel(ctx))
 		return "", b.stepError(step, askErr)
 	}
 	b.unresumed = policy.ResumeCommands
 	waiting, cancel := context.WithTimeout(ctx, policy.Timeout)
 	defer cancel()
-	after, err := b.waitForReturn(waiting, before, r.request)
+	after, err := b.waitForReturn(waiting, r)
 	if err != nil {
 		return "", b.stepError(StepReturn, err)
 	}
@@ -89,7 +94,7 @@ func reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy, r restart) 
 
 // ask asks for the restart, after the drain commands and a last look. It names the step
 // that failed.
-func (b *rebooter) ask(ctx context.Context, request shellcmd.Command) (step string, err error) {
+func (b *rebooter) ask(ctx context.Context, r restart) (step string, err error) {
 	left, err := b.runAll(ctx, b.policy.DrainCommands)
 	if err != nil {
 		if mayRun(err) {
@@ -102,7 +107,7 @@ func (b *rebooter) ask(ctx context.Context, request shellcmd.Command) (step stri
 			return StepReady, err
 		}
 	}
-	return StepRequest, b.request(ctx, request)
+	return StepRequest, b.request(ctx, r)
 }
 
 func (b *rebooter) stepError(step string, err error) error {
@@ -119,8 +124,9 @@ func (b *rebooter) stepError(step string, err error) error {
 
 // request asks for the restart and drops the connection. A missing answer is no error:
 // the boot id decides.
-func (b *rebooter) request(ctx context.Context, cmd shellcmd.Command) error {
-	_, err := b.h.Run(ctx, cmd)
+func (b *rebooter) request(ctx context.Context, r restart) error {
+	asked := time.Now()
+	_, err := b.h.Run(ctx, r.request)
 	var lost *host.UnreachableError
 	b.unsure = errors.As(err, &lost) && lost.MayHaveRun
 	if b.unsure {
@@ -131,8 +137,23 @@ func (b *rebooter) request(ctx context.Context, cmd shellcmd.Command) error {
 		b.last = "another restart was asked for already"
 		err = nil
 	}
+	var failed *host.ExitError
+	if errors.As(err, &failed) && !b.withdrawn(ctx, r, asked, failed) {
+		b.last = "the request failed, and may bring a restart all the same: " + err.Error()
+		err = nil
+	}
 	b.h.Drop()
 	return err
+}
+
+// withdrawn reports whether it is certain that a request that failed brings no restart, and has
+// brought none.
+func (b *rebooter) withdrawn(ctx context.Context, r restart, asked time.Time, failed *host.ExitError) bool {
+	if !r.withdraw(ctx, b.h, asked, failed) {
+		return false
+	}
+	id, err := readBootID(ctx, b.h)
+	return err == nil && id == b.before
 }
 
 // restartAsked reports whether the request was refused because another apply has asked for
@@ -180,7 +201,7 @@ func (b *rebooter) runAll(ctx context.Context, commands []string) (left []string
 
 // waitForReturn waits until the host answers with another boot id than before.
 // A host that answers with the old one has not gone down yet.
-func (b *rebooter) waitForReturn(ctx context.Context, before string, request shellcmd.Command) (string, error) {
+func (b *rebooter) waitForReturn(ctx context.Context, r restart) (string, error) {
 	var after string
 	old := 0 // looks that saw the old boot since the last request
 	err := poll.Until(ctx, b.policy.Poll, maxPoll, func(ctx context.Context) (bool, error) {
@@ -194,11 +215,11 @@ func (b *rebooter) waitForReturn(ctx context.Context, before string, request she
 			b.last = err.Error()
 			// A host that closed the connection half-way is not asked again over it.
 			b.h.Drop()
-		case id == before:
-			b.last = "still the old boot " + before
+		case id == b.before:
+			b.last = "still the old boot " + b.before
 			if old++; b.unsure && old >= patience {
 				old = 0
-				return false, b.request(ctx, request)
+				return false, b.request(ctx, r)
 			}
 		default:
 			after = id

@@ -3,6 +3,9 @@ package platform
 import (
 	"context"
 	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 )
 
 // The time that ran out is the last thing that a host which stays away has said.
@@ -17,6 +20,17 @@ func TestRebootError(t *testing.T) {
 	} {
 		if got := (&RebootError{Host: "h", Step: "s", LastState: last, Err: context.DeadlineExceeded}).Error(); got != want {
 			t.Errorf("%q", got)
+		}
+	}
+}
+
+// A client that gave up says nothing of the restart that the middleware was asked for.
+func TestNotTaken(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]bool{"Call timeout\n": false, "[EPERM] Not allowed\n": true,
+		"Failed to run middleware call. Daemon not running?\n": true} {
+		if got := notTaken(t.Context(), nil, time.Now(), &host.ExitError{Stderr: said}); got != want {
+			t.Errorf("%q: %t", said, got)
 		}
 	}
 }

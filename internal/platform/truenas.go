@@ -53,9 +53,16 @@ func (trueNAS) Reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy) (
 	reason := policy.Reason
 	reason = cmp.Or(reason, "Terraform (infiniband provider)")
 	return reboot(ctx, h, policy, restart{
-		request: midclt.Reboot(reason, truenasDelay),
-		started: trueNASStarted,
+		request:  midclt.Reboot(reason, truenasDelay),
+		withdraw: notTaken,
+		started:  trueNASStarted,
 	})
+}
+
+// notTaken reports whether the middleware has refused a restart or was not reached. It takes
+// none back. Where midclt has waited for the answer in vain, the middleware may have it.
+func notTaken(_ context.Context, _ host.Host, _ time.Time, failed *host.ExitError) bool {
+	return !strings.Contains(failed.Stderr, "Call timeout")
 }
 
 // trueNASStarted waits for the middleware and for the post-init scripts: the middleware
@@ -69,13 +76,7 @@ func trueNASStarted(ctx context.Context, h host.Host) (bool, string, error) {
 	if state != "READY" {
 		return false, "the middleware says " + strconv.Quote(state), nil
 	}
-	r, err = h.Run(ctx, systemctl.IsActive(postInitUnit))
-	out := string(r.Stdout)
-	var exit *host.ExitError
-	if errors.As(err, &exit) {
-		out, err = exit.Stdout, nil
-	}
-	unit := strings.TrimSpace(out)
+	unit, err := stateOf(h.Run(ctx, systemctl.IsActive(postInitUnit)))
 	return err == nil && unit == "active", postInitUnit + " is " + strconv.Quote(unit), err
 }
 

@@ -47,9 +47,9 @@ func Disable(units ...string) shellcmd.Command {
 // DaemonReload has systemd read its unit files again.
 func DaemonReload() shellcmd.Command { return change("daemon-reload") }
 
-// IsActive prints the state of a unit; it exits 0 only if that is "active".
-func IsActive(unit string) shellcmd.Command {
-	return shellcmd.New("systemctl", "is-active", "--", unit)
+// IsActive prints the state of each unit in a line; it exits 0 if one is "active".
+func IsActive(units ...string) shellcmd.Command {
+	return shellcmd.New("systemctl", append([]string{"is-active", "--"}, units...)...)
 }
 
 // IsSystemRunning prints the state of the whole system; it exits 0 only if that
