@@ -8,10 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/activation"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // TestApplyFirmware_card_that_is_not_there_after_the_restart has the slot empty, or
@@ -93,4 +97,88 @@ func (b *bench) putTwin() error {
 		return err
 	}
 	return b.machine.PutIn(twin, b.pci.String())
+}
+
+// ran is a goal of the card that the test reaches by hand.
+func ran(b *bench, yes func() bool) activation.Goal {
+	return activation.Goal{
+		Content: "wish", Text: "the wish", Title: "Wish of card " + b.name + "/" + b.pci.String() + " is stored",
+		Reached: func(*inventory.Snapshot, *inventory.Card) (bool, bool) { return yes(), true },
+		Loads:   func(inventory.Flash) bool { return true },
+	}
+}
+
+// TestRun_restarts_once_for_a_goal_that_is_not_reached holds that the note on a restart that did
+// not help stands in the way of no other restart: after the goal was reached, or of another card.
+func TestRun_restarts_once_for_a_goal_that_is_not_reached(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	c, o := b.card(ctx), b.ops("alice")
+	o.Settle = 200 * time.Millisecond
+	var reached, helps bool
+	restarts := 0
+	c.Rebooter = rebootFunc(func() string {
+		b.restart(func() error { reached = helps; return nil })
+		restarts++
+		c.Host.Drop()
+		return b.machine.BootID()
+	})
+	run := func(step string, c cards.Card, more int, title string) {
+		t.Helper()
+		before := restarts
+		var did []string
+		c.Host.Invalidate()
+		err := activation.Run(ctx, o.Session, c, safety.ActivationReboot, ran(b, func() bool { return reached }), &did)
+		got, e := "", (*cards.Error)(nil)
+		if errors.As(err, &e) {
+			got = e.Title()
+		}
+		if restarts-before != more || got != title || (err != nil) != (title != "") {
+			t.Fatalf("%s: %d restarts, want %d; title %q, want %q: %v", step, restarts-before, more, got, title, explain(err))
+		}
+	}
+	byHand := func() { b.restart(func() error { reached = false; return nil }); c.Host.Drop() }
+	const stored = "Wish of card intel9/0000:01:00.0 is stored; "
+
+	helps = true
+	run("first", c, 1, "")
+	byHand()
+	run("after somebody has undone it by hand", c, 1, "")
+	helps = false
+	byHand()
+	run("one that does not help", c, 1, stored+"it does not run after the restart")
+	run("the same again", c, 0, stored+"the host is not restarted again")
+	other := c
+	other.Recorded = ib.Identity{Serial: "MT0000X00001"}
+	run("another card in the slot", other, 1, stored+"after the restart another card is in the slot")
+	run("its own note is another one", c, 1, stored+"it does not run after the restart")
+	reached = true // by a power cycle
+	run("it runs now", c, 0, "")
+	byHand()
+	helps = true
+	run("undone after that", c, 1, "")
+	b.clean()
+}
+
+// TestRun_leaves_a_host_alone_that_another_apply_has_restarted has the card run the goal when the
+// host is read directly before the restart, or after the drain commands.
+func TestRun_leaves_a_host_alone_that_another_apply_has_restarted(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	boots := b.machine.Boots()
+	for _, looks := range []int{1, 2} {
+		o, c, n := b.ops("alice"), b.restartingCard(ctx), 0
+		var did []string
+		err := activation.Run(ctx, o.Session, c, safety.ActivationReboot,
+			ran(b, func() bool { n++; return n > looks }), &did)
+		if err != nil || b.machine.Boots() != boots {
+			t.Errorf("reached at look %d: %d restarts, %v", looks+1, b.machine.Boots()-boots, explain(err))
+		}
+		if b.machine.FS.Exists("/tmp/drained") {
+			t.Error("what was drained was not given back")
+		}
+	}
+	b.clean()
 }

@@ -3,10 +3,9 @@ package activation
 import (
 	"cmp"
 	"context"
-	_ "embed" // the script is a file so that a shell checker can read it
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
@@ -14,7 +13,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
 // Goal is what a card should run.
@@ -60,12 +58,17 @@ func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activat
 		return err
 	}
 	// Not known, as of a card without a driver, is not yes. What forbids the restart says why.
-	if yes, _ := g.Reached(s, card); yes || how != safety.ActivationReboot {
+	if yes, _ := g.Reached(s, card); yes {
+		forget(ctx, c, s, g)
+		return nil
+	}
+	if how != safety.ActivationReboot {
 		return nil
 	}
 	if !c.RebootAllowed || c.Rebooter == nil || c.Host.Observe() {
 		return &cards.Error{
 			Summary: "Refusing to reboot host " + c.Host.Name(),
+			Heading: g.Title + "; the host may not be restarted",
 			What: "Card " + c.ID() + " has to be started anew to run " + g.Text +
 				", and the host's entry in the provider does not allow a reboot.",
 			Means: g.doneText() + "; the card still runs what it started with.",
@@ -73,6 +76,10 @@ func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activat
 		}
 	}
 	err = restart(ctx, o, c, card.Driver != "", g, did)
+	if errors.Is(err, errReached) {
+		forget(ctx, c, s, g)
+		return nil
+	}
 	if err != nil {
 		o.Tell(c, journal.Step{Name: "error", Percent: journal.Unknown, Text: err.Error()})
 	}
@@ -80,7 +87,7 @@ func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activat
 }
 
 // restart restarts the host and waits until the card, which has a driver if it is driven,
-// runs what it should.
+// runs what it should. Its error is errReached if it does so without one.
 func restart(ctx context.Context, o *cards.Session, c cards.Card, driven bool, g Goal, did *[]string) error {
 	s, err := mayRestart(ctx, o, c, g)
 	if err == nil {
@@ -98,20 +105,27 @@ func restart(ctx context.Context, o *cards.Session, c cards.Card, driven bool, g
 	}
 	c.Host.Invalidate()
 	*did = append(*did, fmt.Sprintf("Rebooted %s (boot id %s, before %s).", c.Host.Name(), after, s.BootID))
-	if err := waitForGoal(ctx, o, c, s.BootID, driven, g, did); err != nil {
+	if err := waitForGoal(ctx, o, c, s, driven, g, did); err != nil {
 		return err
 	}
 	o.Tell(c, journal.Step{Name: "restarted", Percent: journal.Unknown, Text: "the card runs " + g.Text})
 	return nil
 }
 
+// errReached says that the card runs its goal: somebody else has started it anew.
+var errReached = errors.New("the card runs what it should")
+
 // mayRestart asks again, just before the restart, for what forbids it: the verdict is
-// some minutes old. It records the restart that is allowed, and gives what was found.
+// some minutes old. It gives what was found. Its error is errReached if no restart is needed
+// any more, as after that of another apply.
 func mayRestart(ctx context.Context, o *cards.Session, c cards.Card, g Goal) (*inventory.Snapshot, error) {
 	c.Host.Invalidate()
 	s, card, err := c.Read(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if yes, _ := g.Reached(s, card); yes {
+		return s, errReached
 	}
 	if f := card.Flash; f != nil && !g.Loads(*f) {
 		return s, refusal(c, g, g.lostText(), []finding.Finding{changedFlash(card, "")})
@@ -182,45 +196,9 @@ func stillMayRestart(ctx context.Context, o *cards.Session, c cards.Card, before
 	return refusal(c, g, done, found)
 }
 
-// breakLoop records the restart on the host, and refuses a second one for the same
-// content.
-func breakLoop(ctx context.Context, c cards.Card, s *inventory.Snapshot, g Goal) error {
-	content := g.Content
-	if jobs := s.JobsOf(c.PCI); len(jobs) > 0 {
-		// Firmware that was written again may be started again.
-		content += " " + jobs[len(jobs)-1].ID
-	}
-	r, err := c.Host.Run(ctx, noteActivation(c.FileName(), content, s.BootID))
-	if err != nil {
-		return &cards.Error{
-			Summary: "Unable to prepare the reboot of host " + c.Host.Name(),
-			What:    "The note that prevents a second reboot for the same firmware could not be stored.",
-			Means:   g.doneText() + "; the host was not restarted.",
-			Err:     err,
-		}
-	}
-	before := map[string]string{}
-	for line := range strings.Lines(string(r.Stdout)) {
-		k, v, _ := strings.Cut(strings.TrimSpace(line), "=")
-		before[k] = v
-	}
-	if before["content"] != content || before["boot_id"] == "" || before["boot_id"] == s.BootID {
-		return nil
-	}
-	return &cards.Error{
-		Summary: "Refusing to reboot host " + c.Host.Name() + " again for card " + c.ID(),
-		What:    "The host was restarted once so that the card runs " + g.Text + ", and the card still does not run it.",
-		Means:   "Another reboot would not help: some machines keep power on the card while they restart.",
-		Check: "Switch the machine off, wait half a minute, switch it on, and plan again. If the card then still runs the " +
-			"old firmware, look at mstflint -d " + c.PCI.String() + " v.",
-		Facts: []cards.Fact{{"Host", c.Host.Name()}, {"Boot id now", s.BootID},
-			{"Boot id before the first restart", before["boot_id"]}},
-	}
-}
-
 // waitForGoal gives the driver time to take the card. A card that had no driver
 // before is not expected to have one: what it runs then stays unknown.
-func waitForGoal(ctx context.Context, o *cards.Session, c cards.Card, oldBoot string, driven bool, g Goal,
+func waitForGoal(ctx context.Context, o *cards.Session, c cards.Card, before *inventory.Snapshot, driven bool, g Goal,
 	did *[]string) error {
 	deadline := time.Now().Add(o.Settle)
 	for {
@@ -234,8 +212,9 @@ func waitForGoal(ctx context.Context, o *cards.Session, c cards.Card, oldBoot st
 			return otherCardError(c, g, who)
 		}
 		yes, known := g.Reached(s, card)
-		started := s.BootID != oldBoot
+		started := s.BootID != before.BootID
 		if yes && started && card.Driver != "" && who.Same() {
+			forget(ctx, c, before, g)
 			c.Host.Invalidate() // udev may not have named yet what the driver has made
 			return nil
 		}
@@ -247,11 +226,4 @@ func waitForGoal(ctx context.Context, o *cards.Session, c cards.Card, oldBoot st
 			return err
 		}
 	}
-}
-
-//go:embed script/note.sh
-var noteScript string
-
-func noteActivation(card, content, bootID string) shellcmd.Command {
-	return shellcmd.Script("note-activation", noteScript, inventory.StateDir, card, content, bootID).AsRoot().Changes()
 }

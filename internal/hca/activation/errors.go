@@ -15,27 +15,32 @@ import (
 )
 
 // restartFailed is a refusal of the last look, with what the resume commands left beside it,
-// or the failure of the restart.
+// or the failure of the restart. It is errReached if no restart was needed any more.
 func restartFailed(c cards.Card, oldBoot string, g Goal, err error) error {
 	var (
 		refused *safety.RefusedError
 		step    *platform.RebootError
 	)
-	if !errors.As(err, &refused) {
+	reached := errors.Is(err, errReached)
+	if !reached && !errors.As(err, &refused) {
 		return restartError(c, oldBoot, g, err)
 	}
 	if !errors.As(err, &step) || step.ByHand() == "" {
 		return err
 	}
-	return errors.Join(err, &cards.Error{
+	left := &cards.Error{
 		Summary: "Unable to run the resume commands of host " + c.Host.Name(),
 		Heading: "Unable to run the resume commands of host " + c.Host.Name(),
-		What:    "The restart was refused after the drain commands. A resume command failed after that.",
+		What:    "The host was not restarted after the drain commands. A resume command failed after that.",
 		Means:   "What the drain commands have stopped may still be stopped.",
 		Check:   step.ByHand(),
 		Facts:   []cards.Fact{{"Host", c.Host.Name()}},
 		Err:     step.UnresumedBy,
-	})
+	}
+	if reached {
+		return left
+	}
+	return errors.Join(err, left)
 }
 
 // restartError begins with what went wrong with the restart. The flash is written

@@ -1,0 +1,81 @@
+package activation
+
+import (
+	"context"
+	_ "embed" // the scripts are files so that a shell checker can read them
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+)
+
+// breakLoop records the restart on the host, and refuses a second one for the same
+// content.
+func breakLoop(ctx context.Context, c cards.Card, s *inventory.Snapshot, g Goal) error {
+	content := contentOf(c, s, g)
+	r, err := c.Host.Run(ctx, noteActivation(c.FileName(), content, s.BootID))
+	if err != nil {
+		return &cards.Error{
+			Summary: "Unable to prepare the reboot of host " + c.Host.Name(),
+			Heading: g.Title + "; the restart could not be prepared",
+			What:    "The note that prevents a second reboot for the same firmware could not be stored.",
+			Means:   g.doneText() + "; the host was not restarted.",
+			Err:     err,
+		}
+	}
+	before := map[string]string{}
+	for line := range strings.Lines(string(r.Stdout)) {
+		k, v, _ := strings.Cut(strings.TrimSpace(line), "=")
+		before[k] = v
+	}
+	if before["content"] != content || before["boot_id"] == "" || before["boot_id"] == s.BootID {
+		return nil
+	}
+	return &cards.Error{
+		Summary: "Refusing to reboot host " + c.Host.Name() + " again for card " + c.ID(),
+		Heading: g.Title + "; the host is not restarted again",
+		What:    "The host was restarted once so that the card runs " + g.Text + ", and the card does not run it now.",
+		Means:   "Another reboot would not help: some machines keep power on the card while they restart.",
+		Check: "Switch the machine off, wait half a minute, switch it on, and plan again. If the card then still runs the " +
+			"old firmware, look at mstflint -d " + c.PCI.String() + " v. If the card has run it since that restart, a reboot " +
+			"can help: remove " + notePath(c) + " on the host, and run the same command again.",
+		Facts: []cards.Fact{{"Host", c.Host.Name()}, {"Boot id now", s.BootID},
+			{"Boot id before the first restart", before["boot_id"]}},
+	}
+}
+
+// contentOf is what a restart is to make a card run, as its note has it. Another card in the
+// slot has another one.
+func contentOf(c cards.Card, s *inventory.Snapshot, g Goal) string {
+	content := strings.TrimSpace(c.Recorded.Token() + " " + g.Content)
+	if jobs := s.JobsOf(c.PCI); len(jobs) > 0 {
+		// Firmware that was written again may be started again.
+		content += " " + jobs[len(jobs)-1].ID
+	}
+	return content
+}
+
+// forget removes the note on a restart for a goal that is reached: what is undone by hand after
+// that may be restarted for again. If it stays, breakLoop says how it is removed.
+func forget(ctx context.Context, c cards.Card, s *inventory.Snapshot, g Goal) {
+	if !c.Host.Observe() {
+		_, _ = c.Host.Run(ctx, forgetActivation(c.FileName(), contentOf(c, s, g)))
+	}
+}
+
+func notePath(c cards.Card) string { return inventory.StateDir + "/activation/" + c.FileName() }
+
+//go:embed script/note.sh
+var noteScript string
+
+func noteActivation(card, content, bootID string) shellcmd.Command {
+	return shellcmd.Script("note-activation", noteScript, inventory.StateDir, card, content, bootID).AsRoot().Changes()
+}
+
+//go:embed script/forget.sh
+var forgetScript string
+
+func forgetActivation(card, content string) shellcmd.Command {
+	return shellcmd.Script("forget-activation", forgetScript, inventory.StateDir, card, content).AsRoot().Changes()
+}
