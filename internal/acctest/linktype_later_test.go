@@ -119,3 +119,37 @@ func TestLinkType_usedBeforeRestart(t *testing.T) {
 	mustApply(t, w.ws, cfg)
 	emptyPlan(t, w.ws, cfg)
 }
+
+// Without mlx5_ib nothing shows the type of an InfiniBand port. What is right stays so, a type is
+// stored, and no restart is planned whose outcome nobody could see.
+func TestLinkType_notShown(t *testing.T) {
+	t.Parallel()
+	w := startLaterCard(t)
+	mustApply(t, w.ws, w.link("ib", "none"))
+	boots := w.Machine(labs.Intel9).Boots()
+	w.Run(labs.Intel9, "modprobe -r ib_ipoib; modprobe -r mlx5_ib")
+	plan := emptyPlan(t, w.ws, w.link("ib", "none"))
+	if len(plan.Diags.Warnings().Find("its ports show no link types", "Port 1", "effective")) == 0 {
+		t.Errorf("nothing is said of a port that is not shown: %s", plan.Diags)
+	}
+	if got := w.ws.Get("infiniband_link_type.it", "effective", "1"); got != "ib" {
+		t.Errorf("the state forgot the type: %v", got)
+	}
+	for _, link := range []string{"ib", "eth"} {
+		if said := mustPlan(t, w.ws, w.link(link, "reboot")).Diags; len(said.Errors().Find("LT008", "Port 1", "mlx5_ib")) != 1 ||
+			len(said.Find("The apply restarts")) != 0 {
+			t.Errorf("%s, with a restart: %s", link, said)
+		}
+	}
+	mustApply(t, w.ws, w.link("eth", "none"))
+	emptyPlan(t, w.ws, w.link("eth", "none"))
+	if w.Machine(labs.Intel9).Boots() != boots {
+		t.Error("the host was restarted")
+	}
+	w.Run(labs.Intel9, "modprobe mlx5_ib")
+	mustApply(t, w.ws, w.link("eth", "reboot"))
+	w.Run(labs.Intel9, "modprobe -r mlx5_ib") // the interface shows Ethernet
+	if said := emptyPlan(t, w.ws, w.link("eth", "reboot")).Diags; len(said.Find("show no link types")) != 0 {
+		t.Errorf("an interface shows the type: %s", said)
+	}
+}

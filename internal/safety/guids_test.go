@@ -227,6 +227,14 @@ var linkCases = []struct {
 		silenceMstconfig(in)
 		in.Card.InUse = []string{"mstflint"}
 	}},
+	{"LT008", finding.Refuse, "mlx5 to restart, not shown", func(in *LinkTypeInput) {
+		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
+		in.Current, in.Request.Activation = nil, ActivationReboot
+	}},
+	{"LT008", finding.Refuse, "mlx5 stored and to restart, not shown", func(in *LinkTypeInput) {
+		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeIB})
+		in.Current, in.Request.Activation = nil, ActivationReboot
+	}},
 	{"LT014", finding.Warn, "mlx5 waits", func(in *LinkTypeInput) { mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH}) }},
 	{"HO007", finding.Refuse, "mlx5 may not restart", func(in *LinkTypeInput) {
 		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
@@ -409,10 +417,15 @@ func TestLinkTypes_ofAConnectX4(t *testing.T) {
 		"to store":                  {"eth", ib.LinkTypeETH, ActivationNone, ActionLinkTypes, ActivationNone},
 		"to store and restart":      {"eth", ib.LinkTypeETH, ActivationReboot, ActionLinkTypes, ActivationReboot},
 		"set back for the next one": {"ib", ib.LinkTypeETH, ActivationReboot, ActionLinkTypes, ActivationNone},
+		"stored, not shown":         {"", ib.LinkTypeIB, ActivationNone, ActionNone, ActivationNone},
+		"to store, not shown":       {"", ib.LinkTypeETH, ActivationNone, ActionLinkTypes, ActivationNone},
 	} {
 		in := goodLink()
 		mlx5(&in, map[int]ib.LinkType{1: c.stored})
-		in.Current[1], in.Request.Activation, in.Host.RebootAllowed = c.current, c.activation, true
+		if in.Current = nil; c.current != "" {
+			in.Current = map[int]string{1: c.current}
+		}
+		in.Request.Activation, in.Host.RebootAllowed = c.activation, true
 		v := LinkTypes(in)
 		if v.Blocked() || v.Action != c.action || v.Activation != c.how && (c.how != ActivationNone || v.Activation != "") {
 			t.Errorf("%s: action %v, activation %q, findings %+v", name, v.Action, v.Activation, v.Findings)

@@ -125,11 +125,7 @@ func isInfiniBand(shown string) bool { return shown == "ib" || shown == "auto (i
 // linkNow looks at the card as it runs.
 func linkNow(in LinkTypeInput) []finding.Finding {
 	if len(in.Current) == 0 {
-		f := finding.PortTypesNotShown.Find("No mlx4_port1 under %s; driver: %s", in.Card.PCI, cmp.Or(in.Card.Driver, "none"))
-		if why := in.Host.Support.NoDriver; why != "" && in.Card.Driver == "" {
-			f.Evidence += "; " + why
-		}
-		return []finding.Finding{f}
+		return []finding.Finding{notShown(in, fmt.Sprintf("No mlx4_port1 under %s", in.Card.PCI))}
 	}
 	var found []finding.Finding
 	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
@@ -148,6 +144,15 @@ func linkNow(in LinkTypeInput) []finding.Finding {
 		found = append(found, finding.FirmwareEthernetOnly.Find("%s", why))
 	}
 	return found
+}
+
+// notShown is about a port whose type the kernel does not show, with its driver.
+func notShown(in LinkTypeInput, what string) finding.Finding {
+	f := finding.PortTypesNotShown.Find("%s; driver: %s", what, cmp.Or(in.Card.Driver, "none"))
+	if why := in.Host.Support.NoDriver; why != "" && in.Card.Driver == "" {
+		f.Evidence += "; " + why
+	}
+	return f
 }
 
 func plannedFirmware(in LinkTypeInput) []finding.Finding {
@@ -333,6 +338,8 @@ func linkIs(now string, want ib.LinkType) bool {
 	return now == string(want)
 }
 
+// linkChanges reports whether a port has another type than asked, or may have: of one that nothing
+// shows nobody knows.
 func linkChanges(in LinkTypeInput) bool {
 	for n, want := range in.Request.Ports {
 		if now, ok := in.Current[n]; !ok || !linkIs(now, want) {

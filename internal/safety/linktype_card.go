@@ -41,6 +41,7 @@ func inCard(in LinkTypeInput, v Verdict) Verdict {
 					cmp.Or(string(in.Request.Activation), "none")))
 			return seal(v, in.Card, false)
 		}
+		v.Findings = append(v.Findings, cardUnshown(in)...)
 		how, found := activation(in.Card, in.Host, in.Request.Activation)
 		v.Activation = how
 		if how == ActivationReboot {
@@ -49,6 +50,21 @@ func inCard(in LinkTypeInput, v Verdict) Verdict {
 		v.Findings = append(append(append(v.Findings, managers(in.Card, in.Host)...), found...), battery(in.Host)...)
 	}
 	return seal(v, in.Card, false)
+}
+
+// cardUnshown refuses a restart for ports whose types nothing shows: they may have them already,
+// and after the restart nothing would show them either.
+func cardUnshown(in LinkTypeInput) []finding.Finding {
+	if firmwareFirst(in) {
+		return nil
+	}
+	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
+		if in.Current[n] == "" {
+			return []finding.Finding{notShown(in, fmt.Sprintf("Port %d of %s has no RDMA device and no Ethernet interface", n,
+				in.Card.PCI))}
+		}
+	}
+	return nil
 }
 
 // cardPorts looks at the request against what the card can store.

@@ -127,12 +127,7 @@ func linkGoal(c cards.Card, before inventory.Flash, req safety.LinkTypeRequest) 
 	}
 	text := "link types " + strings.Join(words, ", ")
 	reached := func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
-		shown := shownTypes(s, card)
-		now := make(map[int]ib.LinkType, len(shown))
-		for port, t := range shown {
-			now[port] = ib.LinkType(t)
-		}
-		return covers(now, want), len(shown) > 0
+		return typesReached(want, shownTypes(s, card))
 	}
 	return activation.Goal{
 		Loads: func(flash inventory.Flash) bool {
@@ -141,6 +136,17 @@ func linkGoal(c cards.Card, before inventory.Flash, req safety.LinkTypeRequest) 
 		Content: text, Text: text, Reached: reached, Consent: req.ManagementPath,
 		Written: "The types are stored in the card", Title: "Link types of card " + c.ID() + " are stored",
 	}
+}
+
+// typesReached reports whether the ports have the types that are wanted, and whether that is
+// known: of a port that nothing shows it is not.
+func typesReached(want map[int]ib.LinkType, shown map[int]string) (reached, known bool) {
+	reached, known = true, true
+	for port, t := range want {
+		now, is := shown[port]
+		reached, known = reached && ib.LinkType(now) == t, known && is
+	}
+	return reached, known
 }
 
 // keep writes the place that lasts over a reboot.

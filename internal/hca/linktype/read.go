@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
@@ -31,7 +30,7 @@ type Ask struct {
 // Port is the type of one port, now and after the next boot.
 type Port struct {
 	Port       int
-	Shown      string      // as the kernel shows it: "ib", "eth", "auto (ib)"
+	Shown      string      // as the kernel shows it: "ib", "eth", "auto (ib)"; empty if nothing does
 	Effective  ib.LinkType // "ib" or "eth": what is on the wire
 	Configured ib.LinkType // "ib", "eth" or "auto": what was asked of the kernel
 	Persistent ib.LinkType // after the next boot; empty if nothing keeps it
@@ -258,11 +257,11 @@ func Read(ctx context.Context, c cards.Card) (State, error) {
 	}
 	state.StoredIn, _ = storedIn(c, s, card, stored)
 	kept, _ := nextBoot(c, s, card, stored)
-	for number, shown := range shownTypes(s, card) {
+	for number, shown := range shownOrStored(s, card, stored) {
 		link := Port{Port: number, Shown: shown, Persistent: kept[number], InCard: decidesItself(card)}
 		link.Configured, link.Effective = shownType(shown)
 		state.Ports[number] = link
-		state.Pending = state.Pending || link.Persistent != "" && link.Persistent != link.Configured
+		state.Pending = state.Pending || shown != "" && link.Persistent != "" && link.Persistent != link.Configured
 	}
 	if c.TypeStore != nil && !decidesItself(card) {
 		state.Unclear = c.TypeStore.Unclear(s)
@@ -304,44 +303,6 @@ func byPlace(s *inventory.Snapshot, c cards.Card, card *inventory.Card,
 // decidesItself reports whether nothing but the card's own configuration decides
 // on the types of its ports.
 func decidesItself(card *inventory.Card) bool { return card.Chip.Driver == "mlx5_core" }
-
-// shownTypes gives the types of the ports as the kernel shows them. mlx4 shows them
-// itself. With mlx5 each port is a PCI function, and the link layer of its RDMA device
-// is the type.
-func shownTypes(s *inventory.Snapshot, card *inventory.Card) map[int]string {
-	types := map[int]string{}
-	for _, p := range card.Ports {
-		if p.TypeNow != "" {
-			types[p.Number] = p.TypeNow
-		}
-	}
-	if !decidesItself(card) {
-		return types
-	}
-	for i := range s.Cards {
-		c := &s.Cards[i]
-		if c.PCI.Slot() != card.PCI.Slot() || c.Virtual || len(c.Ports) != 1 {
-			continue
-		}
-		switch c.Ports[0].LinkLayer {
-		case "InfiniBand":
-			types[c.PCI.Function()+1] = ib.LinkTypeIB.String()
-		case "Ethernet":
-			types[c.PCI.Function()+1] = ib.LinkTypeETH.String()
-		}
-	}
-	return types
-}
-
-// shownType splits "auto (ib)" into the configured type and the present one.
-func shownType(s string) (configured, effective ib.LinkType) {
-	word, rest, _ := strings.Cut(s, " ")
-	configured = ib.LinkType(word)
-	if configured != ib.LinkTypeAuto {
-		return configured, configured
-	}
-	return configured, ib.LinkType(strings.Trim(rest, "()"))
-}
 
 // uses names what needs InfiniBand on each port of a card. With mlx5 each port is a PCI
 // function.

@@ -1,6 +1,7 @@
 package linktype
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -19,7 +20,7 @@ func noted(ctx context.Context, o *cards.Session, l Ask, before State,
 	inside, note := changes.Begin(ctx, c)
 	now, err := do(inside)
 	var warning string
-	if err == nil && now.Pending {
+	if err == nil && (now.Pending || len(now.Unshown()) > 0) {
 		warning = note.End(ctx, l.Card.Host, changes.Verified, "from the next restart")
 	} else {
 		warning = note.Close(ctx, l.Card.Host, err)
@@ -35,12 +36,12 @@ func (s State) words(ports map[int]ib.LinkType) string {
 	return words(ports, func(port int) string {
 		p := s.Ports[port]
 		switch {
-		case p.Shown == "":
+		case p.Shown == "" && p.Persistent == "":
 			return "unknown"
 		case p.Persistent == "" && s.Unanswered == "":
 			return p.Shown + " (not stored)"
 		case p.Persistent != "" && p.Persistent != p.Configured:
-			return p.Shown + " (" + p.Persistent.String() + " from the next restart)"
+			return cmp.Or(p.Shown, "unknown") + " (" + p.Persistent.String() + " from the next restart)"
 		}
 		return p.Shown
 	})

@@ -3,6 +3,7 @@ package linktype
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -71,19 +72,25 @@ func (m *model) request() (safety.LinkTypeRequest, error) {
 func (m *model) observe(ref attribute.CardRef, s ops.State) {
 	m.ID = types.StringValue(ref.String())
 	m.StoredIn = attribute.OrNull(s.StoredIn)
-	m.RebootRequired = types.BoolValue(s.Pending)
-	if s.Unclear != "" || s.Open {
-		m.RebootRequired = types.BoolNull()
-	}
+	m.RebootRequired = rebootRequired(s)
 	effective, next, ports := map[string]string{}, map[string]string{}, map[string]string{}
 	for number, p := range s.Ports {
 		key := strconv.Itoa(number)
-		effective[key] = p.Shown
+		if p.Shown != "" {
+			effective[key] = p.Shown
+		}
 		if p.Persistent != "" {
 			next[key] = p.Persistent.String()
 		}
 		if old, named := m.Ports.Elements()[key].(types.String); named || m.Ports.IsNull() {
 			ports[key] = report(old.ValueString(), p)
+		}
+	}
+	for _, number := range m.unshown(s) {
+		keep(effective, m.Effective, number)
+		if _, stored := s.Ports[number]; !stored {
+			keep(next, m.NextBoot, number)
+			keep(ports, m.Ports, number)
 		}
 	}
 	m.ByPlace = placesMap(s.ByPlace)
@@ -94,6 +101,34 @@ func (m *model) observe(ref attribute.CardRef, s ops.State) {
 	}
 }
 
+// rebootRequired is null where it is not known.
+func rebootRequired(s ops.State) types.Bool {
+	if s.Unclear != "" || s.Open || !s.Pending && len(s.Unshown()) > 0 {
+		return types.BoolNull()
+	}
+	return types.BoolValue(s.Pending)
+}
+
+// unshown are the ports of the resource whose types nothing on the host shows now.
+func (m *model) unshown(s ops.State) []int {
+	var all []int
+	for key := range m.Ports.Elements() {
+		if number, err := strconv.Atoi(key); err == nil && s.Ports[number].Shown == "" {
+			all = append(all, number)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// keep gives a port the type that it had. What is not shown is not another type.
+func keep(now map[string]string, old types.Map, number int) {
+	key := strconv.Itoa(number)
+	if was, ok := old.Elements()[key].(types.String); ok && was.ValueString() != "" {
+		now[key] = was.ValueString()
+	}
+}
+
 // observeDriver fills only what the driver shows, if mstconfig did not say what is
 // stored. All else stays as it was read last; after an import nothing is filled.
 func (m *model) observeDriver(s ops.State) {
@@ -101,7 +136,13 @@ func (m *model) observeDriver(s ops.State) {
 		return
 	}
 	before, effective, ports := m.Effective.Elements(), map[string]string{}, maps.Clone(m.Ports.Elements())
+	for _, number := range m.unshown(s) {
+		keep(effective, m.Effective, number)
+	}
 	for number, p := range s.Ports {
+		if p.Shown == "" {
+			continue
+		}
 		key := strconv.Itoa(number)
 		effective[key] = p.Shown
 		_, named := ports[key]

@@ -50,6 +50,32 @@ func TestModel_observeKeepsToTheConfiguredPorts(t *testing.T) {
 	}
 }
 
+// A port that no driver shows keeps what was read of it last. What the card itself stores is
+// read without the driver.
+func TestModel_observeKeepsWhatIsNotShown(t *testing.T) {
+	was := func(text string) types.Map { return attribute.StringMap(map[string]string{"1": text}) }
+	for name, tc := range map[string]struct {
+		ports      map[int]ops.Port
+		ports1     string
+		rebootNull bool
+	}{
+		"no driver of a ConnectX-3": {nil, "ib", false},
+		"stored in the card":        {map[int]ops.Port{1: {Port: 1, Persistent: "ib", InCard: true}}, "ib", true},
+		"other type stored":         {map[int]ops.Port{1: {Port: 1, Persistent: "eth", InCard: true}}, "eth", true},
+	} {
+		m := model{Ports: was("ib"), Effective: was("ib"), NextBoot: was("ib")}
+		m.observe(attribute.CardRef{Host: "intel9"}, ops.State{StoredIn: "mstconfig", Ports: tc.ports})
+		if !m.Ports.Equal(was(tc.ports1)) || !m.NextBoot.Equal(was(tc.ports1)) || !m.Effective.Equal(was("ib")) ||
+			m.RebootRequired.IsNull() != tc.rebootNull {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+	m := model{Ports: was("ib"), Effective: was("ib")}
+	if m.observeDriver(ops.State{}); !m.Effective.Equal(was("ib")) {
+		t.Errorf("mstconfig is silent too: %v", m.Effective)
+	}
+}
+
 func TestModel_requestNamesThePortThatIsWrong(t *testing.T) {
 	for name, tc := range map[string]struct {
 		value types.String

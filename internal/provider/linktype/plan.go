@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -208,6 +209,20 @@ func warnUnanswered(diags *diag.Diagnostics, ref attribute.CardRef, now ops.Stat
 			"next_boot and reboot_required. "+
 			"What the ports are now was read from the driver.\n\nPlan again: a busy card may answer next time.\n\nReason: "+
 			now.Unanswered)
+}
+
+// warnUnshown says of which ports the state keeps the type in effect.
+func warnUnshown(diags *diag.Diagnostics, ref attribute.CardRef, ports []int) {
+	if len(ports) == 0 {
+		return
+	}
+	said := make([]string, len(ports))
+	for i, number := range ports {
+		said[i] = fmt.Sprintf("Port %d", number)
+	}
+	diags.AddWarning("Card "+ref.String()+": its ports show no link types",
+		strings.Join(said, ", ")+": the driver shows no type. The state keeps effective as it was read last.\n\n"+
+			finding.PortTypesNotShown.WayOut)
 }
 
 // ask gathers what is asked of the card; nil if that is not known yet or wrong,

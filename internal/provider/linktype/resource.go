@@ -104,6 +104,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	} else {
 		state.observe(seen.Ref, now)
 		state.normalise()
+		warnUnshown(&resp.Diagnostics, seen.Ref, state.unshown(now))
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }

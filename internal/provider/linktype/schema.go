@@ -118,7 +118,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"stored_in": attribute.ComputedString("Place that keeps the types over a restart: `mstconfig` (the card itself), " +
 				"`modprobe.d`, `mlx4.conf` or `kernel_extra_options`."),
 			"effective": schema.MapAttribute{Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "Link type in effect by port: `ib`, `eth`, `auto (ib)` or `auto (eth)`."},
+				MarkdownDescription: "Link type in effect by port: `ib`, `eth`, `auto (ib)` or `auto (eth)`. " +
+					"A port that no driver shows keeps what was read of it last, with a warning."},
 			"next_boot": schema.MapAttribute{Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "Link type by port after the next restart. A setting made elsewhere that overrides `stored_in` " +
 					"counts. The firmware decides on a port without an entry. " +
