@@ -133,7 +133,7 @@ type Card struct {
 	// mstflint.FailureKind, "timeout", "output not understood", "busy" or "users not
 	// known"; empty if the card has no flash to ask for.
 	FlashFailure string
-	FlashTaken   bool // somebody else was at the card, or the flash semaphore is set
+	FlashTaken   bool // somebody else was at the card, the flash semaphore is set, or our own lock was held
 }
 
 // Adapter is what the card is by its PCI id; ok is false for an unknown one.
@@ -150,9 +150,10 @@ func (c *Card) Model() string {
 
 // Kinds of failures that say nothing about the card.
 const (
-	FlashBusy         = "busy"               // another program uses it
-	FlashUsersUnknown = "users not known"    // it was not asked, since it may be in use
-	FlashToolMissing  = "tool not installed" // mstflint.FailureToolMissing
+	FlashBusy         = "busy"                                     // another program uses it
+	FlashLocked       = "another operation of ours holds the card" // mstflint.FailureLocked
+	FlashUsersUnknown = "users not known"                          // it was not asked, since it may be in use
+	FlashToolMissing  = "tool not installed"                       // mstflint.FailureToolMissing
 )
 
 // PCIe is the link of the card, now and at best.

@@ -128,6 +128,8 @@ func cardState(card CardFacts) []finding.Finding {
 	if !card.FlashKnown() {
 		f := finding.FlashUnreadable.Find("%s", cmp.Or(card.FlashError, "the query gave no answer"))
 		switch {
+		case card.FlashFailure == inventory.FlashLocked:
+			f = f.WithWayOut(waitForLock)
 		case card.FlashTaken:
 			f = f.WithWayOut(semaphore(card.PCI))
 		case notPermitted(card):
@@ -179,6 +181,11 @@ func rewritable(card CardFacts) []finding.Finding {
 	}
 	return found
 }
+
+// waitForLock is the way out where our own lock of the cards was taken. It says nothing about the
+// card: a job holds it for every card of the host.
+const waitForLock = "Another operation of this provider is at a card of the host: a job that writes one, or a plan " +
+	"that reads. Wait until it has ended, and plan again. `terraform-provider-infiniband watch` shows the jobs."
 
 // semaphore is the way out of a flash semaphore that is set. A tool that was killed
 // leaves it set; the next query frees it when it gives up (mstflint 4.21 and 4.31). The

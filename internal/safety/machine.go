@@ -315,8 +315,8 @@ func othersLoad(card CardFacts, host HostFacts) []finding.Finding {
 	for i := range host.Cards {
 		c := &host.Cards[i]
 		// One that is busy is asked again in the moment of the restart.
-		if c.PCI.Slot() == card.PCI.Slot() || !LoadsAtRestart(c) || c.Flash != nil ||
-			c.FlashFailure == inventory.FlashBusy || host.AnyJobMayRun() {
+		busy := c.FlashFailure == inventory.FlashBusy || c.FlashFailure == inventory.FlashLocked
+		if c.PCI.Slot() == card.PCI.Slot() || !LoadsAtRestart(c) || c.Flash != nil || busy || host.AnyJobMayRun() {
 			continue
 		}
 		found = append(found, bootable(CardFacts{Card: *c})...)
@@ -331,6 +331,9 @@ func bootable(card CardFacts) []finding.Finding {
 	case !card.FlashKnown():
 		f = finding.RestartIntoDamagedFlash.Find("The flash of card %s cannot be read: %s", card.PCI,
 			cmp.Or(card.FlashError, "the query gave no answer"))
+		if card.FlashFailure == inventory.FlashLocked {
+			f = f.WithWayOut(waitForLock)
+		}
 	case card.Verified == VerifyGood || card.Verified == VerifyBlank:
 		return nil
 	default:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
@@ -50,6 +51,26 @@ func TestCardState_saysHowASemaphoreIsCleared(t *testing.T) {
 	if len(found) != 1 || found[0].Rule != finding.FlashUnreadable ||
 		!strings.Contains(found[0].Detail(), "mstflint -clear_semaphore -d "+here.String()) {
 		t.Errorf("got %+v", found)
+	}
+}
+
+// Our own lock is no semaphore: nothing is to be done at the card, here or before a restart.
+func TestOwnLock_isWaitedFor(t *testing.T) {
+	card := CardFacts{Card: inventory.Card{PCI: here, FlashTaken: true, FlashFailure: inventory.FlashLocked,
+		FlashError: "another operation holds the lock of the cards on this host"}}
+	for _, found := range [][]finding.Finding{cardState(card), bootable(card)} {
+		if len(found) != 1 || !strings.Contains(found[0].WayOut, "Wait until") || strings.Contains(found[0].WayOut, "mstflint") ||
+			!found[0].Severity.Blocks() {
+			t.Errorf("got %+v", found)
+		}
+	}
+	host := goodHost()
+	host.Cards = append(host.Cards, card.Card)
+	other := &host.Cards[len(host.Cards)-1]
+	other.PCI, other.VendorID, other.DeviceID = there, ib.MellanoxVendor, 0x1003
+	other.Chip, _ = ib.ChipByPCI(0x1003)
+	if found := othersLoad(goodCard(), host); len(found) != 0 {
+		t.Errorf("it is asked again before the restart: %+v", found)
 	}
 }
 

@@ -30,7 +30,7 @@ func (o *Session) ReadAgain(ctx context.Context, c Card,
 }
 
 // ReadFree reads a card anew, most times at most, a second apart, while another
-// program has its flash semaphore.
+// program has its flash semaphore, or an operation of ours the lock.
 func (o *Session) ReadFree(ctx context.Context, c Card, most int) (*inventory.Snapshot, *inventory.Card, error) {
 	for try := 1; ; try++ {
 		c.Host.Invalidate()

@@ -70,6 +70,9 @@ func flashAdvice(c *inventory.Card) string {
 		return "The card works without that. Only its firmware and its GUIDs cannot be managed."
 	case c.FlashFailure == inventory.FlashUsersUnknown:
 		return "The provider reads a card only if it knows that no other program uses it."
+	case c.FlashFailure == inventory.FlashLocked:
+		return "Another operation of this provider holds the lock of the cards on this host, as a job does that writes one " +
+			"of them. Plan again when it has ended."
 	case c.FlashTaken:
 		return "Another program is at the card, or a job writes to it. Nothing else may read it then."
 	case c.FlashFailure == inventory.FlashToolMissing:

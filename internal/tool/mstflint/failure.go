@@ -5,8 +5,10 @@ import (
 )
 
 // IsContention reports whether a failure says only that another program was using the
-// card, and nothing about the card.
-func (k FailureKind) IsContention() bool { return k == FailureSemaphore || k == FailureContention }
+// card, or that an operation of ours was at a card of the host, and nothing about the card.
+func (k FailureKind) IsContention() bool {
+	return k == FailureLocked || k == FailureSemaphore || k == FailureContention
+}
 
 // FailureKind tells failures of the tool apart by what to do about them.
 type FailureKind string
