@@ -117,8 +117,8 @@ var (
 	CardInUse = &Rule{Code: "HO045", Severity: Refuse, Title: "Another program uses the card", Attribute: "card_id",
 		Meaning: "Two programs that use one card at the same time disturb each other. Even a query can make a burn fail. " +
 			"The provider leaves such a card alone and does not even read it. It sees programs that have the card open, the " +
-			"vendor's tools, devlink dev flash and dev reload, and a process that has the card by VFIO, as for a guest: what " +
-			"a guest does to its card cannot be seen from the host.",
+			"vendor's tools, devlink dev flash and dev reload, ethtool --flash, and a process that has the card by VFIO, as " +
+			"for a guest: what a guest does to its card cannot be seen from the host.",
 		WayOut: "Wait until the program has ended, and plan again. Shut down a guest that has the card. If a program " +
 			"hangs, find out what it does before you end it. If you end a burn, the card keeps its old firmware, and the burn " +
 			"must be repeated."}

@@ -185,6 +185,41 @@ func TestFind_users(t *testing.T) {
 	}
 }
 
+// ethtool names the interface of a card. One that leads to no PCI device may be of each card.
+func TestFind_users_by_interface(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		words []string
+		link  string // of the interface to its device
+		want  string // the card; empty: no user
+	}{
+		"flash":                      {[]string{"ethtool", "-f", "enp1s0np0", "fw.mfa2"}, "../../../0000:01:00.0", "0000:01:00.0"},
+		"flash, long":                {[]string{"/sbin/ethtool", "--flash", "enp1s0np0", "fw.mfa2", "0"}, "../../../0000:01:00.1", "0000:01:00.1"},
+		"flash of no such interface": {[]string{"ethtool", "-f", "enp1s0np0", "fw.mfa2"}, "", "any"},
+		"flash of a subfunction":     {[]string{"ethtool", "-f", "enp1s0np0", "fw.mfa2"}, "../../../mlx5_core.sf.4", "any"},
+		"flash without an interface": {[]string{"ethtool", "-f"}, "", ""},
+		"driver":                     {[]string{"ethtool", "-i", "enp1s0np0"}, "../../../0000:01:00.0", ""},
+		"settings":                   {[]string{"ethtool", "enp1s0np0"}, "../../../0000:01:00.0", ""},
+	} {
+		root := machine(t, proc{words: tt.words})
+		if tt.link != "" {
+			netdev := filepath.Join(root, "sys/class/net/enp1s0np0")
+			put(t, filepath.Join(netdev, "address"), "e4:1d:2d:44:4e:d0\n")
+			if err := os.Symlink(tt.link, filepath.Join(netdev, "device")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		users, why := findUsers(t, root, "/run/x/flash.lock")
+		want := ""
+		if tt.want != "" {
+			want = "4711 1795000012 " + tt.want + " root\t" + strings.Join(tt.words, " ") + "\n"
+		}
+		if users != want || why != "" {
+			t.Errorf("%s: got %q, %q\nwant %q", name, users, why, want)
+		}
+	}
+}
+
 // A virtual function is its card, which may be in another slot.
 func TestFind_users_of_a_virtual_function(t *testing.T) {
 	t.Parallel()

@@ -179,7 +179,7 @@ users_named() {
 	case $users_some in *" ${1##*/} "*) return 1 ;; esac
 	IFS= read -r users_word 2>/dev/null <"$1/comm" || return 1
 	case $users_word in
-	mst* | mlx* | flint* | devlink) return 0 ;;
+	mst* | mlx* | flint* | devlink | ethtool) return 0 ;;
 	python* | perl* | sh | bash | dash) ;;
 	*) return 1 ;;
 	esac
@@ -224,9 +224,13 @@ END
 	done
 	if [ -z "$users_cards" ]; then
 		case "$users_tool$users_any $users_device" in
-		# Without a device mstflint and flint work on a file, and devlink writes no flash.
-		' '* | 'none ' | 'mstflint ' | 'flint ' | 'devlink ') return 0 ;;
+		# Without a device mstflint and flint work on a file, and devlink and ethtool write no flash.
+		' '* | 'none ' | 'mstflint ' | 'flint ' | 'devlink ' | 'ethtool ') return 0 ;;
 		*' ') users_cards=any ;;
+		ethtool*)
+			users_address "$(readlink "$1/sys/class/net/$users_device/device")"
+			users_cards=$users_card
+			;;
 		*)
 			users_address "$users_device"
 			users_cards=$users_card
@@ -252,12 +256,16 @@ users_argument() {
 		users_tool=${1##*/}
 		users_tool=${users_tool%.py}
 		case $users_tool in
-		mst* | mlx* | flint* | devlink) ;;
+		mst* | mlx* | flint* | devlink | ethtool) ;;
 		python* | perl* | sh | bash | dash | -*) users_tool='' ;;
 		*) users_tool=none ;;
 		esac
 		;;
 	none) ;;
+	ethtool)
+		# "ethtool -f enp1s0np0 FILE" has the driver write the flash (mlx5e_flash_device).
+		case $users_verb$1 in -f | --flash) users_verb=- users_next=1 ;; esac
+		;;
 	devlink)
 		# "devlink dev flash pci/0000:01:00.0 file …" has the driver write the flash, and
 		# "dev reload … action fw_activate" has it start the firmware anew.
