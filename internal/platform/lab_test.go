@@ -238,3 +238,17 @@ func TestLab_installation_fails(t *testing.T) {
 		}
 	}
 }
+
+// TestLab_package_on_hold: an advice of this provider puts mstflint on hold. It is there.
+func TestLab_package_on_hold(t *testing.T) {
+	t.Parallel()
+	l, h, p := startHost(t, labsim.Debian12)
+	packages.SetHold(l.Machine("h"), "mstflint")
+	if missing := platform.MissingPackages(p, look(t, h), platform.FeatureFirmware); len(missing) > 0 {
+		t.Errorf("missing: %q", missing)
+	}
+	packages.SetOffline(l.Machine("h"), true)
+	if err := p.Install(t.Context(), h, p.PackagesFor(platform.FeatureFirmware, "")...); err != nil {
+		t.Errorf("what is on hold is installed again: %v", err)
+	}
+}

@@ -138,7 +138,8 @@ func dpkgQuery(_ context.Context, p *labsim.Proc) int {
 			format := strings.TrimPrefix(o.Or("f", "${binary:Package}\t${Version}\n"), "=")
 			p.Printf("%s", s.packageFormat(format, name, v))
 		default:
-			p.Printf("Package: %s\nStatus: install ok "+s.statusOf(name)+"\nArchitecture: amd64\nVersion: %s\n", name, v)
+			p.Printf("Package: %s\nStatus: %s ok %s\nArchitecture: amd64\nVersion: %s\n", name, s.wanted(name),
+				s.statusOf(name), v)
 		}
 	}
 	return status
@@ -161,6 +162,16 @@ func (s *state) listed(name string) string {
 	return s.version(name)
 }
 
+// wanted is what dpkg's records say of a package's future.
+func (s *state) wanted(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held[name] {
+		return "hold"
+	}
+	return "install"
+}
+
 func (s *state) statusOf(name string) string {
 	switch h := s.record(name); {
 	case h.abbrev == "":
@@ -178,8 +189,11 @@ func (s *state) packageFormat(format, name, version string) string {
 	if h.abbrev == "" {
 		h.abbrev = "ii "
 	}
-	status := s.statusOf(name)
+	status, want := s.statusOf(name), s.wanted(name)
+	if want == "hold" {
+		h.abbrev = "h" + h.abbrev[1:]
+	}
 	return strings.NewReplacer("${Package}", name, "${binary:Package}", name, "${Version}", version,
-		"${Status}", "install ok "+status, "${db:Status-Status}", status, "${db:Status-Abbrev}", h.abbrev,
+		"${Status}", want+" ok "+status, "${db:Status-Status}", status, "${db:Status-Abbrev}", h.abbrev,
 		"${Config-Version}", h.configured, "${Architecture}", "amd64", `\n`, "\n", `\t`, "\t").Replace(format)
 }

@@ -29,11 +29,14 @@ type state struct {
 	lockedBy  int
 	halfway   map[string]halfway // what dpkg has begun and not ended
 	journal   bool               // dpkg was interrupted
+	held      map[string]bool    // apt-mark hold
 	cut       func(name string, at Step) bool
 }
 
 func stateOf(m *labsim.Machine) *state {
-	s, _ := m.Value("packages", func() any { return &state{m: m, halfway: map[string]halfway{}} }).(*state)
+	s, _ := m.Value("packages", func() any {
+		return &state{m: m, halfway: map[string]halfway{}, held: map[string]bool{}}
+	}).(*state)
 	return s
 }
 
@@ -51,6 +54,14 @@ func SetLock(m *labsim.Machine, pid int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lockedBy = pid
+}
+
+// SetHold is "apt-mark hold".
+func SetHold(m *labsim.Machine, name string) {
+	s := stateOf(m)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held[name] = true
 }
 
 type packageInfo struct {

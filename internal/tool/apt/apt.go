@@ -47,13 +47,14 @@ func Query(packages ...string) shellcmd.Command {
 }
 
 // ParseQuery returns the versions of the packages that are installed
-// completely. A package that was removed but left its configuration behind is
-// not one of them.
+// completely, whatever is wanted of them next: one on hold ("hi ") is installed as
+// well. A package that was removed but left its configuration behind is not one of
+// them, nor is one that dpkg would have reinstalled.
 func ParseQuery(out []byte) map[string]string {
 	versions := map[string]string{}
 	for line := range strings.Lines(string(out)) {
 		f := strings.Split(strings.TrimRight(line, "\n"), "\t")
-		if len(f) == 3 && strings.TrimSpace(f[1]) == "ii" {
+		if len(f) == 3 && len(f[1]) > 1 && strings.TrimSpace(f[1][1:]) == "i" {
 			versions[f[0]] = f[2]
 		}
 	}

@@ -15,7 +15,7 @@ type Halfway struct {
 	Name string
 	// New says that no version of it was ever configured on this host.
 	New bool
-	// Wanted says that it is to be installed, not to be removed.
+	// Wanted says that it is not to be removed. dpkg also ends the work on one on hold.
 	Wanted bool
 	// HalfInstalled says that its files are not all there. dpkg can only unpack it again.
 	HalfInstalled bool
@@ -46,8 +46,8 @@ func ParseHalfway(out []byte) (all []Halfway) {
 		if len(f) != 3 || len(f[1]) < 2 || !strings.Contains("HUF", f[1][1:2]) {
 			continue
 		}
-		all = append(all, Halfway{Name: f[0], New: f[2] == "", Wanted: f[1][0] == 'i', HalfInstalled: f[1][1] == 'H',
-			configured: f[1][1] == 'F'})
+		all = append(all, Halfway{Name: f[0], New: f[2] == "", Wanted: strings.Contains("ih", f[1][:1]),
+			HalfInstalled: f[1][1] == 'H', configured: f[1][1] == 'F'})
 	}
 	return all
 }

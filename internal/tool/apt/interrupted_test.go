@@ -15,11 +15,11 @@ import (
 
 func TestParseHalfway(t *testing.T) {
 	got := ParseHalfway([]byte("opensm\tiF \t\nlibopensm9\tiU \t\nlibibumad3\tiHR\t\nbash\tii \t\nlibc-bin\tit \t\nold\trc \t\n" +
-		"openssh-server\tiU \t1:9.2p1-2\ngone\trF \t1\nman-db\tiW \t2\n"))
+		"openssh-server\tiU \t1:9.2p1-2\ngone\trF \t1\nman-db\tiW \t2\nmstflint\thU \t4.21.0+1-1\n"))
 	want := []Halfway{
 		{Name: "opensm", New: true, Wanted: true, configured: true}, {Name: "libopensm9", New: true, Wanted: true},
 		{Name: "libibumad3", New: true, Wanted: true, HalfInstalled: true}, {Name: "openssh-server", Wanted: true},
-		{Name: "gone", configured: true},
+		{Name: "gone", configured: true}, {Name: "mstflint", Wanted: true},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
