@@ -141,7 +141,7 @@ func (t *trust) verdict(key ssh.PublicKey) error {
 // judge compares a key with what a list knows of the host.
 func (t *trust) judge(list knownList, key ssh.PublicKey) error {
 	known, portless := list.keys(t.name)
-	authorities := list.authorities(t.name)
+	authorities, unread := list.authorities(t.name), list.unread(t.name)
 	same := slices.IndexFunc(known, func(l knownLine) bool { return sameKey(l.key, key) })
 	switch {
 	case same >= 0:
@@ -155,6 +155,10 @@ func (t *trust) judge(list knownList, key ssh.PublicKey) error {
 			describe(key), describe(authorities[0].key), authorities[0].where()),
 			"Give the host a certificate of that authority (HostCertificate in its sshd_config), or make its key known by a "+
 				"line of its own. "+t.vouch(key))
+	case len(unread) > 0:
+		// The host is not new: another key may be known of it, or an authority.
+		return t.fail(key, fmt.Sprintf("%s names this host and cannot be read: %v", unread[0].where(), unread[0].err),
+			fmt.Sprintf("The host showed the key %s. Fix or remove that line. %s", describe(key), t.vouch(key)))
 	case t.hop.policy == HostKeyAcceptNew:
 		return t.accept(key)
 	}

@@ -213,7 +213,7 @@ func TestHostKey_acceptNew(t *testing.T) {
 
 func TestHostKey_brokenList(t *testing.T) {
 	_, cfg, _, known := newUntrusting(t)
-	write(t, known, "host ssh-ed25519 not-base64!\n")
+	write(t, known, "@revoked host ssh-ed25519 not-base64!\n")
 	err := reach(t, cfg)
 	if err == nil || !strings.Contains(err.Error(), known+":1") {
 		t.Errorf("got %v", err)

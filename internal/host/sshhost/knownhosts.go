@@ -23,6 +23,9 @@ import (
 const (
 	markAuthority = "cert-authority"
 	markRevoked   = "revoked"
+	// markUnread is our own, for a line whose key was not understood. No file has a marker
+	// with a space.
+	markUnread = "not read"
 )
 
 // knownLine is one line of a known_hosts file.
@@ -32,6 +35,7 @@ type knownLine struct {
 	key   ssh.PublicKey
 	file  string
 	line  int
+	err   error // why key is nil: of markUnread only
 }
 
 func (l knownLine) where() string { return fmt.Sprintf("%s:%d", l.file, l.line) }
@@ -42,8 +46,7 @@ type knownList []knownLine
 // maxKnownHosts bounds one file: a list of a hundred thousand hosts is smaller.
 const maxKnownHosts = 64 << 20
 
-// readKnownHosts reads files that exist. A line that is not understood is an error,
-// because it may be the one that withdraws a key.
+// readKnownHosts reads files that exist.
 func readKnownHosts(files []string) (knownList, error) {
 	var list knownList
 	for _, name := range files {
@@ -54,16 +57,13 @@ func readKnownHosts(files []string) (knownList, error) {
 		lines := bufio.NewScanner(bytes.NewReader(data))
 		lines.Buffer(nil, 1<<20)
 		for n := 1; lines.Scan(); n++ {
-			mark, names, key, _, _, err := ssh.ParseKnownHosts(lines.Bytes())
+			l, err := parseKnownLine(lines.Bytes())
 			if errors.Is(err, io.EOF) {
 				continue // empty, or a comment
 			}
+			l.file, l.line = name, n
 			if err != nil {
-				return nil, fmt.Errorf("%s:%d: %w", name, n, err)
-			}
-			l := knownLine{mark: mark, key: key, file: name, line: n}
-			for _, pattern := range names {
-				l.names = append(l.names, canonicalPattern(pattern))
+				return nil, fmt.Errorf("%s: %w", l.where(), err)
 			}
 			list = append(list, l)
 		}
@@ -72,6 +72,28 @@ func readKnownHosts(files []string) (knownList, error) {
 		}
 	}
 	return list, nil
+}
+
+// parseKnownLine reads one line. As with ssh, a line that is not understood, such as one
+// with a type of key of tomorrow, hides no other line. One that withdraws a key is an error:
+// the key would pass. io.EOF is a line that says nothing.
+func parseKnownLine(text []byte) (l knownLine, err error) {
+	var names []string
+	l.mark, names, l.key, _, _, err = ssh.ParseKnownHosts(text)
+	if err != nil {
+		fields := strings.FieldsFunc(string(text), func(r rune) bool { return r == ' ' || r == '\t' })
+		if errors.Is(err, io.EOF) || strings.HasPrefix(fields[0], "@"+markRevoked) {
+			return l, err
+		}
+		if strings.HasPrefix(fields[0], "@") {
+			fields = fields[1:]
+		}
+		l, names = knownLine{mark: markUnread, err: err}, strings.Split(fields[0], ",")
+	}
+	for _, pattern := range names {
+		l.names = append(l.names, canonicalPattern(pattern))
+	}
+	return l, nil
 }
 
 // readBounded reads a whole file of at most limit bytes; it may be a device or a pipe.
@@ -212,11 +234,19 @@ func (d knownList) keys(address string) (lines []knownLine, portless bool) {
 
 // authorities returns the lines with authorities that may vouch for the host.
 func (d knownList) authorities(address string) []knownLine {
+	return d.with(markAuthority, address)
+}
+
+// unread returns the lines that name the host and were not understood.
+func (d knownList) unread(address string) []knownLine { return d.with(markUnread, address) }
+
+// with returns the lines with a mark that name the host, with its port or without.
+func (d knownList) with(mark, address string) []knownLine {
 	name, _, err := net.SplitHostPort(address)
 	if err != nil {
 		name = address
 	}
-	return d.about(markAuthority, knownName(address), canonicalHost(name))
+	return d.about(mark, knownName(address), canonicalHost(name))
 }
 
 // about returns the lines with a mark that match a name. The name as it was written

@@ -155,11 +155,71 @@ func TestAcceptNew_with_a_list_that_cannot_be_read(t *testing.T) {
 	}
 }
 
+// A line that ssh would pass over hides no other line. One that withdraws a key has to be understood.
+func TestKnownHosts_lines_that_cannot_be_read(t *testing.T) {
+	key, impostor := newKey(t).PublicKey(), newKey(t).PublicKey()
+	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
+	base64Key := strings.Fields(line)[1]
+	for _, odd := range []string{
+		"other.lab " + line + " root@other, in rack 7 (spare)",
+		"other.lab ssh-mldsa-44 AAAADHNzaC1tbGRzYS00NAAAAAFh", // a type of tomorrow
+		"other.lab ssh-ed25519 not-base64",
+		"other.lab ecdsa-sha2-nistp256 " + base64Key,
+		"other.lab ssh-ed25519",
+		"other.lab 1024 35 14789436987649", // of SSH 1
+		"@cert-authority *.other.lab ssh-mldsa-44 AAAADHNzaC1tbGRzYS00NAAAAAFh",
+		"@marker nas.lab " + line,
+	} {
+		dir := t.TempDir()
+		known, record := filepath.Join(dir, "known"), filepath.Join(dir, "record")
+		write(t, known, odd+"\nnas.lab "+line+" two words\n")
+		cfg := Config{HostKeyPolicy: HostKeyAcceptNew, KnownHostsFiles: []string{known}, RecordFile: record}
+		if err := meet(t, cfg, "nas.lab", 22, key); err != nil {
+			t.Errorf("%s: %v", odd, err)
+		}
+		if err := meet(t, cfg, "nas.lab", 22, impostor); err == nil || !strings.Contains(err.Error(), "has changed") {
+			t.Errorf("%s: an impostor: %v", odd, err)
+		}
+		if err := meet(t, cfg, "third.lab", 22, impostor); err != nil {
+			t.Errorf("%s: a host that is new: %v", odd, err)
+		}
+		write(t, known, "@revoked * ssh-mldsa-44 AAAADHNzaC1tbGRzYS00NAAAAAFh\nnas.lab "+line+"\n")
+		if err := meet(t, cfg, "nas.lab", 22, key); err == nil || !strings.Contains(err.Error(), known+":1: ") {
+			t.Errorf("a revocation that is not understood: %v", err)
+		}
+	}
+}
+
+// A host whose line cannot be read is not new: another key may be known of it.
+func TestAcceptNew_with_a_line_that_cannot_be_read(t *testing.T) {
+	for _, line := range []string{
+		"nas.lab ssh-mldsa-44 AAAADHNzaC1tbGRzYS00NAAAAAFh",
+		hashedName("nas.lab") + " ssh-ed25519 not-base64",
+		"@cert-authority *.lab ssh-ed25519 not-base64",
+	} {
+		dir := t.TempDir()
+		known, record := filepath.Join(dir, "known"), filepath.Join(dir, "record")
+		write(t, known, "# mine\n"+line+"\n")
+		cfg := Config{HostKeyPolicy: HostKeyAcceptNew, KnownHostsFiles: []string{known}, RecordFile: record}
+		for _, port := range []int{22, 2222} {
+			err := meet(t, cfg, "nas.lab", port, newKey(t).PublicKey())
+			var bad *HostKeyError
+			if !errors.As(err, &bad) || !strings.HasPrefix(bad.Problem, known+":2 names this host and cannot be read: ") ||
+				!strings.Contains(bad.Advice, "Fix or remove that line") {
+				t.Errorf("%s: %+v", line, err)
+			}
+		}
+		if _, err := os.Stat(record); err == nil {
+			t.Errorf("%s: the key was recorded", line)
+		}
+	}
+}
+
 // What helps is said of what is wrong: a directory has no line to mend.
 func TestListAdvice(t *testing.T) {
 	dir := t.TempDir()
 	broken, krl := filepath.Join(dir, "broken"), filepath.Join(dir, "krl")
-	write(t, broken, "# mine\nnas.lab ssh-ed25519 no-key\n")
+	write(t, broken, "# mine\n@revoked nas.lab ssh-ed25519 no-key\n")
 	write(t, krl, krlMagic+"cut")
 	for _, tc := range []struct {
 		h    *hop
