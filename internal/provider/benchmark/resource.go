@@ -7,7 +7,6 @@ package benchmark
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -93,7 +92,9 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 	ctx, cancel := op.Limit(ctx, plan.Timeouts, standardTimeout).Start(ctx)
 	defer cancel()
 	var result ops.Result
-	err = r.withBoth(ctx, plan.Server.ValueString(), plan.Client.ValueString(), func(server, client *hosts.Host) error {
+	both := []string{plan.Server.ValueString(), plan.Client.ValueString()}
+	err = r.WithHosts(ctx, both, func(open []*hosts.Host) error {
+		server, client := open[0], open[1]
 		// ModifyPlan runs before this as well, and has given the warnings.
 		if found, ok := r.assess(ctx, plan, d, diags); !ok ||
 			diagnostic.AddFindings(ctx, diags, what, safety.Blockers(found)) {
@@ -113,22 +114,6 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 	}
 	plan.observe(d, result, len(missed) > 0)
 	diags.Append(to.Set(ctx, &plan)...)
-}
-
-// withBoth locks both hosts, in an order that is the same for all benchmarks, so that
-// two never wait for each other.
-func (r *Resource) withBoth(ctx context.Context, server, client string,
-	do func(server, client *hosts.Host) error) error {
-	names := []string{server, client}
-	slices.Sort(names)
-	open := map[string]*hosts.Host{}
-	return r.WithHost(ctx, names[0], func(h *hosts.Host) error {
-		open[names[0]] = h
-		return r.WithHost(ctx, names[1], func(h *hosts.Host) error {
-			open[names[1]] = h
-			return do(open[server], open[client])
-		})
-	})
 }
 
 // Read leaves the state as it is: a measurement belongs to its time.

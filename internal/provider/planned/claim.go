@@ -114,6 +114,14 @@ func (p *Walk) Machine(name string, snap *inventory.Snapshot) string {
 	return first
 }
 
+// Met is Machine for a host that was met already.
+func (p *Walk) Met(name string) (machine string, met bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	machine, met = p.claims.names[name]
+	return machine, met
+}
+
 // Differs lists the arguments in which the configurations of two claims differ.
 func (c Claim) Differs(other Claim) []safety.Difference {
 	var one, two map[string]tftypes.Value

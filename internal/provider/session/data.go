@@ -44,7 +44,8 @@ type Data struct {
 	Turns     *Turns
 	Restores  *planned.Restores
 	Confirm   time.Duration // see provider.Tuning
-	// Lock serialises the writers of one host within this process.
+	// Lock serialises the writers of one machine within this process. It takes the name that
+	// planned.Walk.Machine gives.
 	Lock func(ctx context.Context, host string) (unlock func(), err error)
 
 	// Files are the files of this machine that this walk writes.
@@ -193,22 +194,6 @@ func (d *Data) Look(ctx context.Context, name string) (*hosts.Host, HostConfig, 
 		return h, cfg, nil, err
 	}
 	return h, cfg, snap, nil
-}
-
-// WithHost runs do while nobody else in this process writes to the host. It forgets the
-// facts of the host before: the wait may have been long.
-func (d *Data) WithHost(ctx context.Context, name string, do func(*hosts.Host) error) error {
-	h, _, err := d.Host(name)
-	if err != nil {
-		return err
-	}
-	unlock, err := d.Lock(ctx, name)
-	if err != nil {
-		return fmt.Errorf("wait for other changes of host %s: %w", name, err)
-	}
-	defer unlock()
-	h.Invalidate()
-	return do(h)
 }
 
 // Resource is embedded by resources; it takes the provider's data.
