@@ -118,7 +118,7 @@ func change(ctx context.Context, h *hosts.Host, d Request, before Observation, o
 	}
 	if len(before.live(d)) > 0 {
 		if _, err = h.Run(ctx, set(d, knowsExtended(before))); err != nil {
-			return r, explain(err)
+			return r, explain(err, before, d.Number)
 		}
 	}
 	if r.Observed, err = wait(ctx, h, d, opt); err == nil {
@@ -188,8 +188,8 @@ func store(ctx context.Context, h *hosts.Host, d Request, before Observation) (k
 	return kept, nil
 }
 
-// explain adds what a failure of the script means.
-func explain(err error) error {
+// explain adds what a failure of the script means. o is the port before.
+func explain(err error, o Observation, number int) error {
 	const cannot = "ibportstate of rdma-core 56.0 to 60.0 opens no port that is down, and no other port of its device " +
 		"has a link. The setting is stored for the next boot. "
 	exit := (*host.ExitError)(nil)
@@ -197,6 +197,10 @@ func explain(err error) error {
 	case failed && exit.Status == staysDisabled:
 		return fmt.Errorf("the port stays disabled: "+cannot+"Restart the host: the driver starts the port enabled. The "+
 			"driver ib_qib starts it disabled, and there it takes another release of rdma-core: %w", err)
+	case failed && exit.Status == leftDisabled:
+		return fmt.Errorf("the port is disabled now. It was disabled so that its link trains anew, and ibportstate could "+
+			"not enable it again. The setting is stored for the next boot. Apply again, or enable the port on the host: "+
+			"sudo ibportstate -C %s -P %d -D 0 %[2]d enable: %w", o.Device, number, err)
 	case failed && exit.Status == otherCard:
 		return fmt.Errorf("the slot has another card than the one that was read, or it cannot be told. Nothing was set. "+
 			"Plan again: %w", err)
@@ -225,9 +229,13 @@ func keep(ctx context.Context, h *hosts.Host, o Observation, path string) ([]str
 	return []string{said}, nil
 }
 
+// setTimeout is more than the script waits: for the card and the link, and twenty seconds for
+// each of at most nine calls of ibportstate.
+const setTimeout = 5 * time.Minute
+
 // set runs the same program as the service, from the same text.
 func set(d Request, extended bool) shellcmd.Command {
-	return shellcmd.Script("set-port", script, arguments(d, extended)...).AsRoot().Changes().WithTimeout(2 * time.Minute)
+	return shellcmd.Script("set-port", script, arguments(d, extended)...).AsRoot().Changes().WithTimeout(setTimeout)
 }
 
 // wait waits until the port is as asked, and its link is up if it had one.

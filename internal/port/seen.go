@@ -24,7 +24,8 @@ func edits(s *inventory.Snapshot, pci ib.PCIAddress, number int, setting Request
 		all = append(all, e)
 	}
 	program := s.Files[scriptPath].Content
-	if e, differs := platform.EditOf(scriptPath, program, script); differs && program != formerScript {
+	if e, differs := platform.EditOf(scriptPath, program, script); differs && program != formerScript &&
+		program != formerComparing {
 		all = append(all, e)
 	}
 	return all

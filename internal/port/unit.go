@@ -31,12 +31,13 @@ func UnitPath(pci ib.PCIAddress, number int) string {
 	return "/etc/systemd/system/" + UnitName(pci, number)
 }
 
-// Exit statuses of script where ibportstate reaches the port by no way, and where the card is
-// not the one to set.
+// Exit statuses of script where ibportstate reaches the port by no way, where the card is not
+// the one to set, and where the script has disabled the port and could not enable it.
 const (
 	staysDisabled = 5
 	noLink        = 6
 	otherCard     = 7
+	leftDisabled  = 8
 )
 
 // script sets one port. ibportstate needs the device and the port by name: it
@@ -50,10 +51,14 @@ const (
 // the link trains by "enable" alone, which asks for Polling, a disabled port is reached
 // through another port of its device, and one whose link is not up yet is waited for.
 // At boot the driver may come later than the service.
-const script = scriptFinds + scriptCompares + scriptSets
+const script = scriptFinds + scriptCompares + scriptSets + scriptTrains
 
-// formerScript is what earlier versions wrote. It sets whatever card is in the slot.
-const formerScript = scriptFinds + scriptSets
+// formerScript and formerComparing are what earlier versions wrote. The first sets whatever
+// card is in the slot. Both may leave a port disabled.
+const (
+	formerScript    = scriptFinds + scriptSets + formerTrains
+	formerComparing = scriptFinds + scriptCompares + scriptSets + formerTrains
+)
 
 const scriptFinds = `#!/bin/sh
 ` + platform.Owner + ` Written by infiniband_port.
@@ -150,9 +155,36 @@ if [ "$state" = enable ] && [ -z "$train" ]; then
   *) exit 0 ;;
   esac
 fi
-if [ -n "$train" ] && [ "$state" = enable ] && [ -z "$only_up" ]; then
+`
+
+const formerTrains = `if [ -n "$train" ] && [ "$state" = enable ] && [ -z "$only_up" ]; then
   set_port disable
   sleep 1
+fi
+set_port "$state"
+`
+
+// scriptTrains goes on with a signal that is caught. One that was ignored would be ignored by
+// ibportstate too, and timeout could not end it. A "disable" that failed may have arrived.
+const scriptTrains = `if [ -n "$train" ] && [ "$state" = enable ] && [ -z "$only_up" ]; then
+  # Whatever happens, the port must not stay disabled.
+  trap : HUP INT TERM
+  own=
+  through "$port" disable || own=${said:-ibportstate gave no answer}
+  sleep 1
+  case ${own:+$(physical)} in
+  '' | 3:*) ;;
+  *) echo "$own" >&2 && exit 4 ;;
+  esac
+  for pause in 1 2 4 8 0; do
+    through "$port" enable && exit 0
+    sleep "$pause"
+  done
+  echo "${said:-ibportstate gave no answer}" >&2
+  case $(physical) in
+  3:* | '') exit 8 ;;
+  *) exit 4 ;;
+  esac
 fi
 set_port "$state"
 `
