@@ -283,6 +283,7 @@ func Remove(ctx context.Context, h *hosts.Host, port ib.GUID, _ Options) (Result
 // remove stops an instance of ours.
 func remove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, before Observation,
 	port ib.GUID) (Result, error) {
+	stays := layoutOf(s).staying(s, port)
 	after, err := layoutOf(s).forget(ctx, h, s, port)
 	if err != nil {
 		return Result{Changed: true}, err
@@ -303,7 +304,7 @@ func remove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, before Ob
 	}
 	r := Result{Changed: true, Observed: Observe(s, port)}
 	err = stillRuns(h.Name(), r.Observed)
-	r.Left = slices.Concat(kept, before.stillMasked(), []string{
+	r.Left = slices.Concat(kept, before.stillMasked(), stays, []string{
 		"The package opensm stays installed, and the module ib_umad stays loaded, now and at boot.",
 		"Ports keep their LIDs and state until they lose their link. Without another subnet manager no new port can join " +
 			"the fabric."})

@@ -110,19 +110,21 @@ func (l layout) startCommands(port ib.GUID) []shellcmd.Command {
 }
 
 // forget removes the instance from the boot, and returns the commands that are left to
-// do after it was stopped.
+// do after it was stopped. A list that says ALL is somebody else's: it has no instance of ours.
 func (l layout) forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot,
 	port ib.GUID) ([]shellcmd.Command, error) {
 	if l.own {
 		return nil, run(ctx, h, systemctl.Disable(opensm.Unit(port)))
 	}
-	var rest []ib.GUID
-	err := writePorts(ctx, h, s, func(ports []ib.GUID) []ib.GUID {
-		rest = slices.DeleteFunc(ports, func(g ib.GUID) bool { return g == port })
-		return rest
-	})
-	if err != nil || len(rest) > 0 {
-		return nil, err
+	if ports, err := opensm.ParseDefault(s.Files[opensm.DefaultPath].Content); err != nil || !ports.All {
+		if err = writePorts(ctx, h, s, func(ports []ib.GUID) []ib.GUID {
+			return slices.DeleteFunc(ports, func(g ib.GUID) bool { return g == port })
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if len(l.staying(s, port)) > 0 {
+		return nil, nil
 	}
 	return []shellcmd.Command{systemctl.Disable(opensm.Service), systemctl.Stop(opensm.Service)}, nil
 }

@@ -3,6 +3,7 @@ package opensm
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -83,7 +84,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 func (r *Resource) planRemoval(ctx context.Context, from tfsdk.State, diags *diag.Diagnostics) {
 	var state model
 	diags.Append(from.Get(ctx, &state)...)
-	warnRemoval(diags, state.ID.ValueString())
+	warnRemoval(diags, state.ID.ValueString(), r.staying(ctx, state.ID.ValueString()))
 	r.CanLeave("remove subnet manager "+state.ID.ValueString(), "host", from, "", diags)
 	r.checkRemoval(ctx, diags, &state)
 }
@@ -272,12 +273,27 @@ func (r *Resource) warnOld(ctx context.Context, from tfsdk.State, d ops.Request,
 	}
 	diags.AddWarning("Replacing subnet manager "+was.String()+": it is stopped",
 		"Its service is stopped and disabled, and its configuration is removed. The new one serves the fabric of port "+
-			by.String()+". If that is another fabric, the old fabric is left without this subnet manager.")
+			by.String()+". If that is another fabric, the old fabric is left without this subnet manager."+
+			r.staying(ctx, id.ValueString()))
 }
 
-func warnRemoval(diags *diag.Diagnostics, id string) {
+// staying says what others of its host need of what a subnet manager leaves. A host that does not
+// answer now is asked again by the removal itself.
+func (r *Resource) staying(ctx context.Context, id string) string {
+	port, err := attribute.ParsePortRef(id)
+	if err != nil || !r.HostReady(types.StringValue(port.Host)) {
+		return ""
+	}
+	_, _, snap, err := r.Look(ctx, port.Host)
+	if err != nil {
+		return ""
+	}
+	return strings.Join(append([]string{""}, ops.Staying(snap, port.GUID)...), "\n\n")
+}
+
+func warnRemoval(diags *diag.Diagnostics, id, stays string) {
 	diags.AddWarning("Removing subnet manager "+id+": the package stays",
 		"The service is stopped and disabled, and its configuration is removed. "+
 			"The package opensm, the port and other subnet managers of the host stay as they are. "+
-			"If this is the only subnet manager of its fabric, ports that come up later stay in Initializing.")
+			"If this is the only subnet manager of its fabric, ports that come up later stay in Initializing."+stays)
 }

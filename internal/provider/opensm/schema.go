@@ -81,8 +81,10 @@ const description = "A subnet manager on one port of a host. An unmanaged switch
 	"host, write `lifecycle { create_before_destroy = true }`. Then the old one stops only after the " +
 	"new one works. TrueNAS cannot run opensm; the plan says so. Destroying the resource stops and " +
 	"disables the instance and removes its configuration. The package stays. On Debian and Ubuntu the list of ports in " +
-	"`/etc/default/opensm` stays too. After the last subnet manager it is `PORTS=NONE`, with a comment. To have the " +
-	"package's own opensm serve all ports again, write `PORTS=ALL` and restart `opensm.service`.\n\n" +
+	"`/etc/default/opensm` stays too. After the last subnet manager it is `PORTS=NONE`, with a comment. " +
+	"`opensm.service` stays as it is while others need it: the plan of the destroy names the subnet managers that are " +
+	"listed there or run. To have the package's own opensm serve all ports again, write `PORTS=ALL` and restart " +
+	"`opensm.service`.\n\n" +
 	"Every plan names the lines that somebody has written into files of this resource (SM029), without the values of " +
 	"keys and of settings of the unit. An option or a partition that the resource has an argument for is shown as a " +
 	"difference of that argument instead, and is not kept. The apply that writes such a file anew keeps it as it was " +

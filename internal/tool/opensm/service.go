@@ -32,13 +32,16 @@ func DropInPath(port ib.GUID) string {
 
 // PortOfUnit is the inverse of Unit.
 func PortOfUnit(unit string) (ib.GUID, bool) {
-	name, ok := strings.CutPrefix(unit, "opensm@")
-	name, isService := strings.CutSuffix(name, ".service")
-	if !ok || !isService {
+	if !IsInstance(unit) {
 		return 0, false
 	}
-	g, err := ib.ParseGUID(name)
+	g, err := ib.ParseGUID(strings.TrimSuffix(strings.TrimPrefix(unit, "opensm@"), ".service"))
 	return g, err == nil
+}
+
+// IsInstance reports whether a unit is an instance of opensm@.service, for whatever port.
+func IsInstance(unit string) bool {
+	return strings.HasPrefix(unit, "opensm@") && strings.HasSuffix(unit, ".service") && unit != "opensm@.service"
 }
 
 // TemplatePath is our template unit where the package has none.

@@ -1,0 +1,73 @@
+package ipoib_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+)
+
+const (
+	ubuntuUnit = "opensm@0xe41d2d0300e44e01.service"
+	otherPort  = 0xe41d2d0300e44e02
+	otherUnit  = "opensm@0xe41d2d0300e44e02.service"
+)
+
+// shown is a property of a unit of intel9.
+func shown(t *testing.T, l *testLab, property, unit string) string {
+	t.Helper()
+	return strings.TrimSpace(run(t, l, "systemctl", "show", "--property="+property, "--value", unit))
+}
+
+func removeSM(t *testing.T, l *testLab) opensm.Result {
+	t.Helper()
+	l.hosts["intel9"].Invalidate()
+	r, err := opensm.Remove(t.Context(), l.hosts["intel9"], ubuntuPort, opensm.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state := shown(t, l, "ActiveState", ubuntuUnit); state != "inactive" {
+		t.Errorf("%s is %s after the removal", ubuntuUnit, state)
+	}
+	return r
+}
+
+// The instances of a host are parts of one service: to stop it stops those that somebody else has started.
+func TestLab_OpenSM_removalKeepsOthersRunning(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, before, list string // the lists of ports at the removal and after it
+		left               string
+	}{
+		{"not listed", "", "PORTS=NONE", "opensm.service stays, because " + otherUnit + " runs and would stop with it"},
+		{"ALL again", "PORTS=ALL\n", "PORTS=ALL", "PORTS=ALL in /etc/default/opensm stays"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := withSM(t)
+			run(t, l, "systemctl", "start", otherUnit)
+			if tt.before != "" {
+				l.Machine("intel9").FS.Put("/etc/default/opensm", tt.before, 0o644)
+			}
+			r := removeSM(t, l)
+			if state := shown(t, l, "ActiveState", otherUnit); state != "active" {
+				t.Errorf("the instance of somebody else is %s", state)
+			}
+			if state := shown(t, l, "UnitFileState", "opensm.service"); state != "enabled" {
+				t.Errorf("opensm.service is %s", state)
+			}
+			mustContain(t, l.file("intel9", "/etc/default/opensm"), tt.list)
+			mustContain(t, strings.Join(r.Left, "\n"), tt.left)
+		})
+	}
+}
+
+// A service that nobody needs any more goes with the last instance.
+func TestLab_OpenSM_removalOfTheLast(t *testing.T) {
+	t.Parallel()
+	l := withSM(t)
+	removeSM(t, l)
+	if state, boot := shown(t, l, "ActiveState", "opensm.service"), shown(t, l, "UnitFileState",
+		"opensm.service"); state != "inactive" || boot != "disabled" {
+		t.Errorf("opensm.service is %s and %s", state, boot)
+	}
+}

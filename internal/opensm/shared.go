@@ -1,0 +1,73 @@
+package opensm
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+)
+
+// Staying says what a removal leaves of what the instances of a host share, because others
+// need it: one sentence each. Nothing else of the shared is left.
+func Staying(s *inventory.Snapshot, port ib.GUID) []string {
+	if !Observe(s, port).Managed {
+		return nil // nothing is removed
+	}
+	return layoutOf(s).staying(s, port)
+}
+
+func (l layout) staying(s *inventory.Snapshot, port ib.GUID) []string {
+	if l.own {
+		return nil
+	}
+	return serviceStaying(s, port)
+}
+
+// serviceStaying says why the service that has the list of ports is neither stopped nor disabled.
+// All instances are parts of it: to stop it stops those that it did not start as well.
+func serviceStaying(s *inventory.Snapshot, port ib.GUID) []string {
+	var stays []string
+	add := func(format string, args ...any) { stays = append(stays, fmt.Sprintf(format, args...)) }
+	ports, err := opensm.ParseDefault(s.Files[opensm.DefaultPath].Content)
+	rest := slices.DeleteFunc(slices.Clone(ports.GUIDs), func(g ib.GUID) bool { return g == port })
+	switch _, there := s.Files[opensm.DefaultPath]; {
+	case err != nil || !there: // the removal itself says it, or starts nothing
+	case ports.All:
+		add("PORTS=ALL in %s stays, and %s with it: it starts a subnet manager on every port at boot, on this one too.",
+			opensm.DefaultPath, opensm.Service)
+	case len(rest) > 0:
+		add("%s stays, because %s lists %s as well.", opensm.Service, opensm.DefaultPath, portNames(rest))
+	}
+	switch running := instances(s, port, inventory.Unit.Active); {
+	case s.UnitsWhy != "" || s.Units == nil:
+		add("%s stays, because it is not known which other subnet managers run: %s.", opensm.Service, s.UnitsWhy)
+	case len(running) > 0:
+		add("%s stays, because %s %s and would stop with it.", opensm.Service, strings.Join(running, " and "),
+			map[bool]string{true: "runs", false: "run"}[len(running) == 1])
+	}
+	return stays
+}
+
+// instances are the units of other subnet managers that systemd has loaded, also those whose
+// names hold no GUID.
+func instances(s *inventory.Snapshot, port ib.GUID, is func(inventory.Unit) bool) []string {
+	var found []string
+	for _, name := range slices.Sorted(maps.Keys(s.Units)) {
+		if opensm.IsInstance(name) && name != opensm.Unit(port) && is(s.Units[name]) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+func portNames(all []ib.GUID) string {
+	words := make([]string, len(all))
+	for i, g := range all {
+		words[i] = g.String()
+	}
+	return strings.Join(words, " and ")
+}

@@ -1,0 +1,57 @@
+package opensm
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+)
+
+const otherPort = ib.GUID(0xe41d2d0300e44ed2)
+
+// withOurs has our drop-in on the host, so that there is something to remove.
+func withOurs(s *inventory.Snapshot) {
+	s.Files[opensm.DropInPath(testPort)] = inventory.File{Content: dropInText(testPort)}
+}
+
+func withList(ports string) func(*inventory.Snapshot) {
+	return func(s *inventory.Snapshot) {
+		s.Files[opensm.DefaultPath] = inventory.File{Content: "PORTS=" + ports + "\n"}
+	}
+}
+
+func withUnit(name, active, atBoot string) func(*inventory.Snapshot) {
+	return func(s *inventory.Snapshot) {
+		s.Units[name] = inventory.Unit{LoadState: "loaded", ActiveState: active, UnitFileState: atBoot}
+	}
+}
+
+// The shared service goes with the last instance that needs it, and not before.
+func TestStaying(t *testing.T) {
+	alone, both := `"`+testPort.String()+`"`, `"`+testPort.String()+" "+otherPort.String()+`"`
+	other := opensm.Unit(otherPort)
+	stops := other + " runs and would stop with it"
+	for name, c := range map[string]struct {
+		change []func(*inventory.Snapshot)
+		says   []string // one part of each sentence
+	}{
+		"the last": {[]func(*inventory.Snapshot){withOurs, withList(alone), withUnit(opensm.Unit(testPort), "active", "static")}, nil},
+		"runs":     {[]func(*inventory.Snapshot){withOurs, withList(alone), withUnit(other, "active", "static")}, []string{stops}},
+		"in its pause": {[]func(*inventory.Snapshot){withOurs, withList(alone), withUnit(other, "activating", "static")},
+			[]string{stops}},
+		"has failed":      {[]func(*inventory.Snapshot){withOurs, withList(alone), withUnit(other, "failed", "static")}, nil},
+		"named otherwise": {[]func(*inventory.Snapshot){withOurs, withList(alone), withUnit("opensm@mlx4_1.service", "active", "")}, []string{"opensm@mlx4_1.service runs"}},
+		"listed":          {[]func(*inventory.Snapshot){withOurs, withList(both)}, []string{"lists " + otherPort.String()}},
+		"ALL": {[]func(*inventory.Snapshot){withOurs, withList("ALL"), withUnit(other, "active", "static")},
+			[]string{"PORTS=ALL in /etc/default/opensm stays", stops}},
+		"silent":   {[]func(*inventory.Snapshot){withOurs, withList(alone), silentSystemd}, []string{"which other subnet managers run: systemctl show"}},
+		"not ours": {[]func(*inventory.Snapshot){withList(both), withUnit(other, "active", "static")}, nil},
+	} {
+		said := Staying(testHost(c.change...), testPort)
+		if len(said) != len(c.says) || !containsEach(strings.Join(said, "\n"), c.says) {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+}
