@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/systemd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 )
 
@@ -69,5 +70,32 @@ func TestLab_OpenSM_removalOfTheLast(t *testing.T) {
 	if state, boot := shown(t, l, "ActiveState", "opensm.service"), shown(t, l, "UnitFileState",
 		"opensm.service"); state != "inactive" || boot != "disabled" {
 		t.Errorf("opensm.service is %s and %s", state, boot)
+	}
+}
+
+// Without its package opensm has no units: there is nothing to stop, and no list to edit.
+func TestLab_OpenSM_removalAfterThePackage(t *testing.T) {
+	t.Parallel()
+	for name, purged := range map[string]bool{"removed": false, "purged": true} {
+		t.Run(name, func(t *testing.T) {
+			l := withSM(t)
+			// As the scripts of the package do.
+			run(t, l, "systemctl", "stop", "opensm.service")
+			run(t, l, "systemctl", "disable", "opensm.service")
+			fs := l.Machine("intel9").FS
+			fs.Drop(systemd.UnitDir + "opensm.service")
+			fs.Drop(systemd.UnitDir + "opensm@.service")
+			if purged {
+				fs.Drop("/etc/default/opensm")
+			}
+			run(t, l, "systemctl", "daemon-reload")
+			removeSM(t, l)
+			if got := l.file("intel9", "/etc/default/opensm"); purged != (got == "") || strings.Contains(got, "0x") {
+				t.Errorf("list of ports: %q", got)
+			}
+			if o := opensm.Observe(l.snapshot(t, "intel9"), ubuntuPort); o.Managed || o.HasConf {
+				t.Errorf("what is ours stays: %+v", o)
+			}
+		})
 	}
 }

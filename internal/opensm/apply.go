@@ -289,8 +289,10 @@ func remove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, before Ob
 		return Result{Changed: true}, err
 	}
 	failed := func(err error) error { return fmt.Errorf("stopping the subnet manager of port %s: %w", port, err) }
-	if err = run(ctx, h, systemctl.Stop(opensm.Unit(port))); err != nil {
-		return Result{Changed: true}, failed(err)
+	if !absent(s, before.Unit) {
+		if err = run(ctx, h, systemctl.Stop(before.Unit)); err != nil {
+			return Result{Changed: true}, failed(err)
+		}
 	}
 	kept, err := removeOurs(ctx, h, s, port, before)
 	if err != nil {
@@ -304,11 +306,17 @@ func remove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, before Ob
 	}
 	r := Result{Changed: true, Observed: Observe(s, port)}
 	err = stillRuns(h.Name(), r.Observed)
-	r.Left = slices.Concat(kept, before.stillMasked(), stays, []string{
-		"The package opensm stays installed, and the module ib_umad stays loaded, now and at boot.",
+	r.Left = slices.Concat(kept, before.stillMasked(), stays, []string{packageStays(r.Observed),
 		"Ports keep their LIDs and state until they lose their link. Without another subnet manager no new port can join " +
 			"the fabric."})
 	return r, err
+}
+
+func packageStays(o Observation) string {
+	if o.Installed == "" {
+		return "The module ib_umad stays loaded, now and at boot."
+	}
+	return "The package opensm stays installed, and the module ib_umad stays loaded, now and at boot."
 }
 
 // removeOurs takes away our files, and our template unit if no other instance needs it. It

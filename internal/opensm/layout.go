@@ -13,6 +13,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
@@ -111,34 +112,59 @@ func (l layout) startCommands(port ib.GUID) []shellcmd.Command {
 
 // forget removes the instance from the boot, and returns the commands that are left to
 // do after it was stopped. A list that says ALL is somebody else's: it has no instance of ours.
+// A list that is not there went with the package, and is not made.
 func (l layout) forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot,
 	port ib.GUID) ([]shellcmd.Command, error) {
 	if l.own {
-		return nil, run(ctx, h, systemctl.Disable(opensm.Unit(port)))
+		return nil, run(ctx, h, disableInstance(s, port))
 	}
-	if ports, err := opensm.ParseDefault(s.Files[opensm.DefaultPath].Content); err != nil || !ports.All {
-		if err = writePorts(ctx, h, s, func(ports []ib.GUID) []ib.GUID {
+	ports, there, err := portList(s)
+	if err == nil && there && !ports.All {
+		err = writePorts(ctx, h, s, func(ports []ib.GUID) []ib.GUID {
 			return slices.DeleteFunc(ports, func(g ib.GUID) bool { return g == port })
-		}); err != nil {
-			return nil, err
-		}
+		})
 	}
-	if len(l.staying(s, port)) > 0 {
-		return nil, nil
+	if err != nil || len(l.staying(s, port)) > 0 || absent(s, opensm.Service) {
+		return nil, err
 	}
 	return []shellcmd.Command{systemctl.Disable(opensm.Service), systemctl.Stop(opensm.Service)}, nil
 }
 
+// disableInstance takes an instance from the boot. systemctl refuses that for a unit without a file,
+// whose link stays: a template that is made again later would start it.
+func disableInstance(s *inventory.Snapshot, port ib.GUID) shellcmd.Command {
+	if unit := opensm.Unit(port); !absent(s, unit) {
+		return systemctl.Disable(unit)
+	}
+	return coreutils.RemoveFile(opensm.BootLink(port))
+}
+
+// absent reports whether a unit is known to have no file and not to run. systemctl neither stops nor
+// disables such a unit: it fails.
+func absent(s *inventory.Snapshot, unit string) bool {
+	u, known := s.Unit(unit).Get()
+	return known && u.LoadState == "not-found" && !u.Active()
+}
+
+// portList is the list of ports, if there is one.
+func portList(s *inventory.Snapshot) (ports opensm.Ports, there bool, err error) {
+	if s.Denied[opensm.DefaultPath] {
+		return ports, true, fmt.Errorf("%s: %s could not be read, and is not edited", s.Host, opensm.DefaultPath)
+	}
+	list, there := s.Files[opensm.DefaultPath]
+	if ports, err = opensm.ParseDefault(list.Content); err != nil {
+		return ports, there, fmt.Errorf("%s: %w", s.Host, err)
+	}
+	return ports, there, nil
+}
+
 // writePorts edits the list of ports. The other GUIDs that are listed stay.
 func writePorts(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, edit func([]ib.GUID) []ib.GUID) error {
-	if s.Denied[opensm.DefaultPath] {
-		return fmt.Errorf("%s: %s could not be read, and is not edited", h.Name(), opensm.DefaultPath)
+	ports, _, err := portList(s)
+	if err != nil {
+		return err
 	}
 	old := s.Files[opensm.DefaultPath].Content
-	ports, err := opensm.ParseDefault(old)
-	if err != nil {
-		return fmt.Errorf("%s: %w", h.Name(), err)
-	}
 	guids := edit(slices.Clone(ports.GUIDs))
 	slices.Sort(guids)
 	text := opensm.EditDefault(old, slices.Compact(guids))

@@ -32,10 +32,10 @@ func (l layout) staying(s *inventory.Snapshot, port ib.GUID) []string {
 func serviceStaying(s *inventory.Snapshot, port ib.GUID) []string {
 	var stays []string
 	add := func(format string, args ...any) { stays = append(stays, fmt.Sprintf(format, args...)) }
-	ports, err := opensm.ParseDefault(s.Files[opensm.DefaultPath].Content)
+	ports, there, err := portList(s)
 	rest := slices.DeleteFunc(slices.Clone(ports.GUIDs), func(g ib.GUID) bool { return g == port })
-	switch _, there := s.Files[opensm.DefaultPath]; {
-	case err != nil || !there: // the removal itself says it, or starts nothing
+	switch {
+	case err != nil || !there: // the removal itself says it, or nothing is listed
 	case ports.All:
 		add("PORTS=ALL in %s stays, and %s with it: it starts a subnet manager on every port at boot, on this one too.",
 			opensm.DefaultPath, opensm.Service)

@@ -55,3 +55,38 @@ func TestStaying(t *testing.T) {
 		}
 	}
 }
+
+// A unit without a file is neither stopped nor disabled by systemctl, unless it still runs.
+func TestAbsent(t *testing.T) {
+	for name, c := range map[string]struct {
+		unit inventory.Unit
+		want bool
+	}{
+		"not loaded": {inventory.Unit{}, true}, "has a file": {inventory.Unit{LoadState: "loaded", ActiveState: "inactive"}, false},
+		"file gone":           {inventory.Unit{LoadState: "not-found", ActiveState: "inactive"}, true},
+		"file gone, and runs": {inventory.Unit{LoadState: "not-found", ActiveState: "active"}, false},
+		"masked":              {inventory.Unit{LoadState: "masked", ActiveState: "inactive"}, false},
+	} {
+		s := testHost(func(s *inventory.Snapshot) {
+			if c.unit != (inventory.Unit{}) {
+				s.Units[opensm.Unit(testPort)] = c.unit
+			}
+		})
+		if got := absent(s, opensm.Unit(testPort)); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	if absent(testHost(silentSystemd), opensm.Unit(testPort)) {
+		t.Error("a silent systemd has no units")
+	}
+}
+
+// What could not be read is not edited, and so nothing is stopped by it.
+func TestPortList_denied(t *testing.T) {
+	s := testHost(func(s *inventory.Snapshot) {
+		s.Files, s.Denied = nil, map[string]bool{opensm.DefaultPath: true}
+	})
+	if _, _, err := portList(s); err == nil || !strings.Contains(err.Error(), "could not be read, and is not edited") {
+		t.Error(err)
+	}
+}

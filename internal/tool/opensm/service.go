@@ -47,6 +47,11 @@ func IsInstance(unit string) bool {
 // TemplatePath is our template unit where the package has none.
 const TemplatePath = "/etc/systemd/system/opensm@.service"
 
+// BootLink is what enables an instance of our template unit.
+func BootLink(port ib.GUID) string {
+	return "/etc/systemd/system/multi-user.target.wants/" + Unit(port)
+}
+
 // Template is a template unit like Debian's. RHEL's package starts opensm on one
 // port from a script, others have no unit at all.
 func Template(header string) string {
