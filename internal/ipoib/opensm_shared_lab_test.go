@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/systemd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 )
@@ -98,4 +99,56 @@ func TestLab_OpenSM_removalAfterThePackage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The template unit that this provider writes where the package has none.
+const smTemplate = "/etc/systemd/system/opensm@.service"
+
+// An instance that does not run at this moment needs the template all the same: in the pause before it is
+// started again, stopped by hand, or skipped at boot.
+func TestLab_OpenSM_removalKeepsTheTemplate(t *testing.T) {
+	t.Parallel()
+	onRHEL := func(p *labPlan) { p.hosts[0].OS = labsim.RHEL9 }
+	template := func(l *testLab, want bool, when string) {
+		t.Helper()
+		if there := l.file("intel9", smTemplate) != ""; there != want {
+			t.Errorf("%s: the template is there: %t", when, there)
+		}
+	}
+	t.Run("of ours", func(t *testing.T) {
+		l := withSM(t, onRHEL)
+		second := opensm.Request{Host: "intel9", PortGUID: otherPort, Priority: 3}
+		if _, err := opensm.Apply(t.Context(), l.hosts["intel9"], second, opensm.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		run(t, l, "systemctl", "stop", otherUnit)
+		run(t, l, "systemctl", "disable", otherUnit)
+		r := removeSM(t, l)
+		template(l, true, "beside one that is stopped")
+		mustContain(t, strings.Join(r.Left, "\n"), smTemplate+" stays, because "+otherUnit+" needs it.")
+		l.hosts["intel9"].Invalidate()
+		if _, err := opensm.Remove(t.Context(), l.hosts["intel9"], otherPort, opensm.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		template(l, false, "after the last")
+	})
+	t.Run("of somebody else", func(t *testing.T) {
+		l := withSM(t, onRHEL)
+		run(t, l, "systemctl", "enable", otherUnit)
+		removeSM(t, l)
+		template(l, true, "beside one that starts at boot")
+		if state := shown(t, l, "UnitFileState", otherUnit); state != "enabled" {
+			t.Errorf("%s is %s", otherUnit, state)
+		}
+	})
+	t.Run("gone already", func(t *testing.T) {
+		l := withSM(t, onRHEL)
+		run(t, l, "systemctl", "stop", ubuntuUnit)
+		l.Machine("intel9").FS.Drop(smTemplate)
+		run(t, l, "systemctl", "daemon-reload")
+		removeSM(t, l)
+		if link := "/etc/systemd/system/multi-user.target.wants/" + ubuntuUnit; l.Machine("intel9").FS.Exists(link) {
+			t.Errorf("%s stays", link)
+		}
+	})
 }

@@ -324,7 +324,7 @@ func packageStays(o Observation) string {
 func removeOurs(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, port ib.GUID,
 	before Observation) (kept []string, err error) {
 	paths := []string{opensm.DropInPath(port), opensm.ConfPath(port), opensm.PartitionsPath(port)}
-	if len(before.Others) == 0 && before.Active.Known() {
+	if l := layoutOf(s); l.own && len(l.staying(s, port)) == 0 {
 		paths = append(paths, opensm.TemplatePath)
 	}
 	for _, file := range paths {

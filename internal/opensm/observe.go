@@ -137,7 +137,7 @@ func others(s *inventory.Snapshot, port ib.GUID) []ib.GUID {
 	}
 	all := slices.Clone(ports.GUIDs)
 	for name, u := range s.Units {
-		if g, ok := opensm.PortOfUnit(name); ok && u.ActiveState == "active" {
+		if g, ok := opensm.PortOfUnit(name); ok && u.Active() {
 			all = append(all, g)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
@@ -21,10 +22,41 @@ func Staying(s *inventory.Snapshot, port ib.GUID) []string {
 }
 
 func (l layout) staying(s *inventory.Snapshot, port ib.GUID) []string {
-	if l.own {
+	if !l.own {
+		return serviceStaying(s, port)
+	}
+	needs := needTemplate(s, port)
+	switch {
+	case !platform.IsOurs(s.Files[opensm.TemplatePath].Content):
+		return nil
+	case s.UnitsWhy != "" || s.Units == nil:
+		return []string{fmt.Sprintf("%s stays, because it is not known which other subnet managers need it: %s.",
+			opensm.TemplatePath, s.UnitsWhy)}
+	case len(needs) == 0:
 		return nil
 	}
-	return serviceStaying(s, port)
+	return []string{fmt.Sprintf("%s stays, because %s %s it.", opensm.TemplatePath, strings.Join(needs, " and "),
+		map[bool]string{true: "needs", false: "need"}[len(needs) == 1])}
+}
+
+// needTemplate are the other instances that start with the template unit, now or later. One of ours
+// needs it as long as its drop-in is there, and one of somebody else if it runs or is not disabled.
+func needTemplate(s *inventory.Snapshot, port ib.GUID) []string {
+	needs := instances(s, port, func(u inventory.Unit) bool {
+		return u.Active() || u.UnitFileState != "" && u.UnitFileState != "disabled"
+	})
+	for path := range maps.Keys(s.Files) {
+		if unit, is := opensm.UnitOfDropIn(path); is && unit != opensm.Unit(port) && platform.IsOurs(s.Files[path].Content) {
+			needs = append(needs, unit)
+		}
+	}
+	for path := range s.Denied {
+		if unit, is := opensm.UnitOfDropIn(path); is && unit != opensm.Unit(port) {
+			needs = append(needs, unit)
+		}
+	}
+	slices.Sort(needs)
+	return slices.Compact(needs)
 }
 
 // serviceStaying says why the service that has the list of ports is neither stopped nor disabled.

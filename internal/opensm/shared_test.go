@@ -1,6 +1,7 @@
 package opensm
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,5 +89,49 @@ func TestPortList_denied(t *testing.T) {
 	})
 	if _, _, err := portList(s); err == nil || !strings.Contains(err.Error(), "could not be read, and is not edited") {
 		t.Error(err)
+	}
+}
+
+// The template of ours goes with the last instance that starts with it, now or later.
+func TestStaying_template(t *testing.T) {
+	other := opensm.Unit(otherPort)
+	rhel := func(s *inventory.Snapshot) {
+		s.OS = inventory.OS{ID: "rhel", VersionID: "9.4", Kernel: "5.14.0-427.el9.x86_64"}
+		s.Files = map[string]inventory.File{opensm.TemplatePath: {Content: opensm.Template(header())},
+			opensm.DropInPath(testPort): {Content: dropInText(testPort)}}
+		s.Units[opensm.Unit(testPort)] = inventory.Unit{ActiveState: "active", UnitFileState: "enabled"}
+	}
+	for name, c := range map[string]struct {
+		change func(*inventory.Snapshot)
+		needed bool
+	}{
+		"the last":                {func(*inventory.Snapshot) {}, false},
+		"runs":                    {withUnit(other, "active", "disabled"), true},
+		"in its pause":            {withUnit(other, "activating", "disabled"), true},
+		"starts at boot":          {withUnit(other, "inactive", "enabled"), true},
+		"starts until the reboot": {withUnit(other, "failed", "enabled-runtime"), true},
+		"loaded only":             {withUnit(other, "inactive", "disabled"), false},
+		"link to nothing":         {withUnit(other, "inactive", ""), false},
+		"ours, stopped": {func(s *inventory.Snapshot) {
+			s.Files[opensm.DropInPath(otherPort)] = inventory.File{Content: dropInText(otherPort)}
+		}, true},
+		"not known whose": {func(s *inventory.Snapshot) {
+			s.Denied = map[string]bool{opensm.DropInPath(otherPort): true}
+		}, true},
+		"drop-in of somebody else": {func(s *inventory.Snapshot) {
+			s.Files[opensm.DropInPath(otherPort)] = inventory.File{Content: "[Service]\n"}
+		}, false},
+	} {
+		said, want := Staying(testHost(rhel, c.change), testPort), []string(nil)
+		if c.needed {
+			want = []string{opensm.TemplatePath + " stays, because " + other + " needs it."}
+		}
+		if !slices.Equal(said, want) {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+	said := Staying(testHost(rhel, silentSystemd), testPort)
+	if len(said) != 1 || !strings.Contains(said[0], "not known which other subnet managers need it: systemctl show") {
+		t.Errorf("silent: %q", said)
 	}
 }

@@ -400,10 +400,12 @@ cards_by_the_tools() {
 
 systemd_units() {
 	has systemctl || return 0
-	# The pattern finds loaded instances only. One that is masked need not be loaded.
+	# The pattern finds loaded instances only. One that is masked or enabled need not be loaded.
 	set --
-	for file in "$ROOT"/etc/systemd/system/opensm@*.service "$ROOT"/run/systemd/system/opensm@*.service; do
-		[ -L "$file" ] && set -- "$@" "${file##*/}"
+	for file in "$ROOT"/etc/systemd/system/opensm@*.service "$ROOT"/run/systemd/system/opensm@*.service \
+		"$ROOT"/etc/systemd/system/*.wants/opensm@*.service; do
+		# The name of a template alone is an error of the whole command.
+		[ -L "$file" ] && [ "${file##*/}" != opensm@.service ] && set -- "$@" "${file##*/}"
 	done
 	answer systemctl systemctl show --property=Id,LoadState,ActiveState,UnitFileState -- \
 		opensm.service NetworkManager.service systemd-networkd.service networking.service \

@@ -413,3 +413,36 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+// TestScript_asks_for_instances_that_are_not_loaded has one that is masked and one that is enabled. A template
+// has no state: systemctl ends with an error for its name.
+func TestScript_asks_for_instances_that_are_not_loaded(t *testing.T) {
+	file := wholeFile(t)
+	for _, shell := range shells() {
+		root, bin := t.TempDir(), t.TempDir()
+		for link, target := range map[string]string{"opensm@masked.service": "/dev/null", "opensm@.service": "/dev/null",
+			"multi-user.target.wants/opensm@enabled.service":  "/etc/systemd/system/opensm@.service",
+			"multi-user.target.wants/opensm@.service":         "/etc/systemd/system/opensm@.service",
+			"multi-user.target.wants/infiniband-port.service": "/dev/null"} {
+			at := filepath.Join(root, "etc/systemd/system", link)
+			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(target, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(t, filepath.Join(bin, "systemctl"), "#!/bin/sh\necho \"asked $*\"\n")
+		if err := os.Chmod(filepath.Join(bin, "systemctl"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		run := exec.CommandContext(t.Context(), shell[0],
+			append(shell[1:], file, root, "/var/lib/state", filepath.Join(root, "lock"))...)
+		run.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+		out, _ := answerOf(t, run)
+		if !strings.Contains(out, " opensm@masked.service opensm@enabled.service\n") ||
+			strings.Contains(out, " opensm@.service") {
+			t.Errorf("%v:\n%s", shell, out)
+		}
+	}
+}

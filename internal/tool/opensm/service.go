@@ -25,9 +25,19 @@ const (
 // Unit is the instance of one port.
 func Unit(port ib.GUID) string { return "opensm@" + port.String() + ".service" }
 
+const (
+	systemUnits = "/etc/systemd/system/"
+	dropInName  = ".d/terraform-infiniband.conf"
+)
+
 // DropInPath is our own file of options of one instance.
-func DropInPath(port ib.GUID) string {
-	return "/etc/systemd/system/" + Unit(port) + ".d/terraform-infiniband.conf"
+func DropInPath(port ib.GUID) string { return systemUnits + Unit(port) + dropInName }
+
+// UnitOfDropIn is the inverse of DropInPath.
+func UnitOfDropIn(path string) (unit string, ok bool) {
+	name, below := strings.CutPrefix(path, systemUnits)
+	unit, ok = strings.CutSuffix(name, dropInName)
+	return unit, ok && below && IsInstance(unit)
 }
 
 // PortOfUnit is the inverse of Unit.
@@ -45,11 +55,11 @@ func IsInstance(unit string) bool {
 }
 
 // TemplatePath is our template unit where the package has none.
-const TemplatePath = "/etc/systemd/system/opensm@.service"
+const TemplatePath = systemUnits + "opensm@.service"
 
 // BootLink is what enables an instance of our template unit.
 func BootLink(port ib.GUID) string {
-	return "/etc/systemd/system/multi-user.target.wants/" + Unit(port)
+	return systemUnits + "multi-user.target.wants/" + Unit(port)
 }
 
 // Template is a template unit like Debian's. RHEL's package starts opensm on one

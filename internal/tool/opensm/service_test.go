@@ -73,6 +73,12 @@ func TestDropIn(t *testing.T) {
 	if g, ok := PortOfUnit(Unit(port1)); !ok || g != port1 {
 		t.Errorf("PortOfUnit(%s) = %s, %t", Unit(port1), g, ok)
 	}
+	if unit, ok := UnitOfDropIn(DropInPath(port1)); !ok || unit != Unit(port1) {
+		t.Errorf("UnitOfDropIn = %s, %t", unit, ok)
+	}
+	if _, ok := UnitOfDropIn("/etc/systemd/system/opensm.service.d/terraform-infiniband.conf"); ok {
+		t.Error("opensm.service is an instance")
+	}
 	if _, ok := PortOfUnit("opensm.service"); ok {
 		t.Error("opensm.service has a port")
 	}
