@@ -49,6 +49,8 @@ func partitionFindings() []findingCase {
 		files("SM029", smConf, edited+"qos TRUE\n# sm_key 0x1234\n", "",
 			smConf+" also has: qos TRUE; # sm_key (value not shown)", "be kept as /etc/opensm/."),
 		files("SM030", smConf, "sm_priority 3\n", "", smConf+" of intel9", "move the file away"),
+		files("SM035", "/etc/default/opensm", "PORTS="+two+"\n", "",
+			"On intel9 opensm@"+two+".service starts when the package is installed, and at boot."),
 		files("SM024", "/etc/opensm/partitions.conf", "broken ;\n", "partitions", "/etc/opensm/partitions.conf",
 			"ignores the whole file"),
 		{code: "SM033", says: []string{"/etc/systemd/system/opensm@" + one + ".service.d/zz.conf of intel9 has: ExecStart=/usr/sbin/opensm -p 1"},

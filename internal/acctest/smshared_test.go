@@ -31,3 +31,31 @@ func TestSM_destroy_leaves_others(t *testing.T) {
 		t.Errorf("%s was process %s and is %s", other, pid, now)
 	}
 }
+
+// Somebody has switched off the service that starts every listed port. A resource for one of them
+// does not start another, and its plan names what starts at the next boot.
+func TestSM_create_starts_no_others(t *testing.T) {
+	t.Parallel()
+	const host = labs.Intel9
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	w.Install(host, "opensm")
+	one, two := portGUID(host, 1), portGUID(host, 2)
+	other := "opensm@" + two + ".service"
+	w.Put(host, "/etc/default/opensm", "PORTS=\""+one+" "+two+"\"\n")
+	w.Run(host, "systemctl disable opensm.service; systemctl stop opensm.service")
+	ws := w.Workspace()
+	plan := cleanPlan(t, ws, sm(host, nil))
+	if len(plan.Diags.Warnings().Find("SM035", other+" starts at the next boot", "take its port out of PORTS")) != 1 {
+		t.Errorf("the plan does not name %s:\n%s", other, plan.Diags)
+	}
+	if diags, err := ws.Apply(t.Context(), plan); err != nil || diags.HasError() {
+		t.Fatalf("the apply: %v\n%s", err, diags)
+	}
+	if out, _ := w.Try(host, "systemctl is-active "+other); out != "inactive\n" {
+		t.Errorf("%s is %s", other, out)
+	}
+	if after := emptyPlan(t, ws, sm(host, nil)); len(after.Diags.Find("SM035")) > 0 {
+		t.Errorf("the next plan:\n%s", after.Diags)
+	}
+}

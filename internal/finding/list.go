@@ -60,7 +60,7 @@ var Families = []Family{
 		OpensmPortHeld, OpensmConfIgnored, FabricKeysDropped, PartitionsDiffer, PartitionFileUnmanaged,
 		FabricCardWithoutGUIDs, SubnetPrefixIneffective, OpensmUnfitForNDR, CompetitionUnknown,
 		OpensmFileEdited, OpensmFileUnmanaged, OpensmPortWithoutLink, OpensmMasked, OpensmCommandReplaced,
-		OpensmOlderThanFiles,
+		OpensmOlderThanFiles, OpensmOthersStart,
 	}},
 	{"PO", "Ports", "For `infiniband_port`.", []*Rule{
 		PortUnsupported, PortMissing, PortEthernet, PortCarriesHost, PortHasSubnetManager, PortSpeedUnsupported,

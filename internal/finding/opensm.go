@@ -188,4 +188,11 @@ var (
 			"disturb traffic.",
 		WayOut: "Apply. To see first what it runs with, compare sminfo on the host, and the P_Key tables of the ports, " +
 			"with this resource."}
+	OpensmOthersStart = &Rule{Code: "SM035", Severity: Warn,
+		Title: "Other subnet managers of the host will start at boot, too",
+		Meaning: "On Debian and Ubuntu one service, opensm.service, starts a subnet manager on every listed port at boot. " +
+			"It is not enabled now. The apply enables it for this subnet manager, and so for the others of the list. The " +
+			"apply itself starts none of them, unless it installs the package: that starts the service at once.",
+		WayOut: "If one of them is not to run, take its port out of PORTS in /etc/default/opensm on the host, then plan " +
+			"again."}
 )

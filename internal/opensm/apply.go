@@ -118,7 +118,7 @@ func change(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request
 	if err != nil {
 		return Result{Changed: true, Warnings: kept}, err
 	}
-	if err = effect(ctx, h, layoutOf(s), before, d); err != nil {
+	if err = effect(ctx, h, s, before, d); err != nil {
 		return Result{Changed: true, Warnings: kept}, err
 	}
 	r, err := readBack(ctx, h, s, d, o)
@@ -208,8 +208,8 @@ func write(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request,
 
 // effect makes the instance use the files. Where opensm reads a file again on a signal,
 // a signal is sent: it keeps the role and the registrations of the port.
-func effect(ctx context.Context, h *hosts.Host, l layout, before Observation, d Request) error {
-	commands := l.startCommands(d.PortGUID)
+func effect(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, before Observation, d Request) error {
+	commands := layoutOf(s).startCommands(s, d.PortGUID)
 	if before.rereads(d) {
 		commands = []shellcmd.Command{systemctl.Kill("HUP", before.Unit), coreutils.Touch(rereadPath(d.PortGUID))}
 	}

@@ -297,6 +297,7 @@ func checkService(s *inventory.Snapshot, o Observation, d Request, p PlanFacts) 
 		found = append(found, takesOver(s, o))
 	}
 	found = append(found, checkMasked(s, o, p)...)
+	found = append(found, checkOthersStart(s, o, d)...)
 	return append(found, checkKernel(s, o)...)
 }
 

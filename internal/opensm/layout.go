@@ -99,15 +99,18 @@ func (l layout) prepare(ctx context.Context, h *hosts.Host, s *inventory.Snapsho
 
 // startCommands make the instance run with its present files, now and at boot. They
 // restart the instance alone: a restart of opensm.service would stop those of other
-// ports too.
-func (l layout) startCommands(port ib.GUID) []shellcmd.Command {
+// ports too. That service is started only if it starts no other: the instance needs it at
+// boot, and not now.
+func (l layout) startCommands(s *inventory.Snapshot, port ib.GUID) []shellcmd.Command {
 	unit := opensm.Unit(port)
 	if l.own {
 		return []shellcmd.Command{systemctl.DaemonReload(), systemctl.Enable(unit), systemctl.Restart(unit)}
 	}
-	return []shellcmd.Command{
-		systemctl.DaemonReload(), systemctl.Enable(opensm.Service), systemctl.Restart(unit), systemctl.Start(opensm.Service),
+	commands := []shellcmd.Command{systemctl.DaemonReload(), systemctl.Enable(opensm.Service), systemctl.Restart(unit)}
+	if allRun(s, listedBeside(s, port)) {
+		commands = append(commands, systemctl.Start(opensm.Service))
 	}
+	return commands
 }
 
 // forget removes the instance from the boot, and returns the commands that are left to

@@ -46,6 +46,10 @@ func LeftAlone(s *inventory.Snapshot, port ib.GUID) string {
 	case ports.All:
 		return fmt.Sprintf("%s of %s says PORTS=ALL, so %s starts with %s. %s %s", opensm.DefaultPath, s.Host, o.Unit,
 			opensm.Service, replaced, after)
+	case ports.Has(port) && !fact.Yes(s.StartsAtBoot(opensm.Service)):
+		return fmt.Sprintf("%s of %s lists this port, and %s is not enabled. The apply of a subnet manager on another port "+
+			"of this host enables it, so that %s starts at the next boot, with the options that all instances of the host "+
+			"share. Take the port out of the list if that is not wanted.", opensm.DefaultPath, s.Host, opensm.Service, o.Unit)
 	case ports.Has(port):
 		return fmt.Sprintf("%s of %s lists this port. It stays in the list, and %s stays as it is: when the port has a "+
 			"link, it serves it, with the options that all instances of the host share.", opensm.DefaultPath, s.Host, o.Unit)

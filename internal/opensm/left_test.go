@@ -24,10 +24,13 @@ func TestLeftAlone(t *testing.T) {
 		s    *inventory.Snapshot
 		says []string
 	}{
-		"ALL, runs":           {testHost(ports("ALL"), runs), []string{".service runs.", "goes on until", "Write that one without an import block", gone}},
-		"ALL, does not run":   {testHost(ports("ALL")), []string{"starts with opensm.service", gone}},
-		"ALL, not known":      {testHost(ports("ALL"), silentSystemd), []string{"starts with opensm.service", gone}},
-		"listed":              {testHost(ports(`"`+testPort.String()+`"`), runs), []string{listed}},
+		"ALL, runs":         {testHost(ports("ALL"), runs), []string{".service runs.", "goes on until", "Write that one without an import block", gone}},
+		"ALL, does not run": {testHost(ports("ALL")), []string{"starts with opensm.service", gone}},
+		"ALL, not known":    {testHost(ports("ALL"), silentSystemd), []string{"starts with opensm.service", gone}},
+		"listed": {testHost(ports(`"`+testPort.String()+`"`), runs, withUnit(opensm.Service, "active", "enabled")),
+			[]string{listed}},
+		"listed and off": {testHost(ports(`"`+testPort.String()+`"`), withUnit(opensm.Service, "inactive", "disabled")),
+			[]string{"opensm.service is not enabled", "starts at the next boot", "Take the port out of the list"}},
 		"not listed":          {testHost(ports("NONE")), nil},
 		"no list":             {testHost(func(s *inventory.Snapshot) { s.Files = nil }, runs), nil},
 		"list not understood": {testHost(ports("(broken"), runs), nil},

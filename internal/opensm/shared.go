@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -36,7 +38,7 @@ func (l layout) staying(s *inventory.Snapshot, port ib.GUID) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s stays, because %s %s it.", opensm.TemplatePath, strings.Join(needs, " and "),
-		map[bool]string{true: "needs", false: "need"}[len(needs) == 1])}
+		verb(needs, "need"))}
 }
 
 // needTemplate are the other instances that start with the template unit, now or later. One of ours
@@ -65,7 +67,7 @@ func serviceStaying(s *inventory.Snapshot, port ib.GUID) []string {
 	var stays []string
 	add := func(format string, args ...any) { stays = append(stays, fmt.Sprintf(format, args...)) }
 	ports, there, err := portList(s)
-	rest := slices.DeleteFunc(slices.Clone(ports.GUIDs), func(g ib.GUID) bool { return g == port })
+	rest := listedBeside(s, port)
 	switch {
 	case err != nil || !there: // the removal itself says it, or nothing is listed
 	case ports.All:
@@ -79,9 +81,52 @@ func serviceStaying(s *inventory.Snapshot, port ib.GUID) []string {
 		add("%s stays, because it is not known which other subnet managers run: %s.", opensm.Service, s.UnitsWhy)
 	case len(running) > 0:
 		add("%s stays, because %s %s and would stop with it.", opensm.Service, strings.Join(running, " and "),
-			map[bool]string{true: "runs", false: "run"}[len(running) == 1])
+			verb(running, "run"))
 	}
 	return stays
+}
+
+// listedBeside are the other ports that the shared service starts by name. A list that cannot be read
+// is refused elsewhere.
+func listedBeside(s *inventory.Snapshot, port ib.GUID) []ib.GUID {
+	ports, _, err := portList(s)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(ports.GUIDs), func(g ib.GUID) bool { return g == port })
+}
+
+// allRun reports whether the subnet managers of all these ports are known to run.
+func allRun(s *inventory.Snapshot, ports []ib.GUID) bool {
+	return !slices.ContainsFunc(ports, func(g ib.GUID) bool {
+		u, known := s.Unit(opensm.Unit(g)).Get()
+		return !known || !u.Active()
+	})
+}
+
+// checkOthersStart is about listed ports that start at boot because this one does. Those with files of
+// ours have a resource that plans their start, and those that are masked do not start.
+func checkOthersStart(s *inventory.Snapshot, o Observation, d Request) []finding.Finding {
+	if layoutOf(s).own || len(o.Differences(d)) == 0 || o.rereads(d) || fact.Yes(s.StartsAtBoot(opensm.Service)) {
+		return nil
+	}
+	var units []string
+	for _, g := range listedBeside(s, d.PortGUID) {
+		if unit := opensm.Unit(g); !platform.IsOurs(s.Files[opensm.DropInPath(g)].Content) && !fact.Yes(s.Masked(unit)) {
+			units = append(units, unit)
+		}
+	}
+	if len(units) == 0 {
+		return nil
+	}
+	f := finding.OpensmOthersStart.Find("On %s %s %s at the next boot, too.", s.Host, strings.Join(units, " and "),
+		verb(units, "start"))
+	if o.Installed == "" {
+		f = finding.OpensmOthersStart.Find("On %s %s %s when the package is installed, and at boot.", s.Host,
+			strings.Join(units, " and "), verb(units, "start"))
+		f.Summary = "Other subnet managers of the host will start, too"
+	}
+	return []finding.Finding{f}
 }
 
 // instances are the units of other subnet managers that systemd has loaded, also those whose
@@ -94,6 +139,14 @@ func instances(s *inventory.Snapshot, port ib.GUID, is func(inventory.Unit) bool
 		}
 	}
 	return found
+}
+
+// verb agrees with its subjects.
+func verb(subjects []string, plural string) string {
+	if len(subjects) == 1 {
+		return plural + "s"
+	}
+	return plural
 }
 
 func portNames(all []ib.GUID) string {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
@@ -133,5 +134,49 @@ func TestStaying_template(t *testing.T) {
 	said := Staying(testHost(rhel, silentSystemd), testPort)
 	if len(said) != 1 || !strings.Contains(said[0], "not known which other subnet managers need it: systemctl show") {
 		t.Errorf("silent: %q", said)
+	}
+}
+
+// The shared service is planned like the instance: those that start because it does are named, and
+// those that do not run are not started by the apply.
+func TestOthersStart(t *testing.T) {
+	d := Request{Host: "intel9", PortGUID: testPort, Priority: 14}
+	both, other := withList(`"`+testPort.String()+" "+otherPort.String()+`"`), opensm.Unit(otherPort)
+	off, on := withUnit(opensm.Service, "inactive", "disabled"), withUnit(opensm.Service, "active", "enabled")
+	const boot = "starts at the next boot, too"
+	for name, c := range map[string]struct {
+		change []func(*inventory.Snapshot)
+		says   string // of the finding; empty: none
+		starts bool   // the shared service
+	}{
+		"switched off":      {[]func(*inventory.Snapshot){both, off}, boot, false},
+		"runs, not at boot": {[]func(*inventory.Snapshot){both, off, withUnit(other, "active", "static")}, boot, true},
+		"skipped at boot":   {[]func(*inventory.Snapshot){both, withUnit(opensm.Service, "inactive", "enabled")}, "", false},
+		"stopped alone":     {[]func(*inventory.Snapshot){both, on}, "", false},
+		"all run":           {[]func(*inventory.Snapshot){both, on, withUnit(other, "activating", "static")}, "", true},
+		"nobody else":       {[]func(*inventory.Snapshot){off}, "", true},
+		"masked":            {[]func(*inventory.Snapshot){both, off, func(s *inventory.Snapshot) { s.Units[other] = inventory.Unit{LoadState: "masked"} }}, "", false},
+		"ours": {[]func(*inventory.Snapshot){both, off, func(s *inventory.Snapshot) {
+			s.Files[opensm.DropInPath(otherPort)] = inventory.File{Content: dropInText(otherPort)}
+		}}, "", false},
+		"package comes first": {[]func(*inventory.Snapshot){both, func(s *inventory.Snapshot) { s.Packages = nil }}, "starts when the package is installed, and at boot", false},
+		"silent":              {[]func(*inventory.Snapshot){both, silentSystemd}, boot, false},
+	} {
+		s := testHost(c.change...)
+		var said string
+		for _, f := range Check(s, d, PlanFacts{}) {
+			if f.Rule.Code == "SM035" {
+				said += f.Evidence
+			}
+		}
+		if (said == "") != (c.says == "") || !strings.Contains(said, c.says) || said != "" && !strings.Contains(said, other) {
+			t.Errorf("%s: %q", name, said)
+		}
+		commands := layoutOf(s).startCommands(s, testPort)
+		if got := slices.ContainsFunc(commands, func(c shellcmd.Command) bool {
+			return strings.Contains(c.String(), "systemctl start -- opensm.service")
+		}); got != c.starts {
+			t.Errorf("%s: the service is started: %t", name, got)
+		}
 	}
 }
