@@ -195,6 +195,9 @@ func (c Check) Line() string {
 	return s + " - OK"
 }
 
+// maxSections is more than an image has. A guest can chain as many as there are bytes.
+const maxSections = 64
+
 func (i *Image) walk() error {
 	off := uint32(0x38)
 	for off == 0x38 || off+4 <= uint32(len(i.Data)) && (be32(i.Data, off) < 1 || be32(i.Data, off) > 12) {
@@ -215,7 +218,7 @@ func (i *Image) walk() error {
 	}
 	seen := map[uint32]bool{}
 	for off != 0 && off>>24 != 0xff {
-		if seen[off] {
+		if seen[off] || len(seen) >= maxSections {
 			return errors.New("section chain loops")
 		}
 		seen[off] = true
@@ -234,7 +237,7 @@ func (i *Image) check(name string, off uint32, block []byte) bool {
 	want, got := uint32(crc16(block[:n])), be32(block, n)
 	c := Check{Name: name, From: off, To: off + n + 3, Want: want, Got: got, Bad: want != got}
 	i.Checks = append(i.Checks, c)
-	i.End = off + n + 4
+	i.End = max(i.End, off+n+4) // a chain may go back, even into the header
 	return !c.Bad
 }
 
@@ -302,7 +305,13 @@ func (i *Image) info(base uint32, data []byte) {
 	}
 }
 
+// tagSizes are how many bytes of a tag are read; a shorter one says nothing.
+var tagSizes = map[uint32]int{1: 8, 2: 8, 3: 4, 8: 4, 11: 8, 19: 8}
+
 func (i *Image) tag(tag, at uint32, d []byte) {
+	if len(d) < tagSizes[tag] {
+		return
+	}
 	switch tag {
 	case 1:
 		i.Version = [3]uint16{uint16(be32(d, 0) >> 16), uint16(be32(d, 4) >> 16), uint16(be32(d, 4))}

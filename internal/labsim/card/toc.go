@@ -367,6 +367,9 @@ func (p *tocParser) section(e []byte, entryAt uint32, device bool) error {
 	case crcNone:
 		p.img.Checks = append(p.img.Checks, Check{Name: tocName(s.Kind), From: where, To: where + size - 1, Ignored: true})
 	case crcSection:
+		if size < 4 {
+			return fmt.Errorf("%s is shorter than its CRC", tocName(s.Kind))
+		}
 		good = p.check(tocName(s.Kind), where, len(b), uint32(crc16(b[:size-4])), be32(b, size-4)&0xffff)
 	default:
 		good = p.check(tocName(s.Kind), where, len(b), uint32(crc16(b)), be32(e, 24)&0xffff)
