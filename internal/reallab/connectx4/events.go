@@ -32,15 +32,20 @@ type pages struct {
 	begin uint64
 }
 
-// pagesOf reads a list. The offset counts in 64ths of a page, however large the page is.
-func pagesOf(list []byte, logPage byte, offset uint64) pages {
+// pagesOf reads as much of a list as a buffer of some bytes needs. The offset counts in 64ths
+// of a page, however large the page is.
+func pagesOf(list []byte, logPage byte, offset, size uint64) pages {
 	p := pages{shift: uint(logPage&0x1f) + 12}
 	p.begin = offset << p.shift / 64
-	for ; len(list) >= 8; list = list[8:] {
-		p.list = append(p.list, be.Uint64(list)&^(pageSize-1))
+	p.list = make([]uint64, min(uint64(len(list)/8), (p.begin+size)>>p.shift+1))
+	for i := range p.list {
+		p.list[i] = be.Uint64(list[8*i:]) &^ (pageSize - 1)
 	}
 	return p
 }
+
+// listed is how many pages the list has.
+func (p *pages) listed() int { return len(p.list) }
 
 // at is the bus address of an offset.
 func (p *pages) at(off uint64) (uint64, bool) {
@@ -87,10 +92,10 @@ const (
 // logQueue bounds every queue, in entries.
 const logQueue = 22
 
-// queuePages reads the buffer of an event or completion queue.
-func queuePages(r *request) pages {
+// queuePages reads the buffer of an event or completion queue with entries of a size.
+func queuePages(r *request, size uint64) pages {
 	c := r.in[contextAt:]
-	return pagesOf(r.tail(listAt), c[queuePage], uint64(be.Uint16(c[queueOffset:])>>6&0x3f))
+	return pagesOf(r.tail(listAt), c[queuePage], uint64(be.Uint16(c[queueOffset:])>>6&0x3f), size<<(c[queueLog]&0x1f))
 }
 
 func (h *hca) createEQ(r *request) byte {
@@ -99,7 +104,7 @@ func (h *hca) createEQ(r *request) byte {
 	if log > logQueue {
 		return badParam
 	}
-	q := &eq{pages: queuePages(r), log: log, vector: uint32(be.Uint16(c[eqVector:]) & 0xfff),
+	q := &eq{pages: queuePages(r, entryBytes), log: log, vector: uint32(be.Uint16(c[eqVector:]) & 0xfff),
 		types: be.Uint64(r.in[eqTypes:])}
 	return h.eqs.make(r, func(uint32) *eq { return q })
 }
@@ -179,7 +184,8 @@ func (h *hca) createCQ(r *request) byte {
 	if log > logQueue {
 		return badParam
 	}
-	q := &cq{pages: queuePages(r), log: log, size: entrySizeOf(c), eq: be.Uint32(c[cqEvents:]) & 0xff}
+	size := entrySizeOf(c)
+	q := &cq{pages: queuePages(r, size), log: log, size: size, eq: be.Uint32(c[cqEvents:]) & 0xff}
 	return h.cqs.make(r, func(n uint32) *cq {
 		q.number = n
 		return q
@@ -202,9 +208,14 @@ func (h *hca) modifyCQ(r *request) byte {
 	case log > logQueue:
 		return badParam
 	}
+	size := entrySizeOf(c)
+	buffer := queuePages(r, size)
+	if !h.lists.swap(q.listed(), buffer.listed()) {
+		return limitReached
+	}
 	// The last entry of the old buffer tells the driver to go on in the new one.
 	h.complete(q.number, completion{63: cqeResize << 4}, false)
-	q.pages, q.log, q.size = queuePages(r), log, entrySizeOf(c)
+	q.pages, q.log, q.size = buffer, log, size
 	return ok
 }
 

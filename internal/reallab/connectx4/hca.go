@@ -9,6 +9,7 @@ type hca struct {
 	capabilities []byte
 	given        []uint64 // pages that the driver has given the firmware
 	translations uint64   // bytes of all tables of memory keys
+	lists        *budget
 	eqs          *objects[*eq]
 	cqs          *objects[*cq]
 	mkeys        *objects[*mkey]
@@ -21,6 +22,8 @@ type hca struct {
 	receivers    *objects[receiver]            // TIRs
 	indirect     *objects[[]uint32]            // RQTs: numbers of receive queues
 	tables       *objects[*flowTable]
+	flowGroups   int               // of all flow tables, as
+	flows        int               // their entries
 	roots        map[uint32]uint32 // flow table of a queue pair
 	groups       map[[16]byte]map[uint32]bool
 	special      [2]uint32 // the queue pairs that management goes to
@@ -35,18 +38,19 @@ const (
 )
 
 func newHCA(c *Function) *hca {
-	h := &hca{c: c, capabilities: c.capabilities(), eqs: newObjects[*eq](4, 0xff), cqs: newObjects[*cq](0x80, lastNumber),
-		mkeys: newObjects[*mkey](0x1000, lastNumber), qps: newObjects[*qp](0x48, lastNumber),
-		shared: newObjects[*receiveQueue](1, firstXRC-1), rqs: newObjects[*receiveQueue](0x100000, 0x1fffff),
-		sqs: newObjects[*rawSender](0x200000, 0x2fffff), plain: map[uint16]*objects[struct{}]{},
-		transports: newObjects[uint32](1, lastNumber), receivers: newObjects[receiver](1, lastNumber),
-		indirect: newObjects[[]uint32](1, lastNumber), tables: newObjects[*flowTable](1, lastNumber), roots: map[uint32]uint32{},
+	lists := new(budget)
+	h := &hca{c: c, lists: lists, capabilities: c.capabilities(), eqs: newObjects[*eq](4, 0xff, lists), cqs: newObjects[*cq](0x80, lastNumber, lists),
+		mkeys: newObjects[*mkey](0x1000, lastNumber, lists), qps: newObjects[*qp](0x48, lastNumber, lists),
+		shared: newObjects[*receiveQueue](1, firstXRC-1, lists), rqs: newObjects[*receiveQueue](0x100000, 0x1fffff, lists),
+		sqs: newObjects[*rawSender](0x200000, 0x2fffff, lists), plain: map[uint16]*objects[struct{}]{},
+		transports: newObjects[uint32](1, lastNumber, lists), receivers: newObjects[receiver](1, lastNumber, lists),
+		indirect: newObjects[[]uint32](1, lastNumber, lists), tables: newObjects[*flowTable](1, lastNumber, lists), roots: map[uint32]uint32{},
 		groups: map[[16]byte]map[uint32]bool{}, ethernetMTU: ethernetMTU}
 	for op := range pairs {
-		h.plain[op] = newObjects[struct{}](1, lastNumber)
+		h.plain[op] = newObjects[struct{}](1, lastNumber, lists)
 	}
-	h.plain[opCreateXRCSRQ] = newObjects[struct{}](firstXRC, lastNumber)
-	h.plain[opAllocUAR] = newObjects[struct{}](firstUAR, bar0Size/pageSize-1)
+	h.plain[opCreateXRCSRQ] = newObjects[struct{}](firstXRC, lastNumber, lists)
+	h.plain[opAllocUAR] = newObjects[struct{}](firstUAR, bar0Size/pageSize-1, lists)
 	return h
 }
 

@@ -45,7 +45,7 @@ type qp struct {
 }
 
 func (h *hca) createQP(r *request) byte {
-	const noSend, plain, accelerated = 1 << 7, 0, 2
+	const accelerated = 2
 	c := r.in[qpContextAt : qpContextAt+contextSize]
 	service, there := services[c[ctxService]]
 	if !there {
@@ -62,25 +62,35 @@ func (h *hca) createQP(r *request) byte {
 	if c[ctxOffload]&0xf == accelerated {
 		q.Steer = q.steer
 	} else {
-		buffer, record := pagesOf(r.tail(listAt), c[ctxPage], uint64(be.Uint16(c[ctxOffset:])>>6&0x3f)), be.Uint64(c[ctxRecord:])
-		if c[ctxReceiveType]&7 == plain {
-			q.receive = &receiveQueue{pages: buffer, record: record, entries: 1 << (c[ctxReceive] >> 3 & 0xf),
-				stride: c[ctxReceive]&7 + 4}
-		} else if s := h.shared.at(number(c, ctxSRQ)); s != nil {
-			q.receive, q.Shared = s, true
-		}
-		if c[ctxSend]&noSend == 0 {
-			q.send = sendQueue{pages: buffer, record: record, entries: 1 << (c[ctxSend] >> 3 & 0xf)}
-		}
-		if q.receive != nil && !q.Shared {
-			q.send.offset = uint64(q.receive.entries) << q.receive.stride
-		}
+		q.takeBuffer(r)
 	}
 	q.takeQueues(c)
-	h.qps.all[n] = q
-	r.answer(n)
-	return ok
+	return h.qps.put(r, n, q)
 }
+
+// takeBuffer reads where the queues are: in one buffer, that for receiving first.
+func (q *qp) takeBuffer(r *request) {
+	const noSend, plain = 1 << 7, 0
+	c := r.in[qpContextAt : qpContextAt+contextSize]
+	record := be.Uint64(c[ctxRecord:])
+	if c[ctxReceiveType]&7 == plain {
+		q.receive = &receiveQueue{record: record, entries: 1 << (c[ctxReceive] >> 3 & 0xf), stride: c[ctxReceive]&7 + 4}
+		q.send.offset = uint64(q.receive.entries) << q.receive.stride
+	} else if s := q.h.shared.at(number(c, ctxSRQ)); s != nil {
+		q.receive, q.Shared = s, true
+	}
+	if c[ctxSend]&noSend == 0 {
+		q.send.record, q.send.entries = record, 1<<(c[ctxSend]>>3&0xf)
+	}
+	q.send.pages = pagesOf(r.tail(listAt), c[ctxPage], uint64(be.Uint16(c[ctxOffset:])>>6&0x3f),
+		q.send.offset+uint64(q.send.entries)*blockBytes)
+	if q.receive != nil && !q.Shared {
+		q.receive.pages = q.send.pages
+	}
+}
+
+// listed is how many pages the buffer has.
+func (q *qp) listed() int { return q.send.listed() }
 
 // takeQueues reads the completion queues and the doorbell record. The transition to Init
 // says them again; what it leaves out stays.

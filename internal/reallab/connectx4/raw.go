@@ -30,11 +30,12 @@ const (
 // rawReceive reads the queue of a raw receive queue or of a memory pool.
 func rawReceive(r *request) (*receiveQueue, byte) {
 	c := r.in[rawAt:]
-	q := &receiveQueue{pages: pagesOf(r.tail(listAt), c[wqPage], uint64(c[wqOffset]&wqMask)), record: be.Uint64(c[wqRecord:]),
+	q := &receiveQueue{record: be.Uint64(c[wqRecord:]),
 		entries: 1 << (c[wqSize] & wqMask), stride: c[wqStride] & 0xf, linked: c[wqKind]>>4 == wqLinked, cq: number(c, rawCQ)}
 	if q.entries > 1<<logRaw || q.stride > maxStride || q.stride < 4 || q.linked && q.stride < 5 {
 		return nil, badParam
 	}
+	q.pages = pagesOf(r.tail(listAt), c[wqPage], uint64(c[wqOffset]&wqMask), uint64(q.entries)<<q.stride)
 	return q, ok
 }
 
@@ -79,11 +80,12 @@ type rawSender struct {
 
 func (h *hca) createSQ(r *request) byte {
 	c := r.in[rawAt:]
-	s := &rawSender{tis: number(c, rawTIS), sendQueue: sendQueue{pages: pagesOf(r.tail(listAt), c[wqPage],
-		uint64(c[wqOffset]&wqMask)), record: be.Uint64(c[wqRecord:]), entries: 1 << (c[wqSize] & wqMask), cq: number(c, rawCQ)}}
+	s := &rawSender{tis: number(c, rawTIS), sendQueue: sendQueue{record: be.Uint64(c[wqRecord:]),
+		entries: 1 << (c[wqSize] & wqMask), cq: number(c, rawCQ)}}
 	if s.entries > 1<<logRaw {
 		return badParam
 	}
+	s.pages = pagesOf(r.tail(listAt), c[wqPage], uint64(c[wqOffset]&wqMask), uint64(s.entries)*blockBytes)
 	return h.sqs.make(r, func(n uint32) *rawSender {
 		s.number = n
 		return s

@@ -12,20 +12,20 @@ import (
 // Flow tables lead packets that come in to receive queues. Their entries are in groups,
 // and the entries of a group compare the same fields (struct mlx5_ifc_fte_match_param_bits).
 const (
-	flowTableID                          = 0x14
-	flowMiss, flowMissTable              = 0x18, 0x1c
-	flowMissForward                      = 1
-	groupFirst, groupMask                = 0x1c, 0x40
-	flowIndex, flowGroup, flowAction     = 0x20, 0x44, 0x4e
-	flowDestinations, flowValue          = 0x50, 0x80
-	flowList                             = 0x340
-	destinationTable, destinationTIR     = 1, 2
-	actionDrop                           = 2
-	rootQP                               = 0x18
-	rootDisconnect                       = 1
-	comparedBytes                        = 0x200
-	maxGroupsOfTable, maxFlows, maxDests = 1 << 10, 1 << 14, 16
-	maxTables                            = 64 // that a packet goes through
+	flowTableID                       = 0x14
+	flowMiss, flowMissTable           = 0x18, 0x1c
+	flowMissForward                   = 1
+	groupFirst, groupMask             = 0x1c, 0x40
+	flowIndex, flowGroup, flowAction  = 0x20, 0x44, 0x4e
+	flowDestinations, flowValue       = 0x50, 0x80
+	flowList                          = 0x340
+	destinationTable, destinationTIR  = 1, 2
+	actionDrop                        = 2
+	rootQP                            = 0x18
+	rootDisconnect                    = 1
+	comparedBytes                     = 0x200
+	maxFlowGroups, maxFlows, maxDests = 1 << 10, 1 << 14, 16 // the first two of a function
+	maxTables                         = 64                   // that a packet goes through
 )
 
 // flowTable is a table: entries in the order of their indices.
@@ -72,9 +72,12 @@ func (h *hca) modifyFlows(r *request) byte {
 
 func (h *hca) destroyFlows(r *request) byte {
 	n := number(r.in, flowTableID)
-	if h.tables.at(n) == nil {
+	t := h.tables.at(n)
+	if t == nil {
 		return badResource
 	}
+	h.flowGroups -= len(t.groups)
+	h.flows -= len(t.flows)
 	delete(h.tables.all, n)
 	return ok
 }
@@ -96,13 +99,16 @@ func (h *hca) setRoot(r *request) byte {
 // createGroup makes a group; its number is that of its first entry.
 func (h *hca) createGroup(r *request) byte {
 	t := h.tables.at(number(r.in, flowTableID))
-	switch {
-	case t == nil:
+	if t == nil {
 		return badResource
-	case len(t.groups) >= maxGroupsOfTable:
-		return limitReached
 	}
 	first := be.Uint32(r.in[groupFirst:])
+	if t.groups[first] == nil {
+		if h.flowGroups >= maxFlowGroups {
+			return limitReached
+		}
+		h.flowGroups++
+	}
 	t.groups[first] = bytes.Clone(r.in[groupMask : groupMask+comparedBytes])
 	be.PutUint32(r.out[8:], first)
 	return ok
@@ -113,7 +119,9 @@ func (h *hca) destroyGroup(r *request) byte {
 	if t == nil {
 		return badResource
 	}
+	before := len(t.groups)
 	delete(t.groups, be.Uint32(r.in[flowTableID+4:]))
+	h.flowGroups -= before - len(t.groups)
 	return ok
 }
 
@@ -126,7 +134,7 @@ func (h *hca) setFlow(r *request) byte {
 	if mask == nil {
 		return badParam
 	}
-	if len(t.flows) >= maxFlows {
+	if t.flows[index] == nil && h.flows >= maxFlows {
 		return limitReached
 	}
 	f := &flow{mask: mask, value: bytes.Clone(r.in[flowValue : flowValue+comparedBytes]),
@@ -138,6 +146,7 @@ func (h *hca) setFlow(r *request) byte {
 	if t.flows[index] == nil {
 		at, _ := slices.BinarySearch(t.indices, index)
 		t.indices = slices.Insert(t.indices, at, index)
+		h.flows++
 	}
 	t.flows[index] = f
 	return ok
@@ -149,6 +158,7 @@ func (h *hca) dropFlow(r *request) byte {
 		return badResource
 	}
 	delete(t.flows, index)
+	h.flows--
 	if at, found := slices.BinarySearch(t.indices, index); found {
 		t.indices = slices.Delete(t.indices, at, at+1)
 	}
