@@ -8,6 +8,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/hcr"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
 )
 
 // Types of events.
@@ -19,6 +20,7 @@ const (
 
 // hca is the card since its last reset.
 type hca struct {
+	transport.Held
 	c          *Card
 	pages      hcr.Pages
 	init       []byte // what INIT_HCA has said

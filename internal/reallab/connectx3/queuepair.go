@@ -144,7 +144,7 @@ func (h *hca) newQP(number uint32) *qp {
 // dropQP forgets a queue pair.
 func (h *hca) dropQP(number uint32) {
 	if q := h.qps[number]; q != nil {
-		q.State = transport.Reset
+		q.Rewind()
 		delete(h.qps, number)
 	}
 }

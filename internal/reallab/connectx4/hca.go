@@ -2,8 +2,11 @@
 
 package connectx4
 
+import "github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
+
 // hca is the card since its last reset.
 type hca struct {
+	transport.Held
 	c            *Function
 	queue        uint64 // bus address of the command queue
 	capabilities []byte

@@ -112,7 +112,7 @@ func (q *qp) takeQueues(c []byte) {
 func (h *hca) destroyQP(r *request) byte {
 	n := r.object()
 	if q := h.qps.at(n); q != nil {
-		q.State = transport.Reset
+		q.Rewind()
 	}
 	delete(h.roots, n)
 	for i := range h.special {
@@ -147,6 +147,7 @@ func (h *hca) changeQP(r *request) byte {
 	q.State = transitions[r.op]
 	switch r.op {
 	case opToReset:
+		q.Rewind()
 		q.rewind()
 	case opResetToInit:
 		q.rewind()

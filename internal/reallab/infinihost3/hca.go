@@ -12,6 +12,7 @@ import (
 
 // hca is the card since its last reset.
 type hca struct {
+	transport.Held
 	c            *Card
 	layout       *layout // nil before INIT_HCA
 	pages        hcr.Pages

@@ -115,7 +115,7 @@ func (h *hca) changeQP(r hcr.Command) int {
 // dropQP forgets a queue pair.
 func (h *hca) dropQP(number uint32) {
 	if q := h.qps[number]; q != nil {
-		q.State = transport.Reset
+		q.Rewind()
 		delete(h.qps, number)
 	}
 }

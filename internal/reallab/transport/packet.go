@@ -16,11 +16,11 @@ func (q *QueuePair) packet(opcode uint8, psn uint32) *wire.Packet {
 	return k
 }
 
-// toOther sends a packet of a connection. A port that is not active carries none.
-func (q *QueuePair) toOther(k *wire.Packet) {
-	if p := q.port(); p.State() == fabric.Active {
-		p.Send(k)
-	}
+// toOther sends a packet of a connection; false if it is lost at once. A port that is not
+// active carries none.
+func (q *QueuePair) toOther(k *wire.Packet) bool {
+	p := q.port()
+	return p.State() == fabric.Active && p.Send(k)
 }
 
 // Where in its message a packet stands, and with that the place of its opcode in a list:
@@ -62,7 +62,8 @@ func place(begins, ends, immediate bool) int {
 	return middle
 }
 
-// split sends a message in packets of the path's MTU.
+// split sends a message in packets of the path's MTU. Behind a packet that is lost at once
+// the rest would be lost, too.
 func (q *QueuePair) split(codes opcodes, psn uint32, data []byte, immediate *uint32, finish func(*wire.Packet, bool)) {
 	for begins := true; begins || len(data) > 0; begins = false {
 		n := min(len(data), q.Remote.mtu())
@@ -73,6 +74,8 @@ func (q *QueuePair) split(codes opcodes, psn uint32, data []byte, immediate *uin
 			k.Immediate = immediate
 		}
 		finish(k, ends)
-		q.toOther(k)
+		if !q.toOther(k) {
+			return
+		}
 	}
 }

@@ -119,8 +119,17 @@ func (q *QueuePair) ExpectFrom(psn uint32) { q.responder = responder{expected: p
 
 // SendFrom is the sequence number of the first packet that a connection sends.
 func (q *QueuePair) SendFrom(psn uint32) {
+	q.hold(-q.bytes)
 	q.requester = requester{next: psn & psnMask, retries: q.Remote.Retries, notReadyRetries: q.Remote.NotReadyRetries,
 		epoch: q.epoch + 1}
+}
+
+// Rewind takes a queue pair into reset, as does a driver that destroys it: what was in flight
+// is forgotten.
+func (q *QueuePair) Rewind() {
+	q.State = Reset
+	q.SendFrom(0)
+	q.ExpectFrom(0)
 }
 
 // port is the one of the queue pair; the first, if a driver has named one that is not there.
@@ -156,7 +165,8 @@ func (q *QueuePair) flushSends() {
 	for _, r := range q.flight {
 		q.rings.Sent(r.Send, Flushed)
 	}
-	q.flight, q.bytes = nil, 0
+	q.flight = nil
+	q.hold(-q.bytes)
 	for range mostRequests {
 		w := q.rings.NextSend()
 		if w == nil {

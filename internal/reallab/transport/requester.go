@@ -15,8 +15,15 @@ const (
 	notReadyTime = 10 * time.Millisecond
 )
 
-// inFlight bounds what a queue pair has sent and not seen acknowledged, in bytes.
-const inFlight = 1 << 20
+// Bounds of what a queue pair has sent and not seen acknowledged, and of what all queue pairs
+// of a card have, in bytes. A message more may be begun below them.
+const (
+	inFlight     = 1 << 20
+	inFlightCard = 64 << 20
+)
+
+// crowdedTime is how long a queue pair waits for the others of its card.
+const crowdedTime = 10 * time.Millisecond
 
 // retryForever is the count of retries that never ends.
 const retryForever = 7
@@ -29,11 +36,35 @@ type requester struct {
 	retries, notReadyRetries int
 	watched, active          bool // a timer runs, and something has come since it was set
 	paused                   bool // the other end was not ready
+	crowded                  bool // the others of the card have too much in flight
 	epoch                    int  // counts beginnings, so that timers of an earlier one end
 }
 
-// room reports whether more may be sent. It is so for queue pairs without a connection.
-func (r *requester) room() bool { return r.bytes < inFlight }
+// room reports whether more may be sent. It is so for queue pairs without a connection. If
+// the others of the card have too much in flight, it is asked for again.
+func (q *QueuePair) room() bool {
+	switch {
+	case q.Service != Reliable:
+		return true
+	case q.bytes >= inFlight:
+		return false
+	case q.chip.held().bytes < inFlightCard:
+		return true
+	case !q.crowded:
+		q.crowded = true
+		q.later(crowdedTime, func() {
+			q.crowded = false
+			q.Ring()
+		})
+	}
+	return false
+}
+
+// hold counts bytes in flight.
+func (q *QueuePair) hold(n int) {
+	q.bytes += n
+	q.chip.held().bytes += n
+}
 
 // asked is a request that is not answered yet.
 type asked struct {
@@ -57,7 +88,7 @@ func (q *QueuePair) request(w *Send) {
 	a.last = (a.first + q.Remote.packets(w.Length) - 1) & psnMask
 	q.next = (a.last + 1) & psnMask
 	q.flight = append(q.flight, a)
-	q.bytes += int(w.Length) + 1
+	q.hold(int(w.Length) + 1)
 	q.transmit(a)
 	q.watch()
 }
@@ -151,7 +182,7 @@ func (q *QueuePair) finishUpTo(psn uint32) {
 			return
 		}
 		q.flight = q.flight[1:]
-		q.bytes -= int(a.Length) + 1
+		q.hold(-int(a.Length) - 1)
 		q.complete(a.Send)
 	}
 }

@@ -1,6 +1,10 @@
 package transport
 
-import "github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
+import (
+	"bytes"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
+)
 
 // Syndromes of acknowledgements (9.7.5.2.1): the kind in bits 6:5, the reason below.
 const (
@@ -156,6 +160,7 @@ func (q *QueuePair) readFor(k *wire.Packet) bool {
 		q.refuse(k.PSN, nakAccess)
 		return false
 	}
-	q.split(readCodes, k.PSN, data, nil, func(*wire.Packet, bool) {})
+	// A packet that waits keeps its own bytes only, not those of the whole message.
+	q.split(readCodes, k.PSN, data, nil, func(k *wire.Packet, _ bool) { k.Payload = bytes.Clone(k.Payload) })
 	return true
 }

@@ -49,7 +49,17 @@ type Chip interface {
 	After(d time.Duration, f func())
 	// Logf writes a line to the card's log.
 	Logf(format string, args ...any)
+	holder
 }
+
+// holder is a card that embeds a Held.
+type holder interface{ held() *Held }
+
+// Held is what the connections of a card have sent and not seen acknowledged, in bytes. A
+// Chip embeds it.
+type Held struct{ bytes int }
+
+func (h *Held) held() *Held { return h }
 
 // Rings are the work queues of one queue pair and the completion queues that they end in.
 type Rings interface {

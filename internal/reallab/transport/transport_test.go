@@ -13,6 +13,7 @@ import (
 // chip is a card with one queue pair, whose rings are lists and whose memory is a slice.
 // Any key but badKey is good.
 type chip struct {
+	transport.Held
 	world     *wire.World
 	ports     []*fabric.HCAPort
 	qp        *transport.QueuePair
@@ -25,12 +26,14 @@ type chip struct {
 	timers    []func()
 	forbidden transport.Access
 	delivered int // packets
+	kept      int // the most bytes that the payload of one keeps in memory
 }
 
 const badKey = 99
 
 func (c *chip) Deliver(port int, k *wire.Packet) {
 	c.delivered++
+	c.kept = max(c.kept, cap(k.Payload))
 	transport.Deliver(c, port, k)
 }
 

@@ -1,0 +1,67 @@
+package transport_test
+
+import (
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
+)
+
+// lone is the ring of a queue pair with one request.
+type lone struct {
+	*chip
+	request *transport.Send
+}
+
+func (l *lone) NextSend() *transport.Send {
+	w := l.request
+	l.request = nil
+	return w
+}
+
+// All connections of a card together have so much in flight. The others wait, and go on when
+// there is room, however it came.
+func TestConnections_in_flight(t *testing.T) {
+	const fit, more = 4, 3
+	a, _, _ := cabled(t) // no port is active: nothing is answered
+	var all []*transport.QueuePair
+	var rings []*lone
+	for n := range uint32(fit + more) {
+		longest := &transport.Send{Operation: transport.OpRead, Pieces: []transport.Piece{{Size: transport.MaxMessage}}}
+		rings = append(rings, &lone{a, longest})
+		q := transport.Create(a, rings[n], 8+n)
+		q.State, q.Port, q.Remote.Retries = transport.ReadyToSend, 1, 7
+		q.SendFrom(0)
+		all = append(all, q)
+		a.world.Do(q.Ring)
+		a.world.Do(q.Ring)
+	}
+	waiting := func(what string, want int) {
+		t.Helper()
+		a.fire()
+		for _, r := range rings {
+			if r.request != nil {
+				want--
+			}
+		}
+		if want != 0 {
+			t.Errorf("%s: %d requests too few wait", what, want)
+		}
+	}
+	waiting("at first", more)
+	all[0].Fail()
+	waiting("after an error", more-1)
+	all[1].Rewind()
+	waiting("after a reset", more-2)
+	all[2].SendFrom(0)
+	waiting("after a new begin", more-3)
+}
+
+// A packet of an answer that waits does not keep the whole answer.
+func TestConnection_answer_in_pieces(t *testing.T) {
+	a, _, _ := connected(t)
+	a.send(transport.Send{Operation: transport.OpRead, Pieces: []transport.Piece{{Size: 60000}}})
+	expect(t, "read", a.sent, transport.Success)
+	if a.kept > 1024 {
+		t.Errorf("a packet of 256 bytes keeps %d", a.kept)
+	}
+}
