@@ -34,21 +34,22 @@ func (q *qp) owned() bool {
 
 // NextSend implements transport.Rings.
 func (q *qp) NextSend() *transport.Send {
-	for q.owned() {
-		m := make([]byte, 1<<q.sending.stride)
-		if !q.h.readBuffer(q.buffer, q.sending.at(q.head), m) {
-			m = m[:0]
-		}
-		index := q.head
-		q.head++
-		if len(m) < 16 {
-			return &transport.Send{Index: index, Malformed: transport.LocalProtection}
-		}
-		if m[3]&0x1f != opNop {
-			return q.sendOf(m, index)
-		}
+	if !q.owned() {
+		return nil
 	}
-	return nil
+	m := make([]byte, 1<<q.sending.stride)
+	if !q.h.readBuffer(q.buffer, q.sending.at(q.head), m) {
+		m = m[:0]
+	}
+	index := q.head
+	q.head++
+	switch {
+	case len(m) < 16:
+		return &transport.Send{Index: index, Malformed: transport.LocalProtection}
+	case m[3]&0x1f == opNop:
+		return &transport.Send{Index: index, Local: true}
+	}
+	return q.sendOf(m, index)
 }
 
 // sendOf reads a send request.

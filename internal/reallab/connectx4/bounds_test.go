@@ -4,6 +4,7 @@ package connectx4
 
 import (
 	"testing"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
@@ -93,4 +94,51 @@ func TestFlows_bounded(t *testing.T) {
 	if d.hca.flowGroups != maxFlowGroups-2 || d.hca.flows != maxFlows-1 {
 		t.Errorf("%d groups, %d entries", d.hca.flowGroups, d.hca.flows)
 	}
+}
+
+// A packet is compared with so many entries, although a table may name itself as the next.
+func TestFlows_compared(t *testing.T) {
+	t1 := &flowTable{miss: 1, flows: map[uint32]*flow{}}
+	h := &hca{tables: newObjects[*flowTable](1, lastNumber, new(budget))}
+	h.tables.all[1] = t1
+	no := &flow{mask: []byte{0xff}, value: []byte{1}}
+	for i := range uint32(maxCompared) {
+		t1.flows[i], t1.indices = no, append(t1.indices, i)
+	}
+	last := uint32(maxCompared - 1)
+	t1.flows[last] = &flow{mask: []byte{0xff}, value: []byte{0}, destinations: []destination{{destinationTIR, 5}}}
+	if tir, found := h.follow(1, &headers{}); !found || tir != 5 {
+		t.Errorf("the last one that is compared: %v, %d", found, tir)
+	}
+	t1.flows[last], t1.flows[last+1], t1.indices = no, t1.flows[last], append(t1.indices, last+1)
+	if _, found := h.follow(1, &headers{}); found {
+		t.Error("one more is compared")
+	}
+}
+
+// A driver that takes a queue pair into the error state again and again gets one timer.
+func TestQueuePair_flushes_once(t *testing.T) {
+	d, _, q, _ := twoCards(t)
+	r := d.pair(q, 0, 0x48, 2)
+	pair := d.hca.qps.at(r.number)
+	in := append(be.AppendUint32(nil, r.number), 0, 0, 0, 0)
+	d.world.Do(pair.Fail) // by the other end
+	begin := time.Now()
+	for range 20 {
+		d.must(opToError, 0, in, 16)
+	}
+	time.Sleep(3 * flushPause)
+	d.world.Do(func() {
+		tries, most := flushTries-pair.flushes, 1+int(time.Since(begin)/flushPause)
+		if !pair.flushing || tries < 1 || tries > most {
+			t.Errorf("flushing %v, %d tries, at most %d", pair.flushing, tries, most)
+		}
+	})
+	d.must(opToReset, 0, in, 16)
+	time.Sleep(2 * flushPause)
+	d.world.Do(func() {
+		if pair.flushing {
+			t.Error("flushes in reset")
+		}
+	})
 }

@@ -42,6 +42,9 @@ type qp struct {
 	send    sendQueue
 	receive *receiveQueue // nil if it has none
 	recvCQ  uint32
+	// flushing says that receive requests are looked for, and flushes how often more.
+	flushing bool
+	flushes  int
 }
 
 func (h *hca) createQP(r *request) byte {
@@ -138,7 +141,7 @@ func (h *hca) changeQP(r *request) byte {
 	options, c := be.Uint32(r.in[qpOptionsAt:]), r.in[qpContextAt:]
 	if r.op == opToError {
 		q.Fail()
-		q.keepFlushing(flushTries)
+		q.keepFlushing()
 		return ok
 	}
 	if !q.MayBecome(transitions[r.op]) {
@@ -180,15 +183,26 @@ const (
 	flushPause = 5 * time.Millisecond
 )
 
-func (q *qp) keepFlushing(tries int) {
+// keepFlushing looks for them for a while. A driver may ask for it again and again: there is
+// one timer at a time.
+func (q *qp) keepFlushing() {
+	q.flushes = flushTries
 	q.FlushReceives()
-	if tries > 0 && !q.Shared {
-		q.h.After(flushPause, func() {
-			if q.State == transport.Error {
-				q.keepFlushing(tries - 1)
-			}
-		})
+	if !q.flushing {
+		q.flushLater()
 	}
+}
+
+func (q *qp) flushLater() {
+	q.flushing = q.State == transport.Error && !q.Shared && q.flushes > 0
+	if !q.flushing {
+		return
+	}
+	q.flushes--
+	q.h.After(flushPause, func() {
+		q.FlushReceives()
+		q.flushLater()
+	})
 }
 
 // begin reads what the transition from Reset says.

@@ -88,37 +88,30 @@ func (h *hca) fetch(q *sendQueue) (w []byte) {
 	return w[:size]
 }
 
-// mostLocal bounds how many requests that do not go to the wire one look at a queue does. A
-// driver can post while they are done, or have completions written into its queue.
-const mostLocal = 1 << logQueuePRs
-
 // NextSend implements transport.Rings. What does not go to the wire is done here.
 func (q *qp) NextSend() *transport.Send {
-	for range mostLocal {
-		index := q.send.head
-		w := q.h.fetch(&q.send)
-		switch {
-		case w == nil:
-			return nil
-		case len(w) < pieceBytes:
-			return &transport.Send{Index: index, Malformed: transport.LocalProtection}
-		case q.State == transport.Error:
-			return q.sendOf(w, index)
-		}
-		switch w[wqeOpcode] {
-		case opNothing:
-		case opChangeKey:
-			if !q.h.register(w, be.Uint32(w[wqeImmediate:])) {
-				return &transport.Send{Index: index, Opcode: opChangeKey, Malformed: transport.LocalOperation}
-			}
-		default:
-			return q.sendOf(w, index)
-		}
-		if w[wqeFlags]&completionMask == flagCompleted {
-			q.Sent(&transport.Send{Index: index, Opcode: w[wqeOpcode]}, transport.Success)
-		}
+	index := q.send.head
+	w := q.h.fetch(&q.send)
+	switch {
+	case w == nil:
+		return nil
+	case len(w) < pieceBytes:
+		return &transport.Send{Index: index, Malformed: transport.LocalProtection}
+	case q.State == transport.Error:
+		return q.sendOf(w, index)
 	}
-	return nil
+	local := &transport.Send{Index: index, Opcode: w[wqeOpcode], Local: true,
+		Signalled: w[wqeFlags]&completionMask == flagCompleted}
+	switch w[wqeOpcode] {
+	case opNothing:
+		return local
+	case opChangeKey:
+		if !q.h.register(w, be.Uint32(w[wqeImmediate:])) {
+			return &transport.Send{Index: index, Opcode: opChangeKey, Malformed: transport.LocalOperation}
+		}
+		return local
+	}
+	return q.sendOf(w, index)
 }
 
 // sendOf reads a send request.

@@ -26,6 +26,7 @@ const (
 	comparedBytes                     = 0x200
 	maxFlowGroups, maxFlows, maxDests = 1 << 10, 1 << 14, 16 // the first two of a function
 	maxTables                         = 64                   // that a packet goes through
+	maxCompared                       = 1 << 12              // entries that it is compared with
 )
 
 // flowTable is a table: entries in the order of their indices.
@@ -221,24 +222,26 @@ func (f *flow) matches(p *headers) bool {
 	return true
 }
 
-// lookup is the entry that a packet matches first; nil if it matches none.
-func (t *flowTable) lookup(p *headers) *flow {
-	for _, i := range t.indices {
+// lookup is the entry that a packet matches first, of so many; nil if it matches none.
+func (t *flowTable) lookup(p *headers, most int) (f *flow, compared int) {
+	for n, i := range t.indices[:min(most, len(t.indices))] {
 		if f := t.flows[i]; f.matches(p) {
-			return f
+			return f, n + 1
 		}
 	}
-	return nil
+	return nil, len(t.indices)
 }
 
 // follow leads a packet from a table to a TIR.
 func (h *hca) follow(table uint32, p *headers) (tir uint32, found bool) {
+	left := maxCompared
 	for range maxTables {
 		t := h.tables.at(table)
-		if t == nil {
+		if t == nil || left <= 0 {
 			return 0, false
 		}
-		f := t.lookup(p)
+		f, compared := t.lookup(p, left)
+		left -= compared
 		switch {
 		case f == nil:
 			table = t.miss

@@ -65,3 +65,39 @@ func TestConnection_answer_in_pieces(t *testing.T) {
 		t.Errorf("a packet of 256 bytes keeps %d", a.kept)
 	}
 }
+
+// endless is a ring that a driver fills as fast as it is worked through.
+type endless struct {
+	*chip
+	taken int
+}
+
+func (e *endless) NextSend() *transport.Send {
+	e.taken++
+	return &transport.Send{Local: true}
+}
+
+// A queue without end, even of requests that the card does alone, is done in portions: the
+// rest of the lab has its turn between them.
+func TestRing_portions(t *testing.T) {
+	a, _, _ := connected(t)
+	e := &endless{chip: a}
+	q := transport.Create(a, e, 8)
+	q.State = transport.ReadyToSend
+	for range 3 {
+		a.world.Do(q.Ring)
+	}
+	if e.taken > 3000 || len(a.timers) != 1 {
+		t.Errorf("three doorbells: %d requests, %d timers", e.taken, len(a.timers))
+	}
+	before := e.taken
+	a.fire()
+	if e.taken == before || len(a.timers) != 1 {
+		t.Errorf("the next portion: %d requests, %d timers", e.taken-before, len(a.timers))
+	}
+	q.Fail()
+	a.fire()
+	if len(a.timers) != 0 {
+		t.Errorf("after an error: %d timers", len(a.timers))
+	}
+}

@@ -172,7 +172,9 @@ func (q *QueuePair) flushSends() {
 		if w == nil {
 			return
 		}
-		q.rings.Sent(w, Flushed)
+		if !w.Local {
+			q.rings.Sent(w, Flushed)
+		}
 	}
 }
 

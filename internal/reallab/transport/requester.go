@@ -37,6 +37,7 @@ type requester struct {
 	watched, active          bool // a timer runs, and something has come since it was set
 	paused                   bool // the other end was not ready
 	crowded                  bool // the others of the card have too much in flight
+	goesOn                   bool // the next portion of requests has been asked for
 	epoch                    int  // counts beginnings, so that timers of an earlier one end
 }
 
@@ -140,12 +141,12 @@ func (q *QueuePair) watch() {
 	})
 }
 
-// later runs f after a time, unless the queue pair has stopped to send by then, or has
-// begun anew.
+// later runs f after a time, unless the queue pair has failed by then, or has begun anew. One
+// that is drained still waits for its answers.
 func (q *QueuePair) later(d time.Duration, f func()) {
 	mine := q.epoch
 	q.chip.After(d, func() {
-		if q.epoch == mine && q.State == ReadyToSend {
+		if q.epoch == mine && (q.State == ReadyToSend || q.State == SendDrained) {
 			f()
 		}
 	})

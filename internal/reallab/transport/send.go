@@ -27,6 +27,7 @@ type Send struct {
 	Operation Operation
 	// Malformed is the error of a request that cannot be read; Success if it can.
 	Malformed  Status
+	Local      bool // nothing goes to the wire: the chip has done it
 	Signalled  bool // a success is completed too
 	Solicited  bool
 	Immediate  uint32
@@ -95,23 +96,30 @@ func (q *QueuePair) most() uint32 {
 	return maxDatagram
 }
 
-// mostRequests bounds how many requests one doorbell starts, or an error flushes. No queue
-// is longer, but a driver can have completions written into it.
+// mostRequests bounds how many requests an error flushes. No queue is longer, but a driver can
+// have completions written into it.
 const mostRequests = 1 << 16
 
-// Ring works through the send queue. A chip calls it at a doorbell.
+// portion is how many requests are started before the rest of the lab has its turn.
+const portion = 1 << 9
+
+// Ring works through the send queue, a portion at a time. A chip calls it at a doorbell.
 func (q *QueuePair) Ring() {
 	if q.State == Error {
 		q.flushSends()
 		return
 	}
-	for range mostRequests {
+	for range portion {
 		if q.State != ReadyToSend || !q.room() {
 			return
 		}
 		w := q.rings.NextSend()
 		if w == nil {
 			return
+		}
+		if w.Local {
+			q.complete(w)
+			continue
 		}
 		if s := w.check(q.chip, q.most()); s != Success {
 			q.rings.Sent(w, s)
@@ -129,6 +137,19 @@ func (q *QueuePair) Ring() {
 		}
 		q.complete(w)
 	}
+	q.ringLater()
+}
+
+// ringLater has the next portion done.
+func (q *QueuePair) ringLater() {
+	if q.goesOn {
+		return
+	}
+	q.goesOn = true
+	q.later(0, func() {
+		q.goesOn = false
+		q.Ring()
+	})
 }
 
 // complete tells of a success, if that was asked for.

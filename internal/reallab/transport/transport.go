@@ -63,8 +63,8 @@ func (h *Held) held() *Held { return h }
 
 // Rings are the work queues of one queue pair and the completion queues that they end in.
 type Rings interface {
-	// NextSend takes the next send request; nil if there is none. A ring holds only so many:
-	// it must end, whatever the driver has written.
+	// NextSend takes the next send request; nil if there is none. It must take one at most: a
+	// driver can post while they are taken, and so without end.
 	NextSend() *Send
 	// NextReceive takes the next receive request, of the queue pair's own queue or of the
 	// one that it shares; nil if there is none.
