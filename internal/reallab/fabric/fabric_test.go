@@ -206,6 +206,55 @@ func TestSwitch_forwards(t *testing.T) {
 	}
 }
 
+// A limited member sends with a P_Key without the bit of full members, and so does the port of
+// its switch know it. Full members of the partition receive that, limited ones do not.
+func TestSwitch_limited_members(t *testing.T) {
+	const limited, full = 0x0001, 0x8001
+	w, cards, _, _ := lab(t)
+	activate(t, w, cards)
+	enforce := state(0, 0)
+	enforce[atOperational] = 4<<4 | 1<<inbound | 1<<outbound
+	keys := func(port uint32, key uint16, path ...byte) {
+		table := make([]byte, 64)
+		be.PutUint16(table, key)
+		set(t, w, cards[0], attrPortInfo, port, enforce, path...)
+		set(t, w, cards[0], attrPKeyTable, port<<16, table, path...)
+	}
+	for _, tt := range []struct {
+		from, sent, to uint16
+		passes         bool
+	}{
+		{limited, limited, full, true},
+		{limited, limited, limited, false},
+		{full, full, limited, true},
+		{full, full, full, true},
+		{limited, 0x0002, full, false},
+	} {
+		keys(1, tt.from, 1)
+		keys(4, tt.to, 1, 2)
+		cards[1].got = nil
+		w.Do(func() {
+			cards[0].port.Send(&wire.Packet{SLID: 1, DLID: 2, DestQP: 5, PKey: tt.sent, Opcode: wire.UDSend, Payload: make([]byte, 8)})
+		})
+		if (len(cards[1].got) == 1) != tt.passes {
+			t.Errorf("from %#x with %#x to %#x: %d packets", tt.from, tt.sent, tt.to, len(cards[1].got))
+		}
+	}
+	// The switch answers with its own P_Key.
+	keys(1, limited, 1)
+	table := make([]byte, 64)
+	be.PutUint16(table, full)
+	set(t, w, cards[0], attrPKeyTable, 0, table, 1)
+	m := newMAD(methodGet, 1, 0)
+	m[1] = classPerformance
+	w.Do(func() {
+		cards[0].port.Send(&wire.Packet{SLID: 1, DLID: 10, DestQP: 1, SrcQP: 1, PKey: limited, Opcode: wire.UDSend, Payload: m})
+	})
+	if len(cards[0].got) != 1 || cards[0].got[0].PKey != full {
+		t.Errorf("%d answers of the switch", len(cards[0].got))
+	}
+}
+
 // A group that the table does not reach goes to the default ports, and a LID beyond the top
 // nowhere.
 func TestSwitch_tops(t *testing.T) {

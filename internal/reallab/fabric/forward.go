@@ -9,9 +9,14 @@ const (
 )
 
 // passes reports whether the P_Keys that are enforced in a direction let a packet
-// through. The subnet manager is told of one that they do not.
+// through. The subnet manager is told of one that they do not. What comes in is from the
+// member whose P_Keys the port has, full or limited; what goes out is for it.
 func (p *switchPort) passes(k *wire.Packet, direction uint) bool {
-	if p.info[atOperational]>>direction&1 == 0 || p.admits(k.PKey) {
+	admits := p.admits
+	if direction == inbound {
+		admits = p.inPartition
+	}
+	if p.info[atOperational]>>direction&1 == 0 || admits(k.PKey) {
 		return true
 	}
 	countUp(p.info[atPKeyViolations:])

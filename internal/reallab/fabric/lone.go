@@ -20,7 +20,7 @@ func (p *HCAPort) Answer(k *wire.Packet) *wire.Packet {
 	if m.class() == classDirected {
 		be.PutUint16(out[4:], be.Uint16(out[4:])|directionBit)
 	}
-	return &wire.Packet{SLID: k.DLID, DLID: k.SLID, DestQP: k.SrcQP, SrcQP: k.DestQP, PKey: k.PKey, QKey: k.QKey,
+	return &wire.Packet{SLID: k.DLID, DLID: k.SLID, DestQP: k.SrcQP, SrcQP: k.DestQP, PKey: p.ownKey(k.PKey), QKey: k.QKey,
 		Opcode: wire.UDSend, Payload: out}
 }
 

@@ -257,6 +257,20 @@ func (p *port) admits(key uint16) bool {
 	return slices.ContainsFunc(p.pkeys, func(mine uint16) bool { return sharePartition(mine, key) })
 }
 
+// inPartition reports whether the table has a P_Key of the same partition.
+func (p *port) inPartition(key uint16) bool {
+	return slices.ContainsFunc(p.pkeys, func(mine uint16) bool { return sharePartition(mine|0x8000, key) })
+}
+
+// ownKey is the port's P_Key of the partition of another, which it answers with; that one if
+// it has none.
+func (p *port) ownKey(key uint16) uint16 {
+	if i := slices.IndexFunc(p.pkeys, func(mine uint16) bool { return sharePartition(mine|0x8000, key) }); i >= 0 {
+		return p.pkeys[i]
+	}
+	return key
+}
+
 // sharePartition reports whether two P_Keys are of one partition, and at least one of both of
 // a full member (10.9.3).
 func sharePartition(a, b uint16) bool {

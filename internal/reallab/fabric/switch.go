@@ -130,8 +130,8 @@ func (s *Switch) own(in int, k *wire.Packet) {
 		return
 	}
 	if out := s.agent(in, k.SLID, m); out != nil {
-		s.route(0, &wire.Packet{SLID: k.DLID, DLID: k.SLID, SL: k.SL, Opcode: wire.UDSend, PKey: k.PKey, SrcQP: k.DestQP,
-			DestQP: k.SrcQP, QKey: k.QKey, Payload: out})
+		s.route(0, &wire.Packet{SLID: k.DLID, DLID: k.SLID, SL: k.SL, Opcode: wire.UDSend,
+			PKey: s.ports[0].ownKey(k.PKey), SrcQP: k.DestQP, DestQP: k.SrcQP, QKey: k.QKey, Payload: out})
 	}
 }
 

@@ -216,7 +216,7 @@ func (h *toolHost) send(c *toolClient, b []byte) {
 		h.mu.Unlock()
 	}
 	k := &wire.Packet{DLID: be.Uint16(b[requestDLID:]), DestQP: be.Uint32(b[requestDQP:]), SrcQP: be.Uint32(b[requestSQP:]),
-		PKey: 0xffff, QKey: 0x80010000, Opcode: wire.UDSend, Payload: m}
+		PKey: h.port.PKey(0), QKey: 0x80010000, Opcode: wire.UDSend, Payload: m}
 	h.world.Do(func() {
 		switch {
 		case m[1] == classDirected && be.Uint16(m[32:]) == wire.Permissive && m[7] == 0:
