@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
 
 // lone is the ring of a queue pair with one request.
@@ -100,4 +101,23 @@ func TestRing_portions(t *testing.T) {
 	if len(a.timers) != 0 {
 		t.Errorf("after an error: %d timers", len(a.timers))
 	}
+}
+
+// The other end may tell of a gap so often as a request is sent again without an answer. One
+// further on tells of progress.
+func TestConnection_gaps(t *testing.T) {
+	a, b, _ := connected(t) // two retries, packets from 0xfffffe on
+	b.qp.State = transport.Init
+	a.send(message(3000))
+	gap := func(psn uint32) {
+		a.world.Do(func() {
+			a.Deliver(1, &wire.Packet{DLID: 1, DestQP: 7, Opcode: wire.Acknowledge, PSN: psn, Syndrome: 0x60, PKey: 0xffff})
+		})
+	}
+	for _, psn := range []uint32{0xfffffe, 0xfffffe, 1, 1, 5, 5} {
+		gap(psn)
+	}
+	expect(t, "with progress", a.sent)
+	gap(5)
+	expect(t, "without", a.sent, transport.NoAnswer)
 }

@@ -120,7 +120,7 @@ func (q *QueuePair) ExpectFrom(psn uint32) { q.responder = responder{expected: p
 // SendFrom is the sequence number of the first packet that a connection sends.
 func (q *QueuePair) SendFrom(psn uint32) {
 	q.hold(-q.bytes)
-	q.requester = requester{next: psn & psnMask, retries: q.Remote.Retries, notReadyRetries: q.Remote.NotReadyRetries,
+	q.requester = requester{next: psn & psnMask, awaited: psn & psnMask, retries: q.Remote.Retries, notReadyRetries: q.Remote.NotReadyRetries,
 		epoch: q.epoch + 1}
 }
 

@@ -31,6 +31,7 @@ const retryForever = 7
 // requester is the state of the end of a connection that asks.
 type requester struct {
 	next                     uint32 // sequence number of the next packet
+	awaited                  uint32 // that of the first one that the other end has not confirmed
 	flight                   []*asked
 	bytes                    int
 	retries, notReadyRetries int
@@ -195,6 +196,9 @@ func (q *QueuePair) acknowledged(k *wire.Packet) {
 	}
 	switch k.Syndrome & kindOfAck {
 	case 0:
+		if behind := (k.PSN + 1) & psnMask; before(behind, q.awaited) > 0 {
+			q.awaited = behind
+		}
 		q.finishUpTo(k.PSN)
 		q.progress()
 		q.Ring()
@@ -205,7 +209,7 @@ func (q *QueuePair) acknowledged(k *wire.Packet) {
 		q.finishUpTo(k.PSN - 1)
 		switch k.Syndrome {
 		case nakSequence:
-			q.again()
+			q.gap(k.PSN)
 		case nakInvalid:
 			q.breakOff(RemoteInvalid)
 		case nakAccess:
@@ -214,6 +218,20 @@ func (q *QueuePair) acknowledged(k *wire.Packet) {
 			q.breakOff(RemoteOperation)
 		}
 	}
+}
+
+// gap sends again from a packet on that the other end misses. Without progress that is a try.
+func (q *QueuePair) gap(psn uint32) {
+	if before(psn, q.awaited) > 0 {
+		q.awaited = psn
+		q.progress()
+	}
+	if q.retries == 0 {
+		q.breakOff(NoAnswer)
+		return
+	}
+	q.retries--
+	q.again()
 }
 
 // notReady waits for a receive request of the other end.
