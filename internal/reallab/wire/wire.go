@@ -77,16 +77,17 @@ type World struct {
 }
 
 type delivery struct {
-	to     *Port
-	packet *Packet
+	from, to *Port
+	packet   *Packet
 }
 
-// Bounds of what one guest can do to the others: packets that wait, beyond which a port
+// Bounds of what one guest can do to the others: packets of a port that wait, beyond which it
 // discards, and packets that are delivered before somebody else has a turn. A connection
 // under load always has packets that wait, and the processor of a guest stands still while a
-// register of its card waits for a turn.
+// register of its card waits for a turn. The first is the longest message in packets of 1 KiB:
+// a port that discards the end of each would never get one through.
 const (
-	mostQueued = 1 << 16
+	mostQueued = 1 << 14
 	mostAtOnce = 1 << 9
 )
 
@@ -105,6 +106,7 @@ func (w *World) Do(f func()) {
 		d := w.queue[0]
 		w.queue[0] = delivery{}
 		w.queue = w.queue[1:]
+		d.from.waiting--
 		d.to.owner.Receive(d.packet)
 	}
 	if !w.goesOn {
@@ -113,12 +115,13 @@ func (w *World) Do(f func()) {
 	}
 }
 
-// enqueue lets a packet wait for its delivery; false if too many wait.
-func (w *World) enqueue(to *Port, packet *Packet) bool {
-	if len(w.queue) >= mostQueued {
+// enqueue lets a packet wait for its delivery; false if too many of the port wait.
+func (p *Port) enqueue(to *Port, packet *Packet) bool {
+	if p.waiting >= mostQueued {
 		return false
 	}
-	w.queue = append(w.queue, delivery{to, packet})
+	p.waiting++
+	p.world.queue = append(p.world.queue, delivery{p, to, packet})
 	return true
 }
 
@@ -139,6 +142,7 @@ type Port struct {
 	enabled bool
 	cable   *Cable
 	end     int
+	waiting int // packets that it has sent and that are not delivered yet
 }
 
 // NewPort makes a port that is off.
@@ -167,8 +171,8 @@ func (p *Port) Plugged() bool { return p.cable != nil && !p.cable.out }
 // Cable is what is plugged into the port, or nil.
 func (p *Port) Cable() *Cable { return p.cable }
 
-// Send sends a packet over the cable; without a link, or behind too many others, it is
-// lost, and false comes back.
+// Send sends a packet over the cable; without a link, or behind too many others of the port,
+// it is lost, and false comes back.
 func (p *Port) Send(packet *Packet) bool {
 	if !p.Up() {
 		return false
@@ -181,11 +185,11 @@ func (p *Port) Send(packet *Packet) bool {
 			return true
 		}
 	}
-	return p.world.enqueue(c.ends[1-p.end], packet)
+	return p.enqueue(c.ends[1-p.end], packet)
 }
 
-// Loop sends a packet to the port itself. It is lost behind too many others.
-func (p *Port) Loop(packet *Packet) bool { return p.world.enqueue(p, packet) }
+// Loop sends a packet to the port itself. It is lost behind too many others of the port.
+func (p *Port) Loop(packet *Packet) bool { return p.enqueue(p, packet) }
 
 // changed tells both ends.
 func (p *Port) changed() {
