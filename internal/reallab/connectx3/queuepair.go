@@ -98,6 +98,7 @@ func (h *hca) changeQP(r hcr.Command) int {
 	mask, c := be.Uint32(b), b[8:]
 	switch r.Op {
 	case initToRTR:
+		q.setPort(c) // some drivers name it only here
 		q.expect(c)
 	case rtrToRTS:
 		q.connect(c)
@@ -202,7 +203,6 @@ func (q *qp) expect(c []byte) {
 	copy(q.context[ctxRemote:ctxRemote+4], c[ctxRemote:])
 	copy(q.context[ctxPath:ctxPath+44], c[ctxPath:])
 	copy(q.context[ctxParams2:ctxReceivePSN+4], c[ctxParams2:])
-	q.setPort(c)
 	q.PKeyIndex = pkeyIndex(c)
 	q.Remote = transport.Remote{QueuePair: be.Uint32(c[ctxRemote:]) & 0xffffff, MTU: mtuOf(c[ctxMTU] >> 5),
 		Path: pathOf(c[ctxPath:ctxPath+44], c[ctxPath+32]>>2&0xf)}

@@ -246,7 +246,8 @@ func TestMulticast(t *testing.T) {
 	d.offer(0, 128)
 	header := append(make([]byte, 24), gid...)
 	d.world.Do(func() {
-		d.Deliver(1, &wire.Packet{DLID: wire.FirstMulticast, GRH: header, PKey: 0xffff, QKey: 0x1234, Payload: []byte("all")})
+		d.Deliver(1, &wire.Packet{Opcode: wire.UDSend, DLID: wire.FirstMulticast, GRH: header, PKey: 0xffff, QKey: 0x1234,
+			Payload: []byte("all")})
 	})
 	if e := d.completion(0); e[13]&0x80 == 0 || be.Uint32(e[20:]) != 43 {
 		t.Errorf("received: % x", e)

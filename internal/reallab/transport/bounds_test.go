@@ -121,3 +121,40 @@ func TestConnection_gaps(t *testing.T) {
 	gap(5)
 	expect(t, "without", a.sent, transport.NoAnswer)
 }
+
+// A queue pair takes the packets of its service and its port only. Queue pair 1 has a Q_Key,
+// too.
+func TestDeliver_to_queue_pair(t *testing.T) {
+	const reliable, datagram = wire.SendOnly, wire.UDSend
+	for _, tt := range []struct {
+		what    string
+		service transport.Service
+		k       wire.Packet
+		port    int
+		arrives bool
+	}{
+		{"a datagram", transport.Datagram, wire.Packet{Opcode: datagram, QKey: 5, DestQP: 7}, 1, true},
+		{"a packet of a connection to one of datagrams", transport.Datagram, wire.Packet{Opcode: reliable, QKey: 5, DestQP: 7}, 1, false},
+		{"a datagram at another port", transport.Datagram, wire.Packet{Opcode: datagram, QKey: 5, DestQP: 7}, 2, false},
+		{"a packet of a connection", transport.Reliable, wire.Packet{Opcode: reliable, PSN: 0xfffffe, DestQP: 7}, 1, true},
+		{"a datagram to a connection", transport.Reliable, wire.Packet{Opcode: datagram, QKey: 5, PSN: 0xfffffe, DestQP: 7}, 1, false},
+		{"of an unreliable connection", transport.Reliable, wire.Packet{Opcode: 1<<5 | wire.SendOnly, PSN: 0xfffffe, DestQP: 7}, 1, false},
+		{"management", transport.General, wire.Packet{Opcode: datagram, QKey: 5, DestQP: 1}, 1, true},
+		{"management with headers", transport.Raw, wire.Packet{Opcode: datagram, QKey: 5, DestQP: 1}, 1, true},
+		{"management with another Q_Key", transport.General, wire.Packet{Opcode: datagram, QKey: 6, DestQP: 1}, 1, false},
+		{"subnet management", transport.Subnet, wire.Packet{Opcode: datagram}, 1, true},
+		{"no subnet management", transport.Subnet, wire.Packet{Opcode: reliable}, 1, false},
+		{"a group", transport.Datagram, wire.Packet{Opcode: datagram, QKey: 5, DLID: wire.FirstMulticast, GRH: make([]byte, 40)}, 1, true},
+		{"a connection of a group", transport.Datagram, wire.Packet{QKey: 5, DLID: wire.FirstMulticast, GRH: make([]byte, 40)}, 1, false},
+	} {
+		a, _, _ := connected(t)
+		a.ports = append(a.ports, a.ports[0])
+		a.qp.Service, a.qp.QKey = tt.service, 5
+		a.offer(128)
+		tt.k.PKey = 0xffff
+		a.world.Do(func() { a.Deliver(tt.port, &tt.k) })
+		if (len(a.arrivals) == 1) != tt.arrives || a.qp.State != transport.ReadyToSend {
+			t.Errorf("%s: %d arrivals, state %d", tt.what, len(a.arrivals), a.qp.State)
+		}
+	}
+}

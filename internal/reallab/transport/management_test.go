@@ -38,14 +38,14 @@ func TestDeliver_steered(t *testing.T) {
 	a.offer(128)
 	for _, k := range []wire.Packet{{SrcQP: 1, QKey: 6, PKey: 0xffff}, {SrcQP: 2, QKey: 5, PKey: 0x8001},
 		{SrcQP: 3, QKey: 5, PKey: 0xffff}} {
-		k.DestQP = 7
+		k.Opcode, k.DestQP = wire.UDSend, 7
 		a.world.Do(func() { a.Deliver(1, &k) })
 	}
 	if len(got) != 1 || got[0] != 3 || len(a.arrivals) != 0 {
 		t.Errorf("steered those of %v; arrivals %v", got, a.arrivals)
 	}
 	a.qp.State = transport.Init
-	a.world.Do(func() { a.Deliver(1, &wire.Packet{DestQP: 7, QKey: 5, PKey: 0xffff}) })
+	a.world.Do(func() { a.Deliver(1, &wire.Packet{Opcode: wire.UDSend, DestQP: 7, QKey: 5, PKey: 0xffff}) })
 	if len(got) != 1 {
 		t.Error("a queue pair that does not receive gets a packet")
 	}

@@ -75,17 +75,27 @@ func Deliver(c Chip, port int, k *wire.Packet) {
 	}
 	q := c.Find(port, k.DestQP)
 	switch {
-	case q == nil:
+	case q == nil || !q.takes(port, k):
 	case k.DestQP == 0:
 		q.receiveDatagram(k)
 	case !p.Admits(k, q.admits()):
 	case q.Service == Reliable:
 		q.receiveConnected(k)
-	case k.DestQP > 1 && q.QKey != k.QKey:
+	case q.QKey != k.QKey:
 		p.WrongQKey(k)
 	default:
 		q.receiveDatagram(k)
 	}
+}
+
+// takes reports whether a packet is of the queue pair's service, which is in the first three
+// bits of its opcode, and has come in at its port.
+func (q *QueuePair) takes(port int, k *wire.Packet) bool {
+	service := uint8(wire.UDSend)
+	if q.Service == Reliable {
+		service = wire.SendFirst
+	}
+	return q.Port == port && k.Opcode>>5 == service>>5
 }
 
 // deliverToGroup takes a multicast packet.
@@ -94,7 +104,7 @@ func deliverToGroup(c Chip, port int, k *wire.Packet) {
 		return
 	}
 	c.Members(k.GRH[24:40], func(q *QueuePair) {
-		if q.QKey == k.QKey && q.Port == port && c.Port(port).Admits(k, q.admits()) {
+		if q.takes(port, k) && q.QKey == k.QKey && c.Port(port).Admits(k, q.admits()) {
 			q.receiveDatagram(k)
 		}
 	})

@@ -49,10 +49,10 @@ func (c *chip) Received(_ *transport.Receive, a transport.Arrival) {
 }
 
 func (c *chip) Port(n int) *fabric.HCAPort {
-	if n != 1 {
+	if n < 1 || n > len(c.ports) {
 		return nil
 	}
-	return c.ports[0]
+	return c.ports[n-1]
 }
 
 func (c *chip) Find(int, uint32) *transport.QueuePair { return c.qp }
@@ -316,7 +316,7 @@ func TestDeliver_to_group(t *testing.T) {
 	for _, k := range []wire.Packet{
 		{QKey: 6, PKey: 0xffff}, {QKey: 5, PKey: 0x8001}, {QKey: 5, PKey: 0xffff},
 	} {
-		k.DLID, k.GRH, k.Payload = wire.FirstMulticast, make([]byte, 40), []byte("all")
+		k.Opcode, k.DLID, k.GRH, k.Payload = wire.UDSend, wire.FirstMulticast, make([]byte, 40), []byte("all")
 		a.world.Do(func() { a.Deliver(1, &k) })
 	}
 	if len(a.arrivals) != 1 || a.arrivals[0].Size != 43 {
