@@ -24,6 +24,7 @@ const (
 	regGatewayAddr = 0xf0404
 	regGatewayData = 0xf0410 // 16 bytes
 	gatewayData    = 16
+	space          = 1 << 20 // where the addresses end
 )
 
 // Offsets in the configuration space through which tools reach the registers: an
@@ -43,10 +44,10 @@ type Registers struct {
 	// stored is the part of the non-volatile configuration that the model does
 	// not hold, by group and port.
 	stored map[[2]uint32][]uint32
-	// inFlash is the firmware that was in flash before the last burn, burns what
-	// each burn found and left.
-	inFlash card.Firmware
-	burns   [][2]card.Firmware
+	// inFlash is the firmware that the last burn left in flash. Burns are counted: those of an
+	// image, and those of GUIDs alone.
+	inFlash       card.Firmware
+	images, guids int
 }
 
 // Of puts registers in front of a card. Reset them before use.
@@ -66,16 +67,7 @@ func (r *Registers) Reset() {
 
 // Written counts the burns: those of an image, and those that changed nothing but GUIDs
 // and MACs.
-func (r *Registers) Written() (images, guids int) {
-	for _, c := range r.burns {
-		if c[0].PSID == c[1].PSID && c[0].Version == c[1].Version && (c[0].GUIDs != c[1].GUIDs || c[0].MACs != c[1].MACs) {
-			guids++
-		} else {
-			images++
-		}
-	}
-	return images, guids
-}
+func (r *Registers) Written() (images, guids int) { return r.images, r.guids }
 
 // Read is the word at an address, which is a multiple of four.
 func (r *Registers) Read(addr uint32) uint32 {
@@ -120,7 +112,7 @@ func (r *Registers) Write(addr, v uint32) error {
 		return err
 	case addr == hcrCommand && v&hcrGo != 0 && r.card.Chip.Format == card.FS2:
 		r.regs[addr] = r.toolCommand(v)
-	default:
+	case addr < space:
 		r.regs[addr] = v
 	}
 	return nil
@@ -132,8 +124,13 @@ func (r *Registers) noteBurn(at uint32) {
 	if err != nil {
 		return
 	}
-	r.burns = append(r.burns, [2]card.Firmware{r.inFlash, img.Firmware()})
-	r.inFlash = img.Firmware()
+	old, fresh := r.inFlash, img.Firmware()
+	if old.PSID == fresh.PSID && old.Version == fresh.Version && (old.GUIDs != fresh.GUIDs || old.MACs != fresh.MACs) {
+		r.guids++
+	} else {
+		r.images++
+	}
+	r.inFlash = fresh
 }
 
 // command runs one access of the flash gateway.

@@ -82,7 +82,7 @@ func (s *spi) change(f *card.Flash, v uint32, data []byte) error {
 	var err error
 	switch s.op {
 	case opPageProgram:
-		if v&gwData != 0 {
+		if v&gwData != 0 && len(s.page) <= pageSize { // one that is too long is dropped
 			s.page = append(s.page, data...)
 		}
 		if v&gwHold == 0 {
