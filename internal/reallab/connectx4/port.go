@@ -19,15 +19,18 @@ const (
 	infoSpeed, infoMTU, infoTimeout, infoExtended     = 35, 36, 51, 62
 )
 
-// madAt is where in a command a datagram is.
-const madAt = 0x10
+// Where in a command a datagram is, and the LID that it came from, if the driver says so.
+const (
+	madAt   = 0x10
+	madFrom = 0x08
+)
 
 // mad has the firmware answer a datagram, and tells the driver what it has changed: mlx5
 // does not look into it, as mlx4 does.
 func (h *hca) mad(r *request) byte {
 	p, in := h.c.port, r.in[madAt:madAt+fabric.MADSize:madAt+fabric.MADSize]
 	before, keys := p.Info(), p.PKeys()
-	out, answered := p.MAD(in, r.opMod&1 != 0)
+	out, answered := p.MAD(in, be.Uint16(r.in[madFrom:]), r.opMod&1 != 0)
 	if !answered {
 		return badPacket
 	}

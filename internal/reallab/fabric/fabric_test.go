@@ -73,7 +73,7 @@ func (c *card) reply(t *testing.T, w *wire.World) {
 	m := c.take(t)
 	m = append(mad(nil), m...)
 	m.returnPath()[m[6]] = 1
-	out, _ := c.port.MAD(m, true)
+	out, _ := c.port.MAD(m, 0, true)
 	mad(out).setStatus(directionBit)
 	w.Do(func() {
 		c.port.Send(&wire.Packet{SLID: wire.Permissive, DLID: source, Opcode: wire.UDSend, Payload: out})
@@ -142,7 +142,7 @@ func activate(t *testing.T, w *wire.World, cards []*card) {
 		for i, c := range cards {
 			m := newMAD(methodSet, attrPortInfo, 1)
 			copy(m.data(), state(uint16(i+1), s))
-			w.Do(func() { c.port.MAD(m, true) })
+			w.Do(func() { c.port.MAD(m, 0, true) })
 		}
 		for _, p := range []struct {
 			modifier uint32
@@ -391,7 +391,7 @@ func TestPort_disabled(t *testing.T) {
 		copy(m.data(), state(0, 0))
 		m.data()[atPhysical] = p << 4
 		var out []byte
-		w.Do(func() { out, _ = cards[0].port.MAD(m, true) })
+		w.Do(func() { out, _ = cards[0].port.MAD(m, 0, true) })
 		return mad(out).data()[atPhysical] >> 4
 	}
 	if got := physical(disabled); got != disabled || cards[0].port.State() != Down {
@@ -414,7 +414,7 @@ func TestPort_asked_for(t *testing.T) {
 			m := newMAD(methodGet, attribute, port)
 			be.PutUint16(m[4:], directionBit)
 			var out []byte
-			w.Do(func() { out, _ = cards[0].port.MAD(m, true) })
+			w.Do(func() { out, _ = cards[0].port.MAD(m, 0, true) })
 			if got := be.Uint16(out[4:]); got != want|directionBit {
 				t.Errorf("attribute %#x, port %d: status %#x", attribute, port, got)
 			}
@@ -426,14 +426,14 @@ func TestPort_wrong_key(t *testing.T) {
 	w, cards, _, _ := lab(t)
 	m := newMAD(methodSet, attrPortInfo, 1)
 	be.PutUint64(m.data(), 0x1234)
-	w.Do(func() { cards[0].port.MAD(m, false) })
+	w.Do(func() { cards[0].port.MAD(m, 0, false) })
 	var answered bool
-	w.Do(func() { _, answered = cards[0].port.MAD(m, false) })
+	w.Do(func() { _, answered = cards[0].port.MAD(m, 0, false) })
 	if answered || be.Uint16(cards[0].port.info[atKeyViolations:]) != 1 {
 		t.Error("a Set without the M_Key was answered")
 	}
 	be.PutUint64(m[24:], 0x1234)
-	w.Do(func() { _, answered = cards[0].port.MAD(m, false) })
+	w.Do(func() { _, answered = cards[0].port.MAD(m, 0, false) })
 	if !answered {
 		t.Error("a Set with the M_Key was not answered")
 	}
@@ -446,7 +446,7 @@ func TestPerformance(t *testing.T) {
 		m := newMAD(method, attribute, 0)
 		m[1], m[65] = classPerformance, 1
 		be.PutUint16(m[66:], mask)
-		out, _ := cards[0].port.MAD(m, true)
+		out, _ := cards[0].port.MAD(m, 0, true)
 		return out
 	}
 	before := be.Uint64(ask(methodGet, attrExtended, 0)[64+24:])
@@ -492,7 +492,7 @@ func FuzzMAD(f *testing.F) {
 		c, s := newCard(w, 0x100), NewSwitch(w, "s", 0x10, 4)
 		wire.Connect(c.port.Wire(), s.Port(1))
 		w.Do(func() {
-			if out, ok := c.port.MAD(m, true); ok && len(out) != MADSize {
+			if out, ok := c.port.MAD(m, 0, true); ok && len(out) != MADSize {
 				t.Errorf("%d bytes", len(out))
 			}
 			for _, lid := range []uint16{wire.Permissive, 0, 0xc001} {

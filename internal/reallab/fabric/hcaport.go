@@ -1,6 +1,10 @@
 package fabric
 
-import "github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
+import (
+	"cmp"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
+)
 
 // Node is what a card says of itself.
 type Node struct {
@@ -195,9 +199,9 @@ func (p *HCAPort) Damaged(symbols int, lost bool) {
 	}
 }
 
-// MAD gives the answer of the firmware to a datagram of 256 bytes. There is none if the
-// M_Key is wrong, which trusted says not to look at.
-func (p *HCAPort) MAD(in []byte, trusted bool) (out []byte, ok bool) {
+// MAD gives the answer of the firmware to a datagram of 256 bytes from a LID, 0 for the host
+// itself. There is none if the M_Key is wrong, which trusted says not to look at.
+func (p *HCAPort) MAD(in []byte, from uint16, trusted bool) (out []byte, ok bool) {
 	m := mad(in)
 	if m.class() == classPerformance {
 		return performance(m, []*port{&p.port}, func(n int) *port {
@@ -216,7 +220,7 @@ func (p *HCAPort) MAD(in []byte, trusted bool) (out []byte, ok bool) {
 		return r, true
 	}
 	if p.check.violated(m, trusted) {
-		p.notify.trap(typeSecurity, trapKey, keyDetails(m, p.masterLID()))
+		p.notify.trap(typeSecurity, trapKey, keyDetails(m, cmp.Or(from, p.lid())))
 		return nil, false
 	}
 	if m.method() == methodStop {

@@ -13,7 +13,7 @@ func (p *HCAPort) Answer(k *wire.Packet) *wire.Packet {
 		}
 		m.returnPath()[m[6]] = byte(p.number)
 	}
-	out, ok := p.MAD(m, false)
+	out, ok := p.MAD(m, k.SLID, false)
 	if !ok || m.method() == methodStop { // which is an answer itself
 		return nil
 	}

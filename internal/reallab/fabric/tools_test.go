@@ -180,7 +180,7 @@ func (h *toolHost) connect(d []byte) bool {
 func (h *toolHost) ask(attribute uint16, modifier uint32) []byte {
 	m := newMAD(1, methodGet, attribute, modifier)
 	var out []byte
-	h.world.Do(func() { out, _ = h.port.MAD(m, true) })
+	h.world.Do(func() { out, _ = h.port.MAD(m, 0, true) })
 	return out[64:128]
 }
 

@@ -105,7 +105,7 @@ func (h *hca) mad(q hcr.Command) int {
 	if p == nil || in == nil {
 		return hcr.BadParam
 	}
-	out, answered := p.MAD(in, q.Modifier&1 != 0)
+	out, answered := p.MAD(in, uint16(q.Index>>16), q.Modifier&1 != 0)
 	if !answered {
 		return hcr.BadPacket
 	}

@@ -88,7 +88,7 @@ func TestDeliver_partition(t *testing.T) {
 		m := append([]byte{1, 1, 1, 2}, make([]byte, fabric.MADSize-4)...) // Set of P_KeyTable
 		m[17] = 0x16
 		copy(m[64:], table)
-		c.world.Do(func() { c.ports[0].MAD(m, true) })
+		c.world.Do(func() { c.ports[0].MAD(m, 0, true) })
 	}
 	b.offer(128, 128)
 	a.qp.PKeyIndex = 1

@@ -137,7 +137,7 @@ func (c *chip) manage(lid byte, states ...byte) {
 		m[0], m[1], m[2], m[3] = 1, 1, 1, 2 // Set of PortInfo
 		m[17], m[23] = 0x15, 1
 		m[64+17], m[64+32], m[64+35] = lid, state, 5<<4
-		c.world.Do(func() { c.ports[0].MAD(m, true) })
+		c.world.Do(func() { c.ports[0].MAD(m, 0, true) })
 	}
 }
 
