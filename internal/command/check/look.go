@@ -51,11 +51,11 @@ func look(ctx context.Context, t *target.Target) *report {
 }
 
 // transfer says whether an apply could move its files to the host.
-func (r *report) transfer(err error) {
+func (r *report) transfer(way string, err error) {
 	var bad *host.TransferError
 	switch {
 	case err == nil:
-		r.ok("transfer", "SFTP", "")
+		r.ok("transfer", way, "")
 	case errors.As(err, &bad):
 		r.add(step{Step: "transfer", Status: missing, Text: fmt.Sprintf("an apply could not move a file to the host: %v",
 			bad.Err), Detail: diagnostic.Sentence(bad.Advice)})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
@@ -18,6 +19,7 @@ type Host struct {
 	cfg   Config
 	chain []*hop
 	fresh bool
+	away  atomic.Bool // uploads are staged outside the home directory
 
 	mu      sync.Mutex
 	link    *link

@@ -8,51 +8,84 @@ import (
 	"path"
 
 	"github.com/pkg/sftp"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
 // ProveTransfer starts the host's SFTP server, as an upload does, and asks it where files
-// would go. It writes nothing.
-func (h *Host) ProveTransfer(ctx context.Context) error {
+// would go, and whether root could read them there. It writes nothing. The way is where
+// files would be staged.
+func (h *Host) ProveTransfer(ctx context.Context) (way string, err error) {
 	l, err := h.connect(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	client, done, err := openSFTP(ctx, l)
 	if err == nil {
 		defer done()
-		err = provePlace(client)
+		way, err = h.proveWay(ctx, client)
 	}
 	switch {
 	case err == nil:
-		return nil
+		return way, nil
 	case context.Cause(ctx) != nil:
 		err = context.Cause(ctx)
 	case !l.lost():
-		return h.transferError("upload", "~/"+stagingDir, err)
+		return "", h.transferError("upload", "~/"+stagingDir, err)
 	default:
 		err = l.why
 	}
-	return h.unreachable("upload", "", err)
+	return "", h.unreachable("upload", "", err)
+}
+
+// rulesScript tells whether root can read whatever a user keeps in the home directory $1, or
+// else in $2. Root that can do the first may also write there. Root that a server of NFS takes
+// for nobody may not. A read-only file system was asked for before.
+const rulesScript = `[ -w "$1" ] && exit 0
+[ -r "$2" ] && exit 1
+echo "root can read neither $1 nor $2" >&2
+exit 72
+`
+
+// proveWay finds out where a file can be staged for root.
+func (h *Host) proveWay(ctx context.Context, client *sftp.Client) (string, error) {
+	home, err := provePlace(client)
+	if err != nil {
+		return "", err
+	}
+	_, err = h.Run(ctx, shellcmd.Script("prove-staging", rulesScript, home, awayDir).AsRoot())
+	var exit *host.ExitError
+	if !errors.As(err, &exit) {
+		return "SFTP", nil // whether the user can become root is said elsewhere
+	}
+	if exit.Status != 1 {
+		return "", h.transferError("upload", awayDir, err)
+	}
+	if st, err := client.StatVFS(awayDir); err == nil && st.Flag&readOnlyMount != 0 {
+		return "", fmt.Errorf("%s: Read-only file system", awayDir)
+	}
+	return "SFTP, by way of " + awayDir + ": root cannot read the home directory " + home, nil
 }
 
 // provePlace finds out whether the staging directory can hold a file.
-func provePlace(client *sftp.Client) error {
-	if home, err := client.RealPath("."); err != nil || !path.IsAbs(home) {
-		return errors.New("the SFTP server does not say where it stores files")
+func provePlace(client *sftp.Client) (home string, err error) {
+	if home, err = client.RealPath("."); err != nil || !path.IsAbs(home) {
+		return "", errors.New("the SFTP server does not say where it stores files")
 	}
 	at := stagingDir
 	for at != "." {
 		if _, err := client.Stat(at); err == nil {
 			break
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("~/%s: %w", at, err)
+			return "", fmt.Errorf("~/%s: %w", at, err)
 		}
 		at = path.Dir(at)
 	}
 	if st, err := client.StatVFS(at); err == nil && st.Flag&readOnlyMount != 0 {
-		return fmt.Errorf("~/%s: Read-only file system", at)
+		return "", fmt.Errorf("~/%s: Read-only file system", at)
 	}
-	return nil // not every server answers for the file system
+	return home, nil // not every server answers for the file system
 }
 
 // readOnlyMount is ST_RDONLY of an answer of statvfs@openssh.com.

@@ -280,14 +280,77 @@ func TestHost_ProveTransfer(t *testing.T) {
 			}
 		}
 		before := leftovers(t, s.home)
-		err := mustHost(t, s.config()).ProveTransfer(t.Context())
+		way, err := mustHost(t, s.config()).ProveTransfer(t.Context())
 		var bad *host.TransferError
-		if c.says == "" && err != nil || c.says != "" && (!errors.As(err, &bad) || !strings.Contains(err.Error(), c.says)) {
+		if c.says == "" && (err != nil || way != "SFTP") || c.says != "" && (!errors.As(err, &bad) || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if left := leftovers(t, s.home); len(left) != len(before) {
 			t.Errorf("%s: written: %q", name, left)
 		}
+	}
+}
+
+// hideHome has root find nothing in the home directory, as on NFS with root_squash.
+func (s *server) hideHome() {
+	s.fakeSudo(`FAKE_ROOT=1; export FAKE_ROOT
+sed 's|` + s.home + `|/hidden|g' | "$@"
+exit $?`)
+}
+
+// A home directory that root cannot read is no place for files on their way.
+func TestHost_Upload_homeThatRootCannotRead(t *testing.T) {
+	s := newServer(t)
+	s.hideHome()
+	h := mustHost(t, s.config())
+	for range 2 {
+		data, file := randomFile(t, 100<<10)
+		if err := h.Upload(t.Context(), bytes.NewReader(data), int64(len(data)), file); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(file.Path); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("not in place: %v", err)
+		}
+	}
+	tries := 0
+	for _, text := range s.scripts {
+		if strings.Contains(text, "the user has staged") {
+			tries++
+		}
+	}
+	if tries != 3 {
+		t.Errorf("%d tries for two files: the first one is to show the way", tries)
+	}
+	way, err := h.ProveTransfer(t.Context())
+	if err != nil || way != "SFTP, by way of /var/tmp: root cannot read the home directory "+s.home {
+		t.Errorf("%q %v", way, err)
+	}
+	_, file := randomFile(t, 1)
+	if err = h.Upload(t.Context(), strings.NewReader("x"), 2, file); err == nil {
+		t.Error("a source that is too short is not noticed")
+	}
+	s.tool("cp", "echo \"cp: cannot open '$1' for reading: Permission denied\" >&2; exit 1\n")
+	err = h.Upload(t.Context(), strings.NewReader("x"), 1, file)
+	if err == nil || !strings.Contains(err.Error(), "cannot write in "+filepath.Dir(file.Path)+"/: cp: cannot open '/var/tmp/") ||
+		!strings.HasSuffix(err.Error(), "for reading: Permission denied") {
+		t.Errorf("the tool's own line is missing: %v", err)
+	}
+	dirs, _ := filepath.Glob(awayDir + "/terraform-provider-infiniband-*")
+	if left := append(leftovers(t, s.home), dirs...); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// Root that can read neither place is named, with what to do.
+func TestHost_transferError_ofRootThatReadsNothing(t *testing.T) {
+	s := newServer(t)
+	h := mustHost(t, s.config())
+	exit := &host.ExitError{Host: "lab1", Command: "install-upload", Status: notReadable,
+		Stderr: "sudo: unable to resolve host lab1\nroot cannot read /var/tmp/t/upload, which the user has staged\n"}
+	err := h.transferError("upload", "/etc/x", exit)
+	if !strings.HasSuffix(err.Error(), "unable to upload /etc/x: root cannot read /var/tmp/t/upload, which the user has staged") ||
+		!strings.Contains(err.Advice, "NFS with root_squash") {
+		t.Errorf("%v\n%s", err, err.Advice)
 	}
 }
 

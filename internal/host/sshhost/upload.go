@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path"
 	"regexp"
 	"strconv"
@@ -22,34 +20,47 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
-// stagingDir is where uploads wait for root, relative to the user's SFTP
-// directory, which is the home directory.
-const stagingDir = ".cache/terraform-provider-infiniband"
-
 // installScript moves a staged file to its place as root: $1 staged file,
-// $2 target, $3 size, $4 SHA-256, $5 mode, $6 temporary name beside the target.
+// $2 target, $3 size, $4 SHA-256, $5 mode, $6 temporary name beside the target,
+// $7 directory of the staged file if that is for it alone.
 //
 // The copy is hashed, not the staged file: the staged one belongs to the user,
 // who could change it in between. A new inode also ends the user's ownership.
+// On a failure the last line is ours, with what the tool has said.
 const installScript = `set -u
-fail() { printf '%s\n' "$1" >&2; rm -f "$temp" "$staged"; exit 70; }
-staged=$1 target=$2 size=$3 want=$4 mode=$5 temp=$6
+staged=$1 target=$2 size=$3 want=$4 mode=$5 temp=$6 alone=$7
+clean() {
+	rm -f "$temp" "$staged" 2>/dev/null
+	[ -z "$alone" ] || rmdir "$alone" 2>/dev/null
+}
+fail() { clean; printf '%s\n' "$1" >&2; exit "${2:-70}"; }
+must() {
+	words=$1
+	shift
+	said=$("$@" 2>&1) || fail "$words${said:+: $(printf %s "$said" | tr '\n' ' ')}"
+}
+[ -r "$staged" ] || fail "root cannot read $staged, which the user has staged" 72
 dir=${target%/*}/
 umask 022
-mkdir -p "$dir" || fail "cannot make the directory $dir"
+must "cannot make the directory $dir" mkdir -p "$dir"
 umask 077
 [ ! -d "$target" ] || fail "$target is a directory"
-cp "$staged" "$temp" || fail "cannot write in $dir"
+must "cannot write in $dir" cp "$staged" "$temp"
 [ "$(wc -c <"$temp")" -eq "$size" ] || fail "only $(wc -c <"$temp") of $size bytes arrived"
 have=$(sha256sum <"$temp") || fail "cannot hash $temp"
 [ "${have%% *}" = "$want" ] || fail "the SHA-256 on the host is ${have%% *}, not $want"
-chmod "$mode" "$temp" || fail "cannot set the mode of $temp"
-chown 0:0 "$temp" || fail "cannot give $temp to root"
-sync "$temp" || fail "cannot bring $temp to the disk"
-mv -f "$temp" "$target" || fail "cannot put $temp in place"
+must "cannot set the mode of $temp" chmod "$mode" "$temp"
+must "cannot give $temp to root" chown 0:0 "$temp"
+must "cannot bring $temp to the disk" sync "$temp"
+must "cannot put $temp in place" mv -f "$temp" "$target"
 sync "$dir"
-rm -f "$staged"
+clean
+exit 0
 `
+
+// notReadable is the status of installScript where root cannot read what the user has
+// staged: homes on NFS with root_squash.
+const notReadable = 72
 
 var hexSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
@@ -61,6 +72,8 @@ type upload struct {
 	nonce  string
 	staged string // absolute path on the host, once it is known
 	waits  int    // round trips of staging
+	away   bool   // staged outside the home directory
+	made   bool   // its directory there
 }
 
 // Upload writes a file as root: staged by the user over SFTP, hashed and moved
@@ -75,7 +88,7 @@ func (h *Host) Upload(ctx context.Context, r io.ReaderAt, size int64, file host.
 	err := u.check()
 	turns := 0
 	if err == nil {
-		turns, err = h.upload(ctx, u)
+		turns, err = h.uploadByWay(ctx, u)
 	}
 	var bad *host.TransferError
 	var gone *host.UnreachableError
@@ -102,8 +115,26 @@ func (u *upload) check() error {
 	return nil
 }
 
-func (h *Host) upload(ctx context.Context, u *upload) (turns int, err error) {
+// uploadByWay stages in the home directory, or outside it on a host whose root cannot read
+// there.
+func (h *Host) uploadByWay(ctx context.Context, u *upload) (turns int, err error) {
 	defer func() { turns += u.waits }()
+	u.away = h.away.Load()
+	turns, err = h.upload(ctx, u)
+	var exit *host.ExitError
+	if u.away || !errors.As(err, &exit) || exit.Status != notReadable {
+		return turns, err
+	}
+	h.sweep(ctx, u) // root could not remove the file either
+	u.away, u.staged = true, ""
+	more, err := h.upload(ctx, u)
+	if err == nil {
+		h.away.Store(true)
+	}
+	return turns + more, err
+}
+
+func (h *Host) upload(ctx context.Context, u *upload) (turns int, err error) {
 	var early *earlyShell
 	defer func() { early.drop() }()
 	for try := 1; ; try++ {
@@ -125,7 +156,7 @@ func (h *Host) upload(ctx context.Context, u *upload) (turns int, err error) {
 	}
 	cmd := shellcmd.Script("install-upload", installScript, u.staged, u.file.Path,
 		strconv.FormatInt(u.size, 10), u.file.SHA256, "0"+strconv.FormatUint(uint64(u.file.Mode),
-			8), u.temporary()).AsRoot().Changes()
+			8), u.temporary(), u.alone()).AsRoot().Changes()
 	_, more, err := h.run(ctx, early, host.Noted(ctx, cmd), &limitedBuffer{max: 1 << 20})
 	if turns += more; err == nil {
 		return turns, nil
@@ -154,8 +185,6 @@ func (u *upload) temporary() string {
 // command is how messages name the upload.
 func (u *upload) command() string { return "upload " + shellcmd.Quote(u.file.Path) }
 
-func (u *upload) relative() string { return stagingDir + "/upload-" + u.nonce }
-
 // stage writes the file into the user's staging directory.
 func (h *Host) stage(ctx context.Context, l *link, u *upload) error {
 	client, done, err := openSFTP(ctx, l)
@@ -170,16 +199,18 @@ func (h *Host) stage(ctx context.Context, l *link, u *upload) error {
 		dir, _ := client.RealPath(".") // empty if the server does not say
 		home <- dir
 	}()
-	f, err := create(client, u.relative())
+	f, err := u.create(client)
 	if err != nil {
-		return fmt.Errorf("the staging directory ~/%s is not writable: %w", stagingDir, err)
+		return fmt.Errorf("the staging directory %s is not writable: %w", u.place(), err)
 	}
 	dir := <-home
 	if !path.IsAbs(dir) {
 		_ = f.Close()
 		return errors.New("the SFTP server does not say where it stores files")
 	}
-	u.staged = path.Join(dir, u.relative())
+	if u.staged = u.name(); !u.away {
+		u.staged = path.Join(dir, u.staged)
+	}
 	// One request at a time would move 32 KiB per round trip.
 	n, err := f.ReadFromWithConcurrency(io.NewSectionReader(u.r, 0, u.size), 64)
 	if err == nil && n != u.size {
@@ -188,26 +219,14 @@ func (h *Host) stage(ctx context.Context, l *link, u *upload) error {
 	if err != nil {
 		err = noSpace(client, u, err)
 		_ = f.Close()
-		_ = client.Remove(u.relative())
+		_ = client.Remove(u.name())
+		if u.away && client.RemoveDirectory(u.alone()) == nil {
+			u.made = false
+		}
 		return err
 	}
 	go func() { _ = f.Close() }() // the server has every byte; what is left is its file handle
 	return nil
-}
-
-// create opens the staged file, and makes the staging directory at first use.
-func create(client *sftp.Client, name string) (*sftp.File, error) {
-	const flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	f, err := client.OpenFile(name, flags)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return f, err
-	}
-	for _, dir := range []string{path.Dir(stagingDir), stagingDir} {
-		if client.Mkdir(dir) == nil { // fails if it exists, which is fine
-			_ = client.Chmod(dir, 0o700)
-		}
-	}
-	return client.OpenFile(name, flags)
 }
 
 // noSpace says that the disk is full, if it is: SFTP itself only says "Failure".
@@ -216,8 +235,8 @@ func noSpace(client *sftp.Client, u *upload, err error) error {
 	if !errors.As(err, &status) {
 		return err
 	}
-	if st, statErr := client.StatVFS(stagingDir); statErr == nil && st.FreeSpace() < uint64(u.size) {
-		return fmt.Errorf("%w: %d bytes are free in ~/%s, %d are needed: %w", errNoSpace, st.FreeSpace(), stagingDir, u.size,
+	if st, statErr := client.StatVFS(path.Dir(u.name())); statErr == nil && st.FreeSpace() < uint64(u.size) {
+		return fmt.Errorf("%w: %d bytes are free in %s, %d are needed: %w", errNoSpace, st.FreeSpace(), u.place(), u.size,
 			err)
 	}
 	return err
@@ -313,6 +332,9 @@ func (h *Host) transferError(op, name string, err error) *host.TransferError {
 		// The script's own sentence comes last, after the tool's.
 		lines := strings.Split(strings.TrimSpace(text), "\n")
 		e.Err = &scriptError{lines[len(lines)-1], exit}
+		if exit.Status == notReadable {
+			e.Advice = rootNeedsToRead
+		}
 	}
 	switch {
 	case errors.Is(err, errNoise):
@@ -355,6 +377,10 @@ func (h *Host) sweep(ctx context.Context, u *upload) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepLimit)
 	defer cancel()
 	// As the user: the staged file is the user's, and root may be out of reach.
-	_, _, _ = h.run(ctx, nil, shellcmd.New("rm", "-f", u.staged).Changes(), &limitedBuffer{max: 1 << 16})
+	staged := shellcmd.New("rm", "-f", u.staged)
+	if u.away {
+		staged = shellcmd.New("rm", "-rf", u.alone())
+	}
+	_, _, _ = h.run(ctx, nil, staged.Changes(), &limitedBuffer{max: 1 << 16})
 	_, _, _ = h.run(ctx, nil, shellcmd.New("rm", "-f", u.temporary()).AsRoot().Changes(), &limitedBuffer{max: 1 << 16})
 }
