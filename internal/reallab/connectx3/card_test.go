@@ -286,6 +286,25 @@ func TestConnection_send(t *testing.T) {
 	}
 }
 
+// A queue pair that is drained begins nothing. What was posted then goes out when it sends
+// again.
+func TestQueuePair_drained(t *testing.T) {
+	cards, _ := hostilePair(t)
+	a, b := cards[0], cards[1]
+	a.open(reliable)
+	b.open(reliable)
+	b.offer(0, 64)
+	a.must(rtsToSQD, qpNumber, make([]byte, 8+contextSize))
+	a.post(0, 8)
+	if e := a.get(pageCQ, entrySize); e[31]&0x80 == 0 {
+		t.Errorf("drained: % x", e)
+	}
+	a.must(sqdToRTS, qpNumber, make([]byte, 8+contextSize))
+	if e := a.completion(0); e[31]&0x5f != 0x40|opSend {
+		t.Errorf("sent: % x", e)
+	}
+}
+
 // A program that has one message under way, as one that measures latency, makes a queue
 // of one request. It is there.
 func TestQueueOf_one_request(t *testing.T) {

@@ -110,6 +110,9 @@ func (h *hca) changeQP(r hcr.Command) int {
 		q.context[ctxPath+3] = c[ctxPath+3]
 		q.PKeyIndex = pkeyIndex(c)
 	}
+	if r.Op == sqdToRTS {
+		q.Ring() // what was posted in between
+	}
 	return hcr.OK
 }
 

@@ -109,6 +109,9 @@ func (h *hca) changeQP(r hcr.Command) int {
 	if mask&optPKey != 0 {
 		q.PKeyIndex = pkeyIndex(c)
 	}
+	if r.Op == sqdToRTS {
+		q.Ring() // what was posted in between
+	}
 	return hcr.OK
 }
 

@@ -158,3 +158,15 @@ func TestDeliver_to_queue_pair(t *testing.T) {
 		}
 	}
 }
+
+// A queue pair that is drained still waits for its answers, and sends again without one.
+func TestConnection_drained(t *testing.T) {
+	a, b, cable := connected(t)
+	b.offer(64)
+	cable.LoseEvery(1)
+	a.send(message(8))
+	cable.LoseEvery(0)
+	a.qp.State = transport.SendDrained
+	a.fire()
+	expect(t, "drained", a.sent, transport.Success)
+}
