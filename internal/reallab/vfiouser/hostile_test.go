@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"testing"
@@ -149,6 +150,7 @@ func FuzzSession(f *testing.F) {
 	start = append(start, message(cmdUnmap, append(words(24, 0), make([]byte, 16)...))...)
 	f.Add(start, uint8(3))
 	f.Add(bytes.Repeat([]byte{0xff}, 64), uint8(0))
+	f.Add(start[:headerSize-1], uint8(2))
 	f.Fuzz(func(t *testing.T, stream []byte, files uint8) {
 		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
@@ -187,7 +189,30 @@ func FuzzSession(f *testing.F) {
 		}
 		_ = near.Close()
 		<-done
+		if n := open(t, fd); n != 1 {
+			t.Errorf("%d files are left", n-1)
+		}
 	})
+}
+
+// open is how many descriptors of this process are of a file.
+func open(t *testing.T, fd int) (n int) {
+	t.Helper()
+	const all = "/proc/self/fd"
+	mine, err := os.Stat(fmt.Sprint(all, "/", fd))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadDir(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if other, err := os.Stat(all + "/" + e.Name()); err == nil && os.SameFile(mine, other) {
+			n++
+		}
+	}
+	return n
 }
 
 func times(fd, n int) (all []int) {

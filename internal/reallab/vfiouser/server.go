@@ -80,7 +80,8 @@ func Serve(ctx context.Context, l *net.UnixListener, f Function, b *Bus) error {
 		}
 		conn, err := newLine(c)
 		if err != nil {
-			return fmt.Errorf("vfiouser: %w", err)
+			// Else the next machine would wait for a server that is gone.
+			return errors.Join(fmt.Errorf("vfiouser: %w", err), c.Close(), l.Close(), wrong)
 		}
 		err = (&session{conn: conn, function: f, bus: b}).run(ctx)
 		f.Reset()
@@ -162,6 +163,7 @@ func (s *session) receive() (*message, error) {
 	for got := 0; got < headerSize; {
 		n, rights, err := s.conn.receive(m.header[got:], oob)
 		if err != nil {
+			m.close()
 			return nil, err
 		}
 		m.fds = append(m.fds, filesOf(oob[:rights])...)
