@@ -219,7 +219,7 @@ func (q *qp) connect(c []byte) {
 	}
 	copy(q.context[ctxParams:ctxNextPSN+4], c[ctxParams:])
 	v := be.Uint32(c[ctxParams:])
-	q.Remote.Retries, q.Remote.NotReadyRetries = int(v>>16&7), int(v>>13&7)
+	q.Remote.Retries, q.Remote.RNRRetries = int(v>>16&7), int(v>>13&7)
 	q.SendFrom(be.Uint32(c[ctxNextPSN:]))
 }
 

@@ -81,8 +81,8 @@ func (q *qp) Received(r *transport.Receive, a transport.Arrival) {
 	q.finish(q.recvCQ, e, a.Status, k.Solicited)
 }
 
-// LastReceive implements transport.Rings.
-func (q *qp) LastReceive() { q.h.queueEvent(eventLastRequest, q.Number) }
+// LastWQEReached implements transport.Rings.
+func (q *qp) LastWQEReached() { q.h.queueEvent(eventLastRequest, q.Number) }
 
 // srq is a shared receive queue: its requests are a list, each naming the next.
 type srq struct {

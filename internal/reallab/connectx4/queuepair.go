@@ -245,7 +245,7 @@ func (q *qp) connect(c []byte) {
 		return
 	}
 	copy(q.context[ctxRetries:ctxNextPSN+4], c[ctxRetries:])
-	q.Remote.Retries, q.Remote.NotReadyRetries = int(c[ctxRetries]&7), int(c[ctxNotReady]>>5)
+	q.Remote.Retries, q.Remote.RNRRetries = int(c[ctxRetries]&7), int(c[ctxNotReady]>>5)
 	q.SendFrom(number(c, ctxNextPSN))
 }
 

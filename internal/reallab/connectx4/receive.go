@@ -112,8 +112,8 @@ func arrival(name, index uint32, size int, k *wire.Packet) completion {
 	return e
 }
 
-// LastReceive implements transport.Rings.
-func (q *qp) LastReceive() { q.h.queueEvent(eventLastRequest, q.Number) }
+// LastWQEReached implements transport.Rings.
+func (q *qp) LastWQEReached() { q.h.queueEvent(eventLastRequest, q.Number) }
 
 // createShared makes a shared receive queue, which to this interface is a receive memory
 // pool.

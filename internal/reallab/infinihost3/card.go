@@ -62,8 +62,8 @@ type Config struct {
 	Name  string // in the log
 	Model *card.Card
 	Board registers.Board
-	// Log takes a line for each command and each thing that the card cannot do; nil is
-	// silent.
+	// Log takes a line for each command that fails and each thing that the card cannot do;
+	// nil is silent.
 	Log *log.Logger
 }
 

@@ -175,7 +175,7 @@ func (q *qp) connect(c []byte) {
 	copy(q.context[ctxParams:ctxNextPSN+4], c[ctxParams:])
 	q.context[ctxPath+pathRetry] = c[ctxPath+pathRetry]
 	q.Remote.Retries = int(be.Uint32(c[ctxParams:]) >> 16 & 7)
-	q.Remote.NotReadyRetries = int(c[ctxPath+pathRetry] >> 5)
+	q.Remote.RNRRetries = int(c[ctxPath+pathRetry] >> 5)
 	q.SendFrom(be.Uint32(c[ctxNextPSN:]))
 }
 

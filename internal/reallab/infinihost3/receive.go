@@ -104,8 +104,8 @@ func (q *qp) putSource(e *[entrySize]byte, k *wire.Packet) {
 	}
 }
 
-// LastReceive implements transport.Rings.
-func (q *qp) LastReceive() { q.h.async(numbered(eventLastRequest, q.Number)) }
+// LastWQEReached implements transport.Rings.
+func (q *qp) LastWQEReached() { q.h.async(numbered(eventLastRequest, q.Number)) }
 
 // srq is a shared receive queue: its requests are a list, each naming the next. How many
 // wait a doorbell record says, or in Tavor mode doorbells.

@@ -69,9 +69,9 @@ type Remote struct {
 	QueuePair uint32
 	Path      Path
 	MTU       int // bytes of a packet
-	// Retries is how often a request is sent again without an answer, and NotReadyRetries
+	// Retries is how often a request is sent again without an answer, and RNRRetries
 	// without a receive request at the other end; there 7 is for ever.
-	Retries, NotReadyRetries int
+	Retries, RNRRetries int
 }
 
 // mtu is a driver's, which may be nonsense.
@@ -120,8 +120,8 @@ func (q *QueuePair) ExpectFrom(psn uint32) { q.responder = responder{expected: p
 // SendFrom is the sequence number of the first packet that a connection sends.
 func (q *QueuePair) SendFrom(psn uint32) {
 	q.hold(-q.bytes)
-	q.requester = requester{next: psn & psnMask, awaited: psn & psnMask, retries: q.Remote.Retries, notReadyRetries: q.Remote.NotReadyRetries,
-		epoch: q.epoch + 1}
+	q.requester = requester{next: psn & psnMask, awaited: psn & psnMask,
+		retries: q.Remote.Retries, rnrRetries: q.Remote.RNRRetries, epoch: q.epoch + 1}
 }
 
 // Rewind takes a queue pair into reset, as does a driver that destroys it: what was in flight
@@ -154,7 +154,7 @@ func (q *QueuePair) Fail() {
 	if q.Shared {
 		// Once: IPoIB frees the queue pair when it has seen this and its own last send, so
 		// that a second one would be of a queue pair that is gone.
-		q.rings.LastReceive()
+		q.rings.LastWQEReached()
 		return
 	}
 	q.FlushReceives()

@@ -11,8 +11,8 @@ const psnMask = 0xffffff
 // Times of the reliable connection. A guest that a processor emulates is slow: what the
 // driver asks for in microseconds would end connections that only wait for it.
 const (
-	answerTime   = 2 * time.Second
-	notReadyTime = 10 * time.Millisecond
+	answerTime = 2 * time.Second
+	rnrTime    = 10 * time.Millisecond
 )
 
 // Bounds of what a queue pair has sent and not seen acknowledged, and of what all queue pairs
@@ -30,16 +30,16 @@ const retryForever = 7
 
 // requester is the state of the end of a connection that asks.
 type requester struct {
-	next                     uint32 // sequence number of the next packet
-	awaited                  uint32 // that of the first one that the other end has not confirmed
-	flight                   []*asked
-	bytes                    int
-	retries, notReadyRetries int
-	watched, active          bool // a timer runs, and something has come since it was set
-	paused                   bool // the other end was not ready
-	crowded                  bool // the others of the card have too much in flight
-	goesOn                   bool // the next portion of requests has been asked for
-	epoch                    int  // counts beginnings, so that timers of an earlier one end
+	next                uint32 // sequence number of the next packet
+	awaited             uint32 // that of the first one that the other end has not confirmed
+	flight              []*asked
+	bytes               int
+	retries, rnrRetries int
+	watched, active     bool // a timer runs, and something has come since it was set
+	paused              bool // the other end was not ready
+	crowded             bool // the others of the card have too much in flight
+	goesOn              bool // the next portion of requests has been asked for
+	epoch               int  // counts beginnings, so that timers of an earlier one end
 }
 
 // room reports whether more may be sent. It is so for queue pairs without a connection. If
@@ -172,7 +172,7 @@ func (q *QueuePair) breakOff(s Status) {
 
 // progress notes that the other end answers.
 func (q *QueuePair) progress() {
-	q.retries, q.notReadyRetries = q.Remote.Retries, q.Remote.NotReadyRetries
+	q.retries, q.rnrRetries = q.Remote.Retries, q.Remote.RNRRetries
 	q.watch()
 }
 
@@ -202,9 +202,9 @@ func (q *QueuePair) acknowledged(k *wire.Packet) {
 		q.finishUpTo(k.PSN)
 		q.progress()
 		q.Ring()
-	case kindNotReady:
+	case kindRNR:
 		q.finishUpTo(k.PSN - 1)
-		q.notReady()
+		q.rnr()
 	default:
 		q.finishUpTo(k.PSN - 1)
 		switch k.Syndrome {
@@ -234,19 +234,19 @@ func (q *QueuePair) gap(psn uint32) {
 	q.again()
 }
 
-// notReady waits for a receive request of the other end.
-func (q *QueuePair) notReady() {
+// rnr waits for a receive request of the other end.
+func (q *QueuePair) rnr() {
 	if q.paused {
 		return
 	}
-	if q.notReadyRetries != retryForever {
-		if q.notReadyRetries--; q.notReadyRetries < 0 {
+	if q.rnrRetries != retryForever {
+		if q.rnrRetries--; q.rnrRetries < 0 {
 			q.breakOff(NotReady)
 			return
 		}
 	}
 	q.paused = true
-	q.later(notReadyTime, func() {
+	q.later(rnrTime, func() {
 		q.paused = false
 		q.again()
 		q.watch()

@@ -8,13 +8,13 @@ import (
 
 // Syndromes of acknowledgements (9.7.5.2.1): the kind in bits 6:5, the reason below.
 const (
-	ackPositive  = 0x1f // with no credit counted
-	ackNotReady  = 0x20
-	nakSequence  = 0x60
-	nakInvalid   = 0x61
-	nakAccess    = 0x62
-	kindOfAck    = 0x60
-	kindNotReady = 0x20
+	ackPositive = 0x1f // with no credit counted
+	nakRNR      = 0x20
+	nakSequence = 0x60
+	nakInvalid  = 0x61
+	nakAccess   = 0x62
+	kindOfAck   = 0x60
+	kindRNR     = 0x20
 )
 
 // responder is the state of the end of a connection that answers.
@@ -23,7 +23,7 @@ type responder struct {
 	into     *Receive // the request of a message under way
 	address  uint64   // of a write under way
 	key      uint32
-	naked    bool // a gap was told; packets until the missing one say nothing new
+	nakSent  bool // a gap was told; packets until the missing one say nothing new
 }
 
 // receiveConnected takes a packet of a connection.
@@ -49,12 +49,12 @@ func (q *QueuePair) respond(k *wire.Packet) {
 			q.answer(q.expected-1, ackPositive)
 		}
 	case d > 0:
-		if !q.naked {
-			q.naked = true
+		if !q.nakSent {
+			q.nakSent = true
 			q.answer(q.expected, nakSequence)
 		}
 	default:
-		q.naked = false
+		q.nakSent = false
 		q.respondInOrder(k)
 	}
 }
@@ -87,10 +87,10 @@ func (q *QueuePair) answer(psn uint32, syndrome uint8) {
 // refuse says why a packet was not taken. All but "not ready" end the connection.
 func (q *QueuePair) refuse(psn uint32, nak uint8) {
 	q.answer(psn, nak)
-	if nak == ackNotReady {
+	if nak == nakRNR {
 		// The packets that follow say nothing new. To answer them with a gap would have the
 		// other end send all again at once, and for ever.
-		q.naked = true
+		q.nakSent = true
 		return
 	}
 	if q.into != nil {
@@ -108,7 +108,7 @@ func (q *QueuePair) accept(k *wire.Packet) (nak uint8) {
 	write := k.Opcode >= wire.WriteFirst
 	if q.into == nil && begins(k.Opcode) || write && k.Immediate != nil {
 		if q.into = q.rings.NextReceive(); q.into == nil {
-			return ackNotReady
+			return nakRNR
 		}
 	}
 	switch {

@@ -4,10 +4,12 @@
 // things: Rings, which read work requests and write completions in the formats of the
 // chip, and Chip, the rest of the card.
 //
-// There are no unreliable connections, atomics, memory windows and path migration, and no
-// event for a shared receive queue that runs low: no driver of the lab has been seen to use
-// them. It must not know the layout of anything
-// in a machine's memory.
+// There are no unreliable connections, atomics, memory windows, path migration and loopback of
+// multicast, and no events for a shared receive queue that runs low, a send queue that is
+// drained, and a completion or event queue that overruns. What a partner may do is said by
+// keys alone: a queue pair's own remote access flags and protection domains are not looked
+// at. No driver of the lab has been seen to need them. It must not know the layout of
+// anything in a machine's memory.
 package transport
 
 import (
@@ -74,9 +76,9 @@ type Rings interface {
 	// Received completes a receive request that a message went into, or one with an error,
 	// of which only the status counts.
 	Received(*Receive, Arrival)
-	// LastReceive tells the driver that a queue pair in error takes nothing more from the
+	// LastWQEReached tells the driver that a queue pair in error takes nothing more from the
 	// receive queue that it shares.
-	LastReceive()
+	LastWQEReached()
 }
 
 // MaxMessage is the longest message, in bytes.

@@ -41,7 +41,7 @@ func (c *chip) StateChanged(int, bool)                         {}
 func (c *chip) After(_ time.Duration, f func())                { c.timers = append(c.timers, f) }
 func (c *chip) Logf(string, ...any)                            {}
 func (c *chip) Sent(_ *transport.Send, s transport.Status)     { c.sent = append(c.sent, s) }
-func (c *chip) LastReceive()                                   { c.last++ }
+func (c *chip) LastWQEReached()                                { c.last++ }
 func (c *chip) Members(_ []byte, f func(*transport.QueuePair)) { f(c.qp) }
 
 func (c *chip) Received(_ *transport.Receive, a transport.Arrival) {
@@ -149,7 +149,7 @@ func cabled(t *testing.T) (a, b *chip, cable *wire.Cable) {
 	cable = wire.Connect(a.ports[0].Wire(), b.ports[0].Wire())
 	peer := map[*chip]uint16{a: 2, b: 1}
 	for _, c := range []*chip{a, b} {
-		c.qp.Remote = transport.Remote{QueuePair: 7, MTU: 256, Retries: 2, NotReadyRetries: 2,
+		c.qp.Remote = transport.Remote{QueuePair: 7, MTU: 256, Retries: 2, RNRRetries: 2,
 			Path: transport.Path{DLID: peer[c]}}
 		c.qp.ExpectFrom(0xfffffe) // the numbers wrap
 		c.qp.SendFrom(0xfffffe)

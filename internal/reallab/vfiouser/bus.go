@@ -94,12 +94,12 @@ func (b *Bus) Interrupt(vector uint32) {
 	b.late[vector] = true
 }
 
-// listen gives a vector its eventfd. A file that is none must not stop the world.
-func (b *Bus) listen(vector uint32, fd int) {
+// setEventFD gives a vector its eventfd. A file that is none must not stop the world.
+func (b *Bus) setEventFD(vector uint32, fd int) {
 	_ = unix.SetNonblock(fd, true)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.deafen(vector)
+	b.clearEventFD(vector)
 	if b.vectors == nil {
 		b.vectors = map[uint32]int{}
 	}
@@ -110,20 +110,20 @@ func (b *Bus) listen(vector uint32, fd int) {
 	}
 }
 
-// deafen takes the eventfd of a vector away. The caller holds the lock.
-func (b *Bus) deafen(vector uint32) {
+// clearEventFD takes the eventfd of a vector away. The caller holds the lock.
+func (b *Bus) clearEventFD(vector uint32) {
 	if fd, ok := b.vectors[vector]; ok {
 		_ = unix.Close(fd)
 		delete(b.vectors, vector)
 	}
 }
 
-// deafenAll takes all eventfds away.
-func (b *Bus) deafenAll() {
+// clearEventFDs takes all eventfds away.
+func (b *Bus) clearEventFDs() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for v := range b.vectors {
-		b.deafen(v)
+		b.clearEventFD(v)
 	}
 }
 
@@ -186,7 +186,7 @@ func (b *Bus) Unmap() { b.remove(func(uint64, uint64) bool { return true }) }
 // clear forgets the machine.
 func (b *Bus) clear() {
 	b.Unmap()
-	b.deafenAll()
+	b.clearEventFDs()
 	b.mu.Lock()
 	b.late = nil
 	b.mu.Unlock()

@@ -79,7 +79,7 @@ func TestBus_full_file(t *testing.T) {
 	}
 	defer func() { _ = unix.Close(fds[0]) }()
 	var b Bus
-	b.listen(0, fds[1])
+	b.setEventFD(0, fds[1])
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -92,7 +92,7 @@ func TestBus_full_file(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("it waits for ever")
 	}
-	b.deafenAll()
+	b.clearEventFDs()
 }
 
 // A machine that talks nonsense loses its card; the next one gets it.

@@ -305,15 +305,15 @@ func (s *session) setVectors(m *message) ([]byte, unix.Errno) {
 	case flags&eventfd != 0:
 		for v := start; v < start+count; v++ {
 			if fd := m.take(); fd >= 0 {
-				s.bus.listen(v, fd)
+				s.bus.setEventFD(v, fd)
 			} else {
 				s.bus.mu.Lock()
-				s.bus.deafen(v)
+				s.bus.clearEventFD(v)
 				s.bus.mu.Unlock()
 			}
 		}
 	case flags&none != 0 && count == 0:
-		s.bus.deafenAll()
+		s.bus.clearEventFDs()
 	}
 	return nil, 0
 }
