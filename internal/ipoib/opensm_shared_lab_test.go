@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/systemd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
@@ -151,4 +152,39 @@ func TestLab_OpenSM_removalKeepsTheTemplate(t *testing.T) {
 			t.Errorf("%s stays", link)
 		}
 	})
+}
+
+// What only the boot lacks is given to it without a restart: a restart of the master takes the fabric its
+// subnet manager for a moment, and no plan has announced one.
+func TestLab_OpenSM_enabledAgainWithoutRestart(t *testing.T) {
+	t.Parallel()
+	l := withSM(t)
+	before := shown(t, l, "MainPID", ubuntuUnit)
+	run(t, l, "systemctl", "disable", "opensm.service")
+	l.hosts["intel9"].Invalidate()
+	r, err := opensm.Apply(t.Context(), l.hosts["intel9"],
+		opensm.Request{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}, opensm.Options{})
+	if err != nil || !r.Changed || !fact.Yes(r.Observed.Enabled) {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if after := shown(t, l, "MainPID", ubuntuUnit); before == "0" || after != before {
+		t.Errorf("the subnet manager is process %s, and was %s", after, before)
+	}
+}
+
+// Where all ports are listed, this one starts at boot as well: there is nothing to do.
+func TestLab_OpenSM_allPortsAgain(t *testing.T) {
+	t.Parallel()
+	l := withSM(t)
+	l.Machine("intel9").FS.Put("/etc/default/opensm", "PORTS=ALL\n", 0o644)
+	d := opensm.Request{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}
+	s := l.snapshot(t, "intel9")
+	if o := opensm.Observe(s, ubuntuPort); !fact.Yes(o.Enabled) || !o.Settled(d) {
+		t.Errorf("%+v", o.Differences(d))
+	}
+	for _, f := range opensm.Check(s, d, opensm.PlanFacts{}) {
+		if f.Rule.Code == "SM007" {
+			t.Errorf("a list that stays is said to be replaced: %s", f.Evidence)
+		}
+	}
 }

@@ -209,7 +209,7 @@ func write(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request,
 // effect makes the instance use the files. Where opensm reads a file again on a signal,
 // a signal is sent: it keeps the role and the registrations of the port.
 func effect(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, before Observation, d Request) error {
-	commands := layoutOf(s).startCommands(s, d.PortGUID)
+	commands := layoutOf(s).startCommands(s, d.PortGUID, before.lacksOnlyBoot(d))
 	if before.rereads(d) {
 		commands = []shellcmd.Command{systemctl.Kill("HUP", before.Unit), coreutils.Touch(rereadPath(d.PortGUID))}
 	}
@@ -217,6 +217,12 @@ func effect(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, before Ob
 		return fmt.Errorf("starting the subnet manager of port %s: %w", d.PortGUID, err)
 	}
 	return nil
+}
+
+// lacksOnlyBoot reports whether the instance runs as it should, and nothing starts it at boot.
+func (o Observation) lacksOnlyBoot(d Request) bool {
+	o.Enabled = fact.Known(true)
+	return o.Settled(d)
 }
 
 // rereads reports whether the running instance takes the change on SIGHUP.

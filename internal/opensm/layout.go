@@ -34,7 +34,8 @@ func layoutOf(s *inventory.Snapshot) layout {
 	return layout{own: plat.About().OneSM, files: opensm.PlacesIn(cmp.Or(plat.About().SMFiles, opensm.ConfDir))}
 }
 
-// atBoot says whether the port is listed, and whether its instance starts at boot.
+// atBoot says whether the port is listed by its GUID, and whether its instance starts at boot,
+// as it also does where all ports are.
 func (l layout) atBoot(s *inventory.Snapshot, port ib.GUID) (listed bool, enabled fact.Bool) {
 	if l.own {
 		enabled = s.StartsAtBoot(opensm.Unit(port))
@@ -45,10 +46,10 @@ func (l layout) atBoot(s *inventory.Snapshot, port ib.GUID) (listed bool, enable
 	}
 	ports, err := opensm.ParseDefault(s.Files[opensm.DefaultPath].Content)
 	listed = err == nil && ports.Has(port)
-	if !listed {
+	if !listed && (err != nil || !ports.All) {
 		return false, fact.Known(false)
 	}
-	return true, s.StartsAtBoot(opensm.Service)
+	return listed, s.StartsAtBoot(opensm.Service)
 }
 
 // units are those that start the instance at boot.
@@ -98,16 +99,19 @@ func (l layout) prepare(ctx context.Context, h *hosts.Host, s *inventory.Snapsho
 }
 
 // startCommands make the instance run with its present files, now and at boot. They
-// restart the instance alone: a restart of opensm.service would stop those of other
-// ports too. That service is started only if it starts no other: the instance needs it at
-// boot, and not now.
-func (l layout) startCommands(s *inventory.Snapshot, port ib.GUID) []shellcmd.Command {
-	unit := opensm.Unit(port)
+// restart the instance alone, unless it runs with them: a restart of opensm.service would stop
+// those of other ports too. That service is started only if it starts no other: the instance
+// needs it at boot, and not now.
+func (l layout) startCommands(s *inventory.Snapshot, port ib.GUID, runs bool) []shellcmd.Command {
+	unit, starter := opensm.Unit(port), opensm.Service
 	if l.own {
-		return []shellcmd.Command{systemctl.DaemonReload(), systemctl.Enable(unit), systemctl.Restart(unit)}
+		starter = unit
 	}
-	commands := []shellcmd.Command{systemctl.DaemonReload(), systemctl.Enable(opensm.Service), systemctl.Restart(unit)}
-	if allRun(s, listedBeside(s, port)) {
+	commands := []shellcmd.Command{systemctl.DaemonReload(), systemctl.Enable(starter)}
+	if !runs {
+		commands = append(commands, systemctl.Restart(unit))
+	}
+	if !l.own && allRun(s, listedBeside(s, port)) {
 		commands = append(commands, systemctl.Start(opensm.Service))
 	}
 	return commands

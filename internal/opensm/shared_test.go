@@ -172,7 +172,7 @@ func TestOthersStart(t *testing.T) {
 		if (said == "") != (c.says == "") || !strings.Contains(said, c.says) || said != "" && !strings.Contains(said, other) {
 			t.Errorf("%s: %q", name, said)
 		}
-		commands := layoutOf(s).startCommands(s, testPort)
+		commands := layoutOf(s).startCommands(s, testPort, false)
 		if got := slices.ContainsFunc(commands, func(c shellcmd.Command) bool {
 			return strings.Contains(c.String(), "systemctl start -- opensm.service")
 		}); got != c.starts {
