@@ -115,7 +115,11 @@ func ParseDefault(text string) (Ports, error) {
 	return p, nil
 }
 
-// EditDefault replaces the list and leaves everything else as it is.
+// defaultNote stands above a list that says nothing of itself.
+const defaultNote = "# Ports with a subnet manager; Terraform (ibfabric/infiniband) adds and removes its own.\n"
+
+// EditDefault replaces the list and leaves everything else as it is. A list that becomes NONE
+// gets a remark on who wrote it.
 func EditDefault(text string, ports []ib.GUID) string {
 	value := "NONE"
 	if len(ports) > 0 {
@@ -130,6 +134,9 @@ func EditDefault(text string, ports []ib.GUID) string {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(strings.TrimSpace(line), "PORTS=") {
 			if !written {
+				if len(ports) == 0 && !strings.Contains(text, defaultNote) {
+					b.WriteString(defaultNote)
+				}
 				b.WriteString("PORTS=" + value + "\n")
 			}
 			written = true
@@ -141,8 +148,7 @@ func EditDefault(text string, ports []ib.GUID) string {
 		if text != "" && !strings.HasSuffix(text, "\n") {
 			b.WriteString("\n")
 		}
-		b.WriteString("# Ports with a subnet manager; Terraform (ibfabric/infiniband) adds and removes its own.\nPORTS=" +
-			value + "\n")
+		b.WriteString(defaultNote + "PORTS=" + value + "\n")
 	}
 	return b.String()
 }

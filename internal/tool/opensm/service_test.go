@@ -48,7 +48,8 @@ func TestEditDefault(t *testing.T) {
 		want  string
 	}{
 		{"# a\nPORTS=ALL\nB=1", []ib.GUID{port1}, "# a\nPORTS=\"0xe41d2d0300e44ed1\"\nB=1"},
-		{"PORTS=ALL\nPORTS=NONE\n", nil, "PORTS=NONE\n"},
+		{"PORTS=ALL\nPORTS=NONE\n", nil, defaultNote + "PORTS=NONE\n"},
+		{defaultNote + "PORTS=\"0xe41d2d0300e44ed1\"\n", nil, defaultNote + "PORTS=NONE\n"},
 		{"B=1", []ib.GUID{port1}, "B=1\n# Ports with a subnet manager; Terraform (ibfabric/infiniband) adds and removes its own.\nPORTS=\"0xe41d2d0300e44ed1\"\n"},
 	} {
 		got := EditDefault(tt.text, tt.ports)
