@@ -216,7 +216,7 @@ func (b *rebooter) waitForReturn(ctx context.Context, r restart) (string, error)
 			// A host that closed the connection half-way is not asked again over it.
 			b.h.Drop()
 		case id == b.before:
-			b.last = "still the old boot " + b.before
+			b.last = stillOldBoot + " " + b.before
 			if old++; b.unsure && old >= patience {
 				old = 0
 				return false, b.request(ctx, r)

@@ -10,6 +10,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 )
 
+// stillOldBoot begins the last state of a host that answers and has not restarted.
+const stillOldBoot = "still the old boot"
+
 // RebootError says in which step a reboot ended, and after what time.
 type RebootError struct {
 	Host      string
@@ -53,6 +56,11 @@ func (e *RebootError) Untouched() bool {
 	return e.beforeRestart() && !lineBroke(e.Err) && !lineBroke(e.UnresumedBy)
 }
 
+// NeverDown reports whether the host answered to the end of the wait and had not restarted.
+func (e *RebootError) NeverDown() bool {
+	return e.Step == StepReturn && strings.HasPrefix(e.LastState, stillOldBoot)
+}
+
 // beforeRestart reports whether the reboot ended before the restart was asked for.
 func (e *RebootError) beforeRestart() bool {
 	return e.Step == StepBootID || e.Step == StepDrain || e.Step == StepReady || e.Step == StepRequest
@@ -77,7 +85,7 @@ func (e *RebootError) Meaning() string {
 	case StepBootID, StepDrain, StepReady, StepRequest:
 		return e.whyNotRestarted()
 	case StepReturn:
-		if strings.HasPrefix(e.LastState, "still the old boot") {
+		if e.NeverDown() {
 			return "The host never went down. Nothing else was done."
 		}
 		return "The restart was asked for and nothing was done after that. Look at the host's console; run the same " +

@@ -46,9 +46,12 @@ func TestRestartError_says_the_failure_first(t *testing.T) {
 			Err: lost}, "The restart of host intel9 failed after 0s in this step: waiting for the host",
 			[]string{"may still run, or were not run. A later apply runs them only if it restarts the host again. Run them on the host as root:" +
 				"\n\n    systemctl start nfs-server\n\nRun the same command again"}, "still runs"},
+		{&platform.RebootError{Host: "intel9", Step: platform.StepReturn, LastState: "still the old boot 1", Err: lost},
+			"The restart of host intel9 failed after 0s in this step: waiting for the host to answer with a new boot id. The host " +
+				"never went down.",
+			[]string{"The card still runs what it started with", "`systemd-inhibit --list`"}, "when the host answers"},
 		{&platform.RebootError{Host: "intel9", Step: platform.StepResume, Unresumed: []string{"false", "touch two"}, Err: lost},
-			"The restart of host intel9 failed after 0s in this step: running a resume command. The host was restarted and has " +
-				"finished starting; only the resume commands are incomplete.",
+			"The host was restarted and has finished starting. A resume command failed then.",
 			[]string{"the card should run MT_1 2.42.5000. The next plan reads it", "Run them on the host as root:\n\n    false\n" +
 				"    touch two\n\nThen plan again."}, "not known"},
 		{&platform.RebootError{Host: "intel9", Step: platform.StepDrain, Undrained: "sleep 999", Unresumed: []string{"touch two"},
@@ -64,7 +67,11 @@ func TestRestartError_says_the_failure_first(t *testing.T) {
 		{lost, "The restart of host intel9 failed.", []string{"What the card runs now is not known"}, "still runs"},
 	} {
 		e := restartError(c, "boot", g, x.err)
-		if want := "Firmware of card intel9/0000:01:00.0 is burned; the restart failed"; e.Title() != want {
+		want := "Firmware of card intel9/0000:01:00.0 is burned; the restart failed"
+		if step := (*platform.RebootError)(nil); errors.As(x.err, &step) && step.Step == platform.StepResume {
+			want = "Firmware of card intel9/0000:01:00.0 is burned; a resume command failed after the restart"
+		}
+		if e.Title() != want {
 			t.Errorf("title %q, want %q", e.Title(), want)
 		}
 		text := e.Explain()

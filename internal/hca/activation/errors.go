@@ -65,7 +65,15 @@ func restartError(c cards.Card, oldBoot string, g Goal, err error) *cards.Error 
 	case step.Untouched():
 		e.Means = g.doneText() + ". The card still runs what it started with. It should run " + g.Text + "."
 		e.Check = "Fix what the error below names, and run the same command again. It does not write the card again."
+	case step.NeverDown():
+		e.Means = g.doneText() + ". The card still runs what it started with, until the host restarts. Then it should run " +
+			g.Text + "."
+		e.Check = "Look at what keeps the host from restarting, such as `systemctl list-jobs` and `systemd-inhibit --list`. " +
+			"Then run the same command again. It does not write the card again."
 	case step.Step == platform.StepResume:
+		e.Summary = "Unable to run the resume commands of host " + c.Host.Name()
+		e.Heading = g.Title + "; a resume command failed after the restart"
+		e.What = "The host was restarted and has finished starting. A resume command failed then."
 		e.Means = g.doneText() + ". The host has started again, so the card should run " + g.Text +
 			". The next plan reads it."
 		e.Check = "Then plan again. The card is not written again."
