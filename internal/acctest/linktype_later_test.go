@@ -153,3 +153,27 @@ func TestLinkType_notShown(t *testing.T) {
 		t.Errorf("an interface shows the type: %s", said)
 	}
 }
+
+// Somebody stores another type after the apply has stored its own: the card cannot run what is not
+// there, and to switch the machine off does not help. The next apply stores it again, and restarts.
+func TestLinkType_otherTypeStoredSince(t *testing.T) {
+	t.Parallel()
+	w := startLaterCard(t)
+	mustApply(t, w.ws, w.link("ib", "none"))
+	host := w.ws.Provider["hosts"].(map[string]any)[labs.Intel9].(map[string]any)
+	reboot := host["reboot"]
+	host["reboot"] = map[string]any{"allowed": true,
+		"drain_commands": []any{"mstconfig -y -d " + w.PCI(labs.Intel9) + " set LINK_TYPE_P1=1"}}
+	said, err := w.ws.Apply(t.Context(), cleanPlan(t, w.ws, w.link("eth", "reboot")))
+	if err != nil || len(said.Errors().Find("were stored; the card holds other ones now",
+		"has stored port 1 ib now, and not port 1 eth", "Find out who else sets the types")) != 1 {
+		t.Errorf("%v, %s", err, said)
+	}
+	host["reboot"] = reboot
+	boots := w.Machine(labs.Intel9).Boots()
+	mustApply(t, w.ws, w.link("eth", "reboot"))
+	emptyPlan(t, w.ws, w.link("eth", "reboot"))
+	if got := w.Machine(labs.Intel9).Boots(); got != boots+1 {
+		t.Errorf("the host restarted %d times", got-boots)
+	}
+}

@@ -36,9 +36,9 @@ var (
 			"these types, write an infiniband_link_type with the same ports for each of them, and let each name the other card:"}
 	PortTypesNotShown = &Rule{Code: "LT008", Severity: Refuse, Title: "Kernel shows no port types for the card",
 		Attribute: "card_id",
-		Meaning: "The driver is not bound to the card, or is too old. ConnectX-3 needs mlx4_core. ConnectX-4 and later " +
-			"need mlx5_core, and mlx5_ib for InfiniBand. Without them no restart is planned, because nothing would show its " +
-			"outcome.",
+		Meaning: "The driver is not bound to the card, is too old, or lacks its part for InfiniBand. ConnectX-3 needs " +
+			"mlx4_core. ConnectX-4 and later need mlx5_core, and mlx5_ib for InfiniBand. Without them no restart is planned, " +
+			"because nothing would show its outcome.",
 		WayOut: "Load the driver and look into the kernel's log. Ubuntu may have mlx5_ib in linux-modules-extra. On " +
 			"ConnectX-4 and later activation = \"none\" stores the types without a restart."}
 	MixedTypes = &Rule{Code: "LT009", Severity: Warn, Title: "Mixed types need a card that supports them",

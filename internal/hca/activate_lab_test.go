@@ -15,6 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -99,6 +100,18 @@ func (b *bench) putTwin() error {
 	return b.machine.PutIn(twin, b.pci.String())
 }
 
+// failingReboot ends in this step, before the host is asked or with a request that it refuses.
+type failingReboot string
+
+func (f failingReboot) Reboot(ctx context.Context, _ string, ready func(context.Context) error) (string, error) {
+	if string(f) == platform.StepRequest {
+		if err := ready(ctx); err != nil {
+			return "", err
+		}
+	}
+	return "", &platform.RebootError{Host: "intel9", Step: string(f), Err: errors.New("it fails")}
+}
+
 // ran is a goal of the card that the test reaches by hand.
 func ran(b *bench, yes func() bool) activation.Goal {
 	return activation.Goal{
@@ -124,12 +137,15 @@ func TestRun_restarts_once_for_a_goal_that_is_not_reached(t *testing.T) {
 		c.Host.Drop()
 		return b.machine.BootID()
 	})
+	isNew := false
 	run := func(step string, c cards.Card, more int, title string) {
 		t.Helper()
 		before := restarts
 		var did []string
 		c.Host.Invalidate()
-		err := activation.Run(ctx, o.Session, c, safety.ActivationReboot, ran(b, func() bool { return reached }), &did)
+		goal := ran(b, func() bool { return reached })
+		goal.New = isNew
+		err := activation.Run(ctx, o.Session, c, safety.ActivationReboot, goal, &did)
 		got, e := "", (*cards.Error)(nil)
 		if errors.As(err, &e) {
 			got = e.Title()
@@ -149,6 +165,10 @@ func TestRun_restarts_once_for_a_goal_that_is_not_reached(t *testing.T) {
 	byHand()
 	run("one that does not help", c, 1, stored+"it does not run after the restart")
 	run("the same again", c, 0, stored+"the host is not restarted again")
+	isNew = true
+	run("stored again", c, 1, stored+"it does not run after the restart")
+	isNew = false
+	run("the same after that", c, 0, stored+"the host is not restarted again")
 	other := c
 	other.Recorded = ib.Identity{Serial: "MT0000X00001"}
 	run("another card in the slot", other, 1, stored+"after the restart another card is in the slot")
@@ -158,6 +178,15 @@ func TestRun_restarts_once_for_a_goal_that_is_not_reached(t *testing.T) {
 	byHand()
 	helps = true
 	run("undone after that", c, 1, "")
+
+	byHand()
+	for _, step := range []string{platform.StepDrain, platform.StepRequest} {
+		fails := c
+		fails.Rebooter = failingReboot(step)
+		run("fails while "+step, fails, 0, stored+"the restart failed")
+	}
+	byHand()
+	run("after a restart that was not asked for", c, 1, "")
 	b.clean()
 }
 

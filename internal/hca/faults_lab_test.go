@@ -200,7 +200,10 @@ func TestApplyFirmware_reboot_that_does_not_help_is_not_repeated(t *testing.T) {
 
 type rebootFunc func() string
 
-func (r rebootFunc) Reboot(context.Context, string, func(context.Context) error) (string, error) {
+func (r rebootFunc) Reboot(ctx context.Context, _ string, ready func(context.Context) error) (string, error) {
+	if err := ready(ctx); err != nil {
+		return "", err
+	}
 	return r(), nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -27,6 +28,9 @@ type Goal struct {
 	// Written says what was done before the restart. Empty means that the flash was
 	// written.
 	Written string
+	// New says that this apply has stored in the card what a restart is to load, in a place that
+	// Content does not name: no restart was tried for it.
+	New bool
 	// Consent names the interfaces of the card that may go down during the restart.
 	Consent []string
 	// Title begins the titles of what goes wrong from the restart on: "Firmware of
@@ -99,8 +103,17 @@ func restart(ctx context.Context, o *cards.Session, c cards.Card, driven bool, g
 	o.Progress(ctx, "Rebooting "+c.Host.Name()+" so that card "+c.PCI.String()+" runs "+g.Text)
 	o.Tell(c, journal.Step{Name: "restart", Percent: journal.Unknown})
 	after, err := c.Rebooter.Reboot(ctx, "terraform: card "+c.PCI.String()+" is to run "+g.Text,
-		func(ctx context.Context) error { return stillMayRestart(ctx, o, c, s, g) })
+		func(ctx context.Context) error {
+			if refused := stillMayRestart(ctx, o, c, s, g); refused != nil {
+				return refused
+			}
+			return noteRestart(ctx, c, s, g)
+		})
 	if err != nil {
+		var failed *platform.RebootError
+		if errors.As(err, &failed) && failed.Step == platform.StepRequest && failed.Untouched() {
+			forget(context.WithoutCancel(ctx), c, s, g)
+		}
 		return restartFailed(c, s.BootID, g, err)
 	}
 	c.Host.Invalidate()

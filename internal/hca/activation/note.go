@@ -10,19 +10,17 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
-// breakLoop records the restart on the host, and refuses a second one for the same
-// content.
+// breakLoop refuses a second restart for the same content. What this apply has written was
+// not started yet, whatever an earlier one has noted.
 func breakLoop(ctx context.Context, c cards.Card, s *inventory.Snapshot, g Goal) error {
+	if g.New {
+		forget(ctx, c, s, g)
+		return nil
+	}
 	content := contentOf(c, s, g)
-	r, err := c.Host.Run(ctx, noteActivation(c.FileName(), content, s.BootID))
+	r, err := c.Host.Run(ctx, noteActivation(c.FileName(), content, s.BootID, "look"))
 	if err != nil {
-		return &cards.Error{
-			Summary: "Unable to prepare the reboot of host " + c.Host.Name(),
-			Heading: g.Title + "; the restart could not be prepared",
-			What:    "The note that prevents a second reboot for the same firmware could not be stored.",
-			Means:   g.doneText() + "; the host was not restarted.",
-			Err:     err,
-		}
+		return noteError(c, g, "read", err)
 	}
 	before := map[string]string{}
 	for line := range strings.Lines(string(r.Stdout)) {
@@ -42,6 +40,24 @@ func breakLoop(ctx context.Context, c cards.Card, s *inventory.Snapshot, g Goal)
 			"can help: remove " + notePath(c) + " on the host, and run the same command again.",
 		Facts: []cards.Fact{{"Host", c.Host.Name()}, {"Boot id now", s.BootID},
 			{"Boot id before the first restart", before["boot_id"]}},
+	}
+}
+
+// noteRestart records on the host the restart that is asked for next.
+func noteRestart(ctx context.Context, c cards.Card, s *inventory.Snapshot, g Goal) error {
+	if _, err := c.Host.Run(ctx, noteActivation(c.FileName(), contentOf(c, s, g), s.BootID)); err != nil {
+		return noteError(c, g, "stored", err)
+	}
+	return nil
+}
+
+func noteError(c cards.Card, g Goal, done string, err error) error {
+	return &cards.Error{
+		Summary: "Unable to prepare the reboot of host " + c.Host.Name(),
+		Heading: g.Title + "; the restart could not be prepared",
+		What:    "The note that prevents a second reboot for the same firmware could not be " + done + ".",
+		Means:   g.doneText() + "; the host was not restarted.",
+		Err:     err,
 	}
 }
 
@@ -69,8 +85,13 @@ func notePath(c cards.Card) string { return inventory.StateDir + "/activation/" 
 //go:embed script/note.sh
 var noteScript string
 
-func noteActivation(card, content, bootID string) shellcmd.Command {
-	return shellcmd.Script("note-activation", noteScript, inventory.StateDir, card, content, bootID).AsRoot().Changes()
+func noteActivation(card, content, bootID string, look ...string) shellcmd.Command {
+	args := append([]string{inventory.StateDir, card, content, bootID}, look...)
+	cmd := shellcmd.Script("note-activation", noteScript, args...).AsRoot()
+	if len(look) > 0 {
+		return cmd
+	}
+	return cmd.Changes()
 }
 
 //go:embed script/forget.sh

@@ -99,13 +99,14 @@ func makeTypes(ctx context.Context, o *cards.Session, l Ask, how safety.Activati
 	if err != nil {
 		return err
 	}
-	if !covers(stored.Types.Or(nil), l.Request.Ports) {
+	goal := linkGoal(l.Card, card.InFlash(), l.Request)
+	if goal.New = !covers(stored.Types.Or(nil), l.Request.Ports); goal.New {
 		if err = writeConfig(ctx, o, l.Card, l.Request.Ports); err != nil {
 			return err
 		}
 		*did = append(*did, "Stored the link types in card "+l.Card.ID()+" with mstconfig.")
 	}
-	return activation.Run(ctx, o, l.Card, how, linkGoal(l.Card, card.InFlash(), l.Request), did)
+	return storedSince(ctx, l, activation.Run(ctx, o, l.Card, how, goal, did))
 }
 
 func covers(have, want map[int]ib.LinkType) bool {
@@ -121,11 +122,7 @@ func covers(have, want map[int]ib.LinkType) bool {
 // read before, if it could be read.
 func linkGoal(c cards.Card, before inventory.Flash, req safety.LinkTypeRequest) activation.Goal {
 	want := req.Ports
-	words := make([]string, 0, len(want))
-	for _, port := range sortedPorts(want) {
-		words = append(words, fmt.Sprintf("port %d %s", port, want[port]))
-	}
-	text := "link types " + strings.Join(words, ", ")
+	text := "link types " + linkText(want)
 	reached := func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
 		return typesReached(want, shownTypes(s, card))
 	}

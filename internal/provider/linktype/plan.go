@@ -221,8 +221,8 @@ func warnUnshown(diags *diag.Diagnostics, ref attribute.CardRef, ports []int) {
 		said[i] = fmt.Sprintf("Port %d", number)
 	}
 	diags.AddWarning("Card "+ref.String()+": its ports show no link types",
-		strings.Join(said, ", ")+": the driver shows no type. The state keeps effective as it was read last.\n\n"+
-			finding.PortTypesNotShown.WayOut)
+		strings.Join(said, ", ")+": the driver shows no type. The state keeps in effective what was read of it last, "+
+			"if anything was.\n\n"+finding.PortTypesNotShown.WayOut)
 }
 
 // ask gathers what is asked of the card; nil if that is not known yet or wrong,

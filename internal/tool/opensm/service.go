@@ -92,10 +92,10 @@ func (p Ports) Has(port ib.GUID) bool { return slices.Contains(p.GUIDs, port) }
 // ParseDefault reads the list; without a PORTS line it is ALL, as the package
 // has it.
 func ParseDefault(text string) (Ports, error) {
-	value, found := "ALL", false
+	value := "ALL"
 	for line := range strings.Lines(text) {
 		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "PORTS="); ok {
-			value, found = strings.Trim(strings.TrimSpace(v), `"'`), true
+			value = strings.Trim(strings.TrimSpace(v), `"'`)
 		}
 	}
 	switch strings.ToUpper(value) {
@@ -108,7 +108,7 @@ func ParseDefault(text string) (Ports, error) {
 	for _, w := range strings.Fields(value) {
 		g, err := ib.ParseGUID(w)
 		if err != nil {
-			return Ports{}, fmt.Errorf("%s: PORTS (present: %t): %w", DefaultPath, found, err)
+			return Ports{}, fmt.Errorf("%s: PORTS: %w", DefaultPath, err)
 		}
 		p.GUIDs = append(p.GUIDs, g)
 	}
