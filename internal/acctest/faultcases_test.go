@@ -47,7 +47,7 @@ var commands = []command{
 	{"starting the job", "Stores a job and starts its unit", 1},
 	{"watching the job", "Prints what is known of a job", 1},
 	{"settling the job", "Closes a job after the card was read", 1},
-	{"restarting the host", "Notes that a reboot is about", 1},
+	{"restarting the host", "Notes that a reboot is asked for", 1},
 	{"restarting the host", "'cat' /proc/sys/kernel/random/boot_id", 2},
 	{"restarting the host", "--on-active=2s", 1},
 	{"restarting the host", "is-system-running", 1},

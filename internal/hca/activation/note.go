@@ -14,11 +14,10 @@ import (
 // not started yet, whatever an earlier one has noted.
 func breakLoop(ctx context.Context, c cards.Card, s *inventory.Snapshot, g Goal) error {
 	if g.New {
-		forget(ctx, c, s, g)
 		return nil
 	}
 	content := contentOf(c, s, g)
-	r, err := c.Host.Run(ctx, noteActivation(c.FileName(), content, s.BootID, "look"))
+	r, err := c.Host.Run(ctx, lookActivation(c.FileName()))
 	if err != nil {
 		return noteError(c, g, "read", err)
 	}
@@ -72,8 +71,9 @@ func contentOf(c cards.Card, s *inventory.Snapshot, g Goal) string {
 	return content
 }
 
-// forget removes the note on a restart for a goal that is reached: what is undone by hand after
-// that may be restarted for again. If it stays, breakLoop says how it is removed.
+// forget removes the note on a restart for a goal: the goal is reached, and what is undone by hand
+// after that may be restarted for again, or the restart was refused. If the note stays, breakLoop
+// says how it is removed.
 func forget(ctx context.Context, c cards.Card, s *inventory.Snapshot, g Goal) {
 	if !c.Host.Observe() {
 		_, _ = c.Host.Run(ctx, forgetActivation(c.FileName(), contentOf(c, s, g)))
@@ -85,13 +85,15 @@ func notePath(c cards.Card) string { return inventory.StateDir + "/activation/" 
 //go:embed script/note.sh
 var noteScript string
 
-func noteActivation(card, content, bootID string, look ...string) shellcmd.Command {
-	args := append([]string{inventory.StateDir, card, content, bootID}, look...)
-	cmd := shellcmd.Script("note-activation", noteScript, args...).AsRoot()
-	if len(look) > 0 {
-		return cmd
-	}
-	return cmd.Changes()
+func noteActivation(card, content, bootID string) shellcmd.Command {
+	return shellcmd.Script("note-activation", noteScript, inventory.StateDir, card, content, bootID).AsRoot().Changes()
+}
+
+//go:embed script/look.sh
+var lookScript string
+
+func lookActivation(card string) shellcmd.Command {
+	return shellcmd.Script("look-at-activation", lookScript, inventory.StateDir, card).AsRoot()
 }
 
 //go:embed script/forget.sh

@@ -1,4 +1,5 @@
-# Removes the note on a reboot if it is on this content: the card runs it.
+# Removes the note on a reboot if it is on this content: the card runs it, or the
+# reboot was refused.
 #   STATEDIR CARD CONTENT
 note=$1/activation/$2
 if [ ! -f "$note" ]; then exit 0; fi
