@@ -289,7 +289,7 @@ func checkService(s *inventory.Snapshot, o Observation, d Request, p PlanFacts) 
 		found = append(found, unreadFile(s, opensm.DefaultPath))
 	case err != nil:
 		found = append(found, finding.OpensmFileNotUnderstood.Find("%s: %v.", s.Host, err))
-	case there && ports.All && o.Installed != "" && len(o.Differences(d)) > 0:
+	case there && ports.All && o.Installed != "" && !o.Settled(d):
 		found = append(found, finding.OpensmPortsReplaced.Find("%s of %s says PORTS=ALL.%s", opensm.DefaultPath, s.Host,
 			losing(s, o)))
 	}
