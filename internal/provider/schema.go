@@ -87,10 +87,10 @@ func rebootAttribute(description string) schema.SingleNestedAttribute {
 				"may still run: after its time is over, after a lost connection, or if the apply is interrupted. Then the error " +
 				"names both."),
 			"resume_commands": commands("Shell commands that run as root after the host has come back, and after drain " +
-				"commands if the restart is refused or cannot be asked for. A host that was asked and does not restart may still do " +
-				"so: they do not run then. The error names those that failed or did not run: run them by hand. A later apply runs " +
-				"them only if it restarts the host again. After an apply that was killed during a restart, look whether they have " +
-				"run: nothing else runs them."),
+				"commands if the restart is refused or cannot be asked for. A host that was asked and does not restart may " +
+				"still do so: they do not run then. The error names those that failed or did not run: run them by hand. A " +
+				"later apply runs them only if it restarts the host again. After an apply that was killed during a restart, " +
+				"look whether they have run: nothing else runs them."),
 		},
 	}
 }
