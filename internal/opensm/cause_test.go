@@ -147,6 +147,18 @@ func TestCheckFabric(t *testing.T) {
 	}
 }
 
+// Only a master hands a fabric over.
+func TestCheckFabric_lowerPriority(t *testing.T) {
+	for state, want := range map[int]string{2: "is standby; this one has 5: this one rules.",
+		3: "is master; this one has 5: this one takes over from it."} {
+		found := CheckFabric(Request{PortGUID: testPort, Priority: 5}, View{Ruled: fact.Known(true), Listed: fact.Known(true),
+			Duplicate: fact.Known[[]ib.GUID](nil), Managers: []saquery.Manager{{LID: 2, GUID: 1, Priority: 1, State: state}}}, Lab{})
+		if len(found) != 1 || !strings.HasSuffix(found[0].Evidence, want) {
+			t.Errorf("got %+v, want %q", found, want)
+		}
+	}
+}
+
 // What could not be asked is said, as loud as the answer would have been.
 func TestCheckFabric_unknown(t *testing.T) {
 	d := Request{Host: "intel9", PortGUID: testPort, Priority: 5}

@@ -7,6 +7,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/saquery"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/sminfo"
 )
 
@@ -34,7 +35,7 @@ func CheckFabric(d Request, v View, lab Lab) []finding.Finding {
 		}
 		f := finding.SubnetManagerCompetes.Find("The subnet manager on port %s (%s) has priority %d and is %s; this one has "+
 			"%d: %s", m.GUID, where, m.Priority, role(m.State),
-			d.Priority, outcome(d, m.GUID, m.Priority))
+			d.Priority, outcome(d, m))
 		if m.State == int(sminfo.Master) && len(d.Partitions) > 0 {
 			f.Evidence += " The partitions in force are those of the other one. Those of this resource wait until this one " +
 				"rules."
@@ -81,13 +82,17 @@ func role(state int) string {
 	return "not active"
 }
 
-func outcome(d Request, other ib.GUID, priority int) string {
+// outcome says which of the two rules once both run. A master of a lower priority hands the
+// fabric over.
+func outcome(d Request, other saquery.Manager) string {
 	switch {
-	case priority > d.Priority:
+	case other.Priority > d.Priority:
 		return "the other one rules."
-	case priority < d.Priority:
-		return "this one takes over."
-	case other < d.PortGUID:
+	case other.Priority < d.Priority && other.State == int(sminfo.Master):
+		return "this one takes over from it."
+	case other.Priority < d.Priority:
+		return "this one rules."
+	case other.GUID < d.PortGUID:
 		return "the priorities are equal, and the other one rules by its lower GUID."
 	}
 	return "the priorities are equal, and this one rules by its lower GUID."
