@@ -108,7 +108,7 @@ func (w *stackLab) cutAfter(step string, cfg Config) {
 		}
 		what, _, _ := strings.Cut(e.What, "\n")
 		seen = append(seen, what)
-		if !strings.HasPrefix(e.What, step) {
+		if !strings.HasPrefix(strings.TrimPrefix(e.What, "script "), step) {
 			return
 		}
 		back = make(chan error, 1)
