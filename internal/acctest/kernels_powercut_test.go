@@ -37,7 +37,7 @@ var burnCuts = []struct {
 	{name: "erased, in the first write", psid: card.PSIDEN,
 		at: func(op card.Op, _ []card.Op) bool { return !op.Erase }},
 	{name: "in the midst of the image", psid: card.PSIDEN,
-		at: func(op card.Op, _ []card.Op) bool { return !op.Erase && op.Addr%0x10000 >= 0x1400 }},
+		at: func(op card.Op, _ []card.Op) bool { return !op.Erase && op.Addr%0x10000 >= 0x500 }},
 	{name: "in the first words of the image", psid: card.PSIDEN, at: goesBack},
 	{name: "burned, before the restart", psid: card.PSIDVPI, step: "note-activation", ended: true},
 }

@@ -55,7 +55,7 @@ func TestSudoPassword_on_TrueNAS(t *testing.T) {
 func TestSudoPassword_on_Debian(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{Hosts: asks(lockedHost(oneEnd, "192.0.2.20", 0, ""))})
-	ws, cfg := w.workspaceWithPassword(), w.crossFlash(oneEnd, 0)[:5] // without a peer no port becomes active
+	ws, cfg := w.workspaceWithPassword(), w.crossFlash(oneEnd, 0)[:4] // mstconfig is slow on the testbed, and no port gets a peer
 	mustApply(t, ws, cfg)
 	emptyPlan(t, ws, cfg)
 	if images, guids := w.Burns(oneEnd); images != 1 || guids != 1 {

@@ -127,7 +127,7 @@ func TestWatch_outlives_a_killed_provider(t *testing.T) {
 
 	var watch *exec.Cmd
 	var seen *printed
-	left := 30 // well within the burn of the smallest image
+	left := 12 // well within the burn of the smallest image
 	w.Card(host).Flash.SetHook(func(card.Op) error {
 		if left--; left != 0 {
 			return nil

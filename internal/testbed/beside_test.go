@@ -32,7 +32,9 @@ func TestBeside_a_plan_leaves_a_burn_by_hand_alone(t *testing.T) {
 	t.Parallel()
 	b := start(t, HostConfig{Name: "beside", Card: secondHand()})
 	box := b.Hosts["beside"]
-	if err := box.Put("/root/vpi.bin", imageVPI()); err != nil {
+	// Several looks must fall into its burn.
+	longer := imageOf(0x1000, card.PSIDVPI, [3]uint16{2, 42, 5000}, 0x20170905)
+	if err := box.Put("/root/vpi.bin", longer); err != nil {
 		t.Fatal(err)
 	}
 	h := open(t, b, "beside")

@@ -21,7 +21,7 @@ const (
 func tocSpec(chip card.Chip, psid string, version [3]uint16) card.TOCSpec {
 	return card.TOCSpec{
 		Format: chip.Format, PSID: psid, Version: version, Product: "rel", Date: 0x20200915, Device: chip.PCIDevice,
-		HWIDs: []uint32{uint32(chip.HWID)}, PRS: "testbed.prs", Part: "TESTBED", Log: 17, Code: tinyCode,
+		HWIDs: []uint32{uint32(chip.HWID)}, PRS: "testbed.prs", Part: "TESTBED", Log: 17, Code: smallCode,
 	}
 }
 

@@ -134,14 +134,14 @@ func files() map[string][]byte {
 	cx3a0.Device, cx3a0.HWIDs, cx3a0.PSID = 0x1003, []uint32{0x1f5}, card.PSIDCX3
 	rev.HWIDs = []uint32{0x101f7}
 	corrupt := append([]byte{}, imageVPI()...)
-	corrupt[0x1000] ^= 0x40
+	corrupt[len(corrupt)/2] ^= 0x40
 	all := map[string][]byte{
 		"vpi.bin": imageVPI(), "en.bin": imageEN(), "old.bin": smallImage(card.PSIDVPI, [3]uint16{2, 36, 5000}, 0x20160114),
 		// In the notation of 2015, older than any in the present one.
 		"wide.bin": smallImage(card.PSIDVPI, [3]uint16{2, 1102, 6630}, 0x20150114), "flat.bin": card.Build(flat),
 		"cx3.bin": card.Build(cx3), "cx3a0.bin": card.Build(cx3a0), "rev.bin": card.Build(rev), "corrupt.bin": corrupt,
-		"short.bin": imageVPI()[:0x1000],
-		"text.bin":  []byte("; not an image\n\x00"), "odd.bin": imageVPI()[:0x1001], "newer.bin": smallImage(card.PSIDVPI,
+		"short.bin": imageVPI()[:len(imageVPI())/2],
+		"text.bin":  []byte("; not an image\n\x00"), "odd.bin": imageVPI()[:len(imageVPI())/2+1], "newer.bin": smallImage(card.PSIDVPI,
 			[3]uint16{2, 42, 5700}, 0x20180101),
 	}
 	maps.Copy(all, gen5Files())

@@ -14,12 +14,13 @@
 // there, and a ConnectX-5, of which machines have none. The scenarios are the same (acctest).
 // Times, on two cores:
 //
-//	                                            here    machines
-//	a boot, until sshd answers                  4 s     23 s; two copies of a booted one 15 s
-//	20 burns of a ConnectX-3, each interrupted  9 min   two boots and burns each: over half an hour
-//	238 answers of mstflint and mstconfig       3 min   no ConnectX-5
-//	a scenario of a card, beside three others   2 min   a boot of one or two machines each
-//	all tests of this package                   17 min
+//	                                           here     machines
+//	a boot, until sshd answers                 4 s      23 s; two copies of a booted one 15 s
+//	a burn of a ConnectX-3 and its mending     20 s     two boots and burns: over two minutes
+//	238 answers of mstflint and mstconfig      3 min    no ConnectX-5
+//	a scenario of a card, beside three others  2 min    a boot of one or two machines each
+//	make testbed                               14 min
+//	  with ALL=1, as each week has it          half an hour
 //
 // What is real: systemd, sshd, sudo, dash, flock, systemd-run and systemd-inhibit, mstflint,
 // mstconfig and lspci of Debian 12, boot ids, and every access of the tools to the chip's

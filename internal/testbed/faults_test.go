@@ -4,6 +4,7 @@ package testbed
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -15,32 +16,28 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 )
 
-// faultPoints is how many operations of a burn each fault hits. A case takes half a minute of
-// a processor; TestFaults of acctest hits every operation, on simulated hosts.
-const faultPoints = 10
+// everyFault adds what takes long: more moments of a burn for each fault. A case takes twenty
+// seconds of a processor. TestFaults of acctest hits every operation, on simulated hosts.
+var everyFault = flag.Bool("testbed.all", false, "hit a burn at ten operations and not at three, and a later chip in three ways")
 
-// tinyCode makes images of a few kilobytes: each case reads the flash a dozen
-// times, and burns it twice.
-const tinyCode = 0x600
+// manyPoints is how many operations of a burn each fault then hits.
+const manyPoints = 10
 
-func tinyCard() card.Config {
-	c := secondHand()
-	c.Image = imageOf(tinyCode, card.PSIDEN, [3]uint16{2, 40, 5032}, 0x20170116)
-	return c
+// burnOnly cross-flashes without a restart.
+func (o *operator) burnOnly() acctest.Config {
+	return o.crossFlashTo(imageVPI()).With(firmwareAddress, map[string]any{"activation": "none"}).Without(guidsAddress)
 }
 
-// tinyFlash burns without a restart.
-func (o *operator) tinyFlash() acctest.Config {
-	vpi := imageOf(tinyCode, card.PSIDVPI, [3]uint16{2, 42, 5000}, 0x20170905)
-	return o.crossFlashTo(vpi).With(firmwareAddress, map[string]any{"activation": "none"}).Without(guidsAddress)
-}
-
-// points spreads over the operations 1 to n: the erases, the pages, and each of
-// the last three, where the new image becomes valid and the old one dead.
+// points gives the middle of the operations 1 to n, and the last two, where the new image
+// becomes valid and the old one dead. With everyFault it spreads over the erases and the
+// pages, and has each of the last three.
 func points(n int) []int {
+	if !*everyFault {
+		return []int{n / 2, n - 1, n}
+	}
 	list := []int{n - 2, n - 1, n}
-	for i := range faultPoints - 3 {
-		list = append(list, 1+i*(n-4)/(faultPoints-4))
+	for i := range manyPoints - 3 {
+		list = append(list, 1+i*(n-4)/(manyPoints-4))
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
@@ -71,12 +68,12 @@ func TestFault_kill(t *testing.T) {
 // semaphore after a SIGKILL: the next query fails, and frees it.
 func TestFault_kill_leaves_the_semaphore(t *testing.T) {
 	t.Parallel()
-	o := newOperator(t, "semaphore", tinyCard())
+	o := newOperator(t, "semaphore", secondHand())
 	o.withoutConfiguration()
-	cfg := o.tinyFlash()
+	cfg := o.burnOnly()
 	model := o.box.Device.Card()
 	model.Flash.SetHook(func(op card.Op) error {
-		if op.Number == 25 {
+		if op.Number == 12 {
 			return kill(syscall.SIGKILL)(o.box)
 		}
 		return nil
@@ -99,26 +96,27 @@ func TestFault_power(t *testing.T) {
 	underFault(t, "power", fault{"power cut", cutPower})
 }
 
-// hostsUnderFault share the points of a fault, because most of a case is waiting.
-const hostsUnderFault = 4
-
-// underFault measures one burn and then disturbs one at each point, with the
-// faults in turn.
+// underFault measures one burn and then disturbs one at each point, with the faults in
+// turn. Two hosts share many points.
 func underFault(t *testing.T, name string, faults ...fault) {
 	t.Helper()
-	for part := range hostsUnderFault {
+	hosts := 1
+	if *everyFault {
+		hosts = 2
+	}
+	for part := range hosts {
 		t.Run(fmt.Sprint("host ", part), func(t *testing.T) {
 			t.Parallel()
-			o := newOperator(t, name+fmt.Sprint(part), tinyCard())
+			o := newOperator(t, name+fmt.Sprint(part), secondHand())
 			o.withoutConfiguration()
-			cfg := o.tinyFlash()
+			cfg := o.burnOnly()
 			o.mustApply(cfg)
 			n := o.box.Device.Card().Flash.Operations()
 			for i, k := range points(n) {
-				if i%hostsUnderFault != part {
+				if i%hosts != part {
 					continue
 				}
-				f := faults[i/hostsUnderFault%len(faults)]
+				f := faults[i/hosts%len(faults)]
 				t.Run(fmt.Sprintf("%s at %d of %d", f.name, k, n), func(t *testing.T) {
 					each := *o
 					each.t = t
@@ -168,7 +166,7 @@ func (o *operator) applyAndBoot(cfg acctest.Config) acctest.Diags {
 // and expects that the next apply ends right.
 func (o *operator) disturb(cfg acctest.Config, f fault, k int) {
 	o.t.Helper()
-	model, err := card.New(tinyCard())
+	model, err := card.New(secondHand())
 	if err != nil {
 		o.t.Fatal(err)
 	}

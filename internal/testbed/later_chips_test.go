@@ -15,8 +15,8 @@ import (
 var laterVersion = [3]uint16{12, 28, 4706}
 
 // TestProvider_ConnectX4 updates a ConnectX-4 with the real tools: as it should go,
-// with the power cut where the new image becomes valid, and with the tool ended and killed
-// in the middle.
+// with the power cut where the new image becomes valid, and, with everyFault, with the tool
+// ended and killed in the middle.
 func TestProvider_ConnectX4(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, "cx4", tocCard(card.ConnectX4, nil))
@@ -27,7 +27,7 @@ func TestProvider_ConnectX4(t *testing.T) {
 	o.checkUpdated(before)
 	o.nothingToDo(cfg)
 	n := o.box.Device.Card().Flash.Operations()
-	for _, f := range []struct {
+	faults := []struct {
 		name string
 		at   int
 		hit  func(*Host) error
@@ -36,7 +36,11 @@ func TestProvider_ConnectX4(t *testing.T) {
 		{"power cut", n - 1, cutPower, nil}, {"SIGTERM", n/2 + 1, kill(syscall.SIGTERM), nil},
 		// Its semaphore is another one than that of ConnectX-3.
 		{"SIGKILL", n / 2, kill(syscall.SIGKILL), (*operator).clearSemaphore},
-	} {
+	}
+	if !*everyFault {
+		faults = faults[:1]
+	}
+	for _, f := range faults {
 		t.Run(fmt.Sprintf("%s at %d of %d", f.name, f.at, n), func(t *testing.T) {
 			each := *o
 			each.t = t
