@@ -86,7 +86,8 @@ func (e *RebootError) Meaning() string {
 		return e.whyNotRestarted()
 	case StepReturn:
 		if e.NeverDown() {
-			return "The host never went down. Nothing else was done."
+			return "The host never went down. Drain commands, if there are any, ran before the restart was asked for. " +
+				"Nothing was done after that, and the host may still restart."
 		}
 		return "The restart was asked for and nothing was done after that. Look at the host's console; run the same " +
 			"command again when it answers."
