@@ -26,7 +26,8 @@ const description = "InfiniBand or Ethernet, for each port of a card, at once an
 	"While mstconfig does not answer for a card that it serves, the state keeps what was read last, with a warning, and " +
 	"nothing is changed (LT013).\n\n" +
 	"An apply does not switch back a port that somebody has switched after its plan, and does not replace a type that " +
-	"was stored after it (HO019). After a restart of the host nothing is compared: ports may get other types by it.\n\n" +
+	"was stored after it (HO019). That compares with the state. A create and a replacement have none: they set what the " +
+	"plan shows. After a restart of the host nothing is compared: ports may get other types by it.\n\n" +
 	"Types that are stored in the card count where the driver's parameter `port_type_array` is 0 or not set. A plan names " +
 	"a parameter that overrides them, and the apply sets it to the same types (LT020).\n\n" +
 	"Every plan names what somebody has written into `terraform-infiniband.conf` of `modprobe.d` (LT021). The apply that " +

@@ -27,8 +27,8 @@ const description = "The administrative state of one InfiniBand port, and the sp
 	"there shows as the value of its attribute, unless the port is something else already. The apply that writes the " +
 	"unit anew keeps the file as it was beside its place, and so does a destroy. An apply does not enable a port that " +
 	"somebody has disabled after its plan, and does not undo speeds, widths or lines of the unit that came after it " +
-	"(HO019). That compares with the state: a create takes over what another state has set up meanwhile. What changes " +
-	"by itself is not compared: the state of the link, LIDs, and what a restart of the host or a " +
+	"(HO019). That compares with the state. A create and a replacement have none: they set what the plan shows. What " +
+	"changes by itself is not compared: the state of the link, LIDs, and what a restart of the host or a " +
 	"reload of the driver sets.\n\n" +
 	"The unit names the card by serial number and node GUID. If another card is in the slot at boot, its port is not " +
 	"set: the unit fails, and its journal says why. Where the serial number cannot be read, new GUIDs make the card " +
