@@ -122,9 +122,14 @@ func (e *RebootError) ByHand() string {
 		return "This drain command may still run on the host, so the resume commands were not run:" + block(e.Undrained) +
 			"\n\nWait until it has ended. Then run the resume commands on the host as root. A later apply runs them only if " +
 			"it restarts the host:" + block(e.Unresumed...)
+	case len(e.Unresumed) > 0 && e.NeverDown():
+		return "The resume commands were not run. Find out why the host does not restart, and cancel the restart if you " +
+			"do not want it. Then run them on the host as root. A later apply runs them only if it restarts the host:" +
+			block(e.Unresumed...)
 	case len(e.Unresumed) > 0:
-		return "These resume commands have failed, may still run, or were not run. A later apply runs them only if it " +
-			"restarts the host again. Run them on the host as root:" + block(e.Unresumed...)
+		return "These resume commands have failed, may still run, or were not run. Wait until none of them runs. Then run " +
+			"on the host, as root, those that have not ended well. A later apply runs them only if it restarts the host " +
+			"again:" + block(e.Unresumed...)
 	}
 	return ""
 }

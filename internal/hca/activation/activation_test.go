@@ -44,15 +44,18 @@ func TestRestartError_says_the_failure_first(t *testing.T) {
 			[]string{"What the card runs now is not known"}, "was not restarted"},
 		{&platform.RebootError{Host: "intel9", Step: platform.StepReturn, Unresumed: []string{"systemctl start nfs-server"},
 			Err: lost}, "The restart of host intel9 failed after 0s in this step: waiting for the host",
-			[]string{"may still run, or were not run. A later apply runs them only if it restarts the host again. Run them on the host as root:" +
-				"\n\n    systemctl start nfs-server\n\nRun the same command again"}, "still runs"},
-		{&platform.RebootError{Host: "intel9", Step: platform.StepReturn, LastState: "still the old boot 1", Err: lost},
+			[]string{"may still run, or were not run. Wait until none of them runs. Then run on the host, as root, those that have not " +
+				"ended well. A later apply runs them only if it restarts the host again:\n\n    systemctl start nfs-server\n\nRun the same command again"}, "still runs"},
+		{&platform.RebootError{Host: "intel9", Step: platform.StepReturn, LastState: "still the old boot 1", Err: lost,
+			Unresumed: []string{"touch two"}},
 			"The restart of host intel9 failed after 0s in this step: waiting for the host to answer with a new boot id. The host " +
 				"never went down.",
-			[]string{"The card still runs what it started with", "`systemd-inhibit --list`"}, "when the host answers"},
+			[]string{"The card still runs what it started with", "`systemd-inhibit --list`",
+				"Drain commands, if there are any, ran before the restart was asked for.", "The resume commands were not run. Find " +
+					"out why the host does not restart, and cancel the restart if you do not want it."}, "when the host answers"},
 		{&platform.RebootError{Host: "intel9", Step: platform.StepResume, Unresumed: []string{"false", "touch two"}, Err: lost},
 			"The host was restarted and has finished starting. A resume command failed then.",
-			[]string{"the card should run MT_1 2.42.5000. The next plan reads it", "Run them on the host as root:\n\n    false\n" +
+			[]string{"the card should run MT_1 2.42.5000. The next plan reads it", "only if it restarts the host again:\n\n    false\n" +
 				"    touch two\n\nThen plan again."}, "not known"},
 		{&platform.RebootError{Host: "intel9", Step: platform.StepDrain, Undrained: "sleep 999", Unresumed: []string{"touch two"},
 			Err: &host.UnreachableError{Op: host.OpRun, MayHaveRun: true, Limit: "its limit of 15m"}},
