@@ -33,7 +33,7 @@ func backupCases() []*faultCase {
 	}{
 		{"Connection lost before a command starts", labsim.CutBefore},
 		{"Connection lost while a command runs", labsim.CutDuring},
-		{"Connection lost before the answer arrives", labsim.CutAfter},
+		{answerLost, labsim.CutAfter},
 	} {
 		for _, c := range commands {
 			if c.step != "taking the backup" {

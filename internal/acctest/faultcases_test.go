@@ -53,6 +53,8 @@ var commands = []command{
 	{"restarting the host", "is-system-running", 1},
 }
 
+const answerLost = "Connection lost before the answer arrives"
+
 func connectionCases() []*faultCase {
 	var all []*faultCase
 	for _, f := range []struct {
@@ -61,7 +63,7 @@ func connectionCases() []*faultCase {
 	}{
 		{"Connection lost before a command starts", labsim.CutBefore},
 		{"Connection lost while a command runs", labsim.CutDuring},
-		{"Connection lost before the answer arrives", labsim.CutAfter},
+		{answerLost, labsim.CutAfter},
 	} {
 		points := map[string]int{}
 		for i, c := range commands {

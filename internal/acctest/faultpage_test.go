@@ -141,7 +141,7 @@ func (f *faultRecord) compare(t *testing.T) {
 	}
 	for cell, points := range f.cells {
 		for n, outcome := range points {
-			if recorded := want.cells[cell][n]; recorded != outcome {
+			if recorded := want.cells[cell][n]; recorded != outcome && !answerCame(cell.fault, recorded, outcome) {
 				t.Errorf("%s, %s, point %d: %q, recorded is %q; run make faults and look at the difference", cell.fault, cell.step,
 					n, outcome, recorded)
 			}
@@ -165,6 +165,12 @@ func (f *faultRecord) compare(t *testing.T) {
 			}
 		}
 	}
+}
+
+// answerCame reports whether an outcome is better than the recorded one because the output, with
+// its end marker, was on its way already when the line broke. That is chance.
+func answerCame(fault, recorded, outcome string) bool {
+	return fault == answerLost && recorded == nextApply && outcome == carriedOn
 }
 
 // update replaces the outcomes of what was run, and keeps those of the other cases

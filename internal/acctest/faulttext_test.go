@@ -56,7 +56,7 @@ program on an emulated card (` + "`make testbed`" +
 var about = map[string]string{
 	"Connection lost before a command starts":         "The connection breaks when a command arrives at the host. The command does not run.",
 	"Connection lost while a command runs":            "The connection breaks when a command has begun. The command runs to its end, and the provider does not hear of it.",
-	"Connection lost before the answer arrives":       "The connection breaks when a command has ended. Its output may have arrived, its exit status has not.",
+	answerLost:                                        "The connection breaks when a command has ended. Its output may have arrived, its exit status has not.",
 	"Connection lost inside a transfer":               "The connection breaks after some bytes of a file. The file at the other end is complete or absent.",
 	"Provider killed":                                 "The provider gets SIGKILL, or its machine dies. The job on the host goes on. The next apply finds the job's journal, waits for its end, reads the card and records the result.",
 	"Power cut of the host":                           "The host loses power without warning and comes back. An erase or write of the flash stops in the middle.",
