@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
@@ -100,7 +100,7 @@ func (w *stackLab) cutAfter(step string, cfg Config) {
 		seen []string
 		back chan error
 	)
-	w.renew(func(e sshhost.Event) {
+	w.renew(func(e host.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		if e.Kind == "dial" || back != nil {
@@ -134,7 +134,7 @@ func (w *stackLab) cutAfter(step string, cfg Config) {
 }
 
 // renew has another provider work with the same state.
-func (w *stackLab) renew(trace func(sshhost.Event)) {
+func (w *stackLab) renew(trace func(host.Event)) {
 	state := w.ws.State
 	w.ws = w.workspace(trace, 0)
 	w.ws.State = state

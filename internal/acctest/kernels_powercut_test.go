@@ -13,7 +13,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -146,7 +146,7 @@ func (w *burnLab) cutAt(at func(card.Op, []card.Op) bool, step string) <-chan er
 		w.ops = append(w.ops, op)
 		return nil
 	})
-	w.renew(func(e sshhost.Event) {
+	w.renew(func(e host.Event) {
 		if step != "" && strings.Contains(e.What, step) {
 			cut()
 		}
@@ -155,7 +155,7 @@ func (w *burnLab) cutAt(at func(card.Op, []card.Op) bool, step string) <-chan er
 }
 
 // renew has another provider work with the same state.
-func (w *burnLab) renew(trace func(sshhost.Event)) {
+func (w *burnLab) renew(trace func(host.Event)) {
 	state := w.ws.State
 	w.ws = NewWorkspace(func() (tfprotov6.ProviderServer, error) {
 		return provider.Server(provider.NewTuned("test", provider.Tuning{Pace: pace, Lost: 30 * time.Second, Trace: trace})()), nil

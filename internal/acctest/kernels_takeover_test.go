@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
@@ -129,7 +129,7 @@ func (w *stackLab) takeoverCut(made handMade) {
 	w.t.Helper()
 	before := w.Run(theHost, "stat -c '%a %U %G %Y' "+made.path)
 	cut := sync.OnceFunc(func() { w.Sever(theHost, true) })
-	w.ws = w.workspace(func(e sshhost.Event) {
+	w.ws = w.workspace(func(e host.Event) {
 		if e.Kind == "dial" && e.Fresh {
 			cut()
 		}

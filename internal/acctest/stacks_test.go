@@ -11,7 +11,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
@@ -95,7 +95,7 @@ func TestStacks_silent_systemd(t *testing.T) {
 
 // workspace is an operator whose provider tells what it does over SSH. confirm is how
 // long a real host waits for a confirmation; zero is what users get.
-func (w *stackLab) workspace(trace func(sshhost.Event), confirm time.Duration) *Workspace {
+func (w *stackLab) workspace(trace func(host.Event), confirm time.Duration) *Workspace {
 	ws := NewWorkspace(func() (tfprotov6.ProviderServer, error) {
 		tuning := provider.Tuning{Pace: pace, Lost: 30 * time.Second, Trace: trace}
 		if w.testbed != nil {
@@ -346,7 +346,7 @@ func (w *stackLab) firstCut(cfg Config) {
 	} {
 		cut := sync.OnceFunc(func() { w.Sever(theHost, true) })
 		severed := false
-		w.ws = w.workspace(func(e sshhost.Event) {
+		w.ws = w.workspace(func(e host.Event) {
 			if e.Kind == "dial" && e.Fresh {
 				severed = true
 				cut()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
@@ -102,7 +102,7 @@ func TestRoundTrips_at_most_three_waits(t *testing.T) {
 		waits = map[string]int{}
 	)
 	ws.factory = func() (tfprotov6.ProviderServer, error) {
-		return provider.Server(provider.NewTuned("test", provider.Tuning{Trace: func(e sshhost.Event) {
+		return provider.Server(provider.NewTuned("test", provider.Tuning{Trace: func(e host.Event) {
 			mu.Lock()
 			defer mu.Unlock()
 			waits[e.Kind] += e.RoundTrips

@@ -83,7 +83,11 @@ poll: -os -os/exec
 memo: -os -os/exec
 tool/capture: tool -context -os/exec
 host: shellcmd
-host/sshhost: host shellcmd memo poll +golang.org/x/ +github.com/pkg/sftp +github.com/kevinburke/ssh_config +github.com/cenkalti/backoff/v5
+host/sshhost: host shellcmd poll +golang.org/x/crypto +github.com/pkg/sftp -os/exec
+host/sshhost/knownhosts: memo +golang.org/x/crypto -context -os/exec
+host/sshhost/auth: host/sshhost/knownhosts memo +golang.org/x/crypto -os/exec
+host/sshhost/sshconfig: host host/sshhost/auth host/sshhost/knownhosts memo +github.com/kevinburke/ssh_config
+host/sshhost/sshconn: host host/sshhost/auth host/sshhost/knownhosts host/sshhost/sshconfig shellcmd poll +golang.org/x/ +github.com/cenkalti/backoff/v5
 host/hostpool: host
 changes: shellcmd host inventory -os/exec
 hosts: fact ib inventory shellcmd host tool +golang.org/x/sync

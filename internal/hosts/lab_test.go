@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -24,7 +25,7 @@ func labHost(t *testing.T, lab *labs.Lab, name string) (*Host, *atomic.Int32) {
 		Address: server.Addr.IP.String(), Port: server.Addr.Port, User: lab.User(name), PrivateKeyFile: lab.KeyFile(),
 		UseAgent:        &agent,
 		KnownHostsFiles: []string{lab.KnownHostsFile()}, SSHConfigFile: "none",
-		Trace: func(e sshhost.Event) {
+		Trace: func(e host.Event) {
 			if e.Kind == "run" {
 				runs.Add(1)
 			}

@@ -8,6 +8,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/auth"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/knownhosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/sshconfig"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
@@ -85,7 +88,7 @@ func holdsUnknown(v attr.Value) bool {
 func (s settings) text(name string) string { return attribute.StringOf(s.find(name)) }
 
 // secret is text that may also come from the environment.
-func (s settings) secret(name string, variable sshhost.Variable) string {
+func (s settings) secret(name string, variable auth.Variable) string {
 	if v := s.text(name); v != "" {
 		return v
 	}
@@ -134,8 +137,8 @@ func (s settings) duration(name string) time.Duration {
 // transport builds the configuration of the transport.
 func (s settings) transport() sshhost.Config {
 	cfg := s.hop()
-	cfg.Passphrase = s.secret("passphrase", sshhost.EnvPassphrase)
-	cfg.Password = s.secret("password", sshhost.EnvPassword)
+	cfg.Passphrase = s.secret("passphrase", auth.EnvPassphrase)
+	cfg.Password = s.secret("password", auth.EnvPassword)
 	jumps, ok := s.find("jump_hosts").(types.List)
 	if !ok {
 		return cfg
@@ -157,14 +160,14 @@ func (s settings) hop() sshhost.Config {
 		PrivateKey: s.text("private_key"), PrivateKeyFile: s.text("private_key_file"), Certificate: s.text("certificate"),
 		Passphrase:   s.text("passphrase"),
 		Password:     s.text("password"),
-		SudoPassword: s.secret("sudo_password", sshhost.EnvSudoPassword),
+		SudoPassword: s.secret("sudo_password", auth.EnvSudoPassword),
 		UseAgent:     s.flag("use_agent"),
 		AgentSocket:  s.text("agent_socket"), AgentIdentity: s.text("agent_identity"),
 		IdentitiesOnly:  s.flag("identities_only"),
 		ConnectAttempts: s.number("connect_attempts"),
 		HostKeys:        s.list("host_keys"), KnownHostsFiles: s.list("known_hosts_files"),
-		HostKeyPolicy: sshhost.HostKeyPolicy(s.text("host_key_policy")), RecordFile: s.text("known_hosts_record"),
-		Become: sshhost.Become(s.text("become")), SSHConfigFile: s.text("config_file"),
+		HostKeyPolicy: knownhosts.Policy(s.text("host_key_policy")), RecordFile: s.text("known_hosts_record"),
+		Become: sshconfig.Become(s.text("become")), SSHConfigFile: s.text("config_file"),
 		ConnectTimeout: s.duration("connect_timeout"), CommandTimeout: s.duration("command_timeout"),
 		KeepaliveInterval: s.duration("keepalive_interval"),
 		Observe:           s.text("mode") == modeObserve,

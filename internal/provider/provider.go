@@ -18,6 +18,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/hostpool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
@@ -64,7 +65,7 @@ type Provider struct {
 // Tuning is what tests and measurements change; a release runs with the zero value.
 type Tuning struct {
 	// Trace listens to what is done over SSH.
-	Trace func(sshhost.Event)
+	Trace func(host.Event)
 	// Pace is the pause between two looks at a job or a restarting host, and Lost
 	// how long a host may stay away while a job is watched. Zero means the usual.
 	Pace, Lost time.Duration
@@ -83,7 +84,7 @@ func New(version string) func() provider.Provider {
 
 // NewTraced is New with a listener for what is done over SSH, for counting in
 // tests and measurements.
-func NewTraced(version string, trace func(sshhost.Event)) func() provider.Provider {
+func NewTraced(version string, trace func(host.Event)) func() provider.Provider {
 	return NewTuned(version, Tuning{Trace: trace})
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/auth"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/adoption"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -134,7 +134,7 @@ func (e *withoutRootError) Unwrap() error { return e.PrivilegeError }
 // Explain says what helps.
 func (e *withoutRootError) Explain() string {
 	return diagnostic.Detail(e.PrivilegeError) + "\n\nThis command takes the password by -ask-sudo-password, " +
-		"-sudo-password-file FILE, or from " + string(sshhost.EnvSudoPassword) + "."
+		"-sudo-password-file FILE, or from " + string(auth.EnvSudoPassword) + "."
 }
 
 // run reads, renders and writes; it returns the exit status.

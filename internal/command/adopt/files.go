@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/sshconfig"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/adoption"
 )
 
@@ -143,7 +144,7 @@ func ofOptions(o *target.Options) settings {
 
 // whole makes a path absolute, because the repository is written to another folder.
 func whole(file string) string {
-	if file == "" || file == sshhost.ConfigFileNone || strings.HasPrefix(file, "~") {
+	if file == "" || file == sshconfig.ConfigFileNone || strings.HasPrefix(file, "~") {
 		return file
 	}
 	if abs, err := filepath.Abs(file); err == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/sshconfig"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
@@ -78,9 +79,9 @@ func (r *report) addConfig(s sshhost.Stop, last bool) {
 	for _, o := range s.Origins {
 		source := o.Source
 		switch source {
-		case sshhost.SourceGiven:
+		case sshconfig.SourceGiven:
 			source = "command line"
-		case sshhost.SourceDefault:
+		case sshconfig.SourceDefault:
 			// Defaults are left out. The dialled address is always shown.
 			if o.Setting != "HostName" && o.Setting != "User" {
 				continue

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/auth"
 )
 
 // Options are the flags that every command with hosts has.
@@ -25,14 +26,14 @@ type Options struct {
 	JSON                                            bool // for the command to obey
 
 	// Trace, if set, is told what is done over SSH. It is no flag.
-	Trace func(sshhost.Event)
+	Trace func(host.Event)
 }
 
 // define adds the flags to those of a command.
 func (o *Options) define(fs *flag.FlagSet) {
 	fs.StringVar(&o.User, "user", "", "log in as `USER`, where HOST names none")
 	fs.IntVar(&o.Port, "port", 0, "TCP `PORT` of the SSH server, where HOST names none")
-	fs.StringVar(&o.Identity, "identity", "", "private key `FILE`; a passphrase comes from "+string(sshhost.EnvPassphrase))
+	fs.StringVar(&o.Identity, "identity", "", "private key `FILE`; a passphrase comes from "+string(auth.EnvPassphrase))
 	fs.StringVar(&o.Jump, "jump", "", "pass these `HOSTS` on the way, nearest first: [user@]host[:port],…")
 	fs.StringVar(&o.ConfigFile, "config-file", "",
 		"SSH client configuration `FILE` instead of ~/.ssh/config; none reads none")
@@ -42,7 +43,7 @@ func (o *Options) define(fs *flag.FlagSet) {
 		"a line of authorized_keys; may be given several times. HOST may be left out if only one is named")
 	fs.DurationVar(&o.ConnectTimeout, "connect-timeout", 0, "`TIME` that one attempt to connect may take; default 10s")
 	fs.StringVar(&o.SudoPasswordFile, "sudo-password-file", "",
-		"read the password for sudo from the first line of `FILE`; else from "+string(sshhost.EnvSudoPassword))
+		"read the password for sudo from the first line of `FILE`; else from "+string(auth.EnvSudoPassword))
 	fs.BoolVar(&o.AskSudoPassword, "ask-sudo-password", false, "ask for the password for sudo, once for all hosts")
 	fs.BoolVar(&o.JSON, "json", false, "print JSON for scripts")
 }
@@ -61,7 +62,7 @@ func (o *Options) sudoPassword(std command.Streams) (string, error) {
 	case o.AskSudoPassword:
 		return ask(std)
 	}
-	return sshhost.EnvSudoPassword.Value(), nil
+	return auth.EnvSudoPassword.Value(), nil
 }
 
 // ask reads a password from a terminal, without showing it.
@@ -69,7 +70,7 @@ func ask(std command.Streams) (string, error) {
 	in, ok := std.In.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		return "", errors.New("-ask-sudo-password needs a terminal; use -sudo-password-file or " +
-			string(sshhost.EnvSudoPassword))
+			string(auth.EnvSudoPassword))
 	}
 	fmt.Fprint(std.Err, "Password for sudo: ")
 	text, err := term.ReadPassword(int(in.Fd()))

@@ -15,6 +15,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/hostpool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/auth"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/knownhosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/sshconfig"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 )
 
@@ -91,7 +94,7 @@ func (o *Options) target(spec string, base sshhost.Config, taken map[string]sshh
 	if strings.HasPrefix(spec, "-") {
 		return nil, fmt.Errorf("%q is no host", spec)
 	}
-	at, err := sshhost.ParseJump(spec)
+	at, err := sshconfig.ParseJump(spec)
 	if err != nil {
 		return nil, fmt.Errorf("host %q is not [user@]host[:port]", spec)
 	}
@@ -114,7 +117,7 @@ func (o *Options) target(spec string, base sshhost.Config, taken map[string]sshh
 
 // config is what the options say of every host.
 func (o *Options) config(std command.Streams) (sshhost.Config, error) {
-	if !slices.Contains([]string{"", string(sshhost.HostKeyStrict), string(sshhost.HostKeyAcceptNew)}, o.HostKeyPolicy) {
+	if !slices.Contains([]string{"", string(knownhosts.Strict), string(knownhosts.AcceptNew)}, o.HostKeyPolicy) {
 		return sshhost.Config{}, fmt.Errorf("-host-key-policy %q is neither strict nor accept-new", o.HostKeyPolicy)
 	}
 	if o.Port < 0 || o.Port > 65535 {
@@ -122,13 +125,13 @@ func (o *Options) config(std command.Streams) (sshhost.Config, error) {
 	}
 	cfg := sshhost.Config{
 		User: o.User, Port: o.Port, PrivateKeyFile: o.Identity, SSHConfigFile: o.ConfigFile,
-		HostKeyPolicy: sshhost.HostKeyPolicy(o.HostKeyPolicy), ConnectTimeout: o.ConnectTimeout,
-		Passphrase: sshhost.EnvPassphrase.Value(), Password: sshhost.EnvPassword.Value(),
+		HostKeyPolicy: knownhosts.Policy(o.HostKeyPolicy), ConnectTimeout: o.ConnectTimeout,
+		Passphrase: auth.EnvPassphrase.Value(), Password: auth.EnvPassword.Value(),
 		Observe: true, Trace: o.Trace,
 	}
 	if o.Jump != "" {
 		for spec := range strings.SplitSeq(o.Jump, ",") {
-			jump, err := sshhost.ParseJump(strings.TrimSpace(spec))
+			jump, err := sshconfig.ParseJump(strings.TrimSpace(spec))
 			if err != nil {
 				return sshhost.Config{}, err
 			}

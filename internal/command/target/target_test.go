@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/auth"
 )
 
 func parse(t *testing.T, line string) (Options, []string) {
@@ -29,8 +29,8 @@ func parse(t *testing.T, line string) (Options, []string) {
 }
 
 func TestOpen_readsHostsAsSSHTakesThem(t *testing.T) {
-	t.Setenv(string(sshhost.EnvPassword), "once")
-	t.Setenv(string(sshhost.EnvSudoPassword), "")
+	t.Setenv(string(auth.EnvPassword), "once")
+	t.Setenv(string(auth.EnvSudoPassword), "")
 	password := filepath.Join(t.TempDir(), "sudo")
 	if err := os.WriteFile(password, []byte("secret\r\nmore\n"), 0o600); err != nil {
 		t.Fatal(err)

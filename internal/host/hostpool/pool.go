@@ -14,6 +14,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/sshconfig"
 )
 
 // Pool is the hosts of one provider configuration. It is safe for concurrent use.
@@ -35,7 +36,7 @@ type entry struct {
 // nor reads a file.
 func New(configs map[string]sshhost.Config) *Pool {
 	p := &Pool{entries: make(map[string]*entry, len(configs))}
-	shared := &sshhost.SharedLists{}
+	shared := &sshconfig.Shared{}
 	for name, cfg := range configs {
 		cfg.Shared = shared
 		e := &entry{cfg: cfg, writer: make(chan struct{}, 1)}

@@ -48,7 +48,7 @@ func TestPool_Host(t *testing.T) {
 	port, dials := deaf(t)
 	var dialled, ran, failed atomic.Int32
 	cfg := config(port)
-	cfg.Trace = func(ev sshhost.Event) {
+	cfg.Trace = func(ev host.Event) {
 		switch ev.Kind {
 		case "dial":
 			dialled.Add(1)

@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/auth"
 )
 
 // securityKey is an agent with one key of a security key, which is always touched.
@@ -118,7 +120,7 @@ func TestOpenSSH_securityKeyByAgent(t *testing.T) {
 		})
 	}
 	t.Setenv("SSH_AUTH_SOCK", serveAgent(t, newSecurityKey(t)))
-	var refused *AuthError
+	var refused *auth.Error
 	if err := reach(t, cfg); !errors.As(err, &refused) {
 		t.Errorf("another security key: %v", err)
 	}
@@ -129,7 +131,7 @@ func TestWindows_builds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles for another system")
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "vet", ".")
+	cmd := exec.CommandContext(t.Context(), "go", "vet", "./...")
 	cmd.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

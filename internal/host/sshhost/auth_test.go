@@ -14,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/auth"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
@@ -115,7 +116,7 @@ func TestAuth_keyboardInteractive(t *testing.T) {
 	}
 	s.auth.KeyboardInteractiveCallback = ask("Password: ", "Token: ")
 	err := reach(t, cfg)
-	var auth *AuthError
+	var auth *auth.Error
 	if !errors.As(err, &auth) || !strings.Contains(err.Error(), "Token") {
 		t.Errorf("two questions: %v", err)
 	}
@@ -196,7 +197,7 @@ func TestAuth_tooManyKeysAreHeldBack(t *testing.T) {
 		strings.Count(err.Error(), "(agent: ") != 7 {
 		t.Errorf("got %v", err)
 	}
-	if len(s.auths) != maxOffers {
+	if len(s.auths) != 5 {
 		t.Errorf("%d keys were offered", len(s.auths))
 	}
 }

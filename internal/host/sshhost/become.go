@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/sshconfig"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
@@ -12,11 +13,11 @@ import (
 func (h *Host) elevation(known shellcmd.Way) shellcmd.Elevation {
 	how := shellcmd.Elevation{Mode: shellcmd.Detect, Password: h.cfg.SudoPassword}
 	switch {
-	case h.cfg.Become == BecomeNone:
+	case h.cfg.Become == sshconfig.BecomeNone:
 		return shellcmd.Elevation{Mode: shellcmd.Direct}
-	case h.cfg.Become == BecomeSudo:
+	case h.cfg.Become == sshconfig.BecomeSudo:
 		how.Mode = shellcmd.Sudo
-	case known == shellcmd.WayRoot || (known == shellcmd.WayUnknown && h.target().user == "root"):
+	case known == shellcmd.WayRoot || (known == shellcmd.WayUnknown && h.target().User == "root"):
 		return shellcmd.Elevation{Mode: shellcmd.Direct}
 	}
 	switch known {
@@ -58,7 +59,7 @@ var refusals = []refusal{
 // privilegeError says why root was refused. status is the one that the way to
 // root ended with; stderr is sudo's own.
 func (h *Host) privilegeError(status int, stderr []byte) *host.PrivilegeError {
-	user := h.target().user
+	user := h.target().User
 	e := &host.PrivilegeError{Host: h.name, User: user, Reason: host.ReasonRefused, Stderr: h.redact(string(stderr)),
 		Advice: "sudo failed for a reason that the provider does not know. Its output is below. `sudo -n -- /bin/sh -s " +
 			"</dev/null` on the host shows the same."}

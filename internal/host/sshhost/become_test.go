@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/sshconfig"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
@@ -96,7 +97,7 @@ func TestHost_Run_rootNeedsNoSudo(t *testing.T) {
 		}
 	}
 	cfg := s.config()
-	cfg.Become = BecomeNone
+	cfg.Become = sshconfig.BecomeNone
 	s.fakeSudo("exit 9")
 	res, err := mustHost(t, cfg).Run(t.Context(), whoami)
 	if err != nil || string(res.Stdout) != "1000 a'b in\n" {
@@ -165,7 +166,7 @@ func TestSecrets_neverShow(t *testing.T) {
 	cfg := s.config()
 	cfg.SudoPassword = sudoWord
 	var events []string
-	cfg.Trace = func(e Event) { events = append(events, e.What) }
+	cfg.Trace = func(e host.Event) { events = append(events, e.What) }
 	h := mustHost(t, cfg)
 	_, refused := h.Run(t.Context(), shellcmd.New("true").AsRoot())
 	_, failed := h.Run(t.Context(),

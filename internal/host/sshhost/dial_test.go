@@ -197,9 +197,9 @@ func TestUserConfig(t *testing.T) {
 		t.Errorf("the jump hosts were not used: %d %d", near.dials, far.dials)
 	}
 	last := h.target()
-	if h.User() != "ops" || last.timeout != 7*time.Second || last.interval != 5*time.Second ||
-		last.identities[0].source != "IdentityFile in "+file {
-		t.Errorf("user %s, timeout %s, keepalive %s, keys %v", h.User(), last.timeout, last.interval, last.identities)
+	if h.User() != "ops" || last.Timeout != 7*time.Second || last.Interval != 5*time.Second ||
+		last.Keys.Identities[0].Source != "IdentityFile in "+file {
+		t.Errorf("user %s, timeout %s, keepalive %s, keys %v", h.User(), last.Timeout, last.Interval, last.Keys.Identities)
 	}
 	h2, err := New("lab1", Config{Address: "lab", User: "me", Port: 5, SSHConfigFile: file, Jumps: []Config{}})
 	if err != nil || h2.User() != "me" || !strings.HasSuffix(h2.Address(), ":5") || len(h2.chain) != 1 {
@@ -236,29 +236,5 @@ func TestNew_refusals(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
-	}
-}
-
-func TestParseJump(t *testing.T) {
-	tests := []struct {
-		spec, user, address string
-		port                int
-		fails               bool
-	}{
-		{"host", "", "host", 0, false},
-		{"me@host:2222", "me", "host", 2222, false},
-		{"ssh://me@host:22/", "me", "host", 22, false},
-		{"me@[2001:db8::1]:22", "me", "2001:db8::1", 22, false},
-		{"[2001:db8::1]", "", "2001:db8::1", 0, false},
-		{"me@corp@host", "me@corp", "host", 0, false},
-		{"host:x", "", "", 0, true},
-		{"", "", "", 0, true},
-		{"me@", "", "", 0, true},
-	}
-	for _, tt := range tests {
-		got, err := ParseJump(tt.spec)
-		if (err != nil) != tt.fails || got.User != tt.user || got.Address != tt.address || got.Port != tt.port {
-			t.Errorf("%q: %q %q %d %v", tt.spec, got.User, got.Address, got.Port, err)
-		}
 	}
 }

@@ -34,7 +34,7 @@ func (h *Host) Download(ctx context.Context, name string, w io.Writer) (int64, s
 	begin := time.Now()
 	in := &incoming{w: w, hash: sha256.New()}
 	size, sum, turns, err := h.download(ctx, name, in)
-	h.trace(Event{Kind: "download", What: name, Duration: time.Since(begin), RoundTrips: turns, Err: err})
+	h.trace(host.Event{Kind: "download", What: name, Duration: time.Since(begin), RoundTrips: turns, Err: err})
 	if err != nil {
 		return 0, "", err
 	}

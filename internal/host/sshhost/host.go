@@ -9,20 +9,25 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/sshconfig"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/sshconn"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
+
+// Config is how a host is reached.
+type Config = sshconfig.Config
 
 // Host is a machine reached over SSH. It is safe for concurrent use; all users
 // share one connection, dialled when first needed and again after a loss.
 type Host struct {
 	name  string
 	cfg   Config
-	chain []*hop
+	chain []*sshconfig.Hop
 	fresh bool
 	away  atomic.Bool // uploads are staged outside the home directory
 
 	mu      sync.Mutex
-	link    *link
+	link    *sshconn.Conn
 	dialing *dialAttempt
 	failed  *failure
 	way     shellcmd.Way
@@ -36,7 +41,7 @@ type dialAttempt struct {
 	done    chan struct{}
 	cancel  context.CancelFunc
 	waiters int
-	link    *link
+	link    *sshconn.Conn
 	err     error
 }
 
@@ -54,27 +59,27 @@ var failureMemory = 10 * time.Second
 // New checks the configuration and returns the host. It reads ~/.ssh/config; it
 // neither dials nor reads keys.
 func New(name string, cfg Config) (*Host, error) {
-	if err := cfg.check(); err != nil {
+	if err := cfg.Check(); err != nil {
 		return nil, fmt.Errorf("host %s: %w", name, err)
 	}
-	cfg.setDefaults()
-	chain, err := resolve(cfg)
+	cfg.SetDefaults()
+	chain, err := sshconfig.Resolve(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("host %s: %w", name, err)
 	}
 	return &Host{name: name, cfg: cfg, chain: chain}, nil
 }
 
-func (h *Host) target() *hop { return h.chain[len(h.chain)-1] }
+func (h *Host) target() *sshconfig.Hop { return h.chain[len(h.chain)-1] }
 
 // Name is the key of the provider's hosts map.
 func (h *Host) Name() string { return h.name }
 
 // Address is host:port as dialled.
-func (h *Host) Address() string { return h.target().address() }
+func (h *Host) Address() string { return h.target().Address() }
 
 // User is the name the host is logged in to with.
-func (h *Host) User() string { return h.target().user }
+func (h *Host) User() string { return h.target().User }
 
 // Observe reports whether the host is in observe mode.
 func (h *Host) Observe() bool { return h.cfg.Observe }
@@ -96,7 +101,7 @@ func (h *Host) Drop() {
 	h.link, h.failed = nil, nil
 	h.mu.Unlock()
 	if l != nil {
-		l.close(errDropped)
+		l.Close(sshconn.ErrDropped)
 	}
 }
 
@@ -116,13 +121,13 @@ var errClosed = errors.New("this connection was closed for good")
 
 // connect returns the shared connection, dialling if there is none. Callers that
 // come while another one dials share its result.
-func (h *Host) connect(ctx context.Context) (*link, error) {
+func (h *Host) connect(ctx context.Context) (*sshconn.Conn, error) {
 	h.mu.Lock()
 	switch {
 	case h.closed:
 		h.mu.Unlock()
 		return nil, h.unreachable("connect", "", errClosed)
-	case h.link != nil && !h.link.lost():
+	case h.link != nil && !h.link.Lost():
 		defer h.mu.Unlock()
 		return h.link, nil
 	case h.failed != nil && time.Since(h.failed.at) < failureMemory:
@@ -157,12 +162,12 @@ func (h *Host) startDialing(ctx context.Context) *dialAttempt {
 	go func() {
 		defer cancel()
 		begin := time.Now()
-		l, err := dial(ctx, h.name, h.chain, h.cfg)
+		l, err := sshconn.Dial(ctx, h.name, h.chain, h.cfg)
 		h.mu.Lock()
 		h.dialing, h.failed = nil, nil
 		switch {
 		case err == nil && h.closed:
-			l.close(errClosed)
+			l.Close(errClosed)
 			l, err = nil, h.unreachable("connect", "", errClosed)
 		case err == nil:
 			h.link = l
@@ -171,9 +176,9 @@ func (h *Host) startDialing(ctx context.Context) *dialAttempt {
 		}
 		d.link, d.err = l, err
 		h.mu.Unlock()
-		ev := Event{Kind: "dial", What: h.Address(), Duration: time.Since(begin), Err: err}
+		ev := host.Event{Kind: "dial", What: h.Address(), Duration: time.Since(begin), Err: err}
 		if l != nil {
-			ev.RoundTrips = l.turns()
+			ev.RoundTrips = l.Turns()
 		}
 		h.trace(ev)
 		close(d.done)
@@ -185,7 +190,7 @@ func (h *Host) unreachable(op, command string, err error) *host.UnreachableError
 	return &host.UnreachableError{Host: h.name, Address: h.Address(), Op: op, Command: command, Err: err}
 }
 
-func (h *Host) trace(ev Event) {
+func (h *Host) trace(ev host.Event) {
 	if h.cfg.Trace == nil {
 		return
 	}

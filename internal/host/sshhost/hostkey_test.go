@@ -13,8 +13,10 @@ import (
 	"testing"
 
 	"golang.org/x/crypto/ssh"
+	lines "golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/knownhosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
@@ -31,7 +33,7 @@ func newUntrusting(t *testing.T) (s *server, cfg Config, addr, known string) {
 func hostKeyError(t *testing.T, err error, want ...string) {
 	t.Helper()
 	var gone *host.UnreachableError
-	var key *HostKeyError
+	var key *knownhosts.Error
 	if !errors.As(err, &gone) || gone.Op != "verify host key" || !errors.As(err, &key) {
 		t.Fatalf("got %T %v", err, err)
 	}
@@ -42,6 +44,9 @@ func hostKeyError(t *testing.T, err error, want ...string) {
 		}
 	}
 }
+
+// recordLine is the line of known_hosts for the key of host:port.
+func recordLine(address string, key ssh.PublicKey) string { return lines.Line([]string{address}, key) }
 
 func ecdsaKey(t *testing.T) ssh.Signer {
 	t.Helper()
@@ -80,7 +85,7 @@ func TestHostKey_changed(t *testing.T) {
 	s, cfg, addr, known := newUntrusting(t)
 	old := newKey(t).PublicKey()
 	write(t, known, "# comment\n"+recordLine(addr, old)+"\n")
-	for _, policy := range []HostKeyPolicy{HostKeyStrict, HostKeyAcceptNew} {
+	for _, policy := range []knownhosts.Policy{knownhosts.Strict, knownhosts.AcceptNew} {
 		cfg.HostKeyPolicy, cfg.RecordFile = policy, filepath.Join(t.TempDir(), "record")
 		hostKeyError(t, reach(t, cfg), ssh.FingerprintSHA256(old), ssh.FingerprintSHA256(s.hostKeys[0].PublicKey()),
 			known+":2", "ssh-keygen -R '["+cfg.Address+"]:"+strconv.Itoa(cfg.Port)+"' -f "+known)
@@ -167,8 +172,8 @@ func TestHostKey_authority(t *testing.T) {
 	key := s.hostKeys[0].PublicKey()
 	line := recordLine(addr, key)
 	authority := "@cert-authority " + recordLine(addr, ca.PublicKey())
-	hostKeyError(t, reach(t, cfg), "authority that is not known: "+describe(ca.PublicKey()),
-		"the host showed the key "+describe(key), line, authority, "host_keys = ["+strconv.Quote(strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))))
+	hostKeyError(t, reach(t, cfg), "authority that is not known: "+knownhosts.Describe(ca.PublicKey()),
+		"the host showed the key "+knownhosts.Describe(key), line, authority, "host_keys = ["+strconv.Quote(strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))))
 	if len(s.auths) != auths {
 		t.Error("a credential was sent to a host of another authority")
 	}
@@ -191,7 +196,7 @@ func TestHostKey_acceptNew(t *testing.T) {
 	s, cfg, _, known := newUntrusting(t)
 	write(t, known, "")
 	record := filepath.Join(t.TempDir(), "new", "known_hosts")
-	cfg.HostKeyPolicy, cfg.RecordFile = HostKeyAcceptNew, record
+	cfg.HostKeyPolicy, cfg.RecordFile = knownhosts.AcceptNew, record
 	for range 2 {
 		if err := reach(t, cfg); err != nil {
 			t.Fatal(err)
@@ -217,5 +222,30 @@ func TestHostKey_brokenList(t *testing.T) {
 	err := reach(t, cfg)
 	if err == nil || !strings.Contains(err.Error(), known+":1") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestRevokedHostKeys_of_the_client_configuration(t *testing.T) {
+	s, cfg, addr, known := newUntrusting(t)
+	key := s.hostKeys[0].PublicKey()
+	write(t, known, recordLine(addr, key)+"\n")
+	dir := t.TempDir()
+	revoked, config := filepath.Join(dir, "revoked"), filepath.Join(dir, "config")
+	write(t, config, "Host *\n RevokedHostKeys "+revoked+"\n")
+	cfg.SSHConfigFile = config
+	if err := reach(t, cfg); err == nil || !strings.Contains(err.Error(), "RevokedHostKeys") ||
+		!strings.Contains(err.Error(), "cannot be read") {
+		t.Errorf("a file that does not exist: %v", err)
+	}
+	write(t, revoked, "# nothing\n")
+	if err := reach(t, cfg); err != nil {
+		t.Error(err)
+	}
+	write(t, revoked, "# stolen\n"+string(ssh.MarshalAuthorizedKey(key)))
+	hostKeyError(t, reach(t, cfg), "marked as revoked in "+revoked)
+	cfg.HostKeys = []string{ssh.FingerprintSHA256(key)}
+	hostKeyError(t, reach(t, cfg), "marked as revoked in "+revoked)
+	if len(s.auths) != 1 {
+		t.Errorf("credentials were sent %d times, want once, to the host that was not revoked", len(s.auths))
 	}
 }

@@ -2,6 +2,7 @@ package sshhost
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -16,6 +17,8 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/auth"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/sshconfig"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
@@ -71,7 +74,7 @@ SetEnv HOME=%s
 	})
 	return Config{
 		Address: "127.0.0.1", Port: port, User: me.Username, PrivateKeyFile: userKey, SSHConfigFile: "none",
-		HostKeys: []string{string(ssh.MarshalAuthorizedKey(hostPub))}, Become: BecomeNone, ConnectAttempts: 20,
+		HostKeys: []string{string(ssh.MarshalAuthorizedKey(hostPub))}, Become: sshconfig.BecomeNone, ConnectAttempts: 20,
 		ConnectTimeout: 5 * time.Second,
 	}
 }
@@ -125,7 +128,7 @@ func TestOpenSSH_each_hop_has_its_own_login(t *testing.T) {
 	other = jump
 	other.PrivateKeyFile = cfg.PrivateKeyFile
 	cfg.Jumps = []Config{other}
-	var refused *AuthError
+	var refused *auth.Error
 	if err := reach(t, cfg); !errors.As(err, &refused) || !strings.Contains(err.Error(), "jump host ") {
 		t.Errorf("got %v", err)
 	}
@@ -210,8 +213,92 @@ func TestOpenSSH_refusesKey(t *testing.T) {
 	cfg := startSSHD(t, "")
 	cfg.PrivateKeyFile, _ = writeKey(t, "")
 	err := reach(t, cfg)
-	var auth *AuthError
+	var auth *auth.Error
 	if !errors.As(err, &auth) || len(auth.Offered) == 0 || len(auth.Tried) != 1 {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The way through a program, and through a jump host with a login of its own, all of
+// it from a configuration as ssh reads it.
+func TestOpenSSH_proxies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts servers")
+	}
+	program := realtool.Path(t, "ssh")
+	gate, target := startSSHD(t, ""), startSSHD(t, "")
+	dir := t.TempDir()
+	file, known := filepath.Join(dir, "config"), filepath.Join(dir, "known")
+	write(t, known, "gate "+gate.HostKeys[0]+"target "+target.HostKeys[0])
+	section := func(alias string, c Config) string {
+		return fmt.Sprintf("Host %s\n  HostName %s\n  Port %d\n  User %s\n  IdentityFile %s\n  IdentitiesOnly yes\n"+
+			"  UserKnownHostsFile %s\n", alias, c.Address, c.Port, c.User, c.PrivateKeyFile, known)
+	}
+	write(t, file, section("gate", gate)+"  HostKeyAlias gate\n"+
+		section("jumped proxied lost mute", target)+"  HostKeyAlias target\n"+
+		"Host jumped\n  ProxyJump gate\n"+
+		"Host proxied\n  ProxyCommand "+program+" -F "+file+" -W %h:%p gate\n"+
+		"Host lost\n  ProxyCommand echo no way to %n >&2; exit 3\n"+
+		"Host mute\n  ProxyCommand sh -c 'echo no route to %n >&2; sleep 60'\n  ConnectTimeout 1\n")
+	for alias, want := range map[string]string{
+		"jumped": "", "proxied": "", "lost": "no way to lost", "mute": "through the ProxyCommand; it said: no route to mute: no answer within 1s",
+	} {
+		attempts := 1
+		if want == "" {
+			attempts = 20 // the servers have just been started
+		}
+		err := reach(t, Config{Address: alias, SSHConfigFile: file, Become: sshconfig.BecomeNone, ConnectAttempts: attempts})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", alias, err, want)
+		}
+		var gone *host.UnreachableError
+		if errors.As(err, &gone) &&
+			(!strings.Contains(gone.Advice, "Run it by hand: ") || strings.Contains(gone.Advice, "port")) {
+			t.Errorf("%s: the advice is %q", alias, gone.Advice)
+		}
+	}
+	h := mustHost(t, Config{Address: "jumped", SSHConfigFile: file})
+	stops := h.Route(t.Context())
+	if err := h.Prove(t.Context(), stops); err != nil || len(stops) != 2 {
+		t.Fatalf("%d stops: %v", len(stops), err)
+	}
+	for i, c := range []Config{gate, target} {
+		if s := stops[i]; s.HostKey == "" || s.Vouched != fmt.Sprintf("%s:%d", known, i+1) ||
+			!strings.Contains(s.Login, c.PrivateKeyFile) {
+			t.Errorf("stop %d: %+v", i, s)
+		}
+	}
+}
+
+func TestUserConfig_certificates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	dir := t.TempDir()
+	authority, authorityKey := writeKey(t, "")
+	ca := filepath.Join(dir, "ca.pub")
+	write(t, ca, string(ssh.MarshalAuthorizedKey(authorityKey)))
+	cfg := startSSHD(t, "TrustedUserCAKeys "+ca)
+	key, pub := writeKey(t, "")
+	data, err := os.ReadFile(authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.ParsePrivateKey(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := &ssh.Certificate{Key: pub, CertType: ssh.UserCert, ValidBefore: ssh.CertTimeInfinity,
+		ValidPrincipals: []string{cfg.User}}
+	if err = cert.SignCert(rand.Reader, signer); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "mine.pub"), string(ssh.MarshalAuthorizedKey(cert)))
+	file := filepath.Join(dir, "config")
+	write(t, file, fmt.Sprintf("IdentityFile %s\nIdentitiesOnly yes\nCertificateFile %s/none.pub\nCertificateFile %s/mine.pub\n",
+		key, dir, dir))
+	cfg.PrivateKeyFile, cfg.SSHConfigFile, cfg.ConnectAttempts = "", file, 3
+	if err := reach(t, cfg); err != nil {
+		t.Error(err)
 	}
 }

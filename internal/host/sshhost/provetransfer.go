@@ -31,10 +31,10 @@ func (h *Host) ProveTransfer(ctx context.Context) (way string, err error) {
 		return way, nil
 	case context.Cause(ctx) != nil:
 		err = context.Cause(ctx)
-	case !l.lost():
+	case !l.Lost():
 		return "", h.transferError("upload", "~/"+stagingDir, err)
 	default:
-		err = l.why
+		err = l.Why()
 	}
 	return "", h.unreachable("upload", "", err)
 }

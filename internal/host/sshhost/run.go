@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/sshconn"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
@@ -20,7 +21,7 @@ func (h *Host) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, erro
 	buffer := &limitedBuffer{max: h.cfg.MaxOutput}
 	o, turns, err := h.run(ctx, nil, host.Noted(ctx, cmd), buffer)
 	took := time.Since(begin)
-	h.trace(Event{Kind: "run", What: h.show(cmd), Duration: took, RoundTrips: turns, Err: err})
+	h.trace(host.Event{Kind: "run", What: h.show(cmd), Duration: took, RoundTrips: turns, Err: err})
 	var exit *host.ExitError
 	if errors.As(err, &exit) {
 		exit.Stdout = h.clean(cmd, buffer.Bytes())
@@ -32,7 +33,7 @@ func (h *Host) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, erro
 	if err != nil {
 		return host.Result{}, err
 	}
-	return host.Result{Stdout: buffer.Bytes(), Stderr: o.stderr, Duration: took, Sudo: o.inSudo}, nil
+	return host.Result{Stdout: buffer.Bytes(), Stderr: o.Stderr, Duration: took, Sudo: o.InSudo}, nil
 }
 
 // show is the command as messages may name it.
@@ -48,8 +49,8 @@ func (h *Host) clean(cmd shellcmd.Command, out []byte) string {
 
 // run runs cmd and passes its standard output to sink as it comes. What
 // certainly did not run is tried once more: see again.
-func (h *Host) run(ctx context.Context, early *earlyShell, cmd shellcmd.Command,
-	sink io.Writer) (o *outcome, turns int, err error) {
+func (h *Host) run(ctx context.Context, early *sshconn.EarlyShell, cmd shellcmd.Command,
+	sink io.Writer) (o *sshconn.Outcome, turns int, err error) {
 	if cmd.Changing() && h.cfg.Observe {
 		return nil, 0, &host.ObserveError{Host: h.name, Command: h.show(cmd)}
 	}
@@ -63,12 +64,12 @@ func (h *Host) run(ctx context.Context, early *earlyShell, cmd shellcmd.Command,
 		if err != nil {
 			return nil, turns, err
 		}
-		turns += o.waits
+		turns += o.Waits
 		err = h.judge(cmd, o)
 		if try == 1 && ctx.Err() == nil && h.again(l, o, known, err) {
 			continue
 		}
-		if way := o.scanner.Way(); err == nil && way != shellcmd.WayUnknown {
+		if way := o.Scanner.Way(); err == nil && way != shellcmd.WayUnknown {
 			h.learnWay(way)
 		}
 		return o, turns, err
@@ -78,28 +79,34 @@ func (h *Host) run(ctx context.Context, early *earlyShell, cmd shellcmd.Command,
 // again reports whether a command certainly did not run for a reason that a
 // second attempt does not meet: its text was not handed over whole to a
 // connection that proved dead, or sudo refused it on a way that worked before.
-func (h *Host) again(l *link, o *outcome, known shellcmd.Way, err error) bool {
+func (h *Host) again(l *sshconn.Conn, o *sshconn.Outcome, known shellcmd.Way, err error) bool {
 	var refused *host.PrivilegeError
 	if errors.As(err, &refused) && known != shellcmd.WayUnknown {
 		h.learnWay(shellcmd.WayUnknown)
 		return true
 	}
-	return o.err != nil && !o.handed && l.lost()
+	return o.Err != nil && !o.Handed && l.Lost()
 }
 
+// startLimit is how long a login may take until the first line of our script runs. The
+// exec request asks for no reply, which saves a round trip where a server takes input at once.
+// OpenSSH takes none before the shell runs (session.c: a window of 0). A server that refuses it
+// silently is noticed only by this limit.
+var startLimit = time.Minute
+
 // once composes and runs cmd over one connection.
-func (h *Host) once(ctx context.Context, l *link, early *earlyShell, cmd shellcmd.Command, how shellcmd.Elevation,
-	sink io.Writer) (*outcome, error) {
-	most := limit{cmd.Timeout(), "its limit of " + poll.Text(cmd.Timeout())}
-	if most.after <= 0 {
-		most = limit{h.cfg.CommandTimeout, "command_timeout = " + poll.Text(h.cfg.CommandTimeout)}
+func (h *Host) once(ctx context.Context, l *sshconn.Conn, early *sshconn.EarlyShell, cmd shellcmd.Command,
+	how shellcmd.Elevation, sink io.Writer) (*sshconn.Outcome, error) {
+	most := sshconn.Limit{Start: startLimit, After: cmd.Timeout(), Name: "its limit of " + poll.Text(cmd.Timeout())}
+	if most.After <= 0 {
+		most.After, most.Name = h.cfg.CommandTimeout, "command_timeout = "+poll.Text(h.cfg.CommandTimeout)
 	}
 	frame := shellcmd.NewFrame()
 	text, err := shellcmd.Compose(cmd, frame, how)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", h.name, err)
 	}
-	return execute(ctx, l, early, frame, text, sink, most), nil
+	return sshconn.Execute(ctx, l, early, frame, text, sink, most), nil
 }
 
 // withCommand fills in which command could not be run; it copies, because the error of
@@ -115,42 +122,42 @@ func withCommand(err error, command string) error {
 }
 
 // judge turns an outcome into one of the kinds of error, or nil.
-func (h *Host) judge(cmd shellcmd.Command, o *outcome) error {
-	status, complete := o.scanner.Ended()
+func (h *Host) judge(cmd shellcmd.Command, o *sshconn.Outcome) error {
+	status, complete := o.Scanner.Ended()
 	switch {
-	case complete && o.err == nil && status == 0:
+	case complete && o.Err == nil && status == 0:
 		return nil
-	case complete && o.err == nil:
-		return &host.ExitError{Host: h.name, Command: h.show(cmd), Status: status, Stderr: h.clean(cmd, o.stderr)}
-	case errors.Is(o.err, errSink), errors.Is(o.err, shellcmd.ErrEndless):
-		return &host.OutputError{Host: h.name, Command: h.show(cmd), Problem: o.err.Error()}
-	case o.err != nil || !o.exited || o.signal != "":
+	case complete && o.Err == nil:
+		return &host.ExitError{Host: h.name, Command: h.show(cmd), Status: status, Stderr: h.clean(cmd, o.Stderr)}
+	case errors.Is(o.Err, errSink), errors.Is(o.Err, shellcmd.ErrEndless):
+		return &host.OutputError{Host: h.name, Command: h.show(cmd), Problem: o.Err.Error()}
+	case o.Err != nil || !o.Exited || o.Signal != "":
 		return h.unknownOutcome(cmd, o)
 	}
-	if left, ok := o.scanner.Left(); ok {
-		return h.privilegeError(left, o.stderr)
+	if left, ok := o.Scanner.Left(); ok {
+		return h.privilegeError(left, o.Stderr)
 	}
 	return h.noAnswer(cmd, o)
 }
 
 // unknownOutcome is the error for a command that may have run to whatever point.
-func (h *Host) unknownOutcome(cmd shellcmd.Command, o *outcome) error {
-	e := h.unreachable("run", h.show(cmd), o.err)
-	e.MayHaveRun, e.Reading = o.handed, !cmd.Changing()
-	var out *limitError
-	if errors.As(o.err, &out) {
-		e.Limit = out.name
+func (h *Host) unknownOutcome(cmd shellcmd.Command, o *sshconn.Outcome) error {
+	e := h.unreachable("run", h.show(cmd), o.Err)
+	e.MayHaveRun, e.Reading = o.Handed, !cmd.Changing()
+	var out *sshconn.LimitError
+	if errors.As(o.Err, &out) {
+		e.Limit = out.Name
 	}
 	switch {
-	case o.err == nil && o.signal != "":
-		e.Err = fmt.Errorf("the session was ended by signal %s before the command reported its end", o.signal)
+	case o.Err == nil && o.Signal != "":
+		e.Err = fmt.Errorf("the session was ended by signal %s before the command reported its end", o.Signal)
 		e.Advice = "The host may be shutting down, or it ran out of memory."
-	case o.err == nil:
+	case o.Err == nil:
 		e.Err = errors.New("the session ended without saying how")
 	// A session that broke off says nothing of sudo.
-	case o.scanner.InSudo() && errors.Is(o.err, os.ErrDeadlineExceeded):
+	case o.Scanner.InSudo() && errors.Is(o.Err, os.ErrDeadlineExceeded):
 		e.Advice = adviceSlowSudo
-	case !o.handed:
+	case !o.Handed:
 		e.Advice = "The command was not handed over, so nothing ran. If this persists, check sshd's MaxSessions and its " +
 			"log on the host."
 	}
@@ -163,16 +170,16 @@ const adviceSlowSudo = "sudo was still busy before it started the command. It lo
 	"itself. `time sudo -n true` on the host shows how long it takes."
 
 // noAnswer is the error for a session that ended properly without our markers.
-func (h *Host) noAnswer(cmd shellcmd.Command, o *outcome) error {
+func (h *Host) noAnswer(cmd shellcmd.Command, o *sshconn.Outcome) error {
 	e := &host.OutputError{Host: h.name, Command: h.show(cmd)}
-	if o.scanner.Began() {
-		e.Problem = fmt.Sprintf("the output ends before its end marker; the session ended with status %d", o.status)
+	if o.Scanner.Began() {
+		e.Problem = fmt.Sprintf("the output ends before its end marker; the session ended with status %d", o.Status)
 		return e
 	}
 	e.Problem = fmt.Sprintf("the begin marker is missing, so the command did not start; the session ended with status "+
-		"%d. The login shell may be restricted or a forced command be set, or /bin/sh is missing", o.status)
-	said := bytes.Join([][]byte{o.scanner.Preamble(), o.stderr}, nil)
-	if e.Output = h.clean(cmd, said); !o.scanner.Frame.Marks(said) {
+		"%d. The login shell may be restricted or a forced command be set, or /bin/sh is missing", o.Status)
+	said := bytes.Join([][]byte{o.Scanner.Preamble(), o.Stderr}, nil)
+	if e.Output = h.clean(cmd, said); !o.Scanner.Frame.Marks(said) {
 		// The login shell's own words hold nothing of a command that did not start.
 		e.Output = h.redact(string(said[:min(len(said), shownLimit)]))
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/sshconn"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
@@ -49,8 +50,8 @@ func TestHost_Run_roundTrips(t *testing.T) {
 	cfg := s.config()
 	cfg.Port = newWAN(t, s.listener.Addr().String(), rtt).port()
 	var mu sync.Mutex
-	var events []Event
-	cfg.Trace = func(e Event) { mu.Lock(); events = append(events, e); mu.Unlock() }
+	var events []host.Event
+	cfg.Trace = func(e host.Event) { mu.Lock(); events = append(events, e); mu.Unlock() }
 	h := mustHost(t, cfg)
 	best := time.Hour
 	for turn := 0; turn < 4 || turn < 20 && best > 28*rtt/10; turn++ { // other work may disturb some
@@ -354,7 +355,7 @@ func TestHost_Run_silentPeer(t *testing.T) {
 	begin := time.Now()
 	close(w.stalled)
 	var gone *host.UnreachableError
-	if err := <-running; !errors.As(err, &gone) || !gone.MayHaveRun || !errors.Is(err, errSilent) {
+	if err := <-running; !errors.As(err, &gone) || !gone.MayHaveRun || !errors.Is(err, sshconn.ErrSilent) {
 		t.Errorf("running command: got %v", err)
 	}
 	_, err := h.Run(t.Context(), shellcmd.New("true"))

@@ -3,11 +3,15 @@ package sshhost
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 
 	"github.com/pkg/sftp"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
 // stagingDir is where uploads wait for root, relative to the user's SFTP
@@ -19,10 +23,17 @@ const stagingDir = ".cache/terraform-provider-infiniband"
 // the name before, because others can write there too.
 const awayDir = "/var/tmp"
 
-// rootNeedsToRead is the advice where root can read neither.
-const rootNeedsToRead = "The user stages a file in the home directory, or else in " + awayDir + ", and root copies " +
-	"it to its place. Root must be able to read one of them. A home directory on NFS with root_squash hides its " +
-	"files from root."
+// upload is one file on its way.
+type upload struct {
+	r      io.ReaderAt
+	size   int64
+	file   host.RemoteFile
+	nonce  string
+	staged string // absolute path on the host, once it is known
+	waits  int    // round trips of staging
+	away   bool   // staged outside the home directory
+	made   bool   // its directory there
+}
 
 // alone is the directory of an upload that is for it alone; empty in the home directory.
 func (u *upload) alone() string {
@@ -75,3 +86,11 @@ func (u *upload) create(client *sftp.Client) (*sftp.File, error) {
 	}
 	return client.OpenFile(u.name(), flags)
 }
+
+func (u *upload) temporary() string {
+	dir, name := path.Split(u.file.Path)
+	return dir + "." + name + "." + u.nonce + ".tmp"
+}
+
+// command is how messages name the upload.
+func (u *upload) command() string { return "upload " + shellcmd.Quote(u.file.Path) }

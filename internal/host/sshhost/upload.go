@@ -8,15 +8,14 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/pkg/sftp"
-	"golang.org/x/crypto/ssh"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/sshconn"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
@@ -58,24 +57,6 @@ clean
 exit 0
 `
 
-// notReadable is the status of installScript where root cannot read what the user has
-// staged: homes on NFS with root_squash.
-const notReadable = 72
-
-var hexSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
-// upload is one file on its way.
-type upload struct {
-	r      io.ReaderAt
-	size   int64
-	file   host.RemoteFile
-	nonce  string
-	staged string // absolute path on the host, once it is known
-	waits  int    // round trips of staging
-	away   bool   // staged outside the home directory
-	made   bool   // its directory there
-}
-
 // Upload writes a file as root: staged by the user over SFTP, hashed and moved
 // on the host. Nothing of it is left if it fails, unless the host is out of
 // reach then; what was at the path before stays.
@@ -95,7 +76,7 @@ func (h *Host) Upload(ctx context.Context, r io.ReaderAt, size int64, file host.
 	if err != nil && !errors.As(err, &bad) && !errors.As(err, &gone) {
 		err = h.transferError("upload", file.Path, err)
 	}
-	h.trace(Event{Kind: "upload", What: file.Path, Duration: time.Since(begin), RoundTrips: turns, Err: err})
+	h.trace(host.Event{Kind: "upload", What: file.Path, Duration: time.Since(begin), RoundTrips: turns, Err: err})
 	return err
 }
 
@@ -135,21 +116,21 @@ func (h *Host) uploadByWay(ctx context.Context, u *upload) (turns int, err error
 }
 
 func (h *Host) upload(ctx context.Context, u *upload) (turns int, err error) {
-	var early *earlyShell
-	defer func() { early.drop() }()
+	var early *sshconn.EarlyShell
+	defer func() { early.Drop() }()
 	for try := 1; ; try++ {
-		var l *link
+		var l *sshconn.Conn
 		if l, err = h.connect(ctx); err != nil {
 			return turns, withCommand(err, u.command())
 		}
-		early.drop()
-		early = startEarly(ctx, l)
+		early.Drop()
+		early = sshconn.StartEarly(ctx, l)
 		if err = h.stage(ctx, l, u); err == nil {
 			break
 		}
 		// Staging again under the same name is harmless, so a connection that
 		// proves dead is worth a second one.
-		if ctx.Err() != nil || !l.lostSoon() || try > 1 {
+		if ctx.Err() != nil || !l.LostSoon() || try > 1 {
 			h.sweep(ctx, u)
 			return turns, h.stageError(ctx, l, u, err)
 		}
@@ -177,16 +158,8 @@ func (h *Host) upload(ctx context.Context, u *upload) (turns int, err error) {
 	return turns, err
 }
 
-func (u *upload) temporary() string {
-	dir, name := path.Split(u.file.Path)
-	return dir + "." + name + "." + u.nonce + ".tmp"
-}
-
-// command is how messages name the upload.
-func (u *upload) command() string { return "upload " + shellcmd.Quote(u.file.Path) }
-
 // stage writes the file into the user's staging directory.
-func (h *Host) stage(ctx context.Context, l *link, u *upload) error {
+func (h *Host) stage(ctx context.Context, l *sshconn.Conn, u *upload) error {
 	client, done, err := openSFTP(ctx, l)
 	if err != nil {
 		return err
@@ -242,77 +215,12 @@ func noSpace(client *sftp.Client, u *upload, err error) error {
 	return err
 }
 
-var errNoSpace = errors.New("no space left on the host")
-
-// openSFTP starts the host's SFTP server on a session of the connection.
-func openSFTP(ctx context.Context, l *link) (*sftp.Client, func(), error) {
-	ch, err := l.open(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	go ssh.DiscardRequests(ch.requests)
-	stop := context.AfterFunc(ctx, func() { _ = ch.Close() })
-	ok, err := ch.SendRequest("subsystem", true, ssh.Marshal(struct{ Name string }{"sftp"}))
-	if err == nil && !ok {
-		err = errors.New("the host's SSH server offers no SFTP; add `Subsystem sftp internal-sftp` to its sshd_config")
-	}
-	var client *sftp.Client
-	if err == nil {
-		first := &firstBytes{Reader: ch}
-		client, err = sftp.NewClientPipe(first, halfClose{ch})
-		err = first.explain(err)
-	}
-	if err != nil {
-		stop()
-		ch.shut()
-		return nil, nil, err
-	}
-	return client, func() {
-		stop()
-		// Nothing of value is in flight; nobody need wait for the server's farewell.
-		go func() { _ = client.Close(); ch.shut() }()
-	}, nil
-}
-
-// firstBytes remembers how an answer begins.
-type firstBytes struct {
-	io.Reader
-	begin []byte
-}
-
-func (f *firstBytes) Read(p []byte) (int, error) {
-	n, err := f.Reader.Read(p)
-	f.begin = append(f.begin, p[:min(n, noiseLimit-len(f.begin))]...)
-	return n, err
-}
-
-// noiseLimit bounds what is shown of text in front of the protocol.
-const noiseLimit = 200
-
-// errNoise says that something else than SFTP answered. ssh calls it "Received
-// message too long": the text is taken for a length.
-var errNoise = errors.New("the login shell prints text before the file transfer begins")
-
-// explain tells a login shell that prints from a broken server: a packet begins with
-// its length, whose first byte is zero.
-func (f *firstBytes) explain(err error) error {
-	if err == nil || len(f.begin) == 0 || f.begin[0] == 0 {
-		return err
-	}
-	return fmt.Errorf("%w: %q", errNoise, f.begin)
-}
-
-// halfClose ends the client's side of a channel and lets the answers come.
-type halfClose struct{ *channel }
-
-func (c halfClose) Close() error { return c.CloseWrite() }
-
 // stageError names why staging failed.
-func (h *Host) stageError(ctx context.Context, l *link, u *upload, err error) error {
+func (h *Host) stageError(ctx context.Context, l *sshconn.Conn, u *upload, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
-	} else if l.lost() {
-		err = l.why
+	} else if l.Lost() {
+		err = l.Why()
 	} else {
 		return h.transferError("upload", u.file.Path, err)
 	}
@@ -320,51 +228,6 @@ func (h *Host) stageError(ctx context.Context, l *link, u *upload, err error) er
 	e.Advice = "The file at its place is untouched."
 	return e
 }
-
-// transferError is the error for a file that a host that answers did not take
-// or give.
-func (h *Host) transferError(op, name string, err error) *host.TransferError {
-	e := &host.TransferError{Host: h.name, Op: op, Path: name, Err: err}
-	text := err.Error()
-	var exit *host.ExitError
-	if errors.As(err, &exit) {
-		text = exit.Stderr
-		// The script's own sentence comes last, after the tool's.
-		lines := strings.Split(strings.TrimSpace(text), "\n")
-		e.Err = &scriptError{lines[len(lines)-1], exit}
-		if exit.Status == notReadable {
-			e.Advice = rootNeedsToRead
-		}
-	}
-	switch {
-	case errors.Is(err, errNoise):
-		e.Advice = fmt.Sprintf("A start-up file of the user %s on the host, such as ~/.bashrc or ~/.zshenv, prints "+
-			"something in every session. "+
-			"Let it print only in interactive sessions: put `case $- in *i*) ;; *) return ;; esac` at its beginning. Or use "+
-			"`Subsystem sftp internal-sftp` in sshd_config.", h.target().user)
-	case errors.Is(err, errNoSpace) || strings.Contains(text, "No space left") || strings.Contains(text, "quota exceeded"):
-		e.Advice = "The file system is full. An upload needs its size in the home directory and again at its place."
-		if !errors.Is(err, errNoSpace) {
-			e.Err = fmt.Errorf("%w: %w", errNoSpace, e.Err)
-		}
-	case strings.Contains(text, "Read-only file system"):
-		e.Advice = "The file system is read-only, as the system directories of an appliance are."
-	case strings.HasSuffix(strings.TrimSpace(text), " is a directory"):
-		e.Advice = "A directory is at this path. Look what is in it and move it away, then apply again."
-	case strings.Contains(text, "SHA-256"):
-		e.Advice = "The file changed on its way, or on this machine since it was hashed. Nothing was put in place."
-	}
-	return e
-}
-
-// scriptError is a script's failure told by its own last words.
-type scriptError struct {
-	words string
-	exit  *host.ExitError
-}
-
-func (s *scriptError) Error() string { return s.words }
-func (s *scriptError) Unwrap() error { return s.exit }
 
 // sweepLimit bounds the attempt to clean up after a failure.
 const sweepLimit = 5 * time.Second

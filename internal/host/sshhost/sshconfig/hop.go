@@ -1,0 +1,43 @@
+package sshconfig
+
+import (
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/auth"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/knownhosts"
+)
+
+// Hop is one machine on the way, with every setting decided: the explicit
+// configuration first, then ~/.ssh/config, then OpenSSH's defaults.
+type Hop struct {
+	Alias string // as configured: what ~/.ssh/config is looked up under
+	Host  string // as dialled
+	Port  int
+	User  string
+
+	Proxy  string // ProxyCommand: the program that reaches this hop; empty for none
+	Family string // "tcp", "tcp4" or "tcp6"
+	Bind   string // address of this machine to call from, or empty
+
+	Timeout  time.Duration // of one attempt
+	Interval time.Duration // keepalive; 0: none
+	Count    int           // unanswered ones until the connection counts as lost
+
+	Keys  auth.Credentials
+	Trust knownhosts.Host
+
+	cfg    Config
+	set    *options
+	config *userConfig // that gave set
+}
+
+// Address is host:port as dialled.
+func (h *Hop) Address() string { return net.JoinHostPort(h.Host, strconv.Itoa(h.Port)) }
+
+// explicitKey reports whether the provider's configuration has a key.
+func (h *Hop) explicitKey() bool { return h.cfg.PrivateKey != "" || h.cfg.PrivateKeyFile != "" }
+
+// noKeys reports whether ssh would offer no key.
+func (h *Hop) noKeys() bool { return h.set.is("PubkeyAuthentication", "no", "false") }
