@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
@@ -59,7 +60,7 @@ func TestApply_from_Ethernet_to_InfiniBand(t *testing.T) {
 				t.Errorf("links %+v", links)
 			}
 			t.Logf("place %s, did %q", links.StoredIn, links.Did)
-			again, err := linktype.Assess(ctx, o.Session, linktype.Ask{Card: c, Request: safety.LinkTypeRequest{Ports: want}})
+			again, err := assessLinkTypes(ctx, o, linktype.Ask{Card: c, Request: safety.LinkTypeRequest{Ports: want}})
 			if err != nil || again.Verdict.Action != safety.ActionNone {
 				t.Errorf("second look: %v, %+v", err, again.Verdict)
 			}
@@ -68,12 +69,21 @@ func TestApply_from_Ethernet_to_InfiniBand(t *testing.T) {
 	}
 }
 
+// assessLinkTypes is the verdict on link types at a new look.
+func assessLinkTypes(ctx context.Context, o *Ops, l linktype.Ask) (cards.Assessment, error) {
+	look, err := linktype.Read(ctx, l.Card)
+	if err != nil {
+		return cards.Assessment{}, err
+	}
+	return linktype.Assess(ctx, o.Session, l, look)
+}
+
 func TestAssessLinkTypes_explains_Ethernet_only_firmware(t *testing.T) {
 	for _, name := range []string{labs.Intel9, labs.Xeon2zfs} {
 		ctx := context.Background()
 		b := newBench(t, name, 0)
 		ports := map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}
-		a, err := linktype.Assess(ctx, b.ops("alice").Session,
+		a, err := assessLinkTypes(ctx, b.ops("alice"),
 			linktype.Ask{Card: b.card(ctx), Request: safety.LinkTypeRequest{Ports: ports}})
 		if err != nil {
 			t.Fatal(explain(err))

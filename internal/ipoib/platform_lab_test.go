@@ -110,10 +110,10 @@ func TestLab_PersistLinkTypes_ubuntu(t *testing.T) {
 	persistTypes(t, l)
 	mustContain(t, l.file("intel9", platform.ModprobePath), platform.Owner, "\noptions mlx4_core port_type_array=1,2\n")
 	l.Machine("intel9").FS.Put("/etc/modprobe.d/mlx4-ib.conf", "options mlx4_core port_type_array=1,1\n", 0o644)
-	r := p.PersistedLinkTypes(l.snapshot(t, "intel9"), pci)
-	if !r.Found || r.Types[1] != ib.LinkTypeIB || r.Types[2] != ib.LinkTypeETH || len(r.Unmanaged) != 2 ||
-		len(r.Stronger) != 1 {
-		t.Errorf("record: %+v", r)
+	places := p.LinkTypePlaces(l.snapshot(t, "intel9"), pci)
+	if r := places.Ours(); r.Types[1] != ib.LinkTypeIB || r.Types[2] != ib.LinkTypeETH || len(places) != 3 ||
+		len(places.Stronger()) != 1 {
+		t.Errorf("places: %+v", places)
 	}
 	if l.file("intel9", "/etc/modprobe.d/mlx4-ib.conf") == "" {
 		t.Error("the wrong file was removed")
@@ -132,7 +132,7 @@ func TestLab_PersistLinkTypes_fullDisk(t *testing.T) {
 	m := l.Machine("intel9")
 	m.FS.Put(platform.ModprobePath, l.file("intel9", platform.ModprobePath)+"options mlx4_core log_num_mtt=24\n", 0o644)
 	edited := l.file("intel9", platform.ModprobePath)
-	kept := p.PersistedLinkTypes(l.snapshot(t, "intel9"), pci).Edits[0].Kept
+	kept := p.LinkTypePlaces(l.snapshot(t, "intel9"), pci).Ours().Edits[0].Kept
 	if err := m.FS.SetQuota("/etc/modprobe.d", 0); err != nil {
 		t.Fatal(err)
 	}
@@ -171,8 +171,8 @@ func TestLab_PersistLinkTypes_truenas(t *testing.T) {
 		if err := p.PersistLinkTypes(t.Context(), h, pci, map[int]ib.LinkType{1: ib.LinkTypeIB, 2: second}); err != nil {
 			t.Fatal(err)
 		}
-		if r := p.PersistedLinkTypes(l.snapshot(t, "xeon2zfs"), pci); r.Types[2] != second {
-			t.Errorf("record: %+v", r)
+		if r := p.LinkTypePlaces(l.snapshot(t, "xeon2zfs"), pci).Ours(); r.Types[2] != second {
+			t.Errorf("stored: %+v", r)
 		}
 	}
 	if now, boot := p.MissingModules(l.snapshot(t, "xeon2zfs"), "ib_ipoib"); len(now)+len(boot) > 0 {

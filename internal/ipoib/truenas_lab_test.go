@@ -57,15 +57,15 @@ func TestLab_Apply_truenasSurvivesReboot(t *testing.T) {
 	d.Config.MTU, d.Consent.PrivateMTU = 65520, 65520
 	apply(t, l, d)
 	plat, pci := lastingIB(t, l), ib.MustParsePCIAddress(labCard)
-	if r := plat.PersistedLinkTypes(l.snapshot(t, "xeon2zfs"), pci); !r.Found || r.Types[1] != ib.LinkTypeIB {
+	if r := plat.LinkTypePlaces(l.snapshot(t, "xeon2zfs"), pci).Ours(); r.Types[1] != ib.LinkTypeIB {
 		t.Errorf("stored link types: %+v", r)
 	}
 	if _, err := plat.Reboot(t.Context(), l.hosts["xeon2zfs"],
 		platform.RebootPolicy{Timeout: 30 * time.Second, Poll: 50 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
-	if r := plat.PersistedLinkTypes(l.snapshot(t, "xeon2zfs"), pci); r.AfterReboot {
-		t.Errorf("link types are still not in effect: %+v", r)
+	if line := l.snapshot(t, "xeon2zfs").Cmdline; !strings.Contains(line, "mlx4_core.port_type_array=1") {
+		t.Errorf("link types are still not in effect: %s", line)
 	}
 	if diff := ipoib.Observe(l.snapshot(t, "xeon2zfs"), truenasPort, 0).Differences(d.Config); len(diff) > 0 {
 		t.Errorf("after the reboot: %v", diff)

@@ -121,8 +121,8 @@ func TestLab_distributions(t *testing.T) {
 			if c, ok := s.Card(pci); !ok || len(c.Ports) != 2 || c.Ports[0].TypeNow != "ib" || c.Ports[1].TypeNow != "eth" {
 				t.Errorf("after the restart: %+v", c)
 			}
-			if r := p.PersistedLinkTypes(s, pci); !r.Found || r.Types[2] != ib.LinkTypeETH {
-				t.Errorf("record: %+v", r)
+			if ours := p.LinkTypePlaces(s, pci).Ours(); ours.Types[2] != ib.LinkTypeETH {
+				t.Errorf("stored: %+v", ours)
 			}
 			for _, v := range l.Violations() {
 				t.Error(v)
@@ -189,8 +189,8 @@ func TestLab_failed_rebuild_is_repeated(t *testing.T) {
 		if err := p.PersistLinkTypes(t.Context(), h, pci, types); err == nil {
 			t.Errorf("%s: a failed rebuild passed for a success", os)
 		}
-		if r := p.PersistedLinkTypes(look(t, h), pci); !r.Found || !fact.Yes(r.StaleInitramfs) {
-			t.Errorf("%s: after a failed rebuild: %+v", os, r)
+		if ours := p.LinkTypePlaces(look(t, h), pci).Ours(); ours.Types == nil || !fact.Yes(ours.Stale) {
+			t.Errorf("%s: after a failed rebuild: %+v", os, ours)
 		}
 		runs := 0
 		faults.Trap(program, 0, labsim.ProgramFault{Do: func() { runs++ }})
@@ -198,8 +198,8 @@ func TestLab_failed_rebuild_is_repeated(t *testing.T) {
 			if err := p.PersistLinkTypes(t.Context(), h, pci, types); err != nil {
 				t.Errorf("%s: %v", os, err)
 			}
-			if r := p.PersistedLinkTypes(look(t, h), pci); !fact.No(r.StaleInitramfs) || runs != 1 {
-				t.Errorf("%s: after %d rebuilds: %+v", os, runs, r)
+			if ours := p.LinkTypePlaces(look(t, h), pci).Ours(); !fact.No(ours.Stale) || runs != 1 {
+				t.Errorf("%s: after %d rebuilds: %+v", os, runs, ours)
 			}
 		}
 	}

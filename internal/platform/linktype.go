@@ -9,11 +9,170 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/modprobe"
 )
+
+// Place is one place of a host that sets types of ports when mlx4_core loads.
+type Place struct {
+	// Name is that of LinkTypesStoredIn for ours, else "kernel command line" or a file.
+	Name string
+	Ours bool // PersistLinkTypes writes it
+	// Types are by port from 1, "auto" for what the firmware prefers. Nil: it sets none, or
+	// none that is understood.
+	Types map[int]ib.LinkType
+	// Stale is yes if the initial RAM disk has an older copy, which the driver reads.
+	Stale fact.Bool
+	// Edits are what somebody has written into our file, which PersistLinkTypes writes anew.
+	// It keeps a file with such lines beside its place.
+	Edits []Edit
+	// NotOurs is what keeps PersistLinkTypes from writing: a file or a line in the place of
+	// ours that somebody else has written. Empty if there is none.
+	NotOurs string
+	// Unclear are lines that may decide, and that are not understood, each with its file.
+	Unclear []string
+	Unread  bool // it may decide, and could not be read
+}
+
+// Places are those of one card, the one that wins at the next boot first. Those that could not
+// be read stand last: nobody knows what they win over.
+type Places []Place
+
+// Ours is the place that PersistLinkTypes writes.
+func (p Places) Ours() Place {
+	if i := p.ours(); i >= 0 {
+		return p[i]
+	}
+	return Place{Stale: fact.Known(false)}
+}
+
+func (p Places) ours() int { return slices.IndexFunc(p, func(one Place) bool { return one.Ours }) }
+
+// Stronger are the places that override ours.
+func (p Places) Stronger() Places { return p[:max(p.ours(), 0)] }
+
+// Fresh are the places of which the driver reads at the next boot what they have now, before the
+// first of which the initial RAM disk has an older copy. What that copy has is not known.
+func (p Places) Fresh() Places {
+	if i := slices.IndexFunc(p, func(one Place) bool { return fact.Yes(one.Stale) }); i >= 0 {
+		return p[:i]
+	}
+	return p
+}
+
+// Array is the parameter of the driver that places give: of a port, the first that names it
+// counts.
+func (p Places) Array() map[int]ib.LinkType {
+	all := map[int]ib.LinkType{}
+	for _, one := range slices.Backward(p) {
+		maps.Copy(all, one.Types)
+	}
+	return all
+}
+
+// Deciding names the first place that names a port; empty if none does.
+func (p Places) Deciding(port int) string {
+	for _, one := range p {
+		if _, named := one.Types[port]; named {
+			return one.Name
+		}
+	}
+	return ""
+}
+
+// FromOurs are ours, unless the initial RAM disk has an older copy, and those that it overrides.
+func (p Places) FromOurs() Places {
+	i := p.ours()
+	if i < 0 || fact.Yes(p[i].Stale) {
+		i++
+	}
+	return p[i:]
+}
+
+// Unclear says why nobody knows what decides at the next boot: places that could not be read,
+// and lines that are not understood. Empty if it is known.
+func (p Places) Unclear() string {
+	var lines []string
+	for _, one := range slices.Backward(p) {
+		lines = append(lines, one.Unclear...)
+	}
+	for _, one := range p {
+		if one.Unread {
+			return one.Name + " could not be read"
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.Join(lines, "; ") + ": the provider does not understand that"
+}
+
+// inOrder puts together the places of a host, those that win first, and those that could not
+// be read.
+func inOrder(s *inventory.Snapshot, parts ...Places) Places {
+	all := slices.DeleteFunc(slices.Concat(parts...), func(p Place) bool {
+		return !p.Ours && p.Types == nil && len(p.Unclear) == 0
+	})
+	for _, file := range slices.Sorted(maps.Keys(s.Unread)) {
+		if file == "/proc/cmdline" || file == MLX4ConfPath || slices.Contains(modprobe.Dirs, file) ||
+			slices.Contains(modprobe.Dirs, path.Dir(file)) {
+			all = append(all, Place{Name: file, Unread: true})
+		}
+	}
+	return all
+}
+
+// placeOf is a place with what its values give. Of two values the later one counts, for the
+// ports that it names.
+func placeOf(name string, o modprobe.Options, stale fact.Bool) Place {
+	p := Place{Name: name, Stale: stale}
+	unclear := slices.Clone(o.Unclear)
+	for _, value := range o.Values {
+		types := parsePortTypeArray(value)
+		if types == nil {
+			unclear = append(unclear, portTypeParam+"="+value)
+			continue
+		}
+		if p.Types == nil {
+			p.Types = map[int]ib.LinkType{}
+		}
+		maps.Copy(p.Types, types)
+	}
+	for _, line := range unclear {
+		p.Unclear = append(p.Unclear, name+" has `"+line+"`")
+	}
+	return p
+}
+
+// filesOfOthers are the files of modprobe.d but for ours: those behind it in the order of
+// names, which win over it, and those before it. What a rule of install may run besides
+// modprobe is in known.
+func filesOfOthers(s *inventory.Snapshot, stale fact.Bool, known ...string) (behind, before Places) {
+	for _, file := range slices.Backward(modprobeFiles(s)) {
+		content := s.Files[file].Content
+		switch o := readOptions(content, known...); {
+		case file == ModprobePath && IsOurs(content): // our store writes its values anew
+			before = append(before, placeOf(file, modprobe.Options{Unclear: o.Unclear}, stale))
+		case path.Base(file) > path.Base(ModprobePath):
+			behind = append(behind, placeOf(file, o, stale))
+		default:
+			before = append(before, placeOf(file, o, stale))
+		}
+	}
+	return behind, before
+}
+
+func readOptions(content string, known ...string) modprobe.Options {
+	return modprobe.ReadFile(content, mlx4Module, portTypeParam, slices.Concat(known, []string{"mlx4_en", "mlx4_ib"})...)
+}
+
+// commandLine is what the running kernel was given for the driver. No RAM disk has a copy of it.
+func commandLine(s *inventory.Snapshot) Places {
+	return Places{placeOf(CommandLine, modprobe.ReadCommandLine(s.Cmdline, mlx4Module, portTypeParam), fact.Known(false))}
+}
 
 const (
 	mlx4Module    = "mlx4_core"
@@ -24,7 +183,7 @@ const (
 // prefers), 1 (InfiniBand) or 2 (Ethernet). The driver accepts other numbers without
 // complaint and misreads them (Linux 6.1 to 7.3, drivers/net/ethernet/mellanox/mlx4).
 func portTypeArray(types map[int]ib.LinkType) (string, error) {
-	ports := slices.Sorted(mapKeys(types))
+	ports := slices.Sorted(maps.Keys(types))
 	words := make([]string, 0, len(ports))
 	for i, p := range ports {
 		if p != i+1 {
@@ -45,16 +204,6 @@ func portTypeArray(types map[int]ib.LinkType) (string, error) {
 		return "", fmt.Errorf("no port has a link type")
 	}
 	return strings.Join(words, ","), nil
-}
-
-func mapKeys(types map[int]ib.LinkType) func(yield func(int) bool) {
-	return func(yield func(int) bool) {
-		for p := range types {
-			if !yield(p) {
-				return
-			}
-		}
-	}
 }
 
 // parsePortTypeArray reads an array as the kernel does (kernel/params.c, lib/kstrtox.c); nil
@@ -85,79 +234,6 @@ func kernelInt(text string) (int64, error) {
 	return strconv.ParseInt(text, 0, 32)
 }
 
-// portTypes is what a configuration of the driver says of port_type_array.
-type portTypes struct {
-	types   map[int]ib.LinkType // nil if it says nothing
-	unclear []string            // lines that may decide, and that are not understood
-}
-
-// portTypesOf puts together what the values of one place give. Of two values the later one
-// counts, for the ports that it names.
-func portTypesOf(o modprobe.Options) portTypes {
-	p := portTypes{unclear: slices.Clone(o.Unclear)}
-	for _, value := range o.Values {
-		types := parsePortTypeArray(value)
-		if types == nil {
-			p.unclear = append(p.unclear, portTypeParam+"="+value)
-			continue
-		}
-		if p.types == nil {
-			p.types = map[int]ib.LinkType{}
-		}
-		maps.Copy(p.types, types)
-	}
-	return p
-}
-
-// noteUnclear adds what is not understood of a place.
-func (r *LinkTypeRecord) noteUnclear(where string, p portTypes) {
-	for _, line := range p.unclear {
-		r.Unclear = append(r.Unclear, where+" has `"+line+"`")
-	}
-}
-
-// readModprobe reads all files of modprobe.d in the order in which they count, but for ours:
-// those before it and those behind it. What a rule of install may run besides modprobe is in
-// known.
-func (r *LinkTypeRecord) readModprobe(s *inventory.Snapshot, known ...string) (before, behind []LinkTypeSetting) {
-	known = slices.Concat(known, []string{"mlx4_en", "mlx4_ib"})
-	for _, file := range modprobeFiles(s) {
-		o := modprobe.ReadFile(s.Files[file].Content, mlx4Module, portTypeParam, known...)
-		p := portTypesOf(o)
-		if file == ModprobePath && IsOurs(s.Files[file].Content) {
-			p.unclear = o.Unclear // the next apply writes the values anew
-		}
-		r.noteUnclear(file, p)
-		if file == ModprobePath && IsOurs(s.Files[file].Content) || len(o.Values) == 0 {
-			continue
-		}
-		r.Unmanaged = append(r.Unmanaged, fmt.Sprintf("%s: options %s %s=%s", file, mlx4Module, portTypeParam,
-			strings.Join(o.Values, " "+portTypeParam+"=")))
-		switch setting := (LinkTypeSetting{file, p.types}); {
-		case p.types == nil:
-		case path.Base(file) > path.Base(ModprobePath):
-			behind = append(behind, setting)
-		default:
-			before = append(before, setting)
-		}
-	}
-	return before, behind
-}
-
-// readCommandLine reads what the running kernel was given for the driver.
-func (r *LinkTypeRecord) readCommandLine(s *inventory.Snapshot) []LinkTypeSetting {
-	o := modprobe.ReadCommandLine(s.Cmdline, mlx4Module, portTypeParam)
-	p := portTypesOf(o)
-	r.noteUnclear(CommandLine, p)
-	for _, value := range o.Values {
-		r.Unmanaged = append(r.Unmanaged, CommandLine+": "+portTypeToken+"="+value)
-	}
-	if p.types == nil {
-		return nil
-	}
-	return []LinkTypeSetting{{CommandLine, p.types}}
-}
-
 // modprobeFiles are the files of modprobe.d in the order of their names. Of two with one name
 // in different directories both may count: initial RAM disks do not have all directories.
 func modprobeFiles(s *inventory.Snapshot) []string {
@@ -167,13 +243,6 @@ func modprobeFiles(s *inventory.Snapshot) []string {
 	}
 	slices.SortStableFunc(all, func(a, b string) int { return strings.Compare(path.Base(a), path.Base(b)) })
 	return all
-}
-
-// DecidesOnLinkTypes reports whether a path of a host is of what decides on the types at
-// boot: nobody knows what is in it while it cannot be read.
-func DecidesOnLinkTypes(file string) bool {
-	return file == "/proc/cmdline" || file == MLX4ConfPath ||
-		slices.Contains(modprobe.Dirs, file) || slices.Contains(modprobe.Dirs, path.Dir(file))
 }
 
 // portTypesFor writes the types for the driver's option, which counts for all its

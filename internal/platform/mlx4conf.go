@@ -3,6 +3,7 @@ package platform
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ func (mlx4ConfStore) LinkTypesStoredIn() string { return "mlx4.conf" }
 // InfiniBand on port 2.
 func mlx4Line(card ib.PCIAddress, types map[int]ib.LinkType) (string, error) {
 	words := []string{card.String()}
-	ports := slices.Sorted(mapKeys(types))
+	ports := slices.Sorted(maps.Keys(types))
 	for i, p := range ports {
 		if p != i+1 {
 			return "", fmt.Errorf("link types are for the ports %v; want them from 1 on without gaps", ports)
@@ -116,23 +117,20 @@ func (mlx4ConfStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, card i
 var mlx4SetupWords = []string{"if", "then", "fi", "[", "]", "-f", "-a", "<", ">", "2>", "1", "/dev/null", MLX4ConfPath,
 	"/usr/libexec/mlx4-setup.sh", "/sbin/modinfo"}
 
-// PersistedLinkTypes implements Platform. The script comes after the options of the driver,
+// LinkTypePlaces implements Platform. The script comes after the options of the driver,
 // so the file overrides them.
-func (m mlx4ConfStore) PersistedLinkTypes(s *inventory.Snapshot, card ib.PCIAddress) LinkTypeRecord {
-	r := LinkTypeRecord{StoredIn: m.LinkTypesStoredIn(), StaleInitramfs: fact.Known(false)}
-	before, behind := r.readModprobe(s, mlx4SetupWords...)
-	r.Weaker = slices.Concat(before, behind, r.readCommandLine(s))
+func (m mlx4ConfStore) LinkTypePlaces(s *inventory.Snapshot, card ib.PCIAddress) Places {
 	c := parseMLX4Conf(s.Files[MLX4ConfPath].Content, card)
+	ours := Place{Name: m.LinkTypesStoredIn(), Ours: true, Stale: fact.Known(false)}
 	if c.unmanaged != "" {
-		r.NotOurs = fmt.Sprintf("the line %q of %s", c.unmanaged, MLX4ConfPath)
-		r.Unmanaged = append(r.Unmanaged, MLX4ConfPath+": "+c.unmanaged)
+		ours.NotOurs = fmt.Sprintf("the line %q of %s", c.unmanaged, MLX4ConfPath)
 	}
-	if c.ours == "" {
-		return r
+	if c.ours != "" {
+		ours.Types, ours.Stale = map[int]ib.LinkType{}, staleInitramfs(s, MLX4ConfPath)
+		for i, word := range strings.Fields(c.ours)[1:] {
+			ours.Types[i+1] = ib.LinkType(word)
+		}
 	}
-	r.Found, r.Types, r.StaleInitramfs = true, map[int]ib.LinkType{}, staleInitramfs(s, MLX4ConfPath)
-	for i, word := range strings.Fields(c.ours)[1:] {
-		r.Types[i+1] = ib.LinkType(word)
-	}
-	return r
+	behind, before := filesOfOthers(s, ours.Stale, mlx4SetupWords...)
+	return inOrder(s, Places{ours}, commandLine(s), behind, before)
 }

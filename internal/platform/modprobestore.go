@@ -25,18 +25,19 @@ type modprobeStore struct{}
 func (modprobeStore) LinkTypesStoredIn() string { return "modprobe.d" }
 
 // PersistLinkTypes implements Platform.
-func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, _ ib.PCIAddress,
+func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, pci ib.PCIAddress,
 	types map[int]ib.LinkType) error {
 	s, array, err := portTypesFor(ctx, h, types)
 	if err != nil {
 		return err
 	}
-	if foreign := notOurs(s); foreign != "" {
-		return fmt.Errorf("%s: %s was not written by this provider; move it away", h.Name(), foreign)
+	now := m.LinkTypePlaces(s, pci).Ours()
+	if now.NotOurs != "" {
+		return fmt.Errorf("%s: %s was not written by this provider; move it away", h.Name(), now.NotOurs)
 	}
 	text := modprobeText(array)
 	stored := s.Files[ModprobePath].Content == text
-	if stored && fact.No(staleInitramfs(s, ModprobePath)) {
+	if stored && fact.No(now.Stale) {
 		return nil
 	}
 	var kept string
@@ -44,7 +45,7 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, _ ib
 		if stored {
 			return nil
 		}
-		if kept, err = KeepEdited(ctx, h, modprobeEdits(s), ModprobePath); err != nil {
+		if kept, err = KeepEdited(ctx, h, now.Edits, ModprobePath); err != nil {
 			return err
 		}
 		return WriteFile(ctx, h, ModprobePath, 0o644, text)
@@ -65,12 +66,11 @@ func modprobeText(array string) string {
 	return text + "options " + mlx4Module + " " + portTypeParam + "=" + array + "\n"
 }
 
-// modprobeEdits is our file, if it holds something else than we would write of its types.
-func modprobeEdits(s *inventory.Snapshot) []Edit {
-	text := s.Files[ModprobePath].Content
-	set := modprobe.ReadFile(text, mlx4Module, portTypeParam)
-	set.Values = set.Values[:min(1, len(set.Values))] // others add theirs behind ours
-	array, err := portTypeArray(portTypesOf(set).types)
+// modprobeEdits is our file with its options, if it holds something else than we would write of
+// its types.
+func modprobeEdits(text string, o modprobe.Options) []Edit {
+	o.Values = o.Values[:min(1, len(o.Values))] // others add theirs behind ours
+	array, err := portTypeArray(placeOf(ModprobePath, o, fact.Known(false)).Types)
 	if err != nil {
 		array = ""
 	}
@@ -80,21 +80,20 @@ func modprobeEdits(s *inventory.Snapshot) []Edit {
 	return nil
 }
 
-// PersistedLinkTypes implements Platform. modprobe gives a module the options of
-// all files in the order of their names, then those of the kernel command line
-// (kmod libkmod/libkmod-config.c), and of a parameter that is given twice the last
-// one counts.
-func (m modprobeStore) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) LinkTypeRecord {
-	r := LinkTypeRecord{StoredIn: m.LinkTypesStoredIn(), StaleInitramfs: fact.Known(false), NotOurs: notOurs(s),
-		Edits: modprobeEdits(s)}
-	r.Weaker, r.Stronger = r.readModprobe(s)
-	if own := s.Files[ModprobePath].Content; IsOurs(own) {
-		if o := modprobe.ReadFile(own, mlx4Module, portTypeParam); len(o.Values) > 0 {
-			r.Found, r.Types, r.StaleInitramfs = true, portTypesOf(o).types, staleInitramfs(s, ModprobePath)
+// LinkTypePlaces implements Platform. modprobe gives a module the options of all files in the
+// order of their names, then those of the kernel command line (kmod libkmod/libkmod-config.c),
+// and of a parameter that is given twice the last one counts.
+func (m modprobeStore) LinkTypePlaces(s *inventory.Snapshot, _ ib.PCIAddress) Places {
+	ours := Place{Name: m.LinkTypesStoredIn(), Ours: true, Stale: fact.Known(false), NotOurs: notOurs(s)}
+	if text := s.Files[ModprobePath].Content; IsOurs(text) {
+		o := readOptions(text)
+		ours.Edits = modprobeEdits(text, o)
+		if len(o.Values) > 0 {
+			ours.Types, ours.Stale = placeOf(ModprobePath, o, ours.Stale).Types, staleInitramfs(s, ModprobePath)
 		}
 	}
-	r.Stronger = append(r.Stronger, r.readCommandLine(s)...)
-	return r
+	behind, before := filesOfOthers(s, ours.Stale)
+	return inOrder(s, commandLine(s), behind, Places{ours}, before)
 }
 
 // notOurs names our own file of options if somebody else has written it.

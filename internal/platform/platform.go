@@ -81,40 +81,8 @@ type portTypeStore interface {
 	// PersistLinkTypes makes mlx4_core give the ports of a card these types from the next
 	// boot on. Except in mlx4.conf it is one setting for all mlx4 cards of the host.
 	PersistLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress, types map[int]ib.LinkType) error
-	// PersistedLinkTypes reads what PersistLinkTypes left.
-	PersistedLinkTypes(s *inventory.Snapshot, card ib.PCIAddress) LinkTypeRecord
-}
-
-// LinkTypeRecord is what a host will ask of mlx4_core at its next boot.
-type LinkTypeRecord struct {
-	StoredIn string              // "modprobe.d", "mlx4.conf" or "kernel_extra_options"
-	Found    bool                // something of ours is there
-	Types    map[int]ib.LinkType // by port from 1; "auto" is what the firmware prefers
-	// StaleInitramfs is true if the initial RAM disk has an older copy of the file, which
-	// the driver reads.
-	StaleInitramfs fact.Bool
-	// AfterReboot is true if the running kernel was started without it.
-	AfterReboot bool
-	// NotOurs is what keeps PersistLinkTypes from writing: a file or a line in the place of
-	// ours that somebody else has written. Empty if there is none.
-	NotOurs string
-	// Edits are what somebody has written into the file that PersistLinkTypes writes anew. It
-	// keeps a file with such lines beside its place.
-	Edits []Edit
-	// Unmanaged names files or settings made elsewhere that set the same parameter.
-	Unmanaged []string
-	// Weaker are those that ours overrides, Stronger those that override ours. The last
-	// of each counts.
-	Weaker, Stronger []LinkTypeSetting
-	// Unclear are lines made elsewhere that may decide, and that are not understood, each
-	// with its place.
-	Unclear []string
-}
-
-// LinkTypeSetting is a setting that was made outside this provider.
-type LinkTypeSetting struct {
-	Where string // "kernel command line" or a file
-	Types map[int]ib.LinkType
+	// LinkTypePlaces reads all places that set the types of the card's ports at the next boot.
+	LinkTypePlaces(s *inventory.Snapshot, card ib.PCIAddress) Places
 }
 
 // Default waiting times.

@@ -3,11 +3,12 @@ package platform
 import (
 	"encoding/json"
 	"errors"
-	"reflect"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
@@ -245,6 +246,20 @@ func TestSupportOf_driver(t *testing.T) {
 	}
 }
 
+// inWords names places in their order, each with the types that it sets.
+func inWords(places Places) string {
+	all := make([]string, len(places))
+	for i, p := range places {
+		if all[i] = p.Name; p.Ours {
+			all[i] += " (ours)"
+		}
+		for _, port := range slices.Sorted(maps.Keys(p.Types)) {
+			all[i] += " " + p.Types[port].String()
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
 func TestMLX4Conf(t *testing.T) {
 	card := ib.MustParsePCIAddress("0000:0b:00.0")
 	const stock = "# Config file for mlx4 hardware port settings\n# <pci_device_of_card> <port1_type> [port2_type]\n"
@@ -258,17 +273,17 @@ func TestMLX4Conf(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	s := &inventory.Snapshot{Files: map[string]inventory.File{MLX4ConfPath: {Content: text + "0000:0c:00.0 eth eth\n"}}}
-	r := mlx4ConfStore{}.PersistedLinkTypes(s, card)
-	if !r.Found || r.Types[1] != ib.LinkTypeIB || r.Types[2] != ib.LinkTypeETH || r.StoredIn != "mlx4.conf" ||
-		len(r.Unmanaged) != 0 {
-		t.Errorf("%+v", r)
+	places := mlx4ConfStore{}.LinkTypePlaces(s, card)
+	if got := inWords(places); got != "mlx4.conf (ours) ib eth" || places.Ours().NotOurs != "" {
+		t.Errorf("%s", got)
 	}
 	if got := parseMLX4Conf(text, card).with(line); got != text {
 		t.Errorf("written twice: %q", got)
 	}
-	other := mlx4ConfStore{}.PersistedLinkTypes(s, ib.MustParsePCIAddress("0000:0c:00.0"))
-	if other.Found || len(other.Unmanaged) != 1 || other.Unmanaged[0] != "/etc/rdma/mlx4.conf: 0000:0c:00.0 eth eth" {
-		t.Errorf("a line of somebody else: %+v", other)
+	other := mlx4ConfStore{}.LinkTypePlaces(s, ib.MustParsePCIAddress("0000:0c:00.0"))
+	if got := inWords(other); got != "mlx4.conf (ours)" ||
+		other.Ours().NotOurs != `the line "0000:0c:00.0 eth eth" of /etc/rdma/mlx4.conf` {
+		t.Errorf("a line of somebody else: %s, %+v", got, other)
 	}
 	for _, types := range []map[int]ib.LinkType{{1: ib.LinkTypeETH, 2: ib.LinkTypeIB}, {2: ib.LinkTypeIB}} {
 		if _, err := mlx4Line(card, types); err == nil {
@@ -307,15 +322,47 @@ func TestModprobeStore_namesWhatIsStronger(t *testing.T) {
 		"/etc/modprobe.d/zz-mlx4.conf": {Content: "options mlx4_core port_type_array=0,2\n"},
 		MLX4ConfPath:                   {Content: "0000:0b:00.0 ib ib\n"}, // nothing reads it where there is no mlx4-setup.sh
 	}}
-	r := modprobeStore{}.PersistedLinkTypes(s, ib.MustParsePCIAddress("0000:0b:00.0"))
-	want := []LinkTypeSetting{
-		{"/etc/modprobe.d/zz-mlx4.conf", map[int]ib.LinkType{1: ib.LinkTypeAuto, 2: ib.LinkTypeETH}},
-		{CommandLine, map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}},
+	places := modprobeStore{}.LinkTypePlaces(s, ib.MustParsePCIAddress("0000:0b:00.0"))
+	if got := inWords(places); got != CommandLine+" ib ib, /etc/modprobe.d/zz-mlx4.conf auto eth, "+
+		"modprobe.d (ours) eth eth, /etc/modprobe.d/mlx4.conf ib eth" {
+		t.Errorf("%s", got)
 	}
-	weaker := []LinkTypeSetting{{"/etc/modprobe.d/mlx4.conf", map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeETH}}}
-	if !reflect.DeepEqual(r.Stronger, want) || !reflect.DeepEqual(r.Weaker, weaker) || r.Types[1] != ib.LinkTypeETH ||
-		len(r.Unmanaged) != 3 {
-		t.Errorf("%+v", r)
+	if got := inWords(places.Stronger()); got != CommandLine+" ib ib, /etc/modprobe.d/zz-mlx4.conf auto eth" {
+		t.Errorf("stronger: %s", got)
+	}
+	if got := inWords(places.FromOurs()); got != "modprobe.d (ours) eth eth, /etc/modprobe.d/mlx4.conf ib eth" {
+		t.Errorf("from ours on: %s", got)
+	}
+	if got := places.Array(); !maps.Equal(got, map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}) ||
+		places.Deciding(2) != CommandLine {
+		t.Errorf("the parameter is %v by %s", got, places.Deciding(2))
+	}
+}
+
+// The initial RAM disk may have older copies of all files, and has none of the command line. So
+// nothing that comes after the command line is known.
+func TestPlaces_staleInitramfs(t *testing.T) {
+	ours := OwnedHeader("infiniband_link_type") + "options mlx4_core port_type_array=2,2\n"
+	s := &inventory.Snapshot{Cmdline: "mlx4_core.port_type_array=1",
+		StaleInInitramfs: []string{ModprobePath, MLX4ConfPath},
+		Files: map[string]inventory.File{ModprobePath: {Content: ours},
+			"/etc/modprobe.d/aa.conf": {Content: "options mlx4_core port_type_array=2,2\n"},
+			"/etc/modprobe.d/zz.conf": {Content: "options mlx4_core port_type_array=2,2\n"},
+			MLX4ConfPath:              {Content: mlx4ConfMark + "\n0000:0b:00.0 ib eth\n"}}}
+	pci := ib.MustParsePCIAddress("0000:0b:00.0")
+	places := modprobeStore{}.LinkTypePlaces(s, pci)
+	if got := inWords(places.Fresh()); got != CommandLine+" ib" || !fact.Yes(places.Ours().Stale) ||
+		inWords(places.FromOurs()) != "/etc/modprobe.d/aa.conf eth eth" {
+		t.Errorf("%s of %s", got, inWords(places))
+	}
+	// The older copy of mlx4.conf would win over the command line too.
+	if got := inWords(mlx4ConfStore{}.LinkTypePlaces(s, pci).Fresh()); got != "" {
+		t.Errorf("mlx4.conf: %s", got)
+	}
+	s.StaleInInitramfs, s.Unread = nil, map[string]bool{"/etc/modprobe.d/b.conf": true}
+	places = modprobeStore{}.LinkTypePlaces(s, pci)
+	if got := places.Unclear(); got != "/etc/modprobe.d/b.conf could not be read" || len(places.Fresh()) != len(places) {
+		t.Errorf("%q of %s", got, inWords(places))
 	}
 }
 
@@ -323,17 +370,15 @@ func TestModprobeStore_namesWhatIsStronger(t *testing.T) {
 // all directories. What is not understood is named.
 func TestModprobeStore_forms(t *testing.T) {
 	ours := inventory.File{Content: OwnedHeader("infiniband_link_type") + "options mlx4_core port_type_array=1,1\n"}
-	both := func(one, two ib.LinkType) map[int]ib.LinkType { return map[int]ib.LinkType{1: one, 2: two} }
-	const ibType, eth, auto = ib.LinkTypeIB, ib.LinkTypeETH, ib.LinkTypeAuto
 	for _, tt := range []struct {
 		file, text       string
-		weaker, stronger map[int]ib.LinkType
+		weaker, stronger string
 		unclear          string
 	}{
-		{file: "/usr/lib/modprobe.d/zz.conf", text: "options mlx4_core port_type_array=0,0", stronger: both(auto, auto)},
-		{file: "/run/modprobe.d/zz.conf", text: "options mlx4-core port-type-array=+2,0X1", stronger: both(eth, ibType)},
-		{file: "/usr/local/lib/modprobe.d/aa.conf", text: "options mlx4_core port_type_array=02,1", weaker: both(eth, ibType)},
-		{file: "/etc/modprobe.d/zz.conf", text: "options mlx4_core port_type_array=2,2 port_type_array=1", stronger: both(ibType, eth)},
+		{file: "/usr/lib/modprobe.d/zz.conf", text: "options mlx4_core port_type_array=0,0", stronger: "auto auto"},
+		{file: "/run/modprobe.d/zz.conf", text: "options mlx4-core port-type-array=+2,0X1", stronger: "eth ib"},
+		{file: "/usr/local/lib/modprobe.d/aa.conf", text: "options mlx4_core port_type_array=02,1", weaker: "eth ib"},
+		{file: "/etc/modprobe.d/zz.conf", text: "options mlx4_core port_type_array=2,2 port_type_array=1", stronger: "ib eth"},
 		{file: "/etc/modprobe.d/zz.conf", text: "options mlx4_core port_type_array=3,1", unclear: "port_type_array=3,1"},
 		{file: "/etc/modprobe.d/zz.conf", text: "options mlx4_core port_type_array=0b1,1", unclear: "port_type_array=0b1,1"},
 		{file: "/etc/modprobe.d/zz.conf", text: "options mlx4_core port_type_array=1,", unclear: "port_type_array=1,"},
@@ -344,17 +389,23 @@ func TestModprobeStore_forms(t *testing.T) {
 		{file: "/etc/modprobe.d/zz.conf", text: libMLX4Line, unclear: "install mlx4_core"}, // the script is not of Debian
 	} {
 		s := &inventory.Snapshot{Files: map[string]inventory.File{ModprobePath: ours, tt.file: {Content: tt.text + "\n"}}}
-		r := modprobeStore{}.PersistedLinkTypes(s, ib.MustParsePCIAddress("0000:0b:00.0"))
-		setting := func(types map[int]ib.LinkType) []LinkTypeSetting {
-			if types == nil {
-				return nil
-			}
-			return []LinkTypeSetting{{tt.file, types}}
+		places := modprobeStore{}.LinkTypePlaces(s, ib.MustParsePCIAddress("0000:0b:00.0"))
+		want := "modprobe.d (ours) ib ib"
+		unclear := tt.unclear != ""
+		switch {
+		case tt.stronger != "":
+			want = tt.file + " " + tt.stronger + ", " + want
+		case tt.weaker != "":
+			want += ", " + tt.file + " " + tt.weaker
+		case unclear && tt.file > ModprobePath:
+			want = tt.file + ", " + want
+		case unclear:
+			want += ", " + tt.file
 		}
-		unclear := len(r.Unclear) == 1 && strings.Contains(r.Unclear[0], tt.file+" has `"+tt.unclear)
-		if !reflect.DeepEqual(r.Weaker, setting(tt.weaker)) || !reflect.DeepEqual(r.Stronger, setting(tt.stronger)) ||
-			unclear != (tt.unclear != "") || r.Types[1] != ibType {
-			t.Errorf("%s: %+v", tt.text, r)
+		says := places.Unclear()
+		if got := inWords(places); got != want || unclear != (says != "") || unclear && (strings.Count(says, " has `") != 1 ||
+			!strings.HasPrefix(says, tt.file+" has `"+tt.unclear)) {
+			t.Errorf("%s: %s, unclear %q; want %s", tt.text, got, says, want)
 		}
 	}
 }
@@ -371,9 +422,12 @@ func TestMLX4Conf_installLine(t *testing.T) {
 		s := &inventory.Snapshot{Cmdline: "mlx4_core.port_type_array=2,2", Files: map[string]inventory.File{
 			"/usr/lib/modprobe.d/libmlx4.conf": {Content: text + "\n"},
 			"/etc/modprobe.d/a.conf":           {Content: "options mlx4_core port_type_array=0,0\n"}}}
-		r := mlx4ConfStore{}.PersistedLinkTypes(s, ib.MustParsePCIAddress("0000:0b:00.0"))
-		if len(r.Unclear) != unclear || len(r.Weaker) != 2 || len(r.Stronger) > 0 {
-			t.Errorf("%s: %+v", text, r)
+		places := mlx4ConfStore{}.LinkTypePlaces(s, ib.MustParsePCIAddress("0000:0b:00.0"))
+		got := strings.Replace(inWords(places), "/usr/lib/modprobe.d/libmlx4.conf, ", "", unclear)
+		if got != "mlx4.conf (ours), "+CommandLine+" eth eth, /etc/modprobe.d/a.conf auto auto" ||
+			strings.Count(places.Unclear(), "/usr/lib/modprobe.d/libmlx4.conf has `install") != unclear ||
+			len(places) != 3+unclear {
+			t.Errorf("%s: %s, unclear %q", text, got, places.Unclear())
 		}
 	}
 }
@@ -390,9 +444,11 @@ func TestTrueNAS_formsOfTheToken(t *testing.T) {
 		}
 		s := &inventory.Snapshot{TrueNAS: &inventory.TrueNAS{AdvancedConfig: options},
 			Files: map[string]inventory.File{"/etc/modprobe.d/a.conf": {Content: "install mlx4_core /bin/mlx4\n"}}}
-		r := trueNAS{}.PersistedLinkTypes(s, ib.MustParsePCIAddress("0000:0b:00.0"))
-		if !r.Found || r.Types[1] != want || len(r.Unclear) != 1 || !r.AfterReboot {
-			t.Errorf("%s: %+v", token, r)
+		places := trueNAS{}.LinkTypePlaces(s, ib.MustParsePCIAddress("0000:0b:00.0"))
+		if ours := places[0]; !ours.Ours || ours.Name != "kernel_extra_options" || ours.Types[1] != want ||
+			places.Unclear() != "/etc/modprobe.d/a.conf has `install mlx4_core /bin/mlx4`: "+
+				"the provider does not understand that" {
+			t.Errorf("%s: %+v", token, places)
 		}
 		if left := withoutTypes(kernelOptions(s)); len(left) != 1 {
 			t.Errorf("%s stays: %q", token, left)

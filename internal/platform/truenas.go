@@ -227,22 +227,16 @@ func withoutTypes(tokens []string) []string {
 	})
 }
 
-// PersistedLinkTypes implements Platform. The token carries no mark of its
-// owner, so whoever set it, it is the record.
-func (t trueNAS) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) LinkTypeRecord {
-	r := LinkTypeRecord{StoredIn: t.LinkTypesStoredIn(), StaleInitramfs: fact.Known(false)}
-	before, behind := r.readModprobe(s)
-	r.Weaker = slices.Concat(before, behind)
+// LinkTypePlaces implements Platform. The token carries no mark of its owner, so whoever set it,
+// it is ours. The middleware gives it to the kernel of the next boot, so what the running one
+// was given is no place.
+func (t trueNAS) LinkTypePlaces(s *inventory.Snapshot, _ ib.PCIAddress) Places {
 	o := modprobe.ReadCommandLine(strings.Join(kernelOptions(s), " "), mlx4Module, portTypeParam)
-	r.noteUnclear("kernel_extra_options", portTypes{unclear: o.Unclear})
-	if r.Found = len(o.Values) > 0; !r.Found {
-		return r
+	ours := placeOf(t.LinkTypesStoredIn(), modprobe.Options{Unclear: o.Unclear}, fact.Known(false))
+	ours.Ours = true
+	if p := placeOf("", modprobe.Options{Values: o.Values}, ours.Stale); len(p.Unclear) == 0 { // else it is written anew
+		ours.Types = p.Types
 	}
-	if p := portTypesOf(modprobe.Options{Values: o.Values}); len(p.unclear) == 0 { // else it is written anew
-		r.Types = p.types
-	}
-	// The middleware raises no reboot-required flag for it.
-	running := modprobe.ReadCommandLine(s.Cmdline, mlx4Module, portTypeParam)
-	r.AfterReboot = !slices.Equal(running.Values, o.Values)
-	return r
+	behind, before := filesOfOthers(s, ours.Stale)
+	return inOrder(s, Places{ours}, behind, before)
 }

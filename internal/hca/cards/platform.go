@@ -2,11 +2,7 @@ package cards
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"strings"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -34,45 +30,10 @@ func (o onPlatform) Reboot(ctx context.Context, reason string, ready func(contex
 	return o.platform.Reboot(ctx, o.host, policy)
 }
 
-func (o onPlatform) StoredIn() (place, whyNot string) { return o.platform.LinkTypesStoredIn(), "" }
+func (o onPlatform) Places(s *inventory.Snapshot) platform.Places {
+	return o.platform.LinkTypePlaces(s, o.pci)
+}
 
 func (o onPlatform) Keep(ctx context.Context, types map[int]ib.LinkType) error {
 	return o.platform.PersistLinkTypes(ctx, o.host, o.pci, types)
-}
-
-func (o onPlatform) StoredTypes(s *inventory.Snapshot) map[int]ib.LinkType {
-	if r := o.platform.PersistedLinkTypes(s, o.pci); !fact.Yes(r.StaleInitramfs) {
-		return r.Types
-	}
-	return nil
-}
-
-func (o onPlatform) StaleInitramfs(s *inventory.Snapshot) fact.Bool {
-	return o.platform.PersistedLinkTypes(s, o.pci).StaleInitramfs
-}
-
-func (o onPlatform) NotOurs(s *inventory.Snapshot) string {
-	return o.platform.PersistedLinkTypes(s, o.pci).NotOurs
-}
-
-func (o onPlatform) Edits(s *inventory.Snapshot) []platform.Edit {
-	return o.platform.PersistedLinkTypes(s, o.pci).Edits
-}
-
-func (o onPlatform) Others(s *inventory.Snapshot) (weaker, stronger []platform.LinkTypeSetting) {
-	r := o.platform.PersistedLinkTypes(s, o.pci)
-	return r.Weaker, r.Stronger
-}
-
-func (o onPlatform) Unclear(s *inventory.Snapshot) string {
-	for _, file := range slices.Sorted(maps.Keys(s.Unread)) {
-		if platform.DecidesOnLinkTypes(file) {
-			return file + " could not be read"
-		}
-	}
-	unclear := o.platform.PersistedLinkTypes(s, o.pci).Unclear
-	if len(unclear) == 0 {
-		return ""
-	}
-	return strings.Join(unclear, "; ") + ": the provider does not understand that"
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/changes"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -31,29 +30,11 @@ type Rebooter interface {
 	Reboot(ctx context.Context, reason string, ready func(context.Context) error) (bootID string, err error)
 }
 
-// LinkTypeStore makes link types last over a reboot where the card's own
-// configuration cannot. See Platform.
+// LinkTypeStore is what the platform of a host has for the types of a card's ports. See Platform.
 type LinkTypeStore interface {
-	// StoredIn names the mechanism, "modprobe.d" or "kernel_extra_options"; empty,
-	// with the reason, if the platform has none.
-	StoredIn() (place, whyNot string)
+	Places(s *inventory.Snapshot) platform.Places
+	// Keep makes types last over a reboot, in the place that is ours.
 	Keep(ctx context.Context, types map[int]ib.LinkType) error
-	// StoredTypes are the types that Keep has stored, if the next boot reads them.
-	StoredTypes(s *inventory.Snapshot) map[int]ib.LinkType
-	// StaleInitramfs reports whether the initial RAM disk has an older copy of them,
-	// which the driver then reads.
-	StaleInitramfs(s *inventory.Snapshot) fact.Bool
-	// NotOurs is a file or a line of somebody else's in the place where Keep would write;
-	// empty if there is none.
-	NotOurs(s *inventory.Snapshot) string
-	// Edits are what somebody has written into the file that Keep writes anew.
-	Edits(s *inventory.Snapshot) []platform.Edit
-	// Others are settings made outside Terraform: first those that the stored ones
-	// override, then those that override the stored ones. The last of each list counts.
-	Others(s *inventory.Snapshot) (weaker, stronger []platform.LinkTypeSetting)
-	// Unclear says why nobody knows what decides at the next boot: places that could not be
-	// read, and lines that are not understood. Empty if it is known.
-	Unclear(s *inventory.Snapshot) string
 }
 
 // Card is one card with what the configuration says of its host.
@@ -67,8 +48,8 @@ type Card struct {
 	// lines of configuration that follow it; see safety.IdentityFacts.
 	Elsewhere, Edit string
 	RebootAllowed   bool
-	Rebooter        Rebooter      // may be nil if RebootAllowed is false
-	TypeStore       LinkTypeStore // may be nil
+	Rebooter        Rebooter // may be nil if RebootAllowed is false
+	TypeStore       LinkTypeStore
 }
 
 // ID is "host/0000:01:00.0".

@@ -28,8 +28,13 @@ func Apply(ctx context.Context, o *cards.Session, l Ask) (State, error) {
 	l.PlannedPSID = "" // at apply, what runs is what counts
 	var state State
 	what := "set link types of card " + l.Card.ID()
-	a, err := job.Begin(ctx, o, l.Card, what, &state.Did,
-		func(ctx context.Context) (cards.Assessment, error) { return Assess(ctx, o, l) })
+	var look Look
+	a, err := job.Begin(ctx, o, l.Card, what, &state.Did, func(ctx context.Context) (a cards.Assessment, err error) {
+		if look, err = Read(ctx, l.Card); err != nil {
+			return a, err
+		}
+		return Assess(ctx, o, l, look)
+	})
 	if err != nil {
 		return state, err
 	}
@@ -39,17 +44,13 @@ func Apply(ctx context.Context, o *cards.Session, l Ask) (State, error) {
 	if !a.Verdict.Permits(safety.ActionLinkTypes, l.Card.ID()) {
 		return state, &safety.RefusedError{What: what, Findings: a.Verdict.Findings}
 	}
-	before, err := Read(ctx, l.Card)
-	if err != nil {
-		return state, err
-	}
-	if found := checkSeen(l.Card.ID(), before, l.Before, l.Request.Ports); len(found) > 0 {
+	if found := checkSeen(l.Card.ID(), look.State, l.Before, l.Request.Ports); len(found) > 0 {
 		return state, &safety.RefusedError{What: what, Findings: found}
 	}
-	return noted(ctx, o, l, before, func(ctx context.Context) (State, error) {
+	return noted(ctx, o, l, look.State, func(ctx context.Context) (State, error) {
 		// The setting for the next boot comes first: if the run ends in between, the next
 		// boot is right.
-		if err := makeTypes(ctx, o, l, a.Verdict.Activation, &state.Did); err != nil {
+		if err := makeTypes(ctx, o, l, look, a.Verdict.Activation, &state.Did); err != nil {
 			return state, err
 		}
 		return readBack(ctx, l, state.Did)
@@ -64,9 +65,9 @@ func readBack(ctx context.Context, l Ask, did []string) (State, error) {
 	}
 	now.Did = did
 	if now.Unanswered != "" {
-		return now, notReadBack(l.Card, now)
+		err = notReadBack(l.Card, now.State)
 	}
-	return now, nil
+	return now.State, err
 }
 
 // notReadBack is the error of types that were set and that nothing shows afterwards.
@@ -84,24 +85,16 @@ func notReadBack(c cards.Card, now State) error {
 
 // makeTypes stores the types and makes them effective: by the driver where it can, else
 // by the restart that the verdict allows.
-func makeTypes(ctx context.Context, o *cards.Session, l Ask, how safety.Activation, did *[]string) error {
-	s, card, err := l.Card.Read(ctx)
-	if err != nil {
-		return err
-	}
-	if !decidesItself(card) {
-		if err = keep(ctx, o, l, did); err != nil {
+func makeTypes(ctx context.Context, o *cards.Session, l Ask, look Look, how safety.Activation, did *[]string) error {
+	if !decidesItself(look.card) {
+		if err := keep(ctx, o, l, look, did); err != nil {
 			return err
 		}
 		return setInDriver(ctx, o, l, did)
 	}
-	stored, err := storedTypes(ctx, l.Card, s, card)
-	if err != nil {
-		return err
-	}
-	goal := linkGoal(l.Card, card.InFlash(), l.Request)
-	if goal.New = !covers(stored.Types.Or(nil), l.Request.Ports); goal.New {
-		if err = writeConfig(ctx, o, l.Card, l.Request.Ports); err != nil {
+	goal := linkGoal(l.Card, look.card.InFlash(), l.Request)
+	if goal.New = !covers(look.stored.Types.Or(nil), l.Request.Ports); goal.New {
+		if err := writeConfig(ctx, o, l.Card, l.Request.Ports); err != nil {
 			return err
 		}
 		*did = append(*did, "Stored the link types in card "+l.Card.ID()+" with mstconfig.")
@@ -147,29 +140,20 @@ func typesReached(want map[int]ib.LinkType, shown map[int]string) (reached, know
 }
 
 // keep writes the place that lasts over a reboot.
-func keep(ctx context.Context, o *cards.Session, l Ask, did *[]string) error {
-	s, card, err := l.Card.Read(ctx)
-	if err != nil {
-		return err
-	}
-	stored, err := storedTypes(ctx, l.Card, s, card)
-	if err != nil {
-		return err
-	}
-	place, whyNot := storedIn(l.Card, s, card, stored)
-	types := wholeCard(l.Request.Ports, card)
-	if place == inCardConfig {
+func keep(ctx context.Context, o *cards.Session, l Ask, look Look, did *[]string) error {
+	types := wholeCard(l.Request.Ports, look.card)
+	switch look.StoredIn {
+	case inCardConfig:
 		if err := writeConfig(ctx, o, l.Card, types); err != nil {
 			return err
 		}
 		*did = append(*did, "Stored the link types in card "+l.Card.ID()+" with mstconfig.")
 		// An old module parameter would override the card; ours overrides the old one.
-		if l.Card.TypeStore == nil || !isOverridden(parameter(l.Card.TypeStore, s), types) {
+		if !isOverridden(look.places, types) {
 			return nil
 		}
-	}
-	if l.Card.TypeStore == nil || place == "" {
-		return notStored(newError(l.Card, "nothing on this host keeps link types over a reboot: "+whyNot, nil))
+	case "":
+		return notStored(newError(l.Card, "nothing on this host keeps link types over a reboot: "+look.whyNot, nil))
 	}
 	if err := l.Card.Confirm(ctx, "store the link types of card "+l.Card.ID()); err != nil {
 		return err
@@ -181,30 +165,9 @@ func keep(ctx context.Context, o *cards.Session, l Ask, did *[]string) error {
 		}
 		return notStored(e)
 	}
-	name, _ := l.Card.TypeStore.StoredIn()
-	*did = append(*did, fmt.Sprintf("Stored the link types for the next boot of %s (%s).", l.Card.Host.Name(), name))
+	*did = append(*did, fmt.Sprintf("Stored the link types for the next boot of %s (%s).", l.Card.Host.Name(),
+		look.places.Ours().Name))
 	return nil
-}
-
-// parameter is the module parameter for the ports, from our file or from those that
-// ours overrides.
-func parameter(k cards.LinkTypeStore, s *inventory.Snapshot) map[int]ib.LinkType {
-	all := map[int]ib.LinkType{}
-	weaker, _ := k.Others(s)
-	for _, setting := range weaker {
-		maps.Copy(all, setting.Types)
-	}
-	maps.Copy(all, k.StoredTypes(s))
-	return all
-}
-
-func isOverridden(kept, want map[int]ib.LinkType) bool {
-	for port, t := range kept {
-		if w, asked := want[port]; asked && t != ib.LinkTypeAuto && t != w {
-			return true
-		}
-	}
-	return false
 }
 
 func writeConfig(ctx context.Context, o *cards.Session, c cards.Card, types map[int]ib.LinkType) error {

@@ -15,19 +15,6 @@ func (s State) Unshown() []int {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.Ports)), func(n int) bool { return s.Ports[n].Shown != "" })
 }
 
-// shownOrStored gives the types of the ports as the kernel shows them, and an empty one for those
-// of which only the card says something: what it has stored is read without the driver.
-func shownOrStored(s *inventory.Snapshot, card *inventory.Card, stored inventory.StoredLinkTypes) map[int]string {
-	types := map[int]string{}
-	if decidesItself(card) {
-		for number := range stored.Types.Or(nil) {
-			types[number] = ""
-		}
-	}
-	maps.Copy(types, shownTypes(s, card))
-	return types
-}
-
 // shownTypes gives the types of the ports as the kernel shows them. mlx4 shows them
 // itself. With mlx5 each port is a PCI function, and the link layer of its RDMA device
 // is the type. Without mlx5_ib there is none. An interface of mlx5_core shows Ethernet then: the

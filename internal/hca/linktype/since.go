@@ -17,12 +17,8 @@ func storedSince(ctx context.Context, l Ask, err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	s, card, unread := l.Card.Read(ctx)
-	if unread != nil {
-		return err
-	}
-	stored, unread := storedTypes(ctx, l.Card, s, card)
-	types, known := stored.Types.Get()
+	now, unread := Read(ctx, l.Card)
+	types, known := now.stored.Types.Get()
 	if unread != nil || !known || covers(types, l.Request.Ports) {
 		return err
 	}

@@ -48,7 +48,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	held := exists && state.holds(config)
 	if held && a.keeps() {
-		warnUnanswered(&resp.Diagnostics, a.at.Ref, a.now)
+		warnUnanswered(&resp.Diagnostics, a.at.Ref, a.now.State)
 		planned.Steady{Held: true}.Plan(ctx, req, resp, &plan)
 		return
 	}
@@ -166,7 +166,7 @@ func (m *model) holds(config model) bool {
 type assessment struct {
 	cards.Assessment
 	at  *session.CardAt
-	now ops.State
+	now ops.Look
 	ask ops.Ask
 }
 
@@ -259,7 +259,7 @@ func uses(s *inventory.Snapshot, port ib.GUID) []string {
 // assess gives the verdict and reports it; false if nothing may be planned.
 func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagnostics) bool {
 	var err error
-	a.Assessment, err = ops.Assess(ctx, r.Cards.Session, a.ask)
+	a.Assessment, err = ops.Assess(ctx, r.Cards.Session, a.ask, a.now)
 	if err != nil {
 		diagnostic.AddErrorAt(diags, path.Root("card_id"), "plan link types of card "+a.at.Ref.String(), err)
 		return false

@@ -133,5 +133,6 @@ func (r *Resource) read(ctx context.Context, ref attribute.CardRef) (ops.State, 
 	if err != nil {
 		return ops.State{}, err
 	}
-	return ops.Read(ctx, cards.On(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot))
+	now, err := ops.Read(ctx, cards.On(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot))
+	return now.State, err
 }
