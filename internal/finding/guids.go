@@ -28,8 +28,12 @@ var (
 	GUIDsIncomplete = &Rule{Code: "GU010", Severity: Refuse, Title: "Card needs GUIDs and MACs at once",
 		Meaning: "The card is blank, and writing to it is not failsafe. Set GUIDs and MACs in one write.",
 		WayOut:  "Set both, for example with base_mac alone."}
-	GUIDsWouldChange = &Rule{Code: "GU011", Severity: Note, Title: "Valid GUIDs of the card will be replaced",
-		Meaning: "Subnet manager configuration, partitions and addresses may name the old GUIDs. Change them there too."}
+	GUIDsWouldChange = &Rule{Code: "GU011", Severity: NeedsConsent, Title: "Valid GUIDs or MACs would be replaced",
+		Attribute: "allow_guid_change", ConsentAttribute: "allow_guid_change",
+		Meaning: "The values in flash are those of the factory, or somebody has set them. One wrong digit of base_mac " +
+			"gives a healthy card another identity. Subnet manager configuration, partitions and addresses may name the old " +
+			"values.",
+		WayOut: "Compare the new values with the label of the card. If they are right, add to the resource:"}
 	MACPrefixUnknown = &Rule{Code: "GU012", Severity: Warn, Title: "MAC has a prefix of no known vendor",
 		Meaning: "IEEE assigns the first three bytes to vendors.", WayOut: "Take the value from the card's label."}
 	GUIDsBeforeFirstRun = &Rule{Code: "GU013", Severity: Warn, Title: "GUIDs go into firmware that has not run yet",

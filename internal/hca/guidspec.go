@@ -2,6 +2,7 @@ package hca
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -21,7 +22,8 @@ type GUIDSpec struct {
 // Resolve completes the values as mstflint lays them out on ConnectX-3: node, port 1,
 // port 2 and system image are base+0 to base+3, the MACs base+0 and base+1. base_mac
 // alone gives the GUIDs too, with 0300 in the middle. A single value beside a base
-// replaces the derived one. Errors name what is missing or does not fit.
+// replaces the derived one. Without any value nothing is asked for. Errors name what is missing or
+// does not fit.
 func (g GUIDSpec) Resolve() (safety.GUIDRequest, error) {
 	var req safety.GUIDRequest
 	if err := g.resolveGUIDs(&req); err != nil {
@@ -30,10 +32,20 @@ func (g GUIDSpec) Resolve() (safety.GUIDRequest, error) {
 	if err := g.resolveMACs(&req); err != nil {
 		return safety.GUIDRequest{}, err
 	}
-	if !req.HasGUIDs && !req.HasMACs {
-		return safety.GUIDRequest{}, errors.New("no GUID and no MAC is given: set base_guid, base_mac, or single values")
-	}
 	return req, nil
+}
+
+// FromMAC asks for the GUIDs that follow from the MAC of port 1, for a configuration without values.
+func (s GUIDState) FromMAC(req *safety.GUIDRequest) error {
+	base := ib.GUIDFromMAC(s.InFlash.MAC1)
+	if s.Blank || !ib.UniqueMAC(s.InFlash.MAC1) {
+		return fmt.Errorf("no GUID and no MAC is given, and no GUID follows from the MAC of port 1 in flash, %s: set "+
+			"base_mac, base_guid, or single values", s.InFlash.MAC1)
+	}
+	req.BaseGUID, req.HasGUIDs = base, true
+	var err error
+	req.Want.Node, req.Want.Port1, req.Want.Port2, req.Want.SystemImage, err = ib.GUIDsFromBase(base)
+	return err
 }
 
 func (g GUIDSpec) resolveGUIDs(req *safety.GUIDRequest) error {

@@ -125,8 +125,17 @@ func someGUIDs(t *testing.T) safety.GUIDRequest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Activation = safety.ActivationReboot
+	req.Activation, req.Change = safety.ActivationReboot, fromFactory(req.Want)
 	return req
+}
+
+// fromFactory is the consent to replace the MACs that the cards of the lab came with.
+func fromFactory(want ib.GUIDSet) (c safety.GUIDChange) {
+	for _, mac := range []ib.MAC{0xe41d2de44ed0, 0xe41d2de44ee0} {
+		c.From = append(c.From, mac.String(), (mac + 1).String())
+		c.To = append(c.To, want.MAC1.String(), want.MAC2.String())
+	}
+	return c
 }
 
 // aloneInFabric is a lab in whose fabric is nobody else.

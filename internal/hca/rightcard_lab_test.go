@@ -39,6 +39,7 @@ func writers(b *bench, o *Ops, c cards.Card, img safety.ImageFacts, taken backup
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	ids.Change = fromFactory(ids.Want)
 	return map[string]func(context.Context) error{
 		"burn": func(ctx context.Context) error { _, err := o.ApplyFirmware(ctx, crossFlash(c, img)); return err },
 		"GUIDs": func(ctx context.Context) error {

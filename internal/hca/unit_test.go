@@ -49,7 +49,7 @@ func TestGUIDSpec_Resolve(t *testing.T) {
 			want: ib.GUIDSet{Node: guid, Port1: guid + 1, Port2: guid + 2, SystemImage: guid + 3, MAC1: mac + 8, MAC2: mac + 1}},
 		"base MAC, port 2": {spec: GUIDSpec{BaseMAC: &mac, MACs: map[int]*ib.MAC{2: ptr(mac + 8)}},
 			want: ib.GUIDSet{Node: guid, Port1: guid + 1, Port2: guid + 2, SystemImage: guid + 3, MAC1: mac, MAC2: mac + 8}},
-		"nothing":             {bad: "no GUID"},
+		"nothing":             {},
 		"node alone":          {spec: GUIDSpec{Node: &guid}, bad: "port_guids"},
 		"port 2 alone":        {spec: GUIDSpec{Node: &guid, Ports: map[int]*ib.GUID{2: &guid}}, bad: `port_guids["1"]`},
 		"MAC of port 2 alone": {spec: GUIDSpec{MACs: map[int]*ib.MAC{2: &mac}}, bad: "that of port 1"},

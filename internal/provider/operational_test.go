@@ -25,6 +25,8 @@ func TestPlan_isEmptyAfterOperationalEdits(t *testing.T) {
 		"consent to a version": cfg.With("infiniband_firmware.intel9", map[string]any{"allow_reinstall": "2.42.5000"}),
 		"consent to a path": cfg.With("infiniband_guids.intel9",
 			map[string]any{"allow_management_path": []any{"eno1"}}),
+		"consent to GUIDs": cfg.With("infiniband_guids.intel9", map[string]any{"allow_guid_change": map[string]any{
+			"from": []any{"e4:1d:2d:e4:4e:d0"}, "to": []any{"e4:1d:2d:00:10:00"}}}),
 		"activation":          cfg.With("infiniband_firmware.intel9", map[string]any{"activation": "none"}),
 		"activation of GUIDs": cfg.With("infiniband_guids.intel9", map[string]any{"activation": nil}),
 		"path of the image": cfg.With("infiniband_firmware_image.intel9",
@@ -144,7 +146,9 @@ func TestTimeouts_end_the_operations_that_they_name(t *testing.T) {
 	for address, change := range map[string]map[string]any{
 		"infiniband_firmware.intel9": {"image_id": acctest.To("infiniband_firmware_image.older", "id"),
 			"allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}},
-		"infiniband_guids.intel9":           {"macs": map[string]any{"1": "e4:1d:2d:00:10:00", "2": "e4:1d:2d:00:10:01"}},
+		"infiniband_guids.intel9": {"macs": map[string]any{"1": "e4:1d:2d:00:10:00", "2": "e4:1d:2d:00:10:01"},
+			"allow_guid_change": map[string]any{"from": []any{"e4:1d:2d:e4:4e:d0", "e4:1d:2d:e4:4e:d1"},
+				"to": []any{"e4:1d:2d:00:10:00", "e4:1d:2d:00:10:01"}}},
 		"infiniband_link_type.intel9":       {"ports": map[string]any{"1": "ib", "2": "eth"}},
 		"infiniband_opensm.intel9":          {"priority": 3},
 		"infiniband_ipoib_interface.intel9": {"mtu": 2044},

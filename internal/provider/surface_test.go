@@ -99,8 +99,9 @@ var formerNames = regexp.MustCompile(`\.(rungs?|guids|firmware_version|path|max_
 var formerSpellings = regexp.MustCompile("`Initialize`|`0x(7fff|7ffe|0001)`")
 
 // Lists in which no position means anything, or its age. A consent is one because the
-// framework has no write-only sets.
-var plainLists = []string{"hardware_ids", "allow_management_path", "allow_other_cards", "changes"}
+// framework has no write-only sets. from and to of one belong together value by value: one GUID may be
+// there twice and become two.
+var plainLists = []string{"from", "to", "hardware_ids", "allow_management_path", "allow_other_cards", "changes"}
 
 // described is an attribute of a resource or of a data source.
 type described interface {

@@ -41,7 +41,12 @@ type CardFacts struct {
 	JobChecksum string
 	// GUIDsBy is the job that wrote the node GUID in flash since the host started.
 	GUIDsBy string
+	// Writes are what jobs of this provider made of the GUIDs and MACs of this card, at any time.
+	Writes []IdentityWrite
 }
+
+// IdentityWrite is what one job found in flash and what it wrote. A burn writes nothing of its own.
+type IdentityWrite struct{ Before, After ib.GUIDSet }
 
 // started is StartedWith, if flash still has the content of that job: somebody may have burned
 // another image of the same version since. Before the content was asked for, version and PSID

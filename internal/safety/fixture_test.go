@@ -137,11 +137,13 @@ func goodBackup() *BackupFacts {
 }
 
 func goodGUIDs() GUIDInput {
-	return GUIDInput{
+	in := GUIDInput{
 		Card: goodCard(), Host: goodHost(), Lab: goodLab(),
 		Request: GUIDRequest{Want: guidSet(0xe41d2d0300e44ee0, 0xe41d2de44ee0), HasGUIDs: true, HasMACs: true,
 			Activation: ActivationReboot},
 	}
+	in.Request.Change = in.replaced()
+	return in
 }
 
 // goodLab is a fabric with nobody else in it.

@@ -1,7 +1,8 @@
 package safety
 
 import (
-	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -233,18 +234,82 @@ func stagedBeforeGUIDs(in GUIDInput) []finding.Finding {
 }
 
 func replacedGUIDs(in GUIDInput) []finding.Finding {
-	req, g := in.Request, in.Card.InFlash().GUIDs
+	req := in.Request
 	if in.Card.InFlash().BlankGUIDs {
 		if req.HasGUIDs && req.HasMACs {
 			return nil
 		}
 		return []finding.Finding{finding.GUIDsIncomplete.Find("GUIDs given: %t, MACs given: %t", req.HasGUIDs, req.HasMACs)}
 	}
-	if req.HasGUIDs && usableGUID(g.Node) && g.Node != req.Want.Node {
-		return []finding.Finding{finding.GUIDsWouldChange.Find("%s",
-			fmt.Sprintf("Node GUID %s becomes %s", g.Node, req.Want.Node))}
+	return replacedFinding(in)
+}
+
+// replacedFinding asks for consent to replace valid values. The consent names each of them and
+// what it becomes, so that a card that has others by then keeps them.
+func replacedFinding(in GUIDInput) []finding.Finding {
+	change := in.replaced()
+	if len(change.From) == 0 {
+		return nil
 	}
-	return nil
+	var all []string
+	for i, from := range change.From {
+		all = append(all, from+" becomes "+change.To[i])
+	}
+	f := finding.GUIDsWouldChange.Find("%s.", strings.Join(all, ", "))
+	switch consent := in.Request.Change; {
+	case consent.allows(change):
+		return []finding.Finding{f.AsGranted("Valid GUIDs or MACs are replaced, as allowed")}
+	case len(consent.From) > 0:
+		f.Evidence = "allow_guid_change names other values. " + f.Evidence
+	}
+	return []finding.Finding{f.WithConsent(finding.GUIDsWouldChange.ConsentLine(
+		"{ from = " + finding.Names(change.From...) + ", to = " + finding.Names(change.To...) + " }"))}
+}
+
+// allows reports whether the consent names each value of a change and what it becomes. A node and
+// its system image may have one GUID and get two.
+func (c GUIDChange) allows(change GUIDChange) bool {
+	named := map[[2]string]bool{}
+	for i := range min(len(c.From), len(c.To)) {
+		named[[2]string{c.From[i], c.To[i]}] = true
+	}
+	for i, from := range change.From {
+		if !named[[2]string{from, change.To[i]}] {
+			return false
+		}
+	}
+	return true
+}
+
+// replaced gives the values that would be lost: those in flash that are valid and of this card
+// alone, and that become others. What a job of this provider wrote is no loss. What this card had
+// before or after such a job may come back.
+func (in GUIDInput) replaced() GUIDChange {
+	var change GUIDChange
+	has := in.Card.InFlash().GUIDs
+	for _, c := range has.Changes(completeGUIDs(in)) {
+		if c.Unique && !in.written(c) && !in.shared(has, c.From) {
+			change.From, change.To = append(change.From, c.From), append(change.To, c.To)
+		}
+	}
+	return change
+}
+
+// written reports whether a job of this provider wrote the value that goes, or found or wrote the
+// one that comes.
+func (in GUIDInput) written(c ib.ValueChange) bool {
+	return slices.ContainsFunc(in.Card.Writes, func(w IdentityWrite) bool {
+		before, after := w.Before.Texts()[c.Place], w.After.Texts()[c.Place]
+		return after == c.From && before != after || before == c.To || after == c.To
+	})
+}
+
+// shared reports whether a card that surely is another one has the value.
+func (in GUIDInput) shared(has ib.GUIDSet, value string) bool {
+	return slices.ContainsFunc(in.Lab.others(in.Card.Host, in.Card.PCI, has), func(other CardIdentity) bool {
+		texts := other.GUIDs.Texts()
+		return !other.Planned && in.Lab.same(in.Card.Host, other.Host).Known() && slices.Contains(texts[:], value)
+	})
 }
 
 // keptIdentity gives the remarks on the half of the identity that is not asked for.

@@ -94,6 +94,7 @@ func TestGUIDs_findings(t *testing.T) {
 		t.Run(c.code+" "+c.name, func(t *testing.T) {
 			in := goodGUIDs()
 			c.change(&in)
+			in.Request.Change = in.replaced()
 			v := GUIDs(in)
 			expectFinding(t, v.Findings, c.code, c.severity)
 			if c.severity.Blocks() != v.Blocked() {
@@ -116,6 +117,7 @@ func TestGUIDs_fabric_unseen(t *testing.T) {
 	} {
 		in := goodGUIDs()
 		change(&in)
+		in.Request.Change = in.replaced()
 		in.Lab.Fabric = fact.Unknown[[]FabricNode]("ibnetdiscover hung")
 		if v := GUIDs(in); v.Blocked() {
 			t.Errorf("%s: %+v", name, v.Blockers())
@@ -150,6 +152,66 @@ func TestGUIDs_do_not_clash_with_the_card_itself(t *testing.T) {
 		{Host: "xeon2zfs", PCI: here, GUIDs: guidSet(0xe41d2d0300e44ef0, 0xe41d2de44ef0)}}
 	if v := GUIDs(in); v.Blocked() {
 		t.Errorf("verdict %+v", v)
+	}
+}
+
+// Valid values of this card alone become others with the consent that names them, and with no
+// other one.
+func TestGUIDs_replace_valid_values(t *testing.T) {
+	flash, wish := goodCard().Flash.GUIDs, goodGUIDs().Request.Want
+	all := GUIDChange{}
+	for _, c := range flash.Changes(wish) {
+		all.From, all.To = append(all.From, c.From), append(all.To, c.To)
+	}
+	for name, tt := range map[string]struct {
+		change func(*GUIDInput)
+		asks   int // how many values need consent
+	}{
+		"all of them":                 {func(*GUIDInput) {}, 6},
+		"the MACs":                    {func(in *GUIDInput) { in.Request.HasGUIDs = false }, 2},
+		"one GUID":                    {func(in *GUIDInput) { in.Request.Want = flash; in.Request.Want.Port2++ }, 1},
+		"zero":                        {func(in *GUIDInput) { in.Card.Flash.GUIDs.Node = 0 }, 5},
+		"all ones":                    {func(in *GUIDInput) { in.Card.Flash.GUIDs.SystemImage = ^ib.GUID(0) }, 5},
+		"of no card":                  {func(in *GUIDInput) { in.Card.Flash.GUIDs.Node = 0x0002c9000100d050 }, 5},
+		"node and system image equal": {func(in *GUIDInput) { in.Card.Flash.GUIDs.SystemImage = flash.Node }, 6},
+		"equal ports":                 {func(in *GUIDInput) { in.Card.Flash.GUIDs.Port2 = in.Card.Flash.GUIDs.Port1 }, 4},
+		"a broadcast":                 {func(in *GUIDInput) { in.Card.Flash.GUIDs.MAC2 = 1<<48 - 1 }, 5},
+		"another card's":              {func(in *GUIDInput) { in.Lab.Cards = []CardIdentity{{Host: "x", PCI: here, GUIDs: flash}} }, 0},
+		"planned for another card": {func(in *GUIDInput) {
+			in.Lab.Cards = []CardIdentity{{Host: "x", PCI: here, GUIDs: flash, Planned: true}}
+		}, 6},
+		"of what may be the same card": {func(in *GUIDInput) {
+			in.Lab.Cards = []CardIdentity{{Host: "x", PCI: here, GUIDs: flash}}
+			in.Lab.SameMachine = func(string, string) fact.Bool { return fact.Unknown[bool]("no boot id") }
+		}, 6},
+		"our own": {func(in *GUIDInput) { in.Card.Writes = []IdentityWrite{{After: flash}} }, 0},
+		"our own GUIDs, and the factory's MACs": {func(in *GUIDInput) {
+			in.Card.Writes = []IdentityWrite{{Before: ib.GUIDSet{MAC1: flash.MAC1, MAC2: flash.MAC2}, After: flash}}
+		}, 2},
+		"put back after a hand": {func(in *GUIDInput) { in.Card.Writes = []IdentityWrite{{After: wish}} }, 0},
+		"put back":              {func(in *GUIDInput) { in.Card.Writes = []IdentityWrite{{Before: wish, After: guidSet(1, 1)}} }, 0},
+		"of an other job":       {func(in *GUIDInput) { in.Card.Writes = []IdentityWrite{{After: guidSet(1, 1)}} }, 6},
+		"after our burn":        {func(in *GUIDInput) { in.Card.Writes = []IdentityWrite{{Before: flash, After: flash}} }, 6},
+	} {
+		in := goodGUIDs()
+		tt.change(&in)
+		in.Request.Change = GUIDChange{}
+		if got := len(in.replaced().From); got != tt.asks {
+			t.Errorf("%s: %d values need consent, expected %d: %v", name, got, tt.asks, in.replaced())
+		}
+		if tt.asks > 0 {
+			f := expectFinding(t, GUIDs(in).Findings, "GU011", finding.NeedsConsent)
+			if f.Consent == "" {
+				t.Errorf("%s: no line to add", name)
+			}
+		}
+		in.Request.Change = GUIDChange{From: append(slices.Clip(all.From), flash.Node.String()),
+			To: append(slices.Clip(all.To), wish.SystemImage.String())}
+		if tt.asks > 1 && slices.ContainsFunc(GUIDs(in).Findings, func(f finding.Finding) bool {
+			return f.Rule == finding.GUIDsWouldChange && f.Severity.Blocks()
+		}) {
+			t.Errorf("%s: refused with the consent", name)
+		}
 	}
 }
 

@@ -49,6 +49,10 @@ type FirmwareInput struct {
 	Backup *BackupFacts
 }
 
+// GUIDChange is the consent to replace valid GUIDs and MACs: each value of From by the one
+// at its place in To, as text.
+type GUIDChange struct{ From, To []string }
+
 // GUIDRequest is what infiniband_guids asks, completed to all six values; HasX
 // says which half is asked for.
 type GUIDRequest struct {
@@ -61,7 +65,9 @@ type GUIDRequest struct {
 	// that it has run: allow_unproven_flash = "<version>".
 	UnprovenFlash  string
 	ManagementPath []string
-	Activation     Activation
+	// Change is allow_guid_change = { from = ["…"], to = ["…"] }.
+	Change     GUIDChange
+	Activation Activation
 }
 
 // GUIDInput is everything the verdict on programming GUIDs depends on.

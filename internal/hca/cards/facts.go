@@ -100,8 +100,20 @@ func CardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
 	} else if started {
 		assumeRunning(&f, c, burned)
 	}
-	f.GUIDsBy = guidsBy(s, c)
+	f.GUIDsBy, f.Writes = guidsBy(s, c), writes(s, c)
 	return f
+}
+
+// writes gives what jobs for this very card found in flash and wrote of GUIDs and MACs.
+func writes(s *inventory.Snapshot, c *inventory.Card) (all []safety.IdentityWrite) {
+	now := s.Identity(c)
+	for _, j := range journal.JobsOf(s, c) {
+		e := journal.Read(j)
+		if like, _ := ib.Compare(e.Card, now); like == ib.Same {
+			all = append(all, safety.IdentityWrite{Before: e.GUIDsBefore, After: e.GUIDsAfter})
+		}
+	}
+	return all
 }
 
 // guidsBy gives the job that wrote the node GUID in flash since the host started; empty if

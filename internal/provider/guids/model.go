@@ -24,11 +24,13 @@ type model struct {
 	SystemGUID      attribute.GUID    `tfsdk:"system_image_guid"`
 	PortGUIDs       types.Map         `tfsdk:"port_guids"`
 	MACs            types.Map         `tfsdk:"macs"`
+	AllowChange     types.Object      `tfsdk:"allow_guid_change"`
 	AllowUnproven   attribute.Version `tfsdk:"allow_unproven_flash"`
 	AllowManagement types.List        `tfsdk:"allow_management_path"`
 	Activation      types.String      `tfsdk:"activation"`
 	Timeouts        timeouts.Value    `tfsdk:"timeouts"`
 
+	Change         types.String `tfsdk:"change"`
 	Effective      types.Object `tfsdk:"effective"`
 	RebootRequired types.Bool   `tfsdk:"reboot_required"`
 	BackupPath     types.String `tfsdk:"backup_path"`
@@ -41,7 +43,7 @@ var effectiveTypes = map[string]attr.Type{
 
 // known reports whether everything that the verdict needs is known.
 func (m *model) known() bool {
-	return m.valuesKnown() && !m.CardID.IsUnknown() && !m.AllowUnproven.IsUnknown() &&
+	return m.valuesKnown() && consentKnown(m.AllowChange) && !m.CardID.IsUnknown() && !m.AllowUnproven.IsUnknown() &&
 		!attribute.HasUnknown(m.AllowManagement) && !m.Activation.IsUnknown()
 }
 
@@ -87,6 +89,10 @@ func (m *model) request() (safety.GUIDRequest, error) {
 		return safety.GUIDRequest{}, err
 	}
 	req, err := spec.Resolve()
+	if err != nil {
+		return req, err
+	}
+	req.Change, err = consent(m.AllowChange)
 	req.UnprovenFlash = m.AllowUnproven.ValueString()
 	req.ManagementPath = attribute.StringsOf(m.AllowManagement)
 	req.Activation = safety.Activation(m.Activation.ValueString())
@@ -193,16 +199,24 @@ func effective(set ib.GUIDSet) types.Object {
 	})
 }
 
+// empty reports whether no value is given.
+func (m *model) empty() bool {
+	return m.BaseMAC.IsNull() && m.BaseGUID.IsNull() && m.NodeGUID.IsNull() && m.SystemGUID.IsNull() &&
+		m.PortGUIDs.IsNull() && m.MACs.IsNull()
+}
+
 // live are the attributes that the host decides.
 var live = []string{"backup_path", "effective", "reboot_required"}
 
 // plan fills what follows from configuration and state: the half that is asked for, and
 // the other half as the state has it. For a new card the other half is unknown until
 // the apply. planned.Steady handles what the host decides.
-func (m *model) plan(ref attribute.CardRef, req safety.GUIDRequest, prior model) {
-	m.ID = types.StringValue(ref.String())
+func (m *model) plan(a *assessment, prior model) {
+	req := a.ask.Request
+	m.ID = types.StringValue(a.at.Ref.String())
 	if prior.ID.IsNull() || !attribute.SameCard(prior.CardID, prior.CardIdentity, m.CardID) {
 		m.planNew(req)
+		m.Change = allowedChange(req.Change, a.now.InFlash)
 		return
 	}
 	set := prior.identity()
@@ -218,6 +232,12 @@ func (m *model) plan(ref attribute.CardRef, req safety.GUIDRequest, prior model)
 		m.BaseMAC, m.MACs = attribute.UnknownText[attribute.MACKind](), prior.MACs
 	}
 	m.setIdentity(set)
+	becomes := set
+	onlyNamed(prior.PortGUIDs, &becomes.Port1, &becomes.Port2)
+	onlyNamed(prior.MACs, &becomes.MAC1, &becomes.MAC2)
+	if m.Change = changeOf(prior.identity(), becomes); m.Change.IsNull() {
+		m.Change = prior.Change
+	}
 	// One port does not say what the other one has.
 	if !req.HasGUIDs && len(prior.PortGUIDs.Elements()) == 1 {
 		m.PortGUIDs = types.MapUnknown(attribute.GUIDType{})

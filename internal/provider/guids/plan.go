@@ -45,7 +45,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	given := plan
 	given.BaseGUID, given.BaseMAC = config.BaseGUID, config.BaseMAC
 	plan.CardIdentity = a.at.Identity
-	plan.plan(a.at.Ref, a.ask.Request, state)
+	plan.plan(a, state)
 	plan.keepGiven(given)
 	planned.Steady{Held: exists && state.holds(config, a.ask.Request), ToDo: !a.converged(config), Live: live}.Plan(ctx,
 		req, resp, &plan)
@@ -112,6 +112,9 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 		return nil
 	}
 	now, err := hca.ReadGUIDs(at.Snap, ref.PCI)
+	if err == nil && config.empty() && at.Card.FlashKnown() {
+		err = now.FromMAC(&request)
+	}
 	if err != nil {
 		diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
 		return nil

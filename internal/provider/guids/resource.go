@@ -51,6 +51,9 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 func (r *Resource) apply(ctx context.Context, c session.Change) {
 	var plan, config model
 	c.Read(ctx, &plan, &config)
+	if config.empty() && !plan.NodeGUID.IsUnknown() { // the plan has shown what follows from the MAC
+		config.NodeGUID, config.SystemGUID, config.PortGUIDs = plan.NodeGUID, plan.SystemGUID, plan.PortGUIDs
+	}
 	config.Activation, config.CardIdentity = types.StringValue(attribute.ActivationOf(config.Activation)),
 		session.AsPlanned(plan.CardIdentity)
 	ref, ok := r.ChangeCard(ctx, c, "set GUIDs of", plan.CardID, c.Op.Limit(ctx, plan.Timeouts, standardTimeout),
@@ -78,7 +81,7 @@ func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config mode
 	done, err := r.Cards.ApplyGUIDs(ctx, a.ask)
 	if err == nil {
 		r.Planned.DoneCard(ref)
-		plan.finish(ref, done)
+		plan.finish(ref, a.now, done)
 		c.NoteSeen(ctx, seenOf(done))
 	}
 	return err
@@ -118,8 +121,11 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 }
 
 // finish fills the state after a successful apply from what was read back.
-func (m *model) finish(ref attribute.CardRef, done hca.GUIDState) {
+func (m *model) finish(ref attribute.CardRef, before, done hca.GUIDState) {
 	given := *m
+	if m.Change.IsUnknown() {
+		m.Change = changeOf(before.InFlash, done.InFlash)
+	}
 	m.observe(ref, done)
 	m.keepGiven(given)
 	if done.BackupPath == "" {

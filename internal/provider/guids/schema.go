@@ -14,6 +14,8 @@ const description = "The GUIDs and MAC addresses of a card, from one base value 
 	"one by one. A single value beside a base replaces the value derived from the base. " +
 	"A cross-flash from Ethernet-only firmware leaves a card without GUIDs, and InfiniBand does not work without GUIDs. " +
 	"Zero values, multicast values and duplicates among the configured cards are refused while planning. " +
+	"Values in flash that are valid and of this card alone are replaced only with the consent that names them (GU011). " +
+	"Without any value the GUIDs follow from the MAC of port 1 in flash. " +
 	"The cards of a host that does not answer cannot be compared, nor can a card whose flash cannot be read. The plan " +
 	"warns of both.\n\n" +
 	"The values are written into flash after a verified backup. The card uses them after the next restart (`effective`, " +
@@ -56,6 +58,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				"}`. This is what other resources refer to: `port_guids[\"1\"]`. " + leftOut),
 			"macs": attribute.ByPortAttribute[attribute.MACKind]("MAC addresses in flash by port, `{ \"1\" = " +
 				"\"e4:1d:2d:…\" }`. " + leftOut),
+			"allow_guid_change": changeConsent(),
 			"allow_unproven_flash": attribute.ConsentToVersion("Consent to set GUIDs in firmware of which no driver shows " +
 				"that it has run: the version in flash. Only a card on a host without its driver needs it, before its first " +
 				"restart. " +
@@ -66,6 +69,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"activation": attribute.ActivationAttribute(),
 			"timeouts":   attribute.TimeoutsAttribute(ctx, times, nil),
 
+			"change": attribute.ComputedString("The last change, or the planned one: `0x… -> 0x…` for each GUID and MAC. For a new " +
+				"resource the plan shows it if `allow_guid_change` names it. The apply stops if flash has other values by then."),
 			"effective": effectiveAttribute(),
 			"reboot_required": attribute.ComputedBool("Whether the host must restart before the card uses what is in flash; " +
 				"null while no driver shows what it uses."),

@@ -1,0 +1,101 @@
+package guids
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+func changeConsent() schema.SingleNestedAttribute {
+	values := func(what string) schema.ListAttribute {
+		return schema.ListAttribute{Required: true, WriteOnly: true, ElementType: types.StringType, MarkdownDescription: what,
+			Validators: []validator.List{listvalidator.SizeAtLeast(1)}}
+	}
+	return attribute.ConsentToParts("Consent to replace GUIDs and MACs in flash that are valid and of this card alone: each "+
+		"value of `from` by the one at its place in `to`. It allows nothing else. Values that are zero or blank, that another "+
+		"card has, or that this provider wrote need none, and what this card had before or after a job of this provider may "+
+		"come back without one.", map[string]schema.Attribute{
+		"from": values("GUIDs and MACs in flash."),
+		"to":   values("What each of them becomes."),
+	})
+}
+
+// consent reads allow_guid_change.
+func consent(v types.Object) (c safety.GUIDChange, err error) {
+	if c.From, err = canonical(v, "from"); err == nil {
+		c.To, err = canonical(v, "to")
+	}
+	if err == nil && len(c.From) != len(c.To) {
+		err = fmt.Errorf("allow_guid_change has %d values in from and %d in to: each value needs its own", len(c.From),
+			len(c.To))
+	}
+	return c, err
+}
+
+// canonical gives the GUIDs and MACs of a part of the consent as a finding writes them.
+func canonical(v types.Object, part string) (all []string, err error) {
+	list, _ := v.Attributes()[part].(types.List)
+	for _, text := range attribute.StringsOf(list) {
+		if guid, notGUID := ib.ParseGUID(text); notGUID == nil {
+			all = append(all, guid.String())
+			continue
+		}
+		mac, notMAC := ib.ParseMAC(text)
+		if notMAC != nil {
+			return nil, fmt.Errorf("invalid value %q in allow_guid_change.%s: want a GUID or a MAC", text, part)
+		}
+		all = append(all, mac.String())
+	}
+	return all, nil
+}
+
+// consentKnown reports whether all of the consent is known.
+func consentKnown(v types.Object) bool {
+	return !v.IsUnknown() && !slices.ContainsFunc([]string{"from", "to"}, func(part string) bool {
+		list, ok := v.Attributes()[part].(types.List)
+		return ok && attribute.HasUnknown(list)
+	})
+}
+
+// changeText says what becomes of each value.
+func changeText(from, to []string) types.String {
+	all := make([]string, len(from))
+	for i := range from {
+		all[i] = from[i] + " -> " + to[i]
+	}
+	return attribute.OrNull(strings.Join(all, ", "))
+}
+
+// changeOf is what becomes of the values of a set; null if all stay.
+func changeOf(from, to ib.GUIDSet) types.String {
+	var was, becomes []string
+	for _, c := range from.Changes(to) {
+		was, becomes = append(was, c.From), append(becomes, c.To)
+	}
+	return changeText(was, becomes)
+}
+
+// allowedChange is the change of a new resource. Core plans it again before the create and wants the
+// same. So it is the one that the configuration names, if each of its values is in flash or has
+// become the new one; else it is unknown. The verdict has refused all others.
+func allowedChange(c safety.GUIDChange, flash ib.GUIDSet) types.String {
+	has := flash.Texts()
+	for i := range c.From {
+		if !slices.Contains(has[:], c.From[i]) && !slices.Contains(has[:], c.To[i]) {
+			return types.StringUnknown()
+		}
+	}
+	if len(c.From) == 0 {
+		return types.StringUnknown()
+	}
+	return changeText(c.From, c.To)
+}
