@@ -106,14 +106,16 @@ hca/linktype: changes fact finding ib safety shellcmd tool inventory platform hc
 hca: fact ib finding safety tool inventory hca
 opensm: changes fact ib finding safety shellcmd host tool inventory hosts platform fabric poll
 ipoib: changes fact ib finding safety shellcmd host tool inventory hosts platform poll
-port: changes fact ib finding safety shellcmd host tool inventory hosts platform poll
+managed: changes finding host
+port: changes fact ib managed finding safety shellcmd host tool inventory hosts platform poll
 benchmark: finding shellcmd host tool inventory hosts platform connectivity fabric poll
-provider: ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity benchmark port memo provider +framework
+provider: ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity benchmark port memo managed provider +framework
 provider/adoption: finding ib inventory ipoib opensm platform port provider/attribute provider/diagnostic provider/session +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os -os/exec
 provider/diagnostic: host inventory platform finding safety +framework
 provider/attribute: ib poll provider/diagnostic +framework
 provider/planned: fact fwimage ib inventory safety provider/attribute provider/diagnostic +framework
 provider/runlog: hca/journal provider/diagnostic +framework -os/exec
+provider/managed: finding hosts inventory managed provider/attribute provider/diagnostic provider/planned provider/session +framework -os -os/exec
 provider/session: fact fwimage ib finding safety host inventory hosts platform hca fabric memo provider/attribute provider/diagnostic provider/planned provider/runlog +framework +golang.org/x/sync
 command: -os/exec
 command/check: finding ib safety inventory host hosts platform hca/cards provider/diagnostic command command/target -os -os/exec

@@ -27,7 +27,7 @@ func AddFindings(ctx context.Context, diags *diag.Diagnostics, what string, find
 			addRefusal(diags, what, f)
 		case finding.Warn:
 			_, thing, _ := strings.Cut(what, " ")
-			add(f, diags.AddAttributeWarning, diags.AddWarning, fmt.Sprintf("%s: %s %s", capital(thing), f.Rule.Code, f.Summary))
+			add(f, diags.AddAttributeWarning, diags.AddWarning, fmt.Sprintf("%s: %s %s", Capital(thing), f.Rule.Code, f.Summary))
 		case finding.Note:
 			tflog.Info(ctx, Plain(f.Summary), map[string]any{"code": f.Rule.Code, "evidence": Plain(f.Evidence), "about": what})
 		}
@@ -110,7 +110,8 @@ func AddForgotten(diags *diag.Diagnostics, thing, identity, stays string) {
 	diags.AddWarning(fmt.Sprintf("Left as it is: %s %s", thing, identity), stays)
 }
 
-func capital(s string) string {
+// Capital begins a text with a capital letter.
+func Capital(s string) string {
 	if s == "" {
 		return s
 	}

@@ -48,20 +48,44 @@ func (m *model) known() bool {
 }
 
 // request reads what is asked for; consent is that of the configuration.
-func (m *model) request(consent types.List) (ops.Request, attribute.CardRef, error) {
+func (m *model) request(consent types.List) (ops.Request, error) {
 	ref, err := attribute.ParseCardRef(m.CardID.ValueString())
 	if err != nil {
-		return ops.Request{}, ref, err
+		return ops.Request{}, err
 	}
 	d := ops.Request{
 		Host: ref.Host, Card: ref.PCI, Number: int(m.Port.ValueInt64()), Enabled: m.Enabled.ValueBool(),
 		Consent: attribute.StringsOf(consent),
 	}
 	if d.Speeds, err = ops.ParseSpeeds(texts(m.Speeds)); err != nil {
-		return d, ref, err
+		return d, err
 	}
 	d.Widths, err = ops.ParseWidths(texts(m.Widths))
-	return d, ref, err
+	return d, err
+}
+
+// cardOf names the card of a port.
+func cardOf(d ops.Request) attribute.CardRef { return attribute.CardRef{Host: d.Host, PCI: d.Card} }
+
+// seen is what is kept beside the state: what the last look has found, and what the last apply
+// was asked for. The state shows what differs from that. It cannot be compared with itself:
+// with another port than unit, each refresh would show the other of the two.
+type seen struct {
+	ops.Seen
+	Asked *setting `json:",omitempty"`
+}
+
+// setting is what the arguments say. A set without names is not managed.
+type setting struct {
+	Enabled        bool
+	Speeds, Widths []string
+}
+
+func (m *model) setting() *setting {
+	if m.Enabled.IsNull() { // an import, for which nothing was asked
+		return nil
+	}
+	return &setting{m.Enabled.ValueBool(), texts(m.Speeds), texts(m.Widths)}
 }
 
 func texts(set types.Set) []string {
@@ -166,4 +190,12 @@ func (m *model) plan(ref attribute.CardRef, number int) {
 	m.ID = types.StringValue(id(ref, number))
 	m.AtBoot = types.BoolValue(true)
 	m.Unit = types.StringValue(ops.UnitName(ref.PCI, number))
+}
+
+// holds reports whether a state has what is planned, now and at boot. A set that the
+// configuration no longer names has to leave the state.
+func (m *model) holds(plan *model) bool {
+	return attribute.SameCardThere(m.CardID, m.CardIdentity, plan.CardID) &&
+		m.Port.Equal(plan.Port) && m.Enabled.Equal(plan.Enabled) &&
+		m.Speeds.Equal(plan.Speeds) && m.Widths.Equal(plan.Widths) && m.AtBoot.Equal(plan.AtBoot) && m.Unit.Equal(plan.Unit)
 }

@@ -88,6 +88,9 @@ func (r *Importable) UpdateWith(ctx context.Context, req resource.UpdateRequest,
 	apply(ctx, Change{attribute.Update, req.Plan, req.Config, &resp.State, &resp.Diagnostics, resp.Private})
 }
 
+// Plan is what was planned.
+func (c Change) Plan() tfsdk.Plan { return c.plan }
+
 // Read fills a model from the plan. The configuration, which alone has the write-only
 // arguments, fills another one, unless that is nil.
 func (c Change) Read(ctx context.Context, plan, config any) {

@@ -129,7 +129,7 @@ func (r *Resource) Drop(ctx context.Context, what, key, name string, diags *diag
 // provider of that destroy only when it is done.
 func (r *Resource) leave(ctx context.Context, what string, c planned.Claim, state tfsdk.State,
 	diags *diag.Diagnostics) bool {
-	id := idOf(state)
+	id := IDOf(state)
 	host, object, _ := strings.Cut(id, "/")
 	key := r.machineOf(host) + "/" + object
 	return c.HostIn == "" || id == "" || key == c.Key || r.Drop(ctx, what, key, id, diags)
@@ -138,14 +138,14 @@ func (r *Resource) leave(ctx context.Context, what string, c planned.Claim, stat
 // keep is Drop for a plan that keeps the object of a state.
 func (r *Resource) keep(ctx context.Context, what string, c planned.Claim, state tfsdk.State,
 	diags *diag.Diagnostics) bool {
-	if c.HostIn == "" || idOf(state) != c.Name || !r.Planned.Stays(planned.Object{Kind: c.Kind, Key: c.Key}) {
+	if c.HostIn == "" || IDOf(state) != c.Name || !r.Planned.Stays(planned.Object{Kind: c.Kind, Key: c.Key}) {
 		return true
 	}
 	return !diagnostic.AddFindings(ctx, diags, what+" "+c.Name, []finding.Finding{safety.OneGoes(c.Kind, c.Name)})
 }
 
-// idOf is the id in a state; empty if there is none.
-func idOf(state tfsdk.State) string {
+// IDOf is the id in a state; empty if there is none.
+func IDOf(state tfsdk.State) string {
 	var attrs map[string]tftypes.Value
 	var id string
 	if state.Raw.IsNull() || state.Raw.As(&attrs) != nil || attrs["id"].As(&id) != nil {

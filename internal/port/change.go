@@ -8,16 +8,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/changes"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ibportstate"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
 
@@ -39,14 +40,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Result is what Apply and Remove did.
-type Result struct {
-	Observed Observation // read back after the change
-	Stored   bool        // a unit of ours was written, also if the change failed after that
-	Warnings []string    // what the operator should know, one sentence each
-	Left     []string    // of Remove: what stays on the host, one sentence each
-}
-
 // NotSetError says that the port did not become what was asked for, or that nothing shows it.
 type NotSetError struct {
 	Port   string
@@ -64,21 +57,12 @@ func (e *NotSetError) Error() string {
 		"ibportstate reports no error in that case."
 }
 
-// Look observes a port; if speeds or widths matter, it asks the port itself.
-func Look(ctx context.Context, h *hosts.Host, d Request) (Observation, error) {
-	s, err := h.Snapshot(ctx)
-	if err != nil {
-		return Observation{}, err
-	}
-	o := Observe(s, d.Card, d.Number)
-	if !d.tuned() || !o.Present || o.LinkLayer == "Ethernet" || o.NoTool != "" {
-		return o, nil
-	}
-	o.Link, err = readLink(ctx, h, o, d.Number)
-	if failed := (*host.ExitError)(nil); errors.As(err, &failed) && ibportstate.PortNotOpened(failed.Stderr) {
-		o.Unread, err = strings.TrimSpace(failed.Stderr), nil
-	}
-	return o, err
+// Result is what Apply and Remove did.
+type Result = managed.Result[Observation]
+
+// note is what the host notes of a change of a port.
+func note(before Observation, pci ib.PCIAddress, number int, to string) changes.Change {
+	return changes.Change{What: changes.Port, Object: fmt.Sprintf("%s port %d", pci, number), From: before.words(), To: to}
 }
 
 // Apply makes the port what d says, now and at boot. It is safe to repeat. It
@@ -101,7 +85,7 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, opt Options) (Result, 
 		return Result{Observed: before}, nil
 	}
 	d.card = before.name
-	return noted(ctx, h, before, d.Card, d.Number, d.words(), func(ctx context.Context) (Result, error) {
+	return managed.Noted(ctx, h, note(before, d.Card, d.Number, d.words()), func(ctx context.Context) (Result, error) {
 		return change(ctx, h, d, before, opt)
 	})
 }
@@ -112,7 +96,7 @@ func change(ctx context.Context, h *hosts.Host, d Request, before Observation, o
 	if err != nil {
 		return Result{Warnings: kept}, err
 	}
-	r := Result{Stored: true, Warnings: kept}
+	r := Result{Changed: true, Warnings: kept}
 	if err = enable(ctx, h, d); err != nil {
 		return r, err
 	}
@@ -160,15 +144,6 @@ func refuse(ctx context.Context, h *hosts.Host, d Request, o Observation) error 
 	return safety.Refusal(fmt.Sprintf("set port %s/%s/%d", s.Host, d.Card, d.Number), Check(s, d, o, PlanFacts{}))
 }
 
-// knowsExtended reports whether the port knows speeds beyond QDR. Of one that could not be
-// asked the driver decides: InfiniHost III and QLogic end at DDR and QDR.
-func knowsExtended(o Observation) bool {
-	if o.Unread != "" {
-		return !strings.HasPrefix(o.Device, "mthca") && !strings.HasPrefix(o.Device, "qib")
-	}
-	return o.Link != nil && o.Link.SpeedsSupported>>extShift != 0
-}
-
 // store writes what sets the port again at every boot. It comes before the change: if the
 // run ends in between, the next boot is right.
 func store(ctx context.Context, h *hosts.Host, d Request, before Observation) (kept []string, err error) {
@@ -186,29 +161,6 @@ func store(ctx context.Context, h *hosts.Host, d Request, before Observation) (k
 		}
 	}
 	return kept, nil
-}
-
-// explain adds what a failure of the script means. o is the port before.
-func explain(err error, o Observation, number int) error {
-	const cannot = "ibportstate of rdma-core 56.0 to 60.0 opens no port that is down, and no other port of its device " +
-		"has a link. The setting is stored for the next boot. "
-	exit := (*host.ExitError)(nil)
-	switch failed := errors.As(err, &exit); {
-	case failed && exit.Status == staysDisabled:
-		return fmt.Errorf("the port stays disabled: "+cannot+"Restart the host: the driver starts the port enabled. The "+
-			"driver ib_qib starts it disabled, and there it takes another release of rdma-core: %w", err)
-	case failed && exit.Status == leftDisabled:
-		return fmt.Errorf("the port is disabled now. It was disabled so that its link trains anew, and ibportstate could "+
-			"not enable it again. The setting is stored for the next boot. Apply again, or enable the port on the host: "+
-			"sudo ibportstate -C %s -P %d -D 0 %[2]d enable: %w", o.Device, number, err)
-	case failed && exit.Status == otherCard:
-		return fmt.Errorf("the slot has another card than the one that was read, or it cannot be told. Nothing was set. "+
-			"Plan again: %w", err)
-	case failed && exit.Status == noLink:
-		return fmt.Errorf("the port has no link and was not set: "+cannot+"It is made then if the port gets a link within "+
-			"30 seconds. Apply again once the port has a link: %w", err)
-	}
-	return fmt.Errorf("setting the port: %w", err)
 }
 
 func enable(ctx context.Context, h *hosts.Host, d Request) error {
@@ -261,6 +213,29 @@ func wait(ctx context.Context, h *hosts.Host, d Request, opt Options) (Observati
 	}
 }
 
+// explain adds what a failure of the script means. o is the port before.
+func explain(err error, o Observation, number int) error {
+	const cannot = "ibportstate of rdma-core 56.0 to 60.0 opens no port that is down, and no other port of its device " +
+		"has a link. The setting is stored for the next boot. "
+	exit := (*host.ExitError)(nil)
+	switch failed := errors.As(err, &exit); {
+	case failed && exit.Status == staysDisabled:
+		return fmt.Errorf("the port stays disabled: "+cannot+"Restart the host: the driver starts the port enabled. The "+
+			"driver ib_qib starts it disabled, and there it takes another release of rdma-core: %w", err)
+	case failed && exit.Status == leftDisabled:
+		return fmt.Errorf("the port is disabled now. It was disabled so that its link trains anew, and ibportstate could "+
+			"not enable it again. The setting is stored for the next boot. Apply again, or enable the port on the host: "+
+			"sudo ibportstate -C %s -P %d -D 0 %[2]d enable: %w", o.Device, number, err)
+	case failed && exit.Status == otherCard:
+		return fmt.Errorf("the slot has another card than the one that was read, or it cannot be told. Nothing was set. "+
+			"Plan again: %w", err)
+	case failed && exit.Status == noLink:
+		return fmt.Errorf("the port has no link and was not set: "+cannot+"It is made then if the port gets a link within "+
+			"30 seconds. Apply again once the port has a link: %w", err)
+	}
+	return fmt.Errorf("setting the port: %w", err)
+}
+
 // initialLID is what ibportstate writes as LID and SM LID of a port of a host
 // that has none yet (infiniband-diags 44, seen on ibsim); a subnet manager
 // replaces it.
@@ -289,9 +264,8 @@ func Remove(ctx context.Context, h *hosts.Host, pci ib.PCIAddress, number int) (
 	if !o.Stored {
 		return Result{Observed: o}, nil
 	}
-	return noted(ctx, h, o, pci, number, o.word()+", nothing at boot", func(ctx context.Context) (Result, error) {
-		return forget(ctx, h, s, o, pci, number)
-	})
+	return managed.Noted(ctx, h, note(o, pci, number, o.word()+", nothing at boot"),
+		func(ctx context.Context) (Result, error) { return forget(ctx, h, s, o, pci, number) })
 }
 
 // forget removes what sets the port at boot.
@@ -334,8 +308,4 @@ func othersStored(s *inventory.Snapshot, except string) bool {
 		}
 	}
 	return false
-}
-
-func outputError(h *hosts.Host, cmd shellcmd.Command, out []byte, err error) error {
-	return &host.OutputError{Host: h.Name(), Command: cmd.String(), Problem: err.Error(), Output: string(out)}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
@@ -40,7 +41,7 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 	if f := portThere(s, d, o, p); f != nil {
 		return append(found, *f)
 	}
-	found = append(found, checkEdits(s, o)...)
+	found = append(found, checkEdits(o)...)
 	found = append(found, platform.CheckBoot(s, o.NotAtBoot)...)
 	found = append(found, checkSupported(d, o)...)
 	if o.Unread != "" {
@@ -65,11 +66,6 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 		found = append(found, users(s, d, o)...)
 	}
 	return found
-}
-
-// states are the logical and the physical state, for a sentence.
-func (o Observation) states() string {
-	return o.State + " " + cmp.Or(o.Physical, "(physical state not known)")
 }
 
 // unmanagedFiles finds files with our names that this provider did not write.
@@ -153,6 +149,15 @@ func checkSupported(d Request, o Observation) []finding.Finding {
 	return found
 }
 
+// checkEdits names what somebody has written into the files that an apply writes anew.
+func checkEdits(o Observation) []finding.Finding {
+	var found []finding.Finding
+	for _, e := range o.Edits {
+		found = append(found, finding.PortFileEdited.Find("%s", e.Evidence(o.host)))
+	}
+	return found
+}
+
 // interrupts reports whether d takes away a link that may be in use. Enabling a port that is
 // enabled has its link train anew.
 func interrupts(d Request, o Observation) bool {
@@ -201,105 +206,119 @@ func devices(all []use) []string {
 	return slices.Compact(names)
 }
 
-type use struct{ dev, what string }
-
-// uses names what goes over the port.
-func uses(s *inventory.Snapshot, d Request) []use {
-	var all []use
-	devs, known := s.SSH.Devs.Get()
-	for _, dev := range devs {
-		all = append(all, over(s, d, dev, fmt.Sprintf("The SSH session to %s comes in over %s", s.Host, dev))...)
-	}
-	if !known {
-		all = append(all, mayGoOver(s, d, "The SSH session to "+s.Host+" may come in over ", s.SSH.Devs.Why())...)
-	}
-	for _, dev := range s.Routes.Devs() {
-		all = append(all, over(s, d, dev, fmt.Sprintf("The default route of %s goes over %s", s.Host, dev))...)
-	}
-	if hidden := s.HiddenRoutes(); len(hidden) > 0 {
-		all = append(all, mayGoOver(s, d, "The default route of "+s.Host+" may go over ", strings.Join(hidden, "; "))...)
-	}
-	return append(all, storageOver(s, d)...)
+// CheckRemove names what somebody has written into the files that a destroy removes.
+func CheckRemove(o Observation) []finding.Finding {
+	o.Edits = slices.DeleteFunc(slices.Clone(o.Edits), func(e platform.Edit) bool { return len(e.Added) == 0 })
+	return checkEdits(o)
 }
 
-// storageOver names the storage that is reached over the port, or may be over its
-// interfaces.
-func storageOver(s *inventory.Snapshot, d Request) []use {
-	var all []use
-	for _, st := range s.Storage {
-		what := fmt.Sprintf("%s %s of %s", st.Kind, st.What, s.Host)
-		dev, known := st.Dev.Get()
-		switch {
-		case st.RDMA != "":
-			all = append(all, asUse(onDevice(s, d, st.RDMA), st.RDMA, what+" is reached over "+st.RDMA)...)
-		case !known:
-			all = append(all, mayGoOver(s, d, what+" may be reached over ", st.Dev.Why())...)
-		default:
-			all = append(all, over(s, d, dev, what+" is reached over "+dev)...)
-		}
-	}
-	return all
-}
-
-// over is what uses an interface, if that is of the port or one below it is.
-func over(s *inventory.Snapshot, d Request, dev, what string) []use {
-	var ofPort []fact.Bool
-	for _, name := range s.Below(dev) {
-		n, _ := s.Netdev(name)
-		ofPort = append(ofPort, isOfPort(s, n, d))
-	}
-	return asUse(fact.Any(ofPort...), dev, what)
-}
-
-// asUse is what uses a device that is of the port, or may be.
-func asUse(ofPort fact.Bool, dev, what string) []use {
+// Differences says in what the host differs from d, one line each; empty if
+// nothing has to be done.
+func (o Observation) Differences(d Request) []string {
+	diff := o.live(d)
 	switch {
-	case fact.No(ofPort):
-		return nil
-	case !ofPort.Known():
-		what += ", which may be of this port: " + ofPort.Why()
+	case !o.Stored:
+		diff = append(diff, "nothing sets it at boot")
+	case !o.AtBoot:
+		diff = append(diff, cmp.Or(o.Broken, UnitName(d.Card, d.Number)+" is not enabled"))
+	case o.Setting.Enabled != d.Enabled || o.Setting.Speeds != d.Speeds || o.Setting.Widths != d.Widths:
+		diff = append(diff, "another setting is stored for the next boot")
 	}
-	return []use{{dev, what}}
+	if o.Foreign != "" {
+		diff = append(diff, o.Foreign)
+	}
+	for _, e := range o.Edits {
+		diff = append(diff, e.Path+" was changed by hand")
+	}
+	if o.NotAtBoot != "" {
+		diff = append(diff, o.NotAtBoot)
+	}
+	return diff
 }
 
-// mayGoOver is what may use each interface of the port, for it is not known which it uses.
-// Nothing goes over a port without any.
-func mayGoOver(s *inventory.Snapshot, d Request, what, why string) []use {
-	var all []use
-	for i := range s.Netdevs {
-		if n := &s.Netdevs[i]; n.Parent == "" && !fact.No(isOfPort(s, n, d)) {
-			all = append(all, use{n.Name, what + n.Name + ": " + why})
-		}
+// live gives the differences of the port itself.
+func (o Observation) live(d Request) []string {
+	var diff []string
+	if on := o.Enabled(); o.Present && !on.Known() {
+		diff = append(diff, "whether it is enabled is not known: "+on.Why())
+	}
+	if o.unasked(d) {
+		diff = append(diff, "its speeds and widths cannot be read: "+o.NoTool)
+	}
+	return append(diff, managed.Differences(o.settings(d, Seen{})...)...)
+}
+
+// settings tells each setting of the port itself that d asks for and that was read. before is what was
+// seen last.
+func (o Observation) settings(d Request, before Seen) (all []managed.Setting) {
+	if on, known := o.Enabled().Get(); o.Present && known {
+		all = append(all, managed.Setting{Tells: "it is", Had: "it was", Has: "is", Was: word(on || before.On), Is: word(on),
+			Want: word(d.Enabled)})
+	}
+	negotiates := func(was, is, want, supported fmt.Stringer) {
+		all = append(all, managed.Setting{Tells: "it may negotiate", Had: "it could negotiate", Has: "can negotiate",
+			Was: was.String(), Is: is.String(), Want: want.String(), Fine: []string{supported.String()}})
+	}
+	if l := o.Link; l != nil && d.Speeds != 0 {
+		negotiates(cmp.Or(Speeds(before.Speeds), l.SpeedsEnabled), l.SpeedsEnabled, d.Speeds, l.SpeedsSupported)
+	}
+	if l := o.Link; l != nil && d.Widths != 0 {
+		negotiates(cmp.Or(Widths(before.Widths), l.WidthsEnabled), l.WidthsEnabled, d.Widths, l.WidthsSupported)
 	}
 	return all
 }
 
-// onDevice reports whether an RDMA device is the card of the port, or one of its virtual
-// functions. Which of its ports SRP uses is not read.
-func onDevice(s *inventory.Snapshot, d Request, device string) fact.Bool {
-	var ofCard []fact.Bool
-	for i := range s.Cards {
-		if s.Cards[i].RDMADevice == device {
-			ofCard = append(ofCard, isOf(s, s.Cards[i].PCI, d.Card))
-		}
-	}
-	return fact.Any(ofCard...)
+// Seen is what a port was at one look: what an apply sets or overwrites, and nothing that
+// changes by itself.
+type Seen struct {
+	Boot           string // the boot of the host in which it was seen
+	On             bool   // it is known to try to bring up its link
+	Speeds, Widths int    // 0: not read
+	Stored         string // the setting that our unit makes at boot, in words; empty without a unit
+	AtBoot         bool   // that unit is enabled
+	Lines          []string
 }
 
-// isOfPort reports whether an interface is one of the port. One of which the kernel does
-// not show the port may be. A virtual function counts its own ports, so that each is.
-func isOfPort(s *inventory.Snapshot, n *inventory.Netdev, d Request) fact.Bool {
-	if n.PCI == d.Card && n.DevPort != d.Number-1 && n.DevPort >= 0 {
-		return fact.Known(false)
+// Seen is what is kept of a look.
+func (o Observation) Seen() Seen {
+	seen := Seen{Boot: o.boot, On: o.Present && fact.Yes(o.Enabled()), AtBoot: o.AtBoot,
+		Lines: platform.AddedLines(o.Edits)}
+	if o.Link != nil {
+		seen.Speeds, seen.Widths = int(o.Link.SpeedsEnabled), int(o.Link.WidthsEnabled)
 	}
-	return isOf(s, n.PCI, d.Card)
+	if o.Stored {
+		seen.Stored = o.Setting.words()
+	}
+	return seen
 }
 
-// isOf reports whether a PCI function is the card's, or a virtual one of it.
-func isOf(s *inventory.Snapshot, pci, card ib.PCIAddress) fact.Bool {
-	physical, known := s.Physical(pci).Get()
-	if !known {
-		return fact.Unknown[bool](s.Physical(pci).Why())
+// CheckSeen refuses to undo what somebody has done to a port, or has written into our files,
+// since it was seen, unless it is what d asks for. A restart of the host sets a port anew, and
+// so does its driver, which allows all that the port supports.
+func CheckSeen(o Observation, before Seen, d Request) []finding.Finding {
+	var changed []string
+	if before.Boot != "" && before.Boot == o.boot {
+		changed = managed.Changed(o.settings(d, before)...)
 	}
-	return fact.Known(physical.IsValid() && physical == card)
+	if before.AtBoot && o.Stored && !o.AtBoot {
+		changed = append(changed, cmp.Or(o.Broken, UnitName(d.Card, d.Number)+" was enabled and is not"))
+	}
+	return before.since(o, d, changed, d.words())
+}
+
+// CheckSeenRemoved refuses to remove what somebody has written into our unit since it was seen.
+func CheckSeenRemoved(o Observation, before Seen, d Request) []finding.Finding {
+	return before.since(o, d, nil, before.Stored)
+}
+
+// since adds what the files of the port have since then to what has changed; atBoot is what its
+// unit is to make.
+func (before Seen) since(o Observation, d Request, changed []string, atBoot string) []finding.Finding {
+	now := o.Seen()
+	if before.Stored != "" && now.Stored != "" {
+		changed = append(changed, managed.Changed(managed.Setting{Had: "its unit made it", Has: "makes it",
+			Was: before.Stored, Is: now.Stored, Want: atBoot})...)
+	}
+	return managed.Since(fmt.Sprintf("Port %d of card %s of %s has changed", d.Number, d.Card, o.host),
+		append(changed, platform.NewLines(now.Lines, before.Lines)...)...)
 }

@@ -1,10 +1,58 @@
+// Package port sets the administrative state of one InfiniBand port of a host,
+// and the speeds and widths that it may negotiate, now and at every boot.
+//
+// It must not change a card's flash, its link type, ports of switches, or import
+// Terraform.
 package port
 
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
+
+// Request is what the configuration asks for.
+type Request struct {
+	Host    string
+	Card    ib.PCIAddress
+	Number  int // from 1
+	Enabled bool
+	Speeds  Speeds // zero: whatever the port allows now
+	Widths  Widths // zero: whatever the port allows now
+	// Consent names the interfaces that may go away.
+	Consent []string
+
+	card cardName // of which its unit is
+}
+
+// Name is "host/0000:01:00.0 port 1".
+func (d Request) Name() string { return fmt.Sprintf("%s/%s port %d", d.Host, d.Card, d.Number) }
+
+// tuned reports whether anything but the administrative state is asked for.
+func (d Request) tuned() bool { return d.Speeds != 0 || d.Widths != 0 }
+
+// words are what is asked for in one line.
+func (d Request) words() string { return d.wordsOf(word(d.Enabled)) }
+
+func (d Request) wordsOf(text string) string {
+	if d.Speeds != 0 {
+		text += ", speeds " + d.Speeds.String()
+	}
+	if d.Widths != 0 {
+		text += ", widths " + d.Widths.String()
+	}
+	return text
+}
+
+func word(enabled bool) string {
+	if enabled {
+		return "enabled"
+	}
+	return "disabled"
+}
 
 // Speeds is a set of lane speeds. The lower three bits are those of
 // LinkSpeedEnabled, the next ones those of LinkSpeedExtEnabled (InfiniBand
@@ -71,6 +119,7 @@ func (s Speeds) Names() []string { return names(uint8(s), speedNames) }
 func (w Widths) Names() []string { return names(uint8(w), widthNames) }
 
 func (s Speeds) String() string { return strings.Join(s.Names(), ", ") }
+
 func (w Widths) String() string { return strings.Join(w.Names(), ", ") }
 
 func names(bits uint8, known []string) []string {
@@ -93,8 +142,23 @@ func (s Speeds) extendedBits() int {
 	return extNone
 }
 
-// Link is what a port says about itself.
-type Link struct {
-	SpeedsSupported, SpeedsEnabled Speeds
-	WidthsSupported, WidthsEnabled Widths
+// speedsOf leaves out FDR10, which has a switch of its own and is not managed.
+func speedsOf(speeds []ib.Speed) Speeds {
+	var s Speeds
+	for _, v := range speeds {
+		if i := slices.Index(speedNames, v.String()); i >= 0 {
+			s |= 1 << i
+		}
+	}
+	return s
+}
+
+func widthsOf(lanes []int) Widths {
+	var w Widths
+	for _, n := range lanes {
+		if i := slices.Index(widthNames, strconv.Itoa(n)+"X"); i >= 0 {
+			w |= 1 << i
+		}
+	}
+	return w
 }

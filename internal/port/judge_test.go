@@ -17,11 +17,7 @@ func TestCheckSeen(t *testing.T) {
 	was := Request{Host: "intel9", Card: pci, Number: 1, Enabled: true, Speeds: 7}
 	want := was
 	want.Speeds = 3
-	type world struct {
-		s *inventory.Snapshot
-		o Observation
-	}
-	host := func(edit func(*inventory.Snapshot, *Link)) world {
+	host := func(edit func(*inventory.Snapshot, *Link)) Observation {
 		s := &inventory.Snapshot{Host: "intel9", BootID: "one", Commands: map[string]bool{"ibportstate": true}}
 		s.Files = map[string]inventory.File{
 			path: {Content: unit(was, false)}, wantsPath(pci, 1): {}, scriptPath: {Content: script}}
@@ -31,7 +27,7 @@ func TestCheckSeen(t *testing.T) {
 		edit(s, link)
 		o := Observe(s, pci, 1)
 		o.Link = link
-		return world{s, o}
+		return o
 	}
 	puts := func(path, text string) func(*inventory.Snapshot, *Link) {
 		return func(s *inventory.Snapshot, _ *Link) { s.Files[path] = inventory.File{Content: text} }
@@ -70,18 +66,18 @@ func TestCheckSeen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, err := json.Marshal(SeenOf("one", host(tt.before).o)) // as it is kept beside a state
+			text, err := json.Marshal(host(tt.before).Seen()) // as it is kept beside a state
 			var seen Seen
 			if err != nil || json.Unmarshal(text, &seen) != nil {
 				t.Fatal(err)
 			}
 			now := host(tt.then)
-			found := CheckSeen(now.s, now.o, seen, want)
+			found := CheckSeen(now, seen, want)
 			if tt.changed == "" && len(found) > 0 || tt.changed != "" && (len(found) != 1 || found[0].Rule.Code != "HO019" ||
 				!strings.Contains(found[0].Evidence, tt.changed)) {
 				t.Errorf("got %v", found)
 			}
-			if found := CheckSeenRemoved(now.s, seen, pci, 1); len(found) > 0 != tt.removal {
+			if found := CheckSeenRemoved(now, seen, want); len(found) > 0 != tt.removal {
 				t.Errorf("a destroy: %v", found)
 			}
 		})
@@ -103,13 +99,13 @@ func TestEdits(t *testing.T) {
 		s := &inventory.Snapshot{Host: "intel9", Files: map[string]inventory.File{UnitPath(pci, 1): {Content: text},
 			wantsPath(pci, 1): {}}}
 		o := Observe(s, pci, 1)
-		all := checkEdits(s, o)
+		all := checkEdits(o)
 		if says == "" && len(all) > 0 || says != "" && (len(all) != 1 || !strings.Contains(all[0].Evidence, says) ||
 			strings.Contains(all[0].Evidence, "ExecStart") || !strings.Contains(o.words(), says) ||
 			len(o.Differences(d)) == 0) {
 			t.Errorf("%q: %v, %s", says, all, o.words())
 		}
-		if gone := CheckRemove(s, pci, 1); len(gone) > 0 != strings.Contains(says, "also has") {
+		if gone := CheckRemove(o); len(gone) > 0 != strings.Contains(says, "also has") {
 			t.Errorf("a destroy, %q: %v", says, gone)
 		}
 	}

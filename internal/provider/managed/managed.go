@@ -1,0 +1,195 @@
+// Package managed is what the resources of hosts have in common: create, read, update, delete, plan
+// and import, once for all of them. A kind of object says with Kind how it is called and what its
+// arguments are for, and does with Object what only it can do. provider/port is the one to copy.
+//
+// It must not know one kind of object.
+package managed
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/managed"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
+)
+
+// Kind is how objects of one kind are called, and what their arguments are for.
+type Kind struct {
+	Name    string // of the resource: "infiniband_port"
+	Thing   string // one object, in a sentence: "port"
+	Change  string // verb of an apply: "set"
+	Remove  string // verb of a destroy: "forget"
+	Removed string // what a destroy takes away: "setting of port"
+	// HostIn is the argument with the host, or with an id that begins with it.
+	HostIn string
+	// By is how an import names one.
+	By session.Name
+	// Timeout is for each operation that the configuration has no limit for.
+	Timeout time.Duration
+	// Live are the attributes that the host decides, see planned.Steady.
+	Live []string
+	// Kept are the arguments that a destroy needs from the state.
+	Kept []string
+}
+
+// Place is where one object is.
+type Place struct {
+	Host string
+	ID   string // as the resource names it
+	Key  string // the same under all names of its machine, once that was looked at
+}
+
+// Object is what only this kind of object can do. M is the model of its resource, Q what is asked
+// for, L what a look has found, and S what is kept beside the state, where no plan shows it.
+//
+// Hooks never add what the skeleton adds: the errors that they return, and their findings.
+type Object[M, Q, L, S any] interface {
+	Schema(ctx context.Context) schema.Schema
+	// Request reads what a model asks for. Consents are in the configuration alone; there is none
+	// of a state.
+	Request(ctx context.Context, m, config *M) (Q, error)
+	Place(q Q) Place
+	// Ready reports whether a plan can look at the object. If not, it has told why.
+	Ready(ctx context.Context, s *Step[M, Q, L]) bool
+	// Find finds the object in what was read of its host. It may complete what is asked for with
+	// what the host decides.
+	Find(s *inventory.Snapshot, q *Q) L
+	// Presence says after a look for a refresh whether the object is there.
+	Presence(q Q, l L, diags *diag.Diagnostics) session.Presence
+	// Differences says in what the host differs from what is asked for, one line each.
+	Differences(q Q, l L) []string
+	// ToDo reports whether an apply changes the host. held says that the state has what is asked for.
+	ToDo(q Q, l L, held bool) bool
+	// Plan fills what follows from the configuration; it reports whether the state holds all of it.
+	Plan(s *Step[M, Q, L]) (held bool)
+	// Check gives the findings on an apply.
+	Check(ctx context.Context, s *Step[M, Q, L]) []finding.Finding
+	// Seen is what is to be kept beside the state of what a look has found. before is what was kept
+	// last; false if nothing new is known.
+	Seen(m *M, q Q, l L, before S) (S, bool)
+	// Since gives the findings on what somebody has changed since the look that the plan rests on.
+	Since(s *Step[M, Q, L], before S) []finding.Finding
+	// Apply makes the object what is asked for. It says what stays on the host if it fails, at the
+	// begin of a sentence; empty is nothing.
+	Apply(ctx context.Context, s *Step[M, Q, L]) (r managed.Result[L], stays string, err error)
+	// Fill fills a model with what was found, and what is kept of it.
+	Fill(ctx context.Context, m *M, q Q, l L, kept S) diag.Diagnostics
+
+	// WarnRemoval says what a destroy does.
+	WarnRemoval(ctx context.Context, m *M, diags *diag.Diagnostics)
+	// Ours reports whether something of this provider is there, which a destroy removes.
+	Ours(q Q, l L) bool
+	// CheckRemoval gives the findings on a destroy that is planned.
+	CheckRemoval(q Q, l L) []finding.Finding
+	// SinceRemoval gives those just before it. kept is what the plan rests on; nil if that is nothing.
+	SinceRemoval(q Q, l L, kept *S) []finding.Finding
+	// Remove takes away what an apply has left. title is the one of its notes.
+	Remove(ctx context.Context, h *hosts.Host, q Q, m *M) (title string, notes []string, err error)
+	// Import gives the attributes that an id says.
+	Import(id string) (map[string]any, error)
+}
+
+// Step is one plan or one apply of an object, as its hooks see it.
+type Step[M, Q, L any] struct {
+	Plan, Config *M
+	State        *M   // zero for a new object
+	Exists       bool // there is a state
+	Planning     bool // false just before the change
+	Ask          Q
+	Host         *hosts.Host
+	Snap         *inventory.Snapshot
+	Found        L
+	// Held says that the state has what is planned, and ToDo that the host differs.
+	Held, ToDo bool
+	Diags      *diag.Diagnostics
+}
+
+// onCard is an object that is on one card, whose identity its state records.
+type onCard[M any] interface {
+	Card(m *M) (attribute.CardID, *types.String)
+}
+
+// asked is an object that is asked for more than the collection of its host has.
+type asked[Q, L any] interface {
+	Look(ctx context.Context, h *hosts.Host, q Q, l L) (L, error)
+}
+
+// Resource is the resource of one kind of object.
+type Resource[M, Q, L, S any] struct {
+	session.Importable
+	kind   Kind
+	object Object[M, Q, L, S]
+}
+
+var (
+	_ resource.ResourceWithConfigure   = &Resource[any, any, any, any]{}
+	_ resource.ResourceWithModifyPlan  = &Resource[any, any, any, any]{}
+	_ resource.ResourceWithIdentity    = &Resource[any, any, any, any]{}
+	_ resource.ResourceWithImportState = &Resource[any, any, any, any]{}
+)
+
+// New returns the resource of a kind. object gets what the provider gives to its resources.
+func New[M, Q, L, S any](kind Kind, object func(*session.Resource) Object[M, Q, L, S]) *Resource[M, Q, L, S] {
+	r := &Resource[M, Q, L, S]{Importable: session.NewResource(kind.Name, kind.By), kind: kind}
+	r.object = object(&r.Importable.Resource)
+	return r
+}
+
+// Schema implements resource.Resource.
+func (r *Resource[M, Q, L, S]) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = r.object.Schema(ctx)
+}
+
+// at is the attribute that an error about the host belongs to.
+func (k Kind) at() path.Path { return path.Root(k.HostIn) }
+
+// what is verb, thing and identity, for errors.
+func (k Kind) what(verb, id string) string { return verb + " " + k.Thing + " " + id }
+
+// lookAt looks at an object of a host.
+func (r *Resource[M, Q, L, S]) lookAt(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, q *Q) (L, error) {
+	found := r.object.Find(s, q)
+	if o, ok := r.object.(asked[Q, L]); ok {
+		return o.Look(ctx, h, *q, found)
+	}
+	return found, nil
+}
+
+// limitOf is how long an operation may take; from is a plan or a state.
+func (r *Resource[M, Q, L, S]) limitOf(ctx context.Context, op attribute.Operation, from attributes) attribute.TimeLimit {
+	var given timeouts.Value
+	_ = from.GetAttribute(ctx, path.Root(attribute.TimeoutsName), &given) // the schema has it
+	return op.Limit(ctx, given, r.kind.Timeout)
+}
+
+type attributes interface {
+	GetAttribute(ctx context.Context, at path.Path, target any) diag.Diagnostics
+}
+
+// ImportState takes the id or the identity of an object.
+func (r *Resource[M, Q, L, S]) ImportState(ctx context.Context, req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse) {
+	what := "import " + r.kind.Thing
+	id, ok := r.ImportID(ctx, what, req, resp)
+	if !ok {
+		return
+	}
+	given, err := r.object.Import(id)
+	if err != nil {
+		resp.Diagnostics.AddError("Unable to "+what+" "+id, err.Error())
+	}
+	for name, value := range given {
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), value)...)
+	}
+}

@@ -1,0 +1,147 @@
+package managed
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
+)
+
+// ModifyPlan checks what speaks against the change and says what will be done.
+func (r *Resource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse) {
+	diags := &resp.Diagnostics
+	if req.Plan.Raw.IsNull() {
+		r.planRemoval(ctx, req, diags)
+		return
+	}
+	plan, config, state, exists := planned.Models[M](ctx, req, diags)
+	if diags.HasError() || r.Data == nil {
+		return
+	}
+	s := &Step[M, Q, L]{Plan: &plan, Config: &config, State: &state, Exists: exists, Planning: true, Diags: diags}
+	if !r.object.Ready(ctx, s) {
+		return
+	}
+	var err error
+	if s.Ask, err = r.object.Request(ctx, &plan, &config); err != nil {
+		diagnostic.AddErrorAt(diags, r.kind.at(), r.kind.what("plan", r.object.Place(s.Ask).ID), err)
+		return
+	}
+	if !r.claim(ctx, s, req) || !r.look(ctx, s, r.prior(s)) {
+		return
+	}
+	s.Held = r.object.Plan(s) && exists
+	s.ToDo = r.object.ToDo(s.Ask, s.Found, s.Held)
+	if !exists && r.object.Ours(s.Ask, s.Found) {
+		session.WarnMade(diags, diagnostic.Capital(r.kind.Thing), r.object.Place(s.Ask).ID,
+			r.object.Differences(s.Ask, s.Found))
+	}
+	if !r.check(ctx, s) {
+		return
+	}
+	planned.Steady{Held: s.Held, ToDo: s.ToDo, Live: r.kind.Live, Kept: r.kind.Kept}.Plan(ctx, req, resp, &plan)
+}
+
+// claim reports whether no other resource has the object. It comes before the object is judged: of
+// two resources that cannot both be, the one that is planned later finds the other.
+func (r *Resource[M, Q, L, S]) claim(ctx context.Context, s *Step[M, Q, L], req resource.ModifyPlanRequest) bool {
+	if _, _, _, err := r.Look(ctx, r.object.Place(s.Ask).Host); err != nil {
+		return true // the look at the object says so
+	}
+	at := r.object.Place(s.Ask)
+	return r.Claim(ctx, "plan "+r.kind.Thing, planned.Claim{Key: at.Key, Name: at.ID, HostIn: r.kind.HostIn}, req, s.Diags)
+}
+
+// prior is what a plan knows of the identity of the card.
+func (r *Resource[M, Q, L, S]) prior(s *Step[M, Q, L]) types.String {
+	o, ok := r.object.(onCard[M])
+	if !ok {
+		return types.StringNull()
+	}
+	was, recorded := o.Card(s.State)
+	is, _ := o.Card(s.Plan)
+	return session.Prior(was, is, *recorded)
+}
+
+// look looks at the object for a change; false if that failed, or if its card is not the recorded one.
+func (r *Resource[M, Q, L, S]) look(ctx context.Context, s *Step[M, Q, L], record types.String) bool {
+	at := r.object.Place(s.Ask)
+	verb := r.kind.Change
+	if o, ok := r.object.(onCard[M]); ok {
+		id, identity := o.Card(s.Plan)
+		card := r.RecordedCard(ctx, id, record, r.kind.what(verb, at.ID), s.Diags)
+		if card == nil || r.refuses(ctx, s, card.Strange()) {
+			return false
+		}
+		s.Host, s.Snap, *identity = card.Host, card.Snap, card.Identity
+	} else {
+		var err error
+		if s.Planning {
+			verb = "plan"
+		}
+		if s.Host, _, s.Snap, err = r.Look(ctx, at.Host); err != nil {
+			diagnostic.AddErrorAt(s.Diags, r.kind.at(), r.kind.what(verb, at.ID), err)
+			return false
+		}
+	}
+	var err error
+	if s.Found, err = r.lookAt(ctx, s.Host, s.Snap, &s.Ask); err != nil {
+		diagnostic.AddErrorAt(s.Diags, r.kind.at(), r.kind.what(verb, at.ID), err)
+	}
+	return err == nil
+}
+
+// check adds what speaks against the change and reports whether it may be done.
+func (r *Resource[M, Q, L, S]) check(ctx context.Context, s *Step[M, Q, L]) bool {
+	at := r.object.Place(s.Ask)
+	if s.ToDo && r.OnlyRead(ctx, r.kind.what(r.kind.Change, at.ID), at.Host, r.object.Differences(s.Ask, s.Found), s.Diags) {
+		return false
+	}
+	return !r.refuses(ctx, s, r.object.Check(ctx, s))
+}
+
+// refuses adds findings on the change and reports whether one of them blocks.
+func (r *Resource[M, Q, L, S]) refuses(ctx context.Context, s *Step[M, Q, L], found []finding.Finding) bool {
+	return diagnostic.AddFindings(ctx, s.Diags, r.kind.what(r.kind.Change, r.object.Place(s.Ask).ID), found)
+}
+
+// planRemoval says what a destroy does, and checks what speaks against it. A host that does not
+// answer now is asked again by the destroy itself.
+func (r *Resource[M, Q, L, S]) planRemoval(ctx context.Context, req resource.ModifyPlanRequest,
+	diags *diag.Diagnostics) {
+	var state M
+	diags.Append(req.State.Get(ctx, &state)...)
+	r.object.WarnRemoval(ctx, &state, diags)
+	r.CanLeave("remove "+r.kind.Removed+" "+session.IDOf(req.State), r.kind.HostIn, req.State, "", diags)
+	q, err := r.object.Request(ctx, &state, new(M))
+	if err != nil {
+		return // the destroy itself says it
+	}
+	at := r.object.Place(q)
+	what := r.kind.what(r.kind.Remove, at.ID)
+	if !r.HostReady(types.StringValue(at.Host)) {
+		return
+	}
+	_, _, snap, lookErr := r.Look(ctx, at.Host)
+	var found L
+	if lookErr == nil {
+		found = r.object.Find(snap, &q)
+	}
+	if r.Hosts[at.Host].Observe {
+		if lookErr != nil || r.object.Ours(q, found) {
+			r.OnlyRead(ctx, what, at.Host, nil, diags)
+		}
+		return
+	}
+	at = r.object.Place(q) // the look tells the machine
+	if r.Drop(ctx, r.kind.Remove+" "+r.kind.Thing, at.Key, at.ID, diags) && lookErr == nil {
+		diagnostic.AddFindings(ctx, diags, what, r.object.CheckRemoval(q, found))
+	}
+}
