@@ -271,7 +271,7 @@ func (replaceIfOtherCard) PlanModifyString(ctx context.Context, req planmodifier
 	if req.State.Raw.IsNull() || req.Plan.Raw.IsNull() {
 		return // created or destroyed
 	}
-	var who types.String // infiniband_port records none
+	var who types.String
 	if at := path.Root("card_identity"); hasAttribute(ctx, req.State, at) {
 		resp.Diagnostics.Append(req.State.GetAttribute(ctx, at, &who)...)
 	}

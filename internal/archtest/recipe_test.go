@@ -1,0 +1,141 @@
+package archtest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const repository = "../.."
+
+// recipe gives the paths that a recipe of the map names, from the root of the repository.
+func recipe(t *testing.T, title string) []string {
+	t.Helper()
+	text, err := os.ReadFile(repository + "/internal/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, found := strings.Cut(string(text), "\n**"+title+".** ")
+	body, _, ends := strings.Cut(body, "\n**")
+	if !found || !ends {
+		t.Fatalf("the map has no recipe %q", title)
+	}
+	var paths []string
+	for _, m := range regexp.MustCompile("`([a-z_<>/-]+/[a-z_.-]+\\.[a-z]+)`").FindAllStringSubmatch(body, -1) {
+		at := m[1]
+		if !strings.HasPrefix(at, "templates/") && !strings.HasPrefix(at, "examples/") {
+			at = "internal/" + at
+		}
+		paths = append(paths, at)
+	}
+	return paths
+}
+
+// kindOfObject is a resource whose plot is provider/managed.
+type kindOfObject struct{ pkg, name string }
+
+// kindsOfObjects finds them by their heads.
+func kindsOfObjects(t *testing.T) (all []kindOfObject) {
+	t.Helper()
+	heads, err := filepath.Glob(repository + "/internal/provider/*/resource.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`\bName: +"(infiniband_\w+)"`)
+	for _, head := range heads {
+		text := read(t, head)
+		m := named.FindStringSubmatch(text)
+		if !strings.Contains(text, "managed.New(") || m == nil {
+			continue
+		}
+		all = append(all, kindOfObject{filepath.Base(filepath.Dir(head)), m[1]})
+	}
+	return all
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// optional are the places of the recipe that only some kinds of objects need.
+var optional = []string{"internal/provider/adoption/object.go", "internal/provider/linktype/plan.go"}
+
+// A resource is named at the places of its recipe, and nothing else of the product lists resources.
+func TestRecipe_aResource(t *testing.T) {
+	paths := recipe(t, "A resource")
+	kinds, everywhere := kindsOfObjects(t), productAndPages(t)
+	if len(paths) < 12 || !slices.Contains(kinds, kindOfObject{"port", "infiniband_port"}) {
+		t.Fatalf("read %v from the recipe, and found %v", paths, kinds)
+	}
+	for _, kind := range kinds {
+		short := strings.TrimPrefix(kind.name, "infiniband_")
+		own := strings.NewReplacer("<package>", kind.pkg, "<name>", kind.name)
+		for _, path := range paths {
+			at := own.Replace(path)
+			text, err := os.ReadFile(filepath.Join(repository, at))
+			if err != nil {
+				t.Errorf("%s: the recipe names %s: %v", kind.name, at, err)
+			}
+			names := regexp.MustCompile(kind.name + `\b|"` + short + `"|\b` + kind.pkg + `\.New\b|(?m)^` + kind.pkg + `:`)
+			if at == path && !names.Match(text) && !slices.Contains(optional, at) {
+				t.Errorf("%s is not named in %s", kind.name, at)
+			}
+		}
+		literal := `"` + kind.name + `"`
+		for _, at := range everywhere {
+			listed := slices.ContainsFunc(paths, func(path string) bool { return own.Replace(path) == at })
+			ours := strings.Contains(filepath.Dir(at)+"/", "/"+kind.pkg+"/")
+			if !listed && !ours && strings.Contains(withoutComments(read(t, filepath.Join(repository, at))), literal) {
+				t.Errorf("%s names %s, and the recipe does not say so", at, kind.name)
+			}
+		}
+	}
+}
+
+// The plot is written once: what has it from provider/managed does not write a part of it again.
+func TestRecipe_aResource_hasItsPlotFromManaged(t *testing.T) {
+	plot := regexp.MustCompile(`(?m)^func \([^)]*\) (Create|Read|Update|Delete|ModifyPlan|ImportState|Metadata)\(`)
+	for _, kind := range kindsOfObjects(t) {
+		files, err := filepath.Glob(repository + "/internal/provider/" + kind.pkg + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatal(err, files)
+		}
+		for _, file := range files {
+			if m := plot.FindStringSubmatch(read(t, file)); m != nil {
+				t.Errorf("%s has %s of its own", file, m[1])
+			}
+		}
+	}
+}
+
+// productAndPages are the Go files of the product and the templates of its pages.
+func productAndPages(t *testing.T) (files []string) {
+	t.Helper()
+	for _, p := range list(t, "./internal/...") {
+		for _, name := range p.GoFiles {
+			if at := "internal/" + local(p.ImportPath) + "/" + name; product(at) {
+				files = append(files, at)
+			}
+		}
+	}
+	templates, err := filepath.Glob(repository + "/templates/*.tmpl")
+	if err != nil || len(templates) == 0 {
+		t.Fatal(err, templates)
+	}
+	for _, at := range templates {
+		files = append(files, "templates/"+filepath.Base(at))
+	}
+	return files
+}
+
+func withoutComments(text string) string {
+	return regexp.MustCompile(`(?m)//.*$`).ReplaceAllString(text, "")
+}
