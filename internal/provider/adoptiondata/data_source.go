@@ -8,6 +8,7 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/adoption"
@@ -16,43 +17,32 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
-var _ datasource.DataSourceWithConfigure = &DataSource{}
-
-// DataSource is infiniband_adoption.
-type DataSource struct {
-	session.DataSource
-	serve adoption.Serve
-}
-
 // New returns the data source. serve starts the provider for a walk of its own.
 func New(serve adoption.Serve) func() datasource.DataSource {
-	return func() datasource.DataSource { return &DataSource{serve: serve} }
-}
-
-// Metadata implements datasource.DataSource.
-func (s *DataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_adoption"
-}
-
-// Read finds what can be adopted on the named hosts, or on all, and writes it as text.
-func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var m model
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() || s.Data == nil {
-		return
+	return func() datasource.DataSource {
+		return &session.ReadOnly[model]{Name: "infiniband_adoption", Describe: describe, Fill: source{serve}.fill}
 	}
-	lab, start := adoption.OfSession(ctx, s.Data, attribute.Texts(m.Hosts), s.serve, &resp.Diagnostics)
+}
+
+type source struct{ serve adoption.Serve }
+
+// fill finds what can be adopted on the named hosts, or on all, and writes it as text.
+func (a source) fill(ctx context.Context, s *session.DataSource, m *model, diags *diag.Diagnostics) bool {
+	if s.Data == nil {
+		return false
+	}
+	lab, start := adoption.OfSession(ctx, s.Data, attribute.Texts(m.Hosts), a.serve, diags)
 	if lab == nil {
-		return
+		return false
 	}
 	if err := lab.Settle(ctx, start, adoption.Logged(ctx)); err != nil {
-		diagnostic.AddError(&resp.Diagnostics, "find what can be adopted", err)
-		return
+		diagnostic.AddError(diags, "find what can be adopted", err)
+		return false
 	}
 	for _, host := range lab.FailedHosts() {
-		resp.Diagnostics.AddWarning("Host "+host.Name+" is left out: "+host.Error.Summary, host.Error.Detail)
+		diags.AddWarning("Host "+host.Name+" is left out: "+host.Error.Summary, host.Error.Detail)
 	}
 	m.observe(lab)
 	m.ID = types.StringValue("adoption")
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	return true
 }

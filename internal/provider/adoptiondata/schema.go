@@ -1,16 +1,12 @@
 package adoptiondata
 
 import (
-	"context"
-
-	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// Schema implements datasource.DataSource.
-func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	resp.Schema = schema.Schema{
+func describe() schema.Schema {
+	return schema.Schema{
 		MarkdownDescription: "Writes the configuration of what is on the hosts of this provider block, with the `import` " +
 			"blocks that take it over. The text is that of the command `adopt`, for hosts that are configured already. A plan " +
 			"of it imports everything and changes nothing.\n\n" +

@@ -31,7 +31,7 @@ type Resource struct{ session.Importable }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Importable{Resource: session.Resource{Kind: "infiniband_card"}, By: session.CardNamed("id")}}
+	return &Resource{session.NewResource("infiniband_card", session.CardNamed("id"))}
 }
 
 // Create adopts the card.

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -19,26 +20,13 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
-var _ datasource.DataSourceWithConfigure = &DataSource{}
-
-// DataSource is infiniband_cards.
-type DataSource struct{ session.DataSource }
-
 // New returns the data source.
-func New() datasource.DataSource { return &DataSource{} }
-
-// Metadata implements datasource.DataSource.
-func (s *DataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_cards"
+func New() datasource.DataSource {
+	return &session.ReadOnly[model]{Name: "infiniband_cards", Describe: describe, Fill: fill}
 }
 
-// Read lists the cards of the named hosts, or of all.
-func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var m model
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
+// fill lists the cards of the named hosts, or of all.
+func fill(ctx context.Context, s *session.DataSource, m *model, diags *diag.Diagnostics) bool {
 	names := attribute.Texts(m.Hosts)
 	if len(names) == 0 && s.Data != nil {
 		names = s.HostNames()
@@ -49,13 +37,13 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	}
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
 		if !m.AllowUnreachable.ValueBool() || !diagnostic.IsTransport(missing[name]) {
-			diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("hosts"), "read cards of host "+name, missing[name])
+			diagnostic.AddErrorAt(diags, path.Root("hosts"), "read cards of host "+name, missing[name])
 		}
 	}
-	if resp.Diagnostics.HasError() {
-		return
+	if diags.HasError() {
+		return false
 	}
 	m.observe(found, missing)
 	m.ID = types.StringValue("cards")
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	return true
 }

@@ -1,9 +1,6 @@
 package cardsdata
 
 import (
-	"context"
-
-	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -14,9 +11,8 @@ func text(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }
 
-// Schema implements datasource.DataSource.
-func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	resp.Schema = schema.Schema{
+func describe() schema.Schema {
+	return schema.Schema{
 		MarkdownDescription: "Finds the cards in the configured hosts: what each is, what is in its flash, what it runs, " +
 			"and what its ports see. Hosts are asked at the same time.",
 		Attributes: map[string]schema.Attribute{

@@ -8,6 +8,7 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -24,14 +25,11 @@ var (
 )
 
 // DataSource is infiniband_connectivity.
-type DataSource struct{ session.DataSource }
+type DataSource struct{ session.ReadOnly[model] }
 
 // New returns the data source.
-func New() datasource.DataSource { return &DataSource{} }
-
-// Metadata implements datasource.DataSource.
-func (s *DataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_connectivity"
+func New() datasource.DataSource {
+	return &DataSource{session.ReadOnly[model]{Name: "infiniband_connectivity", Describe: describe, Fill: fill}}
 }
 
 // ValidateConfig refuses a measurement without a goal.
@@ -54,28 +52,23 @@ func (s *DataSource) ValidateConfig(ctx context.Context, req datasource.Validate
 	}
 }
 
-// Read measures.
-func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var m model
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
+// fill measures.
+func fill(ctx context.Context, s *session.DataSource, m *model, diags *diag.Diagnostics) bool {
 	what := "measure the connectivity of host " + m.From.ValueString()
 	w, err := m.request()
 	if err != nil {
-		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("address"), what, err)
-		return
+		diagnostic.AddErrorAt(diags, path.Root("address"), what, err)
+		return false
 	}
-	h, from, ok := s.look(ctx, "from", m.From, resp)
+	h, from, ok := look(ctx, s, "from", m.From, diags)
 	if !ok {
-		return
+		return false
 	}
 	var to *inventory.Snapshot
 	var other *hosts.Host
 	if !m.To.IsNull() {
-		if other, to, ok = s.look(ctx, "to", m.To, resp); !ok {
-			return
+		if other, to, ok = look(ctx, s, "to", m.To, diags); !ok {
+			return false
 		}
 	}
 	pair := ops.Choose(from, to, w)
@@ -84,26 +77,14 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		err = pair.Tables(ctx, h, other, answer)
 	}
 	if err != nil {
-		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("from"), what, err)
-		return
+		diagnostic.AddErrorAt(diags, path.Root("from"), what, err)
+		return false
 	}
 	m.observe(pair, answer, ops.Judge(pair, answer))
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	return true
 }
 
-func (s *DataSource) look(ctx context.Context, at string, name types.String,
-	resp *datasource.ReadResponse) (*hosts.Host, *inventory.Snapshot, bool) {
-	what := "measure the connectivity of host " + name.ValueString()
-	if _, known := s.Hosts[name.ValueString()]; known && !s.HostReady(name) {
-		resp.Diagnostics.AddAttributeError(path.Root(at), "Unable to "+what,
-			"The provider's entry of this host has a value that is not known yet, so the host cannot be asked. Let the data "+
-				"source depend on the resource that gives the value.")
-		return nil, nil, false
-	}
-	h, _, snap, err := s.Look(ctx, name.ValueString())
-	if err != nil {
-		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root(at), what, err)
-		return nil, nil, false
-	}
-	return h, snap, true
+func look(ctx context.Context, s *session.DataSource, at string, name types.String,
+	diags *diag.Diagnostics) (*hosts.Host, *inventory.Snapshot, bool) {
+	return s.LookNamed(ctx, at, name, "measure the connectivity of host "+name.ValueString(), diags)
 }

@@ -1,12 +1,9 @@
 package connectivity
 
 import (
-	"context"
-
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -20,9 +17,8 @@ func input(description string, validators ...validator.String) schema.StringAttr
 	return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: validators}
 }
 
-// Schema implements datasource.DataSource.
-func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	resp.Schema = schema.Schema{
+func describe() schema.Schema {
+	return schema.Schema{
 		MarkdownDescription: "The connection between two hosts, measured with `ping`: small packets, unfragmented " +
 			"packets of the interface's MTU, and fragmented packets. It gives the path MTU, loss and round-trip times. " +
 			"Unfragmented packets show that the mode and the MTU work on both ends. If packets do not pass, " +
@@ -33,11 +29,11 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 			"for the P_Key table of its port. " +
 			"It takes about 3 seconds with 5 packets, and up to half a minute more if the path MTU must be searched. Every " +
 			"plan reads it: put it into a `check` block, or let it depend on what it measures.",
-		Attributes: s.attributes(),
+		Attributes: attributes(),
 	}
 }
 
-func (s *DataSource) attributes() map[string]schema.Attribute {
+func attributes() map[string]schema.Attribute {
 	name := stringvalidator.LengthBetween(1, 15) // of an interface: IFNAMSIZ less the end
 	return map[string]schema.Attribute{
 		"id": text("`from/to`."),

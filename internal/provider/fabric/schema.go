@@ -1,11 +1,9 @@
 package fabric
 
 import (
-	"context"
 	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -29,17 +27,17 @@ func texts(description string) schema.ListAttribute {
 	return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 }
 
-// Schema implements datasource.DataSource.
-func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	resp.Schema = schema.Schema{
+func describe() schema.Schema {
+	attributes := arguments()
+	maps.Copy(attributes, results())
+	return schema.Schema{
 		MarkdownDescription: "The InfiniBand fabric as one of its hosts sees it: nodes, switches, links, subnet managers, " +
 			"partitions and error counters, what differs from what is expected, and pictures. " +
 			"The host needs the programs of infiniband-diags (of some distributions in rdma-core). TrueNAS has none; any " +
 			"other host on the fabric sees the same. " +
 			"A read is one command on that host, and a second one for the details of the ports; nothing is changed.",
-		Attributes: arguments(),
+		Attributes: attributes,
 	}
-	maps.Copy(resp.Schema.Attributes, results())
 }
 
 // arguments are what a configuration says.

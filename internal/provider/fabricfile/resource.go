@@ -31,8 +31,7 @@ type Resource struct{ session.Importable }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Importable{Resource: session.Resource{Kind: "infiniband_fabric_file"},
-		By: session.FileNamed()}}
+	return &Resource{session.NewResource("infiniband_fabric_file", session.FileNamed())}
 }
 
 // ModifyPlan says what will be written, and refuses to replace a file of somebody else.

@@ -35,8 +35,7 @@ type Resource struct{ session.Importable }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Importable{Resource: session.Resource{Kind: "infiniband_firmware"},
-		By: session.CardNamed("card_id")}}
+	return &Resource{session.NewResource("infiniband_firmware", session.CardNamed("card_id"))}
 }
 
 // Create burns the image unless the card has it; without an image it only reads the

@@ -38,8 +38,7 @@ type Resource struct{ session.Importable }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Importable{Resource: session.Resource{Kind: "infiniband_firmware_backup"},
-		By: session.CardNamed("card_id")}}
+	return &Resource{session.NewResource("infiniband_firmware_backup", session.CardNamed("card_id"))}
 }
 
 // Create takes a backup.

@@ -33,8 +33,7 @@ type Resource struct{ session.Importable }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Importable{Resource: session.Resource{Kind: "infiniband_firmware_image"},
-		By: session.ImageNamed()}}
+	return &Resource{session.NewResource("infiniband_firmware_image", session.ImageNamed())}
 }
 
 // Create stages the image on the host.

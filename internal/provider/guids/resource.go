@@ -33,8 +33,7 @@ type Resource struct{ session.Importable }
 
 // New returns the resource.
 func New() resource.Resource {
-	kind := session.Resource{Kind: "infiniband_guids"}
-	return &Resource{session.Importable{Resource: kind, By: session.CardNamed("card_id")}}
+	return &Resource{session.NewResource("infiniband_guids", session.CardNamed("card_id"))}
 }
 
 // Create writes the values unless the card has them. A failure sets no state.

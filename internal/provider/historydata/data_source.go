@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -20,13 +21,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
-var _ datasource.DataSourceWithConfigure = &DataSource{}
-
-// DataSource is infiniband_history.
-type DataSource struct{ session.DataSource }
-
 // New returns the data source.
-func New() datasource.DataSource { return &DataSource{} }
+func New() datasource.DataSource {
+	return &session.ReadOnly[model]{Name: "infiniband_history", Describe: describe, Fill: fill}
+}
 
 type model struct {
 	ID      types.String `tfsdk:"id"`
@@ -40,17 +38,11 @@ var changeTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"identity": types.StringType, "backup_path": types.StringType, "job": types.StringType,
 }}
 
-// Metadata implements datasource.DataSource.
-func (s *DataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_history"
-}
-
-// Schema implements datasource.DataSource.
-func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func describe() schema.Schema {
 	text := func(description string) schema.StringAttribute {
 		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 	}
-	resp.Schema = schema.Schema{
+	return schema.Schema{
 		MarkdownDescription: "Lists what this provider has changed on a host: when, by whom, what, from what to what, and " +
 			"how it ended. Every change is noted on its host, whatever machine it came from. The command `history` shows the same. " +
 			"Reading opens no card and takes no lock.",
@@ -83,19 +75,11 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 	}
 }
 
-// Read reads the notes of the host in one command.
-func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var m model
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
+// fill reads the notes of the host in one command.
+func fill(ctx context.Context, s *session.DataSource, m *model, diags *diag.Diagnostics) bool {
 	name := m.Host.ValueString()
-	if _, known := s.Hosts[name]; known && !s.HostReady(m.Host) {
-		resp.Diagnostics.AddAttributeError(path.Root("host"), "Unable to read history of host "+name,
-			"The provider's entry of this host has a value that is not known yet, so the host cannot be asked. Let the data "+
-				"source depend on the resource that gives the value.")
-		return
+	if s.Waits("host", m.Host, "read history of host "+name, diags) {
+		return false
 	}
 	h, _, err := s.Host(name)
 	var look record.Look
@@ -103,17 +87,17 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		look, err = record.Read(ctx, h)
 	}
 	if err != nil {
-		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("host"), "read history of host "+name, err)
-		return
+		diagnostic.AddErrorAt(diags, path.Root("host"), "read history of host "+name, err)
+		return false
 	}
 	if look.Unread != "" {
-		resp.Diagnostics.AddAttributeError(path.Root("host"), "Unable to read history of host "+name,
+		diags.AddAttributeError(path.Root("host"), "Unable to read history of host "+name,
 			"Changes may be missing, because notes of the host could not be read. Mend what is named here.\n\nReason: "+
 				diagnostic.Line(look.Unread))
-		return
+		return false
 	}
 	if look.Damaged > 0 {
-		resp.Diagnostics.AddAttributeWarning(path.Root("host"), "History of host "+name+" may lack changes",
+		diags.AddAttributeWarning(path.Root("host"), "History of host "+name+" may lack changes",
 			fmt.Sprintf("%d of the notes on the host cannot be understood. A full disk or a loss of power has cut them, or a "+
 				"later release of the provider has written them.", look.Damaged))
 	}
@@ -123,7 +107,7 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		changes = append(changes, changeValue(c))
 	}
 	m.Changes = types.ListValueMust(changeTypes, changes)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	return true
 }
 
 func changeValue(c record.Change) types.Object {

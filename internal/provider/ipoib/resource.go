@@ -41,7 +41,7 @@ type Resource struct{ session.Importable }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Importable{Resource: session.Resource{Kind: "infiniband_ipoib_interface"}, By: named}}
+	return &Resource{session.NewResource("infiniband_ipoib_interface", named)}
 }
 
 // Create configures the interface, whatever is configured already.

@@ -34,8 +34,7 @@ type Resource struct{ session.Importable }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Importable{Resource: session.Resource{Kind: "infiniband_link_type"},
-		By: session.CardNamed("card_id")}}
+	return &Resource{session.NewResource("infiniband_link_type", session.CardNamed("card_id"))}
 }
 
 // Create sets the types, whatever they are.

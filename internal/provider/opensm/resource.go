@@ -36,7 +36,7 @@ type Resource struct{ session.Importable }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Importable{Resource: session.Resource{Kind: "infiniband_opensm"}, By: session.PortNamed()}}
+	return &Resource{session.NewResource("infiniband_opensm", session.PortNamed())}
 }
 
 // Create installs, binds, starts and enables the subnet manager.

@@ -216,12 +216,12 @@ func (s *DataSource) Configure(_ context.Context, req datasource.ConfigureReques
 }
 
 // Waits says that a host cannot be asked yet, because the provider's entry of it waits for
-// a value. verb is what cannot be done, as in "read host nas".
-func (s *DataSource) Waits(name types.String, verb string, diags *diag.Diagnostics) bool {
+// a value. at is the argument that names it, and what cannot be done is as in "read host nas".
+func (s *DataSource) Waits(at string, name types.String, what string, diags *diag.Diagnostics) bool {
 	if _, known := s.Hosts[name.ValueString()]; !known || s.HostReady(name) {
 		return false
 	}
-	diags.AddAttributeError(path.Root("host"), "Unable to "+verb,
+	diags.AddAttributeError(path.Root(at), "Unable to "+what,
 		"The provider's entry of this host has a value that is not known yet, so the host cannot be asked. Let the data "+
 			"source depend on the resource that gives the value.")
 	return true
@@ -232,6 +232,17 @@ func (s *DataSource) Waits(name types.String, verb string, diags *diag.Diagnosti
 func (s *DataSource) Look(ctx context.Context, name string) (*hosts.Host, HostConfig, *inventory.Snapshot, error) {
 	s.Set.ForgetOlder()
 	return s.Data.Look(ctx, name)
+}
+
+// LookNamed is Look at the host that an argument names. It adds an error there if that fails.
+func (s *DataSource) LookNamed(ctx context.Context, at string, name types.String, what string,
+	diags *diag.Diagnostics) (*hosts.Host, *inventory.Snapshot, bool) {
+	if s.Waits(at, name, what, diags) {
+		return nil, nil, false
+	}
+	h, _, snap, err := s.Look(ctx, name.ValueString())
+	diagnostic.AddErrorAt(diags, path.Root(at), what, err)
+	return h, snap, err == nil
 }
 
 // SnapshotsOf is Data.SnapshotsOf in the same way.

@@ -98,7 +98,9 @@ type Importable struct {
 }
 
 // NewResource is the head of a resource that an import can name.
-func NewResource(kind string, by Name) Importable { return Importable{Resource: Resource{Kind: kind}, By: by} }
+func NewResource(kind string, by Name) Importable {
+	return Importable{Resource: Resource{Kind: kind}, By: by}
+}
 
 // Metadata implements resource.Resource. A card may move, and its resources follow it,
 // so that an identity may change.
