@@ -104,7 +104,10 @@ hca/record: changes fact ib shellcmd host tool inventory hca/journal -os -os/exe
 hca/backup: ib fwimage safety shellcmd host tool inventory hca/cards hca/image hca/journal -os/exec
 hca/linktype: changes fact finding ib safety shellcmd tool inventory platform hca/cards hca/activation hca/job
 hca: fact ib finding safety tool inventory hca
-opensm: changes fact ib finding safety shellcmd host tool inventory hosts platform fabric poll
+opensm: fact ib tool -context -os -os/exec
+opensm/found: fact ib inventory platform tool opensm -context -os -os/exec
+opensm/judge: fact ib finding platform tool opensm opensm/found -context -os -os/exec
+opensm/change: changes fact ib finding safety shellcmd host tool hosts platform fabric poll opensm opensm/found opensm/judge -os -os/exec
 ipoib: changes fact ib finding safety shellcmd host tool inventory hosts platform poll
 managed: changes finding host
 port: changes fact ib managed finding safety shellcmd host tool inventory hosts platform poll

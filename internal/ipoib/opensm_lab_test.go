@@ -11,9 +11,13 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/change"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -22,6 +26,23 @@ import (
 const smDropIn = "/etc/systemd/system/opensm@0xe41d2d0300e44e01.service.d/terraform-infiniband.conf"
 
 const smConf = "/etc/opensm/terraform-0xe41d2d0300e44e01.conf"
+
+// applySM and stopSM look at the port first, as the resource does.
+func applySM(ctx context.Context, h *hosts.Host, d opensm.Request, o change.Options) (change.Result, error) {
+	s, err := h.Snapshot(ctx)
+	if err != nil {
+		return change.Result{}, err
+	}
+	return change.Apply(ctx, h, found.Of(s, d.PortGUID), d, o)
+}
+
+func stopSM(ctx context.Context, h *hosts.Host, port ib.GUID) (change.Result, error) {
+	s, err := h.Snapshot(ctx)
+	if err != nil {
+		return change.Result{}, err
+	}
+	return change.Remove(ctx, h, found.Of(s, port))
+}
 
 func smDesired() opensm.Request {
 	return opensm.Request{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}
@@ -51,18 +72,18 @@ func TestLab_OpenSM_mendsDrift(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.spoil()
-			o := opensm.Observe(l.snapshot(t, "intel9"), ubuntuPort)
-			mustContain(t, strings.Join(o.Differences(smDesired()), "; "), tt.want)
-			r, err := opensm.Apply(t.Context(), l.hosts["intel9"], smDesired(), opensm.Options{})
+			o := found.Of(l.snapshot(t, "intel9"), ubuntuPort)
+			mustContain(t, strings.Join(judge.Differences(o, smDesired()), "; "), tt.want)
+			r, err := applySM(t.Context(), l.hosts["intel9"], smDesired(), change.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := r.Observed.Differences(smDesired()); len(diff) > 0 || !r.Changed {
+			if diff := judge.Differences(r.Look, smDesired()); len(diff) > 0 || !r.Changed {
 				t.Errorf("after apply: %v", diff)
 			}
 		})
 	}
-	if r, err := opensm.Apply(t.Context(), l.hosts["intel9"], smDesired(), opensm.Options{}); err != nil || r.Changed {
+	if r, err := applySM(t.Context(), l.hosts["intel9"], smDesired(), change.Options{}); err != nil || r.Changed {
 		t.Errorf("an apply without drift changed something: %+v, %v", r, err)
 	}
 }
@@ -79,7 +100,7 @@ func TestLab_OpenSM_fullDiskKeepsEdits(t *testing.T) {
 	if err := m.FS.SetQuota("/etc/opensm", 0); err != nil {
 		t.Fatal(err)
 	}
-	r, err := opensm.Apply(t.Context(), h, smDesired(), opensm.Options{})
+	r, err := applySM(t.Context(), h, smDesired(), change.Options{})
 	if err == nil {
 		t.Fatal("an apply on a full disk succeeded")
 	}
@@ -89,7 +110,7 @@ func TestLab_OpenSM_fullDiskKeepsEdits(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Invalidate()
-	if r, err = opensm.Apply(t.Context(), h, smDesired(), opensm.Options{}); err != nil {
+	if r, err = applySM(t.Context(), h, smDesired(), change.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	_, kept, _ := strings.Cut(strings.Join(r.Warnings, " "), smConf+" had lines that somebody has written. The file is kept as ")
@@ -105,20 +126,20 @@ func TestLab_OpenSM_keepsOtherPorts(t *testing.T) {
 	l := startLab(t)
 	l.Machine("intel9").FS.Put("/etc/default/opensm", "# mine\nPORTS=\"0xe41d2d0300e44e02\"\nOTHER=1\n", 0o644)
 	l.hosts["intel9"].Invalidate()
-	if _, err := opensm.Apply(t.Context(), l.hosts["intel9"], smDesired(), opensm.Options{}); err != nil {
+	if _, err := applySM(t.Context(), l.hosts["intel9"], smDesired(), change.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	want := "# mine\nPORTS=\"0xe41d2d0300e44e01 0xe41d2d0300e44e02\"\nOTHER=1\n"
 	if got := l.file("intel9", "/etc/default/opensm"); got != want {
 		t.Errorf("list of ports:\n%s", got)
 	}
-	if _, err := opensm.Remove(t.Context(), l.hosts["intel9"], ubuntuPort, opensm.Options{}); err != nil {
+	if _, err := stopSM(t.Context(), l.hosts["intel9"], ubuntuPort); err != nil {
 		t.Fatal(err)
 	}
 	if got := l.file("intel9", "/etc/default/opensm"); got != strings.Replace(want, "0xe41d2d0300e44e01 ", "", 1) {
 		t.Errorf("after remove:\n%s", got)
 	}
-	if o := opensm.Observe(l.snapshot(t, "intel9"), 0xe41d2d0300e44e02); !fact.Yes(o.Enabled) {
+	if o := found.Of(l.snapshot(t, "intel9"), 0xe41d2d0300e44e02); !fact.Yes(o.Enabled) {
 		t.Errorf("the other port's SM does not start at boot any more: %+v", o)
 	}
 }
@@ -127,8 +148,8 @@ func TestLab_OpenSM_namesTheCause(t *testing.T) {
 	t.Parallel()
 	l := startLab(t)
 	l.Disconnect(labsim.CardEnd("intel9", labCard, 1))
-	_, err := opensm.Apply(t.Context(), l.hosts["intel9"], smDesired(), opensm.Options{ProofTimeout: time.Second})
-	var e *opensm.NotServingError
+	_, err := applySM(t.Context(), l.hosts["intel9"], smDesired(), change.Options{ProofTimeout: time.Second})
+	var e *change.NotServingError
 	if !errors.As(err, &e) {
 		t.Fatalf("apply: %v", err)
 	}
@@ -140,7 +161,7 @@ func TestLab_OpenSM_namesTheCause(t *testing.T) {
 	if err := l.Connect(labsim.CardEnd("intel9", labCard, 1), labsim.SwitchEnd("switch", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if diff := opensm.Observe(l.snapshot(t, "intel9"), ubuntuPort).Differences(smDesired()); len(diff) > 0 {
+	if diff := judge.Differences(found.Of(l.snapshot(t, "intel9"), ubuntuPort), smDesired()); len(diff) > 0 {
 		t.Errorf("after the cable is back: %v", diff)
 	}
 }
@@ -151,17 +172,17 @@ func TestLab_OpenSM_namesWhatOpensmSays(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, says string
-		cause      opensm.CauseKind
+		cause      change.CauseKind
 		want       string
 	}{
-		{"kernel", "osm_vendor_bind: ERR 5426: Unable to register class 129 version 1\nExiting SM\n", opensm.CauseKernel,
+		{"kernel", "osm_vendor_bind: ERR 5426: Unable to register class 129 version 1\nExiting SM\n", change.CauseKernel,
 			"Linux 6.8.0"},
-		{"cache", "FATAL: Error restoring Guid-to-Lid persistent database\n", opensm.CauseCache, "mv /var/cache/opensm"},
-		{"umad", "ibwarn: [1] umad_init: can't read ABI version from /sys/class/infiniband_mad/abi_version (No such file or directory): is ib_umad module loaded?\n", opensm.CauseUMAD, "modprobe ib_umad"},
-		{"back to back", "Errors on subnet. Duplicate GUID found by link from a port to itself. See verbose opensm.log for more details\n", opensm.CauseBackToBack, "infiniband_guids"},
+		{"cache", "FATAL: Error restoring Guid-to-Lid persistent database\n", change.CauseCache, "mv /var/cache/opensm"},
+		{"umad", "ibwarn: [1] umad_init: can't read ABI version from /sys/class/infiniband_mad/abi_version (No such file or directory): is ib_umad module loaded?\n", change.CauseUMAD, "modprobe ib_umad"},
+		{"back to back", "Errors on subnet. Duplicate GUID found by link from a port to itself. See verbose opensm.log for more details\n", change.CauseBackToBack, "infiniband_guids"},
 		{"held", "Error from osm_opensm_bind (0x2A)\nPerhaps another instance of OpenSM is already running\nExiting SM\n",
-			opensm.CauseNotBound, "pgrep -a opensm"},
-		{"silent", "", opensm.CauseNotRunning, "does not run"},
+			change.CauseNotBound, "pgrep -a opensm"},
+		{"silent", "", change.CauseNotRunning, "does not run"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -172,9 +193,9 @@ func TestLab_OpenSM_namesWhatOpensmSays(t *testing.T) {
 			})
 			d := smDesired()
 			d.Tuning.RoutingEngine = "updn" // restarts it
-			_, err := opensm.Apply(t.Context(), l.hosts["intel9"],
-				d, opensm.Options{ProofTimeout: time.Second, Poll: 50 * time.Millisecond})
-			var e *opensm.NotServingError
+			_, err := applySM(t.Context(), l.hosts["intel9"],
+				d, change.Options{ProofTimeout: time.Second, Poll: 50 * time.Millisecond})
+			var e *change.NotServingError
 			if !errors.As(err, &e) || e.Cause.Kind != tt.cause {
 				t.Fatalf("%v", err)
 			}
@@ -196,7 +217,7 @@ func TestLab_OpenSM_refusals(t *testing.T) {
 		{"intel9", opensm.Request{Host: "intel9", PortGUID: 0x42, Priority: 1},
 			[]string{"SM002", "0xe41d2d0300e44e01 (InfiniBand)"}},
 	} {
-		_, err := opensm.Apply(t.Context(), l.hosts[tt.host], tt.d, opensm.Options{})
+		_, err := applySM(t.Context(), l.hosts[tt.host], tt.d, change.Options{})
 		var refused *safety.RefusedError
 		if !errors.As(err, &refused) {
 			t.Errorf("%+v: %v", tt.d, err)
@@ -211,21 +232,21 @@ func TestLab_OpenSM_refusals(t *testing.T) {
 func TestLab_OpenSM_wakesThePort(t *testing.T) {
 	t.Parallel()
 	l := startLab(t, asleep)
-	o := opensm.Observe(l.snapshot(t, "intel9"), ubuntuPort)
+	o := found.Of(l.snapshot(t, "intel9"), ubuntuPort)
 	if !o.Sleeping || o.PortPresent || o.LinkLayer != "InfiniBand" {
 		t.Fatalf("before: %+v", o)
 	}
-	for _, f := range opensm.Check(l.snapshot(t, "intel9"), smDesired(), opensm.PlanFacts{}) {
+	for _, f := range judge.Check(found.Of(l.snapshot(t, "intel9"), ubuntuPort), smDesired(), judge.PlanFacts{}) {
 		if f.Severity.Blocks() {
 			t.Errorf("plan refuses: %s: %s", f.Rule.Code, f.Evidence)
 		}
 	}
-	r, err := opensm.Apply(t.Context(), l.hosts["intel9"], smDesired(), opensm.Options{})
+	r, err := applySM(t.Context(), l.hosts["intel9"], smDesired(), change.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := r.Observed.Differences(smDesired()); len(diff) > 0 || r.Observed.State != "Active" {
-		t.Errorf("after apply: %v, %+v", diff, r.Observed)
+	if diff := judge.Differences(r.Look, smDesired()); len(diff) > 0 || r.Look.State != "Active" {
+		t.Errorf("after apply: %v, %+v", diff, r.Look)
 	}
 	mustContain(t, l.file("intel9", "/etc/modules-load.d/terraform-infiniband.conf"), "ib_umad\n", "mlx4_ib\n")
 	apply(t, l, ubuntuDesired())
@@ -233,12 +254,12 @@ func TestLab_OpenSM_wakesThePort(t *testing.T) {
 }
 
 func TestOpenSM_equalPriorities(t *testing.T) {
-	found := opensm.CheckConfig(smDesired(),
-		opensm.PlanFacts{Rivals: []opensm.Request{{Host: "other", PortGUID: ib.GUID(7), Priority: 14}}})
-	if len(found) != 1 || found[0].Rule != finding.OpensmPriorityEqual || found[0].Severity.Blocks() {
-		t.Fatalf("findings: %+v", found)
+	all := judge.CheckConfig(smDesired(),
+		judge.PlanFacts{Rivals: []opensm.Request{{Host: "other", PortGUID: ib.GUID(7), Priority: 14}}})
+	if len(all) != 1 || all[0].Rule != finding.OpensmPriorityEqual || all[0].Severity.Blocks() {
+		t.Fatalf("findings: %+v", all)
 	}
-	mustContain(t, found[0].Summary+found[0].Detail(), "(intel9 and other)", "lower port GUID wins", "have priority 14")
+	mustContain(t, all[0].Summary+all[0].Detail(), "(intel9 and other)", "lower port GUID wins", "have priority 14")
 }
 
 // An sminfo that fails is no proof that there is no subnet manager, whatever way it
@@ -256,11 +277,11 @@ func TestLab_OpenSM_asksAndIsNotAnswered(t *testing.T) {
 	l.AddSM(&labsim.SM{Port: nas.Cards()[0].Ports[0], Priority: 9})
 	findings := func() []finding.Finding {
 		t.Helper()
-		v, err := opensm.Survey(t.Context(), l.hosts["intel9"], l.snapshot(t, "intel9"), ubuntuPort)
+		v, err := change.Survey(t.Context(), l.hosts["intel9"], found.Of(l.snapshot(t, "intel9"), ubuntuPort))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return opensm.CheckFabric(smDesired(), v, opensm.Lab{})
+		return judge.CheckFabric(smDesired(), v, found.Lab{})
 	}
 	if found := findings(); len(found) != 1 || found[0].Rule != finding.SubnetManagerCompetes ||
 		!strings.Contains(found[0].Evidence, port.String()) {
@@ -285,13 +306,13 @@ func TestLab_OpenSM_asksAndIsNotAnswered(t *testing.T) {
 	}
 	m.Faults.Trap("sminfo", 1, labsim.ProgramFault{Exit: true, Status: 255})
 	m.Faults.Trap("ibnetdiscover", 1, labsim.ProgramFault{Exit: true, Status: 255})
-	_, err := opensm.Apply(t.Context(), l.hosts["intel9"], smDesired(), opensm.Options{})
+	_, err := applySM(t.Context(), l.hosts["intel9"], smDesired(), change.Options{})
 	var refused *safety.RefusedError
 	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.FabricGUIDTwice ||
 		!strings.Contains(err.Error(), "ibnetdiscover ended with status 255") {
 		t.Errorf("apply over a fabric that could not be walked: %v", err)
 	}
-	if o := opensm.Observe(l.snapshot(t, "intel9"), ubuntuPort); !fact.No(o.Active) {
+	if o := found.Of(l.snapshot(t, "intel9"), ubuntuPort); !fact.No(o.Active) {
 		t.Errorf("the subnet manager was started: %+v", o)
 	}
 }

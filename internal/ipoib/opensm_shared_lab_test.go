@@ -8,6 +8,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/systemd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/change"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
 )
 
 const (
@@ -22,10 +25,10 @@ func shown(t *testing.T, l *testLab, property, unit string) string {
 	return strings.TrimSpace(run(t, l, "systemctl", "show", "--property="+property, "--value", unit))
 }
 
-func removeSM(t *testing.T, l *testLab) opensm.Result {
+func removeSM(t *testing.T, l *testLab) change.Result {
 	t.Helper()
 	l.hosts["intel9"].Invalidate()
-	r, err := opensm.Remove(t.Context(), l.hosts["intel9"], ubuntuPort, opensm.Options{})
+	r, err := stopSM(t.Context(), l.hosts["intel9"], ubuntuPort)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +98,7 @@ func TestLab_OpenSM_removalAfterThePackage(t *testing.T) {
 			if got := l.file("intel9", "/etc/default/opensm"); purged != (got == "") || strings.Contains(got, "0x") {
 				t.Errorf("list of ports: %q", got)
 			}
-			if o := opensm.Observe(l.snapshot(t, "intel9"), ubuntuPort); o.Managed || o.HasConf {
+			if o := found.Of(l.snapshot(t, "intel9"), ubuntuPort); o.Managed || o.HasConf {
 				t.Errorf("what is ours stays: %+v", o)
 			}
 		})
@@ -119,7 +122,7 @@ func TestLab_OpenSM_removalKeepsTheTemplate(t *testing.T) {
 	t.Run("of ours", func(t *testing.T) {
 		l := withSM(t, onRHEL)
 		second := opensm.Request{Host: "intel9", PortGUID: otherPort, Priority: 3}
-		if _, err := opensm.Apply(t.Context(), l.hosts["intel9"], second, opensm.Options{}); err != nil {
+		if _, err := applySM(t.Context(), l.hosts["intel9"], second, change.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		run(t, l, "systemctl", "stop", otherUnit)
@@ -128,7 +131,7 @@ func TestLab_OpenSM_removalKeepsTheTemplate(t *testing.T) {
 		template(l, true, "beside one that is stopped")
 		mustContain(t, strings.Join(r.Left, "\n"), smTemplate+" stays, because "+otherUnit+" needs it.")
 		l.hosts["intel9"].Invalidate()
-		if _, err := opensm.Remove(t.Context(), l.hosts["intel9"], otherPort, opensm.Options{}); err != nil {
+		if _, err := stopSM(t.Context(), l.hosts["intel9"], otherPort); err != nil {
 			t.Fatal(err)
 		}
 		template(l, false, "after the last")
@@ -162,9 +165,9 @@ func TestLab_OpenSM_enabledAgainWithoutRestart(t *testing.T) {
 	before := shown(t, l, "MainPID", ubuntuUnit)
 	run(t, l, "systemctl", "disable", "opensm.service")
 	l.hosts["intel9"].Invalidate()
-	r, err := opensm.Apply(t.Context(), l.hosts["intel9"],
-		opensm.Request{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}, opensm.Options{})
-	if err != nil || !r.Changed || !fact.Yes(r.Observed.Enabled) {
+	r, err := applySM(t.Context(), l.hosts["intel9"],
+		opensm.Request{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}, change.Options{})
+	if err != nil || !r.Changed || !fact.Yes(r.Look.Enabled) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if after := shown(t, l, "MainPID", ubuntuUnit); before == "0" || after != before {
@@ -179,10 +182,10 @@ func TestLab_OpenSM_allPortsAgain(t *testing.T) {
 	l.Machine("intel9").FS.Put("/etc/default/opensm", "PORTS=ALL\n", 0o644)
 	d := opensm.Request{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}
 	s := l.snapshot(t, "intel9")
-	if o := opensm.Observe(s, ubuntuPort); !fact.Yes(o.Enabled) || !o.Settled(d) {
-		t.Errorf("%+v", o.Differences(d))
+	if o := found.Of(s, ubuntuPort); !fact.Yes(o.Enabled) || !judge.IsSettled(o, d) {
+		t.Errorf("%+v", judge.Differences(o, d))
 	}
-	for _, f := range opensm.Check(s, d, opensm.PlanFacts{}) {
+	for _, f := range judge.Check(found.Of(s, d.PortGUID), d, judge.PlanFacts{}) {
 		if f.Rule.Code == "SM007" {
 			t.Errorf("a list that stays is said to be replaced: %s", f.Evidence)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/record"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/change"
 )
 
 const recordsPath = inventory.StateDir + "/changes"
@@ -43,7 +43,7 @@ func TestLab_records_of_networks_and_subnet_managers(t *testing.T) {
 	t.Parallel()
 	l := startLab(t)
 	sm := smDesired()
-	if _, err := opensm.Apply(t.Context(), l.hosts["intel9"], sm, opensm.Options{}); err != nil {
+	if _, err := applySM(t.Context(), l.hosts["intel9"], sm, change.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	d := ubuntuDesired()
@@ -58,7 +58,7 @@ func TestLab_records_of_networks_and_subnet_managers(t *testing.T) {
 	if _, err := ipoib.Remove(t.Context(), l.hosts["intel9"], more, ipoib.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := opensm.Remove(t.Context(), l.hosts["intel9"], ubuntuPort, opensm.Options{}); err != nil {
+	if _, err := stopSM(t.Context(), l.hosts["intel9"], ubuntuPort); err != nil {
 		t.Fatal(err)
 	}
 	look, err := record.Read(t.Context(), l.hosts["intel9"])
@@ -89,7 +89,7 @@ func TestLab_records_that_cannot_be_written(t *testing.T) {
 	t.Parallel()
 	l := startLab(t)
 	l.Machine("intel9").FS.PutDir(recordsPath, 0o700, 0, 0) // where the file should be
-	r, err := opensm.Apply(t.Context(), l.hosts["intel9"], smDesired(), opensm.Options{})
+	r, err := applySM(t.Context(), l.hosts["intel9"], smDesired(), change.Options{})
 	if err != nil || !r.Changed {
 		t.Fatalf("%+v, %v", r, err)
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/change"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -32,12 +35,12 @@ func ubuntuDesired() ipoib.Request {
 func withSM(t *testing.T, options ...labOption) *testLab {
 	t.Helper()
 	l := startLab(t, options...)
-	r, err := opensm.Apply(t.Context(), l.hosts["intel9"],
-		opensm.Request{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}, opensm.Options{})
+	r, err := applySM(t.Context(), l.hosts["intel9"],
+		opensm.Request{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}, change.Options{})
 	if err != nil {
 		t.Fatalf("opensm: %v", err)
 	}
-	if o := r.Observed; !fact.Yes(o.Active) || !fact.Yes(o.Enabled) || !fact.Yes(o.IsSM) || o.SMLID == 0 ||
+	if o := r.Look; !fact.Yes(o.Active) || !fact.Yes(o.Enabled) || !fact.Yes(o.IsSM) || o.SMLID == 0 ||
 		o.State != "Active" || o.Priority != 14 {
 		t.Fatalf("opensm: %+v", o)
 	}
@@ -177,7 +180,7 @@ func TestLab_Apply_ubuntuSurvivesReboot(t *testing.T) {
 		t.Errorf("after the reboot: %v", diff)
 	}
 	sm := opensm.Request{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}
-	if diff := opensm.Observe(after, ubuntuPort).Differences(sm); len(diff) > 0 {
+	if diff := judge.Differences(found.Of(after, ubuntuPort), sm); len(diff) > 0 {
 		t.Errorf("opensm after the reboot: %v", diff)
 	}
 }
@@ -238,8 +241,8 @@ func TestLab_Remove_ubuntu(t *testing.T) {
 	if l.file("intel9", "/etc/netplan/10-other.yaml") != unmanaged {
 		t.Error("an unmanaged file was touched")
 	}
-	rm, err := opensm.Remove(t.Context(), l.hosts["intel9"], ubuntuPort, opensm.Options{})
-	if err != nil || !fact.No(rm.Observed.Active) || !fact.No(rm.Observed.Enabled) || rm.Observed.Managed {
+	rm, err := stopSM(t.Context(), l.hosts["intel9"], ubuntuPort)
+	if err != nil || !fact.No(rm.Look.Active) || !fact.No(rm.Look.Enabled) || rm.Look.Managed {
 		t.Errorf("opensm after remove: %+v, %v", rm, err)
 	}
 	mustContain(t, l.file("intel9", "/etc/default/opensm"), "PORTS=NONE")

@@ -9,7 +9,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/port"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
@@ -62,12 +63,13 @@ func managers(host string, s *inventory.Snapshot, cards map[string]*Object) (out
 		c := &s.Cards[i]
 		for _, number := range portNumbers {
 			guid := guidOf(s, c, number)
-			managed := !guid.IsZero() && opensm.Observe(s, guid).Managed
+			look := found.Of(s, guid)
+			managed := !guid.IsZero() && look.Managed
 			if p, there := c.Port(number); !managed && (!there || p.LinkLayer != "InfiniBand" || guid.IsZero()) {
 				continue
 			}
 			o := ofPort(smType, cards[c.PCI.String()], attribute.PortRef{Host: host, GUID: guid}, number)
-			o.left = opensm.LeftAlone(s, guid)
+			o.left = judge.DescribeLeftAlone(look)
 			if managed {
 				o.otherwise = drifted
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -253,7 +253,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 
 // uses names what does not live on an Ethernet port.
 func uses(s *inventory.Snapshot, port ib.GUID) []string {
-	return slices.Concat(ipoib.Uses(s, port), opensm.Uses(s, port))
+	return slices.Concat(ipoib.Uses(s, port), found.Of(s, port).Users())
 }
 
 // assess gives the verdict and reports it; false if nothing may be planned.

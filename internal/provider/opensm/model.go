@@ -12,6 +12,8 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
@@ -134,23 +136,23 @@ func ref(d ops.Request) attribute.PortRef { return attribute.PortRef{Host: d.Hos
 
 // observe fills the computed attributes from what was found; the configured
 // ones follow what the host has.
-func (m *model) observe(ctx context.Context, d ops.Request, o ops.Observation) (diags diag.Diagnostics) {
+func (m *model) observe(ctx context.Context, d ops.Request, l *found.Look) (diags diag.Diagnostics) {
 	m.ID = types.StringValue(ref(d).String())
-	if o.Priority >= 0 {
-		m.Priority = types.Int64Value(int64(o.Priority))
-		m.observeTuning(o.Tuning)
-		diags = m.observePartitions(ctx, o.Partitions)
+	if l.Priority >= 0 {
+		m.Priority = types.Int64Value(int64(l.Priority))
+		m.observeTuning(l.Tuning)
+		diags = m.observePartitions(ctx, l.Partitions)
 	}
-	m.Unit = types.StringValue(o.Unit)
-	m.Active = orLast(o.Active.Get, m.Active)
-	m.Enabled = orLast(o.Enabled.Get, m.Enabled)
-	m.PackageVersion = attribute.OrNull(o.Installed)
-	m.PortState = attribute.OrNull(o.State)
-	m.LID = types.Int64Value(int64(o.LID))
-	m.SMLID = types.Int64Value(int64(o.SMLID))
-	m.Role = attribute.OrNull(o.Role())
-	m.HandOver = handOver(o.Tuning)
-	m.Keys = keyReport(o.Keys)
+	m.Unit = types.StringValue(l.Unit)
+	m.Active = orLast(l.Active.Get, m.Active)
+	m.Enabled = orLast(l.Enabled.Get, m.Enabled)
+	m.PackageVersion = attribute.OrNull(l.Installed)
+	m.PortState = attribute.OrNull(l.State)
+	m.LID = types.Int64Value(int64(l.LID))
+	m.SMLID = types.Int64Value(int64(l.SMLID))
+	m.Role = attribute.OrNull(l.Role())
+	m.HandOver = handOver(l.Tuning)
+	m.Keys = keyReport(l.Keys)
 	return diags
 }
 
@@ -244,6 +246,4 @@ func keyReport(keys []ops.Key) types.Map {
 }
 
 // satisfies reports whether the host is as configured, now and at boot.
-func satisfies(o ops.Observation, d ops.Request) bool {
-	return o.Managed && o.Settled(d)
-}
+func satisfies(l *found.Look, d ops.Request) bool { return l.Managed && judge.IsSettled(l, d) }

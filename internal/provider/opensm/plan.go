@@ -16,6 +16,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/change"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -60,22 +63,22 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		req, &resp.Diagnostics) {
 		return
 	}
-	observed := ops.Observe(snap, d.PortGUID)
-	r.warnOld(ctx, req.State, d, observed, &resp.Diagnostics)
-	r.Planned.SetSM(ref(d), planned.SM{Priority: d.Priority, Master: observed.Master()})
-	settled := satisfies(observed, d)
-	standby = role(observed) == session.SMStandby
+	l := found.Of(snap, d.PortGUID)
+	r.warnOld(ctx, req.State, d, l, &resp.Diagnostics)
+	r.Planned.SetSM(ref(d), planned.SM{Priority: d.Priority, Master: l.Master()})
+	settled := satisfies(l, d)
+	standby = role(l) == session.SMStandby
 	plan.plan(d)
 	held := r.stateHolds(ctx, req.State, plan, d, &resp.Diagnostics)
-	if onlySilence(held, observed, d, &resp.Diagnostics) {
+	if onlySilence(held, l, d, &resp.Diagnostics) {
 		planned.Steady{Held: true}.Plan(ctx, req, resp, &plan)
 		return
 	}
-	r.check(ctx, &resp.Diagnostics, snap, d, settled, true)
+	r.check(ctx, &resp.Diagnostics, l, d, settled, true)
 	unproven := planned.Unproven(ctx, req.Private, &resp.Diagnostics)
-	checkProof(ctx, &resp.Diagnostics, snap, d, settled, held, unproven)
-	if r.asksFabric(ctx, d.Host, settled, observed) {
-		r.survey(ctx, &resp.Diagnostics, h, snap, d)
+	checkProof(ctx, &resp.Diagnostics, l, d, settled, held, unproven)
+	if r.asksFabric(ctx, d.Host, settled, l) {
+		r.survey(ctx, &resp.Diagnostics, h, l, d)
 	}
 	planned.Steady{Held: held, ToDo: !settled || unproven, Live: live}.Plan(ctx, req, resp, &plan)
 }
@@ -84,27 +87,28 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 func (r *Resource) planRemoval(ctx context.Context, from tfsdk.State, diags *diag.Diagnostics) {
 	var state model
 	diags.Append(from.Get(ctx, &state)...)
-	warnRemoval(diags, state.ID.ValueString(), r.staying(ctx, state.ID.ValueString()))
+	l := r.lookAt(ctx, state.ID.ValueString())
+	warnRemoval(diags, state.ID.ValueString(), describeStaying(l))
 	r.CanLeave("remove subnet manager "+state.ID.ValueString(), "host", from, "", diags)
-	r.checkRemoval(ctx, diags, &state)
+	r.checkRemoval(ctx, diags, &state, l)
 }
 
 // checkProof adds what speaks against an apply that has nothing to write and waits for the port:
 // that of a new resource, and one that repeats a change that was not proven.
-func checkProof(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Request,
+func checkProof(ctx context.Context, diags *diag.Diagnostics, l *found.Look, d ops.Request,
 	settled, held, unproven bool) {
 	if settled && (unproven || !held) {
-		diagnostic.AddFindings(ctx, diags, "run subnet manager "+ref(d).String(), ops.CheckProof(snap, d))
+		diagnostic.AddFindings(ctx, diags, "run subnet manager "+ref(d).String(), judge.CheckLink(l))
 	}
 }
 
 // onlySilence reports whether only the silence of systemd stands between the host and
 // the state, and warns of it.
-func onlySilence(held bool, o ops.Observation, d ops.Request, diags *diag.Diagnostics) bool {
-	if !held || o.Silence() == "" || !o.Managed || len(o.Differences(d)) > 0 {
+func onlySilence(held bool, l *found.Look, d ops.Request, diags *diag.Diagnostics) bool {
+	if !held || l.Silence() == "" || !l.Managed || len(judge.Differences(l, d)) > 0 {
 		return false
 	}
-	warnSilence(diags, ref(d).String(), o.Silence())
+	warnSilence(diags, ref(d).String(), l.Silence())
 	return true
 }
 
@@ -121,11 +125,12 @@ func (r *Resource) early(ctx context.Context, plan *model, diags *diag.Diagnosti
 		diagnostic.AddErrorAt(diags, path.Root("host"), "plan subnet manager on host "+host, err)
 		return
 	}
-	if !ops.InPlace(snap, d) && wholly(plan.Partitions) && r.OnlyRead(ctx, what, host, nil, diags) {
+	if !judge.IsInPlace(found.OfPorts(snap), d) && wholly(plan.Partitions) && r.OnlyRead(ctx, what, host, nil, diags) {
 		return
 	}
 	diagnostic.AddFindings(ctx, diags, what,
-		ops.Check(snap, d, ops.PlanFacts{PortUnknown: true, PartitionsUnknown: !wholly(plan.Partitions), Lab: r.lab(ctx)}))
+		judge.Check(found.Of(snap, 0), d, judge.PlanFacts{PortUnknown: true, PartitionsUnknown: !wholly(plan.Partitions),
+			Lab: r.lab(ctx)}))
 	diagnostic.AddPartlyPostponed(diags, "subnet manager on host "+host, plan.unknownNames(),
 		"the port and who serves it, the other subnet managers of its fabric, and what an earlier instance left")
 }
@@ -159,15 +164,15 @@ const namedRivals = 3
 // check adds the findings against d and reports whether it may be done. The cards of
 // other hosts are read only if something is to change, so that a plan without changes
 // waits for no other host.
-func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Request,
+func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, l *found.Look, d ops.Request,
 	settled, planning bool) bool {
 	what := "run subnet manager " + ref(d).String()
-	if !settled && r.OnlyRead(ctx, what, d.Host, ops.Observe(snap, d.PortGUID).Differences(d), diags) {
+	if !settled && r.OnlyRead(ctx, what, d.Host, judge.Differences(l, d), diags) {
 		return false
 	}
-	port := r.PortPlan(snap, d.Host, d.PortGUID)
+	port := r.PortPlan(l.Snapshot, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
-	planned := ops.PlanFacts{Port: port.Planned || port.InfiniBand, LinkType: port.InfiniBand,
+	planned := judge.PlanFacts{Port: port.Planned || port.InfiniBand, LinkType: port.InfiniBand,
 		Ethernet: port.Ethernet, Waits: port.Waits,
 		MayLeave: planning}
 	rivals, total := r.Planned.RivalSMs(ref(d), namedRivals)
@@ -181,15 +186,15 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	if !settled {
 		planned.Lab = r.lab(ctx)
 	}
-	return !diagnostic.AddFindings(ctx, diags, what, ops.Check(snap, d, planned))
+	return !diagnostic.AddFindings(ctx, diags, what, judge.Check(l, d, planned))
 }
 
 // lab are the ports of the hosts that answer, without the cards whose GUIDs
 // this plan changes.
-func (r *Resource) lab(ctx context.Context) ops.Lab {
+func (r *Resource) lab(ctx context.Context) found.Lab {
 	machines, names := r.Machines(ctx)
 	anyName := func(host string, is func(name string) bool) bool { return slices.ContainsFunc(names[host], is) }
-	return ops.LabOf(machines, func(host string, pci ib.PCIAddress) bool {
+	return found.LabOf(machines, func(host string, pci ib.PCIAddress) bool {
 		return anyName(host, func(name string) bool {
 			return r.Planned.Card(attribute.CardRef{Host: name, PCI: pci}).GUIDs != nil
 		})
@@ -201,67 +206,58 @@ func (r *Resource) lab(ctx context.Context) ops.Lab {
 // asksFabric reports whether the fabric is asked: before a change, and if another subnet
 // manager than those of this configuration rules it. Then its partitions and keys are in
 // force, though nothing is to be changed on the host.
-func (r *Resource) asksFabric(ctx context.Context, host string, settled bool, o ops.Observation) bool {
+func (r *Resource) asksFabric(ctx context.Context, host string, settled bool, l *found.Look) bool {
 	if r.Hosts[host].Observe {
 		return false
 	}
-	standby := !o.Stopped() && o.State == "Active" && o.SMLID != 0 && !o.Master()
-	return !settled || standby && !r.lab(ctx).OurLIDs[o.SMLID]
+	standby := !l.Stopped() && l.State == "Active" && l.SMLID != 0 && !l.Master()
+	return !settled || standby && !r.lab(ctx).OurLIDs[l.SMLID]
 }
 
 // survey asks the fabric about the change. A fabric that cannot be asked now is asked
 // again at apply, through the port itself.
-func (r *Resource) survey(ctx context.Context, diags *diag.Diagnostics, h *hosts.Host, snap *inventory.Snapshot,
-	d ops.Request) {
-	view, err := ops.Survey(ctx, h, snap, d.PortGUID)
+func (r *Resource) survey(ctx context.Context, diags *diag.Diagnostics, h *hosts.Host, l *found.Look, d ops.Request) {
+	all, err := change.AskFabric(ctx, h, l, d, r.lab(ctx))
 	if err != nil {
 		diagnostic.AddError(diags, "ask the fabric of subnet manager "+ref(d).String(), err)
 		return
 	}
-	found, err := ops.CheckGroups(ctx, h, snap, d, r.lab(ctx))
-	if err != nil {
-		diagnostic.AddError(diags, "ask the fabric of subnet manager "+ref(d).String(), err)
-		return
-	}
-	diagnostic.AddFindings(ctx, diags, "run subnet manager "+ref(d).String(),
-		append(found, ops.CheckFabric(d, view, r.lab(ctx))...))
+	diagnostic.AddFindings(ctx, diags, "run subnet manager "+ref(d).String(), all)
 }
 
 // checkRemoval refuses a destroy on a host that is only read, and one that would lose keys.
-// A host that does not answer now is asked again by the destroy itself.
-func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, state *model) {
+// A host that does not answer now, of which there is no look, is asked again by the destroy itself.
+func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, state *model, l *found.Look) {
 	d, err := state.request(ctx)
 	if err != nil {
 		return // the destroy itself says it
 	}
 	what := "remove subnet manager " + ref(d).String()
-	r.KeepsOnlyRead(ctx, what, state.Host,
-		func(s *inventory.Snapshot) bool { return ops.Observe(s, d.PortGUID).Managed }, diags)
+	r.KeepsOnlyRead(ctx, what, state.Host, func(*inventory.Snapshot) bool { return l != nil && l.Managed }, diags)
 	if r.Data == nil || !r.HostReady(state.Host) || r.Hosts[d.Host].Observe {
 		return
 	}
-	_, _, snap, lookErr := r.Look(ctx, d.Host)
-	if r.Drop(ctx, "remove subnet manager", r.PortKey(ref(d)), ref(d).String(), diags) && lookErr == nil {
-		diagnostic.AddFindings(ctx, diags, what, atDestroy(ops.CheckRemove(snap, d.PortGUID)))
+	if r.Drop(ctx, "remove subnet manager", r.PortKey(ref(d)), ref(d).String(), diags) && l != nil {
+		diagnostic.AddFindings(ctx, diags, what, atDestroy(judge.CheckRemoval(l)))
 	}
 }
 
 // atDestroy leaves out the attribute that a destroy has no configuration of.
-func atDestroy(found []finding.Finding) []finding.Finding {
-	for i := range found {
-		found[i].Attribute = ""
+func atDestroy(all []finding.Finding) []finding.Finding {
+	for i := range all {
+		all[i].Attribute = ""
 	}
-	return found
+	return all
 }
 
 // warnOld says what ends with a subnet manager that was there before: that of a state which is
 // replaced, or one that no state has and that is changed.
-func (r *Resource) warnOld(ctx context.Context, from tfsdk.State, d ops.Request, o ops.Observation,
+func (r *Resource) warnOld(ctx context.Context, from tfsdk.State, d ops.Request, l *found.Look,
 	diags *diag.Diagnostics) {
 	by := ref(d)
 	if from.Raw.IsNull() {
-		if o.Managed {
-			session.WarnMade(diags, "Subnet manager", by.String(), o.Differences(d))
+		if l.Managed {
+			session.WarnMade(diags, "Subnet manager", by.String(), judge.Differences(l, d))
 		}
 		return
 	}
@@ -274,26 +270,34 @@ func (r *Resource) warnOld(ctx context.Context, from tfsdk.State, d ops.Request,
 	diags.AddWarning("Replacing subnet manager "+was.String()+": it is stopped",
 		"Its service is stopped and disabled, and its configuration is removed. The new one serves the fabric of port "+
 			by.String()+". If that is another fabric, the old fabric is left without this subnet manager."+
-			r.staying(ctx, id.ValueString()))
+			describeStaying(r.lookAt(ctx, id.ValueString())))
 }
 
-// staying says what others of its host need of what a subnet manager leaves. A host that does not
-// answer now is asked again by the removal itself.
-func (r *Resource) staying(ctx context.Context, id string) string {
+// lookAt is the look at the subnet manager with an id; nil if its host does not answer.
+func (r *Resource) lookAt(ctx context.Context, id string) *found.Look {
 	port, err := attribute.ParsePortRef(id)
-	if err != nil || !r.HostReady(types.StringValue(port.Host)) {
-		return ""
+	if err != nil || r.Data == nil || !r.HostReady(types.StringValue(port.Host)) {
+		return nil
 	}
 	_, _, snap, err := r.Look(ctx, port.Host)
 	if err != nil {
-		return ""
+		return nil
 	}
-	return strings.Join(append([]string{""}, ops.Staying(snap, port.GUID)...), "\n\n")
+	return found.Of(snap, port.GUID)
 }
 
-func warnRemoval(diags *diag.Diagnostics, id, stays string) {
+// describeStaying says what others of its host need of what a subnet manager leaves. A host that does not
+// answer now is asked again by the removal itself.
+func describeStaying(l *found.Look) string {
+	if l == nil {
+		return ""
+	}
+	return strings.Join(append([]string{""}, judge.FindStaying(l)...), "\n\n")
+}
+
+func warnRemoval(diags *diag.Diagnostics, id, staying string) {
 	diags.AddWarning("Removing subnet manager "+id+": the package stays",
 		"The service is stopped and disabled, and its configuration is removed. "+
 			"The package opensm, the port and other subnet managers of the host stay as they are. "+
-			"If this is the only subnet manager of its fabric, ports that come up later stay in Initializing."+stays)
+			"If this is the only subnet manager of its fabric, ports that come up later stay in Initializing."+staying)
 }

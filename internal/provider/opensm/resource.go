@@ -13,8 +13,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/change"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -59,7 +61,7 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 		return
 	}
 	limit := c.Op.Limit(ctx, plan.Timeouts, standardTimeout)
-	var result ops.Result
+	var result change.Result
 	r.Turns.SMs.Announce(ref(d))
 	defer r.Turns.SMs.Withdraw(ref(d))
 	err = r.WriteHost(ctx, d.Host, limit, func(ctx context.Context, h *hosts.Host) error {
@@ -67,12 +69,12 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 		if lookErr != nil {
 			return lookErr
 		}
-		now := ops.Observe(snap, d.PortGUID)
-		if !r.asPlanned(ctx, c, snap, d) || !r.check(ctx, c.Diags, snap, d, satisfies(now, d), false) {
+		now := found.Of(snap, d.PortGUID)
+		if !r.asPlanned(ctx, c, now, d) || !r.check(ctx, c.Diags, now, d, satisfies(now, d), false) {
 			return nil
 		}
 		return r.Turns.SMs.Do(ctx, ref(d), role(now), func() (applyErr error) {
-			if result, applyErr = ops.Apply(ctx, h, d, ops.Options{Lab: r.lab(ctx)}); applyErr == nil {
+			if result, applyErr = change.Apply(ctx, h, now, d, change.Options{Lab: r.lab(ctx)}); applyErr == nil {
 				r.Made(r.PortKey(ref(d)))
 			}
 			if result.Changed || satisfies(now, d) {
@@ -88,17 +90,17 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 		return
 	}
 	diagnostic.AddFindings(ctx, c.Diags, "run subnet manager "+ref(d).String(), result.Findings)
-	c.NoteSeen(ctx, ops.Written(d, result.Observed))
-	c.Diags.Append(plan.observe(ctx, d, result.Observed)...)
+	c.NoteSeen(ctx, result.Look.Written(d))
+	c.Diags.Append(plan.observe(ctx, d, result.Look)...)
 	c.Confirm(ctx, "run subnet manager "+ref(d).String(), &plan)
 }
 
 // asPlanned reports whether the files that the apply overwrites are those that the plan has
 // shown, or say what is asked for.
-func (r *Resource) asPlanned(ctx context.Context, c session.Change, snap *inventory.Snapshot, d ops.Request) bool {
-	var before ops.Seen
+func (r *Resource) asPlanned(ctx context.Context, c session.Change, l *found.Look, d ops.Request) bool {
+	var before ops.Stored
 	return !c.Seen(ctx, &before) || !diagnostic.AddFindings(ctx, c.Diags, "run subnet manager "+ref(d).String(),
-		ops.CheckSeen(snap, before, d))
+		judge.CheckSincePlan(l, before, d))
 }
 
 // Read refreshes the state. If the host answers and has nothing of ours, the state says
@@ -120,30 +122,30 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		diagnostic.AddError(&resp.Diagnostics, "read subnet manager "+ref(d).String(), err)
 		return
 	}
-	observed := ops.Observe(snap, d.PortGUID)
-	why := observed.Silence()
+	l := found.Of(snap, d.PortGUID)
+	why := l.Silence()
 	if why != "" {
 		warnSilence(&resp.Diagnostics, ref(d).String(), why)
 	}
-	if why == "" && !observed.Managed && !observed.Listed && observed.Stopped() {
+	if why == "" && !l.Managed && !l.Listed && l.Stopped() {
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	if seen, known := ops.SeenOf(snap, d.PortGUID); known {
-		session.NoteSeen(ctx, resp.Private, seen, &resp.Diagnostics)
+	if stored, known := l.Stored(); known {
+		session.NoteSeen(ctx, resp.Private, stored, &resp.Diagnostics)
 	}
-	resp.Diagnostics.Append(state.observe(ctx, d, observed)...)
-	note(ctx, &state, observed, resp.Private, &resp.Diagnostics)
+	resp.Diagnostics.Append(state.observe(ctx, d, l)...)
+	noteToDo(ctx, &state, l, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
-// note keeps beside the state what the next plan and apply have to do.
-func note(ctx context.Context, state *model, o ops.Observation, at planned.Beside, diags *diag.Diagnostics) {
+// noteToDo keeps beside the state what the next plan and apply have to do.
+func noteToDo(ctx context.Context, state *model, l *found.Look, at planned.Beside, diags *diag.Diagnostics) {
 	if held, err := state.request(ctx); err == nil {
-		planned.NoteToDo(ctx, at, !satisfies(o, held), diags)
+		planned.NoteToDo(ctx, at, !satisfies(l, held), diags)
 	}
 	// A standby that has a role works by now. What a master has in force is the apply's to prove.
-	if o.Role() != "" && !o.Master() {
+	if l.Role() == found.RoleStandby {
 		planned.NoteUnproven(ctx, at, false, diags)
 	}
 }
@@ -158,7 +160,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		return
 	}
 	limit, what := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout), "remove subnet manager "+ref(d).String()
-	var result ops.Result
+	var result change.Result
 	r.Turns.SMs.Announce(ref(d))
 	defer r.Turns.SMs.Withdraw(ref(d))
 	err = r.WriteHost(ctx, d.Host, limit, func(ctx context.Context, h *hosts.Host) error {
@@ -169,15 +171,16 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		if r.Left("subnet manager", r.PortKey(ref(d)), ref(d).String(), &resp.Diagnostics) {
 			return nil
 		}
-		found := ops.CheckRemove(snap, d.PortGUID)
-		if before := (ops.Seen{}); session.Seen(ctx, req.Private, &before, &resp.Diagnostics) {
-			found = append(found, ops.CheckSeenRemoved(snap, before, d.PortGUID)...)
+		now := found.Of(snap, d.PortGUID)
+		all := judge.CheckRemoval(now)
+		if before := (ops.Stored{}); session.Seen(ctx, req.Private, &before, &resp.Diagnostics) {
+			all = append(all, judge.CheckRemovalSincePlan(now, before)...)
 		}
-		if diagnostic.AddFindings(ctx, &resp.Diagnostics, what, atDestroy(found)) {
+		if diagnostic.AddFindings(ctx, &resp.Diagnostics, what, atDestroy(all)) {
 			return nil
 		}
-		return r.Turns.SMs.Do(ctx, ref(d), role(ops.Observe(snap, d.PortGUID)), func() (removeErr error) {
-			result, removeErr = ops.Remove(ctx, h, d.PortGUID, ops.Options{})
+		return r.Turns.SMs.Do(ctx, ref(d), role(now), func() (removeErr error) {
+			result, removeErr = change.Remove(ctx, h, now)
 			return removeErr
 		})
 	})
@@ -197,11 +200,11 @@ func warnSilence(diags *diag.Diagnostics, name, why string) {
 }
 
 // role is what a subnet manager does before it is changed.
-func role(o ops.Observation) session.SMRole {
+func role(l *found.Look) session.SMRole {
 	switch {
-	case o.Stopped():
+	case l.Stopped():
 		return session.SMStopped
-	case o.Master():
+	case l.Master():
 		return session.SMMaster
 	}
 	return session.SMStandby
@@ -217,6 +220,6 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 	}
 	// A host that does not answer is the refresh's to tell of.
 	if _, _, snap, err := r.Look(ctx, port.Host); err == nil {
-		diagnostic.AddFindings(ctx, &resp.Diagnostics, what+" "+port.String(), ops.CheckImport(snap, port.GUID))
+		diagnostic.AddFindings(ctx, &resp.Diagnostics, what+" "+port.String(), judge.CheckImport(found.Of(snap, port.GUID)))
 	}
 }

@@ -150,23 +150,38 @@ func ParseConf(text string) Conf {
 	return c
 }
 
-// ParseShared reads an opensm.conf that somebody else wrote: of what our files can say too,
-// what differs from opensm's defaults. A priority that opensm does not take is its default.
-func ParseShared(text string, own Places) Conf {
-	c := ParseConf(text)
-	t := &c.Tuning
-	if c.Priority < 0 || c.Priority > 15 {
-		c.Priority = 0
-	}
-	for _, n := range []struct {
-		value    *int
-		standard int
-	}{
-		{&t.PollingTimeout, defaultPollingTimeout}, {&t.PollingRetries, defaultPollingRetries},
-	} {
-		if *n.value == n.standard {
-			*n.value = 0
+// Shared is what an opensm.conf that somebody else wrote says. All instances without a file of their own read it.
+type Shared struct {
+	Conf    // of what our files can say too, what differs from opensm's defaults
+	port    ib.GUID
+	changed []string // settings by name that differ from opensm's defaults, sorted
+}
+
+// ParseShared reads an opensm.conf; own are the places of the build that reads it. A priority that opensm
+// does not take is its default.
+func ParseShared(text string, own Places) Shared {
+	shared := Shared{Conf: ParseConf(text)}
+	for _, s := range Settings(text) {
+		if g, err := ib.ParseGUID(s.Value); s.Key == "guid" && err == nil {
+			shared.port = g
 		}
+	}
+	shared.changed = nonDefault(text, own)
+	shared.leaveDefaults(own)
+	return shared
+}
+
+// leaveDefaults empties what says the same as a file without it.
+func (s *Shared) leaveDefaults(own Places) {
+	t := &s.Tuning
+	if s.Priority < 0 || s.Priority > 15 {
+		s.Priority = 0
+	}
+	if t.PollingTimeout == defaultPollingTimeout {
+		t.PollingTimeout = 0
+	}
+	if t.PollingRetries == defaultPollingRetries {
+		t.PollingRetries = 0
 	}
 	if t.LogLevel == "info" {
 		t.LogLevel = ""
@@ -178,39 +193,27 @@ func ParseShared(text string, own Places) Conf {
 	if slices.ContainsFunc(strings.Split(t.RoutingEngine, ","), unknown) {
 		t.RoutingEngine = ""
 	}
-	if c.PartitionFile == own.Partitions {
-		c.PartitionFile = ""
+	if s.PartitionFile == own.Partitions {
+		s.PartitionFile = ""
 	}
-	return c
 }
 
-// Uncarried are the settings of somebody's opensm.conf, by name, that differ from opensm's
-// defaults and that an instance of ours on a port with such options does not have.
-func Uncarried(text string, at Places, port ib.GUID, own Conf) []string {
-	theirs := ParseShared(text, at)
-	a, b := theirs.Tuning, own.Tuning
+// Uncarried are the settings, by name, that differ from opensm's defaults and that an instance of ours on
+// a port with such options does not have.
+func (s Shared) Uncarried(port ib.GUID, own Conf) []string {
+	a, b := s.Tuning, own.Tuning
 	carried := map[string]bool{
-		"guid":                   guidOf(text) == port,
-		"sm_priority":            theirs.Priority == own.Priority,
+		"guid":                   s.port == port,
+		"sm_priority":            s.Priority == own.Priority,
 		"sminfo_polling_timeout": a.PollingTimeout != 0 && a.PollingTimeout == b.PollingTimeout,
 		"polling_retry_number":   a.PollingRetries != 0 && a.PollingRetries == b.PollingRetries,
 		"log_max_size":           a.LogMaxSize != 0 && a.LogMaxSize == b.LogMaxSize,
 		"log_flags":              a.LogLevel != "" && a.LogLevel == b.LogLevel,
 		"routing_engine":         a.RoutingEngine != "" && a.RoutingEngine == b.RoutingEngine,
 		"subnet_prefix":          a.SubnetPrefix != 0 && a.SubnetPrefix == b.SubnetPrefix,
-		"partition_config_file":  theirs.PartitionFile != "" && theirs.PartitionFile == own.PartitionFile,
+		"partition_config_file":  s.PartitionFile != "" && s.PartitionFile == own.PartitionFile,
 	}
-	return slices.DeleteFunc(nonDefault(text, at), func(name string) bool { return carried[name] })
-}
-
-// guidOf is the port that an opensm.conf names; 0 if it names none.
-func guidOf(text string) (port ib.GUID) {
-	for _, s := range Settings(text) {
-		if g, err := ib.ParseGUID(s.Value); s.Key == "guid" && err == nil {
-			port = g
-		}
-	}
-	return port
+	return slices.DeleteFunc(slices.Clone(s.changed), func(name string) bool { return carried[name] })
 }
 
 func atoi(s string, otherwise int) int {

@@ -10,7 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/connectivity"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/change"
 )
 
 // Row is one symptom.
@@ -23,7 +23,7 @@ type Row struct {
 	// infiniband_opensm, kinds of problems of infiniband_connectivity and of
 	// differences of infiniband_fabric.
 	Findings     []*finding.Rule
-	Causes       []opensm.CauseKind
+	Causes       []change.CauseKind
 	Connectivity []string
 	Fabric       []string
 	// Quiet says why the provider says nothing: the cause is gone with it.
@@ -64,7 +64,7 @@ var linkTypes = []Row{
 		Seen:  "`ibstat` says `Link layer: Ethernet`; writing `ib` to `mlx4_port1` fails, or there is no `LINK_TYPE_P1`",
 		Cause: "The firmware is an Ethernet-only build, or the link type is set to Ethernet.",
 		Findings: []*finding.Rule{finding.FirmwareEthernetOnly, finding.OpensmPortEthernet,
-			finding.IPoIBPortEthernet}, Causes: []opensm.CauseKind{opensm.CauseEthernet},
+			finding.IPoIBPortEthernet}, Causes: []change.CauseKind{change.CauseEthernet},
 		Do: "Set the type with `infiniband_link_type`. If the provider says LT001, first burn the VPI firmware of the " +
 			"board with `infiniband_firmware`.",
 	},
@@ -99,8 +99,8 @@ var linkTypes = []Row{
 var managers = []Row{
 	{
 		Seen: "`ibstat`: `State: Initializing`, `Physical state: LinkUp`", Cause: "No subnet manager serves this fabric.",
-		Findings: []*finding.Rule{finding.PortWithoutSubnetManager}, Causes: []opensm.CauseKind{opensm.CauseNotRunning,
-			opensm.CauseSM}, Connectivity: []string{connectivity.NoSM}, Fabric: []string{fabric.NoManager},
+		Findings: []*finding.Rule{finding.PortWithoutSubnetManager}, Causes: []change.CauseKind{change.CauseNotRunning,
+			change.CauseSM}, Connectivity: []string{connectivity.NoSM}, Fabric: []string{fabric.NoManager},
 		Do: "Add an `infiniband_opensm` for one port of the fabric; a fabric ends where no cable goes on. If there is one " +
 			"already, restart it as step 3 at the top of this page says: the error names the cause.",
 	},
@@ -117,8 +117,8 @@ var managers = []Row{
 			"Ethernet mode. `Disabled` means that this port is switched off.",
 		Findings: []*finding.Rule{finding.OpensmPortWithoutLink, finding.InterfaceNotActivated,
 			finding.InterfaceWithoutCarrier},
-		Causes: []opensm.CauseKind{opensm.CauseCable, opensm.CauseDisabled,
-			opensm.CauseTraining}, Connectivity: []string{connectivity.NoCarrier}, Fabric: []string{fabric.NoLink, fabric.Missing},
+		Causes: []change.CauseKind{change.CauseCable, change.CauseDisabled,
+			change.CauseTraining}, Connectivity: []string{connectivity.NoCarrier}, Fabric: []string{fabric.NoLink, fabric.Missing},
 		Do: "Check the cable and the other end. Both ends must be InfiniBand. Enable a disabled port with " +
 			"`infiniband_port`. SM031 stands only in a plan that creates or changes the subnet manager, `missing` only where the fabric has " +
 			"`expected_links`.",
@@ -127,14 +127,14 @@ var managers = []Row{
 		Seen: "opensm: `ERR 5426: Unable to register class 129 version 1`",
 		Cause: "Some builds of opensm 3.3.23 are reported not to work with Linux 6.11 or later. Debian 13 (3.3.23, Linux " +
 			"6.12) was seen to work.",
-		Findings: []*finding.Rule{finding.OpensmUnfitForKernel}, Causes: []opensm.CauseKind{opensm.CauseKernel},
+		Findings: []*finding.Rule{finding.OpensmUnfitForKernel}, Causes: []change.CauseKind{change.CauseKernel},
 		Do: "Boot the GA kernel of the release, or install an opensm that has the fix.",
 	},
 	{
 		Seen: "opensm ends at boot; `can't open UMAD port`, `is ib_umad module loaded?`, or the unit is skipped " +
 			"(`ConditionPathExists`)", Cause: "The kernel module `ib_umad` is not loaded yet.",
-		Causes: []opensm.CauseKind{opensm.CauseUMAD,
-			opensm.CauseNotBound}, Do: "Apply `infiniband_opensm`. It loads the module, now and at boot, and restarts opensm " +
+		Causes: []change.CauseKind{change.CauseUMAD,
+			change.CauseNotBound}, Do: "Apply `infiniband_opensm`. It loads the module, now and at boot, and restarts opensm " +
 			"until the port exists.",
 	},
 	{
@@ -148,7 +148,7 @@ var managers = []Row{
 		Cause: "Two subnet managers have the same priority, or a subnet manager of a switch or another host has a higher " +
 			"one.",
 		Findings: []*finding.Rule{finding.OpensmPriorityEqual,
-			finding.SubnetManagerCompetes}, Causes: []opensm.CauseKind{opensm.CauseOtherSM},
+			finding.SubnetManagerCompetes}, Causes: []change.CauseKind{change.CauseOtherSM},
 		Do: "Give each subnet manager its own `priority`. Stop the one that should not be there.",
 	},
 	{
@@ -156,14 +156,14 @@ var managers = []Row{
 			"found by link from a port to itself`",
 		Cause: "Two cards have the same GUID, for example after a burn of an image with GUIDs into both.",
 		Findings: []*finding.Rule{finding.FabricGUIDTwice, finding.GUIDOfOtherCard, finding.GUIDUntilRestart,
-			finding.FlashGUIDsShared}, Causes: []opensm.CauseKind{opensm.CauseDuplicate, opensm.CauseBackToBack},
+			finding.FlashGUIDsShared}, Causes: []change.CauseKind{change.CauseDuplicate, change.CauseBackToBack},
 		Fabric: []string{fabric.Duplicate, fabric.Silent},
 		Do:     "Give one of the cards GUIDs of its own with `infiniband_guids`. For a GUID of zero (`ERR 0D16`) see SM025.",
 	},
 	{
 		Seen:   "opensm: `FATAL: Error restoring Guid-to-Lid persistent database` after a power cut",
 		Cause:  "A file in `/var/cache/opensm` was only half written.",
-		Causes: []opensm.CauseKind{opensm.CauseCache},
+		Causes: []change.CauseKind{change.CauseCache},
 		Do:     "Move the directory away and start opensm again, as the message says. LIDs may change.",
 	},
 	{
@@ -172,7 +172,7 @@ var managers = []Row{
 		Cause: "The partition file is not in force. If it has one error, opensm ignores the whole file " +
 			"(`Partition configuration in error; retrying with default config`).",
 		Findings: []*finding.Rule{finding.PartitionFileUnmanaged, finding.OpensmOlderThanFiles,
-			finding.SubnetManagerCompetes}, Causes: []opensm.CauseKind{opensm.CausePKey},
+			finding.SubnetManagerCompetes}, Causes: []change.CauseKind{change.CausePKey},
 		Do: "Declare `partitions` in `infiniband_opensm`. An apply that changes or restarts a master compares the P_Key " +
 			"tables of the ports and names those that differ. The plan restarts an instance that may not have read its " +
 			"files. To have the tables compared without a change, restart it as step 3 at the top of this page says.",
@@ -252,7 +252,7 @@ var interfaces = []Row{
 		Cause: "The port is not a member of the partition, both ends are limited members, or the partition has no " +
 			"broadcast group.",
 		Findings: []*finding.Rule{finding.PKeyWithoutCarrier, finding.PartitionLimitedOnly},
-		Causes:   []opensm.CauseKind{opensm.CausePKey},
+		Causes:   []change.CauseKind{change.CausePKey},
 		Connectivity: []string{connectivity.Partition,
 			connectivity.NoCarrier}, Do: "Correct the members in `partitions` of `infiniband_opensm`, and write `ipoib = true`.",
 	},

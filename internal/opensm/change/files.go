@@ -1,0 +1,87 @@
+package change
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
+	tool "github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+)
+
+// writeFiles puts the files there and installs the package. The files come first: the
+// package starts itself at once. It says which files it has kept, also if it fails: what is
+// replaced shows no edit any more.
+func writeFiles(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request) (kept []string, err error) {
+	type file struct{ path, text string }
+	files := []file{{tool.DropInPath(l.Port), found.DropInText(l.Port)}}
+	if len(d.Partitions) > 0 {
+		files = append(files, file{tool.PartitionsPath(l.Port), tool.PartitionsText(found.Header(), d.Partitions)})
+	}
+	// The options come last: they name the partition file.
+	files = append(files, file{l.ConfPath, d.Conf().Text(found.Header())})
+	if err = keepEdited(ctx, h, l, tool.TemplatePath, &kept); err != nil {
+		return kept, err
+	}
+	if err = writeBoot(ctx, h, l); err != nil {
+		return kept, err
+	}
+	for _, f := range files {
+		if l.Snapshot.Files[f.path].Content == f.text {
+			continue
+		}
+		if err = keepEdited(ctx, h, l, f.path, &kept); err != nil {
+			return kept, err
+		}
+		if err = platform.WriteFile(ctx, h, f.path, 0o644, f.text); err != nil {
+			return kept, err
+		}
+	}
+	return kept, install(ctx, h, l, platform.FeatureOpenSM)
+}
+
+// keepEdited gives a file that somebody has written into a second name, and notes it.
+func keepEdited(ctx context.Context, h *hosts.Host, l *found.Look, path string, kept *[]string) error {
+	note, err := platform.KeepEdited(ctx, h, l.Edits, path)
+	if note != "" {
+		*kept = append(*kept, note)
+	}
+	return err
+}
+
+// install has the packages of a feature on the host.
+func install(ctx context.Context, h *hosts.Host, l *found.Look, feature platform.Feature) error {
+	plat, err := platform.Of(l.Snapshot)
+	if err != nil {
+		return err
+	}
+	return plat.Install(ctx, h, plat.PackagesFor(feature, l.Kernel)...)
+}
+
+// removeFiles takes away our files, and our template unit if no other instance needs it. It
+// says which files it has kept.
+func removeFiles(ctx context.Context, h *hosts.Host, l *found.Look) (kept []string, err error) {
+	paths := []string{tool.DropInPath(l.Port), l.ConfPath, tool.PartitionsPath(l.Port)}
+	if l.OwnTemplate && len(judge.FindStaying(l)) == 0 {
+		paths = append(paths, tool.TemplatePath)
+	}
+	for _, file := range paths {
+		if !platform.IsOurs(l.Snapshot.Files[file].Content) {
+			continue
+		}
+		if err = keepEdited(ctx, h, l, file, &kept); err != nil {
+			return kept, err
+		}
+		if err = run(ctx, h, coreutils.RemoveFile(file)); err != nil {
+			return kept, fmt.Errorf("removing %s: %w", file, err)
+		}
+	}
+	// Drop-ins of others stay.
+	return kept, run(ctx, h, coreutils.RemoveFile(found.RereadPath(l.Port)),
+		coreutils.RemoveEmptyDirectory(path.Dir(tool.DropInPath(l.Port))))
+}

@@ -1,0 +1,172 @@
+package found
+
+import (
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+)
+
+// Look is what one snapshot says of the subnet manager of one port. Nobody changes it.
+type Look struct {
+	Snapshot *inventory.Snapshot // what it was made of, for the checks that platform has of a host
+	Host     string
+	Port     ib.GUID
+	BootID   string
+	Service
+	Options
+	OwnFiles
+	PortState
+	Shared Shared
+	// Others are the other instances of the host, by the names of their units.
+	Others []Instance
+	// NotAtBoot says which modules of an instance of ours are not loaded at boot; empty if none
+	// is known to be missing.
+	NotAtBoot string
+}
+
+// Options are what an instance was started with: what our files say, or those of others that it was started
+// with.
+type Options struct {
+	Priority   int // -1 if it is not known
+	Tuning     opensm.Tuning
+	Partitions []opensm.Partition
+	// PartitionError says why our partition file is not in force.
+	PartitionError string
+	From           []string // files of others that the instance was started with
+}
+
+// Of makes the look at the subnet manager of a port. The port is zero while it is not known which one
+// it will be; the look is then at the host alone.
+func Of(s *inventory.Snapshot, port ib.GUID) *Look {
+	l := &Look{Snapshot: s, Host: s.Host, Port: port, BootID: s.BootID, Options: Options{Priority: -1}}
+	places := l.Service.read(s, port)
+	l.Shared = readShared(s, places)
+	l.OwnFiles = readOwnFiles(s, port, l.OwnTemplate)
+	l.Others = readInstances(s, port, l.List)
+	card := l.PortState.read(s, port)
+	if l.Managed {
+		l.Options = l.OwnFiles.options
+		l.Older = readOlder(s, l)
+		l.NotAtBoot = platform.NotAtBoot(s, card, "ib_umad")
+		return l
+	}
+	l.LostDropIn = l.ownConf
+	l.Keys = l.Shared.Keys
+	l.readMadeByHand(s)
+	return l
+}
+
+// OfPorts makes the looks at all ports of a host.
+func OfPorts(s *inventory.Snapshot) []*Look {
+	var all []*Look
+	for i := range s.Cards {
+		for _, p := range s.Cards[i].Ports {
+			all = append(all, Of(s, p.PortGUID))
+		}
+	}
+	return all
+}
+
+// Roles of a subnet manager as the port shows them.
+const (
+	RoleMaster  = "master"
+	RoleStandby = "standby"
+)
+
+// Role is RoleMaster or RoleStandby; empty while the port is not served.
+func (l *Look) Role() string {
+	switch {
+	case l.Master():
+		return RoleMaster
+	case !fact.Yes(l.IsSM) || l.SMLID == 0 || l.State != "Active":
+		return ""
+	}
+	return RoleStandby
+}
+
+// Stopped reports whether the instance is known not to run.
+func (l *Look) Stopped() bool { return fact.No(l.Active) }
+
+// Silence says why it is not known whether the instance runs, now and at boot, and with what:
+// systemd did not say, or a file could not be read. It is empty if all of it is known.
+func (l *Look) Silence() string {
+	if !l.Active.Known() {
+		return l.Active.Why()
+	}
+	if len(l.Unread) > 0 {
+		return strings.Join(l.Unread, " and ") + " could not be read"
+	}
+	return l.Enabled.Why()
+}
+
+// Users names the subnet manager of the port, whoever has set it up. Where systemd is silent,
+// what the port shows decides.
+func (l *Look) Users() []string {
+	switch {
+	case l.Managed || l.Listed || fact.Yes(l.Active):
+		return []string{"subnet manager " + l.Unit}
+	case fact.Yes(l.IsSM):
+		return []string{"a subnet manager"}
+	}
+	return nil
+}
+
+// Describe puts what runs and starts on the port into one line, for the history of a host. It holds no keys
+// of the fabric.
+func (l *Look) Describe() string {
+	if !l.Managed && !fact.Yes(l.Active) && !fact.Yes(l.Enabled) {
+		return "none"
+	}
+	text := "with files of others"
+	if l.Managed {
+		text = l.describeFiles()
+	}
+	if !fact.Yes(l.Active) {
+		text += ", not running"
+	}
+	if !fact.Yes(l.Enabled) {
+		text += ", not at boot"
+	}
+	return text
+}
+
+// describeFiles says what our files have, what somebody has written into them too.
+func (l *Look) describeFiles() string {
+	text := opensm.Request{Priority: l.Priority, Tuning: l.Tuning, Partitions: l.Partitions}.Describe()
+	switch {
+	case !l.HasConf:
+		text = "file of options not there"
+	case l.Priority < 0:
+		text = strings.Replace(text, "priority -1", "no priority", 1)
+	}
+	all := []string{text}
+	for _, e := range l.Edits {
+		if len(e.Added) > 0 {
+			all = append(all, e.String())
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// Stored is what a state keeps of the instance; false if one of its files could not be read.
+func (l *Look) Stored() (stored opensm.Stored, known bool) {
+	if len(l.Unread) > 0 {
+		return opensm.Stored{}, false
+	}
+	stored = opensm.Stored{Runs: fact.Yes(l.Active), Enabled: fact.Yes(l.Enabled), Boot: l.BootID}
+	if l.HasConf {
+		stored.Settings = opensm.Settings(l.Priority, l.Tuning, l.Partitions)
+	}
+	stored.Lines = platform.AddedLines(l.Edits)
+	return stored, true
+}
+
+// Written is what a state keeps once an apply of d has written the files.
+func (l *Look) Written(d opensm.Request) opensm.Stored {
+	return opensm.Stored{Settings: opensm.Settings(d.Priority, d.Tuning, d.Partitions), Runs: fact.Yes(l.Active),
+		Enabled: fact.Yes(l.Enabled)}
+}

@@ -1,0 +1,111 @@
+package judge
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	tool "github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+)
+
+// PlanFacts is what other resources of the same configuration say.
+type PlanFacts struct {
+	// Port is true if the port GUID is not there yet but a resource of this plan
+	// will write it.
+	Port bool
+	// PortUnknown is true if it is not known yet which port it will be, PartitionsUnknown
+	// if a part of the partitions is not.
+	PortUnknown, PartitionsUnknown bool
+	// LinkType is true if a resource of this plan will make the port InfiniBand.
+	LinkType bool
+	// Ethernet is true if a resource of this plan will make the port Ethernet.
+	Ethernet bool
+	// Waits is true if the port becomes InfiniBand with a restart that is not planned.
+	Waits bool
+	// Rivals are other SMs of the configuration with the same priority that may be on the
+	// same fabric: the first few, and the number of the rest.
+	Rivals     []opensm.Request
+	MoreRivals int
+	// MayLeave is true while planning: an engine plans the configuration before it plans a destroy, which
+	// starts nothing.
+	MayLeave bool
+	// Lab are the ports of all managed hosts; the zero value where the hosts are
+	// not compared, because nothing is to change.
+	Lab found.Lab
+	// OtherPartitions is another SM of the configuration whose partitions differ.
+	OtherPartitions *opensm.Request
+}
+
+// Check gives the findings against d on the host of a look. While the port is not known, it judges the host
+// and the settings.
+func Check(l *found.Look, d opensm.Request, p PlanFacts) []finding.Finding {
+	all := CheckConfig(d, p)
+	plat, err := platform.Of(l.Snapshot)
+	if err != nil {
+		f := finding.OpensmUnsupported.Find("%v.", err)
+		f.Summary, f.WayOut = "Refusing to run a subnet manager on an unsupported system",
+			"Run it on a supported host of the fabric."
+		return append(all, f)
+	}
+	if plat.About().Kind == platform.KindTrueNAS {
+		return append(all, finding.OpensmUnsupported.Find("%s runs %s.", l.Host, plat.Name()))
+	}
+	if len(plat.PackagesFor(platform.FeatureOpenSM, l.Kernel)) == 0 && !l.Program {
+		return append(all, noPackage(l, plat))
+	}
+	all = append(all, platform.CheckPort(l.Snapshot, plat, d.PortGUID, "ib_umad")...)
+	all = append(all, checkPort(l, p)...)
+	if len(Differences(l, d)) > 0 {
+		all = append(all, CheckLink(l)...)
+	}
+	all = append(all, checkPrefix(l, d)...)
+	all = append(all, checkService(l, d, p)...)
+	all = append(all, checkOwnFiles(l, d)...)
+	paths := []string{tool.DropInPath(d.PortGUID), l.ConfPath}
+	if len(d.Partitions) > 0 {
+		paths = append(paths, tool.PartitionsPath(d.PortGUID))
+	}
+	all = append(all, platform.CheckPlaces(l.Snapshot, paths...)...)
+	all = append(all, platform.CheckBoot(l.Snapshot, l.NotAtBoot)...)
+	// Our instances do not read the shared file; a change there may have been meant for
+	// them.
+	if ours := l.Managed || p.PortUnknown && l.BesideOurs; !ours {
+		all = append(all, checkSharedOptions(l, d)...)
+	}
+	if len(d.Partitions) == 0 && !p.PartitionsUnknown {
+		all = append(all, checkSharedPartitions(l)...)
+	}
+	return all
+}
+
+// noPackage is about distributions without a package of opensm: a program that the
+// operator built is used, and none is built here.
+func noPackage(l *found.Look, plat platform.Platform) finding.Finding {
+	f := finding.OpensmUnsupported.Find("%s runs %s, whose repositories have no package opensm.", l.Host, plat.Name())
+	f.WayOut = "Run the subnet manager on another host of the fabric, or install opensm on this one by hand"
+	if from := plat.About().ByHand; from != "" {
+		f.WayOut += " (" + from + ")"
+	}
+	f.WayOut += " and plan again."
+	return f
+}
+
+// CheckConfig gives the findings against a configuration on any host.
+func CheckConfig(d opensm.Request, p PlanFacts) []finding.Finding {
+	var all []finding.Finding
+	all = append(all, checkRivals(d, p)...)
+	all = append(all, CheckPartitions(d.Partitions, p.Lab.Ports, d.PortGUID)...)
+	if other := p.OtherPartitions; other != nil {
+		f := finding.PartitionsDiffer.Find("The partitions of %s on %s differ from those of %s on %s.", d.PortGUID, d.Host,
+			other.PortGUID, other.Host)
+		f.Summary += fmt.Sprintf(" (%s and %s)", d.Host, other.Host)
+		all = append(all, f)
+	}
+	if ndr := p.Lab.NDR; len(ndr) > 0 {
+		all = append(all, finding.OpensmUnfitForNDR.Find("At NDR: %s.", strings.Join(ndr, ", ")))
+	}
+	return append(all, checkGUIDs(d, p.Lab)...)
+}

@@ -1,0 +1,104 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	tool "github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+)
+
+// IsSettled reports whether it is known that nothing has to be done.
+func IsSettled(l *found.Look, d opensm.Request) bool {
+	return l.Silence() == "" && len(Differences(l, d)) == 0
+}
+
+// Differences says in what the host is known to differ from d, one line each.
+func Differences(l *found.Look, d opensm.Request) []string {
+	var diff []string
+	add := func(format string, args ...any) { diff = append(diff, fmt.Sprintf(format, args...)) }
+	if l.Installed == "" {
+		add("opensm is not installed")
+	}
+	if l.Stopped() {
+		add("%s does not run", l.Unit)
+	}
+	if fact.No(l.Enabled) {
+		add("it does not start at boot")
+	}
+	if !l.Managed {
+		add("it has no file of options of its own")
+	}
+	switch {
+	case l.Priority < 0:
+		add("its priority is not set")
+	case l.Priority != d.Priority:
+		add("its priority is %d, not %d", l.Priority, d.Priority)
+	}
+	if l.Older != "" {
+		add("%s", l.Older)
+	}
+	if l.Tuning != d.Tuning {
+		add("its options are %s, not %s", opensm.DescribeTuning(l.Tuning),
+			opensm.DescribeTuning(d.Tuning))
+	}
+	return append(diff, findIneffective(l, d)...)
+}
+
+// findIneffective says what differs in files that have no attribute for it, and
+// whether the instance works.
+func findIneffective(l *found.Look, d opensm.Request) []string {
+	var diff []string
+	add := func(format string, args ...any) { diff = append(diff, fmt.Sprintf(format, args...)) }
+	if opensm.PartitionText(l.Partitions) != opensm.PartitionText(d.Partitions) || l.PartitionError != "" {
+		add("its partitions differ from the configured ones")
+	}
+	for _, path := range l.Edited {
+		add("%s was changed by hand", path)
+	}
+	if l.NotAtBoot != "" {
+		diff = append(diff, l.NotAtBoot)
+	}
+	switch {
+	case !l.PortPresent || l.Stopped() || fact.Yes(l.IsSM):
+	case fact.No(l.IsSM) && !l.Active.Known():
+		add("no SM is bound to the port")
+	case fact.No(l.IsSM):
+		add("%s runs, but no SM is bound to the port", l.Unit)
+	default:
+		add("%s runs, and whether an SM is bound to the port is not known: %s", l.Unit, l.IsSM.Why())
+	}
+	return diff
+}
+
+// IsInPlace reports whether some port of a host has a subnet manager as d wants it.
+func IsInPlace(looks []*found.Look, d opensm.Request) bool {
+	return slices.ContainsFunc(looks, func(l *found.Look) bool { return l.Managed && len(Differences(l, d)) == 0 })
+}
+
+// LacksOnlyBoot reports whether the instance runs as it should, and nothing starts it at boot.
+func LacksOnlyBoot(l *found.Look, d opensm.Request) bool {
+	enabled := *l
+	enabled.Enabled = fact.Known(true)
+	return IsSettled(&enabled, d)
+}
+
+// Rereads reports whether the running instance takes the change on SIGHUP.
+func Rereads(l *found.Look, d opensm.Request) bool {
+	if !fact.Yes(l.Active) || !fact.Yes(l.Enabled) || !fact.Yes(l.IsSM) || l.Priority < 0 || l.PartitionError != "" {
+		return false
+	}
+	if !l.Managed || l.Older != "" { // it runs with other files, and would read those again
+		return false
+	}
+	for _, path := range l.Edited {
+		// It is not known what the running opensm has taken from a file that was edited.
+		if path != tool.PartitionsPath(d.PortGUID) {
+			return false
+		}
+	}
+	was := opensm.Request{PortGUID: d.PortGUID, Priority: l.Priority, Tuning: l.Tuning, Partitions: l.Partitions}
+	return !tool.NeedsRestart(was.Conf(), d.Conf()) && tool.SameGroups(l.Partitions, d.Partitions)
+}

@@ -1,0 +1,153 @@
+package judge
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/saquery"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/sminfo"
+)
+
+// CheckFabric gives the findings that the fabric shows. A subnet manager that somebody
+// started by hand on a managed host is a rival like any other.
+func CheckFabric(d opensm.Request, v found.View, lab found.Lab) []finding.Finding {
+	if v.NotReady != "" {
+		return []finding.Finding{finding.OpensmPostponed.Find("The fabric of port %s is asked at apply: %s.", d.PortGUID,
+			v.NotReady)}
+	}
+	all := checkTwice(d, v)
+	for _, f := range []fact.Bool{v.Ruled, v.Listed} {
+		if !f.Known() {
+			all = append(all, finding.CompetitionUnknown.Find("Port %s of %s: %s.", d.PortGUID, d.Host, f.Why()))
+			break
+		}
+	}
+	for _, m := range v.Managers {
+		if m.GUID == d.PortGUID || lab.Ours[m.GUID] {
+			continue
+		}
+		where := fmt.Sprintf("LID %d", m.LID)
+		if port, ok := lab.Known[m.GUID]; ok {
+			where = port + ", " + where
+		}
+		f := finding.SubnetManagerCompetes.Find("The subnet manager on port %s (%s) has priority %d and is %s; this one has "+
+			"%d: %s", m.GUID, where, m.Priority, role(m.State),
+			d.Priority, outcome(d, m))
+		if m.State == int(sminfo.Master) && len(d.Partitions) > 0 {
+			f.Evidence += " The partitions in force are those of the other one. Those of this resource wait until this one " +
+				"rules."
+		}
+		f.Summary += fmt.Sprintf(" (%s, priority %d)", m.GUID, m.Priority)
+		all = append(all, f)
+	}
+	return all
+}
+
+// checkTwice is about GUIDs that two nodes of the fabric have. If a master answers, the
+// fabric works in spite of them.
+func checkTwice(d opensm.Request, v found.View) []finding.Finding {
+	if !v.Duplicate.Known() {
+		f := finding.FabricGUIDTwice.Find("Whether two nodes of the fabric of port %s have one GUID is not known: %s.",
+			d.PortGUID, v.Duplicate.Why())
+		f.Summary = "Refusing to start a subnet manager on a fabric that could not be walked"
+		f.WayOut = "Run ibnetdiscover on " + d.Host + " as root, fix what it reports, and plan again."
+		return []finding.Finding{f}
+	}
+	var words []string
+	for _, g := range v.Duplicates() {
+		words = append(words, g.String())
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	return []finding.Finding{finding.FabricGUIDTwice.Find("The fabric of port %s has twice: %s.", d.PortGUID,
+		strings.Join(words, ", "))}
+}
+
+func role(state int) string {
+	switch state {
+	case 1:
+		return "discovering"
+	case 2:
+		return "standby"
+	case 3:
+		return "master"
+	}
+	return "not active"
+}
+
+// outcome says which of the two rules once both run. A master of a lower priority hands the
+// fabric over.
+func outcome(d opensm.Request, other saquery.Manager) string {
+	switch {
+	case other.Priority > d.Priority:
+		return "the other one rules."
+	case other.Priority < d.Priority && other.State == int(sminfo.Master):
+		return "this one takes over from it."
+	case other.Priority < d.Priority:
+		return "this one rules."
+	case other.GUID < d.PortGUID:
+		return "the priorities are equal, and the other one rules by its lower GUID."
+	}
+	return "the priorities are equal, and this one rules by its lower GUID."
+}
+
+// checkRivals gives one finding for all rivals: a plan shows each at length, and pairs
+// grow with the square of the hosts.
+func checkRivals(d opensm.Request, p PlanFacts) []finding.Finding {
+	if len(p.Rivals) == 0 {
+		return nil
+	}
+	names, others := []string{fmt.Sprintf("%s on %s", d.PortGUID, d.Host)}, p.Rivals[0].Host
+	for _, r := range p.Rivals {
+		names = append(names, fmt.Sprintf("%s on %s", r.PortGUID, r.Host))
+	}
+	if p.MoreRivals > 0 {
+		names = append(names, fmt.Sprintf("%d more", p.MoreRivals))
+	}
+	if n := len(p.Rivals) + p.MoreRivals; n > 1 {
+		others = fmt.Sprintf("%d others", n)
+	}
+	last := len(names) - 1
+	f := finding.OpensmPriorityEqual.Find("%s and %s have priority %d.", strings.Join(names[:last], ", "), names[last],
+		d.Priority)
+	pair := fmt.Sprintf("%s and %s", d.Host, others)
+	if others == d.Host {
+		pair = fmt.Sprintf("ports %s and %s of %s", d.PortGUID, p.Rivals[0].PortGUID, d.Host)
+	}
+	f.Summary += " (" + pair + ")"
+	return []finding.Finding{f}
+}
+
+// checkGUIDs looks for duplicate GUIDs among the managed hosts, which stop opensm. Two
+// cards with one GUID may be on two fabrics, so only the GUID of this port is a reason
+// to refuse.
+func checkGUIDs(d opensm.Request, lab found.Lab) []finding.Finding {
+	var all []finding.Finding
+	if where, twice := lab.Duplicate[d.PortGUID]; twice {
+		all = append(all, finding.FabricGUIDTwice.Find("%s is on %s.", d.PortGUID, strings.Join(where, " and on ")))
+	} else if g, where, ok := firstDuplicate(lab); ok {
+		f := finding.FabricGUIDTwice.Find("%s is on %s.", g, strings.Join(where, " and on "))
+		f.Severity, f.Summary = finding.Warn, "Two cards have one GUID, which stops a fabric that has both"
+		all = append(all, f)
+	}
+	if len(lab.Zero) > 0 {
+		all = append(all, finding.FabricCardWithoutGUIDs.Find("Without GUID: %s.", strings.Join(lab.Zero, ", ")))
+	}
+	return all
+}
+
+// firstDuplicate is the lowest GUID that two cards have, and where.
+func firstDuplicate(lab found.Lab) (guid ib.GUID, where []string, ok bool) {
+	for g, w := range lab.Duplicate {
+		if !ok || g < guid {
+			guid, where, ok = g, w, true
+		}
+	}
+	return guid, where, ok
+}

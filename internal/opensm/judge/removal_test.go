@@ -1,0 +1,103 @@
+package judge
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	tool "github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+)
+
+const otherPort = ib.GUID(0xe41d2d0300e44ed2)
+
+// withOurs has our drop-in on the host, so that there is something to remove.
+func withOurs(s *inventory.Snapshot) {
+	s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort)}
+}
+
+func withList(ports string) func(*inventory.Snapshot) {
+	return func(s *inventory.Snapshot) {
+		s.Files[tool.DefaultPath] = inventory.File{Content: "PORTS=" + ports + "\n"}
+	}
+}
+
+func withUnit(name, active, atBoot string) func(*inventory.Snapshot) {
+	return func(s *inventory.Snapshot) {
+		s.Units[name] = inventory.Unit{LoadState: "loaded", ActiveState: active, UnitFileState: atBoot}
+	}
+}
+
+// The shared service goes with the last instance that needs it, and not before.
+func TestFindStaying(t *testing.T) {
+	alone, both := `"`+testPort.String()+`"`, `"`+testPort.String()+" "+otherPort.String()+`"`
+	other := tool.Unit(otherPort)
+	stops := other + " runs and would stop with it"
+	for name, c := range map[string]struct {
+		change []func(*inventory.Snapshot)
+		says   []string // one part of each sentence
+	}{
+		"the last": {[]func(*inventory.Snapshot){withOurs, withList(alone), withUnit(tool.Unit(testPort), "active", "static")}, nil},
+		"runs":     {[]func(*inventory.Snapshot){withOurs, withList(alone), withUnit(other, "active", "static")}, []string{stops}},
+		"in its pause": {[]func(*inventory.Snapshot){withOurs, withList(alone), withUnit(other, "activating", "static")},
+			[]string{stops}},
+		"has failed":      {[]func(*inventory.Snapshot){withOurs, withList(alone), withUnit(other, "failed", "static")}, nil},
+		"named otherwise": {[]func(*inventory.Snapshot){withOurs, withList(alone), withUnit("opensm@mlx4_1.service", "active", "")}, []string{"opensm@mlx4_1.service runs"}},
+		"listed":          {[]func(*inventory.Snapshot){withOurs, withList(both)}, []string{"lists " + otherPort.String()}},
+		"ALL": {[]func(*inventory.Snapshot){withOurs, withList("ALL"), withUnit(other, "active", "static")},
+			[]string{"PORTS=ALL in /etc/default/opensm stays", stops}},
+		"silent":   {[]func(*inventory.Snapshot){withOurs, withList(alone), silentSystemd}, []string{"which other subnet managers run: systemctl show"}},
+		"not ours": {[]func(*inventory.Snapshot){withList(both), withUnit(other, "active", "static")}, nil},
+	} {
+		said := FindStaying(found.Of(testHost(c.change...), testPort))
+		if len(said) != len(c.says) || !containsEach(strings.Join(said, "\n"), c.says) {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+}
+
+// The template of ours goes with the last instance that starts with it, now or later.
+func TestFindStaying_template(t *testing.T) {
+	other := tool.Unit(otherPort)
+	rhel := func(s *inventory.Snapshot) {
+		s.OS = inventory.OS{ID: "rhel", VersionID: "9.4", Kernel: "5.14.0-427.el9.x86_64"}
+		s.Files = map[string]inventory.File{tool.TemplatePath: {Content: tool.Template(found.Header())},
+			tool.DropInPath(testPort): {Content: found.DropInText(testPort)}}
+		s.Units[tool.Unit(testPort)] = inventory.Unit{ActiveState: "active", UnitFileState: "enabled"}
+	}
+	for name, c := range map[string]struct {
+		change func(*inventory.Snapshot)
+		needed bool
+	}{
+		"the last":                {func(*inventory.Snapshot) {}, false},
+		"runs":                    {withUnit(other, "active", "disabled"), true},
+		"in its pause":            {withUnit(other, "activating", "disabled"), true},
+		"starts at boot":          {withUnit(other, "inactive", "enabled"), true},
+		"starts until the reboot": {withUnit(other, "failed", "enabled-runtime"), true},
+		"loaded only":             {withUnit(other, "inactive", "disabled"), false},
+		"link to nothing":         {withUnit(other, "inactive", ""), false},
+		"ours, stopped": {func(s *inventory.Snapshot) {
+			s.Files[tool.DropInPath(otherPort)] = inventory.File{Content: found.DropInText(otherPort)}
+		}, true},
+		"not known whose": {func(s *inventory.Snapshot) {
+			s.Denied = map[string]bool{tool.DropInPath(otherPort): true}
+		}, true},
+		"drop-in of somebody else": {func(s *inventory.Snapshot) {
+			s.Files[tool.DropInPath(otherPort)] = inventory.File{Content: "[Service]\n"}
+		}, false},
+	} {
+		said, want := FindStaying(found.Of(testHost(rhel, c.change), testPort)), []string(nil)
+		if c.needed {
+			want = []string{tool.TemplatePath + " stays, because " + other + " needs it."}
+		}
+		if !slices.Equal(said, want) {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+	said := FindStaying(found.Of(testHost(rhel, silentSystemd), testPort))
+	if len(said) != 1 || !strings.Contains(said[0], "not known which other subnet managers need it: systemctl show") {
+		t.Errorf("silent: %q", said)
+	}
+}

@@ -1,0 +1,123 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	tool "github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+)
+
+// checkService is about the package, the list of ports and the units.
+func checkService(l *found.Look, d opensm.Request, p PlanFacts) []finding.Finding {
+	var all []finding.Finding
+	if l.Installed == "" {
+		all = append(all, finding.OpensmInstalled.Find("opensm is not installed on %s.", l.Host))
+	}
+	switch {
+	case l.List.Unread:
+		all = append(all, findUnread(l, tool.DefaultPath))
+	case l.List.Problem != nil:
+		all = append(all, finding.OpensmFileNotUnderstood.Find("%s: %v.", l.Host, l.List.Problem))
+	case l.List.SaysAll() && l.Installed != "" && !IsSettled(l, d):
+		all = append(all, finding.OpensmPortsReplaced.Find("%s of %s says PORTS=ALL.%s", tool.DefaultPath, l.Host,
+			describeLosing(l)))
+	}
+	if fact.Yes(l.Active) && !l.Managed && !l.DropInIsDirectory { // a directory is refused
+		all = append(all, findTakeover(l))
+	}
+	all = append(all, checkMasked(l, p)...)
+	all = append(all, checkOthersStart(l, d)...)
+	return append(all, checkKernel(l)...)
+}
+
+// checkMasked is about units that systemd does not start. The plan of an instance of ours, which a destroy may
+// follow, warns of what the apply refuses.
+func checkMasked(l *found.Look, p PlanFacts) []finding.Finding {
+	var all []finding.Finding
+	for _, unit := range l.Masked {
+		f := finding.OpensmMasked.Find("%s of %s. To end it: systemctl unmask %s", unit, l.Host, unit)
+		if p.MayLeave && l.Managed {
+			f.Severity, f.Summary = finding.Warn, "The apply refuses to start a subnet manager that somebody has masked"
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// checkOthersStart is about listed ports that start at boot because this one does. Those with files of
+// ours have a resource that plans their start, and those that are masked do not start.
+func checkOthersStart(l *found.Look, d opensm.Request) []finding.Finding {
+	if l.OwnTemplate || len(Differences(l, d)) == 0 || Rereads(l, d) || fact.Yes(l.SharedEnabled) {
+		return nil
+	}
+	var units []string
+	for _, i := range l.OthersListed() {
+		if !i.Ours && !i.Masked {
+			units = append(units, i.Unit)
+		}
+	}
+	if len(units) == 0 {
+		return nil
+	}
+	f := finding.OpensmOthersStart.Find("On %s %s %s at the next boot, too.", l.Host, strings.Join(units, " and "),
+		verb(units, "start"))
+	if l.Installed == "" {
+		f = finding.OpensmOthersStart.Find("On %s %s %s when the package is installed, and at boot.", l.Host,
+			strings.Join(units, " and "), verb(units, "start"))
+		f.Summary = "Other subnet managers of the host will start, too"
+	}
+	return []finding.Finding{f}
+}
+
+// describeLosing names the other ports on which opensm runs because of PORTS=ALL.
+func describeLosing(l *found.Look) string {
+	var ports []string
+	for _, i := range l.Others {
+		if (i.Listed || i.Active) && !i.Ours && i.Port != 0 && i.Port != l.Port {
+			ports = append(ports, i.Port.String())
+		}
+	}
+	if len(ports) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" opensm also runs on %s: without a resource it goes on until %s or the host restarts, and then "+
+		"does not start again.", strings.Join(ports, " and "), tool.Service)
+}
+
+// checkKernel is about kernels that refuse opensm.
+func checkKernel(l *found.Look) []finding.Finding {
+	for _, known := range incompatible {
+		// A running subnet manager shows that this host is an exception.
+		if kernelFrom(l.Kernel, known.major, known.minor) &&
+			(l.Installed == "" || strings.HasPrefix(l.Installed, known.opensm)) && !fact.Yes(l.IsSM) {
+			return []finding.Finding{finding.OpensmUnfitForKernel.Find("%s runs Linux %s; opensm %s.", l.Host, l.Kernel,
+				cmp.Or(l.Installed, "of the distribution"))}
+		}
+	}
+	return nil
+}
+
+// incompatible lists releases of opensm with the first kernel on which they are
+// reported to fail (linux-rdma/opensm issue 37).
+var incompatible = []struct {
+	opensm       string // beginning of the package's version; of the distribution if none is installed
+	major, minor int
+}{{"3.3.23", 6, 11}, {"3.3.24", 6, 11}}
+
+// kernelFrom reports whether a release such as "6.8.0-90-generic" is at least
+// major.minor.
+func kernelFrom(release string, major, minor int) bool {
+	f := strings.SplitN(release, ".", 3)
+	if len(f) < 2 {
+		return false
+	}
+	a, errA := strconv.Atoi(f[0])
+	b, errB := strconv.Atoi(f[1])
+	return errA == nil && errB == nil && (a > major || a == major && b >= minor)
+}

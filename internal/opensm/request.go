@@ -1,0 +1,66 @@
+package opensm
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+)
+
+// MaxPriority is the highest priority of an SM (InfiniBand Architecture, SMInfo).
+const MaxPriority = 15
+
+// DefaultGroupMTU is the MTU in bytes of a group of which the partition file says none.
+const DefaultGroupMTU = 2048
+
+// Request is what the configuration asks for.
+type Request struct {
+	Host       string
+	PortGUID   ib.GUID
+	Priority   int // 0 to 15; the highest wins, of equals the lower port GUID
+	Tuning     Tuning
+	Partitions []Partition // sorted; none: no partition file of ours
+}
+
+// Name is the subnet manager in messages: "intel9/0xe41d2d0300e44ed1".
+func (d Request) Name() string { return d.Host + "/" + d.PortGUID.String() }
+
+// HandOver is the longest time that the fabric is without a subnet manager if its
+// master dies and this one is the standby.
+func (d Request) HandOver() time.Duration {
+	return time.Duration(d.Tuning.HandOver()) * time.Millisecond
+}
+
+// Conf is our file of options.
+func (d Request) Conf() opensm.Conf {
+	c := opensm.Conf{Priority: d.Priority, Tuning: d.Tuning}
+	if len(d.Partitions) > 0 {
+		c.PartitionFile = opensm.PartitionsPath(d.PortGUID)
+	}
+	return c
+}
+
+// Describe puts what is asked for into one line, for the history of a host. No request has keys of a fabric.
+func (d Request) Describe() string {
+	options := "standard options"
+	if d.Tuning != (Tuning{}) {
+		options = DescribeTuning(d.Tuning)
+	}
+	parts := []string{fmt.Sprintf("priority %d", d.Priority), options}
+	if len(d.Partitions) > 0 {
+		text := strings.TrimSpace(PartitionText(d.Partitions))
+		parts = append(parts, "partitions "+strings.Join(strings.Split(text, "\n"), " "))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// DescribeTuning names options as the file has them: "log_max_size 20, routing_engine updn".
+func DescribeTuning(t Tuning) string {
+	lines := strings.Split(strings.TrimSpace(opensm.Conf{Tuning: t}.Text("")), "\n")[1:]
+	if len(lines) == 0 {
+		return "the standard ones"
+	}
+	return strings.Join(lines, ", ")
+}
