@@ -1,0 +1,23 @@
+package acctest
+
+import (
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// TestWalk_… are walks whose steps are counted one by one: archtest runs each up to its steps and compares how
+// often a host was interpreted on the way.
+func TestWalk_SM(t *testing.T) {
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	ws := w.Workspace()
+	mustApply(t, ws, smOptions(nil))
+	changed := smOptions(map[string]any{"priority": 9})
+	t.Run("empty_plan", func(t *testing.T) { emptyPlan(t, ws, smOptions(nil)) })
+	t.Run("plan", func(t *testing.T) { mustPlan(t, ws, changed) })
+	t.Run("plan_and_apply", func(t *testing.T) { mustApply(t, ws, changed) })
+	if file := w.Run(labs.Intel9, "cat "+smConf); file == "" {
+		t.Error("the subnet manager has no file of options")
+	}
+}
