@@ -22,9 +22,12 @@ import (
 
 // abandonedBench is a bench on which a run was killed while it watched its burn, which
 // has ended since.
-func abandonedBench(t *testing.T) (*bench, safety.ImageFacts) {
+func abandonedBench(t *testing.T, changes ...func(*labsim.CardConfig)) (*bench, safety.ImageFacts) {
 	t.Helper()
 	b := newBench(t, labs.Intel9, time.Millisecond)
+	if len(changes) > 0 {
+		b.exchange(changes...)
+	}
 	img := b.image(card.VPI())
 	ctx, kill := context.WithCancel(context.Background())
 	defer kill()

@@ -235,7 +235,7 @@ func firmwareState(s *inventory.Snapshot, card *inventory.Card) FirmwareState {
 	}
 	running, known := facts.Running.Get()
 	state.Pending = facts.FlashKnown() && (known && state.Flash != running || !known && facts.StagedBy != "")
-	jobs := journal.JobsOf(s, card)
+	jobs := journal.OwnJobs(s, card)
 	for _, j := range jobs {
 		if j.Kind == journal.Burn {
 			state.JobID = j.ID

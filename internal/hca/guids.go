@@ -198,7 +198,7 @@ func ReadGUIDs(s *inventory.Snapshot, pci ib.PCIAddress) (GUIDState, error) {
 		return GUIDState{}, &cards.NoCardError{Host: s.Host, PCI: pci}
 	}
 	state := GUIDState{Effective: effective(s, card)}
-	for _, j := range journal.JobsOf(s, card) {
+	for _, j := range journal.OwnJobs(s, card) {
 		if j.Kind == journal.GUIDs {
 			state.JobID = j.ID
 		}

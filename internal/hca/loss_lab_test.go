@@ -20,9 +20,15 @@ func lostBench(t *testing.T) (*bench, safety.ImageFacts, string) {
 	t.Helper()
 	b, img := abandonedBench(t)
 	before := b.macs()
-	ones := ^uint64(0)
-	b.program([4]uint64{ones, ones, ones, ones}, [2]uint64{0x0002c9000001, 0x0002c9000002})
+	b.lose([2]uint64{0x0002c9000001, 0x0002c9000002})
 	return b, img, before
+}
+
+// lose leaves a card without GUIDs and with these MACs.
+func (b *bench) lose(macs [2]uint64) {
+	b.t.Helper()
+	ones := ^uint64(0)
+	b.program([4]uint64{ones, ones, ones, ones}, macs)
 }
 
 // announced reports whether a plan says that the MACs are written back.

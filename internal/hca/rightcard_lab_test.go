@@ -18,13 +18,23 @@ import (
 
 // exchange puts another card of the same kind into the slot, and gives the one
 // that was there.
-func (b *bench) exchange() *labsim.Spare {
+func (b *bench) exchange(changes ...func(*labsim.CardConfig)) *labsim.Spare {
 	b.t.Helper()
-	twin, err := labsim.NewSpare(labs.Twin(b.device().Config, 900))
+	config := labs.Twin(b.device().Config, 900)
+	for _, change := range changes {
+		change(&config)
+	}
+	twin, err := labsim.NewSpare(config)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	old, err := b.machine.Exchange(b.pci.String(), twin)
+	return b.putIn(twin)
+}
+
+// putIn puts a card into the slot and gives the one that was there.
+func (b *bench) putIn(other *labsim.Spare) *labsim.Spare {
+	b.t.Helper()
+	old, err := b.machine.Exchange(b.pci.String(), other)
 	if err != nil {
 		b.t.Fatal(err)
 	}

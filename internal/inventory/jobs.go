@@ -90,6 +90,13 @@ func (s *Snapshot) AnyJobMayRun() bool {
 	return false
 }
 
+// MayHaveWritten reports whether a job with these states may have started its tool: the flash
+// may have changed then. A job begins with a state, so a journal that has none has lost them,
+// and does not say that it has not.
+func MayHaveWritten(states []JobState) bool {
+	return len(states) == 0 || slices.ContainsFunc(states, func(s JobState) bool { return s.Name == "burning" })
+}
+
 // Since is the time of the host at which the job began; empty if it noted none.
 func (j *Job) Since() string {
 	if len(j.States) == 0 {

@@ -99,21 +99,25 @@ func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err
 	if err != nil {
 		return "", "", err
 	}
-	if like, why := ib.Compare(j.want.Card, s.Identity(card)); like == ib.Other {
-		return "It was for another card than the one that is in the slot now: " + why + ".",
-			"another card is in the slot: " + why, nil
-	}
 	if !out.wrote() {
 		return "It had not succeeded and wrote nothing: " + orNothing(out.Reason) + ".", "nothing was written", nil
 	}
-	now, err := j.readCard(ctx, cards.BusyTries)
+	now := s.Identity(card)
+	if why := j.want.Undecided(true, now); why != "" {
+		return "It stays open, because it may have been for another card than the one in the slot now: " + why + ".", "", nil
+	}
+	if like, why := ib.Compare(j.want.Card, now); like == ib.Other {
+		return "It was for another card than the one that is in the slot now: " + why + ".",
+			"another card is in the slot: " + why, nil
+	}
+	held, err := j.readCard(ctx, cards.BusyTries)
 	if err != nil {
 		return "", "", cards.WithBackup(j.unread(out, err), j.want.Backup)
 	}
-	if !now.whole() {
-		return "", "", cards.WithBackup(now.notWhole(out), j.want.Backup)
+	if !held.whole() {
+		return "", "", cards.WithBackup(held.notWhole(out), j.want.Backup)
 	}
-	text = now.flashText() + now.identityText()
+	text = held.flashText() + held.identityText()
 	if !out.done() {
 		text = "It had not succeeded. " + out.endText() + " " + text
 	}
@@ -121,7 +125,7 @@ func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err
 	if err != nil || lost != "" {
 		return text + lost, "", err
 	}
-	if out.done() && len(now.mismatches()) == 0 {
+	if out.done() && len(held.mismatches()) == 0 {
 		return text, journal.Verified + " by a later apply. " + text, nil
 	}
 	return text, text, nil

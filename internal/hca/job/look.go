@@ -60,19 +60,8 @@ func (o outcome) step() string {
 // done reports whether the tool says that it has written the flash.
 func (o outcome) done() bool { return o.Ended && o.Exit == 0 && o.last() != "failed" }
 
-// wrote reports whether the tool was started: the flash may have changed then. A job begins
-// with a state, so a journal that has none has lost them, and does not say that it was not.
-func (o outcome) wrote() bool {
-	if len(o.States) == 0 {
-		return true
-	}
-	for _, s := range o.States {
-		if s.Name == "burning" {
-			return true
-		}
-	}
-	return false
-}
+// wrote reports whether the tool was started: the flash may have changed then.
+func (o outcome) wrote() bool { return inventory.MayHaveWritten(o.States) }
 
 // running reports whether the job may still change the card. It is known to have
 // stopped only if its unit is gone, none of its processes is left, and it does not hold

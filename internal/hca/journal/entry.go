@@ -3,6 +3,7 @@ package journal
 import (
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -159,6 +160,17 @@ func Read(j *inventory.Job) Entry {
 	return e
 }
 
+// Undecided says why what a card holds says nothing about the job, which may have written: it
+// may have been for another card. It is empty if it was for this one, or if it can have taken
+// nothing that its own card would have to get back.
+func (e Entry) Undecided(wrote bool, now ib.Identity) string {
+	like, why := ib.Compare(e.Card, now)
+	if !wrote || like == ib.Same || like == ib.Other && e.Blank {
+		return ""
+	}
+	return why
+}
+
 func flashFrom(j *inventory.Job, psid, fw string) ib.Firmware {
 	f := ib.Firmware{PSID: ib.PSID(j.Request[psid])}
 	if v, err := ib.ParseFWVersion(j.Request[fw]); err == nil {
@@ -190,9 +202,18 @@ func identityFrom(guids, macs string) (ib.GUIDSet, bool) {
 	return set, true
 }
 
-// JobsOf gives the jobs of a card, oldest first: those that name it, wherever it sat, and
-// those of its slot that do not name another card. Only serial numbers prove that: GUIDs and
-// MACs are what jobs change.
+// OwnJobs gives the jobs that are proven to be of a card, oldest first.
+func OwnJobs(s *inventory.Snapshot, card *inventory.Card) []*inventory.Job {
+	now := s.Identity(card)
+	return slices.DeleteFunc(JobsOf(s, card), func(j *inventory.Job) bool {
+		like, _ := ib.Compare(Read(j).Card, now)
+		return like != ib.Same
+	})
+}
+
+// JobsOf gives the jobs that may be of a card, oldest first: those that name it, wherever it
+// sat, and those of its slot that do not name another card. Only serial numbers prove that:
+// GUIDs and MACs are what jobs change.
 func JobsOf(s *inventory.Snapshot, card *inventory.Card) []*inventory.Job {
 	now := s.Identity(card)
 	var jobs []*inventory.Job

@@ -34,9 +34,8 @@ func (l *Loss) String() string {
 		"other values, set them before that with an infiniband_guids resource or by hand."
 }
 
-// LossOf finds what the last burn of a card took from it. Nobody has settled it, it was for
-// this very card, and what was written since was what it took: a write-back that failed
-// leaves the loss.
+// LossOf finds what the last burn of a card took from it. Nobody has settled it, and what was
+// written since was what it took: a write-back that failed leaves the loss.
 func LossOf(s *inventory.Snapshot, card *inventory.Card) *Loss {
 	if card.Flash == nil || card.Flash.ImageType != "FS2" {
 		return nil
@@ -47,8 +46,7 @@ func LossOf(s *inventory.Snapshot, card *inventory.Card) *Loss {
 	}
 	entry := Read(last)
 	before := entry.GUIDsBefore
-	if like, _ := ib.Compare(entry.Card, s.Identity(card)); entry.Blank || like != ib.Same ||
-		!identityGone(before, card.Flash.GUIDs) {
+	if entry.Blank || !identityGone(before, card.Flash.GUIDs) {
 		return nil
 	}
 	return &Loss{Job: last.ID, Before: before, GUIDs: ib.UniqueGUID(before.Node), MACs: ib.UniqueMAC(before.MAC1)}
@@ -58,7 +56,7 @@ func LossOf(s *inventory.Snapshot, card *inventory.Card) *Loss {
 // was to write back what the burn took. None of them runs or may run.
 func burnBehind(s *inventory.Snapshot, card *inventory.Card) *inventory.Job {
 	var since []ib.GUIDSet
-	for _, j := range slices.Backward(JobsOf(s, card)) {
+	for _, j := range slices.Backward(OwnJobs(s, card)) {
 		if !slices.ContainsFunc(j.States, func(state inventory.JobState) bool { return state.Name == "burning" }) {
 			continue
 		}

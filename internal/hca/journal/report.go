@@ -3,6 +3,7 @@ package journal
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
@@ -31,6 +32,9 @@ type Report struct {
 	Unreadable string
 	// Announced is what the apply will write, or may have to write, because of the job.
 	Announced string
+	// Undecided says why the job may have been for another card than the one in its slot;
+	// empty if it was for this one. What this card holds says nothing about the job then.
+	Undecided string
 
 	job string // what it is, with all of that
 }
@@ -52,8 +56,17 @@ func (j Report) Title(card string) string {
 	return fmt.Sprintf("Another apply %s card %s now %s", does, card, job)
 }
 
-// String gives one sentence for a plan.
+// Closes reports whether the next apply closes the job by what the card holds then.
+func (j Report) Closes() bool { return j.Undecided == "" || j.Running }
+
+// String says in a plan how the job stands, and what comes next.
 func (j Report) String() string {
+	if !j.Closes() && j.Unreadable == "" {
+		return j.job + ", is not closed, and it may have been for another card than the one in the slot now: " +
+			j.Undecided + ". It stays open, because this card does not show what the job did. If the cards were " +
+			"exchanged, plan again when the job's card is back: the plan says then what the job left. If it never comes " +
+			"back, or if it is this card and its flash is as wanted, write on the host: echo by hand >" + j.Dir + "/settled"
+	}
 	if j.Announced != "" {
 		return j.what() + " " + j.Announced
 	}
@@ -123,6 +136,7 @@ func PendingJobs(s *inventory.Snapshot, pci ib.PCIAddress) []Report {
 		}
 		if there {
 			r.Announced = plannedWrite(s, card, j)
+			r.Undecided = Read(j).Undecided(inventory.MayHaveWritten(j.States), s.Identity(card))
 		}
 		out = append(out, r)
 	}
@@ -140,6 +154,9 @@ func plannedWrite(s *inventory.Snapshot, card *inventory.Card, j *inventory.Job)
 	}
 	return ""
 }
+
+// AnyCloses reports whether the next apply closes one of the jobs.
+func AnyCloses(jobs []Report) bool { return slices.ContainsFunc(jobs, Report.Closes) }
 
 // ReportOf says what is known of a job.
 func ReportOf(j *inventory.Job) Report {

@@ -27,12 +27,8 @@ const (
 	Interrupted Ending = "interrupted"  // neither does it run, nor is there an end
 )
 
-// wrote reports whether the tool was started: the flash may have changed then. A job begins
-// with a state, so a journal that has none has lost them.
-func (j *Job) wrote() bool {
-	burning := func(s inventory.JobState) bool { return s.Name == "burning" }
-	return len(j.States) == 0 || slices.ContainsFunc(j.States, burning)
-}
+// wrote reports whether the tool was started.
+func (j *Job) wrote() bool { return inventory.MayHaveWritten(j.States) }
 
 // Ending is how the job stands.
 func (j *Job) Ending() Ending {

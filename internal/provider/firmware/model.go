@@ -229,7 +229,7 @@ func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
 		return
 	}
 	m.OriginalBackup = types.StringNull()
-	if prior.ID.IsNull() || burned || len(pending) > 0 {
+	if prior.ID.IsNull() || burned || journal.AnyCloses(pending) {
 		m.OriginalBackup = attribute.OrNull(cmp.Or(done.BackupPath, done.JobBackup))
 	}
 }
@@ -238,7 +238,7 @@ func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
 // empty if there was none. A create that fails after its burn stores no state, so that the
 // next one takes up also a burn whose job is settled.
 func takenUp(creates bool, pending []journal.Report, done hca.FirmwareState) string {
-	if creates || slices.ContainsFunc(pending, func(r journal.Report) bool { return r.Kind == journal.Burn }) {
+	if creates || slices.ContainsFunc(pending, func(r journal.Report) bool { return r.Kind == journal.Burn && r.Closes() }) {
 		return done.JobBackup
 	}
 	return ""

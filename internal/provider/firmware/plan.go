@@ -282,7 +282,7 @@ func (a *assessment) report(ctx context.Context, diags *diag.Diagnostics) (block
 // converged reports whether nothing is left to do.
 func (a *assessment) converged(config model) bool {
 	waiting := a.now.Pending && config.Activation.ValueString() == attribute.ActivationReboot
-	return a.Verdict.Action == safety.ActionNone && len(a.Jobs) == 0 && !waiting
+	return a.Verdict.Action == safety.ActionNone && !a.ClosesJobs() && !waiting
 }
 
 // changeText says what a burn does to what is in flash.
@@ -302,7 +302,7 @@ func (a *assessment) compareFlash(ctx context.Context, state model, diags *diag.
 		return true
 	}
 	if a.hasImage() || was == "" || was == is || a.now.Flash.PSID == "" ||
-		len(journal.PendingJobs(a.at.Snap, a.at.Ref.PCI)) > 0 {
+		journal.AnyCloses(journal.PendingJobs(a.at.Snap, a.at.Ref.PCI)) {
 		return true
 	}
 	wanted := "leave " + was + " in flash"

@@ -175,7 +175,7 @@ func (a *assessment) want() ib.GUIDSet {
 // converged reports whether nothing is left to do.
 func (a *assessment) converged(config model) bool {
 	waiting := a.now.Pending && config.Activation.ValueString() == attribute.ActivationReboot
-	return a.Verdict.Action == safety.ActionNone && len(a.Jobs) == 0 && !waiting
+	return a.Verdict.Action == safety.ActionNone && !a.ClosesJobs() && !waiting
 }
 
 func warnForgotten(diags *diag.Diagnostics, card string) {

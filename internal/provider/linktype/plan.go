@@ -172,7 +172,7 @@ type assessment struct {
 
 // open reports whether an update is planned of a state that holds what is asked for.
 func (a *assessment) open(state model) bool {
-	return a.Verdict.Action != safety.ActionNone || len(a.Jobs) > 0 || a.sawOther(state)
+	return a.Verdict.Action != safety.ActionNone || a.ClosesJobs() || a.sawOther(state)
 }
 
 // sawOther reports whether the refresh of a state saw another type in effect than is asked for:
