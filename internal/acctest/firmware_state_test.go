@@ -85,15 +85,7 @@ func TestFirmware_state_knows_the_backup(t *testing.T) {
 	mustApply(t, ws, older)
 	mustApply(t, ws, newer)
 	last, original := fmt.Sprint(ws.Get(theFirmware, "backup_path")), fmt.Sprint(ws.Get(theFirmware, "original_backup_path"))
-	for _, name := range []string{"firmware.bin", "card.json"} {
-		content, err := os.ReadFile(filepath.Join(last, name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(original, name), content, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	copyBackup(t, last, original)
 	if said := mustPlan(t, ws, nil).Diags.Errors(); len(said.Find("BK004", "it is another backup")) != 1 {
 		t.Errorf("another backup in its folder:\n%s", said)
 	}
@@ -106,5 +98,82 @@ func TestFirmware_state_knows_the_backup(t *testing.T) {
 	}
 	if said := mustPlan(t, ws, nil).Diags.Errors(); len(said.Find("BK004", "is not a regular file")) != 1 {
 		t.Errorf("a pipe in its folder:\n%s", said)
+	}
+}
+
+// copyBackup copies a backup with its record into the folder of another one.
+func copyBackup(t *testing.T, from, to string) {
+	t.Helper()
+	for _, name := range []string{"firmware.bin", "card.json"} {
+		content, err := os.ReadFile(filepath.Join(from, name))
+		if err == nil {
+			err = os.MkdirAll(to, 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, name), content, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// An import finds the backup by the journal of the host, and so does it find what was put
+// there: what is in the folder by then is not taken for it. Without the journal it is not
+// known, and nothing is burned.
+func TestFirmware_state_after_an_import_knows_the_backup(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	first := w.Workspace()
+	newer, older := firmwareOf(w, host, map[string]any{"on_destroy": "restore"})
+	mustApply(t, first, older)
+	mustApply(t, first, newer)
+	ours, aside := fmt.Sprint(first.Get(theFirmware, "backup_path")), filepath.Join(t.TempDir(), "aside")
+	copyBackup(t, ours, aside)
+	imported := func(folder string) *Workspace {
+		t.Helper()
+		copyBackup(t, folder, ours)
+		ws := w.Workspace()
+		for _, r := range newer {
+			if r.Address() != theFirmware {
+				continue
+			}
+			if diags, err := ws.Import(context.Background(), r, host+"/"+w.PCI(host)); err != nil || diags.HasError() {
+				t.Fatalf("%v\n%s", err, diags)
+			}
+		}
+		mustApply(t, ws, newer)
+		if got := ws.Get(theFirmware, "original_backup_path"); got != ours {
+			t.Fatalf("the import has found the backup %v, want %s", got, ours)
+		}
+		return ws
+	}
+	operations := w.Card(host).Flash.Operations()
+	ws := imported(fmt.Sprint(first.Get(theFirmware, "original_backup_path")))
+	if said := mustPlan(t, ws, nil).Diags.Errors(); len(said.Find("BK004", "it is another backup")) != 1 {
+		t.Errorf("another backup in the folder when it was imported:\n%s", said)
+	}
+
+	ws = imported(aside)
+	w.Run(host, "cd /var/lib/terraform-provider-infiniband && mv jobs away")
+	if plan := mustPlan(t, ws, nil); plan.Diags.HasError() {
+		t.Errorf("the state has the SHA-256:\n%s", plan.Diags)
+	}
+	ws.State[theFirmware].Private = nil
+	said := mustPlan(t, ws, nil).Diags.Errors()
+	for _, part := range []string{"neither the state nor the journal of host " + host + " has the SHA-256", "as sha256 into",
+		`Write on_destroy = "keep" and apply`} {
+		if len(said.Find("BK004", part)) != 1 {
+			t.Errorf("a backup of which no SHA-256 is known; nothing says %q:\n%s", part, said)
+		}
+	}
+	if used := w.Card(host).Flash.Operations(); used != operations {
+		t.Errorf("%d operations on the flash", used-operations)
+	}
+	w.Run(host, "cd /var/lib/terraform-provider-infiniband && rm -rf jobs && mv away jobs")
+	mustApply(t, ws, nil)
+	if flash := w.Flash(host); flash.Version != [3]uint16{2, 36, 5000} {
+		t.Errorf("the destroy has restored %v", flash.Version)
 	}
 }

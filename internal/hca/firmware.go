@@ -44,6 +44,9 @@ type FirmwareState struct {
 	// firmware in it.
 	JobBackup string
 	JobBefore ib.Firmware
+	// Backups are the backups that jobs of the card name in the journal of its host: the
+	// SHA-256 of the firmware by the directory.
+	Backups map[string]string
 	Work
 	// Restored says that the last burn restored the former firmware and that the card
 	// does not run it yet: a destroy was interrupted.
@@ -236,7 +239,11 @@ func firmwareState(s *inventory.Snapshot, card *inventory.Card) FirmwareState {
 	running, known := facts.Running.Get()
 	state.Pending = facts.FlashKnown() && (known && state.Flash != running || !known && facts.StagedBy != "")
 	jobs := journal.OwnJobs(s, card)
+	state.Backups = map[string]string{}
 	for _, j := range jobs {
+		if e := journal.Read(j); e.BackupSHA256 != "" {
+			state.Backups[e.Backup] = e.BackupSHA256
+		}
 		if j.Kind == journal.Burn {
 			state.JobID = j.ID
 			state.Restored = state.Pending && journal.RestoredTo(j, state.Flash)

@@ -19,7 +19,7 @@ import (
 type Restore struct {
 	Card   cards.Card
 	Backup string // its directory on the operator's machine
-	SHA256 string // of the firmware that was put there; empty if that is not known
+	SHA256 string // of the firmware that was put there, as the state has it; empty: not known
 	// Left is the firmware that the resource wrote; the restore replaces no other one.
 	Left           ib.Firmware
 	Activation     safety.Activation
@@ -54,11 +54,9 @@ func (o *Ops) restoreRequest(ctx context.Context, r Restore) (Firmware, backup.B
 	b, err := o.Backups.Open(r.Backup)
 	var bad *backup.Error
 	switch {
-	case err == nil && r.SHA256 != "" && b.Record.SHA256 != r.SHA256:
-		facts.Damaged = fmt.Sprintf("it is another backup: its firmware has SHA-256 %s instead of %s", b.Record.SHA256,
-			r.SHA256)
 	case err == nil:
 		facts.Path, facts.Other = b.Dir, b.Other(s, card)
+		facts.Damaged, facts.Unproven = r.compareSums(b, s.Host, firmwareState(s, card).Backups[r.Backup])
 		f.Image = image.Facts(b.File(), b.Record.SHA256, "", b.Record.Size, b.Image, nil)
 	case !errors.As(err, &bad):
 		facts.Damaged = err.Error()
@@ -68,6 +66,22 @@ func (o *Ops) restoreRequest(ctx context.Context, r Restore) (Firmware, backup.B
 		facts.Damaged = bad.Err.Error()
 	}
 	return f, b, nil
+}
+
+// compareSums holds a backup to the SHA-256 that was noted when it was taken: beside the state,
+// and by the job of the host that wrote over its firmware. Whoever replaces the firmware in a
+// folder can replace the record beside it, too.
+func (r Restore) compareSums(b backup.Backup, host, journal string) (damaged, unproven string) {
+	for _, noted := range []string{r.SHA256, journal} {
+		if noted != "" && noted != b.Record.SHA256 {
+			return fmt.Sprintf("it is another backup: its firmware has SHA-256 %s instead of %s", b.Record.SHA256, noted), ""
+		}
+	}
+	if r.SHA256 == "" && journal == "" {
+		return "", fmt.Sprintf("it holds %s %s with SHA-256 %s. Whether that was put there is not known: neither the state "+
+			"nor the journal of host %s has the SHA-256 of the backup", b.Image.PSID, b.Image.FWVersion, b.Record.SHA256, host)
+	}
+	return "", ""
 }
 
 // RestoreFirmware burns a backup back. It does all that a burn does: a backup of what

@@ -14,11 +14,13 @@ import (
 // the recorded pair: what was put into flash may become what was there before,
 // and nothing else.
 type RestoreFacts struct {
-	Path    string      // on the operator's machine
-	Missing string      // why it cannot be read; empty: it is there
-	Damaged string      // what is wrong with it; empty: it verifies
-	Other   string      // why it is another card's; empty: it is this card's
-	Left    ib.Firmware // what was put into flash, the only firmware that may be replaced
+	Path    string // on the operator's machine
+	Missing string // why it cannot be read; empty: it is there
+	Damaged string // what is wrong with it; empty: it verifies
+	// Unproven says why it is not known to be what was put there; empty: it is.
+	Unproven string
+	Other    string      // why it is another card's; empty: it is this card's
+	Left     ib.Firmware // what was put into flash, the only firmware that may be replaced
 }
 
 // restore gives the verdict on burning a backup back.
@@ -47,6 +49,10 @@ func (r RestoreFacts) refusals(in FirmwareInput) []finding.Finding {
 		return []finding.Finding{finding.BackupMissing.Find("%s: %s", cmp.Or(r.Path, "(none)"), r.Missing)}
 	case r.Damaged != "":
 		return []finding.Finding{finding.BackupDamaged.Find("%s: %s", r.Path, r.Damaged)}
+	case r.Unproven != "":
+		return []finding.Finding{finding.BackupDamaged.Find("%s: %s", r.Path, r.Unproven).WithWayOut(
+			"Write on_destroy = \"keep\" and apply. To burn the file, put its SHA-256, if you know it from elsewhere, " +
+				"as sha256 into an infiniband_firmware_image of the file, and burn that with an infiniband_firmware.")}
 	case r.Other != "":
 		return []finding.Finding{finding.BackupOfOtherCard.Find("%s: %s", r.Path, r.Other)}
 	}

@@ -62,6 +62,7 @@ var restoreCases = []struct {
 }{
 	{"BK003", "missing", func(in *FirmwareInput) { in.Restore.Missing = "no such file" }},
 	{"BK004", "damaged", func(in *FirmwareInput) { in.Restore.Damaged = "another SHA-256" }},
+	{"BK004", "not known to be it", func(in *FirmwareInput) { in.Restore.Unproven = "no SHA-256 of it is known" }},
 	{"BK005", "of another card", func(in *FirmwareInput) { in.Restore.Other = "serial number 1" }},
 	{"BK006", "other version in flash", func(in *FirmwareInput) { in.Card.Flash.FW = ib.MustParseFWVersion("2.42.5700") }},
 	{"BK006", "other PSID in flash", func(in *FirmwareInput) { in.Card.Flash.PSID = "MT_9100111019" }},

@@ -238,7 +238,8 @@ func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
 // empty if there was none. A create that fails after its burn stores no state, so that the
 // next one takes up also a burn whose job is settled.
 func takenUp(creates bool, pending []journal.Report, done hca.FirmwareState) string {
-	if creates || slices.ContainsFunc(pending, func(r journal.Report) bool { return r.Kind == journal.Burn && r.Closes() }) {
+	burn := func(r journal.Report) bool { return r.Kind == journal.Burn && r.Closes() }
+	if creates || slices.ContainsFunc(pending, burn) {
 		return done.JobBackup
 	}
 	return ""

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
@@ -15,15 +16,13 @@ type original struct {
 	SHA256 string
 }
 
-// noteOriginal notes it once for each path. A backup that cannot be read is noted later;
-// the restore says what is wrong with it.
-func (r *Resource) noteOriginal(ctx context.Context, state model, at session.Beside, diags *diag.Diagnostics) {
+// noteOriginal notes it once for each path, as the journal of the host has it: what the folder
+// holds by now may be something else, as after an import. What nobody knows is not noted.
+func noteOriginal(ctx context.Context, state model, now hca.FirmwareState, at session.Beside,
+	diags *diag.Diagnostics) {
 	path := state.OriginalBackup.ValueString()
-	if path == "" || originalOf(ctx, state, at, diags) != "" {
-		return
-	}
-	if b, err := r.Cards.Backups.Open(path); err == nil {
-		session.NoteSeen(ctx, at, original{Path: path, SHA256: b.Record.SHA256}, diags)
+	if sum := now.Backups[path]; sum != "" && originalOf(ctx, state, at, diags) == "" {
+		session.NoteSeen(ctx, at, original{Path: path, SHA256: sum}, diags)
 	}
 }
 

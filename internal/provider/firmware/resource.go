@@ -9,7 +9,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -78,23 +77,22 @@ func (r *Resource) apply(ctx context.Context, c session.Change, prior model) {
 	config.CardIdentity = session.AsPlanned(plan.CardIdentity)
 	_, ok := r.ChangeCard(ctx, c, "burn firmware on", plan.CardID, c.Op.Limit(ctx, plan.Timeouts, standardTimeout),
 		func(ctx context.Context, ref attribute.CardRef) error {
-			return r.write(ctx, ref, config, prior, &plan, c.Diags)
+			return r.write(ctx, c, ref, config, prior, &plan)
 		})
 	if ok {
-		r.noteOriginal(ctx, plan, c.Beside(), c.Diags)
 		c.Store(ctx, &plan)
 	}
 }
 
 // write writes the card when it is its turn.
-func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config, prior model, plan *model,
-	diags *diag.Diagnostics) error {
-	a := r.ask(ctx, config, diags)
-	if a == nil || diagnostic.AddFindings(ctx, diags, "burn firmware on card "+ref.String(), a.at.Strange()) ||
-		!prior.ID.IsNull() && !a.compareFlash(ctx, prior, diags) {
+func (r *Resource) write(ctx context.Context, c session.Change, ref attribute.CardRef, config, prior model,
+	plan *model) error {
+	a := r.ask(ctx, config, c.Diags)
+	if a == nil || diagnostic.AddFindings(ctx, c.Diags, "burn firmware on card "+ref.String(), a.at.Strange()) ||
+		!prior.ID.IsNull() && !a.compareFlash(ctx, prior, c.Diags) {
 		return nil
 	}
-	a.ask.Lab = r.Lab(ctx, ref, diags)
+	a.ask.Lab = r.Lab(ctx, ref, c.Diags)
 	done, burnErr := r.Cards.ApplyFirmware(ctx, a.ask)
 	if burnErr != nil {
 		return burnErr
@@ -107,6 +105,7 @@ func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config, pri
 		}}
 	}
 	plan.finish(a, prior, done)
+	noteOriginal(ctx, *plan, done, c.Beside(), c.Diags)
 	return nil
 }
 
@@ -130,7 +129,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	state.followJournal(now)
 	state.normalise(seen.Ref, now, imageInFlash(seen.Snap, now))
 	state.warnDrift(seen.Ref, before, &resp.Diagnostics)
-	r.noteOriginal(ctx, state, resp.Private, &resp.Diagnostics)
+	noteOriginal(ctx, state, now, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 

@@ -94,9 +94,9 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 				"It is a burn like any other, with backup, verdict, job and verification. The host restarts if " +
 				"`activation` asks for it. The card keeps its present GUIDs and MACs. This argument is the consent " +
 				"to change PSID and version back, for exactly the recorded pair. Every other reason to refuse " +
-				"holds. A missing or damaged backup is refused while planning. Only a destroy whose plan " +
-				"announced the restore restores. A replace (a taint, `-replace`, another card, `create_before_destroy`) " +
-				"restores nothing. A plan in which another resource has the card is refused (BK007): " +
+				"holds. A backup that is missing, damaged or not proven to be the one that was taken is refused while planning. " +
+				"Only a destroy whose plan announced the restore restores. A replace (a taint, `-replace`, another card, " +
+				"`create_before_destroy`) restores nothing. A plan in which another resource has the card is refused (BK007): " +
 				"write a `moved` block when you rename one. With `-target` the plan sees only the targeted resources, " +
 				"and a resource of another provider block (an `alias`, or a module with a block of its own) is never seen: such a " +
 				"rename burns the old firmware back. " +
