@@ -19,7 +19,7 @@ func input(l Ask, look Look) safety.LinkTypeInput {
 	in := safety.LinkTypeInput{
 		Request: l.Request, PlannedPSID: l.PlannedPSID, Current: look.shown,
 		Unnamed: unnamed(l.Request.Ports, look), Uses: l.uses(look),
-		Served: look.stored.Served, HasTypes: hasTypes(look.stored), Persisted: look.next, Decides: look.by,
+		Served: look.stored.Served, HasTypes: hasTypes(look.stored), Persisted: look.NextBoot, Decides: look.by,
 		StoredIn: look.StoredIn, WhyNotStored: look.whyNot, StaleInitramfs: ours.Stale,
 		Overrides: overrides(l.Request.Ports, look), Parameter: parameterOver(l.Request.Ports, look),
 	}

@@ -31,6 +31,9 @@ type Port struct {
 	Effective  ib.LinkType // "ib" or "eth": what is on the wire
 	Configured ib.LinkType // "ib", "eth" or "auto": what was asked of the kernel
 	Persistent ib.LinkType // after the next boot; empty if nothing keeps it
+	// Written is what our setting of the host has, also while the initial RAM disk has an older
+	// copy of it; empty if it has none.
+	Written ib.LinkType
 	// InCard says that only the card's own configuration decides, and only when
 	// the host starts.
 	InCard bool
@@ -38,7 +41,10 @@ type Port struct {
 
 // State is what was read back about a card's ports.
 type State struct {
-	Ports    map[int]Port
+	Ports map[int]Port
+	// NextBoot are the types after the next boot by port, also of ports that nothing shows: what
+	// keeps them is read without a driver. A port without an entry has none that is known.
+	NextBoot map[int]ib.LinkType
 	StoredIn string // mechanism that keeps the types; empty if there is none
 	// ByPlace is what each place says by itself, by the name of the place, for the ports
 	// that it names. "driver" is what the kernel shows now.

@@ -20,8 +20,7 @@ type Look struct {
 	shown  map[int]string            // now, see shownTypes
 	stored inventory.StoredLinkTypes // in the card's own configuration
 	places platform.Places           // of the host; none if only the card's configuration decides
-	next   map[int]ib.LinkType       // after the next boot; no entry where nothing known decides
-	by     map[int]string            // the place that decides on each of them
+	by     map[int]string            // the place that decides on each type of NextBoot
 	whyNot string                    // why no place keeps the types
 }
 
@@ -47,7 +46,7 @@ func Read(ctx context.Context, c cards.Card) (Look, error) {
 	if l.inHost() {
 		l.Lines = platform.AddedLines(l.places.Ours().Edits)
 	}
-	l.next, l.by = l.nextBoot()
+	l.NextBoot, l.by = l.nextBoot()
 	l.ByPlace = l.byPlace()
 	l.Ports = l.ports()
 	for _, p := range l.Ports {
@@ -129,7 +128,7 @@ func array(places platform.Places) map[int]ib.LinkType {
 // so that the firmware's preference decides. The card's own configuration is one.
 func (l Look) leftToFirmware() bool {
 	for port, t := range array(l.places.Stronger()) {
-		if _, decided := l.next[port]; t == ib.LinkTypeAuto && !decided {
+		if _, decided := l.NextBoot[port]; t == ib.LinkTypeAuto && !decided {
 			return true
 		}
 	}
@@ -173,7 +172,8 @@ func (l Look) ports() map[int]Port {
 	maps.Copy(shown, l.shown)
 	all := map[int]Port{}
 	for number, text := range shown {
-		p := Port{Port: number, Shown: text, Persistent: l.next[number], InCard: decidesItself(l.card)}
+		p := Port{Port: number, Shown: text, Persistent: l.NextBoot[number], InCard: decidesItself(l.card),
+			Written: l.places.Ours().Types[number]}
 		p.Configured, p.Effective = shownType(text)
 		all[number] = p
 	}

@@ -1,6 +1,7 @@
 package linktype
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,7 +19,8 @@ type Seen struct {
 	Lines []string // what somebody has added to our file
 }
 
-// SeenPort is one port of it. A type that was not read is empty.
+// SeenPort is one port of it. A type that was not read is empty. Stored is what our setting has
+// where the initial RAM disk has an older copy.
 type SeenPort struct{ Now, Stored ib.LinkType }
 
 // SeenOf is what a look has found.
@@ -27,7 +29,7 @@ func SeenOf(s State) Seen {
 	for number, p := range s.Ports {
 		one := SeenPort{Now: p.Configured}
 		if s.Unanswered == "" {
-			one.Stored = p.Persistent
+			one.Stored = cmp.Or(p.Persistent, p.Written)
 		}
 		seen.Ports[number] = one
 	}
@@ -61,10 +63,11 @@ func (p SeenPort) changed(was SeenPort, wanted ib.LinkType) []string {
 	differs := func(is, was ib.LinkType) bool { return is != "" && was != "" && is != was && is != wanted }
 	var all []string
 	// A port that is not asked for is not switched.
-	if wanted != "" && differs(p.Now, was.Now) && p.Now != was.Stored {
+	if wanted != "" && differs(p.Now, was.Now) {
 		all = append(all, fmt.Sprintf("was %s and is %s", was.Now, p.Now))
 	}
-	if differs(p.Stored, was.Stored) && p.Stored != was.Now {
+	// With the other ports of the host, one that is not asked for is stored as it is.
+	if differs(p.Stored, was.Stored) && (wanted != "" || p.Stored != was.Now) {
 		all = append(all, fmt.Sprintf("had %s stored for the next boot and has %s", was.Stored, p.Stored))
 	}
 	return all

@@ -59,6 +59,35 @@ func TestCheckSeen(t *testing.T) {
 	}
 }
 
+// A plan has said of a port that its type is stored already, or that it runs already, and that the
+// apply does only the other half. Who takes the first half back after the plan is not overruled.
+func TestCheckSeen_takenBack(t *testing.T) {
+	t.Parallel()
+	const ibType, eth = ib.LinkTypeIB, ib.LinkTypeETH
+	one := func(now, stored, written ib.LinkType) State {
+		return State{Boot: "one", Ports: map[int]Port{1: {Port: 1, Configured: now, Persistent: stored, Written: written}}}
+	}
+	for name, tt := range map[string]struct {
+		before, now State
+		want        map[int]ib.LinkType
+		changed     string
+	}{
+		"stored":               {one(ibType, eth, ""), one(ibType, ibType, ""), map[int]ib.LinkType{1: eth}, "had eth stored"},
+		"switched":             {one(ibType, eth, ""), one(eth, eth, ""), map[int]ib.LinkType{1: ibType}, "was ib and is eth"},
+		"not asked for":        {one(ibType, eth, ""), one(ibType, ibType, ""), map[int]ib.LinkType{2: eth}, ""},
+		"not in the RAM disk":  {one(ibType, ibType, ibType), one(ibType, "", "auto"), map[int]ib.LinkType{1: eth}, "and has auto"},
+		"RAM disk is older":    {one(ibType, ibType, ibType), one(ibType, "", ibType), map[int]ib.LinkType{1: eth}, ""},
+		"RAM disk was rebuilt": {one(ibType, "", "auto"), one(ibType, "", "auto"), map[int]ib.LinkType{1: eth}, ""},
+	} {
+		seen := SeenOf(tt.before)
+		found := checkSeen("x", tt.now, &seen, tt.want)
+		if tt.changed == "" && len(found) > 0 ||
+			tt.changed != "" && (len(found) != 1 || !strings.Contains(found[0].Evidence, tt.changed)) {
+			t.Errorf("%s: %v", name, found)
+		}
+	}
+}
+
 // A note of the history says what is stored, and where, if that changes too.
 func TestWords(t *testing.T) {
 	t.Parallel()

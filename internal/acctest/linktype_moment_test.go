@@ -1,0 +1,59 @@
+package acctest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+)
+
+// A plan has said that the card has the types stored and that nothing is stored. Somebody takes
+// them back after it: the apply neither stores them again nor restarts the host.
+func TestLinkType_takenBackAfterThePlan(t *testing.T) {
+	t.Parallel()
+	w := startLaterCard(t)
+	mustApply(t, w.ws, w.link("ib", "none"))
+	mustApply(t, w.ws, w.link("eth", "none"))
+	plan := cleanPlan(t, w.ws, w.link("eth", "reboot"))
+	if len(plan.Diags.Warnings().Find("Nothing is stored anew")) != 1 {
+		t.Fatalf("what the plan says: %s", plan.Diags)
+	}
+	w.Run(labs.Intel9, "mstconfig -y -d "+w.PCI(labs.Intel9)+" set LINK_TYPE_P1=1")
+	boots := w.Machine(labs.Intel9).Boots()
+	applyStep(t, w.ws, plan, "HO019")
+	if w.Machine(labs.Intel9).Boots() != boots {
+		t.Error("the host was restarted")
+	}
+	if got := w.Run(labs.Intel9, "mstconfig -d "+w.PCI(labs.Intel9)+" q LINK_TYPE_P1"); !strings.Contains(got, "IB(1)") {
+		t.Errorf("the card has stored:\n%s", got)
+	}
+	mustApply(t, w.ws, w.link("eth", "reboot"))
+	emptyPlan(t, w.ws, w.link("eth", "reboot"))
+}
+
+// Somebody sets other types in our file after the plan. They are not replaced, also if the
+// initial RAM disk was not rebuilt for them.
+func TestLinkType_editAfterThePlan(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
+	ws, ib, eth := w.Workspace(), w.types(labs.Intel9, "ib", "ib"), w.types(labs.Intel9, "eth", "eth")
+	mustApply(t, ws, ib)
+	emptyPlan(t, ws, ib)
+	for _, rebuild := range []string{"true", "update-initramfs -u"} {
+		plan := cleanPlan(t, ws, eth)
+		text := w.Run(labs.Intel9, "sleep 1; cat "+platform.ModprobePath)
+		w.Put(labs.Intel9, platform.ModprobePath, strings.Replace(text, "=1,1", "=1,0", 1))
+		w.Run(labs.Intel9, rebuild)
+		if said := applyStep(t, ws, plan, "HO019"); !strings.Contains(said,
+			"port 2 had ib stored for the next boot and has auto") {
+			t.Errorf("%q: %s", rebuild, said)
+		}
+		if got := w.Run(labs.Intel9, "cat "+platform.ModprobePath); !strings.Contains(got, "port_type_array=1,0") {
+			t.Errorf("%q: the file is now\n%s", rebuild, got)
+		}
+		mustApply(t, ws, ib)
+		emptyPlan(t, ws, ib)
+	}
+}
