@@ -57,3 +57,20 @@ func TestLinkType_editAfterThePlan(t *testing.T) {
 		emptyPlan(t, ws, ib)
 	}
 }
+
+// The VPI image is in flash, and the host was not restarted: what is missing is the restart.
+func TestLinkType_burnedAndNotRestarted(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: boughtHost()})
+	ws, burn := w.Workspace(), w.burn(labs.Intel9, w.Image(ImageVPI), map[string]any{"activation": "none"})
+	mustApply(t, ws, burn)
+	types := w.types(labs.Intel9, "ib", "ib")
+	said := mustPlan(t, ws, append(burn, types...)).Diags
+	if len(said.Errors().Find("LT001", "In flash: MT_9", "activation = \"reboot\" in the infiniband_firmware",
+		"mstflint -d 0000:01:00.0 v")) != 1 || len(said.Find("LT001", "Burn the VPI image")) != 0 {
+		t.Errorf("before the restart:\n%s", said)
+	}
+	types[0].After = []string{"infiniband_firmware.it"}
+	mustApply(t, ws, append(w.burn(labs.Intel9, w.Image(ImageVPI), nil), types...))
+	emptyPlan(t, ws, append(w.burn(labs.Intel9, w.Image(ImageVPI), nil), types...))
+}

@@ -141,7 +141,7 @@ func linkNow(in LinkTypeInput) []finding.Finding {
 		psid = in.Card.InFlash().PSID
 	}
 	if why := ethernetOnly(in, psid); why != "" && wantsIB(in) {
-		found = append(found, finding.FirmwareEthernetOnly.Find("%s", why))
+		found = append(found, onlyEthernet(in, why))
 	}
 	return found
 }

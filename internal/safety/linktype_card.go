@@ -104,11 +104,25 @@ func oneType(in LinkTypeInput) []finding.Finding {
 		case eth && isInfiniBand(now):
 			return []finding.Finding{finding.CardInfiniBandOnly.Find("%s; port %d is InfiniBand now", evidence, n).At("ports")}
 		case !eth && !isInfiniBand(now):
-			return []finding.Finding{finding.FirmwareEthernetOnly.Find("%s; port %d is %s now", evidence, n,
-				cmp.Or(now, "not shown"))}
+			return []finding.Finding{onlyEthernet(in, fmt.Sprintf("%s; port %d is %s now", evidence, n,
+				cmp.Or(now, "not shown")))}
 		}
 	}
 	return nil
+}
+
+// onlyEthernet refuses InfiniBand on firmware that has none. The firmware that has it may be in
+// flash already, for the next start.
+func onlyEthernet(in LinkTypeInput, why string) finding.Finding {
+	f, flash := finding.FirmwareEthernetOnly.Find("%s", why), in.Card.InFlash()
+	due := in.Card.Identified() && (in.Card.Running.Known() || in.Card.staged() != "")
+	if !due || flash.PSID == in.Card.runningPSID() || psidSaysEN(flash.PSID, in.Card.Chip) {
+		return f
+	}
+	f.Evidence += fmt.Sprintf(". In flash: %s %s, which the card runs after a restart of its host", flash.PSID, flash.FW)
+	return f.WithWayOut("The restart is due. Write activation = \"reboot\" in the " +
+		"infiniband_firmware of the card: its apply verifies the flash and restarts the host. Or run " +
+		"`mstflint -d <pci address> v`, and restart the host yourself if the flash is whole. Then plan again.")
 }
 
 // storedDone reports whether the card is as asked. A type that waits for the next
