@@ -74,3 +74,50 @@ func TestLinkType_burnedAndNotRestarted(t *testing.T) {
 	mustApply(t, ws, append(w.burn(labs.Intel9, w.Image(ImageVPI), nil), types...))
 	emptyPlan(t, ws, append(w.burn(labs.Intel9, w.Image(ImageVPI), nil), types...))
 }
+
+// Without a driver nothing shows the ports. That is not another type: a configuration that the
+// state holds is not refused for it, and one that asks for another type is.
+func TestLinkType_driverGone(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
+	ws, ib := w.Workspace(), w.types(labs.Intel9, "ib", "ib")
+	mustApply(t, ws, ib)
+	w.unbind(labs.Intel9)
+	if said := emptyPlan(t, ws, ib).Diags; len(said.Warnings().Find("its ports show no link types", "Port 1", "Port 2")) == 0 {
+		t.Errorf("nothing is said of ports that are not shown:\n%s", said)
+	}
+	if said := mustPlan(t, ws, w.types(labs.Intel9, "eth", "eth")).Diags; len(said.Errors().Find("LT008")) != 1 {
+		t.Errorf("another type:\n%s", said)
+	}
+	// Somebody has set another type for the next boot.
+	w.Put(labs.Intel9, "/etc/modprobe.d/zz.conf", "options mlx4_core port_type_array=2,2\n")
+	w.Run(labs.Intel9, "update-initramfs -u")
+	if said := mustPlan(t, ws, ib).Diags; len(said.Errors().Find("LT008")) != 1 {
+		t.Errorf("another type at the next boot:\n%s", said)
+	}
+}
+
+// The same with a ConnectX-4, whose own configuration is read without a driver: a configuration
+// that restarts the host is held as well, and nothing is restarted.
+func TestLinkType_laterDriverGone(t *testing.T) {
+	t.Parallel()
+	w := startLaterCard(t)
+	reboot := w.link("ib", "reboot")
+	mustApply(t, w.ws, reboot)
+	w.Run(labs.Intel9, "modprobe -r ib_ipoib; modprobe -r mlx5_ib")
+	emptyPlan(t, w.ws, reboot)
+	w.Run(labs.Intel9, "mstconfig -y -d "+w.PCI(labs.Intel9)+" set LINK_TYPE_P1=2")
+	if said := mustPlan(t, w.ws, reboot).Diags; len(said.Errors().Find("LT008")) != 1 {
+		t.Errorf("another type is stored:\n%s", said)
+	}
+	w.Run(labs.Intel9, "mstconfig -y -d "+w.PCI(labs.Intel9)+" set LINK_TYPE_P1=1")
+	emptyPlan(t, w.ws, reboot)
+	w.Run(labs.Intel9, "mv $(command -v mstconfig) /root/away")
+	if said := emptyPlan(t, w.ws, reboot).Diags; len(said.Warnings().Find("its stored link types could not be read")) == 0 {
+		t.Errorf("nothing is said of a tool that is not there:\n%s", said)
+	}
+	if said := mustPlan(t, w.ws, w.link("eth", "reboot")).Diags; len(said.Errors().Find("LT013")) != 1 {
+		t.Errorf("another type, without tool and driver:\n%s", said)
+	}
+}

@@ -89,8 +89,10 @@ func (m *model) observe(ref attribute.CardRef, s ops.State) {
 	for _, number := range m.unshown(s) {
 		keep(effective, m.Effective, number)
 		if _, stored := s.Ports[number]; !stored {
-			keep(next, m.NextBoot, number)
 			keep(ports, m.Ports, number)
+			if key, t := strconv.Itoa(number), s.NextBoot[number]; t != "" {
+				next[key], ports[key] = t.String(), t.String()
+			}
 		}
 	}
 	m.ByPlace = placesMap(s.ByPlace)

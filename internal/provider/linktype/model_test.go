@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
@@ -56,15 +57,18 @@ func TestModel_observeKeepsWhatIsNotShown(t *testing.T) {
 	was := func(text string) types.Map { return attribute.StringMap(map[string]string{"1": text}) }
 	for name, tc := range map[string]struct {
 		ports      map[int]ops.Port
+		stored     ib.LinkType // of a ConnectX-3
 		ports1     string
 		rebootNull bool
 	}{
-		"no driver of a ConnectX-3": {nil, "ib", false},
-		"stored in the card":        {map[int]ops.Port{1: {Port: 1, Persistent: "ib", InCard: true}}, "ib", true},
-		"other type stored":         {map[int]ops.Port{1: {Port: 1, Persistent: "eth", InCard: true}}, "eth", true},
+		"no driver of a ConnectX-3":                    {nil, "ib", "ib", false},
+		"no driver of a ConnectX-3, other type stored": {nil, "eth", "eth", false},
+		"stored in the card":                           {map[int]ops.Port{1: {Port: 1, Persistent: "ib", InCard: true}}, "", "ib", true},
+		"other type stored":                            {map[int]ops.Port{1: {Port: 1, Persistent: "eth", InCard: true}}, "", "eth", true},
 	} {
 		m := model{Ports: was("ib"), Effective: was("ib"), NextBoot: was("ib")}
-		m.observe(attribute.CardRef{Host: "intel9"}, ops.State{StoredIn: "mstconfig", Ports: tc.ports})
+		m.observe(attribute.CardRef{Host: "intel9"}, ops.State{StoredIn: "mstconfig", Ports: tc.ports,
+			NextBoot: map[int]ib.LinkType{1: tc.stored}})
 		if !m.Ports.Equal(was(tc.ports1)) || !m.NextBoot.Equal(was(tc.ports1)) || !m.Effective.Equal(was("ib")) ||
 			m.RebootRequired.IsNull() != tc.rebootNull {
 			t.Errorf("%s: %+v", name, m)

@@ -47,8 +47,10 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	held := exists && state.holds(config)
-	if held && a.keeps() {
-		warnUnanswered(&resp.Diagnostics, a.at.Ref, a.now.State)
+	if held && a.keeps(state, config) {
+		if a.now.Unanswered != "" {
+			warnUnanswered(&resp.Diagnostics, a.at.Ref, a.now.State)
+		}
 		planned.Steady{Held: true}.Plan(ctx, req, resp, &plan)
 		return
 	}
@@ -191,15 +193,28 @@ func (a *assessment) sawOther(state model) bool {
 	return false
 }
 
-// keeps reports whether only the silence of mstconfig stands between the card and the
-// state: then, as far as is known, nothing is to be written.
-func (a *assessment) keeps() bool {
+// keeps reports whether only the silence of mstconfig, or a driver that is not there, stands
+// between the card and a state that holds: then, as far as is known, nothing is to be written.
+func (a *assessment) keeps(state, config model) bool {
+	silent := a.now.Unanswered != ""
 	for number, want := range a.ask.Request.Ports {
-		if p := a.now.Ports[number]; !p.InCard && p.Configured != want {
+		switch p := a.now.Ports[number]; {
+		case p.Shown == "" && !p.InCard:
+			silent = true
+		case p.Shown == "" && state.had(number, want) &&
+			attribute.ActivationOf(state.Activation) == attribute.ActivationOf(config.Activation):
+			silent = true // a restart would change nothing
+		case !p.InCard && p.Configured != want:
 			return false
 		}
 	}
-	return a.now.Unanswered != ""
+	return silent
+}
+
+// had reports whether a port had a type in effect when something showed it.
+func (m *model) had(number int, t ib.LinkType) bool {
+	was, _ := m.Effective.Elements()[strconv.Itoa(number)].(types.String)
+	return was.ValueString() == t.String()
 }
 
 // warnUnanswered says why the state keeps what it has of a card's configuration.
