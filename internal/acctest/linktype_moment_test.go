@@ -84,7 +84,8 @@ func TestLinkType_driverGone(t *testing.T) {
 	ws, ib := w.Workspace(), w.types(labs.Intel9, "ib", "ib")
 	mustApply(t, ws, ib)
 	w.unbind(labs.Intel9)
-	if said := emptyPlan(t, ws, ib).Diags; len(said.Warnings().Find("its ports show no link types", "Port 1", "Port 2")) == 0 {
+	if said := emptyPlan(t, ws, ib).Diags.Warnings(); len(said.Find("its ports show no link types", "Port 1",
+		"Port 2")) == 0 {
 		t.Errorf("nothing is said of ports that are not shown:\n%s", said)
 	}
 	if said := mustPlan(t, ws, w.types(labs.Intel9, "eth", "eth")).Diags; len(said.Errors().Find("LT008")) != 1 {
@@ -114,7 +115,8 @@ func TestLinkType_laterDriverGone(t *testing.T) {
 	w.Run(labs.Intel9, "mstconfig -y -d "+w.PCI(labs.Intel9)+" set LINK_TYPE_P1=1")
 	emptyPlan(t, w.ws, reboot)
 	w.Run(labs.Intel9, "mv $(command -v mstconfig) /root/away")
-	if said := emptyPlan(t, w.ws, reboot).Diags; len(said.Warnings().Find("its stored link types could not be read")) == 0 {
+	if said := emptyPlan(t, w.ws, reboot).Diags.Warnings(); len(said.Find(
+		"its stored link types could not be read")) == 0 {
 		t.Errorf("nothing is said of a tool that is not there:\n%s", said)
 	}
 	if said := mustPlan(t, w.ws, w.link("eth", "reboot")).Diags; len(said.Errors().Find("LT013")) != 1 {

@@ -62,7 +62,8 @@ func TestLinkTypes_restartIsDue(t *testing.T) {
 				continue
 			}
 			found = true
-			if due := strings.HasPrefix(f.WayOut, "The restart is due.") && strings.Contains(f.Evidence, "In flash: "); due != tt.due {
+			due := strings.HasPrefix(f.WayOut, "The restart is due.") && strings.Contains(f.Evidence, "In flash: ")
+			if due != tt.due {
 				t.Errorf("%s: %s\n%s", name, f.Evidence, f.WayOut)
 			}
 		}

@@ -69,18 +69,18 @@ func TestCheckSeen_takenBack(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		before, now State
-		want        map[int]ib.LinkType
+		port        int // that is to be Ethernet
 		changed     string
 	}{
-		"stored":               {one(ibType, eth, ""), one(ibType, ibType, ""), map[int]ib.LinkType{1: eth}, "had eth stored"},
-		"switched":             {one(ibType, eth, ""), one(eth, eth, ""), map[int]ib.LinkType{1: ibType}, "was ib and is eth"},
-		"not asked for":        {one(ibType, eth, ""), one(ibType, ibType, ""), map[int]ib.LinkType{2: eth}, ""},
-		"not in the RAM disk":  {one(ibType, ibType, ibType), one(ibType, "", "auto"), map[int]ib.LinkType{1: eth}, "and has auto"},
-		"RAM disk is older":    {one(ibType, ibType, ibType), one(ibType, "", ibType), map[int]ib.LinkType{1: eth}, ""},
-		"RAM disk was rebuilt": {one(ibType, "", "auto"), one(ibType, "", "auto"), map[int]ib.LinkType{1: eth}, ""},
+		"stored":               {one(ibType, eth, ""), one(ibType, ibType, ""), 1, "had eth stored"},
+		"not asked for":        {one(ibType, eth, ""), one(ibType, ibType, ""), 2, ""},
+		"not in the RAM disk":  {one(ibType, ibType, ibType), one(ibType, "", "auto"), 1, "and has auto"},
+		"RAM disk is older":    {one(ibType, ibType, ibType), one(ibType, "", ibType), 1, ""},
+		"RAM disk was rebuilt": {one(ibType, "", "auto"), one(ibType, "", "auto"), 1, ""},
+		"switched":             {one(eth, ibType, ""), one(ibType, ibType, ""), 1, "was eth and is ib"},
 	} {
 		seen := SeenOf(tt.before)
-		found := checkSeen("x", tt.now, &seen, tt.want)
+		found := checkSeen("x", tt.now, &seen, map[int]ib.LinkType{tt.port: eth})
 		if tt.changed == "" && len(found) > 0 ||
 			tt.changed != "" && (len(found) != 1 || !strings.Contains(found[0].Evidence, tt.changed)) {
 			t.Errorf("%s: %v", name, found)

@@ -55,16 +55,19 @@ func TestModel_observeKeepsToTheConfiguredPorts(t *testing.T) {
 // read without the driver.
 func TestModel_observeKeepsWhatIsNotShown(t *testing.T) {
 	was := func(text string) types.Map { return attribute.StringMap(map[string]string{"1": text}) }
+	inCard := func(stored ib.LinkType) map[int]ops.Port {
+		return map[int]ops.Port{1: {Port: 1, Persistent: stored, InCard: true}}
+	}
 	for name, tc := range map[string]struct {
 		ports      map[int]ops.Port
 		stored     ib.LinkType // of a ConnectX-3
 		ports1     string
 		rebootNull bool
 	}{
-		"no driver of a ConnectX-3":                    {nil, "ib", "ib", false},
-		"no driver of a ConnectX-3, other type stored": {nil, "eth", "eth", false},
-		"stored in the card":                           {map[int]ops.Port{1: {Port: 1, Persistent: "ib", InCard: true}}, "", "ib", true},
-		"other type stored":                            {map[int]ops.Port{1: {Port: 1, Persistent: "eth", InCard: true}}, "", "eth", true},
+		"no driver of a ConnectX-3":     {nil, "ib", "ib", false},
+		"other type stored on its host": {nil, "eth", "eth", false},
+		"stored in the card":            {inCard("ib"), "", "ib", true},
+		"other type stored":             {inCard("eth"), "", "eth", true},
 	} {
 		m := model{Ports: was("ib"), Effective: was("ib"), NextBoot: was("ib")}
 		m.observe(attribute.CardRef{Host: "intel9"}, ops.State{StoredIn: "mstconfig", Ports: tc.ports,

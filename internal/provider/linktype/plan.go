@@ -138,13 +138,22 @@ func (a *assessment) announce(diags *diag.Diagnostics) {
 // live are the attributes that the host decides.
 var live = []string{"stored_in", "effective", "next_boot", "by_place", "reboot_required"}
 
-// assessClaimed is ask for a card that no other resource has.
+// assessClaimed looks at a card that no other resource has, with what is asked of it.
 func (r *Resource) assessClaimed(ctx context.Context, config model, req resource.ModifyPlanRequest,
 	diags *diag.Diagnostics) *assessment {
 	if !r.ClaimCard(ctx, "plan link types of card", config.CardID, req, diags) {
 		return nil
 	}
-	return r.ask(ctx, config, diags)
+	at, ask := r.ask(ctx, config, diags)
+	if at == nil {
+		return nil
+	}
+	now, err := ops.Read(ctx, at.HCA)
+	if err != nil {
+		diagnostic.AddErrorAt(diags, path.Root("card_id"), "plan link types of card "+at.Ref.String(), err)
+		return nil
+	}
+	return &assessment{at: at, now: now, ask: ask}
 }
 
 // holds reports whether the state is of the configured card and has every port
@@ -240,30 +249,24 @@ func warnUnshown(diags *diag.Diagnostics, ref attribute.CardRef, ports []int) {
 			"if anything was.\n\n"+finding.PortTypesNotShown.WayOut)
 }
 
-// ask gathers what is asked of the card; nil if that is not known yet or wrong,
+// ask gathers what is asked of the card; no card if that is not known yet or wrong,
 // with the reason in diags.
-func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostics) *assessment {
+func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostics) (*session.CardAt, ops.Ask) {
 	ref, ok := r.AskedCard("link types", config.CardID, config.known(), notKnownYet, diags)
 	if !ok {
-		return nil
+		return nil, ops.Ask{}
 	}
 	what := "plan link types of card " + ref.String()
 	request, err := config.request()
 	if err != nil {
 		diagnostic.AddErrorAt(diags, path.Root("ports"), what, err)
-		return nil
+		return nil, ops.Ask{}
 	}
 	at := r.RecordedCard(ctx, config.CardID, config.CardIdentity, what, diags)
 	if at == nil {
-		return nil
+		return nil, ops.Ask{}
 	}
-	now, err := ops.Read(ctx, at.HCA)
-	if err != nil {
-		diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
-		return nil
-	}
-	return &assessment{at: at, now: now,
-		ask: ops.Ask{Card: at.HCA, Request: request, PlannedPSID: r.Planned.Card(ref).PSID, Uses: uses}}
+	return at, ops.Ask{Card: at.HCA, Request: request, PlannedPSID: r.Planned.Card(ref).PSID, Uses: uses}
 }
 
 // uses names what does not live on an Ethernet port.

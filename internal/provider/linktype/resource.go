@@ -12,9 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
@@ -65,14 +63,14 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 // write changes the card when it is its turn.
 func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config model, plan *model,
 	c session.Change) error {
-	a := r.ask(ctx, config, c.Diags)
-	if a == nil {
+	at, ask := r.ask(ctx, config, c.Diags)
+	if at == nil {
 		return nil
 	}
 	if before := (ops.Seen{}); c.Seen(ctx, &before) {
-		a.ask.Before = &before
+		ask.Before = &before
 	}
-	done, err := ops.Apply(ctx, r.Cards.Session, a.ask)
+	done, err := ops.Apply(ctx, r.Cards.Session, ask)
 	if err == nil {
 		r.Planned.DoneCard(ref)
 		c.NoteSeen(ctx, ops.SeenOf(done))
@@ -91,19 +89,24 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if seen == nil || session.InUse(&resp.Diagnostics, seen.Snap, seen.Ref) {
 		return
 	}
-	now, err := r.read(ctx, seen.Ref)
-	if err != nil {
-		diagnostic.AddError(&resp.Diagnostics, "read link types of card "+seen.Ref.String(), err)
+	what := "read link types of card " + seen.Ref.String()
+	at := r.CardAt(ctx, seen.Ref, what, &resp.Diagnostics)
+	if at == nil {
 		return
 	}
-	session.NoteSeen(ctx, resp.Private, ops.SeenOf(now), &resp.Diagnostics)
+	now, err := ops.Read(ctx, at.HCA)
+	if err != nil {
+		diagnostic.AddError(&resp.Diagnostics, what, err)
+		return
+	}
+	session.NoteSeen(ctx, resp.Private, ops.SeenOf(now.State), &resp.Diagnostics)
 	if now.Unanswered != "" {
-		warnUnanswered(&resp.Diagnostics, seen.Ref, now)
-		state.observeDriver(now)
+		warnUnanswered(&resp.Diagnostics, seen.Ref, now.State)
+		state.observeDriver(now.State)
 	} else {
-		state.observe(seen.Ref, now)
+		state.observe(seen.Ref, now.State)
 		state.normalise()
-		warnUnshown(&resp.Diagnostics, seen.Ref, state.unshown(now))
+		warnUnshown(&resp.Diagnostics, seen.Ref, state.unshown(now.State))
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
@@ -119,19 +122,4 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest,
 	resp *resource.ImportStateResponse) {
 	r.ImportCard(ctx, "import link types", req, resp)
-}
-
-// read gives the types of a card's ports. A host of an unknown platform keeps
-// none that is known of.
-func (r *Resource) read(ctx context.Context, ref attribute.CardRef) (ops.State, error) {
-	h, cfg, snap, err := r.Look(ctx, ref.Host)
-	if err != nil {
-		return ops.State{}, err
-	}
-	p, err := platform.Of(snap)
-	if err != nil {
-		return ops.State{}, err
-	}
-	now, err := ops.Read(ctx, cards.On(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot))
-	return now.State, err
 }
