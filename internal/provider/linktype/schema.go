@@ -23,8 +23,8 @@ const description = "InfiniBand or Ethernet, for each port of a card, at once an
 	"The running driver is switched by its file in sysfs, which is the same switch as `devlink port set … type`. " +
 	"On ConnectX-4 and later there is only the card's own configuration, and it becomes effective with a restart. Each " +
 	"port is a PCI function of its own there; the card is named by the first.\n\n" +
-	"While mstconfig does not answer for a card that it serves, the state keeps what was read last, with a warning, and " +
-	"nothing is changed (LT013).\n\n" +
+	"While mstconfig does not answer for a card that it serves, or no driver shows its ports, the state keeps what was read " +
+	"last, with a warning. Ports that it has as configured stay as they are; other types are refused (LT008, LT013).\n\n" +
 	"An apply does not switch back a port that somebody has switched after its plan, and does not replace a type that " +
 	"was stored after it (HO019). That compares with the state. A create and a replacement have none: they set what the " +
 	"plan shows. After a restart of the host nothing is compared: ports may get other types by it.\n\n" +
