@@ -101,18 +101,14 @@ func storedLinkTypes(run collect.Run, exit *host.ExitError, running ib.FWVersion
 		_, text := explain("mstconfig", collect.Run{Status: run.Status})
 		return inventory.LinkTypesUnanswered(text)
 	}
-	var types map[int]mstconfig.LinkType
+	var types map[int]ib.LinkType
 	if err == nil {
 		types, err = table.LinkTypes()
 	}
 	if err != nil {
 		return inventory.LinkTypesUnanswered("the output of mstconfig q was not understood: " + err.Error())
 	}
-	stored := make(map[int]ib.LinkType, len(types))
-	for port, t := range types {
-		stored[port] = t.LinkType()
-	}
-	return inventory.LinkTypesInCard(stored)
+	return inventory.LinkTypesInCard(types)
 }
 
 // isContended reports whether another tool used the card, or a signal ended this one:

@@ -171,15 +171,7 @@ func keep(ctx context.Context, o *cards.Session, l Ask, look Look, did *[]string
 }
 
 func writeConfig(ctx context.Context, o *cards.Session, c cards.Card, types map[int]ib.LinkType) error {
-	values := make(map[int]mstconfig.LinkType, len(types))
-	for _, port := range sortedPorts(types) {
-		v, err := mstconfig.FromLinkType(types[port])
-		if err != nil {
-			return notStored(newError(c, fmt.Sprintf("port %d", port), err))
-		}
-		values[port] = v
-	}
-	cmd, err := mstconfig.SetLinkTypes(c.PCI, values)
+	cmd, err := mstconfig.SetLinkTypes(c.PCI, types)
 	if err != nil {
 		return notStored(newError(c, "the command of mstconfig could not be built", err))
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -30,55 +29,23 @@ func Query(pci ib.PCIAddress) shellcmd.Command {
 	return shellcmd.New("timeout", "45", program, "-d", pci.String(), "q").AsRoot().WithTimeout(timeout)
 }
 
-// LinkType is a value of LINK_TYPE_Pn.
-type LinkType int
-
-// The link types. VPI lets the port sense its peer and exists on ConnectX-3
-// only; later tools refuse it.
-const (
-	IB  LinkType = 1
-	ETH LinkType = 2
-	VPI LinkType = 3
-)
-
-// String gives the tool's name of the type, "IB", "ETH" or "VPI".
-func (t LinkType) String() string {
-	switch t {
-	case IB:
-		return "IB"
-	case ETH:
-		return "ETH"
-	case VPI:
-		return "VPI"
-	}
-	return strconv.Itoa(int(t))
-}
-
-// LinkType gives the type as the rest of the provider names it.
-func (t LinkType) LinkType() ib.LinkType {
-	switch t {
-	case IB:
-		return ib.LinkTypeIB
-	case ETH:
-		return ib.LinkTypeETH
-	case VPI:
-	}
-	return ib.LinkTypeAuto
-}
+// linkTypes are the values of LINK_TYPE_Pn, from 1 on: IB, ETH, VPI. VPI lets the port sense
+// its peer and exists on ConnectX-3 only; later tools refuse it.
+var linkTypes = []ib.LinkType{ib.LinkTypeIB, ib.LinkTypeETH, ib.LinkTypeAuto}
 
 // SetLinkTypes sets the link type of the given ports for the next boot. The
 // tool's one question, whether to apply, is answered with yes.
-func SetLinkTypes(pci ib.PCIAddress, types map[int]LinkType) (shellcmd.Command, error) {
+func SetLinkTypes(pci ib.PCIAddress, types map[int]ib.LinkType) (shellcmd.Command, error) {
 	if len(types) == 0 {
 		return shellcmd.Command{}, fmt.Errorf("no port of card %s to set", pci)
 	}
 	argv := []string{"-d", pci.String(), "set"}
 	for _, port := range slices.Sorted(maps.Keys(types)) {
-		t := types[port]
-		if port < 1 || port > 2 || t < IB || t > VPI {
-			return shellcmd.Command{}, fmt.Errorf("invalid link type %s of port %d of card %s", t, port, pci)
+		value := slices.Index(linkTypes, types[port]) + 1
+		if port < 1 || port > 2 || value == 0 {
+			return shellcmd.Command{}, fmt.Errorf("invalid link type %q of port %d of card %s", types[port], port, pci)
 		}
-		argv = append(argv, fmt.Sprintf("LINK_TYPE_P%d=%d", port, t))
+		argv = append(argv, fmt.Sprintf("LINK_TYPE_P%d=%d", port, value))
 	}
 	return shellcmd.New(program, argv...).AsRoot().Changes().WithStdin("y\n").WithTimeout(timeout), nil
 }

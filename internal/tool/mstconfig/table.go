@@ -48,18 +48,18 @@ func (p Param) Next() (Value, bool) {
 // LinkTypes returns what LINK_TYPE_Pn will be after the next boot, by port. A
 // firmware without link types (Ethernet-only) and a missing second port have
 // no entry.
-func (t *Table) LinkTypes() (map[int]LinkType, error) {
-	types := map[int]LinkType{}
+func (t *Table) LinkTypes() (map[int]ib.LinkType, error) {
+	types := map[int]ib.LinkType{}
 	for port := 1; port <= 2; port++ {
 		p, ok := t.Params[fmt.Sprintf("LINK_TYPE_P%d", port)]
 		if !ok {
 			continue
 		}
 		v, ok := p.Next()
-		if !ok || !v.HasNum || v.Number < int64(IB) || v.Number > int64(VPI) {
+		if !ok || !v.HasNum || v.Number < 1 || v.Number > int64(len(linkTypes)) {
 			return nil, fmt.Errorf("LINK_TYPE_P%d is %q, want IB(1), ETH(2) or VPI(3)", port, v.Raw)
 		}
-		types[port] = LinkType(v.Number)
+		types[port] = linkTypes[v.Number-1]
 	}
 	return types, nil
 }
@@ -223,17 +223,4 @@ func ParseSet(output string) (Change, error) {
 		return Change{}, err
 	}
 	return Change{Table: t, Applied: strings.Contains(output, "Applying... Done!")}, nil
-}
-
-// FromLinkType gives the tool's value of a wanted link type.
-func FromLinkType(t ib.LinkType) (LinkType, error) {
-	switch t {
-	case ib.LinkTypeIB:
-		return IB, nil
-	case ib.LinkTypeETH:
-		return ETH, nil
-	case ib.LinkTypeAuto:
-		return VPI, nil
-	}
-	return 0, fmt.Errorf("invalid link type %q", t)
 }

@@ -108,11 +108,12 @@ func TestTable_LinkTypes(t *testing.T) {
 	head := "Device type:    ConnectX3Pro\n\nConfigurations:    Next Boot\n"
 	tests := []struct {
 		name, rows, wantErr string
-		want                map[int]LinkType
+		want                map[int]ib.LinkType
 	}{
-		{name: "two ports", rows: "  LINK_TYPE_P1   VPI(3)\n  LINK_TYPE_P2   IB(1)\n", want: map[int]LinkType{1: VPI, 2: IB}},
-		{name: "one port", rows: "  LINK_TYPE_P1   ETH(2)\n", want: map[int]LinkType{1: ETH}},
-		{name: "Ethernet-only firmware", rows: "  SRIOV_EN   True(1)\n", want: map[int]LinkType{}},
+		{name: "two ports", rows: "  LINK_TYPE_P1   VPI(3)\n  LINK_TYPE_P2   IB(1)\n",
+			want: map[int]ib.LinkType{1: ib.LinkTypeAuto, 2: ib.LinkTypeIB}},
+		{name: "one port", rows: "  LINK_TYPE_P1   ETH(2)\n", want: map[int]ib.LinkType{1: ib.LinkTypeETH}},
+		{name: "Ethernet-only firmware", rows: "  SRIOV_EN   True(1)\n", want: map[int]ib.LinkType{}},
 		{name: "a value that nobody knows", rows: "  LINK_TYPE_P1   XYZ(9)\n", wantErr: `LINK_TYPE_P1 is "XYZ(9)"`},
 	}
 	for _, tt := range tests {
@@ -161,7 +162,7 @@ func TestParseQuery_ignores_other_rows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := table.LinkTypes(); err != nil || len(table.Params) != 1 || got[1] != IB {
+	if got, err := table.LinkTypes(); err != nil || len(table.Params) != 1 || got[1] != ib.LinkTypeIB {
 		t.Errorf("got %v, %v of %v", got, err, table.Params)
 	}
 }
@@ -171,7 +172,7 @@ func TestCommands(t *testing.T) {
 	if got := Query(pci); got.String() != "timeout 45 mstconfig -d 0000:01:00.0 q" || got.Changing() || !got.Root() {
 		t.Errorf("query: %s", got)
 	}
-	set, err := SetLinkTypes(pci, map[int]LinkType{2: ETH, 1: IB})
+	set, err := SetLinkTypes(pci, map[int]ib.LinkType{2: ib.LinkTypeETH, 1: ib.LinkTypeIB})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,8 @@ func TestCommands(t *testing.T) {
 		set.Stdin() != "y\n" {
 		t.Errorf("set: %s", set)
 	}
-	for name, types := range map[string]map[int]LinkType{"no port": {}, "port 3": {3: IB}, "type 0": {1: 0}} {
+	for name, types := range map[string]map[int]ib.LinkType{"no port": {}, "port 3": {3: ib.LinkTypeIB},
+		"no type": {1: ""}} {
 		if _, err := SetLinkTypes(pci, types); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
@@ -189,7 +191,7 @@ func TestCommands(t *testing.T) {
 func TestCommands_are_accepted_by_the_real_tool(t *testing.T) {
 	realtool.Path(t, program)
 	pci := ib.MustParsePCIAddress("00ff:1f:1f.7")
-	set, err := SetLinkTypes(pci, map[int]LinkType{1: IB, 2: IB})
+	set, err := SetLinkTypes(pci, map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB})
 	if err != nil {
 		t.Fatal(err)
 	}
