@@ -55,6 +55,14 @@ func gen5Files() map[string][]byte {
 		all[prefix+"-chip.bin"] = build(psidCX4, [3]uint16{12, 28, 4706},
 			func(s *card.TOCSpec) { s.HWIDs, s.Device = []uint32{0x20b}, 0x1015 })
 		all[prefix+"-rom.bin"] = build(psidCX4, [3]uint16{12, 28, 4706}, func(s *card.TOCSpec) { s.ROMDevice = 0x1015 })
+		controlled := func(s *card.TOCSpec) { s.Signed, s.Flags = true, card.FlagControlled }
+		all[prefix+"-ctrl.bin"] = build(psidCX4, [3]uint16{12, 28, 4706}, controlled)
+		all[prefix+"-ctrl-old.bin"] = build(psidCX4, [3]uint16{12, 18, 1000}, controlled)
+		all[prefix+"-ctrl-other.bin"] = build(psidCX4Other, [3]uint16{12, 28, 4706}, controlled)
+		all[prefix+"-ctrl-chip.bin"] = build(psidCX4, [3]uint16{12, 28, 4706}, func(s *card.TOCSpec) {
+			controlled(s)
+			s.HWIDs, s.Device = []uint32{0x20b}, 0x1015
+		})
 		all[prefix+"-secure.bin"] = build(psidCX4, [3]uint16{12, 28, 4706}, func(s *card.TOCSpec) {
 			s.Signed, s.Flags = true, card.FlagSecure|card.FlagControlled
 		})

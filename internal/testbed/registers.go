@@ -28,6 +28,7 @@ type Device struct {
 	regs   *registers.Registers
 	off    bool
 	window uint32
+	vendor *registers.Vendor
 	links  [2]string
 	users  users
 }
@@ -60,6 +61,7 @@ func (d *Device) PowerOn() {
 	defer d.mu.Unlock()
 	d.off, d.window = false, 0
 	d.regs.Reset()
+	d.vendor = d.regs.NewVendor()
 	d.card.Boot()
 	fw := d.card.Running()
 	for i := range d.links {
@@ -101,6 +103,12 @@ func (d *Device) readConfig(off int64, size int) []byte {
 		binary.LittleEndian.PutUint32(out, d.regs.Read(d.window))
 		return out
 	}
+	if at := off - capVendor; d.card.Update() != nil && at >= 0 && at < registers.VendorSize && size == 4 {
+		if v, ok := d.vendor.Read(uint32(at)); ok {
+			binary.LittleEndian.PutUint32(out, v)
+			return out
+		}
+	}
 	header := d.header()
 	if off < int64(len(header)) {
 		copy(out, header[off:])
@@ -114,15 +122,19 @@ func (d *Device) writeConfig(off int64, data []byte) {
 	if d.off || len(data) != 4 {
 		return
 	}
-	switch v := binary.LittleEndian.Uint32(data); off {
-	case registers.WindowAddr:
+	var err error
+	switch v, at := binary.LittleEndian.Uint32(data), off-capVendor; {
+	case off == registers.WindowAddr:
 		d.window = v
-	case registers.WindowData:
-		if errors.Is(d.regs.Write(d.window, v), card.ErrPowerLost) {
-			d.off = true
-			if d.PowerLost != nil {
-				go d.PowerLost()
-			}
+	case off == registers.WindowData:
+		err = d.regs.Write(d.window, v)
+	case d.card.Update() != nil && at >= 0 && at < registers.VendorSize:
+		err = d.vendor.Write(uint32(at), v)
+	}
+	if errors.Is(err, card.ErrPowerLost) {
+		d.off = true
+		if d.PowerLost != nil {
+			go d.PowerLost()
 		}
 	}
 }
@@ -136,7 +148,7 @@ func (d *Device) header() []byte {
 	binary.LittleEndian.PutUint32(h[0x08:], d.class()<<8)
 	binary.LittleEndian.PutUint16(h[0x2c:], vendor)
 	binary.LittleEndian.PutUint16(h[0x2e:], subsystem)
-	putCapabilities(h)
+	putCapabilities(h, d.card.Update() != nil)
 	return h
 }
 

@@ -89,6 +89,9 @@ type Card struct {
 	running   Firmware
 	next      NV
 	semaphore bool
+	image     *Image // that runs, of FS3 and FS4; nil in recovery mode
+	pending   *Image // see Staged
+	update    Update
 }
 
 // Running returns what the card booted.
@@ -136,12 +139,19 @@ func (c *Card) Boot() {
 	fw := Firmware{}
 	if c.fixed != nil {
 		fw = *c.fixed
-	} else if img, err := c.Flash.Bootable(); err == nil {
-		fw = img.Firmware()
 	}
+	var image *Image
+	if img, err := c.Flash.Bootable(); err == nil && c.fixed == nil {
+		fw = img.Firmware()
+		if img.TOC != nil {
+			image = img
+		}
+	}
+	c.update.card = c
+	c.update.reset()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.semaphore = false
+	c.semaphore, c.image, c.pending = false, image, nil
 	if c.fixed == nil {
 		fw.Config = c.next
 	}

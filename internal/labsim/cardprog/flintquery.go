@@ -247,6 +247,9 @@ func (f *flint) checksum() int {
 		img, err = f.flashImage()
 	}
 	f.p.Printf("-I- Calculating Checksum ...\n")
+	if f.secured() {
+		return f.fail("Failed to calculate checksum on device: Unsupported operation under Secure FW")
+	}
 	if err != nil {
 		on := "image"
 		if f.gen5() {
@@ -267,6 +270,9 @@ func (f *flint) readImage() int {
 	h, err := f.p.Open(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return f.fail("Can not open %s: %s", name, capital(err))
+	}
+	if f.secured() {
+		return f.fail("Failed to read image. Read image is not supported")
 	}
 	img, err := f.flashImage()
 	if err == nil && img.TOC != nil {

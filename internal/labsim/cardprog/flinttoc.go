@@ -27,6 +27,10 @@ func (f *flint) flashImage() (*card.Image, error) {
 }
 
 func (f *flint) queryTOC(img *card.Image, full bool) int {
+	if u := f.control(); u != nil {
+		defer f.disturbUpdate(u)
+		return f.queryControlled(img, full)
+	}
 	f.row("Image type:", img.Format)
 	if f.call.has("flashed_version") {
 		if v := flashedVersion(img); v != "" || f.card != nil {
@@ -121,6 +125,9 @@ func (f *flint) rangeRow(name string, r card.Range, form string) {
 
 // verifyTOC prints the checks up to the one that the tool stops at.
 func (f *flint) verifyTOC(img *card.Image, err error) int {
+	if f.secured() {
+		return f.fail("FW image verification failed: Failed to read boot image. AN HCA DEVICE CAN NOT BOOT FROM THIS IMAGE.")
+	}
 	f.p.Printf("\n%s failsafe image\n\n", img.Format)
 	var crc *card.CRCError
 	bad := false
@@ -162,6 +169,11 @@ func (f *flint) burnTOC() int {
 		}
 	}
 	dev, devErr := f.flashImage()
+	if u := f.control(); u != nil && f.image.TOC != nil {
+		if status, done := f.burnControlled(u); done {
+			return status
+		}
+	}
 	if !f.call.has("silent") && dev != nil && dev.TOC != nil {
 		f.sectionProgress(dev)
 	}
@@ -179,8 +191,8 @@ func (f *flint) burnTOC() int {
 	if devErr != nil {
 		return f.fail("Burning %s image failed: %s", f.image.Format, errorText(devErr))
 	}
-	if attributes, controlled := dev.Security(); controlled {
-		return f.p.Unknown("burn of a card whose firmware controls updates (" + attributes + ")")
+	if f.secured() {
+		return f.p.Unknown("burn past the secure firmware of a card")
 	}
 	for _, check := range []func(*card.Image) int{f.checkVersion, f.checkPSID, f.checkTOCFit} {
 		if status := check(dev); status != 0 {

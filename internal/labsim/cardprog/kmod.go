@@ -24,6 +24,7 @@ func Install(m *labsim.Machine) {
 func InstallMstflint(m *labsim.Machine) {
 	m.Install("/usr/bin/mstflint", mstflint)
 	m.Install("/usr/bin/mstconfig", mstconfig)
+	m.Install("/usr/bin/mstreg", labsim.WithFlags(mstreg, false, "d=", "reg_id=", "reg_len=", "get"))
 }
 
 // modprobe knows modprobe [-q] [-n] NAME, modprobe -a NAME... and -r NAME...

@@ -13,7 +13,9 @@ const (
 	icmdGo      = 1 << 0
 
 	icmdAccessRegister = 0x9001
+	icmdCapabilities   = 0x8400
 	icmdBadOpcode      = 1
+	icmdAnyRegister    = 1 << 29 // a capability: any register may be asked for
 )
 
 // Registers of the fifth generation: a group of the configuration, its removal, whether a
@@ -50,14 +52,19 @@ func (r *Registers) ReadCommand(addr uint32) uint32 {
 	return 0
 }
 
-// WriteCommand stores a word there, and runs the command that it starts.
-func (r *Registers) WriteCommand(addr, v uint32) {
+// WriteCommand stores a word there, and runs the command that it starts. Its only error is
+// card.ErrPowerLost, as that of Write.
+func (r *Registers) WriteCommand(addr, v uint32) (err error) {
 	switch at := addr - icmdBox; {
 	case addr == icmdControl && v&icmdGo != 0:
-		status := uint32(icmdBadOpcode)
-		if v>>16 == icmdAccessRegister {
-			r.toolRegister(&r.box)
-			status = 0
+		status := uint32(0)
+		switch v >> 16 {
+		case icmdAccessRegister:
+			err = r.toolRegister(&r.box)
+		case icmdCapabilities:
+			r.box[0] = icmdAnyRegister
+		default:
+			status = icmdBadOpcode
 		}
 		r.icmd = v&0xffff0000 | status<<8
 	case addr == icmdControl:
@@ -65,11 +72,16 @@ func (r *Registers) WriteCommand(addr, v uint32) {
 	case addr >= icmdBox && at/4 < mailboxSize:
 		r.box[at/4] = v
 	}
+	return err
 }
 
 // toolRegister reads or writes a register of the fifth generation.
-func (r *Registers) toolRegister(m *mailbox) {
+func (r *Registers) toolRegister(m *mailbox) error {
 	answer, write := uint32(regNotSupported), m.get(opMethod, 7) == methodWrite
+	if status, is, err := r.updateRegister(m, write); is {
+		m.put(opStatus7, 7, status)
+		return err
+	}
 	switch m.get(opRegister, 16) {
 	case regNVDA:
 		answer = r.group(m, write)
@@ -86,6 +98,7 @@ func (r *Registers) toolRegister(m *mailbox) {
 		m.put(opBody+30, 2, 3) // current and factory settings can be read
 	}
 	m.put(opStatus7, 7, answer)
+	return nil
 }
 
 // portOf is the port whose link type a group holds; 0 if it is none that the firmware has.
@@ -101,6 +114,9 @@ func (r *Registers) portOf(group uint32) int {
 // group reads or writes a group of the configuration: of the next boot, of this one, or as
 // it left the factory, where InfiniBand is the type of a port.
 func (r *Registers) group(m *mailbox, write bool) uint32 {
+	if status, is := r.identityGroup(m, write); is {
+		return status
+	}
 	port, nv := r.portOf(m.get(groupType, 32)), r.card.NextNV()
 	if port == 0 {
 		return regNotThere

@@ -36,11 +36,12 @@ const (
 
 // Registers are those of one card. They are not safe for concurrent use.
 type Registers struct {
-	card *card.Card
-	regs map[uint32]uint32
-	spi  spi
-	box  mailbox
-	icmd uint32 // control of the command interface of ConnectX-4 and later
+	card       *card.Card
+	regs       map[uint32]uint32
+	spi        spi
+	box        mailbox
+	icmd       uint32            // control of the command interface of ConnectX-4 and later
+	semaphores map[uint32]uint32 // of tools, see Vendor
 	// stored is the part of the non-volatile configuration that the model does
 	// not hold, by group and port.
 	stored map[[2]uint32][]uint32
@@ -62,7 +63,7 @@ func Of(c *card.Card) *Registers {
 // Reset is what power does to them. It does not boot the card.
 func (r *Registers) Reset() {
 	r.regs, r.spi = map[uint32]uint32{}, spi{blocks: r.card.Chip.Format != card.FS2}
-	r.box, r.icmd = mailbox{}, 0
+	r.box, r.icmd, r.semaphores = mailbox{}, 0, map[uint32]uint32{}
 }
 
 // Written counts the burns: those of an image, and those that changed nothing but GUIDs

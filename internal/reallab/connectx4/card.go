@@ -44,11 +44,10 @@ type Config struct {
 // Card is one card in its slot.
 type Card struct {
 	Config
-	world      *wire.World
-	regs       *registers.Registers
-	semaphores map[uint32]uint32 // of tools
-	begin      time.Time         // of the chip's clock
-	functions  []*Function
+	world     *wire.World
+	regs      *registers.Registers
+	begin     time.Time // of the chip's clock
+	functions []*Function
 }
 
 // New puts a card into a world. It has booted.
@@ -85,7 +84,6 @@ func (c *Card) Written() (images, guids int) {
 func (c *Card) boot() {
 	c.Model.Boot()
 	c.regs.Reset()
-	c.semaphores = map[uint32]uint32{}
 	fw := c.Model.Running()
 	c.logf("boots %s %d.%d.%d", fw.PSID, fw.Version[0], fw.Version[1], fw.Version[2])
 	for _, f := range c.functions {

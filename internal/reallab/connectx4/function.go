@@ -7,6 +7,7 @@ import (
 	"net"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/pci"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/transport"
@@ -21,7 +22,7 @@ type Function struct {
 	bus    vfiouser.Bus
 	space  *pci.Space
 	timers *pci.Timers
-	tools  gateway
+	tools  *registers.Vendor
 	port   *fabric.HCAPort
 	hca    *hca
 }
@@ -55,7 +56,7 @@ var abilities = fabric.Abilities{Speeds: wire.Speeds{Basic: 7, Extended: 3}, MTU
 // start is the function after the firmware has booted.
 func (f *Function) start(fw card.Firmware) {
 	f.timers.Forget()
-	f.tools = gateway{}
+	f.tools = f.regs.NewVendor()
 	f.space = newSpace(f, fw)
 	f.hca = newHCA(f)
 	f.port.Reset(fabric.Node{Description: "MT4115 ConnectX4 Mellanox Technologies", GUID: f.guid(), System: fw.GUIDs[0],

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/vfiouser"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
@@ -59,7 +60,7 @@ func FuzzRequests(f *testing.F) {
 		}
 		for _, n := range []int{4, 8} {
 			d.WriteRegion(vfiouser.BAR0, firstUAR*pageSize+bell%pageSize, append(rest, make([]byte, n)...)[:n])
-			d.WriteRegion(vfiouser.Config, capVendor+bell%vendorSize, append(rest, make([]byte, n)...)[:n])
+			d.WriteRegion(vfiouser.Config, capVendor+bell%registers.VendorSize, append(rest, make([]byte, n)...)[:n])
 		}
 		d.must(opNop, 0, make([]byte, 8), 16)
 	})

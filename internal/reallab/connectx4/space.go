@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/pci"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/vfiouser"
 )
@@ -62,7 +63,7 @@ func newSpace(f *Function, fw card.Firmware) *pci.Space {
 	s.AddVPD(capVPD, f.Board.VPD())
 	s.AddExpress(capExpress, pci.Link{Lanes: 16, Speeds: 3})
 	s.AddMSIX(capMSIX, vectors, msixTable, msixBits)
-	s.Capability(capVendor, vendorID)[2] = vendorSize
+	s.Capability(capVendor, registers.VendorID)[2] = registers.VendorSize
 	s.AddSerial(f.guid())
 	return s
 }
@@ -86,7 +87,7 @@ func (f *Function) ReadRegion(i uint32, off uint64, p []byte) {
 	f.world.Do(func() {
 		switch i {
 		case vfiouser.Config:
-			if at := off - capVendor; off >= capVendor && at < vendorSize && len(p) == 4 {
+			if at := off - capVendor; off >= capVendor && at < registers.VendorSize && len(p) == 4 {
 				le.PutUint32(p, f.readVendor(uint32(at)))
 				return
 			}
@@ -102,7 +103,7 @@ func (f *Function) WriteRegion(i uint32, off uint64, p []byte) {
 	f.world.Do(func() {
 		switch i {
 		case vfiouser.Config:
-			if at := off - capVendor; off >= capVendor && at < vendorSize && len(p) == 4 {
+			if at := off - capVendor; off >= capVendor && at < registers.VendorSize && len(p) == 4 {
 				f.writeVendor(uint32(at), le.Uint32(p))
 				return
 			}

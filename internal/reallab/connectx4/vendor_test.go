@@ -10,6 +10,13 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/reallab/wire"
 )
 
+// Offsets of the capability, and address spaces behind it.
+const (
+	vendorControl, vendorCounter, vendorAddress, vendorData = 0x04, 0x08, 0x10, 0x14
+	vendorFlag                                              = 1 << 31
+	spaceCommandsIn, spaceRegisters, spaceSemaphores        = 0x3, 0x2, 0xa
+)
+
 // config reads or writes a word of the vendor's capability.
 func (d *driver) vendor(at uint64) uint32 {
 	b := make([]byte, 4)
