@@ -24,6 +24,21 @@ func startLaterChip(t *testing.T, host labs.Host, change func(*labs.Host)) *Lab 
 
 func cx4() labs.Host { return labs.ConnectX4("cx4", "192.0.2.30", 1) }
 
+// controlled has a host's card run firmware that writes its own flash, with flags of its image.
+func controlled(h labs.Host, flags uint16) labs.Host {
+	s := card.CX4Spec(card.PSIDCX4, [3]uint16{12, 28, 2006})
+	s.Signed, s.Flags = true, flags
+	h.Cards[0].Image = card.BuildTOC(s)
+	return h
+}
+
+// controlledCX4 is an image that such firmware takes.
+func controlledCX4(psid string, version [3]uint16) []byte {
+	s := card.CX4Spec(psid, version)
+	s.Signed, s.Flags = true, card.FlagControlled
+	return card.BuildTOC(s)
+}
+
 // laterConfig is the configuration that wants an image in the card, with no consent.
 func (w *Lab) laterConfig(data []byte, extra map[string]any) Config {
 	host := w.Names()[0]
@@ -43,6 +58,10 @@ func TestLater_chips_are_updated(t *testing.T) {
 	}{
 		"ConnectX-4": {cx4(), card.CX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), [3]uint16{12, 28, 4706}},
 		"ConnectX-5": {labs.ConnectX5("cx5", "192.0.2.31", 2), card.CX5([3]uint16{16, 35, 8008}), [3]uint16{16, 35, 8008}},
+		"ConnectX-4 that writes its own flash": {controlled(cx4(), card.FlagControlled),
+			controlledCX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), [3]uint16{12, 28, 4706}},
+		"ConnectX-4 with signed firmware": {controlled(cx4(), card.FlagControlled|card.FlagSigned),
+			controlledCX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), [3]uint16{12, 28, 4706}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -226,8 +245,6 @@ func TestLater_chips_are_refused(t *testing.T) {
 		"ConnectX-3":     {nil, card.VPI(), []string{"FW030", "FS2"}},
 		"secure firmware": {flash(card.FlagSecure | card.FlagControlled), newer,
 			[]string{"FW042", "secure-fw", "Changing PSID is unsupported"}},
-		"firmware control": {flash(card.FlagSigned | card.FlagControlled), newer,
-			[]string{"FW059", "fw_ctrl", "Read image is not supported"}},
 		"board model": {func(h *labs.Host) { h.Cards[0].PartNumber = "MCX456A-ECAT" },
 			card.CX4(card.PSIDCX4B, [3]uint16{12, 28, 4706}), []string{"FW023"}},
 	} {
@@ -245,6 +262,37 @@ func TestLater_chips_are_refused(t *testing.T) {
 				t.Errorf("the plan made %d flash operations", n)
 			}
 		})
+	}
+}
+
+// TestLater_update_by_somebody_else_goes_on has a BMC update the firmware of a card, which no
+// process of the host shows: neither a plan nor an apply disturbs it, and both name it.
+func TestLater_update_by_somebody_else_goes_on(t *testing.T) {
+	t.Parallel()
+	w := startLaterChip(t, controlled(cx4(), card.FlagControlled), nil)
+	update := w.Card("cx4").Update()
+	unharmed := func(when string) {
+		t.Helper()
+		if v := update.View(); v.State != card.UpdateDownload || v.Owner != card.OwnerBMC {
+			t.Errorf("%s: the update is %+v", when, v)
+		}
+	}
+	ws, cfg := w.Workspace(), w.laterConfig(controlledCX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), nil)
+	saved := cleanPlan(t, ws, cfg)
+	update.Hold(card.OwnerBMC, card.UpdateDownload)
+	busy := []string{"HO045", "update of the firmware of the card, state DOWNLOAD, by the BMC"}
+	plan, err := w.Workspace().Plan(context.Background(), cfg)
+	if err != nil || len(plan.Diags.Errors().Find(busy...)) == 0 {
+		t.Errorf("%v\n%s", err, plan.Diags)
+	}
+	unharmed("after a plan")
+	diags, err := ws.Apply(context.Background(), saved)
+	if err != nil || len(diags.Errors().Find(busy...)) == 0 {
+		t.Errorf("%v\n%s", err, diags)
+	}
+	unharmed("after an apply")
+	if n := w.Card("cx4").Flash.Operations(); n != 0 {
+		t.Errorf("%d operations of the flash", n)
 	}
 }
 
@@ -304,11 +352,12 @@ func laterFindings() []findingCase {
 	return []findingCase{
 		{code: "FW030", at: "image_id", hosts: one(func(*labs.Host) {}), says: []string{"FS3", "FS2"},
 			config: func(w *Lab) Config { return w.laterConfig(card.VPI(), nil) }},
-		{code: "FW059", at: "card_id", hosts: one(func(h *labs.Host) {
-			s := card.CX4Spec(card.PSIDCX4, [3]uint16{12, 28, 2006})
-			s.Signed, s.Flags = true, card.FlagControlled
-			h.Cards[0].Image = card.BuildTOC(s)
-		}), says: []string{"fw_ctrl", "`ri`"}, config: plain},
+		{code: "FW059", at: "card_id", hosts: one(func(*labs.Host) {}), says: []string{"Default Update Method: not known"},
+			config: plain, prepare: func(w *Lab) {
+				w.Machine("cx4").Faults.Trap("q full", 0, labsim.ProgramFault{Exit: true, Status: 1})
+			}},
+		{code: "FW084", at: "image_id", hosts: one(func(h *labs.Host) { *h = controlled(*h, card.FlagControlled) }),
+			says: []string{"no signature"}, config: plain},
 		{code: "FW061", at: "card_id",
 			hosts: one(func(h *labs.Host) { h.Cards[0].Chip, h.Cards[0].Image = cx6, image([3]uint16{20, 40, 1000}) }),
 			says:  []string{"ConnectX-6"}, config: func(w *Lab) Config { return w.laterConfig(image([3]uint16{20, 43, 8004}), nil) }},

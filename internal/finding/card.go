@@ -100,12 +100,17 @@ var (
 		Attribute: "card_id",
 		Meaning:   "The card can be burned on this host. Without a driver nothing shows whether the new firmware runs.",
 		WayOut:    "Move the card to a host whose kernel has the driver."}
-	FirmwareControlsUpdates = &Rule{Code: "FW059", Severity: Refuse, Title: "Firmware of the card controls its updates",
+	UpdateMethodUnknown = &Rule{Code: "FW059", Severity: Refuse, Title: "Update method of the card is not known",
 		Attribute: "card_id",
-		Meaning: "With the update method fw_ctrl the running firmware writes the flash. mstflint cannot read it back: `ri` " +
-			"ends with \"Read image is not supported\". So there is no proven backup, and without one the provider burns " +
-			"nothing. It never passes -no_fw_ctrl or -ocr: they bypass the running firmware and can hang it.",
-		WayOut: "Update with the vendor's own tool. To see the update method: `mstflint -d <pci address> q full`."}
+		Meaning: "A ConnectX-4 or later is burned by mstflint itself (Legacy) or by its own firmware (fw_ctrl), and only " +
+			"secure firmware cannot be read back. Without both facts no backup is proven, and nothing is burned.",
+		WayOut: "Run `mstflint -d <pci address> q full` on the host. If it shows no `Default Update Method` or no `Security " +
+			"Attributes`, install mstflint 4.21 or newer."}
+	BurnBypassesFirmware = &Rule{Code: "FW084", Severity: Warn, Title: "Burn bypasses the running firmware",
+		Attribute: "image_id",
+		Meaning: "The firmware of this card writes signed images with its own PSID itself (fw_ctrl), and checks them. " +
+			"mstflint writes any other image directly, and nothing but this provider checks it.",
+		WayOut: "Nothing has to be done. If a signed image with the PSID of the card does what you want, use that."}
 	FlashDividedOtherwise = &Rule{Code: "FW060", Severity: Refuse, Title: "Firmware image has another flash layout",
 		Attribute: "image_id",
 		Meaning: "mstflint would rearrange the flash first. That step is not failsafe: if it is interrupted, the card does " +

@@ -118,8 +118,11 @@ var (
 		Meaning: "Two programs that use one card at the same time disturb each other. Even a query can make a burn fail. " +
 			"The provider leaves such a card alone and does not even read it. It sees programs that have the card open, the " +
 			"vendor's tools, devlink dev flash and dev reload, ethtool --flash, and a process that has the card by VFIO, as " +
-			"for a guest: what a guest does to its card cannot be seen from the host.",
+			"for a guest: what a guest does to its card cannot be seen from the host. It also asks the firmware of a " +
+			"ConnectX-4 or later whether an update is under way, as a BMC can make one: a query by mstflint 4.21 to 4.26 " +
+			"would cancel it.",
 		WayOut: "Wait until the program has ended, and plan again. Shut down a guest that has the card. If a program " +
 			"hangs, find out what it does before you end it. If you end a burn, the card keeps its old firmware, and the burn " +
-			"must be repeated."}
+			"must be repeated. If nobody makes an update that the firmware shows, a tool was killed in it: restart the host, " +
+			"which resets the card."}
 )

@@ -20,9 +20,9 @@ var Families = []Family{
 		BranchConsentDiffers, CardUnsupported, CardInRecovery, FirmwareSecure, FlashDamaged, FlashUnreadable,
 		FlashNotRunning, FlashGUIDsZero, FlashGUIDsNeverSet, FlashWithoutGUIDs, FlashGUIDsShared, CardOfOEM,
 		MstflintMissing, MstflintUnsuitable, CardVirtualFunction, CardOtherFunction, RunningUnknown,
-		FlashUnverified, MstflintUnproven, CardWithoutDriver, FirmwareControlsUpdates, FlashDividedOtherwise,
+		FlashUnverified, MstflintUnproven, CardWithoutDriver, UpdateMethodUnknown, FlashDividedOtherwise,
 		ChipUnproven, SerialNumberUnknown, RestartIntoDamagedFlash, CardExchanged, CardUndecided, CardMoved,
-		CardWithoutSerialNumber,
+		CardWithoutSerialNumber, BurnBypassesFirmware,
 	}},
 	{"BK", "Backups", "The old firmware is kept on the operator's machine before anything is written.", []*Rule{
 		BackupUnproven, BackupDirNotSet, BackupMissing, BackupDamaged, BackupOfOtherCard, FlashChangedSinceBurn,

@@ -135,6 +135,7 @@ type ImageFacts struct {
 	PRSName string // name of the board definition it was made from; may be empty
 	// PartNumber is the board's, in images of later chips.
 	PartNumber string
+	Controlled bool   // what firmware that writes its own flash wants is there: a flag, a signature, keys
 	Identity   string // "placeholder", "blank", "none", "unique"
 	GUIDs      ib.GUIDSet
 	Checksum   string

@@ -31,6 +31,7 @@ func Firmware(in FirmwareInput) Verdict {
 	v.Findings = append(v.Findings, rewritable(in.Card)...)
 	if in.Card.FlashKnown() {
 		v.Findings = append(v.Findings, checkConnectX4(in.Card)...)
+		v.Findings = append(v.Findings, pastFirmware(in.Card, in.Image)...)
 	}
 	v.Findings = append(v.Findings, stagedFindings(in.Card, finding.FlashNotRunning, in.Request.UnprovenFlash)...)
 	v.Findings = append(v.Findings, identity(in.Card, in.Lab)...)
@@ -60,7 +61,13 @@ func Holds(card CardFacts, img ImageFacts) bool {
 	if card.Checksum != "" && img.Checksum != "" {
 		return card.Checksum == img.Checksum
 	}
-	return alike(card.InFlash().ReleaseDate, img.Release) && alike(card.InFlash().ProductVersion, img.Product)
+	if !alike(card.InFlash().ReleaseDate, img.Release) {
+		return false
+	}
+	// Of an image that the firmware has staged, the query has version and date. The product
+	// version is still that of what runs (mstflint 4.21 and 4.31).
+	staged := card.firmwareUpdates() && !card.InFlash().RunningFW.IsZero()
+	return staged || alike(card.InFlash().ProductVersion, img.Product)
 }
 
 // unreadContent reports whether the content of a flash was to be compared with the image and

@@ -44,8 +44,19 @@ var firmwareCases = []struct {
 	{"FW008", finding.Refuse, "flash not failsafe", func(in *FirmwareInput) { in.Card.Failsafe = FailsafeNo }},
 	{"FW009", finding.Refuse, "no PSID in the image", func(in *FirmwareInput) { in.Image.PSID = "" }},
 	{"FW010", finding.Refuse, "FS5", func(in *FirmwareInput) { in.Image.Format = "FS5" }},
-	{"FW059", finding.Refuse, "firmware controls updates",
-		func(in *FirmwareInput) { laterCard(in, 0x1013).UpdateMethod = "fw_ctrl" }},
+	{"FW059", finding.Refuse, "security attributes not known", func(in *FirmwareInput) {
+		c := laterCard(in, 0x1013)
+		c.UpdateMethod, c.Flash.SecurityAttrs = "fw_ctrl", ""
+	}},
+	{"FW084", finding.Warn, "image without a signature", func(in *FirmwareInput) {
+		laterCard(in, 0x1013).UpdateMethod = "fw_ctrl"
+	}},
+	{"FW084", finding.Warn, "another PSID on a card that writes its own flash", func(in *FirmwareInput) {
+		laterCard(in, 0x1017).UpdateMethod = "fw_ctrl"
+		in.Image.Controlled, in.Card.Flash.PSID = true, psidEN
+		runsPSID(&in.Card, psidEN)
+		in.Request.PSIDChange = &PSIDChange{From: psidEN, To: psidVPI}
+	}},
 	{"FW059", finding.Refuse, "update method not known",
 		func(in *FirmwareInput) { laterCard(in, 0x1017).UpdateMethod = "" }},
 	{"FW060", finding.Refuse, "other slots", func(in *FirmwareInput) {

@@ -36,12 +36,32 @@ func checkConnectX4(card CardFacts) []finding.Finding {
 		found = append(found, finding.ChipUnproven.Find("The card is a %s: %s", card.Chip.Name, why))
 	}
 	attributes := card.InFlash().SecurityAttrs // the tool writes N/A for none
-	if securityAttributes(attributes) != "" || attributes != "" && strings.EqualFold(card.UpdateMethod, "Legacy") {
+	known := strings.EqualFold(card.UpdateMethod, "Legacy") || card.firmwareUpdates()
+	if securityAttributes(attributes) != "" || attributes != "" && known {
 		return found // FW042 says what secure firmware means
 	}
-	return append(found, finding.FirmwareControlsUpdates.Find("mstflint q full: Default Update Method: %s; Security "+
+	return append(found, finding.UpdateMethodUnknown.Find("mstflint q full: Default Update Method: %s; Security "+
 		"Attributes: %s",
 		cmp.Or(card.UpdateMethod, "not known"), cmp.Or(attributes, "not known")))
+}
+
+// firmwareUpdates reports whether mstflint has the running firmware write an image. What it
+// reads it reads directly, unless the firmware is secure.
+func (c CardFacts) firmwareUpdates() bool { return strings.EqualFold(c.UpdateMethod, "fw_ctrl") }
+
+// pastFirmware says that a burn bypasses the running firmware, which would write other
+// images of this card itself. mstflint leaves its way without a word for another PSID and
+// for an image without a signature (4.21, in its source and in the testbed).
+func pastFirmware(card CardFacts, img ImageFacts) []finding.Finding {
+	switch {
+	case !card.firmwareUpdates():
+		return nil
+	case card.InFlash().PSID != img.PSID:
+		return []finding.Finding{finding.BurnBypassesFirmware.Find("The image has another PSID")}
+	case !img.Controlled:
+		return []finding.Finding{finding.BurnBypassesFirmware.Find("%s has no signature", img.Name)}
+	}
+	return nil
 }
 
 // layoutFindings gives the finding on an image with another flash layout than the

@@ -33,9 +33,30 @@ func TestFirmware_of_later_chips(t *testing.T) {
 		in.Backup.GUIDs = in.Card.Flash.GUIDs
 		in.Backup.Layout = FlashLayout{Slot: 1 << 23}
 		in.Image.Slot = 1 << 23
-		v := Firmware(in)
-		if v.Blocked() || !v.Permits(ActionBurn, "intel9/"+here.String()) {
-			t.Errorf("%s: %+v", in.Card.Chip.Name, v.Blockers())
+		for _, method := range []string{"Legacy", "fw_ctrl"} {
+			in.Card.UpdateMethod, in.Image.Controlled = method, true
+			v := Firmware(in)
+			if v.Blocked() || !v.Permits(ActionBurn, "intel9/"+here.String()) {
+				t.Errorf("%s, %s: %+v", in.Card.Chip.Name, method, v.Blockers())
+			}
+		}
+	}
+}
+
+// Of an image that firmware has staged, a query has version and date only.
+func TestHolds_of_a_staged_image(t *testing.T) {
+	in := goodFirmware()
+	c := laterCard(&in, 0x1017)
+	c.Checksum, c.Flash.Firmware, c.Flash.ReleaseDate = "", in.Image.Firmware, in.Image.Release
+	in.Image.Product, c.Flash.ProductVersion = "rel-16_35_8008", "rel-16_35_4030"
+	for _, tt := range []struct {
+		method  string
+		running ib.FWVersion
+		want    bool
+	}{{"fw_ctrl", fw236, true}, {"fw_ctrl", ib.FWVersion{}, false}, {"Legacy", fw236, false}} {
+		c.UpdateMethod, c.Flash.RunningFW = tt.method, tt.running
+		if got := Holds(in.Card, in.Image); got != tt.want {
+			t.Errorf("%s, running %s: %t", tt.method, tt.running, got)
 		}
 	}
 }

@@ -251,6 +251,7 @@ var notUnknown = map[string]string{
 	"Firmware.FW":      "goes with Card.Flash",
 	"Flash.GUIDs":      "goes with Card.Flash; zero is FW046",
 	"Flash.BlankGUIDs": "goes with Card.Flash", "Flash.ROM": "goes with Card.Flash", "Flash.VSD": "goes with Card.Flash",
+	"Flash.RunningFW":      "goes with Card.Flash; empty compares the product versions, too",
 	"Flash.ProductVersion": "goes with Card.Flash; empty allows one question more, which the job checks",
 	"Flash.ReleaseDate":    "goes with Card.Flash; an empty one proves nothing, and the checksum decides",
 	"Flash.SecurityAttrs":  "TestUnread_later_chips", "CardFacts.UpdateMethod": "TestUnread_later_chips",
@@ -480,8 +481,8 @@ func TestUnread_later_chips(t *testing.T) {
 		says   string
 	}{
 		"all known":           {func(*FirmwareInput) {}, nil, ""},
-		"update method":       {func(in *FirmwareInput) { in.Card.UpdateMethod = "" }, finding.FirmwareControlsUpdates, "Method: not known"},
-		"security attributes": {func(in *FirmwareInput) { in.Card.Flash.SecurityAttrs = "" }, finding.FirmwareControlsUpdates, "Attributes: not known"},
+		"update method":       {func(in *FirmwareInput) { in.Card.UpdateMethod = "" }, finding.UpdateMethodUnknown, "Method: not known"},
+		"security attributes": {func(in *FirmwareInput) { in.Card.Flash.SecurityAttrs = "" }, finding.UpdateMethodUnknown, "Attributes: not known"},
 		"layout of the flash": {func(in *FirmwareInput) { in.Backup.Layout = FlashLayout{} }, finding.FlashDividedOtherwise, "not known"},
 		"layout of the image": {func(in *FirmwareInput) { in.Image.FlashLayout = FlashLayout{} }, finding.FlashDividedOtherwise, "0 KiB"},
 	} {
@@ -513,7 +514,7 @@ func TestUnread_restart(t *testing.T) {
 var noFact = map[string]string{
 	"FW001 FW002 FW003 FW004 FW005 FW006 FW007 FW009 FW010 FW011 FW012 FW013 FW014 FW015": "the file of the image, which is read here; one that cannot be read is FW001",
 	"FW020 FW021 FW030": "the hardware id, which is FW022 if unknown",
-	"FW023 FW024 FW026 FW027 FW029 FW031 FW032 FW033 FW034 FW035 FW036 FW042 FW046 FW047 FW048 FW050": "the query of the flash, which is FW044 if it fails",
+	"FW023 FW024 FW026 FW027 FW029 FW031 FW032 FW033 FW034 FW035 FW036 FW042 FW046 FW047 FW048 FW050 FW084": "the query of the flash, which is FW044 if it fails",
 	"FW049 GU006 GU007 GU016":             "the identity of other cards; a host that does not answer is named by a warning of its own",
 	"FW040 FW041 FW053 FW054 FW058 LT005": "the PCI id, without which the collection fails as a whole",
 	"FW043 FW060":                         "the verification and the backup, which are FW056 and BK001 if they fail",

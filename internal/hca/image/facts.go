@@ -25,6 +25,7 @@ func Facts(name, sha256, declared string, size int64, img *fwimage.Image, err er
 	f.Identity, f.GUIDs, f.Checksum, f.End = string(img.Identity), Identity(img), img.Checksum, img.End
 	f.PartNumber, f.Remarks = img.PartNumber, img.Warnings
 	if img.Format != fwimage.FS2 {
+		f.Controlled = img.Security.UpdateMethod() == "fw_ctrl"
 		f.FlashLayout = safety.FlashLayout{Slot: img.Chunk, Version: img.Layout}
 	}
 	return f

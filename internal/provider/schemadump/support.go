@@ -181,7 +181,7 @@ func cardsSection() string {
 func sorted() []ib.Chip {
 	all := ib.Chips()
 	slices.SortStableFunc(all, func(a, b ib.Chip) int {
-		order := []string{burnedAlways, burnedLegacy, notBurned}
+		order := []string{burnedAlways, burnedLater, notBurned}
 		if a.IB != b.IB && burns(a) == burns(b) {
 			return map[bool]int{true: -1, false: 1}[a.IB]
 		}
@@ -192,7 +192,7 @@ func sorted() []ib.Chip {
 
 const (
 	burnedAlways = "burned"
-	burnedLegacy = "burned if `mstflint -d <pci address> q full` says `Default Update Method: Legacy`; else read (FW059)"
+	burnedLater  = "burned, unless its firmware is secure (FW042)"
 	notBurned    = "read, not burned (FW061)"
 )
 
@@ -203,7 +203,7 @@ func burns(c ib.Chip) string {
 	case c.IsFS2():
 		return burnedAlways
 	}
-	return burnedLegacy
+	return burnedLater
 }
 
 func guidsOf(c ib.Chip) string {
@@ -249,8 +249,8 @@ func namesOf(holds func(ib.Chip) bool) string {
 func anyCard() string { return "each with a driver" }
 
 func burnable() string {
-	return namesOf(func(c ib.Chip) bool { return burns(c) == burnedAlways }) + "; with the update method `Legacy`: " +
-		namesOf(func(c ib.Chip) bool { return burns(c) == burnedLegacy })
+	return namesOf(func(c ib.Chip) bool { return burns(c) == burnedAlways }) + "; unless their firmware is secure: " +
+		namesOf(func(c ib.Chip) bool { return burns(c) == burnedLater })
 }
 
 func identifiable() string { return namesOf(func(c ib.Chip) bool { return guidsOf(c) == "set" }) }

@@ -95,7 +95,7 @@ func TestSupport_tables(t *testing.T) {
 		"* `infiniband_card`, `infiniband_port`, `infiniband_opensm`, `infiniband_ipoib_interface`, `infiniband_benchmark`: " +
 			"each with a driver\n",
 		"* `infiniband_guids`: ConnectX-3, ConnectX-3 Pro\n",
-		"`infiniband_firmware_backup`: ConnectX-3, ConnectX-3 Pro; with the update method `Legacy`: ConnectX-4, " +
+		"`infiniband_firmware_backup`: ConnectX-3, ConnectX-3 Pro; unless their firmware is secure: ConnectX-4, " +
 			"ConnectX-4 Lx, ConnectX-5\n",
 		"**Nothing was ever tried with a real card.**",
 	} {
@@ -105,8 +105,8 @@ func TestSupport_tables(t *testing.T) {
 	}
 	text := cardsSection()
 	for _, want := range []string{
-		"| ConnectX-3, ConnectX-3 Pro | burned | set |", "| ConnectX-4, ConnectX-5 | burned if ",
-		"| ConnectX-4 Lx | burned if ", "| Connect-IB, ConnectX-6, ConnectX-7 | read, not burned (FW061) | not set (GU014) |",
+		"| ConnectX-3, ConnectX-3 Pro | burned | set |", "| ConnectX-4, ConnectX-5 | burned, unless ",
+		"| ConnectX-4 Lx | burned, unless ", "| Connect-IB, ConnectX-6, ConnectX-7 | read, not burned (FW061) | not set (GU014) |",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)

@@ -435,6 +435,56 @@ func TestScripts_pass_shellcheck(t *testing.T) {
 	}
 }
 
+// An update of the firmware is seen in its register, whoever makes it, and by one command
+// that runs as its caller says.
+func TestFind_update(t *testing.T) {
+	t.Parallel()
+	const script = `find_users() { USERS=; }
+find_users
+PATH=$1/bin:$PATH
+find_update "$1" 0000:01:00.0 under
+users_of 0000:01:00.0`
+	for name, tt := range map[string]struct{ device, state, want string }{
+		"idle":                    {"0x1013", "0x00650000", ""},
+		"a BMC":                   {"0x1017", "0x30650003", "0 0 0000:01:00.0 the BMC\tupdate of the firmware of the card, state DOWNLOAD\n"},
+		"a tool that was killed":  {"0x101b", "0x50000001", "0 0 0000:01:00.0 a tool\tupdate of the firmware of the card, state LOCKED\n"},
+		"the last of the states":  {"0x1021", "0x40650009", "0 0 0000:01:00.0 the driver\tupdate of the firmware of the card, state DOWNSTREAM\n"},
+		"a ConnectX-3":            {"0x1007", "0x30650003", ""},
+		"recovery mode":           {"0x020d", "0x30650003", ""},
+		"no such register":        {"0x1013", "", ""},
+		"a refusal, then a state": {"0x1013", "0x00650900", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			put(t, filepath.Join(dir, "sys/bus/pci/devices/0000:01:00.0/device"), tt.device+"\n")
+			tool := "#!/bin/sh\n[ \"$*\" = '-d 0000:01:00.0 --reg_id 0x9062 --reg_len 0x20 --get' ] || exit 9\n"
+			if tt.state == "" {
+				tool += "echo '-E- FW burnt on device does not support generic access register' >&2\nexit 1\n"
+			} else {
+				tool += "echo '0x00000008 | 0x00000103'\necho '0x0000000c | " + tt.state + "'\necho '0x00000010 | 0x00000007'\n"
+			}
+			put(t, filepath.Join(dir, "bin/mstreg"), tool)
+			put(t, filepath.Join(dir, "bin/under"), "#!/bin/sh\nexec \"$@\"\n")
+			for _, f := range []string{"mstreg", "under"} {
+				if err := os.Chmod(filepath.Join(dir, "bin", f), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, shell := range shells {
+				if _, err := exec.LookPath(shell[0]); err != nil {
+					continue
+				}
+				args := append(slices.Clone(shell[1:]), "-c", Functions+script, "sh", dir)
+				out, err := exec.CommandContext(t.Context(), shell[0], args...).CombinedOutput()
+				if err != nil || string(out) != tt.want {
+					t.Errorf("%v: %v, %q; want %q", shell, err, out, tt.want)
+				}
+			}
+		})
+	}
+}
+
 // TestGuard_of_a_reader_that_waits holds that a reader waits for another one of ours, not
 // for ever, and looks again who is at the card before it opens it.
 func TestGuard_of_a_reader_that_waits(t *testing.T) {
@@ -444,6 +494,7 @@ func TestGuard_of_a_reader_that_waits(t *testing.T) {
 shift
 find_users() { USERS='' USERS_WHY=''; [ ! -e came ] || USERS=4711; }
 users_of() { printf '%s' "$USERS"; }
+find_update() { :; }
 flock() {
 	echo turn >>turns
 	[ ! -e burn ] || mv burn came

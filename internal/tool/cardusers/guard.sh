@@ -14,6 +14,10 @@ look() {
 		exit 79
 	fi
 	users_now=$(users_of "$card")
+	if [ -z "$users_now" ]; then
+		find_update '' "$card" flock -s -n -E 75 "$lock" flock -w 2 -E 74 "$lock.reader"
+		users_now=$(users_of "$card")
+	fi
 	[ -z "$users_now" ] || {
 		printf '%s\n' "$users_now" >&2
 		exit 78

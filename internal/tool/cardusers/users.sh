@@ -6,11 +6,15 @@
 #                           USERS     a line for each process that is not under
 #                                     LOCK: PID START CARD USER<TAB>COMMAND
 #                           USERS_WHY why it could not be seen; empty if it could
+#   find_update ROOT CARD RUN…  adds a line to USERS if the firmware of the card is being
+#                           updated; RUN… are the words, or none, by which a command runs
+#                           under LOCK
 #   users_of CARD         prints those of the lines that concern a card
 #   find_job ROOT DIR     prints "@process JOB PID" for each process of the job with
 #                         that directory, or "@hidden JOB WHY" if they cannot be seen
 #
-# START is in seconds since 1970, 0 if unknown. CARD is a PCI address, that of
+# START is in seconds since 1970, 0 if unknown. PID is 0 for an update of the firmware: its
+# owner may be no process of this host. CARD is a PCI address, that of
 # the card for one of its virtual functions, or "any" if the process may use each. A
 # process that ends while it is looked at is no user.
 
@@ -53,6 +57,35 @@ END
 # files, so that users_process, which looks later, does not take it either.
 users_under() {
 	[ -n "$(find "$1/proc/$2/fd" -lname "$3" 2>/dev/null)" ]
+}
+
+# A BMC, another host or a driver may send the card an image, and no process here shows it.
+# mstflint 4.21 to 4.26 cancels that with a mere query; a read of the register of updates does
+# not. A tool that was killed leaves the register as it was.
+find_update() {
+	users_value='' users_card=$2
+	IFS= read -r users_value 2>/dev/null <"$1/sys/bus/pci/devices/$2/device"
+	shift 2
+	# ConnectX-3 has no such register, and a chip in recovery mode no firmware.
+	case $users_value in 0x101[1-9a-f] | 0x102? | 0xa2d?) ;; *) return 0 ;; esac
+	command -v mstreg >/dev/null 2>&1 || return 0
+	users_line=$("$@" mstreg -d "$users_card" --reg_id 0x9062 --reg_len 0x20 --get 2>/dev/null)
+	# The fourth word has the owner in its first digit, and in its last one the state, 0 for idle.
+	case $users_line in *'0x0000000c | 0x'???????[1-9]*) ;; *) return 0 ;; esac
+	users_line=${users_line##*'0x0000000c | 0x'}
+	case $users_line in
+	1* | 3*) users_who='the BMC' ;;
+	2*) users_who='another host' ;;
+	4*) users_who='the driver' ;;
+	5*) users_who='a tool' ;;
+	*) users_who='somebody' ;;
+	esac
+	users_line=${users_line#???????}
+	users_line=${users_line%"${users_line#?}"}
+	set -- LOCKED INITIALIZE DOWNLOAD VERIFY APPLY ACTIVATE UPLOAD UPLOAD_PENDING DOWNSTREAM
+	shift $((users_line - 1))
+	USERS="${USERS}0 0 $users_card $users_who	update of the firmware of the card, state $1
+"
 }
 
 users_of() {

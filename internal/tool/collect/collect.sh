@@ -56,6 +56,12 @@ ask_card() {
 	question=$1 CARD=$2
 	shift 2
 	card_is_free "$CARD" || return 1
+	find_update "$ROOT" "$CARD" under_lock
+	LINE=$(users_of "$CARD")
+	if [ -n "$LINE" ]; then
+		printf '@user %s\n' "$LINE"
+		return 1
+	fi
 	answer "$question $CARD" under_lock "$@"
 	[ "$STATUS" = 0 ] || card_is_free "$CARD" || return 1
 }

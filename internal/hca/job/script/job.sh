@@ -123,9 +123,14 @@ fi
 nobody_else() {
   find_users '' "$lock"
   if [ -n "$USERS_WHY" ]; then refuse 77 "whether another program uses the card is not known: $USERS_WHY"; fi
+  find_update '' "$pci"
   others=
   while IFS=' ' read -r pid since card rest; do
-    if [ -n "$pid" ]; then others="$others; ${rest#*	}, pid $pid, user ${rest%%	*}"; fi
+    case $pid in
+      '') ;;
+      0) others="$others; ${rest#*	}, by ${rest%%	*}" ;;
+      *) others="$others; ${rest#*	}, pid $pid, user ${rest%%	*}" ;;
+    esac
   done <<END
 $(users_of "$pci")
 END

@@ -74,7 +74,7 @@ func Situations() []Row {
 		{Seen: "A consent is there, and the plan is refused", Findings: []*finding.Rule{finding.PSIDConsentDiffers,
 			finding.DowngradeConsentDiffers, finding.ReinstallConsentDiffers, finding.BranchConsentDiffers}},
 		{Seen: "The card cannot be burned with this provider", Findings: []*finding.Rule{finding.FirmwareSecure,
-			finding.FirmwareControlsUpdates, finding.ChipUnproven, finding.GUIDsUnsupported}},
+			finding.UpdateMethodUnknown, finding.ChipUnproven, finding.GUIDsUnsupported}},
 		{Seen: "The card does not answer, is in recovery mode, or its flash does not verify", Findings: []*finding.Rule{
 			finding.CardInRecovery, finding.FlashDamaged, finding.FlashUnreadable, finding.RestartIntoDamagedFlash,
 			finding.CardInUse, finding.KernelLockedDown}},
