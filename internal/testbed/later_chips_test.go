@@ -49,6 +49,51 @@ func TestProvider_ConnectX4(t *testing.T) {
 	}
 }
 
+// TestProvider_ConnectX4_that_writes_its_own_flash updates a ConnectX-4 by its own firmware, as
+// it should go and, with everyFault, with the power cut while the firmware writes. Its own dump
+// is the backup, and the firmware takes it back.
+func TestProvider_ConnectX4_that_writes_its_own_flash(t *testing.T) {
+	t.Parallel()
+	writesItself := func(s *card.TOCSpec) { s.Signed, s.Flags = true, card.FlagControlled }
+	o := newOperator(t, "cx4own", tocCard(card.ConnectX4, writesItself))
+	o.withoutConfiguration()
+	spec := tocSpec(card.ConnectX4, psidCX4, laterVersion)
+	writesItself(&spec)
+	image := card.BuildTOC(spec)
+	cfg := o.firmware("cx4.bin", image, map[string]any{"on_destroy": "restore"})
+	before := o.inFlash()
+	o.mustApply(cfg)
+	o.checkUpdated(before)
+	o.nothingToDo(cfg)
+	n := o.box.Device.Card().Flash.Operations()
+	o.mustApply(nil)
+	if now := o.inFlash(); now.Version != before.Version || now.GUIDs != before.GUIDs {
+		t.Errorf("restored: %+v, had %+v", now, before)
+	}
+	if !*everyFault {
+		return
+	}
+	model, err := card.New(tocCard(card.ConnectX4, writesItself))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.box.Device.Insert(model)
+	o.work = o.workspace()
+	model.Flash.SetHook(func(op card.Op) error {
+		if op.Number != n-1 {
+			return nil
+		}
+		return cutPower(o.box)
+	})
+	errs := o.applyAndBoot(o.firmware("cx4.bin", image, nil))
+	model.Flash.SetHook(nil)
+	if _, err := model.Flash.Bootable(); err != nil {
+		t.Fatalf("the card boots nothing: %v\n%s", err, errs)
+	}
+	o.mustApply(o.firmware("cx4.bin", image, nil))
+	o.checkUpdated(before)
+}
+
 // clearSemaphore is the way out that FW044 names: look that nothing uses the card,
 // then clear. The plan before may have left tools that still wait.
 func (o *operator) clearSemaphore() {
