@@ -106,8 +106,8 @@ hca/linktype: changes fact finding ib safety shellcmd tool inventory platform hc
 hca: fact ib finding safety tool inventory hca
 opensm: fact ib tool -context -os -os/exec
 opensm/found: fact ib inventory platform tool opensm -context -os -os/exec
-opensm/judge: fact ib finding platform tool opensm opensm/found -context -os -os/exec
-opensm/change: changes fact ib finding safety shellcmd host tool hosts platform fabric poll opensm opensm/found opensm/judge -os -os/exec
+opensm/judge: fact ib finding managed platform tool opensm opensm/found -context -os -os/exec
+opensm/change: changes fact ib finding managed safety shellcmd host tool hosts platform fabric poll opensm opensm/found opensm/judge -os -os/exec
 ipoib: changes fact ib finding safety shellcmd host tool inventory hosts platform poll
 managed: changes finding host
 port: changes fact ib managed finding safety shellcmd host tool inventory hosts platform poll

@@ -17,7 +17,7 @@ import (
 // Result is what a change of an object did. O is what a look at such an object gives.
 type Result[O any] struct {
 	Changed  bool     // something of ours is on the host now, also if the change failed after that
-	Observed O        // read back after the change
+	Look     O        // read back after the change
 	Warnings []string // what the operator should know, one sentence each
 	// Findings are what shows only after the change. None blocks: it is done.
 	Findings []finding.Finding

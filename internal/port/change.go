@@ -82,7 +82,7 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, opt Options) (Result, 
 		return Result{}, err
 	}
 	if len(before.Differences(d)) == 0 {
-		return Result{Observed: before}, nil
+		return Result{Look: before}, nil
 	}
 	d.card = before.name
 	return managed.Noted(ctx, h, note(before, d.Card, d.Number, d.words()), func(ctx context.Context) (Result, error) {
@@ -105,8 +105,8 @@ func change(ctx context.Context, h *hosts.Host, d Request, before Observation, o
 			return r, explain(err, before, d.Number)
 		}
 	}
-	if r.Observed, err = wait(ctx, h, d, opt); err == nil {
-		r.Warnings = slices.Concat(kept, remarks(d, r.Observed))
+	if r.Look, err = wait(ctx, h, d, opt); err == nil {
+		r.Warnings = slices.Concat(kept, remarks(d, r.Look))
 	}
 	return r, err
 }
@@ -262,7 +262,7 @@ func Remove(ctx context.Context, h *hosts.Host, pci ib.PCIAddress, number int) (
 	}
 	o := Observe(s, pci, number)
 	if !o.Stored {
-		return Result{Observed: o}, nil
+		return Result{Look: o}, nil
 	}
 	return managed.Noted(ctx, h, note(o, pci, number, o.word()+", nothing at boot"),
 		func(ctx context.Context) (Result, error) { return forget(ctx, h, s, o, pci, number) })
@@ -272,7 +272,7 @@ func Remove(ctx context.Context, h *hosts.Host, pci ib.PCIAddress, number int) (
 func forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, o Observation, pci ib.PCIAddress,
 	number int) (Result, error) {
 	if _, err := h.Run(ctx, systemctl.Disable(UnitName(pci, number))); err != nil {
-		return Result{Observed: o}, fmt.Errorf("disabling %s: %w", UnitName(pci, number), err)
+		return Result{Look: o}, fmt.Errorf("disabling %s: %w", UnitName(pci, number), err)
 	}
 	paths := []string{UnitPath(pci, number)}
 	if !othersStored(s, UnitPath(pci, number)) {
@@ -283,13 +283,13 @@ func forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, o Observa
 	for _, path := range paths {
 		said, err := keep(ctx, h, o, path)
 		if err != nil {
-			return Result{Observed: o, Left: kept}, err
+			return Result{Look: o, Left: kept}, err
 		}
 		kept, commands = append(kept, said...), append(commands, coreutils.RemoveFile(path))
 	}
 	for _, cmd := range append(commands, systemctl.DaemonReload()) {
 		if _, err := h.Run(ctx, cmd); err != nil {
-			return Result{Observed: o, Left: kept}, fmt.Errorf("removing %s: %w", UnitName(pci, number), err)
+			return Result{Look: o, Left: kept}, fmt.Errorf("removing %s: %w", UnitName(pci, number), err)
 		}
 	}
 	stays := "as it is"
@@ -298,7 +298,7 @@ func forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, o Observa
 	}
 	left := fmt.Sprintf("The port stays %s until the driver is loaded again or the host restarts. Then firmware and "+
 		"driver decide.", stays)
-	return Result{Observed: o, Left: append(kept, left)}, nil
+	return Result{Look: o, Left: append(kept, left)}, nil
 }
 
 func othersStored(s *inventory.Snapshot, except string) bool {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
@@ -39,15 +40,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Result is what Apply and Remove did.
-type Result struct {
-	Changed  bool        // something on the host was changed
-	Look     *found.Look // read back after the change; nil if the host could not be read then
-	Warnings []string    // what the operator should know, one sentence each
-	// Findings are what the fabric shows after the change. None blocks: it is done.
-	Findings []finding.Finding
-	Left     []string // of Remove: what stays on the host, one sentence each
-}
+// Result is what Apply and Remove did. Its look is nil if the host could not be read after the change.
+type Result = managed.Result[*found.Look]
 
 // Apply makes the port's SM what d says, now and at boot; l is the last look at its port. It is safe to
 // repeat. It checks d again; what blocks is *safety.RefusedError. An SM that was set up and does not serve

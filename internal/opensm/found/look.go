@@ -164,9 +164,3 @@ func (l *Look) Stored() (stored opensm.Stored, known bool) {
 	stored.Lines = platform.AddedLines(l.Edits)
 	return stored, true
 }
-
-// Written is what a state keeps once an apply of d has written the files.
-func (l *Look) Written(d opensm.Request) opensm.Stored {
-	return opensm.Stored{Settings: opensm.Settings(d.Priority, d.Tuning, d.Partitions), Runs: fact.Yes(l.Active),
-		Enabled: fact.Yes(l.Enabled)}
-}

@@ -1,11 +1,9 @@
 package judge
 
 import (
-	"cmp"
-	"strings"
-
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -20,14 +18,8 @@ func CheckSincePlan(l *found.Look, before opensm.Stored, d opensm.Request) []fin
 		return nil // another finding refuses
 	}
 	want := opensm.Settings(d.Priority, d.Tuning, d.Partitions)
-	var changed []string
-	for _, key := range opensm.SettingKeys {
-		if is, there := now.Settings[key]; there && is != before.Settings[key] && is != want[key] {
-			changed = append(changed, key+" was "+cmp.Or(before.Settings[key], "not set")+" and is "+cmp.Or(is, "not set"))
-		}
-	}
-	changed = append(changed, platform.NewLines(now.Lines, before.Lines)...)
-	return findChanged(l, append(changed, findStopped(l, before)...))
+	changed := append(managed.Changed(settings(now, before, want)...), platform.NewLines(now.Lines, before.Lines)...)
+	return managed.Since(subject(l), append(changed, findStopped(l, before)...)...)
 }
 
 // CheckRemovalSincePlan refuses to remove what somebody has written into the files of an instance
@@ -38,13 +30,23 @@ func CheckRemovalSincePlan(l *found.Look, before opensm.Stored) []finding.Findin
 		return nil // the removal itself says it, or there is nothing to remove
 	}
 	var changed []string
+	if before.Settings != nil {
+		changed = managed.Changed(settings(now, before, nil)...)
+	}
+	return managed.Since(subject(l), append(changed, platform.NewLines(now.Lines, before.Lines)...)...)
+}
+
+// settings are those of the files that are there; what is not wanted is left to opensm.
+func settings(now, before opensm.Stored, want map[string]string) (all []managed.Setting) {
 	for _, key := range opensm.SettingKeys {
-		if is := now.Settings[key]; before.Settings != nil && is != "" && is != before.Settings[key] {
-			changed = append(changed, key+" was "+cmp.Or(before.Settings[key], "not set")+" and is "+is)
+		if is, there := now.Settings[key]; there {
+			all = append(all, managed.Setting{Had: key + " was", Has: "is", Was: before.Settings[key], Is: is, Want: want[key]})
 		}
 	}
-	return findChanged(l, append(changed, platform.NewLines(now.Lines, before.Lines)...))
+	return all
 }
+
+func subject(l *found.Look) string { return l.Unit + " on " + l.Host + " has changed" }
 
 // findStopped says that somebody has stopped an instance of ours, or has taken it from the boot.
 // Our unit starts an opensm that has ended again, however it ended, and one that failed for
@@ -62,12 +64,4 @@ func findStopped(l *found.Look, before opensm.Stored) []string {
 		all = append(all, "it started at boot and does not any more")
 	}
 	return all
-}
-
-func findChanged(l *found.Look, changed []string) []finding.Finding {
-	if len(changed) == 0 {
-		return nil
-	}
-	return []finding.Finding{finding.ChangedSincePlan.Find("%s on %s has changed: %s.", l.Unit, l.Host,
-		strings.Join(changed, "; "))}
 }

@@ -39,6 +39,8 @@ func (r *Resource[M, Q, L, S]) apply(ctx context.Context, c session.Change) {
 		diagnostic.AddError(c.Diags, what, err)
 		return
 	}
+	end := r.announce(s.Ask)
+	defer end(false)
 	var result managed.Result[L]
 	var kept S
 	err = r.WriteHost(ctx, at.Host, r.limitOf(ctx, c.Op, c.Plan()), func(ctx context.Context, h *hosts.Host) error {
@@ -47,9 +49,9 @@ func (r *Resource[M, Q, L, S]) apply(ctx context.Context, c session.Change) {
 		}
 		done, stays, applyErr := r.object.Apply(ctx, s)
 		if result = done; applyErr == nil {
-			r.Made(r.object.Place(s.Ask).Key)
+			r.Made(r.object.Key(s.Ask))
 			var known bool
-			if kept, known = r.object.Seen(s.Plan, s.Ask, done.Observed, kept); known {
+			if kept, known = r.object.Remember(s.Plan, s.Ask, done.Look, kept); known {
 				c.NoteSeen(ctx, kept)
 			}
 		}
@@ -58,13 +60,20 @@ func (r *Resource[M, Q, L, S]) apply(ctx context.Context, c session.Change) {
 		}
 		return applyErr
 	})
+	if _, ok := r.object.(proven[L]); ok {
+		c.Unproven(ctx, err != nil)
+	}
 	diagnostic.AddError(c.Diags, what, err)
 	diagnostic.AddNotes(c.Diags, diagnostic.Capital(r.kind.Thing)+" "+at.ID, result.Warnings)
 	if c.Diags.HasError() {
 		return
 	}
 	diagnostic.AddFindings(ctx, c.Diags, what, result.Findings)
-	c.Diags.Append(r.object.Fill(ctx, &plan, s.Ask, result.Observed, kept)...)
+	c.Diags.Append(r.object.Fill(ctx, &plan, s.Ask, result.Look, kept)...)
+	if r.kind.Stores {
+		c.Store(ctx, &plan)
+		return
+	}
 	c.Confirm(ctx, what, &plan)
 }
 
@@ -99,21 +108,24 @@ func (r *Resource[M, Q, L, S]) Delete(ctx context.Context, req resource.DeleteRe
 	}
 	at := r.object.Place(q)
 	what, title := r.kind.what(r.kind.Remove, at.ID), ""
+	end := r.announce(q)
+	defer end(false)
 	var notes []string
 	err = r.WriteHost(ctx, at.Host, r.limitOf(ctx, attribute.Delete, req.State),
 		func(ctx context.Context, h *hosts.Host) (removeErr error) {
 			snap, removeErr := h.Snapshot(ctx)
-			if removeErr != nil || r.Left(r.kind.Removed, r.object.Place(q).Key, at.ID, diags) {
+			if removeErr != nil || r.Left(r.kind.Removed, r.object.Key(q), at.ID, diags) {
 				return removeErr
 			}
 			var kept *S
 			if before := new(S); session.Seen(ctx, req.Private, before, diags) {
 				kept = before
 			}
-			if diagnostic.AddFindings(ctx, diags, what, r.object.SinceRemoval(q, r.object.Find(snap, &q), kept)) {
+			found := r.object.Find(snap, &q)
+			if diagnostic.AddFindings(ctx, diags, what, r.object.SinceRemoval(q, found, kept)) {
 				return nil
 			}
-			title, notes, removeErr = r.object.Remove(ctx, h, q, &state)
+			title, notes, removeErr = r.object.Remove(ctx, h, q, found, &state)
 			return removeErr
 		})
 	diagnostic.AddError(diags, what, err)
@@ -142,13 +154,16 @@ func (r *Resource[M, Q, L, S]) Read(ctx context.Context, req resource.ReadReques
 	}
 	var kept S
 	session.Seen(ctx, req.Private, &kept, diags)
-	kept, known := r.object.Seen(&state, q, found, kept)
+	kept, known := r.object.Remember(&state, q, found, kept)
 	if known {
 		session.NoteSeen(ctx, resp.Private, kept, diags)
 	}
 	diags.Append(r.object.Fill(ctx, &state, q, found, kept)...)
 	if held, err := r.object.Request(ctx, &state, new(M)); err == nil {
 		planned.NoteToDo(ctx, resp.Private, r.object.ToDo(held, found, true), diags)
+	}
+	if o, ok := r.object.(proven[L]); ok && o.Works(found) {
+		planned.NoteUnproven(ctx, resp.Private, false, diags)
 	}
 	diags.Append(resp.State.Set(ctx, &state)...)
 }

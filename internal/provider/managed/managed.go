@@ -21,6 +21,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
@@ -41,13 +42,15 @@ type Kind struct {
 	Live []string
 	// Kept are the arguments that a destroy needs from the state.
 	Kept []string
+	// Stores has an apply store what was read back without a comparison with the plan: the host
+	// spells it in its own way, and Apply has compared it.
+	Stores bool
 }
 
 // Place is where one object is.
 type Place struct {
 	Host string
 	ID   string // as the resource names it
-	Key  string // the same under all names of its machine, once that was looked at
 }
 
 // Object is what only this kind of object can do. M is the model of its resource, Q what is asked
@@ -60,6 +63,8 @@ type Object[M, Q, L, S any] interface {
 	// of a state.
 	Request(ctx context.Context, m, config *M) (Q, error)
 	Place(q Q) Place
+	// Key is the same under all names of the machine, once that was looked at.
+	Key(q Q) string
 	// Ready reports whether a plan can look at the object. If not, it has told why.
 	Ready(ctx context.Context, s *Step[M, Q, L]) bool
 	// Find finds the object in what was read of its host. It may complete what is asked for with
@@ -72,12 +77,13 @@ type Object[M, Q, L, S any] interface {
 	// ToDo reports whether an apply changes the host. held says that the state has what is asked for.
 	ToDo(q Q, l L, held bool) bool
 	// Plan fills what follows from the configuration; it reports whether the state holds all of it.
-	Plan(s *Step[M, Q, L]) (held bool)
+	// What other resources of the plan have to know of this one, it notes.
+	Plan(ctx context.Context, s *Step[M, Q, L]) (held bool)
 	// Check gives the findings on an apply.
 	Check(ctx context.Context, s *Step[M, Q, L]) []finding.Finding
-	// Seen is what is to be kept beside the state of what a look has found. before is what was kept
+	// Remember gives what is to be kept beside the state of what a look has found. before is what was kept
 	// last; false if nothing new is known.
-	Seen(m *M, q Q, l L, before S) (S, bool)
+	Remember(m *M, q Q, l L, before S) (S, bool)
 	// Since gives the findings on what somebody has changed since the look that the plan rests on.
 	Since(s *Step[M, Q, L], before S) []finding.Finding
 	// Apply makes the object what is asked for. It says what stays on the host if it fails, at the
@@ -95,9 +101,9 @@ type Object[M, Q, L, S any] interface {
 	// SinceRemoval gives those just before it. kept is what the plan rests on; nil if that is nothing.
 	SinceRemoval(q Q, l L, kept *S) []finding.Finding
 	// Remove takes away what an apply has left. title is the one of its notes.
-	Remove(ctx context.Context, h *hosts.Host, q Q, m *M) (title string, notes []string, err error)
-	// Import gives the attributes that an id says.
-	Import(id string) (map[string]any, error)
+	Remove(ctx context.Context, h *hosts.Host, q Q, l L, m *M) (title string, notes []string, err error)
+	// Import gives the attributes that an id says. What speaks against an import, it adds.
+	Import(ctx context.Context, id string, diags *diag.Diagnostics) (map[string]any, error)
 }
 
 // Step is one plan or one apply of an object, as its hooks see it.
@@ -112,7 +118,10 @@ type Step[M, Q, L any] struct {
 	Found        L
 	// Held says that the state has what is planned, and ToDo that the host differs.
 	Held, ToDo bool
-	Diags      *diag.Diagnostics
+	Unproven   bool // the last change was written and did not work, see planned.NoteUnproven
+	// Keeps is set by Plan where the state is the plan, whatever the host shows.
+	Keeps bool
+	Diags *diag.Diagnostics
 }
 
 // onCard is an object that is on one card, whose identity its state records.
@@ -120,9 +129,27 @@ type onCard[M any] interface {
 	Card(m *M) (attribute.CardID, *types.String)
 }
 
-// asked is an object that is asked for more than the collection of its host has.
-type asked[Q, L any] interface {
+// asker is an object that is asked for more than the collection of its host has.
+type asker[Q, L any] interface {
 	Look(ctx context.Context, h *hosts.Host, q Q, l L) (L, error)
+}
+
+// proven is an object whose change is proven at the end of an apply. Works reports whether a look
+// shows as much.
+type proven[L any] interface{ Works(l L) bool }
+
+// queued is an object whose changes wait for each other. Each is announced from the begin of the last
+// plan of it to the end of its change, or to that of a plan which does not change it.
+type queued[Q, L any] interface {
+	Announce(q Q)
+	Withdraw(q Q)
+	// First reports whether others wait for the change of such an object.
+	First(l L) bool
+}
+
+// validated is an object whose configuration is checked before any host is asked.
+type validated[M any] interface {
+	Validate(ctx context.Context, config *M, diags *diag.Diagnostics)
 }
 
 // Resource is the resource of one kind of object.
@@ -133,10 +160,11 @@ type Resource[M, Q, L, S any] struct {
 }
 
 var (
-	_ resource.ResourceWithConfigure   = &Resource[any, any, any, any]{}
-	_ resource.ResourceWithModifyPlan  = &Resource[any, any, any, any]{}
-	_ resource.ResourceWithIdentity    = &Resource[any, any, any, any]{}
-	_ resource.ResourceWithImportState = &Resource[any, any, any, any]{}
+	_ resource.ResourceWithConfigure      = &Resource[any, any, any, any]{}
+	_ resource.ResourceWithModifyPlan     = &Resource[any, any, any, any]{}
+	_ resource.ResourceWithIdentity       = &Resource[any, any, any, any]{}
+	_ resource.ResourceWithImportState    = &Resource[any, any, any, any]{}
+	_ resource.ResourceWithValidateConfig = &Resource[any, any, any, any]{}
 )
 
 // New returns the resource of a kind. object gets what the provider gives to its resources.
@@ -151,6 +179,33 @@ func (r *Resource[M, Q, L, S]) Schema(ctx context.Context, _ resource.SchemaRequ
 	resp.Schema = r.object.Schema(ctx)
 }
 
+// ValidateConfig implements resource.ResourceWithValidateConfig.
+func (r *Resource[M, Q, L, S]) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest,
+	resp *resource.ValidateConfigResponse) {
+	o, ok := r.object.(validated[M])
+	if !ok {
+		return
+	}
+	var config M
+	if resp.Diagnostics.Append(req.Config.Get(ctx, &config)...); !resp.Diagnostics.HasError() {
+		o.Validate(ctx, &config, &resp.Diagnostics)
+	}
+}
+
+// announce announces a change, if others wait for it. The end withdraws that unless it stays.
+func (r *Resource[M, Q, L, S]) announce(q Q) (end func(stays bool)) {
+	o, ok := r.object.(queued[Q, L])
+	if !ok {
+		return func(bool) {}
+	}
+	o.Announce(q)
+	return func(stays bool) {
+		if !stays {
+			o.Withdraw(q)
+		}
+	}
+}
+
 // at is the attribute that an error about the host belongs to.
 func (k Kind) at() path.Path { return path.Root(k.HostIn) }
 
@@ -160,14 +215,15 @@ func (k Kind) what(verb, id string) string { return verb + " " + k.Thing + " " +
 // lookAt looks at an object of a host.
 func (r *Resource[M, Q, L, S]) lookAt(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, q *Q) (L, error) {
 	found := r.object.Find(s, q)
-	if o, ok := r.object.(asked[Q, L]); ok {
+	if o, ok := r.object.(asker[Q, L]); ok {
 		return o.Look(ctx, h, *q, found)
 	}
 	return found, nil
 }
 
 // limitOf is how long an operation may take; from is a plan or a state.
-func (r *Resource[M, Q, L, S]) limitOf(ctx context.Context, op attribute.Operation, from attributes) attribute.TimeLimit {
+func (r *Resource[M, Q, L, S]) limitOf(ctx context.Context, op attribute.Operation,
+	from attributes) attribute.TimeLimit {
 	var given timeouts.Value
 	_ = from.GetAttribute(ctx, path.Root(attribute.TimeoutsName), &given) // the schema has it
 	return op.Limit(ctx, given, r.kind.Timeout)
@@ -185,10 +241,8 @@ func (r *Resource[M, Q, L, S]) ImportState(ctx context.Context, req resource.Imp
 	if !ok {
 		return
 	}
-	given, err := r.object.Import(id)
-	if err != nil {
-		resp.Diagnostics.AddError("Unable to "+what+" "+id, err.Error())
-	}
+	given, err := r.object.Import(ctx, id, &resp.Diagnostics)
+	diagnostic.AddError(&resp.Diagnostics, what+" "+id, err)
 	for name, value := range given {
 		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), value)...)
 	}

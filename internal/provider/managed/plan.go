@@ -21,32 +21,52 @@ func (r *Resource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.Modi
 		r.planRemoval(ctx, req, diags)
 		return
 	}
-	plan, config, state, exists := planned.Models[M](ctx, req, diags)
-	if diags.HasError() || r.Data == nil {
+	s, ok := r.request(ctx, req, diags)
+	if !ok {
 		return
 	}
-	s := &Step[M, Q, L]{Plan: &plan, Config: &config, State: &state, Exists: exists, Planning: true, Diags: diags}
-	if !r.object.Ready(ctx, s) {
-		return
-	}
-	var err error
-	if s.Ask, err = r.object.Request(ctx, &plan, &config); err != nil {
-		diagnostic.AddErrorAt(diags, r.kind.at(), r.kind.what("plan", r.object.Place(s.Ask).ID), err)
-		return
-	}
+	end, looked := r.announce(s.Ask), false
+	defer func() {
+		end(looked && r.isAwaited(s.Found) && !diags.HasError() && !resp.Plan.Raw.Equal(req.State.Raw))
+	}()
 	if !r.claim(ctx, s, req) || !r.look(ctx, s, r.prior(s)) {
 		return
 	}
-	s.Held = r.object.Plan(s) && exists
+	looked = true
+	s.Unproven = planned.Unproven(ctx, req.Private, diags)
+	if s.Held = r.object.Plan(ctx, s) && s.Exists; s.Keeps {
+		planned.Steady{Held: true}.Plan(ctx, req, resp, s.Plan)
+		return
+	}
 	s.ToDo = r.object.ToDo(s.Ask, s.Found, s.Held)
-	if !exists && r.object.Ours(s.Ask, s.Found) {
+	if !s.Exists && r.object.Ours(s.Ask, s.Found) {
 		session.WarnMade(diags, diagnostic.Capital(r.kind.Thing), r.object.Place(s.Ask).ID,
 			r.object.Differences(s.Ask, s.Found))
 	}
-	if !r.check(ctx, s) {
-		return
+	if r.check(ctx, s) {
+		planned.Steady{Held: s.Held, ToDo: s.ToDo || s.Unproven, Live: r.kind.Live, Kept: r.kind.Kept}.Plan(ctx, req, resp,
+			s.Plan)
 	}
-	planned.Steady{Held: s.Held, ToDo: s.ToDo, Live: r.kind.Live, Kept: r.kind.Kept}.Plan(ctx, req, resp, &plan)
+}
+
+// request reads what is asked for; not ok if that is not known yet or wrong.
+func (r *Resource[M, Q, L, S]) request(ctx context.Context, req resource.ModifyPlanRequest,
+	diags *diag.Diagnostics) (s *Step[M, Q, L], ok bool) {
+	plan, config, state, exists := planned.Models[M](ctx, req, diags)
+	s = &Step[M, Q, L]{Plan: &plan, Config: &config, State: &state, Exists: exists, Planning: true, Diags: diags}
+	if diags.HasError() || r.Data == nil || !r.object.Ready(ctx, s) {
+		return nil, false
+	}
+	var err error
+	s.Ask, err = r.object.Request(ctx, &plan, &config)
+	diagnostic.AddErrorAt(diags, r.kind.at(), r.kind.what("plan", r.object.Place(s.Ask).ID), err)
+	return s, err == nil
+}
+
+// isAwaited reports whether others wait for a change of what was found.
+func (r *Resource[M, Q, L, S]) isAwaited(found L) bool {
+	o, ok := r.object.(queued[Q, L])
+	return ok && o.First(found)
 }
 
 // claim reports whether no other resource has the object. It comes before the object is judged: of
@@ -55,8 +75,8 @@ func (r *Resource[M, Q, L, S]) claim(ctx context.Context, s *Step[M, Q, L], req 
 	if _, _, _, err := r.Look(ctx, r.object.Place(s.Ask).Host); err != nil {
 		return true // the look at the object says so
 	}
-	at := r.object.Place(s.Ask)
-	return r.Claim(ctx, "plan "+r.kind.Thing, planned.Claim{Key: at.Key, Name: at.ID, HostIn: r.kind.HostIn}, req, s.Diags)
+	c := planned.Claim{Key: r.object.Key(s.Ask), Name: r.object.Place(s.Ask).ID, HostIn: r.kind.HostIn}
+	return r.Claim(ctx, "plan "+r.kind.Thing, c, req, s.Diags)
 }
 
 // prior is what a plan knows of the identity of the card.
@@ -101,7 +121,8 @@ func (r *Resource[M, Q, L, S]) look(ctx context.Context, s *Step[M, Q, L], recor
 // check adds what speaks against the change and reports whether it may be done.
 func (r *Resource[M, Q, L, S]) check(ctx context.Context, s *Step[M, Q, L]) bool {
 	at := r.object.Place(s.Ask)
-	if s.ToDo && r.OnlyRead(ctx, r.kind.what(r.kind.Change, at.ID), at.Host, r.object.Differences(s.Ask, s.Found), s.Diags) {
+	what, differ := r.kind.what(r.kind.Change, at.ID), r.object.Differences(s.Ask, s.Found)
+	if s.ToDo && r.OnlyRead(ctx, what, at.Host, differ, s.Diags) {
 		return false
 	}
 	return !r.refuses(ctx, s, r.object.Check(ctx, s))
@@ -119,7 +140,7 @@ func (r *Resource[M, Q, L, S]) planRemoval(ctx context.Context, req resource.Mod
 	var state M
 	diags.Append(req.State.Get(ctx, &state)...)
 	r.object.WarnRemoval(ctx, &state, diags)
-	r.CanLeave("remove "+r.kind.Removed+" "+session.IDOf(req.State), r.kind.HostIn, req.State, "", diags)
+	r.CanLeave(r.kind.what(r.kind.Remove, session.IDOf(req.State)), r.kind.HostIn, req.State, "", diags)
 	q, err := r.object.Request(ctx, &state, new(M))
 	if err != nil {
 		return // the destroy itself says it
@@ -140,8 +161,7 @@ func (r *Resource[M, Q, L, S]) planRemoval(ctx context.Context, req resource.Mod
 		}
 		return
 	}
-	at = r.object.Place(q) // the look tells the machine
-	if r.Drop(ctx, r.kind.Remove+" "+r.kind.Thing, at.Key, at.ID, diags) && lookErr == nil {
+	if r.Drop(ctx, r.kind.Remove+" "+r.kind.Thing, r.object.Key(q), at.ID, diags) && lookErr == nil {
 		diagnostic.AddFindings(ctx, diags, what, r.object.CheckRemoval(q, found))
 	}
 }

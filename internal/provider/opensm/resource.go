@@ -12,184 +12,142 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/change"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 const standardTimeout = 10 * time.Minute
 
-var (
-	_ resource.ResourceWithConfigure      = &Resource{}
-	_ resource.ResourceWithModifyPlan     = &Resource{}
-	_ resource.ResourceWithIdentity       = &Resource{}
-	_ resource.ResourceWithImportState    = &Resource{}
-	_ resource.ResourceWithValidateConfig = &Resource{}
-)
+var kind = managed.Kind{
+	Name: "infiniband_opensm", Thing: "subnet manager", Change: "run", Remove: "remove", Removed: "subnet manager",
+	HostIn: "host", By: session.PortNamed(), Timeout: standardTimeout,
+	Live: []string{"package_version", "port_state", "lid", "sm_lid", "role"},
+}
 
-// Resource is infiniband_opensm.
-type Resource struct{ session.Importable }
+type step = managed.Step[model, ops.Request, *found.Look]
+
+// object is what only subnet managers do.
+type object struct{ *session.Resource }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.NewResource("infiniband_opensm", session.PortNamed())}
-}
-
-// Create installs, binds, starts and enables the subnet manager.
-func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	r.CreateWith(ctx, req, resp, r.apply)
-}
-
-// Update does the same as Create: both converge. Timeouts alone are stored without a
-// change of the host.
-func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	r.UpdateWith(ctx, req, resp, r.apply)
-}
-
-func (r *Resource) apply(ctx context.Context, c session.Change) {
-	var plan model
-	c.Read(ctx, &plan, nil)
-	d, err := plan.request(ctx)
-	if err != nil || c.Diags.HasError() {
-		diagnostic.AddError(c.Diags, "run subnet manager "+plan.PortGUID.ValueString(), err)
-		return
-	}
-	limit := c.Op.Limit(ctx, plan.Timeouts, standardTimeout)
-	var result change.Result
-	r.Turns.SMs.Announce(ref(d))
-	defer r.Turns.SMs.Withdraw(ref(d))
-	err = r.WriteHost(ctx, d.Host, limit, func(ctx context.Context, h *hosts.Host) error {
-		snap, lookErr := h.Snapshot(ctx)
-		if lookErr != nil {
-			return lookErr
-		}
-		now := found.Of(snap, d.PortGUID)
-		if !r.asPlanned(ctx, c, now, d) || !r.check(ctx, c.Diags, now, d, satisfies(now, d), false) {
-			return nil
-		}
-		return r.Turns.SMs.Do(ctx, ref(d), role(now), func() (applyErr error) {
-			if result, applyErr = change.Apply(ctx, h, now, d, change.Options{Lab: r.lab(ctx)}); applyErr == nil {
-				r.Made(r.PortKey(ref(d)))
-			}
-			if result.Changed || satisfies(now, d) {
-				applyErr = c.Leaves(applyErr, "What is set up of "+ops.UnitName(d.PortGUID), ref(d).String())
-			}
-			return applyErr
-		})
+	return managed.New(kind, func(r *session.Resource) managed.Object[model, ops.Request, *found.Look, ops.Stored] {
+		return object{r}
 	})
-	c.Unproven(ctx, err != nil)
-	diagnostic.AddError(c.Diags, "run subnet manager "+ref(d).String(), err)
-	diagnostic.AddNotes(c.Diags, "Subnet manager "+ref(d).String(), result.Warnings)
-	if c.Diags.HasError() {
-		return
-	}
-	diagnostic.AddFindings(ctx, c.Diags, "run subnet manager "+ref(d).String(), result.Findings)
-	c.NoteSeen(ctx, result.Look.Written(d))
-	c.Diags.Append(plan.observe(ctx, d, result.Look)...)
-	c.Confirm(ctx, "run subnet manager "+ref(d).String(), &plan)
 }
 
-// asPlanned reports whether the files that the apply overwrites are those that the plan has
-// shown, or say what is asked for.
-func (r *Resource) asPlanned(ctx context.Context, c session.Change, l *found.Look, d ops.Request) bool {
-	var before ops.Stored
-	return !c.Seen(ctx, &before) || !diagnostic.AddFindings(ctx, c.Diags, "run subnet manager "+ref(d).String(),
-		judge.CheckSincePlan(l, before, d))
+func (o object) Request(ctx context.Context, m, _ *model) (ops.Request, error) { return m.request(ctx) }
+
+func (o object) Place(d ops.Request) managed.Place {
+	return managed.Place{Host: d.Host, ID: ref(d).String()}
 }
 
-// Read refreshes the state. If the host answers and has nothing of ours, the state says
-// so.
-func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	var state model
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() || !r.Readable(state.Host) {
-		return
-	}
-	d, err := state.request(ctx)
-	if err != nil {
-		session.AddForeignState(&resp.Diagnostics, "read subnet manager "+state.ID.ValueString(), err)
-		return
-	}
-	_, _, snap, err := r.Look(ctx, d.Host)
-	if err != nil {
-		diagnostic.AddError(&resp.Diagnostics, "read subnet manager "+ref(d).String(), err)
-		return
-	}
-	l := found.Of(snap, d.PortGUID)
-	why := l.Silence()
-	if why != "" {
-		warnSilence(&resp.Diagnostics, ref(d).String(), why)
-	}
-	if why == "" && !l.Managed && !l.Listed && l.Stopped() {
-		resp.State.RemoveResource(ctx)
-		return
-	}
-	if stored, known := l.Stored(); known {
-		session.NoteSeen(ctx, resp.Private, stored, &resp.Diagnostics)
-	}
-	resp.Diagnostics.Append(state.observe(ctx, d, l)...)
-	noteToDo(ctx, &state, l, resp.Private, &resp.Diagnostics)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+func (o object) Key(d ops.Request) string { return o.PortKey(ref(d)) }
+
+func (o object) Find(s *inventory.Snapshot, d *ops.Request) *found.Look {
+	return found.Of(s, d.PortGUID)
 }
 
-// noteToDo keeps beside the state what the next plan and apply have to do.
-func noteToDo(ctx context.Context, state *model, l *found.Look, at planned.Beside, diags *diag.Diagnostics) {
-	if held, err := state.request(ctx); err == nil {
-		planned.NoteToDo(ctx, at, !satisfies(l, held), diags)
+func (o object) Presence(d ops.Request, l *found.Look, diags *diag.Diagnostics) session.Presence {
+	switch why := l.Silence(); {
+	case why != "":
+		warnSilence(diags, ref(d).String(), why)
+	case !l.Managed && !l.Listed && l.Stopped():
+		return session.Absent
 	}
-	// A standby that has a role works by now. What a master has in force is the apply's to prove.
-	if l.Role() == found.RoleStandby {
-		planned.NoteUnproven(ctx, at, false, diags)
-	}
+	return session.Present
 }
 
-// Delete stops the subnet manager and removes its configuration.
-func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	var state model
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	d, err := state.request(ctx)
-	if err != nil || resp.Diagnostics.HasError() {
-		diagnostic.AddError(&resp.Diagnostics, "remove subnet manager "+state.ID.ValueString(), err)
-		return
-	}
-	limit, what := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout), "remove subnet manager "+ref(d).String()
-	var result change.Result
-	r.Turns.SMs.Announce(ref(d))
-	defer r.Turns.SMs.Withdraw(ref(d))
-	err = r.WriteHost(ctx, d.Host, limit, func(ctx context.Context, h *hosts.Host) error {
-		snap, lookErr := h.Snapshot(ctx)
-		if lookErr != nil {
-			return lookErr
-		}
-		if r.Left("subnet manager", r.PortKey(ref(d)), ref(d).String(), &resp.Diagnostics) {
-			return nil
-		}
-		now := found.Of(snap, d.PortGUID)
-		all := judge.CheckRemoval(now)
-		if before := (ops.Stored{}); session.Seen(ctx, req.Private, &before, &resp.Diagnostics) {
-			all = append(all, judge.CheckRemovalSincePlan(now, before)...)
-		}
-		if diagnostic.AddFindings(ctx, &resp.Diagnostics, what, atDestroy(all)) {
-			return nil
-		}
-		return r.Turns.SMs.Do(ctx, ref(d), role(now), func() (removeErr error) {
-			result, removeErr = change.Remove(ctx, h, now)
-			return removeErr
-		})
+func (o object) Differences(d ops.Request, l *found.Look) []string { return judge.Differences(l, d) }
+
+func (o object) ToDo(d ops.Request, l *found.Look, _ bool) bool { return !satisfies(l, d) }
+
+// Works of a standby that has a role. What a master has in force is the apply's to prove.
+func (o object) Works(l *found.Look) bool { return l.Role() == found.RoleStandby }
+
+// Announce and Withdraw have a master wait for the standbys, see session.Handover.
+func (o object) Announce(d ops.Request) { o.Turns.SMs.Announce(ref(d)) }
+
+// Withdraw implements managed.queued.
+func (o object) Withdraw(d ops.Request) { o.Turns.SMs.Withdraw(ref(d)) }
+
+// First are the standbys.
+func (o object) First(l *found.Look) bool { return role(l) == session.SMStandby }
+
+func (o object) Remember(_ *model, d ops.Request, l *found.Look, _ ops.Stored) (ops.Stored, bool) {
+	return l.Stored()
+}
+
+func (o object) Since(s *step, before ops.Stored) []finding.Finding {
+	return judge.CheckSincePlan(s.Found, before, s.Ask)
+}
+
+func (o object) Apply(ctx context.Context, s *step) (r change.Result, stays string, err error) {
+	err = o.Turns.SMs.Do(ctx, ref(s.Ask), role(s.Found), func() (applyErr error) {
+		r, applyErr = change.Apply(ctx, s.Host, s.Found, s.Ask, change.Options{Lab: o.lab(ctx)})
+		return applyErr
 	})
-	diagnostic.AddError(&resp.Diagnostics, what, err)
-	title := "Removed subnet manager " + ref(d).String()
-	if err != nil {
-		title = "Subnet manager " + ref(d).String()
+	if r.Changed || !s.ToDo {
+		stays = "What is set up of " + ops.UnitName(s.Ask.PortGUID)
 	}
-	diagnostic.AddNotes(&resp.Diagnostics, title, append(result.Warnings, result.Left...))
+	return r, stays, err
+}
+
+func (o object) Fill(ctx context.Context, m *model, d ops.Request, l *found.Look, _ ops.Stored) diag.Diagnostics {
+	return m.observe(ctx, d, l)
+}
+
+func (o object) WarnRemoval(ctx context.Context, m *model, diags *diag.Diagnostics) {
+	diags.AddWarning("Removing subnet manager "+m.ID.ValueString()+": the package stays",
+		"The service is stopped and disabled, and its configuration is removed. "+
+			"The package opensm, the port and other subnet managers of the host stay as they are. "+
+			"If this is the only subnet manager of its fabric, ports that come up later stay in Initializing."+
+			o.describeStaying(ctx, m.ID.ValueString()))
+}
+
+func (o object) Ours(_ ops.Request, l *found.Look) bool { return l.Managed }
+
+func (o object) CheckRemoval(_ ops.Request, l *found.Look) []finding.Finding {
+	return atDestroy(judge.CheckRemoval(l))
+}
+
+func (o object) SinceRemoval(_ ops.Request, l *found.Look, kept *ops.Stored) []finding.Finding {
+	all := judge.CheckRemoval(l)
+	if kept != nil {
+		all = append(all, judge.CheckRemovalSincePlan(l, *kept)...)
+	}
+	return atDestroy(all)
+}
+
+// atDestroy leaves out the attribute that a destroy has no configuration of.
+func atDestroy(all []finding.Finding) []finding.Finding {
+	for i := range all {
+		all[i].Attribute = ""
+	}
+	return all
+}
+
+func (o object) Remove(ctx context.Context, h *hosts.Host, d ops.Request, l *found.Look,
+	_ *model) (title string, notes []string, err error) {
+	var r change.Result
+	err = o.Turns.SMs.Do(ctx, ref(d), role(l), func() (removeErr error) {
+		r, removeErr = change.Remove(ctx, h, l)
+		return removeErr
+	})
+	title = "Removed subnet manager"
+	if err != nil {
+		title = "Subnet manager"
+	}
+	return title, append(r.Warnings, r.Left...), err
 }
 
 // warnSilence says why the state keeps what it has of a subnet manager.
@@ -210,16 +168,14 @@ func role(l *found.Look) session.SMRole {
 	return session.SMStandby
 }
 
-// ImportState takes host/port_guid.
-func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest,
-	resp *resource.ImportStateResponse) {
-	const what = "import subnet manager"
-	port, ok := r.ImportPort(ctx, what, req, resp)
-	if !ok || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(port.Host)) {
-		return
+// Import refuses what the host shows not to be a subnet manager. A host that does not answer is the
+// refresh's to tell of.
+func (o object) Import(ctx context.Context, id string, diags *diag.Diagnostics) (map[string]any, error) {
+	port, err := attribute.ParsePortRef(id)
+	if err == nil && o.Readable(types.StringValue(port.Host)) {
+		if _, _, snap, lookErr := o.Look(ctx, port.Host); lookErr == nil {
+			diagnostic.AddFindings(ctx, diags, "import subnet manager "+id, judge.CheckImport(found.Of(snap, port.GUID)))
+		}
 	}
-	// A host that does not answer is the refresh's to tell of.
-	if _, _, snap, err := r.Look(ctx, port.Host); err == nil {
-		diagnostic.AddFindings(ctx, &resp.Diagnostics, what+" "+port.String(), judge.CheckImport(found.Of(snap, port.GUID)))
-	}
+	return map[string]any{"id": id, "host": port.Host, "port_guid": attribute.GUIDRaw(port.GUID)}, err
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -115,13 +114,13 @@ var (
 	}
 )
 
-// Schema implements resource.Resource.
-func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = schema.Schema{
+func (o object) Schema(ctx context.Context) schema.Schema {
+	all := schema.Schema{
 		MarkdownDescription: description,
 		Attributes:          arguments(ctx),
 	}
-	maps.Copy(resp.Schema.Attributes, results())
+	maps.Copy(all.Attributes, results())
+	return all
 }
 
 // arguments are what a configuration says.

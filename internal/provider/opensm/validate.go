@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -17,16 +17,13 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
-// ValidateConfig says what no partition can be, before any host is asked.
-func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest,
-	resp *resource.ValidateConfigResponse) {
-	var config model
-	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	if resp.Diagnostics.HasError() || !wholly(config.Partitions) {
+// Validate says what no partition can be.
+func (o object) Validate(ctx context.Context, config *model, diags *diag.Diagnostics) {
+	if !wholly(config.Partitions) {
 		return
 	}
 	if _, err := config.partitions(ctx); err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("partitions"), "Invalid value for partitions",
+		diags.AddAttributeError(path.Root("partitions"), "Invalid value for partitions",
 			diagnostic.Sentence(err.Error()))
 	}
 }

@@ -59,9 +59,10 @@ func (o object) Request(_ context.Context, m, config *model) (ops.Request, error
 func (o object) Card(m *model) (attribute.CardID, *types.String) { return m.CardID, &m.CardIdentity }
 
 func (o object) Place(d ops.Request) managed.Place {
-	ref := cardOf(d)
-	return managed.Place{Host: d.Host, ID: id(ref, d.Number), Key: o.NumberedPortKey(ref, d.Number)}
+	return managed.Place{Host: d.Host, ID: id(cardOf(d), d.Number)}
 }
+
+func (o object) Key(d ops.Request) string { return o.NumberedPortKey(cardOf(d), d.Number) }
 
 func (o object) Ready(_ context.Context, s *step) bool {
 	if !s.Plan.known() || attribute.HasUnknown(s.Config.AllowManagement) {
@@ -79,7 +80,8 @@ func (o object) Find(s *inventory.Snapshot, d *ops.Request) ops.Observation {
 }
 
 // Look asks the port itself where speeds or widths matter: the collection does not have them.
-func (o object) Look(ctx context.Context, h *hosts.Host, d ops.Request, found ops.Observation) (ops.Observation, error) {
+func (o object) Look(ctx context.Context, h *hosts.Host, d ops.Request,
+	found ops.Observation) (ops.Observation, error) {
 	return ops.Ask(ctx, h, d, found)
 }
 
@@ -98,7 +100,7 @@ func (o object) ToDo(d ops.Request, found ops.Observation, _ bool) bool {
 	return len(found.Differences(d)) > 0
 }
 
-func (o object) Plan(s *step) (held bool) {
+func (o object) Plan(_ context.Context, s *step) (held bool) {
 	s.Plan.plan(cardOf(s.Ask), s.Ask.Number)
 	return s.State.holds(s.Plan)
 }
@@ -110,7 +112,7 @@ func (o object) Check(_ context.Context, s *step) []finding.Finding {
 		Waits: port.Waits, Restarts: o.Planned.Card(ref).Restarts})
 }
 
-func (o object) Seen(m *model, _ ops.Request, found ops.Observation, before seen) (seen, bool) {
+func (o object) Remember(m *model, _ ops.Request, found ops.Observation, before seen) (seen, bool) {
 	if before.Asked == nil {
 		before.Asked = m.setting()
 	}
@@ -154,13 +156,13 @@ func (o object) SinceRemoval(d ops.Request, found ops.Observation, kept *seen) [
 	return ops.CheckSeenRemoved(found, kept.Seen, d)
 }
 
-func (o object) Remove(ctx context.Context, h *hosts.Host, d ops.Request,
+func (o object) Remove(ctx context.Context, h *hosts.Host, d ops.Request, _ ops.Observation,
 	_ *model) (title string, notes []string, err error) {
 	r, err := ops.Remove(ctx, h, d.Card, d.Number)
 	return "Port", append(r.Warnings, r.Left...), err
 }
 
-func (o object) Import(text string) (map[string]any, error) {
+func (o object) Import(_ context.Context, text string, _ *diag.Diagnostics) (map[string]any, error) {
 	ref, number, err := parseID(text)
 	return map[string]any{"id": id(ref, number), "card_id": ref.String(), "port": int64(number)}, err
 }
