@@ -55,7 +55,19 @@ func TestSM_create_starts_no_others(t *testing.T) {
 	if out, _ := w.Try(host, "systemctl is-active "+other); out != "inactive\n" {
 		t.Errorf("%s is %s", other, out)
 	}
-	if after := emptyPlan(t, ws, sm(host, nil)); len(after.Diags.Find("SM035")) > 0 {
+	after := emptyPlan(t, ws, sm(host, nil))
+	if len(after.Diags.Find("SM035")) > 0 || len(after.Diags.Warnings().Find("SM036", "On intel9 "+other+" starts")) != 1 {
 		t.Errorf("the next plan:\n%s", after.Diags)
+	}
+	// By hand: all ports at the next boot, and one that runs now.
+	w.Put(host, "/etc/default/opensm", "PORTS=ALL\n")
+	w.Run(host, "systemctl start "+other)
+	if after = emptyPlan(t, ws, sm(host, nil)); len(after.Diags.Warnings().Find("SM036", "says PORTS=ALL",
+		"write the ports that are to have one")) != 1 {
+		t.Errorf("the plan after PORTS=ALL:\n%s", after.Diags)
+	}
+	w.Put(host, "/etc/default/opensm", "PORTS=\""+one+"\"\n")
+	if after = emptyPlan(t, ws, sm(host, nil)); len(after.Diags.Warnings().Find("SM036", "On intel9 "+other+" runs.")) != 1 {
+		t.Errorf("the plan with a second one that runs:\n%s", after.Diags)
 	}
 }

@@ -60,7 +60,7 @@ var Families = []Family{
 		OpensmPortHeld, OpensmConfIgnored, FabricKeysDropped, PartitionsDiffer, PartitionFileUnmanaged,
 		FabricCardWithoutGUIDs, SubnetPrefixIneffective, OpensmUnfitForNDR, CompetitionUnknown,
 		OpensmFileEdited, OpensmFileUnmanaged, OpensmPortWithoutLink, OpensmMasked, OpensmCommandReplaced,
-		OpensmOlderThanFiles, OpensmOthersStart,
+		OpensmOlderThanFiles, OpensmOthersStart, OpensmBeside,
 	}},
 	{"PO", "Ports", "For `infiniband_port`.", []*Rule{
 		PortUnsupported, PortMissing, PortEthernet, PortCarriesHost, PortHasSubnetManager, PortSpeedUnsupported,

@@ -4,8 +4,7 @@ package finding
 var (
 	OpensmUnsupported = &Rule{Code: "SM001", Severity: Refuse, Title: "Refusing to run a subnet manager on this system",
 		Attribute: "host",
-		Meaning: "TrueNAS has no opensm and accepts no packages. Software that is added by force is lost at the next " +
-			"update.",
+		Meaning:   "A subnet manager here is the program opensm, in a package of the distribution or installed by hand.",
 		WayOut: "Run it on another host of the fabric, on Ubuntu for example, or use the subnet manager of a managed " +
 			"switch. One serves the whole fabric."}
 	OpensmPortUnknown = &Rule{Code: "SM002", Severity: Refuse,
@@ -195,4 +194,10 @@ var (
 			"apply itself starts none of them, unless it installs the package: that starts the service at once.",
 		WayOut: "If one of them is not to run, take its port out of PORTS in /etc/default/opensm on the host, then plan " +
 			"again."}
+	OpensmBeside = &Rule{Code: "SM036", Severity: Warn,
+		Title: "A subnet manager of this host has no resource",
+		Meaning: "It has the options that all instances of the host share. On one fabric the higher priority rules, of " +
+			"equals the lower port GUID. If the other one rules, the partitions of this resource are not in force.",
+		WayOut: "If it is to run, give it an infiniband_opensm resource. If not, stop its unit and take its port out of " +
+			"PORTS in /etc/default/opensm. In the place of ALL write the ports that are to have one."}
 )

@@ -1,8 +1,10 @@
 package ipoib_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -189,5 +191,27 @@ func TestLab_OpenSM_allPortsAgain(t *testing.T) {
 		if f.Rule.Code == "SM007" {
 			t.Errorf("a list that stays is said to be replaced: %s", f.Evidence)
 		}
+	}
+}
+
+// Two processes that set up ports of one host at the same time both edit its list of ports: none loses its port.
+func TestLab_OpenSM_twoProcesses(t *testing.T) {
+	t.Parallel()
+	l := withSM(t)
+	h := l.hosts["intel9"]
+	before := l.snapshot(t, "intel9") // as it was read before another process added its port
+	l.Machine("intel9").FS.Put("/etc/default/opensm", "PORTS=\"0xe41d2d0300e44e01 0xe41d2d03000000aa\"\n", 0o644)
+	d := opensm.Request{Host: "intel9", PortGUID: otherPort, Priority: 3}
+	_, err := change.Apply(t.Context(), h, found.Of(before, otherPort), d, change.Options{ProofTimeout: time.Second})
+	var e *change.NotServingError // no cable is in this port
+	if err != nil && !errors.As(err, &e) {
+		t.Fatal(err)
+	}
+	want := `PORTS="0xe41d2d03000000aa 0xe41d2d0300e44e01 0xe41d2d0300e44e02"` + "\n"
+	if got := l.file("intel9", "/etc/default/opensm"); got != want {
+		t.Errorf("the list is %s, want %s", got, want)
+	}
+	if left := run(t, l, "/bin/sh", "-c", "echo /etc/default/.opensm.*"); !strings.Contains(left, "*") {
+		t.Errorf("left behind: %s", left)
 	}
 }

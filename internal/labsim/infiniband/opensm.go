@@ -46,15 +46,22 @@ ExecStart=/usr/sbin/opensm --guid %I --log_file /var/log/opensm.%I.log
 }
 
 // opensmPorts is what opensm.service runs: it starts an instance per port of
-// PORTS in /etc/default/opensm, where ALL means the ports of this moment.
+// PORTS in /etc/default/opensm, where ALL means the ports of this moment. The unit
+// needs the file, and without PORTS in it asks systemctl to start nothing.
 func opensmPorts(_ context.Context, p *labsim.Proc) int {
 	s := stateOf(p.Machine)
-	env := map[string]string{"PORTS": "ALL"}
-	if data, err := p.Machine.FS.ReadFile("/etc/default/opensm"); err == nil {
-		systemd.AddEnv(env, strings.Split(string(data), "\n"))
+	env := map[string]string{}
+	data, err := p.Machine.FS.ReadFile("/etc/default/opensm")
+	if err != nil {
+		p.Errorf("Failed to load environment files: No such file or directory\n")
+		return 1
 	}
+	systemd.AddEnv(env, strings.Split(string(data), "\n"))
 	ports := strings.Fields(env["PORTS"])
 	switch {
+	case len(ports) == 0:
+		p.Errorf("Too few arguments.\n")
+		return 1
 	case len(ports) == 1 && ports[0] == "NONE":
 		return 0
 	case len(ports) == 1 && ports[0] == "ALL":

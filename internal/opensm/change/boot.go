@@ -2,15 +2,22 @@ package change
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
 	"slices"
+	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
 	tool "github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
@@ -20,7 +27,10 @@ import (
 // SM on every port.
 func writeBoot(ctx context.Context, h *hosts.Host, l *found.Look) error {
 	if !l.OwnTemplate {
-		return writeList(ctx, h, l, append(slices.Clone(l.List.GUIDs), l.Port))
+		_, err := editList(ctx, h, l, func(list found.List) []ib.GUID {
+			return append(slices.Clone(list.GUIDs), l.Port)
+		})
+		return err
 	}
 	text := found.TemplateText()
 	if l.Snapshot.Files[tool.TemplatePath].Content == text {
@@ -29,17 +39,53 @@ func writeBoot(ctx context.Context, h *hosts.Host, l *found.Look) error {
 	return platform.WriteFile(ctx, h, tool.TemplatePath, 0o644, text)
 }
 
-// writeList edits the list of ports. The other GUIDs that are listed stay.
-func writeList(ctx context.Context, h *hosts.Host, l *found.Look, ports []ib.GUID) error {
-	if err := l.List.Err(l.Host); err != nil {
-		return err
+// listAttempts is how often an edit of the list is begun anew because another process has edited it.
+const listAttempts = 20
+
+// editList edits the list of ports. The other GUIDs that are listed stay, also those that another process has
+// added since the look: the list is replaced only as long as it is what was read. An edit that gives nil
+// leaves it. The look at what was edited is returned.
+func editList(ctx context.Context, h *hosts.Host, l *found.Look, edit func(found.List) []ib.GUID) (*found.Look, error) {
+	for range listAttempts {
+		if err := l.List.Err(l.Host); err != nil {
+			return l, err
+		}
+		ports := edit(l.List)
+		slices.Sort(ports)
+		text := tool.EditDefault(l.List.Text, slices.Compact(ports))
+		if ports == nil || text == l.List.Text {
+			return l, nil
+		}
+		done, err := replaceList(ctx, h, l.List, text)
+		if err != nil || done {
+			return l, err
+		}
+		if err = poll.Pause(ctx, 100*time.Millisecond); err != nil {
+			return l, err
+		}
+		if l, err = renew(ctx, h, l); err != nil {
+			return l, err
+		}
 	}
-	slices.Sort(ports)
-	text := tool.EditDefault(l.List.Text, slices.Compact(ports))
-	if text == l.List.Text {
-		return nil
+	return l, fmt.Errorf("%s: %s was changed by others %d times while its list of ports was edited", h.Name(),
+		tool.DefaultPath, listAttempts)
+}
+
+// replaceList reports false if the list is not what it was, or is being edited.
+func replaceList(ctx context.Context, h *hosts.Host, was found.List, text string) (done bool, err error) {
+	path := tool.NewDefaultPath(rand.Text())
+	if err = platform.WriteFile(ctx, h, path, 0o644, text); err != nil {
+		return false, err
 	}
-	return platform.WriteFile(ctx, h, tool.DefaultPath, 0o644, text)
+	_, err = h.Run(ctx, tool.ReplaceDefault(path, was.Text, was.There))
+	var exit *host.ExitError
+	switch {
+	case errors.As(err, &exit) && exit.Status == tool.Stale:
+		return false, nil
+	case errors.As(err, &exit) && exit.Status == flock.Taken:
+		return false, run(ctx, h, coreutils.RemoveFile(path))
+	}
+	return err == nil, err
 }
 
 // startCommands make the instance run with its present files, now and at boot. They
@@ -68,11 +114,12 @@ func removeBoot(ctx context.Context, h *hosts.Host, l *found.Look) ([]shellcmd.C
 	if l.OwnTemplate {
 		return nil, run(ctx, h, disableCommand(l))
 	}
-	err := l.List.Err(l.Host)
-	if err == nil && l.List.There && !l.List.All {
-		err = writeList(ctx, h, l, slices.DeleteFunc(slices.Clone(l.List.GUIDs),
-			func(g ib.GUID) bool { return g == l.Port }))
-	}
+	l, err := editList(ctx, h, l, func(list found.List) []ib.GUID {
+		if !list.There || list.All {
+			return nil
+		}
+		return slices.DeleteFunc(append([]ib.GUID{}, list.GUIDs...), func(g ib.GUID) bool { return g == l.Port })
+	})
 	if err != nil || len(judge.FindStaying(l)) > 0 || l.SharedAbsent {
 		return nil, err
 	}

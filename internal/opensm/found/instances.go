@@ -94,6 +94,9 @@ func (l *Look) UnitsOf(is func(Instance) bool) []string {
 	return units
 }
 
+// IsOurs reports whether it is, or may be, an instance that this provider has set up.
+func (i Instance) IsOurs() bool { return i.Ours || i.Unread }
+
 // NeedsTemplate reports whether an instance starts with the template unit, now or later. One of ours
 // needs it as long as its drop-in is there, and one of somebody else if it runs or is not disabled.
 func (i Instance) NeedsTemplate() bool { return i.Active || i.AtBoot || i.Ours || i.Unread }

@@ -53,3 +53,31 @@ func TestList_denied(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An instance does not come back at the boot where nothing starts it: Debian's unit needs its list of ports, starts
+// nothing without a PORTS line, and is not started itself while it is masked.
+func TestOf_startsAtBoot(t *testing.T) {
+	for name, c := range map[string]struct {
+		list    string // of /etc/default/opensm; "-": no file
+		service inventory.Unit
+		want    bool
+	}{
+		"all ports":     {"PORTS=ALL\n", inventory.Unit{UnitFileState: "enabled"}, true},
+		"by its GUID":   {"PORTS=" + testPort.String() + "\n", inventory.Unit{UnitFileState: "enabled"}, true},
+		"another word":  {"PORTS=all\n", inventory.Unit{UnitFileState: "enabled"}, false},
+		"no PORTS line": {"# PORTS=ALL\n", inventory.Unit{UnitFileState: "enabled"}, false},
+		"no list":       {"-", inventory.Unit{UnitFileState: "enabled"}, false},
+		"not enabled":   {"PORTS=ALL\n", inventory.Unit{UnitFileState: "disabled"}, false},
+		"masked":        {"PORTS=ALL\n", inventory.Unit{LoadState: "masked", UnitFileState: "enabled"}, false},
+	} {
+		l := Of(snapshotWith(func(s *inventory.Snapshot) {
+			s.Units[tool.Service], s.Units[tool.Unit(testPort)] = c.service, inventory.Unit{ActiveState: "active"}
+			if c.list != "-" {
+				s.Files[tool.DefaultPath] = inventory.File{Content: c.list}
+			}
+		}), testPort)
+		if got, known := l.Enabled.Get(); got != c.want || !known {
+			t.Errorf("%s: starts at boot: %t, known: %t", name, got, known)
+		}
+	}
+}

@@ -77,9 +77,6 @@ func (v Shared) readPartitions(s *inventory.Snapshot) Shared {
 // readMadeByHand reads what an instance that somebody else set up was started with: the files
 // that all instances of the host share. A unit that somebody has changed may name others.
 func (l *Look) readMadeByHand(s *inventory.Snapshot) {
-	if l.List.SaysAll() && !l.OwnTemplate {
-		l.Enabled = l.SharedEnabled
-	}
 	if !fact.Yes(l.Active) || isUnitChanged(s, l.Port) || len(l.Shared.Unread) > 0 {
 		return
 	}

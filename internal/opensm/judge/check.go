@@ -51,7 +51,8 @@ func Check(l *found.Look, d opensm.Request, p PlanFacts) []finding.Finding {
 		return append(all, f)
 	}
 	if plat.About().Kind == platform.KindTrueNAS {
-		return append(all, finding.OpensmUnsupported.Find("%s runs %s.", l.Host, plat.Name()))
+		return append(all, finding.OpensmUnsupported.Find("%s runs %s. TrueNAS has no opensm and accepts no "+
+			"packages. Software that is added by force is lost at the next update.", l.Host, plat.Name()))
 	}
 	if len(plat.PackagesFor(platform.FeatureOpenSM, l.Kernel)) == 0 && !l.Program {
 		return append(all, noPackage(l, plat))

@@ -186,6 +186,18 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// What is said of one system is not said of another.
+func TestCheck_unsupported(t *testing.T) {
+	for id, nas := range map[string]bool{"truenas": true, "arch": false, "opensuse-leap": false} {
+		s := testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: id, VersionID: "25.10.3"} })
+		all := Check(found.Of(s, testPort), opensm.Request{Host: "intel9", PortGUID: testPort}, PlanFacts{})
+		if len(all) != 1 || all[0].Rule.Code != "SM001" || strings.Contains(all[0].Detail(), "TrueNAS has no opensm") != nas ||
+			id == "arch" && strings.Contains(all[0].Detail(), "TrueNAS") {
+			t.Errorf("%s: %+v", id, all)
+		}
+	}
+}
+
 func link(state, physical string) func(*inventory.Snapshot) {
 	return func(s *inventory.Snapshot) { s.Cards[0].Ports[0].State, s.Cards[0].Ports[0].Physical = state, physical }
 }

@@ -5,8 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
 	tool "github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
@@ -99,5 +102,50 @@ func TestFindStaying_template(t *testing.T) {
 	said := FindStaying(found.Of(testHost(rhel, silentSystemd), testPort))
 	if len(said) != 1 || !strings.Contains(said[0], "not known which other subnet managers need it: systemctl show") {
 		t.Errorf("silent: %q", said)
+	}
+}
+
+// What somebody has running or starting beside an instance of ours is named, though nothing is to be done:
+// with equal priorities it may rule the fabric.
+func TestCheckBeside(t *testing.T) {
+	d := opensm.Request{Host: "intel9", PortGUID: testPort, Priority: 14}
+	other := tool.Unit(otherPort)
+	ours := func(s *inventory.Snapshot) {
+		s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort)}
+		s.Files[tool.ConfPath(testPort)] = inventory.File{Content: d.Conf().Text(found.Header())}
+		s.Units[tool.Unit(testPort)] = inventory.Unit{ActiveState: "active"}
+		s.Units[tool.Service] = inventory.Unit{ActiveState: "active", UnitFileState: "enabled"}
+		s.Cards[0].Ports[0].IsSM = fact.Known(true)
+	}
+	alone, both := withList(`"`+testPort.String()+`"`), withList(`"`+testPort.String()+" "+otherPort.String()+`"`)
+	dropIn := func(text string) func(*inventory.Snapshot) {
+		return func(s *inventory.Snapshot) { s.Files[tool.DropInPath(otherPort)] = inventory.File{Content: text} }
+	}
+	for name, c := range map[string]struct {
+		change []func(*inventory.Snapshot)
+		says   string // empty: nothing
+	}{
+		"alone":        {[]func(*inventory.Snapshot){ours, alone}, ""},
+		"ALL by hand":  {[]func(*inventory.Snapshot){ours, withList("ALL")}, "says PORTS=ALL. At the next boot opensm.service starts"},
+		"runs":         {[]func(*inventory.Snapshot){ours, alone, withUnit(other, "active", "")}, "On intel9 " + other + " runs."},
+		"listed":       {[]func(*inventory.Snapshot){ours, both}, "On intel9 " + other + " starts at the next boot."},
+		"listed, runs": {[]func(*inventory.Snapshot){ours, both, withUnit(other, "active", "")}, other + " runs."},
+		"has failed":   {[]func(*inventory.Snapshot){ours, alone, withUnit(other, "failed", "")}, ""},
+		"masked": {[]func(*inventory.Snapshot){ours, both, func(s *inventory.Snapshot) {
+			s.Units[other] = inventory.Unit{LoadState: "masked"}
+		}}, ""},
+		"has a resource":    {[]func(*inventory.Snapshot){ours, both, withUnit(other, "active", ""), dropIn(found.DropInText(otherPort))}, ""},
+		"not known whose":   {[]func(*inventory.Snapshot){ours, both, func(s *inventory.Snapshot) { s.Denied = map[string]bool{tool.DropInPath(otherPort): true} }}, ""},
+		"ours is to be set": {[]func(*inventory.Snapshot){both, withUnit(tool.Service, "active", "enabled")}, ""},
+	} {
+		var said []string
+		for _, f := range Check(found.Of(testHost(c.change...), testPort), d, PlanFacts{}) {
+			if f.Rule == finding.OpensmBeside {
+				said = append(said, f.Evidence)
+			}
+		}
+		if text := strings.Join(said, "\n"); (text == "") != (c.says == "") || !strings.Contains(text, c.says) || len(said) > 1 {
+			t.Errorf("%s: %q", name, said)
+		}
 	}
 }

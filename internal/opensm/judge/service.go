@@ -33,6 +33,7 @@ func checkService(l *found.Look, d opensm.Request, p PlanFacts) []finding.Findin
 	}
 	all = append(all, checkMasked(l, p)...)
 	all = append(all, checkOthersStart(l, d)...)
+	all = append(all, checkBeside(l, d)...)
 	return append(all, checkKernel(l)...)
 }
 
@@ -73,6 +74,31 @@ func checkOthersStart(l *found.Look, d opensm.Request) []finding.Finding {
 		f.Summary = "Other subnet managers of the host will start, too"
 	}
 	return []finding.Finding{f}
+}
+
+// checkBeside is about what starts or runs beside an instance of ours and has no resource. A list of all ports
+// that this apply replaces has a finding of its own, which names what runs by it.
+func checkBeside(l *found.Look, d opensm.Request) []finding.Finding {
+	switch {
+	case !l.Managed || l.List.SaysAll() && !IsSettled(l, d):
+		return nil
+	case l.List.SaysAll() && !l.OwnTemplate && fact.Yes(l.SharedEnabled):
+		return []finding.Finding{finding.OpensmBeside.Find("%s of %s says PORTS=ALL. At the next boot %s starts a subnet "+
+			"manager on every port.", tool.DefaultPath, l.Host, tool.Service)}
+	}
+	var said []string
+	if units := l.UnitsOf(func(i found.Instance) bool { return !i.IsOurs() && i.Active }); len(units) > 0 {
+		said = append(said, fmt.Sprintf("%s %s", strings.Join(units, " and "), verb(units, "run")))
+	}
+	if units := l.UnitsOf(func(i found.Instance) bool {
+		return !i.IsOurs() && !i.Active && i.Listed && !i.Masked && !l.OwnTemplate && fact.Yes(l.SharedEnabled)
+	}); len(units) > 0 {
+		said = append(said, fmt.Sprintf("%s %s at the next boot", strings.Join(units, " and "), verb(units, "start")))
+	}
+	if len(said) == 0 {
+		return nil
+	}
+	return []finding.Finding{finding.OpensmBeside.Find("On %s %s.", l.Host, strings.Join(said, ", and "))}
 }
 
 // describeLosing names the other ports on which opensm runs because of PORTS=ALL.

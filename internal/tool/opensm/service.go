@@ -7,13 +7,17 @@
 package opensm
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
 )
 
 // Files and units of the package.
@@ -89,16 +93,16 @@ type Ports struct {
 // Has reports whether a port is listed by its GUID.
 func (p Ports) Has(port ib.GUID) bool { return slices.Contains(p.GUIDs, port) }
 
-// ParseDefault reads the list; without a PORTS line it is ALL, as the package
-// has it.
+// ParseDefault reads the list. Without a PORTS line nothing is listed: the unit of Debian's 3.3.23 asks systemctl
+// to start no unit then, which fails. Only ALL in capitals is all ports: of another word it makes an instance.
 func ParseDefault(text string) (Ports, error) {
-	value := "ALL"
+	value := "NONE"
 	for line := range strings.Lines(text) {
 		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "PORTS="); ok {
 			value = strings.Trim(strings.TrimSpace(v), `"'`)
 		}
 	}
-	switch strings.ToUpper(value) {
+	switch value {
 	case "ALL":
 		return Ports{All: true}, nil
 	case "NONE", "":
@@ -152,6 +156,38 @@ func EditDefault(text string, ports []ib.GUID) string {
 	}
 	return b.String()
 }
+
+// Stale is the exit status of ReplaceDefault if the list is not any more what was read.
+const Stale = 17
+
+// listLock keeps two processes from editing the list at one time.
+const listLock = flock.Dir + "/opensm-ports"
+
+// NewDefaultPath is where a list is put before it takes the place of the one that is there; id is drawn for each.
+func NewDefaultPath(id string) string { return path.Dir(DefaultPath) + "/.opensm." + id }
+
+// ReplaceDefault puts a new list into its place, as long as the present one is what was read: was is its text,
+// and there is false if there was no file. It ends with status Stale if it is not, and with flock.Taken
+// while another process does the same: then the new list stays.
+func ReplaceDefault(newList, was string, there bool) shellcmd.Command {
+	sum := ""
+	if there {
+		h := sha256.Sum256([]byte(was))
+		sum = hex.EncodeToString(h[:])
+	}
+	argv := flock.Under(listLock, []string{"/bin/sh", "-c", replaceScript, "replace-port-list", DefaultPath,
+		newList, sum})
+	return shellcmd.New(argv[0], argv[1:]...).AsRoot().Changes()
+}
+
+// The rename is within the directory, so that the list is never half of one.
+const replaceScript = `# $1 the list, $2 what takes its place, $3 the hash of what it is to be; empty for no file
+trap 'rm -f -- "$2"' EXIT
+sum=
+[ ! -e "$1" ] || sum=$(sha256sum <"$1" | cut -d ' ' -f 1) || exit 1
+[ "$sum" = "$3" ] || exit 17
+mv -f -- "$2" "$1"
+`
 
 // logPath is the log file of an instance.
 func logPath(port ib.GUID) string { return "/var/log/opensm." + port.String() + ".log" }

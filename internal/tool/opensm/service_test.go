@@ -25,8 +25,10 @@ func TestParseDefault(t *testing.T) {
 		want Ports
 		err  bool
 	}{
-		{"", Ports{All: true}, false},
-		{"# PORTS=NONE\n", Ports{All: true}, false},
+		// The unit asks systemctl to start nothing then, and only this spelling is all ports.
+		{"", Ports{}, false},
+		{"# PORTS=ALL\n", Ports{}, false},
+		{"PORTS=all\n", Ports{}, true},
 		{"PORTS=ALL\n", Ports{All: true}, false},
 		{"PORTS=\"ALL\"\n", Ports{All: true}, false},
 		{"PORTS=NONE", Ports{}, false},
@@ -62,6 +64,48 @@ func TestEditDefault(t *testing.T) {
 		back, err := ParseDefault(got)
 		if diff := cmp.Diff(Ports{GUIDs: tt.ports}, back); diff != "" || err != nil {
 			t.Errorf("%q reads back as %s %v", got, diff, err)
+		}
+	}
+}
+
+// A list is replaced only if it is what was read: another process may have added its port meanwhile.
+func TestReplaceDefault(t *testing.T) {
+	const other = "another process wrote this\n"
+	for name, tt := range map[string]struct {
+		was, is string // empty: no file
+		status  int
+	}{
+		"as it was":  {"PORTS=NONE\n", "PORTS=NONE\n", 0},
+		"changed":    {"PORTS=NONE\n", other, Stale},
+		"made":       {"", other, Stale},
+		"removed":    {"PORTS=NONE\n", "", Stale},
+		"none there": {"", "", 0},
+	} {
+		dir := t.TempDir()
+		list, fresh := filepath.Join(dir, "opensm"), filepath.Join(dir, ".opensm.new")
+		for path, text := range map[string]string{list: tt.is, fresh: "PORTS=ALL\n"} {
+			if text == "" {
+				continue
+			}
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		argv := ReplaceDefault(fresh, tt.was, tt.was != "").Argv()
+		argv = argv[len(argv)-7:] // without the lock, which is root's
+		argv[4] = list
+		cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+		_ = cmd.Run()
+		want := tt.is
+		if tt.status == 0 {
+			want = "PORTS=ALL\n"
+		}
+		text, _ := os.ReadFile(list)
+		if status := cmd.ProcessState.ExitCode(); status != tt.status || string(text) != want {
+			t.Errorf("%s: status %d, list %q", name, status, text)
+		}
+		if _, err := os.Stat(fresh); err == nil {
+			t.Errorf("%s: the new list was left behind", name)
 		}
 	}
 }
