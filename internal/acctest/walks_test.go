@@ -21,3 +21,16 @@ func TestWalk_SM(t *testing.T) {
 		t.Error("the subnet manager has no file of options")
 	}
 }
+
+func TestWalk_LinkTypes(t *testing.T) {
+	w := Start(t, Options{Hosts: vpi()})
+	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
+	ws, cfg, changed := w.Workspace(), w.types(labs.Intel9, "ib", "ib"), w.types(labs.Intel9, "eth", "eth")
+	mustApply(t, ws, cfg)
+	t.Run("empty_plan", func(t *testing.T) { emptyPlan(t, ws, cfg) })
+	t.Run("plan", func(t *testing.T) { mustPlan(t, ws, changed) })
+	t.Run("plan_and_apply", func(t *testing.T) { mustApply(t, ws, changed) })
+	if got := ws.Get("infiniband_link_type.it", "stored_in"); got != "modprobe.d" {
+		t.Errorf("stored_in is %v", got)
+	}
+}

@@ -30,6 +30,13 @@ var walks = []struct {
 	{"TestWalk_SM", "plan_and_apply", "tool/opensm.ParseConf", 10},
 	{"TestWalk_SM", "plan_and_apply", "tool/opensm.ParsePartitions", 10},
 	{"TestWalk_SM", "plan_and_apply", "tool/opensm.ParseDefault", 5},
+	// Every place of link types: at the refresh and the plan; in an apply at the plan that the engine makes once
+	// more, at the verdict, at the write, and when they are read back.
+	{"TestWalk_LinkTypes", "empty_plan", "platform.inOrder", 2},
+	{"TestWalk_LinkTypes", "plan", "platform.inOrder", 2},
+	{"TestWalk_LinkTypes", "plan_and_apply", "platform.inOrder", 6},
+	{"TestWalk_LinkTypes", "plan_and_apply", "hca/linktype.Read", 5},
+	{"TestWalk_LinkTypes", "plan_and_apply", "tool/modprobe.ReadFile", 6},
 }
 
 // A snapshot is read once, and interpreted once for each object: not again by each function that wants to know

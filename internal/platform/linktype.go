@@ -147,19 +147,17 @@ func placeOf(name string, o modprobe.Options, stale fact.Bool) Place {
 	return p
 }
 
-// filesOfOthers are the files of modprobe.d but for ours: those behind it in the order of
-// names, which win over it, and those before it. What a rule of install may run besides
-// modprobe is in known.
-func filesOfOthers(s *inventory.Snapshot, stale fact.Bool, known ...string) (behind, before Places) {
+// filesOfOthers are the files of modprobe.d but one: those behind ours in the order of names,
+// which win over it, and those before it. What a rule of install may run besides modprobe is in
+// known.
+func filesOfOthers(s *inventory.Snapshot, but string, stale fact.Bool, known ...string) (behind, before Places) {
 	for _, file := range slices.Backward(modprobeFiles(s)) {
-		content := s.Files[file].Content
-		switch o := readOptions(content, known...); {
-		case file == ModprobePath && IsOurs(content): // our store writes its values anew
-			before = append(before, placeOf(file, modprobe.Options{Unclear: o.Unclear}, stale))
+		switch {
+		case file == but:
 		case path.Base(file) > path.Base(ModprobePath):
-			behind = append(behind, placeOf(file, o, stale))
+			behind = append(behind, placeOf(file, readOptions(s.Files[file].Content, known...), stale))
 		default:
-			before = append(before, placeOf(file, o, stale))
+			before = append(before, placeOf(file, readOptions(s.Files[file].Content, known...), stale))
 		}
 	}
 	return behind, before

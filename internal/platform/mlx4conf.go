@@ -131,6 +131,6 @@ func (m mlx4ConfStore) LinkTypePlaces(s *inventory.Snapshot, card ib.PCIAddress)
 			ours.Types[i+1] = ib.LinkType(word)
 		}
 	}
-	behind, before := filesOfOthers(s, ours.Stale, mlx4SetupWords...)
+	behind, before := filesOfOthers(s, "", ours.Stale, mlx4SetupWords...)
 	return inOrder(s, Places{ours}, commandLine(s), behind, before)
 }

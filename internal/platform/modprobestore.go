@@ -84,15 +84,18 @@ func modprobeEdits(text string, o modprobe.Options) []Edit {
 // order of their names, then those of the kernel command line (kmod libkmod/libkmod-config.c),
 // and of a parameter that is given twice the last one counts.
 func (m modprobeStore) LinkTypePlaces(s *inventory.Snapshot, _ ib.PCIAddress) Places {
-	ours := Place{Name: m.LinkTypesStoredIn(), Ours: true, Stale: fact.Known(false), NotOurs: notOurs(s)}
-	if text := s.Files[ModprobePath].Content; IsOurs(text) {
-		o := readOptions(text)
-		ours.Edits = modprobeEdits(text, o)
-		if len(o.Values) > 0 {
-			ours.Types, ours.Stale = placeOf(ModprobePath, o, ours.Stale).Types, staleInitramfs(s, ModprobePath)
-		}
+	own, text, stale := "", s.Files[ModprobePath].Content, fact.Known(false)
+	var o modprobe.Options
+	if IsOurs(text) {
+		own, o = ModprobePath, readOptions(text)
 	}
-	behind, before := filesOfOthers(s, ours.Stale)
+	if len(o.Values) > 0 {
+		stale = staleInitramfs(s, ModprobePath)
+	}
+	ours := placeOf(ModprobePath, o, stale)
+	ours.Name, ours.Ours, ours.NotOurs, ours.Edits = m.LinkTypesStoredIn(), true, notOurs(s), modprobeEdits(text, o)
+	ours.Unclear = ours.Unclear[:len(o.Unclear)] // the next apply writes its values anew
+	behind, before := filesOfOthers(s, own, stale)
 	return inOrder(s, commandLine(s), behind, Places{ours}, before)
 }
 

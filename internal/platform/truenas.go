@@ -232,11 +232,11 @@ func withoutTypes(tokens []string) []string {
 // was given is no place.
 func (t trueNAS) LinkTypePlaces(s *inventory.Snapshot, _ ib.PCIAddress) Places {
 	o := modprobe.ReadCommandLine(strings.Join(kernelOptions(s), " "), mlx4Module, portTypeParam)
-	ours := placeOf(t.LinkTypesStoredIn(), modprobe.Options{Unclear: o.Unclear}, fact.Known(false))
+	ours := placeOf(t.LinkTypesStoredIn(), o, fact.Known(false))
 	ours.Ours = true
-	if p := placeOf("", modprobe.Options{Values: o.Values}, ours.Stale); len(p.Unclear) == 0 { // else it is written anew
-		ours.Types = p.Types
+	if len(ours.Unclear) > len(o.Unclear) { // a value without sense is written anew
+		ours.Types, ours.Unclear = nil, ours.Unclear[:len(o.Unclear)]
 	}
-	behind, before := filesOfOthers(s, ours.Stale)
+	behind, before := filesOfOthers(s, "", ours.Stale)
 	return inOrder(s, Places{ours}, behind, before)
 }

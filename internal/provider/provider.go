@@ -22,7 +22,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/hostpool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/adoptiondata"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/benchmark"
@@ -76,8 +75,6 @@ type Tuning struct {
 	// Cards changes how operations on cards are carried out: the operator's clock,
 	// the disk of the backups.
 	Cards func(*cards.Config)
-	// Platform stands in front of the platform of a card's host: it counts what is asked of it.
-	Platform func(platform.Platform) platform.Platform
 }
 
 // New returns the provider's constructor for a released version.
@@ -134,7 +131,6 @@ func (p *Provider) data(cfg model) *session.Data {
 		Cards:     hca.New(onCards),
 		RunLog:    log,
 		Confirm:   p.tuning.Confirm,
-		Platform:  p.tuning.Platform,
 	}
 	transports := map[string]sshhost.Config{}
 	for name, v := range cfg.Hosts.Elements() {

@@ -47,9 +47,6 @@ func (d *Data) CardAt(ctx context.Context, ref attribute.CardRef, what string, d
 		diagnostic.AddErrorAt(diags, at, what, err)
 		return nil
 	}
-	if d.Platform != nil {
-		p = d.Platform(p)
-	}
 	return &CardAt{Ref: ref, Host: h, Snap: snap, Card: c, HCA: cards.On(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot)}
 }
 

@@ -44,7 +44,6 @@ type Data struct {
 	Turns     *Turns
 	Restores  *planned.Restores
 	Confirm   time.Duration // see provider.Tuning
-	Platform  func(platform.Platform) platform.Platform
 	// Lock serialises the writers of one machine within this process. It takes the name that
 	// planned.Walk.Machine gives.
 	Lock func(ctx context.Context, host string) (unlock func(), err error)
