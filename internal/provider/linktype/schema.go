@@ -24,11 +24,11 @@ const description = "InfiniBand or Ethernet, for each port of a card, at once an
 	"On ConnectX-4 and later there is only the card's own configuration, and it becomes effective with a restart. Each " +
 	"port is a PCI function of its own there; the card is named by the first.\n\n" +
 	"While mstconfig does not answer for a card that it serves, or no driver shows its ports, the state keeps what was read " +
-	"last, with a warning. Ports that it has as configured stay as they are; other types are refused (LT008, LT013).\n\n" +
+	"last, with a warning. A configuration that it holds is no change then; LT008 and LT013 are about another one.\n\n" +
 	"An apply does not switch back a port that somebody has switched after its plan, and does not replace a type that " +
-	"was stored after it (HO019). That compares with the state. A create and a replacement have none: they set what the " +
-	"plan shows. After a restart of the host nothing is compared: ports may get other types by it.\n\n" +
-	"Types that are stored in the card count where the driver's parameter `port_type_array` is 0 or not set. A plan names " +
+	"was stored after it (HO019). Only an update compares; a create sets what the plan shows. " +
+	"After a restart of the host nothing is compared: ports may get other types by it.\n\n" +
+	"`port_type_array` of the driver wins over the types stored in the card, unless it is 0 or not set. A plan names " +
 	"a parameter that overrides them, and the apply sets it to the same types (LT020).\n\n" +
 	"Every plan names what somebody has written into `terraform-infiniband.conf` of `modprobe.d` (LT021). The apply that " +
 	"writes it anew keeps the file as `.NAME.changed-…` beside its place, where nothing reads it.\n\n" +
