@@ -12,6 +12,7 @@ import (
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 func TestReport_showsDriftOfNowBeforeDriftOfTheNextBoot(t *testing.T) {
@@ -80,6 +81,36 @@ func TestModel_observeKeepsWhatIsNotShown(t *testing.T) {
 	m := model{Ports: was("ib"), Effective: was("ib")}
 	if m.observeDriver(ops.State{}); !m.Effective.Equal(was("ib")) {
 		t.Errorf("mstconfig is silent too: %v", m.Effective)
+	}
+}
+
+// A state that holds is kept where nothing shows the ports, and not where something shows others
+// or the plan has more to do.
+func TestAssessment_keeps(t *testing.T) {
+	port := func(p ops.Port) ops.Look { return ops.Look{State: ops.State{Ports: map[int]ops.Port{1: p}}} }
+	silent := port(ops.Port{Shown: "ib", Configured: "ib"})
+	silent.Unanswered = "busy"
+	gone := port(ops.Port{Persistent: "ib", InCard: true})
+	for name, tc := range map[string]struct {
+		now               ops.Look
+		had, was, becomes string // the type that was seen last; activation
+		planned           ib.PSID
+		keeps             bool
+	}{
+		"all is shown":                       {now: port(ops.Port{Shown: "ib", Configured: "ib"}), had: "ib"},
+		"mstconfig is silent":                {now: silent, had: "ib", keeps: true},
+		"no driver":                          {now: ops.Look{}, had: "ib", keeps: true},
+		"no driver, and firmware is planned": {now: ops.Look{}, had: "ib", planned: "MT_9000000001"},
+		"ConnectX-4 without a driver":        {now: gone, had: "ib", was: "reboot", becomes: "reboot", keeps: true},
+		"a restart is asked for now":         {now: gone, had: "ib", was: "none", becomes: "reboot"},
+		"it waited for a restart":            {now: gone, had: "eth", was: "reboot", becomes: "reboot"},
+	} {
+		a := &assessment{now: tc.now, ask: ops.Ask{PlannedPSID: tc.planned,
+			Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeIB}}}}
+		state := model{Effective: attribute.StringMap(map[string]string{"1": tc.had}), Activation: attribute.OrNull(tc.was)}
+		if got := a.keeps(state, model{Activation: attribute.OrNull(tc.becomes)}); got != tc.keeps {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
 

@@ -205,19 +205,18 @@ func (a *assessment) sawOther(state model) bool {
 // keeps reports whether only the silence of mstconfig, or a driver that is not there, stands
 // between the card and a state that holds: then, as far as is known, nothing is to be written.
 func (a *assessment) keeps(state, config model) bool {
-	silent := a.now.Unanswered != ""
+	sameRestart := attribute.ActivationOf(state.Activation) == attribute.ActivationOf(config.Activation)
+	gone := false
 	for number, want := range a.ask.Request.Ports {
 		switch p := a.now.Ports[number]; {
-		case p.Shown == "" && !p.InCard:
-			silent = true
-		case p.Shown == "" && state.had(number, want) &&
-			attribute.ActivationOf(state.Activation) == attribute.ActivationOf(config.Activation):
-			silent = true // a restart would change nothing
+		case p.Shown == "" && (!p.InCard || sameRestart && state.had(number, want)):
+			gone = true
 		case !p.InCard && p.Configured != want:
 			return false
 		}
 	}
-	return silent
+	// Types that other firmware has are set after its burn.
+	return a.now.Unanswered != "" || gone && a.ask.PlannedPSID == ""
 }
 
 // had reports whether a port had a type in effect when something showed it.
