@@ -144,7 +144,7 @@ func TestPages_name_each_exit_status(t *testing.T) {
 	}
 	for _, c := range []struct{ command, page, from, to string }{
 		{"check", "connect", "| Exit status |", "\n## "},
-		{"watch", "watch", "The exit status says how it came out:", "\n\nIf several"},
+		{"watch", "watch", "The exit status says how it came out:", "\n\nWith several hosts"},
 		{"history", "watch", "The exit status is 0 if", "\n\n"},
 		{"adopt", "adopt", "`-json` prints", "\n\n"},
 	} {

@@ -68,7 +68,7 @@ func (o object) cell(d *platform.Description) string {
 	proof := "parts"
 	switch {
 	case d.Kind == platform.KindDebian:
-		proof = "**real**"
+		proof = "programs"
 	case slices.Contains(o.lab, d.Kind):
 		proof = "lab"
 	}
@@ -86,7 +86,7 @@ func (o object) cell(d *platform.Description) string {
 	return ""
 }
 
-const legend = "* **real**: real programs on booted Debian, with an emulated card, and the simulated lab.\n" +
+const legend = "* programs: real programs on booted Debian, with an emulated card, and the simulated lab.\n" +
 	"* lab: simulated hosts only: created, imported, and planned again with no change.\n" +
 	"* parts: simulated hosts only, and only what the distribution does its own way, such as packages and files.\n" +
 	"* –: not to be had there.\n\n" +

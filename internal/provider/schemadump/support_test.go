@@ -89,8 +89,8 @@ func TestSupport_has_each_resource(t *testing.T) {
 func TestSupport_tables(t *testing.T) {
 	for _, want := range []string{
 		"| `infiniband_…` | Ubuntu | Debian | RHEL | Fedora | Arch | TrueNAS |\n",
-		"| `opensm` | lab | **real** | lab | parts | parts¹ | – |\n",
-		"| `guids` | lab | **real** | lab | parts | parts¹ | lab |\n",
+		"| `opensm` | lab | programs | lab | parts | parts¹ | – |\n",
+		"| `guids` | lab | programs | lab | parts | parts¹ | lab |\n",
 		"¹ The package of the tool has to be installed by hand.",
 		"* `infiniband_card`, `infiniband_port`, `infiniband_opensm`, `infiniband_ipoib_interface`, `infiniband_benchmark`: " +
 			"each with a driver\n",
