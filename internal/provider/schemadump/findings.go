@@ -106,6 +106,8 @@ func consentLine(r *finding.Rule) string {
 	switch r.ConsentAttribute {
 	case "allow_psid_change", "allow_downgrade", "allow_branch_change":
 		return r.ConsentLine(`{ from = "…", to = "…" }`)
+	case "allow_guid_change":
+		return r.ConsentLine(`{ from = ["…"], to = ["…"] }`)
 	case "allow_management_path", "allow_other_cards", "adopt_files", "adopt_without":
 		return r.ConsentLine(finding.Names("…"))
 	case "truenas.private_mtu":
