@@ -129,6 +129,7 @@ command/adopt: command command/target host inventory provider/adoption provider/
 labsim: labsim +golang.org/x/crypto +github.com/pkg/sftp +mvdan.cc/sh/v3 +github.com/goccy/go-yaml
 labsim/card: fwimage/synth ib
 labsim/registers: labsim/card -context -os -os/exec
+archtest/house:
 bench: labsim provider +framework
 realtool: -net
 ibsimtest: realtool

@@ -162,28 +162,6 @@ func (g GUIDSet) Texts() [6]string {
 		g.MAC2.String()}
 }
 
-// ValueChange is one GUID or MAC of a card that becomes another one, as text.
-type ValueChange struct {
-	Place    int // in Texts
-	From, To string
-	Unique   bool // From may be the value of one card and one port alone
-}
-
-// Changes are the values of g that others replace.
-func (g GUIDSet) Changes(others GUIDSet) []ValueChange {
-	ports, macs := g.Port1 != g.Port2, g.MAC1 != g.MAC2
-	unique := [6]bool{UniqueGUID(g.Node), ports && UniqueGUID(g.Port1), ports && UniqueGUID(g.Port2),
-		UniqueGUID(g.SystemImage), macs && UniqueMAC(g.MAC1), macs && UniqueMAC(g.MAC2)}
-	var all []ValueChange
-	to := others.Texts()
-	for place, from := range g.Texts() {
-		if from != to[place] {
-			all = append(all, ValueChange{Place: place, From: from, To: to[place], Unique: unique[place]})
-		}
-	}
-	return all
-}
-
 // GUIDsFromBase lays four GUIDs out as `mstflint -guid BASE sg` does on
 // ConnectX-3: node, port 1, port 2 and system image are base+0 to base+3.
 func GUIDsFromBase(base GUID) (node, port1, port2, systemImage GUID, err error) {

@@ -96,6 +96,28 @@ func UniqueMAC(m MAC) bool { return !m.IsZero() && !m.IsMulticast() && m>>8 != 0
 // 0x0002c9000100d0xx into files for distribution.
 func UniqueGUID(g GUID) bool { return !g.IsZero() && !g.IsUnset() && g>>8 != 0x0002c9000100d0 }
 
+// ValueChange is one GUID or MAC of a card that becomes another one, as text.
+type ValueChange struct {
+	Place    int // in Texts
+	From, To string
+	Unique   bool // From may be the value of one card and one port alone
+}
+
+// Changes are the values of g that others replace.
+func (g GUIDSet) Changes(others GUIDSet) []ValueChange {
+	ports, macs := g.Port1 != g.Port2, g.MAC1 != g.MAC2
+	unique := [6]bool{UniqueGUID(g.Node), ports && UniqueGUID(g.Port1), ports && UniqueGUID(g.Port2),
+		UniqueGUID(g.SystemImage), macs && UniqueMAC(g.MAC1), macs && UniqueMAC(g.MAC2)}
+	var all []ValueChange
+	to := others.Texts()
+	for place, from := range g.Texts() {
+		if from != to[place] {
+			all = append(all, ValueChange{Place: place, From: from, To: to[place], Unique: unique[place]})
+		}
+	}
+	return all
+}
+
 // Empty reports whether nothing is there that tells the card from others of its
 // kind.
 func (i Identity) Empty() bool { return word(i.Serial) == "" && len(i.values()) == 0 }

@@ -211,12 +211,11 @@ var live = []string{"backup_path", "effective", "reboot_required"}
 // plan fills what follows from configuration and state: the half that is asked for, and
 // the other half as the state has it. For a new card the other half is unknown until
 // the apply. planned.Steady handles what the host decides.
-func (m *model) plan(a *assessment, prior model) {
-	req := a.ask.Request
-	m.ID = types.StringValue(a.at.Ref.String())
+func (m *model) plan(ref attribute.CardRef, req safety.GUIDRequest, flash ib.GUIDSet, prior model) {
+	m.ID = types.StringValue(ref.String())
 	if prior.ID.IsNull() || !attribute.SameCard(prior.CardID, prior.CardIdentity, m.CardID) {
 		m.planNew(req)
-		m.Change = allowedChange(req.Change, a.now.InFlash)
+		m.Change = allowedChange(req.Change, flash)
 		return
 	}
 	set := prior.identity()

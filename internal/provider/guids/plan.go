@@ -45,7 +45,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	given := plan
 	given.BaseGUID, given.BaseMAC = config.BaseGUID, config.BaseMAC
 	plan.CardIdentity = a.at.Identity
-	plan.plan(a, state)
+	plan.plan(a.at.Ref, a.ask.Request, a.now.InFlash, state)
 	plan.keepGiven(given)
 	planned.Steady{Held: exists && state.holds(config, a.ask.Request), ToDo: !a.converged(config), Live: live}.Plan(ctx,
 		req, resp, &plan)
