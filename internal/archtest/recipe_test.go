@@ -66,8 +66,8 @@ func read(t *testing.T, path string) string {
 }
 
 // optional are the places of the recipe that only some kinds of objects need.
-var optional = []string{"internal/provider/adoption/object.go", "internal/provider/linktype/plan.go",
-	"internal/command/check/facts.go"}
+var optional = []string{"internal/platform/interrupted.go", "internal/provider/adoption/object.go",
+	"internal/provider/linktype/plan.go", "internal/command/check/facts.go"}
 
 // A resource is named at the places of its recipe, and nothing else of the product lists resources.
 func TestRecipe_aResource(t *testing.T) {
@@ -139,4 +139,32 @@ func productAndPages(t *testing.T) (files []string) {
 
 func withoutComments(text string) string {
 	return regexp.MustCompile(`(?m)//.*$`).ReplaceAllString(text, "")
+}
+
+// A package manager is named at the places of its recipe. Nothing else of the product imports its
+// package, and nothing else has its program as a word.
+func TestRecipe_aPackageManager(t *testing.T) {
+	paths, everywhere := recipe(t, "A package manager"), productAndPages(t)
+	installs := regexp.MustCompile(`\binstall: (\w+)\.Install\b`)
+	managers := installs.FindAllStringSubmatch(read(t, repository+"/internal/platform/packages.go"), -1)
+	if len(paths) < 7 || len(managers) < 3 {
+		t.Fatalf("read %v from the recipe, and found %v", paths, managers)
+	}
+	for _, m := range managers {
+		name := m[1]
+		named := regexp.MustCompile(`(?i)\b(packages)?` + name + `\b`)
+		for _, at := range paths {
+			at = strings.ReplaceAll(at, "pacman", name)
+			if text := read(t, filepath.Join(repository, at)); !named.MatchString(text) && !slices.Contains(optional, at) {
+				t.Errorf("%s is not named in %s", name, at)
+			}
+		}
+		imported := regexp.MustCompile(`"[\w./-]+/internal/tool/` + name + `"|"` + name + `"`)
+		for _, at := range everywhere {
+			listed := slices.Contains(paths, at) || at == "internal/tool/"+name+"/"+name+".go"
+			if !listed && imported.MatchString(withoutComments(read(t, filepath.Join(repository, at)))) {
+				t.Errorf("%s names %s, and the recipe does not say so", at, name)
+			}
+		}
+	}
 }

@@ -131,7 +131,7 @@ func (r *rack) nothingOutside(name string) {
 			r.Errorf("%s reaches %s, or waits for it: %s", name, a, out)
 		}
 	}
-	if out := r.on(name, "timeout 20 getent hosts deb.debian.org; echo status $?"); out != "status 2" {
+	if out := r.on(name, "timeout 20 getent hosts example.org; echo status $?"); out != "status 2" {
 		r.Errorf("%s asks a nameserver: %s", name, out)
 	}
 	r.Logf("%s reaches none of %q, and no nameserver, after %s", name, addresses,

@@ -25,12 +25,12 @@ const (
 		"case; plan again."
 )
 
-// Schema implements resource.Resource.
 var localFile = attribute.LocalPath{
 	What:    "read firmware image",
 	Instead: "source is a local file; download it first. Then write its path here, and its sha256 as the vendor gives it.",
 }
 
+// Schema implements resource.Resource.
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attrs := map[string]schema.Attribute{
 		"id":   attribute.ComputedString("Id, `host/sha256`. `terraform import` takes `host/path/of/the/file` instead."),

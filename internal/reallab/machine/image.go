@@ -45,7 +45,7 @@ const series = "11.1"
 // emulator holds QEMU. Its function "vfio-user-pci" is in 10.1 and later; Debian 13 has
 // 10.0, and its backports a later one.
 var emulator = system{suite: "trixie", script: `
-echo 'deb http://deb.debian.org/debian trixie-backports main' >"$1/etc/apt/sources.list.d/backports.list"
+sed 's/ trixie / trixie-backports /' "$1/etc/apt/sources.list" >"$1/etc/apt/sources.list.d/backports.list"
 printf 'Package: qemu-system-*\nPin: version 1:` + series + `.*\nPin-Priority: 1001\n' >"$1/etc/apt/preferences.d/series"
 cp /etc/resolv.conf "$1/etc/resolv.conf"
 chroot "$1" apt-get update -qq
