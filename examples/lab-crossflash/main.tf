@@ -48,9 +48,10 @@ resource "infiniband_firmware" "card" {
 resource "infiniband_guids" "card" {
   for_each = var.cards
 
-  card_id    = infiniband_card.card[each.key].id
-  base_mac   = each.value.base_mac
-  activation = "reboot"
+  card_id           = infiniband_card.card[each.key].id
+  base_mac          = each.value.base_mac
+  allow_guid_change = each.value.allow_guid_change
+  activation        = "reboot"
 
   depends_on = [infiniband_firmware.card]
 }

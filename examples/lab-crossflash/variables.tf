@@ -22,13 +22,14 @@ variable "known_hosts_files" {
 }
 
 variable "cards" {
-  description = "The card of each host: where it is, the MAC address on its label, and the port and the address for IPoIB. A card with another PSID than the rest has a consent of its own."
+  description = "The card of each host: where it is, the MAC address on its label, and the port and the address for IPoIB. A card with another PSID than the rest has a consent of its own, and so has one whose valid GUIDs or MACs are to change."
   type = map(object({
     pci_address       = string
     base_mac          = string
     port              = number
     address           = string
     allow_psid_change = optional(object({ from = string, to = string }))
+    allow_guid_change = optional(object({ from = list(string), to = list(string) }))
   }))
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -66,13 +67,14 @@ func consentToVPI() config.Variable {
 	})
 }
 
-// exampleCards are the cards of the lab, that of intel9 with another base MAC if one is given,
-// and each with a consent of its own if there is one.
+// exampleCards are the cards of the lab, that of intel9 with another base MAC and the consent to it if
+// one is given, and each with a consent to the cross-flash of its own if there is one.
 func exampleCards(mac string, consent config.Variable) config.Variable {
 	all := map[string]config.Variable{}
 	for host, c := range labs.CrossFlashCards() {
+		var was string
 		if host == intel9 && mac != "" {
-			c.BaseMAC = mac
+			was, c.BaseMAC = c.BaseMAC, mac
 		}
 		entry := map[string]config.Variable{
 			"pci_address": config.StringVariable(c.PCIAddress), "base_mac": config.StringVariable(c.BaseMAC),
@@ -80,6 +82,13 @@ func exampleCards(mac string, consent config.Variable) config.Variable {
 		}
 		if consent != nil {
 			entry["allow_psid_change"] = consent
+		}
+		if was != "" {
+			macs := func(base string) config.Variable {
+				first := ib.MustParseMAC(base)
+				return config.ListVariable(config.StringVariable(first.String()), config.StringVariable((first + 1).String()))
+			}
+			entry["allow_guid_change"] = config.ObjectVariable(map[string]config.Variable{"from": macs(was), "to": macs(mac)})
 		}
 		all[host] = config.ObjectVariable(entry)
 	}
