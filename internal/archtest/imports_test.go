@@ -77,6 +77,9 @@ fwimage: ib -context -os -os/exec
 fwimage/synth: ib -context -os -os/exec
 finding:
 safety: fact finding ib inventory -context -os -os/exec
+safety/clash: fact finding ib -context -os -os/exec
+safety/hostcheck: fact finding ib inventory -context -os -os/exec
+safety/release: -context -os -os/exec
 shellcmd: +al.essio.dev/pkg/shellescape -context -os -os/exec
 tool: fact ib inventory shellcmd tool +github.com/goccy/go-yaml +gopkg.in/ini.v1 -context -os -os/exec
 poll: -os -os/exec

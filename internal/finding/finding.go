@@ -84,6 +84,14 @@ func (r *Rule) Find(format string, args ...any) Finding {
 	}
 }
 
+// Unread makes a finding of the rule whose fact could not be read. It weighs as much as the bad
+// answer, and says that the fact is not known.
+func (r *Rule) Unread(what, why string) Finding {
+	f := r.Find("%s is not known: %s", what, why)
+	f.Summary = what + " could not be read"
+	return f.WithWayOut("Fix what kept it from being read, then plan again. " + f.WayOut)
+}
+
 // Finding is one reason for or against an action.
 type Finding struct {
 	Rule     *Rule

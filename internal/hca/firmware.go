@@ -13,6 +13,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
@@ -21,7 +22,7 @@ type Firmware struct {
 	Card    cards.Card
 	Image   safety.ImageFacts // from image.Facts
 	Request safety.FirmwareRequest
-	Lab     safety.LabFacts
+	Lab     clash.Facts
 	// Compare compares the content of the flash with the image also if PSID and version
 	// are equal. That reads the whole flash, so callers set it only when the resource is
 	// created or its image changes.
@@ -148,7 +149,7 @@ func (o *Ops) giveBack(ctx context.Context, f Firmware, did *[]string) (bool, er
 	// The GUIDs are the card's own. The fabric knew them as this card's until the burn,
 	// so it is not asked again.
 	lab := f.Lab
-	lab.Fabric = fact.Known[[]safety.FabricNode](nil)
+	lab.Fabric = fact.Known[[]clash.Node](nil)
 	g := GUIDs{Card: f.Card, Lab: lab, Request: safety.GUIDRequest{
 		Want: l.Before, HasGUIDs: l.GUIDs, HasMACs: l.MACs, ManagementPath: f.Request.ManagementPath,
 		Activation: safety.ActivationNone,

@@ -13,13 +13,14 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 // GUIDs asks for GUIDs and MACs on a card.
 type GUIDs struct {
 	Card    cards.Card
 	Request safety.GUIDRequest // from GUIDSpec.Resolve, with activation and consent added
-	Lab     safety.LabFacts
+	Lab     clash.Facts
 	// Kept is the half that is not asked for, as the plan has it; nil: not compared.
 	Kept *KeptHalf
 	// Before is what flash held when the plan was made; nil: not known, and not compared.

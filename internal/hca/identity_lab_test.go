@@ -14,6 +14,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 func TestApply_from_Ethernet_to_InfiniBand(t *testing.T) {
@@ -102,7 +103,7 @@ func TestApplyGUIDs_refuses_another_cards_values(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab := safety.LabFacts{Cards: []safety.CardIdentity{{Host: labs.Xeon2zfs, PCI: b.pci, GUIDs: req.Want}}}
+	lab := clash.Facts{Cards: []clash.Holder{{Host: labs.Xeon2zfs, PCI: b.pci, GUIDs: req.Want}}}
 	_, err = b.ops("alice").ApplyGUIDs(ctx, GUIDs{Card: b.card(ctx), Request: req, Lab: lab})
 	if err == nil || !strings.Contains(err.Error(), "GU006") || !strings.Contains(explain(err), labs.Xeon2zfs) {
 		t.Errorf("apply: %v", err)

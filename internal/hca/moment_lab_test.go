@@ -16,6 +16,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/truenas"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 // trouble is what becomes of a host between a verdict and the write.
@@ -139,8 +140,8 @@ func fromFactory(want ib.GUIDSet) (c safety.GUIDChange) {
 }
 
 // aloneInFabric is a lab in whose fabric is nobody else.
-func aloneInFabric() safety.LabFacts {
-	return safety.LabFacts{Fabric: fact.Known[[]safety.FabricNode](nil)}
+func aloneInFabric() clash.Facts {
+	return clash.Facts{Fabric: fact.Known[[]clash.Node](nil)}
 }
 
 // iface is an interface of the card while it is Ethernet.

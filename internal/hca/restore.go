@@ -13,6 +13,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 // Restore asks for the firmware that a card had before: the one in a backup.
@@ -24,7 +25,7 @@ type Restore struct {
 	Left           ib.Firmware
 	Activation     safety.Activation
 	ManagementPath []string // consent, as of a burn
-	Lab            safety.LabFacts
+	Lab            clash.Facts
 	// NoWrite says that the plan announced no write, because the card had its old
 	// firmware.
 	NoWrite bool

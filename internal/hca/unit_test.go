@@ -7,6 +7,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -14,7 +15,7 @@ func ptr[T any](v T) *T { return &v }
 func TestGUIDSpec_baseWithoutRoomIsAFinding(t *testing.T) {
 	for _, spec := range []GUIDSpec{{BaseGUID: ptr(^ib.GUID(0) - 2)}, {BaseMAC: ptr(ib.MAC(0xfffffffffffe))}} {
 		req, err := spec.Resolve()
-		found := safety.GUIDValues("intel9", ib.PCIAddress{}, req, safety.LabFacts{})
+		found := safety.GUIDValues("intel9", ib.PCIAddress{}, req, clash.Facts{})
 		if err != nil || len(found) == 0 || found[0].Rule != finding.BaseTooHigh {
 			t.Errorf("%+v: %v, %+v", spec, err, found)
 		}

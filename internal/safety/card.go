@@ -8,6 +8,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/release"
 )
 
 // cardReach gives the findings on whether the card can be worked on at all. If one
@@ -34,7 +37,7 @@ func cardReach(card CardFacts, host HostFacts) []finding.Finding {
 		found = append(found, finding.SerialNumberUnknown.Find("%s: %s", card.PCI,
 			card.Serial.Why()).WithWayOut(host.Support.Lspci))
 	}
-	return append(found, inUse(card, host)...)
+	return append(found, hostcheck.CardUsers(&host.Snapshot, card.PCI, card.InUse)...)
 }
 
 func inRecovery(card CardFacts, host HostFacts) finding.Finding {
@@ -100,15 +103,15 @@ func toolFindings(card CardFacts, host HostFacts) []finding.Finding {
 		return []finding.Finding{finding.MstflintMissing.Find("No mstflint on %s's PATH",
 			host.Host).WithWayOut(host.Support.mstflint(card))}
 	}
-	grade, why := CheckTool("mstflint", host.MSTFlint.Version, card.Chip.Format)
+	grade, why := release.Check("mstflint", host.MSTFlint.Version, card.Chip.Format)
 	switch grade {
-	case ToolCrashes, ToolRemoved, ToolTooOld, ToolUnread:
+	case release.Crashes, release.Removed, release.TooOld, release.Unread:
 		return []finding.Finding{finding.MstflintUnsuitable.Find("%s has mstflint %s: %s", host.Host,
 			cmp.Or(host.MSTFlint.Version, "of an unknown version"), why).WithWayOut(host.Support.mstflint(card))}
-	case ToolUnproven:
+	case release.Unproven:
 		return []finding.Finding{finding.MstflintUnproven.Find("%s has mstflint %s: %s", host.Host, host.MSTFlint.Version,
 			why).WithWayOut(host.Support.mstflint(card))}
-	case ToolWorks:
+	case release.Works:
 	}
 	return nil
 }
@@ -158,9 +161,6 @@ func cardState(card CardFacts) []finding.Finding {
 	return found
 }
 
-// notPermitted reports whether the flash was not read for want of rights.
-func notPermitted(card CardFacts) bool { return strings.Contains(card.FlashError, "Permission denied") }
-
 // rewritable gives the findings on a flash that is to be written, whatever is written:
 // an image, or the GUIDs, for which the tool burns the image in flash once more.
 func rewritable(card CardFacts) []finding.Finding {
@@ -173,41 +173,13 @@ func rewritable(card CardFacts) []finding.Finding {
 	case card.Failsafe == FailsafeNo:
 		found = append(found, finding.FlashNotFailsafe.Find("mstflint verify calls the image in flash non-failsafe"))
 	case card.Failsafe == FailsafeUnknown && whole:
-		found = append(found, unread(finding.FlashNotFailsafe, "The layout of the flash",
+		found = append(found, finding.FlashNotFailsafe.Unread("The layout of the flash",
 			"mstflint verify did not say whether it is failsafe"))
 	}
 	if !card.Identified() {
 		found = append(found, finding.PSIDUnknown.Find("mstflint query shows no PSID"))
 	}
 	return found
-}
-
-// waitForLock is the way out where our own lock of the cards was taken. It says nothing about the
-// card: a job holds it for every card of the host.
-const waitForLock = "Another operation of this provider is at a card of the host: a job that writes one, or a plan " +
-	"that reads. Wait until it has ended, and plan again. `terraform-provider-infiniband watch` shows the jobs."
-
-// semaphore is the way out of a flash semaphore that is set. A tool that was killed
-// leaves it set; the next query frees it when it gives up (mstflint 4.21 and 4.31). The
-// provider never clears it, because it cannot see who else may hold it.
-func semaphore(pci ib.PCIAddress) string {
-	return fmt.Sprintf("Another program reads or writes the card, or a tool was killed while it did.\n"+
-		"1. Make sure on the host that no program uses the card: pgrep -a 'mst|flint|fwupd' names no process, and no "+
-		"management controller is updating the card.\n"+
-		"2. Plan again. A query that fails frees a semaphore that was left behind, so that the next one works.\n"+
-		"3. If it still fails, clear the semaphore: mstflint -clear_semaphore -d %[1]s\n"+
-		"4. Look at the card: mstflint -d %[1]s q, then mstflint -d %[1]s v. Do not restart the host before the flash "+
-		"verifies.", pci)
-}
-
-// securityAttributes gives the attributes that forbid another image. With a plain
-// "signed-fw" the tool can still write flash directly.
-func securityAttributes(attrs string) string {
-	low := strings.ToLower(attrs)
-	if strings.Contains(low, "secure") || strings.Contains(low, "controlled") {
-		return attrs
-	}
-	return ""
 }
 
 // stagedFindings compares flash and running firmware; rule is what a difference means to
@@ -285,7 +257,7 @@ func isOEM(card CardFacts) bool {
 
 // identity gives the findings on the GUIDs and MACs in flash. For a burn they are
 // remarks: the burn keeps them.
-func identity(card CardFacts, lab LabFacts) []finding.Finding {
+func identity(card CardFacts, lab clash.Facts) []finding.Finding {
 	if !card.FlashKnown() {
 		return nil
 	}
@@ -294,10 +266,10 @@ func identity(card CardFacts, lab LabFacts) []finding.Finding {
 	if card.InFlash().BlankGUIDs {
 		found = []finding.Finding{finding.FlashGUIDsNeverSet.Find("mstflint: GUIDs/MACs values and their CRC are not set")}
 	}
-	for _, clash := range lab.clashes(card.Host, card.PCI, g) {
+	for _, clash := range lab.Clashes(card.Host, card.PCI, g) {
 		found = append(found, finding.FlashGUIDsShared.Find("%s", clash))
 	}
-	return append(found, lab.secondNames(card.Host, card.PCI, g)...)
+	return append(found, lab.SecondNames(card.Host, card.PCI, g)...)
 }
 
 // missingGUIDs gives the findings on an identity of which a part is no value.
@@ -311,58 +283,3 @@ func missingGUIDs(g ib.GUIDSet) []finding.Finding {
 	}
 	return nil
 }
-
-// clashes names the values of want that other cards have.
-func (l LabFacts) clashes(host string, pci ib.PCIAddress, want ib.GUIDSet) []string {
-	var out []string
-	for _, other := range l.others(host, pci, want) {
-		for _, clash := range clashesWith(other, want) {
-			out = append(out, clash+l.doubt(host, pci, other))
-		}
-	}
-	return out
-}
-
-func clashesWith(other CardIdentity, want ib.GUIDSet) []string {
-	where := other.where()
-	var out []string
-	for _, w := range guidsOf(want) {
-		for _, o := range guidsOf(other.GUIDs) {
-			// A node GUID that equals its own card's system image GUID is usual;
-			// between cards any equality is a clash.
-			if usableGUID(w.guid) && w.guid == o.guid {
-				out = append(out, fmt.Sprintf("%s %s is the %s of %s", w.name, w.guid, o.name, where))
-			}
-		}
-	}
-	for _, w := range macsOf(want) {
-		for _, o := range macsOf(other.GUIDs) {
-			if usableMAC(w.mac) && w.mac == o.mac {
-				out = append(out, fmt.Sprintf("%s %s is the %s of %s", w.name, w.mac, o.name, where))
-			}
-		}
-	}
-	return out
-}
-
-type namedGUID struct {
-	name string
-	guid ib.GUID
-}
-
-type namedMAC struct {
-	name string
-	mac  ib.MAC
-}
-
-func guidsOf(s ib.GUIDSet) []namedGUID {
-	return []namedGUID{{"node GUID", s.Node}, {"port 1 GUID", s.Port1}, {"port 2 GUID", s.Port2},
-		{"system image GUID", s.SystemImage}}
-}
-
-func macsOf(s ib.GUIDSet) []namedMAC {
-	return []namedMAC{{"port 1 MAC", s.MAC1}, {"port 2 MAC", s.MAC2}}
-}
-
-func usableGUID(g ib.GUID) bool { return !g.IsZero() && !g.IsUnset() }
-func usableMAC(m ib.MAC) bool   { return !m.IsZero() && !m.IsBroadcast() }

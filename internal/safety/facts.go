@@ -75,6 +75,31 @@ func (c CardFacts) Identified() bool { return c.InFlash().PSID != "" }
 // runningPSID is empty if it is not known.
 func (c CardFacts) runningPSID() ib.PSID { return c.Running.Or(ib.Firmware{}).PSID }
 
+// IdentityFacts are who a card was when its plan was made or when it was adopted,
+// and who it is now. Without a recorded identity no card is the right one.
+type IdentityFacts struct {
+	Recorded, Now ib.Identity
+	Unread        string // why the serial number cannot be read; empty: it can
+	// Elsewhere is the address at which the recorded card is now, with its host if
+	// that is another one; empty: it was not found.
+	Elsewhere string
+	// Edit are the lines of configuration that follow a card that has moved.
+	Edit string
+}
+
+// Same reports whether it is proven that the card is the recorded one.
+func (f IdentityFacts) Same() bool {
+	like, _ := ib.Compare(f.Recorded, f.Now)
+	return like == ib.Same
+}
+
+// Other reports whether it is proven that the card is another one; with strict, also
+// whether that cannot be excluded.
+func (f IdentityFacts) Other(strictly bool) bool {
+	like, _ := ib.Compare(f.Recorded, f.Now)
+	return like == ib.Other || strictly && like != ib.Same
+}
+
 // VerifyState is the outcome of the tool's verification of the flash.
 type VerifyState int
 
@@ -160,6 +185,21 @@ type HostFacts struct {
 	RebootAllowed bool
 	BackupDir     string // on the operator's machine; empty: not configured
 	BackupProblem string // why nothing can be stored in BackupDir; empty if it can
+}
+
+// Support is what is known of a host's distribution that matters for a card.
+type Support struct {
+	Mstflint string // which package of mstflint suits the card, as a sentence
+	Lspci    string // how lspci is installed, as a sentence
+	NoDriver string // why kernels of the host have no driver for the card; empty if nothing is known against them
+}
+
+// mstflint says which package to install for a card.
+func (s Support) mstflint(card CardFacts) string {
+	if card.Chip.Format == "FS2" {
+		return "For ConnectX-3 and ConnectX-3 Pro mstflint 4.25 or older is best. " + s.Mstflint
+	}
+	return s.Mstflint
 }
 
 // BackupFacts is what the backup of this card proves.

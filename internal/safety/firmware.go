@@ -2,11 +2,8 @@ package safety
 
 import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 )
-
-// spaceReserve is how many bytes must stay free on the host beside the files: for the
-// journal, the tool's output and the system.
-const spaceReserve = 16 << 20
 
 // Firmware gives the verdict on having the image in the card's flash.
 func Firmware(in FirmwareInput) Verdict {
@@ -39,7 +36,7 @@ func Firmware(in FirmwareInput) Verdict {
 		v.Findings = append(v.Findings, match(in)...)
 	}
 	v.Findings = append(v.Findings, machine(in.Card, in.Host, 4*in.Image.Size+spaceReserve)...)
-	v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
+	v.Findings = append(v.Findings, hostcheck.Path(&in.Host.Snapshot, in.Card.PCI, in.Request.ManagementPath)...)
 	act, found := restartAfter(in.Card, in.Host, in.Request.Activation)
 	v.Activation, v.Findings = act, append(v.Findings, found...)
 	v.Findings = append(v.Findings, backup(in.Card, in.Backup)...)

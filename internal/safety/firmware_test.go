@@ -8,6 +8,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 // firmwareCases makes each finding on a burn appear.
@@ -167,7 +168,7 @@ var firmwareCases = []struct {
 	{"FW047", finding.Refuse, "blank card", func(in *FirmwareInput) { in.Card.Flash.BlankGUIDs = true }},
 	{"FW048", finding.Note, "EN card", func(in *FirmwareInput) { in.Card.Flash.GUIDs.Node = ^ib.GUID(0) }},
 	{"FW049", finding.Warn, "duplicate", func(in *FirmwareInput) {
-		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: in.Card.Flash.GUIDs}}
+		in.Lab.Cards = []clash.Holder{{Host: "xeon2zfs", PCI: here, GUIDs: in.Card.Flash.GUIDs}}
 	}},
 	{"FW050", finding.Warn, "OEM", func(in *FirmwareInput) {
 		in.Card.Flash.PSID, in.Image.PSID = "DEL9100001019", "DEL9100001019"

@@ -9,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 const (
@@ -147,7 +148,7 @@ func goodGUIDs() GUIDInput {
 }
 
 // goodLab is a fabric with nobody else in it.
-func goodLab() LabFacts { return LabFacts{Fabric: fact.Known[[]FabricNode](nil)} }
+func goodLab() clash.Facts { return clash.Facts{Fabric: fact.Known[[]clash.Node](nil)} }
 
 func goodLink() LinkTypeInput {
 	return LinkTypeInput{

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
@@ -111,5 +112,41 @@ func TestLoads_of_a_card_that_nobody_can_verify(t *testing.T) {
 		if stops := len(Loads([]CardFacts{card})) > 0; stops != x.stops {
 			t.Errorf("%s: stops the restart: %t", name, stops)
 		}
+	}
+}
+
+func TestSupport_mstflint(t *testing.T) {
+	card, s := goodCard(), goodHost().Support
+	if got := s.mstflint(card); got != "For ConnectX-3 and ConnectX-3 Pro mstflint 4.25 or older is best. "+s.Mstflint {
+		t.Errorf("ConnectX-3: %q", got)
+	}
+	card.Chip.Format = "FS4"
+	if got := s.mstflint(card); got != s.Mstflint {
+		t.Errorf("a later card: %q", got)
+	}
+}
+
+// The texts of findings that were misread.
+func TestTexts_saidOnce(t *testing.T) {
+	t.Parallel()
+	in := goodFirmware()
+	in.Host.Observe, in.Image.HWIDs = true, []ib.HWID{{ID: 1}}
+	if v := Firmware(in); len(v.Findings) != 1 || v.Findings[0].Rule != finding.HostObserved || v.Action != ActionRefuse {
+		t.Errorf("of a host that is only read: %+v", v.Findings)
+	}
+	in = goodFirmware()
+	laterCard(&in, 0x1013)
+	in.Request.Activation = ActivationNone
+	for _, f := range Firmware(in).Findings {
+		if f.Rule == finding.RestartNeeded &&
+			(strings.Contains(f.Detail(), "ConnectX-3") || !strings.Contains(f.Detail(), "ConnectX-4")) {
+			t.Errorf("of a ConnectX-4: %s", f.Detail())
+		}
+	}
+	card := goodFirmware().Card
+	card.Flash, card.FlashError = nil, "-E- Cannot open /dev/mem: Permission denied"
+	if f := cardState(card); len(f) != 1 || !strings.Contains(f[0].Detail(), "Reading the flash needs root") ||
+		!strings.Contains(f[0].Detail(), `become = "none"`) {
+		t.Errorf("without root: %+v", f)
 	}
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 )
 
 // vendorOUIs are the prefixes that Mellanox, QLogic and the makers of OEM boards have
@@ -22,7 +24,7 @@ var vendorOUIs = map[string]string{
 
 // GUIDValues gives the findings on requested values alone and against the rest
 // of the lab; it needs nothing of the card but its name.
-func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []finding.Finding {
+func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab clash.Facts) []finding.Finding {
 	if found := baseRoom(req); len(found) > 0 {
 		return found // a base that is wrong makes the derived values wrong too
 	}
@@ -33,9 +35,9 @@ func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) [
 	if req.HasMACs {
 		found = append(found, macValues(req.Want)...)
 	}
-	found = append(found, lab.taken(host, pci, askedHalf(req))...)
-	found = append(found, lab.secondNames(host, pci, askedHalf(req))...)
-	for _, clash := range lab.takenGUIDs(askedHalf(req)) {
+	found = append(found, lab.Taken(host, pci, askedHalf(req))...)
+	found = append(found, lab.SecondNames(host, pci, askedHalf(req))...)
+	for _, clash := range lab.TakenGUIDs(askedHalf(req)) {
 		found = append(found, finding.GUIDInFabric.Find("%s", clash))
 	}
 	return append(found, overlaps(host, pci, req, lab)...)
@@ -56,23 +58,23 @@ func askedHalf(req GUIDRequest) ib.GUIDSet {
 func guidValues(s ib.GUIDSet) []finding.Finding {
 	var found []finding.Finding
 	unknown := map[string]bool{}
-	for _, g := range guidsOf(s) {
-		attr := guidAttribute(g.name)
+	for _, g := range clash.GUIDsOf(s) {
+		attr := guidAttribute(g.Name)
 		switch {
-		case g.guid.IsZero():
-			found = append(found, finding.GUIDZero.Find("%s", g.name).At(attr))
-		case g.guid.IsUnset():
-			found = append(found, finding.GUIDAllOnes.Find("%s", g.name).At(attr))
-		case uint64(g.guid)>>56&1 == 1:
-			found = append(found, finding.GUIDMulticast.Find("%s %s", g.name, g.guid).At(attr))
-		case vendorOUIs[g.guid.OUI()] == "" && !unknown[g.guid.OUI()]:
-			unknown[g.guid.OUI()] = true
-			found = append(found, finding.GUIDPrefixUnknown.Find("%s %s has prefix %s%s", g.name, g.guid, g.guid.OUI(),
-				localBit(uint64(g.guid)>>56)).At(attr))
+		case g.GUID.IsZero():
+			found = append(found, finding.GUIDZero.Find("%s", g.Name).At(attr))
+		case g.GUID.IsUnset():
+			found = append(found, finding.GUIDAllOnes.Find("%s", g.Name).At(attr))
+		case uint64(g.GUID)>>56&1 == 1:
+			found = append(found, finding.GUIDMulticast.Find("%s %s", g.Name, g.GUID).At(attr))
+		case vendorOUIs[g.GUID.OUI()] == "" && !unknown[g.GUID.OUI()]:
+			unknown[g.GUID.OUI()] = true
+			found = append(found, finding.GUIDPrefixUnknown.Find("%s %s has prefix %s%s", g.Name, g.GUID, g.GUID.OUI(),
+				localBit(uint64(g.GUID)>>56)).At(attr))
 		}
 	}
 	// Node and system image GUID may be one value; ports may not.
-	if usableGUID(s.Port1) && s.Port1 == s.Port2 {
+	if clash.UsableGUID(s.Port1) && s.Port1 == s.Port2 {
 		found = append(found, finding.GUIDsEqual.Find("Port 1 and port 2 both have %s", s.Port1).At("port_guids"))
 	}
 	return found
@@ -98,17 +100,17 @@ func guidAttribute(name string) string {
 func macValues(s ib.GUIDSet) []finding.Finding {
 	var found []finding.Finding
 	unknown := map[string]bool{}
-	for _, m := range macsOf(s) {
+	for _, m := range clash.MACsOf(s) {
 		switch {
-		case m.mac.IsZero() || m.mac.IsMulticast():
-			found = append(found, finding.MACNotUnicast.Find("%s %s", m.name, m.mac).At("macs"))
-		case vendorOUIs[m.mac.OUI()] == "" && !unknown[m.mac.OUI()]:
-			unknown[m.mac.OUI()] = true
-			found = append(found, finding.MACPrefixUnknown.Find("%s %s has prefix %s%s", m.name, m.mac, m.mac.OUI(),
-				localBit(uint64(m.mac)>>40)).At("macs"))
+		case m.MAC.IsZero() || m.MAC.IsMulticast():
+			found = append(found, finding.MACNotUnicast.Find("%s %s", m.Name, m.MAC).At("macs"))
+		case vendorOUIs[m.MAC.OUI()] == "" && !unknown[m.MAC.OUI()]:
+			unknown[m.MAC.OUI()] = true
+			found = append(found, finding.MACPrefixUnknown.Find("%s %s has prefix %s%s", m.Name, m.MAC, m.MAC.OUI(),
+				localBit(uint64(m.MAC)>>40)).At("macs"))
 		}
 	}
-	if usableMAC(s.MAC1) && s.MAC1 == s.MAC2 {
+	if clash.UsableMAC(s.MAC1) && s.MAC1 == s.MAC2 {
 		found = append(found, finding.GUIDsEqual.Find("Port 1 and port 2 both have MAC %s", s.MAC1).At("macs"))
 	}
 	return found
@@ -131,20 +133,20 @@ func baseRoom(req GUIDRequest) []finding.Finding {
 
 // overlaps finds other cards whose four GUIDs overlap the four from this base, also if
 // no single value is equal today.
-func overlaps(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []finding.Finding {
+func overlaps(host string, pci ib.PCIAddress, req GUIDRequest, lab clash.Facts) []finding.Finding {
 	if req.BaseGUID == 0 || !req.HasGUIDs {
 		return nil
 	}
 	var found []finding.Finding
-	for _, other := range lab.others(host, pci, ib.GUIDSet{Node: req.BaseGUID}) {
-		if !usableGUID(other.GUIDs.Node) || other.Running {
+	for _, other := range lab.Others(host, pci, ib.GUIDSet{Node: req.BaseGUID}) {
+		if !clash.UsableGUID(other.GUIDs.Node) || other.Running {
 			continue
 		}
 		a, b := uint64(req.BaseGUID), uint64(other.GUIDs.Node)
 		if a > b {
 			a, b = b, a
 		}
-		if b-a > 0 && b-a < neighbourhood {
+		if b-a > 0 && b-a < clash.Neighbourhood {
 			found = append(found, finding.GUIDsOverlap.Find("Base %s is %d from node GUID %s of %s", req.BaseGUID,
 				b-a, other.GUIDs.Node, other.ID()).At("base_guid"))
 		}
@@ -178,7 +180,7 @@ func GUIDs(in GUIDInput) Verdict {
 		v.Action = ActionNone
 		return seal(inEffect(v, in), in.Card, false)
 	}
-	v.Findings = append(v.Findings, in.Lab.unseenFabric(in, v.GUIDs)...)
+	v.Findings = append(v.Findings, unseenFabric(in, v.GUIDs)...)
 	v.Findings = append(v.Findings, rewritable(in.Card)...)
 	v.Findings = append(v.Findings, stagedBeforeGUIDs(in)...)
 	v.Findings = append(v.Findings, stagedGUIDs(in.Card)...)
@@ -188,13 +190,25 @@ func GUIDs(in GUIDInput) Verdict {
 	act, found := restartAfter(in.Card, in.Host, in.Request.Activation)
 	v.Activation, v.Findings = act, append(v.Findings, found...)
 	if act == ActivationReboot {
-		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
+		v.Findings = append(v.Findings, hostcheck.Path(&in.Host.Snapshot, in.Card.PCI, in.Request.ManagementPath)...)
 	}
 	v.Findings = append(v.Findings, backup(in.Card, in.Backup)...)
 	if !in.Card.InFlash().BlankGUIDs {
 		v.Answers = []Question{QuestionGUIDs}
 	}
 	return seal(v, in.Card, in.Backup != nil)
+}
+
+// unseenFabric is the finding on a fabric that could not be read. It matters only where the
+// card gets new GUIDs.
+func unseenFabric(in GUIDInput, becomes ib.GUIDSet) []finding.Finding {
+	has := in.Card.InFlash().GUIDs
+	has.MAC1, has.MAC2 = becomes.MAC1, becomes.MAC2
+	keeps := in.Card.FlashKnown() && !in.Card.InFlash().BlankGUIDs && has == becomes
+	if !in.Request.HasGUIDs || keeps {
+		return nil
+	}
+	return in.Lab.UnseenFabric()
 }
 
 // toldOnly makes warnings of the findings of a rule that refuses.
@@ -306,9 +320,9 @@ func (in GUIDInput) written(c ib.ValueChange) bool {
 
 // shared reports whether a card that surely is another one has the value.
 func (in GUIDInput) shared(has ib.GUIDSet, value string) bool {
-	return slices.ContainsFunc(in.Lab.others(in.Card.Host, in.Card.PCI, has), func(other CardIdentity) bool {
+	return slices.ContainsFunc(in.Lab.Others(in.Card.Host, in.Card.PCI, has), func(other clash.Holder) bool {
 		texts := other.GUIDs.Texts()
-		return !other.Planned && in.Lab.same(in.Card.Host, other.Host).Known() && slices.Contains(texts[:], value)
+		return !other.Planned && in.Lab.OneMachine(in.Card.Host, other.Host).Known() && slices.Contains(texts[:], value)
 	})
 }
 
@@ -319,7 +333,7 @@ func keptIdentity(in GUIDInput, becomes ib.GUIDSet) []finding.Finding {
 	}
 	found := missingGUIDs(becomes)
 	kept := GUIDRequest{Want: becomes, HasGUIDs: !in.Request.HasGUIDs, HasMACs: !in.Request.HasMACs}
-	for _, clash := range in.Lab.clashes(in.Card.Host, in.Card.PCI, askedHalf(kept)) {
+	for _, clash := range in.Lab.Clashes(in.Card.Host, in.Card.PCI, askedHalf(kept)) {
 		found = append(found, finding.FlashGUIDsShared.Find("%s", clash))
 	}
 	return found
@@ -337,4 +351,31 @@ func completeGUIDs(in GUIDInput) ib.GUIDSet {
 		set.MAC1, set.MAC2 = in.Card.InFlash().GUIDs.MAC1, in.Card.InFlash().GUIDs.MAC2
 	}
 	return set
+}
+
+// stagedGUIDs finds GUIDs in flash that the card does not run with and that no job has
+// written since the host started: somebody has burned the same firmware with other GUIDs.
+// Ethernet-only firmware has no GUIDs in flash, and a card without a driver shows none. Of
+// firmware that does not run, or may not, stagedFindings speaks.
+func stagedGUIDs(card CardFacts) []finding.Finding {
+	running, known := card.Running.Get()
+	if !card.FlashKnown() || card.GUIDsBy != "" || !known || running != card.InFlash().Firmware {
+		return nil
+	}
+	for _, g := range []struct {
+		name       string
+		flash, now ib.GUID
+	}{
+		{"node GUID", card.InFlash().GUIDs.Node, card.NodeGUID},
+		{"system image GUID", card.InFlash().GUIDs.SystemImage, card.SystemGUID},
+	} {
+		if !clash.UsableGUID(g.flash) || !clash.UsableGUID(g.now) || g.flash == g.now {
+			continue
+		}
+		found := finding.GUIDsWouldChange.Find("In flash: %s %s, which no job has written since the "+
+			"host started. The card runs with %s. The apply writes over what is in flash.", g.name, g.flash, g.now)
+		found.Severity, found.Summary = finding.Warn, "GUIDs that somebody has written are replaced before they ran"
+		return []finding.Finding{found.WithWayOut("")}
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 var guidCases = []struct {
@@ -24,27 +25,27 @@ var guidCases = []struct {
 	{"GU004", finding.Refuse, "base MAC wraps", func(in *GUIDInput) { in.Request.BaseMAC = 0xfffffffffffe }},
 	{"GU005", finding.Warn, "invented prefix", func(in *GUIDInput) { in.Request.Want.Port1 = 0xe61d2dfffee44ed0 }},
 	{"GU006", finding.Refuse, "port GUID of another card", func(in *GUIDInput) {
-		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: guidSet(in.Request.Want.Port1, 0)}}
+		in.Lab.Cards = []clash.Holder{{Host: "xeon2zfs", PCI: here, GUIDs: guidSet(in.Request.Want.Port1, 0)}}
 	}},
 	{"GU006", finding.Refuse, "MAC of a planned card", func(in *GUIDInput) {
-		in.Lab.Cards = []CardIdentity{{Host: "intel9", PCI: there, Planned: true,
+		in.Lab.Cards = []clash.Holder{{Host: "intel9", PCI: there, Planned: true,
 			GUIDs: ib.GUIDSet{MAC2: in.Request.Want.MAC1}}}
 	}},
 	{"GU016", finding.Refuse, "node GUID that another card still uses", func(in *GUIDInput) {
-		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: guidSet(in.Request.Want.Node, 0), Running: true}}
+		in.Lab.Cards = []clash.Holder{{Host: "xeon2zfs", PCI: here, GUIDs: guidSet(in.Request.Want.Node, 0), Running: true}}
 	}},
 	{"GU016", finding.Refuse, "held, and a restart would use what another card uses", func(in *GUIDInput) {
 		in.Request.Want, in.Waits, in.Request.Activation = in.Card.Flash.GUIDs, true, ActivationReboot
 		in.Host.RebootAllowed = true
-		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: guidSet(in.Request.Want.Node, 0), Running: true}}
+		in.Lab.Cards = []clash.Holder{{Host: "xeon2zfs", PCI: here, GUIDs: guidSet(in.Request.Want.Node, 0), Running: true}}
 	}},
 	{"GU016", finding.Warn, "held, while another card uses them", func(in *GUIDInput) {
 		in.Request.Want = in.Card.Flash.GUIDs
-		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: guidSet(in.Request.Want.Node, 0), Running: true}}
+		in.Lab.Cards = []clash.Holder{{Host: "xeon2zfs", PCI: here, GUIDs: guidSet(in.Request.Want.Node, 0), Running: true}}
 	}},
 	{"GU007", finding.Refuse, "bases too near", func(in *GUIDInput) {
 		in.Request.BaseGUID = in.Request.Want.Node
-		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: ib.GUIDSet{Node: in.Request.Want.Node - 3}}}
+		in.Lab.Cards = []clash.Holder{{Host: "xeon2zfs", PCI: here, GUIDs: ib.GUIDSet{Node: in.Request.Want.Node - 3}}}
 	}},
 	{"GU008", finding.Refuse, "group MAC", func(in *GUIDInput) { in.Request.Want.MAC1 = 0x010203040506 }},
 	{"GU009", finding.Refuse, "ports equal", func(in *GUIDInput) { in.Request.Want.Port2 = in.Request.Want.Port1 }},
@@ -58,7 +59,7 @@ var guidCases = []struct {
 	}},
 	{"FW049", finding.Warn, "MACs alone, on the GUIDs of another card", func(in *GUIDInput) {
 		in.Request.HasGUIDs = false
-		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: ib.GUIDSet{Node: in.Card.Flash.GUIDs.Node}}}
+		in.Lab.Cards = []clash.Holder{{Host: "xeon2zfs", PCI: here, GUIDs: ib.GUIDSet{Node: in.Card.Flash.GUIDs.Node}}}
 	}},
 	{"GU013", finding.Warn, "image staged by a job", func(in *GUIDInput) {
 		runsVersion(&in.Card, fw242)
@@ -79,11 +80,11 @@ var guidCases = []struct {
 	}},
 	{"FW025", finding.Refuse, "no PSID", func(in *GUIDInput) { in.Card.Flash.PSID = ""; runsPSID(&in.Card, "") }},
 	{"GU015", finding.Refuse, "GUID of a node in the fabric", func(in *GUIDInput) {
-		in.Lab.Fabric = fact.Known([]FabricNode{{Name: "printer", Via: "intel9 mlx4_0/1",
+		in.Lab.Fabric = fact.Known([]clash.Node{{Name: "printer", Via: "intel9 mlx4_0/1",
 			GUIDs: []ib.GUID{in.Request.Want.Port2}}})
 	}},
 	{"GU015", finding.Refuse, "nobody could look at the fabric",
-		func(in *GUIDInput) { in.Lab.Fabric = fact.Unknown[[]FabricNode]("ibnetdiscover hung") }},
+		func(in *GUIDInput) { in.Lab.Fabric = fact.Unknown[[]clash.Node]("ibnetdiscover hung") }},
 	{"BK001", finding.Refuse, "no proven backup", func(in *GUIDInput) { in.Backup = &BackupFacts{} }},
 	{"HO007", finding.Refuse, "reboot not allowed", func(in *GUIDInput) { in.Host.RebootAllowed = false }},
 	{"HO008", finding.Refuse, "observe", func(in *GUIDInput) { in.Host.Observe = true }},
@@ -118,7 +119,7 @@ func TestGUIDs_fabric_unseen(t *testing.T) {
 		in := goodGUIDs()
 		change(&in)
 		in.Request.Change = in.replaced()
-		in.Lab.Fabric = fact.Unknown[[]FabricNode]("ibnetdiscover hung")
+		in.Lab.Fabric = fact.Unknown[[]clash.Node]("ibnetdiscover hung")
 		if v := GUIDs(in); v.Blocked() {
 			t.Errorf("%s: %+v", name, v.Blockers())
 		}
@@ -148,7 +149,7 @@ func TestGUIDs_nothing_to_do(t *testing.T) {
 
 func TestGUIDs_do_not_clash_with_the_card_itself(t *testing.T) {
 	in := goodGUIDs()
-	in.Lab.Cards = []CardIdentity{{Host: "intel9", PCI: here, GUIDs: in.Request.Want},
+	in.Lab.Cards = []clash.Holder{{Host: "intel9", PCI: here, GUIDs: in.Request.Want},
 		{Host: "xeon2zfs", PCI: here, GUIDs: guidSet(0xe41d2d0300e44ef0, 0xe41d2de44ef0)}}
 	if v := GUIDs(in); v.Blocked() {
 		t.Errorf("verdict %+v", v)
@@ -176,12 +177,12 @@ func TestGUIDs_replace_valid_values(t *testing.T) {
 		"node and system image equal": {func(in *GUIDInput) { in.Card.Flash.GUIDs.SystemImage = flash.Node }, 6},
 		"equal ports":                 {func(in *GUIDInput) { in.Card.Flash.GUIDs.Port2 = in.Card.Flash.GUIDs.Port1 }, 4},
 		"a broadcast":                 {func(in *GUIDInput) { in.Card.Flash.GUIDs.MAC2 = 1<<48 - 1 }, 5},
-		"another card's":              {func(in *GUIDInput) { in.Lab.Cards = []CardIdentity{{Host: "x", PCI: here, GUIDs: flash}} }, 0},
+		"another card's":              {func(in *GUIDInput) { in.Lab.Cards = []clash.Holder{{Host: "x", PCI: here, GUIDs: flash}} }, 0},
 		"planned for another card": {func(in *GUIDInput) {
-			in.Lab.Cards = []CardIdentity{{Host: "x", PCI: here, GUIDs: flash, Planned: true}}
+			in.Lab.Cards = []clash.Holder{{Host: "x", PCI: here, GUIDs: flash, Planned: true}}
 		}, 6},
 		"of what may be the same card": {func(in *GUIDInput) {
-			in.Lab.Cards = []CardIdentity{{Host: "x", PCI: here, GUIDs: flash}}
+			in.Lab.Cards = []clash.Holder{{Host: "x", PCI: here, GUIDs: flash}}
 			in.Lab.SameMachine = func(string, string) fact.Bool { return fact.Unknown[bool]("no boot id") }
 		}, 6},
 		"our own": {func(in *GUIDInput) { in.Card.Writes = []IdentityWrite{{After: flash}} }, 0},
@@ -543,7 +544,7 @@ func TestCatalogue_every_code_appears(t *testing.T) {
 	for _, c := range linkCases {
 		seen[c.code] = true
 	}
-	seen[Twice("infiniband_firmware", "a/0000:01:00.0", "a/0000:01:00.0", nil).Rule.Code] = true
+	seen[clash.Twice("infiniband_firmware", "a/0000:01:00.0", "a/0000:01:00.0", nil).Rule.Code] = true
 	for _, r := range []*finding.Rule{
 		finding.HostHasTwoNames,         // TestLab_oneMachineUnderTwoNames
 		finding.DirectoryInPlace,        // acctest TestDirectory_in_the_place_of_a_file
@@ -553,7 +554,7 @@ func TestCatalogue_every_code_appears(t *testing.T) {
 	} {
 		seen[r.Code] = true
 	}
-	seen[SharedFinding("infiniband_card", "a/0000:01:00.0", "a/0000:01:00.0").Rule.Code] = true
+	seen[clash.Shared("infiniband_card", "a/0000:01:00.0", "a/0000:01:00.0").Rule.Code] = true
 	odd := goodImage()
 	odd.Remarks = []string{"It is odd."}
 	for _, f := range Remarks(odd) {

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
-	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 // TestLab_finds_what_a_comparison_with_all_finds keeps the index honest: it may
@@ -33,21 +34,21 @@ func TestLab_finds_what_a_comparison_with_all_finds(t *testing.T) {
 	}
 	compared := 0
 	for range 300 {
-		lab, all, planned := NewLab(), map[string]CardIdentity{}, map[string]CardIdentity{}
-		runs := map[string]CardIdentity{}
+		lab, all, planned := clash.NewLab(), map[string]clash.Holder{}, map[string]clash.Holder{}
+		runs := map[string]clash.Holder{}
 		for i := range 8 {
 			host := fmt.Sprintf("h%d", i)
-			c := CardIdentity{Host: host, PCI: here, GUIDs: identity()}
-			lab.Found(host, []CardIdentity{{PCI: here, GUIDs: identity()}}) // stale
-			found := []CardIdentity{c}
+			c := clash.Holder{Host: host, PCI: here, GUIDs: identity()}
+			lab.Found(host, []clash.Holder{{PCI: here, GUIDs: identity()}}) // stale
+			found := []clash.Holder{c}
 			if rng.IntN(3) == 0 {
-				runs[host] = CardIdentity{Host: host, PCI: here, GUIDs: identity(), Running: true}
+				runs[host] = clash.Holder{Host: host, PCI: here, GUIDs: identity(), Running: true}
 				found = append(found, runs[host])
 			}
 			lab.Found(host, found)
 			all[host] = c
 			if rng.IntN(3) == 0 {
-				p := CardIdentity{Host: host, PCI: here, GUIDs: identity(), Planned: true}
+				p := clash.Holder{Host: host, PCI: here, GUIDs: identity(), Planned: true}
 				restarts := rng.IntN(2) == 0
 				before := identity()
 				lab.Plan(host, here, &before, !restarts) // planned otherwise before
@@ -62,7 +63,7 @@ func TestLab_finds_what_a_comparison_with_all_finds(t *testing.T) {
 				}
 			}
 		}
-		var listed LabFacts
+		var listed clash.Facts
 		for i := range 8 {
 			host := fmt.Sprintf("h%d", i)
 			c, ok := planned[host]
@@ -75,7 +76,7 @@ func TestLab_finds_what_a_comparison_with_all_finds(t *testing.T) {
 			}
 		}
 		req := GUIDRequest{HasGUIDs: true, HasMACs: true, Want: identity(), BaseGUID: ib.GUID(value())}
-		want, got := GUIDValues("h0", here, req, listed), GUIDValues("h0", here, req, LabFacts{Lab: lab})
+		want, got := GUIDValues("h0", here, req, listed), GUIDValues("h0", here, req, clash.Facts{Lab: lab})
 		compared += len(want)
 		if !reflect.DeepEqual(want, got) {
 			t.Fatalf("with all:  %+v\nwith index: %+v", want, got)
@@ -86,45 +87,40 @@ func TestLab_finds_what_a_comparison_with_all_finds(t *testing.T) {
 	}
 }
 
-// TestLab_looks_at_few counts what a check looks at: with cards that do not
-// clash it does not grow with their number.
-func TestLab_looks_at_few(t *testing.T) {
-	for _, hosts := range []int{10, 1000} {
-		lab := NewLab()
-		for i := range hosts {
-			lab.Found(fmt.Sprint(i), []CardIdentity{{PCI: here,
-				GUIDs: guidSet(ib.GUID(0xe41d2d0300000000+16*uint64(i)), ib.MAC(0xe41d2d000000+16*uint64(i)))}})
+// A card that was found under two names of its host is one card. Where that is
+// not known, the clash says so.
+func TestLab_oneMachineUnderTwoNames(t *testing.T) {
+	t.Parallel()
+	own := ib.GUIDSet{Node: 0xe41d2d0300e44ed0, Port1: 0xe41d2d0300e44ed1, Port2: 0xe41d2d0300e44ed2,
+		SystemImage: 0xe41d2d0300e44ed3, MAC1: 0xe41d2de44ed0, MAC2: 0xe41d2de44ed1}
+	first, second := ib.MustParsePCIAddress("0000:01:00.0"), ib.MustParsePCIAddress("0000:02:00.0")
+	req := GUIDRequest{Want: own, HasGUIDs: true, HasMACs: true, BaseGUID: own.Node}
+	for _, tt := range []struct {
+		name string
+		pci  ib.PCIAddress
+		same fact.Bool
+		code string
+		says string
+	}{
+		{"one machine", first, fact.Known(true), "HO032", "Hosts desk and nas of the provider are one machine"},
+		{"another card of the machine", second, fact.Known(true), "GU006", "of nas/0000:02:00.0"},
+		{"two machines", first, fact.Known(false), "GU006", "of nas/0000:01:00.0"},
+		{"not known", first, fact.Unknown[bool]("there is no /etc/machine-id"), "GU006",
+			"It may be the same card: whether hosts desk and nas are one machine is not known, because there is no /etc/machine-id"},
+		{"not known, in another slot", second, fact.Unknown[bool]("there is no /etc/machine-id"), "GU006",
+			"of nas/0000:02:00.0"},
+	} {
+		lab := clash.Facts{
+			Cards:       []clash.Holder{{Host: "desk", PCI: first, GUIDs: own}, {Host: "nas", PCI: tt.pci, GUIDs: own}},
+			SameMachine: func(string, string) fact.Bool { return tt.same },
 		}
-		want := guidSet(0xe41d2d0300000000, 0xe41d2d000000)
-		if near := (LabFacts{Lab: lab}).near(want); len(near) != 1 || near[0].Host != "0" {
-			t.Errorf("%d hosts: looked at %d cards", hosts, len(near))
+		said, codes := "", map[string]bool{}
+		for _, f := range GUIDValues("desk", first, req, lab) {
+			said += f.Rule.Code + " " + f.Evidence + "\n"
+			codes[f.Rule.Code] = true
 		}
-	}
-}
-
-// A card whose flash was not read is named to all others, until it is read.
-func TestLab_names_cards_that_were_not_read(t *testing.T) {
-	lab := NewLab()
-	facts := LabFacts{Lab: lab, SameMachine: func(a, b string) fact.Bool { return fact.Known(a == "b" && b == "also b") }}
-	unread := []CardIdentity{{PCI: here, Unread: notRead}, {PCI: there}}
-	for _, host := range []string{"also b", "b", "a"} {
-		lab.Found(host, unread)
-	}
-	names := func(host string, pci ib.PCIAddress) (all []string) {
-		for _, c := range facts.Unread(host, pci) {
-			all = append(all, c.ID()+": "+c.Unread)
+		if len(codes) != 1 || !codes[tt.code] || !strings.Contains(said, tt.says) {
+			t.Errorf("%s: %s", tt.name, said)
 		}
-		return all
-	}
-	says := func(host string) string { return fmt.Sprintf("%s/%s: %s", host, here, notRead) }
-	if got, want := names("b", here), []string{says("a")}; !slices.Equal(got, want) {
-		t.Errorf("to itself under two names: %q", got)
-	}
-	if got, want := names("b", there), []string{says("a"), says("also b"), says("b")}; !slices.Equal(got, want) {
-		t.Errorf("to another card of its host: %q", got)
-	}
-	lab.Found("a", []CardIdentity{{PCI: here}})
-	if got := names("b", here); len(got) > 0 {
-		t.Errorf("read since: %q", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 )
 
 // inCard gives the verdict on a card that only its own configuration decides on: the
@@ -16,7 +17,7 @@ import (
 // drivers/net/ethernet/mellanox/mlx5). The setting takes effect with a full reset,
 // which is a restart of the host.
 func inCard(in LinkTypeInput, v Verdict) Verdict {
-	users := inUse(in.Card, in.Host)
+	users := hostcheck.CardUsers(&in.Host.Snapshot, in.Card.PCI, in.Card.InUse)
 	if len(users) > 0 && !in.HasTypes.Known() {
 		v.Findings = append(v.Findings, users...)
 		return seal(v, in.Card, false)
@@ -30,10 +31,10 @@ func inCard(in LinkTypeInput, v Verdict) Verdict {
 	}
 	v.Findings = append(v.Findings, users...)
 	if in.Host.Observe {
-		v.Findings = append(v.Findings, OnlyRead(in.Host.Host, linkDiffers(in)...))
+		v.Findings = append(v.Findings, hostcheck.OnlyRead(in.Host.Host, linkDiffers(in)...))
 	}
 	if linkChanges(in) {
-		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
+		v.Findings = append(v.Findings, hostcheck.Path(&in.Host.Snapshot, in.Card.PCI, in.Request.ManagementPath)...)
 		v.Findings = append(v.Findings, losesInfiniBand(in)...)
 		if in.Request.Activation != ActivationReboot {
 			v.Findings = append(v.Findings,
@@ -47,7 +48,8 @@ func inCard(in LinkTypeInput, v Verdict) Verdict {
 		if how == ActivationReboot {
 			found = append(found, bootable(in.Card)...)
 		}
-		v.Findings = append(append(append(v.Findings, managers(in.Card, in.Host)...), found...), battery(in.Host)...)
+		v.Findings = append(append(v.Findings, hostcheck.Managers(&in.Host.Snapshot, in.Card.PCI)...), found...)
+		v.Findings = append(v.Findings, hostcheck.Battery(&in.Host.Snapshot)...)
 	}
 	return seal(v, in.Card, false)
 }

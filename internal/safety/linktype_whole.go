@@ -97,32 +97,3 @@ func storedType(in LinkTypeInput, n int) (t ib.LinkType, has bool) {
 	}
 	return ib.LinkType(in.Current[n]), true
 }
-
-// checkFile is about what somebody else has written where the types are stored.
-func checkFile(in LinkTypeInput) []finding.Finding {
-	var found []finding.Finding
-	if in.NotOurs != "" {
-		found = append(found, finding.LinkTypeFileUnmanaged.Find("Host %s: %s", in.Host.Host, in.NotOurs))
-	}
-	if in.Edited != "" {
-		found = append(found, finding.LinkTypeFileEdited.Find("%s", in.Edited))
-	}
-	return found
-}
-
-// inCardConfig is the card itself as the place of its types.
-const inCardConfig = "mstconfig"
-
-// checkParameter is about a parameter of the driver that overrides types stored in the card.
-// The apply sets it to the same types, for all cards of the driver.
-func checkParameter(in LinkTypeInput) []finding.Finding {
-	if in.Parameter.Has == "" {
-		return nil
-	}
-	found := []finding.Finding{finding.ParameterOverCard.Find("Host %s: %s. The apply stores the types of card %s in the "+
-		"card and in %s.", in.Host.Host, in.Parameter.Has, in.Card.PCI, in.Parameter.Place)}
-	if in.Parameter.Place == perCard {
-		return found
-	}
-	return append(found, sharedParameter(in)...)
-}

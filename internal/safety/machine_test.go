@@ -10,16 +10,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
-func TestPath_asksForAllInterfacesAtOnce(t *testing.T) {
-	host := goodHost()
-	host.SSH.Devs, host.Routes.Default = fact.Known([]string{"enp1s0"}), []inventory.DefaultRoute{{Dev: "enp1s0d1"}}
-	for _, f := range path(goodCard(), host, nil) {
-		if f.Consent != `allow_management_path = ["enp1s0", "enp1s0d1"]` {
-			t.Errorf("%s asks for %s", f.Rule.Code, f.Consent)
-		}
-	}
-}
-
 func TestRestart_stopsForWhatCameUpSince(t *testing.T) {
 	burn := burnAt(there)
 	for name, c := range map[string]struct {
@@ -71,37 +61,6 @@ func TestOwnLock_isWaitedFor(t *testing.T) {
 	other.Chip, _ = ib.ChipByPCI(0x1003)
 	if found := othersLoad(goodCard(), host); len(found) != 0 {
 		t.Errorf("it is asked again before the restart: %+v", found)
-	}
-}
-
-// A path that is not known is judged as one that this card carries, and a card
-// without interfaces carries none.
-func TestPath_unknown(t *testing.T) {
-	card := goodCard()
-	host := goodHost()
-	host.SSH.Devs = fact.Unknown[[]string]("ip route get ended with status 2")
-	host.Storage = []inventory.Storage{tank(fact.Unknown[string]("ip hung"))}
-	interfaces := host.Netdevs
-	host.Netdevs = nil
-	if found := path(card, host, nil); len(found) != 0 {
-		t.Errorf("a card without interfaces: %+v", found)
-	}
-	host.Netdevs = interfaces
-	found := path(card, host, []string{"enp1s0"})
-	if len(found) != 2 || found[0].Rule != finding.SessionOverCard || found[1].Rule != finding.StorageOverCard {
-		t.Fatalf("%+v", found)
-	}
-	for i, text := range []string{"are not known: ip route get ended with status 2. They may be enp1s0 and enp1s0d1",
-		"not known: nfs4 nas:/tank on /mnt (ip hung)"} {
-		if f := found[i]; f.Severity != finding.NeedsConsent ||
-			f.Consent != `allow_management_path = ["enp1s0", "enp1s0d1"]` || !strings.Contains(f.Evidence, text) {
-			t.Errorf("%+v", f)
-		}
-	}
-	for _, f := range path(card, host, []string{"enp1s0", "enp1s0d1"}) {
-		if f.Severity.Blocks() {
-			t.Errorf("consented: %+v", f)
-		}
 	}
 }
 

@@ -217,3 +217,56 @@ func sameVersion(card CardFacts, img ImageFacts, consent string) finding.Finding
 	return finding.VersionWouldBeSame.Find("%s", observed).
 		AsGranted("Reinstallation of " + img.FW.String() + ", as allowed")
 }
+
+// checkConnectX4 gives the findings that concern burns of later chips only.
+func checkConnectX4(card CardFacts) []finding.Finding {
+	if !laterChip(card) {
+		return nil
+	}
+	var found []finding.Finding
+	if why := Unproven(card.Chip); why != "" {
+		found = append(found, finding.ChipUnproven.Find("The card is a %s: %s", card.Chip.Name, why))
+	}
+	attributes := card.InFlash().SecurityAttrs // the tool writes N/A for none
+	known := strings.EqualFold(card.UpdateMethod, "Legacy") || card.firmwareUpdates()
+	if securityAttributes(attributes) != "" || attributes != "" && known {
+		return found // FW042 says what secure firmware means
+	}
+	return append(found, finding.UpdateMethodUnknown.Find("mstflint q full: Default Update Method: %s; Security "+
+		"Attributes: %s",
+		cmp.Or(card.UpdateMethod, "not known"), cmp.Or(attributes, "not known")))
+}
+
+// pastFirmware says that a burn bypasses the running firmware, which would write other
+// images of this card itself. mstflint leaves its way without a word for another PSID and
+// for an image without a signature (4.21, in its source and in the testbed).
+func pastFirmware(card CardFacts, img ImageFacts) []finding.Finding {
+	switch {
+	case !card.firmwareUpdates():
+		return nil
+	case card.InFlash().PSID != img.PSID:
+		return []finding.Finding{finding.BurnBypassesFirmware.Find("The image has another PSID")}
+	case !img.Controlled:
+		return []finding.Finding{finding.BurnBypassesFirmware.Find("%s has no signature", img.Name)}
+	}
+	return nil
+}
+
+// layoutFindings gives the finding on an image with another flash layout than the
+// card's. Only the backup shows what the card has, so this is asked just before the
+// burn.
+func layoutFindings(card CardFacts, img ImageFacts, b *BackupFacts) []finding.Finding {
+	switch {
+	case b == nil || !laterChip(card):
+		return nil
+	case b.Layout.Slot == 0:
+		return []finding.Finding{finding.FlashDividedOtherwise.Unread("How the flash is divided",
+			"the backup does not show it")}
+	}
+	if img.Slot == b.Layout.Slot && img.Version <= b.Layout.Version {
+		return nil
+	}
+	return []finding.Finding{finding.FlashDividedOtherwise.Find("Slots of %d KiB and layout version %d in the image, %d "+
+		"KiB and %d in the flash",
+		img.Slot>>10, img.Version, b.Layout.Slot>>10, b.Layout.Version)}
+}

@@ -3,6 +3,7 @@ package safety
 import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 )
 
 // Ready gives what stands in the way of any change of a card's flash, whatever that
@@ -16,8 +17,14 @@ func Ready(card CardFacts, host HostFacts) []finding.Finding {
 	if host.MSTFlint.Present && !card.FlashKnown() {
 		found = append(found, cardState(card)...)
 	}
-	found = append(found, lockdown(card, host)...)
-	found = append(found, battery(host)...)
-	found = append(found, missingTools(host)...)
-	return withAddress(append(found, jobs(card, host)...), card.PCI)
+	found = append(found, hostcheck.Lockdown(&host.Snapshot, card.FlashKnown())...)
+	found = append(found, hostcheck.Battery(&host.Snapshot)...)
+	found = append(found, hostcheck.Programs(&host.Snapshot)...)
+	return withAddress(append(found, hostcheck.Jobs(&host.Snapshot, card.PCI)...), card.PCI)
+}
+
+// RestartNow gives the findings that stop a restart of a card's host in the moment
+// before it, for the sake of the host and of what is reached over the card.
+func RestartNow(card CardFacts, host HostFacts, consent []string) []finding.Finding {
+	return append(Restart(host), Blockers(hostcheck.Path(&host.Snapshot, card.PCI, consent))...)
 }

@@ -3,6 +3,7 @@ package safety
 import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 // PSIDChange is the consent to a cross-flash: exactly this pair.
@@ -40,13 +41,27 @@ type FirmwareInput struct {
 	Card    CardFacts
 	Image   ImageFacts
 	Host    HostFacts
-	Lab     LabFacts
+	Lab     clash.Facts
 	Request FirmwareRequest
 	// Restore is set if the image is the backup that a destroy burns back.
 	Restore *RestoreFacts
 	// Backup is nil at plan time. With it, the verdict is the last one before
 	// the burn, and the only one that permits it.
 	Backup *BackupFacts
+}
+
+// RestoreFacts is what is known of a backup that is to be burned back. With it
+// in a FirmwareInput, the consents to the PSID and to the version are those of
+// the recorded pair: what was put into flash may become what was there before,
+// and nothing else.
+type RestoreFacts struct {
+	Path    string // on the operator's machine
+	Missing string // why it cannot be read; empty: it is there
+	Damaged string // what is wrong with it; empty: it verifies
+	// Unproven says why it is not known to be what was put there; empty: it is.
+	Unproven string
+	Other    string      // why it is another card's; empty: it is this card's
+	Left     ib.Firmware // what was put into flash, the only firmware that may be replaced
 }
 
 // GUIDChange is the consent to replace valid GUIDs and MACs: each value of From by the one
@@ -74,7 +89,7 @@ type GUIDRequest struct {
 type GUIDInput struct {
 	Card    CardFacts
 	Host    HostFacts
-	Lab     LabFacts
+	Lab     clash.Facts
 	Request GUIDRequest
 	// Waits says that the card shows other GUIDs in effect than it has in flash.
 	Waits  bool

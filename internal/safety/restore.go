@@ -9,20 +9,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
-// RestoreFacts is what is known of a backup that is to be burned back. With it
-// in a FirmwareInput, the consents to the PSID and to the version are those of
-// the recorded pair: what was put into flash may become what was there before,
-// and nothing else.
-type RestoreFacts struct {
-	Path    string // on the operator's machine
-	Missing string // why it cannot be read; empty: it is there
-	Damaged string // what is wrong with it; empty: it verifies
-	// Unproven says why it is not known to be what was put there; empty: it is.
-	Unproven string
-	Other    string      // why it is another card's; empty: it is this card's
-	Left     ib.Firmware // what was put into flash, the only firmware that may be replaced
-}
-
 // restore gives the verdict on burning a backup back.
 func restore(in FirmwareInput) Verdict {
 	r := *in.Restore

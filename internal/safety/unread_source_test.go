@@ -114,8 +114,8 @@ func exports(t *testing.T) importer.Lookup {
 	return func(path string) (io.ReadCloser, error) { return os.Open(files[path]) }
 }
 
-// fieldsRead are the fields, as "Snapshot.Users", that the functions of this package and
-// what they call in this module read by name.
+// fieldsRead are the fields, as "Snapshot.Users", that the functions of this package and of those
+// below it, and what they call in this module, read by name.
 func fieldsRead(t *testing.T) map[string]bool {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -128,7 +128,7 @@ func fieldsRead(t *testing.T) map[string]bool {
 	read, seen := map[string]bool{}, map[*types.Func]bool{}
 	var todo []*types.Func
 	for f := range s.uses {
-		if f.Pkg() == own {
+		if f.Pkg() == own || strings.HasPrefix(f.Pkg().Path(), own.Path()+"/") {
 			todo = append(todo, f)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 // notRead is what an unknown fact says of itself in these tests.
@@ -21,7 +22,7 @@ type facts struct {
 	host HostFacts
 	card CardFacts
 	link LinkTypeInput
-	lab  LabFacts
+	lab  clash.Facts
 }
 
 // requests are one of each kind, in a lab that has nothing against them.
@@ -141,7 +142,7 @@ var unreadFacts = map[string]forgotten{
 		rule: finding.HostLacksPrograms, except: exceptions("the request runs no job", append(links, "restart", "backup")...),
 		without: func(f *facts) { delete(f.host.Commands, "systemd-run") }, says: "nobody has looked for systemd-run",
 	},
-	"LabFacts.Fabric": {rule: finding.GUIDInFabric,
+	"Facts.Fabric": {rule: finding.GUIDInFabric,
 		except: exceptions("the request writes no GUIDs", append(links, "firmware", "restart", "backup")...)},
 	"LinkTypeInput.StaleInitramfs": {rule: finding.InitramfsOutdated,
 		except: exceptions(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
@@ -270,15 +271,15 @@ var notUnknown = map[string]string{
 	"IdentityFacts.Recorded": ofCard, "IdentityFacts.Now": ofCard, "IdentityFacts.Unread": word, "IdentityFacts.Edit": word,
 	"IdentityFacts.Elsewhere": "where the card is now; not known, it is another card (FW080) or not decided (FW081)",
 
-	"LabFacts.Cards":       "listed in tests only",
-	"LabFacts.Lab":         "a host that does not answer is named by a warning of its own",
-	"LabFacts.Writing":     "the operation itself",
-	"LabFacts.SameMachine": "a machine that does not show which it is is compared by its cards",
-	"CardIdentity.Host":    "a name", "CardIdentity.PCI": "a name", "CardIdentity.Planned": "the configuration",
-	"CardIdentity.Running": "a card without a driver uses no GUID on a fabric",
-	"CardIdentity.GUIDs":   "a host that does not answer is named by a warning of its own, and so is a card that is not read",
-	"CardIdentity.Unread":  "the reason itself",
-	"FabricNode.Name":      word, "FabricNode.Via": word, "FabricNode.GUIDs": "goes with LabFacts.Fabric",
+	"Facts.Cards":       "listed in tests only",
+	"Facts.Lab":         "a host that does not answer is named by a warning of its own",
+	"Facts.Writing":     "the operation itself",
+	"Facts.SameMachine": "a machine that does not show which it is is compared by its cards",
+	"Holder.Host":       "a name", "Holder.PCI": "a name", "Holder.Planned": "the configuration",
+	"Holder.Running": "a card without a driver uses no GUID on a fabric",
+	"Holder.GUIDs":   "a host that does not answer is named by a warning of its own, and so is a card that is not read",
+	"Holder.Unread":  "the reason itself",
+	"Node.Name":      word, "Node.Via": word, "Node.GUIDs": "goes with Facts.Fabric",
 
 	"BackupFacts.Path": ofBackup, "BackupFacts.SHA256": ofBackup, "BackupFacts.TwoReadsEqual": ofBackup,
 	"BackupFacts.ToolVerified": ofBackup, "BackupFacts.Parsed": ofBackup, "BackupFacts.GUIDs": ofBackup,
@@ -305,7 +306,7 @@ var notFacts = map[string]string{
 	"Support":      "advice; a host of no platform is refused before",
 	"ImageFacts":   "the file of the image, which is read here; one that cannot be read is FW001",
 	"RestoreFacts": "the copy on the operator's machine; one that cannot be read is BK004 or BK003",
-	"Lab":          "an index of LabFacts",
+	"Lab":          "an index of Facts",
 }
 
 // TestUnread_every_fact_is_asked_for holds that each field that a verdict reads, of each
@@ -390,7 +391,7 @@ func (u forgotten) forget(t *testing.T, name string, f *facts) {
 	}
 	owner, field, _ := strings.Cut(name, ".")
 	of := map[string]any{"Snapshot": &f.host.Snapshot, "SSHPath": &f.host.SSH, "LinkTypeInput": &f.link,
-		"LabFacts": &f.lab}[owner]
+		"Facts": &f.lab}[owner]
 	switch p := reflect.ValueOf(of).Elem().FieldByName(field).Addr().Interface().(type) {
 	case *fact.Of[string]:
 		*p = fact.Unknown[string](notRead)
@@ -408,8 +409,8 @@ func (u forgotten) forget(t *testing.T, name string, f *facts) {
 		*p = fact.Unknown[[]inventory.Server](notRead)
 	case *fact.Of[[]inventory.Pool]:
 		*p = fact.Unknown[[]inventory.Pool](notRead)
-	case *fact.Of[[]FabricNode]:
-		*p = fact.Unknown[[]FabricNode](notRead)
+	case *fact.Of[[]clash.Node]:
+		*p = fact.Unknown[[]clash.Node](notRead)
 	case *fact.Of[[]inventory.CardUser]:
 		*p = fact.Unknown[[]inventory.CardUser](notRead)
 	default:

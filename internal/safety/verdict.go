@@ -1,11 +1,13 @@
 package safety
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 )
 
 // Action is what a verdict says should be done.
@@ -93,6 +95,39 @@ func seal(v Verdict, card CardFacts, final bool) Verdict {
 		v.seal = permit{action: v.Action, final: final, card: cardKey(card)}
 	}
 	return v
+}
+
+// withIdentity adds the findings on the identity of the card to a verdict. If nothing
+// is to be written, an undecided identity is told and stops nothing.
+func withIdentity(v Verdict, card CardFacts) Verdict {
+	for _, f := range Identity(card.PCI.String()+" of "+card.Host, card.Identity) {
+		if f.Rule == finding.CardUndecided && v.Action == ActionNone && v.Activation != ActivationReboot {
+			f.Severity = finding.Warn
+		}
+		v.Findings = append([]finding.Finding{f}, v.Findings...)
+	}
+	return v
+}
+
+// onlyRead is that finding where the verdict itself knows what is not as asked.
+func (v Verdict) onlyRead(f finding.Finding, card CardFacts) finding.Finding {
+	firmware, guids := fmt.Sprintf("%s %s", v.From.PSID, v.From.FW), card.InFlash().GUIDs.Text()
+	if !card.FlashKnown() {
+		firmware, guids = "unknown firmware", "unknown GUIDs"
+	}
+	asked := "a copy of the firmware is kept there"
+	switch {
+	case v.Action == ActionBurn && v.To != (ib.Firmware{}) && v.To != v.From:
+		asked = fmt.Sprintf("card %s has %s in flash, not %s %s", card.PCI, firmware, v.To.PSID, v.To.FW)
+	case v.Action == ActionBurn && v.To != (ib.Firmware{}):
+		asked = fmt.Sprintf("card %s has another build of %s in flash", card.PCI, firmware)
+	case v.Action == ActionSetGUIDs:
+		asked = fmt.Sprintf("card %s has %s in flash, not %s", card.PCI, guids, v.GUIDs.Text())
+	case v.Action != ActionBackup:
+		return f
+	}
+	f.Evidence = hostcheck.OnlyRead(card.Host, asked).Evidence
+	return f
 }
 
 func cardKey(c CardFacts) string { return c.Host + "/" + c.PCI.String() }

@@ -14,6 +14,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 // Assessment is a verdict with the facts that it rests on.
@@ -200,13 +201,13 @@ func (o *Session) hostFacts(c Card, s *inventory.Snapshot) safety.HostFacts {
 }
 
 // Identities gives the identities of all cards of a host.
-func Identities(s *inventory.Snapshot) []safety.CardIdentity {
-	all := make([]safety.CardIdentity, 0, len(s.Cards))
+func Identities(s *inventory.Snapshot) []clash.Holder {
+	all := make([]clash.Holder, 0, len(s.Cards))
 	for i := range s.Cards {
 		if c := &s.Cards[i]; !c.Virtual {
-			all = append(all, safety.CardIdentity{Host: s.Host, PCI: c.PCI, GUIDs: identityOf(c), Unread: whyUnread(c)})
+			all = append(all, clash.Holder{Host: s.Host, PCI: c.PCI, GUIDs: identityOf(c), Unread: whyUnread(c)})
 			if old := replacedIdentity(c); old != (ib.GUIDSet{}) {
-				all = append(all, safety.CardIdentity{Host: s.Host, PCI: c.PCI, GUIDs: old, Running: true})
+				all = append(all, clash.Holder{Host: s.Host, PCI: c.PCI, GUIDs: old, Running: true})
 			}
 		}
 	}

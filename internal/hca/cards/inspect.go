@@ -13,6 +13,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
@@ -69,9 +70,9 @@ func (e *InUseError) Error() string {
 
 // Refusal refuses what was about to be done with the card.
 func (e *InUseError) Refusal(what string) error {
-	f := safety.InUse(e.Users)
+	f := hostcheck.InUse(e.Users)
 	if e.Why != "" {
-		f = safety.HiddenUsers(e.Why)
+		f = hostcheck.HiddenUsers(e.Why)
 	}
 	return &safety.RefusedError{What: what, Findings: []finding.Finding{f}}
 }

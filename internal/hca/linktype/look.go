@@ -9,7 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/release"
 )
 
 // Look is what one look at a host has found of the types of a card's ports.
@@ -60,7 +60,7 @@ func Read(ctx context.Context, c cards.Card) (Look, error) {
 // It does not run a tool that is known not to support the chip any more.
 func storedTypes(ctx context.Context, c cards.Card, s *inventory.Snapshot,
 	card *inventory.Card) (inventory.StoredLinkTypes, error) {
-	if grade, why := safety.CheckTool(inCardConfig, s.MSTFlint.Version, card.Chip.Format); grade == safety.ToolRemoved {
+	if grade, why := release.Check(inCardConfig, s.MSTFlint.Version, card.Chip.Format); grade == release.Removed {
 		return inventory.LinkTypesNotServed(inCardConfig + " " + s.MSTFlint.Version + ": " + why), nil
 	}
 	return c.Host.StoredLinkTypes(ctx, c.PCI)

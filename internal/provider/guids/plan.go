@@ -15,6 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 const notKnownYet = "the card or a value comes from something that does not exist yet"
@@ -83,7 +84,7 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 		return
 	}
 	diagnostic.AddBlocking(ctx, &resp.Diagnostics, what,
-		safety.GUIDValues("", ib.PCIAddress{}, request, safety.LabFacts{}))
+		safety.GUIDValues("", ib.PCIAddress{}, request, clash.Facts{}))
 }
 
 // assessment is the verdict with what it is about.
@@ -138,7 +139,7 @@ func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagno
 
 // lab is what the values are compared with: all cards and, if they are new to this
 // card, the fabric.
-func (r *Resource) lab(ctx context.Context, a *assessment, diags *diag.Diagnostics) safety.LabFacts {
+func (r *Resource) lab(ctx context.Context, a *assessment, diags *diag.Diagnostics) clash.Facts {
 	facts := r.Lab(ctx, a.at.Ref, diags)
 	if a.ask.Request.HasGUIDs && !a.now.Has(a.ask.Request) {
 		facts.Fabric = r.Neighbours(ctx, a.at.Ref, diags)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 // Claim says that a resource of the configuration manages an object, such as the
@@ -123,15 +123,15 @@ func (p *Walk) Met(name string) (machine string, met bool) {
 }
 
 // Differs lists the arguments in which the configurations of two claims differ.
-func (c Claim) Differs(other Claim) []safety.Difference {
+func (c Claim) Differs(other Claim) []clash.Difference {
 	var one, two map[string]tftypes.Value
 	if c.Config.As(&one) != nil || other.Config.As(&two) != nil {
 		return nil
 	}
-	var out []safety.Difference
+	var out []clash.Difference
 	for _, name := range slices.Sorted(maps.Keys(one)) {
 		if !one[name].Equal(two[name]) {
-			out = append(out, safety.Difference{Argument: name, One: literal(one[name]), Other: literal(two[name])})
+			out = append(out, clash.Difference{Argument: name, One: literal(one[name]), Other: literal(two[name])})
 		}
 	}
 	return out

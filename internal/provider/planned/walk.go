@@ -10,7 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 // Walk remembers what one walk of core will do, so that later resources are checked
@@ -24,7 +24,7 @@ type Walk struct {
 	sms    map[attribute.PortRef]SM
 	rivals map[SM][]attribute.PortRef        // the same the other way round
 	ports  map[attribute.PortRef]plannedPort // where a GUID will be
-	lab    *safety.Lab                       // found and planned identities of all cards
+	lab    *clash.Lab                        // found and planned identities of all cards
 	// partitions holds one subnet manager of each partition file.
 	partitions map[string]attribute.PortRef
 	// subnets holds, by subnet and setting, the first interface of each.
@@ -84,7 +84,7 @@ func NewWalk() *Walk {
 	return &Walk{
 		cards: map[attribute.CardRef]Card{}, images: map[attribute.ImageRef]Image{}, sms: map[attribute.PortRef]SM{},
 		rivals: map[SM][]attribute.PortRef{},
-		ports:  map[attribute.PortRef]plannedPort{}, lab: safety.NewLab(), partitions: map[string]attribute.PortRef{},
+		ports:  map[attribute.PortRef]plannedPort{}, lab: clash.NewLab(), partitions: map[string]attribute.PortRef{},
 		subnets: map[netip.Prefix]map[IPoIB]attribute.PortRef{}, claims: newClaims(),
 		addresses: map[string]map[attribute.PortRef][]netip.Prefix{}, holders: map[netip.Addr]attribute.PortRef{},
 		replaced: map[attribute.PortRef]attribute.PortRef{}, fates: map[claimKey]fate{},
@@ -108,7 +108,7 @@ func (p *Walk) SetImage(ref attribute.ImageRef, img Image) {
 }
 
 // Lab gives the found and planned identities of all cards.
-func (p *Walk) Lab() *safety.Lab { return p.lab }
+func (p *Walk) Lab() *clash.Lab { return p.lab }
 
 // Card returns what is planned for a card.
 func (p *Walk) Card(ref attribute.CardRef) Card {

@@ -8,19 +8,19 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/release"
 )
 
 // toolsSection is the table of what is known of the releases of mstflint and mstconfig.
 func toolsSection() string {
-	does := map[safety.ToolSupport]string{
-		safety.ToolWorks: "used", safety.ToolUnproven: "used, with a warning (FW057)", safety.ToolCrashes: "refused (FW052)",
-		safety.ToolRemoved: "not used", safety.ToolTooOld: "refused (FW052)",
+	does := map[release.Grade]string{
+		release.Works: "used", release.Unproven: "used, with a warning (FW057)", release.Crashes: "refused (FW052)",
+		release.Removed: "not used", release.TooOld: "refused (FW052)",
 	}
 	var b strings.Builder
 	b.WriteString("\n| Program | Cards | From version | Provider | Reason |\n|---|---|---|---|---|\n")
-	rules := slices.Clone(safety.ToolTable)
-	slices.SortStableFunc(rules, func(a, b safety.ToolRule) int { return strings.Compare(b.Tool+a.Format, a.Tool+b.Format) })
+	rules := slices.Clone(release.Table)
+	slices.SortStableFunc(rules, func(a, b release.Rule) int { return strings.Compare(b.Tool+a.Format, a.Tool+b.Format) })
 	for _, r := range rules {
 		cards := namesOf(func(c ib.Chip) bool { return c.Format == r.Format && burns(c) != notBurned })
 		from := r.From

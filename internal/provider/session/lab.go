@@ -16,7 +16,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 // collecting is how many hosts are asked at the same time. Logins cost this machine CPU
@@ -35,7 +35,7 @@ type knownSnapshots struct {
 // and of those that this plan changes, for the checks of one card. Hosts that do
 // not answer are named in one warning, and cards whose flash was not read in another:
 // they are not compared.
-func (d *Data) Lab(ctx context.Context, card attribute.CardRef, diags *diag.Diagnostics) safety.LabFacts {
+func (d *Data) Lab(ctx context.Context, card attribute.CardRef, diags *diag.Diagnostics) clash.Facts {
 	if missing := d.identify(ctx); len(missing) > 0 {
 		names := slices.Sorted(maps.Keys(missing))
 		diags.AddWarning(fmt.Sprintf("Card %s: GUIDs of %s are not compared", card, nameList("host", names)),
@@ -43,7 +43,7 @@ func (d *Data) Lab(ctx context.Context, card attribute.CardRef, diags *diag.Diag
 				"fabric unusable. Start the host and plan again before you write GUIDs, or compare them by hand.\n\n"+
 				diagnostic.Reason(missing[names[0]]))
 	}
-	lab := safety.LabFacts{Lab: d.Planned.Lab(), SameMachine: d.sameMachine}
+	lab := clash.Facts{Lab: d.Planned.Lab(), SameMachine: d.sameMachine}
 	if unread := lab.Unread(card.Host, card.PCI); len(unread) > 0 {
 		warnUnread(diags, card, unread)
 	}
@@ -51,7 +51,7 @@ func (d *Data) Lab(ctx context.Context, card attribute.CardRef, diags *diag.Diag
 }
 
 // warnUnread names the cards whose flash was not read, each with the reason.
-func warnUnread(diags *diag.Diagnostics, card attribute.CardRef, unread []safety.CardIdentity) {
+func warnUnread(diags *diag.Diagnostics, card attribute.CardRef, unread []clash.Holder) {
 	var names, reasons []string
 	for _, c := range unread {
 		names = append(names, c.ID())

@@ -15,13 +15,13 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 // view is what a walk over a fabric has seen.
 type view struct {
-	nodes []safety.FabricNode // those that are no cards of configured hosts
-	guids map[ib.GUID]bool    // of all nodes and ports
+	nodes []clash.Node     // those that are no cards of configured hosts
+	guids map[ib.GUID]bool // of all nodes and ports
 }
 
 // lookingPort is a port through which a host can look at a fabric.
@@ -37,16 +37,16 @@ type lookingPort struct {
 // fabric: one is looked at. The nodes are unknown if a look fails. It costs one command a
 // fabric, and is called when GUIDs are to change. Call it after Lab, which reads the hosts.
 func (d *Data) Neighbours(ctx context.Context, card attribute.CardRef,
-	diags *diag.Diagnostics) fact.Of[[]safety.FabricNode] {
+	diags *diag.Diagnostics) fact.Of[[]clash.Node] {
 	nodes, err := d.neighbours(ctx, card, diags)
 	if err != nil {
-		return fact.Unknown[[]safety.FabricNode](err.Error())
+		return fact.Unknown[[]clash.Node](err.Error())
 	}
 	return fact.Known(nodes)
 }
 
 func (d *Data) neighbours(ctx context.Context, card attribute.CardRef,
-	diags *diag.Diagnostics) (nodes []safety.FabricNode, err error) {
+	diags *diag.Diagnostics) (nodes []clash.Node, err error) {
 	_, _, snap, err := d.Look(ctx, card.Host)
 	if err != nil {
 		return nil, nil //nolint:nilerr // Lab warns of hosts that do not answer
@@ -84,7 +84,7 @@ func warnUnseen(diags *diag.Diagnostics, card attribute.CardRef, port int) {
 
 // anyFabric looks at one fabric, of the host itself if it can. Without a host that can there
 // are no nodes.
-func (d *Data) anyFabric(ctx context.Context, snap *inventory.Snapshot) ([]safety.FabricNode, error) {
+func (d *Data) anyFabric(ctx context.Context, snap *inventory.Snapshot) ([]clash.Node, error) {
 	ports := d.lookingPorts(ctx)
 	if own := looksThrough(snap); len(own) > 0 {
 		ports = own
@@ -174,7 +174,7 @@ func (d *Data) look(ctx context.Context, p lookingPort) (view, error) {
 }
 
 // unconfiguredNodes drops the nodes of configured hosts, which are compared as cards.
-func unconfiguredNodes(seen []fabric.Identity, hosts map[string]*inventory.Snapshot, via string) []safety.FabricNode {
+func unconfiguredNodes(seen []fabric.Identity, hosts map[string]*inventory.Snapshot, via string) []clash.Node {
 	own := map[ib.GUID]bool{}
 	for _, s := range hosts {
 		for i := range s.Cards {
@@ -185,10 +185,10 @@ func unconfiguredNodes(seen []fabric.Identity, hosts map[string]*inventory.Snaps
 			}
 		}
 	}
-	var all []safety.FabricNode
+	var all []clash.Node
 	for _, n := range seen {
 		if !slices.ContainsFunc(n.GUIDs, func(g ib.GUID) bool { return !g.IsZero() && own[g] }) {
-			all = append(all, safety.FabricNode{Name: n.Name, Via: via, GUIDs: n.GUIDs})
+			all = append(all, clash.Node{Name: n.Name, Via: via, GUIDs: n.GUIDs})
 		}
 	}
 	return all

@@ -17,7 +17,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 // machineOf names a host for comparisons: two names of one machine give the same. A
@@ -111,9 +111,9 @@ func (r *Resource) Claim(ctx context.Context, what string, c planned.Claim, req 
 		return r.leave(ctx, what, c, req.State, diags) && r.keep(ctx, what, c, req.State, diags)
 	}
 	differ := c.Differs(other)
-	refusal := safety.Twice(c.Kind, c.Name, other.Name, differ)
-	if c.Shared != "" && !slices.ContainsFunc(differ, func(d safety.Difference) bool { return d.Argument == c.Shared }) {
-		refusal = safety.SharedFinding(c.Kind, c.Name, other.Name)
+	refusal := clash.Twice(c.Kind, c.Name, other.Name, differ)
+	if c.Shared != "" && !slices.ContainsFunc(differ, func(d clash.Difference) bool { return d.Argument == c.Shared }) {
+		refusal = clash.Shared(c.Kind, c.Name, other.Name)
 	}
 	return !diagnostic.AddFindings(ctx, diags, what+" "+c.Name, []finding.Finding{refusal})
 }
@@ -122,7 +122,7 @@ func (r *Resource) Claim(ctx context.Context, what string, c planned.Claim, req 
 // it keeps another object of the state that is the same on the host.
 func (r *Resource) Drop(ctx context.Context, what, key, name string, diags *diag.Diagnostics) bool {
 	return r.Data == nil || !r.Planned.Goes(planned.Object{Kind: r.Kind, Key: key}) ||
-		!diagnostic.AddFindings(ctx, diags, what+" "+name, []finding.Finding{safety.OneGoes(r.Kind, name)})
+		!diagnostic.AddFindings(ctx, diags, what+" "+name, []finding.Finding{clash.OneGoes(r.Kind, name)})
 }
 
 // leave is Drop for a plan that replaces the object of a state by another one. Core tells the
@@ -141,7 +141,7 @@ func (r *Resource) keep(ctx context.Context, what string, c planned.Claim, state
 	if c.HostIn == "" || IDOf(state) != c.Name || !r.Planned.Stays(planned.Object{Kind: c.Kind, Key: c.Key}) {
 		return true
 	}
-	return !diagnostic.AddFindings(ctx, diags, what+" "+c.Name, []finding.Finding{safety.OneGoes(c.Kind, c.Name)})
+	return !diagnostic.AddFindings(ctx, diags, what+" "+c.Name, []finding.Finding{clash.OneGoes(c.Kind, c.Name)})
 }
 
 // IDOf is the id in a state; empty if there is none.

@@ -1,4 +1,4 @@
-package safety
+package hostcheck
 
 import (
 	"fmt"
@@ -9,45 +9,46 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
-// path gives the findings on what reaches the host through this card, and what the host
+// Path gives the findings on what reaches the host through this card, and what the host
 // reaches. Both ports count: they are one PCI function and go down together. A card
 // without interfaces carries nothing, even if other facts are not known.
-func path(card CardFacts, host HostFacts, consent []string) []finding.Finding {
-	own := host.NetdevsOf(card.PCI)
-	ways := paths{need: usedInterfaces(card, host), all: own, consent: consent, pci: card.PCI}
-	session, known := host.SSH.Devs.Get()
+func Path(s *inventory.Snapshot, pci ib.PCIAddress, consent []string) []finding.Finding {
+	own := s.NetdevsOf(pci)
+	ways := paths{need: usedInterfaces(s, pci), all: own, consent: consent, pci: pci}
+	session, known := s.SSH.Devs.Get()
 	if !known && len(own) > 0 {
 		f := finding.SessionOverCard.Find("The interfaces of the session to %s are not known: %s. They may be %s of %s",
-			host.Host, host.SSH.Devs.Why(), strings.Join(own, " and "), card.PCI)
+			s.Host, s.SSH.Devs.Why(), strings.Join(own, " and "), pci)
 		f.Summary = "It is not known whether the SSH session runs over this card"
-		return append(append([]finding.Finding{ways.judgeUnknown(f)}, routes(card, host, nil, ways)...),
-			storage(card, host, ways)...)
+		return append(append([]finding.Finding{ways.judgeUnknown(f)}, routes(s, pci, nil, ways)...),
+			storage(s, pci, ways)...)
 	}
 	var found []finding.Finding
 	var devs []string
 	for _, dev := range session {
-		if on := carries(card, host, host.CardsBelow(dev)); !fact.No(on) {
+		if on := carries(s, pci, s.CardsBelow(dev)); !fact.No(on) {
 			devs = append(devs, dev)
-			found = append(found, ways.over(finding.SessionOverCard, "The session to "+host.Host, dev, on))
+			found = append(found, ways.over(finding.SessionOverCard, "The session to "+s.Host, dev, on))
 		}
 	}
-	return append(append(found, routes(card, host, devs, ways)...), storage(card, host, ways)...)
+	return append(append(found, routes(s, pci, devs, ways)...), storage(s, pci, ways)...)
 }
 
 // routes gives the findings on default routes, but for the interfaces of which
 // a finding says already that the session uses them.
-func routes(card CardFacts, host HostFacts, said []string, ways paths) []finding.Finding {
+func routes(s *inventory.Snapshot, pci ib.PCIAddress, said []string, ways paths) []finding.Finding {
 	var found []finding.Finding
-	for _, dev := range host.Routes.Devs() {
-		if on := carries(card, host, host.CardsBelow(dev)); !fact.No(on) && !slices.Contains(said, dev) {
-			found = append(found, ways.over(finding.DefaultRouteOverCard, "The default route of "+host.Host, dev, on))
+	for _, dev := range s.Routes.Devs() {
+		if on := carries(s, pci, s.CardsBelow(dev)); !fact.No(on) && !slices.Contains(said, dev) {
+			found = append(found, ways.over(finding.DefaultRouteOverCard, "The default route of "+s.Host, dev, on))
 		}
 	}
-	if hidden := host.HiddenRoutes(); len(hidden) > 0 && len(ways.all) > 0 {
+	if hidden := s.HiddenRoutes(); len(hidden) > 0 && len(ways.all) > 0 {
 		f := finding.DefaultRouteOverCard.Find("What carries the default route of %s is not known: %s. It may be %s of %s",
-			host.Host, strings.Join(hidden, "; "), strings.Join(ways.all, " or "), card.PCI)
+			s.Host, strings.Join(hidden, "; "), strings.Join(ways.all, " or "), pci)
 		f.Summary = "It is not known whether the default route of the host uses this card"
 		found = append(found, ways.judgeUnknown(f))
 	}
@@ -64,24 +65,24 @@ type paths struct {
 
 // usedInterfaces gives the interfaces of a card that something on the host uses. It
 // gives all of them if something is there and it is not known what it uses.
-func usedInterfaces(card CardFacts, host HostFacts) []string {
-	session, known := host.SSH.Devs.Get()
-	known = known && len(host.HiddenRoutes()) == 0
-	ways := slices.Concat(session, host.Routes.Devs())
+func usedInterfaces(s *inventory.Snapshot, pci ib.PCIAddress) []string {
+	session, known := s.SSH.Devs.Get()
+	known = known && len(s.HiddenRoutes()) == 0
+	ways := slices.Concat(session, s.Routes.Devs())
 	var devs []string
-	for _, st := range host.Storage {
+	for _, st := range s.Storage {
 		known = known && st.Dev.Known()
-		if !fact.No(carries(card, host, host.CardsTo(st))) {
+		if !fact.No(carries(s, pci, s.CardsTo(st))) {
 			devs = append(devs, st.Way())
 		}
 	}
 	for _, dev := range ways {
-		if !fact.No(carries(card, host, host.CardsBelow(dev))) {
+		if !fact.No(carries(s, pci, s.CardsBelow(dev))) {
 			devs = append(devs, dev)
 		}
 	}
 	if !known {
-		devs = append(devs, host.NetdevsOf(card.PCI)...)
+		devs = append(devs, s.NetdevsOf(pci)...)
 	}
 	slices.Sort(devs)
 	return slices.Compact(devs)
@@ -89,12 +90,12 @@ func usedInterfaces(card CardFacts, host HostFacts) []string {
 
 // storage gives one finding for each interface, so that a host with many mounts
 // does not say the same many times.
-func storage(card CardFacts, host HostFacts, ways paths) []finding.Finding {
+func storage(s *inventory.Snapshot, pci ib.PCIAddress, ways paths) []finding.Finding {
 	uses, over := map[string][]string{}, map[string]fact.Bool{}
 	var found []finding.Finding
 	var lost []string
-	for _, st := range host.Storage {
-		on := carries(card, host, host.CardsTo(st))
+	for _, st := range s.Storage {
+		on := carries(s, pci, s.CardsTo(st))
 		switch {
 		case !st.Dev.Known():
 			lost = append(lost, st.String()+" ("+st.Dev.Why()+")")
@@ -104,11 +105,11 @@ func storage(card CardFacts, host HostFacts, ways paths) []finding.Finding {
 	}
 	for _, dev := range slices.Sorted(maps.Keys(uses)) {
 		found = append(found, ways.over(finding.StorageOverCard,
-			"Storage of "+host.Host+" ("+strings.Join(uses[dev], ", ")+")", dev, over[dev]))
+			"Storage of "+s.Host+" ("+strings.Join(uses[dev], ", ")+")", dev, over[dev]))
 	}
 	if len(lost) > 0 && len(ways.all) > 0 {
 		f := finding.StorageOverCard.Find("The interface to storage of %s is not known: %s. It may be %s of %s",
-			host.Host, strings.Join(lost, "; "), strings.Join(ways.all, " or "), card.PCI)
+			s.Host, strings.Join(lost, "; "), strings.Join(ways.all, " or "), pci)
 		f.Summary = "It is not known whether storage of the host is reached over this card"
 		found = append(found, ways.judgeUnknown(f))
 	}
@@ -138,10 +139,10 @@ func (p paths) judge(f finding.Finding, devs ...string) finding.Finding {
 }
 
 // carries reports whether one of these PCI functions is of a card.
-func carries(card CardFacts, host HostFacts, by []ib.PCIAddress) fact.Bool {
+func carries(s *inventory.Snapshot, pci ib.PCIAddress, by []ib.PCIAddress) fact.Bool {
 	var of []fact.Bool
-	for _, pci := range by {
-		of = append(of, host.OfCard(pci, card.PCI))
+	for _, function := range by {
+		of = append(of, s.OfCard(function, pci))
 	}
 	return fact.Any(of...)
 }

@@ -1,19 +1,21 @@
-package safety
+package hostcheck
 
 import (
 	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
-// inUse gives the finding on a card that somebody else uses, or may use.
-func inUse(card CardFacts, host HostFacts) []finding.Finding {
-	texts := slices.Clone(card.InUse)
-	users, known := host.Users.Get()
+// CardUsers gives the finding on a card that somebody else uses, or may use. came are those that
+// came to it during an inspection.
+func CardUsers(s *inventory.Snapshot, pci ib.PCIAddress, came []string) []finding.Finding {
+	texts := slices.Clone(came)
+	users, known := s.Users.Get()
 	for _, u := range users {
-		if text := u.String(); u.Uses(card.PCI) && !slices.Contains(texts, text) {
+		if text := u.String(); u.Uses(pci) && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
@@ -21,7 +23,7 @@ func inUse(card CardFacts, host HostFacts) []finding.Finding {
 	case len(texts) > 0:
 		return []finding.Finding{InUse(texts)}
 	case !known:
-		return []finding.Finding{hiddenUsers(host)}
+		return []finding.Finding{HiddenUsers(s.Users.Why())}
 	}
 	return nil
 }
@@ -31,19 +33,17 @@ func InUse(users []string) finding.Finding {
 	return finding.CardInUse.Find("busy: %s", strings.Join(users, "; "))
 }
 
-// anyInUse gives the finding on a restart of a host with a card that somebody uses.
-func anyInUse(host HostFacts) []finding.Finding {
-	users, known := host.Users.Get()
+// AnyUsers gives the finding on a restart of a host with a card that somebody uses.
+func AnyUsers(s *inventory.Snapshot) []finding.Finding {
+	users, known := s.Users.Get()
 	switch {
 	case !known:
-		return []finding.Finding{hiddenUsers(host)}
+		return []finding.Finding{HiddenUsers(s.Users.Why())}
 	case len(users) == 0:
 		return nil
 	}
 	return []finding.Finding{finding.CardInUse.Find("busy: %s. A restart would end it.", inventory.UsersText(users))}
 }
-
-func hiddenUsers(host HostFacts) finding.Finding { return HiddenUsers(host.Users.Why()) }
 
 // HiddenUsers is the finding on a card of which it is not known who uses it.
 func HiddenUsers(why string) finding.Finding {

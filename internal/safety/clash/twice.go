@@ -1,4 +1,4 @@
-package safety
+package clash
 
 import (
 	"fmt"
@@ -36,8 +36,8 @@ func OneGoes(kind, name string) finding.Finding {
 		"rm with the address of that resource, and import the resource again. To remove it from the host, remove both.")
 }
 
-// SharedFinding is the finding on a second resource where two do no harm.
-func SharedFinding(kind, name, other string) finding.Finding {
+// Shared is the finding on a second resource where two do no harm.
+func Shared(kind, name, other string) finding.Finding {
 	return finding.AdoptedTwice.Find("%s", both(kind, name, other))
 }
 

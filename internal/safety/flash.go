@@ -1,0 +1,104 @@
+package safety
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+)
+
+// laterChip reports whether a card is newer than ConnectX-3: its images are FS3 or FS4,
+// and its GUIDs are beside the firmware and not in it.
+func laterChip(card CardFacts) bool { return card.Chip.Format != "" && card.Chip.Format != "FS2" }
+
+// Unproven says why a chip is not burned; empty if it is.
+func Unproven(chip ib.Chip) string { return unprovenChips[chip.Name] }
+
+// unprovenChips says why a chip is not burned. For the chips that are not listed, whole
+// burns with the real mstflint 4.21 were watched (package testbed).
+var unprovenChips = map[string]string{
+	"Connect-IB":    "its device data have a layout of their own",
+	"ConnectX-6":    "mstflint signs the image anew during the burn, which was not tried",
+	"ConnectX-6 Dx": unprovenSecure, "ConnectX-6 Lx": unprovenSecure, "ConnectX-7": unprovenSecure,
+}
+
+const unprovenSecure = "life cycle, security version and signatures decide whether it boots an image, which was not " +
+	"tried"
+
+// firmwareUpdates reports whether mstflint has the running firmware write an image. What it
+// reads it reads directly, unless the firmware is secure.
+func (c CardFacts) firmwareUpdates() bool { return strings.EqualFold(c.UpdateMethod, "fw_ctrl") }
+
+// bootable refuses a restart unless the flash holds an image that is known to be whole.
+func bootable(card CardFacts) []finding.Finding {
+	var f finding.Finding
+	switch {
+	case !card.FlashKnown():
+		f = finding.RestartIntoDamagedFlash.Find("The flash of card %s cannot be read: %s", card.PCI,
+			cmp.Or(card.FlashError, "the query gave no answer"))
+		if card.FlashFailure == inventory.FlashLocked {
+			f = f.WithWayOut(waitForLock)
+		}
+	case card.Verified == VerifyGood || card.Verified == VerifyBlank:
+		return nil
+	default:
+		f = finding.RestartIntoDamagedFlash.Find("mstflint verify of card %s: %s", card.PCI,
+			cmp.Or(card.VerifyError, "no answer"))
+		if card.Verified == VerifyUnknown && guardsItself(card) {
+			f.Severity = finding.Warn
+			f.Summary = "The flash of card " + card.PCI.String() + " cannot be verified before the restart"
+			f = f.WithWayOut("The provider never writes to this card. Its firmware writes the flash itself, and keeps the old " +
+				"image until the new one is whole.")
+		}
+	}
+	return withAddress([]finding.Finding{f}, card.PCI) // it may be another card than the request's
+}
+
+// guardsItself reports whether the firmware of a card keeps mstflint from its flash, so
+// that no tool can verify it from outside. Such a card is not written to (FW042, FW061).
+func guardsItself(card CardFacts) bool {
+	return securityAttributes(card.InFlash().SecurityAttrs) != "" || Unproven(card.Chip) != ""
+}
+
+// mayNotStart reports whether what was read of a flash speaks against a restart. One that
+// could not be asked says nothing.
+func mayNotStart(card CardFacts) bool {
+	if card.FlashKnown() {
+		return card.Verified == VerifyBad
+	}
+	return !card.FlashTaken && card.FlashFailure != inventory.FlashUsersUnknown && !notPermitted(card)
+}
+
+// notPermitted reports whether the flash was not read for want of rights.
+func notPermitted(card CardFacts) bool { return strings.Contains(card.FlashError, "Permission denied") }
+
+// waitForLock is the way out where our own lock of the cards was taken. It says nothing about the
+// card: a job holds it for every card of the host.
+const waitForLock = "Another operation of this provider is at a card of the host: a job that writes one, or a plan " +
+	"that reads. Wait until it has ended, and plan again. `terraform-provider-infiniband watch` shows the jobs."
+
+// semaphore is the way out of a flash semaphore that is set. A tool that was killed
+// leaves it set; the next query frees it when it gives up (mstflint 4.21 and 4.31). The
+// provider never clears it, because it cannot see who else may hold it.
+func semaphore(pci ib.PCIAddress) string {
+	return fmt.Sprintf("Another program reads or writes the card, or a tool was killed while it did.\n"+
+		"1. Make sure on the host that no program uses the card: pgrep -a 'mst|flint|fwupd' names no process, and no "+
+		"management controller is updating the card.\n"+
+		"2. Plan again. A query that fails frees a semaphore that was left behind, so that the next one works.\n"+
+		"3. If it still fails, clear the semaphore: mstflint -clear_semaphore -d %[1]s\n"+
+		"4. Look at the card: mstflint -d %[1]s q, then mstflint -d %[1]s v. Do not restart the host before the flash "+
+		"verifies.", pci)
+}
+
+// securityAttributes gives the attributes that forbid another image. With a plain
+// "signed-fw" the tool can still write flash directly.
+func securityAttributes(attrs string) string {
+	low := strings.ToLower(attrs)
+	if strings.Contains(low, "secure") || strings.Contains(low, "controlled") {
+		return attrs
+	}
+	return ""
+}
