@@ -72,7 +72,7 @@ const framework = "github.com/hashicorp/terraform-plugin-"
 var rules = readRules(`
 fact: -context -os -os/exec -time
 ib: -context -os -net/http -os/exec
-inventory: fact ib -context -os -os/exec
+inventory: fact ib memo -context -os -os/exec
 fwimage: ib -context -os -os/exec
 fwimage/synth: ib -context -os -os/exec
 finding:

@@ -116,7 +116,7 @@ func (f failingReboot) Reboot(ctx context.Context, _ string, ready func(context.
 func ran(b *bench, yes func() bool) activation.Goal {
 	return activation.Goal{
 		Content: "wish", Text: "the wish", Title: "Wish of card " + b.name + "/" + b.pci.String() + " is stored",
-		Reached: func(*inventory.Snapshot, *inventory.Card) (bool, bool) { return yes(), true },
+		Reached: func(*cards.Look) (bool, bool) { return yes(), true },
 		Loads:   func(inventory.Flash) bool { return true },
 	}
 }

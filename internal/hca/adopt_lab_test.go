@@ -146,8 +146,8 @@ func (b *bench) macs() string {
 	return ib.MAC(flash.MACs[0]).String() + " " + ib.MAC(flash.MACs[1]).String()
 }
 
-// closeEarlier begins an apply that has nothing to write.
-func closeEarlier(ctx context.Context, o *Ops, c cards.Card) (did []string, err error) {
+// closePending begins an apply that has nothing to write.
+func closePending(ctx context.Context, o *Ops, c cards.Card) (did []string, err error) {
 	_, err = job.Begin(ctx, o.Session, c, "write nothing", &did,
 		func(context.Context) (a cards.Assessment, err error) { return a, nil })
 	return did, err
@@ -170,7 +170,7 @@ func TestAdopt_leaves_a_watched_job_to_its_owner(t *testing.T) {
 	}()
 	<-burning
 	second.Alive = func(cards.Owner) bool { return true }
-	did, err := closeEarlier(ctx, second, b.card(ctx))
+	did, err := closePending(ctx, second, b.card(ctx))
 	if err != nil || len(did) != 0 {
 		t.Errorf("the second apply did %q, %v", did, err)
 	}
@@ -204,7 +204,7 @@ func TestAdopt_follows_a_card_that_has_moved(t *testing.T) {
 	if err != nil || len(plan.Jobs) != 0 {
 		t.Errorf("the card in the old slot has the jobs %v: %v", plan.Jobs, err)
 	}
-	did, err := closeEarlier(ctx, b.ops("bob"), b.card(ctx))
+	did, err := closePending(ctx, b.ops("bob"), b.card(ctx))
 	if err != nil || len(did) > 0 || b.settlements() != "" {
 		t.Errorf("an apply to that card did %q and settled %q: %v", did, b.settlements(), err)
 	}
@@ -241,7 +241,7 @@ func TestAdopt_settles_the_job_of_another_card(t *testing.T) {
 		}
 	}
 	b.run("cd " + inventory.StateDir + "/jobs/*-*/ && cat >request <<'END'\n" + request.String() + "END\n")
-	did, err := closeEarlier(ctx, b.ops("bob"), b.card(ctx))
+	did, err := closePending(ctx, b.ops("bob"), b.card(ctx))
 	if err != nil || !strings.Contains(strings.Join(did, " "), "another card") ||
 		!strings.Contains(b.settlements(), "another card") {
 		t.Errorf("did %q, settled %q, %v", did, b.settlements(), err)
@@ -257,11 +257,11 @@ func TestConclude_leaves_what_was_set_meanwhile(t *testing.T) {
 	const node = 0xe41d2d0300770000
 	guids, _ := b.program([4]uint64{node, node + 1, node + 2, node + 3}, [2]uint64{0xe41d2d770000, 0xe41d2d770001})
 	o, c := b.ops("alice"), b.card(ctx)
-	s, _, err := c.Read(ctx)
+	l, err := c.Look(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = job.New(o.Session, c, journal.Read(s.JobsOf(c.PCI)[0])).Finish(ctx)
+	_, err = job.New(o.Session, c, l.Jobs[0].Entry).Finish(ctx)
 	if err == nil || !strings.Contains(explain(err), "They are left as they are") {
 		t.Errorf("the run says %v", explain(err))
 	}

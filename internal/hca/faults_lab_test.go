@@ -100,7 +100,7 @@ func TestApplyFirmware_two_operators(t *testing.T) {
 	}
 	// Both have looked at the card before either began.
 	card1, card2 := b.card(ctx), b.card(ctx)
-	s, device, err := card2.Read(ctx)
+	l, err := card2.Look(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestApplyFirmware_two_operators(t *testing.T) {
 	<-burning
 	ask := job.New(second.Session, card2,
 		journal.Entry{Kind: journal.GUIDs, Argv: []string{"mstflint", "-d", b.pci.String(), "q"}})
-	if _, err = ask.Start(ctx, s, device); err != nil {
+	if _, err = ask.Start(ctx, l); err != nil {
 		t.Fatal(explain(err))
 	}
 	_, err = ask.Finish(ctx)

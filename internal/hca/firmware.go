@@ -58,11 +58,11 @@ type FirmwareState struct {
 // writes; plan and apply both call it. Errors are those of the host and
 // *NoCardError.
 func (o *Ops) AssessFirmware(ctx context.Context, f Firmware) (cards.Assessment, error) {
-	s, card, err := f.Card.Read(ctx)
+	l, err := f.Card.Look(ctx)
 	if err != nil {
 		return cards.Assessment{}, err
 	}
-	a := o.Observe(f.Card, s, card)
+	a := o.Assess(f.Card, l)
 	if worthInspecting(a, f) {
 		if err = o.Inspect(ctx, f.Card.Host, &a.Card); err != nil {
 			return cards.Assessment{}, err
@@ -101,8 +101,8 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 	if err != nil {
 		return state, err
 	}
-	gave, err := o.giveBack(ctx, f, &state.Did)
-	if err == nil && gave {
+	wrote, err := o.writeBackLoss(ctx, f, &state.Did)
+	if err == nil && wrote {
 		if a, err = assess(ctx); err == nil {
 			err = a.Verdict.Refusal(f.what())
 		}
@@ -122,36 +122,29 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 		&state.Work); err != nil {
 		return state, err
 	}
-	s, err := f.Card.Host.Snapshot(ctx)
+	l, err := f.Card.Look(ctx)
 	if err != nil {
 		return state, err
 	}
-	now, err := ReadFirmware(s, f.Card.PCI)
-	if err != nil {
-		return state, err
-	}
+	now := ReadFirmware(l)
 	now.BackupPath, now.Did = state.BackupPath, state.Did
 	return now, nil
 }
 
-// giveBack writes the identity that a burn of an earlier run took from the card, as the
+// writeBackLoss writes the identity that a burn of an earlier run took from the card, as the
 // plan has announced. It makes all checks of a change of GUIDs. It reports whether it
 // wrote.
-func (o *Ops) giveBack(ctx context.Context, f Firmware, did *[]string) (bool, error) {
-	s, card, err := f.Card.Read(ctx)
-	if err != nil {
+func (o *Ops) writeBackLoss(ctx context.Context, f Firmware, did *[]string) (bool, error) {
+	l, err := f.Card.Look(ctx)
+	if err != nil || l.Loss == nil {
 		return false, err
-	}
-	l := journal.LossOf(s, card)
-	if l == nil {
-		return false, nil
 	}
 	// The GUIDs are the card's own. The fabric knew them as this card's until the burn,
 	// so it is not asked again.
 	lab := f.Lab
 	lab.Fabric = fact.Known[[]clash.Node](nil)
 	g := GUIDs{Card: f.Card, Lab: lab, Request: safety.GUIDRequest{
-		Want: l.Before, HasGUIDs: l.GUIDs, HasMACs: l.MACs, ManagementPath: f.Request.ManagementPath,
+		Want: l.Loss.Before, HasGUIDs: l.Loss.GUIDs, HasMACs: l.Loss.MACs, ManagementPath: f.Request.ManagementPath,
 		Activation: safety.ActivationNone,
 	}}
 	a, err := o.AssessGUIDs(ctx, g)
@@ -166,8 +159,8 @@ func (o *Ops) giveBack(ctx context.Context, f Firmware, did *[]string) (bool, er
 		return false, err
 	}
 	*did = append(append(*did, work.Did...),
-		"Wrote back what job "+l.Job+" had taken from card "+f.Card.ID()+": "+a.Verdict.GUIDs.Text()+".")
-	return true, job.Settle(ctx, f.Card, l.Job, "its loss was written back by job "+work.JobID)
+		"Wrote back what job "+l.Loss.Job+" had taken from card "+f.Card.ID()+": "+a.Verdict.GUIDs.Text()+".")
+	return true, job.Settle(ctx, f.Card, l.Loss.Job, "its loss was written back by job "+work.JobID)
 }
 
 func (f Firmware) card() cards.Card      { return f.Card }
@@ -222,35 +215,25 @@ func (f Firmware) imageStaged(ctx context.Context) error {
 	return e
 }
 
-// ReadFirmware gives the state of a card's firmware from a snapshot.
-func ReadFirmware(s *inventory.Snapshot, pci ib.PCIAddress) (FirmwareState, error) {
-	card, ok := s.Card(pci)
-	if !ok {
-		return FirmwareState{}, &cards.NoCardError{Host: s.Host, PCI: pci}
-	}
-	return firmwareState(s, card), nil
-}
-
-func firmwareState(s *inventory.Snapshot, card *inventory.Card) FirmwareState {
-	facts := cards.CardFacts(s, card)
+// ReadFirmware gives the state of a card's firmware from a look.
+func ReadFirmware(l *cards.Look) FirmwareState {
+	own := l.Jobs.Own()
 	state := FirmwareState{
-		Flash:   facts.InFlash().Firmware,
-		Running: facts.Running, GUIDs: facts.InFlash().GUIDs,
+		Flash:   l.Card.InFlash().Firmware,
+		Running: l.Facts.Running, GUIDs: l.Card.InFlash().GUIDs, Backups: map[string]string{},
 	}
-	running, known := facts.Running.Get()
-	state.Pending = facts.FlashKnown() && (known && state.Flash != running || !known && facts.StagedBy != "")
-	jobs := journal.OwnJobs(s, card)
-	state.Backups = map[string]string{}
-	for _, j := range jobs {
-		if e := journal.Read(j); e.BackupSHA256 != "" {
-			state.Backups[e.Backup] = e.BackupSHA256
+	running, known := state.Running.Get()
+	state.Pending = l.Card.FlashKnown() && (known && state.Flash != running || !known && l.Facts.StagedBy != "")
+	state.JobID = own.Last(journal.Burn)
+	for _, j := range own {
+		if j.Entry.BackupSHA256 != "" {
+			state.Backups[j.Entry.Backup] = j.Entry.BackupSHA256
 		}
-		if j.Kind == journal.Burn {
-			state.JobID = j.ID
-			state.Restored = state.Pending && journal.RestoredTo(j, state.Flash)
+		if j.ID == state.JobID {
+			state.Restored = state.Pending && j.Entry.Restore && j.Entry.After == state.Flash
 		}
 	}
-	state.JobBackup, state.JobBefore = journal.BackupOf(jobs, state.Flash)
+	state.JobBackup, state.JobBefore = own.Backup(state.Flash)
 	return state
 }
 
@@ -259,8 +242,8 @@ func firmwareGoal(c cards.Card, want ib.Firmware, consent []string) activation.G
 		Consent: consent, Title: "Firmware of card " + c.ID() + " is burned",
 		Content: want.PSID.String() + " " + want.FW.String(), Text: want.PSID.String() + " " + want.FW.String(),
 		Loads: func(flash inventory.Flash) bool { return flash.Firmware == want },
-		Reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
-			running, known := cards.CardFacts(s, card).Running.Get()
+		Reached: func(l *cards.Look) (bool, bool) {
+			running, known := l.Facts.Running.Get()
 			return running == want, known
 		},
 	}

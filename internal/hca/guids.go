@@ -116,14 +116,14 @@ func (s GUIDState) Has(req safety.GUIDRequest) bool {
 
 // AssessGUIDs gives the verdict on GUIDs for a card. It reads and never writes.
 func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (cards.Assessment, error) {
-	s, card, err := g.Card.Read(ctx)
+	l, err := g.Card.Look(ctx)
 	if err != nil {
 		return cards.Assessment{}, err
 	}
-	a := o.Observe(g.Card, s, card)
+	a := o.Assess(g.Card, l)
 	in := g.input(a, nil)
-	if card.Flash != nil {
-		in.Waits = differs(card.Flash.GUIDs, effective(s, card))
+	if l.Card.Flash != nil {
+		in.Waits = differs(l.Card.Flash.GUIDs, effective(l))
 	}
 	first := safety.GUIDs(in)
 	if first.Action != safety.ActionNone && a.Card.FlashKnown() && !a.Host.Observe && !a.Host.AnyJobMayRun() &&
@@ -162,14 +162,11 @@ func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
 		&state.Work); err != nil {
 		return state, err
 	}
-	s, err := g.Card.Host.Snapshot(ctx)
+	l, err := g.Card.Look(ctx)
 	if err != nil {
 		return state, err
 	}
-	now, err := ReadGUIDs(s, g.Card.PCI)
-	if err != nil {
-		return state, err
-	}
+	now := ReadGUIDs(l)
 	now.BackupPath, now.Did = state.BackupPath, state.Did
 	return now, nil
 }
@@ -192,32 +189,24 @@ func (g GUIDs) entry(v safety.Verdict, before safety.CardFacts) (journal.Entry, 
 	return e, err
 }
 
-// ReadGUIDs gives the identity of a card from a snapshot.
-func ReadGUIDs(s *inventory.Snapshot, pci ib.PCIAddress) (GUIDState, error) {
-	card, ok := s.Card(pci)
-	if !ok {
-		return GUIDState{}, &cards.NoCardError{Host: s.Host, PCI: pci}
+// ReadGUIDs gives the identity of a card from a look.
+func ReadGUIDs(l *cards.Look) GUIDState {
+	state := GUIDState{Effective: effective(l)}
+	state.JobID = l.Jobs.Own().Last(journal.GUIDs)
+	if l.Card.Flash == nil {
+		return state
 	}
-	state := GUIDState{Effective: effective(s, card)}
-	for _, j := range journal.OwnJobs(s, card) {
-		if j.Kind == journal.GUIDs {
-			state.JobID = j.ID
-		}
-	}
-	if card.Flash == nil {
-		return state, nil
-	}
-	state.InFlash, state.Blank = card.Flash.GUIDs, card.Flash.BlankGUIDs
+	state.InFlash, state.Blank = l.Card.Flash.GUIDs, l.Card.Flash.BlankGUIDs
 	state.Pending = differs(state.InFlash, state.Effective)
 	state.Shown = isShown(state.InFlash, state.Effective)
-	return state, nil
+	return state
 }
 
 // effective reads what runs from the driver. A port GUID is only shown by a
 // port that is InfiniBand, a MAC only by one that is Ethernet.
-func effective(s *inventory.Snapshot, card *inventory.Card) ib.GUIDSet {
-	set := ib.GUIDSet{Node: card.NodeGUID, SystemImage: card.SystemGUID}
-	for _, p := range card.Ports {
+func effective(l *cards.Look) ib.GUIDSet {
+	set := ib.GUIDSet{Node: l.Card.NodeGUID, SystemImage: l.Card.SystemGUID}
+	for _, p := range l.Card.Ports {
 		if p.LinkLayer != "InfiniBand" && !p.PortGUID.IsZero() {
 			continue // the GID of an Ethernet port is made from its MAC
 		}
@@ -228,17 +217,17 @@ func effective(s *inventory.Snapshot, card *inventory.Card) ib.GUIDSet {
 			set.Port2 = p.PortGUID
 		}
 	}
-	set.MAC1, set.MAC2 = ethernetMACs(s, card)
+	set.MAC1, set.MAC2 = ethernetMACs(l.Snap, l.Card.PCI)
 	return set
 }
 
 // ethernetMACs reads the addresses of the card's Ethernet interfaces, zero
 // where a port has none.
-func ethernetMACs(s *inventory.Snapshot, card *inventory.Card) (first, second ib.MAC) {
+func ethernetMACs(s *inventory.Snapshot, pci ib.PCIAddress) (first, second ib.MAC) {
 	for i := range s.Netdevs {
 		n := &s.Netdevs[i]
 		mac, err := ib.ParseMAC(n.Address)
-		if err != nil || n.IB || n.PCI != card.PCI || n.Parent != "" {
+		if err != nil || n.IB || n.PCI != pci || n.Parent != "" {
 			continue
 		}
 		switch n.DevPort {
@@ -273,8 +262,8 @@ func guidGoal(c cards.Card, v safety.Verdict, consent []string) activation.Goal 
 		Consent: consent, Title: "GUIDs of card " + c.ID() + " are written",
 		Content: v.To.PSID.String() + " " + v.To.FW.String() + " " + v.GUIDs.Words(), Text: "GUIDs " + v.GUIDs.Words(),
 		Loads: func(flash inventory.Flash) bool { return flash.Firmware == v.To && flash.GUIDs == v.GUIDs },
-		Reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
-			now := effective(s, card)
+		Reached: func(l *cards.Look) (bool, bool) {
+			now := effective(l)
 			known := isShown(v.GUIDs, now)
 			return known && !differs(v.GUIDs, now), known
 		},

@@ -8,7 +8,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -120,12 +119,11 @@ func TestConclude_restores_a_lost_identity(t *testing.T) {
 	if _, err := o.ApplyFirmware(ctx, crossFlash(c, b.image(card.VPI()))); err != nil {
 		t.Fatal(explain(err))
 	}
-	s, _, err := c.Read(ctx)
+	l, err := c.Look(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := s.JobsOf(c.PCI)[0]
-	want := journal.Read(last)
+	want := l.Jobs[0].Entry
 	node := ib.GUID(0xe41d2d0300e44f00)
 	want.GUIDsAfter = ib.GUIDSet{Node: node, Port1: node + 1, Port2: node + 2, SystemImage: node + 3, MAC1: 0xe41d2de44f00,
 		MAC2: 0xe41d2de44f01}
@@ -152,14 +150,13 @@ func TestReadFirmware_of_a_card_that_has_moved(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.pci = ib.MustParsePCIAddress("0000:02:00.0")
-	c := b.card(ctx)
-	s, err := c.Host.Snapshot(ctx)
+	l, err := b.card(ctx).Look(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	moved, err := ReadFirmware(s, b.pci)
-	if err != nil || state.BackupPath == "" || moved.JobBackup != state.BackupPath {
-		t.Errorf("%v: backup %q, want %q", err, moved.JobBackup, state.BackupPath)
+	moved := ReadFirmware(l)
+	if state.BackupPath == "" || moved.JobBackup != state.BackupPath {
+		t.Errorf("backup %q, want %q", moved.JobBackup, state.BackupPath)
 	}
 	b.clean()
 }

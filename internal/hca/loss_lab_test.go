@@ -8,7 +8,6 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -76,12 +75,11 @@ func TestConclude_keeps_a_loss_open(t *testing.T) {
 	b, img, before := lostBench(t)
 	b.run("for d in " + inventory.StateDir + "/jobs/*-*; do echo 1 >$d/exit; done")
 	c := b.card(ctx)
-	s, _, err := c.Read(ctx)
+	l, err := c.Look(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := s.JobsOf(c.PCI)[0]
-	_, err = job.New(b.ops("alice").Session, c, journal.Read(j)).Finish(ctx)
+	_, err = job.New(b.ops("alice").Session, c, l.Jobs[0].Entry).Finish(ctx)
 	if err == nil || !strings.Contains(explain(err), "Planned write: MACs "+before) {
 		t.Errorf("the run says %s", explain(err))
 	}

@@ -218,8 +218,8 @@ func TestOvertaken_names_what_differs(t *testing.T) {
 			"HO019|The card already has what the configuration asks for. Nothing is left to write. " + who +
 				", has written the card meanwhile. It belongs to another apply."},
 	} {
-		err := cards.RefuseOvertaken(cards.Card{PCI: ib.MustParsePCIAddress("0000:01:00.0")}, &inventory.Snapshot{}, x.now,
-			"burn firmware on card a", burn, x.final)
+		err := cards.RefuseOvertaken(cards.Card{PCI: ib.MustParsePCIAddress("0000:01:00.0")},
+			&cards.Look{Snap: &inventory.Snapshot{}}, &cards.Look{Snap: x.now}, "burn firmware on card a", burn, x.final)
 		var refused *safety.RefusedError
 		if !errors.As(err, &refused) || len(refused.Blockers()) != 1 {
 			t.Errorf("%s: %v", name, err)

@@ -45,7 +45,7 @@ func (o *Ops) AssessRestore(ctx context.Context, r Restore) (cards.Assessment, e
 // restoreRequest makes the request for firmware that a restore is, with the backup
 // that it is about.
 func (o *Ops) restoreRequest(ctx context.Context, r Restore) (Firmware, backup.Backup, error) {
-	s, card, err := r.Card.Read(ctx)
+	l, err := r.Card.Look(ctx)
 	if err != nil {
 		return Firmware{}, backup.Backup{}, err
 	}
@@ -56,8 +56,8 @@ func (o *Ops) restoreRequest(ctx context.Context, r Restore) (Firmware, backup.B
 	var bad *backup.Error
 	switch {
 	case err == nil:
-		facts.Path, facts.Other = b.Dir, b.Other(s, card)
-		facts.Damaged, facts.Unproven = r.compareSums(b, s.Host, firmwareState(s, card).Backups[r.Backup])
+		facts.Path, facts.Other = b.Dir, b.Other(l)
+		facts.Damaged, facts.Unproven = r.compareSums(b, l.Snap.Host, ReadFirmware(l).Backups[r.Backup])
 		f.Image = image.Facts(b.File(), b.Record.SHA256, "", b.Record.Size, b.Image, nil)
 	case !errors.As(err, &bad):
 		facts.Damaged = err.Error()

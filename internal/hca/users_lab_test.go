@@ -10,7 +10,6 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/activation"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -83,13 +82,12 @@ func TestUsers_a_burn_by_hand_that_begins_later(t *testing.T) {
 	c := b.card(ctx)
 	_, answer := b.byHand(card.VPI())
 	o := b.ops("a")
-	s, err := c.Host.Snapshot(ctx) // of before
+	l, err := c.Look(ctx) // of before
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, _ := s.Card(c.PCI)
 	before := len(b.toolRuns())
-	_, err = o.Backups.Keep(ctx, c, s, cards.CardFacts(s, found))
+	_, err = o.Backups.Keep(ctx, c, l, l.Facts)
 	var refused *safety.RefusedError
 	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.CardInUse ||
 		!strings.Contains(refused.Error(), "refusing to back up the firmware of card intel9/") {

@@ -39,7 +39,7 @@ type Work struct {
 // the moment, job, and a read-back. No other code starts a job, but restoreIdentity.
 func (o *Ops) write(ctx context.Context, ch change, first cards.Assessment, work *Work) error {
 	c := ch.card()
-	before, _, err := c.Read(ctx)
+	before, err := c.Look(ctx)
 	if err != nil {
 		return err
 	}
@@ -47,13 +47,13 @@ func (o *Ops) write(ctx context.Context, ch change, first cards.Assessment, work
 	if err != nil {
 		return err
 	}
-	s, card, now, err := o.ReadAgain(ctx, c, first)
+	l, now, err := o.ReadAgain(ctx, c, first)
 	if err != nil {
 		return err
 	}
 	final := ch.verdict(now, backup)
 	if !final.Permits(ch.action(), c.ID()) || !final.Equal(first.Verdict) {
-		return cards.RefuseOvertaken(c, before, s, ch.what(), first.Verdict, final)
+		return cards.RefuseOvertaken(c, before, l, ch.what(), first.Verdict, final)
 	}
 	work.BackupPath = backup.Path
 	work.Did = append(work.Did, fmt.Sprintf("Backed up %s %s of card %s to %s.", first.Card.InFlash().PSID,
@@ -64,7 +64,7 @@ func (o *Ops) write(ctx context.Context, ch change, first cards.Assessment, work
 	}
 	want.Backup, want.BackupSHA256 = backup.Path, backup.SHA256
 	j := job.New(o.Session, c, want)
-	if work.JobID, err = j.Start(ctx, s, card); err != nil {
+	if work.JobID, err = j.Start(ctx, l); err != nil {
 		return err
 	}
 	done, err := j.Finish(ctx)
@@ -77,11 +77,11 @@ func (o *Ops) write(ctx context.Context, ch change, first cards.Assessment, work
 func (o *Ops) activate(ctx context.Context, c cards.Card, how safety.Activation, g activation.Goal, work *Work) error {
 	backup := work.BackupPath
 	if backup == "" {
-		s, card, err := c.Read(ctx)
+		l, err := c.Look(ctx)
 		if err != nil {
 			return err
 		}
-		backup = firmwareState(s, card).JobBackup
+		backup = ReadFirmware(l).JobBackup
 	}
 	return cards.WithBackup(activation.Run(ctx, o.Session, c, how, g, &work.Did), backup)
 }

@@ -73,7 +73,8 @@ func read(output string) (*inventory.Snapshot, error) {
 		return nil, &NotLinuxError{System: strings.TrimSpace(run.Output)}
 	}
 	s := &inventory.Snapshot{
-		UID: a.UID, Modules: a.Modules, Commands: a.Commands, Hostname: a.Values["/proc/sys/kernel/hostname"].Text,
+		Derived: new(inventory.Derived),
+		UID:     a.UID, Modules: a.Modules, Commands: a.Commands, Hostname: a.Values["/proc/sys/kernel/hostname"].Text,
 		StaleInInitramfs: a.StaleInInitramfs,
 		NoDisk:           a.NoDisk, Unread: a.Denied,
 		BootID: a.Values["/proc/sys/kernel/random/boot_id"].Text, Cmdline: a.Values["/proc/cmdline"].Text,

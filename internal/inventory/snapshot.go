@@ -26,6 +26,8 @@ func BackupFile(sha256 string) string { return StateDir + "/backups/" + sha256 +
 
 // Snapshot is what one collection found on one host. It is read-only.
 type Snapshot struct {
+	Derived *Derived // what others have made of it: see Derive; nil if it is put together by hand, and may change
+
 	Host   string
 	Taken  time.Time     // operator's clock
 	Sudo   time.Duration // how long the host's sudo took to start the collection

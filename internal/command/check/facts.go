@@ -80,8 +80,10 @@ func (r *report) card(s *inventory.Snapshot, c *inventory.Card) {
 	}
 	r.ok("card", strings.Join(words, " "), "")
 	host := safety.HostFacts{Snapshot: *s, Support: platform.SupportOf(s, c.PCI)}
-	for _, f := range safety.Ready(cards.CardFacts(s, c), host) {
-		r.find("card", f)
+	if found, err := cards.LookAt(s, c.PCI); err == nil {
+		for _, f := range safety.Ready(found.Facts, host) {
+			r.find("card", f)
+		}
 	}
 	if a, known := ib.AdapterByPCI(c.VendorID, c.DeviceID); known && a.Firmware != "" {
 		r.add(step{Step: "card", Status: note, Text: "its firmware is left alone: " + a.Firmware})

@@ -21,7 +21,7 @@ type Goal struct {
 	Content string // names the content of the flash, for the loop breaker
 	// Reached reports whether the card runs it. known is false if the driver does not
 	// show what runs.
-	Reached func(s *inventory.Snapshot, card *inventory.Card) (yes, known bool)
+	Reached func(l *cards.Look) (yes, known bool)
 	Text    string
 	// Loads reports whether a flash holds what the restart is to load.
 	Loads func(flash inventory.Flash) bool
@@ -57,13 +57,13 @@ func (g Goal) lostText() string {
 // allows it. It restarts a host once for the same content of the same flash: if that
 // did not help, a second restart will not.
 func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activation, g Goal, did *[]string) error {
-	s, card, err := c.Read(ctx)
+	l, err := c.Look(ctx)
 	if err != nil {
 		return err
 	}
 	// Not known, as of a card without a driver, is not yes. What forbids the restart says why.
-	if yes, _ := g.Reached(s, card); yes {
-		forget(ctx, c, s, g)
+	if yes, _ := g.Reached(l); yes {
+		forget(ctx, c, l, g)
 		return nil
 	}
 	if how != safety.ActivationReboot {
@@ -79,9 +79,9 @@ func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activat
 			Check: "Restart the host by hand, or write reboot = { allowed = true } into its entry.",
 		}
 	}
-	err = restart(ctx, o, c, card.Driver != "", g, did)
+	err = restart(ctx, o, c, l.Card.Driver != "", g, did)
 	if errors.Is(err, errReached) {
-		forget(ctx, c, s, g)
+		forget(ctx, c, l, g)
 		return nil
 	}
 	if err != nil {
@@ -93,9 +93,9 @@ func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activat
 // restart restarts the host and waits until the card, which has a driver if it is driven,
 // runs what it should. Its error is errReached if it does so without one.
 func restart(ctx context.Context, o *cards.Session, c cards.Card, driven bool, g Goal, did *[]string) error {
-	s, err := mayRestart(ctx, o, c, g)
+	l, err := mayRestart(ctx, o, c, g)
 	if err == nil {
-		err = breakLoop(ctx, c, s, g)
+		err = breakLoop(ctx, c, l, g)
 	}
 	if err != nil {
 		return err
@@ -104,21 +104,21 @@ func restart(ctx context.Context, o *cards.Session, c cards.Card, driven bool, g
 	o.Tell(c, journal.Step{Name: "restart", Percent: journal.Unknown})
 	after, err := c.Rebooter.Reboot(ctx, "terraform: card "+c.PCI.String()+" is to run "+g.Text,
 		func(ctx context.Context) error {
-			if refused := stillMayRestart(ctx, o, c, s, g); refused != nil {
+			if refused := stillMayRestart(ctx, o, c, l.Snap, g); refused != nil {
 				return refused
 			}
-			return noteRestart(ctx, c, s, g)
+			return noteRestart(ctx, c, l, g)
 		})
 	if err != nil {
 		var failed *platform.RebootError
 		if errors.As(err, &failed) && failed.Step == platform.StepRequest && failed.Untouched() {
-			forget(context.WithoutCancel(ctx), c, s, g)
+			forget(context.WithoutCancel(ctx), c, l, g)
 		}
-		return restartFailed(c, s.BootID, g, err)
+		return restartFailed(c, l.Snap.BootID, g, err)
 	}
 	c.Host.Invalidate()
-	*did = append(*did, fmt.Sprintf("Rebooted %s (boot id %s, before %s).", c.Host.Name(), after, s.BootID))
-	if err := waitForGoal(ctx, o, c, s, driven, g, did); err != nil {
+	*did = append(*did, fmt.Sprintf("Rebooted %s (boot id %s, before %s).", c.Host.Name(), after, l.Snap.BootID))
+	if err := waitForGoal(ctx, o, c, l, driven, g, did); err != nil {
 		return err
 	}
 	o.Tell(c, journal.Step{Name: "restarted", Percent: journal.Unknown, Text: "the card runs " + g.Text})
@@ -131,20 +131,20 @@ var errReached = errors.New("the card runs what it should")
 // mayRestart asks again, just before the restart, for what forbids it: the verdict is
 // some minutes old. It gives what was found. Its error is errReached if no restart is needed
 // any more, as after that of another apply.
-func mayRestart(ctx context.Context, o *cards.Session, c cards.Card, g Goal) (*inventory.Snapshot, error) {
+func mayRestart(ctx context.Context, o *cards.Session, c cards.Card, g Goal) (*cards.Look, error) {
 	c.Host.Invalidate()
-	s, card, err := c.Read(ctx)
+	l, err := c.Look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if yes, _ := g.Reached(s, card); yes {
-		return s, errReached
+	if yes, _ := g.Reached(l); yes {
+		return l, errReached
 	}
-	if f := card.Flash; f != nil && !g.Loads(*f) {
-		return s, refusal(c, g, g.lostText(), []finding.Finding{changedFlash(card, "")})
+	if f := l.Card.Flash; f != nil && !g.Loads(*f) {
+		return l, refusal(c, g, g.lostText(), []finding.Finding{changedFlash(l.Card, "")})
 	}
-	now := o.Observe(c, s, card)
-	return s, refusal(c, g, g.doneText(), safety.RestartNow(now.Card, now.Host, g.Consent))
+	now := o.Assess(c, l)
+	return l, refusal(c, g, g.doneText(), safety.RestartNow(now.Card, now.Host, g.Consent))
 }
 
 // changedFlash is the finding on a flash that somebody has written since it was read.
@@ -188,14 +188,14 @@ func refusal(c cards.Card, g Goal, done string, found []finding.Finding) error {
 // compared with what it had before them, and verified: what was written and verified may
 // be gone.
 func stillMayRestart(ctx context.Context, o *cards.Session, c cards.Card, before *inventory.Snapshot, g Goal) error {
-	s, err := mayRestart(ctx, o, c, g)
+	l, err := mayRestart(ctx, o, c, g)
 	if err != nil {
 		return err
 	}
-	if err = refusal(c, g, g.doneText(), changedFlashes(before, s)); err != nil {
+	if err = refusal(c, g, g.doneText(), changedFlashes(before, l.Snap)); err != nil {
 		return err
 	}
-	loaded, err := o.Loaded(ctx, c.Host, s)
+	loaded, err := o.Loaded(ctx, c.Host, l.Snap)
 	if err != nil {
 		return err
 	}
@@ -211,28 +211,28 @@ func stillMayRestart(ctx context.Context, o *cards.Session, c cards.Card, before
 
 // waitForGoal gives the driver time to take the card. A card that had no driver
 // before is not expected to have one: what it runs then stays unknown.
-func waitForGoal(ctx context.Context, o *cards.Session, c cards.Card, before *inventory.Snapshot, driven bool, g Goal,
+func waitForGoal(ctx context.Context, o *cards.Session, c cards.Card, before *cards.Look, driven bool, g Goal,
 	did *[]string) error {
 	deadline := time.Now().Add(o.Settle)
 	for {
-		s, card, err := c.Read(ctx)
+		l, err := c.Look(ctx)
 		if err != nil {
-			return readError(c, s, g, err)
+			return readError(c, l, g, err)
 		}
-		who := c.Compare(s, card)
+		who := c.Compare(l)
 		late := time.Now().After(deadline)
 		if who.Other(late) {
 			return otherCardError(c, g, who)
 		}
-		yes, known := g.Reached(s, card)
-		started := s.BootID != before.BootID
-		if yes && started && card.Driver != "" && who.Same() {
+		yes, known := g.Reached(l)
+		started := l.Snap.BootID != before.Snap.BootID
+		if yes && started && l.Card.Driver != "" && who.Same() {
 			forget(ctx, c, before, g)
 			c.Host.Invalidate() // udev may not have named yet what the driver has made
 			return nil
 		}
 		if late {
-			return goalError(c, s, card, g, known, started && !driven, did)
+			return goalError(c, l, g, known, started && !driven, did)
 		}
 		c.Host.Invalidate() // asked anew after the pause
 		if err := o.Pause(ctx); err != nil {

@@ -98,7 +98,7 @@ func TestGoalError_says_that_somebody_else_wrote(t *testing.T) {
 		g := Goal{Text: "MT_1 2.42.5000", Loads: func(inventory.Flash) bool { return held }}
 		card := &inventory.Card{PCI: c.PCI, Flash: &inventory.Flash{Firmware: ib.Firmware{PSID: "MT_2"}}}
 		var e *cards.Error
-		if err := goalError(c, &inventory.Snapshot{}, card, g, true, false, nil); !errors.As(err, &e) {
+		if err := goalError(c, &cards.Look{Snap: &inventory.Snapshot{}, Card: card}, g, true, false, nil); !errors.As(err, &e) {
 			t.Fatal(err)
 		}
 		if text := e.Explain(); !strings.Contains(text, says) || held == strings.Contains(text, "it holds MT_2") {

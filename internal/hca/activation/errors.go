@@ -9,7 +9,6 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -84,9 +83,9 @@ func restartError(c cards.Card, oldBoot string, g Goal, err error) *cards.Error 
 	return e
 }
 
-// readError tells of a card that cannot be read after the restart. s is nil if
+// readError tells of a card that cannot be read after the restart. l is nil if
 // the host could not be read.
-func readError(c cards.Card, s *inventory.Snapshot, g Goal, err error) error {
+func readError(c cards.Card, l *cards.Look, g Goal, err error) error {
 	var gone *cards.NoCardError
 	if !errors.As(err, &gone) {
 		return &cards.Error{
@@ -99,7 +98,7 @@ func readError(c cards.Card, s *inventory.Snapshot, g Goal, err error) error {
 			Err:     err,
 		}
 	}
-	if who := c.Compare(s, nil); who.Elsewhere != "" {
+	if who := c.Compare(l); who.Elsewhere != "" {
 		return otherCardError(c, g, who)
 	}
 	return &cards.Error{
@@ -109,7 +108,7 @@ func readError(c cards.Card, s *inventory.Snapshot, g Goal, err error) error {
 		Means:   "The card does not answer. A restart alone may keep power on it, and then it does not start anew.",
 		Check: "Switch the machine off, wait half a minute, and switch it on. Then run the same command again. " +
 			"If the card is still missing, look whether it sits well in its slot.",
-		Facts: []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Boot id", s.BootID}},
+		Facts: []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Boot id", l.Snap.BootID}},
 	}
 }
 
@@ -139,8 +138,8 @@ func otherCardError(c cards.Card, g Goal, who safety.IdentityFacts) error {
 
 // goalError says that a card does not run what it should. mayBeBlind: the card had no driver
 // before the restart. If it has none now either, nothing is known of what runs.
-func goalError(c cards.Card, s *inventory.Snapshot, card *inventory.Card, g Goal, known, mayBeBlind bool,
-	did *[]string) error {
+func goalError(c cards.Card, l *cards.Look, g Goal, known, mayBeBlind bool, did *[]string) error {
+	card := l.Card
 	if mayBeBlind && !known && card.Driver == "" {
 		*did = append(*did, "Card "+c.ID()+" has no driver, as before the restart, so that nothing shows whether it runs "+
 			g.Text+".")
@@ -154,7 +153,7 @@ func goalError(c cards.Card, s *inventory.Snapshot, card *inventory.Card, g Goal
 		Check: "Switch the machine off and on again: some keep power on the card while they restart. The provider does " +
 			"not restart the host a second time for the same firmware.",
 		Facts: []cards.Fact{
-			{"Host", c.Host.Name()}, {"Boot id", s.BootID}, {"Driver",
+			{"Host", c.Host.Name()}, {"Boot id", l.Snap.BootID}, {"Driver",
 				cmp.Or(strings.TrimSpace(card.Driver), "it left no reason")},
 			{"Running", strings.TrimSpace(card.RunningPSID.String() + " " + card.RunningFW)},
 		},

@@ -12,11 +12,11 @@ import (
 
 // breakLoop refuses a second restart for the same content. What this apply has written was
 // not started yet, whatever an earlier one has noted.
-func breakLoop(ctx context.Context, c cards.Card, s *inventory.Snapshot, g Goal) error {
+func breakLoop(ctx context.Context, c cards.Card, l *cards.Look, g Goal) error {
 	if g.New {
 		return nil
 	}
-	content := contentOf(c, s, g)
+	content := contentOf(c, l, g)
 	r, err := c.Host.Run(ctx, lookActivation(c.FileName()))
 	if err != nil {
 		return noteError(c, g, "read", err)
@@ -26,7 +26,7 @@ func breakLoop(ctx context.Context, c cards.Card, s *inventory.Snapshot, g Goal)
 		k, v, _ := strings.Cut(strings.TrimSpace(line), "=")
 		before[k] = v
 	}
-	if before["content"] != content || before["boot_id"] == "" || before["boot_id"] == s.BootID {
+	if before["content"] != content || before["boot_id"] == "" || before["boot_id"] == l.Snap.BootID {
 		return nil
 	}
 	return &cards.Error{
@@ -37,14 +37,14 @@ func breakLoop(ctx context.Context, c cards.Card, s *inventory.Snapshot, g Goal)
 		Check: "Switch the machine off, wait half a minute, switch it on, and plan again. If the card then still runs the " +
 			"old firmware, look at mstflint -d " + c.PCI.String() + " v. If the card has run it since that restart, a reboot " +
 			"can help: remove " + notePath(c) + " on the host, and run the same command again.",
-		Facts: []cards.Fact{{"Host", c.Host.Name()}, {"Boot id now", s.BootID},
+		Facts: []cards.Fact{{"Host", c.Host.Name()}, {"Boot id now", l.Snap.BootID},
 			{"Boot id before the first restart", before["boot_id"]}},
 	}
 }
 
 // noteRestart records on the host the restart that is asked for next.
-func noteRestart(ctx context.Context, c cards.Card, s *inventory.Snapshot, g Goal) error {
-	if _, err := c.Host.Run(ctx, noteActivation(c.FileName(), contentOf(c, s, g), s.BootID)); err != nil {
+func noteRestart(ctx context.Context, c cards.Card, l *cards.Look, g Goal) error {
+	if _, err := c.Host.Run(ctx, noteActivation(c.FileName(), contentOf(c, l, g), l.Snap.BootID)); err != nil {
 		return noteError(c, g, "stored", err)
 	}
 	return nil
@@ -62,9 +62,9 @@ func noteError(c cards.Card, g Goal, done string, err error) error {
 
 // contentOf is what a restart is to make a card run, as its note has it. Another card in the
 // slot has another one.
-func contentOf(c cards.Card, s *inventory.Snapshot, g Goal) string {
+func contentOf(c cards.Card, l *cards.Look, g Goal) string {
 	content := strings.TrimSpace(c.Recorded.Token() + " " + g.Content)
-	if jobs := s.JobsOf(c.PCI); len(jobs) > 0 {
+	if jobs := l.Snap.JobsOf(c.PCI); len(jobs) > 0 {
 		// Firmware that was written again may be started again.
 		content += " " + jobs[len(jobs)-1].ID
 	}
@@ -74,9 +74,9 @@ func contentOf(c cards.Card, s *inventory.Snapshot, g Goal) string {
 // forget removes the note on a restart for a goal: the goal is reached, and what is undone by hand
 // after that may be restarted for again, or the restart was refused. If the note stays, breakLoop
 // says how it is removed.
-func forget(ctx context.Context, c cards.Card, s *inventory.Snapshot, g Goal) {
+func forget(ctx context.Context, c cards.Card, l *cards.Look, g Goal) {
 	if !c.Host.Observe() {
-		_, _ = c.Host.Run(ctx, forgetActivation(c.FileName(), contentOf(c, s, g)))
+		_, _ = c.Host.Run(ctx, forgetActivation(c.FileName(), contentOf(c, l, g)))
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 // Backup is a backup that was read again from the operator's disk.
@@ -29,8 +28,8 @@ func (b Backup) File() string { return firmwarePath(b.Dir) }
 func firmwarePath(dir string) string { return filepath.Join(dir, firmwareFile) }
 
 // Other says why the backup is not of the card that is in the slot now; empty if it is.
-func (b Backup) Other(s *inventory.Snapshot, card *inventory.Card) string {
-	return b.Record.otherCard(s.Host+"/"+card.PCI.String(), s.Identity(card))
+func (b Backup) Other(l *cards.Look) string {
+	return b.Record.otherCard(l.Snap.Host+"/"+l.Card.PCI.String(), l.Who)
 }
 
 // Error says why a backup cannot be relied on.
@@ -94,12 +93,8 @@ func (b *Store) locate(dir string) string {
 
 // Newest gives the newest backup of a card that verifies. If there is none, the error
 // names those that do not verify.
-func (b *Store) Newest(s *inventory.Snapshot, c cards.Card) (Backup, error) {
-	card, ok := s.Card(c.PCI)
-	if !ok {
-		return Backup{}, &cards.NoCardError{Host: s.Host, PCI: c.PCI}
-	}
-	dirs, err := filepath.Glob(filepath.Join(globQuote(b.s.BackupDir), globQuote(safeName(c.Host.Name())), "*", "*"))
+func (b *Store) Newest(l *cards.Look) (Backup, error) {
+	dirs, err := filepath.Glob(filepath.Join(globQuote(b.s.BackupDir), globQuote(safeName(l.Snap.Host)), "*", "*"))
 	if err != nil {
 		return Backup{}, err
 	}
@@ -113,12 +108,13 @@ func (b *Store) Newest(s *inventory.Snapshot, c cards.Card) (Backup, error) {
 		switch {
 		case openErr != nil:
 			bad = append(bad, openErr)
-		case found.Record.otherCard(c.ID(), s.Identity(card)) == "" && (best.Dir == "" || newer(found, best)):
+		case found.Other(l) == "" && (best.Dir == "" || newer(found, best)):
 			best = found
 		}
 	}
 	if best.Dir == "" {
-		return Backup{}, errors.Join(append([]error{fmt.Errorf("%s holds no valid backup of card %s", b.s.BackupDir, c.ID())},
+		return Backup{}, errors.Join(append([]error{fmt.Errorf("%s holds no valid backup of card %s/%s", b.s.BackupDir, l.Snap.Host,
+			l.Card.PCI)},
 			bad...)...)
 	}
 	return best, nil

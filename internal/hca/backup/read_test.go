@@ -75,20 +75,25 @@ func TestStore_opens_what_it_saved_and_nothing_else(t *testing.T) {
 	}
 
 	newest := save(t, root, testRecord(), begin.Add(time.Hour))
-	c := cards.Card{Host: labelled{}, PCI: testRecord().PCI}
-	holds := func(serial string) *inventory.Snapshot {
-		return &inventory.Snapshot{Cards: []inventory.Card{{PCI: c.PCI, Serial: fact.Known(serial)}}}
+	holds := func(serial string) *cards.Look {
+		s := &inventory.Snapshot{Host: "intel9",
+			Cards: []inventory.Card{{PCI: testRecord().PCI, Serial: fact.Known(serial)}}}
+		found, lookErr := cards.LookAt(s, testRecord().PCI)
+		if lookErr != nil {
+			t.Fatal(lookErr)
+		}
+		return found
 	}
-	if b, err = kept.Newest(holds("MT1"), c); err != nil || b.Dir != newest {
+	if b, err = kept.Newest(holds("MT1")); err != nil || b.Dir != newest {
 		t.Errorf("newest: %v, %s", err, b.Dir)
 	}
 	if err = os.WriteFile(filepath.Join(newest, recordFile), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if b, err = kept.Newest(holds("MT1"), c); err != nil || b.Dir != dir {
+	if b, err = kept.Newest(holds("MT1")); err != nil || b.Dir != dir {
 		t.Errorf("newest that verifies: %v, %s", err, b.Dir)
 	}
-	if _, err = kept.Newest(holds("MT2"), c); err == nil ||
+	if _, err = kept.Newest(holds("MT2")); err == nil ||
 		!strings.Contains(err.Error(), "no valid backup of card intel9/0000:01:00.0") {
 		t.Errorf("another card: %v", err)
 	}

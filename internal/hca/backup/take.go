@@ -22,11 +22,11 @@ import (
 // Assess gives the verdict on taking a backup of a card. It reads and
 // never writes. Errors are those of the host and *NoCardError.
 func (b *Store) Assess(ctx context.Context, c cards.Card) (cards.Assessment, error) {
-	s, card, err := c.Read(ctx)
+	l, err := c.Look(ctx)
 	if err != nil {
 		return cards.Assessment{}, err
 	}
-	a := b.s.Observe(c, s, card)
+	a := b.s.Assess(c, l)
 	if !a.Host.Observe && a.Card.FlashKnown() && a.Host.MSTFlint.Present && !a.Host.AnyJobMayRun() {
 		if err = b.s.VerifyFlash(ctx, c.Host, &a.Card); err != nil {
 			return cards.Assessment{}, err
@@ -53,21 +53,21 @@ func (b *Store) Take(ctx context.Context, c cards.Card) (Backup, error) {
 	if err = a.Verdict.Refusal(what); err != nil {
 		return Backup{}, err
 	}
-	s, _, err := c.Read(ctx)
+	before, err := c.Look(ctx)
 	if err != nil {
 		return Backup{}, err
 	}
-	taken, err := b.Keep(ctx, c, s, a.Card)
+	taken, err := b.Keep(ctx, c, before, a.Card)
 	if err != nil {
 		return Backup{}, err
 	}
-	now, _, again, err := b.s.ReadAgain(ctx, c, a)
+	now, again, err := b.s.ReadAgain(ctx, c, a)
 	if err != nil {
 		return Backup{}, err
 	}
 	final := safety.Backup(safety.BackupInput{Card: again.Card, Host: again.Host, Backup: taken})
 	if final.Blocked() {
-		return Backup{}, cards.RefuseOvertaken(c, s, now, what, a.Verdict, final)
+		return Backup{}, cards.RefuseOvertaken(c, before, now, what, a.Verdict, final)
 	}
 	return b.Open(taken.Path)
 }
@@ -78,7 +78,7 @@ func (b *Store) Take(ctx context.Context, c cards.Card) (Backup, error) {
 // its console.
 //
 // The verdict judges what it returns. An error means that there is no backup.
-func (b *Store) Keep(ctx context.Context, c cards.Card, s *inventory.Snapshot,
+func (b *Store) Keep(ctx context.Context, c cards.Card, l *cards.Look,
 	facts safety.CardFacts) (*safety.BackupFacts, error) {
 	b.s.Progress(ctx, "Backing up the firmware of card "+c.ID())
 	b.s.Tell(c, journal.Step{Name: "backup", Percent: journal.Unknown})
@@ -104,17 +104,17 @@ func (b *Store) Keep(ctx context.Context, c cards.Card, s *inventory.Snapshot,
 	if kept.ToolVerified, err = image.Verify(ctx, c.Host, first, facts.InFlash().BlankGUIDs); err != nil {
 		return nil, b.newError(c, "verifying the copy on the host failed", err)
 	}
-	return b.bringHome(ctx, c, s, facts, first, sums[0], kept)
+	return b.bringHome(ctx, c, l, facts, first, sums[0], kept)
 }
 
 // bringHome copies the backup to the operator's machine.
-func (b *Store) bringHome(ctx context.Context, c cards.Card, s *inventory.Snapshot, facts safety.CardFacts, path,
+func (b *Store) bringHome(ctx context.Context, c cards.Card, l *cards.Look, facts safety.CardFacts, path,
 	sum string, kept *safety.BackupFacts) (*safety.BackupFacts, error) {
 	query := ""
 	if r, err := b.s.RunShared(ctx, c.Host, c.PCI, mstflint.Query(c.PCI, true)); err == nil {
 		query = string(r.Stdout)
 	}
-	dir, img, err := b.save(b.record(c, s, facts, query), func(w io.Writer) (string, error) {
+	dir, img, err := b.save(b.record(l, facts, query), func(w io.Writer) (string, error) {
 		_, got, err := c.Host.Download(ctx, path, w)
 		if err == nil && got != sum {
 			err = fmt.Errorf("the copy on the host changed: SHA-256 was %s and is %s", sum, got)
@@ -135,21 +135,16 @@ func (b *Store) bringHome(ctx context.Context, c cards.Card, s *inventory.Snapsh
 	return kept, nil
 }
 
-func (b *Store) record(c cards.Card, s *inventory.Snapshot, facts safety.CardFacts, query string) Record {
+func (b *Store) record(l *cards.Look, facts safety.CardFacts, query string) Record {
 	r := Record{
-		Host: c.Host.Name(), PCI: c.PCI, Chip: facts.Chip.Name, PSID: facts.InFlash().PSID, FW: facts.InFlash().FW,
+		Host: l.Snap.Host, PCI: l.Card.PCI, Chip: facts.Chip.Name, PSID: facts.InFlash().PSID, FW: facts.InFlash().FW,
 		GUIDs: facts.InFlash().GUIDs, VSD: facts.InFlash().VSD, Query: query,
-		ToolVersion: s.MSTFlint.Version, Operator: b.s.Operator,
+		ToolVersion: l.Snap.MSTFlint.Version, Operator: b.s.Operator,
 	}
 	if running, known := facts.Running.Get(); known {
 		r.RunningPSID, r.RunningFW = running.PSID, running.FW.String()
 	}
-	if card, ok := s.Card(c.PCI); ok {
-		r.PartNumber, r.SerialNumber = card.PartNumber, card.Serial.Or("")
-		if card.Flash != nil {
-			r.ROM = card.Flash.ROM
-		}
-	}
+	r.PartNumber, r.SerialNumber, r.ROM = l.Card.PartNumber, l.Card.Serial.Or(""), l.Card.InFlash().ROM
 	return r
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
@@ -44,29 +43,30 @@ func (o *Session) Judge(ctx context.Context, h host.Host, a *Assessment,
 	return err
 }
 
-// Observe gives the facts for a verdict on a card, as the snapshot has them.
+// Assess gives the facts for a verdict on a card, as the look has them.
+func (o *Session) Assess(c Card, l *Look) Assessment {
+	card := l.Facts
+	card.Identity = c.Compare(l)
+	return Assessment{Card: card, Host: o.hostFacts(c, l.Snap), Jobs: l.Pending}
+}
+
+// Observe is Assess of a card of a snapshot.
 func (o *Session) Observe(c Card, s *inventory.Snapshot, card *inventory.Card) Assessment {
-	return Assessment{Card: c.Facts(s, card), Host: o.hostFacts(c, s), Jobs: journal.PendingJobs(s, c.PCI)}
+	l, _ := LookAt(s, card.PCI) // the card is there
+	return o.Assess(c, l)
 }
 
-// Facts gives the facts of the card, with its identity now and as recorded.
-func (c Card) Facts(s *inventory.Snapshot, card *inventory.Card) safety.CardFacts {
-	f := CardFacts(s, card)
-	f.Identity = c.Compare(s, card)
-	return f
-}
-
-// Compare compares the card in the slot with the recorded one; card is nil for an empty
-// slot. If they differ, it looks for the recorded card in the other slots of the host.
-func (c Card) Compare(s *inventory.Snapshot, card *inventory.Card) safety.IdentityFacts {
-	f := safety.IdentityFacts{Recorded: c.Recorded, Elsewhere: c.Elsewhere, Edit: c.Edit}
-	if card != nil {
-		f.Now, f.Unread = s.Identity(card), card.Serial.Why()
+// Compare compares the card in the slot with the recorded one. If they differ, or if the slot
+// is empty, it looks for the recorded card in the other slots of the host.
+func (c Card) Compare(l *Look) safety.IdentityFacts {
+	f := safety.IdentityFacts{Recorded: c.Recorded, Now: l.Who, Elsewhere: c.Elsewhere, Edit: c.Edit}
+	if l.Card != nil {
+		f.Unread = l.Card.Serial.Why()
 	}
 	if f.Elsewhere != "" || f.Same() {
 		return f
 	}
-	if pci, ok := s.Find(c.Recorded); ok && pci.Slot() != c.PCI.Slot() {
+	if pci, ok := l.Snap.Find(c.Recorded); ok && pci.Slot() != c.PCI.Slot() {
 		f.Elsewhere = pci.String()
 	}
 	return f
@@ -75,120 +75,23 @@ func (c Card) Compare(s *inventory.Snapshot, card *inventory.Card) safety.Identi
 // Confirm reads the host anew and refuses unless the card in the slot is the recorded
 // one. It is the last step before a write.
 func (c Card) Confirm(ctx context.Context, what string) error {
+	_, err := c.LookAgain(ctx, what)
+	return err
+}
+
+// LookAgain is Confirm with the look, which comes also with a refusal.
+func (c Card) LookAgain(ctx context.Context, what string) (*Look, error) {
 	c.Host.Invalidate()
-	s, card, err := c.Read(ctx)
+	l, err := c.Look(ctx)
 	var gone *NoCardError
 	if err != nil && !errors.As(err, &gone) {
-		return err
+		return l, err
 	}
-	f := c.Compare(s, card)
-	if f.Same() || card == nil && f.Elsewhere == "" {
-		return err
+	f := c.Compare(l)
+	if f.Same() || l.Card == nil && f.Elsewhere == "" {
+		return l, err
 	}
-	return &safety.RefusedError{What: what, Findings: safety.Identity(c.PCI.String()+" of "+c.Host.Name(), f)}
-}
-
-// CardFacts gives the facts of a card without an inspection.
-func CardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
-	f := safety.CardFacts{Host: s.Host, Card: *c, Running: fact.Unknown[ib.Firmware]("no driver shows it")}
-	started := c.Flash != nil && !c.Livefish
-	var burned bool
-	if started {
-		f.StagedBy, f.StartedWith, burned = lastBurn(s, c)
-		f.JobChecksum = leftBy(s, c, cmp.Or(f.StagedBy, f.StartedWith))
-	}
-	if c.RunningPSID != "" {
-		if v, err := ib.ParseFWVersion(c.RunningFW); err == nil {
-			f.Running = fact.Known(ib.Firmware{PSID: c.RunningPSID, FW: v})
-		}
-	} else if started {
-		assumeRunning(&f, c, burned)
-	}
-	f.GUIDsBy, f.Writes = guidsBy(s, c), writes(s, c)
-	return f
-}
-
-// writes gives what jobs for this very card found in flash and wrote of GUIDs and MACs.
-func writes(s *inventory.Snapshot, c *inventory.Card) (all []safety.IdentityWrite) {
-	now := s.Identity(c)
-	for _, j := range journal.JobsOf(s, c) {
-		e := journal.Read(j)
-		if like, _ := ib.Compare(e.Card, now); like == ib.Same {
-			all = append(all, safety.IdentityWrite{Before: e.GUIDsBefore, After: e.GUIDsAfter})
-		}
-	}
-	return all
-}
-
-// guidsBy gives the job that wrote the node GUID in flash since the host started; empty if
-// none did.
-func guidsBy(s *inventory.Snapshot, c *inventory.Card) (by string) {
-	if c.Flash == nil {
-		return ""
-	}
-	for _, j := range journal.JobsOf(s, c) {
-		if j.Kind == journal.GUIDs && j.BootID == s.BootID && journal.Read(j).GUIDsAfter.Node == c.Flash.GUIDs.Node {
-			by = j.ID
-		}
-	}
-	return by
-}
-
-// assumeRunning infers what a card runs if no RDMA device shows its PSID: mlx4_ib is
-// not loaded, the firmware is Ethernet-only, or there is no driver. mstflint (4.21)
-// asks the card for the running version, and prints it if flash has another one: the
-// image in flash has not run then. If it prints none and a driver has started the card,
-// both versions are equal, and the PSID is taken from flash. One case stays: a burn of
-// the same version under another PSID. So an image that was burned successfully since
-// the host started counts as not running.
-func assumeRunning(f *safety.CardFacts, c *inventory.Card, burned bool) {
-	assumed := f.Driver != "" && f.Driver == c.Chip.Driver && c.Flash.ImageType == "FS2" // vfio-pci starts no firmware
-	if v := c.Flash.RunningFW; !v.IsZero() && v != c.Flash.FW {
-		// The PSID in flash is not that of what runs: somebody may have burned another one.
-		f.Running = fact.Known(ib.Firmware{FW: v})
-		return
-	}
-	if assumed && !burned {
-		f.Running, f.RunningAssumed = fact.Known(c.Flash.Firmware), true
-	}
-}
-
-// lastBurn gives the last job that burned the card, if the flash still holds what it
-// wrote: stagedBy if that was since the host started, startedWith if before. It also
-// reports whether the card was burned since the host started.
-func lastBurn(s *inventory.Snapshot, c *inventory.Card) (stagedBy, startedWith string, now bool) {
-	by := ""
-	for _, j := range journal.JobsOf(s, c) {
-		if j.Kind != journal.Burn {
-			continue
-		}
-		if j.BootID == s.BootID && !now {
-			by, now = "", true
-		}
-		e := journal.Read(j)
-		wrote := j.Exit == "0" && e.After == c.Flash.Firmware
-		like, _ := ib.Compare(e.Card, s.Identity(c))
-		switch {
-		case wrote && (now || like == ib.Same):
-			by = j.ID
-		case !now:
-			by = ""
-		}
-	}
-	if now {
-		return by, "", true
-	}
-	return "", by, false
-}
-
-// leftBy is the checksum of the content that a job left in flash; empty if it is not known.
-func leftBy(s *inventory.Snapshot, c *inventory.Card, id string) string {
-	for _, j := range journal.JobsOf(s, c) {
-		if id != "" && j.ID == id {
-			return journal.Read(j).Checksum
-		}
-	}
-	return ""
+	return l, &safety.RefusedError{What: what, Findings: safety.Identity(c.PCI.String()+" of "+c.Host.Name(), f)}
 }
 
 // hostFacts gives the facts of the card's host, including the configuration and the

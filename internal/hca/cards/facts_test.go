@@ -22,7 +22,16 @@ func quietCard() (*inventory.Snapshot, *inventory.Card) {
 	return s, &s.Cards[0]
 }
 
-func TestCardFacts_running_firmware_without_RDMA_device(t *testing.T) {
+func lookAt(t *testing.T, s *inventory.Snapshot) *Look {
+	t.Helper()
+	l, err := LookAt(s, s.Cards[0].PCI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestLook_running_firmware_without_RDMA_device(t *testing.T) {
 	older := ib.MustParseFWVersion("2.36.5000")
 	burn := inventory.Job{PCI: ib.MustParsePCIAddress("0000:01:00.0"), Kind: journal.Burn, BootID: "now"}
 	for _, c := range []struct {
@@ -61,7 +70,7 @@ func TestCardFacts_running_firmware_without_RDMA_device(t *testing.T) {
 	} {
 		s, hw := quietCard()
 		c.change(s, hw)
-		f := CardFacts(s, hw)
+		f := lookAt(t, s).Facts
 		running := f.Running.Or(ib.Firmware{})
 		if f.Running.Known() != c.known || f.RunningAssumed != c.assumed || running.FW.String() != c.version {
 			t.Errorf("%s: %+v, assumed %t", c.name, f.Running, f.RunningAssumed)
@@ -74,9 +83,9 @@ func TestCardFacts_running_firmware_without_RDMA_device(t *testing.T) {
 	}
 }
 
-// TestCardFacts_staged_without_a_driver holds that an image that a job of this boot has
+// TestLook_staged_without_a_driver holds that an image that a job of this boot has
 // burned is known not to have run, also where no driver shows what runs.
-func TestCardFacts_staged_without_a_driver(t *testing.T) {
+func TestLook_staged_without_a_driver(t *testing.T) {
 	burn := inventory.Job{
 		ID: "J", PCI: ib.MustParsePCIAddress("0000:01:00.0"), Kind: journal.Burn, BootID: "now", Exit: "0",
 		Request: map[string]string{"to_psid": card.PSIDEN, "to_fw": "2.40.5032"},
@@ -94,15 +103,15 @@ func TestCardFacts_staged_without_a_driver(t *testing.T) {
 			j.BootID = "old"
 		}
 		s.Jobs = []inventory.Job{j}
-		if f := CardFacts(s, hw); f.StagedBy != want || f.Running.Known() {
+		if f := lookAt(t, s).Facts; f.StagedBy != want || f.Running.Known() {
 			t.Errorf("%s: staged by %q, want %q", name, f.StagedBy, want)
 		}
 	}
 }
 
-// TestCardFacts_started_without_a_driver holds that an image that the last job burned in an
+// TestLook_started_without_a_driver holds that an image that the last job burned in an
 // earlier start of the host is known to have been loaded since.
-func TestCardFacts_started_without_a_driver(t *testing.T) {
+func TestLook_started_without_a_driver(t *testing.T) {
 	const who = "serial number MT1234X00001, part number MCX314A-BCCT, chip ConnectX-3 Pro"
 	for name, want := range map[string]string{
 		"before the start": "J", "failed": "", "another image": "", "another card": "", "card not named": "",
@@ -134,14 +143,14 @@ func TestCardFacts_started_without_a_driver(t *testing.T) {
 			over.BootID = s.BootID
 			s.Jobs = append(s.Jobs, over)
 		}
-		if f := CardFacts(s, hw); f.StartedWith != want || f.Running.Known() {
+		if f := lookAt(t, s).Facts; f.StartedWith != want || f.Running.Known() {
 			t.Errorf("%s: started with the image of job %q, want %q", name, f.StartedWith, want)
 		}
 	}
 }
 
 // Node GUIDs in flash are our own only if a job of this start of the host wrote these.
-func TestCardFacts_who_wrote_the_GUIDs(t *testing.T) {
+func TestLook_who_wrote_the_GUIDs(t *testing.T) {
 	const node, other = 0xe41d2d0300e44ed0, 0xe41d2d0300770000
 	for name, tt := range map[string]struct {
 		kind, boot string
@@ -158,7 +167,7 @@ func TestCardFacts_who_wrote_the_GUIDs(t *testing.T) {
 		set := ib.GUIDSet{Node: tt.wrote, Port1: 1, Port2: 2, SystemImage: 3}
 		s.Jobs = []inventory.Job{{ID: "J", PCI: c.PCI, Kind: tt.kind, BootID: tt.boot,
 			Request: map[string]string{"to_guids": set.Words(), "to_macs": "0002c9000001 0002c9000002"}}}
-		if by := CardFacts(s, c).GUIDsBy; (by == "J") != tt.ours {
+		if by := lookAt(t, s).Facts.GUIDsBy; (by == "J") != tt.ours {
 			t.Errorf("%s: by %q", name, by)
 		}
 	}

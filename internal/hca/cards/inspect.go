@@ -205,9 +205,13 @@ func (o *Session) Loaded(ctx context.Context, h host.Host, s *inventory.Snapshot
 		if !safety.LoadsAtRestart(&s.Cards[i]) {
 			continue
 		}
-		facts := CardFacts(s, &s.Cards[i])
+		look, err := LookAt(s, s.Cards[i].PCI)
+		if err != nil {
+			return nil, err
+		}
+		facts := look.Facts
 		if facts.FlashKnown() {
-			if err := o.VerifyFlash(ctx, h, &facts); err != nil {
+			if err = o.VerifyFlash(ctx, h, &facts); err != nil {
 				return nil, err
 			}
 		}

@@ -18,39 +18,38 @@ import (
 // ReadAgain reads host and card anew just before flash is written: the first verdict is
 // minutes old by then. The result of the inspection is kept. The backup has read and
 // verified the whole flash since, and any other difference leads to another verdict.
-func (o *Session) ReadAgain(ctx context.Context, c Card,
-	first Assessment) (*inventory.Snapshot, *inventory.Card, Assessment, error) {
-	s, card, err := o.ReadFree(ctx, c, BusyTries)
+func (o *Session) ReadAgain(ctx context.Context, c Card, first Assessment) (*Look, Assessment, error) {
+	l, err := o.ReadFree(ctx, c, BusyTries)
 	if err != nil {
-		return nil, nil, Assessment{}, err
+		return nil, Assessment{}, err
 	}
-	now := o.Observe(c, s, card)
+	now := o.Assess(c, l)
 	now.Card = withInspection(now.Card, first.Card)
-	return s, card, now, nil
+	return l, now, nil
 }
 
 // ReadFree reads a card anew, most times at most, a second apart, while another
 // program has its flash semaphore, or an operation of ours the lock.
-func (o *Session) ReadFree(ctx context.Context, c Card, most int) (*inventory.Snapshot, *inventory.Card, error) {
+func (o *Session) ReadFree(ctx context.Context, c Card, most int) (*Look, error) {
 	for try := 1; ; try++ {
 		c.Host.Invalidate()
-		s, card, err := c.Read(ctx)
-		again := MayPass(err) && try < lostTries || err == nil && CardFacts(s, card).FlashTaken && try < most
+		l, err := c.Look(ctx)
+		again := MayPass(err) && try < lostTries || err == nil && l.Card.FlashTaken && try < most
 		if !again {
-			return s, card, err
+			return l, err
 		}
 		if err := poll.Pause(ctx, min(time.Second, o.Poll)); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 }
 
 // RefuseOvertaken refuses because of what was found just before a write. A job of
 // another apply is named first: all other differences follow from it.
-func RefuseOvertaken(c Card, before, now *inventory.Snapshot, what string, first, final safety.Verdict) error {
+func RefuseOvertaken(c Card, before, now *Look, what string, first, final safety.Verdict) error {
 	refused := &safety.RefusedError{What: what, Findings: slices.Clone(final.Findings)}
 	var ended []string
-	for _, j := range newJobs(before, now, c.PCI) {
+	for _, j := range newJobs(before.Snap, now.Snap, c.PCI) {
 		r := journal.ReportOf(j)
 		name := j.What()
 		if r.Running {

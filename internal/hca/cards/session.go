@@ -138,18 +138,13 @@ func (e *NoCardError) Error() string {
 	return fmt.Sprintf("%s has no card at %s", e.Host, e.PCI)
 }
 
-// Read gives the snapshot of the host and the card in it. A host without the card
-// is *NoCardError.
+// Read gives the snapshot of the host and the card in it; see Look.
 func (c Card) Read(ctx context.Context) (*inventory.Snapshot, *inventory.Card, error) {
-	s, err := c.Host.Snapshot(ctx)
-	if err != nil {
+	l, err := c.Look(ctx)
+	if l == nil {
 		return nil, nil, err
 	}
-	card, ok := s.Card(c.PCI)
-	if !ok {
-		return s, nil, &NoCardError{Host: c.Host.Name(), PCI: c.PCI}
-	}
-	return s, card, nil
+	return l.Snap, l.Card, err
 }
 
 // Tell says how far the write of a card is.

@@ -164,7 +164,7 @@ func TestStart_that_was_killed_is_looked_for(t *testing.T) {
 		h := &answeringHost{err: tt.err, answers: []string{"unit inactive\nboot b\nlock free\nabsent\n"}}
 		j := New(cards.New(cards.Config{Poll: time.Millisecond, Lost: time.Second, Deadline: 10 * time.Second}),
 			cards.Card{Host: h}, journal.Entry{Kind: journal.GUIDs})
-		if _, err := j.Start(t.Context(), &inventory.Snapshot{}, &inventory.Card{}); (err == nil) != tt.begins {
+		if _, err := j.Start(t.Context(), &cards.Look{Snap: &inventory.Snapshot{}, Card: &inventory.Card{}}); (err == nil) != tt.begins {
 			t.Errorf("%s: %v", name, err)
 		}
 		if h.err = nil; !tt.begins {

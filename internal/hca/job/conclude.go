@@ -73,15 +73,15 @@ func (j *Job) concludeWritten(ctx context.Context, out outcome) ([]string, error
 // must not stay unread. A card other than the recorded one, as after an exchange during
 // a power cut, is *safety.RefusedError.
 func (j *Job) readCard(ctx context.Context, most int) (result, error) {
-	s, card, err := j.s.ReadFree(ctx, j.c, most)
+	l, err := j.s.ReadFree(ctx, j.c, most)
 	if err != nil {
 		return result{}, err
 	}
-	if id := j.c.Compare(s, card); !id.Same() {
+	if id := j.c.Compare(l); !id.Same() {
 		return result{}, &safety.RefusedError{What: "read card " + j.c.ID() + " after its job",
 			Findings: safety.Identity(j.c.PCI.String()+" of "+j.c.Host.Name(), id)}
 	}
-	now := result{j.request, cards.CardFacts(s, card)}
+	now := result{j.request, l.Facts}
 	if !now.FlashKnown() {
 		return now, nil
 	}
@@ -93,12 +93,12 @@ func (j *Job) readCard(ctx context.Context, most int) (result, error) {
 // any restart. The burn that lost them has a proven backup, which serves this write
 // too.
 func (j *Job) restoreIdentity(ctx context.Context, burned outcome) (string, error) {
-	s, card, err := j.c.Read(ctx)
+	l, err := j.c.Look(ctx)
 	if err != nil {
 		return "", err
 	}
 	var answers []safety.Question
-	if card.Flash != nil && !card.Flash.BlankGUIDs {
+	if l.Card.FlashKnown() && !l.Card.Flash.BlankGUIDs {
 		answers = []safety.Question{safety.QuestionGUIDs}
 	}
 	set := j.want.GUIDsAfter
@@ -115,7 +115,7 @@ func (j *Job) restoreIdentity(ctx context.Context, burned outcome) (string, erro
 	}
 	want.Backup, want.BackupSHA256 = j.want.Backup, j.want.BackupSHA256
 	mend := New(j.s, j.c, want)
-	if _, err = mend.Start(ctx, s, card); err != nil {
+	if _, err = mend.Start(ctx, l); err != nil {
 		return "", err
 	}
 	out, err := mend.end(ctx)

@@ -17,10 +17,11 @@ import (
 func Begin(ctx context.Context, s *cards.Session, c cards.Card, what string, did *[]string,
 	assess func(context.Context) (cards.Assessment, error),
 ) (cards.Assessment, error) {
-	if err := mayClose(ctx, c, what); err != nil {
+	l, err := c.LookAgain(ctx, what)
+	if err != nil && !isUndecided(err, l) {
 		return cards.Assessment{}, err
 	}
-	if err := closeEarlier(ctx, s, c, did); err != nil {
+	if err := closePending(ctx, s, c, l, did); err != nil {
 		return cards.Assessment{}, err
 	}
 	a, err := assess(ctx)
@@ -30,23 +31,15 @@ func Begin(ctx context.Context, s *cards.Session, c cards.Card, what string, did
 	return a, err
 }
 
-// mayClose refuses if another card is in the slot. If that is not decided, it refuses
-// only if an earlier job has to be finished; else the verdict decides whether anything
+// isUndecided reports whether a card was refused only because nothing proves that it is the
+// recorded one, and no earlier job has to be closed. The verdict decides then whether anything
 // is written.
-func mayClose(ctx context.Context, c cards.Card, what string) error {
-	err := c.Confirm(ctx, what)
+func isUndecided(err error, l *cards.Look) bool {
 	var refused *safety.RefusedError
-	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.CardUndecided {
-		return err
-	}
-	s, _, snapErr := c.Read(ctx)
-	if snapErr != nil || len(journal.PendingJobs(s, c.PCI)) > 0 {
-		return err
-	}
-	return nil
+	return errors.As(err, &refused) && refused.Findings[0].Rule == finding.CardUndecided && len(l.Pending) == 0
 }
 
-// closeEarlier closes what earlier runs began on the card: it waits for jobs that run,
+// closePending closes what earlier runs began on the card: it waits for jobs that run,
 // reads the card, records what it finds, and settles the jobs. It writes nothing to the
 // card, so that changes made by hand since are kept. Only an apply of the firmware
 // writes back what a burn took from the card, and its job stays open until then; see
@@ -54,25 +47,20 @@ func mayClose(ctx context.Context, c cards.Card, what string) error {
 //
 // A job that failed or was interrupted is no error here as long as the card holds one
 // whole image; the caller goes on from what the card holds now.
-func closeEarlier(ctx context.Context, s *cards.Session, c cards.Card, did *[]string) error {
-	snap, _, err := c.Read(ctx)
-	if err != nil {
-		return err
-	}
-	for _, pending := range journal.PendingJobs(snap, c.PCI) {
-		record, ok := snap.Job(pending.ID)
-		if !ok || c.Host.Observe() || record.Unreadable() != "" {
+func closePending(ctx context.Context, s *cards.Session, c cards.Card, l *cards.Look, did *[]string) error {
+	for _, pending := range l.Jobs.Pending() {
+		if c.Host.Observe() || pending.Unreadable() != "" {
 			continue // a journal that is not read is for the verdict to refuse
 		}
-		s.Progress(ctx, journal.ReportOf(record).String())
-		if err := New(s, c, journal.Read(record)).closeIt(ctx, record, did); err != nil {
+		s.Progress(ctx, journal.ReportOf(pending.Job).String())
+		if err := New(s, c, pending.Entry).close(ctx, pending.Job, did); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (j *Job) closeIt(ctx context.Context, record *inventory.Job, did *[]string) error {
+func (j *Job) close(ctx context.Context, record *inventory.Job, did *[]string) error {
 	out, err := j.watch(ctx)
 	if err == nil {
 		out, err = j.leaveToOwner(ctx, record, out)
@@ -95,18 +83,17 @@ func (j *Job) closeIt(ctx context.Context, record *inventory.Job, did *[]string)
 // how the job is settled by that; empty if it has to stay open.
 func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err error) {
 	j.c.Host.Invalidate()
-	s, card, err := j.c.Read(ctx)
+	l, err := j.c.Look(ctx)
 	if err != nil {
 		return "", "", err
 	}
 	if !out.wrote() {
 		return "It had not succeeded and wrote nothing: " + orNothing(out.Reason) + ".", "nothing was written", nil
 	}
-	now := s.Identity(card)
-	if why := j.want.Undecided(true, now); why != "" {
+	if why := j.want.Undecided(true, l.Who); why != "" {
 		return "It stays open, because it may have been for another card than the one in the slot now: " + why + ".", "", nil
 	}
-	if like, why := ib.Compare(j.want.Card, now); like == ib.Other {
+	if like, why := ib.Compare(j.want.Card, l.Who); like == ib.Other {
 		return "It was for another card than the one that is in the slot now: " + why + ".",
 			"another card is in the slot: " + why, nil
 	}
@@ -134,12 +121,12 @@ func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err
 // loss says what the job took from the card, and what writes it back; empty if it took
 // nothing. Until that is written, the job has to stay open.
 func (j *Job) loss(ctx context.Context) (string, error) {
-	s, card, err := j.c.Read(ctx)
+	l, err := j.c.Look(ctx)
 	if err != nil {
 		return "", err
 	}
-	if l := journal.LossOf(s, card); l != nil && l.Job == j.want.ID {
-		return " " + l.String(), nil
+	if l.Loss != nil && l.Loss.Job == j.want.ID {
+		return " " + l.Loss.String(), nil
 	}
 	return "", nil
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
@@ -35,14 +34,14 @@ func SetGUIDs(pci ib.PCIAddress, set ib.GUIDSet, answers []safety.Question) (jou
 
 // Start writes down what was in flash when the last verdict was made, stores the job
 // and starts it. It gives the job's id.
-func (j *Job) Start(ctx context.Context, s *inventory.Snapshot, card *inventory.Card) (string, error) {
+func (j *Job) Start(ctx context.Context, l *cards.Look) (string, error) {
 	e := &j.want
-	e.ID = journal.NewID(j.s.Now(), s, j.c.PCI)
-	e.PCI, e.Operator, e.BootID, e.Card, e.Serial = j.c.PCI, j.s.Operator, s.BootID, j.c.Recorded.Record(),
-		card.Serial.Or("")
+	e.ID = journal.NewID(j.s.Now(), l.Snap, j.c.PCI)
+	e.PCI, e.Operator, e.BootID, e.Card, e.Serial = j.c.PCI, j.s.Operator, l.Snap.BootID, j.c.Recorded.Record(),
+		l.Card.Serial.Or("")
 	e.OwnerMachine, e.OwnerProcess = j.s.Owner.Machine, j.s.Owner.Process
 	e.Blank = true
-	if f := card.Flash; f != nil {
+	if f := l.Card.Flash; f != nil {
 		e.Before, e.GUIDsBefore, e.Blank = f.Firmware, f.GUIDs, f.BlankGUIDs
 	}
 	if e.Kind == journal.GUIDs {

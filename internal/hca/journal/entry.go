@@ -3,7 +3,6 @@ package journal
 import (
 	"crypto/rand"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -200,55 +199,4 @@ func identityFrom(guids, macs string) (ib.GUIDSet, bool) {
 		*to = v
 	}
 	return set, true
-}
-
-// OwnJobs gives the jobs that are proven to be of a card, oldest first.
-func OwnJobs(s *inventory.Snapshot, card *inventory.Card) []*inventory.Job {
-	now := s.Identity(card)
-	return slices.DeleteFunc(JobsOf(s, card), func(j *inventory.Job) bool {
-		like, _ := ib.Compare(Read(j).Card, now)
-		return like != ib.Same
-	})
-}
-
-// JobsOf gives the jobs that may be of a card, oldest first: those that name it, wherever it
-// sat, and those of its slot that do not name another card. Only serial numbers prove that:
-// GUIDs and MACs are what jobs change.
-func JobsOf(s *inventory.Snapshot, card *inventory.Card) []*inventory.Job {
-	now := s.Identity(card)
-	var jobs []*inventory.Job
-	for i := range s.Jobs {
-		j := &s.Jobs[i]
-		id, err := ib.ParseIdentity(j.Request["card_identity"])
-		like, _ := ib.Compare(id, now)
-		another := like == ib.Other && id.Serial != "" && now.Serial != ""
-		if j.PCI.IsValid() && (j.PCI.Slot() == card.PCI.Slot() && !another || err == nil && like == ib.Same) {
-			jobs = append(jobs, j)
-		}
-	}
-	return jobs
-}
-
-// BackupOf finds the backup that was taken before the burn that wrote this flash, and the
-// firmware in it: of the last burn that succeeded with it, else of the last that tried. It
-// is empty if that burn was a restore.
-func BackupOf(jobs []*inventory.Job, flash ib.Firmware) (dir string, before ib.Firmware) {
-	var source *inventory.Job
-	for _, j := range jobs {
-		if j.Kind != Burn || flashFrom(j, "to_psid", "to_fw") != flash {
-			continue
-		}
-		if source == nil || j.Exit == "0" || source.Exit != "0" {
-			source = j
-		}
-	}
-	if source == nil || source.Request["purpose"] == purposeRestore {
-		return "", ib.Firmware{}
-	}
-	return source.Request["backup_path"], Read(source).Before
-}
-
-// RestoredTo reports whether a job was to restore this content for a destroy.
-func RestoredTo(j *inventory.Job, flash ib.Firmware) bool {
-	return j.Request["purpose"] == purposeRestore && flashFrom(j, "to_psid", "to_fw") == flash
 }

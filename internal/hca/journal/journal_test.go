@@ -91,7 +91,15 @@ func TestReport_of_an_empty_request(t *testing.T) {
 	}
 }
 
-func TestBackupOf_is_that_of_the_burn_the_flash_comes_from(t *testing.T) {
+// jobsOf gives jobs as they are seen from their card.
+func jobsOf(records ...*inventory.Job) (jobs Jobs) {
+	for _, j := range records {
+		jobs = append(jobs, Job{Job: j, Entry: Read(j), Own: true})
+	}
+	return jobs
+}
+
+func TestJobs_Backup_is_that_of_the_burn_the_flash_comes_from(t *testing.T) {
 	job := func(id, exit, psid, backup, purpose string) *inventory.Job {
 		return &inventory.Job{ID: id, Kind: Burn, Exit: exit, Request: map[string]string{
 			"to_psid": psid, "to_fw": ib.MustParseFWVersion("2.42.5000").String(), "backup_path": backup, "purpose": purpose,
@@ -115,7 +123,7 @@ func TestBackupOf_is_that_of_the_burn_the_flash_comes_from(t *testing.T) {
 			job("2", "0", card.PSIDVPI, "b", purposeRestore)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, _ := BackupOf(c.jobs, ib.Firmware{PSID: card.PSIDVPI, FW: ib.MustParseFWVersion("2.42.5000")}); got != c.want {
+			if got, _ := jobsOf(c.jobs...).Backup(ib.Firmware{PSID: card.PSIDVPI, FW: ib.MustParseFWVersion("2.42.5000")}); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -172,7 +180,7 @@ func TestJobsOf_a_card_that_has_moved(t *testing.T) {
 			{ID: "nameless", Kind: Burn, PCI: ib.MustParsePCIAddress("0000:01:00.0")}, job("new", "0000:02:00.0", "MT1")},
 	}
 	var got []string
-	for _, j := range JobsOf(s, &s.Cards[0]) {
+	for _, j := range JobsOf(s, s.Cards[0].PCI, s.Identity(&s.Cards[0])) {
 		got = append(got, j.ID)
 	}
 	if strings.Join(got, " ") != "old new" {

@@ -34,41 +34,37 @@ func (l *Loss) String() string {
 		"other values, set them before that with an infiniband_guids resource or by hand."
 }
 
-// LossOf finds what the last burn of a card took from it. Nobody has settled it, and what was
+// Loss finds what the last burn of a card took from it. Nobody has settled it, and what was
 // written since was what it took: a write-back that failed leaves the loss.
-func LossOf(s *inventory.Snapshot, card *inventory.Card) *Loss {
-	if card.Flash == nil || card.Flash.ImageType != "FS2" {
+func (jobs Jobs) Loss(flash *inventory.Flash) *Loss {
+	if flash == nil || flash.ImageType != "FS2" {
 		return nil
 	}
-	last := burnBehind(s, card)
-	if last == nil || last.Settled {
+	last := jobs.Own().lastBurnUnlessWritten()
+	if last == nil || last.Settled || last.Entry.Blank || !identityGone(last.Entry.GUIDsBefore, flash.GUIDs) {
 		return nil
 	}
-	entry := Read(last)
-	before := entry.GUIDsBefore
-	if entry.Blank || !identityGone(before, card.Flash.GUIDs) {
-		return nil
-	}
+	before := last.Entry.GUIDsBefore
 	return &Loss{Job: last.ID, Before: before, GUIDs: ib.UniqueGUID(before.Node), MACs: ib.UniqueMAC(before.MAC1)}
 }
 
-// burnBehind is the last burn that began to write to a card, if every job that did so since
-// was to write back what the burn took. None of them runs or may run.
-func burnBehind(s *inventory.Snapshot, card *inventory.Card) *inventory.Job {
+// lastBurnUnlessWritten is the last burn that began to write to a card, if every job that did
+// so since was to write back what the burn took. None of them runs or may run.
+func (jobs Jobs) lastBurnUnlessWritten() *Job {
 	var since []ib.GUIDSet
-	for _, j := range slices.Backward(OwnJobs(s, card)) {
+	for i := range slices.Backward(jobs) {
+		j := &jobs[i]
 		if !slices.ContainsFunc(j.States, func(state inventory.JobState) bool { return state.Name == "burning" }) {
 			continue
 		}
 		if !fact.No(j.Running) || j.Unreadable() != "" {
 			return nil
 		}
-		entry := Read(j)
 		if j.Kind == GUIDs {
-			since = append(since, entry.GUIDsAfter)
+			since = append(since, j.Entry.GUIDsAfter)
 			continue
 		}
-		other := func(to ib.GUIDSet) bool { return !givesBack(to, entry.GUIDsBefore) }
+		other := func(to ib.GUIDSet) bool { return !restoresIdentity(to, j.Entry.GUIDsBefore) }
 		if j.Kind != Burn || slices.ContainsFunc(since, other) {
 			return nil
 		}
@@ -77,9 +73,9 @@ func burnBehind(s *inventory.Snapshot, card *inventory.Card) *inventory.Job {
 	return nil
 }
 
-// givesBack reports whether a write was to put back what was there before: a half that had
+// restoresIdentity reports whether a write was to put back what was there before: a half that had
 // no values of the card's own is filled with what is in flash.
-func givesBack(to, before ib.GUIDSet) bool {
+func restoresIdentity(to, before ib.GUIDSet) bool {
 	guids, macs := to, to
 	guids.MAC1, guids.MAC2 = before.MAC1, before.MAC2
 	macs.Node, macs.Port1, macs.Port2, macs.SystemImage = before.Node, before.Port1, before.Port2, before.SystemImage

@@ -10,9 +10,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
-// TestLossOf_after_a_write_back_that_failed holds that a burn stays the one that took the
+// TestJobs_Loss_after_a_write_back_that_failed holds that a burn stays the one that took the
 // identity, whatever became of the jobs that were to write it back.
-func TestLossOf_after_a_write_back_that_failed(t *testing.T) {
+func TestJobs_Loss_after_a_write_back_that_failed(t *testing.T) {
 	t.Parallel()
 	own := ib.GUIDSet{Node: 0xe41d2d0300e44ed0, Port1: 0xe41d2d0300e44ed1, Port2: 0xe41d2d0300e44ed2,
 		SystemImage: 0xe41d2d0300e44ed3, MAC1: 0xe41d2de44ed0, MAC2: 0xe41d2de44ed1}
@@ -63,13 +63,15 @@ func TestLossOf_after_a_write_back_that_failed(t *testing.T) {
 			tt.change(s.Jobs)
 		}
 		got := ""
-		if l := LossOf(s, card); l != nil {
-			got = l.Job
+		jobs := JobsOf(s, card.PCI, who)
+		loss := jobs.Loss(card.Flash)
+		if loss != nil {
+			got = loss.Job
 		}
 		if got != tt.want {
 			t.Errorf("%s: the loss is that of job %q, not of %q", name, got, tt.want)
 		}
-		announced := slices.ContainsFunc(PendingJobs(s, card.PCI), func(r Report) bool {
+		announced := slices.ContainsFunc(jobs.Pending().Reports(s, loss), func(r Report) bool {
 			return strings.Contains(r.Announced, "Planned write: ")
 		})
 		if announced != (tt.want != "") {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
@@ -115,44 +114,6 @@ func (j Report) noEnd() string {
 		return text + ". The file system of its journal is full: " + j.Full + ". Make room there first."
 	}
 	return text + ", by " + EndCauses + "."
-}
-
-// PendingJobs gives the jobs of a card that are not settled, oldest first; those of the slot
-// if no card is in it.
-func PendingJobs(s *inventory.Snapshot, pci ib.PCIAddress) []Report {
-	jobs := s.JobsOf(pci)
-	card, there := s.Card(pci)
-	if there {
-		jobs = JobsOf(s, card)
-	}
-	var out []Report
-	for _, j := range jobs {
-		if j.Settled {
-			continue
-		}
-		r := ReportOf(j)
-		if free, known := s.StateFree.Get(); known && free < FullBelow {
-			r.Full = fmt.Sprintf("%s on %s (%d KiB free)", inventory.StateDir, s.Host, free/1024)
-		}
-		if there {
-			r.Announced = plannedWrite(s, card, j)
-			r.Undecided = Read(j).Undecided(inventory.MayHaveWritten(j.States), s.Identity(card))
-		}
-		out = append(out, r)
-	}
-	return out
-}
-
-// plannedWrite says what an apply writes, or may have to write, because of a job.
-func plannedWrite(s *inventory.Snapshot, card *inventory.Card, j *inventory.Job) string {
-	if l := LossOf(s, card); l != nil && l.Job == j.ID {
-		return l.String()
-	}
-	if !fact.No(j.Running) && j.Kind == Burn {
-		return "If the burn clears the GUIDs or MACs of the card, the apply of its infiniband_firmware resource writes the " +
-			"old ones back."
-	}
-	return ""
 }
 
 // AnyCloses reports whether the next apply closes one of the jobs.

@@ -116,8 +116,8 @@ func covers(have, want map[int]ib.LinkType) bool {
 func linkGoal(c cards.Card, before inventory.Flash, req safety.LinkTypeRequest) activation.Goal {
 	want := req.Ports
 	text := "link types " + linkText(want)
-	reached := func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
-		return typesReached(want, shownTypes(s, card))
+	reached := func(found *cards.Look) (bool, bool) {
+		return typesReached(want, shownTypes(found.Snap, found.Card))
 	}
 	return activation.Goal{
 		Loads: func(flash inventory.Flash) bool {

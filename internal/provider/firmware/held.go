@@ -74,11 +74,7 @@ func (r *Resource) look(ctx context.Context, id attribute.CardID, record types.S
 	if at == nil || diagnostic.AddFindings(ctx, diags, what, at.Strange()) {
 		return nil, hca.FirmwareState{}
 	}
-	now, err := hca.ReadFirmware(at.Snap, at.Ref.PCI)
-	if err != nil {
-		diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
-		return nil, now
-	}
+	now := hca.ReadFirmware(at.Look)
 	if at.Card.Flash == nil {
 		diags.AddAttributeError(path.Root("card_id"), "Unable to "+what+": its flash could not be read",
 			"What is in flash is not known. Without image_id this resource has nothing else to hold.\n\n"+

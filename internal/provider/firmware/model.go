@@ -214,7 +214,7 @@ func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
 	m.setImage(a.image)
 	m.observe(a.at.Ref, done)
 	m.FlashPSID, m.FlashVersion = planned.FlashPSID, planned.FlashVersion
-	pending := journal.PendingJobs(a.at.Snap, a.at.Ref.PCI)
+	pending := a.at.Pending
 	m.BackupPath = attribute.OrNull(cmp.Or(done.BackupPath, takenUp(prior.ID.IsNull(), pending, done),
 		prior.BackupPath.ValueString()))
 	m.Change, m.OriginalBackup = planned.Change, planned.OriginalBackup

@@ -184,16 +184,11 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 	if at == nil {
 		return nil
 	}
-	now, err := hca.ReadFirmware(at.Snap, ref.PCI)
-	if err != nil {
-		diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
-		return nil
-	}
 	image, ok := r.image(ctx, at, config, diags)
 	if !ok {
 		return nil
 	}
-	return &assessment{at: at, image: image, now: now, ask: hca.Firmware{Card: at.HCA, Image: image, Request: request}}
+	return &assessment{at: at, image: image, now: hca.ReadFirmware(at.Look), ask: hca.Firmware{Card: at.HCA, Image: image, Request: request}}
 }
 
 // assess gives the verdict and reports it. It gives false if nothing may be planned.
@@ -298,11 +293,11 @@ func describe(f ib.Firmware) string { return fmt.Sprintf("%s %s", f.PSID, f.FW) 
 // converges from there. Of another card than the recorded one the verdict speaks.
 func (a *assessment) compareFlash(ctx context.Context, state model, diags *diag.Diagnostics) bool {
 	was, is := state.flash(), describe(a.now.Flash)
-	if like, _ := ib.Compare(a.at.HCA.Recorded, a.at.Snap.Identity(a.at.Card)); like == ib.Other {
+	if like, _ := ib.Compare(a.at.HCA.Recorded, a.at.Who); like == ib.Other {
 		return true
 	}
 	if a.hasImage() || was == "" || was == is || a.now.Flash.PSID == "" ||
-		journal.AnyCloses(journal.PendingJobs(a.at.Snap, a.at.Ref.PCI)) {
+		journal.AnyCloses(a.at.Pending) {
 		return true
 	}
 	wanted := "leave " + was + " in flash"

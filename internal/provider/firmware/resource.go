@@ -119,11 +119,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if seen == nil || session.FlashUnread(&resp.Diagnostics, seen.Snap, seen.Ref) {
 		return
 	}
-	now, err := hca.ReadFirmware(seen.Snap, seen.Ref.PCI)
-	if err != nil {
-		diagnostic.AddError(&resp.Diagnostics, "read firmware of card "+seen.Ref.String(), err)
-		return
-	}
+	now := hca.ReadFirmware(seen.Look)
 	before := state.flash()
 	state.observe(seen.Ref, now)
 	state.followJournal(now)

@@ -16,8 +16,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
@@ -108,7 +108,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if seen == nil {
 		return
 	}
-	backup, why := r.open(state, seen.Snap, seen.Card)
+	backup, why := r.open(state, seen.Look)
 	if why != "" {
 		resp.Diagnostics.AddWarning("Backup of card "+seen.Ref.String()+" is lost: a new one is planned",
 			why+"\n\nNothing on the disk was changed or deleted.")
@@ -122,7 +122,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 }
 
 // open reads the backup of the state and says why it cannot be relied on.
-func (r *Resource) open(state model, snap *inventory.Snapshot, card *inventory.Card) (taken backup.Backup, why string) {
+func (r *Resource) open(state model, look *cards.Look) (taken backup.Backup, why string) {
 	taken, err := r.Cards.Backups.Open(filepath.Dir(state.ImagePath.ValueString()))
 	switch {
 	case err != nil:
@@ -131,7 +131,7 @@ func (r *Resource) open(state model, snap *inventory.Snapshot, card *inventory.C
 		return taken, "The file " + taken.File() + " is another backup: it has SHA-256 " + taken.Record.SHA256 +
 			" instead of " + state.SHA256.ValueString() + "."
 	}
-	if other := taken.Other(snap, card); other != "" {
+	if other := taken.Other(look); other != "" {
 		return taken, "The backup " + taken.Dir + " is not of the card that is in its place now: " +
 			diagnostic.Sentence(other)
 	}
@@ -152,7 +152,7 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 	if at == nil {
 		return
 	}
-	newest, err := r.Cards.Backups.Newest(at.Snap, at.HCA)
+	newest, err := r.Cards.Backups.Newest(at.Look)
 	if err != nil {
 		diagnostic.AddError(&resp.Diagnostics, what, err)
 		return
@@ -161,6 +161,6 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 		Triggers: types.MapNull(types.StringType)}
 	state.fill(at.Ref, newest)
 	state.compare(at.Card, newest)
-	state.CardIdentity = types.StringValue(at.Snap.Identity(at.Card).Record().String())
+	state.CardIdentity = types.StringValue(at.Who.Record().String())
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }

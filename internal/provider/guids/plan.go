@@ -112,13 +112,12 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 	if at == nil {
 		return nil
 	}
-	now, err := hca.ReadGUIDs(at.Snap, ref.PCI)
-	if err == nil && config.empty() && at.Card.FlashKnown() {
-		err = now.FromMAC(&request)
-	}
-	if err != nil {
-		diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
-		return nil
+	now := hca.ReadGUIDs(at.Look)
+	if config.empty() && at.Card.FlashKnown() {
+		if err = now.FromMAC(&request); err != nil {
+			diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
+			return nil
+		}
 	}
 	return &assessment{at: at, now: now, ask: hca.GUIDs{Card: at.HCA, Request: request}}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
@@ -95,11 +94,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if at == nil || session.FlashUnread(&resp.Diagnostics, at.Snap, at.Ref) {
 		return
 	}
-	now, err := hca.ReadGUIDs(at.Snap, at.Ref.PCI)
-	if err != nil {
-		diagnostic.AddError(&resp.Diagnostics, "read GUIDs of card "+at.Ref.String(), err)
-		return
-	}
+	now := hca.ReadGUIDs(at.Look)
 	session.NoteSeen(ctx, resp.Private, seenOf(now), &resp.Diagnostics)
 	state.observe(at.Ref, now)
 	state.normalise()

@@ -19,10 +19,9 @@ import (
 
 // CardAt is a card with its host and what was found there.
 type CardAt struct {
+	*cards.Look
 	Ref  attribute.CardRef
 	Host *hosts.Host
-	Snap *inventory.Snapshot
-	Card *inventory.Card
 	HCA  cards.Card
 	// Identity is what a plan records of the card; see RecordedCard.
 	Identity types.String
@@ -37,8 +36,8 @@ func (d *Data) CardAt(ctx context.Context, ref attribute.CardRef, what string, d
 		diagnostic.AddErrorAt(diags, at, what, err)
 		return nil
 	}
-	c, ok := snap.Card(ref.PCI)
-	if !ok {
+	look, err := cards.LookAt(snap, ref.PCI)
+	if err != nil {
 		diags.AddAttributeError(at, "Unable to "+what, NoCard(snap, ref))
 		return nil
 	}
@@ -47,7 +46,7 @@ func (d *Data) CardAt(ctx context.Context, ref attribute.CardRef, what string, d
 		diagnostic.AddErrorAt(diags, at, what, err)
 		return nil
 	}
-	return &CardAt{Ref: ref, Host: h, Snap: snap, Card: c, HCA: cards.On(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot)}
+	return &CardAt{Look: look, Ref: ref, Host: h, HCA: cards.On(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot)}
 }
 
 // FlashUnread reports whether the flash of a card could not be read, and warns

@@ -7,17 +7,16 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
 // SeenCard is what a refresh found of a card.
 type SeenCard struct {
-	Ref  attribute.CardRef
-	Snap *inventory.Snapshot
-	Card *inventory.Card
+	*cards.Look
+	Ref attribute.CardRef
 }
 
 // ReadCard finds the card of a resource for a refresh. It gives nil if the state needs
@@ -39,12 +38,12 @@ func (r *Resource) ReadCard(ctx context.Context, thing string, id attribute.Card
 	if r.RecordedPresence(ctx, snap, id, record, &resp.Diagnostics) == Strange {
 		return nil // what was read last stays in the state
 	}
-	card, ok := snap.Card(ref.PCI)
-	if !ok {
+	look, err := cards.LookAt(snap, ref.PCI)
+	if err != nil {
 		resp.State.RemoveResource(ctx)
 		return nil
 	}
-	return &SeenCard{Ref: ref, Snap: snap, Card: card}
+	return &SeenCard{Look: look, Ref: ref}
 }
 
 // AskedCard is the card of a configuration. ok is false if a value is not known yet,
