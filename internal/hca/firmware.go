@@ -45,6 +45,8 @@ type FirmwareState struct {
 	// firmware in it.
 	JobBackup string
 	JobBefore ib.Firmware
+	// LastBurn is the request of the last burn of the card; zero if the journal has none.
+	LastBurn journal.Entry
 	// Backups are the backups that jobs of the card name in the journal of its host: the
 	// SHA-256 of the firmware by the directory.
 	Backups map[string]string
@@ -224,15 +226,14 @@ func ReadFirmware(l *cards.Look) FirmwareState {
 	}
 	running, known := state.Running.Get()
 	state.Pending = l.Card.FlashKnown() && (known && state.Flash != running || !known && l.Facts.StagedBy != "")
-	state.JobID = own.Last(journal.Burn)
 	for _, j := range own {
 		if j.Entry.BackupSHA256 != "" {
 			state.Backups[j.Entry.Backup] = j.Entry.BackupSHA256
 		}
-		if j.ID == state.JobID {
-			state.Restored = state.Pending && j.Entry.Restore && j.Entry.After == state.Flash
-		}
 	}
+	last := own.Last(journal.Burn)
+	state.JobID, state.LastBurn = last.ID, last
+	state.Restored = state.Pending && last.Restore && last.After == state.Flash
 	state.JobBackup, state.JobBefore = own.Backup(state.Flash)
 	return state
 }

@@ -192,7 +192,7 @@ func (g GUIDs) entry(v safety.Verdict, before safety.CardFacts) (journal.Entry, 
 // ReadGUIDs gives the identity of a card from a look.
 func ReadGUIDs(l *cards.Look) GUIDState {
 	state := GUIDState{Effective: effective(l)}
-	state.JobID = l.Jobs.Own().Last(journal.GUIDs)
+	state.JobID = l.Jobs.Own().Last(journal.GUIDs).ID
 	if l.Card.Flash == nil {
 		return state
 	}

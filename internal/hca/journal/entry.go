@@ -156,6 +156,7 @@ func Read(j *inventory.Job) Entry {
 		return e
 	}
 	e.After, e.GUIDsAfter, e.Checksum = flashFrom(j, "to_psid", "to_fw"), from, j.Request["flash_checksum"]
+	e.Image = Image{j.Request["image_path"], j.Request["image_sha256"], j.Request["to_checksum"]}
 	return e
 }
 

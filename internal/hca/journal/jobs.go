@@ -45,14 +45,14 @@ func (jobs Jobs) Own() Jobs {
 	return slices.DeleteFunc(slices.Clone(jobs), func(j Job) bool { return !j.Own })
 }
 
-// Last gives the id of the last job of a kind; empty if there is none.
-func (jobs Jobs) Last(kind string) (id string) {
+// Last gives the request of the last job of a kind; zero if there is none.
+func (jobs Jobs) Last(kind string) (last Entry) {
 	for _, j := range jobs {
 		if j.Kind == kind {
-			id = j.ID
+			last = j.Entry
 		}
 	}
-	return id
+	return last
 }
 
 // Backup finds the backup that was taken before the burn that wrote this flash, and the

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -137,13 +136,8 @@ func (m *model) warnDrift(ref attribute.CardRef, before string, diags *diag.Diag
 // of the last burn in its journal, if the flash has it and its copy is still there. An
 // import stores it; with another one its plan would not be empty.
 func imageInFlash(s *inventory.Snapshot, now hca.FirmwareState) (sha256 string) {
-	job, ok := s.Job(now.JobID)
-	if !ok || journal.Read(job).After != now.Flash {
+	if _, staged := s.StagedImage(now.LastBurn.Image.SHA256); !staged || now.LastBurn.After != now.Flash {
 		return ""
 	}
-	sha256 = job.Request["image_sha256"]
-	if _, staged := s.StagedImage(sha256); !staged {
-		return ""
-	}
-	return sha256
+	return now.LastBurn.Image.SHA256
 }

@@ -250,8 +250,8 @@ func (a *assessment) hasImage() bool {
 // otherBurn reports whether the last burn in the host's journal was of another image
 // with the same PSID and version, which the query of the flash does not show.
 func (a *assessment) otherBurn() bool {
-	job, ok := a.at.Snap.Job(a.now.JobID)
-	return ok && a.hasImage() && job.Request["image_sha256"] != a.image.SHA256
+	last := a.now.LastBurn
+	return last.ID != "" && a.hasImage() && last.Image.SHA256 != a.image.SHA256
 }
 
 // report adds findings, and what an earlier apply left unfinished.

@@ -13,8 +13,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
-// SeenCard is what a refresh found of a card.
-type SeenCard struct {
+// FoundCard is what a refresh found of a card.
+type FoundCard struct {
 	*cards.Look
 	Ref attribute.CardRef
 }
@@ -24,7 +24,7 @@ type SeenCard struct {
 // removed if a host that answers has no such card. record is the recorded identity;
 // thing names what the resource has of the card, "GUIDs".
 func (r *Resource) ReadCard(ctx context.Context, thing string, id attribute.CardID, record *types.String,
-	resp *resource.ReadResponse) *SeenCard {
+	resp *resource.ReadResponse) *FoundCard {
 	ref, err := attribute.ParseCardRef(id.ValueString())
 	AddForeignState(&resp.Diagnostics, "read "+thing+" of card "+id.ValueString(), err)
 	if resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
@@ -43,7 +43,7 @@ func (r *Resource) ReadCard(ctx context.Context, thing string, id attribute.Card
 		resp.State.RemoveResource(ctx)
 		return nil
 	}
-	return &SeenCard{Look: look, Ref: ref}
+	return &FoundCard{Look: look, Ref: ref}
 }
 
 // AskedCard is the card of a configuration. ok is false if a value is not known yet,
