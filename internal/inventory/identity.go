@@ -14,13 +14,13 @@ import (
 // recorded of this very card is added, in whatever slot it then was: a cross-flash may
 // make the vital product data unreadable, and a job may have set the addresses.
 func (s *Snapshot) Identity(c *Card) ib.Identity {
-	return Derive(s, identityOf(c.PCI), func() ib.Identity { return s.identify(c) })
+	return Derive(s, identityOf(c.PCI), func() ib.Identity { return identify(s, c) })
 }
 
 // identityOf is the key of the identity of a card.
 type identityOf ib.PCIAddress
 
-func (s *Snapshot) identify(c *Card) ib.Identity {
+func identify(s *Snapshot, c *Card) ib.Identity {
 	now := c.observedIdentity(s)
 	for i := range s.Cards {
 		if other := &s.Cards[i]; fact.No(s.OfCard(other.PCI, c.PCI)) {
