@@ -34,3 +34,17 @@ func TestWalk_LinkTypes(t *testing.T) {
 		t.Errorf("stored_in is %v", got)
 	}
 }
+
+// A card, an image and the firmware of the card.
+func TestWalk_firmware(t *testing.T) {
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	ws := w.Workspace()
+	newer, older := firmwareOf(w, labs.Intel9, nil)
+	mustApply(t, ws, older)
+	t.Run("empty_plan", func(t *testing.T) { emptyPlan(t, ws, older) })
+	t.Run("plan", func(t *testing.T) { mustPlan(t, ws, newer) })
+	t.Run("plan_and_apply", func(t *testing.T) { mustApply(t, ws, newer) })
+	if flash := w.Flash(labs.Intel9); flash.PSID == "" {
+		t.Error("the card has no firmware")
+	}
+}

@@ -37,6 +37,12 @@ var walks = []struct {
 	{"TestWalk_LinkTypes", "plan_and_apply", "platform.inOrder", 6},
 	{"TestWalk_LinkTypes", "plan_and_apply", "hca/linktype.Read", 5},
 	{"TestWalk_LinkTypes", "plan_and_apply", "tool/modprobe.ReadFile", 6},
+	// The one card of the host, once for each time that the host is read; once more if its driver is late.
+	{"TestWalk_firmware", "empty_plan", "hca/cards.interpret", 1},
+	{"TestWalk_firmware", "plan", "hca/cards.interpret", 1},
+	{"TestWalk_firmware", "plan_and_apply", "hca/cards.interpret", 12},
+	{"TestWalk_firmware", "plan_and_apply", "hca/journal.JobsOf", 12},
+	{"TestWalk_firmware", "plan_and_apply", "inventory.identify", 12},
 }
 
 // A snapshot is read once, and interpreted once for each object: not again by each function that wants to know
