@@ -269,7 +269,7 @@ type Netdev struct {
 
 // Route is one route with a gateway.
 type Route struct {
-	To  netip.Prefix
+	To  netip.Prefix // 0.0.0.0/0 and ::/0 are the default routes
 	Via netip.Addr
 }
 
