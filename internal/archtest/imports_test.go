@@ -111,7 +111,11 @@ opensm: fact ib tool -context -os -os/exec
 opensm/found: fact ib inventory platform tool opensm -context -os -os/exec
 opensm/judge: fact ib finding managed platform tool opensm opensm/found -context -os -os/exec
 opensm/change: changes fact ib finding managed safety shellcmd host tool hosts platform fabric poll opensm opensm/found opensm/judge -os -os/exec
-ipoib: changes fact ib finding safety shellcmd host tool inventory hosts platform poll
+ipoib: ib platform tool -context -os -os/exec
+ipoib/found: fact ib inventory ipoib memo platform tool -context -os -os/exec
+ipoib/judge: fact finding ib ipoib ipoib/found platform tool -context -os -os/exec
+ipoib/change: changes fact finding ib ipoib ipoib/found ipoib/judge safety shellcmd host tool hosts platform poll
+ipoib/ipoibtest: fact ib inventory
 managed: changes finding host
 port: changes fact ib managed finding safety shellcmd host tool inventory hosts platform poll
 benchmark: finding shellcmd host tool inventory hosts platform connectivity fabric poll

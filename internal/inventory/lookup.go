@@ -341,3 +341,8 @@ func (s *Snapshot) Active(units ...string) fact.Of[[]string] {
 	}
 	return fact.Known(running)
 }
+
+func (r Route) String() string { return r.To.String() + " via " + r.Via.String() }
+
+// Default reports whether the route is a default route.
+func (r Route) Default() bool { return r.To.Bits() == 0 }

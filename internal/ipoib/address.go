@@ -1,12 +1,9 @@
 package ipoib
 
-import (
-	"net/netip"
-	"slices"
-)
+import "net/netip"
 
-// addressProblem says why an interface cannot have an address; empty if it can.
-func addressProblem(p netip.Prefix) string {
+// AddressProblem says why an interface cannot have an address; empty if it can.
+func AddressProblem(p netip.Prefix) string {
 	a := p.Addr()
 	switch {
 	case !p.IsValid() || a.IsUnspecified() || a.IsMulticast() || a.IsLoopback():
@@ -30,8 +27,4 @@ func broadcast(p netip.Prefix) netip.Addr {
 		b[i/8] |= 1 << (7 - i%8)
 	}
 	return netip.AddrFrom4(b)
-}
-
-func without(all, drop []netip.Prefix) []netip.Prefix {
-	return slices.DeleteFunc(slices.Clone(all), func(p netip.Prefix) bool { return slices.Contains(drop, p) })
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
+	smfound "github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/port"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -63,7 +64,7 @@ func managers(host string, s *inventory.Snapshot, cards map[string]*Object) (out
 		c := &s.Cards[i]
 		for _, number := range portNumbers {
 			guid := guidOf(s, c, number)
-			look := found.Of(s, guid)
+			look := smfound.Of(s, guid)
 			managed := !guid.IsZero() && look.Managed
 			if p, there := c.Port(number); !managed && (!there || p.LinkLayer != "InfiniBand" || guid.IsZero()) {
 				continue
@@ -86,8 +87,8 @@ func absent(host string, s *inventory.Snapshot, cards map[string]*Object) (out [
 		c := &s.Cards[i]
 		for _, number := range portNumbers {
 			guid := guidOf(s, c, number)
-			for _, key := range ipoib.Defined(s, guid) {
-				o := ipoib.Observe(s, guid, key)
+			for _, key := range found.Defined(s, guid) {
+				o := found.At(s, ipoib.Ref{PortGUID: guid, PKey: key})
 				if guid.IsZero() || !o.Persisted.Found || o.Present {
 					continue
 				}
@@ -130,15 +131,15 @@ func interfaces(host string, s *inventory.Snapshot, cards map[string]*Object) (o
 }
 
 // observe reads what is there for an interface.
-func observe(s *inventory.Snapshot, n *inventory.Netdev) ipoib.Observation {
+func observe(s *inventory.Snapshot, n *inventory.Netdev) *found.Look {
 	key := uint64(0)
 	if n.Parent != "" {
 		var err error
 		if key, err = strconv.ParseUint(strings.TrimPrefix(n.PKey, "0x"), 16, 16); err != nil {
-			return ipoib.Observation{}
+			return &found.Look{}
 		}
 	}
-	return ipoib.Observe(s, n.PortGUID, uint16(key))
+	return found.At(s, ipoib.Ref{PortGUID: n.PortGUID, PKey: uint16(key)})
 }
 
 // ofCard are a card and what it has.

@@ -11,7 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
@@ -77,10 +78,10 @@ func (m *model) unknownNames() string {
 
 // request reads a configuration with defaults applied; an MTU that is null or
 // unknown is left to the mode.
-func (m *model) request() (ops.Request, error) {
+func (m *model) request() (ipoib.Request, error) {
 	guid, err := ib.ParseGUID(m.PortGUID.ValueString())
 	if err != nil {
-		return ops.Request{}, err
+		return ipoib.Request{}, err
 	}
 	d, err := m.sofar()
 	d.PortGUID = guid
@@ -89,15 +90,15 @@ func (m *model) request() (ops.Request, error) {
 
 // sofar is what is known of the request, without the port. Routes are judged by the
 // addresses, so they wait for all of them.
-func (m *model) sofar() (ops.Request, error) {
+func (m *model) sofar() (ipoib.Request, error) {
 	var err error
-	d := ops.Request{
+	d := ipoib.Request{
 		Host:    m.Host.ValueString(),
-		Config:  ops.Config{Mode: ib.IPoIBMode(m.Mode.ValueString()), MTU: int(m.MTU.ValueInt64())},
+		Config:  ipoib.Config{Mode: ib.IPoIBMode(m.Mode.ValueString()), MTU: int(m.MTU.ValueInt64())},
 		Consent: m.consent(),
 	}
 	if d.PKey, err = pkeyOf(m.PKey); err != nil {
-		return ops.Request{}, err
+		return ipoib.Request{}, err
 	}
 	for _, v := range m.Addresses.Elements() {
 		text, ok := v.(attribute.Prefix)
@@ -106,7 +107,7 @@ func (m *model) sofar() (ops.Request, error) {
 		}
 		prefix, parseErr := netip.ParsePrefix(text.ValueString())
 		if parseErr != nil {
-			return ops.Request{}, parseErr
+			return ipoib.Request{}, parseErr
 		}
 		d.Config.Addresses = append(d.Config.Addresses, prefix)
 	}
@@ -117,8 +118,8 @@ func (m *model) sofar() (ops.Request, error) {
 }
 
 // consent reads what a configuration consents to; a state holds what a destroy may need.
-func (m *model) consent() ops.Consent {
-	c := ops.Consent{
+func (m *model) consent() ipoib.Consent {
+	c := ipoib.Consent{
 		ManagementPath: attribute.StringsOf(m.AllowManagement), AdoptInterface: m.AdoptInterface.ValueString(),
 		AdoptFiles:    attribute.StringsOf(m.AdoptFiles),
 		AdoptWithout:  attribute.StringsOf(m.AdoptWithout),
@@ -140,13 +141,13 @@ func pkeyOf(v attribute.PKey) (uint16, error) {
 		return 0, err
 	}
 	key, err := strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 16)
-	if uint16(key) == ops.DefaultPKey {
+	if uint16(key) == ipoib.DefaultPKey {
 		key = 0
 	}
 	return uint16(key), err
 }
 
-func ref(d ops.Request) attribute.PortRef {
+func ref(d ipoib.Request) attribute.PortRef {
 	r := attribute.PortRef{Host: d.Host, GUID: d.PortGUID}
 	if d.PKey != 0 {
 		r.PKey = fmt.Sprintf("0x%04x", d.PKey)
@@ -156,7 +157,7 @@ func ref(d ops.Request) attribute.PortRef {
 
 // observe fills everything from what was found. known is what the state holds;
 // nil after an import.
-func (m *model) observe(d ops.Request, o ops.Observation, known *ops.Config) {
+func (m *model) observe(d ipoib.Request, o *found.Look, known *ipoib.Config) {
 	report := o.Report(known)
 	m.ID = types.StringValue(ref(d).String())
 	m.Mode = attribute.OrNull(report.Mode.String())
@@ -171,13 +172,13 @@ func (m *model) observe(d ops.Request, o ops.Observation, known *ops.Config) {
 	if o.Present {
 		m.Interface = types.StringValue(o.Name)
 	}
-	m.Up = types.BoolValue(o.Up)
-	m.Carrier = types.BoolValue(o.Carrier)
+	m.Up = types.BoolValue(o.Live.Up)
+	m.Carrier = types.BoolValue(o.Live.Carrier)
 	m.StoredIn = attribute.StringList(o.Persisted.Sources)
 	m.Effective = effective(o)
 }
 
-func effective(o ops.Observation) types.Object {
+func effective(o *found.Look) types.Object {
 	if !o.Present {
 		return types.ObjectNull(effectiveTypes)
 	}
@@ -199,7 +200,7 @@ var kept = []string{"allow_management_path"}
 
 // plan fills what follows from the configuration; what the host decides is left to
 // planned.Steady.
-func (m *model) plan(d ops.Request) {
+func (m *model) plan(d ipoib.Request) {
 	m.ID = types.StringValue(ref(d).String())
 	m.MTU = types.Int64Value(int64(d.Config.MTU))
 }

@@ -12,7 +12,9 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -55,14 +57,15 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	settleMTU(&d, snap)
-	if o := ops.Observe(snap, d.PortGUID, d.PKey); !exists && o.Persisted.Found {
-		session.WarnMade(&resp.Diagnostics, "IPoIB interface", ref(d).String(), o.Differences(d.Config))
+	look := found.At(snap, d.Ref())
+	if !exists && look.Persisted.Found {
+		session.WarnMade(&resp.Diagnostics, "IPoIB interface", ref(d).String(), look.Differences(d.Config))
 	}
 	d.Consent.Shown = r.shown(&state, d)
 	r.noteReplaced(&state, ref(d))
 	held := exists && state.holds(d)
-	open := r.toDo(snap, d, held)
-	r.check(ctx, &resp.Diagnostics, snap, d, held, open)
+	open := r.toDo(look, d, held)
+	r.check(ctx, &resp.Diagnostics, look, d, held, open)
 	plan.plan(d)
 	planned.Steady{
 		Held: held, ToDo: open, Live: live, Kept: kept,
@@ -72,11 +75,11 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 // toDo reports whether the host is to be changed. The silence of systemd alone changes
 // nothing of what the state holds, and a host that is only read keeps what is left of an
 // earlier change.
-func (r *Resource) toDo(snap *inventory.Snapshot, d ops.Request, held bool) bool {
-	if r.Hosts[d.Host].Observe && ops.OnlyPutsAway(snap, d) {
+func (r *Resource) toDo(look *found.Look, d ipoib.Request, held bool) bool {
+	if r.Hosts[d.Host].Observe && look.OnlyPutsAway(d) {
 		return false
 	}
-	return ops.ToDo(snap, d) && (!held || !ops.OnlySilence(snap, d))
+	return look.ToDo(d) && (!held || !look.OnlySilence(d))
 }
 
 // noteReplaced remembers that the interface of a state makes room for another one.
@@ -86,13 +89,13 @@ func (r *Resource) noteReplaced(state *model, by attribute.PortRef) {
 	}
 }
 
-func (r *Resource) object(d ops.Request) planned.Object {
+func (r *Resource) object(d ipoib.Request) planned.Object {
 	return planned.Object{Kind: r.Kind, Key: r.PortKey(ref(d))}
 }
 
 // shown are the addresses and routes that the plan shows to end: those of the state, and in a
 // replacement those of the object that this apply has removed.
-func (r *Resource) shown(state *model, d ops.Request) []string {
+func (r *Resource) shown(state *model, d ipoib.Request) []string {
 	return slices.Concat(state.shown(), r.Planned.Removed(r.object(d)))
 }
 
@@ -128,10 +131,11 @@ func (r *Resource) early(ctx context.Context, wanted *model, diags *diag.Diagnos
 	if !wanted.Mode.IsUnknown() && !wanted.MTU.IsUnknown() {
 		settleMTU(&d, snap)
 	}
-	if wanted.settled() && !ops.InPlace(snap, d) && r.OnlyRead(ctx, what, host, nil, diags) {
+	look := found.At(snap, d.Ref())
+	if wanted.settled() && !look.InPlace(d) && r.OnlyRead(ctx, what, host, nil, diags) {
 		return
 	}
-	diagnostic.AddFindings(ctx, diags, what, ops.Check(snap, d, ops.PlanFacts{PortUnknown: true}))
+	diagnostic.AddFindings(ctx, diags, what, judge.Check(look, d, judge.PlanFacts{PortUnknown: true}))
 	diagnostic.AddPartlyPostponed(diags, "IPoIB interface on host "+host, wanted.unknownNames(),
 		"the port and its interface, who else configures that, whether it leads to the host or to storage, and the other "+
 			"interfaces of this configuration")
@@ -144,7 +148,7 @@ func (m *model) interfaceOf() (attribute.PortRef, bool) {
 }
 
 // holds reports whether the state is what is asked for, of the same interface.
-func (m *model) holds(want ops.Request) bool {
+func (m *model) holds(want ipoib.Request) bool {
 	if have, ok := m.interfaceOf(); !ok || have != ref(want) {
 		return false
 	}
@@ -164,29 +168,30 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	if config.Mode.IsNull() {
 		config.Mode = types.StringValue(ib.ModeDatagram.String())
 	}
-	var d ops.Request
+	var d ipoib.Request
 	d.Config.Mode, d.Config.MTU = ib.IPoIBMode(config.Mode.ValueString()), int(config.MTU.ValueInt64())
 	diagnostic.AddBlocking(ctx, &resp.Diagnostics, "configure IPoIB interface on host "+config.Host.ValueString(),
-		ops.CheckConfig(d))
+		judge.CheckConfig(d))
 }
 
 // settleMTU fills in the MTU that follows from the mode. An unknown platform
 // keeps none; its finding says why.
-func settleMTU(d *ops.Request, snap *inventory.Snapshot) {
+func settleMTU(d *ipoib.Request, snap *inventory.Snapshot) {
 	if d.Config.MTU != 0 {
 		return
 	}
 	if p, err := platform.Of(snap); err == nil {
-		d.Config.MTU = ops.DefaultMTU(p.About().Kind, d.Config.Mode)
+		d.Config.MTU = ipoib.DefaultMTU(p.About().Kind, d.Config.Mode)
 	}
 }
 
 // check adds what speaks against d and reports whether it may be done. held says that the
 // state has it, and toDo that the host differs.
-func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Request,
+func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, look *found.Look, d ipoib.Request,
 	held, toDo bool) bool {
+	snap := look.Snapshot()
 	what := "configure IPoIB interface " + ref(d).String()
-	if toDo && r.OnlyRead(ctx, what, d.Host, ops.Observe(snap, d.PortGUID, d.PKey).Differences(d.Config), diags) {
+	if toDo && r.OnlyRead(ctx, what, d.Host, look.Differences(d.Config), diags) {
 		return false
 	}
 	// Before the port is looked at: of this and a link type that becomes Ethernet, the later one
@@ -194,29 +199,30 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	overlap, same := r.Planned.SetAddresses(ref(d), d.Config.Addresses)
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
-	planned := ops.PlanFacts{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(snap), LinkType: port.InfiniBand,
+	planned := judge.PlanFacts{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(snap),
+		LinkType: port.InfiniBand,
 		Ethernet: port.Ethernet, Waits: port.Waits,
 		SM: r.Planned.HasSM(), Held: held, Leaving: r.leavingPlaces(ref(d)),
-		LookedAfter: r.lookedAfter(snap, d)}
-	found := append(ops.Check(snap, d, planned), ops.CheckSubnet(d, r.members(d))...)
-	found = append(found, ops.CheckAddresses(d, neighbours(overlap), neighbours(same))...)
-	if planned.SM && ops.Observe(snap, d.PortGUID, d.PKey).Unserved() {
-		elsewhere := ops.CheckFabric(d, r.SMsElsewhere(ctx, snap, d.PortGUID))
+		LookedAfter: r.lookedAfter(look, d)}
+	all := append(judge.Check(look, d, planned), judge.CheckSubnet(d, r.members(d))...)
+	all = append(all, judge.CheckAddresses(d, neighbours(overlap), neighbours(same))...)
+	if planned.SM && look.Unserved() {
+		elsewhere := judge.CheckFabric(d, r.SMsElsewhere(ctx, snap, d.PortGUID))
 		if held && len(elsewhere) == 0 {
-			elsewhere = ops.CheckServed(snap, d)
+			elsewhere = judge.CheckServed(look, d)
 		}
-		found = append(found, elsewhere...)
+		all = append(all, elsewhere...)
 	}
-	return !diagnostic.AddFindings(ctx, diags, what, found)
+	return !diagnostic.AddFindings(ctx, diags, what, all)
 }
 
 // lookedAfter are interfaces of ports that the host does not show whose files may match the one
 // of d once that has a name: a resource that this plan replaces removes them, or their port
 // comes back with a GUID that this plan writes.
-func (r *Resource) lookedAfter(snap *inventory.Snapshot, d ops.Request) (all []ops.Place) {
-	for _, p := range ops.Observe(snap, d.PortGUID, d.PKey).Awaited() {
-		was := ref(ops.Request{Host: d.Host, PortGUID: p.PortGUID, PKey: p.PKey})
-		if r.PortPlan(snap, d.Host, p.PortGUID).Planned || r.Planned.IPoIBIsReplaced(was) {
+func (r *Resource) lookedAfter(look *found.Look, d ipoib.Request) (all []ipoib.Ref) {
+	for _, p := range look.Awaited() {
+		was := ref(ipoib.Request{Host: d.Host, PortGUID: p.PortGUID, PKey: p.PKey})
+		if r.PortPlan(look.Snapshot(), d.Host, p.PortGUID).Planned || r.Planned.IPoIBIsReplaced(was) {
 			all = append(all, p)
 		}
 	}
@@ -224,7 +230,7 @@ func (r *Resource) lookedAfter(snap *inventory.Snapshot, d ops.Request) (all []o
 }
 
 // leavingPlaces is the interface that this plan replaces by the one of a port, if there is one.
-func (r *Resource) leavingPlaces(port attribute.PortRef) []ops.Place {
+func (r *Resource) leavingPlaces(port attribute.PortRef) []ipoib.Ref {
 	old, ok := r.Planned.ReplacedIPoIB(port)
 	if !ok || old.Host != port.Host {
 		return nil
@@ -233,26 +239,26 @@ func (r *Resource) leavingPlaces(port attribute.PortRef) []ops.Place {
 	if err != nil {
 		return nil
 	}
-	return []ops.Place{{PortGUID: old.GUID, PKey: key}}
+	return []ipoib.Ref{{PortGUID: old.GUID, PKey: key}}
 }
 
 // members are the interfaces of the same subnets that were planned so far with
 // another setting.
-func (r *Resource) members(d ops.Request) []ops.Member {
-	var all []ops.Member
+func (r *Resource) members(d ipoib.Request) []judge.Member {
+	var all []judge.Member
 	others := r.Planned.SetIPoIB(ref(d), planned.IPoIB{Mode: d.Config.Mode.String(), MTU: d.Config.MTU},
 		d.Config.Addresses)
 	for port, setting := range others {
-		all = append(all, ops.Member{Name: port.String(), Mode: ib.IPoIBMode(setting.Mode), MTU: setting.MTU})
+		all = append(all, judge.Member{Name: port.String(), Mode: ib.IPoIBMode(setting.Mode), MTU: setting.MTU})
 	}
-	slices.SortFunc(all, func(a, b ops.Member) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b judge.Member) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
-func neighbours(all []planned.Neighbour) []ops.Neighbour {
-	out := make([]ops.Neighbour, len(all))
+func neighbours(all []planned.Neighbour) []judge.Neighbour {
+	out := make([]judge.Neighbour, len(all))
 	for i, n := range all {
-		out[i] = ops.Neighbour{Name: n.Port.String(), Address: n.Address}
+		out[i] = judge.Neighbour{Name: n.Port.String(), Address: n.Address}
 	}
 	return out
 }
@@ -260,7 +266,7 @@ func neighbours(all []planned.Neighbour) []ops.Neighbour {
 // hostConfig is the part of the model that the host must match; nil if the
 // model holds none yet, as after an import. Addresses tell: every read sets them, while
 // mode and MTU are null if there was no interface to read them from.
-func (m *model) hostConfig() (*ops.Config, error) {
+func (m *model) hostConfig() (*ipoib.Config, error) {
 	if m.Addresses.IsNull() {
 		return nil, nil //nolint:nilnil // nothing is configured, and that is no error
 	}

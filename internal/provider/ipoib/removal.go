@@ -7,7 +7,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
@@ -28,13 +30,14 @@ func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, st
 		return
 	}
 	what := "remove IPoIB interface " + ref(d).String()
-	r.KeepsOnlyRead(ctx, what, state.Host, func(s *inventory.Snapshot) bool { return ops.Removable(s, d) }, diags)
+	r.KeepsOnlyRead(ctx, what, state.Host,
+		func(s *inventory.Snapshot) bool { return found.At(s, d.Ref()).Removable() }, diags)
 	if r.Hosts[d.Host].Observe {
 		return
 	}
 	_, _, snap, lookErr := r.Look(ctx, d.Host)
 	if r.Drop(ctx, "remove IPoIB interface", r.PortKey(ref(d)), ref(d).String(), diags) && lookErr == nil {
-		diagnostic.AddFindings(ctx, diags, what, ops.CheckRemove(snap, d))
+		diagnostic.AddFindings(ctx, diags, what, judge.CheckRemove(found.At(snap, d.Ref()), d))
 	}
 }
 
@@ -47,17 +50,17 @@ type left struct {
 
 // removalOf asks the host. Core plans the destroy of an object with the state of before the
 // refresh. If the host does not answer, that state counts.
-func (r *Resource) removalOf(ctx context.Context, state *model, d ops.Request) left {
-	found := left{present: !state.Interface.IsNull()}
+func (r *Resource) removalOf(ctx context.Context, state *model, d ipoib.Request) left {
+	now := left{present: !state.Interface.IsNull()}
 	if r.Data == nil || !r.HostReady(state.Host) {
-		return found
+		return now
 	}
 	_, _, snap, err := r.Look(ctx, d.Host)
 	if err != nil {
-		return found
+		return now
 	}
-	o := ops.Observe(snap, d.PortGUID, d.PKey)
-	return left{none: o.Silence == "" && !ops.Removable(snap, d), present: o.Present, comes: o.DefinedElsewhere()}
+	o := found.At(snap, d.Ref())
+	return left{none: o.Silence == "" && !o.Removable(), present: o.Present, comes: o.DefinedElsewhere()}
 }
 
 // warnRemoval says what a destroy does to the interface.
@@ -66,14 +69,14 @@ func (r *Resource) warnRemoval(ctx context.Context, diags *diag.Diagnostics, sta
 	if err != nil {
 		return
 	}
-	what, found := "Removing the configuration of IPoIB interface "+state.ID.ValueString(), r.removalOf(ctx, state, d)
+	what, now := "Removing the configuration of IPoIB interface "+state.ID.ValueString(), r.removalOf(ctx, state, d)
 	switch {
-	case found.none:
-	case !found.present:
+	case now.none:
+	case !now.present:
 		diags.AddWarning(what+": there is no such interface now",
 			"The host has shown no interface of this port, as on a port in Ethernet mode. What is stored for the next boot "+
 				"is removed. If the interface comes back, it has no settings of this resource.")
-	case d.PKey != 0 && found.comes:
+	case d.PKey != 0 && now.comes:
 		diags.AddWarning(what+": the interface is removed",
 			"A P_Key interface is made by its configuration. It goes now, with its addresses. Another definition of it stays "+
 				"and makes it again.")

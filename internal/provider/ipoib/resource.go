@@ -14,8 +14,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/change"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -67,19 +69,20 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 		return
 	}
 	limit := c.Op.Limit(ctx, plan.Timeouts, standardTimeout)
-	var result ops.Result
+	var result change.Result
 	err = r.WriteHost(ctx, d.Host, limit, func(ctx context.Context, h *hosts.Host) error {
 		snap, lookErr := h.Snapshot(ctx)
 		if lookErr != nil {
 			return lookErr
 		}
 		settleMTU(&d, snap)
-		if !r.asPlanned(ctx, c, snap, d) || !r.check(ctx, c.Diags, snap, d, false, ops.ToDo(snap, d)) {
+		look := found.At(snap, d.Ref())
+		if !r.asPlanned(ctx, c, look, d) || !r.check(ctx, c.Diags, look, d, false, look.ToDo(d)) {
 			return nil
 		}
 		var applyErr error
-		result, applyErr = ops.Apply(ctx, h, d, ops.Options{ConfirmTimeout: r.Confirm})
-		confirmed := (*ops.ConfirmedError)(nil)
+		result, applyErr = change.Apply(ctx, h, d, change.Options{ConfirmTimeout: r.Confirm})
+		confirmed := (*change.ConfirmedError)(nil)
 		if applyErr == nil || errors.As(applyErr, &confirmed) {
 			r.Made(r.PortKey(ref(d)))
 		}
@@ -99,21 +102,21 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 			c.Leaves(&changedError{diff}, rests(d), ref(d).String()))
 		return
 	}
-	c.NoteSeen(ctx, ops.SeenOf(result.Observed))
+	c.NoteSeen(ctx, result.Observed.Seen())
 	plan.observe(d, result.Observed, &d.Config)
 	c.Store(ctx, &plan)
 }
 
 // asPlanned reports whether what the apply replaces is what the plan has shown, or what is
 // asked for.
-func (r *Resource) asPlanned(ctx context.Context, c session.Change, snap *inventory.Snapshot, d ops.Request) bool {
-	var before ops.Seen
+func (r *Resource) asPlanned(ctx context.Context, c session.Change, look *found.Look, d ipoib.Request) bool {
+	var before found.Seen
 	return !c.Seen(ctx, &before) || !diagnostic.AddFindings(ctx, c.Diags, "configure IPoIB interface "+ref(d).String(),
-		ops.CheckSeen(snap, before, d))
+		judge.CheckSeen(look, before, d))
 }
 
 // rests names what stays on the host of a create that failed after it was confirmed.
-func rests(d ops.Request) string {
+func rests(d ipoib.Request) string {
 	return "IPoIB interface " + ref(d).String() + " with its configuration"
 }
 
@@ -150,7 +153,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	observed := ops.Observe(snap, d.PortGUID, d.PKey)
+	observed := found.At(snap, d.Ref())
 	if observed.Silence != "" {
 		resp.Diagnostics.AddWarning("IPoIB interface "+ref(d).String()+": what configures it could not be read",
 			"systemd did not say which network services run. The state keeps what was read last.\n\n"+
@@ -161,10 +164,10 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	session.NoteSeen(ctx, resp.Private, ops.SeenOf(observed), &resp.Diagnostics)
+	session.NoteSeen(ctx, resp.Private, observed.Seen(), &resp.Diagnostics)
 	state.observe(d, observed, known)
 	if held, err := state.request(); err == nil {
-		planned.NoteToDo(ctx, resp.Private, r.toDo(snap, held, true), &resp.Diagnostics)
+		planned.NoteToDo(ctx, resp.Private, r.toDo(observed, held, true), &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
@@ -179,7 +182,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		return
 	}
 	limit := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout)
-	var result ops.Result
+	var result change.Result
 	err = r.WriteHost(ctx, d.Host, limit, func(ctx context.Context, h *hosts.Host) error {
 		snap, lookErr := h.Snapshot(ctx)
 		if lookErr != nil {
@@ -188,13 +191,14 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		if r.Left("configuration of IPoIB interface", r.PortKey(ref(d)), ref(d).String(), &resp.Diagnostics) {
 			return nil
 		}
-		if before := (ops.Seen{}); ops.Removable(snap, d) && session.Seen(ctx, req.Private, &before, &resp.Diagnostics) &&
+		look := found.At(snap, d.Ref())
+		if before := (found.Seen{}); look.Removable() && session.Seen(ctx, req.Private, &before, &resp.Diagnostics) &&
 			diagnostic.AddFindings(ctx, &resp.Diagnostics, "remove IPoIB interface "+ref(d).String(),
-				ops.CheckSeen(snap, before, d)) {
+				judge.CheckSeen(look, before, d)) {
 			return nil
 		}
 		var removeErr error
-		if result, removeErr = ops.Remove(ctx, h, d, ops.Options{ConfirmTimeout: r.Confirm}); removeErr == nil {
+		if result, removeErr = change.Remove(ctx, h, d, change.Options{ConfirmTimeout: r.Confirm}); removeErr == nil {
 			r.Planned.Remove(r.object(d), state.shown())
 		}
 		return removeErr

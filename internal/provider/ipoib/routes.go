@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
@@ -83,8 +83,8 @@ func (addressText) ValidateString(_ context.Context, req validator.StringRequest
 	}
 }
 
-func routesOf(set types.Set) ([]ops.Route, error) {
-	var all []ops.Route
+func routesOf(set types.Set) ([]ipoib.Route, error) {
+	var all []ipoib.Route
 	for _, v := range set.Elements() {
 		object, ok := v.(types.Object)
 		if !ok {
@@ -92,7 +92,7 @@ func routesOf(set types.Set) ([]ops.Route, error) {
 		}
 		to, _ := object.Attributes()["to"].(types.String)
 		via, _ := object.Attributes()["via"].(types.String)
-		r, err := ops.ParseRoute(to.ValueString(), via.ValueString())
+		r, err := ipoib.ParseRoute(to.ValueString(), via.ValueString())
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func routesOf(set types.Set) ([]ops.Route, error) {
 }
 
 // routeSet is null without routes, as a configuration that leaves them out.
-func routeSet(routes []ops.Route) types.Set {
+func routeSet(routes []ipoib.Route) types.Set {
 	object := types.ObjectType{AttrTypes: routeTypes}
 	if len(routes) == 0 {
 		return types.SetNull(object)

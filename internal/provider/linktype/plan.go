@@ -17,8 +17,8 @@ import (
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
+	smfound "github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -270,7 +270,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 
 // uses names what does not live on an Ethernet port.
 func uses(s *inventory.Snapshot, port ib.GUID) []string {
-	return slices.Concat(ipoib.Uses(s, port), found.Of(s, port).Users())
+	return slices.Concat(found.Uses(s, port), smfound.Of(s, port).Users())
 }
 
 // assess gives the verdict and reports it; false if nothing may be planned.

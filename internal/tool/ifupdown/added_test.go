@@ -12,9 +12,9 @@ import (
 // What somebody adds to our file is named by its line; other ways to write the same are not.
 func TestAdded(t *testing.T) {
 	t.Parallel()
-	ours := Render("# header\n", ipconf.Interface{Name: "ib0", MTU: 9000, Mode: "connected",
+	ours := Render("# header\n", ipconf.Interface{Name: "ib0", Settings: ipconf.Settings{MTU: 9000, Mode: "connected",
 		Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24"), netip.MustParsePrefix("fd00::1/64")},
-		Routes:    []ipconf.Route{{To: netip.MustParsePrefix("10.0.0.0/8"), Via: netip.MustParseAddr("172.16.0.1")}}})
+		Routes:    []ipconf.Route{{To: netip.MustParsePrefix("10.0.0.0/8"), Via: netip.MustParseAddr("172.16.0.1")}}}})
 	for name, tt := range map[string]struct{ text, want string }{
 		"ours":                       {text: ours},
 		"other values that are held": {text: strings.NewReplacer("9000", "2044", "172.16.0.20", "172.16.0.21").Replace(ours)},

@@ -40,10 +40,10 @@ func TestParse_reads_captures(t *testing.T) {
 
 func sample() ipconf.Interface {
 	return ipconf.Interface{
-		Name: "ibp1s0", Mode: ib.ModeConnected, MTU: 65520,
-		Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24"), netip.MustParsePrefix("172.16.1.20/24"),
-			netip.MustParsePrefix("fd00::20/64")},
-		Routes: []ipconf.Route{{To: netip.MustParsePrefix("10.20.0.0/16"), Via: netip.MustParseAddr("172.16.0.1")}},
+		Name: "ibp1s0", Settings: ipconf.Settings{Mode: ib.ModeConnected, MTU: 65520,
+			Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24"), netip.MustParsePrefix("172.16.1.20/24"),
+				netip.MustParsePrefix("fd00::20/64")},
+			Routes: []ipconf.Route{{To: netip.MustParsePrefix("10.20.0.0/16"), Via: netip.MustParseAddr("172.16.0.1")}}},
 	}
 }
 

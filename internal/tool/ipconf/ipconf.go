@@ -8,23 +8,15 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 // Route is one static route.
-type Route struct {
-	To  netip.Prefix // 0.0.0.0/0 and ::/0 are the default routes
-	Via netip.Addr
-}
-
-func (r Route) String() string { return r.To.String() + " via " + r.Via.String() }
-
-// Default reports whether the route is a default route.
-func (r Route) Default() bool { return r.To.Bits() == 0 }
+type Route = inventory.Route
 
 // Interface is one interface as a file describes it.
 type Interface struct {
@@ -33,11 +25,8 @@ type Interface struct {
 	Parent  string // of a P_Key child, the interface it is made from
 	PKey    uint16 // zero for the parent interface of a port
 
-	Mode      ib.IPoIBMode
-	MTU       int
-	Addresses []netip.Prefix
-	Routes    []Route
-	DHCP      bool // of either family
+	Settings
+	DHCP bool // of either family
 }
 
 // PortGUID is the port of the hardware address that a file matches: its last 8
@@ -83,13 +72,6 @@ func zero(like netip.Addr) netip.Addr {
 		return netip.IPv4Unspecified()
 	}
 	return netip.IPv6Unspecified()
-}
-
-// SortedRoutes returns the routes in order of their text.
-func SortedRoutes(routes []Route) []Route {
-	all := slices.Clone(routes)
-	slices.SortFunc(all, func(a, b Route) int { return strings.Compare(a.String(), b.String()) })
-	return all
 }
 
 // Split separates addresses by family.

@@ -12,9 +12,9 @@ import (
 // What somebody adds to our file is named by its line; other ways to write the same are not.
 func TestAdded(t *testing.T) {
 	t.Parallel()
-	ours := Render("# header\n", Device{ID: "ib.0", Renderer: RendererNetworkd, Mode: "connected", MTU: 65520,
+	ours := Render("# header\n", Device{ID: "ib.0", Renderer: RendererNetworkd, Interface: ipconf.Interface{Settings: ipconf.Settings{Mode: "connected", MTU: 65520,
 		Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24")}, Routes: []ipconf.Route{{
-			To: netip.MustParsePrefix("10.0.0.0/8"), Via: netip.MustParseAddr("172.16.0.1")}}})
+			To: netip.MustParsePrefix("10.0.0.0/8"), Via: netip.MustParseAddr("172.16.0.1")}}}}})
 	for name, tt := range map[string]struct{ text, want string }{
 		"ours": {text: ours},
 		"as NM's": {text: strings.ReplaceAll(strings.ReplaceAll(ours, "networkd", "NetworkManager"),

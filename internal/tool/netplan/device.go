@@ -24,16 +24,13 @@ import (
 
 // Device is what one file says about one interface.
 type Device struct {
-	ID        string // the key, the interface's name if Match is empty
-	Section   string // "ethernets", "bonds", …
-	Match     *Match // nil: the definition is for the interface that is called ID
-	SetName   string
-	Renderer  string       // "networkd", "NetworkManager"; empty: that of the file, see Renderer
-	Mode      ib.IPoIBMode // infiniband-mode
-	MTU       int
-	Addresses []netip.Prefix
-	Routes    []ipconf.Route
-	DHCP      bool // of either family
+	ID       string // the key, the interface's name if Match is empty
+	Section  string // "ethernets", "bonds", …
+	Match    *Match // nil: the definition is for the interface that is called ID
+	SetName  string
+	Renderer string // "networkd", "NetworkManager"; empty: that of the file, see Renderer
+	// Interface has what the definition says of the interface. Who it is for say ID and Match.
+	ipconf.Interface
 	// Unkept are the settings that this type does not hold, by their names.
 	Unkept []string
 	// Interfaces are the parts of a bond or a bridge.

@@ -17,9 +17,9 @@ import (
 var comparePrefixes = cmpopts.EquateComparable(netip.Prefix{}, ipconf.Route{})
 
 func TestRender_readsBack(t *testing.T) {
-	want := Device{Section: "ethernets", ID: "ibp1s0", Renderer: RendererNetworkd, Mode: ib.ModeConnected, MTU: 65520,
+	want := Device{Section: "ethernets", ID: "ibp1s0", Renderer: RendererNetworkd, Interface: ipconf.Interface{Settings: ipconf.Settings{Mode: ib.ModeConnected, MTU: 65520,
 		Routes:    []ipconf.Route{{To: netip.MustParsePrefix("10.0.0.0/8"), Via: netip.MustParseAddr("172.16.0.1")}},
-		Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24"), netip.MustParsePrefix("fd00::20/64")}}
+		Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24"), netip.MustParsePrefix("fd00::20/64")}}}}
 	text := Render("# head\n", want)
 	got, err := Parse(text)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 // What somebody adds to our files is named by its line; other ways to write the same are not.
 func TestAdded(t *testing.T) {
 	t.Parallel()
-	i := ipconf.Interface{Name: "ib0", MTU: 9000, Mode: "connected", PKey: 0x8001,
+	i := ipconf.Interface{Name: "ib0", PKey: 0x8001, Settings: ipconf.Settings{MTU: 9000, Mode: "connected",
 		Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24")}, Routes: []ipconf.Route{{
-			To: netip.MustParsePrefix("10.0.0.0/8"), Via: netip.MustParseAddr("172.16.0.1")}}}
+			To: netip.MustParsePrefix("10.0.0.0/8"), Via: netip.MustParseAddr("172.16.0.1")}}}}
 	ours, netdev := Render("# header\n", i), RenderNetdev("", i)
 	hook, bare := RenderParent("", "ib0.8001"), RenderBareParent("", "ib0", "ib0.8001")
 	inHook := func(text string) []tool.Setting { return AddedToParent(text, 0x8001) }

@@ -12,9 +12,9 @@ import (
 // What somebody adds to our profile is named by its line; what NetworkManager writes is not.
 func TestAdded(t *testing.T) {
 	t.Parallel()
-	ours := Render("# header\n", Profile{ID: "x", UUID: "u", Interface: ipconf.Interface{Name: "ib0", MTU: 9000,
-		Mode: "connected", Address: "80:00", Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24")},
-		Routes: []ipconf.Route{{To: netip.MustParsePrefix("10.0.0.0/8"), Via: netip.MustParseAddr("172.16.0.1")}}}})
+	ours := Render("# header\n", Profile{ID: "x", UUID: "u", Interface: ipconf.Interface{Name: "ib0", Address: "80:00",
+		Settings: ipconf.Settings{MTU: 9000, Mode: "connected", Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24")},
+			Routes: []ipconf.Route{{To: netip.MustParsePrefix("10.0.0.0/8"), Via: netip.MustParseAddr("172.16.0.1")}}}}})
 	for name, tt := range map[string]struct{ text, want string }{
 		"ours": {text: ours},
 		"as NetworkManager writes it": {text: strings.NewReplacer("# header\n", "", "type=", "timestamp=1700000000\ntype=",

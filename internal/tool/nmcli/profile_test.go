@@ -42,14 +42,14 @@ func TestParse_reads_captures(t *testing.T) {
 func samples() []Profile {
 	parent := Profile{Autoconnect: true, Ours: true, Type: "infiniband", ID: "infiniband-x", UUID: UUID("x"),
 		Interface: ipconf.Interface{
-			Address: "80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1", Mode: ib.ModeConnected, MTU: 65520,
-			Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24"), netip.MustParsePrefix("fd00::20/64")},
-			Routes:    []ipconf.Route{{To: netip.MustParsePrefix("10.20.0.0/16"), Via: netip.MustParseAddr("172.16.0.1")}},
+			Address: "80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1", Settings: ipconf.Settings{Mode: ib.ModeConnected, MTU: 65520,
+				Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24"), netip.MustParsePrefix("fd00::20/64")},
+				Routes:    []ipconf.Route{{To: netip.MustParsePrefix("10.20.0.0/16"), Via: netip.MustParseAddr("172.16.0.1")}}},
 		}}
 	child := parent
 	child.UUID = UUID("y")
-	child.Interface = ipconf.Interface{Name: "ibp1s0.8001", Parent: "ibp1s0", PKey: 0x8001, Mode: ib.ModeDatagram,
-		MTU: 2044}
+	child.Interface = ipconf.Interface{Name: "ibp1s0.8001", Parent: "ibp1s0", PKey: 0x8001,
+		Settings: ipconf.Settings{Mode: ib.ModeDatagram, MTU: 2044}}
 	return []Profile{parent, child}
 }
 

@@ -1,0 +1,156 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netundo"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/nmcli"
+)
+
+// savedState is the live state that an undo goes back to.
+func (c *change) savedState(way netundo.Stack, want ipoib.Config) netundo.Before {
+	now := c.look.Live
+	b := netundo.Before{
+		Stack: way, Interface: c.t.Name, Existed: c.present, Mode: now.Mode, MTU: now.MTU, Up: c.look.Live.Up,
+		Added: ipconf.Without(want.Addresses, now.Addresses), Removed: ipconf.Without(now.Addresses, want.Addresses),
+		RoutesAdded: ipconf.Without(want.Routes, now.Routes), RoutesRemoved: c.oldRoutes(want),
+		RoutesOurs: slices.Concat(want.Routes, c.oldRoutes(want)),
+	}
+	for _, f := range c.taken {
+		b.RulesEnd = b.RulesEnd || slices.ContainsFunc(f.Unkept, isRules)
+	}
+	if n := c.look.Netdev; n != nil {
+		b.Profile = n.NMProfile
+	}
+	return b
+}
+
+// runGuarded makes a change that the host undoes unless it is confirmed over a new
+// connection. do makes the change; prove reads back over that connection.
+func (c *change) runGuarded(ctx context.Context, way netundo.Stack, want ipoib.Config, files []string,
+	do func(context.Context) error, prove func(context.Context, host.Host) error,
+) error {
+	g := c.guard()
+	if _, err := c.h.Run(ctx, g.Save(c.savedState(way, want), files...)); isTaken(err) {
+		return fmt.Errorf("another apply changes %s of %s at this moment; nothing was changed. Apply again when it has ended",
+			c.t.Name, c.h.Name())
+	} else if err != nil {
+		return c.callOff(ctx, time.Time{}, fmt.Errorf("saving the present configuration: %w", err))
+	}
+	deadline := time.Now().Add(c.o.ConfirmTimeout)
+	if err := c.arm(ctx, way); err != nil {
+		return c.callOff(ctx, deadline, fmt.Errorf("starting the timer of the undo: %w", err))
+	}
+	if err := c.inTime(ctx, func(ctx context.Context) error {
+		if err := do(ctx); err != nil {
+			return err
+		}
+		_, err := c.putBack(ctx, c.h)
+		return err
+	}); err != nil {
+		return c.undo(ctx, deadline, "the change failed", err)
+	}
+	if err := c.confirm(ctx, prove); err != nil {
+		return c.undo(ctx, deadline, "it could not be proved over a new connection", err)
+	}
+	return nil
+}
+
+// callOff takes back what was prepared for a change that was not begun. It does not undo:
+// an undo configures the interface anew, and nothing of it was changed.
+func (c *change) callOff(ctx context.Context, undoneBy time.Time, cause error) error {
+	e := &NotBegunError{Host: c.h.Name(), Interface: c.t.Name, UndoneBy: undoneBy, Err: cause}
+	// Also after Ctrl-C.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.ConfirmTimeout)
+	defer cancel()
+	var lost *host.UnreachableError
+	if errors.As(cause, &lost) {
+		c.h.Drop() // a new connection may work where the one in use hangs
+	}
+	if c.checkpoint != "" {
+		_, e.LeftErr = c.h.Run(ctx, nmcli.DestroyCheckpoint(c.checkpoint))
+	}
+	_, err := c.h.Run(ctx, c.guard().CallOff())
+	e.LeftErr = errors.Join(e.LeftErr, err)
+	return e
+}
+
+// arm starts the timer and, with NetworkManager, a checkpoint, which also restores what
+// only the daemon knows of the interface.
+func (c *change) arm(ctx context.Context, way netundo.Stack) error {
+	if _, err := c.h.Run(ctx, c.guard().Arm(c.o.ConfirmTimeout)); err != nil {
+		return err
+	}
+	n := c.look.Netdev
+	if way != netundo.NetworkManager && way != netundo.NetplanNM || n == nil || !n.NMManaged {
+		return nil
+	}
+	device, err := c.object(ctx, nmcli.FindDevice(c.t.Name))
+	if err != nil {
+		return err
+	}
+	lead := min(checkpointLead, c.o.ConfirmTimeout/4)
+	if c.checkpoint, err = c.object(ctx,
+		nmcli.CreateCheckpoint(device, max(c.o.ConfirmTimeout-lead, time.Second))); err != nil {
+		return fmt.Errorf("NetworkManager makes no checkpoint: %w", err)
+	}
+	_, err = c.h.Run(ctx, c.guard().Checkpoint(c.checkpoint))
+	return err
+}
+
+// object asks for the path of an object of NetworkManager.
+func (c *change) object(ctx context.Context, cmd shellcmd.Command) (string, error) {
+	r, err := c.h.Run(ctx, cmd)
+	if err != nil {
+		return "", err
+	}
+	path, err := nmcli.ParseObject(string(r.Stdout))
+	if err != nil {
+		return "", c.misread(cmd.String(), r, err)
+	}
+	return path, nil
+}
+
+// errNoTime ends a step that the host would not have time for.
+var errNoTime = errors.New("no time is left before the host undoes the change")
+
+// inTime bounds a step so that it ends long before the host undoes the change. A change
+// that cuts its own connection blocks until the undo restores it. If it went on then,
+// it would cut the connection for good.
+func (c *change) inTime(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConfirmTimeout*2/3, errNoTime)
+	defer cancel()
+	err := do(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), errNoTime) {
+		return fmt.Errorf("%w: %w", errNoTime, err)
+	}
+	return err
+}
+
+// run runs a step of the change. A step that was sent before the connection was cut may
+// arrive after the undo; the host does not run it then.
+func (c *change) run(ctx context.Context, cmd shellcmd.Command) (host.Result, error) {
+	if cmd.Changing() {
+		cmd = c.guard().Step(cmd)
+	}
+	return c.h.Run(ctx, cmd)
+}
+
+// runOrSay runs a command of the host's network manager, and says in words what its failure
+// means. A connection that was cut says nothing about the manager.
+func (c *change) runOrSay(ctx context.Context, cmd shellcmd.Command, failure string) error {
+	_, err := c.run(ctx, cmd)
+	var exit *host.ExitError
+	if errors.As(err, &exit) {
+		return fmt.Errorf("%s: %w", failure, err)
+	}
+	return err
+}

@@ -1,0 +1,123 @@
+package change
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
+)
+
+// notShownError says in what an interface that was read is not as wanted.
+type notShownError string
+
+func (e notShownError) Error() string { return string(e) }
+
+// waitFor waits until the interface shows want.
+func waitFor(ctx context.Context, h host.Host, name string, want ipoib.Config, o Options) error {
+	var last found.Live
+	problem := ""
+	err := within(ctx, o.SettleTimeout, o.Poll, func(ctx context.Context) (bool, error) {
+		now, err := readLive(ctx, h, name)
+		if err == nil && len(want.Routes) > 0 {
+			now.Routes, err = readRoutes(ctx, h, name)
+		}
+		if err != nil {
+			return false, err
+		}
+		last, problem = now, ""
+		if diff := now.Differences("it", want); len(diff) > 0 {
+			problem = diff[0]
+		}
+		return problem == "", nil
+	})
+	if problem != "" {
+		return notShownError(name + ": " + explain(last, problem, want))
+	}
+	return err
+}
+
+// modeFile is where the kernel shows the mode, and takes it.
+func modeFile(name string) string { return "/sys/class/net/" + name + "/mode" }
+
+// readLive reads the interface as the kernel has it now. It is one command, because it is
+// repeated while the interface settles.
+func readLive(ctx context.Context, h host.Host, name string) (found.Live, error) {
+	cmd := iproute.Show(name)
+	r, err := h.Run(ctx, cmd)
+	if err != nil {
+		return found.Live{}, err
+	}
+	links, err := iproute.ParseLinks(string(r.Stdout))
+	if err != nil || len(links) != 1 {
+		return found.Live{}, &host.OutputError{
+			Host: h.Name(), Command: cmd.String(), Output: string(r.Stdout),
+			Problem: fmt.Sprintf("expected one interface, found %d (%v)", len(links), err),
+		}
+	}
+	l := links[0]
+	now := found.Live{Up: l.Up(), Carrier: l.Carrier()}
+	now.MTU, now.Mode = l.MTU, ib.IPoIBMode(l.Info.Data.Mode)
+	if now.Mode == "" {
+		// Older iproute2 and drivers do not report it there.
+		mode, err := h.Run(ctx, coreutils.Cat(modeFile(name)))
+		if err != nil {
+			return found.Live{}, err
+		}
+		now.Mode = ib.IPoIBMode(strings.TrimSpace(string(mode.Stdout)))
+	}
+	for _, a := range l.Addresses {
+		p, err := a.Prefix()
+		if err != nil {
+			return found.Live{}, err
+		}
+		now.Addresses = append(now.Addresses, p)
+	}
+	now.Addresses = ipconf.Global(now.Addresses)
+	return now, nil
+}
+
+// readRoutes reads the routes of an interface that have a gateway, of both
+// families.
+func readRoutes(ctx context.Context, h host.Host, name string) ([]ipconf.Route, error) {
+	var all []ipconf.Route
+	for _, cmd := range []shellcmd.Command{iproute.ShowRoutes(name), iproute.ShowRoutes6(name)} {
+		r, err := h.Run(ctx, cmd)
+		if err != nil {
+			return nil, err
+		}
+		routes, err := iproute.ParseRoutes(string(r.Stdout))
+		if err != nil {
+			return nil, &host.OutputError{Host: h.Name(), Command: cmd.String(), Output: string(r.Stdout), Problem: err.Error()}
+		}
+		for _, route := range routes {
+			if parsed, err := ipconf.ParseRoute(route.Dst, route.Gateway); err == nil {
+				all = append(all, parsed)
+			}
+		}
+	}
+	return ipconf.SortedRoutes(all), nil
+}
+
+// explain adds the reason where the kernel gives none.
+func explain(l found.Live, problem string, want ipoib.Config) string {
+	if l.MTU < want.MTU && l.Mode == ib.ModeDatagram && want.Mode == ib.ModeDatagram {
+		// The kernel silently takes the smaller of the asked MTU and the one of the
+		// broadcast group.
+		return fmt.Sprintf("%s: the broadcast group of the fabric allows datagrams of %d + %d = %d bytes, so the kernel "+
+			"uses %d. Write mtu = 4096 in the partition of infiniband_opensm, or ask for mtu = %d",
+			problem, l.MTU, ib.DatagramOverhead, l.MTU+ib.DatagramOverhead, l.MTU, l.MTU)
+	}
+	if l.MTU != want.MTU && want.Mode == ib.ModeConnected {
+		return problem + ": the driver has fewer receive buffers than a packet of this size needs, or something else sets " +
+			"the MTU too"
+	}
+	return problem
+}

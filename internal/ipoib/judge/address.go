@@ -1,0 +1,117 @@
+package judge
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
+)
+
+// Neighbour is another interface of the configuration with an address that collides.
+type Neighbour struct {
+	Name    string // what messages call it
+	Address netip.Prefix
+}
+
+// CheckAddresses compares addresses with those of other interfaces of the
+// configuration: overlap has interfaces of the same host, same those of other hosts.
+func CheckAddresses(d ipoib.Request, overlap, same []Neighbour) []finding.Finding {
+	var found []finding.Finding
+	for _, n := range overlap {
+		found = append(found, finding.SubnetTwice.Find("%s of port %s overlaps %s of %s.", ipconf.Join(d.Config.Addresses),
+			d.PortGUID, n.Address, n.Name))
+	}
+	for _, n := range same {
+		found = append(found, finding.AddressTaken.Find("%s of port %s on %s is an address of %s, too.", n.Address.Addr(),
+			d.PortGUID, d.Host, n.Name))
+	}
+	return found
+}
+
+// overlap compares the subnets with those of the host's other interfaces. carrier is
+// the interface that becomes ours with the GUID that this plan writes.
+func (c *checker) overlap(carrier string, leaving []ipoib.Ref) {
+	others := slices.DeleteFunc(c.look.OtherAddresses(), func(o found.OtherAddress) bool {
+		return o.Interface == carrier || c.mayBeOurs(o.Interface) || c.gave(o)
+	})
+	for _, p := range c.d.Config.Addresses {
+		for _, o := range others {
+			if o.Address.Overlaps(p) {
+				c.add(c.overlapping(p, o, leaving))
+			}
+		}
+	}
+}
+
+// overlapping is the finding on an address of another interface. If the provider gave it
+// that, the configuration may be about to take it away; whether it does so before is known
+// of a replacement alone, and only if that is not create_before_destroy, which core does not
+// tell a provider.
+func (c *checker) overlapping(p netip.Prefix, o found.OtherAddress, leaving []ipoib.Ref) finding.Finding {
+	f := finding.SubnetTwice.Find("%s overlaps %s of %s on %s.", p, o.Address, o.Interface, c.look.Host)
+	port, ours := c.look.Giver(o)
+	if !ours {
+		return f.WithWayOut("Give each interface a subnet of its own.")
+	}
+	f.Evidence += fmt.Sprintf(" This provider gave it to that interface, for port %s.", port)
+	if c.goes(o, leaving) {
+		f.Severity, f.Summary = finding.Warn, "The interface that is replaced must lose the subnet first"
+		return f.WithWayOut("Nothing has to be done, unless the resource has lifecycle { create_before_destroy = true }. " +
+			"Then remove that line: with it the new interface is made first, and the apply is refused.")
+	}
+	return f.WithWayOut(fmt.Sprintf("If this configuration takes the subnet from port %s, two applies are needed: "+
+		"nothing says which interface is changed first. First take it from the resource of that port, or remove that "+
+		"resource, give it to no other one, and apply. Then give it to this one, and apply again. If two exchange their "+
+		"subnets, take them from both first. Where lifecycle { create_before_destroy = true } made this one before the "+
+		"old one was gone, remove that line. If the state still has the old one as a deposed object, remove the block of "+
+		"this resource, apply, put it back, and apply again. In all other cases give each interface a subnet of its own.",
+		port))
+}
+
+// goes reports whether an interface loses an address of ours, because this plan removes
+// our definition of it. An address that somebody else gave it stays.
+func (c *checker) goes(o found.OtherAddress, leaving []ipoib.Ref) bool {
+	return slices.ContainsFunc(leaving, func(old ipoib.Ref) bool { return c.look.Of(old).Gives(o.Interface, o.Address) })
+}
+
+// gave reports whether an interface has an address from our own definition for this
+// port. Network stacks match by name, so an interface keeps the address when its port
+// gets another GUID.
+func (c *checker) gave(o found.OtherAddress) bool {
+	ours := c.look.Persisted
+	return o.IB && o.Interface == ours.Interface && slices.Contains(ours.Config.Addresses, o.Address)
+}
+
+// defaultRoute finds a second default route.
+func (c *checker) defaultRoute() {
+	for _, r := range c.d.Config.Routes {
+		for _, now := range c.look.OtherDefaultRoutes() {
+			if r.Default() && !c.mayBeOurs(now.Dev) && now.IPv6 == r.Via.Is6() {
+				c.add(finding.DefaultRouteTwice.Find("%s: %s leads everywhere already, by %s.", r, now.Dev, now.Gateway))
+			}
+		}
+	}
+}
+
+// Member is another interface of the same subnet, of any host.
+type Member struct {
+	Name string // what messages call it
+	Mode ib.IPoIBMode
+	MTU  int
+}
+
+// CheckSubnet compares an interface with others of its subnets.
+func CheckSubnet(d ipoib.Request, others []Member) []finding.Finding {
+	var found []finding.Finding
+	for _, m := range others {
+		found = append(found, finding.SubnetInterfacesDiffer.Find("%s has mode = %q and mtu = %d here; %s of the same "+
+			"subnet has mode = %q and mtu = %d.",
+			d.Host, d.Config.Mode, d.Config.MTU, m.Name, m.Mode, m.MTU))
+	}
+	return found
+}

@@ -1,0 +1,144 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+)
+
+// PlanFacts is what other resources of the same plan do before this one is applied.
+type PlanFacts struct {
+	// Port is true if the port GUID is not there yet but a resource of this plan
+	// will write it.
+	Port bool
+	// PortUnknown is true if it is not known yet which port it will be.
+	PortUnknown bool
+	// Carrier is the present name of the interface whose port will get the port GUID;
+	// empty if there is none.
+	Carrier string
+	// LinkType is true if a resource of this plan will make the port InfiniBand.
+	LinkType bool
+	// Ethernet is true if a resource of this plan will make the port Ethernet.
+	Ethernet bool
+	// Waits is true if the port becomes InfiniBand with a restart that is not planned.
+	Waits bool
+	// SM is true if a resource of this plan will run a subnet manager on the fabric.
+	SM bool
+	// Held is true if the state has what is asked for.
+	Held bool
+	// LookedAfter are interfaces of ports that the host had, whose files a resource of this
+	// plan keeps right or removes: see Observation.Awaited.
+	LookedAfter []ipoib.Ref
+	// Leaving are interfaces of the host that this plan removes before it makes this one.
+	Leaving []ipoib.Ref
+}
+
+// Check gives the findings against d on this host. It neither asks nor changes the
+// host. What only the apply can see is left to package change, which checks again. While the
+// port is not known, it judges the host and the settings.
+func Check(l *found.Look, d ipoib.Request, p PlanFacts) []finding.Finding {
+	plat, err := platform.Of(l.Snapshot())
+	if err != nil {
+		return []finding.Finding{finding.IPoIBUnsupported.Find("%v.", err)}
+	}
+	if l = l.Without(p.Leaving, p.LookedAfter); p.PortUnknown {
+		l = l.WithoutPort()
+	}
+	c := &checker{look: l, d: d, portUnknown: p.PortUnknown, held: p.Held}
+	c.config()
+	c.found = append(c.found, platform.CheckPort(l.Snapshot(), plat, d.PortGUID, "ib_ipoib")...)
+	if c.portUnknown {
+		c.anyMode()
+	} else {
+		c.port(p)
+	}
+	c.carrier(p)
+	c.checkCarrier(p)
+	if plat.About().Kind == platform.KindTrueNAS {
+		c.trueNAS()
+	} else {
+		c.stackFindings()
+	}
+	c.overlap(p.Carrier, p.Leaving)
+	c.checkAdded()
+	c.checkHidden()
+	c.found = append(c.found, platform.CheckBoot(l.Snapshot(), l.NotAtBoot)...)
+	c.defaultRoute()
+	c.checkUndone()
+	return c.found
+}
+
+// CheckRemove gives the findings against a removal. Like a change, it can cut the
+// session and storage.
+func CheckRemove(l *found.Look, d ipoib.Request) []finding.Finding {
+	c := &checker{look: l, d: ipoib.Request{Host: d.Host, PortGUID: d.PortGUID, Consent: d.Consent}}
+	if !l.Removable() {
+		return nil
+	}
+	c.session()
+	c.checkAdded()
+	c.checkStays()
+	for i, f := range c.found {
+		if f.Consent != "" {
+			// A destroy sees only the configuration that an apply has stored.
+			c.found[i].WayOut = "If that is acceptable, add the line below to the resource and apply, so that the state " +
+				"holds it. Then destroy."
+		}
+	}
+	return c.found
+}
+
+// checker collects the findings on one request.
+type checker struct {
+	look        *found.Look
+	d           ipoib.Request
+	portUnknown bool // which port it will be is not known yet
+	held        bool // the state has what is asked for
+	found       []finding.Finding
+}
+
+func (c *checker) add(f finding.Finding) { c.found = append(c.found, f) }
+
+// nameNow is what messages call the interface.
+func (c *checker) nameNow() string { return cmp.Or(c.look.Name, "The interface") }
+
+// satisfied reports whether there is nothing to change.
+func (c *checker) satisfied() bool {
+	if c.portUnknown {
+		return c.look.InPlace(c.d)
+	}
+	return c.look.Satisfies(c.d.Config)
+}
+
+// addName is addConsent for the name of an interface.
+func (c *checker) addName(f finding.Finding, want, given string) {
+	if given != "" {
+		given = strconv.Quote(given)
+	}
+	c.addConsent(f, strconv.Quote(want), given)
+}
+
+// addConsent adds a finding that the right value of the consent turns into a warning. A
+// value for another interface is told. Values are as the configuration writes them; an
+// empty one was not given.
+func (c *checker) addConsent(f finding.Finding, want, given string) {
+	attribute := f.Rule.ConsentAttribute
+	switch given {
+	case want:
+		f.Severity, f.WayOut = finding.Warn, "Allowed by "+attribute+"."
+	case "":
+		f.Consent = f.Rule.ConsentLine(want)
+		f.WayOut = strings.TrimSpace(f.WayOut + " If you accept that, add:")
+	default:
+		f.Evidence += fmt.Sprintf(" %s names %s instead.", attribute, given)
+		f.Consent = f.Rule.ConsentLine(want)
+		f.WayOut = strings.TrimSpace(f.WayOut + " If you accept that, change it to:")
+	}
+	c.add(f)
+}

@@ -1,0 +1,105 @@
+package judge
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
+)
+
+// MTUs in bytes.
+const (
+	minMTU       = 1280 // what IPv6 needs
+	largestIBMTU = 4096
+)
+
+// CheckConfig gives the findings against a configuration on any host. It needs no host,
+// so validation can call it.
+func CheckConfig(d ipoib.Request) []finding.Finding {
+	c := &checker{d: d}
+	c.config()
+	return c.found
+}
+
+// config checks what follows from the configuration alone.
+func (c *checker) config() {
+	if key := c.d.PKey; key != 0 && key&0x8000 == 0 || key == 0x8000 {
+		f := finding.PKeyInvalid.Find("pkey = \"0x%04x\": bit 0x8000 is clear, or no partition is named.", key)
+		if key != 0x8000 {
+			f.WayOut = fmt.Sprintf("Write pkey = \"0x%04x\". Whether this port is a full or a limited member is said in the "+
+				"subnet manager's partition.", key|0x8000)
+		}
+		c.add(f)
+	}
+	c.mtu()
+	seen := map[netip.Addr]bool{}
+	for _, p := range c.d.Config.Addresses {
+		if problem := ipoib.AddressProblem(p); problem != "" {
+			c.add(finding.AddressInvalid.Find("%s %s.", p, problem))
+		} else if seen[p.Addr()] {
+			c.add(finding.AddressInvalid.Find("%s is there twice.", p.Addr()))
+		}
+		seen[p.Addr()] = true
+	}
+	c.routes()
+}
+
+// routes checks that each route's gateway is in a subnet of the interface.
+func (c *checker) routes() {
+	seen := map[netip.Prefix]bool{}
+	for _, r := range c.d.Config.Routes {
+		near := slices.ContainsFunc(c.d.Config.Addresses, func(p netip.Prefix) bool {
+			return p.Masked().Contains(r.Via) && p.Addr() != r.Via
+		})
+		switch {
+		case r.To.Addr().Is4() != r.Via.Is4():
+			c.add(finding.RouteInvalid.Find("%s: one is of IPv4, the other of IPv6.", r))
+		case seen[r.To]:
+			c.add(finding.RouteInvalid.Find("%s: there is another route to %s.", r, r.To))
+		case !near:
+			c.add(finding.RouteInvalid.Find("%s: the gateway is in none of the subnets of the interface, which are %s.", r,
+				ipconf.Join(maskPrefixes(c.d.Config.Addresses))))
+		}
+		seen[r.To] = true
+	}
+}
+
+// maskPrefixes are the subnets of addresses.
+func maskPrefixes(prefixes []netip.Prefix) []netip.Prefix {
+	all := make([]netip.Prefix, len(prefixes))
+	for i, p := range prefixes {
+		all[i] = p.Masked()
+	}
+	return all
+}
+
+// mtu checks what the mode allows. What the fabric and the port allow is checked where they are known.
+func (c *checker) mtu() {
+	mtu, mode := c.d.Config.MTU, c.d.Config.Mode
+	limit := ib.MaxMTU(ib.ModeDatagram, largestIBMTU)
+	switch {
+	case mtu == 0:
+	case mtu < minMTU:
+		c.add(finding.MTUBelowIPv6.Find("mtu = %d.", mtu))
+	case mtu > ib.ConnectedMaxMTU:
+		c.add(finding.MTUAboveIPoIB.Find("mtu = %d, which is %d more than %d.", mtu, mtu-ib.ConnectedMaxMTU,
+			ib.ConnectedMaxMTU))
+	case mode == ib.ModeDatagram && mtu > limit:
+		f := finding.MTUAboveDatagram.Find("mtu = %d with mode = \"datagram\": "+
+			"datagram carries at most IB MTU − %d = %d − %d = %d bytes; %d is %d too many.",
+			mtu, ib.DatagramOverhead, largestIBMTU, ib.DatagramOverhead, limit, mtu, mtu-limit)
+		f.Summary = fmt.Sprintf("Refusing MTU %d in datagram mode", mtu)
+		f.WayOut = fmt.Sprintf("%d needs mode = \"connected\". In datagram mode use mtu = %d, which works on every fabric, "+
+			"or %d where the partition in infiniband_opensm has mtu = 4096.",
+			mtu, ipoib.SafeDatagramMTU, limit)
+		c.add(f)
+	case mode == ib.ModeDatagram && mtu > ipoib.SafeDatagramMTU:
+		c.add(finding.MTUDependsOnFabric.Find("mtu = %d with mode = \"datagram\" needs a broadcast group of %d − %d = %d "+
+			"bytes.",
+			mtu, largestIBMTU, ib.DatagramOverhead, limit))
+	}
+}

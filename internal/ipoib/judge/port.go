@@ -1,0 +1,134 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+)
+
+// port checks the port and the interface as they are now.
+func (c *checker) port(p PlanFacts) {
+	o := c.look
+	ethernet, unknown := o.LinkLayer == "Ethernet", o.LinkLayer == "" && o.Name == "" && !o.Sleeping
+	switch {
+	case unknown && (p.Port || p.LinkType):
+		c.add(finding.IPoIBPostponed.Find("No port of %s has the GUID %s yet.", c.look.Host, c.d.PortGUID))
+	case unknown:
+		c.add(finding.IPoIBPortUnknown.Find("No port of %s has the GUID %s now. %s", c.look.Host, c.d.PortGUID,
+			c.portsOfHost()))
+	case ethernet && p.LinkType:
+		c.add(finding.IPoIBPostponed.Find("Port %s of %s is in Ethernet mode now.", c.d.PortGUID, c.look.Host))
+	case ethernet, p.Ethernet:
+		c.ethernet(ethernet, p.Waits)
+	case o.Sleeping:
+		c.add(finding.IPoIBPostponed.Find("The module of the card that has port %s is not loaded on %s. The apply loads it.",
+			c.d.PortGUID, c.look.Host))
+	default:
+		c.mode()
+		c.portMTU()
+		c.childName()
+		c.session()
+	}
+}
+
+// ethernet refuses a port that is Ethernet now, or that becomes it.
+func (c *checker) ethernet(now, waits bool) {
+	text := "This plan makes port %s of %s Ethernet."
+	if now {
+		text = "Port %s of %s has link layer Ethernet."
+	}
+	f := finding.IPoIBPortEthernet.Find(text, c.d.PortGUID, c.look.Host)
+	if waits {
+		f = f.BeforeRestart()
+	}
+	c.add(f)
+}
+
+// childName checks that the name of a P_Key child fits. The kernel cuts a long
+// one, and every network stack looks for the whole.
+func (c *checker) childName() {
+	const most = 15 // IFNAMSIZ less the terminating zero
+	if c.look.Parent != "" && len(c.look.Name) > most {
+		c.add(finding.PKeyNameTooLong.Find("%s of %s has %d characters, %d more than %d.", c.look.Name, c.look.Host,
+			len(c.look.Name), len(c.look.Name)-most, most))
+	}
+}
+
+// mode checks that the card can do the mode. The hardware address of the interface has
+// a flag for it; before there is an interface, the driver decides.
+func (c *checker) mode() {
+	o := c.look
+	switch {
+	case c.d.Config.Mode != ib.ModeConnected:
+	case o.Present && !o.Capable:
+		c.add(finding.ConnectedModeMissing.Find("Interface %s of %s, driver %s: bit 0x80 of its hardware address is clear.",
+			o.Name, c.look.Host, o.Driver))
+	case !o.Present && !o.Capable && o.Driver == "mlx5_core":
+		c.add(finding.ConnectedModeMissing.Find("Port %s of %s belongs to a card of driver mlx5_core.", c.d.PortGUID,
+			c.look.Host))
+	}
+}
+
+// anyMode refuses connected mode where no port of the host can do it.
+func (c *checker) anyMode() {
+	var unfit []string
+	for _, p := range c.look.HostPorts() {
+		if p.Connected {
+			return
+		}
+		unfit = append(unfit, fmt.Sprintf("%s port %d (%s)", p.PCI, p.Number, p.Driver))
+	}
+	if len(unfit) > 0 && c.d.Config.Mode == ib.ModeConnected {
+		c.add(finding.ConnectedModeMissing.Find("No port of %s can do it: %s.", c.look.Host, strings.Join(unfit, ", ")))
+	}
+}
+
+// portsOfHost names the ports that a host has.
+func (c *checker) portsOfHost() string {
+	var ports []string
+	for _, p := range c.look.HostPorts() {
+		if !p.PortGUID.IsZero() {
+			ports = append(ports, fmt.Sprintf("%s port %d: %s (%s)", p.PCI, p.Number, p.PortGUID, p.LinkLayer))
+		}
+	}
+	if len(ports) == 0 {
+		return "It shows no InfiniBand port."
+	}
+	return "It has " + strings.Join(ports, ", ") + "."
+}
+
+// mayBeOurs reports whether an interface may belong to the port that is not known yet.
+func (c *checker) mayBeOurs(name string) bool { return c.portUnknown && c.look.MayBecomeIB(name) }
+
+// ports are the ports that the interface may be of.
+func (c *checker) ports() []ib.GUID {
+	if !c.portUnknown {
+		return []ib.GUID{c.d.PortGUID}
+	}
+	var all []ib.GUID
+	for _, p := range c.look.HostPorts() {
+		all = append(all, p.PortGUID)
+	}
+	return all
+}
+
+// portMTU refuses an MTU that the kernel would refuse, where the driver shows what the port
+// carries.
+func (c *checker) portMTU() {
+	want := c.d.Config
+	if c.look.IBMTU == 0 || want.Mode != ib.ModeDatagram || want.MTU <= ipoib.SafeDatagramMTU || want.MTU > largestIBMTU {
+		return
+	}
+	if limit := ib.MaxMTU(ib.ModeDatagram, c.look.IBMTU); limit != 0 && want.MTU > limit {
+		// The port alone rules it out, whatever the fabric allows.
+		c.found = slices.DeleteFunc(c.found, func(f finding.Finding) bool { return f.Rule == finding.MTUDependsOnFabric })
+		c.add(finding.MTUAbovePort.Find("mtu = %d with mode = \"datagram\": port %s of %s carries packets of at most %d "+
+			"bytes, which leaves %d.", want.MTU, c.d.PortGUID, c.look.Host, c.look.IBMTU, limit).WithWayOut(
+			fmt.Sprintf("Use mtu = %d. Or use mode = \"connected\" if the card supports it.",
+				min(limit, ipoib.SafeDatagramMTU))))
+	}
+}
