@@ -21,6 +21,18 @@ var walks = []struct {
 	test, step, function string
 	most                 int
 }{
+	// The look at an interface is kept beside the answer: one of the plan, and of the apply one before the change,
+	// one when it has loaded modules, and one after it.
+	{"TestWalk_IPoIB", "empty_plan", "ipoib/found.newLook", 1},
+	{"TestWalk_IPoIB", "plan", "ipoib/found.newLook", 1},
+	{"TestWalk_IPoIB", "plan_and_apply", "ipoib/found.newLook", 4},
+	{"TestWalk_IPoIB", "plan_and_apply", "ipoib/found.newTarget", 4},
+	{"TestWalk_IPoIB", "empty_plan", "ipoib/found.runningStacks", 1},
+	{"TestWalk_IPoIB", "plan_and_apply", "ipoib/found.runningStacks", 4},
+	// Of one answer: our file and the one of the host, and ours once more for what somebody has added to it.
+	{"TestWalk_IPoIB", "empty_plan", "tool/netplan.Parse", 3},
+	{"TestWalk_IPoIB", "plan", "tool/netplan.Parse", 3},
+	{"TestWalk_IPoIB", "plan_and_apply", "tool/netplan.Parse", 12},
 	{"TestWalk_SM", "empty_plan", "opensm/found.Of", 2}, // one of the refresh, one of the plan
 	{"TestWalk_SM", "plan", "opensm/found.Of", 2},
 	{"TestWalk_SM", "plan_and_apply", "opensm/found.Of", 5},

@@ -3,7 +3,6 @@ package found
 import (
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -16,10 +15,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/networkd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/nmcli"
 )
-
-// Made counts what this process has made of snapshots. Tests hold by it that one snapshot is
-// interpreted once, however many objects of its host ask.
-var Made struct{ Looks, Stacks, NetplanFiles atomic.Int64 }
 
 // hostFacts is what all interfaces of one snapshot share: the network stack, and each file of a
 // network stack in the form that its tool reads. A file is parsed once, when somebody asks first.
@@ -50,7 +45,6 @@ func hostOf(s *inventory.Snapshot) *hostFacts {
 		h.running = runningStacks(s)
 		h.stack = h.detectStack()
 		h.middleware = sync.OnceValue(func() *Middleware { return readMiddleware(s.TrueNAS) })
-		Made.Stacks.Add(1)
 		return h
 	})
 }
@@ -60,10 +54,7 @@ func (h *hostFacts) at(ref ipoib.Ref) *Look {
 	if ref.PKey == ipoib.DefaultPKey {
 		ref.PKey = 0
 	}
-	l, _ := h.looks.Get(ref, "", func() (*Look, error) {
-		Made.Looks.Add(1)
-		return newLook(h, ref), nil
-	})
+	l, _ := h.looks.Get(ref, "", func() (*Look, error) { return newLook(h, ref), nil })
 	return l
 }
 
@@ -72,10 +63,7 @@ func (h *hostFacts) content(at string) string { return h.snap.Files[at].Content 
 // plan, and those below, give a file as its tool reads it. The error is a part of the answer: some
 // tools go on with the rest of a file that they do not understand, and others stop.
 func (h *hostFacts) plan(at string) ([]netplan.Device, error) {
-	return h.plans.Get(at, "", func() ([]netplan.Device, error) {
-		Made.NetplanFiles.Add(1)
-		return netplan.Parse(h.content(at))
-	})
+	return h.plans.Get(at, "", func() ([]netplan.Device, error) { return netplan.Parse(h.content(at)) })
 }
 
 // renderer is read apart from what a file defines: it counts also where a definition of the file is

@@ -22,6 +22,9 @@ const (
 // Added are the settings of a file of ours that Render does not write. In its definition they
 // are named without where it stands.
 func Added(text string) (added []tool.Setting) {
+	if _, err := Parse(text); err != nil {
+		return []tool.Setting{{Name: err.Error()}}
+	}
 	all, err := leaves(text)
 	if err != nil {
 		return []tool.Setting{{Name: err.Error()}}
@@ -64,12 +67,9 @@ func isOff(v string) bool {
 	return slices.Contains([]string{"false", "no", "off", "n"}, strings.ToLower(v))
 }
 
-// leaves are the values of a file by the keys that lead to them. Of a route with a gateway
-// those are left out that a Device holds.
+// leaves are the values of a file, which Parse understands, by the keys that lead to them. Of a
+// route with a gateway those are left out that a Device holds.
 func leaves(text string) ([]tool.Setting, error) {
-	if _, err := Parse(text); err != nil {
-		return nil, err
-	}
 	file, err := parser.ParseBytes([]byte(tool.WithoutMark(text)), 0)
 	if err != nil {
 		return nil, err

@@ -8,10 +8,10 @@ import (
 )
 
 // Settings are the values of a file by the keys that lead to them, in our definition without
-// where it stands. Left out are addresses and
-// routes, which a Device holds. A file that is not understood has none.
+// where it stands. Left out are addresses and routes, which a Device holds. What Parse does not
+// understand is told by Added.
 func Settings(text string) (all []tool.Setting) {
-	found, _ := leaves(text) // Added tells what is wrong with it
+	found, _ := leaves(text)
 	own := ourDefinition(found)
 	for _, s := range found {
 		if key := s.Name[strings.LastIndex(s.Name, sep)+1:]; slices.Contains([]string{"addresses", "routes"}, key) {
