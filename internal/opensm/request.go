@@ -24,9 +24,6 @@ type Request struct {
 	Partitions []Partition // sorted; none: no partition file of ours
 }
 
-// Name is the subnet manager in messages: "intel9/0xe41d2d0300e44ed1".
-func (d Request) Name() string { return d.Host + "/" + d.PortGUID.String() }
-
 // HandOver is the longest time that the fabric is without a subnet manager if its
 // master dies and this one is the standby.
 func (d Request) HandOver() time.Duration {

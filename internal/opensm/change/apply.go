@@ -30,6 +30,7 @@ type Options struct {
 	Lab found.Lab
 }
 
+// withDefaults fills in what is left out.
 func (o Options) withDefaults() Options {
 	if o.ProofTimeout <= 0 {
 		o.ProofTimeout = 75 * time.Second
@@ -48,19 +49,11 @@ type Result = managed.Result[*found.Look]
 // the port is *NotServingError.
 func Apply(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request, o Options) (Result, error) {
 	o = o.withDefaults()
-	l, err := renew(ctx, h, l)
+	l, err := ready(ctx, h, l, d)
 	if err != nil {
 		return Result{}, err
 	}
-	if err = refuse(d, judge.Check(l, d, judge.PlanFacts{})); err != nil {
-		return Result{}, err
-	}
-	if !judge.IsSettled(l, d) {
-		if l, err = loadModules(ctx, h, l, d); err != nil {
-			return Result{}, err
-		}
-	}
-	if judge.IsSettled(l, d) { // at most modules were missing
+	if judge.IsSettled(l, d) {
 		return proveInPlace(ctx, h, l, d, o)
 	}
 	if l, err = askFabric(ctx, h, l, d, o); err != nil {
@@ -83,27 +76,40 @@ func renew(ctx context.Context, h *hosts.Host, l *found.Look) (*found.Look, erro
 	return found.Of(s, l.Port), nil
 }
 
-// refuse makes an error of what blocks.
-func refuse(d opensm.Request, all []finding.Finding) error {
-	return safety.Refusal("run subnet manager "+d.Name(), all)
+// ready is the look on which the change rests, checked once more. It has the modules loaded that a subnet
+// manager needs. New ones may make the port visible, and what only the port shows is checked then.
+func ready(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request) (*found.Look, error) {
+	for loaded := false; ; loaded = true {
+		now, err := renew(ctx, h, l)
+		if err != nil || loaded && now == l {
+			return now, err
+		}
+		l = now
+		if err = refuse(l, judge.Check(l, d, judge.PlanFacts{})); err != nil {
+			return nil, err
+		}
+		if loaded || judge.IsSettled(l, d) {
+			return l, nil
+		}
+		if err = loadModules(ctx, h, l); err != nil {
+			return nil, err
+		}
+	}
 }
 
-// loadModules has the modules loaded that a subnet manager needs. New ones may have made the port visible:
-// what only the port shows is checked then.
-func loadModules(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request) (*found.Look, error) {
+// refuse makes an error of what blocks.
+func refuse(l *found.Look, all []finding.Finding) error {
+	return safety.Refusal("run subnet manager "+l.Host+"/"+l.Port.String(), all)
+}
+
+// loadModules stores the modules for the boot as well. Without ib_umad systemd skips the unit without a word
+// (ConditionPathExists), and says that the start went well.
+func loadModules(ctx context.Context, h *hosts.Host, l *found.Look) error {
 	plat, err := platform.Of(l.Snapshot)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	names := append([]string{"ib_umad"}, platform.RDMAModules(l.Snapshot)...)
-	if err = plat.EnsureModules(ctx, h, names...); err != nil {
-		return nil, err
-	}
-	now, err := renew(ctx, h, l)
-	if err != nil || now == l {
-		return now, err
-	}
-	return now, refuse(d, judge.Check(now, d, judge.PlanFacts{}))
+	return plat.EnsureModules(ctx, h, append([]string{"ib_umad"}, platform.RDMAModules(l.Snapshot)...)...)
 }
 
 // proveInPlace has nothing to write. The apply that wrote it may have failed because the port was
@@ -134,6 +140,7 @@ func write(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request, 
 // start makes the instance use the files. Where opensm reads a file again on a signal,
 // a signal is sent: it keeps the role and the registrations of the port.
 func start(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request) error {
+	// SIGHUP starts a sweep as well: memberships that changed are programmed at once.
 	commands := startCommands(l, judge.LacksOnlyBoot(l, d))
 	if judge.Rereads(l, d) {
 		commands = []shellcmd.Command{systemctl.Kill("HUP", l.Unit), coreutils.Touch(found.RereadPath(l.Port))}
@@ -160,7 +167,8 @@ func readBack(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Reques
 	if err != nil {
 		return r, err
 	}
-	r.Findings = append(judge.CheckFabric(d, view, o.Lab), judge.CheckPrefixTaken(r.Look, d)...)
+	r.Findings = append(judge.CheckFabric(d, view, o.Lab), judge.CheckPrefixTaken(r.Look, d.Tuning.SubnetPrefix)...)
+	// The change is made. What would have refused it is told now, and blocks nothing.
 	for i := range r.Findings {
 		r.Findings[i].Severity = min(r.Findings[i].Severity, finding.Warn)
 	}
@@ -171,6 +179,7 @@ func readBack(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Reques
 	return r, err
 }
 
+// run runs commands one after the other, up to the first that fails.
 func run(ctx context.Context, h *hosts.Host, commands ...shellcmd.Command) error {
 	for _, cmd := range commands {
 		if _, err := h.Run(ctx, cmd); err != nil {

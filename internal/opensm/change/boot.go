@@ -82,6 +82,7 @@ func replaceList(ctx context.Context, h *hosts.Host, was found.List, text string
 	switch {
 	case errors.As(err, &exit) && exit.Status == tool.Stale:
 		return false, nil
+	// Under a lock that is taken the command never ran, and what it would have moved is still there.
 	case errors.As(err, &exit) && exit.Status == flock.Taken:
 		return false, run(ctx, h, coreutils.RemoveFile(path))
 	}
@@ -98,6 +99,7 @@ func startCommands(l *found.Look, runs bool) []shellcmd.Command {
 		starter = l.Unit
 	}
 	commands := []shellcmd.Command{systemctl.DaemonReload(), systemctl.Enable(starter)}
+	// The instance reads its drop-in and its files when it starts.
 	if !runs {
 		commands = append(commands, systemctl.Restart(l.Unit))
 	}

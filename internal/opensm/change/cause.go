@@ -63,6 +63,7 @@ type check struct {
 	check string
 }
 
+// says is the text of a cause that needs no symptoms.
 func says(text string) func(Symptoms) string { return func(Symptoms) string { return text } }
 
 // checks run in order; the first that holds is the cause. What keeps opensm from
@@ -70,12 +71,15 @@ func says(text string) func(Symptoms) string { return func(Symptoms) string { re
 var checks = []check{
 	{CauseEthernet, func(s Symptoms) bool { return s.Sysfs.LinkLayer == "Ethernet" },
 		says("the port is in Ethernet mode."), "Set it to \"ib\" with infiniband_link_type."},
+	// The class 129 (0x81) is that of directed routes: without it opensm can address nothing.
 	{CauseKernel, func(s Symptoms) bool { return s.Log.NoClass != "" },
 		func(s Symptoms) string {
 			return fmt.Sprintf("the kernel refuses opensm its management class %s (\"Unable to register class %s\"): Linux %s "+
 				"and opensm %s do not work together.",
 				s.Log.NoClass, s.Log.NoClass, s.Kernel, s.Version)
 		}, "Boot the GA kernel of the release, or install an opensm with the fix (linux-rdma/opensm issue 37)."},
+	// opensm reads its cache before it binds. It ends with FATAL if a file was half written, and its unit starts
+	// it again and again.
 	{CauseCache, func(s Symptoms) bool { return s.Log.Cache != "" },
 		func(s Symptoms) string {
 			return "a cache file of opensm is damaged (" + s.Log.Cache +
@@ -86,11 +90,13 @@ var checks = []check{
 	{CauseBackToBack, func(s Symptoms) bool { return s.Log.BackToBack },
 		says("both ends of the cable have the same GUID, and opensm ends at once."),
 		"Give one of the cards GUIDs of its own with infiniband_guids."},
+	// A unit that was skipped for want of the device has no log at all.
 	{CauseUMAD, func(s Symptoms) bool { return s.Log.NoUMAD != "" || !s.HasUMAD && s.Unit != "active" },
 		says("opensm cannot open the port: the module ib_umad is not loaded, or its device /dev/infiniband/umad* is not " +
 			"there."),
 		"Load it (modprobe ib_umad) and look at the kernel's log; systemd skips the unit without a message while the " +
 			"device is missing."},
+	// Two opensm on one port: the kernel gives the management classes to the first.
 	{CauseNotBound, func(s Symptoms) bool { return s.Log.CannotBind && !s.Sysfs.IsSM },
 		says("opensm cannot bind to the port: another opensm holds it, or no port of the host has this GUID."),
 		"Look for another one (pgrep -a opensm) and stop it. opensm ends with status 0 here, so that systemd calls it a " +
@@ -98,6 +104,7 @@ var checks = []check{
 	{CauseNotRunning, func(s Symptoms) bool { return s.Unit != "active" },
 		func(s Symptoms) string { return fmt.Sprintf("opensm does not run: its unit is %q.", s.Unit) },
 		"Look at the log. opensm ends with status 0 even when it fails."},
+	// From here on opensm runs, and the port says what is wrong (IBA, PortInfo.PortPhysicalState).
 	{CauseCable, func(s Symptoms) bool { return s.Sysfs.Physical == "Polling" || s.Sysfs.Physical == "Sleep" },
 		says("the port has no link: nothing answers at the other end of the cable."),
 		"Check the cable, that the other end is on, and that it is in InfiniBand mode: a port in Ethernet mode never " +
@@ -110,6 +117,7 @@ var checks = []check{
 		},
 		"Check the cable and the port of the switch; a cable of another speed or a worn plug can cause this. The state " +
 			"should not last."},
+	// opensm logs a duplicate at each sweep, and never comes to configure a port. exit_on_fatal does not end it.
 	{CauseDuplicate, func(s Symptoms) bool { return s.Log.Duplicated || len(s.View.Duplicates()) > 0 },
 		func(s Symptoms) string {
 			return "two nodes of the fabric have one GUID" + describeGUIDs(append(s.Log.Duplicate, s.View.Duplicates()...)) +
@@ -122,6 +130,7 @@ var checks = []check{
 	{CauseNotBound, func(s Symptoms) bool { return !s.Sysfs.IsSM },
 		says("opensm runs without being bound to the port."),
 		"Look at the log for \"Error from osm_opensm_bind\"."},
+	// Only the master configures ports, and it has to reach this one.
 	{CauseOtherSM, func(s Symptoms) bool { return fact.Yes(s.View.Ruled) && s.View.Master.GUID != s.Port },
 		func(s Symptoms) string {
 			return fmt.Sprintf("the subnet manager on port %s rules the fabric with priority %d and has not configured this "+
@@ -152,6 +161,7 @@ func findCause(s Symptoms) Cause {
 	return Cause{} // the last check always holds
 }
 
+// describeGUIDs names the first one, which is enough to look for it.
 func describeGUIDs(all []ib.GUID) string {
 	if len(all) == 0 {
 		return ""
@@ -159,6 +169,7 @@ func describeGUIDs(all []ib.GUID) string {
 	return ", " + all[0].String()
 }
 
+// describeKeys writes P_Keys with the membership bit, as smpquery prints them.
 func describeKeys(list []uint16) string {
 	words := make([]string, len(list))
 	for i, k := range list {

@@ -13,6 +13,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
 
+// logLines are enough for one start of opensm up to its failure.
 const logLines = 40
 
 // NotServingError says that the SM is configured but the port is not served, or the
@@ -32,6 +33,7 @@ type NotServingError struct {
 	Log      string // last lines of the unit's log
 }
 
+// Error tells the two failures apart: a port that is not served, and one that is, with other partitions than asked.
 func (e *NotServingError) Error() string {
 	if e.Cause.Kind == CausePKey {
 		return fmt.Sprintf("%s: the subnet manager of port %s serves it, but after %s its partitions are not in force "+

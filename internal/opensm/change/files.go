@@ -19,6 +19,7 @@ import (
 // replaced shows no edit any more.
 func writeFiles(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request) (kept []string, err error) {
 	type file struct{ path, text string }
+	// The drop-in names the file of options, and an instance reads both at its start, which comes last.
 	files := []file{{tool.DropInPath(l.Port), found.DropInText(l.Port)}}
 	if len(d.Partitions) > 0 {
 		files = append(files, file{tool.PartitionsPath(l.Port), tool.PartitionsText(found.Header(), d.Partitions)})

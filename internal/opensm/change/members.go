@@ -27,6 +27,7 @@ type Mismatch struct {
 	Have  []uint16
 }
 
+// String is one sentence without its end.
 func (m Mismatch) String() string {
 	where := m.Port.String()
 	if m.Where != "" {
@@ -65,6 +66,7 @@ func compare(all []opensm.Partition, have []uint16, port ib.GUID, keywords ...st
 // both keys counts as full.
 type kind string
 
+// membership finds a P_Key in a table: the bit 0x8000 makes a full member.
 func membership(table []uint16, pkey uint16) kind {
 	switch {
 	case slices.Contains(table, pkey|0x8000):
@@ -75,6 +77,7 @@ func membership(table []uint16, pkey uint16) kind {
 	return ""
 }
 
+// words name a membership with its key as the table has it.
 func (k kind) words(pkey uint16) string {
 	if k == "full" {
 		return fmt.Sprintf("full (0x%04x)", pkey|0x8000)
@@ -89,7 +92,10 @@ type members struct {
 	notes []string // what could not be compared, one sentence each
 }
 
-func findMembers(ctx context.Context, h host.Host, at device, d opensm.Request, known map[ib.GUID]string) (members, error) {
+// findMembers walks the fabric for the ports of adapters, whose tables say who reaches whom. A walk
+// that fails is a note, for the own port was compared.
+func findMembers(ctx context.Context, h host.Host, at device, d opensm.Request,
+	known map[ib.GUID]string) (members, error) {
 	var m members
 	all, err := fabric.AdapterPorts(ctx, h, at.through())
 	var look *fabric.LookError
@@ -105,6 +111,7 @@ func findMembers(ctx context.Context, h host.Host, at device, d opensm.Request, 
 	named := namedMembers(d.Partitions)
 	for _, p := range all {
 		delete(named, p.GUID)
+		// LIDs from 0xc000 on are those of multicast groups; 0 is a port that no manager has reached.
 		if p.GUID != d.PortGUID && p.LID > 0 && p.LID < 0xc000 {
 			m.ports = append(m.ports, p)
 		}
@@ -125,6 +132,7 @@ func findMembers(ctx context.Context, h host.Host, at device, d opensm.Request, 
 	return m, nil
 }
 
+// weight puts the ports first that are most likely to be missed if they are left out.
 func weight(p fabric.AdapterPort, named map[ib.GUID]bool, known map[ib.GUID]string) int {
 	switch {
 	case named[p.GUID]:
@@ -148,6 +156,7 @@ func namedMembers(all []opensm.Partition) map[ib.GUID]bool {
 	return named
 }
 
+// labels names ports, by the host where it is a managed one.
 func labels(ports map[ib.GUID]bool, known map[ib.GUID]string) string {
 	var words []string
 	for g := range ports {

@@ -55,7 +55,8 @@ func prove(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request, 
 
 // provePriority waits until the master has the priority that it is to have. One that was told
 // to read its options again answers with the old one for a moment, or for ever if it did not.
-func provePriority(ctx context.Context, h *hosts.Host, at device, d opensm.Request, o Options) (notes []string, err error) {
+func provePriority(ctx context.Context, h *hosts.Host, at device, d opensm.Request,
+	o Options) (notes []string, err error) {
 	begin := time.Now()
 	deadline := proofEnd(ctx, o.ProofTimeout)
 	for {
@@ -110,6 +111,7 @@ func proofEnd(ctx context.Context, limit time.Duration) time.Time {
 	return time.Now().Add(limit)
 }
 
+// readPort reads the port from sysfs, which shows a change at once; the snapshot would need a collection for each look.
 func readPort(ctx context.Context, h host.Host, device string, number int) (sysfs.Port, error) {
 	cmd := sysfs.ReadPort(device, number)
 	r, err := h.Run(ctx, cmd)

@@ -29,6 +29,7 @@ type device struct {
 	lid    uint16
 }
 
+// through is the way into the fabric, for its package.
 func (d device) through() fabric.Through { return fabric.Through{Device: d.name, Port: d.number} }
 
 // NotInForceError says that the master serves its port, and the fabric does not have
@@ -39,6 +40,7 @@ type NotInForceError struct {
 	Log        string // what opensm says about it; may be empty
 }
 
+// Error says what the fabric has, and what opensm says of it.
 func (e *NotInForceError) Error() string {
 	text := fmt.Sprintf("%s: the partitions are configured and not in force: %s", e.Host, e.Problem)
 	if e.Log != "" {
@@ -54,12 +56,14 @@ type inForce struct {
 	notes   []string
 }
 
+// complete reports whether nothing is left to wait for.
 func (f inForce) complete() bool { return len(f.wrong) == 0 && f.problem == "" }
 
 // provePartitions waits until the P_Key tables of the adapters and the broadcast groups
 // are as configured. It returns the ports that still differ at the end, and what could
 // not be compared. A wrong broadcast group is *NotInForceError.
-func provePartitions(ctx context.Context, h host.Host, at device, d opensm.Request, o Options) ([]Mismatch, []string, error) {
+func provePartitions(ctx context.Context, h host.Host, at device, d opensm.Request,
+	o Options) ([]Mismatch, []string, error) {
 	deadline := proofEnd(ctx, min(sweepTime, o.ProofTimeout))
 	p := prover{h: h, at: at, d: d, known: o.Lab.Known}
 	for {
@@ -160,6 +164,7 @@ func groups(ctx context.Context, h host.Host, at device, d opensm.Request) (stri
 		if !p.IPoIB {
 			continue
 		}
+		// opensm makes no group of values that it cannot realize, and says so in its log only (ERR 1B26).
 		i := slices.IndexFunc(found, func(g saquery.Group) bool { return g.PKey == p.PKey|0x8000 && g.Broadcast() })
 		mtu := cmp.Or(p.MTU, opensm.DefaultGroupMTU)
 		switch {
@@ -173,6 +178,7 @@ func groups(ctx context.Context, h host.Host, at device, d opensm.Request) (stri
 	return "", nil
 }
 
+// empty is the error of a program that ended well and printed nothing. A fabric has one group at least.
 func empty(out string) error {
 	if out == "" {
 		return errors.New("no output")

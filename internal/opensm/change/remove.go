@@ -25,7 +25,8 @@ func Remove(ctx context.Context, h *hosts.Host, l *found.Look) (Result, error) {
 			strings.Join(l.Unread, " and "))
 	}
 	if !l.Managed {
-		return Result{Look: l, Left: []string{fmt.Sprintf("%s was not set up by Terraform and is left as it is.", l.Unit)}}, nil
+		left := fmt.Sprintf("%s was not set up by Terraform and is left as it is.", l.Unit)
+		return Result{Look: l, Left: []string{left}}, nil
 	}
 	return withHistory(ctx, h, l, "none", func(ctx context.Context) (Result, error) { return stop(ctx, h, l) })
 }
@@ -33,11 +34,13 @@ func Remove(ctx context.Context, h *hosts.Host, l *found.Look) (Result, error) {
 // stop ends an instance of ours and removes it.
 func stop(ctx context.Context, h *hosts.Host, l *found.Look) (Result, error) {
 	r := Result{Changed: true}
+	// The boot comes first: a removal that fails half way leaves nothing that starts again.
 	after, err := removeBoot(ctx, h, l)
 	if err != nil {
 		return r, err
 	}
 	failed := func(err error) error { return fmt.Errorf("stopping the subnet manager of port %s: %w", l.Port, err) }
+	// systemctl stop fails for a unit without a file, unless it still runs.
 	if !l.Absent {
 		if err = run(ctx, h, systemctl.Stop(l.Unit)); err != nil {
 			return r, failed(err)
@@ -58,6 +61,7 @@ func stop(ctx context.Context, h *hosts.Host, l *found.Look) (Result, error) {
 	return r, stillRuns(r.Look)
 }
 
+// describePackage says what is left alone: other programs may need the package and its module.
 func describePackage(l *found.Look) string {
 	if l.Installed == "" {
 		return "The module ib_umad stays loaded, now and at boot."

@@ -47,7 +47,7 @@ func askFabric(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Reque
 	if err != nil {
 		return nil, err
 	}
-	return l, refuse(d, all)
+	return l, refuse(l, all)
 }
 
 // surveyGroups asks for the ports that are to join broadcast groups of a large MTU. The kernel shows the MTU
@@ -87,6 +87,7 @@ func findUnjudged(seen *fabric.Fabric, lab found.Lab) found.Groups {
 		for _, p := range n.Ports {
 			guid := p.GUID.String()
 			known, managed := lab.Ports[guid]
+			// A switch port forwards what it can; its own MTU is no limit of a group that it does not join.
 			if n.Switch || known.MTU != 0 {
 				continue
 			}

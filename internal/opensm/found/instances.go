@@ -37,6 +37,8 @@ func readInstances(s *inventory.Snapshot, port ib.GUID, list List) []Instance {
 		change(&i)
 		all[unit] = i
 	}
+	// systemd has loaded what ran since the boot, was failed, or is wanted by something. An instance that was
+	// stopped is forgotten, so that the list and our drop-ins count as well.
 	for name, u := range s.Units {
 		note(name, func(i *Instance) {
 			i.Active, i.Masked = u.Active(), fact.Yes(s.Masked(name))

@@ -64,6 +64,8 @@ func LabOf(snapshots map[string]*inventory.Snapshot, changing func(host string, 
 	return lab
 }
 
+// card adds one card. A port without a link shows its GUID all the same, and a card in Ethernet mode takes part
+// in no fabric.
 func (lab *Lab) card(host string, c *inventory.Card, owners map[ib.GUID][]string) {
 	infiniband := false
 	for _, p := range c.Ports {

@@ -64,6 +64,8 @@ func pathsOf(port ib.GUID) (dropIn, conf, partitions string) {
 	return tool.DropInPath(port), tool.ConfPath(port), tool.PartitionsPath(port)
 }
 
+// readOwnFiles reads the three files of an instance. A file that is ours by its first line may have been edited: what
+// it says counts, for opensm reads it as it is, and the difference to what we would write is kept besides.
 func readOwnFiles(s *inventory.Snapshot, port ib.GUID, ownTemplate bool) OwnFiles {
 	dropIn, conf, partitions := pathsOf(port)
 	o := OwnFiles{ConfPath: conf, DropInIsDirectory: s.Directories[dropIn], options: Options{Priority: -1},
@@ -131,6 +133,7 @@ func readEdits(s *inventory.Snapshot, port ib.GUID, c tool.Conf, all []opensm.Pa
 	}
 	type file struct{ path, ours string }
 	files := []file{{dropIn, DropInText(port)},
+		// A file whose priority somebody took out lacks the line, and no value of it.
 		{conf, strings.Replace(c.Text(Header()), "sm_priority -1", "sm_priority", 1)},
 		{partitions, tool.PartitionsText(Header(), all)}}
 	if ownTemplate {

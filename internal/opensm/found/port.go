@@ -47,6 +47,7 @@ const placeholderLID = 0x1234
 func (v *PortState) read(s *inventory.Snapshot, port ib.GUID) *inventory.Card {
 	v.UMAD = s.Modules["ib_umad"]
 	v.Diagnostics = s.Commands["sminfo"] || s.Packages["infiniband-diags"] != ""
+	// The label of a card, ibstat and the switch show node GUIDs beside those of ports.
 	for _, c := range s.Cards {
 		if c.NodeGUID == port {
 			v.NodeGUIDOf = c.PCI.String()

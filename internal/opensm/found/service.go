@@ -60,6 +60,8 @@ func (l List) Err(host string) error {
 // SaysAll reports whether the list is there, is understood, and has every port.
 func (l List) SaysAll() bool { return l.There && l.Problem == nil && l.All }
 
+// readList reads the list also where the package is not installed: the file outlives it, and a new package
+// starts what it lists.
 func readList(s *inventory.Snapshot) List {
 	f, there := s.Files[tool.DefaultPath]
 	l := List{Text: f.Content, There: there, Unread: s.Denied[tool.DefaultPath]}
@@ -77,11 +79,13 @@ func (v *Service) read(s *inventory.Snapshot, port ib.GUID) tool.Places {
 	v.UnitsKnown, v.UnitsWhy = s.UnitsWhy == "" && s.Units != nil, s.UnitsWhy
 	v.Unit = tool.Unit(port)
 	v.Active, v.Absent = s.Runs(v.Unit), isAbsent(s, v.Unit)
+	// A unit that has ended and is not started again leaves systemd's list: it is inactive as well.
 	u, known := s.Unit(v.Unit).Get()
 	v.Inactive = known && u.ActiveState == "inactive"
 	v.SharedActive, v.SharedEnabled = s.Runs(tool.Service), s.StartsAtBoot(tool.Service)
 	v.SharedAbsent = isAbsent(s, tool.Service)
 	v.Listed, v.Enabled = v.readBoot(s, port)
+	// A mask stops a start, not what runs.
 	for _, unit := range v.starters() {
 		if fact.Yes(s.Masked(unit)) {
 			v.Masked, v.Enabled = append(v.Masked, unit), fact.Known(false)

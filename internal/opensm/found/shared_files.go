@@ -34,6 +34,8 @@ type FileKey struct {
 	opensm.Key
 }
 
+// readShared reads opensm.conf and the partitions that it names. opensm takes a file that is not there for an
+// empty one, and says nothing.
 func readShared(s *inventory.Snapshot, places tool.Places) Shared {
 	v := Shared{StandardPath: places.Partitions, StandardUnread: s.Denied[places.Partitions],
 		Keys: keysOf(s, places.Conf)}
@@ -56,6 +58,8 @@ func readShared(s *inventory.Snapshot, places tool.Places) Shared {
 
 // readPartitions reads the file of partitions of an instance with these options.
 func (v Shared) readPartitions(s *inventory.Snapshot) Shared {
+	// partition_config_file may name any path. One outside of the directories of opensm is not collected, and so
+	// is not known.
 	standard, there := s.Files[v.StandardPath]
 	all, err := tool.ParsePartitions(standard.Content)
 	v.StandardThere, v.StandardError = there, err

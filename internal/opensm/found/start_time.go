@@ -44,4 +44,5 @@ func isLater(s *inventory.Snapshot, changed time.Time, start inventory.Start) bo
 	return changed.After(start.At) && s.Now.Sub(changed) < s.Uptime-start.After
 }
 
+// clock is a time as a plan shows it, in UTC: host and operator may be in two zones.
 func clock(t time.Time) string { return t.Format("2006-01-02 15:04:05 UTC") }

@@ -57,17 +57,23 @@ func Check(l *found.Look, d opensm.Request, p PlanFacts) []finding.Finding {
 	if len(plat.PackagesFor(platform.FeatureOpenSM, l.Kernel)) == 0 && !l.Program {
 		return append(all, noPackage(l, plat))
 	}
-	all = append(all, platform.CheckPort(l.Snapshot, plat, d.PortGUID, "ib_umad")...)
+	// What differs is derived once: several checks are about a change only.
+	diff := Differences(l, d)
+	all = append(all, platform.CheckPort(l.Snapshot, plat, l.Port, "ib_umad")...)
 	all = append(all, checkPort(l, p)...)
-	if len(Differences(l, d)) > 0 {
+	if len(diff) > 0 {
 		all = append(all, CheckLink(l)...)
 	}
-	all = append(all, checkPrefix(l, d)...)
-	all = append(all, checkService(l, d, p)...)
-	all = append(all, checkOwnFiles(l, d)...)
-	paths := []string{tool.DropInPath(d.PortGUID), l.ConfPath}
+	all = append(all, checkPrefix(l, d.Tuning.SubnetPrefix)...)
+	all = append(all, checkService(l, diff, p)...)
+	if len(diff) > 0 && !Rereads(l, d) {
+		all = append(all, checkOthersStart(l)...)
+	}
+	all = append(all, checkKernel(l)...)
+	all = append(all, checkOwnFiles(l, diff, len(d.Partitions) > 0)...)
+	paths := []string{tool.DropInPath(l.Port), l.ConfPath}
 	if len(d.Partitions) > 0 {
-		paths = append(paths, tool.PartitionsPath(d.PortGUID))
+		paths = append(paths, tool.PartitionsPath(l.Port))
 	}
 	all = append(all, platform.CheckPlaces(l.Snapshot, paths...)...)
 	all = append(all, platform.CheckBoot(l.Snapshot, l.NotAtBoot)...)

@@ -22,6 +22,7 @@ func Differences(l *found.Look, d opensm.Request) []string {
 	if l.Installed == "" {
 		add("opensm is not installed")
 	}
+	// opensm ends with 0 also when it fails. systemd then has the unit as inactive, like one that was stopped.
 	if l.Stopped() {
 		add("%s does not run", l.Unit)
 	}
@@ -55,6 +56,7 @@ func findIneffective(l *found.Look, d opensm.Request) []string {
 	if opensm.PartitionText(l.Partitions) != opensm.PartitionText(d.Partitions) || l.PartitionError != "" {
 		add("its partitions differ from the configured ones")
 	}
+	// Options without an argument show in no attribute, so that the file as a whole is compared.
 	for _, path := range l.Edited {
 		add("%s was changed by hand", path)
 	}
@@ -62,6 +64,7 @@ func findIneffective(l *found.Look, d opensm.Request) []string {
 		diff = append(diff, l.NotAtBoot)
 	}
 	switch {
+	// Without a port there is nothing to be bound to, and another finding says so.
 	case !l.PortPresent || l.Stopped() || fact.Yes(l.IsSM):
 	case fact.No(l.IsSM) && !l.Active.Known():
 		add("no SM is bound to the port")

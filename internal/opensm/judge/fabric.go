@@ -27,6 +27,7 @@ func CheckFabric(d opensm.Request, v found.View, lab found.Lab) []finding.Findin
 			break
 		}
 	}
+	// A manager of ours has a resource that judges the rivalry, with a way out in its own configuration.
 	for _, m := range v.Managers {
 		if m.GUID == d.PortGUID || lab.Ours[m.GUID] {
 			continue
@@ -69,6 +70,7 @@ func checkTwice(d opensm.Request, v found.View) []finding.Finding {
 		strings.Join(words, ", "))}
 }
 
+// role is the word for SMInfo.SMState (InfiniBand Architecture, SMInfo).
 func role(state int) string {
 	switch state {
 	case 1:

@@ -14,7 +14,7 @@ import (
 
 // checkOwnFiles looks at unmanaged files in our places, and at what somebody has written into
 // those of ours.
-func checkOwnFiles(l *found.Look, d opensm.Request) []finding.Finding {
+func checkOwnFiles(l *found.Look, diff []string, partitions bool) []finding.Finding {
 	var all []finding.Finding
 	for _, path := range l.Unmanaged {
 		all = append(all, finding.OpensmFileUnmanaged.Find("%s of %s.", path, l.Host))
@@ -22,9 +22,9 @@ func checkOwnFiles(l *found.Look, d opensm.Request) []finding.Finding {
 	for _, path := range l.Unread {
 		all = append(all, findUnread(l, path))
 	}
-	all = append(all, checkEdits(l, d)...)
+	all = append(all, checkEdits(l, partitions)...)
 	all = append(all, checkGone(l)...)
-	all = append(all, checkOlder(l, d)...)
+	all = append(all, checkOlder(l, diff)...)
 	for _, c := range l.Replaced {
 		all = append(all, finding.OpensmCommandReplaced.Find("%s of %s has: ExecStart=%s", c.Path, l.Host, c.Line))
 	}
@@ -60,10 +60,10 @@ func describeUnclear(key opensm.Key) string {
 }
 
 // checkEdits names what somebody has written into the files that an apply of d writes anew.
-func checkEdits(l *found.Look, d opensm.Request) []finding.Finding {
+func checkEdits(l *found.Look, partitions bool) []finding.Finding {
 	var all []finding.Finding
 	for _, e := range l.Edits {
-		if e.Path == tool.PartitionsPath(d.PortGUID) && len(d.Partitions) == 0 {
+		if e.Path == tool.PartitionsPath(l.Port) && !partitions {
 			continue // it stays as it is, and nothing reads it
 		}
 		if e.Path == l.ConfPath && l.SetsKeys() {
@@ -87,8 +87,8 @@ func checkGone(l *found.Look) []finding.Finding {
 }
 
 // checkOlder is about an instance that may not run with what its files say, though they say what d asks for.
-func checkOlder(l *found.Look, d opensm.Request) []finding.Finding {
-	if l.Older == "" || !slices.Equal(Differences(l, d), []string{l.Older}) {
+func checkOlder(l *found.Look, diff []string) []finding.Finding {
+	if l.Older == "" || !slices.Equal(diff, []string{l.Older}) {
 		return nil
 	}
 	return []finding.Finding{finding.OpensmOlderThanFiles.Find("%s: %s.", l.Host, l.Older)}

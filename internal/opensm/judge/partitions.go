@@ -31,6 +31,8 @@ func CheckPartitions(partitions []opensm.Partition, ports map[string]found.Membe
 	return all
 }
 
+// checkDefault is about the partition of every port. Where a file has none, opensm makes all ports but its own
+// limited members of it, and limited members do not reach each other.
 func checkDefault(all []opensm.Partition) []finding.Finding {
 	p, there := opensm.FindDefault(all)
 	if !there {
@@ -76,6 +78,8 @@ func checkGroup(p opensm.Partition, ports map[string]found.MemberPort, own ib.GU
 	if len(weak) == 0 {
 		return nil
 	}
+	// opensm makes the group without a complaint. A port that has less is refused when its IPoIB interface joins:
+	// the kernel logs status -22, and the interface has no carrier.
 	f := finding.BroadcastGroupUnfit.Find("Partition %q: %s.", p.Name, strings.Join(weak, "; "))
 	if !certain {
 		f.Severity = finding.Warn
@@ -97,11 +101,13 @@ func findMissing(port found.MemberPort, p opensm.Partition, guid string,
 	return problem, named || own && findWeakness(port, p.MTU, p.Rate) != ""
 }
 
+// isMember reports whether a GUID or a keyword stands among the members.
 func isMember(p opensm.Partition, member string) bool {
 	return slices.ContainsFunc(p.Members, func(m opensm.Member) bool { return m.Port == member })
 }
 
-// findWeakness says what a port lacks for a group of that MTU in bytes and rate in tenths of Gb/s; empty if nothing is known to be missing.
+// findWeakness says what a port lacks for a group of that MTU in bytes and rate in tenths of Gb/s; empty if nothing
+// is known to be missing.
 func findWeakness(port found.MemberPort, mtu, rate int) string {
 	switch {
 	case port.MTU != 0 && port.MTU < mtu:

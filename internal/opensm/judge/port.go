@@ -7,13 +7,14 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
 	tool "github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
 // checkPort is about the port that is to be served.
 func checkPort(l *found.Look, p PlanFacts) []finding.Finding {
+	// The order matters: a port that is not there has no link layer, and one in Ethernet mode no subnet manager.
 	switch {
 	case p.PortUnknown:
 		return nil // the plan says what waits
@@ -53,6 +54,7 @@ func checkBound(l *found.Look) []finding.Finding {
 			"not known either.", l.Unit, l.Host, l.Active.Why(), l.Port)
 		f.WayOut = "Fix what systemctl reports on the host, then plan again."
 		return []finding.Finding{f}
+	// The bit IsSM of the port is the one sign of a manager that was started by hand, outside of systemd.
 	case !l.IsSM.Known() && l.Stopped():
 		f := finding.OpensmPortHeld.Find("Whether a subnet manager is bound to port %s of %s is not known: %s.", l.Port,
 			l.Host, l.IsSM.Why())
@@ -86,23 +88,23 @@ func describePorts(l *found.Look) string {
 }
 
 // checkPrefix is about cards whose ports do not take a subnet prefix.
-func checkPrefix(l *found.Look, d opensm.Request) []finding.Finding {
-	if prefix := d.Tuning.SubnetPrefix; !l.PortPresent || prefix == 0 || prefix == tool.DefaultSubnetPrefix ||
+func checkPrefix(l *found.Look, prefix ib.GUID) []finding.Finding {
+	if !l.PortPresent || prefix == 0 || prefix == tool.DefaultSubnetPrefix ||
 		l.Driver != "mlx5_core" || !kernelFrom(l.Kernel, 4, 20) {
 		return nil
 	}
 	return []finding.Finding{finding.SubnetPrefixIneffective.Find("Card %s of %s has driver %s under Linux %s, and "+
-		"subnet_prefix = %q.", l.CardPCI, l.Host, l.Driver, l.Kernel, d.Tuning.SubnetPrefix)}
+		"subnet_prefix = %q.", l.CardPCI, l.Host, l.Driver, l.Kernel, prefix)}
 }
 
 // CheckPrefixTaken says that the port's GIDs do not begin with the prefix that its
 // master has.
-func CheckPrefixTaken(l *found.Look, d opensm.Request) []finding.Finding {
-	if want := d.Tuning.SubnetPrefix; !l.PortPresent || want == 0 || !l.Master() || l.Prefix == want {
+func CheckPrefixTaken(l *found.Look, want ib.GUID) []finding.Finding {
+	if !l.PortPresent || want == 0 || !l.Master() || l.Prefix == want {
 		return nil
 	}
-	f := finding.SubnetPrefixIneffective.Find("The GIDs of port %s of %s begin with %s, not with %s.", d.PortGUID, l.Host,
-		l.Prefix, d.Tuning.SubnetPrefix)
+	f := finding.SubnetPrefixIneffective.Find("The GIDs of port %s of %s begin with %s, not with %s.", l.Port, l.Host,
+		l.Prefix, want)
 	f.Summary = "The subnet prefix is not in force"
 	return []finding.Finding{f}
 }

@@ -33,6 +33,7 @@ func checkEditsRemoved(l *found.Look) []finding.Finding {
 // FindStaying says what a removal leaves of what the instances of a host share, because others
 // need it: one sentence each. Nothing else of the shared is left.
 func FindStaying(l *found.Look) []string {
+	// Where the template is ours each instance is enabled on its own, and no service has a list.
 	switch needs := l.UnitsOf(found.Instance.NeedsTemplate); {
 	case !l.Managed:
 		return nil // nothing is removed
@@ -55,6 +56,7 @@ func FindStaying(l *found.Look) []string {
 func findServiceStaying(l *found.Look) []string {
 	var stays []string
 	add := func(format string, args ...any) { stays = append(stays, fmt.Sprintf(format, args...)) }
+	// To stop the service stops every instance, for they are PartOf it.
 	var rest []string
 	for _, i := range l.OthersListed() {
 		rest = append(rest, i.Port.String())

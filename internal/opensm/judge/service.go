@@ -8,33 +8,31 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
 	tool "github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
 // checkService is about the package, the list of ports and the units.
-func checkService(l *found.Look, d opensm.Request, p PlanFacts) []finding.Finding {
+func checkService(l *found.Look, diff []string, p PlanFacts) []finding.Finding {
 	var all []finding.Finding
+	settled := l.Silence() == "" && len(diff) == 0
 	if l.Installed == "" {
 		all = append(all, finding.OpensmInstalled.Find("opensm is not installed on %s.", l.Host))
 	}
+	// The apply edits the list. One that it cannot read whole it would damage.
 	switch {
 	case l.List.Unread:
 		all = append(all, findUnread(l, tool.DefaultPath))
 	case l.List.Problem != nil:
 		all = append(all, finding.OpensmFileNotUnderstood.Find("%s: %v.", l.Host, l.List.Problem))
-	case l.List.SaysAll() && l.Installed != "" && !IsSettled(l, d):
+	case l.List.SaysAll() && l.Installed != "" && !settled:
 		all = append(all, finding.OpensmPortsReplaced.Find("%s of %s says PORTS=ALL.%s", tool.DefaultPath, l.Host,
 			describeLosing(l)))
 	}
 	if fact.Yes(l.Active) && !l.Managed && !l.DropInIsDirectory { // a directory is refused
 		all = append(all, findTakeover(l))
 	}
-	all = append(all, checkMasked(l, p)...)
-	all = append(all, checkOthersStart(l, d)...)
-	all = append(all, checkBeside(l, d)...)
-	return append(all, checkKernel(l)...)
+	return append(append(all, checkMasked(l, p)...), checkBeside(l, settled)...)
 }
 
 // checkMasked is about units that systemd does not start. The plan of an instance of ours, which a destroy may
@@ -53,10 +51,11 @@ func checkMasked(l *found.Look, p PlanFacts) []finding.Finding {
 
 // checkOthersStart is about listed ports that start at boot because this one does. Those with files of
 // ours have a resource that plans their start, and those that are masked do not start.
-func checkOthersStart(l *found.Look, d opensm.Request) []finding.Finding {
-	if l.OwnTemplate || len(Differences(l, d)) == 0 || Rereads(l, d) || fact.Yes(l.SharedEnabled) {
+func checkOthersStart(l *found.Look) []finding.Finding {
+	if l.OwnTemplate || fact.Yes(l.SharedEnabled) {
 		return nil
 	}
+	// systemctl enable of the one service enables all that it starts.
 	var units []string
 	for _, i := range l.OthersListed() {
 		if !i.Ours && !i.Masked {
@@ -78,9 +77,9 @@ func checkOthersStart(l *found.Look, d opensm.Request) []finding.Finding {
 
 // checkBeside is about what starts or runs beside an instance of ours and has no resource. A list of all ports
 // that this apply replaces has a finding of its own, which names what runs by it.
-func checkBeside(l *found.Look, d opensm.Request) []finding.Finding {
+func checkBeside(l *found.Look, settled bool) []finding.Finding {
 	switch {
-	case !l.Managed || l.List.SaysAll() && !IsSettled(l, d):
+	case !l.Managed || l.List.SaysAll() && !settled:
 		return nil
 	case l.List.SaysAll() && !l.OwnTemplate && fact.Yes(l.SharedEnabled):
 		return []finding.Finding{finding.OpensmBeside.Find("%s of %s says PORTS=ALL. At the next boot %s starts a subnet "+
