@@ -43,19 +43,9 @@ type PlanFacts struct {
 // and the settings.
 func Check(l *found.Look, d opensm.Request, p PlanFacts) []finding.Finding {
 	all := CheckConfig(d, p)
-	plat, err := platform.Of(l.Snapshot)
-	if err != nil {
-		f := finding.OpensmUnsupported.Find("%v.", err)
-		f.Summary, f.WayOut = "Refusing to run a subnet manager on an unsupported system",
-			"Run it on a supported host of the fabric."
-		return append(all, f)
-	}
-	if plat.About().Kind == platform.KindTrueNAS {
-		return append(all, finding.OpensmUnsupported.Find("%s runs %s. TrueNAS has no opensm and accepts no "+
-			"packages. Software that is added by force is lost at the next update.", l.Host, plat.Name()))
-	}
-	if len(plat.PackagesFor(platform.FeatureOpenSM, l.Kernel)) == 0 && !l.Program {
-		return append(all, noPackage(l, plat))
+	plat, unsupported := checkSystem(l)
+	if len(unsupported) > 0 {
+		return append(all, unsupported...)
 	}
 	// What differs is derived once: several checks are about a change only.
 	diff := Differences(l, d)
@@ -86,6 +76,24 @@ func Check(l *found.Look, d opensm.Request, p PlanFacts) []finding.Finding {
 		all = append(all, checkSharedPartitions(l)...)
 	}
 	return all
+}
+
+// checkSystem is about hosts that cannot run opensm at all.
+func checkSystem(l *found.Look) (platform.Platform, []finding.Finding) {
+	plat, err := platform.Of(l.Snapshot)
+	switch {
+	case err != nil:
+		f := finding.OpensmUnsupported.Find("%v.", err)
+		f.Summary, f.WayOut = "Refusing to run a subnet manager on an unsupported system",
+			"Run it on a supported host of the fabric."
+		return plat, []finding.Finding{f}
+	case plat.About().Kind == platform.KindTrueNAS:
+		return plat, []finding.Finding{finding.OpensmUnsupported.Find("%s runs %s. TrueNAS has no opensm and accepts no "+
+			"packages. Software that is added by force is lost at the next update.", l.Host, plat.Name())}
+	case len(plat.PackagesFor(platform.FeatureOpenSM, l.Kernel)) == 0 && !l.Program:
+		return plat, []finding.Finding{noPackage(l, plat)}
+	}
+	return plat, nil
 }
 
 // noPackage is about distributions without a package of opensm: a program that the
