@@ -50,12 +50,6 @@ func (o *Session) Assess(c Card, l *Look) Assessment {
 	return Assessment{Card: card, Host: o.hostFacts(c, l.Snap), Jobs: l.Pending}
 }
 
-// Observe is Assess of a card of a snapshot.
-func (o *Session) Observe(c Card, s *inventory.Snapshot, card *inventory.Card) Assessment {
-	l, _ := LookAt(s, card.PCI) // the card is there
-	return o.Assess(c, l)
-}
-
 // Compare compares the card in the slot with the recorded one. If they differ, or if the slot
 // is empty, it looks for the recorded card in the other slots of the host.
 func (c Card) Compare(l *Look) safety.IdentityFacts {

@@ -138,15 +138,6 @@ func (e *NoCardError) Error() string {
 	return fmt.Sprintf("%s has no card at %s", e.Host, e.PCI)
 }
 
-// Read gives the snapshot of the host and the card in it; see Look.
-func (c Card) Read(ctx context.Context) (*inventory.Snapshot, *inventory.Card, error) {
-	l, err := c.Look(ctx)
-	if l == nil {
-		return nil, nil, err
-	}
-	return l.Snap, l.Card, err
-}
-
 // Tell says how far the write of a card is.
 func (o *Session) Tell(c Card, s journal.Step) {
 	s.Time, s.Host, s.PCI = o.Now(), c.Host.Name(), c.PCI

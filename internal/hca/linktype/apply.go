@@ -86,13 +86,13 @@ func notReadBack(c cards.Card, now State) error {
 // makeTypes stores the types and makes them effective: by the driver where it can, else
 // by the restart that the verdict allows.
 func makeTypes(ctx context.Context, o *cards.Session, l Ask, look Look, how safety.Activation, did *[]string) error {
-	if !decidesItself(look.card) {
+	if !decidesItself(look.at.Card) {
 		if err := keep(ctx, o, l, look, did); err != nil {
 			return err
 		}
 		return setInDriver(ctx, o, l, did)
 	}
-	goal := linkGoal(l.Card, look.card.InFlash(), l.Request)
+	goal := linkGoal(l.Card, look.at.Card.InFlash(), l.Request)
 	if goal.New = !covers(look.stored.Types.Or(nil), l.Request.Ports); goal.New {
 		if err := writeConfig(ctx, o, l.Card, l.Request.Ports); err != nil {
 			return err
@@ -141,7 +141,7 @@ func typesReached(want map[int]ib.LinkType, shown map[int]string) (reached, know
 
 // keep writes the place that lasts over a reboot.
 func keep(ctx context.Context, o *cards.Session, l Ask, look Look, did *[]string) error {
-	types := wholeCard(l.Request.Ports, look.card)
+	types := wholeCard(l.Request.Ports, look.at.Card)
 	switch look.StoredIn {
 	case inCardConfig:
 		if err := writeConfig(ctx, o, l.Card, types); err != nil {
@@ -219,14 +219,14 @@ func setNow(pci ib.PCIAddress, pairs []string) shellcmd.Command {
 }
 
 func setInDriver(ctx context.Context, o *cards.Session, l Ask, did *[]string) error {
-	_, card, err := l.Card.Read(ctx)
+	now, err := l.Card.Look(ctx)
 	if err != nil {
 		return err
 	}
 	var pairs, text []string
 	for _, port := range sortedPorts(l.Request.Ports) {
 		want := l.Request.Ports[port]
-		p, ok := card.Port(port)
+		p, ok := now.Card.Port(port)
 		if !ok {
 			continue
 		}
@@ -263,12 +263,12 @@ func awaitDevice(ctx context.Context, o *cards.Session, l Ask) error {
 	deadline := time.Now().Add(min(o.Settle, deviceTime))
 	expected := slices.Contains(slices.Collect(maps.Values(l.Request.Ports)), ib.LinkTypeIB)
 	for {
-		_, card, err := l.Card.Read(ctx)
+		now, err := l.Card.Look(ctx)
 		if err != nil {
 			return err
 		}
 		l.Card.Host.Invalidate() // udev may not have named the device that was read
-		if card.RDMADevice != "" || !expected || time.Now().After(deadline) {
+		if now.Card.RDMADevice != "" || !expected || time.Now().After(deadline) {
 			return nil
 		}
 		if err := o.Pause(ctx); err != nil {
@@ -282,11 +282,11 @@ func waitFor(ctx context.Context, o *cards.Session, l Ask, said string) error {
 	deadline := time.Now().Add(o.Settle)
 	for {
 		l.Card.Host.Invalidate()
-		_, card, err := l.Card.Read(ctx)
+		now, err := l.Card.Look(ctx)
 		if err != nil {
 			return err
 		}
-		wrong := wrongTypes(l.Request.Ports, card)
+		wrong := wrongTypes(l.Request.Ports, now.Card)
 		if len(wrong) == 0 {
 			return awaitDevice(ctx, o, l)
 		}

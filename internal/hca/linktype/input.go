@@ -28,7 +28,7 @@ func input(l Ask, look Look) safety.LinkTypeInput {
 	}
 	for _, e := range ours.Edits {
 		if look.inHost() {
-			in.Edited = e.Evidence(look.snap.Host)
+			in.Edited = e.Evidence(look.at.Snap.Host)
 		}
 	}
 	return in
@@ -51,11 +51,11 @@ func wholeCard(want map[int]ib.LinkType, card *inventory.Card) map[int]ib.LinkTy
 // next boot. The ports of a card that decides itself do not depend on each other.
 func unnamed(want map[int]ib.LinkType, look Look) map[int]safety.UnnamedPort {
 	others := map[int]safety.UnnamedPort{}
-	if decidesItself(look.card) {
+	if decidesItself(look.at.Card) {
 		return others
 	}
-	stored := wholeCard(want, look.card)
-	for _, p := range look.card.Ports {
+	stored := wholeCard(want, look.at.Card)
+	for _, p := range look.at.Card.Ports {
 		if _, asked := want[p.Number]; !asked {
 			others[p.Number] = safety.UnnamedPort{AtBoot: stored[p.Number]}
 		}
@@ -96,7 +96,7 @@ func overrides(ports map[int]ib.LinkType, look Look) fact.Of[[]string] {
 // parameterOver is a parameter of the driver that would override types that are stored in the
 // card. An apply writes it as well then, see keep.
 func parameterOver(ports map[int]ib.LinkType, look Look) safety.LinkTypeParameter {
-	types := wholeCard(ports, look.card)
+	types := wholeCard(ports, look.at.Card)
 	if look.StoredIn != inCardConfig || !isOverridden(look.places, types) {
 		return safety.LinkTypeParameter{}
 	}
@@ -126,18 +126,18 @@ func isOverridden(places platform.Places, want map[int]ib.LinkType) bool {
 // function.
 func (l Ask) uses(look Look) map[int][]string {
 	all := map[int][]string{}
-	for i := range look.snap.Cards {
-		c := &look.snap.Cards[i]
-		if l.Uses == nil || c.PCI.Slot() != look.card.PCI.Slot() || c.Virtual {
+	for i := range look.at.Snap.Cards {
+		c := &look.at.Snap.Cards[i]
+		if l.Uses == nil || c.PCI.Slot() != look.at.Card.PCI.Slot() || c.Virtual {
 			continue
 		}
 		for _, p := range c.Ports {
 			number := p.Number
-			if decidesItself(look.card) {
+			if decidesItself(look.at.Card) {
 				number = c.PCI.Function() + 1
 			}
 			if !p.PortGUID.IsZero() {
-				all[number] = l.Uses(look.snap, p.PortGUID)
+				all[number] = l.Uses(look.at.Snap, p.PortGUID)
 			}
 		}
 	}

@@ -69,7 +69,7 @@ type State struct {
 
 // Assess gives the verdict on link types from one look. It never writes.
 func Assess(ctx context.Context, o *cards.Session, l Ask, look Look) (cards.Assessment, error) {
-	a, in := o.Observe(l.Card, look.snap, look.card), input(l, look)
+	a, in := o.Assess(l.Card, look.at), input(l, look)
 	in.Host = a.Host
 	err := o.Judge(ctx, l.Card.Host, &a, func(card safety.CardFacts) safety.Verdict {
 		in.Card = card

@@ -15,8 +15,7 @@ import (
 // Look is what one look at a host has found of the types of a card's ports.
 type Look struct {
 	State
-	snap   *inventory.Snapshot
-	card   *inventory.Card
+	at     *cards.Look
 	shown  map[int]string            // now, see shownTypes
 	stored inventory.StoredLinkTypes // in the card's own configuration
 	places platform.Places           // of the host; none if only the card's configuration decides
@@ -26,15 +25,16 @@ type Look struct {
 
 // Read looks at the types of a card's ports, now and in each place that keeps them.
 func Read(ctx context.Context, c cards.Card) (Look, error) {
-	s, card, err := c.Read(ctx)
+	found, err := c.Look(ctx)
 	if err != nil {
 		return Look{}, err
 	}
+	s, card := found.Snap, found.Card
 	stored, err := storedTypes(ctx, c, s, card)
 	if err != nil {
 		return Look{}, err
 	}
-	l := Look{snap: s, card: card, shown: shownTypes(s, card), stored: stored}
+	l := Look{at: found, shown: shownTypes(s, card), stored: stored}
 	l.Boot, l.Unanswered = s.BootID, stored.Served.Why()
 	if decidesItself(card) { // a tool that is not there leaves no other place that decides
 		l.Unanswered = stored.Types.Why()
@@ -84,8 +84,8 @@ func (l Look) storedIn() (place, whyNot string) {
 		return inCardConfig, ""
 	case !l.stored.Served.Known():
 		return "", "mstconfig did not say what the card's configuration has: " + l.stored.Served.Why()
-	case decidesItself(l.card):
-		return "", "mstconfig shows no link type, and the driver of " + l.card.Chip.Name + " can store none"
+	case decidesItself(l.at.Card):
+		return "", "mstconfig shows no link type, and the driver of " + l.at.Card.Chip.Name + " can store none"
 	}
 	return l.places.Ours().Name, ""
 }
@@ -164,7 +164,7 @@ func (l Look) byPlace() map[string]map[int]string {
 // it has stored is read without the driver.
 func (l Look) ports() map[int]Port {
 	shown := map[int]string{}
-	if decidesItself(l.card) {
+	if decidesItself(l.at.Card) {
 		for number := range l.stored.Types.Or(nil) {
 			shown[number] = ""
 		}
@@ -172,7 +172,7 @@ func (l Look) ports() map[int]Port {
 	maps.Copy(shown, l.shown)
 	all := map[int]Port{}
 	for number, text := range shown {
-		p := Port{Port: number, Shown: text, Persistent: l.NextBoot[number], InCard: decidesItself(l.card),
+		p := Port{Port: number, Shown: text, Persistent: l.NextBoot[number], InCard: decidesItself(l.at.Card),
 			Written: l.places.Ours().Types[number]}
 		p.Configured, p.Effective = shownType(text)
 		all[number] = p

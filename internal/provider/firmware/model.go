@@ -215,7 +215,7 @@ func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
 	m.observe(a.at.Ref, done)
 	m.FlashPSID, m.FlashVersion = planned.FlashPSID, planned.FlashVersion
 	pending := a.at.Pending
-	m.BackupPath = attribute.OrNull(cmp.Or(done.BackupPath, takenUp(prior.ID.IsNull(), pending, done),
+	m.BackupPath = attribute.OrNull(cmp.Or(done.BackupPath, earlierBackup(prior.ID.IsNull(), pending, done),
 		prior.BackupPath.ValueString()))
 	m.Change, m.OriginalBackup = planned.Change, planned.OriginalBackup
 	burned := done.BackupPath != ""
@@ -234,10 +234,10 @@ func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
 	}
 }
 
-// takenUp is the backup of a burn that an earlier apply began and this one has settled;
+// earlierBackup is the backup of a burn that an earlier apply began and this one has settled;
 // empty if there was none. A create that fails after its burn stores no state, so that the
 // next one takes up also a burn whose job is settled.
-func takenUp(creates bool, pending []journal.Report, done hca.FirmwareState) string {
+func earlierBackup(creates bool, pending []journal.Report, done hca.FirmwareState) string {
 	burn := func(r journal.Report) bool { return r.Kind == journal.Burn && r.Closes() }
 	if creates || slices.ContainsFunc(pending, burn) {
 		return done.JobBackup
