@@ -43,7 +43,7 @@ func (b *Store) Assess(ctx context.Context, c cards.Card) (cards.Assessment, err
 func (b *Store) Take(ctx context.Context, c cards.Card) (Backup, error) {
 	what := "back up firmware of card " + c.ID()
 	// card.json must be of this moment and of this card.
-	if err := c.Confirm(ctx, what); err != nil {
+	if _, err := c.Confirm(ctx, what); err != nil {
 		return Backup{}, err
 	}
 	a, err := b.Assess(ctx, c)

@@ -67,14 +67,8 @@ func (c Card) Compare(l *Look) safety.IdentityFacts {
 }
 
 // Confirm reads the host anew and refuses unless the card in the slot is the recorded
-// one. It is the last step before a write.
-func (c Card) Confirm(ctx context.Context, what string) error {
-	_, err := c.LookAgain(ctx, what)
-	return err
-}
-
-// LookAgain is Confirm with the look, which comes also with a refusal.
-func (c Card) LookAgain(ctx context.Context, what string) (*Look, error) {
+// one. It is the last step before a write. The look comes also with a refusal.
+func (c Card) Confirm(ctx context.Context, what string) (*Look, error) {
 	c.Host.Invalidate()
 	l, err := c.Look(ctx)
 	var gone *NoCardError

@@ -17,7 +17,7 @@ import (
 func Begin(ctx context.Context, s *cards.Session, c cards.Card, what string, did *[]string,
 	assess func(context.Context) (cards.Assessment, error),
 ) (cards.Assessment, error) {
-	l, err := c.LookAgain(ctx, what)
+	l, err := c.Confirm(ctx, what)
 	if err != nil && !isUndecided(err, l) {
 		return cards.Assessment{}, err
 	}

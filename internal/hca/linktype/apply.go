@@ -155,7 +155,7 @@ func keep(ctx context.Context, o *cards.Session, l Ask, look Look, did *[]string
 	case "":
 		return notStored(newError(l.Card, "nothing on this host keeps link types over a reboot: "+look.whyNot, nil))
 	}
-	if err := l.Card.Confirm(ctx, "store the link types of card "+l.Card.ID()); err != nil {
+	if _, err := l.Card.Confirm(ctx, "store the link types of card "+l.Card.ID()); err != nil {
 		return err
 	}
 	if err := l.Card.TypeStore.Keep(ctx, types); err != nil {
@@ -175,7 +175,7 @@ func writeConfig(ctx context.Context, o *cards.Session, c cards.Card, types map[
 	if err != nil {
 		return notStored(newError(c, "the command of mstconfig could not be built", err))
 	}
-	if err = c.Confirm(ctx, "store the link types of card "+c.ID()); err != nil {
+	if _, err = c.Confirm(ctx, "store the link types of card "+c.ID()); err != nil {
 		return err
 	}
 	r, err := o.Exclusive(ctx, c.Host, c.PCI, cmd)
@@ -238,7 +238,7 @@ func setInDriver(ctx context.Context, o *cards.Session, l Ask, did *[]string) er
 	if len(pairs) == 0 {
 		return nil
 	}
-	if err = l.Card.Confirm(ctx, "set link types of card "+l.Card.ID()); err != nil {
+	if _, err = l.Card.Confirm(ctx, "set link types of card "+l.Card.ID()); err != nil {
 		return err
 	}
 	r, err := l.Card.Host.Run(ctx, setNow(l.Card.PCI, pairs))
