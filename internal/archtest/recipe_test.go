@@ -168,3 +168,22 @@ func TestRecipe_aPackageManager(t *testing.T) {
 		}
 	}
 }
+
+// The stack that the recipe says to copy is named at the places of its recipe, and nowhere else.
+func TestRecipe_aNetworkStack(t *testing.T) {
+	paths := recipe(t, "A network stack")
+	if len(paths) < 12 {
+		t.Fatalf("read %v from the recipe", paths)
+	}
+	for _, at := range paths {
+		if text := read(t, filepath.Join(repository, at)); !regexp.MustCompile(`(?i)networkd`).MatchString(text) {
+			t.Errorf("the recipe sends to %s, which does not name systemd-networkd", at)
+		}
+	}
+	named := regexp.MustCompile(`\bStackNetworkd\b|\bnetundo\.Networkd\b|"[\w./-]+/internal/tool/networkd"`)
+	for _, at := range productAndPages(t) {
+		if named.MatchString(withoutComments(read(t, filepath.Join(repository, at)))) && !slices.Contains(paths, at) {
+			t.Errorf("%s names systemd-networkd, and the recipe does not say so", at)
+		}
+	}
+}
