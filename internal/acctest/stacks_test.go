@@ -158,7 +158,7 @@ func (w *stackLab) life() {
 	w.ownConnectionCut(cfg)
 	if w.testbed != nil {
 		// Simulated connections break at once, and the provider with them; what
-		// happens in the window there is a test of internal/ipoib.
+		// happens in the window there is a test of internal/ipoib/change.
 		w.checkKilled(cfg)
 	}
 	mustApply(w.t, w.ws, nil)

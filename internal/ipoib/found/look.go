@@ -80,7 +80,9 @@ const (
 	UndoNever = "confirmed" // it holds; what was saved for an undo is left
 )
 
-// At looks at one interface of a host. Of one snapshot it is made once.
+// At looks at one interface of a host. The look is kept beside the snapshot, so that a plan, a check
+// and a change that have the same snapshot have the same look. A new snapshot, as the write needs
+// it, has a new one.
 func At(s *inventory.Snapshot, ref ipoib.Ref) *Look { return hostOf(s).at(ref) }
 
 // WithoutPort is what is known of an interface before its port is: the host alone.

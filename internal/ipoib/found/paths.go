@@ -112,7 +112,8 @@ type OtherAddress struct {
 	ref       ipoib.Ref
 }
 
-// OtherAddresses are the addresses of the other interfaces of the host, which others can reach.
+// OtherAddresses are the addresses of the other interfaces of the host, without those that stay on
+// the host or its link.
 func (l *Look) OtherAddresses() (all []OtherAddress) {
 	for i := range l.host.snap.Netdevs {
 		n := &l.host.snap.Netdevs[i]

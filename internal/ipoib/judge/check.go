@@ -33,7 +33,7 @@ type PlanFacts struct {
 	// Held is true if the state has what is asked for.
 	Held bool
 	// LookedAfter are interfaces of ports that the host had, whose files a resource of this
-	// plan keeps right or removes: see Observation.Awaited.
+	// plan keeps right or removes: see found.Look.Awaited.
 	LookedAfter []ipoib.Ref
 	// Leaving are interfaces of the host that this plan removes before it makes this one.
 	Leaving []ipoib.Ref
