@@ -39,9 +39,16 @@ type Options struct {
 	From           []string // files of others that the instance was started with
 }
 
-// Of makes the look at the subnet manager of a port. The port is zero while it is not known which one
-// it will be; the look is then at the host alone.
+// lookKey is under what a look is kept beside its snapshot.
+type lookKey ib.GUID
+
+// Of is the look at the subnet manager of a port, made once of each snapshot. The port is zero while it is not
+// known which one it will be; the look is then at the host alone.
 func Of(s *inventory.Snapshot, port ib.GUID) *Look {
+	return inventory.Derive(s, lookKey(port), func() *Look { return interpret(s, port) })
+}
+
+func interpret(s *inventory.Snapshot, port ib.GUID) *Look {
 	l := &Look{Snapshot: s, Host: s.Host, Port: port, BootID: s.BootID, Options: Options{Priority: -1}}
 	places := l.Service.read(s, port)
 	l.Shared = readShared(s, places)
