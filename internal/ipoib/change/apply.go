@@ -12,6 +12,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/judge"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -51,12 +52,7 @@ func (o Options) withDefaults() Options {
 }
 
 // Result is what Apply and Remove did.
-type Result struct {
-	Changed  bool        // something on the host was changed
-	Observed *found.Look // read back after the change
-	Warnings []string    // what the operator should know, one sentence each
-	Left     []string    // of Remove: what stays on the host, one sentence each
-}
+type Result = managed.Result[*found.Look]
 
 // Apply makes the interface what d says, now and at boot. It is safe to repeat.
 // It checks d again; what blocks is *safety.RefusedError. A change that could not be
@@ -71,7 +67,7 @@ func Apply(ctx context.Context, h *hosts.Host, d ipoib.Request, o Options) (Resu
 		return Result{}, err
 	}
 	if !c.look.ToDo(c.d) {
-		return Result{Observed: c.look, Warnings: c.warnings}, nil
+		return Result{Look: c.look, Warnings: c.warnings}, nil
 	}
 	c.takeOver()
 	if err = c.freeNames(ctx); err != nil {
@@ -90,7 +86,7 @@ func Apply(ctx context.Context, h *hosts.Host, d ipoib.Request, o Options) (Resu
 	if err != nil {
 		return r, err
 	}
-	if said := judge.GroupMissing(r.Observed, d); said != "" {
+	if said := judge.GroupMissing(r.Look, d); said != "" {
 		r.Warnings = append(r.Warnings, said)
 	}
 	return r, nil
@@ -105,7 +101,7 @@ func Remove(ctx context.Context, h *hosts.Host, d ipoib.Request, o Options) (Res
 		return Result{}, err
 	}
 	if !c.look.Removable() {
-		return Result{Observed: c.look, Left: []string{"Host " + h.Name() + " has no configuration of this resource, so " +
+		return Result{Look: c.look, Left: []string{"Host " + h.Name() + " has no configuration of this resource, so " +
 			"there was nothing to remove. If the interface is still set up somewhere, check that the provider block names the " +
 			"right host."}}, nil
 	}

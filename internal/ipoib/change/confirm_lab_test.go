@@ -58,8 +58,8 @@ func TestLab_Apply_lineLostAfterTheConfirmation(t *testing.T) {
 		r, err := change.Apply(t.Context(), h, d, change.Options{})
 		var confirmed *change.ConfirmedError
 		switch {
-		case times == 1 && (err != nil || !r.Observed.Satisfies(d.Config)):
-			t.Errorf("one read failed: %v, %+v", err, r.Observed)
+		case times == 1 && (err != nil || !r.Look.Satisfies(d.Config)):
+			t.Errorf("one read failed: %v, %+v", err, r.Look)
 		case times > 1 && !errors.As(err, &confirmed):
 			t.Errorf("every read failed: %v", err)
 		case times > 1:

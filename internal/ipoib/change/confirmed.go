@@ -58,6 +58,6 @@ func (c *change) result(ctx context.Context, d ipoib.Request) (Result, error) {
 		}
 		return r, &ConfirmedError{Host: c.h.Name(), Interface: name, Removed: c.removing, Err: err}
 	}
-	r.Observed = found.At(s, d.Ref())
+	r.Look = found.At(s, d.Ref())
 	return r, nil
 }

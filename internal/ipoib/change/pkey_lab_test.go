@@ -24,8 +24,8 @@ func TestLab_Stacks_pkey(t *testing.T) {
 		d := ubuntuDesired()
 		d.PKey = 0x8001
 		d.Config = ipoib.Config{Mode: ib.ModeConnected, MTU: 65520, Addresses: prefixes("172.17.0.20/24")}
-		if r := apply(t, l, d); r.Observed.Name != "ibp1s0.8001" || r.Observed.Parent != "ibp1s0" {
-			t.Errorf("%+v", r.Observed)
+		if r := apply(t, l, d); r.Look.Name != "ibp1s0.8001" || r.Look.Parent != "ibp1s0" {
+			t.Errorf("%+v", r.Look)
 		}
 		reboot(t, l)
 		if diff := observe(t, l, d).Differences(d.Config); len(diff) > 0 {

@@ -127,8 +127,8 @@ func TestLab_Stacks_life(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Observed.Persisted.Found || len(r.Observed.Live.Addresses) > 0 {
-			t.Errorf("after the removal: %+v", r.Observed)
+		if r.Look.Persisted.Found || len(r.Look.Live.Addresses) > 0 {
+			t.Errorf("after the removal: %+v", r.Look)
 		}
 		nothingOfOurs(t, l)
 	})

@@ -95,8 +95,8 @@ func TestLab_Takeover_life(t *testing.T) {
 		if now, _ := l.Machine("intel9").Netdev(handName); now.Changes != before.Changes {
 			t.Errorf("the interface was touched: %+v, was %+v", now, before)
 		}
-		if l.file("intel9", savedAs(made)) != made.text || l.file("intel9", made.path) != "" || len(r.Observed.Unmanaged) > 0 {
-			t.Errorf("the file was not kept aside, or is still read: %v", r.Observed.Unmanaged)
+		if l.file("intel9", savedAs(made)) != made.text || l.file("intel9", made.path) != "" || len(r.Look.Unmanaged) > 0 {
+			t.Errorf("the file was not kept aside, or is still read: %v", r.Look.Unmanaged)
 		}
 		if again := apply(t, l, d); again.Changed {
 			t.Errorf("the second apply changed something: %+v", again)
@@ -106,7 +106,7 @@ func TestLab_Takeover_life(t *testing.T) {
 			t.Fatalf("after a restart: %v", diff)
 		}
 		r, err = change.Remove(t.Context(), l.hosts["intel9"], d, change.Options{})
-		if err != nil || r.Observed.Persisted.Found {
+		if err != nil || r.Look.Persisted.Found {
 			t.Fatalf("remove: %v, %+v", err, r)
 		}
 		mustContain(t, strings.Join(r.Left, " "), "stays as "+savedAs(made), "move it back to "+made.path)
@@ -209,7 +209,7 @@ func TestLab_Takeover_notFromTheFile(t *testing.T) {
 	mustContain(t, err.Error(), "IP042", "systemd-networkd does not have them from that file", "configured anew")
 	d.Consent.AdoptFiles, d.Consent.AdoptWithout = []string{made.path}, []string{"172.16.0.20/24"}
 	before := len(l.Machine("intel9").Journal())
-	if diff := apply(t, l, d).Observed.Differences(d.Config); len(diff) > 0 {
+	if diff := apply(t, l, d).Look.Differences(d.Config); len(diff) > 0 {
 		t.Errorf("after the apply: %v", diff)
 	}
 	var ran []string
@@ -247,7 +247,7 @@ func TestLab_Takeover_ownFileWithoutMark(t *testing.T) {
 		mustContain(t, err.Error(), "IP042", "Terraform wrote a file of this name. The comment that says so is gone")
 		d.Consent.AdoptFiles = []string{c.file}
 		apply(t, l, d)
-		if again := apply(t, l, d); again.Changed || len(again.Observed.Unmanaged) > 0 {
+		if again := apply(t, l, d); again.Changed || len(again.Look.Unmanaged) > 0 {
 			t.Errorf("the second apply changed something: %+v", again)
 		}
 		if l.file("intel9", savedAs(handMade{path: c.file})) != strings.Join(bare, "") {

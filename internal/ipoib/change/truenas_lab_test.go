@@ -373,8 +373,8 @@ func TestLab_Remove_truenas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Observed.Persisted.Found || len(r.Observed.Live.Addresses) > 0 {
-		t.Errorf("after remove: %+v", r.Observed)
+	if r.Look.Persisted.Found || len(r.Look.Live.Addresses) > 0 {
+		t.Errorf("after remove: %+v", r.Look)
 	}
 	if s := l.snapshot(t, "xeon2zfs"); !fact.No(s.TrueNAS.PendingChanges) || s.TrueNAS.CheckinWaiting.Or(1) > 0 {
 		t.Error("the removal was not checked in")

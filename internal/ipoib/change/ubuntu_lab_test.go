@@ -55,7 +55,7 @@ func apply(t *testing.T, l *testLab, d ipoib.Request) change.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := r.Observed.Differences(d.Config); len(diff) > 0 {
+	if diff := r.Look.Differences(d.Config); len(diff) > 0 {
 		t.Fatalf("after apply: %v", diff)
 	}
 	return r
@@ -237,7 +237,7 @@ func TestLab_Remove_ubuntu(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Observed.Persisted.Found || len(r.Observed.Live.Addresses) > 0 || len(r.Left) == 0 {
+	if r.Look.Persisted.Found || len(r.Look.Live.Addresses) > 0 || len(r.Left) == 0 {
 		t.Errorf("after remove: %+v", r)
 	}
 	if l.file("intel9", "/etc/netplan/10-other.yaml") != unmanaged {

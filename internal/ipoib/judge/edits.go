@@ -10,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netundo"
@@ -70,11 +71,8 @@ func CheckSeen(l *found.Look, before found.Seen, d ipoib.Request) []finding.Find
 		note(f.Path+" has", f.Config)
 	}
 	changed = append(changed, newSettings(l, before)...)
-	if len(changed) == 0 {
-		return nil
-	}
-	return []finding.Finding{finding.ChangedSincePlan.Find("The plan has not seen this of IPoIB interface %s of %s: %s.",
-		cmp.Or(l.Name, "port "+d.PortGUID.String()), l.Host, strings.Join(changed, "; "))}
+	return managed.Since(fmt.Sprintf("The plan has not seen this of IPoIB interface %s of %s",
+		cmp.Or(l.Name, "port "+d.PortGUID.String()), l.Host), changed...)
 }
 
 // newIn names what of a configuration none of the others has.

@@ -192,12 +192,6 @@ func effective(o *found.Look) types.Object {
 	})
 }
 
-// live are the attributes that the host decides.
-var live = []string{"network_stack", "interface", "up", "carrier", "stored_in", "effective"}
-
-// kept are the arguments that a destroy needs from the state.
-var kept = []string{"allow_management_path"}
-
 // plan fills what follows from the configuration; what the host decides is left to
 // planned.Steady.
 func (m *model) plan(d ipoib.Request) {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
@@ -19,84 +19,31 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
-// ModifyPlan checks what speaks against the interface and says what will be done.
-func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() {
-		r.planRemoval(ctx, req, &resp.Diagnostics)
-		return
-	}
-	plan, config, state, exists := planned.Models[model](ctx, req, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() || r.Data == nil {
-		return
-	}
-	wanted := config
-	wanted.Mode = plan.Mode // with the default
-	if !r.HostReady(wanted.Host) {
-		diagnostic.AddPostponed(&resp.Diagnostics, "IPoIB interface on host "+wanted.Host.ValueString(),
+// Ready leaves to the mode what the configuration leaves out: the plan has the MTU of the state there.
+func (o object) Ready(ctx context.Context, s *step) bool {
+	s.Plan.MTU = s.Config.MTU
+	switch {
+	case !o.HostReady(s.Plan.Host):
+		diagnostic.AddPostponed(s.Diags, "IPoIB interface on host "+s.Plan.Host.ValueString(),
 			"the host comes from something that does not exist yet")
-		return
+	case !s.Plan.known():
+		o.early(ctx, s)
+	default:
+		return true
 	}
-	if !wanted.known() {
-		r.early(ctx, &wanted, &resp.Diagnostics)
-		return
-	}
-	d, err := wanted.request()
-	if err != nil {
-		return // the attributes validated themselves
-	}
-	_, _, snap, err := r.Look(ctx, d.Host)
-	if err != nil {
-		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("host"), "plan IPoIB interface "+ref(d).String(), err)
-		return
-	}
-	if !r.Claim(ctx, "plan IPoIB interface", planned.Claim{Key: r.PortKey(ref(d)), Name: ref(d).String(), HostIn: "host"},
-		req, &resp.Diagnostics) {
-		return
-	}
-	settleMTU(&d, snap)
-	look := found.At(snap, d.Ref())
-	if !exists && look.Persisted.Found {
-		session.WarnMade(&resp.Diagnostics, "IPoIB interface", ref(d).String(), look.Differences(d.Config))
-	}
-	d.Consent.Shown = r.shown(&state, d)
-	r.noteReplaced(&state, ref(d))
-	held := exists && state.holds(d)
-	open := r.toDo(look, d, held)
-	r.check(ctx, &resp.Diagnostics, look, d, held, open)
-	plan.plan(d)
-	planned.Steady{
-		Held: held, ToDo: open, Live: live, Kept: kept,
-	}.Plan(ctx, req, resp, &plan)
+	return false
 }
 
-// toDo reports whether the host is to be changed. The silence of systemd alone changes
-// nothing of what the state holds, and a host that is only read keeps what is left of an
-// earlier change.
-func (r *Resource) toDo(look *found.Look, d ipoib.Request, held bool) bool {
-	if r.Hosts[d.Host].Observe && look.OnlyPutsAway(d) {
-		return false
+func (o object) Plan(_ context.Context, s *step) (held bool) {
+	// The interface of the state makes room for another one.
+	if was, ok := s.State.interfaceOf(); ok && was != ref(s.Ask) {
+		o.Planned.ReplaceIPoIB(was, ref(s.Ask))
 	}
-	return look.ToDo(d) && (!held || !look.OnlySilence(d))
-}
-
-// noteReplaced remembers that the interface of a state makes room for another one.
-func (r *Resource) noteReplaced(state *model, by attribute.PortRef) {
-	if was, ok := state.interfaceOf(); ok && was != by {
-		r.Planned.ReplaceIPoIB(was, by)
-	}
-}
-
-func (r *Resource) object(d ipoib.Request) planned.Object {
-	return planned.Object{Kind: r.Kind, Key: r.PortKey(ref(d))}
-}
-
-// shown are the addresses and routes that the plan shows to end: those of the state, and in a
-// replacement those of the object that this apply has removed.
-func (r *Resource) shown(state *model, d ipoib.Request) []string {
-	return slices.Concat(state.shown(), r.Planned.Removed(r.object(d)))
+	held = s.State.holds(s.Ask)
+	s.Plan.plan(s.Ask)
+	return held
 }
 
 // shown are the addresses and routes of a state, of which a plan itself shows that they end.
@@ -116,14 +63,16 @@ func (m *model) shown() []string {
 }
 
 // early checks what needs neither the port nor what else is not known yet.
-func (r *Resource) early(ctx context.Context, wanted *model, diags *diag.Diagnostics) {
+func (o object) early(ctx context.Context, s *step) {
+	wanted, diags := *s.Plan, s.Diags
 	host := wanted.Host.ValueString()
 	what := "configure IPoIB interface on host " + host
 	d, err := wanted.sofar()
+	d.Consent = s.Config.consent()
 	if err != nil {
 		return // the attributes validated themselves
 	}
-	_, _, snap, err := r.Look(ctx, host)
+	_, _, snap, err := o.Look(ctx, host)
 	if err != nil {
 		diagnostic.AddErrorAt(diags, path.Root("host"), "plan IPoIB interface on host "+host, err)
 		return
@@ -132,7 +81,7 @@ func (r *Resource) early(ctx context.Context, wanted *model, diags *diag.Diagnos
 		settleMTU(&d, snap)
 	}
 	look := found.At(snap, d.Ref())
-	if wanted.settled() && !look.InPlace(d) && r.OnlyRead(ctx, what, host, nil, diags) {
+	if wanted.settled() && !look.InPlace(d) && o.OnlyRead(ctx, what, host, nil, diags) {
 		return
 	}
 	diagnostic.AddFindings(ctx, diags, what, judge.Check(look, d, judge.PlanFacts{PortUnknown: true}))
@@ -152,16 +101,13 @@ func (m *model) holds(want ipoib.Request) bool {
 	if have, ok := m.interfaceOf(); !ok || have != ref(want) {
 		return false
 	}
-	known, err := m.hostConfig()
-	return err == nil && known != nil && known.Same(want.Config)
+	have, err := m.request()
+	return err == nil && !m.Addresses.IsNull() && have.Config.Same(want.Config)
 }
 
-// ValidateConfig refuses what no host could do, before any is asked.
-func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest,
-	resp *resource.ValidateConfigResponse) {
-	var config model
-	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	if resp.Diagnostics.HasError() || config.Mode.IsUnknown() || config.MTU.IsUnknown() || config.Addresses.IsUnknown() {
+// Validate refuses what no host could do.
+func (o object) Validate(ctx context.Context, config *model, diags *diag.Diagnostics) {
+	if config.Mode.IsUnknown() || config.MTU.IsUnknown() || config.Addresses.IsUnknown() {
 		return
 	}
 	// Addresses are checked when a host is: they may be unknown one by one.
@@ -170,14 +116,14 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	}
 	var d ipoib.Request
 	d.Config.Mode, d.Config.MTU = ib.IPoIBMode(config.Mode.ValueString()), int(config.MTU.ValueInt64())
-	diagnostic.AddBlocking(ctx, &resp.Diagnostics, "configure IPoIB interface on host "+config.Host.ValueString(),
+	diagnostic.AddBlocking(ctx, diags, "configure IPoIB interface on host "+config.Host.ValueString(),
 		judge.CheckConfig(d))
 }
 
 // settleMTU fills in the MTU that follows from the mode. An unknown platform
 // keeps none; its finding says why.
 func settleMTU(d *ipoib.Request, snap *inventory.Snapshot) {
-	if d.Config.MTU != 0 {
+	if d.Config.MTU != 0 || d.Config.Mode == "" {
 		return
 	}
 	if p, err := platform.Of(snap); err == nil {
@@ -185,44 +131,37 @@ func settleMTU(d *ipoib.Request, snap *inventory.Snapshot) {
 	}
 }
 
-// check adds what speaks against d and reports whether it may be done. held says that the
-// state has it, and toDo that the host differs.
-func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, look *found.Look, d ipoib.Request,
-	held, toDo bool) bool {
-	snap := look.Snapshot()
-	what := "configure IPoIB interface " + ref(d).String()
-	if toDo && r.OnlyRead(ctx, what, d.Host, look.Differences(d.Config), diags) {
-		return false
-	}
-	// Before the port is looked at: of this and a link type that becomes Ethernet, the later one
-	// finds the other.
-	overlap, same := r.Planned.SetAddresses(ref(d), d.Config.Addresses)
-	port := r.PortPlan(snap, d.Host, d.PortGUID)
+// Check adds the address to those of this plan before the port is looked at: of this and a link type that
+// becomes Ethernet, the later one finds the other.
+func (o object) Check(ctx context.Context, s *step) []finding.Finding {
+	d, look := o.shown(s), s.Found
+	overlap, same := o.Planned.SetAddresses(ref(d), d.Config.Addresses)
+	port := o.PortPlan(s.Snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
-	planned := judge.PlanFacts{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(snap),
+	planned := judge.PlanFacts{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(s.Snap),
 		LinkType: port.InfiniBand,
 		Ethernet: port.Ethernet, Waits: port.Waits,
-		SM: r.Planned.HasSM(), Held: held, Leaving: r.leavingPlaces(ref(d)),
-		LookedAfter: r.lookedAfter(look, d)}
-	all := append(judge.Check(look, d, planned), judge.CheckSubnet(d, r.members(d))...)
+		SM: o.Planned.HasSM(), Held: s.Held, Leaving: o.leavingPlaces(ref(d)),
+		LookedAfter: o.lookedAfter(look, d)}
+	all := append(judge.Check(look, d, planned), judge.CheckSubnet(d, o.members(d))...)
 	all = append(all, judge.CheckAddresses(d, neighbours(overlap), neighbours(same))...)
 	if planned.SM && look.Unserved() {
-		elsewhere := judge.CheckFabric(d, r.SMsElsewhere(ctx, snap, d.PortGUID))
-		if held && len(elsewhere) == 0 {
+		elsewhere := judge.CheckFabric(d, o.SMsElsewhere(ctx, s.Snap, d.PortGUID))
+		if s.Held && len(elsewhere) == 0 {
 			elsewhere = judge.CheckServed(look, d)
 		}
 		all = append(all, elsewhere...)
 	}
-	return !diagnostic.AddFindings(ctx, diags, what, all)
+	return all
 }
 
 // lookedAfter are interfaces of ports that the host does not show whose files may match the one
 // of d once that has a name: a resource that this plan replaces removes them, or their port
 // comes back with a GUID that this plan writes.
-func (r *Resource) lookedAfter(look *found.Look, d ipoib.Request) (all []ipoib.Ref) {
+func (o object) lookedAfter(look *found.Look, d ipoib.Request) (all []ipoib.Ref) {
 	for _, p := range look.Awaited() {
 		was := ref(ipoib.Request{Host: d.Host, PortGUID: p.PortGUID, PKey: p.PKey})
-		if r.PortPlan(look.Snapshot(), d.Host, p.PortGUID).Planned || r.Planned.IPoIBIsReplaced(was) {
+		if o.PortPlan(look.Snapshot(), d.Host, p.PortGUID).Planned || o.Planned.IPoIBIsReplaced(was) {
 			all = append(all, p)
 		}
 	}
@@ -230,8 +169,8 @@ func (r *Resource) lookedAfter(look *found.Look, d ipoib.Request) (all []ipoib.R
 }
 
 // leavingPlaces is the interface that this plan replaces by the one of a port, if there is one.
-func (r *Resource) leavingPlaces(port attribute.PortRef) []ipoib.Ref {
-	old, ok := r.Planned.ReplacedIPoIB(port)
+func (o object) leavingPlaces(port attribute.PortRef) []ipoib.Ref {
+	old, ok := o.Planned.ReplacedIPoIB(port)
 	if !ok || old.Host != port.Host {
 		return nil
 	}
@@ -244,9 +183,9 @@ func (r *Resource) leavingPlaces(port attribute.PortRef) []ipoib.Ref {
 
 // members are the interfaces of the same subnets that were planned so far with
 // another setting.
-func (r *Resource) members(d ipoib.Request) []judge.Member {
+func (o object) members(d ipoib.Request) []judge.Member {
 	var all []judge.Member
-	others := r.Planned.SetIPoIB(ref(d), planned.IPoIB{Mode: d.Config.Mode.String(), MTU: d.Config.MTU},
+	others := o.Planned.SetIPoIB(ref(d), planned.IPoIB{Mode: d.Config.Mode.String(), MTU: d.Config.MTU},
 		d.Config.Addresses)
 	for port, setting := range others {
 		all = append(all, judge.Member{Name: port.String(), Mode: ib.IPoIBMode(setting.Mode), MTU: setting.MTU})
@@ -261,15 +200,4 @@ func neighbours(all []planned.Neighbour) []judge.Neighbour {
 		out[i] = judge.Neighbour{Name: n.Port.String(), Address: n.Address}
 	}
 	return out
-}
-
-// hostConfig is the part of the model that the host must match; nil if the
-// model holds none yet, as after an import. Addresses tell: every read sets them, while
-// mode and MTU are null if there was no interface to read them from.
-func (m *model) hostConfig() (*ipoib.Config, error) {
-	if m.Addresses.IsNull() {
-		return nil, nil //nolint:nilnil // nothing is configured, and that is no error
-	}
-	d, err := m.request()
-	return &d.Config, err
 }

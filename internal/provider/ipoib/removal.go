@@ -4,41 +4,39 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/change"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/judge"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
-// planRemoval says what a destroy will do, and checks what speaks against it.
-func (r *Resource) planRemoval(ctx context.Context, req resource.ModifyPlanRequest, diags *diag.Diagnostics) {
-	var state model
-	diags.Append(req.State.Get(ctx, &state)...)
-	r.warnRemoval(ctx, diags, &state)
-	r.CanLeave("remove IPoIB interface "+state.ID.ValueString(), "host", req.State, "", diags)
-	r.checkRemoval(ctx, diags, &state)
+func (o object) Ours(_ ipoib.Request, l *found.Look) bool { return l.Removable() }
+
+func (o object) CheckRemoval(d ipoib.Request, l *found.Look) []finding.Finding {
+	return judge.CheckRemove(l, d)
 }
 
-// checkRemoval adds what speaks against a destroy. A host that does not answer now
-// is asked again by the destroy itself.
-func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, state *model) {
-	d, err := state.request()
-	if err != nil || r.Data == nil || !r.HostReady(state.Host) {
-		return
+func (o object) SinceRemoval(d ipoib.Request, l *found.Look, kept *found.Seen) []finding.Finding {
+	if kept == nil || !l.Removable() {
+		return nil
 	}
-	what := "remove IPoIB interface " + ref(d).String()
-	r.KeepsOnlyRead(ctx, what, state.Host,
-		func(s *inventory.Snapshot) bool { return found.At(s, d.Ref()).Removable() }, diags)
-	if r.Hosts[d.Host].Observe {
-		return
+	return judge.CheckSeen(l, *kept, d)
+}
+
+func (o object) Remove(ctx context.Context, h *hosts.Host, d ipoib.Request, _ *found.Look,
+	m *model) (title string, notes []string, err error) {
+	r, err := change.Remove(ctx, h, d, change.Options{ConfirmTimeout: o.Confirm})
+	if err == nil {
+		o.Planned.Remove(o.planned(d), m.shown())
 	}
-	_, _, snap, lookErr := r.Look(ctx, d.Host)
-	if r.Drop(ctx, "remove IPoIB interface", r.PortKey(ref(d)), ref(d).String(), diags) && lookErr == nil {
-		diagnostic.AddFindings(ctx, diags, what, judge.CheckRemove(found.At(snap, d.Ref()), d))
+	title = "Removed the configuration of IPoIB interface"
+	if !r.Changed {
+		title = "Not removed: configuration of IPoIB interface"
 	}
+	return title, append(r.Warnings, r.Left...), err
 }
 
 // left is what a destroy finds.
@@ -50,26 +48,25 @@ type left struct {
 
 // removalOf asks the host. Core plans the destroy of an object with the state of before the
 // refresh. If the host does not answer, that state counts.
-func (r *Resource) removalOf(ctx context.Context, state *model, d ipoib.Request) left {
+func (o object) removalOf(ctx context.Context, state *model, d ipoib.Request) left {
 	now := left{present: !state.Interface.IsNull()}
-	if r.Data == nil || !r.HostReady(state.Host) {
+	if o.Data == nil || !o.HostReady(state.Host) {
 		return now
 	}
-	_, _, snap, err := r.Look(ctx, d.Host)
+	_, _, snap, err := o.Look(ctx, d.Host)
 	if err != nil {
 		return now
 	}
-	o := found.At(snap, d.Ref())
-	return left{none: o.Silence == "" && !o.Removable(), present: o.Present, comes: o.DefinedElsewhere()}
+	l := found.At(snap, d.Ref())
+	return left{none: l.Silence == "" && !l.Removable(), present: l.Present, comes: l.DefinedElsewhere()}
 }
 
-// warnRemoval says what a destroy does to the interface.
-func (r *Resource) warnRemoval(ctx context.Context, diags *diag.Diagnostics, state *model) {
+func (o object) WarnRemoval(ctx context.Context, state *model, diags *diag.Diagnostics) {
 	d, err := state.request()
 	if err != nil {
 		return
 	}
-	what, now := "Removing the configuration of IPoIB interface "+state.ID.ValueString(), r.removalOf(ctx, state, d)
+	what, now := "Removing the configuration of IPoIB interface "+state.ID.ValueString(), o.removalOf(ctx, state, d)
 	switch {
 	case now.none:
 	case !now.present:

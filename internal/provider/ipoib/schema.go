@@ -6,7 +6,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
@@ -45,8 +44,7 @@ var (
 	}
 )
 
-// Schema implements resource.Resource.
-func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+func (o object) Schema(ctx context.Context) schema.Schema {
 	attrs := map[string]schema.Attribute{
 		"id":        attribute.IDAttribute("`host/port_guid`, and `/pkey` for another partition than the default"),
 		"host":      attribute.HostAttribute(),
@@ -100,7 +98,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 		},
 	}
 	maps.Copy(attrs, consents())
-	resp.Schema = schema.Schema{MarkdownDescription: description, Attributes: attrs}
+	return schema.Schema{MarkdownDescription: description, Attributes: attrs}
 }
 
 // consents are the arguments that name the thing an operator agrees to touch.

@@ -81,19 +81,3 @@ func (r *Importable) ImportCard(ctx context.Context, what string, req resource.I
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("card_id"),
 		attribute.NewText[attribute.CardIDKind](id))...)
 }
-
-// ImportPort stores in a resource of one port which port it is, and gives it. what is
-// verb and thing, "import subnet manager".
-func (r *Importable) ImportPort(ctx context.Context, what string, req resource.ImportStateRequest,
-	resp *resource.ImportStateResponse) (port attribute.PortRef, ok bool) {
-	id, ok := r.ImportID(ctx, what, req, resp)
-	if !ok {
-		return port, false
-	}
-	port, err := attribute.ParsePortRef(id)
-	diagnostic.AddError(&resp.Diagnostics, what+" "+id, err)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(port.String()))...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("host"), types.StringValue(port.Host))...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("port_guid"), attribute.GUIDRaw(port.GUID))...)
-	return port, true
-}

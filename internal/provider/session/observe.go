@@ -4,10 +4,8 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 )
@@ -17,17 +15,4 @@ import (
 func (d *Data) OnlyRead(ctx context.Context, what, host string, differs []string, diags *diag.Diagnostics) bool {
 	return d != nil && d.Hosts[host].Observe &&
 		diagnostic.AddFindings(ctx, diags, what, []finding.Finding{hostcheck.OnlyRead(host, differs...)})
-}
-
-// KeepsOnlyRead refuses a destroy on a host in observe mode, unless a look at the
-// host shows that there is nothing to remove.
-func (d *Data) KeepsOnlyRead(ctx context.Context, what string, host types.String,
-	there func(*inventory.Snapshot) bool, diags *diag.Diagnostics,
-) {
-	if !d.HostReady(host) || !d.Hosts[host.ValueString()].Observe {
-		return
-	}
-	if _, _, snap, err := d.Look(ctx, host.ValueString()); err != nil || there(snap) {
-		d.OnlyRead(ctx, what, host.ValueString(), nil, diags)
-	}
 }
