@@ -135,8 +135,9 @@ var (
 			"does not verify, write a whole image while the card still runs. " + earlierImages +
 			" If you know that each card is whole, set activation = \"none\" and restart the host yourself."}
 	CardExchanged = &Rule{Code: "FW080", Severity: Refuse, Title: "Another card is in the slot", Attribute: "card_id",
-		Meaning: "What was planned for one card is never written to another one. A plan with -refresh=false cannot know " +
-			"the recorded card of a resource that is tainted or replaced.",
+		Meaning: "What was planned for one card is never written to another one, also by a resource that is tainted, " +
+			"replaced or renamed. Only a plan with -refresh=false cannot know the recorded card if all its resources are " +
+			"tainted.",
 		WayOut: "If you exchanged the card, write the serial number of the new one into infiniband_card: expect = { " +
 			"serial_number = \"…\" }. " +
 			"The next apply adopts the new card and forgets the old one. Where card_id is written by hand, write " +

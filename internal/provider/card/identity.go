@@ -2,7 +2,6 @@ package card
 
 import (
 	"context"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -83,14 +82,42 @@ func (m *model) refresh(ref attribute.CardRef, c *inventory.Card, recorded, now 
 	}
 }
 
-// accepts reports whether the configuration names this card by its serial number.
-func (m *model) accepts(c *inventory.Card) bool {
-	serial := attribute.StringOf(m.Expect.Attributes()["serial_number"])
-	if serial == "" || strings.TrimSpace(serial) != c.Serial.Or("") {
-		return false
+// named is what state and configuration say of the card in the slot themselves. A state that
+// recorded this very card says all of it. Else only what the configuration expects and the card
+// shows counts; empty: the configuration takes whatever is there.
+func (m *model) named(state model, c *inventory.Card, now ib.Identity) ib.Identity {
+	if who := state.recordedIdentity(); isSame(who, now) {
+		return who
 	}
 	wrong, unread := m.mismatches(c, c.Serial.Or(""), c.PartNumber)
-	return len(wrong)+len(unread) == 0
+	if len(wrong)+len(unread) > 0 {
+		return ib.Identity{}
+	}
+	return ib.Identity{Serial: attribute.StringOf(m.Expect.Attributes()["serial_number"])}
+}
+
+// accepts reports whether the configuration names this card as another one than the recorded.
+func (m *model) accepts(c *inventory.Card, recorded ib.Identity) bool {
+	like, _ := ib.Compare(recorded, m.named(model{}, c, ib.Identity{}))
+	return like == ib.Other
+}
+
+func isSame(a, b ib.Identity) bool {
+	like, _ := ib.Compare(a, b)
+	return like == ib.Same
+}
+
+// checkExchanged refuses to adopt a card in a slot where the state has recorded another one,
+// unless the configuration names it.
+func (r *Resource) checkExchanged(ctx context.Context, ref attribute.CardRef, named, now ib.Identity,
+	c *inventory.Card, diags *diag.Diagnostics) {
+	recorded, forbidden := r.Planned.Adopt(r.CardKey(ref), named)
+	if !forbidden || isSame(recorded, now) {
+		return
+	}
+	f := safety.IdentityFacts{Recorded: recorded, Now: now, Unread: c.Serial.Why()}
+	f.Elsewhere, f.Edit = r.WhereIs(ctx, ref, recorded)
+	refuse(ctx, diags, ref, f)
 }
 
 // reportMove tells where the card is if its slot is empty because it has moved.
@@ -111,9 +138,12 @@ func (r *Resource) same(ctx context.Context, ref attribute.CardRef, plan, state 
 	c *inventory.Card, diags *diag.Diagnostics) (adopt bool) {
 	f := safety.IdentityFacts{Recorded: state.recordedIdentity(), Now: snap.Identity(c), Unread: c.Serial.Why()}
 	switch like, _ := ib.Compare(f.Recorded, f.Now); {
-	case like == ib.Same || f.Recorded.Empty():
+	case f.Recorded.Empty():
 		return false
-	case like == ib.Other && plan.accepts(c):
+	case like == ib.Same:
+		r.Planned.Adopt(r.CardKey(ref), f.Recorded)
+		return false
+	case like == ib.Other && plan.accepts(c, f.Recorded):
 		return true
 	case like == ib.Other:
 		f.Elsewhere, f.Edit = r.WhereIs(ctx, ref, f.Recorded)

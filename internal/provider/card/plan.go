@@ -38,27 +38,29 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	case exists && state.PCIAddress.Same(plan.PCIAddress) && state.Host.Equal(plan.Host):
 		r.planKept(ctx, ref, plan, state, req.Plan.Raw.Equal(req.State.Raw), resp)
 	default:
-		r.planAdoption(ctx, ref, plan, resp)
+		r.planAdoption(ctx, ref, plan, state, resp)
 	}
 	r.claim(ctx, plan, req, &resp.Diagnostics) // the host was looked at
 }
 
-// planAdoption shows which card it is.
-func (r *Resource) planAdoption(ctx context.Context, ref attribute.CardRef, plan model,
+// planAdoption shows which card it is. state is empty if there is none.
+func (r *Resource) planAdoption(ctx context.Context, ref attribute.CardRef, plan, state model,
 	resp *resource.ModifyPlanResponse) {
 	snap, found := r.find(ctx, ref, nil, &resp.Diagnostics)
 	if found == nil {
 		return
 	}
+	now := snap.Identity(found)
+	r.checkExchanged(ctx, ref, plan.named(state, found, now), now, found, &resp.Diagnostics)
 	checkExpected(&resp.Diagnostics, ref, plan, nil, snap, found)
 	r.driver(ctx, ref, found, resp)
 	if !found.Serial.Known() && found.VendorID == ib.MellanoxVendor && !found.Virtual &&
-		snap.Identity(found).Serial == "" {
+		now.Serial == "" {
 		diagnostic.AddFindings(ctx, &resp.Diagnostics, "adopt card "+ref.String(),
 			[]finding.Finding{finding.CardWithoutSerialNumber.Find("Card at %s of %s: %s", ref.PCI, ref.Host,
 				found.Serial.Why())})
 	}
-	plan.identify(ref, found, snap.Identity(found))
+	plan.identify(ref, found, now)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
@@ -71,7 +73,7 @@ func (r *Resource) planKept(ctx context.Context, ref attribute.CardRef, plan, st
 		return
 	}
 	if r.same(ctx, ref, plan, state, snap, found, &resp.Diagnostics) {
-		r.planAdoption(ctx, ref, plan, resp)
+		r.planAdoption(ctx, ref, plan, state, resp)
 		return
 	}
 	checkExpected(&resp.Diagnostics, ref, plan, &state, snap, found)

@@ -42,11 +42,11 @@ func (r *Resource) planHeld(ctx context.Context, plan, state model, exists bool,
 		diags.Append(resp.Plan.Set(ctx, &state)...)
 		return
 	}
-	ref, ok := r.AskedCard("firmware", plan.CardID, true, notKnownYet, diags)
+	ref, ok := r.AskedCard(ctx, "firmware", plan.CardID, true, notKnownYet, diags)
 	if !ok {
 		return
 	}
-	record := session.Prior(state.CardID, plan.CardID, state.CardIdentity)
+	record := r.Prior(ctx, state.CardID, plan.CardID, state.CardIdentity)
 	at, now := r.look(ctx, plan.CardID, record, "adopt firmware of card "+ref.String(), diags)
 	switch {
 	case at == nil:

@@ -52,7 +52,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	config.Activation = plan.Activation // with the default
-	config.CardIdentity = session.Prior(state.CardID, plan.CardID, state.CardIdentity)
+	config.CardIdentity = r.Prior(ctx, state.CardID, plan.CardID, state.CardIdentity)
 	a := r.assessUnlessBusy(ctx, config, req, resp)
 	if a == nil || exists && r.compareWithState(ctx, a, plan, state, resp) ||
 		!r.assess(ctx, a, config, state, &resp.Diagnostics) {
@@ -170,7 +170,7 @@ func (r *Resource) assessUnlessBusy(ctx context.Context, config model, req resou
 // ask gathers what is asked of the card. It gives nil if that is not known yet or
 // wrong; diags has the reason.
 func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostics) *assessment {
-	ref, ok := r.AskedCard("firmware", config.CardID, config.known(), notKnownYet, diags)
+	ref, ok := r.AskedCard(ctx, "firmware", config.CardID, config.known(), notKnownYet, diags)
 	if !ok {
 		return nil
 	}

@@ -36,7 +36,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		r.follow(ctx, state, plan.CardID, resp)
 		return
 	}
-	at := r.assess(ctx, plan.CardID, session.Prior(state.CardID, plan.CardID, state.CardIdentity), &resp.Diagnostics)
+	at := r.assess(ctx, plan.CardID, r.Prior(ctx, state.CardID, plan.CardID, state.CardIdentity), &resp.Diagnostics)
 	if at != nil {
 		plan.CardIdentity = at.Identity
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)

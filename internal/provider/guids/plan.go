@@ -36,7 +36,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	config.Activation = plan.Activation // with the default
-	config.CardIdentity = session.Prior(state.CardID, plan.CardID, state.CardIdentity)
+	config.CardIdentity = r.Prior(ctx, state.CardID, plan.CardID, state.CardIdentity)
 	a := r.ask(ctx, config, &resp.Diagnostics)
 	if a == nil || session.LeftAlone(a.at, req, resp) || !r.assess(ctx, a, &resp.Diagnostics) {
 		return
@@ -98,7 +98,7 @@ type assessment struct {
 // ask gathers what is asked of the card; nil if that is not known yet or wrong,
 // with the reason in diags.
 func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostics) *assessment {
-	ref, ok := r.AskedCard("GUIDs", config.CardID, config.known(), notKnownYet, diags)
+	ref, ok := r.AskedCard(ctx, "GUIDs", config.CardID, config.known(), notKnownYet, diags)
 	if !ok {
 		return nil
 	}

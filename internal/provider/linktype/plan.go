@@ -41,7 +41,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if resp.Diagnostics.HasError() || r.Data == nil {
 		return
 	}
-	config.CardIdentity = session.Prior(state.CardID, plan.CardID, state.CardIdentity)
+	config.CardIdentity = r.Prior(ctx, state.CardID, plan.CardID, state.CardIdentity)
 	a := r.assessClaimed(ctx, config, req, &resp.Diagnostics)
 	if a == nil || session.LeftAlone(a.at, req, resp) {
 		return
@@ -251,7 +251,7 @@ func warnUnshown(diags *diag.Diagnostics, ref attribute.CardRef, ports []int) {
 // ask gathers what is asked of the card; no card if that is not known yet or wrong,
 // with the reason in diags.
 func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostics) (*session.CardAt, ops.Ask) {
-	ref, ok := r.AskedCard("link types", config.CardID, config.known(), notKnownYet, diags)
+	ref, ok := r.AskedCard(ctx, "link types", config.CardID, config.known(), notKnownYet, diags)
 	if !ok {
 		return nil, ops.Ask{}
 	}

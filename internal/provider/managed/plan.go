@@ -29,7 +29,7 @@ func (r *Resource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.Modi
 	defer func() {
 		end(looked && r.isAwaited(s.Found) && !diags.HasError() && !resp.Plan.Raw.Equal(req.State.Raw))
 	}()
-	if !r.claim(ctx, s, req) || !r.look(ctx, s, r.prior(s)) {
+	if !r.claim(ctx, s, req) || !r.look(ctx, s, r.prior(ctx, s)) {
 		return
 	}
 	looked = true
@@ -80,14 +80,14 @@ func (r *Resource[M, Q, L, S]) claim(ctx context.Context, s *Step[M, Q, L], req 
 }
 
 // prior is what a plan knows of the identity of the card.
-func (r *Resource[M, Q, L, S]) prior(s *Step[M, Q, L]) types.String {
+func (r *Resource[M, Q, L, S]) prior(ctx context.Context, s *Step[M, Q, L]) types.String {
 	o, ok := r.object.(onCard[M])
 	if !ok {
 		return types.StringNull()
 	}
 	was, recorded := o.Card(s.State)
 	is, _ := o.Card(s.Plan)
-	return session.Prior(was, is, *recorded)
+	return r.Prior(ctx, was, is, *recorded)
 }
 
 // look looks at the object for a change; false if that failed, or if its card is not the recorded one.

@@ -35,11 +35,9 @@ type Walk struct {
 	holders   map[netip.Addr]attribute.PortRef
 	// replaced holds the interface that is removed, by the one that replaces it.
 	replaced map[attribute.PortRef]attribute.PortRef
-	// exchanged holds the card that the state has, by the key of the place where another one
-	// is now.
-	exchanged map[string]ib.Identity
-	claims    claims // which resource manages what
-	fates     map[claimKey]fate
+	places   map[string]*place // slots of cards
+	claims   claims            // which resource manages what
+	fates    map[claimKey]fate
 }
 
 type plannedPort struct {
@@ -88,7 +86,7 @@ func NewWalk() *Walk {
 		subnets: map[netip.Prefix]map[IPoIB]attribute.PortRef{}, claims: newClaims(),
 		addresses: map[string]map[attribute.PortRef][]netip.Prefix{}, holders: map[netip.Addr]attribute.PortRef{},
 		replaced: map[attribute.PortRef]attribute.PortRef{}, fates: map[claimKey]fate{},
-		exchanged: map[string]ib.Identity{},
+		places: map[string]*place{},
 	}
 }
 
@@ -130,21 +128,6 @@ func (p *Walk) UpdateCard(ref attribute.CardRef, change func(*Card)) {
 		p.ports[attribute.PortRef{Host: ref.Host, GUID: c.GUIDs.Port2}] = plannedPort{ref, 2}
 		p.ports[attribute.PortRef{Host: ref.Host, GUID: c.GUIDs.Port1}] = plannedPort{ref, 1}
 	}
-}
-
-// SetExchanged remembers that the state has another card than the one that is at a place.
-func (p *Walk) SetExchanged(place string, recorded ib.Identity) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.exchanged[place] = recorded
-}
-
-// Exchanged gives the card that the state has, if another one is at its place.
-func (p *Walk) Exchanged(place string) (recorded ib.Identity, exchanged bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	recorded, exchanged = p.exchanged[place]
-	return recorded, exchanged
 }
 
 // DoneCard forgets what was planned for a card once it was applied: from then

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,13 +19,25 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// Prior is what a plan knows of the identity of a card: what the state recorded,
-// if it is of the card that the configuration names.
-func Prior(state, plan attribute.CardID, recorded types.String) types.String {
-	if recorded.IsUnknown() || plan.IsUnknown() || !attribute.SameCard(state, recorded, plan) {
+// Prior is what a plan knows of the identity of a card: what the state recorded, if it is of
+// the card that the configuration names. If the configuration names another card in the same
+// slot, that is noted: core plans the replacement without a prior state.
+func (d *Data) Prior(ctx context.Context, state, plan attribute.CardID, recorded types.String) types.String {
+	if recorded.IsUnknown() || plan.IsUnknown() {
 		return types.StringNull()
 	}
-	return recorded
+	if attribute.SameCard(state, recorded, plan) {
+		return recorded
+	}
+	was, err := attribute.ParseCardName(state.ValueString())
+	is, planErr := attribute.ParseCardName(plan.ValueString())
+	who, whoErr := recordedIdentity(was, recorded)
+	if errors.Join(err, planErr, whoErr) == nil && !who.Empty() && was.Host == is.Host &&
+		was.PCI.Slot() == is.PCI.Slot() {
+		_, _, _, _ = d.Look(ctx, was.Host) // without an answer nothing is planned either
+		d.Planned.SetExchanged(d.CardKey(was.CardRef), who)
+	}
+	return types.StringNull()
 }
 
 // AsPlanned is the identity for an apply: the planned one. Without one no card is the
@@ -42,17 +55,30 @@ func recordedIdentity(name attribute.CardName, record types.String) (ib.Identity
 // RecordedCard is CardAt for a change of the card: it compares the card with record. If
 // record is null, only the id can say which card it is; otherwise the present one is
 // taken. The verdict refuses a card that is not the recorded one. An object that is made
-// anew (a taint, -replace) has no record: what a refresh of this walk found to be exchanged
-// is not taken for it, unless the id names the new card. Without a refresh nothing is known
-// of the old one: core gives no prior state to the plan of such an object.
+// anew (a taint, -replace, another name) has no record: the card in a slot that the state knows
+// to be another's is not taken for it, unless the configuration names the new card. If all that
+// recorded it is made anew without a refresh, nothing is known of the old one: core gives no
+// prior state to the plan of such an object.
 func (d *Data) RecordedCard(ctx context.Context, id attribute.CardID, record types.String, what string,
 	diags *diag.Diagnostics) *CardAt {
-	if name, err := attribute.ParseCardName(id.ValueString()); err == nil && record.IsNull() && name.Token == "" {
-		if old, exchanged := d.Planned.Exchanged(d.CardKey(name.CardRef)); exchanged {
+	if ref, err := attribute.ParseCardRef(id.ValueString()); err == nil && record.IsNull() {
+		_, _, _, _ = d.Look(ctx, ref.Host) // cardOf says what fails
+		if old, exchanged := d.taken(id); exchanged {
 			record = types.StringValue(old.Record().String())
 		}
 	}
 	return d.cardOf(ctx, id, record, what, diags)
+}
+
+// taken notes that the card in a slot is taken for what the id says. It gives the one that the
+// state has there, if that is another one. Look at its host before.
+func (d *Data) taken(id attribute.CardID) (old ib.Identity, exchanged bool) {
+	name, err := attribute.ParseCardName(id.ValueString())
+	token, tokenErr := ib.ParseToken(name.Token)
+	if errors.Join(err, tokenErr) != nil {
+		return ib.Identity{}, false // the attribute validated itself
+	}
+	return d.Planned.Take(d.CardKey(name.CardRef), token)
 }
 
 func (d *Data) cardOf(ctx context.Context, id attribute.CardID, record types.String, what string,
@@ -192,18 +218,32 @@ func (d *Data) RecordedPresence(ctx context.Context, snap *inventory.Snapshot, i
 	presence := d.Compare(ctx, name.CardRef, who, now, there, diags)
 	like, _ := ib.Compare(who, now)
 	proven := like == ib.Same && (record.IsNull() || who.Serial == "" && now.Serial != "")
-	switch {
-	case presence == Present && (proven || who.Empty()):
+	if presence == Present && (proven || who.Empty()) {
 		*record = types.StringValue(now.Record().String())
-	case there && like != ib.Same:
-		d.Planned.SetExchanged(d.CardKey(name.CardRef), who)
 	}
 	return presence
+}
+
+// noteExchanged notes that a refresh found another card than the recorded one in a slot, or
+// perhaps another one. If this walk has already planned to write to it, that is refused.
+func (d *Data) noteExchanged(ctx context.Context, ref attribute.CardRef, who, now ib.Identity,
+	diags *diag.Diagnostics) {
+	like, _ := ib.Compare(who, now)
+	if like == ib.Same || who.Empty() {
+		return
+	}
+	if late := d.Planned.SetExchanged(d.CardKey(ref), who); late && like == ib.Other {
+		diagnostic.AddFindings(ctx, diags, "use card "+ref.String(),
+			safety.Identity(placeOf(ref), safety.IdentityFacts{Recorded: who, Now: now}))
+	}
 }
 
 // Compare is RecordedPresence for an identity that is known already.
 func (d *Data) Compare(ctx context.Context, ref attribute.CardRef, who, now ib.Identity, there bool,
 	diags *diag.Diagnostics) Presence {
+	if there {
+		d.noteExchanged(ctx, ref, who, now, diags)
+	}
 	like, _ := ib.Compare(who, now)
 	if there && like != ib.Other {
 		return Present

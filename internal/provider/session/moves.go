@@ -47,8 +47,9 @@ func (r *Resource) ReadCard(ctx context.Context, thing string, id attribute.Card
 }
 
 // AskedCard is the card of a configuration. ok is false if a value is not known yet,
-// which a warning tells, or if the id is wrong.
-func (r *Resource) AskedCard(thing string, id attribute.CardID, known bool, why string,
+// which a warning tells, or if the id is wrong. What is postponed is refused already if the
+// card in the slot is not the one of the state: the apply does not know that any more.
+func (r *Resource) AskedCard(ctx context.Context, thing string, id attribute.CardID, known bool, why string,
 	diags *diag.Diagnostics) (ref attribute.CardRef, ok bool) {
 	if id.IsUnknown() {
 		diagnostic.AddPostponed(diags, thing+" of a card", why)
@@ -58,11 +59,18 @@ func (r *Resource) AskedCard(thing string, id attribute.CardID, known bool, why 
 	if err != nil {
 		return ref, false // the attribute validated itself
 	}
-	if !known || !r.HostReady(types.StringValue(ref.Host)) {
-		diagnostic.AddPostponed(diags, thing+" of card "+ref.String(), why)
-		return ref, false
+	ready := r.HostReady(types.StringValue(ref.Host))
+	if ready && known {
+		return ref, true
 	}
-	return ref, true
+	diagnostic.AddPostponed(diags, thing+" of card "+ref.String(), why)
+	if _, exchanged := r.taken(id); ready && exchanged {
+		what := "plan " + thing + " of card " + ref.String()
+		if at := r.RecordedCard(ctx, id, types.StringNull(), what, diags); at != nil {
+			diagnostic.AddFindings(ctx, diags, what, at.Strange())
+		}
+	}
+	return ref, false
 }
 
 // ChangeCard runs write on the card of the plan when it is its turn. ok is false if

@@ -1,0 +1,99 @@
+package acctest
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// Another card with older firmware is in the slot, which nothing else forbids to burn. A
+// card that is adopted anew, because its resource is tainted, replaced, renamed or taken out
+// of the state, is not taken for the recorded one by what writes to it, in whatever order the
+// engine plans.
+func TestIdentity_card_made_anew(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	w.needSimulated("cards that change slots")
+	const burned, adopted = "infiniband_firmware.it", "infiniband_card.it"
+	config := func(name string, expect map[string]any) Config {
+		now, _ := writers(w, host, To("infiniband_card."+name, "id"))
+		now = oneByOne(now)
+		first := Resource{Type: "infiniband_card", Name: name, Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}}
+		if expect != nil {
+			first = first.With(map[string]any{"expect": expect})
+		}
+		return append(Config{first}, now...)
+	}
+	o := newOperator(t, w, config("it", nil), buildProvider(t))
+	configure := func(cfg Config) { o.write("main.tf", Required+HCL(w.Provider(), cfg)) }
+	o.says(0, "apply", "-auto-approve")
+	o.says(0, "apply", "-refresh-only", "-auto-approve")
+	state := filepath.Join(o.dir, "terraform.tfstate")
+	kept, err := os.ReadFile(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bought := twin(t, w, host, func(c *labsim.CardConfig) { c.Image = card.OldVPI() })
+	if _, err = w.Machine(host).Exchange(w.PCI(host), bought); err != nil {
+		t.Fatal(err)
+	}
+	operations := w.Card(host).Flash.Operations()
+	renamed := config("renamed", nil)
+	for i := range renamed {
+		if slices.Contains(writing, renamed[i].Address()) {
+			renamed[i].Name = "renamed"
+			if len(renamed[i].After) > 0 {
+				renamed[i].After = []string{strings.Replace(renamed[i].After[0], ".it", ".renamed", 1)}
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		before [][]string
+		cfg    Config
+		plan   []string
+	}{
+		"tainted":                {before: [][]string{{"taint", adopted}}},
+		"tainted, not refreshed": {before: [][]string{{"taint", adopted}}, plan: []string{"-refresh=false"}},
+		"both tainted":           {before: [][]string{{"taint", adopted}, {"taint", burned}}},
+		"replaced":               {plan: []string{"-replace=" + adopted}},
+		"both replaced":          {plan: []string{"-replace=" + adopted, "-replace=" + burned}},
+		"taken out":              {before: [][]string{{"state", "rm", adopted}}},
+		"taken out, tainted":     {before: [][]string{{"state", "rm", adopted}, {"taint", burned}}},
+		"renamed":                {cfg: config("renamed", nil)},
+		"all renamed":            {cfg: renamed},
+	} {
+		configure(config("it", nil))
+		if err := os.WriteFile(state, kept, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range c.before {
+			o.says(0, args...)
+		}
+		if c.cfg != nil {
+			configure(c.cfg)
+		}
+		said := o.says(1, append([]string{"apply", "-auto-approve"}, c.plan...)...)
+		if !strings.Contains(said, "FW080 Another card is in the slot") || !strings.Contains(said, twinSerial) {
+			t.Errorf("%s:\n%s", name, said)
+		}
+		if w.Card(host).Flash.Operations() != operations {
+			t.Fatalf("%s: the new card was written to", name)
+		}
+	}
+	// The way out that the finding names leads on, also for the tainted one.
+	if err := os.WriteFile(state, kept, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.says(0, "taint", adopted)
+	configure(config("it", map[string]any{"serial_number": twinSerial}))
+	o.says(2, "plan", "-detailed-exitcode")
+	o.says(0, "apply", "-auto-approve")
+	o.says(0, "plan", "-detailed-exitcode")
+}
