@@ -147,17 +147,17 @@ var (
 			"card alone. If nobody exchanged a card, plan again: PCI addresses change when devices are added."}
 	CardUndecided = &Rule{Code: "FW081", Severity: Refuse, Title: "Identity of the card cannot be checked",
 		Attribute: "card_id",
-		Meaning:   "Cards of one kind differ only in serial number, MACs and GUIDs. Too few of them can be read here.",
+		Meaning:   "Cards of one kind differ only in serial number, MACs and GUIDs. Too few of them can be compared here.",
 		WayOut: "Install pciutils (for the serial number) and mstflint (for MACs and GUIDs). If the card still shows " +
 			"nothing, compare its label with the recorded serial number, " +
 			"remove its resources from the state with terraform state rm, and plan again."}
 	CardMoved = &Rule{Code: "FW082", Severity: Refuse, Title: "Card has moved", Attribute: "card_id",
 		Meaning: "The card has another PCI address now. Nothing was written.",
 		WayOut:  "Correct the address of the card in the configuration."}
-	CardWithoutSerialNumber = &Rule{Code: "FW083", Severity: Warn, Title: "Card has no serial number that can be read",
+	CardWithoutSerialNumber = &Rule{Code: "FW083", Severity: Warn, Title: "No serial number tells the card from others",
 		Attribute: "pci_address",
 		Meaning: "Only MACs and GUIDs identify the card, and these can be changed. If they cannot be read either, nothing " +
 			"is written to the card.",
 		WayOut: "Install pciutils if lspci is missing. After a cross-flash the vital product data of some boards stay " +
-			"unreadable."}
+			"unreadable, and boards are known that share a serial number."}
 )

@@ -1,6 +1,7 @@
 package ib
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,8 +27,9 @@ const (
 )
 
 // Compare says whether two identities are of one card, and why. The reason is a
-// sentence without a full stop. The serial number decides. Anybody can set MACs and
-// GUIDs, so they count only where a serial number is missing.
+// sentence without a full stop. Another serial number is another card. The same one proves
+// a card only if no other MACs and GUIDs speak against it: boards are known that were delivered
+// with the product data of one. Where a serial number is missing, MACs and GUIDs decide.
 func Compare(recorded, now Identity) (Likeness, string) {
 	if recorded.Chip != "" && now.Chip != "" && recorded.Chip != now.Chip {
 		return Other, fmt.Sprintf("the chip is %s, and %s was recorded", now.Chip, recorded.Chip)
@@ -47,11 +49,14 @@ func Compare(recorded, now Identity) (Likeness, string) {
 				is, now.Part, recorded.Part)
 		}
 	}
+	if like, why := compareValues(recorded, now); like == Other {
+		return Other, fmt.Sprintf("the serial number is %s as recorded, but %s", is, why)
+	}
 	return Same, "the serial number is " + is
 }
 
 // compareValues compares MACs and GUIDs. One common value is enough: the others may
-// have been set since.
+// have been set since. MACs tell nothing of a card of which only GUIDs are known.
 func compareValues(recorded, now Identity) (Likeness, string) {
 	a, b := recorded.values(), now.values()
 	for _, v := range a {
@@ -59,7 +64,11 @@ func compareValues(recorded, now Identity) (Likeness, string) {
 			return Same, "it has " + v + " as recorded"
 		}
 	}
+	was, is := recorded.Unique(), now.Unique()
+	both := len(was.MACs) > 0 && len(is.MACs) > 0 || len(was.GUIDs) > 0 && len(is.GUIDs) > 0
 	switch missing := "the serial number is not known, "; {
+	case both:
+		return Other, fmt.Sprintf("it has %s, and %s was recorded", strings.Join(b, ", "), strings.Join(a, ", "))
 	case recorded.Empty():
 		return Undecided, "nothing was recorded that tells the card from others"
 	case len(a) == 0:
@@ -67,25 +76,48 @@ func compareValues(recorded, now Identity) (Likeness, string) {
 	case len(b) == 0:
 		return Undecided, missing + "and the card shows no MAC or GUID that tells it from others"
 	default:
-		return Other, fmt.Sprintf("it has %s, and %s was recorded", strings.Join(b, ", "), strings.Join(a, ", "))
+		return Undecided, missing + "and MACs cannot be compared with GUIDs"
 	}
 }
 
-// values are the addresses that may tell cards apart. An address that was never set
-// tells nothing.
+// values are the addresses that may tell cards apart.
 func (i Identity) values() []string {
 	var all []string
+	i = i.Unique()
 	for _, m := range i.MACs {
-		if UniqueMAC(m) {
-			all = append(all, "MAC "+m.String())
-		}
+		all = append(all, "MAC "+m.String())
 	}
 	for _, g := range i.GUIDs {
-		if UniqueGUID(g) {
-			all = append(all, "GUID "+g.String())
-		}
+		all = append(all, "GUID "+g.String())
 	}
 	return all
+}
+
+// Unique leaves out MACs and GUIDs that cannot tell cards apart, as those that were never set,
+// and repetitions.
+func (i Identity) Unique() Identity {
+	var macs []MAC
+	for _, m := range i.MACs {
+		if UniqueMAC(m) && !slices.Contains(macs, m) {
+			macs = append(macs, m)
+		}
+	}
+	var guids []GUID
+	for _, g := range i.GUIDs {
+		if UniqueGUID(g) && !slices.Contains(guids, g) {
+			guids = append(guids, g)
+		}
+	}
+	i.MACs, i.GUIDs = macs, guids
+	return i
+}
+
+// With adds to an identity what else is known of the same card. What is there comes first: it
+// stands in ids and plans.
+func (i Identity) With(more Identity) Identity {
+	i.Serial, i.Part, i.Chip = cmp.Or(i.Serial, more.Serial), cmp.Or(i.Part, more.Part), cmp.Or(i.Chip, more.Chip)
+	i.MACs, i.GUIDs = slices.Concat(i.MACs, more.MACs), slices.Concat(i.GUIDs, more.GUIDs)
+	return i.Unique()
 }
 
 // UniqueMAC reports whether a MAC may be that of one card alone. Vendors put
@@ -122,16 +154,14 @@ func (g GUIDSet) Changes(others GUIDSet) []ValueChange {
 // kind.
 func (i Identity) Empty() bool { return word(i.Serial) == "" && len(i.values()) == 0 }
 
-// Record is the part of an identity that is kept with a plan. If the serial number is
-// known, MACs and GUIDs are left out: the same apply may set these.
+// Record is the identity in short, for messages and for the journal of a host: without MACs
+// and GUIDs if the serial number is known.
 func (i Identity) Record() Identity {
 	if word(i.Serial) != "" {
 		i.MACs, i.GUIDs = nil, nil
 		return i
 	}
-	i.MACs = slices.DeleteFunc(slices.Clone(i.MACs), func(m MAC) bool { return !UniqueMAC(m) })
-	i.GUIDs = slices.DeleteFunc(slices.Clone(i.GUIDs), func(g GUID) bool { return !UniqueGUID(g) })
-	return i
+	return i.Unique()
 }
 
 // String gives "serial number MT1234X00001, part number MCX314A-BCCT, chip

@@ -1,7 +1,6 @@
 package inventory
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -9,10 +8,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
-// Identity is what tells a card from others. A value that another card of the
-// host has, too, tells nothing and is left out. What the journal of the host
-// recorded of this very card is added, in whatever slot it then was: a cross-flash may
-// make the vital product data unreadable, and a job may have set the addresses.
+// Identity is what tells a card from others. What the journal of the host recorded of
+// this very card is added, in whatever slot it then was: a cross-flash may make the vital
+// product data unreadable, and jobs may have set the addresses, one after the other.
 func (s *Snapshot) Identity(c *Card) ib.Identity {
 	return Derive(s, identityOf(c.PCI), func() ib.Identity { return identify(s, c) })
 }
@@ -21,36 +19,60 @@ func (s *Snapshot) Identity(c *Card) ib.Identity {
 type identityOf ib.PCIAddress
 
 func identify(s *Snapshot, c *Card) ib.Identity {
+	who, named := s.ShownIdentity(c), false
+	for i := range slices.Backward(s.Jobs) {
+		before, after := s.Jobs[i].identities()
+		if before.Empty() {
+			continue // of a job that does not name its card
+		}
+		switch like, _ := ib.Compare(after, who); {
+		case like != ib.Same:
+		case named:
+			who = who.With(after)
+		default:
+			who, named = before.With(who).With(after), true
+		}
+	}
+	return who
+}
+
+// ShownIdentity is what the card shows itself. A value that another card of the host has, too,
+// tells nothing and is left out.
+func (s *Snapshot) ShownIdentity(c *Card) ib.Identity {
 	now := c.observedIdentity(s)
 	for i := range s.Cards {
 		if other := &s.Cards[i]; fact.No(s.OfCard(other.PCI, c.PCI)) {
 			now = without(now, other.observedIdentity(s))
 		}
 	}
-	for i := range slices.Backward(s.Jobs) {
-		before, after := s.Jobs[i].identities()
-		if before.Empty() {
-			continue // of a job that does not name its card
-		}
-		if like, _ := ib.Compare(after, now); like == ib.Same {
-			return merge(before, now)
+	return now
+}
+
+// SilentSerial says why the serial number does not tell the card from others; empty if it does.
+func (s *Snapshot) SilentSerial(c *Card) string {
+	for i := range s.Cards {
+		other := &s.Cards[i]
+		if c.Serial.Known() && other.Serial.Or("") == c.Serial.Or("") && fact.No(s.OfCard(other.PCI, c.PCI)) {
+			return "card " + other.PCI.String() + " has the same one, " + c.Serial.Or("")
 		}
 	}
-	return now
+	return c.Serial.Why()
 }
 
 // observedIdentity is the identity without the journal, and without a look at other cards.
 func (c *Card) observedIdentity(s *Snapshot) ib.Identity {
 	id := ib.Identity{Serial: c.Serial.Or(""), Part: c.PartNumber, Chip: c.Chip.Name}
+	// Jobs compare the GUIDs in flash. A driver shows those that the card was started with: what
+	// somebody has set since makes it no other card.
 	if f := c.Flash; f != nil {
 		id.MACs = []ib.MAC{f.GUIDs.MAC1, f.GUIDs.MAC2}
 		id.GUIDs = []ib.GUID{f.GUIDs.Node, f.GUIDs.Port1, f.GUIDs.Port2}
-		return tidy(id)
-	}
-	for i := range s.Netdevs {
-		n := &s.Netdevs[i]
-		if mac, err := ib.ParseMAC(n.Address); err == nil && !n.IB && n.PCI == c.PCI && n.Parent == "" {
-			id.MACs = append(id.MACs, mac)
+	} else if id.Token() == "" { // anybody sets the address of an interface, as a bond does
+		for i := range s.Netdevs {
+			n := &s.Netdevs[i]
+			if mac, err := ib.ParseMAC(n.Address); err == nil && !n.IB && n.PCI == c.PCI && n.Parent == "" {
+				id.MACs = append(id.MACs, mac)
+			}
 		}
 	}
 	id.GUIDs = append(id.GUIDs, c.NodeGUID)
@@ -59,25 +81,7 @@ func (c *Card) observedIdentity(s *Snapshot) ib.Identity {
 			id.GUIDs = append(id.GUIDs, p.PortGUID)
 		}
 	}
-	return tidy(id)
-}
-
-// tidy leaves out values that were never set, and repetitions.
-func tidy(id ib.Identity) ib.Identity {
-	var macs []ib.MAC
-	for _, m := range id.MACs {
-		if ib.UniqueMAC(m) && !slices.Contains(macs, m) {
-			macs = append(macs, m)
-		}
-	}
-	var guids []ib.GUID
-	for _, g := range id.GUIDs {
-		if ib.UniqueGUID(g) && !slices.Contains(guids, g) {
-			guids = append(guids, g)
-		}
-	}
-	id.MACs, id.GUIDs = macs, guids
-	return id
+	return id.Unique()
 }
 
 // without takes out of id what another card has, too.
@@ -88,17 +92,6 @@ func without(id, other ib.Identity) ib.Identity {
 	id.MACs = slices.DeleteFunc(id.MACs, func(m ib.MAC) bool { return slices.Contains(other.MACs, m) })
 	id.GUIDs = slices.DeleteFunc(id.GUIDs, func(g ib.GUID) bool { return slices.Contains(other.GUIDs, g) })
 	return id
-}
-
-// merge adds what is known of a card now to what was recorded of it. What was
-// recorded comes first: it stands in ids and plans.
-func merge(recorded, now ib.Identity) ib.Identity {
-	recorded.Serial = cmp.Or(recorded.Serial, now.Serial)
-	recorded.Part = cmp.Or(recorded.Part, now.Part)
-	recorded.Chip = cmp.Or(recorded.Chip, now.Chip)
-	recorded.MACs = slices.Concat(recorded.MACs, now.MACs)
-	recorded.GUIDs = slices.Concat(recorded.GUIDs, now.GUIDs)
-	return tidy(recorded)
 }
 
 // identities are those that the request of a job gives a card before and after
@@ -126,7 +119,7 @@ func (j *Job) identities() (before, after ib.Identity) {
 			}
 		}
 	}
-	return tidy(before), tidy(after)
+	return before.Unique(), after.Unique()
 }
 
 func words(request map[string]string, keys ...string) []string {

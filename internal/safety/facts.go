@@ -79,7 +79,7 @@ func (c CardFacts) runningPSID() ib.PSID { return c.Running.Or(ib.Firmware{}).PS
 // and who it is now. Without a recorded identity no card is the right one.
 type IdentityFacts struct {
 	Recorded, Now ib.Identity
-	Unread        string // why the serial number cannot be read; empty: it can
+	Unread        string // why the serial number does not tell the card from others; empty: it does
 	// Elsewhere is the address at which the recorded card is now, with its host if
 	// that is another one; empty: it was not found.
 	Elsewhere string

@@ -19,16 +19,34 @@ func Identity(place string, f IdentityFacts) []finding.Finding {
 		return []finding.Finding{finding.CardMoved.Find("At %s: %s. Recorded: %s. The recorded card is now at %s.",
 			place, cmp.Or(f.Now.Record().String(), "no card"), f.Recorded.Record(), f.Elsewhere).WithWayOut(moveTo(f))}
 	case like == ib.Other:
-		return []finding.Finding{finding.CardExchanged.Find("At %s: %s. Recorded: %s. So %s.", place, f.Now.Record(),
-			f.Recorded.Record(), why)}
+		found := finding.CardExchanged.Find("At %s: %s. Recorded: %s. So %s.", place, f.Now.Record(),
+			f.Recorded.Record(), why)
+		if f.Now.Serial != "" && f.Now.Serial == f.Recorded.Serial {
+			found = found.WithWayOut(adoptTwin(f.Now))
+		}
+		return []finding.Finding{found}
 	}
 	if f.Unread != "" {
-		why += ". The serial number cannot be read: " + f.Unread
+		why += ". The serial number is no help: " + f.Unread
 	}
 	return []finding.Finding{finding.CardUndecided.Find("At %s: %s. Recorded: %s. It is not known whether they are one "+
 		"card: %s.", place,
 		cmp.Or(f.Now.Record().String(), "nothing that tells the card from others"), cmp.Or(f.Recorded.Record().String(),
 			"nothing"), why)}
+}
+
+// adoptTwin is the way out if the serial number of the new card is that of the old one.
+func adoptTwin(now ib.Identity) string {
+	const who = "Somebody has set the MACs and GUIDs of the card, or has put in another one with the same serial number. "
+	guids := ib.Identity{GUIDs: now.GUIDs}.Unique().GUIDs
+	if len(guids) == 0 {
+		return who + "If this is the card that you want, remove its resources from the state with terraform state rm, and " +
+			"plan again."
+	}
+	return who + fmt.Sprintf("If this is the card that you want, write its node GUID into infiniband_card: expect = { "+
+		"node_guid = %q }. The next apply adopts it. Where card_id is written by hand, write host/pci_address/%s there. The "+
+		"plan then replaces the other resources of the card: it gets what they say, GUIDs and MAC addresses included.",
+		guids[0], ib.Identity{GUIDs: guids}.Token())
 }
 
 func moveTo(f IdentityFacts) string {

@@ -55,7 +55,7 @@ func (o *Session) Assess(c Card, l *Look) Assessment {
 func (c Card) Compare(l *Look) safety.IdentityFacts {
 	f := safety.IdentityFacts{Recorded: c.Recorded, Now: l.Who, Elsewhere: c.Elsewhere, Edit: c.Edit}
 	if l.Card != nil {
-		f.Unread = l.Card.Serial.Why()
+		f.Unread = l.Snap.SilentSerial(l.Card)
 	}
 	if f.Elsewhere != "" || f.Same() {
 		return f

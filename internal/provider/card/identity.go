@@ -11,6 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -38,14 +39,11 @@ func (m *model) recordedIdentity() ib.Identity {
 	return who
 }
 
-// guids are the GUIDs in flash, or those in use if no tool can read the flash.
+// guids are the GUIDs in flash and those in use.
 func (m *model) guids() []string {
 	all := []string{m.FlashNode.ValueString()}
 	for _, v := range m.FlashPorts.Elements() {
 		all = append(all, attribute.StringOf(v))
-	}
-	if !m.FlashPSID.IsNull() {
-		return all
 	}
 	all = append(all, m.NodeGUID.ValueString())
 	for _, v := range m.Ports.Elements() {
@@ -70,8 +68,8 @@ func (m *model) refresh(ref attribute.CardRef, c *inventory.Card, recorded, now 
 	if name, err := attribute.ParseCardName(before.ID.ValueString()); err == nil && name.Token != "" {
 		m.ID = before.ID
 	}
-	if like, _ := ib.Compare(recorded, now); like != ib.Same && !recorded.Empty() {
-		m.ID, m.SerialNumber, m.PartNumber = before.ID, before.SerialNumber, before.PartNumber
+	if !isSame(recorded, now) && !recorded.Empty() {
+		m.keepIdentity(before)
 		return
 	}
 	if m.SerialNumber.IsNull() && before.SerialNumber.ValueString() != "" {
@@ -82,6 +80,14 @@ func (m *model) refresh(ref attribute.CardRef, c *inventory.Card, recorded, now 
 	}
 }
 
+// keepIdentity takes what tells the card from others as it was recorded.
+func (m *model) keepIdentity(before model) {
+	m.ID, m.SerialNumber, m.PartNumber = before.ID, before.SerialNumber, before.PartNumber
+	m.FlashNode, m.FlashSystem, m.FlashPorts, m.FlashMACs = before.FlashNode, before.FlashSystem, before.FlashPorts,
+		before.FlashMACs
+	m.NodeGUID, m.SystemGUID, m.Ports = before.NodeGUID, before.SystemGUID, before.Ports
+}
+
 // named is what state and configuration say of the card in the slot themselves. A state that
 // recorded this very card says all of it. Else only what the configuration expects and the card
 // shows counts; empty: the configuration takes whatever is there.
@@ -89,17 +95,20 @@ func (m *model) named(state model, c *inventory.Card, now ib.Identity) ib.Identi
 	if who := state.recordedIdentity(); isSame(who, now) {
 		return who
 	}
-	wrong, unread := m.mismatches(c, c.Serial.Or(""), c.PartNumber)
+	wrong, unread := m.mismatches(c, now, c.Serial.Or(""), c.PartNumber)
 	if len(wrong)+len(unread) > 0 {
 		return ib.Identity{}
 	}
-	return ib.Identity{Serial: attribute.StringOf(m.Expect.Attributes()["serial_number"])}
+	return ib.Identity{Serial: attribute.StringOf(m.Expect.Attributes()["serial_number"]), GUIDs: m.expectedGUIDs()}
 }
 
-// accepts reports whether the configuration names this card as another one than the recorded.
-func (m *model) accepts(c *inventory.Card, recorded ib.Identity) bool {
-	like, _ := ib.Compare(recorded, m.named(model{}, c, ib.Identity{}))
-	return like == ib.Other
+// expectedGUIDs is the node GUID that the configuration expects; empty if it says none.
+func (m *model) expectedGUIDs() []ib.GUID {
+	guid, err := ib.ParseGUID(attribute.StringOf(m.Expect.Attributes()["node_guid"]))
+	if err != nil {
+		return nil // the attribute validated itself
+	}
+	return []ib.GUID{guid}
 }
 
 func isSame(a, b ib.Identity) bool {
@@ -109,15 +118,29 @@ func isSame(a, b ib.Identity) bool {
 
 // checkExchanged refuses to adopt a card in a slot where the state has recorded another one,
 // unless the configuration names it.
-func (r *Resource) checkExchanged(ctx context.Context, ref attribute.CardRef, named, now ib.Identity,
-	c *inventory.Card, diags *diag.Diagnostics) {
-	recorded, forbidden := r.Planned.Adopt(r.CardKey(ref), named)
-	if !forbidden || isSame(recorded, now) {
+func (r *Resource) checkExchanged(ctx context.Context, ref attribute.CardRef, recorded []ib.Identity,
+	named, now ib.Identity, unread string, diags *diag.Diagnostics) {
+	for _, who := range recorded {
+		if planned.OtherThan(who, named) || isSame(who, now) {
+			continue
+		}
+		f := safety.IdentityFacts{Recorded: who, Now: now, Unread: unread}
+		f.Elsewhere, f.Edit = r.WhereIs(ctx, ref, who)
+		refuse(ctx, diags, ref, f)
 		return
 	}
-	f := safety.IdentityFacts{Recorded: recorded, Now: now, Unread: c.Serial.Why()}
-	f.Elsewhere, f.Edit = r.WhereIs(ctx, ref, recorded)
-	refuse(ctx, diags, ref, f)
+}
+
+// tell is the identity that an id stands for. A card that only its node GUID tells from the
+// recorded one has that in its id, so that what was of the other one is replaced.
+func (m *model) tell(recorded []ib.Identity, now ib.Identity) ib.Identity {
+	guids := m.expectedGUIDs()
+	for _, who := range recorded {
+		if len(guids) > 0 && who.Serial == now.Serial && !isSame(who, now) {
+			return ib.Identity{GUIDs: guids}
+		}
+	}
+	return now
 }
 
 // reportMove tells where the card is if its slot is empty because it has moved.
@@ -136,14 +159,14 @@ func (r *Resource) reportMove(ctx context.Context, ref attribute.CardRef, who ib
 // nothing, and the resources that write refuse.
 func (r *Resource) same(ctx context.Context, ref attribute.CardRef, plan, state model, snap *inventory.Snapshot,
 	c *inventory.Card, diags *diag.Diagnostics) (adopt bool) {
-	f := safety.IdentityFacts{Recorded: state.recordedIdentity(), Now: snap.Identity(c), Unread: c.Serial.Why()}
+	f := safety.IdentityFacts{Recorded: state.recordedIdentity(), Now: snap.Identity(c), Unread: snap.SilentSerial(c)}
 	switch like, _ := ib.Compare(f.Recorded, f.Now); {
 	case f.Recorded.Empty():
 		return false
 	case like == ib.Same:
 		r.Planned.Adopt(r.CardKey(ref), f.Recorded)
 		return false
-	case like == ib.Other && plan.accepts(c, f.Recorded):
+	case like == ib.Other && planned.OtherThan(f.Recorded, plan.named(model{}, c, f.Now)):
 		return true
 	case like == ib.Other:
 		f.Elsewhere, f.Edit = r.WhereIs(ctx, ref, f.Recorded)

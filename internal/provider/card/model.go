@@ -3,6 +3,7 @@ package card
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -78,12 +79,16 @@ func (m *model) observe(ref attribute.CardRef, c *inventory.Card, now ib.Identit
 
 // identify fills what no change of firmware alters; the plan shows it.
 func (m *model) identify(ref attribute.CardRef, c *inventory.Card, now ib.Identity) {
-	m.ID = types.StringValue(attribute.CardName{CardRef: ref, Token: now.Token()}.String())
+	m.ID = idOf(ref, now)
 	m.Chip = attribute.OrNull(c.Model())
 	m.PCIDeviceID = types.StringValue(fmt.Sprintf("%04x:%04x", c.VendorID, c.DeviceID))
 	m.PCISubsystemID = types.StringValue(fmt.Sprintf("%04x:%04x", c.SubVendorID, c.SubDevice))
 	m.PartNumber = attribute.OrNull(cmp.Or(c.PartNumber, now.Part))
 	m.SerialNumber = attribute.OrNull(cmp.Or(c.Serial.Or(""), now.Serial))
+}
+
+func idOf(ref attribute.CardRef, who ib.Identity) types.String {
+	return types.StringValue(attribute.CardName{CardRef: ref, Token: who.Token()}.String())
 }
 
 func (m *model) observeFlash(f *inventory.Flash) {
@@ -145,7 +150,15 @@ func portsValue(c *inventory.Card) types.Map {
 
 // mismatches compares the card with what the configuration expects of it. What
 // cannot be read is named apart: it is not what is expected either.
-func (m *model) mismatches(c *inventory.Card, serial, part string) (out, unread []string) {
+func (m *model) mismatches(c *inventory.Card, now ib.Identity, serial, part string) (out, unread []string) {
+	for _, want := range m.expectedGUIDs() {
+		switch {
+		case len(now.GUIDs) == 0:
+			unread = append(unread, "node GUID")
+		case !slices.Contains(now.GUIDs, want):
+			out = append(out, fmt.Sprintf("node_guid is %s, expected %s", now.GUIDs[0], want))
+		}
+	}
 	found := map[string]string{"serial_number": serial, "part_number": part, "chip": c.Model()}
 	for _, name := range []string{"serial_number", "part_number", "chip"} {
 		want, ok := m.Expect.Attributes()[name].(types.String)

@@ -51,16 +51,19 @@ func (r *Resource) planAdoption(ctx context.Context, ref attribute.CardRef, plan
 		return
 	}
 	now := snap.Identity(found)
-	r.checkExchanged(ctx, ref, plan.named(state, found, now), now, found, &resp.Diagnostics)
+	named, silent := plan.named(state, found, now), snap.SilentSerial(found)
+	recorded := r.Planned.Adopt(r.CardKey(ref), named)
+	r.checkExchanged(ctx, ref, recorded, named, now, silent, &resp.Diagnostics)
 	checkExpected(&resp.Diagnostics, ref, plan, nil, snap, found)
 	r.driver(ctx, ref, found, resp)
-	if !found.Serial.Known() && found.VendorID == ib.MellanoxVendor && !found.Virtual &&
+	if silent != "" && found.VendorID == ib.MellanoxVendor && !found.Virtual &&
 		now.Serial == "" {
 		diagnostic.AddFindings(ctx, &resp.Diagnostics, "adopt card "+ref.String(),
 			[]finding.Finding{finding.CardWithoutSerialNumber.Find("Card at %s of %s: %s", ref.PCI, ref.Host,
-				found.Serial.Why())})
+				silent)})
 	}
 	plan.identify(ref, found, now)
+	plan.ID = idOf(ref, plan.tell(append(recorded, state.recordedIdentity()), now))
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
@@ -140,7 +143,7 @@ func checkExpected(diags *diag.Diagnostics, ref attribute.CardRef, m model, befo
 	if before != nil {
 		serial, part = cmp.Or(serial, before.SerialNumber.ValueString()), cmp.Or(part, before.PartNumber.ValueString())
 	}
-	wrong, unread := m.mismatches(c, serial, part)
+	wrong, unread := m.mismatches(c, now, serial, part)
 	if len(wrong)+len(unread) == 0 {
 		return
 	}

@@ -57,8 +57,8 @@ func (r *Resource) adopt(ctx context.Context, ref attribute.CardRef, plan *model
 		return
 	}
 	who, now := (&model{ID: plan.ID}).recordedIdentity(), snap.Identity(found)
-	if like, _ := ib.Compare(who, now); like != ib.Same && !who.Empty() {
-		f := safety.IdentityFacts{Recorded: who, Now: now, Unread: found.Serial.Why()}
+	if !isSame(who, now) && !who.Empty() {
+		f := safety.IdentityFacts{Recorded: who, Now: now, Unread: snap.SilentSerial(found)}
 		f.Elsewhere, f.Edit = r.WhereIs(ctx, ref, who)
 		refuse(ctx, diags, ref, f)
 	}

@@ -39,8 +39,8 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			"It never changes the card: `infiniband_firmware`, `infiniband_guids` and `infiniband_link_type` do. " +
 			"The first apply records the serial number of the card. It is part of `id`, and is compared in " +
 			"each plan and before each write. If another card is in the slot, or the card has moved, the " +
-			"plan says so and nothing is changed. If the serial number cannot be read, MACs and GUIDs are " +
-			"compared. Firmware in flash and running firmware are different attributes. Destroying it only forgets the card.",
+			"plan says so and nothing is changed. MACs and GUIDs are compared too: a card with the same serial number " +
+			"and others than this provider has seen or written is another card. Firmware in flash and running firmware are different attributes. Destroying it only forgets the card.",
 		Attributes: attrs,
 	}
 }
@@ -66,6 +66,10 @@ func expectAttribute() schema.SingleNestedAttribute {
 			"serial_number": text("Serial number in the card's vital product data."),
 			"part_number":   text("Part number in the card's vital product data, such as `MCX354A-FCCT`."),
 			"chip":          text("Name of the chip, such as `ConnectX-3 Pro`."),
+			"node_guid": schema.StringAttribute{Optional: true, CustomType: attribute.GUIDType{},
+				MarkdownDescription: "Node GUID of the card, such as `0xe41d2d0300e44ed0`. It is needed where the serial number " +
+					"does not tell the card from another one: if somebody set its GUIDs and MACs by hand, or if boards share " +
+					"a serial number."},
 		},
 	}
 }

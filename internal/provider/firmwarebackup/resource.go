@@ -161,6 +161,6 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 		Triggers: types.MapNull(types.StringType)}
 	state.fill(at.Ref, newest)
 	state.compare(at.Card, newest)
-	state.CardIdentity = types.StringValue(at.Who.Record().String())
+	state.CardIdentity = types.StringValue(at.Who.String())
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }

@@ -46,8 +46,8 @@ func (m *model) observe(s *inventory.Snapshot) {
 	ids := make([]string, len(s.Cards))
 	for i := range s.Cards {
 		c := &s.Cards[i]
-		ids[i] = attribute.CardName{CardRef: attribute.CardRef{Host: m.Host.ValueString(), PCI: c.PCI},
-			Token: s.Identity(c).Token()}.String()
+		// Without an identity: a card_id that follows whatever is in the slot would accept another card.
+		ids[i] = attribute.CardRef{Host: m.Host.ValueString(), PCI: c.PCI}.String()
 	}
 	m.CardIDs = attribute.StringList(ids)
 	interfaces := map[string]attr.Value{}

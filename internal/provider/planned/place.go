@@ -1,6 +1,10 @@
 package planned
 
-import "github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+import (
+	"slices"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
 
 // place is what a walk knows of the slot of a card. Core reads and plans resources in no
 // order that helps here: what is made anew has no prior state, and the resource that has
@@ -9,6 +13,20 @@ type place struct {
 	recorded []ib.Identity // cards that the state has, while another one is in the slot
 	taken    []ib.Identity // that the card in the slot was taken for; empty: for whatever is there
 	adopted  *ib.Identity  // what an infiniband_card of the slot says of the card; nil without one
+	first    *ib.Identity  // what was seen of the card before this walk wrote to it
+}
+
+// First gives what was first seen of a card in this walk: seen, unless there was something
+// before. An apply plans a new object again, perhaps after it has written to the card for
+// another one, and must come to the identity of the plan.
+func (p *Walk) First(key string, seen ib.Identity) ib.Identity {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := p.place(key)
+	if at.first == nil {
+		at.first = &seen
+	}
+	return *at.first
 }
 
 // SetExchanged notes that the state has another card than the one in a slot. It reports
@@ -19,24 +37,25 @@ func (p *Walk) SetExchanged(key string, recorded ib.Identity) (late bool) {
 	at := p.place(key)
 	at.recorded = append(at.recorded, recorded)
 	for _, who := range at.taken {
-		late = late || !otherThan(recorded, who)
+		late = late || !OtherThan(recorded, who)
 	}
 	return late
 }
 
 // Adopt notes that an infiniband_card takes the card in a slot. named is what configuration
-// or state say of that card themselves; empty: whatever is there. It gives the recorded card
-// that forbids it, if there is one.
-func (p *Walk) Adopt(key string, named ib.Identity) (recorded ib.Identity, forbidden bool) {
+// or state say of that card themselves; empty: whatever is there. It gives the cards that the
+// state has there instead.
+func (p *Walk) Adopt(key string, named ib.Identity) (recorded []ib.Identity) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.place(key).adopted = &named
-	return p.place(key).take(named)
+	at := p.place(key)
+	at.adopted, at.taken = &named, append(at.taken, named)
+	return slices.Clone(at.recorded)
 }
 
-// Take is Adopt for a resource without a record that writes to the card. named is what its
+// Take notes that a resource without a record takes the card in a slot. named is what its
 // card_id says; if an infiniband_card of the slot has given that id, it counts for no more than
-// the infiniband_card does.
+// the infiniband_card does. It gives the recorded card that forbids it, if there is one.
 func (p *Walk) Take(key string, named ib.Identity) (recorded ib.Identity, forbidden bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -44,7 +63,13 @@ func (p *Walk) Take(key string, named ib.Identity) (recorded ib.Identity, forbid
 	if at.adopted != nil && !named.Empty() {
 		named = *at.adopted
 	}
-	return at.take(named)
+	at.taken = append(at.taken, named)
+	for _, who := range at.recorded {
+		if !OtherThan(who, named) {
+			return who, true
+		}
+	}
+	return ib.Identity{}, false
 }
 
 func (p *Walk) place(key string) *place {
@@ -54,18 +79,8 @@ func (p *Walk) place(key string) *place {
 	return p.places[key]
 }
 
-func (at *place) take(named ib.Identity) (recorded ib.Identity, forbidden bool) {
-	at.taken = append(at.taken, named)
-	for _, who := range at.recorded {
-		if !otherThan(who, named) {
-			return who, true
-		}
-	}
-	return ib.Identity{}, false
-}
-
-// otherThan reports whether what is said of a card names another one than the recorded.
-func otherThan(recorded, named ib.Identity) bool {
+// OtherThan reports whether what is said of a card names another one than the recorded.
+func OtherThan(recorded, named ib.Identity) bool {
 	like, _ := ib.Compare(recorded, named)
 	return like == ib.Other
 }

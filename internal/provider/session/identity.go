@@ -64,7 +64,7 @@ func (d *Data) RecordedCard(ctx context.Context, id attribute.CardID, record typ
 	if ref, err := attribute.ParseCardRef(id.ValueString()); err == nil && record.IsNull() {
 		_, _, _, _ = d.Look(ctx, ref.Host) // cardOf says what fails
 		if old, exchanged := d.taken(id); exchanged {
-			record = types.StringValue(old.Record().String())
+			record = types.StringValue(old.String())
 		}
 	}
 	return d.cardOf(ctx, id, record, what, diags)
@@ -100,18 +100,40 @@ func (d *Data) cardOf(ctx context.Context, id attribute.CardID, record types.Str
 		return nil
 	}
 	now := at.Snap.Identity(at.Card)
-	who = expectedIdentity(name, who, now, record.IsNull())
-	at.HCA.Recorded, at.Identity = who, types.StringValue(who.Record().String())
-	if like, _ := ib.Compare(who, now); like != ib.Same && !who.Empty() {
+	if who = expectedIdentity(name, who, now, record.IsNull()); record.IsNull() && isSame(who, now) {
+		who = who.With(d.Planned.First(d.FunctionKey(name.CardRef), at.firstGUID()))
+	}
+	at.HCA.Recorded, at.Identity = who, types.StringValue(who.String())
+	if !isSame(who, now) && !who.Empty() {
 		at.HCA.Elsewhere, at.HCA.Edit, _ = d.whereIs(ctx, name.CardRef, who)
 	}
 	return at
 }
 
+// firstGUID is the GUID of the card that a plan without a record keeps: the one that its driver
+// shows, which stays while flash is written, or else the one in flash.
+func (c *CardAt) firstGUID() (who ib.Identity) {
+	shown, guids := c.Snap.ShownIdentity(c.Card), []ib.GUID{c.Card.NodeGUID}
+	if f := c.Card.Flash; f != nil {
+		guids = append(guids, f.GUIDs.Node)
+	}
+	for _, g := range guids {
+		if len(who.GUIDs) == 0 && slices.Contains(shown.GUIDs, g) {
+			who.GUIDs = []ib.GUID{g}
+		}
+	}
+	return who
+}
+
+func isSame(a, b ib.Identity) bool {
+	like, _ := ib.Compare(a, b)
+	return like == ib.Same
+}
+
 // Strange says what speaks against the card being the recorded one.
 func (c *CardAt) Strange() []finding.Finding {
 	return safety.Identity(placeOf(c.Ref), safety.IdentityFacts{
-		Recorded: c.HCA.Recorded, Now: c.Snap.Identity(c.Card), Unread: c.Card.Serial.Why(), Elsewhere: c.HCA.Elsewhere,
+		Recorded: c.HCA.Recorded, Now: c.Snap.Identity(c.Card), Unread: c.Snap.SilentSerial(c.Card), Elsewhere: c.HCA.Elsewhere,
 		Edit: c.HCA.Edit,
 	})
 }
@@ -197,8 +219,8 @@ const (
 )
 
 // RecordedPresence compares what a refresh finds with what the state recorded, and records it
-// the first time. It adds a serial number only to the record of a card that is proven to be
-// the same. The state of another card stays as it is: the next plan refuses, and nothing is
+// the first time. It adds to the record of a card only if that is proven to be the same: what
+// this provider has written is known then, also when the journal of the host is gone. The state of another card stays as it is: the next plan refuses, and nothing is
 // lost.
 func (d *Data) RecordedPresence(ctx context.Context, snap *inventory.Snapshot, id attribute.CardID,
 	record *types.String, diags *diag.Diagnostics) Presence {
@@ -217,9 +239,9 @@ func (d *Data) RecordedPresence(ctx context.Context, snap *inventory.Snapshot, i
 	}
 	presence := d.Compare(ctx, name.CardRef, who, now, there, diags)
 	like, _ := ib.Compare(who, now)
-	proven := like == ib.Same && (record.IsNull() || who.Serial == "" && now.Serial != "")
-	if presence == Present && (proven || who.Empty()) {
-		*record = types.StringValue(now.Record().String())
+	if presence == Present && (like == ib.Same || who.Empty()) {
+		// What it had before stays: ids and plans may name it.
+		*record = types.StringValue(who.With(now).String())
 	}
 	return presence
 }
