@@ -1,6 +1,7 @@
 package fwimage_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 
@@ -10,22 +11,18 @@ import (
 // A file is read and verified as a whole. What is no image, or is damaged, is an error that says what
 // it is.
 func ExampleParse() {
-	file, err := os.Open("testdata/fs2-cx3pro-vpi.bin")
+	data, err := os.ReadFile("testdata/fs2-cx3pro-vpi.bin")
 	if err != nil {
 		panic(err)
 	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		panic(err)
-	}
-	img, err := fwimage.Parse(file, info.Size())
+	file, size := bytes.NewReader(data), int64(len(data))
+	img, err := fwimage.Parse(file, size)
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(img.Format, img.PSID, img.FWVersion, img.HWIDs[0].Describe())
 
-	_, err = fwimage.Parse(file, info.Size()/2)
+	_, err = fwimage.Parse(file, size/2)
 	fmt.Println(err)
 	// Output:
 	// FS2 MT_9090111019 2.42.5000 ConnectX-3 Pro (0x1f7 rev 0)

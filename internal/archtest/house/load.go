@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,7 +35,8 @@ type listed struct {
 // load reads all packages of the module that main.go needs. They share their types, so that a
 // function of one is the same function in another. Packages of others come from the build cache.
 func load(root string) (*house, error) {
-	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", ".")
+	cmd := exec.CommandContext(context.Background(),
+		"go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", ".")
 	cmd.Dir = root
 	out, err := cmd.Output()
 	if err != nil {
@@ -42,11 +44,12 @@ func load(root string) (*house, error) {
 	}
 	h := &house{fset: token.NewFileSet(), infos: map[*types.Package]*types.Info{}, funcs: map[*types.Func]*ast.FuncDecl{}}
 	exports, own := map[string]string{}, imported{}
-	own.others = importer.ForCompiler(h.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	open := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
+	own.others = importer.ForCompiler(h.fset, "gc", open)
 	own.known = map[string]*types.Package{}
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p listed
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+		if err = dec.Decode(&p); errors.Is(err, io.EOF) {
 			return h, nil
 		} else if err != nil {
 			return nil, fmt.Errorf("read the list of packages: %w", err)

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,28 +32,23 @@ var (
 // measure gives the sizes of the packages of the product, by name.
 func measure(root string) ([]size, error) {
 	found := map[string]*size{}
-	err := filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
+	tree := os.DirFS(root)
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		name, err := filepath.Rel(root, at)
-		if name = filepath.ToSlash(name); err != nil || d.IsDir() {
-			if d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != "." {
-				return fs.SkipDir
-			}
-			return err
+		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != "." {
+			return fs.SkipDir
 		}
-		kind := path.Ext(name)
-		if name != "main.go" && !strings.HasPrefix(name, "internal/") || kind != ".go" && kind != ".sh" ||
-			outside.MatchString(name) {
+		if d.IsDir() || !isProduct(name) {
 			return nil
 		}
-		text, err := os.ReadFile(at)
+		text, err := fs.ReadFile(tree, name)
 		pkg := strings.TrimPrefix(path.Dir(name), "internal/")
 		if found[pkg] == nil {
 			found[pkg] = &size{name: pkg}
 		}
-		found[pkg].add(text, kind == ".go")
+		found[pkg].add(text, path.Ext(name) == ".go")
 		return err
 	})
 	sizes := make([]size, 0, len(found))
@@ -63,6 +57,13 @@ func measure(root string) ([]size, error) {
 	}
 	slices.SortFunc(sizes, func(a, b size) int { return strings.Compare(a.name, b.name) })
 	return sizes, err
+}
+
+// isProduct reports whether a file is code or a script of the product.
+func isProduct(name string) bool {
+	kind := path.Ext(name)
+	return (name == "main.go" || strings.HasPrefix(name, "internal/")) && (kind == ".go" || kind == ".sh") &&
+		!outside.MatchString(name)
 }
 
 func (s *size) add(text []byte, code bool) {

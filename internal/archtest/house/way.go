@@ -87,14 +87,7 @@ func (w *walker) enter(fn *types.Func, with []int) {
 	if !anew {
 		return
 	}
-	carrying := map[types.Object]bool{}
-	variadic, last := fn.Signature().Variadic(), fn.Signature().Params().Len()-1
-	for i, name := range parameters(decl) {
-		if slices.Contains(with, i) || variadic && i == last && slices.Max(with) > last {
-			carrying[info.Defs[name]] = true
-		}
-	}
-	body := carrier{info, carrying}
+	body := carrier{info, carriedBy(fn, decl, info, with)}
 	ast.Inspect(decl.Body, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok {
 			if callee, with := body.passes(call); len(with) > 0 && w.funcs[callee] != nil && local(callee.Pkg()) != "ib" {
@@ -103,6 +96,18 @@ func (w *walker) enter(fn *types.Func, with []int) {
 		}
 		return true
 	})
+}
+
+// carriedBy gives the parameters of a function in which it gets the value.
+func carriedBy(fn *types.Func, decl *ast.FuncDecl, info *types.Info, with []int) map[types.Object]bool {
+	carrying := map[types.Object]bool{}
+	variadic, last := fn.Signature().Variadic(), fn.Signature().Params().Len()-1
+	for i, name := range parameters(decl) {
+		if slices.Contains(with, i) || variadic && i == last && slices.Max(with) > last {
+			carrying[info.Defs[name]] = true
+		}
+	}
+	return carrying
 }
 
 // carrier knows the variables of one function that hold the value.

@@ -113,9 +113,8 @@ func (b *Store) Newest(l *cards.Look) (Backup, error) {
 		}
 	}
 	if best.Dir == "" {
-		return Backup{}, errors.Join(append([]error{fmt.Errorf("%s holds no valid backup of card %s/%s", b.s.BackupDir, l.Snap.Host,
-			l.Card.PCI)},
-			bad...)...)
+		none := fmt.Errorf("%s holds no valid backup of card %s/%s", b.s.BackupDir, l.Snap.Host, l.Card.PCI)
+		return Backup{}, errors.Join(append([]error{none}, bad...)...)
 	}
 	return best, nil
 }

@@ -21,7 +21,7 @@ func Begin(ctx context.Context, s *cards.Session, c cards.Card, what string, did
 	if err != nil && !isUndecided(err, l) {
 		return cards.Assessment{}, err
 	}
-	if err := closePending(ctx, s, c, l, did); err != nil {
+	if err = closePending(ctx, s, c, l, did); err != nil {
 		return cards.Assessment{}, err
 	}
 	a, err := assess(ctx)

@@ -51,7 +51,7 @@ func Lines(all []Unmanaged) []string {
 
 // definition is a file of the host's own network stack that defines an interface.
 func definition(t Target, at, line string, i ipconf.Interface) Unmanaged {
-	return Unmanaged{Line: line, Path: at, Saved: savedPath(t, at), Config: i.Settings.Sorted()}
+	return Unmanaged{Line: line, Path: at, Saved: savedPath(t, at), Config: i.Sorted()}
 }
 
 // ofOtherStack is a definition that the host's network stack does not read. It is to be

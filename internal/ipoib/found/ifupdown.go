@@ -38,7 +38,7 @@ func (ifupdownFiles) own(h *hostFacts, t Target) (p StoredConfig) {
 		return p
 	}
 	if i, err := f.Interface(names[0]); err == nil {
-		p.Interface, p.Config = names[0], i.Settings.Sorted()
+		p.Interface, p.Config = names[0], i.Sorted()
 	}
 	return p
 }

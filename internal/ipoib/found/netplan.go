@@ -38,7 +38,7 @@ func ownPlan(h *hostFacts, t Target, renderer string) (p StoredConfig) {
 	}
 	p.Found, p.Sources = true, []string{path}
 	for _, d := range devices {
-		p.Interface, p.Config = d.ID, d.Settings.Sorted()
+		p.Interface, p.Config = d.ID, d.Sorted()
 	}
 	return p
 }

@@ -57,7 +57,7 @@ func (b networkdFiles) own(h *hostFacts, t Target) (p StoredConfig) {
 	}
 	p.Found, p.Sources = true, []string{main}
 	if f, err := h.network(main); err == nil {
-		p.Interface, p.Config = f.Name, f.Interface.Settings.Sorted()
+		p.Interface, p.Config = f.Name, f.Sorted()
 	}
 	if t.PKey == 0 {
 		return withRule(h, t, p)

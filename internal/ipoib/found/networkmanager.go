@@ -58,7 +58,7 @@ func (nmFiles) own(h *hostFacts, t Target) (p StoredConfig) {
 	if err != nil || !profile.Autoconnect || f.Mode != "600" && f.Mode != "" {
 		return p // there, and of no use at boot
 	}
-	p.Config = profile.Settings.Sorted()
+	p.Config = profile.Sorted()
 	p.Interface = profile.Name
 	if t.PKey == 0 && profile.PortGUID() == t.PortGUID && profile.Name == "" {
 		p.Interface = t.Name // whatever it is called at boot

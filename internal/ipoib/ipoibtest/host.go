@@ -37,8 +37,9 @@ func Host(change ...func(*inventory.Snapshot)) *inventory.Snapshot {
 		},
 		SSH:      inventory.SSHPath{Client: "192.0.2.100", Server: "192.0.2.20", Devs: fact.Known([]string{"eno1"})},
 		Commands: map[string]bool{"netplan": true},
-		Files:    map[string]inventory.File{"/etc/netplan/50-cloud-init.yaml": {Content: "network: {version: 2, ethernets: {eno1: {dhcp4: true}}}\n"}},
-		Units:    map[string]inventory.Unit{"systemd-networkd.service": {ActiveState: "active"}},
+		Files: map[string]inventory.File{"/etc/netplan/50-cloud-init.yaml": {
+			Content: "network: {version: 2, ethernets: {eno1: {dhcp4: true}}}\n"}},
+		Units: map[string]inventory.Unit{"systemd-networkd.service": {ActiveState: "active"}},
 	}
 	for _, c := range change {
 		c(s)

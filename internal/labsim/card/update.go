@@ -258,14 +258,13 @@ func (u *Update) activate() (uint32, error) {
 	if u.state != UpdateLocked || u.image == nil {
 		return AccessBadValue, nil
 	}
-	err := u.card.stage(u.image, u.raw)
-	if errors.Is(err, ErrPowerLost) {
-		return AccessBadValue, err
-	}
 	u.last = u.owner
-	if err != nil {
+	if err := u.card.stage(u.image, u.raw); err != nil {
 		u.refusal, u.outcome = RefusalErase, UpdateFailed
-		return AccessDone, nil
+		if !errors.Is(err, ErrPowerLost) {
+			err = nil // the sender is told why, see refusal
+		}
+		return AccessBadValue, err
 	}
 	u.outcome, u.image = UpdatePending, nil
 	return AccessDone, nil

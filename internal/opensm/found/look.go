@@ -56,7 +56,7 @@ func interpret(s *inventory.Snapshot, port ib.GUID) *Look {
 	l.Others = readInstances(s, port, l.List)
 	card := l.PortState.read(s, port)
 	if l.Managed {
-		l.Options = l.OwnFiles.options
+		l.Options = l.options
 		l.Older = readOlder(s, l)
 		l.NotAtBoot = platform.NotAtBoot(s, card, "ib_umad")
 		return l

@@ -85,19 +85,25 @@ func checkBeside(l *found.Look, settled bool) []finding.Finding {
 		return []finding.Finding{finding.OpensmBeside.Find("%s of %s says PORTS=ALL. At the next boot %s starts a subnet "+
 			"manager on every port.", tool.DefaultPath, l.Host, tool.Service)}
 	}
-	var said []string
+	if others := othersBeside(l); len(others) > 0 {
+		return []finding.Finding{finding.OpensmBeside.Find("On %s %s.", l.Host, strings.Join(others, ", and "))}
+	}
+	return nil
+}
+
+// othersBeside says which instances of others run, and which start at the next boot.
+func othersBeside(l *found.Look) (texts []string) {
 	if units := l.UnitsOf(func(i found.Instance) bool { return !i.IsOurs() && i.Active }); len(units) > 0 {
-		said = append(said, fmt.Sprintf("%s %s", strings.Join(units, " and "), verb(units, "run")))
+		texts = append(texts, fmt.Sprintf("%s %s", strings.Join(units, " and "), verb(units, "run")))
 	}
-	if units := l.UnitsOf(func(i found.Instance) bool {
-		return !i.IsOurs() && !i.Active && i.Listed && !i.Masked && !l.OwnTemplate && fact.Yes(l.SharedEnabled)
-	}); len(units) > 0 {
-		said = append(said, fmt.Sprintf("%s %s at the next boot", strings.Join(units, " and "), verb(units, "start")))
+	starts := func(i found.Instance) bool { return !i.IsOurs() && !i.Active && i.Listed && !i.Masked }
+	if l.OwnTemplate || !fact.Yes(l.SharedEnabled) {
+		return texts
 	}
-	if len(said) == 0 {
-		return nil
+	if units := l.UnitsOf(starts); len(units) > 0 {
+		texts = append(texts, fmt.Sprintf("%s %s at the next boot", strings.Join(units, " and "), verb(units, "start")))
 	}
-	return []finding.Finding{finding.OpensmBeside.Find("On %s %s.", l.Host, strings.Join(said, ", and "))}
+	return texts
 }
 
 // describeLosing names the other ports on which opensm runs because of PORTS=ALL.

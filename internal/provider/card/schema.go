@@ -40,7 +40,8 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			"The first apply records the serial number of the card. It is part of `id`, and is compared in " +
 			"each plan and before each write. If another card is in the slot, or the card has moved, the " +
 			"plan says so and nothing is changed. MACs and GUIDs are compared too: a card with the same serial number " +
-			"and others than this provider has seen or written is another card. Firmware in flash and running firmware are different attributes. Destroying it only forgets the card.",
+			"and others than this provider has seen or written is another card. Firmware in flash and running firmware are " +
+			"different attributes. Destroying it only forgets the card.",
 		Attributes: attrs,
 	}
 }

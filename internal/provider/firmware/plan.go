@@ -188,7 +188,8 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 	if !ok {
 		return nil
 	}
-	return &assessment{at: at, image: image, now: hca.ReadFirmware(at.Look), ask: hca.Firmware{Card: at.HCA, Image: image, Request: request}}
+	return &assessment{at: at, image: image, now: hca.ReadFirmware(at.Look),
+		ask: hca.Firmware{Card: at.HCA, Image: image, Request: request}}
 }
 
 // assess gives the verdict and reports it. It gives false if nothing may be planned.

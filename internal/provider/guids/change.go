@@ -20,8 +20,8 @@ func changeConsent() schema.SingleNestedAttribute {
 		return schema.ListAttribute{Required: true, WriteOnly: true, ElementType: types.StringType, MarkdownDescription: what,
 			Validators: []validator.List{listvalidator.SizeAtLeast(1)}}
 	}
-	return attribute.ConsentToParts("Consent to replace GUIDs and MACs in flash that are valid and of this card alone: each "+
-		"value of `from` by the one at its place in `to`. It allows nothing else. Values that are zero or blank, that another "+
+	return attribute.ConsentToParts("Consent to replace GUIDs and MACs in flash that are valid and of this card alone: "+
+		"each value of `from` by the one at its place in `to`. It allows nothing else. Values that are zero or blank, that another "+
 		"card has, or that this provider wrote need none, and what this card had before or after a job of this provider may "+
 		"come back without one.", map[string]schema.Attribute{
 		"from": values("GUIDs and MACs in flash."),

@@ -23,8 +23,9 @@ const description = "InfiniBand or Ethernet, for each port of a card, at once an
 	"The running driver is switched by its file in sysfs, which is the same switch as `devlink port set … type`. " +
 	"On ConnectX-4 and later there is only the card's own configuration, and it becomes effective with a restart. Each " +
 	"port is a PCI function of its own there; the card is named by the first.\n\n" +
-	"While mstconfig does not answer for a card that it serves, or no driver shows its ports, the state keeps what was read " +
-	"last, with a warning. A configuration that it holds is no change then; LT008 and LT013 are about another one.\n\n" +
+	"While mstconfig does not answer for a card that it serves, or no driver shows its ports, the state keeps what was " +
+	"read last, with a warning. A configuration that it holds is no change then; LT008 and LT013 are about another " +
+	"one.\n\n" +
 	"An apply does not switch back a port that somebody has switched after its plan, and does not replace a type that " +
 	"was stored after it (HO019). Only an update compares; a create sets what the plan shows. " +
 	"After a restart of the host nothing is compared: ports may get other types by it.\n\n" +

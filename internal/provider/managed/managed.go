@@ -170,7 +170,7 @@ var (
 // New returns the resource of a kind. object gets what the provider gives to its resources.
 func New[M, Q, L, S any](kind Kind, object func(*session.Resource) Object[M, Q, L, S]) *Resource[M, Q, L, S] {
 	r := &Resource[M, Q, L, S]{Importable: session.NewResource(kind.Name, kind.By), kind: kind}
-	r.object = object(&r.Importable.Resource)
+	r.object = object(&r.Resource)
 	return r
 }
 

@@ -39,13 +39,18 @@ func (r *Resource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.Modi
 		return
 	}
 	s.ToDo = r.object.ToDo(s.Ask, s.Found, s.Held)
-	if !s.Exists && r.object.Ours(s.Ask, s.Found) {
-		session.WarnMade(diags, diagnostic.Capital(r.kind.Thing), r.object.Place(s.Ask).ID,
-			r.object.Differences(s.Ask, s.Found))
-	}
+	r.warnMade(s)
 	if r.check(ctx, s) {
 		planned.Steady{Held: s.Held, ToDo: s.ToDo || s.Unproven, Live: r.kind.Live, Kept: r.kind.Kept}.Plan(ctx, req, resp,
 			s.Plan)
+	}
+}
+
+// warnMade says of a new resource that what it describes is on the host already.
+func (r *Resource[M, Q, L, S]) warnMade(s *Step[M, Q, L]) {
+	if !s.Exists && r.object.Ours(s.Ask, s.Found) {
+		session.WarnMade(s.Diags, diagnostic.Capital(r.kind.Thing), r.object.Place(s.Ask).ID,
+			r.object.Differences(s.Ask, s.Found))
 	}
 }
 

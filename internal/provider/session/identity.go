@@ -133,8 +133,8 @@ func isSame(a, b ib.Identity) bool {
 // Strange says what speaks against the card being the recorded one.
 func (c *CardAt) Strange() []finding.Finding {
 	return safety.Identity(placeOf(c.Ref), safety.IdentityFacts{
-		Recorded: c.HCA.Recorded, Now: c.Snap.Identity(c.Card), Unread: c.Snap.SilentSerial(c.Card), Elsewhere: c.HCA.Elsewhere,
-		Edit: c.HCA.Edit,
+		Recorded: c.HCA.Recorded, Now: c.Snap.Identity(c.Card), Unread: c.Snap.SilentSerial(c.Card),
+		Elsewhere: c.HCA.Elsewhere, Edit: c.HCA.Edit,
 	})
 }
 
@@ -220,8 +220,8 @@ const (
 
 // RecordedPresence compares what a refresh finds with what the state recorded, and records it
 // the first time. It adds to the record of a card only if that is proven to be the same: what
-// this provider has written is known then, also when the journal of the host is gone. The state of another card stays as it is: the next plan refuses, and nothing is
-// lost.
+// this provider has written is known then, also when the journal of the host is gone. The
+// state of another card stays as it is: the next plan refuses, and nothing is lost.
 func (d *Data) RecordedPresence(ctx context.Context, snap *inventory.Snapshot, id attribute.CardID,
 	record *types.String, diags *diag.Diagnostics) Presence {
 	name, err := attribute.ParseCardName(id.ValueString())

@@ -75,17 +75,22 @@ func TestLogin_sendsThePasswordOnce(t *testing.T) {
 	l := &Login{Credentials: &Credentials{User: "ops", Password: "hunter2"}, Ring: &Keyring{},
 		Lost: func() bool { return false }}
 	asks := &ssh.ClientAuthContext{AllowedMethods: []string{"password", "keyboard-interactive"}}
-	if _, err := l.Choose(asks); err != nil || l.AcceptedBy() != "password" {
+	_, err := l.Choose(asks)
+	if err != nil || l.AcceptedBy() != "password" {
 		t.Fatalf("accepted by %s: %v", l.AcceptedBy(), err)
 	}
-	_, err := l.Choose(asks)
+	_, err = l.Choose(asks)
 	var refused *Error
 	if !errors.As(err, &refused) || !slices.Equal(refused.Tried, []string{"password"}) ||
 		!slices.Equal(refused.Offered, asks.AllowedMethods) {
 		t.Errorf("a second time: %v", err)
 	}
-	if answers, err := l.answer("", "", []string{"Password: "}, []bool{false}); err == nil {
-		t.Errorf("answered %q after the password was sent", answers)
+	if strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("the password shows: %v", err)
+	}
+	answers, err := l.answer("", "", []string{"Password: "}, []bool{false})
+	if err == nil {
+		t.Fatalf("answered %q after the password was sent", answers)
 	}
 	if strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("the password shows: %v", err)

@@ -70,7 +70,8 @@ func (h *Hop) Origins(ctx context.Context) []Origin {
 
 // files are those of keys and certificates, of which ssh takes every line.
 func (h *Hop) files(where map[string][]string) (out []Origin) {
-	for setting, list := range map[string][]auth.File{"CertificateFile": h.Keys.Certificates, "IdentityFile": h.Keys.Identities} {
+	for setting, list := range map[string][]auth.File{"CertificateFile": h.Keys.Certificates,
+		"IdentityFile": h.Keys.Identities} {
 		places := where[strings.ToLower(setting)]
 		for i, f := range list {
 			source := f.Source

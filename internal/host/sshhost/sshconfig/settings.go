@@ -114,7 +114,8 @@ func (u *userConfig) keys(h *Hop) error {
 	h.Keys.Identities = files
 	if len(h.set.all("IdentityFile")) == 0 && u.home != "" {
 		for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
-			h.Keys.Defaults = append(h.Keys.Defaults, auth.File{Path: filepath.Join(u.home, ".ssh", name), Source: "default key"})
+			h.Keys.Defaults = append(h.Keys.Defaults,
+				auth.File{Path: filepath.Join(u.home, ".ssh", name), Source: "default key"})
 		}
 	}
 	return err
