@@ -1,6 +1,7 @@
 package acctest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,6 +59,7 @@ func TestIdentity_card_made_anew(t *testing.T) {
 		before [][]string
 		cfg    Config
 		plan   []string
+		more   string // of the configuration
 	}{
 		"tainted":                {before: [][]string{{"taint", adopted}}},
 		"tainted, not refreshed": {before: [][]string{{"taint", adopted}}, plan: []string{"-refresh=false"}},
@@ -66,8 +68,10 @@ func TestIdentity_card_made_anew(t *testing.T) {
 		"both replaced":          {plan: []string{"-replace=" + adopted, "-replace=" + burned}},
 		"taken out":              {before: [][]string{{"state", "rm", adopted}}},
 		"taken out, tainted":     {before: [][]string{{"state", "rm", adopted}, {"taint", burned}}},
-		"renamed":                {cfg: config("renamed", nil)},
-		"all renamed":            {cfg: renamed},
+		"imported by its place": {before: [][]string{{"state", "rm", adopted}},
+			more: fmt.Sprintf("import {\n  to = %s\n  id = %q\n}\n", adopted, host+"/"+w.PCI(host))},
+		"renamed":     {cfg: config("renamed", nil)},
+		"all renamed": {cfg: renamed},
 	} {
 		configure(config("it", nil))
 		if err := os.WriteFile(state, kept, 0o600); err != nil {
@@ -79,6 +83,7 @@ func TestIdentity_card_made_anew(t *testing.T) {
 		if c.cfg != nil {
 			configure(c.cfg)
 		}
+		o.write("more.tf", c.more)
 		said := o.says(1, append([]string{"apply", "-auto-approve"}, c.plan...)...)
 		if !strings.Contains(said, "FW080 Another card is in the slot") || !strings.Contains(said, twinSerial) {
 			t.Errorf("%s:\n%s", name, said)
@@ -91,6 +96,7 @@ func TestIdentity_card_made_anew(t *testing.T) {
 	if err := os.WriteFile(state, kept, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	o.write("more.tf", "")
 	o.says(0, "taint", adopted)
 	configure(config("it", map[string]any{"serial_number": twinSerial}))
 	o.says(2, "plan", "-detailed-exitcode")

@@ -49,10 +49,19 @@ func adoptTwin(now ib.Identity) string {
 		guids[0], ib.Identity{GUIDs: guids}.Token())
 }
 
+// nameOther says how a resource names the card that is in the slot now; empty for an empty slot.
+func nameOther(now ib.Identity) string {
+	if now.Token() == "" {
+		return ""
+	}
+	return fmt.Sprintf("A resource that is meant for the card which is in the slot now names it: expect = { serial_number "+
+		"= \"…\" } in infiniband_card, or host/pci_address/%s as card_id. ", now.Token())
+}
+
 func moveTo(f IdentityFacts) string {
 	if f.Edit == "" {
 		return fmt.Sprintf("Plan with the card's new address %s.", f.Elsewhere)
 	}
 	return "Write the new address into infiniband_card, or wherever the configuration has the old one. " +
-		"Apply that before you remove any resource of the card:\n\n" + f.Edit
+		nameOther(f.Now) + "Apply that before you remove any resource of the card:\n\n" + f.Edit
 }

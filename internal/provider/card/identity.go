@@ -164,7 +164,11 @@ func (r *Resource) same(ctx context.Context, ref attribute.CardRef, plan, state 
 	case f.Recorded.Empty():
 		return false
 	case like == ib.Same:
-		r.Planned.Adopt(r.CardKey(ref), f.Recorded)
+		named := f.Recorded
+		if r.Planned.Imported(r.CardKey(ref)) {
+			named = plan.named(model{}, c, f.Now)
+		}
+		r.checkExchanged(ctx, ref, r.Planned.Adopt(r.CardKey(ref), named), named, f.Now, f.Unread, diags)
 		return false
 	case like == ib.Other && planned.OtherThan(f.Recorded, plan.named(model{}, c, f.Now)):
 		return true

@@ -117,8 +117,16 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return // what was recorded stays, and the plan refuses
 	case session.Present:
 	}
+	r.noteImport(&state, ref)
 	state.refresh(ref, found, who, now)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// noteImport notes an import that names a place alone.
+func (r *Resource) noteImport(m *model, ref attribute.CardRef) {
+	if name, err := attribute.ParseCardName(m.ID.ValueString()); err == nil && m.importing() && name.Token == "" {
+		r.Planned.Import(r.CardKey(ref))
+	}
 }
 
 // Update stores new expectations. The card is as it was, unless they accept another

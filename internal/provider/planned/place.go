@@ -13,6 +13,7 @@ type place struct {
 	recorded []ib.Identity // cards that the state has, while another one is in the slot
 	taken    []ib.Identity // that the card in the slot was taken for; empty: for whatever is there
 	adopted  *ib.Identity  // what an infiniband_card of the slot says of the card; nil without one
+	imported bool          // this walk imports the infiniband_card by its place alone
 	first    *ib.Identity  // what was seen of the card before this walk wrote to it
 }
 
@@ -51,6 +52,21 @@ func (p *Walk) Adopt(key string, named ib.Identity) (recorded []ib.Identity) {
 	at := p.place(key)
 	at.adopted, at.taken = &named, append(at.taken, named)
 	return slices.Clone(at.recorded)
+}
+
+// Import notes that an infiniband_card is imported by its place: its state says no more of the
+// card than what is there. Imported reports that.
+func (p *Walk) Import(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.place(key).imported = true
+}
+
+// Imported: see Import.
+func (p *Walk) Imported(key string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.place(key).imported
 }
 
 // Take notes that a resource without a record takes the card in a slot. named is what its
