@@ -24,44 +24,6 @@ const (
 	maxSections = 4096
 )
 
-// Section types of FS2.
-const (
-	kindBoot  = 0 // not in a section chain; stands for the boot blocks
-	kindEMT   = 4 // the only one whose size is stored in bytes
-	kindROM   = 5
-	kindGUID  = 6
-	kindInfo  = 10
-	maxKnown  = 12
-	blankCRC  = 0xffff
-	nameBoot  = "BOOT2"
-	nameImage = "Full Image"
-)
-
-var sectionNames = [...]string{
-	nameBoot, "DDR", "Configuration", "Jump addresses", "EMT Service", "ROM", "GUID", "BOARD ID",
-	"User Data", "FW Configuration", "Image Info", "DDRZ", "Hash File",
-}
-
-// section is a boot block or a section of the chain.
-type section struct {
-	kind   uint32
-	offset int64 // of the header
-	size   int64 // with header and CRC
-	toc    bool  // kind is one of FS3 and FS4
-}
-
-func (s section) name() string {
-	if s.toc {
-		return tocSectionName(uint8(s.kind))
-	}
-	if s.kind <= maxKnown {
-		return sectionNames[s.kind]
-	}
-	return "UNKNOWN"
-}
-
-func (s section) end() int64 { return s.offset + s.size }
-
 // fs2Reader walks over one image whose logical address 0 is data[0].
 type fs2Reader struct {
 	data []byte
@@ -73,21 +35,6 @@ type fs2Reader struct {
 	roms []section
 	vsd  int64 // logical offset of the VSD, 0 if there is none
 	mic  bool  // the image states the version of the tool that made it
-}
-
-// parseFS2 reads the contiguous image at the start of data and verifies it.
-// What follows the image is not looked at.
-func parseFS2(data []byte) (*Image, error) {
-	r := &fs2Reader{data: data, img: &Image{Format: FS2}}
-	for _, step := range []func() error{
-		r.header, r.bootBlocks, r.chain, r.infoSection, r.guidSection, r.pointers, r.imageCRC, r.romSections,
-	} {
-		if err := step(); err != nil {
-			return nil, err
-		}
-	}
-	r.img.Checksum = r.checksum()
-	return r.img, nil
 }
 
 // word reads the big-endian word at a logical offset that need has allowed.
@@ -102,8 +49,6 @@ func (r *fs2Reader) need(what string, off, n int64) error {
 }
 
 func (r *fs2Reader) warn(s string) { r.img.warn(s) }
-
-func (img *Image) warn(s string) { img.Warnings = append(img.Warnings, s) }
 
 func (r *fs2Reader) header() error {
 	if err := r.need("header", 0, headerFS2); err != nil {

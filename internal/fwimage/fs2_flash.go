@@ -187,3 +187,18 @@ func destripe(data []byte, chunk int64, number int) []byte {
 	}
 	return image
 }
+
+// parseFS2 reads the contiguous image at the start of data and verifies it.
+// What follows the image is not looked at.
+func parseFS2(data []byte) (*Image, error) {
+	r := &fs2Reader{data: data, img: &Image{Format: FS2}}
+	for _, step := range []func() error{
+		r.header, r.bootBlocks, r.chain, r.infoSection, r.guidSection, r.pointers, r.imageCRC, r.romSections,
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	r.img.Checksum = r.checksum()
+	return r.img, nil
+}

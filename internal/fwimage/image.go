@@ -1,15 +1,10 @@
 package fwimage
 
 import (
-	"fmt"
-	"io"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
-
-// maxSize is the largest file in bytes that is read: twice the largest flash
-// of the supported chips. It bounds memory.
-const maxSize = 64 << 20
 
 // Format is the container format of an image.
 type Format string
@@ -126,68 +121,87 @@ type Image struct {
 	sections []section
 }
 
-// Parse reads and verifies the image in the first size bytes of r. A file that
-// it accepts has correct checksums throughout, and every field of the result
-// comes from bytes under such a checksum.
-//
-// Errors are *NotAnImageError, *TruncatedError, *CRCError, *MalformedError,
-// *NoHardwareError, *EncryptedError, *UnsupportedFormatError, *RawDumpError for the content of a
-// whole flash (see ParseFlash), and whatever r returns.
-func Parse(r io.ReaderAt, size int64) (*Image, error) {
-	return parseAs(r, size, parseFS2File, parseTOCFile)
+func (img *Image) warn(s string) { img.Warnings = append(img.Warnings, s) }
+
+// Security is what an FS3 or FS4 image says of how it is protected. The flags
+// are set only if the image is signed and has the keys to check others with, as
+// in mstflint.
+type Security struct {
+	Secure    bool // the card takes firmware only that is signed by the vendor
+	Signed    bool
+	Debug     bool
+	Dev       bool // signed with a key for development
+	FWControl bool // updates go through the firmware itself and not past it
+	// Version is the security version, below which a card may refuse to go.
+	// FS4 only.
+	Version uint32
 }
 
-// parseAs reads what r holds by the parser of its format.
-func parseAs[T any](r io.ReaderAt, size int64, fs2, toc func([]byte, location) (*T, error)) (*T, error) {
-	data, err := load(r, size)
-	if err != nil {
-		return nil, err
-	}
-	loc, err := locate(data)
-	if err != nil {
-		return nil, err
-	}
-	switch loc.format {
-	case FS2:
-		return fs2(data, loc)
-	case FS3, FS4:
-		return toc(data, loc)
+// Attributes gives the line "Security Attributes" of `mstflint q`: "N/A",
+// "secure-fw", "signed-fw, debug, dev".
+func (s Security) Attributes() string {
+	var all []string
+	switch {
+	case s.Secure:
+		all = append(all, "secure-fw")
+	case s.Signed:
+		all = append(all, "signed-fw")
 	default:
-		return nil, &UnsupportedFormatError{Format: loc.format, Offset: loc.first()}
+		return "N/A"
 	}
+	if s.Debug {
+		all = append(all, "debug")
+	}
+	if s.Dev {
+		all = append(all, "dev")
+	}
+	return strings.Join(all, ", ")
 }
 
-// load reads the whole file after its first bytes have shown that it may be an image. A
-// file that is too large is usually no image at all, and the message should say that.
-func load(r io.ReaderAt, size int64) ([]byte, error) {
-	if size <= 0 {
-		return nil, &NotAnImageError{Kind: KindEmpty, Advice: "the file has no content: fetch it again"}
+// UpdateMethod gives the line "Default Update Method" of `mstflint q full`:
+// "Legacy" or "fw_ctrl".
+func (s Security) UpdateMethod() string {
+	if s.FWControl {
+		return "fw_ctrl"
 	}
-	head := make([]byte, min(size, recognizeLen))
-	if err := readFull(r, head); err != nil {
-		return nil, err
-	}
-	if err := recognize(head); err != nil {
-		return nil, err
-	}
-	if size > maxSize {
-		return nil, &NotAnImageError{Kind: KindTooLarge,
-			Advice: fmt.Sprintf("%d bytes are more than the flash of any supported card holds (%d)", size, int64(maxSize))}
-	}
-	data := make([]byte, size)
-	if err := readFull(r, data); err != nil {
-		return nil, err
-	}
-	return data, nil
+	return "Legacy"
 }
 
-func readFull(r io.ReaderAt, buf []byte) error {
-	n, err := r.ReadAt(buf, 0)
-	if n == len(buf) {
-		return nil // io.ReaderAt may report io.EOF together with the last byte
-	}
-	if err == nil || err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return fmt.Errorf("reading the image at offset %d: %w", n, err)
+// SlotState is what a slot of a flash holds.
+type SlotState string
+
+// States of a slot.
+const (
+	// SlotActive is the image that boots: the valid one at the lower address.
+	SlotActive SlotState = "active"
+	// SlotValid is a second image with a signature: a burn was interrupted
+	// between its last two steps.
+	SlotValid SlotState = "valid"
+	// SlotInvalidated is the predecessor of the active image, its signature
+	// erased by the burn.
+	SlotInvalidated SlotState = "invalidated"
+	// SlotEmpty is a slot whose first chunk is erased.
+	SlotEmpty SlotState = "empty"
+	// SlotUnfinished is a slot with content but without any signature: a burn
+	// was interrupted while it wrote.
+	SlotUnfinished SlotState = "unfinished"
+)
+
+// Slot is one of the two places for an image in a flash.
+type Slot struct {
+	Number int   // 0 or 1
+	Start  int64 // physical offset in bytes
+	State  SlotState
+	Image  *Image // nil if the slot is empty or Err is set
+	Err    error  // why the image in the slot cannot be read
+}
+
+// Flash is the content of a whole flash.
+type Flash struct {
+	Size       int64
+	Chunk      int64 // bytes of a chunk of the two-slot layout; 0 if there is only one place
+	Active     *Image
+	ActiveSlot int    // -1 if no slot has a signature
+	Slots      []Slot // one or two, in order of their addresses
+	Warnings   []string
 }

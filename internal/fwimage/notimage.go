@@ -124,20 +124,6 @@ func isText(b []byte) bool {
 	return true
 }
 
-// noSignature explains a file without any image signature.
-func noSignature(data []byte) error {
-	if allBytes(data, 0xff) || allBytes(data, 0) {
-		return &NotAnImageError{Kind: KindErased, Advice: "every byte is the same: there is no firmware in it"}
-	}
-	for _, off := range searchOffsets {
-		if hasErasedMagic(data, off) {
-			return &NotAnImageError{Kind: KindInvalidated, Advice: "nothing in it would boot; use another backup or image"}
-		}
-	}
-	return &NotAnImageError{Kind: KindUnknown,
-		Advice: "no signature of a firmware image was found at any place where one may be"}
-}
-
 func allBytes(data []byte, b byte) bool {
 	for _, c := range data {
 		if c != b {

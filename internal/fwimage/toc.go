@@ -51,6 +51,13 @@ type tocEntry struct {
 
 func (e tocEntry) name() string { return tocSectionName(e.kind) }
 
+// identityInfo is what MFG_INFO and DEV_INFO have in common.
+type identityInfo struct {
+	guids []GUIDRange
+	macs  []MACRange
+	wide  bool // a MAC has more than 48 bits
+}
+
 // tocReader walks over one image whose logical address 0 is at start.
 type tocReader struct {
 	data []byte // the whole file or flash

@@ -22,13 +22,6 @@ const (
 	maxHWIDsTOC   = 4
 )
 
-// identityInfo is what MFG_INFO and DEV_INFO have in common.
-type identityInfo struct {
-	guids []GUIDRange
-	macs  []MACRange
-	wide  bool // a MAC has more than 48 bits
-}
-
 // imageInfo reads the section that describes the image. Its layout is the same
 // in FS3 and FS4.
 func (r *tocReader) imageInfo(e tocEntry, p []byte) error {
@@ -225,3 +218,7 @@ func (r *tocReader) security() Security {
 	s.Debug, s.Dev = r.flags&flagDebug != 0, r.devSignature
 	return s
 }
+
+const magicDevInfo = "mDevInfo\x23\x42\xca\xfa\xba\xca\xfe\x00"
+
+func isDevInfo(body []byte) bool { return string(body[:len(magicDevInfo)]) == magicDevInfo }

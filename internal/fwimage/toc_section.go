@@ -4,42 +4,6 @@ import (
 	"encoding/binary"
 )
 
-// Section types that are looked into.
-const (
-	tocImageInfo    = 0x10
-	tocROM          = 0x18
-	tocSignature256 = 0xa0
-	tocKeys2048     = 0xa1
-	tocSignature512 = 0xa3
-	tocKeys4096     = 0xa4
-	tocMfgInfo      = 0xe0
-	tocDevInfo      = 0xe1
-
-	magicDevInfo = "mDevInfo\x23\x42\xca\xfa\xba\xca\xfe\x00"
-)
-
-// tocSectionNames are those of `mstflint v`.
-var tocSectionNames = map[uint8]string{
-	0x01: "BOOT_CODE", 0x02: "PCI_CODE", 0x03: "MAIN_CODE", 0x04: "PCIE_LINK_CODE", 0x05: "IRON_PREP_CODE",
-	0x06: "POST_IRON_BOOT_CODE", 0x07: "UPGRADE_CODE", 0x08: "HW_BOOT_CFG", 0x09: "HW_MAIN_CFG", 0x0a: "PHY_UC_CODE",
-	0x0b: "PHY_UC_CONSTS", 0x0c: "PCIE_PHY_UC_CODE", 0x0f: "BOOT3_CODE",
-	tocImageInfo: "IMAGE_INFO", 0x11: "FW_BOOT_CFG", 0x12: "FW_MAIN_CFG", tocROM: "ROM_CODE", 0x20: "RESET_INFO",
-	0x30: "DBG_FW_INI", 0x32: "DBG_FW_PARAMS", 0x33: "FW_ADB",
-	tocSignature256: "IMAGE_SIGNATURE_256", tocKeys2048: "PUBLIC_KEYS_2048", 0xa2: "FORBIDDEN_VERSIONS",
-	tocSignature512: "IMAGE_SIGNATURE_512", tocKeys4096: "PUBLIC_KEYS_4096", 0xa5: "HMAC_DIGEST", 0xa6: "RSA_PUBLIC_KEY",
-	0xa7: "RSA_4096_SIGNATURES", tocMfgInfo: "MFG_INFO", tocDevInfo: "DEV_INFO", 0xe2: "NV_DATA", 0xe3: "VPD_R0",
-	0xe4: "NV_DATA", 0xe5: "FW_NV_LOG", 0xe6: "NV_DATA", 0xe9: "CRDUMP_MASK_DATA", 0xea: "FW_INTERNAL_USAGE",
-	0xeb: "PROGRAMMABLE_HW_FW", 0xec: "PROGRAMMABLE_HW_FW", 0xed: "DIGITAL_CERT_PTR", 0xee: "DIGITAL_CERT_RW",
-	0xf2: "CERT_CHAIN_0", 0xf3: "DIGITAL_CACERT_RW",
-}
-
-func tocSectionName(kind uint8) string {
-	if name, ok := tocSectionNames[kind]; ok {
-		return name
-	}
-	return "UNKNOWN"
-}
-
 // sectionMinimum is the length of what is read of the sections that are looked
 // into; mstflint reads past the end of shorter ones.
 var sectionMinimum = map[uint8]int64{
@@ -74,8 +38,6 @@ func (r *tocReader) sections(entries []tocEntry) error {
 	}
 	return nil
 }
-
-func isDevInfo(body []byte) bool { return string(body[:len(magicDevInfo)]) == magicDevInfo }
 
 // verifySection compares the CRC of a section, wherever that is.
 func (r *tocReader) verifySection(e tocEntry, body []byte) error {
