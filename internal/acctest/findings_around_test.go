@@ -3,10 +3,10 @@ package acctest
 import (
 	"fmt"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/synth"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/truenas"
 )
 

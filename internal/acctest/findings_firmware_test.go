@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/synth"
 )
 
 func fileCase(code, at string, source func(*Lab) string, says ...string) findingCase {

@@ -74,7 +74,6 @@ fact: -context -os -os/exec -time
 ib: -context -os -net/http -os/exec
 inventory: fact ib memo -context -os -os/exec
 fwimage: ib -context -os -os/exec
-fwimage/synth: ib -context -os -os/exec
 finding:
 safety: fact finding ib inventory -context -os -os/exec
 safety/clash: fact finding ib -context -os -os/exec
@@ -84,7 +83,6 @@ shellcmd: +al.essio.dev/pkg/shellescape -context -os -os/exec
 tool: fact ib inventory shellcmd tool +github.com/goccy/go-yaml +gopkg.in/ini.v1 -context -os -os/exec
 poll: -os -os/exec
 memo: -os -os/exec
-tool/capture: tool -context -os/exec
 host: shellcmd
 host/sshhost: host shellcmd poll +golang.org/x/crypto +github.com/pkg/sftp -os/exec
 host/sshhost/knownhosts: memo +golang.org/x/crypto -context -os/exec
@@ -134,14 +132,16 @@ command/watch: hca/cards hca/journal hca/record host poll provider/diagnostic co
 command/target: command host hosts shellcmd provider/diagnostic +golang.org/x/term -os/exec
 command/adopt: command command/target host inventory provider/adoption provider/diagnostic +framework -os/exec
 labsim: labsim +golang.org/x/crypto +github.com/pkg/sftp +mvdan.cc/sh/v3 +github.com/goccy/go-yaml
-labsim/card: fwimage/synth ib
+labsim/synth: ib -context -os -os/exec
+labsim/card: labsim/synth ib
 labsim/registers: labsim/card -context -os -os/exec
 archtest/house:
 bench: labsim provider +framework
 realtool: -net
+realtool/capture: tool -context -os/exec
 ibsimtest: realtool
 demo: labsim
-shipped: +github.com/goccy/go-yaml
+tools/shipped: +github.com/goccy/go-yaml
 testbed: labsim +github.com/hanwen/go-fuse/v2 +golang.org/x/
 testbed/cmd: testbed reallab/machine
 reallab: labsim/card labsim/netstack labsim/registers reallab +golang.org/x/ +al.essio.dev/pkg/shellescape
@@ -344,7 +344,7 @@ func TestImports_binaryLinksNoLabAndNoTests(t *testing.T) {
 	}
 	for _, dep := range pkgs[0].Deps {
 		bad := strings.HasPrefix(dep, "mvdan.cc/sh") || strings.HasPrefix(dep, framework+"testing")
-		for _, no := range []string{"labsim", "testbed", "reallab", "acctest", "archtest", "demo", "bench", "fwimage/synth",
+		for _, no := range []string{"labsim", "testbed", "reallab", "acctest", "archtest", "demo", "bench",
 			"provider/schemadump"} {
 			bad = bad || (strings.HasPrefix(dep, module) && below(local(dep), no))
 		}

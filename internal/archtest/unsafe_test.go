@@ -35,7 +35,7 @@ var neededCommands = []string{"q", "full", "v", "checksum", "hw", "query", "ri",
 // product reports whether a file is part of what users run: not of the labs, the
 // tests' harness and the tools of the build.
 func product(path string) bool {
-	for _, dir := range []string{"labsim", "testbed", "acctest", "archtest", "bench", "demo", "tools", "fwimage/synth",
+	for _, dir := range []string{"labsim", "testbed", "acctest", "archtest", "bench", "demo", "tools",
 		"ibsimtest", "realtool"} {
 		if strings.HasPrefix(path, "internal/"+dir) {
 			return false

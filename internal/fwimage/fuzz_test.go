@@ -5,8 +5,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/synth"
 )
 
 // seeds are small, so that the fuzzer is fast.

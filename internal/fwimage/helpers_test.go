@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/synth"
 )
 
 func parse(data []byte) (*Image, error) { return Parse(bytes.NewReader(data), int64(len(data))) }

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/synth"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 )
 

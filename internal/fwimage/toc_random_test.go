@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/synth"
 )
 
 // randomChanges is how many images of each format the comparison makes; more

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/synth"
 )
 
 // tocOptions describe the image that most FS3 and FS4 variants are made from.

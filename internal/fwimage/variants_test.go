@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/synth"
 )
 
 // variant is a changed image with the verdict that it must get.

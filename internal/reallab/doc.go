@@ -29,5 +29,5 @@
 //
 // Of this module the tree imports what the simulated lab has of a card (labsim/card,
 // labsim/registers), and the network stacks of a Debian (labsim/netstack). With a card come
-// its images (fwimage/synth) and GUIDs (ib). Nothing of the tree is in the shipped binary.
+// its images (labsim/synth) and GUIDs (ib). Nothing of the tree is in the shipped binary.
 package reallab

@@ -21,7 +21,7 @@ type size struct {
 // outside are files that are in no binary that is shipped: tests, labs, and what measures,
 // generates or demonstrates.
 var outside = regexp.MustCompile(`_test\.go$|^internal/(labsim|testbed|reallab|acctest|archtest|bench|demo|ibsimtest|` +
-	`tools|realtool|shipped)/|fwimage/synth/|schemadump/|tool/capture/|/testdata/`)
+	`tools|realtool)/|schemadump/|/testdata/`)
 
 var (
 	aFinding = regexp.MustCompile(`Code: "[A-Z]{2}[0-9]{3}"`)

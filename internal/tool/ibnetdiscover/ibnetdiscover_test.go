@@ -10,7 +10,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ibsimtest"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/capture"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool/capture"
 )
 
 // refused are captures that their publishers made unreadable.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/capture"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool/capture"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
 

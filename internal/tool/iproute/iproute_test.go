@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/capture"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool/capture"
 )
 
 func TestParseLinks_reads_captures(t *testing.T) {

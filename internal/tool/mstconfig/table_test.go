@@ -12,7 +12,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/capture"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool/capture"
 )
 
 // refused are captures in which rows were replaced or left out so that what is

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool/capture"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/capture"
 )
 
 // structured are the labels whose value has a form; what the others hold is text.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/capture"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool/capture"
 )
 
 func TestParse_reads_captures(t *testing.T) {

@@ -67,7 +67,7 @@ func check(found []module) error {
 		fmt.Printf("%-14s %s %s\n", id, m.Path, m.Version)
 	}
 	if len(unknown) > 0 {
-		return fmt.Errorf("read these licences, and add to internal/shipped/licence.go what may be shipped:\n  %s",
+		return fmt.Errorf("read these licences, and add to internal/tools/shipped/licence.go what may be shipped:\n  %s",
 			strings.Join(unknown, "\n  "))
 	}
 	fmt.Printf("%d modules are shipped; all licences are known.\n", len(found))
