@@ -92,7 +92,8 @@ host/sshhost/sshconn: host host/sshhost/auth host/sshhost/knownhosts host/sshhos
 host/hostpool: host
 changes: shellcmd host inventory -os/exec
 hosts: fact ib inventory shellcmd host tool +golang.org/x/sync
-platform: fact ib finding safety shellcmd host tool inventory hosts poll
+platform: fact ib finding safety shellcmd host tool inventory hosts -os -os/exec
+platform/reboot: shellcmd host tool hosts poll -os -os/exec
 fabric: fact ib shellcmd host tool inventory
 connectivity: host tool inventory hosts
 fabric/picture: fabric

@@ -15,7 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -104,12 +104,12 @@ func (b *bench) putTwin() error {
 type failingReboot string
 
 func (f failingReboot) Reboot(ctx context.Context, _ string, ready func(context.Context) error) (string, error) {
-	if string(f) == platform.StepRequest {
+	if string(f) == reboot.StepRequest {
 		if err := ready(ctx); err != nil {
 			return "", err
 		}
 	}
-	return "", &platform.RebootError{Host: "intel9", Step: string(f), Err: errors.New("it fails")}
+	return "", &reboot.Error{Host: "intel9", Step: string(f), Err: errors.New("it fails")}
 }
 
 // ran is a goal of the card that the test reaches by hand.
@@ -180,7 +180,7 @@ func TestRun_restarts_once_for_a_goal_that_is_not_reached(t *testing.T) {
 	run("undone after that", c, 1, "")
 
 	byHand()
-	for _, step := range []string{platform.StepDrain, platform.StepRequest} {
+	for _, step := range []string{reboot.StepDrain, reboot.StepRequest} {
 		fails := c
 		fails.Rebooter = failingReboot(step)
 		run("fails while "+step, fails, 0, stored+"the restart failed")

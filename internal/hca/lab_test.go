@@ -21,6 +21,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/simssh"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -74,10 +75,10 @@ func (b *bench) device() *labsim.Card { return b.machine.Card(b.pci.String()) }
 
 func (b *bench) card(ctx context.Context) cards.Card {
 	b.t.Helper()
-	return b.cardWith(ctx, platform.RebootPolicy{Timeout: 30 * time.Second, Poll: 20 * time.Millisecond})
+	return b.cardWith(ctx, reboot.Policy{Timeout: 30 * time.Second, Poll: 20 * time.Millisecond})
 }
 
-func (b *bench) cardWith(ctx context.Context, reboot platform.RebootPolicy) cards.Card {
+func (b *bench) cardWith(ctx context.Context, policy reboot.Policy) cards.Card {
 	b.t.Helper()
 	h := b.host()
 	s, err := h.Snapshot(ctx)
@@ -88,7 +89,7 @@ func (b *bench) cardWith(ctx context.Context, reboot platform.RebootPolicy) card
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	c := cards.On(h, b.pci, p, true, reboot)
+	c := cards.On(h, b.pci, p, true, policy)
 	if found, ok := s.Card(b.pci); ok {
 		c.Recorded = s.Identity(found).Record()
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -31,7 +31,7 @@ func damage(t *testing.T, c *labsim.Card) {
 
 // restartingCard is the card of the bench with a drain command that does something.
 func (b *bench) restartingCard(ctx context.Context) cards.Card {
-	return b.cardWith(ctx, platform.RebootPolicy{
+	return b.cardWith(ctx, reboot.Policy{
 		DrainCommands: []string{"touch /tmp/drained"}, ResumeCommands: []string{"rm /tmp/drained"},
 	})
 }
@@ -77,7 +77,7 @@ func TestRestart_that_is_refused_names_what_is_not_resumed(t *testing.T) {
 	ctx := context.Background()
 	b := newBench(t, labs.Intel9, 0)
 	img := b.image(card.VPI())
-	o, c := b.ops("alice"), b.cardWith(ctx, platform.RebootPolicy{
+	o, c := b.ops("alice"), b.cardWith(ctx, reboot.Policy{
 		DrainCommands: []string{"true"}, ResumeCommands: []string{"true", "false", "touch /tmp/up"},
 	})
 	o.Progress = b.on("Rebooting", func() { damage(t, b.device()) })

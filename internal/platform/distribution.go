@@ -6,34 +6,18 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/modprobe"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemdrun"
 )
 
 // ModulesLoadPath is our own list of modules for systemd-modules-load.
 const ModulesLoadPath = "/etc/modules-load.d/terraform-infiniband.conf"
-
-// rebootDelay is the time between the request and the restart. The answer to the
-// request must arrive before the connection dies, or it would look like a failed
-// request.
-const rebootDelay = 2 * time.Second
-
-// rebootPrepared is the time from "systemctl reboot" until systemd says that it stops: logind
-// waits for inhibitors first, five seconds unless logind.conf (InhibitDelayMaxSec) says otherwise.
-const rebootPrepared = 10 * time.Second
-
-// rebootUnit names the timer of a restart, and the service that it starts.
-const rebootUnit = "infiniband-reboot"
 
 // distribution is a Linux distribution with systemd and a package manager.
 type distribution struct {
@@ -42,54 +26,33 @@ type distribution struct {
 }
 
 // Reboot implements Platform.
-func (distribution) Reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy) (string, error) {
-	return reboot(ctx, h, policy, restart{
-		request:  systemdrun.After(rebootDelay, rebootUnit, "systemctl", "reboot"),
-		withdraw: stopTimer,
-		started:  systemdStarted,
-	})
+func (distribution) Reboot(ctx context.Context, h *hosts.Host, policy reboot.Policy) (string, error) {
+	return reboot.Run(ctx, h, policy, reboot.Systemd())
 }
 
-// stopTimer stops the timer of a request that failed, and reports whether it is proven that it
-// brings no restart. systemd-run fails, too, if the answer of systemd does not come in time;
-// systemd has the timer then.
-func stopTimer(ctx context.Context, h host.Host, asked time.Time, _ *host.ExitError) bool {
-	units := []string{rebootUnit + ".timer", rebootUnit + ".service"}
-	// That systemd does not know one of them is an error here. The states decide.
-	_, _ = h.Run(ctx, systemctl.Stop(units...))
-	if time.Since(asked) >= rebootDelay && poll.Pause(ctx, rebootPrepared) != nil {
-		return false
+// Install implements Platform.
+func (d distribution) Install(ctx context.Context, h *hosts.Host, packages ...string) error {
+	if len(packages) == 0 {
+		return nil
 	}
-	states, err := stateOf(h.Run(ctx, systemctl.IsActive(units...)))
-	each := strings.Fields(states)
-	if err != nil || len(each) != len(units) || slices.ContainsFunc(each, func(s string) bool {
-		return s != "inactive" && s != "failed" && s != "unknown"
-	}) {
-		return false
+	p := d.about.Installer
+	missing, err := p.missingPackages(ctx, h, packages)
+	if err != nil || len(missing) == 0 {
+		return err
 	}
-	system, err := stateOf(h.Run(ctx, systemctl.IsSystemRunning()))
-	goesOn := []string{"running", "degraded", "maintenance", "starting", "initializing"}
-	return err == nil && slices.Contains(goesOn, system)
-}
-
-// stateOf is what systemctl says of a state. Its status is not 0 for every state but one.
-func stateOf(r host.Result, err error) (string, error) {
-	out := string(r.Stdout)
-	var exit *host.ExitError
-	if errors.As(err, &exit) {
-		out, err = exit.Stdout, nil
+	if err = p.get(ctx, h, missing); err != nil {
+		return err
 	}
-	return strings.TrimSpace(out), err
-}
-
-// systemdStarted asks systemd. "degraded" counts as started: some unit of the host
-// failed, which is its owner's matter.
-func systemdStarted(ctx context.Context, h host.Host) (bool, string, error) {
-	state, err := stateOf(h.Run(ctx, systemctl.IsSystemRunning()))
+	// apt-get ends with 0 also where it was told to skip something.
+	missing, err = p.missingPackages(ctx, h, packages)
 	if err != nil {
-		return false, "", err
+		return err
 	}
-	return state == "running" || state == "degraded", "systemd says " + strconv.Quote(state), nil
+	if len(missing) > 0 {
+		return fmt.Errorf("%s: %s reported success, but %s does not list %s as installed", h.Name(), p.Program, p.database,
+			strings.Join(missing, ", "))
+	}
+	return nil
 }
 
 // MissingModules implements Platform.

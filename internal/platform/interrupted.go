@@ -2,6 +2,7 @@ package platform
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -147,4 +148,10 @@ func pacmanAdvice(failed *host.ExitError, packages []string) string {
 	}
 	return "If the package lists are old, upgrade the system first (pacman -Syu): packages are not added to a system " +
 		"that is upgraded in part."
+}
+
+func exitOf(err error) *host.ExitError {
+	var exit *host.ExitError
+	errors.As(err, &exit)
+	return exit
 }

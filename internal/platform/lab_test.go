@@ -15,6 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/packages"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemdrun"
 )
 
@@ -111,7 +112,7 @@ func TestLab_distributions(t *testing.T) {
 				t.Errorf("%s:\n%s", tt.file, content)
 			}
 			if _, err := p.Reboot(t.Context(), h,
-				platform.RebootPolicy{Timeout: 20 * time.Second, Poll: 50 * time.Millisecond}); err != nil {
+				reboot.Policy{Timeout: 20 * time.Second, Poll: 50 * time.Millisecond}); err != nil {
 				t.Fatal(err)
 			}
 			s := look(t, h)
@@ -140,7 +141,7 @@ func TestLab_restart_is_asked_for_twice(t *testing.T) {
 	if _, err := h.Run(t.Context(), systemdrun.After(time.Second, "infiniband-reboot", "systemctl", "reboot")); err != nil {
 		t.Fatal(err)
 	}
-	after, err := p.Reboot(t.Context(), h, platform.RebootPolicy{Timeout: 60 * time.Second, Poll: 50 * time.Millisecond})
+	after, err := p.Reboot(t.Context(), h, reboot.Policy{Timeout: 60 * time.Second, Poll: 50 * time.Millisecond})
 	if err != nil || after == before {
 		t.Errorf("boot id %s, before %s: %v", after, before, err)
 	}
@@ -159,14 +160,14 @@ func TestLab_restart_whose_request_seems_to_fail(t *testing.T) {
 			if trap != "" {
 				m.Faults.Trap(trap, 1, labsim.ProgramFault{Exit: true, Status: 1})
 			}
-			after, err := p.Reboot(t.Context(), h, platform.RebootPolicy{Timeout: 20 * time.Second, Poll: 50 * time.Millisecond,
+			after, err := p.Reboot(t.Context(), h, reboot.Policy{Timeout: 20 * time.Second, Poll: 50 * time.Millisecond,
 				DrainCommands: []string{"true"}, ResumeCommands: []string{"touch /run/up"}})
 			time.Sleep(time.Second) // ten of the host's: the timer would have fired
 			if now := look(t, h).BootID; err == nil && now != after || err != nil && (now != before || trap != "") {
 				t.Errorf("boot id %s, before %s, said %q: %v", now, before, after, err)
 			}
-			var e *platform.RebootError
-			if err != nil && (!errors.As(err, &e) || e.Step != platform.StepRequest || !e.Untouched()) {
+			var e *reboot.Error
+			if err != nil && (!errors.As(err, &e) || e.Step != reboot.StepRequest || !e.Untouched()) {
 				t.Errorf("%v", err)
 			}
 			if !m.FS.Exists("/run/up") {

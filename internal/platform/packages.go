@@ -60,31 +60,6 @@ var commonPackages = map[Feature][]string{
 	FeatureIperf3: {"iperf3"}, FeatureQperf: {"qperf"}, FeaturePerftest: {"perftest"},
 }
 
-// Install implements Platform.
-func (d distribution) Install(ctx context.Context, h *hosts.Host, packages ...string) error {
-	if len(packages) == 0 {
-		return nil
-	}
-	p := d.about.Installer
-	missing, err := p.missingPackages(ctx, h, packages)
-	if err != nil || len(missing) == 0 {
-		return err
-	}
-	if err = p.get(ctx, h, missing); err != nil {
-		return err
-	}
-	// apt-get ends with 0 also where it was told to skip something.
-	missing, err = p.missingPackages(ctx, h, packages)
-	if err != nil {
-		return err
-	}
-	if len(missing) > 0 {
-		return fmt.Errorf("%s: %s reported success, but %s does not list %s as installed", h.Name(), p.Program, p.database,
-			strings.Join(missing, ", "))
-	}
-	return nil
-}
-
 // get installs. If an earlier installation was interrupted, it ends that one first. If it
 // fails otherwise, it tries once more with refreshed lists where the platform allows it:
 // old lists usually name versions that the mirror no longer has.
@@ -127,12 +102,6 @@ func runAll(ctx context.Context, h *hosts.Host, commands []shellcmd.Command) err
 		}
 	}
 	return nil
-}
-
-func exitOf(err error) *host.ExitError {
-	var exit *host.ExitError
-	errors.As(err, &exit)
-	return exit
 }
 
 func (p *Installer) failed(packages []string, err error, advice string) error {

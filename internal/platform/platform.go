@@ -9,12 +9,14 @@ package platform
 import (
 	"context"
 	"fmt"
-	"time"
+	"strconv"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 )
 
 // Kind names a family of operating systems that is configured in one way, as the
@@ -38,6 +40,115 @@ const (
 	FeaturePerftest Feature = "perftest"
 )
 
+// Description is a family of operating systems. Each has a file of its own, with the
+// few things that it does its own way below the description. Findings, messages and the
+// tables of the documentation read it. To add a family, write such a file and name it
+// in All.
+type Description struct {
+	Kind  Kind
+	Title string // with versions and derivatives, as lists and tables have it
+	Short string // as one word in enumerations
+
+	IDs  []string // ID of os-release
+	Like []string // ID_LIKE of derivatives
+	// Oldest is the first major version that is supported; 0 if any is. SameNumbers
+	// says that derivatives share the version numbers of the family.
+	Oldest      int
+	SameNumbers bool
+	// called is its own way to name a system; empty or nil: PRETTY_NAME.
+	called func(os inventory.OS) string
+
+	// Installer is nil where nothing can be installed.
+	Installer *Installer
+	// Packages are those of each feature. A feature without an entry needs none, or cannot be had.
+	Packages map[Feature][]string
+	// kernelModules are packages of modules that depend on the running kernel.
+	kernelModules func(kernel string) []string
+	// ByHand says where software comes from that its repositories lack.
+	ByHand string
+	// Tools is advice on its own mstflint; of the entries that fit, the last counts.
+	Tools []ToolAdvice
+
+	Gaps []Gap // cards that its kernels do not drive
+	// DropsModules says that an upgrade of the kernel removes the running one's modules.
+	DropsModules bool
+
+	// Stacks are what its installers leave to configure the network, the usual one first.
+	// What a host really has is found on the host.
+	Stacks []string
+	// portTypes keeps the port types of mlx4 cards. Initramfs names the program that
+	// rebuilds the initial RAM disk after a change; empty where none has to be rebuilt.
+	portTypes portTypeStore
+	Initramfs string
+	// OneSM says that its package of opensm runs one subnet manager for the host. The
+	// template unit for one port is ours then.
+	OneSM bool
+	// SMFiles is the directory that its opensm is built with; empty: /etc/opensm/.
+	SMFiles string
+	// Note is what else its users should know, for the table of the documentation.
+	Note string
+
+	// platform makes the Platform if the family is not a distribution with systemd and
+	// packages.
+	platform func(system) Platform
+}
+
+// LinkTypesIn names what keeps the port types of mlx4 cards for the next boot.
+func (d *Description) LinkTypesIn() string { return d.portTypes.LinkTypesStoredIn() }
+
+// ToolAdvice says which package of mstflint suits the chips of a format.
+type ToolAdvice struct {
+	Release string // begin of VERSION_ID: "9" holds for 9.4; empty: all
+	Format  string // "FS2"; empty: all
+	Advice  string
+}
+
+// Gap is a reason why kernels lack modules, as far as it is known from the
+// configurations and packages of distributions.
+type Gap struct {
+	Modules []string // empty: any
+	// Release is the first major version of the distribution that has the gap, Kernel the
+	// first version of the kernel, Named a part of the kernel's release; empty: all.
+	Release       int
+	Kernel, Named string
+	// Old says that the kernel has the module but excludes cards that are older than any
+	// that this provider burns.
+	Old         bool
+	Why, WayOut string
+	Cards       string // as the table of the documentation says it; empty: not there
+}
+
+// system is what all platforms have of their description.
+type system struct {
+	about *Description
+	name  string
+}
+
+// About implements Platform.
+func (s system) About() *Description { return s.about }
+
+// Name implements Platform.
+func (s system) Name() string { return s.name }
+
+// PackagesFor implements Platform.
+func (s system) PackagesFor(f Feature, kernel string) []string {
+	if f == FeatureModules && s.about.kernelModules != nil {
+		return s.about.kernelModules(kernel)
+	}
+	return s.about.Packages[f]
+}
+
+// majorVersion gives 9 for "9.4" and 6 for "6.8.0-49-generic"; 0 for a rolling or
+// unreleased system.
+func majorVersion(version string) int {
+	major, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(major)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // Platform is one operating system. Implementations hold no state and are safe
 // for concurrent use; all state is on the host.
 type Platform interface {
@@ -47,9 +158,9 @@ type Platform interface {
 	Name() string
 
 	// Reboot restarts the host and returns the id of the new boot, read after
-	// the host had finished starting. Its error is *RebootError, except for
+	// the host had finished starting. Its error is *reboot.Error, except for
 	// *host.ObserveError.
-	Reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy) (bootID string, err error)
+	Reboot(ctx context.Context, h *hosts.Host, policy reboot.Policy) (bootID string, err error)
 
 	// PackagesFor names the packages of a feature; none where the feature is
 	// part of the system or cannot be had. kernel is the running kernel's
@@ -83,33 +194,6 @@ type portTypeStore interface {
 	PersistLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress, types map[int]ib.LinkType) error
 	// LinkTypePlaces reads all places that set the types of the card's ports at the next boot.
 	LinkTypePlaces(s *inventory.Snapshot, card ib.PCIAddress) Places
-}
-
-// Default waiting times.
-const (
-	// defaultRebootTimeout covers a server whose firmware checks its memory.
-	defaultRebootTimeout = 15 * time.Minute
-	defaultPoll          = 2 * time.Second
-	maxPoll              = 15 * time.Second
-)
-
-// RebootPolicy says how a host may be restarted.
-type RebootPolicy struct {
-	// Timeout bounds the whole, from the request to the finished start; zero
-	// means defaultRebootTimeout.
-	Timeout time.Duration
-	// Reason is kept in the host's log.
-	Reason string
-	// DrainCommands and ResumeCommands are the user's own shell commands; they
-	// run as root before the request and after the start. A drain command that
-	// fails stops the reboot.
-	DrainCommands, ResumeCommands []string
-	// Ready is asked between the drain commands and the request, and stops the reboot by
-	// an error; nil asks nothing. Drain commands may take minutes.
-	Ready func(context.Context) error
-	// Poll is the first pause between two looks at the host; zero means two
-	// seconds. Later pauses are longer.
-	Poll time.Duration
 }
 
 // UnsupportedError says that a platform cannot do something, why, and what to

@@ -199,3 +199,16 @@ func (d *Description) lspci() string {
 	}
 	return "Install the package pciutils on the host."
 }
+
+func (g *Gap) fits(os inventory.OS, module string) bool {
+	return (len(g.Modules) == 0 || slices.Contains(g.Modules, module)) && majorVersion(os.VersionID) >= g.Release &&
+		kernelFrom(os.Kernel, g.Kernel) && strings.Contains(os.Kernel, g.Named)
+}
+
+// kernelFrom reports whether a release, "6.17.7-300.fc43.x86_64", is of version from or later.
+func kernelFrom(release, from string) bool {
+	var have, want [2]int
+	_, _ = fmt.Sscanf(release, "%d.%d", &have[0], &have[1])
+	_, _ = fmt.Sscanf(from, "%d.%d", &want[0], &want[1])
+	return slices.Compare(have[:], want[:]) >= 0
+}

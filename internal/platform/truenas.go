@@ -15,6 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/modprobe"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
@@ -49,13 +50,13 @@ const (
 )
 
 // Reboot implements Platform.
-func (trueNAS) Reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy) (string, error) {
+func (trueNAS) Reboot(ctx context.Context, h *hosts.Host, policy reboot.Policy) (string, error) {
 	reason := policy.Reason
 	reason = cmp.Or(reason, "Terraform (infiniband provider)")
-	return reboot(ctx, h, policy, restart{
-		request:  midclt.Reboot(reason, truenasDelay),
-		withdraw: notTaken,
-		started:  trueNASStarted,
+	return reboot.Run(ctx, h, policy, reboot.Restart{
+		Request:  midclt.Reboot(reason, truenasDelay),
+		Withdraw: notTaken,
+		Started:  trueNASStarted,
 	})
 }
 
@@ -76,7 +77,7 @@ func trueNASStarted(ctx context.Context, h host.Host) (bool, string, error) {
 	if state != "READY" {
 		return false, "the middleware says " + strconv.Quote(state), nil
 	}
-	unit, err := stateOf(h.Run(ctx, systemctl.IsActive(postInitUnit)))
+	unit, err := reboot.StateOf(h.Run(ctx, systemctl.IsActive(postInitUnit)))
 	return err == nil && unit == "active", postInitUnit + " is " + strconv.Quote(unit), err
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/auth"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/knownhosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/sshconfig"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
@@ -177,15 +177,15 @@ func (s settings) hop() sshhost.Config {
 // policy is the part of a host's configuration that resources need.
 func (s settings) policy(name string) session.HostConfig {
 	cfg := session.HostConfig{Name: name, Address: s.text("address"), Observe: s.text("mode") == modeObserve}
-	reboot, ok := s.find("reboot").(types.Object)
-	if !ok || reboot.IsNull() {
+	restart, ok := s.find("reboot").(types.Object)
+	if !ok || restart.IsNull() {
 		return cfg
 	}
-	r := settings{own: reboot.Attributes()}
+	r := settings{own: restart.Attributes()}
 	if allowed := r.flag("allowed"); allowed != nil {
 		cfg.RebootAllowed = *allowed
 	}
-	cfg.Reboot = platform.RebootPolicy{
+	cfg.Reboot = reboot.Policy{
 		Timeout: r.duration("timeout"), DrainCommands: r.list("drain_commands"), ResumeCommands: r.list("resume_commands"),
 	}
 	return cfg

@@ -23,6 +23,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
@@ -69,7 +70,7 @@ func TestExchanged_card_between_verdict_and_job(t *testing.T) {
 		t.Fatal(err)
 	}
 	img, err := fwimage.Parse(bytes.NewReader(data), int64(len(data)))
-	c := cards.On(inventoried, pci, p, true, platform.RebootPolicy{Timeout: time.Minute, Poll: time.Second})
+	c := cards.On(inventoried, pci, p, true, reboot.Policy{Timeout: time.Minute, Poll: time.Second})
 	c.Recorded = s.Identity(found).Record()
 
 	other := secondHand()

@@ -18,6 +18,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
@@ -201,7 +202,7 @@ func TestHost_boots_what_is_in_flash(t *testing.T) {
 	}
 	begin := time.Now()
 	id, err := p.Reboot(t.Context(),
-		h, platform.RebootPolicy{Timeout: time.Minute, Poll: 100 * time.Millisecond, Reason: "test"})
+		h, reboot.Policy{Timeout: time.Minute, Poll: 100 * time.Millisecond, Reason: "test"})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, box.Console())
 	}

@@ -18,10 +18,7 @@ const (
 
 // crowded are the packages that are larger, with bounds a little above what they have. They
 // may only get smaller; one that has become a room leaves the list.
-var crowded = map[string]struct{ files, lines int }{
-	"fwimage":  {21, 3000},
-	"platform": {21, 3000},
-}
+var crowded = map[string]struct{ files, lines int }{}
 
 func TestHouse_packages_are_rooms(t *testing.T) {
 	sizes, err := measure(root)
@@ -43,9 +40,9 @@ func TestHouse_packages_are_rooms(t *testing.T) {
 // knotted are the packages with more references upwards, and how many they may have.
 // They may only get fewer.
 var knotted = map[string]int{
-	"command/target": 2, "fabric": 2, "fwimage": 17, "hca/activation": 2, "hca/job": 4, "hca/linktype": 4, "hosts": 7,
+	"command/target": 2, "fabric": 2, "hca/activation": 2, "hca/job": 4, "hca/linktype": 4, "hosts": 7,
 	"inventory": 3, "ipoib/change": 15, "ipoib/found": 19, "ipoib/judge": 10, "opensm/change": 10,
-	"opensm/found": 4, "opensm/judge": 3, "platform": 14, "provider": 2, "provider/adoption": 10, "provider/attribute": 2,
+	"opensm/found": 4, "opensm/judge": 3, "platform": 5, "provider": 2, "provider/adoption": 10, "provider/attribute": 2,
 	"provider/card": 4, "provider/firmware": 10, "provider/opensm": 2, "provider/planned": 4,
 }
 

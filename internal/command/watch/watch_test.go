@@ -28,6 +28,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -97,7 +98,7 @@ func (w *world) burn(ctx context.Context, operator string) error {
 	if err != nil {
 		return err
 	}
-	c := cards.On(known, w.pci, p, false, platform.RebootPolicy{})
+	c := cards.On(known, w.pci, p, false, reboot.Policy{})
 	found, _ := s.Card(w.pci)
 	c.Recorded = s.Identity(found).Record()
 	ops := hca.New(cards.Config{BackupDir: filepath.Join(w.t.TempDir(), "backups"), Operator: operator,

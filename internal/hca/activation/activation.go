@@ -12,7 +12,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -110,8 +110,8 @@ func restart(ctx context.Context, o *cards.Session, c cards.Card, driven bool, g
 			return noteRestart(ctx, c, l, g)
 		})
 	if err != nil {
-		var failed *platform.RebootError
-		if errors.As(err, &failed) && failed.Step == platform.StepRequest && failed.Untouched() {
+		var failed *reboot.Error
+		if errors.As(err, &failed) && failed.Step == reboot.StepRequest && failed.Untouched() {
 			forget(context.WithoutCancel(ctx), c, l, g)
 		}
 		return restartFailed(c, l.Snap.BootID, g, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 )
 
 // named is a host that has nothing but a name.
@@ -32,38 +32,38 @@ func TestRestartError_says_the_failure_first(t *testing.T) {
 		says   []string
 		not    string
 	}{
-		{&platform.RebootError{Host: "intel9", Step: platform.StepReturn, Elapsed: 4 * time.Second, Err: lost},
+		{&reboot.Error{Host: "intel9", Step: reboot.StepReturn, Elapsed: 4 * time.Second, Err: lost},
 			"The restart of host intel9 failed after 4s in this step: waiting for the host to answer with a new boot id. The restart was asked for",
 			[]string{"What the card runs now is not known", "Run the same command again when the host answers"}, "still runs"},
-		{&platform.RebootError{Host: "intel9", Step: platform.StepDrain, Err: lost},
+		{&reboot.Error{Host: "intel9", Step: reboot.StepDrain, Err: lost},
 			"The restart of host intel9 failed after 0s in this step: running a drain command. The host was not restarted.",
 			[]string{"The card still runs what it started with"}, "not known"},
-		{&platform.RebootError{Host: "intel9", Step: platform.StepDrain, Err: &host.UnreachableError{Host: "intel9"}},
+		{&reboot.Error{Host: "intel9", Step: reboot.StepDrain, Err: &host.UnreachableError{Host: "intel9"}},
 			"The restart of host intel9 failed after 0s in this step: running a drain command. No request for a restart has " +
 				"reached the host. The connection broke: the host may have restarted by itself, or lost power.",
 			[]string{"What the card runs now is not known"}, "was not restarted"},
-		{&platform.RebootError{Host: "intel9", Step: platform.StepReturn, Unresumed: []string{"systemctl start nfs-server"},
+		{&reboot.Error{Host: "intel9", Step: reboot.StepReturn, Unresumed: []string{"systemctl start nfs-server"},
 			Err: lost}, "The restart of host intel9 failed after 0s in this step: waiting for the host",
 			[]string{"may still run, or were not run. Wait until none of them runs. Then run on the host, as root, those that have not " +
 				"ended well. A later apply runs them only if it restarts the host again:\n\n    systemctl start nfs-server\n\nRun the same command again"}, "still runs"},
-		{&platform.RebootError{Host: "intel9", Step: platform.StepReturn, LastState: "still the old boot 1", Err: lost,
+		{&reboot.Error{Host: "intel9", Step: reboot.StepReturn, LastState: "still the old boot 1", Err: lost,
 			Unresumed: []string{"touch two"}},
 			"The restart of host intel9 failed after 0s in this step: waiting for the host to answer with a new boot id. The host " +
 				"never went down.",
 			[]string{"The card still runs what it started with", "`systemd-inhibit --list`",
 				"Drain commands, if there are any, ran before the restart was asked for.", "The resume commands were not run. Find " +
 					"out why the host does not restart, and cancel the restart if you do not want it."}, "when the host answers"},
-		{&platform.RebootError{Host: "intel9", Step: platform.StepResume, Unresumed: []string{"false", "touch two"}, Err: lost},
+		{&reboot.Error{Host: "intel9", Step: reboot.StepResume, Unresumed: []string{"false", "touch two"}, Err: lost},
 			"The host was restarted and has finished starting. A resume command failed then.",
 			[]string{"the card should run MT_1 2.42.5000. The next plan reads it", "only if it restarts the host again:\n\n    false\n" +
 				"    touch two\n\nThen plan again."}, "not known"},
-		{&platform.RebootError{Host: "intel9", Step: platform.StepDrain, Undrained: "sleep 999", Unresumed: []string{"touch two"},
+		{&reboot.Error{Host: "intel9", Step: reboot.StepDrain, Undrained: "sleep 999", Unresumed: []string{"touch two"},
 			Err: &host.UnreachableError{Op: host.OpRun, MayHaveRun: true, Limit: "its limit of 15m"}},
 			"The restart of host intel9 failed after 0s in this step: running a drain command. The command did not end within " +
 				"its limit of 15m and may still run. The host was not restarted. If the command needs more time, raise timeout in reboot.",
 			[]string{"The card still runs what it started with", "so the resume commands were not run:\n\n    sleep 999\n\nWait until " +
 				"it has ended. Then run the resume commands", "\n\n    touch two\n\nFix what"}, "connection"},
-		{&platform.RebootError{Host: "intel9", Step: platform.StepDrain, Undrained: "sleep 999",
+		{&reboot.Error{Host: "intel9", Step: reboot.StepDrain, Undrained: "sleep 999",
 			Err: &host.UnreachableError{Op: host.OpRun, MayHaveRun: true, Err: context.Canceled}},
 			"The restart of host intel9 failed after 0s in this step: running a drain command. The host was not restarted.",
 			[]string{"The card still runs", "Wait until it has ended:\n\n    sleep 999\n\nFix what"}, "connection"},
@@ -71,7 +71,7 @@ func TestRestartError_says_the_failure_first(t *testing.T) {
 	} {
 		e := restartError(c, "boot", g, x.err)
 		want := "Firmware of card intel9/0000:01:00.0 is burned; the restart failed"
-		if step := (*platform.RebootError)(nil); errors.As(x.err, &step) && step.Step == platform.StepResume {
+		if step := (*reboot.Error)(nil); errors.As(x.err, &step) && step.Step == reboot.StepResume {
 			want = "Firmware of card intel9/0000:01:00.0 is burned; a resume command failed after the restart"
 		}
 		if e.Title() != want {

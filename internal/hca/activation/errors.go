@@ -9,7 +9,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -18,7 +18,7 @@ import (
 func restartFailed(c cards.Card, oldBoot string, g Goal, err error) error {
 	var (
 		refused *safety.RefusedError
-		step    *platform.RebootError
+		step    *reboot.Error
 	)
 	reached := errors.Is(err, errReached)
 	if !reached && !errors.As(err, &refused) {
@@ -54,7 +54,7 @@ func restartError(c cards.Card, oldBoot string, g Goal, err error) *cards.Error 
 		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Boot id before", oldBoot}},
 		Err:     err,
 	}
-	var step *platform.RebootError
+	var step *reboot.Error
 	if !errors.As(err, &step) {
 		return e
 	}
@@ -69,7 +69,7 @@ func restartError(c cards.Card, oldBoot string, g Goal, err error) *cards.Error 
 			g.Text + "."
 		e.Check = "Look at what keeps the host from restarting, such as `systemctl list-jobs` and `systemd-inhibit --list`. " +
 			"Then run the same command again. It does not write the card again."
-	case step.Step == platform.StepResume:
+	case step.Step == reboot.StepResume:
 		e.Summary = "Unable to run the resume commands of host " + c.Host.Name()
 		e.Heading = g.Title + "; a resume command failed after the restart"
 		e.What = "The host was restarted and has finished starting. A resume command failed then."

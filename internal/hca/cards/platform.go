@@ -7,11 +7,12 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 )
 
 // On makes a Card whose reboot and persistence are those of its host's
 // platform.
-func On(h *hosts.Host, pci ib.PCIAddress, p platform.Platform, allowed bool, policy platform.RebootPolicy) Card {
+func On(h *hosts.Host, pci ib.PCIAddress, p platform.Platform, allowed bool, policy reboot.Policy) Card {
 	on := onPlatform{host: h, pci: pci, platform: p, policy: policy}
 	return Card{Host: h, PCI: pci, RebootAllowed: allowed, Rebooter: on, TypeStore: on}
 }
@@ -21,7 +22,7 @@ type onPlatform struct {
 	host     *hosts.Host
 	pci      ib.PCIAddress
 	platform platform.Platform
-	policy   platform.RebootPolicy
+	policy   reboot.Policy
 }
 
 func (o onPlatform) Reboot(ctx context.Context, reason string, ready func(context.Context) error) (string, error) {

@@ -60,7 +60,7 @@ func TestLab_Stacks_copyOfOurFile(t *testing.T) {
 		}
 		d.Consent.AdoptFiles, d.Consent.AdoptWithout = []string{at}, []string{"172.16.0.77/24"}
 		apply(t, l, d)
-		reboot(t, l)
+		powerCycle(t, l)
 		if o := observe(t, l, d); len(o.Unmanaged) > 0 || !slices.Equal(o.Live.Addresses, d.Config.Addresses) ||
 			len(o.Differences(d.Config)) > 0 {
 			t.Errorf("after a restart: %v, %v, %v", o.Live.Addresses, o.Unmanaged, o.Differences(d.Config))

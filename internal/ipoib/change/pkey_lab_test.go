@@ -27,7 +27,7 @@ func TestLab_Stacks_pkey(t *testing.T) {
 		if r := apply(t, l, d); r.Look.Name != "ibp1s0.8001" || r.Look.Parent != "ibp1s0" {
 			t.Errorf("%+v", r.Look)
 		}
-		reboot(t, l)
+		powerCycle(t, l)
 		if diff := observe(t, l, d).Differences(d.Config); len(diff) > 0 {
 			t.Fatalf("after a restart: %v", diff)
 		}
@@ -99,7 +99,7 @@ func TestLab_Stacks_pkeys_of_one_port(t *testing.T) {
 				wanted = append(wanted, d)
 				holds("after the apply of " + fmt.Sprint(n))
 			}
-			reboot(t, l)
+			powerCycle(t, l)
 			holds("after a restart")
 			r, err := change.Remove(t.Context(), l.hosts["intel9"], wanted[0], change.Options{})
 			if err != nil {
@@ -110,7 +110,7 @@ func TestLab_Stacks_pkeys_of_one_port(t *testing.T) {
 			}
 			wanted = wanted[1:]
 			holds("after the first was removed")
-			reboot(t, l)
+			powerCycle(t, l)
 			holds("after another restart")
 			for _, d := range wanted {
 				if _, err := change.Remove(t.Context(), l.hosts["intel9"], d, change.Options{}); err != nil {
@@ -144,7 +144,7 @@ func TestLab_Stacks_pkey_with_the_guid_of_no_port(t *testing.T) {
 		boot := strings.Join(observe(t, l, d).Differences(d.Config), "\n")
 		mustContain(t, boot, netdev+" has no MACAddress=none, so networkd makes an interface at boot that never gets a carrier")
 		m.RemoveNetdev("ibp1s0.8001")
-		reboot(t, l)
+		powerCycle(t, l)
 		dead := observe(t, l, d)
 		mustContain(t, strings.Join(dead.Differences(d.Config), "\n"),
 			"the hardware address of ibp1s0.8001 has the GUID "+dead.OtherGUID.String()+
@@ -157,7 +157,7 @@ func TestLab_Stacks_pkey_with_the_guid_of_no_port(t *testing.T) {
 		if o := observe(t, l, d); !o.OtherGUID.IsZero() || len(o.Differences(d.Config)) > 0 {
 			t.Errorf("afterwards: %s, %q", o.OtherGUID, o.Differences(d.Config))
 		}
-		reboot(t, l)
+		powerCycle(t, l)
 		if diff := observe(t, l, d).Differences(d.Config); len(diff) > 0 {
 			t.Errorf("after a restart: %q", diff)
 		}
@@ -187,7 +187,7 @@ func TestLab_Stacks_pkey_is_removed_without_its_parent(t *testing.T) {
 		"another name": func(t *testing.T, l *testLab) {
 			l.Machine("intel9").FS.Put("/etc/udev/rules.d/10-ib.rules", `ACTION=="add", SUBSYSTEM=="net", `+
 				`ATTR{type}=="32", ATTR{address}=="?*e4:1d:2d:03:00:e4:4e:01", NAME="fabric0"`+"\n", 0o644)
-			reboot(t, l)
+			powerCycle(t, l)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 )
 
 func platformOf(t *testing.T, l *testLab, name string) platform.Platform {
@@ -27,42 +28,42 @@ func TestLab_Reboot_failures(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		fault  labsim.FaultSpec
-		policy platform.RebootPolicy
+		policy reboot.Policy
 		step   string
 		want   []string
 		left   []string // resume commands
 		drains string   // the drain command that may still run
 	}{
-		{"never returns", labsim.FaultSpec{RebootNever: true}, platform.RebootPolicy{Timeout: 6 * time.Second},
-			platform.StepReturn,
+		{"never returns", labsim.FaultSpec{RebootNever: true}, reboot.Policy{Timeout: 6 * time.Second},
+			reboot.StepReturn,
 			[]string{"limit 6s", "The restart was asked for and nothing was done after that"}, nil, ""},
-		{"does not go down", labsim.FaultSpec{RebootIgnored: true}, platform.RebootPolicy{Timeout: 6 * time.Second},
-			platform.StepReturn,
+		{"does not go down", labsim.FaultSpec{RebootIgnored: true}, reboot.Policy{Timeout: 6 * time.Second},
+			reboot.StepReturn,
 			[]string{"still the old boot", "The host never went down"}, nil, ""},
 		{"another key", labsim.FaultSpec{NewKeyAtReboot: true},
-			platform.RebootPolicy{Timeout: 20 * time.Second, ResumeCommands: []string{"touch /tmp/up"}},
-			platform.StepReturn,
+			reboot.Policy{Timeout: 20 * time.Second, ResumeCommands: []string{"touch /tmp/up"}},
+			reboot.StepReturn,
 			[]string{"verify host key"}, []string{"touch /tmp/up"}, ""},
 		{"drain fails", labsim.FaultSpec{},
-			platform.RebootPolicy{DrainCommands: []string{"touch /tmp/drained; false"},
+			reboot.Policy{DrainCommands: []string{"touch /tmp/drained; false"},
 				ResumeCommands: []string{"rm /tmp/drained"}},
-			platform.StepDrain, []string{"The host was not restarted", "touch /tmp/drained; false"}, nil, ""},
+			reboot.StepDrain, []string{"The host was not restarted", "touch /tmp/drained; false"}, nil, ""},
 		{"refused after the drain", labsim.FaultSpec{},
-			platform.RebootPolicy{DrainCommands: []string{"touch /tmp/drained"}, ResumeCommands: []string{"rm /tmp/drained"},
+			reboot.Policy{DrainCommands: []string{"touch /tmp/drained"}, ResumeCommands: []string{"rm /tmp/drained"},
 				Ready: func(context.Context) error { return errors.New("the flash is gone") }},
-			platform.StepReady, []string{"The host was not restarted", "the flash is gone"}, nil, ""},
+			reboot.StepReady, []string{"The host was not restarted", "the flash is gone"}, nil, ""},
 		{"resume fails", labsim.FaultSpec{},
-			platform.RebootPolicy{Timeout: 20 * time.Second, ResumeCommands: []string{"true", "false", "touch /tmp/up"}},
-			platform.StepResume, []string{"only the resume commands are incomplete"}, []string{"false", "touch /tmp/up"}, ""},
+			reboot.Policy{Timeout: 20 * time.Second, ResumeCommands: []string{"true", "false", "touch /tmp/up"}},
+			reboot.StepResume, []string{"only the resume commands are incomplete"}, []string{"false", "touch /tmp/up"}, ""},
 		// It goes on after its limit: giving back what it still takes would leave both half done.
 		{"drain has no end in time", labsim.FaultSpec{ExecHolds: drain, HangAtExec: 1},
-			platform.RebootPolicy{Timeout: time.Second, DrainCommands: []string{"true", drain, "touch /tmp/more"},
+			reboot.Policy{Timeout: time.Second, DrainCommands: []string{"true", drain, "touch /tmp/more"},
 				ResumeCommands: []string{"rm /tmp/drained", "touch /tmp/up"}},
-			platform.StepDrain, []string{"did not end within its limit of 1s and may still run. The host was not restarted."},
+			reboot.StepDrain, []string{"did not end within its limit of 1s and may still run. The host was not restarted."},
 			[]string{"rm /tmp/drained", "touch /tmp/up"}, drain},
 		{"line is cut in the drain", labsim.FaultSpec{ExecHolds: drain, CutAtExec: 1, CutWhen: labsim.CutDuring},
-			platform.RebootPolicy{DrainCommands: []string{drain}, ResumeCommands: []string{"rm /tmp/drained"}},
-			platform.StepDrain, []string{"The connection broke"}, []string{"rm /tmp/drained"}, drain},
+			reboot.Policy{DrainCommands: []string{drain}, ResumeCommands: []string{"rm /tmp/drained"}},
+			reboot.StepDrain, []string{"The connection broke"}, []string{"rm /tmp/drained"}, drain},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := startLab(t)
@@ -70,7 +71,7 @@ func TestLab_Reboot_failures(t *testing.T) {
 			l.Machine("intel9").Faults.Set(tt.fault)
 			tt.policy.Poll = 50 * time.Millisecond
 			_, err := p.Reboot(t.Context(), l.hosts["intel9"], tt.policy)
-			var e *platform.RebootError
+			var e *reboot.Error
 			if !errors.As(err, &e) || e.Step != tt.step {
 				t.Fatalf("reboot: %v", err)
 			}

@@ -113,13 +113,13 @@ func TestLab_Stacks_life(t *testing.T) {
 		if r := apply(t, l, d); r.Changed {
 			t.Errorf("the second apply changed something: %+v", r)
 		}
-		reboot(t, l)
+		powerCycle(t, l)
 		if diff := observe(t, l, d).Differences(d.Config); len(diff) > 0 {
 			t.Fatalf("after a restart: %v", diff)
 		}
 		d.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.16.1.20/24", "172.16.2.20/24")}
 		apply(t, l, d)
-		reboot(t, l)
+		powerCycle(t, l)
 		if diff := observe(t, l, d).Differences(d.Config); len(diff) > 0 {
 			t.Fatalf("after the change and a restart: %v", diff)
 		}
@@ -147,7 +147,7 @@ func nothingOfOurs(t *testing.T, l *testLab) {
 	}
 }
 
-func reboot(t *testing.T, l *testLab) {
+func powerCycle(t *testing.T, l *testLab) {
 	t.Helper()
 	m := l.Machine("intel9")
 	boots := m.Boots()
@@ -212,7 +212,7 @@ type cutCase struct {
 var cutCases = []cutCase{
 	{"the host undoes it", func(_ *testing.T, l *testLab) { time.Sleep(4 * time.Second); l.reopen() },
 		"it was undone by the host"},
-	{"power cut in the window", func(t *testing.T, l *testLab) { reboot(t, l); l.reopen() }, "it was undone at boot"},
+	{"power cut in the window", func(t *testing.T, l *testLab) { powerCycle(t, l); l.reopen() }, "it was undone at boot"},
 	{"restart in the window", func(t *testing.T, l *testLab) {
 		boots := l.Machine("intel9").Boots()
 		l.Machine("intel9").Reboot()
@@ -483,7 +483,7 @@ func TestLab_Stacks_fileOfAnEarlierPort(t *testing.T) {
 		}
 		d.Consent.AdoptFiles, d.Consent.AdoptWithout = []string{earlier(c.file)}, []string{"172.18.0.30/24"}
 		apply(t, l, d)
-		reboot(t, l)
+		powerCycle(t, l)
 		if o := observe(t, l, d); len(o.Unmanaged) > 0 || !slices.Equal(o.Live.Addresses, d.Config.Addresses) {
 			t.Errorf("after a restart: %v, %v", o.Live.Addresses, o.Unmanaged)
 		}

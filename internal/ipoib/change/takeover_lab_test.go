@@ -101,7 +101,7 @@ func TestLab_Takeover_life(t *testing.T) {
 		if again := apply(t, l, d); again.Changed {
 			t.Errorf("the second apply changed something: %+v", again)
 		}
-		reboot(t, l)
+		powerCycle(t, l)
 		if diff := observe(t, l, d).Differences(d.Config); len(diff) > 0 {
 			t.Fatalf("after a restart: %v", diff)
 		}

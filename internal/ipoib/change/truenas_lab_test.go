@@ -20,6 +20,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
@@ -64,7 +65,7 @@ func TestLab_Apply_truenasSurvivesReboot(t *testing.T) {
 		t.Errorf("stored link types: %+v", r)
 	}
 	if _, err := plat.Reboot(t.Context(), l.hosts["xeon2zfs"],
-		platform.RebootPolicy{Timeout: 30 * time.Second, Poll: 50 * time.Millisecond}); err != nil {
+		reboot.Policy{Timeout: 30 * time.Second, Poll: 50 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	if line := l.snapshot(t, "xeon2zfs").Cmdline; !strings.Contains(line, "mlx4_core.port_type_array=1") {

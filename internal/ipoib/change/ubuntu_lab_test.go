@@ -19,6 +19,7 @@ import (
 	smfound "github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
 	smjudge "github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -166,7 +167,7 @@ func TestLab_Apply_ubuntuSurvivesReboot(t *testing.T) {
 		t.Fatal(err)
 	}
 	id, err := plat.Reboot(t.Context(), h,
-		platform.RebootPolicy{Timeout: 20 * time.Second, Poll: 50 * time.Millisecond,
+		reboot.Policy{Timeout: 20 * time.Second, Poll: 50 * time.Millisecond,
 			ResumeCommands: []string{"touch /tmp/resumed"}})
 	if err != nil {
 		t.Fatal(err)

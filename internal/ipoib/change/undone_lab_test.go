@@ -26,7 +26,7 @@ func TestLab_Apply_leavesOfAConfirmedChange(t *testing.T) {
 			t.Fatal("nothing was left")
 		}
 		if restart {
-			reboot(t, l)
+			powerCycle(t, l)
 		}
 		shows := checked(t, l, d)
 		mustContain(t, shows["IP047"], "/var/lib/terraform-provider-infiniband/undo/e41d2d0300e44e01 is still there")

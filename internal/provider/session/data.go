@@ -22,7 +22,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -72,7 +72,7 @@ type HostConfig struct {
 	Address       string
 	Observe       bool
 	RebootAllowed bool
-	Reboot        platform.RebootPolicy
+	Reboot        reboot.Policy
 	// Pending is true while a value of the host's configuration is not known.
 	Pending bool
 }

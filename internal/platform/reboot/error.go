@@ -1,4 +1,4 @@
-package platform
+package reboot
 
 import (
 	"context"
@@ -10,11 +10,22 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 )
 
+// Steps of a reboot, as Error names them.
+const (
+	StepBootID  = "reading the boot id before the restart"
+	StepDrain   = "running a drain command"
+	StepReady   = "looking once more, directly before the restart"
+	StepRequest = "asking for the restart"
+	StepReturn  = "waiting for the host to answer with a new boot id"
+	StepStarted = "waiting for the system to finish starting"
+	StepResume  = "running a resume command"
+)
+
 // stillOldBoot begins the last state of a host that answers and has not restarted.
 const stillOldBoot = "still the old boot"
 
-// RebootError says in which step a reboot ended, and after what time.
-type RebootError struct {
+// Error says in which step a reboot ended, and after what time.
+type Error struct {
 	Host      string
 	Step      string
 	Elapsed   time.Duration // since the first step
@@ -33,7 +44,7 @@ type RebootError struct {
 	UnresumedBy error
 }
 
-func (e *RebootError) Error() string {
+func (e *Error) Error() string {
 	s := fmt.Sprintf("%s: reboot failed in step %q after %s (limit %s)", e.Host, e.Step, e.Elapsed.Round(time.Second),
 		e.Limit)
 	if e.LastState != "" {
@@ -48,21 +59,21 @@ func (e *RebootError) Error() string {
 	return s
 }
 
-func (e *RebootError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
 // Untouched reports whether it is certain that the host was not restarted. A host whose
 // connection broke may have lost power.
-func (e *RebootError) Untouched() bool {
+func (e *Error) Untouched() bool {
 	return e.beforeRestart() && !lineBroke(e.Err) && !lineBroke(e.UnresumedBy)
 }
 
 // NeverDown reports whether the host answered to the end of the wait and had not restarted.
-func (e *RebootError) NeverDown() bool {
+func (e *Error) NeverDown() bool {
 	return e.Step == StepReturn && strings.HasPrefix(e.LastState, stillOldBoot)
 }
 
 // beforeRestart reports whether the reboot ended before the restart was asked for.
-func (e *RebootError) beforeRestart() bool {
+func (e *Error) beforeRestart() bool {
 	return e.Step == StepBootID || e.Step == StepDrain || e.Step == StepReady || e.Step == StepRequest
 }
 
@@ -80,7 +91,7 @@ func interrupted(lost *host.UnreachableError) bool {
 }
 
 // Meaning says what state the host was left in.
-func (e *RebootError) Meaning() string {
+func (e *Error) Meaning() string {
 	switch e.Step {
 	case StepBootID, StepDrain, StepReady, StepRequest:
 		return e.whyNotRestarted()
@@ -98,7 +109,7 @@ func (e *RebootError) Meaning() string {
 }
 
 // whyNotRestarted is Meaning if the restart was not asked for.
-func (e *RebootError) whyNotRestarted() string {
+func (e *Error) whyNotRestarted() string {
 	var lost *host.UnreachableError
 	switch {
 	case !e.Untouched():
@@ -114,7 +125,7 @@ func (e *RebootError) whyNotRestarted() string {
 }
 
 // ByHand says which commands are left to a person, if any.
-func (e *RebootError) ByHand() string {
+func (e *Error) ByHand() string {
 	switch {
 	case e.Undrained != "" && len(e.Unresumed) == 0:
 		return "This drain command may still run on the host. Wait until it has ended:" + block(e.Undrained)

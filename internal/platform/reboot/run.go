@@ -1,4 +1,4 @@
-package platform
+package reboot
 
 import (
 	"context"
@@ -14,31 +14,47 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
 )
 
-// Steps of a reboot, as RebootError names them.
+// Restart is how one platform restarts and how it says that it has started.
+type Restart struct {
+	Request shellcmd.Command
+	// Withdraw takes back a request that failed at a time, and reports whether it is certain that
+	// it brings no restart.
+	Withdraw func(ctx context.Context, h host.Host, asked time.Time, failed *host.ExitError) bool
+	// Started reports whether the system has finished starting, and what it said.
+	Started func(ctx context.Context, h host.Host) (done bool, said string, err error)
+}
+
+// Default waiting times.
 const (
-	StepBootID  = "reading the boot id before the restart"
-	StepDrain   = "running a drain command"
-	StepReady   = "looking once more, directly before the restart"
-	StepRequest = "asking for the restart"
-	StepReturn  = "waiting for the host to answer with a new boot id"
-	StepStarted = "waiting for the system to finish starting"
-	StepResume  = "running a resume command"
+	// defaultTimeout covers a server whose firmware checks its memory.
+	defaultTimeout = 15 * time.Minute
+	defaultPoll    = 2 * time.Second
+	maxPoll        = 15 * time.Second
 )
 
-// restart is how one platform restarts and how it says that it has started.
-type restart struct {
-	request shellcmd.Command
-	// withdraw takes back a request that failed at a time, and reports whether it is certain that
-	// it brings no restart.
-	withdraw func(ctx context.Context, h host.Host, asked time.Time, failed *host.ExitError) bool
-	// started reports whether the system has finished starting, and what it said.
-	started func(ctx context.Context, h host.Host) (done bool, said string, err error)
+// Policy says how a host may be restarted.
+type Policy struct {
+	// Timeout bounds the whole, from the request to the finished start; zero
+	// means defaultTimeout.
+	Timeout time.Duration
+	// Reason is kept in the host's log.
+	Reason string
+	// DrainCommands and ResumeCommands are the user's own shell commands; they
+	// run as root before the request and after the start. A drain command that
+	// fails stops the reboot.
+	DrainCommands, ResumeCommands []string
+	// Ready is asked between the drain commands and the request, and stops the reboot by
+	// an error; nil asks nothing. Drain commands may take minutes.
+	Ready func(context.Context) error
+	// Poll is the first pause between two looks at the host; zero means two
+	// seconds. Later pauses are longer.
+	Poll time.Duration
 }
 
 // rebooter carries one reboot through its steps.
 type rebooter struct {
 	h      *hosts.Host
-	policy RebootPolicy
+	policy Policy
 	begin  time.Time
 	before string // boot id
 	last   string
@@ -57,9 +73,11 @@ type rebooter struct {
 // host that is going down already ignores the repetition.
 const patience = 5
 
-func reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy, r restart) (string, error) {
+// Run restarts a host and returns the id of the new boot, read after the host had finished
+// starting. Its error is *Error, except for *host.ObserveError.
+func Run(ctx context.Context, h *hosts.Host, policy Policy, r Restart) (string, error) {
 	if policy.Timeout <= 0 {
-		policy.Timeout = defaultRebootTimeout
+		policy.Timeout = defaultTimeout
 	}
 	if policy.Poll <= 0 {
 		policy.Poll = defaultPoll
@@ -94,7 +112,7 @@ func reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy, r restart) 
 
 // ask asks for the restart, after the drain commands and a last look. It names the step
 // that failed.
-func (b *rebooter) ask(ctx context.Context, r restart) (step string, err error) {
+func (b *rebooter) ask(ctx context.Context, r Restart) (step string, err error) {
 	left, err := b.runAll(ctx, b.policy.DrainCommands)
 	if err != nil {
 		if mayRun(err) {
@@ -115,7 +133,7 @@ func (b *rebooter) stepError(step string, err error) error {
 	if errors.As(err, &observe) {
 		return err
 	}
-	return &RebootError{
+	return &Error{
 		Host: b.h.Name(), Step: step, Elapsed: time.Since(b.begin), Limit: b.policy.Timeout,
 		Rebooted: b.done, LastState: b.last, Undrained: b.undrained, Unresumed: b.unresumed, UnresumedBy: b.unresumedBy,
 		Err: err,
@@ -124,9 +142,9 @@ func (b *rebooter) stepError(step string, err error) error {
 
 // request asks for the restart and drops the connection. A missing answer is no error:
 // the boot id decides.
-func (b *rebooter) request(ctx context.Context, r restart) error {
+func (b *rebooter) request(ctx context.Context, r Restart) error {
 	asked := time.Now()
-	_, err := b.h.Run(ctx, r.request)
+	_, err := b.h.Run(ctx, r.Request)
 	var lost *host.UnreachableError
 	b.unsure = errors.As(err, &lost) && lost.MayHaveRun
 	if b.unsure {
@@ -134,7 +152,7 @@ func (b *rebooter) request(ctx context.Context, r restart) error {
 		err = nil
 	}
 	if restartAsked(err) {
-		b.last = "another restart was asked for already"
+		b.last = "another Restart was asked for already"
 		err = nil
 	}
 	var failed *host.ExitError
@@ -148,8 +166,8 @@ func (b *rebooter) request(ctx context.Context, r restart) error {
 
 // withdrawn reports whether it is certain that a request that failed brings no restart, and has
 // brought none.
-func (b *rebooter) withdrawn(ctx context.Context, r restart, asked time.Time, failed *host.ExitError) bool {
-	if !r.withdraw(ctx, b.h, asked, failed) {
+func (b *rebooter) withdrawn(ctx context.Context, r Restart, asked time.Time, failed *host.ExitError) bool {
+	if !r.Withdraw(ctx, b.h, asked, failed) {
 		return false
 	}
 	id, err := readBootID(ctx, b.h)
@@ -201,7 +219,7 @@ func (b *rebooter) runAll(ctx context.Context, commands []string) (left []string
 
 // waitForReturn waits until the host answers with another boot id than before.
 // A host that answers with the old one has not gone down yet.
-func (b *rebooter) waitForReturn(ctx context.Context, r restart) (string, error) {
+func (b *rebooter) waitForReturn(ctx context.Context, r Restart) (string, error) {
 	var after string
 	old := 0 // looks that saw the old boot since the last request
 	err := poll.Until(ctx, b.policy.Poll, maxPoll, func(ctx context.Context) (bool, error) {
@@ -229,9 +247,9 @@ func (b *rebooter) waitForReturn(ctx context.Context, r restart) (string, error)
 	return after, err
 }
 
-func (b *rebooter) waitForStart(ctx context.Context, r restart) error {
+func (b *rebooter) waitForStart(ctx context.Context, r Restart) error {
 	return poll.Until(ctx, b.policy.Poll, maxPoll, func(ctx context.Context) (bool, error) {
-		done, said, err := r.started(ctx, b.h)
+		done, said, err := r.Started(ctx, b.h)
 		if permanent(err) {
 			return false, err
 		}
