@@ -74,6 +74,7 @@ fact: -context -os -os/exec -time
 ib: -context -os -net/http -os/exec
 inventory: fact ib memo -context -os -os/exec
 fwimage: ib -context -os -os/exec
+explain: -context -os -os/exec
 finding:
 safety: fact finding ib inventory -context -os -os/exec
 safety/clash: fact finding ib -context -os -os/exec
@@ -92,14 +93,14 @@ host/sshhost/sshconn: host host/sshhost/auth host/sshhost/knownhosts host/sshhos
 host/hostpool: host
 changes: shellcmd host inventory -os/exec
 hosts: fact ib inventory shellcmd host tool +golang.org/x/sync
-platform: fact ib finding safety shellcmd host tool inventory hosts -os -os/exec
+platform: explain fact ib finding safety shellcmd host tool inventory hosts -os -os/exec
 platform/reboot: shellcmd host tool hosts poll -os -os/exec
-fabric: fact ib shellcmd host tool inventory
+fabric: explain fact ib shellcmd host tool inventory
 connectivity: host tool inventory hosts
 fabric/picture: fabric
 hca/image: ib fwimage safety shellcmd host tool inventory hca/cards
 hca/journal: fact ib safety inventory -context -os -os/exec
-hca/cards: changes fact finding ib safety shellcmd host hosts tool inventory platform hca/journal poll
+hca/cards: explain changes fact finding ib safety shellcmd host hosts tool inventory platform hca/journal poll
 hca/activation: safety finding shellcmd inventory platform hca/cards hca/journal
 hca/job: fact ib finding safety shellcmd host tool inventory hca/cards hca/journal -os -os/exec
 hca/record: changes fact ib shellcmd host tool inventory hca/journal -os -os/exec
@@ -118,20 +119,20 @@ ipoib/ipoibtest: fact ib inventory
 managed: changes finding host
 port: changes fact ib managed finding safety shellcmd host tool inventory hosts platform poll
 benchmark: finding shellcmd host tool inventory hosts platform connectivity fabric poll
-provider: ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity benchmark port memo managed provider +framework
+provider: explain ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity benchmark port memo managed provider +framework
 provider/adoption: finding ib inventory ipoib opensm platform port provider/attribute provider/diagnostic provider/session +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os -os/exec
-provider/diagnostic: host inventory platform finding safety +framework
+provider/diagnostic: explain host inventory platform finding safety +framework
 provider/attribute: ib poll provider/diagnostic +framework
 provider/planned: fact fwimage ib inventory safety provider/attribute provider/diagnostic +framework
 provider/runlog: hca/journal provider/diagnostic +framework -os/exec
 provider/managed: finding hosts inventory managed provider/attribute provider/diagnostic provider/planned provider/session +framework -os -os/exec
-provider/session: fact fwimage ib finding safety host inventory hosts platform hca fabric memo provider/attribute provider/diagnostic provider/planned provider/runlog +framework +golang.org/x/sync
+provider/session: explain fact fwimage ib finding safety host inventory hosts platform hca fabric memo provider/attribute provider/diagnostic provider/planned provider/runlog +framework +golang.org/x/sync
 command: -os/exec
 command/check: finding ib safety inventory host hosts platform hca/cards provider/diagnostic command command/target -os -os/exec
 command/history: hca/record provider/diagnostic command command/target -os -os/exec
 command/watch: hca/cards hca/journal hca/record host poll provider/diagnostic command command/target +golang.org/x/term -os/exec
 command/target: command host hosts shellcmd provider/diagnostic +golang.org/x/term -os/exec
-command/adopt: command command/target host inventory provider/adoption provider/diagnostic +framework -os/exec
+command/adopt: explain command command/target host inventory provider/adoption provider/diagnostic +framework -os/exec
 labsim: labsim +golang.org/x/crypto +github.com/pkg/sftp +mvdan.cc/sh/v3 +github.com/goccy/go-yaml
 labsim/synth: ib -context -os -os/exec
 labsim/card: labsim/synth ib

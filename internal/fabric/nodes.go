@@ -68,8 +68,6 @@ func explainWalk(h Runner, t Through, err error) error {
 	if !errors.As(err, &exit) {
 		return err
 	}
-	return &LookError{
-		Host: h.Name(), Through: t, Problem: fmt.Sprintf("ibnetdiscover ended with status %d.", exit.Status),
-		Advice: "Run it on the host: sudo ibnetdiscover.", Output: exit.Stdout + exit.Stderr,
-	}
+	return lookError(h.Name(), t, fmt.Sprintf("ibnetdiscover ended with status %d.", exit.Status),
+		"Run it on the host: sudo ibnetdiscover.", exit.Stdout+exit.Stderr)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -40,26 +41,17 @@ type Through struct {
 }
 
 // LookError says why a fabric could not be looked at.
-type LookError struct {
-	Host    string
-	Through Through
-	Problem string // what happened, a sentence
-	Advice  string // what to check
-	Output  string // of the program, if that helps
-}
+type LookError struct{ explain.Failure }
 
-func (e *LookError) Error() string { return e.Problem }
-
-// Explain says what happened, what it means and what to check.
-func (e *LookError) Explain() string {
-	text := e.Problem + "\n\n" + e.Advice + "\n\nHost: " + e.Host
-	if e.Through.Device != "" {
-		text += fmt.Sprintf("\nPort: %s/%d", e.Through.Device, e.Through.Port)
+// lookError makes one. problem and advice are sentences; output is that of the program, if it helps.
+func lookError(host string, t Through, problem, advice, output string) error {
+	port := ""
+	if t.Device != "" {
+		port = fmt.Sprintf("%s/%d", t.Device, t.Port)
 	}
-	if out := strings.TrimSpace(Printable(strings.ReplaceAll(e.Output, "\n", " · "))); out != "" {
-		text += "\nOutput: " + shorten(out)
-	}
-	return text
+	output = strings.TrimSpace(Printable(strings.ReplaceAll(output, "\n", " · ")))
+	return &LookError{explain.Failure{What: problem, Check: advice,
+		Facts: []explain.Fact{{"Host", host}, {"Port", port}, {"Output", shorten(output)}}}}
 }
 
 func shorten(s string) string {
@@ -144,29 +136,27 @@ func read(name string, t Through, output string) (*Fabric, *ibnetdiscover.Report
 // cannot explains why there is nothing to read.
 func (p parts) cannot(name string, t Through) error {
 	if len(p.missing) > 0 {
-		return &LookError{Host: name, Through: t,
-			Problem: "The host has no " + strings.Join(p.missing, ", ") + ", with which a fabric is looked at.",
-			Advice: "They come with the package infiniband-diags, of some distributions with rdma-core. TrueNAS does not have " +
-				"them and takes no packages: let another host on the same fabric look, any of its hosts sees all of it.",
-		}
+		return lookError(name, t, "The host has no "+strings.Join(p.missing, ", ")+", with which a fabric is looked at.",
+			"They come with the package infiniband-diags, of some distributions with rdma-core. TrueNAS does not have "+
+				"them and takes no packages: let another host on the same fabric look, any of its hosts sees all of it.", "")
 	}
 	if p.status["net"] == 0 {
 		return nil
 	}
-	e := &LookError{Host: name, Through: t, Output: p.text["net"], Problem: "The fabric could not be walked."}
+	problem, advice := "The fabric could not be walked.", ""
 	switch ibnetdiscover.Reason(p.text["net"]) {
 	case ibnetdiscover.NoUmad:
-		e.Problem = "The kernel of the host offers no management datagrams: the module ib_umad is not loaded."
-		e.Advice = "Load it with modprobe ib_umad, and name it in /etc/modules-load.d so that it is loaded at boot."
+		problem = "The kernel of the host offers no management datagrams: the module ib_umad is not loaded."
+		advice = "Load it with modprobe ib_umad, and name it in /etc/modules-load.d so that it is loaded at boot."
 	case ibnetdiscover.NoPort:
-		e.Problem = fmt.Sprintf("The port %d of %s cannot be opened for management datagrams.", t.Port, t.Device)
-		e.Advice = "Check that the device has this port, that it is an InfiniBand port and not in Ethernet mode " +
+		problem = fmt.Sprintf("The port %d of %s cannot be opened for management datagrams.", t.Port, t.Device)
+		advice = "Check that the device has this port, that it is an InfiniBand port and not in Ethernet mode " +
 			"(infiniband_link_type), and that root may open /dev/infiniband/umad*."
 	default:
-		e.Advice = "Run the program on the host by hand; a port that does not answer in time is often one whose host is " +
+		advice = "Run the program on the host by hand; a port that does not answer in time is often one whose host is " +
 			"restarting."
 	}
-	return e
+	return lookError(name, t, problem, advice, p.text["net"])
 }
 
 // Pick chooses the port of a host that looks at the fabric: the one asked for by
@@ -184,20 +174,20 @@ func Pick(s *inventory.Snapshot, wanted ib.GUID) (Through, error) {
 			}
 		}
 	}
-	e := &LookError{Host: s.Host, Advice: "Its InfiniBand ports are: " + strings.Join(seen, ", ") + "."}
+	problem, advice := "", "Its InfiniBand ports are: "+strings.Join(seen, ", ")+"."
 	switch {
 	case len(seen) == 0:
-		e.Problem = "The host has no InfiniBand port, so it sees no fabric."
-		e.Advice = "Check that a card has its driver, that ib_core and the driver's verbs module are loaded, and that its " +
+		problem = "The host has no InfiniBand port, so it sees no fabric."
+		advice = "Check that a card has its driver, that ib_core and the driver's verbs module are loaded, and that its " +
 			"ports are not in Ethernet mode (infiniband_link_type)."
 	case wanted != 0:
-		e.Problem = "The host has no InfiniBand port with the GUID " + wanted.String() + "."
+		problem = "The host has no InfiniBand port with the GUID " + wanted.String() + "."
 	default:
-		e.Problem = "No InfiniBand port of the host has a link, so it sees no fabric."
-		e.Advice += " Check the cable and that the other end is on and in InfiniBand mode. A name in port_guid lets a port " +
+		problem = "No InfiniBand port of the host has a link, so it sees no fabric."
+		advice += " Check the cable and that the other end is on and in InfiniBand mode. A name in port_guid lets a port " +
 			"without a link look all the same."
 	}
-	return Through{}, e
+	return Through{}, lookError(s.Host, Through{}, problem, advice, "")
 }
 
 // LooksThrough gives the port of a host that Pick has chosen.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
@@ -34,7 +35,7 @@ func takeUpDpkg(ctx context.Context, h *hosts.Host, packages []string, failed *h
 		return nil, true, err
 	}
 	if len(others) > 0 {
-		return nil, true, &InterruptedError{Host: h.Name(), Installs: packages, Others: others, All: left, Err: failed}
+		return nil, true, interrupted(h.Name(), packages, others, left, failed)
 	}
 	var again []string
 	for _, p := range left {
@@ -75,36 +76,24 @@ func foreign(ctx context.Context, h *hosts.Host, packages []string, left []apt.H
 	return others, nil
 }
 
-// InterruptedError says that an installation of other packages was interrupted on the
-// host, and that nothing can be installed before somebody ends it.
-type InterruptedError struct {
-	Host     string
-	Installs []string // what was to be installed
-	Others   []apt.Halfway
-	All      []apt.Halfway // with those that belong to Installs
-	Err      error
+// interrupted says that an installation of other packages was interrupted on the host, and that
+// nothing can be installed before somebody ends it. all are others and those of installs.
+func interrupted(host string, installs []string, others, all []apt.Halfway, err error) error {
+	return &explain.Failure{
+		What: fmt.Sprintf("An installation, an upgrade or a removal of packages on %s was interrupted, for example by a "+
+			"power cut. It has left %s. This apply installs %s and what that needs. It leaves the rest to you. "+
+			"Nothing was installed.", host, states(others), strings.Join(installs, ", ")),
+		Check: fmt.Sprintf("End the interrupted work on %s, then run apply again:\n    %s", host,
+			strings.Join(endHalfway(all), "\n    ")),
+		Facts: []explain.Fact{{"Host", host}}, Err: err,
+	}
 }
 
-func (e *InterruptedError) Error() string {
-	return fmt.Sprintf("%s: installing %s: an interrupted installation has left %s", e.Host,
-		strings.Join(e.Installs, ", "), states(e.Others))
-}
-
-func (e *InterruptedError) Unwrap() error { return e.Err }
-
-// Explain gives the detail of a diagnostic.
-func (e *InterruptedError) Explain() string {
-	return fmt.Sprintf("An installation, an upgrade or a removal of packages on %s was interrupted, for example by a "+
-		"power cut. It has left %s. This apply installs %s and what that needs. It leaves the rest to you. "+
-		"Nothing was installed.\n\nEnd the interrupted work on %s, then run apply again:\n    %s\n\nHost: %s\nError: %s",
-		e.Host, states(e.Others), strings.Join(e.Installs, ", "), e.Host, strings.Join(e.wayOut(), "\n    "), e.Host, e.Err)
-}
-
-// wayOut are the commands that a person types.
-func (e *InterruptedError) wayOut() []string {
+// endHalfway are the commands that a person types.
+func endHalfway(all []apt.Halfway) []string {
 	commands := []string{"sudo dpkg --configure -a"}
 	var again, away []string
-	for _, p := range e.All {
+	for _, p := range all {
 		switch {
 		case !p.Wanted:
 			away = append(away, p.Name)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/packages"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -69,7 +70,7 @@ func TestLab_installation_of_others_interrupted(t *testing.T) {
 				packages.SetHalfway(l.Machine("h"), r[0], r[1], r[2], r[3])
 			}
 			err := p.Install(t.Context(), h, "opensm")
-			var interrupted *platform.InterruptedError
+			var interrupted *explain.Failure
 			if !errors.As(err, &interrupted) {
 				t.Fatalf("no refusal: %v", err)
 			}

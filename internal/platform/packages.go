@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -112,18 +113,8 @@ func (p *Installer) failed(packages []string, err error, advice string) error {
 	if advice == "" {
 		return err
 	}
-	return &InstallError{Err: err, Advice: advice}
+	return &explain.Failure{Err: err, Check: advice}
 }
-
-// InstallError is a failed installation, and what to do about it.
-type InstallError struct {
-	Err    error
-	Advice string // sentences
-}
-
-func (e *InstallError) Error() string { return e.Err.Error() + ". " + e.Advice }
-
-func (e *InstallError) Unwrap() error { return e.Err }
 
 func (p *Installer) missingPackages(ctx context.Context, h *hosts.Host, packages []string) ([]string, error) {
 	r, err := h.Run(ctx, p.query(packages...))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/auth"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -100,41 +101,15 @@ func look(ctx context.Context, t *target.Target) (*inventory.Snapshot, error) {
 		snap, err = t.Host.Snapshot(ctx)
 	}
 	if gone := (*host.UnreachableError)(nil); errors.As(err, &gone) {
-		return nil, &unreachedError{gone, t.Name}
+		// A command line has no state and no provider block that could be changed.
+		return nil, &explain.Failure{What: diagnostic.Lost(gone), Means: target.Advice(gone), Err: gone,
+			Check: "terraform-provider-infiniband check " + t.Name + " shows step by step how far it gets."}
 	}
 	if sudo := (*host.PrivilegeError)(nil); errors.As(err, &sudo) {
-		return nil, &withoutRootError{sudo}
+		return nil, &explain.Failure{Err: sudo, Check: "This command takes the password by -ask-sudo-password, " +
+			"-sudo-password-file FILE, or from " + string(auth.EnvSudoPassword) + "."}
 	}
 	return snap, err
-}
-
-// unreachedError says what a command line can do: it has no state and no provider block.
-type unreachedError struct {
-	*host.UnreachableError
-	name string
-}
-
-func (e *unreachedError) Unwrap() error { return e.UnreachableError }
-
-// Explain says what helps.
-func (e *unreachedError) Explain() string {
-	text := diagnostic.Lost(e.UnreachableError)
-	if advice := target.Advice(e.UnreachableError); advice != "" {
-		text += "\n\n" + advice
-	}
-	return text + "\n\nterraform-provider-infiniband check " + e.name + " shows step by step how far it gets.\n\nError: " +
-		e.Error()
-}
-
-// withoutRootError says what this command has in place of an argument.
-type withoutRootError struct{ *host.PrivilegeError }
-
-func (e *withoutRootError) Unwrap() error { return e.PrivilegeError }
-
-// Explain says what helps.
-func (e *withoutRootError) Explain() string {
-	return diagnostic.Detail(e.PrivilegeError) + "\n\nThis command takes the password by -ask-sudo-password, " +
-		"-sudo-password-file FILE, or from " + string(auth.EnvSudoPassword) + "."
 }
 
 // run reads, renders and writes; it returns the exit status.

@@ -171,7 +171,7 @@ func (b *Store) newError(c cards.Card, what string, err error) error {
 		Facts: []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Backup directory", b.s.BackupDir}},
 		Err:   err,
 	}
-	return e.WithExit()
+	return cards.WithExit(e)
 }
 
 // removeQuietly removes the working directory of a backup. A failure is harmless: no

@@ -3,69 +3,19 @@ package cards
 import (
 	"errors"
 	"strconv"
-	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 )
 
+// Error is a failure of an operation on a card.
+type Error = explain.Failure
+
 // Fact is a label and a value at the end of an error's text.
-type Fact [2]string
-
-// Error is a failure of an operation on a card. Its paragraphs are those of a
-// diagnostic; Err is what caused it, if anything did.
-type Error struct {
-	Summary string // "Unable to burn firmware on intel9/0000:01:00.0"
-	Heading string // title of the diagnostic; set if it is not known whether the operation failed
-	What    string // what happened
-	Means   string // what it means for the card
-	Check   string // what to check or to do
-	Facts   []Fact
-	Err     error
-}
-
-// Error gives one line.
-func (e *Error) Error() string {
-	s := e.Summary
-	if e.What != "" {
-		s += ": " + e.What
-	}
-	if e.Err != nil {
-		s = strings.TrimSuffix(s, ".") + ": " + e.Err.Error()
-	}
-	return s
-}
-
-// Title is the summary of a diagnostic, or empty if that is the operation's.
-func (e *Error) Title() string { return e.Heading }
-
-// Unwrap gives the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
-// Explain gives the detail of a diagnostic: the paragraphs, then the facts.
-func (e *Error) Explain() string {
-	var parts []string
-	for _, p := range []string{e.What, e.Means, e.Check} {
-		if p != "" {
-			parts = append(parts, p)
-		}
-	}
-	var lines []string
-	for _, f := range e.Facts {
-		if v := strings.TrimSpace(f[1]); v != "" {
-			lines = append(lines, f[0]+": "+v)
-		}
-	}
-	if e.Err != nil {
-		lines = append(lines, "Error: "+e.Err.Error())
-	}
-	if len(lines) > 0 {
-		parts = append(parts, strings.Join(lines, "\n"))
-	}
-	return strings.Join(parts, "\n\n")
-}
+type Fact = explain.Fact
 
 // WithExit adds the output and status of the command that caused the error.
-func (e *Error) WithExit() *Error {
+func WithExit(e *Error) *Error {
 	if _, exit := Exit(e.Err); exit != nil {
 		e.Facts = append(e.Facts, Fact{"Command", exit.Command}, Fact{"Exit status", strconv.Itoa(exit.Status)},
 			Fact{"Stdout", Tail(exit.Stdout, 2000)}, Fact{"Stderr", Tail(exit.Stderr, 2000)})

@@ -56,7 +56,7 @@ func stageFailed(h cards.Host, path, what string, err error) error {
 		Facts: []cards.Fact{{"Host", h.Name()}, {"File", path}},
 		Err:   err,
 	}
-	return e.WithExit()
+	return cards.WithExit(e)
 }
 
 // Unstage removes a staged image; one that is not there is no error.

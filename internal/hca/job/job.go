@@ -59,7 +59,7 @@ func (j *Job) Start(ctx context.Context, l *cards.Look) (string, error) {
 		j.s.Progress(ctx, fmt.Sprintf("It is not known whether job %s was started; looking for it", e.ID))
 		return e.ID, nil
 	}
-	return e.ID, cards.WithBackup(j.notStarted("The job could not be stored or started on the host.", err).WithExit(),
+	return e.ID, cards.WithBackup(cards.WithExit(j.notStarted("The job could not be stored or started on the host.", err)),
 		e.Backup)
 }
 

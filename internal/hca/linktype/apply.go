@@ -336,5 +336,5 @@ func newError(c cards.Card, what string, err error) *cards.Error {
 		Facts: []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
 		Err:   err,
 	}
-	return e.WithExit()
+	return cards.WithExit(e)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -121,14 +122,10 @@ func describe(err error) (string, []string) {
 		move   *host.TransferError
 		watch  *host.ObserveError
 		exp    explainer
-		failed *platform.InstallError
 	)
 	switch {
 	case errors.As(err, &exp):
-		return exp.Explain(), nil
-	case errors.As(err, &failed):
-		text, f := describe(failed.Err)
-		return prefix(err, failed) + text + "\n\n" + failed.Advice, f
+		return describeOwn(err, exp)
 	case errors.As(err, &lost):
 		return describeLost(err, lost)
 	case errors.As(err, &output):
@@ -145,6 +142,16 @@ func describe(err error) (string, []string) {
 			facts("Host", watch.Host, "Command", watch.Command)
 	}
 	return describeOther(err)
+}
+
+// describeOwn describes an error that brings its paragraphs, or some that follow on its cause.
+func describeOwn(err error, own explainer) (string, []string) {
+	adds, ok := own.(*explain.Failure)
+	if !ok || adds.What != "" || adds.Err == nil {
+		return own.Explain(), nil
+	}
+	text, f := describe(adds.Err)
+	return strings.Join(append([]string{prefix(err, adds) + text}, adds.Follows()...), "\n\n"), f
 }
 
 func describeOther(err error) (string, []string) {

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
@@ -25,15 +26,6 @@ func (m model) what() string { return "write file " + m.FilePath.ValueString() }
 // stays reports whether the file is where the state has it.
 func (m model) stays(state model) bool {
 	return !state.FilePath.IsNull() && samePlace(state.FilePath.ValueString(), m.FilePath.ValueString())
-}
-
-// otherFileError says that a file may not be replaced.
-type otherFileError struct{ why, instead string }
-
-func (e *otherFileError) Error() string { return e.why }
-
-func (e *otherFileError) Explain() string {
-	return diagnostic.Sentence(e.why) + " It was left as it is.\n\n" + e.instead
 }
 
 // free is an error if another file is in the place of a new one. Content that is not
@@ -55,7 +47,7 @@ func (m model) free(state model) error {
 			"file: terraform state rm ADDRESS, then terraform import ADDRESS %q. Then %s stays, too. Else choose another "+
 			"file_path.", m.FilePath.ValueString(), old)
 	}
-	return &otherFileError{"the file exists, and this resource has not written it", instead}
+	return &explain.Failure{What: "The file exists, and this resource has not written it. It was left as it is.", Check: instead}
 }
 
 // announced is an error if the file is not as the plan has seen it.
@@ -65,8 +57,8 @@ func (m model) announced(seen model) error {
 		return nil
 	}
 	if err == nil && found != seen.Content.ValueString() && found != m.Content.ValueString() {
-		err = &otherFileError{"the file was changed after the plan",
-			"Plan again; the plan then shows what would be replaced."}
+		err = &explain.Failure{What: "The file was changed after the plan. It was left as it is.",
+			Check: "Plan again; the plan then shows what would be replaced."}
 	}
 	return err
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 )
 
@@ -123,22 +123,10 @@ func (c Change) Leaves(err error, rests, id string) error {
 	if err == nil || !c.state.Raw.IsNull() {
 		return err
 	}
-	return &leavesError{err, rests, id}
-}
-
-type leavesError struct {
-	error
-	rests, id string
-}
-
-// Unwrap gives what made the create fail.
-func (e *leavesError) Unwrap() error { return e.error }
-
-// Explain implements the error that brings its own paragraphs.
-func (e *leavesError) Explain() string {
-	return fmt.Sprintf("%s\n\n%s stays on the host. The state does not have it, because the create failed.\n\nMend the "+
-		"cause and apply again. To remove it instead, keep its block and run: terraform import ADDRESS %q. Then take the "+
-		"block out and apply.", diagnostic.Detail(e.error), e.rests, e.id)
+	return &explain.Failure{Err: err,
+		Means: rests + " stays on the host. The state does not have it, because the create failed.",
+		Check: fmt.Sprintf("Mend the cause and apply again. To remove it instead, keep its block and run: terraform import "+
+			"ADDRESS %q. Then take the block out and apply.", id)}
 }
 
 // Store makes the model the state, whatever was planned.

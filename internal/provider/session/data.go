@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
@@ -77,23 +78,14 @@ type HostConfig struct {
 	Pending bool
 }
 
-// UnknownHostError says that a name is no key of the provider's hosts map.
-type UnknownHostError struct {
-	Name  string
-	Known []string // sorted
-}
-
-func (e *UnknownHostError) Error() string {
-	if len(e.Known) == 0 {
-		return fmt.Sprintf("host %q is not in the provider's hosts map, which is empty", e.Name)
+// unknownHost says that a name is no key of the provider's hosts map; known are sorted.
+func unknownHost(name string, known []string) error {
+	what := fmt.Sprintf("Host %q is not in the provider's hosts map, which is empty.", name)
+	if len(known) > 0 {
+		what = fmt.Sprintf("Host %q is not in the provider's hosts map; known hosts: %s.", name, strings.Join(known, ", "))
 	}
-	return fmt.Sprintf("host %q is not in the provider's hosts map; known hosts: %s", e.Name, strings.Join(e.Known, ", "))
-}
-
-// Explain says what to check.
-func (e *UnknownHostError) Explain() string {
-	return diagnostic.Sentence(e.Error()) +
-		"\n\nCheck the spelling, or add the host to the hosts map of the provider block.\n\n" + retired
+	return &explain.Failure{What: what, Check: "Check the spelling, or add the host to the hosts map of the provider " +
+		"block.\n\n" + retired}
 }
 
 // retired is what helps if a host was in the hosts map before.
@@ -123,13 +115,13 @@ func (d *Data) Readable(name types.String) bool {
 	return d.HostReady(name) && d.InMap(name.ValueString()) == nil
 }
 
-// InMap is *UnknownHostError if the provider's hosts map has no such host.
+// InMap is an error if the provider's hosts map has no such host.
 func (d *Data) InMap(name string) error {
 	if d == nil || !d.Ready {
 		return nil // the map is not known yet
 	}
 	if _, ok := d.Hosts[name]; !ok {
-		return &UnknownHostError{Name: name, Known: d.HostNames()}
+		return unknownHost(name, d.HostNames())
 	}
 	return nil
 }
@@ -170,11 +162,11 @@ func NoCard(s *inventory.Snapshot, ref attribute.CardRef) string {
 }
 
 // Host returns a host and its configuration without dialling. An unknown name
-// is *UnknownHostError.
+// is an error.
 func (d *Data) Host(name string) (*hosts.Host, HostConfig, error) {
 	cfg, ok := d.Hosts[name]
 	if !ok {
-		return nil, HostConfig{}, &UnknownHostError{Name: name, Known: d.HostNames()}
+		return nil, HostConfig{}, unknownHost(name, d.HostNames())
 	}
 	h, err := d.Set.Host(name)
 	if err != nil {

@@ -10,16 +10,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/knownhosts"
 )
 
-// MatchError says which line of an SSH client configuration is not understood.
-type MatchError struct {
-	File string
-	Line int
-	Text string
-}
-
-func (e *MatchError) Error() string {
-	return fmt.Sprintf("%s:%d: this provider does not understand `%s` of the SSH client configuration. "+
-		"It reads `Host`, `Include`, `Match all` and `Match host` with one pattern. "+matchAdvice, e.File, e.Line, e.Text)
+// notUnderstood says which line of an SSH client configuration is not understood.
+func notUnderstood(file string, line int, text string) error {
+	return fmt.Errorf("%s:%d: this provider does not understand `%s` of the SSH client configuration. "+
+		"It reads `Host`, `Include`, `Match all` and `Match host` with one pattern. "+matchAdvice, file, line, text)
 }
 
 const matchAdvice = "Set config_file = \"none\" in the provider's ssh block and write there what the hosts need " +
@@ -48,7 +42,7 @@ func checkMatches(file, home string, depth int) error {
 		switch strings.ToLower(words[0]) {
 		case "match":
 			if !plainMatch(words[1:]) {
-				return &MatchError{File: file, Line: n + 1, Text: text}
+				return notUnderstood(file, n+1, text)
 			}
 		case "include":
 			for _, pattern := range fields(strings.Join(words[1:], " ")) {

@@ -100,7 +100,7 @@ func (u *userConfig) ask(alias, user string, port int) (*options, error) {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("no answer within %s", askTime)
 		}
-		return nil, &SSHError{Command: "ssh " + strings.Join(args, " "), Said: said, Err: err}
+		return nil, notAccepted(args, said, err)
 	}
 }
 
@@ -118,24 +118,16 @@ func (u *userConfig) question(alias, user string, port int) []string {
 	return append(args, "--", alias)
 }
 
-// SSHError says that ssh does not accept its configuration.
-type SSHError struct {
-	Command string
-	Said    string // what ssh printed
-	Err     error
-}
-
-func (e *SSHError) Error() string {
-	said := strings.ReplaceAll(strings.ReplaceAll(e.Said, "\r\n", "\n"), "\n", "; ")
+// notAccepted says that ssh does not accept its configuration: what it printed, or else err.
+func notAccepted(args []string, said string, err error) error {
+	said = strings.ReplaceAll(strings.ReplaceAll(said, "\r\n", "\n"), "\n", "; ")
 	if said == "" {
-		said = e.Err.Error()
+		said = err.Error()
 	}
-	return fmt.Sprintf("ssh does not accept its client configuration: %s. The command `%s` shows the same. Correct "+
+	return fmt.Errorf("ssh does not accept its client configuration: %s. The command `ssh %s` shows the same. Correct "+
 		"the file, or set config_file = \"none\" in the provider's ssh block and write there what the hosts need",
-		said, e.Command)
+		said, strings.Join(args, " "))
 }
-
-func (e *SSHError) Unwrap() error { return e.Err }
 
 // parseAnswer reads "keyword value" lines. The default keys, which ssh lists where no
 // IdentityFile is set, are left out: they are tried last, and may be missing.
