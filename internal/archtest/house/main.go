@@ -16,7 +16,7 @@ var ways = []way{
 	{"firmware request", `\(\*hca\.Ops\)\.ApplyFirmware`, "Firmware"},
 	{"link types", `hca/linktype(/\w+)?\.Apply`, "Ask"},
 	{"subnet manager", `opensm(/\w+)?\.Apply`, "Request"},
-	{"interface, with its port_guid", `\(\*provider/ipoib\.Resource\)\.check`, "Request"},
+	{"interface", `ipoib(/\w+)?\.Apply`, "Request"},
 }
 
 // roomy are the packages whose references upwards the table always shows.
