@@ -14,7 +14,7 @@ type Fact [2]string
 
 // Failure is an error that explains itself. Its paragraphs are sentences. Without What its cause
 // says what happened, and Means and Check follow on that.
-type Failure struct {
+type Failure struct { //nolint:errname // a type named Error hides its method of that name where it is embedded
 	Summary string // begin of the one line of the error: "Unable to burn firmware on intel9/0000:01:00.0"
 	Heading string // title of the message; set if it is not known whether the operation failed
 	What    string // what happened

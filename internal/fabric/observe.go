@@ -143,7 +143,8 @@ func (p parts) cannot(name string, t Through) error {
 	if p.status["net"] == 0 {
 		return nil
 	}
-	problem, advice := "The fabric could not be walked.", ""
+	problem := "The fabric could not be walked."
+	var advice string
 	switch ibnetdiscover.Reason(p.text["net"]) {
 	case ibnetdiscover.NoUmad:
 		problem = "The kernel of the host offers no management datagrams: the module ib_umad is not loaded."
@@ -174,7 +175,8 @@ func Pick(s *inventory.Snapshot, wanted ib.GUID) (Through, error) {
 			}
 		}
 	}
-	problem, advice := "", "Its InfiniBand ports are: "+strings.Join(seen, ", ")+"."
+	var problem string
+	advice := "Its InfiniBand ports are: " + strings.Join(seen, ", ") + "."
 	switch {
 	case len(seen) == 0:
 		problem = "The host has no InfiniBand port, so it sees no fabric."

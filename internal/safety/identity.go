@@ -54,8 +54,8 @@ func nameOther(now ib.Identity) string {
 	if now.Token() == "" {
 		return ""
 	}
-	return fmt.Sprintf("A resource that is meant for the card which is in the slot now names it: expect = { serial_number "+
-		"= \"…\" } in infiniband_card, or host/pci_address/%s as card_id. ", now.Token())
+	return fmt.Sprintf("A resource that is meant for the card which is in the slot now names it: expect = { "+
+		"serial_number = \"…\" } in infiniband_card, or host/pci_address/%s as card_id. ", now.Token())
 }
 
 func moveTo(f IdentityFacts) string {

@@ -226,6 +226,6 @@ func (b *builder) ini() []byte {
 	var z bytes.Buffer
 	w := zlib.NewWriter(&z)
 	fmt.Fprintf(w, ";; synthetic image, no vendor content\n[image_info]\npsid = %s\nname = %s\n", b.o.PSID, b.o.PRSName)
-	w.Close() //nolint:errcheck,gosec // a bytes.Buffer takes everything
+	w.Close() //nolint:errcheck // a bytes.Buffer takes everything
 	return pad(z.String(), (z.Len()+3)&^3)
 }

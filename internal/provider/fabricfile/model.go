@@ -47,7 +47,8 @@ func (m model) free(state model) error {
 			"file: terraform state rm ADDRESS, then terraform import ADDRESS %q. Then %s stays, too. Else choose another "+
 			"file_path.", m.FilePath.ValueString(), old)
 	}
-	return &explain.Failure{What: "The file exists, and this resource has not written it. It was left as it is.", Check: instead}
+	return &explain.Failure{
+		What: "The file exists, and this resource has not written it. It was left as it is.", Check: instead}
 }
 
 // announced is an error if the file is not as the plan has seen it.
