@@ -111,10 +111,11 @@ func (d *Data) cardOf(ctx context.Context, id attribute.CardID, record types.Str
 }
 
 // firstGUID is the GUID of the card that a plan without a record keeps: the one that its driver
-// shows, which stays while flash is written, or else the one in flash.
+// shows, which stays while flash is written. Where no driver shows any it is the one in flash,
+// unless a job of ours is at that: it would be another one when the plan is applied.
 func (c *CardAt) firstGUID() (who ib.Identity) {
 	shown, guids := c.Snap.ShownIdentity(c.Card), []ib.GUID{c.Card.NodeGUID}
-	if f := c.Card.Flash; f != nil {
+	if f := c.Card.Flash; f != nil && c.Card.RDMADevice == "" && len(c.Look.Pending) == 0 {
 		guids = append(guids, f.GUIDs.Node)
 	}
 	for _, g := range guids {
