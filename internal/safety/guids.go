@@ -309,13 +309,20 @@ func (in GUIDInput) replaced() GUIDChange {
 	return change
 }
 
-// written reports whether a job of this provider wrote the value that goes, or found or wrote the
-// one that comes.
+// written reports whether the value that goes came by a job of this provider, or whether one found
+// or wrote the value that comes. What the first job found is the card's own, and stays so where a
+// later one has put it back.
 func (in GUIDInput) written(c ib.ValueChange) bool {
-	return slices.ContainsFunc(in.Card.Writes, func(w IdentityWrite) bool {
+	own, ours := false, false
+	for _, w := range in.Card.Writes { // the oldest first
 		before, after := w.Before.Texts()[c.Place], w.After.Texts()[c.Place]
-		return after == c.From && before != after || before == c.To || after == c.To
-	})
+		if before == c.To || after == c.To {
+			return true
+		}
+		own = own || before == c.From && !ours
+		ours = ours || after == c.From && before != after
+	}
+	return ours && !own
 }
 
 // shared reports whether a card that surely is another one has the value.

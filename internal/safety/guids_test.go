@@ -191,8 +191,11 @@ func TestGUIDs_replace_valid_values(t *testing.T) {
 		}, 2},
 		"put back after a hand": {func(in *GUIDInput) { in.Card.Writes = []IdentityWrite{{After: wish}} }, 0},
 		"put back":              {func(in *GUIDInput) { in.Card.Writes = []IdentityWrite{{Before: wish, After: guidSet(1, 1)}} }, 0},
-		"of an other job":       {func(in *GUIDInput) { in.Card.Writes = []IdentityWrite{{After: guidSet(1, 1)}} }, 6},
-		"after our burn":        {func(in *GUIDInput) { in.Card.Writes = []IdentityWrite{{Before: flash, After: flash}} }, 6},
+		"the factory's, put back by us": {func(in *GUIDInput) {
+			in.Card.Writes = []IdentityWrite{{Before: flash, After: guidSet(1, 1)}, {Before: guidSet(1, 1), After: flash}}
+		}, 6},
+		"of an other job": {func(in *GUIDInput) { in.Card.Writes = []IdentityWrite{{After: guidSet(1, 1)}} }, 6},
+		"after our burn":  {func(in *GUIDInput) { in.Card.Writes = []IdentityWrite{{Before: flash, After: flash}} }, 6},
 	} {
 		in := goodGUIDs()
 		tt.change(&in)
