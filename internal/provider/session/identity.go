@@ -115,7 +115,7 @@ func (d *Data) cardOf(ctx context.Context, id attribute.CardID, record types.Str
 // unless a job of ours is at that: it would be another one when the plan is applied.
 func (c *CardAt) firstGUID() (who ib.Identity) {
 	shown, guids := c.Snap.ShownIdentity(c.Card), []ib.GUID{c.Card.NodeGUID}
-	if f := c.Card.Flash; f != nil && c.Card.RDMADevice == "" && len(c.Look.Pending) == 0 {
+	if f := c.Card.Flash; f != nil && c.Card.RDMADevice == "" && len(c.Pending) == 0 {
 		guids = append(guids, f.GUIDs.Node)
 	}
 	for _, g := range guids {
