@@ -16,6 +16,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/adopt"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/check"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/history"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/watch"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
@@ -35,6 +36,7 @@ var commands = []command.Command{
 	adopt.Command(func() tfprotov6.ProviderServer { return provider.Server(provider.New(version)()) }),
 	watch.Command,
 	history.Command,
+	explain.Command,
 }
 
 func serve(debug bool) error {

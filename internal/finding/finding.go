@@ -106,7 +106,7 @@ type Finding struct {
 }
 
 // Detail gives the text of a diagnostic: evidence, meaning, way out, the line
-// to add, and the code.
+// to add, the code, and the address of its section in the documentation.
 func (f Finding) Detail() string {
 	var b strings.Builder
 	b.WriteString(f.Evidence)
@@ -119,7 +119,7 @@ func (f Finding) Detail() string {
 	if f.Consent != "" {
 		b.WriteString("\n\n    " + f.Consent)
 	}
-	b.WriteString("\n\nFinding: " + f.Rule.Code)
+	b.WriteString("\n\nFinding: " + f.Rule.Code + "\n" + f.Rule.Address())
 	return strings.TrimLeft(b.String(), "\n")
 }
 

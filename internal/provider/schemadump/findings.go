@@ -22,7 +22,8 @@ description: |-
 
 # Findings
 
-A finding is one reason for or against a change. Its code never changes its meaning. There are four kinds:
+A finding is one reason for or against a change. Its code never changes its meaning. The command
+` + "`terraform-provider-infiniband explain FW023`" + ` prints its section here. There are four kinds:
 
 * **refused**: the plan stops. No argument allows the change.
 * **needs consent**: the plan stops until an argument names exactly this change. The message prints the line to add. The consent
@@ -50,44 +51,10 @@ func writeFindings(file string) error {
 	return os.WriteFile(file, []byte(b.String()), 0o600)
 }
 
-// guides are the pages that say more than a finding can.
-var guides = map[*finding.Rule]string{
-	finding.CardInRecovery: recovery, finding.FlashDamaged: recovery, finding.FlashUnreadable: recovery,
-	finding.RestartIntoDamagedFlash: recovery,
-	finding.PSIDWouldChange:         "[The cross-flash](crossflash.md)",
-	finding.ImageForOtherChip:       images, finding.ImageForOtherRevision: images, finding.ImageForOtherModel: images,
-	finding.ImageForOtherPortCount: images, finding.FirmwareEthernetOnly: images,
-	finding.HostObserved:       "[Hosts that are only read](drift.md#hosts-that-are-only-read)",
-	finding.MstflintUnproven:   tools,
-	finding.FlashJobUnsettled:  "[Watching a burn](watch.md)",
-	finding.MstflintUnsuitable: tools,
-}
-
-const (
-	recovery = "[Recover a card by hand](burn.md#recover-a-card-by-hand)"
-	images   = "[Find and check firmware](firmware.md)"
-	tools    = "[Versions of mstflint](burn.md#versions-of-mstflint)"
-)
-
 func writeRule(b *strings.Builder, r *finding.Rule) {
-	fmt.Fprintf(b, "\n### %s: %s\n\n*%s*", r.Code, r.Title, r.Severity)
-	if r.ConsentAttribute != "" {
-		fmt.Fprintf(b, ", `%s`", r.ConsentAttribute)
-	}
-	b.WriteString("\n")
-	for _, text := range []string{r.Meaning, r.WayOut} {
-		if text != "" {
-			fmt.Fprintf(b, "\n%s\n", escape(text))
-		}
-	}
-	if r.ConsentAttribute != "" {
-		if !strings.HasSuffix(r.WayOut, ":") {
-			b.WriteString("\nIf you mean this change, add to the resource:\n")
-		}
-		fmt.Fprintf(b, "\n```hcl\n%s # the refusal shows the values\n```\n", consentLine(r))
-	}
-	if more := guides[r]; more != "" {
-		fmt.Fprintf(b, "\nMore: %s.\n", more)
+	fmt.Fprintf(b, "\n### %s\n\n%s", r.Heading(), escape(r.Section()))
+	if more, ok := r.More(); ok {
+		fmt.Fprintf(b, "\nMore: [%s](%s).\n", more.Title, strings.TrimSuffix(more.Page+".md#"+more.Anchor, "#"))
 	}
 }
 
@@ -99,21 +66,6 @@ func escape(text string) string {
 		parts[i] = strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(parts[i])
 	}
 	return strings.Join(parts, "`")
-}
-
-// consentLine is the line of a consent; each refusal shows it with its values.
-func consentLine(r *finding.Rule) string {
-	switch r.ConsentAttribute {
-	case "allow_psid_change", "allow_downgrade", "allow_branch_change":
-		return r.ConsentLine(`{ from = "…", to = "…" }`)
-	case "allow_guid_change":
-		return r.ConsentLine(`{ from = ["…"], to = ["…"] }`)
-	case "allow_management_path", "allow_other_cards", "adopt_files", "adopt_without":
-		return r.ConsentLine(finding.Names("…"))
-	case "truenas.private_mtu":
-		return r.ConsentLine("65520")
-	}
-	return r.ConsentLine(`"…"`)
 }
 
 // writeIndex leads to the findings from what people see, from the resource, and from the
@@ -158,7 +110,7 @@ func writeIndex(b *strings.Builder) {
 func links(rules []*finding.Rule) string {
 	all := make([]string, len(rules))
 	for i, r := range rules {
-		all[i] = fmt.Sprintf("[%s](#%s)", r, anchor(r))
+		all[i] = fmt.Sprintf("[%s](#%s)", r, finding.Anchor(r.Heading()))
 	}
 	return strings.Join(all, ", ")
 }
@@ -170,7 +122,7 @@ func writePlace(b *strings.Builder, place symptom.Place) {
 	var single []*finding.Rule
 	for _, f := range finding.Families {
 		of, without := split(f.Rules, place.Rules)
-		chapter := fmt.Sprintf("[%s](#%s)", f.Title, anchorOf(f.Title))
+		chapter := fmt.Sprintf("[%s](#%s)", f.Title, finding.Anchor(f.Title))
 		switch {
 		case len(without) == 0:
 			whole = append(whole, chapter)

@@ -76,20 +76,6 @@ func kinds[K ~string](of string, all []K) []string {
 	return []string{of + " " + strings.Join(words, ", ")}
 }
 
-func findingLink(r *finding.Rule) string { return fmt.Sprintf("[%s](findings.md#%s)", r, anchor(r)) }
-
-// anchor is that of the heading of a finding.
-func anchor(r *finding.Rule) string { return anchorOf(r.Code + ": " + r.Title) }
-
-// anchorOf is what Markdown makes of a heading.
-func anchorOf(title string) string {
-	return strings.Map(func(c rune) rune {
-		switch {
-		case c == ' ':
-			return '-'
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '_':
-			return c
-		}
-		return -1
-	}, strings.ToLower(title))
+func findingLink(r *finding.Rule) string {
+	return fmt.Sprintf("[%s](findings.md#%s)", r, finding.Anchor(r.Heading()))
 }
