@@ -82,6 +82,16 @@ func (w *Lab) importID(ws *Workspace, r Resource) any {
 	return ws.Get(r.Address(), "id")
 }
 
+// notGenerated are the resources that the engine cannot write: content is write-only, so that no state has it.
+func notGenerated(cfg Config) (out Config) {
+	for _, r := range cfg {
+		if r.Type == "infiniband_fabric_file" {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // What nobody would write: arguments that say nothing, and those of another platform.
 var emptyArguments = regexp.MustCompile(`(?m)^\s*\w+\s*=\s*(""|\[\]|\{\}|\[[^\]]*null[^\]]*\])\s*(#.*)?$`)
 
@@ -97,7 +107,7 @@ func TestBinary_configuration_of_every_import(t *testing.T) {
 			ws := w.Workspace()
 			mustApply(t, ws, cfg)
 			o := newOperator(t, w, nil, built)
-			text := Required + HCL(w.Provider(), nil)
+			text := Required + HCL(w.Provider(), notGenerated(cfg))
 			for _, r := range cfg {
 				text += fmt.Sprintf("import {\n  to = %s\n  id = %q\n}\n", r.Address(), w.importID(ws, r))
 			}

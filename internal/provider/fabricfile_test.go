@@ -165,9 +165,49 @@ func TestFabricFile_of_somebody_else_is_refused(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(said)
-	// One that holds what is to be written is taken as it is.
+	// One that holds what is to be written is taken as it is, and stays when the resource goes.
 	apply(t, f.ws, f.cfg("notes"))
 	checkUnchanged(t, f.ws, f.cfg("notes"))
+	p = plan(t, f.ws, nil)
+	says(t, p.Diags.Warnings(), "Left as it is: file "+f.at, "It was there before this resource, which has not written it.")
+	if said, err = f.ws.Apply(context.Background(), p); err != nil || said.HasError() {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	f.holds("notes")
+	// What the resource has written since then is its own.
+	apply(t, f.ws, f.cfg("notes"))
+	apply(t, f.ws, f.cfg("ours"))
+	apply(t, f.ws, nil)
+	f.holds("")
+}
+
+// A picture has dozens of lines. A plan shows that it changes, and the state does not keep it.
+func TestFabricFile_content_is_in_no_plan(t *testing.T) {
+	f := newWritten(t)
+	apply(t, f.ws, f.cfg("one"))
+	if has := f.ws.Get(picture, "content"); has != nil {
+		t.Errorf("the state has the content: %v", has)
+	}
+	before, p := f.ws.Get(picture, "sha256"), plan(t, f.ws, f.cfg("two"))
+	if was, is := p.Get(picture, "content"), p.Get(picture, "sha256"); was != nil || is == before || is == nil {
+		t.Errorf("planned content %v, sha256 %v", was, is)
+	}
+}
+
+// A path that ends with a slash is written nowhere.
+func TestFabricFile_path_of_a_directory_is_refused(t *testing.T) {
+	f := newWritten(t)
+	f.somebody("notes")
+	cfg := f.cfg("one")
+	cfg[0].Attrs["file_path"] = f.at + "/"
+	says(t, plan(t, f.ws, cfg).Diags.Errors(), "Unable to write file "+f.at+"/",
+		"A path that ends with / names a directory. Write the path of the file.")
+	said, err := f.ws.Import(context.Background(), cfg[0], f.at+"/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, said.Errors(), "names a directory")
+	f.holds("notes")
 }
 
 // Two resources for one file would overwrite each other, however they spell its path.

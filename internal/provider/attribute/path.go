@@ -17,6 +17,8 @@ type LocalPath struct {
 	What string
 	// Instead is what to do about a URL.
 	Instead string
+	// File says that a directory will not do.
+	File bool
 }
 
 // Description implements validator.String.
@@ -31,23 +33,33 @@ func (v LocalPath) ValidateString(_ context.Context, req validator.StringRequest
 		return
 	}
 	p := req.ConfigValue.ValueString()
+	if why := v.fault(p); why != "" {
+		resp.Diagnostics.AddAttributeError(req.Path, "Unable to "+v.What+" "+strings.TrimSpace(p), why)
+	}
+}
+
+// fault says why a text is no such path; empty if it is one.
+func (v LocalPath) fault(p string) string {
 	// A path may hold "://" only behind a slash.
 	scheme, _, isURL := strings.Cut(p, "://")
 	switch {
 	case isURL && !strings.ContainsAny(scheme, `/\.`):
-		resp.Diagnostics.AddAttributeError(req.Path, "Unable to "+v.What+" "+p, v.Instead)
+		return v.Instead
 	case strings.HasPrefix(p, "$"):
-		resp.Diagnostics.AddAttributeError(req.Path, "Unable to "+v.What+" "+p,
-			"Variables of a shell are not replaced here. Write the path itself, ~/ for the home directory, or ${path.root}/ "+
-				"for the directory of the configuration.")
+		return "Variables of a shell are not replaced here. Write the path itself, ~/ for the home directory, or " +
+			"${path.root}/ for the directory of the configuration."
 	case strings.HasPrefix(p, "~") && p != "~" && !strings.HasPrefix(p, "~/"):
-		resp.Diagnostics.AddAttributeError(req.Path, "Unable to "+v.What+" "+p,
-			"Only your own home directory has a short form: ~/ at the beginning. Write the whole path.")
+		return "Only your own home directory has a short form: ~/ at the beginning. Write the whole path."
+	case v.File && NamesDirectory(p):
+		return "A path that ends with / names a directory. Write the path of the file."
 	case strings.TrimSpace(p) != p || strings.ContainsFunc(p, unicode.IsControl):
-		resp.Diagnostics.AddAttributeError(req.Path, "Unable to "+v.What+" "+strings.TrimSpace(p),
-			"The path begins or ends with a space, or holds a control character. Write it without.")
+		return "The path begins or ends with a space, or holds a control character. Write it without."
 	}
+	return ""
 }
+
+// NamesDirectory reports whether a path ends as only that of a directory may.
+func NamesDirectory(p string) bool { return p != "" && os.IsPathSeparator(p[len(p)-1]) }
 
 // ExpandHome replaces ~ at the beginning of a path by the home directory.
 func ExpandHome(p string) string {

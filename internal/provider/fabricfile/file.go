@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
@@ -41,8 +40,7 @@ func whole(filePath string) string {
 // samePlace reports whether two spellings name one place.
 func samePlace(a, b string) bool { return whole(a) == whole(b) }
 
-// look reads a file; os.ErrNotExist if there is none. Bytes that are no text are
-// replaced, because a state holds text.
+// look gives the digest of a file; os.ErrNotExist if there is none.
 func look(filePath string) (string, error) {
 	at := place(filePath)
 	info, err := os.Lstat(at)
@@ -56,7 +54,7 @@ func look(filePath string) (string, error) {
 			"another file_path", at, info.Size()>>20, largest>>20)
 	}
 	content, err := os.ReadFile(at)
-	return strings.ToValidUTF8(string(content), "\uFFFD"), err
+	return digest(content), err
 }
 
 func kindOf(mode os.FileMode) string {
@@ -90,7 +88,7 @@ func replace(filePath, content string) error {
 	return err
 }
 
-func digest(content string) string {
-	sum := sha256.Sum256([]byte(content))
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
 }

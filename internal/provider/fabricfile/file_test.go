@@ -22,7 +22,7 @@ func TestReplace_writes_whole_files_that_all_may_read(t *testing.T) {
 		if err := replace(at, content); err != nil {
 			t.Fatal(err)
 		}
-		if found, err := look(at); err != nil || found != content {
+		if found, err := look(at); err != nil || found != digest([]byte(content)) {
 			t.Errorf("%q: %v", found, err)
 		}
 		info, err := os.Stat(at)
@@ -63,7 +63,7 @@ func TestLook_refuses_what_was_not_written_here(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if found, err := look(file); err != nil || found != "a\uFFFDb" {
+	if found, err := look(file); err != nil || found != digest([]byte("a\xffb")) {
 		t.Errorf("%q: %v", found, err)
 	}
 	for at, says := range map[string]string{dir: "is a directory", link: "is a symbolic link", big: "has 16 MiB"} {
@@ -106,6 +106,16 @@ func TestSamePlace(t *testing.T) {
 // alone loses it.
 func TestFiles_of_an_object_that_replaces_another(t *testing.T) {
 	t.Parallel()
+	ours := seen{Written: digest([]byte("one"))}
+	of := func(at string) model {
+		return model{FilePath: types.StringValue(at), SHA256: types.StringValue(ours.Written)}
+	}
+	put := func(m model, files *session.Files) {
+		t.Helper()
+		if _, err := m.put(files, "one", func() error { return m.free(model{}) }); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, c := range map[string]struct {
 		made, stays bool
 	}{
@@ -113,21 +123,15 @@ func TestFiles_of_an_object_that_replaces_another(t *testing.T) {
 		"destroyed":             {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			dir := t.TempDir()
-			old := model{FilePath: types.StringValue(filepath.Join(dir, "f")), Content: types.StringValue("one")}
-			if err := old.put(&session.Files{}, func() error { return nil }); err != nil {
-				t.Fatal(err)
-			}
+			old := of(filepath.Join(dir, "f"))
+			put(old, &session.Files{})
 			var files session.Files
 			var diags diag.Diagnostics
-			fresh := model{FilePath: types.StringValue(dir + "/./f"), Content: old.Content}
 			if c.made {
-				if err := fresh.put(&files, func() error { return fresh.free(model{}) }); err != nil {
-					t.Fatal(err)
-				}
+				put(of(dir+"/./f"), &files)
 			}
-			old.drop(&files, &diags)
+			old.drop(&files, ours, &diags)
 			_, err := os.Stat(filepath.Join(dir, "f"))
 			if c.stays != (err == nil) || len(diags) > 0 {
 				t.Errorf("%v\n%v", err, diags)
@@ -135,18 +139,13 @@ func TestFiles_of_an_object_that_replaces_another(t *testing.T) {
 		})
 	}
 	// Destroyed first, the new object writes the file again.
-	dir := t.TempDir()
-	it := model{FilePath: types.StringValue(filepath.Join(dir, "f")), Content: types.StringValue("one")}
+	it := of(filepath.Join(t.TempDir(), "f"))
 	var files session.Files
 	var diags diag.Diagnostics
-	if err := it.put(&session.Files{}, func() error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	it.drop(&files, &diags)
-	if err := it.put(&files, func() error { return it.free(model{}) }); err != nil || len(diags) > 0 {
-		t.Fatalf("%v\n%v", err, diags)
-	}
-	if found, err := look(it.FilePath.ValueString()); err != nil || found != "one" {
-		t.Errorf("%q: %v", found, err)
+	put(it, &session.Files{})
+	it.drop(&files, ours, &diags)
+	put(it, &files)
+	if found, err := look(it.FilePath.ValueString()); err != nil || found != ours.Written || len(diags) > 0 {
+		t.Errorf("%q: %v\n%v", found, err, diags)
 	}
 }

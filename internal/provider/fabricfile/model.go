@@ -1,6 +1,8 @@
 package fabricfile
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -23,6 +25,27 @@ type model struct {
 // what is the operation as errors name it.
 func (m model) what() string { return "write file " + m.FilePath.ValueString() }
 
+// wants notes what a configuration asks for. Content is in the configuration alone, so that no plan shows a picture.
+func (m *model) wants(config model) {
+	m.SHA256 = types.StringUnknown()
+	if !config.Content.IsUnknown() {
+		m.SHA256 = types.StringValue(digest([]byte(config.Content.ValueString())))
+	}
+}
+
+// seen is what is kept beside the state: the digest of what was written here; empty if the file was there already.
+type seen struct{ Written string }
+
+// keptOf gives that. A state of an earlier version, in which sha256 was that digest, has it nowhere else, and an
+// import hands the file over as found.
+func keptOf(ctx context.Context, private session.Kept, state model, found string, diags *diag.Diagnostics) seen {
+	var kept seen
+	if !session.Seen(ctx, private, &kept, diags) {
+		kept.Written = cmp.Or(state.SHA256.ValueString(), found)
+	}
+	return kept
+}
+
 // stays reports whether the file is where the state has it.
 func (m model) stays(state model) bool {
 	return !state.FilePath.IsNull() && samePlace(state.FilePath.ValueString(), m.FilePath.ValueString())
@@ -37,7 +60,7 @@ func (m model) free(state model) error {
 		return nil
 	case err != nil:
 		return err
-	case !m.Content.IsUnknown() && found == m.Content.ValueString():
+	case found == m.SHA256.ValueString():
 		return nil
 	}
 	instead := fmt.Sprintf("If it may be replaced, import it: terraform import ADDRESS %q. Else choose another "+
@@ -52,63 +75,58 @@ func (m model) free(state model) error {
 }
 
 // announced is an error if the file is not as the plan has seen it.
-func (m model) announced(seen model) error {
-	found, err := look(seen.FilePath.ValueString())
+func (m model) announced(state model) error {
+	found, err := look(state.FilePath.ValueString())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if err == nil && found != seen.Content.ValueString() && found != m.Content.ValueString() {
+	if err == nil && found != state.SHA256.ValueString() && found != m.SHA256.ValueString() {
 		err = &explain.Failure{What: "The file was changed after the plan. It was left as it is.",
 			Check: "Plan again; the plan then shows what would be replaced."}
 	}
 	return err
 }
 
-// put writes the file if it is allowed, and notes what was written.
-func (m *model) put(files *session.Files, allowed func() error) error {
-	return files.Write(whole(m.FilePath.ValueString()), func() error {
-		if err := allowed(); err != nil {
-			return err
+// put writes the file if it is allowed and has another content. It says whether it has written.
+func (m model) put(files *session.Files, content string, allowed func() error) (written bool, err error) {
+	err = files.Write(whole(m.FilePath.ValueString()), func() error {
+		if deny := allowed(); deny != nil {
+			return deny
 		}
-		return m.write()
+		if found, lookErr := look(m.FilePath.ValueString()); lookErr == nil && found == m.SHA256.ValueString() {
+			return nil
+		}
+		written = true
+		return replace(m.FilePath.ValueString(), content)
+	})
+	return written, err
+}
+
+// drop removes the file unless it is not what was written here, or an object that stays has written it.
+func (m model) drop(files *session.Files, kept seen, diags *diag.Diagnostics) {
+	files.Remove(whole(m.FilePath.ValueString()), func() {
+		found, err := look(m.FilePath.ValueString())
+		if err == nil {
+			if m.SHA256 = types.StringValue(found); m.warnKept(kept, diags) {
+				return
+			}
+			err = os.Remove(place(m.FilePath.ValueString()))
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			diagnostic.AddErrorAt(diags, path.Root("file_path"), "remove file "+m.FilePath.ValueString(), err)
+		}
 	})
 }
 
-// write writes the file if it has another content.
-func (m *model) write() error {
-	m.SHA256 = types.StringValue(digest(m.Content.ValueString()))
-	if found, err := look(m.FilePath.ValueString()); err == nil && found == m.Content.ValueString() {
-		return nil
-	}
-	return replace(m.FilePath.ValueString(), m.Content.ValueString())
-}
-
-// drop removes the file unless somebody has changed it, or an object that stays has
-// written it.
-func (m model) drop(files *session.Files, diags *diag.Diagnostics) {
-	files.Remove(whole(m.FilePath.ValueString()), func() { m.remove(diags) })
-}
-
-func (m model) remove(diags *diag.Diagnostics) {
-	found, err := look(m.FilePath.ValueString())
-	if err == nil {
-		m.Content = types.StringValue(found)
-		if m.warnKept(diags) {
-			return
-		}
-		err = os.Remove(place(m.FilePath.ValueString()))
-	}
-	if !errors.Is(err, os.ErrNotExist) {
-		diagnostic.AddErrorAt(diags, path.Root("file_path"), "remove file "+m.FilePath.ValueString(), err)
-	}
-}
-
-// warnKept warns that a file is kept, because somebody has changed it, and reports that.
-func (m model) warnKept(diags *diag.Diagnostics) bool {
-	if m.SHA256.ValueString() == digest(m.Content.ValueString()) {
+// warnKept warns that a file is kept, because it is not what was written here, and reports that.
+func (m model) warnKept(kept seen, diags *diag.Diagnostics) bool {
+	why := "It is not what was written here: somebody has changed it. "
+	switch kept.Written {
+	case m.SHA256.ValueString():
 		return false
+	case "":
+		why = "It was there before this resource, which has not written it. "
 	}
-	diagnostic.AddForgotten(diags, "file", m.FilePath.ValueString(),
-		"It is not what was written here: somebody has changed it. Remove it by hand if it is not wanted any more.")
+	diagnostic.AddForgotten(diags, "file", m.FilePath.ValueString(), why+"Remove it by hand if it is not wanted any more.")
 	return true
 }

@@ -14,16 +14,18 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 var (
-	_ resource.ResourceWithConfigure   = &Resource{}
-	_ resource.ResourceWithModifyPlan  = &Resource{}
-	_ resource.ResourceWithIdentity    = &Resource{}
-	_ resource.ResourceWithImportState = &Resource{}
+	_ resource.ResourceWithConfigure    = &Resource{}
+	_ resource.ResourceWithModifyPlan   = &Resource{}
+	_ resource.ResourceWithIdentity     = &Resource{}
+	_ resource.ResourceWithImportState  = &Resource{}
+	_ resource.ResourceWithUpgradeState = &Resource{}
 )
 
 // Resource is infiniband_fabric_file.
@@ -36,27 +38,23 @@ func New() resource.Resource {
 
 // ModifyPlan says what will be written, and refuses to replace a file of somebody else.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	var plan, state model
+	diags := &resp.Diagnostics
 	if req.Plan.Raw.IsNull() {
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-		state.warnKept(&resp.Diagnostics)
+		var state model
+		diags.Append(req.State.Get(ctx, &state)...)
+		state.warnKept(keptOf(ctx, req.Private, state, "", diags), diags)
 		return
 	}
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	if resp.Diagnostics.HasError() {
+	plan, config, state, _ := planned.Models[model](ctx, req, diags)
+	if diags.HasError() {
 		return
 	}
-	if !plan.Content.IsUnknown() {
-		plan.SHA256 = types.StringValue(digest(plan.Content.ValueString()))
-		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
-	}
-	if !req.State.Raw.IsNull() {
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	}
-	if plan.FilePath.IsUnknown() || !r.claim(ctx, plan, req, &resp.Diagnostics) || plan.stays(state) {
+	plan.wants(config)
+	diags.Append(resp.Plan.Set(ctx, &plan)...)
+	if plan.FilePath.IsUnknown() || !r.claim(ctx, plan, req, diags) || plan.stays(state) {
 		return
 	}
-	diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("file_path"), plan.what(), plan.free(state))
+	diagnostic.AddErrorAt(diags, path.Root("file_path"), plan.what(), plan.free(state))
 }
 
 // claim reports whether the file is of this resource alone.
@@ -69,49 +67,53 @@ func (r *Resource) claim(ctx context.Context, plan model, req resource.ModifyPla
 	return r.Claim(ctx, "write file", planned.Claim{Key: at, Name: at}, req, diags)
 }
 
-// Create writes the file. One that is there with this content is left alone.
+// Create writes the file. One that is there with this content is left alone, also by a destroy.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
-	var plan model
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	err := plan.put(&r.Files, func() error { return plan.free(model{}) })
-	diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("file_path"), plan.what(), err)
-	if err == nil {
-		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
-	}
+	r.CreateWith(ctx, req, resp, r.apply)
 }
 
 // Update writes the new content over what the plan has seen. A file that moves is
 // written at its new place first.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
-	var plan, state model
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() {
+	r.UpdateWith(ctx, req, resp, r.apply)
+}
+
+func (r *Resource) apply(ctx context.Context, c session.Change) {
+	var plan, config, state model
+	c.Read(ctx, &plan, &config)
+	exists := c.Before(ctx, &state)
+	if c.Diags.HasError() {
 		return
 	}
-	err := plan.put(&r.Files, func() error {
-		if plan.stays(state) {
+	plan.wants(config)
+	kept, stays := seen{}, plan.stays(state)
+	if exists {
+		kept = keptOf(ctx, c.Beside(), state, "", c.Diags)
+	}
+	written, err := plan.put(&r.Files, config.Content.ValueString(), func() error {
+		if stays {
 			return plan.announced(state)
 		}
 		return plan.free(state)
 	})
-	diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("file_path"), plan.what(), err)
-	if err != nil {
+	if diagnostic.AddErrorAt(c.Diags, path.Root("file_path"), plan.what(), err); err != nil {
 		return
 	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
-	if !plan.stays(state) {
-		state.drop(&r.Files, &resp.Diagnostics)
+	c.Store(ctx, &plan)
+	now := seen{}
+	switch {
+	case written:
+		now.Written = plan.SHA256.ValueString()
+	case stays:
+		now = kept
+	}
+	c.NoteSeen(ctx, now)
+	if exists && !stays {
+		state.drop(&r.Files, kept, c.Diags)
 	}
 }
 
-// Read takes what is in the file, so that a plan shows what somebody changed. sha256
-// stays: it says what was written here.
+// Read takes what is in the file, so that a plan shows what somebody changed.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -128,10 +130,8 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("file_path"), "read file "+state.FilePath.ValueString(), err)
 		return
 	}
-	state.Content = types.StringValue(found)
-	if state.SHA256.IsNull() { // an import: the file is handed over as it is
-		state.SHA256 = types.StringValue(digest(found))
-	}
+	session.NoteSeen(ctx, resp.Private, keptOf(ctx, req.Private, state, found, &resp.Diagnostics), &resp.Diagnostics)
+	state.SHA256 = types.StringValue(found)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
@@ -141,7 +141,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if !resp.Diagnostics.HasError() {
-		state.drop(&r.Files, &resp.Diagnostics)
+		state.drop(&r.Files, keptOf(ctx, req.Private, state, "", &resp.Diagnostics), &resp.Diagnostics)
 	}
 }
 
@@ -153,8 +153,11 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 		return
 	}
 	_, err := look(id)
-	if errors.Is(err, os.ErrNotExist) {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
 		err = errors.New("there is no such file on this machine")
+	case err == nil && attribute.NamesDirectory(id):
+		err = errors.New("a path that ends with / names a directory; write the path of the file")
 	}
 	diagnostic.AddError(&resp.Diagnostics, "import file "+id, err)
 	if err == nil {

@@ -28,6 +28,7 @@ const (
 var localFile = attribute.LocalPath{
 	What:    "read firmware image",
 	Instead: "source is a local file; download it first. Then write its path here, and its sha256 as the vendor gives it.",
+	File:    true,
 }
 
 // Schema implements resource.Resource.
