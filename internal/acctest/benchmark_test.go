@@ -27,8 +27,6 @@ func benchmarkFindings() []findingCase {
 			config: wants(map[string]any{"test": "tcp_lat", "streams": 1})},
 		{code: "BM002", says: []string{"The package iperf3 will be installed on intel9"}, prepare: drivers,
 			config: wants(nil)},
-		{code: "BM003", at: "streams", says: []string{"is in datagram mode with MTU", "at least 30 Gb/s"}, prepare: drivers,
-			config: wants(map[string]any{"streams": 1, "min_gbps": 30})},
 	}
 }
 

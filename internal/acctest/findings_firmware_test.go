@@ -71,9 +71,6 @@ func imageFindings() []findingCase {
 				return w.burn(labs.Intel9, w.file("padded.bin", w.Card(labs.Intel9).Flash.Dump()),
 					map[string]any{"allow_psid_change": nil})
 			}},
-		fileCase("FW013", "", built(func(s *card.Spec) {
-			s.GUIDs, s.MACs = card.GUIDsFromBase(0xe41d2d0300aaaa00), [2]uint64{0xe41d2daaaa00, 0xe41d2daaaa01}
-		}), "0xe41d2d0300aaaa00"),
 	}
 }
 
@@ -145,12 +142,6 @@ func matchFindings() []findingCase {
 		{code: "FW031", at: "image_id", hosts: func() []labs.Host { return boughtHost(image(oem())) },
 			says:   []string{"HPE", "Mellanox"},
 			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
-		{code: "FW032", hosts: func() []labs.Host {
-			return boughtHost(image(spec(func(s *card.Spec) { s.Product, s.Version = "", [3]uint16{2, 40, 0} })))
-		},
-			says: []string{"product version"}, config: func(w *Lab) Config {
-				return w.burn(labs.Intel9, w.file("noproduct.bin", spec(func(s *card.Spec) { s.Product = "" })), without)
-			}},
 	}
 }
 
@@ -208,12 +199,9 @@ func cardFindings() []findingCase {
 		{code: "FW047", at: "card_id", says: []string{"blank"}, config: older, prepare: func(w *Lab) {
 			w.mstflintEdits(labs.Intel9, " q", blank)
 		}},
-		{code: "FW048", hosts: func() []labs.Host { return boughtHost() }, says: []string{"0xffffffffffffffff"}, config: plain},
 		{code: "FW049", at: "card_id", says: []string{"xeon2zfs"}, config: older, hosts: func() []labs.Host {
 			return vpi(func(h *labs.Host) { h.Cards[0].MACs = labs.TwoHosts()[1].Cards[0].MACs })
 		}},
-		{code: "FW050", at: "card_id", hosts: func() []labs.Host { return boughtHost(image(oem())) }, says: []string{"HPE"},
-			config: plain},
 		{code: "FW051", at: "card_id", hosts: version("none"), says: []string{"mstflint"}, config: plain},
 		{code: "FW052", at: "card_id", hosts: version("4.30.0"), says: []string{"4.30.0", "4.25"}, config: plain},
 		{code: "FW053", at: "card_id", says: []string{"virtual function"}, config: plain, prepare: func(w *Lab) {
@@ -314,11 +302,6 @@ func hostFindings() []findingCase {
 			config:   plain,
 			provider: func(p map[string]any) { alias(p, labs.Intel9, "nas") },
 			hosts:    func() []labs.Host { return vpi(image(spec(func(s *card.Spec) { s.Version = [3]uint16{2, 36, 5000} }))) }},
-		{code: "HO031", says: []string{"This is harmless"}, config: func(w *Lab) Config {
-			second := w.adopt(labs.Intel9, nil)
-			second.Name = "other"
-			return Config{w.adopt(labs.Intel9, nil), second}
-		}},
 		{code: "HO009", says: []string{"subnet manager"}, config: older, prepare: func(w *Lab) {
 			drivers(w)
 			w.Manage(labs.Intel9, 1)

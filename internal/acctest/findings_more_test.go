@@ -45,9 +45,6 @@ func guidFindings() []findingCase {
 		{code: "FW008", at: "card_id", says: []string{"non-failsafe"},
 			hosts:  func() []labs.Host { return vpi(image(card.NonFailsafeVPI())) },
 			config: func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300aaaa00"}) }},
-		{code: "GU013", at: "card_id", hosts: func() []labs.Host { return boughtHost() }, says: []string{"In flash"},
-			prepare: stageByJob,
-			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_mac": baseMACs[labs.Intel9]}) }},
 		{code: "FW045", at: "card_id", hosts: func() []labs.Host { return boughtHost() },
 			says:    []string{"In flash: MT_9090111019 2.42.5000. Running: MT_9200111023 2.40.5032", "or a change of GUIDs"},
 			prepare: func(w *Lab) { w.write(labs.Intel9, card.VPI()) },
@@ -216,9 +213,6 @@ func linkFindings() []findingCase {
 			config: types("eth", "eth")},
 		{code: "LT008", at: "card_id", says: []string{"none"}, prepare: func(w *Lab) { w.unbind(labs.Intel9) },
 			config: types("eth", "eth")},
-		{code: "LT009", at: "ports", says: []string{`"1" = "ib", "2" = "eth"`}, config: types("ib", "eth")},
-		{code: "LT010", at: "ports", hosts: func() []labs.Host { return vpi(anotherCard) }, says: []string{"0000:02:00.0"},
-			config: types("ib", "ib"), prepare: func(w *Lab) { w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf") }},
 		{code: "LT015", at: "ports", says: []string{"port 1 is ib now and eth after a restart",
 			"port 2 is ib now and eth after a restart"}, config: types("ib", "ib"),
 			hosts: func() []labs.Host { return vpi(func(h *labs.Host) { h.OS, h.Kernel = labsim.Debian12, "" }) },
@@ -368,10 +362,6 @@ func networkFindings() []findingCase {
 			drivers(w)
 			w.Run(ubuntu, "systemctl stop systemd-networkd.service")
 		}},
-		{code: "IP026", says: []string{"/run/cloud-init/enabled"}, config: wants(ubuntu, nil), prepare: func(w *Lab) {
-			drivers(w)
-			w.Run(ubuntu, "mkdir -p /run/cloud-init && touch /run/cloud-init/enabled")
-		}},
 		{code: "IP020", at: "port_guid", says: []string{"LinkUp"}, prepare: drivers, config: wants(ubuntu, nil)},
 		{code: "IP034", at: "port_guid", says: []string{"0xe41d2d0300e44ed2 of intel9", "that of intel9/0xe41d2d0300e44ed1"},
 			prepare: twoFabrics, config: func(*Lab) Config {
@@ -381,8 +371,6 @@ func networkFindings() []findingCase {
 			}},
 		{code: "IP021", at: "addresses", says: []string{"172.16.0.255"}, prepare: drivers,
 			config: wants(ubuntu, map[string]any{"addresses": []any{"172.16.0.255/24"}})},
-		{code: "IP022", hosts: labs.TwoHosts, says: []string{"0xe41d2d0300e44ed1"},
-			config: func(w *Lab) Config { return w.CrossFlash(ubuntu) }},
 		{code: "IP013", at: "addresses", says: []string{"192.0.2.10/24", "eno1"}, prepare: drivers,
 			config: wants(nas, map[string]any{"addresses": []any{"192.0.2.77/24"}})},
 	}...)
@@ -449,12 +437,6 @@ func smFindings() []findingCase {
 		}},
 		{code: "SM006", only: "a host without opensm", says: []string{"opensm"}, prepare: drivers, config: plain},
 		{code: "SM007", says: []string{"PORTS=ALL"}, prepare: installed, config: plain},
-		{code: "SM008", says: []string{"SM LID"}, config: plain, prepare: func(w *Lab) {
-			drivers(w)
-			w.Manage(labs.Xeon2zfs, 1)
-		}},
-		{code: "SM009", hosts: labs.TwoHosts, says: []string{"0xe41d2d0300e44ed1"},
-			config: func(w *Lab) Config { return w.CrossFlash(ubuntu) }},
 		{code: "SM010", says: []string{"opensm@0xe41d2d0300e44ed1"}, prepare: installed, config: plain},
 		{code: "SM031", only: "a port without cable", at: "port_guid",
 			says: []string{portGUID(ubuntu, 1) + " of intel9 is Down, its physical state is Polling"}, config: plain,

@@ -41,8 +41,6 @@ func partitionFindings() []findingCase {
 		lint("SM016", map[string]any{"Default": everybody,
 			"a": map[string]any{"pkey": "0x0001", "ipoib": true, "rate_gbps": 400, "full": []any{one}}},
 			one, "Gb/s, the group 400"),
-		lint("SM017", map[string]any{"Default": everybody, "a": map[string]any{"pkey": "0x0001", "limited": []any{one, two}}},
-			one, "limited members only"),
 		files("SM021", "/etc/opensm/opensm.conf", "sm_priority 3\n", "host", "sets sm_priority"),
 		files("SM022", "/etc/opensm/opensm.conf", "m_key 0x1234\n", "host",
 			"/etc/opensm/opensm.conf of intel9 sets m_key", "options of its own, without it"),

@@ -1,14 +1,9 @@
 package acctest
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/hashicorp/terraform-plugin-log/tflogtest"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -31,7 +26,7 @@ type findingCase struct {
 }
 
 // notInAPlan are the findings of the catalogue that a plan of this lab cannot
-// show, with the reason. What a note says is logged and not shown.
+// show, with the reason.
 var notInAPlan = map[string]string{
 	"FW060": "what the card has is read with the backup, at apply",
 	"LT011": "both platforms of this release have a way to keep link types",
@@ -107,18 +102,12 @@ func (c findingCase) run(t *testing.T, rule *finding.Rule) {
 		c.provider(ws.Provider)
 	}
 	before := w.prints()
-	var log bytes.Buffer
-	ctx := tflogtest.RootLogger(context.Background(), &log)
-	plan, err := ws.Plan(ctx, c.config(w))
+	plan, err := ws.Plan(t.Context(), c.config(w))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if after := w.prints(); after != before && !c.moving {
 		t.Error("the plan changed a host")
-	}
-	if rule.Severity == finding.Note {
-		c.checkLog(t, log.String(), plan.Diags)
-		return
 	}
 	found := plan.Diags.Find("Finding: " + c.code)
 	if len(found) == 0 {
@@ -146,27 +135,6 @@ func (c findingCase) run(t *testing.T, rule *finding.Rule) {
 	if consent != "" && !strings.Contains(d.Text(), consent+" = ") {
 		t.Errorf("does not show the line to add:\n%s", d)
 	}
-}
-
-// checkLog looks for a note in the log.
-func (c findingCase) checkLog(t *testing.T, log string, diags Diags) {
-	t.Helper()
-	entries := json.NewDecoder(strings.NewReader(log))
-	for entries.More() {
-		var entry map[string]any
-		if err := entries.Decode(&entry); err != nil {
-			t.Fatal(err)
-		}
-		if entry["code"] != c.code {
-			continue
-		}
-		text, err := json.Marshal(entry)
-		if err != nil || !containsAll(string(text), c.says) {
-			t.Errorf("the note lacks one of %q: %s", c.says, text)
-		}
-		return
-	}
-	t.Errorf("not in the log; the plan says:\n%s", diags)
 }
 
 // prints is the fingerprint of all hosts.

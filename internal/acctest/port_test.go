@@ -72,11 +72,6 @@ func portFindings() []findingCase {
 				diags(w)
 				w.unreadPhysical()
 			}},
-		{code: "PO010", at: "port", says: []string{"not InfiniBand yet"}, prepare: ethernet, config: func(w *Lab) Config {
-			it := w.port(nil)[0]
-			it.After = []string{"infiniband_link_type.it"}
-			return append(w.types(ubuntu, "ib", "ib"), it)
-		}},
 	}
 }
 

@@ -43,21 +43,6 @@ func Check(s *inventory.Snapshot, observe bool, role string, t Test) []finding.F
 	return append(found, f)
 }
 
-// CheckPair finds what makes a result of little use.
-func CheckPair(client, server *inventory.Snapshot, d Request, l Limits) []finding.Finding {
-	if d.Test.RDMA || d.Test.Latency || d.Streams > 1 {
-		return nil
-	}
-	p := connectivity.Choose(client, server, connectivity.Request{Address: d.Address})
-	least := l.of(p).minGbps
-	if p.From.Netdev == nil || p.From.Netdev.Mode != "datagram" || least == 0 {
-		return nil
-	}
-	return []finding.Finding{finding.BenchmarkSingleStream.Find("%s of %s is in datagram mode with MTU %d, and at least "+
-		"%g Gb/s are wanted of one stream.",
-		p.From.Netdev.Name, p.From.Host, p.From.Netdev.MTU, least)}
-}
-
 // Judge compares a result with the limits.
 func Judge(d Request, r Result, l Limits) []finding.Finding {
 	rule := finding.BenchmarkMissed

@@ -9,12 +9,6 @@ var (
 		WayOut: "Use the test \"iperf3\", or measure between other hosts."}
 	BenchmarkInstalled = &Rule{Code: "BM002", Severity: Warn, Title: "The package of the benchmark will be installed",
 		Meaning: "The package comes from the distribution. It stays when the resource is destroyed."}
-	BenchmarkSingleStream = &Rule{Code: "BM003", Severity: Warn, Title: "A single stream in datagram mode is slow",
-		Attribute: "streams",
-		Meaning: "Datagram mode sends packets of at most 4092 bytes. One CPU core handles a stream, so a single stream " +
-			"measures the core rather than the link.",
-		WayOut: "Use several streams, or mode = \"connected\" of infiniband_ipoib_interface where the card can do it, or a " +
-			"limit that fits."}
 	BenchmarkMissed = &Rule{Code: "BM004", Severity: Refuse, Title: "Refusing a benchmark result that misses its limit",
 		Meaning: "The link works, but is slower than the configuration asks for. The result is not stored, and the next " +
 			"apply measures again.",

@@ -46,17 +46,10 @@ var (
 		Attribute: "card_id",
 		Meaning:   "mstflint refuses to burn a card whose MACs are blank.",
 		WayOut:    "Set both GUIDs and MACs first, with an infiniband_guids resource. Let infiniband_firmware depend on it."}
-	FlashWithoutGUIDs = &Rule{Code: "FW048", Severity: Note,
-		Title: "Card has no GUIDs, as is usual with Ethernet-only firmware", Attribute: "card_id",
-		Meaning: "Its GUIDs are all ones, and a cross-flash keeps them. InfiniBand does not work until GUIDs are set.",
-		WayOut:  "Add an infiniband_guids resource that depends on this one."}
 	FlashGUIDsShared = &Rule{Code: "FW049", Severity: Warn, Title: "Card shares a GUID or MAC with another card",
 		Attribute: "card_id",
 		Meaning:   "One duplicate GUID stops a whole subnet: the subnet manager never finishes its discovery.",
 		WayOut:    "Give one of the cards other values with an infiniband_guids resource."}
-	CardOfOEM = &Rule{Code: "FW050", Severity: Warn, Title: "Card is an OEM's board", Attribute: "card_id",
-		Meaning: "A cross-flash ends the OEM's support for the board. The OEM's vendor data stay in flash.",
-		WayOut:  "Keep the backup. The OEM's own image is the way back."}
 	MstflintMissing = &Rule{Code: "FW051", Severity: Refuse, Title: "mstflint is not installed on the host",
 		Attribute: "card_id",
 		Meaning:   "The provider reads and writes firmware with mstflint only.",
@@ -121,11 +114,6 @@ var (
 		Attribute: "card_id",
 		Meaning:   "The provider burns a chip only after tests with the real mstflint, interruptions included.",
 		WayOut:    "Update with the vendor's own tool. You can still read and adopt the card."}
-	SerialNumberUnknown = &Rule{Code: "FW062", Severity: Warn, Title: "Serial number of the card is not known",
-		Attribute: "card_id",
-		Meaning: "The serial number tells this card from another one in the same slot. Without it, only GUIDs and MACs " +
-			"tell two cards apart, and these can be changed.",
-		WayOut: "Install pciutils on the host."}
 	RestartIntoDamagedFlash = &Rule{Code: "FW063", Severity: Refuse,
 		Title: "Refusing a restart into firmware that is not known to be whole", Attribute: "activation",
 		Meaning: "The card runs firmware that it loaded when the host started. After a restart it would load what is in " +

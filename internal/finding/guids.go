@@ -36,12 +36,6 @@ var (
 		WayOut: "Compare the new values with the label of the card. If they are right, add to the resource:"}
 	MACPrefixUnknown = &Rule{Code: "GU012", Severity: Warn, Title: "MAC has a prefix of no known vendor",
 		Meaning: "IEEE assigns the first three bytes to vendors.", WayOut: "Take the value from the card's label."}
-	GUIDsBeforeFirstRun = &Rule{Code: "GU013", Severity: Warn, Title: "GUIDs go into firmware that has not run yet",
-		Attribute: "card_id",
-		Meaning: "An apply burned and verified the image in flash, which waits for a restart. Writing GUIDs burns it once " +
-			"more. Image and GUIDs take effect with the same restart.",
-		WayOut: "Nothing has to be done. With activation = \"reboot\" on the infiniband_firmware resource the host " +
-			"restarts before the GUIDs are written, and the new firmware runs first."}
 	GUIDsUnsupported = &Rule{Code: "GU014", Severity: Refuse, Title: "GUIDs of this chip cannot be set",
 		Attribute: "card_id",
 		Meaning: "ConnectX-4 and later cards store one base GUID and one base MAC beside the firmware. Burns keep them, " +

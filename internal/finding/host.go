@@ -102,9 +102,6 @@ var (
 			"would undo or remove what the other one manages. To prevent that, first run " +
 			"terraform state rm with its address, or write a removed block with lifecycle { destroy = false }. To destroy " +
 			"both, use terraform destroy -refresh=false."}
-	AdoptedTwice = &Rule{Code: "HO031", Severity: Warn, Title: "Two resources of the configuration adopt the same card",
-		Meaning: "This is harmless. Adopting a card changes nothing on it, and both resources show the same values.",
-		WayOut:  "Keep one of the two blocks, so that each card has one name in the configuration."}
 	HostHasTwoNames = &Rule{Code: "HO032", Severity: Warn, Title: "Host has two names in the configuration",
 		Meaning: "Resources under both names change the same cards. The provider counts each card once.",
 		WayOut: "Keep one of the two entries of the provider's hosts. Write its key into all resources. If resources are " +

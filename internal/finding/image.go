@@ -48,10 +48,6 @@ var (
 	ImageMalformed = &Rule{Code: "FW012", Severity: Refuse, Title: "Firmware image is malformed", Attribute: "image_id",
 		Meaning: "A structure inside the image contradicts itself.",
 		WayOut:  "Download the file again and compare its SHA-256 with the one its publisher gives."}
-	ImageHasGUIDs = &Rule{Code: "FW013", Severity: Note, Title: "Firmware image carries the identity of one card",
-		Attribute: "image_id",
-		Meaning: "The image was read from a card. A burn keeps the GUIDs and MACs of its target, and ignores those in the " +
-			"image."}
 	ImageEncrypted = &Rule{Code: "FW014", Severity: Refuse, Title: "Firmware image is encrypted", Attribute: "image_id",
 		Meaning: "Only its own chip can decrypt it. Nothing can prove before the burn that it is whole.",
 		WayOut:  "Use the vendor's unencrypted image. Cards with life cycle and key management need the vendor's own tool."}

@@ -110,10 +110,6 @@ var (
 		Attribute: "addresses",
 		Meaning:   "Network, broadcast and link-local addresses, and addresses that appear twice, do not work here.",
 		WayOut:    "Give addresses of hosts with their prefix length, for example 172.16.0.20/24."}
-	IPoIBPostponed = &Rule{Code: "IP022", Severity: Note, Title: "Checks of the IPoIB interface are postponed to apply",
-		Attribute: "port_guid",
-		Meaning: "The port gets its GUID or its link type from another resource of this plan. The apply checks the " +
-			"interface when it exists, before it changes anything."}
 	NetworkStackUnknown = &Rule{Code: "IP023", Severity: Refuse,
 		Title:   "Refusing to configure IPoIB on a host without a known network stack",
 		Meaning: "The provider found no network stack that it knows.",
@@ -127,11 +123,6 @@ var (
 		Meaning: "Nothing reads the file at boot, so the interface would not come up.",
 		WayOut: "Add \"source /etc/network/interfaces.d/*\" to /etc/network/interfaces. The provider changes only its own " +
 			"files."}
-	CloudInitOwnsNetwork = &Rule{Code: "IP026", Severity: Warn,
-		Title:   "cloud-init owns the network configuration of this host",
-		Meaning: "cloud-init rewrites its own files for a new instance id. The provider's files are separate and stay.",
-		WayOut: "To keep it from ever changing the network, write network: {config: disabled} into " +
-			"/etc/cloud/cloud.cfg.d/99-disable-network-config.cfg."}
 	NetworkChangeUnconfirmed = &Rule{Code: "IP027", Severity: Warn,
 		Title: "An earlier change of this interface was never confirmed",
 		Meaning: "After that change the host could not be reached, the provider ended too early, the host restarted, or " +

@@ -41,14 +41,6 @@ var (
 			"because nothing would show its outcome.",
 		WayOut: "Load the driver and look into the kernel's log. Ubuntu may have mlx5_ib in linux-modules-extra. On " +
 			"ConnectX-4 and later activation = \"none\" stores the types without a restart."}
-	MixedTypes = &Rule{Code: "LT009", Severity: Warn, Title: "Mixed types need a card that supports them",
-		Attribute: "ports",
-		Meaning: "Both ports have one type now. Not every ConnectX-3 can run two types at once. If the card cannot, the " +
-			"kernel refuses the change."}
-	ParameterShared = &Rule{Code: "LT010", Severity: Warn, Title: "Another card of the host shares the module parameter",
-		Attribute: "ports",
-		Meaning: "port_type_array holds for every mlx4 card of the host. The other card has the same types now and keeps " +
-			"them."}
 	LinkTypeNotLasting = &Rule{Code: "LT011", Severity: Refuse, Title: "Link type cannot be stored", Attribute: "ports",
 		Meaning: "The link type would be lost at the next reboot.",
 		WayOut:  "Fix what is named above, then plan again."}

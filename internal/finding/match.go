@@ -57,11 +57,8 @@ var (
 	ImageOfOtherVendor = &Rule{Code: "FW031", Severity: Warn, Title: "Image and board are of different companies",
 		Attribute: "image_id",
 		Meaning: "The prefixes of the two PSIDs belong to different companies. An OEM board may have other LEDs, modules " +
-			"or temperature limits.",
+			"or temperature limits, and the OEM's support for it ends.",
 		WayOut: "Keep the backup. The OEM's own image is the way back."}
-	ROMWouldChange = &Rule{Code: "FW032", Severity: Note, Title: "Burn replaces the expansion ROM",
-		Meaning: "Flash and image both hold a boot ROM, and neither states its version. mstflint asks which one to keep. " +
-			"The provider keeps that of the image."}
 	ImageForOtherModel = &Rule{Code: "FW033", Severity: Warn, Title: "Image was made for another model of the board",
 		Attribute: "image_id",
 		Meaning: "The part number in the card's vital product data and the board definition in the image name different " +

@@ -19,7 +19,6 @@ var (
 		WayOut: "If the port is to be Ethernet, remove this resource from the configuration. Its destroy works on an " +
 			"Ethernet port too. If the port is to be InfiniBand, set it to \"ib\" with infiniband_link_type, and make this " +
 			"resource depend on it."}
-	// SM004 was a priority outside 0 to 15, which the attribute refuses by itself.
 	OpensmPriorityEqual = &Rule{Code: "SM005", Severity: Warn, Title: "Two subnet managers have the same priority",
 		Attribute: "priority",
 		Meaning: "With equal priorities the lower port GUID wins, also over a running master. The hardware then decides " +
@@ -35,13 +34,6 @@ var (
 		Title:   "The list of ports with a subnet manager is replaced",
 		Meaning: "PORTS=ALL, the package's default, runs a subnet manager on every port. Two on one fabric compete.",
 		WayOut:  "Give each port that needs one an infiniband_opensm resource."}
-	FabricHasSubnetManager = &Rule{Code: "SM008", Severity: Note,
-		Title:   "Another subnet manager serves this fabric already",
-		Meaning: "If its priority is higher, this one waits as standby. If it is lower, this one takes over. Both work."}
-	OpensmPostponed = &Rule{Code: "SM009", Severity: Note,
-		Title: "Checks of the subnet manager's port are postponed to apply", Attribute: "port_guid",
-		Meaning: "The port gets its GUID or its link type from another resource of this plan. The apply checks the port " +
-			"when it exists, before it changes anything."}
 	OpensmTakenOver = &Rule{Code: "SM010", Severity: Warn, Title: "A subnet manager that runs on this port is taken over",
 		Meaning: "It gets the configured options in a file of its own and is restarted. The restart does not " +
 			"disturb traffic."}
@@ -76,10 +68,6 @@ var (
 			"port of this subnet manager. Another port that a word such as ALL brings in is a warning: it may be on " +
 			"another fabric, or may need no IPoIB. A port whose IB MTU could not be read is a warning too.",
 		WayOut: "Lower mtu or rate_gbps of the partition to what the weakest member has."}
-	PartitionLimitedOnly = &Rule{Code: "SM017", Severity: Warn, Title: "Members of a partition cannot talk to each other",
-		Attribute: "partitions",
-		Meaning:   "A limited member reaches full members only.",
-		WayOut:    "If they must talk, make one of the two a full member."}
 	SubnetManagerCompetes = &Rule{Code: "SM018", Severity: Warn,
 		Title: "A subnet manager that Terraform does not manage competes with this one", Attribute: "priority",
 		Meaning: "The subnet manager with the higher priority rules. With equal priorities the lower port GUID decides. If " +

@@ -42,10 +42,6 @@ var (
 		Meaning: "A unit or program of this name exists already.",
 		WayOut: "Read the file. If nobody needs it, move it away. If it is a link to /dev/null, somebody has masked the " +
 			"unit: remove the link, then run systemctl daemon-reload."}
-	PortPostponed = &Rule{Code: "PO010", Severity: Note, Title: "Checks of the port are postponed to apply",
-		Attribute: "port",
-		Meaning: "Another resource of this plan makes the port InfiniBand. The apply checks the port after that, " +
-			"before it changes anything."}
 	PortFileEdited = &Rule{Code: "PO011", Severity: Warn, Title: "A file of this port was changed by hand",
 		Meaning: "The next apply of this resource writes the file anew, and a destroy removes it. The lines that somebody " +
 			"has added go with it. A file with such lines is kept beside its place, where nothing reads it. Settings and " +

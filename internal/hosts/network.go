@@ -38,7 +38,7 @@ func readNetdevs(s *inventory.Snapshot, a *collect.Answer) error {
 		managers(&n, a)
 		s.Netdevs = append(s.Netdevs, n)
 	}
-	s.Ifstate, s.CloudInit = ifupdown.ParseState(a.Files["/run/network/ifstate"]), a.CloudInit
+	s.Ifstate = ifupdown.ParseState(a.Files["/run/network/ifstate"])
 	s.Undos, s.Saved = a.Undos, a.Saved
 	slices.SortFunc(s.Netdevs, func(x, y inventory.Netdev) int { return cmp.Compare(x.Name, y.Name) })
 	stack(s, links)

@@ -80,9 +80,6 @@ type Snapshot struct {
 
 	// Ifstate holds the interfaces that ifup has taken up.
 	Ifstate map[string]bool
-	// CloudInit is "on" if cloud-init runs and owns the configuration of the
-	// network, "off" if its network part is disabled; empty if it does not run.
-	CloudInit string
 	// Undos are changes of interfaces that were not confirmed, by port and P_Key,
 	// and what became of each: "waiting", "undoing", "confirmed", or by what it was undone.
 	Undos map[string]string

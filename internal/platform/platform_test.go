@@ -205,18 +205,6 @@ func TestSupportOf_mstflint(t *testing.T) {
 	}
 }
 
-func TestSupportOf_lspci(t *testing.T) {
-	for id, want := range map[string]string{
-		"debian": "Install it on the host: apt install pciutils.", "rocky": "Install it on the host: dnf install pciutils.",
-		"arch": "Install it on the host: pacman -S pciutils.", "gentoo": "Install the package pciutils on the host.",
-		"truenas": "TrueNAS carries lspci with its system, and nothing may be installed on it. Update TrueNAS.",
-	} {
-		if got := SupportOf(&inventory.Snapshot{OS: inventory.OS{ID: id}}, ib.PCIAddress{}).Lspci; got != want {
-			t.Errorf("%s: %q", id, got)
-		}
-	}
-}
-
 func TestSupportOf_driver(t *testing.T) {
 	for _, c := range []struct {
 		driver, id, release, kernel string

@@ -166,7 +166,7 @@ func SupportOf(s *inventory.Snapshot, pci ib.PCIAddress) safety.Support {
 	if !ok {
 		c = &inventory.Card{}
 	}
-	support := safety.Support{Mstflint: d.mstflint(s.OS, c.Chip.Format), Lspci: d.lspci()}
+	support := safety.Support{Mstflint: d.mstflint(s.OS, c.Chip.Format)}
 	// A module may be there all the same, built or bought elsewhere.
 	if gap := d.gap(s.OS, c.Chip.Driver, false); gap != nil && len(gap.Modules) > 0 && !s.KernelModules[c.Chip.Driver] {
 		support.NoDriver = gap.Why
@@ -187,17 +187,6 @@ func (d *Description) mstflint(os inventory.OS, format string) string {
 		}
 	}
 	return advice
-}
-
-// lspci says how the program is installed that reads a card's vital product data.
-func (d *Description) lspci() string {
-	switch {
-	case d.Installer != nil:
-		return "Install it on the host: " + d.Installer.byHand + " pciutils."
-	case d.Kind != "":
-		return d.Short + " carries lspci with its system, and nothing may be installed on it. Update " + d.Short + "."
-	}
-	return "Install the package pciutils on the host."
 }
 
 func (g *Gap) fits(os inventory.OS, module string) bool {

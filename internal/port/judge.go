@@ -98,8 +98,6 @@ func undecidedCard(s *inventory.Snapshot, d Request) finding.Finding {
 func portThere(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) *finding.Finding {
 	var f finding.Finding
 	switch {
-	case (!o.Present || o.LinkLayer == "Ethernet") && p.InfiniBand:
-		f = finding.PortPostponed.Find("Port %d of card %s is not InfiniBand yet.", d.Number, d.Card)
 	case !o.Present:
 		f = finding.PortMissing.Find("Card %s of %s shows no port %d.%s", d.Card, s.Host, d.Number, portsOf(s, d))
 	case o.LinkLayer == "Ethernet":

@@ -3,7 +3,6 @@ package safety
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -33,10 +32,6 @@ func cardReach(card CardFacts, host HostFacts) []finding.Finding {
 	}
 	found = append(found, driverFindings(card, host)...)
 	found = append(found, toolFindings(card, host)...)
-	if there, looked := host.Commands["lspci"]; looked && !there {
-		found = append(found, finding.SerialNumberUnknown.Find("%s: %s", card.PCI,
-			card.Serial.Why()).WithWayOut(host.Support.Lspci))
-	}
 	return append(found, hostcheck.CardUsers(&host.Snapshot, card.PCI, card.InUse)...)
 }
 
@@ -154,10 +149,6 @@ func cardState(card CardFacts) []finding.Finding {
 			cmp.Or(card.VerifyError, "mstflint verify has not been run")))
 	case VerifyGood, VerifyBlank:
 	}
-	if isOEM(card) {
-		found = append(found, finding.CardOfOEM.Find("PSID %s (%s), vendor data %q", card.InFlash().PSID,
-			cmp.Or(card.InFlash().PSID.Vendor(), "unknown company"), card.InFlash().VSD))
-	}
 	return found
 }
 
@@ -240,21 +231,6 @@ func awaitsRestart(card CardFacts, rule *finding.Rule, format string, args ...an
 	return []finding.Finding{f}
 }
 
-// isOEM looks at the PSID and the vendor data. Both stay when a board gets Mellanox
-// firmware, and boards that Mellanox sold have none.
-func isOEM(card CardFacts) bool {
-	switch strings.ToLower(strings.TrimSpace(card.InFlash().VSD)) {
-	case "", "n/a":
-	default:
-		return true
-	}
-	switch card.InFlash().PSID.Vendor() {
-	case "Mellanox", "NVIDIA":
-		return false
-	}
-	return card.InFlash().PSID != ""
-}
-
 // identity gives the findings on the GUIDs and MACs in flash. For a burn they are
 // remarks: the burn keeps them.
 func identity(card CardFacts, lab clash.Facts) []finding.Finding {
@@ -274,12 +250,9 @@ func identity(card CardFacts, lab clash.Facts) []finding.Finding {
 
 // missingGUIDs gives the findings on an identity of which a part is no value.
 func missingGUIDs(g ib.GUIDSet) []finding.Finding {
-	switch {
-	case g.Node.IsZero() || g.Port1.IsZero() || g.MAC1.IsZero():
+	if g.Node.IsZero() || g.Port1.IsZero() || g.MAC1.IsZero() {
 		return []finding.Finding{finding.FlashGUIDsZero.Find("Node %s, port 1 %s, port 2 %s, MAC %s", g.Node, g.Port1,
 			g.Port2, g.MAC1)}
-	case g.Node.IsUnset():
-		return []finding.Finding{finding.FlashWithoutGUIDs.Find("Node %s, MAC %s", g.Node, g.MAC1)}
 	}
 	return nil
 }

@@ -156,15 +156,12 @@ type ImageFacts struct {
 	HasROM  bool
 	Product string
 	Release string // release date, "2017-09-05"; empty: none
-	VSD     string
 	PRSName string // name of the board definition it was made from; may be empty
 	// PartNumber is the board's, in images of later chips.
 	PartNumber string
-	Controlled bool   // what firmware that writes its own flash wants is there: a flag, a signature, keys
-	Identity   string // "placeholder", "blank", "none", "unique"
-	GUIDs      ib.GUIDSet
+	Controlled bool // what firmware that writes its own flash wants is there: a flag, a signature, keys
 	Checksum   string
-	Size, End  int64
+	Size       int64
 	Remarks    []string // sentences on what is unusual
 	FlashLayout
 }
@@ -190,7 +187,6 @@ type HostFacts struct {
 // Support is what is known of a host's distribution that matters for a card.
 type Support struct {
 	Mstflint string // which package of mstflint suits the card, as a sentence
-	Lspci    string // how lspci is installed, as a sentence
 	NoDriver string // why kernels of the host have no driver for the card; empty if nothing is known against them
 }
 

@@ -42,9 +42,6 @@ func Firmware(in FirmwareInput) Verdict {
 	v.Findings = append(v.Findings, backup(in.Card, in.Backup)...)
 	v.Findings = append(v.Findings, layoutFindings(in.Card, in.Image, in.Backup)...)
 	v.Answers = burnAnswers(in)
-	if len(v.Answers) > 0 && v.Answers[0] == QuestionROM {
-		v.Findings = append(v.Findings, finding.ROMWouldChange.Find("Neither states a product version"))
-	}
 	return seal(v, in.Card, in.Backup != nil)
 }
 

@@ -80,7 +80,6 @@ var firmwareCases = []struct {
 	{"FW011", finding.Refuse, "no hardware ids", func(in *FirmwareInput) { in.Image.HWIDs = nil }},
 	{"FW012", finding.Refuse, "malformed",
 		func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageMalformed, "loop at 0x20" }},
-	{"FW013", finding.Note, "backup of a card", func(in *FirmwareInput) { in.Image.Identity = "unique" }},
 	{"FW014", finding.Refuse, "encrypted",
 		func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageEncrypted, "the section table" }},
 	{"FW020", finding.Refuse, "other chip",
@@ -134,15 +133,10 @@ var firmwareCases = []struct {
 	}},
 	{"FW030", finding.Refuse, "format of another generation",
 		func(in *FirmwareInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
-	{"FW050", finding.Warn, "OEM board that was cross-flashed before",
-		func(in *FirmwareInput) { in.Card.Flash.VSD = "HP544+FLR" }},
 	{"FW031", finding.Warn, "OEM board", func(in *FirmwareInput) {
 		in.Card.Flash.PSID = "HP_9380110017"
 		runsPSID(&in.Card, "HP_9380110017")
 		in.Request.PSIDChange = &PSIDChange{From: "HP_9380110017", To: psidVPI}
-	}},
-	{"FW032", finding.Note, "both have a ROM", func(in *FirmwareInput) {
-		in.Card.Flash.ROM, in.Image.HasROM, in.Card.Flash.ProductVersion, in.Image.Product = []string{"PXE"}, true, "", ""
 	}},
 	{"FW033", finding.Warn, "board of another model", func(in *FirmwareInput) {
 		in.Card.PartNumber, in.Image.PRSName = "MCX314A-BCCT", "cx3pro-1_MCX354A_FCC.prs"
@@ -166,13 +160,8 @@ var firmwareCases = []struct {
 	{"FW045", finding.Refuse, "staged PSID", func(in *FirmwareInput) { runsPSID(&in.Card, psidEN) }},
 	{"FW046", finding.Warn, "zero GUIDs", func(in *FirmwareInput) { in.Card.Flash.GUIDs.Node = 0 }},
 	{"FW047", finding.Refuse, "blank card", func(in *FirmwareInput) { in.Card.Flash.BlankGUIDs = true }},
-	{"FW048", finding.Note, "EN card", func(in *FirmwareInput) { in.Card.Flash.GUIDs.Node = ^ib.GUID(0) }},
 	{"FW049", finding.Warn, "duplicate", func(in *FirmwareInput) {
 		in.Lab.Cards = []clash.Holder{{Host: "xeon2zfs", PCI: here, GUIDs: in.Card.Flash.GUIDs}}
-	}},
-	{"FW050", finding.Warn, "OEM", func(in *FirmwareInput) {
-		in.Card.Flash.PSID, in.Image.PSID = "DEL9100001019", "DEL9100001019"
-		runsPSID(&in.Card, "DEL9100001019")
 	}},
 	{"FW051", finding.Refuse, "no tool", func(in *FirmwareInput) { in.Host.MSTFlint.Present = false }},
 	{"FW051", finding.Refuse, "no tool on TrueNAS",
@@ -180,9 +169,6 @@ var firmwareCases = []struct {
 	{"FW052", finding.Refuse, "tool crashes", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.31.0" }},
 	{"FW052", finding.Refuse, "tool too old", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.6.0" }},
 	{"FW052", finding.Refuse, "version of the tool unknown", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "" }},
-	{"FW062", finding.Warn, "no pciutils", func(in *FirmwareInput) {
-		in.Card.Serial, in.Host.Commands["lspci"] = fact.Unknown[string]("lspci is not installed"), false
-	}},
 	{"FW045", finding.Refuse, "a job has written since the start, and no driver shows what runs", func(in *FirmwareInput) {
 		driverless(&in.Card)
 		in.Card.StagedBy = "J"

@@ -49,8 +49,7 @@ func goodCard() CardFacts {
 func goodImage() ImageFacts {
 	return ImageFacts{
 		Name: "vpi.bin", SHA256: "00ff", Format: "FS2", Failsafe: true, Firmware: ib.Firmware{PSID: psidVPI, FW: fw242},
-		HWIDs: []ib.HWID{{ID: 0x1f7}}, Product: "02.42.50.00", Identity: "placeholder", Checksum: "bb", Size: 1 << 20,
-		End: 1 << 20,
+		HWIDs: []ib.HWID{{ID: 0x1f7}}, Product: "02.42.50.00", Checksum: "bb", Size: 1 << 20,
 	}
 }
 
@@ -65,8 +64,7 @@ func branches(in *FirmwareInput) {
 func goodHost() HostFacts {
 	return HostFacts{
 		RebootAllowed: true, BackupDir: "/backups", Snapshot: goodSnapshot(),
-		Support: Support{Mstflint: "Install the package: apt install mstflint.",
-			Lspci: "Install it on the host: apt install pciutils."},
+		Support: Support{Mstflint: "Install the package: apt install mstflint."},
 	}
 }
 

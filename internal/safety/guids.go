@@ -241,10 +241,7 @@ func stagedBeforeGUIDs(in GUIDInput) []finding.Finding {
 	if in.Card.staged() == "" {
 		return stagedFindings(in.Card, finding.FlashNotRunning, in.Request.UnprovenFlash)
 	}
-	if in.Card.Verified == VerifyBad {
-		return nil // damaged since: FlashDamaged says so, and that image waits for no restart
-	}
-	return stagedFindings(in.Card, finding.GUIDsBeforeFirstRun, in.Request.UnprovenFlash)
+	return nil
 }
 
 func replacedGUIDs(in GUIDInput) []finding.Finding {

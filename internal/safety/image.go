@@ -35,10 +35,6 @@ func Image(img ImageFacts) []finding.Finding {
 	if len(img.HWIDs) == 0 {
 		found = append(found, finding.ImageWithoutHardwareID.Find("%s: the list of hardware ids is empty", img.Name))
 	}
-	if img.Identity == "unique" {
-		found = append(found, finding.ImageHasGUIDs.Find("%s holds node GUID %s and MAC %s", img.Name, img.GUIDs.Node,
-			img.GUIDs.MAC1))
-	}
 	return found
 }
 

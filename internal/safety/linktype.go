@@ -82,8 +82,6 @@ func linkPorts(in LinkTypeInput) []finding.Finding {
 	var found []finding.Finding
 	if pair, wrong := hasPair(in, ib.LinkTypeETH, ib.LinkTypeIB); wrong {
 		found = append(found, finding.EthernetBeforeInfiniBand.Find("%s", pair))
-	} else if pair, mixed := hasPair(in, ib.LinkTypeIB, ib.LinkTypeETH); mixed && !mixedNow(in) {
-		found = append(found, finding.MixedTypes.Find("%s", pair))
 	}
 	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
 		if n < 1 || n > 2 {

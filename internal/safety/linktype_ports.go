@@ -30,12 +30,6 @@ func driverOf(card CardFacts) (name, driver string) {
 	return a.Name, a.Driver
 }
 
-// mixedNow reports whether the card runs InfiniBand on port 1 with Ethernet on port 2: it
-// has shown that it can.
-func mixedNow(in LinkTypeInput) bool {
-	return isInfiniBand(in.Current[1]) && (in.Current[2] == "eth" || in.Current[2] == "auto (eth)")
-}
-
 func isInfiniBand(shown string) bool { return shown == "ib" || shown == "auto (ib)" }
 
 // notShown is about a port whose type the kernel does not show, with its driver.

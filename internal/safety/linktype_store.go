@@ -73,43 +73,45 @@ func checkLostAtBoot(in LinkTypeInput) []finding.Finding {
 
 // sharedParameter judges what a setting for all cards of the driver does to the others.
 func sharedParameter(in LinkTypeInput) []finding.Finding {
-	others := neighbours(in)
-	found := make([]finding.Finding, len(others))
+	var found []finding.Finding
 	var change []string
-	for i, other := range others {
-		if found[i] = sharedWith(in, other); found[i].Severity == finding.NeedsConsent {
-			change = append(change, other.PCI.String())
+	for _, other := range neighbours(in) {
+		if len(other.Ports) == 0 {
+			// Its types are not known, so nobody can know what the consent is to.
+			f := finding.OtherCardWouldChange.Unread("Which link types "+other.PCI.String()+" has",
+				"the kernel shows no port of it")
+			f.Severity = finding.Refuse
+			found = append(found, f.WithWayOut("Load mlx4_core for that card, or take the card out, then plan again."))
+			continue
 		}
+		evidence := changeOf(in, other)
+		if evidence == "" {
+			continue
+		}
+		change = append(change, other.PCI.String())
+		f := finding.OtherCardWouldChange.Find("%s", evidence)
+		if slices.Contains(in.Request.OtherCards, other.PCI.String()) {
+			f = f.AsGranted("Another card of the host changes its type too")
+		}
+		found = append(found, f)
 	}
 	for i, f := range found {
-		switch {
-		case f.Severity != finding.NeedsConsent:
-		case slices.Contains(in.Request.OtherCards, others[i].PCI.String()):
-			found[i] = f.AsGranted("Another card of the host changes its type too")
-		default:
+		if f.Severity == finding.NeedsConsent {
 			found[i] = f.WithConsent(f.Rule.ConsentLine(finding.Names(change...)))
 		}
 	}
 	return found
 }
 
-func sharedWith(in LinkTypeInput, other *inventory.Card) finding.Finding {
-	if len(other.Ports) == 0 {
-		// Its types are not known, so nobody can know what the consent is to.
-		f := finding.OtherCardWouldChange.Unread("Which link types "+other.PCI.String()+" has",
-			"the kernel shows no port of it")
-		f.Severity = finding.Refuse
-		return f.WithWayOut("Load mlx4_core for that card, or take the card out, then plan again.")
-	}
-	types := make([]string, len(other.Ports))
-	for i, p := range other.Ports {
-		types[i] = p.TypeNow
+// changeOf says which type another card would get; empty if it keeps those that it has.
+func changeOf(in LinkTypeInput, other *inventory.Card) string {
+	for _, p := range other.Ports {
 		if want, has := storedType(in, p.Number); has && !linkIs(p.TypeNow, want) {
-			return finding.OtherCardWouldChange.Find("%s has %s on port %d; %s %s %s", other.PCI, p.TypeNow, p.Number,
-				in.Card.PCI, asksOrHas(in, p.Number), want)
+			return fmt.Sprintf("%s has %s on port %d; %s %s %s", other.PCI, p.TypeNow, p.Number, in.Card.PCI,
+				asksOrHas(in, p.Number), want)
 		}
 	}
-	return finding.ParameterShared.Find("%s: %s", other.PCI, strings.Join(types, ", "))
+	return ""
 }
 
 func asksOrHas(in LinkTypeInput, port int) string {

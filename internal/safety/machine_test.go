@@ -63,14 +63,3 @@ func TestOwnLock_isWaitedFor(t *testing.T) {
 		t.Errorf("it is asked again before the restart: %+v", found)
 	}
 }
-
-// A serial number that nobody asked for has a reason; one that a card does not show has
-// findings on its identity.
-func TestCardReach_without_pciutils(t *testing.T) {
-	in := goodFirmware()
-	in.Card.Serial = fact.Unknown[string]("lspci shows no serial number in the vital product data")
-	in.Host.Commands["lspci"] = true
-	if Firmware(in).Has(finding.SerialNumberUnknown) {
-		t.Error("a card without a serial number is taken for one that nobody asked")
-	}
-}

@@ -16,7 +16,7 @@ func goodRestore() FirmwareInput {
 	in.Card.Flash.PSID, in.Card.Flash.FW = psidVPI, fw242
 	runsPSID(&in.Card, psidVPI)
 	runsVersion(&in.Card, fw242)
-	in.Image.PSID, in.Image.FW, in.Image.Identity = psidEN, fw236, "unique"
+	in.Image.PSID, in.Image.FW = psidEN, fw236
 	in.Restore = &RestoreFacts{Path: "/backups/x", Left: ib.Firmware{PSID: psidVPI, FW: fw242}}
 	return in
 }

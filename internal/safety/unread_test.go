@@ -127,10 +127,6 @@ var unreadFacts = map[string]forgotten{
 	"DefaultRoute.Dev": {rule: finding.DefaultRouteOverCard, except: exceptions("the request takes no interface down", "backup"),
 		without: func(f *facts) { f.host.Routes.Default = []inventory.DefaultRoute{{Dev: "gone0"}} },
 		says:    "ip address shows no interface gone0"},
-	"Card.Serial": {rule: finding.SerialNumberUnknown, except: exceptions("the identity is what it needs of the card", links...),
-		without: func(f *facts) {
-			f.card.Serial, f.host.Commands["lspci"] = fact.Unknown[string](notRead), false
-		}},
 	"Storage.Dev": {rule: finding.StorageOverCard, except: exceptions("the request takes no interface down", "backup"),
 		without: func(f *facts) {
 			f.host.Storage = []inventory.Storage{tank(fact.Unknown[string](notRead))}
@@ -251,7 +247,7 @@ var notUnknown = map[string]string{
 	"Card.FlashError": "goes with Flash", "Card.FlashTaken": "goes with Flash", "Card.FlashFailure": "goes with Flash",
 	"Firmware.FW":      "goes with Card.Flash",
 	"Flash.GUIDs":      "goes with Card.Flash; zero is FW046",
-	"Flash.BlankGUIDs": "goes with Card.Flash", "Flash.ROM": "goes with Card.Flash", "Flash.VSD": "goes with Card.Flash",
+	"Flash.BlankGUIDs": "goes with Card.Flash", "Flash.ROM": "goes with Card.Flash",
 	"Flash.RunningFW":      "goes with Card.Flash; empty compares the product versions, too",
 	"Flash.ProductVersion": "goes with Card.Flash; empty allows one question more, which the job checks",
 	"Flash.ReleaseDate":    "goes with Card.Flash; an empty one proves nothing, and the checksum decides",
@@ -513,27 +509,27 @@ func TestUnread_restart(t *testing.T) {
 // noFact are the findings that depend on no fact of a host or card that could be
 // unknown, or that are themselves what an unknown fact leads to; by reason.
 var noFact = map[string]string{
-	"FW001 FW002 FW003 FW004 FW005 FW006 FW007 FW009 FW010 FW011 FW012 FW013 FW014 FW015": "the file of the image, which is read here; one that cannot be read is FW001",
+	"FW001 FW002 FW003 FW004 FW005 FW006 FW007 FW009 FW010 FW011 FW012 FW014 FW015": "the file of the image, which is read here; one that cannot be read is FW001",
 	"FW020 FW021 FW030": "the hardware id, which is FW022 if unknown",
-	"FW023 FW024 FW026 FW027 FW029 FW031 FW032 FW033 FW034 FW035 FW036 FW042 FW046 FW047 FW048 FW050 FW084": "the query of the flash, which is FW044 if it fails",
+	"FW023 FW024 FW026 FW027 FW029 FW031 FW033 FW034 FW035 FW036 FW042 FW046 FW047 FW084": "the query of the flash, which is FW044 if it fails",
 	"FW049 GU006 GU007 GU016":             "the identity of other cards; a host that does not answer is named by a warning of its own",
 	"FW040 FW041 FW053 FW054 FW058 LT005": "the PCI id, without which the collection fails as a whole",
 	"FW043 FW060":                         "the verification and the backup, which are FW056 and BK001 if they fail",
-	"FW045 GU013":                         "what the card runs, which is FW055 if unknown",
+	"FW045":                               "what the card runs, which is FW055 if unknown",
 	"FW051 FW052 FW057":                   "the tool; one that does not say its version is unproven",
 	"FW059 FW061":                         "the table of chips; an unknown way of updating is FW059 itself",
-	"FW080 FW081 FW082 FW083":             "who the card is; undecided is FW081, an unreadable serial number FW062 or FW083",
+	"FW080 FW081 FW082 FW083":             "who the card is; undecided is FW081, an unreadable serial number FW083",
 	"BK001 BK002 BK003 BK004 BK005 BK006 BK007 BK010":                   "the copy on the operator's machine; one that is not proven is BK001, BK003 or BK004",
 	"GU001 GU002 GU003 GU004 GU005 GU008 GU009 GU010 GU011 GU012 GU014": "the values of the configuration",
-	"HO032":                                     "which machine a host is; one that does not show it is compared by its cards",
-	"HO004 HO005 HO017 HO019":                   "the journals of our own jobs; one that is not understood is HO017",
-	"HO007 HO008 HO011 HO018 HO030 HO031":       "the configuration, and what this apply has done",
-	"LT001 LT002 LT003 LT004 LT009 LT011 LT012": "the configuration, and the types that are shown: LT008 or LT013 if they are not. LT008 also for a port that is not named",
-	"HO033":             "a directory; one that cannot be listed is asked for by the resource",
-	"LT019 LT020 LT021": "a file of the host; one that cannot be read is LT016",
-	"LT006 LT014 LT015": "what follows from the change itself",
-	"LT007 LT010":       "the types of other cards; not shown is LT007 itself",
-	"LT018":             "what is found on the port; a subnet manager that is not known is HO009",
+	"HO032":                               "which machine a host is; one that does not show it is compared by its cards",
+	"HO004 HO005 HO017 HO019":             "the journals of our own jobs; one that is not understood is HO017",
+	"HO007 HO008 HO011 HO018 HO030":       "the configuration, and what this apply has done",
+	"LT001 LT002 LT003 LT004 LT011 LT012": "the configuration, and the types that are shown: LT008 or LT013 if they are not. LT008 also for a port that is not named",
+	"HO033":                               "a directory; one that cannot be listed is asked for by the resource",
+	"LT019 LT020 LT021":                   "a file of the host; one that cannot be read is LT016",
+	"LT006 LT014 LT015":                   "what follows from the change itself",
+	"LT007":                               "the types of other cards; not shown is LT007 itself",
+	"LT018":                               "what is found on the port; a subnet manager that is not known is HO009",
 }
 
 // TestUnread_every_finding_is_asked_for holds that each finding has a fact above, or

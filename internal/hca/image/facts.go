@@ -21,8 +21,8 @@ func Facts(name, sha256, declared string, size int64, img *fwimage.Image, err er
 	f.Format, f.Failsafe = string(img.Format), img.Failsafe
 	f.PSID, f.FW, f.HWIDs = img.PSID, img.FWVersion, img.HWIDs
 	f.Release = img.ReleaseDate
-	f.HasROM, f.Product, f.VSD, f.PRSName = len(img.ROMs) > 0, img.ProductVersion, img.VSD, img.PRSName
-	f.Identity, f.GUIDs, f.Checksum, f.End = string(img.Identity), Identity(img), img.Checksum, img.End
+	f.HasROM, f.Product, f.PRSName = len(img.ROMs) > 0, img.ProductVersion, img.PRSName
+	f.Checksum = img.Checksum
 	f.PartNumber, f.Remarks = img.PartNumber, img.Warnings
 	if img.Format != fwimage.FS2 {
 		f.Controlled = img.Security.UpdateMethod() == "fw_ctrl"

@@ -97,9 +97,6 @@ func (l *Look) WhyNotRunning() string { return l.host.running.Why() }
 // Service is the unit of systemd behind the stack.
 func (l *Look) Service() fact.Of[inventory.Unit] { return l.host.snap.Unit(l.Stack.Service()) }
 
-// CloudInit reports whether cloud-init owns the configuration of the network.
-func (l *Look) CloudInit() bool { return l.host.snap.CloudInit == "on" }
-
 // Package is the installed version of a package that matters here; empty if there is none.
 func (l *Look) Package(name string) string { return l.host.snap.Packages[name] }
 

@@ -15,18 +15,13 @@ func (c *checker) port(p PlanFacts) {
 	o := c.look
 	ethernet, unknown := o.LinkLayer == "Ethernet", o.LinkLayer == "" && o.Name == "" && !o.Sleeping
 	switch {
-	case unknown && (p.Port || p.LinkType):
-		c.add(finding.IPoIBPostponed.Find("No port of %s has the GUID %s yet.", c.look.Host, c.d.PortGUID))
+	case unknown && (p.Port || p.LinkType), ethernet && p.LinkType: // another resource of this plan makes the port
 	case unknown:
 		c.add(finding.IPoIBPortUnknown.Find("No port of %s has the GUID %s now. %s", c.look.Host, c.d.PortGUID,
 			c.portsOfHost()))
-	case ethernet && p.LinkType:
-		c.add(finding.IPoIBPostponed.Find("Port %s of %s is in Ethernet mode now.", c.d.PortGUID, c.look.Host))
 	case ethernet, p.Ethernet:
 		c.ethernet(ethernet, p.Waits)
-	case o.Sleeping:
-		c.add(finding.IPoIBPostponed.Find("The module of the card that has port %s is not loaded on %s. The apply loads it.",
-			c.d.PortGUID, c.look.Host))
+	case o.Sleeping: // the apply loads the module of its card
 	default:
 		c.mode()
 		c.portMTU()

@@ -48,11 +48,6 @@ func (c *checker) stackFindings() {
 		c.checkStack()
 	}
 	c.checkUnmanaged()
-	// Who has read it once need not read it at every plan.
-	if c.look.CloudInit() && !c.look.Persisted.Found {
-		c.add(finding.CloudInitOwnsNetwork.Find("%s: /run/cloud-init/enabled is there, and no file below /etc/cloud says "+
-			"\"network: {config: disabled}\".", c.look.Host))
-	}
 }
 
 // silence adds what a systemd that did not answer leaves unknown. It refuses a change;

@@ -65,8 +65,6 @@ func TestCheckFabric_unknown(t *testing.T) {
 		"whether a GUID is there twice": {found.View{Ruled: none, Listed: yes,
 			Duplicate: fact.Unknown[[]ib.GUID]("ibnetdiscover ended with status 255: discover failed")},
 			"SM019", "ibnetdiscover ended with status 255: discover failed", finding.Refuse},
-		"later": {found.View{NotReady: "infiniband-diags is not installed"}, "SM009", "infiniband-diags is not installed",
-			finding.Note},
 	} {
 		all := CheckFabric(d, c.v, found.Lab{})
 		if len(all) != 1 || all[0].Rule.Code != c.code || all[0].Severity != c.severity ||

@@ -26,7 +26,6 @@ func CheckPartitions(partitions []opensm.Partition, ports map[string]found.Membe
 	}
 	for _, p := range partitions {
 		all = append(all, checkGroup(p, ports, own)...)
-		all = append(all, checkLimited(p, ports)...)
 	}
 	return all
 }
@@ -124,28 +123,6 @@ func gigabits(tenths int) string {
 		return strconv.Itoa(tenths / 10)
 	}
 	return fmt.Sprintf("%d.%d", tenths/10, tenths%10)
-}
-
-// checkLimited looks for partitions whose members cannot talk: two or more limited ones
-// without a full one.
-func checkLimited(p opensm.Partition, ports map[string]found.MemberPort) []finding.Finding {
-	var limited []string
-	for _, m := range p.Members {
-		if m.Membership != opensm.Limited {
-			return nil
-		}
-		name := m.Port
-		if port, known := ports[m.Port]; known {
-			name += " (" + port.Where + ")"
-		}
-		limited = append(limited, name)
-	}
-	many := slices.ContainsFunc(p.Members, func(m opensm.Member) bool { return strings.HasPrefix(m.Port, "ALL") })
-	if len(limited) < 2 && !many {
-		return nil
-	}
-	return []finding.Finding{finding.PartitionLimitedOnly.Find("Partition %q has limited members only: %s.", p.Name,
-		strings.Join(limited, ", "))}
 }
 
 // CheckGroups compares the MTU of broadcast groups with the ports of a fabric whose MTU the hosts do not show.

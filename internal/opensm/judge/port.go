@@ -16,18 +16,15 @@ import (
 func checkPort(l *found.Look, p PlanFacts) []finding.Finding {
 	// The order matters: a port that is not there has no link layer, and one in Ethernet mode no subnet manager.
 	switch {
-	case p.PortUnknown:
-		return nil // the plan says what waits
-	case !l.PortPresent && !l.Sleeping && (p.Port || p.LinkType):
-		return []finding.Finding{finding.OpensmPostponed.Find("No port of %s has the GUID %s yet.", l.Host, l.Port)}
+	case p.PortUnknown, !l.PortPresent && !l.Sleeping && (p.Port || p.LinkType), l.LinkLayer == "Ethernet" && p.LinkType:
+		return nil // another resource of this plan makes the port
 	case !l.PortPresent && !l.Sleeping:
 		return []finding.Finding{finding.OpensmPortUnknown.Find("No port of %s has the GUID %s now.%s", l.Host, l.Port,
 			describePorts(l))}
 	case l.LinkLayer == "Ethernet" || p.Ethernet:
 		return []finding.Finding{checkEthernet(l, p)}
 	case l.Sleeping:
-		return []finding.Finding{finding.OpensmPostponed.Find("The module of the card that has port %s is not loaded on %s. "+
-			"The apply loads it.", l.Port, l.Host)}
+		return nil // the apply loads the module of its card
 	}
 	return checkBound(l)
 }
@@ -63,9 +60,6 @@ func checkBound(l *found.Look) []finding.Finding {
 		return []finding.Finding{f}
 	case fact.Yes(l.IsSM) && l.Stopped():
 		return []finding.Finding{findHolder(l)}
-	case l.Served() && fact.No(l.IsSM):
-		return []finding.Finding{finding.FabricHasSubnetManager.Find("Port %s of %s has SM LID %d.", l.Port, l.Host,
-			l.SMLID)}
 	}
 	return nil
 }
@@ -112,8 +106,6 @@ func CheckPrefixTaken(l *found.Look, want ib.GUID) []finding.Finding {
 // checkEthernet is about a port that is Ethernet, or that this plan makes so.
 func checkEthernet(l *found.Look, p PlanFacts) finding.Finding {
 	switch {
-	case l.LinkLayer == "Ethernet" && p.LinkType:
-		return finding.OpensmPostponed.Find("Port %s of %s is in Ethernet mode now.", l.Port, l.Host)
 	case l.LinkLayer == "Ethernet" && p.Waits:
 		return finding.OpensmPortEthernet.Find("Port %s of %s has link layer Ethernet.", l.Port, l.Host).BeforeRestart()
 	case l.LinkLayer == "Ethernet":

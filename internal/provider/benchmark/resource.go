@@ -18,7 +18,6 @@ import (
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/benchmark"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
@@ -163,7 +162,6 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 func (r *Resource) assess(ctx context.Context, plan model, d ops.Request,
 	diags *diag.Diagnostics) (found []finding.Finding, ok bool) {
 	what := "measure benchmark " + plan.identity()
-	snaps := map[string]*inventory.Snapshot{}
 	for _, end := range []struct{ role, host string }{{"server", plan.Server.ValueString()},
 		{"client", plan.Client.ValueString()}} {
 		_, cfg, snap, err := r.Look(ctx, end.host)
@@ -171,8 +169,7 @@ func (r *Resource) assess(ctx context.Context, plan model, d ops.Request,
 			diagnostic.AddErrorAt(diags, path.Root(end.role), what, err)
 			return nil, false
 		}
-		snaps[end.role] = snap
 		found = append(found, ops.Check(snap, cfg.Observe, end.role, d.Test)...)
 	}
-	return append(found, ops.CheckPair(snaps["client"], snaps["server"], d, plan.limits())...), true
+	return found, true
 }

@@ -148,7 +148,7 @@ func TestAddFindings_putEachOnItsAttribute(t *testing.T) {
 			Evidence: "65520.", Attribute: "mtu"},
 		{Rule: finding.SubnetManagerOnCard, Severity: finding.Warn, Summary: "A subnet manager runs on this card",
 			Evidence: "Port 1."},
-		{Rule: finding.ImageHasGUIDs, Severity: finding.Note, Summary: "only for the log"},
+		{Rule: finding.SessionOverCard, Severity: finding.Note, Summary: "only for the log"},
 	}
 	if !AddFindings(t.Context(), &diags, "burn firmware on card intel9/0000:01:00.0", findings) {
 		t.Error("findings that refuse do not block")

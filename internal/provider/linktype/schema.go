@@ -104,7 +104,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				Required: true, ElementType: types.StringType,
 				MarkdownDescription: "Link type by port number: `ib`, `eth`, or `auto`, which lets the card sense the cable. " +
 					"A port that is not named is not switched. On ConnectX-3 its present type is stored together with the " +
-					"others, and counts where the types of both ports are judged (LT002, LT009).",
+					"others, and counts where the types of both ports are judged (LT002).",
 				Validators: []validator.Map{
 					mapvalidator.SizeAtLeast(1),
 					mapvalidator.KeysAre(stringvalidator.OneOf("1", "2")),

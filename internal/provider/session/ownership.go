@@ -111,10 +111,10 @@ func (r *Resource) Claim(ctx context.Context, what string, c planned.Claim, req 
 		return r.leave(ctx, what, c, req.State, diags) && r.keep(ctx, what, c, req.State, diags)
 	}
 	differ := c.Differs(other)
-	refusal := clash.Twice(c.Kind, c.Name, other.Name, differ)
 	if c.Shared != "" && !slices.ContainsFunc(differ, func(d clash.Difference) bool { return d.Argument == c.Shared }) {
-		refusal = clash.Shared(c.Kind, c.Name, other.Name)
+		return true // two resources that only adopt do no harm
 	}
+	refusal := clash.Twice(c.Kind, c.Name, other.Name, differ)
 	return !diagnostic.AddFindings(ctx, diags, what+" "+c.Name, []finding.Finding{refusal})
 }
 

@@ -36,11 +36,6 @@ func OneGoes(kind, name string) finding.Finding {
 		"rm with the address of that resource, and import the resource again. To remove it from the host, remove both.")
 }
 
-// Shared is the finding on a second resource where two do no harm.
-func Shared(kind, name, other string) finding.Finding {
-	return finding.AdoptedTwice.Find("%s", both(kind, name, other))
-}
-
 func both(kind, name, other string) string {
 	text := fmt.Sprintf("Two %s resources are for %s", kind, name)
 	if name != other {

@@ -183,7 +183,7 @@ func (r *reader) object(i answer.Item) error {
 		return nil
 	case "route6":
 		return r.route6(i, id, value)
-	case "via", "networkd", "nm", "undo", "cloud":
+	case "via", "networkd", "nm", "undo":
 		return r.network(i, id, value)
 	case "job":
 		r.answer.Jobs = append(r.answer.Jobs, Job{ID: id})

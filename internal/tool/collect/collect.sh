@@ -187,7 +187,7 @@ modules_and_programs() {
 	done
 	for program in mstflint mstconfig lspci flock sha256sum ip netplan networkctl nmcli ifup udevadm systemctl systemd-run systemd-inhibit \
 		opensm ibstat sminfo saquery ibnetdiscover ibportstate upsc apt-get dpkg-query dnf rpm pacman midclt modprobe update-initramfs dracut \
-		mkinitcpio ifreload busctl cloud-init ping iperf3 qperf ib_write_bw; do
+		mkinitcpio ifreload busctl ping iperf3 qperf ib_write_bw; do
 		if has $program; then
 			printf '@command %s\n' "$program"
 		else
@@ -274,20 +274,6 @@ network_managers() {
 		[ -n "$managed" ] && printf '@nm %s %s %s\n' "${link##*/}" "$managed" "$profile"
 	done
 	contents "$ROOT"/run/network/ifstate
-	if [ -e "$ROOT"/run/cloud-init/enabled ] && [ ! -e "$ROOT"/etc/cloud/cloud-init.disabled ]; then
-		owns_network=on
-		# Only whether "network: {config: disabled}" is there: the rest holds secrets.
-		for file in "$ROOT"/etc/cloud/cloud.cfg "$ROOT"/etc/cloud/cloud.cfg.d/*.cfg; do
-			[ -r "$file" ] || continue
-			heading=''
-			while read -r LINE; do
-				case $heading$LINE in network:*config:*disabled*) owns_network=off ;; esac
-				heading=''
-				case $LINE in network:) heading=$LINE ;; esac
-			done <"$file"
-		done
-		printf '@cloud %s\n' "$owns_network"
-	fi
 }
 
 # Storage that comes over the network: mounts, iSCSI sessions, NVMe over

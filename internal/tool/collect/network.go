@@ -12,12 +12,11 @@ import (
 
 // Network is what the answer says of network services.
 type Network struct {
-	Vias      []Via
-	Networkd  map[int]NetworkdLink // by number of the interface
-	NM        map[int]NMDevice     // by number of the interface
-	CloudInit string               // "on", "off" if its network part is disabled; empty if it does not run
-	Undos     map[string]string    // changes of interfaces that were not confirmed, and what became of each
-	Saved     []string             // files with definitions that were taken over
+	Vias     []Via
+	Networkd map[int]NetworkdLink // by number of the interface
+	NM       map[int]NMDevice     // by number of the interface
+	Undos    map[string]string    // changes of interfaces that were not confirmed, and what became of each
+	Saved    []string             // files with definitions that were taken over
 }
 
 // Via is a route with a gateway.
@@ -40,9 +39,6 @@ func (r *reader) network(i answer.Item, id, value string) error {
 	switch i.Word {
 	case "via":
 		return r.via(i, id, value)
-	case "cloud":
-		r.answer.CloudInit = id
-		return nil
 	case "undo":
 		if r.answer.Undos == nil {
 			r.answer.Undos = map[string]string{}

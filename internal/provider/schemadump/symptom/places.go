@@ -23,11 +23,11 @@ var (
 	anyHost = []*finding.Rule{finding.HostObserved, finding.ManagedTwice, finding.HostHasTwoNames,
 		finding.ChangedSincePlan}
 	identity = []*finding.Rule{finding.CardExchanged, finding.CardUndecided, finding.CardMoved,
-		finding.CardWithoutSerialNumber, finding.SerialNumberUnknown, finding.CardUnsupported,
+		finding.CardWithoutSerialNumber, finding.CardUnsupported,
 		finding.CardVirtualFunction, finding.CardOtherFunction}
 	images = []*finding.Rule{finding.ImageUnreadable, finding.ImageTruncated, finding.ImageDamaged,
 		finding.ImageNotFirmware, finding.ImageHashDiffers, finding.ImageIsRawDump, finding.ImageWithoutPSID,
-		finding.ImageFormatUnsupported, finding.ImageWithoutHardwareID, finding.ImageMalformed, finding.ImageHasGUIDs,
+		finding.ImageFormatUnsupported, finding.ImageWithoutHardwareID, finding.ImageMalformed,
 		finding.ImageEncrypted, finding.ImageUnusual}
 	reading = []*finding.Rule{finding.CardInRecovery, finding.FlashDamaged, finding.FlashUnreadable,
 		finding.FlashNotRunning, finding.FlashNotFailsafe, finding.FirmwareSecure, finding.MstflintMissing,
@@ -45,10 +45,10 @@ var (
 // Places are the resources by name, with what they may show.
 func Places() []Place {
 	hosts := slices.DeleteFunc(slices.Clone(family("HO")), func(r *finding.Rule) bool {
-		return r == finding.AdoptedTwice || r == finding.DirectoryInPlace
+		return r == finding.DirectoryInPlace
 	})
 	return []Place{
-		{"infiniband_card", slices.Concat(anyHost, identity, []*finding.Rule{finding.AdoptedTwice})},
+		{"infiniband_card", slices.Concat(anyHost, identity, []*finding.Rule{})},
 		{"infiniband_firmware_image", slices.Concat(anyHost, images, []*finding.Rule{finding.HostWithoutSpace})},
 		{"infiniband_firmware", slices.Concat(family("FW"), family("BK"), hosts)},
 		{"infiniband_firmware_backup", slices.Concat(anyHost, identity, reading, backups, stored, inUse)},
@@ -68,7 +68,7 @@ func Situations() []Row {
 		{Seen: "The image is refused before a card is looked at", Findings: images},
 		{Seen: "The image is for another chip, board or number of ports", Findings: []*finding.Rule{finding.ImageForOtherChip,
 			finding.ImageForOtherRevision, finding.PSIDWouldChange, finding.ImageFormatOfOtherChip, finding.ImageOfOtherVendor,
-			finding.ImageForOtherModel, finding.ImageForOtherPortCount, finding.CardOfOEM}},
+			finding.ImageForOtherModel, finding.ImageForOtherPortCount}},
 		{Seen: "The image is older, of the same version, or of another branch", Findings: []*finding.Rule{
 			finding.VersionWouldBeOlder, finding.VersionWouldBeSame, finding.BranchWouldChange}},
 		{Seen: "A consent is there, and the plan is refused", Findings: []*finding.Rule{finding.PSIDConsentDiffers,
@@ -83,7 +83,7 @@ func Situations() []Row {
 		{Seen: "The card still runs the old firmware", Findings: []*finding.Rule{finding.FlashNotRunning,
 			finding.RebootNotAllowed, finding.RestartNeeded, finding.RunningUnknown}},
 		{Seen: "GUIDs or MACs are zero, blank, or those of another card", Findings: []*finding.Rule{finding.FlashGUIDsZero,
-			finding.FlashGUIDsNeverSet, finding.FlashWithoutGUIDs, finding.FlashGUIDsShared, finding.GUIDOfOtherCard,
+			finding.FlashGUIDsNeverSet, finding.FlashGUIDsShared, finding.GUIDOfOtherCard,
 			finding.GUIDInFabric, finding.GUIDUntilRestart}},
 		{Seen: "Another card is in the slot, or the card has moved", Findings: []*finding.Rule{finding.CardExchanged,
 			finding.CardUndecided, finding.CardMoved, finding.CardWithoutSerialNumber}},
@@ -94,7 +94,7 @@ func Situations() []Row {
 			finding.FlashJobUnsettled, finding.FlashJobUnreadable, finding.EarlierCardFailed, finding.ChangedSincePlan}},
 		{Seen: "There is no backup, or it is not good", Findings: family("BK")},
 		{Seen: "The plan is refused only because the host is observed, or is named twice", Findings: []*finding.Rule{
-			finding.HostObserved, finding.ManagedTwice, finding.AdoptedTwice, finding.HostHasTwoNames}},
+			finding.HostObserved, finding.ManagedTwice, finding.HostHasTwoNames}},
 	}
 }
 

@@ -77,10 +77,9 @@ var linkTypes = []Row{
 			"that each place stores.",
 	},
 	{
-		Seen:  "A second card of the host changes its type as well",
-		Cause: "`port_type_array` of mlx4_core applies to every card of the host.",
-		Findings: []*finding.Rule{finding.OtherCardWouldChange,
-			finding.ParameterShared}, Do: "Ask for the same types on both cards, or use mstflint 4.25 or older, which stores " +
+		Seen:     "A second card of the host changes its type as well",
+		Cause:    "`port_type_array` of mlx4_core applies to every card of the host.",
+		Findings: []*finding.Rule{finding.OtherCardWouldChange}, Do: "Ask for the same types on both cards, or use mstflint 4.25 or older, which stores " +
 			"the types in each card.",
 	},
 	{
@@ -108,7 +107,7 @@ var managers = []Row{
 		Seen: "`ibstat`: `Node GUID: 0x0000000000000000`, and `State: Initializing`",
 		Cause: "The card has no GUIDs, as after a cross-flash of firmware for Ethernet only. A subnet manager leaves such a " +
 			"card out.",
-		Findings: []*finding.Rule{finding.FlashGUIDsZero, finding.FlashWithoutGUIDs, finding.FabricCardWithoutGUIDs},
+		Findings: []*finding.Rule{finding.FlashGUIDsZero, finding.FabricCardWithoutGUIDs},
 		Do:       "Set them with `infiniband_guids`: without values it takes those that follow from the MACs of the card.",
 	},
 	{
@@ -182,7 +181,7 @@ var managers = []Row{
 		Cause: "The file has no line for `Default`. Then all ports are limited members of that partition, and it has no " +
 			"broadcast group.",
 		Findings: []*finding.Rule{finding.PartitionsWithoutDefault, finding.DefaultPartitionWeak,
-			finding.PartitionLimitedOnly, finding.PartitionFileUnmanaged}, Do: "Write `Default = { ipoib = true, full = [\"ALL\"] }`.",
+			finding.PartitionFileUnmanaged}, Do: "Write `Default = { ipoib = true, full = [\"ALL\"] }`.",
 	},
 	{
 		Seen:     "`subnet_prefix` is set, and GIDs still begin with `fe80:`",
@@ -230,7 +229,7 @@ var interfaces = []Row{
 	{
 		Seen:  "cloud-init or netplan does not match the interface, or writes its own configuration again",
 		Cause: "cloud-init manages the network and does not support 20-byte addresses.",
-		Findings: []*finding.Rule{finding.CloudInitOwnsNetwork,
+		Findings: []*finding.Rule{
 			finding.InterfaceConfiguredElsewhere},
 		Do: "Write `network: {config: disabled}` into `/etc/cloud/cloud.cfg.d/99-disable-network-config.cfg`. Remove the " +
 			"interface from the other files.",
@@ -251,7 +250,7 @@ var interfaces = []Row{
 		Seen: "A P_Key interface has `LOWERLAYERDOWN` or `NO-CARRIER` while its port is `Active`",
 		Cause: "The port is not a member of the partition, both ends are limited members, or the partition has no " +
 			"broadcast group.",
-		Findings: []*finding.Rule{finding.PKeyWithoutCarrier, finding.PartitionLimitedOnly},
+		Findings: []*finding.Rule{finding.PKeyWithoutCarrier},
 		Causes:   []change.CauseKind{change.CausePKey},
 		Connectivity: []string{connectivity.Partition,
 			connectivity.NoCarrier}, Do: "Correct the members in `partitions` of `infiniband_opensm`, and write `ipoib = true`.",
@@ -306,7 +305,7 @@ var slow = []Row{
 	{
 		Seen:     "One TCP stream over datagram IPoIB is far slower than the link",
 		Cause:    "This is expected. Packets have at most 4092 bytes, and one CPU core handles the stream.",
-		Findings: []*finding.Rule{finding.BenchmarkSingleStream},
+		Findings: []*finding.Rule{finding.BenchmarkMissed},
 		Do:       "Use more `streams` or connected mode, or lower the limit.",
 	},
 }
