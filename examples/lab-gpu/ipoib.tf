@@ -2,7 +2,7 @@ resource "infiniband_ipoib_interface" "fabric" {
   for_each = var.cards
 
   host      = each.key
-  port_guid = infiniband_card.card[each.key].ports["1"].port_guid
+  port_guid = infiniband_card.card[each.key].port_guids["1"]
   mode      = var.ipoib_mode
   mtu       = var.ipoib_mtu
   addresses = [each.value.address]

@@ -27,6 +27,6 @@ resource "infiniband_card" "card" {
 # The IS5022 is unmanaged: it has no subnet manager.
 resource "infiniband_opensm" "fabric" {
   host      = var.subnet_manager
-  port_guid = infiniband_card.card[var.subnet_manager].ports["1"].port_guid
+  port_guid = infiniband_card.card[var.subnet_manager].port_guids["1"]
   priority  = 14
 }

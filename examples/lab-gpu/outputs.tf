@@ -1,7 +1,10 @@
+# What the hosts show now, on each plan.
+data "infiniband_cards" "lab" {}
+
 output "cards" {
   description = "The cards, with the PCI Express link that GPUDirect shares with them."
   value = {
-    for name, card in infiniband_card.card : name => {
+    for place, card in data.infiniband_cards.lab.cards : place => {
       psid     = card.flash_psid
       firmware = card.running_version
       pcie     = card.pcie

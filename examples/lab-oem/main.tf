@@ -42,7 +42,7 @@ resource "infiniband_link_type" "card" {
 # each of its ports.
 resource "infiniband_opensm" "first" {
   host      = var.subnet_manager
-  port_guid = infiniband_card.card[var.subnet_manager].flash_port_guids["1"] # an Ethernet port has its GUID in the flash only
+  port_guid = infiniband_card.card[var.subnet_manager].port_guids["1"]
   priority  = 14
 
   depends_on = [infiniband_link_type.card]
@@ -50,7 +50,7 @@ resource "infiniband_opensm" "first" {
 
 resource "infiniband_opensm" "second" {
   host      = var.subnet_manager
-  port_guid = infiniband_card.card[var.subnet_manager].flash_port_guids["2"] # an Ethernet port has its GUID in the flash only
+  port_guid = infiniband_card.card[var.subnet_manager].port_guids["2"]
   # Not that of the first: a plan cannot know that each has a fabric of its own (SM005).
   priority = 13
 
@@ -61,7 +61,7 @@ resource "infiniband_ipoib_interface" "fabric" {
   for_each = var.cards
 
   host      = each.key
-  port_guid = infiniband_card.card[each.key].flash_port_guids["1"] # an Ethernet port has its GUID in the flash only
+  port_guid = infiniband_card.card[each.key].port_guids["1"]
   mode      = "connected"
   mtu       = 65520
   addresses = [each.value.address]

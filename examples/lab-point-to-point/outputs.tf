@@ -1,7 +1,10 @@
+# What the hosts show now, on each plan.
+data "infiniband_cards" "lab" {}
+
 output "cards" {
   description = "The cards as their driver shows them."
   value = {
-    for name, card in infiniband_card.card : name => {
+    for place, card in data.infiniband_cards.lab.cards : place => {
       chip       = card.chip
       firmware   = card.running_version
       port_guids = { for number, port in card.ports : number => port.port_guid }

@@ -28,6 +28,6 @@ resource "infiniband_card" "card" {
 # what takes both ports from Initializing to Active.
 resource "infiniband_opensm" "link" {
   host      = var.subnet_manager
-  port_guid = infiniband_card.card[var.subnet_manager].ports["1"].port_guid
+  port_guid = infiniband_card.card[var.subnet_manager].port_guids["1"]
   priority  = 14
 }

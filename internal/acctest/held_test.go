@@ -106,11 +106,11 @@ func TestHeld_an_image_that_is_not_known_yet(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: vpi()[:1]})
-	// flash_error is not known before the card is adopted, and null then.
-	adopted := Resource{Type: "infiniband_card", Name: "it",
-		Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}}
+	// Where the backup will be is not known before the GUIDs are written. The card has them, so that none is made.
+	adopted := Resource{Type: "infiniband_guids", Name: "it",
+		Attrs: map[string]any{"card_id": host + "/" + w.PCI(host), "base_mac": labs.CrossFlashCards()[host].BaseMAC}}
 	late := Config{adopted, w.burn(host, "", nil).With(itsFirmware,
-		map[string]any{"image_id": To("infiniband_card.it", "flash_error")})[1]}
+		map[string]any{"image_id": To("infiniband_guids.it", "backup_path")})[1]}
 	for name, first := range map[string]Config{"new": nil, "had an image": w.burn(host, w.Image(ImageVPI), nil)} {
 		ws := w.Workspace()
 		mustApply(t, ws, first)

@@ -176,7 +176,11 @@ func (w *cableLab) pulled(cfg Config) {
 			w.t.Errorf("without the cable %s of the interface is %s", path, got)
 		}
 	}
-	port := fmt.Sprint(plan.Get("infiniband_card.far", "ports"))
+	shown, _, err := w.ws.Data(w.t.Context(), "infiniband_cards", map[string]any{"hosts": []any{"far"}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	port := fmt.Sprint(At(shown, "cards"))
 	if !strings.Contains(port, "Down") || !strings.Contains(port, "Polling") {
 		w.t.Errorf("without the cable the card's ports are %s", port)
 	}

@@ -96,10 +96,10 @@ func (p *link) config(mode string, mtu int) Config {
 			Attrs: map[string]any{"host": name, "pci_address": "0000:01:00.0"}})
 	}
 	cfg = append(cfg, Resource{Type: "infiniband_opensm", Name: "link", Attrs: map[string]any{"host": p.names[0],
-		"port_guid": To("infiniband_card."+p.names[0], "ports", "1", "port_guid"), "priority": 14}})
+		"port_guid": To("infiniband_card."+p.names[0], "port_guids", "1"), "priority": 14}})
 	for i, name := range p.names {
 		cfg = append(cfg, Resource{Type: "infiniband_ipoib_interface", Name: name, After: []string{"infiniband_opensm.link"},
-			Attrs: map[string]any{"host": name, "port_guid": To("infiniband_card."+name, "ports", "1", "port_guid"),
+			Attrs: map[string]any{"host": name, "port_guid": To("infiniband_card."+name, "port_guids", "1"),
 				"mode": mode, "mtu": mtu, "addresses": []any{fmt.Sprintf("%s.%d/24", kernelSubnet, i+1)}}})
 	}
 	return cfg

@@ -56,7 +56,7 @@ func (w *laterCard) byHand() {
 func TestLinkType_referenceToEthernetPort(t *testing.T) {
 	t.Parallel()
 	w := startLaterCard(t)
-	guid := To("infiniband_card.it", "ports", "1", "port_guid")
+	guid := To("infiniband_card.it", "port_guids", "1")
 	cfg := append(w.card(), w.uses(guid)...)
 	mustApply(t, w.ws, cfg)
 	emptyPlan(t, w.ws, cfg)
@@ -69,7 +69,7 @@ func TestLinkType_referenceToEthernetPort(t *testing.T) {
 	}
 	w.Run(labs.Intel9, "mv $(command -v mstflint) /root/mstflint.away")
 	plan = mustPlan(t, w.ws, cfg)
-	if got := plan.Diags.Errors().Find("port_guid is null", "flash_error says why", "remove this resource"); len(got) != 2 ||
+	if got := plan.Diags.Errors().Find("port_guid is null", "says why in flash_error", "remove this resource"); len(got) != 2 ||
 		len(plan.Diags.Find("provider developers")) != 0 {
 		t.Errorf("a port GUID that is null:\n%s", plan.Diags)
 	}
@@ -88,8 +88,9 @@ func TestCard_flashOfAnotherFunction(t *testing.T) {
 	ws := w.Workspace()
 	mustApply(t, ws, Config{{Type: "infiniband_card", Name: "it",
 		Attrs: map[string]any{"host": labs.Intel9, "pci_address": "0000:01:00.1"}}})
-	if got := ws.Get("infiniband_card.it", "flash_port_guids", "1"); got != nil {
-		t.Errorf("the flash is said to have %v", got)
+	shown, _, err := ws.Data(t.Context(), "infiniband_cards", nil)
+	if got := At(shown, "cards", labs.Intel9+"/0000:01:00.1", "flash_port_guids", "1"); err != nil || got != nil {
+		t.Errorf("the flash is said to have %v: %v", got, err)
 	}
 }
 

@@ -208,7 +208,8 @@ func TestPlatforms_unknown_distribution_is_read(t *testing.T) {
 	if diags, applyErr := ws.Apply(context.Background(), plan); applyErr != nil || diags.HasError() {
 		t.Fatalf("%v\n%s", applyErr, diags)
 	}
-	if got := ws.Get("infiniband_card.it", "flash_psid"); got != card.PSIDVPI {
-		t.Errorf("psid %v", got)
+	shown, _, err := ws.Data(context.Background(), "infiniband_cards", nil)
+	if got := At(shown, "cards", theHost+"/0000:01:00.0", "flash_psid"); err != nil || got != card.PSIDVPI {
+		t.Errorf("psid %v: %v", got, err)
 	}
 }

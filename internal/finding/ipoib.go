@@ -15,7 +15,7 @@ var (
 	IPoIBPortUnknown = &Rule{Code: "IP003", Severity: Refuse, Title: "Refusing to configure IPoIB on an unknown port",
 		Attribute: "port_guid",
 		Meaning:   "An IPoIB interface belongs to the port that has this GUID. Interface names change, GUIDs do not.",
-		WayOut: "Use port_guids[\"1\"] of infiniband_guids, or ports[\"1\"].port_guid of infiniband_card. If the GUID is " +
+		WayOut: "Use port_guids[\"1\"] of infiniband_guids, or that of infiniband_card. If the GUID is " +
 			"new, make this resource depend on infiniband_guids. If the port is in Ethernet mode, it shows no GUID: set it to " +
 			"\"ib\" with infiniband_link_type first."}
 	IPoIBPortEthernet = &Rule{Code: "IP004", Severity: Refuse, Title: "Refusing to configure IPoIB on an Ethernet port",

@@ -10,7 +10,7 @@ var (
 	OpensmPortUnknown = &Rule{Code: "SM002", Severity: Refuse,
 		Title: "Refusing to run a subnet manager on an unknown port", Attribute: "port_guid",
 		Meaning: "A subnet manager belongs to one port. opensm ends without an error if it does not find the GUID.",
-		WayOut: "Use port_guids[\"1\"] of infiniband_guids, or ports[\"1\"].port_guid of infiniband_card. If the GUID is " +
+		WayOut: "Use port_guids[\"1\"] of infiniband_guids, or that of infiniband_card. If the GUID is " +
 			"new, make this resource depend on infiniband_guids. If the port is in Ethernet mode, it shows no GUID: set it to " +
 			"\"ib\" with infiniband_link_type first."}
 	OpensmPortEthernet = &Rule{Code: "SM003", Severity: Refuse,

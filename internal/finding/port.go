@@ -10,7 +10,7 @@ var (
 	PortMissing = &Rule{Code: "PO002", Severity: Refuse, Title: "Refusing to set a port that is not there",
 		Attribute: "port",
 		Meaning:   "The kernel shows no RDMA port of this number for the card.",
-		WayOut: "Use the number of a port in ports of infiniband_card. If the driver's module is not loaded, an " +
+		WayOut: "Use the number of a port in port_guids of infiniband_card. If the driver's module is not loaded, an " +
 			"infiniband_ipoib_interface or infiniband_opensm on the card loads it."}
 	PortEthernet = &Rule{Code: "PO003", Severity: Refuse, Title: "Refusing to set an Ethernet port", Attribute: "port",
 		Meaning: "This resource sets InfiniBand ports. Ethernet ports are set with ip link and ethtool.",

@@ -80,7 +80,7 @@ var badValues = map[string]bad{
 		`"ib" "eth" "auto"`},
 	"port GUID that is none": {sm, map[string]any{"port_guid": "port one"}, "port_guid",
 		"want 16 hexadecimal digits"},
-	"port GUID that is null": {sm, map[string]any{"port_guid": nil}, "port_guid", "flash_error says why"},
+	"port GUID that is null": {sm, map[string]any{"port_guid": nil}, "port_guid", "says why in flash_error"},
 	"card id that is null":   {links, map[string]any{"card_id": nil}, "card_id", "card_id is null. It needs a value."},
 	"member that is null": {sm,
 		map[string]any{"partitions": map[string]any{"Default": map[string]any{"full": []any{"ALL", nil}}}}, "partitions",

@@ -69,12 +69,22 @@ func state(address string, value knownvalue.Check, path ...string) statecheck.St
 	return statecheck.ExpectKnownValue(address, at, value)
 }
 
+// shown is what the data source of an example shows of the only card of a host.
+func shown(name, host string, value knownvalue.Check, path ...string) statecheck.StateCheck {
+	for _, h := range labs.Named[name]() {
+		if h.Name == host {
+			return state("data.infiniband_cards.lab", value, append([]string{"cards", host + "/" + h.Cards[0].BDF}, path...)...)
+		}
+	}
+	panic("no host " + host + " in lab " + name)
+}
+
 func TestAccExample_labOEM(t *testing.T) {
 	labExample{
 		name: "oem",
 		checks: []statecheck.StateCheck{
-			state(`infiniband_card.card["dl360a"]`, knownvalue.StringExact("HP_9380110017"), "flash_psid"),
-			state(`infiniband_card.card["dl360a"]`, knownvalue.StringExact("103c:22f5"), "pci_subsystem_id"),
+			shown("oem", "dl360a", knownvalue.StringExact("HP_9380110017"), "flash_psid"),
+			shown("oem", "dl360a", knownvalue.StringExact("103c:22f5"), "pci_subsystem_id"),
 			state(`infiniband_link_type.card["dl360b"]`, knownvalue.StringExact("ib"), "effective", "2"),
 			state(`infiniband_opensm.first`, knownvalue.StringExact("Active"), "port_state"),
 			state(`infiniband_opensm.second`, knownvalue.StringExact("Active"), "port_state"),
@@ -91,8 +101,8 @@ func TestAccExample_labPointToPoint(t *testing.T) {
 		name: "point-to-point",
 		checks: []statecheck.StateCheck{
 			state(`infiniband_card.card["debian1"]`, knownvalue.StringExact("InfiniHost III Ex (MT25208)"), "chip"),
-			state(`infiniband_card.card["debian1"]`, knownvalue.StringExact("0x0002c90200298e00"), "node_guid"),
-			state(`infiniband_card.card["debian2"]`, knownvalue.StringExact("ib_mthca"), "driver"),
+			shown("point-to-point", "debian1", knownvalue.StringExact("0x0002c90200298e00"), "node_guid"),
+			shown("point-to-point", "debian2", knownvalue.StringExact("ib_mthca"), "driver"),
 			state(`infiniband_opensm.link`, knownvalue.StringExact("Active"), "port_state"),
 			state(`infiniband_ipoib_interface.link["debian2"]`, knownvalue.Int64Exact(65520), "mtu"),
 			state(`data.infiniband_connectivity.link`, knownvalue.Int64Exact(65520), "path_mtu"),
@@ -109,10 +119,10 @@ func TestAccExample_labQLogic(t *testing.T) {
 		name: "qlogic",
 		checks: []statecheck.StateCheck{
 			state(`infiniband_card.card["arch-pc"]`, knownvalue.StringExact("InfiniPath_QLE7340"), "part_number"),
-			state(`infiniband_card.card["arch-pc"]`, knownvalue.Null(), "flash_psid"),
-			state(`infiniband_card.card["arch-pc"]`, knownvalue.Null(), "running_version"),
-			state(`infiniband_card.card["arch-pc"]`, knownvalue.Null(), "running_psid"),
-			state(`infiniband_card.card["ubuntu-pc"]`, knownvalue.StringExact("ibp1s0"), "ports", "1", "netdev"),
+			shown("qlogic", "arch-pc", knownvalue.Null(), "flash_psid"),
+			shown("qlogic", "arch-pc", knownvalue.Null(), "running_version"),
+			shown("qlogic", "arch-pc", knownvalue.Null(), "running_psid"),
+			shown("qlogic", "ubuntu-pc", knownvalue.StringExact("ibp1s0"), "ports", "1", "netdev"),
 			state(`infiniband_opensm.link`, knownvalue.StringExact("Active"), "port_state"),
 			state(`infiniband_ipoib_interface.link["arch-pc"]`, knownvalue.Int64Exact(65520), "mtu"),
 		},
@@ -126,7 +136,7 @@ func TestAccExample_labGPU(t *testing.T) {
 		refuse: map[string]string{"ipoib_mode": `(?s)IP009`},
 		checks: []statecheck.StateCheck{
 			state(`infiniband_card.card["r720"]`, knownvalue.StringExact("ConnectX-4"), "chip"),
-			state(`infiniband_card.card["r730b"]`, knownvalue.StringExact("mlx5_core"), "driver"),
+			shown("gpu", "r730b", knownvalue.StringExact("mlx5_core"), "driver"),
 			state(`infiniband_opensm.fabric`, knownvalue.StringExact("Active"), "port_state"),
 			state(`infiniband_ipoib_interface.fabric["r730b"]`, knownvalue.Int64Exact(2044), "mtu"),
 		},

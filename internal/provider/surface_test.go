@@ -267,8 +267,7 @@ func TestSurface_resources_are_imported_in_three_ways(t *testing.T) {
 	}
 }
 
-// A port GUID comes from infiniband_guids where an example has one, else from the card:
-// from its flash only while its ports are Ethernet.
+// A port GUID comes from infiniband_guids where an example has one, else from the card.
 func TestSurface_examples_derive_a_port_GUID_in_one_way(t *testing.T) {
 	files, err := filepath.Glob("../../examples/*/*.tf")
 	more, errMore := filepath.Glob("../../examples/*/*/*.tf")
@@ -278,7 +277,7 @@ func TestSurface_examples_derive_a_port_GUID_in_one_way(t *testing.T) {
 	assigned := regexp.MustCompile(`(?m)^\s*port_guid\s*=\s*(.*)$`)
 	ofGUIDs := regexp.MustCompile(`^infiniband_guids\.\w+(\[.+?\])?\.port_guids\[(each\.value|var\.cards\[var\.subnet_manager\])\.port\]$|` +
 		`^infiniband_guids\.\w+\.port_guids\["1"\]$`)
-	ofCard := regexp.MustCompile(`^infiniband_card\.\w+(\[.+?\])?\.(ports\["1"\]\.port_guid|flash_port_guids\["[12]"\] # an Ethernet port has its GUID in the flash only)$`)
+	ofCard := regexp.MustCompile(`^infiniband_card\.\w+(\[.+?\])?\.port_guids\["[12]"\]$`)
 	seen := 0
 	for _, file := range append(files, more...) {
 		if strings.HasPrefix(filepath.Base(file), "import-by-") {

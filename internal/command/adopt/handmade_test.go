@@ -80,7 +80,7 @@ func TestAdopt_takesOverWithoutTheGUIDs(t *testing.T) {
 	for _, options := range [][]string{{"one"}, {"-take-over", "one"}} {
 		o := run(t, w, options...)
 		says(t, o.file(t, "cards.tf"), "Not adopted: infiniband_guids one/0000:01:00.0", "FW052")
-		says(t, o.file(t, "fabric.tf"), `port_guid = infiniband_card.one.ports["1"].port_guid`)
+		says(t, o.file(t, "fabric.tf"), `port_guid = infiniband_card.one.port_guids["1"]`)
 	}
 }
 

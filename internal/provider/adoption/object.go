@@ -241,14 +241,8 @@ func (f *Lab) portGUID(o *Object, v tftypes.Value) (to *Object, path string) {
 	if !o.card.adopted() {
 		return nil, ""
 	}
-	var ports map[string]tftypes.Value
-	if o.card.attrs["ports"].As(&ports) == nil {
-		for number, p := range ports {
-			var port map[string]tftypes.Value
-			if p.As(&port) == nil && port["port_guid"].Equal(v) {
-				return o.card, fmt.Sprintf(".ports[%q].port_guid", number)
-			}
-		}
+	if port := keyOf(o.card.attrs["port_guids"], v); port != "" {
+		return o.card, fmt.Sprintf(".port_guids[%q]", port)
 	}
 	return nil, ""
 }

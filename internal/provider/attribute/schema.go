@@ -59,9 +59,8 @@ func CardIdentityAttribute() schema.StringAttribute {
 
 // NoPortGUID says why a port GUID can be null, and what to write.
 const NoPortGUID = "While a port is in Ethernet mode, its GUID is known from the card's flash only. infiniband_card " +
-	"shows none if it cannot read the flash (flash_error says why), or if it is not certain that the port will use the " +
-	"GUID of the flash.\n\nWrite flash_port_guids[\"1\"] of that infiniband_card in place of the reference. If it has " +
-	"no entry for the port, write the GUID itself."
+	"shows none if it cannot read the flash (the data source infiniband_cards says why in flash_error), or if it is not " +
+	"certain that the port will use the GUID of the flash.\n\nWrite the GUID itself in place of the reference."
 
 // PortGUIDAttribute is the argument that names a port of a host.
 func PortGUIDAttribute() schema.StringAttribute {
@@ -69,8 +68,7 @@ func PortGUIDAttribute() schema.StringAttribute {
 		Required:   true,
 		CustomType: GUIDType{},
 		MarkdownDescription: "GUID of the port, in any usual spelling; `infiniband_guids.….port_guids[\"1\"]` is that of " +
-			"port 1. Without that resource it is `infiniband_card.….ports[\"1\"].port_guid`, and " +
-			"`infiniband_card.….flash_port_guids[\"1\"]` while an Ethernet card has no RDMA device yet. Changing the port " +
+			"port 1. Without that resource it is `infiniband_card.….port_guids[\"1\"]`. Changing the port " +
 			"forces replacement, and a GUID that is not known while planning counts as another one. To import this resource, " +
 			"import the card, too, or write the GUID itself.",
 		PlanModifiers: []planmodifier.String{ReplaceIfOther[GUIDKind]()},

@@ -15,8 +15,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// recordedIdentity is the identity of the card at adoption. The id keeps the strongest
-// fact, also if the others cannot be read any more.
+// recordedIdentity is the identity of the card that was adopted, with all that refreshes have
+// read of it. The id keeps the strongest fact, also if nothing else can be read any more.
 func (m *model) recordedIdentity() ib.Identity {
 	who := ib.Identity{Serial: m.SerialNumber.ValueString(), Part: m.PartNumber.ValueString(), Chip: m.Chip.ValueString()}
 	if name, err := attribute.ParseCardName(m.ID.ValueString()); err == nil {
@@ -26,66 +26,35 @@ func (m *model) recordedIdentity() ib.Identity {
 		}
 		who.MACs, who.GUIDs = token.MACs, token.GUIDs
 	}
-	for _, v := range m.FlashMACs.Elements() {
-		if mac, err := ib.ParseMAC(attribute.StringOf(v)); err == nil {
-			who.MACs = append(who.MACs, mac)
-		}
+	record, err := ib.ParseIdentity(m.CardIdentity.ValueString())
+	if err != nil {
+		return who // somebody edited the state; the id still says which card it is
 	}
-	for _, text := range m.guids() {
-		if guid, err := ib.ParseGUID(text); err == nil {
-			who.GUIDs = append(who.GUIDs, guid)
-		}
-	}
-	return who
+	return who.With(record)
 }
 
-// guids are the GUIDs in flash and those in use.
-func (m *model) guids() []string {
-	all := []string{m.FlashNode.ValueString()}
-	for _, v := range m.FlashPorts.Elements() {
-		all = append(all, attribute.StringOf(v))
-	}
-	all = append(all, m.NodeGUID.ValueString())
-	for _, v := range m.Ports.Elements() {
-		port, ok := v.(types.Object)
-		// The GUID of an Ethernet port is made from its MAC.
-		if ok && attribute.StringOf(port.Attributes()["link_layer"]) == "InfiniBand" {
-			all = append(all, attribute.StringOf(port.Attributes()["port_guid"]))
-		}
-	}
-	return all
-}
-
-// refresh fills everything but the identity. Part and serial number stay as adopted if
-// the vital product data cannot be read any more, or if it is not proven that the card is
-// the recorded one.
+// refresh takes what the card shows. What tells the card from others stays as adopted if it
+// cannot be read any more, or if it is not proven that the card is the recorded one.
 func (m *model) refresh(ref attribute.CardRef, c *inventory.Card, recorded, now ib.Identity) {
 	before := *m
-	m.observe(ref, c, now)
-	if c.FlashFailure == inventory.FlashBusy {
-		m.keepFlash(before)
-	}
+	m.identify(ref, c, now)
 	if name, err := attribute.ParseCardName(before.ID.ValueString()); err == nil && name.Token != "" {
 		m.ID = before.ID
 	}
+	if c.FlashFailure == inventory.FlashBusy && !before.PortGUIDs.IsNull() {
+		m.PortGUIDs = before.PortGUIDs
+	}
 	if !isSame(recorded, now) && !recorded.Empty() {
-		m.keepIdentity(before)
+		m.ID, m.SerialNumber, m.PartNumber, m.PortGUIDs = before.ID, before.SerialNumber, before.PartNumber, before.PortGUIDs
 		return
 	}
+	m.CardIdentity = types.StringValue(recorded.With(now).String())
 	if m.SerialNumber.IsNull() && before.SerialNumber.ValueString() != "" {
 		m.SerialNumber = before.SerialNumber
 	}
 	if m.PartNumber.IsNull() && before.PartNumber.ValueString() != "" {
 		m.PartNumber = before.PartNumber
 	}
-}
-
-// keepIdentity takes what tells the card from others as it was recorded.
-func (m *model) keepIdentity(before model) {
-	m.ID, m.SerialNumber, m.PartNumber = before.ID, before.SerialNumber, before.PartNumber
-	m.FlashNode, m.FlashSystem, m.FlashPorts, m.FlashMACs = before.FlashNode, before.FlashSystem, before.FlashPorts,
-		before.FlashMACs
-	m.NodeGUID, m.SystemGUID, m.Ports = before.NodeGUID, before.SystemGUID, before.Ports
 }
 
 // named is what state and configuration say of the card in the slot themselves. A state that

@@ -64,6 +64,9 @@ func (r *Resource) planAdoption(ctx context.Context, ref attribute.CardRef, plan
 	}
 	plan.identify(ref, found, now)
 	plan.ID = idOf(ref, plan.tell(append(recorded, state.recordedIdentity()), now))
+	if plan.CardIdentity = state.CardIdentity; !isSame(state.recordedIdentity(), now) || plan.CardIdentity.IsNull() {
+		plan.CardIdentity = r.FirstRecord(plan.ID, ref.PCI, snap)
+	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 

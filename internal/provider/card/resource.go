@@ -50,7 +50,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 }
 
-// adopt fills the model from the card, if that is the planned one.
+// adopt makes sure that the card is the planned one: the plan has all that is read of it.
 func (r *Resource) adopt(ctx context.Context, ref attribute.CardRef, plan *model, diags *diag.Diagnostics) {
 	snap, found := r.find(ctx, ref, nil, diags)
 	if found == nil {
@@ -63,15 +63,16 @@ func (r *Resource) adopt(ctx context.Context, ref attribute.CardRef, plan *model
 		refuse(ctx, diags, ref, f)
 	}
 	checkExpected(diags, ref, *plan, nil, snap, found)
-	id := plan.ID
-	plan.observe(ref, found, now)
-	if id.ValueString() != "" {
-		plan.ID = id // as planned
+	if plan.CardIdentity.IsUnknown() { // its host was not known when it was planned
+		plan.identify(ref, found, now)
+		plan.CardIdentity = types.StringValue(now.String())
 	}
 }
 
 // importing reports whether nothing was adopted yet: only an import has named the card.
-func (m *model) importing() bool { return m.PCIDeviceID.IsNull() }
+func (m *model) importing() bool {
+	return m.Chip.IsNull() && m.SerialNumber.IsNull() && m.PartNumber.IsNull() && m.CardIdentity.IsNull()
+}
 
 // misnamed reports whether an import names another card than the one in the slot.
 func (m *model) misnamed(now ib.Identity) bool {
@@ -133,9 +134,10 @@ func (r *Resource) noteImport(m *model, ref attribute.CardRef) {
 // one.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
-	var plan model
+	var plan, state model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	if plan.RDMADevice.IsUnknown() { // the plan adopts another card
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if !plan.ID.Equal(state.ID) { // the plan adopts another card, or this one at another place
 		ref, _ := plan.ref()
 		r.adopt(ctx, ref, &plan, &resp.Diagnostics)
 	}

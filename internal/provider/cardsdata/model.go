@@ -1,6 +1,7 @@
 package cardsdata
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -18,20 +19,22 @@ type model struct {
 	Cards            types.Map    `tfsdk:"cards"`
 }
 
-var portTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"link_type": types.StringType, "state": types.StringType, "physical_state": types.StringType, "rate": types.StringType,
-	"port_guid": attribute.GUIDType{}, "lid": types.Int64Type, "sm_lid": types.Int64Type, "netdev": types.StringType,
-}}
+// The types of one card, of its ports and of its PCI Express link are those of the schema.
+var (
+	cardTypes = elementOf(describe().Attributes["cards"].GetType())
+	portTypes = elementOf(cardTypes.AttrTypes["ports"])
+	pcieTypes = objectOf(cardTypes.AttrTypes["pcie"])
+)
 
-var cardTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"host": types.StringType, "pci_address": attribute.PCIType{}, "chip": types.StringType,
-	"part_number":   types.StringType,
-	"serial_number": types.StringType, "driver": types.StringType, "flash_psid": attribute.PSIDType{},
-	"flash_version": attribute.VersionType{},
-	"running_psid":  attribute.PSIDType{}, "running_version": attribute.VersionType{},
-	"flash_node_guid": attribute.GUIDType{}, "flash_macs": types.MapType{ElemType: attribute.MACType{}},
-	"ports": types.MapType{ElemType: portTypes},
-}}
+func elementOf(t attr.Type) types.ObjectType {
+	of, _ := t.(types.MapType)
+	return objectOf(of.ElemType)
+}
+
+func objectOf(t attr.Type) types.ObjectType {
+	of, _ := t.(types.ObjectType)
+	return of
+}
 
 func (m *model) observe(found map[string]*inventory.Snapshot, missing map[string]error) {
 	reasons := map[string]string{}
@@ -58,15 +61,26 @@ func cardValue(host string, c *inventory.Card) types.Object {
 	for _, p := range c.Ports {
 		ports[strconv.Itoa(p.Number)] = portValue(p)
 	}
+	guids := flash.GUIDs
 	return types.ObjectValueMust(cardTypes.AttrTypes, map[string]attr.Value{
 		"host": types.StringValue(host), "pci_address": attribute.PCIText(c.PCI), "chip": attribute.OrNull(c.Chip.Name),
-		"part_number": attribute.OrNull(c.PartNumber), "serial_number": attribute.OrNull(c.Serial.Or("")),
-		"driver":     attribute.OrNull(c.Driver),
+		"pci_device_id":    types.StringValue(fmt.Sprintf("%04x:%04x", c.VendorID, c.DeviceID)),
+		"pci_subsystem_id": types.StringValue(fmt.Sprintf("%04x:%04x", c.SubVendorID, c.SubDevice)),
+		"part_number":      attribute.OrNull(c.PartNumber), "serial_number": attribute.OrNull(c.Serial.Or("")),
+		"driver": attribute.OrNull(c.Driver), "rdma_device": attribute.OrNull(c.RDMADevice),
+		"livefish": types.BoolValue(c.Livefish), "flash_error": attribute.OrNull(c.FlashError),
 		"flash_psid": attribute.PSIDText(flash.PSID), "flash_version": attribute.VersionText(flash.FW),
+		"image_format": attribute.OrNull(flash.ImageType), "security_attributes": attribute.OrNull(flash.SecurityAttrs),
 		"running_psid": attribute.PSIDText(c.RunningPSID), "running_version": attribute.VersionString(c.RunningFW),
-		"flash_node_guid": attribute.GUIDText(flash.GUIDs.Node),
-		"flash_macs":      attribute.ByPort(attribute.MACText(flash.GUIDs.MAC1), attribute.MACText(flash.GUIDs.MAC2)),
-		"ports":           types.MapValueMust(portTypes, ports),
+		"node_guid": attribute.GUIDText(c.NodeGUID), "system_image_guid": attribute.GUIDText(c.SystemGUID),
+		"flash_node_guid": attribute.GUIDText(guids.Node), "flash_system_image_guid": attribute.GUIDText(guids.SystemImage),
+		"flash_port_guids": attribute.ByPort(attribute.GUIDText(guids.Port1), attribute.GUIDText(guids.Port2)),
+		"flash_macs":       attribute.ByPort(attribute.MACText(guids.MAC1), attribute.MACText(guids.MAC2)),
+		"pcie": types.ObjectValueMust(pcieTypes.AttrTypes, map[string]attr.Value{
+			"lanes": types.Int64Value(int64(c.PCIe.Width)), "max_lanes": types.Int64Value(int64(c.PCIe.MaxWidth)),
+			"speed": attribute.OrNull(c.PCIe.Speed), "max_speed": attribute.OrNull(c.PCIe.MaxSpeed),
+		}),
+		"ports": types.MapValueMust(portTypes, ports),
 	})
 }
 
@@ -76,7 +90,7 @@ func portValue(p inventory.Port) types.Object {
 		rate = "" // the kernel shows a rate of ports without a link, too
 	}
 	return types.ObjectValueMust(portTypes.AttrTypes, map[string]attr.Value{
-		"link_type": attribute.OrNull(p.TypeNow), "state": attribute.OrNull(p.State),
+		"link_type": attribute.OrNull(p.TypeNow), "link_layer": attribute.OrNull(p.LinkLayer), "state": attribute.OrNull(p.State),
 		"physical_state": attribute.OrNull(p.Physical),
 		"rate":           attribute.OrNull(rate), "port_guid": attribute.GUIDText(p.PortGUID),
 		"lid":    types.Int64Value(int64(p.LID)),

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -100,8 +101,8 @@ func (d *Data) cardOf(ctx context.Context, id attribute.CardID, record types.Str
 		return nil
 	}
 	now := at.Snap.Identity(at.Card)
-	if who = expectedIdentity(name, who, now, record.IsNull()); record.IsNull() && isSame(who, now) {
-		who = who.With(d.Planned.First(d.FunctionKey(name.CardRef), at.firstGUID()))
+	if who = expectedIdentity(name, who, now, record.IsNull()); record.IsNull() {
+		who = d.firstRecord(name, who, at.Look)
 	}
 	at.HCA.Recorded, at.Identity = who, types.StringValue(who.String())
 	if !isSame(who, now) && !who.Empty() {
@@ -110,10 +111,32 @@ func (d *Data) cardOf(ctx context.Context, id attribute.CardID, record types.Str
 	return at
 }
 
+// FirstRecord is what the plan of a new infiniband_card records of the card in a slot that its id
+// names, with a look at the host.
+func (d *Data) FirstRecord(id types.String, pci ib.PCIAddress, snap *inventory.Snapshot) types.String {
+	name, err := attribute.ParseCardName(id.ValueString())
+	look, gone := cards.LookAt(snap, pci)
+	token, wrong := ib.ParseToken(name.Token)
+	if errors.Join(err, gone, wrong) != nil {
+		return types.StringNull() // neither is: the caller has made the id, from the card in this snapshot
+	}
+	who := expectedIdentity(name, token, look.Who, true)
+	return types.StringValue(d.firstRecord(name, who, look).String())
+}
+
+// firstRecord adds the GUID that the card keeps while its flash is written, if it is the card that
+// is asked for.
+func (d *Data) firstRecord(name attribute.CardName, who ib.Identity, look *cards.Look) ib.Identity {
+	if !isSame(who, look.Who) {
+		return who
+	}
+	return who.With(d.Planned.First(d.FunctionKey(name.CardRef), firstGUID(look)))
+}
+
 // firstGUID is the GUID of the card that a plan without a record keeps: the one that its driver
 // shows, which stays while flash is written. Where no driver shows any it is the one in flash,
 // unless a job of ours is at that: it would be another one when the plan is applied.
-func (c *CardAt) firstGUID() (who ib.Identity) {
+func firstGUID(c *cards.Look) (who ib.Identity) {
 	shown, guids := c.Snap.ShownIdentity(c.Card), []ib.GUID{c.Card.NodeGUID}
 	if f := c.Card.Flash; f != nil && c.Card.RDMADevice == "" && len(c.Pending) == 0 {
 		guids = append(guids, f.GUIDs.Node)
