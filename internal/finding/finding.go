@@ -119,7 +119,8 @@ func (f Finding) Detail() string {
 	if f.Consent != "" {
 		b.WriteString("\n\n    " + f.Consent)
 	}
-	b.WriteString("\n\nFinding: " + f.Rule.Code + "\n" + f.Rule.Address())
+	// An engine breaks no line that begins with a blank.
+	b.WriteString("\n\n Finding: " + f.Rule.Code + ", " + f.Rule.Address())
 	return strings.TrimLeft(b.String(), "\n")
 }
 

@@ -32,7 +32,7 @@ func TestAddress_isThatOfASection(t *testing.T) {
 			!strings.HasPrefix(sections[anchor], r.Code+": ") {
 			t.Errorf("%s leads to %s", r.Code, r.Address())
 		}
-		if !strings.HasSuffix(r.Find("").Detail(), "Finding: "+r.Code+"\n"+r.Address()) {
+		if !strings.HasSuffix(r.Find("").Detail(), " Finding: "+r.Code+", "+r.Address()) {
 			t.Errorf("%s does not name its section", r.Code)
 		}
 	}
