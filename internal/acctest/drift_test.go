@@ -14,26 +14,29 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
-// driftJob gives the commands of the ready workflow, which the guide shows as it is.
-func driftJob(t *testing.T) (commands string) {
+// workflow gives the commands of each job of a ready workflow, which a guide shows as it is.
+func workflow(t *testing.T, name string) map[string]string {
 	t.Helper()
-	file, err := os.ReadFile("../../examples/drift/drift.yml")
+	file, err := os.ReadFile("../../examples/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var workflow struct {
+	var all struct {
 		Jobs map[string]struct {
 			Steps []struct{ Run string }
 		}
 	}
-	if err = yaml.Unmarshal(file, &workflow); err != nil {
+	if err = yaml.Unmarshal(file, &all); err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range workflow.Jobs["plan"].Steps {
-		commands += step.Run + "\n"
-	}
-	if strings.Count(commands, "terraform ") != 2 {
-		t.Fatalf("the commands of the workflow:\n%s", commands)
+	commands := map[string]string{}
+	for job, has := range all.Jobs {
+		for _, step := range has.Steps {
+			commands[job] += step.Run + "\n"
+		}
+		if !strings.Contains(commands[job], "\nterraform ") {
+			t.Fatalf("the commands of job %s:\n%s", job, commands[job])
+		}
 	}
 	return commands
 }
@@ -42,6 +45,7 @@ func driftJob(t *testing.T) (commands string) {
 type nightly struct {
 	*operator
 	commands, key string
+	env           []string
 }
 
 // ends runs the commands of the workflow as the runner's shell does.
@@ -52,6 +56,7 @@ func (n nightly) ends(status int, words ...string) {
 	cmd.Dir = n.dir
 	cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(n.dir, "cli.tfrc"), "CHECKPOINT_DISABLE=1",
 		"LAB_SSH_KEY="+n.key, "INFINIBAND_SUDO_PASSWORD=", "SSH_AUTH_SOCK=")
+	cmd.Env = append(cmd.Env, n.env...)
 	out, _ := cmd.CombinedOutput()
 	said := strings.Join(strings.Fields(strings.NewReplacer("│", " ", "╷", " ", "╵", " ").Replace(string(out))), " ")
 	if got := cmd.ProcessState.ExitCode(); got != status {
@@ -68,7 +73,7 @@ func (n nightly) ends(status int, words ...string) {
 // itself, and is quiet otherwise.
 func TestDrift_workflow(t *testing.T) {
 	t.Parallel()
-	commands := driftJob(t)
+	commands := workflow(t, "drift/drift.yml")["plan"]
 	w := Start(t, Options{Hosts: labs.Named["qlogic"]()})
 	o := newFolder(t, buildProvider(t))
 	o.mirror()
@@ -83,7 +88,7 @@ func TestDrift_workflow(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.withoutKey("lab.auto.tfvars.json")
-	n := nightly{o, commands, string(key)}
+	n := nightly{o, commands, string(key), nil}
 	before := w.prints()
 	n.ends(0, "No changes.", "The lab is as the repository says.")
 	host := w.Names()[0]

@@ -131,6 +131,7 @@ command: -os/exec
 command/check: finding ib safety inventory host hosts platform hca/cards provider/diagnostic command command/target -os -os/exec
 command/explain: command finding -os -os/exec
 command/history: hca/record provider/diagnostic command command/target -os -os/exec
+command/review: command finding provider/diagnostic -os/exec
 command/watch: hca/cards hca/journal hca/record host poll provider/diagnostic command command/target +golang.org/x/term -os/exec
 command/target: command host hosts shellcmd provider/diagnostic +golang.org/x/term -os/exec
 command/adopt: explain command command/target host inventory provider/adoption provider/diagnostic +framework -os/exec

@@ -103,6 +103,8 @@ cat bin/release/terraform-provider-infiniband_0.1.0_SHA256SUMS`, by: "internal/t
 		holds: `"apply", "-no-color", "-auto-approve"`},
 	{file: "templates/guides/drift.md.tmpl", lines: "*text", by: "internal/acctest/drift_test.go",
 		holds: `"mtu = 1500 ->"`},
+	{file: "templates/guides/review.md.tmpl", lines: "*sh", by: "internal/acctest/review_test.go",
+		holds: `workflow(t, "review/review.yml")`},
 	{file: "templates/guides/firmware.md.tmpl", lines: "*sh", why: "they need a file that only its vendor may hand out"},
 	{file: "templates/guides/adopt.md", lines: "*sh", by: "internal/acctest/adopt_test.go",
 		holds: `os.ReadFile("../../templates/guides/adopt.md")`},
@@ -210,6 +212,7 @@ func TestBlocks_each_example_has_a_test(t *testing.T) {
 		`^examples/lab-(gpu|oem|point-to-point|qlogic)/[a-z]+\.tf$`:      `"../../examples/lab-"+e.name`,
 		`^examples/lab-[a-z-]+/(README\.md|terraform\.tfvars\.example)$`: "", // TestBlocks_each_has_a_proof
 		`^examples/drift/drift\.yml$`:                                    "", // TestDrift_workflow
+		`^examples/review/review\.yml$`:                                  "", // TestReview_workflow
 		`^examples/lab-crossflash/simulated\.svg$`:                       "", // TestFabric_of_the_two_hosts
 	}
 	files := repository(t, []string{"examples"}, func(string) bool { return true })

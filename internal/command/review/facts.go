@@ -1,0 +1,200 @@
+package review
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+)
+
+// review is what the Markdown says.
+type review struct {
+	Saved     bool // there is a saved plan
+	Refused   bool
+	Partial   bool // targets or deferred changes leave something out
+	Verbs     []string
+	Cards     []row
+	Others    []row
+	Drift     []row
+	Effects   []effect
+	Consents  []consent
+	Missing   []consent
+	Findings  []found
+	Foreign   int // changes of other providers
+	Quiet     int // messages of other providers
+	Outputs   int
+	Texts     bool // whether the texts of findings are shown
+	Unlogged  bool // there is no log, so no warnings
+	Unchanged bool
+}
+
+// effect is what an apply does to a host besides its objects: a restart, a file, a package.
+type effect struct{ Address, What, Values string }
+
+// effects are the attributes that say so, with the words for them.
+var effects = [][2]string{
+	{"restarts", "Restart"}, {"drains", "Drain"}, {"services", "Services"}, {"files", "Files"}, {"packages", "Packages"},
+}
+
+func isEffect(attribute string) bool {
+	return slices.ContainsFunc(effects, func(e [2]string) bool { return e[0] == attribute })
+}
+
+// found is a message of a plan. Rule is nil if it has no code.
+type found struct {
+	diagnostic
+	Rule *finding.Rule
+}
+
+// Kind is the weight of the message.
+func (f found) Kind() string {
+	if f.Rule != nil && f.Severity == "error" {
+		return f.Rule.Severity.String()
+	}
+	return f.Severity
+}
+
+// values are those after the apply, or before it if the object goes.
+func (r *resource) values() any {
+	if r.Change.After == nil {
+		return r.Change.Before
+	}
+	return r.Change.After
+}
+
+// isOfCard reports whether it is a card, or a part of one: these alone say which card that is.
+func (r *resource) isOfCard() bool {
+	keys := keysOf(r.values())
+	return slices.Contains(keys, "card_identity") || slices.Contains(keys, "serial_number")
+}
+
+// object is the card of a resource of a card, or else its address.
+func (r *resource) object() string {
+	id := strings.Split(textOf(r.values(), "id"), "/")
+	if !r.isOfCard() || len(id) < 2 {
+		return r.Address
+	}
+	return id[0] + "/" + id[1]
+}
+
+// identity says which card it is.
+func (r *resource) identity() string {
+	if serial := textOf(r.values(), "serial_number"); serial != "" {
+		return "serial number " + serial
+	}
+	return textOf(r.values(), "card_identity")
+}
+
+var codeLine = regexp.MustCompile(`(?m)^ Finding: ([A-Z]{2}\d{3}),`)
+
+// consentLine is indented in the text of a finding.
+var consentLine = regexp.MustCompile(`(?m)^    (\S.*)$`)
+
+// review gathers what is to be said.
+func (in *input) review() *review {
+	r := &review{Saved: in.plan != nil, Unlogged: !in.logged}
+	for _, d := range in.diagnostics {
+		r.add(d)
+	}
+	byPlace := func(d diagnostic) string { return d.Severity + "\x00" + d.Address + "\x00" + d.Summary } // errors first
+	slices.SortStableFunc(r.Findings, func(a, b found) int { return cmp.Compare(byPlace(a.diagnostic), byPlace(b.diagnostic)) })
+	slices.SortStableFunc(r.Missing, func(a, b consent) int { return cmp.Compare(a.Address, b.Address) })
+	if in.plan != nil {
+		r.ofPlan(in.plan)
+	}
+	return r
+}
+
+// add takes a message. One of another provider is counted, unless it stops the plan.
+func (r *review) add(d diagnostic) {
+	r.Refused = r.Refused || d.Severity == "error"
+	f := found{diagnostic: d}
+	if m := codeLine.FindStringSubmatch(d.Detail); m != nil {
+		if i := slices.IndexFunc(finding.All(), func(o *finding.Rule) bool { return o.Code == m[1] }); i >= 0 {
+			f.Rule = finding.All()[i]
+		}
+	}
+	if f.Rule == nil && d.Severity != "error" && d.Address != "" && !strings.Contains(d.Address, "infiniband_") {
+		r.Quiet++
+		return
+	}
+	r.Findings = append(r.Findings, f)
+	if f.Rule == nil || f.Rule.Severity != finding.NeedsConsent || d.Severity != "error" {
+		return
+	}
+	if m := consentLine.FindStringSubmatch(d.Detail); m != nil {
+		r.Missing = append(r.Missing, consent{Address: d.Address, Argument: f.Rule.Code, Value: m[1]})
+	}
+}
+
+// ofPlan takes what the saved plan has.
+func (r *review) ofPlan(p *plan) {
+	r.Refused = r.Refused || p.Errored
+	r.Partial = !r.Refused && p.Complete != nil && !*p.Complete
+	r.ofResources(p)
+	for i := range p.Drift {
+		if one := &p.Drift[i]; one.changes() && isOurs(one.Type) {
+			r.Drift = append(r.Drift, one.named(one.differences(nil))...)
+		}
+	}
+	for _, o := range p.Outputs {
+		if !slices.Equal(o.Actions, []string{"no-op"}) {
+			r.Outputs++
+		}
+	}
+	for _, rows := range [][]row{r.Cards, r.Others, r.Drift} {
+		arrange(rows)
+	}
+}
+
+// ofResources takes what changes, and counts it.
+func (r *review) ofResources(p *plan) {
+	verbs := map[string]int{}
+	for i := range p.Changes {
+		switch one := &p.Changes[i]; {
+		case !one.changes():
+		case !isOurs(one.Type):
+			r.Foreign++
+		default:
+			verbs[one.verb()]++
+			r.ofResource(p, one)
+		}
+	}
+	for _, verb := range slices.Sorted(maps.Keys(verbs)) {
+		r.Verbs = append(r.Verbs, fmt.Sprintf("%d %s", verbs[verb], verb))
+	}
+	r.Unchanged = !r.Refused && len(verbs) == 0
+}
+
+// ofResource takes what changes of one object.
+func (r *review) ofResource(p *plan, one *resource) {
+	expressions, _ := p.written(one)
+	if rows := one.rows(expressions); one.isOfCard() {
+		r.Cards = append(r.Cards, rows...)
+	} else {
+		r.Others = append(r.Others, rows...)
+	}
+	for _, e := range effects {
+		for _, l := range leaves("", member(one.Change.After, e[0]), member(one.Change.Unknown, e[0]), nil) {
+			r.Effects = append(r.Effects, effect{one.Address, e[1], l.text})
+		}
+	}
+	r.Consents = append(r.Consents, p.consents(one)...)
+}
+
+// arrange puts the rows of one object together, and names it in the first of them.
+func arrange(rows []row) {
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.Object, b.Object) })
+	last := ""
+	for i := range rows {
+		if rows[i].Object == last {
+			rows[i].Object, rows[i].Identity = "", ""
+		} else {
+			last = rows[i].Object
+		}
+	}
+}

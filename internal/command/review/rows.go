@@ -1,0 +1,113 @@
+package review
+
+import (
+	"slices"
+	"strings"
+)
+
+// laterKnown stands for a value that only the apply will know.
+const laterKnown = "(known after apply)"
+
+// row is one line of a table: what of which object changes, from what to what.
+type row struct{ Object, Identity, What, From, To string }
+
+// verbs say what an apply does with an object.
+var verbs = map[string]string{"create": "created", "update": "changed", "delete": "removed", "forget": "forgotten",
+	"delete,create": "replaced", "create,delete": "replaced"}
+
+// verb is what happens to the resource; empty if nothing does.
+func (r *resource) verb() string {
+	done := verbs[strings.Join(r.Change.Actions, ",")]
+	if r.Change.Importing != nil {
+		return strings.TrimSuffix("adopted, "+done, ", ")
+	}
+	if done == "" && r.Previous != "" {
+		return "renamed"
+	}
+	return done
+}
+
+// changes reports whether anything happens to it.
+func (r *resource) changes() bool { return r.Mode == "managed" && r.verb() != "" }
+
+// rows say what changes. written are the arguments of the configuration.
+func (r *resource) rows(written map[string]expression) []row {
+	var out []row
+	if r.Previous != "" && r.Previous != r.Address {
+		out = append(out, row{What: "address", From: r.Previous, To: r.Address})
+	}
+	if now := member(r.Change.After, "change"); compact(now) != compact(member(r.Change.Before, "change")) {
+		out = append(out, fromTo(now)...)
+	}
+	if r.Change.After != nil {
+		out = append(out, r.differences(written)...)
+	}
+	if len(out) == 0 || r.Change.Importing != nil {
+		out = append(out, row{What: "object", To: r.verb()})
+	}
+	return r.named(out)
+}
+
+// named are the rows with the object that they are of. A card has several resources.
+func (r *resource) named(rows []row) []row {
+	part := ""
+	if r.isOfCard() && r.Type != "infiniband_card" {
+		part = strings.TrimPrefix(r.Type, "infiniband_") + " "
+	}
+	for i := range rows {
+		rows[i].Object, rows[i].Identity = r.object(), r.identity()
+		rows[i].What = strings.TrimSpace(part + rows[i].What)
+	}
+	return rows
+}
+
+// differences are the values that differ and are known, and of a new object what the
+// configuration says of it.
+func (r *resource) differences(written map[string]expression) []row {
+	before := leaves("", r.Change.Before, nil, r.Change.BeforeSensitive)
+	after := leaves("", r.Change.After, r.Change.Unknown, r.Change.AfterSensitive)
+	var out []row
+	for _, at := range places(before, after) {
+		top, _, _ := strings.Cut(strings.ReplaceAll(at, "[", "."), ".")
+		_, asked := written[top]
+		from, to := textAt(before, at), textAt(after, at)
+		later := to == laterKnown && !asked || to == "" && isTrue(member(r.Change.Unknown, top))
+		if from != to && !later && !slices.Contains(apart, top) && !isEffect(top) && (asked || r.Change.Before != nil) {
+			out = append(out, row{What: at, From: from, To: to})
+		}
+	}
+	return out
+}
+
+// apart are attributes that have a place of their own in a review, or only name what others show.
+var apart = []string{"change", "id", "host", "card_id", "card_identity", "image_id"}
+
+// fromTo are the parts of the attribute change, which says what is in flash before and after:
+// an object of parts, each with from and to, or a text with an arrow.
+func fromTo(change any) []row {
+	if text, ok := change.(string); ok {
+		var out []row
+		for part := range strings.SplitSeq(text, ", ") {
+			from, to, _ := strings.Cut(part, " -> ")
+			out = append(out, row{From: from, To: to})
+		}
+		return out
+	}
+	from, to := member(change, "from"), member(change, "to")
+	if from == nil && to == nil {
+		var out []row
+		for _, key := range keysOf(change) {
+			for _, part := range fromTo(member(change, key)) {
+				part.What = strings.TrimSuffix(key+"."+part.What, ".")
+				out = append(out, part)
+			}
+		}
+		return out
+	}
+	before, after := leaves("", from, nil, nil), leaves("", to, nil, nil)
+	var out []row
+	for _, at := range places(before, after) {
+		out = append(out, row{What: at, From: textAt(before, at), To: textAt(after, at)})
+	}
+	return out
+}
