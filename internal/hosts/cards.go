@@ -292,7 +292,7 @@ func readVPD(c *inventory.Card, a *collect.Answer) {
 		unread(fmt.Sprintf("lspci ended with status %d", run.Status))
 		return
 	}
-	d, err := lspci.ParseOne(run.Output)
+	d, err := lspci.Parse(run.Output)
 	switch {
 	case err != nil:
 		unread("the output of lspci was not understood: " + err.Error())

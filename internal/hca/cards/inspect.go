@@ -167,12 +167,12 @@ func (o *Session) readHardware(ctx context.Context, h host.Host, facts *safety.C
 		facts.HWID = fact.Unknown[ib.HWID](reason)
 		return nil
 	}
-	hw, parseErr := mstflint.ParseHWQuery(out)
+	id, parseErr := mstflint.ParseHWQuery(out)
 	if parseErr != nil {
 		facts.HWID = fact.Unknown[ib.HWID]("mstflint hw query: " + parseErr.Error())
 		return nil //nolint:nilerr // an id that is not known is a finding, and a refusal
 	}
-	facts.HWID = fact.Known(hw.ID)
+	facts.HWID = fact.Known(id)
 	return nil
 }
 

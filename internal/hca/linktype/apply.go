@@ -186,11 +186,11 @@ func writeConfig(ctx context.Context, o *cards.Session, c cards.Card, types map[
 	if err != nil {
 		return notStored(newError(c, "mstconfig failed", err))
 	}
-	change, err := mstconfig.ParseSet(string(r.Stdout))
+	applied, err := mstconfig.ParseSet(string(r.Stdout))
 	if err != nil {
 		return notStored(newError(c, "the answer of mstconfig was not understood", err))
 	}
-	if !change.Applied {
+	if !applied {
 		return notStored(newError(c, "mstconfig does not say that it applied the change: "+
 			cards.Tail(string(r.Stdout), 500), nil))
 	}

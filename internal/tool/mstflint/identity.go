@@ -86,12 +86,6 @@ func setBaseMAC(to *ib.MAC, count *int, value string) error {
 	return nil
 }
 
-func parseBaseMAC(img *Image, value string) error {
-	first, _, _ := strings.Cut(value, " ")
-	img.wideMAC = len(first) == 16
-	return setBaseMAC(&img.BaseMAC, &img.MACCount, value)
-}
-
 // baseValue gives the first column, empty for N/A, and stores the count.
 // Connect-IB prints a third column, the step.
 func baseValue(count *int, value string) (string, error) {

@@ -19,11 +19,6 @@ type Image struct {
 	RunningFW      ib.FWVersion // zero unless the card runs another version than its flash holds
 	ReleaseDate    string       // day.month.year as printed, "5.9.2017"
 	ProductVersion string       // as printed: "02.42.50.00", "rel-14_18_2030"
-	MICVersion     string
-	PRSName        string
-	PartNumber     string
-	ConfigSectors  int
-	TableHeading   string // columns of the identity table, single blanks between words
 	ROMs           []ROM
 	DeviceID       uint16 // PCI device id that the image is for; FS2 only
 	PSID           ib.PSID
@@ -40,7 +35,7 @@ type Image struct {
 	BaseGUID            ib.GUID
 	BaseMAC             ib.MAC
 	GUIDCount, MACCount int
-	ImageVSD, DeviceVSD string
+	DeviceVSD           string
 	OrigBaseGUID        ib.GUID
 	OrigBaseMAC         ib.MAC
 	Warnings            []string // "-W-" lines, without the mark
@@ -48,7 +43,6 @@ type Image struct {
 
 	seen    map[string]bool // labels read so far
 	lastKey string
-	wideMAC bool // the base MAC was printed with 16 digits, as older tools do
 }
 
 // ROM is an expansion ROM inside an image.
@@ -112,10 +106,6 @@ func (img *Image) line(n int, line string) error {
 // pair reads a label with its value.
 func (img *Image) pair(n int, text, key, value string) error {
 	img.lastKey = key
-	if key == "Description" {
-		img.heading(value)
-		return nil
-	}
 	parse, known := queryKeys[key]
 	if !known {
 		return nil
@@ -136,38 +126,25 @@ func (img *Image) pair(n int, text, key, value string) error {
 	return nil
 }
 
-func (img *Image) heading(value string) {
-	heading := strings.Join(strings.Fields(value), " ")
-	if heading == "Node Port1 Port2 Sys image" || strings.HasPrefix(heading, "UID GuidsNumber") {
-		img.TableHeading = heading
-	}
-}
-
-// queryKeys are the labels that are read once. "Description" is not among them:
-// it heads the identity table and, in a full query, a text about the card.
+// queryKeys are the labels that are read, each once.
 var queryKeys = map[string]func(*Image, string) error{
 	"Image type":            parseType,
 	"FW Version":            func(i *Image, v string) error { return setVersion(&i.FW, v) },
 	"FW Version(Running)":   parseRunning,
 	"FW Release Date":       func(i *Image, v string) error { i.ReleaseDate = v; return nil },
 	"Product Version":       func(i *Image, v string) error { i.ProductVersion = v; return nil },
-	"MIC Version":           func(i *Image, v string) error { i.MICVersion = v; return nil },
-	"PRS Name":              func(i *Image, v string) error { i.PRSName = v; return nil },
-	"Part Number":           func(i *Image, v string) error { i.PartNumber = v; return nil },
 	"Rom Info":              nil, // its lines go on below it
-	"Config Sectors":        parseConfigSectors,
 	"Device ID":             parseDeviceID,
 	"GUIDs":                 parseGUIDs,
 	"MACs":                  parseMACs,
 	"VSD":                   func(i *Image, v string) error { i.VSD = v; return nil },
-	"Image VSD":             func(i *Image, v string) error { i.ImageVSD = v; return nil },
 	"Device VSD":            func(i *Image, v string) error { i.DeviceVSD = v; return nil },
 	"PSID":                  func(i *Image, v string) error { return setPSID(&i.PSID, v) },
 	"Orig PSID":             func(i *Image, v string) error { return setPSID(&i.OrigPSID, v) },
 	"Security Attributes":   func(i *Image, v string) error { i.SecurityAttrs = v; return nil },
 	"Default Update Method": func(i *Image, v string) error { i.UpdateMethod = v; return nil },
 	"Base GUID":             func(i *Image, v string) error { return setBaseGUID(&i.BaseGUID, &i.GUIDCount, v) },
-	"Base MAC":              parseBaseMAC,
+	"Base MAC":              func(i *Image, v string) error { return setBaseMAC(&i.BaseMAC, &i.MACCount, v) },
 	"Orig Base GUID":        func(i *Image, v string) error { return setBaseGUID(&i.OrigBaseGUID, nil, v) },
 	"Orig Base MAC":         func(i *Image, v string) error { return setBaseMAC(&i.OrigBaseMAC, nil, v) },
 }
@@ -235,15 +212,6 @@ func setPSID(to *ib.PSID, value string) error {
 		return err
 	}
 	*to = p
-	return nil
-}
-
-func parseConfigSectors(img *Image, value string) error {
-	n, err := strconv.Atoi(value)
-	if err != nil || n < 0 {
-		return errors.New("want a number of sectors")
-	}
-	img.ConfigSectors = n
 	return nil
 }
 

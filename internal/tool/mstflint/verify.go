@@ -19,23 +19,20 @@ type Verification struct {
 	OK       bool
 	Format   string // "FS2"
 	Failsafe bool
-	Start    uint64 // of the image in flash; failsafe FS2 only
-	Chunk    uint64
 	Sections []Section
 	Problem  string // why OK is false: the first bad section or the tool's message
 }
 
 // Section is one part of an image with the result of its check.
 type Section struct {
-	Name       string
-	Start, End uint64 // inclusive
-	Result     string // "OK", "CRC IGNORED", "wrong CRC (exp:0x…, act:0x…)", …
+	Name   string
+	Start  uint64
+	Result string // "OK", "CRC IGNORED", "wrong CRC (exp:0x…, act:0x…)", …
 }
 
 var (
-	sectionLine = regexp.MustCompile(`^/0x([0-9a-f]+)-0x([0-9a-f]+) \(0x[0-9a-f]+\)/ \(([^)]*)\)(?: /0x[0-9a-f]+/)? - (.*)$`)
+	sectionLine = regexp.MustCompile(`^/0x([0-9a-f]+)-0x[0-9a-f]+ \(0x[0-9a-f]+\)/ \(([^)]*)\)(?: /0x[0-9a-f]+/)? - (.*)$`)
 	formatLine  = regexp.MustCompile(`^(FS\d) (non failsafe|failsafe) image`)
-	placeLine   = regexp.MustCompile(`Start address: 0x([0-9a-f]+)\. Chunk size 0x([0-9a-f]+)`)
 )
 
 // ParseVerify reads the output of Verify and VerifyImage; the exit status of
@@ -80,12 +77,11 @@ func (v *Verification) section(n int, text string) error {
 	if m == nil {
 		return tool.Errorf(n, text, "not the line of a section")
 	}
-	start, errStart := strconv.ParseUint(m[1], 16, 64)
-	end, errEnd := strconv.ParseUint(m[2], 16, 64)
-	if err := errors.Join(errStart, errEnd); err != nil {
+	start, err := strconv.ParseUint(m[1], 16, 64)
+	if err != nil {
 		return tool.Errorf(n, text, "%v", err)
 	}
-	s := Section{Name: m[3], Start: start, End: end, Result: strings.TrimSpace(m[4])}
+	s := Section{Name: m[2], Start: start, Result: strings.TrimSpace(m[3])}
 	v.Sections = append(v.Sections, s)
 	if s.Result != "OK" && s.Result != "CRC IGNORED" {
 		v.note(fmt.Sprintf("section %s at 0x%x: %s", s.Name, s.Start, s.Result))
@@ -100,15 +96,8 @@ func (v *Verification) note(problem string) {
 }
 
 func (v *Verification) heading(text string) {
-	m := formatLine.FindStringSubmatch(text)
-	if m == nil {
-		return
-	}
-	v.Format, v.Failsafe = m[1], m[2] == "failsafe"
-	if p := placeLine.FindStringSubmatch(text); p != nil {
-		// Both are hexadecimal by the expression; more than 64 bits stay zero.
-		v.Start, _ = strconv.ParseUint(p[1], 16, 64)
-		v.Chunk, _ = strconv.ParseUint(p[2], 16, 64)
+	if m := formatLine.FindStringSubmatch(text); m != nil {
+		v.Format, v.Failsafe = m[1], m[2] == "failsafe"
 	}
 }
 

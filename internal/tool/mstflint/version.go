@@ -10,7 +10,6 @@ import (
 // ToolVersion is the version of the tool itself.
 type ToolVersion struct {
 	Major, Minor, Patch int
-	Hash                string // "N/A" in distribution builds
 }
 
 // String gives "4.21.0".
@@ -18,7 +17,7 @@ func (v ToolVersion) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v
 
 // versionLine is "mstflint, mstflint 4.21.0, Git SHA Hash: N/A"; the name
 // after the comma is that of the package and varies.
-var versionLine = regexp.MustCompile(`^mstflint,\s+\S+\s+(\d+)\.(\d+)\.(\d+)[^\s,]*(?:,\s*Git SHA Hash:\s*(\S+))?`)
+var versionLine = regexp.MustCompile(`^mstflint,\s+\S+\s+(\d+)\.(\d+)\.(\d+)`)
 
 // ParseVersion reads the output of Version.
 func ParseVersion(output string) (ToolVersion, error) {
@@ -27,19 +26,15 @@ func ParseVersion(output string) (ToolVersion, error) {
 		return ToolVersion{}, fmt.Errorf("no version in %q, want a line like %q", firstLine(output),
 			"mstflint, mstflint 4.21.0, Git SHA Hash: N/A")
 	}
-	return numbers(m[1:4], m[4])
-}
-
-func numbers(parts []string, hash string) (ToolVersion, error) {
 	var n [3]int
-	for i, p := range parts {
+	for i, p := range m[1:] {
 		v, err := strconv.Atoi(p)
 		if err != nil {
 			return ToolVersion{}, fmt.Errorf("invalid version number %q", p)
 		}
 		n[i] = v
 	}
-	return ToolVersion{Major: n[0], Minor: n[1], Patch: n[2], Hash: hash}, nil
+	return ToolVersion{Major: n[0], Minor: n[1], Patch: n[2]}, nil
 }
 
 func firstLine(s string) string {

@@ -13,34 +13,21 @@ import (
 
 // Port is the PortInfo of one port.
 type Port struct {
-	Of       Address
-	LID      uint16
-	SMLID    uint16
-	LMC      int
-	State    string // "Down", "Initialize", "Armed", "Active"
-	Physical string // "LinkUp", "Polling", "Disabled", …
-	CapMask  uint32
-	MTU      int // in use: NeighborMTU; 0 if it was not printed
-	MTUCap   int
+	Number  int // as the heading has it
+	CapMask uint32
+	MTU     int // in use: NeighborMTU; 0 if it was not printed
+	MTUCap  int
 
-	// Lanes of a link that are in use, allowed and possible, ascending.
-	WidthActive                    int
+	// Lanes of a link that are allowed and possible, ascending.
 	WidthEnabled, WidthSupported   []int
 	SpeedActive                    ib.Speed
 	SpeedsEnabled, SpeedsSupported []ib.Speed
 }
 
-// Address says which port an answer is about, as its heading does.
-type Address struct {
-	LID   uint16
-	Route string // "0,1"; "" if the port was asked by LID
-	Port  int
-}
-
 // IsSM reports whether a subnet manager is bound to the port (bit 1 of CapMask).
 func (p *Port) IsSM() bool { return p.CapMask&2 != 0 }
 
-var heading = regexp.MustCompile(`^# Port info: (?:Lid (\d+)|DR path slid \d+; dlid \d+; ([\d,]+)) port (\d+)$`)
+var heading = regexp.MustCompile(`^# Port info: (?:Lid \d+|DR path slid \d+; dlid \d+; [\d,]+) port (\d+)$`)
 
 // ParsePorts reads any number of PortInfo blocks, each with its heading. What
 // stands before the first heading is ignored: messages of the program. A known
@@ -52,7 +39,7 @@ func ParsePorts(output string) ([]Port, error) {
 	ends := func() error {
 		if len(all) > 0 && !read["LinkSpeedExtActive"] {
 			return tool.Errorf(0, "", "the answer about port %d has no LinkSpeedExtActive: the output is cut",
-				all[len(all)-1].Of.Port)
+				all[len(all)-1].Number)
 		}
 		return nil
 	}
@@ -62,11 +49,11 @@ func ParsePorts(output string) ([]Port, error) {
 			if err := ends(); err != nil {
 				return nil, err
 			}
-			of, err := address(m)
+			number, err := strconv.Atoi(m[1])
 			if err != nil {
 				return nil, tool.Errorf(n, line, "%v", err)
 			}
-			all, read, mlnx = append(all, Port{Of: of}), map[string]bool{}, false
+			all, read, mlnx = append(all, Port{Number: number}), map[string]bool{}, false
 			continue
 		}
 		if strings.HasPrefix(line, "# MLNX ext Port info") {
@@ -101,31 +88,8 @@ func ParsePort(output string) (Port, error) {
 	return all[0], nil
 }
 
-func address(m []string) (a Address, err error) {
-	if m[1] != "" {
-		var lid uint64
-		if lid, err = strconv.ParseUint(m[1], 10, 16); err != nil {
-			return a, err
-		}
-		a.LID = uint16(lid)
-	}
-	a.Route = m[2]
-	a.Port, err = strconv.Atoi(m[3])
-	return a, err
-}
-
 func (p *Port) set(name, value string) (err error) {
 	switch name {
-	case "Lid":
-		p.LID, err = parseLID(value)
-	case "SMLid":
-		p.SMLID, err = parseLID(value)
-	case "LMC":
-		p.LMC, err = strconv.Atoi(value)
-	case "LinkState":
-		p.State = value
-	case "PhysLinkState":
-		p.Physical = value
 	case "CapMask":
 		var mask uint64
 		mask, err = strconv.ParseUint(value, 0, 32)
@@ -134,26 +98,11 @@ func (p *Port) set(name, value string) (err error) {
 		p.MTU = mtu(value)
 	case "MtuCap":
 		p.MTUCap = mtu(value)
-	default:
-		return p.setLink(name, value)
-	}
-	return err
-}
-
-func (p *Port) setLink(name, value string) (err error) {
-	switch name {
-	case "LinkWidthActive":
-		var w []int
-		if w = parseWidths(value); len(w) == 1 {
-			p.WidthActive = w[0]
-		}
 	case "LinkWidthEnabled":
 		p.WidthEnabled = parseWidths(value)
 	case "LinkWidthSupported":
 		p.WidthSupported = parseWidths(value)
-	case "LinkSpeedActive":
-		p.active(parseSpeeds(value))
-	case "LinkSpeedExtActive": // "No Extended Speed" below FDR
+	case "LinkSpeedActive", "LinkSpeedExtActive": // "No Extended Speed" below FDR
 		p.active(parseSpeeds(value))
 	case "LinkSpeedEnabled", "LinkSpeedExtEnabled":
 		p.SpeedsEnabled = merge(p.SpeedsEnabled, parseSpeeds(value))
@@ -233,14 +182,6 @@ func mtu(value string) int {
 		return 0 // "??" of a port without a link
 	}
 	return n
-}
-
-func parseLID(value string) (uint16, error) {
-	n, err := strconv.ParseUint(value, 10, 16)
-	if err != nil {
-		return 0, fmt.Errorf("invalid LID %q", value)
-	}
-	return uint16(n), nil
 }
 
 var pkeyLine = regexp.MustCompile(`^ *\d+:((?: 0x[0-9a-fA-F]{4})+) *$`)
