@@ -64,18 +64,10 @@ func (e *NoHardwareError) Error() string {
 // RawDumpError says that a file is the content of a whole flash, read for
 // example with `mstflint rb`, and not an image. It must not be burnt:
 // mstflint 4.21 reads the stale slot of such a file without a warning.
-type RawDumpError struct {
-	Reason string
-	Flash  *Flash // what ParseFlash makes of it; nil if it cannot be read either
-}
+type RawDumpError struct{ Reason string }
 
 func (e *RawDumpError) Error() string {
-	s := "raw flash dump, not an image: " + e.Reason
-	if e.Flash != nil && e.Flash.Active != nil {
-		s += fmt.Sprintf("; its active image is %s with PSID %q in slot %d", e.Flash.Active.FWVersion, e.Flash.Active.PSID,
-			e.Flash.ActiveSlot)
-	}
-	return s + "; read the card with `mstflint -d DEVICE ri FILE` to get an image"
+	return "raw flash dump, not an image: " + e.Reason + "; read the card with `mstflint -d DEVICE ri FILE` to get an image"
 }
 
 // EncryptedError says that only the chip can read an image, or a part of it. Nobody

@@ -100,21 +100,6 @@ func TestUnsqueeze_restores_the_image(t *testing.T) {
 	}
 }
 
-func FuzzParseFlash(f *testing.F) {
-	seeds(f)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		flash, err := parseFlash(data)
-		if err == nil && (flash == nil || flash.Active == nil || flash.ActiveSlot < 0) {
-			t.Fatalf("success without an active image: %+v", flash)
-		}
-		if err != nil {
-			_ = err.Error()
-			return
-		}
-		checkResult(t, data, flash.Active, nil)
-	})
-}
-
 // checkResult holds for every input.
 func checkResult(t *testing.T, data []byte, img *Image, err error) {
 	t.Helper()

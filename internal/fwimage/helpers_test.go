@@ -15,10 +15,6 @@ import (
 
 func parse(data []byte) (*Image, error) { return Parse(bytes.NewReader(data), int64(len(data))) }
 
-func parseFlash(data []byte) (*Flash, error) {
-	return ParseFlash(bytes.NewReader(data), int64(len(data)))
-}
-
 // sample reads a file of testdata, unpacked if it is compressed there.
 func sample(t testing.TB, name string) []byte {
 	t.Helper()

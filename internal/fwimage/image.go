@@ -63,10 +63,8 @@ type MACRange struct {
 // ASCII only; other bytes are written as \x escapes.
 type Image struct {
 	Format   Format
-	Start    int64 // physical offset of the image in the file: 0, or the chunk size in a raw dump
 	Failsafe bool  // made for a flash with two slots
 	Chunk    int64 // bytes of a chunk of the two-slot layout, 0 if not failsafe
-	Striped  bool  // read from a raw dump with the two-slot layout
 	// Layout is the version of the flash's layout that the firmware needs, and
 	// DeviceLayout the one that the device data have; FS4 only.
 	Layout, DeviceLayout uint8
@@ -165,43 +163,4 @@ func (s Security) UpdateMethod() string {
 		return "fw_ctrl"
 	}
 	return "Legacy"
-}
-
-// SlotState is what a slot of a flash holds.
-type SlotState string
-
-// States of a slot.
-const (
-	// SlotActive is the image that boots: the valid one at the lower address.
-	SlotActive SlotState = "active"
-	// SlotValid is a second image with a signature: a burn was interrupted
-	// between its last two steps.
-	SlotValid SlotState = "valid"
-	// SlotInvalidated is the predecessor of the active image, its signature
-	// erased by the burn.
-	SlotInvalidated SlotState = "invalidated"
-	// SlotEmpty is a slot whose first chunk is erased.
-	SlotEmpty SlotState = "empty"
-	// SlotUnfinished is a slot with content but without any signature: a burn
-	// was interrupted while it wrote.
-	SlotUnfinished SlotState = "unfinished"
-)
-
-// Slot is one of the two places for an image in a flash.
-type Slot struct {
-	Number int   // 0 or 1
-	Start  int64 // physical offset in bytes
-	State  SlotState
-	Image  *Image // nil if the slot is empty or Err is set
-	Err    error  // why the image in the slot cannot be read
-}
-
-// Flash is the content of a whole flash.
-type Flash struct {
-	Size       int64
-	Chunk      int64 // bytes of a chunk of the two-slot layout; 0 if there is only one place
-	Active     *Image
-	ActiveSlot int    // -1 if no slot has a signature
-	Slots      []Slot // one or two, in order of their addresses
-	Warnings   []string
 }

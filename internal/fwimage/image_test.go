@@ -139,7 +139,7 @@ func TestParse_samples(t *testing.T) {
 			if img.Format == FS3 {
 				end = 0x1f140 // the rest of the last sector is erased
 			}
-			if len(img.Warnings) != 0 || img.HeaderCRC != (img.Format != FS3) || img.Start != 0 || img.Striped ||
+			if len(img.Warnings) != 0 || img.HeaderCRC != (img.Format != FS3) ||
 				img.End != end {
 				t.Errorf("got %+v", img)
 			}
@@ -195,9 +195,6 @@ func TestParse_names_formats_it_cannot_verify(t *testing.T) {
 	} {
 		if _, err := parse(c.data); errorKind(err) != c.want {
 			t.Errorf("%s: Parse gives %v", name, err)
-		}
-		if _, err := parseFlash(c.data); errorKind(err) != c.want {
-			t.Errorf("%s: ParseFlash gives %v", name, err)
 		}
 	}
 }

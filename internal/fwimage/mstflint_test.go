@@ -233,38 +233,3 @@ func TestParse_reads_what_mstflint_prints_of_later_formats(t *testing.T) {
 		}
 	}
 }
-
-// TestParseFlash_agrees_with_mstflint reads striped flashes with both.
-func TestParseFlash_agrees_with_mstflint(t *testing.T) {
-	m := newTool(t)
-	short := build(t, synth.Options{Chunk: 1 << 16, GUIDs: unique()})
-	long := build(t, synth.Options{Chunk: 1 << 16, Payload: 200_000, Version: ib.FWVersion{Major: 2, Minor: 40, Sub: 7000},
-		GUIDs: unique()})
-	damaged := editedImage(t, long, false, func(p []byte) { p[len(p)/2] ^= 1 })
-	for name, slots := range map[string][]synth.Slot{
-		"slot 0":             {{Image: long}},
-		"slot 1":             {{}, {Image: long}},
-		"slot 1 over slot 0": {{Image: short, Invalidated: true}, {Image: long}},
-		"slot 0 over slot 1": {{Image: long}, {Image: short, Invalidated: true}},
-		"both":               {{Image: short}, {Image: long}},
-		"unfinished":         {{Image: short}, {Image: long, Unfinished: true}},
-		"damaged":            {{Image: short, Invalidated: true}, {Image: damaged}},
-		"damaged slot 0":     {{Image: damaged}, {Image: short}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			data := buildFlash(t, 1<<20, 1<<16, slots...)
-			flash, err := parseFlash(data)
-			out, toolErr := m.run(t, data, "-striped_image", "v")
-			if (err == nil) != (toolErr == nil) {
-				t.Fatalf("here %v, mstflint %v\n%s", err, toolErr, out)
-			}
-			if err != nil {
-				return
-			}
-			if out, toolErr = m.run(t, data, "-striped_image", "q", "full"); toolErr != nil {
-				t.Fatalf("%v\n%s", toolErr, out)
-			}
-			compareFields(t, flash.Active, out)
-		})
-	}
-}

@@ -15,21 +15,8 @@ const maxSize = 64 << 20
 //
 // Errors are *NotAnImageError, *TruncatedError, *CRCError, *MalformedError,
 // *NoHardwareError, *EncryptedError, *UnsupportedFormatError, *RawDumpError for the content of a
-// whole flash (see ParseFlash), and whatever r returns.
+// whole flash, and whatever r returns.
 func Parse(r io.ReaderAt, size int64) (*Image, error) {
-	return parseAs(r, size, parseFS2File, parseTOCFile)
-}
-
-// ParseFlash reads the content of a whole flash, as `mstflint rb` or a
-// programmer reads it, and verifies the image that boots. If that image is
-// damaged the error says so, and the returned flash, which is then not nil,
-// tells what the slots hold.
-func ParseFlash(r io.ReaderAt, size int64) (*Flash, error) {
-	return parseAs(r, size, parseFS2Flash, parseTOCFlash)
-}
-
-// parseAs reads what r holds by the parser of its format.
-func parseAs[T any](r io.ReaderAt, size int64, fs2, toc func([]byte, location) (*T, error)) (*T, error) {
 	data, err := load(r, size)
 	if err != nil {
 		return nil, err
@@ -40,9 +27,9 @@ func parseAs[T any](r io.ReaderAt, size int64, fs2, toc func([]byte, location) (
 	}
 	switch loc.format {
 	case FS2:
-		return fs2(data, loc)
+		return parseFS2File(data, loc)
 	case FS3, FS4:
-		return toc(data, loc)
+		return parseTOCFile(data, loc)
 	default:
 		return nil, &UnsupportedFormatError{Format: loc.format, Offset: loc.first()}
 	}

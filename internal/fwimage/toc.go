@@ -98,7 +98,7 @@ type cachedSpan struct {
 func newTOCReader(data []byte, format Format, start int64) *tocReader {
 	return &tocReader{
 		data: data, start: start, seen: map[uint8]int64{},
-		img: &Image{Format: format, Start: start, Failsafe: true, Striped: start != 0},
+		img: &Image{Format: format, Failsafe: true},
 	}
 }
 

@@ -1,13 +1,12 @@
 package fwimage
 
 import (
-	"encoding/binary"
 	"fmt"
 )
 
-// parseTOC reads and verifies the image at start.
-func parseTOC(data []byte, format Format, start int64) (*Image, error) {
-	r := newTOCReader(data, format, start)
+// parseTOC reads and verifies the image at the start of data.
+func parseTOC(data []byte, format Format) (*Image, error) {
+	r := newTOCReader(data, format, 0)
 	read := r.readFS3
 	if format == FS4 {
 		read = r.readFS4
@@ -34,20 +33,18 @@ func magicOf(format Format) string {
 // second slot. Such a file must not be burnt: mstflint 4.21 takes FS4 in the
 // second slot for encrypted.
 func parseTOCFile(data []byte, loc location) (*Image, error) {
-	first := loc.first()
-	img, err := parseTOC(data, loc.format, first)
-	if first == 0 && err != nil {
+	if first := loc.first(); first != 0 {
+		if err := checkSlot(data, loc.format, first); err != nil {
+			return nil, err
+		}
+		return nil, &RawDumpError{Reason: fmt.Sprintf("its image starts in the second slot, at 0x%x", first)}
+	}
+	img, err := parseTOC(data, loc.format)
+	if err != nil {
 		return nil, err
 	}
-	chunk, chunkErr := tocChunk(data, loc.format, first)
-	if chunkErr != nil {
-		return nil, chunkErr
-	}
-	switch {
-	case first == 0 && chunk != 0 && hasTail(data, loc.format, chunk):
-		return nil, tocDump(data, loc, fmt.Sprintf("there is a second image, valid or stale, at 0x%x", chunk))
-	case first != 0:
-		return nil, tocDump(data, loc, fmt.Sprintf("its image starts in the second slot, at 0x%x", first))
+	if img.Chunk != 0 && hasTail(data, loc.format, img.Chunk) {
+		return nil, &RawDumpError{Reason: fmt.Sprintf("there is a second image, valid or stale, at 0x%x", img.Chunk)}
 	}
 	if loc.format == FS4 && len(loc.offsets) > 1 {
 		return nil, badFormat(loc.offsets[1], "second image signature (%s)", hexList(loc.offsets))
@@ -58,73 +55,20 @@ func parseTOCFile(data []byte, loc location) (*Image, error) {
 	return img, nil
 }
 
-func tocDump(data []byte, loc location, reason string) error {
-	flash, _ := parseTOCFlash(data, loc) // only adds to the message
-	return &RawDumpError{Reason: reason, Flash: flash}
-}
-
-// tocChunk reads the slot size from the header of the image at start, in bytes;
-// 0 means that there is only one place for an image.
-func tocChunk(data []byte, format Format, start int64) (int64, error) {
+// checkSlot reads the slot size from the header of the image at start, which must be its place.
+func checkSlot(data []byte, format Format, start int64) error {
 	r := newTOCReader(data, format, start)
 	if format == FS3 {
-		if err := r.fs3Header(); err != nil {
-			return 0, err
-		}
-		return r.img.Chunk, nil
+		return r.fs3Header()
 	}
 	ptr, err := r.pointers()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if err := r.toolsArea(int64(ptr[ptrTools])); err != nil {
-		return 0, err
-	}
-	return r.img.Chunk, nil
+	return r.toolsArea(int64(ptr[ptrTools]))
 }
 
 // hasTail looks for a signature whose first word may have been erased.
 func hasTail(data []byte, format Format, off int64) bool {
 	return off+magicLen <= int64(len(data)) && string(data[off+4:off+magicLen]) == magicOf(format)[4:]
-}
-
-// parseTOCFlash reads the content of a whole flash: a slot at its start, and a
-// second one at the slot size. The data of the device lies at the end, outside
-// of both.
-func parseTOCFlash(data []byte, loc location) (*Flash, error) {
-	chunk, err := tocChunk(data, loc.format, loc.first())
-	if err != nil {
-		return nil, err
-	}
-	f := &Flash{Size: int64(len(data)), Chunk: chunk, ActiveSlot: -1}
-	f.setSlot(readTOCSlot(data, loc.format, chunk, 0))
-	if chunk != 0 && 2*chunk <= f.Size {
-		f.setSlot(readTOCSlot(data, loc.format, chunk, 1))
-	}
-	return f, f.choose()
-}
-
-func readTOCSlot(data []byte, format Format, chunk int64, number int) Slot {
-	s := Slot{Number: number, Start: int64(number) * chunk}
-	head := data[s.Start:]
-	switch {
-	case string(head[:magicLen]) == magicOf(format):
-		s.State = SlotValid
-	case binary.BigEndian.Uint32(head) == 0 && hasTail(data, format, s.Start):
-		s.State = SlotInvalidated
-		data = append([]byte(nil), data...)
-		binary.BigEndian.PutUint32(data[s.Start:], magicWord)
-	case allBytes(head[:min(tocSectorBytes, len(head))], 0xff):
-		s.State = SlotEmpty
-		return s
-	default:
-		s.State = SlotUnfinished
-		return s
-	}
-	s.Image, s.Err = parseTOC(data, format, s.Start)
-	if s.Err == nil && s.Image.Chunk != chunk {
-		s.Image, s.Err = nil, badFormat(s.Start, "the image in slot %d is made for slots of 0x%x bytes, the flash has 0x%x",
-			number, s.Image.Chunk, chunk)
-	}
-	return s
 }

@@ -291,9 +291,9 @@ func (s *tocSubject) files() []variant {
 		{name: "flash with two images", data: both, want: "raw dump", text: "second image, valid or stale",
 			differs: map[Format]string{FS3: "raw dump"}[s.format]},
 		{name: "flash after a burn", data: editedImage(t, both, false, func(p []byte) { clear(p[:4]) }), want: "raw dump",
-			text: "slot 1", differs: "raw dump"},
+			text: "starts in the second slot", differs: "raw dump"},
 		{name: "flash after two burns", data: editedImage(t, both, false, func(p []byte) { clear(p[1<<17:][:4]) }),
-			want: "raw dump", text: "slot 0", differs: "raw dump"},
+			want: "raw dump", text: "a second image", differs: "raw dump"},
 		{name: "second signature elsewhere", data: editedImage(t, stale, false, func(p []byte) { copy(p[0x10000:], p[:16]) }),
 			want: fs4, text: map[Format]string{FS4: "second image signature"}[s.format]},
 	}

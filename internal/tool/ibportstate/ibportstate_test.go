@@ -1,6 +1,7 @@
 package ibportstate
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ibsimtest"
