@@ -2,12 +2,14 @@ package acctest
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -296,12 +298,85 @@ func TestLater_update_by_somebody_else_goes_on(t *testing.T) {
 	}
 }
 
+// controlledCX5 is a host with a ConnectX-5 whose firmware writes its own flash.
+func controlledCX5() labs.Host {
+	h := labs.ConnectX5("cx5", "192.0.2.31", 2)
+	s := card.CX4Spec(card.PSIDCX5, [3]uint16{16, 35, 4030})
+	s.Format, s.HWIDs, s.Device, s.Part, s.Signed, s.Flags = card.FS4, []uint32{0x20d}, 0x1017, "MCX555A-ECA_Ax", true,
+		card.FlagControlled
+	h.Cards[0].Image = card.BuildTOC(s)
+	return h
+}
+
+// TestLater_chips_get_GUIDs gives a card whose firmware takes them another GUID and MAC: with the
+// consent that names both, in effect after the restart, with the firmware as it was.
+func TestLater_chips_get_GUIDs(t *testing.T) {
+	t.Parallel()
+	const mac, guid = "ec:0d:9a:76:eb:f0", "0xec0d9a030076ebf0"
+	for name, host := range map[string]labs.Host{
+		"ConnectX-4": controlled(cx4(), card.FlagControlled), "signed": controlled(cx4(), card.FlagControlled|card.FlagSigned),
+		"ConnectX-5": controlledCX5(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := startLaterChip(t, host, nil)
+			ws, before := w.Workspace(), w.Flash(host.Name)
+			wants := func(consent any) Config {
+				return w.guids(host.Name, map[string]any{"base_mac": mac, "allow_guid_change": consent})
+			}
+			was := []any{fmt.Sprintf("0x%016x", before.GUIDs[0]), ib.MAC(before.MACs[0]).String()}
+			line := fmt.Sprintf(`allow_guid_change = { from = [%q, %q], to = [%q, %q] }`, was[0], was[1], guid, mac)
+			if said := mustPlan(t, ws, wants(nil)).Diags.Errors(); len(said) != 1 || len(said.Find("GU011", line)) != 1 {
+				t.Fatalf("without a consent:\n%s", said)
+			}
+			cfg := wants(map[string]any{"from": was, "to": []any{guid, mac}})
+			mustApply(t, ws, cfg)
+			flash, running := w.Flash(host.Name), w.Card(host.Name).Running()
+			if fmt.Sprintf("0x%016x", flash.GUIDs[0]) != guid || ib.MAC(flash.MACs[0]).String() != mac ||
+				running.GUIDs[0] != flash.GUIDs[0] || running.MACs[0] != flash.MACs[0] || flash.Version != before.Version ||
+				flash.PSID != before.PSID {
+				t.Errorf("before %+v\nin flash %+v\nrunning %+v", before, flash, running)
+			}
+			state := Decode(ws.State["infiniband_guids.it"].Value)
+			for key, want := range map[string]any{"base_guid": guid, "node_guid": guid, "system_image_guid": guid,
+				"base_mac": mac, "reboot_required": false} {
+				if got := field(t, state, key); got != want {
+					t.Errorf("%s is %v", key, got)
+				}
+			}
+			if n := w.Boots(host.Name); n != 2 {
+				t.Errorf("%d boots", n)
+			}
+			if plan := cleanPlan(t, ws, cfg); len(plan.Actions()) > 0 {
+				t.Errorf("there is something to do still: %v", plan.Actions())
+			}
+		})
+	}
+}
+
+// TestLater_chips_keep_their_GUIDs refuses what no tool writes in a safe way, and values that no
+// such card can have.
 func TestLater_chips_keep_their_GUIDs(t *testing.T) {
 	t.Parallel()
-	w := startLaterChip(t, cx4(), nil)
-	plan, err := w.Workspace().Plan(context.Background(), w.guids("cx4", map[string]any{"base_mac": "ec:0d:9a:76:ea:f0"}))
-	if err != nil || len(plan.Diags.Errors().Find("GU014", "ConnectX-4", "-ocr")) == 0 {
-		t.Errorf("%v\n%s", err, plan.Diags)
+	base := map[string]any{"base_mac": "ec:0d:9a:76:eb:f0"}
+	for name, c := range map[string]struct {
+		host  labs.Host
+		attrs map[string]any
+		says  []string
+	}{
+		"written by mstflint": {cx4(), base, []string{"GU014", "ConnectX-4", "Legacy", "-ocr"}},
+		"secure":              {controlled(cx4(), card.FlagControlled|card.FlagSecure), base, []string{"FW042", "secure-fw"}},
+		"GUIDs of its own for each port": {controlled(cx4(), card.FlagControlled), map[string]any{
+			"node_guid": "0xec0d9a030076eaf0", "port_guids": map[string]any{"1": "0xec0d9a030076eaf1"}},
+			[]string{"stores one GUID for node, port 1 and system image", "Set base_guid alone"}},
+	} {
+		w := startLaterChip(t, c.host, nil)
+		if said := mustPlan(t, w.Workspace(), w.guids("cx4", c.attrs)).Diags.Errors(); len(said.Find(c.says...)) == 0 {
+			t.Errorf("%s:\n%s", name, said)
+		}
+		if n := w.Card("cx4").Flash.Operations(); n != 0 {
+			t.Errorf("%s: %d operations of the flash", name, n)
+		}
 	}
 }
 
@@ -363,7 +438,7 @@ func laterFindings() []findingCase {
 			says:  []string{"ConnectX-6"}, config: func(w *Lab) Config { return w.laterConfig(image([3]uint16{20, 43, 8004}), nil) }},
 		{code: "GU014", at: "card_id", hosts: one(func(*labs.Host) {}), says: []string{"ConnectX-4", "-ocr"},
 			config: func(w *Lab) Config {
-				return w.guids("cx4", map[string]any{"base_mac": "ec:0d:9a:76:ea:f0"})
+				return w.guids("cx4", map[string]any{"base_mac": "ec:0d:9a:76:eb:f0"})
 			}},
 	}
 }

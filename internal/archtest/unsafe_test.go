@@ -26,7 +26,7 @@ var unsafeFlags = []string{
 
 // neededFlags are all that the provider passes to mstflint and mstconfig; no other
 // one may come near them, dangerous or not.
-var neededFlags = []string{"d", "i", "guids", "macs", "allow_psid_change"}
+var neededFlags = []string{"d", "i", "guids", "macs", "guid", "mac", "allow_psid_change"}
 
 // neededCommands are all words that it passes as a command or one's parameter:
 // none erases, writes words, goes back to another slot or resets.

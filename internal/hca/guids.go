@@ -101,6 +101,7 @@ type GUIDState struct {
 	// something shows what is in effect.
 	Pending bool
 	Shown   bool
+	OneBase bool // the chip stores one GUID and one MAC, and counts from them
 	Work
 }
 
@@ -184,14 +185,14 @@ func (g GUIDs) verdict(a cards.Assessment, backup *safety.BackupFacts) safety.Ve
 }
 
 func (g GUIDs) entry(v safety.Verdict, before safety.CardFacts) (journal.Entry, error) {
-	e, err := job.SetGUIDs(g.Card.PCI, v.GUIDs, v.Answers)
+	e, err := job.SetGUIDs(g.Card.PCI, before.Chip, v.GUIDs, v.Answers)
 	e.Checksum = before.Checksum
 	return e, err
 }
 
 // ReadGUIDs gives the identity of a card from a look.
 func ReadGUIDs(l *cards.Look) GUIDState {
-	state := GUIDState{Effective: effective(l)}
+	state := GUIDState{Effective: effective(l), OneBase: !l.Card.Chip.IsFS2()}
 	state.JobID = l.Jobs.Own().Last(journal.GUIDs).ID
 	if l.Card.Flash == nil {
 		return state

@@ -17,6 +17,13 @@ type GUIDSpec struct {
 	Ports       map[int]*ib.GUID // by number, 1 and 2
 	SystemImage *ib.GUID
 	MACs        map[int]*ib.MAC // by port, 1 and 2
+	// OneBase: the chip is a ConnectX-4 or later, see GUIDState.
+	OneBase bool
+}
+
+// oneBase is the identity of a card that stores one GUID and one MAC, as its flash is read.
+func oneBase(guid ib.GUID, mac ib.MAC) ib.GUIDSet {
+	return ib.GUIDSet{Node: guid, Port1: guid, SystemImage: guid, MAC1: mac}
 }
 
 // Resolve completes the values as mstflint lays them out on ConnectX-3: node, port 1,
@@ -25,6 +32,9 @@ type GUIDSpec struct {
 // replaces the derived one. Without any value nothing is asked for. Errors name what is missing or
 // does not fit.
 func (g GUIDSpec) Resolve() (safety.GUIDRequest, error) {
+	if g.OneBase {
+		return g.resolveBase()
+	}
 	var req safety.GUIDRequest
 	if err := g.resolveGUIDs(&req); err != nil {
 		return safety.GUIDRequest{}, err
@@ -35,12 +45,48 @@ func (g GUIDSpec) Resolve() (safety.GUIDRequest, error) {
 	return req, nil
 }
 
+// resolveBase is Resolve for a chip that stores one GUID, which node, port 1 and system image
+// have in common, and one MAC. Port 2 has the next ones, and no values of its own.
+func (g GUIDSpec) resolveBase() (safety.GUIDRequest, error) {
+	req := safety.GUIDRequest{OneBase: true}
+	base, has := g.base()
+	if !has && g.Node != nil {
+		base, has = *g.Node, true
+	}
+	for _, one := range []*ib.GUID{g.Node, g.Ports[1], g.SystemImage} {
+		if one != nil && *one != base {
+			return req, fmt.Errorf("GUID %s does not fit %s: a ConnectX-4 or later stores one GUID for node, port 1 and "+
+				"system image. Set base_guid alone", *one, base)
+		}
+	}
+	if g.Ports[2] != nil || g.MACs[2] != nil {
+		return req, errors.New("a ConnectX-4 or later counts the GUID and the MAC of port 2 from those of port 1. Leave " +
+			"port \"2\" out of port_guids and macs")
+	}
+	mac := g.BaseMAC
+	if one := g.MACs[1]; one != nil {
+		mac = one
+	}
+	req.HasGUIDs, req.HasMACs = has, mac != nil
+	if has {
+		req.BaseGUID, req.Want = base, oneBase(base, 0)
+	}
+	if mac != nil {
+		req.BaseMAC, req.Want.MAC1 = *mac, *mac
+	}
+	return req, nil
+}
+
 // FromMAC asks for the GUIDs that follow from the MAC of port 1, for a configuration without values.
 func (s GUIDState) FromMAC(req *safety.GUIDRequest) error {
 	base := ib.GUIDFromMAC(s.InFlash.MAC1)
 	if s.Blank || !ib.UniqueMAC(s.InFlash.MAC1) {
 		return fmt.Errorf("no GUID and no MAC is given, and no GUID follows from the MAC of port 1 in flash, %s: set "+
 			"base_mac, base_guid, or single values", s.InFlash.MAC1)
+	}
+	if s.OneBase {
+		req.BaseGUID, req.HasGUIDs, req.Want = base, true, oneBase(base, 0)
+		return nil
 	}
 	req.BaseGUID, req.HasGUIDs = base, true
 	var err error

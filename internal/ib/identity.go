@@ -135,7 +135,8 @@ type ValueChange struct {
 	Unique   bool // From may be the value of one card and one port alone
 }
 
-// Changes are the values of g that others replace.
+// Changes are the values of g that others replace. What several have in common, as a later chip
+// has one GUID for node, port 1 and system image, is named once.
 func (g GUIDSet) Changes(others GUIDSet) []ValueChange {
 	ports, macs := g.Port1 != g.Port2, g.MAC1 != g.MAC2
 	unique := [6]bool{UniqueGUID(g.Node), ports && UniqueGUID(g.Port1), ports && UniqueGUID(g.Port2),
@@ -143,7 +144,8 @@ func (g GUIDSet) Changes(others GUIDSet) []ValueChange {
 	var all []ValueChange
 	to := others.Texts()
 	for place, from := range g.Texts() {
-		if from != to[place] {
+		repeats := slices.ContainsFunc(all, func(c ValueChange) bool { return c.From == from && c.To == to[place] })
+		if from != to[place] && !repeats {
 			all = append(all, ValueChange{Place: place, From: from, To: to[place], Unique: unique[place]})
 		}
 	}
@@ -289,4 +291,21 @@ func word(serial string) string {
 		return ""
 	}
 	return strings.Trim(w, "-")
+}
+
+// Bases are the GUID and the MAC from which a card counts the others of the set, in the way of
+// ConnectX-3 or in that of later chips, which have one GUID and nothing of its own for port 2.
+// Zero where none gives them.
+func (g GUIDSet) Bases() (guid GUID, mac MAC) {
+	later := g == GUIDSet{Node: g.Node, Port1: g.Node, SystemImage: g.Node, MAC1: g.MAC1}
+	three := GUIDSet{MAC1: g.MAC1, MAC2: g.MAC2}
+	var err error
+	three.Node, three.Port1, three.Port2, three.SystemImage, err = GUIDsFromBase(g.Node)
+	if later || err == nil && g == three {
+		guid = g.Node
+	}
+	if second, err := g.MAC1.Add(1); later || err == nil && !g.MAC1.IsZero() && second == g.MAC2 {
+		mac = g.MAC1
+	}
+	return guid, mac
 }

@@ -114,3 +114,22 @@ func TestIdentity_text_and_token(t *testing.T) {
 		t.Error("an unknown part was accepted")
 	}
 }
+
+func TestBases(t *testing.T) {
+	const g, m = ib.GUID(0xe41d2d0300e44ed0), ib.MAC(0xe41d2de44ed0)
+	for name, c := range map[string]struct {
+		set  ib.GUIDSet
+		guid ib.GUID
+		mac  ib.MAC
+	}{
+		"ConnectX-3":     {ib.GUIDSet{Node: g, Port1: g + 1, Port2: g + 2, SystemImage: g + 3, MAC1: m, MAC2: m + 1}, g, m},
+		"later":          {ib.GUIDSet{Node: g, Port1: g, SystemImage: g, MAC1: m}, g, m},
+		"one by one":     {ib.GUIDSet{Node: g, Port1: g + 4, Port2: g + 2, SystemImage: g, MAC1: m, MAC2: m + 4}, 0, 0},
+		"MACs alone":     {ib.GUIDSet{Node: g, Port1: g + 4, MAC1: m, MAC2: m + 1}, 0, m},
+		"nothing at all": {},
+	} {
+		if guid, mac := c.set.Bases(); guid != c.guid || mac != c.mac {
+			t.Errorf("%s: %s %s", name, guid, mac)
+		}
+	}
+}

@@ -30,14 +30,15 @@ func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab clash.Facts
 	}
 	var found []finding.Finding
 	if req.HasGUIDs {
-		found = append(found, guidValues(req.Want)...)
+		found = append(found, guidValues(counted(req))...)
 	}
 	if req.HasMACs {
-		found = append(found, macValues(req.Want)...)
+		found = append(found, macValues(counted(req))...)
 	}
-	found = append(found, lab.Taken(host, pci, askedHalf(req))...)
-	found = append(found, lab.SecondNames(host, pci, askedHalf(req))...)
-	for _, clash := range lab.TakenGUIDs(askedHalf(req)) {
+	asked := askedHalf(req)
+	found = append(found, lab.Taken(host, pci, asked)...)
+	found = append(found, lab.SecondNames(host, pci, asked)...)
+	for _, clash := range lab.TakenGUIDs(asked) {
 		found = append(found, finding.GUIDInFabric.Find("%s", clash))
 	}
 	return append(found, overlaps(host, pci, req, lab)...)
@@ -45,12 +46,21 @@ func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab clash.Facts
 
 // askedHalf blanks the half that is not asked for, so that it is not compared.
 func askedHalf(req GUIDRequest) ib.GUIDSet {
-	set := req.Want
+	set := counted(req)
 	if !req.HasGUIDs {
 		set.Node, set.Port1, set.Port2, set.SystemImage = 0, 0, 0, 0
 	}
 	if !req.HasMACs {
 		set.MAC1, set.MAC2 = 0, 0
+	}
+	return set
+}
+
+// counted is what the ports will have: a chip with one base gives port 2 the next values.
+func counted(req GUIDRequest) ib.GUIDSet {
+	set := req.Want
+	if req.OneBase {
+		set.Port2, set.MAC2 = set.Port1+1, set.MAC1+1
 	}
 	return set
 }
@@ -165,10 +175,6 @@ func GUIDs(in GUIDInput) Verdict {
 		return w
 	}
 	v.Findings = append(v.Findings, cardReach(in.Card, in.Host)...)
-	if laterChip(in.Card) {
-		v.Findings = append(v.Findings,
-			finding.GUIDsUnsupported.Find("The card is a %s (%s)", in.Card.Chip.Name, in.Card.Chip.Format))
-	}
 	held := in.Card.FlashKnown() && !in.Card.InFlash().BlankGUIDs && in.Card.InFlash().GUIDs == v.GUIDs
 	if held && (!in.Waits || in.Request.Activation != ActivationReboot) {
 		v.Findings = toldOnly(v.Findings, finding.GUIDUntilRestart) // the cure is the other card's
@@ -180,6 +186,7 @@ func GUIDs(in GUIDInput) Verdict {
 		v.Action = ActionNone
 		return seal(inEffect(v, in), in.Card, false)
 	}
+	v.Findings = append(v.Findings, checkOneBase(in.Card)...)
 	v.Findings = append(v.Findings, unseenFabric(in, v.GUIDs)...)
 	v.Findings = append(v.Findings, rewritable(in.Card)...)
 	v.Findings = append(v.Findings, stagedBeforeGUIDs(in)...)
@@ -193,7 +200,7 @@ func GUIDs(in GUIDInput) Verdict {
 		v.Findings = append(v.Findings, hostcheck.Path(&in.Host.Snapshot, in.Card.PCI, in.Request.ManagementPath)...)
 	}
 	v.Findings = append(v.Findings, backup(in.Card, in.Backup)...)
-	if !in.Card.InFlash().BlankGUIDs {
+	if !in.Card.InFlash().BlankGUIDs && !laterChip(in.Card) {
 		v.Answers = []Question{QuestionGUIDs}
 	}
 	return seal(v, in.Card, in.Backup != nil)

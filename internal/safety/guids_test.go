@@ -53,7 +53,21 @@ var guidCases = []struct {
 		func(in *GUIDInput) { in.Card.Flash.BlankGUIDs, in.Request.HasMACs = true, false }},
 	{"GU011", finding.Note, "replaces", func(*GUIDInput) {}},
 	{"GU012", finding.Warn, "invented MAC prefix", func(in *GUIDInput) { in.Request.Want.MAC1 = 0x020000000001 }},
-	{"GU014", finding.Refuse, "ConnectX-4", func(in *GUIDInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
+	{"GU014", finding.Refuse, "ConnectX-4 that mstflint writes", func(in *GUIDInput) { laterGUIDs(in, 0x1013, "Legacy") }},
+	{"GU014", finding.Refuse, "ConnectX-6", func(in *GUIDInput) { laterGUIDs(in, 0x101b, "fw_ctrl") }},
+	{"FW059", finding.Refuse, "ConnectX-4 of which nobody knows", func(in *GUIDInput) { laterGUIDs(in, 0x1013, "") }},
+	{"FW042", finding.Refuse, "secure ConnectX-4", func(in *GUIDInput) {
+		laterGUIDs(in, 0x1013, "fw_ctrl")
+		in.Card.Flash.SecurityAttrs = "secure-fw"
+	}},
+	{"GU007", finding.Refuse, "one that port 2 of a ConnectX-4 gets is near another's", func(in *GUIDInput) {
+		laterGUIDs(in, 0x1013, "fw_ctrl")
+		in.Lab.Cards = []clash.Holder{{Host: "xeon2zfs", PCI: here, GUIDs: ib.GUIDSet{Node: in.Request.Want.Node + 2}}}
+	}},
+	{"GU015", finding.Refuse, "one that port 2 of a ConnectX-4 gets is in the fabric", func(in *GUIDInput) {
+		laterGUIDs(in, 0x1013, "fw_ctrl")
+		in.Lab.Fabric = fact.Known([]clash.Node{{Name: "switch", Via: "a", GUIDs: []ib.GUID{in.Request.Want.Node + 1}}})
+	}},
 	{"FW046", finding.Warn, "MACs alone, on zero GUIDs", func(in *GUIDInput) {
 		in.Request.HasGUIDs, in.Card.Flash.GUIDs.Node = false, 0
 	}},
@@ -647,4 +661,43 @@ func TestGUIDs_content_of_the_job(t *testing.T) {
 	expectFinding(t, GUIDs(in).Findings, "FW055", finding.Note)
 	in.Card.Checksum = "def"
 	expectFinding(t, GUIDs(in).Findings, "FW055", finding.NeedsConsent)
+}
+
+// laterGUIDs asks for other GUIDs on a later chip, with the consent to them.
+func laterGUIDs(in *GUIDInput, device uint16, method string) {
+	with := FirmwareInput{Card: in.Card}
+	laterCard(&with, device).UpdateMethod = method
+	in.Card = with.Card
+	const guid, mac = ib.GUID(0xec0d9a030076eaf2), ib.MAC(0xec0d9a76eaf2)
+	in.Request.Want = ib.GUIDSet{Node: guid, Port1: guid, SystemImage: guid, MAC1: mac}
+	in.Request.OneBase, in.Request.BaseGUID, in.Request.BaseMAC = true, guid, mac
+	for _, c := range in.Card.Flash.GUIDs.Changes(in.Request.Want) {
+		in.Request.Change.From, in.Request.Change.To = append(in.Request.Change.From, c.From),
+			append(in.Request.Change.To, c.To)
+	}
+}
+
+// A later chip whose firmware takes GUIDs gets them without a question of the tool. The consent
+// names the one GUID once.
+func TestGUIDs_of_later_chips(t *testing.T) {
+	for _, device := range []uint16{0x1013, 0x1015, 0x1017} {
+		in := goodGUIDs()
+		laterGUIDs(&in, device, "fw_ctrl")
+		in.Backup = goodBackup()
+		in.Backup.GUIDs = in.Card.Flash.GUIDs
+		if v := GUIDs(in); !v.Permits(ActionSetGUIDs, "intel9/"+here.String()) || len(v.Answers) > 0 ||
+			v.GUIDs != in.Request.Want {
+			t.Errorf("%s: %+v, answers %q, %s", in.Card.Chip.Name, v.Blockers(), v.Answers, v.GUIDs.Text())
+		}
+		in.Request.Change = GUIDChange{}
+		f := expectFinding(t, GUIDs(in).Findings, "GU011", finding.NeedsConsent)
+		if want := `{ from = ["0xec0d9a030076eae2", "ec:0d:9a:76:ea:e2"], to = ["0xec0d9a030076eaf2", ` +
+			`"ec:0d:9a:76:ea:f2"] }`; !strings.Contains(f.Consent, want) {
+			t.Errorf("the consent is %s", f.Consent)
+		}
+		in.Card.Flash.GUIDs, in.Card.UpdateMethod = in.Request.Want, "Legacy"
+		if v := GUIDs(in); v.Blocked() || v.Action != ActionNone {
+			t.Errorf("what the card has is refused: %+v", v.Blockers())
+		}
+	}
 }

@@ -237,6 +237,22 @@ func checkConnectX4(card CardFacts) []finding.Finding {
 		cmp.Or(card.UpdateMethod, "not known"), cmp.Or(attributes, "not known")))
 }
 
+// checkOneBase refuses a later chip whose firmware does not take GUIDs: mstflint would write its
+// flash behind the running firmware, with -ocr.
+func checkOneBase(card CardFacts) []finding.Finding {
+	switch why := Unproven(card.Chip); {
+	case !laterChip(card):
+	case why != "":
+		return []finding.Finding{finding.GUIDsUnsupported.Find("The card is a %s: %s", card.Chip.Name, why)}
+	case card.UpdateMethod == "":
+		return []finding.Finding{finding.UpdateMethodUnknown.Find("mstflint q full: Default Update Method: not known")}
+	case !card.firmwareUpdates():
+		return []finding.Finding{finding.GUIDsUnsupported.Find("The card is a %s, Default Update Method: %s",
+			card.Chip.Name, card.UpdateMethod)}
+	}
+	return nil
+}
+
 // pastFirmware says that a burn bypasses the running firmware, which would write other
 // images of this card itself. mstflint leaves its way without a word for another PSID and
 // for an image without a signature (4.21, in its source and in the testbed).

@@ -76,6 +76,8 @@ type GUIDRequest struct {
 	// BaseGUID and BaseMAC are set if the values were derived from a base.
 	BaseGUID ib.GUID
 	BaseMAC  ib.MAC
+	// OneBase: the card stores one GUID and one MAC. Port 2 has no values of its own.
+	OneBase bool
 	// UnprovenFlash is the version in flash into which GUIDs may go although nothing shows
 	// that it has run: allow_unproven_flash = "<version>".
 	UnprovenFlash  string

@@ -102,7 +102,7 @@ func (j *Job) restoreIdentity(ctx context.Context, burned outcome) (string, erro
 		answers = []safety.Question{safety.QuestionGUIDs}
 	}
 	set := j.want.GUIDsAfter
-	want, err := SetGUIDs(j.c.PCI, set, answers)
+	want, err := SetGUIDs(j.c.PCI, l.Card.Chip, set, answers)
 	if err != nil {
 		return "", &cards.Error{
 			Summary: "Unable to restore the GUIDs of card " + j.c.ID(),

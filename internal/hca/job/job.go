@@ -23,9 +23,12 @@ func New(s *cards.Session, c cards.Card, want journal.Entry) *Job {
 }
 
 // SetGUIDs asks for GUIDs and MACs. On FS2 the tool burns the image in flash again for
-// that.
-func SetGUIDs(pci ib.PCIAddress, set ib.GUIDSet, answers []safety.Question) (journal.Entry, error) {
+// that. Later chips have one of each, from which they count.
+func SetGUIDs(pci ib.PCIAddress, chip ib.Chip, set ib.GUIDSet, answers []safety.Question) (journal.Entry, error) {
 	cmd, err := mstflint.SetGUIDs(pci, set, len(answers))
+	if !chip.IsFS2() {
+		cmd, err = mstflint.SetBase(pci, set.Node, set.MAC1)
+	}
 	if err != nil {
 		return journal.Entry{}, fmt.Errorf("build the command that sets the GUIDs of %s: %w", pci, err)
 	}

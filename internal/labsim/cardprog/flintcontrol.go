@@ -73,6 +73,10 @@ func (f *flint) queryControlled(flash *card.Image, full bool) int {
 	f.row("Description:", "UID                GuidsNumber")
 	f.rangeRow("Base GUID:", flash.TOC.GUID, "%016x")
 	f.rangeRow("Base MAC:", flash.TOC.MAC, "%012x    ")
+	if made := running.TOC.OrigMAC; made.Base != flash.TOC.MAC.Base {
+		made.Count = flash.TOC.MAC.Count // the firmware tells the address only
+		f.rangeRow("Orig Base MAC:", made, "%012x    ")
+	}
 	f.row("Image VSD:", orNA(running.TOC.ImageVSD))
 	f.row("Device VSD:", orNA(running.VSD))
 	f.row("PSID:", running.PSID)

@@ -313,6 +313,7 @@ func (f *flint) setUID() int {
 	}
 	direct := f.call.has("ocr") || f.call.has("override_cache_replacement")
 	switch {
+	case f.control() != nil: // the firmware writes it; no tool asks what the board allows
 	case !img.TOC.Override:
 		return f.fail("Failed to set UID: %s", card.ErrGUIDsLocked)
 	case img.Format == card.FS3 && !direct:
@@ -320,6 +321,9 @@ func (f *flint) setUID() int {
 	}
 	steps := map[string]string{"GUID": "Updating GUID section - OK\n", "ITOC": "Updating ITOC section - OK\n",
 		"signature": "Restoring signature   - OK\n"}
+	if f.control() != nil {
+		steps = nil
+	}
 	err = f.card.SetUID(f.wantedGUID, f.wantedMAC, func(step string) { f.p.Printf("%s", steps[step]) })
 	if err != nil {
 		return f.fail("Failed to set UID: %s", err)

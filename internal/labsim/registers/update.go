@@ -84,7 +84,7 @@ func (r *Registers) information(body []uint32) {
 	body[0] = uint32(r.card.Rev)<<16 | uint32(r.card.Chip.PCIDevice)
 	body[1] = uint32(r.card.Functions) << 16
 	body[2] = uint32(r.card.Chip.HWID)
-	mac := img.TOC.MAC.Base
+	mac := img.TOC.OrigMAC.Base
 	body[4], body[5] = uint32(mac>>32), uint32(mac)
 	body[7] = 1000 // seconds since the start
 	attributes, _ := img.Security()

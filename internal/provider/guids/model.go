@@ -68,10 +68,10 @@ func (m *model) valuesKnown() bool {
 }
 
 // request reads what is asked. m must come from the configuration, with the
-// activation's default applied.
-func (m *model) request() (safety.GUIDRequest, error) {
+// activation's default applied. oneBase: the chip is one that stores one GUID and one MAC.
+func (m *model) request(oneBase bool) (safety.GUIDRequest, error) {
 	var (
-		spec hca.GUIDSpec
+		spec = hca.GUIDSpec{OneBase: oneBase}
 		errs [5]error
 	)
 	spec.BaseMAC, errs[0] = optional(m.BaseMAC, ib.ParseMAC)
@@ -162,13 +162,12 @@ func keepByPort[K attribute.Kind](old, now types.Map) types.Map {
 // keepBases fills the base values that give an identity. If none does, the present ones
 // stay: single values may override a base.
 func (m *model) keepBases(set ib.GUIDSet) {
-	node, port1, port2, system, err := ib.GUIDsFromBase(set.Node)
-	if err == nil && !set.Node.IsZero() && port1 == set.Port1 && port2 == set.Port2 && system == set.SystemImage {
-		keepGUID(&m.BaseGUID, attribute.GUIDRaw(node))
+	guid, mac := set.Bases()
+	if !guid.IsZero() {
+		keepGUID(&m.BaseGUID, attribute.GUIDRaw(guid))
 	}
-	second, err := set.MAC1.Add(1)
-	if err == nil && !set.MAC1.IsZero() && second == set.MAC2 && !m.BaseMAC.Same(attribute.MACText(set.MAC1)) {
-		m.BaseMAC = attribute.MACText(set.MAC1)
+	if !mac.IsZero() && !m.BaseMAC.Same(attribute.MACText(mac)) {
+		m.BaseMAC = attribute.MACText(mac)
 	}
 	if m.BaseGUID.IsUnknown() {
 		m.BaseGUID = attribute.NullText[attribute.GUIDKind]()

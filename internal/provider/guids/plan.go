@@ -78,7 +78,7 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	if !config.CardID.IsUnknown() {
 		what = "set GUIDs of card " + config.CardID.ValueString()
 	}
-	request, err := config.request()
+	request, err := config.request(false)
 	if err != nil {
 		diagnostic.AddError(&resp.Diagnostics, what, err)
 		return
@@ -103,16 +103,16 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 		return nil
 	}
 	what := "plan GUIDs of card " + ref.String()
-	request, err := config.request()
-	if err != nil {
-		diagnostic.AddError(diags, what, err)
-		return nil
-	}
 	at := r.RecordedCard(ctx, config.CardID, config.CardIdentity, what, diags)
 	if at == nil {
 		return nil
 	}
 	now := hca.ReadGUIDs(at.Look)
+	request, err := config.request(now.OneBase)
+	if err != nil {
+		diagnostic.AddError(diags, what, err)
+		return nil
+	}
 	if config.empty() && at.Card.FlashKnown() {
 		if err = now.FromMAC(&request); err != nil {
 			diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)

@@ -18,6 +18,9 @@ const description = "The GUIDs and MAC addresses of a card, from one base value 
 	"Without any value the GUIDs follow from the MAC of port 1 in flash. " +
 	"The cards of a host that does not answer cannot be compared, nor can a card whose flash cannot be read. The plan " +
 	"warns of both.\n\n" +
+	"A ConnectX-4, ConnectX-4 Lx or ConnectX-5 stores one GUID, which node, port 1 and system image have in common, and one " +
+	"MAC; port 2 has the next ones. Set them with a base value. Its firmware must write its own flash " +
+	"(`Default Update Method: fw_ctrl`), else the plan refuses with GU014.\n\n" +
 	"The values are written into flash after a verified backup. The card uses them after the next restart (`effective`, " +
 	"`reboot_required`). Destroying it only forgets: the card keeps its identity."
 
@@ -47,7 +50,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			},
 			"base_guid": schema.StringAttribute{
 				Optional: true, Computed: true, CustomType: attribute.GUIDType{},
-				MarkdownDescription: "Node GUID; port 1, port 2 and the system image get the next three. With `base_mac` it " +
+				MarkdownDescription: "Node GUID; port 1, port 2 and the system image get the next three. A ConnectX-4 or later " +
+					"gives its port 2 the next one. With `base_mac` it " +
 					"replaces the GUIDs that would follow from that.",
 				PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.GUIDKind]()},
 			},

@@ -5,9 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -207,15 +205,13 @@ func burns(c ib.Chip) string {
 }
 
 func guidsOf(c ib.Chip) string {
-	card := inventory.Card{VendorID: ib.MellanoxVendor, DeviceID: c.PCIDevice, Chip: c}
-	v := safety.GUIDs(safety.GUIDInput{Card: safety.CardFacts{Card: card}})
-	switch {
-	case !slices.ContainsFunc(v.Findings, func(f finding.Finding) bool { return f.Rule == finding.GUIDsUnsupported }):
-		return "set"
-	case burns(c) == notBurned:
+	switch burns(c) {
+	case notBurned:
 		return "not set (GU014)"
+	case burnedAlways:
+		return "set"
 	}
-	return "not set (GU014); every burn keeps them"
+	return "set where its firmware takes them (fw_ctrl), else GU014"
 }
 
 func linkTypesOf(c ib.Chip) string {
@@ -253,7 +249,10 @@ func burnable() string {
 		namesOf(func(c ib.Chip) bool { return burns(c) == burnedLater })
 }
 
-func identifiable() string { return namesOf(func(c ib.Chip) bool { return guidsOf(c) == "set" }) }
+func identifiable() string {
+	return namesOf(func(c ib.Chip) bool { return burns(c) == burnedAlways }) + "; where their firmware takes them (fw_ctrl): " +
+		namesOf(func(c ib.Chip) bool { return burns(c) == burnedLater })
+}
 
 func switchable() string {
 	return namesOf(func(c ib.Chip) bool { return c.Driver == "mlx4_core" }) + "; where mstconfig shows them: " +

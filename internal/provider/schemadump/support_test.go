@@ -94,7 +94,8 @@ func TestSupport_tables(t *testing.T) {
 		"¹ The package of the tool has to be installed by hand.",
 		"* `infiniband_card`, `infiniband_port`, `infiniband_opensm`, `infiniband_ipoib_interface`, `infiniband_benchmark`: " +
 			"each with a driver\n",
-		"* `infiniband_guids`: ConnectX-3, ConnectX-3 Pro\n",
+		"* `infiniband_guids`: ConnectX-3, ConnectX-3 Pro; where their firmware takes them (fw_ctrl): ConnectX-4, ConnectX-4 " +
+			"Lx, ConnectX-5\n",
 		"`infiniband_firmware_backup`: ConnectX-3, ConnectX-3 Pro; unless their firmware is secure: ConnectX-4, " +
 			"ConnectX-4 Lx, ConnectX-5\n",
 		"**Nothing was ever tried with a real card.**",

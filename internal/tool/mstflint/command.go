@@ -128,6 +128,16 @@ func SetGUIDs(pci ib.PCIAddress, guids ib.GUIDSet, answers int) (shellcmd.Comman
 		Changes(), nil
 }
 
+// SetBase writes the GUID and the MAC from which a ConnectX-4 or later counts those of its ports.
+// The tool takes no others of such a chip and asks no question. Where firmware writes its own
+// flash the tool tells it the two values; past such firmware it wants -ocr, which is not passed.
+func SetBase(pci ib.PCIAddress, guid ib.GUID, mac ib.MAC) (shellcmd.Command, error) {
+	if guid.IsZero() || mac.IsZero() || mac.IsMulticast() {
+		return shellcmd.Command{}, fmt.Errorf("GUID %s and MAC %s: neither may be zero, and the MAC no group address", guid, mac)
+	}
+	return device(pci, "-guid", guid.Hex(), "-mac", mac.Hex(), "sg").WithTimeout(burnTimeout).Changes(), nil
+}
+
 // guidOptions spells the set with -guids and -macs, never with -guid: that
 // form adds 1, 2 and 3 in 64 bits and wraps without a word. The tool takes
 // plain hexadecimal without colons.
