@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -109,9 +110,16 @@ func TestDrift_workflow(t *testing.T) {
 		t.Error("the plan changed a host:", diff)
 	}
 
+	// A host that is down is a line: the drift of the others is shown.
+	main := o.text("main.tf")
+	o.write("main.tf", strings.Replace(main, "provider \"infiniband\" {\n", "provider \"infiniband\" {\n  unreachable = \"keep\"\n", 1))
+	dead := w.Names()[1]
+	w.Machine(dead).Faults.Set(labsim.FaultSpec{Refuse: true})
+	n.ends(2, "mtu = 1500 ->", "::warning title=Hosts not seen::Not seen: host "+dead, "::error title=Drift::")
+	w.Machine(dead).Faults.Clear()
+
 	// With hosts in observe mode the plan refuses what it would change, and
 	// -refresh-only shows what changed since the last apply.
-	main := o.text("main.tf")
 	o.write("main.tf", strings.Replace(main, "provider \"infiniband\" {\n", "provider \"infiniband\" {\n  mode = \"observe\"\n", 1))
 	n.ends(1, "HO008", host, "::error title=No plan::")
 	n.commands = strings.NewReplacer("terraform plan", "terraform plan -refresh-only", " -detailed-exitcode", "").

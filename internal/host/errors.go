@@ -62,6 +62,7 @@ type UnreachableError struct {
 	Command    string
 	MayHaveRun bool
 	Reading    bool   // the command changes nothing on the host
+	Silent     bool   // nothing came until a limit ran out
 	Limit      string // the time that ran out, as "command_timeout = 5s"; empty if none did
 	Advice     string // what to check, one or more sentences
 	Err        error

@@ -38,6 +38,7 @@ type Host struct {
 	mu         sync.Mutex
 	generation uint64 // counts changes; a collection belongs to the one it began in
 	snapshot   *inventory.Snapshot
+	away       error                                       // why the host could not be asked, see collectOnce
 	stored     map[ib.PCIAddress]inventory.StoredLinkTypes // of the cards that were asked
 	changes    *atomic.Uint64                              // of the set, if the host is in one
 	writes     *atomic.Uint64                              // of the set, if the host is in one
@@ -53,11 +54,18 @@ func New(h host.Host) *Host {
 // Snapshot returns what is on the host: what is remembered, or else what one
 // collection finds, which all callers that need one at that time share. Its
 // errors are those of host.Host.Run, with *host.OutputError for an answer that
-// was not understood. The snapshot is shared and must not be modified.
+// was not understood. The snapshot is shared and must not be modified. A host that
+// is down is asked once, until it is forgotten like what was found on others.
 func (h *Host) Snapshot(ctx context.Context) (*inventory.Snapshot, error) {
-	snapshot, generation := h.lastSnapshot()
-	if snapshot != nil {
-		return snapshot, nil
+	s, err := h.collected(ctx)
+	noteLoss(ctx, h.Name(), err)
+	return s, err
+}
+
+func (h *Host) collected(ctx context.Context) (*inventory.Snapshot, error) {
+	snapshot, generation, away := h.last()
+	if snapshot != nil || away != nil {
+		return snapshot, away
 	}
 	// A caller that comes after a change must not join a collection that began
 	// before it, hence the generation as key.
@@ -85,35 +93,47 @@ func (h *Host) join(ctx context.Context, key string, ask func(context.Context) (
 }
 
 // collectOnce collects and remembers the result unless the host was changed
-// meanwhile.
+// meanwhile. That it is down is a result too: dozens of objects ask, and each
+// attempt takes as long as its limits. A connection that broke says less: the
+// host may have restarted its network, and another attempt shows it.
 func (h *Host) collectOnce(ctx context.Context, generation uint64) (*inventory.Snapshot, error) {
 	// Another collection of the same generation may just have ended.
-	if s, g := h.lastSnapshot(); s != nil && g == generation {
-		return s, nil
+	if s, g, away := h.last(); (s != nil || away != nil) && g == generation {
+		return s, away
 	}
 	asOf := h.written()
 	s, err := collectFrom(ctx, h.Host)
-	if err != nil {
+	if err != nil && !IsDown(err) {
 		return nil, err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.generation == generation {
-		h.snapshot, h.asOf = s, asOf
+		h.snapshot, h.away, h.asOf = s, err, asOf
 		h.count()
 	}
-	return s, nil
+	return s, err
 }
 
-func (h *Host) lastSnapshot() (*inventory.Snapshot, uint64) {
+func (h *Host) last() (s *inventory.Snapshot, generation uint64, away error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.snapshot, h.generation
+	return h.snapshot, h.generation, h.away
+}
+
+// answered forgets that the host was down: it has just run a command.
+func (h *Host) answered() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.away != nil {
+		h.away = nil
+		h.count()
+	}
 }
 
 // Peek returns what is remembered without asking the host; nil if nothing is.
 func (h *Host) Peek() *inventory.Snapshot {
-	s, _ := h.lastSnapshot()
+	s, _, _ := h.last()
 	return s
 }
 
@@ -129,7 +149,7 @@ func (h *Host) Invalidate() {
 
 func (h *Host) forget() {
 	h.generation++
-	h.snapshot = nil
+	h.snapshot, h.away = nil, nil
 	clear(h.stored)
 	h.count()
 }
@@ -169,15 +189,22 @@ func (h *Host) withForget(do func() error) error {
 
 // Run implements host.Host.
 func (h *Host) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, error) {
-	if !cmd.Changing() {
-		return h.Host.Run(ctx, cmd)
+	return h.runOn(ctx, h.Host, cmd)
+}
+
+func (h *Host) runOn(ctx context.Context, on host.Host, cmd shellcmd.Command) (result host.Result, err error) {
+	if cmd.Changing() {
+		err = h.withForget(func() error {
+			var err error
+			result, err = on.Run(ctx, cmd)
+			return err
+		})
+		return result, err
 	}
-	var result host.Result
-	err := h.withForget(func() error {
-		var err error
-		result, err = h.Host.Run(ctx, cmd)
-		return err
-	})
+	if result, err = on.Run(ctx, cmd); err == nil {
+		h.answered()
+	}
+	noteLoss(ctx, h.Name(), err)
 	return result, err
 }
 
@@ -209,16 +236,7 @@ type freshHost struct {
 }
 
 func (f *freshHost) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, error) {
-	if !cmd.Changing() {
-		return f.FreshHost.Run(ctx, cmd)
-	}
-	var result host.Result
-	err := f.parent.withForget(func() error {
-		var err error
-		result, err = f.FreshHost.Run(ctx, cmd)
-		return err
-	})
-	return result, err
+	return f.parent.runOn(ctx, f.FreshHost, cmd)
 }
 
 func (f *freshHost) Upload(ctx context.Context, r io.ReaderAt, size int64, file host.RemoteFile) error {

@@ -57,6 +57,47 @@ func TestHost_asks_once(t *testing.T) {
 	}
 }
 
+// A host that is down is asked once, until it answers or is changed. One whose connection broke is
+// asked again, and so is one that answered something else.
+func TestHost_asks_once_while_it_is_down(t *testing.T) {
+	away := &host.UnreachableError{Host: "nas", Op: host.OpConnect, Err: errors.New("refused")}
+	forget := map[string]func(*Host){
+		"it answers":    func(h *Host) { _, _ = h.Run(context.Background(), shellcmd.New("true")) },
+		"it is changed": (*Host).Invalidate, "it is dropped": (*Host).Drop,
+	}
+	for name, c := range map[string]struct {
+		err  error
+		once bool
+	}{
+		"no connection":  {away, true},
+		"silent":         {&host.UnreachableError{Host: "nas", Op: host.OpRun, Silent: true, Err: errors.New("silent")}, true},
+		"wrong key":      {&host.UnreachableError{Host: "nas", Op: host.OpVerify, Err: errors.New("key")}, true},
+		"broken":         {&host.UnreachableError{Host: "nas", Op: host.OpRun, Err: errors.New("EOF")}, false},
+		"not understood": {&host.OutputError{Host: "nas"}, false},
+	} {
+		f := &fakeHost{answer: bare, err: c.err}
+		h := New(f)
+		for range 2 {
+			if _, err := h.Snapshot(t.Context()); !errors.Is(err, c.err) {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		if asked := f.runs.Load(); asked == 1 != c.once {
+			t.Errorf("%s: asked %d times", name, asked)
+		}
+	}
+	for name, event := range forget {
+		f := &fakeHost{answer: bare, err: away}
+		h := New(f)
+		_, _ = h.Snapshot(t.Context())
+		f.err = nil
+		event(h)
+		if _, err := h.Snapshot(t.Context()); err != nil {
+			t.Errorf("after %s: %v", name, err)
+		}
+	}
+}
+
 func TestHost_forgets_after_a_change(t *testing.T) {
 	change := shellcmd.New("mstflint", "sg").Changes()
 	tests := map[string]func(h *Host) error{

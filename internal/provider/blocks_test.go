@@ -101,6 +101,8 @@ cat bin/release/terraform-provider-infiniband_0.1.0_SHA256SUMS`, by: "internal/t
 		holds: `"plan", "-no-color"`},
 	{file: "templates/guides/crossflash.md.tmpl", lines: "terraform apply", by: "internal/demo/steps.go",
 		holds: `"apply", "-no-color", "-auto-approve"`},
+	{file: "templates/guides/connect.md", lines: `terraform state list | grep '"node01"'
+terraform state rm 'infiniband_card.lab["node01"]'`, why: "they are the engine's, on its own state"},
 	{file: "templates/guides/drift.md.tmpl", lines: "*text", by: "internal/acctest/drift_test.go",
 		holds: `"mtu = 1500 ->"`},
 	{file: "templates/guides/review.md.tmpl", lines: "*sh", by: "internal/acctest/review_test.go",

@@ -19,19 +19,23 @@ import (
 const (
 	modeManage  = "manage"
 	modeObserve = "observe"
+
+	unreachableError = "error"
+	unreachableKeep  = "keep"
 )
 
 type model struct {
-	BackupDir types.String `tfsdk:"backup_dir"`
-	Mode      types.String `tfsdk:"mode"`
-	Reboot    types.Object `tfsdk:"reboot"`
-	SSH       types.Object `tfsdk:"ssh"`
-	Hosts     types.Map    `tfsdk:"hosts"`
+	BackupDir   types.String `tfsdk:"backup_dir"`
+	Mode        types.String `tfsdk:"mode"`
+	Unreachable types.String `tfsdk:"unreachable"`
+	Reboot      types.Object `tfsdk:"reboot"`
+	SSH         types.Object `tfsdk:"ssh"`
+	Hosts       types.Map    `tfsdk:"hosts"`
 }
 
 // defaults are the values of a host that sets none of its own.
 func (m *model) defaults() map[string]attr.Value {
-	all := map[string]attr.Value{"mode": m.Mode, "reboot": m.Reboot}
+	all := map[string]attr.Value{"mode": m.Mode, "unreachable": m.Unreachable, "reboot": m.Reboot}
 	maps.Copy(all, m.SSH.Attributes())
 	return all
 }
@@ -171,12 +175,14 @@ func (s settings) hop() sshhost.Config {
 		ConnectTimeout: s.duration("connect_timeout"), CommandTimeout: s.duration("command_timeout"),
 		KeepaliveInterval: s.duration("keepalive_interval"),
 		Observe:           s.text("mode") == modeObserve,
+		GiveUpEarly:       s.text("unreachable") == unreachableKeep,
 	}
 }
 
 // policy is the part of a host's configuration that resources need.
 func (s settings) policy(name string) session.HostConfig {
-	cfg := session.HostConfig{Name: name, Address: s.text("address"), Observe: s.text("mode") == modeObserve}
+	cfg := session.HostConfig{Name: name, Address: s.text("address"), Observe: s.text("mode") == modeObserve,
+		Keep: s.text("unreachable") == unreachableKeep}
 	restart, ok := s.find("reboot").(types.Object)
 	if !ok || restart.IsNull() {
 		return cfg

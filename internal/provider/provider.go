@@ -60,6 +60,7 @@ var (
 type Provider struct {
 	version string
 	tuning  Tuning
+	session *session.Data // since it was configured
 }
 
 // Tuning is what tests and measurements change; a release runs with the zero value.
@@ -108,6 +109,7 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 		return
 	}
 	data := p.data(cfg)
+	p.session = data
 	resp.ResourceData, resp.DataSourceData, resp.ListResourceData = data, data, data
 }
 

@@ -25,8 +25,10 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 	host := sshAttributes()
 	maps.Copy(host, map[string]schema.Attribute{
 		"address": addressAttribute("Name, alias of `~/.ssh/config`, or IP address of the host."),
-		"mode": modeAttribute("`manage` (the default), or `observe`: the host is read and every change of it is refused " +
-			"while planning. It overrides the provider's `mode`."),
+		"mode": choiceAttribute("`manage` (the default), or `observe`: the host is read and every change of it is refused "+
+			"while planning. It overrides the provider's `mode`.", modeManage, modeObserve),
+		"unreachable": choiceAttribute("What becomes of the host's objects while it does not answer, `error` or `keep`. "+
+			"It overrides the provider's `unreachable`.", unreachableError, unreachableKeep),
 		"reboot": rebootAttribute("Whether and how the host may be restarted for `activation = \"reboot\"`. It replaces " +
 			"the whole `reboot` of the provider."),
 	})
@@ -43,7 +45,11 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 						"its path.",
 				}},
 			},
-			"mode":   modeAttribute("`manage` (the default) or `observe`, for every host that has no `mode` of its own."),
+			"mode": choiceAttribute("`manage` (the default) or `observe`, for every host that has no `mode` of its own.",
+				modeManage, modeObserve),
+			"unreachable": choiceAttribute("What becomes of the objects of a host that does not answer. `error` (the default) "+
+				"fails the plan; `keep` leaves them as the state has them, plans the other hosts, and names the host in a warning.",
+				unreachableError, unreachableKeep),
 			"reboot": rebootAttribute("Whether and how hosts may be restarted, for every host that has no `reboot` of its own."),
 			"ssh": schema.SingleNestedAttribute{
 				Optional: true,
@@ -63,9 +69,9 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 	}
 }
 
-func modeAttribute(description string) schema.StringAttribute {
+func choiceAttribute(description string, words ...string) schema.StringAttribute {
 	return schema.StringAttribute{Optional: true, MarkdownDescription: description,
-		Validators: []validator.String{stringvalidator.OneOf(modeManage, modeObserve)}}
+		Validators: []validator.String{stringvalidator.OneOf(words...)}}
 }
 
 func rebootAttribute(description string) schema.SingleNestedAttribute {

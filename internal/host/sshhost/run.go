@@ -94,12 +94,20 @@ func (h *Host) again(l *sshconn.Conn, o *sshconn.Outcome, known shellcmd.Way, er
 // silently is noticed only by this limit.
 var startLimit = time.Minute
 
+// quietConnects is for how many connect timeouts a host that is given up early may say nothing
+// while it is read. The longest pause of one that works is a list of packages or a query of a card.
+const quietConnects = 3
+
 // once composes and runs cmd over one connection.
 func (h *Host) once(ctx context.Context, l *sshconn.Conn, early *sshconn.EarlyShell, cmd shellcmd.Command,
 	how shellcmd.Elevation, sink io.Writer) (*sshconn.Outcome, error) {
 	most := sshconn.Limit{Start: startLimit, After: cmd.Timeout(), Name: "its limit of " + poll.Text(cmd.Timeout())}
 	if most.After <= 0 {
 		most.After, most.Name = h.cfg.CommandTimeout, "command_timeout = "+poll.Text(h.cfg.CommandTimeout)
+		if h.cfg.GiveUpEarly && !cmd.Changing() {
+			most.Quiet = quietConnects * h.target().Timeout
+			most.Start = min(most.Start, most.Quiet)
+		}
 	}
 	frame := shellcmd.NewFrame()
 	text, err := shellcmd.Compose(cmd, frame, how)
@@ -144,6 +152,7 @@ func (h *Host) judge(cmd shellcmd.Command, o *sshconn.Outcome) error {
 func (h *Host) unknownOutcome(cmd shellcmd.Command, o *sshconn.Outcome) error {
 	e := h.unreachable("run", h.show(cmd), o.Err)
 	e.MayHaveRun, e.Reading = o.Handed, !cmd.Changing()
+	e.Silent = errors.Is(o.Err, sshconn.ErrSilent) || errors.Is(o.Err, os.ErrDeadlineExceeded)
 	var out *sshconn.LimitError
 	if errors.As(o.Err, &out) {
 		e.Limit = out.Name

@@ -36,7 +36,8 @@ func fill(ctx context.Context, s *session.DataSource, m *model, diags *diag.Diag
 		found, missing = s.SnapshotsOf(ctx, names)
 	}
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
-		if !m.AllowUnreachable.ValueBool() || !diagnostic.IsTransport(missing[name]) {
+		tolerated := m.AllowUnreachable.ValueBool() && diagnostic.IsTransport(missing[name])
+		if !tolerated && !s.Keeps(map[string]error{name: missing[name]}) {
 			diagnostic.AddErrorAt(diags, path.Root("hosts"), "read cards of host "+name, missing[name])
 		}
 	}

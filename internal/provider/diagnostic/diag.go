@@ -195,7 +195,7 @@ func describeLost(err error, e *host.UnreachableError) (string, []string) {
 		text += "\n\n" + Sentence(e.Advice)
 	}
 	if _, known := lostAt[e.Op]; !known && !e.MayHaveRun {
-		text += dead
+		text += "\n\n" + GoneForGood
 	}
 	f := facts("Host", e.Host, "Address", e.Address, "Step", e.Op)
 	if e.MayHaveRun && !e.Reading {
@@ -245,8 +245,8 @@ func Lost(e *host.UnreachableError) string {
 	return unreached
 }
 
-// dead is the advice for a host that is gone for good.
-const dead = "\n\nIf the host is gone for good, take its resources out of the state (terraform state rm ADDRESS, or " +
+// GoneForGood is the way to go on without a host.
+const GoneForGood = "If the host is gone for good, take its resources out of the state (terraform state rm ADDRESS, or " +
 	"a removed block with lifecycle { destroy = false }), " +
 	"and its entry out of the provider's hosts."
 

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -57,7 +58,7 @@ func (d *Data) SMsElsewhere(ctx context.Context, snap *inventory.Snapshot, port 
 }
 
 func (d *Data) linked(ctx context.Context, sm attribute.PortRef) bool {
-	_, _, snap, err := d.Look(ctx, sm.Host)
+	_, _, snap, err := d.Look(hosts.WithoutLosses(ctx), sm.Host)
 	if err != nil {
 		return false
 	}

@@ -55,6 +55,7 @@ type Data struct {
 	ImageFiles memo.Map[string, ImageFile]
 
 	known   knownSnapshots
+	unseen  unseen
 	fabrics memo.Map[string, view]          // what is around, by host and port that looked
 	looking memo.Map[string, []lookingPort] // the ports through which hosts can look at fabrics
 }
@@ -72,6 +73,7 @@ type HostConfig struct {
 	Name          string
 	Address       string
 	Observe       bool
+	Keep          bool // what the state has of it stays while it does not answer
 	RebootAllowed bool
 	Reboot        reboot.Policy
 	// Pending is true while a value of the host's configuration is not known.

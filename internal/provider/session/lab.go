@@ -13,6 +13,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -27,27 +28,42 @@ const collecting = 64
 type knownSnapshots struct {
 	mu      sync.Mutex
 	from    map[string]*inventory.Snapshot
-	changes uint64 // of the set, when the index was last complete
+	changes uint64 // of the set, when the index was made
 	whole   bool
+	missing map[string]error // the hosts that it lacks
+	told    string           // the names of those that a warning has named
 }
 
 // Lab returns the identities of the cards of all configured hosts that answer
 // and of those that this plan changes, for the checks of one card. Hosts that do
-// not answer are named in one warning, and cards whose flash was not read in another:
-// they are not compared.
+// not answer are named in one warning of the walk, and cards whose flash was not read in
+// another of the card: they are not compared.
 func (d *Data) Lab(ctx context.Context, card attribute.CardRef, diags *diag.Diagnostics) clash.Facts {
-	if missing := d.identify(ctx); len(missing) > 0 {
-		names := slices.Sorted(maps.Keys(missing))
-		diags.AddWarning(fmt.Sprintf("Card %s: GUIDs of %s are not compared", card, nameList("host", names)),
-			"A host that does not answer may have a card with the same GUID or MAC, and two cards with one GUID make a "+
-				"fabric unusable. Start the host and plan again before you write GUIDs, or compare them by hand.\n\n"+
-				diagnostic.Reason(missing[names[0]]))
+	if missing := d.noteUnseen(d.identify(ctx)); len(missing) > 0 {
+		d.warnMissing(diags, missing)
 	}
 	lab := clash.Facts{Lab: d.Planned.Lab(), SameMachine: d.sameMachine}
 	if unread := lab.Unread(card.Host, card.PCI); len(unread) > 0 {
 		warnUnread(diags, card, unread)
 	}
 	return lab
+}
+
+// warnMissing names the hosts that do not answer, if that was not said yet.
+func (d *Data) warnMissing(diags *diag.Diagnostics, missing map[string]error) {
+	names := slices.Sorted(maps.Keys(missing))
+	d.known.mu.Lock()
+	all := strings.Join(names, " ")
+	told := d.known.told == all
+	d.known.told = all
+	d.known.mu.Unlock()
+	if told {
+		return
+	}
+	diags.AddWarning("GUIDs of "+nameList("host", names)+" are not compared",
+		"A host that does not answer may have a card with the same GUID or MAC, and two cards with one GUID make a "+
+			"fabric unusable. Start the host and plan again before you write GUIDs, or compare them by hand.\n\n"+
+			diagnostic.Reason(missing[names[0]]))
 }
 
 // warnUnread names the cards whose flash was not read, each with the reason.
@@ -82,10 +98,10 @@ func (d *Data) sameMachine(a, b string) fact.Bool {
 func (d *Data) identify(ctx context.Context) (missing map[string]error) {
 	changes := d.Set.Changes()
 	d.known.mu.Lock()
-	whole := d.known.whole && d.known.changes == changes
+	whole, missing := d.known.whole && d.known.changes == changes, d.known.missing
 	d.known.mu.Unlock()
 	if whole {
-		return nil
+		return missing
 	}
 	found, missing := d.Snapshots(ctx)
 	d.known.mu.Lock()
@@ -99,7 +115,11 @@ func (d *Data) identify(ctx context.Context) (missing map[string]error) {
 			d.Planned.Lab().Found(name, cards.Identities(snap))
 		}
 	}
-	d.known.changes, d.known.whole = changes, len(missing) == 0
+	d.known.changes, d.known.missing = changes, missing
+	d.known.whole = true
+	for _, err := range missing {
+		d.known.whole = d.known.whole && hosts.IsDown(err)
+	}
 	return missing
 }
 
@@ -135,9 +155,11 @@ func (d *Data) Machines(ctx context.Context) (found map[string]*inventory.Snapsh
 	return found, names
 }
 
-// SnapshotsOf is Snapshots for some hosts.
+// SnapshotsOf is Snapshots for some hosts. What asks for them can do without those that do
+// not answer.
 func (d *Data) SnapshotsOf(ctx context.Context,
 	names []string) (found map[string]*inventory.Snapshot, missing map[string]error) {
+	ctx = hosts.WithoutLosses(ctx)
 	found, missing = make(map[string]*inventory.Snapshot, len(names)), map[string]error{}
 	var mu sync.Mutex
 	var ask errgroup.Group
@@ -156,5 +178,6 @@ func (d *Data) SnapshotsOf(ctx context.Context,
 		})
 	}
 	_ = ask.Wait() // every error is in missing
+	d.noteUnseen(missing)
 	return found, missing
 }

@@ -130,10 +130,9 @@ func (d *Data) changes() string { return strconv.FormatUint(d.Set.Changes(), 10)
 // every card whose GUIDs change, and going through all hosts takes long.
 func (d *Data) lookingPorts(ctx context.Context) []lookingPort {
 	all, _ := d.looking.Get("", d.changes(), func() (all []lookingPort, _ error) {
-		for _, name := range d.HostNames() {
-			if _, _, snap, err := d.Look(ctx, name); err == nil { // Lab warns of hosts that do not answer
-				all = append(all, looksThrough(snap)...)
-			}
+		found, _ := d.Snapshots(ctx) // Lab warns of hosts that do not answer
+		for _, name := range slices.Sorted(maps.Keys(found)) {
+			all = append(all, looksThrough(found[name])...)
 		}
 		return all, nil
 	})

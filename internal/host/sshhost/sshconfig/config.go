@@ -68,9 +68,12 @@ type Config struct {
 	// SSHConfigFile replaces ~/.ssh/config and /etc/ssh/ssh_config; ConfigFileNone reads none.
 	SSHConfigFile string
 
-	ConnectTimeout    time.Duration // one attempt: TCP, handshake, authentication; default 10s
-	ConnectAttempts   int           // attempts while the failure may pass; default 3
-	CommandTimeout    time.Duration // commands without a timeout of their own; default 5m
+	ConnectTimeout  time.Duration // one attempt: TCP, handshake, authentication; default 10s
+	ConnectAttempts int           // attempts while the failure may pass; default 3
+	CommandTimeout  time.Duration // commands without a timeout of their own; default 5m
+	// GiveUpEarly has a host count as down after one attempt to connect that got no answer, and
+	// when it is silent while it is read: others are waiting.
+	GiveUpEarly       bool
 	KeepaliveInterval time.Duration // default 15s; negative switches it off
 	KeepaliveCount    int           // unanswered keepalives until the connection counts as lost; default 3
 	MaxSessions       int           // concurrent channels on the one connection; default 8 (sshd's own default is 10)

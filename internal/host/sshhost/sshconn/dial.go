@@ -42,7 +42,7 @@ func Dial(ctx context.Context, name string, chain []*sshconfig.Hop, cfg sshconfi
 		tries++
 		l, err := attempt(ctx, chain, cfg.MaxSessions)
 		var failed *dialError
-		if errors.As(err, &failed) && !failed.passes {
+		if errors.As(err, &failed) && (!failed.passes || cfg.GiveUpEarly && errors.Is(failed.err, os.ErrDeadlineExceeded)) {
 			return nil, backoff.Permanent(err)
 		}
 		return l, err

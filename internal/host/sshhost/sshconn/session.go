@@ -23,6 +23,7 @@ const stderrLimit = 1 << 20
 // Limit is how long a command may take, and how messages call that.
 type Limit struct {
 	Start time.Duration // until the first line of the script runs
+	Quiet time.Duration // between two pieces of output; 0 is none
 	After time.Duration
 	Name  string // of After
 }
@@ -78,7 +79,7 @@ func Execute(ctx context.Context, l *Conn, early *EarlyShell, frame shellcmd.Fra
 	defer cancel()
 	s := &session{frame: frame, outcome: o, done: make(chan struct{}), changed: make(chan struct{}, 1)}
 	s.start(ch, text)
-	s.wait(ctx, l, ch, limit.Start)
+	s.wait(ctx, l, ch, limit)
 	go s.end(l, ch, o.Err == nil)
 	return o
 }
@@ -263,8 +264,8 @@ func (w stderrWriter) Write(p []byte) (int, error) {
 
 // wait returns when the answer is complete, the session or connection ended, or
 // ctx did; then nothing changes the outcome any more.
-func (s *session) wait(ctx context.Context, l *Conn, ch *Channel, start time.Duration) {
-	err := s.settle(ctx, l, start)
+func (s *session) wait(ctx context.Context, l *Conn, ch *Channel, limit Limit) {
+	err := s.settle(ctx, l, limit)
 	if err != nil && ctx.Err() != nil {
 		// Best effort: sshd passes it on since OpenSSH 7.9, and not to root's
 		// processes if the user is another one.
@@ -282,8 +283,8 @@ func (s *session) wait(ctx context.Context, l *Conn, ch *Channel, start time.Dur
 
 // settle waits for one of the ends and returns nil if the session ended by
 // itself or answered.
-func (s *session) settle(ctx context.Context, l *Conn, start time.Duration) error {
-	late := time.NewTimer(start)
+func (s *session) settle(ctx context.Context, l *Conn, limit Limit) error {
+	late := time.NewTimer(limit.Start)
 	defer late.Stop()
 	for {
 		select {
@@ -297,9 +298,11 @@ func (s *session) settle(ctx context.Context, l *Conn, start time.Duration) erro
 				return nil
 			}
 		case <-late.C:
-			if err := s.silence(start); err != nil {
+			if err := s.silence(limit.Start); err != nil {
 				return err
 			}
+		case <-after(limit.Quiet):
+			return &quietError{fmt.Sprintf("%v in the middle of an answer, for %s", ErrSilent, poll.Text(limit.Quiet))}
 		case <-l.gone:
 			<-s.done // the streams end with the connection; what came before counts
 		case <-ctx.Done():
@@ -308,16 +311,30 @@ func (s *session) settle(ctx context.Context, l *Conn, start time.Duration) erro
 	}
 }
 
+// after is time.After, and never for 0.
+func after(d time.Duration) <-chan time.Time {
+	if d == 0 {
+		return nil
+	}
+	return time.After(d)
+}
+
 // silence names what has not started the command in time; empty if it was started.
 func (s *session) silence(start time.Duration) error {
 	switch began, sudo := s.began(); {
 	case began:
 		return nil
 	case sudo:
-		return fmt.Errorf("sudo did not start the command within %s", poll.Text(start))
+		return &quietError{"sudo did not start the command within " + poll.Text(start)}
 	}
-	return fmt.Errorf("%w within %s: the login shell did not run /bin/sh", ErrSilent, poll.Text(start))
+	return &quietError{fmt.Sprintf("%v within %s: the login shell did not run /bin/sh", ErrSilent, poll.Text(start))}
 }
+
+// quietError is ErrSilent in words that say what was waited for.
+type quietError struct{ text string }
+
+func (e *quietError) Error() string { return e.text }
+func (e *quietError) Unwrap() error { return ErrSilent }
 
 // answered reports whether both streams came to their end marker, or the sink
 // refuses more.
