@@ -36,14 +36,20 @@ func abandonedBench(t *testing.T, changes ...func(*labsim.CardConfig)) (*bench, 
 	if _, err := o.ApplyFirmware(ctx, crossFlash(b.card(ctx), img)); err == nil {
 		t.Fatal("the killed run says nothing")
 	}
+	b.awaitState(" burned ")
+	return b, img
+}
+
+// awaitState waits until the journal of a job has a state.
+func (b *bench) awaitState(state string) {
+	b.t.Helper()
 	for range 2000 {
-		if strings.Contains(b.states(), " burned ") {
-			return b, img
+		if strings.Contains(b.states(), state) {
+			return
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Fatal("the burn does not end")
-	return nil, img
+	b.t.Fatalf("no job comes to the state%s", state)
 }
 
 // states are the lines of all jobs' journals, settled how the jobs were settled.
@@ -180,6 +186,24 @@ func TestAdopt_leaves_a_watched_job_to_its_owner(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(explain(err))
 	}
+}
+
+// TestAdopt_lets_another_machine_read_back has an apply of another machine begin when a job has just
+// ended, and its own apply has yet to read the card.
+func TestAdopt_lets_another_machine_read_back(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b, _ := abandonedBench(t)
+	bob := b.ops("bob")
+	bob.Owner.Machine, bob.Settle = "another machine", time.Minute // the clock of the lab runs ahead
+	time.AfterFunc(500*time.Millisecond, func() {
+		b.run("cd " + inventory.StateDir + "/jobs/*-*/ && echo verified by alice >settled")
+	})
+	did, err := closePending(ctx, bob, b.card(ctx))
+	if err != nil || len(did) != 0 || strings.TrimSpace(b.settlements()) != "verified by alice" {
+		t.Errorf("did %q, settled %q, %v", did, b.settlements(), err)
+	}
+	b.clean()
 }
 
 // TestAdopt_follows_a_card_that_has_moved has the card change its slot before anybody gave

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
@@ -104,6 +106,58 @@ func TestApply_refuses_a_restart_on_facts_of_the_moment(t *testing.T) {
 	}
 }
 
+// TestApply_leaves_the_card_to_the_apply_that_wrote_it has another apply write the card while the
+// backup is taken. Whoever comes second writes nothing, whether the first has read the card back
+// or not, and no reason mixes facts from before that write with facts from after it.
+func TestApply_leaves_the_card_to_the_apply_that_wrote_it(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]func(*bench, *Ops, context.Context, cards.Card, safety.ImageFacts){
+		"burned and read back": func(b *bench, bob *Ops, ctx context.Context, c cards.Card, img safety.ImageFacts) {
+			f := crossFlash(c, img)
+			f.Request.Activation = safety.ActivationNone
+			if _, err := bob.ApplyFirmware(ctx, f); err != nil {
+				b.t.Error(explain(err))
+			}
+		},
+		"other GUIDs, not read back yet": func(b *bench, bob *Ops, ctx context.Context, c cards.Card, _ safety.ImageFacts) {
+			killed, kill := context.WithCancel(ctx)
+			defer kill()
+			b.inMidBurn(kill)
+			if _, err := bob.ApplyGUIDs(killed, GUIDs{Card: c, Lab: aloneInFabric(), Request: someGUIDs(b.t)}); err == nil {
+				b.t.Error("the killed run says nothing")
+			}
+			b.awaitState(" burned ")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := context.Background()
+			b := newBench(t, labs.Intel9, time.Millisecond)
+			img := b.image(card.VPI())
+			var operations int
+			alice, c := b.ops("alice"), b.card(ctx)
+			alice.Progress = b.on("Backing up", func() {
+				write(b, b.ops("bob"), ctx, b.card(ctx), img)
+				operations = b.device().Flash.Operations()
+			})
+			_, err := alice.ApplyFirmware(ctx, crossFlash(c, img))
+			refusedFor(t, name, err, "HO019", "The change was not made")
+			var refused *safety.RefusedError
+			if errors.As(err, &refused) && len(refused.Blockers()) != 1 {
+				t.Errorf("other reasons beside it: %v", refused.Blockers())
+			}
+			if n := b.device().Flash.Operations() - operations; n != 0 {
+				t.Errorf("%d operations on the flash after those of the other apply", n)
+			}
+			// What was read in between is no backup of the card that the first look has seen.
+			if kept, err := filepath.Glob(filepath.Join(b.backups, "*", "*", "*", "card.json")); err != nil || len(kept) != 1 {
+				t.Errorf("backups: %q, %v; want that of the other apply", kept, err)
+			}
+			b.clean()
+		})
+	}
+}
+
 func refusedFor(t *testing.T, name string, err error, code, left string) {
 	t.Helper()
 	var refused *safety.RefusedError
@@ -196,7 +250,7 @@ func TestOvertaken_names_what_differs(t *testing.T) {
 		return &inventory.Snapshot{Jobs: []inventory.Job{{
 			ID: "j7", Kind: journal.Burn, PCI: ib.MustParsePCIAddress("0000:01:00.0"), Operator: "bob",
 			Running: fact.Known(running),
-			States:  []inventory.JobState{{Name: "writing", Time: "2026-01-02T03:04:05Z"}},
+			States:  []inventory.JobState{{Name: "burning", Time: "2026-01-02T03:04:05Z"}},
 		}}}
 	}
 	const who = "Job j7 (burn of card 0000:01:00.0), started by bob at 2026-01-02T03:04:05Z"

@@ -151,12 +151,26 @@ func backup(card CardFacts, b *BackupFacts) []finding.Finding {
 	if !b.TwoReadsEqual {
 		return []finding.Finding{finding.BackupUnproven.Find("Two reads of the flash differ, so that no copy was kept.")}
 	}
-	var missing []string
+	doubts := BackupDoubts(card, b)
+	if len(doubts) == 0 && (b.Path == "" || b.SHA256 == "") {
+		doubts = []string{"it is not on the operator's machine"}
+	}
+	if len(doubts) == 0 {
+		return nil
+	}
+	kept := "Backup " + b.Path
+	if b.Path == "" {
+		kept = "The copy of the flash was not kept"
+	}
+	return []finding.Finding{finding.BackupUnproven.Find("%s: %s", kept, strings.Join(doubts, "; "))}
+}
+
+// BackupDoubts says why a copy of the flash is not proven to be the firmware of the card.
+func BackupDoubts(card CardFacts, b *BackupFacts) (doubts []string) {
 	for _, c := range []struct {
 		ok   bool
 		what string
 	}{
-		{b.Path != "" && b.SHA256 != "", "it is not on the operator's machine"},
 		{b.ToolVerified, "mstflint does not verify it"},
 		{b.Parsed, "the copy on the operator's machine does not verify"},
 		{b.PSID == card.InFlash().PSID, fmt.Sprintf("it holds PSID %q, the card has %q", b.PSID, card.InFlash().PSID)},
@@ -164,12 +178,8 @@ func backup(card CardFacts, b *BackupFacts) []finding.Finding {
 		{b.GUIDs == card.InFlash().GUIDs || card.InFlash().BlankGUIDs, "its GUIDs or MACs are not those of the card"},
 	} {
 		if !c.ok {
-			missing = append(missing, c.what)
+			doubts = append(doubts, c.what)
 		}
 	}
-	if len(missing) == 0 {
-		return nil
-	}
-	return []finding.Finding{finding.BackupUnproven.Find("Backup %s: %s", cmp.Or(b.Path, "(none)"),
-		strings.Join(missing, "; "))}
+	return doubts
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // Store keeps what is read from cards in a directory on the operator's
-// machine: HOST/CARD/TIME/firmware.bin and card.json. It only ever adds.
+// machine: HOST/CARD/TIME/firmware.bin and card.json. It overwrites nothing.
 type Store struct{ s *cards.Session }
 
 // NewStore returns the store of a session. Its directory need not exist yet. Without a

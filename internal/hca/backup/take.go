@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
@@ -77,7 +78,8 @@ func (b *Store) Take(ctx context.Context, c cards.Card) (Backup, error) {
 // the host under its hash: a host that has lost its network can still be repaired from
 // its console.
 //
-// The verdict judges what it returns. An error means that there is no backup.
+// The verdict judges what it returns; a copy that is not proven is not kept, and has no path. An
+// error means that there is no backup.
 func (b *Store) Keep(ctx context.Context, c cards.Card, l *cards.Look,
 	facts safety.CardFacts) (*safety.BackupFacts, error) {
 	b.s.Progress(ctx, "Backing up the firmware of card "+c.ID())
@@ -128,6 +130,10 @@ func (b *Store) bringHome(ctx context.Context, c cards.Card, l *cards.Look, fact
 	kept.PSID, kept.FW, kept.GUIDs = img.PSID, img.FWVersion, image.Identity(img)
 	if img.Format != fwimage.FS2 {
 		kept.Layout = safety.FlashLayout{Slot: img.Chunk, Version: img.DeviceLayout}
+	}
+	if len(safety.BackupDoubts(facts, kept)) > 0 {
+		kept.Path = "" // its card.json would call it the card's, and a person burns from it
+		return kept, os.RemoveAll(dir)
 	}
 	if _, err := c.Host.Run(ctx, keepBackup(path, inventory.BackupFile(sum))); err != nil {
 		return nil, b.newError(c, "keeping the copy on the host failed", err)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
@@ -17,9 +16,14 @@ import (
 
 // ReadAgain reads host and card anew just before flash is written: the first verdict is
 // minutes old by then. The result of the inspection is kept. The backup has read and
-// verified the whole flash since, and any other difference leads to another verdict.
+// verified the whole flash since, and any other difference leads to another verdict. A card
+// that was written meanwhile is *safety.RefusedError: the inspection is not of what is in
+// flash now, and the apply that wrote it may not have read it back.
 func (o *Session) ReadAgain(ctx context.Context, c Card, first Assessment) (*Look, Assessment, error) {
 	l, err := o.ReadFree(ctx, c, BusyTries)
+	if err == nil {
+		err = refuseWritten(c, first, l)
+	}
 	if err != nil {
 		return nil, Assessment{}, err
 	}
@@ -44,36 +48,51 @@ func (o *Session) ReadFree(ctx context.Context, c Card, most int) (*Look, error)
 	}
 }
 
+// refuseWritten refuses because of a write of the card since its first verdict.
+func refuseWritten(c Card, first Assessment, now *Look) error {
+	what := "write the flash of card " + c.ID()
+	if first.Verdict.Action == safety.ActionBackup {
+		what = "back up firmware of card " + c.ID()
+	}
+	before := &Look{Snap: &first.Host.Snapshot}
+	was, is := first.Card.InFlash(), now.Card.InFlash()
+	if len(newJobs(before.Snap, now.Snap, c.PCI)) == 0 && (!now.Card.FlashKnown() || is.Firmware == was.Firmware) {
+		return nil
+	}
+	return RefuseOvertaken(c, before, now, what, safety.Verdict{From: was.Firmware}, safety.Verdict{From: is.Firmware})
+}
+
 // RefuseOvertaken refuses because of what was found just before a write. A job of
-// another apply is named first: all other differences follow from it.
+// another apply is the only reason then: all other differences follow from it.
 func RefuseOvertaken(c Card, before, now *Look, what string, first, final safety.Verdict) error {
 	refused := &safety.RefusedError{What: what, Findings: slices.Clone(final.Findings)}
-	var ended []string
+	said := append([]string{"While the backup was taken, the card or its host changed."}, differences(first, final)...)
+	written := false
 	for _, j := range newJobs(before.Snap, now.Snap, c.PCI) {
-		r := journal.ReportOf(j)
-		name := j.What()
-		if r.Running {
+		if j.MayRun() {
 			refused.Findings = []finding.Finding{finding.FlashJobRunning.Find("%s, is changing this card. "+
-				"It belongs to another apply, which began while the backup was taken.", name)}
+				"It belongs to another apply, which began while the backup was taken.", j.What())}
 			return refused
 		}
-		ended = append(ended, name+", has written the card meanwhile. It belongs to another apply.")
+		written, refused.Findings = true, nil
+		said = append(said, j.What()+", has written the card meanwhile. It belongs to another apply.")
 	}
-	if len(refused.Blockers()) == 0 || len(ended) > 0 {
-		said := append([]string{"While the backup was taken, the card or its host changed."}, differences(first, final)...)
-		refused.Findings = append(refused.Findings,
-			finding.ChangedSincePlan.Find("%s", strings.Join(append(said, ended...), " ")))
+	if len(refused.Blockers()) == 0 || written {
+		refused.Findings = append(refused.Findings, finding.ChangedSincePlan.Find("%s", strings.Join(said, " ")))
 	}
 	return refused
 }
 
-// newJobs gives the jobs of a card that began since the earlier look.
+// newJobs gives the jobs of a card that began since the earlier look, and that run or may have
+// written it.
 func newJobs(before, now *inventory.Snapshot, pci ib.PCIAddress) []*inventory.Job {
 	known := map[string]bool{}
 	for _, j := range before.JobsOf(pci) {
 		known[j.ID] = true
 	}
-	return slices.DeleteFunc(now.JobsOf(pci), func(j *inventory.Job) bool { return known[j.ID] })
+	return slices.DeleteFunc(now.JobsOf(pci), func(j *inventory.Job) bool {
+		return known[j.ID] || !j.MayRun() && !inventory.MayHaveWritten(j.States)
+	})
 }
 
 // differences names, in sentences, what changed since an earlier verdict. A value that

@@ -7,6 +7,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
@@ -33,6 +34,7 @@ type outcome struct {
 	Seen    bool
 	Settled bool
 	bootID  string
+	now     string // the host's clock at this look, as States have it
 	States  []inventory.JobState
 	Cut     bool   // the exit status was begun, and its file has no end
 	Full    string // the file system of the journal, if it has no space left
@@ -82,6 +84,16 @@ func (o outcome) running() fact.Bool {
 		return fact.Unknown[bool]("somebody holds the lock of the host who has left no name")
 	}
 	return fact.Known(fact.Yes(o.locked) && o.holder["job"] == o.ID)
+}
+
+// endedWithin reports whether the last state of the job is younger than that.
+func (o outcome) endedWithin(age time.Duration) bool {
+	now, err := time.Parse(time.RFC3339, o.now)
+	if err != nil || len(o.States) == 0 {
+		return false
+	}
+	last, err := time.Parse(time.RFC3339, o.States[len(o.States)-1].Time)
+	return err == nil && now.Sub(last).Abs() < age
 }
 
 // over reports whether it is proven that the job has ended or stopped.
@@ -138,9 +150,12 @@ func unitRuns(said string) fact.Bool {
 func (o *outcome) take(i answer.Item) error {
 	switch i.Word {
 	case answer.Run:
-		if i.Name == "unit" {
+		switch i.Name {
+		case "unit":
 			o.unit = unitRuns(i.Text)
-		} else {
+		case "now":
+			o.now = strings.TrimSpace(i.Text)
+		default:
 			o.Output = i.Text
 		}
 	case answer.File:

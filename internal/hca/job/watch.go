@@ -142,17 +142,18 @@ func (w *watcher) tell(ctx context.Context, out outcome) {
 }
 
 // leaveToOwner waits until the apply that watches the job has settled it or has died.
-// For an apply on another machine the latter cannot be known: it gets some more looks.
-// To settle a job twice is harmless.
+// For an apply on another machine the latter cannot be known: it gets the time in which a card
+// is read back, from the end of the job on. To settle a job twice is harmless.
 func (w *watcher) leaveToOwner(ctx context.Context, record *inventory.Job, out outcome) (outcome, error) {
 	owner := cards.Owner{Machine: w.want.OwnerMachine, Process: w.want.OwnerProcess}
 	here := owner.Machine == w.s.Owner.Machine
-	if out.Absent || out.Settled || owner == w.s.Owner || owner.Process == "" || !here && fact.No(record.Running) {
+	if out.Absent || out.Settled || owner == w.s.Owner || owner.Process == "" ||
+		!here && fact.No(record.Running) && !out.endedWithin(w.s.Settle) {
 		return out, nil
 	}
 	limit := w.s.Lost
 	if !here {
-		limit = 5 * w.s.Poll
+		limit = w.s.Settle
 	}
 	out, waited, err := w.awaitOwner(ctx, out, limit, func() bool { return !here || w.s.Alive(owner) })
 	if err != nil || !here || !waited {

@@ -6,6 +6,7 @@ if [ "$5" = claim ]; then mkdir "$1/claim" 2>/dev/null; fi
 # The unit first: if it is gone and exit is read afterwards, a missing exit
 # means that the job did not get that far.
 answer unit systemctl is-active -- "$2"
+answer now date -u +%Y-%m-%dT%H:%M:%SZ
 values /proc/sys/kernel/random/boot_id
 case $OUTPUT in
 active | activating | deactivating | reloading | refreshing | maintenance) ;;
