@@ -211,7 +211,7 @@ func killedAt(t *testing.T, built string, at moment) {
 	text := o.says(2, "plan", "-detailed-exitcode")
 	// Before, nothing was begun; what is being settled may be so by now.
 	open := at.holds == "" || strings.HasPrefix(at.step, "job ") && at.step != "job is being settled"
-	if open && !strings.Contains(text, "an earlier apply did not finish") && !strings.Contains(text, "Another apply ") {
+	if open && !strings.Contains(text, "an earlier apply did not finish") && !strings.Contains(text, " now (job ") {
 		t.Errorf("the plan does not say what happened:\n%s", text)
 	}
 	w.up(host)

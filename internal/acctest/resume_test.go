@@ -141,7 +141,7 @@ func TestInterrupted_provider_killed(t *testing.T) {
 
 			again := cleanPlan(t, ws, cfg)
 			said := again.Diags.Warnings()
-			if len(said.Find("an earlier apply did not finish"))+len(said.Find("Another apply ", " now (job ")) == 0 {
+			if len(said.Find("an earlier apply did not finish"))+len(said.Find("A job ", " now (job ")) == 0 {
 				t.Errorf("the plan does not say what happened:\n%s", again.Diags)
 			}
 			m.Faults.Clear()
@@ -244,7 +244,7 @@ func TestInterrupted_second_operator(t *testing.T) {
 	second := w.Workspace()
 	second.Ended = func() {}
 	plan := mustPlan(t, second, cfg)
-	if len(plan.Diags.Find("Another apply burns card "+host+"/0000:01:00.0 now (job ", "running")) == 0 {
+	if len(plan.Diags.Find("A job burns card "+host+"/0000:01:00.0 now (job ", "running")) == 0 {
 		t.Errorf("the second operator's plan does not mention the running job:\n%s", plan.Diags)
 	}
 	if images, _ := burns(w, host); images > 0 {

@@ -148,13 +148,13 @@ func TestReport_full_disk(t *testing.T) {
 func TestReport_title(t *testing.T) {
 	const since = "2026-11-22T10:00:00Z"
 	for want, r := range map[string]Report{
-		"Another apply burns card h/0000:01:00.0 now (job J, since " + since + ")": {
+		"A job burns card h/0000:01:00.0 now (job J, since " + since + ")": {
 			ID: "J", Kind: Burn, Running: true, Since: since},
-		"Another apply burns card h/0000:01:00.0 now (job J, since an unknown time)": {
+		"A job burns card h/0000:01:00.0 now (job J, since an unknown time)": {
 			ID: "J", Kind: Burn, Running: true, Lost: true, Doubt: "its directory is gone"},
-		"Another apply writes the GUIDs of card h/0000:01:00.0 now (job J, since " + since + ")": {
+		"A job writes the GUIDs of card h/0000:01:00.0 now (job J, since " + since + ")": {
 			ID: "J", Kind: GUIDs, Running: true, Since: since},
-		"Another apply may be burning card h/0000:01:00.0 now (job J, since " + since + ")": {
+		"A job may be burning card h/0000:01:00.0 now (job J, since " + since + ")": {
 			ID: "J", Kind: Burn, Running: true, Since: since, Doubt: "systemd did not answer"},
 		"Card h/0000:01:00.0: an earlier apply did not finish (job E)": {ID: "E", Kind: Burn, Ended: true, Since: since},
 		"Card h/0000:01:00.0: an earlier apply did not finish (job I)": {ID: "I", Kind: Burn, Interrupted: true},

@@ -38,7 +38,7 @@ type Report struct {
 	job string // what it is, with all of that
 }
 
-// Title says in one line what is wrong with a card: another apply burns it now, or an
+// Title says in one line what is wrong with a card: a job burns it now, whoever watches it, or an
 // earlier one did not finish.
 func (j Report) Title(card string) string {
 	does, may := "burns", "be burning"
@@ -50,9 +50,9 @@ func (j Report) Title(card string) string {
 	case j.Unreadable != "" || !j.Running:
 		return fmt.Sprintf("Card %s: an earlier apply did not finish (job %s)", card, j.ID)
 	case j.Doubt != "" && !j.Lost:
-		return fmt.Sprintf("Another apply may %s card %s now %s", may, card, job)
+		return fmt.Sprintf("A job may %s card %s now %s", may, card, job)
 	}
-	return fmt.Sprintf("Another apply %s card %s now %s", does, card, job)
+	return fmt.Sprintf("A job %s card %s now %s", does, card, job)
 }
 
 // Closes reports whether the next apply closes the job by what the card holds then.
