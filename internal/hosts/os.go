@@ -32,8 +32,6 @@ func readOS(s *inventory.Snapshot, a *collect.Answer) error {
 		switch key {
 		case "ID":
 			s.OS.ID = value
-		case "ID_LIKE":
-			s.OS.IDLike = value
 		case "VERSION_ID":
 			s.OS.VersionID = value
 		case "PRETTY_NAME":

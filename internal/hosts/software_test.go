@@ -24,7 +24,7 @@ func TestRead_of_packages(t *testing.T) {
 	base := ubuntu()
 	delete(base, "bin/dpkg-query")
 	delete(base, "lib/modules/6.8.0-45-generic/modules.dep")
-	base["etc/os-release"] = "ID=endeavouros\nID_LIKE=arch\n"
+	base["etc/os-release"] = "ID=arch\nID_LIKE=\"archlinux\"\n"
 	asked := strings.Join(packages, " ")
 	for manager, tt := range map[string]struct {
 		args, answer string
@@ -49,7 +49,7 @@ func TestRead_of_packages(t *testing.T) {
 		if diff := cmp.Diff(tt.want, s.Packages); diff != "" {
 			t.Errorf("%s: %s", manager, diff)
 		}
-		if s.OS.IDLike != "arch" || !s.NoModules || s.KernelModules != nil {
+		if s.OS.ID != "arch" || !s.NoModules || s.KernelModules != nil {
 			t.Errorf("%s: %+v, modules gone %t, %v", manager, s.OS, s.NoModules, s.KernelModules)
 		}
 	}

@@ -91,7 +91,6 @@ type Snapshot struct {
 // OS identifies the distribution.
 type OS struct {
 	ID         string // "ubuntu", "debian", "truenas", … ; TrueNAS is recognised by its middleware
-	IDLike     string // families that it belongs to, nearest first, separated by blanks
 	VersionID  string // "24.04", "25.10.3"
 	PrettyName string
 	Kernel     string // uname -r

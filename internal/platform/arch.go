@@ -1,11 +1,11 @@
 package platform
 
-// KindArch is Arch Linux and what is made from it.
+// KindArch is Arch Linux.
 const KindArch Kind = "arch"
 
 var arch = Description{
 	Kind: KindArch, Title: "Arch Linux", Short: "Arch",
-	IDs: []string{"arch"}, Like: []string{"arch"},
+	IDs:       []string{"arch"},
 	Installer: &pacmanInstaller,
 	// Arch packs the diagnostics with rdma-core; opensm and mstflint are in its user
 	// repository only, from which nothing is built here; so are qperf and perftest.

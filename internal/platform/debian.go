@@ -6,7 +6,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
-// KindDebian is Debian with Proxmox VE, and what is made from it.
+// KindDebian is Debian, with Proxmox VE.
 const KindDebian Kind = "debian"
 
 // debian12Mstflint is the package of choice where a distribution's own does not suit
@@ -16,16 +16,13 @@ const debian12Mstflint = "take Debian 12's package, mstflint 4.21.0+1-1: apt ins
 
 var debian = Description{
 	Kind: KindDebian, Title: "Debian 12 and 13, and Proxmox VE on them", Short: "Debian",
-	IDs: []string{"debian"}, Like: []string{"debian"}, Oldest: 12,
+	IDs: []string{"debian"}, Releases: []string{"12", "13"},
 	called: func(os inventory.OS) string {
-		switch {
-		case strings.HasSuffix(os.Kernel, "-pve"):
+		if strings.HasSuffix(os.Kernel, "-pve") {
 			// Proxmox VE is Debian with a kernel of its own, and says so nowhere else.
 			return "Proxmox VE on Debian " + os.VersionID
-		case os.ID == "debian":
-			return "Debian " + os.VersionID
 		}
-		return ""
+		return "Debian " + os.VersionID
 	},
 	Installer: &aptInstaller, Packages: commonPackages,
 	Tools: []ToolAdvice{

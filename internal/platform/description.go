@@ -9,8 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
-// All are the families, in the order in which ID_LIKE is read: Ubuntu's derivatives
-// name Debian as well.
+// All are the families, as lists and tables have them.
 var All = []*Description{&ubuntu, &debian, &rhel, &fedora, &arch, &truenas}
 
 // supportedSystems names the systems that can be changed, as messages list them.
@@ -26,32 +25,19 @@ func supportedSystems() string {
 // UnknownError says that the operating system of a host is not supported.
 type UnknownError struct {
 	Host, ID, PrettyName string
-	Reason               string // why a known family is not; may be empty
 }
 
 func (e *UnknownError) Error() string {
-	name := e.PrettyName
-	name = cmp.Or(name, e.ID)
-	reason := ""
-	if e.Reason != "" {
-		reason = " (" + e.Reason + ")"
-	}
-	return fmt.Sprintf("%s runs %q, which is not supported%s: its cards can be read, but nothing on it can be changed. "+
-		"Supported are %s",
-		e.Host, name, reason, supportedSystems())
+	return fmt.Sprintf("%s runs %q, which is not supported: its cards can be read, but nothing on it can be changed. "+
+		"Supported are %s", e.Host, cmp.Or(e.PrettyName, e.ID), supportedSystems())
 }
 
 // Of tells from a snapshot which platform a host is. Another system than the
-// supported ones is *UnknownError.
+// supported ones, or another release of them, is *UnknownError.
 func Of(s *inventory.Snapshot) (Platform, error) {
-	unknown := &UnknownError{Host: s.Host, ID: s.OS.ID, PrettyName: s.OS.PrettyName}
-	d, own := describe(s.OS)
-	if d == nil {
-		return nil, unknown
-	}
-	if version := majorVersion(s.OS.VersionID); (own || d.SameNumbers) && version > 0 && version < d.Oldest {
-		unknown.Reason = fmt.Sprintf("older than %d", d.Oldest)
-		return nil, unknown
+	d := describe(s.OS)
+	if d == nil || !d.hasRelease(s.OS.VersionID) {
+		return nil, &UnknownError{Host: s.Host, ID: s.OS.ID, PrettyName: s.OS.PrettyName}
 	}
 	is := system{d, d.nameOf(s.OS)}
 	if d.platform != nil {
@@ -60,21 +46,21 @@ func Of(s *inventory.Snapshot) (Platform, error) {
 	return distribution{is, d.portTypes}, nil
 }
 
-// describe finds the family of a system; own if it is not a derivative.
-func describe(os inventory.OS) (d *Description, own bool) {
+// describe finds the family of a system; nil if it has none.
+func describe(os inventory.OS) *Description {
 	for _, d := range All {
 		if slices.Contains(d.IDs, os.ID) {
-			return d, true
+			return d
 		}
 	}
-	for _, d := range All {
-		for like := range strings.FieldsSeq(os.IDLike) {
-			if slices.Contains(d.Like, like) {
-				return d, false
-			}
-		}
+	return nil
+}
+
+func (d *Description) hasRelease(version string) bool {
+	if len(d.Releases) == 0 {
+		return majorVersion(version) >= d.Oldest
 	}
-	return nil, false
+	return slices.ContainsFunc(d.Releases, func(r string) bool { return version == r || strings.HasPrefix(version, r+".") })
 }
 
 // nameOf is what messages call a system.

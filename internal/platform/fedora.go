@@ -1,7 +1,6 @@
 package platform
 
-// KindFedora is Fedora Linux. What names it in ID_LIKE is not: other kernels and
-// repositories (Amazon Linux), or images to which dnf adds nothing.
+// KindFedora is Fedora Linux.
 const KindFedora Kind = "fedora"
 
 // The kernel's configuration for Fedora, other than Red Hat's, has mlx4 with the ids of

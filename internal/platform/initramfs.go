@@ -17,7 +17,7 @@ type initramfsTool struct {
 }
 
 // initramfsTools are the programs in the order in which they are looked for. The
-// distribution does not decide: Debian can have dracut, and derivatives of Arch do.
+// distribution does not decide: Debian and Arch can have dracut.
 var initramfsTools = []initramfsTool{
 	{"update-initramfs", modprobe.UpdateInitramfs},
 	{"mkinitcpio", modprobe.Mkinitcpio},

@@ -46,15 +46,16 @@ const (
 // in All.
 type Description struct {
 	Kind  Kind
-	Title string // with versions and derivatives, as lists and tables have it
+	Title string // with releases, as lists and tables have it
 	Short string // as one word in enumerations
 
-	IDs  []string // ID of os-release
-	Like []string // ID_LIKE of derivatives
-	// Oldest is the first major version that is supported; 0 if any is. SameNumbers
-	// says that derivatives share the version numbers of the family.
-	Oldest      int
-	SameNumbers bool
+	// IDs are those of os-release. What names the family in ID_LIKE is another system, with
+	// kernels, packages and files of its own.
+	IDs []string
+	// Releases are begins of VERSION_ID: "9" holds for 9.4. Empty: all from the major version
+	// Oldest on.
+	Releases []string
+	Oldest   int
 	// called is its own way to name a system; empty or nil: PRETTY_NAME.
 	called func(os inventory.OS) string
 

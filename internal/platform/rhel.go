@@ -5,7 +5,7 @@ const KindRHEL Kind = "rhel"
 
 var rhel = Description{
 	Kind: KindRHEL, Title: "RHEL, AlmaLinux, Rocky Linux, CentOS Stream: releases 9 and 10", Short: "RHEL",
-	IDs: []string{"rhel", "centos", "almalinux", "rocky", "ol"}, Like: []string{"rhel"}, Oldest: 9, SameNumbers: true,
+	IDs: []string{"rhel", "centos", "almalinux", "rocky"}, Releases: []string{"9", "10"},
 	Installer: &dnfInstaller, Packages: commonPackages,
 	Tools: []ToolAdvice{
 		{Release: "9", Format: "FS2", Advice: "Release 9.4 has mstflint 4.25.0-1, the last that suits ConnectX-3; later " +

@@ -158,7 +158,7 @@ func noModule(s *inventory.Snapshot, p Platform, module string) finding.Finding 
 // SupportOf is what the description of a host's family says of one of its cards. A
 // system that has none gets general words.
 func SupportOf(s *inventory.Snapshot, pci ib.PCIAddress) safety.Support {
-	d, _ := describe(s.OS)
+	d := describe(s.OS)
 	if d == nil {
 		d = &Description{}
 	}

@@ -27,7 +27,7 @@ const KindTrueNAS Kind = "truenas"
 var truenas = Description{
 	Kind: KindTrueNAS, Title: "TrueNAS SCALE 25.10", Short: "TrueNAS",
 	// Its os-release says Debian; whoever collects facts puts the id in its place.
-	IDs:    []string{"truenas"},
+	IDs: []string{"truenas"}, Releases: []string{"25.10"},
 	called: func(os inventory.OS) string { return "TrueNAS SCALE " + os.VersionID },
 	Tools: []ToolAdvice{{Advice: "TrueNAS carries mstflint with its system from 25.10 on, and nothing may be installed " +
 		"on it. Update TrueNAS, or move the card to another machine for the time of the burn."}},

@@ -2,18 +2,13 @@ package platform
 
 import "github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 
-// KindUbuntu is Ubuntu and what is made from it.
+// KindUbuntu is Ubuntu.
 const KindUbuntu Kind = "ubuntu"
 
 var ubuntu = Description{
 	Kind: KindUbuntu, Title: "Ubuntu 24.04", Short: "Ubuntu",
-	IDs: []string{"ubuntu"}, Like: []string{"ubuntu"},
-	called: func(os inventory.OS) string {
-		if os.ID != "ubuntu" {
-			return ""
-		}
-		return "Ubuntu " + os.VersionID
-	},
+	IDs: []string{"ubuntu"}, Releases: []string{"24.04"},
+	called:    func(os inventory.OS) string { return "Ubuntu " + os.VersionID },
 	Installer: &aptInstaller, Packages: commonPackages, kernelModules: ubuntuModules,
 	Tools: []ToolAdvice{
 		{Release: "24.04", Format: "FS2",
