@@ -302,6 +302,8 @@ func readVPD(c *inventory.Card, a *collect.Answer) {
 		return
 	case d.SerialNumber == "":
 		unread("lspci shows no serial number in the vital product data")
+	case ib.Identity{Serial: d.SerialNumber}.Empty():
+		unread(fmt.Sprintf("the vital product data has %q in its place, which tells no card from another", d.SerialNumber))
 	default:
 		c.Serial = fact.Known(d.SerialNumber)
 	}

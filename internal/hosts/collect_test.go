@@ -437,6 +437,21 @@ func TestRead_leaves_a_card_alone_that_somebody_burns(t *testing.T) {
 	}
 }
 
+// TestRead_takes_no_placeholder_for_a_serial_number has a board that was delivered without one.
+func TestRead_takes_no_placeholder_for_a_serial_number(t *testing.T) {
+	files := ubuntu()
+	files["bin/lspci"] = strings.Replace(files["bin/lspci"], "MT9999X00001", "Not Specified", 1)
+	root := t.TempDir()
+	tree(t, root, files)
+	s, err := read(runCollect(t, root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := s.Cards[0]; c.Serial.Known() || !strings.Contains(c.Serial.Why(), `"Not Specified" in its place`) {
+		t.Errorf("serial number %v: %s", c.Serial.Or(""), c.Serial.Why())
+	}
+}
+
 // TestRead_asks_no_card_whose_users_are_hidden holds that what cannot be seen is not "nobody".
 func TestRead_asks_no_card_whose_users_are_hidden(t *testing.T) {
 	files := ubuntu()

@@ -277,7 +277,8 @@ func ParseToken(token string) (Identity, error) {
 }
 
 // word makes a serial number fit for an id. A number without a letter or a digit other
-// than zero was never set.
+// than zero was never set, nor was one of a single character; of the words, some are what
+// boards are delivered with, and some what tools write for nothing.
 func word(serial string) string {
 	w := strings.Map(func(r rune) rune {
 		switch {
@@ -287,7 +288,11 @@ func word(serial string) string {
 		return '-'
 	}, strings.TrimSpace(serial))
 	switch strings.ToUpper(strings.Trim(w, "-._0")) {
-	case "", "N-A", "NA", "NONE", "UNKNOWN":
+	case "", "N-A", "NA", "NONE", "NULL", "EMPTY", "UNKNOWN", "NOT-SPECIFIED", "NOT-AVAILABLE", "NOT-APPLICABLE",
+		"NOT-SET", "DEFAULT-STRING", "SERIAL-NUMBER", "SYSTEM-SERIAL-NUMBER", "TO-BE-FILLED-BY-O.E.M":
+		return ""
+	}
+	if strings.Trim(w, w[:1]) == "" && len(w) > 1 {
 		return ""
 	}
 	return strings.Trim(w, "-")

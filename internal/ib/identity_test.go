@@ -69,6 +69,10 @@ func TestCompare(t *testing.T) {
 			ib.Identity{MACs: []ib.MAC{0, 1<<48 - 1}}, ib.Undecided, "nothing was recorded"},
 		"serials that were never set": {ib.Identity{Serial: "000000"}, ib.Identity{Serial: "000000"}, ib.Undecided,
 			"nothing was recorded"},
+		"serials that stand for none": {ib.Identity{Serial: "Not Specified"}, ib.Identity{Serial: "To be filled by O.E.M."},
+			ib.Undecided, "nothing was recorded"},
+		"serials of one character": {ib.Identity{Serial: "XXXXXXXX"}, ib.Identity{Serial: "XXXXXXXX"}, ib.Undecided,
+			"nothing was recorded"},
 		"only a token": {ib.Identity{Serial: "MT-1"}, ib.Identity{Serial: "MT 1"}, ib.Same, "MT-1"},
 	} {
 		got, why := ib.Compare(c.recorded, c.now)

@@ -111,6 +111,8 @@ var badValues = map[string]bad{
 	"one address twice": {ipoib, map[string]any{"addresses": []any{"fd00::20/64", "fd00:0::20/64"}},
 		"addresses", "mean the same"},
 	"P_Key of no partition":        {ipoib, map[string]any{"pkey": "0x8000"}, "pkey", "are not partitions"},
+	"priority of 22 digits":        {sm, map[string]any{"priority": 1e21}, "priority", "1e+21 is beyond every number"},
+	"host of an SM with a slash":   {sm, map[string]any{"host": "intel9/x"}, "host", "must not be empty or hold blanks, slashes"},
 	"card id without a host":       {links, map[string]any{"card_id": "0000:01:00.0"}, "card_id", "want host/pci_address"},
 	"image id that is a file name": {firmware, map[string]any{"image_id": "intel9/fw.bin"}, "image_id", "invalid SHA-256"},
 }
@@ -173,6 +175,21 @@ func TestInput_malformedValuesFailWhileValidating(t *testing.T) {
 			}
 			b.shows(t, acctest.PhaseValidate, said)
 		})
+	}
+}
+
+// TestInput_noHostsAreNoHosts has a list of hosts that became empty: it does not mean all of them.
+func TestInput_noHostsAreNoHosts(t *testing.T) {
+	t.Parallel()
+	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
+	for _, source := range []string{"infiniband_cards", "infiniband_adoption"} {
+		value, said, err := w.Workspace().Data(context.Background(), source, map[string]any{"hosts": []any{}})
+		if err != nil || said.HasError() {
+			t.Fatalf("%s: %v\n%s", source, err, said)
+		}
+		if text := fmt.Sprint(value); !strings.Contains(text, "id:") || strings.Contains(text, intel9) {
+			t.Errorf("%s of no hosts: %v", source, text)
+		}
 	}
 }
 

@@ -160,6 +160,14 @@ func TestRestore_refusesWithoutAGoodBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	refuses("BK005")
+	for _, text := range []string{"null", `{"version": "x"`, `{"version": 1, "taken": 7}`, string(ours[:len(ours)/2])} {
+		if err = os.WriteFile(record, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refuses("BK004")
+		planned, _ := destroy(t, ws)
+		says(t, planned.Errors(), "card.json is damaged, or was not written by this provider")
+	}
 	if err = os.WriteFile(record, ours, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -60,10 +60,8 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 			"hosts": schema.MapNestedAttribute{
 				Optional:            true,
 				MarkdownDescription: "The hosts by name. Resources name a host by its key here.",
-				Validators: []validator.Map{mapvalidator.KeysAre(stringvalidator.RegexMatches(nameForm,
-					"The name of a host is a part of ids and paths: "+
-						"it must not be empty or hold blanks, slashes or control characters"))},
-				NestedObject: schema.NestedAttributeObject{Attributes: host},
+				Validators:          []validator.Map{mapvalidator.KeysAre(attribute.HostName())},
+				NestedObject:        schema.NestedAttributeObject{Attributes: host},
 			},
 		},
 	}

@@ -65,9 +65,10 @@ func plain[T any](resp *T, err error) (*T, error) {
 	return resp, err
 }
 
-// fraction is the framework's message on mtu = 1.5. It comes twice, reads like a fault
-// of the provider, and precedes our validators.
-var fraction = regexp.MustCompile(`Value %!s\(\*big\.Float=([^)]+)\) is not an integer`)
+// fraction is the framework's message on mtu = 1.5, and on a port of 21 digits. It comes twice,
+// reads like a fault of the provider, and precedes our validators.
+var fraction = regexp.MustCompile(
+	`Value %!s\(\*big\.Float=([^)]+)\) (is not an integer|cannot be represented as a 64-bit integer)`)
 
 // wholeNumbers rewords that, once for each attribute.
 func wholeNumbers(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
@@ -81,6 +82,9 @@ func wholeNumbers(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
 			return false
 		}
 		d.Summary, d.Detail = "Invalid number", found[1]+" is not a whole number."
+		if found[2] != "is not an integer" {
+			d.Detail = found[1] + " is beyond every number that this argument takes."
+		}
 		key := d.Attribute.String() + d.Detail
 		again := said[key]
 		said[key] = true

@@ -3,15 +3,12 @@ package provider
 import (
 	"context"
 	"net/netip"
-	"regexp"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-)
 
-// nameForm is the form of a key of hosts. Ids join it with "/", and it is part of
-// backup paths and messages.
-var nameForm = regexp.MustCompile(`^[^/\s\x00-\x1f\x7f]+$`)
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+)
 
 // addressValidator refuses what is no address, before a resolver is asked for it.
 type addressValidator struct{}
@@ -40,7 +37,7 @@ func addressProblem(address string) string {
 	user, host, at := strings.Cut(address, "@")
 	name, port, colon := strings.Cut(address, ":")
 	switch {
-	case !nameForm.MatchString(address) && !scheme:
+	case !attribute.HostNameForm.MatchString(address) && !scheme:
 		return "The address holds a blank, a slash or a control character: " + quote(address) +
 			". Write a name or an IP address."
 	case scheme:

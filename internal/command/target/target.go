@@ -96,7 +96,7 @@ func (o *Options) target(spec string, base sshhost.Config, taken map[string]sshh
 	}
 	at, err := sshconfig.ParseJump(spec)
 	if err != nil {
-		return nil, fmt.Errorf("host %q is not [user@]host[:port]", spec)
+		return nil, fmt.Errorf("host %w", err)
 	}
 	t := &Target{Name: at.Address, Spec: spec, Config: base, flags: o.way()}
 	t.Config.Address = at.Address
@@ -133,7 +133,7 @@ func (o *Options) config(std command.Streams) (sshhost.Config, error) {
 		for spec := range strings.SplitSeq(o.Jump, ",") {
 			jump, err := sshconfig.ParseJump(strings.TrimSpace(spec))
 			if err != nil {
-				return sshhost.Config{}, err
+				return sshhost.Config{}, fmt.Errorf("jump host %w", err)
 			}
 			cfg.Jumps = append(cfg.Jumps, jump)
 		}

@@ -89,9 +89,13 @@ func TestOpen_keepsTheErrorOfOneHost(t *testing.T) {
 func TestOpen_refuses(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"":                      "no host is named",
-		"a a":                   "host a is named twice",
-		"a:x":                   `host "a:x" is not [user@]host[:port]`,
+		"":    "no host is named",
+		"a a": "host a is named twice",
+		"a:x": `host "a:x": port "x" is not a number from 1 to 65535`,
+		"a:222222222222222222222": `host "a:222222222222222222222": port "222222222222222222222" is not a number from 1 to ` +
+			`65535`,
+		"@a":                    `host "@a" has no user before the @`,
+		"a/b":                   `host "a/b" is not [user@]host[:port]`,
 		"-port 70000 a":         "-port 70000 is not between 1 and 65535",
 		"-host-key-policy no a": `-host-key-policy "no" is neither strict nor accept-new`,
 		"-jump gate:x a":        `jump host "gate:x": port "x" is not a number from 1 to 65535`,

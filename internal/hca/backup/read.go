@@ -53,8 +53,10 @@ func (b *Store) Open(dir string) (Backup, error) {
 		return Backup{}, &Error{Dir: dir, Missing: errors.Is(err, fs.ErrNotExist), Err: err}
 	}
 	out := Backup{Dir: dir}
-	if err = json.Unmarshal(text, &out.Record); err != nil {
-		return Backup{}, &Error{Dir: dir, Err: fmt.Errorf("%s: %w", recordFile, err)}
+	// The text of the parser names types of this program.
+	if json.Unmarshal(text, &out.Record) != nil || out.Record.Version != recordVersion || out.Record.SHA256 == "" {
+		return Backup{}, &Error{Dir: dir, Err: fmt.Errorf("%s is damaged, or was not written by this provider: it does not "+
+			"say which firmware is beside it", recordFile)}
 	}
 	img, sum, size, err := readFirmware(firmwarePath(dir))
 	if err != nil {

@@ -53,6 +53,8 @@ type Record struct {
 const (
 	firmwareFile = "firmware.bin"
 	recordFile   = "card.json"
+
+	recordVersion = 1
 )
 
 // cardDir names the card by host, slot and what stays with the card.
@@ -84,7 +86,7 @@ func (b *Store) save(record Record, fetch func(io.Writer) (sha string, err error
 	if b.s.BackupDir == "" {
 		return "", nil, errors.New("no backup_dir is configured")
 	}
-	record.Version, record.Taken = 1, b.s.Now().UTC()
+	record.Version, record.Taken = recordVersion, b.s.Now().UTC()
 	parent := filepath.Join(b.s.BackupDir, safeName(record.Host), record.cardDir())
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return "", nil, err

@@ -18,13 +18,10 @@ import (
 // Serve starts the provider with the data of a session.
 type Serve func(*session.Data) tfprotov6.ProviderServer
 
-// OfSession is the lab of the named hosts of a provider block, or of all of them, and what
-// starts a walk over those that could be read. The lab is nil if a name is wrong.
+// OfSession is the lab of the named hosts of a provider block, and what starts a walk over
+// those that could be read. The lab is nil if a name is wrong.
 func OfSession(ctx context.Context, data *session.Data, names []string, serve Serve,
 	diags *diag.Diagnostics) (*Lab, Starter) {
-	if len(names) == 0 {
-		names = data.HostNames()
-	}
 	for _, name := range names {
 		if err := known(data, name); err != nil {
 			diagnostic.AddErrorAt(diags, path.Root("hosts"), "read host "+name, err)

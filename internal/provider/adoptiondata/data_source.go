@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/adoption"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
@@ -31,7 +30,7 @@ func (a source) fill(ctx context.Context, s *session.DataSource, m *model, diags
 	if s.Data == nil {
 		return false
 	}
-	lab, start := adoption.OfSession(ctx, s.Data, attribute.Texts(m.Hosts), a.serve, diags)
+	lab, start := adoption.OfSession(ctx, s.Data, s.HostsOf(m.Hosts), a.serve, diags)
 	if lab == nil {
 		return false
 	}

@@ -14,7 +14,7 @@ func describe() schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "Always `adoption`."},
 			"hosts": schema.SetAttribute{Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Names of the hosts to ask; all if left out."},
+				MarkdownDescription: "Names of the hosts to ask; all if left out, none with `[]`."},
 			"files": schema.MapAttribute{Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "Text by name of the file: `cards.tf`, `fabric.tf`, `network.tf` and `imports.tf`. " +
 					"`imports.tf` imports what the other three have, so take all of them. " +

@@ -2,6 +2,7 @@ package attribute
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -25,13 +26,23 @@ const (
 	ActivationReboot = "reboot"
 )
 
+// HostNameForm is the form of a key of the provider's hosts. Ids join it with "/", and it is part of
+// backup paths and messages.
+var HostNameForm = regexp.MustCompile(`^[^/\s\x00-\x1f\x7f]+$`)
+
+// HostName refuses what cannot be a key of the provider's hosts.
+func HostName() validator.String {
+	return stringvalidator.RegexMatches(HostNameForm, "The name of a host is a part of ids and paths: "+
+		"it must not be empty or hold blanks, slashes or control characters")
+}
+
 // HostAttribute is the argument that names a host of the provider's map.
 func HostAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		Required: true,
 		MarkdownDescription: "Key of the host in the provider's `hosts` map. Changing this forces replacement; the " +
 			"hardware is untouched.",
-		Validators:    []validator.String{stringvalidator.LengthAtLeast(1)},
+		Validators:    []validator.String{HostName()},
 		PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 	}
 }

@@ -21,7 +21,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	attrs["host"] = schema.StringAttribute{
 		Required:            true,
 		MarkdownDescription: "Key of the host in the provider's `hosts` map. A change adopts the card that is in that host.",
-		Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+		Validators:          []validator.String{attribute.HostName()},
 	}
 	attrs["pci_address"] = schema.StringAttribute{
 		Required:   true,

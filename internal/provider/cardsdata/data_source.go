@@ -15,7 +15,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
@@ -27,13 +26,9 @@ func New() datasource.DataSource {
 
 // fill lists the cards of the named hosts, or of all.
 func fill(ctx context.Context, s *session.DataSource, m *model, diags *diag.Diagnostics) bool {
-	names := attribute.Texts(m.Hosts)
-	if len(names) == 0 && s.Data != nil {
-		names = s.HostNames()
-	}
 	found, missing := map[string]*inventory.Snapshot{}, map[string]error{}
 	if s.Data != nil {
-		found, missing = s.SnapshotsOf(ctx, names)
+		found, missing = s.SnapshotsOf(ctx, s.HostsOf(m.Hosts))
 	}
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
 		tolerated := m.AllowUnreachable.ValueBool() && diagnostic.IsTransport(missing[name])

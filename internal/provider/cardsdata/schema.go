@@ -30,7 +30,7 @@ func describe() schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"id": text("Always `cards`."),
 			"hosts": schema.SetAttribute{Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Names of the hosts to ask; all if left out."},
+				MarkdownDescription: "Names of the hosts to ask; all if left out, none with `[]`."},
 			"allow_unreachable": schema.BoolAttribute{Optional: true,
 				MarkdownDescription: "Whether hosts that do not answer are listed in `unreachable` rather than being an error."},
 			"unreachable": schema.MapAttribute{Computed: true, ElementType: types.StringType,

@@ -57,10 +57,6 @@ func fill(ctx context.Context, s *session.DataSource, m *model, diags *diag.Diag
 // cards are the cards of the hosts whose slots are looked at. A host that does not
 // answer has none, so that the fabric of the others is still shown.
 func cards(ctx context.Context, s *session.DataSource, m *model) map[string]*inventory.Snapshot {
-	names := m.pcieHosts()
-	if names == nil {
-		names = s.HostNames()
-	}
-	found, _ := s.SnapshotsOf(ctx, names)
+	found, _ := s.SnapshotsOf(ctx, s.HostsOf(m.PCIeHosts))
 	return found
 }

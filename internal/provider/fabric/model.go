@@ -106,19 +106,6 @@ func (m *model) looksThrough(port ib.GUID) {
 	}
 }
 
-func (m *model) pcieHosts() []string {
-	if m.PCIeHosts.IsNull() {
-		return nil
-	}
-	names := []string{}
-	for _, v := range m.PCIeHosts.Elements() {
-		if text, ok := v.(types.String); ok {
-			names = append(names, text.ValueString())
-		}
-	}
-	return names
-}
-
 // The widths of links are written as the tools print them: "4X".
 func widthText(lanes int) types.String {
 	if lanes == 0 {

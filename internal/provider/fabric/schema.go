@@ -43,7 +43,7 @@ func describe() schema.Schema {
 // arguments are what a configuration says.
 func arguments() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"host": schema.StringAttribute{Required: true,
+		"host": schema.StringAttribute{Required: true, Validators: []validator.String{attribute.HostName()},
 			MarkdownDescription: "Key of the host in the provider's `hosts` map that looks at the fabric."},
 		"port_guid": schema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.GUIDType{},
 			MarkdownDescription: "GUID of the host's port to look through, where its ports are on different fabrics. If left " +

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -20,7 +21,7 @@ func describe() schema.Schema {
 			"its cards and its IPoIB interfaces.",
 		Attributes: map[string]schema.Attribute{
 			"id": text("The name of the host."),
-			"host": schema.StringAttribute{Required: true,
+			"host": schema.StringAttribute{Required: true, Validators: []validator.String{attribute.HostName()},
 				MarkdownDescription: "Key of the host in the provider's `hosts` map."},
 			"hostname":         text("Name that the host gives itself."),
 			"platform":         text("How the provider treats the host: " + kinds() + "; null if the provider only reads it."),

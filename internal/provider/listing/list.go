@@ -15,7 +15,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/adoption"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
@@ -52,7 +51,7 @@ func (l *List) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSc
 			"A host that cannot be read is a warning.",
 		Attributes: map[string]schema.Attribute{
 			"hosts": schema.ListAttribute{Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Names of the hosts to ask; all if left out."},
+				MarkdownDescription: "Names of the hosts to ask; all if left out, none with `[]`."},
 		},
 	}
 }
@@ -74,7 +73,7 @@ func (l *List) List(ctx context.Context, req list.ListRequest, stream *list.List
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
 	}
-	lab, start := adoption.OfSession(ctx, l.Data, attribute.Texts(m.Hosts), l.serve, &diags)
+	lab, start := adoption.OfSession(ctx, l.Data, l.HostsOf(m.Hosts), l.serve, &diags)
 	if lab == nil {
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return

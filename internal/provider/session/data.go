@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -237,6 +238,17 @@ func (s *DataSource) LookNamed(ctx context.Context, at string, name types.String
 	h, _, snap, err := s.Look(ctx, name.ValueString())
 	diagnostic.AddErrorAt(diags, path.Root(at), what, err)
 	return h, snap, err == nil
+}
+
+// HostsOf gives the hosts of an argument, or all of the provider's if it is left out.
+func (d *Data) HostsOf(of interface {
+	IsNull() bool
+	Elements() []attr.Value
+}) []string {
+	if of.IsNull() {
+		return d.HostNames()
+	}
+	return attribute.Texts(of)
 }
 
 // SnapshotsOf is Data.SnapshotsOf in the same way.

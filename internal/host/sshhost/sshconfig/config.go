@@ -91,24 +91,26 @@ type Config struct {
 }
 
 // ParseJump reads a jump host as ssh's -J takes it: [user@]host[:port] or
-// ssh://[user@]host[:port].
+// ssh://[user@]host[:port]. Its errors begin with the quoted text.
 func ParseJump(spec string) (Config, error) {
 	var c Config
 	rest := strings.TrimSuffix(strings.TrimPrefix(spec, "ssh://"), "/")
-	if i := strings.LastIndex(rest, "@"); i >= 0 {
+	if i := strings.LastIndex(rest, "@"); i == 0 {
+		return Config{}, fmt.Errorf("%q has no user before the @", spec)
+	} else if i > 0 {
 		c.User, rest = rest[:i], rest[i+1:]
 	}
 	c.Address = rest
 	if name, port, err := net.SplitHostPort(rest); err == nil {
 		n, err := strconv.Atoi(port)
 		if err != nil || n < 1 || n > 65535 {
-			return Config{}, fmt.Errorf("jump host %q: port %q is not a number from 1 to 65535", spec, port)
+			return Config{}, fmt.Errorf("%q: port %q is not a number from 1 to 65535", spec, port)
 		}
 		c.Address, c.Port = name, n
 	}
 	c.Address = strings.TrimSuffix(strings.TrimPrefix(c.Address, "["), "]")
 	if c.Address == "" || strings.ContainsAny(c.Address, " /") {
-		return Config{}, fmt.Errorf("jump host %q is not [user@]host[:port]", spec)
+		return Config{}, fmt.Errorf("%q is not [user@]host[:port]", spec)
 	}
 	return c, nil
 }

@@ -17,6 +17,8 @@ func TestParseJump(t *testing.T) {
 		{"host:x", "", "", 0, true},
 		{"", "", "", 0, true},
 		{"me@", "", "", 0, true},
+		{"@host", "", "", 0, true},
+		{"host:123456789012345678901", "", "", 0, true},
 	}
 	for _, tt := range tests {
 		got, err := ParseJump(tt.spec)

@@ -72,7 +72,7 @@ func (u *userConfig) jumps(h *Hop) ([]Config, error) {
 		for part := range strings.SplitSeq(expanded, ",") {
 			j, err := ParseJump(strings.TrimSpace(part))
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", source, err)
+				return nil, fmt.Errorf("%s: jump host %w", source, err)
 			}
 			jumps = append(jumps, j)
 		}
