@@ -38,20 +38,20 @@ resource "infiniband_firmware_image" "vpi" {
 resource "infiniband_firmware" "card" {
   for_each = var.cards
 
-  card_id           = infiniband_card.card[each.key].id
-  image_id          = infiniband_firmware_image.vpi[each.key].id
-  allow_psid_change = each.value.allow_psid_change != null ? each.value.allow_psid_change : var.allow_psid_change
-  activation        = "reboot"
+  card_id    = infiniband_card.card[each.key].id
+  image_id   = infiniband_firmware_image.vpi[each.key].id
+  allow      = { psid_change = each.value.allow.psid_change != null ? each.value.allow.psid_change : var.allow.psid_change }
+  activation = "reboot"
 }
 
 # Ethernet-only firmware has no GUIDs, and the cross-flash cannot invent them.
 resource "infiniband_guids" "card" {
   for_each = var.cards
 
-  card_id           = infiniband_card.card[each.key].id
-  base_mac          = each.value.base_mac
-  allow_guid_change = each.value.allow_guid_change
-  activation        = "reboot"
+  card_id    = infiniband_card.card[each.key].id
+  base_mac   = each.value.base_mac
+  allow      = { guid_change = each.value.allow.guid_change }
+  activation = "reboot"
 
   depends_on = [infiniband_firmware.card]
 }
@@ -82,8 +82,7 @@ resource "infiniband_ipoib_interface" "fabric" {
   mode      = var.ipoib_mode
   mtu       = var.ipoib_mtu
   addresses = [each.value.address]
-
-  truenas = can(var.truenas_keep_interface[each.key]) ? { keep_interface = var.truenas_keep_interface[each.key] } : null
+  allow     = { keep_interface = each.value.allow.keep_interface }
 
   depends_on = [infiniband_opensm.fabric]
 }

@@ -22,14 +22,17 @@ variable "known_hosts_files" {
 }
 
 variable "cards" {
-  description = "The card of each host: where it is, the MAC address on its label, and the port and the address for IPoIB. A card with another PSID than the rest has a consent of its own, and so has one whose valid GUIDs or MACs are to change."
+  description = "The card of each host: where it is, the MAC address on its label, and the port and the address for IPoIB. Consents that only this host needs are in its allow."
   type = map(object({
-    pci_address       = string
-    base_mac          = string
-    port              = number
-    address           = string
-    allow_psid_change = optional(object({ from = string, to = string }))
-    allow_guid_change = optional(object({ from = list(string), to = list(string) }))
+    pci_address = string
+    base_mac    = string
+    port        = number
+    address     = string
+    allow = optional(object({
+      psid_change    = optional(object({ from = string, to = string }))
+      guid_change    = optional(object({ from = list(string), to = list(string) }))
+      keep_interface = optional(string)
+    }), {})
   }))
 }
 
@@ -48,13 +51,10 @@ variable "image_sha256" {
   type        = string
 }
 
-variable "allow_psid_change" {
-  description = "Consent to the cross-flash, for every card without one of its own: the PSID that the cards have, and the one of the image. Without it the plan refuses and prints the pair."
-  type = object({
-    from = string
-    to   = string
-  })
-  default = null
+variable "allow" {
+  description = "Consent to the cross-flash, for every card without one of its own: the PSID that the cards have, and the one of the image. Without it the plan refuses and prints this line."
+  type        = object({ psid_change = optional(object({ from = string, to = string })) })
+  default     = {}
 }
 
 variable "ipoib_mode" {
@@ -67,10 +67,4 @@ variable "ipoib_mtu" {
   description = "MTU of the IPoIB interfaces, the same on all hosts. TrueNAS stores at most 9216."
   type        = number
   default     = 9000
-}
-
-variable "truenas_keep_interface" {
-  description = "For a TrueNAS host without any network settings: its management interface, as { host = \"eno1\" }; see the README."
-  type        = map(string)
-  default     = {}
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -59,7 +58,7 @@ func (o *operator) example(name string, w *Lab) {
 	if name == "crossflash" { // the others burn nothing
 		vars["image"], vars["image_sha256"] = w.Image(ImageVPI), w.Images[ImageVPI].SHA256
 		vars["cards"], vars["subnet_manager"] = labs.CrossFlashCards(), labs.Intel9
-		vars["allow_psid_change"] = map[string]any{"from": card.PSIDEN, "to": card.PSIDVPI}
+		vars["allow"] = map[string]any{"psid_change": Consent()}
 	}
 	text, err := json.Marshal(vars)
 	if err != nil {
@@ -166,7 +165,7 @@ func TestAdopt_hosts_that_are_alike(t *testing.T) {
 		`"node.example.org" = "e4:1d:2d:e4:4e:e0" "host0002" = "e4:1d:2d:e4:4e:f0" "host0003" = "e4:1d:2d:e4:4f:00" }`,
 		`card_id = infiniband_card.hosts[each.key].id base_mac = each.value }`,
 		`"host0002" = ["10.9.0.3/24"] } host = each.key port_guid = infiniband_guids.hosts[each.key].port_guids["1"]`,
-		`addresses = each.value adopt_files = ["/etc/netplan/60-infiniband.yaml"] depends_on = ` +
+		`addresses = each.value allow = { adopt_files = ["/etc/netplan/60-infiniband.yaml"] } depends_on = ` +
 			`[infiniband_link_type.hosts] }`,
 		`"host0003" = "host0003/0000:03:00.0" } to = infiniband_guids.hosts[each.key] id = each.value }`,
 	} {

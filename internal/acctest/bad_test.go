@@ -136,7 +136,7 @@ func applyTroubles() []trouble {
 					w.t.Fatal(err)
 				}
 			}},
-		{name: "card that somebody else burned since the plan", at: firmware, path: "allow_psid_change",
+		{name: "card that somebody else burned since the plan", at: firmware, path: "allow",
 			says:    []string{"FW024", "HP_9090111019"},
 			written: true, after: func(w *Lab) { w.write(host, oem()) }},
 		{name: "restart that never happens", at: firmware, written: true, says: []string{"still the old boot"},

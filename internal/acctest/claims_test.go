@@ -46,7 +46,7 @@ func TestClaims_two_resources_of_one_object(t *testing.T) {
 		cfg  Config
 		says []string
 	}{
-		{"firmware", two(w.burn(host, w.Image(ImageVPI), map[string]any{"allow_psid_change": nil}),
+		{"firmware", two(w.burn(host, w.Image(ImageVPI), Allow("psid_change", nil)),
 			map[string]any{"card_id": "intel9/01:00.0", "activation": "none"}),
 			[]string{"Refusing to plan firmware of card intel9/0000:01:00.0: HO030",
 				`activation: "none" here, "reboot" in the other one`}},

@@ -36,7 +36,7 @@ func (w *Lab) CrossFlash(host string) Config {
 		}},
 		{Type: "infiniband_firmware", Name: host, Attrs: map[string]any{
 			"card_id": To(card, "id"), "image_id": To("infiniband_firmware_image."+host,
-				"id"), "allow_psid_change": Consent(), "activation": "reboot",
+				"id"), "allow": map[string]any{"psid_change": Consent()}, "activation": "reboot",
 		}},
 		{Type: "infiniband_guids", Name: host, After: []string{firmware}, Attrs: map[string]any{
 			"card_id": To(card, "id"), "base_mac": baseMACs[host], "activation": "reboot",
@@ -51,7 +51,7 @@ func (w *Lab) CrossFlash(host string) Config {
 	if host == labs.Xeon2zfs {
 		// TrueNAS has one stored configuration for all interfaces; the first that is
 		// stored has to keep the one that leads to the host.
-		interfaces["port_guid"], interfaces["addresses"], interfaces["truenas"] = To(guids, "port_guids",
+		interfaces["port_guid"], interfaces["addresses"], interfaces["allow"] = To(guids, "port_guids",
 			"2"), []any{"172.16.0.10/24"}, map[string]any{"keep_interface": "eno1"}
 	} else {
 		cfg = append(cfg, Resource{Type: "infiniband_opensm", Name: host, After: after, Attrs: map[string]any{

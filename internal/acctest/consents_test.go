@@ -21,7 +21,7 @@ func TestBinary_consents_are_write_only(t *testing.T) {
 	use := func(extra map[string]any) {
 		o.write("main.tf", Required+HCL(w.Provider(), w.burn(host, w.Image(ImageVPI), extra)))
 	}
-	without := map[string]any{"allow_psid_change": nil}
+	without := Allow("psid_change", nil)
 
 	use(without)
 	if text := o.says(1, "plan"); !strings.Contains(text, "FW023") {
@@ -43,7 +43,7 @@ func TestBinary_consents_are_write_only(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, c := range plan.ResourceChanges {
-		if got := c.Change.After["allow_psid_change"]; got != nil {
+		if got := c.Change.After["allow"]; got != nil {
 			t.Errorf("the plan holds a consent: %v", got)
 		}
 	}
@@ -53,18 +53,18 @@ func TestBinary_consents_are_write_only(t *testing.T) {
 	}
 	o.says(0, "plan", "-detailed-exitcode")
 	state, err := os.ReadFile(filepath.Join(o.dir, "terraform.tfstate"))
-	if err != nil || !strings.Contains(string(state), `"allow_psid_change": null`) {
+	if err != nil || !strings.Contains(string(state), `"allow": null`) {
 		t.Errorf("the state holds a consent, or none of the resource: %v\n%s", err, state)
 	}
 
 	for _, extra := range []map[string]any{
-		without, {"allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}},
-		{"allow_reinstall": "2.42.5000"}, {"allow_unproven_flash": "2.42.5000"},
+		without, {"allow": map[string]any{"downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}}},
+		{"allow": map[string]any{"reinstall": "2.42.5000"}}, {"allow": map[string]any{"unproven_flash": "2.42.5000"}},
 	} {
 		use(extra)
 		o.says(0, "plan", "-detailed-exitcode")
 	}
-	use(map[string]any{"allow_psid_change": nil, "allow_management_path": []any{"eno1"}})
+	use(map[string]any{"allow": map[string]any{"psid_change": nil, "management_path": []any{"eno1"}}})
 	o.says(2, "plan", "-detailed-exitcode")
 	o.says(0, "apply", "-auto-approve")
 	o.says(0, "plan", "-detailed-exitcode")

@@ -47,14 +47,14 @@ func aroundFindings() []findingCase {
 		return func(w *Lab) Config { return w.burn(host, w.Image(ImageVPI), nil) }
 	}
 	return []findingCase{
-		{code: "HO012", at: "allow_management_path", hosts: bare,
-			says: []string{"nas:/tank on /mnt/tank", "enp1s0", `allow_management_path = ["enp1s0"]`}, config: on(labs.Intel9),
+		{code: "HO012", at: "allow", hosts: bare,
+			says: []string{"nas:/tank on /mnt/tank", "enp1s0", `management_path = ["enp1s0"]`}, config: on(labs.Intel9),
 			prepare: func(w *Lab) {
 				w.Run(labs.Intel9, "ip addr add 198.51.100.2/24 dev enp1s0 && ip link set dev enp1s0 up")
 				w.Machine(labs.Intel9).FS.Put("/proc/mounts",
 					"/dev/sda2 / ext4 rw 0 0\nnas:/tank /mnt/tank nfs4 rw,vers=4.2,addr=198.51.100.9 0 0\n", 0o444)
 			}},
-		{code: "HO012", at: "allow_management_path", hosts: bare,
+		{code: "HO012", at: "allow", hosts: bare,
 			says: []string{"lustre 198.51.100.8@tcp:198.51.100.9@tcp:/lfs on /mnt/lfs", "uses enp1s0"}, config: on(labs.Intel9),
 			prepare: func(w *Lab) {
 				w.Run(labs.Intel9, "ip addr add 198.51.100.2/24 dev enp1s0 && ip link set dev enp1s0 up")

@@ -69,7 +69,7 @@ func imageFindings() []findingCase {
 			says: []string{"may be a raw dump whose second slot is erased"},
 			config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.file("padded.bin", w.Card(labs.Intel9).Flash.Dump()),
-					map[string]any{"allow_psid_change": nil})
+					Allow("psid_change", nil))
 			}},
 	}
 }
@@ -88,7 +88,7 @@ func malformedImage() []byte {
 
 func matchFindings() []findingCase {
 	boughtHosts := func() []labs.Host { return boughtHost() }
-	without := map[string]any{"allow_psid_change": nil}
+	without := Allow("psid_change", nil)
 	return []findingCase{
 		{code: "FW008", at: "card_id", says: []string{"failsafe"},
 			hosts:  func() []labs.Host { return boughtHost(image(card.NonFailsafeVPI())) },
@@ -101,43 +101,43 @@ func matchFindings() []findingCase {
 		{code: "FW022", at: "card_id", hosts: boughtHosts, says: []string{"hw query"},
 			prepare: func(w *Lab) { w.mstflintSays(labs.Intel9, "hw query", "-E- Cannot open the device\n", 1) },
 			config:  func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
-		{code: "FW023", at: "allow_psid_change", hosts: boughtHosts,
+		{code: "FW023", at: "allow", hosts: boughtHosts,
 			says: []string{card.PSIDEN, card.PSIDVPI,
-				`allow_psid_change = { from = "` + card.PSIDEN + `", to = "` + card.PSIDVPI + `" }`},
+				`psid_change = { from = "` + card.PSIDEN + `", to = "` + card.PSIDVPI + `" }`},
 			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), without) }},
-		{code: "FW024", at: "allow_psid_change", hosts: boughtHosts,
-			says: []string{`allow_psid_change.from is "` + card.PSIDOther, `from = "` + card.PSIDEN},
+		{code: "FW024", at: "allow", hosts: boughtHosts,
+			says: []string{`allow.psid_change.from is "` + card.PSIDOther, `from = "` + card.PSIDEN},
 			config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.Image(ImageVPI),
-					map[string]any{"allow_psid_change": map[string]any{"from": card.PSIDOther, "to": card.PSIDVPI}})
+					Allow("psid_change", map[string]any{"from": card.PSIDOther, "to": card.PSIDVPI}))
 			}},
 		{code: "FW025", at: "card_id", hosts: func() []labs.Host { return boughtHost(image(spec(noPSID))) },
 			says: []string{"PSID"}, config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
-		{code: "FW026", at: "allow_downgrade",
-			says:   []string{"2.42.5000", "2.36.5000", `allow_downgrade = { from = "2.42.5000", to = "2.36.5000" }`},
+		{code: "FW026", at: "allow",
+			says:   []string{"2.42.5000", "2.36.5000", `downgrade = { from = "2.42.5000", to = "2.36.5000" }`},
 			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageOldVPI), without) }},
-		{code: "FW027", at: "allow_downgrade", says: []string{`allow_downgrade.from is "2.41.0001"`},
+		{code: "FW027", at: "allow", says: []string{`allow.downgrade.from is "2.41.0001"`},
 			config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.Image(ImageOldVPI),
-					map[string]any{"allow_downgrade": map[string]any{"from": "2.41.0001", "to": "2.36.5000"}})
+					Allow("downgrade", map[string]any{"from": "2.41.0001", "to": "2.36.5000"}))
 			}},
-		{code: "FW028", at: "allow_reinstall", says: []string{`allow_reinstall = "2.42.5000"`, "checksum"},
+		{code: "FW028", at: "allow", says: []string{`reinstall = "2.42.5000"`, "checksum"},
 			config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.file("other.bin", spec(func(s *card.Spec) { s.Code = 0x4000 })), without)
 			}},
-		{code: "FW029", at: "allow_reinstall", says: []string{`allow_reinstall is "2.41.0001"`}, config: func(w *Lab) Config {
+		{code: "FW029", at: "allow", says: []string{`allow.reinstall is "2.41.0001"`}, config: func(w *Lab) Config {
 			return w.burn(labs.Intel9, w.file("other.bin", spec(func(s *card.Spec) { s.Code = 0x4000 })),
-				map[string]any{"allow_reinstall": "2.41.0001"})
+				Allow("reinstall", "2.41.0001"))
 		}},
-		{code: "FW035", at: "allow_branch_change", hosts: oldBranch,
+		{code: "FW035", at: "allow", hosts: oldBranch,
 			says: []string{"2.1100.6630, of branch 0", "2.1202.1000, of branch 2",
-				`allow_branch_change = { from = "2.1100.6630", to = "2.1202.1000" }`},
+				`branch_change = { from = "2.1100.6630", to = "2.1202.1000" }`},
 			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.file("branch.bin", otherBranch()), without) }},
-		{code: "FW036", at: "allow_branch_change", hosts: oldBranch,
-			says: []string{`allow_branch_change.to is "2.1201.1000"`}, config: func(w *Lab) Config {
+		{code: "FW036", at: "allow", hosts: oldBranch,
+			says: []string{`allow.branch_change.to is "2.1201.1000"`}, config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.file("branch.bin", otherBranch()), without).
 					With("infiniband_firmware.it",
-						map[string]any{"allow_branch_change": map[string]any{"from": "2.1100.6630", "to": "2.1201.1000"}})
+						Allow("branch_change", map[string]any{"from": "2.1100.6630", "to": "2.1201.1000"}))
 			}},
 		{code: "FW031", at: "image_id", hosts: func() []labs.Host { return boughtHost(image(oem())) },
 			says:   []string{"HPE", "Mellanox"},
@@ -259,17 +259,17 @@ func (w *Lab) brick(host string) {
 func hostFindings() []findingCase {
 	older := func(w *Lab) Config {
 		return w.burn(labs.Intel9, w.Image(ImageOldVPI),
-			map[string]any{"allow_psid_change": nil, "allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
+			map[string]any{"allow": map[string]any{"psid_change": nil, "downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}}})
 	}
 	plain := func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }
 	host := func(change func(map[string]any)) func(map[string]any) {
 		return func(p map[string]any) { change(entry(p, labs.Intel9)) }
 	}
 	return []findingCase{
-		{code: "HO001", at: "allow_management_path", hosts: func() []labs.Host { return boughtHost() },
-			says: []string{"enp1s0", `allow_management_path = ["enp1s0`}, config: plain,
+		{code: "HO001", at: "allow", hosts: func() []labs.Host { return boughtHost() },
+			says: []string{"enp1s0", `management_path = ["enp1s0`}, config: plain,
 			prepare: func(w *Lab) { w.rides(labs.Intel9) }},
-		{code: "HO002", at: "allow_management_path", hosts: func() []labs.Host { return boughtHost() }, says: []string{"enp1s0"},
+		{code: "HO002", at: "allow", hosts: func() []labs.Host { return boughtHost() }, says: []string{"enp1s0"},
 			config: plain,
 			prepare: func(w *Lab) {
 				w.Run(labs.Intel9, "ip addr add 198.51.100.2/24 dev enp1s0 && ip link set dev enp1s0 up && ip route replace default via 198.51.100.1 dev enp1s0")

@@ -40,8 +40,8 @@ func guidFindings() []findingCase {
 		{code: "GU010", says: []string{"MACs given: false"},
 			prepare: func(w *Lab) { w.mstflintEdits(labs.Intel9, " q", blank) },
 			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300aaaa00"}) }},
-		values("GU011", "allow_guid_change", map[string]any{"base_guid": "0xe41d2d0300aaaa00"},
-			"0xe41d2d0300e44ed0 becomes 0xe41d2d0300aaaa00", `allow_guid_change = { from = ["0xe41d2d0300e44ed0", `),
+		values("GU011", "allow", map[string]any{"base_guid": "0xe41d2d0300aaaa00"},
+			"0xe41d2d0300e44ed0 becomes 0xe41d2d0300aaaa00", `guid_change = { from = ["0xe41d2d0300e44ed0", `),
 		{code: "FW008", at: "card_id", says: []string{"non-failsafe"},
 			hosts:  func() []labs.Host { return vpi(image(card.NonFailsafeVPI())) },
 			config: func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300aaaa00"}) }},
@@ -308,12 +308,12 @@ func networkFindings() []findingCase {
 			drivers(w)
 			w.Machine(ubuntu).UpdateNetdev("ibp1s0", func(d *labsim.Netdev) { d.Address[0] &^= 0x80 })
 		}},
-		{code: "IP010", says: []string{"ibp1s0", `allow_management_path = ["ibp1s0"]`}, config: wants(ubuntu, nil),
+		{code: "IP010", says: []string{"ibp1s0", `management_path = ["ibp1s0"]`}, config: wants(ubuntu, nil),
 			prepare: func(w *Lab) {
 				drivers(w)
 				w.Run(ubuntu, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up && ip route replace default via 198.51.100.1 dev ibp1s0")
 			}},
-		{code: "IP040", says: []string{"ibp1s0 of", "nas:/tank on /mnt/tank", `allow_management_path = ["ibp1s0"]`},
+		{code: "IP040", says: []string{"ibp1s0 of", "nas:/tank on /mnt/tank", `management_path = ["ibp1s0"]`},
 			config: wants(ubuntu, nil), prepare: func(w *Lab) {
 				drivers(w)
 				w.Run(ubuntu, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up")
@@ -338,7 +338,7 @@ func networkFindings() []findingCase {
 					"network:\n  version: 2\n  ethernets:\n    ibp1s0:\n      addresses: [172.16.0.20/24]\n", 0o600)
 			}},
 		{code: "IP043", says: []string{"60-by-hand.yaml also sets nameservers", `adopt_without = ["nameservers"]`},
-			config: wants(ubuntu, map[string]any{"adopt_files": []any{"/etc/netplan/60-by-hand.yaml"}}), prepare: func(w *Lab) {
+			config: wants(ubuntu, Allow("adopt_files", []any{"/etc/netplan/60-by-hand.yaml"})), prepare: func(w *Lab) {
 				drivers(w)
 				w.Machine(ubuntu).FS.Put("/etc/netplan/60-by-hand.yaml", "network:\n  version: 2\n  ethernets:\n    ibp1s0:\n"+
 					"      addresses: [172.16.0.20/24]\n      nameservers: {addresses: [10.9.8.1]}\n", 0o600)
@@ -386,13 +386,13 @@ func fresh(w *Lab) {
 func middlewareFindings() []findingCase {
 	const nas = labs.Xeon2zfs
 	return []findingCase{
-		{code: "IP008", at: "mtu", says: []string{"9216", "truenas = { private_mtu = 65520 }"}, prepare: drivers,
+		{code: "IP008", at: "mtu", says: []string{"9216", "private_mtu = 65520"}, prepare: drivers,
 			config: wants(nas, map[string]any{"mtu": 65520})},
 		{code: "IP012", says: []string{"ibs4", `adopt_interface = "ibs4"`}, config: wants(nas, nil), prepare: func(w *Lab) {
 			drivers(w)
 			w.Run(nas, `midclt call interface.update eno1 '{"ipv4_dhcp": true}' && midclt call interface.update ibs4 '{"aliases": [{"type": "INET", "address": "10.9.8.7", "netmask": 24}]}' && midclt call interface.commit '{"rollback": false}'`)
 		}},
-		{code: "IP014", says: []string{"eno1", `truenas = { keep_interface = "eno1" }`}, prepare: fresh,
+		{code: "IP014", says: []string{"eno1", `keep_interface = "eno1"`}, prepare: fresh,
 			config: wants(nas, nil)},
 		{code: "IP015", says: []string{"ibs4d1", "10.9.8.7/24"}, config: wants(nas, nil), prepare: func(w *Lab) {
 			fresh(w)

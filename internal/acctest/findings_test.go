@@ -131,7 +131,7 @@ func (c findingCase) run(t *testing.T, rule *finding.Rule) {
 			t.Errorf("does not say %q:\n%s", s, d)
 		}
 	}
-	consent := rule.ConsentAttribute[strings.LastIndex(rule.ConsentAttribute, ".")+1:]
+	consent := rule.Consent[strings.LastIndex(rule.Consent, ".")+1:]
 	if consent != "" && !strings.Contains(d.Text(), consent+" = ") {
 		t.Errorf("does not show the line to add:\n%s", d)
 	}

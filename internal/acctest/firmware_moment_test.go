@@ -20,7 +20,7 @@ func TestMoment_firmware_of_a_card_without_driver(t *testing.T) {
 	w := Start(t, Options{Hosts: vpi()[:1]})
 	w.unbind(host)
 	ws, cfg := w.Workspace(), w.burn(host, w.Image(ImageVPI),
-		map[string]any{"allow_psid_change": nil, "on_destroy": "restore"})
+		map[string]any{"allow": map[string]any{"psid_change": nil}, "on_destroy": "restore"})
 	mustApply(t, ws, cfg)
 	for _, name := range []string{"running_psid", "running_version", "reboot_required"} {
 		if got := ws.Get(theFirmware, name); got != nil {
@@ -67,7 +67,7 @@ func momentCases() []momentCase {
 			},
 		},
 		{
-			name: "mended by hand", hosts: vpi()[:1], extra: map[string]any{"allow_psid_change": nil,
+			name: "mended by hand", hosts: vpi()[:1], extra: map[string]any{"allow": map[string]any{"psid_change": nil},
 				"timeouts": map[string]any{"update": "50m"}}, before: older,
 			between: func(_ *testing.T, w *Lab, _ Config) {
 				w.write(host, card.VPI())
@@ -75,7 +75,7 @@ func momentCases() []momentCase {
 			},
 		},
 		{
-			name: "other firmware by hand", hosts: vpi()[:1], extra: map[string]any{"allow_psid_change": nil}, before: older,
+			name: "other firmware by hand", hosts: vpi()[:1], extra: Allow("psid_change", nil), before: older,
 			between: func(_ *testing.T, w *Lab, _ Config) { w.write(host, card.EN()) },
 			refused: []string{"HO019", "2.36.5000 -> " + card.PSIDVPI + " 2.42.5000", card.PSIDEN, "Nothing was written",
 				"Plan again"},
@@ -153,14 +153,14 @@ func TestMoment_other_content_of_the_same_version_is_drift(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: vpi()[:1]})
-	ws, cfg := w.Workspace(), w.burn(host, w.Image(ImageVPI), map[string]any{"allow_psid_change": nil})
+	ws, cfg := w.Workspace(), w.burn(host, w.Image(ImageVPI), Allow("psid_change", nil))
 	mustApply(t, ws, cfg)
 	w.write(host, spec(func(s *card.Spec) { s.Date, s.Code = 0x20180102, 0x4000 }))
 	refused := mustPlan(t, ws, cfg)
-	if len(refused.Diags.Errors().Find("FW028", `allow_reinstall = "2.42.5000"`)) == 0 {
+	if len(refused.Diags.Errors().Find("FW028", `reinstall = "2.42.5000"`)) == 0 {
 		t.Errorf("other content of the same version is not refused:\n%s", refused.Diags)
 	}
-	cfg = cfg.With(theFirmware, map[string]any{"allow_reinstall": "2.42.5000"})
+	cfg = cfg.With(theFirmware, Allow("reinstall", "2.42.5000"))
 	p := cleanPlan(t, ws, cfg)
 	if got := p.Actions()[theFirmware]; got != Update {
 		t.Errorf("planned is %q", got)

@@ -19,7 +19,7 @@ func firmwareOf(w *Lab, host string, attrs map[string]any) (newer, older Config)
 	base, _ := writers(w, host, host+"/"+w.PCI(host))
 	newer = base[:3].With(theFirmware, map[string]any{"activation": "reboot"}).With(theFirmware, attrs)
 	older = newer.With(theFirmware, map[string]any{"image_id": To("infiniband_firmware_image.old", "id"),
-		"allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
+		"allow": map[string]any{"downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}}})
 	return newer, older
 }
 

@@ -23,8 +23,8 @@ func TestFirmware_life_of_a_card(t *testing.T) {
 	ws, cfg := w.Workspace(), w.cardOnly(host)
 	firmware, guids, link := "infiniband_firmware."+host, "infiniband_guids."+host, "infiniband_link_type."+host
 	before := w.Print(host)
-	refused := mustPlan(t, ws, cfg.With(firmware, map[string]any{"allow_psid_change": nil}))
-	if len(refused.Diags.Errors().Find("FW023", "allow_psid_change", card.PSIDEN)) == 0 {
+	refused := mustPlan(t, ws, cfg.With(firmware, Allow("psid_change", nil)))
+	if len(refused.Diags.Errors().Find("FW023", "psid_change", card.PSIDEN)) == 0 {
 		t.Errorf("a cross-flash without consent is not refused:\n%s", refused.Diags)
 	}
 	if after := w.Print(host); after != before {
@@ -93,7 +93,7 @@ func TestFirmware_burned_by_somebody_else(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: vpi()[:1]})
-	ws, cfg := w.Workspace(), w.burn(host, w.Image(ImageVPI), map[string]any{"allow_psid_change": nil})
+	ws, cfg := w.Workspace(), w.burn(host, w.Image(ImageVPI), Allow("psid_change", nil))
 	mustApply(t, ws, cfg)
 	emptyPlan(t, ws, cfg)
 	if images, guids := burns(w, host); images+guids != 0 {

@@ -60,11 +60,11 @@ func TestGUIDs_of_a_healthy_card_are_replaced_with_consent_only(t *testing.T) {
 	w := Start(t, Options{Hosts: vpi()})
 	ws := w.Workspace()
 	wants := func(mac string, consent any) Config {
-		return w.guids(host, map[string]any{"base_mac": mac, "allow_guid_change": consent, "activation": "none"})
+		return w.guids(host, map[string]any{"base_mac": mac, "allow": map[string]any{"guid_change": consent}, "activation": "none"})
 	}
 	operations := w.Card(host).Flash.Operations()
 	said := mustPlan(t, ws, wants(other, nil)).Diags.Errors()
-	const line = `allow_guid_change = { from = ["0xe41d2d0300e44ed0", "0xe41d2d0300e44ed1", "0xe41d2d0300e44ed2", ` +
+	const line = `guid_change = { from = ["0xe41d2d0300e44ed0", "0xe41d2d0300e44ed1", "0xe41d2d0300e44ed2", ` +
 		`"0xe41d2d0300e44ed3", "e4:1d:2d:e4:4e:d0", "e4:1d:2d:e4:4e:d1"], to = ["0xe41d2d0300e44fd0", ` +
 		`"0xe41d2d0300e44fd1", "0xe41d2d0300e44fd2", "0xe41d2d0300e44fd3", "e4:1d:2d:e4:4f:d0", "e4:1d:2d:e4:4f:d1"] }`
 	if len(said) != 1 || len(said.Find("GU011", "0xe41d2d0300e44ed0 becomes 0xe41d2d0300e44fd0", line)) != 1 {
@@ -77,7 +77,7 @@ func TestGUIDs_of_a_healthy_card_are_replaced_with_consent_only(t *testing.T) {
 		"to others":        wants(other, replacing(factory, "e4:1d:2d:e4:4f:c0")),
 		"for other values": wants("e4:1d:2d:e4:4f:c0", allowed),
 	} {
-		if said := mustPlan(t, ws, refused).Diags.Errors(); len(said.Find("GU011", "allow_guid_change names other values")) != 1 {
+		if said := mustPlan(t, ws, refused).Diags.Errors(); len(said.Find("GU011", "allow.guid_change names other values")) != 1 {
 			t.Errorf("with a consent %s:\n%s", name, said)
 		}
 	}

@@ -17,9 +17,9 @@ func TestGUIDs_handed_over(t *testing.T) {
 	handed := fmt.Sprintf("0x%016x", NodeGUID(giver))
 	config := func(activation string, order ...string) Config {
 		gives := w.guids(giver, map[string]any{"base_guid": "0xe41d2d0300bbbb00", "activation": activation,
-			"allow_guid_change": replacingGUIDs(NodeGUID(giver), 0xe41d2d0300bbbb00)})[0]
+			"allow": map[string]any{"guid_change": replacingGUIDs(NodeGUID(giver), 0xe41d2d0300bbbb00)}})[0]
 		takes := w.guids(taker, map[string]any{"base_guid": handed,
-			"allow_guid_change": replacingGUIDs(NodeGUID(taker), NodeGUID(giver))})[0]
+			"allow": map[string]any{"guid_change": replacingGUIDs(NodeGUID(taker), NodeGUID(giver))}})[0]
 		gives.Name, takes.Name, takes.After = "gives", "takes", order
 		return Config{gives, takes}
 	}
@@ -47,7 +47,7 @@ func TestGUIDs_used_until_a_restart(t *testing.T) {
 	w := Start(t, Options{Hosts: vpi()})
 	ws := w.Workspace()
 	holds := w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300bbbb00",
-		"allow_guid_change": replacingGUIDs(NodeGUID(labs.Intel9), 0xe41d2d0300bbbb00)})
+		"allow": map[string]any{"guid_change": replacingGUIDs(NodeGUID(labs.Intel9), 0xe41d2d0300bbbb00)}})
 	mustApply(t, ws, holds)
 	other := w.PCI(labs.Xeon2zfs)
 	for _, base := range []string{"0xe41d2d0300bbbb00", "0xe41d2d0300cccc00"} {

@@ -33,7 +33,7 @@ func TestBinary_interface_made_by_hand(t *testing.T) {
 	}
 	before, _ := w.Machine(host).Netdev("ibp1s0")
 	o.write("main.tf", Required+HCL(w.Provider(), want.With("infiniband_ipoib_interface.it",
-		map[string]any{"adopt_files": []any{file}}))+block)
+		Allow("adopt_files", []any{file})))+block)
 	if said := o.says(0, "plan", "-out=it.tfplan"); !strings.Contains(said, "1 to import, 0 to add, 1 to change, 0 to destroy") ||
 		!strings.Contains(said, "nothing changes on the interface") {
 		t.Errorf("the plan of the takeover:\n%s", said)

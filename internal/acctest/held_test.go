@@ -52,8 +52,8 @@ func TestHeld_firmware_without_an_image(t *testing.T) {
 	emptyPlan(t, ws, without.With(itsFirmware,
 		map[string]any{"card_id": host + "/" + w.PCI(host) + "/" + w.Card(host).Config.SerialNumber}))
 
-	refused := mustPlan(t, ws, with(map[string]any{"allow_psid_change": nil}))
-	if len(refused.Diags.Errors().Find("FW023", "allow_psid_change")) == 0 {
+	refused := mustPlan(t, ws, with(Allow("psid_change", nil)))
+	if len(refused.Diags.Errors().Find("FW023", "psid_change")) == 0 {
 		t.Errorf("an image that is given later needs no consent:\n%s", refused.Diags)
 	}
 	if after := w.Print(host); after != before || burned() != 0 {

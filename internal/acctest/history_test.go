@@ -15,7 +15,7 @@ func TestHistory_of_an_apply_of_all_kinds(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{Hosts: boughtHost()})
 	ws, cfg := w.Workspace(), w.CrossFlash(labs.Intel9)
-	cfg = append(cfg, w.port(map[string]any{"allow_management_path": []any{"ibp1s0"}})[0])
+	cfg = append(cfg, w.port(Allow("management_path", []any{"ibp1s0"}))[0])
 	cfg[len(cfg)-1].After = []string{"infiniband_ipoib_interface." + labs.Intel9}
 	mustApply(t, ws, cfg)
 	emptyPlan(t, ws, cfg)

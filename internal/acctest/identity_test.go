@@ -56,18 +56,18 @@ func writers(w *Lab, host string, id any) (now, changed Config) {
 			Attrs: map[string]any{"card_id": id, "image_id": To("infiniband_firmware_image.now", "id"),
 				"on_destroy": "restore"}},
 		{Type: "infiniband_guids", Name: "it", Attrs: map[string]any{"card_id": id, "base_mac": baseMACs[host],
-			"allow_guid_change": fromTwin(baseMACs[host])}},
+			"allow": map[string]any{"guid_change": fromTwin(baseMACs[host])}}},
 		{Type: "infiniband_link_type", Name: "it",
 			Attrs: map[string]any{"card_id": id, "ports": map[string]any{"1": "ib", "2": "ib"}}},
 		{Type: "infiniband_firmware_backup", Name: "it", Attrs: map[string]any{"card_id": id}},
 	}
 	changed = now.
 		With("infiniband_firmware.it", map[string]any{
-			"image_id": To("infiniband_firmware_image.old", "id"), "allow_downgrade": map[string]any{"from": "2.42.5000",
-				"to": "2.36.5000"},
+			"image_id": To("infiniband_firmware_image.old", "id"), "allow": map[string]any{"downgrade": map[string]any{"from": "2.42.5000",
+				"to": "2.36.5000"}},
 		}).
 		With("infiniband_guids.it", map[string]any{"base_mac": "e4:1d:2d:e4:4f:00",
-			"allow_guid_change": both(replacing(baseMACs[host], "e4:1d:2d:e4:4f:00"), fromTwin("e4:1d:2d:e4:4f:00"))}).
+			"allow": map[string]any{"guid_change": both(replacing(baseMACs[host], "e4:1d:2d:e4:4f:00"), fromTwin("e4:1d:2d:e4:4f:00"))}}).
 		With("infiniband_link_type.it", map[string]any{"ports": map[string]any{"1": "eth", "2": "eth"}}).
 		With("infiniband_firmware_backup.it", map[string]any{"triggers": map[string]any{"again": "1"}})
 	return now, changed

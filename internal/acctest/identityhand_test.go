@@ -74,7 +74,7 @@ func TestIdentity_handWrittenIds_madeAnew(t *testing.T) {
 	w.needSimulated("cards that change slots")
 	ws, place := w.Workspace(), host+"/"+w.PCI(host)
 	now, _ := writers(w, host, place)
-	now = now.With("infiniband_firmware.it", map[string]any{"allow_psid_change": Consent()})
+	now = now.With("infiniband_firmware.it", Allow("psid_change", Consent()))
 	mustApply(t, ws, now)
 	config := labs.Twin(w.hostSpec(host).Cards[0], 900)
 	config.Image = card.EN()

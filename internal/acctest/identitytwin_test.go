@@ -130,7 +130,7 @@ func TestIdentity_own_addresses(t *testing.T) {
 	config := func(mac string) Config {
 		now, _ := writers(w, host, To("infiniband_card.it", "id"))
 		return append(adopted, oneByOne(now.With("infiniband_guids.it",
-			map[string]any{"base_mac": mac, "allow_guid_change": replacing(was, mac)}))...)
+			map[string]any{"base_mac": mac, "allow": map[string]any{"guid_change": replacing(was, mac)}}))...)
 	}
 	for _, mac := range []string{"e4:1d:2d:e4:4f:00", "e4:1d:2d:e4:5f:00", "e4:1d:2d:e4:6f:00"} {
 		mustApply(t, ws, config(mac))

@@ -36,7 +36,7 @@ func TestKernels_link_types(t *testing.T) {
 	w.olderChip()
 
 	both := w.wants("ib", "ib")
-	if plan := mustPlan(t, w.ws, both); len(plan.Diags.Errors().Find("LT007", "allow_other_cards = [")) != 2 {
+	if plan := mustPlan(t, w.ws, both); len(plan.Diags.Errors().Find("LT007", "other_cards = [")) != 2 {
 		t.Errorf("two cards that share the module parameter:\n%s", plan.Diags)
 	}
 	mustApply(t, w.ws, w.consenting(both))
@@ -83,7 +83,7 @@ func (w *twoCards) wants(types ...string) Config {
 func (w *twoCards) consenting(cfg Config) Config {
 	cards := w.hostSpec(theHost).Cards
 	for i := range cards {
-		cfg = cfg.With(fmt.Sprint("infiniband_link_type.card", i), map[string]any{"allow_other_cards": []any{cards[1-i].BDF}})
+		cfg = cfg.With(fmt.Sprint("infiniband_link_type.card", i), Allow("other_cards", []any{cards[1-i].BDF}))
 	}
 	return cfg
 }

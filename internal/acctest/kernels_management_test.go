@@ -40,7 +40,7 @@ func TestKernels_management_path(t *testing.T) {
 func (w *stackLab) portTypes(one, two string, consent []any) Config {
 	cfg := w.types(theHost, one, two)
 	if consent != nil {
-		cfg[0].Attrs["allow_management_path"] = consent
+		cfg[0] = cfg[0].With(Allow("management_path", consent))
 	}
 	return cfg
 }
@@ -56,7 +56,7 @@ func (w *stackLab) overFabric(cfg Config) {
 	w.over(20, 0)
 	index := w.Run(theHost, "cat /sys/class/net/"+name+"/ifindex")
 	changed := slices.Concat(w.portTypes("ib", "eth", nil), cfg[1:])
-	if plan := mustPlan(w.t, w.ws, changed); len(plan.Diags.Errors().Find("HO001", "allow_management_path = [\""+name+"\"]")) != 1 {
+	if plan := mustPlan(w.t, w.ws, changed); len(plan.Diags.Errors().Find("HO001", "management_path = [\""+name+"\"]")) != 1 {
 		w.t.Errorf("the operator comes in by %s:\n%s", name, plan.Diags)
 	}
 	changed = slices.Concat(w.portTypes("ib", "eth", []any{name}), cfg[1:])
@@ -96,7 +96,7 @@ func (w *stackLab) defaultRoute() {
 	w.Run(theHost, "ip addr add 198.51.100.20/24 dev "+name+" && ip link set dev "+name+" up && ip route add default via 198.51.100.1 dev "+
 		name+" metric 4000 onlink")
 	if plan := mustPlan(w.t, w.ws, w.portTypes("ib", "eth", nil)); len(plan.Diags.Errors().Find("HO002",
-		fmt.Sprintf("allow_management_path = [%q]", name))) != 1 {
+		fmt.Sprintf("management_path = [%q]", name))) != 1 {
 		w.t.Errorf("a default route by %s:\n%s", name, plan.Diags)
 	}
 	cfg = w.portTypes("ib", "eth", []any{name})

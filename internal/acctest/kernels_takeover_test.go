@@ -122,7 +122,7 @@ func (m handMade) keptPath() string {
 	return dir + "." + base + ".before-infiniband-" + strings.TrimPrefix(stackPort, "0x")
 }
 
-func (m handMade) consent() map[string]any { return map[string]any{"adopt_files": []any{m.path}} }
+func (m handMade) consent() map[string]any { return Allow("adopt_files", []any{m.path}) }
 
 // takeoverCut: the host puts back the file made by hand, and the interface.
 func (w *stackLab) takeoverCut(made handMade) {
@@ -136,7 +136,7 @@ func (w *stackLab) takeoverCut(made handMade) {
 	}, soon)
 	net := w.Subnet(theHost)
 	other := w.config(21, map[string]any{"mode": "datagram", "mtu": 2044, "routes": nil,
-		"adopt_without": []any{net + ".20/24", "10.20.0.0/16 via " + net + ".1", "fd01::/64 via fd00::1"}})
+		"allow": map[string]any{"adopt_without": []any{net + ".20/24", "10.20.0.0/16 via " + net + ".1", "fd01::/64 via fd00::1"}}})
 	other = other.With(ipoibAddress, made.consent())
 	diags, err := w.ws.Apply(context.Background(), cleanPlan(w.t, w.ws, other))
 	if err != nil || !diags.HasError() || !strings.Contains(fmt.Sprint(diags), "could not be confirmed") {

@@ -45,7 +45,7 @@ func controlledCX4(psid string, version [3]uint16) []byte {
 func (w *Lab) laterConfig(data []byte, extra map[string]any) Config {
 	host := w.Names()[0]
 	return w.burn(host, w.file("fw.bin", data), nil).With("infiniband_firmware.it",
-		map[string]any{"allow_psid_change": nil}).
+		Allow("psid_change", nil)).
 		With("infiniband_firmware.it", extra)
 }
 
@@ -115,7 +115,7 @@ func TestLater_chips_are_cross_flashed_and_restored(t *testing.T) {
 	w := startLaterChip(t, cx4(), nil)
 	ws, before := w.Workspace(), w.Flash("cx4")
 	mustApply(t, ws, w.laterConfig(card.CX4(card.PSIDCX4B, [3]uint16{12, 28, 4706}), map[string]any{
-		"allow_psid_change": map[string]any{"from": card.PSIDCX4, "to": card.PSIDCX4B},
+		"allow": map[string]any{"psid_change": map[string]any{"from": card.PSIDCX4, "to": card.PSIDCX4B}},
 	}))
 	if flash := w.Flash("cx4"); flash.PSID != card.PSIDCX4B || flash.GUIDs != before.GUIDs {
 		t.Errorf("after the cross-flash: %+v", flash)
@@ -129,8 +129,8 @@ func TestLater_chips_are_cross_flashed_and_restored(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustApply(t, ws, w.laterConfig(data, map[string]any{
-		"allow_psid_change": map[string]any{"from": card.PSIDCX4B,
-			"to": card.PSIDCX4}, "allow_downgrade": map[string]any{"from": "12.28.4706", "to": "12.28.2006"},
+		"allow": map[string]any{"psid_change": map[string]any{"from": card.PSIDCX4B,
+			"to": card.PSIDCX4}, "downgrade": map[string]any{"from": "12.28.4706", "to": "12.28.2006"}},
 	}))
 	if flash, running := w.Flash("cx4"), w.Card("cx4").Running(); flash.PSID != card.PSIDCX4 ||
 		flash.Version != before.Version || flash.GUIDs != before.GUIDs || running.PSID != card.PSIDCX4 {
@@ -158,7 +158,7 @@ func TestLater_chips_are_restored_at_destroy(t *testing.T) {
 			host, before := c.host.Name, w.Flash(c.host.Name)
 			extra := map[string]any{"on_destroy": "restore"}
 			if c.consent != nil {
-				extra["allow_psid_change"] = c.consent
+				extra["allow"] = map[string]any{"psid_change": c.consent}
 			}
 			ws := w.Workspace()
 			mustApply(t, ws, w.laterConfig(c.to, extra))
@@ -322,10 +322,10 @@ func TestLater_chips_get_GUIDs(t *testing.T) {
 			w := startLaterChip(t, host, nil)
 			ws, before := w.Workspace(), w.Flash(host.Name)
 			wants := func(consent any) Config {
-				return w.guids(host.Name, map[string]any{"base_mac": mac, "allow_guid_change": consent})
+				return w.guids(host.Name, map[string]any{"base_mac": mac, "allow": map[string]any{"guid_change": consent}})
 			}
 			was := []any{fmt.Sprintf("0x%016x", before.GUIDs[0]), ib.MAC(before.MACs[0]).String()}
-			line := fmt.Sprintf(`allow_guid_change = { from = [%q, %q], to = [%q, %q] }`, was[0], was[1], guid, mac)
+			line := fmt.Sprintf(`guid_change = { from = [%q, %q], to = [%q, %q] }`, was[0], was[1], guid, mac)
 			if said := mustPlan(t, ws, wants(nil)).Diags.Errors(); len(said) != 1 || len(said.Find("GU011", line)) != 1 {
 				t.Fatalf("without a consent:\n%s", said)
 			}

@@ -89,10 +89,10 @@ func TestLife_another_image_is_an_update(t *testing.T) {
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: vpi()[:1]})
 	ws := w.Workspace()
-	cfg := w.burn(host, w.Image(ImageVPI), map[string]any{"allow_psid_change": nil})
+	cfg := w.burn(host, w.Image(ImageVPI), Allow("psid_change", nil))
 	mustApply(t, ws, cfg)
 	down := w.burn(host, w.Image(ImageOldVPI),
-		map[string]any{"allow_psid_change": nil, "allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
+		map[string]any{"allow": map[string]any{"psid_change": nil, "downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}}})
 	plan := cleanPlan(t, ws, down)
 	if got := plan.Actions()["infiniband_firmware.it"]; got != Update {
 		t.Errorf("the firmware is to be %q, expected %q", got, Update)
@@ -105,7 +105,7 @@ func TestLife_another_image_is_an_update(t *testing.T) {
 	emptyPlan(t, ws, down)
 	// The consent that was used up means nothing for the way forward.
 	up := w.burn(host, w.Image(ImageVPI),
-		map[string]any{"allow_psid_change": nil, "allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
+		map[string]any{"allow": map[string]any{"psid_change": nil, "downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}}})
 	mustApply(t, ws, up)
 	if running := w.Card(host).Running(); running.Version != [3]uint16{2, 42, 5000} {
 		t.Errorf("runs %v", running.Version)

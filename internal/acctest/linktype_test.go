@@ -124,7 +124,7 @@ func TestLinkType_twoCardsOfOneSetting(t *testing.T) {
 		for i, c := range host.Cards {
 			attrs := map[string]any{"card_id": labs.Intel9 + "/" + c.BDF, "ports": map[string]any{"1": kind, "2": kind}}
 			if consent {
-				attrs["allow_other_cards"] = []any{host.Cards[1-i].BDF}
+				attrs["allow"] = map[string]any{"other_cards": []any{host.Cards[1-i].BDF}}
 			}
 			cfg = append(cfg, Resource{Type: "infiniband_link_type", Name: fmt.Sprint("card", i), Attrs: attrs})
 		}
@@ -134,7 +134,7 @@ func TestLinkType_twoCardsOfOneSetting(t *testing.T) {
 	ws := w.Workspace()
 	refused := mustPlan(t, ws, both("eth", false)).Diags.Errors()
 	for i := range host.Cards {
-		if said := refused.Find("LT007", fmt.Sprintf("allow_other_cards = [%q]", host.Cards[i].BDF)); len(said) != 1 {
+		if said := refused.Find("LT007", fmt.Sprintf("other_cards = [%q]", host.Cards[i].BDF)); len(said) != 1 {
 			t.Errorf("the consent for %s is not shown once:\n%s", host.Cards[i].BDF, refused)
 		}
 	}

@@ -91,7 +91,7 @@ func (w *Lab) crossFlash(host string, i int) Config {
 			Attrs: map[string]any{"host": host, "source": w.Image(ImageVPI), "sha256": w.Images[ImageVPI].SHA256}},
 		{Type: "infiniband_firmware", Name: host, Attrs: map[string]any{
 			"card_id": To(card, "id"), "image_id": To("infiniband_firmware_image."+host,
-				"id"), "allow_psid_change": Consent(), "activation": "reboot",
+				"id"), "allow": map[string]any{"psid_change": Consent()}, "activation": "reboot",
 		}},
 		{Type: "infiniband_guids", Name: host, After: []string{"infiniband_firmware." + host}, Attrs: map[string]any{
 			"card_id": To(card, "id"), "base_mac": labs.MAC(i), "activation": "reboot",

@@ -36,9 +36,9 @@ func portFindings() []findingCase {
 		{code: "PO002", at: "port", says: []string{"no RDMA port at all"}, config: wants(nil),
 			prepare: func(w *Lab) { w.unbind(ubuntu) }},
 		{code: "PO003", at: "port", says: []string{"infiniband_link_type"}, config: wants(nil), prepare: ethernet},
-		{code: "PO004", only: "IPoIB interfaces beside a fabric", at: "allow_management_path",
+		{code: "PO004", only: "IPoIB interfaces beside a fabric", at: "allow",
 			says: []string{"The default route of intel9 goes over ibp1s0",
-				`allow_management_path = ["ibp1s0"]`}, config: wants(off), prepare: func(w *Lab) {
+				`management_path = ["ibp1s0"]`}, config: wants(off), prepare: func(w *Lab) {
 				diags(w)
 				w.Run(ubuntu, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up && ip route replace default via 198.51.100.1 dev ibp1s0")
 			}},

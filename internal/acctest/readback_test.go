@@ -118,7 +118,7 @@ func TestReadBack_of_another_card(t *testing.T) {
 	for i, c := range host.Cards {
 		cfg = append(cfg, Resource{Type: "infiniband_link_type", Name: fmt.Sprint("card", i), Attrs: map[string]any{
 			"card_id": labs.Intel9 + "/" + c.BDF, "ports": map[string]any{"1": "ib", "2": "ib"},
-			"allow_other_cards": []any{host.Cards[1-i].BDF}}})
+			"allow": map[string]any{"other_cards": []any{host.Cards[1-i].BDF}}}})
 	}
 	mustApply(t, ws, cfg)
 	w.Run(labs.Intel9, "sleep 1; t=$(sed s/1,1/2,2/ /etc/modprobe.d/terraform-infiniband.conf); "+

@@ -165,7 +165,7 @@ func TestInterrupted_GUIDs_before_what_needs_them(t *testing.T) {
 	ws, cfg := w.Workspace(), w.CrossFlash(host)
 	mustApply(t, ws, cfg[:5])
 	cfg = cfg.With("infiniband_guids."+host, map[string]any{"base_mac": "e4:1d:2d:e4:4e:a0",
-		"allow_guid_change": replacing(baseMACs[host], "e4:1d:2d:e4:4e:a0")})
+		"allow": map[string]any{"guid_change": replacing(baseMACs[host], "e4:1d:2d:e4:4e:a0")}})
 	m.Faults.Set(labsim.FaultSpec{FlashSlow: 5 * time.Millisecond})
 	plan := cleanPlan(t, ws, cfg[:5])
 	ctx, kill := context.WithCancel(context.Background())

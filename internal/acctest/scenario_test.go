@@ -26,7 +26,7 @@ func TestScenario_cross_flash(t *testing.T) {
 	w := Start(t, Options{})
 	cfg := w.BothHosts()
 	hcl := HCL(w.Provider(), cfg)
-	refused := cfg.With("infiniband_firmware.intel9", map[string]any{"allow_psid_change": nil})
+	refused := cfg.With("infiniband_firmware.intel9", Allow("psid_change", nil))
 	before := w.Print(labs.Intel9) + w.Print(labs.Xeon2zfs)
 	resource.UnitTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: Providers(),
@@ -34,7 +34,7 @@ func TestScenario_cross_flash(t *testing.T) {
 			{
 				Config:   HCL(w.Provider(), refused),
 				PlanOnly: true,
-				ExpectError: regexp.MustCompile(`(?s)Refusing to burn.*FW023.*allow_psid_change\s+=\s+{\s+from\s+=\s+"` +
+				ExpectError: regexp.MustCompile(`(?s)Refusing to burn.*FW023.*psid_change\s+=\s+{\s+from\s+=\s+"` +
 					card.PSIDEN),
 			},
 			{

@@ -113,7 +113,7 @@ func (w *Lab) file(name string, data []byte) string {
 func (w *Lab) burn(host, source string, extra map[string]any) Config {
 	attrs := map[string]any{
 		"card_id": host + "/" + w.PCI(host), "image_id": To("infiniband_firmware_image.it",
-			"id"), "activation": "reboot", "allow_psid_change": Consent(),
+			"id"), "activation": "reboot", "allow": map[string]any{"psid_change": Consent()},
 	}
 	return Config{
 		{Type: "infiniband_firmware_image", Name: "it", Attrs: map[string]any{"host": host, "source": source}},

@@ -233,14 +233,14 @@ func (w *stackLab) over(last int, confirm time.Duration) {
 // cuttingConfig is a change that takes away the address by which the operator comes.
 func (w *stackLab) cuttingConfig(cfg Config) Config {
 	return cfg.With(ipoibAddress, map[string]any{"addresses": []any{}, "routes": nil,
-		"allow_management_path": []any{w.name()}})
+		"allow": map[string]any{"management_path": []any{w.name()}}})
 }
 
 // ownConnectionCut: the host undoes what cut the operator off, and the apply says so.
 func (w *stackLab) ownConnectionCut(cfg Config) {
 	w.t.Helper()
 	w.over(20, soon)
-	consenting := cfg.With(ipoibAddress, map[string]any{"allow_management_path": []any{w.name()}})
+	consenting := cfg.With(ipoibAddress, Allow("management_path", []any{w.name()}))
 	mustApply(w.t, w.ws, consenting)
 	plan := cleanPlan(w.t, w.ws, w.cuttingConfig(cfg))
 	diags, err := w.ws.Apply(context.Background(), plan)
@@ -292,7 +292,7 @@ func (w *stackLab) checkKilled(cfg Config) {
 	} {
 		mustApply(w.t, w.ws, cfg)
 		w.over(20, 0)
-		o := newOperator(w.t, w.Lab, cfg.With(ipoibAddress, map[string]any{"allow_management_path": []any{w.name()}}),
+		o := newOperator(w.t, w.Lab, cfg.With(ipoibAddress, Allow("management_path", []any{w.name()})),
 			w.built)
 		o.says(0, "apply", "-auto-approve")
 		o.write("main.tf", Required+HCL(w.Provider(), w.cuttingConfig(cfg)))

@@ -30,11 +30,11 @@ func TestSteady_GUIDs(t *testing.T) {
 
 	// Somebody sets the same values: before the resource is made, and before a change.
 	plan := cleanPlan(t, ws, wants(map[string]any{"base_mac": "e4:1d:2d:00:10:00",
-		"allow_guid_change": replacing("e4:1d:2d:e4:4e:d0", "e4:1d:2d:00:10:00")}))
+		"allow": map[string]any{"guid_change": replacing("e4:1d:2d:e4:4e:d0", "e4:1d:2d:00:10:00")}}))
 	byHand("0xe41d2d0300001000", "0xe41d2d001000")
 	applyStep(t, ws, plan, "")
 	plan = cleanPlan(t, ws, wants(map[string]any{"base_mac": "e4:1d:2d:00:20:00",
-		"allow_guid_change": replacing("e4:1d:2d:00:10:00", "e4:1d:2d:00:20:00")}))
+		"allow": map[string]any{"guid_change": replacing("e4:1d:2d:00:10:00", "e4:1d:2d:00:20:00")}}))
 	byHand("0xe41d2d0300002000", "0xe41d2d002000")
 	applyStep(t, ws, plan, "")
 	emptyPlan(t, ws, wants(map[string]any{"base_mac": "e4:1d:2d:00:20:00"}))
@@ -55,7 +55,7 @@ func TestSteady_GUIDs(t *testing.T) {
 
 	// The half that is not asked for becomes another one.
 	plan = cleanPlan(t, ws, wants(map[string]any{"macs": map[string]any{"1": "e4:1d:2d:00:30:00",
-		"2": "e4:1d:2d:00:30:01"}, "allow_guid_change": byHandTo("e4:1d:2d:00:30:00")}))
+		"2": "e4:1d:2d:00:30:01"}, "allow": map[string]any{"guid_change": byHandTo("e4:1d:2d:00:30:00")}}))
 	byHand("0xe41d2d0300004000", "0xe41d2d002000")
 	applyStep(t, ws, plan, "HO019")
 
@@ -64,7 +64,7 @@ func TestSteady_GUIDs(t *testing.T) {
 	for _, x := range []struct{ base, mac string }{{"0xe41d2d0300006000", "0xe41d2d002000"},
 		{"0xe41d2d0300006000", "0xe41d2d007000"}} {
 		both := wants(map[string]any{"base_mac": "e4:1d:2d:00:30:00",
-			"allow_guid_change": byHandTo("e4:1d:2d:00:30:00")})
+			"allow": map[string]any{"guid_change": byHandTo("e4:1d:2d:00:30:00")}})
 		plan = cleanPlan(t, ws, both)
 		byHand(x.base, x.mac)
 		operations := w.Card(host).Flash.Operations()
@@ -76,8 +76,7 @@ func TestSteady_GUIDs(t *testing.T) {
 
 	// The driver goes away: what is in effect stays unknown, before and after. GUIDs go into
 	// firmware that nothing shows to run only with the consent that names it.
-	other := wants(map[string]any{"base_mac": "e4:1d:2d:00:50:00", "allow_unproven_flash": "2.42.5000",
-		"allow_guid_change": byHandTo("e4:1d:2d:00:50:00")})
+	other := wants(map[string]any{"base_mac": "e4:1d:2d:00:50:00", "allow": map[string]any{"unproven_flash": "2.42.5000", "guid_change": byHandTo("e4:1d:2d:00:50:00")}})
 	plan = cleanPlan(t, ws, other)
 	w.Run(host, "modprobe -r mlx4_ib; modprobe -r mlx4_en; modprobe -r mlx4_core")
 	applyStep(t, ws, plan, "")

@@ -55,7 +55,7 @@ func TestVirtualFunction_is_a_way_over_the_card(t *testing.T) {
 			w.virtualFunction(tt.bdf)
 			tt.prepare(w)
 			plan := mustPlan(t, w.Workspace(), tt.config(w))
-			if len(plan.Diags.Errors().Find(tt.code, "v0", `allow_management_path = ["v0"]`)) != 1 {
+			if len(plan.Diags.Errors().Find(tt.code, "v0", `management_path = ["v0"]`)) != 1 {
 				t.Errorf("no error %s names v0:\n%s", tt.code, plan.Diags)
 			}
 		})

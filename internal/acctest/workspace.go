@@ -48,16 +48,30 @@ func references(data any) (all []string) {
 	return all
 }
 
-// With gives a copy with some attributes changed; nil removes one.
+// With gives a copy with some attributes changed; nil removes one. Consents are changed one by one.
 func (r Resource) With(changes map[string]any) Resource {
-	r.Attrs = maps.Clone(r.Attrs)
+	r.Attrs = with(r.Attrs, changes)
+	return r
+}
+
+func with(attrs, changes map[string]any) map[string]any {
+	attrs = maps.Clone(attrs)
 	for key, v := range changes {
-		r.Attrs[key] = v
+		given, has := attrs[key].(map[string]any)
+		if more, ok := v.(map[string]any); ok && has && key == "allow" {
+			v = with(given, more)
+		}
+		attrs[key] = v
 		if v == nil {
-			delete(r.Attrs, key)
+			delete(attrs, key)
 		}
 	}
-	return r
+	return attrs
+}
+
+// Allow is the argument with one consent, among attributes of a resource.
+func Allow(key string, v any) map[string]any {
+	return map[string]any{"allow": map[string]any{key: v}}
 }
 
 // Ref is a reference to an attribute of another resource.

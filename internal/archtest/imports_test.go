@@ -122,7 +122,7 @@ benchmark: finding shellcmd host tool inventory hosts platform connectivity fabr
 provider: explain ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity benchmark port memo managed provider +framework
 provider/adoption: finding ib inventory ipoib opensm platform port provider/attribute provider/diagnostic provider/session +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os -os/exec
 provider/diagnostic: explain host inventory platform finding safety +framework
-provider/attribute: ib poll provider/diagnostic +framework
+provider/attribute: finding ib poll provider/diagnostic +framework
 provider/planned: fact fwimage ib inventory safety provider/attribute provider/diagnostic +framework
 provider/runlog: hca/journal provider/diagnostic +framework -os/exec
 provider/managed: finding hosts inventory managed provider/attribute provider/diagnostic provider/planned provider/session +framework -os -os/exec

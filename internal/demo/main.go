@@ -63,7 +63,7 @@ func run(ctx context.Context, enginePath, provider string, serve bool, name stri
 	if err = copyFile(filepath.Join(l.Dir, control.VariablesFile), variablesFile(e.dir), 0o600); err != nil {
 		return err
 	}
-	d := &demo{engine: e, lab: l, consent: fmt.Sprintf(`-var=allow_psid_change={from=%q,to=%q}`, psidEN, psidVPI)}
+	d := &demo{engine: e, lab: l, consent: fmt.Sprintf(`-var=allow={psid_change={from=%q,to=%q}}`, psidEN, psidVPI)}
 	if err = d.play(ctx); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func howTo(l *labs.Lab, name, root, rc string) string {
 	first, manager := l.Machines()[0], labs.Managers[name]
 	consent := ""
 	if name == "crossflash" {
-		consent = fmt.Sprintf(` -var 'allow_psid_change={from="%s",to="%s"}'`, psidEN, psidVPI)
+		consent = fmt.Sprintf(` -var 'allow={psid_change={from="%s",to="%s"}}'`, psidEN, psidVPI)
 	}
 	say(usage, filepath.Join(root, "examples", "lab-"+name), "lab-"+name, rc,
 		filepath.Join(l.Dir, control.VariablesFile), consent, config, first.Name, filepath.Join(root, "bin", "terraform-provider-infiniband"))

@@ -96,7 +96,7 @@ func (d *demo) initialise(ctx context.Context) error {
 }
 
 func (d *demo) refuse(ctx context.Context) error {
-	return d.expect(ctx, 1, []string{"Refusing to burn", "allow_psid_change", psidEN, psidVPI}, "plan", "-no-color")
+	return d.expect(ctx, 1, []string{"Refusing to burn", "psid_change", psidEN, psidVPI}, "plan", "-no-color")
 }
 
 func (d *demo) plan(ctx context.Context) error {

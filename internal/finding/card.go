@@ -75,7 +75,7 @@ var (
 	// change of PSID or version that may be right and still go over untried firmware. Later
 	// burns need none, because the journal shows that the host was restarted since.
 	RunningUnknown = &Rule{Code: "FW055", Severity: NeedsConsent, Title: "What the card runs is not known",
-		Attribute: "card_id", ConsentAttribute: "allow_unproven_flash",
+		Attribute: "card_id", Consent: "unproven_flash",
 		Meaning: "No driver shows the running firmware. Somebody may have burned what is in flash after the card started. " +
 			"Then nothing proves that it works, nor that its backup is a way back.",
 		WayOut: "Load the driver of the card and plan again: it starts what is in flash and shows it. If the host has no " +

@@ -8,6 +8,8 @@ package finding
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -49,8 +51,8 @@ type Rule struct {
 	Title    string   // the usual Summary
 	Meaning  string   // why it matters
 	WayOut   string   // the usual way out
-	// ConsentAttribute is the attribute whose expected value allows it; empty if none does.
-	ConsentAttribute string
+	// Consent is the key of the argument allow whose expected value allows it; empty if none does.
+	Consent string
 	// Attribute is the attribute that a diagnostic points at; empty for the whole resource.
 	Attribute string
 }
@@ -58,13 +60,45 @@ type Rule struct {
 // String gives the code.
 func (r *Rule) String() string { return r.Code }
 
-// ConsentLine is the line of configuration that allows it. The attribute may be a part
-// of an object: "truenas.private_mtu".
-func (r *Rule) ConsentLine(value string) string {
-	if object, part, nested := strings.Cut(r.ConsentAttribute, "."); nested {
-		return object + " = { " + part + " = " + value + " }"
+// Allow is the argument of a resource that holds all its consents.
+const Allow = "allow"
+
+// ConsentName is what texts call the consent: "allow.downgrade".
+func (r *Rule) ConsentName() string { return Allow + "." + r.Consent }
+
+// ConsentLine is the line of the argument allow that allows it.
+func (r *Rule) ConsentLine(value string) string { return r.Consent + " = " + value }
+
+// AllowLines is the argument with these lines of consents, as a configuration has it.
+func AllowLines(lines ...string) string {
+	if len(lines) == 1 {
+		return Allow + " = { " + lines[0] + " }"
 	}
-	return r.ConsentAttribute + " = " + value
+	widest := 0
+	for _, line := range lines {
+		widest = max(widest, strings.Index(line, " = "))
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		key, value, _ := strings.Cut(line, " = ")
+		fmt.Fprintf(&b, "\n  %-*s = %s", widest, key, value)
+	}
+	return Allow + " = {" + b.String() + "\n}"
+}
+
+var allowed = regexp.MustCompile(`(?ms)^ {4}` + Allow + ` = \{(?: ([^\n]*) \}|\n(.*?)\n {4}\})$`)
+
+// LinesAllowed are the lines of consents in the text of a finding, as AllowLines writes them.
+func LinesAllowed(detail string) (lines []string) {
+	m := allowed.FindStringSubmatch(detail)
+	if m == nil {
+		return nil
+	}
+	for line := range strings.Lines(m[1] + m[2]) {
+		key, value, _ := strings.Cut(line, "=")
+		lines = append(lines, strings.TrimSpace(key)+" = "+strings.TrimSpace(value))
+	}
+	return lines
 }
 
 // Names is a list of names as a configuration writes it: ["enp1s0", "enp1s0d1"].
@@ -101,12 +135,14 @@ type Finding struct {
 	WayOut   string // what to do about it
 	// Attribute is the attribute of the resource that the finding belongs to; may be empty.
 	Attribute string
-	// Consent is the literal line of configuration that allows it; empty if nothing does.
+	// Consent is the line of the argument allow that allows it; empty if nothing does.
 	Consent string
+	// Beside are the lines of all consents of the change, which are written together.
+	Beside []string
 }
 
-// Detail gives the text of a diagnostic: evidence, meaning, way out, the line
-// to add, the code, and the address of its section in the documentation.
+// Detail gives the text of a diagnostic: evidence, meaning, way out, the argument
+// to write, the code, and the address of its section in the documentation.
 func (f Finding) Detail() string {
 	var b strings.Builder
 	b.WriteString(f.Evidence)
@@ -116,8 +152,12 @@ func (f Finding) Detail() string {
 	if f.WayOut != "" {
 		b.WriteString("\n\n" + f.WayOut)
 	}
-	if f.Consent != "" {
-		b.WriteString("\n\n    " + f.Consent)
+	if f.Asks() {
+		lines := f.Beside
+		if len(lines) == 0 {
+			lines = []string{f.Consent}
+		}
+		b.WriteString("\n\n    " + strings.ReplaceAll(AllowLines(lines...), "\n", "\n    "))
 	}
 	// An engine breaks no line that begins with a blank.
 	b.WriteString("\n\n Finding: " + f.Rule.Code + ", " + f.Rule.Address())
@@ -132,6 +172,26 @@ func (f Finding) At(attribute string) Finding { f.Attribute = attribute; return 
 
 // WithConsent says which line of configuration allows it.
 func (f Finding) WithConsent(line string) Finding { f.Consent = line; return f }
+
+// Asks reports whether a consent would allow it.
+func (f Finding) Asks() bool { return f.Severity == NeedsConsent && f.Consent != "" }
+
+// TogetherAllowed writes the consents of one change as one argument: those that are missing
+// beside those that are given, so that what is copied from one refusal is all that it needs.
+func TogetherAllowed(all []Finding) []Finding {
+	var lines []string
+	for _, f := range all {
+		key, _, _ := strings.Cut(f.Consent, " = ")
+		if f.Consent != "" && !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, key+" = ") }) {
+			lines = append(lines, f.Consent)
+		}
+	}
+	out := slices.Clone(all)
+	for i := range out {
+		out[i].Beside = lines
+	}
+	return out
+}
 
 // AsGranted makes a note of what the configuration consents to.
 func (f Finding) AsGranted(summary string) Finding {

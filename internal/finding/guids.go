@@ -29,7 +29,7 @@ var (
 		Meaning: "The card is blank, and writing to it is not failsafe. Set GUIDs and MACs in one write.",
 		WayOut:  "Set both, for example with base_mac alone."}
 	GUIDsWouldChange = &Rule{Code: "GU011", Severity: NeedsConsent, Title: "Valid GUIDs or MACs would be replaced",
-		Attribute: "allow_guid_change", ConsentAttribute: "allow_guid_change",
+		Attribute: Allow, Consent: "guid_change",
 		Meaning: "The values in flash are those of the factory, or somebody has set them. One wrong digit of base_mac " +
 			"gives a healthy card another identity. Subnet manager configuration, partitions and addresses may name the old " +
 			"values.",

@@ -7,11 +7,11 @@ const networkMounts = "Mounts of NFS, SMB, Lustre, BeeGFS, CephFS, GlusterFS, ss
 
 var (
 	SessionOverCard = &Rule{Code: "HO001", Severity: NeedsConsent, Title: "SSH session runs over this card",
-		Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
+		Attribute: Allow, Consent: "management_path",
 		Meaning: "The change can cut the only way to the host. If the port becomes InfiniBand, it stays cut.",
 		WayOut:  "Reach the host over another interface. If losing this one is acceptable, add to the resource:"}
 	DefaultRouteOverCard = &Rule{Code: "HO002", Severity: NeedsConsent, Title: "Default route runs over this card",
-		Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
+		Attribute: Allow, Consent: "management_path",
 		Meaning: "The change cuts the host off from other networks. If the port becomes InfiniBand, it stays cut off.",
 		WayOut:  "Move the default route. If losing it is acceptable, add to the resource:"}
 	KernelLockedDown = &Rule{Code: "HO003", Severity: Refuse, Title: "Kernel lockdown forbids access to the card",
@@ -55,7 +55,7 @@ var (
 			"reboot. Where the write puts back what the card still runs, none is needed: reboot_required is false then.",
 		WayOut: "Restart the host, or write activation = \"reboot\"."}
 	StorageOverCard = &Rule{Code: "HO012", Severity: NeedsConsent, Title: "Storage of the host is reached over this card",
-		Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
+		Attribute: Allow, Consent: "management_path",
 		Meaning: "Mounts, iSCSI sessions and NVMe namespaces hang while the card is down, and so do programs that use " +
 			"them. If the port becomes InfiniBand, they hang for good. " + networkMounts,
 		WayOut: "Unmount it or log out of it before the change. If losing it is acceptable, add to the resource:"}

@@ -40,7 +40,7 @@ var (
 		Meaning: "The middleware's API accepts 68 to 9216 (TrueNAS 25.10, interface.update). A larger MTU needs a private " +
 			"method that stores it in the middleware's database. " +
 			"A later release may refuse that method.",
-		ConsentAttribute: "truenas.private_mtu"}
+		Consent: "private_mtu"}
 	ConnectedModeMissing = &Rule{Code: "IP009", Severity: Refuse, Title: "Refusing connected mode on a card that has none",
 		Attribute: "mode",
 		Meaning: "mlx5 (ConnectX-4 and later) supports datagram mode only. The kernel refuses connected mode with " +
@@ -50,7 +50,7 @@ var (
 		Title: "Refusing to change the interface that leads to this host",
 		Meaning: "A mistake in this change would lock you out. If the provider cannot reach the host afterwards, " +
 			"the host undoes the change by itself. Until then nobody can reach it.",
-		ConsentAttribute: "allow_management_path"}
+		Consent: "management_path"}
 	InterfaceConfiguredElsewhere = &Rule{Code: "IP011", Severity: Refuse,
 		Title: "Refusing to configure an interface that something else configures",
 		Meaning: "Two configurations of one interface mix. Netplan merges its files, ifup runs all stanzas of an " +
@@ -63,7 +63,7 @@ var (
 		Meaning: "The middleware stores one configuration per interface. This change would replace the present one. " +
 			"Somebody has made it, or has edited its description since Terraform did. A destroy plans first, too: apply " +
 			"with the consent, then destroy.",
-		ConsentAttribute: "adopt_interface"}
+		Consent: "adopt_interface"}
 	SubnetTwice = &Rule{Code: "IP013", Severity: Refuse,
 		Title: "Refusing a subnet that another interface of this host has", Attribute: "addresses",
 		Meaning: "Replies could leave through either interface. The TrueNAS middleware refuses it. On other systems " +
@@ -75,7 +75,7 @@ var (
 		Title: "Refusing to store the first interface of this TrueNAS host",
 		Meaning: "A fresh TrueNAS stores no interface and runs DHCP on all of them. Once one interface is stored, the " +
 			"middleware clears and switches off " +
-			"all others, including the one that leads to this host.", ConsentAttribute: "truenas.keep_interface"}
+			"all others, including the one that leads to this host.", Consent: "keep_interface"}
 	TrueNASOthersGoDown = &Rule{Code: "IP015", Severity: Refuse,
 		Title:   "Refusing to store the first interface: other interfaces would go down",
 		Meaning: "Only one interface of a TrueNAS host may use DHCP. The others cannot keep their addresses.",
@@ -182,8 +182,8 @@ var (
 		Title: "Refusing to change an interface that carries storage",
 		Meaning: "Mounts, iSCSI sessions and NVMe namespaces hang while the interface changes, and so do programs " +
 			"that use them. If the new addresses do not reach the server, they hang for good. " + networkMounts,
-		WayOut:           "Unmount it or log out of it before the change.",
-		ConsentAttribute: "allow_management_path"}
+		WayOut:  "Unmount it or log out of it before the change.",
+		Consent: "management_path"}
 	AddressTaken = &Rule{Code: "IP041", Severity: Refuse, Title: "Refusing an address that another host has",
 		Attribute: "addresses",
 		Meaning: "Two resources of this configuration give one address to two hosts. Other hosts of the subnet would " +
@@ -197,7 +197,7 @@ var (
 			"has it from that file, the interface is left alone. Otherwise it is configured anew, and the finding says " +
 			"so. Takeovers are proven with netplan, NetworkManager keyfiles, systemd-networkd and ifupdown of Debian 12 " +
 			"and 13. They are not proven with ifcfg files and ifupdown2.",
-		ConsentAttribute: "adopt_files"}
+		Consent: "adopt_files"}
 	DefinitionLosesSettings = &Rule{Code: "IP043", Severity: NeedsConsent,
 		Title: "Refusing to drop settings of a definition made by hand",
 		Meaning: "This resource has arguments for mode, MTU, addresses and routes. Other settings end with the file, and " +
@@ -205,7 +205,7 @@ var (
 			"interface is configured anew. The saved file still has what it had. The consent names each setting, address " +
 			"and route, so an apply drops none that somebody has added after the plan. Addresses that somebody has given " +
 			"to an interface without a file are asked for in the same way.",
-		ConsentAttribute: "adopt_without"}
+		Consent: "adopt_without"}
 	InterfaceFileEdited = &Rule{Code: "IP044", Severity: Warn,
 		Title: "Somebody has added settings to a file of this interface",
 		Meaning: "The file is written by this resource, which has arguments for mode, MTU, addresses and routes. Settings " +

@@ -29,7 +29,7 @@ var (
 			"another interface."}
 	OtherCardWouldChange = &Rule{Code: "LT007", Severity: NeedsConsent,
 		Title:     "Another card of the host would change its type too",
-		Attribute: "ports", ConsentAttribute: "allow_other_cards",
+		Attribute: "ports", Consent: "other_cards",
 		Meaning: "The module parameter port_type_array holds for every mlx4 card of the host. The other card gets the " +
 			"types of this one at the next restart of the host.",
 		WayOut: "An mstflint release up to 4.25 has a mstconfig that stores the types in each card. To give both cards " +

@@ -49,8 +49,8 @@ func TestRules_say_enough(t *testing.T) {
 		if r.Title == "" || r.Meaning == "" || r.Severity == Refuse && r.WayOut == "" {
 			t.Errorf("%s says too little: %+v", r.Code, *r)
 		}
-		if (r.Severity == NeedsConsent) != (r.ConsentAttribute != "") {
-			t.Errorf("%s: severity %s and consent attribute %q do not agree", r.Code, r.Severity, r.ConsentAttribute)
+		if (r.Severity == NeedsConsent) != (r.Consent != "") {
+			t.Errorf("%s: severity %s and consent %q do not agree", r.Code, r.Severity, r.Consent)
 		}
 	}
 }

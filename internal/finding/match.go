@@ -17,39 +17,39 @@ var (
 		Meaning:   "Without the id nothing proves that the image fits the silicon.",
 		WayOut:    "Run `mstflint -d <pci address> hw query` on the host and fix what it reports."}
 	PSIDWouldChange = &Rule{Code: "FW023", Severity: NeedsConsent, Title: "Burn would replace the PSID",
-		Attribute: "allow_psid_change", ConsentAttribute: "allow_psid_change",
+		Attribute: Allow, Consent: "psid_change",
 		Meaning: "The PSID names the board that the image was made for. An image for another board can leave ports without " +
 			"signal, or a host that does not start. An equal hardware id does not prevent that.",
 		WayOut: "If you know that both boards are the same hardware and want this cross-flash, add to the resource:"}
 	PSIDConsentDiffers = &Rule{Code: "FW024", Severity: NeedsConsent,
-		Title: "allow_psid_change names another pair than the one observed", Attribute: "allow_psid_change",
-		ConsentAttribute: "allow_psid_change",
-		Meaning:          "A consent holds for one pair of PSIDs only.",
-		WayOut:           "Check that this is the card and the image that you mean. If so, write:"}
+		Title: "allow.psid_change names another pair than the one observed", Attribute: Allow,
+		Consent: "psid_change",
+		Meaning: "A consent holds for one pair of PSIDs only.",
+		WayOut:  "Check that this is the card and the image that you mean. If so, write:"}
 	PSIDUnknown = &Rule{Code: "FW025", Severity: Refuse, Title: "PSID of the card is not known", Attribute: "card_id",
 		Meaning: "Without a PSID no image can be matched to the board. mstflint would skip its own PSID check.",
 		WayOut: "Run `mstflint -d <pci address> q` on the host. A card without a readable PSID needs its vendor's own " +
 			"recovery."}
 	VersionWouldBeOlder = &Rule{Code: "FW026", Severity: NeedsConsent, Title: "Burn would install an older version",
-		Attribute: "allow_downgrade", ConsentAttribute: "allow_downgrade",
+		Attribute: Allow, Consent: "downgrade",
 		Meaning: "Older firmware may lack fixes. It may not understand settings that newer firmware stored.",
 		WayOut:  "If the older version is wanted, add to the resource:"}
 	DowngradeConsentDiffers = &Rule{Code: "FW027", Severity: NeedsConsent,
-		Title: "allow_downgrade names another pair than the one observed", Attribute: "allow_downgrade",
-		ConsentAttribute: "allow_downgrade",
-		Meaning:          "A consent holds for one pair of versions only.",
-		WayOut:           "Check that this is the card and the image that you mean. If so, write:"}
+		Title: "allow.downgrade names another pair than the one observed", Attribute: Allow,
+		Consent: "downgrade",
+		Meaning: "A consent holds for one pair of versions only.",
+		WayOut:  "Check that this is the card and the image that you mean. If so, write:"}
 	VersionWouldBeSame = &Rule{Code: "FW028", Severity: NeedsConsent,
-		Title: "Image has the same version as the flash, but different content", Attribute: "allow_reinstall",
-		ConsentAttribute: "allow_reinstall",
+		Title: "Image has the same version as the flash, but different content", Attribute: Allow,
+		Consent: "reinstall",
 		Meaning: "Flash and image have the same PSID and version but different content. One of them was modified, or is an " +
 			"OEM's build.",
 		WayOut: "If the image is the right one, add to the resource:"}
 	ReinstallConsentDiffers = &Rule{Code: "FW029", Severity: NeedsConsent,
-		Title: "allow_reinstall names another version than the one observed", Attribute: "allow_reinstall",
-		ConsentAttribute: "allow_reinstall",
-		Meaning:          "A consent holds for one version only.",
-		WayOut:           "Check that this is the card and the image that you mean. If so, write:"}
+		Title: "allow.reinstall names another version than the one observed", Attribute: Allow,
+		Consent: "reinstall",
+		Meaning: "A consent holds for one version only.",
+		WayOut:  "Check that this is the card and the image that you mean. If so, write:"}
 	ImageFormatOfOtherChip = &Rule{Code: "FW030", Severity: Refuse,
 		Title: "Format of the firmware image does not fit the chip", Attribute: "image_id",
 		Meaning: "Each generation of chips boots one container format.",
@@ -69,15 +69,15 @@ var (
 		Meaning:   "Firmware for another number of ports is known to make ports misbehave.",
 		WayOut:    "Use the image of a board with as many ports."}
 	BranchWouldChange = &Rule{Code: "FW035", Severity: NeedsConsent,
-		Title: "Burn would install firmware of another branch", Attribute: "allow_branch_change",
-		ConsentAttribute: "allow_branch_change",
+		Title: "Burn would install firmware of another branch", Attribute: Allow,
+		Consent: "branch_change",
 		Meaning: "A version like 12.1102.6630 names its branch in the last two of the four digits: 02. Versions of two " +
 			"branches cannot be compared. Each may have fixes that the other lacks. A version like 12.28.2006 names no " +
 			"branch, and nothing else in the image names one. A branch of an OEM has its own PSID.",
 		WayOut: "If the other branch is wanted, add to the resource:"}
 	BranchConsentDiffers = &Rule{Code: "FW036", Severity: NeedsConsent,
-		Title: "allow_branch_change names another pair than the one observed", Attribute: "allow_branch_change",
-		ConsentAttribute: "allow_branch_change",
-		Meaning:          "A consent holds for one pair of versions only.",
-		WayOut:           "Check that this is the card and the image that you mean. If so, write:"}
+		Title: "allow.branch_change names another pair than the one observed", Attribute: Allow,
+		Consent: "branch_change",
+		Meaning: "A consent holds for one pair of versions only.",
+		WayOut:  "Check that this is the card and the image that you mean. If so, write:"}
 )

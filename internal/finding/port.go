@@ -17,8 +17,8 @@ var (
 		WayOut: "Set the port to \"ib\" with infiniband_link_type, and make this resource depend on it. If it is to be " +
 			"Ethernet, remove this resource from the configuration."}
 	PortCarriesHost = &Rule{Code: "PO004", Severity: NeedsConsent,
-		Title: "Port carries the SSH session, the default route or storage of the host", Attribute: "allow_management_path",
-		ConsentAttribute: "allow_management_path",
+		Title: "Port carries the SSH session, the default route or storage of the host", Attribute: Allow,
+		Consent: "management_path",
 		Meaning: "If the port is disabled, it is cut off for good. New speeds or widths cut it off until the link has " +
 			"trained again. If the other end supports none of them, the link stays down.",
 		WayOut: "Use another way to the host, move the default route, or unmount the storage. If losing it is acceptable, " +

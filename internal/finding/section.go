@@ -63,8 +63,8 @@ func Anchor(heading string) string {
 func (r *Rule) Section() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%s*", r.Severity)
-	if r.ConsentAttribute != "" {
-		fmt.Fprintf(&b, ", `%s`", r.ConsentAttribute)
+	if r.Consent != "" {
+		fmt.Fprintf(&b, ", `%s`", r.ConsentName())
 	}
 	b.WriteString("\n")
 	for _, text := range []string{r.Meaning, r.WayOut} {
@@ -72,7 +72,7 @@ func (r *Rule) Section() string {
 			fmt.Fprintf(&b, "\n%s\n", text)
 		}
 	}
-	if r.ConsentAttribute != "" {
+	if r.Consent != "" {
 		if !strings.HasSuffix(r.WayOut, ":") {
 			b.WriteString("\nIf you mean this change, add to the resource:\n")
 		}
@@ -81,17 +81,18 @@ func (r *Rule) Section() string {
 	return b.String()
 }
 
-// sampleConsent is the line of a consent; each refusal shows it with its values.
+// sampleConsent is the argument with a consent; each refusal shows it with its values.
 func (r *Rule) sampleConsent() string {
-	switch r.ConsentAttribute {
-	case "allow_psid_change", "allow_downgrade", "allow_branch_change":
-		return r.ConsentLine(`{ from = "…", to = "…" }`)
-	case "allow_guid_change":
-		return r.ConsentLine(`{ from = ["…"], to = ["…"] }`)
-	case "allow_management_path", "allow_other_cards", "adopt_files", "adopt_without":
-		return r.ConsentLine(Names("…"))
-	case "truenas.private_mtu":
-		return r.ConsentLine("65520")
+	value := `"…"`
+	switch r.Consent {
+	case "psid_change", "downgrade", "branch_change":
+		value = `{ from = "…", to = "…" }`
+	case "guid_change":
+		value = `{ from = ["…"], to = ["…"] }`
+	case "management_path", "other_cards", "adopt_files", "adopt_without":
+		value = Names("…")
+	case "private_mtu":
+		value = "65520"
 	}
-	return r.ConsentLine(`"…"`)
+	return AllowLines(r.ConsentLine(value))
 }

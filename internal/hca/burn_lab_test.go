@@ -89,7 +89,7 @@ func TestAssessFirmware_refuses_without_consent_and_writes_nothing(t *testing.T)
 	b := newBench(t, labs.Intel9, 0)
 	o, c := b.ops("alice"), b.card(ctx)
 	f := crossFlash(c, b.image(card.VPI()))
-	f.Request.PSIDChange = &safety.PSIDChange{From: card.PSIDOther, To: card.PSIDVPI}
+	f.Request.PSIDChange = &safety.Change[ib.PSID]{From: card.PSIDOther, To: card.PSIDVPI}
 	operations := b.device().Flash.Operations()
 	a, err := o.AssessFirmware(ctx, f)
 	if err != nil {
@@ -100,7 +100,7 @@ func TestAssessFirmware_refuses_without_consent_and_writes_nothing(t *testing.T)
 	}
 	_, err = o.ApplyFirmware(ctx, f)
 	var refused *safety.RefusedError
-	if !errors.As(err, &refused) || !strings.Contains(refused.Blockers()[0].Consent, "allow_psid_change = {") {
+	if !errors.As(err, &refused) || !strings.Contains(refused.Blockers()[0].Consent, "psid_change = {") {
 		t.Fatalf("apply: %v", err)
 	}
 	if n := b.device().Flash.Operations(); n != operations {

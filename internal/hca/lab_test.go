@@ -119,7 +119,7 @@ func (b *bench) image(data []byte) safety.ImageFacts {
 
 func crossFlash(c cards.Card, img safety.ImageFacts) Firmware {
 	return Firmware{Card: c, Image: img, Request: safety.FirmwareRequest{
-		Consents:   safety.Consents{PSIDChange: &safety.PSIDChange{From: card.PSIDEN, To: card.PSIDVPI}},
+		Consents:   safety.Consents{PSIDChange: &safety.Change[ib.PSID]{From: card.PSIDEN, To: card.PSIDVPI}},
 		Activation: safety.ActivationReboot,
 	}}
 }

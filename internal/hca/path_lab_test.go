@@ -60,7 +60,7 @@ func TestAssess_over_the_cards_own_port(t *testing.T) {
 		t.Fatalf("nothing is said of the session: %+v", a.Verdict.Findings)
 	}
 	if f := a.Verdict.Findings[i]; f.Severity != finding.NeedsConsent ||
-		f.Consent != `allow_management_path = ["enp1s0"]` {
+		f.Consent != `management_path = ["enp1s0"]` {
 		t.Errorf("%+v", f)
 	}
 	ask.Request.ManagementPath = []string{"enp1s0"}
@@ -137,7 +137,7 @@ func TestApplyFirmware_without_a_driver(t *testing.T) {
 	_, err := o.ApplyFirmware(ctx, f)
 	var refused *safety.RefusedError
 	if !errors.As(err, &refused) || !slices.ContainsFunc(refused.Findings, func(f finding.Finding) bool {
-		return f.Rule == finding.RunningUnknown && f.Consent == `allow_unproven_flash = "2.40.5032"`
+		return f.Rule == finding.RunningUnknown && f.Consent == `unproven_flash = "2.40.5032"`
 	}) || b.device().Flash.Operations() != 0 {
 		t.Fatalf("without consent: %v, %d operations", explain(err), b.device().Flash.Operations())
 	}
@@ -158,7 +158,7 @@ func TestApplyFirmware_without_a_driver(t *testing.T) {
 		t.Errorf("a restart that was done: %v, %+v", err, a.Verdict)
 	}
 	back := crossFlash(b.card(ctx), b.image(card.OldVPI()))
-	back.Request.Downgrade = &safety.Downgrade{From: vpiVersion, To: ib.MustParseFWVersion("2.36.5000")}
+	back.Request.Downgrade = &safety.Change[ib.FWVersion]{From: vpiVersion, To: ib.MustParseFWVersion("2.36.5000")}
 	a, err = o.AssessFirmware(ctx, back)
 	if err != nil || a.Verdict.Blocked() || a.Card.StartedWith == "" || a.Card.Running.Known() {
 		t.Errorf("after the restart: %v, %+v", err, a.Verdict.Findings)
@@ -166,7 +166,7 @@ func TestApplyFirmware_without_a_driver(t *testing.T) {
 	if err = b.device().Write(card.EN(), func(int) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	back.Request.PSIDChange, back.Request.Downgrade = &safety.PSIDChange{From: card.PSIDEN, To: card.PSIDVPI}, nil
+	back.Request.PSIDChange, back.Request.Downgrade = &safety.Change[ib.PSID]{From: card.PSIDEN, To: card.PSIDVPI}, nil
 	for _, rule := range []*finding.Rule{finding.FlashNotRunning, finding.RunningUnknown} {
 		back.Card = b.card(ctx)
 		if a, err = o.AssessFirmware(ctx, back); err != nil || !slices.ContainsFunc(a.Verdict.Blockers(),

@@ -54,20 +54,20 @@ func ParseRoute(to, via string) (Route, error) { return ipconf.ParseRoute(to, vi
 // cannot serve another one.
 type Consent struct {
 	// ManagementPath names the interfaces that may be changed although the SSH session,
-	// the default route or storage uses them, or may use them. HCL: allow_management_path
-	// = ["ibp1s0"]
+	// the default route or storage uses them, or may use them. HCL:
+	// allow = { management_path = ["ibp1s0"] }
 	ManagementPath []string
 	// AdoptInterface names the TrueNAS interface whose existing configuration,
 	// not made by this provider, may be replaced.
-	// HCL: adopt_interface = "ibs4d1"
+	// HCL: allow = { adopt_interface = "ibs4d1" }
 	AdoptInterface string
 	// AdoptFiles names the files of definitions, not made by this provider, that may be
 	// taken over.
-	// HCL: adopt_files = ["/etc/netplan/60-ib.yaml"]
+	// HCL: allow = { adopt_files = ["/etc/netplan/60-ib.yaml"] }
 	AdoptFiles []string
 	// AdoptWithout names the settings of these files that end, because this resource has no
 	// arguments for them.
-	// HCL: adopt_without = ["nameservers", "172.16.0.21/24"]
+	// HCL: allow = { adopt_without = ["nameservers", "172.16.0.21/24"] }
 	AdoptWithout []string
 	// Shown are addresses and routes that the state has: the plan itself shows that they end.
 	Shown []string
@@ -75,11 +75,11 @@ type Consent struct {
 	// configured interface; its present configuration is stored in the same
 	// transaction, because the first stored interface makes the middleware
 	// clear all others.
-	// HCL: truenas = { keep_interface = "eno1" }
+	// HCL: allow = { keep_interface = "eno1" }
 	KeepInterface string
 	// PrivateMTU is the MTU above 9216 that may be stored on TrueNAS past its
 	// public API.
-	// HCL: truenas = { private_mtu = 65520 }
+	// HCL: allow = { private_mtu = 65520 }
 	PrivateMTU int
 }
 

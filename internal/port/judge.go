@@ -175,11 +175,10 @@ func users(s *inventory.Snapshot, d Request, o Observation) []finding.Finding {
 	used := uses(s, d)
 	for _, use := range used {
 		f := finding.PortCarriesHost.Find("%s.", use.what)
+		f = f.WithConsent(f.Rule.ConsentLine(finding.Names(devices(used)...)))
 		if slices.Contains(d.Consent, use.dev) {
 			f.Severity, f.Summary, f.WayOut = finding.Note,
 				"Port carries the SSH session, the default route or storage of the host, as allowed", ""
-		} else {
-			f.Consent = f.Rule.ConsentLine(finding.Names(devices(used)...))
 		}
 		found = append(found, f)
 	}

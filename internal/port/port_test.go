@@ -130,7 +130,7 @@ func TestCheck_names_all_interfaces(t *testing.T) {
 	for _, f := range Check(s, d, Observe(s, d.Card, 1), PlanFacts{}) {
 		if f.Rule == finding.PortCarriesHost {
 			evidence = append(evidence, f.Evidence)
-			if f.Consent != `allow_management_path = ["ib0", "v0"]` {
+			if f.Consent != `management_path = ["ib0", "v0"]` {
 				t.Errorf("consent %q", f.Consent)
 			}
 		}

@@ -104,13 +104,18 @@ func assignments(body *hclsyntax.Body, declared string) (found []string) {
 
 // argument holds one line to the resources that have such an argument.
 func (j *hclJudge) argument(name string, a *hclsyntax.Attribute) []string {
-	found := []string{"no resource has an argument " + name}
+	var found []string
 	for _, schema := range j.schemas.ResourceSchemas {
 		if of := attributesOf(schema)[name]; of != nil && (of.Optional || of.Required) {
-			if _, found = valueOf(a.Expr, typeOf(of)); len(found) == 0 {
+			_, problems := valueOf(a.Expr, typeOf(of))
+			if len(problems) == 0 {
 				return nil
 			}
+			found = append(found, problems...)
 		}
+	}
+	if len(found) == 0 {
+		return []string{"no resource has an argument " + name}
 	}
 	return found
 }
@@ -394,8 +399,8 @@ func TestBlocks_judge_refuses(t *testing.T) {
 		"list \"infiniband_card\" \"x\" {\n  hosts = []\n}\n":                                    "no argument hosts",
 		"list \"infiniband_card\" \"x\" {\n  config {\n    host = \"a\"\n  }\n}\n":               "no argument host",
 		"allow_everything = true\n":                                                              "no resource has an argument allow_everything",
-		"allow_psid_change = { from = \"a\" }\n":                                                 "\"to\"",
-		"allow_psid_change = { from = \"…\", to = \"…\" }\n":                                     "",
+		"allow = { psid_change = { from = \"a\" } }\n":                                           "\"to\"",
+		"allow = { psid_change = { from = \"…\", to = \"…\" } }\n":                               "",
 	} {
 		found := strings.Join(j.problems(block{text: text}, nil), "\n")
 		if !strings.Contains(found, says) || (found == "") != (says == "") {

@@ -56,7 +56,7 @@ func exampleVariables(w *acctest.Lab, consent bool) config.Variables {
 	}
 	vars["cards"] = exampleCards("", nil)
 	if consent {
-		vars["allow_psid_change"] = consentToVPI()
+		vars["allow"] = config.ObjectVariable(map[string]config.Variable{"psid_change": consentToVPI()})
 	}
 	return vars
 }
@@ -80,16 +80,18 @@ func exampleCards(mac string, consent config.Variable) config.Variable {
 			"pci_address": config.StringVariable(c.PCIAddress), "base_mac": config.StringVariable(c.BaseMAC),
 			"port": config.IntegerVariable(c.Port), "address": config.StringVariable(c.Address),
 		}
+		allow := map[string]config.Variable{}
 		if consent != nil {
-			entry["allow_psid_change"] = consent
+			allow["psid_change"] = consent
 		}
 		if was != "" {
 			macs := func(base string) config.Variable {
 				first := ib.MustParseMAC(base)
 				return config.ListVariable(config.StringVariable(first.String()), config.StringVariable((first + 1).String()))
 			}
-			entry["allow_guid_change"] = config.ObjectVariable(map[string]config.Variable{"from": macs(was), "to": macs(mac)})
+			allow["guid_change"] = config.ObjectVariable(map[string]config.Variable{"from": macs(was), "to": macs(mac)})
 		}
+		entry["allow"] = config.ObjectVariable(allow)
 		all[host] = config.ObjectVariable(entry)
 	}
 	return config.MapVariable(all)
@@ -134,7 +136,7 @@ func TestAccExample_labCrossflash(t *testing.T) {
 	resource.UnitTest(t, resource.TestCase{Steps: withProviders([]resource.TestStep{
 		{
 			ConfigDirectory: dir, ConfigVariables: exampleVariables(w, false),
-			ExpectError: regexp.MustCompile(`(?s)Refusing\s+to\s+burn\s+firmware\s+on\s+card\s+intel9/0000:01:00\.0:\s+FW023.*allow_psid_change\s+=\s+{\s+from\s+=\s+"` + card.PSIDEN),
+			ExpectError: regexp.MustCompile(`(?s)Refusing\s+to\s+burn\s+firmware\s+on\s+card\s+intel9/0000:01:00\.0:\s+FW023.*allow\s+=\s+{\s+psid_change\s+=\s+{\s+from\s+=\s+"` + card.PSIDEN),
 		},
 		{ConfigDirectory: dir, ConfigVariables: withOwnConsents(exampleVariables(w, false)), PlanOnly: true,
 			ExpectNonEmptyPlan: true},

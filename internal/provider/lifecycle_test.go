@@ -268,16 +268,16 @@ func TestPlan_codesOfACardAsItIs(t *testing.T) {
 	apply(t, ws, cfg)
 	older := cfg.With(image, map[string]any{"source": w.Image(acctest.ImageOldVPI), "sha256": nil})
 	p := plan(t, ws, older)
-	bad{at: firmware, path: "allow_downgrade", want: `allow_downgrade = { from = "2.42.5000", to = "2.36.5000" }`}.shows(t,
+	bad{at: firmware, path: "allow", want: `downgrade = { from = "2.42.5000", to = "2.36.5000" }`}.shows(t,
 		acctest.PhasePlan, p.Diags)
-	wrong := older.With(firmware, map[string]any{"allow_downgrade": map[string]any{"from": "2.40.5000",
-		"to": "2.36.5000"}})
-	bad{at: firmware, path: "allow_downgrade", want: "FW027"}.shows(t, acctest.PhasePlan, plan(t, ws, wrong).Diags)
+	wrong := older.With(firmware, acctest.Allow("downgrade", map[string]any{"from": "2.40.5000",
+		"to": "2.36.5000"}))
+	bad{at: firmware, path: "allow", want: "FW027"}.shows(t, acctest.PhasePlan, plan(t, ws, wrong).Diags)
 
 	// With the consent that was printed the older firmware goes in, and comes out
 	// again as an update, never as a replacement.
 	consented := older.With(firmware,
-		map[string]any{"allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
+		acctest.Allow("downgrade", map[string]any{"from": "2.42.5000", "to": "2.36.5000"}))
 	if got := plan(t, ws, consented).Actions()[firmware]; got != acctest.Update {
 		t.Errorf("the downgrade is planned as %s", got)
 	}

@@ -19,14 +19,14 @@ func TestPlan_isEmptyAfterOperationalEdits(t *testing.T) {
 	apply(t, ws, cfg)
 	checkUnchanged(t, ws, cfg)
 	for name, edited := range map[string]acctest.Config{
-		"consent withdrawn": cfg.With("infiniband_firmware.intel9", map[string]any{"allow_psid_change": nil}),
+		"consent withdrawn": cfg.With("infiniband_firmware.intel9", acctest.Allow("psid_change", nil)),
 		"consent to a pair": cfg.With("infiniband_firmware.intel9",
-			map[string]any{"allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}}),
-		"consent to a version": cfg.With("infiniband_firmware.intel9", map[string]any{"allow_reinstall": "2.42.5000"}),
+			acctest.Allow("downgrade", map[string]any{"from": "2.42.5000", "to": "2.36.5000"})),
+		"consent to a version": cfg.With("infiniband_firmware.intel9", acctest.Allow("reinstall", "2.42.5000")),
 		"consent to a path": cfg.With("infiniband_guids.intel9",
-			map[string]any{"allow_management_path": []any{"eno1"}}),
-		"consent to GUIDs": cfg.With("infiniband_guids.intel9", map[string]any{"allow_guid_change": map[string]any{
-			"from": []any{"e4:1d:2d:e4:4e:d0"}, "to": []any{"e4:1d:2d:00:10:00"}}}),
+			acctest.Allow("management_path", []any{"eno1"})),
+		"consent to GUIDs": cfg.With("infiniband_guids.intel9", acctest.Allow("guid_change", map[string]any{
+			"from": []any{"e4:1d:2d:e4:4e:d0"}, "to": []any{"e4:1d:2d:00:10:00"}})),
 		"activation":          cfg.With("infiniband_firmware.intel9", map[string]any{"activation": "none"}),
 		"activation of GUIDs": cfg.With("infiniband_guids.intel9", map[string]any{"activation": nil}),
 		"path of the image": cfg.With("infiniband_firmware_image.intel9",
@@ -44,7 +44,7 @@ func TestPlan_isEmptyAfterOperationalEdits(t *testing.T) {
 			map[string]any{"port_guid": "e4:1d:2d:03:00:e4:4e:d1"}),
 		"one port only": cfg.With("infiniband_link_type.intel9",
 			map[string]any{"ports": map[string]any{"1": "ib"}}),
-		"consent to adopt":        cfg.With("infiniband_ipoib_interface.intel9", map[string]any{"adopt_interface": "ibp1s0"}),
+		"consent to adopt":        cfg.With("infiniband_ipoib_interface.intel9", acctest.Allow("adopt_interface", "ibp1s0")),
 		"MTU that is the default": cfg.With("infiniband_ipoib_interface.intel9", map[string]any{"mtu": 65520}),
 	} {
 		t.Run(name, func(t *testing.T) { checkUnchanged(t, ws, edited) })
@@ -58,7 +58,7 @@ func TestPlan_storesTheConsentsOfADestroyAndTimeouts(t *testing.T) {
 	t.Parallel()
 	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
 	ws, cfg := w.Workspace(), w.CrossFlash(intel9).With("infiniband_ipoib_interface.intel9",
-		map[string]any{"truenas": map[string]any{"private_mtu": 9300}})
+		acctest.Allow("private_mtu", 9300))
 	cfg = append(cfg, thePort())
 	apply(t, ws, cfg)
 	before := w.Print(intel9)
@@ -68,8 +68,8 @@ func TestPlan_storesTheConsentsOfADestroyAndTimeouts(t *testing.T) {
 		address, argument string
 		values            []any
 	}{
-		{"infiniband_firmware.intel9", "allow_management_path", interfaces}, {"infiniband_ipoib_interface.intel9",
-			"allow_management_path", interfaces},
+		{"infiniband_firmware.intel9", "allowed_management_path", interfaces}, {"infiniband_ipoib_interface.intel9",
+			"allowed_management_path", interfaces},
 		{"infiniband_firmware.intel9", "timeouts", times}, {"infiniband_guids.intel9", "timeouts",
 			times}, {"infiniband_link_type.intel9", "timeouts", times},
 		{"infiniband_opensm.intel9", "timeouts", times}, {"infiniband_ipoib_interface.intel9", "timeouts",
@@ -77,7 +77,11 @@ func TestPlan_storesTheConsentsOfADestroyAndTimeouts(t *testing.T) {
 		{"infiniband_firmware.intel9", "timeouts", []any{map[string]any{"delete": "2h"}}},
 	} {
 		for _, value := range c.values {
-			edited := cfg.With(c.address, map[string]any{c.argument: value})
+			change := map[string]any{c.argument: value}
+			if c.argument == "allowed_management_path" {
+				change = acctest.Allow("management_path", value)
+			}
+			edited := cfg.With(c.address, change)
 			p := plan(t, ws, edited)
 			if got := p.Actions(); len(got) != 1 || got[c.address] != acctest.Update || p.Diags.HasError() {
 				t.Fatalf("%s of %s = %v: got %v\n%s", c.argument, c.address, value, got, p.Diags)
@@ -92,10 +96,9 @@ func TestPlan_storesTheConsentsOfADestroyAndTimeouts(t *testing.T) {
 	if after := w.Print(intel9); after != before {
 		t.Errorf("the host was changed:\n%s\nbefore:\n%s", after, before)
 	}
-	for address, consent := range map[string]string{"infiniband_firmware.intel9": "allow_psid_change",
-		"infiniband_ipoib_interface.intel9": "truenas"} {
-		if got := ws.Get(address, consent); got != nil {
-			t.Errorf("%s is in the state: %v", consent, got)
+	for _, address := range []string{"infiniband_firmware.intel9", "infiniband_ipoib_interface.intel9"} {
+		if got := ws.Get(address, "allow"); got != nil {
+			t.Errorf("consents are in the state of %s: %v", address, got)
 		}
 	}
 }
@@ -145,10 +148,10 @@ func TestTimeouts_end_the_operations_that_they_name(t *testing.T) {
 	}
 	for address, change := range map[string]map[string]any{
 		"infiniband_firmware.intel9": {"image_id": acctest.To("infiniband_firmware_image.older", "id"),
-			"allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}},
+			"allow": map[string]any{"downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}}},
 		"infiniband_guids.intel9": {"macs": map[string]any{"1": "e4:1d:2d:00:10:00", "2": "e4:1d:2d:00:10:01"},
-			"allow_guid_change": map[string]any{"from": []any{"e4:1d:2d:e4:4e:d0", "e4:1d:2d:e4:4e:d1"},
-				"to": []any{"e4:1d:2d:00:10:00", "e4:1d:2d:00:10:01"}}},
+			"allow": map[string]any{"guid_change": map[string]any{"from": []any{"e4:1d:2d:e4:4e:d0", "e4:1d:2d:e4:4e:d1"},
+				"to": []any{"e4:1d:2d:00:10:00", "e4:1d:2d:00:10:01"}}}},
 		"infiniband_link_type.intel9":       {"ports": map[string]any{"1": "ib", "2": "eth"}},
 		"infiniband_opensm.intel9":          {"priority": 3},
 		"infiniband_ipoib_interface.intel9": {"mtu": 2044},

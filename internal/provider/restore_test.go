@@ -93,7 +93,7 @@ func TestRestore_keepsTheFirstBackupOverLaterBurns(t *testing.T) {
 	w, ws, cfg := startRestoring(t, labsim.Options{})
 	original := text(t, ws, firmware, "original_backup_path")
 	older := cfg.With(image, map[string]any{"source": w.Image(acctest.ImageOldVPI), "sha256": nil}).
-		With(firmware, map[string]any{"allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
+		With(firmware, acctest.Allow("downgrade", map[string]any{"from": "2.42.5000", "to": "2.36.5000"}))
 	apply(t, ws, older)
 	if now := text(t, ws, firmware, "original_backup_path"); now != original ||
 		ws.Get(firmware, "backup_path") == original {

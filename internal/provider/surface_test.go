@@ -49,7 +49,9 @@ var surface = map[string]part{
 			{name: `_guid$`, form: attribute.GUIDType{}},
 			{name: `port_guids$`, form: types.MapType{ElemType: attribute.GUIDType{}}},
 			{name: `macs$`, form: types.MapType{ElemType: attribute.MACType{}}},
-			{name: `^allow_(psid_change|downgrade|branch_change|reinstall|unproven_flash|management_path)$`, starts: "Consent to "},
+			{name: `^allow$`, starts: "Consents to "},
+			{name: `^((psid|guid|branch)_change|downgrade|reinstall|unproven_flash|management_path|other_cards)$`, starts: "Consent to "},
+			{name: `^allowed_management_path$`, starts: "Interfaces "},
 			{name: `backup_path$`, form: types.StringType, starts: "Directory "},
 			{name: `_path$`, form: types.StringType, starts: "File "},
 			{name: `^pci_address$`, form: attribute.PCIType{}},
@@ -83,7 +85,10 @@ var surface = map[string]part{
 			{name: `^rate$|_rate$`, form: types.StringType, starts: "Rate "},
 			{name: `^port$|lid$|mtu$`, form: types.Int64Type},
 			{name: `^mode$|_?state$`, form: types.StringType},
-			{name: `^allow_`, form: types.ListType{ElemType: types.StringType}, starts: "Consent to "},
+			{name: `^allow$`, starts: "Consents to "},
+			{name: `^(adopt_(files|without)|management_path)$`, form: types.ListType{ElemType: types.StringType},
+				starts: "Consent to "},
+			{name: `^(adopt_interface|keep_interface|private_mtu)$`, starts: "Consent to "},
 		},
 		least: 150,
 	},
@@ -91,7 +96,7 @@ var surface = map[string]part{
 
 // Names that stood for something else before, or for two things. A width of a card was
 // that of its slot; one of the fabric is that of a link.
-var formerNames = regexp.MustCompile(`\.(rungs?|guids|firmware_version|path|max_width|timeout|brief|slots_of|pcie_width|allow_session_interface|` +
+var formerNames = regexp.MustCompile(`\.(rungs?|guids|firmware_version|path|max_width|timeout|brief|slots_of|pcie_width|allow_\w+_(change|path|cards|flash|interface)|` +
 	`truenas_keep_interface|truenas_private_mtu)$|infiniband_cards?\.(.*\.)?width$|\.partitions\.rate$`)
 
 // Spellings that no description has: a state is called as ibstat calls it, and a P_Key
@@ -101,7 +106,7 @@ var formerSpellings = regexp.MustCompile("`Initialize`|`0x(7fff|7ffe|0001)`")
 // Lists in which no position means anything, or its age. A consent is one because the
 // framework has no write-only sets. from and to of one belong together value by value: one GUID may be
 // there twice and become two.
-var plainLists = []string{"from", "to", "hardware_ids", "allow_management_path", "allow_other_cards", "changes"}
+var plainLists = []string{"from", "to", "hardware_ids", "management_path", "allowed_management_path", "other_cards", "changes"}
 
 // described is an attribute of a resource or of a data source.
 type described interface {

@@ -180,7 +180,7 @@ func (b *bench) crossFlash(i int, consent, ipoib map[string]any) acctest.Config 
 			Attrs: map[string]any{"card_id": id, "ports": map[string]any{"1": "ib", "2": "ib"}}},
 	}
 	if consent != nil {
-		cfg = cfg.With("infiniband_firmware."+host, map[string]any{"allow_psid_change": consent})
+		cfg = cfg.With("infiniband_firmware."+host, acctest.Allow("psid_change", consent))
 	}
 	after := []string{"infiniband_link_type." + host, "infiniband_opensm.it"}
 	if i == 0 {

@@ -3,6 +3,7 @@ package safety
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -209,16 +210,18 @@ func stagedFindings(card CardFacts, rule *finding.Rule, consent string) []findin
 func unprovenFinding(card CardFacts, consent string) finding.Finding {
 	flash, driver := card.InFlash().FW.String(), cmp.Or(card.Driver, "none")
 	f := finding.RunningUnknown.Find("In flash: %s %s. Driver: %s.", cmp.Or(card.InFlash().PSID, "no PSID"), flash, driver)
+	f = f.WithConsent(f.Rule.ConsentLine(strconv.Quote(flash)))
 	switch {
 	case card.started() != "":
+		f.Consent = ""
 		f.Evidence += " Job " + card.started() + " wrote it before the last start of the host."
 		return f.AsGranted("What the card runs is taken to be what is in its flash")
 	case consent == flash:
 		return f.AsGranted("Write over firmware " + flash + ", which nothing shows to have run, as allowed")
 	case consent != "":
-		f.Evidence = fmt.Sprintf("allow_unproven_flash is %q. ", consent) + f.Evidence
+		f.Evidence = fmt.Sprintf("%s is %q. ", f.Rule.ConsentName(), consent) + f.Evidence
 	}
-	return f.WithConsent(fmt.Sprintf("allow_unproven_flash = %q", flash))
+	return f
 }
 
 // awaitsRestart is the finding on firmware that the card does not run yet. It must

@@ -56,7 +56,7 @@ var firmwareCases = []struct {
 		laterCard(in, 0x1017).UpdateMethod = "fw_ctrl"
 		in.Image.Controlled, in.Card.Flash.PSID = true, psidEN
 		runsPSID(&in.Card, psidEN)
-		in.Request.PSIDChange = &PSIDChange{From: psidEN, To: psidVPI}
+		in.Request.PSIDChange = &Change[ib.PSID]{From: psidEN, To: psidVPI}
 	}},
 	{"FW059", finding.Refuse, "update method not known",
 		func(in *FirmwareInput) { laterCard(in, 0x1017).UpdateMethod = "" }},
@@ -93,12 +93,12 @@ var firmwareCases = []struct {
 	{"FW023", finding.Note, "cross-flash allowed", func(in *FirmwareInput) {
 		in.Card.Flash.PSID = psidEN
 		runsPSID(&in.Card, psidEN)
-		in.Request.PSIDChange = &PSIDChange{From: psidEN, To: psidVPI}
+		in.Request.PSIDChange = &Change[ib.PSID]{From: psidEN, To: psidVPI}
 	}},
 	{"FW024", finding.NeedsConsent, "consent to another pair", func(in *FirmwareInput) {
 		in.Card.Flash.PSID = psidEN
 		runsPSID(&in.Card, psidEN)
-		in.Request.PSIDChange = &PSIDChange{From: "MT_9999999999", To: psidVPI}
+		in.Request.PSIDChange = &Change[ib.PSID]{From: "MT_9999999999", To: psidVPI}
 	}},
 	{"FW025", finding.Refuse, "no PSID in flash",
 		func(in *FirmwareInput) { in.Card.Flash.PSID = ""; runsPSID(&in.Card, "") }},
@@ -111,18 +111,18 @@ var firmwareCases = []struct {
 	{"FW027", finding.NeedsConsent, "downgrade of another pair", func(in *FirmwareInput) {
 		in.Card.Flash.FW = ib.MustParseFWVersion("2.42.5700")
 		runsVersion(&in.Card, ib.MustParseFWVersion("2.42.5700"))
-		in.Request.Downgrade = &Downgrade{From: fw242, To: fw236}
+		in.Request.Downgrade = &Change[ib.FWVersion]{From: fw242, To: fw236}
 	}},
 	{"FW026", finding.NeedsConsent, "older notation",
 		func(in *FirmwareInput) { in.Image.FW = ib.MustParseFWVersion("2.1100.6630") }},
 	{"FW035", finding.NeedsConsent, "other branch", func(in *FirmwareInput) { branches(in) }},
 	{"FW035", finding.Note, "other branch allowed", func(in *FirmwareInput) {
 		branches(in)
-		in.Request.Branch = &BranchChange{From: in.Card.Flash.FW, To: in.Image.FW}
+		in.Request.Branch = &Change[ib.FWVersion]{From: in.Card.Flash.FW, To: in.Image.FW}
 	}},
 	{"FW036", finding.NeedsConsent, "other branch of another pair", func(in *FirmwareInput) {
 		branches(in)
-		in.Request.Branch = &BranchChange{From: in.Card.Flash.FW, To: fw242}
+		in.Request.Branch = &Change[ib.FWVersion]{From: in.Card.Flash.FW, To: fw242}
 	}},
 	{"FW028", finding.NeedsConsent, "same version, other content",
 		func(in *FirmwareInput) { in.Card.Flash.FW = fw242; runsVersion(&in.Card, fw242) }},
@@ -136,7 +136,7 @@ var firmwareCases = []struct {
 	{"FW031", finding.Warn, "OEM board", func(in *FirmwareInput) {
 		in.Card.Flash.PSID = "HP_9380110017"
 		runsPSID(&in.Card, "HP_9380110017")
-		in.Request.PSIDChange = &PSIDChange{From: "HP_9380110017", To: psidVPI}
+		in.Request.PSIDChange = &Change[ib.PSID]{From: "HP_9380110017", To: psidVPI}
 	}},
 	{"FW033", finding.Warn, "board of another model", func(in *FirmwareInput) {
 		in.Card.PartNumber, in.Image.PRSName = "MCX314A-BCCT", "cx3pro-1_MCX354A_FCC.prs"
@@ -376,7 +376,7 @@ func TestFirmware_answers_only_what_was_allowed(t *testing.T) {
 	in.Card.Flash.PSID, in.Card.Flash.FW = psidEN, fw242
 	runsPSID(&in.Card, psidEN)
 	runsVersion(&in.Card, fw242)
-	in.Request.PSIDChange = &PSIDChange{From: psidEN, To: psidVPI}
+	in.Request.PSIDChange = &Change[ib.PSID]{From: psidEN, To: psidVPI}
 	v := Firmware(in)
 	if len(v.Answers) != 2 || v.Answers[0] != QuestionVersion || v.Answers[1] != QuestionPSID {
 		t.Errorf("answers %v of %+v", v.Answers, v)
@@ -460,7 +460,7 @@ func TestFirmware_storage_on_another_card(t *testing.T) {
 		far, {Kind: "nfs4", What: "b", Dev: fact.Known("enp1s0")}, {Kind: "nfs4", What: "c", Dev: fact.Known("enp1s0")},
 	}
 	f := expectFinding(t, Firmware(in).Findings, "HO012", finding.NeedsConsent)
-	if !strings.Contains(f.Evidence, "(nfs4 b, nfs4 c) uses enp1s0") || f.Consent != `allow_management_path = ["enp1s0"]` {
+	if !strings.Contains(f.Evidence, "(nfs4 b, nfs4 c) uses enp1s0") || f.Consent != `management_path = ["enp1s0"]` {
 		t.Errorf("evidence %q, consent %q", f.Evidence, f.Consent)
 	}
 }
@@ -509,26 +509,26 @@ func TestFirmware_consents_are_literal(t *testing.T) {
 	in.Card.Flash.PSID = psidEN
 	runsPSID(&in.Card, psidEN)
 	f := expectFinding(t, Firmware(in).Findings, "FW023", finding.NeedsConsent)
-	if want := `allow_psid_change = { from = "MT_9200111023", to = "MT_9090111019" }`; f.Consent != want {
+	if want := `psid_change = { from = "MT_9200111023", to = "MT_9090111019" }`; f.Consent != want {
 		t.Errorf("consent %s, want %s", f.Consent, want)
 	}
 	if !strings.Contains(f.Detail(), f.Consent) || !strings.Contains(f.Detail(), "FW023") {
 		t.Errorf("detail lacks the line or the code:\n%s", f.Detail())
 	}
-	in.Request.PSIDChange = &PSIDChange{From: psidVPI, To: psidVPI}
+	in.Request.PSIDChange = &Change[ib.PSID]{From: psidVPI, To: psidVPI}
 	f = expectFinding(t, Firmware(in).Findings, "FW024", finding.NeedsConsent)
-	if !strings.Contains(f.Evidence, "allow_psid_change.from is") ||
-		strings.Contains(f.Evidence, "allow_psid_change.to is") {
+	if !strings.Contains(f.Evidence, "allow.psid_change.from is") ||
+		strings.Contains(f.Evidence, "allow.psid_change.to is") {
 		t.Errorf("evidence does not say which half is off: %s", f.Evidence)
 	}
 	in = goodFirmware()
 	in.Card.Flash.FW, in.Image.FW = fw242, fw236
 	runsVersion(&in.Card, fw242)
 	f = expectFinding(t, Firmware(in).Findings, "FW026", finding.NeedsConsent)
-	if want := `allow_downgrade = { from = "2.42.5000", to = "2.36.5000" }`; f.Consent != want {
+	if want := `downgrade = { from = "2.42.5000", to = "2.36.5000" }`; f.Consent != want {
 		t.Errorf("consent %s, want %s", f.Consent, want)
 	}
-	in.Request.Downgrade = &Downgrade{From: fw242, To: fw236}
+	in.Request.Downgrade = &Change[ib.FWVersion]{From: fw242, To: fw236}
 	if v := Firmware(in); v.Action != ActionBurn {
 		t.Errorf("downgrade with consent: %+v", v)
 	}
@@ -596,6 +596,23 @@ func TestRestart_notWithAnotherDeadFlash(t *testing.T) {
 					t.Errorf("%s, %s names another card: %+v", request, name, f)
 				}
 			}
+		}
+	}
+}
+
+// An image for another chip has another PSID, version and format too. No consent brings it onto the card.
+func TestFirmware_an_image_of_another_chip_asks_for_no_consent(t *testing.T) {
+	in := goodFirmware()
+	in.Card.Flash.PSID = psidEN
+	runsPSID(&in.Card, psidEN)
+	in.Card.Chip, _ = ib.ChipByPCI(0x1013)
+	in.Image.HWIDs = []ib.HWID{{ID: 0x1f5}}
+	v := Firmware(in)
+	expectFinding(t, v.Findings, "FW020", finding.Refuse)
+	expectFinding(t, v.Findings, "FW030", finding.Refuse)
+	for _, f := range v.Findings {
+		if f.Asks() {
+			t.Errorf("%s asks for a consent", f.Rule)
 		}
 	}
 }

@@ -176,7 +176,7 @@ func expectFinding(t *testing.T, found []finding.Finding, code string, severity 
 	if strings.Contains(f.Detail(), "<pci address>") {
 		t.Errorf("%s shows a placeholder: %s", code, f.WayOut)
 	}
-	if f.Rule.ConsentAttribute != "" && severity == finding.NeedsConsent && f.Consent == "" {
+	if f.Rule.Consent != "" && severity == finding.NeedsConsent && f.Consent == "" {
 		t.Errorf("%s needs consent and does not say which line to add", code)
 	}
 	return f

@@ -273,15 +273,16 @@ func replacedFinding(in GUIDInput) []finding.Finding {
 	for i, from := range change.From {
 		all = append(all, from+" becomes "+change.To[i])
 	}
-	f := finding.GUIDsWouldChange.Find("%s.", strings.Join(all, ", "))
+	rule := finding.GUIDsWouldChange
+	f := rule.Find("%s.", strings.Join(all, ", ")).WithConsent(rule.ConsentLine(
+		"{ from = " + finding.Names(change.From...) + ", to = " + finding.Names(change.To...) + " }"))
 	switch consent := in.Request.Change; {
 	case consent.allows(change):
 		return []finding.Finding{f.AsGranted("Valid GUIDs or MACs are replaced, as allowed")}
 	case len(consent.From) > 0:
-		f.Evidence = "allow_guid_change names other values. " + f.Evidence
+		f.Evidence = rule.ConsentName() + " names other values. " + f.Evidence
 	}
-	return []finding.Finding{f.WithConsent(finding.GUIDsWouldChange.ConsentLine(
-		"{ from = " + finding.Names(change.From...) + ", to = " + finding.Names(change.To...) + " }"))}
+	return []finding.Finding{f}
 }
 
 // allows reports whether the consent names each value of a change and what it becomes. A node and

@@ -593,7 +593,7 @@ func TestGUIDs_without_a_driver(t *testing.T) {
 	in := goodGUIDs()
 	driverless(&in.Card)
 	f := expectFinding(t, GUIDs(in).Findings, "FW055", finding.NeedsConsent)
-	if want := `allow_unproven_flash = "` + in.Card.Flash.FW.String() + `"`; f.Consent != want {
+	if want := `unproven_flash = "` + in.Card.Flash.FW.String() + `"`; f.Consent != want {
 		t.Errorf("asks for %q, expected %q", f.Consent, want)
 	}
 	in.Request.UnprovenFlash = in.Card.Flash.FW.String()

@@ -70,7 +70,7 @@ func TestFirmware_never_answers_for_the_ROM_of_later_chips(t *testing.T) {
 	in.Card.Flash.ROM, in.Image.HasROM, in.Card.Flash.ProductVersion, in.Image.Product = []string{"PXE"}, true, "", ""
 	in.Card.Flash.FW, in.Image.FW = fw242, fw236
 	runsVersion(&in.Card, fw242)
-	in.Request.Downgrade = &Downgrade{From: fw242, To: fw236}
+	in.Request.Downgrade = &Change[ib.FWVersion]{From: fw242, To: fw236}
 	if v := Firmware(in); !slices.Equal(v.Answers, []Question{QuestionVersion}) {
 		t.Errorf("answers %q; findings %+v", v.Answers, v.Blockers())
 	}

@@ -96,9 +96,7 @@ func sharedParameter(in LinkTypeInput) []finding.Finding {
 		found = append(found, f)
 	}
 	for i, f := range found {
-		if f.Severity == finding.NeedsConsent {
-			found[i] = f.WithConsent(f.Rule.ConsentLine(finding.Names(change...)))
-		}
+		found[i] = f.WithConsent(f.Rule.ConsentLine(finding.Names(change...)))
 	}
 	return found
 }

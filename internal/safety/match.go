@@ -11,11 +11,13 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
-// match compares image and card; both are readable.
+// match compares image and card; both are readable. Of an image that no consent brings onto this
+// card, no consent is asked.
 func match(in FirmwareInput) []finding.Finding {
-	var found []finding.Finding
-	found = append(found, matchSilicon(in.Card, in.Image)...)
-	found = append(found, matchLayout(in.Card, in.Image)...)
+	found := append(matchSilicon(in.Card, in.Image), matchLayout(in.Card, in.Image)...)
+	if slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Attribute == "image_id" }) {
+		return found
+	}
 	found = append(found, matchPSID(in.Card, in.Image, in.Request.PSIDChange)...)
 	found = append(found, matchBoard(in.Card, in.Image)...)
 	if in.Card.InFlash().PSID == in.Image.PSID || in.Card.InFlash().FW.Major == in.Image.FW.Major {
@@ -103,7 +105,7 @@ func matchLayout(card CardFacts, img ImageFacts) []finding.Finding {
 	return nil
 }
 
-func matchPSID(card CardFacts, img ImageFacts, consent *PSIDChange) []finding.Finding {
+func matchPSID(card CardFacts, img ImageFacts, consent *Change[ib.PSID]) []finding.Finding {
 	if !card.Identified() {
 		return nil // FW025 says so, of each write
 	}
@@ -111,25 +113,29 @@ func matchPSID(card CardFacts, img ImageFacts, consent *PSIDChange) []finding.Fi
 		return nil
 	}
 	from, to := card.InFlash().PSID, img.PSID
-	line := fmt.Sprintf(`allow_psid_change = { from = %q, to = %q }`, from, to)
 	observed := fmt.Sprintf("In flash: %s. In the image: %s.", describePSID(from), describePSID(to))
-	var found []finding.Finding
-	switch {
-	case consent == nil:
-		found = append(found, finding.PSIDWouldChange.Find("%s", observed).WithConsent(line))
-	case consent.From != from || consent.To != to:
-		found = append(found, finding.PSIDConsentDiffers.Find("%s %s",
-			offBy("allow_psid_change", string(consent.From), string(consent.To), string(from),
-				string(to)), observed).WithConsent(line))
-	default:
-		found = append(found, finding.PSIDWouldChange.Find("%s",
-			observed).AsGranted(fmt.Sprintf("Cross-flash from %s to %s, as allowed", from, to)))
-	}
+	found := []finding.Finding{
+		consented(consent, from, to, finding.PSIDWouldChange, finding.PSIDConsentDiffers, "Cross-flash", observed)}
 	if a, b := from.Vendor(), to.Vendor(); a != b && (a != "" || b != "") {
-		found = append(found, finding.ImageOfOtherVendor.Find("In flash: %s. In the image: %s.", describePSID(from),
-			describePSID(to)))
+		found = append(found, finding.ImageOfOtherVendor.Find("%s", observed))
 	}
 	return found
+}
+
+// consented is a finding on a change that exactly its pair of values allows. differs is the rule where
+// the consent names another pair.
+func consented[T comparable](consent *Change[T], from, to T, asks, differs *finding.Rule,
+	change, observed string) finding.Finding {
+	line := asks.ConsentLine(fmt.Sprintf(`{ from = "%v", to = "%v" }`, from, to))
+	switch {
+	case consent == nil:
+		return asks.Find("%s", observed).WithConsent(line)
+	case *consent != (Change[T]{from, to}):
+		return differs.Find("%s %s", offBy(asks.ConsentName(), fmt.Sprint(consent.From), fmt.Sprint(consent.To),
+			fmt.Sprint(from), fmt.Sprint(to)), observed).WithConsent(line)
+	}
+	return asks.Find("%s", observed).WithConsent(line).
+		AsGranted(fmt.Sprintf("%s from %v to %v, as allowed", change, from, to))
 }
 
 func describePSID(p ib.PSID) string {
@@ -162,46 +168,28 @@ func matchVersion(in FirmwareInput) []finding.Finding {
 	return nil
 }
 
-func olderVersion(from, to ib.FWVersion, consent *Downgrade) finding.Finding {
-	line := fmt.Sprintf(`allow_downgrade = { from = %q, to = %q }`, from, to)
-	observed := fmt.Sprintf("In flash: %s. In the image: %s.", from, to)
-	switch {
-	case consent == nil:
-		return finding.VersionWouldBeOlder.Find("%s", observed).WithConsent(line)
-	case consent.From != from || consent.To != to:
-		return finding.DowngradeConsentDiffers.Find("%s %s",
-			offBy("allow_downgrade", consent.From.String(), consent.To.String(), from.String(),
-				to.String()), observed).WithConsent(line)
-	}
-	return finding.VersionWouldBeOlder.Find("%s",
-		observed).AsGranted(fmt.Sprintf("Downgrade from %s to %s, as allowed", from, to))
+func olderVersion(from, to ib.FWVersion, consent *Change[ib.FWVersion]) finding.Finding {
+	return consented(consent, from, to, finding.VersionWouldBeOlder, finding.DowngradeConsentDiffers, "Downgrade",
+		fmt.Sprintf("In flash: %s. In the image: %s.", from, to))
 }
 
 // matchBranch compares the branches that both versions state.
-func matchBranch(from, to ib.FWVersion, consent *BranchChange) []finding.Finding {
+func matchBranch(from, to ib.FWVersion, consent *Change[ib.FWVersion]) []finding.Finding {
 	has, states := from.Branch()
 	wants, too := to.Branch()
 	if !states || !too || has == wants {
 		return nil
 	}
-	line := fmt.Sprintf(`allow_branch_change = { from = %q, to = %q }`, from, to)
-	observed := fmt.Sprintf("In flash: %s, of branch %d. In the image: %s, of branch %d.", from, has, to, wants)
-	switch {
-	case consent == nil:
-		return []finding.Finding{finding.BranchWouldChange.Find("%s", observed).WithConsent(line)}
-	case consent.From != from || consent.To != to:
-		return []finding.Finding{finding.BranchConsentDiffers.Find("%s %s",
-			offBy("allow_branch_change", consent.From.String(), consent.To.String(), from.String(),
-				to.String()), observed).WithConsent(line)}
-	}
-	return []finding.Finding{finding.BranchWouldChange.Find("%s",
-		observed).AsGranted(fmt.Sprintf("Change of branch from %s to %s, as allowed", from, to))}
+	return []finding.Finding{consented(consent, from, to, finding.BranchWouldChange, finding.BranchConsentDiffers,
+		"Change of branch",
+		fmt.Sprintf("In flash: %s, of branch %d. In the image: %s, of branch %d.", from, has, to, wants))}
 }
 
 // sameVersion is asked when the contents differ, or when that of the flash was to be
 // compared and could not be read.
 func sameVersion(card CardFacts, img ImageFacts, consent string) finding.Finding {
-	line := fmt.Sprintf(`allow_reinstall = %q`, img.FW)
+	rule := finding.VersionWouldBeSame
+	line := rule.ConsentLine(fmt.Sprintf("%q", img.FW))
 	observed := fmt.Sprintf("Both have PSID %s and version %s; checksum in flash %s, of the image %s (GUIDs and vendor "+
 		"data left out).",
 		img.PSID, img.FW, cmp.Or(card.Checksum, "unknown"), cmp.Or(img.Checksum, "unknown"))
@@ -210,11 +198,11 @@ func sameVersion(card CardFacts, img ImageFacts, consent string) finding.Finding
 	}
 	switch {
 	case consent == "":
-		return finding.VersionWouldBeSame.Find("%s", observed).WithConsent(line)
+		return rule.Find("%s", observed).WithConsent(line)
 	case consent != img.FW.String():
-		return finding.ReinstallConsentDiffers.Find("allow_reinstall is %q. %s", consent, observed).WithConsent(line)
+		return finding.ReinstallConsentDiffers.Find("%s is %q. %s", rule.ConsentName(), consent, observed).WithConsent(line)
 	}
-	return finding.VersionWouldBeSame.Find("%s", observed).
+	return rule.Find("%s", observed).WithConsent(line).
 		AsGranted("Reinstallation of " + img.FW.String() + ", as allowed")
 }
 

@@ -6,27 +6,21 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
-// PSIDChange is the consent to a cross-flash: exactly this pair.
-type PSIDChange struct{ From, To ib.PSID }
+// Change is the consent to one change: exactly from this value to that one.
+type Change[T comparable] struct{ From, To T }
 
-// Downgrade is the consent to an older version: exactly this pair.
-type Downgrade struct{ From, To ib.FWVersion }
-
-// BranchChange is the consent to another branch: exactly this pair of versions.
-type BranchChange struct{ From, To ib.FWVersion }
-
-// Consents are the arguments of infiniband_firmware that allow a risk. Each
-// holds the value that is expected, so that it cannot serve another change.
+// Consents are what the argument allow of infiniband_firmware holds. Each is the value
+// that is expected, so that it cannot serve another change.
 type Consents struct {
-	PSIDChange *PSIDChange   // allow_psid_change = { from = "…", to = "…" }
-	Downgrade  *Downgrade    // allow_downgrade = { from = "…", to = "…" }
-	Branch     *BranchChange // allow_branch_change = { from = "…", to = "…" }
-	Reinstall  string        // allow_reinstall = "<version>": same version, other content
+	PSIDChange *Change[ib.PSID]
+	Downgrade  *Change[ib.FWVersion]
+	Branch     *Change[ib.FWVersion]
+	Reinstall  string // that version, with other content
 	// UnprovenFlash is the version in flash that may be burned over although nothing
-	// shows that it has run: allow_unproven_flash = "<version>".
+	// shows that it has run.
 	UnprovenFlash string
 	// ManagementPath names the interfaces of this card that carry the SSH session
-	// or the default route: allow_management_path = ["<interface>"].
+	// or the default route.
 	ManagementPath []string
 }
 
@@ -79,12 +73,11 @@ type GUIDRequest struct {
 	// OneBase: the card stores one GUID and one MAC. Port 2 has no values of its own.
 	OneBase bool
 	// UnprovenFlash is the version in flash into which GUIDs may go although nothing shows
-	// that it has run: allow_unproven_flash = "<version>".
+	// that it has run.
 	UnprovenFlash  string
 	ManagementPath []string
-	// Change is allow_guid_change = { from = ["…"], to = ["…"] }.
-	Change     GUIDChange
-	Activation Activation
+	Change         GUIDChange
+	Activation     Activation
 }
 
 // GUIDInput is everything the verdict on programming GUIDs depends on.

@@ -16,9 +16,9 @@ func restore(in FirmwareInput) Verdict {
 	if found := r.refusals(in); len(found) > 0 {
 		return seal(Verdict{Action: ActionBurn, Activation: ActivationNone, Findings: found}, in.Card, false)
 	}
-	in.Request.PSIDChange = &PSIDChange{From: r.Left.PSID, To: in.Image.PSID}
-	in.Request.Downgrade = &Downgrade{From: r.Left.FW, To: in.Image.FW}
-	in.Request.Branch = &BranchChange{From: r.Left.FW, To: in.Image.FW}
+	in.Request.PSIDChange = &Change[ib.PSID]{From: r.Left.PSID, To: in.Image.PSID}
+	in.Request.Downgrade = &Change[ib.FWVersion]{From: r.Left.FW, To: in.Image.FW}
+	in.Request.Branch = &Change[ib.FWVersion]{From: r.Left.FW, To: in.Image.FW}
 	in.Request.Reinstall = in.Image.FW.String()
 	in.Request.UnprovenFlash = r.Left.FW.String() // what ran before it is what is written back
 	v := Firmware(in)
@@ -59,7 +59,9 @@ func describeFlash(f ib.Firmware) string {
 // point at.
 func atDestroy(f finding.Finding) finding.Finding {
 	f.Attribute = ""
-	if f.Consent != "" {
+	if !f.Asks() {
+		f.Consent = "" // the restore itself is the consent to change firmware back
+	} else {
 		f.WayOut = "If that is acceptable, add the line below to the resource and apply, so that the state holds it. Then " +
 			"destroy. To leave the firmware as it is, write on_destroy = \"keep\" and apply first."
 	}

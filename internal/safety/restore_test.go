@@ -38,7 +38,7 @@ func TestRestore_consents_are_the_recorded_pair(t *testing.T) {
 	// Consents from elsewhere count for nothing.
 	in = goodRestore()
 	in.Restore.Left.PSID = "MT_9999999999"
-	in.Request.PSIDChange = &PSIDChange{From: psidVPI, To: psidEN}
+	in.Request.PSIDChange = &Change[ib.PSID]{From: psidVPI, To: psidEN}
 	expectFinding(t, Firmware(in).Findings, "BK006", finding.Refuse)
 }
 
@@ -112,7 +112,7 @@ func TestRestore_waits_for_a_running_job(t *testing.T) {
 
 func TestRestore_consent_that_needs_an_apply_says_so(t *testing.T) {
 	f := atDestroy(finding.Finding{Rule: finding.SessionOverCard, Severity: finding.NeedsConsent,
-		Attribute: "allow_management_path", Consent: `allow_management_path = ["enp1s0"]`})
+		Attribute: finding.Allow, Consent: `management_path = ["enp1s0"]`})
 	if f.Attribute != "" || !strings.Contains(f.WayOut, "apply, so that the state holds it") || f.Consent == "" {
 		t.Errorf("%+v", f)
 	}

@@ -85,7 +85,7 @@ func TestExchanged_card_between_verdict_and_job(t *testing.T) {
 	}}
 	_, err = ops.ApplyFirmware(t.Context(), hca.Firmware{
 		Card: c, Image: image.Facts("vpi.bin", sum, "", int64(len(data)), img, err), Request: safety.FirmwareRequest{
-			Consents: safety.Consents{PSIDChange: &safety.PSIDChange{From: card.PSIDEN, To: card.PSIDVPI}},
+			Consents: safety.Consents{PSIDChange: &safety.Change[ib.PSID]{From: card.PSIDEN, To: card.PSIDVPI}},
 		},
 	})
 	var refused *safety.RefusedError

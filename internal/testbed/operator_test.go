@@ -81,7 +81,7 @@ func (o *operator) firmware(name string, data []byte, more map[string]any) accte
 // crossFlashTo is the main job's firmware half with an image of one's own.
 func (o *operator) crossFlashTo(vpi []byte) acctest.Config {
 	cfg := o.firmware("vpi.bin", vpi,
-		map[string]any{"allow_psid_change": map[string]any{"from": card.PSIDEN, "to": card.PSIDVPI}})
+		acctest.Allow("psid_change", map[string]any{"from": card.PSIDEN, "to": card.PSIDVPI}))
 	return append(cfg, acctest.Resource{Type: "infiniband_guids", Name: "it", After: []string{firmwareAddress},
 		Attrs: map[string]any{
 			"card_id": acctest.To(cardAddress, "id"), "base_mac": "e4:1d:2d:e4:4e:d0", "activation": "reboot",

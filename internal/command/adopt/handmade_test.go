@@ -49,7 +49,7 @@ func TestAdopt_handmadeLab(t *testing.T) {
 	says(t, o.file(t, "fabric.tf"), "# Not adopted: infiniband_opensm one/0xe41d2d0300e44ed1.",
 		"Its plan would change what sets it up", "opensm@0xe41d2d0300e44ed1.service of one is active.",
 		"/etc/default/opensm of one says PORTS=ALL", `# resource "infiniband_opensm" "one_port1" {`)
-	says(t, o.file(t, "network.tf"), "IP042", `# adopt_files = ["`+netplan+`"]`,
+	says(t, o.file(t, "network.tf"), "IP042", `# allow = { adopt_files = ["`+netplan+`"] }`,
 		`# resource "infiniband_ipoib_interface" "one" {`, `# mode = "connected"`)
 	if strings.Contains(o.file(t, "imports.tf"), smResource) {
 		t.Error("what is not adopted is imported")
@@ -58,7 +58,7 @@ func TestAdopt_handmadeLab(t *testing.T) {
 
 	o = run(t, w, "-take-over", "one", "other")
 	says(t, o.file(t, "network.tf"), "# Taken over: infiniband_ipoib_interface one/0xe41d2d0300e44ed1.",
-		`adopt_files = ["`+netplan+`"] depends_on = [infiniband_link_type.one] }`)
+		`allow = { adopt_files = ["`+netplan+`"] } depends_on = [infiniband_link_type.one] }`)
 	says(t, o.file(t, "imports.tf"), "to = infiniband_ipoib_interface.one", "to = infiniband_opensm.one_port2")
 	says(t, o.out, "A plan imports 11 resources and changes 3 of them.", "infiniband_opensm.one_port1",
 		"(the apply changes it)")

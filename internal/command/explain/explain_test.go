@@ -27,7 +27,7 @@ func TestExplain_saysWhatTheDocumentationSays(t *testing.T) {
 		}
 	}
 	_, out, _ := call(t, "FW023")
-	for _, want := range []string{"\n*needs consent*, `allow_psid_change`\n", "allow_psid_change = { from = ",
+	for _, want := range []string{"\n*needs consent*, `allow.psid_change`\n", "allow = { psid_change = { from = ",
 		"\nThe cross-flash: https://registry.terraform.io/providers/ibfabric/infiniband/latest/docs/guides/crossflash\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("FW023 does not say %q:\n%s", want, out)

@@ -38,21 +38,8 @@ func (e *expression) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// consent is a line of the configuration that allows something. Its value is empty if the plan
-// does not say it.
+// consent is what the configuration allows. Its value is empty if the plan does not say it.
 type consent struct{ Address, Argument, Value string }
-
-// arguments are the ones that consent to something.
-func arguments() []string {
-	all := []string{"allow"}
-	for _, r := range finding.All() {
-		if name, _, _ := strings.Cut(r.ConsentAttribute, "."); name != "" {
-			all = append(all, name)
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
 
 // written are the arguments of a resource in the configuration, and what it iterates over.
 func (p *plan) written(r *resource) (map[string]expression, expression) {
@@ -75,18 +62,15 @@ func (p *plan) written(r *resource) (map[string]expression, expression) {
 // they are looked up where the configuration refers to a variable.
 func (p *plan) consents(r *resource) []consent {
 	expressions, forEach := p.written(r)
-	var all []consent
-	for _, name := range arguments() {
-		e, given := expressions[name]
-		value, known := member(r.Change.After, name), true
-		if value == nil && given && name != "truenas" { // the only one that is not write-only
-			value, known = p.value(e, r, forEach)
-		}
-		if given && !(known && isEmpty(value)) {
-			all = append(all, consent{r.Address, name, compact(value)})
-		}
+	e, given := expressions[finding.Allow]
+	if !given {
+		return nil
 	}
-	return all
+	value, known := p.value(e, r, forEach)
+	if known && isEmpty(value) {
+		return nil
+	}
+	return []consent{{r.Address, finding.Allow, compact(value)}}
 }
 
 // value is that of a write-only argument, if the plan lets it be known: all that it refers to, of
@@ -103,6 +87,12 @@ func (p *plan) value(e expression, r *resource, forEach expression) (value any, 
 		v, ok := p.lookUp(ref, r.Index, forEach)
 		if !ok {
 			return nil, false
+		}
+		// allow = { downgrade = var.older.downgrade } refers to the value of a key.
+		key := ref[strings.LastIndex(ref, ".")+1:]
+		isKey := func(r *finding.Rule) bool { return r.Consent == key }
+		if !isEmpty(v) && slices.ContainsFunc(finding.All(), isKey) {
+			v = map[string]any{key: v}
 		}
 		same := func(o any) bool { return compact(o) == compact(v) }
 		if !isEmpty(v) && !slices.ContainsFunc(choices, same) {

@@ -91,9 +91,6 @@ func (r *resource) identity() string {
 
 var codeLine = regexp.MustCompile(`(?m)^ Finding: ([A-Z]{2}\d{3}),`)
 
-// consentLine is indented in the text of a finding.
-var consentLine = regexp.MustCompile(`(?m)^    (\S.*)$`)
-
 // review gathers what is to be said.
 func (in *input) review() *review {
 	r := &review{Saved: in.plan != nil, Unlogged: !in.logged}
@@ -126,8 +123,9 @@ func (r *review) add(d diagnostic) {
 	if f.Rule == nil || f.Rule.Severity != finding.NeedsConsent || d.Severity != "error" {
 		return
 	}
-	if m := consentLine.FindStringSubmatch(d.Detail); m != nil {
-		r.Missing = append(r.Missing, consent{Address: d.Address, Argument: f.Rule.Code, Value: m[1]})
+	if lines := finding.LinesAllowed(d.Detail); len(lines) > 0 {
+		r.Missing = append(r.Missing, consent{Address: d.Address, Argument: f.Rule.Code,
+			Value: finding.Allow + " = { " + strings.Join(lines, ", ") + " }"})
 	}
 }
 

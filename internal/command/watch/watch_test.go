@@ -106,7 +106,7 @@ func (w *world) burn(ctx context.Context, operator string) error {
 	_, err = ops.ApplyFirmware(ctx, hca.Firmware{Card: c,
 		Image: image.Facts("vpi.bin", hash, "", int64(len(data)), img, parsed),
 		Request: safety.FirmwareRequest{Activation: safety.ActivationNone,
-			Consents: safety.Consents{PSIDChange: &safety.PSIDChange{From: card.PSIDEN, To: card.PSIDVPI}}}})
+			Consents: safety.Consents{PSIDChange: &safety.Change[ib.PSID]{From: card.PSIDEN, To: card.PSIDVPI}}}})
 	return err
 }
 

@@ -43,7 +43,7 @@ func TestLab_neither_storage_nor_unknown_sessions_are_cut(t *testing.T) {
 		for what, err := range map[string]error{"apply": changed, "remove": removed} {
 			var refused *safety.RefusedError
 			if !errors.As(err, &refused) || refused.Findings[0].Rule.Code != c.code ||
-				refused.Findings[0].Consent != `allow_management_path = ["ibp1s0"]` ||
+				refused.Findings[0].Consent != `management_path = ["ibp1s0"]` ||
 				(what == "remove") != strings.Contains(refused.Findings[0].WayOut, "so that the state holds it. Then destroy") {
 				t.Fatalf("%s: %v", what, err)
 			}

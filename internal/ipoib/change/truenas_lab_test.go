@@ -101,7 +101,7 @@ func TestLab_Apply_truenasMTU(t *testing.T) {
 	_, err := change.Apply(t.Context(), l.hosts["xeon2zfs"], d, change.Options{})
 	var refused *safety.RefusedError
 	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.MTUAboveTrueNAS ||
-		refused.Findings[0].Consent != "truenas = { private_mtu = 65520 }" {
+		refused.Findings[0].Consent != "private_mtu = 65520" {
 		t.Fatalf("apply: %+v", err)
 	}
 	mustContain(t, err.Error(), "65520 is 56304 more than the 9216")
@@ -121,7 +121,7 @@ func TestLab_Apply_truenasFresh(t *testing.T) {
 	_, err := change.Apply(t.Context(), l.hosts["xeon2zfs"], d, change.Options{})
 	var refused *safety.RefusedError
 	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.TrueNASFirstInterface ||
-		refused.Findings[0].Consent != `truenas = { keep_interface = "eno1" }` {
+		refused.Findings[0].Consent != `keep_interface = "eno1"` {
 		t.Fatalf("apply: %+v", err)
 	}
 	d.Consent.KeepInterface = "eno1"

@@ -281,7 +281,7 @@ func TestLab_Apply_overTheSession(t *testing.T) {
 	d := ubuntuDesired()
 	_, err := change.Apply(t.Context(), l.hosts["intel9"], d, change.Options{})
 	var refused *safety.RefusedError
-	if !errors.As(err, &refused) || refused.Findings[0].Consent != `allow_management_path = ["`+name+`"]` {
+	if !errors.As(err, &refused) || refused.Findings[0].Consent != `management_path = ["`+name+`"]` {
 		t.Fatalf("apply without consent: %+v", err)
 	}
 	d.Consent.ManagementPath = []string{name}

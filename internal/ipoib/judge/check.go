@@ -85,7 +85,7 @@ func CheckRemove(l *found.Look, d ipoib.Request) []finding.Finding {
 	c.checkAdded()
 	c.checkStays()
 	for i, f := range c.found {
-		if f.Consent != "" {
+		if f.Asks() {
 			// A destroy sees only the configuration that an apply has stored.
 			c.found[i].WayOut = "If that is acceptable, add the line below to the resource and apply, so that the state " +
 				"holds it. Then destroy."
@@ -128,16 +128,14 @@ func (c *checker) addName(f finding.Finding, want, given string) {
 // value for another interface is told. Values are as the configuration writes them; an
 // empty one was not given.
 func (c *checker) addConsent(f finding.Finding, want, given string) {
-	attribute := f.Rule.ConsentAttribute
+	f = f.WithConsent(f.Rule.ConsentLine(want))
 	switch given {
 	case want:
-		f.Severity, f.WayOut = finding.Warn, "Allowed by "+attribute+"."
+		f.Severity, f.WayOut = finding.Warn, "Allowed by "+f.Rule.ConsentName()+"."
 	case "":
-		f.Consent = f.Rule.ConsentLine(want)
 		f.WayOut = strings.TrimSpace(f.WayOut + " If you accept that, add:")
 	default:
-		f.Evidence += fmt.Sprintf(" %s names %s instead.", attribute, given)
-		f.Consent = f.Rule.ConsentLine(want)
+		f.Evidence += fmt.Sprintf(" %s names %s instead.", f.Rule.ConsentName(), given)
 		f.WayOut = strings.TrimSpace(f.WayOut + " If you accept that, change it to:")
 	}
 	c.add(f)

@@ -95,19 +95,18 @@ func (c *checker) privateMTU() {
 	f := finding.MTUAboveTrueNAS.Find("mtu = %d is %d more than the %d that the API of %s takes.", mtu,
 		mtu-ipoib.TrueNASMaxMTU,
 		ipoib.TrueNASMaxMTU, c.look.Host)
+	f = f.WithConsent(f.Rule.ConsentLine(strconv.Itoa(mtu)))
 	switch c.d.Consent.PrivateMTU {
 	case mtu:
 		f.Severity = finding.Warn
 		f.Summary = "The MTU is stored past the API of TrueNAS"
-		f.WayOut = "Allowed by " + f.Rule.ConsentAttribute + "."
+		f.WayOut = "Allowed by " + f.Rule.ConsentName() + "."
 	case 0:
 		f.WayOut = fmt.Sprintf("Use mtu = %d with mode = \"connected\": it is within the API and loses little. If you "+
 			"accept the private method, add:", ipoib.TrueNASMaxMTU)
-		f.Consent = f.Rule.ConsentLine(strconv.Itoa(mtu))
 	default:
-		f.Evidence += fmt.Sprintf(" %s names %d instead.", f.Rule.ConsentAttribute, c.d.Consent.PrivateMTU)
+		f.Evidence += fmt.Sprintf(" %s names %d instead.", f.Rule.ConsentName(), c.d.Consent.PrivateMTU)
 		f.WayOut = fmt.Sprintf("Use mtu = %d, or change the consent to:", ipoib.TrueNASMaxMTU)
-		f.Consent = f.Rule.ConsentLine(strconv.Itoa(mtu))
 	}
 	c.add(f)
 }

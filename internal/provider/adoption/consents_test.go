@@ -1,24 +1,43 @@
 package adoption
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 )
 
-// Two files define one interface: each finding names both, and the argument is written once.
+// Each finding on an interface names all its consents, and the argument is written once.
 func TestConsents_once(t *testing.T) {
+	names := tftypes.List{ElementType: tftypes.String}
 	w := &Walk{schema: &tfprotov6.GetProviderSchemaResponse{ResourceSchemas: map[string]*tfprotov6.Schema{
 		ipoibType: {Block: &tfprotov6.SchemaBlock{Attributes: []*tfprotov6.SchemaAttribute{
-			{Name: "adopt_files", Type: tftypes.List{ElementType: tftypes.String}, Optional: true},
-			{Name: "adopt_without", Type: tftypes.List{ElementType: tftypes.String}, Optional: true},
+			{Name: "allow", Optional: true, Type: tftypes.Object{AttributeTypes: map[string]tftypes.Type{
+				"adopt_files": names, "adopt_without": names, "management_path": names}}},
 		}}},
 	}}}
-	detail := "Add:\n\n    adopt_files = [\"/a\", \"/b\"]\n    allow_management_path = [\"ib0\"]\n"
-	got := w.consents(ipoibType, []Problem{{Detail: detail}, {Detail: detail},
-		{Detail: "Add:\n\n    adopt_without = [\"nameservers\"]\n"}})
-	if len(got) != 2 || got[1].name != "adopt_without" || got[0].name != "adopt_files" || oneLine(got[0].value) != `["/a", "/b"]` {
-		t.Errorf("%v", got)
+	for name, c := range map[string]struct {
+		details []string
+		want    string
+	}{
+		"two findings": {[]string{finding.AllowLines(`adopt_files = ["/a", "/b"]`, `management_path = ["ib0"]`),
+			finding.AllowLines(`adopt_files = ["/a", "/b"]`, `management_path = ["ib0"]`)}, `{ adopt_files = ["/a", "/b"] }`},
+		"one line":     {[]string{finding.AllowLines(`adopt_without = ["nameservers"]`)}, `{ adopt_without = ["nameservers"] }`},
+		"for a person": {[]string{finding.AllowLines(`management_path = ["ib0"]`)}, ""},
+	} {
+		var all []Problem
+		for _, text := range c.details {
+			all = append(all, Problem{Detail: "Add:\n\n    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n\nFinding: IP042"})
+		}
+		got := w.consents(ipoibType, all)
+		if c.want == "" && len(got) == 0 {
+			continue
+		}
+		if len(got) != 1 || got[0].name != "allow" || oneLine(got[0].value) != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 )
 
 // Walk is one run of the provider. An engine starts one for each of its walks. The
@@ -255,26 +256,21 @@ func differences(schema *tfprotov6.Schema, state, planned map[string]tftypes.Val
 	return c
 }
 
-// asked finds the line of a consent in the text of a finding.
-var asked = regexp.MustCompile(`(?m)^ {4}(adopt_[a-z_]+) += +(.+)$`)
-
-// consents are the arguments that findings ask for if somebody's definition is to be taken
-// over. Other consents are for people.
+// consents are what findings ask for if somebody's definition is to be taken over. Other
+// consents are for people.
 func (w *Walk) consents(kind string, errs []Problem) form {
 	types, _ := w.schema.ResourceSchemas[kind].ValueType().(tftypes.Object)
-	var out form
 	for _, p := range errs {
-		for _, line := range asked.FindAllStringSubmatch(p.Detail, -1) {
-			typ, has := types.AttributeTypes[line[1]]
-			if !has || slices.ContainsFunc(out, func(a argument) bool { return a.name == line[1] }) {
-				continue // each finding on a file names all of them
-			}
-			if v, err := literal(line[2], typ); err == nil {
-				out = append(out, argument{name: line[1], value: v})
-			}
+		lines := slices.DeleteFunc(finding.LinesAllowed(p.Detail), func(l string) bool { return !strings.HasPrefix(l, "adopt_") })
+		if len(lines) == 0 {
+			continue
+		}
+		v, err := literal("{\n"+strings.Join(lines, "\n")+"\n}", types.AttributeTypes[finding.Allow])
+		if err == nil {
+			return form{{name: finding.Allow, value: v}} // each finding on an object has all of them
 		}
 	}
-	return out
+	return nil
 }
 
 // literal reads a value as HCL writes it.

@@ -3,10 +3,8 @@ package attribute
 import (
 	"context"
 	"regexp"
-	"slices"
 	"strconv"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -174,66 +172,6 @@ func ComputedList(t attr.Type, description string) schema.ListAttribute {
 	return schema.ListAttribute{Computed: true, ElementType: t, MarkdownDescription: description}
 }
 
-// consentMeans is what all consents have in common.
-const consentMeans = " It counts only while it is in the configuration; no plan and no state holds it. Changing only " +
-	"this does nothing."
-
-// ConsentToPair is the argument that permits one change from one value to another. It
-// holds both values, so that it permits no other change.
-func ConsentToPair[K Kind](description string) schema.SingleNestedAttribute {
-	part := func(what string) schema.StringAttribute {
-		return schema.StringAttribute{Required: true, WriteOnly: true, CustomType: TextType[K]{}, MarkdownDescription: what}
-	}
-	return schema.SingleNestedAttribute{
-		Optional: true, WriteOnly: true,
-		MarkdownDescription: description + " It allows nothing else." + consentMeans,
-		Attributes: map[string]schema.Attribute{
-			"from": part("Value before the change."),
-			"to":   part("Value after the change."),
-		},
-	}
-}
-
-// ConsentToName is the argument that permits to touch one thing. It holds its name.
-func ConsentToName(description string) schema.StringAttribute {
-	return schema.StringAttribute{Optional: true, WriteOnly: true, MarkdownDescription: description + consentMeans}
-}
-
-// ConsentToNames is ConsentToName for several things. It is a list: the framework has no
-// write-only sets. Their order means nothing.
-func ConsentToNames(description string) schema.ListAttribute {
-	return schema.ListAttribute{
-		Optional: true, WriteOnly: true, ElementType: types.StringType, MarkdownDescription: description + consentMeans,
-		Validators: consentNames,
-	}
-}
-
-var consentNames = []validator.List{listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}
-
-// ConsentToVersion is ConsentToName for a firmware version.
-func ConsentToVersion(description string) schema.StringAttribute {
-	a := ConsentToName(description)
-	a.CustomType = VersionType{}
-	return a
-}
-
-// ConsentToParts is the argument of consents that only hosts of one kind need.
-func ConsentToParts(description string, parts map[string]schema.Attribute) schema.SingleNestedAttribute {
-	return schema.SingleNestedAttribute{Optional: true, WriteOnly: true, MarkdownDescription: description + consentMeans,
-		Attributes: parts}
-}
-
-// StoredConsent is ConsentToNames for a consent that a destroy needs too. A destroy has
-// no configuration, so this consent is in the state.
-func StoredConsent(description string) schema.ListAttribute {
-	return schema.ListAttribute{
-		Optional: true, ElementType: types.StringType, Validators: consentNames,
-		MarkdownDescription: description +
-			" The state holds it, because a destroy has no configuration: apply it before the destroy. " +
-			"Changing only this is stored and touches nothing else.",
-	}
-}
-
 // ReplaceIfOther replaces the resource if the value means something else than that of
 // the state. Another spelling of the same value keeps the state's spelling.
 func ReplaceIfOther[K Kind]() planmodifier.String { return identityModifier[K]{replace: true} }
@@ -331,11 +269,6 @@ func StringsOf(v types.List) []string {
 	return texts
 }
 
-// HasUnknown reports whether a list or one of its elements is not known yet.
-func HasUnknown(v types.List) bool {
-	return v.IsUnknown() || slices.ContainsFunc(v.Elements(), attr.Value.IsUnknown)
-}
-
 // StringMap returns a map of strings.
 func StringMap(values map[string]string) types.Map {
 	elems := make(map[string]attr.Value, len(values))
@@ -353,23 +286,6 @@ func Texts(of interface{ Elements() []attr.Value }) (texts []string) {
 		}
 	}
 	return texts
-}
-
-// Consent is a pair of values; both are empty without a consent.
-type Consent struct{ From, To string }
-
-// ConsentOf reads a consent from the configuration; unknown is true while it
-// is not known yet.
-func ConsentOf(v types.Object) (c Consent, unknown bool) {
-	if v.IsUnknown() {
-		return Consent{}, true
-	}
-	token := func(name string) string {
-		part, ok := v.Attributes()[name]
-		unknown = unknown || ok && part.IsUnknown()
-		return StringOf(part)
-	}
-	return Consent{From: token("from"), To: token("to")}, unknown
 }
 
 // StringOf returns the text of a string value of any type; empty if it is

@@ -114,23 +114,31 @@ func TestRefs_areTheirOwnInverse(t *testing.T) {
 	}
 }
 
-func TestConsentOf_readsBothTokens(t *testing.T) {
+func TestKnown_looksIntoAValue(t *testing.T) {
 	pair := map[string]attr.Type{"from": PSIDType{}, "to": PSIDType{}}
+	allow := func(v types.Object) types.Object {
+		return types.ObjectValueMust(map[string]attr.Type{"psid_change": types.ObjectType{AttrTypes: pair}},
+			map[string]attr.Value{"psid_change": v})
+	}
 	for name, c := range map[string]struct {
-		given   types.Object
-		want    Consent
-		unknown bool
+		given    types.Object
+		from, to string
+		known    bool
 	}{
-		"none":          {types.ObjectNull(pair), Consent{}, false},
-		"not known yet": {types.ObjectUnknown(pair), Consent{}, true},
+		"none":          {types.ObjectNull(pair), "", "", true},
+		"not known yet": {types.ObjectUnknown(pair), "", "", false},
 		"a pair": {types.ObjectValueMust(pair, map[string]attr.Value{"from": PSIDText("A"), "to": PSIDText("B")}),
-			Consent{"A", "B"}, false},
+			"A", "B", true},
 		"half of it open": {types.ObjectValueMust(pair,
-			map[string]attr.Value{"from": PSIDText("A"), "to": UnknownText[PSIDKind]()}), Consent{From: "A"}, true},
+			map[string]attr.Value{"from": PSIDText("A"), "to": UnknownText[PSIDKind]()}), "A", "", false},
 	} {
-		if got, unknown := ConsentOf(c.given); got != c.want || unknown != c.unknown {
-			t.Errorf("%s: got %v, %t", name, got, unknown)
+		got := ConsentsOf(allow(c.given)).Part("psid_change")
+		if got.Text("from") != c.from || got.Text("to") != c.to || Known(allow(c.given)) != c.known {
+			t.Errorf("%s: got %v, known %t", name, got, Known(allow(c.given)))
 		}
+	}
+	if !Known(types.Object{}, types.List{}, types.Map{}) || len(ConsentsOf(types.Object{}).Names("x")) != 0 {
+		t.Error("what is not given is not known")
 	}
 }
 

@@ -141,7 +141,7 @@ func TestAddFindings_putEachOnItsAttribute(t *testing.T) {
 	var diags diag.Diagnostics
 	findings := []finding.Finding{
 		{Rule: finding.PSIDWouldChange, Severity: finding.NeedsConsent, Summary: "Burn would replace the PSID",
-			Evidence: "In flash A.", Attribute: "allow_psid_change", Consent: "allow_psid_change = { … }"},
+			Evidence: "In flash A.", Attribute: finding.Allow, Consent: "psid_change = { … }"},
 		{Rule: finding.CardWithoutPort, Severity: finding.Refuse, Summary: "No such port", Evidence: "Port 3.",
 			Attribute: "ports.3"},
 		{Rule: finding.MTUAboveDatagram, Severity: finding.Refuse, Summary: "Refusing an MTU that datagram mode cannot carry",
@@ -154,7 +154,7 @@ func TestAddFindings_putEachOnItsAttribute(t *testing.T) {
 		t.Error("findings that refuse do not block")
 	}
 	want := diag.Diagnostics{
-		diag.NewAttributeErrorDiagnostic(path.Root("allow_psid_change"),
+		diag.NewAttributeErrorDiagnostic(path.Root("allow"),
 			"Refusing to burn firmware on card intel9/0000:01:00.0: FW023 Burn would replace the PSID", findings[0].Detail()),
 		diag.NewAttributeErrorDiagnostic(path.Root("ports").AtMapKey("3"),
 			"Refusing to burn firmware on card intel9/0000:01:00.0: LT004 No such port", findings[1].Detail()),

@@ -20,7 +20,7 @@ import (
 // because Terraform folds warnings with equal summaries. It reports whether
 // anything blocks.
 func AddFindings(ctx context.Context, diags *diag.Diagnostics, what string, findings []finding.Finding) (blocked bool) {
-	for _, f := range joinWarnings(findings) {
+	for _, f := range finding.TogetherAllowed(joinWarnings(findings)) {
 		switch f.Severity {
 		case finding.Refuse, finding.NeedsConsent:
 			blocked = true

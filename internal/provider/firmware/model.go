@@ -2,6 +2,7 @@ package firmware
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -18,19 +20,15 @@ import (
 )
 
 type model struct {
-	ID              types.String      `tfsdk:"id"`
-	CardID          attribute.CardID  `tfsdk:"card_id"`
-	CardIdentity    types.String      `tfsdk:"card_identity"`
-	ImageID         attribute.ImageID `tfsdk:"image_id"`
-	AllowPSIDChange types.Object      `tfsdk:"allow_psid_change"`
-	AllowDowngrade  types.Object      `tfsdk:"allow_downgrade"`
-	AllowBranch     types.Object      `tfsdk:"allow_branch_change"`
-	AllowReinstall  attribute.Version `tfsdk:"allow_reinstall"`
-	AllowUnproven   attribute.Version `tfsdk:"allow_unproven_flash"`
-	AllowManagement types.List        `tfsdk:"allow_management_path"`
-	Activation      types.String      `tfsdk:"activation"`
-	OnDestroy       types.String      `tfsdk:"on_destroy"`
-	Timeouts        timeouts.Value    `tfsdk:"timeouts"`
+	ID           types.String      `tfsdk:"id"`
+	CardID       attribute.CardID  `tfsdk:"card_id"`
+	CardIdentity types.String      `tfsdk:"card_identity"`
+	ImageID      attribute.ImageID `tfsdk:"image_id"`
+	Allow        types.Object      `tfsdk:"allow"`
+	AllowedPath  types.List        `tfsdk:"allowed_management_path"`
+	Activation   types.String      `tfsdk:"activation"`
+	OnDestroy    types.String      `tfsdk:"on_destroy"`
+	Timeouts     timeouts.Value    `tfsdk:"timeouts"`
 
 	ImageSHA256    types.String      `tfsdk:"image_sha256"`
 	ImagePSID      attribute.PSID    `tfsdk:"image_psid"`
@@ -47,52 +45,36 @@ type model struct {
 
 // known reports whether everything that the verdict needs is known.
 func (m *model) known() bool {
-	_, psidUnknown := attribute.ConsentOf(m.AllowPSIDChange)
-	_, downgradeUnknown := attribute.ConsentOf(m.AllowDowngrade)
-	_, branchUnknown := attribute.ConsentOf(m.AllowBranch)
-	return !m.CardID.IsUnknown() && !m.ImageID.IsUnknown() && !psidUnknown && !downgradeUnknown && !branchUnknown &&
-		!m.AllowReinstall.IsUnknown() && !m.AllowUnproven.IsUnknown() &&
-		!attribute.HasUnknown(m.AllowManagement) && !m.Activation.IsUnknown()
+	return attribute.Known(m.CardID, m.ImageID, m.Allow, m.Activation)
 }
 
 // request reads what is asked and consented to. m must be the configuration, with the
 // activation's default applied: a plan or a state holds no consents.
 func (m *model) request() (safety.FirmwareRequest, error) {
 	req := safety.FirmwareRequest{Activation: safety.Activation(m.Activation.ValueString())}
-	req.Reinstall = m.AllowReinstall.ValueString()
-	req.UnprovenFlash = m.AllowUnproven.ValueString()
-	req.ManagementPath = attribute.StringsOf(m.AllowManagement)
-	if c, _ := attribute.ConsentOf(m.AllowPSIDChange); c.From != "" || c.To != "" {
-		req.PSIDChange = &safety.PSIDChange{From: ib.PSID(c.From), To: ib.PSID(c.To)}
-	}
-	from, to, given, err := versions(m.AllowDowngrade)
-	if err != nil {
-		return req, fmt.Errorf("allow_downgrade: %w", err)
-	}
-	if given {
-		req.Downgrade = &safety.Downgrade{From: from, To: to}
-	}
-	from, to, given, err = versions(m.AllowBranch)
-	if err != nil {
-		return req, fmt.Errorf("allow_branch_change: %w", err)
-	}
-	if given {
-		req.Branch = &safety.BranchChange{From: from, To: to}
-	}
-	return req, nil
+	given := attribute.ConsentsOf(m.Allow)
+	req.Reinstall, req.UnprovenFlash = given.Text("reinstall"), given.Text(attribute.UnprovenFlash)
+	req.ManagementPath = given.Names(attribute.ManagementPath)
+	var errs [3]error
+	req.PSIDChange, errs[0] = pair(given, "psid_change", func(s string) (ib.PSID, error) { return ib.PSID(s), nil })
+	req.Downgrade, errs[1] = pair(given, "downgrade", ib.ParseFWVersion)
+	req.Branch, errs[2] = pair(given, "branch_change", ib.ParseFWVersion)
+	return req, errors.Join(errs[:]...)
 }
 
-// versions reads a consent to a pair of versions.
-func versions(consent types.Object) (from, to ib.FWVersion, given bool, err error) {
-	c, _ := attribute.ConsentOf(consent)
-	if c.From == "" && c.To == "" {
-		return from, to, false, nil
+// pair reads a consent to a change from one value to another; nil if it is not given.
+func pair[T comparable](given attribute.Consents, key string,
+	parse func(string) (T, error)) (*safety.Change[T], error) {
+	c := given.Part(key)
+	if len(c) == 0 {
+		return nil, nil //nolint:nilnil // not given, and that is no error
 	}
-	if from, err = ib.ParseFWVersion(c.From); err != nil {
-		return from, to, false, err
+	from, err := parse(c.Text("from"))
+	to, errTo := parse(c.Text("to"))
+	if err = cmp.Or(err, errTo); err != nil {
+		return nil, fmt.Errorf("%s.%s: %w", finding.Allow, key, err)
 	}
-	to, err = ib.ParseFWVersion(c.To)
-	return from, to, err == nil, err
+	return &safety.Change[T]{From: from, To: to}, nil
 }
 
 // setImage fills what follows from the image.

@@ -177,7 +177,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 	what := "plan firmware of card " + ref.String()
 	request, err := config.request()
 	if err != nil {
-		diagnostic.AddErrorAt(diags, path.Root("allow_downgrade"), what, err)
+		diagnostic.AddErrorAt(diags, path.Root(finding.Allow), what, err)
 		return nil
 	}
 	at := r.RecordedCard(ctx, config.CardID, config.CardIdentity, what, diags)

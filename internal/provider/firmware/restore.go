@@ -32,18 +32,18 @@ func (m *model) restores() bool {
 
 // kept are the arguments that a destroy needs from the state, where there is no
 // configuration any more.
-var kept = []string{"on_destroy", "activation", "allow_management_path"}
+var kept = []string{"on_destroy", "activation", "allowed_management_path"}
 
 // keep takes over what a destroy will need and reports whether that changed
 // anything. m is what the state holds.
 func (m *model) keep(plan model) bool {
 	before := *m
-	m.OnDestroy, m.AllowManagement, m.Timeouts = plan.OnDestroy, plan.AllowManagement, plan.Timeouts
+	m.OnDestroy, m.AllowedPath, m.Timeouts = plan.OnDestroy, plan.AllowedPath, plan.Timeouts
 	if plan.OnDestroy.ValueString() == destroyRestore {
 		m.Activation = plan.Activation
 	}
 	return !m.OnDestroy.Equal(before.OnDestroy) || !m.Activation.Equal(before.Activation) ||
-		!m.Timeouts.Equal(before.Timeouts) || !m.AllowManagement.Equal(before.AllowManagement)
+		!m.Timeouts.Equal(before.Timeouts) || !m.AllowedPath.Equal(before.AllowedPath)
 }
 
 // follow stores the new place of a card that has moved. It reports whether that is all
@@ -143,7 +143,7 @@ func (r *Resource) restoreOf(ctx context.Context, ref attribute.CardRef, state m
 		Lab:            r.Lab(ctx, ref, diags),
 		Left:           ib.Firmware{PSID: ib.PSID(state.ImagePSID.ValueString()), FW: left},
 		Activation:     safety.Activation(state.Activation.ValueString()),
-		ManagementPath: attribute.StringsOf(state.AllowManagement),
+		ManagementPath: attribute.StringsOf(state.AllowedPath),
 	}, true
 }
 

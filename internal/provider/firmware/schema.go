@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
@@ -71,21 +72,20 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 				"Without it the resource holds what is in flash and never writes to the card; see above.",
 			PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.ImageIDKind]()},
 		},
-		"allow_psid_change": attribute.ConsentToPair[attribute.PSIDKind]("Consent to a cross-flash: exactly this PSID " +
-			"`from` may become that PSID `to`."),
-		"allow_downgrade": attribute.ConsentToPair[attribute.VersionKind]("Consent to an older firmware: exactly this " +
-			"version `from` may become that version `to`."),
-		"allow_branch_change": attribute.ConsentToPair[attribute.VersionKind]("Consent to firmware of another branch, " +
-			"where both versions state one (four digits in the middle, `12.1102.6630`): exactly this version `from` may " +
-			"become that version `to`."),
-		"allow_reinstall": attribute.ConsentToVersion("Consent to burn other content of the version that is in flash " +
-			"already: that version."),
-		"allow_unproven_flash": attribute.ConsentToVersion("Consent to burn over firmware of which no driver shows that " +
-			"it has run: the version in flash. Only the first burn of a card on a host without its driver needs it. " +
-			"A flash that has the content which a job of this provider left there counts as written by that job, whoever " +
-			"burned it last: equal content is the same firmware."),
-		"allow_management_path": attribute.StoredConsent("Consent to change the card although the SSH session or the " +
-			"default route of the host rides on it: the names of those interfaces."),
+		finding.Allow: attribute.AllowAttribute(map[string]schema.Attribute{
+			"psid_change": attribute.ConsentToPair[attribute.PSIDKind]("Consent to a cross-flash: exactly this PSID " +
+				"`from` may become that PSID `to`."),
+			"downgrade": attribute.ConsentToPair[attribute.VersionKind]("Consent to an older firmware: exactly this " +
+				"version `from` may become that version `to`."),
+			"branch_change": attribute.ConsentToPair[attribute.VersionKind]("Consent to firmware of another branch, " +
+				"where both versions state one (four digits in the middle, `12.1102.6630`): exactly this version `from` may " +
+				"become that version `to`."),
+			"reinstall": attribute.ConsentToVersion("Consent to burn other content of the version that is in flash " +
+				"already: that version."),
+			attribute.UnprovenFlash: attribute.ConsentToUnproven("burn over"),
+			attribute.ManagementPath: attribute.ConsentToNames("Consent to change the card although the SSH session or the " +
+				"default route of the host rides on it: the names of those interfaces."),
+		}),
 		"activation": attribute.ActivationAttribute(),
 		"on_destroy": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(destroyKeep),
@@ -102,7 +102,7 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 				"rename burns the old firmware back. " +
 				"Without `image_id` nothing is restored. " +
 				"If the restore fails, the resource stays in the state, and the next destroy goes on from there. Apply this " +
-				"argument before the destroy, and also a change of `activation`, `timeouts.delete` or `allow_management_path` " +
+				"argument before the destroy, and also a change of `activation`, `timeouts.delete` or `allow.management_path` " +
 				"beside it.",
 			Validators: []validator.String{stringvalidator.OneOf(destroyKeep, destroyRestore)},
 		},
@@ -122,8 +122,9 @@ func results() map[string]schema.Attribute {
 			"to anything but the planned image (HO019). For a new resource a warning of the plan shows it. The engines keep " +
 			"nothing of that plan: if somebody changes the flash before the apply, the apply burns what the configuration " +
 			"and its consents allow then."),
-		"flash_psid":    attribute.ComputedPSID("PSID in flash."),
-		"flash_version": attribute.ComputedVersion("Firmware version in flash."),
+		"allowed_management_path": attribute.AllowedPath(),
+		"flash_psid":              attribute.ComputedPSID("PSID in flash."),
+		"flash_version":           attribute.ComputedVersion("Firmware version in flash."),
 		"running_psid": attribute.ComputedPSID("PSID that the card booted; differs from flash until the next " +
 			"restart."),
 		"running_version": attribute.ComputedVersion("Firmware version that the card booted."),

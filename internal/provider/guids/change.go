@@ -20,50 +20,41 @@ func changeConsent() schema.SingleNestedAttribute {
 		return schema.ListAttribute{Required: true, WriteOnly: true, ElementType: types.StringType, MarkdownDescription: what,
 			Validators: []validator.List{listvalidator.SizeAtLeast(1)}}
 	}
-	return attribute.ConsentToParts("Consent to replace GUIDs and MACs in flash that are valid and of this card alone: "+
-		"each value of `from` by the one at its place in `to`. It allows nothing else. Values that are zero or blank, that another "+
-		"card has, or that this provider wrote need none, and what this card had before or after a job of this provider may "+
-		"come back without one.", map[string]schema.Attribute{
-		"from": values("GUIDs and MACs in flash."),
-		"to":   values("What each of them becomes."),
-	})
+	return schema.SingleNestedAttribute{Optional: true, WriteOnly: true,
+		MarkdownDescription: "Consent to replace GUIDs and MACs in flash that are valid and of this card alone: each value " +
+			"of `from` by the one at its place in `to`. What this provider wrote, or another card has, needs none.",
+		Attributes: map[string]schema.Attribute{
+			"from": values("GUIDs and MACs in flash."),
+			"to":   values("What each of them becomes."),
+		}}
 }
 
-// consent reads allow_guid_change.
-func consent(v types.Object) (c safety.GUIDChange, err error) {
+// consent reads allow.guid_change.
+func consent(v attribute.Consents) (c safety.GUIDChange, err error) {
 	if c.From, err = canonical(v, "from"); err == nil {
 		c.To, err = canonical(v, "to")
 	}
 	if err == nil && len(c.From) != len(c.To) {
-		err = fmt.Errorf("allow_guid_change has %d values in from and %d in to: each value needs its own", len(c.From),
+		err = fmt.Errorf("allow.guid_change has %d values in from and %d in to: each value needs its own", len(c.From),
 			len(c.To))
 	}
 	return c, err
 }
 
 // canonical gives the GUIDs and MACs of a part of the consent as a finding writes them.
-func canonical(v types.Object, part string) (all []string, err error) {
-	list, _ := v.Attributes()[part].(types.List)
-	for _, text := range attribute.StringsOf(list) {
+func canonical(v attribute.Consents, part string) (all []string, err error) {
+	for _, text := range v.Names(part) {
 		if guid, notGUID := ib.ParseGUID(text); notGUID == nil {
 			all = append(all, guid.String())
 			continue
 		}
 		mac, notMAC := ib.ParseMAC(text)
 		if notMAC != nil {
-			return nil, fmt.Errorf("invalid value %q in allow_guid_change.%s: want a GUID or a MAC", text, part)
+			return nil, fmt.Errorf("invalid value %q in allow.guid_change.%s: want a GUID or a MAC", text, part)
 		}
 		all = append(all, mac.String())
 	}
 	return all, nil
-}
-
-// consentKnown reports whether all of the consent is known.
-func consentKnown(v types.Object) bool {
-	return !v.IsUnknown() && !slices.ContainsFunc([]string{"from", "to"}, func(part string) bool {
-		list, ok := v.Attributes()[part].(types.List)
-		return ok && attribute.HasUnknown(list)
-	})
 }
 
 // changeText says what becomes of each value.

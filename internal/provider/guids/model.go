@@ -15,20 +15,18 @@ import (
 )
 
 type model struct {
-	ID              types.String      `tfsdk:"id"`
-	CardID          attribute.CardID  `tfsdk:"card_id"`
-	CardIdentity    types.String      `tfsdk:"card_identity"`
-	BaseMAC         attribute.MAC     `tfsdk:"base_mac"`
-	BaseGUID        attribute.GUID    `tfsdk:"base_guid"`
-	NodeGUID        attribute.GUID    `tfsdk:"node_guid"`
-	SystemGUID      attribute.GUID    `tfsdk:"system_image_guid"`
-	PortGUIDs       types.Map         `tfsdk:"port_guids"`
-	MACs            types.Map         `tfsdk:"macs"`
-	AllowChange     types.Object      `tfsdk:"allow_guid_change"`
-	AllowUnproven   attribute.Version `tfsdk:"allow_unproven_flash"`
-	AllowManagement types.List        `tfsdk:"allow_management_path"`
-	Activation      types.String      `tfsdk:"activation"`
-	Timeouts        timeouts.Value    `tfsdk:"timeouts"`
+	ID           types.String     `tfsdk:"id"`
+	CardID       attribute.CardID `tfsdk:"card_id"`
+	CardIdentity types.String     `tfsdk:"card_identity"`
+	BaseMAC      attribute.MAC    `tfsdk:"base_mac"`
+	BaseGUID     attribute.GUID   `tfsdk:"base_guid"`
+	NodeGUID     attribute.GUID   `tfsdk:"node_guid"`
+	SystemGUID   attribute.GUID   `tfsdk:"system_image_guid"`
+	PortGUIDs    types.Map        `tfsdk:"port_guids"`
+	MACs         types.Map        `tfsdk:"macs"`
+	Allow        types.Object     `tfsdk:"allow"`
+	Activation   types.String     `tfsdk:"activation"`
+	Timeouts     timeouts.Value   `tfsdk:"timeouts"`
 
 	Change         types.String `tfsdk:"change"`
 	Effective      types.Object `tfsdk:"effective"`
@@ -43,28 +41,12 @@ var effectiveTypes = map[string]attr.Type{
 
 // known reports whether everything that the verdict needs is known.
 func (m *model) known() bool {
-	return m.valuesKnown() && consentKnown(m.AllowChange) && !m.CardID.IsUnknown() && !m.AllowUnproven.IsUnknown() &&
-		!attribute.HasUnknown(m.AllowManagement) && !m.Activation.IsUnknown()
+	return m.valuesKnown() && attribute.Known(m.CardID, m.Allow, m.Activation)
 }
 
 // valuesKnown reports whether all GUIDs and MACs that are given are known.
 func (m *model) valuesKnown() bool {
-	for _, v := range []attr.Value{m.BaseMAC, m.BaseGUID, m.NodeGUID, m.SystemGUID} {
-		if v.IsUnknown() {
-			return false
-		}
-	}
-	for _, byPort := range []types.Map{m.PortGUIDs, m.MACs} {
-		if byPort.IsUnknown() {
-			return false
-		}
-		for _, v := range byPort.Elements() {
-			if v.IsUnknown() {
-				return false
-			}
-		}
-	}
-	return true
+	return attribute.Known(m.BaseMAC, m.BaseGUID, m.NodeGUID, m.SystemGUID, m.PortGUIDs, m.MACs)
 }
 
 // request reads what is asked. m must come from the configuration, with the
@@ -92,9 +74,9 @@ func (m *model) request(oneBase bool) (safety.GUIDRequest, error) {
 	if err != nil {
 		return req, err
 	}
-	req.Change, err = consent(m.AllowChange)
-	req.UnprovenFlash = m.AllowUnproven.ValueString()
-	req.ManagementPath = attribute.StringsOf(m.AllowManagement)
+	given := attribute.ConsentsOf(m.Allow)
+	req.Change, err = consent(given.Part("guid_change"))
+	req.UnprovenFlash, req.ManagementPath = given.Text(attribute.UnprovenFlash), given.Names(attribute.ManagementPath)
 	req.Activation = safety.Activation(m.Activation.ValueString())
 	return req, err
 }

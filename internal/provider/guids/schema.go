@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
@@ -62,19 +63,17 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				"}`. This is what other resources refer to: `port_guids[\"1\"]`. " + leftOut),
 			"macs": attribute.ByPortAttribute[attribute.MACKind]("MAC addresses in flash by port, `{ \"1\" = " +
 				"\"e4:1d:2d:…\" }`. " + leftOut),
-			"allow_guid_change": changeConsent(),
-			"allow_unproven_flash": attribute.ConsentToVersion("Consent to set GUIDs in firmware of which no driver shows " +
-				"that it has run: the version in flash. Only a card on a host without its driver needs it, before its first " +
-				"restart. " +
-				"A flash that has the content which a job of this provider left there counts as written by that job, whoever " +
-				"burned it last: equal content is the same firmware."),
-			"allow_management_path": attribute.ConsentToNames("Consent to change the card although it carries the SSH session " +
-				"or the default route of the host: the names of those interfaces."),
+			finding.Allow: attribute.AllowAttribute(map[string]schema.Attribute{
+				"guid_change":           changeConsent(),
+				attribute.UnprovenFlash: attribute.ConsentToUnproven("set GUIDs in"),
+				attribute.ManagementPath: attribute.ConsentToNames("Consent to change the card although it carries the " +
+					"SSH session or the default route of the host: the names of those interfaces."),
+			}),
 			"activation": attribute.ActivationAttribute(),
 			"timeouts":   attribute.TimeoutsAttribute(ctx, times, nil),
 
 			"change": attribute.ComputedString("The last change, or the planned one: `0x… -> 0x…` for each GUID and MAC. For a new " +
-				"resource the plan shows it if `allow_guid_change` names it. The apply stops if flash has other values by then."),
+				"resource the plan shows it if `allow.guid_change` names it. The apply stops if flash has other values by then."),
 			"effective": effectiveAttribute(),
 			"reboot_required": attribute.ComputedBool("Whether the host must restart before the card uses what is in flash; " +
 				"null while no driver shows what it uses."),

@@ -27,11 +27,8 @@ type model struct {
 	Routes    types.Set      `tfsdk:"routes"`
 	Timeouts  timeouts.Value `tfsdk:"timeouts"`
 
-	AllowManagement types.List   `tfsdk:"allow_management_path"`
-	AdoptInterface  types.String `tfsdk:"adopt_interface"`
-	AdoptFiles      types.List   `tfsdk:"adopt_files"`
-	AdoptWithout    types.List   `tfsdk:"adopt_without"`
-	TrueNAS         types.Object `tfsdk:"truenas"`
+	Allow       types.Object `tfsdk:"allow"`
+	AllowedPath types.List   `tfsdk:"allowed_management_path"`
 
 	Stack     types.String `tfsdk:"network_stack"`
 	Interface types.String `tfsdk:"interface"`
@@ -119,16 +116,15 @@ func (m *model) sofar() (ipoib.Request, error) {
 
 // consent reads what a configuration consents to; a state holds what a destroy may need.
 func (m *model) consent() ipoib.Consent {
-	c := ipoib.Consent{
-		ManagementPath: attribute.StringsOf(m.AllowManagement), AdoptInterface: m.AdoptInterface.ValueString(),
-		AdoptFiles:    attribute.StringsOf(m.AdoptFiles),
-		AdoptWithout:  attribute.StringsOf(m.AdoptWithout),
-		KeepInterface: attribute.StringOf(m.TrueNAS.Attributes()["keep_interface"]),
+	if m.Allow.IsNull() {
+		return ipoib.Consent{ManagementPath: attribute.StringsOf(m.AllowedPath)}
 	}
-	if mtu, ok := m.TrueNAS.Attributes()["private_mtu"].(types.Int64); ok {
-		c.PrivateMTU = int(mtu.ValueInt64())
+	given := attribute.ConsentsOf(m.Allow)
+	return ipoib.Consent{
+		ManagementPath: given.Names(attribute.ManagementPath), AdoptInterface: given.Text("adopt_interface"),
+		AdoptFiles: given.Names("adopt_files"), AdoptWithout: given.Names("adopt_without"),
+		KeepInterface: given.Text("keep_interface"), PrivateMTU: given.Number("private_mtu"),
 	}
-	return c
 }
 
 // pkeyOf gives zero for the default partition.

@@ -2,7 +2,6 @@ package ipoib
 
 import (
 	"context"
-	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -12,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
@@ -20,7 +20,7 @@ const description = "An IP-over-InfiniBand interface in the host's own network s
 	"The provider finds out what configures the network of the host: netplan (with NetworkManager or " +
 	"systemd-networkd), NetworkManager, systemd-networkd, ifupdown or ifupdown2, or the middleware of TrueNAS. " +
 	"The configuration is written to separate, marked files; `stored_in` names them. A file of somebody else that " +
-	"configures the interface is taken over with consent only (`adopt_files`), and kept beside its place. Other files " +
+	"configures the interface is taken over with consent only (`allow.adopt_files`), and kept beside its place. Other files " +
 	"are never changed.\n\n" +
 	"A change of the network must be confirmed over a new connection. Otherwise the host undoes it " +
 	"by itself after 90 seconds, or at its next start: it puts the files back and configures the interface by them. " +
@@ -75,8 +75,11 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 				"exactly these; empty for none.",
 			Validators: []validator.Set{attribute.ValidElements[attribute.PrefixKind]{}},
 		},
-		"routes":   routesAttribute(),
-		"timeouts": attribute.TimeoutsAttribute(ctx, times, &removal),
+		"routes":      routesAttribute(),
+		finding.Allow: attribute.AllowAttribute(consents()),
+		"timeouts":    attribute.TimeoutsAttribute(ctx, times, &removal),
+
+		"allowed_management_path": attribute.AllowedPath(),
 
 		"network_stack": attribute.ComputedString("What configures the network of the host, as found there: `netplan with " +
 			"systemd-networkd`, `netplan with NetworkManager`, `NetworkManager`, " +
@@ -97,14 +100,13 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 			},
 		},
 	}
-	maps.Copy(attrs, consents())
 	return schema.Schema{MarkdownDescription: description, Attributes: attrs}
 }
 
-// consents are the arguments that name the thing an operator agrees to touch.
+// consents name the thing an operator agrees to touch.
 func consents() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"allow_management_path": attribute.StoredConsent("Consent to change or remove the interface although the SSH " +
+		attribute.ManagementPath: attribute.ConsentToNames("Consent to change or remove the interface although the SSH " +
 			"session, the default route or storage runs over it, or may do so: the name of the interface."),
 		"adopt_interface": attribute.ConsentToName("Consent to replace a configuration of the interface that was made " +
 			"outside Terraform, on TrueNAS: its name."),
@@ -117,15 +119,11 @@ func consents() map[string]schema.Attribute {
 			"resource does not: addresses, routes, and settings that it has no arguments for. Write them as the plan names " +
 			"them, `[\"nameservers\", \"172.16.0.21/24\"]`. An apply that finds another one, which somebody has added " +
 			"after the plan, is refused."),
-		"truenas": attribute.ConsentToParts("Consents that only a host with TrueNAS asks for.", map[string]schema.Attribute{
-			"keep_interface": schema.StringAttribute{Optional: true, WriteOnly: true,
-				MarkdownDescription: "Consent to store the management interface of a host " +
-					"on which nothing is configured yet: its name. " +
-					"Its present configuration is stored in the same transaction, because the first stored interface makes the " +
-					"middleware clear all others."},
-			"private_mtu": schema.Int64Attribute{Optional: true, WriteOnly: true,
-				MarkdownDescription: "Consent to store an MTU above 9216 past the public API: that MTU. It survives restarts, " +
-					"but an update of TrueNAS may lose it."},
-		}),
+		"keep_interface": attribute.ConsentToName("Consent to store the management interface of a TrueNAS host on which " +
+			"nothing is configured yet: its name. Its present configuration is stored in the same transaction, because the " +
+			"first stored interface makes the middleware clear all others."),
+		"private_mtu": schema.Int64Attribute{Optional: true, WriteOnly: true,
+			MarkdownDescription: "Consent to store an MTU above 9216 past the public API of TrueNAS: that MTU. It survives " +
+				"restarts, but an update of TrueNAS may lose it."},
 	}
 }

@@ -17,14 +17,13 @@ import (
 )
 
 type model struct {
-	ID              types.String     `tfsdk:"id"`
-	CardID          attribute.CardID `tfsdk:"card_id"`
-	CardIdentity    types.String     `tfsdk:"card_identity"`
-	Ports           types.Map        `tfsdk:"ports"`
-	AllowManagement types.List       `tfsdk:"allow_management_path"`
-	AllowOtherCards types.List       `tfsdk:"allow_other_cards"`
-	Activation      types.String     `tfsdk:"activation"`
-	Timeouts        timeouts.Value   `tfsdk:"timeouts"`
+	ID           types.String     `tfsdk:"id"`
+	CardID       attribute.CardID `tfsdk:"card_id"`
+	CardIdentity types.String     `tfsdk:"card_identity"`
+	Ports        types.Map        `tfsdk:"ports"`
+	Allow        types.Object     `tfsdk:"allow"`
+	Activation   types.String     `tfsdk:"activation"`
+	Timeouts     timeouts.Value   `tfsdk:"timeouts"`
 
 	StoredIn       types.String `tfsdk:"stored_in"`
 	Effective      types.Map    `tfsdk:"effective"`
@@ -35,19 +34,14 @@ type model struct {
 
 // known reports whether everything that the verdict needs is known.
 func (m *model) known() bool {
-	for _, v := range m.Ports.Elements() {
-		if v.IsUnknown() {
-			return false
-		}
-	}
-	return !m.CardID.IsUnknown() && !m.Ports.IsUnknown() && !attribute.HasUnknown(m.AllowManagement) &&
-		!attribute.HasUnknown(m.AllowOtherCards) && !m.Activation.IsUnknown()
+	return attribute.Known(m.CardID, m.Ports, m.Allow, m.Activation)
 }
 
 // request reads what is asked from the configuration.
 func (m *model) request() (safety.LinkTypeRequest, error) {
-	req := safety.LinkTypeRequest{Ports: map[int]ib.LinkType{}, ManagementPath: attribute.StringsOf(m.AllowManagement),
-		OtherCards: attribute.StringsOf(m.AllowOtherCards), Activation: safety.Activation(m.Activation.ValueString())}
+	given := attribute.ConsentsOf(m.Allow)
+	req := safety.LinkTypeRequest{Ports: map[int]ib.LinkType{}, ManagementPath: given.Names(attribute.ManagementPath),
+		OtherCards: given.Names("other_cards"), Activation: safety.Activation(m.Activation.ValueString())}
 	for key, v := range m.Ports.Elements() {
 		number, err := strconv.Atoi(key)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -132,7 +133,7 @@ func TestModel_requestNamesThePortThatIsWrong(t *testing.T) {
 func TestOtherCards_areNamedByTheirAddresses(t *testing.T) {
 	for text, valid := range map[string]bool{"0000:04:00.0": true, "nonsense": false, "04:00.0": false} {
 		var resp validator.ListResponse
-		for _, v := range otherCards().Validators {
+		for _, v := range consents()["other_cards"].(schema.ListAttribute).Validators {
 			v.ValidateList(context.Background(), validator.ListRequest{ConfigValue: types.ListValueMust(types.StringType,
 				[]attr.Value{types.StringValue(text)})}, &resp)
 		}

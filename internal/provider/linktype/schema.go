@@ -3,7 +3,6 @@ package linktype
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
@@ -13,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
@@ -63,12 +63,15 @@ func activation() schema.StringAttribute {
 	return a
 }
 
-// otherCards is a consent whose names are PCI addresses, written as findings write them.
-func otherCards() schema.ListAttribute {
-	a := attribute.ConsentToNames("Consent to change the types of other cards of the host with those " +
-		"of this one, where one setting of the host holds for all: their PCI addresses.")
-	a.Validators = append(slices.Clone(a.Validators), listvalidator.ValueStringsAre(pciAddress{}))
-	return a
+// consents name the things that an operator agrees to touch.
+func consents() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		attribute.ManagementPath: attribute.ConsentToNames("Consent to change the ports although one of them carries the " +
+			"SSH session or the default route of the host: the names of those interfaces."),
+		"other_cards": attribute.ConsentToNames("Consent to change the types of other cards of the host with those of this "+
+			"one, where one setting of the host holds for all: their PCI addresses.",
+			listvalidator.ValueStringsAre(pciAddress{})),
+	}
 }
 
 // pciAddress accepts a PCI address in full.
@@ -111,11 +114,9 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 					mapvalidator.ValueStringsAre(stringvalidator.OneOf("ib", "eth", "auto")),
 				},
 			},
-			"allow_management_path": attribute.ConsentToNames("Consent to change the ports although one of them carries the " +
-				"SSH session or the default route of the host: the names of those interfaces."),
-			"allow_other_cards": otherCards(),
-			"activation":        activation(),
-			"timeouts":          attribute.TimeoutsAttribute(ctx, times, nil),
+			finding.Allow: attribute.AllowAttribute(consents()),
+			"activation":  activation(),
+			"timeouts":    attribute.TimeoutsAttribute(ctx, times, nil),
 
 			"stored_in": attribute.ComputedString("Place that keeps the types over a restart: `mstconfig` (the card itself), " +
 				"`modprobe.d`, `mlx4.conf` or `kernel_extra_options`."),

@@ -45,41 +45,8 @@ type model struct {
 
 // known reports whether everything that a check needs is known.
 func (m *model) known() bool {
-	for _, v := range []attr.Value{m.Host, m.PortGUID, m.Priority, m.SubnetPrefix, m.LogLevel, m.LogMaxSize,
-		m.PollingTimeout, m.PollingRetries} {
-		if v.IsUnknown() {
-			return false
-		}
-	}
-	return wholly(m.Partitions) && !attribute.HasUnknown(m.RoutingEngine)
-}
-
-// wholly reports whether a value and everything in it is known.
-func wholly(v attr.Value) bool {
-	if v.IsUnknown() {
-		return false
-	}
-	switch c := v.(type) {
-	case types.Map:
-		for _, e := range c.Elements() {
-			if !wholly(e) {
-				return false
-			}
-		}
-	case types.Object:
-		for _, e := range c.Attributes() {
-			if !wholly(e) {
-				return false
-			}
-		}
-	case types.Set:
-		for _, e := range c.Elements() {
-			if !wholly(e) {
-				return false
-			}
-		}
-	}
-	return true
+	return attribute.Known(m.Host, m.PortGUID, m.Priority, m.SubnetPrefix, m.LogLevel, m.LogMaxSize, m.PollingTimeout,
+		m.PollingRetries, m.Partitions, m.RoutingEngine)
 }
 
 func (m *model) request(ctx context.Context) (ops.Request, error) {
@@ -100,7 +67,7 @@ func (m *model) unknownNames() string {
 	}{
 		{"port_guid", m.PortGUID.IsUnknown()},
 		{"priority", m.Priority.IsUnknown()},
-		{"partitions in full", !wholly(m.Partitions)},
+		{"partitions in full", !attribute.Known(m.Partitions)},
 	} {
 		if a.late {
 			names = append(names, a.name)
@@ -126,7 +93,7 @@ func (m *model) sofar(ctx context.Context) (ops.Request, error) {
 			return d, err
 		}
 	}
-	if wholly(m.Partitions) {
+	if attribute.Known(m.Partitions) {
 		d.Partitions, err = m.partitions(ctx)
 	}
 	return d, err

@@ -47,11 +47,12 @@ func (o object) early(ctx context.Context, plan *model, diags *diag.Diagnostics)
 		diagnostic.AddErrorAt(diags, path.Root("host"), "plan subnet manager on host "+host, err)
 		return
 	}
-	if !judge.IsInPlace(found.OfPorts(snap), d) && wholly(plan.Partitions) && o.OnlyRead(ctx, what, host, nil, diags) {
+	known := attribute.Known(plan.Partitions)
+	if !judge.IsInPlace(found.OfPorts(snap), d) && known && o.OnlyRead(ctx, what, host, nil, diags) {
 		return
 	}
 	diagnostic.AddFindings(ctx, diags, what,
-		judge.Check(found.Of(snap, 0), d, judge.PlanFacts{PortUnknown: true, PartitionsUnknown: !wholly(plan.Partitions),
+		judge.Check(found.Of(snap, 0), d, judge.PlanFacts{PortUnknown: true, PartitionsUnknown: !known,
 			Lab: o.lab(ctx)}))
 	diagnostic.AddPartlyPostponed(diags, "subnet manager on host "+host, plan.unknownNames(),
 		"the port and who serves it, the other subnet managers of its fabric, and what an earlier instance left")

@@ -14,12 +14,13 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
 // Validate says what no partition can be.
 func (o object) Validate(ctx context.Context, config *model, diags *diag.Diagnostics) {
-	if !wholly(config.Partitions) {
+	if !attribute.Known(config.Partitions) {
 		return
 	}
 	if _, err := config.partitions(ctx); err != nil {

@@ -14,14 +14,14 @@ import (
 )
 
 type model struct {
-	ID              types.String     `tfsdk:"id"`
-	CardID          attribute.CardID `tfsdk:"card_id"`
-	Port            types.Int64      `tfsdk:"port"`
-	Enabled         types.Bool       `tfsdk:"enabled"`
-	Speeds          types.Set        `tfsdk:"speeds"`
-	Widths          types.Set        `tfsdk:"widths"`
-	AllowManagement types.List       `tfsdk:"allow_management_path"`
-	Timeouts        timeouts.Value   `tfsdk:"timeouts"`
+	ID       types.String     `tfsdk:"id"`
+	CardID   attribute.CardID `tfsdk:"card_id"`
+	Port     types.Int64      `tfsdk:"port"`
+	Enabled  types.Bool       `tfsdk:"enabled"`
+	Speeds   types.Set        `tfsdk:"speeds"`
+	Widths   types.Set        `tfsdk:"widths"`
+	Allow    types.Object     `tfsdk:"allow"`
+	Timeouts timeouts.Value   `tfsdk:"timeouts"`
 
 	CardIdentity  types.String   `tfsdk:"card_identity"`
 	AtBoot        types.Bool     `tfsdk:"at_boot"`
@@ -36,26 +36,18 @@ type model struct {
 
 // known reports whether everything that a check needs is known.
 func (m *model) known() bool {
-	for _, set := range []types.Set{m.Speeds, m.Widths} {
-		for _, v := range set.Elements() {
-			if v.IsUnknown() {
-				return false
-			}
-		}
-	}
-	return !m.CardID.IsUnknown() && !m.Port.IsUnknown() && !m.Enabled.IsUnknown() && !m.Speeds.IsUnknown() &&
-		!m.Widths.IsUnknown()
+	return attribute.Known(m.CardID, m.Port, m.Enabled, m.Speeds, m.Widths)
 }
 
-// request reads what is asked for; consent is that of the configuration.
-func (m *model) request(consent types.List) (ops.Request, error) {
+// request reads what is asked for; allow is that of the configuration.
+func (m *model) request(allow types.Object) (ops.Request, error) {
 	ref, err := attribute.ParseCardRef(m.CardID.ValueString())
 	if err != nil {
 		return ops.Request{}, err
 	}
 	d := ops.Request{
 		Host: ref.Host, Card: ref.PCI, Number: int(m.Port.ValueInt64()), Enabled: m.Enabled.ValueBool(),
-		Consent: attribute.StringsOf(consent),
+		Consent: attribute.ConsentsOf(allow).Names(attribute.ManagementPath),
 	}
 	if d.Speeds, err = ops.ParseSpeeds(texts(m.Speeds)); err != nil {
 		return d, err

@@ -53,7 +53,7 @@ func New() resource.Resource {
 }
 
 func (o object) Request(_ context.Context, m, config *model) (ops.Request, error) {
-	return m.request(config.AllowManagement)
+	return m.request(config.Allow)
 }
 
 func (o object) Card(m *model) (attribute.CardID, *types.String) { return m.CardID, &m.CardIdentity }
@@ -65,12 +65,12 @@ func (o object) Place(d ops.Request) managed.Place {
 func (o object) Key(d ops.Request) string { return o.NumberedPortKey(cardOf(d), d.Number) }
 
 func (o object) Ready(_ context.Context, s *step) bool {
-	if !s.Plan.known() || attribute.HasUnknown(s.Config.AllowManagement) {
+	if !s.Plan.known() || !attribute.Known(s.Config.Allow) {
 		diagnostic.AddPostponed(s.Diags, "a port",
 			"the card or a part of its setting comes from something that does not exist yet")
 		return false
 	}
-	d, err := s.Plan.request(s.Config.AllowManagement)
+	d, err := s.Plan.request(s.Config.Allow)
 	diagnostic.AddErrorAt(s.Diags, path.Root("speeds"), "plan port "+o.Place(d).ID, err)
 	return err == nil
 }

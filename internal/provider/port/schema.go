@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/port"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
@@ -69,8 +70,10 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 				"If left out, they stay as they are.", ops.SpeedNames()),
 			"widths": namesAttribute("Widths that the port may negotiate: `1X`, `2X`, `4X`, `8X`, `12X`. If "+
 				"left out, they stay as they are.", ops.WidthNames()),
-			"allow_management_path": attribute.ConsentToNames("Consent to change the port although it carries the SSH " +
-				"session, the default route or storage of the host: the names of those interfaces."),
+			finding.Allow: attribute.AllowAttribute(map[string]schema.Attribute{
+				attribute.ManagementPath: attribute.ConsentToNames("Consent to change the port although it carries the SSH " +
+					"session, the default route or storage of the host: the names of those interfaces."),
+			}),
 			"timeouts": attribute.TimeoutsAttribute(ctx, times, &removal),
 
 			"card_identity": attribute.CardIdentityAttribute(),

@@ -88,17 +88,18 @@ func writeIndex(b *strings.Builder) {
 	for _, place := range symptom.Places() {
 		writePlace(b, place)
 	}
-	b.WriteString("\n### By the argument that consents\n\n| Argument | Findings |\n|---|---|\n")
+	b.WriteString("\n### By the consent\n\n| Consent | Findings |\n|---|---|\n")
 	consents := map[string][]*finding.Rule{}
 	var names []string
 	for _, r := range finding.All() {
-		if r.ConsentAttribute == "" {
+		if r.Consent == "" {
 			continue
 		}
-		if consents[r.ConsentAttribute] == nil {
-			names = append(names, r.ConsentAttribute)
+		name := r.ConsentName()
+		if consents[name] == nil {
+			names = append(names, name)
 		}
-		consents[r.ConsentAttribute] = append(consents[r.ConsentAttribute], r)
+		consents[name] = append(consents[name], r)
 	}
 	slices.Sort(names)
 	for _, name := range names {

@@ -129,13 +129,14 @@ func (p paths) over(rule *finding.Rule, what, dev string, on fact.Bool) finding.
 func (p paths) judgeUnknown(f finding.Finding) finding.Finding { return p.judge(f, p.all...) }
 
 func (p paths) judge(f finding.Finding, devs ...string) finding.Finding {
+	f = f.WithConsent(f.Rule.ConsentLine(finding.Names(p.need...)))
 	if !slices.ContainsFunc(devs, func(dev string) bool { return !slices.Contains(p.consent, dev) }) {
 		return f.AsGranted(fmt.Sprintf("%s, as allowed", f.Summary))
 	}
 	if len(p.consent) > 0 {
-		f.Evidence += "; " + f.Rule.ConsentLine(finding.Names(p.consent...))
+		f.Evidence += "; " + f.Rule.ConsentName() + " = " + finding.Names(p.consent...)
 	}
-	return f.WithConsent(f.Rule.ConsentLine(finding.Names(p.need...)))
+	return f
 }
 
 // carries reports whether one of these PCI functions is of a card.

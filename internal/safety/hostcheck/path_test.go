@@ -26,7 +26,7 @@ func TestPath_asksForAllInterfacesAtOnce(t *testing.T) {
 	host := twoPorts()
 	host.SSH.Devs, host.Routes.Default = fact.Known([]string{"enp1s0"}), []inventory.DefaultRoute{{Dev: "enp1s0d1"}}
 	for _, f := range Path(&host, here, nil) {
-		if f.Consent != `allow_management_path = ["enp1s0", "enp1s0d1"]` {
+		if f.Consent != `management_path = ["enp1s0", "enp1s0d1"]` {
 			t.Errorf("%s asks for %s", f.Rule.Code, f.Consent)
 		}
 	}
@@ -51,7 +51,7 @@ func TestPath_unknown(t *testing.T) {
 	for i, text := range []string{"are not known: ip route get ended with status 2. They may be enp1s0 and enp1s0d1",
 		"not known: nfs4 nas:/tank on /mnt (ip hung)"} {
 		if f := found[i]; f.Severity != finding.NeedsConsent ||
-			f.Consent != `allow_management_path = ["enp1s0", "enp1s0d1"]` || !strings.Contains(f.Evidence, text) {
+			f.Consent != `management_path = ["enp1s0", "enp1s0d1"]` || !strings.Contains(f.Evidence, text) {
 			t.Errorf("%+v", f)
 		}
 	}

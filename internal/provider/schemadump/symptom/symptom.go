@@ -238,8 +238,8 @@ var interfaces = []Row{
 		Seen: "The interface is configured by hand, and should be managed here from now on", Cause: "A file that somebody " +
 			"wrote for the network stack defines it.",
 		Findings: []*finding.Rule{finding.InterfaceDefinedByHand, finding.DefinitionLosesSettings},
-		Do: "Import it. Write what it has into the resource, and name the file in `adopt_files`. The plan says where the file " +
-			"is kept, and which of its settings end. Name those in `adopt_without`.",
+		Do: "Import it. Write what it has into the resource, and name the file in `allow.adopt_files`. The plan says where the file " +
+			"is kept, and which of its settings end. Name those in `allow.adopt_without`.",
 	},
 	{
 		Seen:     "ifreload on Proxmox: `main exception: Length of MACAddress attribute not supported: 24`",
