@@ -435,7 +435,8 @@ func smFindings() []findingCase {
 			second.Name = "second"
 			return append(sm(ubuntu, nil), second)
 		}},
-		{code: "SM006", only: "a host without opensm", says: []string{"opensm"}, prepare: drivers, config: plain},
+		{code: "SM006", only: "a host without opensm", says: []string{"opensm"}, prepare: drivers,
+			config: func(*Lab) Config { return sm(ubuntu, map[string]any{"port_guid": Unknown}) }},
 		{code: "SM007", says: []string{"PORTS=ALL"}, prepare: installed, config: plain},
 		{code: "SM010", says: []string{"opensm@0xe41d2d0300e44ed1"}, prepare: installed, config: plain},
 		{code: "SM031", only: "a port without cable", at: "port_guid",

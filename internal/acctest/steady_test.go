@@ -127,6 +127,9 @@ func TestSteady_opensm(t *testing.T) {
 		})
 	}
 
+	// The package stays: that it is installed meanwhile is another case.
+	mustApply(t, ws, wants(5))
+	mustApply(t, ws, nil)
 	// Two applies at once: a first one, and one that changes a value.
 	for _, cfg := range []Config{wants(5), wants(9)} {
 		first, again := cleanPlan(t, ws, cfg), cleanPlan(t, second, cfg)

@@ -39,6 +39,7 @@ type Host struct {
 	generation uint64 // counts changes; a collection belongs to the one it began in
 	snapshot   *inventory.Snapshot
 	away       error                                       // why the host could not be asked, see collectOnce
+	first      *inventory.Snapshot                         // the first one of all
 	stored     map[ib.PCIAddress]inventory.StoredLinkTypes // of the cards that were asked
 	changes    *atomic.Uint64                              // of the set, if the host is in one
 	writes     *atomic.Uint64                              // of the set, if the host is in one
@@ -108,6 +109,9 @@ func (h *Host) collectOnce(ctx context.Context, generation uint64) (*inventory.S
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.first == nil {
+		h.first = s
+	}
 	if h.generation == generation {
 		h.snapshot, h.away, h.asOf = s, err, asOf
 		h.count()
@@ -135,6 +139,13 @@ func (h *Host) answered() {
 func (h *Host) Peek() *inventory.Snapshot {
 	s, _, _ := h.last()
 	return s
+}
+
+// First returns what was found before this process changed the host; nil if nothing was read yet.
+func (h *Host) First() *inventory.Snapshot {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.first
 }
 
 // Invalidate forgets what was found; the next Snapshot collects anew.

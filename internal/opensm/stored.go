@@ -15,6 +15,10 @@ type Stored struct {
 	Runs     bool              // it is known to run
 	Enabled  bool              // it is known to start at boot
 	Boot     string            // the boot of the host in which it was read
+	// What an apply has to do depends on these. Nothing of them is compared.
+	Managed bool     // our drop-in is there
+	Edited  []string // files of ours that hold something else than we write
+	Sound   bool     // it runs with its files, so that it may read them again on a signal
 }
 
 // SettingKeys are the keys of Settings, in the order in which differences are told.

@@ -133,6 +133,17 @@ var readers = []reader{netplanNetworkdFiles{}, netplanNMFiles{}, networkdFiles{}
 // first.
 func (l *Look) Files(t Target, want ipoib.Config) []File { return readerOf(l.Stack, t).files(t, want) }
 
+// Sources are the paths of those files, as StoredConfig has them after a change; nil if only the change shows them.
+func (l *Look) Sources() (paths []string) {
+	if l.PKey != 0 || l.Silence != "" || l.Stack == ipoib.StackMiddleware {
+		return nil
+	}
+	for _, f := range l.Files(l.Target, ipoib.Config{}) {
+		paths = append(paths, f.Path)
+	}
+	return paths
+}
+
 // MainPath is where our main file for the interface is.
 func (l *Look) MainPath(want ipoib.Config) string { return l.Files(l.Target, want)[0].Path }
 

@@ -1,6 +1,7 @@
 package found
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
@@ -8,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	tool "github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
 // Look is what one snapshot says of the subnet manager of one port. Nobody changes it.
@@ -169,5 +171,18 @@ func (l *Look) Stored() (stored opensm.Stored, known bool) {
 		stored.Settings = opensm.Settings(l.Priority, l.Tuning, l.Partitions)
 	}
 	stored.Lines = platform.AddedLines(l.Edits)
+	stored.Managed, stored.Edited, stored.Sound = l.Managed, l.Edited, l.Sound()
 	return stored, true
+}
+
+// Sound reports whether the instance is known to run with its files, so that it may read them again on a signal.
+func (l *Look) Sound() bool {
+	if !fact.Yes(l.Active) || !fact.Yes(l.IsSM) || l.Priority < 0 || l.PartitionError != "" {
+		return false
+	}
+	if !l.Managed || l.Older != "" { // it runs with other files, and would read those again
+		return false
+	}
+	// It is not known what the running opensm has taken from a file that was edited.
+	return !slices.ContainsFunc(l.Edited, func(at string) bool { return at != tool.PartitionsPath(l.Port) })
 }

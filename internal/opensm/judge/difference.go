@@ -90,17 +90,8 @@ func LacksOnlyBoot(l *found.Look, d opensm.Request) bool {
 
 // Rereads reports whether the running instance takes the change on SIGHUP.
 func Rereads(l *found.Look, d opensm.Request) bool {
-	if !fact.Yes(l.Active) || !fact.Yes(l.Enabled) || !fact.Yes(l.IsSM) || l.Priority < 0 || l.PartitionError != "" {
+	if !l.Sound() || !fact.Yes(l.Enabled) {
 		return false
-	}
-	if !l.Managed || l.Older != "" { // it runs with other files, and would read those again
-		return false
-	}
-	for _, path := range l.Edited {
-		// It is not known what the running opensm has taken from a file that was edited.
-		if path != tool.PartitionsPath(d.PortGUID) {
-			return false
-		}
 	}
 	was := opensm.Request{PortGUID: d.PortGUID, Priority: l.Priority, Tuning: l.Tuning, Partitions: l.Partitions}
 	return !tool.NeedsRestart(was.Conf(), d.Conf()) && tool.SameGroups(l.Partitions, d.Partitions)

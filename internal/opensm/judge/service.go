@@ -16,7 +16,8 @@ import (
 func checkService(l *found.Look, diff []string, p PlanFacts) []finding.Finding {
 	var all []finding.Finding
 	settled := l.Silence() == "" && len(diff) == 0
-	if l.Installed == "" {
+	// Of a port that is known the plan shows it in change.
+	if l.Installed == "" && p.PortUnknown {
 		all = append(all, finding.OpensmInstalled.Find("opensm is not installed on %s.", l.Host))
 	}
 	// The apply edits the list. One that it cannot read whole it would damage.

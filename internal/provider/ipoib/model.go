@@ -178,14 +178,37 @@ func effective(o *found.Look) types.Object {
 	if !o.Present {
 		return types.ObjectNull(effectiveTypes)
 	}
-	addresses := make([]string, len(o.Live.Addresses))
-	for i, p := range o.Live.Addresses {
-		addresses[i] = p.String()
+	return effectiveOf(o.Live.Config)
+}
+
+func effectiveOf(c ipoib.Config) types.Object {
+	var addresses []string
+	for _, p := range c.Sorted().Addresses {
+		addresses = append(addresses, p.String())
 	}
 	return types.ObjectValueMust(effectiveTypes, map[string]attr.Value{
-		"mode": types.StringValue(o.Live.Mode.String()), "mtu": types.Int64Value(int64(o.Live.MTU)),
+		"mode": types.StringValue(c.Mode.String()), "mtu": types.Int64Value(int64(c.MTU)),
 		"addresses": attribute.StringList(addresses),
 	})
+}
+
+// foresee fills in what a change does not move, of an interface of which the state has was. What a state holds that
+// has all of it shows nothing of what is to be done, so that the place of the configuration stays open.
+func (m *model) foresee(was *model, sources []string, held bool) {
+	m.Stack, m.Interface = openIfNull(was.Stack), openIfNull(was.Interface)
+	if was.Carrier.ValueBool() {
+		m.Carrier = was.Carrier
+	}
+	if n := len(was.StoredIn.Elements()); !held && n > 0 && (sources == nil || n == len(sources)) {
+		m.StoredIn = was.StoredIn
+	}
+}
+
+func openIfNull(v types.String) types.String {
+	if v.IsNull() {
+		return types.StringUnknown()
+	}
+	return v
 }
 
 // plan fills what follows from the configuration; what the host decides is left to

@@ -46,6 +46,25 @@ func (o object) Plan(_ context.Context, s *step) (held bool) {
 	return held
 }
 
+// Foresee has the interface up with what is asked for, or the apply fails.
+func (o object) Foresee(_ context.Context, s *step, first *found.Look, _ found.Seen) {
+	s.Plan.Up, s.Plan.Effective = types.BoolValue(true), effectiveOf(s.Ask.Config)
+	if was, ok := s.State.interfaceOf(); ok && was == ref(s.Ask) {
+		s.Plan.foresee(s.State, first.Sources(), s.Held)
+		return
+	}
+	s.Plan.Stack, s.Plan.Interface = types.StringUnknown(), types.StringUnknown()
+	if first.Silence == "" {
+		s.Plan.Stack = openIfNull(attribute.OrNull(string(first.Stack)))
+	}
+	if first.Name != "" {
+		s.Plan.Interface = types.StringValue(first.Name)
+	}
+	if sources := first.Sources(); sources != nil {
+		s.Plan.StoredIn = attribute.StringList(sources)
+	}
+}
+
 // shown are the addresses and routes of a state, of which a plan itself shows that they end.
 func (m *model) shown() []string {
 	d, err := m.request()

@@ -70,6 +70,7 @@ func (r *Resource[M, Q, L, S]) apply(ctx context.Context, c session.Change) {
 	}
 	diagnostic.AddFindings(ctx, c.Diags, what, result.Findings)
 	c.Diags.Append(r.object.Fill(ctx, &plan, s.Ask, result.Look, kept)...)
+	planned.KeepForeseen(ctx, diagnostic.Capital(r.kind.Thing)+" "+at.ID, c.Plan(), r.kind.Live, &plan, c.Diags)
 	if r.kind.Stores {
 		c.Store(ctx, &plan)
 		return

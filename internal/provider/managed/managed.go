@@ -81,6 +81,10 @@ type Object[M, Q, L, S any] interface {
 	Plan(ctx context.Context, s *Step[M, Q, L]) (held bool)
 	// Check gives the findings on an apply.
 	Check(ctx context.Context, s *Step[M, Q, L]) []finding.Finding
+	// Foresee fills in, after Plan, what the plan knows of Kind.Live, in which all is unknown until then. Of an object
+	// that exists it must follow from state, configuration and kept alone, which is what Remember has kept at the last
+	// look; of a new one from what the host was when the walk began: others may change the host before the apply.
+	Foresee(ctx context.Context, s *Step[M, Q, L], first L, kept S)
 	// Remember gives what is to be kept beside the state of what a look has found. before is what was kept
 	// last; false if nothing new is known.
 	Remember(m *M, q Q, l L, before S) (S, bool)

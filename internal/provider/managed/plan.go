@@ -34,6 +34,8 @@ func (r *Resource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.Modi
 	}
 	looked = true
 	s.Unproven = planned.Unproven(ctx, req.Private, diags)
+	var kept S
+	session.Seen(ctx, req.Private, &kept, diags)
 	if s.Held = r.object.Plan(ctx, s) && s.Exists; s.Keeps {
 		planned.Steady{Held: true}.Plan(ctx, req, resp, s.Plan)
 		return
@@ -41,9 +43,20 @@ func (r *Resource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.Modi
 	s.ToDo = r.object.ToDo(s.Ask, s.Found, s.Held)
 	r.warnMade(s)
 	if r.check(ctx, s) {
-		planned.Steady{Held: s.Held, ToDo: s.ToDo || s.Unproven, Live: r.kind.Live, Kept: r.kind.Kept}.Plan(ctx, req, resp,
-			s.Plan)
+		r.object.Foresee(ctx, s, r.first(s), kept)
+		planned.Steady{Held: s.Held, ToDo: s.ToDo || s.Unproven, Live: r.kind.Live, Foreseen: true, Kept: r.kind.Kept}.
+			Plan(ctx, req, resp, s.Plan)
 	}
+}
+
+// first is the object as its host was when this walk began, before the changes of this apply.
+func (r *Resource[M, Q, L, S]) first(s *Step[M, Q, L]) L {
+	snap := s.Host.First()
+	if snap == nil || snap == s.Snap {
+		return s.Found
+	}
+	q := s.Ask
+	return r.object.Find(snap, &q)
 }
 
 // warnMade says of a new resource that what it describes is on the host already.
@@ -57,6 +70,7 @@ func (r *Resource[M, Q, L, S]) warnMade(s *Step[M, Q, L]) {
 // request reads what is asked for; not ok if that is not known yet or wrong.
 func (r *Resource[M, Q, L, S]) request(ctx context.Context, req resource.ModifyPlanRequest,
 	diags *diag.Diagnostics) (s *Step[M, Q, L], ok bool) {
+	req.Plan = planned.Foresee(req.Plan, r.kind.Live, diags)
 	plan, config, state, exists := planned.Models[M](ctx, req, diags)
 	s = &Step[M, Q, L]{Plan: &plan, Config: &config, State: &state, Exists: exists, Planning: true, Diags: diags}
 	if diags.HasError() || r.Data == nil || !r.object.Ready(ctx, s) {

@@ -41,6 +41,7 @@ type model struct {
 	Role           types.String       `tfsdk:"role"`
 	HandOver       attribute.Duration `tfsdk:"handover_time"`
 	Keys           types.Map          `tfsdk:"security_keys"`
+	Change         types.String       `tfsdk:"change"`
 }
 
 // known reports whether everything that a check needs is known.
@@ -120,6 +121,9 @@ func (m *model) observe(ctx context.Context, d ops.Request, l *found.Look) (diag
 	m.Role = attribute.OrNull(l.Role())
 	m.HandOver = handOver(l.Tuning)
 	m.Keys = keyReport(l.Keys)
+	if m.Change.IsUnknown() {
+		m.Change = types.StringNull()
+	}
 	return diags
 }
 
@@ -179,6 +183,22 @@ func (m *model) plan(d ops.Request) {
 	m.HandOver = handOver(d.Tuning)
 	// Our file of options sets none.
 	m.Keys = keyReport(ops.OurKeys())
+}
+
+// foresee fills in what a change of this instance, of which the state has was, does not move. A restart keeps the
+// LID, and another subnet manager may take the fabric over meanwhile.
+func (m *model) foresee(was *model, change string) {
+	m.PackageVersion, m.Change = was.PackageVersion, attribute.PlannedChange(change, was.Change)
+	if m.PackageVersion.IsNull() {
+		m.PackageVersion = types.StringUnknown()
+	}
+	if !was.PortState.Equal(m.PortState) {
+		return
+	}
+	m.LID = was.LID
+	if was.Active.ValueBool() && was.Priority.Equal(m.Priority) && !strings.Contains(change, "restarts") {
+		m.SMLID, m.Role = was.SMLID, was.Role
+	}
 }
 
 // holds reports whether a state has what is planned, in whatever spelling: an

@@ -15,6 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/change"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -70,6 +71,39 @@ func (o object) Plan(ctx context.Context, s *step) (held bool) {
 		warnSilence(s.Diags, ref(s.Ask).String(), why)
 	}
 	return held
+}
+
+// Foresee says what the apply does. It fails unless the port becomes Active.
+func (o object) Foresee(ctx context.Context, s *step, first *found.Look, kept ops.Stored) {
+	b := judge.Before{Stored: kept, OwnTemplate: s.Found.OwnTemplate}
+	s.Plan.PortState = types.StringValue("Active")
+	was, err := s.State.request(ctx)
+	if err == nil && ref(was) == ref(s.Ask) {
+		b.Was = was
+		if s.State.PackageVersion.IsNull() {
+			b.Packages = packages(first)
+		}
+		change := judge.Announce(b, s.Ask)
+		if change == "" && s.Unproven {
+			change = "waits for the proof that it serves its port"
+		}
+		s.Plan.foresee(s.State, change)
+		return
+	}
+	b.Stored = judge.BeforeNew(first)
+	if s.Plan.PackageVersion = types.StringValue(first.Installed); first.Installed == "" {
+		s.Plan.PackageVersion, b.Packages = types.StringUnknown(), packages(first)
+	}
+	s.Plan.Change = types.StringValue(judge.Announce(b, s.Ask))
+}
+
+// packages are those with opensm on the host of a look.
+func packages(l *found.Look) []string {
+	plat, err := platform.Of(l.Snapshot)
+	if err != nil {
+		return nil // a finding says why
+	}
+	return plat.PackagesFor(platform.FeatureOpenSM, l.Kernel)
 }
 
 // namedRivals is how many subnet managers of equal priority a warning names.

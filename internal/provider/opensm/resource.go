@@ -30,7 +30,7 @@ const standardTimeout = 10 * time.Minute
 var kind = managed.Kind{
 	Name: "infiniband_opensm", Thing: "subnet manager", Change: "run", Remove: "remove", Removed: "subnet manager",
 	HostIn: "host", By: session.PortNamed(), Timeout: standardTimeout,
-	Live: []string{"package_version", "port_state", "lid", "sm_lid", "role"},
+	Live: []string{"package_version", "port_state", "lid", "sm_lid", "role", "change"},
 }
 
 type step = managed.Step[model, ops.Request, *found.Look]

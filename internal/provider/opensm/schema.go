@@ -194,6 +194,9 @@ func results() map[string]schema.Attribute {
 			"manager if the master dies and this one is the " +
 			"standby: `sminfo_polling_timeout` × (`polling_retry_number` + 2). Existing traffic goes on. New " +
 			"ports, joins and paths wait."),
+		"change": attribute.ComputedString("What the apply does to packages, files and services of the host; afterwards what " +
+			"the last one did: `writes /etc/…; restarts opensm@….service`. If somebody installs the package between the plan " +
+			"of a new resource and its apply, the engine stops the apply and calls that an inconsistent final plan: plan again."),
 		"security_keys": schema.MapAttribute{
 			Computed: true, ElementType: types.StringType,
 			MarkdownDescription: "Keys that protect the fabric from other subnet managers and from changes by any host: " +

@@ -47,6 +47,9 @@ type Steady struct {
 	ToDo bool
 	// Live are the attributes that the host decides.
 	Live []string
+	// Foreseen says that the model of a change has in Live what the plan knows of it: only what is unknown there is
+	// open.
+	Foreseen bool
 	// Kept are the arguments that a destroy needs from the state: the state takes them
 	// over whatever else it holds. Timeouts are always kept.
 	Kept []string
@@ -57,17 +60,24 @@ type Steady struct {
 // is kept, whatever else the configuration changes; Terraform permits that.
 func (s Steady) Plan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse,
 	wanted any) {
-	if s.Held {
-		held, err := withThose(append(slices.Clip(s.Kept), attribute.TimeoutsName), resp.Plan.Raw, req.State.Raw)
+	given := resp.Plan.Raw
+	if resp.Diagnostics.Append(resp.Plan.Set(ctx, wanted)...); s.Held {
+		names := append(slices.Clip(s.Kept), attribute.TimeoutsName)
+		toDo := s.ToDo || notedToDo(ctx, req.Private, &resp.Diagnostics)
+		if s.Foreseen && toDo {
+			names, given = append(names, s.Live...), resp.Plan.Raw
+		}
+		held, err := withThose(names, given, req.State.Raw)
 		if err != nil {
 			diagnostic.AddError(&resp.Diagnostics, "plan what a destroy will need", err)
 			return
 		}
-		if resp.Plan.Raw = held; !s.ToDo && !notedToDo(ctx, req.Private, &resp.Diagnostics) {
+		if resp.Plan.Raw = held; !toDo {
 			return
 		}
-	} else {
-		resp.Diagnostics.Append(resp.Plan.Set(ctx, wanted)...)
+	}
+	if s.Foreseen {
+		return
 	}
 	open, err := unknownAt(resp.Plan.Raw, s.Live)
 	if err != nil {
@@ -221,6 +231,49 @@ func whatStays(ctx context.Context, found tfsdk.State, created bool) string {
 		"ADDRESS %q.", id.ValueString())
 }
 
+// Foresee gives a plan in which some attributes are unknown, for a model that fills in what is known of them.
+func Foresee(plan tfsdk.Plan, live []string, diags *diag.Diagnostics) tfsdk.Plan {
+	if plan.Raw.IsNull() {
+		return plan
+	}
+	open, err := unknownAt(plan.Raw, live)
+	if err != nil {
+		diagnostic.AddError(diags, "plan what the host decides", err)
+		return plan
+	}
+	plan.Raw = open
+	return plan
+}
+
+// KeepForeseen gives live attributes of what was read back the values that were planned: an engine takes no others.
+// What moves by itself may be another one already; a warning says so, and the next plan shows it.
+func KeepForeseen(ctx context.Context, title string, plan tfsdk.Plan, live []string, found any, diags *diag.Diagnostics) {
+	state := tfsdk.State(plan)
+	if diags.Append(state.Set(ctx, found)...); diags.HasError() {
+		return
+	}
+	var keep, lines []string
+	for _, name := range live {
+		at := tftypes.AttributeName(name)
+		was, is := valueAt(plan.Raw, at), valueAt(state.Raw, at)
+		if was.IsFullyKnown() && !was.Equal(is) {
+			keep, lines = append(keep, name), append(lines, fmt.Sprintf("%s: planned %s, found %s", name, plainText(was), plainText(is)))
+		}
+	}
+	if len(keep) == 0 {
+		return
+	}
+	diags.AddWarning(title+": the host shows something else already", "The change was made. The state has what was planned, "+
+		"and the next plan shows what the host has then.\n\n"+strings.Join(lines, "\n"))
+	kept, err := withThose(keep, plan.Raw, state.Raw)
+	if err != nil {
+		diagnostic.AddError(diags, "keep what was planned", err)
+		return
+	}
+	state.Raw = kept
+	diags.Append(state.Get(ctx, found)...)
+}
+
 // contradictions names the values that were known in a plan and are others now.
 func contradictions(planned, found tftypes.Value) ([]string, error) {
 	diffs, err := planned.Diff(found)
@@ -256,12 +309,17 @@ func openAbove(object tftypes.Value, at *tftypes.AttributePath) bool {
 }
 
 func valueText(object tftypes.Value, name tftypes.AttributeName) string {
+	return plainText(valueAt(object, name))
+}
+
+// valueAt gives an attribute of the object itself; null if it has none of the name.
+func valueAt(object tftypes.Value, name tftypes.AttributeName) tftypes.Value {
 	v, _, err := tftypes.WalkAttributePath(object, tftypes.NewAttributePath().WithAttributeName(string(name)))
 	value, ok := v.(tftypes.Value)
 	if err != nil || !ok {
-		return "nothing"
+		return tftypes.NewValue(tftypes.DynamicPseudoType, nil)
 	}
-	return plainText(value)
+	return value
 }
 
 // plainText writes a value as an operator would.

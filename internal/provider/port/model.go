@@ -184,6 +184,17 @@ func (m *model) plan(ref attribute.CardRef, number int) {
 	m.Unit = types.StringValue(ops.UnitName(ref.PCI, number))
 }
 
+// foresee fills in what a change of this port, of which the state has was, does not move.
+func (m *model) foresee(was *model, held bool) {
+	m.PortGUID = was.PortGUID
+	if m.PortGUID.IsNull() {
+		m.PortGUID = attribute.UnknownText[attribute.GUIDKind]()
+	}
+	if !held && m.Enabled.Equal(was.Enabled) && m.Speeds.Equal(was.Speeds) && m.Widths.Equal(was.Widths) {
+		m.State, m.PhysicalState, m.Rate, m.LID, m.SMLID = was.State, was.PhysicalState, was.Rate, was.LID, was.SMLID
+	}
+}
+
 // holds reports whether a state has what is planned, now and at boot. A set that the
 // configuration no longer names has to leave the state.
 func (m *model) holds(plan *model) bool {

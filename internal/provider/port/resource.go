@@ -105,6 +105,16 @@ func (o object) Plan(_ context.Context, s *step) (held bool) {
 	return s.State.holds(s.Plan)
 }
 
+func (o object) Foresee(_ context.Context, s *step, first ops.Observation, _ seen) {
+	switch {
+	case s.Exists && attribute.SameCardThere(s.State.CardID, s.State.CardIdentity, s.Plan.CardID) &&
+		s.State.Port.Equal(s.Plan.Port):
+		s.Plan.foresee(s.State, s.Held)
+	case !first.PortGUID.IsZero():
+		s.Plan.PortGUID = attribute.GUIDText(first.PortGUID)
+	}
+}
+
 func (o object) Check(_ context.Context, s *step) []finding.Finding {
 	ref := cardOf(s.Ask)
 	port := o.CardPortPlan(s.Snap, ref, s.Ask.Number)

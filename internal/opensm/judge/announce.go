@@ -1,0 +1,80 @@
+package judge
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	tool "github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+)
+
+// Before is what a change begins with. It is what the last look has kept, and not one that is made now: what a plan
+// announces must not depend on when the plan is made.
+type Before struct {
+	opensm.Stored
+	Was         opensm.Request // what the files said
+	Packages    []string       // that are not installed
+	OwnTemplate bool           // the instance starts with a template unit of ours
+}
+
+// BeforeNew is what a new instance begins with. One of ours that is there already is of another apply, which goes on.
+func BeforeNew(l *found.Look) opensm.Stored {
+	return opensm.Stored{Runs: fact.Yes(l.Active) && !l.Managed}
+}
+
+// Announce says what an apply of d does to packages, files and services of its host; empty if nothing is known of
+// what it has to do.
+func Announce(b Before, d opensm.Request) string {
+	var parts []string
+	if len(b.Packages) > 0 {
+		parts = append(parts, "installs "+strings.Join(b.Packages, ", "))
+	}
+	own, unit := b.ownFiles(d), opensm.UnitName(d.PortGUID)
+	if files := append(b.bootFiles(), own...); len(files) > 0 {
+		parts = append(parts, "writes "+strings.Join(files, ", "))
+	}
+	rereads := b.Sound && b.Enabled && !tool.NeedsRestart(b.Was.Conf(), d.Conf()) && tool.SameGroups(b.Was.Partitions, d.Partitions)
+	switch {
+	case !b.Runs:
+		parts = append(parts, "starts "+unit)
+	case b.Sound && len(own) == 0:
+	case rereads:
+		parts = append(parts, "has "+unit+" read its files again")
+	default:
+		parts = append(parts, "restarts "+unit)
+	}
+	if !b.Enabled {
+		parts = append(parts, "enables it at boot")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// bootFiles are those that have the instance started at boot, which the apply writes.
+func (b Before) bootFiles() []string {
+	switch {
+	case b.Enabled:
+		return nil
+	case b.OwnTemplate:
+		return []string{tool.TemplatePath}
+	}
+	return []string{tool.DefaultPath}
+}
+
+// ownFiles are those of the instance that the apply writes.
+func (b Before) ownFiles(d opensm.Request) []string {
+	dropIn, conf, partitions := tool.DropInPath(d.PortGUID), tool.ConfPath(d.PortGUID), tool.PartitionsPath(d.PortGUID)
+	files := slices.Clone(b.Edited)
+	if !b.Managed {
+		files = append(files, dropIn)
+	}
+	if !b.Managed || b.Was.Conf() != d.Conf() {
+		files = append(files, conf)
+	}
+	if len(d.Partitions) > 0 && (!b.Managed || opensm.PartitionText(b.Was.Partitions) != opensm.PartitionText(d.Partitions)) {
+		files = append(files, partitions)
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
+}
