@@ -140,3 +140,33 @@ func TestLab_Check_undoneWithoutAWord(t *testing.T) {
 	mustContain(t, checked(t, l, d)["IP027"], "it was undone by the host")
 	mustContain(t, strings.Join(apply(t, l, next).Warnings, " "), "it was undone by the host")
 }
+
+// A provider that was killed before the confirmation, and its engine with it, leaves a host that shows what is
+// configured, and takes it back by itself. The next plan has that to do: the apply undoes it, and makes it again.
+func TestLab_Apply_ofWhatTheHostWillUndo(t *testing.T) {
+	t.Parallel()
+	l := withSM(t)
+	d := ubuntuDesired()
+	apply(t, l, d)
+	d.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.16.9.20/24")}
+	_, err := change.Apply(t.Context(), l.cutOff("intel9"), d,
+		change.Options{ConfirmTimeout: time.Hour, SettleTimeout: time.Second})
+	if err == nil {
+		t.Fatal("the change was confirmed over a connection that there was not")
+	}
+	l.Machine("intel9").Faults.Set(labsim.FaultSpec{})
+	l.hosts["intel9"].Drop()
+	look := found.At(l.snapshot(t, "intel9"), d.Ref())
+	if !look.Satisfies(d.Config) || look.Undone != found.UndoWaits {
+		t.Fatalf("the host shows %v, undo %q", look.Differences(d.Config), look.Undone)
+	}
+	if !look.ToDo(d) || !look.OnlyPutsAway(d) {
+		t.Error("the plan shows no change of what the host takes back")
+	}
+	mustContain(t, checked(t, l, d)["IP027"], "The apply does that first, and then makes what is configured.")
+	r := apply(t, l, d)
+	mustContain(t, strings.Join(r.Warnings, " "), "never confirmed; it was undone first")
+	if s := l.snapshot(t, "intel9"); !r.Changed || len(s.Undos) > 0 || found.At(s, d.Ref()).ToDo(d) {
+		t.Errorf("changed: %t; left: %v, %v", r.Changed, s.Undos, found.At(s, d.Ref()).Differences(d.Config))
+	}
+}

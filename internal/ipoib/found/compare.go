@@ -184,7 +184,7 @@ func (l *Look) Report(known *ipoib.Config) ipoib.Config {
 // ToDo reports whether an apply of d would change something on the host, or has to see whether
 // what it has holds.
 func (l *Look) ToDo(d ipoib.Request) bool {
-	return !l.Satisfies(d.Config) || len(l.Adopted(d)) > 0 || l.HasLeftovers() || l.RollbackDue()
+	return !l.Satisfies(d.Config) || len(l.Adopted(d)) > 0 || l.HasLeftovers() || l.UndoDue()
 }
 
 // HasLeftovers reports whether something is left of a change that holds. An apply puts it away
@@ -192,10 +192,19 @@ func (l *Look) ToDo(d ipoib.Request) bool {
 // the next change. The middleware of TrueNAS has its own.
 func (l *Look) HasLeftovers() bool { return l.Undone == UndoNever && l.Stack != ipoib.StackMiddleware }
 
+// UndoDue reports whether the host takes back by itself what the interface has now, or is not done with that. The
+// interface may be as wanted until then.
+func (l *Look) UndoDue() bool {
+	if l.Stack == ipoib.StackMiddleware {
+		return l.RollbackDue()
+	}
+	return l.Undone == UndoWaits || l.Undone == UndoRuns || l.Undone == UndoFails
+}
+
 // OnlyPutsAway reports whether an apply of d would do no more than put away what is left of an
 // earlier change, or see whether that holds.
 func (l *Look) OnlyPutsAway(d ipoib.Request) bool {
-	return (l.HasLeftovers() || l.RollbackDue()) && l.Satisfies(d.Config) && len(l.Adopted(d)) == 0
+	return (l.HasLeftovers() || l.UndoDue()) && l.Satisfies(d.Config) && len(l.Adopted(d)) == 0
 }
 
 // OnlySilence reports whether a systemd that did not answer is all that stands between the host

@@ -77,13 +77,12 @@ func TestCheck_overlapWithWhatWeGave(t *testing.T) {
 	}
 }
 
-// A plan without changes ends in no call of the provider, so it promises no undo by the
-// apply alone.
+// Of what the host takes back by itself the plan has the undo to do.
 func TestCheck_whatUndoesAnEarlierChange(t *testing.T) {
 	t.Parallel()
 	for became, says := range map[string][]string{
-		"waiting": {"it is not undone yet. The host does that by itself", "An apply that changes this interface does it first.",
-			"plan again"},
+		"waiting": {"it is not undone yet. The host does that by itself", "The apply does that first, and then makes what is configured.",
+			"wait for its end"},
 		"undoing":     {"the host undoes it now", "Wait two minutes and plan again"},
 		"confirmed":   {"That change was confirmed and holds", "Apply: it removes what is left"},
 		"by the host": {"it was undone by the host."},

@@ -120,13 +120,10 @@ func (c *checker) checkUndone() {
 	switch c.look.Undone {
 	case "":
 	case found.UndoWaits:
-		// An apply of this plan may have nothing to do for this resource. Core does not call the
-		// provider then.
 		c.add(finding.NetworkChangeUnconfirmed.Find("%s: it is not undone yet. The host does that by itself, within two "+
-			"minutes of that change or at its next start. An apply that changes this interface does it first.", c.look.Host).
-			WithWayOut("Wait until the host has undone it, then plan again: this plan shows what it will take back. If " +
-				"another apply is at work on this interface, wait for its end. Then find out what cut the connection, before " +
-				"you apply the same change again."))
+			"minutes of that change or at its next start. The apply does that first, and then makes what is configured.",
+			c.look.Host).WithWayOut("If another apply is at work on this interface, wait for its end. Find out what cut the " +
+			"connection before you apply the same change again."))
 	case found.UndoRuns:
 		c.add(finding.NetworkChangeUnconfirmed.Find("%s: the host undoes it now.", c.look.Host).WithWayOut(
 			"Wait two minutes and plan again: this plan may show what the host takes back. Then find out what cut the " +
