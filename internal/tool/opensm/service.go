@@ -95,12 +95,23 @@ func (p Ports) Has(port ib.GUID) bool { return slices.Contains(p.GUIDs, port) }
 
 // ParseDefault reads the list. Without a PORTS line nothing is listed: the unit of Debian's 3.3.23 asks systemctl
 // to start no unit then, which fails. Only ALL in capitals is all ports: of another word it makes an instance.
+//
+// No shell reads the file: it is an EnvironmentFile of systemd.exec(5). A line "export PORTS=ALL" sets nothing.
 func ParseDefault(text string) (Ports, error) {
 	value := "NONE"
 	for line := range strings.Lines(text) {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "PORTS="); ok {
-			value = strings.Trim(strings.TrimSpace(v), `"'`)
+		v, ok := portsOf(line)
+		if !ok {
+			continue
 		}
+		if n := len(v); n > 1 && (v[0] == '"' || v[0] == '\'') && v[n-1] == v[0] {
+			v = v[1 : n-1]
+		}
+		if strings.ContainsAny(v, "\"'\\#") {
+			return Ports{}, fmt.Errorf("%s: PORTS: %s cannot be taken for a list: it must stand on one line, and systemd takes "+
+				"a comment only on a line of its own", DefaultPath, strings.TrimSpace(line))
+		}
+		value = strings.TrimSpace(v)
 	}
 	switch value {
 	case "ALL":
@@ -117,6 +128,12 @@ func ParseDefault(text string) (Ports, error) {
 		p.GUIDs = append(p.GUIDs, g)
 	}
 	return p, nil
+}
+
+// portsOf gives the value of a line that sets PORTS. Of such a line systemd drops the spaces around name and value.
+func portsOf(line string) (value string, ok bool) {
+	name, value, ok := strings.Cut(line, "=")
+	return strings.TrimSpace(value), ok && strings.TrimSpace(name) == "PORTS"
 }
 
 // defaultNote stands above a list that says nothing of itself.
@@ -136,7 +153,7 @@ func EditDefault(text string, ports []ib.GUID) string {
 	var b strings.Builder
 	written := false
 	for line := range strings.Lines(text) {
-		if strings.HasPrefix(strings.TrimSpace(line), "PORTS=") {
+		if _, ok := portsOf(line); ok {
 			if !written {
 				if len(ports) == 0 && !strings.Contains(text, defaultNote) {
 					b.WriteString(defaultNote)

@@ -35,6 +35,14 @@ func TestParseDefault(t *testing.T) {
 		{"PORTS=\"0xe41d2d0300e44ed1 0xe41d2d0300e44ed2\"\n", Ports{GUIDs: []ib.GUID{port1, port2}}, false},
 		{"PORTS=0xe41d2d0300e44ed1\nPORTS='0xe41d2d0300e44ed2'\n", Ports{GUIDs: []ib.GUID{port2}}, false},
 		{"PORTS=mlx4_0\n", Ports{}, true},
+		// systemd drops spaces, and what no name is sets nothing: no shell reads the file.
+		{" PORTS = ALL \n", Ports{All: true}, false},
+		{"export PORTS=ALL\n[ -e x ] || PORTS=ALL\nPORTS_OLD=ALL\n", Ports{}, false},
+		// A comment behind a value is a part of it, and quotes may end on another line.
+		{"PORTS=\"ALL\" # mine\n", Ports{}, true},
+		{"PORTS=ALL # mine\n", Ports{}, true},
+		{"PORTS=\"0xe41d2d0300e44ed1\n0xe41d2d0300e44ed2\"\n", Ports{}, true},
+		{"PORTS=0xe41d2d0300e44ed1\\\n 0xe41d2d0300e44ed2\n", Ports{}, true},
 	} {
 		got, err := ParseDefault(tt.text)
 		if diff := cmp.Diff(tt.want, got); diff != "" || (err != nil) != tt.err {
@@ -52,6 +60,7 @@ func TestEditDefault(t *testing.T) {
 		{"# a\nPORTS=ALL\nB=1", []ib.GUID{port1}, "# a\nPORTS=\"0xe41d2d0300e44ed1\"\nB=1"},
 		{"PORTS=ALL\nPORTS=NONE\n", nil, defaultNote + "PORTS=NONE\n"},
 		{defaultNote + "PORTS=\"0xe41d2d0300e44ed1\"\n", nil, defaultNote + "PORTS=NONE\n"},
+		{"PORTS = ALL\n", []ib.GUID{port1}, "PORTS=\"0xe41d2d0300e44ed1\"\n"},
 		{"B=1", []ib.GUID{port1}, "B=1\n# Ports with a subnet manager; Terraform (ibfabric/infiniband) adds and removes its own.\nPORTS=\"0xe41d2d0300e44ed1\"\n"},
 	} {
 		got := EditDefault(tt.text, tt.ports)
