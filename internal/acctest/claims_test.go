@@ -320,3 +320,24 @@ func TestBinary_host_renamed_or_gone(t *testing.T) {
 		t.Errorf("the state still has %s", left)
 	}
 }
+
+// Resources for two objects of a machine under its two names are no claim on one object. The plan says it all the same,
+// once for each name.
+func TestClaims_two_names_of_one_host(t *testing.T) {
+	t.Parallel()
+	w := portHost(t)
+	ws := w.Workspace()
+	alias(ws.Provider, labs.Intel9, "nas")
+	second := sm("nas", map[string]any{"port_guid": portGUID(labs.Intel9, 2), "priority": 6})[0]
+	second.Name = "second"
+	third := ipoib("nas", map[string]any{"port_guid": portGUID(labs.Intel9, 2)})[0]
+	third.Name = "third"
+	said := cleanPlan(t, ws, append(sm(labs.Intel9, nil), second, third)).Diags.Warnings().Find("HO032",
+		"of the provider are one machine", "intel9", "nas")
+	if len(said) != 1 {
+		t.Errorf("HO032 is told %d times", len(said))
+	}
+	if said := cleanPlan(t, w.Workspace(), sm(labs.Intel9, nil)).Diags.Warnings().Find("HO032"); len(said) > 0 {
+		t.Errorf("one name: %v", said)
+	}
+}

@@ -94,8 +94,12 @@ func (r *Resource[M, Q, L, S]) claim(ctx context.Context, s *Step[M, Q, L], req 
 	if _, _, _, err := r.Look(ctx, r.object.Place(s.Ask).Host); err != nil {
 		return true // the look at the object says so
 	}
-	c := planned.Claim{Key: r.object.Key(s.Ask), Name: r.object.Place(s.Ask).ID, HostIn: r.kind.HostIn}
-	return r.Claim(ctx, "plan "+r.kind.Thing, c, req, s.Diags)
+	at := r.object.Place(s.Ask)
+	c := planned.Claim{Key: r.object.Key(s.Ask), Name: at.ID, HostIn: r.kind.HostIn}
+	if !r.Claim(ctx, "plan "+r.kind.Thing, c, req, s.Diags) {
+		return false
+	}
+	return !r.refuses(ctx, s, r.CheckName(at.Host))
 }
 
 // prior is what a plan knows of the identity of the card.

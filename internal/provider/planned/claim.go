@@ -44,6 +44,7 @@ type claims struct {
 	validated map[claimKey]int // by the text of the configuration
 	machines  []machine
 	names     map[string]string // of hosts: the first name of the same machine
+	told      map[string]bool   // names of hosts of which SecondName has told
 }
 
 // machine is the first name under which a machine was met.
@@ -53,7 +54,8 @@ type machine struct {
 }
 
 func newClaims() claims {
-	return claims{made: map[claimKey][]Claim{}, validated: map[claimKey]int{}, names: map[string]string{}}
+	return claims{made: map[claimKey][]Claim{}, validated: map[claimKey]int{}, names: map[string]string{},
+		told: map[string]bool{}}
 }
 
 // Claim remembers a claim. If another resource has made the same one, it is
@@ -112,6 +114,18 @@ func (p *Walk) Machine(name string, snap *inventory.Snapshot) string {
 	}
 	p.claims.names[name] = first
 	return first
+}
+
+// SecondName gives the first name of the machine of a host that goes by another one now, once for each name.
+func (p *Walk) SecondName(name string) (first string, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first, met := p.claims.names[name]
+	if !met || first == name || p.claims.told[name] {
+		return "", false
+	}
+	p.claims.told[name] = true
+	return first, true
 }
 
 // Met is Machine for a host that was met already.

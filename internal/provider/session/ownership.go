@@ -35,6 +35,14 @@ func (d *Data) machineOf(host string) string {
 	return d.Planned.Machine(host, snap)
 }
 
+// CheckName gives the finding on a host that goes by another name in this walk, once for each name.
+func (d *Data) CheckName(host string) []finding.Finding {
+	if first, ok := d.Planned.SecondName(host); ok {
+		return []finding.Finding{clash.SecondName(host, first)}
+	}
+	return nil
+}
+
 // CardKey is the key of claims on a card: all functions of a card have one flash.
 // Look at its host before.
 func (d *Data) CardKey(ref attribute.CardRef) string {

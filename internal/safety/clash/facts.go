@@ -120,7 +120,7 @@ func (l Facts) SecondNames(host string, pci ib.PCIAddress, want ib.GUIDSet) []fi
 			continue
 		}
 		seen[c.Host] = true
-		found = append(found, finding.HostHasTwoNames.Find("%s", oneMachine(host, c.Host)))
+		found = append(found, SecondName(host, c.Host))
 	}
 	return found
 }

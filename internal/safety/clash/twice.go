@@ -48,6 +48,11 @@ func both(kind, name, other string) string {
 	return text
 }
 
+// SecondName is the finding on a host that has two names in the provider's hosts.
+func SecondName(host, alias string) finding.Finding {
+	return finding.HostHasTwoNames.Find("%s", oneMachine(host, alias))
+}
+
 // oneMachine says that two names of the provider's hosts are one machine.
 func oneMachine(host, alias string) string {
 	return fmt.Sprintf("Hosts %s and %s of the provider are one machine: they have one boot id and the same cards.", host,
