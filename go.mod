@@ -23,7 +23,6 @@ require (
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
-	gopkg.in/ini.v1 v1.67.0
 	mvdan.cc/sh/v3 v3.14.1
 )
 

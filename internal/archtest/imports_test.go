@@ -81,7 +81,7 @@ safety/clash: fact finding ib -context -os -os/exec
 safety/hostcheck: fact finding ib inventory -context -os -os/exec
 safety/release: -context -os -os/exec
 shellcmd: +al.essio.dev/pkg/shellescape -context -os -os/exec
-tool: fact ib inventory shellcmd tool +github.com/goccy/go-yaml +gopkg.in/ini.v1 -context -os -os/exec
+tool: fact ib inventory shellcmd tool +github.com/goccy/go-yaml -context -os -os/exec
 poll: -os -os/exec
 memo: -os -os/exec
 host: shellcmd

@@ -1,8 +1,10 @@
 package tool
 
 import (
+	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"strings"
 )
 
@@ -43,6 +45,49 @@ type Section struct {
 	Settings []Setting // by their bare names
 }
 
+// Value is what a name has, the last one where it stands several times; empty if it has none.
+func (s Section) Value(name string) string {
+	all := s.Values(name)
+	if len(all) == 0 {
+		return ""
+	}
+	return all[len(all)-1]
+}
+
+// Values are all that a name has. A line that goes on with a backslash is one with a blank there.
+func (s Section) Values(name string) (all []string) {
+	for _, one := range s.Settings {
+		if one.Name == name {
+			all = append(all, strings.ReplaceAll(one.Value, "\\\n", " "))
+		}
+	}
+	return all
+}
+
+// Names are the names of the settings, each once.
+func (s Section) Names() (all []string) {
+	for _, one := range s.Settings {
+		if one.Name != notAssigned && !slices.Contains(all, one.Name) {
+			all = append(all, one.Name)
+		}
+	}
+	return all
+}
+
+// Unread names the lines that are neither sections nor assignments, without their text, which may
+// hold a password: one bad line does not hide the rest.
+func Unread(all []Section) error {
+	var errs []error
+	for _, section := range all {
+		for _, one := range section.Settings {
+			if one.Name == notAssigned {
+				errs = append(errs, fmt.Errorf("line %d: %s", one.Line, notAssigned))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // notAssigned names a line that is neither a section nor an assignment.
 const notAssigned = "neither a section nor an assignment"
 
@@ -71,7 +116,7 @@ func Sections(text string) []Section {
 		case line[0] == '[' && line[len(line)-1] == ']':
 			all = append(all, Section{Name: line[1 : len(line)-1]})
 			continue
-		case assigned:
+		case assigned && line[0] != '[' && strings.TrimSpace(key) != "":
 			in.Settings = append(in.Settings, Setting{n, strings.TrimSpace(key), strings.TrimSpace(value)})
 		default:
 			in.Settings = append(in.Settings, Setting{n, notAssigned, line})

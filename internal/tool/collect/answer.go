@@ -2,6 +2,7 @@ package collect
 
 import (
 	"encoding/hex"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -103,6 +104,9 @@ func (r *reader) take(i answer.Item) error {
 	case answer.Denied:
 		r.answer.Denied[i.Name] = true
 	case answer.File:
+		if cost := excess(i.Text); cost != "" {
+			return i.Errorf("%s %s", i.Name, cost)
+		}
 		r.answer.Files[i.Name] = i.Text
 	case answer.Run:
 		r.answer.Runs[i.Name] = Run{Status: i.Status, Output: i.Text, Line: i.Line}
@@ -110,6 +114,39 @@ func (r *reader) take(i answer.Item) error {
 		return r.fact(i)
 	}
 	return nil
+}
+
+// No file of a configuration is larger than mostBytes, or nests deeper than mostNested: parsers of
+// YAML take the square of the depth, and each object of a host reads its files.
+const (
+	mostBytes  = 1 << 20
+	mostNested = 1000
+)
+
+// excess says why a file costs too much to be read; empty if it does not.
+func excess(text string) string {
+	if len(text) > mostBytes {
+		return fmt.Sprintf("has %d bytes; at most %d are read", len(text), mostBytes)
+	}
+	open := 0
+	for line := range strings.Lines(text) {
+		items, rest := 0, strings.TrimLeft(line, " ")
+		for ; strings.HasPrefix(rest, "- "); items++ {
+			rest = strings.TrimLeft(rest[1:], " ")
+		}
+		for _, c := range rest {
+			switch c {
+			case '[', '{':
+				open++
+			case ']', '}':
+				open = max(open-1, 0)
+			}
+			if items+open > mostNested {
+				return fmt.Sprintf("nests more than %d brackets or items; such a file is not read", mostNested)
+			}
+		}
+	}
+	return ""
 }
 
 func (r *reader) fact(i answer.Item) error {

@@ -336,6 +336,23 @@ func TestScript_asks_for_the_way_to_each_server_of_a_mount(t *testing.T) {
 	}
 }
 
+// A file that would cost the reader its memory is refused, and the message names it.
+func TestParse_refuses_files_that_cost_too_much(t *testing.T) {
+	for text, want := range map[string]string{
+		strings.Repeat("[", 20000):                 "/etc/netplan/a.yaml nests more than 1000",
+		"a:\n" + strings.Repeat("- ", 20000) + "x": "/etc/netplan/a.yaml nests more than 1000",
+		strings.Repeat("{a: [", 600) + "x":         "/etc/netplan/a.yaml nests more than 1000",
+		strings.Repeat("x", 2<<20):                 "/etc/netplan/a.yaml has 2097153 bytes; at most 1048576 are read",
+		strings.Repeat("[x] {y}\n- a\n", 9000):     "",
+	} {
+		lines := strings.TrimSuffix(strings.ReplaceAll("|"+text, "\n", "\n|"), "\n|") + "\n"
+		_, err := Parse("@begin 1\n@uid 0\n@file /etc/netplan/a.yaml\n" + lines + "@.\n@end\n")
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("expected %q, got %.300v", want, err)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	const output = `@begin 1
 @uid 1000

@@ -116,7 +116,10 @@ func appendLeaves(all []tool.Setting, name string, node ast.Node) []tool.Setting
 
 // isGateway reports whether a setting of a route is one that a Device holds.
 func isGateway(name string, route []*ast.MappingValueNode, v *ast.MappingValueNode) bool {
+	if !strings.HasSuffix(name, sep+"routes") {
+		return false
+	}
 	key := func(v *ast.MappingValueNode) string { return v.Key.String() }
 	hasVia := slices.ContainsFunc(route, func(v *ast.MappingValueNode) bool { return key(v) == "via" })
-	return strings.HasSuffix(name, sep+"routes") && hasVia && (key(v) == "to" || key(v) == "via")
+	return hasVia && (key(v) == "to" || key(v) == "via")
 }

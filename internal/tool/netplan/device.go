@@ -112,17 +112,23 @@ func Renderer(text string) string {
 			Renderer string `yaml:"renderer"`
 		} `yaml:"network"`
 	}
-	if err := yaml.Unmarshal([]byte(tool.WithoutMark(text)), &file); err != nil {
+	if len(text) > mostBytes || yaml.Unmarshal([]byte(tool.WithoutMark(text)), &file) != nil {
 		return ""
 	}
 	return file.Network.Renderer
 }
+
+// mostBytes bounds what is read as YAML: its parser takes 750 times the size of the text.
+const mostBytes = 64 << 10
 
 // Parse reads what a file defines, in order of section and key. Settings that
 // are not in Device are passed over.
 func Parse(text string) ([]Device, error) {
 	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
 		return nil, errors.New("not a netplan file that is understood: it is UTF-16, not UTF-8")
+	}
+	if len(text) > mostBytes {
+		return nil, fmt.Errorf("not a netplan file that is understood: it has %d bytes, more than %d", len(text), mostBytes)
 	}
 	var file map[string]any
 	if err := yaml.Unmarshal([]byte(tool.WithoutMark(text)), &file); err != nil {

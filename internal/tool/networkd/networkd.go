@@ -17,8 +17,6 @@ import (
 	"strconv"
 	"strings"
 
-	"gopkg.in/ini.v1"
-
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
@@ -81,46 +79,37 @@ type File struct {
 // error that names the lines.
 func Parse(text string) (File, error) {
 	var f File
-	good, bad := tool.INI(text)
-	loaded, err := ini.LoadSources(ini.LoadOptions{
-		AllowShadows: true, AllowNonUniqueSections: true, IgnoreInlineComment: true, KeyValueDelimiters: "=",
-		SpaceBeforeInlineComment: true, SkipUnrecognizableLines: false, AllowDuplicateShadowValues: true,
-	}, []byte(good))
-	if err != nil {
-		// The library quotes the line, which may hold a key of WireGuard.
-		problem, _, _ := strings.Cut(err.Error(), ":")
-		return f, errors.New("not a file of systemd-networkd: " + problem)
-	}
-	errs := []error{bad}
-	for _, section := range loaded.Sections() {
+	all := tool.Sections(text)
+	errs := []error{tool.Unread(all)}
+	for _, section := range all {
 		f.Unkept = append(f.Unkept, unkeptSettings(section)...)
 		if err := f.section(section); err != nil {
-			errs = append(errs, fmt.Errorf("[%s]: %w", section.Name(), err))
+			errs = append(errs, fmt.Errorf("[%s]: %w", section.Name, err))
 		}
 	}
 	return f, errors.Join(errs...)
 }
 
-func (f *File) section(s *ini.Section) error {
+func (f *File) section(s tool.Section) error {
 	var err error
-	switch s.Name() {
+	switch s.Name {
 	case "Match":
 		f.match(s)
 	case "Link":
-		if v := s.Key("MTUBytes").String(); v != "" {
+		if v := s.Value("MTUBytes"); v != "" {
 			f.MTU, err = parseBytes(v)
 		}
 	case "Network":
 		err = f.network(s)
 	case "Address":
-		err = f.addresses(s.Key("Address").ValueWithShadows())
+		err = f.addresses(s.Values("Address"))
 	case "Route":
 		err = f.route(s)
 	case "NetDev":
-		f.Name, f.Address = s.Key("Name").String(), s.Key("MACAddress").String()
+		f.Name, f.Address = s.Value("Name"), s.Value("MACAddress")
 	case "IPoIB":
-		f.Mode = ib.IPoIBMode(s.Key("Mode").String())
-		if v := s.Key("PartitionKey").String(); v != "" {
+		f.Mode = ib.IPoIBMode(s.Value("Mode"))
+		if v := s.Value("PartitionKey"); v != "" {
 			var key uint64
 			key, err = strconv.ParseUint(v, 0, 16)
 			f.PKey = uint16(key)
@@ -140,25 +129,24 @@ var held = map[string][]string{
 
 // unkeptSettings names the settings of a section that a File does not hold. They are named
 // without their values: one may be a key.
-func unkeptSettings(s *ini.Section) []string {
+func unkeptSettings(s tool.Section) []string {
 	var names []string
-	for _, key := range s.KeyStrings() {
-		on, err := s.Key(key).Bool()
+	for _, key := range s.Names() {
 		switch {
-		case s.Name() == "Match" || slices.Contains(held[s.Name()], key):
-		case key == "IPv6AcceptRA" && err == nil && !on:
-		case !slices.Contains(names, s.Name()+"."+key):
-			names = append(names, s.Name()+"."+key)
+		case s.Name == "Match" || slices.Contains(held[s.Name], key):
+		case key == "IPv6AcceptRA" && (tool.Switch(s.Value(key)) == "no" || s.Value(key) == "0"):
+		case !slices.Contains(names, s.Name+"."+key):
+			names = append(names, s.Name+"."+key)
 		}
 	}
 	return names
 }
 
-func (f *File) match(s *ini.Section) {
+func (f *File) match(s tool.Section) {
 	var names []string
-	for _, key := range s.KeyStrings() {
+	for _, key := range s.Names() {
 		c := Condition{Key: key}
-		for _, v := range s.Key(key).ValueWithShadows() {
+		for _, v := range s.Values(key) {
 			c.Values = append(c.Values, strings.Fields(v)...)
 		}
 		f.Match = append(f.Match, c)
@@ -176,14 +164,14 @@ func (f *File) match(s *ini.Section) {
 	}
 }
 
-func (f *File) network(s *ini.Section) error {
-	switch s.Key("DHCP").String() {
+func (f *File) network(s tool.Section) error {
+	switch s.Value("DHCP") {
 	case "yes", "true", "1", "on", "ipv4", "ipv6", "both", "v4", "v6":
 		f.DHCP = true
 	}
-	f.Children = append(f.Children, nonEmpty(s.Key("IPoIB").ValueWithShadows())...)
-	if v := s.Key("Gateway").String(); v != "" {
-		for _, gateway := range nonEmpty(s.Key("Gateway").ValueWithShadows()) {
+	f.Children = append(f.Children, nonEmpty(s.Values("IPoIB"))...)
+	if v := s.Value("Gateway"); v != "" {
+		for _, gateway := range nonEmpty(s.Values("Gateway")) {
 			r, err := ipconf.ParseRoute("", gateway)
 			if err != nil {
 				continue // _dhcp4 and its like
@@ -191,7 +179,7 @@ func (f *File) network(s *ini.Section) error {
 			f.Routes = append(f.Routes, r)
 		}
 	}
-	return f.addresses(s.Key("Address").ValueWithShadows())
+	return f.addresses(s.Values("Address"))
 }
 
 func nonEmpty(values []string) []string {
@@ -223,12 +211,12 @@ func (f *File) addresses(values []string) error {
 	return nil
 }
 
-func (f *File) route(s *ini.Section) error {
-	via := s.Key("Gateway").String()
+func (f *File) route(s tool.Section) error {
+	via := s.Value("Gateway")
 	if via == "" || strings.HasPrefix(via, "_") {
 		return nil // a route without a gateway, or that of a lease
 	}
-	r, err := ipconf.ParseRoute(s.Key("Destination").String(), via)
+	r, err := ipconf.ParseRoute(s.Value("Destination"), via)
 	if err == nil {
 		f.Routes = append(f.Routes, r)
 	}

@@ -5,14 +5,14 @@
 package nmcli
 
 import (
+	"cmp"
 	"crypto/sha1" //nolint:gosec // the hash of UUIDs of version 5 (RFC 9562), not of secrets
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
-
-	"gopkg.in/ini.v1"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
@@ -90,26 +90,19 @@ func renderFamily(b *strings.Builder, section string, addresses []netip.Prefix, 
 // lines are not understood, it returns the rest together with the error.
 func Parse(text string) (Profile, error) {
 	p := Profile{Autoconnect: true}
-	good, bad := tool.INI(text)
-	f, err := ini.LoadSources(ini.LoadOptions{IgnoreInlineComment: true, KeyValueDelimiters: "=",
-		SpaceBeforeInlineComment: true}, []byte(good))
-	if err != nil {
-		// The library quotes the line, which may hold the password of a network.
-		problem, _, _ := strings.Cut(err.Error(), ":")
-		return p, errors.New("not a profile of NetworkManager: " + problem)
-	}
-	c := f.Section("connection")
-	p.ID, p.UUID, p.Type, p.Name = c.Key("id").String(), c.Key("uuid").String(), c.Key("type").String(),
-		c.Key("interface-name").String()
-	p.Autoconnect = c.Key("autoconnect").MustBool(true)
-	errs := []error{bad}
+	f := profile(tool.Sections(text))
+	c := f.section("connection")
+	p.ID, p.UUID, p.Type, p.Name = c.Value("id"), c.Value("uuid"), c.Value("type"),
+		c.Value("interface-name")
+	p.Autoconnect = !isOff(c.Value("autoconnect"))
+	errs := []error{tool.Unread(f)}
 	if p.Type == "" {
 		errs = append(errs, errors.New("not a profile of NetworkManager: [connection] has no type"))
 	}
-	p.Ours = f.Section("user").HasKey(mark)
-	errs = append(errs, p.infiniband(f.Section("infiniband")))
+	p.Ours = slices.Contains(f.section("user").Names(), mark)
+	errs = append(errs, p.infiniband(f.section("infiniband")))
 	for _, family := range []string{"ipv4", "ipv6"} {
-		if err := p.family(f.Section(family)); err != nil {
+		if err := p.family(f.section(family)); err != nil {
 			errs = append(errs, fmt.Errorf("[%s]: %w", family, err))
 		}
 	}
@@ -117,18 +110,31 @@ func Parse(text string) (Profile, error) {
 	return p, errors.Join(errs...)
 }
 
-func (p *Profile) infiniband(s *ini.Section) error {
-	p.Address, p.Parent = strings.ToLower(s.Key("mac-address").String()), s.Key("parent").String()
+// profile are the sections of a file. One that stands twice is one for NetworkManager.
+type profile []tool.Section
+
+func (f profile) section(name string) tool.Section {
+	one := tool.Section{Name: name}
+	for _, s := range f {
+		if s.Name == name {
+			one.Settings = append(one.Settings, s.Settings...)
+		}
+	}
+	return one
+}
+
+func (p *Profile) infiniband(s tool.Section) error {
+	p.Address, p.Parent = strings.ToLower(s.Value("mac-address")), s.Value("parent")
 	// NetworkManager sets datagram where a profile says nothing.
-	p.Mode = ib.IPoIBMode(s.Key("transport-mode").MustString(ib.ModeDatagram.String()))
+	p.Mode = ib.IPoIBMode(cmp.Or(s.Value("transport-mode"), ib.ModeDatagram.String()))
 	var errs []error
-	if v := s.Key("mtu").String(); v != "" && v != "auto" {
+	if v := s.Value("mtu"); v != "" && v != "auto" {
 		var err error
 		if p.MTU, err = strconv.Atoi(v); err != nil {
 			errs = append(errs, fmt.Errorf("[infiniband] mtu=%s is not a number", v))
 		}
 	}
-	if v := s.Key("p-key").String(); v != "" && v != "-1" {
+	if v := s.Value("p-key"); v != "" && v != "-1" {
 		key, keyErr := strconv.ParseUint(v, 0, 16)
 		if keyErr != nil {
 			errs = append(errs, fmt.Errorf("[infiniband] p-key=%s is not a P_Key", v))
@@ -138,16 +144,16 @@ func (p *Profile) infiniband(s *ini.Section) error {
 	return errors.Join(errs...)
 }
 
-func (p *Profile) family(s *ini.Section) error {
-	switch s.Key("method").String() {
+func (p *Profile) family(s tool.Section) error {
+	switch s.Value("method") {
 	case "auto":
-		p.DHCP = p.DHCP || s.Name() == "ipv4" // of IPv6 it is by router advertisements
+		p.DHCP = p.DHCP || s.Name == "ipv4" // of IPv6 it is by router advertisements
 	case "dhcp":
 		p.DHCP = true
 	}
-	for _, k := range s.Keys() {
-		if err := p.setting(k.Name(), k.String()); err != nil {
-			return fmt.Errorf("%s: %w", k.Name(), err)
+	for _, name := range s.Names() {
+		if err := p.setting(name, s.Value(name)); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil

@@ -3,8 +3,6 @@ package nmcli
 import (
 	"slices"
 	"strings"
-
-	"gopkg.in/ini.v1"
 )
 
 // held are the settings that a Profile holds, or that say nothing.
@@ -18,12 +16,12 @@ var held = map[string][]string{
 
 // unkeptSettings names the settings of a profile that a Profile does not hold. They are named
 // without their values: one may be a password.
-func unkeptSettings(f *ini.File) []string {
+func unkeptSettings(f profile) []string {
 	var names []string
-	for _, section := range f.Sections() {
-		for _, k := range section.Keys() {
-			if !isHeld(section.Name(), k.Name(), k.String()) {
-				names = append(names, section.Name()+"."+k.Name())
+	for _, section := range f {
+		for _, name := range section.Names() {
+			if !isHeld(section.Name, name, section.Value(name)) {
+				names = append(names, section.Name+"."+name)
 			}
 		}
 	}
@@ -38,9 +36,13 @@ func isHeld(section, key, value string) bool {
 	case section == "ipv6" && key == "method":
 		return value != "auto" // by router advertisements
 	case section == "connection" && key == "autoconnect":
-		return !slices.Contains([]string{"false", "no", "off", "0", "n", "f"}, strings.ToLower(value))
+		return !isOff(value)
 	}
 	return value == "" || slices.Contains(held[section], key)
+}
+
+func isOff(value string) bool {
+	return slices.Contains([]string{"false", "no", "off", "0", "n", "f"}, strings.ToLower(value))
 }
 
 // heldIfcfg are the names of an ifcfg file that a Profile holds, or that say nothing.
