@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,13 +76,10 @@ func readFiles(s *inventory.Snapshot, a *collect.Answer) error {
 	changed := changedImages(a)
 	for n, line := range tool.Lines(run.Output) {
 		fields := strings.SplitN(line, " ", 4)
-		if len(fields) != 4 || !strings.HasPrefix(fields[3], "/") {
-			// A file that vanished between listing and stat is in the answer by name only.
-			// Every other file must be readable.
-			if run.Status != 0 && strings.Contains(line, "stat") {
-				continue
-			}
-			return in("stat", tool.Errorf(n, line, "want mode, owner, size and path"))
+		if len(fields) != 4 || !statForm.MatchString(line) {
+			// A file that vanished between listing and stat, or a remark of a library. A file without
+			// a line has no mode that is known.
+			continue
 		}
 		size, err := strconv.ParseInt(fields[2], 10, 64)
 		if err != nil {
@@ -100,6 +98,9 @@ func readFiles(s *inventory.Snapshot, a *collect.Answer) error {
 	}
 	return nil
 }
+
+// statForm is "644 root:root 120 /etc/a".
+var statForm = regexp.MustCompile(`^[0-7]{1,4} \S+:\S+ \S+ /`)
 
 // changedImages are the staged images, by the hash of their name, that have another content
 // now. One that sha256sum could not read is not among them: whoever writes an image to a card
@@ -126,17 +127,19 @@ func readSpace(s *inventory.Snapshot, a *collect.Answer) error {
 			strings.TrimSpace(run.Output)))
 		return nil
 	}
-	lines := strings.Split(strings.TrimSpace(run.Output), "\n")
-	fields := strings.Fields(lines[len(lines)-1])
-	if len(lines) < 2 || len(fields) < 6 {
-		return in("df", tool.Errorf(len(lines), lines[len(lines)-1], "want the line of one file system"))
+	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(run.Output), "\n")) {
+		fields := strings.Fields(line)
+		if len(fields) < 6 || !strings.HasPrefix(fields[5], "/") {
+			continue // a remark of a library, or the heading
+		}
+		blocks, err := strconv.ParseInt(fields[3], 10, 64)
+		if err != nil {
+			return in("df", tool.Errorf(0, line, "invalid number of available blocks"))
+		}
+		s.StateFree = fact.Known(blocks * 1024)
+		return nil
 	}
-	blocks, err := strconv.ParseInt(fields[3], 10, 64)
-	if err != nil {
-		return in("df", tool.Errorf(len(lines), lines[len(lines)-1], "invalid number of available blocks"))
-	}
-	s.StateFree = fact.Known(blocks * 1024)
-	return nil
+	return in("df", tool.Errorf(0, "", "want the line of one file system"))
 }
 
 const machineIDPath = "/etc/machine-id"

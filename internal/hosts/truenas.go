@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
 )
@@ -54,7 +56,8 @@ func noteUnknown(t *inventory.TrueNAS, method string) {
 
 var truenasReaders = map[string]func(*inventory.TrueNAS, string) error{
 	"system.version": func(t *inventory.TrueNAS, out string) error {
-		t.Version = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(out), "TrueNAS-"), "SCALE-")
+		version := strings.TrimSpace(answerLine(out, versionForm))
+		t.Version = strings.TrimPrefix(strings.TrimPrefix(version, "TrueNAS-"), "SCALE-")
 		return nil
 	},
 	"interface.query":          func(t *inventory.TrueNAS, out string) error { return list(&t.Interfaces, out) },
@@ -62,25 +65,53 @@ var truenasReaders = map[string]func(*inventory.TrueNAS, string) error{
 	"tunable.query":            func(t *inventory.TrueNAS, out string) error { return list(&t.Tunables, out) },
 	"system.advanced.config":   readAdvanced,
 	"interface.has_pending_changes": func(t *inventory.TrueNAS, out string) error {
-		pending, err := midclt.ParseBool([]byte(out))
+		pending, err := midclt.ParseBool([]byte(answerLine(out, boolForm)))
 		t.PendingChanges = fact.Known(pending)
 		return err
 	},
 	"interface.checkin_waiting": func(t *inventory.TrueNAS, out string) error {
-		waiting, err := midclt.ParseWaiting([]byte(out))
+		waiting, err := midclt.ParseWaiting([]byte(answerLine(out, waitingForm)))
 		t.CheckinWaiting = fact.Known(waiting)
 		return err
 	},
 }
 
-// list keeps a JSON list as it is, after a look that it is one. Warnings of the
-// client may stand before it.
-func list(to *[]byte, out string) error {
-	at := strings.Index(out, "[")
+var (
+	versionForm = regexp.MustCompile(`^(TrueNAS-.*|[0-9]+\.[0-9].*)$`)
+	boolForm    = regexp.MustCompile(`^([Tt]rue|[Ff]alse)$`)
+	waitingForm = regexp.MustCompile(`^(null|None|[0-9]+)$`)
+)
+
+// answerLine is the line of an answer that has a form, among remarks of the client and its
+// libraries; all of the answer if none has.
+func answerLine(out string, form *regexp.Regexp) string {
+	for _, line := range tool.Lines(out) {
+		if form.MatchString(strings.TrimSpace(line)) {
+			return line
+		}
+	}
+	return out
+}
+
+// answerJSON is the value that begins in a line of its own; all of the answer if none does.
+func answerJSON(out, begin string) []byte {
+	at := strings.Index("\n"+out, "\n"+begin)
 	if at < 0 {
+		return []byte(out)
+	}
+	var value json.RawMessage
+	if json.NewDecoder(strings.NewReader(out[at:])).Decode(&value) != nil {
+		return []byte(out)
+	}
+	return value
+}
+
+// list keeps a JSON list as it is, after a look that it is one.
+func list(to *[]byte, out string) error {
+	if !strings.Contains(out, "[") {
 		return fmt.Errorf("no JSON list in %q", firstLine(out))
 	}
-	text := []byte(strings.TrimSpace(out[at:]))
+	text := answerJSON(out, "[")
 	var entries []json.RawMessage
 	if err := json.Unmarshal(text, &entries); err != nil {
 		return err
@@ -93,7 +124,7 @@ func list(to *[]byte, out string) error {
 // password of self-encrypting drives and tokens, which must not stay in memory
 // or reach a message.
 func readAdvanced(t *inventory.TrueNAS, out string) error {
-	c, err := midclt.ParseAdvancedConfig([]byte(out))
+	c, err := midclt.ParseAdvancedConfig(answerJSON(out, "{"))
 	if err != nil {
 		return fmt.Errorf("not the JSON of a configuration (%d bytes, not shown)", len(out))
 	}

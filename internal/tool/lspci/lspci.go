@@ -21,23 +21,20 @@ var (
 	vpdField = regexp.MustCompile(`^\[(PN|SN)\] [^:]*:\s*(.*)$`)
 )
 
-// Parse reads the output for one function. Lines that are not known are ignored; a detail before
-// the first line of the function, and a second function, are errors.
+// Parse reads the output for one function. Lines that are not known are ignored, such as remarks on
+// standard error of lspci or of a library. A detail before the first line of the function, and a
+// second function, are errors.
 func Parse(output string) (VPD, error) {
 	var v VPD
 	functions := 0
 	for n, line := range tool.Lines(output) {
-		text := strings.TrimSpace(line)
 		switch {
 		case slotLine.MatchString(line):
 			functions++
-		// Remarks on standard error: of lspci if the kernel's modules are not
-		// installed, of its library if the VPD cannot be read.
-		case text == "", strings.HasPrefix(text, "lspci: "), strings.HasPrefix(text, "pcilib: "):
-		case functions == 0:
+		case functions > 0:
+			v.field(strings.TrimSpace(line))
+		case strings.HasPrefix(line, "\t"):
 			return VPD{}, tool.Errorf(n, line, "not the first line of a PCI function")
-		default:
-			v.field(text)
 		}
 	}
 	if functions != 1 {

@@ -17,7 +17,7 @@ func (v ToolVersion) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v
 
 // versionLine is "mstflint, mstflint 4.21.0, Git SHA Hash: N/A"; the name
 // after the comma is that of the package and varies.
-var versionLine = regexp.MustCompile(`^mstflint,\s+\S+\s+(\d+)\.(\d+)\.(\d+)`)
+var versionLine = regexp.MustCompile(`(?m)^mstflint,\s+\S+\s+(\d+)\.(\d+)\.(\d+)`)
 
 // ParseVersion reads the output of Version.
 func ParseVersion(output string) (ToolVersion, error) {

@@ -10,10 +10,12 @@ import (
 )
 
 // ParseShow reads the output of systemctl show: blocks of Name=value with empty lines
-// between them. A block without Id and a line without "=" are errors.
+// between them. A block without Id and a word without "=" are errors, and so is a remark of the
+// program or of a library if there is no unit beside it.
 func ParseShow(output string) (map[string]inventory.Unit, error) {
 	units := map[string]inventory.Unit{}
 	var u inventory.Unit
+	var stray error
 	id, begun := "", 0
 	end := func() error {
 		if begun == 0 {
@@ -34,6 +36,10 @@ func ParseShow(output string) (map[string]inventory.Unit, error) {
 			continue
 		}
 		key, value, ok := strings.Cut(line, "=")
+		if !ok && strings.Contains(line, " ") {
+			stray = tool.Errorf(n, line, "want Name=value")
+			continue
+		}
 		if !ok {
 			return nil, tool.Errorf(n, line, "want Name=value")
 		}
@@ -48,6 +54,9 @@ func ParseShow(output string) (map[string]inventory.Unit, error) {
 	}
 	if err := end(); err != nil {
 		return nil, err
+	}
+	if len(units) == 0 {
+		return units, stray
 	}
 	return units, nil
 }
