@@ -199,6 +199,30 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
+// An address, a user or an alias is no piece of shell of the machine that runs Terraform.
+func TestUserConfig_noShellFromValues(t *testing.T) {
+	program := realtool.Path(t, "ssh")
+	for _, cfg := range []Config{
+		{Address: "$(id>x)"}, {Address: "nas1;id"}, {Address: "nas1", User: "a`id`"}, {Address: "nas1", User: "a|id"},
+		{Address: "nas1", User: "-oA"}, {Address: "nas1", User: "a b"}, {Address: "nas1", User: "a\nid"},
+	} {
+		file := filepath.Join(t.TempDir(), "config")
+		write(t, file, "ProxyCommand nc %h %p %r\n")
+		for _, ssh := range []string{program, ""} {
+			u := &userConfig{ssh: ssh, path: file, home: t.TempDir(), local: "me"}
+			h, err := u.hop(cfg)
+			if err == nil {
+				err = u.proxyCommand(h)
+			}
+			if err == nil {
+				t.Errorf("ssh %q, %q of %q: the shell runs %q", ssh, cfg.User, cfg.Address, h.Proxy)
+			} else if ssh == "" && !strings.Contains(err.Error(), "a character that a shell acts on") {
+				t.Errorf("%q of %q: %v", cfg.User, cfg.Address, err)
+			}
+		}
+	}
+}
+
 // What is not supported and would change the way or the trust is named.
 func TestUserConfig_unsupported(t *testing.T) {
 	program := realtool.Path(t, "ssh")

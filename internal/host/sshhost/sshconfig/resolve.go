@@ -90,12 +90,24 @@ func (u *userConfig) proxyCommand(h *Hop) error {
 	if command == "" || command == none {
 		return nil
 	}
+	// ssh refuses such a host or user on its command line since 9.6. Where no ssh is asked, and from
+	// older ones, it would become a part of the text that a shell runs here.
+	for _, value := range []string{h.Host, h.Alias, h.User, h.Trust.Alias} {
+		if strings.ContainsAny(value, shellWords) || strings.HasPrefix(value, "-") || strings.HasSuffix(value, `\`) {
+			return fmt.Errorf("%s: %q is not passed to a shell of this machine: it has a character that a shell acts on. "+
+				"Correct the address or the user", source, value)
+		}
+	}
 	var err error
 	if h.Proxy, err = u.tokens(command, h); err != nil {
 		return fmt.Errorf("%s: %w", source, err)
 	}
 	return nil
 }
+
+// shellWords are the characters that ssh lets no host and no user have, and a few more. A backslash
+// is in names of a domain.
+const shellWords = "'`\"$;&<>|(){}\n\r\t *?!#~"
 
 // inherit fills a hop's gaps from the host behind it: the operator's keys and agent,
 // and this machine's files. It takes neither the password, which would be shown to
