@@ -82,8 +82,14 @@ func parseKnownLine(text []byte) (l knownLine, err error) {
 	l.mark, names, l.key, _, _, err = ssh.ParseKnownHosts(text)
 	if err != nil {
 		fields := strings.FieldsFunc(string(text), func(r rune) bool { return r == ' ' || r == '\t' })
-		if errors.Is(err, io.EOF) || strings.HasPrefix(fields[0], "@"+markRevoked) {
+		switch {
+		case errors.Is(err, io.EOF):
 			return l, err
+		case strings.HasPrefix(fields[0], "@"+markRevoked) && fields[0] != "@"+markRevoked:
+			return l, fmt.Errorf("%q is no marker: a blank is missing behind @%s, so that no key is withdrawn", fields[0],
+				markRevoked)
+		case fields[0] == "@"+markRevoked:
+			return l, fmt.Errorf("the line withdraws a key that is not understood: %w", err)
 		}
 		if strings.HasPrefix(fields[0], "@") {
 			fields = fields[1:]

@@ -235,6 +235,20 @@ func TestAcceptNew_with_a_line_that_cannot_be_read(t *testing.T) {
 	}
 }
 
+// A line that was to withdraw a key is not passed over, and the message says what is wrong with it.
+func TestReadKnownHosts_withdrawn(t *testing.T) {
+	for line, want := range map[string]string{
+		"@revoked[nas.lab]:2222 ssh-ed25519 AAAA": `"@revoked[nas.lab]:2222" is no marker: a blank is missing`,
+		"@revoked nas.lab ssh-ed25519 no-key":     "the line withdraws a key that is not understood",
+	} {
+		file := filepath.Join(t.TempDir(), "known")
+		write(t, file, line+"\n")
+		if _, err := readKnownHosts([]string{file}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
 // What helps is said of what is wrong: a directory has no line to mend.
 func TestListAdvice(t *testing.T) {
 	dir := t.TempDir()
