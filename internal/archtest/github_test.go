@@ -2,6 +2,7 @@ package archtest
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -149,5 +150,45 @@ func TestGithub_workflowsRunWhatExists(t *testing.T) {
 	}
 	if runs == 0 {
 		t.Error("no workflow runs a target of make")
+	}
+}
+
+// What signs a release is named by its commit, and no action sees the key: a tag can be moved.
+func TestGithub_aReleaseRunsWhatIsPinned(t *testing.T) {
+	var workflow struct {
+		Jobs map[string]struct {
+			Steps []struct {
+				Uses string
+				With map[string]any
+				Env  map[string]string
+			}
+		}
+	}
+	text, err := os.ReadFile("../../.github/workflows/release.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = yaml.Unmarshal(text, &workflow); err != nil {
+		t.Fatal(err)
+	}
+	commit, actions := regexp.MustCompile(`^[\w-]+/[\w-]+@[0-9a-f]{40}$`), 0
+	for name, job := range workflow.Jobs {
+		for _, step := range job.Steps {
+			if step.Uses == "" {
+				continue
+			}
+			actions++
+			if !commit.MatchString(step.Uses) {
+				t.Errorf("%s: %s is not named by a commit", name, step.Uses)
+			}
+			for _, given := range []any{step.With, step.Env} {
+				if strings.Contains(fmt.Sprint(given), "secrets.") {
+					t.Errorf("%s: %s is given a secret", name, step.Uses)
+				}
+			}
+		}
+	}
+	if actions < 3 {
+		t.Errorf("%d actions", actions)
 	}
 }

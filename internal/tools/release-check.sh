@@ -37,7 +37,8 @@ trap cleanup EXIT
 
 step "a key for one day"
 mkdir -m 700 "$GNUPGHOME"
-gpg --batch --quiet --passphrase '' --quick-generate-key 'release-check <release-check@example.org>' rsa2048 sign 1d 2>/dev/null
+export GPG_PASSPHRASE=for-one-day
+gpg --batch --quiet --pinentry-mode loopback --passphrase "$GPG_PASSPHRASE" --quick-generate-key 'release-check <release-check@example.org>' rsa2048 sign 1d 2>/dev/null
 GPG_FINGERPRINT=$(gpg --batch --with-colons --list-keys 2>/dev/null | awk -F: '$1 == "fpr" { print $10; exit }')
 export GPG_FINGERPRINT
 
