@@ -267,6 +267,53 @@ func TestLater_chips_are_refused(t *testing.T) {
 	}
 }
 
+// TestLater_outcome_is_what_is_read has the tool fail after the firmware has staged the image. The
+// card holds what was asked for: that is told, and counts.
+func TestLater_outcome_is_what_is_read(t *testing.T) {
+	t.Parallel()
+	w := startLaterChip(t, controlled(cx4(), card.FlagControlled), nil)
+	ws, cfg := w.Workspace(), w.laterConfig(controlledCX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), nil)
+	w.Machine("cx4").Faults.Trap(".bin b", 1, labsim.ProgramFault{Lie: true, Status: 1,
+		Says: func(_ *labsim.Proc, line string) string {
+			return strings.Replace(line, "-I- To load new FW run mstfwreset or reboot machine.",
+				"-E- Burning FS3 image failed: Bad parameter", 1)
+		}})
+	mustApply(t, ws, cfg)
+	if got := w.Card("cx4").Running().Version; got != [3]uint16{12, 28, 4706} {
+		t.Errorf("runs %v", got)
+	}
+	if said := w.Run("cx4", "cat /var/lib/terraform-provider-infiniband/jobs/*/settled"); !strings.Contains(said,
+		"verified, though the tool failed") || !strings.Contains(said, "Bad parameter") {
+		t.Errorf("the journal says %q", said)
+	}
+	if plan := cleanPlan(t, ws, cfg); len(plan.Actions()) > 0 {
+		t.Errorf("there is something to do still: %v", plan.Actions())
+	}
+}
+
+// TestLater_refusals_of_the_firmware says what to do about each, and leaves the card as it was.
+func TestLater_refusals_of_the_firmware(t *testing.T) {
+	t.Parallel()
+	for refusal, says := range map[card.Refusal][]string{
+		card.RefusalPending:       {"pending reset", "Another image waits for a restart"},
+		card.RefusalNotSigned:     {"component is not signed", "image that the maker of this card publishes"},
+		card.RefusalNotApplicable: {"Component is not applicable", "Take the image with the PSID of this card"},
+		card.RefusalErase:         {"erasing the flash", "Look for a jumper"},
+	} {
+		w := startLaterChip(t, controlled(cx4(), card.FlagControlled), nil)
+		ws, cfg, before := w.Workspace(), w.laterConfig(controlledCX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), nil), w.Flash("cx4")
+		w.Card("cx4").Update().Refuse = refusal
+		diags, err := ws.Apply(context.Background(), cleanPlan(t, ws, cfg))
+		if err != nil || len(diags.Errors().Find(says...)) == 0 {
+			t.Errorf("%q: %v\n%s", says, err, diags)
+		}
+		if now := w.Flash("cx4"); now != before || w.Card("cx4").Staged() != nil {
+			t.Errorf("%q: in flash %+v", says, now)
+		}
+		mustApply(t, ws, cfg)
+	}
+}
+
 // TestLater_update_by_somebody_else_goes_on has a BMC update the firmware of a card, which no
 // process of the host shows: neither a plan nor an apply disturbs it, and both name it.
 func TestLater_update_by_somebody_else_goes_on(t *testing.T) {

@@ -98,7 +98,8 @@ var (
 		Meaning: "A ConnectX-4 or later is burned by mstflint itself (Legacy) or by its own firmware (fw_ctrl), and only " +
 			"secure firmware cannot be read back. Without both facts no backup is proven, and nothing is burned.",
 		WayOut: "Run `mstflint -d <pci address> q full` on the host. If it shows no `Default Update Method` or no `Security " +
-			"Attributes`, install mstflint 4.21 or newer."}
+			"Attributes`, install mstflint 4.21 or newer. If it takes more than a minute, a tool that was killed holds the " +
+			"command interface of the card: restart the host, which resets the card."}
 	BurnBypassesFirmware = &Rule{Code: "FW084", Severity: Warn, Title: "Burn bypasses the running firmware",
 		Attribute: "image_id",
 		Meaning: "The firmware of this card writes signed images with its own PSID itself (fw_ctrl), and checks them. " +

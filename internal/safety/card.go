@@ -131,6 +131,8 @@ func cardState(card CardFacts) []finding.Finding {
 			f = f.WithWayOut(waitForLock)
 		case card.FlashTaken:
 			f = f.WithWayOut(semaphore(card.PCI))
+		case heldByTheDead(card):
+			f = f.WithWayOut(deadSemaphore(card.PCI))
 		case notPermitted(card):
 			f = f.WithWayOut("Reading the flash needs root. With become = \"none\" commands run as the user of the host's " +
 				"entry: write become = \"auto\", or user = \"root\".")

@@ -93,6 +93,25 @@ func semaphore(pci ib.PCIAddress) string {
 		"verifies.", pci)
 }
 
+// heldByTheDead reports whether the flash of a later chip was not read in the way in which mstflint
+// fails behind a tool that was killed: the semaphore of the configuration space is set (at once),
+// or that of the command interface (after more than a minute).
+func heldByTheDead(card CardFacts) bool {
+	return laterChip(card) && (strings.Contains(card.FlashError, "No such file or directory. MFE_CR_ERROR") ||
+		strings.Contains(card.FlashError, "did not answer in time"))
+}
+
+// deadSemaphore is the way out of it. Neither is freed blindly: nobody sees who else may hold it.
+func deadSemaphore(pci ib.PCIAddress) string {
+	return fmt.Sprintf("A tool that was killed may have left a semaphore of the card set.\n"+
+		"1. Make sure on the host that no program uses the card: pgrep -a 'mst|flint|fwupd' names no process, and no "+
+		"management controller is updating the card.\n"+
+		"2. Free the semaphore of the configuration space: mstmcra -c %[1]s. mstflint -clear_semaphore does not.\n"+
+		"3. Plan again. If mstflint still takes more than a minute, the command interface of the card is held, which no "+
+		"command frees. Look at the card, with patience: mstflint -d %[1]s v. If the flash verifies, restart the host, which "+
+		"resets the card.", pci)
+}
+
 // securityAttributes gives the attributes that forbid another image. With a plain
 // "signed-fw" the tool can still write flash directly.
 func securityAttributes(attrs string) string {

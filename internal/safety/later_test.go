@@ -84,3 +84,25 @@ func TestRecovery_of_later_chips_takes_their_device_data(t *testing.T) {
 		t.Errorf("%s", f.WayOut)
 	}
 }
+
+// What a tool that was killed leaves set is named with its way out, which nobody goes blindly.
+func TestFlash_held_by_a_dead_tool(t *testing.T) {
+	for text, device := range map[string]uint16{
+		"Cannot open Device: 0000:01:00.0. No such file or directory. MFE_CR_ERROR": 0x1013,
+		"mstflint did not answer in time":                                           0x1017,
+	} {
+		in := goodFirmware()
+		c := laterCard(&in, device)
+		c.Flash, c.FlashError = nil, text
+		f := expectFinding(t, Firmware(in).Findings, "FW044", finding.Refuse)
+		for _, want := range []string{"no process", "mstmcra -c " + c.PCI.String(), "which no command frees"} {
+			if !strings.Contains(f.WayOut, want) {
+				t.Errorf("%s: %q is missing in %s", text, want, f.WayOut)
+			}
+		}
+		c.Chip, _ = ib.ChipByPCI(0x1007)
+		if f = expectFinding(t, Firmware(in).Findings, "FW044", finding.Refuse); strings.Contains(f.WayOut, "mstmcra") {
+			t.Errorf("%s: a ConnectX-3 has no such semaphore: %s", text, f.WayOut)
+		}
+	}
+}

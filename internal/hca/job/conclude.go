@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
 // Statuses of the job script besides those of the tool.
@@ -64,8 +66,12 @@ func (j *Job) concludeWritten(ctx context.Context, out outcome) ([]string, error
 	if err := j.settle(ctx, journal.Verified); err != nil {
 		return did, err
 	}
-	return append(did, fmt.Sprintf("Job %s wrote the flash of card %s: %s %s, verified.", out.ID, j.c.ID(),
-		now.InFlash().PSID, now.InFlash().FW)), nil
+	did = append(did, fmt.Sprintf("Job %s wrote the flash of card %s: %s %s, verified.", out.ID, j.c.ID(),
+		now.InFlash().PSID, now.InFlash().FW))
+	if strings.Contains(out.Output, mstflint.BootAddress) {
+		did = append(did, "mstflint: "+mstflint.BootAddress+". "+mstflint.Advice(mstflint.BootAddress))
+	}
+	return did, nil
 }
 
 // readCard reads card and flash anew, with verification and checksum. It tries again if
@@ -144,7 +150,8 @@ func (j *Job) concludeRefused(ctx context.Context, out outcome) ([]string, error
 
 // concludeFailed reads the card after a write that failed or was interrupted,
 // says which image it has, and settles the job if that image is whole and nothing is to be
-// written back.
+// written back. A tool may fail after the firmware has taken its image: what the card holds
+// decides, and not the exit status.
 func (j *Job) concludeFailed(ctx context.Context, out outcome) ([]string, error) {
 	now, err := j.readCard(ctx, cards.LockTries)
 	e := j.writeError(out, out.endText())
@@ -155,6 +162,10 @@ func (j *Job) concludeFailed(ctx context.Context, out outcome) ([]string, error)
 	if !now.whole() {
 		return nil, now.notWhole(out)
 	}
+	if now.proven() {
+		text := now.flashText() + now.identityText() + " " + out.endText() + " What counts is what was read back."
+		return []string{text}, j.settle(ctx, journal.Verified+", though the tool failed. "+text)
+	}
 	lost, err := j.loss(ctx)
 	if err != nil {
 		e.Err = err
@@ -162,7 +173,8 @@ func (j *Job) concludeFailed(ctx context.Context, out outcome) ([]string, error)
 	}
 	text := now.flashText() + now.identityText()
 	e.Means = text + " The card boots from it. " + j.hostText(out) + lost
-	e.Check = "Run the same command again; it burns again if it has to." // the flash is proven: no runbook
+	// The flash is proven: no runbook.
+	e.Check = cmp.Or(mstflint.Advice(out.Output), "Run the same command again; it burns again if it has to.")
 	if lost != "" {
 		return []string{text}, e
 	}

@@ -105,14 +105,14 @@ func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err
 		return "", "", cards.WithBackup(held.notWhole(out), j.want.Backup)
 	}
 	text = held.flashText() + held.identityText()
-	if !out.done() {
+	if !out.done() && !held.asAsked(out) {
 		text = "It had not succeeded. " + out.endText() + " " + text
 	}
 	lost, err := j.loss(ctx)
 	if err != nil || lost != "" {
 		return text + lost, "", err
 	}
-	if out.done() && len(held.mismatches()) == 0 {
+	if held.asAsked(out) {
 		return text, journal.Verified + " by a later apply. " + text, nil
 	}
 	return text, text, nil

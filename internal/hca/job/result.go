@@ -53,6 +53,20 @@ func (r result) mismatches() []string {
 	return wrong
 }
 
+// proven reports whether the card holds what it should and what it did not hold before.
+func (r result) proven() bool {
+	changes := r.want.Before != r.want.After || r.want.Checksum != "" && r.want.Kind == journal.Burn
+	if r.want.Kind == journal.GUIDs {
+		changes = r.want.GUIDsBefore != r.want.GUIDsAfter
+	}
+	return changes && len(r.mismatches()) == 0
+}
+
+// asAsked reports whether the job has reached what it was for, whatever its tool said.
+func (r result) asAsked(out outcome) bool {
+	return out.done() && len(r.mismatches()) == 0 || r.proven()
+}
+
 // unreadContent reports whether only the checksum could tell the new content from the old,
 // and could not be read.
 func (r result) unreadContent() bool {

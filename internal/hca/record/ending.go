@@ -32,7 +32,6 @@ func (j *Job) wrote() bool { return inventory.MayHaveWritten(j.States) }
 
 // Ending is how the job stands.
 func (j *Job) Ending() Ending {
-	failed := slices.ContainsFunc(j.States, func(s inventory.JobState) bool { return s.Name == "failed" })
 	switch {
 	case j.Unreadable() != "":
 		return Unclear
@@ -42,16 +41,21 @@ func (j *Job) Ending() Ending {
 		return Unclear
 	case !j.wrote() && (j.Exit != "" || j.Settled):
 		return Refused
+	case j.Settled && strings.HasPrefix(j.How, journal.Verified):
+		return Verified
 	case j.Exit == "":
 		return Interrupted
-	case j.Exit != "0" || failed:
+	case j.failed():
 		return Failed
 	case !j.Settled:
 		return Burned
-	case strings.HasPrefix(j.How, journal.Verified):
-		return Verified
 	}
 	return Differs
+}
+
+// failed reports whether the tool said so.
+func (j *Job) failed() bool {
+	return j.Exit != "0" || slices.ContainsFunc(j.States, func(s inventory.JobState) bool { return s.Name == "failed" })
 }
 
 // Text says in words how a job stands that does not run, or that is not known to.

@@ -58,6 +58,10 @@ var failureTexts = []struct {
 	{"PSID mismatch", FailurePSID},
 	{"Changing PSID is unsupported", FailurePSID},
 	{"Device/Image mismatch", FailureWrongCard},
+	{"Component is not applicable", FailureWrongCard},
+	{"Flash is write protected", FailureWrite},
+	{"Error while erasing the flash", FailureWrite},
+	{"Failed to lock flash semaphore", FailureSemaphore},
 	{"Failsafe burn failed", FailureNotFailsafe},
 	{"is greater than max failsafe image size", FailureTooLarge},
 	{"Bad mac", FailureBadAddress},
@@ -111,7 +115,8 @@ func Diagnose(status int, stdout, stderr string) Failure {
 		// of the layers below.
 		line = errs[len(errs)-1]
 	case status != 0:
-		line = firstLine(stderr + "\n" + stdout)
+		// Without an error in its own form the tool ends with the reason.
+		line = lastLine(stdout + "\n" + stderr)
 	}
 	if kind, ok := failureStatuses[status]; ok {
 		return Failure{Kind: kind, Line: line}

@@ -103,6 +103,14 @@ func TestDiagnose(t *testing.T) {
 			stdout: "-E- Failed to query image: /x. read error (Reading 0x4 bytes from  address 0x20098 is out of image limits (0x186a0 bytes))\n", want: FailureBadImage},
 		{name: "unknown option", status: 1, stderr: "mstflint: unrecognized option '-apc'\n", want: FailureUsage,
 			line: "mstflint: unrecognized option '-apc'"},
+		{name: "the reason comes last", status: 1, stderr: "failed to perform lock operation.\nNo more time.\n",
+			stdout: "Reading\rReading - OK\n", want: FailureOther, line: "No more time."},
+		{name: "refused by the firmware", status: 1, want: FailureWrongCard,
+			stdout: "Writing Boot image component -  99%-E- Burning FS4 image failed: Component is not applicable\n"},
+		{name: "write-protected", status: 1, stdout: "-E- Burning FS4 image failed: Flash is write protected\n",
+			want: FailureWrite},
+		{name: "beside another update", status: 1, stdout: "-E- Burning FS4 image failed: Failed to lock flash semaphore\n",
+			want: FailureSemaphore},
 		{name: "killed", status: 137, want: FailureInterrupted},
 		{name: "not installed", status: 127, stderr: "sh: 1: mstflint: not found\n", want: FailureToolMissing},
 		{name: "status 0 with an error",
@@ -131,6 +139,47 @@ func TestParseHWQuery(t *testing.T) {
 	} {
 		if _, err := ParseHWQuery(bad); err == nil {
 			t.Errorf("%s was read", name)
+		}
+	}
+}
+
+// TestAdvice says of each reason of the firmware what to do (mstflint 4.21 to 4.36).
+func TestAdvice(t *testing.T) {
+	for text, want := range map[string]string{
+		"The Digest in the signature is wrong":                              "fetch it again",
+		"Component is not applicable":                                       "PSID of this card",
+		"Rejected authentication":                                           "maker of this card",
+		"The component is not signed":                                       "maker of this card",
+		"The key is not applicable":                                         "maker of this card",
+		"Unknown error code":                                                "maker of this card",
+		"The firmware image is not secured":                                 "maker of this card",
+		"The firmware image was already updated on flash, pending reset.":   "Restart the host",
+		"The manufacturing base MAC was not listed":                         "for debugging",
+		"There is no Debug Token installed":                                 "for debugging",
+		"Firmware version mismatch":                                         "newer image",
+		"User timestamp mismatch":                                           "newer time stamp",
+		"Forbidden version rejected":                                        "newer image",
+		"FW burn rejected: Invalid security version":                        "newer image",
+		"Error while erasing the flash":                                     "jumper",
+		"Flash is write protected":                                          "jumper",
+		"Image cannot boot from partition.":                                 "once more, then this one",
+		"Host storage is in use":                                            "serves the storage",
+		"The image does not support the device's flash type":                "newer than the image",
+		"Failed to lock flash semaphore":                                    "run the same command again",
+		"ME_ICMD_STATUS_SEMAPHORE_TO (520)":                                 "No command frees it",
+		"ME_ICMD_STATUS_CR_FAIL":                                            "off and on",
+		"Time-out reached while waiting for the FSM to be updated":          "Restart the host",
+		"Firmware internal error":                                           "Restart the host",
+		"MCC error":                                                         "Restart the host",
+		"Unexpected state":                                                  "canceled the update",
+		"Bad parameter":                                                     "canceled the update",
+		"Failed to update FW boot address. Power cycle the device in order": "Switch the machine off and on",
+		"Flash write failed: Bad parameters":                                "",
+		"No space left on device":                                           "",
+	} {
+		got := Advice("x - OK\n-E- Burning FS4 image failed: " + text + "\n")
+		if (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q", text, got)
 		}
 	}
 }

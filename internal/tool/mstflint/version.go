@@ -3,6 +3,7 @@ package mstflint
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -35,6 +36,17 @@ func ParseVersion(output string) (ToolVersion, error) {
 		n[i] = v
 	}
 	return ToolVersion{Major: n[0], Minor: n[1], Patch: n[2]}, nil
+}
+
+// lastLine is the last one that is not empty. A progress display ends its lines with carriage returns.
+func lastLine(s string) string {
+	lines := strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' })
+	for _, line := range slices.Backward(lines) {
+		if line = strings.TrimSpace(line); line != "" {
+			return line
+		}
+	}
+	return ""
 }
 
 func firstLine(s string) string {
