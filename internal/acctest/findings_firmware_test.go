@@ -55,6 +55,11 @@ func imageFindings() []findingCase {
 			config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.file("dump.bin", w.Card(labs.Intel9).Flash.Dump()), nil)
 			}},
+		{code: "FW016", at: "psid", says: []string{"psid is " + card.PSIDVPI + ", declared " + card.PSIDEN},
+			config: func(w *Lab) Config {
+				return w.burn(labs.Intel9, w.Image(ImageVPI), nil).With("infiniband_firmware_image.it",
+					map[string]any{"psid": card.PSIDEN})
+			}},
 		{code: "FW007", at: "image_id", hosts: func() []labs.Host { return boughtHost() }, says: []string{"-nofs"},
 			config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.Image(ImageNoFS), nil)

@@ -74,6 +74,7 @@ fact: -context -os -os/exec -time
 ib: -context -os -net/http -os/exec
 inventory: fact ib memo -context -os -os/exec
 fwimage: ib -context -os -os/exec
+download: -os/exec
 explain: -context -os -os/exec
 finding:
 safety: fact finding ib inventory -context -os -os/exec
@@ -119,7 +120,7 @@ ipoib/ipoibtest: fact ib inventory
 managed: changes finding host
 port: changes fact ib managed finding safety shellcmd host tool inventory hosts platform poll
 benchmark: finding shellcmd host tool inventory hosts platform connectivity fabric poll
-provider: explain ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity benchmark port memo managed provider +framework
+provider: explain download ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity benchmark port memo managed provider +framework
 provider/adoption: finding ib inventory ipoib opensm platform port provider/attribute provider/diagnostic provider/session +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os -os/exec
 provider/diagnostic: explain host inventory platform finding safety +framework
 provider/attribute: finding ib poll provider/diagnostic +framework

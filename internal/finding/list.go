@@ -13,7 +13,7 @@ var Families = []Family{
 		"writes to a card.", []*Rule{
 		ImageUnreadable, ImageTruncated, ImageDamaged, ImageNotFirmware, ImageHashDiffers, ImageIsRawDump,
 		ImageNotFailsafe, FlashNotFailsafe, ImageWithoutPSID, ImageFormatUnsupported, ImageWithoutHardwareID,
-		ImageMalformed, ImageEncrypted, ImageUnusual, ImageForOtherChip, ImageForOtherRevision,
+		ImageMalformed, ImageEncrypted, ImageUnusual, ImageNotAsDeclared, ImageForOtherChip, ImageForOtherRevision,
 		HardwareIDUnknown, PSIDWouldChange, PSIDConsentDiffers, PSIDUnknown, VersionWouldBeOlder,
 		DowngradeConsentDiffers, VersionWouldBeSame, ReinstallConsentDiffers, ImageFormatOfOtherChip,
 		ImageOfOtherVendor, ImageForOtherModel, ImageForOtherPortCount, BranchWouldChange,

@@ -103,7 +103,7 @@ var badValues = map[string]bad{
 	"datagram with MTU 65520":     {ipoib, map[string]any{"mode": "datagram", "mtu": 65520}, "mtu", "4096 − 4 = 4092"},
 	"MTU that is no whole number": {ipoib, map[string]any{"mtu": 1.5}, "mtu", "whole number"},
 	"source on the web": {image, map[string]any{"source": "http://example.com/fw.bin"}, "source",
-		"source is a local file; download it first"},
+		"a local file or an https address"},
 	"MTU beyond everything": {ipoib, map[string]any{"mtu": 70000}, "mtu", "Use at most mtu = 65520"},
 	"malformed GUID of a port": {guids,
 		map[string]any{"port_guids": map[string]any{"1": "0xe41d2d0300e44ed1", "2": "e41d"}}, "port_guids.2",

@@ -544,7 +544,7 @@ func TestCatalogue_every_code_appears(t *testing.T) {
 		finding.DirectoryInPlace,        // acctest TestDirectory_in_the_place_of_a_file
 		finding.RestartIntoDamagedFlash, // TestRestart_notIntoDamagedFlash
 		// Found where the object is, not by a verdict.
-		finding.CardWithoutSerialNumber, finding.EarlierCardFailed, finding.ChangedSincePlan, finding.RestoreOfManagedCard,
+		finding.ImageNotAsDeclared, finding.CardWithoutSerialNumber, finding.EarlierCardFailed, finding.ChangedSincePlan, finding.RestoreOfManagedCard,
 	} {
 		seen[r.Code] = true
 	}

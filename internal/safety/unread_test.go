@@ -509,7 +509,7 @@ func TestUnread_restart(t *testing.T) {
 // noFact are the findings that depend on no fact of a host or card that could be
 // unknown, or that are themselves what an unknown fact leads to; by reason.
 var noFact = map[string]string{
-	"FW001 FW002 FW003 FW004 FW005 FW006 FW007 FW009 FW010 FW011 FW012 FW014 FW015": "the file of the image, which is read here; one that cannot be read is FW001",
+	"FW001 FW002 FW003 FW004 FW005 FW006 FW007 FW009 FW010 FW011 FW012 FW014 FW015 FW016": "the file of the image, which is read here; one that cannot be read is FW001",
 	"FW020 FW021 FW030": "the hardware id, which is FW022 if unknown",
 	"FW023 FW024 FW026 FW027 FW029 FW031 FW033 FW034 FW035 FW036 FW042 FW046 FW047 FW084": "the query of the flash, which is FW044 if it fails",
 	"FW049 GU006 GU007 GU016":             "the identity of other cards; a host that does not answer is named by a warning of its own",

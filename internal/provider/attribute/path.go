@@ -19,6 +19,8 @@ type LocalPath struct {
 	Instead string
 	// File says that a directory will not do.
 	File bool
+	// HTTPS says that an https address will do, too.
+	HTTPS bool
 }
 
 // Description implements validator.String.
@@ -33,6 +35,9 @@ func (v LocalPath) ValidateString(_ context.Context, req validator.StringRequest
 		return
 	}
 	p := req.ConfigValue.ValueString()
+	if v.HTTPS && strings.HasPrefix(p, "https://") {
+		return
+	}
 	if why := v.fault(p); why != "" {
 		resp.Diagnostics.AddAttributeError(req.Path, "Unable to "+v.What+" "+strings.TrimSpace(p), why)
 	}

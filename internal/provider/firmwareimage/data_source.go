@@ -29,12 +29,12 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	f, found := readFile(&imageFiles{}, m.Source.ValueString(), m.SHA256.ValueString())
+	f, found := readFile(ctx, &imageFiles{}, m.asked())
 	if diagnostic.AddFindings(ctx, &resp.Diagnostics, "use firmware image "+m.Source.ValueString(), found) {
 		return
 	}
 	m.ID = types.StringValue(f.sha256)
-	m.facts = factsOf(f)
+	m.take(f)
 	if m.SHA256.IsNull() {
 		m.SHA256 = attribute.HashText(f.sha256)
 	}

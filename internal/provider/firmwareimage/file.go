@@ -1,6 +1,7 @@
 package firmwareimage
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/download"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
@@ -25,26 +27,47 @@ const largestImage = 256 << 20
 // imageFiles are the files read so far, by path.
 type imageFiles = memo.Map[string, session.ImageFile]
 
-// readFile reads and verifies a local image file. The findings say what is
+// asked is the file that a configuration asks for, and what it declares of it.
+type asked struct {
+	download.Source
+	PSID, Version string // empty: not declared
+}
+
+// downloads keeps what was fetched or unpacked, by its hash.
+var downloads download.Folder
+
+// readFile reads and verifies an image file, which it fetches or unpacks first where that is
+// asked for. The findings say what is
 // wrong with it; the file is usable if none of them blocks. A file that a
 // hundred hosts use is read once, and again when its size or time has changed;
 // what is staged is compared with its hash once more, on the host.
-func readFile(files *imageFiles, source, declared string) (file, []finding.Finding) {
-	f := file{path: attribute.ExpandHome(source)}
+func readFile(ctx context.Context, files *imageFiles, want asked) (file, []finding.Finding) {
+	f := file{path: attribute.ExpandHome(want.Address)}
+	f.name = f.path
+	if want.Member != "" {
+		f.name += ", " + want.Member
+	}
+	if want.Member != "" || download.IsRemote(want.Address) {
+		var err error
+		want.Address = f.path
+		if f.path, err = downloads.Get(ctx, want.Source); err != nil {
+			return f, judge(f, asked{}, err)
+		}
+	}
 	info, err := os.Stat(f.path)
 	switch {
 	case err != nil:
-		return f, judge(f, declared, plainer(err))
+		return f, judge(f, want, plainer(err))
 	case !info.Mode().IsRegular():
-		return f, judge(f, declared, fmt.Errorf("it is %s, not a file", kindOf(info.Mode())))
+		return f, judge(f, want, fmt.Errorf("it is %s, not a file", kindOf(info.Mode())))
 	case info.Size() > largestImage:
-		return f, judge(f, declared, fmt.Errorf("it has %d MiB; no firmware image has more than %d MiB, so it was not read",
+		return f, judge(f, want, fmt.Errorf("it has %d MiB; no firmware image has more than %d MiB, so it was not read",
 			info.Size()>>20, largestImage>>20))
 	}
 	version := fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 	read, err := files.Get(f.path, version, func() (session.ImageFile, error) { return parseFile(f.path) })
 	f.size, f.sha256, f.image = read.Size, read.SHA256, read.Parsed
-	return f, judge(f, declared, err)
+	return f, judge(f, want, err)
 }
 
 func parseFile(path string) (read session.ImageFile, err error) {
@@ -64,9 +87,12 @@ func parseFile(path string) (read session.ImageFile, err error) {
 	return read, err
 }
 
-func judge(f file, declared string, err error) []finding.Finding {
-	facts := image.Facts(f.path, f.sha256, declared, f.size, f.image, err)
+func judge(f file, want asked, err error) []finding.Finding {
+	facts := image.Facts(f.name, f.sha256, want.SHA256, f.size, f.image, err)
 	found := append(safety.Image(facts), safety.Remarks(facts)...)
+	if facts.Problem == safety.ImageOK {
+		found = append(found, declared(f, want)...)
+	}
 	for i := range found {
 		// The catalogue speaks of the resource that burns; here it is the file.
 		if found[i].Attribute == "image_id" {
@@ -74,6 +100,19 @@ func judge(f file, declared string, err error) []finding.Finding {
 		}
 		if found[i].Rule == finding.ImageHashDiffers {
 			found[i].Attribute = "sha256"
+		}
+	}
+	return found
+}
+
+// declared compares the image with what the configuration says that it is.
+func declared(f file, want asked) []finding.Finding {
+	var found []finding.Finding
+	for _, v := range []struct{ name, want, is string }{{"psid", want.PSID, f.image.PSID.String()},
+		{"version", want.Version, f.image.FWVersion.String()}} {
+		if v.want != "" && v.want != v.is {
+			found = append(found, finding.ImageNotAsDeclared.Find("%s: %s is %s, declared %s", f.name, v.name, v.is,
+				v.want).At(v.name))
 		}
 	}
 	return found

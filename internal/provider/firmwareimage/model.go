@@ -5,7 +5,9 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/download"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
@@ -31,6 +33,7 @@ type model struct {
 	ID         types.String   `tfsdk:"id"`
 	Host       types.String   `tfsdk:"host"`
 	Source     types.String   `tfsdk:"source"`
+	Member     types.String   `tfsdk:"member"`
 	SHA256     attribute.Hash `tfsdk:"sha256"`
 	StagedPath types.String   `tfsdk:"staged_path"`
 	facts
@@ -39,13 +42,43 @@ type model struct {
 type dataModel struct {
 	ID     types.String   `tfsdk:"id"`
 	Source types.String   `tfsdk:"source"`
+	Member types.String   `tfsdk:"member"`
 	SHA256 attribute.Hash `tfsdk:"sha256"`
 	facts
+}
+
+func (m *model) asked() asked     { return m.facts.declare(m.Source, m.Member, m.SHA256) }
+func (m *dataModel) asked() asked { return m.facts.declare(m.Source, m.Member, m.SHA256) }
+
+// unknown reports whether something that names the file comes from what does not exist yet.
+func (m *model) unknown() bool {
+	return m.Source.IsUnknown() || m.Member.IsUnknown() || m.SHA256.IsUnknown() || m.PSID.IsUnknown() ||
+		m.Version.IsUnknown()
+}
+
+// declare is the file with what is known of it beforehand.
+func (m *facts) declare(source, member types.String, sha256 attribute.Hash) asked {
+	a := asked{Source: download.Source{Address: source.ValueString(), Member: member.ValueString(),
+		SHA256: sha256.ValueString()}, PSID: m.PSID.ValueString()}
+	if v, err := ib.ParseFWVersion(m.Version.ValueString()); err == nil {
+		a.Version = v.String()
+	}
+	return a
+}
+
+// take fills what is known of the file, and keeps the spelling of what was declared.
+func (m *facts) take(f file) {
+	given := m.Version
+	*m = factsOf(f)
+	if given.Same(m.Version) {
+		m.Version = given
+	}
 }
 
 // file is a local image file that was read and verified.
 type file struct {
 	path   string
+	name   string // what messages call it
 	sha256 string
 	size   int64
 	image  *fwimage.Image
@@ -78,7 +111,7 @@ func factsOf(f file) facts {
 
 // fill sets everything that follows from the file.
 func (m *model) fill(f file) {
-	m.facts = factsOf(f)
+	m.take(f)
 	if m.SHA256.IsNull() || m.SHA256.IsUnknown() || !m.SHA256.Same(attribute.HashText(f.sha256)) {
 		m.SHA256 = attribute.HashText(f.sha256)
 	}

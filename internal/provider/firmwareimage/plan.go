@@ -27,7 +27,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if config.Source.IsUnknown() || config.SHA256.IsUnknown() || !r.HostReady(config.Host) {
+	if config.unknown() || !r.HostReady(config.Host) {
 		diagnostic.AddPostponed(&resp.Diagnostics, "firmware image for host "+config.Host.ValueString(),
 			"the host or the file comes from something that does not exist yet")
 		return
@@ -76,12 +76,12 @@ func (r *Resource) usable(ctx context.Context, m model, diags *diag.Diagnostics)
 		diagnostic.AddErrorAt(diags, path.Root("host"), what, err)
 		return nil
 	}
-	f, found := readFile(&r.ImageFiles, m.Source.ValueString(), m.SHA256.ValueString())
+	f, found := readFile(ctx, &r.ImageFiles, m.asked())
 	if diagnostic.AddFindings(ctx, diags, what, found) {
 		return nil
 	}
 	r.Planned.SetImage(attribute.ImageRef{Host: m.Host.ValueString(), SHA256: f.sha256},
-		planned.Image{Name: f.path, SHA256: f.sha256, Size: f.size, Parsed: f.image})
+		planned.Image{Name: f.name, SHA256: f.sha256, Size: f.size, Parsed: f.image})
 	return &f
 }
 

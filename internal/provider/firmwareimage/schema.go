@@ -16,19 +16,23 @@ import (
 )
 
 const (
-	sourceDescription = "Path of the image file on the machine that runs Terraform. It must be the plain image " +
-		"(`.bin`), not an archive."
-	sha256Description = "SHA-256 of the file. If given, another content is refused; otherwise it is computed."
-	planDescription   = " Write it. If somebody replaces the file between plan and apply, the apply is then refused in " +
+	sourceDescription = "The plain image (`.bin`), or with `member` a zip, tar or tar.gz archive: a path on the machine that " +
+		"runs Terraform, or an `https://` address. An address needs `sha256`, may not lead to another host, and is fetched " +
+		"once: the image is kept by its hash in the cache of the user there."
+	memberDescription = "The image in the archive, by its whole name, `fw/fw-ConnectX4.bin`. It needs `sha256`."
+	sha256Description = "SHA-256 of the image, not of an archive. If given, another content is refused; otherwise it is " +
+		"computed."
+	planDescription = " Write it. If somebody replaces the file between plan and apply, the apply is then refused in " +
 		"plain words. Without it Terraform itself ends the apply with \"Provider produced inconsistent " +
 		"final plan\", because a provider does not see what the plan was. Nothing is written in that " +
 		"case; plan again."
 )
 
 var localFile = attribute.LocalPath{
-	What:    "read firmware image",
-	Instead: "source is a local file; download it first. Then write its path here, and its sha256 as the vendor gives it.",
-	File:    true,
+	What: "read firmware image",
+	Instead: "source is a local file or an https address. Download the file first. Then write its path here, and its sha256 " +
+		"as the vendor gives it.",
+	File: true, HTTPS: true,
 }
 
 // Schema implements resource.Resource.
@@ -38,6 +42,8 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 		"host": attribute.HostAttribute(),
 		"source": schema.StringAttribute{Required: true, MarkdownDescription: sourceDescription,
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1), localFile}},
+		"member": schema.StringAttribute{Optional: true, MarkdownDescription: memberDescription,
+			Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
 		"sha256": schema.StringAttribute{
 			Optional: true, Computed: true, CustomType: attribute.HashType{},
 			MarkdownDescription: sha256Description + planDescription,
@@ -63,6 +69,8 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 		"id": dsschema.StringAttribute{Computed: true, MarkdownDescription: "The SHA-256 of the file."},
 		"source": dsschema.StringAttribute{Required: true, MarkdownDescription: sourceDescription,
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1), localFile}},
+		"member": dsschema.StringAttribute{Optional: true, MarkdownDescription: memberDescription,
+			Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
 		"sha256": dsschema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.HashType{},
 			MarkdownDescription: sha256Description},
 	}
@@ -101,10 +109,10 @@ const (
 
 var factDescriptions = map[string]fact{
 	"format":            {textFact, "Container format: `FS2` for ConnectX-3 and ConnectX-3 Pro, `FS3` for ConnectX-4, `FS4` for ConnectX-5."},
-	"version":           {versionFact, "Firmware version, `2.42.5000`."},
+	"version":           {versionFact, "Firmware version, `2.42.5000`. If given, an image of another version is refused (FW016)."},
 	"product_version":   {textFact, "Product version as the vendor wrote it; null if the image has none."},
 	"release_date":      {textFact, "Release date, `2017-09-05`; null if the image has none."},
-	"psid":              {psidFact, "PSID: the board that the image was made for."},
+	"psid":              {psidFact, "PSID: the board that the image was made for. If given, another one is refused (FW016)."},
 	"hardware_ids":      {listFact, "Hardware ids of the chips that the image is for, such as `0x1f7 rev 0`."},
 	"failsafe":          {boolFact, "Whether the image is made for a flash with two slots, of which one always boots."},
 	"node_guid":         {guidFact, "Node GUID in the image. A vendor's file holds placeholders; see `identity`."},
@@ -126,9 +134,11 @@ func (f fact) resourceAttribute() schema.Attribute {
 	case listFact:
 		return attribute.ComputedList(types.StringType, f.description)
 	case psidFact:
-		return attribute.ComputedPSID(f.description)
+		return schema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.PSIDType{},
+			MarkdownDescription: f.description}
 	case versionFact:
-		return attribute.ComputedVersion(f.description)
+		return schema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.VersionType{},
+			MarkdownDescription: f.description}
 	case guidFact:
 		return attribute.ComputedGUID(f.description)
 	case portGUIDsFact:
@@ -149,9 +159,10 @@ func (f fact) dataSourceAttribute() dsschema.Attribute {
 	case listFact:
 		return dsschema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: f.description}
 	case psidFact:
-		return dsschema.StringAttribute{Computed: true, CustomType: attribute.PSIDType{}, MarkdownDescription: f.description}
+		return dsschema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.PSIDType{},
+			MarkdownDescription: f.description}
 	case versionFact:
-		return dsschema.StringAttribute{Computed: true, CustomType: attribute.VersionType{},
+		return dsschema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.VersionType{},
 			MarkdownDescription: f.description}
 	case guidFact:
 		return dsschema.StringAttribute{Computed: true, CustomType: attribute.GUIDType{}, MarkdownDescription: f.description}

@@ -28,7 +28,7 @@ var (
 	images = []*finding.Rule{finding.ImageUnreadable, finding.ImageTruncated, finding.ImageDamaged,
 		finding.ImageNotFirmware, finding.ImageHashDiffers, finding.ImageIsRawDump, finding.ImageWithoutPSID,
 		finding.ImageFormatUnsupported, finding.ImageWithoutHardwareID, finding.ImageMalformed,
-		finding.ImageEncrypted, finding.ImageUnusual}
+		finding.ImageEncrypted, finding.ImageUnusual, finding.ImageNotAsDeclared}
 	reading = []*finding.Rule{finding.CardInRecovery, finding.FlashDamaged, finding.FlashUnreadable,
 		finding.FlashNotRunning, finding.FlashNotFailsafe, finding.FirmwareSecure, finding.MstflintMissing,
 		finding.MstflintUnsuitable, finding.MstflintUnproven, finding.FlashUnverified, finding.RunningUnknown}
