@@ -22,6 +22,8 @@ type Unmanaged struct {
 	Config ipoib.Config
 	// Unkept are the settings that our definition will not have.
 	Unkept []string
+	// UnkeptLines are the lines of the file with each of them, where its stack names many settings alike.
+	UnkeptLines map[string][]int
 	// Saved is where the file is kept once it is taken over.
 	Saved string
 

@@ -84,7 +84,8 @@ func unmanagedStanzas(h *hostFacts, t Target) (all []Unmanaged) {
 				what = " (" + strings.TrimSpace(err.Error()) + ")"
 			}
 			found := definition(t, at, fmt.Sprintf("%s has a stanza for it%s%s", at, what, misread(bad)), i)
-			found.Obstacle, found.Unkept = stanzaObstacle(at, t, f, i, errors.Join(bad, err)), f.Unkept(t.Name)
+			found.Obstacle = stanzaObstacle(at, t, f, i, errors.Join(bad, err))
+			found.Unkept, found.UnkeptLines = f.Unkept(t.Name)
 			found.noteLostPort(h, t, at)
 			if !h.stack.IsIfupdown() {
 				found = found.ofOtherStack()

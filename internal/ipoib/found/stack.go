@@ -133,9 +133,9 @@ func (l *Look) StackedBy() []string {
 		f, _ := l.host.stanza(path)
 		for _, z := range f.Stanzas {
 			for _, o := range z.Options {
-				if slices.Contains(memberOptions, strings.ReplaceAll(o[0], "_", "-")) &&
-					slices.Contains(strings.Fields(o[1]), l.Name) {
-					lines = append(lines, fmt.Sprintf("%s has it in %s (%s)", path, z.Name, o[0]))
+				if slices.Contains(memberOptions, strings.ReplaceAll(o.Name, "_", "-")) &&
+					slices.Contains(strings.Fields(o.Value), l.Name) {
+					lines = append(lines, fmt.Sprintf("%s has it in %s (%s)", path, z.Name, o.Name))
 				}
 			}
 		}

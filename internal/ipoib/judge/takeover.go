@@ -89,7 +89,7 @@ func (c *checker) settingsThatEnd(f found.Unmanaged) {
 	}
 	var said []string
 	if len(file) > 0 {
-		said = append(said, f.Path+" also sets "+strings.Join(file, ", "))
+		said = append(said, f.Path+" also sets "+strings.Join(inLines(file, f.UnkeptLines), ", "))
 	}
 	switch {
 	case len(live) > 0 && f.Path == "":
@@ -111,6 +111,21 @@ func (c *checker) settingsThatEnd(f found.Unmanaged) {
 		given = finding.Names(names...)
 	}
 	c.addConsent(found, want, given)
+}
+
+// inLines adds to settings the lines in which they stand.
+func inLines(names []string, lines map[string][]int) []string {
+	all := slices.Clone(names)
+	for i, name := range names {
+		if n := len(lines[name]); n > 0 {
+			word := "line "
+			if n > 1 {
+				word = "lines "
+			}
+			all[i] += " (" + word + strings.Trim(strings.ReplaceAll(fmt.Sprint(lines[name]), " ", ", "), "[]") + ")"
+		}
+	}
+	return all
 }
 
 // endings are the settings, addresses and routes of a file, and the addresses of the interface

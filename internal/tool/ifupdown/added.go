@@ -44,7 +44,7 @@ func (o *ownStanzas) hold(words []string, value string) bool {
 		o.ours = false
 		return false
 	default:
-		return o.ours && isHeld(word, value)
+		return o.ours && isHeld(o.name, word, value)
 	}
 }
 
@@ -53,7 +53,7 @@ func (o *ownStanzas) hold(words []string, value string) bool {
 func (f File) modeName() string {
 	for _, s := range f.Stanzas {
 		for _, o := range s.Options {
-			if modeLine.MatchString(o[1]) {
+			if modeOf(s.Name, inOneLine(o.Value)) != "" {
 				return s.Name
 			}
 		}

@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
@@ -76,8 +75,14 @@ func renderRoutes(b *strings.Builder, routes []ipconf.Route, v4 bool) {
 // Stanza is one "iface".
 type Stanza struct {
 	Name, Family, Method string
-	Inherits             bool        // takes options of a template or of another stanza
-	Options              [][2]string // in order
+	Inherits             bool     // takes options of a template or of another stanza
+	Options              []Option // in order
+}
+
+// Option is one line of a stanza.
+type Option struct {
+	Name, Value string
+	Line        int
 }
 
 // File is a parsed interfaces file.
@@ -146,7 +151,7 @@ func (r *reader) line(n int, line string, words []string) error {
 		return tool.Errorf(n, line, "an option without a value")
 	default:
 		value := strings.TrimSpace(strings.TrimSpace(line)[len(word):])
-		r.last.Options = append(r.last.Options, [2]string{word, value})
+		r.last.Options = append(r.last.Options, Option{word, value, n})
 	}
 	return nil
 }
@@ -231,11 +236,23 @@ func (f File) Names() []string {
 }
 
 var (
-	modeLine  = regexp.MustCompile(`^echo (datagram|connected) > /sys/class/net/(?:\$IFACE|\S+)/mode$`)
-	routeLine = regexp.MustCompile(`^ip (?:-[46] )?route (?:add|replace) (\S+) via (\S+)`)
-	routeOnly = regexp.MustCompile(routeLine.String() + `(?: dev \S+)?(?: \|\| true)?$`)
-	routeDown = regexp.MustCompile(`^ip (?:-[46] )?route del \S+(?: via \S+)?(?: dev \S+)?(?: \|\| true)?$`)
+	modeLine = regexp.MustCompile(`^echo ["']?(datagram|connected)["']? ?> ?"?/sys/class/net/([^\s/"']+)/mode"?` +
+		`(?: \|\| (?:true|:))?$`)
+	// moduleLine does what the provider has the boot do.
+	moduleLine = regexp.MustCompile(`^(?:/usr)?(?:/sbin/)?modprobe (?:-q )?ib_ipoib(?: \|\| (?:true|:))?$`)
+	routeLine  = regexp.MustCompile(`^ip (?:-[46] )?route (?:add|replace) (\S+) via (\S+)`)
+	routeOnly  = regexp.MustCompile(routeLine.String() + `(?: dev \S+)?(?: \|\| true)?$`)
+	routeDown  = regexp.MustCompile(`^ip (?:-[46] )?route del \S+(?: via \S+)?(?: dev \S+)?(?: \|\| true)?$`)
 )
+
+// modeOf is the mode that a command gives to the interface of its stanza; empty if it gives none, or to another one.
+func modeOf(name, command string) ib.IPoIBMode {
+	m := modeLine.FindStringSubmatch(command)
+	if m == nil || !slices.Contains([]string{"$IFACE", "${IFACE}", name}, m[2]) {
+		return ""
+	}
+	return ib.IPoIBMode(m[1])
+}
 
 // Interface joins what the stanzas of one interface say.
 func (f File) Interface(name string) (ipconf.Interface, error) {
@@ -256,8 +273,8 @@ func (f File) Interface(name string) (ipconf.Interface, error) {
 
 func (s Stanza) option(name string) string {
 	for _, o := range s.Options {
-		if o[0] == name {
-			return o[1]
+		if o.Name == name {
+			return o.Value
 		}
 	}
 	return ""
@@ -265,27 +282,27 @@ func (s Stanza) option(name string) string {
 
 func (s Stanza) add(i *ipconf.Interface) error {
 	for _, o := range s.Options {
-		switch o[0] {
+		switch o.Name {
 		case "address":
-			a, err := s.address(o[1])
+			a, err := s.address(o.Value)
 			if err != nil {
 				return err
 			}
 			i.Addresses = append(i.Addresses, a)
 		case "mtu":
-			mtu, err := strconv.Atoi(o[1])
+			mtu, err := strconv.Atoi(o.Value)
 			if err != nil {
-				return fmt.Errorf("mtu %s is not a number", o[1])
+				return fmt.Errorf("mtu %s is not a number", o.Value)
 			}
 			i.MTU = mtu
 		case "gateway":
-			if err := addRoute(i, "", o[1]); err != nil {
+			if err := addRoute(i, "", o.Value); err != nil {
 				return err
 			}
 		case "pre-up", "up", "post-up":
-			command := inOneLine(o[1])
-			if m := modeLine.FindStringSubmatch(command); m != nil {
-				i.Mode = ib.IPoIBMode(m[1])
+			command := inOneLine(o.Value)
+			if mode := modeOf(s.Name, command); mode != "" {
+				i.Mode = mode
 			}
 			if m := routeLine.FindStringSubmatch(command); m != nil {
 				if err := addRoute(i, m[1], m[2]); err != nil {
@@ -298,23 +315,28 @@ func (s Stanza) add(i *ipconf.Interface) error {
 }
 
 // Unkept names the options of an interface's stanzas that Interface does not hold and
-// Render does not write. It leaves out their values: one may be a password.
-func (f File) Unkept(name string) []string {
-	var all []string
+// Render does not write, with the lines of each. It leaves out their values: one may be a password.
+func (f File) Unkept(name string) (all []string, lines map[string][]int) {
+	lines = map[string][]int{}
 	for _, s := range f.Stanzas {
 		for _, o := range s.Options {
-			if s.Name == name && !isHeld(o[0], o[1]) && !slices.Contains(all, o[0]) {
-				all = append(all, o[0])
+			if s.Name != name || isHeld(name, o.Name, o.Value) {
+				continue
 			}
+			if lines[o.Name] == nil {
+				all = append(all, o.Name)
+			}
+			lines[o.Name] = append(lines[o.Name], o.Line)
 		}
 	}
-	return all
+	return all, lines
 }
 
 // inOneLine is a command with single blanks: one that goes on in the next line has more.
 func inOneLine(command string) string { return strings.Join(strings.Fields(command), " ") }
 
-func isHeld(option, value string) bool {
+// isHeld is about an option of a stanza for an interface by a name.
+func isHeld(name, option, value string) bool {
 	value = inOneLine(value)
 	switch option {
 	case "address", "netmask", "mtu", "gateway", "network", "broadcast":
@@ -322,7 +344,7 @@ func isHeld(option, value string) bool {
 	case "accept_ra", "autoconf":
 		return value == "0"
 	case "pre-up", "up", "post-up":
-		return modeLine.MatchString(value) || routeOnly.MatchString(value) ||
+		return modeOf(name, value) != "" || moduleLine.MatchString(value) || routeOnly.MatchString(value) ||
 			value == raCommand
 	case "down", "pre-down", "post-down":
 		return routeDown.MatchString(value)
@@ -363,21 +385,4 @@ func (s Stanza) address(text string) (netip.Prefix, error) {
 		return p, fmt.Errorf("netmask %q does not fit %s", mask, a)
 	}
 	return p, nil
-}
-
-// Up configures an interface as its stanzas say. It is forced because ifup
-// does nothing for an interface that it has taken up before.
-func Up(name string) shellcmd.Command {
-	return shellcmd.New("ifup", "--force", name).AsRoot().Changes()
-}
-
-// ParseState reads /run/network/ifstate: the interfaces that ifup has taken up.
-func ParseState(text string) map[string]bool {
-	up := map[string]bool{}
-	for _, line := range tool.Lines(text) {
-		if name, _, ok := strings.Cut(strings.TrimSpace(line), "="); ok && name != "" {
-			up[name] = true
-		}
-	}
-	return up
 }

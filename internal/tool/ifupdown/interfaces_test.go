@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,7 +28,7 @@ func TestParse_reads_captures(t *testing.T) {
 		for _, s := range f.Stanzas {
 			options := map[string]any{}
 			for _, o := range s.Options {
-				options[o[0]] = o[1]
+				options[o.Name] = o.Value
 			}
 			stanzas = append(stanzas, map[string]any{"iface": s.Name, "family": s.Family, "method": s.Method,
 				"options": options})
@@ -103,7 +104,38 @@ func TestInterface_continuedCommand(t *testing.T) {
 	if err != nil || i.Mode != ib.ModeConnected || len(i.Routes) != 1 || i.Routes[0] != sample().Routes[0] {
 		t.Errorf("%v: %+v", err, i)
 	}
-	if unkept := f.Unkept("ib0"); len(unkept) > 0 {
+	if unkept, _ := f.Unkept("ib0"); len(unkept) > 0 {
 		t.Errorf("not held: %v", unkept)
+	}
+}
+
+// The ways in which hosts set the mode and load the module by hand. A command for another interface is none of the
+// stanza's.
+func TestInterface_linesByHand(t *testing.T) {
+	for line, mode := range map[string]ib.IPoIBMode{
+		"pre-up echo connected > /sys/class/net/$IFACE/mode":           ib.ModeConnected,
+		"pre-up echo connected > /sys/class/net/${IFACE}/mode":         ib.ModeConnected,
+		"pre-up echo connected > /sys/class/net/ib0/mode || true":      ib.ModeConnected,
+		"up echo connected >/sys/class/net/ib0/mode":                   ib.ModeConnected,
+		"pre-up echo 'datagram' > /sys/class/net/ib0/mode || :":        ib.ModeDatagram,
+		`post-up echo "connected" > "/sys/class/net/$IFACE/mode"`:      ib.ModeConnected,
+		"pre-up modprobe ib_ipoib":                                     "",
+		"pre-up /sbin/modprobe ib_ipoib || true":                       "",
+		"? pre-up echo connected > /sys/class/net/ib1/mode":            "",
+		"? pre-up echo connected > '/sys/class/net/$IFACE/mode'":       "",
+		"? pre-up echo connected > /sys/class/net/ib0/mode; reboot":    "",
+		"? pre-up modprobe ib_ipoib recv_queue_size=512":               "",
+		"? pre-up echo connected > /sys/class/net/ib0/mode || ifup x1": "",
+	} {
+		line, other := strings.CutPrefix(line, "? ")
+		f, err := Parse("auto ib0\niface ib0 inet manual\n\tmtu 65520\n\t" + line + "\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		i, err := f.Interface("ib0")
+		unkept, lines := f.Unkept("ib0")
+		if err != nil || i.Mode != mode || (len(unkept) > 0) != other || other && !slices.Equal(lines[unkept[0]], []int{4}) {
+			t.Errorf("%s: mode %q, not held %v in lines %v, %v", line, i.Mode, unkept, lines, err)
+		}
 	}
 }
