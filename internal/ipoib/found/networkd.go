@@ -10,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/networkd"
 )
 
@@ -84,6 +85,7 @@ func (b networkdFiles) own(h *hostFacts, t Target) (p StoredConfig) {
 // unmanagedNetworks are the unmanaged files by which networkd would configure an
 // interface. Those that netplan generates count as netplan's.
 func unmanagedNetworks(h *hostFacts, t Target) (all []Unmanaged) {
+	all = unmanagedDropIns(h, t)
 	for _, p := range slices.Concat(h.snap.FilesUnder(networkd.Dir), h.snap.FilesUnder("/run/systemd/network")) {
 		if ofThisPort(h, t, p) || !strings.HasSuffix(p, ".network") || strings.HasPrefix(path.Base(p), "10-netplan-") {
 			continue
@@ -98,6 +100,38 @@ func unmanagedNetworks(h *hostFacts, t Target) (all []Unmanaged) {
 		all = append(all, Unmanaged{Line: "systemd-networkd configures it by " + n.NetworkdFile})
 	}
 	return all
+}
+
+// unmanagedDropIns are the drop-ins of others for our file that set what this resource has arguments for: networkd
+// merges them into it, and the interface never shows what is asked for.
+func unmanagedDropIns(h *hostFacts, t Target) (all []Unmanaged) {
+	if h.stack.Service() != ipoib.NetworkdUnit {
+		return nil
+	}
+	ours := networkPath(t)
+	if n, ok := h.snap.Netdev(t.Name); ok && strings.Contains(n.NetworkdFile, "/10-netplan-") {
+		ours = n.NetworkdFile
+	}
+	own, _ := h.network(ours)
+	for _, dir := range dropIns(h, ours) {
+		for _, at := range h.snap.FilesUnder(dir) {
+			f, bad := h.network(at)
+			if h.isOwnFile(at) || bad == nil && addsNothing(f, own) {
+				continue
+			}
+			all = append(all, Unmanaged{
+				Line:     fmt.Sprintf("%s adds to %s%s%s", at, ours, f.InBrackets(), misread(bad)),
+				Obstacle: "Write what is wanted of it into this resource, move " + at + " away, and plan again.",
+			})
+		}
+	}
+	return all
+}
+
+// addsNothing reports whether a drop-in sets nothing that a file does not set as well.
+func addsNothing(f, own networkd.File) bool {
+	return !f.DHCP && (f.MTU == 0 || f.MTU == own.MTU) && len(ipconf.Without(f.Addresses, own.Addresses)) == 0 &&
+		len(ipconf.Without(f.Routes, own.Routes)) == 0
 }
 
 // unmanagedNetwork is a file that matches an interface, or may.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
@@ -167,13 +168,14 @@ func TestUnmanaged_adoptable(t *testing.T) {
 				d.Consent.Shown = append(d.Consent.Shown, r.String())
 			}
 			found := checkOn(tt.s, d, PlanFacts{})
+			inStanza := strings.NewReplacer("dns-nameservers, post-up", "dns-nameservers (line 3), post-up (line 4)")
 			switch {
 			case !f.Adoptable():
 				mustFind(t, found, "IP011", finding.Refuse, []string{tt.obstacle})
 			case tt.unkept != "":
 				mustFind(t, of(finding.InterfaceDefinedByHand, found), "IP042", finding.NeedsConsent, []string{tt.path})
 				mustFind(t, of(finding.DefinitionLosesSettings, found), "IP043", finding.NeedsConsent,
-					[]string{tt.path + " also sets " + tt.unkept + ".",
+					[]string{tt.path + " also sets " + inStanza.Replace(tt.unkept) + ".",
 						"adopt_without = " + finding.Names(slices.Compact(slices.Sorted(slices.Values(strings.Split(tt.unkept, ", "))))...)})
 			default:
 				mustFind(t, found, "IP042", finding.NeedsConsent, []string{tt.path})
@@ -363,5 +365,36 @@ func TestUnmanaged_anew(t *testing.T) {
 			n.Up, n.Mode, n.MTU, n.Addresses = true, "connected", 65520, d.Config.Addresses
 			mustFind(t, checkOn(tt.s, d, PlanFacts{}), "IP042", finding.NeedsConsent, []string{tt.want})
 		})
+	}
+}
+
+// networkd merges drop-ins into our file, too: one that sets what this resource has arguments for is named before the
+// apply fails on it.
+func TestUnmanaged_dropInOfOurFile(t *testing.T) {
+	t.Parallel()
+	ours := "/etc/systemd/network/60-infiniband-" + ipoib.Ref{PortGUID: ipoibtest.Port}.ID() + ".network"
+	d := requestFor(ib.ModeConnected, 65520, "172.16.0.20/24")
+	for text, refused := range map[string]bool{
+		"[Link]\nMTUBytes=1500\n":               true,
+		"[Network]\nAddress=10.9.9.9/24\n":      true,
+		"[Network]\nDHCP=yes\n":                 true,
+		"[Network]\nIPoIB=ibp1s0.8001\n":        false,
+		"[Network]\nLLDP=yes\n":                 false,
+		"[Network]\nAddress=172.16.0.20/24\n":   false,
+		"[Link]\nMTUBytes=65520\nMulticast=1\n": false,
+	} {
+		s := onService(ipoib.NetworkdUnit, ours+".d/mine.conf", text)
+		l := found.At(s, d.Ref())
+		f := l.Files(l.Target, d.Config)[0]
+		s = onService(ipoib.NetworkdUnit, ours+".d/mine.conf", text)
+		s.Files[f.Path] = inventory.File{Content: f.Text}
+		got := of(finding.InterfaceConfiguredElsewhere, checkOn(s, d, PlanFacts{}))
+		if (len(got) > 0) != refused {
+			t.Errorf("%q: %v", text, got)
+		}
+		if refused {
+			mustFind(t, got, "IP011", finding.Refuse, []string{ours + ".d/mine.conf adds to " + ours,
+				"move " + ours + ".d/mine.conf away, and plan again."})
+		}
 	}
 }
