@@ -2,6 +2,7 @@ package main
 
 import (
 	"go/types"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -11,6 +12,7 @@ import (
 type floor struct {
 	name         string
 	all, upwards int
+	pairs        []string // the references that run upwards
 }
 
 // maxUpwards is how many references of a hundred may run upwards.
@@ -36,8 +38,10 @@ func (h *house) floors() []floor {
 		for r := range refs {
 			if at[r.from] > at[r.to] {
 				f.upwards++
+				f.pairs = append(f.pairs, filepath.Base(r.from)+" → "+filepath.Base(r.to))
 			}
 		}
+		slices.Sort(f.pairs)
 		all = append(all, f)
 	}
 	slices.SortFunc(all, func(a, b floor) int { return strings.Compare(a.name, b.name) })

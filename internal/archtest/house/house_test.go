@@ -54,7 +54,7 @@ func TestHouse_references_run_downwards(t *testing.T) {
 	for _, f := range h.floors() {
 		if f.tooMany() && f.upwards > knotted[f.name] {
 			t.Errorf("%s: %d of %d references between files run upwards; at most %d %%, or %d. Move what both sides need below "+
-				"them", f.name, f.upwards, f.all, maxUpwards, knotted[f.name])
+				"them: %s", f.name, f.upwards, f.all, maxUpwards, knotted[f.name], strings.Join(f.pairs, ", "))
 		}
 	}
 	for _, w := range ways {

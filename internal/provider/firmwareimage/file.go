@@ -27,19 +27,12 @@ const largestImage = 256 << 20
 // imageFiles are the files read so far, by path.
 type imageFiles = memo.Map[string, session.ImageFile]
 
-// asked is the file that a configuration asks for, and what it declares of it.
-type asked struct {
-	download.Source
-	PSID, Version string // empty: not declared
-}
-
 // downloads keeps what was fetched or unpacked, by its hash.
 var downloads download.Folder
 
 // readFile reads and verifies an image file, which it fetches or unpacks first where that is
-// asked for. The findings say what is
-// wrong with it; the file is usable if none of them blocks. A file that a
-// hundred hosts use is read once, and again when its size or time has changed;
+// asked for. The findings say what is wrong with it; the file is usable if none of them blocks. A
+// file that a hundred hosts use is read once, and again when its size or time has changed;
 // what is staged is compared with its hash once more, on the host.
 func readFile(ctx context.Context, files *imageFiles, want asked) (file, []finding.Finding) {
 	f := file{path: attribute.ExpandHome(want.Address)}

@@ -47,6 +47,12 @@ type dataModel struct {
 	facts
 }
 
+// asked is the file that a configuration asks for, and what it declares of it.
+type asked struct {
+	download.Source
+	PSID, Version string // empty: not declared
+}
+
 func (m *model) asked() asked     { return m.facts.declare(m.Source, m.Member, m.SHA256) }
 func (m *dataModel) asked() asked { return m.facts.declare(m.Source, m.Member, m.SHA256) }
 

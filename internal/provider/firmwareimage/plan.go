@@ -5,14 +5,9 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 )
 
 // ModifyPlan verifies the file, so that a bad one fails the plan and the plan
@@ -66,26 +61,4 @@ func (r *Resource) refuseObserve(ctx context.Context, m model, sha256 string, di
 	}
 	return r.OnlyRead(ctx, fmt.Sprintf("stage firmware image %s on host %s", m.Source.ValueString(), name), name,
 		[]string{"the image is not on it, or not with this content"}, diags)
-}
-
-// usable reads the file and checks that it may be staged; nil if not. It
-// remembers the image for the resources that burn it.
-func (r *Resource) usable(ctx context.Context, m model, diags *diag.Diagnostics) *file {
-	what := fmt.Sprintf("use firmware image %s for host %s", m.Source.ValueString(), m.Host.ValueString())
-	if _, _, err := r.Host(m.Host.ValueString()); err != nil {
-		diagnostic.AddErrorAt(diags, path.Root("host"), what, err)
-		return nil
-	}
-	f, found := readFile(ctx, &r.ImageFiles, m.asked())
-	if diagnostic.AddFindings(ctx, diags, what, found) {
-		return nil
-	}
-	r.Planned.SetImage(attribute.ImageRef{Host: m.Host.ValueString(), SHA256: f.sha256},
-		planned.Image{Name: f.name, SHA256: f.sha256, Size: f.size, Parsed: f.image})
-	return &f
-}
-
-// stagedPath is where a staged image is on a host.
-func stagedPath(sha256 string) types.String {
-	return types.StringValue(image.Path(sha256))
 }

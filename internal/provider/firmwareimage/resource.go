@@ -6,6 +6,7 @@ package firmwareimage
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 
@@ -17,7 +18,9 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
@@ -74,6 +77,28 @@ func (r *Resource) stage(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 	plan.fill(*f)
 	plan.StagedPath = stagedPath(f.sha256)
 	diags.Append(to.Set(ctx, &plan)...)
+}
+
+// usable reads the file and checks that it may be staged; nil if not. It
+// remembers the image for the resources that burn it.
+func (r *Resource) usable(ctx context.Context, m model, diags *diag.Diagnostics) *file {
+	what := fmt.Sprintf("use firmware image %s for host %s", m.Source.ValueString(), m.Host.ValueString())
+	if _, _, err := r.Host(m.Host.ValueString()); err != nil {
+		diagnostic.AddErrorAt(diags, path.Root("host"), what, err)
+		return nil
+	}
+	f, found := readFile(ctx, &r.ImageFiles, m.asked())
+	if diagnostic.AddFindings(ctx, diags, what, found) {
+		return nil
+	}
+	r.Planned.SetImage(attribute.ImageRef{Host: m.Host.ValueString(), SHA256: f.sha256},
+		planned.Image{Name: f.name, SHA256: f.sha256, Size: f.size, Parsed: f.image})
+	return &f
+}
+
+// stagedPath is where a staged image is on a host.
+func stagedPath(sha256 string) types.String {
+	return types.StringValue(image.Path(sha256))
 }
 
 // Read checks that the copy is on the host. After an import it also reads the

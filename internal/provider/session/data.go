@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -98,6 +99,34 @@ const retired = "To retire a host, remove its resources first and apply, then it
 	"If only the key was renamed, take the resource out of the state in the same way. Then import it with the new key " +
 	"in its id: terraform import ADDRESS ID. " +
 	"Nothing changes on the host."
+
+// unseen are the hosts with unreachable = "keep" that did not answer in this walk.
+type unseen struct {
+	mu     sync.Mutex
+	reason map[string]error // of those that no warning has named
+	told   map[string]bool
+}
+
+// knownSnapshots says which snapshots the index of identities was made from.
+type knownSnapshots struct {
+	mu      sync.Mutex
+	from    map[string]*inventory.Snapshot
+	changes uint64 // of the set, when the index was made
+	whole   bool
+	missing map[string]error // the hosts that it lacks
+	told    string           // the names of those that a warning has named
+}
+
+// Fork is the same session with some of its hosts for another walk: what was read of them
+// is shared, what is planned is not.
+func (d *Data) Fork(names []string) *Data {
+	some := make(map[string]HostConfig, len(names))
+	for _, name := range names {
+		some[name] = d.Hosts[name]
+	}
+	return &Data{Set: d.Set, Hosts: some, Ready: d.Ready, BackupDir: d.BackupDir, RunLog: d.RunLog, Cards: d.Cards,
+		Planned: planned.NewWalk(), Turns: NewTurns(), Restores: planned.NewRestores(), Confirm: d.Confirm, Lock: d.Lock}
+}
 
 // HostNames returns the names of all configured hosts, sorted.
 func (d *Data) HostNames() []string {

@@ -24,16 +24,6 @@ import (
 // time: hundreds at once would time out.
 const collecting = 64
 
-// knownSnapshots says which snapshots the index of identities was made from.
-type knownSnapshots struct {
-	mu      sync.Mutex
-	from    map[string]*inventory.Snapshot
-	changes uint64 // of the set, when the index was made
-	whole   bool
-	missing map[string]error // the hosts that it lacks
-	told    string           // the names of those that a warning has named
-}
-
 // Lab returns the identities of the cards of all configured hosts that answer
 // and of those that this plan changes, for the checks of one card. Hosts that do
 // not answer are named in one warning of the walk, and cards whose flash was not read in

@@ -7,19 +7,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
-
-// unseen are the hosts with unreachable = "keep" that did not answer in this walk.
-type unseen struct {
-	mu     sync.Mutex
-	reason map[string]error // of those that no warning has named
-	told   map[string]bool
-}
 
 // Keeps reports whether an object whose hosts failed in this way stays as the state has it. A
 // host that refuses a key, or shows another one, is not down: somebody has to look.
