@@ -1,7 +1,6 @@
 package review
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,34 +8,6 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 )
-
-// module is the configuration of a module.
-type module struct {
-	Resources []struct {
-		Mode        string                `json:"mode"`
-		Type        string                `json:"type"`
-		Name        string                `json:"name"`
-		Expressions map[string]expression `json:"expressions"`
-		ForEach     expression            `json:"for_each_expression"`
-	} `json:"resources"`
-	Calls map[string]struct {
-		Module module `json:"module"`
-	} `json:"module_calls"`
-}
-
-// expression is the value of an argument: a constant, or what it refers to.
-type expression struct {
-	Constant   any      `json:"constant_value"`
-	References []string `json:"references"`
-}
-
-// UnmarshalJSON reads the expression of an argument. That of a block is a list or an object of
-// others, which nobody asks for here.
-func (e *expression) UnmarshalJSON(data []byte) error {
-	type plain expression
-	_ = json.Unmarshal(data, (*plain)(e))
-	return nil
-}
 
 // consent is what the configuration allows. Its value is empty if the plan does not say it.
 type consent struct{ Address, Argument, Value string }

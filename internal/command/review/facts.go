@@ -32,18 +32,6 @@ type review struct {
 	Unchanged bool
 }
 
-// effect is what an apply does to a host besides its objects: a restart, a file, a package.
-type effect struct{ Address, What, Values string }
-
-// effects are the attributes that say so, with the words for them.
-var effects = [][2]string{
-	{"restarts", "Restart"}, {"drains", "Drain"}, {"services", "Services"}, {"files", "Files"}, {"packages", "Packages"},
-}
-
-func isEffect(attribute string) bool {
-	return slices.ContainsFunc(effects, func(e [2]string) bool { return e[0] == attribute })
-}
-
 // found is a message of a plan. Rule is nil if it has no code.
 type found struct {
 	diagnostic
@@ -56,37 +44,6 @@ func (f found) Kind() string {
 		return f.Rule.Severity.String()
 	}
 	return f.Severity
-}
-
-// values are those after the apply, or before it if the object goes.
-func (r *resource) values() any {
-	if r.Change.After == nil {
-		return r.Change.Before
-	}
-	return r.Change.After
-}
-
-// isOfCard reports whether it is a card, or a part of one: these alone say which card that is.
-func (r *resource) isOfCard() bool {
-	keys := keysOf(r.values())
-	return slices.Contains(keys, "card_identity") || slices.Contains(keys, "serial_number")
-}
-
-// object is the card of a resource of a card, or else its address.
-func (r *resource) object() string {
-	id := strings.Split(textOf(r.values(), "id"), "/")
-	if !r.isOfCard() || len(id) < 2 {
-		return r.Address
-	}
-	return id[0] + "/" + id[1]
-}
-
-// identity says which card it is.
-func (r *resource) identity() string {
-	if serial := textOf(r.values(), "serial_number"); serial != "" {
-		return "serial number " + serial
-	}
-	return textOf(r.values(), "card_identity")
 }
 
 var codeLine = regexp.MustCompile(`(?m)^ Finding: ([A-Z]{2}\d{3}),`)

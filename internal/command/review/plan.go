@@ -103,48 +103,30 @@ func (in *input) decode(name string, r io.Reader) error {
 // isOurs reports whether a type is one of this provider.
 func isOurs(kind string) bool { return strings.HasPrefix(kind, "infiniband_") }
 
-// leaf is one value of a resource: where it is, and how it is written.
-type leaf struct{ at, text string }
-
-// leaves are the values of v that are neither null, unknown nor empty. Sensitive ones are hidden.
-func leaves(at string, v, unknown, sensitive any) []leaf {
-	if hidden, _ := sensitive.(bool); hidden && v != nil {
-		return []leaf{{at, "(sensitive)"}}
-	}
-	if later, _ := unknown.(bool); later {
-		return []leaf{{at, laterKnown}}
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		var all []leaf
-		for _, key := range keysOf(v, unknown) {
-			all = append(all, leaves(strings.TrimPrefix(at+"."+key, "."), v[key], member(unknown, key), member(sensitive, key))...)
-		}
-		return all
-	case []any:
-		return listed(at, v, unknown, sensitive)
-	case nil:
-		return nil
-	case string:
-		return []leaf{{at, v}}
-	}
-	return []leaf{{at, fmt.Sprint(v)}}
+// module is the configuration of a module.
+type module struct {
+	Resources []struct {
+		Mode        string                `json:"mode"`
+		Type        string                `json:"type"`
+		Name        string                `json:"name"`
+		Expressions map[string]expression `json:"expressions"`
+		ForEach     expression            `json:"for_each_expression"`
+	} `json:"resources"`
+	Calls map[string]struct {
+		Module module `json:"module"`
+	} `json:"module_calls"`
 }
 
-// listed is a list: texts and numbers on one line, and the members of objects each for itself.
-func listed(at string, v []any, unknown, sensitive any) []leaf {
-	var all []leaf
-	var texts []string
-	for i, item := range v {
-		below := leaves(fmt.Sprintf("%s[%d]", at, i), item, element(unknown, i), element(sensitive, i))
-		if len(below) == 1 && !strings.Contains(below[0].at[len(at):], ".") {
-			texts = append(texts, below[0].text)
-			continue
-		}
-		all = append(all, below...)
-	}
-	if len(texts) > 0 {
-		all = append([]leaf{{at, strings.Join(texts, ", ")}}, all...)
-	}
-	return all
+// expression is the value of an argument: a constant, or what it refers to.
+type expression struct {
+	Constant   any      `json:"constant_value"`
+	References []string `json:"references"`
+}
+
+// UnmarshalJSON reads the expression of an argument. That of a block is a list or an object of
+// others, which nobody asks for here.
+func (e *expression) UnmarshalJSON(data []byte) error {
+	type plain expression
+	_ = json.Unmarshal(data, (*plain)(e))
+	return nil
 }

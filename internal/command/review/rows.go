@@ -5,8 +5,17 @@ import (
 	"strings"
 )
 
-// laterKnown stands for a value that only the apply will know.
-const laterKnown = "(known after apply)"
+// effect is what an apply does to a host besides its objects: a restart, a file, a package.
+type effect struct{ Address, What, Values string }
+
+// effects are the attributes that say so, with the words for them.
+var effects = [][2]string{
+	{"restarts", "Restart"}, {"drains", "Drain"}, {"services", "Services"}, {"files", "Files"}, {"packages", "Packages"},
+}
+
+func isEffect(attribute string) bool {
+	return slices.ContainsFunc(effects, func(e [2]string) bool { return e[0] == attribute })
+}
 
 // row is one line of a table: what of which object changes, from what to what.
 type row struct{ Object, Identity, What, From, To string }

@@ -100,3 +100,52 @@ func fence(text string) string {
 	}
 	return mark + "text\n" + text + "\n" + mark
 }
+
+// laterKnown stands for a value that only the apply will know.
+const laterKnown = "(known after apply)"
+
+// leaf is one value of a resource: where it is, and how it is written.
+type leaf struct{ at, text string }
+
+// leaves are the values of v that are neither null, unknown nor empty. Sensitive ones are hidden.
+func leaves(at string, v, unknown, sensitive any) []leaf {
+	if hidden, _ := sensitive.(bool); hidden && v != nil {
+		return []leaf{{at, "(sensitive)"}}
+	}
+	if later, _ := unknown.(bool); later {
+		return []leaf{{at, laterKnown}}
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		var all []leaf
+		for _, key := range keysOf(v, unknown) {
+			all = append(all, leaves(strings.TrimPrefix(at+"."+key, "."), v[key], member(unknown, key), member(sensitive, key))...)
+		}
+		return all
+	case []any:
+		return listed(at, v, unknown, sensitive)
+	case nil:
+		return nil
+	case string:
+		return []leaf{{at, v}}
+	}
+	return []leaf{{at, fmt.Sprint(v)}}
+}
+
+// listed is a list: texts and numbers on one line, and the members of objects each for itself.
+func listed(at string, v []any, unknown, sensitive any) []leaf {
+	var all []leaf
+	var texts []string
+	for i, item := range v {
+		below := leaves(fmt.Sprintf("%s[%d]", at, i), item, element(unknown, i), element(sensitive, i))
+		if len(below) == 1 && !strings.Contains(below[0].at[len(at):], ".") {
+			texts = append(texts, below[0].text)
+			continue
+		}
+		all = append(all, below...)
+	}
+	if len(texts) > 0 {
+		all = append([]leaf{{at, strings.Join(texts, ", ")}}, all...)
+	}
+	return all
+}
