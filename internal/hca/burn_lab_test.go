@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -62,7 +63,7 @@ func TestApplyFirmware_cross_flash(t *testing.T) {
 
 func checkBackup(t *testing.T, dir string) {
 	t.Helper()
-	taken, err := backup.NewStore(cards.New(cards.Config{})).Open(dir)
+	taken, err := backup.NewStore(cards.New(cards.Config{BackupDir: filepath.Join(dir, "..", "..", "..")})).Open(dir)
 	if err != nil {
 		t.Fatalf("backup: %v", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,7 +46,11 @@ func (e *Error) Unwrap() error { return e.Err }
 // Open reads and verifies a backup: the record is there, the firmware has the recorded
 // hash, parses, and has the recorded PSID and version. Errors are *Error.
 func (b *Store) Open(dir string) (Backup, error) {
-	dir = b.locate(dir)
+	recorded := dir
+	if dir = b.locate(dir); dir == "" {
+		return Backup{}, &Error{Dir: recorded, Missing: true, Err: fmt.Errorf("%q is no folder of a backup below "+
+			"backup_dir", recorded)}
+	}
 	text, err := readFile(filepath.Join(dir, recordFile))
 	if err != nil {
 		return Backup{}, &Error{Dir: dir, Missing: errors.Is(err, fs.ErrNotExist), Err: err}
@@ -76,21 +79,15 @@ func (b *Store) Open(dir string) (Backup, error) {
 	return out, nil
 }
 
-// locate finds a backup that was recorded under another working directory or on another
-// machine: the last three elements of its path are looked for below root.
+// locate finds a backup below backup_dir by the last three elements of its path: HOST/CARD/TIME.
+// The path may be of another machine or working directory, or of the journal of a host, and no
+// host says which files of this machine are opened.
 func (b *Store) locate(dir string) string {
-	if _, err := os.Stat(dir); err == nil || b.s.BackupDir == "" || dir == "" {
-		return dir
-	}
 	parts := strings.FieldsFunc(filepath.ToSlash(dir), func(r rune) bool { return r == '/' })
-	if len(parts) < 3 || slices.Contains(parts, "..") {
-		return dir
+	if len(parts) < 3 || slices.Contains(parts, "..") || b.s.BackupDir == "" {
+		return ""
 	}
-	moved := filepath.Join(append([]string{b.s.BackupDir}, parts[len(parts)-3:]...)...)
-	if _, err := os.Stat(moved); err != nil {
-		return dir
-	}
-	return moved
+	return filepath.Join(append([]string{b.s.BackupDir}, parts[len(parts)-3:]...)...)
 }
 
 // Newest gives the newest backup of a card that verifies. If there is none, the error

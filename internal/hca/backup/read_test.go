@@ -62,7 +62,14 @@ func TestStore_opens_what_it_saved_and_nothing_else(t *testing.T) {
 		filepath.Base(filepath.Dir(dir)), filepath.Base(dir))); openErr != nil || moved.Dir != dir {
 		t.Errorf("moved: %v, %s", openErr, moved.Dir)
 	}
+	// No other place of this machine is opened, whatever a host says of it.
 	var bad *Error
+	for _, named := range []string{save(t, t.TempDir(), testRecord(), begin.Add(time.Minute)), "", "/etc", `\\\\evil\\share`,
+		"/../../etc"} {
+		if _, err = kept.Open(named); !errors.As(err, &bad) || !bad.Missing {
+			t.Errorf("%q: %v", named, err)
+		}
+	}
 	if _, err = kept.Open(filepath.Join(root, "intel9", "x", "y")); !errors.As(err, &bad) || !bad.Missing {
 		t.Errorf("missing: %v", err)
 	}
