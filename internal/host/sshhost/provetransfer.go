@@ -50,42 +50,46 @@ exit 72
 
 // proveWay finds out where a file can be staged for root.
 func (h *Host) proveWay(ctx context.Context, client *sftp.Client) (string, error) {
-	home, err := provePlace(client)
+	home, at, err := provePlace(client)
 	if err != nil {
 		return "", err
 	}
-	_, err = h.Run(ctx, shellcmd.Script("prove-staging", rulesScript, home, awayDir).AsRoot())
 	var exit *host.ExitError
-	if !errors.As(err, &exit) {
+	if _, err = h.Run(ctx, shellcmd.New("test", "-w", at)); errors.As(err, &exit) {
+		return "SFTP, by way of " + awayDir + ": the user cannot write " + at, proveAway(client)
+	}
+	_, err = h.Run(ctx, shellcmd.Script("prove-staging", rulesScript, home, awayDir).AsRoot())
+	if exit = nil; !errors.As(err, &exit) {
 		return "SFTP", nil // whether the user can become root is said elsewhere
 	}
 	if exit.Status != 1 {
 		return "", h.transferError("upload", awayDir, err)
 	}
-	if st, err := client.StatVFS(awayDir); err == nil && st.Flag&readOnlyMount != 0 {
-		return "", fmt.Errorf("%s: Read-only file system", awayDir)
-	}
-	return "SFTP, by way of " + awayDir + ": root cannot read the home directory " + home, nil
+	return "SFTP, by way of " + awayDir + ": root cannot read the home directory " + home, proveAway(client)
 }
 
-// provePlace finds out whether the staging directory can hold a file.
-func provePlace(client *sftp.Client) (home string, err error) {
+func proveAway(client *sftp.Client) error {
+	if st, err := client.StatVFS(awayDir); err == nil && st.Flag&readOnlyMount != 0 {
+		return fmt.Errorf("%s: Read-only file system", awayDir)
+	}
+	return nil
+}
+
+// provePlace finds out what of the staging directory is there, and whether it can hold a file.
+func provePlace(client *sftp.Client) (home, there string, err error) {
 	if home, err = client.RealPath("."); err != nil || !path.IsAbs(home) {
-		return "", errors.New("the SFTP server does not say where it stores files")
+		return "", "", errors.New("the SFTP server does not say where it stores files")
 	}
 	at := stagingDir
 	for at != "." {
 		if _, err := client.Stat(at); err == nil {
 			break
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("~/%s: %w", at, err)
+			return "", "", fmt.Errorf("~/%s: %w", at, err)
 		}
 		at = path.Dir(at)
 	}
-	if st, err := client.StatVFS(at); err == nil && st.Flag&readOnlyMount != 0 {
-		return "", fmt.Errorf("~/%s: Read-only file system", at)
-	}
-	return home, nil // not every server answers for the file system
+	return home, path.Join(home, at), nil
 }
 
 // readOnlyMount is ST_RDONLY of an answer of statvfs@openssh.com.

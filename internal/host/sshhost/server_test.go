@@ -2,6 +2,7 @@ package sshhost
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
@@ -28,6 +29,7 @@ type server struct {
 	t        *testing.T
 	listener net.Listener
 	home     string
+	files    string // where SFTP begins, if that is not the home directory
 	bin      string // first in the PATH of every script: id, sudo and chown of the test's own
 
 	hostKeys []ssh.Signer
@@ -342,7 +344,7 @@ func (s *server) exec(conn *ssh.ServerConn, ch ssh.Channel, command string, faul
 
 func (s *server) sftp(ch ssh.Channel) {
 	_, _ = io.WriteString(ch, s.banner)
-	srv, err := sftp.NewServer(ch, sftp.WithServerWorkingDirectory(s.home))
+	srv, err := sftp.NewServer(ch, sftp.WithServerWorkingDirectory(cmp.Or(s.files, s.home)))
 	if err != nil {
 		return
 	}

@@ -341,6 +341,31 @@ func TestHost_Upload_homeThatRootCannotRead(t *testing.T) {
 	}
 }
 
+// Nor is one that the user cannot write, as an account has that was made without one.
+func TestHost_Upload_homeThatTheUserCannotWrite(t *testing.T) {
+	s := newServer(t)
+	h := mustHost(t, s.config())
+	if err := os.WriteFile(filepath.Join(s.home, ".cache"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data, file := randomFile(t, 1000)
+	if err := h.Upload(t.Context(), bytes.NewReader(data), int64(len(data)), file); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(file.Path); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("not in place: %v", err)
+	}
+	s.files = filepath.Join(s.home, "none")
+	way, err := h.ProveTransfer(t.Context())
+	if err != nil || way != "SFTP, by way of /var/tmp: the user cannot write "+s.files {
+		t.Errorf("%q %v", way, err)
+	}
+	dirs, _ := filepath.Glob(awayDir + "/terraform-provider-infiniband-*")
+	if len(dirs) > 0 {
+		t.Errorf("left behind: %q", dirs)
+	}
+}
+
 // Root that can read neither place is named, with what to do.
 func TestHost_transferError_ofRootThatReadsNothing(t *testing.T) {
 	s := newServer(t)

@@ -96,24 +96,30 @@ func (u *upload) check() error {
 	return nil
 }
 
-// uploadByWay stages in the home directory, or outside it on a host whose root cannot read
-// there.
+// uploadByWay stages in the home directory, or outside it on a host whose user cannot write
+// there, or whose root cannot read there.
 func (h *Host) uploadByWay(ctx context.Context, u *upload) (turns int, err error) {
 	defer func() { turns += u.waits }()
 	u.away = h.away.Load()
 	turns, err = h.upload(ctx, u)
 	var exit *host.ExitError
-	if u.away || !errors.As(err, &exit) || exit.Status != notReadable {
+	unread, unwritten := errors.As(err, &exit) && exit.Status == notReadable, errors.Is(err, errHome)
+	if u.away || !unread && !unwritten {
 		return turns, err
 	}
 	h.sweep(ctx, u) // root could not remove the file either
 	u.away, u.staged = true, ""
-	more, err := h.upload(ctx, u)
-	if err == nil {
+	more, awayErr := h.upload(ctx, u)
+	if awayErr == nil {
 		h.away.Store(true)
+	} else if unwritten {
+		return turns + more, err // the home directory is what somebody mends
 	}
-	return turns + more, err
+	return turns + more, awayErr
 }
+
+// errHome is a home directory that does not take a file.
+var errHome = errors.New("is not writable")
 
 func (h *Host) upload(ctx context.Context, u *upload) (turns int, err error) {
 	var early *sshconn.EarlyShell
@@ -174,7 +180,7 @@ func (h *Host) stage(ctx context.Context, l *sshconn.Conn, u *upload) error {
 	}()
 	f, err := u.create(client)
 	if err != nil {
-		return fmt.Errorf("the staging directory %s is not writable: %w", u.place(), err)
+		return fmt.Errorf("the staging directory %s %w: %w", u.place(), errHome, err)
 	}
 	dir := <-home
 	if !path.IsAbs(dir) {
