@@ -79,7 +79,7 @@ func (o *Handover) Do(ctx context.Context, port attribute.PortRef, role SMRole, 
 		o.set(func() { o.stages[port] = waiting })
 	case SMMaster:
 		o.Withdraw(port)
-		if err := o.standbysFirst(ctx); err != nil {
+		if err := o.standbysFirst(ctx, port.Host); err != nil {
 			return err
 		}
 	}
@@ -92,11 +92,11 @@ func (o *Handover) Do(ctx context.Context, port attribute.PortRef, role SMRole, 
 	return do()
 }
 
-func (o *Handover) standbysFirst(ctx context.Context) error {
+func (o *Handover) standbysFirst(ctx context.Context, host string) error {
 	limit := time.NewTimer(announcedTimeout)
 	defer limit.Stop()
 	for patient := true; ; {
-		first, changed := o.first(patient)
+		first, changed := o.first(patient, host)
 		if !first {
 			return nil
 		}
@@ -110,13 +110,13 @@ func (o *Handover) standbysFirst(ctx context.Context) error {
 	}
 }
 
-// first reports whether any goes before a master. A patient master waits also for those
-// that are only announced.
-func (o *Handover) first(patient bool) (some bool, changed <-chan struct{}) {
+// first reports whether any goes before a master of a host. A patient master waits also for those
+// that are only announced, but on its own host: there they wait for the host, which it holds.
+func (o *Handover) first(patient bool, host string) (some bool, changed <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, s := range o.stages {
-		some = some || patient || s == waiting
+	for port, s := range o.stages {
+		some = some || patient && port.Host != host || s == waiting
 	}
 	return some, o.changed
 }

@@ -54,9 +54,12 @@ func TestHandover_doesNotWaitForNobody(t *testing.T) {
 		role   SMRole
 		wait   time.Duration
 	}{
-		"a master alone":               {func(*Handover) {}, SMMaster, 0},
-		"one that does not run":        {func(o *Handover) { o.Announce(standbyPort) }, SMStopped, 0},
-		"another that is left as is":   {func(o *Handover) { o.Announce(standbyPort); o.Withdraw(standbyPort) }, SMMaster, 0},
+		"a master alone":             {func(*Handover) {}, SMMaster, 0},
+		"one that does not run":      {func(o *Handover) { o.Announce(standbyPort) }, SMStopped, 0},
+		"another that is left as is": {func(o *Handover) { o.Announce(standbyPort); o.Withdraw(standbyPort) }, SMMaster, 0},
+		"another of its own host, whose change waits for it": {func(o *Handover) {
+			o.Announce(attribute.PortRef{Host: "own", GUID: 3})
+		}, SMMaster, 0},
 		"another that never is begun":  {func(o *Handover) { o.Announce(standbyPort) }, SMMaster, announcedTimeout},
 		"a standby, beside one coming": {func(o *Handover) { o.Announce(masterPort) }, SMStandby, 0},
 	} {
