@@ -52,7 +52,7 @@ var (
 		Title:     "What is written to the card will not run before a restart",
 		Attribute: "activation",
 		Meaning: "The card loads firmware and GUIDs only when the host starts. The configuration does not ask for a " +
-			"reboot. Where the write puts back what the card still runs, none is needed: reboot_required is false then.",
+			"reboot.",
 		WayOut: "Restart the host, or write activation = \"reboot\"."}
 	StorageOverCard = &Rule{Code: "HO012", Severity: NeedsConsent, Title: "Storage of the host is reached over this card",
 		Attribute: Allow, Consent: "management_path",

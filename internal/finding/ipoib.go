@@ -194,8 +194,8 @@ var (
 		Meaning: "One interface has one definition. The file is saved beside its place, under a name that the network " +
 			"stack does not read, and the file of this provider takes its place. If the change is not confirmed over a " +
 			"new connection, the host puts the file back by itself. If the interface is as asked, and its network stack " +
-			"has it from that file, the interface is left alone. Otherwise it is configured anew, and the finding says " +
-			"so. Takeovers are proven with netplan, NetworkManager keyfiles, systemd-networkd and ifupdown of Debian 12 " +
+			"has it from that file, the interface is left alone. Otherwise it is reconfigured; this message then says " +
+			"that. Takeovers are proven with netplan, NetworkManager keyfiles, systemd-networkd and ifupdown of Debian 12 " +
 			"and 13. They are not proven with ifcfg files and ifupdown2.",
 		Consent: "adopt_files"}
 	DefinitionLosesSettings = &Rule{Code: "IP043", Severity: NeedsConsent,

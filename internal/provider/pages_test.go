@@ -1,8 +1,10 @@
 package provider_test
 
 import (
+	"errors"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -158,5 +160,29 @@ func TestPages_name_each_exit_status(t *testing.T) {
 		if !found || len(want) < 3 || !slices.Equal(want, got) {
 			t.Errorf("%s of %s: the page names the statuses %v, the command %v", c.command, c.page, got, want)
 		}
+	}
+}
+
+// An argument is described in two sentences at most. What is more stands in a section of its page.
+func TestPages_describe_an_argument_in_two_sentences(t *testing.T) {
+	t.Parallel()
+	line := regexp.MustCompile("(?m)^- `(\\w+)` \\([^)]*\\) (.+)$")
+	code, end := regexp.MustCompile("`[^`]*`"), regexp.MustCompile(`[.!?](\s|$)`)
+	files, err := filepath.Glob("../../docs/*/*.md")
+	described := 0
+	for _, file := range append(files, "../../docs/index.md") {
+		text, readErr := os.ReadFile(file)
+		if err = errors.Join(err, readErr); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range line.FindAllStringSubmatch(string(text), -1) {
+			described++
+			if n := len(end.FindAllString(code.ReplaceAllString(m[2], "x"), -1)); n > 2 {
+				t.Errorf("%s: %s has %d sentences: %s", file, m[1], n, m[2])
+			}
+		}
+	}
+	if described < 300 {
+		t.Errorf("found %d attributes", described)
 	}
 }

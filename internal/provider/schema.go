@@ -6,7 +6,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
@@ -37,9 +36,9 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 		Attributes: map[string]schema.Attribute{
 			"backup_dir": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Directory on the machine that runs Terraform for the firmware of every card, as it was " +
-					"before each change, such as `${path.root}/firmware-backups`; `~/` is the home directory. Without it no card is " +
-					"written to. `run.log` in it says how far a change is.",
+				MarkdownDescription: "Directory on the machine that runs Terraform for the firmware of every card as it was " +
+					"before each change, and for `run.log`, which says how far a change is. Without it no card is written to; `~/` " +
+					"is the home directory.",
 				Validators: []validator.String{stringvalidator.LengthAtLeast(1), attribute.LocalPath{
 					What: "keep backups in", Instead: "Backups are kept in a directory of the machine that runs Terraform. Write " +
 						"its path.",
@@ -60,7 +59,7 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 			"hosts": schema.MapNestedAttribute{
 				Optional:            true,
 				MarkdownDescription: "The hosts by name. Resources name a host by its key here.",
-				Validators:          []validator.Map{mapvalidator.KeysAre(attribute.HostName())},
+				Validators:          []validator.Map{attribute.HostNames()},
 				NestedObject:        schema.NestedAttributeObject{Attributes: host},
 			},
 		},
@@ -85,16 +84,10 @@ func rebootAttribute(description string) schema.SingleNestedAttribute {
 			"timeout": schema.StringAttribute{Optional: true, CustomType: attribute.DurationType{},
 				MarkdownDescription: "How long a restart may take, such as `15m` (the default). Each of `drain_commands` and " +
 					"`resume_commands` may take as long, whatever `command_timeout` is."},
-			"drain_commands": commands("Shell commands that run as root before the restart; one that fails stops it. After " +
-				"them, directly before the restart, the flash of every card of the host is verified: one that is not known to " +
-				"be whole stops it too (FW063). If it is stopped, `resume_commands` run. They do not run while a drain command " +
-				"may still run: after its time is over, after a lost connection, or if the apply is interrupted. Then the error " +
-				"names both."),
+			"drain_commands": commands("Shell commands that run as root before the restart; one that fails stops it. See " +
+				"[Restarts](#restarts)."),
 			"resume_commands": commands("Shell commands that run as root after the host has come back, and after drain " +
-				"commands if the restart is refused or cannot be asked for. A host that was asked and does not restart may " +
-				"still do so: they do not run then. The error names those that failed or did not run: run them by hand. A " +
-				"later apply runs them only if it restarts the host again. After an apply that was killed during a restart, " +
-				"look whether they have run: nothing else runs them."),
+				"commands if there is no restart."),
 		},
 	}
 }
@@ -119,10 +112,9 @@ func sshAttributes() map[string]schema.Attribute {
 	hop["password"] = schema.StringAttribute{Optional: true, Sensitive: true,
 		MarkdownDescription: "Password for this hop alone, tried after the keys."}
 	all["jump_hosts"] = schema.ListNestedAttribute{Optional: true,
-		MarkdownDescription: "Hosts to pass on the way, nearest first. Each has its own login and its own host key. Keys, " +
-			"agent and known_hosts files that it leaves out are those of the host itself. " +
-			"They never get the host's passwords and `host_keys`. A user that is left out comes from `~/.ssh/config`, " +
-			"otherwise it is your own name. An empty list overrides `ProxyJump` and `ProxyCommand` of the configuration file.",
+		MarkdownDescription: "Hosts to pass on the way, nearest first; an empty list overrides `ProxyJump` and " +
+			"`ProxyCommand` of the configuration file. Each has its own login and host key; what it leaves out is that of the " +
+			"host, but never its passwords and `host_keys`.",
 		NestedObject: schema.NestedAttributeObject{Attributes: hop},
 	}
 	return all
@@ -170,9 +162,7 @@ func oneHopAttributes() map[string]schema.Attribute {
 		"agent_identity": text("Which key of the agent to use: SHA256 fingerprint, comment, public key line, or path of a " +
 			"public key file."),
 		"known_hosts_files": list("Files with the keys of known hosts, in OpenSSH's format; the default is " +
-			"`~/.ssh/known_hosts` and the system's. " +
-			"A host whose key is not known is refused, a host whose key differs always. A key that is marked `@revoked` in " +
-			"one of them, or that `RevokedHostKeys` of `~/.ssh/config` lists, is refused."),
+			"`~/.ssh/known_hosts` and the system's. A host whose key is not known, differs or is revoked is refused."),
 		"host_keys": list("Keys that the host may show: `authorized_keys` lines or `SHA256:…` fingerprints. If given, " +
 			"known_hosts files are not consulted."),
 		"host_key_policy": schema.StringAttribute{Optional: true,
@@ -181,9 +171,8 @@ func oneHopAttributes() map[string]schema.Attribute {
 			Validators: []validator.String{stringvalidator.OneOf("strict", "accept-new")}},
 		"known_hosts_record": text("File in which `accept-new` records keys; the user's own known_hosts is written only if " +
 			"it is named here."),
-		"config_file": text("SSH client configuration to read instead of `~/.ssh/config` and the system's; `none` " +
-			"reads none. Where the program `ssh` is installed, it is asked what the configuration says (`ssh -G`): this runs " +
-			"the commands of `Match exec` on the machine that runs Terraform. A `ProxyCommand` runs there, too."),
+		"config_file": text("SSH client configuration to read instead of `~/.ssh/config` and the system's; `none` reads " +
+			"none. Commands of `Match exec` and `ProxyCommand` in it run on the machine that runs Terraform."),
 		"become": schema.StringAttribute{Optional: true,
 			MarkdownDescription: "How commands get root: `auto` (the default) uses sudo unless the user is root, `sudo` " +
 				"always does, `none` never.",

@@ -16,10 +16,9 @@ func describe() schema.Schema {
 			"hosts": schema.SetAttribute{Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Names of the hosts to ask; all if left out, none with `[]`."},
 			"files": schema.MapAttribute{Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "Text by name of the file: `cards.tf`, `fabric.tf`, `network.tf` and `imports.tf`. " +
-					"`imports.tf` imports what the other three have, so take all of them. " +
-					"A file that would be empty is left out. " +
-					"What cannot be adopted is a comment in the place of its resource."},
+				MarkdownDescription: "Text by name of the file: `cards.tf`, `fabric.tf`, `network.tf`, and `imports.tf`, which " +
+					"imports what the other three have; one that would be empty is left out. What cannot be adopted is a comment in " +
+					"the place of its resource."},
 			"not_adopted": schema.MapNestedAttribute{
 				Computed: true,
 				MarkdownDescription: "What is there and cannot be adopted as it is, by the address that its resource would " +
@@ -30,7 +29,7 @@ func describe() schema.Schema {
 				}},
 			},
 			"left_out": schema.MapAttribute{Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "Reason by name, for each host that is left out. It does not answer, has no card, or is " +
+				MarkdownDescription: "Reason by name, for each host that is left out: it does not answer, has no card, or is " +
 					"another name of a host that is adopted. The others are adopted all the same."},
 		},
 	}

@@ -28,10 +28,21 @@ const (
 // backup paths and messages.
 var HostNameForm = regexp.MustCompile(`^[^/\s\x00-\x1f\x7f]+$`)
 
+const wantHostName = "it must not be empty or hold blanks, slashes or control characters, because ids and paths have it"
+
 // HostName refuses what cannot be a key of the provider's hosts.
 func HostName() validator.String {
-	return stringvalidator.RegexMatches(HostNameForm, "The name of a host is a part of ids and paths: "+
-		"it must not be empty or hold blanks, slashes or control characters")
+	return stringvalidator.RegexMatches(HostNameForm, "The name of a host: "+wantHostName)
+}
+
+// HostNames refuses maps of hosts with such a key.
+func HostNames() validator.Map {
+	return keys{HostNameForm, "This is the name of a host: " + wantHostName + "."}
+}
+
+// PortNumbers refuses maps by port with a key that is no port of a card.
+func PortNumbers() validator.Map {
+	return keys{regexp.MustCompile(`^[12]$`), `The key is the number of a port: write "1" or "2".`}
 }
 
 // HostAttribute is the argument that names a host of the provider's map.
@@ -51,19 +62,15 @@ func CardIDAttribute() schema.StringAttribute {
 		Required:   true,
 		CustomType: CardIDType{},
 		MarkdownDescription: "Id of the card, as `infiniband_card.….id` gives it: `host/pci_address/serial_number`. " +
-			"Another card forces replacement; the hardware is untouched. The same card at another address " +
-			"does not. `host/pci_address` alone means the card that is there when the resource is created. If that card is " +
-			"exchanged between a saved plan and its apply, the apply writes nothing, and the engine's own text calls it an " +
-			"inconsistent final plan.",
+			"Another card forces replacement, and the hardware is untouched; the same card at another address does not.",
 		PlanModifiers: []planmodifier.String{replaceIfOtherCard{}},
 	}
 }
 
 // CardIdentityAttribute is who the card was when the resource was created.
 func CardIdentityAttribute() schema.StringAttribute {
-	return ComputedString("Which card this is: serial number, part number and chip. " +
-		"If the serial number cannot be read, MACs and GUIDs. " +
-		"It is part of the plan. The apply never writes to another card, even at the same address.")
+	return ComputedString("Which card this is: serial number, part number and chip; MACs and GUIDs if the serial number " +
+		"cannot be read. It is part of the plan: the apply never writes to another card, even at the same address.")
 }
 
 // NoPortGUID says why a port GUID can be null, and what to write.
@@ -76,10 +83,9 @@ func PortGUIDAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		Required:   true,
 		CustomType: GUIDType{},
-		MarkdownDescription: "GUID of the port, in any usual spelling; `infiniband_guids.….port_guids[\"1\"]` is that of " +
-			"port 1. Without that resource it is `infiniband_card.….port_guids[\"1\"]`. Changing the port " +
-			"forces replacement, and a GUID that is not known while planning counts as another one. To import this resource, " +
-			"import the card, too, or write the GUID itself.",
+		MarkdownDescription: "GUID of the port, as `infiniband_guids.….port_guids[\"1\"]`, or as " +
+			"`infiniband_card.….port_guids[\"1\"]` without that resource. Another one, or one that is not known while " +
+			"planning, forces replacement.",
 		PlanModifiers: []planmodifier.String{ReplaceIfOther[GUIDKind]()},
 	}
 }
@@ -98,10 +104,10 @@ func ActivationAttribute() schema.StringAttribute {
 		Optional: true,
 		Computed: true,
 		Default:  stringdefault.StaticString(ActivationNone),
-		MarkdownDescription: "What to do after the flash was written and verified. `reboot` restarts the host, if the " +
-			"provider's `reboot.allowed` permits it, and waits until it is back. With `none` (the default) " +
-			"the change waits for the next restart; `reboot_required` shows that. Changing only this " +
-			"writes nothing to the card. Where a change waits, `reboot` then restarts the host.",
+		MarkdownDescription: "`reboot` restarts the host after the flash was written and verified, if the provider's " +
+			"`reboot.allowed` permits it; with `none` (the default) the change waits for the next restart " +
+			"(`reboot_required`). Changing only this writes nothing to the card, but `reboot` restarts the host for a change " +
+			"that waits.",
 		Validators: []validator.String{stringvalidator.OneOf(ActivationNone, ActivationReboot)},
 	}
 }
@@ -156,7 +162,7 @@ func ByPortAttribute[K Kind](description string) schema.MapAttribute {
 	return schema.MapAttribute{
 		Optional: true, Computed: true, ElementType: TextType[K]{}, MarkdownDescription: description,
 		Validators: []validator.Map{
-			mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(stringvalidator.OneOf("1", "2")), mapvalidator.NoNullValues(),
+			mapvalidator.SizeAtLeast(1), PortNumbers(), mapvalidator.NoNullValues(),
 			ValidElements[K]{},
 		},
 	}

@@ -75,7 +75,8 @@ func TimeoutsAttribute(ctx context.Context, apply TimedOperation, removal *Timed
 		"the state and changes nothing on a host."
 	if removal != nil {
 		texts[Delete.name] = removal.describe("How long a destroy may take")
-		text += " A destroy has no configuration: apply a change of `delete` before the destroy that it is for."
+		text = "How long operations may take, each as a duration such as `90s` or `20m`; changing only this changes nothing " +
+			"on a host. A destroy has no configuration: apply a change of `delete` before the destroy that it is for."
 	}
 	made := timeouts.Attributes(ctx, opts)
 	all, ok := made.(schema.SingleNestedAttribute)
@@ -94,7 +95,7 @@ func TimeoutsAttribute(ctx context.Context, apply TimedOperation, removal *Timed
 }
 
 func (t TimedOperation) describe(what string) string {
-	return fmt.Sprintf("%s: %s. The default is `%s`. %s", what, t.Covers, poll.Text(t.Standard), t.AtEnd)
+	return fmt.Sprintf("%s (default `%s`): %s. %s", what, poll.Text(t.Standard), t.Covers, t.AtEnd)
 }
 
 // durationValidator replaces the library's, which accepts zero and negative durations.

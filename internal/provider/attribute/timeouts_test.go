@@ -46,10 +46,10 @@ func TestTimeouts_describe_each_operation(t *testing.T) {
 	apply := TimedOperation{Standard: 45 * time.Minute, Covers: "the change", AtEnd: "After that time the apply fails."}
 	removal := TimedOperation{Standard: time.Hour, Covers: "the removal", AtEnd: "After that time the destroy fails."}
 	for removes, want := range map[*TimedOperation]map[string]string{
-		nil: {"create": "the change. The default is `45m`. After that time the apply fails.",
-			"update": "the change. The default is `45m`. After that time the apply fails."},
+		nil: {"create": " (default `45m`): the change. After that time the apply fails.",
+			"update": " (default `45m`): the change. After that time the apply fails."},
 		&removal: {"create": "`45m`", "update": "`45m`",
-			"delete": "the removal. The default is `1h`. After that time the destroy fails."},
+			"delete": " (default `1h`): the removal. After that time the destroy fails."},
 	} {
 		made, ok := TimeoutsAttribute(t.Context(), apply, removes).(schema.SingleNestedAttribute)
 		if !ok || len(made.Attributes) != len(want) ||

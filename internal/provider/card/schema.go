@@ -27,8 +27,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 		Required:   true,
 		CustomType: attribute.PCIType{},
 		MarkdownDescription: "PCI address of the card, `0000:01:00.0`; the domain may be left out. If the card has moved, " +
-			"write its new address here; everything that is configured for it stays. If another card is at " +
-			"the new address, resources that refer to this one are replaced.",
+			"write its new address: all that is configured for the card stays.",
 		PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.PCIKind]()},
 	}
 	attrs["expect"] = expectAttribute()
@@ -56,12 +55,8 @@ func expectAttribute() schema.SingleNestedAttribute {
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "What the card at this address must be. Each plan checks it. If you exchanged the card, write " +
-			"the serial number of the new one here; the next apply adopts it. Write the serial number for " +
-			"the first apply too, if somebody may exchange the card between plan and apply. Then the other " +
-			"card is refused in plain words. Without it the engine ends the apply with \"Provider " +
-			"produced inconsistent final plan\", because a provider does not see the plan of a new resource. " +
-			"Nothing is written in that case; plan again.",
+		MarkdownDescription: "What the card at this address must be; each plan checks it. After an exchange, write the " +
+			"serial number of the new card: the next apply adopts it.",
 		Attributes: map[string]schema.Attribute{
 			"serial_number": text("Serial number in the card's vital product data."),
 			"part_number":   text("Part number in the card's vital product data, such as `MCX354A-FCCT`."),
@@ -80,14 +75,12 @@ func observedAttributes() map[string]schema.Attribute {
 			"`ConnectX-3 Pro`; null if it is not known."),
 		"part_number": attribute.ComputedString("Part number in the card's vital product data; null if it could never " +
 			"be read."),
-		"serial_number": attribute.ComputedString("Serial number in the card's vital product data. It stays the one of " +
-			"the adopted card even while it cannot be read, as after some cross-flashes. Null if it never could be read."),
+		"serial_number": attribute.ComputedString("Serial number in the card's vital product data; null if it never could " +
+			"be read. It stays that of the adopted card while it cannot be read, as after some cross-flashes."),
 		"card_identity": attribute.ComputedString("All that tells the card from others: serial number, part number, chip, and " +
 			"the MACs and GUIDs that this provider has seen on it. A refresh adds to it."),
-		"port_guids": attribute.ComputedByPort[attribute.GUIDKind]("GUID by port, as the port has it on the wire. " +
-			"A port in Ethernet mode has that of the flash, which it uses when it is InfiniBand again. " +
-			"Null if the flash cannot be read, or if the card runs with other GUIDs. On ConnectX-4 and later each port is a " +
-			"PCI function, and only its own GUID is here. Those that this apply writes are in `port_guids` of " +
+		"port_guids": attribute.ComputedByPort[attribute.GUIDKind]("GUID by port, as the port has it on the wire; in " +
+			"Ethernet mode that of the flash, and null if that is not certain. What this apply writes is in `port_guids` of " +
 			"`infiniband_guids`."),
 	}
 }

@@ -51,22 +51,20 @@ func arguments() map[string]schema.Attribute {
 				"another port and may be another fabric."},
 		"detail": schema.BoolAttribute{Optional: true,
 			MarkdownDescription: "Whether every port with a link is asked what it supports and enables, its MTU and its " +
-				"P_Keys; default true. It is a second command and takes 10 ms to 20 ms a port, eight at a time. " +
-				"Set it to false on fabrics of hundreds of nodes; those attributes are null then."},
+				"P_Keys (default true); those attributes are null with false. It is a second command and takes 10 ms to 20 ms a " +
+				"port, eight at a time."},
 		"pcie_hosts": schema.SetAttribute{Optional: true, ElementType: types.StringType,
-			MarkdownDescription: "Hosts whose cards are looked for among the nodes. They give the nodes' names, and show PCIe " +
-				"slots that cannot keep up with a link. All configured hosts if left out, none with `[]`. A host that does not " +
-				"answer is passed over."},
+			MarkdownDescription: "Hosts whose cards are looked for among the nodes, for the nodes' names and for PCIe slots " +
+				"that cannot keep up with a link. All configured hosts if left out, none with `[]`; a host that does not answer " +
+				"is passed over."},
 		"expected_links": expectedSchema(),
 		"max_errors": schema.MapAttribute{Optional: true, ElementType: types.Int64Type,
-			MarkdownDescription: "Counters by name with the most that is not a difference. By default 10 of " +
-				"`SymbolErrorCounter`, `LinkErrorRecoveryCounter`, `LinkDownedCounter`, `PortRcvErrors` and " +
-				"`LocalLinkIntegrityErrors`; `{}` is no limit. Counters count since they were last cleared, which may be years " +
-				"ago."},
+			MarkdownDescription: "Counters by name with the most that is not a difference since they were last cleared; `{}` " +
+				"is no limit. By default 10 of `SymbolErrorCounter`, `LinkErrorRecoveryCounter`, `LinkDownedCounter`, " +
+				"`PortRcvErrors` and `LocalLinkIntegrityErrors`."},
 		"baseline": schema.MapAttribute{Optional: true, ElementType: counterTypes,
-			MarkdownDescription: "An earlier `counters` to compare with: a data source has no memory. Keep one in a " +
-				"`terraform_data` whose `input` is ignored by `lifecycle`, read by another data source than this one. A counter " +
-				"below its earlier value was cleared, and all of it counts as growth."},
+			MarkdownDescription: "An earlier `counters` to compare with, because a data source has no memory. A counter below " +
+				"its earlier value was cleared, and all of it counts as growth."},
 	}
 }
 
@@ -114,9 +112,8 @@ func results() map[string]schema.Attribute {
 			MarkdownDescription: "How much the counters are above `baseline`; null without one."},
 		"mermaid": text("The fabric as Mermaid, for Markdown. Mermaid itself draws up to 500 links."),
 		"dot":     text("The fabric as a graph for Graphviz."),
-		"svg": text("The fabric as a standalone SVG picture: hosts with their cards, switches, port numbers, width " +
-			"and speed. The subnet manager is marked. Slow links are amber. Links that are not active, and missing " +
-			"cables, are red."),
+		"svg": text("The fabric as a standalone SVG picture: hosts with their cards, switches, the subnet manager, port " +
+			"numbers, width and speed. Slow links are amber; links that are not active, and missing cables, are red."),
 	}
 }
 

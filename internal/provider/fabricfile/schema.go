@@ -33,15 +33,15 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 		Attributes: map[string]schema.Attribute{
 			"file_path": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "File to write. Begin it with `${path.root}/` or `${path.module}/`; any other relative path " +
-					"begins where Terraform runs. Missing directories are made. Another path moves the file.",
+				MarkdownDescription: "File to write, with missing directories; another path moves it. Begin it with " +
+					"`${path.root}/` or `${path.module}/`: any other relative path begins where Terraform runs.",
 				Validators: []validator.String{stringvalidator.LengthAtLeast(1), attribute.LocalPath{
 					What: "write file", Instead: "file_path is a file on this machine. Write its path.", File: true}},
 			},
 			"content": schema.StringAttribute{
 				Required: true, WriteOnly: true,
-				MarkdownDescription: "What the file holds, such as `data.infiniband_fabric.lab.svg`. It is write-only: neither a " +
-					"plan nor the state has it. A plan shows its change as one of `sha256`.",
+				MarkdownDescription: "What the file holds, such as `data.infiniband_fabric.lab.svg`. It is write-only; a plan " +
+					"shows its change as one of `sha256`.",
 			},
 			"sha256": attribute.ComputedString("SHA-256 of the file as it is. Any change of it by somebody else is a difference."),
 		},

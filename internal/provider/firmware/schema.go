@@ -18,7 +18,7 @@ import (
 const description = "The firmware in a card's flash, and the firmware that the card runs. A plan reads every fact " +
 	"that decides whether a burn is safe. The apply checks it again at the moment of the burn. The default answer is " +
 	"refusal, with a stable code, the evidence and the way out; " +
-	"[the findings](../guides/findings.md) lists them all. Consent is an argument that names exactly the change that is " +
+	"[the findings](../guides/findings.md) lists them all. Consents, in `allow`, name exactly the change that is " +
 	"allowed.\n\nAn apply makes a backup in `backup_dir` and verifies it. It burns in a job of the host, which " +
 	"survives lost connections. Then it verifies flash, PSID, version, GUIDs and MACs, and restarts " +
 	"the host if `activation` says so. If it is interrupted, the next plan says what happened and " +
@@ -26,27 +26,26 @@ const description = "The firmware in a card's flash, and the firmware that the c
 	"Each refresh compares PSID, version, release date and product version in flash with the image. " +
 	"It also reads the host's journal for the image of the last burn. It reads and compares the " +
 	"whole flash only if one of these differs, or if the image is a new one. An apply always " +
-	"compares the whole flash. So if somebody burns other content with all of these values equal, no " +
-	"plan shows it, but the next apply of this resource does.\n\n" +
+	"compares the whole flash. A burn by hand that leaves all of these values equal shows only at the next apply.\n\n" +
 	"Without `image_id` it holds a card as it is: the attributes show what is in flash and what runs, and nothing is " +
 	"ever written, whatever consents, `activation` and `on_destroy` say. " +
 	"Firmware that somebody else burns is then shown as a change of `flash_psid` and `flash_version`, with a warning, " +
 	"and is not burned over. " +
-	"This is what an import gives of a card that this provider has not burned. An `image_id` that is added later is " +
+	"An import of a card that the provider never burned starts like this. An `image_id` that is added later is " +
 	"burned like any other, with the same verdict and consents; one that is removed changes nothing on the card.\n\n" +
 	"Destroying it only forgets it: the firmware stays in the card. With `on_destroy = \"restore\"` " +
 	"the destroy burns back the firmware that the card had before."
 
-const goesOn = "A job that writes flash is not stopped: it continues on the host, and the next plan finds it."
+const goesOn = "; a job that writes flash continues on the host, and the next plan finds it."
 
 var (
 	times = attribute.TimedOperation{
 		Standard: standardTimeout, Covers: "backup, burn, verification and restart, without the wait for other cards",
-		AtEnd: "After that time the apply fails. " + goesOn,
+		AtEnd: "After that time the apply fails" + goesOn,
 	}
 	restoreTimes = attribute.TimedOperation{
 		Standard: standardTimeout, Covers: "what `on_destroy = \"restore\"` does; without it a destroy takes no time",
-		AtEnd: "After that time the destroy fails, and the resource stays in the state. " + goesOn,
+		AtEnd: "After that time the destroy fails, and the resource stays in the state" + goesOn,
 	}
 )
 
@@ -67,9 +66,9 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 		"card_identity": attribute.CardIdentityAttribute(),
 		"image_id": schema.StringAttribute{
 			Optional: true, CustomType: attribute.ImageIDType{},
-			MarkdownDescription: "Id of the image, `host/sha256`, as `infiniband_firmware_image.….id` gives it. It must be " +
-				"staged on the card's host. Another image with the same PSID, version and content is no change. " +
-				"Without it the resource holds what is in flash and never writes to the card; see above.",
+			MarkdownDescription: "Id of the image, `host/sha256`, as `infiniband_firmware_image.….id` gives it; another " +
+				"image with the same PSID, version and content is no change. Without it the resource holds what is in flash and " +
+				"never writes to the card.",
 			PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.ImageIDKind]()},
 		},
 		finding.Allow: attribute.AllowAttribute(map[string]schema.Attribute{
@@ -89,21 +88,9 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 		"activation": attribute.ActivationAttribute(),
 		"on_destroy": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(destroyKeep),
-			MarkdownDescription: "What a destroy does with the card. `keep` (the default) leaves the firmware as it is. " +
-				"`restore` burns back what the card had before this resource first burned it, from `original_backup_path`. " +
-				"It is a burn like any other, with backup, verdict, job and verification. The host restarts if " +
-				"`activation` asks for it. The card keeps its present GUIDs and MACs. This argument is the consent " +
-				"to change PSID and version back, for exactly the recorded pair. Every other reason to refuse " +
-				"holds. A backup that is missing, damaged or not proven to be the one that was taken is refused while planning. " +
-				"Only a destroy whose plan announced the restore restores. A replace (a taint, `-replace`, another card, " +
-				"`create_before_destroy`) restores nothing. A plan in which another resource has the card is refused (BK007): " +
-				"write a `moved` block when you rename one. With `-target` the plan sees only the targeted resources, " +
-				"and a resource of another provider block (an `alias`, or a module with a block of its own) is never seen: such a " +
-				"rename burns the old firmware back. " +
-				"Without `image_id` nothing is restored. " +
-				"If the restore fails, the resource stays in the state, and the next destroy goes on from there. Apply this " +
-				"argument before the destroy, and also a change of `activation`, `timeouts.delete` or `allow.management_path` " +
-				"beside it.",
+			MarkdownDescription: "What a destroy does with the card: `keep` (the default) leaves the firmware as it is, " +
+				"`restore` burns back what the card had before this resource first burned it. See [Restore on " +
+				"destroy](#restore-on-destroy).",
 			Validators: []validator.String{stringvalidator.OneOf(destroyKeep, destroyRestore)},
 		},
 		"timeouts": attribute.TimeoutsAttribute(ctx, times, &restoreTimes),
@@ -117,11 +104,9 @@ func results() map[string]schema.Attribute {
 			"`image_id`."),
 		"image_psid":    attribute.ComputedPSID("PSID of that image; null without `image_id`."),
 		"image_version": attribute.ComputedVersion("Firmware version of that image; null without `image_id`."),
-		"change": attribute.ComputedString("The last change, or the planned one: `MT_… 2.40.7000 -> MT_… " +
-			"2.42.5000`. The plan of an update shows it, and the apply stops if the flash has changed since that plan " +
-			"to anything but the planned image (HO019). For a new resource a warning of the plan shows it. The engines keep " +
-			"nothing of that plan: if somebody changes the flash before the apply, the apply burns what the configuration " +
-			"and its consents allow then."),
+		"change": attribute.ComputedString("The last change, or the planned one: `MT_… 2.40.7000 -> MT_… 2.42.5000`. " +
+			"The apply of an update stops if the flash has changed since its plan to anything but the planned image (HO019); " +
+			"on create nothing is compared with the plan."),
 		"allowed_management_path": attribute.AllowedPath(),
 		"flash_psid":              attribute.ComputedPSID("PSID in flash."),
 		"flash_version":           attribute.ComputedVersion("Firmware version in flash."),
@@ -130,16 +115,11 @@ func results() map[string]schema.Attribute {
 		"running_version": attribute.ComputedVersion("Firmware version that the card booted."),
 		"reboot_required": attribute.ComputedBool("Whether the host must restart before the card runs what is in " +
 			"flash. Null if no driver shows what the card runs, unless the provider burned it since the host started."),
-		"backup_path": attribute.ComputedString("Directory on the operator's machine with the firmware that was in " +
-			"flash before the last burn, `firmware.bin`, and what was known of the card, `card.json`. After an interrupted " +
-			"apply it comes from the host's journal, which names the backup of the burn that " +
-			"wrote the flash. Null if nothing is known, and after an import."),
-		"original_backup_path": attribute.ComputedString("Directory with the firmware that was in flash " +
-			"before the first burn by this resource, which `on_destroy = \"restore\"` burns back. " +
-			"It stays the same over later burns. After an import, a replace (a taint, `-replace`) or an interrupted apply it " +
-			"is what the host's journal says of the burn that gave the card its present firmware, not of the first one; null " +
-			"if nothing is known. If somebody has removed that " +
-			"journal, nothing tells which backup belongs to which burn. The backup is still below `backup_dir`, in a folder of host, " +
-			"card and time, and its `card.json` says what it holds."),
+		"backup_path": attribute.ComputedString("Directory on the operator's machine with the firmware that was in flash " +
+			"before the last burn, `firmware.bin`, and what was known of the card, `card.json`. Null if nothing is known, and " +
+			"after an import."),
+		"original_backup_path": attribute.ComputedString("Directory with the firmware that was in flash before the first " +
+			"burn by this resource, which `on_destroy = \"restore\"` burns back. See [Restore on " +
+			"destroy](#restore-on-destroy)."),
 	}
 }

@@ -20,12 +20,8 @@ const (
 		"runs Terraform, or an `https://` address. An address needs `sha256`, may not lead to another host, and is fetched " +
 		"once: the image is kept by its hash in the cache of the user there."
 	memberDescription = "The image in the archive, by its whole name, `fw/fw-ConnectX4.bin`. It needs `sha256`."
-	sha256Description = "SHA-256 of the image, not of an archive. If given, another content is refused; otherwise it is " +
-		"computed."
-	planDescription = " Write it. If somebody replaces the file between plan and apply, the apply is then refused in " +
-		"plain words. Without it Terraform itself ends the apply with \"Provider produced inconsistent " +
-		"final plan\", because a provider does not see what the plan was. Nothing is written in that " +
-		"case; plan again."
+	sha256Description = "SHA-256 of the image, not of an archive; recommended. The plan refuses a file with another hash; " +
+		"without it, any file at that path is taken."
 )
 
 var localFile = attribute.LocalPath{
@@ -46,7 +42,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
 		"sha256": schema.StringAttribute{
 			Optional: true, Computed: true, CustomType: attribute.HashType{},
-			MarkdownDescription: sha256Description + planDescription,
+			MarkdownDescription: sha256Description,
 			PlanModifiers:       []planmodifier.String{attribute.KeepSpelling[attribute.HashKind]()},
 		},
 		"staged_path": attribute.ComputedString("File on the host with the verified copy; its name is the hash."),

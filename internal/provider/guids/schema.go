@@ -25,13 +25,12 @@ const description = "The GUIDs and MAC addresses of a card, from one base value 
 	"The values are written into flash after a verified backup. The card uses them after the next restart (`effective`, " +
 	"`reboot_required`). Destroying it only forgets: the card keeps its identity."
 
-const leftOut = "A port that is left out gets the value that follows from the base. Without a base, port 2 gets the " +
-	"next number after port 1. The map then has the named port only."
+const leftOut = "A port that is left out follows from the base; without a base, port 2 is port 1 + 1, and the map " +
+	"shows only the ports that you wrote."
 
 var times = attribute.TimedOperation{
 	Standard: standardTimeout, Covers: "backup, write, verification and restart, without the wait for other cards",
-	AtEnd: "After that time the apply fails. A job that writes flash is not stopped: it continues on the host, and the " +
-		"next plan finds it.",
+	AtEnd: "After that time the apply fails; a job that writes flash continues on the host, and the next plan finds it.",
 }
 
 // Schema implements resource.Resource.
@@ -44,25 +43,24 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"card_identity": attribute.CardIdentityAttribute(),
 			"base_mac": schema.StringAttribute{
 				Optional: true, Computed: true, CustomType: attribute.MACType{},
-				MarkdownDescription: "MAC address of port 1, usually printed on the card. Port 2 gets the next one; unless they " +
-					"are given, the GUIDs follow from it as the vendor derives them, with `0300` in the middle. If it is left out, " +
-					"this is the MAC in flash if port 2 has the next one.",
+				MarkdownDescription: "MAC address of port 1, usually printed on the card; port 2 gets the next one, and the " +
+					"GUIDs follow from it, with `0300` in the middle, unless they are given. Default: the MAC of port 1 in flash, " +
+					"if port 2 has the next one.",
 				PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.MACKind]()},
 			},
 			"base_guid": schema.StringAttribute{
 				Optional: true, Computed: true, CustomType: attribute.GUIDType{},
-				MarkdownDescription: "Node GUID; port 1, port 2 and the system image get the next three. A ConnectX-4 or later " +
-					"gives its port 2 the next one. With `base_mac` it " +
-					"replaces the GUIDs that would follow from that.",
+				MarkdownDescription: "Node GUID; port 1, port 2 and the system image get the next three, on ConnectX-4 and later " +
+					"port 2 the next one. Beside `base_mac`, it overrides the GUIDs derived from it.",
 				PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.GUIDKind]()},
 			},
 			"node_guid": guidArgument("GUID of the card itself."),
 			"system_image_guid": guidArgument("GUID of the system image; equal on cards of one chassis. Default: with a " +
 				"base value that plus 3, else the GUID of the node."),
-			"port_guids": attribute.ByPortAttribute[attribute.GUIDKind]("GUIDs in flash by port, `{ \"1\" = \"0x…\" " +
-				"}`. This is what other resources refer to: `port_guids[\"1\"]`. " + leftOut),
-			"macs": attribute.ByPortAttribute[attribute.MACKind]("MAC addresses in flash by port, `{ \"1\" = " +
-				"\"e4:1d:2d:…\" }`. " + leftOut),
+			"port_guids": attribute.ByPortAttribute[attribute.GUIDKind]("GUIDs in flash by port, `{ \"1\" = \"0x…\" }`; " +
+				"other resources refer to `port_guids[\"1\"]`. " + leftOut),
+			"macs": attribute.ByPortAttribute[attribute.MACKind]("MAC addresses in flash by port, `{ \"1\" = \"e4:1d:2d:…\" " +
+				"}`. " + leftOut),
 			finding.Allow: attribute.AllowAttribute(map[string]schema.Attribute{
 				"guid_change":           changeConsent(),
 				attribute.UnprovenFlash: attribute.ConsentToUnproven("set GUIDs in"),
@@ -72,8 +70,9 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"activation": attribute.ActivationAttribute(),
 			"timeouts":   attribute.TimeoutsAttribute(ctx, times, nil),
 
-			"change": attribute.ComputedString("The last change, or the planned one: `0x… -> 0x…` for each GUID and MAC. For a new " +
-				"resource the plan shows it if `allow.guid_change` names it. The apply stops if flash has other values by then."),
+			"change": attribute.ComputedString("The last change, or the planned one: `0x… -> 0x…` for each GUID and MAC; " +
+				"for a new resource the plan shows it if `allow.guid_change` names it. The apply stops if flash has other values " +
+				"by then."),
 			"effective": effectiveAttribute(),
 			"reboot_required": attribute.ComputedBool("Whether the host must restart before the card uses what is in flash; " +
 				"null while no driver shows what it uses."),

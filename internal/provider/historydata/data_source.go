@@ -51,8 +51,8 @@ func describe() schema.Schema {
 			"host": schema.StringAttribute{Required: true,
 				MarkdownDescription: "Key of the host in the provider's `hosts` map."},
 			"changes": schema.ListNestedAttribute{Computed: true,
-				MarkdownDescription: "Changes, oldest first. Those of firmware and GUIDs are all kept. Of the others the newest " +
-					"are kept, several hundred at least.",
+				MarkdownDescription: "Changes, oldest first. Those of firmware and GUIDs are all kept, of the others the newest, " +
+					"several hundred at least.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"time": text("When it began, by the clock of the host, as `2026-01-02T03:04:05Z`; `unknown` if that is not " +
 						"noted."),
@@ -62,9 +62,9 @@ func describe() schema.Schema {
 					"from":   text("What was there before; `none`, or `unknown` if that is not noted."),
 					"to":     text("What was asked for; `none` for a removal."),
 					"by":     text("User, machine and process of the apply."),
-					"result": text("How it ended. `verified`: read back, as asked for. `undone`: the host has what it had before. " +
-						"`failed`. `begun`: the end is not noted, because the change still runs or its apply was killed. For firmware " +
-						"and GUIDs also `running`, `burned`, `differs`, `refused`, `interrupted` and `unclear`, as `watch` says."),
+					"result": text("How it ended: `verified` (read back, as asked for), `undone` (the host has what it had before), " +
+						"`failed`, or `begun` (the change still runs, or its apply was killed). For firmware and GUIDs also `running`, " +
+						"`burned`, `differs`, `refused`, `interrupted` and `unclear`, as `watch` says."),
 					"text":     text("More on the result; null if there is nothing to say."),
 					"identity": text("Identity of the card, for firmware and GUIDs."),
 					"backup_path": text("Directory with what the change replaced, on the machine that ran the apply; null if " +

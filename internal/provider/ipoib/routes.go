@@ -19,13 +19,9 @@ var routeTypes = map[string]attr.Type{"to": types.StringType, "via": types.Strin
 func routesAttribute() schema.Attribute {
 	return schema.SetNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Static routes through the interface. Routes that others add, such as a routing daemon, are " +
-			"left alone: network stacks drop them at a change, and the provider puts them back before it is confirmed, and " +
-			"after it is undone. That holds for this interface and for every other one that systemd-networkd configures. A " +
-			"warning names those that cannot be put back, because their gateway is out of reach of the new addresses. Routes " +
-			"over several interfaces (multipath) and groups of nexthop objects are not put back. Nexthop objects, permanent " +
-			"neighbours and policy rules (`ip rule`) of others are kept in the same way. A default route is `0.0.0.0/0` or `::/0`, and refused " +
-			"where another interface has one. Not on TrueNAS.",
+		MarkdownDescription: "Static routes through the interface, not on TrueNAS; a default route is `0.0.0.0/0` or " +
+			"`::/0`, and refused where another interface has one. Routes that others add are left alone: see [Routes of " +
+			"others](#routes-of-others).",
 		Validators: []validator.Set{setvalidator.SizeAtLeast(1)},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"to": schema.StringAttribute{

@@ -51,22 +51,20 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 		"port_guid": attribute.PortGUIDAttribute(),
 		"pkey": schema.StringAttribute{
 			Optional: true, CustomType: attribute.PKeyType{},
-			MarkdownDescription: "P_Key of the partition with bit 0x8000, `0x8001`; the default partition if left out. " +
-				"Another partition is another interface, called by that of the port and the key: `ibp1s0.8001`. " +
-				"Whether the port is a full or a limited member is said by the subnet manager. Not on TrueNAS.",
+			MarkdownDescription: "P_Key of the partition with bit 0x8000, `0x8001`; the default partition if left out, and " +
+				"not on TrueNAS. Each partition has its own interface, PORT.KEY, such as `ibp1s0.8001`.",
 			PlanModifiers: []planmodifier.String{attribute.ReplaceIfOther[attribute.PKeyKind]()},
 		},
 		"mode": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString("datagram"),
-			MarkdownDescription: "`datagram` (the default) or `connected`. All hosts of a subnet should agree. ConnectX-4 " +
-				"and later support datagram only (IP009).",
+			MarkdownDescription: "`datagram` (the default) or `connected`, the same on all hosts of a subnet. ConnectX-4 and " +
+				"later support datagram only (IP009).",
 			Validators: []validator.String{stringvalidator.OneOf("datagram", "connected")},
 		},
 		"mtu": schema.Int64Attribute{
 			Optional: true, Computed: true,
-			MarkdownDescription: "MTU in bytes. In datagram mode at most the IB MTU less 4, usually 2044, and 4092 on a " +
-				"fabric set up for it; in connected mode at most 65520, on TrueNAS 9216. " +
-				"The default is what the mode allows everywhere.",
+			MarkdownDescription: "MTU in bytes; the default is what the mode allows everywhere. Datagram: up to 2044, or 4092 " +
+				"where the fabric has IB MTU 4096; connected: up to 65520 (TrueNAS 9216).",
 			Validators: []validator.Int64{int64validator.AtLeast(1)},
 		},
 		"addresses": schema.SetAttribute{
@@ -112,16 +110,13 @@ func consents() map[string]schema.Attribute {
 			"outside Terraform, on TrueNAS: its name."),
 		"adopt_files": attribute.ConsentToNames("Consent to take over definitions of the interface that were made outside " +
 			"Terraform: the paths of their files, `[\"/etc/netplan/60-ib.yaml\"]`. Each file is kept beside its place, under " +
-			"a name that the network stack does not read: `/etc/netplan/.60-ib.yaml.before-infiniband-…`. If an earlier " +
-			"takeover left a file there, the plan says which file to move away. A file that this resource has written for a " +
-			"port GUID that the host does not have any more is such a definition too."),
+			"a name that the network stack does not read."),
 		"adopt_without": attribute.ConsentToNames("Consent to drop what those files or the interface have and this " +
-			"resource does not: addresses, routes, and settings that it has no arguments for. Write them as the plan names " +
-			"them, `[\"nameservers\", \"172.16.0.21/24\"]`. An apply that finds another one, which somebody has added " +
-			"after the plan, is refused."),
+			"resource does not: addresses, routes, and settings without an argument. Write them as the plan names them, " +
+			"`[\"nameservers\", \"172.16.0.21/24\"]`."),
 		"keep_interface": attribute.ConsentToName("Consent to store the management interface of a TrueNAS host on which " +
-			"nothing is configured yet: its name. Its present configuration is stored in the same transaction, because the " +
-			"first stored interface makes the middleware clear all others."),
+			"nothing is configured yet: its name. The first stored interface makes the middleware clear all others, so both " +
+			"are stored in one transaction."),
 		"private_mtu": schema.Int64Attribute{Optional: true, WriteOnly: true,
 			MarkdownDescription: "Consent to store an MTU above 9216 past the public API of TrueNAS: that MTU. It survives " +
 				"restarts, but an update of TrueNAS may lose it."},

@@ -38,28 +38,18 @@ const description = "InfiniBand or Ethernet, for each port of a card, at once an
 	"A card with Ethernet-only firmware cannot do InfiniBand at all; the plan says so and names the PSID. Destroying it " +
 	"only forgets: the ports stay as they are."
 
-const placesDescription = "Link type by place and port. `driver` is the running one. `mstconfig` is the card's own " +
-	"configuration for its next start. " +
-	"`modprobe.d`, `mlx4.conf` and `kernel_extra_options` are the setting that this resource makes on the host. " +
-	"`mlx4.conf` is `/etc/rdma/mlx4.conf`, which only the RHEL family reads; elsewhere the file has no effect. " +
-	"`kernel command line`, or the path of a file in a directory `modprobe.d`, is a setting made outside Terraform; the " +
-	"plan is refused if it overrides this one. `auto` there is the value 0: the firmware decides. If the " +
-	"initial RAM disk has an older copy of a setting, that setting is left out and stored again."
-
 var times = attribute.TimedOperation{
 	Standard: standardTimeout, Covers: "storing the types, switching the driver and the restart, without the wait for " +
 		"other cards",
-	AtEnd: "After that time the apply fails. What was stored by then stays, and the next apply does the rest.",
+	AtEnd: "After that time the apply fails; what was stored by then stays, and the next apply does the rest.",
 }
 
 // activation is the usual argument, with what is special here.
 func activation() schema.StringAttribute {
 	a := attribute.ActivationAttribute()
 	a.MarkdownDescription = "What makes the types of ConnectX-4 and later cards effective: `reboot` restarts the host, " +
-		"if the provider's `reboot.allowed` permits it, and waits until it " +
-		"is back. With `none` (the default) they wait for the next restart; `reboot_required` shows " +
-		"that. ConnectX-3 cards change at once and need no restart. Changing only this writes nothing " +
-		"to the card. Where a change waits, `reboot` then restarts the host."
+		"if the provider's `reboot.allowed` permits it; with `none` (the default) they wait for the next restart " +
+		"(`reboot_required`). ConnectX-3 cards change at once and need no restart."
 	return a
 }
 
@@ -105,12 +95,11 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"card_identity": attribute.CardIdentityAttribute(),
 			"ports": schema.MapAttribute{
 				Required: true, ElementType: types.StringType,
-				MarkdownDescription: "Link type by port number: `ib`, `eth`, or `auto`, which lets the card sense the cable. " +
-					"A port that is not named is not switched. On ConnectX-3 its present type is stored together with the " +
-					"others, and counts where the types of both ports are judged (LT002).",
+				MarkdownDescription: "Link type by port number: `ib`, `eth`, or `auto`, which lets the card sense the cable. A " +
+					"port that is not named is not switched.",
 				Validators: []validator.Map{
 					mapvalidator.SizeAtLeast(1),
-					mapvalidator.KeysAre(stringvalidator.OneOf("1", "2")),
+					attribute.PortNumbers(),
 					mapvalidator.ValueStringsAre(stringvalidator.OneOf("ib", "eth", "auto")),
 				},
 			},
@@ -124,11 +113,12 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				MarkdownDescription: "Link type in effect by port: `ib`, `eth`, `auto (ib)` or `auto (eth)`. " +
 					"A port that no driver shows keeps what was read of it last, with a warning."},
 			"next_boot": schema.MapAttribute{Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "Link type by port after the next restart. A setting made elsewhere that overrides `stored_in` " +
-					"counts. The firmware decides on a port without an entry. " +
-					"Null if a setting of the host is not understood (LT016)."},
+				MarkdownDescription: "Link type by port after the next restart, also if a setting made elsewhere overrides " +
+					"`stored_in`; the firmware decides on a port without an entry. Null if a setting of the host is not understood " +
+					"(LT016)."},
 			"by_place": schema.MapAttribute{Computed: true, ElementType: placeType,
-				MarkdownDescription: placesDescription},
+				MarkdownDescription: "Link type by place and port: `driver` is the running one, the others decide about the next " +
+					"start. See [Where link types are stored](#where-link-types-are-stored)."},
 			"reboot_required": attribute.ComputedBool("Whether a port will have another type after the next restart than it " +
 				"has now. Null if that is not known."),
 		},

@@ -31,18 +31,14 @@ func partitionsAttribute() schema.MapNestedAttribute {
 	}
 	return schema.MapNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Partitions by name, written to a `partitions.conf` of this instance alone. The one called " +
-			"`Default` (P_Key `0xffff`) has to be there: every port reaches the subnet manager by it. " +
-			"The plan refuses what opensm would silently drop or do otherwise. All subnet managers of a fabric need the same " +
-			"partitions; keep them in a local. " +
-			"Members and new partitions take effect without a restart; a change of a group's `mtu` or `rate_gbps` " +
-			"restarts the instance. Without this attribute opensm reads the host's own file, if there is one, " +
-			"and otherwise makes every port a full member of the default partition.",
+		MarkdownDescription: "Partitions by name, written to a `partitions.conf` of this instance alone; `Default` (P_Key " +
+			"`0xffff`) has to be there. Without it opensm reads the host's own file, if there is one: see " +
+			"[Partitions](#partitions).",
 		Validators: []validator.Map{mapvalidator.SizeAtLeast(1)},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"pkey": schema.StringAttribute{Optional: true, CustomType: attribute.PKeyType{},
-				MarkdownDescription: "P_Key of the partition with bit 0x8000, `0x8001` to `0xfffe`. `full` and `limited` say " +
-					"which members have that bit in their tables. Only `Default` has a P_Key by itself."},
+				MarkdownDescription: "P_Key of the partition with bit 0x8000, `0x8001` to `0xfffe`; only `Default` has one by " +
+					"itself. `full` and `limited` say which members have that bit in their tables."},
 			"ipoib": schema.BoolAttribute{Optional: true,
 				MarkdownDescription: "Whether opensm makes the broadcast group that IPoIB interfaces of the partition join. " +
 					"Without it they stay without carrier unless the first of them may make the group."},
@@ -57,7 +53,7 @@ func partitionsAttribute() schema.MapNestedAttribute {
 			"index0": schema.BoolAttribute{Optional: true,
 				MarkdownDescription: "Whether the P_Key goes into the first place of each member's table, which some programs " +
 					"use without asking."},
-			"full":    members("Full", "They reach every member. The entry of a named port overrides a word such as `ALL`."),
+			"full":    members("Full", "They reach every member; the entry of a named port overrides a word such as `ALL`."),
 			"limited": members("Limited", "They reach full members only, not each other."),
 		}},
 	}
@@ -105,7 +101,7 @@ var (
 	times = attribute.TimedOperation{
 		Standard: standardTimeout, Covers: "installation, start, the proof that the fabric works, and the wait for " +
 			"other changes of the host and other subnet managers",
-		AtEnd: "After that time the apply fails. What was set up by then stays, and the next apply does the rest.",
+		AtEnd: "After that time the apply fails; what was set up by then stays, and the next apply does the rest.",
 	}
 	removal = attribute.TimedOperation{
 		Standard: standardTimeout, Covers: "the stop and the removal, with the wait for other changes of the host and for " +
@@ -138,15 +134,15 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 		"subnet_prefix": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "Subnet prefix, the upper half of every GID, such as `0xfec0000000000001` (opensm's default " +
-				"is `0xfe80000000000000`). Subnets that a router joins, and hosts on two fabrics, need different ones. " +
-				"A change restarts the instance, and every port of the fabric gets new GIDs.",
+				"is `0xfe80000000000000`); subnets that a router joins, and hosts on two fabrics, need different ones. A change " +
+				"restarts the instance, and every port of the fabric gets new GIDs.",
 			Validators: []validator.String{prefixValidator{}},
 		},
 		"routing_engine": schema.ListAttribute{
 			Optional: true, ElementType: types.StringType,
-			MarkdownDescription: "Routing engines in the order of preference, such as `[\"ftree\", \"updn\"]` (opensm's " +
-				"default is `minhop`): `" + strings.Join(ops.RoutingEngines(), "`, `") +
-				"`. opensm falls back to `minhop` where none of them fits the fabric. A change restarts the instance.",
+			MarkdownDescription: "Routing engines in the order of preference, such as `[\"ftree\", \"updn\"]`: `" +
+				strings.Join(ops.RoutingEngines(), "`, `") + "`. opensm falls back to `minhop`, its default, where none of them " +
+				"fits; a change restarts the instance.",
 			Validators: []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(),
 				listvalidator.ValueStringsAre(stringvalidator.OneOf(ops.RoutingEngines()...))},
 		},
@@ -191,19 +187,16 @@ func results() map[string]schema.Attribute {
 		"sm_lid":          attribute.ComputedInt("LID of the master subnet manager; that of this port if it is the master."),
 		"role":            attribute.ComputedString("`master` or `standby`; null while the port is not served."),
 		"handover_time": attribute.ComputedText[attribute.DurationKind]("Longest time that the fabric has no subnet " +
-			"manager if the master dies and this one is the " +
-			"standby: `sminfo_polling_timeout` × (`polling_retry_number` + 2). Existing traffic goes on. New " +
-			"ports, joins and paths wait."),
+			"manager if the master dies and this one is the standby: `sminfo_polling_timeout` × (`polling_retry_number` + " +
+			"2). Existing traffic goes on; new ports, joins and paths wait."),
 		"change": attribute.ComputedString("What the apply does to packages, files and services of the host; afterwards what " +
 			"the last one did: `writes /etc/…; restarts opensm@….service`. If somebody installs the package between the plan " +
 			"of a new resource and its apply, the engine stops the apply and calls that an inconsistent final plan: plan again."),
 		"security_keys": schema.MapAttribute{
 			Computed: true, ElementType: types.StringType,
-			MarkdownDescription: "Keys that protect the fabric from other subnet managers and from changes by any host: " +
-				"`m_key`, `sm_key`, `sa_key` and `cc_key`. Each is `open` with the value that every opensm has, `unknown` if it " +
-				"is no number, and else `set`. It is what the file of options says, which opensm reads when it starts: a " +
-				"running one may not have read it yet. The values themselves are never read into the state, and this " +
-				"resource sets none.",
+			MarkdownDescription: "Keys in the file of options that protect the fabric from other subnet managers and from " +
+				"changes by any host: `m_key`, `sm_key`, `sa_key` and `cc_key`. Each is `open` (the default value), `set` " +
+				"(another value) or `unknown` (not a number); the values themselves are never read into the state.",
 		},
 	}
 }

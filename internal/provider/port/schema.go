@@ -27,7 +27,7 @@ const description = "The administrative state of one InfiniBand port, and the sp
 	"there shows as the value of its attribute, unless the port is something else already. The apply that writes the " +
 	"unit anew keeps the file as it was beside its place, and so does a destroy. An apply does not enable a port that " +
 	"somebody has disabled after its plan, and does not undo speeds, widths or lines of the unit that came after it " +
-	"(HO019). That compares with the state. A create and a replacement have none: they set what the plan shows. What " +
+	"(HO019). Only an update compares; a create sets what the plan shows. What " +
 	"changes by itself is not compared: the state of the link, LIDs, and what a restart of the host or a " +
 	"reload of the driver sets.\n\n" +
 	"The unit names the card by serial number and node GUID. If another card is in the slot at boot, its port is not " +
@@ -38,7 +38,7 @@ const description = "The administrative state of one InfiniBand port, and the sp
 var (
 	times = attribute.TimedOperation{
 		Standard: standardTimeout, Covers: "storing and making the setting, with the wait for other changes of the host",
-		AtEnd: "After that time the apply fails. What was stored by then stays, and the next apply does the rest.",
+		AtEnd: "After that time the apply fails; what was stored by then stays, and the next apply does the rest.",
 	}
 	removal = attribute.TimedOperation{
 		Standard: standardTimeout, Covers: "the removal of the unit, with the wait for other changes of the host",
@@ -60,14 +60,12 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 			},
 			"enabled": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-				MarkdownDescription: "Whether the port tries to bring up its link (default true). A disabled port of a host can " +
-					"be enabled again. With rdma-core 56.0 to 60.0, as in Debian 13, that needs a restart of the host, or a " +
-					"link on another port of the same RDMA device. While the kernel does not show the physical state of the port, " +
-					"the state holds no value (PO013).",
+				MarkdownDescription: "Whether the port tries to bring up its link (default true); null while the kernel does not " +
+					"show its physical state (PO013). With rdma-core 56.0 to 60.0, as in Debian 13, enabling it again needs a " +
+					"restart of the host, or a link on another port of the same RDMA device.",
 			},
-			"speeds": namesAttribute("Speeds per lane that the port may negotiate: `SDR`, `DDR`, `QDR`, `FDR`, `EDR`, `HDR`. "+
-				"`SDR` must be among them, because every link begins to train with it. "+
-				"If left out, they stay as they are.", ops.SpeedNames()),
+			"speeds": namesAttribute("Speeds per lane that the port may negotiate: `SDR`, `DDR`, `QDR`, `FDR`, `EDR`, `HDR`; "+
+				"they stay as they are if left out. `SDR` must be among them, because every link begins to train with it.", ops.SpeedNames()),
 			"widths": namesAttribute("Widths that the port may negotiate: `1X`, `2X`, `4X`, `8X`, `12X`. If "+
 				"left out, they stay as they are.", ops.WidthNames()),
 			finding.Allow: attribute.AllowAttribute(map[string]schema.Attribute{
