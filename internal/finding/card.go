@@ -80,7 +80,7 @@ var (
 			"Then nothing proves that it works, nor that its backup is a way back.",
 		WayOut: "Load the driver of the card and plan again: it starts what is in flash and shows it. If the host has no " +
 			"driver for the card, restart the host and plan again. A card that cannot start what is in flash is then in " +
-			"recovery mode (FW041). If it is not, add to the resource:"}
+			"recovery mode (FW041). If it is not, write into the resource:"}
 	FlashUnverified = &Rule{Code: "FW056", Severity: Refuse, Title: "Flash of the card has not been verified",
 		Attribute: "card_id",
 		Meaning:   "Nothing proves that the firmware in flash is whole.",

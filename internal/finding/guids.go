@@ -33,7 +33,7 @@ var (
 		Meaning: "The values in flash are those of the factory, or somebody has set them. One wrong digit of base_mac " +
 			"gives a healthy card another identity. Subnet manager configuration, partitions and addresses may name the old " +
 			"values.",
-		WayOut: "Compare the new values with the label of the card. If they are right, add to the resource:"}
+		WayOut: "Compare the new values with the label of the card. If they are right, write into the resource:"}
 	MACPrefixUnknown = &Rule{Code: "GU012", Severity: Warn, Title: "MAC has a prefix of no known vendor",
 		Meaning: "IEEE assigns the first three bytes to vendors.", WayOut: "Take the value from the card's label."}
 	GUIDsUnsupported = &Rule{Code: "GU014", Severity: Refuse, Title: "GUIDs of this chip cannot be set",

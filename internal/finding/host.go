@@ -9,11 +9,11 @@ var (
 	SessionOverCard = &Rule{Code: "HO001", Severity: NeedsConsent, Title: "SSH session runs over this card",
 		Attribute: Allow, Consent: "management_path",
 		Meaning: "The change can cut the only way to the host. If the port becomes InfiniBand, it stays cut.",
-		WayOut:  "Reach the host over another interface. If losing this one is acceptable, add to the resource:"}
+		WayOut:  "Reach the host over another interface. If losing this one is acceptable, write into the resource:"}
 	DefaultRouteOverCard = &Rule{Code: "HO002", Severity: NeedsConsent, Title: "Default route runs over this card",
 		Attribute: Allow, Consent: "management_path",
 		Meaning: "The change cuts the host off from other networks. If the port becomes InfiniBand, it stays cut off.",
-		WayOut:  "Move the default route. If losing it is acceptable, add to the resource:"}
+		WayOut:  "Move the default route. If losing it is acceptable, write into the resource:"}
 	KernelLockedDown = &Rule{Code: "HO003", Severity: Refuse, Title: "Kernel lockdown forbids access to the card",
 		Meaning: "A locked-down kernel lets no tool write to a PCI device. Secure Boot usually turns lockdown on.",
 		WayOut:  "Start the host without lockdown before the change, or load a signed mstflint_access module."}
@@ -58,7 +58,7 @@ var (
 		Attribute: Allow, Consent: "management_path",
 		Meaning: "Mounts, iSCSI sessions and NVMe namespaces hang while the card is down, and so do programs that use " +
 			"them. If the port becomes InfiniBand, they hang for good. " + networkMounts,
-		WayOut: "Unmount it or log out of it before the change. If losing it is acceptable, add to the resource:"}
+		WayOut: "Unmount it or log out of it before the change. If losing it is acceptable, write into the resource:"}
 	HostServesShares = &Rule{Code: "HO013", Severity: Warn,
 		Title: "Clients cannot reach the host's shares while it restarts", Attribute: "activation",
 		Meaning: "The host serves files or blocks to other machines. Idle NFS clients drop their connections and keep " +

@@ -20,7 +20,7 @@ var (
 		Attribute: Allow, Consent: "psid_change",
 		Meaning: "The PSID names the board that the image was made for. An image for another board can leave ports without " +
 			"signal, or a host that does not start. An equal hardware id does not prevent that.",
-		WayOut: "If you know that both boards are the same hardware and want this cross-flash, add to the resource:"}
+		WayOut: "If you know that both boards are the same hardware and want this cross-flash, write into the resource:"}
 	PSIDConsentDiffers = &Rule{Code: "FW024", Severity: NeedsConsent,
 		Title: "allow.psid_change names another pair than the one observed", Attribute: Allow,
 		Consent: "psid_change",
@@ -33,7 +33,7 @@ var (
 	VersionWouldBeOlder = &Rule{Code: "FW026", Severity: NeedsConsent, Title: "Burn would install an older version",
 		Attribute: Allow, Consent: "downgrade",
 		Meaning: "Older firmware may lack fixes. It may not understand settings that newer firmware stored.",
-		WayOut:  "If the older version is wanted, add to the resource:"}
+		WayOut:  "If the older version is wanted, write into the resource:"}
 	DowngradeConsentDiffers = &Rule{Code: "FW027", Severity: NeedsConsent,
 		Title: "allow.downgrade names another pair than the one observed", Attribute: Allow,
 		Consent: "downgrade",
@@ -44,7 +44,7 @@ var (
 		Consent: "reinstall",
 		Meaning: "Flash and image have the same PSID and version but different content. One of them was modified, or is an " +
 			"OEM's build.",
-		WayOut: "If the image is the right one, add to the resource:"}
+		WayOut: "If the image is the right one, write into the resource:"}
 	ReinstallConsentDiffers = &Rule{Code: "FW029", Severity: NeedsConsent,
 		Title: "allow.reinstall names another version than the one observed", Attribute: Allow,
 		Consent: "reinstall",
@@ -74,7 +74,7 @@ var (
 		Meaning: "A version like 12.1102.6630 names its branch in the last two of the four digits: 02. Versions of two " +
 			"branches cannot be compared. Each may have fixes that the other lacks. A version like 12.28.2006 names no " +
 			"branch, and nothing else in the image names one. A branch of an OEM has its own PSID.",
-		WayOut: "If the other branch is wanted, add to the resource:"}
+		WayOut: "If the other branch is wanted, write into the resource:"}
 	BranchConsentDiffers = &Rule{Code: "FW036", Severity: NeedsConsent,
 		Title: "allow.branch_change names another pair than the one observed", Attribute: Allow,
 		Consent: "branch_change",

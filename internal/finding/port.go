@@ -22,7 +22,7 @@ var (
 		Meaning: "If the port is disabled, it is cut off for good. New speeds or widths cut it off until the link has " +
 			"trained again. If the other end supports none of them, the link stays down.",
 		WayOut: "Use another way to the host, move the default route, or unmount the storage. If losing it is acceptable, " +
-			"add to the resource:"}
+			"write into the resource:"}
 	PortHasSubnetManager = &Rule{Code: "PO005", Severity: Warn, Title: "A subnet manager runs on this port",
 		Attribute: "port",
 		Meaning: "While the port is down, its subnet manager manages nothing. If it is the only one, ports that come up " +

@@ -74,7 +74,7 @@ func (r *Rule) Section() string {
 	}
 	if r.Consent != "" {
 		if !strings.HasSuffix(r.WayOut, ":") {
-			b.WriteString("\nIf you mean this change, add to the resource:\n")
+			b.WriteString("\nIf you mean this change, write into the resource:\n")
 		}
 		fmt.Fprintf(&b, "\n```hcl\n%s # the refusal shows the values\n```\n", r.sampleConsent())
 	}

@@ -62,8 +62,8 @@ func atDestroy(f finding.Finding) finding.Finding {
 	if !f.Asks() {
 		f.Consent = "" // the restore itself is the consent to change firmware back
 	} else {
-		f.WayOut = "If that is acceptable, add the line below to the resource and apply, so that the state holds it. Then " +
-			"destroy. To leave the firmware as it is, write on_destroy = \"keep\" and apply first."
+		f.WayOut = "If that is acceptable, write the line below into the resource and apply, so that the state holds it. " +
+			"Then destroy. To leave the firmware as it is, write on_destroy = \"keep\" and apply first."
 	}
 	return f
 }

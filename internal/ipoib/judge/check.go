@@ -87,7 +87,7 @@ func CheckRemove(l *found.Look, d ipoib.Request) []finding.Finding {
 	for i, f := range c.found {
 		if f.Asks() {
 			// A destroy sees only the configuration that an apply has stored.
-			c.found[i].WayOut = "If that is acceptable, add the line below to the resource and apply, so that the state " +
+			c.found[i].WayOut = "If that is acceptable, write the line below into the resource and apply, so that the state " +
 				"holds it. Then destroy."
 		}
 	}
@@ -133,7 +133,7 @@ func (c *checker) addConsent(f finding.Finding, want, given string) {
 	case want:
 		f.Severity, f.WayOut = finding.Warn, "Allowed by "+f.Rule.ConsentName()+"."
 	case "":
-		f.WayOut = strings.TrimSpace(f.WayOut + " If you accept that, add:")
+		f.WayOut = strings.TrimSpace(f.WayOut + " If you accept that, write into the resource:")
 	default:
 		f.Evidence += fmt.Sprintf(" %s names %s instead.", f.Rule.ConsentName(), given)
 		f.WayOut = strings.TrimSpace(f.WayOut + " If you accept that, change it to:")

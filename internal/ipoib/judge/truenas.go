@@ -103,7 +103,7 @@ func (c *checker) privateMTU() {
 		f.WayOut = "Allowed by " + f.Rule.ConsentName() + "."
 	case 0:
 		f.WayOut = fmt.Sprintf("Use mtu = %d with mode = \"connected\": it is within the API and loses little. If you "+
-			"accept the private method, add:", ipoib.TrueNASMaxMTU)
+			"accept the private method, write into the resource:", ipoib.TrueNASMaxMTU)
 	default:
 		f.Evidence += fmt.Sprintf(" %s names %d instead.", f.Rule.ConsentName(), c.d.Consent.PrivateMTU)
 		f.WayOut = fmt.Sprintf("Use mtu = %d, or change the consent to:", ipoib.TrueNASMaxMTU)

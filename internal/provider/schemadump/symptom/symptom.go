@@ -100,7 +100,7 @@ var managers = []Row{
 		Seen: "`ibstat`: `State: Initializing`, `Physical state: LinkUp`", Cause: "No subnet manager serves this fabric.",
 		Findings: []*finding.Rule{finding.PortWithoutSubnetManager}, Causes: []change.CauseKind{change.CauseNotRunning,
 			change.CauseSM}, Connectivity: []string{connectivity.NoSM}, Fabric: []string{fabric.NoManager},
-		Do: "Add an `infiniband_opensm` for one port of the fabric; a fabric ends where no cable goes on. If there is one " +
+		Do: "Add an `infiniband_opensm` for one port of the fabric; ports that no cable joins need another one. If there is one " +
 			"already, restart it as step 3 at the top of this page says: the error names the cause.",
 	},
 	{
