@@ -10,18 +10,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 )
 
-// vendorOUIs are the prefixes that Mellanox, QLogic and the makers of OEM boards have
-// used for GUIDs and MACs of these cards, as far as they have been seen.
-var vendorOUIs = map[string]string{
-	"0002c9": "Mellanox", "00258b": "Mellanox", "043f72": "Mellanox", "08c0eb": "Mellanox", "0c42a1": "Mellanox",
-	"1070fd": "Mellanox", "1c34da": "Mellanox", "248a07": "Mellanox", "506b4b": "Mellanox", "7cfe90": "Mellanox",
-	"98039b": "Mellanox", "9c0591": "Mellanox", "a088c2": "Mellanox", "b83fd2": "Mellanox", "b8599f": "Mellanox",
-	"b8cef6": "Mellanox", "e41d2d": "Mellanox", "e8ebd3": "Mellanox", "ec0d9a": "Mellanox", "f45214": "Mellanox",
-	"b88303": "HPE", "24be05": "HPE", "5cb901": "HPE", "5820b1": "HPE", "e0071b": "HPE", "0010e0": "Oracle",
-	"002128": "Oracle",
-	"002590": "Supermicro", "003048": "Supermicro", "ac1f6b": "Supermicro", "f04da2": "Dell", "001175": "QLogic",
-}
-
 // GUIDValues gives the findings on requested values alone and against the rest
 // of the lab; it needs nothing of the card but its name.
 func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab clash.Facts) []finding.Finding {
@@ -30,10 +18,10 @@ func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab clash.Facts
 	}
 	var found []finding.Finding
 	if req.HasGUIDs {
-		found = append(found, guidValues(counted(req))...)
+		found = append(found, clash.GUIDValues(counted(req))...)
 	}
 	if req.HasMACs {
-		found = append(found, macValues(counted(req))...)
+		found = append(found, clash.MACValues(counted(req))...)
 	}
 	asked := askedHalf(req)
 	found = append(found, lab.Taken(host, pci, asked)...)
@@ -63,67 +51,6 @@ func counted(req GUIDRequest) ib.GUIDSet {
 		set.Port2, set.MAC2 = set.Port1+1, set.MAC1+1
 	}
 	return set
-}
-
-func guidValues(s ib.GUIDSet) []finding.Finding {
-	var found []finding.Finding
-	unknown := map[string]bool{}
-	for _, g := range clash.GUIDsOf(s) {
-		attr := guidAttribute(g.Name)
-		switch {
-		case g.GUID.IsZero():
-			found = append(found, finding.GUIDZero.Find("%s", g.Name).At(attr))
-		case g.GUID.IsUnset():
-			found = append(found, finding.GUIDAllOnes.Find("%s", g.Name).At(attr))
-		case uint64(g.GUID)>>56&1 == 1:
-			found = append(found, finding.GUIDMulticast.Find("%s %s", g.Name, g.GUID).At(attr))
-		case vendorOUIs[g.GUID.OUI()] == "" && !unknown[g.GUID.OUI()]:
-			unknown[g.GUID.OUI()] = true
-			found = append(found, finding.GUIDPrefixUnknown.Find("%s %s has prefix %s%s", g.Name, g.GUID, g.GUID.OUI(),
-				localBit(uint64(g.GUID)>>56)).At(attr))
-		}
-	}
-	// Node and system image GUID may be one value; ports may not.
-	if clash.UsableGUID(s.Port1) && s.Port1 == s.Port2 {
-		found = append(found, finding.GUIDsEqual.Find("Port 1 and port 2 both have %s", s.Port1).At("port_guids"))
-	}
-	return found
-}
-
-func localBit(first uint64) string {
-	if first&2 == 2 {
-		return ", which is marked as locally administered"
-	}
-	return ""
-}
-
-func guidAttribute(name string) string {
-	switch name {
-	case "node GUID":
-		return "node_guid"
-	case "system image GUID":
-		return "system_image_guid"
-	}
-	return "port_guids"
-}
-
-func macValues(s ib.GUIDSet) []finding.Finding {
-	var found []finding.Finding
-	unknown := map[string]bool{}
-	for _, m := range clash.MACsOf(s) {
-		switch {
-		case m.MAC.IsZero() || m.MAC.IsMulticast():
-			found = append(found, finding.MACNotUnicast.Find("%s %s", m.Name, m.MAC).At("macs"))
-		case vendorOUIs[m.MAC.OUI()] == "" && !unknown[m.MAC.OUI()]:
-			unknown[m.MAC.OUI()] = true
-			found = append(found, finding.MACPrefixUnknown.Find("%s %s has prefix %s%s", m.Name, m.MAC, m.MAC.OUI(),
-				localBit(uint64(m.MAC)>>40)).At("macs"))
-		}
-	}
-	if clash.UsableMAC(s.MAC1) && s.MAC1 == s.MAC2 {
-		found = append(found, finding.GUIDsEqual.Find("Port 1 and port 2 both have MAC %s", s.MAC1).At("macs"))
-	}
-	return found
 }
 
 func baseRoom(req GUIDRequest) []finding.Finding {
