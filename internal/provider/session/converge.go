@@ -10,8 +10,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 )
 
 // Change is what a create and an update have in common: both make the host what the plan
@@ -139,4 +142,11 @@ func (c Change) Store(ctx context.Context, found any) {
 func (c Change) Confirm(ctx context.Context, what string, found any) {
 	planned.NoteToDo(ctx, c.beside, false, c.Diags)
 	planned.Confirm(ctx, what, c.plan, c.state, found, c.Diags)
+}
+
+// OnlyRead refuses a change of a host in observe mode, and reports whether it did. Call
+// it only if there is something to change; differs says what, as far as that is known.
+func (d *Data) OnlyRead(ctx context.Context, what, host string, differs []string, diags *diag.Diagnostics) bool {
+	return d != nil && d.Hosts[host].Observe &&
+		diagnostic.AddFindings(ctx, diags, what, []finding.Finding{hostcheck.OnlyRead(host, differs...)})
 }
