@@ -247,6 +247,9 @@ func TestLater_chips_are_refused(t *testing.T) {
 		"ConnectX-3":     {nil, card.VPI(), []string{"FW030", "FS2"}},
 		"secure firmware": {flash(card.FlagSecure | card.FlagControlled), newer,
 			[]string{"FW042", "secure-fw", "Changing PSID is unsupported"}},
+		"another number of ports": {func(h *labs.Host) { h.Cards[0].PartNumber = "MCX456A-ECAT" }, newer,
+			[]string{"FW034", "Mellanox MCX456A-ECAT with 2 (PSMN script)", "Mellanox MCX455A-ECAT with 1",
+				`other_board = "` + card.PSIDCX4 + `"`}},
 		"board model": {func(h *labs.Host) { h.Cards[0].PartNumber = "MCX456A-ECAT" },
 			card.CX4(card.PSIDCX4B, [3]uint16{12, 28, 4706}), []string{"FW023"}},
 	} {
@@ -478,6 +481,8 @@ func laterFindings() []findingCase {
 			config: plain, prepare: func(w *Lab) {
 				w.Machine("cx4").Faults.Trap("q full", 0, labsim.ProgramFault{Exit: true, Status: 1})
 			}},
+		{code: "FW034", at: "image_id", hosts: one(func(h *labs.Host) { h.Cards[0].PartNumber = "MCX456A-ECAT" }),
+			says: []string{"Mellanox MCX456A-ECAT with 2 (PSMN script)", "Mellanox MCX455A-ECAT with 1"}, config: plain},
 		{code: "FW084", at: "image_id", hosts: one(func(h *labs.Host) { *h = controlled(*h, card.FlagControlled) }),
 			says: []string{"no signature"}, config: plain},
 		{code: "FW061", at: "card_id",

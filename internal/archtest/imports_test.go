@@ -75,9 +75,10 @@ ib: -context -os -net/http -os/exec
 inventory: fact ib memo -context -os -os/exec
 fwimage: ib -context -os -os/exec
 download: -os/exec
+boards: ib -context -os -os/exec
 explain: -context -os -os/exec
 finding:
-safety: fact finding ib inventory -context -os -os/exec
+safety: boards fact finding ib inventory -context -os -os/exec
 safety/clash: fact finding ib -context -os -os/exec
 safety/hostcheck: fact finding ib inventory -context -os -os/exec
 safety/release: -context -os -os/exec

@@ -141,6 +141,17 @@ var firmwareCases = []struct {
 	{"FW033", finding.Warn, "board of another model", func(in *FirmwareInput) {
 		in.Card.PartNumber, in.Image.PRSName = "MCX314A-BCCT", "cx3pro-1_MCX354A_FCC.prs"
 	}},
+	{"FW034", finding.NeedsConsent, "two ports for one by the table of boards", func(in *FirmwareInput) {
+		in.Card.PartNumber, in.Image.PartNumber = "MCX353A-FCBT", "MCX354A-FCB_A2-A5"
+	}},
+	{"FW034", finding.NeedsConsent, "the consent is for another image", func(in *FirmwareInput) {
+		in.Card.PartNumber, in.Image.PartNumber = "MCX353A-FCBT", "MCX354A-FCB_A2-A5"
+		in.Request.OtherBoard = "MT_9000000001"
+	}},
+	{"FW034", finding.Note, "two ports for one, as allowed", func(in *FirmwareInput) {
+		in.Card.PartNumber, in.Image.PartNumber = "MCX353A-FCBT", "MCX354A-FCB_A2-A5"
+		in.Request.OtherBoard = in.Image.PSID.String()
+	}},
 	{"FW034", finding.Warn, "two ports for one by part number", func(in *FirmwareInput) {
 		in.Card.PartNumber, in.Image.PRSName = "MCX353A-FCBT", "cx3-1_MCX354A.prs"
 	}},

@@ -3,10 +3,11 @@ package safety
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/boards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
@@ -19,7 +20,7 @@ func match(in FirmwareInput) []finding.Finding {
 		return found
 	}
 	found = append(found, matchPSID(in.Card, in.Image, in.Request.PSIDChange)...)
-	found = append(found, matchBoard(in.Card, in.Image)...)
+	found = append(found, matchBoard(in)...)
 	if in.Card.InFlash().PSID == in.Image.PSID || in.Card.InFlash().FW.Major == in.Image.FW.Major {
 		found = append(found, matchVersion(in)...)
 		found = append(found, matchBranch(in.Card.InFlash().FW, in.Image.FW, in.Request.Branch)...)
@@ -27,17 +28,19 @@ func match(in FirmwareInput) []finding.Finding {
 	return found
 }
 
-// boardModel finds the model of a board in a part number ("MCX354A-FCBT") or in
-// the name of a board definition ("cx3-1_MCX311A.prs"): all boards of one model
-// have the same ports and the same connectors.
-var boardModel = regexp.MustCompile(`MCX[345][0-9]{2}[A-Z]`)
-
 // matchBoard compares the boards that card and image name, where they do: the
 // PSID says that they differ, and this says in what.
-func matchBoard(card CardFacts, img ImageFacts) []finding.Finding {
-	has, wants := boardModel.FindString(card.PartNumber), boardModel.FindString(img.PRSName)
+//
+// Whether their ports differ, the table of boards says, which asks for a consent. Without it the
+// models tell, and that is a warning.
+func matchBoard(in FirmwareInput) []finding.Finding {
+	card, img := in.Card, in.Image
+	if f, differs := otherBoard(in); differs {
+		return []finding.Finding{f}
+	}
+	has, wants := boards.Model(card.PartNumber), boards.Model(img.PRSName)
 	if wants == "" {
-		wants = boardModel.FindString(img.PartNumber)
+		wants = boards.Model(img.PartNumber)
 	}
 	if wants == "" {
 		return nil
@@ -47,28 +50,43 @@ func matchBoard(card CardFacts, img ImageFacts) []finding.Finding {
 		ports = 0 // each port is a PCI function of its own, and only the first is looked at
 	}
 	if has != "" {
-		ports = modelPorts(has)
+		ports = boards.PortsOfModel(has)
 	}
 	var found []finding.Finding
 	if has != "" && has != wants {
 		found = append(found, finding.ImageForOtherModel.Find("The card's part number is %s; %s was made for %s (%s)",
 			card.PartNumber, img.Name, wants, cmp.Or(img.PRSName, img.PartNumber)))
 	}
-	if n := modelPorts(wants); ports > 0 && n != ports {
-		found = append(found, finding.ImageForOtherPortCount.Find("The card (%s) has %d; %s was made for %s with %d",
-			cmp.Or(card.PartNumber, "no part number"), ports, img.Name, wants, n))
+	if n := boards.PortsOfModel(wants); ports > 0 && n != ports {
+		f := finding.ImageForOtherPortCount.Find("The card (%s) has %d; %s was made for %s with %d",
+			cmp.Or(card.PartNumber, "no part number"), ports, img.Name, wants, n)
+		f.Severity = finding.Warn
+		found = append(found, f.WithWayOut("Use the image of a board with as many ports."))
 	}
 	return found
 }
 
-// modelPorts reads the number of ports out of a model: the last
-// digit is odd for one port and even for two (MCX311A, MCX353A; MCX312A, MCX354A;
-// MCX455A and MCX456A, MCX555A and MCX556A).
-func modelPorts(model string) int {
-	if (model[5]-'0')%2 == 1 {
-		return 1
+// otherBoard is the finding on an image of a board that has another number of ports by the table.
+func otherBoard(in FirmwareInput) (f finding.Finding, differs bool) {
+	has, known := boards.OfPart(in.Card.PartNumber)
+	if !known {
+		has, _ = boards.OfPSID(in.Card.InFlash().PSID)
 	}
-	return 2
+	wants, known := boards.OfPSID(in.Image.PSID)
+	if !known {
+		wants, _ = boards.OfPart(in.Image.PartNumber)
+	}
+	if has.Ports == 0 || wants.Ports == 0 || has.Ports == wants.Ports {
+		return f, false
+	}
+	f = finding.ImageForOtherPortCount.Find("The card is a %s with %d (%s). %s is for %s with %d (%s)", has.Name(), has.Ports,
+		has.Source, in.Image.Name, wants.Name(), wants.Ports, wants.Source)
+	psid := in.Image.PSID.String()
+	f = f.WithConsent(f.Rule.ConsentLine(strconv.Quote(psid)))
+	if in.Request.OtherBoard == psid || in.Restore != nil { // a restore brings back what the card had
+		return f.AsGranted("Image of a board with another number of ports, as allowed"), true
+	}
+	return f, true
 }
 
 func matchSilicon(card CardFacts, img ImageFacts) []finding.Finding {
@@ -113,7 +131,7 @@ func matchPSID(card CardFacts, img ImageFacts, consent *Change[ib.PSID]) []findi
 		return nil
 	}
 	from, to := card.InFlash().PSID, img.PSID
-	observed := fmt.Sprintf("In flash: %s. In the image: %s.", describePSID(from), describePSID(to))
+	observed := fmt.Sprintf("In flash: %s. In the image: %s.", boards.Describe(from), boards.Describe(to))
 	found := []finding.Finding{
 		consented(consent, from, to, finding.PSIDWouldChange, finding.PSIDConsentDiffers, "Cross-flash", observed)}
 	if a, b := from.Vendor(), to.Vendor(); a != b && (a != "" || b != "") {
@@ -136,13 +154,6 @@ func consented[T comparable](consent *Change[T], from, to T, asks, differs *find
 	}
 	return asks.Find("%s", observed).WithConsent(line).
 		AsGranted(fmt.Sprintf("%s from %v to %v, as allowed", change, from, to))
-}
-
-func describePSID(p ib.PSID) string {
-	if v := p.Vendor(); v != "" {
-		return fmt.Sprintf("%s (%s)", p, v)
-	}
-	return string(p)
 }
 
 // offBy says which half of a consent does not hold.

@@ -16,6 +16,7 @@ type Consents struct {
 	Downgrade  *Change[ib.FWVersion]
 	Branch     *Change[ib.FWVersion]
 	Reinstall  string // that version, with other content
+	OtherBoard string // the PSID of an image for a board with another number of ports
 	// UnprovenFlash is the version in flash that may be burned over although nothing
 	// shows that it has run.
 	UnprovenFlash string

@@ -53,6 +53,7 @@ func (m *model) known() bool {
 func (m *model) request() (safety.FirmwareRequest, error) {
 	req := safety.FirmwareRequest{Activation: safety.Activation(m.Activation.ValueString())}
 	given := attribute.ConsentsOf(m.Allow)
+	req.OtherBoard = given.Text("other_board")
 	req.Reinstall, req.UnprovenFlash = given.Text("reinstall"), given.Text(attribute.UnprovenFlash)
 	req.ManagementPath = given.Names(attribute.ManagementPath)
 	var errs [3]error

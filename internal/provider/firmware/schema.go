@@ -81,6 +81,8 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 				"become that version `to`."),
 			"reinstall": attribute.ConsentToVersion("Consent to burn other content of the version that is in flash " +
 				"already: that version."),
+			"other_board": attribute.ConsentToName("Consent to an image for a board that has another number of ports, by the " +
+				"table of boards: the PSID of that image."),
 			attribute.UnprovenFlash: attribute.ConsentToUnproven("burn over"),
 			attribute.ManagementPath: attribute.ConsentToNames("Consent to change the card although the SSH session or the " +
 				"default route of the host rides on it: the names of those interfaces."),
