@@ -481,7 +481,8 @@ func TestFirmware_names_the_way_out_of_recovery(t *testing.T) {
 	in := goodFirmware()
 	in.Card.Livefish, in.Card.DeviceID = true, 0x01f8
 	f := expectFinding(t, Firmware(in).Findings, "FW041", finding.Refuse)
-	for _, part := range []string{"mstflint -d 0000:01:00.0 q", "/backups/intel9/CARD/TIME/ on the machine that runs Terraform",
+	for _, part := range []string{"1. Verify the flash: mstflint -d 0000:01:00.0 v. If it verifies, write nothing: a jumper",
+		"mstflint -d 0000:01:00.0 q", "/backups/intel9/CARD/TIME/ on the machine that runs Terraform",
 		"-use_image_guids", "On the host, as root", "-i /var/lib/terraform-provider-infiniband/backups/FIRMWARE_SHA256.bin b",
 		"copy firmware.bin", "another card", "Without a backup, stop"} {
 		if !strings.Contains(f.WayOut, part) {

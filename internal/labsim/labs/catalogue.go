@@ -83,6 +83,9 @@ func GPU() []Host {
 	}
 	for i := range hosts {
 		hosts[i].Cards = ConnectX4("", "192.0.2.1", i).Cards
+		own := card.CX4Spec(card.PSIDCX4, [3]uint16{12, 28, 2006})
+		own.Signed, own.Flags = true, card.FlagControlled // as such cards are bought: it writes its own flash
+		hosts[i].Cards[0].Image = card.BuildTOC(own)
 		hosts[i].Cards[0].BDF, hosts[i].Cards[0].Product = "0000:81:00.0", "CX455A - ConnectX-4 QSFP28"
 		hosts[i].Packages, hosts[i].Switch = []string{"rdma-core"}, IS5022
 	}
