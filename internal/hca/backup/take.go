@@ -135,7 +135,7 @@ func (b *Store) bringHome(ctx context.Context, c cards.Card, l *cards.Look, fact
 		kept.Path = "" // its card.json would call it the card's, and a person burns from it
 		return kept, os.RemoveAll(dir)
 	}
-	if _, err := c.Host.Run(ctx, keepBackup(path, inventory.BackupFile(sum))); err != nil {
+	if _, err := c.Host.Run(ctx, keepBackup(path, sum, l.Jobs.OldCopies(l.Snap))); err != nil {
 		return nil, b.newError(c, "keeping the copy on the host failed", err)
 	}
 	return kept, nil
@@ -198,10 +198,17 @@ func makeBackupDir(dir string) shellcmd.Command {
 	return shellcmd.Script("make-backup-directory", `umask 077; mkdir -p "${1%/*}" && mkdir "$1"`, dir).AsRoot().Changes()
 }
 
-// keepBackup names the copy by its hash, so that equal content is stored once.
-func keepBackup(from, to string) shellcmd.Command {
-	return shellcmd.Script("keep-backup", `chmod 600 "$1" && sync "$1" && mv -f "$1" "$2" && sync "${2%/*}"`, from,
-		to).AsRoot().Changes()
+// keepBackup names the copy by its hash, so that equal content is stored once. It removes old copies.
+func keepBackup(from, sum string, old []string) shellcmd.Command {
+	args := []string{from, inventory.BackupFile(sum)}
+	for _, other := range old {
+		if other != sum {
+			args = append(args, inventory.BackupFile(other))
+		}
+	}
+	return shellcmd.Script("keep-backup", `chmod 600 "$1" && sync "$1" && mv -f "$1" "$2" && sync "${2%/*}" || exit 1
+shift 2
+[ $# = 0 ] || rm -f -- "$@"`, args...).AsRoot().Changes()
 }
 
 // newSuffix makes names unique among operators.

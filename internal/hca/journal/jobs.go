@@ -2,6 +2,7 @@ package journal
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
@@ -43,6 +44,36 @@ func JobsOf(s *inventory.Snapshot, pci ib.PCIAddress, who ib.Identity) Jobs {
 // Own gives the jobs that are proven to have been for the card.
 func (jobs Jobs) Own() Jobs {
 	return slices.DeleteFunc(slices.Clone(jobs), func(j Job) bool { return !j.Own })
+}
+
+// copiesKept is how many copies of its former firmware a host keeps of a card, beside the oldest:
+// that is what the card came with.
+const copiesKept = 5
+
+// copyName is the name of a copy. The journal is the host's, and what it says becomes a path there.
+var copyName = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// OldCopies are the SHA-256 of the copies that a host need not keep any more: of jobs that are
+// proven to have been for the card, and of no other one. The machine of the operator has them all.
+func (jobs Jobs) OldCopies(s *inventory.Snapshot) (old []string) {
+	needed := map[string]bool{}
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		sum := Read(j).BackupSHA256
+		own := slices.ContainsFunc(jobs, func(k Job) bool { return k.Job == j && k.Own && k.Settled })
+		switch {
+		case !copyName.MatchString(sum):
+		case !own:
+			needed[sum] = true
+		default:
+			old = append(slices.DeleteFunc(old, func(o string) bool { return o == sum }), sum)
+		}
+	}
+	if len(old) <= copiesKept+1 {
+		return nil
+	}
+	old = old[1 : len(old)-copiesKept]
+	return slices.DeleteFunc(old, func(sum string) bool { return needed[sum] })
 }
 
 // Last gives the request of the last job of a kind; zero if there is none.

@@ -187,3 +187,33 @@ func TestJobsOf_a_card_that_has_moved(t *testing.T) {
 		t.Errorf("jobs: %v", got)
 	}
 }
+
+// A host keeps the copies of the last jobs of a card and that of its first one. What another card or
+// a job that is not settled needs stays, and no line of the journal names a file elsewhere.
+func TestJobs_OldCopies(t *testing.T) {
+	pci := ib.MustParsePCIAddress("0000:01:00.0")
+	job := func(n int, serial string, settled bool) inventory.Job {
+		return inventory.Job{ID: fmt.Sprint(n), Kind: Burn, PCI: pci, Settled: settled, Request: map[string]string{
+			"card_identity": "serial number " + serial + ", part number MCX354A-FCBT, chip ConnectX-3 Pro",
+			"backup_sha256": fmt.Sprintf("%064x", n)}}
+	}
+	s := &inventory.Snapshot{Cards: []inventory.Card{{PCI: pci, Serial: fact.Known("MT1")}}}
+	for n := range 12 {
+		s.Jobs = append(s.Jobs, job(n, "MT1", n != 4))
+	}
+	s.Jobs = append(s.Jobs, job(2, "MT2", true), job(5, "MT1", true)) // 2 is another card's too, 5 is there once more
+	odd := job(0, "MT1", true)
+	odd.Request["backup_sha256"] = "../../../etc/x"
+	s.Jobs = append([]inventory.Job{odd}, s.Jobs...)
+	var got []string
+	for _, sum := range JobsOf(s, pci, s.Identity(&s.Cards[0])).OldCopies(s) {
+		got = append(got, strings.TrimLeft(sum, "0"))
+	}
+	if strings.Join(got, " ") != "1 3 6 7" {
+		t.Errorf("old: %v", got)
+	}
+	s.Jobs = s.Jobs[:7]
+	if old := JobsOf(s, pci, s.Identity(&s.Cards[0])).OldCopies(s); len(old) > 0 {
+		t.Errorf("of few: %v", old)
+	}
+}
