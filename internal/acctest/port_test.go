@@ -48,8 +48,6 @@ func portFindings() []findingCase {
 		}},
 		{code: "PO006", at: "speeds", says: []string{"HDR"}, prepare: diags,
 			config: wants(map[string]any{"speeds": []any{"SDR", "HDR"}})},
-		{code: "PO007", only: "a host without infiniband-diags", says: []string{"infiniband-diags"}, prepare: drivers,
-			config: wants(nil)},
 		{code: "PO008", says: []string{"LinkUp"}, prepare: diags, config: wants(off)},
 		{code: "PO009", at: "port", says: []string{"/usr/local/sbin/terraform-infiniband-port"}, config: wants(nil),
 			prepare: func(w *Lab) {
@@ -137,7 +135,7 @@ func TestPort_life(t *testing.T) {
 	w.Machine(labs.Intel9).Uninstall("/usr/sbin/ibportstate")
 	plan := cleanPlan(t, lost, on)
 	if got := lost.Get("infiniband_port.it", "at_boot"); got != false || plan.Actions()["infiniband_port.it"] != Update ||
-		len(plan.Diags.Warnings().Find("PO007", "now or at a boot")) != 1 {
+		!strings.HasPrefix(fmt.Sprint(plan.Get("infiniband_port.it", "change")), "installs infiniband-diags; writes ") {
 		t.Errorf("without ibportstate at_boot is %v, the plan is %v\n%s", got, plan.Actions(), plan.Diags)
 	}
 	diags = mustApply(t, lost, nil)

@@ -198,6 +198,9 @@ func TestSteady_port(t *testing.T) {
 		w.Run(host, "ibportstate -C $(ls /sys/bus/pci/devices/0000:01:00.0/infiniband) -P 1 -D 0 1 "+words)
 	}
 
+	// The package stays: that it is installed meanwhile is another case.
+	mustApply(t, ws, w.port(nil))
+	mustApply(t, ws, nil)
 	// Two applies at once: a first one, and those that change a value.
 	for _, cfg := range []Config{w.port(nil), w.port(map[string]any{"enabled": false}), speeds("SDR", "DDR"),
 		w.port(map[string]any{"widths": []any{"1X"}})} {

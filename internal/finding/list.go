@@ -64,7 +64,7 @@ var Families = []Family{
 	}},
 	{"PO", "Ports", "For `infiniband_port`.", []*Rule{
 		PortUnsupported, PortMissing, PortEthernet, PortCarriesHost, PortHasSubnetManager, PortSpeedUnsupported,
-		PortDiagsInstalled, PortGoesDown, PortFileUnmanaged,
+		PortGoesDown, PortFileUnmanaged,
 		PortFileEdited, PortLinkUnread, PortEnabledUnread,
 	}},
 	{"BM", "Benchmarks", "For `infiniband_benchmark`.", []*Rule{

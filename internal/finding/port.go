@@ -32,8 +32,7 @@ var (
 		Attribute: "speeds",
 		Meaning:   "The port ignores what it does not support, or its link stays down.",
 		WayOut:    "Ask for a subset of what it supports."}
-	PortDiagsInstalled = &Rule{Code: "PO007", Severity: Warn, Title: "The package infiniband-diags will be installed",
-		Meaning: "The package comes from the distribution. Its program ibportstate sets ports."}
+	// PO007 was the package infiniband-diags, which a plan shows in change.
 	PortGoesDown = &Rule{Code: "PO008", Severity: Warn, Title: "The link of the port goes down",
 		Meaning: "Disabling ends all traffic on the port. New speeds or widths interrupt it for some seconds while the " +
 			"link trains."}

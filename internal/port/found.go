@@ -32,12 +32,13 @@ type Observation struct {
 	Device    string // RDMA device, "mlx4_0"
 	Netdev    string
 
-	Stored  bool    // there is a unit of ours that is to set the port at boot
-	AtBoot  bool    // that unit is enabled, and can set it
-	Broken  string  // why it cannot; empty if it can
-	NoTool  string  // why ibportstate, which sets and reads ports, is not known to be there; empty if it is
-	Setting Request // what it sets
-	Sets    bool    // what it sets is understood
+	Stored   bool     // there is a unit of ours that is to set the port at boot
+	AtBoot   bool     // that unit is enabled, and can set it
+	Broken   string   // why it cannot; empty if it can
+	NoTool   string   // why ibportstate, which sets and reads ports, is not known to be there; empty if it is
+	Packages []string // that the apply installs, for ibportstate
+	Setting  Request  // what it sets
+	Sets     bool     // what it sets is understood
 	// Edits are the files of ours in which somebody has written.
 	Edits []platform.Edit
 	// Foreign says why that unit would not set the port of this card; empty if it would.
@@ -89,6 +90,9 @@ func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observation {
 		o.Card, o.Device, o.name = true, card.RDMADevice, nameOf(card)
 	}
 	o.readUnit(s, pci, number)
+	if plat, err := platform.Of(s); err == nil && missing(s) {
+		o.Packages = plat.PackagesFor(platform.FeatureDiagnostics, s.OS.Kernel)
+	}
 	if o.Stored {
 		o.NotAtBoot = platform.NotAtBoot(s, card, "ib_umad")
 	}

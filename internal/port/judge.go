@@ -33,8 +33,7 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 	if err != nil {
 		return []finding.Finding{finding.PortUnsupported.Find("%v.", err)}
 	}
-	packages := plat.PackagesFor(platform.FeatureDiagnostics, s.OS.Kernel)
-	if o.NoTool != "" && len(packages) == 0 {
+	if o.NoTool != "" && len(plat.PackagesFor(platform.FeatureDiagnostics, s.OS.Kernel)) == 0 {
 		return []finding.Finding{finding.PortUnsupported.Find("%s runs %s: %s.", s.Host, plat.Name(), o.NoTool)}
 	}
 	found := append(unmanagedFiles(s, d), platform.CheckPlaces(s, UnitPath(d.Card, d.Number), scriptPath)...)
@@ -55,12 +54,6 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 	}
 	if o.name == (cardName{}) && !p.Restarts {
 		found = append(found, undecidedCard(s, d))
-	}
-	if missing(s) {
-		f := finding.PortDiagsInstalled.Find("%s has no ibportstate. Nothing sets the port or reads its speeds without "+
-			"it, now or at a boot.", s.Host)
-		f.Summary = "The package " + strings.Join(packages, ", ") + " will be installed"
-		found = append(found, f)
 	}
 	if interrupts(d, o) {
 		found = append(found, users(s, d, o)...)
@@ -274,12 +267,13 @@ type Seen struct {
 	Stored         string // the setting that our unit makes at boot, in words; empty without a unit
 	AtBoot         bool   // that unit is enabled
 	Lines          []string
+	Packages       []string // that were missing; nothing compares them
 }
 
 // Seen is what is kept of a look.
 func (o Observation) Seen() Seen {
 	seen := Seen{Boot: o.boot, On: o.Present && fact.Yes(o.Enabled()), AtBoot: o.AtBoot,
-		Lines: platform.AddedLines(o.Edits)}
+		Lines: platform.AddedLines(o.Edits), Packages: o.Packages}
 	if o.Link != nil {
 		seen.Speeds, seen.Widths = int(o.Link.SpeedsEnabled), int(o.Link.WidthsEnabled)
 	}

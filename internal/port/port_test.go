@@ -278,13 +278,13 @@ func TestCheck_without_ibportstate(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*inventory.Snapshot)
 		want   []string // the differences
-		says   string   // PO007; empty: no package is to be installed
+		says   string   // packages that are to be installed
 	}{
 		"there": {func(*inventory.Snapshot) {}, nil, ""},
 		"gone": {func(s *inventory.Snapshot) { s.Commands["ibportstate"] = false },
 			[]string{"its speeds and widths cannot be read: ibportstate is not installed",
 				"its unit cannot set it at boot: ibportstate is not installed"},
-			"intel9 has no ibportstate. Nothing sets the port or reads its speeds without it, now or at a boot."},
+			"infiniband-diags"},
 		"nobody looked": {func(s *inventory.Snapshot) { s.Commands = nil },
 			[]string{"its speeds and widths cannot be read: nobody has looked for ibportstate",
 				"its unit cannot set it at boot: nobody has looked for ibportstate"}, ""},
@@ -303,14 +303,12 @@ func TestCheck_without_ibportstate(t *testing.T) {
 		if got := o.Differences(d); !slices.Equal(got, c.want) || o.AtBoot != (c.want == nil) {
 			t.Errorf("%s: %q, at boot: %v", name, got, o.AtBoot)
 		}
-		var says string
-		for _, f := range Check(s, d, o, PlanFacts{}) {
-			if f.Rule == finding.PortDiagsInstalled {
-				says = f.Evidence
-			}
+		if says := strings.Join(o.Packages, " "); says != c.says || !slices.Equal(o.Seen().Packages, o.Packages) {
+			t.Errorf("%s: installs %q", name, says)
 		}
-		if says != c.says {
-			t.Errorf("%s: PO007 says %q", name, says)
+		if text := d.Announce(o.Packages); strings.HasPrefix(text, "installs ") != (c.says != "") ||
+			!strings.HasSuffix(text, "writes "+scriptPath+", "+UnitPath(d.Card, 1)+"; enables "+UnitName(d.Card, 1)) {
+			t.Errorf("%s: announced %q", name, text)
 		}
 	}
 }

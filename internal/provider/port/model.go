@@ -32,6 +32,7 @@ type model struct {
 	Rate          types.String   `tfsdk:"rate"`
 	LID           types.Int64    `tfsdk:"lid"`
 	SMLID         types.Int64    `tfsdk:"sm_lid"`
+	Change        types.String   `tfsdk:"change"`
 }
 
 // known reports whether everything that a check needs is known.
@@ -138,6 +139,9 @@ func (m *model) observe(ref attribute.CardRef, number int, o ops.Observation, as
 	m.Widths = drift(widths, o, func(l *ops.Link) []string { return l.WidthsEnabled.Names() }, o.Setting.Widths.Names())
 	m.facts(o)
 	m.AtBoot = types.BoolValue(o.AtBoot && o.Foreign == "")
+	if m.Change.IsUnknown() {
+		m.Change = types.StringNull()
+	}
 	m.Unit = types.StringNull()
 	if o.Stored {
 		m.Unit = types.StringValue(ops.UnitName(ref.PCI, number))
@@ -185,12 +189,12 @@ func (m *model) plan(ref attribute.CardRef, number int) {
 }
 
 // foresee fills in what a change of this port, of which the state has was, does not move.
-func (m *model) foresee(was *model, held bool) {
+func (m *model) foresee(was *model) {
 	m.PortGUID = was.PortGUID
 	if m.PortGUID.IsNull() {
 		m.PortGUID = attribute.UnknownText[attribute.GUIDKind]()
 	}
-	if !held && m.Enabled.Equal(was.Enabled) && m.Speeds.Equal(was.Speeds) && m.Widths.Equal(was.Widths) {
+	if m.Enabled.Equal(was.Enabled) && m.Speeds.Equal(was.Speeds) && m.Widths.Equal(was.Widths) {
 		m.State, m.PhysicalState, m.Rate, m.LID, m.SMLID = was.State, was.PhysicalState, was.Rate, was.LID, was.SMLID
 	}
 }

@@ -37,7 +37,7 @@ var kind = managed.Kind{
 		},
 	},
 	Timeout: standardTimeout,
-	Live:    []string{"port_guid", "state", "physical_state", "rate", "lid", "sm_lid"},
+	Live:    []string{"port_guid", "state", "physical_state", "rate", "lid", "sm_lid", "change"},
 }
 
 type step = managed.Step[model, ops.Request, ops.Observation]
@@ -105,12 +105,15 @@ func (o object) Plan(_ context.Context, s *step) (held bool) {
 	return s.State.holds(s.Plan)
 }
 
-func (o object) Foresee(_ context.Context, s *step, first ops.Observation, _ seen) {
-	switch {
-	case s.Exists && attribute.SameCardThere(s.State.CardID, s.State.CardIdentity, s.Plan.CardID) &&
-		s.State.Port.Equal(s.Plan.Port):
-		s.Plan.foresee(s.State, s.Held)
-	case !first.PortGUID.IsZero():
+func (o object) Foresee(_ context.Context, s *step, first ops.Observation, kept seen) {
+	if s.Exists && attribute.SameCardThere(s.State.CardID, s.State.CardIdentity, s.Plan.CardID) &&
+		s.State.Port.Equal(s.Plan.Port) {
+		s.Plan.foresee(s.State)
+		s.Plan.Change = attribute.PlannedChange(s.Ask.Announce(kept.Packages), s.State.Change)
+		return
+	}
+	s.Plan.Change = types.StringValue(s.Ask.Announce(first.Packages))
+	if !first.PortGUID.IsZero() {
 		s.Plan.PortGUID = attribute.GUIDText(first.PortGUID)
 	}
 }
