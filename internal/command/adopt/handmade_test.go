@@ -63,6 +63,11 @@ func TestAdopt_handmadeLab(t *testing.T) {
 	says(t, o.out, "A plan imports 11 resources and changes 3 of them.", "infiniband_opensm.one_port1",
 		"(the apply changes it)")
 	says(t, o.file(t, "README.md"), "## Taken over by the apply")
+	for _, file := range []string{"README.md", "network.tf"} { // what was missing stands in the block now
+		if text := o.file(t, file); strings.Contains(text, "Refusing to") {
+			t.Errorf("%s refuses what it takes over:\n%s", file, text)
+		}
+	}
 	if diff := cmp.Diff(before, look()); diff != "" {
 		t.Error("a host was changed:", diff)
 	}

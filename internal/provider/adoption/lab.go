@@ -266,7 +266,7 @@ func (w *Walk) judge(o *Object, given form, forms int, change changes, errs []Pr
 		o.Reason = &errs[0]
 	}
 	if len(errs) == 0 && mayChange[o.Type] {
-		o.offer = given
+		o.offer, o.taking = given, why
 		o.waitFor()
 	}
 }
@@ -308,7 +308,9 @@ func (f *Lab) Summary() string {
 // TakeOver puts what can be adopted with a change among what is written.
 func (f *Lab) TakeOver() {
 	for _, o := range f.objects {
-		o.taken = o.offer != nil && o.waits == nil
+		if o.taken = o.offer != nil && o.waits == nil; o.taken {
+			o.Reason = o.taking // the block has the consents that were missing
+		}
 	}
 	f.gather(f.TakenOver())
 }

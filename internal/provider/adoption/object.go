@@ -47,6 +47,7 @@ type Object struct {
 	consents form
 	why      *Problem // what first spoke against it
 	offer    form     // how it can be adopted if it may change; nil if it cannot
+	taking   *Problem // what its plan changes with offer
 	taken    bool     // offer is written
 	waits    *wait    // what offer waits for before it can be applied; nil if it can
 	dormant  bool     // an interface without an address, though somebody's file defines it
