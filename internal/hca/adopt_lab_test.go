@@ -159,6 +159,21 @@ func closePending(ctx context.Context, o *Ops, c cards.Card) (did []string, err 
 	return did, err
 }
 
+// TestAdopt_closes_nothing_in_observe_mode holds that no plan of such a host has an update for a job
+// that no apply closes.
+func TestAdopt_closes_nothing_in_observe_mode(t *testing.T) {
+	ctx := context.Background()
+	b, img := abandonedBench(t)
+	for _, observe := range []bool{false, true} {
+		b.observe = observe
+		plan, err := b.ops("bob").AssessFirmware(ctx, crossFlash(b.card(ctx), img))
+		if err != nil || len(plan.Jobs) != 1 || plan.ClosesJobs() == observe {
+			t.Errorf("observe %t: closes %t of %v, %v", observe, plan.ClosesJobs(), plan.Jobs, err)
+		}
+	}
+	b.clean()
+}
+
 // TestAdopt_leaves_a_watched_job_to_its_owner has a second apply begin while the first
 // watches its burn.
 func TestAdopt_leaves_a_watched_job_to_its_owner(t *testing.T) {

@@ -24,8 +24,9 @@ type Assessment struct {
 	Jobs    []journal.Report // jobs of this card that are not settled
 }
 
-// ClosesJobs reports whether an apply closes a job of an earlier run.
-func (a Assessment) ClosesJobs() bool { return journal.AnyCloses(a.Jobs) }
+// ClosesJobs reports whether an apply closes a job of an earlier run. On a host in observe mode
+// none does.
+func (a Assessment) ClosesJobs() bool { return !a.Host.Observe && journal.AnyCloses(a.Jobs) }
 
 // Judge asks for the verdict. If the verdict leads to a restart, it has the flash
 // verified first, unless an inspection has done so: only a restart loads what is in
