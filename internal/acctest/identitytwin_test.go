@@ -91,6 +91,29 @@ func TestIdentity_same_serial_number(t *testing.T) {
 	}
 }
 
+// A card whose serial number cannot be read is another one by its MACs and GUIDs, and the way out of
+// the finding asks for what it has.
+func TestIdentity_exchanged_for_one_without_serial_number(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	w.needSimulated("cards that change slots")
+	ws, adopted := w.Workspace(), adoption(host, w.PCI(host))
+	mustApply(t, ws, adopted)
+	other := twin(t, w, host, func(c *labsim.CardConfig) { c.SerialNumber, c.Image = "", card.OldVPI() })
+	if _, err := w.Machine(host).Exchange(w.PCI(host), other); err != nil {
+		t.Fatal(err)
+	}
+	refused := mustPlan(t, ws, adopted).Diags.Errors()
+	if len(refused.Find("FW080", "Its serial number cannot be read.", `expect = { node_guid = "`+sameNumberGUID)) != 1 ||
+		len(refused.Find("expect = { serial_number")) != 0 {
+		t.Errorf("the way out:\n%s", refused)
+	}
+	mustApply(t, ws, adopted.With("infiniband_card.it",
+		map[string]any{"expect": map[string]any{"node_guid": sameNumberGUID}}))
+	emptyPlan(t, ws, adopted.With("infiniband_card.it", map[string]any{"expect": map[string]any{"node_guid": sameNumberGUID}}))
+}
+
 // What is new in a plan is not made on a card of the same serial number that comes after it.
 func TestIdentity_same_serial_number_after_the_first_plan(t *testing.T) {
 	t.Parallel()

@@ -34,8 +34,9 @@ var (
 			"image, write a whole one while the card still runs. " + earlierImages}
 	FlashNotRunning = &Rule{Code: "FW045", Severity: Refuse, Title: "Another image is in flash and does not run yet",
 		Attribute: "card_id",
-		Meaning: "Somebody has changed the flash after the card started. The running image is the last one that is known " +
-			"to work. A burn, or a change of GUIDs, would overwrite it.",
+		Meaning: "The flash was changed after the card started: by this provider, if the message names a job, or by " +
+			"somebody else. The running image is the last one that is known to work. A burn, or a change of GUIDs, would " +
+			"overwrite it.",
 		WayOut: "Run `mstflint -d <pci address> v` on the host. If the flash verifies, restart the host so that the card runs " +
 			"what is in flash, and plan again. If it does not run after a reboot, switch the machine off and on. " +
 			"`terraform-provider-infiniband history` says what this provider has written, and who ran it."}

@@ -21,8 +21,8 @@ func Identity(place string, f IdentityFacts) []finding.Finding {
 	case like == ib.Other:
 		found := finding.CardExchanged.Find("At %s: %s. Recorded: %s. So %s.", place, f.Now.Record(),
 			f.Recorded.Record(), why)
-		if f.Now.Serial != "" && f.Now.Serial == f.Recorded.Serial {
-			found = found.WithWayOut(adoptTwin(f.Now))
+		if f.Now.Serial == "" || f.Now.Serial == f.Recorded.Serial {
+			found = found.WithWayOut(adoptByGUID(f.Now))
 		}
 		return []finding.Finding{found}
 	}
@@ -35,9 +35,12 @@ func Identity(place string, f IdentityFacts) []finding.Finding {
 			"nothing"), why)}
 }
 
-// adoptTwin is the way out if the serial number of the new card is that of the old one.
-func adoptTwin(now ib.Identity) string {
-	const who = "Somebody has set the MACs and GUIDs of the card, or has put in another one with the same serial number. "
+// adoptByGUID is the way out if no serial number tells the new card from the old one.
+func adoptByGUID(now ib.Identity) string {
+	who := "Somebody has set the MACs and GUIDs of the card, or has put in another one with the same serial number. "
+	if now.Serial == "" {
+		who = "Somebody has set the MACs and GUIDs of the card, or has put in another one. Its serial number cannot be read. "
+	}
 	guids := ib.Identity{GUIDs: now.GUIDs}.Unique().GUIDs
 	if len(guids) == 0 {
 		return who + "If this is the card that you want, remove its resources from the state with terraform state rm, and " +
