@@ -212,21 +212,6 @@ func replacedFinding(in GUIDInput) []finding.Finding {
 	return []finding.Finding{f}
 }
 
-// allows reports whether the consent names each value of a change and what it becomes. A node and
-// its system image may have one GUID and get two.
-func (c GUIDChange) allows(change GUIDChange) bool {
-	named := map[[2]string]bool{}
-	for i := range min(len(c.From), len(c.To)) {
-		named[[2]string{c.From[i], c.To[i]}] = true
-	}
-	for i, from := range change.From {
-		if !named[[2]string{from, change.To[i]}] {
-			return false
-		}
-	}
-	return true
-}
-
 // replaced gives the values that would be lost: those in flash that are valid and of this card
 // alone, and that become others. What a job of this provider wrote is no loss. What this card had
 // before or after such a job may come back.

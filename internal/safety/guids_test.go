@@ -23,6 +23,7 @@ var guidCases = []struct {
 	{"GU003", finding.Refuse, "multicast", func(in *GUIDInput) { in.Request.Want.Port1 |= 1 << 56 }},
 	{"GU004", finding.Refuse, "base wraps", func(in *GUIDInput) { in.Request.BaseGUID = ^ib.GUID(0) - 1 }},
 	{"GU004", finding.Refuse, "base MAC wraps", func(in *GUIDInput) { in.Request.BaseMAC = 0xfffffffffffe }},
+	{"GU005", finding.Refuse, "digits are missing", func(in *GUIDInput) { in.Request.Want.Port1 = 1 }},
 	{"GU005", finding.Warn, "invented prefix", func(in *GUIDInput) { in.Request.Want.Port1 = 0xe61d2dfffee44ed0 }},
 	{"GU006", finding.Refuse, "port GUID of another card", func(in *GUIDInput) {
 		in.Lab.Cards = []clash.Holder{{Host: "xeon2zfs", PCI: here, GUIDs: guidSet(in.Request.Want.Port1, 0)}}
@@ -219,12 +220,18 @@ func TestGUIDs_replace_valid_values(t *testing.T) {
 				t.Errorf("%s: no line to add", name)
 			}
 		}
-		in.Request.Change = GUIDChange{From: append(slices.Clip(all.From), flash.Node.String()),
+		twice := GUIDChange{From: append(slices.Clip(all.From), flash.Node.String()),
 			To: append(slices.Clip(all.To), wish.SystemImage.String())}
-		if tt.asks > 1 && slices.ContainsFunc(GUIDs(in).Findings, func(f finding.Finding) bool {
-			return f.Rule == finding.GUIDsWouldChange && f.Severity.Blocks()
-		}) {
-			t.Errorf("%s: refused with the consent", name)
+		one := in.Card.InFlash().GUIDs.SystemImage == flash.Node // else the node has the choice between two
+		for _, consent := range []GUIDChange{all, twice} {
+			in.Request.Change = consent
+			refused := slices.ContainsFunc(GUIDs(in).Findings, func(f finding.Finding) bool {
+				return f.Rule == finding.GUIDsWouldChange && f.Severity.Blocks()
+			})
+			chooses := slices.Contains(in.replaced().From, flash.Node.String()) && one != (len(consent.From) > len(all.From))
+			if tt.asks > 1 && refused != chooses {
+				t.Errorf("%s: refused %t with %d pairs", name, refused, len(consent.From))
+			}
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package safety
 
 import (
+	"slices"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
@@ -62,6 +64,23 @@ type RestoreFacts struct {
 // GUIDChange is the consent to replace valid GUIDs and MACs: each value of From by the one
 // at its place in To, as text.
 type GUIDChange struct{ From, To []string }
+
+// allows reports whether the consent names each value of a change and what it becomes, and gives
+// none of them another choice. A node and its system image may have one GUID and get two.
+func (c GUIDChange) allows(change GUIDChange) bool {
+	return slices.Equal(c.pairs(change.From), change.pairs(change.From))
+}
+
+// pairs are what becomes of some values, each once.
+func (c GUIDChange) pairs(of []string) (all []string) {
+	for i := range min(len(c.From), len(c.To)) {
+		if slices.Contains(of, c.From[i]) {
+			all = append(all, c.From[i]+" "+c.To[i])
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
 
 // GUIDRequest is what infiniband_guids asks, completed to all six values; HasX
 // says which half is asked for.

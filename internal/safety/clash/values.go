@@ -33,8 +33,12 @@ func GUIDValues(s ib.GUIDSet) []finding.Finding {
 			found = append(found, finding.GUIDMulticast.Find("%s %s", g.Name, g.GUID).At(attr))
 		case vendorOUIs[g.GUID.OUI()] == "" && !unknown[g.GUID.OUI()]:
 			unknown[g.GUID.OUI()] = true
-			found = append(found, finding.GUIDPrefixUnknown.Find("%s %s has prefix %s%s", g.Name, g.GUID, g.GUID.OUI(),
-				localBit(uint64(g.GUID)>>56)).At(attr))
+			f := finding.GUIDPrefixUnknown.Find("%s %s has prefix %s%s", g.Name, g.GUID, g.GUID.OUI(),
+				localBit(uint64(g.GUID)>>56)).At(attr)
+			if uint64(g.GUID)>>40 == 0 { // 0x1: digits are missing
+				f.Severity = finding.Refuse
+			}
+			found = append(found, f)
 		}
 	}
 	// Node and system image GUID may be one value; ports may not.
