@@ -110,7 +110,11 @@ func TestByproducts_a_rename_is_refused_without_moved(t *testing.T) {
 		a.keeps(c.what, func() {
 			a.use(head, c.block)
 			for _, args := range [][]string{{"plan"}, {"apply", "-auto-approve"}} {
-				a.tells(a.says(1, args...), "Refusing to restore firmware of card "+a.host, "BK007", "moved")
+				said := a.says(1, args...)
+				a.tells(said, "Refusing to restore firmware of card "+a.host, "BK007", "moved")
+				if strings.Contains(said, "The destroy restores") && strings.Contains(said, "nothing is restored") {
+					t.Errorf("%s: the plan says both:\n%s", c.what, said)
+				}
 			}
 			a.operator.write("moved.tf", "moved {\n  from = infiniband_firmware.it\n  to = "+c.moved+"\n}\n")
 			a.says(0, "apply", "-auto-approve")

@@ -49,9 +49,10 @@ func TestRestart_not_into_a_flash_that_was_lost_in_the_drain(t *testing.T) {
 		name, left string
 		lost       *labsim.Card
 	}{
-		{"the other card", "The flash is written and verified; the host was not restarted", b.machine.Card(otherSlot)},
-		{"the card", "The flash was written and verified, and has changed since; the host was not restarted",
-			b.device()},
+		{"the other card", "The flash is written and verified; the host was not restarted, and the card runs what it ran " +
+			"before. The resume commands have run.", b.machine.Card(otherSlot)},
+		{"the card", "The flash was written and verified, and has changed since; the host was not restarted, and the card " +
+			"runs what it ran before. The resume commands have run.", b.device()},
 	} {
 		o, c := b.ops("alice"), b.restartingCard(ctx)
 		o.Progress = b.on("Rebooting", func() { damage(t, x.lost) })

@@ -15,6 +15,8 @@ type RefusedError struct {
 	// Done says what was done before, if only the restart that should follow is
 	// refused: "The flash is written and verified".
 	Done string
+	// Resumed says that the commands have run which give back what was drained for that restart.
+	Resumed bool
 }
 
 // Error names what blocks, with its evidence.
@@ -32,6 +34,9 @@ func (e *RefusedError) Blockers() []finding.Finding {
 	left := "The change was not made."
 	if e.Done != "" {
 		left = e.Done + "; the host was not restarted, and the card runs what it ran before."
+	}
+	if e.Resumed {
+		left += " The resume commands have run."
 	}
 	blocking := Blockers(e.Findings)
 	for i := range blocking {

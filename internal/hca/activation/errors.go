@@ -24,7 +24,13 @@ func restartFailed(c cards.Card, oldBoot string, g Goal, err error) error {
 	if !reached && !errors.As(err, &refused) {
 		return restartError(c, oldBoot, g, err)
 	}
-	if !errors.As(err, &step) || step.ByHand() == "" {
+	if !errors.As(err, &step) {
+		return err
+	}
+	if !reached {
+		refused.Resumed = step.Resumed
+	}
+	if step.ByHand() == "" {
 		return err
 	}
 	left := &cards.Error{

@@ -42,6 +42,8 @@ type Error struct {
 	// UnresumedBy is why a resume command failed on a host that was not restarted because of
 	// Err.
 	UnresumedBy error
+	// Resumed says that the resume commands have run on such a host.
+	Resumed bool
 }
 
 func (e *Error) Error() string {
@@ -94,6 +96,9 @@ func interrupted(lost *host.UnreachableError) bool {
 func (e *Error) Meaning() string {
 	switch e.Step {
 	case StepBootID, StepDrain, StepReady, StepRequest:
+		if e.Resumed {
+			return e.whyNotRestarted() + " The resume commands have run."
+		}
 		return e.whyNotRestarted()
 	case StepReturn:
 		if e.NeverDown() {

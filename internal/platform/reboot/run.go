@@ -66,6 +66,7 @@ type rebooter struct {
 	// unresumedBy is why one of them failed.
 	unresumed   []string
 	unresumedBy error
+	resumed     bool   // the host is given back: all of them have run
 	undrained   string // the drain command that may still run
 }
 
@@ -136,7 +137,8 @@ func (b *rebooter) stepError(step string, err error) error {
 	return &Error{
 		Host: b.h.Name(), Step: step, Elapsed: time.Since(b.begin), Limit: b.policy.Timeout,
 		Rebooted: b.done, LastState: b.last, Undrained: b.undrained, Unresumed: b.unresumed, UnresumedBy: b.unresumedBy,
-		Err: err,
+		Resumed: b.resumed,
+		Err:     err,
 	}
 }
 
@@ -194,6 +196,7 @@ func (b *rebooter) giveBack(ctx context.Context) {
 		return
 	}
 	b.unresumedBy = b.resume(ctx)
+	b.resumed = b.unresumedBy == nil && len(b.policy.ResumeCommands) > 0
 }
 
 // mayRun reports whether a command that failed may still run on its host. A signal at its

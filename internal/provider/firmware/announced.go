@@ -94,11 +94,11 @@ func (r *Resource) hold(ctx context.Context, card attribute.CardID, exists bool,
 		return true // the attribute validated itself
 	}
 	key := r.key(ctx, ref)
-	if !exists && r.Restores.InState(key) {
-		warnReplaced(diags, ref.String())
-	}
 	if r.Restores.Hold(key, exists) {
 		return !refuseHeld(ctx, diags, ref)
+	}
+	if !exists && r.Restores.InState(key) {
+		warnReplaced(diags, ref.String())
 	}
 	return true
 }
