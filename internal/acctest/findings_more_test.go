@@ -203,7 +203,7 @@ func linkFindings() []findingCase {
 		{code: "LT013", at: "card_id", hosts: connectX4, says: []string{"mstconfig of intel9"}, config: one("eth"),
 			prepare: func(w *Lab) { w.Machine(labs.Intel9).Uninstall("/usr/bin/mstconfig") }},
 		{code: "LT014", at: "activation", hosts: connectX4, says: []string{`activation = "reboot"`}, config: one("eth")},
-		{code: "LT006", at: "ports", says: []string{"0000:01:00.0"}, config: types("eth", "eth")},
+		{code: "LT006", at: "ports", says: []string{"Port 1 of card 0000:01:00.0 keeps its type."}, config: types("ib", "eth")},
 		{code: "LT018", at: "ports", says: []string{"port 1 has IPoIB interface ibp1s0 (198.51.100.2/24)"},
 			config: types("eth", "eth"), prepare: func(w *Lab) {
 				drivers(w)

@@ -46,7 +46,7 @@ func LinkTypes(in LinkTypeInput) Verdict {
 		v.Findings = append(v.Findings, hostcheck.Path(&in.Host.Snapshot, in.Card.PCI, in.Request.ManagementPath)...)
 		v.Findings = append(v.Findings, losesInfiniBand(in)...)
 		v.Findings = append(v.Findings, hostcheck.Managers(&in.Host.Snapshot, in.Card.PCI, lostPorts(in)...)...)
-		v.Findings = append(v.Findings, finding.InterfacesGoDown.Find("Card %s", in.Card.PCI))
+		v.Findings = append(v.Findings, stopsBeside(in)...)
 	}
 	return seal(v, in.Card, false)
 }

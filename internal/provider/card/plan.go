@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -56,8 +55,8 @@ func (r *Resource) planAdoption(ctx context.Context, ref attribute.CardRef, plan
 	r.checkExchanged(ctx, ref, recorded, named, now, silent, &resp.Diagnostics)
 	checkExpected(&resp.Diagnostics, ref, plan, nil, snap, found)
 	r.driver(ctx, ref, found, resp)
-	if silent != "" && found.VendorID == ib.MellanoxVendor && !found.Virtual &&
-		now.Serial == "" {
+	// No other chip is ever written.
+	if found.Chip.Name != "" && silent != "" && !found.Virtual && now.Serial == "" {
 		diagnostic.AddFindings(ctx, &resp.Diagnostics, "adopt card "+ref.String(),
 			[]finding.Finding{finding.CardWithoutSerialNumber.Find("Card at %s of %s: %s", ref.PCI, ref.Host,
 				silent)})
