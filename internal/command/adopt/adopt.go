@@ -49,7 +49,7 @@ What an apply would change is a comment in the files. With -take-over it is writ
 the rest; the plan then shows what it changes. What an apply could not do now, such as a
 subnet manager on a port without a link, stays a comment.
 
-HOST is what ssh takes: a name, an alias of ~/.ssh/config, or [user@]host[:port].
+` + target.Help + `
 
 Exit status: 0 if every host was read, 1 if one is left out or nothing was written, 3 if
 a host cannot be reached or logged in to, 2 if the command line is wrong.`
@@ -103,7 +103,7 @@ func look(ctx context.Context, t *target.Target) (*inventory.Snapshot, error) {
 	if gone := (*host.UnreachableError)(nil); errors.As(err, &gone) {
 		// A command line has no state and no provider block that could be changed.
 		return nil, &explain.Failure{What: diagnostic.Lost(gone), Means: target.Advice(gone), Err: gone,
-			Check: "terraform-provider-infiniband check " + t.Name + " shows step by step how far it gets."}
+			Check: "terraform-provider-infiniband check " + t.Spec + " shows step by step how far it gets."}
 	}
 	if sudo := (*host.PrivilegeError)(nil); errors.As(err, &sudo) {
 		return nil, &explain.Failure{Err: sudo, Check: "This command takes the password by -ask-sudo-password, " +

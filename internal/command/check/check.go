@@ -20,8 +20,9 @@ var Command = command.Command{Name: "check",
 	Summary: "say how hosts are reached and what they lack; reads only", Run: run}
 
 const text = `Connects to each HOST as a plan would and says what is used, where it comes from,
-and what is missing. It reads only. HOST is [user@]host, [user@]host:port, or an
-alias of ~/.ssh/config.
+and what is missing. It reads only.
+
+` + target.Help + `
 
 Exit status: 0 if nothing is missing, 1 if something is, 3 if a host cannot be
 reached or logged in to, 2 if the command line is wrong.`

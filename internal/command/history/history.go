@@ -20,7 +20,7 @@ from what to what, and how it ended. Firmware, GUIDs, link types, ports, subnet 
 and interfaces are noted on their host, whatever machine the change came from. It opens
 no card, takes no lock and changes nothing.
 
-HOST is [user@]host, [user@]host:port, or an alias of ~/.ssh/config.
+` + target.Help + `
 
 Exit status: 0 if the notes of each host were read, 2 if the command line is wrong, 3 if
 those of a host could not be.`

@@ -5,9 +5,11 @@
 package target
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,8 +25,8 @@ import (
 
 // Target is one host of the command line.
 type Target struct {
-	// Name differs from that of every other target. It is the address as it was written,
-	// without user and port, and fits as a key of the provider's hosts map.
+	// Name differs from that of every other target, and fits as a key of the provider's hosts
+	// map. It is the address as it was written, without user and port, or what stands before "=".
 	Name string
 	Spec string // as it stands on the command line
 	// flags are those of the command line that say how the host is reached, for another command.
@@ -49,8 +51,14 @@ type set struct {
 // close closes every connection.
 func (s *set) close() { _ = s.pool.Close() }
 
-// open reads the hosts as ssh takes them: [user@]host, [user@]host:port, or an alias of
-// ~/.ssh/config. It does not dial. Its error says what is wrong with the command line.
+// Help says in the text of a command what HOST is.
+const Help = `HOST is what ssh takes: a name, an alias of ~/.ssh/config, or [user@]host[:port]. With
+NAME= before it, the host is called NAME, as in the hosts of a configuration.`
+
+// nameForm is what a host may be called.
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// open reads the hosts as Help says. It does not dial. Its error says what is wrong with the command line.
 // A host that ~/.ssh/config makes unusable has its own error in Err.
 func (o *Options) open(specs []string, std command.Streams) (*set, error) {
 	if len(specs) == 0 {
@@ -89,16 +97,30 @@ func (o *Options) open(specs []string, std command.Streams) (*set, error) {
 	return s, nil
 }
 
+// readSpec reads [NAME=][user@]host[:port]. name is empty if there is none.
+func readSpec(spec string) (name string, at sshhost.Config, err error) {
+	if strings.HasPrefix(spec, "-") {
+		return "", at, fmt.Errorf("%q is no host", spec)
+	}
+	name, way, named := strings.Cut(spec, "=")
+	if !named {
+		name, way = "", spec
+	} else if !nameForm.MatchString(name) {
+		return "", at, fmt.Errorf("host %q: %q is no name for it", spec, name)
+	}
+	if at, err = sshconfig.ParseJump(way); err != nil {
+		return "", at, fmt.Errorf("host %w", err)
+	}
+	return name, at, nil
+}
+
 // target is one host, with a name that no other one has.
 func (o *Options) target(spec string, base sshhost.Config, taken map[string]sshhost.Config) (*Target, error) {
-	if strings.HasPrefix(spec, "-") {
-		return nil, fmt.Errorf("%q is no host", spec)
-	}
-	at, err := sshconfig.ParseJump(spec)
+	name, at, err := readSpec(spec)
 	if err != nil {
-		return nil, fmt.Errorf("host %w", err)
+		return nil, err
 	}
-	t := &Target{Name: at.Address, Spec: spec, Config: base, flags: o.way()}
+	t := &Target{Name: cmp.Or(name, at.Address), Spec: spec, Config: base, flags: o.way()}
 	t.Config.Address = at.Address
 	if at.User != "" {
 		t.Config.User = at.User
@@ -106,7 +128,7 @@ func (o *Options) target(spec string, base sshhost.Config, taken map[string]sshh
 	if at.Port != 0 {
 		t.Config.Port = at.Port
 	}
-	if other, twice := taken[t.Name]; twice && other.Port != t.Config.Port {
+	if other, twice := taken[t.Name]; twice && name == "" && other.Port != t.Config.Port {
 		t.Name = net.JoinHostPort(t.Name, strconv.Itoa(t.Config.Port))
 	}
 	if _, twice := taken[t.Name]; twice {

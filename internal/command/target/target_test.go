@@ -36,7 +36,7 @@ func TestOpen_readsHostsAsSSHTakesThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	o, specs := parse(t, "-config-file none -user ops -identity ~/key -jump a@gate:2022,inner -connect-timeout 3s "+
-		"-host-key-policy accept-new -sudo-password-file "+password+" intel9 root@xeon:2201 xeon:2202 [fe80::1]:22 ssh://nas")
+		"-host-key-policy accept-new -sudo-password-file "+password+" intel9 root@xeon:2201 xeon:2202 [fe80::1]:22 ssh://nas pc=admin@192.0.2.7:2222")
 	set, err := o.open(specs, command.Streams{})
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestOpen_readsHostsAsSSHTakesThem(t *testing.T) {
 		port                int
 	}{
 		{"intel9", "intel9:22", "ops", 0}, {"xeon", "xeon:2201", "root", 2201}, {"xeon:2202", "xeon:2202", "ops", 2202},
-		{"fe80::1", "[fe80::1]:22", "ops", 22}, {"nas", "nas:22", "ops", 0},
+		{"fe80::1", "[fe80::1]:22", "ops", 22}, {"nas", "nas:22", "ops", 0}, {"pc", "192.0.2.7:2222", "admin", 2222},
 	} {
 		got := set.targets[i]
 		if got.Err != nil || got.Name != want.name || got.SSH.Address() != want.address || got.SSH.User() != want.user ||
@@ -96,6 +96,9 @@ func TestOpen_refuses(t *testing.T) {
 			`65535`,
 		"@a":                    `host "@a" has no user before the @`,
 		"a/b":                   `host "a/b" is not [user@]host[:port]`,
+		"a/b=c":                 `host "a/b=c": "a/b" is no name for it`,
+		"=c":                    `host "=c": "" is no name for it`,
+		"x=a x=b":               "host x is named twice",
 		"-port 70000 a":         "-port 70000 is not between 1 and 65535",
 		"-host-key-policy no a": `-host-key-policy "no" is neither strict nor accept-new`,
 		"-jump gate:x a":        `jump host "gate:x": port "x" is not a number from 1 to 65535`,

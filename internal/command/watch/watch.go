@@ -29,7 +29,7 @@ It ends when no job runs and an apply has read each card back, or has not done s
 minute. On a terminal it draws a bar for each job; elsewhere it prints a line for each
 step.
 
-HOST is [user@]host, [user@]host:port, or an alias of ~/.ssh/config.
+` + target.Help + `
 
 Exit status: 0 if each job is verified: written and read back. 1 if one failed, was
 refused or interrupted, or its card does not hold what was asked for. 2 if the command
