@@ -24,7 +24,7 @@ func Server(p provider.Provider) tfprotov6.ProviderServer {
 	server := providerserver.NewProtocol6(p)()
 	lists, _ := server.(tfprotov6.ListResourceServer) // every server of the framework is one
 	if own, ok := p.(*Provider); ok {
-		server = &keepingServer{ProviderServer: server, provider: own}
+		server = &renamingServer{ProviderServer: &keepingServer{ProviderServer: server, provider: own}, provider: own}
 	}
 	return &plainServer{ProviderServer: server, lists: lists}
 }

@@ -19,19 +19,19 @@ type schemas struct {
 	err       error
 }
 
-func (s *plainServer) read(ctx context.Context) error {
-	s.types.once.Do(func() {
-		resp, err := s.ProviderServer.GetProviderSchema(context.WithoutCancel(ctx), &tfprotov6.GetProviderSchemaRequest{})
-		if s.types.err = err; err == nil {
-			s.types.resources, s.types.data = resp.ResourceSchemas, resp.DataSourceSchemas
+func (s *schemas) read(ctx context.Context, server tfprotov6.ProviderServer) error {
+	s.once.Do(func() {
+		resp, err := server.GetProviderSchema(context.WithoutCancel(ctx), &tfprotov6.GetProviderSchemaRequest{})
+		if s.err = err; err == nil {
+			s.resources, s.data = resp.ResourceSchemas, resp.DataSourceSchemas
 		}
 	})
-	return s.types.err
+	return s.err
 }
 
 // resource makes the texts of a resource's value plain.
 func (s *plainServer) resource(ctx context.Context, name string, value, written *tfprotov6.DynamicValue) error {
-	if err := s.read(ctx); err != nil {
+	if err := s.types.read(ctx, s.ProviderServer); err != nil {
 		return err
 	}
 	return plainValue(s.types.resources[name], value, written)
@@ -39,7 +39,7 @@ func (s *plainServer) resource(ctx context.Context, name string, value, written 
 
 // dataSource makes the texts of a data source's value plain.
 func (s *plainServer) dataSource(ctx context.Context, name string, value, written *tfprotov6.DynamicValue) error {
-	if err := s.read(ctx); err != nil {
+	if err := s.types.read(ctx, s.ProviderServer); err != nil {
 		return err
 	}
 	return plainValue(s.types.data[name], value, written)

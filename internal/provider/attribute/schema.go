@@ -49,8 +49,8 @@ func PortNumbers() validator.Map {
 func HostAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		Required: true,
-		MarkdownDescription: "Key of the host in the provider's `hosts` map. Changing this forces replacement; the " +
-			"hardware is untouched.",
+		MarkdownDescription: "Key of the host in the provider's `hosts` map. Another machine forces replacement; the " +
+			"hardware is untouched. A new name of the same machine changes nothing.",
 		Validators:    []validator.String{HostName()},
 		PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 	}

@@ -34,8 +34,9 @@ var localFile = attribute.LocalPath{
 // Schema implements resource.Resource.
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attrs := map[string]schema.Attribute{
-		"id":   attribute.ComputedString("Id, `host/sha256`. `terraform import` takes `host/path/of/the/file` instead."),
-		"host": attribute.HostAttribute(),
+		"id": attribute.ComputedString("Id, `host/sha256`. `terraform import` takes `host/path/of/the/file` instead."),
+		"host": schema.StringAttribute{Required: true, Validators: []validator.String{attribute.HostName()},
+			MarkdownDescription: "Key of the host in the provider's `hosts` map. A change copies the image to that host."},
 		"source": schema.StringAttribute{Required: true, MarkdownDescription: sourceDescription,
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1), localFile}},
 		"member": schema.StringAttribute{Optional: true, MarkdownDescription: memberDescription,

@@ -96,9 +96,8 @@ func unknownHost(name string, known []string) error {
 const retired = "To retire a host, remove its resources first and apply, then its entry. If the host is gone for " +
 	"good, take its resources out of the state: " +
 	"terraform state rm ADDRESS, or a removed block with lifecycle { destroy = false }.\n\n" +
-	"If only the key was renamed, take the resource out of the state in the same way. Then import it with the new key " +
-	"in its id: terraform import ADDRESS ID. " +
-	"Nothing changes on the host."
+	"If only the key was renamed, a plan recognises the host by its cards, unless it is made with -refresh=false or no " +
+	"card tells who it is."
 
 // unseen are the hosts with unreachable = "keep" that did not answer in this walk.
 type unseen struct {

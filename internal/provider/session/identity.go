@@ -1,11 +1,13 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -313,4 +315,46 @@ func (d *Data) Compare(ctx context.Context, ref attribute.CardRef, who, now ib.I
 			"The state keeps what was recorded. "+f.Detail())
 	}
 	return Strange
+}
+
+// Renamed gives the name that the host of a state had, and the one that it has now, if its key in
+// the hosts map was renamed: the machine is recognised by the card, or the port, that the state has
+// of it. is is empty if the host is in the map, or if not exactly one machine is that. attrs are the
+// attributes of the state that are texts.
+func (d *Data) Renamed(ctx context.Context, attrs map[string]string) (old, is string) {
+	old, _, _ = strings.Cut(cmp.Or(attrs["host"], attrs["card_id"], attrs["id"]), "/")
+	if !d.Ready || old == "" || d.InMap(old) == nil {
+		return old, ""
+	}
+	found, _ := d.Machines(ctx)
+	has := recordedOn(attrs)
+	for name, snap := range found {
+		if !has(snap) {
+			continue
+		}
+		if is != "" {
+			return old, ""
+		}
+		is = name
+	}
+	return old, is
+}
+
+// recordedOn finds the machine that has the card of a state in its slot, or its port.
+func recordedOn(attrs map[string]string) func(*inventory.Snapshot) bool {
+	record := types.StringNull()
+	if text, ok := attrs["card_identity"]; ok {
+		record = types.StringValue(text)
+	}
+	name, err := attribute.ParseCardName(cmp.Or(attrs["card_id"], attrs["id"]))
+	who, unread := recordedIdentity(name, record)
+	guid, _ := ib.ParseGUID(attrs["port_guid"]) // without one it is zero, which no port has
+	return func(snap *inventory.Snapshot) bool {
+		if errors.Join(err, unread) == nil && !who.Empty() {
+			pci, there := snap.Find(who)
+			return there && pci.Slot() == name.PCI.Slot()
+		}
+		_, _, is := snap.CardByPortGUID(guid)
+		return is
+	}
 }
