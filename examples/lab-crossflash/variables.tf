@@ -1,12 +1,6 @@
 variable "hosts" {
-  description = "How the two hosts are reached. What is left out comes from ~/.ssh/config and the agent."
-  type = map(object({
-    address          = string
-    port             = optional(number)
-    user             = optional(string)
-    private_key_file = optional(string)
-    known_hosts_file = optional(string)
-  }))
+  description = "How the hosts are reached, as the provider's hosts. What is left out comes from ~/.ssh/config and the agent."
+  type        = any
 }
 
 variable "private_key_file" {
@@ -22,18 +16,8 @@ variable "known_hosts_files" {
 }
 
 variable "cards" {
-  description = "The card of each host: where it is, the MAC address on its label, and the port and the address for IPoIB. Consents that only this host needs are in its allow."
-  type = map(object({
-    pci_address = string
-    base_mac    = string
-    port        = number
-    address     = string
-    allow = optional(object({
-      psid_change    = optional(object({ from = string, to = string }))
-      guid_change    = optional(object({ from = list(string), to = list(string) }))
-      keep_interface = optional(string)
-    }), {})
-  }))
+  description = "The cards, by host, as the module takes them."
+  type        = any
 }
 
 variable "subnet_manager" {

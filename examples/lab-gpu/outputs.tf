@@ -1,14 +1,16 @@
-# What the hosts show now, on each plan.
-data "infiniband_cards" "lab" {}
-
 output "cards" {
   description = "The cards, with the PCI Express link that GPUDirect shares with them."
   value = {
-    for place, card in data.infiniband_cards.lab.cards : place => {
+    for place, card in module.lab.cards : place => {
       psid     = card.flash_psid
       firmware = card.running_version
       pcie     = card.pcie
       rate     = card.ports["1"].rate # 40 Gb/sec: the switch is QDR, whatever the card can
     }
   }
+}
+
+output "interfaces" {
+  description = "The IPoIB interfaces."
+  value       = module.lab.interfaces
 }

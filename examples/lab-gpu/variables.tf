@@ -1,12 +1,6 @@
 variable "hosts" {
-  description = "How the hosts are reached. What is left out comes from ~/.ssh/config and the agent."
-  type = map(object({
-    address          = string
-    port             = optional(number)
-    user             = optional(string)
-    private_key_file = optional(string)
-    known_hosts_file = optional(string)
-  }))
+  description = "How the hosts are reached, as the provider's hosts. What is left out comes from ~/.ssh/config and the agent."
+  type        = any
 }
 
 variable "private_key_file" {
@@ -22,29 +16,23 @@ variable "known_hosts_files" {
 }
 
 variable "cards" {
-  description = "The card of each server."
-  type = map(object({
-    pci_address = string
-    address     = string
-  }))
-  default = {
-    r720 = {
-      pci_address = "0000:81:00.0" # RHEL 9
-      address     = "10.20.0.11/24"
-    }
-    r730a = {
-      pci_address = "0000:81:00.0" # RHEL 10.1
-      address     = "10.20.0.12/24"
-    }
-    r730b = {
-      pci_address = "0000:81:00.0" # RHEL 10.1
-      address     = "10.20.0.13/24"
-    }
-  }
+  description = "The cards, by host, as the module takes them."
+  type        = any
 }
 
 variable "subnet_manager" {
   description = "The server that runs the subnet manager."
   type        = string
-  default     = "r730a"
+}
+
+variable "ipoib_mode" {
+  description = "What everybody wants on a fabric of GPUs is connected mode with 65520. ConnectX-4 cannot: the plan says so. datagram is what it can."
+  type        = string
+  default     = "datagram"
+}
+
+variable "ipoib_mtu" {
+  description = "2044 works on every fabric; 4092 needs a partition with mtu=5 in the subnet manager."
+  type        = number
+  default     = 2044
 }

@@ -1,12 +1,6 @@
 variable "hosts" {
-  description = "How the hosts are reached. What is left out comes from ~/.ssh/config and the agent."
-  type = map(object({
-    address          = string
-    port             = optional(number)
-    user             = optional(string)
-    private_key_file = optional(string)
-    known_hosts_file = optional(string)
-  }))
+  description = "How the hosts are reached, as the provider's hosts. What is left out comes from ~/.ssh/config and the agent."
+  type        = any
 }
 
 variable "private_key_file" {
@@ -22,28 +16,11 @@ variable "known_hosts_files" {
 }
 
 variable "cards" {
-  description = "The card of each server, what its label says, and the address for IPoIB."
-  type = map(object({
-    pci_address = string
-    part_number = optional(string)
-    address     = string
-  }))
-  default = {
-    dl360a = {
-      pci_address = "0000:04:00.0"
-      part_number = "764285-B21"
-      address     = "172.16.0.1/24"
-    }
-    dl360b = {
-      pci_address = "0000:04:00.0"
-      part_number = "764285-B21"
-      address     = "172.16.0.2/24"
-    }
-  }
+  description = "The cards, by host, as the module takes them."
+  type        = any
 }
 
 variable "subnet_manager" {
   description = "The server that runs the subnet managers, one for each cable."
   type        = string
-  default     = "dl360a"
 }

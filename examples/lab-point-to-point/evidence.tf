@@ -9,7 +9,7 @@ data "infiniband_connectivity" "link" {
   from = var.subnet_manager
   to   = local.other
 
-  depends_on = [infiniband_opensm.link, infiniband_ipoib_interface.link]
+  depends_on = [module.lab]
 }
 
 check "the_whole_mtu_passes" {
@@ -30,7 +30,7 @@ resource "infiniband_benchmark" "link" {
   on_miss  = "warn"
 
   triggers = {
-    for name, ipoib in infiniband_ipoib_interface.link : name => "${ipoib.mode} ${ipoib.mtu}"
+    for name, ipoib in module.lab.interfaces : name => "${ipoib.mode} ${ipoib.mtu}"
   }
 
   # Packets that are counted should not have to pass a measurement.

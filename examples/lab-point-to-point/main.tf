@@ -1,33 +1,21 @@
 provider "infiniband" {
-  ssh = {
-    private_key_file  = var.private_key_file
-    known_hosts_files = var.known_hosts_files
-  }
-
-  hosts = {
-    for name, host in var.hosts : name => {
-      address           = host.address
-      port              = host.port
-      user              = host.user
-      private_key_file  = host.private_key_file
-      known_hosts_files = host.known_hosts_file == null ? null : [host.known_hosts_file]
-    }
-  }
+  ssh   = { private_key_file = var.private_key_file, known_hosts_files = var.known_hosts_files }
+  hosts = var.hosts
 }
 
-# The cards are adopted as they are: nobody can burn an InfiniHost any more, and nobody
-# needs to.
-resource "infiniband_card" "card" {
-  for_each = var.cards
+module "lab" {
+  source = "../modules/lab" # elsewhere: "github.com/ibfabric/terraform-provider-infiniband//examples/modules/lab?ref=v0.1.0"
 
-  host        = each.key
-  pci_address = each.value.pci_address
-}
+  # The cards are adopted as they are: nobody can burn an InfiniHost any more, and nobody
+  # needs to.
+  cards = var.cards
 
-# Without a switch there is no subnet manager either. One end runs it; two would only
-# argue about who is the master.
-resource "infiniband_opensm" "link" {
-  host      = var.subnet_manager
-  port_guid = infiniband_card.card[var.subnet_manager].port_guids["1"]
-  priority  = 14
+  # Without a switch there is no subnet manager either. One end runs it; two would only
+  # argue about who is the master.
+  subnet_managers = { (var.subnet_manager) = { "1" = 14 } }
+
+  # Connected mode and the large MTU are what makes these cards fast; datagram mode ends
+  # at 2044 with them. Both ends must agree.
+  ipoib_mode = "connected"
+  ipoib_mtu  = 65520
 }

@@ -1,10 +1,7 @@
-# What the hosts show now, on each plan.
-data "infiniband_cards" "lab" {}
-
 output "cards" {
   description = "The cards as their driver shows them. There is no firmware version and no PSID: null."
   value = {
-    for place, card in data.infiniband_cards.lab.cards : place => {
+    for place, card in module.lab.cards : place => {
       chip       = card.chip
       board      = card.part_number
       driver     = card.driver
@@ -14,4 +11,9 @@ output "cards" {
       firmware   = card.running_version
     }
   }
+}
+
+output "interfaces" {
+  description = "The IPoIB interfaces."
+  value       = module.lab.interfaces
 }

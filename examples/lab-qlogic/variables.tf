@@ -1,12 +1,6 @@
 variable "hosts" {
-  description = "How the hosts are reached. What is left out comes from ~/.ssh/config and the agent."
-  type = map(object({
-    address          = string
-    port             = optional(number)
-    user             = optional(string)
-    private_key_file = optional(string)
-    known_hosts_file = optional(string)
-  }))
+  description = "How the hosts are reached, as the provider's hosts. What is left out comes from ~/.ssh/config and the agent."
+  type        = any
 }
 
 variable "private_key_file" {
@@ -22,25 +16,17 @@ variable "known_hosts_files" {
 }
 
 variable "cards" {
-  description = "The card of each PC."
-  type = map(object({
-    pci_address = string
-    address     = string
-  }))
-  default = {
-    ubuntu-pc = {
-      pci_address = "0000:01:00.0" # its interface is ibp1s0
-      address     = "10.10.10.1/24"
-    }
-    arch-pc = {
-      pci_address = "0000:01:00.0"
-      address     = "10.10.10.2/24"
-    }
-  }
+  description = "The cards, by host, as the module takes them."
+  type        = any
 }
 
 variable "subnet_manager" {
   description = "The end that runs the subnet manager: not Arch, which has no package of opensm."
   type        = string
-  default     = "ubuntu-pc"
+}
+
+variable "ipoib_mtu" {
+  description = "MTU of the IPoIB interfaces, the same on both."
+  type        = number
+  default     = 65520
 }

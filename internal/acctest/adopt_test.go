@@ -37,17 +37,11 @@ func sshAliases(t *testing.T, w *Lab) string {
 
 // example copies an example and writes its variables.
 func (o *operator) example(name string, w *Lab) {
-	files, err := filepath.Glob("../../examples/lab-" + name + "/*.tf")
-	if err != nil || len(files) == 0 {
-		o.t.Fatalf("no example %s: %v", name, err)
+	from := Example(o.t, name)
+	if err := os.CopyFS(o.dir, os.DirFS(from)); err != nil {
+		o.t.Fatal(err)
 	}
-	for _, file := range files {
-		text, bad := os.ReadFile(file)
-		if bad != nil {
-			o.t.Fatal(bad)
-		}
-		o.write(filepath.Base(file), string(text))
-	}
+	o.write("main.tf", strings.Replace(o.text("main.tf"), from, ".", 1)) // messages name the module by this path
 	hosts := map[string]any{}
 	for _, host := range w.Names() {
 		at := w.Servers[host].Addr
@@ -57,7 +51,6 @@ func (o *operator) example(name string, w *Lab) {
 	vars := map[string]any{"hosts": hosts, "private_key_file": key, "known_hosts_files": []string{known}}
 	if name == "crossflash" { // the others burn nothing
 		vars["image"], vars["image_sha256"] = w.Image(ImageVPI), w.Images[ImageVPI].SHA256
-		vars["cards"], vars["subnet_manager"] = labs.CrossFlashCards(), labs.Intel9
 		vars["allow"] = map[string]any{"psid_change": Consent()}
 	}
 	text, err := json.Marshal(vars)

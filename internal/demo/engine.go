@@ -108,24 +108,3 @@ func copyFile(from, to string, mode os.FileMode) error {
 	}
 	return os.WriteFile(to, data, mode)
 }
-
-// copyConfiguration copies the files of an example, without what an engine
-// left there.
-func copyConfiguration(from, to string) error {
-	files, err := filepath.Glob(filepath.Join(from, "*.tf"))
-	if err != nil {
-		return err
-	}
-	if len(files) == 0 {
-		return fmt.Errorf("no configuration in %s", from)
-	}
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return err
-	}
-	for _, f := range files {
-		if err := copyFile(f, filepath.Join(to, filepath.Base(f)), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -19,7 +19,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
-const example = "examples/lab-crossflash"
+const example = "lab-crossflash"
 
 func main() {
 	engine := flag.String("engine", "terraform", "Terraform or OpenTofu program")
@@ -56,8 +56,12 @@ func run(ctx context.Context, enginePath, provider string, serve bool, name stri
 		return fmt.Errorf("start the lab: %w", err)
 	}
 	defer l.Close()
-	e := &engine{path: enginePath, dir: filepath.Join(dir, "work"), rc: rc, out: os.Stdout}
-	if err = copyConfiguration(example, e.dir); err != nil {
+	e := &engine{path: enginePath, dir: filepath.Join(dir, "work", example), rc: rc, out: os.Stdout}
+	if err = os.CopyFS(filepath.Dir(e.dir), os.DirFS("examples")); err != nil {
+		return err
+	}
+	// Its own cards are those of the lab.
+	if err = os.Rename(filepath.Join(e.dir, "terraform.tfvars.example"), filepath.Join(e.dir, "terraform.tfvars")); err != nil {
 		return err
 	}
 	if err = copyFile(filepath.Join(l.Dir, control.VariablesFile), variablesFile(e.dir), 0o600); err != nil {
@@ -113,7 +117,7 @@ func howTo(l *labs.Lab, name, root, rc string) string {
 	if name == "crossflash" {
 		consent = fmt.Sprintf(` -var 'allow={psid_change={from="%s",to="%s"}}'`, psidEN, psidVPI)
 	}
-	say(usage, filepath.Join(root, "examples", "lab-"+name), "lab-"+name, rc,
+	say(usage, filepath.Join(root, "examples"), "lab-"+name, rc,
 		filepath.Join(l.Dir, control.VariablesFile), consent, config, first.Name, filepath.Join(root, "bin", "terraform-provider-infiniband"))
 
 	say("Break things, from %s:", root)
@@ -148,7 +152,7 @@ func howTo(l *labs.Lab, name, root, rc string) string {
 
 const usage = `
 Point the example at it, in another terminal:
-  cp -r %[1]s %[2]s && cd %[2]s
+  cp -r %[1]s labs && cd labs/%[2]s && cp terraform.tfvars.example terraform.tfvars
   export TF_CLI_CONFIG_FILE=%[3]s
   for c in plan apply destroy refresh import console; do export "TF_CLI_ARGS_$c=-var-file=%[4]s"; done
   terraform init

@@ -128,7 +128,7 @@ func (d *demo) drift(ctx context.Context) error {
 		return err
 	}
 	return d.expect(ctx, 2, []string{
-		`infiniband_link_type.card["intel9"]`, `infiniband_ipoib_interface.fabric["xeon2zfs"]`, `infiniband_opensm.fabric`,
+		`infiniband_link_type.card["intel9"]`, `infiniband_ipoib_interface.fabric["xeon2zfs/2"]`, `infiniband_opensm.fabric`,
 	}, "plan", "-no-color", "-detailed-exitcode", d.consent)
 }
 

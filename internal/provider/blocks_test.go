@@ -204,18 +204,21 @@ func TestBlocks_each_example_has_a_test(t *testing.T) {
 		tests += string(text)
 	}
 	proved := map[string]string{ // by the form of their paths, what the sources of the tests say
-		`^examples/resources/\w+/resource\w*\.tf$`:                       `"../../examples/resources/*/resource*.tf"`,
-		`^examples/resources/\w+/import(-by-[a-z-]+\.tf|\.sh)$`:          "", // TestSurface_resources_are_imported_in_three_ways
-		`^examples/data-sources/\w+/data-source\.tf$`:                    `"../../examples/data-sources/*/data-source.tf"`,
-		`^examples/list-resources/\w+/list-resource\.tfquery\.hcl$`:      "", // TestList_examples
-		`^examples/functions/\w+/function\.tf$`:                          `"../../examples/functions/*/function.tf"`,
-		`^examples/provider/provider\.tf$`:                               `"../../examples/provider/provider.tf"`,
-		`^examples/lab-crossflash/[a-z]+\.tf$`:                           `"../../examples/lab-crossflash"`,
-		`^examples/lab-(gpu|oem|point-to-point|qlogic)/[a-z]+\.tf$`:      `"../../examples/lab-"+e.name`,
-		`^examples/lab-[a-z-]+/(README\.md|terraform\.tfvars\.example)$`: "", // TestBlocks_each_has_a_proof
-		`^examples/drift/drift\.yml$`:                                    "", // TestDrift_workflow
-		`^examples/review/review\.yml$`:                                  "", // TestReview_workflow
-		`^examples/lab-crossflash/simulated\.svg$`:                       "", // TestFabric_of_the_two_hosts
+		`^examples/resources/\w+/resource\w*\.tf$`:                  `"../../examples/resources/*/resource*.tf"`,
+		`^examples/resources/\w+/import(-by-[a-z-]+\.tf|\.sh)$`:     "", // TestSurface_resources_are_imported_in_three_ways
+		`^examples/data-sources/\w+/data-source\.tf$`:               `"../../examples/data-sources/*/data-source.tf"`,
+		`^examples/list-resources/\w+/list-resource\.tfquery\.hcl$`: "", // TestList_examples
+		`^examples/functions/\w+/function\.tf$`:                     `"../../examples/functions/*/function.tf"`,
+		`^examples/provider/provider\.tf$`:                          `"../../examples/provider/provider.tf"`,
+		`^examples/lab-crossflash/[a-z]+\.tf$`:                      `acctest.Example(t, "crossflash")`,
+		`^examples/lab-(gpu|oem|point-to-point|qlogic)/[a-z]+\.tf$`: `acctest.Example(t, e.name)`,
+		`^examples/modules/lab/[a-z]+\.tf$`:                         `acctest.Example(t, e.name)`, // all labs use it
+		`^examples/lab-[a-z-]+/terraform\.tfvars\.example$`:         `acctest.Example(t, e.name)`,
+		`^examples/(lab-[a-z-]+|modules/lab)/README\.md$`:           "", // TestBlocks_each_has_a_proof
+		`^examples/lab-[a-z-]+/(\.gitignore|backend\.tf\.example)$`: "", // what git and a backend of a user take
+		`^examples/drift/drift\.yml$`:                               "", // TestDrift_workflow
+		`^examples/review/review\.yml$`:                             "", // TestReview_workflow
+		`^examples/lab-crossflash/simulated\.svg$`:                  "", // TestFabric_of_the_two_hosts
 	}
 	files := repository(t, []string{"examples"}, func(string) bool { return true })
 	for file := range files {

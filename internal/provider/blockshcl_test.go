@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -134,6 +135,9 @@ func (j *hclJudge) configuration(body *hclsyntax.Body, partial bool) (found []st
 		case "list":
 			found = append(found, j.query(b)...)
 			continue
+		case "module":
+			found = append(append(found, j.references(b.Body)...), j.module(b)...)
+			continue
 		case "output", "terraform", "variable":
 			found = append(found, j.references(b.Body)...)
 			continue
@@ -146,6 +150,20 @@ func (j *hclJudge) configuration(body *hclsyntax.Body, partial bool) (found []st
 		value, problems := objectOf(b.Body, attributesOf(schema), partial)
 		if found = append(found, problems...); len(problems) == 0 {
 			found = append(found, j.validate(b, value)...)
+		}
+	}
+	return found
+}
+
+// module holds the arguments of the module of the examples to its variables.
+func (j *hclJudge) module(b *hclsyntax.Block) (found []string) {
+	text, err := os.ReadFile("../../examples/modules/lab/variables.tf")
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for name := range b.Body.Attributes {
+		if name != "source" && !strings.Contains(string(text), "variable \""+name+"\" {") {
+			found = append(found, "no argument "+name+" of module "+b.Labels[0])
 		}
 	}
 	return found
@@ -385,6 +403,7 @@ func TestBlocks_judge_refuses(t *testing.T) {
 	for text, says := range map[string]string{
 		"resource \"infiniband_card\" \"x\" {\n  host = \"a\"\n":                                 "Unclosed configuration block",
 		"resource \"infiniband_card\" \"x\" {\n  host = \"a\"\n}\n":                              "missing argument pci_address",
+		"module \"lab\" {\n  source = \"x\"\n  mtu = 2044\n}\n":                                  "no argument mtu of module lab",
 		"resource \"infiniband_cart\" \"x\" {\n}\n":                                              "no schema for",
 		"resource \"infiniband_guids\" \"x\" {\n  # …\n  base = \"a\"\n}\n":                      "no argument base",
 		"resource \"infiniband_guids\" \"x\" {\n  # …\n  id = \"a\"\n}\n":                        "no argument id",

@@ -25,8 +25,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
-const example = "../../examples/lab-crossflash"
-
 // engine is the path of the engine under which a test runs. make test-engine finds such tests
 // by their names, and runs them under other engines.
 func engine(t *testing.T) string {
@@ -116,14 +114,10 @@ func withOwnConsents(vars config.Variables) config.Variables {
 func TestAccExample_labCrossflash(t *testing.T) {
 	engine(t)
 	w := acctest.Start(t, acctest.Options{})
-	source, err := filepath.Abs(example)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := config.StaticDirectory(acctest.Example(t, "crossflash"))
 	// The provider runs in this process, so that path.root, which is ".", and with
 	// it the backup_dir of the example, is where the test stands.
 	t.Chdir(t.TempDir())
-	dir := config.StaticDirectory(source)
 	consented := exampleVariables(w, true)
 	intelPort := tfjsonpath.New("port_guids").AtMapKey("1")
 	updates := func(addresses ...string) resource.ConfigPlanChecks {
@@ -143,26 +137,19 @@ func TestAccExample_labCrossflash(t *testing.T) {
 		{
 			ConfigDirectory: dir, ConfigVariables: consented,
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-				plancheck.ExpectKnownValue(`infiniband_firmware.card["intel9"]`, tfjsonpath.New("flash_psid"),
+				plancheck.ExpectKnownValue(`module.lab.infiniband_firmware.card["intel9"]`, tfjsonpath.New("flash_psid"),
 					knownvalue.StringExact(card.PSIDVPI)),
-				plancheck.ExpectKnownValue(`infiniband_guids.card["intel9"]`, intelPort,
+				plancheck.ExpectKnownValue(`module.lab.infiniband_guids.card["intel9"]`, intelPort,
 					knownvalue.StringExact("0xe41d2d0300e44ed1")),
 			}},
 			ConfigStateChecks: []statecheck.StateCheck{
-				statecheck.ExpectKnownValue(`infiniband_firmware.card["xeon2zfs"]`, tfjsonpath.New("running_psid"),
-					knownvalue.StringExact(card.PSIDVPI)),
-				statecheck.ExpectKnownValue(`infiniband_firmware.card["xeon2zfs"]`, tfjsonpath.New("reboot_required"),
-					knownvalue.Bool(false)),
-				statecheck.ExpectKnownValue(`infiniband_guids.card["intel9"]`, tfjsonpath.New("effective").AtMapKey("node_guid"),
-					knownvalue.StringExact("0xe41d2d0300e44ed0")),
-				statecheck.ExpectKnownValue(`infiniband_link_type.card["intel9"]`, tfjsonpath.New("effective").AtMapKey("2"),
-					knownvalue.StringExact("ib")),
-				statecheck.ExpectKnownValue(`infiniband_opensm.fabric`, tfjsonpath.New("port_state"),
-					knownvalue.StringExact("Active")),
-				statecheck.ExpectKnownValue(`infiniband_ipoib_interface.fabric["xeon2zfs"]`, tfjsonpath.New("interface"),
-					knownvalue.StringExact("ibs4d1")),
-				statecheck.ExpectKnownValue(`infiniband_ipoib_interface.fabric["xeon2zfs"]`, tfjsonpath.New("carrier"),
-					knownvalue.Bool(true)),
+				state(`module.lab.infiniband_firmware.card["xeon2zfs"]`, knownvalue.StringExact(card.PSIDVPI), "running_psid"),
+				state(`module.lab.infiniband_firmware.card["xeon2zfs"]`, knownvalue.Bool(false), "reboot_required"),
+				state(`module.lab.infiniband_guids.card["intel9"]`, knownvalue.StringExact("0xe41d2d0300e44ed0"), "effective", "node_guid"),
+				state(`module.lab.infiniband_link_type.card["intel9"]`, knownvalue.StringExact("ib"), "effective", "2"),
+				state(`module.lab.infiniband_opensm.fabric["intel9/1"]`, knownvalue.StringExact("Active"), "port_state"),
+				state(`module.lab.infiniband_ipoib_interface.fabric["xeon2zfs/2"]`, knownvalue.StringExact("ibs4d1"), "interface"),
+				state(`module.lab.infiniband_ipoib_interface.fabric["xeon2zfs/2"]`, knownvalue.Bool(true), "carrier"),
 			},
 		},
 		{ConfigDirectory: dir, ConfigVariables: consented, PlanOnly: true},
@@ -173,8 +160,8 @@ func TestAccExample_labCrossflash(t *testing.T) {
 				w.Run(intel9, "echo eth > /sys/bus/pci/devices/0000:01:00.0/mlx4_port2")
 			},
 			ConfigDirectory: dir, ConfigVariables: consented,
-			ConfigPlanChecks: updates(`infiniband_link_type.card["intel9"]`, `infiniband_opensm.fabric`,
-				`infiniband_ipoib_interface.fabric["xeon2zfs"]`),
+			ConfigPlanChecks: updates(`module.lab.infiniband_link_type.card["intel9"]`, `module.lab.infiniband_opensm.fabric["intel9/1"]`,
+				`module.lab.infiniband_ipoib_interface.fabric["xeon2zfs/2"]`),
 		},
 		{ConfigDirectory: dir, ConfigVariables: consented, PlanOnly: true},
 		// New GUIDs change what the other host sees of the fabric, too: one apply is enough.

@@ -13,7 +13,7 @@ resource "infiniband_firmware" "intel9" {
   image_id = infiniband_firmware_image.vpi.id
 
   # The plan that lacks this prints it, with the PSIDs that it found.
-  allow    = { psid_change = { from = "MT_9200111023", to = "MT_9090111019" } }
+  allow = { psid_change = { from = "MT_9200111023", to = "MT_9090111019" } }
 
   # Also needs reboot = { allowed = true } for the host in the provider block.
   activation = "reboot"

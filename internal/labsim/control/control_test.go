@@ -126,10 +126,9 @@ func TestWriteFiles_namesEveryHost(t *testing.T) {
 	var v struct {
 		Hosts map[string]HostAccess `json:"hosts"`
 		Image string                `json:"image"`
-		Cards map[string]labs.CrossFlashCard
 	}
 	if err := json.Unmarshal(data, &v); err != nil || len(v.Hosts) != 2 || v.Hosts[labs.Intel9].Port == 0 ||
-		!filepath.IsAbs(v.Image) || v.Cards[labs.Intel9].Port != 1 {
+		!filepath.IsAbs(v.Image) {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

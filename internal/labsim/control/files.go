@@ -11,11 +11,11 @@ import (
 
 // HostAccess is how a client reaches a host of the lab.
 type HostAccess struct {
-	Address        string `json:"address"`
-	Port           int    `json:"port"`
-	User           string `json:"user"`
-	PrivateKeyFile string `json:"private_key_file"`
-	KnownHostsFile string `json:"known_hosts_file"`
+	Address         string   `json:"address"`
+	Port            int      `json:"port"`
+	User            string   `json:"user"`
+	PrivateKeyFile  string   `json:"private_key_file"`
+	KnownHostsFiles []string `json:"known_hosts_files"`
 }
 
 // VariablesFile has the values that point the example of a lab at it.
@@ -30,13 +30,12 @@ func WriteFiles(l *labs.Lab) error {
 	hosts := map[string]HostAccess{}
 	for name, s := range l.Servers {
 		hosts[name] = HostAccess{Address: s.Addr.IP.String(), Port: s.Addr.Port, User: l.User(name),
-			PrivateKeyFile: l.KeyFile(), KnownHostsFile: l.KnownHostsFile()}
+			PrivateKeyFile: l.KeyFile(), KnownHostsFiles: []string{l.KnownHostsFile()}}
 	}
 	vars := map[string]any{"hosts": hosts}
 	if l.Machine(labs.Intel9) != nil {
 		vpi := l.Images["fw-ConnectX3Pro-vpi.bin"]
 		vars["image"], vars["image_sha256"] = vpi.Path, vpi.SHA256
-		vars["cards"], vars["subnet_manager"] = labs.CrossFlashCards(), labs.Intel9
 	}
 	for name, v := range map[string]any{
 		"lab.json":    map[string]any{"hosts": hosts, "images": l.Images, "control": filepath.Join(l.Dir, SocketName)},

@@ -1,0 +1,118 @@
+# The cards of a lab, what is in their flash, and the fabric between them. The provider
+# block stands in the configuration that calls this module, with the hosts.
+
+locals {
+  hosts      = { for name, card in var.cards : name => coalesce(card.host, name) }
+  identified = { for name, card in var.cards : name => card if card.base_mac != null }
+  types      = { for name, card in var.cards : name => try(coalesce(card.link_types, var.link_types), null) }
+
+  # By card and port, "intel9/1".
+  managers = merge([for name, ports in var.subnet_managers : {
+    for port, priority in ports : "${name}/${port}" => { card = name, port = port, priority = priority }
+  }]...)
+  interfaces = merge([for name, card in var.cards : {
+    for port, addresses in merge(card.addresses, card.address == null ? {} : { (card.port) = [card.address] }) :
+    "${name}/${port}" => { card = name, port = port, addresses = addresses }
+  }]...)
+
+  # Those that infiniband_guids writes are known before they are in use.
+  port_guids = { for name, card in var.cards : name =>
+    card.base_mac != null ? infiniband_guids.card[name].port_guids : infiniband_card.card[name].port_guids
+  }
+}
+
+resource "infiniband_card" "card" {
+  for_each = var.cards
+
+  host        = local.hosts[each.key]
+  pci_address = each.value.pci_address
+
+  # Before anything is changed: a card that a seller sent by mistake fails the plan.
+  expect = try(coalesce(var.chip, each.value.serial_number, each.value.part_number), null) == null ? null : {
+    chip          = var.chip
+    serial_number = each.value.serial_number
+    part_number   = each.value.part_number
+  }
+}
+
+# The image is verified here, copied to each host under its hash, and verified there.
+resource "infiniband_firmware_image" "image" {
+  for_each = var.image == null ? [] : toset(values(local.hosts))
+
+  host   = each.key
+  source = var.image.source
+  sha256 = var.image.sha256
+}
+
+# The old firmware is in backup_dir first.
+resource "infiniband_firmware" "card" {
+  for_each = var.image == null ? {} : var.cards
+
+  card_id    = infiniband_card.card[each.key].id
+  image_id   = infiniband_firmware_image.image[local.hosts[each.key]].id
+  activation = "reboot"
+
+  allow = {
+    psid_change   = each.value.allow.psid_change != null ? each.value.allow.psid_change : var.allow.psid_change
+    downgrade     = each.value.allow.downgrade
+    branch_change = each.value.allow.branch_change
+    reinstall     = each.value.allow.reinstall
+  }
+}
+
+# Ethernet-only firmware has no GUIDs, and the cross-flash cannot invent them.
+resource "infiniband_guids" "card" {
+  for_each = local.identified
+
+  card_id    = infiniband_card.card[each.key].id
+  base_mac   = each.value.base_mac
+  allow      = { guid_change = each.value.allow.guid_change }
+  activation = "reboot"
+
+  depends_on = [infiniband_firmware.card]
+}
+
+resource "infiniband_link_type" "card" {
+  for_each = { for name, types in local.types : name => types if types != null }
+
+  card_id = infiniband_card.card[each.key].id
+  ports   = each.value
+
+  depends_on = [infiniband_guids.card]
+}
+
+# An unmanaged switch has no subnet manager, and no switch has none either: a host runs it.
+resource "infiniband_opensm" "fabric" {
+  for_each = local.managers
+
+  host      = local.hosts[each.value.card]
+  port_guid = local.port_guids[each.value.card][each.value.port]
+  priority  = each.value.priority
+
+  depends_on = [infiniband_link_type.card]
+}
+
+resource "infiniband_ipoib_interface" "fabric" {
+  for_each = local.interfaces
+
+  host      = local.hosts[each.value.card]
+  port_guid = local.port_guids[each.value.card][each.value.port]
+  mode      = var.ipoib_mode
+  mtu       = var.ipoib_mtu
+  addresses = each.value.addresses
+  allow     = { keep_interface = var.cards[each.value.card].allow.keep_interface }
+
+  depends_on = [infiniband_opensm.fabric]
+}
+
+# What the hosts show now, on each plan.
+data "infiniband_cards" "now" {}
+
+check "every_port_with_an_address_has_a_link" {
+  assert {
+    condition = alltrue([for i in local.interfaces :
+      try(data.infiniband_cards.now.cards["${local.hosts[i.card]}/${var.cards[i.card].pci_address}"].ports[i.port].physical_state, "") != "Polling"
+    ])
+    error_message = "A port with an address has no link. Look at its cable: ibstat shows it as Polling."
+  }
+}
