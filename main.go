@@ -35,6 +35,7 @@ func main() {
 var commands = []command.Command{
 	check.Command,
 	adopt.Command(func() tfprotov6.ProviderServer { return provider.Server(provider.New(version)()) }),
+	adopt.Init,
 	watch.Command,
 	history.Command,
 	explain.Command,

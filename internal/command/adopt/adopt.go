@@ -115,7 +115,7 @@ func look(ctx context.Context, t *target.Target) (*inventory.Snapshot, error) {
 // run reads, renders and writes; it returns the exit status.
 func (o *order) run(ctx context.Context, targets []*target.Target) int {
 	if !o.check {
-		if err := checkVacant(o.folder); err != nil {
+		if err := checkVacant(o.folder, names...); err != nil {
 			o.report(found{Lab: adoption.NewLab(nil, o.progress)}, nil, err)
 			return command.Failed
 		}
@@ -133,7 +133,7 @@ func (o *order) run(ctx context.Context, targets []*target.Target) int {
 	}
 	var written []string
 	if err == nil && !o.check {
-		written, err = write(o.folder, o.files(lab))
+		written, err = write(o.folder, names, o.files(lab))
 	}
 	o.report(lab, written, err)
 	switch {

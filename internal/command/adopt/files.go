@@ -28,7 +28,7 @@ const notCommitted = ".terraform/\n*.tfstate*\n*.tfvars\n*.tfvars.json\nrun.log\
 
 // checkVacant reports whether a folder can take the files: it may be missing, it must be
 // writable, and it has none of them.
-func checkVacant(folder string) error {
+func checkVacant(folder string, names ...string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // a repository, for everybody to read
 		return fmt.Errorf("the folder cannot be made: %w. No host was asked", err)
 	}
@@ -50,7 +50,7 @@ func checkVacant(folder string) error {
 }
 
 // write makes the files. It leaves a file alone that has appeared meanwhile.
-func write(folder string, files map[string][]byte) (written []string, err error) {
+func write(folder string, names []string, files map[string][]byte) (written []string, err error) {
 	for _, name := range append(names[:len(names):len(names)], ignored) {
 		data, ok := files[name]
 		if !ok {
@@ -120,12 +120,17 @@ const terraformBlock = `terraform {
 
 // provider is the provider block.
 func (o *order) provider(lab found) settings {
+	return o.block(lab.up())
+}
+
+// block is the provider block for hosts.
+func (o *order) block(targets []*target.Target) settings {
 	out := settings{{name: "backup_dir", value: "firmware-backups", written: `"${path.root}/firmware-backups"`}}
 	if ssh := ofOptions(&o.Options); len(ssh) > 0 {
 		out = append(out, setting{name: "ssh", value: ssh})
 	}
 	var hosts settings
-	for _, t := range lab.up() {
+	for _, t := range targets {
 		hosts = append(hosts, setting{name: t.Name, value: ofTarget(t, &o.Options)})
 	}
 	return append(out, setting{name: "hosts", value: hosts})

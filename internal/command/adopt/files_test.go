@@ -84,7 +84,7 @@ func TestWrite_overwritesNothing(t *testing.T) {
 		}
 	}
 	files := map[string][]byte{"README.md": []byte("x"), "cards.tf": []byte("x"), ".gitignore": []byte("x")}
-	written, err := write(folder, files)
+	written, err := write(folder, names, files)
 	if err == nil || !strings.Contains(err.Error(), "Written until then: "+filepath.Join(folder, "README.md")) ||
 		len(written) != 1 {
 		t.Errorf("%v: %v", written, err)
@@ -93,7 +93,7 @@ func TestWrite_overwritesNothing(t *testing.T) {
 	if err = os.Remove(filepath.Join(folder, "README.md")); err != nil {
 		t.Fatal(err)
 	}
-	if written, err = write(folder, files); err != nil || len(written) != 1 {
+	if written, err = write(folder, names, files); err != nil || len(written) != 1 {
 		t.Errorf("%v: %v", written, err)
 	}
 	for _, name := range []string{".gitignore", "cards.tf"} {

@@ -1,0 +1,153 @@
+package adopt
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"text/template"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/adoption"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+)
+
+const initHelp = `Reads the hosts and writes a configuration that begins with them: how they are reached,
+their host keys, and each InfiniBand card with its place, its serial number, its PSID, its
+MAC addresses and its cabled port. Fill in firmware and addresses, and plan. For a lab that
+works already there is adopt. Nothing is changed on a host, and no file is overwritten.
+
+` + target.Help + `
+
+Exit status: 0 if it is written, 1 if it is not, 3 if a host cannot be reached or logged
+in to, 2 if the command line is wrong.`
+
+// moduleSource is where the module of the examples is.
+const moduleSource = "github.com/ibfabric/terraform-provider-infiniband//examples/modules/lab?ref=v0.1.0"
+
+// Init is the command "init".
+var Init = command.Command{Name: "init", Summary: "write a configuration that begins with the cards of hosts",
+	Run: func(ctx context.Context, args []string, std command.Streams) int {
+		fs := command.NewFlags("init [options] HOST…", initHelp)
+		o := order{flags: fs, std: std}
+		fs.StringVar(&o.folder, "out", ".", "`FOLDER` to write into")
+		module := fs.String("module", moduleSource, "`SOURCE` of the module of a lab")
+		return o.Run(fs, args, std, func(targets []*target.Target) int {
+			err := checkVacant(o.folder, "main.tf")
+			if err == nil {
+				err = o.begin(ctx, targets, *module)
+			}
+			var gone *unreachedError
+			switch {
+			case errors.As(err, &gone):
+				fmt.Fprintf(std.Err, "init: %v\n", err)
+				return command.Unreachable
+			case err != nil:
+				fmt.Fprintf(std.Err, "init: %v\n", err)
+				return command.Failed
+			}
+			return command.OK
+		})
+	}}
+
+// unreachedError says that a host gave no facts.
+type unreachedError struct {
+	host string
+	err  error
+}
+
+func (e *unreachedError) Error() string {
+	return fmt.Sprintf("host %s: %s Nothing was written.", e.host, diagnostic.Detail(e.err))
+}
+
+// start is what the template takes.
+type start struct {
+	Terraform, Provider, Module string
+	Cards                       []card
+}
+
+// card is one card of a host. Says is for the reader. MAC is empty if the card has GUIDs, which it keeps.
+type card struct {
+	Name, Host, PCI, Serial, MAC, Says string
+	Port, Number                       int
+}
+
+//go:embed init.tf.tmpl
+var initTemplate string
+
+var initPage = template.Must(template.New("init").Funcs(template.FuncMap{
+	"text": adoption.Text, "key": adoption.Key}).Parse(initTemplate))
+
+// begin reads the hosts and writes the file.
+func (o *order) begin(ctx context.Context, targets []*target.Target, module string) error {
+	s := start{Terraform: terraformBlock, Module: module}
+	for _, t := range targets {
+		snap, err := look(ctx, t)
+		if err != nil {
+			return &unreachedError{t.Name, err}
+		}
+		if len(t.Config.HostKeys) == 0 {
+			t.Config.HostKeys = shownKey(ctx, t)
+		}
+		for i := range snap.Cards {
+			if c := &snap.Cards[i]; !c.Virtual && c.PCI.Function() == 0 {
+				s.Cards = append(s.Cards, cardOf(t.Name, snap, c, len(s.Cards)+1))
+			}
+		}
+	}
+	if len(s.Cards) == 0 {
+		return errors.New("no host has an InfiniBand card; nothing was written")
+	}
+	s.Provider = o.block(targets).paragraphs()
+	var text bytes.Buffer
+	if err := initPage.Execute(&text, s); err != nil {
+		return err
+	}
+	files := map[string][]byte{"main.tf": adoption.Format(text.String()), ignored: []byte(notCommitted)}
+	written, err := write(o.folder, []string{"main.tf"}, files)
+	if err == nil {
+		fmt.Fprintf(o.std.Out, "%d cards. Written: %s. Fill in the firmware and the addresses, then run terraform init && "+
+			"terraform plan.\n", len(s.Cards), strings.Join(written, ", "))
+	}
+	return err
+}
+
+// shownKey is the key that a host has shown, as host_keys takes it: everybody who uses the
+// configuration then knows the host.
+func shownKey(ctx context.Context, t *target.Target) []string {
+	stops := t.SSH.Route(ctx)
+	if t.SSH.Prove(ctx, stops) != nil || len(stops) == 0 {
+		return nil
+	}
+	words := strings.Fields(stops[len(stops)-1].HostKey) // kind and fingerprint
+	return words[max(0, len(words)-1):]
+}
+
+// cardOf is what a card shows. Its cabled port is the first with a link, or else port 1.
+func cardOf(host string, s *inventory.Snapshot, c *inventory.Card, number int) card {
+	out := card{Name: host, Host: host, PCI: c.PCI.String(), Serial: s.Identity(c).Serial, Port: 1, Number: number}
+	if len(s.Cards) > 1 {
+		out.Name += "-" + strings.NewReplacer(":", "-", ".", "-").Replace(out.PCI)
+	}
+	for _, p := range c.Ports {
+		if p.Physical == "LinkUp" {
+			out.Port = p.Number
+			break
+		}
+	}
+	says := []string{c.Model(), c.PartNumber, "PSID " + string(c.RunningPSID), "firmware " + c.RunningFW}
+	if f := c.Flash; f != nil {
+		says = []string{c.Model(), c.PartNumber, "PSID " + string(f.PSID), "firmware " + f.FW.String()}
+		if mac := f.GUIDs.MAC1.String(); f.GUIDs.Node.IsUnset() || f.GUIDs.Node.IsZero() {
+			out.MAC = mac
+		} else {
+			says = append(says, "MAC of port 1 "+mac)
+		}
+	}
+	out.Says = diagnostic.Line(strings.Join(says, ", "))
+	return out
+}
