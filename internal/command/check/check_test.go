@@ -114,7 +114,7 @@ func TestCheck_outcomes(t *testing.T) {
 			"No mstflint on bare's PATH", "apt install", "Finding: FW051"}},
 		{"odd", command.Failed, []string{"missing system Gentoo Linux is not supported", "nothing on it can be changed",
 			"odd: reached, 1 thing is missing"}},
-		{"old", command.Failed, []string{"missing system RHEL 7.9 is not supported", "older than"}},
+		{"old", command.Failed, []string{"missing system RHEL 7.9 is not supported", "not supported: its cards can be read"}},
 		{"empty", command.Failed, []string{"missing card no InfiniBand card", "empty: reached, 1 thing is missing"}},
 		{"dead", command.Unreachable, []string{"failed connection unable to connect:", "dead: not reached"}},
 		{"misconfigured", command.Unreachable, []string{"failed config", "BindInterface", "misconfigured: not reached"}},
