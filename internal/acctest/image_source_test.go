@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -89,5 +90,40 @@ func TestImage_from_the_network(t *testing.T) {
 		if len(said.Find("FW016", "declared "+want)) != 1 {
 			t.Errorf("%s:\n%s", name, said)
 		}
+	}
+}
+
+// TestCatalog_says_what_is_behind reads a catalogue, brings the card to what it says, and then has
+// nothing that is behind.
+func TestCatalog_says_what_is_behind(t *testing.T) {
+	t.Parallel()
+	w := startLaterChip(t, controlled(cx4(), card.FlagControlled), nil)
+	newer := controlledCX4(card.PSIDCX4, [3]uint16{12, 28, 4706})
+	sum := sha256.Sum256(newer)
+	image := w.file("fw.bin", newer)
+	list := w.file("firmware.json", []byte(`{"images": [{"psid": "`+card.PSIDCX4+`", "version": "12.28.4706", "sha256": "`+
+		hex.EncodeToString(sum[:])+`", "source": `+strconv.Quote(image)+`, "boards": ["MCX455A-ECAT"]}]}`))
+	ws := w.Workspace()
+	behind := func(version string) map[string]any {
+		read, diags, err := ws.Data(t.Context(), "infiniband_firmware_catalog", map[string]any{"file": list,
+			"cards": map[string]any{"cx4": map[string]any{"psid": card.PSIDCX4, "version": version}}})
+		if err != nil || diags.HasError() {
+			t.Fatalf("%v\n%s", err, diags)
+		}
+		updates, _ := field(t, read, "updates").(map[string]any)
+		return updates
+	}
+	one, is := behind("12.28.2006")["cx4"].(map[string]any)
+	if !is || one["version"] != "12.28.4706" || one["from_version"] != "12.28.2006" {
+		t.Fatalf("behind: %v", one)
+	}
+	cfg := w.laterConfig(newer, nil).With("infiniband_firmware_image.it", map[string]any{"source": one["source"],
+		"sha256": one["sha256"], "psid": one["psid"], "version": one["version"]})
+	mustApply(t, ws, cfg)
+	if got := w.Card("cx4").Running().Version; got != [3]uint16{12, 28, 4706} {
+		t.Errorf("runs %v", got)
+	}
+	if left := behind("12.28.4706"); len(left) > 0 {
+		t.Errorf("still behind: %v", left)
 	}
 }

@@ -42,7 +42,8 @@ func TestTable(t *testing.T) {
 
 func TestOf(t *testing.T) {
 	for part, want := range map[string]string{"MCX354A-FCBT": "ConnectX-3", "MCX354A-FCB_A2-A5": "ConnectX-3",
-		"mcx354a-fcct": "ConnectX-3 Pro", "817753-B21": "ConnectX-4 Lx", "MCX455A-ECA_Ax": "ConnectX-4", "": "", "MCX354A": "",
+		"mcx354a-fcct": "ConnectX-3 Pro", "817753-B21": "ConnectX-4 Lx", "MCX455A-ECA_Ax": "ConnectX-4", "": "",
+		"MCX354A":   "",
 		"synthetic": "", "MCX999A-FCBT": ""} {
 		if b, _ := OfPart(part); b.Chip != want {
 			t.Errorf("%q is %+v", part, b)

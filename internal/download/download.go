@@ -58,8 +58,8 @@ func (f *Folder) Get(ctx context.Context, s Source) (string, error) {
 	defer f.mu.Unlock()
 	s.SHA256 = strings.ToLower(s.SHA256)
 	if len(s.SHA256) != hex.EncodedLen(sha256.Size) {
-		return "", errors.New("a file from the network or out of an archive needs its sha256. It is that of the image, not of " +
-			"the archive")
+		return "", errors.New("a file from the network or out of an archive needs its sha256. It is that of the image, " +
+			"not of the archive")
 	}
 	dir, err := f.dir()
 	if err != nil {
@@ -263,8 +263,8 @@ func (f *Folder) ask(ctx context.Context, u *url.URL, from int64) (*http.Respons
 	}
 	client.CheckRedirect = func(next *http.Request, before []*http.Request) error {
 		if next.URL.Scheme != "https" || next.URL.Host != u.Host {
-			return &redirectError{"the server leads to another host, " + next.URL.Redacted() + ". If you trust that, write its " +
-				"address"}
+			return &redirectError{"the server leads to another host, " + next.URL.Redacted() + ". If you trust that, write " +
+				"its address"}
 		}
 		if len(before) > tries {
 			return &redirectError{"the server leads from address to address without an end"}

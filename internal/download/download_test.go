@@ -108,7 +108,8 @@ func TestGet(t *testing.T) {
 	t.Parallel()
 	s, f := site(t, map[string][]byte{
 		"/fw.bin": image, "/fw.zip": zipped(t, "readme", []byte("x"), "a/fw.bin", image),
-		"/fw.tar": tarred(t, false, &tar.Header{Name: "./a/fw.bin"}), "/fw.tgz": tarred(t, true, &tar.Header{Name: "a/fw.bin"}),
+		"/fw.tar": tarred(t, false, &tar.Header{Name: "./a/fw.bin"}),
+		"/fw.tgz": tarred(t, true, &tar.Header{Name: "a/fw.bin"}),
 	})
 	local := filepath.Join(t.TempDir(), "fw.zip")
 	if err := os.WriteFile(local, zipped(t, "a/fw.bin", image), 0o600); err != nil {
@@ -141,7 +142,8 @@ func TestGet_bad_input(t *testing.T) {
 	page := []byte("<!DOCTYPE html><html><body>Sign in</body></html>")
 	var bomb bytes.Buffer
 	z := zip.NewWriter(&bomb)
-	if _, err := z.CreateRaw(&zip.FileHeader{Name: "fw.bin", Method: zip.Deflate, UncompressedSize64: 1 << 40}); err != nil {
+	huge := &zip.FileHeader{Name: "fw.bin", Method: zip.Deflate, UncompressedSize64: 1 << 40}
+	if _, err := z.CreateRaw(huge); err != nil {
 		t.Fatal(err)
 	}
 	_ = z.Close()
@@ -257,8 +259,8 @@ func TestGet_over_what_is_kept_of_another_file(t *testing.T) {
 func TestExtract_bombs(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	err := extractTar(&out, bytes.NewReader(tarred(t, false, &tar.Header{Name: "a"}, &tar.Header{Name: "fw.bin"})), "fw.bin",
-		int64(len(image)))
+	two := tarred(t, false, &tar.Header{Name: "a"}, &tar.Header{Name: "fw.bin"})
+	err := extractTar(&out, bytes.NewReader(two), "fw.bin", int64(len(image)))
 	if err == nil || !strings.Contains(err.Error(), "unpacks to more than") {
 		t.Error(err)
 	}

@@ -259,7 +259,8 @@ func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
 		"infiniband_connectivity":   "no such interface",
 		"infiniband_cards":          "ConnectX-3 Pro " + card.PSIDEN + " " + labs.MAC(0),
 		"infiniband_firmware_image": card.PSIDVPI + " 2.42.5000", "infiniband_adoption": "to = infiniband_card.intel9",
-		"infiniband_history": "2026-01-02T03:04:05Z opensm of port 1: begun",
+		"infiniband_firmware_catalog": card.PSIDEN + " 2.40.5032 ",
+		"infiniband_history":          "2026-01-02T03:04:05Z opensm of port 1: begun",
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -273,6 +274,13 @@ func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
 			if name == "infiniband_fabric" { // needs one, and the diagnostics, which come with opensm
 				w = acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
 				vpiFabric(t, w, true)
+			}
+			if name == "infiniband_firmware_catalog" {
+				file := fmt.Sprintf(`{"images": [{"psid": %q, "version": "2.42.5000", "sha256": %q, "source": "images/en.bin"}]}`,
+					card.PSIDEN, strings.Repeat("0", 64))
+				if err := os.WriteFile(filepath.Join(w.Dir, "firmware.json"), []byte(file), 0o600); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if name == "infiniband_history" { // needs a change that did not end as it should
 				w.Put(labs.Intel9, inventory.StateDir+"/changes",

@@ -33,6 +33,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/fabricfile"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/firmware"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/firmwarebackup"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/firmwarecatalog"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/firmwareimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/functions"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/guids"
@@ -167,6 +168,7 @@ func (p *Provider) Resources(context.Context) []func() resource.Resource {
 func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
 		hostdata.New, cardsdata.New, historydata.New, fabric.New, connectivity.New, firmwareimage.NewDataSource,
+		firmwarecatalog.New,
 		adoptiondata.New(walk),
 	}
 }

@@ -41,6 +41,7 @@ var surface = map[string]part{
 		objects: []string{
 			"infiniband_card", "infiniband_cards", "infiniband_firmware", "infiniband_firmware_image",
 			"infiniband_firmware_backup", "infiniband_guids", "infiniband_link_type", "infiniband_history",
+			"infiniband_firmware_catalog",
 		},
 		glossary: []term{
 			{name: `^product_version$`, form: types.StringType}, // the vendor's own text
@@ -50,7 +51,7 @@ var surface = map[string]part{
 			{name: `port_guids$`, form: types.MapType{ElemType: attribute.GUIDType{}}},
 			{name: `macs$`, form: types.MapType{ElemType: attribute.MACType{}}},
 			{name: `^allow$`, starts: "Consents to "},
-			{name: `^((psid|guid|branch)_change|downgrade|reinstall|unproven_flash|management_path|other_cards)$`, starts: "Consent to "},
+			{name: `^((psid|guid|branch)_change|downgrade|reinstall|other_board|unproven_flash|management_path|other_cards)$`, starts: "Consent to "},
 			{name: `^allowed_management_path$`, starts: "Interfaces "},
 			{name: `backup_path$`, form: types.StringType, starts: "Directory "},
 			{name: `_path$`, form: types.StringType, starts: "File "},
