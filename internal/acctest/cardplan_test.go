@@ -62,3 +62,17 @@ func TestCard_plan_has_all_that_was_read(t *testing.T) {
 		}
 	}
 }
+
+// stopped applies the plan of a new resource whose card has changed since: the engine compares the
+// change of that plan with the one of now, and stops before anything is written.
+func stopped(t *testing.T, ws *Workspace, plan *Plan) {
+	t.Helper()
+	diags, err := ws.Apply(t.Context(), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkUntainted(t, ws)
+	if len(diags.Errors().Find("inconsistent final plan", "change: planned")) != 1 {
+		t.Errorf("the apply goes on, though the card has changed since %v:\n%s", Decode(plan.Changes[0].Planned), diags)
+	}
+}

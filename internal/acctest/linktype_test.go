@@ -45,12 +45,13 @@ func TestLinkType_connectX4(t *testing.T) {
 		t.Errorf("the port is %q", got)
 	}
 	emptyPlan(t, ws, wants("eth", "reboot"))
-	if said := cleanPlan(t, ws, wants("ib", "reboot")).Diags; len(said.Warnings().Find("The apply restarts host intel9",
-		"stores the link types")) != 1 {
-		t.Errorf("the plan of another type does not say that it restarts the host: %s", said)
+	const link = "infiniband_link_type.it"
+	if plan = cleanPlan(t, ws, wants("ib", "reboot")); plan.Get(link, "restarts") != labs.Intel9 ||
+		plan.Get(link, "change") != "1: eth -> ib" {
+		t.Errorf("the plan of another type does not say that it restarts the host: %v", plan.Get(link))
 	}
-	if said := cleanPlan(t, ws, wants("ib", "none")).Diags; len(said.Find("The apply restarts host")) != 0 {
-		t.Errorf("a restart is announced that nobody asked for: %s", said)
+	if plan = cleanPlan(t, ws, wants("ib", "none")); plan.Get(link, "restarts") != nil {
+		t.Errorf("a restart is announced that nobody asked for: %v", plan.Get(link))
 	}
 	// Somebody sets it back, for the next boot.
 	w.Run(labs.Intel9, "mstconfig -y -d 0000:01:00.0 set LINK_TYPE_P1=1")

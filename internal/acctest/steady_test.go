@@ -32,7 +32,8 @@ func TestSteady_GUIDs(t *testing.T) {
 	plan := cleanPlan(t, ws, wants(map[string]any{"base_mac": "e4:1d:2d:00:10:00",
 		"allow": map[string]any{"guid_change": replacing("e4:1d:2d:e4:4e:d0", "e4:1d:2d:00:10:00")}}))
 	byHand("0xe41d2d0300001000", "0xe41d2d001000")
-	applyStep(t, ws, plan, "")
+	stopped(t, ws, plan)
+	mustApply(t, ws, wants(map[string]any{"base_mac": "e4:1d:2d:00:10:00"}))
 	plan = cleanPlan(t, ws, wants(map[string]any{"base_mac": "e4:1d:2d:00:20:00",
 		"allow": map[string]any{"guid_change": replacing("e4:1d:2d:00:10:00", "e4:1d:2d:00:20:00")}}))
 	byHand("0xe41d2d0300002000", "0xe41d2d002000")
@@ -101,8 +102,12 @@ func TestSteady_link_types(t *testing.T) {
 	emptyPlan(t, second, w.types(host, "ib", "ib"))
 
 	// Somebody flips the ports, to what was planned and away from it.
+	// A new resource is bound to what its plan has shown.
+	third := w.Workspace()
+	shown := cleanPlan(t, third, w.types(host, "eth", "eth"))
 	plan := cleanPlan(t, ws, w.types(host, "eth", "eth"))
 	applyStep(t, second, cleanPlan(t, second, w.types(host, "eth", "eth")), "")
+	stopped(t, third, shown)
 	applyStep(t, ws, plan, "")
 	emptyPlan(t, ws, w.types(host, "eth", "eth"))
 

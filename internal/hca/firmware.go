@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/activation"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
@@ -27,6 +28,8 @@ type Firmware struct {
 	// are equal. That reads the whole flash, so callers set it only when the resource is
 	// created or its image changes.
 	Compare bool
+	// Planned is what the plan has announced; nil: it could not say.
+	Planned *Announced
 	// Restore is set if the image is a backup that goes back; see Restore.
 	Restore *safety.RestoreFacts
 }
@@ -54,6 +57,35 @@ type FirmwareState struct {
 	// Restored says that the last burn restored the former firmware and that the card
 	// does not run it yet: a destroy was interrupted.
 	Restored bool
+}
+
+// Announced is what the plan of a burn has shown. The apply does no more than that.
+type Announced struct {
+	Burns, Restarts bool
+	// From is what was in flash, "MT_… 2.40.7000"; empty if the plan does not say it.
+	From string
+}
+
+// allows refuses a verdict that goes beyond what was announced; nil allows all. again says what to
+// do then.
+func (p *Announced) allows(what string, v safety.Verdict, again string) error {
+	var plan string
+	from, to := fmt.Sprint(v.From.PSID, " ", v.From.FW), fmt.Sprint(v.To.PSID, " ", v.To.FW)
+	burns := v.Action == safety.ActionBurn
+	switch {
+	case p == nil:
+		return nil
+	case burns && !p.Burns:
+		plan = "The plan was to write nothing, because the flash held " + to + ". Now it holds " + from + "."
+	case burns && p.From != "" && p.From != from:
+		plan = "The plan was to change " + p.From + " -> " + to + ". Now the flash holds " + from + "."
+	case v.Activation == safety.ActivationReboot && !p.Restarts:
+		plan = "The plan was not to restart the host. Now the card does not run what its flash holds, " + to + "."
+	default:
+		return nil
+	}
+	return &safety.RefusedError{What: what,
+		Findings: []finding.Finding{finding.ChangedSincePlan.Find("%s Nothing was written. %s", plan, again)}}
 }
 
 // AssessFirmware gives the verdict on an image for a card. It reads and never
@@ -110,6 +142,9 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 		}
 	}
 	if err != nil {
+		return state, err
+	}
+	if err = f.Planned.allows(f.what(), a.Verdict, "Plan again."); err != nil {
 		return state, err
 	}
 	if a.Verdict.Action == safety.ActionBurn {

@@ -311,3 +311,29 @@ func TestApplyGUIDs_without_a_driver(t *testing.T) {
 	}
 	b.clean()
 }
+
+// TestApplyFirmware_does_no_more_than_was_announced has a plan that showed less than the apply
+// would do. Nothing is written, and what was announced is done.
+func TestApplyFirmware_does_no_more_than_was_announced(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	f := crossFlash(b.card(ctx), b.image(card.VPI()))
+	o, from := b.ops("alice"), card.PSIDEN+" 2.40.5032"
+	operations := b.device().Flash.Operations()
+	for says, planned := range map[string]Announced{
+		"to write nothing, because the flash held " + card.PSIDVPI + " 2.42.5000": {Restarts: true},
+		"to change MT_9000000001 1.0.0 -> " + card.PSIDVPI + " 2.42.5000":         {Burns: true, Restarts: true, From: "MT_9000000001 1.0.0"},
+		"not to restart the host": {Burns: true, From: from},
+	} {
+		f.Planned = &planned
+		_, err := o.ApplyFirmware(ctx, f)
+		refusedFor(t, says, err, "HO019", says)
+	}
+	if n := b.device().Flash.Operations() - operations; n != 0 {
+		t.Errorf("%d operations on the flash", n)
+	}
+	f.Planned = &Announced{Burns: true, Restarts: true, From: from}
+	if _, err := o.ApplyFirmware(ctx, f); err != nil {
+		t.Error(explain(err))
+	}
+}

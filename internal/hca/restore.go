@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
@@ -106,12 +105,9 @@ func (o *Ops) RestoreFirmware(ctx context.Context, r Restore) (FirmwareState, er
 	if err != nil {
 		return state, err
 	}
-	if r.NoWrite && a.Verdict.Action == safety.ActionBurn {
-		return state, &safety.RefusedError{What: "restore firmware of card " + r.Card.ID(), Findings: []finding.Finding{
-			finding.ChangedSincePlan.Find("The plan was to write nothing, because the flash held %s %s. Now it holds %s %s. "+
-				"Nothing was written. Destroy again.",
-				a.Verdict.To.PSID, a.Verdict.To.FW, a.Verdict.From.PSID, a.Verdict.From.FW),
-		}}
+	planned := &Announced{Burns: !r.NoWrite, Restarts: true}
+	if err = planned.allows("restore firmware of card "+r.Card.ID(), a.Verdict, "Destroy again."); err != nil {
+		return state, err
 	}
 	ours := false
 	if a.Verdict.Action == safety.ActionBurn {

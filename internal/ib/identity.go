@@ -135,6 +135,12 @@ type ValueChange struct {
 	Unique   bool // From may be the value of one card and one port alone
 }
 
+// IsSet reports whether there was a value before: neither zero nor what blank flash holds.
+func (c ValueChange) IsSet() bool {
+	digits := strings.NewReplacer("0x", "", ":", "").Replace(c.From)
+	return strings.Trim(digits, "0") != "" && strings.Trim(digits, "f") != ""
+}
+
 // Changes are the values of g that others replace. What several have in common, as a later chip
 // has one GUID for node, port 1 and system image, is named once.
 func (g GUIDSet) Changes(others GUIDSet) []ValueChange {

@@ -32,8 +32,7 @@ func holds(ctx context.Context, plan tfsdk.Plan, diags *diag.Diagnostics) bool {
 }
 
 // planHeld plans such a resource. An existing one follows from the state, which a
-// refresh has read. The plan of a new one says which card it is; the apply reads what
-// the card has.
+// refresh has read. The plan of a new one has what the card has.
 func (r *Resource) planHeld(ctx context.Context, plan, state model, exists bool, resp *resource.ModifyPlanResponse) {
 	diags := &resp.Diagnostics
 	same := exists && attribute.SameCard(state.CardID, state.CardIdentity, plan.CardID)
@@ -57,11 +56,14 @@ func (r *Resource) planHeld(ctx context.Context, plan, state model, exists bool,
 	default:
 		plan.ID, plan.CardIdentity = types.StringValue(ref.String()), at.Identity
 		plan.forgetImage()
-		plan.Change, plan.BackupPath = types.StringNull(), types.StringNull()
+		plan.Change, plan.BackupPath, plan.OriginalBackup = types.StringNull(), types.StringNull(), attribute.OrNull(now.JobBackup)
+		plan.observe(ref, now)
+		plan.Restart = attribute.NoRestart()
+		if now.Pending { // another resource may restart the host first
+			plan.RunningPSID, plan.RunningVersion, plan.RebootRequired = attribute.UnknownText[attribute.PSIDKind](),
+				attribute.UnknownText[attribute.VersionKind](), types.BoolUnknown()
+		}
 		diags.Append(resp.Plan.Set(ctx, &plan)...)
-		diags.AddWarning("Adopting firmware of card "+ref.String()+" as it is: "+describe(now.Flash),
-			"The configuration has no image_id. The apply stores what is in flash and what the card runs. Nothing is written "+
-				"to the card.")
 	}
 }
 
@@ -117,7 +119,7 @@ func (r *Resource) adopt(ctx context.Context, c session.Change) {
 	}
 	diagnostic.AddError(c.Diags, what, err)
 	if !c.Diags.HasError() {
-		c.Store(ctx, &plan)
+		c.Confirm(ctx, what, &plan)
 	}
 }
 

@@ -29,6 +29,7 @@ type model struct {
 	Activation   types.String      `tfsdk:"activation"`
 	OnDestroy    types.String      `tfsdk:"on_destroy"`
 	Timeouts     timeouts.Value    `tfsdk:"timeouts"`
+	attribute.Restart
 
 	ImageSHA256    types.String      `tfsdk:"image_sha256"`
 	ImagePSID      attribute.PSID    `tfsdk:"image_psid"`
@@ -102,20 +103,6 @@ func (m *model) observe(ref attribute.CardRef, s hca.FirmwareState) {
 	}
 }
 
-// plan fills what the change leads to. Core plans again when it applies, and what was
-// known must be the same then. So known values follow from the configuration, the image
-// and the state, and not from the host, which may have changed.
-func (m *model) plan(ref attribute.CardRef, img safety.ImageFacts, prior model) {
-	m.ID = types.StringValue(ref.String())
-	m.setImage(img)
-	m.FlashPSID, m.FlashVersion = m.ImagePSID, m.ImageVersion
-	m.BackupPath, m.OriginalBackup, m.Change = prior.BackupPath, prior.OriginalBackup, prior.Change
-	m.open(true)
-	if flash := prior.flash(); !prior.ID.IsNull() && flash != "" && !prior.has(img) {
-		m.Change = types.StringValue(changeText(flash, img))
-	}
-}
-
 // open makes unknown what only the host can say after a change of the card.
 func (m *model) open(change bool) {
 	if !change {
@@ -124,6 +111,7 @@ func (m *model) open(change bool) {
 	m.RunningPSID, m.RunningVersion = attribute.UnknownText[attribute.PSIDKind](),
 		attribute.UnknownText[attribute.VersionKind]()
 	m.RebootRequired, m.BackupPath, m.Change = types.BoolUnknown(), types.StringUnknown(), types.StringUnknown()
+	m.Restart = attribute.UnknownRestart()
 	if m.OriginalBackup.IsNull() {
 		m.OriginalBackup = types.StringUnknown()
 	}

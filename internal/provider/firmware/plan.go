@@ -3,10 +3,12 @@ package firmware
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
@@ -114,11 +116,11 @@ func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, stat
 		}
 	} else {
 		plan.CardIdentity = a.at.Identity
-		plan.plan(a.at.Ref, a.image, state)
+		plan.plan(a, state)
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	}
 	if !idle {
-		a.announce(&resp.Diagnostics)
+		a.announce(ctx, resp)
 	}
 }
 
@@ -128,8 +130,14 @@ func (r *Resource) planning(ref attribute.CardRef) bool {
 	return r.Restores.InState(r.CardKey(ref))
 }
 
-// announce says what will be written and restarted.
-func (a *assessment) announce(diags *diag.Diagnostics) {
+// announce says what will be written and restarted, unless attributes of the plan do.
+func (a *assessment) announce(ctx context.Context, resp *resource.ModifyPlanResponse) {
+	var shown model
+	diags := &resp.Diagnostics
+	diags.Append(resp.Plan.Get(ctx, &shown)...)
+	if !shown.Change.IsUnknown() && !shown.Restarts.IsUnknown() {
+		return
+	}
 	card, v := a.at.Ref.String(), a.Verdict
 	restart := v.Activation == safety.ActivationReboot
 	switch {
@@ -281,9 +289,11 @@ func (a *assessment) converged(config model) bool {
 	return a.Verdict.Action == safety.ActionNone && !a.ClosesJobs() && !waiting
 }
 
+const changesTo = " -> "
+
 // changeText says what a burn does to what is in flash.
 func changeText(flash string, img safety.ImageFacts) string {
-	return fmt.Sprintf("%s -> %s %s", flash, img.PSID, img.FW)
+	return flash + changesTo + describe(img.Firmware)
 }
 
 func describe(f ib.Firmware) string { return fmt.Sprintf("%s %s", f.PSID, f.FW) }
@@ -318,4 +328,71 @@ func (a *assessment) compareFlash(ctx context.Context, state model, diags *diag.
 		finding.ChangedSincePlan.Find("The plan was to %s. Now the flash holds %s. Nothing was written. %s", wanted, is,
 			next),
 	})
+}
+
+// plan fills what the change leads to. Core plans again when it applies, and what was
+// known must be the same then. So known values of an update follow from the configuration, the
+// image and the state, and not from the host, which may have changed: an update compares the
+// host with the state. A new resource has no state, and its known values bind the apply.
+func (m *model) plan(a *assessment, prior model) {
+	img := a.image
+	m.ID = types.StringValue(a.at.Ref.String())
+	m.setImage(img)
+	m.FlashPSID, m.FlashVersion = m.ImagePSID, m.ImageVersion
+	m.BackupPath, m.OriginalBackup, m.Change = prior.BackupPath, prior.OriginalBackup, prior.Change
+	m.open(true)
+	switch flash := prior.flash(); {
+	case prior.ID.IsNull():
+		m.foresee(a)
+	case flash != "" && !prior.has(img):
+		m.Change = types.StringValue(changeText(flash, img))
+		m.foreseeUpdate(a, prior)
+	}
+}
+
+// foresee fills in what the verdict on a new resource says of its apply. Core plans a new object
+// once more before the create and wants the same values: so it stops if the host has changed.
+// What an earlier run left open is not known before the apply has settled it.
+func (m *model) foresee(a *assessment) {
+	v := a.Verdict
+	if v.Action == safety.ActionWait || a.ClosesJobs() || a.at.Loss != nil {
+		return
+	}
+	m.Restart = a.at.PlannedRestart(v)
+	running, known := a.now.Running.Get()
+	burns := v.Action == safety.ActionBurn
+	if m.Change = types.StringNull(); burns {
+		m.Change = types.StringValue(changeText(describe(a.now.Flash), a.image))
+	} else if a.now.JobBackup == "" {
+		m.BackupPath, m.OriginalBackup = types.StringNull(), types.StringNull()
+	}
+	if known && (v.Activation == safety.ActivationReboot || !burns && running == a.now.Flash) {
+		m.runs()
+	}
+}
+
+// foreseeUpdate does the same for a burn that follows from the state, whatever the host is by then.
+func (m *model) foreseeUpdate(a *assessment, prior model) {
+	m.Restart = attribute.NoRestart()
+	if m.Activation.ValueString() != attribute.ActivationReboot {
+		return
+	}
+	m.Restart = a.at.Restart()
+	if !prior.RunningPSID.IsNull() { // a driver shows what the card runs
+		m.runs()
+	}
+}
+
+// runs says that the card will run the image.
+func (m *model) runs() {
+	m.RunningPSID, m.RunningVersion, m.RebootRequired = m.ImagePSID, m.ImageVersion, types.BoolValue(false)
+}
+
+// announced is what the plan has shown; nil if it could not say it.
+func (m *model) announced() *hca.Announced {
+	if m.Change.IsUnknown() {
+		return nil
+	}
+	from, _, burns := strings.Cut(m.Change.ValueString(), changesTo)
+	return &hca.Announced{Burns: burns, From: from, Restarts: m.Announced()}
 }

@@ -80,7 +80,7 @@ func (r *Resource) apply(ctx context.Context, c session.Change, prior model) {
 			return r.write(ctx, c, ref, config, prior, &plan)
 		})
 	if ok {
-		c.Store(ctx, &plan)
+		c.Confirm(ctx, "burn firmware on card "+plan.ID.ValueString(), &plan)
 	}
 }
 
@@ -92,7 +92,7 @@ func (r *Resource) write(ctx context.Context, c session.Change, ref attribute.Ca
 		!prior.ID.IsNull() && !a.compareFlash(ctx, prior, c.Diags) {
 		return nil
 	}
-	a.ask.Lab = r.Lab(ctx, ref, c.Diags)
+	a.ask.Lab, a.ask.Planned = r.Lab(ctx, ref, c.Diags), plan.announced()
 	done, burnErr := r.Cards.ApplyFirmware(ctx, a.ask)
 	if burnErr != nil {
 		return burnErr
@@ -104,6 +104,7 @@ func (r *Resource) write(ctx context.Context, c session.Change, ref attribute.Ca
 				is),
 		}}
 	}
+	plan.Restart = r.Restarted(ctx, plan.Restart, a.at)
 	plan.finish(a, prior, done)
 	noteOriginal(ctx, *plan, done, c.Beside(), c.Diags)
 	return nil

@@ -56,6 +56,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 		Attributes:          arguments(ctx),
 	}
 	maps.Copy(resp.Schema.Attributes, results())
+	maps.Copy(resp.Schema.Attributes, attribute.RestartAttributes())
 }
 
 // arguments are what a configuration says.
@@ -106,9 +107,8 @@ func results() map[string]schema.Attribute {
 			"`image_id`."),
 		"image_psid":    attribute.ComputedPSID("PSID of that image; null without `image_id`."),
 		"image_version": attribute.ComputedVersion("Firmware version of that image; null without `image_id`."),
-		"change": attribute.ComputedString("The last change, or the planned one: `MT_… 2.40.7000 -> MT_… 2.42.5000`. " +
-			"The apply of an update stops if the flash has changed since its plan to anything but the planned image (HO019); " +
-			"on create nothing is compared with the plan."),
+		"change": attribute.ComputedString("The last change, or the planned one: `MT_… 2.40.7000 -> MT_… " +
+			"2.42.5000`; null if nothing was or will be burned. " + attribute.BindsTheApply),
 		"allowed_management_path": attribute.AllowedPath(),
 		"flash_psid":              attribute.ComputedPSID("PSID in flash."),
 		"flash_version":           attribute.ComputedVersion("Firmware version in flash."),

@@ -2,7 +2,6 @@ package guids
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
@@ -70,23 +69,10 @@ func changeText(from, to []string) types.String {
 func changeOf(from, to ib.GUIDSet) types.String {
 	var was, becomes []string
 	for _, c := range from.Changes(to) {
+		if !c.IsSet() {
+			c.From = "none"
+		}
 		was, becomes = append(was, c.From), append(becomes, c.To)
 	}
 	return changeText(was, becomes)
-}
-
-// allowedChange is the change of a new resource. Core plans it again before the create and wants the
-// same. So it is the one that the configuration names, if each of its values is in flash or has
-// become the new one; else it is unknown. The verdict has refused all others.
-func allowedChange(c safety.GUIDChange, flash ib.GUIDSet) types.String {
-	has := flash.Texts()
-	for i := range c.From {
-		if !slices.Contains(has[:], c.From[i]) && !slices.Contains(has[:], c.To[i]) {
-			return types.StringUnknown()
-		}
-	}
-	if len(c.From) == 0 {
-		return types.StringUnknown()
-	}
-	return changeText(c.From, c.To)
 }

@@ -27,6 +27,7 @@ type model struct {
 	Allow        types.Object     `tfsdk:"allow"`
 	Activation   types.String     `tfsdk:"activation"`
 	Timeouts     timeouts.Value   `tfsdk:"timeouts"`
+	attribute.Restart
 
 	Change         types.String `tfsdk:"change"`
 	Effective      types.Object `tfsdk:"effective"`
@@ -184,60 +185,6 @@ func effective(set ib.GUIDSet) types.Object {
 func (m *model) empty() bool {
 	return m.BaseMAC.IsNull() && m.BaseGUID.IsNull() && m.NodeGUID.IsNull() && m.SystemGUID.IsNull() &&
 		m.PortGUIDs.IsNull() && m.MACs.IsNull()
-}
-
-// live are the attributes that the host decides.
-var live = []string{"backup_path", "effective", "reboot_required"}
-
-// plan fills what follows from configuration and state: the half that is asked for, and
-// the other half as the state has it. For a new card the other half is unknown until
-// the apply. planned.Steady handles what the host decides.
-func (m *model) plan(ref attribute.CardRef, req safety.GUIDRequest, flash ib.GUIDSet, prior model) {
-	m.ID = types.StringValue(ref.String())
-	if prior.ID.IsNull() || !attribute.SameCard(prior.CardID, prior.CardIdentity, m.CardID) {
-		m.planNew(req)
-		m.Change = allowedChange(req.Change, flash)
-		return
-	}
-	set := prior.identity()
-	if req.HasGUIDs {
-		set.Node, set.Port1, set.Port2, set.SystemImage = req.Want.Node, req.Want.Port1, req.Want.Port2, req.Want.SystemImage
-	} else {
-		m.BaseGUID, m.NodeGUID, m.SystemGUID, m.PortGUIDs = attribute.UnknownText[attribute.GUIDKind](), prior.NodeGUID,
-			prior.SystemGUID, prior.PortGUIDs
-	}
-	if req.HasMACs {
-		set.MAC1, set.MAC2 = req.Want.MAC1, req.Want.MAC2
-	} else {
-		m.BaseMAC, m.MACs = attribute.UnknownText[attribute.MACKind](), prior.MACs
-	}
-	m.setIdentity(set)
-	becomes := set
-	onlyNamed(prior.PortGUIDs, &becomes.Port1, &becomes.Port2)
-	onlyNamed(prior.MACs, &becomes.MAC1, &becomes.MAC2)
-	if m.Change = changeOf(prior.identity(), becomes); m.Change.IsNull() {
-		m.Change = prior.Change
-	}
-	// One port does not say what the other one has.
-	if !req.HasGUIDs && len(prior.PortGUIDs.Elements()) == 1 {
-		m.PortGUIDs = types.MapUnknown(attribute.GUIDType{})
-	}
-	if !req.HasMACs && len(prior.MACs.Elements()) == 1 {
-		m.MACs = types.MapUnknown(attribute.MACType{})
-	}
-}
-
-// planNew fills the half that is asked for.
-func (m *model) planNew(req safety.GUIDRequest) {
-	m.setIdentity(req.Want)
-	if !req.HasGUIDs {
-		m.BaseGUID, m.NodeGUID, m.SystemGUID = attribute.UnknownText[attribute.GUIDKind](),
-			attribute.UnknownText[attribute.GUIDKind](), attribute.UnknownText[attribute.GUIDKind]()
-		m.PortGUIDs = types.MapUnknown(attribute.GUIDType{})
-	}
-	if !req.HasMACs {
-		m.BaseMAC, m.MACs = attribute.UnknownText[attribute.MACKind](), types.MapUnknown(attribute.MACType{})
-	}
 }
 
 // identity is what a state or a plan has of a card's identity; zero where it has

@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
@@ -46,14 +47,16 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	given := plan
 	given.BaseGUID, given.BaseMAC = config.BaseGUID, config.BaseMAC
 	plan.CardIdentity = a.at.Identity
-	plan.plan(a.at.Ref, a.ask.Request, a.now.InFlash, state)
+	plan.plan(a, state)
 	plan.keepGiven(given)
-	planned.Steady{Held: exists && state.holds(config, a.ask.Request), ToDo: !a.converged(config), Live: live}.Plan(ctx,
-		req, resp, &plan)
-	a.announce(&resp.Diagnostics)
+	held := exists && state.holds(config, a.ask.Request)
+	planned.Steady{Held: held, ToDo: !a.converged(config), Live: plan.live(held, state)}.Plan(ctx, req, resp, &plan)
+	if held || plan.Restarts.IsUnknown() {
+		a.announce(&resp.Diagnostics)
+	}
 }
 
-// announce says whether the host will be restarted.
+// announce says whether the host will be restarted, where no attribute of the plan does.
 func (a *assessment) announce(diags *diag.Diagnostics) {
 	switch {
 	case a.Verdict.Activation != safety.ActivationReboot:
@@ -181,4 +184,121 @@ func (a *assessment) converged(config model) bool {
 func warnForgotten(diags *diag.Diagnostics, card string) {
 	diagnostic.AddForgotten(diags, "GUIDs of card", card,
 		"The card keeps its GUIDs and MAC addresses; nothing is written to it.")
+}
+
+// live are the attributes of an update that the host decides. A new resource has the verdict, and
+// so has the restart after a change that follows from the state.
+func (m *model) live(held bool, prior model) []string {
+	all := []string{"backup_path", "effective", "reboot_required"}
+	switch {
+	case m.isNew(prior):
+		return nil
+	case held:
+		return append(all, "restarts", "drains")
+	}
+	return all
+}
+
+// isNew reports whether the state is not of the card.
+func (m *model) isNew(prior model) bool {
+	return prior.ID.IsNull() || !attribute.SameCard(prior.CardID, prior.CardIdentity, m.CardID)
+}
+
+// plan fills what follows from configuration and state: the half that is asked for, and
+// the other half as the state has it. planned.Steady handles what the host decides.
+func (m *model) plan(a *assessment, prior model) {
+	req := a.ask.Request
+	m.ID = types.StringValue(a.at.Ref.String())
+	if m.isNew(prior) {
+		m.planNew(a)
+		return
+	}
+	set := prior.identity()
+	if req.HasGUIDs {
+		set.Node, set.Port1, set.Port2, set.SystemImage = req.Want.Node, req.Want.Port1, req.Want.Port2, req.Want.SystemImage
+	} else {
+		m.BaseGUID, m.NodeGUID, m.SystemGUID, m.PortGUIDs = attribute.UnknownText[attribute.GUIDKind](), prior.NodeGUID,
+			prior.SystemGUID, prior.PortGUIDs
+	}
+	if req.HasMACs {
+		set.MAC1, set.MAC2 = req.Want.MAC1, req.Want.MAC2
+	} else {
+		m.BaseMAC, m.MACs = attribute.UnknownText[attribute.MACKind](), prior.MACs
+	}
+	m.setIdentity(set)
+	becomes := set
+	onlyNamed(prior.PortGUIDs, &becomes.Port1, &becomes.Port2)
+	onlyNamed(prior.MACs, &becomes.MAC1, &becomes.MAC2)
+	m.Restart = attribute.NoRestart()
+	if m.Change = changeOf(prior.identity(), becomes); m.Change.IsNull() {
+		m.Change, m.Restart = prior.Change, attribute.UnknownRestart()
+	} else if m.Activation.ValueString() == attribute.ActivationReboot {
+		m.Restart = a.at.Restart()
+	}
+	// One port does not say what the other one has.
+	if !req.HasGUIDs && len(prior.PortGUIDs.Elements()) == 1 {
+		m.PortGUIDs = types.MapUnknown(attribute.GUIDType{})
+	}
+	if !req.HasMACs && len(prior.MACs.Elements()) == 1 {
+		m.MACs = types.MapUnknown(attribute.MACType{})
+	}
+}
+
+// planNew fills the half that is asked for, and the rest from the verdict. Core plans a new object
+// once more before the create and wants the same: so it stops if the flash has changed. What an
+// earlier run left open is not known before the apply has settled it.
+func (m *model) planNew(a *assessment) {
+	req, v := a.ask.Request, a.Verdict
+	m.Effective, m.RebootRequired, m.BackupPath = types.ObjectUnknown(effectiveTypes), types.BoolUnknown(),
+		types.StringUnknown()
+	m.Restart, m.Change = attribute.UnknownRestart(), types.StringUnknown()
+	if settled := !a.waiting() && !a.ClosesJobs() && a.at.Loss == nil; settled {
+		m.setIdentity(a.becomes())
+		m.Change, m.Restart = a.change(), a.at.PlannedRestart(v)
+		if !a.writes() {
+			m.BackupPath = types.StringNull()
+		}
+		if a.now.Shown && (v.Activation == safety.ActivationReboot || !a.writes() && !a.now.Pending) {
+			m.RebootRequired = types.BoolValue(false)
+		}
+		return
+	}
+	m.setIdentity(req.Want)
+	if !req.HasGUIDs {
+		m.BaseGUID, m.NodeGUID, m.SystemGUID = attribute.UnknownText[attribute.GUIDKind](),
+			attribute.UnknownText[attribute.GUIDKind](), attribute.UnknownText[attribute.GUIDKind]()
+		m.PortGUIDs = types.MapUnknown(attribute.GUIDType{})
+	}
+	if !req.HasMACs {
+		m.BaseMAC, m.MACs = attribute.UnknownText[attribute.MACKind](), types.MapUnknown(attribute.MACType{})
+	}
+}
+
+// becomes is what flash holds with all that is asked for.
+func (a *assessment) becomes() ib.GUIDSet {
+	set, want := a.now.InFlash, a.ask.Request.Want
+	if a.ask.Request.HasGUIDs {
+		set.Node, set.Port1, set.Port2, set.SystemImage = want.Node, want.Port1, want.Port2, want.SystemImage
+	}
+	if a.ask.Request.HasMACs {
+		set.MAC1, set.MAC2 = want.MAC1, want.MAC2
+	}
+	return set
+}
+
+// change is what the apply does to the values in flash; null if they stay.
+func (a *assessment) change() types.String { return changeOf(a.now.InFlash, a.becomes()) }
+
+// unannounced says in what a new resource would do another change than its plan has shown; empty
+// if it does not.
+func (m *model) unannounced(a *assessment) string {
+	now := a.change()
+	if m.Change.IsUnknown() || now.IsNull() || now.Equal(m.Change) {
+		return ""
+	}
+	planned := "The plan was to write nothing."
+	if !m.Change.IsNull() {
+		planned = "The plan was to change " + m.Change.ValueString() + "."
+	}
+	return planned + " Now it would be " + now.ValueString() + ". Nothing was written. Plan again."
 }

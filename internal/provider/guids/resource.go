@@ -11,10 +11,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 const standardTimeout = 45 * time.Minute
@@ -75,10 +77,16 @@ func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config mode
 	var before seen
 	if c.Seen(ctx, &before) {
 		a.ask.Before = before.set()
+	} else if found := plan.unannounced(a); found != "" {
+		return &safety.RefusedError{What: "set GUIDs of card " + ref.String(),
+			Findings: []finding.Finding{finding.ChangedSincePlan.Find("%s", found)}}
+	} else if !plan.Change.IsUnknown() {
+		a.ask.Before = &a.now.InFlash
 	}
 	done, err := r.Cards.ApplyGUIDs(ctx, a.ask)
 	if err == nil {
 		r.Planned.DoneCard(ref)
+		plan.Restart = r.Restarted(ctx, plan.Restart, a.at)
 		plan.finish(ref, a.now, done)
 		c.NoteSeen(ctx, seenOf(done))
 	}

@@ -2,6 +2,7 @@ package guids
 
 import (
 	"context"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -70,9 +71,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"activation": attribute.ActivationAttribute(),
 			"timeouts":   attribute.TimeoutsAttribute(ctx, times, nil),
 
-			"change": attribute.ComputedString("The last change, or the planned one: `0x… -> 0x…` for each GUID and MAC; " +
-				"for a new resource the plan shows it if `allow.guid_change` names it. The apply stops if flash has other values " +
-				"by then."),
+			"change": attribute.ComputedString("The last change, or the planned one: `0x… -> 0x…` for each GUID and MAC; null if " +
+				"there is none. " + attribute.BindsTheApply),
 			"effective": effectiveAttribute(),
 			"reboot_required": attribute.ComputedBool("Whether the host must restart before the card uses what is in flash; " +
 				"null while no driver shows what it uses."),
@@ -80,6 +80,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				"before the last change, and what identifies the card. Null if this resource has written nothing."),
 		},
 	}
+	maps.Copy(resp.Schema.Attributes, attribute.RestartAttributes())
 }
 
 func guidArgument(text string) schema.StringAttribute {

@@ -1,15 +1,18 @@
 package linktype
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -24,7 +27,9 @@ type model struct {
 	Allow        types.Object     `tfsdk:"allow"`
 	Activation   types.String     `tfsdk:"activation"`
 	Timeouts     timeouts.Value   `tfsdk:"timeouts"`
+	attribute.Restart
 
+	Change         types.String `tfsdk:"change"`
 	StoredIn       types.String `tfsdk:"stored_in"`
 	Effective      types.Map    `tfsdk:"effective"`
 	NextBoot       types.Map    `tfsdk:"next_boot"`
@@ -202,4 +207,51 @@ func (m *model) normalise() {
 	if m.Activation.IsNull() {
 		m.Activation = types.StringValue(attribute.ActivationNone)
 	}
+}
+
+// storedAnew is the change of a setting that the ports have already.
+const storedAnew = "stored anew"
+
+// unannounced refuses for a new resource what its plan has not shown.
+func (m *model) unannounced(ref attribute.CardRef, now string) error {
+	if m.Change.IsUnknown() || now == "" || now == m.Change.ValueString() {
+		return nil
+	}
+	planned := cmp.Or(m.Change.ValueString(), "nothing")
+	return &safety.RefusedError{What: "set link types of card " + ref.String(), Findings: []finding.Finding{
+		finding.ChangedSincePlan.Find("The plan was to change %s. Now it would be %s. Nothing was written. Plan again.",
+			planned, now)}}
+}
+
+// changeText is "1: eth -> ib"; a port that has the type already is stored. Empty if all have the
+// types, now and at the next boot.
+func changeText(now ops.State, want map[int]ib.LinkType) string {
+	var all []string
+	for _, number := range slices.Sorted(maps.Keys(want)) {
+		p, becomes := now.Ports[number], want[number].String()
+		switch key := strconv.Itoa(number); {
+		case p.Configured != want[number]:
+			all = append(all, key+": "+p.Configured.String()+" -> "+becomes)
+		case p.Persistent == "":
+			all = append(all, key+": "+becomes+", to be stored")
+		case p.Persistent != want[number]:
+			all = append(all, key+": "+becomes+", stored "+p.Persistent.String()+" -> "+becomes)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// changed is the change that follows from the state; empty if that has all types.
+func (m *model) changed(prior model) string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(m.Ports.Elements())) {
+		was, is := attribute.StringOf(prior.Ports.Elements()[key]), attribute.StringOf(m.Ports.Elements()[key])
+		if was == "" {
+			was = "none"
+		}
+		if was != is {
+			all = append(all, key+": "+was+" -> "+is)
+		}
+	}
+	return strings.Join(all, "; ")
 }

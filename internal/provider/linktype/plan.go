@@ -1,6 +1,7 @@
 package linktype
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -35,12 +36,14 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		var state model
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		warnForgotten(&resp.Diagnostics, state.CardID.ValueString())
-		return
+	} else if plan, config, state, exists := planned.Models[model](ctx, req, &resp.Diagnostics); !resp.Diagnostics.HasError() &&
+		r.Data != nil {
+		r.plan(ctx, plan, config, state, exists, req, resp)
 	}
-	plan, config, state, exists := planned.Models[model](ctx, req, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() || r.Data == nil {
-		return
-	}
+}
+
+func (r *Resource) plan(ctx context.Context, plan, config, state model, exists bool,
+	req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	config.CardIdentity = r.Prior(ctx, state.CardID, plan.CardID, state.CardIdentity)
 	a := r.assessClaimed(ctx, config, req, &resp.Diagnostics)
 	if a == nil || session.LeftAlone(a.at, req, resp) {
@@ -48,23 +51,28 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	held := exists && state.holds(config)
 	if held && a.keeps(state, config) {
-		if a.now.Unanswered != "" {
-			warnUnanswered(&resp.Diagnostics, a.at.Ref, a.now.State)
-		}
+		a.warnUnanswered(&resp.Diagnostics)
 		planned.Steady{Held: true}.Plan(ctx, req, resp, &plan)
 		return
 	}
 	if !r.assess(ctx, a, &resp.Diagnostics) {
 		return
 	}
-	r.noteTypes(a)
-	if r.refuseUsers(ctx, a, &resp.Diagnostics) {
+	if r.noteTypes(a); r.refuseUsers(ctx, a, &resp.Diagnostics) {
 		return
 	}
 	plan.CardIdentity = a.at.Identity
 	plan.plan(a.at.Ref)
-	planned.Steady{Held: held, ToDo: a.open(state), Live: live}.Plan(ctx, req, resp, &plan)
-	a.announce(&resp.Diagnostics)
+	plan.foresee(a, state, exists && attribute.SameCard(state.CardID, state.CardIdentity, plan.CardID))
+	planned.Steady{Held: held, ToDo: a.open(state), Live: live(held)}.Plan(ctx, req, resp, &plan)
+	a.announce(held || plan.Restarts.IsUnknown(), &resp.Diagnostics)
+}
+
+// warnUnanswered says why the state keeps what it has, if mstconfig did not answer.
+func (a *assessment) warnUnanswered(diags *diag.Diagnostics) {
+	if a.now.Unanswered != "" {
+		warnUnanswered(diags, a.at.Ref, a.now.State)
+	}
 }
 
 // noteTypes tells the resources that are planned after this one.
@@ -119,9 +127,9 @@ func (a *assessment) waits() bool {
 	return false
 }
 
-// announce says whether the host will be restarted.
-func (a *assessment) announce(diags *diag.Diagnostics) {
-	if a.Verdict.Activation != safety.ActivationReboot {
+// announce says whether the host will be restarted; open: where no attribute of the plan does.
+func (a *assessment) announce(open bool, diags *diag.Diagnostics) {
+	if !open || a.Verdict.Activation != safety.ActivationReboot {
 		return
 	}
 	for number, want := range a.ask.Request.Ports {
@@ -135,8 +143,15 @@ func (a *assessment) announce(diags *diag.Diagnostics) {
 		"The card has the link types stored, and its ports do not have them yet. Nothing is stored anew.")
 }
 
-// live are the attributes that the host decides.
-var live = []string{"stored_in", "effective", "next_boot", "by_place", "reboot_required"}
+// live are the attributes that the host decides: of an update that the state does not ask for
+// also what it does.
+func live(held bool) []string {
+	all := []string{"stored_in", "effective", "next_boot", "by_place", "reboot_required"}
+	if held {
+		all = append(all, "change", "restarts", "drains")
+	}
+	return all
+}
 
 // assessClaimed looks at a card that no other resource has, with what is asked of it.
 func (r *Resource) assessClaimed(ctx context.Context, config model, req resource.ModifyPlanRequest,
@@ -289,4 +304,61 @@ func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagno
 func warnForgotten(diags *diag.Diagnostics, card string) {
 	diagnostic.AddForgotten(diags, "link types of card", card,
 		"The ports keep their link types, now and after a restart. The stored setting stays on the host or in the card.")
+}
+
+// foresee fills in what the plan says of the change. Core plans a new resource once more before
+// the create and wants the same: so it stops if the ports have changed. An update follows from
+// the state.
+func (m *model) foresee(a *assessment, prior model, exists bool) {
+	m.Change, m.Restart = types.StringUnknown(), attribute.UnknownRestart()
+	if a.Verdict.Action == safety.ActionWait || a.ClosesJobs() {
+		return
+	}
+	inCard, stores := a.inCard()
+	if a.Verdict.Activation != safety.ActivationReboot || !inCard {
+		m.Restart = attribute.NoRestart() // a driver switches the ports itself
+	} else if stores {
+		m.Restart = a.at.Restart()
+	}
+	switch {
+	case exists:
+		m.Change = attribute.OrNull(m.changed(prior))
+		if m.Change.IsNull() {
+			m.Change = types.StringUnknown()
+		}
+	case a.ask.PlannedPSID == "" && a.steady():
+		m.Change = a.change()
+	}
+}
+
+// inCard reports whether the ports decide by the card's own configuration, and whether that is to
+// be written.
+func (a *assessment) inCard() (yes, stores bool) {
+	for number, want := range a.ask.Request.Ports {
+		p := a.now.Ports[number]
+		yes, stores = yes || p.InCard, stores || p.InCard && p.Persistent != want
+	}
+	return yes, stores
+}
+
+// steady reports whether other resources of the plan leave the ports as they are. One may restart
+// the host first, and that of another card may store what holds for all cards of a driver.
+func (a *assessment) steady() bool {
+	switches := false
+	for number, want := range a.ask.Request.Ports {
+		p := a.now.Ports[number]
+		if p.Shown == "" || p.Persistent != "" && p.Persistent != p.Configured {
+			return false
+		}
+		switches = switches || p.InCard || p.Configured != want
+	}
+	return switches || a.Verdict.Action == safety.ActionNone || len(a.at.Snap.Cards) == 1
+}
+
+// change is what becomes of the ports; null if nothing is to be done.
+func (a *assessment) change() types.String {
+	if a.Verdict.Action == safety.ActionNone {
+		return types.StringNull()
+	}
+	return types.StringValue(cmp.Or(changeText(a.now.State, a.ask.Request.Ports), storedAnew))
 }

@@ -6,6 +6,7 @@
 package linktype
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -67,14 +68,32 @@ func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config mode
 	if at == nil {
 		return nil
 	}
+	now, err := ops.Read(ctx, at.HCA)
+	if err != nil {
+		return err
+	}
+	text := changeText(now.State, ask.Request.Ports)
 	if before := (ops.Seen{}); c.Seen(ctx, &before) {
 		ask.Before = &before
+	} else if err = plan.unannounced(ref, text); err != nil {
+		return err
+	} else if !plan.Change.IsUnknown() {
+		seen := ops.SeenOf(now.State)
+		ask.Before = &seen
 	}
 	done, err := ops.Apply(ctx, r.Cards.Session, ask)
 	if err == nil {
 		r.Planned.DoneCard(ref)
 		c.NoteSeen(ctx, ops.SeenOf(done))
 		diagnostic.AddNotes(c.Diags, "Link types of card "+ref.String(), done.Warnings)
+		plan.Restart = r.Restarted(ctx, plan.Restart, at)
+		if plan.Change.IsUnknown() {
+			var prior model
+			_ = c.Before(ctx, &prior) // else there is no earlier change
+			if plan.Change = prior.Change; len(done.Did) > 0 {
+				plan.Change = types.StringValue(cmp.Or(text, storedAnew))
+			}
+		}
 		plan.finish(ref, done)
 	}
 	return err

@@ -3,6 +3,7 @@ package linktype
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
@@ -107,6 +108,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"activation":  activation(),
 			"timeouts":    attribute.TimeoutsAttribute(ctx, times, nil),
 
+			"change": attribute.ComputedString("The last change, or the planned one: `1: eth -> ib` for each port; null if there is " +
+				"none. " + attribute.BindsTheApply),
 			"stored_in": attribute.ComputedString("Place that keeps the types over a restart: `mstconfig` (the card itself), " +
 				"`modprobe.d`, `mlx4.conf` or `kernel_extra_options`."),
 			"effective": schema.MapAttribute{Computed: true, ElementType: types.StringType,
@@ -123,4 +126,5 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				"has now. Null if that is not known."),
 		},
 	}
+	maps.Copy(resp.Schema.Attributes, attribute.RestartAttributes())
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // CardAt is a card with its host and what was found there.
@@ -25,6 +26,7 @@ type CardAt struct {
 	HCA  cards.Card
 	// Identity is what a plan records of the card; see RecordedCard.
 	Identity types.String
+	drains   []string // commands that run before a restart of the host
 }
 
 // CardAt looks a card up. It adds an error at card_id and returns nil if the
@@ -46,7 +48,8 @@ func (d *Data) CardAt(ctx context.Context, ref attribute.CardRef, what string, d
 		diagnostic.AddErrorAt(diags, at, what, err)
 		return nil
 	}
-	return &CardAt{Look: look, Ref: ref, Host: h, HCA: cards.On(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot)}
+	return &CardAt{Look: look, Ref: ref, Host: h, HCA: cards.On(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot),
+		drains: cfg.Reboot.DrainCommands}
 }
 
 // FlashUnread reports whether the flash of a card could not be read, and warns
@@ -117,4 +120,41 @@ func AddJobs(diags *diag.Diagnostics, ref attribute.CardRef, jobs []journal.Repo
 	for _, j := range jobs {
 		diags.AddWarning(j.Title(ref.String()), j.String())
 	}
+}
+
+// Restart is the restart of the card's host.
+func (c *CardAt) Restart() attribute.Restart {
+	r := attribute.NoRestart()
+	r.Restarts = types.StringValue(c.Ref.Host)
+	if len(c.drains) > 0 {
+		r.Drains = attribute.StringList(c.drains)
+	}
+	return r
+}
+
+// PlannedRestart is the restart that a verdict on a card announces. It is unknown if the host is
+// restarted for what was written before: another card of this plan may have it restarted first.
+func (c *CardAt) PlannedRestart(v safety.Verdict) attribute.Restart {
+	switch {
+	case v.Action == safety.ActionWait:
+		return attribute.UnknownRestart()
+	case v.Activation != safety.ActivationReboot:
+		return attribute.NoRestart()
+	case v.Action == safety.ActionNone:
+		return attribute.UnknownRestart()
+	}
+	return c.Restart()
+}
+
+// Restarted is the restart that an apply has made since the look at a card, for a plan that could
+// not say it.
+func (d *Data) Restarted(ctx context.Context, planned attribute.Restart, before *CardAt) attribute.Restart {
+	if !planned.Restarts.IsUnknown() {
+		return planned
+	}
+	_, _, now, err := d.Look(ctx, before.Ref.Host)
+	if err != nil || now.BootID == before.Snap.BootID {
+		return attribute.NoRestart()
+	}
+	return before.Restart()
 }

@@ -1,0 +1,35 @@
+package attribute
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// BindsTheApply says what a change that a plan shows means for its apply.
+const BindsTheApply = "The apply does no other; see [what a plan binds](../guides/security.md#what-a-plan-binds)."
+
+// Restart is the restart of a host that a change of a card makes. Models embed it.
+type Restart struct {
+	Restarts types.String `tfsdk:"restarts"`
+	Drains   types.List   `tfsdk:"drains"`
+}
+
+// NoRestart is that of a change that needs none, UnknownRestart one that the apply decides.
+func NoRestart() Restart { return Restart{types.StringNull(), types.ListNull(types.StringType)} }
+
+// UnknownRestart: see NoRestart.
+func UnknownRestart() Restart {
+	return Restart{types.StringUnknown(), types.ListUnknown(types.StringType)}
+}
+
+// Announced reports whether the plan has said that the host is restarted, or could not say it.
+func (r Restart) Announced() bool { return !r.Restarts.IsNull() }
+
+// RestartAttributes are the attributes of a Restart.
+func RestartAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"restarts": ComputedString("Host that the apply restarts for this, afterwards that of the last change; null if there " +
+			"is none. Known after the apply, with a warning, where another resource may restart it first."),
+		"drains": ComputedList(types.StringType, "The provider's `drain_commands`, which run on that host before."),
+	}
+}
