@@ -37,6 +37,9 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 		return []finding.Finding{finding.PortUnsupported.Find("%s runs %s: %s.", s.Host, plat.Name(), o.NoTool)}
 	}
 	found := append(unmanagedFiles(s, d), platform.CheckPlaces(s, UnitPath(d.Card, d.Number), scriptPath)...)
+	if (!o.Present || o.LinkLayer == "Ethernet") && p.InfiniBand {
+		return found // another resource of this plan makes the port; the apply checks it then
+	}
 	if f := portThere(s, d, o, p); f != nil {
 		return append(found, *f)
 	}

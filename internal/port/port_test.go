@@ -221,6 +221,23 @@ func TestCheck_unknown_facts(t *testing.T) {
 	}
 }
 
+// A port that another resource of the plan makes InfiniBand is checked at apply.
+func TestCheck_port_that_the_plan_makes_InfiniBand(t *testing.T) {
+	d := Request{Host: "intel9", Card: address(t), Number: 1}
+	for rule, change := range map[*finding.Rule]func(*inventory.Port){
+		finding.PortEthernet: func(p *inventory.Port) { p.LinkLayer = "Ethernet" },
+		finding.PortMissing:  func(p *inventory.Port) { p.State = "" },
+	} {
+		s := testHost(func(s *inventory.Snapshot) { change(&s.Cards[0].Ports[0]) })
+		if found := Check(s, d, Observe(s, d.Card, 1), PlanFacts{InfiniBand: true}); len(found) > 0 {
+			t.Errorf("%s: %+v", rule.Code, found)
+		}
+		if found := Check(s, d, Observe(s, d.Card, 1), PlanFacts{}); len(found) != 1 || found[0].Rule != rule {
+			t.Errorf("%s: %+v", rule.Code, found)
+		}
+	}
+}
+
 // A card without GUIDs of its own is named by those that the plan makes run.
 func TestCheck_name_of_the_card(t *testing.T) {
 	s := testHost(func(s *inventory.Snapshot) { s.Cards[0].NodeGUID = 0 })
