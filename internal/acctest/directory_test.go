@@ -25,17 +25,17 @@ func TestDirectory_in_the_place_of_a_file(t *testing.T) {
 		file  string
 		cfg   func(w *Lab) Config
 	}{
-		{"netplan", labsim.StackNetplan, "HO033", ownFile[labsim.StackNetplan], interfaceOf},
-		{"udev", labsim.StackNetplan, "HO033", "/etc/udev/rules.d/70-infiniband-e41d2d0300e44ed1.rules", interfaceOf},
-		{"networkd", labsim.StackNetworkd, "HO033", ownFile[labsim.StackNetworkd], interfaceOf},
-		{"NetworkManager", labsim.StackNetworkManager, "HO033", ownFile[labsim.StackNetworkManager], interfaceOf},
-		{"ifupdown", labsim.StackIfupdown, "HO033", ownFile[labsim.StackIfupdown], interfaceOf},
-		{"options of opensm", "", "HO033", smConf, all},
-		{"partitions", "", "HO033", smParts, all},
-		{"drop-in of opensm", "", "HO033", "/etc/systemd/system/" + smUnit + ".d/terraform-infiniband.conf", all},
-		{"unit of a port", "", "HO033", "/etc/systemd/system/infiniband-port-0000:01:00.0-1.service", port},
-		{"program of ports", "", "HO033", "/usr/local/sbin/terraform-infiniband-port", port},
-		{"link types", "", "LT019", platform.ModprobePath, func(w *Lab) Config { return w.types(host, "ib", "ib") }},
+		{"netplan", labsim.StackNetplan, "HO035", ownFile[labsim.StackNetplan], interfaceOf},
+		{"udev", labsim.StackNetplan, "HO035", "/etc/udev/rules.d/70-infiniband-e41d2d0300e44ed1.rules", interfaceOf},
+		{"networkd", labsim.StackNetworkd, "HO035", ownFile[labsim.StackNetworkd], interfaceOf},
+		{"NetworkManager", labsim.StackNetworkManager, "HO035", ownFile[labsim.StackNetworkManager], interfaceOf},
+		{"ifupdown", labsim.StackIfupdown, "HO035", ownFile[labsim.StackIfupdown], interfaceOf},
+		{"options of opensm", "", "HO035", smConf, all},
+		{"partitions", "", "HO035", smParts, all},
+		{"drop-in of opensm", "", "HO035", "/etc/systemd/system/" + smUnit + ".d/terraform-infiniband.conf", all},
+		{"unit of a port", "", "HO035", "/etc/systemd/system/infiniband-port-0000:01:00.0-1.service", port},
+		{"program of ports", "", "HO035", "/usr/local/sbin/terraform-infiniband-port", port},
+		{"link types", "", "HO035", platform.ModprobePath, func(w *Lab) Config { return w.types(host, "ib", "ib") }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

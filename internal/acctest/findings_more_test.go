@@ -238,7 +238,7 @@ func linkFindings() []findingCase {
 			config: types("ib", "ib"), prepare: func(w *Lab) {
 				w.Put(labs.Intel9, "/etc/modprobe.d/zz-mlx4.conf", "install mlx4_core /bin/true\n")
 			}},
-		{code: "LT019", at: "ports", says: []string{"intel9: /etc/modprobe.d/terraform-infiniband.conf", "move the file away"},
+		{code: "HO035", at: "ports", says: []string{"intel9: /etc/modprobe.d/terraform-infiniband.conf", "move the file away"},
 			config: types("eth", "eth"), prepare: func(w *Lab) {
 				w.Put(labs.Intel9, "/etc/modprobe.d/terraform-infiniband.conf", "# Ours, not yours.\n")
 			}},
@@ -247,7 +247,7 @@ func linkFindings() []findingCase {
 			config: func(w *Lab) Config { return w.types(labs.Xeon2zfs, "ib", "ib") }, prepare: func(w *Lab) {
 				w.Run(labs.Xeon2zfs, `midclt call system.advanced.update '{"kernel_extra_options": "mlx4_core.port_type_array=2,2"}'`)
 			}},
-		{code: "LT021", at: "ports", says: []string{"terraform-infiniband.conf also has: options mlx4_core debug_level=1"},
+		{code: "HO034", at: "ports", says: []string{"terraform-infiniband.conf also has: options mlx4_core debug_level=1"},
 			config: types("ib", "ib"), prepare: func(w *Lab) {
 				w.Put(labs.Intel9, "/etc/modprobe.d/terraform-infiniband.conf", platform.OwnedHeader("infiniband_link_type")+
 					"options mlx4_core port_type_array=1,1\noptions mlx4_core debug_level=1\n")
@@ -343,7 +343,7 @@ func networkFindings() []findingCase {
 				w.Machine(ubuntu).FS.Put("/etc/netplan/60-by-hand.yaml", "network:\n  version: 2\n  ethernets:\n    ibp1s0:\n"+
 					"      addresses: [172.16.0.20/24]\n      nameservers: {addresses: [10.9.8.1]}\n", 0o600)
 			}},
-		{code: "IP044", says: []string{"60-infiniband-e41d2d0300e44ed1.yaml has line 6: nameservers"}, config: wants(ubuntu, nil),
+		{code: "HO034", says: []string{"60-infiniband-e41d2d0300e44ed1.yaml has line 6: nameservers"}, config: wants(ubuntu, nil),
 			prepare: func(w *Lab) {
 				drivers(w)
 				w.Machine(ubuntu).FS.Put("/etc/netplan/60-infiniband-e41d2d0300e44ed1.yaml", platform.Owner+"\nnetwork:\n  "+

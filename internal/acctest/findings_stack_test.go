@@ -35,7 +35,7 @@ func stackFindings() []findingCase {
 				drivers(w)
 				w.Machine(host).FS.Drop("/etc/network/interfaces")
 			}},
-		{code: "HO033", says: []string{ownFile[labsim.StackNetplan] + " of intel9 is a directory"}, config: plain,
+		{code: "HO035", says: []string{ownFile[labsim.StackNetplan] + " of intel9 is a directory"}, config: plain,
 			prepare: func(w *Lab) {
 				drivers(w)
 				w.Run(host, "mkdir "+ownFile[labsim.StackNetplan])
@@ -73,7 +73,7 @@ func stackFindings() []findingCase {
 				w.AddSM(&labsim.SM{Port: w.Machine(host).Cards()[0].Ports[0], Priority: 1})
 				w.Run(host, "ip link add link ibp1s0 name ibp1s0.8001 type ipoib pkey 0x8001; ip link set ibp1s0.8001 up")
 			}},
-		{code: "IP048", says: []string{"60-infiniband-e41d2d0300e44ed1.yaml is not valid", "away. Then apply"}, config: plain,
+		{code: "HO035", says: []string{"60-infiniband-e41d2d0300e44ed1.yaml is not valid", "away. Then plan again"}, config: plain,
 			prepare: put("/etc/netplan/60-infiniband-e41d2d0300e44ed1.yaml", "network: [\n")},
 		{code: "IP028", at: "mtu", says: []string{`mode = "datagram" and mtu = 2044`, `mode = "connected" and mtu = 65520`},
 			prepare: drivers, config: func(*Lab) Config {

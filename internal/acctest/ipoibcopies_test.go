@@ -129,7 +129,7 @@ func TestIPoIB_value_that_stands_there_twice(t *testing.T) {
 // promise.
 func TestIPoIB_file_without_sense(t *testing.T) {
 	t.Parallel()
-	editedFiles(t, "IP044", []fileEdit{
+	editedFiles(t, "HO034", []fileEdit{
 		{"ifupdown, no stanza", labsim.StackIfupdown, "iface ibp1s0 inet static\n", "",
 			"has line 5: address, line 6: mtu"},
 		{"ifupdown", labsim.StackIfupdown, "auto ibp1s0\n", "no sense\n", "has line 3: no"},

@@ -72,11 +72,11 @@ func TestLinkType_settingOfOthersInOurPlace(t *testing.T) {
 	plan := cleanPlan(t, ws, eth)
 	const theirs = "options mlx4_core port_type_array=2,2\n"
 	w.Put(labs.Intel9, file, theirs)
-	if diags, err := ws.Apply(t.Context(), plan); err != nil || len(diags.Errors().Find("LT019", file)) != 1 ||
+	if diags, err := ws.Apply(t.Context(), plan); err != nil || len(diags.Errors().Find("HO035", file)) != 1 ||
 		len(diags.Errors()) != 1 {
 		t.Errorf("the file was replaced after the plan: %v\n%s", err, diags)
 	}
-	if plan := mustPlan(t, ws, eth); len(plan.Diags.Errors().Find("LT019", file)) != 1 {
+	if plan := mustPlan(t, ws, eth); len(plan.Diags.Errors().Find("HO035", file)) != 1 {
 		t.Errorf("a plan with a file of somebody else's in the place:\n%s", plan.Diags)
 	}
 	if got := w.Run(labs.Intel9, "cat "+file+" /sys/bus/pci/devices/0000:01:00.0/mlx4_port1"); got != theirs+"ib\n" {
@@ -107,7 +107,7 @@ func TestLinkType_linesOfOthersInOurFile(t *testing.T) {
 			w.Run(labs.Intel9, "echo '"+line+"' >>"+file+"; update-initramfs -u")
 		}
 		plan := cleanPlan(t, ws, ib)
-		if len(plan.Diags.Warnings().Find("LT021", file+" also has: "+line+".", ".terraform-infiniband.conf.changed-")) != 1 ||
+		if len(plan.Diags.Warnings().Find("HO034", file+" also has: "+line+".", ".terraform-infiniband.conf.changed-")) != 1 ||
 			len(plan.Changes) != 1 || len(plan.Diags.Find("LT006")) != 0 {
 			t.Errorf("the plan does not show the line: %v\n%s", plan.Changes, plan.Diags)
 		}

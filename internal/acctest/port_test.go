@@ -49,12 +49,12 @@ func portFindings() []findingCase {
 		{code: "PO006", at: "speeds", says: []string{"HDR"}, prepare: diags,
 			config: wants(map[string]any{"speeds": []any{"SDR", "HDR"}})},
 		{code: "PO008", says: []string{"LinkUp"}, prepare: diags, config: wants(off)},
-		{code: "PO009", at: "port", says: []string{"/usr/local/sbin/terraform-infiniband-port"}, config: wants(nil),
+		{code: "HO035", says: []string{"/usr/local/sbin/terraform-infiniband-port"}, config: wants(nil),
 			prepare: func(w *Lab) {
 				diags(w)
 				w.Put(ubuntu, "/usr/local/sbin/terraform-infiniband-port", "#!/bin/sh\n# mine\n")
 			}},
-		{code: "PO011", says: []string{"infiniband-port-0000:01:00.0-1.service also has: Nice (value not shown)", "systemctl edit"},
+		{code: "HO034", says: []string{"infiniband-port-0000:01:00.0-1.service also has: Nice (value not shown)", "systemctl edit"},
 			config: wants(nil), prepare: func(w *Lab) {
 				diags(w)
 				w.Put(ubuntu, "/etc/systemd/system/infiniband-port-0000:01:00.0-1.service", "# Managed by Terraform "+
@@ -201,7 +201,7 @@ func TestPort_shows_the_same_at_each_refresh(t *testing.T) {
 	for range 2 {
 		plan := cleanPlan(t, ws, cfg)
 		if ws.Get("infiniband_port.it", "at_boot") != false || ws.Get("infiniband_port.it", "enabled") != true ||
-			plan.Actions()["infiniband_port.it"] != Update || len(plan.Diags.Find("PO011", unit)) != 1 {
+			plan.Actions()["infiniband_port.it"] != Update || len(plan.Diags.Find("HO034", unit)) != 1 {
 			t.Errorf("a unit that sets nothing: %v, at_boot = %v, enabled = %v\n%s", plan.Actions(),
 				ws.Get("infiniband_port.it", "at_boot"), ws.Get("infiniband_port.it", "enabled"), plan.Diags)
 		}
@@ -237,7 +237,7 @@ func TestPort_changedAfterThePlan(t *testing.T) {
 		t.Errorf("the port was enabled: %s", w.physical())
 	}
 	plan = mustPlan(t, ws, slow)
-	if len(plan.Diags.Warnings().Find("PO011", "# ask Kim")) != 1 {
+	if len(plan.Diags.Warnings().Find("HO034", "# ask Kim")) != 1 {
 		t.Errorf("the plan does not name the line:\n%s", plan.Diags)
 	}
 	mustApply(t, ws, slow)
@@ -461,7 +461,7 @@ func TestPort_unit_of_an_earlier_version(t *testing.T) {
 	if plan.Actions()["infiniband_port.it"] != Update || ws.Get("infiniband_port.it", "at_boot") != false {
 		t.Errorf("the plan is %v, at_boot = %v", plan.Actions(), ws.Get("infiniband_port.it", "at_boot"))
 	}
-	if said := plan.Diags.Find("PO011"); len(said) > 0 {
+	if said := plan.Diags.Find("HO034"); len(said) > 0 {
 		t.Errorf("the plan says\n%s", said)
 	}
 	mustApply(t, ws, on)

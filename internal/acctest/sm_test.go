@@ -221,7 +221,7 @@ func TestSM_destroy_keeps_lines(t *testing.T) {
 	// An update.
 	adds("qos TRUE")
 	plan := cleanPlan(t, ws, smOptions(map[string]any{"priority": 9}))
-	if len(plan.Diags.Warnings().Find("SM029", smConf+" also has: qos TRUE", "systemctl edit")) != 1 {
+	if len(plan.Diags.Warnings().Find("HO034", smConf+" also has: qos TRUE", "systemctl edit")) != 1 {
 		t.Errorf("the plan of an update does not name the line:\n%s", plan.Diags)
 	}
 	diags, err := ws.Apply(t.Context(), plan)
@@ -238,7 +238,7 @@ func TestSM_destroy_keeps_lines(t *testing.T) {
 	adds("lmc 2")
 	refused(plan, "lmc 2")
 	plan = mustPlan(t, ws, nil)
-	if len(plan.Diags.Warnings().Find("SM029", smConf+" also has: lmc 2", "a destroy removes it")) != 1 {
+	if len(plan.Diags.Warnings().Find("HO034", smConf+" also has: lmc 2", "a destroy removes it")) != 1 {
 		t.Errorf("the plan of a destroy does not name the line:\n%s", plan.Diags)
 	}
 	if diags, err = ws.Apply(t.Context(), plan); err != nil || diags.HasError() || len(ws.State) > 0 {
@@ -267,7 +267,7 @@ func TestSM_replaced_keeps_lines(t *testing.T) {
 		!strings.Contains(w.Run(host, "cat "+smConf), "qos TRUE") {
 		t.Errorf("the saved plan:\n%s", out)
 	}
-	if out := o.says(0, "plan", "-replace=infiniband_opensm.it", "-out=p"); !strings.Contains(out, "SM029") {
+	if out := o.says(0, "plan", "-replace=infiniband_opensm.it", "-out=p"); !strings.Contains(out, "HO034") {
 		t.Errorf("the new plan does not name the line:\n%s", out)
 	}
 	o.says(0, "apply", "p")

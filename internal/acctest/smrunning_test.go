@@ -79,7 +79,7 @@ func TestSM_file_is_gone(t *testing.T) {
 		w.Run(labs.Intel9, "rm "+file)
 		plan := cleanPlan(t, ws, cfg)
 		if plan.Actions()["infiniband_opensm.it"] != Update ||
-			len(plan.Diags.Warnings().Find("Finding: SM029", file+" of intel9 is gone")) != 1 {
+			len(plan.Diags.Warnings().Find("Finding: HO034", file+" of intel9 is gone")) != 1 {
 			t.Errorf("%s: %v\n%s", file, plan.Actions(), plan.Diags)
 		}
 		mustApply(t, ws, cfg)
@@ -131,7 +131,7 @@ func TestSM_lines_without_sense(t *testing.T) {
 		w.Put(labs.Intel9, edit.file, strings.Replace(ours, edit.old, edit.now, 1))
 		plan := cleanPlan(t, ws, cfg)
 		if plan.Actions()["infiniband_opensm.it"] != Update ||
-			len(plan.Diags.Warnings().Find("SM029", edit.file+edit.says)) != 1 {
+			len(plan.Diags.Warnings().Find("HO034", edit.file+edit.says)) != 1 {
 			t.Errorf("%s: %v\n%s", edit.now, plan.Actions(), plan.Diags)
 		}
 		mustApply(t, ws, cfg)

@@ -107,10 +107,22 @@ var (
 		WayOut: "Keep one of the two entries of the provider's hosts. Write its key into all resources. If resources are " +
 			"in the state under the other key, take them out with " +
 			"terraform state rm, and import them under the key that stays."}
-	DirectoryInPlace = &Rule{Code: "HO033", Severity: Refuse, Title: "A directory is where the provider keeps a file",
-		Meaning: "Somebody has made a directory with the name of a file that this resource writes. What is in it may be " +
-			"needed, so the provider does not remove it. The service that reads the file does not look into the directory.",
-		WayOut: "Look what is in the directory. Move it away or delete it, then plan again."}
+	FileEdited = &Rule{Code: "HO034", Severity: Warn, Title: "A file of this resource was changed by hand",
+		Meaning: "The next apply of this resource writes the file anew, and a destroy removes it. The lines that somebody " +
+			"has added go with it. A file with such lines is kept beside its place, where nothing reads it. Settings, " +
+			"variables and keys are named without their values: one may be a password.",
+		WayOut: "Write what is wanted as arguments of this resource. Other lines belong into a file of their own: a drop-in " +
+			"of the unit (systemctl edit with its name), a file of /etc/modprobe.d, one of /etc/systemd/resolved.conf.d. " +
+			"To keep what has no place elsewhere, take the resource out of the state with a removed block and " +
+			"lifecycle { destroy = false }, and maintain the file by hand."}
+	FileUnmanaged = &Rule{Code: "HO035", Severity: Refuse,
+		Title: "Refusing to replace a file that does not say it is Terraform's",
+		Meaning: "The first line of every file of this provider says so; in /etc/rdma/mlx4.conf it is the line above the " +
+			"card, in a profile of NetworkManager the section [user]. Where that is missing, somebody has written the file, " +
+			"or has replaced it since Terraform wrote it, also by a directory or a link to /dev/null. The provider leaves it " +
+			"alone, so that no setting is lost.",
+		WayOut: "Put what is wanted of it into this resource, and move the file away. Of /etc/rdma/mlx4.conf take only the " +
+			"line of the card out. Then plan again."}
 	CardInUse = &Rule{Code: "HO045", Severity: Refuse, Title: "Another program uses the card", Attribute: "card_id",
 		Meaning: "Two programs that use one card at the same time disturb each other. Even a query can make a burn fail. " +
 			"The provider leaves such a card alone and does not even read it. It sees programs that have the card open, the " +

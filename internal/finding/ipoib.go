@@ -206,15 +206,6 @@ var (
 			"and route, so an apply drops none that somebody has added after the plan. Addresses that somebody has given " +
 			"to an interface without a file are asked for in the same way.",
 		Consent: "adopt_without"}
-	InterfaceFileEdited = &Rule{Code: "IP044", Severity: Warn,
-		Title: "Somebody has added settings to a file of this interface",
-		Meaning: "The file is written by this resource, which has arguments for mode, MTU, addresses and routes. Settings " +
-			"that somebody has added to it end with the next apply that writes the file anew, and with a destroy. They are " +
-			"named without their values: one may be a password. The file as it was is kept beside its place, under a name " +
-			"that the network stack does not read. A saved plan whose settings are not those of the file any more is " +
-			"refused (HO019).",
-		WayOut: "Copy what you need to where it belongs to no single interface, as name servers to " +
-			"/etc/systemd/resolved.conf.d, then apply. Or take the lines out of the file."}
 	InterfaceNotActivated = &Rule{Code: "IP045", Severity: Warn,
 		Title: "NetworkManager does not activate this interface now", Attribute: "port_guid",
 		Meaning: "NetworkManager activates an interface only if it has a carrier. An IPoIB interface has one when its port " +
@@ -232,15 +223,6 @@ var (
 			"still there. It has no effect any more.",
 		WayOut: "Apply: it removes what is left, and leaves the interface alone. If another apply is at work on this " +
 			"interface, wait for its end."}
-	InterfaceFileReplaced = &Rule{Code: "IP048", Severity: Refuse,
-		Title: "Refusing to replace a file of this interface that does not say it is Terraform's",
-		Meaning: "This resource keeps the definition of the interface in a file of this name. The first line of every file " +
-			"of this provider says so; a profile of NetworkManager, which drops comments, says so in its section [user]. " +
-			"Where that is missing, somebody has written the file, or has replaced it since " +
-			"Terraform wrote it, also by a link to /dev/null. The provider leaves such a file alone, so that no setting is " +
-			"lost.",
-		WayOut: "Put what is wanted of it into this resource, and move the file away. Then apply: the apply writes the " +
-			"file anew."}
 	PKeyWithoutCarrier = &Rule{Code: "IP049", Severity: Warn,
 		Title: "The interface of a partition has no carrier", Attribute: "pkey",
 		Meaning: "The subnet manager serves the port, and the interface cannot join the broadcast group of its partition: " +

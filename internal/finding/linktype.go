@@ -91,12 +91,6 @@ var (
 		WayOut: "Remove these resources from the configuration, in the same apply or in an earlier one. Then nothing else " +
 			"has to be done. Remove by hand what Terraform does not manage. To keep the interface and the subnet manager, " +
 			"leave the port \"ib\"."}
-	LinkTypeFileUnmanaged = &Rule{Code: "LT019", Severity: Refuse,
-		Title: "Refusing to overwrite a setting that Terraform did not write", Attribute: "ports",
-		Meaning: "The first line of every file of this provider says so, and in /etc/rdma/mlx4.conf the line above the " +
-			"card. Where it is missing, somebody has written the setting, or has replaced it since Terraform wrote it.",
-		WayOut: "Read what is named above. Write what is wanted of it into ports, and move the file away. Of " +
-			"/etc/rdma/mlx4.conf take only the line out. Then plan again."}
 	ParameterOverCard = &Rule{Code: "LT020", Severity: Warn,
 		Title: "A module parameter overrides the types that are stored in the card", Attribute: "ports",
 		Meaning: "The driver mlx4_core takes the type of a port from its parameter port_type_array. Only where that is 0, " +
@@ -104,12 +98,6 @@ var (
 			"that somebody else made there is replaced or overridden. The parameter holds for every mlx4 card of the host, " +
 			"except in mlx4.conf.",
 		WayOut: "To have the types in the card only, remove the setting that is named above, then plan again."}
-	LinkTypeFileEdited = &Rule{Code: "LT021", Severity: Warn, Title: "The file of the link types was changed by hand",
-		Attribute: "ports",
-		Meaning: "The next apply of this resource writes the file anew. The lines that somebody has added go with it. A " +
-			"file with such lines is kept beside its place, where nothing reads it.",
-		WayOut: "Write other options of the driver into a file of your own in /etc/modprobe.d, and run " +
-			"update-initramfs -u. The types of the ports belong into ports."}
 )
 
 // BeforeRestart is about a port that is Ethernet only until the host restarts. To set its type

@@ -37,8 +37,8 @@ var Families = []Family{
 		FirmwareEthernetOnly, EthernetBeforeInfiniBand, AutoNotLasting, CardWithoutPort, CardInfiniBandOnly,
 		InterfacesGoDown, OtherCardWouldChange, PortTypesNotShown,
 		LinkTypeNotLasting, LinkTypePostponed, CardConfigUnreadable, LinkTypeAwaitsRestart, LinkTypeWouldBeLost,
-		LinkTypeOverridden, InitramfsOutdated, InfiniBandInUse, LinkTypeFileUnmanaged,
-		ParameterOverCard, LinkTypeFileEdited,
+		LinkTypeOverridden, InitramfsOutdated, InfiniBandInUse,
+		ParameterOverCard,
 	}},
 	{"PF", "Platforms", "What a distribution or its kernel cannot do. For every resource that needs an InfiniBand port.",
 		[]*Rule{
@@ -49,8 +49,8 @@ var Families = []Family{
 		SessionOverCard, DefaultRouteOverCard, KernelLockedDown, FlashJobRunning, FlashJobUnsettled,
 		HostWithoutSpace, RebootNotAllowed, HostObserved, SubnetManagerOnCard, HostLacksPrograms, RestartNeeded,
 		StorageOverCard, HostServesShares, HostScansPool, HostRunsOnBattery, HostInKubernetes,
-		FlashJobUnreadable, EarlierCardFailed, ChangedSincePlan, ManagedTwice, HostHasTwoNames,
-		DirectoryInPlace, CardInUse,
+		FlashJobUnreadable, EarlierCardFailed, ChangedSincePlan, ManagedTwice, HostHasTwoNames, FileEdited, FileUnmanaged,
+		CardInUse,
 	}},
 	{"SM", "Subnet managers", "For `infiniband_opensm`.", []*Rule{
 		OpensmUnsupported, OpensmPortUnknown, OpensmPortEthernet, OpensmPriorityEqual,
@@ -59,13 +59,12 @@ var Families = []Family{
 		PartitionsContradict, BroadcastGroupUnfit, SubnetManagerCompetes, FabricGUIDTwice,
 		OpensmPortHeld, OpensmConfIgnored, FabricKeysDropped, PartitionsDiffer, PartitionFileUnmanaged,
 		FabricCardWithoutGUIDs, SubnetPrefixIneffective, OpensmUnfitForNDR, CompetitionUnknown,
-		OpensmFileEdited, OpensmFileUnmanaged, OpensmPortWithoutLink, OpensmMasked, OpensmCommandReplaced,
+		OpensmPortWithoutLink, OpensmMasked, OpensmCommandReplaced,
 		OpensmOlderThanFiles, OpensmOthersStart, OpensmBeside,
 	}},
 	{"PO", "Ports", "For `infiniband_port`.", []*Rule{
 		PortUnsupported, PortMissing, PortEthernet, PortCarriesHost, PortHasSubnetManager, PortSpeedUnsupported,
-		PortGoesDown, PortFileUnmanaged,
-		PortFileEdited, PortLinkUnread, PortEnabledUnread,
+		PortGoesDown, PortLinkUnread, PortEnabledUnread,
 	}},
 	{"BM", "Benchmarks", "For `infiniband_benchmark`.", []*Rule{
 		BenchmarkUnavailable, BenchmarkInstalled, BenchmarkMissed, BenchmarkMissedAllowed,
@@ -79,8 +78,8 @@ var Families = []Family{
 		NetworkChangeUnconfirmed, SubnetInterfacesDiffer, RouteInvalid, DefaultRouteTwice,
 		TrueNASRoutes, TrueNASPKey, PKeyNameTooLong, SubnetManagerElsewhere, InterfaceInBond, Ifupdown2TooOld,
 		InterfaceWouldBeLost, StorageOverInterface, AddressTaken, InterfaceDefinedByHand,
-		DefinitionLosesSettings, InterfaceFileEdited, InterfaceNotActivated, DefinitionStays, ConfirmedChangeLeft,
-		InterfaceFileReplaced, PKeyWithoutCarrier, InterfaceDrifts, MTUAbovePort,
+		DefinitionLosesSettings, InterfaceNotActivated, DefinitionStays, ConfirmedChangeLeft,
+		PKeyWithoutCarrier, InterfaceDrifts, MTUAbovePort,
 		InterfaceWithoutCarrier, OtherInterfaceFileInvalid,
 	}},
 }

@@ -130,21 +130,6 @@ var (
 			"manager that hangs keeps its role.",
 		WayOut: "Run sminfo and saquery SMIR on the host as root and fix what they report. If there is another one, choose " +
 			"a priority that decides which one rules."}
-	OpensmFileEdited = &Rule{Code: "SM029", Severity: Warn,
-		Title: "A file of this subnet manager was changed by hand",
-		Meaning: "The next apply of this resource writes the file anew, and a destroy removes it. The lines that somebody " +
-			"has added go with it. A file with such lines is kept beside its place, where nothing reads it. Settings of the " +
-			"unit, and keys, are named without their values: one may be a password.",
-		WayOut: "Write what is wanted as arguments of this resource. Lines of the unit belong into a drop-in of your own: " +
-			"systemctl edit with the name of the unit. An option that this resource has no argument for cannot stay in a " +
-			"file of this resource. To keep it, take the subnet manager out of the state with a removed block and " +
-			"lifecycle { destroy = false }, and maintain the files by hand."}
-	OpensmFileUnmanaged = &Rule{Code: "SM030", Severity: Refuse,
-		Title: "Refusing to replace a file that does not say it is Terraform's",
-		Meaning: "The first line of every file of this provider says so. Where it is missing, somebody has written the " +
-			"file, or has replaced it since Terraform wrote it. The provider leaves such a file alone, so that no setting " +
-			"is lost.",
-		WayOut: "Put what the file says into this resource as far as it is wanted, and move the file away. Then plan again."}
 	OpensmPortWithoutLink = &Rule{Code: "SM031", Severity: Warn, Title: "The port of this subnet manager has no link",
 		Attribute: "port_guid",
 		Meaning: "A subnet manager serves its port over the cable. The apply sets this one up and waits for the port. It " +

@@ -36,17 +36,6 @@ var (
 	PortGoesDown = &Rule{Code: "PO008", Severity: Warn, Title: "The link of the port goes down",
 		Meaning: "Disabling ends all traffic on the port. New speeds or widths interrupt it for some seconds while the " +
 			"link trains."}
-	PortFileUnmanaged = &Rule{Code: "PO009", Severity: Refuse,
-		Title: "Refusing to overwrite a file that Terraform did not write", Attribute: "port",
-		Meaning: "A unit or program of this name exists already.",
-		WayOut: "Read the file. If nobody needs it, move it away. If it is a link to /dev/null, somebody has masked the " +
-			"unit: remove the link, then run systemctl daemon-reload."}
-	PortFileEdited = &Rule{Code: "PO011", Severity: Warn, Title: "A file of this port was changed by hand",
-		Meaning: "The next apply of this resource writes the file anew, and a destroy removes it. The lines that somebody " +
-			"has added go with it. A file with such lines is kept beside its place, where nothing reads it. Settings and " +
-			"variables are named without their values: one may be a password.",
-		WayOut: "Write what is wanted as arguments of this resource. Lines of the unit belong into a drop-in of your own: " +
-			"systemctl edit with the name of the unit."}
 	PortLinkUnread = &Rule{Code: "PO012", Severity: Warn, Title: "Speeds and widths of the port cannot be read",
 		Attribute: "port",
 		Meaning: "ibportstate of rdma-core 56.0 to 60.0 opens no port that is down. Whether the port has the speeds and " +

@@ -32,7 +32,7 @@ func CheckPlaces(s *inventory.Snapshot, paths ...string) []finding.Finding {
 	var found []finding.Finding
 	for _, path := range paths {
 		if s.Directories[path] {
-			found = append(found, finding.DirectoryInPlace.Find("%s of %s is a directory.", path, s.Host))
+			found = append(found, finding.FileUnmanaged.Find("%s of %s is a directory.", path, s.Host))
 		}
 	}
 	return found

@@ -155,7 +155,7 @@ func broken(s *inventory.Snapshot) string {
 	f, there := s.Files[scriptPath]
 	mode, err := strconv.ParseUint(f.Mode, 8, 32)
 	switch {
-	case s.Denied[scriptPath]: // PO009 refuses
+	case s.Denied[scriptPath]: // HO035 refuses
 	case !there:
 		return scriptPath + " is gone"
 	case err == nil && mode&0o100 == 0:

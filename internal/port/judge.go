@@ -70,10 +70,10 @@ func unmanagedFiles(s *inventory.Snapshot, d Request) []finding.Finding {
 	for _, path := range []string{UnitPath(d.Card, d.Number), scriptPath} {
 		f, there := s.Files[path]
 		if s.Denied[path] {
-			found = append(found, finding.PortFileUnmanaged.Find("%s of %s is there and could not be read.", path, s.Host))
+			found = append(found, finding.FileUnmanaged.Find("%s of %s is there and could not be read.", path, s.Host))
 		}
 		if there && !platform.IsOurs(strings.TrimPrefix(f.Content, "#!/bin/sh\n")) {
-			found = append(found, finding.PortFileUnmanaged.Find("%s of %s.", path, s.Host))
+			found = append(found, finding.FileUnmanaged.Find("%s of %s.", path, s.Host))
 		}
 	}
 	return found
@@ -147,7 +147,7 @@ func checkSupported(d Request, o Observation) []finding.Finding {
 func checkEdits(o Observation) []finding.Finding {
 	var found []finding.Finding
 	for _, e := range o.Edits {
-		found = append(found, finding.PortFileEdited.Find("%s", e.Evidence(o.host)))
+		found = append(found, finding.FileEdited.Find("%s", e.Evidence(o.host)))
 	}
 	return found
 }

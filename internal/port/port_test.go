@@ -205,7 +205,7 @@ func TestCheck_unknown_facts(t *testing.T) {
 			finding.CardUndecided, "(it was not read), and its node GUID 0x0002c9000100d050 is not that of one card alone"},
 		"operating system": {func(s *inventory.Snapshot) { s.OS = inventory.OS{} }, finding.PortUnsupported, "not supported"},
 		"our unit": {func(s *inventory.Snapshot) { s.Denied = map[string]bool{UnitPath(address(t), 1): true} },
-			finding.PortFileUnmanaged, "could not be read"},
+			finding.FileUnmanaged, "could not be read"},
 	} {
 		s := testHost(c.change)
 		d := Request{Host: "intel9", Card: address(t), Number: 1}

@@ -358,7 +358,7 @@ var linkCases = []struct {
 		in.Current, in.Persisted = map[int]string{1: "ib", 2: "ib"}, in.Request.Ports
 		in.Overrides = fact.Unknown[[]string]("a line of modprobe.d is not understood")
 	}},
-	{"LT019", finding.Refuse, "a file of others", func(in *LinkTypeInput) {
+	{"HO035", finding.Refuse, "a file of others", func(in *LinkTypeInput) {
 		in.StoredIn, in.NotOurs = "modprobe.d", "/etc/modprobe.d/terraform-infiniband.conf"
 	}},
 	{"LT020", finding.Warn, "a parameter over the card", overCard},
@@ -366,7 +366,7 @@ var linkCases = []struct {
 		overCard(in)
 		in.Host.Cards = beside("eth", "eth")
 	}},
-	{"LT021", finding.Warn, "a file with other lines", func(in *LinkTypeInput) {
+	{"HO034", finding.Warn, "a file with other lines", func(in *LinkTypeInput) {
 		in.Current, in.Persisted = map[int]string{1: "ib", 2: "ib"}, in.Request.Ports
 		in.StoredIn, in.Edited = "modprobe.d", "/etc/modprobe.d/terraform-infiniband.conf also has: a line"
 	}},
@@ -549,7 +549,6 @@ func TestCatalogue_every_code_appears(t *testing.T) {
 	seen[clash.Twice("infiniband_firmware", "a/0000:01:00.0", "a/0000:01:00.0", nil).Rule.Code] = true
 	for _, r := range []*finding.Rule{
 		finding.HostHasTwoNames,         // TestLab_oneMachineUnderTwoNames
-		finding.DirectoryInPlace,        // acctest TestDirectory_in_the_place_of_a_file
 		finding.RestartIntoDamagedFlash, // TestRestart_notIntoDamagedFlash
 		// Found where the object is, not by a verdict.
 		finding.ImageNotAsDeclared, finding.CardWithoutSerialNumber, finding.EarlierCardFailed, finding.ChangedSincePlan, finding.RestoreOfManagedCard,

@@ -135,10 +135,10 @@ func neighbours(in LinkTypeInput) []*inventory.Card {
 func checkFile(in LinkTypeInput) []finding.Finding {
 	var found []finding.Finding
 	if in.NotOurs != "" {
-		found = append(found, finding.LinkTypeFileUnmanaged.Find("Host %s: %s", in.Host.Host, in.NotOurs))
+		found = append(found, finding.FileUnmanaged.Find("Host %s: %s", in.Host.Host, in.NotOurs).At("ports"))
 	}
 	if in.Edited != "" {
-		found = append(found, finding.LinkTypeFileEdited.Find("%s", in.Edited))
+		found = append(found, finding.FileEdited.Find("%s", in.Edited).At("ports"))
 	}
 	return found
 }

@@ -38,7 +38,7 @@ func TestLab_Added_settings_are_named_and_kept(t *testing.T) {
 			text := l.file("intel9", c.file)
 			snap := l.snapshot(t, "intel9")
 			all := judge.Check(found.At(snap, d.Ref()), d, judge.PlanFacts{})
-			i := slices.IndexFunc(all, func(f finding.Finding) bool { return f.Rule == finding.InterfaceFileEdited })
+			i := slices.IndexFunc(all, func(f finding.Finding) bool { return f.Rule == finding.FileEdited })
 			if i < 0 || !found.At(snap, d.Ref()).ToDo(d) {
 				t.Fatalf("the plan says %v", all)
 			}

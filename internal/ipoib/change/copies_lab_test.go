@@ -141,14 +141,14 @@ func TestLab_Stacks_ownFileIsBroken(t *testing.T) {
 		} {
 			runText(t, l, spoil)
 			shows := checked(t, l, d)
-			mustContain(t, fmt.Sprint(shows["IP048"], "; ", shows), c.file, "move "+c.file+" away. Then apply")
+			mustContain(t, fmt.Sprint(shows["HO035"], "; ", shows), c.file, "move "+c.file+" away. Then plan again")
 			if shows["IP011"]+shows["IP042"] != "" {
 				t.Errorf("%s: somebody else's: %v", name, shows)
 			}
 			runText(t, l, "rm "+c.file)
 			l.snapshot(t, "intel9") // nobody of here has changed the host
 			apply(t, l, d)
-			if shows := checked(t, l, d); shows["IP048"] != "" || len(observe(t, l, d).Differences(d.Config)) > 0 {
+			if shows := checked(t, l, d); shows["HO035"] != "" || len(observe(t, l, d).Differences(d.Config)) > 0 {
 				t.Errorf("%s: afterwards %v", name, shows)
 			}
 		}

@@ -248,7 +248,7 @@ func TestLab_Stacks_pkey_files_with_added_settings(t *testing.T) {
 		}
 		var said string
 		for _, f := range judge.Check(found.At(l.snapshot(t, "intel9"), d.Ref()), d, judge.PlanFacts{Held: true}) {
-			if f.Rule == finding.InterfaceFileEdited {
+			if f.Rule == finding.FileEdited {
 				said += f.Evidence + "\n"
 			}
 		}

@@ -20,7 +20,7 @@ import (
 // added, which this resource cannot hold.
 func (c *checker) checkAdded() {
 	for _, a := range c.look.Added {
-		c.add(finding.InterfaceFileEdited.Find("%s of %s: %s. The file is kept as %s.", c.nameNow(), c.look.Host,
+		c.add(finding.FileEdited.Find("%s of %s: %s. The file is kept as %s.", c.nameNow(), c.look.Host,
 			a, path.Base(a.Saved)))
 	}
 }

@@ -50,9 +50,8 @@ func (c *checker) inTheWay(f found.Unmanaged) finding.Finding {
 		return found.WithWayOut("The apply looks again when the interface is there, before it changes anything, and " +
 			"refuses if the file matches. If no resource has that interface any more, remove the file.")
 	case f.LostMark:
-		return finding.InterfaceFileReplaced.Find("%s of %s: %s.", c.nameNow(), c.look.Host, f.Line).
-			WithWayOut("Put what is wanted of it into this resource, and move " + f.Path + " away. Then apply: the apply " +
-				"writes the file anew.")
+		return finding.FileUnmanaged.Find("%s of %s: %s.", c.nameNow(), c.look.Host, f.Line).
+			WithWayOut("Put what is wanted of it into this resource, and move " + f.Path + " away. Then plan again.")
 	case f.Obstacle != "":
 		return found.WithWayOut("It cannot be taken over as it is. " + f.Obstacle)
 	}

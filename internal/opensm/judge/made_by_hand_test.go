@@ -65,7 +65,7 @@ func TestCheck_made_by_hand(t *testing.T) {
 			"SM007 SM010 SM024", "ignores the whole file"},
 		// It is no instance of somebody else.
 		"ours without its drop-in": {map[string]string{tool.ConfPath(testPort): found.Header() + "sm_priority 10\n"}, opensm.Request{}, "",
-			false, "SM007 SM029", "the drop-in of " + tool.Unit(testPort) + " that this provider wrote is gone"},
+			false, "SM007 HO034", "the drop-in of " + tool.Unit(testPort) + " that this provider wrote is gone"},
 		"a unit of somebody": {map[string]string{conf: "sm_priority 10\n",
 			"/etc/systemd/system/opensm@.service.d/local.conf": "[Service]\nExecStart=\nExecStart=/usr/sbin/opensm -g %I -p 12\n"},
 			opensm.Request{}, "", true, "SM007 SM010 SM021", ""},

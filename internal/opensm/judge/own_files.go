@@ -17,7 +17,7 @@ import (
 func checkOwnFiles(l *found.Look, diff []string, partitions bool) []finding.Finding {
 	var all []finding.Finding
 	for _, path := range l.Unmanaged {
-		all = append(all, finding.OpensmFileUnmanaged.Find("%s of %s.", path, l.Host))
+		all = append(all, finding.FileUnmanaged.Find("%s of %s.", path, l.Host))
 	}
 	for _, path := range l.Unread {
 		all = append(all, findUnread(l, path))
@@ -69,7 +69,7 @@ func checkEdits(l *found.Look, partitions bool) []finding.Finding {
 		if e.Path == l.ConfPath && l.SetsKeys() {
 			continue // a key in it is refused
 		}
-		all = append(all, finding.OpensmFileEdited.Find("%s", e.Evidence(l.Host)))
+		all = append(all, finding.FileEdited.Find("%s", e.Evidence(l.Host)))
 	}
 	return all
 }
@@ -79,7 +79,7 @@ func checkGone(l *found.Look) []finding.Finding {
 	if l.Gone == "" {
 		return nil
 	}
-	f := finding.OpensmFileEdited.Find("%s of %s is gone. A running opensm goes on with what it has read. One that "+
+	f := finding.FileEdited.Find("%s of %s is gone. A running opensm goes on with what it has read. One that "+
 		"starts ignores that the file is missing and takes its defaults instead. The next apply writes the file.", l.Gone,
 		l.Host)
 	f.Summary, f.WayOut = "A file of this subnet manager is gone", ""
@@ -104,7 +104,7 @@ func findUnread(l *found.Look, path string) finding.Finding {
 // shows that it was ours before somebody took the drop-in away.
 func findTakeover(l *found.Look) finding.Finding {
 	if l.LostDropIn {
-		return finding.OpensmFileEdited.Find("%s: the drop-in of %s that this provider wrote is gone, or something else is "+
+		return finding.FileEdited.Find("%s: the drop-in of %s that this provider wrote is gone, or something else is "+
 			"in its place. The next apply writes it.", l.Host, l.Unit)
 	}
 	f := finding.OpensmTakenOver.Find("%s of %s is active.", l.Unit, l.Host)

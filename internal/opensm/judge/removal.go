@@ -24,7 +24,7 @@ func checkEditsRemoved(l *found.Look) []finding.Finding {
 	var all []finding.Finding
 	for _, e := range l.Edits {
 		if len(e.Added) > 0 && (e.Path != l.ConfPath || !l.SetsKeys()) {
-			all = append(all, finding.OpensmFileEdited.Find("%s", e.Evidence(l.Host)))
+			all = append(all, finding.FileEdited.Find("%s", e.Evidence(l.Host)))
 		}
 	}
 	return all

@@ -282,7 +282,7 @@ func TestCheck_namesEdits(t *testing.T) {
 				}
 			})
 			all := Check(found.Of(s, d.PortGUID), d, PlanFacts{})
-			all = slices.DeleteFunc(all, func(f finding.Finding) bool { return f.Rule.Code != "SM029" })
+			all = slices.DeleteFunc(all, func(f finding.Finding) bool { return f.Rule.Code != "HO034" })
 			if tt.says == "" && len(all) > 0 || tt.says != "" && (len(all) != 1 || !strings.Contains(all[0].Evidence, tt.says)) {
 				t.Errorf("got %v", all)
 			}

@@ -283,11 +283,11 @@ func (b begun) Unwrap() error   { return b.error }
 func TestAddFindings_joinsWarnings(t *testing.T) {
 	var diags diag.Diagnostics
 	AddFindings(t.Context(), &diags, "configure subnet manager intel9/1", []finding.Finding{
-		finding.OpensmFileEdited.Find("/a also has: x."), finding.PortFileEdited.Find("/b also has: y."),
-		finding.OpensmFileEdited.Find("/c also has: z."), finding.GUIDInFabric.Find("one"), finding.GUIDInFabric.Find("two")})
+		finding.FileEdited.Find("/a also has: x."), finding.ModulesNotAtBoot.Find("/b also has: y."),
+		finding.FileEdited.Find("/c also has: z."), finding.GUIDInFabric.Find("one"), finding.GUIDInFabric.Find("two")})
 	if len(diags.Warnings()) != 2 || len(diags.Errors()) != 2 ||
 		!strings.HasPrefix(diags.Warnings()[0].Detail(), "/a also has: x.\n/c also has: z.\n\n") ||
-		strings.Count(diags.Warnings()[0].Detail(), finding.OpensmFileEdited.WayOut) != 1 {
+		strings.Count(diags.Warnings()[0].Detail(), finding.FileEdited.WayOut) != 1 {
 		t.Errorf("%v", diags)
 	}
 }

@@ -32,7 +32,7 @@ const description = "InfiniBand or Ethernet, for each port of a card, at once an
 	"After a restart of the host nothing is compared: ports may get other types by it.\n\n" +
 	"`port_type_array` of the driver wins over the types stored in the card, unless it is 0 or not set. A plan names " +
 	"a parameter that overrides them, and the apply sets it to the same types (LT020).\n\n" +
-	"Every plan names what somebody has written into `terraform-infiniband.conf` of `modprobe.d` (LT021). The apply that " +
+	"Every plan names what somebody has written into `terraform-infiniband.conf` of `modprobe.d` (HO034). The apply that " +
 	"writes it anew keeps the file as `.NAME.changed-…` beside its place, where nothing reads it.\n\n" +
 	"A port that becomes Ethernet loses its IPoIB interface and its subnet manager for as long as it is Ethernet. The " +
 	"plan names them (LT018). Remove their resources from the configuration in the same apply or in an earlier one.\n\n" +

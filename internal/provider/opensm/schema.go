@@ -80,7 +80,7 @@ const description = "A subnet manager on one port of a host. An unmanaged switch
 	"`opensm.service` stays as it is while others need it: the plan of the destroy names the subnet managers that are " +
 	"listed there or run. To have the package's own opensm serve all ports again, write `PORTS=ALL` and restart " +
 	"`opensm.service`.\n\n" +
-	"Every plan names the lines that somebody has written into files of this resource (SM029), without the values of " +
+	"Every plan names the lines that somebody has written into files of this resource (HO034), without the values of " +
 	"keys and of settings of the unit. An option or a partition that the resource has an argument for is shown as a " +
 	"difference of that argument instead, and is not kept. The apply that writes such a file anew keeps it as it was " +
 	"beside its place, and " +

@@ -23,7 +23,7 @@ const description = "The administrative state of one InfiniBand port, and the sp
 	"Most ports need none of this. It is for cards that come up disabled (QLogic), for a port that must stay off, and " +
 	"for a link that is stable only at a lower speed. The setting is made at once. A systemd unit makes it " +
 	"again at every boot. Destroying the resource removes the unit and leaves the port as it is.\n\n" +
-	"Every plan names the lines that somebody has written into the unit (PO011). A setting that somebody has changed " +
+	"Every plan names the lines that somebody has written into the unit (HO034). A setting that somebody has changed " +
 	"there shows as the value of its attribute, unless the port is something else already. The apply that writes the " +
 	"unit anew keeps the file as it was beside its place, and so does a destroy. An apply does not enable a port that " +
 	"somebody has disabled after its plan, and does not undo speeds, widths or lines of the unit that came after it " +

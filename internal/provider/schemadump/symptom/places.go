@@ -32,11 +32,10 @@ var (
 	reading = []*finding.Rule{finding.CardInRecovery, finding.FlashDamaged, finding.FlashUnreadable,
 		finding.FlashNotRunning, finding.FlashNotFailsafe, finding.FirmwareSecure, finding.MstflintMissing,
 		finding.MstflintUnsuitable, finding.MstflintUnproven, finding.FlashUnverified, finding.RunningUnknown}
-	backups = []*finding.Rule{finding.BackupUnproven, finding.BackupDirNotSet, finding.BackupDirUnusable}
-	stored  = []*finding.Rule{finding.BackupMissing, finding.BackupDamaged, finding.BackupOfOtherCard}
-	inUse   = []*finding.Rule{finding.CardInUse}
-	// A directory in the place of the file of link types is LinkTypeFileUnmanaged.
-	writesFiles = []*finding.Rule{finding.DirectoryInPlace}
+	backups     = []*finding.Rule{finding.BackupUnproven, finding.BackupDirNotSet, finding.BackupDirUnusable}
+	stored      = []*finding.Rule{finding.BackupMissing, finding.BackupDamaged, finding.BackupOfOtherCard}
+	inUse       = []*finding.Rule{finding.CardInUse}
+	writesFiles = []*finding.Rule{finding.FileEdited, finding.FileUnmanaged}
 	withPort    = []*finding.Rule{finding.KernelWithoutDriver, finding.KernelWithoutModule, finding.ModulePackageInstalled,
 		finding.KernelModulesGone}
 	needsModules = append(slices.Clip(withPort), finding.ModulesNotAtBoot)
@@ -45,15 +44,15 @@ var (
 // Places are the resources by name, with what they may show.
 func Places() []Place {
 	hosts := slices.DeleteFunc(slices.Clone(family("HO")), func(r *finding.Rule) bool {
-		return r == finding.DirectoryInPlace
+		return slices.Contains(writesFiles, r)
 	})
 	return []Place{
-		{"infiniband_card", slices.Concat(anyHost, identity, []*finding.Rule{})},
+		{"infiniband_card", slices.Concat(anyHost, identity)},
 		{"infiniband_firmware_image", slices.Concat(anyHost, images, []*finding.Rule{finding.HostWithoutSpace})},
 		{"infiniband_firmware", slices.Concat(family("FW"), family("BK"), hosts)},
 		{"infiniband_firmware_backup", slices.Concat(anyHost, identity, reading, backups, stored, inUse)},
 		{"infiniband_guids", slices.Concat(identity, reading, backups, family("GU"), hosts)},
-		{"infiniband_link_type", slices.Concat(identity, family("LT"), withPort, hosts)},
+		{"infiniband_link_type", slices.Concat(identity, family("LT"), withPort, writesFiles, hosts)},
 		{"infiniband_port", slices.Concat(identity, anyHost, writesFiles, needsModules, family("PO"))},
 		{"infiniband_opensm", slices.Concat(anyHost, writesFiles, needsModules, family("SM"))},
 		{"infiniband_ipoib_interface", slices.Concat(anyHost, writesFiles, needsModules, family("IP"))},
