@@ -63,10 +63,10 @@ func TestAdopt_says_why(t *testing.T) {
 		"ours, and the port is Ethernet now": {labsim.Ubuntu, func(w *Lab) {
 			whole(w)
 			w.Run("desk", "for p in 2 1; do echo eth >/sys/bus/pci/devices/0000:01:00.0/mlx4_port$p; done")
-		}, []string{"Not adopted: infiniband_opensm desk/0xe41d2d0300e44ed1. Refusing to run a subnet manager on an Ethernet " +
-			"port", "SM003", "Not adopted: infiniband_ipoib_interface desk/0xe41d2d0300e44ed1", "Refusing to configure IPoIB on " +
-			"an Ethernet port", "IP004", "desk/0xe41d2d0300e44ed1/0x8001", "Not adopted: infiniband_port desk/0000:01:00.0/1.",
-			"PO003"}, ""},
+		}, []string{"Not adopted: infiniband_opensm desk/0xe41d2d0300e44ed1. Refusing to use an Ethernet port as " +
+			"InfiniBand", "PF007", "Not adopted: infiniband_ipoib_interface desk/0xe41d2d0300e44ed1",
+			"desk/0xe41d2d0300e44ed1/0x8001", "Not adopted: infiniband_port desk/0000:01:00.0/1.",
+			"PF007"}, ""},
 		"ours, and no driver is loaded": {labsim.Ubuntu, func(w *Lab) {
 			whole(w)
 			w.Run("desk", "modprobe -r ib_ipoib; modprobe -r mlx4_ib")

@@ -25,7 +25,7 @@ func benchmarkFindings() []findingCase {
 	return []findingCase{
 		{code: "BM001", at: "test", says: []string{"TrueNAS", "has no qperf"}, prepare: drivers,
 			config: wants(map[string]any{"test": "tcp_lat", "streams": 1})},
-		{code: "BM002", says: []string{"The package iperf3 will be installed", "intel9 has no iperf3."}, prepare: drivers,
+		{code: "PF003", says: []string{"The package iperf3 will be installed", "intel9 has no iperf3."}, prepare: drivers,
 			config: wants(nil)},
 	}
 }

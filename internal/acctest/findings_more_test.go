@@ -283,9 +283,9 @@ func networkFindings() []findingCase {
 			w.Machine(ubuntu).FS.Put("/etc/os-release",
 				"NAME=\"openSUSE Leap\"\nID=\"opensuse-leap\"\nVERSION_ID=\"16.0\"\nPRETTY_NAME=\"openSUSE Leap 16.0\"\n", 0o644)
 		}},
-		{code: "IP003", at: "port_guid", says: []string{"0xe41d2d0300ffff01", "port 1: 0xe41d2d0300e44ed1"}, prepare: drivers,
+		{code: "PF006", at: "port_guid", says: []string{"0xe41d2d0300ffff01", "port 1: 0xe41d2d0300e44ed1"}, prepare: drivers,
 			config: wants(ubuntu, map[string]any{"port_guid": "0xe41d2d0300ffff01"})},
-		{code: "IP004", at: "port_guid", says: []string{"infiniband_link_type"}, config: wants(ubuntu, nil),
+		{code: "PF007", at: "port_guid", says: []string{"infiniband_link_type"}, config: wants(ubuntu, nil),
 			prepare: ethernet},
 		{code: "IP005", phase: PhaseValidate, at: "mtu", says: []string{"4096 − 4 = 4092", "connected"}, prepare: drivers,
 			config: wants(ubuntu, map[string]any{"mode": "datagram", "mtu": 65520})},
@@ -423,19 +423,19 @@ func smFindings() []findingCase {
 	return []findingCase{
 		{code: "SM001", only: "TrueNAS", at: "host", says: []string{"xeon2zfs"}, prepare: drivers,
 			config: func(*Lab) Config { return sm(labs.Xeon2zfs, nil) }},
-		{code: "SM002", at: "port_guid", says: []string{"It is the node GUID of card 0000:01:00.0", portGUID(ubuntu, 1)},
+		{code: "PF006", at: "port_guid", says: []string{"It is the node GUID of card 0000:01:00.0", portGUID(ubuntu, 1)},
 			prepare: drivers, config: func(*Lab) Config {
 				return sm(ubuntu, map[string]any{"port_guid": fmt.Sprintf("0x%016x", NodeGUID(ubuntu))})
 			}},
-		{code: "SM002", at: "port_guid", says: []string{"0xe41d2d0300ffff01"}, prepare: drivers,
+		{code: "PF006", at: "port_guid", says: []string{"0xe41d2d0300ffff01"}, prepare: drivers,
 			config: func(*Lab) Config { return sm(ubuntu, map[string]any{"port_guid": "0xe41d2d0300ffff01"}) }},
-		{code: "SM003", at: "port_guid", says: []string{"infiniband_link_type"}, config: plain, prepare: ethernet},
+		{code: "PF007", at: "port_guid", says: []string{"infiniband_link_type"}, config: plain, prepare: ethernet},
 		{code: "SM005", at: "priority", says: []string{"priority 5"}, prepare: drivers, config: func(*Lab) Config {
 			second := sm(ubuntu, map[string]any{"port_guid": portGUID(ubuntu, 2)})[0]
 			second.Name = "second"
 			return append(sm(ubuntu, nil), second)
 		}},
-		{code: "SM006", only: "a host without opensm", says: []string{"opensm"}, prepare: drivers,
+		{code: "PF003", only: "a host without opensm", says: []string{"opensm"}, prepare: drivers,
 			config: func(*Lab) Config { return sm(ubuntu, map[string]any{"port_guid": Unknown}) }},
 		{code: "SM007", says: []string{"PORTS=ALL"}, prepare: installed, config: plain},
 		{code: "SM010", says: []string{"opensm@0xe41d2d0300e44ed1"}, prepare: installed, config: plain},

@@ -33,9 +33,9 @@ func portFindings() []findingCase {
 			config: func(w *Lab) Config {
 				return w.port(map[string]any{"card_id": labs.Xeon2zfs + "/" + w.PCI(labs.Xeon2zfs)})
 			}},
-		{code: "PO002", at: "port", says: []string{"no RDMA port at all"}, config: wants(nil),
+		{code: "PF006", at: "port", says: []string{"no RDMA port at all"}, config: wants(nil),
 			prepare: func(w *Lab) { w.unbind(ubuntu) }},
-		{code: "PO003", at: "port", says: []string{"infiniband_link_type"}, config: wants(nil), prepare: ethernet},
+		{code: "PF007", at: "port", says: []string{"infiniband_link_type"}, config: wants(nil), prepare: ethernet},
 		{code: "PO004", only: "IPoIB interfaces beside a fabric", at: "allow",
 			says: []string{"The default route of intel9 goes over ibp1s0",
 				`management_path = ["ibp1s0"]`}, config: wants(off), prepare: func(w *Lab) {

@@ -189,7 +189,7 @@ func TestSteady_opensm(t *testing.T) {
 	// The port goes away: the refusal says so.
 	plan := cleanPlan(t, ws, wants(2))
 	w.unbind(host)
-	applyStep(t, ws, plan, "SM002")
+	applyStep(t, ws, plan, "PF006")
 }
 
 func TestSteady_port(t *testing.T) {
@@ -254,7 +254,7 @@ func TestSteady_port(t *testing.T) {
 	// The driver goes away: the refusal says so.
 	plan := cleanPlan(t, ws, w.port(map[string]any{"enabled": false}))
 	w.unbind(host)
-	applyStep(t, ws, plan, "PO002")
+	applyStep(t, ws, plan, "PF006")
 }
 
 // applyStep applies a plan; it succeeds, or fails with a code of the provider's.

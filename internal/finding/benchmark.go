@@ -7,8 +7,6 @@ var (
 		Meaning: "The program is not installed. The distribution has no package of it, or the system accepts no packages. " +
 			"TrueNAS has iperf3, but neither qperf nor perftest.",
 		WayOut: "Use the test \"iperf3\", or measure between other hosts."}
-	BenchmarkInstalled = &Rule{Code: "BM002", Severity: Warn, Title: "The package of the benchmark will be installed",
-		Meaning: "The package comes from the distribution. It stays when the resource is destroyed."}
 	BenchmarkMissed = &Rule{Code: "BM004", Severity: Refuse, Title: "Refusing a benchmark result that misses its limit",
 		Meaning: "The link works, but is slower than the configuration asks for. The result is not stored, and the next " +
 			"apply measures again.",

@@ -12,18 +12,6 @@ var (
 		Meaning: "0x0000 and 0x8000 name no partition, and Linux refuses them. Linux sets bit 0x8000 in the key of every " +
 			"P_Key interface. So 0x0005 and 0x8005 are one interface, and the provider takes both.",
 		WayOut: "Use a key from 0x0001 to 0x7fff, with bit 0x8000 or without it, or leave pkey out."}
-	IPoIBPortUnknown = &Rule{Code: "IP003", Severity: Refuse, Title: "Refusing to configure IPoIB on an unknown port",
-		Attribute: "port_guid",
-		Meaning:   "An IPoIB interface belongs to the port that has this GUID. Interface names change, GUIDs do not.",
-		WayOut: "Use port_guids[\"1\"] of infiniband_guids, or that of infiniband_card. If the GUID is " +
-			"new, make this resource depend on infiniband_guids. If the port is in Ethernet mode, it shows no GUID: set it to " +
-			"\"ib\" with infiniband_link_type first."}
-	IPoIBPortEthernet = &Rule{Code: "IP004", Severity: Refuse, Title: "Refusing to configure IPoIB on an Ethernet port",
-		Attribute: "port_guid",
-		Meaning:   "There is no IPoIB interface while the port is in Ethernet mode.",
-		WayOut: "If the port is to be Ethernet, remove this resource from the configuration. Its destroy works on an " +
-			"Ethernet port too. If the port is to be InfiniBand, set it to \"ib\" with infiniband_link_type, and make this " +
-			"resource depend on it."}
 	MTUAboveDatagram = &Rule{Code: "IP005", Severity: Refuse, Title: "Refusing an MTU that datagram mode cannot carry",
 		Attribute: "mtu",
 		Meaning:   "In datagram mode one InfiniBand packet must hold the IP packet and 4 bytes of IPoIB header (RFC 4391).",

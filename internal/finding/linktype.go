@@ -86,7 +86,7 @@ var (
 		Meaning: "An Ethernet port has no IPoIB interface, and no subnet manager can serve it. An interface named above is " +
 			"gone as long as the port is Ethernet. A subnet manager named above may go on running, and serves nothing: " +
 			"if it is the only one of its fabric, ports that come up stay in Initializing. While a resource of one of them, " +
-			"or an infiniband_port of the port, stays in the configuration, plans are refused (IP004, SM003, PO003). " +
+			"or an infiniband_port of the port, stays in the configuration, plans are refused (PF007). " +
 			"Where the port waits for a restart, they are refused after it.",
 		WayOut: "Remove these resources from the configuration, in the same apply or in an earlier one. Then nothing else " +
 			"has to be done. Remove by hand what Terraform does not manage. To keep the interface and the subnet manager, " +

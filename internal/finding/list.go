@@ -42,7 +42,8 @@ var Families = []Family{
 	}},
 	{"PF", "Platforms", "What a distribution or its kernel cannot do. For every resource that needs an InfiniBand port.",
 		[]*Rule{
-			KernelWithoutDriver, KernelWithoutModule, ModulePackageInstalled, KernelModulesGone, ModulesNotAtBoot,
+			KernelWithoutDriver, KernelWithoutModule, PackagesInstalled, KernelModulesGone, ModulesNotAtBoot,
+			PortUnknown, PortEthernet,
 		}},
 	{"HO", "Hosts", "The host of a card: which connections and services use the card, what runs on the host, what the " +
 		"host allows.", []*Rule{
@@ -53,8 +54,8 @@ var Families = []Family{
 		CardInUse,
 	}},
 	{"SM", "Subnet managers", "For `infiniband_opensm`.", []*Rule{
-		OpensmUnsupported, OpensmPortUnknown, OpensmPortEthernet, OpensmPriorityEqual,
-		OpensmInstalled, OpensmPortsReplaced, OpensmTakenOver,
+		OpensmUnsupported, OpensmPriorityEqual,
+		OpensmPortsReplaced, OpensmTakenOver,
 		OpensmUnfitForKernel, OpensmFileNotUnderstood, PartitionsWithoutDefault, DefaultPartitionWeak,
 		PartitionsContradict, BroadcastGroupUnfit, SubnetManagerCompetes, FabricGUIDTwice,
 		OpensmPortHeld, OpensmConfIgnored, FabricKeysDropped, PartitionsDiffer, PartitionFileUnmanaged,
@@ -63,14 +64,14 @@ var Families = []Family{
 		OpensmOlderThanFiles, OpensmOthersStart, OpensmBeside,
 	}},
 	{"PO", "Ports", "For `infiniband_port`.", []*Rule{
-		PortUnsupported, PortMissing, PortEthernet, PortCarriesHost, PortHasSubnetManager, PortSpeedUnsupported,
+		PortUnsupported, PortCarriesHost, PortHasSubnetManager, PortSpeedUnsupported,
 		PortGoesDown, PortLinkUnread, PortEnabledUnread,
 	}},
 	{"BM", "Benchmarks", "For `infiniband_benchmark`.", []*Rule{
-		BenchmarkUnavailable, BenchmarkInstalled, BenchmarkMissed, BenchmarkMissedAllowed,
+		BenchmarkUnavailable, BenchmarkMissed, BenchmarkMissedAllowed,
 	}},
 	{"IP", "IPoIB interfaces", "For `infiniband_ipoib_interface`.", []*Rule{
-		IPoIBUnsupported, PKeyInvalid, IPoIBPortUnknown, IPoIBPortEthernet, MTUAboveDatagram, MTUAboveIPoIB,
+		IPoIBUnsupported, PKeyInvalid, MTUAboveDatagram, MTUAboveIPoIB,
 		MTUBelowIPv6, MTUAboveTrueNAS, ConnectedModeMissing, SessionOverInterface, InterfaceConfiguredElsewhere,
 		InterfaceStoredByOthers, SubnetTwice, TrueNASFirstInterface, TrueNASOthersGoDown, TrueNASChangePending,
 		TrueNASDeletesUdevRules, MTUDependsOnFabric, NetworkServiceDown, PortWithoutSubnetManager,

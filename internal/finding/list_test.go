@@ -30,7 +30,8 @@ func TestFamilies_have_each_code_once_and_in_order(t *testing.T) {
 // nothing else later.
 var retired = []string{
 	"FW013", "FW032", "FW048", "FW050", "FW062", "GU013", "HO031", "LT009", "LT010", "SM004", "SM008", "SM009", "SM017",
-	"PO010", "BM003", "IP022", "IP026", "SM029", "SM030", "IP044", "IP048", "PO011", "PO009", "HO033", "LT021", "LT019",
+	"PO010", "BM003", "IP022", "IP026", "SM029", "SM030", "IP044", "IP048", "PO011", "PO009", "HO033", "LT021", "LT019", "SM002", "SM003", "SM006",
+	"IP003", "IP004", "PO002", "PO003", "PO007", "BM002",
 }
 
 func TestRetired_codes_are_not_used_again(t *testing.T) {

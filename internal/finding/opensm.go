@@ -7,18 +7,6 @@ var (
 		Meaning:   "A subnet manager here is the program opensm, in a package of the distribution or installed by hand.",
 		WayOut: "Run it on another host of the fabric, on Ubuntu for example, or use the subnet manager of a managed " +
 			"switch. One serves the whole fabric."}
-	OpensmPortUnknown = &Rule{Code: "SM002", Severity: Refuse,
-		Title: "Refusing to run a subnet manager on an unknown port", Attribute: "port_guid",
-		Meaning: "A subnet manager belongs to one port. opensm ends without an error if it does not find the GUID.",
-		WayOut: "Use port_guids[\"1\"] of infiniband_guids, or that of infiniband_card. If the GUID is " +
-			"new, make this resource depend on infiniband_guids. If the port is in Ethernet mode, it shows no GUID: set it to " +
-			"\"ib\" with infiniband_link_type first."}
-	OpensmPortEthernet = &Rule{Code: "SM003", Severity: Refuse,
-		Title: "Refusing to run a subnet manager on an Ethernet port", Attribute: "port_guid",
-		Meaning: "Ethernet has no subnet manager.",
-		WayOut: "If the port is to be Ethernet, remove this resource from the configuration. Its destroy works on an " +
-			"Ethernet port too. If the port is to be InfiniBand, set it to \"ib\" with infiniband_link_type, and make this " +
-			"resource depend on it."}
 	OpensmPriorityEqual = &Rule{Code: "SM005", Severity: Warn, Title: "Two subnet managers have the same priority",
 		Attribute: "priority",
 		Meaning: "With equal priorities the lower port GUID wins, also over a running master. The hardware then decides " +
@@ -27,9 +15,6 @@ var (
 			"with their links.",
 		WayOut: "Give each subnet manager of a fabric its own priority. If each has a fabric of its own, nothing has to be " +
 			"done."}
-	OpensmInstalled = &Rule{Code: "SM006", Severity: Warn, Title: "The package opensm will be installed",
-		Meaning: "The package comes from the distribution. It stays when the resource is destroyed. Nothing else is " +
-			"upgraded."}
 	OpensmPortsReplaced = &Rule{Code: "SM007", Severity: Warn,
 		Title:   "The list of ports with a subnet manager is replaced",
 		Meaning: "PORTS=ALL, the package's default, runs a subnet manager on every port. Two on one fabric compete.",

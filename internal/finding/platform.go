@@ -10,9 +10,8 @@ var (
 		Title:   "Kernel of the host lacks a module that this resource needs",
 		Meaning: "Without the module the kernel cannot do what the resource configures.",
 		WayOut:  "Boot a kernel that has the module."}
-	ModulePackageInstalled = &Rule{Code: "PF003", Severity: Warn, Title: "Packages will be installed",
-		Meaning: "The running kernel lacks a module. The apply installs the package of the distribution that has the " +
-			"module, and nothing else."}
+	PackagesInstalled = &Rule{Code: "PF003", Severity: Warn, Title: "Packages will be installed",
+		Meaning: "They come from the distribution and stay when the resource is destroyed. Nothing else is upgraded."}
 	KernelModulesGone = &Rule{Code: "PF004", Severity: Refuse, Title: "Modules of the running kernel are gone",
 		Meaning: "The kernel was upgraded while the host ran, and the files of the running one were removed. No module can " +
 			"be loaded until the host restarts.",
@@ -22,4 +21,17 @@ var (
 		Meaning: "An apply had listed what this resource needs, and somebody has taken it out. Unless something else loads " +
 			"these modules, the host has no port, no subnet manager or no interface after its next restart. The next apply " +
 			"of this resource lists them again."}
+	PortUnknown = &Rule{Code: "PF006", Severity: Refuse, Title: "Refusing a port that is not there",
+		Attribute: "port_guid",
+		Meaning: "Subnet managers and IPoIB interfaces belong to the port that has their GUID: interface names change, GUIDs " +
+			"do not. opensm ends without an error if it does not find the GUID.",
+		WayOut: "Use port_guids[\"1\"] of infiniband_guids, or ports[\"1\"].port_guid of infiniband_card; for infiniband_port " +
+			"the number of a port there. If the GUID is new, make this resource depend on infiniband_guids. If the port is in " +
+			"Ethernet mode, it shows no GUID: set it to \"ib\" with infiniband_link_type first."}
+	PortEthernet = &Rule{Code: "PF007", Severity: Refuse, Title: "Refusing to use an Ethernet port as InfiniBand",
+		Attribute: "port_guid",
+		Meaning:   "Ethernet has no subnet manager and no IPoIB interface, and its ports are set with ip link and ethtool.",
+		WayOut: "If the port is to be Ethernet, remove this resource from the configuration. Its destroy works on an " +
+			"Ethernet port too. If the port is to be InfiniBand, set it to \"ib\" with infiniband_link_type, and make this " +
+			"resource depend on it."}
 )

@@ -7,15 +7,6 @@ var (
 		Meaning: "Setting a port needs ibportstate of infiniband-diags. This system does not have it and accepts no " +
 			"packages.",
 		WayOut: "Reload the driver to enable a port, or set the port of the switch from another host."}
-	PortMissing = &Rule{Code: "PO002", Severity: Refuse, Title: "Refusing to set a port that is not there",
-		Attribute: "port",
-		Meaning:   "The kernel shows no RDMA port of this number for the card.",
-		WayOut: "Use the number of a port in port_guids of infiniband_card. If the driver's module is not loaded, an " +
-			"infiniband_ipoib_interface or infiniband_opensm on the card loads it."}
-	PortEthernet = &Rule{Code: "PO003", Severity: Refuse, Title: "Refusing to set an Ethernet port", Attribute: "port",
-		Meaning: "This resource sets InfiniBand ports. Ethernet ports are set with ip link and ethtool.",
-		WayOut: "Set the port to \"ib\" with infiniband_link_type, and make this resource depend on it. If it is to be " +
-			"Ethernet, remove this resource from the configuration."}
 	PortCarriesHost = &Rule{Code: "PO004", Severity: NeedsConsent,
 		Title: "Port carries the SSH session, the default route or storage of the host", Attribute: Allow,
 		Consent: "management_path",
@@ -32,7 +23,6 @@ var (
 		Attribute: "speeds",
 		Meaning:   "The port ignores what it does not support, or its link stays down.",
 		WayOut:    "Ask for a subset of what it supports."}
-	// PO007 was the package infiniband-diags, which a plan shows in change.
 	PortGoesDown = &Rule{Code: "PO008", Severity: Warn, Title: "The link of the port goes down",
 		Meaning: "Disabling ends all traffic on the port. New speeds or widths interrupt it for some seconds while the " +
 			"link trains."}

@@ -137,7 +137,7 @@ func checkModules(s *inventory.Snapshot, p Platform, modules []string) []finding
 	}
 	if len(install) > 0 {
 		names := strings.Join(missingModulePackages(s, p), ", ")
-		f := finding.ModulePackageInstalled.Find("%s: %s, because kernel %s has no %s.", s.Host, names, s.OS.Kernel,
+		f := finding.PackagesInstalled.Find("%s: %s, because kernel %s has no %s.", s.Host, names, s.OS.Kernel,
 			strings.Join(install, ", "))
 		f.Summary = fmt.Sprintf("Host %s: %s will be installed", s.Host, names)
 		found = append(found, f)

@@ -37,11 +37,9 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 		return []finding.Finding{finding.PortUnsupported.Find("%s runs %s: %s.", s.Host, plat.Name(), o.NoTool)}
 	}
 	found := append(unmanagedFiles(s, d), platform.CheckPlaces(s, UnitPath(d.Card, d.Number), scriptPath)...)
-	if (!o.Present || o.LinkLayer == "Ethernet") && p.InfiniBand {
-		return found // another resource of this plan makes the port; the apply checks it then
-	}
-	if f := portThere(s, d, o, p); f != nil {
-		return append(found, *f)
+	absent, there := portThere(s, d, o, p)
+	if !there {
+		return append(found, absent...)
 	}
 	found = append(found, checkEdits(o)...)
 	found = append(found, platform.CheckBoot(s, o.NotAtBoot)...)
@@ -91,11 +89,14 @@ func undecidedCard(s *inventory.Snapshot, d Request) finding.Finding {
 		"GUIDs with infiniband_guids and restart the host.")
 }
 
-func portThere(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) *finding.Finding {
+// portThere reports whether the port can be set, and says why not.
+func portThere(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) (found []finding.Finding, there bool) {
 	var f finding.Finding
 	switch {
+	case (!o.Present || o.LinkLayer == "Ethernet") && p.InfiniBand:
+		return nil, false // another resource of this plan makes the port; the apply checks it then
 	case !o.Present:
-		f = finding.PortMissing.Find("Card %s of %s shows no port %d.%s", d.Card, s.Host, d.Number, portsOf(s, d))
+		f = finding.PortUnknown.Find("Card %s of %s shows no port %d.%s", d.Card, s.Host, d.Number, portsOf(s, d))
 	case o.LinkLayer == "Ethernet":
 		f = finding.PortEthernet.Find("Port %d of card %s has link layer Ethernet.", d.Number, d.Card)
 		if p.Waits {
@@ -104,9 +105,9 @@ func portThere(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) *fi
 	case p.Ethernet:
 		f = finding.PortEthernet.Find("This plan makes port %d of card %s Ethernet.", d.Number, d.Card)
 	default:
-		return nil
+		return nil, true
 	}
-	return &f
+	return []finding.Finding{f.At("port")}, false
 }
 
 func portsOf(s *inventory.Snapshot, d Request) string {

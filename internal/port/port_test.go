@@ -198,7 +198,7 @@ func TestCheck_unknown_facts(t *testing.T) {
 		}, finding.PortCarriesHost, "srp host3 of intel9 is reached over mlx4_1."},
 		"subnet manager": {func(s *inventory.Snapshot) { s.Cards[0].Ports[0].IsSM = fact.Unknown[bool]("no cap_mask") },
 			finding.PortHasSubnetManager, "not known: no cap_mask"},
-		"state of the port": {func(s *inventory.Snapshot) { s.Cards[0].Ports[0].State = "" }, finding.PortMissing, "no port 1"},
+		"state of the port": {func(s *inventory.Snapshot) { s.Cards[0].Ports[0].State = "" }, finding.PortUnknown, "no port 1"},
 		"physical state": {func(s *inventory.Snapshot) { s.Cards[0].Ports[0].Physical = "" },
 			finding.PortEnabledUnread, "is Active: its phys_state cannot be read"},
 		"who the card is": {func(s *inventory.Snapshot) { s.Cards[0].NodeGUID = 0x0002c9000100d050 },
@@ -226,7 +226,7 @@ func TestCheck_port_that_the_plan_makes_InfiniBand(t *testing.T) {
 	d := Request{Host: "intel9", Card: address(t), Number: 1}
 	for rule, change := range map[*finding.Rule]func(*inventory.Port){
 		finding.PortEthernet: func(p *inventory.Port) { p.LinkLayer = "Ethernet" },
-		finding.PortMissing:  func(p *inventory.Port) { p.State = "" },
+		finding.PortUnknown:  func(p *inventory.Port) { p.State = "" },
 	} {
 		s := testHost(func(s *inventory.Snapshot) { change(&s.Cards[0].Ports[0]) })
 		if found := Check(s, d, Observe(s, d.Card, 1), PlanFacts{InfiniBand: true}); len(found) > 0 {

@@ -161,8 +161,8 @@ func contradictions(t *testing.T, w *acctest.Lab) map[string]bad {
 			acctest.Allow("psid_change", map[string]any{"from": card.PSIDVPI, "to": card.PSIDEN}), "allow",
 			"FW024"},
 		"older image":                  {image, file(acctest.ImageOldVPI), "", "FW026"},
-		"unknown port of an SM":        {sm, map[string]any{"port_guid": "0xe41d2d0300aaaaa1"}, "port_guid", "SM002"},
-		"unknown port of an interface": {ipoib, map[string]any{"port_guid": "0xe41d2d0300aaaaa1"}, "port_guid", "IP003"},
+		"unknown port of an SM":        {sm, map[string]any{"port_guid": "0xe41d2d0300aaaaa1"}, "port_guid", "PF006"},
+		"unknown port of an interface": {ipoib, map[string]any{"port_guid": "0xe41d2d0300aaaaa1"}, "port_guid", "PF006"},
 		"Ethernet before InfiniBand": {links, map[string]any{"ports": map[string]any{"1": "eth", "2": "ib"}}, "ports",
 			"LT002"},
 	}

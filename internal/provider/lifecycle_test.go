@@ -193,7 +193,7 @@ func TestPlan_judgesWhatNeedsNoPort(t *testing.T) {
 	}
 	sm, ip := find("infiniband_opensm"), find("infiniband_ipoib_interface")
 	warned := plan(t, ws, acctest.Config{sm}).Diags.Warnings()
-	says(t, warned, "Subnet manager on host intel9: SM006")
+	says(t, warned, "Subnet manager on host intel9: PF003")
 	says(t, warned, "The plan does not know port_guid yet", "Not checked yet: the port and who serves it")
 	bare := map[string]any{"storage": map[string]any{"pkey": "0x0001", "full": []any{"ALL"}}}
 	says(t, plan(t, ws, acctest.Config{sm.With(map[string]any{"partitions": bare})}).Diags.Errors(), "SM013",

@@ -215,7 +215,7 @@ func TestLab_OpenSM_refusals(t *testing.T) {
 		{"xeon2zfs", opensm.Request{Host: "xeon2zfs", PortGUID: truenasPort, Priority: 1},
 			[]string{"SM001", "TrueNAS SCALE 25.10"}},
 		{"intel9", opensm.Request{Host: "intel9", PortGUID: 0x42, Priority: 1},
-			[]string{"SM002", "0xe41d2d0300e44e01 (InfiniBand)"}},
+			[]string{"PF006", "0xe41d2d0300e44e01 (InfiniBand)"}},
 	} {
 		_, err := applySM(t.Context(), l.hosts[tt.host], tt.d, change.Options{})
 		var refused *safety.RefusedError

@@ -17,7 +17,7 @@ func (c *checker) port(p PlanFacts) {
 	switch {
 	case unknown && (p.Port || p.LinkType), ethernet && p.LinkType: // another resource of this plan makes the port
 	case unknown:
-		c.add(finding.IPoIBPortUnknown.Find("No port of %s has the GUID %s now. %s", c.look.Host, c.d.PortGUID,
+		c.add(finding.PortUnknown.Find("No port of %s has the GUID %s now. %s", c.look.Host, c.d.PortGUID,
 			c.portsOfHost()))
 	case ethernet, p.Ethernet:
 		c.ethernet(ethernet, p.Waits)
@@ -36,7 +36,7 @@ func (c *checker) ethernet(now, waits bool) {
 	if now {
 		text = "Port %s of %s has link layer Ethernet."
 	}
-	f := finding.IPoIBPortEthernet.Find(text, c.d.PortGUID, c.look.Host)
+	f := finding.PortEthernet.Find(text, c.d.PortGUID, c.look.Host)
 	if waits {
 		f = f.BeforeRestart()
 	}

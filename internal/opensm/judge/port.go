@@ -19,7 +19,7 @@ func checkPort(l *found.Look, p PlanFacts) []finding.Finding {
 	case p.PortUnknown, !l.PortPresent && !l.Sleeping && (p.Port || p.LinkType), l.LinkLayer == "Ethernet" && p.LinkType:
 		return nil // another resource of this plan makes the port
 	case !l.PortPresent && !l.Sleeping:
-		return []finding.Finding{finding.OpensmPortUnknown.Find("No port of %s has the GUID %s now.%s", l.Host, l.Port,
+		return []finding.Finding{finding.PortUnknown.Find("No port of %s has the GUID %s now.%s", l.Host, l.Port,
 			describePorts(l))}
 	case l.LinkLayer == "Ethernet" || p.Ethernet:
 		return []finding.Finding{checkEthernet(l, p)}
@@ -107,11 +107,11 @@ func CheckPrefixTaken(l *found.Look, want ib.GUID) []finding.Finding {
 func checkEthernet(l *found.Look, p PlanFacts) finding.Finding {
 	switch {
 	case l.LinkLayer == "Ethernet" && p.Waits:
-		return finding.OpensmPortEthernet.Find("Port %s of %s has link layer Ethernet.", l.Port, l.Host).BeforeRestart()
+		return finding.PortEthernet.Find("Port %s of %s has link layer Ethernet.", l.Port, l.Host).BeforeRestart()
 	case l.LinkLayer == "Ethernet":
-		return finding.OpensmPortEthernet.Find("Port %s of %s has link layer Ethernet.", l.Port, l.Host)
+		return finding.PortEthernet.Find("Port %s of %s has link layer Ethernet.", l.Port, l.Host)
 	}
-	return finding.OpensmPortEthernet.Find("This plan makes port %s of %s Ethernet.", l.Port, l.Host)
+	return finding.PortEthernet.Find("This plan makes port %s of %s Ethernet.", l.Port, l.Host)
 }
 
 // findHolder is about a subnet manager that is not an instance of its port's unit.

@@ -18,7 +18,9 @@ func checkService(l *found.Look, diff []string, p PlanFacts) []finding.Finding {
 	settled := l.Silence() == "" && len(diff) == 0
 	// Of a port that is known the plan shows it in change.
 	if l.Installed == "" && p.PortUnknown {
-		all = append(all, finding.OpensmInstalled.Find("opensm is not installed on %s.", l.Host))
+		f := finding.PackagesInstalled.Find("opensm is not installed on %s.", l.Host)
+		f.Summary = "The package opensm will be installed"
+		all = append(all, f)
 	}
 	// The apply edits the list. One that it cannot read whole it would damage.
 	switch {

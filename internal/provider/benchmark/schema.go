@@ -28,7 +28,7 @@ const description = "Measures bandwidth or latency between two hosts with `iperf
 	"The server runs as the transient systemd unit `infiniband-benchmark.service` with a time limit, so it ends even if " +
 	"Terraform is killed. A host takes part in one benchmark at a time. If the " +
 	"host runs its own server on the port, such as Debian's `iperf3.service`, that server is used " +
-	"and stays. A missing program is installed from the distribution; the plan says so (BM002). " +
+	"and stays. A missing program is installed from the distribution; the plan says so (PF003). " +
 	"TrueNAS has iperf3, but neither qperf nor perftest. A firewall must let the ports of the test " +
 	"through: TCP 5201 for iperf3, TCP 19765 and TCP and UDP 19766 for qperf, TCP 18515 for perftest. " +
 	"A port whose link has just come up is waited for, at most 75 seconds, until a subnet manager has set it up.\n\n" +

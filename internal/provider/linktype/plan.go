@@ -98,20 +98,19 @@ func (r *Resource) refuseUsers(ctx context.Context, a *assessment, diags *diag.D
 		if !becomes || port.PortGUID == 0 {
 			continue
 		}
-		refuse := func(what string, rule *finding.Rule) {
-			f := rule.Find("This plan makes port %s of %s Ethernet.", port.PortGUID, a.at.Ref.Host)
-			f.Attribute = "ports"
+		refuse := func(what string) {
+			f := finding.PortEthernet.Find("This plan makes port %s of %s Ethernet.", port.PortGUID, a.at.Ref.Host).At("ports")
 			refused = diagnostic.AddFindings(ctx, diags, what, []finding.Finding{f}) || refused
 		}
 		sm := attribute.PortRef{Host: a.at.Ref.Host, GUID: port.PortGUID}
 		if r.Planned.SM(sm) {
-			refuse("run subnet manager "+sm.String(), finding.OpensmPortEthernet)
+			refuse("run subnet manager " + sm.String())
 		}
 		for _, at := range r.Planned.IPoIBOn(sm.Host, sm.GUID) {
-			refuse("configure IPoIB interface "+at.String(), finding.IPoIBPortEthernet)
+			refuse("configure IPoIB interface " + at.String())
 		}
 		if r.Planned.Claimed("infiniband_port", r.NumberedPortKey(a.at.Ref, port.Number)) {
-			refuse(fmt.Sprintf("set port %s/%d", a.at.Ref, port.Number), finding.PortEthernet)
+			refuse(fmt.Sprintf("set port %s/%d", a.at.Ref, port.Number))
 		}
 	}
 	return refused

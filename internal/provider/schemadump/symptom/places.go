@@ -36,8 +36,8 @@ var (
 	stored      = []*finding.Rule{finding.BackupMissing, finding.BackupDamaged, finding.BackupOfOtherCard}
 	inUse       = []*finding.Rule{finding.CardInUse}
 	writesFiles = []*finding.Rule{finding.FileEdited, finding.FileUnmanaged}
-	withPort    = []*finding.Rule{finding.KernelWithoutDriver, finding.KernelWithoutModule, finding.ModulePackageInstalled,
-		finding.KernelModulesGone}
+	withPort    = []*finding.Rule{finding.KernelWithoutDriver, finding.KernelWithoutModule, finding.PackagesInstalled,
+		finding.KernelModulesGone, finding.PortUnknown, finding.PortEthernet}
 	needsModules = append(slices.Clip(withPort), finding.ModulesNotAtBoot)
 )
 
@@ -57,7 +57,7 @@ func Places() []Place {
 		{"infiniband_opensm", slices.Concat(anyHost, writesFiles, needsModules, family("SM"))},
 		{"infiniband_ipoib_interface", slices.Concat(anyHost, writesFiles, needsModules, family("IP"))},
 		{"infiniband_fabric_file", []*finding.Rule{finding.ManagedTwice}},
-		{"infiniband_benchmark", slices.Concat(anyHost, family("BM"))},
+		{"infiniband_benchmark", slices.Concat(anyHost, family("BM"), []*finding.Rule{finding.PackagesInstalled})},
 	}
 }
 

@@ -61,10 +61,9 @@ func Parts() []Part {
 
 var linkTypes = []Row{
 	{
-		Seen:  "`ibstat` says `Link layer: Ethernet`; writing `ib` to `mlx4_port1` fails, or there is no `LINK_TYPE_P1`",
-		Cause: "The firmware is an Ethernet-only build, or the link type is set to Ethernet.",
-		Findings: []*finding.Rule{finding.FirmwareEthernetOnly, finding.OpensmPortEthernet,
-			finding.IPoIBPortEthernet}, Causes: []change.CauseKind{change.CauseEthernet},
+		Seen:     "`ibstat` says `Link layer: Ethernet`; writing `ib` to `mlx4_port1` fails, or there is no `LINK_TYPE_P1`",
+		Cause:    "The firmware is an Ethernet-only build, or the link type is set to Ethernet.",
+		Findings: []*finding.Rule{finding.FirmwareEthernetOnly, finding.PortEthernet}, Causes: []change.CauseKind{change.CauseEthernet},
 		Do: "Set the type with `infiniband_link_type`. If the provider says LT001, first burn the VPI firmware of the " +
 			"board with `infiniband_firmware`.",
 	},
