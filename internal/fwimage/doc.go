@@ -43,7 +43,7 @@
 // Section chains that loop are refused; mstflint follows them for ever. Files
 // that are no images are named by their first bytes; mstflint finds no valid
 // image in them. An image without a table of contents at either of its places
-// is an *EncryptedError; mstflint queries it, with an empty PSID, and cannot
+// is refused as Encrypted; mstflint queries it, with an empty PSID, and cannot
 // verify it.
 //
 // Image.Checksum is what `mstflint checksum` prints for all three formats.

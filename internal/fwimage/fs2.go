@@ -43,7 +43,7 @@ func (r *fs2Reader) word(off int64) uint32 { return binary.BigEndian.Uint32(r.da
 // need reports whether n bytes are there at off; nothing is read before.
 func (r *fs2Reader) need(what string, off, n int64) error {
 	if have := int64(len(r.data)); off+n > have {
-		return &TruncatedError{What: what, Offset: off, Need: off + n, Have: have}
+		return truncated(what, off, off+n, have)
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func (r *fs2Reader) add(s section) error {
 	case isBlank:
 		r.img.Identity = IdentityBlank
 	case got != want:
-		return &CRCError{Section: s.name(), Offset: s.offset, Want: want, Got: got}
+		return wrongCRC(s.name(), s.offset, want, got)
 	}
 	r.crc = appendCRC(r.crc, reg, int64(len(body)))
 	r.crc = updateCRC(r.crc, r.data[s.end()-4:s.end()])

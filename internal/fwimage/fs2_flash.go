@@ -13,12 +13,12 @@ func parseFS2File(data []byte, loc location) (*Image, error) {
 	img, err := parseFS2(data)
 	if err != nil {
 		if striped(data) {
-			return nil, &RawDumpError{Reason: "the image in it is striped over the chunks of a slot"}
+			return nil, rawDump("the image in it is striped over the chunks of a slot")
 		}
 		return nil, err
 	}
 	if reason := dumpReason(data, img); reason != "" {
-		return nil, &RawDumpError{Reason: reason}
+		return nil, rawDump(reason)
 	}
 	img.Warnings = append(img.Warnings, describeTrailer(data, img)...)
 	return img, nil
@@ -30,7 +30,7 @@ func parseFS2File(data []byte, loc location) (*Image, error) {
 func notAtStart(data []byte, loc location) error {
 	first := loc.first()
 	if first+headerFS2 > int64(len(data)) {
-		return &TruncatedError{What: "header", Offset: first, Need: first + headerFS2, Have: int64(len(data))}
+		return truncated("header", first, first+headerFS2, int64(len(data)))
 	}
 	chunk, err := failsafeChunk(data[first:])
 	if err != nil {
@@ -40,7 +40,7 @@ func notAtStart(data []byte, loc location) error {
 		return badFormat(first, "the image starts here; an FS2 image starts at 0, or in the second slot of a flash at its "+
 			"chunk size (0x%x)", chunk)
 	}
-	return &RawDumpError{Reason: fmt.Sprintf("its image starts in the second slot, at 0x%x", first)}
+	return rawDump(fmt.Sprintf("its image starts in the second slot, at 0x%x", first))
 }
 
 // dumpReason tells a flash whose first slot can be read like a contiguous

@@ -106,7 +106,7 @@ func (r *fs2Reader) imageCRC() error {
 	case !r.mic:
 		r.warn("The image has no CRC over its header (made by an old tool); the pointers in it were checked instead.")
 	default:
-		return &CRCError{Section: nameImage, Offset: 0, Want: want, Got: stored & 0xffff}
+		return wrongCRC(nameImage, 0, want, stored&0xffff)
 	}
 	if r.gaps > 0 {
 		r.warn(fmt.Sprintf("There is padding between sections (%d times).", r.gaps))
@@ -122,7 +122,7 @@ func (r *fs2Reader) length() error {
 	case length == r.img.End:
 		return nil
 	case length > int64(len(r.data)):
-		return &TruncatedError{What: "image", Offset: 0, Need: length, Have: int64(len(r.data))}
+		return truncated("image", 0, length, int64(len(r.data)))
 	case !r.img.HeaderCRC:
 		return badFormat(offLength, "the header says that the image has 0x%x bytes, but its last section ends at 0x%x",
 			length, r.img.End)

@@ -121,7 +121,7 @@ func (r *fs2Reader) requiredTags(seen map[uint32]bool) error {
 	case img.FWVersion.IsZero():
 		return badFormat(at, "the image does not state its firmware version")
 	case len(img.HWIDs) == 0:
-		return &NoHardwareError{Offset: at}
+		return noHardware(at)
 	case !seen[tagPSID] || img.PSID == "":
 		r.warn("The image has no PSID, so it cannot be matched with any board.")
 	}

@@ -33,7 +33,7 @@ func (r *tocReader) fs3Header() error {
 		return badFormat(have, "the length is not a multiple of 4 bytes")
 	}
 	if r.start+headerTOC > have {
-		return &TruncatedError{What: "header", Offset: 0, Need: r.start + headerTOC, Have: have}
+		return truncated("header", 0, r.start+headerTOC, have)
 	}
 	header := r.data[r.start:][:headerTOC]
 	w := header[formatByteFS23:]

@@ -67,7 +67,7 @@ func (r *tocReader) pointers() ([pointerCount]uint32, error) {
 		return ptr, badFormat(have, "the length is not a multiple of 4 bytes")
 	}
 	if end := r.start + offPointers + pointerCount*pointerBytes; end > have {
-		return ptr, &TruncatedError{What: "hardware pointers", Offset: offPointers, Need: end, Have: have}
+		return ptr, truncated("hardware pointers", offPointers, end, have)
 	}
 	for i := range ptr {
 		at := int64(offPointers + i*pointerBytes)
@@ -78,7 +78,7 @@ func (r *tocReader) pointers() ([pointerCount]uint32, error) {
 			continue
 		}
 		if want, got := uint32(pointerCRC(p)), word(p, 1); want != got {
-			return ptr, &CRCError{Section: "HW_POINTERS", Offset: at, Want: want, Got: got}
+			return ptr, wrongCRC("HW_POINTERS", at, want, got)
 		}
 	}
 	return ptr, nil
@@ -89,7 +89,7 @@ func (r *tocReader) pointers() ([pointerCount]uint32, error) {
 func (r *tocReader) toolsArea(at int64) error {
 	have := int64(len(r.data))
 	if end := r.start + at + toolsBytes; end > have {
-		return &TruncatedError{What: "tools area", Offset: at, Need: end, Have: have}
+		return truncated("tools area", at, end, have)
 	}
 	area := r.data[r.start+at:][:toolsBytes]
 	if err := lowCRC("TOOLS_AREA", at, area); err != nil {
@@ -104,7 +104,7 @@ func (r *tocReader) toolsArea(at int64) error {
 func (r *tocReader) beforeBoot2(boot2 int64) error {
 	have := int64(len(r.data))
 	if r.start+boot2 > have {
-		return &TruncatedError{What: nameBoot, Offset: boot2, Need: r.start + boot2, Have: have}
+		return truncated(nameBoot, boot2, r.start+boot2, have)
 	}
 	r.cached = append(r.cached, cachedSpan{0, boot2, false})
 	return nil
@@ -163,7 +163,7 @@ func (r *tocReader) fs4Table(first int64) error {
 	if damage != nil {
 		return damage
 	}
-	return &EncryptedError{What: "the table of contents", Offset: first}
+	return encrypted("the table of contents", first)
 }
 
 // deviceData verifies the sections that belong to the card. Their table is in
@@ -171,7 +171,7 @@ func (r *tocReader) fs4Table(first int64) error {
 func (r *tocReader) deviceData() error {
 	at := int64(len(r.data)) - tocSectorBytes
 	if at < 0 {
-		return &TruncatedError{What: "DTOC_HEADER", Offset: 0, Need: tocSectorBytes, Have: int64(len(r.data))}
+		return truncated("DTOC_HEADER", 0, tocSectorBytes, int64(len(r.data)))
 	}
 	head, err := r.read("DTOC_HEADER", at, tocHeaderBytes, true)
 	if err != nil {

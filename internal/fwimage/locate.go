@@ -43,7 +43,7 @@ func locate(data []byte) (location, error) {
 	}
 	at := fs23[0] + formatByteFS23
 	if at >= int64(len(data)) {
-		return location{}, &TruncatedError{What: "header", Offset: fs23[0], Need: fs23[0] + headerFS2, Have: int64(len(data))}
+		return location{}, truncated("header", fs23[0], fs23[0]+headerFS2, int64(len(data)))
 	}
 	if data[at] == 3 {
 		return location{format: FS3, offsets: fs23}, nil
@@ -57,7 +57,7 @@ func locate(data []byte) (location, error) {
 func formatFS4(data []byte, start int64) (Format, error) {
 	at := start + formatByteFS4
 	if at >= int64(len(data)) {
-		return "", &TruncatedError{What: "header", Offset: start, Need: at + 1, Have: int64(len(data))}
+		return "", truncated("header", start, at+1, int64(len(data)))
 	}
 	switch v := data[at]; v {
 	case 1:
@@ -100,13 +100,12 @@ func hexList(offsets []int64) string {
 // noSignature explains a file without any image signature.
 func noSignature(data []byte) error {
 	if allBytes(data, 0xff) || allBytes(data, 0) {
-		return &NotAnImageError{Kind: KindErased, Advice: "every byte is the same: there is no firmware in it"}
+		return notAnImage(KindErased, "every byte is the same: there is no firmware in it")
 	}
 	for _, off := range searchOffsets {
 		if hasErasedMagic(data, off) {
-			return &NotAnImageError{Kind: KindInvalidated, Advice: "nothing in it would boot; use another backup or image"}
+			return notAnImage(KindInvalidated, "nothing in it would boot; use another backup or image")
 		}
 	}
-	return &NotAnImageError{Kind: KindUnknown,
-		Advice: "no signature of a firmware image was found at any place where one may be"}
+	return notAnImage(KindUnknown, "no signature of a firmware image was found at any place where one may be")
 }

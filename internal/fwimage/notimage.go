@@ -85,7 +85,7 @@ var knownFiles = []struct {
 func recognize(head []byte) error {
 	for _, k := range knownFiles {
 		if len(head) >= k.offset && bytes.HasPrefix(head[k.offset:], []byte(k.magic)) {
-			return &NotAnImageError{Kind: k.kind, Advice: k.advice}
+			return notAnImage(k.kind, k.advice)
 		}
 	}
 	return recognizeText(head)
@@ -98,13 +98,11 @@ func recognizeText(head []byte) error {
 	}
 	switch text[0] {
 	case '<':
-		return &NotAnImageError{Kind: KindHTML,
-			Advice: "a server's error page was probably saved in place of the image: fetch it again"}
+		return notAnImage(KindHTML, "a server's error page was probably saved in place of the image: fetch it again")
 	case ';', '[':
-		return &NotAnImageError{Kind: KindINI,
-			Advice: "`mstflint dc` writes the configuration only; a backup is made with `mstflint ri`"}
+		return notAnImage(KindINI, "`mstflint dc` writes the configuration only; a backup is made with `mstflint ri`")
 	}
-	return &NotAnImageError{Kind: KindText, Advice: adviceWrong}
+	return notAnImage(KindText, adviceWrong)
 }
 
 // isText tells texts from images, whose first sixteen bytes contain control

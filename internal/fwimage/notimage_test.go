@@ -54,7 +54,7 @@ func TestParse_names_what_is_no_image(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parse([]byte(c.data))
-			var not *NotAnImageError
+			var not *Error
 			if !errors.As(err, &not) || not.Kind != c.kind || !strings.Contains(not.Advice, c.advice) {
 				t.Fatalf("got %v", err)
 			}

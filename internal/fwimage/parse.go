@@ -13,9 +13,7 @@ const maxSize = 64 << 20
 // it accepts has correct checksums throughout, and every field of the result
 // comes from bytes under such a checksum.
 //
-// Errors are *NotAnImageError, *TruncatedError, *CRCError, *MalformedError,
-// *NoHardwareError, *EncryptedError, *UnsupportedFormatError, *RawDumpError for the content of a
-// whole flash, and whatever r returns.
+// Errors are *Error, and whatever r returns.
 func Parse(r io.ReaderAt, size int64) (*Image, error) {
 	data, err := load(r, size)
 	if err != nil {
@@ -31,7 +29,7 @@ func Parse(r io.ReaderAt, size int64) (*Image, error) {
 	case FS3, FS4:
 		return parseTOCFile(data, loc)
 	default:
-		return nil, &UnsupportedFormatError{Format: loc.format, Offset: loc.first()}
+		return nil, unsupported(loc.format, loc.first())
 	}
 }
 
@@ -39,7 +37,7 @@ func Parse(r io.ReaderAt, size int64) (*Image, error) {
 // file that is too large is usually no image at all, and the message should say that.
 func load(r io.ReaderAt, size int64) ([]byte, error) {
 	if size <= 0 {
-		return nil, &NotAnImageError{Kind: KindEmpty, Advice: "the file has no content: fetch it again"}
+		return nil, notAnImage(KindEmpty, "the file has no content: fetch it again")
 	}
 	head := make([]byte, min(size, recognizeLen))
 	if err := readFull(r, head); err != nil {
@@ -49,8 +47,7 @@ func load(r io.ReaderAt, size int64) ([]byte, error) {
 		return nil, err
 	}
 	if size > maxSize {
-		return nil, &NotAnImageError{Kind: KindTooLarge,
-			Advice: fmt.Sprintf("%d bytes are more than the flash of any supported card holds (%d)", size, int64(maxSize))}
+		return nil, notAnImage(KindTooLarge, fmt.Sprintf("%d bytes are more than the flash of any supported card holds (%d)", size, int64(maxSize)))
 	}
 	data := make([]byte, size)
 	if err := readFull(r, data); err != nil {

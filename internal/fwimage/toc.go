@@ -147,14 +147,14 @@ func (r *tocReader) read(what string, addr, n int64, absolute bool) ([]byte, err
 	r.cached = append(r.cached, cachedSpan{addr, n, absolute})
 	if absolute || r.slotBits == 0 {
 		if addr+n > have {
-			return nil, &TruncatedError{What: what, Offset: addr, Need: addr + n, Have: have}
+			return nil, truncated(what, addr, addr+n, have)
 		}
 		return r.data[addr : addr+n], nil
 	}
 	// The place of the byte behind the last one must exist too, because mstflint reads
 	// that way.
 	if end := r.physical(addr + n); end > have {
-		return nil, &TruncatedError{What: what, Offset: addr, Need: end, Have: have}
+		return nil, truncated(what, addr, end, have)
 	}
 	slot := int64(1) << r.slotBits
 	if addr/slot == (addr+max(n, 1)-1)/slot {
@@ -188,7 +188,7 @@ func (r *tocReader) boot2(addr int64) error {
 	}
 	body := block[:len(block)-4]
 	if want, got := sectionCRC(body), binary.BigEndian.Uint32(block[len(body):]); want != got {
-		return &CRCError{Section: nameBoot, Offset: addr, Want: want, Got: got}
+		return wrongCRC(nameBoot, addr, want, got)
 	}
 	r.img.sections = append(r.img.sections, section{kind: kindBoot, offset: addr, size: r.bootBytes})
 	return nil
@@ -199,7 +199,7 @@ func lowCRC(name string, at int64, block []byte) error {
 	body := block[:len(block)-4]
 	want, got := sectionCRC(body), binary.BigEndian.Uint32(block[len(body):])&0xffff
 	if want != got {
-		return &CRCError{Section: name, Offset: at, Want: want, Got: got}
+		return wrongCRC(name, at, want, got)
 	}
 	return nil
 }

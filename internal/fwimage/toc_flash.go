@@ -37,14 +37,14 @@ func parseTOCFile(data []byte, loc location) (*Image, error) {
 		if err := checkSlot(data, loc.format, first); err != nil {
 			return nil, err
 		}
-		return nil, &RawDumpError{Reason: fmt.Sprintf("its image starts in the second slot, at 0x%x", first)}
+		return nil, rawDump(fmt.Sprintf("its image starts in the second slot, at 0x%x", first))
 	}
 	img, err := parseTOC(data, loc.format)
 	if err != nil {
 		return nil, err
 	}
 	if img.Chunk != 0 && hasTail(data, loc.format, img.Chunk) {
-		return nil, &RawDumpError{Reason: fmt.Sprintf("there is a second image, valid or stale, at 0x%x", img.Chunk)}
+		return nil, rawDump(fmt.Sprintf("there is a second image, valid or stale, at 0x%x", img.Chunk))
 	}
 	if loc.format == FS4 && len(loc.offsets) > 1 {
 		return nil, badFormat(loc.offsets[1], "second image signature (%s)", hexList(loc.offsets))

@@ -70,7 +70,7 @@ func (r *tocReader) chips(e tocEntry, p []byte) error {
 	}
 	switch {
 	case len(r.img.HWIDs) == 0:
-		return &NoHardwareError{Offset: e.addr + 280}
+		return noHardware(e.addr + 280)
 	case !knownChips[r.img.HWIDs[0].ID]:
 		return badFormat(e.addr+280, "the first chip that the image is for is unknown (%s)", r.img.HWIDs[0])
 	case r.img.FWVersion.IsZero():

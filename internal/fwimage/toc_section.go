@@ -51,7 +51,7 @@ func (r *tocReader) verifySection(e tocEntry, body []byte) error {
 		return r.orEncrypted(e, body, lowCRC(e.name(), e.addr, body))
 	case crcInEntry:
 		if want, got := sectionCRC(body), uint32(e.crc); want != got {
-			return r.orEncrypted(e, body, &CRCError{Section: e.name(), Offset: e.addr, Want: want, Got: got})
+			return r.orEncrypted(e, body, wrongCRC(e.name(), e.addr, want, got))
 		}
 		return nil
 	}
@@ -68,7 +68,7 @@ func (r *tocReader) orEncrypted(e tocEntry, body []byte, err error) error {
 	if binary.BigEndian.Uint32(body[cacheLineBytes:])&0xffff0000 == 0 {
 		return err
 	}
-	return &EncryptedError{What: e.name(), Offset: e.addr}
+	return encrypted(e.name(), e.addr)
 }
 
 // only refuses a second section of a kind that an image has once. FS3 reads the last

@@ -24,37 +24,22 @@ type variant struct {
 
 // errorKind names the type of an error of this package.
 func errorKind(err error) string {
-	var (
-		notAnImage  *NotAnImageError
-		truncated   *TruncatedError
-		crc         *CRCError
-		badFormat   *MalformedError
-		rawDump     *RawDumpError
-		unsupported *UnsupportedFormatError
-		encrypted   *EncryptedError
-		noHardware  *NoHardwareError
-	)
+	var refused *Error
 	switch {
 	case err == nil:
 		return ""
-	case errors.As(err, &notAnImage):
+	case !errors.As(err, &refused):
+		return err.Error()
+	case refused.Problem == NotAnImage:
 		return "not an image"
-	case errors.As(err, &truncated):
-		return "truncated"
-	case errors.As(err, &crc):
-		return "CRC " + crc.Section
-	case errors.As(err, &badFormat):
-		return "malformed"
-	case errors.As(err, &noHardware):
+	case refused.Problem == NoHardware:
 		return "no hardware"
-	case errors.As(err, &rawDump):
-		return "raw dump"
-	case errors.As(err, &unsupported):
-		return "unsupported " + string(unsupported.Format)
-	case errors.As(err, &encrypted):
-		return "encrypted"
+	case refused.Problem == WrongCRC:
+		return "CRC " + refused.Of
+	case refused.Problem == Unsupported:
+		return "unsupported " + refused.Of
 	}
-	return "untyped: " + err.Error()
+	return string(refused.Problem)
 }
 
 // subject is the image that most variants are made from.

@@ -41,42 +41,27 @@ func Identity(img *fwimage.Image) ib.GUIDSet {
 	return ib.GUIDSet{Node: g.Node, Port1: g.Node, SystemImage: g.Node, MAC1: g.MAC1}
 }
 
+// problems are what a refusal of fwimage is to a verdict.
+var problems = map[fwimage.Problem]safety.ImageProblem{
+	fwimage.NotAnImage: safety.ImageContainer, fwimage.Truncated: safety.ImageTruncated, fwimage.WrongCRC: safety.ImageCRC,
+	fwimage.Malformed: safety.ImageMalformed, fwimage.NoHardware: safety.ImageNoHardware,
+	fwimage.RawDump: safety.ImageRawDump, fwimage.Encrypted: safety.ImageEncrypted,
+	fwimage.Unsupported: safety.ImageUnsupported,
+}
+
 func problem(f *safety.ImageFacts, err error) {
-	var (
-		not         *fwimage.NotAnImageError
-		truncated   *fwimage.TruncatedError
-		crc         *fwimage.CRCError
-		malformed   *fwimage.MalformedError
-		unsupported *fwimage.UnsupportedFormatError
-		dump        *fwimage.RawDumpError
-		encrypted   *fwimage.EncryptedError
-		noHardware  *fwimage.NoHardwareError
-	)
-	f.Problem = safety.ImageUnreadable
+	var refused *fwimage.Error
 	switch {
 	case err == nil:
-		f.Detail = "it was not read"
-		return
-	case errors.As(err, &not):
-		f.Problem, f.Kind, f.Advice = safety.ImageContainer, string(not.Kind), sentence(not.Advice)
-		f.Detail = "nothing of an image in it"
-		return
-	case errors.As(err, &encrypted):
-		f.Problem = safety.ImageEncrypted
-	case errors.As(err, &dump):
-		f.Problem = safety.ImageRawDump
-	case errors.As(err, &truncated):
-		f.Problem = safety.ImageTruncated
-	case errors.As(err, &crc):
-		f.Problem = safety.ImageCRC
-	case errors.As(err, &malformed):
-		f.Problem = safety.ImageMalformed
-	case errors.As(err, &noHardware):
-		f.Problem = safety.ImageNoHardware
-	case errors.As(err, &unsupported):
-		f.Problem = safety.ImageUnsupported
+		f.Problem, f.Detail = safety.ImageUnreadable, "it was not read"
+	case !errors.As(err, &refused):
+		f.Problem, f.Detail = safety.ImageUnreadable, err.Error()
+	default:
+		f.Problem, f.Detail = problems[refused.Problem], err.Error()
+		if refused.Problem == fwimage.NotAnImage {
+			f.Kind, f.Advice, f.Detail = string(refused.Kind), sentence(refused.Advice), "nothing of an image in it"
+		}
 	}
-	f.Detail = err.Error()
 }
 
 func sentence(s string) string {
