@@ -47,20 +47,12 @@ func collectFrom(ctx context.Context, h host.Host) (*inventory.Snapshot, error) 
 	return s, nil
 }
 
-// sectionError says in which part of the answer something was not understood.
-type sectionError struct {
-	section string
-	err     error
-}
-
-func (e *sectionError) Error() string { return fmt.Sprintf("section %q: %v", e.section, e.err) }
-func (e *sectionError) Unwrap() error { return e.err }
-
+// in says in which part of the answer something was not understood.
 func in(section string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &sectionError{section: section, err: err}
+	return fmt.Errorf("section %q: %w", section, err)
 }
 
 // read makes a snapshot of an answer of the collecting script.

@@ -40,21 +40,15 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// NotSetError says that the port did not become what was asked for, or that nothing shows it.
-type NotSetError struct {
-	Port   string
-	Wrong  []string
-	Unread bool // whether it is enabled cannot be read
-}
-
-func (e *NotSetError) Error() string {
-	text := fmt.Sprintf("%s: the setting was made and stored for the next boot, but %s.", e.Port,
-		strings.Join(e.Wrong, ", and "))
-	if e.Unread {
-		return text
-	}
-	return text + " The driver or the firmware of the card may not allow setting a port from the host. " +
+// notSet is the error on a port that did not become what was asked for, or of which nothing shows it.
+func notSet(d Request, o Observation, wrong []string) error {
+	why := " The driver or the firmware of the card may not allow setting a port from the host. " +
 		"ibportstate reports no error in that case."
+	if !o.Enabled().Known() {
+		why = ""
+	}
+	return fmt.Errorf("%s: the setting was made and stored for the next boot, but %s.%s", d.Name(),
+		strings.Join(wrong, ", and "), why)
 }
 
 // Result is what Apply and Remove did.
@@ -66,8 +60,7 @@ func note(before Observation, pci ib.PCIAddress, number int, to string) changes.
 }
 
 // Apply makes the port what d says, now and at boot. It is safe to repeat. It
-// checks d again; what blocks is *safety.RefusedError. A port that did not follow is
-// *NotSetError.
+// checks d again; what blocks is *safety.RefusedError.
 func Apply(ctx context.Context, h *hosts.Host, d Request, opt Options) (Result, error) {
 	opt = opt.withDefaults()
 	if err := prepare(ctx, h, d); err != nil {
@@ -203,7 +196,7 @@ func wait(ctx context.Context, h *hosts.Host, d Request, opt Options) (Observati
 		settled := len(wrong) == 0 && (!d.Enabled || o.Physical == "LinkUp")
 		if settled || time.Now().After(deadline) {
 			if len(wrong) > 0 {
-				return o, &NotSetError{Port: d.Name(), Wrong: wrong, Unread: !o.Enabled().Known()}
+				return o, notSet(d, o, wrong)
 			}
 			return o, nil
 		}

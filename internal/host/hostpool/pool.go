@@ -52,7 +52,7 @@ func New(configs map[string]sshhost.Config) *Pool {
 func (p *Pool) Names() []string { return slices.Clone(p.names) }
 
 // Host returns the host called name, always the same one. It does not dial.
-// The error is *UnknownHostError, or says what is wrong with the configuration.
+// The error says what is wrong with the configuration.
 func (p *Pool) Host(name string) (host.Host, error) {
 	e, err := p.entry(name)
 	if err != nil {
@@ -97,18 +97,9 @@ func (p *Pool) entry(name string) (*entry, error) {
 	if e, ok := p.entries[name]; ok {
 		return e, nil
 	}
-	return nil, &UnknownHostError{Name: name, Known: p.Names()}
-}
-
-// UnknownHostError says that a name is no key of the provider's hosts map.
-type UnknownHostError struct {
-	Name  string
-	Known []string // sorted
-}
-
-func (e *UnknownHostError) Error() string {
-	if len(e.Known) == 0 {
-		return fmt.Sprintf("host %q is not configured: the provider's hosts map is empty", e.Name)
+	known := p.Names()
+	if len(known) == 0 {
+		return nil, fmt.Errorf("host %q is not configured: the provider's hosts map is empty", name)
 	}
-	return fmt.Sprintf("host %q is not configured; the provider's hosts map has: %s", e.Name, strings.Join(e.Known, ", "))
+	return nil, fmt.Errorf("host %q is not configured; the provider's hosts map has: %s", name, strings.Join(known, ", "))
 }

@@ -67,7 +67,6 @@ func (c *change) runGuarded(ctx context.Context, way netundo.Stack, want ipoib.C
 // callOff takes back what was prepared for a change that was not begun. It does not undo:
 // an undo configures the interface anew, and nothing of it was changed.
 func (c *change) callOff(ctx context.Context, undoneBy time.Time, cause error) error {
-	e := &NotBegunError{Host: c.h.Name(), Interface: c.t.Name, UndoneBy: undoneBy, Err: cause}
 	// Also after Ctrl-C.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.ConfirmTimeout)
 	defer cancel()
@@ -75,12 +74,12 @@ func (c *change) callOff(ctx context.Context, undoneBy time.Time, cause error) e
 	if errors.As(cause, &lost) {
 		c.h.Drop() // a new connection may work where the one in use hangs
 	}
+	var leftErr error
 	if c.checkpoint != "" {
-		_, e.LeftErr = c.h.Run(ctx, nmcli.DestroyCheckpoint(c.checkpoint))
+		_, leftErr = c.h.Run(ctx, nmcli.DestroyCheckpoint(c.checkpoint))
 	}
 	_, err := c.h.Run(ctx, c.guard().CallOff())
-	e.LeftErr = errors.Join(e.LeftErr, err)
-	return e
+	return notBegun(c.h.Name(), c.t.Name, undoneBy, cause, errors.Join(leftErr, err))
 }
 
 // arm starts the timer and, with NetworkManager, a checkpoint, which also restores what

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/change"
@@ -195,7 +196,7 @@ func TestLab_Apply_lineLostBeforeTheChange(t *testing.T) {
 	} {
 		h := hosts.New(&brokenHost{Host: l.hosts["intel9"].Host, words: []string{"systemd-run"}, after: c.after})
 		_, err := change.Apply(t.Context(), h, next, change.Options{})
-		var notBegun *change.NotBegunError
+		var notBegun *explain.Failure
 		if !errors.As(err, &notBegun) {
 			t.Fatalf("apply: %v", err)
 		}

@@ -39,7 +39,7 @@ func waitFor(ctx context.Context, h host.Host, name string, want ipoib.Config, o
 		return problem == "", nil
 	})
 	if problem != "" {
-		return notShownError(name + ": " + explain(last, problem, want))
+		return notShownError(name + ": " + withReason(last, problem, want))
 	}
 	return err
 }
@@ -106,8 +106,8 @@ func readRoutes(ctx context.Context, h host.Host, name string) ([]ipconf.Route, 
 	return ipconf.SortedRoutes(all), nil
 }
 
-// explain adds the reason where the kernel gives none.
-func explain(l found.Live, problem string, want ipoib.Config) string {
+// withReason adds the reason where the kernel gives none.
+func withReason(l found.Live, problem string, want ipoib.Config) string {
 	if l.MTU < want.MTU && l.Mode == ib.ModeDatagram && want.Mode == ib.ModeDatagram {
 		// The kernel silently takes the smaller of the asked MTU and the one of the
 		// broadcast group.

@@ -271,7 +271,7 @@ func (c *change) transact(ctx context.Context, deadline time.Time, steps ...midc
 	case !failed:
 	case exit.Status == midclt.NotTakenBack:
 		c.committed = false // a commit of the former configuration would confirm this one first
-		return 0, &NotTakenBackError{Host: c.h.Name(), Interface: c.look.Name, Guard: guardComment(c.d.PortGUID), Err: exit}
+		return 0, notTakenBack(c.h.Name(), c.look.Name, guardComment(c.d.PortGUID), exit)
 	case exit.Status != midclt.TakenBack:
 		return 0, c.rollback(ctx, deadline, 0, "it is not known how far the middleware came", err)
 	default:
@@ -313,14 +313,14 @@ func (c *change) checkin(ctx context.Context, guard int, want ipoib.Config, step
 
 // rollback has the middleware go back now. What it cannot be told it does by its own timer.
 func (c *change) rollback(ctx context.Context, deadline time.Time, guard int, problem string, cause error) error {
-	if ended := (endedError{}); errors.As(cause, &ended) {
+	var edited *editedError
+	if errors.As(cause, &edited) && edited.ended {
 		return cause // nothing is pending any more
 	}
 	e := &UnconfirmedError{Host: c.h.Name(), Interface: c.look.Name, Problem: problem, UndoneBy: deadline, Err: cause}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.ConfirmTimeout)
 	defer cancel()
-	var edited editedError
-	if errors.As(cause, &edited) {
+	if edited != nil {
 		e.Problem, e.Expected = "somebody else has edited interfaces of this host meanwhile", edited.explain()
 	}
 	var lost *host.UnreachableError

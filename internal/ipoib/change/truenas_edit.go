@@ -12,13 +12,23 @@ import (
 
 // editedError says that somebody has stored something else while a change waited for its
 // check-in.
-type editedError []midclt.Difference
+type editedError struct {
+	differences []midclt.Difference
+	ended       bool // they have confirmed or reverted the pending changes, and ours is not stored as this change has it
+}
 
-func (e editedError) Error() string { return "stored meanwhile: " + e.list() }
+func (e *editedError) Error() string {
+	if e.ended {
+		return "somebody else has ended the test of this change, by \"Save Changes\" or \"Revert\" in the TrueNAS web " +
+			"interface. Now something else is stored than this change has written (" + e.list() + "). The provider leaves " +
+			"that as it is. Plan again to see what the host has now"
+	}
+	return "stored meanwhile: " + e.list()
+}
 
-func (e editedError) list() string {
-	texts := make([]string, len(e))
-	for i, d := range e {
+func (e *editedError) list() string {
+	texts := make([]string, len(e.differences))
+	for i, d := range e.differences {
 		texts[i] = d.String()
 	}
 	return strings.Join(texts, "; ")
@@ -26,21 +36,11 @@ func (e editedError) list() string {
 
 // explain says why the change is undone, and that the edit goes with it: the middleware puts
 // back all interfaces together.
-func (e editedError) explain() string {
+func (e *editedError) explain() string {
 	return "Somebody else has edited interfaces meanwhile, for example in the TrueNAS web interface: " + e.list() + ". " +
 		"The middleware confirms and undoes all pending interface changes together. This change is undone, so that the " +
 		"edit is not confirmed unseen. That undoes the edit, too. If it is still wanted, make the edit again in the web " +
 		"interface, and finish it (Network: Test Changes, Save Changes). Then plan again."
-}
-
-// endedError says that somebody has confirmed or reverted the pending changes, and that our
-// interface is not stored as this change has it.
-type endedError struct{ editedError }
-
-func (e endedError) Error() string {
-	return "somebody else has ended the test of this change, by \"Save Changes\" or \"Revert\" in the TrueNAS web " +
-		"interface. Now something else is stored than this change has written (" + e.list() + "). The provider leaves " +
-		"that as it is. Plan again to see what the host has now"
 }
 
 // settle checks in, unless that would confirm more than the steps of this change.
@@ -72,7 +72,7 @@ func (c *change) mayKeep(ctx context.Context, h host.Host, guard int, now midclt
 	case err != nil:
 		return err
 	case pending || waiting > 0:
-		return editedError(others)
+		return &editedError{differences: others}
 	case len(now.Differences(c.stored)) == 0:
 		return errors.New("the change was undone already, by the middleware or in its web interface")
 	case !slices.ContainsFunc(others, func(d midclt.Difference) bool { return d.Interface == c.rowName() }):
@@ -81,7 +81,7 @@ func (c *change) mayKeep(ctx context.Context, h host.Host, guard int, now midclt
 	// What somebody has made of our row is theirs now, and must not be taken back.
 	c.committed = false
 	_, err = h.Run(ctx, midclt.DeleteInitScript(guard))
-	return errors.Join(endedError{others}, err)
+	return errors.Join(&editedError{others, true}, err)
 }
 
 // readStored asks the middleware anew: the snapshot is from before the change.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -15,32 +16,20 @@ func guardComment(port ib.GUID) string {
 	return "Terraform (ibfabric/infiniband): undo an unconfirmed change of " + port.String()
 }
 
-// NotTakenBackError says that the middleware refused a change, and then refused to take back
-// what it had stored of it.
-type NotTakenBackError struct {
-	Host, Interface string
-	Guard           string // the comment of the init script that stays
-	Err             *host.ExitError
-}
-
-func (e *NotTakenBackError) Error() string {
-	return fmt.Sprintf("the middleware refused the change of %s and did not take back what it had stored: %s: %v",
-		e.Interface, midclt.Messages(e.Err.Stderr), e.Err)
-}
-
-// Unwrap gives the failed command.
-func (e *NotTakenBackError) Unwrap() error { return e.Err }
-
-// Explain says what stays on the host, and what to do.
-func (e *NotTakenBackError) Explain() string {
-	return fmt.Sprintf("The middleware of %[1]s refused the change of %[2]s. Then it did not take back what it had "+
-		"stored (interface.rollback failed). The new configuration may still be stored, and pending. If the host restarts "+
-		"within %[3]d minutes of this change, an init script puts back the former configuration. After that a restart takes "+
-		"the new one."+
-		"\n\nRevert the pending changes in the TrueNAS web interface (Network: Revert Changes), or on the host: midclt call "+
-		"interface.rollback. Then run apply again: it removes the init script. Until then every plan refuses (IP016)."+
-		"\n\nHost: %[1]s\nInterface: %[2]s\nInit script: %[4]s\nExit status: %[5]d\nMessages: %[6]s", e.Host, e.Interface,
-		int(midclt.GuardTime.Minutes()), e.Guard, e.Err.Status, midclt.Messages(e.Err.Stderr))
+// notTakenBack is the error on a change that the middleware refused, and of which it then refused to
+// take back what it had stored; guard is the comment of the init script that stays.
+func notTakenBack(hostName, name, guard string, exit *host.ExitError) error {
+	return &explain.Failure{Summary: hostName,
+		What: fmt.Sprintf("The middleware of %s refused the change of %s. Then it did not take back what it had stored "+
+			"(interface.rollback failed).", hostName, name),
+		Means: fmt.Sprintf("The new configuration may still be stored, and pending. If the host restarts within %d minutes "+
+			"of this change, an init script puts back the former configuration. After that a restart takes the new one.",
+			int(midclt.GuardTime.Minutes())),
+		Check: "Revert the pending changes in the TrueNAS web interface (Network: Revert Changes), or on the host: midclt " +
+			"call interface.rollback. Then run apply again: it removes the init script. Until then every plan refuses (IP016).",
+		Facts: []explain.Fact{{"Host", hostName}, {"Interface", name}, {"Init script", guard},
+			{"Messages", midclt.Messages(exit.Stderr)}},
+		Err: exit}
 }
 
 // bootGuard restores what the middleware has stored now, if the host restarts before

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -225,7 +226,7 @@ func TestLab_Apply_truenasNotTakenBack(t *testing.T) {
 	if strings.Contains(err.Error(), "removed what it had stored") {
 		t.Error(err)
 	}
-	var e *change.NotTakenBackError
+	var e *explain.Failure
 	if !errors.As(err, &e) {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
@@ -30,43 +31,26 @@ type UnconfirmedError struct {
 	Err       error
 }
 
-// NotBegunError says that a change was prepared and not begun: what undoes it could not be
-// started, or it is not known whether it was.
-type NotBegunError struct {
-	Host      string
-	Interface string
-	UndoneBy  time.Time // when a timer that was started would fire; zero if none was asked for
-	LeftErr   error     // taking back what was prepared failed
-	Err       error
-}
-
-func (e *NotBegunError) Error() string {
-	return fmt.Sprintf("%s: the change of %s was not begun: %v", e.Host, e.Interface, errors.Join(e.Err, e.LeftErr))
-}
-
-func (e *NotBegunError) Unwrap() error { return e.Err }
-
-// Explain says what is known of the host, and what is not.
-func (e *NotBegunError) Explain() string {
-	text := fmt.Sprintf("The change of %s was not begun, because the host could not be made ready to undo it. ",
-		e.Interface)
-	if e.LeftErr == nil {
-		text += "What was prepared for it was taken back; the interface and its files are as they were. Apply again."
-	} else {
-		when := "at its next start"
-		if !e.UndoneBy.IsZero() {
-			when = fmt.Sprintf("at about %s, or %s", e.UndoneBy.Format("15:04:05 MST"), when)
-		}
-		text += "No file and no setting of the interface was changed by this apply. It is not known whether the host will " +
-			"undo the change that was not made. If it does, it writes the same files again " + when + ", and configures " +
-			"the interface by them: what the interface has only now, and no file has, may end then. The next apply ends " +
-			"what is left of it; run plan first."
+// notBegun is the error on a change that was prepared and not begun: what undoes it could not be
+// started, or it is not known whether it was. undoneBy is when a timer that was started would fire,
+// zero if none was asked for; leftErr is why what was prepared could not be taken back.
+func notBegun(hostName, name string, undoneBy time.Time, cause, leftErr error) error {
+	e := &explain.Failure{Summary: hostName, Facts: []explain.Fact{{"Host", hostName}}, Err: cause,
+		What:  "The change of " + name + " was not begun, because the host could not be made ready to undo it.",
+		Means: "What was prepared for it was taken back; the interface and its files are as they were. Apply again."}
+	if leftErr == nil {
+		return e
 	}
-	text += "\n\nHost: " + e.Host + "\nError: " + e.Err.Error()
-	if e.LeftErr != nil {
-		text += "\nTaking it back: " + e.LeftErr.Error()
+	when := "at its next start"
+	if !undoneBy.IsZero() {
+		when = fmt.Sprintf("at about %s, or %s", undoneBy.Format("15:04:05 MST"), when)
 	}
-	return text
+	e.Facts = append(e.Facts, explain.Fact{"Taking it back", leftErr.Error()})
+	e.Means = "No file and no setting of the interface was changed by this apply. It is not known whether the host will " +
+		"undo the change that was not made. If it does, it writes the same files again " + when + ", and configures " +
+		"the interface by them: what the interface has only now, and no file has, may end then. The next apply ends " +
+		"what is left of it; run plan first."
+	return e
 }
 
 func (e *UnconfirmedError) Error() string {

@@ -32,23 +32,6 @@ type device struct {
 // through is the way into the fabric, for its package.
 func (d device) through() fabric.Through { return fabric.Through{Device: d.name, Port: d.number} }
 
-// NotInForceError says that the master serves its port, and the fabric does not have
-// what the partitions say.
-type NotInForceError struct {
-	Host, Unit string
-	Problem    string // one sentence
-	Log        string // what opensm says about it; may be empty
-}
-
-// Error says what the fabric has, and what opensm says of it.
-func (e *NotInForceError) Error() string {
-	text := fmt.Sprintf("%s: the partitions are configured and not in force: %s", e.Host, e.Problem)
-	if e.Log != "" {
-		text += " opensm says: " + e.Log
-	}
-	return text
-}
-
 // inForce is the result of one comparison of the fabric with the partitions.
 type inForce struct {
 	wrong   []Mismatch
@@ -61,7 +44,7 @@ func (f inForce) complete() bool { return len(f.wrong) == 0 && f.problem == "" }
 
 // provePartitions waits until the P_Key tables of the adapters and the broadcast groups
 // are as configured. It returns the ports that still differ at the end, and what could
-// not be compared. A wrong broadcast group is *NotInForceError.
+// not be compared. A wrong broadcast group is an error.
 func provePartitions(ctx context.Context, h host.Host, at device, d opensm.Request,
 	o Options) ([]Mismatch, []string, error) {
 	deadline := proofEnd(ctx, min(sweepTime, o.ProofTimeout))
@@ -75,10 +58,12 @@ func provePartitions(ctx context.Context, h host.Host, at device, d opensm.Reque
 			if len(found.wrong) > 0 {
 				return found.wrong, found.notes, nil
 			}
-			e := &NotInForceError{Host: h.Name(), Unit: tool.Unit(d.PortGUID), Problem: found.problem}
+			problem := found.problem
 			log := tool.ParseLog(outputOf(h.Run(ctx, tool.Tail(d.PortGUID, logLines))))
-			e.Log = log.Group + log.Partitions
-			return nil, nil, e
+			if said := log.Group + log.Partitions; said != "" {
+				problem += " opensm says: " + said
+			}
+			return nil, nil, fmt.Errorf("%s: the partitions are configured and not in force: %s", h.Name(), problem)
 		}
 		if err := poll.Pause(ctx, o.Poll); err != nil {
 			return nil, nil, err

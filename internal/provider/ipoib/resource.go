@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
@@ -121,37 +122,28 @@ func (o object) shown(s *step) ipoib.Request {
 func (o object) Apply(ctx context.Context, s *step) (r change.Result, stays string, err error) {
 	d := o.shown(s)
 	r, err = change.Apply(ctx, s.Host, d, change.Options{ConfirmTimeout: o.Confirm})
+	var confirmed *change.ConfirmedError
+	made := errors.As(err, &confirmed)
 	if err == nil {
 		if diff := r.Look.Differences(d.Config); len(diff) > 0 {
-			err = &changedError{o.Place(d).ID, diff}
+			err, made = changedSince(o.Place(d).ID, diff), true
 		}
 	}
-	confirmed, changed := (*change.ConfirmedError)(nil), (*changedError)(nil)
-	if errors.As(err, &confirmed) || errors.As(err, &changed) {
+	if made {
 		o.Made(o.Key(d))
 		stays = "IPoIB interface " + ref(d).String() + " with its configuration"
 	}
 	return r, stays, err
 }
 
-// changedError says that the host changed again after the change. The state keeps what it
+// changedSince is the error on a host that changed again after the change. The state keeps what it
 // held: core would take any other value for a bug.
-type changedError struct {
-	id          string
-	differences []string
-}
-
-func (e *changedError) Error() string { return "differences: " + strings.Join(e.differences, "; ") }
-
-// Title implements the error that did not keep the change from being made.
-func (e *changedError) Title() string {
-	return "Unable to configure IPoIB interface " + e.id + ": the host shows something else afterwards"
-}
-
-// Explain implements the error that brings its own paragraphs.
-func (e *changedError) Explain() string {
-	return "The change was made and confirmed. Then something else changed the interface. Plan again to see what it has " +
-		"now.\n\nDifferences: " + strings.Join(e.differences, "; ")
+func changedSince(id string, differences []string) error {
+	return &explain.Failure{
+		Heading: "Unable to configure IPoIB interface " + id + ": the host shows something else afterwards",
+		What: "The change was made and confirmed. Then something else changed the interface. Plan again to see what it has " +
+			"now.",
+		Facts: []explain.Fact{{"Differences", strings.Join(differences, "; ")}}}
 }
 
 func (o object) Fill(_ context.Context, m *model, d ipoib.Request, l *found.Look, _ found.Seen) diag.Diagnostics {
