@@ -116,7 +116,7 @@ opensm/change: changes fact ib finding managed safety shellcmd host tool hosts p
 ipoib: ib platform tool -context -os -os/exec
 ipoib/found: fact ib inventory ipoib memo platform tool -context -os -os/exec
 ipoib/judge: fact finding managed ib ipoib ipoib/found platform tool -context -os -os/exec
-ipoib/change: changes fact finding managed ib ipoib ipoib/found ipoib/judge safety shellcmd host tool hosts platform poll
+ipoib/change: changes explain fact finding managed ib ipoib ipoib/found ipoib/judge safety shellcmd host tool hosts platform poll
 ipoib/ipoibtest: fact ib inventory
 managed: changes finding host
 port: changes fact ib managed finding safety shellcmd host tool inventory hosts platform poll
