@@ -106,8 +106,9 @@ var formerSpellings = regexp.MustCompile("`Initialize`|`0x(7fff|7ffe|0001)`")
 
 // Lists in which no position means anything, or its age. A consent is one because the
 // framework has no write-only sets. from and to of one belong together value by value: one GUID may be
-// there twice and become two.
-var plainLists = []string{"from", "to", "hardware_ids", "management_path", "allowed_management_path", "other_cards", "changes"}
+// there twice and become two. Drain commands run one after the other.
+var plainLists = []string{"from", "to", "hardware_ids", "management_path", "allowed_management_path", "other_cards", "changes",
+	"drains"}
 
 // described is an attribute of a resource or of a data source.
 type described interface {
