@@ -196,16 +196,16 @@ func TestAssessGUIDs_names_those_staged_by_hand(t *testing.T) {
 	}
 	const node = 0xe41d2d0300770000
 	b.program([4]uint64{node, node + 1, node + 2, node + 3}, [2]uint64{0xe41d2d770000, 0xe41d2d770001})
-	for _, to := range []ib.GUID{req.Want.Node, req.Want.Node + 0x100, req.Want.Node + 0x200} {
-		later.Change.From = append(later.Change.From, ib.GUID(node).String())
-		later.Change.To = append(later.Change.To, to.String())
+	consent := func(to ib.GUID) safety.GUIDChange {
+		return safety.GUIDChange{From: []string{ib.GUID(node).String()}, To: []string{to.String()}}
 	}
+	later.Change = consent(later.Want.Node)
 	if said := staged(); !strings.Contains(said, "node GUID 0xe41d2d0300770000, which no job has written") ||
 		!strings.Contains(said, "runs with 0xe41d2d0300e44f00") {
 		t.Errorf("by hand: %q", said)
 	}
 	later.Want.Node, req.Want.Node, req.Activation = req.Want.Node, req.Want.Node+0x200, safety.ActivationNone
-	req.Change = later.Change
+	req.Change = consent(req.Want.Node)
 	if _, err := o.ApplyGUIDs(ctx, GUIDs{Card: c, Lab: aloneInFabric(), Request: req}); err != nil {
 		t.Fatal(explain(err))
 	}
