@@ -77,19 +77,6 @@ func guidFindings() []findingCase {
 	}
 }
 
-// stageByJob burns firmware with a job and leaves the restart to others.
-func stageByJob(w *Lab) {
-	w.t.Helper()
-	ctx, ws := context.Background(), w.Workspace()
-	plan, err := ws.Plan(ctx, w.burn(labs.Intel9, w.Image(ImageVPI), map[string]any{"activation": "none"}))
-	if err != nil || plan.Diags.HasError() {
-		w.t.Fatalf("plan: %v\n%s", err, plan.Diags)
-	}
-	if diags, err := ws.Apply(ctx, plan); err != nil || diags.HasError() {
-		w.t.Fatalf("apply: %v\n%s", err, diags)
-	}
-}
-
 // unmanagedNode connects a machine that nobody has configured to the switch.
 func unmanagedNode(w *Lab) {
 	w.t.Helper()

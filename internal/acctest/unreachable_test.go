@@ -163,14 +163,14 @@ func TestUnreachable_changes(t *testing.T) {
 		if returns {
 			m.Faults.Clear()
 		}
-		print := w.Print(dead)
+		shown := w.Print(dead)
 		diags, err := ws.Apply(context.Background(), plan)
 		if err != nil || len(diags.Errors()) != 1 || len(diags.Errors().Find("Unable to change infiniband_opensm "+dead+"/",
 			"the plan has not seen host "+dead, "Start the host and plan again", "terraform state rm")) != 1 {
 			t.Errorf("%s: %v\n%s", name, err, diags)
 		}
-		if after := w.Print(dead); after != print {
-			t.Errorf("%s: the host was changed:\n%s\n%s", name, print, after)
+		if after := w.Print(dead); after != shown {
+			t.Errorf("%s: the host was changed:\n%s\n%s", name, shown, after)
 		}
 	}
 	if left := cleanPlan(t, ws, cfg).Actions(); fmt.Sprint(left) != "map[infiniband_opensm."+dead+":update]" {

@@ -66,7 +66,7 @@ func extractZip(to io.Writer, archive *os.File, member string) error {
 	if found == nil {
 		return missing(member, others)
 	}
-	if err := regular(member, found.Mode()); err != nil {
+	if err = regular(member, found.Mode()); err != nil {
 		return err
 	}
 	if found.UncompressedSize64 > largestFile {

@@ -210,16 +210,8 @@ func (f *Folder) transfer(ctx context.Context, u *url.URL, path string) error {
 		return err
 	}
 	defer answer.Body.Close() //nolint:errcheck // only read
-	switch {
-	case answer.StatusCode == http.StatusPartialContent &&
-		strings.HasPrefix(answer.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", have)):
-	case answer.StatusCode == http.StatusOK:
-		have = 0
-	case answer.StatusCode == http.StatusRequestedRangeNotSatisfiable, answer.StatusCode == http.StatusPartialContent:
-		// What is kept does not fit what the server has now.
-		return errors.Join(&brokenError{errors.New(answer.Status)}, os.Remove(path))
-	default:
-		return errors.Join(fmt.Errorf("%s answered %s", u.Host, answer.Status), os.Remove(path))
+	if have, err = begins(answer, u.Host, have); err != nil {
+		return errors.Join(err, os.Remove(path))
 	}
 	if err = out.Truncate(have); err == nil {
 		_, err = out.Seek(have, io.SeekStart)
@@ -228,6 +220,21 @@ func (f *Folder) transfer(ctx context.Context, u *url.URL, path string) error {
 		return err
 	}
 	return receive(out, answer, have)
+}
+
+// begins is where in the file an answer begins.
+func begins(answer *http.Response, host string, have int64) (int64, error) {
+	switch {
+	case answer.StatusCode == http.StatusPartialContent &&
+		strings.HasPrefix(answer.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", have)):
+		return have, nil
+	case answer.StatusCode == http.StatusOK:
+		return 0, nil
+	case answer.StatusCode == http.StatusRequestedRangeNotSatisfiable, answer.StatusCode == http.StatusPartialContent:
+		// What is kept does not fit what the server has now.
+		return 0, &brokenError{errors.New(answer.Status)}
+	}
+	return 0, fmt.Errorf("%s answered %s", host, answer.Status)
 }
 
 func receive(out *os.File, answer *http.Response, have int64) error {

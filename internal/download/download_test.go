@@ -125,8 +125,8 @@ func TestGet(t *testing.T) {
 			t.Errorf("%+v: %v, %d bytes, %v", src, err, len(got), left)
 		}
 		// What is kept is fetched no more.
-		if again, err := f.Get(t.Context(), Source{Address: "https://gone.invalid/", SHA256: src.SHA256}); err != nil ||
-			again != path {
+		again, err := f.Get(t.Context(), Source{Address: "https://gone.invalid/", SHA256: src.SHA256})
+		if err != nil || again != path {
 			t.Errorf("kept: %v", err)
 		}
 		_ = os.WriteFile(path, []byte("spoilt"), 0o600)

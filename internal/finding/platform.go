@@ -23,10 +23,10 @@ var (
 			"of this resource lists them again."}
 	PortUnknown = &Rule{Code: "PF006", Severity: Refuse, Title: "Refusing a port that is not there",
 		Attribute: "port_guid",
-		Meaning: "Subnet managers and IPoIB interfaces belong to the port that has their GUID: interface names change, GUIDs " +
-			"do not. opensm ends without an error if it does not find the GUID.",
-		WayOut: "Use port_guids[\"1\"] of infiniband_guids, or ports[\"1\"].port_guid of infiniband_card; for infiniband_port " +
-			"the number of a port there. If the GUID is new, make this resource depend on infiniband_guids. If the port is in " +
+		Meaning: "Subnet managers and IPoIB interfaces belong to the port that has their GUID: interface names change, " +
+			"GUIDs do not. opensm ends without an error if it does not find the GUID.",
+		WayOut: "Use port_guids[\"1\"] of infiniband_guids or infiniband_card; for infiniband_port the number of a port " +
+			"there. If the GUID is new, make this resource depend on infiniband_guids. If the port is in " +
 			"Ethernet mode, it shows no GUID: set it to \"ib\" with infiniband_link_type first."}
 	PortEthernet = &Rule{Code: "PF007", Severity: Refuse, Title: "Refusing to use an Ethernet port as InfiniBand",
 		Attribute: "port_guid",

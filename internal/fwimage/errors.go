@@ -38,19 +38,20 @@ func notAnImage(kind Kind, advice string) error {
 
 // truncated is about a file that ends before the image in it does; the image needs bytes up to need.
 func truncated(what string, offset, need, have int64) error {
-	return &Error{Problem: Truncated, text: fmt.Sprintf("truncated image: %s at 0x%x ends at 0x%x, but only 0x%x bytes are "+
-		"there", what, offset, need, have)}
+	return &Error{Problem: Truncated, text: fmt.Sprintf("truncated image: %s at 0x%x ends at 0x%x, but only 0x%x bytes "+
+		"are there", what, offset, need, have)}
 }
 
 // wrongCRC is about a checksum that does not match what it covers: want is computed, got is stored.
 func wrongCRC(section string, offset int64, want, got uint32) error {
-	return &Error{Problem: WrongCRC, Of: section, text: fmt.Sprintf("damaged image: wrong CRC in %s at 0x%x: the bytes give "+
-		"0x%04x, the image says 0x%04x", section, offset, want, got)}
+	return &Error{Problem: WrongCRC, Of: section, text: fmt.Sprintf("damaged image: wrong CRC in %s at 0x%x: the bytes "+
+		"give 0x%04x, the image says 0x%04x", section, offset, want, got)}
 }
 
 // badFormat is about an image that contradicts its format although it is recognisable.
 func badFormat(offset int64, format string, args ...any) error {
-	return &Error{Problem: Malformed, text: fmt.Sprintf("malformed image: at 0x%x: %s", offset, fmt.Sprintf(format, args...))}
+	text := fmt.Sprintf("malformed image: at 0x%x: %s", offset, fmt.Sprintf(format, args...))
+	return &Error{Problem: Malformed, text: text}
 }
 
 func noHardware(offset int64) error {

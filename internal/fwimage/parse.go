@@ -47,7 +47,8 @@ func load(r io.ReaderAt, size int64) ([]byte, error) {
 		return nil, err
 	}
 	if size > maxSize {
-		return nil, notAnImage(KindTooLarge, fmt.Sprintf("%d bytes are more than the flash of any supported card holds (%d)", size, int64(maxSize)))
+		return nil, notAnImage(KindTooLarge, fmt.Sprintf("%d bytes are more than the flash of any supported card holds (%d)",
+			size, int64(maxSize)))
 	}
 	data := make([]byte, size)
 	if err := readFull(r, data); err != nil {

@@ -205,10 +205,9 @@ func (h *Host) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, erro
 
 func (h *Host) runOn(ctx context.Context, on host.Host, cmd shellcmd.Command) (result host.Result, err error) {
 	if cmd.Changing() {
-		err = h.withForget(func() error {
-			var err error
-			result, err = on.Run(ctx, cmd)
-			return err
+		err = h.withForget(func() (failure error) {
+			result, failure = on.Run(ctx, cmd)
+			return failure
 		})
 		return result, err
 	}

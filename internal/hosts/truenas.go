@@ -78,7 +78,7 @@ var truenasReaders = map[string]func(*inventory.TrueNAS, string) error{
 
 var (
 	versionForm = regexp.MustCompile(`^(TrueNAS-.*|[0-9]+\.[0-9].*)$`)
-	boolForm    = regexp.MustCompile(`^([Tt]rue|[Ff]alse)$`)
+	boolForm    = regexp.MustCompile(`^([Tt]rue|False|false)$`)
 	waitingForm = regexp.MustCompile(`^(null|None|[0-9]+)$`)
 )
 

@@ -18,7 +18,8 @@ import (
 )
 
 // Command is "explain".
-var Command = command.Command{Name: "explain", Summary: "say what the code of a finding means, and what to do", Run: run}
+var Command = command.Command{Name: "explain", Summary: "say what the code of a finding means, and what to do",
+	Run: run}
 
 const text = `Says what each CODE means and what to do. A message of the provider ends with its code,
 such as FW023. It reaches no host.

@@ -55,7 +55,9 @@ func (in *input) review() *review {
 		r.add(d)
 	}
 	byPlace := func(d diagnostic) string { return d.Severity + "\x00" + d.Address + "\x00" + d.Summary } // errors first
-	slices.SortStableFunc(r.Findings, func(a, b found) int { return cmp.Compare(byPlace(a.diagnostic), byPlace(b.diagnostic)) })
+	slices.SortStableFunc(r.Findings, func(a, b found) int {
+		return cmp.Compare(byPlace(a.diagnostic), byPlace(b.diagnostic))
+	})
 	slices.SortStableFunc(r.Missing, func(a, b consent) int { return cmp.Compare(a.Address, b.Address) })
 	if in.plan != nil {
 		r.ofPlan(in.plan)

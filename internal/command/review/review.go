@@ -68,7 +68,7 @@ func (in *input) read(file string, stdin io.Reader) error {
 	if file == "-" {
 		return in.decode("standard input", stdin)
 	}
-	f, err := os.Open(file) //nolint:gosec // the operator names it
+	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}

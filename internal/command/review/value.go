@@ -119,7 +119,8 @@ func leaves(at string, v, unknown, sensitive any) []leaf {
 	case map[string]any:
 		var all []leaf
 		for _, key := range keysOf(v, unknown) {
-			all = append(all, leaves(strings.TrimPrefix(at+"."+key, "."), v[key], member(unknown, key), member(sensitive, key))...)
+			below := strings.TrimPrefix(at+"."+key, ".")
+			all = append(all, leaves(below, v[key], member(unknown, key), member(sensitive, key))...)
 		}
 		return all
 	case []any:

@@ -19,8 +19,8 @@ import (
 const stagingDir = ".cache/terraform-provider-infiniband"
 
 // awayDir is where they wait on a host whose user cannot write the home directory, as one that is
-// not there, or whose root cannot read it, such as one on NFS with root_squash. Each has a directory of its own there, of which nobody knows
-// the name before, because others can write there too.
+// not there, or whose root cannot read it, such as one on NFS with root_squash. Each has a directory
+// of its own there, of which nobody knows the name before, because others can write there too.
 const awayDir = "/var/tmp"
 
 // upload is one file on its way.

@@ -35,7 +35,8 @@ func Announce(b Before, d opensm.Request) string {
 	if files := append(b.bootFiles(), own...); len(files) > 0 {
 		parts = append(parts, "writes "+strings.Join(files, ", "))
 	}
-	rereads := b.Sound && b.Enabled && !tool.NeedsRestart(b.Was.Conf(), d.Conf()) && tool.SameGroups(b.Was.Partitions, d.Partitions)
+	rereads := b.Sound && b.Enabled && !tool.NeedsRestart(b.Was.Conf(), d.Conf()) &&
+		tool.SameGroups(b.Was.Partitions, d.Partitions)
 	switch {
 	case !b.Runs:
 		parts = append(parts, "starts "+unit)
@@ -72,7 +73,8 @@ func (b Before) ownFiles(d opensm.Request) []string {
 	if !b.Managed || b.Was.Conf() != d.Conf() {
 		files = append(files, conf)
 	}
-	if len(d.Partitions) > 0 && (!b.Managed || opensm.PartitionText(b.Was.Partitions) != opensm.PartitionText(d.Partitions)) {
+	if len(d.Partitions) > 0 &&
+		(!b.Managed || opensm.PartitionText(b.Was.Partitions) != opensm.PartitionText(d.Partitions)) {
 		files = append(files, partitions)
 	}
 	slices.Sort(files)

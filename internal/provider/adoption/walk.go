@@ -249,7 +249,7 @@ func differences(schema *tfprotov6.Schema, state, planned map[string]tftypes.Val
 			continue
 		}
 		c.any = true
-		if is.IsFullyKnown() {
+		if is.IsFullyKnown() && a.Name != "change" { // which says what the others do to the host
 			c.told = append(c.told, fmt.Sprintf("%s: %s -> %s", a.Name, oneLine(was), oneLine(is)))
 		}
 	}
@@ -261,7 +261,9 @@ func differences(schema *tfprotov6.Schema, state, planned map[string]tftypes.Val
 func (w *Walk) consents(kind string, errs []Problem) form {
 	types, _ := w.schema.ResourceSchemas[kind].ValueType().(tftypes.Object)
 	for _, p := range errs {
-		lines := slices.DeleteFunc(finding.LinesAllowed(p.Detail), func(l string) bool { return !strings.HasPrefix(l, "adopt_") })
+		lines := slices.DeleteFunc(finding.LinesAllowed(p.Detail), func(l string) bool {
+			return !strings.HasPrefix(l, "adopt_")
+		})
 		if len(lines) == 0 {
 			continue
 		}

@@ -28,8 +28,8 @@ func (r Restart) Announced() bool { return !r.Restarts.IsNull() }
 // RestartAttributes are the attributes of a Restart.
 func RestartAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"restarts": ComputedString("Host that the apply restarts for this, afterwards that of the last change; null if there " +
-			"is none. Known after the apply, with a warning, where another resource may restart it first."),
+		"restarts": ComputedString("Host that the apply restarts for this, afterwards that of the last change; null if " +
+			"there is none. Known after the apply, with a warning, where another resource may restart it first."),
 		"drains": ComputedList(types.StringType, "The provider's `drain_commands`, which run on that host before."),
 	}
 }

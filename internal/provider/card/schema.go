@@ -32,9 +32,8 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	}
 	attrs["expect"] = expectAttribute()
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Adopts one InfiniBand card (a host channel adapter) that is in a host, and records which card " +
-			"it is. " +
-			"It never changes the card: `infiniband_firmware`, `infiniband_guids` and `infiniband_link_type` do, and each has " +
+		MarkdownDescription: "Adopts one InfiniBand card (a host channel adapter) that is in a host, and records which " +
+			"card it is. It never changes the card: `infiniband_firmware`, `infiniband_guids` and `infiniband_link_type` do, and each has " +
 			"what it changes. All of a card, with its flash and its ports, is in the data source `infiniband_cards`. " +
 			"The first apply records the serial number of the card. It is part of `id`, and is compared in " +
 			"each plan and before each write. If another card is in the slot, or the card has moved, the " +
@@ -77,8 +76,8 @@ func observedAttributes() map[string]schema.Attribute {
 			"be read."),
 		"serial_number": attribute.ComputedString("Serial number in the card's vital product data; null if it never could " +
 			"be read. It stays that of the adopted card while it cannot be read, as after some cross-flashes."),
-		"card_identity": attribute.ComputedString("All that tells the card from others: serial number, part number, chip, and " +
-			"the MACs and GUIDs that this provider has seen on it. A refresh adds to it."),
+		"card_identity": attribute.ComputedString("All that tells the card from others: serial number, part number, chip, " +
+			"and the MACs and GUIDs that this provider has seen on it. A refresh adds to it."),
 		"port_guids": attribute.ComputedByPort[attribute.GUIDKind]("GUID by port, as the port has it on the wire; in " +
 			"Ethernet mode that of the flash, and null if that is not certain. What this apply writes is in `port_guids` of " +
 			"`infiniband_guids`."),

@@ -90,9 +90,9 @@ func portValue(p inventory.Port) types.Object {
 		rate = "" // the kernel shows a rate of ports without a link, too
 	}
 	return types.ObjectValueMust(portTypes.AttrTypes, map[string]attr.Value{
-		"link_type": attribute.OrNull(p.TypeNow), "link_layer": attribute.OrNull(p.LinkLayer), "state": attribute.OrNull(p.State),
-		"physical_state": attribute.OrNull(p.Physical),
-		"rate":           attribute.OrNull(rate), "port_guid": attribute.GUIDText(p.PortGUID),
+		"link_type": attribute.OrNull(p.TypeNow), "link_layer": attribute.OrNull(p.LinkLayer),
+		"state": attribute.OrNull(p.State), "physical_state": attribute.OrNull(p.Physical),
+		"rate": attribute.OrNull(rate), "port_guid": attribute.GUIDText(p.PortGUID),
 		"lid":    types.Int64Value(int64(p.LID)),
 		"sm_lid": types.Int64Value(int64(p.SMLID)), "netdev": attribute.OrNull(p.Netdev),
 	})

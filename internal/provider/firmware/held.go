@@ -56,7 +56,8 @@ func (r *Resource) planHeld(ctx context.Context, plan, state model, exists bool,
 	default:
 		plan.ID, plan.CardIdentity = types.StringValue(ref.String()), at.Identity
 		plan.forgetImage()
-		plan.Change, plan.BackupPath, plan.OriginalBackup = types.StringNull(), types.StringNull(), attribute.OrNull(now.JobBackup)
+		plan.Change, plan.BackupPath = types.StringNull(), types.StringNull()
+		plan.OriginalBackup = attribute.OrNull(now.JobBackup)
 		plan.observe(ref, now)
 		plan.Restart = attribute.NoRestart()
 		if now.Pending { // another resource may restart the host first

@@ -53,8 +53,8 @@ type asked struct {
 	PSID, Version string // empty: not declared
 }
 
-func (m *model) asked() asked     { return m.facts.declare(m.Source, m.Member, m.SHA256) }
-func (m *dataModel) asked() asked { return m.facts.declare(m.Source, m.Member, m.SHA256) }
+func (m *model) asked() asked     { return m.declare(m.Source, m.Member, m.SHA256) }
+func (m *dataModel) asked() asked { return m.declare(m.Source, m.Member, m.SHA256) }
 
 // unknown reports whether something that names the file comes from what does not exist yet.
 func (m *model) unknown() bool {

@@ -20,14 +20,14 @@ const (
 		"runs Terraform, or an `https://` address. An address needs `sha256`, may not lead to another host, and is fetched " +
 		"once: the image is kept by its hash in the cache of the user there."
 	memberDescription = "The image in the archive, by its whole name, `fw/fw-ConnectX4.bin`. It needs `sha256`."
-	sha256Description = "SHA-256 of the image, not of an archive; recommended. The plan refuses a file with another hash; " +
-		"without it, any file at that path is taken."
+	sha256Description = "SHA-256 of the image, not of an archive; recommended. The plan refuses a file with another " +
+		"hash; without it, any file at that path is taken."
 )
 
 var localFile = attribute.LocalPath{
 	What: "read firmware image",
-	Instead: "source is a local file or an https address. Download the file first. Then write its path here, and its sha256 " +
-		"as the vendor gives it.",
+	Instead: "source is a local file or an https address. Download the file first. Then write its path here, and its " +
+		"sha256 as the vendor gives it.",
 	File: true, HTTPS: true,
 }
 
@@ -105,11 +105,12 @@ const (
 )
 
 var factDescriptions = map[string]fact{
-	"format":            {textFact, "Container format: `FS2` for ConnectX-3 and ConnectX-3 Pro, `FS3` for ConnectX-4, `FS4` for ConnectX-5."},
-	"version":           {versionFact, "Firmware version, `2.42.5000`. If given, an image of another version is refused (FW016)."},
-	"product_version":   {textFact, "Product version as the vendor wrote it; null if the image has none."},
-	"release_date":      {textFact, "Release date, `2017-09-05`; null if the image has none."},
-	"psid":              {psidFact, "PSID: the board that the image was made for. If given, another one is refused (FW016)."},
+	"format":          {textFact, "Container format: `FS2` for ConnectX-3 and ConnectX-3 Pro, `FS3` for ConnectX-4, `FS4` for ConnectX-5."},
+	"version":         {versionFact, "Firmware version, `2.42.5000`. If given, an image of another version is refused (FW016)."},
+	"product_version": {textFact, "Product version as the vendor wrote it; null if the image has none."},
+	"release_date":    {textFact, "Release date, `2017-09-05`; null if the image has none."},
+	"psid": {psidFact,
+		"PSID: the board that the image was made for. If given, another one is refused (FW016)."},
 	"hardware_ids":      {listFact, "Hardware ids of the chips that the image is for, such as `0x1f7 rev 0`."},
 	"failsafe":          {boolFact, "Whether the image is made for a flash with two slots, of which one always boots."},
 	"node_guid":         {guidFact, "Node GUID in the image. A vendor's file holds placeholders; see `identity`."},

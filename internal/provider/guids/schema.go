@@ -20,8 +20,8 @@ const description = "The GUIDs and MAC addresses of a card, from one base value 
 	"Without any value the GUIDs follow from the MAC of port 1 in flash. " +
 	"The cards of a host that does not answer cannot be compared, nor can a card whose flash cannot be read. The plan " +
 	"warns of both.\n\n" +
-	"A ConnectX-4, ConnectX-4 Lx or ConnectX-5 stores one GUID, which node, port 1 and system image have in common, and one " +
-	"MAC; port 2 has the next ones. Set them with a base value. Its firmware must write its own flash " +
+	"A ConnectX-4, ConnectX-4 Lx or ConnectX-5 stores one GUID, which node, port 1 and system image have in common, and " +
+	"one MAC; port 2 has the next ones. Set them with a base value. Its firmware must write its own flash " +
 	"(`Default Update Method: fw_ctrl`), else the plan refuses with GU014.\n\n" +
 	"The values are written into flash after a verified backup. The card uses them after the next restart (`effective`, " +
 	"`reboot_required`). Destroying it only forgets: the card keeps its identity."

@@ -36,8 +36,10 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		var state model
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		warnForgotten(&resp.Diagnostics, state.CardID.ValueString())
-	} else if plan, config, state, exists := planned.Models[model](ctx, req, &resp.Diagnostics); !resp.Diagnostics.HasError() &&
-		r.Data != nil {
+		return
+	}
+	plan, config, state, exists := planned.Models[model](ctx, req, &resp.Diagnostics)
+	if !resp.Diagnostics.HasError() && r.Data != nil {
 		r.plan(ctx, plan, config, state, exists, req, resp)
 	}
 }

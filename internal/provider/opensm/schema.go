@@ -189,9 +189,10 @@ func results() map[string]schema.Attribute {
 		"handover_time": attribute.ComputedText[attribute.DurationKind]("Longest time that the fabric has no subnet " +
 			"manager if the master dies and this one is the standby: `sminfo_polling_timeout` × (`polling_retry_number` + " +
 			"2). Existing traffic goes on; new ports, joins and paths wait."),
-		"change": attribute.ComputedString("What the apply does to packages, files and services of the host; afterwards what " +
-			"the last one did: `writes /etc/…; restarts opensm@….service`. If somebody installs the package between the plan " +
-			"of a new resource and its apply, the engine stops the apply and calls that an inconsistent final plan: plan again."),
+		"change": attribute.ComputedString("What the apply does to packages, files and services of the host; afterwards " +
+			"what the last one did: `writes /etc/…; restarts opensm@….service`. If somebody installs the package between the " +
+			"plan of a new resource and its apply, the engine stops the apply and calls that an inconsistent final plan: " +
+			"plan again."),
 		"security_keys": schema.MapAttribute{
 			Computed: true, ElementType: types.StringType,
 			MarkdownDescription: "Keys in the file of options that protect the fabric from other subnet managers and from " +

@@ -257,7 +257,8 @@ func KeepForeseen(ctx context.Context, title string, plan tfsdk.Plan, live []str
 		at := tftypes.AttributeName(name)
 		was, is := valueAt(plan.Raw, at), valueAt(state.Raw, at)
 		if was.IsFullyKnown() && !was.Equal(is) {
-			keep, lines = append(keep, name), append(lines, fmt.Sprintf("%s: planned %s, found %s", name, plainText(was), plainText(is)))
+			keep = append(keep, name)
+			lines = append(lines, fmt.Sprintf("%s: planned %s, found %s", name, plainText(was), plainText(is)))
 		}
 	}
 	if len(keep) == 0 {

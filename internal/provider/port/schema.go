@@ -78,8 +78,8 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 			"at_boot": attribute.ComputedBool("Whether the setting is made at every boot. False if the unit names another " +
 				"card, or none, as one of an earlier version does, and while `ibportstate` is missing on the host."),
 			"unit": attribute.ComputedString("systemd unit that makes the setting at boot."),
-			"change": attribute.ComputedString("What the apply does to packages, files and services of the host; afterwards what " +
-				"the last one did: `installs infiniband-diags; writes /etc/…; enables infiniband-port-….service`. If somebody " +
+			"change": attribute.ComputedString("What the apply does to packages, files and services of the host; afterwards " +
+				"what the last one did: `installs infiniband-diags; writes /etc/…; enables infiniband-port-….service`. If somebody " +
 				"installs the package between the plan of a new resource and its apply, the engine stops the apply and calls " +
 				"that an inconsistent final plan: plan again."),
 			"port_guid": attribute.ComputedGUID("GUID of the port."),

@@ -319,8 +319,8 @@ func (d *Data) Compare(ctx context.Context, ref attribute.CardRef, who, now ib.I
 
 // Renamed gives the name that the host of a state had, and the one that it has now, if its key in
 // the hosts map was renamed: the machine is recognised by the card, or the port, that the state has
-// of it. is is empty if the host is in the map, or if not exactly one machine is that. attrs are the
-// attributes of the state that are texts.
+// of it. The second is empty if the host is in the map, or if not exactly one machine is that. attrs
+// are the attributes of the state that are texts.
 func (d *Data) Renamed(ctx context.Context, attrs map[string]string) (old, is string) {
 	old, _, _ = strings.Cut(cmp.Or(attrs["host"], attrs["card_id"], attrs["id"]), "/")
 	if !d.Ready || old == "" || d.InMap(old) == nil {

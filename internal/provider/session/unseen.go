@@ -72,7 +72,8 @@ func (d *Data) TellUnseen() (summary, detail string, ok bool) {
 		d.unseen.told[name] = true
 	}
 	clear(d.unseen.reason)
-	return "Not seen: " + allNames("host", names), unseenDetail + diagnostic.GoneForGood + "\n\n" + strings.Join(reasons, "\n"), true
+	detail = unseenDetail + diagnostic.GoneForGood + "\n\n" + strings.Join(reasons, "\n")
+	return "Not seen: " + allNames("host", names), detail, true
 }
 
 const unseenDetail = "A host that did not answer may have been changed: the state keeps what was read last. The other " +

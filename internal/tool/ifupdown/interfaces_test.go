@@ -112,7 +112,7 @@ func TestInterface_continuedCommand(t *testing.T) {
 // The ways in which hosts set the mode and load the module by hand. A command for another interface is none of the
 // stanza's.
 func TestInterface_linesByHand(t *testing.T) {
-	for line, mode := range map[string]ib.IPoIBMode{
+	for written, mode := range map[string]ib.IPoIBMode{
 		"pre-up echo connected > /sys/class/net/$IFACE/mode":           ib.ModeConnected,
 		"pre-up echo connected > /sys/class/net/${IFACE}/mode":         ib.ModeConnected,
 		"pre-up echo connected > /sys/class/net/ib0/mode || true":      ib.ModeConnected,
@@ -127,7 +127,7 @@ func TestInterface_linesByHand(t *testing.T) {
 		"? pre-up modprobe ib_ipoib recv_queue_size=512":               "",
 		"? pre-up echo connected > /sys/class/net/ib0/mode || ifup x1": "",
 	} {
-		line, other := strings.CutPrefix(line, "? ")
+		line, other := strings.CutPrefix(written, "? ")
 		f, err := Parse("auto ib0\niface ib0 inet manual\n\tmtu 65520\n\t" + line + "\n")
 		if err != nil {
 			t.Fatal(err)

@@ -36,12 +36,11 @@ func ParseShow(output string) (map[string]inventory.Unit, error) {
 			continue
 		}
 		key, value, ok := strings.Cut(line, "=")
-		if !ok && strings.Contains(line, " ") {
-			stray = tool.Errorf(n, line, "want Name=value")
-			continue
-		}
 		if !ok {
-			return nil, tool.Errorf(n, line, "want Name=value")
+			if stray = tool.Errorf(n, line, "want Name=value"); !strings.Contains(line, " ") {
+				return nil, stray
+			}
+			continue
 		}
 		if begun == 0 {
 			begun = n
