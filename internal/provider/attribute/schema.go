@@ -49,8 +49,8 @@ func PortNumbers() validator.Map {
 func HostAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		Required: true,
-		MarkdownDescription: "Key of the host in the provider's `hosts` map. Another machine forces replacement; the " +
-			"hardware is untouched. A new name of the same machine changes nothing.",
+		MarkdownDescription: "Key of the host in the provider's `hosts` map; a new name of the same machine changes " +
+			"nothing. Another machine forces replacement; the hardware is untouched.",
 		Validators:    []validator.String{HostName()},
 		PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 	}
