@@ -129,8 +129,7 @@ func (r *review) ofResources(p *plan) {
 
 // ofResource takes what changes of one object.
 func (r *review) ofResource(p *plan, one *resource) {
-	expressions, _ := p.written(one)
-	if rows := one.rows(expressions); one.isOfCard() {
+	if rows := one.rows(p.placeOf(one).written); one.isOfCard() {
 		r.Cards = append(r.Cards, rows...)
 	} else {
 		r.Others = append(r.Others, rows...)
@@ -139,6 +138,9 @@ func (r *review) ofResource(p *plan, one *resource) {
 		for _, l := range leaves("", member(one.Change.After, e[0]), member(one.Change.Unknown, e[0]), nil) {
 			r.Effects = append(r.Effects, effect{one.Address, e[1], l.text})
 		}
+	}
+	for _, e := range steps(member(one.Change.After, "change")) {
+		r.Effects = append(r.Effects, effect{one.Address, e.What, e.Values})
 	}
 	r.Consents = append(r.Consents, p.consents(one)...)
 }

@@ -113,7 +113,8 @@ type module struct {
 		ForEach     expression            `json:"for_each_expression"`
 	} `json:"resources"`
 	Calls map[string]struct {
-		Module module `json:"module"`
+		Expressions map[string]expression `json:"expressions"`
+		Module      module                `json:"module"`
 	} `json:"module_calls"`
 }
 

@@ -10,7 +10,7 @@ type effect struct{ Address, What, Values string }
 
 // effects are the attributes that say so, with the words for them.
 var effects = [][2]string{
-	{"restarts", "Restart"}, {"drains", "Drain"}, {"services", "Services"}, {"files", "Files"}, {"packages", "Packages"},
+	{"restarts", "restarts"}, {"drains", "drains by"},
 }
 
 func isEffect(attribute string) bool {
@@ -91,32 +91,38 @@ func (r *resource) differences(written map[string]expression) []row {
 // apart are attributes that have a place of their own in a review, or only name what others show.
 var apart = []string{"change", "id", "host", "card_id", "card_identity", "image_id"}
 
-// fromTo are the parts of the attribute change, which says what is in flash before and after:
-// an object of parts, each with from and to, or a text with an arrow.
+// fromTo are the parts of the attribute change that have an arrow: what is in flash before and after.
 func fromTo(change any) []row {
-	if text, ok := change.(string); ok {
-		var out []row
-		for part := range strings.SplitSeq(text, ", ") {
-			from, to, _ := strings.Cut(part, " -> ")
-			out = append(out, row{From: from, To: to})
-		}
-		return out
-	}
-	from, to := member(change, "from"), member(change, "to")
-	if from == nil && to == nil {
-		var out []row
-		for _, key := range keysOf(change) {
-			for _, part := range fromTo(member(change, key)) {
-				part.What = strings.TrimSuffix(key+"."+part.What, ".")
-				out = append(out, part)
-			}
-		}
-		return out
-	}
-	before, after := leaves("", from, nil, nil), leaves("", to, nil, nil)
 	var out []row
-	for _, at := range places(before, after) {
-		out = append(out, row{What: at, From: textAt(before, at), To: textAt(after, at)})
+	text, _ := change.(string)
+	for part := range strings.SplitSeq(text, ", ") {
+		if from, to, ok := strings.Cut(part, " -> "); ok {
+			at, from := cutLast(from, ": ")
+			out = append(out, row{What: at, From: from, To: to})
+		}
+	}
+	return out
+}
+
+// cutLast is the text before and behind a separator; all is behind it if there is none.
+func cutLast(text, sep string) (before, behind string) {
+	if i := strings.LastIndex(text, sep); i >= 0 {
+		return text[:i], text[i+len(sep):]
+	}
+	return "", text
+}
+
+// steps are the parts of the attribute change without an arrow, what is done on the host: "writes" a
+// file, "starts" a service.
+func steps(change any) []effect {
+	var out []effect
+	text, _ := change.(string)
+	if text == "" || strings.Contains(text, " -> ") {
+		return nil
+	}
+	for part := range strings.SplitSeq(text, "; ") {
+		verb, what, _ := strings.Cut(part, " ")
+		out = append(out, effect{What: verb, Values: what})
 	}
 	return out
 }
