@@ -16,8 +16,8 @@ var (
 	CardInRecovery = &Rule{Code: "FW041", Severity: Refuse, Title: "Card is in recovery mode", Attribute: "card_id",
 		Meaning: "The card found no firmware that boots (\"livefish\"), or a jumper keeps it from the firmware that it " +
 			"has: both look alike. Its PSID and GUIDs cannot be proven. A burn would not be failsafe.",
-		WayOut: "Look for a jumper first. Without one, restore the backup of this card by hand, as the message says step by " +
-			"step, then plan again."}
+		WayOut: "Look for a jumper first. Without one, restore the backup of this card by hand, as the message says step " +
+			"by step, then plan again."}
 	FirmwareSecure = &Rule{Code: "FW042", Severity: Refuse, Title: "Firmware of the card is secure", Attribute: "card_id",
 		Meaning: "Secure firmware writes the flash itself. It accepts only images that its vendor signed for this PSID. " +
 			"For another, mstflint answers \"Changing PSID is unsupported under Secure FW.\" It cannot be read back, so " +

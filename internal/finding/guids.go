@@ -38,9 +38,10 @@ var (
 		Meaning: "IEEE assigns the first three bytes to vendors.", WayOut: "Take the value from the card's label."}
 	GUIDsUnsupported = &Rule{Code: "GU014", Severity: Refuse, Title: "GUIDs of this chip cannot be set",
 		Attribute: "card_id",
-		Meaning: "ConnectX-4 and later cards store one base GUID and one base MAC beside the firmware, and burns keep them. " +
-			"The provider sets them on ConnectX-4, ConnectX-4 Lx and ConnectX-5 whose firmware takes them (fw_ctrl). On any " +
-			"other card mstflint would write the flash behind the running firmware, with the flag -ocr, which can hang it.",
+		Meaning: "ConnectX-4 and later cards store one base GUID and one base MAC beside the firmware, and burns keep " +
+			"them. The provider sets them on ConnectX-4, ConnectX-4 Lx and ConnectX-5 whose firmware takes them (fw_ctrl). " +
+			"On any other card mstflint would write the flash behind the running firmware, with the flag -ocr, which can " +
+			"hang it.",
 		WayOut: "Leave infiniband_guids out for this card, or write the values that it has. infiniband_card shows them. If " +
 			"they must change, burn firmware that updates itself first (fw_ctrl), or unload the driver and use the vendor's " +
 			"own tool."}

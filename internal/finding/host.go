@@ -111,10 +111,10 @@ var (
 		Meaning: "The next apply of this resource writes the file anew, and a destroy removes it. The lines that somebody " +
 			"has added go with it. A file with such lines is kept beside its place, where nothing reads it. Settings, " +
 			"variables and keys are named without their values: one may be a password.",
-		WayOut: "Write what is wanted as arguments of this resource. Other lines belong into a file of their own: a drop-in " +
-			"of the unit (systemctl edit with its name), a file of /etc/modprobe.d, one of /etc/systemd/resolved.conf.d. " +
-			"To keep what has no place elsewhere, take the resource out of the state with a removed block and " +
-			"lifecycle { destroy = false }, and maintain the file by hand."}
+		WayOut: "Write what is wanted as arguments of this resource. Other lines belong into a file of their own: a " +
+			"drop-in of the unit (systemctl edit with its name), a file of /etc/modprobe.d, one of " +
+			"/etc/systemd/resolved.conf.d. To keep what has no place elsewhere, take the resource out of the state with a " +
+			"removed block and lifecycle { destroy = false }, and maintain the file by hand."}
 	FileUnmanaged = &Rule{Code: "HO035", Severity: Refuse,
 		Title: "Refusing to replace a file that does not say it is Terraform's",
 		Meaning: "The first line of every file of this provider says so; in /etc/rdma/mlx4.conf it is the line above the " +

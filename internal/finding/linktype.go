@@ -46,7 +46,8 @@ var (
 		WayOut:  "Fix what is named above, then plan again."}
 	LinkTypePostponed = &Rule{Code: "LT012", Severity: Warn, Once: true, Title: "Link type is checked at apply",
 		Attribute: "ports",
-		Meaning:   "The plan changes the card's firmware first. What the new firmware supports can be read only after it runs."}
+		Meaning: "The plan changes the card's firmware first. What the new firmware supports can be read only " +
+			"after it runs."}
 	CardConfigUnreadable = &Rule{Code: "LT013", Severity: Refuse, Title: "Configuration of the card cannot be read",
 		Attribute: "card_id",
 		Meaning: "The card's own configuration may hold the link types. On ConnectX-4 and later nothing else does. Only " +

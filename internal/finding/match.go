@@ -66,8 +66,8 @@ var (
 		WayOut: "Look both part numbers up before the burn. Keep the backup."}
 	ImageForOtherPortCount = &Rule{Code: "FW034", Severity: NeedsConsent,
 		Title: "Image was made for another number of ports", Attribute: "image_id", Consent: "other_board",
-		Meaning: "Firmware for another number of ports is known to make ports misbehave. Where the table of boards has both " +
-			"boards, the burn needs a consent. Where only their part numbers tell, this is a warning.",
+		Meaning: "Firmware for another number of ports is known to make ports misbehave. Where the table of boards has " +
+			"both boards, the burn needs a consent. Where only their part numbers tell, this is a warning.",
 		WayOut: "Use the image of a board with as many ports. If the table is wrong about this card, add to the resource:"}
 	BranchWouldChange = &Rule{Code: "FW035", Severity: NeedsConsent,
 		Title: "Burn would install firmware of another branch", Attribute: Allow,

@@ -69,12 +69,12 @@ func rawDump(reason string) error {
 // encrypted is about an image, or a part of it, that only the chip can read. Nobody else can tell
 // whether it is whole. mstflint 4.21 queries such an image and cannot verify it either.
 func encrypted(what string, offset int64) error {
-	return &Error{Problem: Encrypted, text: fmt.Sprintf("encrypted or damaged image: %s at 0x%x cannot be read, so nothing "+
-		"can be verified", what, offset)}
+	return &Error{Problem: Encrypted, text: fmt.Sprintf("encrypted or damaged image: %s at 0x%x cannot be read, so "+
+		"nothing can be verified", what, offset)}
 }
 
 // unsupported is about an image of a chip generation that this package cannot verify.
 func unsupported(format Format, offset int64) error {
-	return &Error{Problem: Unsupported, Of: string(format), text: fmt.Sprintf("%s firmware image (signature at 0x%x): only "+
-		"FS2, FS3 and FS4 images, for ConnectX-3 to ConnectX-7, can be verified", format, offset)}
+	return &Error{Problem: Unsupported, Of: string(format), text: fmt.Sprintf("%s firmware image (signature at 0x%x): "+
+		"only FS2, FS3 and FS4 images, for ConnectX-3 to ConnectX-7, can be verified", format, offset)}
 }

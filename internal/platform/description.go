@@ -60,7 +60,9 @@ func (d *Description) hasRelease(version string) bool {
 	if len(d.Releases) == 0 {
 		return majorVersion(version) >= d.Oldest
 	}
-	return slices.ContainsFunc(d.Releases, func(r string) bool { return version == r || strings.HasPrefix(version, r+".") })
+	return slices.ContainsFunc(d.Releases, func(r string) bool {
+		return version == r || strings.HasPrefix(version, r+".")
+	})
 }
 
 // nameOf is what messages call a system.

@@ -63,9 +63,9 @@ func unsupportedCard(card CardFacts) finding.Finding {
 // backup of this very card only.
 func recovery(card CardFacts, host HostFacts) string {
 	return fmt.Sprintf("Nothing but a recovery by hand is allowed now:\n"+
-		"1. Verify the flash: mstflint -d %[1]s v. If it verifies, write nothing: a jumper on the card holds it in this mode. "+
-		"Switch the machine off, take the jumper off, switch it on. Else read part number and PSID off the card's label, and "+
-		"look at what is left: mstflint -d %[1]s q.\n"+
+		"1. Verify the flash: mstflint -d %[1]s v. If it verifies, write nothing: a jumper on the card holds it in this "+
+		"mode. Switch the machine off, take the jumper off, switch it on. Else read part number and PSID off the card's "+
+		"label, and look at what is left: mstflint -d %[1]s q.\n"+
 		"2. Switch the machine off, wait half a minute, switch it on. A card that only missed its start is back.\n"+
 		"3. If not, find this card's backup: %[2]s/%[3]s/CARD/TIME/ on the machine that runs Terraform. "+
 		"card.json there holds PSID, GUIDs, MACs and serial number; compare them with the label. Without a backup, stop: "+

@@ -108,8 +108,8 @@ func deadSemaphore(pci ib.PCIAddress) string {
 		"management controller is updating the card.\n"+
 		"2. Free the semaphore of the configuration space: mstmcra -c %[1]s. mstflint -clear_semaphore does not.\n"+
 		"3. Plan again. If mstflint still takes more than a minute, the command interface of the card is held, which no "+
-		"command frees. Look at the card, with patience: mstflint -d %[1]s v. If the flash verifies, restart the host, which "+
-		"resets the card.", pci)
+		"command frees. Look at the card, with patience: mstflint -d %[1]s v. If the flash verifies, restart the host, "+
+		"which resets the card.", pci)
 }
 
 // securityAttributes gives the attributes that forbid another image. With a plain

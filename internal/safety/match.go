@@ -79,8 +79,8 @@ func otherBoard(in FirmwareInput) (f finding.Finding, differs bool) {
 	if has.Ports == 0 || wants.Ports == 0 || has.Ports == wants.Ports {
 		return f, false
 	}
-	f = finding.ImageForOtherPortCount.Find("The card is a %s with %d (%s). %s is for %s with %d (%s)", has.Name(), has.Ports,
-		has.Source, in.Image.Name, wants.Name(), wants.Ports, wants.Source)
+	f = finding.ImageForOtherPortCount.Find("The card is a %s with %d (%s). %s is for %s with %d (%s)", has.Name(),
+		has.Ports, has.Source, in.Image.Name, wants.Name(), wants.Ports, wants.Source)
 	psid := in.Image.PSID.String()
 	f = f.WithConsent(f.Rule.ConsentLine(strconv.Quote(psid)))
 	if in.Request.OtherBoard == psid || in.Restore != nil { // a restore brings back what the card had

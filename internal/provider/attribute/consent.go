@@ -26,8 +26,9 @@ const (
 func AllowAttribute(consents map[string]schema.Attribute) schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
 		Optional: true, WriteOnly: true, Attributes: consents,
-		MarkdownDescription: "Consents to what is refused otherwise; each refusal shows its own with the values. They count " +
-			"only while they are in the configuration: no plan and no state holds them, and changing only them does nothing.",
+		MarkdownDescription: "Consents to what is refused otherwise; each refusal shows its own with the values. They " +
+			"count only while they are in the configuration: no plan and no state holds them, and changing only them " +
+			"does nothing.",
 	}
 }
 

@@ -84,8 +84,8 @@ func (k keys) MarkdownDescription(context.Context) string { return k.want }
 func (k keys) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {
 	for key := range req.ConfigValue.Elements() {
 		if !k.form.MatchString(key) {
-			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), fmt.Sprintf("Invalid value for %s: key %q", req.Path, key),
-				k.want)
+			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key),
+				fmt.Sprintf("Invalid value for %s: key %q", req.Path, key), k.want)
 		}
 	}
 }

@@ -246,8 +246,8 @@ func Lost(e *host.UnreachableError) string {
 }
 
 // GoneForGood is the way to go on without a host.
-const GoneForGood = "If the host is gone for good, take its resources out of the state (terraform state rm ADDRESS, or " +
-	"a removed block with lifecycle { destroy = false }), " +
+const GoneForGood = "If the host is gone for good, take its resources out of the state (terraform state rm " +
+	"ADDRESS, or a removed block with lifecycle { destroy = false }), " +
 	"and its entry out of the provider's hosts."
 
 // raise names the setting that gives a slow host more time, if there is one.

@@ -43,7 +43,8 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 				MarkdownDescription: "What the file holds, such as `data.infiniband_fabric.lab.svg`. It is write-only; a plan " +
 					"shows its change as one of `sha256`.",
 			},
-			"sha256": attribute.ComputedString("SHA-256 of the file as it is. Any change of it by somebody else is a difference."),
+			"sha256": attribute.ComputedString("SHA-256 of the file as it is. Any change of it by somebody else is a " +
+				"difference."),
 		},
 	}
 }

@@ -247,7 +247,8 @@ func Foresee(plan tfsdk.Plan, live []string, diags *diag.Diagnostics) tfsdk.Plan
 
 // KeepForeseen gives live attributes of what was read back the values that were planned: an engine takes no others.
 // What moves by itself may be another one already; a warning says so, and the next plan shows it.
-func KeepForeseen(ctx context.Context, title string, plan tfsdk.Plan, live []string, found any, diags *diag.Diagnostics) {
+func KeepForeseen(ctx context.Context, title string, plan tfsdk.Plan, live []string, found any,
+	diags *diag.Diagnostics) {
 	state := tfsdk.State(plan)
 	if diags.Append(state.Set(ctx, found)...); diags.HasError() {
 		return
@@ -264,8 +265,8 @@ func KeepForeseen(ctx context.Context, title string, plan tfsdk.Plan, live []str
 	if len(keep) == 0 {
 		return
 	}
-	diags.AddWarning(title+": the host shows something else already", "The change was made. The state has what was planned, "+
-		"and the next plan shows what the host has then.\n\n"+strings.Join(lines, "\n"))
+	diags.AddWarning(title+": the host shows something else already", "The change was made. The state has what was "+
+		"planned, and the next plan shows what the host has then.\n\n"+strings.Join(lines, "\n"))
 	kept, err := withThose(keep, plan.Raw, state.Raw)
 	if err != nil {
 		diagnostic.AddError(diags, "keep what was planned", err)

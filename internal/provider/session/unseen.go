@@ -76,8 +76,8 @@ func (d *Data) TellUnseen() (summary, detail string, ok bool) {
 	return "Not seen: " + allNames("host", names), detail, true
 }
 
-const unseenDetail = "A host that did not answer may have been changed: the state keeps what was read last. The other " +
-	"hosts are planned. The apply refuses what this plan changes on a host that was not seen.\n\n" +
+const unseenDetail = "A host that did not answer may have been changed: the state keeps what was read last. The " +
+	"other hosts are planned. The apply refuses what this plan changes on a host that was not seen.\n\n" +
 	"Its cards are not compared with others, and two cards with one GUID make a fabric unusable. Start the host and " +
 	"plan again before you write GUIDs, or compare them by hand.\n\n"
 

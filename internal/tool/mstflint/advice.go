@@ -6,14 +6,14 @@ import "strings"
 // later gives its reasons as numbers, which releases of the tool name in their own words
 // (4.21 to 4.36; 4.21 knows no words for two of them). The first text that was printed decides.
 var advices = []struct{ text, do string }{
-	{"Digest in the signature is wrong", "The image was altered or cut. Compare its SHA-256 with that of its vendor, and " +
-		"fetch it again."},
+	{"Digest in the signature is wrong", "The image was altered or cut. Compare its SHA-256 with that of its vendor, " +
+		"and fetch it again."},
 	{"Component is not applicable", "The firmware says that the image is for another board or chip. Take the image with " +
 		"the PSID of this card."},
 	{"Rejected authentication", otherKey}, {"component is not signed", otherKey}, {"key is not applicable", otherKey},
 	{"Unknown error code", otherKey}, {"image is not secured", otherKey},
-	{"already updated on flash, pending reset", "Another image waits for a restart, and the firmware takes no second one. " +
-		"Restart the host, and plan again."},
+	{"already updated on flash, pending reset", "Another image waits for a restart, and the firmware takes no second " +
+		"one. Restart the host, and plan again."},
 	{"Forbidden version rejected", tooOld}, {"Firmware version mismatch", tooOld}, {"Invalid security version", tooOld},
 	{"restricted. Aborting", tooOld},
 	{"timestamp mismatch", "The card takes images with a newer time stamp only. Take a newer image."},
@@ -21,9 +21,11 @@ var advices = []struct{ text, do string }{
 	{"Flash is write protected", protected}, {"erasing the flash", protected},
 	{"Image cannot boot from partition", runningFirst}, {"Reburn running and retry", runningFirst},
 	{"Host storage is in use", "The card serves the storage of a host. Stop that, and plan again."},
-	{"does not support the device's flash type", "The flash chip of this board is newer than the image. Take a newer image."},
-	{"Failed to lock flash semaphore", "Another tool updates the card, or one was killed. Make sure that none does (pgrep " +
-		"-a 'mst|flint|fwupd', and the BMC), then run the same command again: the failed run has freed what a dead one left."},
+	{"does not support the device's flash type",
+		"The flash chip of this board is newer than the image. Take a newer image."},
+	{"Failed to lock flash semaphore", "Another tool updates the card, or one was killed. Make sure that none does " +
+		"(pgrep -a 'mst|flint|fwupd', and the BMC), then run the same command again: the failed run has freed " +
+		"what a dead one left."},
 	{"ME_ICMD_STATUS_SEMAPHORE_TO", deadTool},
 	{"ME_ICMD_STATUS_CR_FAIL", "The card does not answer on its bus. Switch the machine off and on, then plan again."},
 	{"Time-out reached while waiting for the FSM", again}, {"Firmware internal error", again}, {"MCC error", again},
@@ -44,8 +46,8 @@ const (
 	runningFirst = "Burn the version that runs once more, then this one."
 	again        = "Restart the host, which resets the card, and plan again."
 	canceled     = "Somebody has canceled the update, or has reset the card meanwhile. Plan again."
-	deadTool     = "The command interface of the card is taken, as a tool that was killed leaves it. No command frees it. " +
-		"Make sure that no program uses the card, and restart the host, which resets the card."
+	deadTool     = "The command interface of the card is taken, as a tool that was killed leaves it. No command frees " +
+		"it. Make sure that no program uses the card, and restart the host, which resets the card."
 )
 
 // Advice says what to do about what a run printed, in sentences; empty if its words are not known.

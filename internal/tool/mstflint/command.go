@@ -133,7 +133,8 @@ func SetGUIDs(pci ib.PCIAddress, guids ib.GUIDSet, answers int) (shellcmd.Comman
 // flash the tool tells it the two values; past such firmware it wants -ocr, which is not passed.
 func SetBase(pci ib.PCIAddress, guid ib.GUID, mac ib.MAC) (shellcmd.Command, error) {
 	if guid.IsZero() || mac.IsZero() || mac.IsMulticast() {
-		return shellcmd.Command{}, fmt.Errorf("GUID %s and MAC %s: neither may be zero, and the MAC no group address", guid, mac)
+		return shellcmd.Command{}, fmt.Errorf("GUID %s and MAC %s: neither may be zero, and the MAC no group address",
+			guid, mac)
 	}
 	return device(pci, "-guid", guid.Hex(), "-mac", mac.Hex(), "sg").WithTimeout(burnTimeout).Changes(), nil
 }
