@@ -196,7 +196,8 @@ func (m *model) foresee(was *model, change string) {
 		return
 	}
 	m.LID = was.LID
-	if was.Active.ValueBool() && was.Priority.Equal(m.Priority) && !strings.Contains(change, "restarts") {
+	served := was.Active.ValueBool() && !was.Role.IsNull()
+	if served && was.Priority.Equal(m.Priority) && !strings.Contains(change, "restarts") {
 		m.SMLID, m.Role = was.SMLID, was.Role
 	}
 }
