@@ -41,6 +41,17 @@ func TestForeseen_updates(t *testing.T) {
 	restarts, rereads := conf+"; restarts "+smUnit, conf+"; has "+smUnit+" read its files again"
 	unit := func(w *Lab) { w.Run(host, "systemctl stop "+smUnit) }
 	edit := func(w *Lab) { w.Run(host, "echo '# mine' >> "+smConf) }
+	const portUnit = "infiniband-port-0000:01:00.0-1.service"
+	port := func(attrs map[string]any) Config {
+		all := map[string]any{"card_id": host + "/0000:01:00.0", "port": 1}
+		return Config{Resource{Type: "infiniband_port", Name: "it", Attrs: all}.With(attrs)}
+	}
+	off := port(map[string]any{"enabled": false})
+	slow := port(map[string]any{"speeds": []any{"SDR", "DDR"}})
+	loose := func(w *Lab) { w.Run(host, "echo Nice=5 >> /etc/systemd/system/"+portUnit) }
+	const link = "lid physical_state rate sm_lid state"
+	const rewrites = "writes /usr/local/sbin/terraform-infiniband-port, /etc/systemd/system/" + portUnit +
+		"; enables " + portUnit
 	for _, c := range []struct {
 		name        string
 		from, to    Config
@@ -57,6 +68,13 @@ func TestForeseen_updates(t *testing.T) {
 			"change routing_engine", "role sm_lid", restarts},
 		{"stopped", sm(host, nil), sm(host, nil), unit, "active change", "role sm_lid", "starts " + smUnit},
 		{"edited", sm(host, nil), sm(host, nil), edit, "change", "role sm_lid", restarts},
+		{"unit of a port", slow, slow, loose, "change", "", rewrites},
+		{"unit of a port that is disabled", off, off, loose, "change", "", rewrites},
+		{"unit of a port without link", slow, slow, func(w *Lab) {
+			loose(w)
+			w.Disconnect(labsim.CardEnd(host, "0000:01:00.0", 1))
+		}, "change", link, rewrites},
+		{"speeds of a port", port(nil), slow, nil, "change speeds", link, rewrites},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

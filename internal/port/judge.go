@@ -287,6 +287,17 @@ func (o Observation) Seen() Seen {
 	return seen
 }
 
+// Keeps reports whether a change to d leaves the link of a port alone that was seen so, with these states. It sets
+// the port if that is not as asked, or could not be read, and waits for a link that is not up.
+func (before Seen) Keeps(d Request, state, physical string) bool {
+	settled := physical == "Disabled"
+	if d.Enabled {
+		settled = physical == "LinkUp" && state == "Active"
+	}
+	return settled && (d.Speeds == 0 || Speeds(before.Speeds) == d.Speeds) &&
+		(d.Widths == 0 || Widths(before.Widths) == d.Widths)
+}
+
 // CheckSeen refuses to undo what somebody has done to a port, or has written into our files,
 // since it was seen, unless it is what d asks for. A restart of the host sets a port anew, and
 // so does its driver, which allows all that the port supports.

@@ -110,3 +110,34 @@ func TestEdits(t *testing.T) {
 		}
 	}
 }
+
+// A change leaves a link alone that is up, or a port that is disabled, unless it sets the port: then it is not known
+// what comes of it.
+func TestSeen_Keeps(t *testing.T) {
+	t.Parallel()
+	slow, fast := Speeds(3), Speeds(7)
+	for _, tt := range []struct {
+		name            string
+		before          Seen
+		d               Request
+		state, physical string
+		want            bool
+	}{
+		{"a link that is up", Seen{}, Request{Enabled: true}, "Active", "LinkUp", true},
+		{"no subnet manager yet", Seen{}, Request{Enabled: true}, "Initializing", "LinkUp", false},
+		{"no link", Seen{}, Request{Enabled: true}, "Down", "Polling", false},
+		{"never read", Seen{}, Request{Enabled: true}, "", "", false},
+		{"is enabled", Seen{}, Request{Enabled: true}, "Down", "Disabled", false},
+		{"is disabled", Seen{}, Request{}, "Active", "LinkUp", false},
+		{"stays disabled", Seen{}, Request{}, "Down", "Disabled", true},
+		{"the same speeds", Seen{Speeds: int(slow)}, Request{Enabled: true, Speeds: slow}, "Active", "LinkUp", true},
+		{"other speeds", Seen{Speeds: int(slow)}, Request{Enabled: true, Speeds: fast}, "Active", "LinkUp", false},
+		{"speeds that were not read", Seen{}, Request{Enabled: true, Speeds: slow}, "Active", "LinkUp", false},
+		{"speeds as they are", Seen{Speeds: int(slow)}, Request{Enabled: true}, "Active", "LinkUp", true},
+		{"other widths", Seen{Widths: 1}, Request{Enabled: true, Widths: 3}, "Active", "LinkUp", false},
+	} {
+		if got := tt.before.Keeps(tt.d, tt.state, tt.physical); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}

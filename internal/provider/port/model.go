@@ -188,13 +188,14 @@ func (m *model) plan(ref attribute.CardRef, number int) {
 	m.Unit = types.StringValue(ops.UnitName(ref.PCI, number))
 }
 
-// foresee fills in what a change of this port, of which the state has was, does not move.
-func (m *model) foresee(was *model) {
+// foresee fills in what a change of this port, of which the state has was, does not move: never its GUID, and nothing
+// of a link that it keeps.
+func (m *model) foresee(was *model, keeps bool) {
 	m.PortGUID = was.PortGUID
 	if m.PortGUID.IsNull() {
 		m.PortGUID = attribute.UnknownText[attribute.GUIDKind]()
 	}
-	if m.Enabled.Equal(was.Enabled) && m.Speeds.Equal(was.Speeds) && m.Widths.Equal(was.Widths) {
+	if keeps {
 		m.State, m.PhysicalState, m.Rate, m.LID, m.SMLID = was.State, was.PhysicalState, was.Rate, was.LID, was.SMLID
 	}
 }

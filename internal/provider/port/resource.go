@@ -108,7 +108,7 @@ func (o object) Plan(_ context.Context, s *step) (held bool) {
 func (o object) Foresee(_ context.Context, s *step, first ops.Observation, kept seen) {
 	if s.Exists && attribute.SameCardThere(s.State.CardID, s.State.CardIdentity, s.Plan.CardID) &&
 		s.State.Port.Equal(s.Plan.Port) {
-		s.Plan.foresee(s.State)
+		s.Plan.foresee(s.State, kept.Keeps(s.Ask, s.State.State.ValueString(), s.State.PhysicalState.ValueString()))
 		s.Plan.Change = attribute.PlannedChange(s.Ask.Announce(kept.Packages), s.State.Change)
 		return
 	}
