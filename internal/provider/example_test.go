@@ -1,8 +1,12 @@
 package provider_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -199,10 +203,14 @@ func TestAccExamples_resources(t *testing.T) {
 	for _, file := range files {
 		name := filepath.Base(filepath.Dir(file))
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			text, readErr := os.ReadFile(file)
 			if readErr != nil {
 				t.Fatal(readErr)
+			}
+			if name == "infiniband_firmware_image" {
+				t.Setenv("XDG_CACHE_HOME", t.TempDir()) // what is unpacked is kept there
+			} else {
+				t.Parallel()
 			}
 			if name == "infiniband_benchmark" { // two hosts to plan; the measurement itself is in acctest
 				step := exampleStep(acctest.Start(t, acctest.Options{}), string(text))
@@ -217,12 +225,39 @@ func TestAccExamples_resources(t *testing.T) {
 				vpiFabric(t, w, fabric || strings.Contains(name, "ipoib"))
 			}
 			step := exampleStep(w, string(text))
+			if name == "infiniband_firmware_image" {
+				step.Config = fromArchive(t, w, step.Config)
+			}
 			resource.UnitTest(t, resource.TestCase{
 				ProtoV6ProviderFactories: acctest.Providers(),
 				Steps:                    []resource.TestStep{step, {Config: step.Config, PlanOnly: true}},
 			})
 		})
 	}
+}
+
+// fromArchive gives an example an archive on this machine in place of one on a web server, which
+// acctest has, and what its image is.
+func fromArchive(t *testing.T, w *acctest.Lab, config string) string {
+	t.Helper()
+	const address, member = "https://firmware.example.org/connectx3pro-2.42.5000.zip", "release/fw-ConnectX3Pro-vpi.bin"
+	sum := regexp.MustCompile(`"[0-9a-f]{64}"`)
+	image, err := os.ReadFile(w.Image(acctest.ImageVPI))
+	if err != nil || !strings.Contains(config, address) || !strings.Contains(config, member) || !sum.MatchString(config) {
+		t.Fatalf("no example with %s: %v\n%s", address, err, config)
+	}
+	var archive bytes.Buffer
+	z := zip.NewWriter(&archive)
+	out, err := z.Create(member)
+	if err == nil {
+		_, err = out.Write(image)
+	}
+	file := filepath.Join(t.TempDir(), "release.zip")
+	if err = errors.Join(err, z.Close(), os.WriteFile(file, archive.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	config = sum.ReplaceAllString(config, fmt.Sprintf(`"%x"`, sha256.Sum256(image)))
+	return strings.NewReplacer(address, file, "MT_1090111019", card.PSIDVPI).Replace(config)
 }
 
 // The provider's own example is a configuration that the provider takes. What is read
