@@ -86,12 +86,12 @@ func TestAdopt_labs_of_the_examples(t *testing.T) {
 		"point-to-point": {5, []string{`port_guid = infiniband_card.debian1.port_guids["1"]`}},
 		"qlogic":         {5, nil},
 		// Three hosts that are alike, and one subnet manager.
-		"gpu": {13, []string{
+		"gpu": {16, []string{
 			`resource "infiniband_card" "hosts" { for_each = toset(["r720", "r730a", "r730b"]) host = each.key`,
 			`{ for_each = infiniband_card.hosts card_id = infiniband_card.hosts[each.key].id ports = { "1" = "ib" } }`,
-			`"r730b" = ["10.20.0.13/24"] } host = each.key port_guid = infiniband_card.hosts[each.key].port_guids["1"]`,
+			`"r730b" = ["10.20.0.13/24"] } host = each.key port_guid = infiniband_guids.hosts[each.key].port_guids["1"]`,
 			`to = infiniband_ipoib_interface.hosts[each.key] id = each.value`,
-			`{ host = "r730a" port_guid = infiniband_card.hosts["r730a"].port_guids["1"] priority = 14 depends_on = ` +
+			`{ host = "r730a" port_guid = infiniband_guids.hosts["r730a"].port_guids["1"] priority = 14 depends_on = ` +
 				`[infiniband_link_type.hosts] }`,
 		}},
 		"oem": {12, nil},
@@ -101,6 +101,7 @@ func TestAdopt_labs_of_the_examples(t *testing.T) {
 			w := Start(t, Options{Hosts: labs.Named[name]()})
 			first := newFolder(t, built)
 			first.example(name, w)
+			first.says(0, "get")
 			first.says(0, "apply", "-auto-approve")
 			before := w.prints()
 			o := newFolder(t, built)
@@ -200,6 +201,7 @@ func TestAdopt_guide(t *testing.T) {
 	built := buildProvider(t)
 	first := newFolder(t, built)
 	first.example("crossflash", w)
+	first.says(0, "get")
 	first.says(0, "apply", "-auto-approve")
 	before := w.prints()
 
