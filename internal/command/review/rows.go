@@ -96,8 +96,8 @@ func fromTo(change any) []row {
 	var out []row
 	text, _ := change.(string)
 	for part := range strings.SplitSeq(text, ", ") {
-		if from, to, ok := strings.Cut(part, " -> "); ok {
-			at, from := cutLast(from, ": ")
+		if before, to, ok := strings.Cut(part, " -> "); ok {
+			at, from := cutLast(before, ": ")
 			out = append(out, row{What: at, From: from, To: to})
 		}
 	}
