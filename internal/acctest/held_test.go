@@ -104,12 +104,10 @@ func TestHeld_firmware_without_an_image(t *testing.T) {
 func TestHeld_an_image_that_is_not_known_yet(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
-	w := Start(t, Options{Hosts: vpi()[:1]})
-	// Where the backup will be is not known before the GUIDs are written. The card has them, so that none is made.
-	adopted := Resource{Type: "infiniband_guids", Name: "it",
-		Attrs: map[string]any{"card_id": host + "/" + w.PCI(host), "base_mac": labs.CrossFlashCards()[host].BaseMAC}}
-	late := Config{adopted, w.burn(host, "", nil).With(itsFirmware,
-		map[string]any{"image_id": To("infiniband_guids.it", "backup_path")})[1]}
+	w := portHost(t)
+	// The rate of a port is not known before it is set. One that is switched off has none.
+	late := Config{w.port(map[string]any{"enabled": false})[0], w.burn(host, "", nil).With(itsFirmware,
+		map[string]any{"image_id": To("infiniband_port.it", "rate")})[1]}
 	for name, first := range map[string]Config{"new": nil, "had an image": w.burn(host, w.Image(ImageVPI), nil)} {
 		ws := w.Workspace()
 		mustApply(t, ws, first)

@@ -59,6 +59,30 @@ func (f *folders) run(text string, env []string, args ...string) (at, said strin
 	return at, string(out), err
 }
 
+// moduleOfLab is the address of the module in a release, which a test has no way to.
+const moduleOfLab = "github.com/ibfabric/terraform-provider-infiniband//examples/modules/lab?ref=v0.1.0"
+
+// validate runs the engine's validate with the module of this tree.
+func (f *folders) validate(text string) (at, said string, err error) {
+	f.t.Helper()
+	module, err := filepath.Abs("../../examples/modules/lab")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	local := strings.ReplaceAll(text, moduleOfLab, module)
+	if local == text {
+		return f.run(text, nil, "validate")
+	}
+	at, said, err = f.run(local, nil, "get")
+	if err != nil {
+		return at, said, err
+	}
+	cmd := exec.CommandContext(f.t.Context(), f.program, "validate", "-no-color")
+	cmd.Dir, cmd.Env = at, append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(f.dir, "cli.tfrc"), "CHECKPOINT_DISABLE=1")
+	out, err := cmd.CombinedOutput()
+	return at, string(out), err
+}
+
 // A configuration of a page is valid for the engine, too. The files of the examples
 // are planned and applied by other tests; make test-tofu runs this with OpenTofu.
 func TestAccBlocks_validate_configurations(t *testing.T) {
@@ -73,7 +97,7 @@ func TestAccBlocks_validate_configurations(t *testing.T) {
 			if body.Blocks[0].Type == "list" { // Terraform 1.14 reads it, from files of another name
 				continue
 			}
-			if _, said, failed := f.run(b.text, nil, "validate"); failed != nil {
+			if _, said, failed := f.validate(b.text); failed != nil {
 				t.Errorf("%s: %v\n%s", b, failed, said)
 			}
 		}

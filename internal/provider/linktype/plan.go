@@ -345,15 +345,15 @@ func (a *assessment) inCard() (yes, stores bool) {
 // steady reports whether other resources of the plan leave the ports as they are. One may restart
 // the host first, and that of another card may store what holds for all cards of a driver.
 func (a *assessment) steady() bool {
-	switches := false
-	for number, want := range a.ask.Request.Ports {
+	inCard := false
+	for number := range a.ask.Request.Ports {
 		p := a.now.Ports[number]
 		if p.Shown == "" || p.Persistent != "" && p.Persistent != p.Configured {
 			return false
 		}
-		switches = switches || p.InCard || p.Configured != want
+		inCard = inCard || p.InCard
 	}
-	return switches || a.Verdict.Action == safety.ActionNone || len(a.at.Snap.Cards) == 1
+	return inCard || a.Verdict.Action == safety.ActionNone || len(a.at.Snap.Cards) == 1
 }
 
 // change is what becomes of the ports; null if nothing is to be done.
