@@ -176,7 +176,7 @@ func (d Request) once(ctx context.Context, client *hosts.Host, cmd shellcmd.Comm
 		}
 		if isRefused(text) || d.Test.Tool == "iperf3" && strings.HasPrefix(text, "{") {
 			answer.Stdout, err = []byte(exit.Stdout), nil
-			said = lastLine(text)
+			said = refusal(text)
 		}
 	}
 	if err != nil {
@@ -191,8 +191,15 @@ func (d Request) once(ctx context.Context, client *hosts.Host, cmd shellcmd.Comm
 	return answer.Stdout, said, nil
 }
 
-func lastLine(text string) string {
-	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+// refusal is what a client says from the line that tells of the connection on: perftest has
+// another one after it.
+func refusal(text string) string {
+	lines := strings.Split(text, "\n")
+	at := slices.IndexFunc(lines, isRefused)
+	if at < 0 {
+		at = len(lines) - 1
+	}
+	return strings.Join(strings.Fields(strings.Join(lines[at:], " ")), " ")
 }
 
 // serverEnd is what a server that has ended said; empty if it runs.
