@@ -139,7 +139,7 @@ func (r *review) ofResource(p *plan, one *resource) {
 			r.Effects = append(r.Effects, effect{one.Address, e[1], l.text})
 		}
 	}
-	for _, e := range steps(member(one.Change.After, "change")) {
+	for _, e := range steps(one.planned()) {
 		r.Effects = append(r.Effects, effect{one.Address, e.What, e.Values})
 	}
 	r.Consents = append(r.Consents, p.consents(one)...)

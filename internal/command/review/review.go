@@ -46,8 +46,7 @@ func run(_ context.Context, args []string, std command.Streams) int {
 		}
 	}
 	if in.plan == nil && !in.logged {
-		fmt.Fprintf(std.Err, "review: %s has no plan. Give it the output of \"terraform show -json PLAN\".\n",
-			strings.Join(files, ", "))
+		fmt.Fprintln(std.Err, "review: no plan was given. Give it the output of \"terraform show -json PLAN\".")
 		return command.Failed
 	}
 	r := in.review()

@@ -70,7 +70,7 @@ func TestReview_saysFromWhatToWhat(t *testing.T) {
 			"configuration", object("root_module", object("module_calls", object("lab", object("module", object("resources",
 				[]any{object("mode", "managed", "type", "infiniband_firmware", "name", "a", "expressions", object("allow",
 					object("references", []string{"var.older"})))})))))),
-			[]string{"| `module.lab.infiniband_firmware.a` | `allow` | not in the plan: read the configuration |"}, nil},
+			[]string{"| `module.lab.infiniband_firmware.a` | `allow` | not in the plan, may be none: read the configuration |"}, nil},
 		"consent that a module is given": {"infiniband_firmware", object("actions", []string{"create"}, "after", object()), object(
 			"resource_changes", []any{object("address", "module.lab.infiniband_firmware.a", "module_address", "module.lab", "mode",
 				"managed", "type", "infiniband_firmware", "name", "a", "change", object("actions", []string{"create"}, "after", object()))},
@@ -84,14 +84,14 @@ func TestReview_saysFromWhatToWhat(t *testing.T) {
 			"configuration", object("root_module", object("resources", []any{object("mode", "managed", "type",
 				"infiniband_ipoib_interface", "name", "a", "expressions", object("allow", object("references",
 					[]string{"var.cards", "each.key"})))}))),
-			[]string{"| `infiniband_ipoib_interface.a` | `allow` | not in the plan: read the configuration |"}, []string{"secret"}},
+			[]string{"| `infiniband_ipoib_interface.a` | `allow` | not in the plan, may be none: read the configuration |"}, []string{"secret"}},
 		"what is done on a host": {"infiniband_opensm", object("actions", []string{"update"}, "before", object("active", false), "after",
 			object("active", true, "change", "installs opensm; writes /etc/a, /etc/b; starts x.service", "restarts", "pc")), nil,
 			[]string{"| restarts | `pc` | `infiniband_opensm.a` |\n| installs | `opensm` | `infiniband_opensm.a` |\n| writes | `/etc/a, /etc/b` |"},
 			[]string{"| `change`"}},
 		"types of ports": {"infiniband_link_type", object("actions", []string{"update"}, "before", object("card_identity", "a", "id", "pc/1"),
-			"after", object("card_identity", "a", "id", "pc/1", "change", "1: eth -> ib, 2: eth -> ib")), nil,
-			[]string{"| `link_type 1` | `eth` | `ib` |\n|  | `link_type 2` | `eth` | `ib` |"}, []string{"What the apply does"}},
+			"after", object("card_identity", "a", "id", "pc/1", "change", "1: eth -> ib; 2: ib, to be stored")), nil,
+			[]string{"| `link_type 1` | `eth` | `ib` |\n|  | `link_type 2` | – | `ib, to be stored` |"}, []string{"What the apply does"}},
 		"adoption": {"infiniband_card", object("actions", []string{"no-op"}, "importing", object("id", "pc/1"), "before", object(), "after",
 			object("serial_number", "MT1", "id", "pc/1/MT1")), nil, []string{"| `pc/1`<br>`serial number MT1` |", "| `adopted` |"}, nil},
 		"removal": {"infiniband_opensm", object("actions", []string{"delete"}, "before", object("id", "x")), nil, []string{"| – | `removed` |"}, nil},
@@ -119,8 +119,8 @@ func TestReview_readsNothingElse(t *testing.T) {
 	t.Parallel()
 	const none = `{"format_version":"1.2","planned_values":{}}`
 	for in, want := range map[string]string{
-		"":                                     "- has no plan",
-		"{}":                                   "- has no plan",
+		"":                                     "no plan was given",
+		"{}":                                   "no plan was given",
 		"PK\x03\x04":                           "is not the JSON of a plan",
 		`{"format_version":"1.0","values":{}}`: "is a state, not a plan",
 		`{"format_version":"2.0","planned_values":{}}`: "has format 2.0",

@@ -45,9 +45,7 @@ func (r *resource) rows(written map[string]expression) []row {
 	if r.Previous != "" && r.Previous != r.Address {
 		out = append(out, row{What: "address", From: r.Previous, To: r.Address})
 	}
-	if now := member(r.Change.After, "change"); compact(now) != compact(member(r.Change.Before, "change")) {
-		out = append(out, fromTo(now)...)
-	}
+	out = append(out, fromTo(r.planned())...)
 	if r.Change.After != nil {
 		out = append(out, r.differences(written)...)
 	}
@@ -91,38 +89,41 @@ func (r *resource) differences(written map[string]expression) []row {
 // apart are attributes that have a place of their own in a review, or only name what others show.
 var apart = []string{"change", "id", "host", "card_id", "card_identity", "image_id"}
 
-// fromTo are the parts of the attribute change that have an arrow: what is in flash before and after.
-func fromTo(change any) []row {
+// planned are the parts of the attribute change, if this plan changes something.
+func (r *resource) planned() []string {
+	now := member(r.Change.After, "change")
+	text, _ := now.(string)
+	if text == "" || compact(now) == compact(member(r.Change.Before, "change")) {
+		return nil
+	}
+	return strings.Split(strings.TrimPrefix(text, "again: "), "; ")
+}
+
+// fromTo are the parts with an arrow, and those that name a port: what is in the card before and after.
+func fromTo(planned []string) []row {
 	var out []row
-	text, _ := change.(string)
-	for part := range strings.SplitSeq(text, ", ") {
-		if before, to, ok := strings.Cut(part, " -> "); ok {
-			at, from := cutLast(before, ": ")
+	for _, part := range planned {
+		at, what, named := strings.Cut(part, ": ")
+		if !named {
+			at, what = "", part
+		}
+		if from, to, changes := strings.Cut(what, " -> "); changes {
 			out = append(out, row{What: at, From: from, To: to})
+		} else if named {
+			out = append(out, row{What: at, To: what})
 		}
 	}
 	return out
 }
 
-// cutLast is the text before and behind a separator; all is behind it if there is none.
-func cutLast(text, sep string) (before, behind string) {
-	if i := strings.LastIndex(text, sep); i >= 0 {
-		return text[:i], text[i+len(sep):]
-	}
-	return "", text
-}
-
-// steps are the parts of the attribute change without an arrow, what is done on the host: "writes" a
-// file, "starts" a service.
-func steps(change any) []effect {
+// steps are the other parts, what is done on the host: "writes" a file, "starts" a service.
+func steps(planned []string) []effect {
 	var out []effect
-	text, _ := change.(string)
-	if text == "" || strings.Contains(text, " -> ") {
-		return nil
-	}
-	for part := range strings.SplitSeq(text, "; ") {
-		verb, what, _ := strings.Cut(part, " ")
-		out = append(out, effect{What: verb, Values: what})
+	for _, part := range planned {
+		if len(fromTo([]string{part})) == 0 {
+			verb, what, _ := strings.Cut(part, " ")
+			out = append(out, effect{What: verb, Values: what})
+		}
 	}
 	return out
 }

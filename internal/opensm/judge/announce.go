@@ -47,7 +47,7 @@ func Announce(b Before, d opensm.Request) string {
 		parts = append(parts, "restarts "+unit)
 	}
 	if !b.Enabled {
-		parts = append(parts, "enables it at boot")
+		parts = append(parts, "enables "+unit+" at boot")
 	}
 	return strings.Join(parts, "; ")
 }

@@ -32,9 +32,9 @@ func TestAnnounce(t *testing.T) {
 	}{
 		"nothing": {Before{Stored: sound, Was: was}, was, ""},
 		"new": {Before{Packages: []string{"opensm"}}, was, "installs opensm; writes /etc/default/opensm, " + conf + ", " +
-			dropIn + "; starts " + unit + "; enables it at boot"},
+			dropIn + "; starts " + unit + "; enables " + unit + " at boot"},
 		"taken over": {Before{Stored: opensm.Stored{Runs: true}, OwnTemplate: true}, was, "writes /etc/systemd/system/opensm@.service, " + conf +
-			", " + dropIn + "; restarts " + unit + "; enables it at boot"},
+			", " + dropIn + "; restarts " + unit + "; enables " + unit + " at boot"},
 		"priority": {Before{Stored: sound, Was: was}, with(func(d *opensm.Request) { d.Priority = 6 }),
 			"writes " + conf + "; has " + unit + " read its files again"},
 		"routing engine": {Before{Stored: sound, Was: was}, with(func(d *opensm.Request) { d.Tuning.RoutingEngine = "ftree" }),
@@ -42,10 +42,10 @@ func TestAnnounce(t *testing.T) {
 		"stopped": {Before{Stored: stored(func(s *opensm.Stored) { s.Runs, s.Sound = false, false }), Was: was}, was,
 			"starts " + unit},
 		"not at boot": {Before{Stored: stored(func(s *opensm.Stored) { s.Enabled = false }), Was: was}, was,
-			"writes /etc/default/opensm; enables it at boot"},
+			"writes /etc/default/opensm; enables " + unit + " at boot"},
 		"not at boot, and another priority": {Before{Stored: stored(func(s *opensm.Stored) { s.Enabled = false }), Was: was},
 			with(func(d *opensm.Request) { d.Priority = 6 }),
-			"writes /etc/default/opensm, " + conf + "; restarts " + unit + "; enables it at boot"},
+			"writes /etc/default/opensm, " + conf + "; restarts " + unit + "; enables " + unit + " at boot"},
 		"edited": {Before{Stored: stored(func(s *opensm.Stored) { s.Edited, s.Sound = []string{conf}, false }), Was: was}, was,
 			"writes " + conf + "; restarts " + unit},
 		"partitions": {Before{Stored: sound, Was: was}, with(func(d *opensm.Request) {

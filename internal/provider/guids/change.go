@@ -56,23 +56,17 @@ func canonical(v attribute.Consents, part string) (all []string, err error) {
 	return all, nil
 }
 
-// changeText says what becomes of each value.
-func changeText(from, to []string) types.String {
-	all := make([]string, len(from))
-	for i := range from {
-		all[i] = from[i] + " -> " + to[i]
-	}
-	return attribute.OrNull(strings.Join(all, ", "))
-}
+// places are what the values of a card are of, in the order of ib.GUIDSet.Texts.
+var places = [...]string{"node", "port 1", "port 2", "system image", "MAC 1", "MAC 2"}
 
-// changeOf is what becomes of the values of a set; null if all stay.
+// changeOf is what becomes of each value of a set; null if all stay.
 func changeOf(from, to ib.GUIDSet) types.String {
-	var was, becomes []string
+	var all []string
 	for _, c := range from.Changes(to) {
 		if !c.IsSet() {
 			c.From = "none"
 		}
-		was, becomes = append(was, c.From), append(becomes, c.To)
+		all = append(all, places[c.Place]+": "+c.From+" -> "+c.To)
 	}
-	return changeText(was, becomes)
+	return attribute.OrNull(strings.Join(all, "; "))
 }

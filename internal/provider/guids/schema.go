@@ -71,8 +71,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"activation": attribute.ActivationAttribute(),
 			"timeouts":   attribute.TimeoutsAttribute(ctx, times, nil),
 
-			"change": attribute.ComputedString("The last change, or the planned one: `0x… -> 0x…` for each GUID and MAC; null if " +
-				"there is none. " + attribute.BindsTheApply),
+			"change": attribute.ComputedString("The last change, or the planned one: `node: 0x… -> 0x…` for each GUID and " +
+				"MAC, where values that are equal are named once; null if there is none. " + attribute.BindsTheApply),
 			"effective": effectiveAttribute(),
 			"reboot_required": attribute.ComputedBool("Whether the host must restart before the card uses what is in flash; " +
 				"null while no driver shows what it uses."),
