@@ -35,7 +35,7 @@ func TestInit_of_blank_cards(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	if out, err := run("pc=desk", "nas"); err != nil || !strings.HasPrefix(out, "2 cards. Written: ") {
+	if out, err := run("pc=desk", "nas"); err != nil || !strings.HasPrefix(out, "Cards: 2. Written: ") {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	main := o.text("main.tf")

@@ -136,7 +136,7 @@ command/history: hca/record provider/diagnostic command command/target -os -os/e
 command/review: command finding provider/diagnostic -os/exec
 command/watch: hca/cards hca/journal hca/record host poll provider/diagnostic command command/target +golang.org/x/term -os/exec
 command/target: command host hosts shellcmd provider/diagnostic +golang.org/x/term -os/exec
-command/adopt: explain command command/target host inventory provider/adoption provider/diagnostic +framework -os/exec
+command/adopt: boards explain command command/target host inventory provider/adoption provider/diagnostic +framework -os/exec
 labsim: labsim +golang.org/x/crypto +github.com/pkg/sftp +mvdan.cc/sh/v3 +github.com/goccy/go-yaml
 labsim/synth: ib -context -os -os/exec
 labsim/card: labsim/synth ib

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/boards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -68,12 +69,13 @@ func (e *unreachedError) Error() string {
 type start struct {
 	Terraform, Provider, Module string
 	Cards                       []card
+	Ports                       int // of the card with the most
 }
 
 // card is one card of a host. Says is for the reader. MAC is empty if the card has GUIDs, which it keeps.
 type card struct {
 	Name, Host, PCI, Serial, MAC, Says string
-	Port, Number                       int
+	Port, Number, Ports                int
 }
 
 //go:embed init.tf.tmpl
@@ -96,6 +98,7 @@ func (o *order) begin(ctx context.Context, targets []*target.Target, module stri
 		for i := range snap.Cards {
 			if c := &snap.Cards[i]; !c.Virtual && c.PCI.Function() == 0 {
 				s.Cards = append(s.Cards, cardOf(t.Name, snap, c, len(s.Cards)+1))
+				s.Ports = max(s.Ports, s.Cards[len(s.Cards)-1].Ports)
 			}
 		}
 	}
@@ -110,7 +113,7 @@ func (o *order) begin(ctx context.Context, targets []*target.Target, module stri
 	files := map[string][]byte{"main.tf": adoption.Format(text.String()), ignored: []byte(notCommitted)}
 	written, err := write(o.folder, []string{"main.tf"}, files)
 	if err == nil {
-		fmt.Fprintf(o.std.Out, "%d cards. Written: %s. Fill in the firmware and the addresses, then run terraform init && "+
+		fmt.Fprintf(o.std.Out, "Cards: %d. Written: %s. Fill in the firmware and the addresses, then run terraform init && "+
 			"terraform plan.\n", len(s.Cards), strings.Join(written, ", "))
 	}
 	return err
@@ -127,9 +130,22 @@ func shownKey(ctx context.Context, t *target.Target) []string {
 	return words[max(0, len(words)-1):]
 }
 
+// portsOf is how many ports a card has, by its model or by what the kernel shows. Without either it
+// is taken for one of two ports: the plan says if it is not.
+func portsOf(c *inventory.Card) int {
+	if model := boards.Model(c.PartNumber); model != "" {
+		return boards.PortsOfModel(model)
+	}
+	if len(c.Ports) > 0 {
+		return len(c.Ports)
+	}
+	return 2
+}
+
 // cardOf is what a card shows. Its cabled port is the first with a link, or else port 1.
 func cardOf(host string, s *inventory.Snapshot, c *inventory.Card, number int) card {
-	out := card{Name: host, Host: host, PCI: c.PCI.String(), Serial: s.Identity(c).Serial, Port: 1, Number: number}
+	out := card{Name: host, Host: host, PCI: c.PCI.String(), Serial: s.Identity(c).Serial, Port: 1, Number: number,
+		Ports: portsOf(c)}
 	if len(s.Cards) > 1 {
 		out.Name += "-" + strings.NewReplacer(":", "-", ".", "-").Replace(out.PCI)
 	}
