@@ -70,7 +70,8 @@ func extractZip(to io.Writer, archive *os.File, member string) error {
 		return err
 	}
 	if found.UncompressedSize64 > largestFile {
-		return fmt.Errorf("%s of the archive has %d MiB; no firmware image has", member, found.UncompressedSize64>>20)
+		return fmt.Errorf("%s of the archive has %d MiB; no firmware image is that large", member,
+			found.UncompressedSize64>>20)
 	}
 	content, err := found.Open()
 	if err != nil {

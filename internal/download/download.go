@@ -132,7 +132,7 @@ func copyFile(to io.Writer, from, member string) error {
 func copyLimited(to io.Writer, from io.Reader, most int64) error {
 	n, err := io.Copy(to, io.LimitReader(from, most+1))
 	if err == nil && n > most {
-		err = fmt.Errorf("it has more than %d MiB; no firmware image has", most>>20)
+		err = fmt.Errorf("it has more than %d MiB; no firmware image is that large", most>>20)
 	}
 	return err
 }
@@ -270,11 +270,11 @@ func (f *Folder) ask(ctx context.Context, u *url.URL, from int64) (*http.Respons
 	}
 	client.CheckRedirect = func(next *http.Request, before []*http.Request) error {
 		if next.URL.Scheme != "https" || next.URL.Host != u.Host {
-			return &redirectError{"the server leads to another host, " + next.URL.Redacted() + ". If you trust that, write " +
-				"its address"}
+			return &redirectError{"the server redirects to another host, " + next.URL.Redacted() + ". If you trust that, " +
+				"write its address"}
 		}
 		if len(before) > tries {
-			return &redirectError{"the server leads from address to address without an end"}
+			return &redirectError{"the server redirects again and again"}
 		}
 		return nil
 	}

@@ -42,9 +42,9 @@ var (
 			"them. The provider sets them on ConnectX-4, ConnectX-4 Lx and ConnectX-5 whose firmware takes them (fw_ctrl). " +
 			"On any other card mstflint would write the flash behind the running firmware, with the flag -ocr, which can " +
 			"hang it.",
-		WayOut: "Leave infiniband_guids out for this card, or write the values that it has. infiniband_card shows them. If " +
-			"they must change, burn firmware that updates itself first (fw_ctrl), or unload the driver and use the vendor's " +
-			"own tool."}
+		WayOut: "Leave infiniband_guids out for this card, or write the values that it has: the data source " +
+			"infiniband_cards shows them. If they must change, burn firmware that updates itself first (fw_ctrl), or unload the driver and " +
+			"use the vendor's own tool."}
 	GUIDInFabric = &Rule{Code: "GU015", Severity: Refuse, Title: "GUID is in use in the fabric",
 		Meaning: "A node outside of the configured hosts has this GUID, or the fabric could not be read. One duplicate " +
 			"GUID stops a whole subnet: the subnet manager never finishes its discovery.",

@@ -16,7 +16,7 @@ var (
 		Meaning: "Only the card's own configuration can store auto. The provider cannot write it on this host.",
 		WayOut:  "Write ib or eth."}
 	CardWithoutPort = &Rule{Code: "LT004", Severity: Refuse, Title: "Card has no such port", Attribute: "ports",
-		Meaning: "The kernel shows fewer ports.", WayOut: "Name ports that exist."}
+		Meaning: "The card has fewer ports.", WayOut: "Name ports that exist."}
 	CardInfiniBandOnly = &Rule{Code: "LT005", Severity: Refuse, Title: "Ports of the card are InfiniBand only",
 		Attribute: "card_id",
 		Meaning: "Link types exist on ConnectX-3 (driver mlx4) and on later cards of the same maker (driver mlx5), and " +

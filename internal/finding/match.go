@@ -68,7 +68,8 @@ var (
 		Title: "Image was made for another number of ports", Attribute: "image_id", Consent: "other_board",
 		Meaning: "Firmware for another number of ports is known to make ports misbehave. Where the table of boards has " +
 			"both boards, the burn needs a consent. Where only their part numbers tell, this is a warning.",
-		WayOut: "Use the image of a board with as many ports. If the table is wrong about this card, add to the resource:"}
+		WayOut: "Use the image of a board with as many ports. If the table is wrong about this card, write " +
+			"into the resource:"}
 	BranchWouldChange = &Rule{Code: "FW035", Severity: NeedsConsent,
 		Title: "Burn would install firmware of another branch", Attribute: Allow,
 		Consent: "branch_change",

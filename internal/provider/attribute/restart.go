@@ -6,7 +6,8 @@ import (
 )
 
 // BindsTheApply says what a change that a plan shows means for its apply.
-const BindsTheApply = "The apply does no other; see [what a plan binds](../guides/security.md#what-a-plan-binds)."
+const BindsTheApply = "The apply makes no other change; see " +
+	"[what a plan binds](../guides/security.md#what-a-plan-binds)."
 
 // Restart is the restart of a host that a change of a card makes. Models embed it.
 type Restart struct {
@@ -28,8 +29,8 @@ func (r Restart) Announced() bool { return !r.Restarts.IsNull() }
 // RestartAttributes are the attributes of a Restart.
 func RestartAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"restarts": ComputedString("Host that the apply restarts for this, afterwards that of the last change; null if " +
-			"there is none. Known after the apply, with a warning, where another resource may restart it first."),
+		"restarts": ComputedString("Host that the apply restarts, or that the last change restarted; null if there is " +
+			"none. Known after the apply, with a warning, where another resource may restart it first."),
 		"drains": ComputedList(types.StringType, "The provider's `drain_commands`, which run on that host before."),
 	}
 }

@@ -47,7 +47,7 @@ func read(from io.Reader, dir string) (map[string]line, error) {
 		return nil, fmt.Errorf("it is no catalogue: %w. Write { \"images\": [ { \"psid\": …, \"version\": …, \"sha256\": …, "+
 			"\"source\": … } ] }", err)
 	case d.More():
-		return nil, errors.New("something follows behind the catalogue")
+		return nil, errors.New("there is more text after the catalogue")
 	}
 	images := map[string]line{}
 	for i, l := range file.Images {
@@ -55,7 +55,7 @@ func read(from io.Reader, dir string) (map[string]line, error) {
 			return nil, fmt.Errorf("image %d (%s): %w", i+1, l.PSID, err)
 		}
 		if _, twice := images[l.PSID]; twice {
-			return nil, fmt.Errorf("PSID %s has two lines: one board gets one image", l.PSID)
+			return nil, fmt.Errorf("PSID %s has two images: one board gets one", l.PSID)
 		}
 		images[l.PSID] = l
 	}

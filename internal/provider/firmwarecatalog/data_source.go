@@ -57,9 +57,9 @@ type update struct {
 
 const description = "Which firmware each board is to have, from a JSON file of the repository: `{ \"images\": [ { " +
 	"\"psid\": …, \"version\": …, \"sha256\": …, \"source\": …, \"member\": …, \"boards\": [ … ] } ] }`. `member` and " +
-	"`boards` may be missing. With `cards` it reports which cards are behind; nothing is changed by that. Give " +
-	"`updates` to `infiniband_firmware_image` and `infiniband_firmware` to bring these cards to it: their plan shows " +
-	"what each burn needs. No image is opened here. A file with two lines for one PSID is refused."
+	"`boards` may be missing. With `cards` it reports which cards are behind. Nothing is changed, and no image is " +
+	"opened. To update the cards, use `updates` in the `for_each` of `infiniband_firmware_image` and " +
+	"`infiniband_firmware`: their plan shows what each burn needs. Two images for one PSID are refused."
 
 // Schema implements datasource.DataSource.
 func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
@@ -96,9 +96,9 @@ func version(text string) schema.StringAttribute {
 func cardAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"psid": schema.StringAttribute{Required: true, CustomType: attribute.PSIDType{},
-			MarkdownDescription: "PSID of the card, `flash_psid` of its `infiniband_card`."},
+			MarkdownDescription: "PSID of the card, `flash_psid` of `infiniband_cards`."},
 		"version": schema.StringAttribute{Required: true, CustomType: attribute.VersionType{},
-			MarkdownDescription: "Firmware version of the card, `flash_version` of its `infiniband_card`."},
+			MarkdownDescription: "Firmware version of the card, `flash_version` of `infiniband_cards`."},
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 
 const (
 	sourceDescription = "The plain image (`.bin`), or with `member` a zip, tar or tar.gz archive: a path on the machine that " +
-		"runs Terraform, or an `https://` address. An address needs `sha256`, may not lead to another host, and is fetched " +
-		"once: the image is kept by its hash in the cache of the user there."
+		"runs Terraform, or an `https://` address. An address needs `sha256`, may not redirect to another host, and is " +
+		"fetched once: the image is kept by its hash in the cache of the user there."
 	memberDescription = "The image in the archive, by its whole name, `fw/fw-ConnectX4.bin`. It needs `sha256`."
 	sha256Description = "SHA-256 of the image, not of an archive; recommended. The plan refuses a file with another " +
 		"hash; without it, any file at that path is taken."
