@@ -81,7 +81,7 @@ resource "infiniband_link_type" "card" {
   depends_on = [infiniband_guids.card]
 }
 
-# An unmanaged switch has no subnet manager, and no switch has none either: a host runs it.
+# With an unmanaged switch, or with none, a host runs the subnet manager.
 resource "infiniband_opensm" "fabric" {
   for_each = local.managers
 
