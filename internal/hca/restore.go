@@ -132,11 +132,10 @@ func stageBackup(ctx context.Context, c cards.Card, b backup.Backup) (ours bool,
 	if err != nil {
 		return false, err
 	}
-	_, staged := s.StagedImage(b.Record.SHA256)
 	file, err := os.Open(b.File())
 	if err != nil {
 		return false, &backup.Error{Dir: b.Dir, Missing: true, Err: err}
 	}
 	defer func() { _ = file.Close() }() // only read
-	return !staged, image.Stage(ctx, c.Host, file, b.Record.Size, b.Record.SHA256)
+	return !s.Staged[b.Record.SHA256], image.Stage(ctx, c.Host, file, b.Record.Size, b.Record.SHA256)
 }

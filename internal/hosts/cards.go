@@ -121,7 +121,6 @@ func readRDMA(c *inventory.Card, a *collect.Answer) error {
 	} else {
 		c.RunningPSID, _ = ib.ParsePSID(board)
 	}
-	c.HWRev = a.Values[dir+"hw_rev"].Text
 	c.RunningFW = a.Values[dir+"fw_ver"].Text
 	// mlx4 prints 2.42.500 where the tool prints 2.42.0500. ib_qib has no
 	// version, and others' need not have three numbers.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
@@ -27,7 +26,6 @@ var packages = []string{
 // collectFrom asks the host once and reads the answer.
 func collectFrom(ctx context.Context, h host.Host) (*inventory.Snapshot, error) {
 	cmd := collect.Command(collect.Places{StateDir: inventory.StateDir, LockFile: flock.File, Packages: packages})
-	taken := time.Now()
 	result, err := h.Run(ctx, cmd)
 	if err != nil {
 		return nil, err
@@ -43,7 +41,7 @@ func collectFrom(ctx context.Context, h host.Host) (*inventory.Snapshot, error) 
 		// the problem names the line.
 		return nil, &host.OutputError{Host: h.Name(), Command: cmd.String(), Problem: err.Error()}
 	}
-	s.Host, s.Taken, s.Sudo = h.Name(), taken, result.Sudo
+	s.Host, s.Sudo = h.Name(), result.Sudo
 	return s, nil
 }
 

@@ -102,7 +102,7 @@ func flash(img mstflint.Image, pci ib.PCIAddress) *inventory.Flash {
 	f := &inventory.Flash{
 		ImageType: img.Type, Firmware: ib.Firmware{PSID: img.PSID,
 			FW: img.FW}, RunningFW: img.RunningFW, ReleaseDate: isoDate(img.ReleaseDate), ProductVersion: img.ProductVersion,
-		DeviceID: img.DeviceID, GUIDs: img.GUIDs, BlankGUIDs: img.BlankGUIDs, VSD: img.VSD, SecurityAttrs: img.SecurityAttrs,
+		GUIDs: img.GUIDs, BlankGUIDs: img.BlankGUIDs, VSD: img.VSD, SecurityAttrs: img.SecurityAttrs,
 	}
 	if img.Type != "FS2" {
 		// Later formats keep a base from which the firmware counts.

@@ -63,9 +63,9 @@ func unquote(s string) (string, error) {
 var imageName = regexp.MustCompile(`^` + regexp.QuoteMeta(inventory.StateDir) + `/images/([0-9a-f]{64})\.bin$`)
 
 // readFiles joins the content of files with their modes, and finds the staged
-// images, of which only the size and the hash are read.
+// images, of which only the hash is read.
 func readFiles(s *inventory.Snapshot, a *collect.Answer) error {
-	s.Files, s.Denied, s.Directories = map[string]inventory.File{}, a.Denied, a.Directories
+	s.Files, s.Denied, s.Directories, s.Staged = map[string]inventory.File{}, a.Denied, a.Directories, map[string]bool{}
 	for path, content := range a.Files {
 		s.Files[path] = inventory.File{Content: content}
 	}
@@ -74,25 +74,19 @@ func readFiles(s *inventory.Snapshot, a *collect.Answer) error {
 		return nil
 	}
 	changed := changedImages(a)
-	for n, line := range tool.Lines(run.Output) {
+	for _, line := range tool.Lines(run.Output) {
 		fields := strings.SplitN(line, " ", 4)
 		if len(fields) != 4 || !statForm.MatchString(line) {
 			// A file that vanished between listing and stat, or a remark of a library. A file without
 			// a line has no mode that is known.
 			continue
 		}
-		size, err := strconv.ParseInt(fields[2], 10, 64)
-		if err != nil {
-			return in("stat", tool.Errorf(n, line, "invalid size"))
-		}
 		if m := imageName.FindStringSubmatch(fields[3]); m != nil {
-			if !changed[m[1]] {
-				s.Staged = append(s.Staged, inventory.StagedImage{SHA256: m[1], Size: size})
-			}
+			s.Staged[m[1]] = !changed[m[1]]
 			continue
 		}
 		if f, read := s.Files[fields[3]]; read {
-			f.Mode, f.Owner = fields[0], fields[1]
+			f.Mode = fields[0]
 			s.Files[fields[3]] = f
 		}
 	}

@@ -82,18 +82,6 @@ func (s *Snapshot) NetdevByPortGUID(guid ib.GUID) (*Netdev, bool) {
 	return found, found != nil
 }
 
-// Child finds the P_Key child of an interface, such as "ib0.8001" of "ib0"
-// with key "0x8001".
-func (s *Snapshot) Child(parent, pkey string) (*Netdev, bool) {
-	for i := range s.Netdevs {
-		n := &s.Netdevs[i]
-		if n.Parent == parent && strings.EqualFold(n.PKey, pkey) {
-			return n, true
-		}
-	}
-	return nil, false
-}
-
 // Unit returns the state of a systemd unit, unknown where systemd was silent. A unit
 // that systemd does not know has LoadState "not-found".
 func (s *Snapshot) Unit(name string) fact.Of[Unit] {
@@ -146,16 +134,6 @@ func (s *Snapshot) FilesUnder(dir string) []string {
 	}
 	slices.Sort(paths)
 	return paths
-}
-
-// StagedImage finds an image staged on the host by its hash, lower-case hex.
-func (s *Snapshot) StagedImage(sha256 string) (StagedImage, bool) {
-	for _, i := range s.Staged {
-		if i.SHA256 == sha256 {
-			return i, true
-		}
-	}
-	return StagedImage{}, false
 }
 
 // Job finds a flash job by its id.

@@ -29,7 +29,6 @@ type Snapshot struct {
 	Derived *Derived // what others have made of it: see Derive; nil if it is put together by hand, and may change
 
 	Host   string
-	Taken  time.Time     // operator's clock
 	Sudo   time.Duration // how long the host's sudo took to start the collection
 	OS     OS
 	BootID string
@@ -59,15 +58,15 @@ type Snapshot struct {
 	Files     map[string]File // configuration files that matter here, by absolute path
 	// Changed is the last change of content, name or mode of files where that matters, by path.
 	Changed          map[string]time.Time
-	Now              time.Time       // the host's clock; zero where nothing is compared with it
-	Uptime           time.Duration   // since the boot; zero as Now
-	Denied           map[string]bool // files and directories of the same that are there and could not be read
-	Directories      map[string]bool // those in places where such a file would be
-	StaleInInitramfs []string        // files of which the initial RAM disk has an older copy
-	NoDisk           []string        // files of which the initial RAM disk may have a copy, and no such disk was found
-	Unread           map[string]bool // files that are there and could not be read
-	Jobs             []Job           // flash jobs recorded on the host, oldest first
-	Staged           []StagedImage
+	Now              time.Time         // the host's clock; zero where nothing is compared with it
+	Uptime           time.Duration     // since the boot; zero as Now
+	Denied           map[string]bool   // files and directories of the same that are there and could not be read
+	Directories      map[string]bool   // those in places where such a file would be
+	StaleInInitramfs []string          // files of which the initial RAM disk has an older copy
+	NoDisk           []string          // files of which the initial RAM disk may have a copy, and no such disk was found
+	Unread           map[string]bool   // files that are there and could not be read
+	Jobs             []Job             // flash jobs recorded on the host, oldest first
+	Staged           map[string]bool   // firmware images stored here, by lower-case hash; false: its content is another by now
 	TrueNAS          *TrueNAS          // nil elsewhere
 	StateFree        fact.Of[int64]    // bytes free where jobs, backups and images are kept
 	Storage          []Storage         // that this host uses over the network, and the way to each
@@ -120,7 +119,6 @@ type Card struct {
 	RDMADevice  string  // "mlx4_0", "ibp1s0"; empty if the driver made none
 	RunningPSID ib.PSID // sysfs board_id; empty if it shows none that can be one
 	RunningFW   string  // sysfs fw_ver, normalised to %d.%d.%04d
-	HWRev       string
 	NodeGUID    ib.GUID // running, sysfs
 	SystemGUID  ib.GUID
 	Ports       []Port
@@ -195,7 +193,6 @@ type Flash struct {
 	RunningFW      ib.FWVersion // only if it differs from FW and is known
 	ReleaseDate    string       // "2017-09-05"; empty: none
 	ProductVersion string       // empty: none
-	DeviceID       uint16
 	GUIDs          ib.GUIDSet
 	BlankGUIDs     bool
 	VSD            string
@@ -370,15 +367,7 @@ func (u Unit) Active() bool {
 // File is a configuration file that was read.
 type File struct {
 	Mode    string // octal, "600"
-	Owner   string // "root:root"
 	Content string
-}
-
-// StagedImage is a firmware image stored on the host, named by its hash. One that has
-// another content by now is none.
-type StagedImage struct {
-	SHA256 string
-	Size   int64
 }
 
 // TrueNAS is what the middleware says.

@@ -139,7 +139,7 @@ func (m *model) warnDrift(ref attribute.CardRef, before string, diags *diag.Diag
 // of the last burn in its journal, if the flash has it and its copy is still there. An
 // import stores it; with another one its plan would not be empty.
 func imageInFlash(s *inventory.Snapshot, now hca.FirmwareState) (sha256 string) {
-	if _, staged := s.StagedImage(now.LastBurn.Image.SHA256); !staged || now.LastBurn.After != now.Flash {
+	if !s.Staged[now.LastBurn.Image.SHA256] || now.LastBurn.After != now.Flash {
 		return ""
 	}
 	return now.LastBurn.Image.SHA256

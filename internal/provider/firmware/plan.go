@@ -236,7 +236,7 @@ func (r *Resource) image(ctx context.Context, at *session.CardAt, config model,
 	if img, ok := r.Planned.Image(ref); ok {
 		return image.Facts(img.Name, img.SHA256, "", img.Size, img.Parsed, nil), true
 	}
-	if _, ok := at.Snap.StagedImage(ref.SHA256); !ok {
+	if !at.Snap.Staged[ref.SHA256] {
 		diags.AddAttributeError(path.Root("image_id"), "Unable to "+what+": the image is not on the host",
 			"No image with this SHA-256 is staged on host "+ref.Host+
 				", and no infiniband_firmware_image that this plan knows stages it.\n\n"+

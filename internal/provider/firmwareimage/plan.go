@@ -55,7 +55,7 @@ func (r *Resource) refuseObserve(ctx context.Context, m model, sha256 string, di
 		return false
 	}
 	if _, _, snap, err := r.Look(ctx, name); err == nil {
-		if _, there := snap.StagedImage(sha256); there {
+		if snap.Staged[sha256] {
 			return false
 		}
 	}

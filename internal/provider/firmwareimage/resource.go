@@ -123,7 +123,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	sum := strings.ToLower(state.SHA256.ValueString())
-	if _, ok := snap.StagedImage(sum); !ok {
+	if !snap.Staged[sum] {
 		resp.State.RemoveResource(ctx)
 		return
 	}
