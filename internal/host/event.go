@@ -1,14 +1,10 @@
 package host
 
-import "time"
-
 // Event is one thing done over the transport, for counting and tests.
 type Event struct {
-	Host       string
 	Kind       string // "dial", "run", "upload", "download"
 	What       string // address, redacted command, or path
 	Fresh      bool   // over a connection of its own
-	Duration   time.Duration
-	RoundTrips int // times that the transport waited for the host; a file's bytes count as one
+	RoundTrips int    // times that the transport waited for the host; a file's bytes count as one
 	Err        error
 }

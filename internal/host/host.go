@@ -16,8 +16,7 @@ import (
 // Result is what a command that ran and exited 0 printed.
 type Result struct {
 	Stdout, Stderr []byte
-	Duration       time.Duration
-	Sudo           time.Duration // of it, until sudo had started the command
+	Sudo           time.Duration // until sudo had started the command
 }
 
 // Host is one machine. Implementations are safe for concurrent use.

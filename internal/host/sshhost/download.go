@@ -12,7 +12,6 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
@@ -31,10 +30,9 @@ cat "$1"
 // Download copies a file that root can read. If it fails, w may have got a part
 // of it.
 func (h *Host) Download(ctx context.Context, name string, w io.Writer) (int64, string, error) {
-	begin := time.Now()
 	in := &incoming{w: w, hash: sha256.New()}
 	size, sum, turns, err := h.download(ctx, name, in)
-	h.trace(host.Event{Kind: "download", What: name, Duration: time.Since(begin), RoundTrips: turns, Err: err})
+	h.trace(host.Event{Kind: "download", What: name, RoundTrips: turns, Err: err})
 	if err != nil {
 		return 0, "", err
 	}

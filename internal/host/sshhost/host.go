@@ -161,7 +161,6 @@ func (h *Host) startDialing(ctx context.Context) *dialAttempt {
 	h.dialing = d
 	go func() {
 		defer cancel()
-		begin := time.Now()
 		l, err := sshconn.Dial(ctx, h.name, h.chain, h.cfg)
 		h.mu.Lock()
 		h.dialing, h.failed = nil, nil
@@ -176,7 +175,7 @@ func (h *Host) startDialing(ctx context.Context) *dialAttempt {
 		}
 		d.link, d.err = l, err
 		h.mu.Unlock()
-		ev := host.Event{Kind: "dial", What: h.Address(), Duration: time.Since(begin), Err: err}
+		ev := host.Event{Kind: "dial", What: h.Address(), Err: err}
 		if l != nil {
 			ev.RoundTrips = l.Turns()
 		}
@@ -194,7 +193,7 @@ func (h *Host) trace(ev host.Event) {
 	if h.cfg.Trace == nil {
 		return
 	}
-	ev.Host, ev.Fresh = h.name, h.fresh
+	ev.Fresh = h.fresh
 	h.cfg.Trace(ev)
 }
 

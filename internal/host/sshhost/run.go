@@ -17,11 +17,9 @@ import (
 
 // Run runs one command; see host.Host for the errors.
 func (h *Host) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, error) {
-	begin := time.Now()
 	buffer := &limitedBuffer{max: h.cfg.MaxOutput}
 	o, turns, err := h.run(ctx, nil, host.Noted(ctx, cmd), buffer)
-	took := time.Since(begin)
-	h.trace(host.Event{Kind: "run", What: h.show(cmd), Duration: took, RoundTrips: turns, Err: err})
+	h.trace(host.Event{Kind: "run", What: h.show(cmd), RoundTrips: turns, Err: err})
 	var exit *host.ExitError
 	if errors.As(err, &exit) {
 		exit.Stdout = h.clean(cmd, buffer.Bytes())
@@ -33,7 +31,7 @@ func (h *Host) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, erro
 	if err != nil {
 		return host.Result{}, err
 	}
-	return host.Result{Stdout: buffer.Bytes(), Stderr: o.Stderr, Duration: took, Sudo: o.InSudo}, nil
+	return host.Result{Stdout: buffer.Bytes(), Stderr: o.Stderr, Sudo: o.InSudo}, nil
 }
 
 // show is the command as messages may name it.

@@ -64,7 +64,6 @@ func (h *Host) Upload(ctx context.Context, r io.ReaderAt, size int64, file host.
 	if h.cfg.Observe {
 		return &host.ObserveError{Host: h.name, Command: "upload " + shellcmd.Quote(file.Path)}
 	}
-	begin := time.Now()
 	u := &upload{r: r, size: size, file: file}
 	err := u.check()
 	turns := 0
@@ -76,7 +75,7 @@ func (h *Host) Upload(ctx context.Context, r io.ReaderAt, size int64, file host.
 	if err != nil && !errors.As(err, &bad) && !errors.As(err, &gone) {
 		err = h.transferError("upload", file.Path, err)
 	}
-	h.trace(host.Event{Kind: "upload", What: file.Path, Duration: time.Since(begin), RoundTrips: turns, Err: err})
+	h.trace(host.Event{Kind: "upload", What: file.Path, RoundTrips: turns, Err: err})
 	return err
 }
 

@@ -30,7 +30,6 @@ type Error struct {
 	Step      string
 	Elapsed   time.Duration // since the first step
 	Limit     time.Duration // of the policy
-	Rebooted  bool          // the boot id has changed
 	LastState string        // what the host said last, if anything
 	// Undrained is the drain command whose end was not seen: it may still run. Empty if
 	// there is none.

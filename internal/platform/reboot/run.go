@@ -136,7 +136,7 @@ func (b *rebooter) stepError(step string, err error) error {
 	}
 	return &Error{
 		Host: b.h.Name(), Step: step, Elapsed: time.Since(b.begin), Limit: b.policy.Timeout,
-		Rebooted: b.done, LastState: b.last, Undrained: b.undrained, Unresumed: b.unresumed, UnresumedBy: b.unresumedBy,
+		LastState: b.last, Undrained: b.undrained, Unresumed: b.unresumed, UnresumedBy: b.unresumedBy,
 		Resumed: b.resumed,
 		Err:     err,
 	}

@@ -46,7 +46,7 @@ func (t *Trust) pinMismatch(key ssh.PublicKey) error {
 		want = append(want, Describe(k))
 	}
 	want = append(want, t.pins.fingerprints...)
-	return t.fail(key, fmt.Sprintf("the host showed the key %s, but is pinned to %s", Describe(key),
+	return refusal(fmt.Sprintf("the host showed the key %s, but is pinned to %s", Describe(key),
 		strings.Join(want, ", ")),
 		"Either the host was installed anew or given other keys, or another machine answers under its address. "+
 			"Find out which before you change host_keys: credentials sent to an impostor are lost. "+
@@ -59,7 +59,7 @@ func (t *Trust) changedKeyError(key ssh.PublicKey, want []knownLine) error {
 	for _, k := range want {
 		known = append(known, fmt.Sprintf("%s (%s)", Describe(k.key), k.where()))
 	}
-	return t.fail(key, fmt.Sprintf("the host key has changed: the host showed %s, known is %s", Describe(key),
+	return refusal(fmt.Sprintf("the host key has changed: the host showed %s, known is %s", Describe(key),
 		strings.Join(known, ", ")),
 		fmt.Sprintf("Either the host was installed anew or given other keys, or another machine answers under its address. "+
 			"Find out which. If the new key is right, remove the old one with:\n\n    ssh-keygen -R %s -f %s\n\nand make the "+
@@ -74,7 +74,7 @@ func (t *Trust) NoCommonKey(err *ssh.AlgorithmNegotiationError) error {
 	if t.pins.empty() {
 		where = strings.Join(t.host.files(), ", ")
 	}
-	return t.fail(nil, fmt.Sprintf("the host has no key of a kind that is known of it: known are %s, the host offers %s",
+	return refusal(fmt.Sprintf("the host has no key of a kind that is known of it: known are %s, the host offers %s",
 		strings.Join(t.Algorithms(), ", "), strings.Join(err.RequestedAlgorithms, ", ")),
 		fmt.Sprintf("The host lost the key that %s names, or was installed anew. Look at it with `ssh-keyscan %s` from a "+
 			"network you trust, and make one of its keys known.", where, t.host.Name))

@@ -51,10 +51,8 @@ func (h *Host) files() []string {
 // Error says that a host showed an unknown key. It comes before any credential
 // is sent.
 type Error struct {
-	Host        string // as looked up in known_hosts
-	Problem     string // one sentence
-	Fingerprint string // of the key shown; empty if none was
-	Advice      string
+	Problem string // one sentence
+	Advice  string
 }
 
 func (e *Error) Error() string { return e.Problem }
@@ -121,13 +119,7 @@ func (t *Trust) Algorithms() []string {
 	return t.list.algorithms(t.name)
 }
 
-func (t *Trust) fail(key ssh.PublicKey, problem, advice string) error {
-	e := &Error{Host: knownName(t.name), Problem: problem, Advice: advice}
-	if key != nil {
-		e.Fingerprint = ssh.FingerprintSHA256(key)
-	}
-	return e
-}
+func refusal(problem, advice string) error { return &Error{Problem: problem, Advice: advice} }
 
 // Describe is how messages name a key: its kind and fingerprint.
 func Describe(key ssh.PublicKey) string { return key.Type() + " " + ssh.FingerprintSHA256(key) }

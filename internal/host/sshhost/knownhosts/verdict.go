@@ -34,7 +34,7 @@ func (t *Trust) sameAsFirst(key ssh.PublicKey) error {
 	if sameKey(first, bare) {
 		return nil
 	}
-	return t.fail(bare, fmt.Sprintf("the host showed the key %s, and when this run began it showed %s", Describe(bare),
+	return refusal(fmt.Sprintf("the host showed the key %s, and when this run began it showed %s", Describe(bare),
 		Describe(first)),
 		"Both keys are known, and another machine may answer under this address now. Nothing more is done there. Find out "+
 			"which machine it is: ssh-keygen -lf on its console shows its keys. Then run the same command again.")
@@ -74,18 +74,18 @@ func (t *Trust) judge(list knownList, key ssh.PublicKey) error {
 		return t.changedKeyError(key, known)
 	case len(authorities) > 0:
 		// An impostor without a certificate would show a bare key.
-		return t.fail(key, fmt.Sprintf("the host showed the key %s without a certificate, but is to be certified by %s (%s)",
+		return refusal(fmt.Sprintf("the host showed the key %s without a certificate, but is to be certified by %s (%s)",
 			Describe(key), Describe(authorities[0].key), authorities[0].where()),
 			"Give the host a certificate of that authority (HostCertificate in its sshd_config), or make its key known by a "+
 				"line of its own. "+t.vouch(key))
 	case len(unread) > 0:
 		// The host is not new: another key may be known of it, or an authority.
-		return t.fail(key, fmt.Sprintf("%s names this host and cannot be read: %v", unread[0].where(), unread[0].err),
+		return refusal(fmt.Sprintf("%s names this host and cannot be read: %v", unread[0].where(), unread[0].err),
 			fmt.Sprintf("The host showed the key %s. Fix or remove that line. %s", Describe(key), t.vouch(key)))
 	case t.host.Policy == AcceptNew:
 		return t.accept(key)
 	}
-	return t.fail(key, fmt.Sprintf("the host key is not known: %s", Describe(key)), t.acceptable(t.vouch(key)))
+	return refusal(fmt.Sprintf("the host key is not known: %s", Describe(key)), t.acceptable(t.vouch(key)))
 }
 
 // checkCertificate checks a certificate: its authority, its names and its dates.
@@ -103,7 +103,7 @@ func (t *Trust) checkCertificate(cert *ssh.Certificate) error {
 		err = (&ssh.CertChecker{}).CheckCert(canonicalHost(name), cert)
 	}
 	if err != nil {
-		return t.fail(cert, fmt.Sprintf("the host's certificate %s is refused: %v", Describe(cert), err),
+		return refusal(fmt.Sprintf("the host's certificate %s is refused: %v", Describe(cert), err),
 			"Renew the certificate on the host. `ssh-keygen -Lf` shows its names and dates; the clock of this machine counts "+
 				"too.")
 	}
@@ -122,13 +122,13 @@ func (t *Trust) checkUncertified(cert *ssh.Certificate) error {
 	}
 	problem := fmt.Sprintf("the host showed the key %s with a certificate of an authority that is not known: %s",
 		Describe(cert.Key), Describe(cert.SignatureKey))
-	return t.fail(cert.Key, problem,
+	return refusal(problem,
 		t.vouch(cert.Key)+"\n\nor, if the authority is yours, add this line to that known_hosts file:\n\n    "+
 			"@cert-authority "+recordLine(t.name, cert.SignatureKey))
 }
 
 func (t *Trust) checkRevoked(key ssh.PublicKey, where string) error {
-	return t.fail(key, fmt.Sprintf("the host key %s is marked as revoked in %s", Describe(key), where),
+	return refusal(fmt.Sprintf("the host key %s is marked as revoked in %s", Describe(key), where),
 		"Somebody withdrew this key. Do not go on until the host has a new one.")
 }
 
@@ -143,13 +143,13 @@ func (t *Trust) accept(key ssh.PublicKey) error {
 	// Another connection may have recorded a key of this host since the list was read.
 	list, err := t.read()
 	if err != nil {
-		return t.fail(key, err.Error(), ListAdvice(err))
+		return refusal(err.Error(), ListAdvice(err))
 	}
 	if known, portless := list.keys(t.name); len(known) > 0 && !portless {
 		return t.judge(list, key)
 	}
 	if err := appendLine(t.host.Record, recordLine(t.name, key)); err != nil {
-		return t.fail(key, fmt.Sprintf("the new host key %s cannot be recorded: %v", Describe(key), err),
+		return refusal(fmt.Sprintf("the new host key %s cannot be recorded: %v", Describe(key), err),
 			"accept-new needs a file it can write; check its directory and permissions.")
 	}
 	t.Vouched = "recorded now in " + t.host.Record
