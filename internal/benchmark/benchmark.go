@@ -95,18 +95,17 @@ func (d Request) ports() string {
 
 // Result is what was measured.
 type Result struct {
-	Pair           connectivity.Pair // from the client to the server
-	Gbps           float64           // of a bandwidth
-	LatencyUS      float64           // of a latency, one way
-	Retransmits    int
-	ClientVersion  string
-	ServerVersion  string
-	ClientCommand  string
-	ServerCommand  string
-	MeasuredAt     time.Time
-	ClientRDMA     RDMAPort
-	ServerRDMA     RDMAPort
-	MeasuredLength time.Duration
+	Pair          connectivity.Pair // from the client to the server
+	Gbps          float64           // of a bandwidth
+	LatencyUS     float64           // of a latency, one way
+	Retransmits   int
+	ClientVersion string
+	ServerVersion string
+	ClientCommand string
+	ServerCommand string
+	MeasuredAt    time.Time
+	ClientRDMA    RDMAPort
+	ServerRDMA    RDMAPort
 }
 
 // RDMAPort is a port that a test of perftest uses; zero for others.

@@ -233,6 +233,5 @@ func (d Request) read(client *hosts.Host, cmd shellcmd.Command, out []byte, r *R
 	if err != nil {
 		return &host.OutputError{Host: client.Name(), Command: cmd.String(), Problem: err.Error(), Output: string(out)}
 	}
-	r.MeasuredLength = d.Length
 	return nil
 }

@@ -139,7 +139,7 @@ func (b *builder) addLinks(p parts) error {
 			port.Width, port.Speed = l.Width, l.Speed
 		}
 		port.couldBeWidth, port.couldBeSpeed = l.CouldBeWidth, l.CouldBeSpeed
-		if port.silent = l.Silent; l.Silent {
+		if l.Silent {
 			b.f.Links = append(b.f.Links, &Link{A: port})
 		}
 	}

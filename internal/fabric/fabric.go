@@ -75,7 +75,6 @@ type Port struct {
 	WidthEnabled, WidthSupported   []int
 	SpeedsEnabled, SpeedsSupported []ib.Speed
 	Counters                       map[string]uint64 // those that are not zero
-	silent                         bool
 	couldBeWidth                   int
 	couldBeSpeed                   ib.Speed
 }

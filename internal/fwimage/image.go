@@ -98,9 +98,7 @@ type Image struct {
 	GUIDRanges, OrigGUIDRanges []GUIDRange
 	MACRanges, OrigMACRanges   []MACRange
 	OrigPSID                   string // PSID that the board was made with, if that is another one
-	// GUIDOverride says that GUIDs may be set; mstflint refuses it without.
-	GUIDOverride bool
-	Security     Security
+	Security                   Security
 
 	// Checksum is the digest that `mstflint checksum` prints: MD5 over the image
 	// without its identity (GUIDs, MACs, VSD; in FS3 and FS4 all device data),

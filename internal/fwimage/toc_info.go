@@ -99,7 +99,6 @@ var knownChips = map[uint16]bool{
 
 // mfgInfo reads what the manufacturer has put into the card.
 func (r *tocReader) mfgInfo(e tocEntry, p []byte) error {
-	r.img.GUIDOverride = p[31]&1 != 0
 	r.origPSID = printable(p[:16])
 	if p[29] == 1 {
 		r.origPRS = printable(p[96:][:maxTOCPRSName])

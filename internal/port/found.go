@@ -30,7 +30,6 @@ type Observation struct {
 	IsSM      fact.Bool
 	PortGUID  ib.GUID
 	Device    string // RDMA device, "mlx4_0"
-	Netdev    string
 
 	Stored   bool     // there is a unit of ours that is to set the port at boot
 	AtBoot   bool     // that unit is enabled, and can set it
@@ -105,7 +104,7 @@ func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observation {
 	}
 	o.Present = true
 	o.LinkLayer, o.State, o.Physical, o.Rate = p.LinkLayer, p.State, p.Physical, p.Rate
-	o.LID, o.SMLID, o.IsSM, o.PortGUID, o.Netdev = p.LID, p.SMLID, p.IsSM, p.PortGUID, p.Netdev
+	o.LID, o.SMLID, o.IsSM, o.PortGUID = p.LID, p.SMLID, p.IsSM, p.PortGUID
 	for _, other := range card.Ports {
 		if other.Number != number && other.Physical == "LinkUp" && other.LinkLayer == "InfiniBand" {
 			o.Linked = append(o.Linked, other.Number)

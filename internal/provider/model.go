@@ -180,8 +180,8 @@ func (s settings) hop() sshhost.Config {
 }
 
 // policy is the part of a host's configuration that resources need.
-func (s settings) policy(name string) session.HostConfig {
-	cfg := session.HostConfig{Name: name, Address: s.text("address"), Observe: s.text("mode") == modeObserve,
+func (s settings) policy() session.HostConfig {
+	cfg := session.HostConfig{Observe: s.text("mode") == modeObserve,
 		Keep: s.text("unreachable") == unreachableKeep}
 	restart, ok := s.find("reboot").(types.Object)
 	if !ok || restart.IsNull() {

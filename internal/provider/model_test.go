@@ -73,12 +73,12 @@ func TestSettings_defaultsOfAllHosts(t *testing.T) {
 			map[string]attr.Value{"allowed": types.BoolValue(allowed)})
 	}
 	m := model{Mode: types.StringValue(modeObserve), Reboot: reboot(true)}
-	if got := (settings{defaults: m.defaults()}).policy("a"); !got.Observe || !got.RebootAllowed {
+	if got := (settings{defaults: m.defaults()}).policy(); !got.Observe || !got.RebootAllowed {
 		t.Errorf("%+v", got)
 	}
 	own := map[string]attr.Value{"mode": types.StringValue(modeManage), "reboot": reboot(false)}
 	got := settings{own: own, defaults: m.defaults()}
-	if p := got.policy("a"); p.Observe || p.RebootAllowed || got.transport().Observe {
+	if p := got.policy(); p.Observe || p.RebootAllowed || got.transport().Observe {
 		t.Errorf("%+v", p)
 	}
 }

@@ -142,7 +142,7 @@ func (p *Provider) data(cfg model) *session.Data {
 			continue
 		}
 		s := settings{own: entry.Attributes(), defaults: cfg.defaults()}
-		host := s.policy(name)
+		host := s.policy()
 		host.Pending = entry.IsUnknown() || s.pending()
 		host.Reboot.Poll = p.tuning.Pace
 		data.Hosts[name] = host

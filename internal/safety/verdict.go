@@ -157,11 +157,6 @@ func (v Verdict) Permits(action Action, card string) bool {
 // Blockers gives the findings that stop the action.
 func (v Verdict) Blockers() []finding.Finding { return Blockers(v.Findings) }
 
-// Warnings gives the findings that should be shown but do not stop anything.
-func (v Verdict) Warnings() []finding.Finding {
-	return slices.DeleteFunc(slices.Clone(v.Findings), func(f finding.Finding) bool { return f.Severity != finding.Warn })
-}
-
 // Has reports whether a finding of the rule is in the verdict.
 func (v Verdict) Has(rule *finding.Rule) bool {
 	return slices.ContainsFunc(v.Findings, func(f finding.Finding) bool { return f.Rule == rule })

@@ -31,7 +31,6 @@ func (v View) Duplicates() []ib.GUID { return v.Duplicate.Or(nil) }
 // Groups are the ports of a fabric that are to join broadcast groups, as far as the hosts do not show
 // their MTU.
 type Groups struct {
-	Asked  bool                  // no group needed it otherwise
 	Why    string                // why the fabric could not be asked; empty if it was
 	Ports  map[string]MemberPort // by GUID as the partition file writes it
 	Silent []string              // those that did not say their MTU

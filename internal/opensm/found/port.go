@@ -72,11 +72,6 @@ func (v *PortState) read(s *inventory.Snapshot, port ib.GUID) *inventory.Card {
 	return card
 }
 
-// Served reports whether some subnet manager serves the port.
-func (v PortState) Served() bool {
-	return v.SMLID != 0 && (v.SMLID != placeholderLID || v.State == "Active")
-}
-
 // Master reports whether the SM of this port is the master now: the SM LID of the port
 // is its own LID.
 func (v PortState) Master() bool {

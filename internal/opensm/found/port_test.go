@@ -4,13 +4,13 @@ import (
 	"testing"
 )
 
-func TestPortState_Served(t *testing.T) {
+func TestPortState_HasPlaceholderLID(t *testing.T) {
 	for _, tt := range []struct {
 		o    PortState
 		want bool
-	}{{PortState{}, false}, {PortState{SMLID: 1}, true}, {PortState{SMLID: placeholderLID, State: "Initializing"}, false},
-		{PortState{SMLID: placeholderLID, State: "Active"}, true}} {
-		if got := tt.o.Served(); got != tt.want {
+	}{{PortState{}, false}, {PortState{SMLID: 1}, false}, {PortState{SMLID: placeholderLID, State: "Initializing"}, true},
+		{PortState{SMLID: placeholderLID, State: "Active"}, false}} {
+		if got := tt.o.HasPlaceholderLID(); got != tt.want {
 			t.Errorf("%+v: %t", tt.o, got)
 		}
 	}

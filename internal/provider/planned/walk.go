@@ -64,7 +64,6 @@ type Image struct {
 // Card is what a card will be after the resources planned so far.
 type Card struct {
 	ib.Firmware                     // no PSID if no burn is planned
-	Device      uint16              // device type of the image
 	GUIDs       *ib.GUIDSet         // nil if no change is planned
 	Restarts    bool                // it will use the GUIDs in its flash
 	LinkTypes   map[int]ib.LinkType // by port; empty if no change is planned

@@ -72,8 +72,6 @@ type ImageFile struct {
 
 // HostConfig is the part of a host's configuration that resources need.
 type HostConfig struct {
-	Name          string
-	Address       string
 	Observe       bool
 	Keep          bool // what the state has of it stays while it does not answer
 	RebootAllowed bool

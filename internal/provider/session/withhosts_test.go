@@ -27,7 +27,7 @@ func startTwoNames(t *testing.T) *Data {
 		addr := l.Servers[machine].Addr
 		configs[name] = sshhost.Config{Address: addr.IP.String(), Port: addr.Port, User: l.User(machine),
 			PrivateKeyFile: l.KeyFile(), UseAgent: &no, KnownHostsFiles: []string{l.KnownHostsFile()}, SSHConfigFile: "none"}
-		d.Hosts[name] = HostConfig{Name: name}
+		d.Hosts[name] = HostConfig{}
 	}
 	pool := hostpool.New(configs)
 	d.Set, d.Lock = hosts.NewSet(pool.Host), pool.Lock

@@ -42,11 +42,6 @@ func RemoveFile(path string) shellcmd.Command {
 	return shellcmd.New("rm", "-f", "--", path).AsRoot().Changes()
 }
 
-// RemoveTree removes a directory with its content.
-func RemoveTree(path string) shellcmd.Command {
-	return shellcmd.New("rm", "-rf", "--", path).AsRoot().Changes()
-}
-
 // RemoveEmptyDirectory removes a directory if nothing is in it.
 func RemoveEmptyDirectory(path string) shellcmd.Command {
 	return shellcmd.Script("remove-empty-directory", removeEmptyScript, path).AsRoot().Changes()

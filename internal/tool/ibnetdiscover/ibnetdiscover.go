@@ -27,7 +27,6 @@ func Query(device string, port int) shellcmd.Command {
 
 // Report is what the walk found.
 type Report struct {
-	Generated          string // as printed
 	FromNode, FromPort ib.GUID
 	Nodes              []Node
 }
@@ -63,11 +62,10 @@ type Link struct {
 }
 
 var (
-	generatedLine = regexp.MustCompile(`^# Topology file: generated on (.*?)\s*$`)
-	fromLine      = regexp.MustCompile(`^# Initiated from node (\S+) port (\S+)\s*$`)
-	idLine        = regexp.MustCompile(`^(vendid|devid|sysimgguid|switchguid|caguid|rtguid)=(\S+)\s*$`)
-	nodeLine      = regexp.MustCompile(`^(Switch|Ca|Rt)\s+(\d+)\s+"([SHR])-([0-9a-f]+)"\s+# "(.*)"(?: (?:base|enhanced) port 0 lid (\d+) lmc (\d+))?\s*$`)
-	linkLine      = regexp.MustCompile(`^\[(\d+)\](?:\[ext \d+\])?(?:\(([0-9a-f]+)\))?\s+"([SHR])-([0-9a-f]+)"\[(\d+)\](?:\[ext \d+\])?\s*(?:\(([0-9a-f]+)\))?\s*` +
+	fromLine = regexp.MustCompile(`^# Initiated from node (\S+) port (\S+)\s*$`)
+	idLine   = regexp.MustCompile(`^(vendid|devid|sysimgguid|switchguid|caguid|rtguid)=(\S+)\s*$`)
+	nodeLine = regexp.MustCompile(`^(Switch|Ca|Rt)\s+(\d+)\s+"([SHR])-([0-9a-f]+)"\s+# "(.*)"(?: (?:base|enhanced) port 0 lid (\d+) lmc (\d+))?\s*$`)
+	linkLine = regexp.MustCompile(`^\[(\d+)\](?:\[ext \d+\])?(?:\(([0-9a-f]+)\))?\s+"([SHR])-([0-9a-f]+)"\[(\d+)\](?:\[ext \d+\])?\s*(?:\(([0-9a-f]+)\))?\s*` +
 		`# (?:lid (\d+) lmc (\d+) )?"(.*)" lid (\d+)(?: (\d+)x(\S+))?(?: s=\d+ w=\d+ v=\d+)?\s*$`)
 )
 
@@ -111,9 +109,6 @@ func (r *Report) line(next *Node, line string) error {
 		last := &r.Nodes[len(r.Nodes)-1]
 		last.Links = append(last.Links, l)
 		return err
-	case generatedLine.MatchString(line):
-		r.Generated = generatedLine.FindStringSubmatch(line)[1]
-		return nil
 	case fromLine.MatchString(line):
 		m := fromLine.FindStringSubmatch(line)
 		return assign(guid(m[1], &r.FromNode), guid(m[2], &r.FromPort))
@@ -207,18 +202,6 @@ func Duplicates(messages string) []ib.GUID {
 		}
 	}
 	return list
-}
-
-// Zero lists the names of the nodes of a report whose GUID is zero: a subnet
-// manager leaves their ports at Initialize.
-func (r *Report) Zero() []string {
-	var names []string
-	for _, n := range r.Nodes {
-		if n.GUID == 0 {
-			names = append(names, n.Name)
-		}
-	}
-	return names
 }
 
 // Failure says why a walk could not begin.

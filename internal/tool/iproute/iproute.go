@@ -171,8 +171,7 @@ func ParseRouteGet(output string) (string, error) {
 
 // HardwareAddress is the 20-byte address of an IPoIB interface.
 type HardwareAddress struct {
-	Connected bool   // bit 0x80 of the first byte: the interface can do connected mode
-	QPN       uint32 // changes with every load of the driver
+	Connected bool // bit 0x80 of the first byte: the interface can do connected mode
 	PortGUID  ib.GUID
 }
 
@@ -185,11 +184,9 @@ func ParseHardwareAddress(s string) (HardwareAddress, error) {
 	if err != nil {
 		return HardwareAddress{}, fmt.Errorf("hardware address %q: %w", s, err)
 	}
-	var b [4]uint32
-	for i := range b {
-		if _, err := fmt.Sscanf(s[i*3:i*3+2], "%02x", &b[i]); err != nil {
-			return HardwareAddress{}, fmt.Errorf("hardware address %q: not hexadecimal", s)
-		}
+	var flags uint32
+	if _, err := fmt.Sscanf(s[:2], "%02x", &flags); err != nil {
+		return HardwareAddress{}, fmt.Errorf("hardware address %q: not hexadecimal", s)
 	}
-	return HardwareAddress{Connected: b[0]&0x80 != 0, QPN: b[1]<<16 | b[2]<<8 | b[3], PortGUID: guid}, nil
+	return HardwareAddress{Connected: flags&0x80 != 0, PortGUID: guid}, nil
 }

@@ -52,9 +52,6 @@ type State struct {
 	Aliases []Alias  `json:"aliases"`
 }
 
-// Up reports whether the interface is administratively up.
-func (s State) Up() bool { return slices.Contains(s.Flags, "UP") }
-
 // Addresses returns the live addresses without link-local ones.
 func (s State) Addresses() []netip.Prefix { return prefixes(s.Aliases) }
 

@@ -79,7 +79,6 @@ type Run struct {
 	Sent, Received int
 	Errors         int
 	Min, Avg, Max  float64 // milliseconds; 0 if nothing came back
-	Status         int
 	// Said is the first line that says why packets did not pass.
 	Said string
 	// MTU is what "message too long" or "Frag needed" named; 0 if nothing did.
@@ -106,7 +105,6 @@ func Parse(out string) (Answer, error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", i.Name, err)
 		}
-		r.Status = i.Status
 		a.set(i.Name, r)
 		return nil
 	})
