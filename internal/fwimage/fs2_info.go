@@ -84,11 +84,10 @@ func (r *fs2Reader) tag(tag uint32, off int64, data []byte) error {
 		if len(data) != 8 && len(data) != 12 {
 			return badFormat(off, "configuration sectors in %d bytes instead of 8 or 12", len(data))
 		}
-		r.img.ConfigSectors = int(binary.BigEndian.Uint32(data))
 	case tagVSD:
-		r.img.VSD, r.vsd = printable(data), off
+		r.vsd = off
 	case tagMIC:
-		r.img.MICVersion, r.mic = version(data), true
+		r.mic = true
 	default:
 		r.img.describe(tag, data)
 	}

@@ -121,10 +121,7 @@ func checkResult(t *testing.T, data []byte, img *Image, err error) {
 			t.Fatal(err)
 		}
 	}
-	texts := []string{
-		img.VSD, img.PRSName, img.ProductVersion, img.ReleaseDate, img.ImageVSD, img.OrigPRSName, img.PartNumber,
-		img.Description, img.OrigPSID,
-	}
+	texts := []string{img.PRSName, img.ProductVersion, img.ReleaseDate, img.PartNumber}
 	for _, s := range append(texts, img.Warnings...) {
 		if !printableASCII(s) {
 			t.Fatalf("text %q", s)

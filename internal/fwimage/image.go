@@ -44,21 +44,6 @@ type ROM struct {
 	DeviceID uint16 // PCI device id that the component is for
 }
 
-// GUIDRange is a block of GUIDs. Nothing may be computed from Step 0, whose
-// meaning the tools do not state.
-type GUIDRange struct {
-	Base  ib.GUID // 0 if none is assigned
-	Count int
-	Step  int
-}
-
-// MACRange is a block of MACs, like GUIDRange.
-type MACRange struct {
-	Base  ib.MAC
-	Count int
-	Step  int
-}
-
 // Image is what a verified firmware image says of itself. Texts hold printable
 // ASCII only; other bytes are written as \x escapes.
 type Image struct {
@@ -71,34 +56,22 @@ type Image struct {
 
 	PSID           ib.PSID // may be empty, which never fits anything
 	FWVersion      ib.FWVersion
-	MICVersion     ib.FWVersion // tool that made the image; zero if not stated
-	ProductVersion string       // "02.42.50.00"
-	ReleaseDate    string       // "2017-09-05", or "" if not stated
-	HWIDs          []ib.HWID    // chips that the image is for; never empty
-	DeviceType     uint16       // PCI device id of the chip, 4103 for ConnectX-3 Pro; 0 if not stated
-	VSD            string       // vendor specific data: free text of the card's vendor; of the device in FS3 and FS4
-	ImageVSD       string       // vendor specific data of the image; FS3 and FS4 only
-	VSDVendor      uint16       // PCI vendor id of the VSD's owner; mstflint hides VSD and PSID unless 0 or 0x15b3
-	PRSName        string       // name of the board definition that the image was made from
-	OrigPRSName    string       // the one that the board was made with; FS3 and FS4 only
-	PartNumber     string       // of the board, "MCX555A-ECAT"; FS3 and FS4 only
-	Description    string       // of the board; FS3 and FS4 only
-	ConfigSectors  int          // flash sectors reserved for configuration; 0 if not stated
-	ISSU           uint16       // version of the interface for updates in service; 0 if none
+	ProductVersion string    // "02.42.50.00"
+	ReleaseDate    string    // "2017-09-05", or "" if not stated
+	HWIDs          []ib.HWID // chips that the image is for; never empty
+	DeviceType     uint16    // PCI device id of the chip, 4103 for ConnectX-3 Pro; 0 if not stated
+	VSDVendor      uint16    // PCI vendor id of the VSD's owner; mstflint hides VSD and PSID unless 0 or 0x15b3
+	PRSName        string    // name of the board definition that the image was made from
+	PartNumber     string    // of the board, "MCX555A-ECAT"; FS3 and FS4 only
 
-	// GUIDs holds in FS3 and FS4 the bases of the ranges below: as Node and
-	// MAC1, and those of the second port of Connect-IB as Port2 and MAC2.
+	// GUIDs holds in FS3 and FS4, where a card owns one range of each kind, the
+	// bases of these: as Node and MAC1, and those of the second port of
+	// Connect-IB as Port2 and MAC2.
 	GUIDs    ib.GUIDSet
 	Identity Identity
 	ROMs     []ROM
 
-	// What a card with an FS3 or FS4 image owns: one range of each kind, on
-	// Connect-IB one for each port. The Orig ones are what the card was made
-	// with, given where that is something else.
-	GUIDRanges, OrigGUIDRanges []GUIDRange
-	MACRanges, OrigMACRanges   []MACRange
-	OrigPSID                   string // PSID that the board was made with, if that is another one
-	Security                   Security
+	Security Security
 
 	// Checksum is the digest that `mstflint checksum` prints: MD5 over the image
 	// without its identity (GUIDs, MACs, VSD; in FS3 and FS4 all device data),

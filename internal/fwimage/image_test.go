@@ -77,15 +77,8 @@ func compareFields(t *testing.T, img *Image, out string) {
 	want("Product Version", img.ProductVersion)
 	want("PRS Name", img.PRSName)
 	want("PSID", img.PSID.String())
-	want("VSD", img.VSD)
 	if img.DeviceType != 0 {
 		want("Device ID", fmt.Sprint(img.DeviceType))
-	}
-	if !img.MICVersion.IsZero() {
-		want("MIC Version", fmt.Sprintf("%d.%d.%d", img.MICVersion.Major, img.MICVersion.Minor, img.MICVersion.Sub))
-	}
-	if img.ConfigSectors != 0 {
-		want("Config Sectors", fmt.Sprint(img.ConfigSectors))
 	}
 	var roms []string
 	for _, r := range img.ROMs {

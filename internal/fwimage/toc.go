@@ -3,6 +3,8 @@ package fwimage
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
 // FS3 and FS4 images have a table of contents (ITOC) in place of the section
@@ -51,10 +53,10 @@ type tocEntry struct {
 
 func (e tocEntry) name() string { return tocSectionName(e.kind) }
 
-// identityInfo is what MFG_INFO and DEV_INFO have in common.
+// identityInfo is what DEV_INFO says of the card's addresses.
 type identityInfo struct {
-	guids []GUIDRange
-	macs  []MACRange
+	guids []ib.GUID // bases of the ranges, one for each port on Connect-IB
+	macs  []ib.MAC
 	wide  bool // a MAC has more than 48 bits
 }
 
@@ -81,9 +83,7 @@ type tocReader struct {
 	hasKeys      bool
 	hasSignature bool
 	devSignature bool // signed with a key for development
-	device, made identityInfo
-	origPSID     string
-	origPRS      string
+	device       identityInfo
 	roms         [][]byte
 	secVersion   uint32
 	unprotected  int // sections of the firmware without CRC

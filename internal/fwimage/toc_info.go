@@ -2,7 +2,6 @@ package fwimage
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
@@ -33,7 +32,6 @@ func (r *tocReader) imageInfo(e tocEntry, p []byte) error {
 	u32 := func(off int) uint32 { return binary.BigEndian.Uint32(p[off:]) }
 	r.imageVersion, r.flags = p[1], u16(2)
 	img.FWVersion = ib.FWVersion{Major: u16(4), Minor: u16(8), Sub: u16(10)}
-	img.MICVersion = ib.FWVersion{Major: u16(20), Minor: u16(24), Sub: u16(26)}
 	img.ReleaseDate = bcdDate(u32(16))
 	if img.ReleaseDate == "" && u32(16) != 0 {
 		r.warn("The release date is not a date.")
@@ -42,11 +40,8 @@ func (r *tocReader) imageInfo(e tocEntry, p []byte) error {
 		img.DeviceType = u16(28)
 	}
 	img.VSDVendor = u16(54)
-	img.ImageVSD = printable(p[56:][:vsdBytes])
 	img.ProductVersion = printable(p[448:][:16])
-	img.ISSU = u16(788) >> 4
 	if r.imageVersion == 2 || r.imageVersion == 3 {
-		img.Description = printable(p[464:][:256])
 		img.PartNumber = printable(p[832:][:64])
 		img.PRSName = printable(p[896:][:maxTOCPRSName])
 	}
@@ -97,14 +92,10 @@ var knownChips = map[uint16]bool{
 	0x24d: true, 0x24e: true, 0x250: true, 0x257: true, 0x25b: true, 0x254: true, 0x252: true, 0x253: true, 0x256: true,
 }
 
-// mfgInfo reads what the manufacturer has put into the card.
+// mfgInfo checks what the manufacturer has put into the card: mstflint refuses an
+// image whose version of it it does not know.
 func (r *tocReader) mfgInfo(e tocEntry, p []byte) error {
-	r.origPSID = printable(p[:16])
-	if p[29] == 1 {
-		r.origPRS = printable(p[96:][:maxTOCPRSName])
-	}
-	var err error
-	r.made, err = uids(e, p[32:96], uint16(p[28]), 1)
+	_, err := uids(e, p[32:96], uint16(p[28]), 1)
 	return err
 }
 
@@ -114,7 +105,6 @@ func (r *tocReader) devInfo(e tocEntry, p []byte) error {
 		r.warn("Section DEV_INFO has no signature.")
 	}
 	r.hasDevInfo = true
-	r.img.VSD = printable(p[112:][:vsdBytes])
 	var err error
 	r.device, err = uids(e, p[32:96], uint16(binary.BigEndian.Uint32(p[16:])>>8)&0x1ff, 2)
 	return err
@@ -134,15 +124,13 @@ func uids(e tocEntry, p []byte, major, present uint16) (identityInfo, error) {
 	}
 	var id identityInfo
 	for i := range 2 * ports {
-		raw := p[16*i:]
-		uid, step := binary.BigEndian.Uint64(raw[8:]), int(raw[2])
-		count := int(raw[1])<<8 | int(raw[3]) // 4.21 knows the low byte only
+		uid := binary.BigEndian.Uint64(p[16*i+8:])
 		if i < ports {
-			id.guids = append(id.guids, GUIDRange{Base: ib.GUID(uid), Count: count, Step: step})
+			id.guids = append(id.guids, ib.GUID(uid))
 			continue
 		}
 		id.wide = id.wide || uid>>48 != 0
-		id.macs = append(id.macs, MACRange{Base: ib.MAC(uid & (1<<48 - 1)), Count: count, Step: step})
+		id.macs = append(id.macs, ib.MAC(uid&(1<<48-1)))
 	}
 	return id, nil
 }
@@ -160,10 +148,6 @@ func (r *tocReader) finish() error {
 		r.warn("The image has no section DEV_INFO: it has no GUIDs and no MACs.")
 	}
 	r.identity()
-	if r.origPSID != string(img.PSID) {
-		img.OrigPSID = r.origPSID
-	}
-	img.OrigPRSName = r.origPRS
 	img.Security = r.security()
 	if r.flags&flagEncrypted != 0 {
 		r.warn("The image says that its code is encrypted.")
@@ -177,30 +161,22 @@ func (r *tocReader) finish() error {
 	return nil
 }
 
-// identity takes the addresses that the card has, and those that it was made
-// with where they differ.
+// identity takes the addresses that the card has.
 func (r *tocReader) identity() {
 	img := r.img
-	img.GUIDRanges, img.MACRanges = r.device.guids, r.device.macs
-	if !slices.Equal(r.made.guids, r.device.guids) {
-		img.OrigGUIDRanges = r.made.guids
-	}
-	if !slices.Equal(r.made.macs, r.device.macs) {
-		img.OrigMACRanges = r.made.macs
-	}
 	if len(r.device.guids) > 0 {
-		img.GUIDs.Node, img.GUIDs.MAC1 = r.device.guids[0].Base, r.device.macs[0].Base
+		img.GUIDs.Node, img.GUIDs.MAC1 = r.device.guids[0], r.device.macs[0]
 	}
 	if len(r.device.guids) > 1 {
-		img.GUIDs.Port2, img.GUIDs.MAC2 = r.device.guids[1].Base, r.device.macs[1].Base
+		img.GUIDs.Port2, img.GUIDs.MAC2 = r.device.guids[1], r.device.macs[1]
 	}
 	img.Identity = identityOf(img.GUIDs)
 	if r.device.wide {
 		r.warn("A MAC has more than 48 bits.")
 	}
-	for _, m := range img.MACRanges {
-		if m.Base.IsMulticast() && !m.Base.IsBroadcast() {
-			r.warn("MAC %s is not the address of a card: its multicast bit is set.", m.Base)
+	for _, m := range r.device.macs {
+		if m.IsMulticast() && !m.IsBroadcast() {
+			r.warn("MAC %s is not the address of a card: its multicast bit is set.", m)
 		}
 	}
 }
