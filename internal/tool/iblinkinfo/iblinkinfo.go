@@ -18,14 +18,12 @@ import (
 type Port struct {
 	GUID     ib.GUID // of the port; of a switch, the node's
 	Name     string  // description of its node
-	Kind     string  // "CA", "Switch"; "" in line mode, which does not say
 	LID      int
 	Number   int
 	Width    int // lanes; 0 without a link
 	Speed    ib.Speed
 	State    string // "Active", "Initialize", "Armed", "Down"
 	Physical string // "LinkUp", "Polling", "Disabled", …
-	Peer     *Peer  // nil without a link
 	// Silent says that the port has a link and nobody answers at its other end.
 	Silent bool
 	// CouldBe are the best width and speed that both ends support, where they are
@@ -34,18 +32,10 @@ type Port struct {
 	CouldBeSpeed ib.Speed
 }
 
-// Peer is the other end of a link.
-type Peer struct {
-	GUID   ib.GUID // in line mode
-	LID    int
-	Number int
-	Name   string
-}
-
 var (
-	heading = regexp.MustCompile(`^(CA|Switch|Router): (?:(0x[0-9a-f]{16}) )?(.*):\s*$`)
+	heading = regexp.MustCompile(`^(?:CA|Switch|Router): (?:(0x[0-9a-f]{16}) )?(.*):\s*$`)
 	row     = regexp.MustCompile(`^\s*(?:(0x[0-9a-f]{16})\s+)?(?:"(.*)"\s+)?(\d+)\s+(\d+)\[[ \d]*\] ==\(\s*(?:(\d+)X\s+(\S+)(?: Gbps)?(?: \(FDR10\))?\s+)?(\w+)/\s*(\w+)\)==>\s*(.*?)\s*$`)
-	far     = regexp.MustCompile(`^(?:(0x[0-9a-f]{16})\s+)?(\d+)\s+(\d+)\[[ \d]*\] "(.*)" \(([^"]*)\)$`)
+	far     = regexp.MustCompile(`^(?:0x[0-9a-f]{16}\s+)?\d+\s+\d+\[[ \d]*\] ".*" \(([^"]*)\)$`)
 	// FDR10 is the one speed that has a name and no number.
 	could = regexp.MustCompile(`Could be (?:(\d+)X|(FDR10)|(\S+) Gbps)`)
 )
@@ -55,13 +45,13 @@ var (
 // *tool.LineError.
 func Parse(output string) ([]Port, error) {
 	var all []Port
-	var kind, name string
+	var name string
 	var node ib.GUID
 	for n, line := range tool.Lines(output) {
 		if m := heading.FindStringSubmatch(line); m != nil {
-			kind, name, node = m[1], m[3], 0
-			if m[2] != "" {
-				node = ib.MustParseGUID(m[2])
+			name, node = m[2], 0
+			if m[1] != "" {
+				node = ib.MustParseGUID(m[1])
 			}
 			continue
 		}
@@ -72,7 +62,7 @@ func Parse(output string) ([]Port, error) {
 		if m == nil {
 			return nil, tool.Errorf(n, line, "not a port of iblinkinfo")
 		}
-		p := Port{Kind: kind, Name: name, GUID: node, State: m[7], Physical: m[8]}
+		p := Port{Name: name, GUID: node, State: m[7], Physical: m[8]}
 		if err := p.fill(m); err != nil {
 			return nil, tool.Errorf(n, line, "%v", err)
 		}
@@ -116,7 +106,7 @@ func speed(lane string, fdr10 bool) (ib.Speed, error) {
 }
 
 // other reads what stands behind the arrow.
-func (p *Port) other(text string) (err error) {
+func (p *Port) other(text string) error {
 	if text == `"Port not available"` {
 		p.Silent = true
 		return nil
@@ -125,17 +115,7 @@ func (p *Port) other(text string) (err error) {
 	if m == nil {
 		return nil // [  ] "" ( )
 	}
-	p.Peer = &Peer{Name: m[4]}
-	if m[1] != "" {
-		p.Peer.GUID = ib.MustParseGUID(m[1])
-	}
-	if p.Peer.LID, err = strconv.Atoi(m[2]); err != nil {
-		return err
-	}
-	if p.Peer.Number, err = strconv.Atoi(m[3]); err != nil {
-		return err
-	}
-	return p.better(m[5])
+	return p.better(m[1])
 }
 
 // better reads the width and speed that both ends could have in iblinkinfo's view. A
