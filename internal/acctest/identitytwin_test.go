@@ -207,3 +207,24 @@ func TestIdentity_one_serial_number_for_two(t *testing.T) {
 		t.Errorf("the cards have changed their places:\n%s", said)
 	}
 }
+
+// The first apply has recorded the MACs of a card that has no GUIDs yet, although nothing was refreshed
+// since: a card with its serial number and others is another one for the next plan.
+func TestIdentity_same_serial_number_after_the_first_apply(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{})
+	w.needSimulated("cards that change slots")
+	ws := w.Workspace()
+	mustApply(t, ws, adoption(host, w.PCI(host)))
+	other := sameNumber(t, w, host)
+	if _, err := w.Machine(host).Exchange(w.PCI(host), other); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		again := mustPlan(t, ws, adoption(host, w.PCI(host)))
+		if len(again.Diags.Errors().Find("FW080", "as recorded, but it has")) != 1 {
+			t.Errorf("the next plan:\n%s", again.Diags)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package card
 
 import (
 	"context"
+	"errors"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -12,6 +13,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -31,6 +33,20 @@ func (m *model) recordedIdentity() ib.Identity {
 		return who // somebody edited the state; the id still says which card it is
 	}
 	return who.With(record)
+}
+
+// recall adds to the record what the card showed when it was adopted: before the first refresh that is
+// stored, the state itself may have no MAC of it.
+func (m *model) recall(ctx context.Context, at session.Kept, diags *diag.Diagnostics) {
+	var noted string
+	if !session.Seen(ctx, at, &noted, diags) {
+		return
+	}
+	adopted, wrong := ib.ParseIdentity(noted)
+	record, edited := ib.ParseIdentity(m.CardIdentity.ValueString())
+	if errors.Join(wrong, edited) == nil {
+		m.CardIdentity = types.StringValue(record.With(adopted).String())
+	}
 }
 
 // refresh takes what the card shows. What tells the card from others stays as adopted if it

@@ -30,6 +30,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	exists := !req.State.Raw.IsNull()
 	if exists {
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		state.recall(ctx, req.Private, &resp.Diagnostics)
 	}
 	ref, known := plan.ref()
 	switch {

@@ -44,14 +44,16 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 		diagnostic.AddError(&resp.Diagnostics, "adopt card "+plan.PCIAddress.ValueString(), err)
 		return
 	}
-	r.adopt(ctx, ref, &plan, &resp.Diagnostics)
+	r.adopt(ctx, ref, &plan, resp.Private, &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 }
 
-// adopt makes sure that the card is the planned one: the plan has all that is read of it.
-func (r *Resource) adopt(ctx context.Context, ref attribute.CardRef, plan *model, diags *diag.Diagnostics) {
+// adopt makes sure that the card is the planned one: the plan has all that is read of it. Its MACs and
+// GUIDs are kept beside the state: a plan of a new object records none that may change until its apply.
+func (r *Resource) adopt(ctx context.Context, ref attribute.CardRef, plan *model, beside session.Beside,
+	diags *diag.Diagnostics) {
 	snap, found := r.find(ctx, ref, nil, diags)
 	if found == nil {
 		return
@@ -63,6 +65,7 @@ func (r *Resource) adopt(ctx context.Context, ref attribute.CardRef, plan *model
 		refuse(ctx, diags, ref, f)
 	}
 	checkExpected(diags, ref, *plan, nil, snap, found)
+	session.NoteSeen(ctx, beside, now.String(), diags)
 	if plan.CardIdentity.IsUnknown() { // its host was not known when it was planned
 		plan.identify(ref, found, now)
 		plan.CardIdentity = types.StringValue(now.String())
@@ -85,6 +88,7 @@ func (m *model) misnamed(now ib.Identity) bool {
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	state.recall(ctx, req.Private, &resp.Diagnostics)
 	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	ref, known := state.ref()
 	if resp.Diagnostics.HasError() || !known || !r.Readable(state.Host) {
@@ -139,7 +143,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if !plan.ID.Equal(state.ID) { // the plan adopts another card, or this one at another place
 		ref, _ := plan.ref()
-		r.adopt(ctx, ref, &plan, &resp.Diagnostics)
+		r.adopt(ctx, ref, &plan, resp.Private, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
 		return
