@@ -37,8 +37,8 @@ func recipe(t *testing.T, title string) []string {
 // kindOfObject is a resource whose plot is provider/managed.
 type kindOfObject struct{ pkg, name string }
 
-// kindsOfObjects finds them by their heads.
-func kindsOfObjects(t *testing.T) (all []kindOfObject) {
+// kindsOfObjects finds them by their heads, which name the function that makes a resource of a kind.
+func kindsOfObjects(t *testing.T, made string) (all []kindOfObject) {
 	t.Helper()
 	heads, err := filepath.Glob(repository + "/internal/provider/*/resource.go")
 	if err != nil {
@@ -48,7 +48,7 @@ func kindsOfObjects(t *testing.T) (all []kindOfObject) {
 	for _, head := range heads {
 		text := read(t, head)
 		m := named.FindStringSubmatch(text)
-		if !strings.Contains(text, "managed.New(") || m == nil {
+		if !strings.Contains(text, made) || m == nil {
 			continue
 		}
 		all = append(all, kindOfObject{filepath.Base(filepath.Dir(head)), m[1]})
@@ -72,7 +72,7 @@ var optional = []string{"internal/platform/interrupted.go", "internal/provider/a
 // A resource is named at the places of its recipe, and nothing else of the product lists resources.
 func TestRecipe_aResource(t *testing.T) {
 	paths := recipe(t, "A resource")
-	kinds, everywhere := kindsOfObjects(t), productAndPages(t)
+	kinds, everywhere := kindsOfObjects(t, "managed.New("), productAndPages(t)
 	if len(paths) < 12 || !slices.Contains(kinds, kindOfObject{"port", "infiniband_port"}) {
 		t.Fatalf("read %v from the recipe, and found %v", paths, kinds)
 	}
@@ -104,7 +104,7 @@ func TestRecipe_aResource(t *testing.T) {
 // The plot is written once: what has it from provider/managed does not write a part of it again.
 func TestRecipe_aResource_hasItsPlotFromManaged(t *testing.T) {
 	plot := regexp.MustCompile(`(?m)^func \([^)]*\) (Create|Read|Update|Delete|ModifyPlan|ImportState|Metadata)\(`)
-	for _, kind := range kindsOfObjects(t) {
+	for _, kind := range slices.Concat(kindsOfObjects(t, "managed.New("), kindsOfObjects(t, "managed.NewOnCard(")) {
 		files, err := filepath.Glob(repository + "/internal/provider/" + kind.pkg + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatal(err, files)

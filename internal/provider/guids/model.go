@@ -258,10 +258,3 @@ func (m *model) keepGiven(given model) {
 		m.BaseMAC = given.BaseMAC
 	}
 }
-
-// normalise fills the values that an import leaves null, and that a plan may keep.
-func (m *model) normalise() {
-	if m.Activation.IsNull() {
-		m.Activation = types.StringValue(attribute.ActivationNone)
-	}
-}

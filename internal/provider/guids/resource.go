@@ -8,127 +8,121 @@ import (
 	"context"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 const standardTimeout = 45 * time.Minute
 
-var (
-	_ resource.ResourceWithConfigure      = &Resource{}
-	_ resource.ResourceWithModifyPlan     = &Resource{}
-	_ resource.ResourceWithIdentity       = &Resource{}
-	_ resource.ResourceWithImportState    = &Resource{}
-	_ resource.ResourceWithValidateConfig = &Resource{}
-)
+var kind = managed.CardKind{
+	Name: "infiniband_guids", Thing: "GUIDs", Change: "set", Awaits: "the card or a value",
+	Stays: "The card keeps its GUIDs and MAC addresses; nothing is written to it.", Timeout: standardTimeout,
+}
 
-// Resource is infiniband_guids.
-type Resource struct{ session.Importable }
+type step = managed.CardStep[model, hca.GUIDs, hca.GUIDState, seen]
+
+// object is what only GUIDs do.
+type object struct{ *session.Resource }
+
+type guids struct {
+	*managed.CardResource[model, hca.GUIDs, hca.GUIDState, seen]
+}
+
+var _ resource.ResourceWithValidateConfig = &guids{}
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.NewResource("infiniband_guids", session.CardNamed("card_id"))}
+	return &guids{managed.NewOnCard(kind,
+		func(r *session.Resource) managed.CardObject[model, hca.GUIDs, hca.GUIDState, seen] { return object{r} })}
 }
 
-// Create writes the values unless the card has them. A failure sets no state.
-func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	r.CreateWith(ctx, req, resp, r.apply)
-}
-
-// Update does the same as Create: both converge. Timeouts alone are stored without a
-// change of the host.
-func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	r.UpdateWith(ctx, req, resp, r.apply)
-}
-
-func (r *Resource) apply(ctx context.Context, c session.Change) {
-	var plan, config model
-	c.Read(ctx, &plan, &config)
-	if config.empty() && !plan.NodeGUID.IsUnknown() { // the plan has shown what follows from the MAC
-		config.NodeGUID, config.SystemGUID, config.PortGUIDs = plan.NodeGUID, plan.SystemGUID, plan.PortGUIDs
-	}
-	config.Activation, config.CardIdentity = types.StringValue(attribute.ActivationOf(config.Activation)),
-		session.AsPlanned(plan.CardIdentity)
-	ref, ok := r.ChangeCard(ctx, c, "set GUIDs of", plan.CardID, c.Op.Limit(ctx, plan.Timeouts, standardTimeout),
-		func(ctx context.Context, ref attribute.CardRef) error {
-			return r.write(ctx, ref, config, &plan, c)
-		})
-	if ok {
-		c.Confirm(ctx, "set GUIDs of card "+ref.String(), &plan)
-	}
-}
-
-// write writes the card when it is its turn.
-func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config model, plan *model,
-	c session.Change) error {
-	a := r.ask(ctx, config, c.Diags)
-	if a == nil {
-		return nil
-	}
-	a.ask.Lab, a.ask.Kept = r.lab(ctx, a, c.Diags), plan.keptHalf(a.ask.Request)
-	a.ask.Lab.Writing = true
-	var before seen
-	if c.Seen(ctx, &before) {
-		a.ask.Before = before.set()
-	} else if found := plan.unannounced(a); found != "" {
-		return &safety.RefusedError{What: "set GUIDs of card " + ref.String(),
-			Findings: []finding.Finding{finding.ChangedSincePlan.Find("%s", found)}}
-	} else if !plan.Change.IsUnknown() {
-		a.ask.Before = &a.now.InFlash
-	}
-	done, err := r.Cards.ApplyGUIDs(ctx, a.ask)
-	if err == nil {
-		r.Planned.DoneCard(ref)
-		plan.Restart = r.Restarted(ctx, plan.Restart, a.at)
-		plan.finish(ref, a.now, done)
-		c.NoteSeen(ctx, seenOf(done))
-	}
-	return err
-}
-
-// Read refreshes the values in flash and those in use.
-func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	var state model
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
-	at := r.ReadCard(ctx, "GUIDs", state.CardID, &state.CardIdentity, resp)
-	if at == nil || session.FlashUnread(&resp.Diagnostics, at.Snap, at.Ref) {
+// ValidateConfig refuses values that no card may have, before any host is asked.
+func (guids) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest,
+	resp *resource.ValidateConfigResponse) {
+	var config model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() || !config.valuesKnown() {
 		return
 	}
-	now := hca.ReadGUIDs(at.Look)
-	session.NoteSeen(ctx, resp.Private, seenOf(now), &resp.Diagnostics)
-	state.observe(at.Ref, now)
-	state.normalise()
-	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
-}
-
-// Delete forgets: the card keeps its identity.
-func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	var state model
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	warnForgotten(&resp.Diagnostics, state.CardID.ValueString())
-}
-
-// ImportState takes the id of the card.
-func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest,
-	resp *resource.ImportStateResponse) {
-	r.ImportCard(ctx, "import GUIDs", req, resp)
-}
-
-// finish fills the state after a successful apply from what was read back.
-func (m *model) finish(ref attribute.CardRef, before, done hca.GUIDState) {
-	given := *m
-	if m.Change.IsUnknown() {
-		m.Change = changeOf(before.InFlash, done.InFlash)
+	what := "set GUIDs of a card"
+	if !config.CardID.IsUnknown() {
+		what = "set GUIDs of card " + config.CardID.ValueString()
 	}
-	m.observe(ref, done)
+	request, err := config.request(false)
+	if err != nil {
+		diagnostic.AddError(&resp.Diagnostics, what, err)
+		return
+	}
+	diagnostic.AddBlocking(ctx, &resp.Diagnostics, what,
+		safety.GUIDValues("", ib.PCIAddress{}, request, clash.Facts{}))
+}
+
+func (o object) Fields(m *model) managed.CardFields {
+	return managed.CardFields{CardID: m.CardID, Identity: &m.CardIdentity, Activation: &m.Activation, Change: &m.Change,
+		Restart: &m.Restart, Timeouts: m.Timeouts}
+}
+
+func (o object) Known(config *model) bool { return config.known() }
+
+func (o object) Look(_ context.Context, s *step) (hca.GUIDState, error) {
+	return hca.ReadGUIDs(s.At.Look), nil
+}
+
+// Request takes what no value is given for from the MAC of the card, or from the plan that has shown that.
+func (o object) Request(s *step) (ask hca.GUIDs, attribute string, err error) {
+	config := *s.Config
+	if config.empty() && !s.Planning && !s.Plan.NodeGUID.IsUnknown() {
+		config.NodeGUID, config.SystemGUID, config.PortGUIDs = s.Plan.NodeGUID, s.Plan.SystemGUID, s.Plan.PortGUIDs
+	}
+	request, err := config.request(s.Found.OneBase)
+	if err == nil && config.empty() && s.At.Card.FlashKnown() {
+		attribute, err = "card_id", s.Found.FromMAC(&request)
+	}
+	return hca.GUIDs{Card: s.At.HCA, Request: request}, attribute, err
+}
+
+func (o object) Assess(ctx context.Context, s *step) (cards.Assessment, error) {
+	s.Ask.Lab = o.lab(ctx, s)
+	return o.Cards.AssessGUIDs(ctx, s.Ask)
+}
+
+// lab is what the values are compared with: all cards and, if they are new to this
+// card, the fabric.
+func (o object) lab(ctx context.Context, s *step) clash.Facts {
+	facts := o.Lab(ctx, s.At.Ref, s.Diags)
+	if s.Ask.Request.HasGUIDs && !s.Found.Has(s.Ask.Request) {
+		facts.Fabric = o.Neighbours(ctx, s.At.Ref, s.Diags)
+	}
+	return facts
+}
+
+func (o object) Apply(ctx context.Context, s *step) (done hca.GUIDState, notes []string, err error) {
+	s.Ask.Lab, s.Ask.Kept = o.lab(ctx, s), s.Plan.keptHalf(s.Ask.Request)
+	s.Ask.Lab.Writing = true
+	if s.Before != nil {
+		s.Ask.Before = s.Before.set()
+	}
+	done, err = o.Cards.ApplyGUIDs(ctx, s.Ask)
+	return done, nil, err
+}
+
+// Finish fills the state from what was read back.
+func (o object) Finish(s *step, done hca.GUIDState) {
+	m, given := s.Plan, *s.Plan
+	if m.Change.IsUnknown() {
+		m.Change = changeOf(s.Found.InFlash, done.InFlash)
+	}
+	m.observe(s.At.Ref, done)
 	m.keepGiven(given)
 	if done.BackupPath == "" {
 		m.BackupPath = given.BackupPath
@@ -138,6 +132,17 @@ func (m *model) finish(ref attribute.CardRef, before, done hca.GUIDState) {
 	}
 }
 
+// Refresh reads the values in flash and those in use.
+func (o object) Refresh(_ context.Context, at *session.FoundCard, state *model,
+	diags *diag.Diagnostics) (now hca.GUIDState, ok bool) {
+	if session.FlashUnread(diags, at.Snap, at.Ref) {
+		return now, false
+	}
+	now = hca.ReadGUIDs(at.Look)
+	state.observe(at.Ref, now)
+	return now, true
+}
+
 // seen is what flash held when it was read last, as numbers: a GUID is written to JSON as
 // text, and not read back from it.
 type seen struct {
@@ -145,7 +150,8 @@ type seen struct {
 	MACs  [2]uint64
 }
 
-func seenOf(s hca.GUIDState) seen {
+// Seen implements managed.CardObject.
+func (o object) Seen(s hca.GUIDState) seen {
 	g := s.InFlash
 	return seen{[4]uint64{uint64(g.Node), uint64(g.Port1), uint64(g.Port2), uint64(g.SystemImage)},
 		[2]uint64{uint64(g.MAC1), uint64(g.MAC2)}}

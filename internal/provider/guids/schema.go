@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 
@@ -34,9 +33,8 @@ var times = attribute.TimedOperation{
 	AtEnd: "After that time the apply fails; a job that writes flash continues on the host, and the next plan finds it.",
 }
 
-// Schema implements resource.Resource.
-func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = schema.Schema{
+func (o object) Schema(ctx context.Context) schema.Schema {
+	s := schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
 			"id":            attribute.IDAttribute("`host/pci_address`"),
@@ -80,7 +78,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				"before the last change, and what identifies the card. Null if this resource has written nothing."),
 		},
 	}
-	maps.Copy(resp.Schema.Attributes, attribute.RestartAttributes())
+	maps.Copy(s.Attributes, attribute.RestartAttributes())
+	return s
 }
 
 func guidArgument(text string) schema.StringAttribute {

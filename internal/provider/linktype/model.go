@@ -1,7 +1,6 @@
 package linktype
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -188,40 +186,8 @@ func report(known string, p ops.Port) string {
 	return p.Configured.String()
 }
 
-// plan fills what follows from configuration and state; what the host decides is
-// left to planned.Steady.
-func (m *model) plan(ref attribute.CardRef) {
-	m.ID = types.StringValue(ref.String())
-}
-
-// finish fills the state after a successful apply from what was read back. A
-// port that is "auto" in the configuration has what the cable decides in effect.
-func (m *model) finish(ref attribute.CardRef, done ops.State) {
-	ports := m.Ports
-	m.observe(ref, done)
-	m.Ports = ports
-}
-
-// normalise fills the values that an import leaves null, and that a plan may keep.
-func (m *model) normalise() {
-	if m.Activation.IsNull() {
-		m.Activation = types.StringValue(attribute.ActivationNone)
-	}
-}
-
 // storedAnew is the change of a setting that the ports have already.
 const storedAnew = "stored anew"
-
-// unannounced refuses for a new resource what its plan has not shown.
-func (m *model) unannounced(ref attribute.CardRef, now string) error {
-	if m.Change.IsUnknown() || now == "" || now == m.Change.ValueString() {
-		return nil
-	}
-	planned := cmp.Or(m.Change.ValueString(), "nothing")
-	return &safety.RefusedError{What: "set link types of card " + ref.String(), Findings: []finding.Finding{
-		finding.ChangedSincePlan.Find("The plan was to change %s. Now it would be %s. Nothing was written. Plan again.",
-			planned, now)}}
-}
 
 // changeText is "1: eth -> ib"; a port that has the type already is stored. Empty if all have the
 // types, now and at the next boot.

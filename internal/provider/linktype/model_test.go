@@ -1,6 +1,7 @@
 package linktype
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"testing"
@@ -106,10 +107,11 @@ func TestAssessment_keeps(t *testing.T) {
 		"a restart is asked for now":         {now: gone, had: "ib", was: "none", becomes: "reboot"},
 		"it waited for a restart":            {now: gone, had: "eth", was: "reboot", becomes: "reboot"},
 	} {
-		a := &assessment{now: tc.now, ask: ops.Ask{PlannedPSID: tc.planned,
-			Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeIB}}}}
-		state := model{Effective: attribute.StringMap(map[string]string{"1": tc.had}), Activation: attribute.OrNull(tc.was)}
-		if got := a.keeps(state, model{Activation: attribute.OrNull(tc.becomes)}); got != tc.keeps {
+		s := &step{Found: tc.now, Config: &model{Activation: types.StringValue(cmp.Or(tc.becomes, "none"))},
+			State: &model{Effective: attribute.StringMap(map[string]string{"1": tc.had}), Activation: attribute.OrNull(tc.was)},
+			Ask: ops.Ask{PlannedPSID: tc.planned,
+				Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeIB}}}}
+		if got := keeps(s); got != tc.keeps {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

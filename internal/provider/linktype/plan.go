@@ -9,12 +9,9 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -23,67 +20,40 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-const notKnownYet = "the card or a port's type comes from something that does not exist yet"
-
-// ModifyPlan gives the verdict on the types. It takes into account firmware that this
-// plan burns before: that may be what makes InfiniBand possible.
-func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() {
-		var state model
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-		warnForgotten(&resp.Diagnostics, state.CardID.ValueString())
-		return
+// Keeps reports whether only the silence of mstconfig, or a driver that is not there, stands between
+// the card and a state that holds: then, as far as is known, nothing is to be written.
+func (o object) Keeps(s *step) bool {
+	keeps := keeps(s)
+	if keeps && s.Found.Unanswered != "" {
+		warnUnanswered(s.Diags, s.At.Ref, s.Found.State)
 	}
-	plan, config, state, exists := planned.Models[model](ctx, req, &resp.Diagnostics)
-	if !resp.Diagnostics.HasError() && r.Data != nil {
-		r.plan(ctx, plan, config, state, exists, req, resp)
-	}
+	return keeps
 }
 
-func (r *Resource) plan(ctx context.Context, plan, config, state model, exists bool,
-	req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	config.CardIdentity = r.Prior(ctx, state.CardID, plan.CardID, state.CardIdentity)
-	a := r.assessClaimed(ctx, config, req, &resp.Diagnostics)
-	if a == nil || session.LeftAlone(a.at, req, resp) {
-		return
+// Plan fills what follows from configuration and state, and what is known of the change.
+func (o object) Plan(ctx context.Context, s *step) (live []string, ok bool) {
+	if o.noteTypes(s); o.refuseUsers(ctx, s) {
+		return nil, false
 	}
-	held := exists && state.holds(config)
-	if held && a.keeps(state, config) {
-		a.warnUnanswered(&resp.Diagnostics)
-		planned.Steady{Held: true}.Plan(ctx, req, resp, &plan)
-		return
+	s.Plan.ID = types.StringValue(s.At.Ref.String())
+	foresee(s)
+	live = []string{"stored_in", "effective", "next_boot", "by_place", "reboot_required"}
+	if s.Held { // the state does not ask for the update
+		live = append(live, "change", "restarts", "drains")
 	}
-	if !r.assess(ctx, a, &resp.Diagnostics) {
-		return
-	}
-	if r.noteTypes(a); r.refuseUsers(ctx, a, &resp.Diagnostics) {
-		return
-	}
-	plan.CardIdentity = a.at.Identity
-	plan.plan(a.at.Ref)
-	plan.foresee(a, state, exists && attribute.SameCard(state.CardID, state.CardIdentity, plan.CardID))
-	planned.Steady{Held: held, ToDo: a.open(state), Live: live(held)}.Plan(ctx, req, resp, &plan)
-	a.announce(held || plan.Restarts.IsUnknown(), &resp.Diagnostics)
-}
-
-// warnUnanswered says why the state keeps what it has, if mstconfig did not answer.
-func (a *assessment) warnUnanswered(diags *diag.Diagnostics) {
-	if a.now.Unanswered != "" {
-		warnUnanswered(diags, a.at.Ref, a.now.State)
-	}
+	return live, true
 }
 
 // noteTypes tells the resources that are planned after this one.
-func (r *Resource) noteTypes(a *assessment) {
-	r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) {
-		if a.waits() {
-			c.AtRestart = a.ask.Request.Ports
-		} else if a.Verdict.Action != safety.ActionNone {
-			c.LinkTypes = a.ask.Request.Ports
+func (o object) noteTypes(s *step) {
+	o.Planned.UpdateCard(s.At.Ref, func(c *planned.Card) {
+		if waits(s) {
+			c.AtRestart = s.Ask.Request.Ports
+		} else if s.Verdict.Action != safety.ActionNone {
+			c.LinkTypes = s.Ask.Request.Ports
 		}
 	})
 }
@@ -91,86 +61,55 @@ func (r *Resource) noteTypes(a *assessment) {
 // refuseUsers refuses a port that becomes Ethernet under a resource that was planned before. One
 // that is planned after finds this itself: core plans in any order what does not depend on each
 // other, as resources do that name a port by a literal.
-func (r *Resource) refuseUsers(ctx context.Context, a *assessment, diags *diag.Diagnostics) (refused bool) {
-	if a.waits() {
+func (o object) refuseUsers(ctx context.Context, s *step) (refused bool) {
+	if waits(s) {
 		return false
 	}
-	for _, port := range a.at.Card.Ports {
-		becomes := a.ask.Request.Ports[port.Number] == ib.LinkTypeETH && a.now.Ports[port.Number].Effective != ib.LinkTypeETH
+	for _, port := range s.At.Card.Ports {
+		becomes := s.Ask.Request.Ports[port.Number] == ib.LinkTypeETH && s.Found.Ports[port.Number].Effective != ib.LinkTypeETH
 		if !becomes || port.PortGUID == 0 {
 			continue
 		}
 		refuse := func(what string) {
-			f := finding.PortEthernet.Find("This plan makes port %s of %s Ethernet.", port.PortGUID, a.at.Ref.Host).At("ports")
-			refused = diagnostic.AddFindings(ctx, diags, what, []finding.Finding{f}) || refused
+			f := finding.PortEthernet.Find("This plan makes port %s of %s Ethernet.", port.PortGUID, s.At.Ref.Host).At("ports")
+			refused = diagnostic.AddFindings(ctx, s.Diags, what, []finding.Finding{f}) || refused
 		}
-		sm := attribute.PortRef{Host: a.at.Ref.Host, GUID: port.PortGUID}
-		if r.Planned.SM(sm) {
+		sm := attribute.PortRef{Host: s.At.Ref.Host, GUID: port.PortGUID}
+		if o.Planned.SM(sm) {
 			refuse("run subnet manager " + sm.String())
 		}
-		for _, at := range r.Planned.IPoIBOn(sm.Host, sm.GUID) {
+		for _, at := range o.Planned.IPoIBOn(sm.Host, sm.GUID) {
 			refuse("configure IPoIB interface " + at.String())
 		}
-		if r.Planned.Claimed("infiniband_port", r.NumberedPortKey(a.at.Ref, port.Number)) {
-			refuse(fmt.Sprintf("set port %s/%d", a.at.Ref, port.Number))
+		if o.Planned.Claimed("infiniband_port", o.NumberedPortKey(s.At.Ref, port.Number)) {
+			refuse(fmt.Sprintf("set port %s/%d", s.At.Ref, port.Number))
 		}
 	}
 	return refused
 }
 
 // waits reports whether the ports keep their types until somebody restarts the host.
-func (a *assessment) waits() bool {
-	for _, p := range a.now.Ports {
+func waits(s *step) bool {
+	for _, p := range s.Found.Ports {
 		if p.InCard {
-			return a.Verdict.Activation != safety.ActivationReboot
+			return s.Verdict.Activation != safety.ActivationReboot
 		}
 	}
 	return false
 }
 
-// announce says whether the host will be restarted; open: where no attribute of the plan does.
-func (a *assessment) announce(open bool, diags *diag.Diagnostics) {
-	if !open || a.Verdict.Activation != safety.ActivationReboot {
-		return
-	}
-	for number, want := range a.ask.Request.Ports {
-		if a.now.Ports[number].Persistent != want {
-			session.WarnRestart(diags, a.at.Ref,
-				"The apply stores the link types in the card. Then it restarts the host, so that the ports change.")
-			return
+// Restarts says why the host will be restarted.
+func (o object) Restarts(s *step) string {
+	for number, want := range s.Ask.Request.Ports {
+		if s.Found.Ports[number].Persistent != want {
+			return "The apply stores the link types in the card. Then it restarts the host, so that the ports change."
 		}
 	}
-	session.WarnRestart(diags, a.at.Ref,
-		"The card has the link types stored, and its ports do not have them yet. Nothing is stored anew.")
+	return "The card has the link types stored, and its ports do not have them yet. Nothing is stored anew."
 }
 
-// live are the attributes that the host decides: of an update that the state does not ask for
-// also what it does.
-func live(held bool) []string {
-	all := []string{"stored_in", "effective", "next_boot", "by_place", "reboot_required"}
-	if held {
-		all = append(all, "change", "restarts", "drains")
-	}
-	return all
-}
-
-// assessClaimed looks at a card that no other resource has, with what is asked of it.
-func (r *Resource) assessClaimed(ctx context.Context, config model, req resource.ModifyPlanRequest,
-	diags *diag.Diagnostics) *assessment {
-	if !r.ClaimCard(ctx, "plan link types of card", config.CardID, req, diags) {
-		return nil
-	}
-	at, ask := r.ask(ctx, config, diags)
-	if at == nil {
-		return nil
-	}
-	now, err := ops.Read(ctx, at.HCA)
-	if err != nil {
-		diagnostic.AddErrorAt(diags, path.Root("card_id"), "plan link types of card "+at.Ref.String(), err)
-		return nil
-	}
-	return &assessment{at: at, now: now, ask: ask}
-}
+// Holds reports whether the state has every port that the configuration names as it names it.
+func (o object) Holds(s *step) bool { return s.State.holds(*s.Config) }
 
 // holds reports whether the state is of the configured card and has every port
 // that the configuration names as it names it; after an import it has all of them. Where
@@ -189,50 +128,41 @@ func (m *model) holds(config model) bool {
 	return attribute.SameCardThere(m.CardID, m.CardIdentity, config.CardID) && !waits
 }
 
-// assessment is the verdict with what it is about.
-type assessment struct {
-	cards.Assessment
-	at  *session.CardAt
-	now ops.Look
-	ask ops.Ask
-}
-
-// open reports whether an update is planned of a state that holds what is asked for.
-func (a *assessment) open(state model) bool {
-	return a.Verdict.Action != safety.ActionNone || a.ClosesJobs() || a.sawOther(state)
+// ToDo reports whether an update is planned of a state that holds what is asked for.
+func (o object) ToDo(s *step) bool {
+	return s.Verdict.Action != safety.ActionNone || s.ClosesJobs() || sawOther(s)
 }
 
 // sawOther reports whether the refresh of a state saw another type in effect than is asked for:
 // the update that its plan announced reads the card back, also if the port has the type by now.
 // planned.NoteToDo says why; here the state itself is the note. A card that decides by its own
 // configuration shows another type until the next restart.
-func (a *assessment) sawOther(state model) bool {
-	for number, want := range a.ask.Request.Ports {
-		saw, _ := state.Effective.Elements()[strconv.Itoa(number)].(types.String)
+func sawOther(s *step) bool {
+	for number, want := range s.Ask.Request.Ports {
+		saw, _ := s.State.Effective.Elements()[strconv.Itoa(number)].(types.String)
 		other := want == ib.LinkTypeIB && saw.ValueString() == ib.LinkTypeETH.String() ||
 			want == ib.LinkTypeETH && saw.ValueString() == ib.LinkTypeIB.String()
-		if other && !a.now.Ports[number].InCard {
+		if other && !s.Found.Ports[number].InCard {
 			return true
 		}
 	}
 	return false
 }
 
-// keeps reports whether only the silence of mstconfig, or a driver that is not there, stands
-// between the card and a state that holds: then, as far as is known, nothing is to be written.
-func (a *assessment) keeps(state, config model) bool {
-	sameRestart := attribute.ActivationOf(state.Activation) == attribute.ActivationOf(config.Activation)
+// keeps is object.Keeps without a warning.
+func keeps(s *step) bool {
+	sameRestart := attribute.ActivationOf(s.State.Activation) == s.Config.Activation.ValueString()
 	gone := false
-	for number, want := range a.ask.Request.Ports {
-		switch p := a.now.Ports[number]; {
-		case p.Shown == "" && (!p.InCard || sameRestart && state.had(number, want)):
+	for number, want := range s.Ask.Request.Ports {
+		switch p := s.Found.Ports[number]; {
+		case p.Shown == "" && (!p.InCard || sameRestart && s.State.had(number, want)):
 			gone = true
 		case !p.InCard && p.Configured != want:
 			return false
 		}
 	}
 	// Types that other firmware has are set after its burn.
-	return a.now.Unanswered != "" || gone && a.ask.PlannedPSID == ""
+	return s.Found.Unanswered != "" || gone && s.Ask.PlannedPSID == ""
 }
 
 // had reports whether a port had a type in effect when something showed it.
@@ -264,79 +194,45 @@ func warnUnshown(diags *diag.Diagnostics, ref attribute.CardRef, ports []int) {
 			"if anything was.\n\n"+finding.PortTypesNotShown.WayOut)
 }
 
-// ask gathers what is asked of the card; no card if that is not known yet or wrong,
-// with the reason in diags.
-func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostics) (*session.CardAt, ops.Ask) {
-	ref, ok := r.AskedCard(ctx, "link types", config.CardID, config.known(), notKnownYet, diags)
-	if !ok {
-		return nil, ops.Ask{}
-	}
-	what := "plan link types of card " + ref.String()
-	request, err := config.request()
-	if err != nil {
-		diagnostic.AddErrorAt(diags, path.Root("ports"), what, err)
-		return nil, ops.Ask{}
-	}
-	at := r.RecordedCard(ctx, config.CardID, config.CardIdentity, what, diags)
-	if at == nil {
-		return nil, ops.Ask{}
-	}
-	return at, ops.Ask{Card: at.HCA, Request: request, PlannedPSID: r.Planned.Card(ref).PSID, Uses: uses}
-}
-
 // uses names what does not live on an Ethernet port.
 func uses(s *inventory.Snapshot, port ib.GUID) []string {
 	return slices.Concat(found.Uses(s, port), smfound.Of(s, port).Users())
 }
 
-// assess gives the verdict and reports it; false if nothing may be planned.
-func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagnostics) bool {
-	var err error
-	a.Assessment, err = ops.Assess(ctx, r.Cards.Session, a.ask, a.now)
-	if err != nil {
-		diagnostic.AddErrorAt(diags, path.Root("card_id"), "plan link types of card "+a.at.Ref.String(), err)
-		return false
-	}
-	session.AddJobs(diags, a.at.Ref, a.Jobs)
-	return !diagnostic.AddFindings(ctx, diags, "set link types of card "+a.at.Ref.String(),
-		diagnostic.WithoutJobs(a.Verdict.Findings))
-}
-
-func warnForgotten(diags *diag.Diagnostics, card string) {
-	diagnostic.AddForgotten(diags, "link types of card", card,
-		"The ports keep their link types, now and after a restart. The stored setting stays on the host or in the card.")
-}
-
 // foresee fills in what the plan says of the change. Core plans a new resource once more before
 // the create and wants the same: so it stops if the ports have changed. An update follows from
 // the state.
-func (m *model) foresee(a *assessment, prior model, exists bool) {
+func foresee(s *step) {
+	m := s.Plan
 	m.Change, m.Restart = types.StringUnknown(), attribute.UnknownRestart()
-	if a.Verdict.Action == safety.ActionWait || a.ClosesJobs() {
+	if s.Verdict.Action == safety.ActionWait || s.ClosesJobs() {
 		return
 	}
-	inCard, stores := a.inCard()
-	if a.Verdict.Activation != safety.ActivationReboot || !inCard {
+	inCard, stores := storedInCard(s)
+	if s.Verdict.Activation != safety.ActivationReboot || !inCard {
 		m.Restart = attribute.NoRestart() // a driver switches the ports itself
 	} else if stores {
-		m.Restart = a.at.Restart()
+		m.Restart = s.At.Restart()
 	}
 	switch {
-	case exists:
-		m.Change = attribute.OrNull(m.changed(prior))
+	case s.Exists && attribute.SameCard(s.State.CardID, s.State.CardIdentity, m.CardID):
+		m.Change = attribute.OrNull(m.changed(*s.State))
 		if m.Change.IsNull() {
 			m.Change = types.StringUnknown()
 		}
-	case a.ask.PlannedPSID == "" && a.steady():
-		m.Change = a.change()
+	case s.Ask.PlannedPSID != "" || !steady(s):
+	case s.Verdict.Action == safety.ActionNone:
+		m.Change = types.StringNull()
+	default:
+		m.Change = types.StringValue(cmp.Or(changeText(s.Found.State, s.Ask.Request.Ports), storedAnew))
 	}
 }
 
-// inCard reports whether the ports decide by the card's own configuration, and whether that is to
-// be written.
-func (a *assessment) inCard() (yes, stores bool) {
-	for number, want := range a.ask.Request.Ports {
-		p := a.now.Ports[number]
+// storedInCard reports whether the ports decide by the card's own configuration, and whether that is
+// to be written.
+func storedInCard(s *step) (yes, stores bool) {
+	for number, want := range s.Ask.Request.Ports {
+		p := s.Found.Ports[number]
 		yes, stores = yes || p.InCard, stores || p.InCard && p.Persistent != want
 	}
 	return yes, stores
@@ -344,22 +240,14 @@ func (a *assessment) inCard() (yes, stores bool) {
 
 // steady reports whether other resources of the plan leave the ports as they are. One may restart
 // the host first, and that of another card may store what holds for all cards of a driver.
-func (a *assessment) steady() bool {
+func steady(s *step) bool {
 	inCard := false
-	for number := range a.ask.Request.Ports {
-		p := a.now.Ports[number]
+	for number := range s.Ask.Request.Ports {
+		p := s.Found.Ports[number]
 		if p.Shown == "" || p.Persistent != "" && p.Persistent != p.Configured {
 			return false
 		}
 		inCard = inCard || p.InCard
 	}
-	return inCard || a.Verdict.Action == safety.ActionNone || len(a.at.Snap.Cards) == 1
-}
-
-// change is what becomes of the ports; null if nothing is to be done.
-func (a *assessment) change() types.String {
-	if a.Verdict.Action == safety.ActionNone {
-		return types.StringNull()
-	}
-	return types.StringValue(cmp.Or(changeText(a.now.State, a.ask.Request.Ports), storedAnew))
+	return inCard || s.Verdict.Action == safety.ActionNone || len(s.At.Snap.Cards) == 1
 }

@@ -10,135 +10,102 @@ import (
 	"context"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 const standardTimeout = 20 * time.Minute
 
-var (
-	_ resource.ResourceWithConfigure   = &Resource{}
-	_ resource.ResourceWithModifyPlan  = &Resource{}
-	_ resource.ResourceWithIdentity    = &Resource{}
-	_ resource.ResourceWithImportState = &Resource{}
-)
+var kind = managed.CardKind{
+	Name: "infiniband_link_type", Thing: "link types", Change: "set", Awaits: "the card or a port's type",
+	Stays: "The ports keep their link types, now and after a restart. The stored setting stays on the host or in the " +
+		"card.",
+	Timeout: standardTimeout,
+}
 
-// Resource is infiniband_link_type.
-type Resource struct{ session.Importable }
+type step = managed.CardStep[model, ops.Ask, ops.Look, ops.Seen]
+
+// object is what only link types do.
+type object struct{ *session.Resource }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.NewResource("infiniband_link_type", session.CardNamed("card_id"))}
+	return managed.NewOnCard(kind, func(r *session.Resource) managed.CardObject[model, ops.Ask, ops.Look, ops.Seen] {
+		return object{r}
+	})
 }
 
-// Create sets the types, whatever they are.
-func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	r.CreateWith(ctx, req, resp, r.apply)
+func (o object) Fields(m *model) managed.CardFields {
+	return managed.CardFields{CardID: m.CardID, Identity: &m.CardIdentity, Activation: &m.Activation, Change: &m.Change,
+		Restart: &m.Restart, Timeouts: m.Timeouts}
 }
 
-// Update does the same as Create: both converge. Timeouts alone are stored without a
-// change of the host.
-func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	r.UpdateWith(ctx, req, resp, r.apply)
+func (o object) Known(config *model) bool { return config.known() }
+
+func (o object) Look(ctx context.Context, s *step) (ops.Look, error) { return ops.Read(ctx, s.At.HCA) }
+
+// Request takes into account firmware that this plan burns before: that may be what makes InfiniBand possible.
+func (o object) Request(s *step) (ops.Ask, string, error) {
+	request, err := s.Config.request()
+	return ops.Ask{Card: s.At.HCA, Request: request, PlannedPSID: o.Planned.Card(s.At.Ref).PSID, Uses: uses}, "ports", err
 }
 
-func (r *Resource) apply(ctx context.Context, c session.Change) {
-	var plan, config model
-	c.Read(ctx, &plan, &config)
-	config.Activation, config.CardIdentity = types.StringValue(attribute.ActivationOf(config.Activation)),
-		session.AsPlanned(plan.CardIdentity)
-	ref, ok := r.ChangeCard(ctx, c, "set link types of", plan.CardID, c.Op.Limit(ctx, plan.Timeouts, standardTimeout),
-		func(ctx context.Context, ref attribute.CardRef) error {
-			return r.write(ctx, ref, config, &plan, c)
-		})
-	if ok {
-		c.Confirm(ctx, "set link types of card "+ref.String(), &plan)
-	}
+func (o object) Assess(ctx context.Context, s *step) (cards.Assessment, error) {
+	return ops.Assess(ctx, o.Cards.Session, s.Ask, s.Found)
 }
 
-// write changes the card when it is its turn.
-func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config model, plan *model,
-	c session.Change) error {
-	at, ask := r.ask(ctx, config, c.Diags)
-	if at == nil {
-		return nil
-	}
-	now, err := ops.Read(ctx, at.HCA)
-	if err != nil {
-		return err
-	}
-	text := changeText(now.State, ask.Request.Ports)
-	if before := (ops.Seen{}); c.Seen(ctx, &before) {
-		ask.Before = &before
-	} else if err = plan.unannounced(ref, text); err != nil {
-		return err
-	} else if !plan.Change.IsUnknown() {
-		seen := ops.SeenOf(now.State)
-		ask.Before = &seen
-	}
-	done, err := ops.Apply(ctx, r.Cards.Session, ask)
-	if err == nil {
-		r.Planned.DoneCard(ref)
-		c.NoteSeen(ctx, ops.SeenOf(done))
-		diagnostic.AddNotes(c.Diags, "Link types of card "+ref.String(), done.Warnings)
-		plan.Restart = r.Restarted(ctx, plan.Restart, at)
-		if plan.Change.IsUnknown() {
-			var prior model
-			_ = c.Before(ctx, &prior) // else there is no earlier change
-			if plan.Change = prior.Change; len(done.Did) > 0 {
-				plan.Change = types.StringValue(cmp.Or(text, storedAnew))
-			}
+func (o object) Becomes(s *step) string { return changeText(s.Found.State, s.Ask.Request.Ports) }
+
+func (o object) Seen(l ops.Look) ops.Seen { return ops.SeenOf(l.State) }
+
+func (o object) Apply(ctx context.Context, s *step) (done ops.Look, notes []string, err error) {
+	s.Ask.Before = s.Before
+	done.State, err = ops.Apply(ctx, o.Cards.Session, s.Ask)
+	return done, done.Warnings, err
+}
+
+// Finish fills the state from what was read back. A port that is "auto" in the configuration has what
+// the cable decides in effect.
+func (o object) Finish(s *step, done ops.Look) {
+	if s.Plan.Change.IsUnknown() {
+		if s.Plan.Change = s.State.Change; len(done.Did) > 0 {
+			s.Plan.Change = types.StringValue(cmp.Or(s.Becomes, storedAnew))
 		}
-		plan.finish(ref, done)
 	}
-	return err
+	ports := s.Plan.Ports
+	s.Plan.observe(s.At.Ref, done.State)
+	s.Plan.Ports = ports
 }
 
-// Read refreshes what the ports are, and what they will be after a restart.
-func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	var state model
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
-	seen := r.ReadCard(ctx, "link types", state.CardID, &state.CardIdentity, resp)
-	if seen == nil || session.InUse(&resp.Diagnostics, seen.Snap, seen.Ref) {
-		return
+// Refresh reads what the ports are, and what they will be after a restart.
+func (o object) Refresh(ctx context.Context, seen *session.FoundCard, state *model,
+	diags *diag.Diagnostics) (now ops.Look, ok bool) {
+	if session.InUse(diags, seen.Snap, seen.Ref) {
+		return now, false
 	}
 	what := "read link types of card " + seen.Ref.String()
-	at := r.CardAt(ctx, seen.Ref, what, &resp.Diagnostics)
+	at := o.CardAt(ctx, seen.Ref, what, diags)
 	if at == nil {
-		return
+		return now, false
 	}
 	now, err := ops.Read(ctx, at.HCA)
 	if err != nil {
-		diagnostic.AddError(&resp.Diagnostics, what, err)
-		return
+		diagnostic.AddError(diags, what, err)
+		return now, false
 	}
-	session.NoteSeen(ctx, resp.Private, ops.SeenOf(now.State), &resp.Diagnostics)
 	if now.Unanswered != "" {
-		warnUnanswered(&resp.Diagnostics, seen.Ref, now.State)
+		warnUnanswered(diags, seen.Ref, now.State)
 		state.observeDriver(now.State)
-	} else {
-		state.observe(seen.Ref, now.State)
-		state.normalise()
-		warnUnshown(&resp.Diagnostics, seen.Ref, state.unshown(now.State))
+		return now, true
 	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
-}
-
-// Delete forgets: the ports stay as they are.
-func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	var state model
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	warnForgotten(&resp.Diagnostics, state.CardID.ValueString())
-}
-
-// ImportState takes the id of the card.
-func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest,
-	resp *resource.ImportStateResponse) {
-	r.ImportCard(ctx, "import link types", req, resp)
+	state.observe(seen.Ref, now.State)
+	warnUnshown(diags, seen.Ref, state.unshown(now.State))
+	return now, true
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -86,9 +85,8 @@ func (p pciAddress) ValidateString(ctx context.Context, req validator.StringRequ
 	}
 }
 
-// Schema implements resource.Resource.
-func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = schema.Schema{
+func (o object) Schema(ctx context.Context) schema.Schema {
+	s := schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
 			"id":            attribute.IDAttribute("`host/pci_address`"),
@@ -126,5 +124,6 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				"has now. Null if that is not known."),
 		},
 	}
-	maps.Copy(resp.Schema.Attributes, attribute.RestartAttributes())
+	maps.Copy(s.Attributes, attribute.RestartAttributes())
+	return s
 }
