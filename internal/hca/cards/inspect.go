@@ -126,7 +126,7 @@ func isTaken(err error) bool {
 // stays unknown with its reason. The only error is a host that does not answer.
 func (o *Session) Inspect(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
 	steps := []func(context.Context, host.Host,
-		*safety.CardFacts) error{o.readHardware, o.readMethod, o.verifyFlash, o.readChecksum}
+		*safety.CardFacts) error{o.readHardware, o.readMethod, o.VerifyFlash, o.readChecksum}
 	for _, step := range steps {
 		if err := noteInUse(facts, step(ctx, h, facts)); err != nil || len(facts.InUse) > 0 {
 			return err
@@ -192,11 +192,6 @@ func (o *Session) readMethod(ctx context.Context, h host.Host, facts *safety.Car
 	return nil
 }
 
-// VerifyFlash has the tool verify the whole flash, as Inspect does.
-func (o *Session) VerifyFlash(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
-	return noteInUse(facts, o.verifyFlash(ctx, h, facts))
-}
-
 // Loaded gives the cards of a host that a restart has load their flash anew, each with
 // its flash verified now.
 func (o *Session) Loaded(ctx context.Context, h host.Host, s *inventory.Snapshot) ([]safety.CardFacts, error) {
@@ -220,15 +215,15 @@ func (o *Session) Loaded(ctx context.Context, h host.Host, s *inventory.Snapshot
 	return all, nil
 }
 
-// verifyFlash has the tool verify the whole flash. A flash is called damaged only if
+// VerifyFlash has the tool verify the whole flash, as Inspect does. A flash is called damaged only if
 // the tool says so twice: what it reads beside another program looks like damage.
-func (o *Session) verifyFlash(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
+func (o *Session) VerifyFlash(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
 	if err := o.verifyOnce(ctx, h, facts); err != nil || facts.Verified != safety.VerifyBad {
-		return err
+		return noteInUse(facts, err)
 	}
 	first := facts.VerifyError
 	if err := o.verifyOnce(ctx, h, facts); err != nil || facts.Verified == safety.VerifyBad {
-		return err
+		return noteInUse(facts, err)
 	}
 	facts.Verified, facts.Failsafe = safety.VerifyUnknown, safety.FailsafeUnknown
 	facts.VerifyError = "two runs of mstflint verify gave different answers (" + first +

@@ -16,21 +16,17 @@ type turns struct {
 	hosts map[string]chan struct{}
 }
 
-func (t *turns) of(name string) chan struct{} {
+// run runs a command in the host's turn, which ends with it.
+func (t *turns) run(ctx context.Context, h host.Host, cmd shellcmd.Command) (host.Result, error) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.hosts == nil {
 		t.hosts = map[string]chan struct{}{}
 	}
-	if t.hosts[name] == nil {
-		t.hosts[name] = make(chan struct{}, 1)
+	if t.hosts[h.Name()] == nil {
+		t.hosts[h.Name()] = make(chan struct{}, 1)
 	}
-	return t.hosts[name]
-}
-
-// run runs a command in the host's turn, which ends with it.
-func (t *turns) run(ctx context.Context, h host.Host, cmd shellcmd.Command) (host.Result, error) {
-	turn := t.of(h.Name())
+	turn := t.hosts[h.Name()]
+	t.mu.Unlock()
 	select {
 	case turn <- struct{}{}:
 	case <-ctx.Done():

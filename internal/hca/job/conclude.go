@@ -9,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
@@ -87,7 +88,7 @@ func (j *Job) readCard(ctx context.Context, most int) (result, error) {
 		return result{}, &safety.RefusedError{What: "read card " + j.c.ID() + " after its job",
 			Findings: safety.Identity(j.c.PCI.String()+" of "+j.c.Host.Name(), id)}
 	}
-	now := result{j.request, l.Facts}
+	now := result{j.request, l.Facts, l.Loss}
 	if !now.FlashKnown() {
 		return now, nil
 	}
@@ -166,12 +167,7 @@ func (j *Job) concludeFailed(ctx context.Context, out outcome) ([]string, error)
 		text := now.flashText() + now.identityText() + " " + out.endText() + " What counts is what was read back."
 		return []string{text}, j.settle(ctx, journal.Verified+", though the tool failed. "+text)
 	}
-	lost, err := j.loss(ctx)
-	if err != nil {
-		e.Err = err
-		return nil, e
-	}
-	text := now.flashText() + now.identityText()
+	lost, text := now.lossText(), now.flashText()+now.identityText()
 	e.Means = text + " The card boots from it. " + j.hostText(out) + lost
 	// The flash is proven: no runbook.
 	e.Check = cmp.Or(mstflint.Advice(out.Output), "Run the same command again; it burns again if it has to.")
@@ -196,7 +192,8 @@ func (j *Job) settle(ctx context.Context, how string) error {
 
 // Settle records how a job of a card ended, so that no later run looks at it again.
 func Settle(ctx context.Context, c cards.Card, id, how string) error {
-	if _, err := c.Host.Run(context.WithoutCancel(ctx), settleCommand(id, how)); err != nil {
+	cmd := shellcmd.Script("settle-flash-job", settleScript, journal.Dir(id), how).AsRoot().Changes()
+	if _, err := c.Host.Run(context.WithoutCancel(ctx), cmd); err != nil {
 		return &cards.Error{
 			Summary: "Unable to record the result of job " + id + " on card " + c.ID(),
 			Heading: "Unable to record the result of job " + id + " on card " + c.ID(),

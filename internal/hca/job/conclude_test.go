@@ -103,7 +103,7 @@ func TestLostIdentity_needs_a_flash_that_is_whole(t *testing.T) {
 		want := journal.Entry{Kind: journal.Burn, GUIDsAfter: ib.GUIDSet{Node: 0xe41d2d0300e44ed0}}
 		facts := safety.CardFacts{Card: inventory.Card{Flash: &inventory.Flash{ImageType: "FS2"}},
 			Verified: verified, Failsafe: layout}
-		return result{request{want: want}, facts}.lostIdentity()
+		return result{request: request{want: want}, CardFacts: facts}.lostIdentity()
 	}
 	if !lost(safety.VerifyGood, safety.FailsafeYes) || !lost(safety.VerifyBlank, safety.FailsafeYes) {
 		t.Error("a flash that is whole is not mended")

@@ -108,25 +108,11 @@ func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err
 	if !out.done() && !held.asAsked(out) {
 		text = "It had not succeeded. " + out.endText() + " " + text
 	}
-	lost, err := j.loss(ctx)
-	if err != nil || lost != "" {
-		return text + lost, "", err
+	if lost := held.lossText(); lost != "" {
+		return text + lost, "", nil
 	}
 	if held.asAsked(out) {
 		return text, journal.Verified + " by a later apply. " + text, nil
 	}
 	return text, text, nil
-}
-
-// loss says what the job took from the card, and what writes it back; empty if it took
-// nothing. Until that is written, the job has to stay open.
-func (j *Job) loss(ctx context.Context) (string, error) {
-	l, err := j.c.Look(ctx)
-	if err != nil {
-		return "", err
-	}
-	if l.Loss != nil && l.Loss.Job == j.want.ID {
-		return " " + l.Loss.String(), nil
-	}
-	return "", nil
 }

@@ -14,6 +14,7 @@ import (
 type result struct {
 	request
 	safety.CardFacts
+	loss *journal.Loss // what the last burn took from the card
 }
 
 // whole reports whether the flash is known to hold one image that starts.
@@ -130,6 +131,15 @@ func (r result) identityText() string {
 	}
 	return fmt.Sprintf(" It has %s, and the job left %s. They were set since, or lost; nothing was written.", now.Text(),
 		r.want.GUIDsAfter.Text())
+}
+
+// lossText says what the job took from the card, and what writes it back; empty if it took
+// nothing. Until that is written, the job has to stay open.
+func (r result) lossText() string {
+	if r.loss == nil || r.loss.Job != r.want.ID {
+		return ""
+	}
+	return " " + r.loss.String()
 }
 
 // notHeld is the error of a card that does not hold what the tool says it has written.

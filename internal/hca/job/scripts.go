@@ -55,10 +55,6 @@ func lookCommand(id string, claims bool) shellcmd.Command {
 	return cmd
 }
 
-func settleCommand(id, how string) shellcmd.Command {
-	return shellcmd.Script("settle-flash-job", settleScript, journal.Dir(id), how).AsRoot().Changes()
-}
-
 // lines ends each word with a line end.
 func lines(words []string) string {
 	if len(words) == 0 {

@@ -148,7 +148,8 @@ func (w *watcher) leaveToOwner(ctx context.Context, record *inventory.Job, out o
 	owner := cards.Owner{Machine: w.want.OwnerMachine, Process: w.want.OwnerProcess}
 	here := owner.Machine == w.s.Owner.Machine
 	longOver := !here && fact.No(record.Running) && !out.endedWithin(w.s.Settle)
-	if out.Absent || out.Settled || longOver || !w.isOfOther(owner) {
+	ours := owner == w.s.Owner || owner.Process == ""
+	if out.Absent || out.Settled || longOver || ours {
 		return out, nil
 	}
 	limit := w.s.Lost
@@ -166,9 +167,6 @@ func (w *watcher) leaveToOwner(ctx context.Context, record *inventory.Job, out o
 				"recorded its result within %s.", w.want.ID, pid, limit),
 		}}
 }
-
-// isOfOther reports whether another apply than this one has started the job.
-func (w *watcher) isOfOther(owner cards.Owner) bool { return owner != w.s.Owner && owner.Process != "" }
 
 // awaitOwner looks at the job until it is settled or its owner has died; waited says
 // that neither happened in time.

@@ -47,9 +47,14 @@ func (s State) words(ports map[int]ib.LinkType) string {
 	})
 }
 
+// linkText is "port 1 ib, port 2 eth".
+func linkText(types map[int]ib.LinkType) string {
+	return words(types, func(port int) string { return types[port].String() })
+}
+
 // wanted says what the ports become, and where it is stored if it is not yet.
 func (s State) wanted(ports map[int]ib.LinkType) string {
-	text := words(ports, func(port int) string { return ports[port].String() })
+	text := linkText(ports)
 	for port, t := range ports {
 		if s.Unanswered == "" && s.StoredIn != "" && s.Ports[port].Persistent != t {
 			return text + ", stored in " + s.StoredIn

@@ -3,11 +3,8 @@ package linktype
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
 // storedSince says in an error of the restart that somebody has stored other types since they were
@@ -28,12 +25,4 @@ func storedSince(ctx context.Context, l Ask, err error) error {
 		"a person."
 	e.Check = "Find out who else sets the types of the card, and stop that. Then plan again."
 	return err
-}
-
-func linkText(types map[int]ib.LinkType) string {
-	words := make([]string, 0, len(types))
-	for _, port := range sortedPorts(types) {
-		words = append(words, fmt.Sprintf("port %d %s", port, types[port]))
-	}
-	return strings.Join(words, ", ")
 }
