@@ -1,7 +1,6 @@
 package managed
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -85,10 +84,14 @@ func (r *CardResource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.
 		return
 	}
 	planned.Steady{Held: s.Held, ToDo: r.object.ToDo(s), Live: live}.Plan(ctx, req, resp, s.Plan)
-	// No attribute of such a plan says that the host is restarted.
-	open := s.Held || is.Restart.Restarts.IsUnknown()
+	r.announce(s)
+}
+
+// announce says that the host will be restarted, where no attribute of the plan does.
+func (r *CardResource[M, Q, L, S]) announce(s *CardStep[M, Q, L, S]) {
+	open := s.Held || r.object.Fields(s.Plan).Restart.Restarts.IsUnknown()
 	if open && s.Verdict.Activation == safety.ActivationReboot {
-		session.WarnRestart(diags, s.At.Ref, r.object.Restarts(s))
+		session.WarnRestart(s.Diags, s.At.Ref, r.object.Restarts(s))
 	}
 }
 
@@ -205,7 +208,7 @@ func (r *CardResource[M, Q, L, S]) Read(ctx context.Context, req resource.ReadRe
 		return
 	}
 	session.NoteSeen(ctx, resp.Private, r.object.Seen(found), &resp.Diagnostics)
-	*f.Activation = types.StringValue(cmp.Or(f.Activation.ValueString(), attribute.ActivationNone)) // null after an import
+	*f.Activation = types.StringValue(attribute.ActivationOf(*f.Activation)) // null after an import
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
