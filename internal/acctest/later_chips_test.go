@@ -64,6 +64,8 @@ func TestLater_chips_are_updated(t *testing.T) {
 			controlledCX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), [3]uint16{12, 28, 4706}},
 		"ConnectX-4 with signed firmware": {controlled(cx4(), card.FlagControlled|card.FlagSigned),
 			controlledCX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), [3]uint16{12, 28, 4706}},
+		"ConnectX-6": {controlledCX6(), card.BuildTOC(controlledFS4(card.ConnectX6, card.PSIDCX6, [3]uint16{20, 43, 8004})),
+			[3]uint16{20, 43, 8004}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -348,14 +350,27 @@ func TestLater_update_by_somebody_else_goes_on(t *testing.T) {
 	}
 }
 
-// controlledCX5 is a host with a ConnectX-5 whose firmware writes its own flash.
+// controlledCX5 is a host with a ConnectX-5 whose firmware writes its own flash, controlledCX6 one
+// with a ConnectX-6.
 func controlledCX5() labs.Host {
 	h := labs.ConnectX5("cx5", "192.0.2.31", 2)
-	s := card.CX4Spec(card.PSIDCX5, [3]uint16{16, 35, 4030})
-	s.Format, s.HWIDs, s.Device, s.Part, s.Signed, s.Flags = card.FS4, []uint32{0x20d}, 0x1017, "MCX555A-ECA_Ax", true,
-		card.FlagControlled
-	h.Cards[0].Image = card.BuildTOC(s)
+	h.Cards[0].Image = card.BuildTOC(controlledFS4(card.ConnectX5, card.PSIDCX5, [3]uint16{16, 35, 4030}))
 	return h
+}
+
+func controlledCX6() labs.Host {
+	h := labs.ConnectX5("cx6", "192.0.2.32", 3)
+	h.Cards[0].Chip, h.Cards[0].PartNumber = card.ConnectX6, "MCX653105A-ECAT"
+	h.Cards[0].Image = card.BuildTOC(controlledFS4(card.ConnectX6, card.PSIDCX6, [3]uint16{20, 32, 1010}))
+	return h
+}
+
+// controlledFS4 describes an image that such firmware takes.
+func controlledFS4(chip card.Chip, psid string, version [3]uint16) card.TOCSpec {
+	s := card.CX4Spec(psid, version)
+	s.Format, s.HWIDs, s.Device, s.Part = card.FS4, []uint32{uint32(chip.HWID)}, chip.PCIDevice, ""
+	s.Signed, s.Flags = true, card.FlagControlled
+	return s
 }
 
 // TestLater_chips_get_GUIDs gives a card whose firmware takes them another GUID and MAC: with the
@@ -365,7 +380,7 @@ func TestLater_chips_get_GUIDs(t *testing.T) {
 	const mac, guid = "ec:0d:9a:76:eb:f0", "0xec0d9a030076ebf0"
 	for name, host := range map[string]labs.Host{
 		"ConnectX-4": controlled(cx4(), card.FlagControlled), "signed": controlled(cx4(), card.FlagControlled|card.FlagSigned),
-		"ConnectX-5": controlledCX5(),
+		"ConnectX-5": controlledCX5(), "ConnectX-6": controlledCX6(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -467,11 +482,9 @@ func laterFindings() []findingCase {
 		return func() []labs.Host { return changeHosts([]labs.Host{cx4()}, []func(*labs.Host){change}) }
 	}
 	plain := func(w *Lab) Config { return w.laterConfig(card.CX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), nil) }
-	cx6 := card.Chip{Name: "ConnectX-6", Family: "MT28908 Family [ConnectX-6]", HWID: 0x20f, PCIDevice: 0x101b,
-		Recovery: 0x020f, Format: card.FS4, Ports: 1}
-	image := func(version [3]uint16) []byte {
-		s := card.CX4Spec(card.PSIDCX5, version)
-		s.Format, s.HWIDs, s.Device = card.FS4, []uint32{0x20f}, 0x101b
+	cx6 := func(signed bool) []byte {
+		s := controlledFS4(card.ConnectX6, card.PSIDCX6, [3]uint16{20, 43, 8004})
+		s.Signed = signed
 		return card.BuildTOC(s)
 	}
 	return []findingCase{
@@ -486,8 +499,15 @@ func laterFindings() []findingCase {
 		{code: "FW084", at: "image_id", hosts: one(func(h *labs.Host) { *h = controlled(*h, card.FlagControlled) }),
 			says: []string{"no signature"}, config: plain},
 		{code: "FW061", at: "card_id",
-			hosts: one(func(h *labs.Host) { h.Cards[0].Chip, h.Cards[0].Image = cx6, image([3]uint16{20, 40, 1000}) }),
-			says:  []string{"ConnectX-6"}, config: func(w *Lab) Config { return w.laterConfig(image([3]uint16{20, 43, 8004}), nil) }},
+			hosts:  one(func(h *labs.Host) { *h = controlledCX6() }),
+			says:   []string{"ConnectX-6", "has no signature"},
+			config: func(w *Lab) Config { return w.laterConfig(cx6(false), nil) }},
+		{code: "FW059", at: "card_id", hosts: one(func(h *labs.Host) { *h = controlledCX6() }),
+			says:   []string{"fw_ctrl, but mstflint does not reach the running firmware"},
+			config: func(w *Lab) Config { return w.laterConfig(cx6(true), nil) },
+			prepare: func(w *Lab) {
+				w.Machine("cx6").Faults.Trap("--flashed_version", 0, labsim.ProgramFault{Exit: true, Status: 1})
+			}},
 		{code: "GU014", at: "card_id", hosts: one(func(*labs.Host) {}), says: []string{"ConnectX-4", "-ocr"},
 			config: func(w *Lab) Config {
 				return w.guids("cx4", map[string]any{"base_mac": "ec:0d:9a:76:eb:f0"})

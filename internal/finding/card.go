@@ -115,8 +115,10 @@ var (
 			"present one usually have the same layout."}
 	ChipUnproven = &Rule{Code: "FW061", Severity: Refuse, Title: "Burning this chip has not been proven",
 		Attribute: "card_id",
-		Meaning:   "The provider burns a chip only after tests with the real mstflint, interruptions included.",
-		WayOut:    "Update with the vendor's own tool. You can still read and adopt the card."}
+		Meaning: "The provider burns a chip only after tests with the real mstflint, interruptions included. ConnectX-6, " +
+			"ConnectX-6 Dx and ConnectX-6 Lx were tried by their own firmware (fw_ctrl), which judges the image. They were " +
+			"not tried past it.",
+		WayOut: "Update with the vendor's own tool. You can still read and adopt the card."}
 	RestartIntoDamagedFlash = &Rule{Code: "FW063", Severity: Refuse,
 		Title: "Refusing a restart into firmware that is not known to be whole", Attribute: "activation",
 		Meaning: "The card runs firmware that it loaded when the host started. After a restart it would load what is in " +

@@ -39,7 +39,7 @@ var (
 	GUIDsUnsupported = &Rule{Code: "GU014", Severity: Refuse, Title: "GUIDs of this chip cannot be set",
 		Attribute: "card_id",
 		Meaning: "ConnectX-4 and later cards store one base GUID and one base MAC beside the firmware, and burns keep " +
-			"them. The provider sets them on ConnectX-4, ConnectX-4 Lx and ConnectX-5 whose firmware takes them (fw_ctrl). " +
+			"them. The provider sets them on ConnectX-4 to ConnectX-6 Lx whose firmware takes them (fw_ctrl). " +
 			"On any other card mstflint would write the flash behind the running firmware, with the flag -ocr, which can " +
 			"hang it.",
 		WayOut: "Leave infiniband_guids out for this card, or write the values that it has: the data source " +

@@ -42,8 +42,8 @@ var (
 		WayOut:    "Use an image that has a PSID."}
 	ImageFormatUnsupported = &Rule{Code: "FW010", Severity: Refuse, Title: "Format of the firmware image is not supported",
 		Attribute: "image_id",
-		Meaning: "This release burns FS2 (ConnectX-3, ConnectX-3 Pro), FS3 (ConnectX-4) and FS4 (ConnectX-5) images. " +
-			"It does not read or burn other formats, such as FS5 (ConnectX-8).",
+		Meaning: "This release burns FS2 (ConnectX-3, ConnectX-3 Pro), FS3 (ConnectX-4) and FS4 (ConnectX-5, ConnectX-6) " +
+			"images. It does not read or burn other formats, such as FS5 (ConnectX-8).",
 		WayOut: "Use the vendor's tool for this card."}
 	ImageWithoutHardwareID = &Rule{Code: "FW011", Severity: Refuse, Title: "Firmware image lists no hardware",
 		Attribute: "image_id",

@@ -27,7 +27,7 @@ func Firmware(in FirmwareInput) Verdict {
 	}
 	v.Findings = append(v.Findings, rewritable(in.Card)...)
 	if in.Card.FlashKnown() {
-		v.Findings = append(v.Findings, checkConnectX4(in.Card)...)
+		v.Findings = append(v.Findings, checkConnectX4(in.Card, in.Image)...)
 		v.Findings = append(v.Findings, pastFirmware(in.Card, in.Image)...)
 	}
 	v.Findings = append(v.Findings, stagedFindings(in.Card, finding.FlashNotRunning, in.Request.UnprovenFlash)...)

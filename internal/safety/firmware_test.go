@@ -70,6 +70,17 @@ var firmwareCases = []struct {
 		in.Backup, in.Image.FlashLayout = goodBackup(), FlashLayout{Slot: 1 << 23, Version: 1}
 		in.Backup.Layout.Slot = 1 << 23
 	}},
+	{"FW059", finding.Refuse, "firmware that is not reached", func(in *FirmwareInput) {
+		laterCard(in, 0x1017).UpdateMethod = "fw_ctrl, but mstflint does not reach the running firmware"
+	}},
+	{"FW061", finding.Refuse, "ConnectX-6 that mstflint writes", func(in *FirmwareInput) { laterCard(in, 0x101b) }},
+	{"FW061", finding.Refuse, "image for ConnectX-6 without a signature", func(in *FirmwareInput) {
+		laterCard(in, 0x101b).UpdateMethod = "fw_ctrl"
+	}},
+	{"FW061", finding.Refuse, "another PSID on ConnectX-6 Dx", func(in *FirmwareInput) {
+		laterCard(in, 0x101d).UpdateMethod = "fw_ctrl"
+		in.Image.Controlled, in.Image.PSID = true, psidEN
+	}},
 	{"FW061", finding.Refuse, "chip that was not tried", func(in *FirmwareInput) { laterCard(in, 0x1021) }},
 	{"FW042", finding.Refuse, "secure ConnectX-5", func(in *FirmwareInput) {
 		c := laterCard(in, 0x1017)

@@ -8,29 +8,19 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/release"
 )
 
 // laterChip reports whether a card is newer than ConnectX-3: its images are FS3 or FS4,
 // and its GUIDs are beside the firmware and not in it.
 func laterChip(card CardFacts) bool { return card.Chip.Format != "" && card.Chip.Format != "FS2" }
 
-// Unproven says why a chip is not burned; empty if it is.
-func Unproven(chip ib.Chip) string { return unprovenChips[chip.Name] }
-
-// unprovenChips says why a chip is not burned. For the chips that are not listed, whole
-// burns with the real mstflint 4.21 were watched (package testbed).
-var unprovenChips = map[string]string{
-	"Connect-IB":    "its device data have a layout of their own",
-	"ConnectX-6":    "mstflint signs the image anew during the burn, which was not tried",
-	"ConnectX-6 Dx": unprovenSecure, "ConnectX-6 Lx": unprovenSecure, "ConnectX-7": unprovenSecure,
-}
-
-const unprovenSecure = "life cycle, security version and signatures decide whether it boots an image, which was not " +
-	"tried"
-
 // firmwareUpdates reports whether mstflint has the running firmware write an image. What it
 // reads it reads directly, unless the firmware is secure.
-func (c CardFacts) firmwareUpdates() bool { return strings.EqualFold(c.UpdateMethod, "fw_ctrl") }
+func (c CardFacts) firmwareUpdates() bool { return strings.EqualFold(c.UpdateMethod, ByFirmware) }
+
+// ByFirmware is the update method of a card whose running firmware writes the flash.
+const ByFirmware = "fw_ctrl"
 
 // bootable refuses a restart unless the flash holds an image that is known to be whole.
 func bootable(card CardFacts) []finding.Finding {
@@ -47,20 +37,22 @@ func bootable(card CardFacts) []finding.Finding {
 	default:
 		f = finding.RestartIntoDamagedFlash.Find("mstflint verify of card %s: %s", card.PCI,
 			cmp.Or(card.VerifyError, "no answer"))
-		if card.Verified == VerifyUnknown && guardsItself(card) {
+		if card.Verified == VerifyUnknown && card.GuardsItself() {
 			f.Severity = finding.Warn
 			f.Summary = "The flash of card " + card.PCI.String() + " cannot be verified before the restart"
-			f = f.WithWayOut("The provider never writes to this card. Its firmware writes the flash itself, and keeps the old " +
-				"image until the new one is whole.")
+			f = f.WithWayOut("Its firmware writes the flash itself, and keeps the old image until the new one is whole.")
 		}
 	}
 	return withAddress([]finding.Finding{f}, card.PCI) // it may be another card than the request's
 }
 
-// guardsItself reports whether the firmware of a card keeps mstflint from its flash, so
-// that no tool can verify it from outside. Such a card is not written to (FW042, FW061).
-func guardsItself(card CardFacts) bool {
-	return securityAttributes(card.InFlash().SecurityAttrs) != "" || Unproven(card.Chip) != ""
+// Secure reports whether the firmware of a card lets no tool read the flash.
+func (c CardFacts) Secure() bool { return securityAttributes(c.InFlash().SecurityAttrs) != "" }
+
+// GuardsItself reports whether the firmware of a card keeps mstflint from its flash, so that no tool
+// may be able to verify it from outside. Nobody writes it past that firmware (FW042, FW061).
+func (c CardFacts) GuardsItself() bool {
+	return c.Secure() || release.ChipUnproven(c.Chip.Name) != "" || release.OnlyByFirmware(c.Chip.Name) != ""
 }
 
 // mayNotStart reports whether what was read of a flash speaks against a restart. One that

@@ -55,8 +55,12 @@ var guidCases = []struct {
 	{"GU011", finding.Note, "replaces", func(*GUIDInput) {}},
 	{"GU012", finding.Warn, "invented MAC prefix", func(in *GUIDInput) { in.Request.Want.MAC1 = 0x020000000001 }},
 	{"GU014", finding.Refuse, "ConnectX-4 that mstflint writes", func(in *GUIDInput) { laterGUIDs(in, 0x1013, "Legacy") }},
-	{"GU014", finding.Refuse, "ConnectX-6", func(in *GUIDInput) { laterGUIDs(in, 0x101b, "fw_ctrl") }},
+	{"GU014", finding.Refuse, "ConnectX-6 that mstflint writes", func(in *GUIDInput) { laterGUIDs(in, 0x101b, "Legacy") }},
+	{"GU014", finding.Refuse, "ConnectX-7", func(in *GUIDInput) { laterGUIDs(in, 0x1021, "fw_ctrl") }},
 	{"FW059", finding.Refuse, "ConnectX-4 of which nobody knows", func(in *GUIDInput) { laterGUIDs(in, 0x1013, "") }},
+	{"FW059", finding.Refuse, "ConnectX-4 whose firmware is not reached", func(in *GUIDInput) {
+		laterGUIDs(in, 0x1013, "fw_ctrl, but mstflint does not reach the running firmware")
+	}},
 	{"FW042", finding.Refuse, "secure ConnectX-4", func(in *GUIDInput) {
 		laterGUIDs(in, 0x1013, "fw_ctrl")
 		in.Card.Flash.SecurityAttrs = "secure-fw"

@@ -9,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/release"
 )
 
 // laterCard makes card and image those of a later chip, with nothing against a burn.
@@ -26,7 +27,7 @@ func laterCard(in *FirmwareInput, device uint16) *CardFacts {
 }
 
 func TestFirmware_of_later_chips(t *testing.T) {
-	for _, device := range []uint16{0x1013, 0x1015, 0x1017, 0x1019} {
+	for _, device := range []uint16{0x1013, 0x1015, 0x1017, 0x1019, 0x101b, 0x101d, 0x101f} {
 		in := goodFirmware()
 		laterCard(&in, device)
 		in.Backup = goodBackup()
@@ -34,6 +35,9 @@ func TestFirmware_of_later_chips(t *testing.T) {
 		in.Backup.Layout = FlashLayout{Slot: 1 << 23}
 		in.Image.Slot = 1 << 23
 		for _, method := range []string{"Legacy", "fw_ctrl"} {
+			if method == "Legacy" && release.OnlyByFirmware(in.Card.Chip.Name) != "" {
+				continue
+			}
 			in.Card.UpdateMethod, in.Image.Controlled = method, true
 			v := Firmware(in)
 			if v.Blocked() || !v.Permits(ActionBurn, "intel9/"+here.String()) {

@@ -10,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/boards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/release"
 )
 
 // match compares image and card; both are readable. Of an image that no consent brings onto this
@@ -218,13 +219,17 @@ func sameVersion(card CardFacts, img ImageFacts, consent string) finding.Finding
 }
 
 // checkConnectX4 gives the findings that concern burns of later chips only.
-func checkConnectX4(card CardFacts) []finding.Finding {
+func checkConnectX4(card CardFacts, img ImageFacts) []finding.Finding {
 	if !laterChip(card) {
 		return nil
 	}
 	var found []finding.Finding
-	if why := Unproven(card.Chip); why != "" {
+	direct := bypass(card, img)
+	if why := release.ChipUnproven(card.Chip.Name); why != "" {
 		found = append(found, finding.ChipUnproven.Find("The card is a %s: %s", card.Chip.Name, why))
+	} else if why = release.OnlyByFirmware(card.Chip.Name); why != "" && direct != "" {
+		found = append(found, finding.ChipUnproven.Find("The card is a %s: %s. %s", card.Chip.Name, why, direct).WithWayOut(
+			"Burn a signed image with the PSID of the card, while its firmware writes the flash (fw_ctrl)."))
 	}
 	attributes := card.InFlash().SecurityAttrs // the tool writes N/A for none
 	known := strings.EqualFold(card.UpdateMethod, "Legacy") || card.firmwareUpdates()
@@ -239,13 +244,15 @@ func checkConnectX4(card CardFacts) []finding.Finding {
 // checkOneBase refuses a later chip whose firmware does not take GUIDs: mstflint would write its
 // flash behind the running firmware, with -ocr.
 func checkOneBase(card CardFacts) []finding.Finding {
-	switch why := Unproven(card.Chip); {
+	switch why := release.ChipUnproven(card.Chip.Name); {
 	case !laterChip(card):
 	case why != "":
 		return []finding.Finding{finding.GUIDsUnsupported.Find("The card is a %s: %s", card.Chip.Name, why)}
-	case card.UpdateMethod == "":
-		return []finding.Finding{finding.UpdateMethodUnknown.Find("mstflint q full: Default Update Method: not known")}
-	case !card.firmwareUpdates():
+	case card.firmwareUpdates():
+	case !strings.EqualFold(card.UpdateMethod, "Legacy"):
+		return []finding.Finding{finding.UpdateMethodUnknown.Find("mstflint q full: Default Update Method: %s",
+			cmp.Or(card.UpdateMethod, "not known"))}
+	default:
 		return []finding.Finding{finding.GUIDsUnsupported.Find("The card is a %s, Default Update Method: %s",
 			card.Chip.Name, card.UpdateMethod)}
 	}
@@ -256,15 +263,23 @@ func checkOneBase(card CardFacts) []finding.Finding {
 // images of this card itself. mstflint leaves its way without a word for another PSID and
 // for an image without a signature (4.21, in its source and in the testbed).
 func pastFirmware(card CardFacts, img ImageFacts) []finding.Finding {
-	switch {
-	case !card.firmwareUpdates():
-		return nil
-	case card.InFlash().PSID != img.PSID:
-		return []finding.Finding{finding.BurnBypassesFirmware.Find("The image has another PSID")}
-	case !img.Controlled:
-		return []finding.Finding{finding.BurnBypassesFirmware.Find("%s has no signature", img.Name)}
+	if why := bypass(card, img); why != "" && card.firmwareUpdates() {
+		return []finding.Finding{finding.BurnBypassesFirmware.Find("%s", why)}
 	}
 	return nil
+}
+
+// bypass says why mstflint writes an image directly; empty if it has the running firmware write it.
+func bypass(card CardFacts, img ImageFacts) string {
+	switch {
+	case !card.firmwareUpdates():
+		return "Default Update Method: " + cmp.Or(card.UpdateMethod, "not known")
+	case card.InFlash().PSID != img.PSID:
+		return "The image has another PSID"
+	case !img.Controlled:
+		return img.Name + " has no signature"
+	}
+	return ""
 }
 
 // layoutFindings gives the finding on an image with another flash layout than the
@@ -272,7 +287,7 @@ func pastFirmware(card CardFacts, img ImageFacts) []finding.Finding {
 // burn.
 func layoutFindings(card CardFacts, img ImageFacts, b *BackupFacts) []finding.Finding {
 	switch {
-	case b == nil || !laterChip(card):
+	case b == nil || !laterChip(card) || card.Secure():
 		return nil
 	case b.Layout.Slot == 0:
 		return []finding.Finding{finding.FlashDividedOtherwise.Unread("How the flash is divided",

@@ -17,22 +17,17 @@ func controlledDeals(chip card.Chip, prefix string) []deal {
 		}
 	}
 	plain, signed := flags(card.FlagControlled), flags(card.FlagSigned|card.FlagControlled)
-	secure := flags(card.FlagSecure | card.FlagControlled)
 	file := func(name string) string { return "-i /img/" + prefix + "-" + name + ".bin" }
 	looks := []string{"@ q", "@ q full", "--flashed_version @ q"}
-	return []deal{
+	return append(secureDeals(chip, prefix), []deal{
 		{name: "query", card: plain, args: "@ q"},
 		{name: "query full", card: plain, args: "@ q full"},
 		{name: "query the way of an update", card: plain, args: "--flashed_version @ q"},
 		{name: "query signed", card: signed, args: "@ q full"},
-		{name: "query secure", card: secure, args: "@ q full"},
 		{name: "verify", card: plain, args: "@ v"},
-		{name: "verify secure", card: secure, args: "@ v"},
 		{name: "checksum", card: plain, args: "@ checksum"},
-		{name: "checksum secure", card: secure, args: "@ checksum"},
 		{name: "hardware", card: plain, args: "@ hw query"},
 		{name: "read image", card: plain, args: "@ ri /root/out.bin", then: []string{"-i /root/out.bin q", "-i /root/out.bin v"}},
-		{name: "read image secure", card: secure, args: "@ ri /root/out.bin"},
 		{name: "burn newer", card: plain, args: "@ " + file("ctrl") + " b", then: append(looks, "@ v", "@ checksum")},
 		{name: "burn newer signed", card: signed, args: "-s @ " + file("ctrl") + " b", then: looks},
 		{name: "burn older, EOF", card: plain, args: "@ " + file("ctrl-old") + " b"},
@@ -44,17 +39,12 @@ func controlledDeals(chip card.Chip, prefix string) []deal {
 			args: "-s -allow_psid_change @ " + file("ctrl-other") + " b", then: []string{"@ q"}},
 		{name: "burn for another chip", card: plain, args: "-s @ " + file("ctrl-chip") + " b", then: []string{"@ q"}},
 		{name: "burn an image without signature", card: plain, args: "-s @ " + file("new") + " b", then: []string{"@ q"}},
-		{name: "burn a secure card", card: secure, args: "-s @ " + file("secure") + " b", then: looks},
-		{name: "burn other PSID on a secure card", card: secure, stdin: "y\n",
-			args: "-s -allow_psid_change @ " + file("ctrl-other") + " b"},
 		{name: "set GUID and MAC", card: plain, args: "-guid 0xe41d2d0300e44ed0 -mac 0xe41d2de44ed8 @ sg",
 			then: []string{"@ q", "@ v", "@ checksum"}},
 		{name: "set GUID and MAC signed", card: signed, args: "-guid 0xe41d2d0300e44ed0 -mac 0xe41d2de44ed8 @ sg",
 			then: []string{"@ q full"}},
 		{name: "set GUID only", card: plain, args: "-guid 0xe41d2d0300e44ed0 @ sg", then: []string{"@ q"}},
 		{name: "set UID", card: plain, args: "-uid 0xe41d2d0300e44ed0 @ sg", then: []string{"@ q"}},
-		{name: "set GUID and MAC of a secure card", card: secure, args: "-guid 0xe41d2d0300e44ed0 -mac 0xe41d2de44ed8 @ sg",
-			then: []string{"@ q"}},
 		{name: "set GUID and MAC over a staged image", card: plain, args: "-s @ " + file("ctrl") + " b",
 			then: []string{"-guid 0xe41d2d0300e44ed0 -mac 0xe41d2de44ed8 @ sg", "@ q", "@ v"}},
 		{name: "set all GUIDs", card: plain, args: "-guids 1 2 3 4 @ sg"},
@@ -67,6 +57,29 @@ func controlledDeals(chip card.Chip, prefix string) []deal {
 		{name: "state of an update", card: plain, tool: "mstreg", args: "@ --reg_id 0x9062 --reg_len 0x20 --get"},
 		{name: "state of an update that a BMC makes", card: plain, tool: "mstreg", flash: heldByBMC,
 			args: "@ --reg_id 0x9062 --reg_len 0x20 --get"},
+	}...)
+}
+
+// secureDeals are those of a chip whose firmware is secure: nothing else reads or writes its flash.
+func secureDeals(chip card.Chip, prefix string) []deal {
+	secure := func() card.Config {
+		return tocCard(chip, func(s *card.TOCSpec) { s.Signed, s.Flags = true, card.FlagSecure|card.FlagControlled })
+	}
+	file := func(name string) string { return "-i /img/" + prefix + "-" + name + ".bin" }
+	looks := []string{"@ q", "@ q full", "--flashed_version @ q"}
+	return []deal{
+		{name: "query secure", card: secure, args: "@ q full"},
+		{name: "verify secure", card: secure, args: "@ v"},
+		{name: "checksum secure", card: secure, args: "@ checksum"},
+		{name: "read image secure", card: secure, args: "@ ri /root/out.bin"},
+		{name: "burn a secure card", card: secure, args: "-s @ " + file("secure") + " b", then: looks},
+		{name: "hardware secure", card: secure, args: "@ hw query"},
+		{name: "burn a secure card, and an older image after it", card: secure, args: "-s @ " + file("secure") + " b",
+			then: []string{"-s -y @ " + file("ctrl-old") + " b", "@ q"}},
+		{name: "burn other PSID on a secure card", card: secure, stdin: "y\n",
+			args: "-s -allow_psid_change @ " + file("ctrl-other") + " b"},
+		{name: "set GUID and MAC of a secure card", card: secure, args: "-guid 0xe41d2d0300e44ed0 -mac 0xe41d2de44ed8 @ sg",
+			then: []string{"@ q"}},
 	}
 }
 
@@ -80,10 +93,14 @@ func heldByBMC(c *card.Card) {
 // the firmware.
 func TestContract_of_firmware_that_updates_itself(t *testing.T) {
 	t.Parallel()
-	for prefix, chip := range map[string]card.Chip{"cx4": card.ConnectX4, "cx5": card.ConnectX5} {
+	for prefix, chip := range laterChips {
 		t.Run(chip.Name, func(t *testing.T) {
 			t.Parallel()
-			contract(t, "controlled-"+prefix, controlledDeals(chip, prefix))
+			deals := controlledDeals
+			if chip == card.ConnectX7 {
+				deals = secureDeals // the tool does not find its flash behind the emulated gateway
+			}
+			contract(t, "controlled-"+prefix, deals(chip, prefix))
 		})
 	}
 }

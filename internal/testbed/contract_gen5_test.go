@@ -33,10 +33,16 @@ func tocCard(chip card.Chip, change func(*card.TOCSpec)) card.Config {
 	return card.Config{Chip: chip, Image: card.BuildTOC(s), GUIDs: [4]uint64{gen5GUID}, MACs: [2]uint64{gen5MAC}}
 }
 
+// laterChips are those whose images have a table of contents, by prefix of their images' names.
+var laterChips = map[string]card.Chip{
+	"cx4": card.ConnectX4, "cx5": card.ConnectX5, "cx6": card.ConnectX6, "cx6dx": card.ConnectX6Dx, "cx6lx": card.ConnectX6Lx,
+	"cx7": card.ConnectX7,
+}
+
 // gen5Files are the images for both chips, by prefix of their names.
 func gen5Files() map[string][]byte {
 	all := map[string][]byte{}
-	for prefix, chip := range map[string]card.Chip{"cx4": card.ConnectX4, "cx5": card.ConnectX5} {
+	for prefix, chip := range laterChips {
 		build := func(psid string, version [3]uint16, change func(*card.TOCSpec)) []byte {
 			s := tocSpec(chip, psid, version)
 			if change != nil {

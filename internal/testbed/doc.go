@@ -51,13 +51,13 @@
 //   - ConnectX-4 (FS3) and ConnectX-5 (FS4): mstflint 4.21 queries, verifies, reads
 //     back, burns and sets GUIDs to the end. Their firmware answers no command, so
 //     that Fs3IsfuActivateImage fails and every burn says "-W- Failed to update FW
-//     boot address", as on a card whose firmware knows no such command. An image
-//     that says fw_ctrl is burned directly for the same reason: FsCtrlOperations
-//     finds no MCC register. How such firmware writes is not shown here.
-//   - Tried by hand with the same flash: ConnectX-4 Lx, Connect-IB, ConnectX-6,
-//     6 Dx and 6 Lx burn like these. On ConnectX-7 every command stops at "No valid
-//     FS4 image found" in FsVerifyAux (FindAllImageStart): the flash of that chip is
-//     not behind the gateway at 0xf0400.
+//     boot address", as on a card whose firmware knows no such command. Firmware
+//     that writes its own flash (fw_ctrl) answers the registers of an update.
+//   - ConnectX-6, 6 Dx and 6 Lx whose firmware writes its own flash. Tried by hand with
+//     the same flash, written directly: these, ConnectX-4 Lx and Connect-IB. On ConnectX-7
+//     every command that reads the flash stops at "No valid FS4 image found" in FsVerifyAux
+//     (FindAllImageStart): it is not behind the gateway at 0xf0400. Of that chip there are
+//     the commands that a card with secure firmware answers.
 //
 // Scenarios of internal/acctest run here unchanged (see acctest.Testbed): a Pool
 // lends hosts to one test after another, with the cards that the test describes.

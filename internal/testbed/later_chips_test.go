@@ -49,15 +49,25 @@ func TestProvider_ConnectX4(t *testing.T) {
 	}
 }
 
-// TestProvider_ConnectX4_that_writes_its_own_flash updates a ConnectX-4 by its own firmware, as
+// TestProvider_chips_that_write_their_own_flash updates cards by their own firmware, as
 // it should go and, with everyFault, with the power cut while the firmware writes. Its own dump
 // is the backup, and the firmware takes it back.
-func TestProvider_ConnectX4_that_writes_its_own_flash(t *testing.T) {
+func TestProvider_chips_that_write_their_own_flash(t *testing.T) {
 	t.Parallel()
+	for name, chip := range map[string]card.Chip{"cx4own": card.ConnectX4, "cx6own": card.ConnectX6} {
+		t.Run(chip.Name, func(t *testing.T) {
+			t.Parallel()
+			updateByFirmware(t, name, chip)
+		})
+	}
+}
+
+func updateByFirmware(t *testing.T, name string, chip card.Chip) {
+	t.Helper()
 	writesItself := func(s *card.TOCSpec) { s.Signed, s.Flags = true, card.FlagControlled }
-	o := newOperator(t, "cx4own", tocCard(card.ConnectX4, writesItself))
+	o := newOperator(t, name, tocCard(chip, writesItself))
 	o.withoutConfiguration()
-	spec := tocSpec(card.ConnectX4, psidCX4, laterVersion)
+	spec := tocSpec(chip, psidCX4, laterVersion)
 	writesItself(&spec)
 	image := card.BuildTOC(spec)
 	cfg := o.firmware("cx4.bin", image, map[string]any{"on_destroy": "restore"})
@@ -73,7 +83,7 @@ func TestProvider_ConnectX4_that_writes_its_own_flash(t *testing.T) {
 	if !*everyFault {
 		return
 	}
-	model, err := card.New(tocCard(card.ConnectX4, writesItself))
+	model, err := card.New(tocCard(chip, writesItself))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -176,8 +176,8 @@ func (o *Session) readHardware(ctx context.Context, h host.Host, facts *safety.C
 	return nil
 }
 
-// readMethod asks who writes the flash in a burn. Only the full query tells. ConnectX-3
-// has one way only.
+// readMethod asks who writes the flash in a burn. Only the full query tells, and whether the
+// tool reaches that firmware, only the way that it takes. ConnectX-3 has one way only.
 func (o *Session) readMethod(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
 	if facts.InFlash().ImageType == "FS2" {
 		return nil
@@ -188,6 +188,15 @@ func (o *Session) readMethod(ctx context.Context, h host.Host, facts *safety.Car
 	}
 	if img, parseErr := mstflint.ParseQuery(out); parseErr == nil {
 		facts.UpdateMethod = img.UpdateMethod
+	}
+	if !strings.EqualFold(facts.UpdateMethod, safety.ByFirmware) {
+		return nil
+	}
+	if out, reason, err = o.ask(ctx, h, facts.PCI, mstflint.Way(facts.PCI)); err != nil {
+		return err
+	}
+	if reason != "" || !mstflint.ThroughFirmware(out) {
+		facts.UpdateMethod += ", but mstflint does not reach the running firmware"
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func Facts(name, sha256, declared string, size int64, img *fwimage.Image, err er
 	f.Checksum = img.Checksum
 	f.PartNumber, f.Remarks = img.PartNumber, img.Warnings
 	if img.Format != fwimage.FS2 {
-		f.Controlled = img.Security.UpdateMethod() == "fw_ctrl"
+		f.Controlled = img.Security.UpdateMethod() == safety.ByFirmware
 		f.FlashLayout = safety.FlashLayout{Slot: img.Chunk, Version: img.Layout}
 	}
 	return f

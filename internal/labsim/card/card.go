@@ -1,4 +1,4 @@
-// Package card is the model of one ConnectX adapter, from ConnectX-3 to ConnectX-5:
+// Package card is the model of one ConnectX adapter, from ConnectX-3 to ConnectX-7:
 // its flash holds the bytes of an FS2, FS3 or FS4 image in the two-slot layout, the
 // firmware it booted is separate from it, and so is the non-volatile configuration.
 //
@@ -33,6 +33,10 @@ var (
 	ConnectX3Pro = Chip{"ConnectX-3Pro", "MT27520 Family [ConnectX-3 Pro]", 0x1f7, 0x1007, 0x01f8, FS2, 2}
 	ConnectX4    = Chip{"ConnectX-4", "MT27700 Family [ConnectX-4]", 0x209, 0x1013, 0x0209, FS3, 1}
 	ConnectX5    = Chip{"ConnectX-5", "MT27800 Family [ConnectX-5]", 0x20d, 0x1017, 0x020d, FS4, 1}
+	ConnectX6    = Chip{"ConnectX-6", "MT28908 Family [ConnectX-6]", 0x20f, 0x101b, 0x020f, FS4, 1}
+	ConnectX6Dx  = Chip{"ConnectX-6 Dx", "MT2892 Family [ConnectX-6 Dx]", 0x212, 0x101d, 0x0212, FS4, 1}
+	ConnectX6Lx  = Chip{"ConnectX-6 Lx", "MT2894 Family [ConnectX-6 Lx]", 0x216, 0x101f, 0x0216, FS4, 1}
+	ConnectX7    = Chip{"ConnectX-7", "MT2910 Family [ConnectX-7]", 0x218, 0x1021, 0x0218, FS4, 1}
 )
 
 // Values of LINK_TYPE_Pn.

@@ -19,6 +19,7 @@ const (
 	PSIDCX4   = "MT_9180110032" // ConnectX-4, one port
 	PSIDCX4B  = "MT_9190110032" // ConnectX-4, another board
 	PSIDCX5   = "MT_9000000012" // ConnectX-5
+	PSIDCX6   = "MT_9000000222" // ConnectX-6
 )
 
 // imageCode is the size of the made-up code: enough to span two stripes of flash.

@@ -84,8 +84,24 @@ func (f *flint) queryControlled(flash *card.Image, full bool) int {
 	f.row("Security Attributes:", attributes)
 	if full {
 		f.row("Default Update Method:", "fw_ctrl")
+		f.lifeCycle()
 	}
 	return 0
+}
+
+// lifeCycle prints what chips from ConnectX-6 on tell of their keys. Each generation tells more.
+func (f *flint) lifeCycle() {
+	for _, r := range []struct {
+		since      card.Chip
+		key, value string
+	}{
+		{card.ConnectX6, "Life cycle:", "PRODUCTION"}, {card.ConnectX6Dx, "Secure Boot Capable:", "Disabled"},
+		{card.ConnectX7, "Encryption:", "Disabled"},
+	} {
+		if f.card.Chip.HWID >= r.since.HWID {
+			f.row(r.key, r.value)
+		}
+	}
 }
 
 // burnControlled has the firmware take the image, if the tool does: it goes past the firmware

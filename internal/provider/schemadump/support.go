@@ -7,7 +7,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/release"
 )
 
 // object is one line of the tables of what is supported. What a distribution and a chip
@@ -25,7 +25,7 @@ type object struct {
 
 const (
 	everyKind = "acctest/generated_test.go TestBinary_configuration_of_every_import"
-	burned    = "the real mstflint burns an emulated ConnectX-3 Pro, ConnectX-4 and ConnectX-5"
+	burned    = "the real mstflint burns an emulated ConnectX-3 Pro, ConnectX-4, ConnectX-5 and ConnectX-6"
 	burnTest  = "acctest/firmware_test.go TestFirmware_life_of_a_card"
 )
 
@@ -179,7 +179,7 @@ func cardsSection() string {
 func sorted() []ib.Chip {
 	all := ib.Chips()
 	slices.SortStableFunc(all, func(a, b ib.Chip) int {
-		order := []string{burnedAlways, burnedLater, notBurned}
+		order := []string{burnedAlways, burnedLater, burnedByItself, notBurned}
 		if a.IB != b.IB && burns(a) == burns(b) {
 			return map[bool]int{true: -1, false: 1}[a.IB]
 		}
@@ -189,20 +189,26 @@ func sorted() []ib.Chip {
 }
 
 const (
-	burnedAlways = "burned"
-	burnedLater  = "burned, unless its firmware is secure (FW042)"
-	notBurned    = "read, not burned (FW061)"
+	burnedAlways   = "burned"
+	burnedLater    = "burned, unless its firmware is secure (FW042)"
+	burnedByItself = "burned by its own firmware (fw_ctrl), unless that is secure (FW042)"
+	notBurned      = "read, not burned (FW061)"
 )
 
 func burns(c ib.Chip) string {
 	switch {
-	case safety.Unproven(c) != "":
+	case release.ChipUnproven(c.Name) != "":
 		return notBurned
 	case c.IsFS2():
 		return burnedAlways
+	case release.OnlyByFirmware(c.Name) != "":
+		return burnedByItself
 	}
 	return burnedLater
 }
+
+// later reports whether a chip behind ConnectX-3 is burned.
+func later(c ib.Chip) bool { return burns(c) == burnedLater || burns(c) == burnedByItself }
 
 func guidsOf(c ib.Chip) string {
 	switch burns(c) {
@@ -246,12 +252,12 @@ func anyCard() string { return "each with a driver" }
 
 func burnable() string {
 	return namesOf(func(c ib.Chip) bool { return burns(c) == burnedAlways }) + "; unless their firmware is secure: " +
-		namesOf(func(c ib.Chip) bool { return burns(c) == burnedLater })
+		namesOf(later)
 }
 
 func identifiable() string {
 	return namesOf(func(c ib.Chip) bool { return burns(c) == burnedAlways }) + "; where their firmware takes them (fw_ctrl): " +
-		namesOf(func(c ib.Chip) bool { return burns(c) == burnedLater })
+		namesOf(later)
 }
 
 func switchable() string {

@@ -95,9 +95,9 @@ func TestSupport_tables(t *testing.T) {
 		"* `infiniband_card`, `infiniband_port`, `infiniband_opensm`, `infiniband_ipoib_interface`, `infiniband_benchmark`: " +
 			"each with a driver\n",
 		"* `infiniband_guids`: ConnectX-3, ConnectX-3 Pro; where their firmware takes them (fw_ctrl): ConnectX-4, ConnectX-4 " +
-			"Lx, ConnectX-5\n",
+			"Lx, ConnectX-5, ConnectX-6, ConnectX-6 Dx, ConnectX-6 Lx\n",
 		"`infiniband_firmware_backup`: ConnectX-3, ConnectX-3 Pro; unless their firmware is secure: ConnectX-4, " +
-			"ConnectX-4 Lx, ConnectX-5\n",
+			"ConnectX-4 Lx, ConnectX-5, ConnectX-6, ConnectX-6 Dx, ConnectX-6 Lx\n",
 		"**Nothing was ever tried with a real card.**",
 	} {
 		if text := supportSection(); !strings.Contains(text, want) {
@@ -107,7 +107,8 @@ func TestSupport_tables(t *testing.T) {
 	text := cardsSection()
 	for _, want := range []string{
 		"| ConnectX-3, ConnectX-3 Pro | burned | set |", "| ConnectX-4, ConnectX-5 | burned, unless ",
-		"| ConnectX-4 Lx | burned, unless ", "| Connect-IB, ConnectX-6, ConnectX-7 | read, not burned (FW061) | not set (GU014) |",
+		"| ConnectX-4 Lx | burned, unless ", "| Connect-IB, ConnectX-7 | read, not burned (FW061) | not set (GU014) |",
+		"| ConnectX-6 | burned by its own firmware (fw_ctrl), unless that is secure (FW042) | set where ",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)

@@ -39,6 +39,11 @@ func Query(pci ib.PCIAddress, full bool) shellcmd.Command {
 	return device(pci, append([]string{"q"}, fullWord(full)...)...).WithTimeout(queryTimeout)
 }
 
+// Way asks which way the tool takes to the flash, see ThroughFirmware.
+func Way(pci ib.PCIAddress) shellcmd.Command {
+	return device(pci, "--flashed_version", "q").WithTimeout(queryTimeout)
+}
+
 // Verify checks every CRC in the flash of a card.
 func Verify(pci ib.PCIAddress) shellcmd.Command {
 	return device(pci, "v").WithTimeout(readTimeout)

@@ -80,6 +80,17 @@ func ParseQuery(output string) (Image, error) {
 	return img, img.complete()
 }
 
+// ThroughFirmware reports whether the running firmware answered Way. A query cannot tell: on the
+// direct way it prints the update method that the image in flash names (4.21).
+func ThroughFirmware(output string) bool {
+	for _, line := range tool.Lines(output) {
+		if kind, is := strings.CutPrefix(line, "Image type:"); is {
+			return strings.TrimSpace(kind) == "FSCTRL"
+		}
+	}
+	return false
+}
+
 func (img *Image) line(n int, line string) error {
 	text := strings.TrimSpace(line)
 	switch {

@@ -23,6 +23,18 @@ VSD:
 PSID:                  MT_9090111019
 `
 
+func TestThroughFirmware(t *testing.T) {
+	for output, want := range map[string]bool{
+		"Image type:            FSCTRL\nFW Version:            16.35.8008\n": true,
+		"Image type:            FS4\nFW Version:            16.35.8008\n":    false,
+		"FW Version:            16.35.8008\n":                                false,
+	} {
+		if got := ThroughFirmware(output); got != want {
+			t.Errorf("%q: %t", output, got)
+		}
+	}
+}
+
 func replaceLine(line, by string) string { return strings.Replace(fs2, line, by, 1) }
 
 func TestParseQuery_oddities(t *testing.T) {
