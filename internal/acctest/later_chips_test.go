@@ -265,6 +265,9 @@ func TestLater_chips_are_refused(t *testing.T) {
 			if len(plan.Diags.Errors().Find(c.says...)) == 0 {
 				t.Errorf("no error says %q:\n%s", c.says, plan.Diags)
 			}
+			if len(plan.Diags.Find("FW043")) > 0 { // what nobody may read is not damaged
+				t.Errorf("the flash is called damaged:\n%s", plan.Diags)
+			}
 			if n := w.Card("cx4").Flash.Operations(); n != 0 {
 				t.Errorf("the plan made %d flash operations", n)
 			}

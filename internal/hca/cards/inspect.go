@@ -256,8 +256,9 @@ func (o *Session) verifyOnce(ctx context.Context, h host.Host, facts *safety.Car
 	switch {
 	case parseErr != nil:
 		facts.VerifyError = "mstflint verify: " + parseErr.Error()
-	case kind.IsContention() || v.Format == "" && kind != mstflint.FailureBadImage:
-		// mstflint found no image, or another program disturbed it.
+	case kind.IsContention() || v.Format == "" && (kind != mstflint.FailureBadImage || facts.GuardsItself()):
+		// mstflint found no image, or another program disturbed it. Where the firmware lets it see
+		// none, it says "Failed to read boot image. AN HCA DEVICE CAN NOT BOOT FROM THIS IMAGE" (4.21).
 		facts.VerifyError = "mstflint verify: " + v.Problem
 	default:
 		noteVerification(facts, v, status)
