@@ -137,7 +137,7 @@ func applyTroubles() []trouble {
 				}
 			}},
 		{name: "card that somebody else burned since the plan", at: firmware, path: "allow",
-			says:    []string{"FW024", "HP_9090111019"},
+			says:    []string{"FW023 allow.psid_change names another pair", "HP_9090111019"},
 			written: true, after: func(w *Lab) { w.write(host, oem()) }},
 		{name: "restart that never happens", at: firmware, written: true, says: []string{"still the old boot"},
 			connect: func(_ *Lab, p map[string]any) {

@@ -81,7 +81,7 @@ func TestBenchmark_life(t *testing.T) {
 	mustApply(t, ws, of(1))
 	emptyPlan(t, ws, of(1))
 	agreed := with(map[string]any{"min_gbps": 50, "on_miss": "warn"})
-	if diags = mustApply(t, ws, agreed); !strings.Contains(diags.String(), "Finding: BM005") {
+	if diags = mustApply(t, ws, agreed); !strings.Contains(diags.String(), "Finding: BM004") {
 		t.Errorf("no warning:\n%s", diags)
 	}
 	emptyPlan(t, ws, agreed)

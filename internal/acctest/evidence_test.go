@@ -257,7 +257,7 @@ func (e *evidence) checkLimits() {
 		"From "+oneEnd+" to "+otherEnd+" ("+e.address(21)+") tcp_lat took")
 	e.idle()
 	agreed := map[string]any{"max_latency_us": 1, "on_miss": "warn", "triggers": map[string]any{"firmware": "1"}}
-	if diags := mustApply(e.t, e.ws, wants(agreed)); !strings.Contains(diags.String(), "Finding: BM005") {
+	if diags := mustApply(e.t, e.ws, wants(agreed)); !strings.Contains(diags.String(), "Finding: BM004") {
 		e.t.Errorf("no warning:\n%s", diags)
 	}
 	emptyPlan(e.t, e.ws, wants(agreed))

@@ -41,7 +41,7 @@ func imageFindings() []findingCase {
 	}
 	return []findingCase{
 		fileCase("FW001", "source", func(*Lab) string { return "/nowhere/fw.bin" }, "/nowhere/fw.bin", "no such file"),
-		fileCase("FW002", "source", imageFile(ImageShort), "truncated", fmt.Sprintf("0x%x", len(card.TruncatedVPI()))),
+		fileCase("FW003", "source", imageFile(ImageShort), "truncated", fmt.Sprintf("0x%x", len(card.TruncatedVPI()))),
 		fileCase("FW003", "source", imageFile(ImageCorrupt), "CRC"),
 		fileCase("FW004", "source", writtenFile("fw.zip", func(*Lab) []byte { return []byte("PK\x03\x04 and more") }),
 			"zip archive", "Unpack"),
@@ -110,7 +110,7 @@ func matchFindings() []findingCase {
 			says: []string{card.PSIDEN, card.PSIDVPI,
 				`psid_change = { from = "` + card.PSIDEN + `", to = "` + card.PSIDVPI + `" }`},
 			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), without) }},
-		{code: "FW024", at: "allow", hosts: boughtHosts,
+		{code: "FW023", at: "allow", hosts: boughtHosts,
 			says: []string{`allow.psid_change.from is "` + card.PSIDOther, `from = "` + card.PSIDEN},
 			config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.Image(ImageVPI),
@@ -121,7 +121,7 @@ func matchFindings() []findingCase {
 		{code: "FW026", at: "allow",
 			says:   []string{"2.42.5000", "2.36.5000", `downgrade = { from = "2.42.5000", to = "2.36.5000" }`},
 			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageOldVPI), without) }},
-		{code: "FW027", at: "allow", says: []string{`allow.downgrade.from is "2.41.0001"`},
+		{code: "FW026", at: "allow", says: []string{`allow.downgrade.from is "2.41.0001"`},
 			config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.Image(ImageOldVPI),
 					Allow("downgrade", map[string]any{"from": "2.41.0001", "to": "2.36.5000"}))
@@ -130,7 +130,7 @@ func matchFindings() []findingCase {
 			config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.file("other.bin", spec(func(s *card.Spec) { s.Code = 0x4000 })), without)
 			}},
-		{code: "FW029", at: "allow", says: []string{`allow.reinstall is "2.41.0001"`}, config: func(w *Lab) Config {
+		{code: "FW028", at: "allow", says: []string{`allow.reinstall is "2.41.0001"`}, config: func(w *Lab) Config {
 			return w.burn(labs.Intel9, w.file("other.bin", spec(func(s *card.Spec) { s.Code = 0x4000 })),
 				Allow("reinstall", "2.41.0001"))
 		}},
@@ -138,7 +138,7 @@ func matchFindings() []findingCase {
 			says: []string{"2.1100.6630, of branch 0", "2.1202.1000, of branch 2",
 				`branch_change = { from = "2.1100.6630", to = "2.1202.1000" }`},
 			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.file("branch.bin", otherBranch()), without) }},
-		{code: "FW036", at: "allow", hosts: oldBranch,
+		{code: "FW035", at: "allow", hosts: oldBranch,
 			says: []string{`allow.branch_change.to is "2.1201.1000"`}, config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.file("branch.bin", otherBranch()), without).
 					With("infiniband_firmware.it",
@@ -209,7 +209,7 @@ func cardFindings() []findingCase {
 		}},
 		{code: "FW051", at: "card_id", hosts: version("none"), says: []string{"mstflint"}, config: plain},
 		{code: "FW052", at: "card_id", hosts: version("4.30.0"), says: []string{"4.30.0", "4.25"}, config: plain},
-		{code: "FW053", at: "card_id", says: []string{"virtual function"}, config: plain, prepare: func(w *Lab) {
+		{code: "FW054", at: "card_id", says: []string{"virtual function"}, config: plain, prepare: func(w *Lab) {
 			w.Machine(labs.Intel9).FS.Put("/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/physfn", "", 0o444)
 		}},
 		{code: "FW054", at: "card_id", says: []string{"function 1"}, config: plain,

@@ -28,13 +28,14 @@ func guidFindings() []findingCase {
 		malformed("GU001", "node_guid",
 			map[string]any{"node_guid": "0x0",
 				"port_guids": map[string]any{"1": "0xe41d2d0300aaaa01", "2": "0xe41d2d0300aaaa02"}}, "node GUID"),
-		malformed("GU002", "port_guids", ports("0xffffffffffffffff", "0xe41d2d0300aaaa02"), "port 1 GUID"),
-		malformed("GU003", "port_guids", ports("0xe51d2d0300aaaa01", "0xe41d2d0300aaaa02"), "0xe51d2d0300aaaa01"),
+		malformed("GU001", "port_guids", ports("0xffffffffffffffff", "0xe41d2d0300aaaa02"), "port 1 GUID"),
+		malformed("GU001", "port_guids", ports("0xe51d2d0300aaaa01", "0xe41d2d0300aaaa02"), "0xe51d2d0300aaaa01"),
 		malformed("GU004", "base_guid", map[string]any{"base_guid": "0xfffffffffffffffd"}, "0xfffffffffffffffd"),
 		values("GU005", "port_guids", ports("0x02aabb0300aaaa01", "0x02aabb0300aaaa02"), "02aabb", "locally administered"),
 		values("GU006", "", map[string]any{"base_guid": "0xe41d2d0300e44ee0"}, "xeon2zfs/0000:04:00.0", "0xe41d2d0300e44ee0"),
-		values("GU007", "base_guid", map[string]any{"base_guid": "0xe41d2d0300e44ede"}, "xeon2zfs/0000:04:00.0"),
-		malformed("GU008", "macs", map[string]any{"macs": map[string]any{"1": "01:00:5e:00:00:01", "2": "e4:1d:2d:aa:aa:01"}},
+		values("GU006", "base_guid", map[string]any{"base_guid": "0xe41d2d0300e44ede"},
+			"is 2 from node GUID 0xe41d2d0300e44ee0 of xeon2zfs/0000:04:00.0"),
+		malformed("GU001", "macs", map[string]any{"macs": map[string]any{"1": "01:00:5e:00:00:01", "2": "e4:1d:2d:aa:aa:01"}},
 			"01:00:5e:00:00:01"),
 		malformed("GU009", "port_guids", ports("0xe41d2d0300aaaa01", "0xe41d2d0300aaaa01"), "0xe41d2d0300aaaa01"),
 		{code: "GU010", says: []string{"MACs given: false"},
@@ -72,7 +73,7 @@ func guidFindings() []findingCase {
 		{code: "GU015", says: []string{"is not known: the look at the fabric of host intel9 failed", "ibnetdiscover"},
 			prepare: blind,
 			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300ca1100"}) }},
-		values("GU012", "macs", map[string]any{"macs": map[string]any{"1": "02:aa:bb:00:00:01", "2": "02:aa:bb:00:00:02"}},
+		values("GU005", "macs", map[string]any{"macs": map[string]any{"1": "02:aa:bb:00:00:01", "2": "02:aa:bb:00:00:02"}},
 			"02aabb"),
 	}
 }
@@ -189,7 +190,7 @@ func linkFindings() []findingCase {
 			}},
 		{code: "LT013", at: "card_id", hosts: connectX4, says: []string{"mstconfig of intel9"}, config: one("eth"),
 			prepare: func(w *Lab) { w.Machine(labs.Intel9).Uninstall("/usr/bin/mstconfig") }},
-		{code: "LT014", at: "activation", hosts: connectX4, says: []string{`activation = "reboot"`}, config: one("eth")},
+		{code: "HO011", at: "activation", hosts: connectX4, says: []string{`activation = "reboot"`}, config: one("eth")},
 		{code: "LT006", at: "ports", says: []string{"Port 1 of card 0000:01:00.0 keeps its type."}, config: types("ib", "eth")},
 		{code: "LT018", at: "ports", says: []string{"port 1 has IPoIB interface ibp1s0 (198.51.100.2/24)"},
 			config: types("eth", "eth"), prepare: func(w *Lab) {
@@ -239,12 +240,6 @@ func linkFindings() []findingCase {
 				w.Put(labs.Intel9, "/etc/modprobe.d/terraform-infiniband.conf", platform.OwnedHeader("infiniband_link_type")+
 					"options mlx4_core port_type_array=1,1\noptions mlx4_core debug_level=1\n")
 			}},
-		{code: "LT012", at: "ports", hosts: func() []labs.Host { return boughtHost() }, says: []string{"MT_9090111019"},
-			config: func(w *Lab) Config {
-				link := w.types(labs.Intel9, "ib", "ib")[0]
-				link.After = []string{"infiniband_firmware.it"}
-				return append(w.burn(labs.Intel9, w.Image(ImageVPI), nil), link)
-			}},
 	}
 }
 
@@ -276,7 +271,7 @@ func networkFindings() []findingCase {
 			prepare: ethernet},
 		{code: "IP005", phase: PhaseValidate, at: "mtu", says: []string{"4096 − 4 = 4092", "connected"}, prepare: drivers,
 			config: wants(ubuntu, map[string]any{"mode": "datagram", "mtu": 65520})},
-		{code: "IP006", phase: PhaseValidate, at: "mtu", says: []string{"65521", "1 more than 65520"}, prepare: drivers,
+		{code: "IP005", phase: PhaseValidate, at: "mtu", says: []string{"65521", "1 more than 65520"}, prepare: drivers,
 			config: wants(ubuntu, map[string]any{"mtu": 65521})},
 		{code: "IP051", at: "mtu", says: []string{"at most 2048 bytes, which leaves 2044", "Use mtu = 2044"}, prepare: drivers,
 			hosts:  func() []labs.Host { return vpi(func(h *labs.Host) { h.Cards[0].MaxIBMTU = 2048 }) },
@@ -289,7 +284,7 @@ func networkFindings() []findingCase {
 				w.Run(ubuntu, "ip link set dev ibp1s0 up")
 				w.AddSM(&labsim.SM{Port: w.Machine(ubuntu).Cards()[0].Ports[0], Priority: 1, GroupMTU: 4096})
 			}},
-		{code: "IP007", phase: PhaseValidate, at: "mtu", says: []string{"1279"}, prepare: drivers,
+		{code: "IP005", phase: PhaseValidate, at: "mtu", says: []string{"1279"}, prepare: drivers,
 			config: wants(ubuntu, map[string]any{"mtu": 1279})},
 		{code: "IP009", at: "mode", says: []string{"0x80"}, config: wants(ubuntu, nil), prepare: func(w *Lab) {
 			drivers(w)
@@ -391,7 +386,7 @@ func middlewareFindings() []findingCase {
 		}},
 		{code: "IP031", at: "routes", says: []string{"10.20.0.0/16 via 172.16.0.1"}, prepare: drivers,
 			config: wants(nas, map[string]any{"routes": []any{map[string]any{"to": "10.20.0.0/16", "via": "172.16.0.1"}}})},
-		{code: "IP032", at: "pkey", says: []string{"0x8001"}, prepare: drivers,
+		{code: "IP031", at: "pkey", says: []string{"0x8001"}, prepare: drivers,
 			config: wants(nas, map[string]any{"pkey": "0x8001"})},
 		{code: "IP017", says: []string{"99-by-hand.rules"}, config: wants(nas, nil), prepare: func(w *Lab) {
 			drivers(w)

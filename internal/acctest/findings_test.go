@@ -39,7 +39,6 @@ var notInAPlan = map[string]string{
 	"HO019": "what has changed since the plan shows at apply: see TestSteady_GUIDs",
 	"HO018": "only an apply shows it: see TestCanary_no_card_after_one_that_failed",
 	"BM004": "measured at apply: see TestBenchmark_life",
-	"BM005": "measured at apply: see TestBenchmark_life",
 	"BK001": "the backup is made at apply: see TestTrouble_named_at_its_phase",
 	"BK003": "only the plan of a destroy shows it: see TestRestore_refusesWithoutAGoodBackup of the provider",
 	"BK004": "only the plan of a destroy shows it: see TestRestore_refusesWithoutAGoodBackup of the provider",
@@ -118,7 +117,7 @@ func (c findingCase) run(t *testing.T, rule *finding.Rule) {
 			t.Errorf("%s shows it, and the index of the findings does not lead from there", kind)
 		}
 	}
-	d := found[0]
+	d := found[max(0, slices.IndexFunc(found, func(d Diag) bool { return d.Path == c.at }))]
 	if c.phase == "" {
 		c.phase = PhasePlan
 	}

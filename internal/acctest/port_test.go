@@ -42,7 +42,7 @@ func portFindings() []findingCase {
 				diags(w)
 				w.Run(ubuntu, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up && ip route replace default via 198.51.100.1 dev ibp1s0")
 			}},
-		{code: "PO005", at: "port", says: []string{"port 1"}, config: wants(off), prepare: func(w *Lab) {
+		{code: "HO009", at: "port", says: []string{"port 1"}, config: wants(off), prepare: func(w *Lab) {
 			diags(w)
 			w.Install(ubuntu, "opensm")
 		}},

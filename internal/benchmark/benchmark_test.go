@@ -38,7 +38,7 @@ func TestJudge_names_likely_causes(t *testing.T) {
 		{"nothing to see", "ib_write_bw", "connected", "40 Gb/sec (4X QDR)", whole, Result{Gbps: 10}, Limits{MinGbps: 25},
 			[]string{"BM004", "ib_write_bw reached 10 Gb/s, less than min_gbps = 25", "none that the two hosts show"}},
 		{"datagram", "iperf3", "datagram", "40 Gb/sec (4X QDR)", whole, Result{Gbps: 5}, Limits{MinGbps: 25, Warn: true},
-			[]string{"BM005", "a single stream is expected to be slow"}},
+			[]string{"BM004", "a single stream is expected to be slow"}},
 		{"one lane", "iperf3", "connected", "10 Gb/sec (1X QDR)", whole, Result{Gbps: 7}, Limits{MinGbps: 25},
 			[]string{"runs at 10 Gb/sec (1X QDR): only one of four lanes works"}},
 		{"DDR", "iperf3", "connected", "20 Gb/sec (4X DDR)", whole, Result{Gbps: 12}, Limits{MinGbps: 25},

@@ -45,10 +45,6 @@ func Check(s *inventory.Snapshot, observe bool, role string, t Test) []finding.F
 
 // Judge compares a result with the limits.
 func Judge(d Request, r Result, l Limits) []finding.Finding {
-	rule := finding.BenchmarkMissed
-	if l.Warn {
-		rule = finding.BenchmarkMissedAllowed
-	}
 	var miss, attribute string
 	counts := l.of(r.Pair)
 	switch {
@@ -64,9 +60,11 @@ func Judge(d Request, r Result, l Limits) []finding.Finding {
 	if counts.of != "" {
 		miss, attribute = miss+" of limits for "+counts.of, "limits"
 	}
-	f := rule.Find("From %s to %s (%s) %s. Likely causes: %s", r.Pair.From.Host, r.Pair.To.Host, r.Pair.Addr, miss,
+	f := finding.BenchmarkMissed.Find("From %s to %s (%s) %s. Likely causes: %s", r.Pair.From.Host, r.Pair.To.Host, r.Pair.Addr, miss,
 		strings.Join(causes(d, r), " "))
-	f.Attribute = attribute
+	if f.Attribute = attribute; l.Warn {
+		f.Severity, f.Summary, f.WayOut = finding.Warn, "Benchmark missed its limit", "Look at the likely causes."
+	}
 	return []finding.Finding{f}
 }
 

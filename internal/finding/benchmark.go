@@ -8,11 +8,7 @@ var (
 			"TrueNAS has iperf3, but neither qperf nor perftest.",
 		WayOut: "Use the test \"iperf3\", or measure between other hosts."}
 	BenchmarkMissed = &Rule{Code: "BM004", Severity: Refuse, Title: "Refusing a benchmark result that misses its limit",
-		Meaning: "The link works, but is slower than the configuration asks for. The result is not stored, and the next " +
-			"apply measures again.",
+		Meaning: "The link works, but is slower than the configuration asks for. The result is stored " +
+			"only with on_miss = \"warn\". Else the next apply measures again.",
 		WayOut: "Look at the likely causes. If these cards cannot do better, change the limit or write on_miss = \"warn\"."}
-	BenchmarkMissedAllowed = &Rule{Code: "BM005", Severity: Warn, Title: "Benchmark missed its limit",
-		Meaning: "The link works, but is slower than the configuration asks for. With on_miss = \"warn\" this is a warning " +
-			"only.",
-		WayOut: "Look at the likely causes."}
 )

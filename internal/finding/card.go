@@ -61,14 +61,11 @@ var (
 		Meaning: "Newer releases dropped or broke older chips. Very old releases, and those of unknown version, print " +
 			"answers that the provider may misread.",
 		WayOut: "Install a release that supports this chip."}
-	CardVirtualFunction = &Rule{Code: "FW053", Severity: Refuse, Title: "Device is a virtual function",
+	CardOtherFunction = &Rule{Code: "FW054", Severity: Refuse, Title: "Device is not function 0 of its card",
 		Attribute: "card_id",
-		Meaning:   "A virtual function has no flash.",
-		WayOut:    "Name the physical function of the card."}
-	CardOtherFunction = &Rule{Code: "FW054", Severity: Refuse, Title: "Device is not the first function of its card",
-		Attribute: "card_id",
-		Meaning:   "All functions of a card share one flash. It is written through function 0 only.",
-		WayOut:    "Name function 0 of the card."}
+		Meaning: "All functions of a card share one flash. It is written through function 0 only, and a virtual function " +
+			"has none.",
+		WayOut: "Name function 0 of the card."}
 	// RunningUnknown asks for a consent of its own, and is not refused as FlashNotRunning is.
 	// Without a driver no fact decides: mstflint reads the version that the running firmware
 	// left in the card, prints it only if it differs from the flash, and prints nothing if

@@ -55,8 +55,6 @@ type Rule struct {
 	Consent string
 	// Attribute is the attribute that a diagnostic points at; empty for the whole resource.
 	Attribute string
-	// Once says that the text is the same for each object: the engine prints one of them, and how many more there are.
-	Once bool
 }
 
 // String gives the code.

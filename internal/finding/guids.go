@@ -2,27 +2,20 @@ package finding
 
 // Rules of GUIDs and MACs that were asked for.
 var (
-	GUIDZero = &Rule{Code: "GU001", Severity: Refuse, Title: "GUID is zero",
-		Meaning: "A zero GUID means that there is none.", WayOut: "Write another value."}
-	GUIDAllOnes = &Rule{Code: "GU002", Severity: Refuse, Title: "GUID is all ones",
-		Meaning: "Ethernet-only cards and erased flash hold all ones. It is no GUID.", WayOut: "Write another value."}
-	GUIDMulticast = &Rule{Code: "GU003", Severity: Refuse, Title: "GUID has a multicast prefix",
-		Meaning: "The lowest bit of the first byte is set: that marks a group, not a device.", WayOut: "Write another value."}
+	GUIDInvalid = &Rule{Code: "GU001", Severity: Refuse, Title: "GUID or MAC cannot be one of a device",
+		Meaning: "Zero means that there is none. Erased flash and cards with Ethernet only hold all ones. The lowest bit of the " +
+			"first byte marks a group.", WayOut: "Write another value."}
 	BaseTooHigh = &Rule{Code: "GU004", Severity: Refuse, Title: "Base value leaves no room",
 		Meaning: "The values that are counted from the base would wrap around. mstflint does not check that.",
 		WayOut:  "Choose a lower base."}
-	GUIDPrefixUnknown = &Rule{Code: "GU005", Severity: Warn, Title: "GUID has a prefix of no known vendor",
+	PrefixUnknown = &Rule{Code: "GU005", Severity: Warn, Title: "GUID or MAC has a prefix of no known vendor",
 		Meaning: "IEEE assigns the first three bytes to vendors. An invented prefix may collide with another card.",
 		WayOut:  "Derive the values from the card's label or its MAC, for example with base_mac."}
 	GUIDOfOtherCard = &Rule{Code: "GU006", Severity: Refuse, Title: "GUID or MAC belongs to another card",
-		Meaning: "One duplicate GUID stops a whole subnet: the subnet manager never finishes its discovery.",
-		WayOut: "Choose other values for one of the two. If the other card gets other values in the same configuration, " +
-			"write depends_on with the address of its infiniband_guids into this resource."}
-	GUIDsOverlap = &Rule{Code: "GU007", Severity: Refuse, Title: "GUIDs overlap those of another card",
-		Meaning: "A ConnectX-3 uses four GUIDs, counted from its base.",
-		WayOut:  "Choose bases that are at least 4 apart."}
-	MACNotUnicast = &Rule{Code: "GU008", Severity: Refuse, Title: "MAC is not a unicast address",
-		Meaning: "The card refuses zero, broadcast and group addresses.", WayOut: "Write another value."}
+		Meaning: "One duplicate GUID stops a whole subnet: the subnet manager never finishes its discovery. A ConnectX-3 uses " +
+			"four GUIDs, counted from its base.",
+		WayOut: "Choose other values for one of the two, and bases that are at least 4 apart. If the other card gets other " +
+			"values in the same configuration, write depends_on with the address of its infiniband_guids into this resource."}
 	GUIDsEqual = &Rule{Code: "GU009", Severity: Refuse, Title: "GUIDs or MACs of one card are equal to each other",
 		Meaning: "The subnet manager would take both ports for one.", WayOut: "Write different values."}
 	GUIDsIncomplete = &Rule{Code: "GU010", Severity: Refuse, Title: "Card needs GUIDs and MACs at once",
@@ -34,8 +27,6 @@ var (
 			"gives a healthy card another identity. Subnet manager configuration, partitions and addresses may name the old " +
 			"values.",
 		WayOut: "Compare the new values with the label of the card. If they are right, write into the resource:"}
-	MACPrefixUnknown = &Rule{Code: "GU012", Severity: Warn, Title: "MAC has a prefix of no known vendor",
-		Meaning: "IEEE assigns the first three bytes to vendors.", WayOut: "Take the value from the card's label."}
 	GUIDsUnsupported = &Rule{Code: "GU014", Severity: Refuse, Title: "GUIDs of this chip cannot be set",
 		Attribute: "card_id",
 		Meaning: "ConnectX-4 and later cards store one base GUID and one base MAC beside the firmware, and burns keep " +

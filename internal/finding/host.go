@@ -41,8 +41,8 @@ var (
 		WayOut: "Remove mode = \"observe\" from the host's entry, or from the provider where it stands for all hosts. " +
 			"To see what differs and change nothing, run \"terraform plan -refresh-only\"."}
 	SubnetManagerOnCard = &Rule{Code: "HO009", Severity: Warn, Title: "A subnet manager runs on this card",
-		Meaning: "While the card is out of service, its subnet manager is too. If it is the only one, ports that come up " +
-			"stay in Initializing.",
+		Meaning: "While the card or its port is out of service, its subnet manager is too. If it is the only one, ports " +
+			"that come up stay in Initializing.",
 		WayOut: "Let another subnet manager take over first."}
 	HostLacksPrograms = &Rule{Code: "HO010", Severity: Refuse, Title: "Host lacks programs that the flash job needs",
 		Meaning: "The host runs the burn as its own job, so that a lost connection cannot stop it. The job needs these " +
@@ -51,8 +51,8 @@ var (
 	RestartNeeded = &Rule{Code: "HO011", Severity: Warn,
 		Title:     "What is written to the card will not run before a restart",
 		Attribute: "activation",
-		Meaning: "The card loads firmware and GUIDs only when the host starts. The configuration does not ask for a " +
-			"reboot.",
+		Meaning: "The card loads firmware and GUIDs only when the host starts, ConnectX-4 and later also the types of the " +
+			"ports. The configuration does not ask for a reboot.",
 		WayOut: "Restart the host, or write activation = \"reboot\"."}
 	StorageOverCard = &Rule{Code: "HO012", Severity: NeedsConsent, Title: "Storage of the host is reached over this card",
 		Attribute: Allow, Consent: "management_path",

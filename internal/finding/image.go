@@ -5,12 +5,10 @@ var (
 	ImageUnreadable = &Rule{Code: "FW001", Severity: Refuse, Title: "Firmware image cannot be read", Attribute: "image_id",
 		Meaning: "What cannot be read cannot be checked.",
 		WayOut:  "Check the path and the permissions of the file."}
-	ImageTruncated = &Rule{Code: "FW002", Severity: Refuse, Title: "Firmware image is truncated", Attribute: "image_id",
-		Meaning: "The image says that it is longer than the file. Half an image does not boot.",
-		WayOut:  "Download the file again and compare its SHA-256 with the one its publisher gives."}
-	ImageDamaged = &Rule{Code: "FW003", Severity: Refuse, Title: "Firmware image is damaged", Attribute: "image_id",
-		Meaning: "A checksum inside the image is wrong. Damaged firmware does not boot.",
-		WayOut:  "Download the file again and compare its SHA-256 with the one its publisher gives."}
+	ImageDamaged = &Rule{Code: "FW003", Severity: Refuse, Title: "Firmware image is cut off or damaged",
+		Attribute: "image_id",
+		Meaning:   "A part of the image is missing, or a checksum inside it is wrong. Such firmware does not boot.",
+		WayOut:    "Download the file again and compare its SHA-256 with the one its publisher gives."}
 	ImageNotFirmware = &Rule{Code: "FW004", Severity: Refuse, Title: "File is not a firmware image", Attribute: "image_id",
 		Meaning: "The host burns a bare image only, a .bin file. Vendors ship images inside archives and installers.",
 		WayOut:  "Unpack the file and name the .bin inside it."}

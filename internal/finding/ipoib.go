@@ -12,17 +12,11 @@ var (
 		Meaning: "0x0000 and 0x8000 name no partition, and Linux refuses them. Linux sets bit 0x8000 in the key of every " +
 			"P_Key interface. So 0x0005 and 0x8005 are one interface, and the provider takes both.",
 		WayOut: "Use a key from 0x0001 to 0x7fff, with bit 0x8000 or without it, or leave pkey out."}
-	MTUAboveDatagram = &Rule{Code: "IP005", Severity: Refuse, Title: "Refusing an MTU that datagram mode cannot carry",
-		Attribute: "mtu",
-		Meaning:   "In datagram mode one InfiniBand packet must hold the IP packet and 4 bytes of IPoIB header (RFC 4391).",
-		WayOut:    "Use mtu = 2044, or mode = \"connected\". Where the whole fabric has 4096-byte packets, 4092 is possible."}
-	MTUAboveIPoIB = &Rule{Code: "IP006", Severity: Refuse, Title: "Refusing an MTU above the limit of IPoIB",
-		Attribute: "mtu",
-		Meaning:   "65520 is the largest MTU of IPoIB in Linux: 65536 less 16 bytes of headroom.",
-		WayOut:    "Use at most mtu = 65520 with mode = \"connected\"."}
-	MTUBelowIPv6 = &Rule{Code: "IP007", Severity: Refuse, Title: "Refusing an MTU below 1280", Attribute: "mtu",
-		Meaning: "IPv6 needs 1280 bytes. Below that Linux removes IPv6 from the interface, and the TrueNAS middleware fails.",
-		WayOut:  "Use mtu = 1280 or more."}
+	MTUUnfit = &Rule{Code: "IP005", Severity: Refuse, Title: "Refusing an MTU that IPoIB cannot have", Attribute: "mtu",
+		Meaning: "In datagram mode one InfiniBand packet must hold the IP packet and 4 bytes of IPoIB header (RFC 4391). In " +
+			"connected mode Linux takes at most 65520: 65536 less 16 bytes of headroom. Below 1280 it removes IPv6 from the " +
+			"interface, and the TrueNAS middleware fails.",
+		WayOut: "Use mtu = 2044, or mode = \"connected\". Where the whole fabric has 4096-byte packets, 4092 is possible."}
 	MTUAboveTrueNAS = &Rule{Code: "IP008", Severity: NeedsConsent, Title: "Refusing an MTU above 9216 on TrueNAS",
 		Attribute: "mtu",
 		Meaning: "The middleware's API accepts 68 to 9216 (TrueNAS 25.10, interface.update). A larger MTU needs a private " +
@@ -134,12 +128,11 @@ var (
 		Meaning: "Metrics decide between two default routes, and each network stack sets them in its own way. The host " +
 			"may become unreachable.",
 		WayOut: "Name the networks behind the gateway instead."}
-	TrueNASRoutes = &Rule{Code: "IP031", Severity: Refuse, Title: "Refusing routes on TrueNAS", Attribute: "routes",
-		Meaning: "The middleware stores static routes apart from interfaces. Its rollback does not include them.",
-		WayOut:  "Set them in the TrueNAS web interface (Network, Static Routes)."}
-	TrueNASPKey = &Rule{Code: "IP032", Severity: Refuse, Title: "Refusing a P_Key interface on TrueNAS", Attribute: "pkey",
-		Meaning: "The middleware cannot make P_Key interfaces. It switches off every interface that it has not stored.",
-		WayOut:  "Leave pkey out, or use another host."}
+	TrueNASCannotKeep = &Rule{Code: "IP031", Severity: Refuse, Title: "Refusing routes and P_Key interfaces on TrueNAS",
+		Attribute: "routes",
+		Meaning: "The middleware stores static routes apart from interfaces, and its rollback does not include them. It " +
+			"cannot make P_Key interfaces, and switches off every interface that it has not stored.",
+		WayOut: "Set routes in the TrueNAS web interface (Network, Static Routes). Leave pkey out, or use another host."}
 	PKeyNameTooLong = &Rule{Code: "IP033", Severity: Refuse, Title: "Refusing a P_Key interface whose name is too long",
 		Attribute: "pkey",
 		Meaning:   "The name consists of the name of the port's interface and the key. Linux allows 15 characters.",

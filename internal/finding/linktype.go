@@ -22,7 +22,7 @@ var (
 		Meaning: "Link types exist on ConnectX-3 (driver mlx4) and on later cards of the same maker (driver mlx5), and " +
 			"only where the firmware knows both.",
 		WayOut: "Leave infiniband_link_type out for this card. There is nothing to set."}
-	InterfacesGoDown = &Rule{Code: "LT006", Severity: Warn, Once: true, Title: "Interfaces of both ports go down",
+	InterfacesGoDown = &Rule{Code: "LT006", Severity: Warn, Title: "Interfaces of both ports go down",
 		Attribute: "ports",
 		Meaning: "The driver stops the whole card to change the type of one port. The interface of a port that keeps its " +
 			"type comes back after a moment, without addresses that were set by hand. A port that changes its type gets " +
@@ -44,10 +44,6 @@ var (
 	LinkTypeNotLasting = &Rule{Code: "LT011", Severity: Refuse, Title: "Link type cannot be stored", Attribute: "ports",
 		Meaning: "The link type would be lost at the next reboot.",
 		WayOut:  "Fix what is named above, then plan again."}
-	LinkTypePostponed = &Rule{Code: "LT012", Severity: Warn, Once: true, Title: "Link type is checked at apply",
-		Attribute: "ports",
-		Meaning: "The plan changes the card's firmware first. What the new firmware supports can be read only " +
-			"after it runs."}
 	CardConfigUnreadable = &Rule{Code: "LT013", Severity: Refuse, Title: "Configuration of the card cannot be read",
 		Attribute: "card_id",
 		Meaning: "The card's own configuration may hold the link types. On ConnectX-4 and later nothing else does. Only " +
@@ -55,10 +51,6 @@ var (
 			"another one.",
 		WayOut: "Plan again: a busy card may answer next time. If mstconfig is not installed, install mstflint. Else run " +
 			"`mstconfig -d <pci address> q` on the host and fix what it reports."}
-	LinkTypeAwaitsRestart = &Rule{Code: "LT014", Severity: Warn, Title: "Link types wait for the next restart",
-		Attribute: "activation",
-		Meaning:   "ConnectX-4 and later change the link type only with a full reset. Until then the ports keep their types.",
-		WayOut:    "Restart the host when it suits, or write activation = \"reboot\"."}
 	LinkTypeWouldBeLost = &Rule{Code: "LT015", Severity: Warn, Title: "Link types would be lost at the next restart",
 		Attribute: "ports",
 		Meaning: "The ports are as asked now, and the place that decides at boot has another type. Either the types of now " +

@@ -21,11 +21,6 @@ var (
 		Meaning: "The PSID names the board that the image was made for. An image for another board can leave ports without " +
 			"signal, or a host that does not start. An equal hardware id does not prevent that.",
 		WayOut: "If you know that both boards are the same hardware and want this cross-flash, write into the resource:"}
-	PSIDConsentDiffers = &Rule{Code: "FW024", Severity: NeedsConsent,
-		Title: "allow.psid_change names another pair than the one observed", Attribute: Allow,
-		Consent: "psid_change",
-		Meaning: "A consent holds for one pair of PSIDs only.",
-		WayOut:  "Check that this is the card and the image that you mean. If so, write:"}
 	PSIDUnknown = &Rule{Code: "FW025", Severity: Refuse, Title: "PSID of the card is not known", Attribute: "card_id",
 		Meaning: "Without a PSID no image can be matched to the board. mstflint would skip its own PSID check.",
 		WayOut: "Run `mstflint -d <pci address> q` on the host. A card without a readable PSID needs its vendor's own " +
@@ -34,22 +29,12 @@ var (
 		Attribute: Allow, Consent: "downgrade",
 		Meaning: "Older firmware may lack fixes. It may not understand settings that newer firmware stored.",
 		WayOut:  "If the older version is wanted, write into the resource:"}
-	DowngradeConsentDiffers = &Rule{Code: "FW027", Severity: NeedsConsent,
-		Title: "allow.downgrade names another pair than the one observed", Attribute: Allow,
-		Consent: "downgrade",
-		Meaning: "A consent holds for one pair of versions only.",
-		WayOut:  "Check that this is the card and the image that you mean. If so, write:"}
 	VersionWouldBeSame = &Rule{Code: "FW028", Severity: NeedsConsent,
 		Title: "Image has the same version as the flash, but different content", Attribute: Allow,
 		Consent: "reinstall",
 		Meaning: "Flash and image have the same PSID and version but different content. One of them was modified, or is an " +
 			"OEM's build.",
 		WayOut: "If the image is the right one, write into the resource:"}
-	ReinstallConsentDiffers = &Rule{Code: "FW029", Severity: NeedsConsent,
-		Title: "allow.reinstall names another version than the one observed", Attribute: Allow,
-		Consent: "reinstall",
-		Meaning: "A consent holds for one version only.",
-		WayOut:  "Check that this is the card and the image that you mean. If so, write:"}
 	ImageFormatOfOtherChip = &Rule{Code: "FW030", Severity: Refuse,
 		Title: "Format of the firmware image does not fit the chip", Attribute: "image_id",
 		Meaning: "Each generation of chips boots one container format.",
@@ -77,9 +62,4 @@ var (
 			"branches cannot be compared. Each may have fixes that the other lacks. A version like 12.28.2006 names no " +
 			"branch, and nothing else in the image names one. A branch of an OEM has its own PSID.",
 		WayOut: "If the other branch is wanted, write into the resource:"}
-	BranchConsentDiffers = &Rule{Code: "FW036", Severity: NeedsConsent,
-		Title: "allow.branch_change names another pair than the one observed", Attribute: Allow,
-		Consent: "branch_change",
-		Meaning: "A consent holds for one pair of versions only.",
-		WayOut:  "Check that this is the card and the image that you mean. If so, write:"}
 )

@@ -14,11 +14,6 @@ var (
 			"trained again. If the other end supports none of them, the link stays down.",
 		WayOut: "Use another way to the host, move the default route, or unmount the storage. If losing it is acceptable, " +
 			"write into the resource:"}
-	PortHasSubnetManager = &Rule{Code: "PO005", Severity: Warn, Title: "A subnet manager runs on this port",
-		Attribute: "port",
-		Meaning: "While the port is down, its subnet manager manages nothing. If it is the only one, ports that come up " +
-			"meanwhile stay in Initializing.",
-		WayOut: "Let another subnet manager take over first."}
 	PortSpeedUnsupported = &Rule{Code: "PO006", Severity: Refuse, Title: "Port does not support what is asked for",
 		Attribute: "speeds",
 		Meaning:   "The port ignores what it does not support, or its link stays down.",

@@ -96,7 +96,8 @@ func TestAssessFirmware_refuses_without_consent_and_writes_nothing(t *testing.T)
 	if err != nil {
 		t.Fatal(explain(err))
 	}
-	if !a.Verdict.Has(finding.PSIDConsentDiffers) || !a.Verdict.Blocked() {
+	if !a.Verdict.Has(finding.PSIDWouldChange) || !a.Verdict.Blocked() ||
+		a.Verdict.Blockers()[0].Summary != "allow.psid_change names another pair than the one observed" {
 		t.Errorf("findings %+v", a.Verdict.Findings)
 	}
 	_, err = o.ApplyFirmware(ctx, f)

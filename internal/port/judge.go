@@ -181,10 +181,10 @@ func users(s *inventory.Snapshot, d Request, o Observation) []finding.Finding {
 	}
 	switch {
 	case fact.Yes(o.IsSM):
-		found = append(found, finding.PortHasSubnetManager.Find("%s.", d.Name()))
+		found = append(found, finding.SubnetManagerOnCard.Find("%s.", d.Name()).At("port"))
 	case !o.IsSM.Known():
-		found = append(found, finding.PortHasSubnetManager.Find("%s: whether a subnet manager is bound to it is not "+
-			"known: %s.", d.Name(), o.IsSM.Why()))
+		found = append(found, finding.SubnetManagerOnCard.Find("%s: whether a subnet manager is bound to it is not "+
+			"known: %s.", d.Name(), o.IsSM.Why()).At("port"))
 	}
 	return found
 }

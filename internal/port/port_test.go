@@ -197,7 +197,7 @@ func TestCheck_unknown_facts(t *testing.T) {
 			s.Storage = []inventory.Storage{{Kind: "srp", What: "host3", RDMA: "mlx4_1"}}
 		}, finding.PortCarriesHost, "srp host3 of intel9 is reached over mlx4_1."},
 		"subnet manager": {func(s *inventory.Snapshot) { s.Cards[0].Ports[0].IsSM = fact.Unknown[bool]("no cap_mask") },
-			finding.PortHasSubnetManager, "not known: no cap_mask"},
+			finding.SubnetManagerOnCard, "not known: no cap_mask"},
 		"state of the port": {func(s *inventory.Snapshot) { s.Cards[0].Ports[0].State = "" }, finding.PortUnknown, "no port 1"},
 		"physical state": {func(s *inventory.Snapshot) { s.Cards[0].Ports[0].Physical = "" },
 			finding.PortEnabledUnread, "is Active: its phys_state cannot be read"},

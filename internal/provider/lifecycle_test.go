@@ -272,7 +272,7 @@ func TestPlan_codesOfACardAsItIs(t *testing.T) {
 		acctest.PhasePlan, p.Diags)
 	wrong := older.With(firmware, acctest.Allow("downgrade", map[string]any{"from": "2.40.5000",
 		"to": "2.36.5000"}))
-	bad{at: firmware, path: "allow", want: "FW027"}.shows(t, acctest.PhasePlan, plan(t, ws, wrong).Diags)
+	bad{at: firmware, path: "allow", want: "FW026 allow.downgrade names another pair"}.shows(t, acctest.PhasePlan, plan(t, ws, wrong).Diags)
 
 	// With the consent that was printed the older firmware goes in, and comes out
 	// again as an update, never as a replacement.

@@ -19,7 +19,7 @@ func cardReach(card CardFacts, host HostFacts) []finding.Finding {
 	var found []finding.Finding
 	switch {
 	case card.Virtual:
-		found = append(found, finding.CardVirtualFunction.Find("%s is a virtual function", card.PCI))
+		found = append(found, finding.CardOtherFunction.Find("%s is a virtual function", card.PCI))
 	case card.VendorID != ib.MellanoxVendor:
 		found = append(found, unsupportedCard(card))
 	case card.Livefish:

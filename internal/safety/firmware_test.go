@@ -32,7 +32,7 @@ var firmwareCases = []struct {
 	}},
 	{"FW001", finding.Refuse, "unreadable",
 		func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageUnreadable, "permission denied" }},
-	{"FW002", finding.Refuse, "truncated",
+	{"FW003", finding.Refuse, "truncated",
 		func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageTruncated, "ends at 0x100" }},
 	{"FW003", finding.Refuse, "wrong CRC",
 		func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageCRC, "DDR at 0x88" }},
@@ -106,7 +106,7 @@ var firmwareCases = []struct {
 		runsPSID(&in.Card, psidEN)
 		in.Request.PSIDChange = &Change[ib.PSID]{From: psidEN, To: psidVPI}
 	}},
-	{"FW024", finding.NeedsConsent, "consent to another pair", func(in *FirmwareInput) {
+	{"FW023", finding.NeedsConsent, "consent to another pair", func(in *FirmwareInput) {
 		in.Card.Flash.PSID = psidEN
 		runsPSID(&in.Card, psidEN)
 		in.Request.PSIDChange = &Change[ib.PSID]{From: "MT_9999999999", To: psidVPI}
@@ -119,7 +119,7 @@ var firmwareCases = []struct {
 		in.Card.Flash.FW = ib.MustParseFWVersion("2.42.5700")
 		runsVersion(&in.Card, ib.MustParseFWVersion("2.42.5700"))
 	}},
-	{"FW027", finding.NeedsConsent, "downgrade of another pair", func(in *FirmwareInput) {
+	{"FW026", finding.NeedsConsent, "downgrade of another pair", func(in *FirmwareInput) {
 		in.Card.Flash.FW = ib.MustParseFWVersion("2.42.5700")
 		runsVersion(&in.Card, ib.MustParseFWVersion("2.42.5700"))
 		in.Request.Downgrade = &Change[ib.FWVersion]{From: fw242, To: fw236}
@@ -131,13 +131,13 @@ var firmwareCases = []struct {
 		branches(in)
 		in.Request.Branch = &Change[ib.FWVersion]{From: in.Card.Flash.FW, To: in.Image.FW}
 	}},
-	{"FW036", finding.NeedsConsent, "other branch of another pair", func(in *FirmwareInput) {
+	{"FW035", finding.NeedsConsent, "other branch of another pair", func(in *FirmwareInput) {
 		branches(in)
 		in.Request.Branch = &Change[ib.FWVersion]{From: in.Card.Flash.FW, To: fw242}
 	}},
 	{"FW028", finding.NeedsConsent, "same version, other content",
 		func(in *FirmwareInput) { in.Card.Flash.FW = fw242; runsVersion(&in.Card, fw242) }},
-	{"FW029", finding.NeedsConsent, "reinstall of another version", func(in *FirmwareInput) {
+	{"FW028", finding.NeedsConsent, "reinstall of another version", func(in *FirmwareInput) {
 		in.Card.Flash.FW = fw242
 		runsVersion(&in.Card, fw242)
 		in.Request.Reinstall = "2.36.5000"
@@ -195,7 +195,7 @@ var firmwareCases = []struct {
 		driverless(&in.Card)
 		in.Card.StagedBy = "J"
 	}},
-	{"FW053", finding.Refuse, "virtual function", func(in *FirmwareInput) { in.Card.Virtual = true }},
+	{"FW054", finding.Refuse, "virtual function", func(in *FirmwareInput) { in.Card.Virtual = true }},
 	{"FW054", finding.Refuse, "second function",
 		func(in *FirmwareInput) { in.Card.PCI = ib.MustParsePCIAddress("0000:01:00.1") }},
 	{"FW055", finding.Note, "no RDMA device, and the tool sees no other version",
@@ -539,8 +539,8 @@ func TestFirmware_consents_are_literal(t *testing.T) {
 		t.Errorf("detail lacks the line or the code:\n%s", f.Detail())
 	}
 	in.Request.PSIDChange = &Change[ib.PSID]{From: psidVPI, To: psidVPI}
-	f = expectFinding(t, Firmware(in).Findings, "FW024", finding.NeedsConsent)
-	if !strings.Contains(f.Evidence, "allow.psid_change.from is") ||
+	f = expectFinding(t, Firmware(in).Findings, "FW023", finding.NeedsConsent)
+	if f.Summary != "allow.psid_change names another pair than the one observed" || !strings.Contains(f.Evidence, "allow.psid_change.from is") ||
 		strings.Contains(f.Evidence, "allow.psid_change.to is") {
 		t.Errorf("evidence does not say which half is off: %s", f.Evidence)
 	}

@@ -84,7 +84,7 @@ func overlaps(host string, pci ib.PCIAddress, req GUIDRequest, lab clash.Facts) 
 			a, b = b, a
 		}
 		if b-a > 0 && b-a < clash.Neighbourhood {
-			found = append(found, finding.GUIDsOverlap.Find("Base %s is %d from node GUID %s of %s", req.BaseGUID,
+			found = append(found, finding.GUIDOfOtherCard.Find("Base %s is %d from node GUID %s of %s", req.BaseGUID,
 				b-a, other.GUIDs.Node, other.ID()).At("base_guid"))
 		}
 	}

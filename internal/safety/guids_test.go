@@ -19,8 +19,8 @@ var guidCases = []struct {
 	change   func(*GUIDInput)
 }{
 	{"GU001", finding.Refuse, "zero", func(in *GUIDInput) { in.Request.Want.Node = 0 }},
-	{"GU002", finding.Refuse, "all ones", func(in *GUIDInput) { in.Request.Want.Port2 = ^ib.GUID(0) }},
-	{"GU003", finding.Refuse, "multicast", func(in *GUIDInput) { in.Request.Want.Port1 |= 1 << 56 }},
+	{"GU001", finding.Refuse, "all ones", func(in *GUIDInput) { in.Request.Want.Port2 = ^ib.GUID(0) }},
+	{"GU001", finding.Refuse, "multicast", func(in *GUIDInput) { in.Request.Want.Port1 |= 1 << 56 }},
 	{"GU004", finding.Refuse, "base wraps", func(in *GUIDInput) { in.Request.BaseGUID = ^ib.GUID(0) - 1 }},
 	{"GU004", finding.Refuse, "base MAC wraps", func(in *GUIDInput) { in.Request.BaseMAC = 0xfffffffffffe }},
 	{"GU005", finding.Refuse, "digits are missing", func(in *GUIDInput) { in.Request.Want.Port1 = 1 }},
@@ -44,16 +44,16 @@ var guidCases = []struct {
 		in.Request.Want = in.Card.Flash.GUIDs
 		in.Lab.Cards = []clash.Holder{{Host: "xeon2zfs", PCI: here, GUIDs: guidSet(in.Request.Want.Node, 0), Running: true}}
 	}},
-	{"GU007", finding.Refuse, "bases too near", func(in *GUIDInput) {
+	{"GU006", finding.Refuse, "bases too near", func(in *GUIDInput) {
 		in.Request.BaseGUID = in.Request.Want.Node
 		in.Lab.Cards = []clash.Holder{{Host: "xeon2zfs", PCI: here, GUIDs: ib.GUIDSet{Node: in.Request.Want.Node - 3}}}
 	}},
-	{"GU008", finding.Refuse, "group MAC", func(in *GUIDInput) { in.Request.Want.MAC1 = 0x010203040506 }},
+	{"GU001", finding.Refuse, "group MAC", func(in *GUIDInput) { in.Request.Want.MAC1 = 0x010203040506 }},
 	{"GU009", finding.Refuse, "ports equal", func(in *GUIDInput) { in.Request.Want.Port2 = in.Request.Want.Port1 }},
 	{"GU010", finding.Refuse, "blank card, GUIDs only",
 		func(in *GUIDInput) { in.Card.Flash.BlankGUIDs, in.Request.HasMACs = true, false }},
 	{"GU011", finding.Note, "replaces", func(*GUIDInput) {}},
-	{"GU012", finding.Warn, "invented MAC prefix", func(in *GUIDInput) { in.Request.Want.MAC1 = 0x020000000001 }},
+	{"GU005", finding.Warn, "invented MAC prefix", func(in *GUIDInput) { in.Request.Want.MAC1 = 0x020000000001 }},
 	{"GU014", finding.Refuse, "ConnectX-4 that mstflint writes", func(in *GUIDInput) { laterGUIDs(in, 0x1013, "Legacy") }},
 	{"GU014", finding.Refuse, "ConnectX-6 that mstflint writes", func(in *GUIDInput) { laterGUIDs(in, 0x101b, "Legacy") }},
 	{"GU014", finding.Refuse, "ConnectX-7", func(in *GUIDInput) { laterGUIDs(in, 0x1021, "fw_ctrl") }},
@@ -65,7 +65,7 @@ var guidCases = []struct {
 		laterGUIDs(in, 0x1013, "fw_ctrl")
 		in.Card.Flash.SecurityAttrs = "secure-fw"
 	}},
-	{"GU007", finding.Refuse, "one that port 2 of a ConnectX-4 gets is near another's", func(in *GUIDInput) {
+	{"GU006", finding.Refuse, "one that port 2 of a ConnectX-4 gets is near another's", func(in *GUIDInput) {
 		laterGUIDs(in, 0x1013, "fw_ctrl")
 		in.Lab.Cards = []clash.Holder{{Host: "xeon2zfs", PCI: here, GUIDs: ib.GUIDSet{Node: in.Request.Want.Node + 2}}}
 	}},
@@ -284,11 +284,6 @@ var linkCases = []struct {
 		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
 		in.Request.Ports[2] = ib.LinkTypeIB
 	}},
-	{"LT012", finding.Warn, "mlx5, firmware planned", func(in *LinkTypeInput) {
-		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
-		in.PlannedPSID = psidVPI
-		runsPSID(&in.Card, psidEN)
-	}},
 	{"LT001", finding.Refuse, "mlx5 without types", func(in *LinkTypeInput) { mlx5(in, nil) }},
 	{"LT005", finding.Refuse, "mlx5 without types, and InfiniBand", func(in *LinkTypeInput) {
 		mlx5(in, nil)
@@ -305,11 +300,6 @@ var linkCases = []struct {
 		silenceMstconfig(in)
 		in.Current = nil
 	}},
-	{"LT012", finding.Warn, "no answer, firmware planned", func(in *LinkTypeInput) {
-		silenceMstconfig(in)
-		in.PlannedPSID = psidVPI
-		runsPSID(&in.Card, psidEN)
-	}},
 	{"HO045", finding.Refuse, "no answer beside a burn by hand", func(in *LinkTypeInput) {
 		silenceMstconfig(in)
 		in.Card.InUse = []string{"mstflint"}
@@ -322,7 +312,7 @@ var linkCases = []struct {
 		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeIB})
 		in.Current, in.Request.Activation = nil, ActivationReboot
 	}},
-	{"LT014", finding.Warn, "mlx5 waits", func(in *LinkTypeInput) { mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH}) }},
+	{"HO011", finding.Warn, "mlx5 waits", func(in *LinkTypeInput) { mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH}) }},
 	{"HO007", finding.Refuse, "mlx5 may not restart", func(in *LinkTypeInput) {
 		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
 		in.Request.Activation, in.Host.RebootAllowed = ActivationReboot, false
@@ -375,8 +365,6 @@ var linkCases = []struct {
 		in.StoredIn, in.Edited = "modprobe.d", "/etc/modprobe.d/terraform-infiniband.conf also has: a line"
 	}},
 	{"LT011", finding.Refuse, "nothing lasts", func(in *LinkTypeInput) { in.StoredIn, in.WhyNotStored = "", "no place" }},
-	{"LT012", finding.Warn, "firmware planned",
-		func(in *LinkTypeInput) { in.PlannedPSID = psidVPI; runsPSID(&in.Card, psidEN) }},
 	{"HO001", finding.NeedsConsent, "SSH on the other port",
 		func(in *LinkTypeInput) { in.Host.SSH.Devs = fact.Known([]string{"enp1s0d1"}) }},
 	{"HO002", finding.NeedsConsent, "default route", func(in *LinkTypeInput) {
@@ -498,6 +486,23 @@ func TestLinkTypes_ofAConnectX4(t *testing.T) {
 		v := LinkTypes(in)
 		if v.Blocked() || v.Action != c.action || v.Activation != c.how && (c.how != ActivationNone || v.Activation != "") {
 			t.Errorf("%s: action %v, activation %q, findings %+v", name, v.Action, v.Activation, v.Findings)
+		}
+	}
+}
+
+// What the card can store, and what it shows, is judged when the planned firmware runs.
+func TestLinkTypes_judged_after_planned_firmware(t *testing.T) {
+	for name, change := range map[string]func(in *LinkTypeInput){
+		"ConnectX-3": func(*LinkTypeInput) {},
+		"ConnectX-4": func(in *LinkTypeInput) { mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH}) },
+		"no answer":  silenceMstconfig,
+	} {
+		in := goodLink()
+		change(&in)
+		in.PlannedPSID = psidVPI
+		runsPSID(&in.Card, psidEN)
+		if v := LinkTypes(in); v.Blocked() || v.Action != ActionLinkTypes {
+			t.Errorf("%s: action %v, findings %+v", name, v.Action, v.Findings)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 var imageRules = map[ImageProblem]*finding.Rule{
 	ImageUnreadable:  finding.ImageUnreadable,
-	ImageTruncated:   finding.ImageTruncated,
+	ImageTruncated:   finding.ImageDamaged,
 	ImageCRC:         finding.ImageDamaged,
 	ImageContainer:   finding.ImageNotFirmware,
 	ImageRawDump:     finding.ImageIsRawDump,

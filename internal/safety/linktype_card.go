@@ -36,18 +36,14 @@ func inCard(in LinkTypeInput, v Verdict) Verdict {
 	if linkChanges(in) {
 		v.Findings = append(v.Findings, hostcheck.Path(&in.Host.Snapshot, in.Card.PCI, in.Request.ManagementPath)...)
 		v.Findings = append(v.Findings, losesInfiniBand(in)...)
-		if in.Request.Activation != ActivationReboot {
-			v.Findings = append(v.Findings,
-				finding.LinkTypeAwaitsRestart.Find("Card %s, activation = %q", in.Card.PCI,
-					cmp.Or(string(in.Request.Activation), "none")))
+		how, found := activation(in.Card, in.Host, in.Request.Activation)
+		if how == ActivationNone {
+			v.Findings = append(v.Findings, found...)
 			return seal(v, in.Card, false)
 		}
 		v.Findings = append(v.Findings, cardUnshown(in)...)
-		how, found := activation(in.Card, in.Host, in.Request.Activation)
 		v.Activation = how
-		if how == ActivationReboot {
-			found = append(found, bootable(in.Card)...)
-		}
+		found = append(found, bootable(in.Card)...)
 		v.Findings = append(append(v.Findings, hostcheck.Managers(&in.Host.Snapshot, in.Card.PCI)...), found...)
 		v.Findings = append(v.Findings, hostcheck.Battery(&in.Host.Snapshot)...)
 	}
@@ -80,8 +76,7 @@ func cardPorts(in LinkTypeInput) []finding.Finding {
 	}
 	switch {
 	case firmwareFirst(in):
-		return append(found, finding.LinkTypePostponed.Find("Running PSID %s, planned %s",
-			cmp.Or(in.Card.runningPSID(), "unknown"), in.PlannedPSID))
+		return found
 	case !in.HasTypes.Known():
 		return append(found, configUnread(in, in.HasTypes.Why()))
 	case fact.No(in.HasTypes):

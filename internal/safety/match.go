@@ -134,27 +134,31 @@ func matchPSID(card CardFacts, img ImageFacts, consent *Change[ib.PSID]) []findi
 	from, to := card.InFlash().PSID, img.PSID
 	observed := fmt.Sprintf("In flash: %s. In the image: %s.", boards.Describe(from), boards.Describe(to))
 	found := []finding.Finding{
-		consented(consent, from, to, finding.PSIDWouldChange, finding.PSIDConsentDiffers, "Cross-flash", observed)}
+		consented(consent, from, to, finding.PSIDWouldChange, "Cross-flash", observed)}
 	if a, b := from.Vendor(), to.Vendor(); a != b && (a != "" || b != "") {
 		found = append(found, finding.ImageOfOtherVendor.Find("%s", observed))
 	}
 	return found
 }
 
-// consented is a finding on a change that exactly its pair of values allows. differs is the rule where
-// the consent names another pair.
-func consented[T comparable](consent *Change[T], from, to T, asks, differs *finding.Rule,
-	change, observed string) finding.Finding {
+// consented is a finding on a change that exactly its pair of values allows.
+func consented[T comparable](consent *Change[T], from, to T, asks *finding.Rule, change, observed string) finding.Finding {
 	line := asks.ConsentLine(fmt.Sprintf(`{ from = "%v", to = "%v" }`, from, to))
 	switch {
 	case consent == nil:
 		return asks.Find("%s", observed).WithConsent(line)
 	case *consent != (Change[T]{from, to}):
-		return differs.Find("%s %s", offBy(asks.ConsentName(), fmt.Sprint(consent.From), fmt.Sprint(consent.To),
-			fmt.Sprint(from), fmt.Sprint(to)), observed).WithConsent(line)
+		off := offBy(asks.ConsentName(), fmt.Sprint(consent.From), fmt.Sprint(consent.To), fmt.Sprint(from), fmt.Sprint(to))
+		return otherConsent(asks.Find("%s %s", off, observed).WithConsent(line), "another pair")
 	}
 	return asks.Find("%s", observed).WithConsent(line).
 		AsGranted(fmt.Sprintf("%s from %v to %v, as allowed", change, from, to))
+}
+
+// otherConsent is a finding on a change whose consent names other values than those observed.
+func otherConsent(f finding.Finding, names string) finding.Finding {
+	f.Summary = f.Rule.ConsentName() + " names " + names + " than the one observed"
+	return f.WithWayOut("Check that this is the card and the image that you mean. If so, write:")
 }
 
 // offBy says which half of a consent does not hold.
@@ -181,7 +185,7 @@ func matchVersion(in FirmwareInput) []finding.Finding {
 }
 
 func olderVersion(from, to ib.FWVersion, consent *Change[ib.FWVersion]) finding.Finding {
-	return consented(consent, from, to, finding.VersionWouldBeOlder, finding.DowngradeConsentDiffers, "Downgrade",
+	return consented(consent, from, to, finding.VersionWouldBeOlder, "Downgrade",
 		fmt.Sprintf("In flash: %s. In the image: %s.", from, to))
 }
 
@@ -192,8 +196,7 @@ func matchBranch(from, to ib.FWVersion, consent *Change[ib.FWVersion]) []finding
 	if !states || !too || has == wants {
 		return nil
 	}
-	return []finding.Finding{consented(consent, from, to, finding.BranchWouldChange, finding.BranchConsentDiffers,
-		"Change of branch",
+	return []finding.Finding{consented(consent, from, to, finding.BranchWouldChange, "Change of branch",
 		fmt.Sprintf("In flash: %s, of branch %d. In the image: %s, of branch %d.", from, has, to, wants))}
 }
 
@@ -212,7 +215,8 @@ func sameVersion(card CardFacts, img ImageFacts, consent string) finding.Finding
 	case consent == "":
 		return rule.Find("%s", observed).WithConsent(line)
 	case consent != img.FW.String():
-		return finding.ReinstallConsentDiffers.Find("%s is %q. %s", rule.ConsentName(), consent, observed).WithConsent(line)
+		return otherConsent(rule.Find("%s is %q. %s", rule.ConsentName(), consent, observed).WithConsent(line),
+			"another version")
 	}
 	return rule.Find("%s", observed).WithConsent(line).
 		AsGranted("Reinstallation of " + img.FW.String() + ", as allowed")

@@ -84,12 +84,12 @@ func (c *checker) mtu() {
 	switch {
 	case mtu == 0:
 	case mtu < minMTU:
-		c.add(finding.MTUBelowIPv6.Find("mtu = %d.", mtu))
+		c.add(finding.MTUUnfit.Find("mtu = %d.", mtu).WithWayOut("Use mtu = 1280 or more."))
 	case mtu > ib.ConnectedMaxMTU:
-		c.add(finding.MTUAboveIPoIB.Find("mtu = %d, which is %d more than %d.", mtu, mtu-ib.ConnectedMaxMTU,
-			ib.ConnectedMaxMTU))
+		c.add(finding.MTUUnfit.Find("mtu = %d, which is %d more than %d.", mtu, mtu-ib.ConnectedMaxMTU,
+			ib.ConnectedMaxMTU).WithWayOut("Use at most mtu = 65520 with mode = \"connected\"."))
 	case mode == ib.ModeDatagram && mtu > limit:
-		f := finding.MTUAboveDatagram.Find("mtu = %d with mode = \"datagram\": "+
+		f := finding.MTUUnfit.Find("mtu = %d with mode = \"datagram\": "+
 			"datagram carries at most IB MTU − %d = %d − %d = %d bytes; %d is %d too many.",
 			mtu, ib.DatagramOverhead, largestIBMTU, ib.DatagramOverhead, limit, mtu, mtu-limit)
 		f.Summary = fmt.Sprintf("Refusing MTU %d in datagram mode", mtu)

@@ -19,10 +19,10 @@ import (
 // trueNAS checks what only the middleware knows.
 func (c *checker) trueNAS() {
 	if len(c.d.Config.Routes) > 0 {
-		c.add(finding.TrueNASRoutes.Find("%s: routes %s.", c.look.Host, ipconf.Join(c.d.Config.Routes)))
+		c.add(finding.TrueNASCannotKeep.Find("%s: routes %s.", c.look.Host, ipconf.Join(c.d.Config.Routes)))
 	}
 	if c.look.PKey != 0 {
-		c.add(finding.TrueNASPKey.Find("%s: pkey = \"0x%04x\".", c.look.Host, c.d.PKey))
+		c.add(finding.TrueNASCannotKeep.Find("%s: pkey = \"0x%04x\".", c.look.Host, c.d.PKey).At("pkey"))
 	}
 	c.privateMTU()
 	m := c.look.Middleware()

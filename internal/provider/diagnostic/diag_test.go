@@ -144,7 +144,7 @@ func TestAddFindings_putEachOnItsAttribute(t *testing.T) {
 			Evidence: "In flash A.", Attribute: finding.Allow, Consent: "psid_change = { … }"},
 		{Rule: finding.CardWithoutPort, Severity: finding.Refuse, Summary: "No such port", Evidence: "Port 3.",
 			Attribute: "ports.3"},
-		{Rule: finding.MTUAboveDatagram, Severity: finding.Refuse, Summary: "Refusing an MTU that datagram mode cannot carry",
+		{Rule: finding.MTUUnfit, Severity: finding.Refuse, Summary: "Refusing an MTU that datagram mode cannot carry",
 			Evidence: "65520.", Attribute: "mtu"},
 		{Rule: finding.SubnetManagerOnCard, Severity: finding.Warn, Summary: "A subnet manager runs on this card",
 			Evidence: "Port 1."},

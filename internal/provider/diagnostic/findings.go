@@ -28,9 +28,6 @@ func AddFindings(ctx context.Context, diags *diag.Diagnostics, what string, find
 		case finding.Warn:
 			_, thing, _ := strings.Cut(what, " ")
 			summary := fmt.Sprintf("%s: %s %s", Capital(thing), f.Rule.Code, f.Summary)
-			if f.Rule.Once {
-				summary = f.Rule.Code + " " + f.Summary
-			}
 			add(f, diags.AddAttributeWarning, diags.AddWarning, summary)
 		case finding.Note:
 			tflog.Info(ctx, Plain(f.Summary), map[string]any{"code": f.Rule.Code, "evidence": Plain(f.Evidence), "about": what})

@@ -26,14 +26,14 @@ func GUIDValues(s ib.GUIDSet) []finding.Finding {
 		attr := guidAttribute(g.Name)
 		switch {
 		case g.GUID.IsZero():
-			found = append(found, finding.GUIDZero.Find("%s", g.Name).At(attr))
+			found = append(found, finding.GUIDInvalid.Find("%s is zero", g.Name).At(attr))
 		case g.GUID.IsUnset():
-			found = append(found, finding.GUIDAllOnes.Find("%s", g.Name).At(attr))
+			found = append(found, finding.GUIDInvalid.Find("%s is all ones", g.Name).At(attr))
 		case uint64(g.GUID)>>56&1 == 1:
-			found = append(found, finding.GUIDMulticast.Find("%s %s", g.Name, g.GUID).At(attr))
+			found = append(found, finding.GUIDInvalid.Find("%s %s is one of a group", g.Name, g.GUID).At(attr))
 		case vendorOUIs[g.GUID.OUI()] == "" && !unknown[g.GUID.OUI()]:
 			unknown[g.GUID.OUI()] = true
-			f := finding.GUIDPrefixUnknown.Find("%s %s has prefix %s%s", g.Name, g.GUID, g.GUID.OUI(),
+			f := finding.PrefixUnknown.Find("%s %s has prefix %s%s", g.Name, g.GUID, g.GUID.OUI(),
 				localBit(uint64(g.GUID)>>56)).At(attr)
 			if uint64(g.GUID)>>40 == 0 { // 0x1: digits are missing
 				f.Severity = finding.Refuse
@@ -55,10 +55,10 @@ func MACValues(s ib.GUIDSet) []finding.Finding {
 	for _, m := range MACsOf(s) {
 		switch {
 		case m.MAC.IsZero() || m.MAC.IsMulticast():
-			found = append(found, finding.MACNotUnicast.Find("%s %s", m.Name, m.MAC).At("macs"))
+			found = append(found, finding.GUIDInvalid.Find("%s %s", m.Name, m.MAC).At("macs"))
 		case vendorOUIs[m.MAC.OUI()] == "" && !unknown[m.MAC.OUI()]:
 			unknown[m.MAC.OUI()] = true
-			found = append(found, finding.MACPrefixUnknown.Find("%s %s has prefix %s%s", m.Name, m.MAC, m.MAC.OUI(),
+			found = append(found, finding.PrefixUnknown.Find("%s %s has prefix %s%s", m.Name, m.MAC, m.MAC.OUI(),
 				localBit(uint64(m.MAC)>>40)).At("macs"))
 		}
 	}

@@ -24,8 +24,8 @@ var (
 		finding.ChangedSincePlan}
 	identity = []*finding.Rule{finding.CardExchanged, finding.CardUndecided, finding.CardMoved,
 		finding.CardWithoutSerialNumber, finding.CardUnsupported,
-		finding.CardVirtualFunction, finding.CardOtherFunction}
-	images = []*finding.Rule{finding.ImageUnreadable, finding.ImageTruncated, finding.ImageDamaged,
+		finding.CardOtherFunction}
+	images = []*finding.Rule{finding.ImageUnreadable, finding.ImageDamaged,
 		finding.ImageNotFirmware, finding.ImageHashDiffers, finding.ImageIsRawDump, finding.ImageWithoutPSID,
 		finding.ImageFormatUnsupported, finding.ImageWithoutHardwareID, finding.ImageMalformed,
 		finding.ImageEncrypted, finding.ImageUnusual, finding.ImageNotAsDeclared}
@@ -53,7 +53,7 @@ func Places() []Place {
 		{"infiniband_firmware_backup", slices.Concat(anyHost, identity, reading, backups, stored, inUse)},
 		{"infiniband_guids", slices.Concat(identity, reading, backups, family("GU"), hosts)},
 		{"infiniband_link_type", slices.Concat(identity, family("LT"), withPort, writesFiles, hosts)},
-		{"infiniband_port", slices.Concat(identity, anyHost, writesFiles, needsModules, family("PO"))},
+		{"infiniband_port", slices.Concat(identity, anyHost, writesFiles, needsModules, family("PO"), []*finding.Rule{finding.SubnetManagerOnCard})},
 		{"infiniband_opensm", slices.Concat(anyHost, writesFiles, needsModules, family("SM"))},
 		{"infiniband_ipoib_interface", slices.Concat(anyHost, writesFiles, needsModules, family("IP"))},
 		{"infiniband_fabric_file", []*finding.Rule{finding.ManagedTwice}},
@@ -70,8 +70,8 @@ func Situations() []Row {
 			finding.ImageForOtherModel, finding.ImageForOtherPortCount}},
 		{Seen: "The image is older, of the same version, or of another branch", Findings: []*finding.Rule{
 			finding.VersionWouldBeOlder, finding.VersionWouldBeSame, finding.BranchWouldChange}},
-		{Seen: "A consent is there, and the plan is refused", Findings: []*finding.Rule{finding.PSIDConsentDiffers,
-			finding.DowngradeConsentDiffers, finding.ReinstallConsentDiffers, finding.BranchConsentDiffers}},
+		{Seen: "A consent is there, and the plan is refused", Findings: []*finding.Rule{finding.PSIDWouldChange,
+			finding.VersionWouldBeOlder, finding.VersionWouldBeSame, finding.BranchWouldChange}},
 		{Seen: "The card cannot be burned with this provider", Findings: []*finding.Rule{finding.FirmwareSecure,
 			finding.UpdateMethodUnknown, finding.ChipUnproven, finding.GUIDsUnsupported}},
 		{Seen: "The card does not answer, is in recovery mode, or its flash does not verify", Findings: []*finding.Rule{

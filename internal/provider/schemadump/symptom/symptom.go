@@ -84,7 +84,7 @@ var linkTypes = []Row{
 	{
 		Seen:     "The type was changed and `ibstat` still shows the old one",
 		Cause:    "ConnectX-4 and later change the type only with a restart.",
-		Findings: []*finding.Rule{finding.LinkTypeAwaitsRestart}, Do: "Restart the host, or write `activation = \"reboot\"`.",
+		Findings: []*finding.Rule{finding.RestartNeeded}, Do: "Restart the host, or write `activation = \"reboot\"`.",
 	},
 	{
 		Seen:         "`Cannot find device \"ib0\"` after a change of type, firmware or kernel",
@@ -205,7 +205,7 @@ var interfaces = []Row{
 	{
 		Seen:     "`ip link set mtu 65520`: `RTNETLINK answers: Invalid argument`",
 		Cause:    "The interface is in datagram mode. Only connected mode has an MTU of 65520.",
-		Findings: []*finding.Rule{finding.MTUAboveDatagram, finding.MTUAbovePort}, Do: "Write `mode = \"connected\"`, or an MTU of at most 4092.",
+		Findings: []*finding.Rule{finding.MTUUnfit, finding.MTUAbovePort}, Do: "Write `mode = \"connected\"`, or an MTU of at most 4092.",
 	},
 	{
 		Seen:  "The host accepts MTU 4092 and shows 2044, or large packets are lost; `multicast join failed, status -22`",
