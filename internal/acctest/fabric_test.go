@@ -123,6 +123,27 @@ func TestFabric_sameFabricNeedsNoOtherSM(t *testing.T) {
 	}
 }
 
+// A subnet manager that this very plan starts makes the port Active.
+func TestFabric_portThatThisPlanServes(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	unmanagedNode(w)
+	ws := w.Workspace()
+	first := cleanPlan(t, ws, ipoib(labs.Intel9, nil))
+	if text := first.Diags.String(); !strings.Contains(text, "IP020") {
+		t.Errorf("without a subnet manager: %s", text)
+	}
+	applyStep(t, ws, first, "")
+	later := ipoib(labs.Intel9, nil)[0]
+	later.After = []string{"infiniband_opensm.it"}
+	plan := cleanPlan(t, ws, append(sm(labs.Intel9, nil), later))
+	for _, code := range []string{"IP020", "IP034", "IP052"} {
+		if text := plan.Diags.String(); strings.Contains(text, code) {
+			t.Errorf("%s", text)
+		}
+	}
+}
+
 func TestFabric_refusals(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{})

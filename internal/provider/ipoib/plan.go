@@ -166,7 +166,8 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 	all = append(all, judge.CheckAddresses(d, neighbours(overlap), neighbours(same))...)
 	if planned.SM && look.Unserved() {
 		elsewhere := judge.CheckFabric(d, o.SMsElsewhere(ctx, s.Snap, d.PortGUID))
-		if s.Held && len(elsewhere) == 0 {
+		// An apply of a subnet manager ends when its port is Active, or names the cause.
+		if s.Held && len(elsewhere) == 0 && !o.Planned.ChangesSM() {
 			elsewhere = judge.CheckServed(look, d)
 		}
 		all = append(all, elsewhere...)

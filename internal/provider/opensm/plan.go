@@ -70,6 +70,9 @@ func (o object) Plan(ctx context.Context, s *step) (held bool) {
 	if s.Keeps = held && why != "" && s.Found.Managed && len(judge.Differences(s.Found, s.Ask)) == 0; s.Keeps {
 		warnSilence(s.Diags, ref(s.Ask).String(), why)
 	}
+	if !held {
+		o.Planned.ChangeSM()
+	}
 	return held
 }
 

@@ -22,9 +22,11 @@ type Walk struct {
 	cards  map[attribute.CardRef]Card
 	images map[attribute.ImageRef]Image
 	sms    map[attribute.PortRef]SM
-	rivals map[SM][]attribute.PortRef        // the same the other way round
-	ports  map[attribute.PortRef]plannedPort // where a GUID will be
-	lab    *clash.Lab                        // found and planned identities of all cards
+	rivals map[SM][]attribute.PortRef // the same the other way round
+	// smChanges is true once a subnet manager is to be created or changed.
+	smChanges bool
+	ports     map[attribute.PortRef]plannedPort // where a GUID will be
+	lab       *clash.Lab                        // found and planned identities of all cards
 	// partitions holds one subnet manager of each partition file.
 	partitions map[string]attribute.PortRef
 	// subnets holds, by subnet and setting, the first interface of each.
@@ -189,6 +191,20 @@ func (p *Walk) SM(port attribute.PortRef) bool {
 	defer p.mu.Unlock()
 	_, ok := p.sms[port]
 	return ok
+}
+
+// ChangeSM remembers that this plan creates or changes a subnet manager.
+func (p *Walk) ChangeSM() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.smChanges = true
+}
+
+// ChangesSM reports whether this plan creates or changes a subnet manager, as far as it is planned.
+func (p *Walk) ChangesSM() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.smChanges
 }
 
 // HasSM reports whether a subnet manager was planned so far.
