@@ -22,6 +22,7 @@ type review struct {
 	Drift     []row
 	Effects   []effect
 	Consents  []consent
+	Unsaid    []string // objects whose consents the plan does not say
 	Missing   []consent
 	Findings  []found
 	Foreign   int // changes of other providers
@@ -142,7 +143,13 @@ func (r *review) ofResource(p *plan, one *resource) {
 	for _, e := range steps(one.planned()) {
 		r.Effects = append(r.Effects, effect{one.Address, e.What, e.Values})
 	}
-	r.Consents = append(r.Consents, p.consents(one)...)
+	for _, c := range p.consents(one) {
+		if c.Value == "" {
+			r.Unsaid = append(r.Unsaid, c.Address)
+		} else {
+			r.Consents = append(r.Consents, c)
+		}
+	}
 }
 
 // arrange puts the rows of one object together, and names it in the first of them.

@@ -70,7 +70,7 @@ func TestReview_saysFromWhatToWhat(t *testing.T) {
 			"configuration", object("root_module", object("module_calls", object("lab", object("module", object("resources",
 				[]any{object("mode", "managed", "type", "infiniband_firmware", "name", "a", "expressions", object("allow",
 					object("references", []string{"var.older"})))})))))),
-			[]string{"| `module.lab.infiniband_firmware.a` | `allow` | not in the plan, may be none: read the configuration |"}, nil},
+			[]string{"read `allow` in the configuration: `module.lab.infiniband_firmware.a`.\n"}, nil},
 		"consent that a module is given": {"infiniband_firmware", object("actions", []string{"create"}, "after", object()), object(
 			"resource_changes", []any{object("address", "module.lab.infiniband_firmware.a", "module_address", "module.lab", "mode",
 				"managed", "type", "infiniband_firmware", "name", "a", "change", object("actions", []string{"create"}, "after", object()))},
@@ -84,7 +84,7 @@ func TestReview_saysFromWhatToWhat(t *testing.T) {
 			"configuration", object("root_module", object("resources", []any{object("mode", "managed", "type",
 				"infiniband_ipoib_interface", "name", "a", "expressions", object("allow", object("references",
 					[]string{"var.cards", "each.key"})))}))),
-			[]string{"| `infiniband_ipoib_interface.a` | `allow` | not in the plan, may be none: read the configuration |"}, []string{"secret"}},
+			[]string{"read `allow` in the configuration: `infiniband_ipoib_interface.a`.\n"}, []string{"secret"}},
 		"what is done on a host": {"infiniband_opensm", object("actions", []string{"update"}, "before", object("active", false), "after",
 			object("active", true, "change", "installs opensm; writes /etc/a, /etc/b; starts x.service", "restarts", "pc")), nil,
 			[]string{"| restarts | `pc` | `infiniband_opensm.a` |\n| installs | `opensm` | `infiniband_opensm.a` |\n| writes | `/etc/a, /etc/b` |"},
