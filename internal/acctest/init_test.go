@@ -57,7 +57,7 @@ func TestInit_of_blank_cards(t *testing.T) {
 		!strings.Contains(refused, "psid_change = {") {
 		t.Errorf("%d errors:\n%s", n, refused)
 	}
-	o.write("main.tf", strings.Replace(o.text("main.tf"), "  cards = {\n",
-		"  allow = { psid_change = { from = \"MT_9200111023\", to = \"MT_9090111019\" } }\n  cards = {\n", 1))
+	o.write("main.tf", strings.Replace(o.text("main.tf"), `# allow = { psid_change = { from = "…", to = "…" } }`,
+		`allow = { psid_change = { from = "MT_9200111023", to = "MT_9090111019" } }`, 1))
 	o.says(0, "plan")
 }

@@ -51,12 +51,17 @@ resource "infiniband_firmware" "card" {
   card_id    = infiniband_card.card[each.key].id
   image_id   = infiniband_firmware_image.image[local.hosts[each.key]].id
   activation = "reboot"
+  on_destroy = var.on_destroy
 
   allow = {
-    psid_change   = each.value.allow.psid_change != null ? each.value.allow.psid_change : var.allow.psid_change
-    downgrade     = each.value.allow.downgrade
-    branch_change = each.value.allow.branch_change
-    reinstall     = each.value.allow.reinstall
+    psid_change   = try(coalesce(each.value.allow.psid_change, var.allow.psid_change), null)
+    downgrade     = try(coalesce(each.value.allow.downgrade, var.allow.downgrade), null)
+    branch_change = try(coalesce(each.value.allow.branch_change, var.allow.branch_change), null)
+    reinstall     = try(coalesce(each.value.allow.reinstall, var.allow.reinstall), null)
+    other_board   = try(coalesce(each.value.allow.other_board, var.allow.other_board), null)
+
+    unproven_flash  = each.value.allow.unproven_flash
+    management_path = each.value.allow.management_path
   }
 }
 
@@ -66,8 +71,13 @@ resource "infiniband_guids" "card" {
 
   card_id    = infiniband_card.card[each.key].id
   base_mac   = each.value.base_mac
-  allow      = { guid_change = each.value.allow.guid_change }
   activation = "reboot"
+
+  allow = {
+    guid_change     = each.value.allow.guid_change
+    unproven_flash  = each.value.allow.unproven_flash
+    management_path = each.value.allow.management_path
+  }
 
   depends_on = [infiniband_firmware.card]
 }
@@ -77,6 +87,11 @@ resource "infiniband_link_type" "card" {
 
   card_id = infiniband_card.card[each.key].id
   ports   = each.value
+
+  allow = {
+    other_cards     = var.cards[each.key].allow.other_cards
+    management_path = var.cards[each.key].allow.management_path
+  }
 
   depends_on = [infiniband_guids.card]
 }
@@ -100,7 +115,15 @@ resource "infiniband_ipoib_interface" "fabric" {
   mode      = var.ipoib_mode
   mtu       = var.ipoib_mtu
   addresses = each.value.addresses
-  allow     = { keep_interface = var.cards[each.value.card].allow.keep_interface }
+
+  allow = {
+    adopt_files     = var.cards[each.value.card].allow.adopt_files
+    adopt_interface = var.cards[each.value.card].allow.adopt_interface
+    adopt_without   = var.cards[each.value.card].allow.adopt_without
+    keep_interface  = var.cards[each.value.card].allow.keep_interface
+    private_mtu     = var.cards[each.value.card].allow.private_mtu
+    management_path = var.cards[each.value.card].allow.management_path
+  }
 
   depends_on = [infiniband_opensm.fabric]
 }

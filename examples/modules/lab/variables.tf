@@ -1,5 +1,5 @@
 variable "cards" {
-  description = "The cards of the lab, several a host if there are. host is a key of the provider's hosts map; without it, the key of the card is. port is the cabled one, and address is that of its IPoIB interface; addresses has more of them, by port. allow has the consents that this card needs. What is left out is not managed."
+  description = "The cards of the lab, several a host if there are. host is a key of the provider's hosts map; without it, the key of the card is. port is the cabled one, and address is that of its IPoIB interface; addresses has more of them, by port. allow takes each consent that a refusal prints. What is left out is not managed."
   type = map(object({
     host          = optional(string)
     pci_address   = string
@@ -11,12 +11,20 @@ variable "cards" {
     address       = optional(string)
     addresses     = optional(map(list(string)), {})
     allow = optional(object({
-      psid_change    = optional(object({ from = string, to = string }))
-      downgrade      = optional(object({ from = string, to = string }))
-      branch_change  = optional(object({ from = string, to = string }))
-      reinstall      = optional(string)
-      guid_change    = optional(object({ from = list(string), to = list(string) }))
-      keep_interface = optional(string)
+      psid_change     = optional(object({ from = string, to = string }))
+      downgrade       = optional(object({ from = string, to = string }))
+      branch_change   = optional(object({ from = string, to = string }))
+      reinstall       = optional(string)
+      other_board     = optional(string)
+      unproven_flash  = optional(string)
+      guid_change     = optional(object({ from = list(string), to = list(string) }))
+      other_cards     = optional(list(string))
+      adopt_files     = optional(list(string))
+      adopt_interface = optional(string)
+      adopt_without   = optional(list(string))
+      keep_interface  = optional(string)
+      private_mtu     = optional(number)
+      management_path = optional(list(string))
     }), {})
   }))
   nullable = false
@@ -52,11 +60,23 @@ variable "image" {
   }
 }
 
+variable "on_destroy" {
+  description = "What a destroy does with burned firmware: keep leaves it, restore burns back what each card had before."
+  type        = string
+  default     = "keep"
+}
+
 variable "allow" {
-  description = "Consent to a cross-flash, for every card without one of its own: the PSID that the cards have, and the one of the image."
-  type        = object({ psid_change = optional(object({ from = string, to = string })) })
-  default     = {}
-  nullable    = false
+  description = "Consents to a burn, as a refusal prints them, for every card without one of its own."
+  type = object({
+    psid_change   = optional(object({ from = string, to = string }))
+    downgrade     = optional(object({ from = string, to = string }))
+    branch_change = optional(object({ from = string, to = string }))
+    reinstall     = optional(string)
+    other_board   = optional(string)
+  })
+  default  = {}
+  nullable = false
 }
 
 variable "link_types" {
