@@ -151,7 +151,8 @@ func TestOpen_pinsKeys(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"-host-key SHA256:aaaa names no host, and there are 2: write HOST=SHA256:aaaa": {"-host-key", "SHA256:aaaa", "a", "b"},
-		"-host-key is for c, which is neither a HOST nor in -jump":                     {"-host-key", "c=SHA256:aaaa", "a"},
+		"-host-key is for c, which is neither a HOST nor in -jump; these are: a, b. The key of a hop that the SSH " +
+			"configuration names belongs into known_hosts": {"-host-key", "c=SHA256:aaaa", "-jump", "b", "a"},
 		"status 2": {"-host-key", "md5:aa", "a"},
 	} {
 		if _, err := open(args...); err == nil || err.Error() != want {

@@ -52,8 +52,8 @@ var refusals = []refusal{
 			"/bin/sh -s`, or another user to the provider's configuration."},
 	{host.ReasonPasswordNeeded, []string{"password is required", "a terminal is required", "authentication is required",
 		"askpass"},
-		"sudo asks USER for a password. Set sudo_password, or let sudo do without: `USER ALL=(root) NOPASSWD: /bin/sh -s` " +
-			"in a file in /etc/sudoers.d. A user who is not in sudoers at all is asked for a password too."},
+		"sudo asks USER for a password. Set sudo_password or INFINIBAND_SUDO_PASSWORD of the environment, or let sudo do " +
+			"without: `USER ALL=(root) NOPASSWD: /bin/sh -s` in a file in /etc/sudoers.d. A user who is not in sudoers at all is asked for a password too."},
 }
 
 // privilegeError says why root was refused. status is the one that the way to

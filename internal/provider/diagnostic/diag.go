@@ -195,7 +195,7 @@ func describeLost(err error, e *host.UnreachableError) (string, []string) {
 		text += "\n\n" + Sentence(e.Advice)
 	}
 	if _, known := lostAt[e.Op]; !known && !e.MayHaveRun {
-		text += "\n\n" + GoneForGood
+		text += "\n\nTo plan the other hosts without it, set unreachable = \"keep\" in the provider. " + GoneForGood
 	}
 	f := facts("Host", e.Host, "Address", e.Address, "Step", e.Op)
 	if e.MayHaveRun && !e.Reading {

@@ -47,7 +47,7 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 			&host.UnreachableError{Host: "intel9", Address: "192.0.2.20:22", Op: "connect", Advice: "is sshd running?",
 				Err: errors.New("connection refused")},
 			"The host could not be reached. This step changed nothing; what was done before it holds. What the state has of it stays.\n\n" +
-				"Is sshd running?\n\n" + GoneForGood + "\n\nHost: intel9\nAddress: 192.0.2.20:22\nStep: connect\nError: connection refused",
+				"Is sshd running?\n\nTo plan the other hosts without it, set unreachable = \"keep\" in the provider. " + GoneForGood + "\n\nHost: intel9\nAddress: 192.0.2.20:22\nStep: connect\nError: connection refused",
 		},
 		"a connection lost in between": {
 			&host.UnreachableError{Host: "intel9", Op: "run", Command: "netplan apply", MayHaveRun: true,
