@@ -61,8 +61,13 @@ func TestFirmware_life_of_a_card(t *testing.T) {
 		{"mstconfig -y -d " + w.PCI(host) + " set LINK_TYPE_P1=2", link},
 	} {
 		w.Run(host, drift.command)
-		if got := cleanPlan(t, ws, cfg).Actions(); got[drift.address] != Update || got[firmware] != "" {
+		plan := cleanPlan(t, ws, cfg)
+		if got := plan.Actions(); got[drift.address] != Update || got[firmware] != "" {
 			t.Errorf("after %s is planned: %v", drift.command, got)
+		}
+		// The state has the restart of the first change, so that an engine hides this one.
+		if told := len(plan.Diags.Find("The apply restarts host " + host)); told != 1 && drift.address == guids {
+			t.Errorf("a second restart is told %d times:\n%s", told, plan.Diags)
 		}
 		mustApply(t, ws, cfg)
 		checkConverged(t, w, ws, cfg, host)

@@ -26,6 +26,12 @@ func UnknownRestart() Restart {
 // Announced reports whether the plan has said that the host is restarted, or could not say it.
 func (r Restart) Announced() bool { return !r.Restarts.IsNull() }
 
+// ShownAfter reports whether a plan shows the restart: a state keeps that of its last change, and an
+// engine hides what is equal.
+func (r Restart) ShownAfter(last Restart) bool {
+	return !r.Restarts.IsUnknown() && !r.Restarts.Equal(last.Restarts)
+}
+
 // RestartAttributes are the attributes of a Restart.
 func RestartAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{

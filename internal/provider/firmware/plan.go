@@ -120,7 +120,7 @@ func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, stat
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	}
 	if !idle {
-		a.announce(ctx, resp)
+		a.announce(ctx, state.Restart, resp)
 	}
 }
 
@@ -131,15 +131,15 @@ func (r *Resource) planning(ref attribute.CardRef) bool {
 }
 
 // announce says what will be written and restarted, unless attributes of the plan do.
-func (a *assessment) announce(ctx context.Context, resp *resource.ModifyPlanResponse) {
+func (a *assessment) announce(ctx context.Context, last attribute.Restart, resp *resource.ModifyPlanResponse) {
 	var shown model
 	diags := &resp.Diagnostics
 	diags.Append(resp.Plan.Get(ctx, &shown)...)
-	if !shown.Change.IsUnknown() && !shown.Restarts.IsUnknown() {
-		return
-	}
 	card, v := a.at.Ref.String(), a.Verdict
 	restart := v.Activation == safety.ActivationReboot
+	if !shown.Change.IsUnknown() && (shown.ShownAfter(last) || !restart && !shown.Restarts.IsUnknown()) {
+		return
+	}
 	switch {
 	case v.Action == safety.ActionBurn:
 		then := "The host is not restarted. Until somebody restarts it, the card runs its present firmware."

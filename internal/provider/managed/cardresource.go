@@ -89,8 +89,8 @@ func (r *CardResource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.
 
 // announce says that the host will be restarted, where no attribute of the plan does.
 func (r *CardResource[M, Q, L, S]) announce(s *CardStep[M, Q, L, S]) {
-	open := s.Held || r.object.Fields(s.Plan).Restart.Restarts.IsUnknown()
-	if open && s.Verdict.Activation == safety.ActivationReboot {
+	shown := !s.Held && r.object.Fields(s.Plan).Restart.ShownAfter(*r.object.Fields(s.State).Restart)
+	if !shown && s.Verdict.Activation == safety.ActivationReboot {
 		session.WarnRestart(s.Diags, s.At.Ref, r.object.Restarts(s))
 	}
 }
