@@ -13,15 +13,21 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
-// Statuses of the job script besides those of the tool.
-const (
-	exitGate    = 70 // the second gate refused; nothing was written
-	exitPrinted = 71 // the tool ended with 0 and printed an error
-	exitOther   = 73 // another card is in the slot; nothing was written
-	exitLocked  = 75 // another job holds the host's lock
-	exitStart   = 76 // systemd-run failed
-	exitInUse   = 77 // another program uses the card; nothing was written
-)
+// Finish watches the job to its end, reads the card, mends what the job lost, and
+// settles it. It gives sentences on what was found and done. A card that is not as it
+// should be is an error, and the job is settled then only if what the card holds is
+// known and verified.
+func (j *Job) Finish(ctx context.Context) ([]string, error) {
+	out, err := j.end(ctx)
+	var did []string
+	if err == nil {
+		did, err = j.conclude(ctx, out)
+	}
+	if err != nil {
+		j.s.Tell(j.c, journal.Step{Name: "error", Percent: journal.Unknown, Text: err.Error()})
+	}
+	return did, cards.WithBackup(err, j.want.Backup)
+}
 
 // conclude reads the card after a job, repairs what the job lost, and settles the job.
 // It gives sentences on what it found and did. A card that is not as expected is an

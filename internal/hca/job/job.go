@@ -73,19 +73,3 @@ func mayHaveStarted(err error) bool {
 	var exit *host.ExitError
 	return errors.As(err, &lost) && lost.MayHaveRun || errors.As(err, &exit) && (exit.Signal != "" || exit.Status > 128)
 }
-
-// Finish watches the job to its end, reads the card, mends what the job lost, and
-// settles it. It gives sentences on what was found and done. A card that is not as it
-// should be is an error, and the job is settled then only if what the card holds is
-// known and verified.
-func (j *Job) Finish(ctx context.Context) ([]string, error) {
-	out, err := j.end(ctx)
-	var did []string
-	if err == nil {
-		did, err = j.conclude(ctx, out)
-	}
-	if err != nil {
-		j.s.Tell(j.c, journal.Step{Name: "error", Percent: journal.Unknown, Text: err.Error()})
-	}
-	return did, cards.WithBackup(err, j.want.Backup)
-}

@@ -16,6 +16,16 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
+// Statuses of the job script besides those of the tool.
+const (
+	exitGate    = 70 // the second gate refused; nothing was written
+	exitPrinted = 71 // the tool ended with 0 and printed an error
+	exitOther   = 73 // another card is in the slot; nothing was written
+	exitLocked  = 75 // another job holds the host's lock
+	exitStart   = 76 // systemd-run failed
+	exitInUse   = 77 // another program uses the card; nothing was written
+)
+
 // outcome is what is known of a job after looking at it.
 type outcome struct {
 	ID     string

@@ -15,13 +15,6 @@ type pace struct {
 	noted   string    // the last line that was noted
 }
 
-// note notes how far a job is.
-func (w *watcher) note(out outcome) {
-	if s, worth := w.pace.step(out, w.s.Now()); worth {
-		w.s.Tell(w.c, s)
-	}
-}
-
 // step is how far a job is, if that is worth a line: each step is, and each tenth of the
 // burn.
 func (p *pace) step(out outcome, now time.Time) (s journal.Step, worth bool) {

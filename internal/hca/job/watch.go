@@ -141,6 +141,13 @@ func (w *watcher) tell(ctx context.Context, out outcome) {
 	}
 }
 
+// note notes how far a job is.
+func (w *watcher) note(out outcome) {
+	if s, worth := w.pace.step(out, w.s.Now()); worth {
+		w.s.Tell(w.c, s)
+	}
+}
+
 // leaveToOwner waits until the apply that watches the job has settled it or has died.
 // For an apply on another machine the latter cannot be known: it gets the time in which a card
 // is read back, from the end of the job on. To settle a job twice is harmless.

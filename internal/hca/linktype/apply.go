@@ -102,15 +102,6 @@ func makeTypes(ctx context.Context, o *cards.Session, l Ask, look Look, how safe
 	return storedSince(ctx, l, activation.Run(ctx, o, l.Card, how, goal, did))
 }
 
-func covers(have, want map[int]ib.LinkType) bool {
-	for port, t := range want {
-		if have[port] != t {
-			return false
-		}
-	}
-	return true
-}
-
 // linkGoal is reached when the kernel shows the types. The restart loads the flash that was
 // read before, if it could be read.
 func linkGoal(c cards.Card, before inventory.Flash, req safety.LinkTypeRequest) activation.Goal {

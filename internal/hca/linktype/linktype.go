@@ -1,7 +1,6 @@
 package linktype
 
 import (
-	"context"
 	"maps"
 	"slices"
 
@@ -65,17 +64,6 @@ type State struct {
 	Boot     string   // the boot of the host
 	Did      []string
 	Warnings []string // what the operator should know, one sentence each
-}
-
-// Assess gives the verdict on link types from one look. It never writes.
-func Assess(ctx context.Context, o *cards.Session, l Ask, look Look) (cards.Assessment, error) {
-	a, in := o.Assess(l.Card, look.at), input(l, look)
-	in.Host = a.Host
-	err := o.Judge(ctx, l.Card.Host, &a, func(card safety.CardFacts) safety.Verdict {
-		in.Card = card
-		return safety.LinkTypes(in)
-	})
-	return a, err
 }
 
 // decidesItself reports whether nothing but the card's own configuration decides

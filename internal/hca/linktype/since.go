@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
 // storedSince says in an error of the restart that somebody has stored other types since they were
@@ -25,4 +26,13 @@ func storedSince(ctx context.Context, l Ask, err error) error {
 		"a person."
 	e.Check = "Find out who else sets the types of the card, and stop that. Then plan again."
 	return err
+}
+
+func covers(have, want map[int]ib.LinkType) bool {
+	for port, t := range want {
+		if have[port] != t {
+			return false
+		}
+	}
+	return true
 }

@@ -96,11 +96,6 @@ func (m *model) expectedGUIDs() []ib.GUID {
 	return []ib.GUID{guid}
 }
 
-func isSame(a, b ib.Identity) bool {
-	like, _ := ib.Compare(a, b)
-	return like == ib.Same
-}
-
 // checkExchanged refuses to adopt a card in a slot where the state has recorded another one,
 // unless the configuration names it.
 func (r *Resource) checkExchanged(ctx context.Context, ref attribute.CardRef, recorded []ib.Identity,

@@ -100,3 +100,8 @@ func (m *model) mismatches(c *inventory.Card, now ib.Identity, serial, part stri
 	}
 	return out, unread
 }
+
+func isSame(a, b ib.Identity) bool {
+	like, _ := ib.Compare(a, b)
+	return like == ib.Same
+}

@@ -19,21 +19,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-var (
-	_ resource.ResourceWithConfigure   = &Resource{}
-	_ resource.ResourceWithModifyPlan  = &Resource{}
-	_ resource.ResourceWithIdentity    = &Resource{}
-	_ resource.ResourceWithImportState = &Resource{}
-)
-
-// Resource is infiniband_card.
-type Resource struct{ session.Importable }
-
-// New returns the resource.
-func New() resource.Resource {
-	return &Resource{session.NewResource("infiniband_card", session.CardNamed("id"))}
-}
-
 // Create adopts the card.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)

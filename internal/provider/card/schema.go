@@ -11,7 +11,23 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
+
+var (
+	_ resource.ResourceWithConfigure   = &Resource{}
+	_ resource.ResourceWithModifyPlan  = &Resource{}
+	_ resource.ResourceWithIdentity    = &Resource{}
+	_ resource.ResourceWithImportState = &Resource{}
+)
+
+// Resource is infiniband_card.
+type Resource struct{ session.Importable }
+
+// New returns the resource.
+func New() resource.Resource {
+	return &Resource{session.NewResource("infiniband_card", session.CardNamed("id"))}
+}
 
 // Schema implements resource.Resource.
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {

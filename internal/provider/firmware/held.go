@@ -20,10 +20,6 @@ import (
 // A resource without an image shows what its card has, and never writes, neither in an
 // apply nor in a destroy.
 
-// holds reports whether the configuration has no image. An image that is not known yet
-// is one.
-func (m *model) holds() bool { return m.ImageID.IsNull() }
-
 // holds is the same of a plan.
 func holds(ctx context.Context, plan tfsdk.Plan, diags *diag.Diagnostics) bool {
 	var m model

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -13,10 +12,17 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+const notKnownYet = "the card, the image or a consent comes from something that does not exist yet"
+
+// What a destroy does with the card.
+const (
+	destroyKeep    = "keep"
+	destroyRestore = "restore"
 )
 
 type model struct {
@@ -43,6 +49,10 @@ type model struct {
 	BackupPath     types.String      `tfsdk:"backup_path"`
 	OriginalBackup types.String      `tfsdk:"original_backup_path"`
 }
+
+// holds reports whether the configuration has no image. An image that is not known yet
+// is one.
+func (m *model) holds() bool { return m.ImageID.IsNull() }
 
 // known reports whether everything that the verdict needs is known.
 func (m *model) known() bool {
@@ -178,40 +188,36 @@ func (m *model) normalise(ref attribute.CardRef, now hca.FirmwareState, imageSHA
 	m.ImagePSID, m.ImageVersion = m.FlashPSID, m.FlashVersion
 }
 
-// finish fills the state after a successful apply from what was read back. Planned
-// values that were known stay: the operation has proven them.
-func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
-	planned := *m
-	m.setImage(a.image)
-	m.observe(a.at.Ref, done)
-	m.FlashPSID, m.FlashVersion = planned.FlashPSID, planned.FlashVersion
-	pending := a.at.Pending
-	m.BackupPath = attribute.OrNull(cmp.Or(done.BackupPath, earlierBackup(prior.ID.IsNull(), pending, done),
-		prior.BackupPath.ValueString()))
-	m.Change, m.OriginalBackup = planned.Change, planned.OriginalBackup
-	burned := done.BackupPath != ""
-	switch {
-	case m.Change.IsUnknown() && burned:
-		m.Change = types.StringValue(changeText(describe(a.now.Flash), a.image))
-	case m.Change.IsUnknown():
-		m.Change = attribute.OrNull(prior.Change.ValueString())
-	}
-	if !m.OriginalBackup.IsUnknown() {
-		return
-	}
-	m.OriginalBackup = types.StringNull()
-	if prior.ID.IsNull() || burned || journal.AnyCloses(pending) {
-		m.OriginalBackup = attribute.OrNull(cmp.Or(done.BackupPath, done.JobBackup))
-	}
+const changesTo = " -> "
+
+// changeText says what a burn does to what is in flash.
+func changeText(flash string, img safety.ImageFacts) string {
+	return flash + changesTo + describe(img.Firmware)
 }
 
-// earlierBackup is the backup of a burn that an earlier apply began and this one has settled;
-// empty if there was none. A create that fails after its burn stores no state, so that the
-// next one takes up also a burn whose job is settled.
-func earlierBackup(creates bool, pending []journal.Report, done hca.FirmwareState) string {
-	burn := func(r journal.Report) bool { return r.Kind == journal.Burn && r.Closes() }
-	if creates || slices.ContainsFunc(pending, burn) {
-		return done.JobBackup
+func describe(f ib.Firmware) string { return fmt.Sprintf("%s %s", f.PSID, f.FW) }
+
+// keep takes over what a destroy will need and reports whether that changed
+// anything. m is what the state holds.
+func (m *model) keep(plan model) bool {
+	before := *m
+	m.OnDestroy, m.AllowedPath, m.Timeouts = plan.OnDestroy, plan.AllowedPath, plan.Timeouts
+	if plan.OnDestroy.ValueString() == destroyRestore {
+		m.Activation = plan.Activation
 	}
-	return ""
+	return !m.OnDestroy.Equal(before.OnDestroy) || !m.Activation.Equal(before.Activation) ||
+		!m.Timeouts.Equal(before.Timeouts) || !m.AllowedPath.Equal(before.AllowedPath)
+}
+
+// follow stores the new place of a card that has moved. It reports whether that is all
+// there is to do: by the state the card has the image. The state is older than the
+// move, because a refresh does not read a card that is elsewhere; the next plan shows
+// what the flash holds.
+func (m *model) follow(ref attribute.CardRef, img safety.ImageFacts, plan model) bool {
+	if m.CardID.Same(plan.CardID) || !m.sameImage(img) || !m.settled(img, plan) {
+		return false
+	}
+	m.keep(plan)
+	m.ID, m.CardID, m.ImageID = types.StringValue(ref.String()), plan.CardID, plan.ImageID
+	return true
 }

@@ -23,8 +23,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-const notKnownYet = "the card, the image or a consent comes from something that does not exist yet"
-
 // ModifyPlan gives the verdict on the burn: it runs while planning, and again
 // at apply just before Create or Update, in a new process.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
@@ -70,7 +68,7 @@ func (r *Resource) compareWithState(ctx context.Context, a *assessment, plan, st
 	if !attribute.SameCard(state.CardID, state.CardIdentity, plan.CardID) {
 		return false
 	}
-	if !state.follow(a, plan) {
+	if !state.follow(a.at.Ref, a.image, plan) {
 		return !a.compareFlash(ctx, state, &resp.Diagnostics)
 	}
 	if !diagnostic.AddFindings(ctx, &resp.Diagnostics, "follow card "+a.at.Ref.String(), a.at.Strange()) {
@@ -288,15 +286,6 @@ func (a *assessment) converged(config model) bool {
 	waiting := a.now.Pending && config.Activation.ValueString() == attribute.ActivationReboot
 	return a.Verdict.Action == safety.ActionNone && !a.ClosesJobs() && !waiting
 }
-
-const changesTo = " -> "
-
-// changeText says what a burn does to what is in flash.
-func changeText(flash string, img safety.ImageFacts) string {
-	return flash + changesTo + describe(img.Firmware)
-}
-
-func describe(f ib.Firmware) string { return fmt.Sprintf("%s %s", f.PSID, f.FW) }
 
 // compareFlash compares the flash with that of the state, on which the plan was made.
 // In the plan both are equal, because it has just read the state. At apply, a card that

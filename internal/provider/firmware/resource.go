@@ -6,36 +6,21 @@
 package firmware
 
 import (
+	"cmp"
 	"context"
-	"time"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
-
-const standardTimeout = 45 * time.Minute
-
-var (
-	_ resource.ResourceWithConfigure   = &Resource{}
-	_ resource.ResourceWithModifyPlan  = &Resource{}
-	_ resource.ResourceWithIdentity    = &Resource{}
-	_ resource.ResourceWithImportState = &Resource{}
-)
-
-// Resource is infiniband_firmware.
-type Resource struct{ session.Importable }
-
-// New returns the resource.
-func New() resource.Resource {
-	return &Resource{session.NewResource("infiniband_firmware", session.CardNamed("card_id"))}
-}
 
 // Create burns the image unless the card has it; without an image it only reads the
 // card. A failed create stores no state: core would taint the object, destroy it and
@@ -108,6 +93,44 @@ func (r *Resource) write(ctx context.Context, c session.Change, ref attribute.Ca
 	plan.finish(a, prior, done)
 	noteOriginal(ctx, *plan, done, c.Beside(), c.Diags)
 	return nil
+}
+
+// finish fills the state after a successful apply from what was read back. Planned
+// values that were known stay: the operation has proven them.
+func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
+	planned := *m
+	m.setImage(a.image)
+	m.observe(a.at.Ref, done)
+	m.FlashPSID, m.FlashVersion = planned.FlashPSID, planned.FlashVersion
+	pending := a.at.Pending
+	m.BackupPath = attribute.OrNull(cmp.Or(done.BackupPath, earlierBackup(prior.ID.IsNull(), pending, done),
+		prior.BackupPath.ValueString()))
+	m.Change, m.OriginalBackup = planned.Change, planned.OriginalBackup
+	burned := done.BackupPath != ""
+	switch {
+	case m.Change.IsUnknown() && burned:
+		m.Change = types.StringValue(changeText(describe(a.now.Flash), a.image))
+	case m.Change.IsUnknown():
+		m.Change = attribute.OrNull(prior.Change.ValueString())
+	}
+	if !m.OriginalBackup.IsUnknown() {
+		return
+	}
+	m.OriginalBackup = types.StringNull()
+	if prior.ID.IsNull() || burned || journal.AnyCloses(pending) {
+		m.OriginalBackup = attribute.OrNull(cmp.Or(done.BackupPath, done.JobBackup))
+	}
+}
+
+// earlierBackup is the backup of a burn that an earlier apply began and this one has settled;
+// empty if there was none. A create that fails after its burn stores no state, so that the
+// next one takes up also a burn whose job is settled.
+func earlierBackup(creates bool, pending []journal.Report, done hca.FirmwareState) string {
+	burn := func(r journal.Report) bool { return r.Kind == journal.Burn && r.Closes() }
+	if creates || slices.ContainsFunc(pending, burn) {
+		return done.JobBackup
+	}
+	return ""
 }
 
 // Read refreshes what is in flash and what runs.

@@ -18,12 +18,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// What a destroy does with the card.
-const (
-	destroyKeep    = "keep"
-	destroyRestore = "restore"
-)
-
 // restores reports whether a destroy of what the state holds burns the card. Without
 // an image nothing is ever written.
 func (m *model) restores() bool {
@@ -33,31 +27,6 @@ func (m *model) restores() bool {
 // kept are the arguments that a destroy needs from the state, where there is no
 // configuration any more.
 var kept = []string{"on_destroy", "activation", "allowed_management_path"}
-
-// keep takes over what a destroy will need and reports whether that changed
-// anything. m is what the state holds.
-func (m *model) keep(plan model) bool {
-	before := *m
-	m.OnDestroy, m.AllowedPath, m.Timeouts = plan.OnDestroy, plan.AllowedPath, plan.Timeouts
-	if plan.OnDestroy.ValueString() == destroyRestore {
-		m.Activation = plan.Activation
-	}
-	return !m.OnDestroy.Equal(before.OnDestroy) || !m.Activation.Equal(before.Activation) ||
-		!m.Timeouts.Equal(before.Timeouts) || !m.AllowedPath.Equal(before.AllowedPath)
-}
-
-// follow stores the new place of a card that has moved. It reports whether that is all
-// there is to do: by the state the card has the image. The state is older than the
-// move, because a refresh does not read a card that is elsewhere; the next plan shows
-// what the flash holds.
-func (m *model) follow(a *assessment, plan model) bool {
-	if m.CardID.Same(plan.CardID) || !m.sameImage(a.image) || !m.settled(a.image, plan) {
-		return false
-	}
-	m.keep(plan)
-	m.ID, m.CardID, m.ImageID = types.StringValue(a.at.Ref.String()), plan.CardID, plan.ImageID
-	return true
-}
 
 // places are the attributes that say where the card is. Another image on the same
 // host differs in image_sha256, too.

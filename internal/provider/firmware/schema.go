@@ -3,6 +3,7 @@ package firmware
 import (
 	"context"
 	"maps"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -13,7 +14,25 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
+
+const standardTimeout = 45 * time.Minute
+
+var (
+	_ resource.ResourceWithConfigure   = &Resource{}
+	_ resource.ResourceWithModifyPlan  = &Resource{}
+	_ resource.ResourceWithIdentity    = &Resource{}
+	_ resource.ResourceWithImportState = &Resource{}
+)
+
+// Resource is infiniband_firmware.
+type Resource struct{ session.Importable }
+
+// New returns the resource.
+func New() resource.Resource {
+	return &Resource{session.NewResource("infiniband_firmware", session.CardNamed("card_id"))}
+}
 
 const description = "The firmware in a card's flash, and the firmware that the card runs. A plan reads every fact " +
 	"that decides whether a burn is safe. The apply checks it again at the moment of the burn. The default answer is " +

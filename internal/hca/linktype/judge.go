@@ -1,17 +1,30 @@
 package linktype
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
+
+// Assess gives the verdict on link types from one look. It never writes.
+func Assess(ctx context.Context, o *cards.Session, l Ask, look Look) (cards.Assessment, error) {
+	a, in := o.Assess(l.Card, look.at), input(l, look)
+	in.Host = a.Host
+	err := o.Judge(ctx, l.Card.Host, &a, func(card safety.CardFacts) safety.Verdict {
+		in.Card = card
+		return safety.LinkTypes(in)
+	})
+	return a, err
+}
 
 // input is what the verdict depends on, but for the facts of card and host.
 func input(l Ask, look Look) safety.LinkTypeInput {
