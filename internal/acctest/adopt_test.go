@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -155,7 +156,8 @@ func TestAdopt_hosts_that_are_alike(t *testing.T) {
 	all := strings.Join(strings.Fields(o.text("*.tf")), " ")
 	for _, part := range []string{
 		`"host0003" = "0000:03:00.0" } host = each.key pci_address = each.value }`,
-		`"infiniband_firmware" "hosts" { for_each = infiniband_card.hosts card_id = infiniband_card.hosts[each.key].id }`,
+		`"infiniband_firmware" "hosts" { for_each = infiniband_card.hosts card_id = infiniband_card.hosts[each.key].id ` +
+			`flash_psid = "` + card.PSIDVPI + `" flash_version = "2.42.5000" }`,
 		`"node.example.org" = "e4:1d:2d:e4:4e:e0" "host0002" = "e4:1d:2d:e4:4e:f0" "host0003" = "e4:1d:2d:e4:4f:00" }`,
 		`card_id = infiniband_card.hosts[each.key].id base_mac = each.value }`,
 		`"host0002" = ["10.9.0.3/24"] } host = each.key port_guid = infiniband_guids.hosts[each.key].port_guids["1"]`,

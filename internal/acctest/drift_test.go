@@ -2,6 +2,7 @@ package acctest
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -118,15 +120,73 @@ func TestDrift_workflow(t *testing.T) {
 	n.ends(2, "mtu = 1500 ->", "::warning title=Hosts not seen::Not seen: host "+dead, "::error title=Drift::")
 	w.Machine(dead).Faults.Clear()
 
-	// With hosts in observe mode the plan refuses what it would change, and
-	// -refresh-only shows what changed since the last apply.
+	// Of hosts in observe mode a plan says the same; the apply is refused.
 	o.write("main.tf", strings.Replace(main, "provider \"infiniband\" {\n", "provider \"infiniband\" {\n  mode = \"observe\"\n", 1))
-	n.ends(1, "HO008", host, "::error title=No plan::")
-	n.commands = strings.NewReplacer("terraform plan", "terraform plan -refresh-only", " -detailed-exitcode", "").
-		Replace(commands)
-	n.ends(0, "mtu = 65520 -> 1500")
+	changed = w.prints()
+	n.ends(2, "mtu = 1500 ->", "HO008", host, "::error title=Drift::")
+	o.says(1, "apply", "-auto-approve")
+	if diff := cmp.Diff(changed, w.prints()); diff != "" {
+		t.Error("a host in observe mode was changed:", diff)
+	}
 	w.Run(host, "ip link set dev "+ipoib+" mtu 65520")
 	n.ends(0, "No changes.")
+}
+
+// What somebody burns on a card that was adopted is drift, with both firmwares in the plan, until the configuration says
+// that it is as wanted. So it is on a host that is only read, and so are its GUIDs. No apply burns anything.
+func TestDrift_of_an_adopted_lab(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	host := w.Names()[0]
+	o := newFolder(t, buildProvider(t))
+	o.adopts(w)
+	o.says(0, "apply", "-auto-approve")
+	o.says(0, "plan", "-detailed-exitcode")
+	byHand := func(image []byte) {
+		w.Machine(host).FS.Put("/tmp/byhand.bin", string(image), 0o600)
+		w.Run(host, "mstflint -y -d "+w.PCI(host)+" -i /tmp/byhand.bin b")
+	}
+
+	byHand(card.OldVPI())
+	drifts := func() {
+		t.Helper()
+		o.says(2, "plan", "-detailed-exitcode", "-out=p")
+		plan := o.says(0, "show", "-json", "p")
+		for _, part := range []string{
+			`"change":"` + card.PSIDVPI + ` 2.36.5000 -> ` + card.PSIDVPI + ` 2.42.5000"`,
+			`"flash_version":"2.36.5000"`, `"flash_version":"2.42.5000"`, `"actions":["update"]`,
+		} {
+			if !strings.Contains(strings.ReplaceAll(plan, `\u003e`, ">"), part) {
+				t.Errorf("the plan lacks %s:\n%s", part, plan)
+			}
+		}
+		if said := o.says(1, "apply", "p"); !strings.Contains(said, "FW090") {
+			t.Errorf("the apply is not refused:\n%s", said)
+		}
+	}
+	drifts()
+	drifts() // it stays drift
+	o.write("providers.tf", strings.Replace(o.text("providers.tf"), "provider \"infiniband\" {\n",
+		"provider \"infiniband\" {\n  mode = \"observe\"\n", 1))
+	drifts()
+	w.Run(host, "mstflint -y -d "+w.PCI(host)+" -guid 0002c90300aaaaa0 sg")
+	if said := o.says(2, "plan", "-detailed-exitcode"); !strings.Contains(said, "HO008") ||
+		!strings.Contains(said, `base_guid = "0x0002c90300aaaaa0" -> "0xe41d2d0300e44ed0"`) {
+		t.Errorf("other GUIDs of a host that is only read:\n%s", said)
+	}
+	w.Run(host, "mstflint -y -d "+w.PCI(host)+" -guid "+fmt.Sprintf("%016x", NodeGUID(host))+" sg")
+
+	// What is there is taken as wanted, or burned back.
+	cards := o.text("cards.tf")
+	o.write("cards.tf", strings.Replace(cards, `"2.42.5000"`, `"2.36.5000"`, 1))
+	o.says(0, "plan", "-detailed-exitcode")
+	o.write("cards.tf", cards)
+	o.says(2, "plan", "-detailed-exitcode")
+	byHand(card.VPI())
+	o.says(0, "plan", "-detailed-exitcode")
+	if jobs := w.Run(host, "ls /var/lib/terraform-provider-infiniband/jobs 2>/dev/null || true"); strings.TrimSpace(jobs) != "" {
+		t.Errorf("an apply has written flash: %s", jobs)
+	}
 }
 
 // withoutKey takes the key out of variables: the agent has it.

@@ -294,8 +294,16 @@ func hostFindings() []findingCase {
 		}},
 		{code: "HO007", at: "activation", says: []string{"reboot = { allowed = true }"}, config: older,
 			provider: host(func(h map[string]any) { delete(h, "reboot") })},
-		{code: "HO008", says: []string{`mode = "observe"`}, config: older,
-			provider: host(func(h map[string]any) { h["mode"] = "observe" })},
+		{code: "HO008", says: []string{`mode = "observe"`, "a copy of the firmware is kept there"},
+			config: func(w *Lab) Config {
+				return Config{{Type: "infiniband_firmware_backup", Name: "it", Attrs: map[string]any{
+					"card_id": labs.Intel9 + "/" + w.PCI(labs.Intel9)}}}
+			}, provider: host(func(h map[string]any) { h["mode"] = "observe" })},
+		{code: "FW090", at: "flash_version", says: []string{"The flash holds ", "The configuration says "},
+			config: func(w *Lab) Config {
+				return Config{{Type: "infiniband_firmware", Name: "it", Attrs: map[string]any{
+					"card_id": labs.Intel9 + "/" + w.PCI(labs.Intel9), "flash_version": "2.36.5000"}}}
+			}},
 		{code: "HO030", says: []string{"Two infiniband_firmware resources are for intel9/0000:01:00.0", "terraform state rm"},
 			config: func(w *Lab) Config {
 				cfg := plain(w)

@@ -98,6 +98,61 @@ func TestHeld_firmware_without_an_image(t *testing.T) {
 	}
 }
 
+// A configuration without an image may say what is in flash. Other firmware is then a change in the plan, from what is
+// there to what is said, and no apply makes it.
+func TestHeld_what_is_said_of_the_flash(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: boughtHost()})
+	ws := w.Workspace()
+	says := func(psid, version string) Config {
+		return Config{{Type: "infiniband_firmware", Name: "it", Attrs: map[string]any{
+			"card_id": host + "/" + w.PCI(host), "flash_psid": psid, "flash_version": version,
+		}}}
+	}
+	held := says(card.PSIDEN, "2.40.5032")
+	if refused := mustPlan(t, ws, says(card.PSIDEN, "2.42.5000")).Diags.Errors(); len(refused.Find(
+		"Refusing to hold firmware of card "+host, "FW090", "The flash holds "+card.PSIDEN+" 2.40.5032.")) != 1 {
+		t.Errorf("a new resource that says something else:\n%s", refused)
+	}
+	mustApply(t, ws, held)
+	emptyPlan(t, ws, held)
+
+	w.write(host, card.OldVPI())
+	before := w.Print(host)
+	plan := cleanPlan(t, ws, held)
+	if got := plan.Actions()[itsFirmware]; got != Update ||
+		plan.Get(itsFirmware, "change") != card.PSIDVPI+" 2.36.5000 -> "+card.PSIDEN+" 2.40.5032" ||
+		plan.Get(itsFirmware, "flash_psid") != card.PSIDEN || len(plan.Diags.Warnings().Find("FW090")) != 1 {
+		t.Errorf("other firmware is %q:\n%s", got, plan.Diags)
+	}
+	if names := unknownIn(plan, itsFirmware); len(names) > 0 {
+		t.Errorf("not known are %q", names)
+	}
+	applyStep(t, ws, plan, "FW090")
+	if got := ws.Get(itsFirmware, "flash_version"); got != "2.36.5000" || w.Print(host) != before {
+		t.Errorf("after a refused apply the state has %v", got)
+	}
+	if got := cleanPlan(t, ws, held).Actions()[itsFirmware]; got != Update {
+		t.Errorf("after a refused apply it is %q", got)
+	}
+	emptyPlan(t, ws, says(card.PSIDVPI, "2.36.5000"))
+
+	// Somebody burns it back between plan and apply: then the flash is as the plan says.
+	plan = cleanPlan(t, ws, held)
+	w.write(host, card.EN())
+	applyStep(t, ws, plan, "")
+	emptyPlan(t, ws, held)
+
+	both := w.burn(host, w.Image(ImageVPI), map[string]any{"flash_version": "2.40.5032"})
+	if refused := mustPlan(t, w.Workspace(), both).Diags.Errors(); len(refused.Find("the image is of other firmware")) != 1 {
+		t.Errorf("an image of another version than is said:\n%s", refused)
+	}
+	if n, _ := burns(w, host); n != 0 {
+		t.Errorf("%d burns", n)
+	}
+}
+
 // An image that is known at apply only is postponed; that there is none turns out
 // then, for a new resource and for one that had an image. A flash that cannot be read
 // is no firmware to hold.

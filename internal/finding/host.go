@@ -37,9 +37,9 @@ var (
 			"block for every host without a reboot of its own. Or write activation = \"none\" and restart the host yourself."}
 	HostObserved = &Rule{Code: "HO008", Severity: Refuse, Title: "Host is in observe mode",
 		Meaning: "The provider says mode = \"observe\", in the host's entry or for all hosts. Such a host is read and " +
-			"never changed.",
-		WayOut: "Remove mode = \"observe\" from the host's entry, or from the provider where it stands for all hosts. " +
-			"To see what differs and change nothing, run \"terraform plan -refresh-only\"."}
+			"never changed. A plan shows what differs; its apply is refused.",
+		WayOut: "To apply it, remove mode = \"observe\" from the host's entry, or from the provider where it stands for " +
+			"all hosts."}
 	SubnetManagerOnCard = &Rule{Code: "HO009", Severity: Warn, Title: "A subnet manager runs on this card",
 		Meaning: "While the card or its port is out of service, its subnet manager is too. If it is the only one, ports " +
 			"that come up stay in Initializing.",

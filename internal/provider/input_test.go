@@ -250,7 +250,6 @@ func troubles(t *testing.T) map[string]trouble {
 		"no sudo": {running: func(w *acctest.Lab) { w.Machine(intel9).Faults.Set(labsim.FaultSpec{SudoMissing: true}) },
 			at: cardAddr, want: "could not become root"},
 		"no mstflint":         {host: func(h *labs.Host) { h.MstflintVersion = "none" }, at: firmware, want: "FW051"},
-		"observe mode":        {provider: func(h map[string]any) { h["mode"] = "observe" }, at: image, want: "HO008"},
 		"reboot not allowed":  {provider: func(h map[string]any) { delete(h, "reboot") }, at: firmware, want: "HO007"},
 		"no backup directory": {whole: func(c map[string]any) { delete(c, "backup_dir") }, at: firmware, want: "BK002"},
 		"kernel lockdown": {running: func(w *acctest.Lab) {

@@ -24,8 +24,8 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 	host := sshAttributes()
 	maps.Copy(host, map[string]schema.Attribute{
 		"address": addressAttribute("Name, alias of `~/.ssh/config`, or IP address of the host."),
-		"mode": choiceAttribute("`manage` (the default), or `observe`: the host is read and every change of it is refused "+
-			"while planning. It overrides the provider's `mode`.", modeManage, modeObserve),
+		"mode": choiceAttribute("`manage` (the default), or `observe`: the host is read, a plan shows what differs, and "+
+			"its apply is refused. It overrides the provider's `mode`.", modeManage, modeObserve),
 		"unreachable": choiceAttribute("What becomes of the host's objects while it does not answer, `error` or `keep`. "+
 			"It overrides the provider's `unreachable`.", unreachableError, unreachableKeep),
 		"reboot": rebootAttribute("Whether and how the host may be restarted for `activation = \"reboot\"`. It replaces " +

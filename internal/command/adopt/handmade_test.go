@@ -44,8 +44,8 @@ func TestAdopt_handmadeLab(t *testing.T) {
 	if o.status != command.OK {
 		t.Fatalf("ended with %d\n%s", o.status, o.err)
 	}
-	says(t, o.file(t, "cards.tf"), `resource "infiniband_firmware" "one" { card_id = infiniband_card.one.id }`,
-		`resource "infiniband_link_type" "other"`, "held as it is")
+	says(t, o.file(t, "cards.tf"), `resource "infiniband_firmware" "one" { card_id = infiniband_card.one.id flash_psid = `,
+		`resource "infiniband_link_type" "other"`, "Held as it is")
 	says(t, o.file(t, "fabric.tf"), "# Not adopted: infiniband_opensm one/0xe41d2d0300e44ed1.",
 		"Its plan would change what sets it up", "opensm@0xe41d2d0300e44ed1.service of one is active.",
 		"/etc/default/opensm of one says PORTS=ALL", `# resource "infiniband_opensm" "one_port1" {`)

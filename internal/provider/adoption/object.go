@@ -167,8 +167,9 @@ type kind struct {
 }
 
 var kinds = map[string]kind{
-	cardType:     {file: "cards.tf", forms: [][]string{{"host", "pci_address"}}},
-	firmwareType: {file: "cards.tf", forms: [][]string{{"card_id"}, {"card_id", "image_id"}}},
+	cardType: {file: "cards.tf", forms: [][]string{{"host", "pci_address"}}},
+	firmwareType: {file: "cards.tf", forms: [][]string{{"card_id", "flash_psid", "flash_version"},
+		{"card_id", "image_id"}}},
 	guidsType: {file: "cards.tf", forms: [][]string{
 		{"card_id", "base_mac"}, {"card_id", "base_guid", "base_mac"}, {"card_id", "base_guid"},
 		{"card_id", "node_guid", "system_image_guid", "port_guids", "macs"},

@@ -168,8 +168,7 @@ func about(o *Object) string {
 			return "The image that was burned by this provider. Its copy is on the host; for another burn, stage a file " +
 				"with infiniband_firmware_image."
 		}
-		return join(o.is("flash_psid"), "firmware "+o.is("flash_version")) +
-			": held as it is. An image_id would burn another."
+		return "Held as it is: a plan shows other firmware. To burn an image, write image_id in place of these two values."
 	case ipoibType:
 		return join(o.is("interface"), o.is("network_stack"))
 	case smType:

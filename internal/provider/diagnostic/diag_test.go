@@ -267,7 +267,7 @@ func TestAddError_observeModeIsRefused(t *testing.T) {
 			}
 			text := diags[0].Detail()
 			if strings.Contains(text, "midclt") || strings.Contains(text, "begun") ||
-				!strings.Contains(text, "Remove mode = \"observe\"") {
+				!strings.Contains(text, "remove mode = \"observe\"") {
 				t.Errorf("got %s", text)
 			}
 		})

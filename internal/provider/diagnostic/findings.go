@@ -36,6 +36,18 @@ func AddFindings(ctx context.Context, diags *diag.Diagnostics, what string, find
 	return blocked
 }
 
+// AddPlanned is AddFindings for a plan. It shows what differs on a host in observe mode too, which is how a nightly
+// plan finds it; the apply is refused.
+func AddPlanned(ctx context.Context, diags *diag.Diagnostics, what string, findings []finding.Finding) (blocked bool) {
+	findings = slices.Clone(findings)
+	for i := range findings {
+		if findings[i].Rule == finding.HostObserved {
+			findings[i].Severity = finding.Warn
+		}
+	}
+	return AddFindings(ctx, diags, what, findings)
+}
+
 // joinWarnings makes one warning of those of a rule that have one summary. The engine shows
 // the first of several warnings with the same summary only, and "1 more similar warning".
 func joinWarnings(findings []finding.Finding) []finding.Finding {

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -29,11 +30,16 @@ func holds(ctx context.Context, plan tfsdk.Plan, diags *diag.Diagnostics) bool {
 
 // planHeld plans such a resource. An existing one follows from the state, which a
 // refresh has read. The plan of a new one has what the card has.
-func (r *Resource) planHeld(ctx context.Context, plan, state model, exists bool, resp *resource.ModifyPlanResponse) {
+func (r *Resource) planHeld(ctx context.Context, plan, config, state model, exists bool,
+	resp *resource.ModifyPlanResponse) {
 	diags := &resp.Diagnostics
 	same := exists && attribute.SameCard(state.CardID, state.CardIdentity, plan.CardID)
 	if same && state.CardID.Same(plan.CardID) {
-		state.hold(plan)
+		was := state
+		if state.hold(plan); state.expect(config) {
+			state.Change = attribute.PlannedChange(was.flash()+changesTo+state.flash(), was.Change)
+			notAsWritten(ctx, finding.Warn, was, state, diags)
+		}
 		diags.Append(resp.Plan.Set(ctx, &state)...)
 		return
 	}
@@ -55,6 +61,11 @@ func (r *Resource) planHeld(ctx context.Context, plan, state model, exists bool,
 		plan.Change, plan.BackupPath = types.StringNull(), types.StringNull()
 		plan.OriginalBackup = attribute.OrNull(now.JobBackup)
 		plan.observe(ref, now)
+		is := plan
+		if plan.expect(config) && notAsWritten(ctx, finding.Refuse, is, plan, diags) {
+			return
+		}
+		plan.spell(config)
 		plan.Restart = attribute.NoRestart()
 		if now.Pending { // another resource may restart the host first
 			plan.RunningPSID, plan.RunningVersion, plan.RebootRequired = attribute.UnknownText[attribute.PSIDKind](),
@@ -62,6 +73,72 @@ func (r *Resource) planHeld(ctx context.Context, plan, state model, exists bool,
 		}
 		diags.Append(resp.Plan.Set(ctx, &plan)...)
 	}
+}
+
+// expect gives the plan what the configuration says of the flash. It reports whether the flash has something else.
+func (m *model) expect(config model) (differs bool) {
+	if want := config.FlashPSID; !want.IsNull() && !want.Same(m.FlashPSID) {
+		m.FlashPSID, differs = want, !want.IsUnknown()
+	}
+	if want := config.FlashVersion; !want.IsNull() && !want.Same(m.FlashVersion) {
+		m.FlashVersion, differs = want, differs || !want.IsUnknown()
+	}
+	return differs
+}
+
+// agrees refuses to hold another firmware than that of the image.
+func (a *assessment) agrees(config model, diags *diag.Diagnostics) bool {
+	var burned model
+	burned.setImage(a.image)
+	burned.FlashPSID, burned.FlashVersion = burned.ImagePSID, burned.ImageVersion
+	image := burned.flash()
+	if !burned.expect(config) {
+		return true
+	}
+	diags.AddAttributeError(path.Root("flash_psid"), "Refusing to burn firmware on card "+a.at.Ref.String()+
+		": the image is of other firmware", "image_id burns "+image+". flash_psid and flash_version say "+burned.flash()+
+		".\n\nRemove flash_psid and flash_version. They are for a card without image_id.")
+	return false
+}
+
+// spell gives what is in flash the spelling of the configuration.
+func (m *model) spell(given model) {
+	m.FlashPSID, m.FlashVersion = spelled(m.FlashPSID, given.FlashPSID), spelled(m.FlashVersion, given.FlashVersion)
+}
+
+// spelled is a value in the spelling of the configuration, if that means the same.
+func spelled[K attribute.Kind](read, given attribute.Text[K]) attribute.Text[K] {
+	if read.Same(given) {
+		return given
+	}
+	return read
+}
+
+// notAsWritten says that the flash differs from the configuration: a plan warns, and the apply refuses.
+func notAsWritten(ctx context.Context, as finding.Severity, is, want model, diags *diag.Diagnostics) (refused bool) {
+	f := finding.FlashNotAsWritten.Find("The flash holds %s. The configuration says %s.", is.flash(), want.flash())
+	f.Severity = as
+	return diagnostic.AddFindings(ctx, diags, "hold firmware of card "+want.ID.ValueString(), []finding.Finding{f})
+}
+
+// store stores the plan of a card that exists. Where the plan has shown another flash than the configuration says,
+// that flash has to be there by now: nothing is burned.
+func (r *Resource) store(ctx context.Context, c session.Change, prior model, to *tfsdk.State) {
+	var plan model
+	c.Read(ctx, &plan, nil)
+	if was := prior; was.expect(plan) && !c.Diags.HasError() {
+		at, now := r.look(ctx, plan.CardID, session.AsPlanned(plan.CardIdentity), "hold firmware of card "+
+			plan.ID.ValueString(), c.Diags)
+		if at == nil {
+			return
+		}
+		is := plan
+		if is.observe(at.Ref, now); !is.FlashPSID.Same(plan.FlashPSID) || !is.FlashVersion.Same(plan.FlashVersion) {
+			notAsWritten(ctx, finding.Refuse, is, plan, c.Diags)
+			return
+		}
+	}
+	to.Raw = c.Plan().Raw
 }
 
 // look reads the flash of the recorded card; nil if it is another card or the flash
@@ -109,7 +186,9 @@ func (r *Resource) adopt(ctx context.Context, c session.Change) {
 			at, now := r.look(ctx, plan.CardID, session.AsPlanned(plan.CardIdentity), what, c.Diags)
 			if at != nil {
 				plan.BackupPath, plan.OriginalBackup = types.StringNull(), attribute.OrNull(now.JobBackup)
+				asked := plan
 				plan.observe(ref, now)
+				plan.spell(asked)
 			}
 			return nil
 		})

@@ -48,7 +48,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	if config.holds() {
-		r.planHeld(ctx, plan, state, exists, resp)
+		r.planHeld(ctx, plan, config, state, exists, resp)
 		return
 	}
 	config.Activation = plan.Activation // with the default
@@ -200,6 +200,9 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 
 // assess gives the verdict and reports it. It gives false if nothing may be planned.
 func (r *Resource) assess(ctx context.Context, a *assessment, config, state model, diags *diag.Diagnostics) bool {
+	if !a.agrees(config, diags) {
+		return false
+	}
 	// A comparison of the content reads the whole flash.
 	a.ask.Compare = !state.ImageID.Same(config.ImageID) || a.otherBurn()
 	if a.ask.Compare || !a.hasImage() {
@@ -278,7 +281,7 @@ func (a *assessment) report(ctx context.Context, diags *diag.Diagnostics) (block
 			}
 		}
 	}
-	return diagnostic.AddFindings(ctx, diags, what, findings)
+	return diagnostic.AddPlanned(ctx, diags, what, findings)
 }
 
 // converged reports whether nothing is left to do.
@@ -327,7 +330,9 @@ func (m *model) plan(a *assessment, prior model) {
 	img := a.image
 	m.ID = types.StringValue(a.at.Ref.String())
 	m.setImage(img)
+	asked := *m
 	m.FlashPSID, m.FlashVersion = m.ImagePSID, m.ImageVersion
+	m.spell(asked)
 	m.BackupPath, m.OriginalBackup, m.Change = prior.BackupPath, prior.OriginalBackup, prior.Change
 	m.open(true)
 	switch flash := prior.flash(); {
@@ -344,8 +349,8 @@ func (m *model) plan(a *assessment, prior model) {
 // What an earlier run left open is not known before the apply has settled it.
 func (m *model) foresee(a *assessment) {
 	v := a.Verdict
-	if v.Action == safety.ActionWait || a.ClosesJobs() || a.at.Loss != nil {
-		return
+	if v.Action == safety.ActionWait || v.Action == safety.ActionRefuse || a.ClosesJobs() || a.at.Loss != nil {
+		return // also where the host is in observe mode
 	}
 	m.Restart = a.at.PlannedRestart(v)
 	running, known := a.now.Running.Get()

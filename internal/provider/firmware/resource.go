@@ -46,7 +46,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		c.Diags.Append(req.State.Get(ctx, &prior)...)
 		switch {
 		case holds(ctx, req.Plan, c.Diags):
-			resp.State.Raw = req.Plan.Raw
+			r.store(ctx, c, prior, &resp.State)
 		case !c.Diags.HasError():
 			r.apply(ctx, c, prior)
 		}

@@ -48,8 +48,8 @@ const description = "The firmware in a card's flash, and the firmware that the c
 	"compares the whole flash. A burn by hand that leaves all of these values equal shows only at the next apply.\n\n" +
 	"Without `image_id` it holds a card as it is: the attributes show what is in flash and what runs, and nothing is " +
 	"ever written, whatever consents, `activation` and `on_destroy` say. " +
-	"Firmware that somebody else burns is then shown as a change of `flash_psid` and `flash_version`, with a warning, " +
-	"and is not burned over. " +
+	"Write `flash_psid` and `flash_version` to hold it: firmware that somebody else burns is then a change in the " +
+	"plan. Without them it is a warning, once. Neither is burned over. " +
 	"An import of a card that the provider never burned starts like this. An `image_id` that is added later is " +
 	"burned like any other, with the same verdict and consents; one that is removed changes nothing on the card.\n\n" +
 	"Destroying it only forgets it: the firmware stays in the card. With `on_destroy = \"restore\"` " +
@@ -129,8 +129,8 @@ func results() map[string]schema.Attribute {
 		"change": attribute.ComputedString("The last change, or the planned one: `MT_… 2.40.7000 -> MT_… " +
 			"2.42.5000`; null if nothing was or will be burned. " + attribute.BindsTheApply),
 		"allowed_management_path": attribute.AllowedPath(),
-		"flash_psid":              attribute.ComputedPSID("PSID in flash."),
-		"flash_version":           attribute.ComputedVersion("Firmware version in flash."),
+		"flash_psid":              held[attribute.PSIDKind]("PSID in flash."),
+		"flash_version":           held[attribute.VersionKind]("Firmware version in flash."),
 		"running_psid": attribute.ComputedPSID("PSID that the card booted; differs from flash until the next " +
 			"restart."),
 		"running_version": attribute.ComputedVersion("Firmware version that the card booted."),
@@ -143,4 +143,13 @@ func results() map[string]schema.Attribute {
 			"burn by this resource, which `on_destroy = \"restore\"` burns back. See [Restore on " +
 			"destroy](#restore-on-destroy)."),
 	}
+}
+
+// held is what is in flash. A configuration without an image may say what it has to be.
+func held[K attribute.Kind](description string) schema.StringAttribute {
+	a := attribute.ComputedText[K](description + " Without `image_id` it may be written: a plan then shows other " +
+		"firmware as a change, and the apply refuses it ([FW090](../guides/findings.md#" +
+		finding.Anchor(finding.FlashNotAsWritten.Heading()) + ")).")
+	a.Optional = true
+	return a
 }

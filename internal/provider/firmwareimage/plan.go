@@ -42,23 +42,18 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 			return
 		}
 	}
-	if r.refuseObserve(ctx, plan, f.sha256, &resp.Diagnostics) {
-		return
-	}
+	r.showObserve(ctx, plan, f.sha256, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// refuseObserve reports whether the host is only read and does not have the image yet.
-func (r *Resource) refuseObserve(ctx context.Context, m model, sha256 string, diags *diag.Diagnostics) bool {
+// showObserve says that the host is only read, and does not have the image yet.
+func (r *Resource) showObserve(ctx context.Context, m model, sha256 string, diags *diag.Diagnostics) {
 	name := m.Host.ValueString()
-	if !r.Hosts[name].Observe {
-		return false
-	}
 	if _, _, snap, err := r.Look(ctx, name); err == nil {
 		if snap.Staged[sha256] {
-			return false
+			return
 		}
 	}
-	return r.OnlyRead(ctx, fmt.Sprintf("stage firmware image %s on host %s", m.Source.ValueString(), name), name,
-		[]string{"the image is not on it, or not with this content"}, diags)
+	diagnostic.AddPlanned(ctx, diags, fmt.Sprintf("stage firmware image %s on host %s", m.Source.ValueString(), name),
+		r.OnlyRead(name, "the image is not on it, or not with this content"))
 }

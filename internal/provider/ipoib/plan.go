@@ -100,8 +100,8 @@ func (o object) early(ctx context.Context, s *step) {
 		settleMTU(&d, snap)
 	}
 	look := found.At(snap, d.Ref())
-	if wanted.settled() && !look.InPlace(d) && o.OnlyRead(ctx, what, host, nil, diags) {
-		return
+	if wanted.settled() && !look.InPlace(d) {
+		diagnostic.AddPlanned(ctx, diags, what, o.OnlyRead(host))
 	}
 	diagnostic.AddFindings(ctx, diags, what, judge.Check(look, d, judge.PlanFacts{PortUnknown: true}))
 	diagnostic.AddPartlyPostponed(diags, "IPoIB interface on host "+host, wanted.unknownNames(),

@@ -144,16 +144,19 @@ func (r *Resource[M, Q, L, S]) look(ctx context.Context, s *Step[M, Q, L], recor
 // check adds what speaks against the change and reports whether it may be done.
 func (r *Resource[M, Q, L, S]) check(ctx context.Context, s *Step[M, Q, L]) bool {
 	at := r.object.Place(s.Ask)
-	what, differ := r.kind.what(r.kind.Change, at.ID), r.object.Differences(s.Ask, s.Found)
-	if s.ToDo && r.OnlyRead(ctx, what, at.Host, differ, s.Diags) {
-		return false
+	if only := r.OnlyRead(at.Host, r.object.Differences(s.Ask, s.Found)...); s.ToDo && len(only) > 0 {
+		return !r.refuses(ctx, s, only) // no other finding helps anybody
 	}
 	return !r.refuses(ctx, s, r.object.Check(ctx, s))
 }
 
 // refuses adds findings on the change and reports whether one of them blocks.
 func (r *Resource[M, Q, L, S]) refuses(ctx context.Context, s *Step[M, Q, L], found []finding.Finding) bool {
-	return diagnostic.AddFindings(ctx, s.Diags, r.kind.what(r.kind.Change, r.object.Place(s.Ask).ID), found)
+	add, what := diagnostic.AddFindings, r.kind.what(r.kind.Change, r.object.Place(s.Ask).ID)
+	if s.Planning {
+		add = diagnostic.AddPlanned
+	}
+	return add(ctx, s.Diags, what, found)
 }
 
 // planRemoval says what a destroy does, and checks what speaks against it. A host that does not
@@ -180,7 +183,7 @@ func (r *Resource[M, Q, L, S]) planRemoval(ctx context.Context, req resource.Mod
 	}
 	if r.Hosts[at.Host].Observe {
 		if lookErr != nil || r.object.Ours(q, found) {
-			r.OnlyRead(ctx, what, at.Host, nil, diags)
+			diagnostic.AddFindings(ctx, diags, what, r.OnlyRead(at.Host))
 		}
 		return
 	}

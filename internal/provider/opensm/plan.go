@@ -49,8 +49,8 @@ func (o object) early(ctx context.Context, plan *model, diags *diag.Diagnostics)
 		return
 	}
 	known := attribute.Known(plan.Partitions)
-	if !judge.IsInPlace(found.OfPorts(snap), d) && known && o.OnlyRead(ctx, what, host, nil, diags) {
-		return
+	if !judge.IsInPlace(found.OfPorts(snap), d) && known {
+		diagnostic.AddPlanned(ctx, diags, what, o.OnlyRead(host))
 	}
 	diagnostic.AddFindings(ctx, diags, what,
 		judge.Check(found.Of(snap, 0), d, judge.PlanFacts{PortUnknown: true, PartitionsUnknown: !known,

@@ -12,7 +12,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 )
@@ -144,9 +143,11 @@ func (c Change) Confirm(ctx context.Context, what string, found any) {
 	planned.Confirm(ctx, what, c.plan, c.state, found, c.Diags)
 }
 
-// OnlyRead refuses a change of a host in observe mode, and reports whether it did. Call
-// it only if there is something to change; differs says what, as far as that is known.
-func (d *Data) OnlyRead(ctx context.Context, what, host string, differs []string, diags *diag.Diagnostics) bool {
-	return d != nil && d.Hosts[host].Observe &&
-		diagnostic.AddFindings(ctx, diags, what, []finding.Finding{hostcheck.OnlyRead(host, differs...)})
+// OnlyRead is the finding on a change of a host in observe mode; none of any other host. Call it only if there is
+// something to change; differs says what, as far as that is known.
+func (d *Data) OnlyRead(host string, differs ...string) []finding.Finding {
+	if d == nil || !d.Hosts[host].Observe {
+		return nil
+	}
+	return []finding.Finding{hostcheck.OnlyRead(host, differs...)}
 }
