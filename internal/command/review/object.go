@@ -28,10 +28,14 @@ func (r *resource) object() string {
 	return id[0] + "/" + id[1]
 }
 
-// identity says which card it is.
+// identity says which card it is. A serial number is enough.
 func (r *resource) identity() string {
 	if serial := textOf(r.values(), "serial_number"); serial != "" {
 		return "serial number " + serial
 	}
-	return textOf(r.values(), "card_identity")
+	all := textOf(r.values(), "card_identity")
+	if first, _, _ := strings.Cut(all, ", "); strings.HasPrefix(first, "serial number ") {
+		return first
+	}
+	return all
 }

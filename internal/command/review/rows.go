@@ -10,12 +10,11 @@ type effect struct{ Address, What, Values string }
 
 // effects are the attributes that say so, with the words for them.
 var effects = [][2]string{
-	{"restarts", "restarts"}, {"drains", "drains by"},
+	{"restarts", "restarts"}, {"drains", "drains by"}, {"stored_in", "writes"},
 }
 
-func isEffect(attribute string) bool {
-	return slices.ContainsFunc(effects, func(e [2]string) bool { return e[0] == attribute })
-}
+// isEffect reports whether an attribute is none of the object itself.
+func isEffect(attribute string) bool { return attribute == "restarts" || attribute == "drains" }
 
 // row is one line of a table: what of which object changes, from what to what.
 type row struct{ Object, Identity, What, From, To string }
@@ -47,7 +46,7 @@ func (r *resource) rows(written map[string]expression) []row {
 	}
 	out = append(out, fromTo(r.planned())...)
 	if r.Change.After != nil {
-		out = append(out, r.differences(written)...)
+		out = append(out, asked(r.differences(written), written, len(out) > 0)...)
 	}
 	if len(out) == 0 || r.Change.Importing != nil {
 		out = append(out, row{What: "object", To: r.verb()})
@@ -75,7 +74,7 @@ func (r *resource) differences(written map[string]expression) []row {
 	after := leaves("", r.Change.After, r.Change.Unknown, r.Change.AfterSensitive)
 	var out []row
 	for _, at := range places(before, after) {
-		top, _, _ := strings.Cut(strings.ReplaceAll(at, "[", "."), ".")
+		top := topOf(at)
 		_, asked := written[top]
 		from, to := textAt(before, at), textAt(after, at)
 		later := to == laterKnown && !asked || to == "" && isTrue(member(r.Change.Unknown, top))
@@ -84,6 +83,25 @@ func (r *resource) differences(written map[string]expression) []row {
 		}
 	}
 	return out
+}
+
+// asked are the rows of what the configuration says. Where there are some, or the attribute change has
+// said it, the values that follow from it would say the same again: all but that a host has to restart.
+func asked(all []row, written map[string]expression, said bool) []row {
+	follows := func(one row) bool {
+		_, ok := written[topOf(one.What)]
+		return !ok && one.What != "reboot_required"
+	}
+	if !said && !slices.ContainsFunc(all, func(one row) bool { return !follows(one) }) {
+		return all
+	}
+	return slices.DeleteFunc(all, follows)
+}
+
+// topOf is the attribute of a place such as effective.addresses[0].
+func topOf(place string) string {
+	top, _, _ := strings.Cut(strings.ReplaceAll(place, "[", "."), ".")
+	return top
 }
 
 // apart are attributes that have a place of their own in a review, or only name what others show.
