@@ -200,9 +200,6 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 
 // assess gives the verdict and reports it. It gives false if nothing may be planned.
 func (r *Resource) assess(ctx context.Context, a *assessment, config, state model, diags *diag.Diagnostics) bool {
-	if !a.agrees(config, diags) {
-		return false
-	}
 	// A comparison of the content reads the whole flash.
 	a.ask.Compare = !state.ImageID.Same(config.ImageID) || a.otherBurn()
 	if a.ask.Compare || !a.hasImage() {
@@ -214,7 +211,7 @@ func (r *Resource) assess(ctx context.Context, a *assessment, config, state mode
 		diagnostic.AddErrorAt(diags, path.Root("card_id"), "plan firmware of card "+a.at.Ref.String(), err)
 		return false
 	}
-	return !a.report(ctx, diags)
+	return !a.report(ctx, diags) && a.agrees(config, diags)
 }
 
 // image finds the facts of the configured image: from this plan's image
@@ -330,9 +327,7 @@ func (m *model) plan(a *assessment, prior model) {
 	img := a.image
 	m.ID = types.StringValue(a.at.Ref.String())
 	m.setImage(img)
-	asked := *m
-	m.FlashPSID, m.FlashVersion = m.ImagePSID, m.ImageVersion
-	m.spell(asked)
+	m.FlashPSID, m.FlashVersion = spelled(m.ImagePSID, m.FlashPSID), spelled(m.ImageVersion, m.FlashVersion)
 	m.BackupPath, m.OriginalBackup, m.Change = prior.BackupPath, prior.OriginalBackup, prior.Change
 	m.open(true)
 	switch flash := prior.flash(); {
