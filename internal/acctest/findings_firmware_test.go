@@ -144,9 +144,9 @@ func matchFindings() []findingCase {
 					With("infiniband_firmware.it",
 						Allow("branch_change", map[string]any{"from": "2.1100.6630", "to": "2.1201.1000"}))
 			}},
-		{code: "FW031", at: "image_id", hosts: func() []labs.Host { return boughtHost(image(oem())) },
+		{code: "FW023", at: "allow", hosts: func() []labs.Host { return boughtHost(image(oem())) },
 			says:   []string{"HPE", "Mellanox"},
-			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
+			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), without) }},
 	}
 }
 

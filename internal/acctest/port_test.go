@@ -48,7 +48,6 @@ func portFindings() []findingCase {
 		}},
 		{code: "PO006", at: "speeds", says: []string{"HDR"}, prepare: diags,
 			config: wants(map[string]any{"speeds": []any{"SDR", "HDR"}})},
-		{code: "PO008", says: []string{"LinkUp"}, prepare: diags, config: wants(off)},
 		{code: "HO035", says: []string{"/usr/local/sbin/terraform-infiniband-port"}, config: wants(nil),
 			prepare: func(w *Lab) {
 				diags(w)

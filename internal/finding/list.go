@@ -16,7 +16,7 @@ var Families = []Family{
 		ImageMalformed, ImageEncrypted, ImageUnusual, ImageNotAsDeclared, ImageForOtherChip, ImageForOtherRevision,
 		HardwareIDUnknown, PSIDWouldChange, PSIDUnknown, VersionWouldBeOlder,
 		VersionWouldBeSame, ImageFormatOfOtherChip,
-		ImageOfOtherVendor, ImageForOtherModel, ImageForOtherPortCount, BranchWouldChange,
+		ImageForOtherModel, ImageForOtherPortCount, BranchWouldChange,
 		CardUnsupported, CardInRecovery, FirmwareSecure, FlashDamaged, FlashUnreadable,
 		FlashNotRunning, FlashGUIDsZero, FlashGUIDsNeverSet, FlashGUIDsShared,
 		MstflintMissing, MstflintUnsuitable, CardOtherFunction, RunningUnknown,
@@ -65,7 +65,7 @@ var Families = []Family{
 	}},
 	{"PO", "Ports", "For `infiniband_port`.", []*Rule{
 		PortUnsupported, PortCarriesHost, PortSpeedUnsupported,
-		PortGoesDown, PortLinkUnread, PortEnabledUnread,
+		PortLinkUnread, PortEnabledUnread,
 	}},
 	{"BM", "Benchmarks", "For `infiniband_benchmark`.", []*Rule{
 		BenchmarkUnavailable, BenchmarkMissed,

@@ -31,7 +31,7 @@ func TestFamilies_have_each_code_once_and_in_order(t *testing.T) {
 var retired = []string{
 	"FW013", "FW032", "FW048", "FW050", "FW062", "GU013", "HO031", "LT009", "LT010", "SM004", "SM008", "SM009", "SM017",
 	"PO010", "BM003", "IP022", "IP026", "SM029", "SM030", "IP044", "IP048", "PO011", "PO009", "HO033", "LT021", "LT019", "SM002", "SM003", "SM006",
-	"GU002", "GU003", "GU007", "GU008", "GU012", "FW053", "PO005", "BM005", "LT012", "LT014", "FW002", "FW024", "FW027", "FW029",
+	"GU002", "GU003", "GU007", "GU008", "GU012", "FW053", "PO005", "BM005", "LT012", "LT014", "FW002", "FW024", "FW027", "FW029", "FW031", "PO008",
 	"FW036", "IP006", "IP007", "IP032", "IP003", "IP004", "PO002", "PO003", "PO007", "BM002",
 }
 

@@ -19,7 +19,8 @@ var (
 	PSIDWouldChange = &Rule{Code: "FW023", Severity: NeedsConsent, Title: "Burn would replace the PSID",
 		Attribute: Allow, Consent: "psid_change",
 		Meaning: "The PSID names the board that the image was made for. An image for another board can leave ports without " +
-			"signal, or a host that does not start. An equal hardware id does not prevent that.",
+			"signal, or a host that does not start. An equal hardware id does not prevent that. A board of another company may " +
+			"have other LEDs, modules or temperature limits, and its support ends.",
 		WayOut: "If you know that both boards are the same hardware and want this cross-flash, write into the resource:"}
 	PSIDUnknown = &Rule{Code: "FW025", Severity: Refuse, Title: "PSID of the card is not known", Attribute: "card_id",
 		Meaning: "Without a PSID no image can be matched to the board. mstflint would skip its own PSID check.",
@@ -39,11 +40,6 @@ var (
 		Title: "Format of the firmware image does not fit the chip", Attribute: "image_id",
 		Meaning: "Each generation of chips boots one container format.",
 		WayOut:  "Use an image for this generation."}
-	ImageOfOtherVendor = &Rule{Code: "FW031", Severity: Warn, Title: "Image and board are of different companies",
-		Attribute: "image_id",
-		Meaning: "The prefixes of the two PSIDs belong to different companies. An OEM board may have other LEDs, modules " +
-			"or temperature limits, and the OEM's support for it ends.",
-		WayOut: "Keep the backup. The OEM's own image is the way back."}
 	ImageForOtherModel = &Rule{Code: "FW033", Severity: Warn, Title: "Image was made for another model of the board",
 		Attribute: "image_id",
 		Meaning: "The part number in the card's vital product data and the board definition in the image name different " +

@@ -18,9 +18,6 @@ var (
 		Attribute: "speeds",
 		Meaning:   "The port ignores what it does not support, or its link stays down.",
 		WayOut:    "Ask for a subset of what it supports."}
-	PortGoesDown = &Rule{Code: "PO008", Severity: Warn, Title: "The link of the port goes down",
-		Meaning: "Disabling ends all traffic on the port. New speeds or widths interrupt it for some seconds while the " +
-			"link trains."}
 	PortLinkUnread = &Rule{Code: "PO012", Severity: Warn, Title: "Speeds and widths of the port cannot be read",
 		Attribute: "port",
 		Meaning: "ibportstate of rdma-core 56.0 to 60.0 opens no port that is down. Whether the port has the speeds and " +

@@ -168,7 +168,7 @@ func interrupts(d Request, o Observation) bool {
 
 // users names what uses the port.
 func users(s *inventory.Snapshot, d Request, o Observation) []finding.Finding {
-	found := []finding.Finding{finding.PortGoesDown.Find("%s is %s.", d.Name(), o.states())}
+	var found []finding.Finding
 	used := uses(s, d)
 	for _, use := range used {
 		f := finding.PortCarriesHost.Find("%s.", use.what)

@@ -209,8 +209,7 @@ func TestCheck_unknown_facts(t *testing.T) {
 	} {
 		s := testHost(c.change)
 		d := Request{Host: "intel9", Card: address(t), Number: 1}
-		found := slices.DeleteFunc(Check(s, d, Observe(s, d.Card, 1), PlanFacts{}),
-			func(f finding.Finding) bool { return f.Rule == finding.PortGoesDown })
+		found := Check(s, d, Observe(s, d.Card, 1), PlanFacts{})
 		switch {
 		case c.rule == nil && len(found) > 0:
 			t.Errorf("%s: %+v", name, found)
@@ -252,11 +251,13 @@ func TestCheck_name_of_the_card(t *testing.T) {
 
 // A port of which nobody knows whether it is enabled may carry what a change would cut.
 func TestCheck_may_be_enabled(t *testing.T) {
-	s := testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].Physical = "" })
+	s := testHost(func(s *inventory.Snapshot) {
+		s.Cards[0].Ports[0].Physical, s.Cards[0].Ports[0].IsSM = "", fact.Known(true)
+	})
 	for _, enabled := range []bool{true, false} {
 		d := Request{Host: "intel9", Card: address(t), Number: 1, Enabled: enabled}
 		found := Check(s, d, Observe(s, d.Card, 1), PlanFacts{})
-		if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Rule == finding.PortGoesDown }) {
+		if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Rule == finding.SubnetManagerOnCard }) {
 			t.Errorf("enabled = %v: %+v", enabled, found)
 		}
 	}

@@ -144,11 +144,6 @@ var firmwareCases = []struct {
 	}},
 	{"FW030", finding.Refuse, "format of another generation",
 		func(in *FirmwareInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
-	{"FW031", finding.Warn, "OEM board", func(in *FirmwareInput) {
-		in.Card.Flash.PSID = "HP_9380110017"
-		runsPSID(&in.Card, "HP_9380110017")
-		in.Request.PSIDChange = &Change[ib.PSID]{From: "HP_9380110017", To: psidVPI}
-	}},
 	{"FW033", finding.Warn, "board of another model", func(in *FirmwareInput) {
 		in.Card.PartNumber, in.Image.PRSName = "MCX314A-BCCT", "cx3pro-1_MCX354A_FCC.prs"
 	}},

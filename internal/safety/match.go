@@ -133,12 +133,7 @@ func matchPSID(card CardFacts, img ImageFacts, consent *Change[ib.PSID]) []findi
 	}
 	from, to := card.InFlash().PSID, img.PSID
 	observed := fmt.Sprintf("In flash: %s. In the image: %s.", boards.Describe(from), boards.Describe(to))
-	found := []finding.Finding{
-		consented(consent, from, to, finding.PSIDWouldChange, "Cross-flash", observed)}
-	if a, b := from.Vendor(), to.Vendor(); a != b && (a != "" || b != "") {
-		found = append(found, finding.ImageOfOtherVendor.Find("%s", observed))
-	}
-	return found
+	return []finding.Finding{consented(consent, from, to, finding.PSIDWouldChange, "Cross-flash", observed)}
 }
 
 // consented is a finding on a change that exactly its pair of values allows.

@@ -66,7 +66,7 @@ func Situations() []Row {
 	return []Row{
 		{Seen: "The image is refused before a card is looked at", Findings: images},
 		{Seen: "The image is for another chip, board or number of ports", Findings: []*finding.Rule{finding.ImageForOtherChip,
-			finding.ImageForOtherRevision, finding.PSIDWouldChange, finding.ImageFormatOfOtherChip, finding.ImageOfOtherVendor,
+			finding.ImageForOtherRevision, finding.PSIDWouldChange, finding.ImageFormatOfOtherChip,
 			finding.ImageForOtherModel, finding.ImageForOtherPortCount}},
 		{Seen: "The image is older, of the same version, or of another branch", Findings: []*finding.Rule{
 			finding.VersionWouldBeOlder, finding.VersionWouldBeSame, finding.BranchWouldChange}},
