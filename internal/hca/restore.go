@@ -61,9 +61,9 @@ func (o *Ops) restoreRequest(ctx context.Context, r Restore) (Firmware, backup.B
 	case !errors.As(err, &bad):
 		facts.Damaged = err.Error()
 	case bad.Missing:
-		facts.Missing = bad.Err.Error()
+		facts.Path, facts.Missing = bad.Dir, bad.Err.Error()
 	default:
-		facts.Damaged = bad.Err.Error()
+		facts.Path, facts.Damaged = bad.Dir, bad.Err.Error()
 	}
 	return f, b, nil
 }

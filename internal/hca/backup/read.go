@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,6 +79,9 @@ func (b *Store) Open(dir string) (Backup, error) {
 	}
 	return out, nil
 }
+
+// Place is the folder in which a backup is looked for, of which only the recorded path is known.
+func (b *Store) Place(recorded string) string { return cmp.Or(b.locate(recorded), recorded) }
 
 // locate finds a backup below backup_dir by the last three elements of its path: HOST/CARD/TIME.
 // The path may be of another machine or working directory, or of the journal of a host, and no

@@ -62,6 +62,9 @@ func TestStore_opens_what_it_saved_and_nothing_else(t *testing.T) {
 		filepath.Base(filepath.Dir(dir)), filepath.Base(dir))); openErr != nil || moved.Dir != dir {
 		t.Errorf("moved: %v, %s", openErr, moved.Dir)
 	}
+	if got := kept.Place("elsewhere/intel9/x/y"); got != filepath.Join(root, "intel9", "x", "y") || kept.Place("x") != "x" {
+		t.Errorf("looked for in %s", got)
+	}
 	// No other place of this machine is opened, whatever a host says of it.
 	var bad *Error
 	for _, named := range []string{save(t, t.TempDir(), testRecord(), begin.Add(time.Minute)), "", "/etc", `\\\\evil\\share`,

@@ -90,7 +90,7 @@ func (r *Resource) planRestore(ctx context.Context, ref attribute.CardRef, state
 	if diagnostic.AddFindings(ctx, diags, "restore firmware of card "+card, diagnostic.WithoutJobs(a.Verdict.Findings)) {
 		return false, false
 	}
-	announce(diags, card, ask, a.Verdict)
+	announce(diags, card, r.Cards.Backups.Place(ask.Backup), a.Verdict)
 	return true, a.Verdict.Action != safety.ActionNone
 }
 
@@ -116,8 +116,8 @@ func (r *Resource) restoreOf(ctx context.Context, ref attribute.CardRef, state m
 	}, true
 }
 
-// announce is the plan of a restore.
-func announce(diags *diag.Diagnostics, card string, ask hca.Restore, v safety.Verdict) {
+// announce is the plan of a restore from a backup.
+func announce(diags *diag.Diagnostics, card, backup string, v safety.Verdict) {
 	var then string
 	switch {
 	case v.Activation == safety.ActivationReboot:
@@ -130,14 +130,14 @@ func announce(diags *diag.Diagnostics, card string, ask hca.Restore, v safety.Ve
 		diags.AddWarning(fmt.Sprintf("The destroy restores firmware of card %s, %s %s -> %s %s", card, v.From.PSID, v.From.FW,
 			v.To.PSID, v.To.FW),
 			strings.TrimSpace("on_destroy is \"restore\". The destroy burns the firmware that the card had before, from the "+
-				"backup "+ask.Backup+". Before that it backs up the present firmware. "+
+				"backup "+backup+". Before that it backs up the present firmware. "+
 				"The card keeps its present GUIDs and MACs. "+then))
 	case safety.ActionNone:
 		diags.AddWarning(fmt.Sprintf("Nothing to restore: firmware of card %s, %s %s", card, v.To.PSID, v.To.FW),
-			strings.TrimSpace("The flash already holds the firmware of the backup "+ask.Backup+"; nothing is written. "+then))
+			strings.TrimSpace("The flash already holds the firmware of the backup "+backup+"; nothing is written. "+then))
 	case safety.ActionWait:
 		diags.AddWarning("The destroy restores firmware of card "+card+", after a job that is running",
-			"The destroy waits for the job, reads the card, and burns the backup "+ask.Backup+
+			"The destroy waits for the job, reads the card, and burns the backup "+backup+
 				" if the card does not hold it then.")
 	case safety.ActionRefuse, safety.ActionSetGUIDs, safety.ActionLinkTypes, safety.ActionBackup:
 	}
