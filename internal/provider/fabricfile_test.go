@@ -111,6 +111,20 @@ func TestFabricFile_is_written_when_it_changes(t *testing.T) {
 	}
 }
 
+// The picture of a fabric of which no host answers is null.
+func TestFabricFile_without_content_stays(t *testing.T) {
+	f := newWritten(t)
+	none := f.cfg("")
+	none[0].Attrs["content"] = nil
+	says(t, plan(t, f.ws, none).Diags.Errors(), "Unable to write file "+f.at, "content is null", "when the hosts answer")
+	apply(t, f.ws, f.cfg("one"))
+	checkUnchanged(t, f.ws, none)
+	moved := f.cfg("")
+	moved[0].Attrs["content"], moved[0].Attrs["file_path"] = nil, f.at+".new"
+	says(t, plan(t, f.ws, moved).Diags.Errors(), "content is null")
+	f.holds("one")
+}
+
 func TestFabricFile_drift_is_seen_and_mended(t *testing.T) {
 	f := newWritten(t)
 	apply(t, f.ws, f.cfg("ours"))

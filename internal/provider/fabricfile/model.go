@@ -26,11 +26,20 @@ type model struct {
 func (m model) what() string { return "write file " + m.FilePath.ValueString() }
 
 // wants notes what a configuration asks for. Content is in the configuration alone, so that no plan shows a picture.
-func (m *model) wants(config model) {
-	m.SHA256 = types.StringUnknown()
-	if !config.Content.IsUnknown() {
+// Null is that of a fabric that was not read: a file that is there is left as it is.
+func (m *model) wants(config, state model) error {
+	switch {
+	case config.Content.IsUnknown():
+		m.SHA256 = types.StringUnknown()
+	case !config.Content.IsNull():
 		m.SHA256 = types.StringValue(digest([]byte(config.Content.ValueString())))
+	case m.stays(state):
+		m.SHA256 = state.SHA256
+	default:
+		return &explain.Failure{What: "content is null, as what infiniband_fabric gives while none of its hosts answers.",
+			Check: "Write content, or plan again when the hosts answer."}
 	}
+	return nil
 }
 
 // seen is what is kept beside the state: the digest of what was written here; empty if the file was there already.

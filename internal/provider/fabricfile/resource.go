@@ -49,7 +49,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if diags.HasError() {
 		return
 	}
-	plan.wants(config)
+	if diagnostic.AddErrorAt(diags, path.Root("content"), plan.what(), plan.wants(config, state)); diags.HasError() {
+		return
+	}
 	diags.Append(resp.Plan.Set(ctx, &plan)...)
 	if plan.FilePath.IsUnknown() || !r.claim(ctx, plan, req, diags) || plan.stays(state) {
 		return
@@ -85,10 +87,17 @@ func (r *Resource) apply(ctx context.Context, c session.Change) {
 	if c.Diags.HasError() {
 		return
 	}
-	plan.wants(config)
+	if err := plan.wants(config, state); err != nil {
+		diagnostic.AddErrorAt(c.Diags, path.Root("content"), plan.what(), err)
+		return
+	}
 	kept, stays := seen{}, plan.stays(state)
 	if exists {
 		kept = keptOf(ctx, c.Beside(), state, "", c.Diags)
+	}
+	if config.Content.IsNull() {
+		c.Store(ctx, &plan)
+		return
 	}
 	written, err := plan.put(&r.Files, config.Content.ValueString(), func() error {
 		if stays {

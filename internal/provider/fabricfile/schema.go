@@ -23,7 +23,8 @@ const description = "Writes what `infiniband_fabric` gives into a file on the ma
 	"between the two, the next apply removes the file with the old one, and the plan after that writes it again.\n\n" +
 	"Commit the file, or a plan in another clone misses it. Git may change its line ends on Windows; " +
 	"`*.svg -text` in `.gitattributes` prevents that.\n\n" +
-	"An engine that writes the configuration of an import itself leaves `content` out: write it then."
+	"An engine that writes the configuration of an import itself leaves `content` out. Write it: without it the file is " +
+	"left as it is."
 
 // Schema implements resource.Resource.
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
@@ -39,9 +40,9 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 					What: "write file", Instead: "file_path is a file on this machine. Write its path.", File: true}},
 			},
 			"content": schema.StringAttribute{
-				Required: true, WriteOnly: true,
-				MarkdownDescription: "What the file holds, such as `data.infiniband_fabric.lab.svg`. It is write-only; a plan " +
-					"shows its change as one of `sha256`.",
+				Optional: true, WriteOnly: true,
+				MarkdownDescription: "What the file holds, such as `data.infiniband_fabric.lab.svg`: write-only, and a plan shows " +
+					"its change as one of `sha256`. While it is null, as for a fabric of which no host answers, the file is left as it is.",
 			},
 			"sha256": attribute.ComputedString("SHA-256 of the file as it is. Any change of it by somebody else is a " +
 				"difference."),
