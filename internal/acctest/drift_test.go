@@ -93,7 +93,7 @@ func TestDrift_workflow(t *testing.T) {
 	o.withoutKey("lab.auto.tfvars.json")
 	n := nightly{o, commands, string(key), nil}
 	before := w.prints()
-	n.ends(0, "No changes.", "The lab is as the repository says.")
+	n.ends(0, "No changes.", "The hosts that answered are as the repository says.")
 	host := w.Names()[0]
 	if diff := cmp.Diff(before, w.prints()); diff != "" {
 		t.Error("the plan changed a host:", diff)

@@ -31,6 +31,7 @@ type review struct {
 	Texts     bool // whether the texts of findings are shown
 	Unlogged  bool // there is no log, so no warnings
 	Unchanged bool
+	Unseen    bool // hosts did not answer
 }
 
 // found is a message of a plan. Rule is nil if it has no code.
@@ -53,6 +54,7 @@ var codeLine = regexp.MustCompile(`(?m)^ Finding: ([A-Z]{2}\d{3}),`)
 func (in *input) review() *review {
 	r := &review{Saved: in.plan != nil, Unlogged: !in.logged}
 	for _, d := range in.diagnostics {
+		r.Unseen = r.Unseen || strings.HasPrefix(d.Summary, "Not seen: ")
 		r.add(d)
 	}
 	byPlace := func(d diagnostic) string { return d.Severity + "\x00" + d.Address + "\x00" + d.Summary } // errors first
@@ -139,6 +141,10 @@ func (r *review) ofResource(p *plan, one *resource) {
 		for _, l := range leaves("", member(one.Change.After, e[0]), member(one.Change.Unknown, e[0]), nil) {
 			r.Effects = append(r.Effects, effect{one.Address, e[1], l.text})
 		}
+	}
+	if one.restores() && textOf(one.Change.Before, "activation") == "reboot" {
+		host, _, _ := strings.Cut(one.object(), "/")
+		r.Effects = append(r.Effects, effect{one.Address, "restarts", host})
 	}
 	for _, e := range steps(one.planned()) {
 		r.Effects = append(r.Effects, effect{one.Address, e.What, e.Values})

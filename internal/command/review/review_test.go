@@ -100,6 +100,10 @@ func TestReview_saysFromWhatToWhat(t *testing.T) {
 			[]string{"| `link_type 1` | `eth` | `ib` |\n|  | `link_type 2` | – | `ib, to be stored` |"}, []string{"What the apply does"}},
 		"adoption": {"infiniband_card", object("actions", []string{"no-op"}, "importing", object("id", "pc/1"), "before", object(), "after",
 			object("serial_number", "MT1", "id", "pc/1/MT1")), nil, []string{"| `pc/1`<br>`serial number MT1` |", "| `adopted` |"}, nil},
+		"removal that restores": {"infiniband_firmware", object("actions", []string{"delete"}, "before", object("id",
+			"pc/0000:01:00.0", "card_identity", "serial number MT1", "on_destroy", "restore", "activation", "reboot", "flash_psid", "MT_9B",
+			"flash_version", "2.42", "original_backup_path", "b/1")), nil, []string{"`firmware object` | – | `removed` |",
+			"`firmware flash` | `MT_9B 2.42` | `backup b/1` |", "| restarts | `pc` | `infiniband_firmware.a` |"}, nil},
 		"removal": {"infiniband_opensm", object("actions", []string{"delete"}, "before", object("id", "x")), nil, []string{"| – | `removed` |"}, nil},
 		"another provider": {"local_file", object("actions", []string{"create"}, "after", object("content", "x")), nil,
 			[]string{"**No changes.**", "1 change of other providers is not shown here."}, []string{"local_file"}},
@@ -186,6 +190,19 @@ func withoutFences(t *testing.T, text string) string {
 		t.Errorf("fences: %q is open", open)
 	}
 	return out.String()
+}
+
+func TestReview_withHostsThatDidNotAnswer(t *testing.T) {
+	t.Parallel()
+	plan := saved(t, "infiniband_opensm", map[string]any{"actions": []string{"no-op"}}, nil)
+	for log, want := range map[string]string{
+		`{"@level":"info"}`: "**No changes.** What the plan looked at",
+		`{"@level":"warn","diagnostic":{"severity":"warning","summary":"Not seen: host a"}}`: "**No changes.** Not all hosts were seen",
+	} {
+		if _, out, _ := call(t, plan+log); !strings.Contains(out, want) {
+			t.Errorf("no %q in:\n%s", want, out)
+		}
+	}
 }
 
 func TestReview_fitsIntoAComment(t *testing.T) {

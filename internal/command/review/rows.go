@@ -51,7 +51,18 @@ func (r *resource) rows(written map[string]expression) []row {
 	if len(out) == 0 || r.Change.Importing != nil {
 		out = append(out, row{What: "object", To: r.verb()})
 	}
+	if r.restores() {
+		out = append(out, row{What: "flash", From: textOf(r.Change.Before, "flash_psid") + " " +
+			textOf(r.Change.Before, "flash_version"), To: "backup " + textOf(r.Change.Before, "original_backup_path")})
+	}
 	return r.named(out)
+}
+
+// restores reports whether the object burns the earlier firmware back when it goes. Only a warning says of
+// which version that is, and whether the card has it already.
+func (r *resource) restores() bool {
+	return r.Change.After == nil && r.Type == "infiniband_firmware" && textOf(r.Change.Before, "on_destroy") == "restore" &&
+		textOf(r.Change.Before, "original_backup_path") != ""
 }
 
 // named are the rows with the object that they are of. A card has several resources.
