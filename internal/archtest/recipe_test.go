@@ -187,3 +187,23 @@ func TestRecipe_aNetworkStack(t *testing.T) {
 		}
 	}
 }
+
+// A reader who searches for a name of the map finds it.
+func TestMap_names_what_the_code_has(t *testing.T) {
+	names := regexp.MustCompile("`([a-z]+)\\.([A-Z]\\w+)`").FindAllStringSubmatch(read(t, repository+"/internal/README.md"), -1)
+	if len(names) < 10 {
+		t.Fatalf("the map has %d names", len(names))
+	}
+	packages := list(t, "./internal/...")
+	for _, m := range names {
+		declared := regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|type |var |const |\t)` + m[2] + `\b`)
+		if !slices.ContainsFunc(packages, func(p goPackage) bool {
+			dir := local(p.ImportPath)
+			return filepath.Base(dir) == m[1] && slices.ContainsFunc(p.GoFiles, func(name string) bool {
+				return declared.MatchString(read(t, repository+"/internal/"+dir+"/"+name))
+			})
+		}) {
+			t.Errorf("no package %s has %s", m[1], m[2])
+		}
+	}
+}
