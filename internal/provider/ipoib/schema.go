@@ -16,21 +16,14 @@ import (
 )
 
 const description = "An IP-over-InfiniBand interface in the host's own network stack: mode, MTU, addresses and " +
-	"routes, now and after every restart. " +
-	"The provider finds out what configures the network of the host: netplan (with NetworkManager or " +
-	"systemd-networkd), NetworkManager, systemd-networkd, ifupdown or ifupdown2, or the middleware of TrueNAS. " +
-	"The configuration is written to separate, marked files; `stored_in` names them. A file of somebody else that " +
-	"configures the interface is taken over with consent only (`allow.adopt_files`), and kept beside its place. Other files " +
-	"are never changed.\n\n" +
-	"A change of the network must be confirmed over a new connection. Otherwise the host undoes it " +
-	"by itself after 90 seconds, or at its next start: it puts the files back and configures the interface by them. " +
-	"Settings made by hand may then remain beside those of the file. The interface that carries the " +
-	"SSH session is not touched without consent. Destroying it removes this configuration and the addresses. Mode " +
-	"and MTU stay until the next boot. The interface belongs to the card and stays. A P_Key interface is removed.\n\n" +
-	"Another port or partition is another interface: the old one is removed, then the new one is made. An interface " +
-	"must lose a subnet before another one of the host gets it. So `lifecycle { create_before_destroy = true }` does " +
-	"not work where both have the same subnet: the apply is refused (IP013), and the message says how to go on. A " +
-	"subnet that moves from one resource to another needs two applies."
+	"routes, now and after every restart. The provider finds out what configures the network of the host: netplan " +
+	"(with NetworkManager or systemd-networkd), NetworkManager, systemd-networkd, ifupdown or ifupdown2, or the " +
+	"middleware of TrueNAS. The configuration is written to separate, marked files; `stored_in` names them. A file of " +
+	"somebody else that configures the interface is taken over with consent only (`allow.adopt_files`), and kept " +
+	"beside its place. Other files are never changed.\n\nA change must be confirmed over a new connection; otherwise " +
+	"the host undoes it. The interface that carries the SSH session is not touched without consent.\n\nDestroying it " +
+	"removes this configuration and the addresses. Mode and MTU stay until the next boot. The interface belongs to " +
+	"the card and stays. A P_Key interface is removed."
 
 var (
 	times = attribute.TimedOperation{

@@ -18,25 +18,13 @@ import (
 )
 
 const description = "InfiniBand or Ethernet, for each port of a card, at once and after every restart. " +
-	"`stored_in` names the place that keeps the types over a restart. It is the card's own configuration where firmware " +
-	"and tool allow it. Else it is the driver's parameter in `modprobe.d`, or on TrueNAS in the kernel command line. " +
-	"The running driver is switched by its file in sysfs, which is the same switch as `devlink port set … type`. " +
-	"On ConnectX-4 and later there is only the card's own configuration, and it becomes effective with a restart. Each " +
-	"port is a PCI function of its own there; the card is named by the first.\n\n" +
-	"While mstconfig does not answer for a card that it serves, or no driver shows its ports, the state keeps what was " +
-	"read last, with a warning. A configuration that it holds is no change then; LT008 and LT013 are about another " +
-	"one.\n\n" +
-	"An apply does not switch back a port that somebody has switched after its plan, and does not replace a type that " +
-	"was stored after it (HO019). Only an update compares; a create sets what the plan shows. " +
-	"After a restart of the host nothing is compared: ports may get other types by it.\n\n" +
-	"`port_type_array` of the driver wins over the types stored in the card, unless it is 0 or not set. A plan names " +
-	"a parameter that overrides them, and the apply sets it to the same types (LT020).\n\n" +
-	"Every plan names what somebody has written into `terraform-infiniband.conf` of `modprobe.d` (HO034). The apply that " +
-	"writes it anew keeps the file as `.NAME.changed-…` beside its place, where nothing reads it.\n\n" +
-	"A port that becomes Ethernet loses its IPoIB interface and its subnet manager for as long as it is Ethernet. The " +
-	"plan names them (LT018). Remove their resources from the configuration in the same apply or in an earlier one.\n\n" +
-	"A card with Ethernet-only firmware cannot do InfiniBand at all; the plan says so and names the PSID. Destroying it " +
-	"only forgets: the ports stay as they are."
+	"`stored_in` names the place that keeps the types over a restart.\n\nA ConnectX-3 is switched in its running " +
+	"driver, by the same switch as `devlink port set … type`. A ConnectX-4 or later card has only its own " +
+	"configuration, which becomes effective with a restart. Each port is a PCI function of its own there; the card is " +
+	"named by the first.\n\nA port that becomes Ethernet loses its IPoIB interface and its subnet manager for as long " +
+	"as it is Ethernet. The plan names them (LT018). Remove their resources from the configuration in the same apply " +
+	"or in an earlier one.\n\nA card with Ethernet-only firmware cannot do InfiniBand at all; the plan says so and " +
+	"names the PSID. Destroying it only forgets: the ports stay as they are."
 
 var times = attribute.TimedOperation{
 	Standard: standardTimeout, Covers: "storing the types, switching the driver and the restart, without the wait for " +

@@ -60,42 +60,12 @@ func partitionsAttribute() schema.MapNestedAttribute {
 }
 
 const description = "A subnet manager on one port of a host. An unmanaged switch has none, and without one every " +
-	"port stays in `Initializing`. Run it on one host, or on two with different priorities.\n\n" +
-	"The apply installs the distribution's package if needed. It binds an instance to the port by " +
-	"its GUID, starts it, and enables it for every boot. The instance has its own file of options, " +
-	"because all instances of a host share `opensm.conf`. opensm ends with status 0 even when it " +
-	"fails, and it ignores files with errors. So the apply asks the port and the fabric. It succeeds " +
-	"when the port is `Active` and, if this subnet manager is the master, the partitions are in force. Otherwise it " +
-	"names the cause.\n\nThe apply of a master compares the P_Key tables of the adapters with the partitions. On " +
-	"fabrics above 256 adapters it compares the named members, plus a sample. A port that differs fails the apply. A " +
-	"port that is not in the fabric is a warning. A standby writes no tables: its partitions wait until it is the " +
-	"master. If a subnet manager that Terraform does not manage is the master, the apply and every plan warn of it " +
-	"(SM018).\n\nIf one apply changes several subnet managers, " +
-	"it changes the standby before the master, one at a time. With `-parallelism=1` Terraform " +
-	"decides on the order; use `depends_on` then. To move the subnet manager to another port or " +
-	"host, write `lifecycle { create_before_destroy = true }`. Then the old one stops only after the " +
-	"new one works. TrueNAS cannot run opensm; the plan says so. Destroying the resource stops and " +
-	"disables the instance and removes its configuration. The package stays. On Debian and Ubuntu the list of ports in " +
-	"`/etc/default/opensm` stays too. After the last subnet manager it is `PORTS=NONE`, with a comment. " +
-	"`opensm.service` stays as it is while others need it: the plan of the destroy names the subnet managers that are " +
-	"listed there or run. To have the package's own opensm serve all ports again, write `PORTS=ALL` and restart " +
-	"`opensm.service`.\n\n" +
-	"Every plan names the lines that somebody has written into files of this resource (HO034), without the values of " +
-	"keys and of settings of the unit. An option or a partition that the resource has an argument for is shown as a " +
-	"difference of that argument instead, and is not kept. The apply that writes such a file anew keeps it as it was " +
-	"beside its place, and " +
-	"so does a destroy. An apply and a destroy refuse what " +
-	"came after their plan, and an apply does not start an instance that somebody has stopped or disabled since " +
-	"then (HO019). That compares with the state: a create takes over what another state has set up meanwhile. " +
-	"A replacement makes the instance anew and starts it. What changes by itself is not " +
-	"compared: the state of the port, its LIDs, an opensm that has crashed, and one that a restart of the " +
-	"host has stopped.\n\nAn instance of `opensm@.service` that " +
-	"somebody else set up can be imported. The state gets the options and partitions that it was started with, from " +
-	"`opensm.conf` and `partitions.conf`, as far as this resource has them. The plan names those files, and what is " +
-	"not taken over. The apply leaves the files as they are, writes a file of the instance's own, and restarts the " +
-	"instance once. A restart does not disturb traffic. A subnet manager that something else starts, such as " +
-	"`opensm.service` of Fedora and RHEL, cannot be imported: the error says what starts it. Write its options into " +
-	"the resource, stop it, disable what starts it, and apply at once."
+	"port stays in `Initializing`. Run it on one host, or on two with different priorities. TrueNAS cannot run " +
+	"opensm; the plan says so.\n\nThe apply installs the distribution's package if needed. It binds an instance to " +
+	"the port by its GUID, starts it, and enables it for every boot. The instance has its own file of options, " +
+	"because all instances of a host share `opensm.conf`. The apply succeeds when the port is `Active`. Otherwise it " +
+	"names the cause.\n\nDestroying the resource stops and disables the instance and removes its configuration. The " +
+	"package stays."
 
 var (
 	times = attribute.TimedOperation{

@@ -19,21 +19,10 @@ import (
 )
 
 const description = "The administrative state of one InfiniBand port, and the speeds and widths that it may " +
-	"negotiate: the settings of `ibportstate`, which a restart loses.\n\n" +
-	"Most ports need none of this. It is for cards that come up disabled (QLogic), for a port that must stay off, and " +
-	"for a link that is stable only at a lower speed. The setting is made at once. A systemd unit makes it " +
-	"again at every boot. Destroying the resource removes the unit and leaves the port as it is.\n\n" +
-	"Every plan names the lines that somebody has written into the unit (HO034). A setting that somebody has changed " +
-	"there shows as the value of its attribute, unless the port is something else already. The apply that writes the " +
-	"unit anew keeps the file as it was beside its place, and so does a destroy. An apply does not enable a port that " +
-	"somebody has disabled after its plan, and does not undo speeds, widths or lines of the unit that came after it " +
-	"(HO019). Only an update compares; a create sets what the plan shows. What " +
-	"changes by itself is not compared: the state of the link, LIDs, and what a restart of the host or a " +
-	"reload of the driver sets.\n\n" +
-	"The unit names the card by serial number and node GUID. If another card is in the slot at boot, its port is not " +
-	"set: the unit fails, and its journal says why. Where the serial number cannot be read, new GUIDs make the card " +
-	"another one for the unit until the next apply; `at_boot` is false then.\n\n" +
-	"Ports of switches are not managed."
+	"negotiate: the settings of `ibportstate`, which a restart loses. Ports of switches are not managed.\n\nMost " +
+	"ports need none of this. It is for cards that come up disabled (QLogic), for a port that must stay off, and for " +
+	"a link that is stable only at a lower speed. The setting is made at once. A systemd unit makes it again at every " +
+	"boot. Destroying the resource removes the unit and leaves the port as it is."
 
 var (
 	times = attribute.TimedOperation{
