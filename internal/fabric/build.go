@@ -368,3 +368,10 @@ func (p *Port) detail(f *Fabric, text string) error {
 	}
 	return nil
 }
+
+// parts is the answer of walk.sh: the text and the status of each program.
+type parts struct {
+	text    map[string]string
+	status  map[string]int
+	missing []string
+}

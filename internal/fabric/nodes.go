@@ -2,10 +2,7 @@ package fabric
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
@@ -60,14 +57,4 @@ func Identities(ctx context.Context, h Runner, t Through) ([]Identity, error) {
 		all = append(all, id)
 	}
 	return all, nil
-}
-
-// explainWalk explains why ibnetdiscover gave nothing.
-func explainWalk(h Runner, t Through, err error) error {
-	var exit *host.ExitError
-	if !errors.As(err, &exit) {
-		return err
-	}
-	return lookError(h.Name(), t, fmt.Sprintf("ibnetdiscover ended with status %d.", exit.Status),
-		"Run it on the host: sudo ibnetdiscover.", exit.Stdout+exit.Stderr)
 }

@@ -94,13 +94,6 @@ func askPorts(args []string) shellcmd.Command {
 	return shellcmd.Script("fabric-ports", answer.Functions+portsScript, args...).AsRoot()
 }
 
-// parts is the answer of walk.sh: the text and the status of each program.
-type parts struct {
-	text    map[string]string
-	status  map[string]int
-	missing []string
-}
-
 func splitParts(output string) (parts, error) {
 	p := parts{text: map[string]string{}, status: map[string]int{}}
 	err := answer.Read(output, func(i answer.Item) error {

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -89,4 +90,14 @@ func readTables(output string, asked map[string]ib.GUID) (map[ib.GUID][]uint16, 
 		return nil
 	})
 	return tables, err
+}
+
+// explainWalk explains why ibnetdiscover gave nothing.
+func explainWalk(h Runner, t Through, err error) error {
+	var exit *host.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	return lookError(h.Name(), t, fmt.Sprintf("ibnetdiscover ended with status %d.", exit.Status),
+		"Run it on the host: sudo ibnetdiscover.", exit.Stdout+exit.Stderr)
 }

@@ -45,14 +45,6 @@ func collectFrom(ctx context.Context, h host.Host) (*inventory.Snapshot, error) 
 	return s, nil
 }
 
-// in says in which part of the answer something was not understood.
-func in(section string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("section %q: %w", section, err)
-}
-
 // read makes a snapshot of an answer of the collecting script.
 func read(output string) (*inventory.Snapshot, error) {
 	a, err := collect.Parse(output)

@@ -199,8 +199,3 @@ func addRoute(s *inventory.Snapshot, r iproute.Route) {
 		}
 	}
 }
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return line
-}

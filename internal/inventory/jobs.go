@@ -80,16 +80,6 @@ func (j *Job) State() string {
 // MayRun reports whether the job runs, or is not proven to have ended.
 func (j *Job) MayRun() bool { return !fact.No(j.Running) }
 
-// AnyJobMayRun reports whether a job of the host runs, or is not proven to have ended.
-func (s *Snapshot) AnyJobMayRun() bool {
-	for i := range s.Jobs {
-		if s.Jobs[i].MayRun() {
-			return true
-		}
-	}
-	return false
-}
-
 // MayHaveWritten reports whether a job with these states may have started its tool: the flash
 // may have changed then. A job begins with a state, so a journal that has none has lost them,
 // and does not say that it has not.

@@ -324,3 +324,24 @@ func (r Route) String() string { return r.To.String() + " via " + r.Via.String()
 
 // Default reports whether the route is a default route.
 func (r Route) Default() bool { return r.To.Bits() == 0 }
+
+// UsersOf gives the programs of others that used a card.
+func (s *Snapshot) UsersOf(pci ib.PCIAddress) []CardUser {
+	var of []CardUser
+	for _, u := range s.Users.Or(nil) {
+		if u.Uses(pci) {
+			of = append(of, u)
+		}
+	}
+	return of
+}
+
+// AnyJobMayRun reports whether a job of the host runs, or is not proven to have ended.
+func (s *Snapshot) AnyJobMayRun() bool {
+	for i := range s.Jobs {
+		if s.Jobs[i].MayRun() {
+			return true
+		}
+	}
+	return false
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
 )
 
 // StateDir is where jobs, images and backups lie on every host.
@@ -382,3 +383,7 @@ type TrueNAS struct {
 	CheckinWaiting     fact.Of[int] // seconds; 0 if none
 	UdevRulesDirectory []string
 }
+
+// Derived keeps what was made of one snapshot, for as long as the snapshot is there. The zero
+// value is empty and ready.
+type Derived struct{ of memo.Map[any, any] }

@@ -45,14 +45,3 @@ func UsersText(users []CardUser) string {
 	}
 	return strings.Join(texts, "; ")
 }
-
-// UsersOf gives the programs of others that used a card.
-func (s *Snapshot) UsersOf(pci ib.PCIAddress) []CardUser {
-	var of []CardUser
-	for _, u := range s.Users.Or(nil) {
-		if u.Uses(pci) {
-			of = append(of, u)
-		}
-	}
-	return of
-}

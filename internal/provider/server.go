@@ -329,3 +329,19 @@ func walk(data *session.Data) tfprotov6.ProviderServer { return Server(&walker{d
 func (w *walker) Configure(_ context.Context, _ provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	resp.ResourceData, resp.DataSourceData = w.data, w.data
 }
+
+// resource makes the texts of a resource's value plain.
+func (s *plainServer) resource(ctx context.Context, name string, value, written *tfprotov6.DynamicValue) error {
+	if err := s.types.read(ctx, s.ProviderServer); err != nil {
+		return err
+	}
+	return plainValue(s.types.resources[name], value, written)
+}
+
+// dataSource makes the texts of a data source's value plain.
+func (s *plainServer) dataSource(ctx context.Context, name string, value, written *tfprotov6.DynamicValue) error {
+	if err := s.types.read(ctx, s.ProviderServer); err != nil {
+		return err
+	}
+	return plainValue(s.types.data[name], value, written)
+}

@@ -29,22 +29,6 @@ func (s *schemas) read(ctx context.Context, server tfprotov6.ProviderServer) err
 	return s.err
 }
 
-// resource makes the texts of a resource's value plain.
-func (s *plainServer) resource(ctx context.Context, name string, value, written *tfprotov6.DynamicValue) error {
-	if err := s.types.read(ctx, s.ProviderServer); err != nil {
-		return err
-	}
-	return plainValue(s.types.resources[name], value, written)
-}
-
-// dataSource makes the texts of a data source's value plain.
-func (s *plainServer) dataSource(ctx context.Context, name string, value, written *tfprotov6.DynamicValue) error {
-	if err := s.types.read(ctx, s.ProviderServer); err != nil {
-		return err
-	}
-	return plainValue(s.types.data[name], value, written)
-}
-
 // plainValue makes the texts that hosts have put into a value plain. Texts in written
 // are from the configuration; an engine requires them unchanged.
 func plainValue(schema *tfprotov6.Schema, value, written *tfprotov6.DynamicValue) error {

@@ -3,12 +3,10 @@ package target
 import (
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
 // Advice is what helps a person who gave a command line. The transport's own advice names
@@ -31,20 +29,4 @@ func (t *Target) Unreached(err error) string {
 		line += "; run: terraform-provider-infiniband check " + strings.Join(append(slices.Clone(t.flags), t.Spec), " ")
 	}
 	return line
-}
-
-// way are the flags without which another command may reach another host, or none.
-func (o *Options) way() []string {
-	port := ""
-	if o.Port != 0 {
-		port = strconv.Itoa(o.Port)
-	}
-	var flags []string
-	for _, f := range [][2]string{{"-user", o.User}, {"-port", port}, {"-identity", o.Identity}, {"-jump", o.Jump},
-		{"-config-file", o.ConfigFile}, {"-host-key-policy", o.HostKeyPolicy}} {
-		if f[1] != "" {
-			flags = append(flags, f[0], shellcmd.Quote(f[1]))
-		}
-	}
-	return flags
 }

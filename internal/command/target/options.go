@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/auth"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
 // Options are the flags that every command with hosts has.
@@ -79,4 +81,20 @@ func ask(std command.Streams) (string, error) {
 		return "", fmt.Errorf("the password for sudo cannot be read: %w", err)
 	}
 	return string(text), nil
+}
+
+// way are the flags without which another command may reach another host, or none.
+func (o *Options) way() []string {
+	port := ""
+	if o.Port != 0 {
+		port = strconv.Itoa(o.Port)
+	}
+	var flags []string
+	for _, f := range [][2]string{{"-user", o.User}, {"-port", port}, {"-identity", o.Identity}, {"-jump", o.Jump},
+		{"-config-file", o.ConfigFile}, {"-host-key-policy", o.HostKeyPolicy}} {
+		if f[1] != "" {
+			flags = append(flags, f[0], shellcmd.Quote(f[1]))
+		}
+	}
+	return flags
 }

@@ -1,6 +1,7 @@
 package found
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,17 +29,6 @@ type Look struct {
 	// NotAtBoot says which modules of an instance of ours are not loaded at boot; empty if none
 	// is known to be missing.
 	NotAtBoot string
-}
-
-// Options are what an instance was started with: what our files say, or those of others that it was started
-// with.
-type Options struct {
-	Priority   int // -1 if it is not known
-	Tuning     opensm.Tuning
-	Partitions []opensm.Partition
-	// PartitionError says why our partition file is not in force.
-	PartitionError string
-	From           []string // files of others that the instance was started with
 }
 
 // lookKey is under what a look is kept beside its snapshot.
@@ -185,4 +175,39 @@ func (l *Look) Sound() bool {
 	}
 	// It is not known what the running opensm has taken from a file that was edited.
 	return !slices.ContainsFunc(l.Edited, func(at string) bool { return at != tool.PartitionsPath(l.Port) })
+}
+
+// readOlder says that a running instance was started before one of its files was changed last. An apply writes
+// the files first. So somebody has written them since, and they say what we write all the same: the instance
+// may run with something else. It is empty where that is not so, or not known.
+func readOlder(s *inventory.Snapshot, l *Look) string {
+	u, known := s.Unit(l.Unit).Get()
+	if !known || !fact.Yes(l.Active) || u.Started.At.IsZero() {
+		return ""
+	}
+	dropIn, conf, partitions := pathsOf(l.Port)
+	paths := []string{conf, dropIn}
+	if len(l.Partitions) > 0 || l.PartitionError != "" {
+		paths = append(paths, partitions)
+	}
+	path := slices.MaxFunc(paths, func(a, b string) int { return s.Changed[a].Compare(s.Changed[b]) })
+	changed := s.Changed[path]
+	if !changed.After(s.Changed[RereadPath(l.Port)]) || !isLater(s, changed, u.Started) {
+		return ""
+	}
+	return fmt.Sprintf("%s runs since %s, and %s was changed at %s", l.Unit, clock(u.Started.At), path, clock(changed))
+}
+
+// readMadeByHand reads what an instance that somebody else set up was started with: the files
+// that all instances of the host share. A unit that somebody has changed may name others.
+func (l *Look) readMadeByHand(s *inventory.Snapshot) {
+	if !fact.Yes(l.Active) || isUnitChanged(s, l.Port) || len(l.Shared.Unread) > 0 {
+		return
+	}
+	l.Options = Options{Priority: l.Shared.Conf.Priority, Tuning: l.Shared.Conf.Tuning, Partitions: l.Shared.Partitions}
+	for _, path := range []string{l.Shared.ConfPath, l.Shared.PartitionsPath} {
+		if path != "" {
+			l.From = append(l.From, path)
+		}
+	}
 }

@@ -210,3 +210,14 @@ func keysOf(s *inventory.Snapshot, path string) []opensm.Key {
 func (o OwnFiles) SetsKeys() bool {
 	return slices.ContainsFunc(o.Keys, func(k opensm.Key) bool { return !fact.No(k.Set) })
 }
+
+// Options are what an instance was started with: what our files say, or those of others that it was started
+// with.
+type Options struct {
+	Priority   int // -1 if it is not known
+	Tuning     opensm.Tuning
+	Partitions []opensm.Partition
+	// PartitionError says why our partition file is not in force.
+	PartitionError string
+	From           []string // files of others that the instance was started with
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
@@ -76,20 +75,6 @@ func (v Shared) readPartitions(s *inventory.Snapshot) Shared {
 		v.Partitions = all
 	}
 	return v
-}
-
-// readMadeByHand reads what an instance that somebody else set up was started with: the files
-// that all instances of the host share. A unit that somebody has changed may name others.
-func (l *Look) readMadeByHand(s *inventory.Snapshot) {
-	if !fact.Yes(l.Active) || isUnitChanged(s, l.Port) || len(l.Shared.Unread) > 0 {
-		return
-	}
-	l.Options = Options{Priority: l.Shared.Conf.Priority, Tuning: l.Shared.Conf.Tuning, Partitions: l.Shared.Partitions}
-	for _, path := range []string{l.Shared.ConfPath, l.Shared.PartitionsPath} {
-		if path != "" {
-			l.From = append(l.From, path)
-		}
-	}
 }
 
 // isUnitChanged reports whether somebody has changed how an instance is started.

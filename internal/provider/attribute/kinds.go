@@ -7,7 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
+	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
@@ -73,6 +76,13 @@ type (
 	VersionKind  struct{}
 	CardIDKind   struct{}
 	ImageIDKind  struct{}
+)
+
+var (
+	_ basetypes.StringTypable                    = TextType[GUIDKind]{}
+	_ basetypes.StringValuableWithSemanticEquals = Text[GUIDKind]{}
+	_ xattr.ValidateableAttribute                = Text[GUIDKind]{}
+	_ function.ValidateableParameter             = Text[GUIDKind]{}
 )
 
 func (GUIDKind) Noun() string     { return "a GUID" }

@@ -31,13 +31,6 @@ type TextType[K Kind] struct{ basetypes.StringType }
 // spelling of the same value.
 type Text[K Kind] struct{ basetypes.StringValue }
 
-var (
-	_ basetypes.StringTypable                    = TextType[GUIDKind]{}
-	_ basetypes.StringValuableWithSemanticEquals = Text[GUIDKind]{}
-	_ xattr.ValidateableAttribute                = Text[GUIDKind]{}
-	_ function.ValidateableParameter             = Text[GUIDKind]{}
-)
-
 // NewText returns the value s as it is spelled.
 func NewText[K Kind](s string) Text[K] { return Text[K]{basetypes.NewStringValue(s)} }
 

@@ -101,6 +101,7 @@ func (m *model) mismatches(c *inventory.Card, now ib.Identity, serial, part stri
 	return out, unread
 }
 
+// isSame reports whether two identities are known to be of one card.
 func isSame(a, b ib.Identity) bool {
 	like, _ := ib.Compare(a, b)
 	return like == ib.Same

@@ -2,6 +2,9 @@ package opensm
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -235,3 +238,45 @@ func keyReport(keys []ops.Key) types.Map {
 
 // satisfies reports whether the host is as configured, now and at boot.
 func satisfies(l *found.Look, d ops.Request) bool { return l.Managed && judge.IsSettled(l, d) }
+
+// partitions reads the map; it is wholly known. What cannot be a partition is
+// an error that names it.
+func (m *model) partitions(ctx context.Context) ([]ops.Partition, error) {
+	var all map[string]partition
+	if m.Partitions.IsNull() {
+		return nil, nil
+	}
+	if diags := m.Partitions.ElementsAs(ctx, &all, false); diags.HasError() {
+		return nil, fmt.Errorf("partitions: %v", diags)
+	}
+	var list []ops.Partition
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		p, err := all[name].read(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("partition %q: %w", name, err)
+		}
+		list = append(list, p)
+	}
+	ops.SortPartitions(list)
+	return list, nil
+}
+
+// observePartitions replaces the map by what the host has, unless they mean the
+// same: the spelling of the configuration stays.
+func (m *model) observePartitions(ctx context.Context, found []ops.Partition) diag.Diagnostics {
+	mine, err := m.partitions(ctx)
+	if err == nil && !m.Partitions.IsUnknown() && ops.PartitionText(mine) == ops.PartitionText(found) {
+		return nil
+	}
+	if len(found) == 0 {
+		m.Partitions = types.MapNull(partitionType)
+		return nil
+	}
+	all := map[string]partition{}
+	for _, p := range found {
+		all[p.Name] = partitionModel(p)
+	}
+	value, diags := types.MapValueFrom(ctx, partitionType, all)
+	m.Partitions = value
+	return diags
+}

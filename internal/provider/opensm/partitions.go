@@ -3,13 +3,11 @@ package opensm
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -33,28 +31,6 @@ var partitionType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"index0": types.BoolType,
 	"full":   types.SetType{ElemType: types.StringType}, "limited": types.SetType{ElemType: types.StringType},
 }}
-
-// partitions reads the map; it is wholly known. What cannot be a partition is
-// an error that names it.
-func (m *model) partitions(ctx context.Context) ([]ops.Partition, error) {
-	var all map[string]partition
-	if m.Partitions.IsNull() {
-		return nil, nil
-	}
-	if diags := m.Partitions.ElementsAs(ctx, &all, false); diags.HasError() {
-		return nil, fmt.Errorf("partitions: %v", diags)
-	}
-	var list []ops.Partition
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		p, err := all[name].read(ctx, name)
-		if err != nil {
-			return nil, fmt.Errorf("partition %q: %w", name, err)
-		}
-		list = append(list, p)
-	}
-	ops.SortPartitions(list)
-	return list, nil
-}
 
 func (p partition) read(ctx context.Context, name string) (ops.Partition, error) {
 	out := ops.Partition{
@@ -131,26 +107,6 @@ func member(word string) (string, error) {
 		return "", fmt.Errorf("member %q is neither a port GUID nor one of %s", word, strings.Join(ops.Keywords(), ", "))
 	}
 	return g.String(), nil
-}
-
-// observePartitions replaces the map by what the host has, unless they mean the
-// same: the spelling of the configuration stays.
-func (m *model) observePartitions(ctx context.Context, found []ops.Partition) diag.Diagnostics {
-	mine, err := m.partitions(ctx)
-	if err == nil && !m.Partitions.IsUnknown() && ops.PartitionText(mine) == ops.PartitionText(found) {
-		return nil
-	}
-	if len(found) == 0 {
-		m.Partitions = types.MapNull(partitionType)
-		return nil
-	}
-	all := map[string]partition{}
-	for _, p := range found {
-		all[p.Name] = partitionModel(p)
-	}
-	value, diags := types.MapValueFrom(ctx, partitionType, all)
-	m.Partitions = value
-	return diags
 }
 
 // partitionModel is a partition as a configuration would write it.

@@ -2,15 +2,12 @@ package opensm
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/change"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
@@ -153,20 +150,6 @@ func (o object) checkPlan(ctx context.Context, s *step) (all []finding.Finding) 
 	return append(all, more...)
 }
 
-// lab are the ports of the hosts that answer, without the cards whose GUIDs
-// this plan changes.
-func (o object) lab(ctx context.Context) found.Lab {
-	machines, names := o.Machines(ctx)
-	anyName := func(host string, is func(name string) bool) bool { return slices.ContainsFunc(names[host], is) }
-	return found.LabOf(machines, func(host string, pci ib.PCIAddress) bool {
-		return anyName(host, func(name string) bool {
-			return o.Planned.Card(attribute.CardRef{Host: name, PCI: pci}).GUIDs != nil
-		})
-	}, func(host string, port ib.GUID) bool {
-		return anyName(host, func(name string) bool { return o.Planned.SM(attribute.PortRef{Host: name, GUID: port}) })
-	})
-}
-
 // asksFabric reports whether the fabric is asked: before a change, and if another subnet
 // manager than those of this configuration rules it. Then its partitions and keys are in
 // force, though nothing is to be changed on the host.
@@ -188,18 +171,4 @@ func (o object) warnReplaced(ctx context.Context, s *step) {
 		"Its service is stopped and disabled, and its configuration is removed. The new one serves the fabric of port "+
 			ref(s.Ask).String()+". If that is another fabric, the old fabric is left without this subnet manager."+
 			o.describeStaying(ctx, was.String()))
-}
-
-// describeStaying says what others of its host need of what the subnet manager with an id leaves. A host
-// that does not answer now is asked again by the removal itself.
-func (o object) describeStaying(ctx context.Context, id string) string {
-	port, err := attribute.ParsePortRef(id)
-	if err != nil || !o.HostReady(types.StringValue(port.Host)) {
-		return ""
-	}
-	_, _, snap, err := o.Look(ctx, port.Host)
-	if err != nil {
-		return ""
-	}
-	return strings.Join(append([]string{""}, judge.FindStaying(found.Of(snap, port.GUID))...), "\n\n")
 }

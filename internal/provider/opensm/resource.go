@@ -6,6 +6,8 @@ package opensm
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/change"
@@ -178,4 +181,32 @@ func (o object) Import(ctx context.Context, id string, diags *diag.Diagnostics) 
 		}
 	}
 	return map[string]any{"id": id, "host": port.Host, "port_guid": attribute.GUIDRaw(port.GUID)}, err
+}
+
+// lab are the ports of the hosts that answer, without the cards whose GUIDs
+// this plan changes.
+func (o object) lab(ctx context.Context) found.Lab {
+	machines, names := o.Machines(ctx)
+	anyName := func(host string, is func(name string) bool) bool { return slices.ContainsFunc(names[host], is) }
+	return found.LabOf(machines, func(host string, pci ib.PCIAddress) bool {
+		return anyName(host, func(name string) bool {
+			return o.Planned.Card(attribute.CardRef{Host: name, PCI: pci}).GUIDs != nil
+		})
+	}, func(host string, port ib.GUID) bool {
+		return anyName(host, func(name string) bool { return o.Planned.SM(attribute.PortRef{Host: name, GUID: port}) })
+	})
+}
+
+// describeStaying says what others of its host need of what the subnet manager with an id leaves. A host
+// that does not answer now is asked again by the removal itself.
+func (o object) describeStaying(ctx context.Context, id string) string {
+	port, err := attribute.ParsePortRef(id)
+	if err != nil || !o.HostReady(types.StringValue(port.Host)) {
+		return ""
+	}
+	_, _, snap, err := o.Look(ctx, port.Host)
+	if err != nil {
+		return ""
+	}
+	return strings.Join(append([]string{""}, judge.FindStaying(found.Of(snap, port.GUID))...), "\n\n")
 }

@@ -14,50 +14,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
-// Claim says that a resource of the configuration manages an object, such as the
-// flash of a card or a port.
-type Claim struct {
-	Kind string // type of the resource, "infiniband_firmware"
-	Key  string // the object; equal under all names and spellings of it, see CardKey
-	Name string // how the resource names it, "nas/0000:01:00.0"
-	// Config is the configuration of the resource.
-	Config tftypes.Value
-	// Exists is true if the resource is in the state.
-	Exists bool
-	// Shared is the argument that resources of one object must agree on where there
-	// may be more than one; empty where there may not.
-	Shared string
-	// HostIn is the argument with the host, for resources that remove something from the
-	// old host when they move; empty for others.
-	HostIn string
-}
-
-type claimKey struct{ kind, key string }
-
-// claims are what the resources of one walk manage. The protocol does not tell a
-// provider which resource it plans, and core plans a replaced one twice: with its
-// state, then without, and with one configuration. Two resources are told from that by
-// what they ask for, by the order, and by the count of validations: core validates each
-// resource once in a walk.
-type claims struct {
-	made      map[claimKey][]Claim
-	validated map[claimKey]int // by the text of the configuration
-	machines  []machine
-	names     map[string]string // of hosts: the first name of the same machine
-	told      map[string]bool   // names of hosts of which SecondName has told
-}
-
-// machine is the first name under which a machine was met.
-type machine struct {
-	name string
-	snap *inventory.Snapshot
-}
-
-func newClaims() claims {
-	return claims{made: map[claimKey][]Claim{}, validated: map[claimKey]int{}, names: map[string]string{},
-		told: map[string]bool{}}
-}
-
 // Claim remembers a claim. If another resource has made the same one, it is
 // returned and taken is true.
 func (p *Walk) Claim(c Claim) (other Claim, taken bool) {

@@ -8,15 +8,6 @@ type Object struct {
 
 func (o Object) key() claimKey { return claimKey{o.Kind, o.Key} }
 
-// fate is what a walk does to an object. The state may have one object of a host twice: a
-// deposed one beside the one that replaced it, or that of a renamed block. A destroy sees
-// its own state alone, and core orders such two in no way.
-type fate struct {
-	stays, goes bool     // one in the state is kept, one is destroyed
-	made        bool     // one was made or changed in this walk
-	shown       []string // values of one that was removed in this walk, which the plan has shown to end
-}
-
 // Stays remembers that an object of the state is kept, and reports whether this walk
 // destroys another one that is the same.
 func (p *Walk) Stays(o Object) (goes bool) {

@@ -6,17 +6,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
-// place is what a walk knows of the slot of a card. Core reads and plans resources in no
-// order that helps here: what is made anew has no prior state, and the resource that has
-// recorded another card in the slot may be read later. So both sides are noted.
-type place struct {
-	recorded []ib.Identity // cards that the state has, while another one is in the slot
-	taken    []ib.Identity // that the card in the slot was taken for; empty: for whatever is there
-	adopted  *ib.Identity  // what an infiniband_card of the slot says of the card; nil without one
-	imported bool          // this walk imports the infiniband_card by its place alone
-	first    *ib.Identity  // what was seen of the card before this walk wrote to it
-}
-
 // First gives what was first seen of a card in this walk: seen, unless there was something
 // before. An apply plans a new object again, perhaps after it has written to the card for
 // another one, and must come to the identity of the plan.

@@ -9,12 +9,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
-// IPoIB is what the interfaces of one subnet should have in common.
-type IPoIB struct {
-	Mode string
-	MTU  int
-}
-
 // SetIPoIB remembers an IPoIB interface of the configuration, and returns those
 // of the same subnets that were planned before it with another setting, one for
 // each setting.
