@@ -3,11 +3,9 @@ package change
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
@@ -17,32 +15,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
-
-// Options tune the waiting; the zero value is what users get.
-type Options struct {
-	// ProofTimeout is how long the port may take to become Active; zero means
-	// 75 seconds, which covers a takeover from another SM (60 seconds).
-	ProofTimeout time.Duration
-	// Poll is the pause between two looks; zero means half a second.
-	Poll time.Duration
-	// Lab has the ports of all managed hosts, by which messages name the ports of the
-	// fabric.
-	Lab found.Lab
-}
-
-// withDefaults fills in what is left out.
-func (o Options) withDefaults() Options {
-	if o.ProofTimeout <= 0 {
-		o.ProofTimeout = 75 * time.Second
-	}
-	if o.Poll <= 0 {
-		o.Poll = 500 * time.Millisecond
-	}
-	return o
-}
-
-// Result is what Apply and Remove did. Its look is nil if the host could not be read after the change.
-type Result = managed.Result[*found.Look]
 
 // Apply makes the port's SM what d says, now and at boot; l is the last look at its port. It is safe to
 // repeat. It checks d again; what blocks is *safety.RefusedError. An SM that was set up and does not serve
@@ -62,18 +34,6 @@ func Apply(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request, 
 	return withHistory(ctx, h, l, d.Describe(), func(ctx context.Context) (Result, error) {
 		return write(ctx, h, l, d, o)
 	})
-}
-
-// renew is the look at the host as it is known now: the same one as long as the host was not read again.
-func renew(ctx context.Context, h *hosts.Host, l *found.Look) (*found.Look, error) {
-	s, err := h.Snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if s == l.Snapshot {
-		return l, nil
-	}
-	return found.Of(s, l.Port), nil
 }
 
 // ready is the look on which the change rests, checked once more. It has the modules loaded that a subnet
@@ -177,14 +137,4 @@ func readBack(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Reques
 			l.Port, r.Look.Unit, why)
 	}
 	return r, err
-}
-
-// run runs commands one after the other, up to the first that fails.
-func run(ctx context.Context, h *hosts.Host, commands ...shellcmd.Command) error {
-	for _, cmd := range commands {
-		if _, err := h.Run(ctx, cmd); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -169,15 +169,6 @@ func describeGUIDs(all []ib.GUID) string {
 	return ", " + all[0].String()
 }
 
-// describeKeys writes P_Keys with the membership bit, as smpquery prints them.
-func describeKeys(list []uint16) string {
-	words := make([]string, len(list))
-	for i, k := range list {
-		words[i] = fmt.Sprintf("0x%04x", k)
-	}
-	return strings.Join(words, ", ")
-}
-
 // describeTables names the ports whose tables are wrong, at most a few.
 func describeTables(s Symptoms) string {
 	const most = 5

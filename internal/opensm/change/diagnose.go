@@ -13,9 +13,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
 
-// logLines are enough for one start of opensm up to its failure.
-const logLines = 40
-
 // NotServingError says that the SM is configured but the port is not served, or the
 // partitions are not in force. It has the cause as far as host, port and fabric show
 // it. The configuration stays.

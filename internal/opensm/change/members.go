@@ -197,3 +197,22 @@ func (m *members) differ(ctx context.Context, h host.Host, at device, d opensm.R
 	m.ports = again
 	return wrong, silent, nil
 }
+
+// describeKeys writes P_Keys with the membership bit, as smpquery prints them.
+func describeKeys(list []uint16) string {
+	words := make([]string, len(list))
+	for i, k := range list {
+		words[i] = fmt.Sprintf("0x%04x", k)
+	}
+	return strings.Join(words, ", ")
+}
+
+// device is the port of this host by which the fabric is asked.
+type device struct {
+	name   string
+	number int
+	lid    uint16
+}
+
+// through is the way into the fabric, for its package.
+func (d device) through() fabric.Through { return fabric.Through{Device: d.name, Port: d.number} }

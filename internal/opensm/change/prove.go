@@ -2,9 +2,7 @@ package change
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
@@ -100,40 +98,4 @@ func watch(ctx context.Context, h host.Host, l *found.Look, o Options) (sysfs.Po
 			return now, err
 		}
 	}
-}
-
-// proofEnd is when a proof gives up: after its time, or earlier, so that a quarter of what the
-// operator's timeout leaves is there to find the cause.
-func proofEnd(ctx context.Context, limit time.Duration) time.Time {
-	if end, ok := ctx.Deadline(); ok {
-		limit = min(limit, time.Until(end)*3/4)
-	}
-	return time.Now().Add(limit)
-}
-
-// readPort reads the port from sysfs, which shows a change at once; the snapshot would need a collection for each look.
-func readPort(ctx context.Context, h host.Host, device string, number int) (sysfs.Port, error) {
-	cmd := sysfs.ReadPort(device, number)
-	r, err := h.Run(ctx, cmd)
-	if err != nil {
-		return sysfs.Port{}, err
-	}
-	p, err := sysfs.ParsePort(r.Stdout)
-	if err != nil {
-		return sysfs.Port{}, &host.OutputError{Host: h.Name(), Command: cmd.String(), Problem: err.Error(),
-			Output: string(r.Stdout)}
-	}
-	return p, nil
-}
-
-// outputOf is what a command printed, also if it ended with another status than 0.
-func outputOf(r host.Result, err error) string {
-	var exit *host.ExitError
-	switch {
-	case errors.As(err, &exit):
-		return strings.TrimSpace(exit.Stdout + exit.Stderr)
-	case err != nil:
-		return "unknown: " + err.Error()
-	}
-	return strings.TrimSpace(string(r.Stdout))
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
@@ -21,16 +20,6 @@ import (
 // sweepTime is how long a master may take to program the tables of a fabric
 // after it read its partitions: a heavy sweep of 648 adapters takes 2 seconds.
 const sweepTime = 20 * time.Second
-
-// device is the port of this host by which the fabric is asked.
-type device struct {
-	name   string
-	number int
-	lid    uint16
-}
-
-// through is the way into the fabric, for its package.
-func (d device) through() fabric.Through { return fabric.Through{Device: d.name, Port: d.number} }
 
 // inForce is the result of one comparison of the fabric with the partitions.
 type inForce struct {
