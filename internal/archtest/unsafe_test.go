@@ -26,7 +26,8 @@ var unsafeFlags = []string{
 
 // neededFlags are all that the provider passes to mstflint and mstconfig; no other
 // one may come near them, dangerous or not. flashed_version reads.
-var neededFlags = []string{"d", "i", "guids", "macs", "guid", "mac", "allow_psid_change", "flashed_version"}
+var neededFlags = []string{"d", "i", "guids", "macs", "guid", "mac", "allow_psid_change", "flashed_version",
+	"enable_verbosity"}
 
 // neededCommands are all words that it passes as a command or one's parameter:
 // none erases, writes words, goes back to another slot or resets.

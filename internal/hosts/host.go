@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
@@ -38,18 +37,18 @@ type Host struct {
 	mu         sync.Mutex
 	generation uint64 // counts changes; a collection belongs to the one it began in
 	snapshot   *inventory.Snapshot
-	away       error                                       // why the host could not be asked, see collectOnce
-	first      *inventory.Snapshot                         // the first one of all
-	stored     map[ib.PCIAddress]inventory.StoredLinkTypes // of the cards that were asked
-	changes    *atomic.Uint64                              // of the set, if the host is in one
-	writes     *atomic.Uint64                              // of the set, if the host is in one
-	asOf       uint64                                      // writes when the snapshot was begun
-	cleared    uint64                                      // writes that forgetOlder last knew of
+	away       error                           // why the host could not be asked, see collectOnce
+	first      *inventory.Snapshot             // the first one of all
+	stored     map[configQuestion]configAnswer // of the cards that were asked
+	changes    *atomic.Uint64                  // of the set, if the host is in one
+	writes     *atomic.Uint64                  // of the set, if the host is in one
+	asOf       uint64                          // writes when the snapshot was begun
+	cleared    uint64                          // writes that forgetOlder last knew of
 }
 
 // New returns h with an empty memory. It does not dial.
 func New(h host.Host) *Host {
-	return &Host{Host: h, stored: map[ib.PCIAddress]inventory.StoredLinkTypes{}}
+	return &Host{Host: h, stored: map[configQuestion]configAnswer{}}
 }
 
 // Snapshot returns what is on the host: what is remembered, or else what one

@@ -20,6 +20,7 @@ type Host interface {
 	host.Host
 	Snapshot(ctx context.Context) (*inventory.Snapshot, error)
 	StoredLinkTypes(ctx context.Context, pci ib.PCIAddress) (inventory.StoredLinkTypes, error)
+	CardSettings(ctx context.Context, pci ib.PCIAddress) (inventory.CardSettings, error)
 	Invalidate()
 }
 

@@ -6,7 +6,10 @@
 // check each other. What it reads is built by package synth.
 package card
 
-import "sync"
+import (
+	"maps"
+	"sync"
+)
 
 // Chip is a kind of adapter silicon.
 type Chip struct {
@@ -87,11 +90,15 @@ type Card struct {
 	Rev       uint8
 	Functions int // on the bus
 	Flash     *Flash
+	// PowerCycle has the card keep its settings over a restart: only a power cycle loads new ones.
+	PowerCycle bool
 
 	mu        sync.Mutex
 	fixed     *Firmware
 	running   Firmware
 	next      NV
+	settings  Settings // of the next boot
+	taken     Settings // by the last one
 	semaphore bool
 	image     *Image // that runs, of FS3 and FS4; nil in recovery mode
 	pending   *Image // see Staged
@@ -117,6 +124,34 @@ func (c *Card) SetNV(nv NV) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.next = nv
+}
+
+// Settings are the values of the configuration that were ever set, beside the link types, by the names
+// and in the words of mstconfig.
+type Settings map[string]string
+
+// NextSettings returns those of the next boot, CurrentSettings those that the last one has taken.
+func (c *Card) NextSettings() Settings {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.settings)
+}
+
+// CurrentSettings: see NextSettings.
+func (c *Card) CurrentSettings() Settings {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.taken)
+}
+
+// Set changes one setting of the next boot.
+func (c *Card) Set(name, value string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.settings == nil {
+		c.settings = Settings{}
+	}
+	c.settings[name] = value
 }
 
 // TakeSemaphore takes the flash semaphore and says whether it was free.
@@ -156,6 +191,9 @@ func (c *Card) Boot() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.semaphore, c.image, c.pending = false, image, nil
+	if !c.PowerCycle {
+		c.taken = maps.Clone(c.settings)
+	}
 	if c.fixed == nil {
 		fw.Config = c.next
 	}

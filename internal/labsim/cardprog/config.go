@@ -19,9 +19,9 @@ var linkNames = map[int]string{card.LinkIB: "IB(1)", card.LinkETH: "ETH(2)", car
 
 // parameters lists what the running firmware advertises: EN firmware has no
 // LINK_TYPE.
-func parameters(chip card.Chip, fw card.Firmware, nv card.NV) []parameter {
+func parameters(chip card.Chip, fw card.Firmware, nv card.NV, version toolVersion) []parameter {
 	if chip.Format != card.FS2 {
-		return laterParameters(nv)
+		return laterParameters(nv, version)
 	}
 	list := []parameter{{"SRIOV_EN", "True(1)"}, {"NUM_OF_VFS", "8"}}
 	if fw.VPI {
@@ -36,16 +36,6 @@ func parameters(chip card.Chip, fw card.Firmware, nv card.NV) []parameter {
 		{"LEGACY_BOOT_PROTOCOL_P2", "PXE(1)"}, {"BOOT_VLAN_P2", "1"},
 		{"IP_VER_P1", "IPv4(0)"}, {"IP_VER_P2", "IPv4(0)"}, {"CQ_TIMESTAMP", "True(1)"},
 	}...)
-}
-
-// laterParameters is the part of a VPI ConnectX-4's list that matters here: one
-// port for each function, and InfiniBand unless something else was set.
-func laterParameters(nv card.NV) []parameter {
-	link := linkNames[nv.LinkType[0]]
-	if nv.LinkType[0] == card.LinkUnset {
-		link = linkNames[card.LinkIB]
-	}
-	return []parameter{{"NUM_OF_VFS", "8"}, {"SRIOV_EN", "False(0)"}, {"LINK_TYPE_P1", link}}
 }
 
 // configCall is a parsed mstconfig command line.
@@ -132,9 +122,9 @@ func mstconfig(_ context.Context, p *labsim.Proc) int {
 	}
 	p.HoldOpen(configFile(p, dev))
 	if strings.HasPrefix(c.command, "q") {
-		return configQuery(p, c, dev, fail)
+		return configQuery(p, c, dev, version, fail)
 	}
-	return configSet(p, c, dev, list, fail)
+	return configSet(p, c, dev, version, list, fail)
 }
 
 // table prints the head of a card's table and the names of the columns.
@@ -144,45 +134,58 @@ func table(p *labsim.Proc, c configCall, dev *labsim.Card, columns string) {
 		"Configurations:", columns)
 }
 
-func configQuery(p *labsim.Proc, c configCall, dev *labsim.Card, fail failure) int {
+func configQuery(p *labsim.Proc, c configCall, dev *labsim.Card, version toolVersion, fail failure) int {
 	fw := dev.Running()
-	rows, defaults := parameters(dev.Chip, fw, dev.NextNV()), parameters(dev.Chip, fw, card.NV{})
-	if c.verbose {
-		table(p, c, dev, "Default         Next Boot")
-	} else {
-		table(p, c, dev, "Next Boot")
-	}
-	var picked []parameter
+	rows := withSettings(parameters(dev.Chip, fw, dev.NextNV(), version), dev.NextSettings())
 	for _, a := range c.args {
-		row, ok := find(rows, a)
-		if !ok {
+		if _, ok := find(rows, a); !ok {
+			if c.verbose && dev.Chip.Format == card.FS2 {
+				table(p, c, dev, "Default         Next Boot")
+			} else if !c.verbose {
+				table(p, c, dev, "Next Boot")
+			}
 			return fail("%s", missingParameter(a))
 		}
-		picked = append(picked, row)
 	}
-	if len(c.args) > 0 {
-		rows = picked
-	}
-	differs := false
-	for _, r := range rows {
-		if !c.verbose {
-			p.Printf("         %-36s%-16s\n", r.name, r.value)
-			continue
+	pick := func(all []parameter) (picked []parameter) {
+		for _, a := range c.args {
+			row, _ := find(all, a)
+			picked = append(picked, row)
 		}
+		if len(c.args) == 0 {
+			return all
+		}
+		return picked
+	}
+	switch {
+	case !c.verbose:
+		table(p, c, dev, "Next Boot")
+		for _, r := range pick(rows) {
+			p.Printf("         %-36s%-16s\n", r.name, r.value)
+		}
+	case dev.Chip.Format == card.FS2:
+		twoLayers(p, c, dev, pick(parameters(dev.Chip, fw, card.NV{}, version)), pick(rows))
+	default:
+		layers(p, c, dev, version, pick)
+	}
+	return 0
+}
+
+// twoLayers prints the table of a ConnectX-3, whose firmware does not show current values.
+func twoLayers(p *labsim.Proc, c configCall, dev *labsim.Card, defaults, rows []parameter) {
+	table(p, c, dev, "Default         Next Boot")
+	differs := false
+	for i, r := range rows {
 		mark := " "
-		was, _ := find(defaults, r.name)
-		if r.value != was.value {
+		if r.value != defaults[i].value {
 			mark, differs = "*", true
 		}
-		p.Printf("%s        %-36s%-16s%-16s\n", mark, r.name, was.value, r.value)
+		p.Printf("%s        %-36s%-16s%-16s\n", mark, r.name, defaults[i].value, r.value)
 	}
 	if differs {
 		p.Printf("The '*' shows parameters with next value different from default/current value.\n")
 	}
-	if c.verbose {
-		p.Printf("Device Firmware does not support reading current configurations\n")
-	}
-	return 0
+	p.Printf("Device Firmware does not support reading current configurations\n")
 }
 
 // find looks a parameter up; the tool knows names in capitals only.
@@ -240,37 +243,57 @@ func linkValue(text string) (int, bool) {
 	return int(n), err == nil
 }
 
-func configSet(p *labsim.Proc, c configCall, dev *labsim.Card, list []setting, fail failure) int {
-	rows, next := parameters(dev.Chip, dev.Running(), dev.NextNV()), dev.NextNV()
-	table(p, c, dev, "Next Boot       New")
-	for i, s := range list {
-		port, isLink := map[string]int{"LINK_TYPE_P1": 0, "LINK_TYPE_P2": 1}[s.name]
-		if !isLink {
-			if _, known := find(rows, s.name); known {
-				return p.Unknown("set " + s.name)
-			}
-			return fail("Unknown Parameter: %s", s.name)
-		}
-		v, ok := linkValue(s.text)
-		if !ok {
-			return fail("Failed to parse %s=%s", s.name, s.text)
-		}
-		list[i].value, next.LinkType[port] = v, v
-	}
-	var lines strings.Builder
-	legal := true
+// change is one argument of set with the value that it gives.
+type change struct {
+	row   parameter // as the next boot has it now
+	value string
+	link  int // type that a LINK_TYPE gets
+	late  string
+}
+
+// changes reads the arguments of set against what the card has.
+func changes(dev *labsim.Card, rows []parameter, list []setting) (all []change, wrong string) {
 	for _, s := range list {
 		row, known := find(rows, s.name)
-		if !known {
-			return fail("%s", missingParameter(s.name))
+		one := change{row: row}
+		if strings.HasPrefix(s.name, "LINK_TYPE_P") {
+			v, ok := linkValue(s.text)
+			if !ok {
+				return nil, fmt.Sprintf("Failed to parse %s=%s", s.name, s.text)
+			}
+			name, ok := linkNames[v]
+			if !ok || v == card.LinkUnset || v == card.LinkVPI && dev.Chip.Format != card.FS2 {
+				name, one.late = strconv.Itoa(v), "Failed to set configuration: illegal VPI link type (should be 1|2|3)."
+			}
+			one.link, one.value = v, name
+		} else if known {
+			if one.value, wrong, one.late = valueOf(row, s.text); wrong != "" {
+				return nil, wrong
+			}
 		}
-		name, ok := linkNames[s.value]
-		if !ok || s.value == card.LinkUnset || s.value == card.LinkVPI && dev.Chip.Format != card.FS2 {
-			legal, name = false, strconv.Itoa(s.value)
+		if all = append(all, one); !known && !strings.HasPrefix(s.name, "LINK_TYPE_P") {
+			return nil, "Unknown Parameter: " + s.name
 		}
-		fmt.Fprintf(&lines, "         %-36s%-16s%-16s\n", s.name, row.value, name)
 	}
-	p.Printf("%s\n Apply new Configuration? (y/n) [n] : ", lines.String())
+	for i, s := range list {
+		if all[i].row.name == "" {
+			return nil, missingParameter(s.name)
+		}
+	}
+	return all, ""
+}
+
+func configSet(p *labsim.Proc, c configCall, dev *labsim.Card, version toolVersion, list []setting, fail failure) int {
+	rows := withSettings(parameters(dev.Chip, dev.Running(), dev.NextNV(), version), dev.NextSettings())
+	table(p, c, dev, "Next Boot       New")
+	all, wrong := changes(dev, rows, list)
+	if wrong != "" {
+		return fail("%s", wrong)
+	}
+	for _, one := range all {
+		p.Printf("         %-36s%-16s%-16s\n", one.row.name, one.row.value, one.value)
+	}
+	p.Printf("\n Apply new Configuration? (y/n) [n] : ")
 	if c.yes {
 		p.Printf("y\n")
 	} else {
@@ -280,11 +303,25 @@ func configSet(p *labsim.Proc, c configCall, dev *labsim.Card, list []setting, f
 			return 2
 		}
 	}
-	if !legal {
-		p.Printf("Applying... Failed!\n")
-		return fail("Failed to set configuration: illegal VPI link type (should be 1|2|3).")
+	for _, one := range all {
+		if one.late != "" {
+			p.Printf("Applying... Failed!\n")
+			return fail("%s", one.late)
+		}
+	}
+	next := dev.NextNV()
+	for _, one := range all {
+		if port, isLink := map[string]int{"LINK_TYPE_P1": 0, "LINK_TYPE_P2": 1}[one.row.name]; isLink {
+			next.LinkType[port] = one.link
+		} else {
+			dev.Set(one.row.name, one.value)
+		}
 	}
 	dev.SetNV(next)
-	p.Printf("Applying... Done!\n-I- Please reboot machine to load new configurations.\n")
+	how := "reboot"
+	if dev.PowerCycle {
+		how = "power cycle"
+	}
+	p.Printf("Applying... Done!\n-I- Please %s machine to load new configurations.\n", how)
 	return 0
 }

@@ -8,6 +8,7 @@ package mstconfig
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"time"
 
@@ -29,6 +30,13 @@ func Query(pci ib.PCIAddress) shellcmd.Command {
 	return shellcmd.New("timeout", "45", program, "-d", pci.String(), "q").AsRoot().WithTimeout(timeout)
 }
 
+// QueryLayers is Query with the default and the current value of each setting, where tool and
+// firmware know them. The tool asks the card three times for them.
+func QueryLayers(pci ib.PCIAddress) shellcmd.Command {
+	return shellcmd.New("timeout", "45", program, "-d", pci.String(), "--enable_verbosity", "q").AsRoot().
+		WithTimeout(timeout)
+}
+
 // linkTypes are the values of LINK_TYPE_Pn, from 1 on: IB, ETH, VPI. VPI lets the port sense
 // its peer and exists on ConnectX-3 only; later tools refuse it.
 var linkTypes = []ib.LinkType{ib.LinkTypeIB, ib.LinkTypeETH, ib.LinkTypeAuto}
@@ -47,5 +55,21 @@ func SetLinkTypes(pci ib.PCIAddress, types map[int]ib.LinkType) (shellcmd.Comman
 		}
 		argv = append(argv, fmt.Sprintf("LINK_TYPE_P%d=%d", port, value))
 	}
-	return shellcmd.New(program, argv...).AsRoot().Changes().WithStdin("y\n").WithTimeout(timeout), nil
+	return answered(argv), nil
+}
+
+// Set sets one setting for the next boot. A set of several is not atomic: the tool writes the groups of
+// settings one after the other, and keeps those that were written before one is refused (4.21).
+func Set(pci ib.PCIAddress, name, value string) (shellcmd.Command, error) {
+	if !paramName.MatchString(name) || !settable.MatchString(value) {
+		return shellcmd.Command{}, fmt.Errorf("invalid setting %q of card %s", name+"="+value, pci)
+	}
+	return answered([]string{"-d", pci.String(), "set", name + "=" + value}), nil
+}
+
+// settable is a number or a word, as the tool takes it.
+var settable = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
+
+func answered(argv []string) shellcmd.Command {
+	return shellcmd.New(program, argv...).AsRoot().Changes().WithStdin("y\n").WithTimeout(timeout)
 }

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 )
 
@@ -21,12 +21,8 @@ type Table struct {
 // Param is one row: its values by column.
 type Param map[string]Value
 
-// Value is one cell, such as "IB(1)", "8" or "Array[0..7]".
-type Value struct {
-	Raw    string
-	Number int64
-	HasNum bool
-}
+// Value is one cell.
+type Value = inventory.SettingValue
 
 // Next returns the value that the card will have after the next boot.
 func (p Param) Next() (Value, bool) {
@@ -56,6 +52,16 @@ func (t *Table) LinkTypes() (map[int]ib.LinkType, error) {
 	return types, nil
 }
 
+// Settings are all rows of the table.
+func (t *Table) Settings() map[string]inventory.CardSetting {
+	all := make(map[string]inventory.CardSetting, len(t.Params))
+	for name, p := range t.Params {
+		next, _ := p.Next()
+		all[name] = inventory.CardSetting{Default: p["Default"], Current: p["Current"], Next: next}
+	}
+	return all
+}
+
 // ToolError is what the tool says behind "-E- "; it ends with status 3, or 2 if
 // a question was not answered with yes.
 type ToolError struct{ Text string }
@@ -80,8 +86,7 @@ var (
 	headLine  = regexp.MustCompile(`^Device type:\s*(.*?)\s*$`)
 	wideBlank = regexp.MustCompile(`\s{2,}|\t`)
 	anyBlank  = regexp.MustCompile(`\s+`)
-	paramName = regexp.MustCompile(`^_?[A-Z][A-Z0-9_]*(?:\[[0-9.]+\])?$`)
-	cellText  = regexp.MustCompile(`^[^()]+\((-?\d+|0x[0-9a-fA-F]+)\)$`)
+	paramName = regexp.MustCompile(`^_?[A-Z](?:[A-Z0-9_]|x86)*(?:\[[0-9.]+\])?$`)
 )
 
 // ParseQuery reads the table of one card. Rows end at an empty line. An "-E- "
@@ -172,25 +177,19 @@ func (t *Table) row(n int, text string) error {
 	}
 	p := Param{}
 	for i, c := range t.Columns {
-		p[c] = parseValue(cells[i+1])
+		p[c] = inventory.ParseSettingValue(cells[i+1])
 	}
 	t.Params[cells[0]] = p
 	return nil
 }
 
-func parseValue(raw string) Value {
-	v := Value{Raw: raw}
-	number := raw
-	if m := cellText.FindStringSubmatch(raw); m != nil {
-		number = m[1]
-	}
-	if n, err := strconv.ParseInt(number, 0, 64); err == nil {
-		v.Number, v.HasNum = n, true
-	}
-	return v
+// NeedsPowerCycle reports whether the tool says, after a set, that only a power cycle loads it: the card
+// has refused to load it at a restart.
+func NeedsPowerCycle(output string) bool {
+	return strings.Contains(output, "Please power cycle machine")
 }
 
-// ParseSet reads the output of SetLinkTypes: whether the tool says that it applied the change.
+// ParseSet reads the output of a set: whether the tool says that it applied the change.
 func ParseSet(output string) (applied bool, err error) {
 	_, err = ParseQuery(output)
 	return err == nil && strings.Contains(output, "Applying... Done!"), err

@@ -6,67 +6,114 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstconfig"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
+// configQuestion asks one card for its configuration: all layers of it, or the next boot alone, which
+// takes a third of the time.
+type configQuestion struct {
+	pci    ib.PCIAddress
+	layers bool
+}
+
+func (q configQuestion) command() shellcmd.Command {
+	if q.layers {
+		return mstconfig.QueryLayers(q.pci)
+	}
+	return mstconfig.Query(q.pci)
+}
+
+// configAnswer is what mstconfig said of a card. Without a table, why says why there is none, and served
+// whether the tool serves the card at all.
+type configAnswer struct {
+	table  *mstconfig.Table
+	served fact.Bool
+	why    string
+}
+
+func notServedAnswer(why string) configAnswer {
+	return configAnswer{served: fact.Known(false), why: why}
+}
+
+func unanswered(why string) configAnswer {
+	return configAnswer{served: fact.Unknown[bool](why), why: why}
+}
+
 // StoredLinkTypes asks a card for its link types, by a command of its own: only link
 // types need the answer, and mstconfig speaks with the firmware of the card, which may
 // take many seconds. The answer is remembered as the snapshot is. Its errors are those
 // of Snapshot.
 func (h *Host) StoredLinkTypes(ctx context.Context, pci ib.PCIAddress) (inventory.StoredLinkTypes, error) {
+	answer, err := h.config(ctx, configQuestion{pci: pci})
+	return answer.linkTypes(), err
+}
+
+// CardSettings asks a card for all settings in its configuration, as StoredLinkTypes does for the link types.
+func (h *Host) CardSettings(ctx context.Context, pci ib.PCIAddress) (inventory.CardSettings, error) {
+	answer, err := h.config(ctx, configQuestion{pci: pci, layers: true})
+	all := inventory.CardSettings{Served: answer.served, Rows: fact.Unknown[map[string]inventory.CardSetting](answer.why)}
+	if answer.table != nil {
+		all.Rows = fact.Known(answer.table.Settings())
+	}
+	return all, err
+}
+
+func (h *Host) config(ctx context.Context, q configQuestion) (configAnswer, error) {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
-		return inventory.StoredLinkTypes{}, err
+		return configAnswer{}, err
 	}
-	c, ok := s.Card(pci)
+	c, ok := s.Card(q.pci)
 	if !ok {
-		return inventory.LinkTypesUnanswered("there is no card at " + pci.String()), nil
+		return unanswered("there is no card at " + q.pci.String()), nil
 	}
 	if why := notServed(c, s); why != "" {
-		return inventory.LinkTypesNotServed(why), nil
+		return notServedAnswer(why), nil
 	}
 	if why := whyNotAsked(c, s); why != "" {
-		return inventory.LinkTypesUnanswered(why), nil
+		return unanswered(why), nil
 	}
 	h.mu.Lock()
 	generation := h.generation
-	known, asked := h.stored[pci]
+	known, asked := h.stored[q]
 	h.mu.Unlock()
 	if asked {
 		return known, nil
 	}
-	found, err := h.join(ctx, fmt.Sprintf("link types %d %s", generation, pci), func(ctx context.Context) (any, error) {
-		return h.askLinkTypes(ctx, c, generation)
+	found, err := h.join(ctx, fmt.Sprintf("configuration %d %v", generation, q), func(ctx context.Context) (any, error) {
+		return h.askConfig(ctx, c, q, generation)
 	})
-	types, _ := found.(inventory.StoredLinkTypes)
-	return types, err
+	answer, _ := found.(configAnswer)
+	return answer, err
 }
 
-// askLinkTypes asks, and remembers the answer unless the host was changed meanwhile.
-func (h *Host) askLinkTypes(ctx context.Context, c *inventory.Card,
-	generation uint64) (inventory.StoredLinkTypes, error) {
-	r, err := h.Host.Run(ctx, cardusers.WithSharedLock(mstconfig.Query(c.PCI), c.PCI))
-	answer := collect.Run{Output: string(r.Stdout)}
+// askConfig asks, and remembers the answer unless the host was changed meanwhile.
+func (h *Host) askConfig(ctx context.Context, c *inventory.Card, q configQuestion,
+	generation uint64) (configAnswer, error) {
+	r, err := h.Host.Run(ctx, cardusers.WithSharedLock(q.command(), c.PCI))
+	run := collect.Run{Output: string(r.Stdout)}
 	var exit *host.ExitError
 	switch {
 	case errors.As(err, &exit):
-		answer.Status, answer.Output = exit.Status, exit.Stdout
+		run.Status, run.Output = exit.Status, exit.Stdout
 	case err != nil:
-		return inventory.StoredLinkTypes{}, err
+		return configAnswer{}, err
 	}
-	types := storedLinkTypes(answer, exit, runningFirmware(c))
+	answer := configOf(run, exit, runningFirmware(c))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.generation == generation {
-		h.stored[c.PCI] = types
+		h.stored[q] = answer
 	}
-	return types, nil
+	return answer, nil
 }
 
 // runningFirmware is the version that a card runs; zero if it is not known. Where the
@@ -82,31 +129,40 @@ func runningFirmware(c *inventory.Card) ib.FWVersion {
 	return flash.FW
 }
 
-// storedLinkTypes reads the answer. A time-out, a lock, a crash or half a table says
+// configOf reads the answer. A time-out, a lock, a crash or half a table says
 // nothing about the card and is no answer.
-func storedLinkTypes(run collect.Run, exit *host.ExitError, running ib.FWVersion) inventory.StoredLinkTypes {
+func configOf(run collect.Run, exit *host.ExitError, running ib.FWVersion) configAnswer {
 	if why := inUseNow(exit); why != "" {
-		return inventory.LinkTypesUnanswered(why)
+		return unanswered(why)
 	}
 	table, err := mstconfig.ParseQuery(run.Output)
 	var said *mstconfig.ToolError
 	switch {
 	case errors.As(err, &said) && !isContended(run, exit) && said.Unsupported(running):
-		return inventory.LinkTypesNotServed(said.Text)
+		return notServedAnswer(said.Text)
 	case errors.As(err, &said):
-		return inventory.LinkTypesUnanswered(said.Text)
+		return unanswered(said.Text)
 	case run.Status != 0:
 		// A query that failed in part still prints its table. What is missing there may
 		// exist in the firmware.
 		_, text := explain("mstconfig", collect.Run{Status: run.Status})
-		return inventory.LinkTypesUnanswered(text)
+		return unanswered(text)
+	case err != nil:
+		return unanswered(notUnderstoodText + err.Error())
 	}
-	var types map[int]ib.LinkType
-	if err == nil {
-		types, err = table.LinkTypes()
+	return configAnswer{table: &table, served: fact.Known(true)}
+}
+
+const notUnderstoodText = "the output of mstconfig q was not understood: "
+
+// linkTypes reads the link types of an answer.
+func (a configAnswer) linkTypes() inventory.StoredLinkTypes {
+	if a.table == nil {
+		return inventory.StoredLinkTypes{Served: a.served, Types: fact.Unknown[map[int]ib.LinkType](a.why)}
 	}
+	types, err := a.table.LinkTypes()
 	if err != nil {
-		return inventory.LinkTypesUnanswered("the output of mstconfig q was not understood: " + err.Error())
+		return inventory.LinkTypesUnanswered(notUnderstoodText + err.Error())
 	}
 	return inventory.LinkTypesInCard(types)
 }

@@ -118,7 +118,7 @@ func TestStoredLinkTypes_unknown_is_not_none(t *testing.T) {
 		if tt.want != nil {
 			served = fact.Known(true)
 		}
-		got := storedLinkTypes(collect.Run{Status: tt.status, Output: tt.out}, exit, tt.running)
+		got := configOf(collect.Run{Status: tt.status, Output: tt.out}, exit, tt.running).linkTypes()
 		types := got.Types
 		if types.Known() != (tt.want != nil) || !maps.Equal(types.Or(nil), tt.want) ||
 			!strings.Contains(types.Why(), tt.why) {
