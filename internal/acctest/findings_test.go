@@ -38,6 +38,7 @@ var notInAPlan = map[string]string{
 	"HO005": "the plan shows it as the warning on the job, with all that is known of it: see TestInterrupted_provider_killed",
 	"HO019": "what has changed since the plan shows at apply: see TestSteady_GUIDs",
 	"HO018": "only an apply shows it: see TestCanary_no_card_after_one_that_failed",
+	"NV004": "the tool says it when a setting is stored: see TestNVConfig_powerCycle",
 	"BM004": "measured at apply: see TestBenchmark_life",
 	"BK001": "the backup is made at apply: see TestTrouble_named_at_its_phase",
 	"BK003": "only the plan of a destroy shows it: see TestRestore_refusesWithoutAGoodBackup of the provider",
@@ -50,7 +51,7 @@ var notInAPlan = map[string]string{
 // findings are the cases of all parts of the catalogue.
 func findings() []findingCase {
 	return slices.Concat(identityFindings(), imageFindings(), matchFindings(), cardFindings(), boardFindings(),
-		hostFindings(), aroundFindings(), guidFindings(), linkFindings(), networkFindings(),
+		hostFindings(), aroundFindings(), guidFindings(), linkFindings(), settingFindings(), networkFindings(),
 		smFindings(), partitionFindings(), fabricFindings(), platformFindings(), portFindings(), benchmarkFindings())
 }
 

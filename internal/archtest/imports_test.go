@@ -108,6 +108,7 @@ hca/job: fact ib finding safety shellcmd host tool inventory hca/cards hca/journ
 hca/record: changes fact ib shellcmd host tool inventory hca/journal -os -os/exec
 hca/backup: ib fwimage safety shellcmd host tool inventory hca/cards hca/image hca/journal -os/exec
 hca/linktype: changes fact finding ib safety shellcmd tool inventory platform hca/cards hca/activation hca/job
+hca/nvconfig: changes fact finding ib managed safety shellcmd tool inventory hca/cards hca/activation hca/job
 hca: fact ib finding safety tool inventory hca
 opensm: fact ib tool -context -os -os/exec
 opensm/found: fact ib inventory platform tool opensm -context -os -os/exec

@@ -85,7 +85,7 @@ func TestRecipe_aResource(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: the recipe names %s: %v", kind.name, at, err)
 			}
-			names := regexp.MustCompile(kind.name + `\b|"` + short + `"|\b` + kind.pkg + `\.New\b|(?m)^` + kind.pkg + `:`)
+			names := regexp.MustCompile(kind.name + `\b|"` + short + `"|\b` + kind.pkg + `\.New\b|(?m)^(hca/)?` + kind.pkg + `:`)
 			if at == path && !names.Match(text) && !slices.Contains(optional, at) {
 				t.Errorf("%s is not named in %s", kind.name, at)
 			}

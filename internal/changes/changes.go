@@ -32,6 +32,7 @@ const (
 // What was changed, by the name of the resource.
 const (
 	LinkType = "link_type"
+	Settings = "nv_config"
 	Network  = "ipoib_interface"
 	SM       = "opensm"
 	Port     = "port"

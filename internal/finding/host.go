@@ -51,8 +51,8 @@ var (
 	RestartNeeded = &Rule{Code: "HO011", Severity: Warn,
 		Title:     "What is written to the card will not run before a restart",
 		Attribute: "activation",
-		Meaning: "The card loads firmware and GUIDs only when the host starts, ConnectX-4 and later also the types of the " +
-			"ports. The configuration does not ask for a reboot.",
+		Meaning: "The card loads firmware, GUIDs and settings only when the host starts, ConnectX-4 and later also the " +
+			"types of the ports. The configuration does not ask for a reboot.",
 		WayOut: "Restart the host, or write activation = \"reboot\"."}
 	StorageOverCard = &Rule{Code: "HO012", Severity: NeedsConsent, Title: "Storage of the host is reached over this card",
 		Attribute: Allow, Consent: "management_path",

@@ -40,6 +40,9 @@ var Families = []Family{
 		LinkTypeOverridden, InitramfsOutdated, InfiniBandInUse,
 		ParameterOverCard,
 	}},
+	{"NV", "Settings of cards", "For `infiniband_nv_config`.", []*Rule{
+		SettingUnknown, SettingValueUnfit, SettingsUnreadable, SettingsAwaitPowerCycle,
+	}},
 	{"PF", "Platforms", "What a distribution or its kernel cannot do. For every resource that needs an InfiniBand port.",
 		[]*Rule{
 			KernelWithoutDriver, KernelWithoutModule, PackagesInstalled, KernelModulesGone, ModulesNotAtBoot,

@@ -48,6 +48,7 @@ func TestImport_isFollowedByAnEmptyPlan(t *testing.T) {
 func sameByIdentity(t *testing.T, w *acctest.Lab, ids map[string]string) {
 	t.Helper()
 	ids["infiniband_firmware_backup"], ids["infiniband_port"] = ids["infiniband_card"], ids["infiniband_card"]+"/1"
+	ids["infiniband_nv_config"] = ids["infiniband_card"]
 	ids["infiniband_fabric_file"] = w.KeyFile()
 	for kind := range allResources() {
 		if notImported[kind] != "" {
@@ -120,6 +121,7 @@ func TestImport_refusesIdsThatAreNone(t *testing.T) {
 		"infiniband_firmware":        {"0000:01:00.0": "want host/pci_address", "nobody/0000:01:00.0": "known hosts"},
 		"infiniband_guids":           {"intel9/": "invalid PCI address"},
 		"infiniband_link_type":       {"/0000:01:00.0": "want host/pci_address"},
+		"infiniband_nv_config":       {"intel9": "want host/pci_address", "nobody/0000:01:00.0": "known hosts"},
 		"infiniband_firmware_image":  {"intel9": "must be host/path", "intel9/no/such.bin": "cannot be read"},
 		"infiniband_opensm":          {"intel9": "want host/port_guid", "intel9/0xzz": "invalid GUID"},
 		"infiniband_ipoib_interface": {"intel9/0xe41d2d0300e44ed1/0x0": "are not partitions"},

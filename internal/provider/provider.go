@@ -42,6 +42,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/listing"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/nvconfig"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/port"
@@ -159,8 +160,8 @@ func (p *Provider) data(cfg model) *session.Data {
 // Resources implements provider.Provider.
 func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
-		card.New, firmwarebackup.New, firmwareimage.New, firmware.New, guids.New, linktype.New, port.New, opensm.New,
-		ipoib.New, benchmark.New, fabricfile.New,
+		card.New, firmwarebackup.New, firmwareimage.New, firmware.New, guids.New, linktype.New, nvconfig.New, port.New,
+		opensm.New, ipoib.New, benchmark.New, fabricfile.New,
 	}
 }
 

@@ -28,3 +28,24 @@ func Ready(card CardFacts, host HostFacts) []finding.Finding {
 func RestartNow(card CardFacts, host HostFacts, consent []string) []finding.Finding {
 	return append(Restart(host), Blockers(hostcheck.Path(&host.Snapshot, card.PCI, consent))...)
 }
+
+// Settings gives the verdict on settings in a card's own configuration. Where only the restart is
+// missing, ActionSettings makes it.
+func Settings(in SettingsInput) Verdict {
+	v := Verdict{Action: ActionSettings, Findings: in.Found}
+	if w, running := waitVerdict(in.Card, in.Host, nil); running {
+		return w
+	}
+	if in.Card.Livefish {
+		v.Findings = []finding.Finding{inRecovery(in.Card, in.Host)}
+	}
+	if !in.Writes && (!in.Restarts || in.Activation != ActivationReboot) {
+		v.Action = ActionNone
+		return seal(v, in.Card, false)
+	}
+	v.Findings = append(v.Findings, hostcheck.CardUsers(&in.Host.Snapshot, in.Card.PCI, in.Card.InUse)...)
+	if in.Restarts {
+		v = restartOnly(v, in.Card, in.Host, in.Activation, in.ManagementPath)
+	}
+	return seal(v, in.Card, false)
+}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
@@ -119,6 +120,17 @@ type LinkTypeRequest struct {
 	OtherCards []string
 	// Activation matters only where a restart is what makes a type effective.
 	Activation Activation
+}
+
+// SettingsInput is everything the verdict on settings in a card's own configuration depends on.
+type SettingsInput struct {
+	Card  CardFacts
+	Host  HostFacts
+	Found []finding.Finding // on names and values, and on a card that does not say what it has
+	// Writes says that a setting is to be stored, Restarts that one is not in effect.
+	Writes, Restarts bool
+	ManagementPath   []string
+	Activation       Activation
 }
 
 // UnnamedPort is a port that a request does not name, after the next boot if the types of

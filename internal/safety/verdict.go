@@ -19,6 +19,7 @@ const (
 	ActionBurn      Action = "burn"
 	ActionSetGUIDs  Action = "set guids"
 	ActionLinkTypes Action = "set link types"
+	ActionSettings  Action = "store settings"
 	ActionBackup    Action = "back up"
 	ActionRefuse    Action = "refuse"
 	// ActionWait means that a job of an earlier run is changing this card now. Until it
@@ -151,7 +152,7 @@ func (v Verdict) Permits(action Action, card string) bool {
 	if v.seal.action != action || v.seal.card != card || v.Action != action || v.Blocked() {
 		return false
 	}
-	return v.seal.final || action == ActionLinkTypes
+	return v.seal.final || action == ActionLinkTypes || action == ActionSettings
 }
 
 // Blockers gives the findings that stop the action.

@@ -43,7 +43,7 @@ func (r *Resource[M, Q, L, S]) apply(ctx context.Context, c session.Change) {
 	defer end(false)
 	var result managed.Result[L]
 	var kept S
-	err = r.WriteHost(ctx, at.Host, r.limitOf(ctx, c.Op, c.Plan()), func(ctx context.Context, h *hosts.Host) error {
+	err = r.write(ctx, s.Ask, r.limitOf(ctx, c.Op, c.Plan()), func(ctx context.Context, h *hosts.Host) error {
 		if !r.mayChange(ctx, c, s) {
 			return nil
 		}
@@ -76,6 +76,16 @@ func (r *Resource[M, Q, L, S]) apply(ctx context.Context, c session.Change) {
 		return
 	}
 	c.Confirm(ctx, what, &plan)
+}
+
+// write changes the host of an object alone, and when it is its turn.
+func (r *Resource[M, Q, L, S]) write(ctx context.Context, q Q, limit attribute.TimeLimit,
+	do func(context.Context, *hosts.Host) error) error {
+	write := func() error { return r.WriteHost(ctx, r.object.Place(q).Host, limit, do) }
+	if o, ok := r.object.(takesTurn[Q]); ok {
+		return r.Turns.Do(ctx, o.Turn(q), write)
+	}
+	return write()
 }
 
 // mayChange looks at the object once more, just before the change. What warns or refuses now belongs
@@ -112,7 +122,7 @@ func (r *Resource[M, Q, L, S]) Delete(ctx context.Context, req resource.DeleteRe
 	end := r.announce(q)
 	defer end(false)
 	var notes []string
-	err = r.WriteHost(ctx, at.Host, r.limitOf(ctx, attribute.Delete, req.State),
+	err = r.write(ctx, q, r.limitOf(ctx, attribute.Delete, req.State),
 		func(ctx context.Context, h *hosts.Host) (removeErr error) {
 			snap, removeErr := h.Snapshot(ctx)
 			if removeErr != nil || r.Left(r.kind.Removed, r.object.Key(q), at.ID, diags) {

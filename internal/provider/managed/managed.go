@@ -151,6 +151,9 @@ type queued[Q, L any] interface {
 	First(l L) bool
 }
 
+// takesTurn is an object that is written as cards are: one after the other over all hosts.
+type takesTurn[Q any] interface{ Turn(q Q) attribute.CardRef }
+
 // validated is an object whose configuration is checked before any host is asked.
 type validated[M any] interface {
 	Validate(ctx context.Context, config *M, diags *diag.Diagnostics)

@@ -34,6 +34,7 @@ var (
 	everySystem = []platform.Kind{platform.KindUbuntu, platform.KindDebian, platform.KindRHEL, platform.KindTrueNAS}
 	withPorts   = everySystem[:3] // where it manages ports and subnet managers
 	onDebian    = []platform.Kind{platform.KindDebian}
+	onUbuntu    = []platform.Kind{platform.KindUbuntu}
 )
 
 var objects = []object{
@@ -49,6 +50,8 @@ var objects = []object{
 	{"infiniband_link_type", "", switchable, everySystem, everyKind,
 		"the real mstconfig stores those of an emulated ConnectX-3 Pro; the stock mlx4 driver switches its ports",
 		burnTest + ";acctest/kernels_linktype_test.go TestKernels_link_types"},
+	{"infiniband_nv_config", "", switchable, onUbuntu, "acctest/nvconfig_test.go TestNVConfig_life",
+		"the real mstconfig stores those of an emulated ConnectX-3 Pro", "acctest/nvconfig_test.go TestNVConfig_ConnectX3"},
 	{"infiniband_port", platform.FeatureDiagnostics, anyCard, withPorts, everyKind,
 		"the real ibportstate sets ports, at once and at boot, on stock kernels", "acctest/port_test.go TestPort_life;acctest/portup_test.go TestPort_life_Debian13"},
 	{"infiniband_opensm", platform.FeatureOpenSM, anyCard, withPorts, everyKind, "the real opensm, on stock kernels",

@@ -1,0 +1,120 @@
+package nvconfig
+
+import (
+	"context"
+	"maps"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/nvconfig"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+)
+
+const description = "Settings in the non-volatile configuration of a card: SR-IOV, boot ROMs, PCI options and " +
+	"whatever else `mstconfig` shows. Only the settings that are named are looked at and written; the card is asked " +
+	"only because this resource is there.\n\n" +
+	"The names are those of mstconfig on the host. They differ by its version and by chip: `BOOT_RETRY_CNT` of 4.21 is " +
+	"`BOOT_RETRY_CNT1` in 4.31, and `BOOT_OPTION_ROM_EN_P1` is for ConnectX-3 only. A plan refuses a name that the card " +
+	"does not show, and names similar ones (NV001). It refuses a value that does not fit what the card shows (NV002). " +
+	"`LINK_TYPE_P1` and `LINK_TYPE_P2` belong to `infiniband_link_type`. The mark that mstconfig 4.31 gives to settings " +
+	"that cannot be set is not used: it is wrong where several are asked.\n\n" +
+	"Each setting is set by itself and read back, because a set of several is not atomic. After an interruption the " +
+	"next plan shows what is missing, and its apply does the rest. A setting that somebody else has changed shows as " +
+	"a change of `settings`; one that was changed after the plan is not overwritten (HO019).\n\n" +
+	"The card takes all of them with the next restart of its host. `current` shows what it has now, and `next_boot` " +
+	"what it will have.\n\n" +
+	"Before the first change of a setting its value is kept on the host. Destroying the resource leaves the settings as " +
+	"they are. With `on_destroy = \"restore\"` it stores the kept values again, but of settings that have what this " +
+	"resource has set. They take effect with the next restart too."
+
+const (
+	keep    = "keep"
+	restore = "restore"
+)
+
+var (
+	times = attribute.TimedOperation{
+		Standard: standardTimeout, Covers: "storing the settings and the restart, with the wait for others on the host",
+		AtEnd: "After that time the apply fails; what was stored by then stays, and the next apply does the rest.",
+	}
+	removal = attribute.TimedOperation{
+		Standard: standardTimeout, Covers: "what `on_destroy = \"restore\"` does, with the wait for others on the host",
+		AtEnd: "After that time the destroy fails, and the resource stays in the state.",
+	}
+)
+
+func (o object) Schema(ctx context.Context) schema.Schema {
+	activation := attribute.ActivationAttribute()
+	activation.MarkdownDescription = "What makes the settings effective: `reboot` restarts the host, if the provider's " +
+		"`reboot.allowed` permits it; with `none` (the default) they wait for the next restart (`reboot_required`)."
+	settings := func(text string) schema.MapAttribute {
+		return schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: text}
+	}
+	s := schema.Schema{
+		MarkdownDescription: description,
+		Attributes: map[string]schema.Attribute{
+			"id":            attribute.IDAttribute("`host/pci_address`"),
+			"card_id":       attribute.CardIDAttribute(),
+			"card_identity": attribute.CardIdentityAttribute(),
+			"settings": schema.MapAttribute{
+				Required: true, ElementType: types.StringType,
+				MarkdownDescription: "Values by the names of mstconfig: `true` or `false`, a number, also as `0x8001`, or a " +
+					"word such as `PXE`. One that is taken out again stays in the card as it is.",
+				Validators: []validator.Map{mapvalidator.SizeAtLeast(1), settable{}},
+			},
+			"on_destroy": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString(keep),
+				MarkdownDescription: "What a destroy does: `keep` (the default) leaves the settings as they are, `restore` " +
+					"stores what the card had before this resource first set them.",
+				Validators: []validator.String{stringvalidator.OneOf(keep, restore)},
+			},
+			finding.Allow: attribute.AllowAttribute(map[string]schema.Attribute{
+				attribute.ManagementPath: attribute.ConsentToNames("Consent to restart the host although the card carries the " +
+					"SSH session, the default route or storage of the host: the names of those interfaces."),
+			}),
+			"activation": activation,
+			"timeouts":   attribute.TimeoutsAttribute(ctx, times, &removal),
+
+			"change": attribute.ComputedString("The last change, or the planned one: `SRIOV_EN: False(0) -> true` for each " +
+				"setting that differs; null if there is none. " + attribute.BindsTheApply),
+			"default": settings("What the firmware has without a setting; " +
+				"empty where it does not say so."),
+			"current":   settings("What the card has taken at its last start; empty where the firmware does not show it."),
+			"next_boot": settings("What the card takes at its next start."),
+			"reboot_required": attribute.ComputedBool("Whether one of the settings will have another value after the next " +
+				"restart than it has now. Null if the firmware does not show the current values."),
+		},
+	}
+	maps.Copy(s.Attributes, attribute.RestartAttributes())
+	return s
+}
+
+// settable accepts settings that this resource may set, whatever the card is.
+type settable struct{}
+
+// Description implements validator.Map.
+func (settable) Description(context.Context) string {
+	return "settings of mstconfig, but for link types"
+}
+
+// MarkdownDescription implements validator.Map.
+func (s settable) MarkdownDescription(ctx context.Context) string { return s.Description(ctx) }
+
+// ValidateMap implements validator.Map.
+func (settable) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {
+	for name, v := range req.ConfigValue.Elements() {
+		value := attribute.StringOf(v)
+		if v.IsUnknown() {
+			value = keep // any word will do
+		}
+		if err := ops.CheckSetting(name, value); err != nil {
+			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(name), "Invalid setting "+name, err.Error()+".")
+		}
+	}
+}
