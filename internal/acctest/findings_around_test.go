@@ -3,6 +3,7 @@ package acctest
 import (
 	"fmt"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -70,6 +71,10 @@ func aroundFindings() []findingCase {
 			says: []string{"busy: mstflint -d 0000:01:00.0 -i /root/by-hand.bin b, pid ",
 				"user root, since "}, config: on(labs.Intel9),
 			prepare: func(w *Lab) { w.byHand(labs.Intel9) }},
+		{code: "HO050", hosts: bare, says: []string{"Drained since 2026-01-02 03:04:05 UTC.", "    systemctl start a\n    systemctl start b\n"},
+			config: on(labs.Intel9), prepare: func(w *Lab) {
+				w.Machine(labs.Intel9).FS.Put(inventory.OwedNote, "2026-01-02 03:04:05 UTC\nsystemctl start a\nsystemctl start b\n", 0o600)
+			}},
 		{code: "HO017", hosts: bare, says: []string{"journal is of version 2", "started by eve",
 			"/jobs/20200101T000000Z-0000-01-00-0-ffff/settled"}, config: on(labs.Intel9),
 			prepare: func(w *Lab) { w.journalOfOtherVersion(labs.Intel9, "2") }},

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -102,6 +103,43 @@ func TestInterrupted_upload_cut(t *testing.T) {
 			if data, err := w.Machine(host).FS.ReadFile(staged); err != nil || string(data) != string(card.VPI()) {
 				t.Errorf("%d bytes are staged: %v", len(data), err)
 			}
+		})
+	}
+}
+
+// A host that is drained for a restart says so until its resume commands have run. What is left of an apply that ended in
+// between, the next plans name, also where nothing else is to be done.
+func TestInterrupted_resume_commands_that_are_owed(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	for resume, owed := range map[string]bool{"test -e /tmp/nothing": true, "touch /tmp/back": false} {
+		t.Run(resume, func(t *testing.T) {
+			t.Parallel()
+			w := Start(t, Options{Hosts: boughtHost()})
+			ws, cfg := w.Workspace(), w.burn(host, w.Image(ImageVPI), nil)
+			ws.Provider["hosts"].(map[string]any)[host].(map[string]any)["reboot"] = map[string]any{"allowed": true,
+				"drain_commands": []any{"cp " + inventory.OwedNote + " /root/note"}, "resume_commands": []any{resume}}
+			diags, err := ws.Apply(context.Background(), cleanPlan(t, ws, cfg))
+			if err != nil || diags.HasError() != owed {
+				t.Fatalf("%v\n%s", err, diags)
+			}
+			if note := w.Run(host, "cat /root/note"); !strings.Contains(note, "UTC\n"+resume) {
+				t.Errorf("while the host is drained its note is %q", note)
+			}
+			if w.Machine(host).FS.Exists(inventory.OwedNote) != owed {
+				t.Errorf("after the apply the note is there: %t", !owed)
+			}
+			for range 2 {
+				said := cleanPlan(t, ws, cfg).Diags.Warnings().Find("Host "+host+": HO050 Resume commands have not run", resume)
+				if len(said) > 0 != owed {
+					t.Errorf("the next plan says:\n%s", said)
+				}
+				if diags, err = ws.Apply(context.Background(), cleanPlan(t, ws, cfg)); err != nil || diags.HasError() {
+					t.Fatalf("%v\n%s", err, diags)
+				}
+			}
+			w.Run(host, "rm -f "+inventory.OwedNote)
+			emptyPlan(t, ws, cfg)
 		})
 	}
 }

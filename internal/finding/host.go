@@ -123,6 +123,11 @@ var (
 			"alone, so that no setting is lost.",
 		WayOut: "Put what is wanted of it into this resource, and move the file away. Of /etc/rdma/mlx4.conf take only the " +
 			"line of the card out. Then plan again."}
+	ResumeOwed = &Rule{Code: "HO050", Severity: Warn, Title: "Resume commands have not run",
+		Meaning: "The host was drained for a restart, and nothing says that its resume_commands ran after that: the apply " +
+			"was killed, or it runs now. What was drained may still be so. A later apply runs them only if it restarts the host.",
+		WayOut: "Unless an apply restarts the host now, run the commands above on it as root. Then remove the file " +
+			"/var/lib/terraform-provider-infiniband/resume-owed."}
 	CardInUse = &Rule{Code: "HO045", Severity: Refuse, Title: "Another program uses the card", Attribute: "card_id",
 		Meaning: "Two programs that use one card at the same time disturb each other. Even a query can make a burn fail. " +
 			"The provider leaves such a card alone and does not even read it. It sees programs that have the card open, the " +

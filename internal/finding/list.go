@@ -54,7 +54,7 @@ var Families = []Family{
 		HostWithoutSpace, RebootNotAllowed, HostObserved, SubnetManagerOnCard, HostLacksPrograms, RestartNeeded,
 		StorageOverCard, HostServesShares, HostScansPool, HostRunsOnBattery, HostInKubernetes,
 		FlashJobUnreadable, EarlierCardFailed, ChangedSincePlan, ManagedTwice, HostHasTwoNames, FileEdited, FileUnmanaged,
-		CardInUse,
+		CardInUse, ResumeOwed,
 	}},
 	{"SM", "Subnet managers", "For `infiniband_opensm`.", []*Rule{
 		OpensmUnsupported, OpensmPriorityEqual,

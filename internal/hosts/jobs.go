@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -24,6 +25,7 @@ func readJobs(s *inventory.Snapshot, a *collect.Answer) error {
 		job.Running = mayStillRun(s, a, listed, job.Exit != "")
 		s.Jobs = append(s.Jobs, job)
 	}
+	s.Owed = strings.TrimSpace(a.Files[inventory.OwedNote])
 	lostJobs(s)
 	return nil
 }

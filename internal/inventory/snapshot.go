@@ -22,6 +22,10 @@ const StateDir = "/var/lib/terraform-provider-infiniband"
 // of all kernels were rebuilt with it.
 const RebuildMark = StateDir + "/initramfs-outdated"
 
+// OwedNote is there from before a host is drained for a restart until the resume commands have run. It has the time,
+// and then these commands.
+const OwedNote = StateDir + "/resume-owed"
+
 // BackupFile is the copy of a backup's firmware that its host keeps.
 func BackupFile(sha256 string) string { return StateDir + "/backups/" + sha256 + ".bin" }
 
@@ -67,6 +71,7 @@ type Snapshot struct {
 	NoDisk           []string          // files of which the initial RAM disk may have a copy, and no such disk was found
 	Unread           map[string]bool   // files that are there and could not be read
 	Jobs             []Job             // flash jobs recorded on the host, oldest first
+	Owed             string            // what OwedNote has; empty if no resume command is owed
 	Staged           map[string]bool   // firmware images stored here, by lower-case hash; false: its content is another by now
 	TrueNAS          *TrueNAS          // nil elsewhere
 	StateFree        fact.Of[int64]    // bytes free where jobs, backups and images are kept

@@ -27,7 +27,7 @@ type onPlatform struct {
 
 func (o onPlatform) Reboot(ctx context.Context, reason string, ready func(context.Context) error) (string, error) {
 	policy := o.policy
-	policy.Reason, policy.Ready = reason, ready
+	policy.Reason, policy.Ready, policy.Note = reason, ready, inventory.OwedNote
 	return o.platform.Reboot(ctx, o.host, policy)
 }
 

@@ -43,6 +43,9 @@ type Policy struct {
 	// run as root before the request and after the start. A drain command that
 	// fails stops the reboot.
 	DrainCommands, ResumeCommands []string
+	// Note is a file on the host that has the resume commands from before the first drain command until all of them
+	// have run: this run may be killed in between. Empty is none.
+	Note string
 	// Ready is asked between the drain commands and the request, and stops the reboot by
 	// an error; nil asks nothing. Drain commands may take minutes.
 	Ready func(context.Context) error
@@ -114,6 +117,9 @@ func Run(ctx context.Context, h *hosts.Host, policy Policy, r Restart) (string, 
 // ask asks for the restart, after the drain commands and a last look. It names the step
 // that failed.
 func (b *rebooter) ask(ctx context.Context, r Restart) (step string, err error) {
+	if err = b.owe(ctx); err != nil {
+		return StepDrain, err
+	}
 	left, err := b.runAll(ctx, b.policy.DrainCommands)
 	if err != nil {
 		if mayRun(err) {
@@ -185,8 +191,34 @@ func restartAsked(err error) bool {
 
 func (b *rebooter) resume(ctx context.Context) (err error) {
 	b.unresumed, err = b.runAll(ctx, b.policy.ResumeCommands)
+	if err == nil && b.owes() {
+		_, _ = b.h.Run(ctx, coreutils.RemoveFile(b.policy.Note)) // a note that stays says how it is removed
+	}
 	return err
 }
+
+// owes reports whether the host is drained, and has to be given back.
+func (b *rebooter) owes() bool {
+	return b.policy.Note != "" && len(b.policy.DrainCommands) > 0 && len(b.policy.ResumeCommands) > 0
+}
+
+// owe notes on the host what has to run after the restart: this run may be killed before.
+func (b *rebooter) owe(ctx context.Context) error {
+	if !b.owes() {
+		return nil
+	}
+	_, err := b.h.Run(ctx, shellcmd.Script("note-resume-commands", oweScript,
+		append([]string{b.policy.Note}, b.policy.ResumeCommands...)...).AsRoot().Changes())
+	return err
+}
+
+const oweScript = `# NOTE COMMAND…
+umask 077
+note=$1
+mkdir -p -- "${note%/*}" || exit
+shift
+{ date -u '+%Y-%m-%d %H:%M:%S UTC'; printf '%s\n' "$@"; } >"$note.new" && sync "$note.new" && mv -- "$note.new" "$note"
+`
 
 // giveBack runs the resume commands on a host that is not restarted and stays up. A drain
 // command that may still run would work against them: then they are left to a person.

@@ -264,6 +264,7 @@ func (a *assessment) otherBurn() bool {
 // report adds findings, and what an earlier apply left unfinished.
 func (a *assessment) report(ctx context.Context, diags *diag.Diagnostics) (blocked bool) {
 	session.AddJobs(diags, a.at.Ref, a.Jobs)
+	a.at.AddOwed(ctx, diags)
 	findings := diagnostic.WithoutJobs(a.Verdict.Findings)
 	if a.now.Restored {
 		findings = safety.DestroyGoesOn(findings)

@@ -131,6 +131,7 @@ func (r *CardResource[M, Q, L, S]) assess(ctx context.Context, s *CardStep[M, Q,
 		return nil, false
 	}
 	session.AddJobs(s.Diags, s.At.Ref, s.Jobs)
+	s.At.AddOwed(ctx, s.Diags)
 	if diagnostic.AddPlanned(ctx, s.Diags, r.kind.what(s.At.Ref), diagnostic.WithoutJobs(s.Verdict.Findings)) {
 		return nil, false
 	}

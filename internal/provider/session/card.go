@@ -16,6 +16,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 )
 
 // CardAt is a card with its host and what was found there.
@@ -120,6 +121,11 @@ func AddJobs(diags *diag.Diagnostics, ref attribute.CardRef, jobs []journal.Repo
 	for _, j := range jobs {
 		diags.AddWarning(j.Title(ref.String()), j.String())
 	}
+}
+
+// AddOwed warns of a host that was drained and not given back, in the same words for each card.
+func (c *CardAt) AddOwed(ctx context.Context, diags *diag.Diagnostics) {
+	diagnostic.AddFindings(ctx, diags, "restart host "+c.Ref.Host, hostcheck.Owed(c.Snap))
 }
 
 // Restart is the restart of the card's host.

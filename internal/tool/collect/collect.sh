@@ -599,6 +599,9 @@ flash_jobs() {
 	done
 }
 
+# A host that was drained for a restart, and was not given back since.
+owed_commands() { contents "$ROOT$STATE_DIR"/resume-owed; }
+
 # Definitions that were taken over, and files of ours with what others had added, are kept beside their places.
 saved_definitions() {
 	for directory in "$ROOT"/etc/netplan "$ROOT"/etc/systemd/network "$ROOT"/etc/systemd/network/*.network.d "$ROOT"/etc/network/interfaces.d \
@@ -681,6 +684,7 @@ packages
 configuration_files
 initial_ram_disk
 flash_jobs
+owed_commands
 saved_definitions
 unconfirmed_changes
 file_modes
