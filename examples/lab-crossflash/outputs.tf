@@ -1,23 +1,3 @@
-output "firmware" {
-  description = "PSID and version that each card runs, and where its old firmware is."
-  value       = module.lab.firmware
-}
-
-output "guids" {
-  description = "The identity of each card."
-  value       = module.lab.guids
-}
-
-output "subnet_managers" {
-  description = "The subnet manager, and the state of its port."
-  value       = module.lab.subnet_managers
-}
-
-output "interfaces" {
-  description = "The IPoIB interfaces."
-  value       = module.lab.interfaces
-}
-
 output "picture" {
   description = "File with a picture of the fabric."
   value       = infiniband_fabric_file.picture.file_path

@@ -9,8 +9,3 @@ output "cards" {
     }
   }
 }
-
-output "interfaces" {
-  description = "The IPoIB interfaces."
-  value       = module.lab.interfaces
-}

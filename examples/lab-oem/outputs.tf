@@ -10,8 +10,3 @@ output "cards" {
     }
   }
 }
-
-output "interfaces" {
-  description = "The IPoIB interfaces."
-  value       = module.lab.interfaces
-}

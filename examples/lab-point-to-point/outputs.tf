@@ -8,13 +8,3 @@ output "cards" {
     }
   }
 }
-
-output "interfaces" {
-  description = "The IPoIB interfaces."
-  value       = module.lab.interfaces
-}
-
-output "link" {
-  description = "The subnet manager and its port, which is Active once the link works."
-  value       = module.lab.subnet_managers
-}

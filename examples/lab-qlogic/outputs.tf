@@ -12,8 +12,3 @@ output "cards" {
     }
   }
 }
-
-output "interfaces" {
-  description = "The IPoIB interfaces."
-  value       = module.lab.interfaces
-}
