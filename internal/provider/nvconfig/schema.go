@@ -17,8 +17,7 @@ import (
 )
 
 const description = "Settings in the non-volatile configuration of a card: SR-IOV, boot ROMs, PCI options and " +
-	"whatever else `mstconfig` shows. Only the settings that are named are looked at and written; the card is asked " +
-	"only because this resource is there.\n\n" +
+	"whatever else `mstconfig` shows. It looks at the settings that are named, and writes no others.\n\n" +
 	"The names are those of mstconfig on the host. They differ by its version and by chip: `BOOT_RETRY_CNT` of 4.21 is " +
 	"`BOOT_RETRY_CNT1` in 4.31, and `BOOT_OPTION_ROM_EN_P1` is for ConnectX-3 only. A plan refuses a name that the card " +
 	"does not show, and names similar ones (NV001). It refuses a value that does not fit what the card shows (NV002). " +
@@ -30,8 +29,8 @@ const description = "Settings in the non-volatile configuration of a card: SR-IO
 	"The card takes all of them with the next restart of its host. `current` shows what it has now, and `next_boot` " +
 	"what it will have.\n\n" +
 	"Before the first change of a setting its value is kept on the host. Destroying the resource leaves the settings as " +
-	"they are. With `on_destroy = \"restore\"` it stores the kept values again, but of settings that have what this " +
-	"resource has set. They take effect with the next restart too."
+	"they are. With `on_destroy = \"restore\"` it stores the kept values again, for the next restart. A setting that " +
+	"somebody has changed since is left alone."
 
 const (
 	keep    = "keep"
@@ -65,7 +64,7 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 			"settings": schema.MapAttribute{
 				Required: true, ElementType: types.StringType,
 				MarkdownDescription: "Values by the names of mstconfig: `true` or `false`, a number, also as `0x8001`, or a " +
-					"word such as `PXE`. One that is taken out again stays in the card as it is.",
+					"word such as `PXE`. A setting that you remove here stays in the card.",
 				Validators: []validator.Map{mapvalidator.SizeAtLeast(1), settable{}},
 			},
 			"on_destroy": schema.StringAttribute{
@@ -83,8 +82,7 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 
 			"change": attribute.ComputedString("The last change, or the planned one: `SRIOV_EN: False(0) -> true` for each " +
 				"setting that differs; null if there is none. " + attribute.BindsTheApply),
-			"default": settings("What the firmware has without a setting; " +
-				"empty where it does not say so."),
+			"default":   settings("What the firmware uses without a setting; empty where it does not show that."),
 			"current":   settings("What the card has taken at its last start; empty where the firmware does not show it."),
 			"next_boot": settings("What the card takes at its next start."),
 			"reboot_required": attribute.ComputedBool("Whether one of the settings will have another value after the next " +
