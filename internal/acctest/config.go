@@ -67,8 +67,7 @@ func (w *Lab) BothHosts() Config {
 	return append(w.CrossFlash(labs.Intel9), w.CrossFlash(labs.Xeon2zfs)...)
 }
 
-// Required is the block that says where the built provider comes from; the
-// testing library, which serves it in process, does not want one.
+// Required is the block that says where the provider comes from.
 const Required = "terraform {\n  required_providers {\n    infiniband = { source = \"ibfabric/infiniband\" }\n  " +
 	"}\n}\n\n"
 

@@ -10,9 +10,6 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
-	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
-	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -541,67 +538,50 @@ func TestIdentity_throughTheEngine(t *testing.T) {
 	accepting := first.With("infiniband_card.it", map[string]any{"expect": map[string]any{"serial_number": twinSerial}})
 	var original *labsim.Spare
 	exchanging := func() { original = exchange(t, w, host) }
-	untouched := func(*terraform.State) error {
+	untouched := func() error {
 		if used := w.Card(host).Flash.Operations(); used > 0 {
 			return fmt.Errorf("the other card was written to %d times", used)
 		}
 		return nil
 	}
-	resource.UnitTest(t, resource.TestCase{
-		ProtoV6ProviderFactories: Providers(),
-		Steps: []resource.TestStep{
-			{
-				// Nothing but the id of the card says in this plan which one it is.
-				Config:           HCL(w.Provider(), append(first, changed...)),
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{between(exchanging)}},
-				ExpectError:      regexp.MustCompile(`(?s)intel9/0000:01:00.0/MT1234X0000\d.*` + twinSerial),
-			},
-			{
-				PreConfig: func() {
-					if err := untouched(nil); err != nil {
-						t.Error(err)
-					}
-					if _, err := w.Machine(host).Exchange(w.PCI(host), original); err != nil {
-						t.Fatal(err)
-					}
-				},
-				Config: HCL(w.Provider(), append(first, now...)),
-			},
-			{
-				Config:           HCL(w.Provider(), append(first, changed...)),
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{between(exchanging)}},
-				ExpectError:      regexp.MustCompile(`(?s)Refusing to burn firmware.*FW080 Another card is in the\s+slot`),
-			},
-			{
-				Config:   HCL(w.Provider(), append(first, changed...)),
-				PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Refusing to adopt card.*FW080.*` + twinSerial),
-			},
-			{
-				PreConfig: func() {
-					if err := untouched(nil); err != nil {
-						t.Error(err)
-					}
-				},
-				Config: HCL(w.Provider(), append(accepting, now...)),
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-					plancheck.ExpectResourceAction("infiniband_card.it", plancheck.ResourceActionUpdate),
-					plancheck.ExpectResourceAction("infiniband_firmware.it", plancheck.ResourceActionDestroyBeforeCreate),
-				}},
-			},
-			{
-				Config:           HCL(w.Provider(), append(accepting, now...)),
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
-			},
+	RunSteps(t, []Step{
+		{
+			// Nothing but the id of the card says in this plan which one it is.
+			Config:  HCL(w.Provider(), append(first, changed...)),
+			Between: exchanging,
+			Refused: regexp.MustCompile(`(?s)intel9/0000:01:00.0/MT1234X0000\d.*` + twinSerial),
 		},
-	})
-}
-
-// between does something after a plan was saved and before it is applied.
-type between func()
-
-// CheckPlan implements plancheck.PlanCheck.
-func (b between) CheckPlan(context.Context, plancheck.CheckPlanRequest, *plancheck.CheckPlanResponse) {
-	b()
+		{
+			Before: func() {
+				if err := untouched(); err != nil {
+					t.Error(err)
+				}
+				if _, err := w.Machine(host).Exchange(w.PCI(host), original); err != nil {
+					t.Fatal(err)
+				}
+			},
+			Config: HCL(w.Provider(), append(first, now...)),
+		},
+		{
+			Config:  HCL(w.Provider(), append(first, changed...)),
+			Between: exchanging,
+			Refused: regexp.MustCompile(`(?s)Refusing to burn firmware.*FW080 Another card is in the\s+slot`),
+		},
+		{
+			Config:   HCL(w.Provider(), append(first, changed...)),
+			PlanOnly: true, Refused: regexp.MustCompile(`(?s)Refusing to adopt card.*FW080.*` + twinSerial),
+		},
+		{
+			Before: func() {
+				if err := untouched(); err != nil {
+					t.Error(err)
+				}
+			},
+			Config:  HCL(w.Provider(), append(accepting, now...)),
+			Actions: map[string]string{"infiniband_card.it": "update", "infiniband_firmware.it": "delete, create"},
+		},
+		{Config: HCL(w.Provider(), append(accepting, now...)), Empty: true},
+	}, nil)
 }
 
 // identityFindings name in card_id which card is meant.

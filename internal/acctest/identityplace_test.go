@@ -5,10 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
-	"github.com/hashicorp/terraform-plugin-testing/terraform"
-
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -27,27 +23,20 @@ func TestIdentity_exchangedAtItsPlace(t *testing.T) {
 	first := Config{{Type: "infiniband_card", Name: "it",
 		Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}}}
 	accepting := first.With("infiniband_card.it", map[string]any{"expect": map[string]any{"serial_number": twinSerial}})
-	act := func(a string) plancheck.PlanCheck {
-		return plancheck.ExpectResourceAction(a, plancheck.ResourceActionDestroyBeforeCreate)
-	}
-	resource.UnitTest(t, resource.TestCase{
-		ProtoV6ProviderFactories: Providers(),
-		Steps: []resource.TestStep{
-			{Config: HCL(w.Provider(), append(first, byPlace...))},
-			{PreConfig: func() { exchange(t, w, host) },
-				Config: HCL(w.Provider(), append(accepting, byRef...)),
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{act("infiniband_guids.it"),
-					act("infiniband_link_type.it"), act("infiniband_firmware.it"), act("infiniband_firmware_backup.it")}},
-				Check: func(s *terraform.State) error {
-					for _, a := range writing {
-						if who := s.RootModule().Resources[a].Primary.Attributes["card_identity"]; !strings.Contains(who, twinSerial) {
-							return fmt.Errorf("%s is of %s", a, who)
-						}
+	RunSteps(t, []Step{
+		{Config: HCL(w.Provider(), append(first, byPlace...))},
+		{Before: func() { exchange(t, w, host) },
+			Config: HCL(w.Provider(), append(accepting, byRef...)),
+			Actions: map[string]string{"infiniband_guids.it": "delete, create", "infiniband_link_type.it": "delete, create",
+				"infiniband_firmware.it": "delete, create", "infiniband_firmware_backup.it": "delete, create"},
+			Check: func(s EngineState) error {
+				for _, a := range writing {
+					if who := s.Text(a, "card_identity"); !strings.Contains(who, twinSerial) {
+						return fmt.Errorf("%s is of %s", a, who)
 					}
-					return nil
-				}},
-			{Config: HCL(w.Provider(), append(accepting, byRef...)),
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
-		},
-	})
+				}
+				return nil
+			}},
+		{Config: HCL(w.Provider(), append(accepting, byRef...)), Empty: true},
+	}, nil)
 }

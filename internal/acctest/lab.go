@@ -97,11 +97,6 @@ func (w *Lab) simulate(o Options) {
 	})
 }
 
-// Providers serves the provider in this process, for the testing library.
-func Providers() map[string]func() (tfprotov6.ProviderServer, error) {
-	return map[string]func() (tfprotov6.ProviderServer, error){"infiniband": InProcess}
-}
-
 // InProcess serves the provider in this process, at a pace that suits the lab.
 func InProcess() (tfprotov6.ProviderServer, error) {
 	return provider.Server(provider.NewTuned("test", provider.Tuning{Pace: pace, Lost: 30 * time.Second})()), nil

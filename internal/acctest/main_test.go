@@ -14,7 +14,8 @@ func TestMain(m *testing.M) {
 	// A CLI configuration of the developer's must not reach the engines, and the
 	// SDK's loggers write every message of the protocol unless they are told not to.
 	_ = os.Unsetenv("TF_CLI_CONFIG_FILE")
-	for _, name := range []string{"TF_LOG_SDK", "TF_LOG_SDK_PROTO", "TF_LOG_SDK_FRAMEWORK", "TF_LOG_PROVIDER"} {
+	for _, name := range []string{"TF_LOG_SDK", "TF_LOG_SDK_PROTO", "TF_LOG_SDK_FRAMEWORK", "TF_LOG_PROVIDER",
+		"TF_LOG_PROVIDER_INFINIBAND"} {
 		if os.Getenv(name) == "" && os.Getenv("TF_LOG") == "" {
 			_ = os.Setenv(name, "OFF")
 		}

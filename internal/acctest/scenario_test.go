@@ -6,13 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
-	"github.com/hashicorp/terraform-plugin-testing/statecheck"
-	"github.com/hashicorp/terraform-plugin-testing/terraform"
-	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
-
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -28,49 +21,34 @@ func TestScenario_cross_flash(t *testing.T) {
 	hcl := HCL(w.Provider(), cfg)
 	refused := cfg.With("infiniband_firmware.intel9", Allow("psid_change", nil))
 	before := w.Print(labs.Intel9) + w.Print(labs.Xeon2zfs)
-	resource.UnitTest(t, resource.TestCase{
-		ProtoV6ProviderFactories: Providers(),
-		Steps: []resource.TestStep{
-			{
-				Config:   HCL(w.Provider(), refused),
-				PlanOnly: true,
-				ExpectError: regexp.MustCompile(`(?s)Refusing to burn.*FW023.*psid_change\s+=\s+{\s+from\s+=\s+"` +
-					card.PSIDEN),
-			},
-			{
-				PreConfig: func() {
-					if after := w.Print(labs.Intel9) + w.Print(labs.Xeon2zfs); after != before {
-						t.Error("a refused plan changed the hosts")
-					}
-				},
-				Config:            hcl,
-				ConfigStateChecks: crossFlashed(),
-				Check:             func(*terraform.State) error { return w.works() },
-			},
-			{
-				Config:           hcl,
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
-			},
-			{
-				PreConfig: func() { w.drift() },
-				Config:    hcl,
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-					plancheck.ExpectResourceAction("infiniband_link_type.intel9", plancheck.ResourceActionUpdate),
-					plancheck.ExpectResourceAction("infiniband_opensm.intel9", plancheck.ResourceActionUpdate),
-					plancheck.ExpectResourceAction("infiniband_ipoib_interface.xeon2zfs", plancheck.ResourceActionUpdate),
-					plancheck.ExpectResourceAction("infiniband_firmware.intel9", plancheck.ResourceActionNoop),
-					plancheck.ExpectResourceAction("infiniband_guids.intel9", plancheck.ResourceActionNoop),
-					plancheck.ExpectResourceAction("infiniband_link_type.xeon2zfs", plancheck.ResourceActionNoop),
-				}},
-				Check: func(*terraform.State) error { return w.works() },
-			},
-			{
-				Config:           hcl,
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
-			},
+	RunSteps(t, []Step{
+		{
+			Config:   HCL(w.Provider(), refused),
+			PlanOnly: true,
+			Refused: regexp.MustCompile(`(?s)Refusing to burn.*FW023.*psid_change\s+=\s+{\s+from\s+=\s+"` +
+				card.PSIDEN),
 		},
-		CheckDestroy: func(*terraform.State) error { return w.leftAsItIs() },
-	})
+		{
+			Before: func() {
+				if after := w.Print(labs.Intel9) + w.Print(labs.Xeon2zfs); after != before {
+					t.Error("a refused plan changed the hosts")
+				}
+			},
+			Config: hcl, State: crossFlashed(), Check: func(EngineState) error { return w.works() },
+		},
+		{Config: hcl, Empty: true},
+		{
+			Before: func() { w.drift() },
+			Config: hcl,
+			Actions: map[string]string{
+				"infiniband_link_type.intel9": "update", "infiniband_opensm.intel9": "update",
+				"infiniband_ipoib_interface.xeon2zfs": "update", "infiniband_firmware.intel9": "no-op",
+				"infiniband_guids.intel9": "no-op", "infiniband_link_type.xeon2zfs": "no-op",
+			},
+			Check: func(EngineState) error { return w.works() },
+		},
+		{Config: hcl, Empty: true},
+	}, w.leftAsItIs)
 	for _, host := range []string{labs.Intel9, labs.Xeon2zfs} {
 		if images, guids := burns(w, host); images != 1 || guids != 1 {
 			t.Errorf("%s: %d firmware burns and %d GUID changes, expected one of each", host, images, guids)
@@ -79,27 +57,23 @@ func TestScenario_cross_flash(t *testing.T) {
 	}
 }
 
-func crossFlashed() []statecheck.StateCheck {
-	at := tfjsonpath.New[string]
-	return []statecheck.StateCheck{
-		statecheck.ExpectKnownValue("infiniband_firmware.intel9", at("flash_psid"), knownvalue.StringExact(card.PSIDVPI)),
-		statecheck.ExpectKnownValue("infiniband_firmware.intel9", at("running_psid"), knownvalue.StringExact(card.PSIDVPI)),
-		statecheck.ExpectKnownValue("infiniband_firmware.xeon2zfs", at("running_version"),
-			knownvalue.StringExact("2.42.5000")),
-		statecheck.ExpectKnownValue("infiniband_firmware.xeon2zfs", at("reboot_required"), knownvalue.Bool(false)),
-		statecheck.ExpectKnownValue("infiniband_firmware.intel9", at("backup_path"), knownvalue.NotNull()),
-		statecheck.ExpectKnownValue("infiniband_guids.intel9", at("node_guid"), knownvalue.StringExact("0xe41d2d0300e44ed0")),
-		statecheck.ExpectKnownValue("infiniband_guids.intel9", at("effective").AtMapKey("node_guid"),
-			knownvalue.StringExact("0xe41d2d0300e44ed0")),
-		statecheck.ExpectKnownValue("infiniband_guids.xeon2zfs", at("port_guids").AtMapKey("2"),
-			knownvalue.StringExact("0xe41d2d0300e44ee2")),
-		statecheck.ExpectKnownValue("infiniband_link_type.intel9", at("stored_in"), knownvalue.StringExact("modprobe.d")),
-		statecheck.ExpectKnownValue("infiniband_link_type.xeon2zfs", at("effective").AtMapKey("2"),
-			knownvalue.StringExact("ib")),
-		statecheck.ExpectKnownValue("infiniband_opensm.intel9", at("port_state"), knownvalue.StringExact("Active")),
-		statecheck.ExpectKnownValue("infiniband_ipoib_interface.intel9", at("mtu"), knownvalue.Int64Exact(65520)),
-		statecheck.ExpectKnownValue("infiniband_ipoib_interface.intel9", at("carrier"), knownvalue.Bool(true)),
-		statecheck.ExpectKnownValue("infiniband_ipoib_interface.xeon2zfs", at("interface"), knownvalue.StringExact("ibs4d1")),
+func crossFlashed() []Value {
+	at := func(address string, want any, path ...string) Value { return Value{address, path, want} }
+	return []Value{
+		at("infiniband_firmware.intel9", card.PSIDVPI, "flash_psid"),
+		at("infiniband_firmware.intel9", card.PSIDVPI, "running_psid"),
+		at("infiniband_firmware.xeon2zfs", "2.42.5000", "running_version"),
+		at("infiniband_firmware.xeon2zfs", false, "reboot_required"),
+		at("infiniband_firmware.intel9", Some{}, "backup_path"),
+		at("infiniband_guids.intel9", "0xe41d2d0300e44ed0", "node_guid"),
+		at("infiniband_guids.intel9", "0xe41d2d0300e44ed0", "effective", "node_guid"),
+		at("infiniband_guids.xeon2zfs", "0xe41d2d0300e44ee2", "port_guids", "2"),
+		at("infiniband_link_type.intel9", "modprobe.d", "stored_in"),
+		at("infiniband_link_type.xeon2zfs", "ib", "effective", "2"),
+		at("infiniband_opensm.intel9", "Active", "port_state"),
+		at("infiniband_ipoib_interface.intel9", 65520, "mtu"),
+		at("infiniband_ipoib_interface.intel9", true, "carrier"),
+		at("infiniband_ipoib_interface.xeon2zfs", "ibs4d1", "interface"),
 	}
 }
 

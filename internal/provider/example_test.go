@@ -3,7 +3,6 @@ package provider_test
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -14,13 +13,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/hashicorp/terraform-plugin-testing/config"
-	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
-	"github.com/hashicorp/terraform-plugin-testing/statecheck"
-	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -40,74 +32,59 @@ func engine(t *testing.T) string {
 }
 
 // exampleVariables are the variables of the example for a lab.
-func exampleVariables(w *acctest.Lab, consent bool) config.Variables {
-	hosts := map[string]config.Variable{}
+func exampleVariables(w *acctest.Lab, consent bool) map[string]any {
+	hosts := map[string]any{}
 	for name, s := range w.Servers {
-		hosts[name] = config.ObjectVariable(map[string]config.Variable{
-			"address": config.StringVariable(s.Addr.IP.String()), "port": config.IntegerVariable(s.Addr.Port),
-			"user": config.StringVariable(w.User(name)),
-		})
+		hosts[name] = map[string]any{"address": s.Addr.IP.String(), "port": s.Addr.Port, "user": w.User(name)}
 	}
-	vars := config.Variables{
-		"hosts":             config.MapVariable(hosts),
-		"private_key_file":  config.StringVariable(w.KeyFile()),
-		"known_hosts_files": config.ListVariable(config.StringVariable(w.KnownHostsFile())),
-		"subnet_manager":    config.StringVariable(intel9),
-		"image":             config.StringVariable(w.Image(acctest.ImageVPI)),
-		"image_sha256":      config.StringVariable(w.Images[acctest.ImageVPI].SHA256),
+	vars := map[string]any{
+		"hosts": hosts, "private_key_file": w.KeyFile(), "known_hosts_files": []string{w.KnownHostsFile()},
+		"subnet_manager": intel9, "image": w.Image(acctest.ImageVPI),
+		"image_sha256": w.Images[acctest.ImageVPI].SHA256, "cards": exampleCards("", nil),
 	}
-	vars["cards"] = exampleCards("", nil)
 	if consent {
-		vars["allow"] = config.ObjectVariable(map[string]config.Variable{"psid_change": consentToVPI()})
+		vars["allow"] = map[string]any{"psid_change": consentToVPI()}
 	}
 	return vars
 }
 
-func consentToVPI() config.Variable {
-	return config.ObjectVariable(map[string]config.Variable{
-		"from": config.StringVariable(card.PSIDEN), "to": config.StringVariable(card.PSIDVPI),
-	})
-}
+func consentToVPI() any { return map[string]string{"from": card.PSIDEN, "to": card.PSIDVPI} }
 
 // exampleCards are the cards of the lab, that of intel9 with another base MAC and the consent to it if
 // one is given, and each with a consent to the cross-flash of its own if there is one.
-func exampleCards(mac string, consent config.Variable) config.Variable {
-	all := map[string]config.Variable{}
+func exampleCards(mac string, consent any) map[string]any {
+	all := map[string]any{}
 	for host, c := range labs.CrossFlashCards() {
 		var was string
 		if host == intel9 && mac != "" {
 			was, c.BaseMAC = c.BaseMAC, mac
 		}
-		entry := map[string]config.Variable{
-			"pci_address": config.StringVariable(c.PCIAddress), "base_mac": config.StringVariable(c.BaseMAC),
-			"port": config.IntegerVariable(c.Port), "address": config.StringVariable(c.Address),
-		}
-		allow := map[string]config.Variable{}
+		allow := map[string]any{}
 		if consent != nil {
 			allow["psid_change"] = consent
 		}
 		if was != "" {
-			macs := func(base string) config.Variable {
+			macs := func(base string) []string {
 				first := ib.MustParseMAC(base)
-				return config.ListVariable(config.StringVariable(first.String()), config.StringVariable((first + 1).String()))
+				return []string{first.String(), (first + 1).String()}
 			}
-			allow["guid_change"] = config.ObjectVariable(map[string]config.Variable{"from": macs(was), "to": macs(mac)})
+			allow["guid_change"] = map[string]any{"from": macs(was), "to": macs(mac)}
 		}
-		entry["allow"] = config.ObjectVariable(allow)
-		all[host] = config.ObjectVariable(entry)
+		all[host] = map[string]any{"pci_address": c.PCIAddress, "base_mac": c.BaseMAC, "port": c.Port,
+			"address": c.Address, "allow": allow}
 	}
-	return config.MapVariable(all)
+	return all
 }
 
 // withNewMAC are the variables with another base MAC for the card of intel9.
-func withNewMAC(vars config.Variables) config.Variables {
+func withNewMAC(vars map[string]any) map[string]any {
 	all := maps.Clone(vars)
 	all["cards"] = exampleCards("e4:1d:2d:e4:5e:d0", nil)
 	return all
 }
 
 // withOwnConsents are the variables with a consent in the entry of each card.
-func withOwnConsents(vars config.Variables) config.Variables {
+func withOwnConsents(vars map[string]any) map[string]any {
 	all := maps.Clone(vars)
 	all["cards"] = exampleCards("", consentToVPI())
 	return all
@@ -118,62 +95,52 @@ func withOwnConsents(vars config.Variables) config.Variables {
 func TestAccExample_labCrossflash(t *testing.T) {
 	engine(t)
 	w := acctest.Start(t, acctest.Options{})
-	dir := config.StaticDirectory(acctest.Example(t, "crossflash"))
+	dir := acctest.Example(t, "crossflash")
 	// The provider runs in this process, so that path.root, which is ".", and with
 	// it the backup_dir of the example, is where the test stands.
 	t.Chdir(t.TempDir())
 	consented := exampleVariables(w, true)
-	intelPort := tfjsonpath.New("port_guids").AtMapKey("1")
-	updates := func(addresses ...string) resource.ConfigPlanChecks {
-		var checks []plancheck.PlanCheck
-		for _, a := range addresses {
-			checks = append(checks, plancheck.ExpectResourceAction(a, plancheck.ResourceActionUpdate))
-		}
-		return resource.ConfigPlanChecks{PreApply: checks}
-	}
-	resource.UnitTest(t, resource.TestCase{Steps: withProviders([]resource.TestStep{
+	acctest.RunSteps(t, []acctest.Step{
 		{
-			ConfigDirectory: dir, ConfigVariables: exampleVariables(w, false),
-			ExpectError: regexp.MustCompile(`(?s)Refusing\s+to\s+burn\s+firmware\s+on\s+card\s+intel9/0000:01:00\.0:\s+FW023.*allow\s+=\s+{\s+psid_change\s+=\s+{\s+from\s+=\s+"` + card.PSIDEN),
+			Dir: dir, Vars: exampleVariables(w, false),
+			Refused: regexp.MustCompile(`(?s)Refusing\s+to\s+burn\s+firmware\s+on\s+card\s+intel9/0000:01:00\.0:\s+FW023.*allow\s+=\s+{\s+psid_change\s+=\s+{\s+from\s+=\s+"` + card.PSIDEN),
 		},
-		{ConfigDirectory: dir, ConfigVariables: withOwnConsents(exampleVariables(w, false)), PlanOnly: true,
-			ExpectNonEmptyPlan: true},
+		{Dir: dir, Vars: withOwnConsents(exampleVariables(w, false)), PlanOnly: true,
+			Changes: true},
 		{
-			ConfigDirectory: dir, ConfigVariables: consented,
-			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-				plancheck.ExpectKnownValue(`module.lab.infiniband_firmware.card["intel9"]`, tfjsonpath.New("flash_psid"),
-					knownvalue.StringExact(card.PSIDVPI)),
-				plancheck.ExpectKnownValue(`module.lab.infiniband_guids.card["intel9"]`, intelPort,
-					knownvalue.StringExact("0xe41d2d0300e44ed1")),
-			}},
-			ConfigStateChecks: []statecheck.StateCheck{
-				state(`module.lab.infiniband_firmware.card["xeon2zfs"]`, knownvalue.StringExact(card.PSIDVPI), "running_psid"),
-				state(`module.lab.infiniband_firmware.card["xeon2zfs"]`, knownvalue.Bool(false), "reboot_required"),
-				state(`module.lab.infiniband_guids.card["intel9"]`, knownvalue.StringExact("0xe41d2d0300e44ed0"), "effective", "node_guid"),
-				state(`module.lab.infiniband_link_type.card["intel9"]`, knownvalue.StringExact("ib"), "effective", "2"),
-				state(`module.lab.infiniband_opensm.fabric["intel9/1"]`, knownvalue.StringExact("Active"), "port_state"),
-				state(`module.lab.infiniband_ipoib_interface.fabric["xeon2zfs/2"]`, knownvalue.StringExact("ibs4d1"), "interface"),
-				state(`module.lab.infiniband_ipoib_interface.fabric["xeon2zfs/2"]`, knownvalue.Bool(true), "carrier"),
+			Dir: dir, Vars: consented,
+			Planned: []acctest.Value{
+				state(`module.lab.infiniband_firmware.card["intel9"]`, card.PSIDVPI, "flash_psid"),
+				state(`module.lab.infiniband_guids.card["intel9"]`, "0xe41d2d0300e44ed1", "port_guids", "1"),
+			},
+			State: []acctest.Value{
+				state(`module.lab.infiniband_firmware.card["xeon2zfs"]`, card.PSIDVPI, "running_psid"),
+				state(`module.lab.infiniband_firmware.card["xeon2zfs"]`, false, "reboot_required"),
+				state(`module.lab.infiniband_guids.card["intel9"]`, "0xe41d2d0300e44ed0", "effective", "node_guid"),
+				state(`module.lab.infiniband_link_type.card["intel9"]`, "ib", "effective", "2"),
+				state(`module.lab.infiniband_opensm.fabric["intel9/1"]`, "Active", "port_state"),
+				state(`module.lab.infiniband_ipoib_interface.fabric["xeon2zfs/2"]`, "ibs4d1", "interface"),
+				state(`module.lab.infiniband_ipoib_interface.fabric["xeon2zfs/2"]`, true, "carrier"),
 			},
 		},
-		{ConfigDirectory: dir, ConfigVariables: consented, PlanOnly: true},
+		{Dir: dir, Vars: consented, PlanOnly: true},
 		{
-			PreConfig: func() {
+			Before: func() {
 				w.Run(xeon2zfs, "ip link set dev ibs4d1 mtu 1500")
 				w.Run(intel9, "systemctl stop 'opensm@0xe41d2d0300e44ed1.service'")
 				w.Run(intel9, "echo eth > /sys/bus/pci/devices/0000:01:00.0/mlx4_port2")
 			},
-			ConfigDirectory: dir, ConfigVariables: consented,
-			ConfigPlanChecks: updates(`module.lab.infiniband_link_type.card["intel9"]`, `module.lab.infiniband_opensm.fabric["intel9/1"]`,
-				`module.lab.infiniband_ipoib_interface.fabric["xeon2zfs/2"]`),
+			Dir: dir, Vars: consented,
+			Actions: map[string]string{`module.lab.infiniband_link_type.card["intel9"]`: "update",
+				`module.lab.infiniband_opensm.fabric["intel9/1"]`:            "update",
+				`module.lab.infiniband_ipoib_interface.fabric["xeon2zfs/2"]`: "update"},
 		},
-		{ConfigDirectory: dir, ConfigVariables: consented, PlanOnly: true},
+		{Dir: dir, Vars: consented, PlanOnly: true},
 		// New GUIDs change what the other host sees of the fabric, too: one apply is enough.
-		{ConfigDirectory: dir, ConfigVariables: withNewMAC(consented)},
-		{ConfigDirectory: dir, ConfigVariables: withNewMAC(consented), PlanOnly: true},
-		// The library's own clean-up cannot read a state with for_each.
-		{ConfigDirectory: dir, ConfigVariables: consented, Destroy: true},
-	})})
+		{Dir: dir, Vars: withNewMAC(consented)},
+		{Dir: dir, Vars: withNewMAC(consented), PlanOnly: true},
+		{Dir: dir, Vars: consented, Destroy: true},
+	}, nil)
 	for _, host := range []string{intel9, xeon2zfs} {
 		if flash := w.Flash(host); flash.PSID != card.PSIDVPI {
 			t.Errorf("destroy changed the flash of %s: %s", host, flash.PSID)
@@ -182,15 +149,6 @@ func TestAccExample_labCrossflash(t *testing.T) {
 	if out := w.Run(intel9, "ip addr show dev ibp1s0"); strings.Contains(out, "172.16.0.20") {
 		t.Errorf("destroy left the address:\n%s", out)
 	}
-}
-
-// withProviders names the provider in each step: a directory may not have it in
-// the case.
-func withProviders(steps []resource.TestStep) []resource.TestStep {
-	for i := range steps {
-		steps[i].ProtoV6ProviderFactories = acctest.Providers()
-	}
-	return steps
 }
 
 // Every example of a resource is applied on a lab whose card it fits.
@@ -214,9 +172,8 @@ func TestAccExamples_resources(t *testing.T) {
 			}
 			if name == "infiniband_benchmark" { // two hosts to plan; the measurement itself is in acctest
 				step := exampleStep(acctest.Start(t, acctest.Options{}), string(text))
-				step.PlanOnly, step.ExpectNonEmptyPlan = true, true
-				resource.UnitTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers(),
-					Steps: []resource.TestStep{step}})
+				step.PlanOnly, step.Changes = true, true
+				acctest.RunSteps(t, []acctest.Step{step}, nil)
 				return
 			}
 			w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
@@ -231,10 +188,7 @@ func TestAccExamples_resources(t *testing.T) {
 			if name == "infiniband_firmware_image" {
 				step.Config = fromArchive(t, w, step.Config)
 			}
-			resource.UnitTest(t, resource.TestCase{
-				ProtoV6ProviderFactories: acctest.Providers(),
-				Steps:                    []resource.TestStep{step, {Config: step.Config, PlanOnly: true}},
-			})
+			acctest.RunSteps(t, []acctest.Step{step, {Config: step.Config, PlanOnly: true}}, nil)
 		})
 	}
 }
@@ -272,10 +226,10 @@ func TestAccExamples_provider(t *testing.T) {
 		t.Fatalf("no example with jump_hosts: %v\n%s", err, text)
 	}
 	image := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]}).Image(acctest.ImageVPI)
-	resource.UnitTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers(), Steps: []resource.TestStep{{
+	acctest.RunSteps(t, []acctest.Step{{
 		Config: string(text) + fmt.Sprintf("\ndata \"infiniband_firmware_image\" \"it\" {\n  source = %q\n}\n", image),
-		Check:  resource.TestCheckResourceAttr("data.infiniband_firmware_image.it", "psid", card.PSIDVPI),
-	}}})
+		State:  []acctest.Value{state("data.infiniband_firmware_image.it", card.PSIDVPI, "psid")},
+	}}, nil)
 }
 
 func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
@@ -328,30 +282,22 @@ func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
 				w = acctest.Start(t, acctest.Options{})
 			}
 			step := exampleStep(w, string(text))
-			step.ConfigStateChecks = []statecheck.StateCheck{outputHolds{want[name]}}
-			resource.UnitTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers(),
-				Steps: []resource.TestStep{step}})
+			step.Check = func(s acctest.EngineState) error {
+				outputs, err := json.Marshal(s.Outputs)
+				if err == nil && !strings.Contains(string(outputs), want[name]) {
+					err = fmt.Errorf("want %q in %s", want[name], outputs)
+				}
+				return err
+			}
+			acctest.RunSteps(t, []acctest.Step{step}, nil)
 		})
 	}
 }
 
-// outputHolds looks for a text among the outputs.
-type outputHolds struct{ text string }
-
-// CheckState implements statecheck.StateCheck.
-func (o outputHolds) CheckState(_ context.Context, req statecheck.CheckStateRequest,
-	resp *statecheck.CheckStateResponse) {
-	outputs, err := json.Marshal(req.State.Values.Outputs)
-	if err == nil && !strings.Contains(string(outputs), o.text) {
-		err = fmt.Errorf("want %q in %s", o.text, outputs)
-	}
-	resp.Error = err
-}
-
 // exampleStep applies an example with the lab's provider block in front.
-func exampleStep(w *acctest.Lab, text string) resource.TestStep {
+func exampleStep(w *acctest.Lab, text string) acctest.Step {
 	text = strings.NewReplacer("images/", filepath.Join(w.Dir, "images")+"/", "${path.root}/", w.Dir+"/").Replace(text)
-	return resource.TestStep{Config: acctest.HCL(w.Provider(), nil) + text}
+	return acctest.Step{Config: acctest.HCL(w.Provider(), nil) + text}
 }
 
 // vpiFabric brings the card to where the examples of ports and networks begin.

@@ -3,12 +3,10 @@ package provider_test
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/tfversion"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -81,35 +79,43 @@ func sameByIdentity(t *testing.T, w *acctest.Lab, ids map[string]string) {
 func TestAccImport_isFollowedByAnEmptyPlan(t *testing.T) {
 	engine(t)
 	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
-	cfg := w.CrossFlash(intel9)
-	text := acctest.Required + acctest.HCL(w.Provider(), cfg)
-	steps := []resource.TestStep{{Config: text}}
-	for typ, id := range importIDs(w, intel9, 1) {
-		steps = append(steps, resource.TestStep{
-			Config: text, ResourceName: typ + "." + intel9, ImportState: true, ImportStateId: id,
-			ImportStateKind: resource.ImportBlockWithID,
-		})
-	}
-	resource.UnitTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers(), Steps: steps})
+	importsByEngine(t, w, importIDs(w, intel9, 1))
 }
 
 // An engine that knows identities imports each kind by one.
 func TestAccImport_byIdentity(t *testing.T) {
-	engine(t)
-	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
-	cfg := w.CrossFlash(intel9)
-	text := acctest.Required + acctest.HCL(w.Provider(), cfg)
-	steps := []resource.TestStep{{Config: text}}
-	for typ := range importIDs(w, intel9, 1) {
-		steps = append(steps, resource.TestStep{
-			Config: text, ResourceName: typ + "." + intel9, ImportState: true,
-			ImportStateKind: resource.ImportBlockWithResourceIdentity,
-		})
+	var major, minor int
+	out, err := exec.CommandContext(t.Context(), engine(t), "version").Output()
+	_, version, _ := strings.Cut(string(out), " v")
+	if _, bad := fmt.Sscanf(version, "%d.%d.", &major, &minor); err != nil || bad != nil {
+		t.Fatalf("version %q: %v, %v", out, err, bad)
 	}
-	resource.UnitTest(t, resource.TestCase{
-		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_12_0)},
-		ProtoV6ProviderFactories: acctest.Providers(), Steps: steps,
-	})
+	if major == 1 && minor < 12 {
+		t.Skip("identities came with 1.12")
+	}
+	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
+	ids := importIDs(w, intel9, 1)
+	for kind := range ids {
+		ids[kind] = ""
+	}
+	importsByEngine(t, w, ids)
+}
+
+// importsByEngine has the engine import each resource by its id, or by its identity if that is empty.
+func importsByEngine(t *testing.T, w *acctest.Lab, ids map[string]string) {
+	t.Helper()
+	s := acctest.NewSteps(t)
+	if err := s.Do(acctest.Step{Config: acctest.HCL(w.Provider(), w.CrossFlash(intel9))}); err != nil {
+		t.Fatal(err)
+	}
+	for kind, id := range ids {
+		if err := s.Import(kind+"."+intel9, id); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.Destroy(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestImport_refusesIdsThatAreNone(t *testing.T) {

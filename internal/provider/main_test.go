@@ -17,15 +17,14 @@ const (
 func TestMain(m *testing.M) {
 	// The SDK's loggers write every call unless they are told not to, and a
 	// developer's own CLI configuration must not reach the engines.
-	for _, name := range []string{"TF_LOG_SDK", "TF_LOG_SDK_PROTO", "TF_LOG_SDK_FRAMEWORK", "TF_LOG_PROVIDER"} {
+	for _, name := range []string{"TF_LOG_SDK", "TF_LOG_SDK_PROTO", "TF_LOG_SDK_FRAMEWORK", "TF_LOG_PROVIDER",
+		"TF_LOG_PROVIDER_INFINIBAND"} {
 		if os.Getenv(name) == "" {
 			_ = os.Setenv(name, "OFF")
 		}
 	}
 	_ = os.Unsetenv("TF_CLI_CONFIG_FILE")
 	acctest.UseEngine()
-	// Configurations name the provider by its real address.
-	_ = os.Setenv("TF_ACC_PROVIDER_NAMESPACE", "ibfabric")
 	os.Exit(m.Run())
 }
 

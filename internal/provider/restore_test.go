@@ -10,9 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/terraform"
-
 	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -379,21 +376,17 @@ func TestAccRestore_atDestroy(t *testing.T) {
 			}
 		}
 	}
-	resource.UnitTest(t, resource.TestCase{
-		ProtoV6ProviderFactories: acctest.Providers(),
-		Steps: []resource.TestStep{
-			{Config: cfg},
-			{
-				PreConfig: away("", ".away"), Config: cfg, Destroy: true,
-				ExpectError: regexp.MustCompile(`Refusing\s+to\s+restore\s+firmware\s+of\s+card\s+intel9/0000:01:00\.0:\s+BK003`),
-			},
-			{PreConfig: away(".away", ""), Config: cfg, PlanOnly: true},
+	acctest.RunSteps(t, []acctest.Step{
+		{Config: cfg},
+		{
+			Before: away("", ".away"), Config: cfg, Destroy: true,
+			Refused: regexp.MustCompile(`Refusing\s+to\s+restore\s+firmware\s+of\s+card\s+intel9/0000:01:00\.0:\s+BK003`),
 		},
-		CheckDestroy: func(*terraform.State) error {
-			if flash := w.Flash(intel9); flash.PSID != card.PSIDEN {
-				return fmt.Errorf("after the destroy the flash holds %s", flash.PSID)
-			}
-			return nil
-		},
+		{Before: away(".away", ""), Config: cfg, PlanOnly: true},
+	}, func() error {
+		if flash := w.Flash(intel9); flash.PSID != card.PSIDEN {
+			return fmt.Errorf("after the destroy the flash holds %s", flash.PSID)
+		}
+		return nil
 	})
 }

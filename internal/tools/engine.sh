@@ -2,8 +2,7 @@
 # Prints the path of the Terraform-compatible engine to use. Order: $ENGINE if
 # set, terraform on PATH, tofu on PATH (each if it is 1.11 or newer), else an OpenTofu built from source into
 # .tools/bin (a few minutes, once). With "tofu" as first argument the answer is
-# an OpenTofu in any case; with
-# "registry ENGINE" it is the name of that engine's registry.
+# an OpenTofu in any case.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 built=$root/.tools/bin/tofu-1.12.6
@@ -23,15 +22,6 @@ recent() {
 	[ "${minor:-0}" -ge 11 ]
 }
 
-# The registry name under which that engine looks providers up.
-if [ "${1:-}" = registry ]; then
-	if "$2" version 2>/dev/null | grep -q '^OpenTofu'; then
-		echo registry.opentofu.org
-	else
-		echo registry.terraform.io
-	fi
-	exit 0
-fi
 if [ "${1:-}" = tofu ]; then
 	engine=$(command -v tofu) && recent "$engine" && echo "$engine" && exit 0
 	build_tofu
