@@ -6,53 +6,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/changes"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/judge"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
 )
-
-// Defaults of Options.
-const (
-	defaultConfirmTimeout = 90 * time.Second
-	defaultSettleTimeout  = 15 * time.Second
-	defaultPoll           = 300 * time.Millisecond
-)
-
-// Options tune how a change is confirmed; the zero value is what users get.
-type Options struct {
-	// ConfirmTimeout is how long the host waits for the confirmation over a new
-	// connection before it undoes the change by itself; zero means 90 seconds.
-	ConfirmTimeout time.Duration
-	// SettleTimeout is how long the interface may take to show what was
-	// configured; zero means 15 seconds.
-	SettleTimeout time.Duration
-	// Poll is the pause between two looks; zero means 300 milliseconds.
-	Poll time.Duration
-}
-
-func (o Options) withDefaults() Options {
-	if o.ConfirmTimeout <= 0 {
-		o.ConfirmTimeout = defaultConfirmTimeout
-	}
-	if o.SettleTimeout <= 0 {
-		o.SettleTimeout = defaultSettleTimeout
-	}
-	if o.Poll <= 0 {
-		o.Poll = defaultPoll
-	}
-	return o
-}
-
-// Result is what Apply and Remove did.
-type Result = managed.Result[*found.Look]
 
 // Apply makes the interface what d says, now and at boot. It is safe to repeat.
 // It checks d again; what blocks is *safety.RefusedError. A change that could not be
@@ -122,37 +83,6 @@ func Remove(ctx context.Context, h *hosts.Host, d ipoib.Request, o Options) (Res
 	return r, err
 }
 
-// change carries one Apply or Remove through its steps.
-type change struct {
-	name     string // names this change on the host
-	h        *hosts.Host
-	d        ipoib.Request
-	o        Options
-	plat     platform.Platform
-	net      stack
-	look     *found.Look       // of the host before the change
-	t        found.Target      // the interface as this change writes files for it
-	present  bool              // there is an interface now
-	taken    []found.Unmanaged // definitions of others that the change takes over
-	aside    []aside           // files that the change keeps beside their places
-	warnings []string
-	left     []string
-
-	removing   bool
-	checkpoint string        // of NetworkManager, while the change is not confirmed
-	committed  bool          // TrueNAS: a transaction of this change was checked in already
-	stored     midclt.Stored // TrueNAS: what the middleware has stored, but for what is not checked in
-}
-
-// stack is a host's way of configuring an interface.
-type stack interface {
-	apply(ctx context.Context, c *change) error
-	remove(ctx context.Context, c *change) error
-	// recover undoes an earlier change that was never confirmed, and says what became of
-	// it; empty if there was none.
-	recover(ctx context.Context, c *change) (string, error)
-}
-
 // begin reads the host, and first undoes what an earlier run has left unconfirmed: what this change
 // replaces, and what an undo of it would put back, must be what somebody wanted.
 func begin(ctx context.Context, h *hosts.Host, d ipoib.Request, o Options) (*change, error) {
@@ -178,17 +108,6 @@ func begin(ctx context.Context, h *hosts.Host, d ipoib.Request, o Options) (*cha
 		return c, c.read(ctx)
 	}
 	return c, nil
-}
-
-// read reads the host; it collects anew only if something was changed.
-func (c *change) read(ctx context.Context) error {
-	s, err := c.h.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	c.look = found.At(s, c.d.Ref())
-	c.t, c.present = c.look.Target, c.look.Present
-	return nil
 }
 
 // prepare checks, loads the modules, and waits for the interface.
@@ -231,18 +150,33 @@ func (c *change) what() string {
 	return s
 }
 
-// within calls look until it reports done, it fails, or limit has passed. The limit is for
-// what is awaited and not for the host's answers, which on a busy host may take longer:
-// it cuts no look off, and what came during the last one is seen by one more.
-func within(ctx context.Context, limit, pause time.Duration, look func(context.Context) (bool, error)) error {
-	until, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not within %s", limit))
-	defer cancel()
-	err := poll.Until(until, pause, pause, func(context.Context) (bool, error) { return look(ctx) })
-	if until.Err() == nil || ctx.Err() != nil || !errors.Is(err, context.Cause(until)) {
-		return err
+// noted makes the change and notes it on the host.
+func (c *change) noted(ctx context.Context, to string, do func(context.Context, *change) error) error {
+	noted, note := changes.Begin(ctx, changes.Change{ID: c.name, What: changes.Network, Object: c.recordName(),
+		From: c.look.Words(), To: to})
+	err := do(noted, c)
+	outcome, text := changes.Verified, ""
+	var unconfirmed *UnconfirmedError
+	switch {
+	case errors.As(err, &unconfirmed) && (unconfirmed.Undone || unconfirmed.TakenOver):
+		outcome, text = changes.Undone, unconfirmed.Error()
+	case err != nil:
+		outcome, text = changes.Failed, err.Error()
 	}
-	if done, failed := look(ctx); done || failed != nil {
-		return failed
+	if warning := note.End(ctx, c.h, outcome, text); warning != "" {
+		c.warnings = append(c.warnings, warning)
 	}
 	return err
+}
+
+// recordName names the interface in the records of the host.
+func (c *change) recordName() string {
+	name := "port " + c.d.PortGUID.String()
+	if c.t.PKey != 0 {
+		name += fmt.Sprintf(" P_Key 0x%04x", c.t.PKey)
+	}
+	if c.t.Name != "" {
+		name += " (" + c.t.Name + ")"
+	}
+	return name
 }

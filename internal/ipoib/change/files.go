@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
@@ -17,18 +16,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netundo"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/udev"
 )
-
-// fileStack is a network stack that is configured by files. The host undoes a change by
-// a transient timer, or at its next boot, unless the change is confirmed.
-type fileStack struct{ driver }
-
-// checkpointLead is how long before the timer NetworkManager rolls back by itself. The
-// timer then restores the files byte by byte.
-const checkpointLead = 3 * time.Second
-
-// guard is the undo of this change. It is named after the interface, so that a second apply of the
-// same interface meets it, and after the change, so that neither takes the other's steps for its own.
-func (c *change) guard() netundo.Guard { return netundo.Guard{ID: c.t.ID(), Change: c.name} }
 
 // recover implements stack. The provider or its machine died between a change and its
 // confirmation. Either the host has undone the change since, or recover undoes it now.

@@ -118,31 +118,6 @@ func (c *change) object(ctx context.Context, cmd shellcmd.Command) (string, erro
 	return path, nil
 }
 
-// errNoTime ends a step that the host would not have time for.
-var errNoTime = errors.New("no time is left before the host undoes the change")
-
-// inTime bounds a step so that it ends long before the host undoes the change. A change
-// that cuts its own connection blocks until the undo restores it. If it went on then,
-// it would cut the connection for good.
-func (c *change) inTime(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConfirmTimeout*2/3, errNoTime)
-	defer cancel()
-	err := do(ctx)
-	if err != nil && errors.Is(context.Cause(ctx), errNoTime) {
-		return fmt.Errorf("%w: %w", errNoTime, err)
-	}
-	return err
-}
-
-// run runs a step of the change. A step that was sent before the connection was cut may
-// arrive after the undo; the host does not run it then.
-func (c *change) run(ctx context.Context, cmd shellcmd.Command) (host.Result, error) {
-	if cmd.Changing() {
-		cmd = c.guard().Step(cmd)
-	}
-	return c.h.Run(ctx, cmd)
-}
-
 // runOrSay runs a command of the host's network manager, and says in words what its failure
 // means. A connection that was cut says nothing about the manager.
 func (c *change) runOrSay(ctx context.Context, cmd shellcmd.Command, failure string) error {

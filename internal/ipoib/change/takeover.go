@@ -43,9 +43,6 @@ func (c *change) freeNames(ctx context.Context) error {
 	return nil
 }
 
-// aside is a file that the change keeps beside its place.
-type aside struct{ path, saved string }
-
 // setAsides chooses these files: those that are taken over, and ours with settings that
 // somebody has added.
 func (c *change) setAsides() {

@@ -18,11 +18,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
 )
 
-// trueNASStack is the middleware. It commits what it stores with its own rollback
-// timer, and the check-in comes over a new connection. It does not know the mode, which
-// becomes a udev tunable.
-type trueNASStack struct{}
-
 const tunableComment = "Terraform (ibfabric/infiniband): IPoIB mode"
 
 // apply changes the mode, then the stored row, then the tunable: each step that fails leaves what
@@ -101,30 +96,6 @@ func (c *change) nothingPending(ctx context.Context) error {
 	return nil
 }
 
-// pending asks whether changes of any interface are pending, and for the seconds left for
-// their check-in.
-func (c *change) pending(ctx context.Context, h host.Host) (pending bool, waiting int, err error) {
-	r, err := h.Run(ctx, midclt.HasPendingChanges())
-	if err != nil {
-		return false, 0, err
-	}
-	if pending, err = midclt.ParseBool(r.Stdout); err != nil {
-		return false, 0, c.misread(midclt.HasPendingChanges().String(), r, err)
-	}
-	if r, err = h.Run(ctx, midclt.CheckinWaiting()); err != nil {
-		return false, 0, err
-	}
-	if waiting, err = midclt.ParseWaiting(r.Stdout); err != nil {
-		return false, 0, c.misread(midclt.CheckinWaiting().String(), r, err)
-	}
-	return pending, waiting, nil
-}
-
-// misread is an answer of a program that is not understood.
-func (c *change) misread(command string, r host.Result, err error) error {
-	return &host.OutputError{Host: c.h.Name(), Command: command, Problem: err.Error(), Output: string(r.Stdout)}
-}
-
 // storeMode has the mode set whenever the interface appears.
 func (c *change) storeMode(ctx context.Context) error {
 	m := c.look.Middleware()
@@ -197,31 +168,6 @@ func (c *change) step(want ipoib.Config, withMTU bool) midclt.Step {
 		u.MTU = &want.MTU
 	}
 	return midclt.Store(c.look.Name, u)
-}
-
-// rows are the stored interfaces with their numbers in the database, which the public API does not
-// show.
-func (c *change) rows(ctx context.Context) ([]midclt.Row, error) {
-	r, err := c.h.Run(ctx, midclt.QueryRows())
-	if err != nil {
-		return nil, fmt.Errorf("reading the stored interfaces by the middleware's private method: %w", err)
-	}
-	rows, err := midclt.ParseRows(r.Stdout)
-	if err != nil {
-		return nil, c.misread(midclt.QueryRows().String(), r, err)
-	}
-	return rows, nil
-}
-
-// rowOf is the number of an interface; 0 if nothing is stored for it.
-func (c *change) rowOf(ctx context.Context, name string) (int, error) {
-	rows, err := c.rows(ctx)
-	for _, r := range rows {
-		if r.Interface == name {
-			return r.ID, nil
-		}
-	}
-	return 0, err
 }
 
 // commit makes stored configuration live, proves it over a new connection and

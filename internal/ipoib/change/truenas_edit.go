@@ -104,3 +104,27 @@ func (c *change) rowName() string {
 	}
 	return c.look.Name
 }
+
+// misread is an answer of a program that is not understood.
+func (c *change) misread(command string, r host.Result, err error) error {
+	return &host.OutputError{Host: c.h.Name(), Command: command, Problem: err.Error(), Output: string(r.Stdout)}
+}
+
+// pending asks whether changes of any interface are pending, and for the seconds left for
+// their check-in.
+func (c *change) pending(ctx context.Context, h host.Host) (pending bool, waiting int, err error) {
+	r, err := h.Run(ctx, midclt.HasPendingChanges())
+	if err != nil {
+		return false, 0, err
+	}
+	if pending, err = midclt.ParseBool(r.Stdout); err != nil {
+		return false, 0, c.misread(midclt.HasPendingChanges().String(), r, err)
+	}
+	if r, err = h.Run(ctx, midclt.CheckinWaiting()); err != nil {
+		return false, 0, err
+	}
+	if waiting, err = midclt.ParseWaiting(r.Stdout); err != nil {
+		return false, 0, c.misread(midclt.CheckinWaiting().String(), r, err)
+	}
+	return pending, waiting, nil
+}

@@ -114,3 +114,28 @@ func (trueNASStack) recover(ctx context.Context, c *change) (string, error) {
 	}
 	return undone, nil
 }
+
+// rows are the stored interfaces with their numbers in the database, which the public API does not
+// show.
+func (c *change) rows(ctx context.Context) ([]midclt.Row, error) {
+	r, err := c.h.Run(ctx, midclt.QueryRows())
+	if err != nil {
+		return nil, fmt.Errorf("reading the stored interfaces by the middleware's private method: %w", err)
+	}
+	rows, err := midclt.ParseRows(r.Stdout)
+	if err != nil {
+		return nil, c.misread(midclt.QueryRows().String(), r, err)
+	}
+	return rows, nil
+}
+
+// rowOf is the number of an interface; 0 if nothing is stored for it.
+func (c *change) rowOf(ctx context.Context, name string) (int, error) {
+	rows, err := c.rows(ctx)
+	for _, r := range rows {
+		if r.Interface == name {
+			return r.ID, nil
+		}
+	}
+	return 0, err
+}
