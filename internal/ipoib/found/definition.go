@@ -11,34 +11,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
 
-// Unmanaged is a definition for the interface that this provider did not write.
-type Unmanaged struct {
-	Line string // what it is, as messages say it
-	// Path is the file that could be taken over, if Obstacle is empty.
-	Path string
-	// Obstacle says why it cannot be taken over, and how to change that; empty if it can.
-	Obstacle string
-	// Config is what the file says of the interface.
-	Config ipoib.Config
-	// Unkept are the settings that our definition will not have.
-	Unkept []string
-	// UnkeptLines are the lines of the file with each of them, where its stack names many settings alike.
-	UnkeptLines map[string][]int
-	// Saved is where the file is kept once it is taken over.
-	Saved string
-
-	// LostPort is the interface of a file of ours whose port the host does not have any more.
-	LostPort ipoib.Ref
-	// Awaited is such a file that may match the interface once that has a name. Until then
-	// nothing is refused for it: a resource of this plan may keep it right, or remove it.
-	Awaited bool
-
-	// LostMark is true of a file with the name of one of ours that does not say any more that it is.
-	LostMark bool
-
-	ID string // of a definition of netplan; the UUID of a profile of NetworkManager
-}
-
 // Adoptable reports whether the definition can be taken over.
 func (f Unmanaged) Adoptable() bool { return f.Path != "" && f.Obstacle == "" }
 
@@ -173,11 +145,6 @@ func (f Unmanaged) says(want ipoib.Config) bool {
 	return (f.Config.MTU == 0 || f.Config.MTU == want.MTU) && ipconf.SameAddresses(f.Config.Addresses, want.Addresses) &&
 		ipconf.SameRoutes(f.Config.Routes, want.Routes)
 }
-
-// definitions read what others have written for an interface, for whatever network stack: what the
-// stack of the host does not read today it may read tomorrow.
-var definitions = []func(*hostFacts, Target) []Unmanaged{unmanagedPlans, unmanagedProfiles, unmanagedNetworks,
-	unmanagedStanzas, unread}
 
 // unread are the files and directories of network stacks that could not be read; what
 // they configure is not known.

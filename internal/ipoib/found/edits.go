@@ -9,14 +9,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 )
 
-// Added are the settings that somebody has added to a file of ours.
-type Added struct {
-	Path     string
-	Settings []tool.Setting
-	// Saved is where the file is kept once it is written anew or removed.
-	Saved string
-}
-
 // String names the file and the lines, or says what the file as a whole is not.
 func (a Added) String() string {
 	if a.Unreadable() {

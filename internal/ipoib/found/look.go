@@ -2,82 +2,13 @@ package found
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
-)
-
-// Look is what one snapshot shows of one interface: all that is derived from the host, made once.
-// It is shared and read-only.
-type Look struct {
-	Target
-	Host    string
-	Stack   ipoib.Stack // what configures the network of the host
-	Silence string      // why Stack is not known; empty if it is, or if the host has none
-
-	Present bool              // the interface exists
-	Netdev  *inventory.Netdev // what the kernel has by the name of the interface; nil if nothing
-	// OtherGUID is the GUID in the hardware address of a P_Key child, if it is not that of
-	// the port; else zero. ib_ipoib gives such a child no carrier.
-	OtherGUID ib.GUID
-	Live      Live
-
-	Driver    string // of the card: "mlx4_core"
-	Sleeping  bool   // the port is known from the card's flash only: its module is not loaded
-	Capable   bool   // connected mode is possible
-	LinkLayer string
-	PortState string
-	Physical  string
-	SMLID     uint16
-	IBMTU     int // largest InfiniBand MTU of the port in bytes; 0 if the driver does not show it (mlx5)
-
-	// Persisted is what our own files or database rows bring back at boot.
-	Persisted StoredConfig
-	// NotAtBoot says which modules of what Persisted brings back are not loaded at boot; empty if
-	// none is known to be missing.
-	NotAtBoot string
-	// Added is what somebody has added to our own files.
-	Added []Added
-	// Lacking is what somebody has taken out of our own files, or changed there, one sentence for
-	// each file.
-	Lacking []string
-	// Missing are those of our own files that are not there, while others are.
-	Missing []string
-	// Unmanaged is what was configured for the same interface outside this provider.
-	Unmanaged []Unmanaged
-	// Undone says what became of an earlier change of which something is left: one of the words
-	// of Undo…, or by what it was undone; empty if there was none.
-	Undone string
-
-	host *hostFacts
-}
-
-// Live is the interface as the kernel has it.
-type Live struct {
-	ipoib.Config
-	Up      bool // administratively up
-	Carrier bool // up, a subnet manager and a joined broadcast group
-}
-
-// StoredConfig is the configuration that survives a reboot.
-type StoredConfig struct {
-	Found     bool // anything of ours, complete or not
-	Interface string
-	Config    ipoib.Config
-	Fault     string   // why the interface would not work after a boot; empty if nothing is known to be wrong
-	Sources   []string // paths of files, or "interface ibs4d1", "udev tunable …"
-}
-
-// What became of an earlier change that is not put away, besides what the host wrote when it
-// undid it.
-const (
-	UndoWaits = "waiting"   // the host will undo it, unless it is confirmed
-	UndoRuns  = "undoing"   // the host undoes it now
-	UndoFails = "failed"    // the host could not put back every file
-	UndoNever = "confirmed" // it holds; what was saved for an undo is left
 )
 
 // At looks at one interface of a host. The look is kept beside the snapshot, so that a plan, a check
@@ -168,4 +99,28 @@ func (l *Look) readModules(s *inventory.Snapshot, card *inventory.Card) {
 	if l.Persisted.Found {
 		l.NotAtBoot = platform.NotAtBoot(s, card, "ib_ipoib")
 	}
+}
+
+// hostKey is the key of these facts in what is derived from its snapshot.
+type hostKey struct{}
+
+// hostOf makes the facts of a snapshot, or gives those that were made. The running services come
+// first, because the network stack follows from them.
+func hostOf(s *inventory.Snapshot) *hostFacts {
+	return inventory.Derive(s, hostKey{}, func() *hostFacts {
+		h := &hostFacts{snap: s}
+		h.running = runningStacks(s)
+		h.stack = h.detectStack()
+		h.middleware = sync.OnceValue(func() *Middleware { return readMiddleware(s.TrueNAS) })
+		return h
+	})
+}
+
+// at gives the look at one interface, which is made once.
+func (h *hostFacts) at(ref ipoib.Ref) *Look {
+	if ref.PKey == ipoib.DefaultPKey {
+		ref.PKey = 0
+	}
+	l, _ := h.looks.Get(ref, "", func() (*Look, error) { return newLook(h, ref), nil })
+	return l
 }

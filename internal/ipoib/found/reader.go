@@ -1,29 +1,11 @@
 package found
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
-
-// Target is the interface as files are written for it.
-type Target struct {
-	ipoib.Ref
-	Name    string // empty if there is none yet, but for a P_Key child of an interface that is there
-	Parent  string // of a P_Key child, the interface of the port
-	Address string // hardware address of the interface of the port
-	// Profile is the UUID of the profile of NetworkManager, if it is not the one that we give.
-	Profile string
-
-	driver   string   // of the card
-	others   []string // names of the host's interfaces that are not IPoIB
-	siblings []uint16 // P_Keys of other children that networkd has by files of ours
-	hooks    []string // files of networkd that configure the interface of the port, or did
-}
 
 // newTarget finds the interface of a port, or names the P_Key child of it as the
 // kernel and all stacks do.
@@ -58,48 +40,6 @@ func (t *Target) place(h *hostFacts, n *inventory.Netdev, pkey uint16) {
 	}
 	t.PKey, t.Parent, t.Name = pkey, n.Name, childName(n.Name, pkey)
 	t.siblings, t.hooks = siblingsOf(h, t.Ref), hookedFiles(h, *t, n)
-}
-
-// childName is what the kernel, networkd, NetworkManager and ifupdown all call a child.
-func childName(parent string, pkey uint16) string { return fmt.Sprintf("%s.%04x", parent, pkey) }
-
-// link has what definitions match an interface by.
-func (t Target) link() ipconf.Link {
-	return ipconf.Link{Name: t.Name, PKey: t.PKey, Others: t.others, PortGUID: t.PortGUID, Driver: t.driver}
-}
-
-// ownAddress is the hardware address of the interface. A P_Key child has another one than
-// its parent.
-func (t Target) ownAddress() string {
-	if t.PKey != 0 {
-		return ""
-	}
-	return t.Address
-}
-
-// configured is the interface in the form that the files of all stacks share.
-func (t Target) configured(want ipoib.Config) ipconf.Interface {
-	return ipconf.Interface{Name: t.Name, Address: t.Address, Parent: t.Parent, PKey: t.PKey, Settings: want.Sorted()}
-}
-
-// reader is what differs in the files of the network stacks. What the stacks do with these files
-// is in package change.
-type reader interface {
-	// files are our files that define the interface at boot, the main one first.
-	files(t Target, want ipoib.Config) []File
-	// own reads our files back.
-	own(h *hostFacts, t Target) StoredConfig
-}
-
-// File is one file of ours.
-type File struct {
-	Path string
-	Mode uint32
-	Text string
-	// added are the settings of such a file that nothing of ours writes.
-	added func(text string) []tool.Setting
-	// settings are all settings of such a file, each in one spelling.
-	settings func(text string) []tool.Setting
 }
 
 // readerOf is the reader of a stack. netplan has no P_Key children; its
@@ -164,3 +104,8 @@ func (l *Look) StaleFiles(now []File) []string {
 
 // Removable reports whether anything of ours is on the host.
 func (l *Look) Removable() bool { return l.Persisted.Found || len(l.StaleFiles(nil)) > 0 }
+
+// definitions read what others have written for an interface, for whatever network stack: what the
+// stack of the host does not read today it may read tomorrow.
+var definitions = []func(*hostFacts, Target) []Unmanaged{unmanagedPlans, unmanagedProfiles, unmanagedNetworks,
+	unmanagedStanzas, unread}

@@ -4,24 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
 )
-
-// Middleware is what the middleware of TrueNAS has stored, as far as it is understood.
-type Middleware struct {
-	Interfaces    []midclt.Interface
-	InterfacesErr error
-	Tunables      []midclt.Tunable
-	TunablesErr   error
-	Pending       fact.Bool
-	Waiting       fact.Of[int] // seconds left for a check-in
-	RulesDir      []string     // files of the directory of udev
-}
 
 // readMiddleware parses the answers of the middleware; nil on another host.
 func readMiddleware(t *inventory.TrueNAS) *Middleware {
