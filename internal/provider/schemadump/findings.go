@@ -26,8 +26,9 @@ A finding is one reason for or against a change. Its code never changes its mean
 ` + "`terraform-provider-infiniband explain FW023`" + ` prints its section here. There are four kinds:
 
 * **refused**: the plan stops. No argument allows the change.
-* **needs consent**: the plan stops until an argument names exactly this change. The message prints the line to add. The consent
-  counts while it is in the configuration. You may remove it after the apply.
+* **needs consent**: the plan stops until an argument names exactly this change. The message prints the line to add. If the resource is
+  in a module, give the line to the module, as [the module of a lab](crossflash.md#the-configuration) takes it. The consent counts while
+  it is in the configuration. You may remove it after the apply.
 * **warning**: the plan goes on.
 * **note**: only the log has it (` + "`TF_LOG=INFO`" + `).
 
@@ -71,7 +72,7 @@ func escape(text string) string {
 // writeIndex leads to the findings from what people see, from the resource, and from the
 // argument that consents.
 func writeIndex(b *strings.Builder) {
-	b.WriteString("\n## Index\n\nA message ends with its code. Search this page for it, or begin with what you see.\n")
+	b.WriteString("\n## Index\n\nThe title of a message has its code. Search this page for it, or begin with what you see.\n")
 	b.WriteString("\n### By what you see\n\n| What you see | Findings |\n|---|---|\n")
 	for _, row := range symptom.Situations() {
 		fmt.Fprintf(b, "| %s | %s |\n", row.Seen, links(row.Findings))
