@@ -53,7 +53,7 @@ resource "infiniband_firmware" "card" {
   activation = "reboot"
   on_destroy = var.on_destroy
 
-  allow = {
+  allow = { # not here: write a consent into the block that calls this module, as allow or in the card's entry
     psid_change   = try(coalesce(each.value.allow.psid_change, var.allow.psid_change), null)
     downgrade     = try(coalesce(each.value.allow.downgrade, var.allow.downgrade), null)
     branch_change = try(coalesce(each.value.allow.branch_change, var.allow.branch_change), null)
@@ -73,7 +73,7 @@ resource "infiniband_guids" "card" {
   base_mac   = each.value.base_mac
   activation = "reboot"
 
-  allow = {
+  allow = { # not here: write a consent into the card's entry in the block that calls this module
     guid_change     = each.value.allow.guid_change
     unproven_flash  = each.value.allow.unproven_flash
     management_path = each.value.allow.management_path
@@ -88,7 +88,7 @@ resource "infiniband_link_type" "card" {
   card_id = infiniband_card.card[each.key].id
   ports   = each.value
 
-  allow = {
+  allow = { # not here: write a consent into the card's entry in the block that calls this module
     other_cards     = var.cards[each.key].allow.other_cards
     management_path = var.cards[each.key].allow.management_path
   }
@@ -116,7 +116,7 @@ resource "infiniband_ipoib_interface" "fabric" {
   mtu       = var.ipoib_mtu
   addresses = each.value.addresses
 
-  allow = {
+  allow = { # not here: write a consent into the card's entry in the block that calls this module
     adopt_files     = var.cards[each.value.card].allow.adopt_files
     adopt_interface = var.cards[each.value.card].allow.adopt_interface
     adopt_without   = var.cards[each.value.card].allow.adopt_without
