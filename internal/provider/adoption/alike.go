@@ -149,3 +149,21 @@ func perHost(all []*Object, value func(*Object) string) string {
 	}
 	return "{\n" + b.String() + "}"
 }
+
+// written is how an object is written that is adopted or taken over.
+func (f *Lab) written(o *Object) form {
+	if o.taken {
+		return f.offered(o)
+	}
+	return f.forms(o)[o.form]
+}
+
+// offered is how an object can be adopted if it may change. What it referred to when it was
+// tried may have been refused since.
+func (f *Lab) offered(o *Object) form {
+	given := make(form, len(o.offer))
+	for i, a := range o.offer {
+		given[i] = f.argument(o, a.name, a.value)
+	}
+	return given
+}

@@ -11,9 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// order has the types of what can be adopted, in the order of their dependencies.
-var order = []string{cardType, firmwareType, guidsType, linkType, portType, smType, ipoibType}
-
 // Types are the types of what can be adopted.
 func Types() []string { return slices.Clone(order) }
 

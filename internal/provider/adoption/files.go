@@ -39,14 +39,6 @@ func (f *Lab) Files() map[string][]byte {
 	return out
 }
 
-// written is how an object is written that is adopted or taken over.
-func (f *Lab) written(o *Object) form {
-	if o.taken {
-		return f.offered(o)
-	}
-	return f.forms(o)[o.form]
-}
-
 // above is the comment above a block. What is not the same on all hosts is said of each.
 func above(all []*Object) string {
 	var texts []string
@@ -65,16 +57,6 @@ func above(all []*Object) string {
 		return same
 	}
 	return strings.Join(texts, "\n")
-}
-
-// offered is how an object can be adopted if it may change. What it referred to when it was
-// tried may have been refused since.
-func (f *Lab) offered(o *Object) form {
-	given := make(form, len(o.offer))
-	for i, a := range o.offer {
-		given[i] = f.argument(o, a.name, a.value)
-	}
-	return given
 }
 
 // importOf is the import of what a block stands for.
@@ -114,4 +96,62 @@ func (f *Lab) notAdopted(all []*Object) string {
 		b.WriteString(strings.TrimRight("# "+line, " \n") + "\n")
 	}
 	return b.String()
+}
+
+// block writes a resource. forEach is empty unless it stands for several hosts; after names
+// the blocks that come before it without being named by a value.
+func block(o *Object, given form, forEach string, after []string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "resource %q %q {\n", o.Type, o.Name)
+	if forEach != "" {
+		fmt.Fprintf(&b, "for_each = %s\n\n", forEach)
+	}
+	for _, a := range given {
+		fmt.Fprintf(&b, "%s = %s\n", a.name, a.expression(o))
+	}
+	if len(after) > 0 {
+		fmt.Fprintf(&b, "\ndepends_on = [%s]\n", strings.Join(after, ", "))
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// after are the blocks with the link types of the cards whose ports a block uses. A port that
+// is Ethernet has no interface, and no subnet manager finds it.
+func (f *Lab) after(all []*Object) (blocks []string) {
+	if all[0].Type != ipoibType && all[0].Type != smType {
+		return nil
+	}
+	for _, o := range all {
+		for _, other := range f.objects {
+			written := other.Type == linkType && (other.taken || other.adopted())
+			if written && o.card != nil && other.card == o.card && !slices.Contains(blocks, other.block()) {
+				blocks = append(blocks, other.block())
+			}
+		}
+	}
+	return blocks
+}
+
+// about is the comment above a resource. It says what a reader wants to know and the
+// arguments do not say.
+func about(o *Object) string {
+	join := func(words ...string) string {
+		return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")
+	}
+	switch o.Type {
+	case cardType:
+		return join(o.is("chip"), o.is("part_number"), prefixLines("serial number ", o.is("serial_number")))
+	case firmwareType:
+		if o.is("image_id") != "" {
+			return "The image that was burned by this provider. Its copy is on the host; for another burn, stage a file " +
+				"with infiniband_firmware_image."
+		}
+		return "Held as it is: a plan shows other firmware. To burn an image, write image_id in place of these two values."
+	case ipoibType:
+		return join(o.is("interface"), o.is("network_stack"))
+	case smType:
+		return o.is("unit")
+	}
+	return ""
 }

@@ -18,29 +18,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
-// Lab is the lab as it was found.
-type Lab struct {
-	Machines []*Machine
-
-	first    *Walk // which imported the objects
-	objects  []*Object
-	pictures []string // of the fabrics, as Mermaid
-	undrawn  string   // why there is none
-}
-
-// Machine is one host.
-type Machine struct {
-	Name  string   `json:"name"`
-	Spec  string   `json:"host"`
-	OS    string   `json:"os,omitempty"`
-	Error *Problem `json:"error,omitempty"`
-
-	snap *inventory.Snapshot
-}
-
-// Progress tells a person what is done now.
-type Progress func(format string, args ...any)
-
 // NewLab is a lab of hosts that were read. One that failed does not stop the others.
 func NewLab(machines []*Machine, progress Progress) *Lab {
 	lab := &Lab{Machines: machines}
@@ -124,18 +101,6 @@ func (f *Lab) Refused() []*Object {
 // TakenOver are the objects that the apply changes when it adopts them.
 func (f *Lab) TakenOver() []*Object { return objects(f, func(o *Object) bool { return o.taken }) }
 
-func objects(f *Lab, is func(*Object) bool) (out []*Object) {
-	for _, o := range f.objects {
-		if is(o) {
-			out = append(out, o)
-		}
-	}
-	return out
-}
-
-// Starter gives a new walk.
-type Starter func(context.Context) (*Walk, error)
-
 // Settle imports what was found and tries the ways to write it, until a plan of all of it
 // changes nothing.
 func (f *Lab) Settle(ctx context.Context, start Starter, progress Progress) error {
@@ -198,21 +163,6 @@ func (f *Lab) adoptAll(ctx context.Context, w *Walk) error {
 	f.objects = there
 	unique(there)
 	return fail
-}
-
-func (o *Object) take(ctx context.Context, w *Walk) error {
-	all, err := w.adopt(ctx, o)
-	if err != nil {
-		return err
-	}
-	switch {
-	case len(all.errors) > 0:
-		o.Reason = &all.errors[0]
-	case o.attrs != nil && !o.worth() && len(all.warnings) > 0: // it could not be read
-		o.Reason = &all.warnings[0]
-		o.Reason.Detail = strings.Replace(o.Reason.Detail, "The state keeps the values that were read last. ", "", 1)
-	}
-	return nil
 }
 
 // planAll plans everything that is adopted, as one configuration. An object that would

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
@@ -72,14 +73,6 @@ func (o *Object) block() string { return o.Type + "." + o.Name }
 
 // is gives an attribute of the state as text; empty if it is null or no text.
 func (o *Object) is(name string) string { return textOf(o.attrs[name]) }
-
-func textOf(v tftypes.Value) string {
-	var text string
-	if v.IsNull() || !v.IsKnown() || !v.Type().Is(tftypes.String) || v.As(&text) != nil {
-		return ""
-	}
-	return text
-}
 
 func ofPort(kind string, card *Object, ref attribute.PortRef, number int) *Object {
 	o := &Object{Type: kind, Name: identifier(ref.Host), Host: ref.Host, ID: ref.String(), card: card,
@@ -290,3 +283,50 @@ func inOrder(all []*Object) []*Object {
 	slices.SortStableFunc(out, func(a, b *Object) int { return slices.Index(order, a.Type) - slices.Index(order, b.Type) })
 	return out
 }
+
+// Lab is the lab as it was found.
+type Lab struct {
+	Machines []*Machine
+
+	first    *Walk // which imported the objects
+	objects  []*Object
+	pictures []string // of the fabrics, as Mermaid
+	undrawn  string   // why there is none
+}
+
+// Machine is one host.
+type Machine struct {
+	Name  string   `json:"name"`
+	Spec  string   `json:"host"`
+	OS    string   `json:"os,omitempty"`
+	Error *Problem `json:"error,omitempty"`
+
+	snap *inventory.Snapshot
+}
+
+// Progress tells a person what is done now.
+type Progress func(format string, args ...any)
+
+func objects(f *Lab, is func(*Object) bool) (out []*Object) {
+	for _, o := range f.objects {
+		if is(o) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// Problem is one diagnostic.
+type Problem struct {
+	Summary string `json:"summary"`
+	Detail  string `json:"detail,omitempty"`
+}
+
+// String is summary and detail.
+func (p *Problem) String() string { return strings.TrimSpace(p.Summary + "\n\n" + p.Detail) }
+
+// wait is what an object waits for before an apply of it can succeed.
+type wait struct{ why, until, meanwhile string }
+
+// order has the types of what can be adopted, in the order of their dependencies.
+var order = []string{cardType, firmwareType, guidsType, linkType, portType, smType, ipoibType}

@@ -106,6 +106,3 @@ func (f *Lab) list(b *strings.Builder, title string, hosts []*Machine, objects [
 		fmt.Fprintf(b, "- `%s` `%s`: %s\n", all[0].Type, ids, oneText(all[0].Reason.Summary))
 	}
 }
-
-// oneText puts paragraphs on one line.
-func oneText(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,7 +1,6 @@
 package adoption
 
 import (
-	"fmt"
 	"maps"
 	"math/big"
 	"slices"
@@ -119,64 +118,6 @@ func comment(s string) string {
 	return b.String()
 }
 
-// block writes a resource. forEach is empty unless it stands for several hosts; after names
-// the blocks that come before it without being named by a value.
-func block(o *Object, given form, forEach string, after []string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "resource %q %q {\n", o.Type, o.Name)
-	if forEach != "" {
-		fmt.Fprintf(&b, "for_each = %s\n\n", forEach)
-	}
-	for _, a := range given {
-		fmt.Fprintf(&b, "%s = %s\n", a.name, a.expression(o))
-	}
-	if len(after) > 0 {
-		fmt.Fprintf(&b, "\ndepends_on = [%s]\n", strings.Join(after, ", "))
-	}
-	b.WriteString("}\n")
-	return b.String()
-}
-
-// after are the blocks with the link types of the cards whose ports a block uses. A port that
-// is Ethernet has no interface, and no subnet manager finds it.
-func (f *Lab) after(all []*Object) (blocks []string) {
-	if all[0].Type != ipoibType && all[0].Type != smType {
-		return nil
-	}
-	for _, o := range all {
-		for _, other := range f.objects {
-			written := other.Type == linkType && (other.taken || other.adopted())
-			if written && o.card != nil && other.card == o.card && !slices.Contains(blocks, other.block()) {
-				blocks = append(blocks, other.block())
-			}
-		}
-	}
-	return blocks
-}
-
-// about is the comment above a resource. It says what a reader wants to know and the
-// arguments do not say.
-func about(o *Object) string {
-	join := func(words ...string) string {
-		return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")
-	}
-	switch o.Type {
-	case cardType:
-		return join(o.is("chip"), o.is("part_number"), prefixLines("serial number ", o.is("serial_number")))
-	case firmwareType:
-		if o.is("image_id") != "" {
-			return "The image that was burned by this provider. Its copy is on the host; for another burn, stage a file " +
-				"with infiniband_firmware_image."
-		}
-		return "Held as it is: a plan shows other firmware. To burn an image, write image_id in place of these two values."
-	case ipoibType:
-		return join(o.is("interface"), o.is("network_stack"))
-	case smType:
-		return o.is("unit")
-	}
-	return ""
-}
-
 func prefixLines(prefix, s string) string {
 	if s == "" {
 		return ""
@@ -186,3 +127,14 @@ func prefixLines(prefix, s string) string {
 
 // Format is what terraform fmt makes of a file.
 func Format(s string) []byte { return hclwrite.Format([]byte(s)) }
+
+// oneText puts paragraphs on one line.
+func oneText(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func textOf(v tftypes.Value) string {
+	var text string
+	if v.IsNull() || !v.IsKnown() || !v.Type().Is(tftypes.String) || v.As(&text) != nil {
+		return ""
+	}
+	return text
+}

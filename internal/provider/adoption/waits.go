@@ -7,9 +7,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 )
 
-// wait is what an object waits for before an apply of it can succeed.
-type wait struct{ why, until, meanwhile string }
-
 // waits are the warnings of a plan whose apply would fail now, by their codes. What is
 // written must not only plan, it must apply.
 var waits = map[string]*wait{

@@ -27,15 +27,6 @@ type Walk struct {
 // said is what the provider has to say, by severity.
 type said struct{ errors, warnings []Problem }
 
-// Problem is one diagnostic.
-type Problem struct {
-	Summary string `json:"summary"`
-	Detail  string `json:"detail,omitempty"`
-}
-
-// String is summary and detail.
-func (p *Problem) String() string { return strings.TrimSpace(p.Summary + "\n\n" + p.Detail) }
-
 func (s *said) add(diags []*tfprotov6.Diagnostic) {
 	for _, d := range diags {
 		p := Problem{Summary: d.Summary, Detail: d.Detail}
@@ -294,4 +285,22 @@ func literal(expression string, typ tftypes.Type) (tftypes.Value, error) {
 
 func oneLine(v tftypes.Value) string {
 	return strings.Join(strings.Fields(expression(v)), " ")
+}
+
+// Starter gives a new walk.
+type Starter func(context.Context) (*Walk, error)
+
+func (o *Object) take(ctx context.Context, w *Walk) error {
+	all, err := w.adopt(ctx, o)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(all.errors) > 0:
+		o.Reason = &all.errors[0]
+	case o.attrs != nil && !o.worth() && len(all.warnings) > 0: // it could not be read
+		o.Reason = &all.warnings[0]
+		o.Reason.Detail = strings.Replace(o.Reason.Detail, "The state keeps the values that were read last. ", "", 1)
+	}
+	return nil
 }
