@@ -2,6 +2,7 @@ package archtest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -150,6 +151,19 @@ func TestGithub_workflowsRunWhatExists(t *testing.T) {
 	}
 	if runs == 0 {
 		t.Error("no workflow runs a target of make")
+	}
+	actions, err := filepath.Glob("../../.github/actions/*/action.yml")
+	pinned := regexp.MustCompile(`^(\./.*|[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+)$`)
+	for _, path := range append(actions, paths...) {
+		text, readErr := os.ReadFile(path)
+		for _, m := range regexp.MustCompile(`(?m)uses: (.*)$`).FindAllSubmatch(text, -1) {
+			if !pinned.Match(m[1]) {
+				t.Errorf("%s uses %s, which is not named by its commit", path, m[1])
+			}
+		}
+		if err = errors.Join(err, readErr); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
