@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
 	show "github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
@@ -80,15 +79,7 @@ func code(value string) string {
 	case !strings.ContainsAny(value, "`|\\"):
 		return "`" + value + "`"
 	}
-	var b strings.Builder
-	for _, c := range value {
-		if c == ' ' || unicode.IsLetter(c) || unicode.IsDigit(c) {
-			b.WriteRune(c)
-		} else {
-			fmt.Fprintf(&b, "&#%d;", c)
-		}
-	}
-	return "<code>" + b.String() + "</code>"
+	return "<code>" + show.NoMarkup(value) + "</code>"
 }
 
 // fence is a text of several lines as Markdown, in which nothing is markup.

@@ -2,6 +2,7 @@ package adoption
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -83,13 +84,19 @@ func ports(c *inventory.Card) string {
 	return strings.Join(all, "; ")
 }
 
-// cell makes a text fit into a table.
+// plain is what Markdown shows as it stands: no character of it is markup, or begins a link.
+var plain = regexp.MustCompile(`^(?:[A-Za-z0-9 .,;()_+-]|[:/][^/])*$`)
+
+// cell makes a text fit into a table. What comes from a host is no markup there.
 func cell(s string) string {
-	s = strings.ReplaceAll(oneText(diagnostic.Visible(s)), "|", "\\|")
-	if s == "" {
+	s = oneText(diagnostic.Visible(s))
+	switch {
+	case s == "":
 		return "unknown"
+	case plain.MatchString(s) && !strings.Contains(s, "www."):
+		return s
 	}
-	return s
+	return diagnostic.NoMarkup(s)
 }
 
 // list says of hosts and objects why they are not adopted as they are.

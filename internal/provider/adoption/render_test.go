@@ -1,7 +1,6 @@
 package adoption
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,7 +46,12 @@ func TestFiles_holdTextsOfHostsAsTexts(t *testing.T) {
 		"# first\n# resource \"x\" \"y\" {}\n#\n#     line = 1\n" {
 		t.Errorf("%q", got)
 	}
-	if got := cell("a|b\n"); strings.Contains(got, "\n") || !strings.Contains(got, `a\|b`) {
-		t.Errorf("%q", got)
+	for text, want := range map[string]string{
+		"a|b\n": "a&#124;b", "MT_1, 40 Gb/sec (4X)": "MT_1, 40 Gb/sec (4X)", "[x](https://evil)": "&#91;x&#93;&#40;https&#58;&#47;&#47;evil&#41;",
+		"<img src=x>": "&#60;img src&#61;x&#62;", "@all": "&#64;all", "0000:01:00.0": "0000:01:00.0", "": "unknown",
+	} {
+		if got := cell(text); got != want {
+			t.Errorf("%q is %q, expected %q", text, got, want)
+		}
 	}
 }

@@ -22,6 +22,20 @@ func Plain(text string) string {
 // Line is Plain as one line, with single blanks.
 func Line(text string) string { return strings.Join(strings.Fields(Plain(text)), " ") }
 
+// NoMarkup writes a line for Markdown or HTML: nothing in it is markup, a link, or somebody to notify, and no cell of a
+// table ends.
+func NoMarkup(line string) string {
+	var b strings.Builder
+	for _, c := range line {
+		if c == ' ' || unicode.IsLetter(c) || unicode.IsDigit(c) {
+			b.WriteRune(c)
+		} else {
+			fmt.Fprintf(&b, "&#%d;", c)
+		}
+	}
+	return b.String()
+}
+
 // Visible makes a text safe for terminals and logs. A host may print anything: escape
 // sequences that move the cursor or set the title, carriage returns that overwrite a
 // line, marks that turn the direction of writing. They become visible as \x1b or
