@@ -34,6 +34,9 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		return
 	}
 	m.ID = types.StringValue(f.sha256)
+	given := m.title
+	m.facts = factsOf(f)
+	m.title = given
 	m.take(f)
 	if m.SHA256.IsNull() {
 		m.SHA256 = attribute.HashText(f.sha256)

@@ -11,22 +11,27 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
-// facts are the computed attributes that resource and data source share.
+// title is what resource and data source have of an image.
+type title struct {
+	PSID        attribute.PSID    `tfsdk:"psid"`
+	Version     attribute.Version `tfsdk:"version"`
+	ReleaseDate types.String      `tfsdk:"release_date"`
+}
+
+// facts are those of the data source alone. A plan has the same image for each host, and its reader asks which it is.
 type facts struct {
-	Format         types.String      `tfsdk:"format"`
-	Version        attribute.Version `tfsdk:"version"`
-	ProductVersion types.String      `tfsdk:"product_version"`
-	ReleaseDate    types.String      `tfsdk:"release_date"`
-	PSID           attribute.PSID    `tfsdk:"psid"`
-	HardwareIDs    types.List        `tfsdk:"hardware_ids"`
-	Failsafe       types.Bool        `tfsdk:"failsafe"`
-	NodeGUID       attribute.GUID    `tfsdk:"node_guid"`
-	PortGUIDs      types.Map         `tfsdk:"port_guids"`
-	SystemGUID     attribute.GUID    `tfsdk:"system_image_guid"`
-	MACs           types.Map         `tfsdk:"macs"`
-	Identity       types.String      `tfsdk:"identity"`
-	Size           types.Int64       `tfsdk:"size"`
-	Checksum       types.String      `tfsdk:"checksum"`
+	title
+	Format         types.String   `tfsdk:"format"`
+	ProductVersion types.String   `tfsdk:"product_version"`
+	HardwareIDs    types.List     `tfsdk:"hardware_ids"`
+	Failsafe       types.Bool     `tfsdk:"failsafe"`
+	NodeGUID       attribute.GUID `tfsdk:"node_guid"`
+	PortGUIDs      types.Map      `tfsdk:"port_guids"`
+	SystemGUID     attribute.GUID `tfsdk:"system_image_guid"`
+	MACs           types.Map      `tfsdk:"macs"`
+	Identity       types.String   `tfsdk:"identity"`
+	Size           types.Int64    `tfsdk:"size"`
+	Checksum       types.String   `tfsdk:"checksum"`
 }
 
 type model struct {
@@ -36,7 +41,7 @@ type model struct {
 	Member     types.String   `tfsdk:"member"`
 	SHA256     attribute.Hash `tfsdk:"sha256"`
 	StagedPath types.String   `tfsdk:"staged_path"`
-	facts
+	title
 }
 
 type dataModel struct {
@@ -63,7 +68,7 @@ func (m *model) unknown() bool {
 }
 
 // declare is the file with what is known of it beforehand.
-func (m *facts) declare(source, member types.String, sha256 attribute.Hash) asked {
+func (m *title) declare(source, member types.String, sha256 attribute.Hash) asked {
 	a := asked{Source: download.Source{Address: source.ValueString(), Member: member.ValueString(),
 		SHA256: sha256.ValueString()}, PSID: m.PSID.ValueString()}
 	if v, err := ib.ParseFWVersion(m.Version.ValueString()); err == nil {
@@ -73,9 +78,10 @@ func (m *facts) declare(source, member types.String, sha256 attribute.Hash) aske
 }
 
 // take fills what is known of the file, and keeps the spelling of what was declared.
-func (m *facts) take(f file) {
+func (m *title) take(f file) {
 	given := m.Version
-	*m = factsOf(f)
+	*m = title{PSID: attribute.PSIDText(f.image.PSID), Version: attribute.VersionText(f.image.FWVersion),
+		ReleaseDate: attribute.OrNull(f.image.ReleaseDate)}
 	if given.Same(m.Version) {
 		m.Version = given
 	}
@@ -99,10 +105,7 @@ func factsOf(f file) facts {
 	g := img.GUIDs
 	return facts{
 		Format:         types.StringValue(string(img.Format)),
-		Version:        attribute.VersionText(img.FWVersion),
 		ProductVersion: attribute.OrNull(img.ProductVersion),
-		ReleaseDate:    attribute.OrNull(img.ReleaseDate),
-		PSID:           attribute.PSIDText(img.PSID),
 		HardwareIDs:    attribute.StringList(ids),
 		Failsafe:       types.BoolValue(img.Failsafe),
 		NodeGUID:       attribute.GUIDText(g.Node),

@@ -22,6 +22,9 @@ const (
 	memberDescription = "The image in the archive, by its whole name, `fw/fw-ConnectX4.bin`. It needs `sha256`."
 	sha256Description = "SHA-256 of the image, not of an archive; recommended. The plan refuses a file with another " +
 		"hash; without it, any file at that path is taken."
+	versionDescription = "Firmware version, `2.42.5000`. If given, an image of another version is refused (FW016)."
+	psidDescription    = "PSID: the board that the image was made for. If given, another one is refused (FW016)."
+	dateDescription    = "Release date, `2017-09-05`; null if the image has none."
 )
 
 var localFile = attribute.LocalPath{
@@ -46,16 +49,18 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			MarkdownDescription: sha256Description,
 			PlanModifiers:       []planmodifier.String{attribute.KeepSpelling[attribute.HashKind]()},
 		},
-		"staged_path": attribute.ComputedString("File on the host with the verified copy; its name is the hash."),
-	}
-	for name, d := range factDescriptions {
-		attrs[name] = d.resourceAttribute()
+		"psid": schema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.PSIDType{},
+			MarkdownDescription: psidDescription},
+		"version": schema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.VersionType{},
+			MarkdownDescription: versionDescription},
+		"release_date": attribute.ComputedString(dateDescription),
+		"staged_path":  attribute.ComputedString("File on the host with the verified copy; its name is the hash."),
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A firmware image, verified on this machine (every checksum in it), copied to a host under " +
 			"its hash and verified there. " +
 			"Nothing is written to a card. A copy that is gone or changed is staged again by the next apply. " +
-			"Destroying it forgets the copy. The copy stays on the host.",
+			"Destroying it forgets the copy. The copy stays on the host. The data source of the same name says more of an image.",
 		Attributes: attrs,
 	}
 }
@@ -70,9 +75,26 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
 		"sha256": dsschema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.HashType{},
 			MarkdownDescription: sha256Description},
+		"psid": dsschema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.PSIDType{},
+			MarkdownDescription: psidDescription},
+		"version": dsschema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.VersionType{},
+			MarkdownDescription: versionDescription},
+		"failsafe": dsschema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the image is made for a flash with " +
+			"two slots, of which one always boots."},
+		"size": dsschema.Int64Attribute{Computed: true, MarkdownDescription: "Size of the file in bytes."},
+		"hardware_ids": dsschema.ListAttribute{Computed: true, ElementType: types.StringType,
+			MarkdownDescription: "Hardware ids of the chips that the image is for, such as `0x1f7 rev 0`."},
+		"node_guid": dsschema.StringAttribute{Computed: true, CustomType: attribute.GUIDType{},
+			MarkdownDescription: "Node GUID in the image. A vendor's file holds placeholders; see `identity`."},
+		"system_image_guid": dsschema.StringAttribute{Computed: true, CustomType: attribute.GUIDType{},
+			MarkdownDescription: "System image GUID in the image."},
+		"port_guids": dsschema.MapAttribute{Computed: true, ElementType: attribute.GUIDType{},
+			MarkdownDescription: "Port GUIDs in the image, by port."},
+		"macs": dsschema.MapAttribute{Computed: true, ElementType: attribute.MACType{},
+			MarkdownDescription: "MAC addresses in the image, by port."},
 	}
-	for name, d := range factDescriptions {
-		attrs[name] = d.dataSourceAttribute()
+	for name, description := range texts {
+		attrs[name] = dsschema.StringAttribute{Computed: true, MarkdownDescription: description}
 	}
 	resp.Schema = dsschema.Schema{
 		MarkdownDescription: "Reads and verifies a firmware image on the machine that runs Terraform, without any host or " +
@@ -83,92 +105,12 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 	}
 }
 
-// fact describes one computed attribute of an image, the same in the resource
-// and in the data source.
-type fact struct {
-	kind        factKind
-	description string
-}
-
-type factKind int
-
-const (
-	textFact factKind = iota
-	boolFact
-	intFact
-	listFact
-	psidFact
-	versionFact
-	guidFact
-	portGUIDsFact
-	macsFact
-)
-
-var factDescriptions = map[string]fact{
-	"format":          {textFact, "Container format: `FS2` for ConnectX-3 and ConnectX-3 Pro, `FS3` for ConnectX-4, `FS4` for ConnectX-5."},
-	"version":         {versionFact, "Firmware version, `2.42.5000`. If given, an image of another version is refused (FW016)."},
-	"product_version": {textFact, "Product version as the vendor wrote it; null if the image has none."},
-	"release_date":    {textFact, "Release date, `2017-09-05`; null if the image has none."},
-	"psid": {psidFact,
-		"PSID: the board that the image was made for. If given, another one is refused (FW016)."},
-	"hardware_ids":      {listFact, "Hardware ids of the chips that the image is for, such as `0x1f7 rev 0`."},
-	"failsafe":          {boolFact, "Whether the image is made for a flash with two slots, of which one always boots."},
-	"node_guid":         {guidFact, "Node GUID in the image. A vendor's file holds placeholders; see `identity`."},
-	"port_guids":        {portGUIDsFact, "Port GUIDs in the image, by port."},
-	"system_image_guid": {guidFact, "System image GUID in the image."},
-	"macs":              {macsFact, "MAC addresses in the image, by port."},
-	"identity": {textFact,
-		"Whose GUIDs these are: `placeholder` (a vendor's file), `blank`, `none`, or `unique` (a backup of one card)."},
-	"size":     {intFact, "Size of the file in bytes."},
-	"checksum": {textFact, "Checksum over the image without its identity, as the vendor's tool prints it."},
-}
-
-func (f fact) resourceAttribute() schema.Attribute {
-	switch f.kind {
-	case boolFact:
-		return attribute.ComputedBool(f.description)
-	case intFact:
-		return attribute.ComputedInt(f.description)
-	case listFact:
-		return attribute.ComputedList(types.StringType, f.description)
-	case psidFact:
-		return schema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.PSIDType{},
-			MarkdownDescription: f.description}
-	case versionFact:
-		return schema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.VersionType{},
-			MarkdownDescription: f.description}
-	case guidFact:
-		return attribute.ComputedGUID(f.description)
-	case portGUIDsFact:
-		return attribute.ComputedByPort[attribute.GUIDKind](f.description)
-	case macsFact:
-		return attribute.ComputedByPort[attribute.MACKind](f.description)
-	case textFact:
-	}
-	return attribute.ComputedString(f.description)
-}
-
-func (f fact) dataSourceAttribute() dsschema.Attribute {
-	switch f.kind {
-	case boolFact:
-		return dsschema.BoolAttribute{Computed: true, MarkdownDescription: f.description}
-	case intFact:
-		return dsschema.Int64Attribute{Computed: true, MarkdownDescription: f.description}
-	case listFact:
-		return dsschema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: f.description}
-	case psidFact:
-		return dsschema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.PSIDType{},
-			MarkdownDescription: f.description}
-	case versionFact:
-		return dsschema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.VersionType{},
-			MarkdownDescription: f.description}
-	case guidFact:
-		return dsschema.StringAttribute{Computed: true, CustomType: attribute.GUIDType{}, MarkdownDescription: f.description}
-	case portGUIDsFact:
-		return dsschema.MapAttribute{Computed: true, ElementType: attribute.GUIDType{}, MarkdownDescription: f.description}
-	case macsFact:
-		return dsschema.MapAttribute{Computed: true, ElementType: attribute.MACType{}, MarkdownDescription: f.description}
-	case textFact:
-	}
-	return dsschema.StringAttribute{Computed: true, MarkdownDescription: f.description}
+// texts are the attributes of the data source that are plain text.
+var texts = map[string]string{
+	"format":          "Container format: `FS2` for ConnectX-3 and ConnectX-3 Pro, `FS3` for ConnectX-4, `FS4` for ConnectX-5.",
+	"product_version": "Product version as the vendor wrote it; null if the image has none.",
+	"release_date":    dateDescription,
+	"identity": "Whose GUIDs these are: `placeholder` (a vendor's file), `blank`, `none`, or `unique` (a backup of one " +
+		"card).",
+	"checksum": "Checksum over the image without its identity, as the vendor's tool prints it.",
 }
