@@ -14,12 +14,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
-var (
-	_ resource.ResourceWithConfigure   = &Resource{}
-	_ resource.ResourceWithModifyPlan  = &Resource{}
-	_ resource.ResourceWithIdentity    = &Resource{}
-	_ resource.ResourceWithImportState = &Resource{}
-)
+var _ session.WithImport = &Resource{}
 
 // Resource is infiniband_card.
 type Resource struct{ session.Importable }

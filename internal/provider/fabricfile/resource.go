@@ -21,10 +21,7 @@ import (
 )
 
 var (
-	_ resource.ResourceWithConfigure    = &Resource{}
-	_ resource.ResourceWithModifyPlan   = &Resource{}
-	_ resource.ResourceWithIdentity     = &Resource{}
-	_ resource.ResourceWithImportState  = &Resource{}
+	_ session.WithImport                = &Resource{}
 	_ resource.ResourceWithUpgradeState = &Resource{}
 )
 

@@ -19,12 +19,7 @@ import (
 
 const standardTimeout = 45 * time.Minute
 
-var (
-	_ resource.ResourceWithConfigure   = &Resource{}
-	_ resource.ResourceWithModifyPlan  = &Resource{}
-	_ resource.ResourceWithIdentity    = &Resource{}
-	_ resource.ResourceWithImportState = &Resource{}
-)
+var _ session.WithImport = &Resource{}
 
 // Resource is infiniband_firmware.
 type Resource struct{ session.Importable }

@@ -26,12 +26,7 @@ import (
 // timeout bounds one backup: two reads of some seconds each, and a copy.
 const timeout = 15 * time.Minute
 
-var (
-	_ resource.ResourceWithConfigure   = &Resource{}
-	_ resource.ResourceWithModifyPlan  = &Resource{}
-	_ resource.ResourceWithIdentity    = &Resource{}
-	_ resource.ResourceWithImportState = &Resource{}
-)
+var _ session.WithImport = &Resource{}
 
 // Resource is infiniband_firmware_backup.
 type Resource struct{ session.Importable }

@@ -91,6 +91,14 @@ func canonicalID[T interface{ String() string }](parse func(string) (T, error)) 
 	}
 }
 
+// WithImport is what a resource with Importable is for the framework.
+type WithImport interface {
+	resource.ResourceWithConfigure
+	resource.ResourceWithModifyPlan
+	resource.ResourceWithIdentity
+	resource.ResourceWithImportState
+}
+
 // Importable is embedded by resources that an import can name.
 type Importable struct {
 	Resource
