@@ -96,11 +96,6 @@ func (g GUID) String() string { return fmt.Sprintf("0x%016x", uint64(g)) }
 // Hex gives 16 digits without prefix, as mstflint prints and takes them.
 func (g GUID) Hex() string { return fmt.Sprintf("%016x", uint64(g)) }
 
-// Sysfs gives the form of /sys/class/infiniband/*/node_guid.
-func (g GUID) Sysfs() string {
-	return fmt.Sprintf("%04x:%04x:%04x:%04x", uint16(g>>48), uint16(g>>32), uint16(g>>16), uint16(g))
-}
-
 // IsZero reports whether no bit is set.
 func (g GUID) IsZero() bool { return g == 0 }
 

@@ -61,7 +61,6 @@ type rebooter struct {
 	begin  time.Time
 	before string // boot id
 	last   string
-	done   bool // boot id changed
 	// unsure is true if the connection broke during the request, so that the host may not
 	// have got it.
 	unsure bool
@@ -103,7 +102,6 @@ func Run(ctx context.Context, h *hosts.Host, policy Policy, r Restart) (string, 
 	if err != nil {
 		return "", b.stepError(StepReturn, err)
 	}
-	b.done = true
 	if err := b.waitForStart(waiting, r); err != nil {
 		return "", b.stepError(StepStarted, err)
 	}

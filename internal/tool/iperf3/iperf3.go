@@ -29,7 +29,6 @@ func Client(addr netip.Addr, port int, length time.Duration, streams int) []stri
 type Result struct {
 	BitsPerSecond float64
 	Retransmits   int
-	Streams       int
 }
 
 // Error is what iperf3 reports instead of a result.
@@ -42,10 +41,7 @@ func (e *Error) Error() string { return e.Message }
 func Parse(out []byte) (Result, error) {
 	var doc struct {
 		Error string `json:"error"`
-		Start struct {
-			Connected []struct{} `json:"connected"`
-		} `json:"start"`
-		End struct {
+		End   struct {
 			Sent struct {
 				Retransmits int `json:"retransmits"`
 			} `json:"sum_sent"`
@@ -63,6 +59,5 @@ func Parse(out []byte) (Result, error) {
 	case doc.End.Received == nil:
 		return Result{}, errors.New("the JSON of iperf3 has no end.sum_received")
 	}
-	return Result{BitsPerSecond: doc.End.Received.BitsPerSecond, Retransmits: doc.End.Sent.Retransmits,
-		Streams: len(doc.Start.Connected)}, nil
+	return Result{BitsPerSecond: doc.End.Received.BitsPerSecond, Retransmits: doc.End.Sent.Retransmits}, nil
 }

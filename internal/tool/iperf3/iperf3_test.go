@@ -17,7 +17,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := Parse(data)
-	if err != nil || r.Streams != 2 || r.Retransmits != 5 || int(r.BitsPerSecond) != 3857353667 {
+	if err != nil || r.Retransmits != 5 || int(r.BitsPerSecond) != 3857353667 {
 		t.Errorf("%v %+v", err, r)
 	}
 	var said *Error
@@ -59,7 +59,7 @@ func TestClient_real_iperf3(t *testing.T) {
 		}
 	}
 	r, err := Parse(out)
-	if err != nil || r.Streams != 2 || r.BitsPerSecond < 1e6 {
+	if err != nil || r.BitsPerSecond < 1e6 {
 		t.Errorf("%v %+v\n%s", err, r, out)
 	}
 	if err = run.Wait(); err != nil {

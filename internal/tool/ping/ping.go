@@ -77,12 +77,9 @@ type Answer struct {
 // Run is one ping.
 type Run struct {
 	Sent, Received int
-	Errors         int
 	Min, Avg, Max  float64 // milliseconds; 0 if nothing came back
 	// Said is the first line that says why packets did not pass.
 	Said string
-	// MTU is what "message too long" or "Frag needed" named; 0 if nothing did.
-	MTU int
 }
 
 // Loss is the lost share in percent.
@@ -127,9 +124,8 @@ func (a *Answer) set(name string, r Run) {
 }
 
 var (
-	counts = regexp.MustCompile(`^(\d+) packets transmitted, (\d+) received,(?: \+\d+ duplicates,)?(?: \+\d+ corrupted,)?(?: \+(\d+) errors,)?`)
+	counts = regexp.MustCompile(`^(\d+) packets transmitted, (\d+) received,`)
 	times  = regexp.MustCompile(`^rtt min/avg/max/mdev = ([\d.]+)/([\d.]+)/([\d.]+)/[\d.]+ ms`)
-	tooBig = regexp.MustCompile(`mtu ?= ?(\d+)`)
 )
 
 // parseRun reads the output of one ping, standard output and error together. If ping
@@ -142,14 +138,11 @@ func parseRun(out string) (Run, error) {
 		line = strings.TrimSpace(line)
 		if m := counts.FindStringSubmatch(line); m != nil {
 			summary = true
-			r.Sent, r.Received, r.Errors = number(m[1]), number(m[2]), number(m[3])
+			r.Sent, r.Received = number(m[1]), number(m[2])
 		} else if m := times.FindStringSubmatch(line); m != nil {
 			r.Min, r.Avg, r.Max = decimal(m[1]), decimal(m[2]), decimal(m[3])
 		} else if complaint(line) {
 			r.Said = cmp.Or(r.Said, line)
-			if m := tooBig.FindStringSubmatch(line); m != nil {
-				r.MTU = number(m[1])
-			}
 		}
 	}
 	if !summary && r.Said == "" {
