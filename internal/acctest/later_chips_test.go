@@ -140,6 +140,40 @@ func TestLater_chips_are_cross_flashed_and_restored(t *testing.T) {
 	}
 }
 
+// TestLater_burns_past_the_firmware burns what the firmware of the card does not take: until the restart that
+// firmware says what it was started with, and the flash has the new image all the same.
+func TestLater_burns_past_the_firmware(t *testing.T) {
+	t.Parallel()
+	version := [3]uint16{12, 28, 4706}
+	for name, image := range map[string][]byte{"unsigned": card.CX4(card.PSIDCX4, version),
+		"another PSID": controlledCX4(card.PSIDCX4B, version)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := startLaterChip(t, controlled(cx4(), card.FlagControlled), nil)
+			ws := w.Workspace()
+			with := func(activation string) Config {
+				return w.laterConfig(image, map[string]any{"activation": activation, "allow": map[string]any{
+					"psid_change": map[string]any{"from": card.PSIDCX4, "to": card.PSIDCX4B}}})
+			}
+			mustApply(t, ws, with("none"))
+			if said := w.Run("cx4", "mstflint -d "+w.PCI("cx4")+" q"); !strings.Contains(said, "12.28.2006") {
+				t.Fatalf("the firmware knows of the burn:\n%s", said)
+			}
+			if got := fmt.Sprint(ws.Get("infiniband_firmware.it", "flash_version"), ws.Get("infiniband_firmware.it", "running_version"),
+				ws.Get("infiniband_firmware.it", "reboot_required")); got != "12.28.470612.28.2006true" {
+				t.Errorf("after the burn: %s", got)
+			}
+			emptyPlan(t, ws, with("none"))
+			operations := w.Card("cx4").Flash.Operations()
+			mustApply(t, ws, with("reboot"))
+			if w.Card("cx4").Flash.Operations() != operations || card.VersionText(w.Card("cx4").Running().Version) != "12.28.4706" {
+				t.Errorf("it was burned again, or runs %+v", w.Card("cx4").Running())
+			}
+			emptyPlan(t, ws, with("reboot"))
+		})
+	}
+}
+
 // TestLater_chips_are_restored_at_destroy burns back, when the resource goes, what
 // the card had before it came: across PSIDs and versions, as recorded, with the
 // backup of what is replaced and the card's own GUIDs.

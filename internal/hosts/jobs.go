@@ -27,6 +27,7 @@ func readJobs(s *inventory.Snapshot, a *collect.Answer) error {
 	}
 	s.Owed = strings.TrimSpace(a.Files[inventory.OwedNote])
 	lostJobs(s)
+	s.NotePastFirmware()
 	return nil
 }
 

@@ -98,8 +98,14 @@ func (j *Job) readCard(ctx context.Context, most int) (result, error) {
 	if !now.FlashKnown() {
 		return now, nil
 	}
-	err = j.s.Inspect(ctx, j.c.Host, &now.CardFacts)
-	return now, err
+	if err = j.s.Inspect(ctx, j.c.Host, &now.CardFacts); err != nil {
+		return now, err
+	}
+	if past := now.Flash.PastFirmware(j.want.Before, j.want.After); past != nil && j.want.Kind == journal.Burn &&
+		now.Verified == safety.VerifyGood && j.want.Checksum != "" && now.Checksum == j.want.Checksum {
+		now.Flash = past // the running firmware says what it was started with, the content is the new one
+	}
+	return now, nil
 }
 
 // restoreIdentity writes the recorded GUIDs and MACs again, by a job of its own, before
