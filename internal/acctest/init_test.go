@@ -35,12 +35,12 @@ func TestInit_of_blank_cards(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	if out, err := run("pc=desk", "nas"); err != nil || !strings.HasPrefix(out, "Cards: 2. Written: ") {
+	if out, err := run("nas", "pc=desk"); err != nil || !strings.HasPrefix(out, "Cards: 2. Written: ") {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	main := o.text("main.tf")
 	for _, want := range []string{"# ConnectX-3 Pro, MCX314A-BCCT, PSID MT_9200111023, firmware 2.40.5032\n", "pc = {", `address   = "desk"`,
-		`pci_address   = "0000:01:00.0"`, `serial_number = "MT1234X00000"`, `base_mac = "e4:1d:2d:e4:4e:d0"`, `host_keys = ["SHA256:`} {
+		`pci_address   = "0000:01:00.0"`, `serial_number = "MT1234X00000"`, `base_mac = "e4:1d:2d:e4:4e:d0"`, `subnet_managers = { pc = { "1" = 14 } }`, `host_keys = ["SHA256:`} {
 		if !strings.Contains(main, want) && !strings.Contains(strings.Join(strings.Fields(main), " "), want) {
 			t.Errorf("no %s in\n%s", want, main)
 		}

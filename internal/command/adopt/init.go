@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -69,13 +70,16 @@ func (e *unreachedError) Error() string {
 type start struct {
 	Terraform, Provider, Module string
 	Cards                       []card
-	Ports                       int // of the card with the most
+	Ports                       int  // of the card with the most
+	Manager                     card // that serves the fabric
 }
 
-// card is one card of a host. Says is for the reader. MAC is empty if the card has GUIDs, which it keeps.
+// card is one card of a host. Says is for the reader. MAC is empty if the card has GUIDs, which it keeps, or if Unread
+// says why its flash was not read. Ports are those whose type can be set.
 type card struct {
-	Name, Host, PCI, Serial, MAC, Says string
-	Port, Number, Ports                int
+	Name, Host, PCI, Serial, MAC, Says, Unread string
+	Port, Number, Ports                        int
+	Appliance                                  bool // its host takes no subnet manager
 }
 
 //go:embed init.tf.tmpl
@@ -105,6 +109,7 @@ func (o *order) begin(ctx context.Context, targets []*target.Target, module stri
 	if len(s.Cards) == 0 {
 		return errors.New("no host has an InfiniBand card; nothing was written")
 	}
+	s.Manager = s.Cards[max(0, slices.IndexFunc(s.Cards, func(c card) bool { return !c.Appliance }))]
 	s.Provider = o.block(targets).paragraphs()
 	var text bytes.Buffer
 	if err := initPage.Execute(&text, s); err != nil {
@@ -133,6 +138,9 @@ func shownKey(ctx context.Context, t *target.Target) []string {
 // portsOf is how many ports a card has, by its model or by what the kernel shows. Without either it
 // is taken for one of two ports: the plan says if it is not.
 func portsOf(c *inventory.Card) int {
+	if a, _ := c.Adapter(); a.Firmware != "" {
+		return 0 // nobody sets anything of such a card
+	}
 	if model := boards.Model(c.PartNumber); model != "" {
 		return boards.PortsOfModel(model)
 	}
@@ -145,7 +153,7 @@ func portsOf(c *inventory.Card) int {
 // cardOf is what a card shows. Its cabled port is the first with a link, or else port 1.
 func cardOf(host string, s *inventory.Snapshot, c *inventory.Card, number int) card {
 	out := card{Name: host, Host: host, PCI: c.PCI.String(), Serial: s.Identity(c).Serial, Port: 1, Number: number,
-		Ports: portsOf(c)}
+		Ports: portsOf(c), Unread: diagnostic.Line(c.FlashError), Appliance: s.TrueNAS != nil}
 	if len(s.Cards) > 1 {
 		out.Name += "-" + strings.NewReplacer(":", "-", ".", "-").Replace(out.PCI)
 	}
@@ -155,9 +163,14 @@ func cardOf(host string, s *inventory.Snapshot, c *inventory.Card, number int) c
 			break
 		}
 	}
-	says := []string{c.Model(), c.PartNumber, "PSID " + string(c.RunningPSID), "firmware " + c.RunningFW}
+	says, psid, fw := []string{c.Model(), c.PartNumber}, string(c.RunningPSID), c.RunningFW
 	if f := c.Flash; f != nil {
-		says = []string{c.Model(), c.PartNumber, "PSID " + string(f.PSID), "firmware " + f.FW.String()}
+		psid, fw = string(f.PSID), f.FW.String()
+	}
+	if psid != "" {
+		says = append(says, "PSID "+psid, "firmware "+fw)
+	}
+	if f := c.Flash; f != nil {
 		if mac := f.GUIDs.MAC1.String(); f.GUIDs.Node.IsUnset() || f.GUIDs.Node.IsZero() {
 			out.MAC = mac
 		} else {
