@@ -276,3 +276,33 @@ func TestSM_change_without_a_cable(t *testing.T) {
 	mustApply(t, ws, cfg)
 	emptyPlan(t, ws, cfg)
 }
+
+// A second subnet manager gets the priority of the one that rules its fabric with a consent only. Where none
+// runs yet, nobody knows that they share a fabric, and the plan warns.
+func TestTwoManagers_equalPriority(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: pair(false)})
+	drivers(w)
+	ws, cfg := w.Workspace(), w.managers(map[string]any{"priority": 7})
+	if said := mustPlan(t, ws, cfg).Diags; said.HasError() || len(said.Warnings().Find("SM005")) == 0 {
+		t.Errorf("before one runs: %s", said)
+	}
+	mustApply(t, ws, cfg[:1])
+	w.Install(w.hosts[1].Name, "infiniband-diags") // without it the fabric is asked at apply
+	said := mustPlan(t, ws, cfg).Diags
+	if len(said.Errors().Find("SM005", "rules the fabric of port "+w.firstPort(w.hosts[1].Name), "equal_priority = 7")) != 1 ||
+		len(said.Warnings().Find("SM005")) != 0 {
+		t.Errorf("beside a master of the same priority: %s", said)
+	}
+	for _, value := range []int{6, 7} {
+		refused := value != 7
+		allowed := Config{cfg[0], cfg[1].With(map[string]any{"allow": map[string]any{"equal_priority": value}})}
+		if said = mustPlan(t, ws, allowed).Diags; said.HasError() != refused {
+			t.Errorf("with the consent to %d: %s", value, said)
+		}
+		if !refused {
+			mustApply(t, ws, allowed)
+			emptyPlan(t, ws, cfg)
+		}
+	}
+}

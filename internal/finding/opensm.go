@@ -10,7 +10,8 @@ var (
 	OpensmPriorityEqual = &Rule{Code: "SM005", Severity: Warn, Title: "Two subnet managers have the same priority",
 		Attribute: "priority",
 		Meaning: "With equal priorities the lower port GUID wins, also over a running master. The hardware then decides " +
-			"which one rules the fabric, not the configuration. On separate fabrics they do not compete. The plan knows " +
+			"which one rules the fabric, not the configuration. Where the other one is seen to rule the same fabric, a plan " +
+			"that gives this one its priority asks for a consent. On separate fabrics they do not compete. The plan knows " +
 			"that of two subnet managers only while each is the master of its own fabric, so this warning can come and go " +
 			"with their links.",
 		WayOut: "Give each subnet manager of a fabric its own priority. If each has a fabric of its own, nothing has to be " +

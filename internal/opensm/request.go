@@ -22,6 +22,8 @@ type Request struct {
 	Priority   int // 0 to 15; the highest wins, of equals the lower port GUID
 	Tuning     Tuning
 	Partitions []Partition // sorted; none: no partition file of ours
+	// EqualPriority is the consent to the priority of a running master of ours on the same fabric.
+	EqualPriority bool
 }
 
 // HandOver is the longest time that the fabric is without a subnet manager if its

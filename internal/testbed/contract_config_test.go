@@ -52,6 +52,8 @@ func setDeals() []deal {
 		{name: "set what nobody knows", card: vpiCard, args: "-y @ set NONSENSE=1"},
 		{name: "set what EN lacks", card: enCard, args: "-y @ set LINK_TYPE_P1=1"},
 		{name: "set without a device", card: vpiCard, args: "-y set LINK_TYPE_P1=1"},
+		{name: "set a number and a bool", card: vpiCard, args: "-y @ set NUM_OF_VFS=4",
+			then: []string{"-y @ set BOOT_OPTION_ROM_EN_P1=0", "@ q NUM_OF_VFS SRIOV_EN BOOT_OPTION_ROM_EN_P1"}},
 		{name: "set ConnectX-3", card: oldCard, args: "-y @ " + both, then: []string{linkTypes}},
 	}
 }

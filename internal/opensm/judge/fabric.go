@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
@@ -28,6 +29,9 @@ func CheckFabric(d opensm.Request, v found.View, lab found.Lab) []finding.Findin
 	}
 	// A manager of ours has a resource that judges the rivalry, with a way out in its own configuration.
 	for _, m := range v.Managers {
+		if lab.Ours[m.GUID] && m.GUID != d.PortGUID {
+			all = append(all, checkEqualMaster(d, v, m)...)
+		}
 		if m.GUID == d.PortGUID || lab.Ours[m.GUID] {
 			continue
 		}
@@ -96,6 +100,24 @@ func outcome(d opensm.Request, other saquery.Manager) string {
 		return "the priorities are equal, and the other one rules by its lower GUID."
 	}
 	return "the priorities are equal, and this one rules by its lower GUID."
+}
+
+// checkEqualMaster asks for a consent to the priority of a master that rules this very fabric: there no
+// configuration decides any more which of the two rules. One that runs with this priority already, such as
+// one that is taken over, changes nothing.
+func checkEqualMaster(d opensm.Request, v found.View, m saquery.Manager) []finding.Finding {
+	runs := slices.ContainsFunc(v.Managers, func(own saquery.Manager) bool {
+		return own.GUID == d.PortGUID && own.Priority == d.Priority
+	})
+	if d.EqualPriority || runs || m.Priority != d.Priority || m.State != int(sminfo.Master) {
+		return nil
+	}
+	f := finding.OpensmPriorityEqual.Find("The subnet manager on port %s rules the fabric of port %s and has priority %d, "+
+		"too. %s", m.GUID, d.PortGUID, m.Priority, outcome(d, m)).
+		WithConsent(fmt.Sprintf("equal_priority = %d", d.Priority)).
+		WithWayOut("Give each of the two its own priority. If the hardware may decide, write into the resource:")
+	f.Severity = finding.NeedsConsent
+	return []finding.Finding{f}
 }
 
 // checkRivals gives one finding for all rivals: a plan shows each at length, and pairs

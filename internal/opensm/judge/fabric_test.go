@@ -34,6 +34,35 @@ func TestCheckFabric(t *testing.T) {
 	}
 }
 
+// Two of one priority on one fabric are asked about where the other one is seen to rule it.
+func TestCheckFabric_equalMaster(t *testing.T) {
+	for name, c := range map[string]struct {
+		priority, state int
+		consent, ours   bool
+		own             int // priority with which this one runs already
+		asks            bool
+	}{
+		"a master of ours":         {5, 3, false, true, 0, true},
+		"this one runs with less":  {5, 3, false, true, 4, true},
+		"this one runs like that":  {5, 3, false, true, 5, false},
+		"with the consent":         {5, 3, true, true, 0, false},
+		"a standby":                {5, 2, false, true, 0, false},
+		"another priority":         {4, 3, false, true, 0, false},
+		"one that is none of ours": {5, 3, false, false, 0, false},
+	} {
+		d := opensm.Request{Host: "intel9", PortGUID: testPort, Priority: 5, EqualPriority: c.consent}
+		all := CheckFabric(d, found.View{Ruled: fact.Known(true), Listed: fact.Known(true), Duplicate: fact.Known[[]ib.GUID](nil),
+			Managers: []saquery.Manager{{LID: 2, GUID: 1, Priority: c.priority, State: c.state},
+				{LID: 3, GUID: testPort, Priority: c.own, State: 2}}},
+			found.Lab{Ours: map[ib.GUID]bool{1: c.ours}})
+		asks := len(all) == 1 && all[0].Rule == finding.OpensmPriorityEqual && all[0].Asks() &&
+			all[0].Consent == "equal_priority = 5" && strings.Contains(all[0].Evidence, "the other one rules by its lower GUID")
+		if asks != c.asks || !c.asks && c.ours && len(all) > 0 {
+			t.Errorf("%s: %+v", name, all)
+		}
+	}
+}
+
 // Only a master hands a fabric over.
 func TestCheckFabric_lowerPriority(t *testing.T) {
 	for state, want := range map[int]string{2: "is standby; this one has 5: this one rules.",

@@ -32,6 +32,7 @@ type model struct {
 	PollingTimeout attribute.Duration `tfsdk:"sminfo_polling_timeout"`
 	PollingRetries types.Int64        `tfsdk:"polling_retry_number"`
 	Partitions     types.Map          `tfsdk:"partitions"`
+	Allow          types.Object       `tfsdk:"allow"`
 	Timeouts       timeouts.Value     `tfsdk:"timeouts"`
 
 	Unit           types.String       `tfsdk:"unit"`

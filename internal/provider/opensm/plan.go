@@ -2,6 +2,7 @@ package opensm
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -129,10 +130,15 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 		planned.Lab = o.lab(ctx)
 	}
 	all := judge.Check(l, d, planned)
-	if s.Planning {
-		all = append(all, o.checkPlan(ctx, s)...)
+	if !s.Planning {
+		return all
 	}
-	return all
+	more := o.checkPlan(ctx, s)
+	isEqual := func(f finding.Finding) bool { return f.Rule == finding.OpensmPriorityEqual }
+	if slices.ContainsFunc(more, isEqual) { // proven, and no warning any more
+		all = slices.DeleteFunc(all, isEqual)
+	}
+	return append(all, more...)
 }
 
 // checkPlan gives what only a plan asks for: whether the port can prove an apply that has nothing to

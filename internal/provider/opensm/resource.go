@@ -48,7 +48,12 @@ func New() resource.Resource {
 	})
 }
 
-func (o object) Request(ctx context.Context, m, _ *model) (ops.Request, error) { return m.request(ctx) }
+func (o object) Request(ctx context.Context, m, config *model) (ops.Request, error) {
+	d, err := m.request(ctx)
+	allowed, given := attribute.ConsentsOf(config.Allow)[equalPriority].(types.Int64)
+	d.EqualPriority = given && !allowed.IsNull() && allowed.ValueInt64() == int64(d.Priority)
+	return d, err
+}
 
 func (o object) Place(d ops.Request) managed.Place {
 	return managed.Place{Host: d.Host, ID: ref(d).String()}
@@ -95,6 +100,7 @@ func (o object) Since(s *step, before ops.Stored) []finding.Finding {
 }
 
 func (o object) Apply(ctx context.Context, s *step) (r change.Result, stays string, err error) {
+	s.Ask.EqualPriority = true // what a plan of this apply has started was no master when it was asked
 	err = o.Turns.SMs.Do(ctx, ref(s.Ask), role(s.Found), func() (applyErr error) {
 		r, applyErr = change.Apply(ctx, s.Host, s.Found, s.Ask, change.Options{Lab: o.lab(ctx)})
 		return applyErr

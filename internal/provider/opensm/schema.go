@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
@@ -89,6 +90,9 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 	return all
 }
 
+// equalPriority is the consent that SM005 asks for.
+const equalPriority = "equal_priority"
+
 // arguments are what a configuration says.
 func arguments(ctx context.Context) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
@@ -101,6 +105,12 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 				"master; of equals, the one with the lower port GUID.",
 			Validators: []validator.Int64{int64validator.Between(0, ops.MaxPriority)},
 		},
+		finding.Allow: attribute.AllowAttribute(map[string]schema.Attribute{
+			equalPriority: schema.Int64Attribute{
+				Optional: true, WriteOnly: true,
+				MarkdownDescription: "Consent to have the priority of a master of the same fabric: that priority.",
+			},
+		}),
 		"subnet_prefix": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "Subnet prefix, the upper half of every GID, such as `0xfec0000000000001` (opensm's default " +
