@@ -33,8 +33,8 @@ func Query(pci ib.PCIAddress) shellcmd.Command {
 // QueryLayers is Query with the default and the current value of each setting, where tool and
 // firmware know them. The tool asks the card three times for them.
 func QueryLayers(pci ib.PCIAddress) shellcmd.Command {
-	return shellcmd.New("timeout", "45", program, "-d", pci.String(), "--enable_verbosity", "q").AsRoot().
-		WithTimeout(timeout)
+	return shellcmd.New("timeout", "150", program, "-d", pci.String(), "--enable_verbosity", "q").AsRoot().
+		WithTimeout(3 * timeout)
 }
 
 // linkTypes are the values of LINK_TYPE_Pn, from 1 on: IB, ETH, VPI. VPI lets the port sense
