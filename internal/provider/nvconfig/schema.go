@@ -18,19 +18,9 @@ import (
 
 const description = "Settings in the non-volatile configuration of a card: SR-IOV, boot ROMs, PCI options and " +
 	"whatever else `mstconfig` shows. It looks at the settings that are named, and writes no others.\n\n" +
-	"The names are those of mstconfig on the host. They differ by its version and by chip: `BOOT_RETRY_CNT` of 4.21 is " +
-	"`BOOT_RETRY_CNT1` in 4.31, and `BOOT_OPTION_ROM_EN_P1` is for ConnectX-3 only. A plan refuses a name that the card " +
-	"does not show, and names similar ones (NV001). It refuses a value that does not fit what the card shows (NV002). " +
-	"`LINK_TYPE_P1` and `LINK_TYPE_P2` belong to `infiniband_link_type`. The mark that mstconfig 4.31 gives to settings " +
-	"that cannot be set is not used: it is wrong where several are asked.\n\n" +
-	"Each setting is set by itself and read back, because a set of several is not atomic. After an interruption the " +
-	"next plan shows what is missing, and its apply does the rest. A setting that somebody else has changed shows as " +
-	"a change of `settings`; one that was changed after the plan is not overwritten (HO019).\n\n" +
 	"The card takes all of them with the next restart of its host. `current` shows what it has now, and `next_boot` " +
 	"what it will have.\n\n" +
-	"Before the first change of a setting its value is kept on the host. Destroying the resource leaves the settings as " +
-	"they are. With `on_destroy = \"restore\"` it stores the kept values again, for the next restart. A setting that " +
-	"somebody has changed since is left alone."
+	"Destroying the resource leaves the settings as they are, unless `on_destroy` is `restore`."
 
 const (
 	keep    = "keep"
