@@ -98,6 +98,6 @@ var (
 func (f Finding) BeforeRestart() Finding {
 	f.Evidence += " It becomes InfiniBand with the next restart of the host, which this plan does not make."
 	return f.WithWayOut("Write activation = \"reboot\" in infiniband_link_type. Its apply then restarts the host, " +
-		"before it comes to this resource. Or restart the host yourself: if LT014 stands beside this, apply without this " +
+		"before it comes to this resource. Or restart the host yourself: if HO011 stands beside this, apply without this " +
 		"resource first, so that the type is stored. Restart the host, then plan again with this resource.")
 }
