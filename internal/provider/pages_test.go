@@ -124,7 +124,7 @@ func TestPages_agree_with_their_sources(t *testing.T) {
 		{"templates/guides/performance.md", "`connect_attempts` \\((\\d+)\\)", "docs/index.md",
 			"does not answer; default (\\d+)\\."},
 		{"templates/guides/performance.md", `stopped after\s(\d+) seconds`, "internal/tool/mstconfig/mstconfig.go",
-			`New\("timeout", "(\d+)"`},
+			`New\("timeout", "(\d+)", program, "-d", pci.String\(\), "q"`},
 		{"templates/guides/proof.md", `up to (\d+) hosts`, "internal/fabric/ibsim_test.go", `\{64, 86, 136\}, \{(\d+), `},
 	} {
 		if says, has := value(c.page, c.says), value(c.source, c.has); says != has {
