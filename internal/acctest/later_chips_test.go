@@ -545,6 +545,9 @@ func laterFindings() []findingCase {
 			prepare: func(w *Lab) {
 				w.Machine("cx6").Faults.Trap("--flashed_version", 0, labsim.ProgramFault{Exit: true, Status: 1})
 			}},
+		secureFinding("FW037", "rollback_image_id", 0, secureNew, "version of the card 16.35.4030, of the image 16.35.8008"),
+		secureFinding("FW038", "image_id", 1, secureOld, "Security version of"),
+		secureFinding("FW039", "rollback_image_id", 0, secureOld, "without_copy = { card = \"MT1712X00002\""),
 		{code: "GU014", at: "card_id", hosts: one(func(*labs.Host) {}), says: []string{"ConnectX-4", "-ocr"},
 			config: func(w *Lab) Config {
 				return w.guids("cx4", map[string]any{"base_mac": "ec:0d:9a:76:eb:f0"})

@@ -82,6 +82,7 @@ safety: boards fact finding ib inventory -context -os -os/exec
 safety/clash: fact finding ib -context -os -os/exec
 safety/hostcheck: fact finding ib inventory -context -os -os/exec
 safety/release: -context -os -os/exec
+safety/rollback: fact finding ib inventory -context -os -os/exec
 shellcmd: +al.essio.dev/pkg/shellescape -context -os -os/exec
 tool: fact ib inventory shellcmd tool +github.com/goccy/go-yaml -context -os -os/exec
 poll: -os -os/exec

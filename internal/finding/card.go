@@ -22,7 +22,8 @@ var (
 		Meaning: "Secure firmware writes the flash itself. It accepts only images that its vendor signed for this PSID. " +
 			"For another, mstflint answers \"Changing PSID is unsupported under Secure FW.\" It cannot be read back, so " +
 			"there is no proven backup. No setting changes that.",
-		WayOut: "Update within the same PSID, with the tool of the card's vendor."}
+		WayOut: "Stay within the PSID. An update there needs an image of what the card runs now: name it as " +
+			"`rollback_image_id`. GUIDs of such a card are not set."}
 	FlashDamaged = &Rule{Code: "FW043", Severity: Refuse, Title: "Flash of the card does not verify", Attribute: "card_id",
 		Meaning: "The image in flash is damaged. A backup of it would be damaged too, and there is no way back if the burn " +
 			"fails.",

@@ -17,6 +17,7 @@ var Families = []Family{
 		HardwareIDUnknown, PSIDWouldChange, PSIDUnknown, VersionWouldBeOlder,
 		VersionWouldBeSame, ImageFormatOfOtherChip,
 		ImageForOtherModel, ImageForOtherPortCount, BranchWouldChange,
+		RollbackDiffers, RollbackClosed, FlashWithoutCopy,
 		CardUnsupported, CardInRecovery, FirmwareSecure, FlashDamaged, FlashUnreadable,
 		FlashNotRunning, FlashGUIDsZero, FlashGUIDsNeverSet, FlashGUIDsShared,
 		MstflintMissing, MstflintUnsuitable, CardOtherFunction, RunningUnknown,

@@ -58,4 +58,19 @@ var (
 			"branches cannot be compared. Each may have fixes that the other lacks. A version like 12.28.2006 names no " +
 			"branch, and nothing else in the image names one. A branch of an OEM has its own PSID.",
 		WayOut: "If the other branch is wanted, write into the resource:"}
+	RollbackDiffers = &Rule{Code: "FW037", Severity: Refuse, Title: "Rollback image is not what the card has",
+		Attribute: "rollback_image_id",
+		Meaning: "Secure firmware cannot be read back. The only way back is an image of what is in flash now. This one " +
+			"differs from what the card says of itself.",
+		WayOut: "Declare the vendor's image of what the card has with an infiniband_firmware_image. If an image waits for " +
+			"a restart, restart the host first."}
+	RollbackClosed = &Rule{Code: "FW038", Severity: Refuse, Title: "Burn would close the way back", Attribute: "image_id",
+		Meaning: "The image has a higher security version than the rollback image. Once it has run, the card refuses " +
+			"images with a lower one.",
+		WayOut: "Use an image of the same security version. The tool of the vendor takes the other one."}
+	FlashWithoutCopy = &Rule{Code: "FW039", Severity: NeedsConsent, Title: "No copy of the flash can be made",
+		Attribute: "rollback_image_id", Consent: "without_copy",
+		Meaning: "Secure firmware lets nobody read the flash. The rollback image may be other bytes than those in flash, " +
+			"and the firmware may refuse to go back to it.",
+		WayOut: "If you accept that, write into the resource:"}
 )

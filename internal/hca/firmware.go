@@ -30,6 +30,8 @@ type Firmware struct {
 	Compare bool
 	// Planned is what the plan has announced; nil: it could not say.
 	Planned *Announced
+	// Rollback is the declared image of what a card has whose flash nobody can read; nil: none.
+	Rollback *safety.ImageFacts
 	// Restore is set if the image is a backup that goes back; see Restore.
 	Restore *safety.RestoreFacts
 }
@@ -97,6 +99,9 @@ func (o *Ops) AssessFirmware(ctx context.Context, f Firmware) (cards.Assessment,
 		return cards.Assessment{}, err
 	}
 	a := o.Assess(f.Card, l)
+	if a.Card.Secure() {
+		a.Card.Rollback = f.Rollback
+	}
 	if worthInspecting(a, f) {
 		if err = o.Inspect(ctx, f.Card.Host, &a.Card); err != nil {
 			return cards.Assessment{}, err
@@ -148,10 +153,7 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 		return state, err
 	}
 	if a.Verdict.Action == safety.ActionBurn {
-		if err = f.imageStaged(ctx); err == nil {
-			err = o.write(ctx, f, a, &state.Work)
-		}
-		if err != nil {
+		if err = o.burn(ctx, f, a, &state.Work); err != nil {
 			return state, err
 		}
 	}
@@ -166,6 +168,18 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 	now := ReadFirmware(l)
 	now.BackupPath, now.Did = state.BackupPath, state.Did
 	return now, nil
+}
+
+// burn writes the image.
+func (o *Ops) burn(ctx context.Context, f Firmware, a cards.Assessment, work *Work) error {
+	if err := f.imageStaged(ctx); err != nil {
+		return err
+	}
+	err := o.write(ctx, f, a, work)
+	if err == nil && a.Card.Rollback != nil {
+		work.Did = append(work.Did, "The backup is a fingerprint: the rollback image, and no copy of the flash.")
+	}
+	return err
 }
 
 // writeBackLoss writes the identity that a burn of an earlier run took from the card, as the
@@ -221,7 +235,8 @@ func (f Firmware) entry(v safety.Verdict, before safety.CardFacts) (journal.Entr
 		Kind: journal.Burn, After: v.To, Image: journal.Image{Path: path, SHA256: f.Image.SHA256, Checksum: f.Image.Checksum},
 		Restore: f.Restore != nil, Argv: cmd.Argv(), Answers: v.Answers,
 	}
-	if f.Image.HasROM || !before.InFlash().HasROM() { // else the flash keeps its own ROM
+	keepsROM := len(f.Image.ROM) == 0 && before.InFlash().HasROM()
+	if !keepsROM && !before.Secure() { // of a secure card nobody reads the content
 		e.Checksum = f.Image.Checksum
 	}
 	return e, nil

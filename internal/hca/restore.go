@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,11 @@ type Restore struct {
 	Activation     safety.Activation
 	ManagementPath []string // consent, as of a burn
 	Lab            clash.Facts
+	// Declared is the SHA-256 of the rollback image that the state names; empty: none. Burned is the
+	// image that is in flash, as the copy on the host; nil if it is gone. A card with secure firmware
+	// needs both.
+	Declared string
+	Burned   *safety.ImageFacts
 	// NoWrite says that the plan announced no write, because the card had its old
 	// firmware.
 	NoWrite bool
@@ -57,6 +63,8 @@ func (o *Ops) restoreRequest(ctx context.Context, r Restore) (Firmware, backup.B
 	case err == nil:
 		facts.Path, facts.Other = b.Dir, b.Other(l)
 		facts.Damaged, facts.Unproven = r.compareSums(b, l.Snap.Host, ReadFirmware(l).Backups[r.Backup])
+		facts.Unproven = cmp.Or(facts.Unproven, r.fingerprint(b))
+		f.Rollback = r.Burned
 		f.Image = image.Facts(b.File(), b.Record.SHA256, "", b.Record.Size, b.Image, nil)
 	case !errors.As(err, &bad):
 		facts.Damaged = err.Error()
@@ -82,6 +90,19 @@ func (r Restore) compareSums(b backup.Backup, host, journal string) (damaged, un
 			"nor the journal of host %s has the SHA-256 of the backup", b.Image.PSID, b.Image.FWVersion, b.Record.SHA256, host)
 	}
 	return "", ""
+}
+
+// fingerprint says why a backup that was not read from the flash is not burned; empty: nothing is against it.
+func (r Restore) fingerprint(b backup.Backup) string {
+	switch {
+	case !b.Record.Fingerprint():
+		return ""
+	case r.Declared != b.Record.SHA256:
+		return "it is the rollback image of a card whose flash nobody can read, and rollback_image_id does not name it any more"
+	case r.Burned == nil:
+		return "the image that was burned over it is not on the host any more, and with it the only way back from this step"
+	}
+	return ""
 }
 
 // RestoreFirmware burns a backup back. It does all that a burn does: a backup of what

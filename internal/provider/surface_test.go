@@ -51,7 +51,7 @@ var surface = map[string]part{
 			{name: `port_guids$`, form: types.MapType{ElemType: attribute.GUIDType{}}},
 			{name: `macs$`, form: types.MapType{ElemType: attribute.MACType{}}},
 			{name: `^allow$`, starts: "Consents to "},
-			{name: `^((psid|guid|branch)_change|downgrade|reinstall|other_board|unproven_flash|management_path|other_cards)$`, starts: "Consent to "},
+			{name: `^((psid|guid|branch)_change|downgrade|reinstall|other_board|without_copy|unproven_flash|management_path|other_cards)$`, starts: "Consent to "},
 			{name: `^allowed_management_path$`, starts: "Interfaces "},
 			{name: `backup_path$`, form: types.StringType, starts: "Directory "},
 			{name: `_path$`, form: types.StringType, starts: "File "},

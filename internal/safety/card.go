@@ -145,14 +145,13 @@ func cardState(card CardFacts) []finding.Finding {
 	if s := securityAttributes(card.InFlash().SecurityAttrs); s != "" {
 		found = append(found, finding.FirmwareSecure.Find("Security attributes: %s", s))
 	}
-	switch card.Verified {
-	case VerifyBad:
+	switch {
+	case card.Verified == VerifyBad:
 		found = append(found, wayOutWithBackup(finding.FlashDamaged.Find("%s",
 			cmp.Or(card.VerifyError, "mstflint verify failed")), card))
-	case VerifyUnknown:
+	case card.Verified == VerifyUnknown && !card.Secure():
 		found = append(found, finding.FlashUnverified.Find("%s",
 			cmp.Or(card.VerifyError, "mstflint verify has not been run")))
-	case VerifyGood, VerifyBlank:
 	}
 	return found
 }

@@ -41,6 +41,8 @@ type CardFacts struct {
 	JobChecksum string
 	// GUIDsBy is the job that wrote the node GUID in flash since the host started.
 	GUIDsBy string
+	// Rollback is the declared image that goes back where no copy of the flash can be made; nil: none.
+	Rollback *ImageFacts
 	// Writes are what jobs of this provider made of the GUIDs and MACs of this card, at any time.
 	Writes []IdentityWrite
 }
@@ -153,13 +155,14 @@ type ImageFacts struct {
 	Failsafe bool
 	ib.Firmware
 	HWIDs   []ib.HWID
-	HasROM  bool
+	ROM     []string // each as mstflint prints it
 	Product string
 	Release string // release date, "2017-09-05"; empty: none
 	PRSName string // name of the board definition it was made from; may be empty
 	// PartNumber is the board's, in images of later chips.
 	PartNumber string
-	Controlled bool // what firmware that writes its own flash wants is there: a flag, a signature, keys
+	Security   uint32 // security version; zero if none is stated
+	Controlled bool   // what firmware that writes its own flash wants is there: a flag, a signature, keys
 	Checksum   string
 	Size       int64
 	Remarks    []string // sentences on what is unusual

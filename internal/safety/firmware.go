@@ -1,8 +1,12 @@
 package safety
 
 import (
+	"cmp"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/release"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/rollback"
 )
 
 // Firmware gives the verdict on having the image in the card's flash.
@@ -25,11 +29,7 @@ func Firmware(in FirmwareInput) Verdict {
 	if Holds(in.Card, in.Image) && (!unreadContent(in) || in.Request.Reinstall != in.Image.FW.String()) {
 		return alreadyThere(v, in)
 	}
-	v.Findings = append(v.Findings, rewritable(in.Card)...)
-	if in.Card.FlashKnown() {
-		v.Findings = append(v.Findings, checkConnectX4(in.Card, in.Image)...)
-		v.Findings = append(v.Findings, pastFirmware(in.Card, in.Image)...)
-	}
+	v.Findings = append(v.Findings, writable(in)...)
 	v.Findings = append(v.Findings, stagedFindings(in.Card, finding.FlashNotRunning, in.Request.UnprovenFlash)...)
 	v.Findings = append(v.Findings, identity(in.Card, in.Lab)...)
 	if in.Card.FlashKnown() {
@@ -43,6 +43,32 @@ func Firmware(in FirmwareInput) Verdict {
 	v.Findings = append(v.Findings, layoutFindings(in.Card, in.Image, in.Backup)...)
 	v.Answers = burnAnswers(in)
 	return seal(v, in.Card, in.Backup != nil)
+}
+
+// writable gives the findings on the flash and on the way to it.
+func writable(in FirmwareInput) []finding.Finding {
+	card := in.Card
+	if card.Secure() && card.Rollback != nil && card.firmwareUpdates() && release.ChipUnproven(card.Chip.Name) == "" {
+		if bad := Image(*card.Rollback); len(bad) > 0 {
+			return bad
+		}
+		return rollback.Check(rollback.Input{Card: card.token(), Flash: card.InFlash(), HWID: card.HWID,
+			Now: card.Rollback.compared(), New: in.Image.compared(), Consent: in.Request.WithoutCopy})
+	}
+	found := rewritable(card)
+	if card.FlashKnown() {
+		found = append(found, checkConnectX4(card, in.Image)...)
+		found = append(found, pastFirmware(card, in.Image)...)
+	}
+	return found
+}
+
+// token is what a consent calls the card.
+func (c CardFacts) token() string { return cmp.Or(c.Serial.Or(""), c.InFlash().GUIDs.Node.String()) }
+
+func (i ImageFacts) compared() rollback.Image {
+	return rollback.Image{Name: i.Name, SHA256: i.SHA256, Firmware: i.Firmware, HWIDs: i.HWIDs, Product: i.Product,
+		Release: i.Release, ROM: i.ROM, Security: i.Security, Controlled: i.Controlled}
 }
 
 // Holds reports whether the flash already has the image. If both checksums are known
@@ -67,7 +93,7 @@ func Holds(card CardFacts, img ImageFacts) bool {
 // unreadContent reports whether the content of a flash was to be compared with the image and
 // could not be read.
 func unreadContent(in FirmwareInput) bool {
-	return in.Card.Checksum == "" && in.Card.ChecksumWhy != "" && in.Image.Checksum != ""
+	return !in.Card.Secure() && in.Card.Checksum == "" && in.Card.ChecksumWhy != "" && in.Image.Checksum != ""
 }
 
 // alike compares values that one side may not state.
@@ -95,7 +121,7 @@ func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 func burnAnswers(in FirmwareInput) []Question {
 	var qs []Question
 	// Of later chips the image's ROM is taken without a question.
-	if !laterChip(in.Card) && in.Card.InFlash().HasROM() && in.Image.HasROM && in.Card.InFlash().ProductVersion == "" &&
+	if !laterChip(in.Card) && in.Card.InFlash().HasROM() && len(in.Image.ROM) > 0 && in.Card.InFlash().ProductVersion == "" &&
 		in.Image.Product == "" {
 		qs = append(qs, QuestionROM)
 	}

@@ -82,6 +82,14 @@ var firmwareCases = []struct {
 		in.Image.Controlled, in.Image.PSID = true, psidEN
 	}},
 	{"FW061", finding.Refuse, "chip that was not tried", func(in *FirmwareInput) { laterCard(in, 0x1021) }},
+	{"FW037", finding.Refuse, "rollback image of another version", func(in *FirmwareInput) {
+		secured(in).Rollback.FW = fw242
+	}},
+	{"FW038", finding.Refuse, "higher security version", func(in *FirmwareInput) {
+		secured(in)
+		in.Image.Security = 2
+	}},
+	{"FW039", finding.NeedsConsent, "secure firmware, with a way back", func(in *FirmwareInput) { secured(in) }},
 	{"FW042", finding.Refuse, "secure ConnectX-5", func(in *FirmwareInput) {
 		c := laterCard(in, 0x1017)
 		c.Flash.SecurityAttrs, c.UpdateMethod = "secure-fw", "fw_ctrl"

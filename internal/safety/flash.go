@@ -52,7 +52,7 @@ func (c CardFacts) Secure() bool { return securityAttributes(c.InFlash().Securit
 // GuardsItself reports whether the firmware of a card keeps mstflint from its flash, so that no tool
 // may be able to verify it from outside. Nobody writes it past that firmware (FW042, FW061).
 func (c CardFacts) GuardsItself() bool {
-	return c.Secure() || release.ChipUnproven(c.Chip.Name) != "" || release.OnlyByFirmware(c.Chip.Name) != ""
+	return c.Secure() || release.CopyUnproven(c.Chip.Name) != "" || release.OnlyByFirmware(c.Chip.Name) != ""
 }
 
 // mayNotStart reports whether what was read of a flash speaks against a restart. One that

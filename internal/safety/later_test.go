@@ -10,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/release"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/rollback"
 )
 
 // laterCard makes card and image those of a later chip, with nothing against a burn.
@@ -24,6 +25,50 @@ func laterCard(in *FirmwareInput, device uint16) *CardFacts {
 		MAC1: 0xec0d9a76eae2}
 	in.Image.Format, in.Image.HWIDs = c.Chip.Format, []ib.HWID{silicon}
 	return c
+}
+
+// secured makes the card one with secure firmware, with an image of what it has as the way back.
+func secured(in *FirmwareInput) *CardFacts {
+	c := laterCard(in, 0x1021)
+	c.UpdateMethod, c.Flash.SecurityAttrs, c.Verified, c.VerifyError = "fw_ctrl", "secure-fw", VerifyUnknown, "not supported"
+	c.Serial = fact.Known("MT1712X00002")
+	c.Checksum, c.ChecksumWhy = "", "Unsupported operation under Secure FW"
+	in.Image.Controlled, in.Image.SHA256 = true, "new"
+	back := in.Image
+	back.Firmware, back.Release, back.Product, back.ROM = c.Flash.Firmware, c.Flash.ReleaseDate, c.Flash.ProductVersion, c.Flash.ROM
+	back.SHA256 = "old"
+	c.Rollback = &back
+	return c
+}
+
+// A burn without a copy of the flash is permitted with the consent that names card and images, and with
+// the rollback image in the place of the backup.
+func TestFirmware_without_a_copy(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(in *FirmwareInput)
+		permits bool
+	}{
+		"as allowed": {func(*FirmwareInput) {}, true},
+		"no serial number": {func(in *FirmwareInput) {
+			in.Card.Serial = fact.Unknown[string]("lspci is not installed")
+			in.Request.WithoutCopy.Card = in.Card.Flash.GUIDs.Node.String()
+		}, true},
+		"another card":                 {func(in *FirmwareInput) { in.Request.WithoutCopy.Card = "MT1" }, false},
+		"another backup":               {func(in *FirmwareInput) { in.Backup.SHA256 = "other" }, false},
+		"a chip that was not tried":    {func(in *FirmwareInput) { in.Card.Chip.Name = "Connect-IB" }, false},
+		"firmware that is not reached": {func(in *FirmwareInput) { in.Card.UpdateMethod += ", but" }, false},
+	} {
+		in := goodFirmware()
+		secured(&in)
+		in.Request.WithoutCopy = rollback.Consent{Card: in.Card.Serial.Or(""), Rollback: "old", Image: "new"}
+		in.Backup = goodBackup()
+		in.Backup.SHA256, in.Backup.GUIDs = "old", ib.GUIDSet{} // an image has no GUIDs of a card
+		c.change(&in)
+		v := Firmware(in)
+		if got := v.Permits(ActionBurn, in.Card.Host+"/"+in.Card.PCI.String()); got != c.permits {
+			t.Errorf("%s: permits %t: %+v", name, got, v.Findings)
+		}
+	}
 }
 
 func TestFirmware_of_later_chips(t *testing.T) {
@@ -71,7 +116,7 @@ func TestHolds_of_a_staged_image(t *testing.T) {
 func TestFirmware_never_answers_for_the_ROM_of_later_chips(t *testing.T) {
 	in := goodFirmware()
 	laterCard(&in, 0x1013)
-	in.Card.Flash.ROM, in.Image.HasROM, in.Card.Flash.ProductVersion, in.Image.Product = []string{"PXE"}, true, "", ""
+	in.Card.Flash.ROM, in.Image.ROM, in.Card.Flash.ProductVersion, in.Image.Product = []string{"PXE"}, []string{"PXE"}, "", ""
 	in.Card.Flash.FW, in.Image.FW = fw242, fw236
 	runsVersion(&in.Card, fw242)
 	in.Request.Downgrade = &Change[ib.FWVersion]{From: fw242, To: fw236}

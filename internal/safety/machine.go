@@ -175,7 +175,8 @@ func BackupDoubts(card CardFacts, b *BackupFacts) (doubts []string) {
 		{b.Parsed, "the copy on the operator's machine does not verify"},
 		{b.PSID == card.InFlash().PSID, fmt.Sprintf("it holds PSID %q, the card has %q", b.PSID, card.InFlash().PSID)},
 		{b.FW == card.InFlash().FW, fmt.Sprintf("it holds version %s, the card has %s", b.FW, card.InFlash().FW)},
-		{b.GUIDs == card.InFlash().GUIDs || card.InFlash().BlankGUIDs, "its GUIDs or MACs are not those of the card"},
+		{card.Rollback == nil || b.SHA256 == card.Rollback.SHA256, "it is not the rollback image"},
+		{b.GUIDs == card.InFlash().GUIDs || card.InFlash().BlankGUIDs || card.Rollback != nil, "its GUIDs or MACs are not those of the card"},
 	} {
 		if !c.ok {
 			doubts = append(doubts, c.what)

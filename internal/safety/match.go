@@ -224,7 +224,7 @@ func checkConnectX4(card CardFacts, img ImageFacts) []finding.Finding {
 	}
 	var found []finding.Finding
 	direct := bypass(card, img)
-	if why := release.ChipUnproven(card.Chip.Name); why != "" {
+	if why := release.CopyUnproven(card.Chip.Name); why != "" {
 		found = append(found, finding.ChipUnproven.Find("The card is a %s: %s", card.Chip.Name, why))
 	} else if why = release.OnlyByFirmware(card.Chip.Name); why != "" && direct != "" {
 		found = append(found, finding.ChipUnproven.Find("The card is a %s: %s. %s", card.Chip.Name, why, direct).WithWayOut(
@@ -243,7 +243,7 @@ func checkConnectX4(card CardFacts, img ImageFacts) []finding.Finding {
 // checkOneBase refuses a later chip whose firmware does not take GUIDs: mstflint would write its
 // flash behind the running firmware, with -ocr.
 func checkOneBase(card CardFacts) []finding.Finding {
-	switch why := release.ChipUnproven(card.Chip.Name); {
+	switch why := release.CopyUnproven(card.Chip.Name); {
 	case !laterChip(card):
 	case why != "":
 		return []finding.Finding{finding.GUIDsUnsupported.Find("The card is a %s: %s", card.Chip.Name, why)}

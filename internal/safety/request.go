@@ -7,6 +7,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/rollback"
 )
 
 // Change is the consent to one change: exactly from this value to that one.
@@ -23,6 +24,8 @@ type Consents struct {
 	// UnprovenFlash is the version in flash that may be burned over although nothing
 	// shows that it has run.
 	UnprovenFlash string
+	// WithoutCopy allows a burn of a card whose flash nobody can read.
+	WithoutCopy rollback.Consent
 	// ManagementPath names the interfaces of this card that carry the SSH session
 	// or the default route.
 	ManagementPath []string

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/rollback"
 )
 
 // restore gives the verdict on burning a backup back.
@@ -20,6 +21,13 @@ func restore(in FirmwareInput) Verdict {
 	in.Request.Downgrade = &Change[ib.FWVersion]{From: r.Left.FW, To: in.Image.FW}
 	in.Request.Branch = &Change[ib.FWVersion]{From: r.Left.FW, To: in.Image.FW}
 	in.Request.Reinstall = in.Image.FW.String()
+	if in.Card.Rollback != nil {
+		back := *in.Card.Rollback
+		back.Security = in.Image.Security // the card ran what goes back
+		in.Card.Rollback = &back
+		in.Request.WithoutCopy = rollback.Consent{Card: in.Card.token(), Rollback: in.Card.Rollback.SHA256,
+			Image: in.Image.SHA256}
+	}
 	in.Request.UnprovenFlash = r.Left.FW.String() // what ran before it is what is written back
 	v := Firmware(in)
 	for i := range v.Findings {

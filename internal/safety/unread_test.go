@@ -262,6 +262,8 @@ var notUnknown = map[string]string{
 	"Card.SystemGUID":       "goes with NodeGUID",
 	"CardFacts.StartedWith": "the job folders are our own; empty leaves Running to decide (FW055)",
 	"CardFacts.JobChecksum": "empty proves no content: FW055 asks",
+	"CardFacts.Rollback":    "configuration; none refuses (FW042)",
+	"Card.Serial":           "a consent names the node GUID then, see TestFirmware_without_a_copy",
 	"CardFacts.StagedBy":    "the job folders are our own; empty leaves Running to decide (FW055)",
 
 	"IdentityFacts.Recorded": ofCard, "IdentityFacts.Now": ofCard, "IdentityFacts.Unread": word, "IdentityFacts.Edit": word,
@@ -511,8 +513,9 @@ func TestUnread_restart(t *testing.T) {
 var noFact = map[string]string{
 	"FW001 FW003 FW004 FW005 FW006 FW007 FW009 FW010 FW011 FW012 FW014 FW015 FW016": "the file of the image, which is read here; one that cannot be read is FW001",
 	"FW020 FW021 FW030": "the hardware id, which is FW022 if unknown",
-	"FW023 FW026 FW033 FW034 FW035 FW042 FW046 FW047 FW084 FW090": "the query of the flash, which is FW044 if it fails",
+	"FW023 FW026 FW033 FW034 FW035 FW037 FW042 FW046 FW047 FW084 FW090": "the query of the flash, which is FW044 if it fails",
 	"FW049 GU006 GU016":             "the identity of other cards; a host that does not answer is named by a warning of its own",
+	"FW038 FW039":                   "the rollback image, which is held to the card before (FW037)",
 	"FW040 FW041 FW054 FW058 LT005": "the PCI id, without which the collection fails as a whole",
 	"FW043 FW060":                   "the verification and the backup, which are FW056 and BK001 if they fail",
 	"FW045":                         "what the card runs, which is FW055 if unknown",

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 )
 
@@ -102,6 +103,37 @@ func updateByFirmware(t *testing.T, name string, chip card.Chip) {
 	}
 	o.mustApply(o.firmware("cx4.bin", image, nil))
 	o.checkUpdated(before)
+}
+
+// TestProvider_secure_firmware updates a card of which the tool reads no flash, with an image of what it
+// has as the way back, and goes back by it.
+func TestProvider_secure_firmware(t *testing.T) {
+	t.Parallel()
+	secure := func(s *card.TOCSpec) { s.Signed, s.Flags = true, card.FlagSecure|card.FlagControlled }
+	had := tocCard(card.ConnectX7, secure)
+	o := newOperator(t, "cx7secure", had)
+	o.withoutConfiguration()
+	spec := tocSpec(card.ConnectX7, psidCX4, laterVersion)
+	secure(&spec)
+	back, rollback := o.file("back.bin", had.Image)
+	cfg := o.firmware("cx7.bin", card.BuildTOC(spec), map[string]any{"on_destroy": "restore",
+		"rollback_image_id": acctest.To("infiniband_firmware_image.back", "id")})
+	_, sum := o.file("cx7.bin", card.BuildTOC(spec))
+	cfg = append(acctest.Config{{Type: "infiniband_firmware_image", Name: "back",
+		Attrs: map[string]any{"host": o.box.Name, "source": back, "sha256": rollback}}}, cfg...)
+	if said := o.plan(cfg).Diags.Errors(); len(said.Find("FW039", "without_copy")) == 0 {
+		t.Fatalf("without a consent:\n%s", said)
+	}
+	cfg = cfg.With(firmwareAddress, acctest.Allow("without_copy", map[string]any{
+		"card": fmt.Sprintf("0x%016x", uint64(gen5GUID)), "rollback_sha256": rollback, "image_sha256": sum}))
+	before := o.inFlash()
+	o.mustApply(cfg)
+	o.checkUpdated(before)
+	o.nothingToDo(cfg)
+	o.mustApply(nil)
+	if now := o.inFlash(); now.Version != before.Version || now.GUIDs != before.GUIDs {
+		t.Errorf("restored: %+v, had %+v", now, before)
+	}
 }
 
 // clearSemaphore is the way out that FW044 names: look that nothing uses the card,

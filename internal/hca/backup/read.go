@@ -111,7 +111,7 @@ func (b *Store) Newest(l *cards.Look) (Backup, error) {
 		switch {
 		case openErr != nil:
 			bad = append(bad, openErr)
-		case found.Other(l) == "" && (best.Dir == "" || newer(found, best)):
+		case found.Other(l) == "" && !found.Record.Fingerprint() && (best.Dir == "" || newer(found, best)):
 			best = found
 		}
 	}

@@ -48,7 +48,15 @@ type Record struct {
 	Operator     string        `json:"operator,omitempty"`
 	SHA256       string        `json:"firmware_sha256"`
 	Size         int64         `json:"firmware_size"`
+	Kind         string        `json:"kind,omitempty"` // empty: what was read from the flash
 }
+
+// kindFingerprint is the kind of a record whose firmware is an image that agrees with all that the
+// card said of itself, because nobody can read the flash of that card.
+const kindFingerprint = "fingerprint"
+
+// Fingerprint reports whether the firmware was declared, and not read from the flash.
+func (r Record) Fingerprint() bool { return r.Kind == kindFingerprint }
 
 const (
 	firmwareFile = "firmware.bin"

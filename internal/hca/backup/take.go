@@ -76,7 +76,7 @@ func (b *Store) Take(ctx context.Context, c cards.Card) (Backup, error) {
 // Keep reads the card's firmware to the host's disk twice, has it verified there,
 // copies it to the operator's machine and verifies it again. The first copy stays on
 // the host under its hash: a host that has lost its network can still be repaired from
-// its console.
+// its console. Of a card whose flash nobody can read it keeps the rollback image in its place.
 //
 // The verdict judges what it returns; a copy that is not proven is not kept, and has no path. An
 // error means that there is no backup.
@@ -91,7 +91,7 @@ func (b *Store) Keep(ctx context.Context, c cards.Card, l *cards.Look,
 	}
 	defer b.removeQuietly(ctx, c, dir)
 	for _, path := range []string{first, second} {
-		if err := b.readImage(ctx, c, path); err != nil {
+		if err := b.readImage(ctx, c, facts.Rollback, path); err != nil {
 			return nil, b.newError(c, "reading the flash failed", err)
 		}
 	}
@@ -150,11 +150,18 @@ func (b *Store) record(l *cards.Look, facts safety.CardFacts, query string) Reco
 	if running, known := facts.Running.Get(); known {
 		r.RunningPSID, r.RunningFW = running.PSID, running.FW.String()
 	}
+	if facts.Rollback != nil {
+		r.Kind = kindFingerprint
+	}
 	r.PartNumber, r.SerialNumber, r.ROM = l.Card.PartNumber, l.Card.Serial.Or(""), l.Card.InFlash().ROM
 	return r
 }
 
-func (b *Store) readImage(ctx context.Context, c cards.Card, path string) error {
+func (b *Store) readImage(ctx context.Context, c cards.Card, rollback *safety.ImageFacts, path string) error {
+	if rollback != nil {
+		_, err := c.Host.Run(ctx, shellcmd.New("cp", "--", image.Path(rollback.SHA256), path).AsRoot().Changes())
+		return err
+	}
 	cmd, err := mstflint.ReadImage(c.PCI, path)
 	if err != nil {
 		return err

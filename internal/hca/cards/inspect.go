@@ -142,6 +142,7 @@ func withInspection(facts, earlier safety.CardFacts) safety.CardFacts {
 	facts.UpdateMethod, facts.Failsafe = earlier.UpdateMethod, earlier.Failsafe
 	facts.Checksum, facts.ChecksumWhy = earlier.Checksum, earlier.ChecksumWhy
 	facts.Verified, facts.VerifyError = earlier.Verified, earlier.VerifyError
+	facts.Rollback = earlier.Rollback
 	return facts
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
 // Facts turns what fwimage.Parse returned into what the verdict needs.
@@ -21,11 +22,14 @@ func Facts(name, sha256, declared string, size int64, img *fwimage.Image, err er
 	f.Format, f.Failsafe = string(img.Format), img.Failsafe
 	f.PSID, f.FW, f.HWIDs = img.PSID, img.FWVersion, img.HWIDs
 	f.Release = img.ReleaseDate
-	f.HasROM, f.Product, f.PRSName = len(img.ROMs) > 0, img.ProductVersion, img.PRSName
+	f.Product, f.PRSName = img.ProductVersion, img.PRSName
+	for _, rom := range img.ROMs {
+		f.ROM = append(f.ROM, mstflint.ROM{Type: rom.Type, Version: rom.Version, CPU: rom.CPU}.String())
+	}
 	f.Checksum = img.Checksum
 	f.PartNumber, f.Remarks = img.PartNumber, img.Warnings
 	if img.Format != fwimage.FS2 {
-		f.Controlled = img.Security.UpdateMethod() == safety.ByFirmware
+		f.Controlled, f.Security = img.Security.UpdateMethod() == safety.ByFirmware, img.Security.Version
 		f.FlashLayout = safety.FlashLayout{Slot: img.Chunk, Version: img.Layout}
 	}
 	return f

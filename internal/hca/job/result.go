@@ -19,13 +19,17 @@ type result struct {
 
 // whole reports whether the flash is known to hold one image that starts.
 func (r result) whole() bool {
-	return r.FlashKnown() && (r.Verified == safety.VerifyGood || r.Verified == safety.VerifyBlank)
+	return r.FlashKnown() && (r.Verified == safety.VerifyGood || r.Verified == safety.VerifyBlank || r.byWord())
 }
+
+// byWord reports whether nothing but the firmware of the card says what is in flash: it lets no tool
+// read it, verifies an image before it puts it beside the running one, and answers for both.
+func (r result) byWord() bool { return r.Secure() && r.Verified == safety.VerifyUnknown }
 
 // untouched reports whether the card holds just what it held before a job that was
 // to change it.
 func (r result) untouched() bool {
-	proven := r.FlashKnown() && r.Verified == safety.VerifyGood
+	proven := r.FlashKnown() && (r.Verified == safety.VerifyGood || r.byWord())
 	same := r.InFlash().Firmware == r.want.Before
 	if r.want.Kind == journal.GUIDs {
 		return proven && same && r.InFlash().GUIDs == r.want.GUIDsBefore && r.want.GUIDsBefore != r.want.GUIDsAfter
@@ -41,7 +45,7 @@ func (r result) mismatches() []string {
 			wrong = append(wrong, fmt.Sprintf(format, args...))
 		}
 	}
-	verified := r.Verified == safety.VerifyGood || r.staysBlank() && r.Verified == safety.VerifyBlank
+	verified := r.Verified == safety.VerifyGood || r.byWord() || r.staysBlank() && r.Verified == safety.VerifyBlank
 	add(!verified, "its flash does not verify: %s", r.VerifyError)
 	now := r.InFlash().Firmware
 	add(now.PSID != r.want.After.PSID, "its PSID is %q instead of %q", now.PSID, r.want.After.PSID)

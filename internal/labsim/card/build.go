@@ -53,6 +53,7 @@ type TOCSpec struct {
 	PRS, Part string
 	Flags     uint16 // of the image information; 0x8000 secure, 0x4000 signed, 0x0100 the firmware controls updates
 	Signed    bool   // with the sections of a signature, which make Flags count
+	Security  uint32 // security version, of FS4
 	ROMDevice uint16 // what the expansion ROM is for; default Device
 	Log       uint   // log2 of the slot size
 	Code      int    // bytes of made-up code
@@ -96,7 +97,7 @@ func BuildTOC(s TOCSpec) []byte {
 	o := synth.TOCOptions{
 		PSID: s.PSID, OrigPSID: s.OrigPSID, Version: version(s.Version), ProductVersion: text(s.Product),
 		ReleaseDate: date(s.Date), HWIDs: chips(s.HWIDs),
-		DeviceType: s.Device, PRSName: s.PRS, PartNumber: s.Part, Flags: s.Flags, Signature: s.Signed, ROMs: rom(s.ROMDevice),
+		DeviceType: s.Device, PRSName: s.PRS, PartNumber: s.Part, Flags: s.Flags, Signature: s.Signed, SecurityVersion: s.Security, ROMs: rom(s.ROMDevice),
 		Payload:  s.Code,
 		SlotBits: uint8(s.Log), Size: 1 << s.Log,
 	}

@@ -47,6 +47,16 @@ func ConsentToPair[K Kind](description string) schema.SingleNestedAttribute {
 	}
 }
 
+// ConsentToAll permits what all of its parts name together; parts says what each is.
+func ConsentToAll(description string, parts map[string]string) schema.SingleNestedAttribute {
+	a := schema.SingleNestedAttribute{Optional: true, WriteOnly: true, MarkdownDescription: description,
+		Attributes: map[string]schema.Attribute{}}
+	for name, what := range parts {
+		a.Attributes[name] = schema.StringAttribute{Required: true, WriteOnly: true, MarkdownDescription: what}
+	}
+	return a
+}
+
 // ConsentToName permits to touch one thing. It holds its name.
 func ConsentToName(description string) schema.StringAttribute {
 	return schema.StringAttribute{Optional: true, WriteOnly: true, MarkdownDescription: description}

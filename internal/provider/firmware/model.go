@@ -15,6 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/rollback"
 )
 
 const notKnownYet = "the card, the image or a consent comes from something that does not exist yet"
@@ -30,6 +31,7 @@ type model struct {
 	CardID       attribute.CardID  `tfsdk:"card_id"`
 	CardIdentity types.String      `tfsdk:"card_identity"`
 	ImageID      attribute.ImageID `tfsdk:"image_id"`
+	RollbackID   attribute.ImageID `tfsdk:"rollback_image_id"`
 	Allow        types.Object      `tfsdk:"allow"`
 	AllowedPath  types.List        `tfsdk:"allowed_management_path"`
 	Activation   types.String      `tfsdk:"activation"`
@@ -56,7 +58,7 @@ func (m *model) holds() bool { return m.ImageID.IsNull() }
 
 // known reports whether everything that the verdict needs is known.
 func (m *model) known() bool {
-	return attribute.Known(m.CardID, m.ImageID, m.Allow, m.Activation)
+	return attribute.Known(m.CardID, m.ImageID, m.RollbackID, m.Allow, m.Activation)
 }
 
 // request reads what is asked and consented to. m must be the configuration, with the
@@ -67,6 +69,9 @@ func (m *model) request() (safety.FirmwareRequest, error) {
 	req.OtherBoard = given.Text("other_board")
 	req.Reinstall, req.UnprovenFlash = given.Text("reinstall"), given.Text(attribute.UnprovenFlash)
 	req.ManagementPath = given.Names(attribute.ManagementPath)
+	uncopied := given.Part("without_copy")
+	req.WithoutCopy = rollback.Consent{Card: uncopied.Text("card"), Rollback: uncopied.Text("rollback_sha256"),
+		Image: uncopied.Text("image_sha256")}
 	var errs [3]error
 	req.PSIDChange, errs[0] = pair(given, "psid_change", func(s string) (ib.PSID, error) { return ib.PSID(s), nil })
 	req.Downgrade, errs[1] = pair(given, "downgrade", ib.ParseFWVersion)
@@ -202,11 +207,13 @@ func describe(f ib.Firmware) string { return fmt.Sprintf("%s %s", f.PSID, f.FW) 
 func (m *model) keep(plan model) bool {
 	before := *m
 	m.OnDestroy, m.AllowedPath, m.Timeouts = plan.OnDestroy, plan.AllowedPath, plan.Timeouts
+	m.RollbackID = plan.RollbackID
 	if plan.OnDestroy.ValueString() == destroyRestore {
 		m.Activation = plan.Activation
 	}
 	return !m.OnDestroy.Equal(before.OnDestroy) || !m.Activation.Equal(before.Activation) ||
-		!m.Timeouts.Equal(before.Timeouts) || !m.AllowedPath.Equal(before.AllowedPath)
+		!m.Timeouts.Equal(before.Timeouts) || !m.AllowedPath.Equal(before.AllowedPath) ||
+		!m.RollbackID.Equal(before.RollbackID)
 }
 
 // follow stores the new place of a card that has moved. It reports whether that is all

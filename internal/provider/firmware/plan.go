@@ -13,7 +13,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -145,12 +144,20 @@ func (a *assessment) announce(ctx context.Context, last attribute.Restart, resp 
 			then = "Then host " + a.at.Ref.Host + " is restarted, so that the card runs it."
 		}
 		diags.AddWarning("The apply burns firmware on card "+card+": "+changeText(describe(a.now.Flash), a.image),
-			"It backs up the present firmware to backup_dir, writes the image and verifies it. "+then)
+			a.keeps()+", writes the image and verifies it. "+then)
 	case v.Action == safety.ActionNone && restart:
 		session.WarnRestart(diags, a.at.Ref,
 			"The flash holds "+describe(a.now.Flash)+", and the card runs "+describe(a.now.Running.Or(ib.Firmware{}))+
 				". Nothing is written.")
 	}
+}
+
+// keeps says what becomes of the firmware in flash.
+func (a *assessment) keeps() string {
+	if a.Card.Rollback != nil {
+		return "It keeps the rollback image in backup_dir, because nobody can read the flash"
+	}
+	return "It backs up the present firmware to backup_dir"
 }
 
 // assessment is the verdict with what it is about.
@@ -190,12 +197,20 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 	if at == nil {
 		return nil
 	}
-	image, ok := r.image(ctx, at, config, diags)
+	image, ok := r.image(ctx, at, "image_id", config.ImageID, diags)
 	if !ok {
 		return nil
 	}
-	return &assessment{at: at, image: image, now: hca.ReadFirmware(at.Look),
+	a := &assessment{at: at, image: image, now: hca.ReadFirmware(at.Look),
 		ask: hca.Firmware{Card: at.HCA, Image: image, Request: request}}
+	if at.Facts.Secure() && !config.RollbackID.IsNull() {
+		back, ok := r.image(ctx, at, "rollback_image_id", config.RollbackID, diags)
+		if !ok {
+			return nil
+		}
+		a.ask.Rollback = &back
+	}
+	return a
 }
 
 // assess gives the verdict and reports it. It gives false if nothing may be planned.
@@ -212,41 +227,6 @@ func (r *Resource) assess(ctx context.Context, a *assessment, config, state mode
 		return false
 	}
 	return !a.report(ctx, diags) && a.agrees(config, diags)
-}
-
-// image finds the facts of the configured image: from this plan's image
-// resource, or else from the copy on the host.
-func (r *Resource) image(ctx context.Context, at *session.CardAt, config model,
-	diags *diag.Diagnostics) (safety.ImageFacts, bool) {
-	what := "plan firmware of card " + at.Ref.String()
-	ref, err := attribute.ParseImageRef(config.ImageID.ValueString())
-	if err != nil {
-		diagnostic.AddErrorAt(diags, path.Root("image_id"), what, err)
-		return safety.ImageFacts{}, false
-	}
-	if ref.Host != at.Ref.Host {
-		diags.AddAttributeError(path.Root("image_id"), "Refusing to "+what+": the image is on another host",
-			"The image is staged on host "+ref.Host+", the card is in host "+at.Ref.Host+
-				". An image must be staged on the host of the card that it is for.\n\n"+
-				"Use an infiniband_firmware_image with host = \""+at.Ref.Host+"\".")
-		return safety.ImageFacts{}, false
-	}
-	if img, ok := r.Planned.Image(ref); ok {
-		return image.Facts(img.Name, img.SHA256, "", img.Size, img.Parsed, nil), true
-	}
-	if !at.Snap.Staged[ref.SHA256] {
-		diags.AddAttributeError(path.Root("image_id"), "Unable to "+what+": the image is not on the host",
-			"No image with this SHA-256 is staged on host "+ref.Host+
-				", and no infiniband_firmware_image that this plan knows stages it.\n\n"+
-				"Refer to the image resource by its id, so that Terraform stages it first.")
-		return safety.ImageFacts{}, false
-	}
-	parsed, size, err := image.Open(ctx, at.Host, ref.SHA256)
-	if err != nil && parsed == nil && diagnostic.IsTransport(err) {
-		diagnostic.AddErrorAt(diags, path.Root("image_id"), what, err)
-		return safety.ImageFacts{}, false
-	}
-	return image.Facts(ref.String(), ref.SHA256, "", size, parsed, err), true
 }
 
 // hasImage reports whether flash already has the image's PSID and version.

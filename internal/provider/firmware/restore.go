@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -26,7 +27,7 @@ func (m *model) restores() bool {
 
 // kept are the arguments that a destroy needs from the state, where there is no
 // configuration any more.
-var kept = []string{"on_destroy", "activation", "allowed_management_path"}
+var kept = []string{"on_destroy", "rollback_image_id", "activation", "allowed_management_path"}
 
 // places are the attributes that say where the card is. Another image on the same
 // host differs in image_sha256, too.
@@ -107,13 +108,22 @@ func (r *Resource) restoreOf(ctx context.Context, ref attribute.CardRef, state m
 		diagnostic.AddError(diags, what, fmt.Errorf("the version that was burned is not in the state: %w", err))
 		return hca.Restore{}, false
 	}
-	return hca.Restore{
+	ask := hca.Restore{
 		Card: at.HCA, Backup: state.OriginalBackup.ValueString(), SHA256: originalOf(ctx, state, kept, diags),
 		Lab:            r.Lab(ctx, ref, diags),
 		Left:           ib.Firmware{PSID: ib.PSID(state.ImagePSID.ValueString()), FW: left},
 		Activation:     safety.Activation(state.Activation.ValueString()),
 		ManagementPath: attribute.StringsOf(state.AllowedPath),
-	}, true
+	}
+	if back, err := attribute.ParseImageRef(state.RollbackID.ValueString()); err == nil {
+		ask.Declared = back.SHA256
+	}
+	if sum := state.ImageSHA256.ValueString(); at.Facts.Secure() && at.Snap.Staged[sum] {
+		parsed, size, err := image.Open(ctx, at.Host, sum)
+		burned := image.Facts(at.Ref.Host+"/"+sum, sum, "", size, parsed, err)
+		ask.Burned = &burned
+	}
+	return ask, true
 }
 
 // announce is the plan of a restore from a backup.

@@ -86,6 +86,12 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 				"never writes to the card.",
 			PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.ImageIDKind]()},
 		},
+		"rollback_image_id": schema.StringAttribute{
+			Optional: true, CustomType: attribute.ImageIDType{},
+			MarkdownDescription: "Id of an `infiniband_firmware_image` of what the card has now, `host/sha256`. Only a card " +
+				"with secure firmware needs it, whose flash nobody can read: see [Secure firmware](#secure-firmware).",
+			PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.ImageIDKind]()},
+		},
 		finding.Allow: attribute.AllowAttribute(map[string]schema.Attribute{
 			"psid_change": attribute.ConsentToPair[attribute.PSIDKind]("Consent to a cross-flash: exactly this PSID " +
 				"`from` may become that PSID `to`."),
@@ -98,6 +104,12 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 				"already: that version."),
 			"other_board": attribute.ConsentToName("Consent to an image for a board that has another number of ports, by the " +
 				"table of boards: the PSID of that image."),
+			"without_copy": attribute.ConsentToAll("Consent to burn a card whose flash nobody can read: exactly this card, "+
+				"way back and image.", map[string]string{
+				"card":            "Serial number of the card, or else its node GUID.",
+				"rollback_sha256": "SHA-256 of the image of `rollback_image_id`.",
+				"image_sha256":    "SHA-256 of the image that is burned.",
+			}),
 			attribute.UnprovenFlash: attribute.ConsentToUnproven("burn over"),
 			attribute.ManagementPath: attribute.ConsentToNames("Consent to change the card although the SSH session or the " +
 				"default route of the host rides on it: the names of those interfaces."),

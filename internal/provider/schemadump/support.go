@@ -43,7 +43,7 @@ var objects = []object{
 	{"infiniband_firmware_image", "", burnable, everySystem, everyKind, "the real mstflint burns what was staged", burnTest},
 	{"infiniband_firmware", platform.FeatureFirmware, burnable, everySystem, everyKind, burned,
 		burnTest + ";acctest/later_chips_test.go TestLater_chips_are_restored_at_destroy"},
-	{"infiniband_firmware_backup", platform.FeatureFirmware, burnable, everySystem, everyKind,
+	{"infiniband_firmware_backup", platform.FeatureFirmware, copied, everySystem, everyKind,
 		"the real mstflint reads an emulated ConnectX-3 Pro before each burn", burnTest},
 	{"infiniband_guids", platform.FeatureFirmware, identifiable, everySystem, everyKind,
 		"the real mstflint sets those of an emulated ConnectX-3 Pro", burnTest},
@@ -182,7 +182,7 @@ func cardsSection() string {
 func sorted() []ib.Chip {
 	all := ib.Chips()
 	slices.SortStableFunc(all, func(a, b ib.Chip) int {
-		order := []string{burnedAlways, burnedLater, burnedByItself, notBurned}
+		order := []string{burnedAlways, burnedLater, burnedByItself, burnedSecure, notBurned}
 		if a.IB != b.IB && burns(a) == burns(b) {
 			return map[bool]int{true: -1, false: 1}[a.IB]
 		}
@@ -193,8 +193,9 @@ func sorted() []ib.Chip {
 
 const (
 	burnedAlways   = "burned"
-	burnedLater    = "burned, unless its firmware is secure (FW042)"
-	burnedByItself = "burned by its own firmware (fw_ctrl), unless that is secure (FW042)"
+	burnedLater    = "burned; secure firmware without a copy (FW039)"
+	burnedByItself = "burned by its own firmware (fw_ctrl); secure firmware without a copy (FW039)"
+	burnedSecure   = "burned if its firmware is secure, without a copy (FW039); else read (FW061)"
 	notBurned      = "read, not burned (FW061)"
 )
 
@@ -202,6 +203,8 @@ func burns(c ib.Chip) string {
 	switch {
 	case release.ChipUnproven(c.Name) != "":
 		return notBurned
+	case release.CopyUnproven(c.Name) != "":
+		return burnedSecure
 	case c.IsFS2():
 		return burnedAlways
 	case release.OnlyByFirmware(c.Name) != "":
@@ -215,7 +218,7 @@ func later(c ib.Chip) bool { return burns(c) == burnedLater || burns(c) == burne
 
 func guidsOf(c ib.Chip) string {
 	switch burns(c) {
-	case notBurned:
+	case notBurned, burnedSecure:
 		return "not set (GU014)"
 	case burnedAlways:
 		return "set"
@@ -254,6 +257,11 @@ func namesOf(holds func(ib.Chip) bool) string {
 func anyCard() string { return "each with a driver" }
 
 func burnable() string {
+	return namesOf(func(c ib.Chip) bool { return burns(c) == burnedAlways }) + "; with secure firmware without a copy " +
+		"(FW039): " + namesOf(func(c ib.Chip) bool { return later(c) || burns(c) == burnedSecure })
+}
+
+func copied() string {
 	return namesOf(func(c ib.Chip) bool { return burns(c) == burnedAlways }) + "; unless their firmware is secure: " +
 		namesOf(later)
 }

@@ -96,6 +96,8 @@ func TestSupport_tables(t *testing.T) {
 			"each with a driver\n",
 		"* `infiniband_guids`: ConnectX-3, ConnectX-3 Pro; where their firmware takes them (fw_ctrl): ConnectX-4, ConnectX-4 " +
 			"Lx, ConnectX-5, ConnectX-6, ConnectX-6 Dx, ConnectX-6 Lx\n",
+		"`infiniband_firmware_image`, `infiniband_firmware`: ConnectX-3, ConnectX-3 Pro; with secure firmware without a copy " +
+			"(FW039): ConnectX-4, ConnectX-4 Lx, ConnectX-5, ConnectX-6, ConnectX-6 Dx, ConnectX-6 Lx, ConnectX-7\n",
 		"`infiniband_firmware_backup`: ConnectX-3, ConnectX-3 Pro; unless their firmware is secure: ConnectX-4, " +
 			"ConnectX-4 Lx, ConnectX-5, ConnectX-6, ConnectX-6 Dx, ConnectX-6 Lx\n",
 		"**Nothing was ever tried with a real card.**",
@@ -106,9 +108,11 @@ func TestSupport_tables(t *testing.T) {
 	}
 	text := cardsSection()
 	for _, want := range []string{
-		"| ConnectX-3, ConnectX-3 Pro | burned | set |", "| ConnectX-4, ConnectX-5 | burned, unless ",
-		"| ConnectX-4 Lx | burned, unless ", "| Connect-IB, ConnectX-7 | read, not burned (FW061) | not set (GU014) |",
-		"| ConnectX-6 | burned by its own firmware (fw_ctrl), unless that is secure (FW042) | set where ",
+		"| ConnectX-3, ConnectX-3 Pro | burned | set |", "| ConnectX-4, ConnectX-5 | burned; secure ",
+		"| ConnectX-4 Lx | burned; secure firmware without a copy (FW039) | set where ",
+		"| Connect-IB | read, not burned (FW061) | not set (GU014) |",
+		"| ConnectX-6 | burned by its own firmware (fw_ctrl); secure firmware without a copy (FW039) | set where ",
+		"| ConnectX-7 | burned if its firmware is secure, without a copy (FW039); else read (FW061) | not set (GU014) |",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
