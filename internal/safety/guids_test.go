@@ -561,7 +561,7 @@ func TestCatalogue_every_code_appears(t *testing.T) {
 		finding.RestartIntoDamagedFlash, // TestRestart_notIntoDamagedFlash
 		// Found where the object is, not by a verdict.
 		finding.ImageNotAsDeclared, finding.CardWithoutSerialNumber, finding.EarlierCardFailed, finding.ChangedSincePlan, finding.RestoreOfManagedCard,
-		finding.FlashNotAsWritten,
+		finding.FlashNotAsWritten, finding.ResumeOwed,
 	} {
 		seen[r.Code] = true
 	}
