@@ -132,9 +132,9 @@ func cardState(card CardFacts) []finding.Finding {
 		case card.FlashFailure == inventory.FlashLocked:
 			f = f.WithWayOut(waitForLock)
 		case card.FlashTaken:
-			f = f.WithWayOut(semaphore(card.PCI))
+			f = f.WithWayOut(hostcheck.Semaphore(card.PCI))
 		case heldByTheDead(card):
-			f = f.WithWayOut(deadSemaphore(card.PCI))
+			f = f.WithWayOut(hostcheck.DeadSemaphore(card.PCI))
 		case notPermitted(card):
 			f = f.WithWayOut("Reading the flash needs root. With become = \"none\" commands run as the user of the host's " +
 				"entry: write become = \"auto\", or user = \"root\".")

@@ -2,11 +2,9 @@ package safety
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/release"
 )
@@ -72,36 +70,12 @@ func notPermitted(card CardFacts) bool { return strings.Contains(card.FlashError
 const waitForLock = "Another operation of this provider is at a card of the host: a job that writes one, or a plan " +
 	"that reads. Wait until it has ended, and plan again. `terraform-provider-infiniband watch` shows the jobs."
 
-// semaphore is the way out of a flash semaphore that is set. A tool that was killed
-// leaves it set; the next query frees it when it gives up (mstflint 4.21 and 4.31). The
-// provider never clears it, because it cannot see who else may hold it.
-func semaphore(pci ib.PCIAddress) string {
-	return fmt.Sprintf("Another program reads or writes the card, or a tool was killed while it did.\n"+
-		"1. Make sure on the host that no program uses the card: pgrep -a 'mst|flint|fwupd' names no process, and no "+
-		"management controller is updating the card.\n"+
-		"2. Plan again. A query that fails frees a semaphore that was left behind, so that the next one works.\n"+
-		"3. If it still fails, clear the semaphore: mstflint -clear_semaphore -d %[1]s\n"+
-		"4. Look at the card: mstflint -d %[1]s q, then mstflint -d %[1]s v. Do not restart the host before the flash "+
-		"verifies.", pci)
-}
-
 // heldByTheDead reports whether the flash of a later chip was not read in the way in which mstflint
 // fails behind a tool that was killed: the semaphore of the configuration space is set (at once),
 // or that of the command interface (after more than a minute).
 func heldByTheDead(card CardFacts) bool {
 	return laterChip(card) && (strings.Contains(card.FlashError, "No such file or directory. MFE_CR_ERROR") ||
 		strings.Contains(card.FlashError, "did not answer in time"))
-}
-
-// deadSemaphore is the way out of it. Neither is freed blindly: nobody sees who else may hold it.
-func deadSemaphore(pci ib.PCIAddress) string {
-	return fmt.Sprintf("A tool that was killed may have left a semaphore of the card set.\n"+
-		"1. Make sure on the host that no program uses the card: pgrep -a 'mst|flint|fwupd' names no process, and no "+
-		"management controller is updating the card.\n"+
-		"2. Free the semaphore of the configuration space: mstmcra -c %[1]s. mstflint -clear_semaphore does not.\n"+
-		"3. Plan again. If mstflint still takes more than a minute, the command interface of the card is held, which no "+
-		"command frees. Look at the card, with patience: mstflint -d %[1]s v. If the flash verifies, restart the host, "+
-		"which resets the card.", pci)
 }
 
 // securityAttributes gives the attributes that forbid another image. With a plain
