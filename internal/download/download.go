@@ -61,6 +61,11 @@ func (f *Folder) Get(ctx context.Context, s Source) (string, error) {
 		return "", errors.New("a file from the network or out of an archive needs its sha256. It is that of the image, " +
 			"not of the archive")
 	}
+	if !IsRemote(s.Address) { // an archive that others have as well, and not this machine alone
+		if _, err := os.Stat(s.Address); err != nil {
+			return "", err
+		}
+	}
 	dir, err := f.dir()
 	if err != nil {
 		return "", err

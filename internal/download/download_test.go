@@ -115,6 +115,12 @@ func TestGet(t *testing.T) {
 	if err := os.WriteFile(local, zipped(t, "a/fw.bin", image), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	f.Dir = t.TempDir()
+	for _, from := range []string{local, local + ".gone"} { // what is kept here is no file of others
+		if _, err := f.Get(t.Context(), Source{from, "a/fw.bin", sumOf(image)}); (err == nil) != (from == local) {
+			t.Errorf("%s: %v", from, err)
+		}
+	}
 	for _, src := range []Source{{Address: s.URL + "/fw.bin"}, {Address: s.URL + "/moved"},
 		{Address: s.URL + "/fw.zip", Member: "a/fw.bin"}, {Address: s.URL + "/fw.tar", Member: "a/fw.bin"},
 		{Address: s.URL + "/fw.tgz", Member: "a/fw.bin"}, {Address: local, Member: "a/fw.bin"}} {
