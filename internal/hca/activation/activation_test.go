@@ -53,6 +53,9 @@ func TestRestartError_says_the_failure_first(t *testing.T) {
 			[]string{"The card still runs what it started with", "`systemd-inhibit --list`",
 				"Drain commands, if there are any, ran before the restart was asked for.", "The resume commands were not run. Find " +
 					"out why the host does not restart, and cancel the restart if you do not want it."}, "when the host answers"},
+		{&reboot.Error{Host: "intel9", Step: reboot.StepReturn, LastState: "still the old boot 1", Err: context.Canceled},
+			"The restart of host intel9 failed after 0s in this step: waiting for the host to answer with a new boot id. The " +
+				"restart was asked for and nothing was done after that.", nil, "systemd-inhibit"},
 		{&reboot.Error{Host: "intel9", Step: reboot.StepResume, Unresumed: []string{"false", "touch two"}, Err: lost},
 			"The host was restarted and has finished starting. A resume command failed then.",
 			[]string{"the card should run MT_1 2.42.5000. The next plan reads it", "only if it restarts the host again:\n\n    false\n" +

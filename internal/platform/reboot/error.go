@@ -68,9 +68,10 @@ func (e *Error) Untouched() bool {
 	return e.beforeRestart() && !lineBroke(e.Err) && !lineBroke(e.UnresumedBy)
 }
 
-// NeverDown reports whether the host answered to the end of the wait and had not restarted.
+// NeverDown reports whether the host answered to the end of the wait and had not restarted. A wait that the operator
+// ended says nothing of that.
 func (e *Error) NeverDown() bool {
-	return e.Step == StepReturn && strings.HasPrefix(e.LastState, stillOldBoot)
+	return e.Step == StepReturn && strings.HasPrefix(e.LastState, stillOldBoot) && !errors.Is(e.Err, context.Canceled)
 }
 
 // beforeRestart reports whether the reboot ended before the restart was asked for.
