@@ -3,6 +3,8 @@ package acctest
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -209,6 +211,40 @@ func TestUnreachable_destroy_and_create(t *testing.T) {
 	if len(ws.State) != 1 {
 		t.Errorf("in the state: %v", ws.State)
 	}
+}
+
+// A for_each over the cards that answer has no key of a host that is down: what the state has of it is not forgotten.
+func TestUnreachable_for_each_over_what_answers(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: labs.Named["qlogic"]()})
+	o := newFolder(t, buildProvider(t))
+	o.mirror()
+	o.example("qlogic", w)
+	main, _, _ := strings.Cut(o.text("main.tf"), "\nmodule ")
+	o.write("main.tf", strings.Replace(main, "provider \"infiniband\" {\n", "provider \"infiniband\" {\n  unreachable = \"keep\"\n", 1)+`
+data "infiniband_cards" "all" {}
+
+resource "infiniband_card" "all" {
+  for_each    = data.infiniband_cards.all.cards
+  host        = each.value.host
+  pci_address = each.value.pci_address
+}
+`)
+	if err := os.Remove(filepath.Join(o.dir, "outputs.tf")); err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	o.says(0, "init")
+	o.says(0, "apply", "-auto-approve")
+	dead := w.Names()[1]
+	w.Machine(dead).Faults.Set(labsim.FaultSpec{Refuse: true})
+	if said := o.says(0, "plan", "-out=saved"); !strings.Contains(said, "Not seen: host "+dead) {
+		t.Errorf("the plan does not name the host:\n%s", said)
+	}
+	w.Machine(dead).Faults.Clear()
+	if said := o.says(1, "apply", "saved"); !strings.Contains(said, "the plan has not seen host "+dead) {
+		t.Errorf("the apply:\n%s", said)
+	}
+	o.says(0, "plan", "-detailed-exitcode")
 }
 
 // An import reads its host, or there is nothing to keep.

@@ -1,11 +1,14 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -101,6 +104,9 @@ func (s *keepingServer) PlanResourceChange(
 	if err != nil {
 		return resp, err
 	}
+	if host := s.leaves(ctx, w, req); host != "" && !hasError(resp.Diagnostics) {
+		resp.PlannedPrivate, err = withUnseen(resp.PlannedPrivate, host)
+	}
 	if host, ok := w.keeps(ctx, resp.Diagnostics); ok && resp.PlannedState != nil {
 		// The framework gives the configuration with what is computed as unknown. What a host that is
 		// back gives at apply must not contradict it.
@@ -134,24 +140,57 @@ func (s *keepingServer) ApplyResourceChange(
 	}, nil
 }
 
+// leaves gives the host of an object that is planned to go, if that host is down: a for_each over what answers has
+// no key of it any more. Engines plan such an object before they read it, so that no read has noted the host.
+func (s *keepingServer) leaves(ctx context.Context, w *watched, req *tfprotov6.PlanResourceChangeRequest) string {
+	values := s.texts(ctx, req.TypeName, req.ProposedNewState, "id")
+	if w.data == nil || values != nil || s.applying.Load() {
+		return ""
+	}
+	state := s.texts(ctx, req.TypeName, req.PriorState, "host", "card_id", "id")
+	host, _, _ := strings.Cut(cmp.Or(state["host"], state["card_id"], state["id"]), "/")
+	if !w.data.Hosts[host].Keep {
+		return ""
+	}
+	_, _, _, err := w.data.Look(ctx, host)
+	if lost := map[string]error{host: err}; err != nil && w.data.Keeps(lost) {
+		w.data.SeekUnseen(ctx, lost)
+		return host
+	}
+	return ""
+}
+
 // identity names an object by its type and the id that the state has of it.
 func (s *keepingServer) identity(ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest) string {
+	values := s.texts(ctx, req.TypeName, req.PriorState, "id")
+	if values == nil {
+		return "a new " + req.TypeName
+	}
+	return strings.TrimSpace(req.TypeName + " " + values["id"])
+}
+
+// texts are those of the named attributes that an object has and that are known; nil if there is no object.
+func (s *keepingServer) texts(ctx context.Context, kind string, object *tfprotov6.DynamicValue,
+	names ...string) map[string]string {
 	schema, err := s.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
-		return req.TypeName
+		return map[string]string{}
 	}
-	state, err := req.PriorState.Unmarshal(schema.ResourceSchemas[req.TypeName].ValueType())
-	if err != nil {
-		return req.TypeName
+	state, err := object.Unmarshal(schema.ResourceSchemas[kind].ValueType())
+	if err == nil && state.IsNull() {
+		return nil
 	}
-	at, _, err := tftypes.WalkAttributePath(state, tftypes.NewAttributePath().WithAttributeName("id"))
-	if value, ok := at.(tftypes.Value); err == nil && ok && value.IsKnown() && !value.IsNull() {
-		var id string
-		if value.As(&id) == nil {
-			return req.TypeName + " " + id
+	texts := map[string]string{}
+	for _, name := range names {
+		at, _, pathErr := tftypes.WalkAttributePath(state, tftypes.NewAttributePath().WithAttributeName(name))
+		if value, ok := at.(tftypes.Value); errors.Join(err, pathErr) == nil && ok && value.IsKnown() && !value.IsNull() {
+			var text string
+			if value.As(&text) == nil {
+				texts[name] = text
+			}
 		}
 	}
-	return "a new " + req.TypeName
+	return texts
 }
 
 func (s *keepingServer) ReadDataSource(
