@@ -32,6 +32,7 @@ func (w *Lab) everyKind(host string, system labsim.OS, port uint64) Config {
 		{Type: "infiniband_firmware_backup", Attrs: map[string]any{"card_id": id}},
 		{Type: "infiniband_guids", Attrs: map[string]any{"card_id": id, "base_guid": fmt.Sprintf("0x%016x", port-1)}},
 		{Type: "infiniband_link_type", Attrs: map[string]any{"card_id": id, "ports": map[string]any{"1": "ib", "2": "ib"}}},
+		{Type: "infiniband_activation", Attrs: map[string]any{"host": host}},
 	}
 	ours := map[string]any{"mode": "connected", "addresses": []any{"172.16.0.20/24", "fd00::20/64"}}
 	if system != labsim.TrueNAS {

@@ -28,6 +28,12 @@ func TestKernels_connectX4_link_type(t *testing.T) {
 		t.Errorf("reboot_required %v, stored_in %v; the type waits in the card", state["reboot_required"], state["stored_in"])
 	}
 	w.shows("before a restart", "InfiniBand")
+	all := append(w.wants("eth", "host"), activation(theHost, "infiniband_link_type.it"))
+	mustApply(t, w.ws, all)
+	emptyPlan(t, w.ws, all)
+	w.shows("after the restart of the host for all that waits", "Ethernet")
+	mustApply(t, w.ws, w.wants("ib", "reboot"))
+	w.shows("after the restart for the types", "InfiniBand")
 	mustApply(t, w.ws, w.wants("eth", "reboot"))
 	emptyPlan(t, w.ws, w.wants("eth", "reboot"))
 	w.shows("after the restart", "Ethernet")

@@ -30,7 +30,8 @@ var steps = []step{
 	{"A plan without consent", "The image has another PSID than the cards. The plan refuses to burn it without consent, " +
 		"and prints the line to add.", (*demo).refuse},
 	{"The plan with consent", "The line that the refusal printed is given as a variable here.", (*demo).plan},
-	{"apply", "One card after the other: backup, burn, restart; then the GUIDs. After that link types, opensm and IPoIB.",
+	{"apply", "One card after the other: backup, burn, GUIDs. Then each host restarts once. After that link types, opensm " +
+		"and IPoIB.",
 		(*demo).apply},
 	{"What the hosts themselves say", "Each host is asked with its own tools. Terraform's state is not used.",
 		(*demo).evidence},

@@ -159,8 +159,8 @@ func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
 			return state, err
 		}
 	}
-	if err = o.activate(ctx, g.Card, a.Verdict.Activation, guidGoal(g.Card, a.Verdict, g.Request.ManagementPath),
-		&state.Work); err != nil {
+	goal := guidGoal(g.Card, a.Verdict.To, a.Verdict.GUIDs, g.Request.ManagementPath)
+	if err = o.activate(ctx, g.Card, a.Verdict.Activation, goal, &state.Work); err != nil {
 		return state, err
 	}
 	l, err := g.Card.Look(ctx)
@@ -258,15 +258,15 @@ func differs(flash, now ib.GUIDSet) bool {
 	return false
 }
 
-func guidGoal(c cards.Card, v safety.Verdict, consent []string) activation.Goal {
+func guidGoal(c cards.Card, to ib.Firmware, guids ib.GUIDSet, consent []string) activation.Goal {
 	return activation.Goal{
 		Consent: consent, Title: "GUIDs of card " + c.ID() + " are written",
-		Content: v.To.PSID.String() + " " + v.To.FW.String() + " " + v.GUIDs.Words(), Text: "GUIDs " + v.GUIDs.Words(),
-		Loads: func(flash inventory.Flash) bool { return flash.Firmware == v.To && flash.GUIDs == v.GUIDs },
+		Content: to.PSID.String() + " " + to.FW.String() + " " + guids.Words(), Text: "GUIDs " + guids.Words(),
+		Loads: func(flash inventory.Flash) bool { return flash.Firmware == to && flash.GUIDs == guids },
 		Reached: func(l *cards.Look) (bool, bool) {
 			now := effective(l)
-			known := isShown(v.GUIDs, now)
-			return known && !differs(v.GUIDs, now), known
+			known := isShown(guids, now)
+			return known && !differs(guids, now), known
 		},
 	}
 }

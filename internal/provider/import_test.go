@@ -18,6 +18,7 @@ func importIDs(w *acctest.Lab, host string, port int) map[string]string {
 	guid := map[string]string{intel9: "0xe41d2d0300e44ed", xeon2zfs: "0xe41d2d0300e44ee"}[host] + string(rune('0'+port))
 	return map[string]string{
 		"infiniband_card": card, "infiniband_firmware": card, "infiniband_guids": card, "infiniband_link_type": card,
+		"infiniband_activation":     host,
 		"infiniband_firmware_image": host + "/" + w.Image(acctest.ImageVPI),
 		"infiniband_opensm":         host + "/" + guid, "infiniband_ipoib_interface": host + "/" + guid,
 	}
@@ -128,6 +129,7 @@ func TestImport_refusesIdsThatAreNone(t *testing.T) {
 		"infiniband_guids":           {"intel9/": "invalid PCI address"},
 		"infiniband_link_type":       {"/0000:01:00.0": "want host/pci_address"},
 		"infiniband_nv_config":       {"intel9": "want host/pci_address", "nobody/0000:01:00.0": "known hosts"},
+		"infiniband_activation":      {"nobody": "known hosts"},
 		"infiniband_firmware_image":  {"intel9": "must be host/path", "intel9/no/such.bin": "cannot be read"},
 		"infiniband_opensm":          {"intel9": "want host/port_guid", "intel9/0xzz": "invalid GUID"},
 		"infiniband_ipoib_interface": {"intel9/0xe41d2d0300e44ed1/0x0": "are not partitions"},

@@ -22,6 +22,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/hostpool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/activation"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/adoptiondata"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/benchmark"
@@ -160,8 +161,8 @@ func (p *Provider) data(cfg model) *session.Data {
 // Resources implements provider.Provider.
 func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
-		card.New, firmwarebackup.New, firmwareimage.New, firmware.New, guids.New, linktype.New, nvconfig.New, port.New,
-		opensm.New, ipoib.New, benchmark.New, fabricfile.New,
+		card.New, firmwarebackup.New, firmwareimage.New, firmware.New, guids.New, linktype.New, nvconfig.New,
+		activation.New, port.New, opensm.New, ipoib.New, benchmark.New, fabricfile.New,
 	}
 }
 

@@ -40,7 +40,8 @@ var surface = map[string]part{
 	"cards and firmware": {
 		objects: []string{
 			"infiniband_card", "infiniband_cards", "infiniband_firmware", "infiniband_firmware_image",
-			"infiniband_firmware_backup", "infiniband_guids", "infiniband_link_type", "infiniband_nv_config", "infiniband_history",
+			"infiniband_firmware_backup", "infiniband_guids", "infiniband_link_type", "infiniband_nv_config",
+			"infiniband_activation", "infiniband_history",
 			"infiniband_firmware_catalog",
 		},
 		glossary: []term{

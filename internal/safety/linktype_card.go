@@ -38,7 +38,9 @@ func inCard(in LinkTypeInput, v Verdict) Verdict {
 		v.Findings = append(v.Findings, losesInfiniBand(in)...)
 		how, found := activation(in.Card, in.Host, in.Request.Activation)
 		if how == ActivationNone {
-			v.Findings = append(v.Findings, found...)
+			if in.Request.Activation != ActivationHost {
+				v.Findings = append(v.Findings, found...)
+			}
 			return seal(v, in.Card, false)
 		}
 		v.Findings = append(v.Findings, cardUnshown(in)...)

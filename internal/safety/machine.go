@@ -81,10 +81,12 @@ func activation(card CardFacts, host HostFacts, want Activation) (Activation, []
 	return ActivationReboot, append(hostcheck.Restart(&host.Snapshot), othersLoad(card, host)...)
 }
 
-// restartAfter gives the activation of a write. Where the write is refused for a flash that
-// may not start, the restart that was to follow is refused by name: somebody may do by
-// hand what is left of the plan.
+// restartAfter gives the activation of a write. Where the write is refused for a flash that may not start, the restart
+// that was to follow is refused by name: somebody may do by hand what is left of the plan.
 func restartAfter(card CardFacts, host HostFacts, want Activation) (Activation, []finding.Finding) {
+	if want == ActivationHost {
+		return ActivationNone, nil
+	}
 	act, found := activation(card, host, want)
 	if act == ActivationReboot && mayNotStart(card) {
 		found = append(found, bootable(card)...)
@@ -110,6 +112,11 @@ func restartOnly(v Verdict, card CardFacts, host HostFacts, want Activation, con
 	return v
 }
 
+// HostRestart gives the verdict on a restart of the host for what waits in a card. It writes nothing.
+func HostRestart(card CardFacts, host HostFacts, consent []string) Verdict {
+	return seal(restartOnly(Verdict{Action: ActionNone}, card, host, ActivationReboot, consent), card, false)
+}
+
 // LoadsAtRestart reports whether a restart of the host has the card load what is in its
 // flash. One in recovery mode has nothing to lose; what is no chip of ours cannot be read.
 func LoadsAtRestart(c *inventory.Card) bool {
@@ -126,9 +133,8 @@ func Loads(cards []CardFacts) []finding.Finding {
 	return slices.DeleteFunc(found, func(f finding.Finding) bool { return !f.Severity.Blocks() })
 }
 
-// othersLoad refuses a restart for one card while nobody can read the flash of another one:
-// a restart is one of the whole host. Whether those that can be read are whole is asked
-// in the moment before it.
+// othersLoad refuses a restart for one card while nobody can read the flash of another one: a restart is one of the
+// whole host. Whether those that can be read are whole is asked in the moment before it.
 func othersLoad(card CardFacts, host HostFacts) []finding.Finding {
 	var found []finding.Finding
 	for i := range host.Cards {

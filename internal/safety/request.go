@@ -34,7 +34,7 @@ type Consents struct {
 // FirmwareRequest is what infiniband_firmware asks.
 type FirmwareRequest struct {
 	Consents
-	Activation Activation // reboot, or none to leave it to the user
+	Activation Activation // reboot; host or none leave it to another resource or to the user
 }
 
 // FirmwareInput is everything the verdict on a burn depends on.

@@ -34,6 +34,7 @@ type Activation string
 const (
 	ActivationNone   Activation = "none"
 	ActivationReboot Activation = "reboot"
+	ActivationHost   Activation = "host" // by the infiniband_activation of the host
 )
 
 // Question is one confirmation that mstflint asks for and that the verdict

@@ -6,6 +6,16 @@ locals {
   identified = { for name, card in var.cards : name => card if card.base_mac != null }
   types      = { for name, card in var.cards : name => try(coalesce(card.link_types, var.link_types), null) }
 
+  # ConnectX-4 and later store the types in the card and take them at a restart: that of the firmware and the GUIDs.
+  # Firmware of another PSID has to run before it stores any.
+  stored = { for name, types in local.types : name => types if
+    types != null && length(regexall("^ConnectX-([4-9]|[1-9][0-9])", infiniband_card.card[name].chip)) > 0 &&
+    var.cards[name].allow.psid_change == null && var.allow.psid_change == null
+  }
+  restarted = toset([for name, card in var.cards : local.hosts[name] if
+    var.image != null || card.base_mac != null || contains(keys(local.stored), name)
+  ])
+
   # By card and port, "intel9/1".
   managers = merge([for name, ports in var.subnet_managers : {
     for port, priority in ports : "${name}/${port}" => { card = name, port = port, priority = priority }
@@ -50,7 +60,7 @@ resource "infiniband_firmware" "card" {
 
   card_id    = infiniband_card.card[each.key].id
   image_id   = infiniband_firmware_image.image[local.hosts[each.key]].id
-  activation = "reboot"
+  activation = "host"
   on_destroy = var.on_destroy
 
   allow = { # not here: write a consent into the block that calls this module, as allow or in the card's entry
@@ -71,7 +81,7 @@ resource "infiniband_guids" "card" {
 
   card_id    = infiniband_card.card[each.key].id
   base_mac   = each.value.base_mac
-  activation = "reboot"
+  activation = "host"
 
   allow = { # not here: write a consent into the card's entry in the block that calls this module
     guid_change     = each.value.allow.guid_change
@@ -82,11 +92,12 @@ resource "infiniband_guids" "card" {
   depends_on = [infiniband_firmware.card]
 }
 
-resource "infiniband_link_type" "card" {
-  for_each = { for name, types in local.types : name => types if types != null }
+resource "infiniband_link_type" "stored" {
+  for_each = local.stored
 
-  card_id = infiniband_card.card[each.key].id
-  ports   = each.value
+  card_id    = infiniband_card.card[each.key].id
+  ports      = each.value
+  activation = "host"
 
   allow = { # not here: write a consent into the card's entry in the block that calls this module
     other_cards     = var.cards[each.key].allow.other_cards
@@ -94,6 +105,37 @@ resource "infiniband_link_type" "card" {
   }
 
   depends_on = [infiniband_guids.card]
+}
+
+# One restart a host, for all of the above on all of its cards.
+resource "infiniband_activation" "host" {
+  for_each = local.restarted
+
+  host = each.key
+
+  allow = {
+    management_path = try(coalescelist(flatten([for name, card in var.cards :
+      coalesce(card.allow.management_path, []) if local.hosts[name] == each.key
+    ])), null)
+  }
+
+  depends_on = [infiniband_firmware.card, infiniband_guids.card, infiniband_link_type.stored]
+}
+
+# The driver of a ConnectX-3 switches its ports as soon as the firmware runs that can do InfiniBand.
+resource "infiniband_link_type" "card" {
+  for_each = { for name, types in local.types : name => types if types != null && !contains(keys(local.stored), name) }
+
+  card_id    = infiniband_card.card[each.key].id
+  ports      = each.value
+  activation = "reboot"
+
+  allow = {
+    other_cards     = var.cards[each.key].allow.other_cards
+    management_path = var.cards[each.key].allow.management_path
+  }
+
+  depends_on = [infiniband_activation.host]
 }
 
 # With an unmanaged switch, or with none, a host runs the subnet manager.

@@ -7,8 +7,8 @@ output "firmware" {
   description = "PSID and version that each card runs, and where its old firmware is."
   value = {
     for name, card in infiniband_firmware.card : name => {
-      psid    = card.running_psid
-      version = card.running_version
+      psid    = try(infiniband_activation.host[local.hosts[name]].running[var.cards[name].pci_address].psid, null)
+      version = try(infiniband_activation.host[local.hosts[name]].running[var.cards[name].pci_address].version, null)
       backup  = card.original_backup_path
     }
   }

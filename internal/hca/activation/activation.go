@@ -55,8 +55,9 @@ func (g Goal) lostText() string {
 
 // Run restarts the host if the card does not run what it should and the activation
 // allows it. It restarts a host once for the same content of the same flash: if that
-// did not help, a second restart will not.
-func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activation, g Goal, did *[]string) error {
+// did not help, a second restart will not. Other cards of the host may wait for the same restart.
+func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activation, g Goal, did *[]string,
+	with ...Wait) error {
 	l, err := c.Look(ctx)
 	if err != nil {
 		return err
@@ -79,7 +80,7 @@ func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activat
 			Check: "Restart the host by hand, or write reboot = { allowed = true } into its entry.",
 		}
 	}
-	err = restart(ctx, o, c, l.Card.Driver != "", g, did)
+	err = restart(ctx, o, append([]Wait{{c, g}}, with...), did)
 	if errors.Is(err, errReached) {
 		forget(ctx, c, l, g)
 		return nil
@@ -90,38 +91,95 @@ func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activat
 	return err
 }
 
-// restart restarts the host and waits until the card, which has a driver if it is driven,
-// runs what it should. Its error is errReached if it does so without one.
-func restart(ctx context.Context, o *cards.Session, c cards.Card, driven bool, g Goal, did *[]string) error {
-	l, err := mayRestart(ctx, o, c, g)
-	if err == nil {
-		err = breakLoop(ctx, c, l, g)
+// Wait is a card that is to run something.
+type Wait struct {
+	Card cards.Card
+	Goal Goal
+}
+
+// RunAll is Run for the cards of one host: one restart is that of all. A card that somebody else
+// starts anew meanwhile stops the restart, and the others are looked at again.
+func RunAll(ctx context.Context, o *cards.Session, all []Wait, did *[]string) error {
+	before := len(*did)
+	for len(*did) == before {
+		left, err := due(ctx, all)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		if err = Run(ctx, o, left[0].Card, safety.ActivationReboot, left[0].Goal, did, left[1:]...); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
+	return nil
+}
+
+// due gives the cards that do not run what they should, and forgets the restarts of the others.
+func due(ctx context.Context, all []Wait) (left []Wait, err error) {
+	for _, w := range all {
+		l, err := w.Card.Look(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if yes, _ := w.Goal.Reached(l); yes {
+			forget(ctx, w.Card, l, w.Goal)
+			continue
+		}
+		left = append(left, w)
 	}
-	o.Progress(ctx, "Rebooting "+c.Host.Name()+" so that card "+c.PCI.String()+" runs "+g.Text)
-	o.Tell(c, journal.Step{Name: "restart", Percent: journal.Unknown})
+	return left, nil
+}
+
+// restart restarts the host of all cards and waits until each runs what it should. Its error is
+// errReached if one does so without a restart.
+func restart(ctx context.Context, o *cards.Session, all []Wait, did *[]string) error {
+	c, g := all[0].Card, all[0].Goal
+	before := make([]*cards.Look, len(all))
+	for i, w := range all {
+		l, err := mayRestart(ctx, o, w.Card, w.Goal)
+		if err == nil {
+			err = breakLoop(ctx, w.Card, l, w.Goal)
+		}
+		if err != nil {
+			return err
+		}
+		before[i] = l
+		o.Progress(ctx, "Rebooting "+c.Host.Name()+" so that card "+w.Card.PCI.String()+" runs "+w.Goal.Text)
+		o.Tell(w.Card, journal.Step{Name: "restart", Percent: journal.Unknown})
+	}
 	after, err := c.Rebooter.Reboot(ctx, "terraform: card "+c.PCI.String()+" is to run "+g.Text,
-		func(ctx context.Context) error {
-			if refused := stillMayRestart(ctx, o, c, l.Snap, g); refused != nil {
-				return refused
-			}
-			return noteRestart(ctx, c, l, g)
-		})
+		func(ctx context.Context) error { return ready(ctx, o, all, before) })
 	if err != nil {
 		var failed *reboot.Error
 		if errors.As(err, &failed) && failed.Step == reboot.StepRequest && failed.Untouched() {
-			forget(context.WithoutCancel(ctx), c, l, g)
+			for i, w := range all {
+				forget(context.WithoutCancel(ctx), w.Card, before[i], w.Goal)
+			}
 		}
-		return restartFailed(c, l.Snap.BootID, g, err)
+		return restartFailed(c, before[0].Snap.BootID, g, err)
 	}
 	c.Host.Invalidate()
-	*did = append(*did, fmt.Sprintf("Rebooted %s (boot id %s, before %s).", c.Host.Name(), after, l.Snap.BootID))
-	if err := waitForGoal(ctx, o, c, l, driven, g, did); err != nil {
-		return err
+	*did = append(*did, fmt.Sprintf("Rebooted %s (boot id %s, before %s).", c.Host.Name(), after, before[0].Snap.BootID))
+	for i, w := range all {
+		if err := waitForGoal(ctx, o, w.Card, before[i], w.Goal, did); err != nil {
+			return err
+		}
+		o.Tell(w.Card, journal.Step{Name: "restarted", Percent: journal.Unknown, Text: "the card runs " + w.Goal.Text})
 	}
-	o.Tell(c, journal.Step{Name: "restarted", Percent: journal.Unknown, Text: "the card runs " + g.Text})
+	return nil
+}
+
+// ready asks for each card whether the host may still restart, and notes the restart then.
+func ready(ctx context.Context, o *cards.Session, all []Wait, before []*cards.Look) error {
+	for i, w := range all {
+		if err := stillMayRestart(ctx, o, w.Card, before[i].Snap, w.Goal); err != nil {
+			return err
+		}
+	}
+	for i, w := range all {
+		if err := noteRestart(ctx, w.Card, before[i], w.Goal); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -211,7 +269,7 @@ func stillMayRestart(ctx context.Context, o *cards.Session, c cards.Card, before
 
 // waitForGoal gives the driver time to take the card. A card that had no driver
 // before is not expected to have one: what it runs then stays unknown.
-func waitForGoal(ctx context.Context, o *cards.Session, c cards.Card, before *cards.Look, driven bool, g Goal,
+func waitForGoal(ctx context.Context, o *cards.Session, c cards.Card, before *cards.Look, g Goal,
 	did *[]string) error {
 	deadline := time.Now().Add(o.Settle)
 	for {
@@ -232,7 +290,7 @@ func waitForGoal(ctx context.Context, o *cards.Session, c cards.Card, before *ca
 			return nil
 		}
 		if late {
-			return goalError(c, l, g, known, started && !driven, did)
+			return goalError(c, l, g, known, started && before.Card.Driver == "", did)
 		}
 		c.Host.Invalidate() // asked anew after the pause
 		if err := o.Pause(ctx); err != nil {

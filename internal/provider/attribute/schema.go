@@ -22,6 +22,7 @@ import (
 const (
 	ActivationNone   = "none"
 	ActivationReboot = "reboot"
+	ActivationHost   = "host"
 )
 
 // HostNameForm is the form of a key of the provider's hosts. Ids join it with "/", and it is part of
@@ -104,11 +105,10 @@ func ActivationAttribute() schema.StringAttribute {
 		Optional: true,
 		Computed: true,
 		Default:  stringdefault.StaticString(ActivationNone),
-		MarkdownDescription: "`reboot` restarts the host after the flash was written and verified, if the provider's " +
-			"`reboot.allowed` permits it; with `none` (the default) the change waits for the next restart " +
-			"(`reboot_required`). Changing only this writes nothing to the card, but `reboot` restarts the host for a change " +
-			"that waits.",
-		Validators: []validator.String{stringvalidator.OneOf(ActivationNone, ActivationReboot)},
+		MarkdownDescription: "`reboot` restarts the host after the flash was written and verified, also for a change " +
+			"that waits, if the provider's `reboot.allowed` permits it. With `host` the `infiniband_activation` of the host " +
+			"does it, once for all its cards; with `none` (the default) nobody does (`reboot_required`).",
+		Validators: []validator.String{stringvalidator.OneOf(ActivationNone, ActivationReboot, ActivationHost)},
 	}
 }
 

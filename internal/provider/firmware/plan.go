@@ -100,6 +100,7 @@ func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, stat
 	idle := a.converged(config)
 	if !idle {
 		r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) { c.Firmware = a.image.Firmware })
+		r.Await(a.at.Ref, a.Verdict, hca.WaitsFirmware)
 	}
 	known := !req.State.Raw.IsNull() && attribute.SameCard(state.CardID, state.CardIdentity, plan.CardID) &&
 		state.settled(a.image, plan)

@@ -108,11 +108,15 @@ func (r *Resource) restoreOf(ctx context.Context, ref attribute.CardRef, state m
 		diagnostic.AddError(diags, what, fmt.Errorf("the version that was burned is not in the state: %w", err))
 		return hca.Restore{}, false
 	}
+	how := safety.Activation(state.Activation.ValueString())
+	if how == safety.ActivationHost { // the infiniband_activation was destroyed before
+		how = safety.ActivationReboot
+	}
 	ask := hca.Restore{
 		Card: at.HCA, Backup: state.OriginalBackup.ValueString(), SHA256: originalOf(ctx, state, kept, diags),
 		Lab:            r.Lab(ctx, ref, diags),
 		Left:           ib.Firmware{PSID: ib.PSID(state.ImagePSID.ValueString()), FW: left},
-		Activation:     safety.Activation(state.Activation.ValueString()),
+		Activation:     how,
 		ManagementPath: attribute.StringsOf(state.AllowedPath),
 	}
 	if back, err := attribute.ParseImageRef(state.RollbackID.ValueString()); err == nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -48,6 +49,7 @@ func (o object) remember(s *step) {
 			c.GUIDs = &want
 		}
 	})
+	o.Await(s.At.Ref, s.Verdict, hca.WaitsGUIDs)
 }
 
 // waiting reports whether a job of an earlier apply has the card.

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -56,6 +57,9 @@ func (o object) noteTypes(s *step) {
 			c.LinkTypes = s.Ask.Request.Ports
 		}
 	})
+	if waits(s) {
+		o.Await(s.At.Ref, s.Verdict, hca.WaitsLinkTypes)
+	}
 }
 
 // refuseUsers refuses a port that becomes Ethernet under a resource that was planned before. One

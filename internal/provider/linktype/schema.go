@@ -37,7 +37,8 @@ func activation() schema.StringAttribute {
 	a := attribute.ActivationAttribute()
 	a.MarkdownDescription = "What makes the types of ConnectX-4 and later cards effective: `reboot` restarts the host, " +
 		"if the provider's `reboot.allowed` permits it; with `none` (the default) they wait for the next restart " +
-		"(`reboot_required`). ConnectX-3 cards change at once and need no restart."
+		"(`reboot_required`), and with `host` for that of the host's `infiniband_activation`. ConnectX-3 cards change at " +
+		"once and need no restart."
 	return a
 }
 

@@ -40,6 +40,7 @@ var (
 
 func (o object) Schema(ctx context.Context) schema.Schema {
 	activation := attribute.ActivationAttribute()
+	activation.Validators = []validator.String{stringvalidator.OneOf(attribute.ActivationNone, attribute.ActivationReboot)}
 	activation.MarkdownDescription = "What makes the settings effective: `reboot` restarts the host, if the provider's " +
 		"`reboot.allowed` permits it; with `none` (the default) they wait for the next restart (`reboot_required`)."
 	settings := func(text string) schema.MapAttribute {

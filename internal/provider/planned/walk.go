@@ -38,7 +38,8 @@ type Walk struct {
 	// replaced holds the interface that is removed, by the one that replaces it.
 	replaced map[attribute.PortRef]attribute.PortRef
 	places   map[string]*place // slots of cards
-	claims   claims            // which resource manages what
+	awaited  map[attribute.CardRef][]string
+	claims   claims // which resource manages what
 	fates    map[claimKey]fate
 }
 
@@ -73,6 +74,21 @@ type Card struct {
 	AtRestart map[int]ib.LinkType
 }
 
+// Restart notes that the host of the card is restarted after the resources planned so far. firmware
+// and guids are what an earlier apply has left in flash; zero: nothing.
+func (c *Card) Restart(firmware ib.Firmware, guids *ib.GUIDSet) {
+	c.Restarts = true
+	if c.PSID == "" {
+		c.Firmware = firmware
+	}
+	if c.GUIDs == nil {
+		c.GUIDs = guids
+	}
+	if len(c.AtRestart) > 0 {
+		c.LinkTypes, c.AtRestart = c.AtRestart, nil
+	}
+}
+
 // Changes reports whether anything about the card is going to change.
 func (c Card) Changes() bool {
 	return c.PSID != "" || c.GUIDs != nil || len(c.LinkTypes) > 0
@@ -87,7 +103,7 @@ func NewWalk() *Walk {
 		subnets: map[netip.Prefix]map[IPoIB]attribute.PortRef{}, claims: newClaims(),
 		addresses: map[string]map[attribute.PortRef][]netip.Prefix{}, holders: map[netip.Addr]attribute.PortRef{},
 		replaced: map[attribute.PortRef]attribute.PortRef{}, fates: map[claimKey]fate{},
-		places: map[string]*place{},
+		places: map[string]*place{}, awaited: map[attribute.CardRef][]string{},
 	}
 }
 
@@ -129,6 +145,23 @@ func (p *Walk) UpdateCard(ref attribute.CardRef, change func(*Card)) {
 		p.ports[attribute.PortRef{Host: ref.Host, GUID: c.GUIDs.Port2}] = plannedPort{ref, 2}
 		p.ports[attribute.PortRef{Host: ref.Host, GUID: c.GUIDs.Port1}] = plannedPort{ref, 1}
 	}
+}
+
+// Await notes that this walk writes something to a card that a restart is to load, and leaves the
+// restart to others. It stays when the card is done: the restart comes after that.
+func (p *Walk) Await(ref attribute.CardRef, what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !slices.Contains(p.awaited[ref], what) {
+		p.awaited[ref] = append(p.awaited[ref], what)
+	}
+}
+
+// Awaited gives what was noted of a card.
+func (p *Walk) Awaited(ref attribute.CardRef) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.awaited[ref])
 }
 
 // DoneCard forgets what was planned for a card once it was applied: from then

@@ -52,6 +52,9 @@ var objects = []object{
 		burnTest + ";acctest/kernels_linktype_test.go TestKernels_link_types"},
 	{"infiniband_nv_config", "", switchable, onUbuntu, "acctest/nvconfig_test.go TestNVConfig_life",
 		"the real mstconfig stores those of an emulated ConnectX-3 Pro", "acctest/nvconfig_test.go TestNVConfig_ConnectX3"},
+	{"infiniband_activation", "", activated, everySystem, everyKind,
+		"the real mstconfig stores the types of an emulated ConnectX-4, and a stock kernel shows them after the restart",
+		"acctest/kernels_connectx4link_test.go TestKernels_connectX4_link_type"},
 	{"infiniband_port", platform.FeatureDiagnostics, anyCard, withPorts, everyKind,
 		"the real ibportstate sets ports, at once and at boot, on stock kernels", "acctest/port_test.go TestPort_life;acctest/portup_test.go TestPort_life_Debian13"},
 	{"infiniband_opensm", platform.FeatureOpenSM, anyCard, withPorts, everyKind, "the real opensm, on stock kernels",
@@ -255,6 +258,8 @@ func namesOf(holds func(ib.Chip) bool) string {
 }
 
 func anyCard() string { return "each with a driver" }
+
+func activated() string { return "those whose firmware, GUIDs or link types are set" }
 
 func burnable() string {
 	return namesOf(func(c ib.Chip) bool { return burns(c) == burnedAlways }) + "; with secure firmware without a copy " +

@@ -128,6 +128,17 @@ func (c *CardAt) AddOwed(ctx context.Context, diags *diag.Diagnostics) {
 	diagnostic.AddFindings(ctx, diags, "restart host "+c.Ref.Host, hostcheck.Owed(c.Snap))
 }
 
+// Await notes what a verdict writes to a card that the next restart is to load, if it has none
+// itself: the infiniband_activation of the host is planned after it.
+func (d *Data) Await(ref attribute.CardRef, v safety.Verdict, what string) {
+	switch v.Action {
+	case safety.ActionBurn, safety.ActionSetGUIDs, safety.ActionLinkTypes:
+		if v.Activation != safety.ActivationReboot {
+			d.Planned.Await(ref, what)
+		}
+	}
+}
+
 // Restart is the restart of the card's host.
 func (c *CardAt) Restart() attribute.Restart {
 	r := attribute.NoRestart()

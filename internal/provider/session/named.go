@@ -72,6 +72,16 @@ func ImageNamed() Name {
 		}}
 }
 
+// HostNamed is the name of what a host has once.
+func HostNamed() Name {
+	return Name{Parts: []Part{hostPart}, From: []string{"host"}, Canonical: func(id string) (string, error) {
+		if id == "" {
+			return "", errors.New("the id must be a key of the provider's hosts map, for example intel9")
+		}
+		return id, nil
+	}}
+}
+
 // FileNamed is the name of a file on this machine: its path.
 func FileNamed() Name {
 	file := Part{Name: "file_path", Description: "Path of the file on this machine."}

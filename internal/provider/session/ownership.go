@@ -43,6 +43,9 @@ func (d *Data) CheckName(host string) []finding.Finding {
 	return nil
 }
 
+// HostKey is the key of claims on a host. Look at it before.
+func (d *Data) HostKey(host string) string { return d.machineOf(host) }
+
 // CardKey is the key of claims on a card: all functions of a card have one flash.
 // Look at its host before.
 func (d *Data) CardKey(ref attribute.CardRef) string {

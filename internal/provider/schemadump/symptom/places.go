@@ -54,6 +54,7 @@ func Places() []Place {
 		{"infiniband_guids", slices.Concat(identity, reading, backups, family("GU"), hosts)},
 		{"infiniband_link_type", slices.Concat(identity, family("LT"), withPort, writesFiles, hosts)},
 		{"infiniband_nv_config", slices.Concat(identity, family("NV"), hosts)},
+		{"infiniband_activation", slices.Concat(identity, hosts, []*finding.Rule{finding.RestartIntoDamagedFlash})},
 		{"infiniband_port", slices.Concat(identity, anyHost, writesFiles, needsModules, family("PO"), []*finding.Rule{finding.SubnetManagerOnCard})},
 		{"infiniband_opensm", slices.Concat(anyHost, writesFiles, needsModules, family("SM"))},
 		{"infiniband_ipoib_interface", slices.Concat(anyHost, writesFiles, needsModules, family("IP"))},

@@ -1,0 +1,6 @@
+import {
+  to = infiniband_activation.intel9
+  identity = {
+    host = "intel9"
+  }
+}

@@ -1,0 +1,4 @@
+import {
+  to = infiniband_activation.intel9
+  id = "intel9"
+}

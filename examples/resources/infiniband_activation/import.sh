@@ -1,0 +1,1 @@
+terraform import infiniband_activation.intel9 intel9

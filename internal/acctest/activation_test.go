@@ -1,0 +1,179 @@
+package acctest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// activation is the resource that restarts a host for all that waits, after others.
+func activation(host string, after ...string) Resource {
+	return Resource{Type: "infiniband_activation", Name: "it", After: after, Attrs: map[string]any{"host": host}}
+}
+
+// twoBought is the configuration that brings both cards of a host to new firmware and GUIDs, with
+// one restart, and their ports to InfiniBand after it.
+func (w *Lab) twoBought(host string) (cfg Config, written []string) {
+	cfg = w.burn(host, w.Image(ImageVPI), nil)[:1]
+	var links Config
+	for i, c := range w.hostSpec(host).Cards {
+		name, id := fmt.Sprint("card", i), host+"/"+c.BDF
+		burn := w.burn(host, w.Image(ImageVPI), map[string]any{"card_id": id, "activation": "host"})[1]
+		guids := w.guids(host, map[string]any{"card_id": id, "activation": "host"})[0]
+		other := w.hostSpec(host).Cards[1-i].BDF
+		link := w.types(host, "ib", "ib")[0].With(map[string]any{"card_id": id}).With(Allow("other_cards", []any{other}))
+		burn.Name, guids.Name, link.Name = name, name, name
+		guids.After, link.After = []string{burn.Address()}, []string{"infiniband_activation.it"}
+		cfg, links, written = append(cfg, burn, guids), append(links, link), append(written, burn.Address(), guids.Address())
+	}
+	return append(append(cfg, activation(host, written...)), links...), written
+}
+
+// Two cards of a host get firmware of another PSID and GUIDs, and the host restarts once.
+func TestActivation_two_cards_and_one_restart(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: boughtHost(configurable, anotherCard)})
+	ws := w.Workspace()
+	cfg, written := w.twoBought(host)
+	plan := cleanPlan(t, ws, cfg)
+	if said := plan.Diags.Warnings(); len(said.Find("HO011"))+len(said.Find("The apply restarts host")) != 0 {
+		t.Errorf("the plan warns of what its attributes say:\n%s", said)
+	}
+	for _, c := range plan.Changes {
+		value := Decode(c.Planned)
+		switch c.Resource.Type {
+		case "infiniband_firmware", "infiniband_guids":
+			if got := field(t, value, "restarts"); got != nil {
+				t.Errorf("%s restarts %v", c.Resource.Address(), got)
+			}
+		case "infiniband_activation":
+			want := "activates firmware, GUIDs of 0000:01:00.0; activates firmware, GUIDs of 0000:02:00.0"
+			if diff := cmp.Diff([]any{host, want}, []any{field(t, value, "restarts"), field(t, value, "change")}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		}
+	}
+	applyStep(t, ws, plan, "")
+	if n := w.Boots(host); n != 2 {
+		t.Errorf("%d boots; expected the first and one more", n)
+	}
+	emptyPlan(t, ws, cfg)
+	runs := map[string]any{"psid": card.PSIDVPI, "version": "2.42.5000"}
+	if diff := cmp.Diff(map[string]any{"0000:01:00.0": runs, "0000:02:00.0": runs},
+		ws.Get("infiniband_activation.it", "running")); diff != "" {
+		t.Errorf("running (-want +got):\n%s", diff)
+	}
+	for _, address := range written {
+		if got := ws.Get(address, "reboot_required"); got != false {
+			t.Errorf("reboot_required of %s is %v after a refresh", address, got)
+		}
+	}
+	for i := range w.Machine(host).Cards() {
+		link := ws.Get(fmt.Sprint("infiniband_link_type.card", i), "effective")
+		if diff := cmp.Diff(map[string]any{"1": "ib", "2": "ib"}, link); diff != "" {
+			t.Errorf("card %d (-want +got):\n%s", i, diff)
+		}
+	}
+	mustApply(t, ws, nil) // forgets
+	if n := w.Boots(host); n != 2 {
+		t.Errorf("%d boots after the destroy", n)
+	}
+}
+
+// On ConnectX-4 the stored types come with the same restart as firmware and GUIDs.
+func TestActivation_of_later_chips(t *testing.T) {
+	t.Parallel()
+	host := controlled(cx4(), card.FlagControlled)
+	w := startLaterChip(t, host, nil)
+	w.Run(host.Name, "modprobe mlx5_ib")
+	ws, before := w.Workspace(), w.Flash(host.Name)
+	leave := map[string]any{"activation": "host"}
+	const guid = "0xec0d9a030076ebf0"
+	cfg := w.laterConfig(controlledCX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), leave)
+	guids := w.guids(host.Name, map[string]any{"base_guid": guid, "activation": "host", "allow": map[string]any{
+		"guid_change": replacingGUIDs(before.GUIDs[0], 0xec0d9a030076ebf0)}})[0]
+	guids.After = []string{"infiniband_firmware.it"}
+	link := w.onePort(host.Name, "1", "eth").With("infiniband_link_type.it", leave)[0]
+	link.After = []string{guids.Address()}
+	cfg = append(cfg, guids, link, activation(host.Name, link.Address()))
+	plan := cleanPlan(t, ws, cfg)
+	if said := plan.Diags.Warnings(); len(said.Find("HO011"))+len(said.Find("LT014")) != 0 {
+		t.Errorf("the plan warns of a restart that it announces:\n%s", said)
+	}
+	applyStep(t, ws, plan, "")
+	if n := w.Boots(host.Name); n != 2 {
+		t.Errorf("%d boots; expected the first and one more", n)
+	}
+	const want = "activates firmware, GUIDs, link types of 0000:01:00.0"
+	if got := ws.Get("infiniband_activation.it", "change"); got != want {
+		t.Errorf("change: %v", got)
+	}
+	flash, running := w.Flash(host.Name), w.Card(host.Name).Running()
+	if running.Version != [3]uint16{12, 28, 4706} || running.GUIDs != flash.GUIDs || flash.GUIDs == before.GUIDs {
+		t.Errorf("in flash %+v\nrunning %+v", flash, running)
+	}
+	emptyPlan(t, ws, cfg)
+	if got := ws.Get("infiniband_link_type.it", "effective"); fmt.Sprint(got) != "map[1:eth]" {
+		t.Errorf("types: %v", got)
+	}
+}
+
+// An apply ended before the restart. The next plan finds what waits; a restart by somebody else is
+// enough for its apply.
+func TestActivation_after_an_apply_that_ended(t *testing.T) {
+	t.Parallel()
+	for name, restarted := range map[string]bool{"nobody restarts": false, "somebody restarts": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			host := labs.Intel9
+			w := Start(t, Options{Hosts: boughtHost()})
+			ws, fresh, all := w.Workspace(), w.Workspace(), Config{activation(host)}
+			mustApply(t, ws, all)
+			if got := ws.Get("infiniband_activation.it", "restarts"); got != nil || w.Boots(host) != 1 {
+				t.Errorf("nothing waits, and restarts is %v", got)
+			}
+			burn := w.burn(host, w.Image(ImageVPI), map[string]any{"activation": "host"})
+			writer := w.Workspace()
+			mustApply(t, writer, burn)
+			if said := emptyPlan(t, writer, burn).Diags.Warnings(); len(said.Find("HO011", `activation = "host"`)) != 1 {
+				t.Errorf("a restart that nobody plans is not named:\n%s", said)
+			}
+			first := cleanPlan(t, fresh, all)
+			if got := field(t, Decode(first.Changes[0].Planned), "change"); got != "activates firmware of 0000:01:00.0" {
+				t.Errorf("a new resource plans %v", got)
+			}
+			plan := cleanPlan(t, ws, all)
+			if plan.Actions()["infiniband_activation.it"] != Update || len(plan.Diags.Warnings().Find(
+				"The apply restarts host "+host, "The restart activates firmware of 0000:01:00.0.")) != 1 {
+				t.Errorf("the plan: %v\n%s", plan.Actions(), plan.Diags)
+			}
+			if restarted {
+				w.Restart(host)
+			}
+			applyStep(t, ws, plan, "")
+			if n := w.Boots(host); n != 2 || w.Card(host).Running().PSID != card.PSIDVPI {
+				t.Errorf("%d boots, running %s", n, w.Card(host).Running().PSID)
+			}
+			emptyPlan(t, ws, all)
+		})
+	}
+}
+
+// A host that may not be restarted is refused while planning.
+func TestActivation_refused(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: boughtHost()})
+	ws := w.Workspace()
+	delete(ws.Provider["hosts"].(map[string]any)[host].(map[string]any), "reboot")
+	cfg := w.burn(host, w.Image(ImageVPI), map[string]any{"activation": "host"})
+	said := mustPlan(t, ws, append(cfg, activation(host, "infiniband_firmware.it"))).Diags.Errors()
+	if len(said) != 1 || len(said.Find("Refusing to restart host "+host, "HO007", "reboot = { allowed = true }")) != 1 {
+		t.Errorf("the plan:\n%s", said)
+	}
+}

@@ -1,0 +1,132 @@
+package hca
+
+import (
+	"context"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/activation"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+)
+
+// What waits in a card for a restart.
+const (
+	WaitsFirmware  = "firmware"
+	WaitsGUIDs     = "GUIDs"
+	WaitsLinkTypes = "link types"
+)
+
+// Written says what jobs of this provider have written to a flash since the host started, and the
+// card does not run with. What somebody else has written, nobody has announced.
+func Written(l *cards.Look) (all []string) {
+	if l.Card == nil || !l.Card.FlashKnown() {
+		return nil
+	}
+	running, known := l.Facts.Running.Get()
+	if l.Facts.StagedBy != "" && (!known || running != l.Card.Flash.Firmware) {
+		all = append(all, WaitsFirmware)
+	}
+	flash, now := l.Card.Flash.GUIDs, effective(l)
+	inUse := isShown(flash, now) && !differs(flash, now) && !newMACs(l)
+	if l.Facts.GUIDsBy != "" && !inUse {
+		all = append(all, WaitsGUIDs)
+	}
+	return all
+}
+
+// newMACs reports whether a job has changed the MACs since the host started. An InfiniBand port
+// shows none, so only a restart says that they are in use.
+func newMACs(l *cards.Look) bool {
+	last := l.Jobs.Own().Last(journal.GUIDs)
+	before, after := last.GUIDsBefore, last.GUIDsAfter
+	return last.ID != "" && last.ID == l.Facts.GUIDsBy && effective(l).MAC1 != after.MAC1 &&
+		(before.MAC1 != after.MAC1 || before.MAC2 != after.MAC2)
+}
+
+// Waiting says what waits in a card for a restart of its host: what Written says, and the types
+// that the card has stored.
+func Waiting(ctx context.Context, c cards.Card) ([]string, error) {
+	l, err := c.Look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := Written(l)
+	types, err := linktype.Waiting(ctx, c, nil)
+	if types != nil {
+		all = append(all, WaitsLinkTypes)
+	}
+	return all, err
+}
+
+// Activate restarts the host of some cards once, if anything waits in one of them, and proves that
+// each runs it. It says what it has done. Errors are those of ApplyFirmware.
+func (o *Ops) Activate(ctx context.Context, all []cards.Card, consent []string) (did []string, err error) {
+	var waits []activation.Wait
+	for _, c := range all {
+		goals, err := goalsOf(ctx, c, consent)
+		if err != nil {
+			return nil, err
+		}
+		if len(goals) > 0 {
+			waits = append(waits, activation.Wait{Card: c, Goal: together(c, goals)})
+		}
+	}
+	return did, activation.RunAll(ctx, o.Session, waits, &did)
+}
+
+// goalsOf are those of all that waits in a card.
+func goalsOf(ctx context.Context, c cards.Card, consent []string) (goals []activation.Goal, err error) {
+	l, err := c.Look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, what := range Written(l) {
+		flash := l.Card.Flash
+		if what == WaitsFirmware {
+			goals = append(goals, firmwareGoal(c, flash.Firmware, consent))
+			continue
+		}
+		g := guidGoal(c, flash.Firmware, flash.GUIDs, consent)
+		shown := g.Reached
+		g.Reached = func(l *cards.Look) (bool, bool) {
+			yes, known := shown(l)
+			return yes && !newMACs(l), known
+		}
+		goals = append(goals, g)
+	}
+	types, err := linktype.Waiting(ctx, c, consent)
+	if types != nil {
+		goals = append(goals, *types)
+	}
+	return goals, err
+}
+
+// together is reached when all goals of a card are.
+func together(c cards.Card, goals []activation.Goal) activation.Goal {
+	all := goals[0]
+	all.Title = "Card " + c.ID() + " waits for a restart"
+	var contents, texts []string
+	for _, g := range goals {
+		contents, texts = append(contents, g.Content), append(texts, g.Text)
+	}
+	all.Content, all.Text = strings.Join(contents, " "), strings.Join(texts, ", ")
+	all.Loads = func(flash inventory.Flash) bool {
+		for _, g := range goals {
+			if !g.Loads(flash) {
+				return false
+			}
+		}
+		return true
+	}
+	all.Reached = func(l *cards.Look) (bool, bool) {
+		reached, known := true, true
+		for _, g := range goals {
+			yes, shown := g.Reached(l)
+			reached, known = reached && yes, known && shown
+		}
+		return reached, known
+	}
+	return all
+}

@@ -1,0 +1,169 @@
+package activation
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// ModifyPlan says whether the host is restarted, and for what.
+func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	diags := &resp.Diagnostics
+	if req.Plan.Raw.IsNull() {
+		var state model
+		diags.Append(req.State.Get(ctx, &state)...)
+		warnForgotten(diags, state.Host.ValueString())
+		return
+	}
+	plan, config, state, exists := planned.Models[model](ctx, req, diags)
+	if diags.HasError() || r.Data == nil {
+		return
+	}
+	if !attribute.Known(config.Host, config.Allow) || !r.HostReady(config.Host) {
+		diagnostic.AddPostponed(diags, "a restart for cards",
+			"the host or a consent comes from something that does not exist yet")
+		return
+	}
+	host := config.Host.ValueString()
+	what := "restart host " + host
+	if _, _, _, err := r.Look(ctx, host); err != nil {
+		diagnostic.AddErrorAt(diags, path.Root("host"), what, err)
+		return
+	}
+	if !r.Claim(ctx, what, planned.Claim{Key: r.HostKey(host), Name: host}, req, diags) {
+		return
+	}
+	f := r.foresee(ctx, host, what, resp)
+	if diags.HasError() || !r.check(ctx, f, config.consent(), what, resp) {
+		return
+	}
+	plan.ID = config.Host
+	plan.fill(f, exists)
+	planned.Steady{Held: exists, ToDo: f.text != "", Live: []string{"change", "restarts", "drains", "running"},
+		Foreseen: true}.Plan(ctx, req, resp, &plan)
+	if f.text != "" && !plan.ShownAfter(state.Restart) {
+		diags.AddWarning("The apply restarts host "+host+" for its cards", "The restart "+f.text+".")
+	}
+}
+
+// foreseen is what waits in the cards of a host for a restart.
+type foreseen struct {
+	cards   []*session.CardAt // all that load their flash then
+	due     []*session.CardAt // those that wait
+	text    string
+	planned bool // this walk writes some of it
+	only    bool // all of it
+}
+
+// foresee gathers what the resources that were planned before write, and what earlier applies have
+// left. Core plans once more in the apply, when the cards are written: so what was left is that of
+// the first look of this process, and both plans say the same.
+func (r *Resource) foresee(ctx context.Context, host, what string, resp *resource.ModifyPlanResponse) (f foreseen) {
+	h, _, snap, err := r.Look(ctx, host)
+	if err != nil {
+		return f
+	}
+	first := h.First()
+	if first == nil {
+		first = snap
+	}
+	f.only = true
+	f.cards = r.cardsOf(ctx, host, what, snap, &resp.Diagnostics)
+	f.text = changeText(f.cards, func(at *session.CardAt) []string {
+		all := r.Planned.Awaited(at.Ref)
+		f.planned = f.planned || len(all) > 0
+		left := r.waits(ctx, at, &resp.Diagnostics)
+		if l, err := cards.LookAt(first, at.Ref.PCI); err == nil && first != snap {
+			left = append(slices.DeleteFunc(left, func(s string) bool { return s != hca.WaitsLinkTypes }), hca.Written(l)...)
+		}
+		for _, one := range left {
+			if !slices.Contains(all, one) {
+				all, f.only = append(all, one), false
+			}
+		}
+		if len(all) > 0 {
+			f.due = append(f.due, at)
+		}
+		return all
+	})
+	return f
+}
+
+// check gives the verdicts on the restart for each card that waits, and tells the resources that
+// are planned after this one. It gives false if the host may not be restarted.
+func (r *Resource) check(ctx context.Context, f foreseen, consent []string, what string,
+	resp *resource.ModifyPlanResponse) bool {
+	diags := &resp.Diagnostics
+	var found []finding.Finding
+	for _, at := range f.due {
+		a := r.Cards.Assess(at.HCA, at.Look)
+		err := r.Cards.Judge(ctx, at.Host, &a, func(card safety.CardFacts) safety.Verdict {
+			return safety.HostRestart(card, a.Host, consent)
+		})
+		if err != nil {
+			diagnostic.AddErrorAt(diags, path.Root("host"), what, err)
+			return false
+		}
+		for _, one := range a.Verdict.Findings {
+			if one.Attribute == "activation" {
+				one = one.At("host")
+			}
+			same := func(other finding.Finding) bool { return other.Rule == one.Rule && other.Evidence == one.Evidence }
+			if !slices.ContainsFunc(found, same) {
+				found = append(found, one)
+			}
+		}
+	}
+	if diagnostic.AddPlanned(ctx, diags, what, found) {
+		return false
+	}
+	if len(f.due) == 0 {
+		return true
+	}
+	f.due[0].AddOwed(ctx, diags)
+	for _, at := range f.cards {
+		r.Planned.UpdateCard(at.Ref, func(c *planned.Card) { c.Restart(waiting(at)) })
+	}
+	return true
+}
+
+// waiting is what an earlier apply has left in the flash of a card: no resource of this walk says
+// that the card will have it.
+func waiting(at *session.CardAt) (firmware ib.Firmware, guids *ib.GUIDSet) {
+	flash, left := at.Card.InFlash(), hca.Written(at.Look)
+	if slices.Contains(left, hca.WaitsFirmware) {
+		firmware = flash.Firmware
+	}
+	if slices.Contains(left, hca.WaitsGUIDs) {
+		guids = &flash.GUIDs
+	}
+	return firmware, guids
+}
+
+// fill says what is known of the restart. What this walk writes follows from the plan. What an
+// earlier apply has left may be gone by the apply of an update, because somebody restarts the host.
+func (m *model) fill(f foreseen, exists bool) {
+	m.Restart, m.Change, m.Running = attribute.UnknownRestart(), types.StringUnknown(), types.MapUnknown(runningType)
+	switch {
+	case f.text == "" && !exists:
+		m.Restart, m.Change = attribute.NoRestart(), types.StringNull()
+	case f.planned || f.text != "" && !exists:
+		m.Restart = f.due[0].Restart()
+		if f.only || !exists {
+			m.Change = types.StringValue(f.text)
+		}
+	}
+}
