@@ -93,6 +93,10 @@ func (r *Rule) sampleConsent() string {
 		value = Names("…")
 	case "private_mtu":
 		value = "65520"
+	case "without_copy":
+		value = `{ card = "…", rollback_sha256 = "…", image_sha256 = "…" }`
+	case "equal_priority":
+		value = "14"
 	}
 	return AllowLines(r.ConsentLine(value))
 }
