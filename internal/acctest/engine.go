@@ -84,9 +84,9 @@ func serve(ctx context.Context) (reattach string, ended <-chan struct{}, err err
 		entry := map[string]any{"Protocol": at.Protocol, "ProtocolVersion": at.ProtocolVersion, "Pid": at.Pid,
 			"Test": at.Test, "Addr": map[string]string{"Network": at.Addr.Network(), "String": at.Addr.String()}}
 		// Each engine has a registry of its own.
-		text, err := json.Marshal(map[string]any{"registry.terraform.io/" + address: entry,
+		text, wrong := json.Marshal(map[string]any{"registry.terraform.io/" + address: entry,
 			"registry.opentofu.org/" + address: entry})
-		return string(text), closed, err
+		return string(text), closed, wrong
 	case err = <-failed:
 		return "", nil, fmt.Errorf("serving the provider: %w", err)
 	}

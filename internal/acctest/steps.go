@@ -224,9 +224,9 @@ func (s *Steps) Import(address, id string) error {
 		if len(before) == 0 {
 			return fmt.Errorf("the state has no identity of %s", address)
 		}
-		text, err := json.Marshal(before)
-		if err != nil {
-			return err
+		text, wrong := json.Marshal(before)
+		if wrong != nil {
+			return wrong
 		}
 		name = "identity = " + strings.ReplaceAll(string(text), `":`, `" =`)
 	}

@@ -133,9 +133,9 @@ func TestGithub_workflowsRunWhatExists(t *testing.T) {
 	}
 	runs := 0
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
+		text, readErr := os.ReadFile(path)
+		if readErr != nil {
+			t.Fatal(readErr)
 		}
 		for _, m := range regexp.MustCompile(`run: make ([a-z-]+)`).FindAllSubmatch(text, -1) {
 			runs++

@@ -60,8 +60,8 @@ func Judge(d Request, r Result, l Limits) []finding.Finding {
 	if counts.of != "" {
 		miss, attribute = miss+" of limits for "+counts.of, "limits"
 	}
-	f := finding.BenchmarkMissed.Find("From %s to %s (%s) %s. Likely causes: %s", r.Pair.From.Host, r.Pair.To.Host, r.Pair.Addr, miss,
-		strings.Join(causes(d, r), " "))
+	f := finding.BenchmarkMissed.Find("From %s to %s (%s) %s. Likely causes: %s", r.Pair.From.Host, r.Pair.To.Host,
+		r.Pair.Addr, miss, strings.Join(causes(d, r), " "))
 	if f.Attribute = attribute; l.Warn {
 		f.Severity, f.Summary, f.WayOut = finding.Warn, "Benchmark missed its limit", "Look at the likely causes."
 	}

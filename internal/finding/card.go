@@ -104,13 +104,13 @@ var (
 		Attribute: "image_id",
 		Meaning: "The firmware of this card writes signed images with its own PSID itself (fw_ctrl), and checks them. " +
 			"mstflint writes any other image directly, and nothing but this provider checks it.",
-		WayOut: "Nothing has to be done. Until the card is started anew, its firmware tells mstflint the version from before. " +
-			"If a signed image with the PSID of the card does what you want, use that."}
+		WayOut: "Nothing has to be done. Until the card is started anew, its firmware tells mstflint the version from " +
+			"before. If a signed image with the PSID of the card does what you want, use that."}
 	FlashNotAsWritten = &Rule{Code: "FW090", Severity: Refuse,
 		Title:     "Flash holds other firmware than the configuration says",
 		Attribute: "flash_version",
-		Meaning: "The configuration has flash_psid or flash_version and no image_id. It says what is in flash, and has nothing " +
-			"to burn. A plan shows the difference. The apply refuses it, and writes nothing.",
+		Meaning: "The configuration has flash_psid or flash_version and no image_id. It says what is in flash, and has " +
+			"nothing to burn. A plan shows the difference. The apply refuses it, and writes nothing.",
 		WayOut: "To keep what is in flash, write that into flash_psid and flash_version. To burn the card, write image_id " +
 			"in their place."}
 	FlashDividedOtherwise = &Rule{Code: "FW060", Severity: Refuse, Title: "Firmware image has another flash layout",

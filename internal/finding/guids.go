@@ -3,8 +3,8 @@ package finding
 // Rules of GUIDs and MACs that were asked for.
 var (
 	GUIDInvalid = &Rule{Code: "GU001", Severity: Refuse, Title: "GUID or MAC cannot be one of a device",
-		Meaning: "Zero means that there is none. Erased flash and cards with Ethernet only hold all ones. The lowest bit of the " +
-			"first byte marks a group.", WayOut: "Write another value."}
+		Meaning: "Zero means that there is none. Erased flash and cards with Ethernet only hold all ones. The lowest bit " +
+			"of the first byte marks a group.", WayOut: "Write another value."}
 	BaseTooHigh = &Rule{Code: "GU004", Severity: Refuse, Title: "Base value leaves no room",
 		Meaning: "The values that are counted from the base would wrap around. mstflint does not check that.",
 		WayOut:  "Choose a lower base."}
@@ -12,8 +12,8 @@ var (
 		Meaning: "IEEE assigns the first three bytes to vendors. An invented prefix may collide with another card.",
 		WayOut:  "Derive the values from the card's label or its MAC, for example with base_mac."}
 	GUIDOfOtherCard = &Rule{Code: "GU006", Severity: Refuse, Title: "GUID or MAC belongs to another card",
-		Meaning: "One duplicate GUID stops a whole subnet: the subnet manager never finishes its discovery. A ConnectX-3 uses " +
-			"four GUIDs, counted from its base.",
+		Meaning: "One duplicate GUID stops a whole subnet: the subnet manager never finishes its discovery. A ConnectX-3 " +
+			"uses four GUIDs, counted from its base.",
 		WayOut: "Choose other values for one of the two, and bases that are at least 4 apart. If the other card gets other " +
 			"values in the same configuration, write depends_on with the address of its infiniband_guids into this resource."}
 	GUIDsEqual = &Rule{Code: "GU009", Severity: Refuse, Title: "GUIDs or MACs of one card are equal to each other",
@@ -34,8 +34,8 @@ var (
 			"On any other card mstflint would write the flash behind the running firmware, with the flag -ocr, which can " +
 			"hang it.",
 		WayOut: "Leave infiniband_guids out for this card, or write the values that it has: the data source " +
-			"infiniband_cards shows them. If they must change, burn firmware that updates itself first (fw_ctrl), or unload the driver and " +
-			"use the vendor's own tool."}
+			"infiniband_cards shows them. If they must change, burn firmware that updates itself first (fw_ctrl), or unload " +
+			"the driver and use the vendor's own tool."}
 	GUIDInFabric = &Rule{Code: "GU015", Severity: Refuse, Title: "GUID is in use in the fabric",
 		Meaning: "A node outside of the configured hosts has this GUID, or the fabric could not be read. One duplicate " +
 			"GUID stops a whole subnet: the subnet manager never finishes its discovery.",

@@ -125,7 +125,8 @@ var (
 			"line of the card out. Then plan again."}
 	ResumeOwed = &Rule{Code: "HO050", Severity: Warn, Title: "Resume commands have not run",
 		Meaning: "The host was drained for a restart, and nothing says that its resume_commands ran after that: the apply " +
-			"was killed, or it runs now. What was drained may still be so. A later apply runs them only if it restarts the host.",
+			"was killed, or it runs now. What was drained may still be so. A later apply runs them only if it restarts " +
+			"the host.",
 		WayOut: "Unless an apply restarts the host now, run the commands above on it as root. Then remove the file " +
 			"/var/lib/terraform-provider-infiniband/resume-owed."}
 	CardInUse = &Rule{Code: "HO045", Severity: Refuse, Title: "Another program uses the card", Attribute: "card_id",

@@ -13,9 +13,9 @@ var (
 			"P_Key interface. So 0x0005 and 0x8005 are one interface, and the provider takes both.",
 		WayOut: "Use a key from 0x0001 to 0x7fff, with bit 0x8000 or without it, or leave pkey out."}
 	MTUUnfit = &Rule{Code: "IP005", Severity: Refuse, Title: "Refusing an MTU that IPoIB cannot have", Attribute: "mtu",
-		Meaning: "In datagram mode one InfiniBand packet must hold the IP packet and 4 bytes of IPoIB header (RFC 4391). In " +
-			"connected mode Linux takes at most 65520: 65536 less 16 bytes of headroom. Below 1280 it removes IPv6 from the " +
-			"interface, and the TrueNAS middleware fails.",
+		Meaning: "In datagram mode one InfiniBand packet must hold the IP packet and 4 bytes of IPoIB header (RFC 4391). " +
+			"In connected mode Linux takes at most 65520: 65536 less 16 bytes of headroom. Below 1280 it removes IPv6 from " +
+			"the interface, and the TrueNAS middleware fails.",
 		WayOut: "Use mtu = 2044, or mode = \"connected\". Where the whole fabric has 4096-byte packets, 4092 is possible."}
 	MTUAboveTrueNAS = &Rule{Code: "IP008", Severity: NeedsConsent, Title: "Refusing an MTU above 9216 on TrueNAS",
 		Attribute: "mtu",

@@ -93,7 +93,7 @@ var knownChips = map[uint16]bool{
 }
 
 // mfgInfo checks what the manufacturer has put into the card: mstflint refuses an
-// image whose version of it it does not know.
+// image of which it does not know that version.
 func (r *tocReader) mfgInfo(e tocEntry, p []byte) error {
 	_, err := uids(e, p[32:96], uint16(p[28]), 1)
 	return err

@@ -98,7 +98,8 @@ func (r Restore) fingerprint(b backup.Backup) string {
 	case !b.Record.Fingerprint():
 		return ""
 	case r.Declared != b.Record.SHA256:
-		return "it is the rollback image of a card whose flash nobody can read, and rollback_image_id does not name it any more"
+		return "it is the rollback image of a card whose flash nobody can read, and rollback_image_id does " +
+			"not name it any more"
 	case r.Burned == nil:
 		return "the image that was burned over it is not on the host any more, and with it the only way back from this step"
 	}

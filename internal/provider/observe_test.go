@@ -34,13 +34,13 @@ func TestObserve_everyChangeIsShownAndRefused(t *testing.T) {
 	shown := func(name, thing, what string, state *acctest.Workspace, cfg acctest.Config, change acctest.Action,
 		address string, differs ...string) {
 		t.Run(name, func(t *testing.T) {
-			ws := observedWorkspace(w, state, intel9)
-			p := plan(t, ws, cfg)
+			reader := observedWorkspace(w, state, intel9)
+			p := plan(t, reader, cfg)
 			if p.Diags.HasError() || p.Actions()[address] != change {
 				t.Errorf("%s is %q:\n%s", address, p.Actions()[address], p.Diags)
 			}
 			says(t, p.Diags.Warnings(), append(differs, thing+": "+observed, wayOut)...)
-			ended, err := ws.Apply(context.Background(), p)
+			ended, err := reader.Apply(context.Background(), p)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -121,8 +121,8 @@ func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 func burnAnswers(in FirmwareInput) []Question {
 	var qs []Question
 	// Of later chips the image's ROM is taken without a question.
-	if !laterChip(in.Card) && in.Card.InFlash().HasROM() && len(in.Image.ROM) > 0 && in.Card.InFlash().ProductVersion == "" &&
-		in.Image.Product == "" {
+	if !laterChip(in.Card) && in.Card.InFlash().HasROM() && len(in.Image.ROM) > 0 &&
+		in.Card.InFlash().ProductVersion == "" && in.Image.Product == "" {
 		qs = append(qs, QuestionROM)
 	}
 	if in.Image.FW.Compare(in.Card.InFlash().FW) <= 0 {

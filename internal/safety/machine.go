@@ -182,7 +182,7 @@ func BackupDoubts(card CardFacts, b *BackupFacts) (doubts []string) {
 		{b.PSID == card.InFlash().PSID, fmt.Sprintf("it holds PSID %q, the card has %q", b.PSID, card.InFlash().PSID)},
 		{b.FW == card.InFlash().FW, fmt.Sprintf("it holds version %s, the card has %s", b.FW, card.InFlash().FW)},
 		{card.Rollback == nil || b.SHA256 == card.Rollback.SHA256, "it is not the rollback image"},
-		{b.GUIDs == card.InFlash().GUIDs || card.InFlash().BlankGUIDs || card.Rollback != nil, "its GUIDs or MACs are not those of the card"},
+		{b.GUIDs == card.InFlash().GUIDs || card.InFlash().BlankGUIDs || card.Rollback != nil, "its GUIDs or MACs differ"},
 	} {
 		if !c.ok {
 			doubts = append(doubts, c.what)

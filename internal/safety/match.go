@@ -137,16 +137,16 @@ func matchPSID(card CardFacts, img ImageFacts, consent *Change[ib.PSID]) []findi
 }
 
 // consented is a finding on a change that exactly its pair of values allows.
-func consented[T comparable](consent *Change[T], from, to T, asks *finding.Rule, change, observed string) finding.Finding {
+func consented[T comparable](consent *Change[T], from, to T, asks *finding.Rule, change, seen string) finding.Finding {
 	line := asks.ConsentLine(fmt.Sprintf(`{ from = "%v", to = "%v" }`, from, to))
 	switch {
 	case consent == nil:
-		return asks.Find("%s", observed).WithConsent(line)
+		return asks.Find("%s", seen).WithConsent(line)
 	case *consent != (Change[T]{from, to}):
 		off := offBy(asks.ConsentName(), fmt.Sprint(consent.From), fmt.Sprint(consent.To), fmt.Sprint(from), fmt.Sprint(to))
-		return otherConsent(asks.Find("%s %s", off, observed).WithConsent(line), "another pair")
+		return otherConsent(asks.Find("%s %s", off, seen).WithConsent(line), "another pair")
 	}
-	return asks.Find("%s", observed).WithConsent(line).
+	return asks.Find("%s", seen).WithConsent(line).
 		AsGranted(fmt.Sprintf("%s from %v to %v, as allowed", change, from, to))
 }
 

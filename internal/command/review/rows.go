@@ -61,8 +61,8 @@ func (r *resource) rows(written map[string]expression) []row {
 // restores reports whether the object burns the earlier firmware back when it goes. Only a warning says of
 // which version that is, and whether the card has it already.
 func (r *resource) restores() bool {
-	return r.Change.After == nil && r.Type == "infiniband_firmware" && textOf(r.Change.Before, "on_destroy") == "restore" &&
-		textOf(r.Change.Before, "original_backup_path") != ""
+	return r.Change.After == nil && r.Type == "infiniband_firmware" &&
+		textOf(r.Change.Before, "on_destroy") == "restore" && textOf(r.Change.Before, "original_backup_path") != ""
 }
 
 // named are the rows with the object that they are of. A card has several resources.

@@ -154,14 +154,12 @@ func (w *watcher) note(out outcome) {
 func (w *watcher) leaveToOwner(ctx context.Context, record *inventory.Job, out outcome) (outcome, error) {
 	owner := cards.Owner{Machine: w.want.OwnerMachine, Process: w.want.OwnerProcess}
 	here := owner.Machine == w.s.Owner.Machine
-	longOver := !here && fact.No(record.Running) && !out.endedWithin(w.s.Settle)
-	ours := owner == w.s.Owner || owner.Process == ""
-	if out.Absent || out.Settled || longOver || ours {
-		return out, nil
-	}
-	limit := w.s.Lost
+	limit, longOver := w.s.Lost, false
 	if !here {
-		limit = w.s.Settle
+		limit, longOver = w.s.Settle, fact.No(record.Running) && !out.endedWithin(w.s.Settle)
+	}
+	if ours := owner == w.s.Owner || owner.Process == ""; out.Absent || out.Settled || longOver || ours {
+		return out, nil
 	}
 	out, waited, err := w.awaitOwner(ctx, out, limit, func() bool { return !here || w.s.Alive(owner) })
 	if err != nil || !here || !waited {

@@ -76,9 +76,9 @@ func change(ctx context.Context, o *cards.Session, c cards.Card, q Request, befo
 	}
 	power := false
 	for _, name := range open {
-		needsPower, err := set(ctx, o, c, q, name)
-		if err != nil {
-			return r, err
+		needsPower, failed := set(ctx, o, c, q, name)
+		if failed != nil {
+			return r, failed
 		}
 		power, r.Changed = power || needsPower, true
 	}
@@ -116,8 +116,8 @@ func set(ctx context.Context, o *cards.Session, c cards.Card, q Request, name st
 	case err != nil:
 		return false, newError(c, "mstconfig failed at "+name, err)
 	}
-	if applied, err := mstconfig.ParseSet(string(r.Stdout)); err != nil || !applied {
-		return false, newError(c, "mstconfig does not say that it set "+name+": "+cards.Tail(string(r.Stdout), 500), err)
+	if applied, unread := mstconfig.ParseSet(string(r.Stdout)); unread != nil || !applied {
+		return false, newError(c, "mstconfig does not say that it set "+name+": "+cards.Tail(string(r.Stdout), 500), unread)
 	}
 	now, err := Read(ctx, c)
 	switch {

@@ -66,18 +66,18 @@ const mostNear = 5
 
 // near are the names that are few letters away, or one the begin of the other, else those that share
 // words.
-func near(name string, rows map[string]inventory.CardSetting) (close []string) {
+func near(name string, rows map[string]inventory.CardSetting) (list []string) {
 	all := slices.Sorted(maps.Keys(rows))
 	for _, other := range all {
 		begins := strings.HasPrefix(other, name) || strings.HasPrefix(name, other)
 		if begins || distance(name, other) <= 1+len(name)/5 {
-			close = append(close, other)
+			list = append(list, other)
 		}
 	}
-	if len(close) == 0 {
-		close = sharing(name, all)
+	if len(list) == 0 {
+		list = sharing(name, all)
 	}
-	return close[:min(len(close), mostNear)]
+	return list[:min(len(list), mostNear)]
 }
 
 // sharing are the names that share the most words with one, at least one of four letters.

@@ -209,7 +209,6 @@ func missingParameter(name string) string {
 // setting is one argument of set.
 type setting struct {
 	name, text string
-	value      int
 }
 
 // settings reads the arguments of set as the tool does before it opens the card.

@@ -112,8 +112,8 @@ func checkEqualMaster(d opensm.Request, v found.View, m saquery.Manager) []findi
 	if d.EqualPriority || runs || m.Priority != d.Priority || m.State != int(sminfo.Master) {
 		return nil
 	}
-	f := finding.OpensmPriorityEqual.Find("The subnet manager on port %s rules the fabric of port %s and has priority %d, "+
-		"too. %s", m.GUID, d.PortGUID, m.Priority, outcome(d, m)).
+	f := finding.OpensmPriorityEqual.Find("The subnet manager on port %s rules the fabric of port %s and has priority "+
+		"%d, too. %s", m.GUID, d.PortGUID, m.Priority, outcome(d, m)).
 		WithConsent(fmt.Sprintf("equal_priority = %d", d.Priority)).
 		WithWayOut("Give each of the two its own priority. If the hardware may decide, write into the resource:")
 	f.Severity = finding.NeedsConsent

@@ -37,8 +37,8 @@ func (r *Resource) image(ctx context.Context, at *session.CardAt, argument strin
 		diags.AddAttributeError(path.Root(argument), "Unable to "+what+": the image is not on the host",
 			"No image with this SHA-256 is staged on host "+ref.Host+
 				", and no infiniband_firmware_image that this plan knows stages it.\n\n"+
-				"Refer to the image resource by its id, so that Terraform stages it first. If there is none, as in an adopted lab, "+
-				"remove image_id: the card keeps what it has.")
+				"Refer to the image resource by its id, so that Terraform stages it first. If there is none, as in an adopted "+
+				"lab, remove image_id: the card keeps what it has.")
 		return safety.ImageFacts{}, false
 	}
 	parsed, size, err := image.Open(ctx, at.Host, ref.SHA256)

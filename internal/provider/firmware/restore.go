@@ -153,7 +153,7 @@ func announce(diags *diag.Diagnostics, card, backup string, v safety.Verdict) {
 		diags.AddWarning("The destroy restores firmware of card "+card+", after a job that is running",
 			"The destroy waits for the job, reads the card, and burns the backup "+backup+
 				" if the card does not hold it then.")
-	case safety.ActionRefuse, safety.ActionSetGUIDs, safety.ActionLinkTypes, safety.ActionBackup:
+	case safety.ActionRefuse, safety.ActionSetGUIDs, safety.ActionLinkTypes, safety.ActionBackup, safety.ActionSettings:
 	}
 }
 

@@ -39,8 +39,8 @@ const description = "The firmware in a card's flash, and the firmware that the c
 	"the next apply goes on from there.\n\n" +
 	"Each refresh compares PSID, version, release date and product version in flash with the image. " +
 	"It also reads the host's journal for the image of the last burn. It reads and compares the " +
-	"whole flash only if one of these differs, or if the image is a new one. So a plan without a change says nothing of a " +
-	"burn by hand that leaves all of these values equal, or of a flash that was damaged: a new `infiniband_firmware_backup` " +
+	"whole flash only if one of these differs, or if the image is a new one. So a plan without a change says nothing " +
+	"of a burn by hand that leaves all of these values equal, or of a flash that was damaged: a new `infiniband_firmware_backup` " +
 	"reads and verifies the whole flash.\n\n" +
 	"Without `image_id` it holds a card as it is: the attributes show what is in flash and what runs, and nothing is " +
 	"ever written, whatever consents, `activation` and `on_destroy` say. " +

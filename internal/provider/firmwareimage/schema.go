@@ -60,7 +60,8 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 		MarkdownDescription: "A firmware image, verified on this machine (every checksum in it), copied to a host under " +
 			"its hash and verified there. " +
 			"Nothing is written to a card. A copy that is gone or changed is staged again by the next apply. " +
-			"Destroying it forgets the copy. The copy stays on the host. The data source of the same name says more of an image.",
+			"Destroying it forgets the copy. The copy stays on the host. The data source of the same name says more " +
+			"of an image.",
 		Attributes: attrs,
 	}
 }
@@ -79,8 +80,8 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 			MarkdownDescription: psidDescription},
 		"version": dsschema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.VersionType{},
 			MarkdownDescription: versionDescription},
-		"failsafe": dsschema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the image is made for a flash with " +
-			"two slots, of which one always boots."},
+		"failsafe": dsschema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the image is made for a flash " +
+			"with two slots, of which one always boots."},
 		"size": dsschema.Int64Attribute{Computed: true, MarkdownDescription: "Size of the file in bytes."},
 		"hardware_ids": dsschema.ListAttribute{Computed: true, ElementType: types.StringType,
 			MarkdownDescription: "Hardware ids of the chips that the image is for, such as `0x1f7 rev 0`."},

@@ -70,7 +70,8 @@ func (o object) refuseUsers(ctx context.Context, s *step) (refused bool) {
 		return false
 	}
 	for _, port := range s.At.Card.Ports {
-		becomes := s.Ask.Request.Ports[port.Number] == ib.LinkTypeETH && s.Found.Ports[port.Number].Effective != ib.LinkTypeETH
+		becomes := s.Ask.Request.Ports[port.Number] == ib.LinkTypeETH &&
+			s.Found.Ports[port.Number].Effective != ib.LinkTypeETH
 		if !becomes || port.PortGUID == 0 {
 			continue
 		}
@@ -213,22 +214,29 @@ func foresee(s *step) {
 		return
 	}
 	inCard, stores := storedInCard(s)
-	if s.Verdict.Activation != safety.ActivationReboot || !inCard {
+	switch {
+	case s.Verdict.Activation != safety.ActivationReboot || !inCard:
 		m.Restart = attribute.NoRestart() // a driver switches the ports itself
-	} else if stores {
+	case stores:
 		m.Restart = s.At.Restart()
 	}
-	switch {
+	m.Change = foreseenChange(s)
+}
+
+// foreseenChange is the change that a plan says; unknown if something else of the plan decides it.
+func foreseenChange(s *step) types.String {
+	switch m := s.Plan; {
 	case s.Exists && attribute.SameCard(s.State.CardID, s.State.CardIdentity, m.CardID):
-		m.Change = attribute.OrNull(m.changed(*s.State))
-		if m.Change.IsNull() {
-			m.Change = types.StringUnknown()
+		if change := m.changed(*s.State); change != "" {
+			return types.StringValue(change)
 		}
+		return types.StringUnknown()
 	case s.Ask.PlannedPSID != "" || !steady(s):
+		return types.StringUnknown()
 	case s.Verdict.Action == safety.ActionNone:
-		m.Change = types.StringNull()
+		return types.StringNull()
 	default:
-		m.Change = types.StringValue(cmp.Or(changeText(s.Found.State, s.Ask.Request.Ports), storedAnew))
+		return types.StringValue(cmp.Or(changeText(s.Found.State, s.Ask.Request.Ports), storedAnew))
 	}
 }
 

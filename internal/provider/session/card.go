@@ -131,11 +131,9 @@ func (c *CardAt) AddOwed(ctx context.Context, diags *diag.Diagnostics) {
 // Await notes what a verdict writes to a card that the next restart is to load, if it has none
 // itself: the infiniband_activation of the host is planned after it.
 func (d *Data) Await(ref attribute.CardRef, v safety.Verdict, what string) {
-	switch v.Action {
-	case safety.ActionBurn, safety.ActionSetGUIDs, safety.ActionLinkTypes:
-		if v.Activation != safety.ActivationReboot {
-			d.Planned.Await(ref, what)
-		}
+	waits := v.Action == safety.ActionBurn || v.Action == safety.ActionSetGUIDs || v.Action == safety.ActionLinkTypes
+	if waits && v.Activation != safety.ActivationReboot {
+		d.Planned.Await(ref, what)
 	}
 }
 

@@ -48,8 +48,8 @@ type Input struct {
 func Check(in Input) []finding.Finding {
 	for _, img := range []Image{in.New, in.Now} {
 		if !img.Controlled {
-			return []finding.Finding{finding.FirmwareSecure.Find("%s has no signature: mstflint would write it past the firmware",
-				img.Name)}
+			return []finding.Finding{finding.FirmwareSecure.Find("%s has no signature: mstflint would write it past "+
+				"the firmware", img.Name)}
 		}
 	}
 	if in.New.PSID != in.Flash.PSID {
@@ -60,8 +60,8 @@ func Check(in Input) []finding.Finding {
 		return []finding.Finding{finding.RollbackDiffers.Find("%s: %s", in.Now.Name, strings.Join(wrong, "; "))}
 	}
 	if in.New.Security > in.Now.Security {
-		return []finding.Finding{finding.RollbackClosed.Find("Security version of %s: %d. Of %s, which is to be the way back: %d.",
-			in.New.Name, in.New.Security, in.Now.Name, in.Now.Security)}
+		return []finding.Finding{finding.RollbackClosed.Find("Security version of %s: %d. Of %s, which is to be the way "+
+			"back: %d.", in.New.Name, in.New.Security, in.Now.Name, in.Now.Security)}
 	}
 	return []finding.Finding{consented(in)}
 }
@@ -100,9 +100,9 @@ func roms(list []string) string {
 // consented is the finding that nothing proves the way back.
 func consented(in Input) finding.Finding {
 	want := Consent{Card: in.Card, Rollback: in.Now.SHA256, Image: in.New.SHA256}
-	f := finding.FlashWithoutCopy.Find("Card %s has %s %s. The way back is %s: it agrees with the card in PSID, hardware id, "+
-		"version, release date, product version and boot ROM. It is a fingerprint, and no copy.", in.Card, in.Flash.PSID,
-		in.Flash.FW, in.Now.Name)
+	f := finding.FlashWithoutCopy.Find("Card %s has %s %s. The way back is %s: it agrees with the card in PSID, "+
+		"hardware id, version, release date, product version and boot ROM. It is a fingerprint, and no copy.",
+		in.Card, in.Flash.PSID, in.Flash.FW, in.Now.Name)
 	f = f.WithConsent(f.Rule.ConsentLine(fmt.Sprintf("{ card = %s, rollback_sha256 = %s, image_sha256 = %s }",
 		strconv.Quote(want.Card), strconv.Quote(want.Rollback), strconv.Quote(want.Image))))
 	switch in.Consent {
