@@ -50,7 +50,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				"`activates firmware, GUIDs of 0000:01:00.0; …`; null if there was none. " + attribute.BindsTheApply),
 			"running": schema.MapAttribute{Computed: true, ElementType: runningType,
 				MarkdownDescription: "PSID and version that each card of the host runs, by its PCI address, without cards of " +
-					"which nothing shows it."},
+					"which nothing shows it. `infiniband_firmware` and `infiniband_guids` show that after the next refresh."},
 		},
 	}
 	maps.Copy(resp.Schema.Attributes, attribute.RestartAttributes())
