@@ -106,7 +106,9 @@ func TestAccImport_byIdentity(t *testing.T) {
 func importsByEngine(t *testing.T, w *acctest.Lab, ids map[string]string) {
 	t.Helper()
 	s := acctest.NewSteps(t)
-	if err := s.Do(acctest.Step{Config: acctest.HCL(w.Provider(), w.CrossFlash(intel9))}); err != nil {
+	cfg := append(w.CrossFlash(intel9), acctest.Resource{Type: "infiniband_activation", Name: intel9,
+		Attrs: map[string]any{"host": intel9}, After: []string{"infiniband_guids." + intel9}})
+	if err := s.Do(acctest.Step{Config: acctest.HCL(w.Provider(), cfg)}); err != nil {
 		t.Fatal(err)
 	}
 	for kind, id := range ids {
