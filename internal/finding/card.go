@@ -104,8 +104,9 @@ var (
 		Attribute: "image_id",
 		Meaning: "The firmware of this card writes signed images with its own PSID itself (fw_ctrl), and checks them. " +
 			"mstflint writes any other image directly, and nothing but this provider checks it.",
-		WayOut: "Nothing has to be done. Until the card is started anew, its firmware tells mstflint the version from " +
-			"before. If a signed image with the PSID of the card does what you want, use that."}
+		WayOut: "If a signed image with the PSID of the card does what you want, use that. Until the card is started anew, " +
+			"its firmware tells mstflint the version from before, and its GUIDs cannot be set: with infiniband_guids, write " +
+			"activation = \"reboot\" here."}
 	FlashNotAsWritten = &Rule{Code: "FW090", Severity: Refuse,
 		Title:     "Flash holds other firmware than the configuration says",
 		Attribute: "flash_version",
