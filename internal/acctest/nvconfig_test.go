@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -83,6 +84,11 @@ func TestNVConfig_life(t *testing.T) {
 		w.ws.Get(nvAddress, "reboot_required") != false || w.ws.Get(nvAddress, "restarts") != labs.Intel9 {
 		t.Errorf("after the restart SRIOV_EN is %v", got)
 	}
+	w.Machine(labs.Intel9).FS.Put(inventory.OwedNote, "2026-01-02 03:04:05 UTC\nsystemctl start a\n", 0o600)
+	if owed := mustPlan(t, w.ws, reboot).Diags.Warnings(); len(owed.Find("HO050", "systemctl start a")) != 1 {
+		t.Errorf("what a killed apply owes is not named: %s", owed)
+	}
+	w.Run(labs.Intel9, "rm "+inventory.OwedNote)
 	w.Run(labs.Intel9, "mstconfig -y -d 0000:01:00.0 set NUM_OF_VFS=4")
 	plan = mustPlan(t, w.ws, Config{})
 	if len(plan.Diags.Warnings().Find("The destroy stores earlier settings")) != 1 {
