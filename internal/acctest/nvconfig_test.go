@@ -244,6 +244,10 @@ func TestNVConfig_ConnectX3(t *testing.T) {
 	boots := w.Boots(labs.Intel9)
 	mustApply(t, ws, cfg)
 	emptyPlan(t, ws, cfg)
+	wide := mustPlan(t, ws, w.nv(labs.Intel9, map[string]any{"BOOT_PKEY_P1": "0x80011"}, nil)).Diags.Errors()
+	if len(wide.Find("NV002", "it takes numbers up to 65535")) != 1 {
+		t.Errorf("a P_Key of more than 16 bits: %s", wide)
+	}
 	if w.Boots(labs.Intel9) != boots+1 || ws.Get(nvAddress, "reboot_required") != nil ||
 		ws.Get(nvAddress, "next_boot", "NUM_OF_VFS") != "4" {
 		t.Errorf("started %d times, %v", w.Boots(labs.Intel9)-boots, ws.Get(nvAddress, "next_boot"))

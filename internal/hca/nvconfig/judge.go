@@ -141,7 +141,8 @@ func unfit(name, value string, has inventory.SettingValue) string {
 }
 
 func unfitNumber(name string, number uint64, err error, has inventory.SettingValue) string {
-	switch limit, limited := limits[name]; {
+	setting := strings.TrimSuffix(strings.TrimSuffix(name, "_P1"), "_P2") // a ConnectX-3 has those of ports for each
+	switch limit, limited := limits[setting]; {
 	case err != nil:
 		return "it takes a number; the card has " + has.Raw
 	case limited && number > limit:
