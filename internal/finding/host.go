@@ -34,7 +34,8 @@ var (
 		Meaning: "The card loads its firmware only when the host starts. The configuration asks for that reboot, and the " +
 			"provider does not allow it for this host.",
 		WayOut: "Write reboot = { allowed = true } into the host's entry of the provider's hosts, or into the provider " +
-			"block for every host without a reboot of its own. Or write activation = \"none\" and restart the host yourself."}
+			"block for every host without a reboot of its own. Or restart the host yourself: write activation = \"none\", and " +
+			"leave an infiniband_activation out."}
 	HostObserved = &Rule{Code: "HO008", Severity: Refuse, Title: "Host is in observe mode",
 		Meaning: "The provider says mode = \"observe\", in the host's entry or for all hosts. Such a host is read and " +
 			"never changed. A plan shows what differs; its apply is refused.",
