@@ -151,9 +151,7 @@ func restart(ctx context.Context, o *cards.Session, all []Wait, did *[]string) e
 	if err != nil {
 		var failed *reboot.Error
 		if errors.As(err, &failed) && failed.Step == reboot.StepRequest && failed.Untouched() {
-			for i, w := range all {
-				forget(context.WithoutCancel(ctx), w.Card, before[i], w.Goal)
-			}
+			forgetAll(ctx, all, before)
 		}
 		return restartFailed(c, before[0].Snap.BootID, g, err)
 	}
@@ -168,19 +166,28 @@ func restart(ctx context.Context, o *cards.Session, all []Wait, did *[]string) e
 	return nil
 }
 
-// ready asks for each card whether the host may still restart, and notes the restart then.
+// ready notes the restart for each card, and asks then whether the host may still restart: nothing comes
+// between the last look at a flash and the request, so that no burn by hand is loaded unseen.
 func ready(ctx context.Context, o *cards.Session, all []Wait, before []*cards.Look) error {
-	for i, w := range all {
-		if err := stillMayRestart(ctx, o, w.Card, before[i].Snap, w.Goal); err != nil {
-			return err
-		}
-	}
 	for i, w := range all {
 		if err := noteRestart(ctx, w.Card, before[i], w.Goal); err != nil {
 			return err
 		}
 	}
+	for i, w := range all {
+		if err := stillMayRestart(ctx, o, w.Card, before[i].Snap, w.Goal); err != nil {
+			forgetAll(ctx, all, before)
+			return err
+		}
+	}
 	return nil
+}
+
+// forgetAll takes back the notes of a restart that does not come.
+func forgetAll(ctx context.Context, all []Wait, before []*cards.Look) {
+	for i, w := range all {
+		forget(context.WithoutCancel(ctx), w.Card, before[i], w.Goal)
+	}
 }
 
 // errReached says that the card runs its goal: somebody else has started it anew.
