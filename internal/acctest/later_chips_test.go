@@ -2,6 +2,7 @@ package acctest
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"os"
@@ -172,6 +173,41 @@ func TestLater_burns_past_the_firmware(t *testing.T) {
 			emptyPlan(t, ws, with("reboot"))
 		})
 	}
+}
+
+// TestLater_card_of_an_OEM_by_the_module brings a card with firmware of another board, and with other GUIDs, into a lab.
+func TestLater_card_of_an_OEM_by_the_module(t *testing.T) {
+	t.Parallel()
+	const mac, guid = "ec:0d:9a:76:eb:f0", "0xec0d9a030076ebf0"
+	w := startLaterChip(t, controlled(cx4(), card.FlagControlled), nil)
+	o := newFolder(t, buildProvider(t))
+	o.mirror()
+	module, err := filepath.Abs("../../examples/modules/lab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, data := w.Flash("cx4"), controlledCX4(card.PSIDCX4B, [3]uint16{12, 28, 4706})
+	o.write("main.tf", Required+HCL(w.Provider(), nil)+fmt.Sprintf(`
+module "lab" {
+  source = %q
+  image  = { source = %q, sha256 = "%x" }
+  allow  = { psid_change = { from = %q, to = %q } }
+  cards = {
+    cx4 = {
+      pci_address = %q
+      base_mac    = %q
+      allow       = { guid_change = { from = ["0x%016x", %q], to = [%q, %q] } }
+    }
+  }
+}
+`, module, w.file("fw.bin", data), sha256.Sum256(data), card.PSIDCX4, card.PSIDCX4B, w.PCI("cx4"), mac, before.GUIDs[0],
+		ib.MAC(before.MACs[0]), guid, mac))
+	o.says(0, "init")
+	o.says(0, "apply", "-auto-approve")
+	if got := w.Card("cx4").Running(); got.PSID != card.PSIDCX4B || fmt.Sprintf("0x%016x", got.GUIDs[0]) != guid {
+		t.Errorf("the card runs %+v", got)
+	}
+	o.says(0, "plan", "-detailed-exitcode")
 }
 
 // TestLater_chips_are_restored_at_destroy burns back, when the resource goes, what

@@ -8,9 +8,11 @@ locals {
 
   # ConnectX-4 and later store the types in the card and take them at a restart: that of the firmware and the GUIDs.
   # Firmware of another PSID has to run before it stores any.
+  later = { for name, card in var.cards : name =>
+    length(regexall("^ConnectX-([4-9]|[1-9][0-9])", infiniband_card.card[name].chip)) > 0
+  }
   stored = { for name, types in local.types : name => types if
-    types != null && length(regexall("^ConnectX-([4-9]|[1-9][0-9])", infiniband_card.card[name].chip)) > 0 &&
-    var.cards[name].allow.psid_change == null && var.allow.psid_change == null
+    types != null && local.later[name] && var.cards[name].allow.psid_change == null && var.allow.psid_change == null
   }
   restarted = toset([for name, card in var.cards : local.hosts[name] if
     var.image != null || card.base_mac != null || contains(keys(local.stored), name)
@@ -58,9 +60,10 @@ resource "infiniband_firmware_image" "image" {
 resource "infiniband_firmware" "card" {
   for_each = var.image == null ? {} : var.cards
 
-  card_id    = infiniband_card.card[each.key].id
-  image_id   = infiniband_firmware_image.image[local.hosts[each.key]].id
-  activation = "host"
+  card_id  = infiniband_card.card[each.key].id
+  image_id = infiniband_firmware_image.image[local.hosts[each.key]].id
+  # The firmware of a later card takes GUIDs only when it runs.
+  activation = local.later[each.key] && each.value.base_mac != null ? "reboot" : "host"
   on_destroy = var.on_destroy
 
   allow = { # not here: write a consent into the block that calls this module, as allow or in the card's entry
