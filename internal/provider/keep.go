@@ -143,8 +143,8 @@ func (s *keepingServer) ApplyResourceChange(
 // leaves gives the host of an object that is planned to go, if that host is down: a for_each over what answers has
 // no key of it any more. Engines plan such an object before they read it, so that no read has noted the host.
 func (s *keepingServer) leaves(ctx context.Context, w *watched, req *tfprotov6.PlanResourceChangeRequest) string {
-	values := s.texts(ctx, req.TypeName, req.ProposedNewState, "id")
-	if w.data == nil || values != nil || s.applying.Load() {
+	gone, err := req.ProposedNewState.IsNull()
+	if err != nil || !gone || w.data == nil || s.applying.Load() {
 		return ""
 	}
 	state := s.texts(ctx, req.TypeName, req.PriorState, "host", "card_id", "id")
@@ -152,7 +152,7 @@ func (s *keepingServer) leaves(ctx context.Context, w *watched, req *tfprotov6.P
 	if !w.data.Hosts[host].Keep {
 		return ""
 	}
-	_, _, _, err := w.data.Look(ctx, host)
+	_, _, _, err = w.data.Look(ctx, host)
 	if lost := map[string]error{host: err}; err != nil && w.data.Keeps(lost) {
 		w.data.SeekUnseen(ctx, lost)
 		return host
