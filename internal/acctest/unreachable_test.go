@@ -175,6 +175,7 @@ func TestUnreachable_changes(t *testing.T) {
 			t.Errorf("%s: the host was changed:\n%s\n%s", name, shown, after)
 		}
 	}
+	m.Faults.Clear()
 	if left := cleanPlan(t, ws, cfg).Actions(); fmt.Sprint(left) != "map[infiniband_opensm."+dead+":update]" {
 		t.Errorf("left to do: %v", left)
 	}
