@@ -20,6 +20,7 @@ provider "infiniband" {
         timeout         = "20m"
         drain_commands  = ["systemctl stop nfs-server"]
         resume_commands = ["systemctl start nfs-server"]
+        interrupts      = ["NFS"] # its clients wait
       }
     }
     # Behind another host, which has a login and a host key of its own.

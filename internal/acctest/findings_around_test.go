@@ -61,7 +61,7 @@ func aroundFindings() []findingCase {
 				w.Machine(labs.Intel9).FS.Put("/proc/mounts",
 					"/dev/sda2 / ext4 rw 0 0\n198.51.100.8@tcp:198.51.100.9@tcp:/lfs /mnt/lfs lustre rw,flock 0 0\n", 0o444)
 			}},
-		{code: "HO013", at: "activation", hosts: both, says: []string{"NFS (clients connected: 1)"}, config: on(nas),
+		{code: "HO013", at: "activation", hosts: both, says: []string{"NFS (clients connected: 1)", `interrupts = ["NFS"]`}, config: on(nas),
 			prepare: func(w *Lab) { w.Machine(nas).FS.Put("/proc/net/tcp", listening, 0o444) }},
 		{code: "HO014", at: "activation", hosts: both, says: []string{"tank", "resilver"}, config: on(nas),
 			prepare: func(w *Lab) { truenas.SetScan(w.Machine(nas), truenas.ScanResilver) }},

@@ -144,6 +144,41 @@ func TestInterrupted_resume_commands_that_are_owed(t *testing.T) {
 	}
 }
 
+// A restart while a client is connected is refused until the entry of the host names the service, also if the
+// client has connected since the plan: then nothing is burned.
+func TestRestart_clients_of_shares(t *testing.T) {
+	t.Parallel()
+	host := labs.Xeon2zfs
+	w := Start(t, Options{Hosts: labs.TwoHosts()})
+	ws, cfg := w.Workspace(), w.burn(host, w.Image(ImageVPI), nil)
+	restart := map[string]any{"allowed": true}
+	ws.Provider["hosts"].(map[string]any)[host].(map[string]any)["reboot"] = restart
+	plan := cleanPlan(t, ws, cfg)
+	w.Machine(host).FS.Put("/proc/net/tcp", listening, 0o444)
+	diags, err := ws.Apply(t.Context(), plan)
+	if err != nil || len(diags.Errors().Find("HO013", "NFS (clients connected: 1)")) != 1 {
+		t.Fatalf("a client that has connected since the plan: %v\n%s", err, diags)
+	}
+	if images, guids := burns(w, host); images != 0 || guids != 0 {
+		t.Errorf("%d images and %d GUID changes were burned", images, guids)
+	}
+	said := mustPlan(t, ws, cfg).Diags.Errors()
+	if len(said) != 1 || len(said.Find("HO013", `write interrupts = ["NFS"] into the reboot of the host's entry`)) != 1 {
+		t.Errorf("a client that is connected: %s", said)
+	}
+	restart["interrupts"] = []any{"SMB"}
+	if said = mustPlan(t, ws, cfg).Diags.Errors(); len(said.Find("HO013")) != 1 {
+		t.Errorf("with the consent to another service: %s", said)
+	}
+	restart["interrupts"] = []any{"SMB", "NFS"}
+	mustApply(t, ws, cfg)
+	emptyPlan(t, ws, cfg)
+	restart["interrupts"] = []any{"nfs-server"}
+	if said = mustPlan(t, ws, cfg).Diags.Errors(); len(said.Find("interrupts", `"nfs-server"`)) != 1 {
+		t.Errorf("a service that is none: %s", said)
+	}
+}
+
 // The provider dies in the middle of the burn: the job goes on on the host. A plan
 // in another process says so and what will be done, and its apply waits for the
 // job, reads the card and records the result. Nothing is burned twice.

@@ -61,11 +61,14 @@ var (
 		Meaning: "Mounts, iSCSI sessions and NVMe namespaces hang while the card is down, and so do programs that use " +
 			"them. If the port becomes InfiniBand, they hang for good. " + networkMounts,
 		WayOut: "Unmount it or log out of it before the change. If losing it is acceptable, write into the resource:"}
-	HostServesShares = &Rule{Code: "HO013", Severity: Warn,
+	HostServesShares = &Rule{Code: "HO013", Severity: Refuse,
 		Title: "Clients cannot reach the host's shares while it restarts", Attribute: "activation",
-		Meaning: "The host serves files or blocks to other machines. Idle NFS clients drop their connections and keep " +
-			"their mounts, so clients may exist that are not connected now.",
-		WayOut: "Choose a time at which the clients can wait, or write activation = \"none\" and restart the host yourself."}
+		Meaning: "The host serves files or blocks to other machines. While clients are connected, the restart is refused " +
+			"unless the host's entry in the provider names their services. Without any it is a warning: idle NFS clients drop " +
+			"their connections and keep their mounts, so clients may exist that are not connected now.",
+		WayOut: "Choose a time at which the clients can wait, or write activation = \"none\" and restart the host yourself. " +
+			"If connected clients can wait, name their services in the host's entry, for example with " +
+			"reboot = { allowed = true, interrupts = [\"NFS\"] }."}
 	HostScansPool = &Rule{Code: "HO014", Severity: Refuse, Title: "A ZFS pool is being scrubbed or resilvered",
 		Attribute: "activation",
 		Meaning: "A resilvering pool has lost a disk and depends on the others. A restart interrupts the resilver or " +

@@ -88,6 +88,11 @@ func rebootAttribute(description string) schema.SingleNestedAttribute {
 				"[Restarts](#restarts)."),
 			"resume_commands": commands("Shell commands that run as root after the host has come back, and after drain " +
 				"commands if there is no restart."),
+			"interrupts": schema.ListAttribute{Optional: true, ElementType: types.StringType,
+				MarkdownDescription: "Consent to a restart although clients of these services are connected: `NFS`, `SMB`, " +
+					"`iSCSI`, `NVMe over TCP`. Else it is refused (HO013).",
+				Validators: []validator.List{listvalidator.ValueStringsAre(
+					stringvalidator.OneOf("NFS", "SMB", "iSCSI", "NVMe over TCP"))}},
 		},
 	}
 }

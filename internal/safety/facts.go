@@ -180,11 +180,11 @@ type FlashLayout struct {
 // configuration and the operator's machine say.
 type HostFacts struct {
 	inventory.Snapshot
-	Support       Support
-	Observe       bool
-	RebootAllowed bool
-	BackupDir     string // on the operator's machine; empty: not configured
-	BackupProblem string // why nothing can be stored in BackupDir; empty if it can
+	Support                Support
+	Observe, RebootAllowed bool
+	Interrupts             []string // the services whose clients may wait for a restart
+	BackupDir              string   // on the operator's machine; empty: not configured
+	BackupProblem          string   // why nothing can be stored in BackupDir; empty if it can
 }
 
 // Support is what is known of a host's distribution that matters for a card.

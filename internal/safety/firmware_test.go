@@ -309,8 +309,19 @@ var firmwareCases = []struct {
 		in.Host.Storage = []inventory.Storage{tank(fact.Known("enp1s0"))}
 		in.Request.ManagementPath = []string{"enp1s0"}
 	}},
-	{"HO013", finding.Warn, "NFS server", func(in *FirmwareInput) {
+	{"HO013", finding.Refuse, "NFS server", func(in *FirmwareInput) {
 		in.Host.Servers = fact.Known([]inventory.Server{{Name: "NFS", Clients: 3}, {Name: "SMB"}})
+	}},
+	{"HO013", finding.Refuse, "NFS server, SMB allowed", func(in *FirmwareInput) {
+		in.Host.Servers, in.Host.Interrupts = fact.Known([]inventory.Server{{Name: "NFS", Clients: 3}, {Name: "SMB"}}),
+			[]string{"SMB"}
+	}},
+	{"HO013", finding.Note, "NFS server, allowed", func(in *FirmwareInput) {
+		in.Host.Servers, in.Host.Interrupts = fact.Known([]inventory.Server{{Name: "NFS", Clients: 3}, {Name: "SMB"}}),
+			[]string{"NFS"}
+	}},
+	{"HO013", finding.Warn, "NFS server without clients", func(in *FirmwareInput) {
+		in.Host.Servers = fact.Known([]inventory.Server{{Name: "NFS"}, {Name: "SMB"}})
 	}},
 	{"HO014", finding.Refuse, "resilver", func(in *FirmwareInput) {
 		in.Host.Scans = fact.Known([]inventory.Pool{{Name: "tank", Doing: "resilver"}})

@@ -57,7 +57,7 @@ func waitVerdict(card CardFacts, host HostFacts, known []finding.Finding) (v Ver
 // Restart gives the findings that stop a restart of the host just before it: what has
 // changed since the verdict.
 func Restart(host HostFacts) []finding.Finding {
-	found := append(hostcheck.Battery(&host.Snapshot), hostcheck.Restart(&host.Snapshot)...)
+	found := append(hostcheck.Battery(&host.Snapshot), hostcheck.Restart(&host.Snapshot, host.Interrupts)...)
 	found = append(found, hostcheck.AnyUsers(&host.Snapshot)...)
 	for i := range host.Jobs {
 		if j := &host.Jobs[i]; j.MayRun() {
@@ -78,7 +78,7 @@ func activation(card CardFacts, host HostFacts, want Activation) (Activation, []
 		return ActivationReboot, []finding.Finding{finding.RebootNotAllowed.Find("activation = \"reboot\", and the provider "+
 			"does not allow a restart of %s", host.Host)}
 	}
-	return ActivationReboot, append(hostcheck.Restart(&host.Snapshot), othersLoad(card, host)...)
+	return ActivationReboot, append(hostcheck.Restart(&host.Snapshot, host.Interrupts), othersLoad(card, host)...)
 }
 
 // restartAfter gives the activation of a write. Where the write is refused for a flash that may not start, the restart

@@ -201,6 +201,7 @@ const (
 var notUnknown = map[string]string{
 	"HostFacts.Observe":       "configuration",
 	"HostFacts.RebootAllowed": "configuration; false refuses",
+	"HostFacts.Interrupts":    "configuration; what it does not name is refused",
 	"HostFacts.BackupDir":     "configuration; empty refuses (BK002)",
 	"HostFacts.BackupProblem": "this machine's own; it was tried",
 
@@ -504,7 +505,7 @@ func TestUnread_later_chips(t *testing.T) {
 
 // A restart is stopped by what nobody could read, as by its "yes".
 func TestUnread_restart(t *testing.T) {
-	if got := strings.Join(codes(Restart(HostFacts{})), " "); got != "HO014 HO015 HO045" {
+	if got := strings.Join(codes(Restart(HostFacts{})), " "); got != "HO013 HO014 HO015 HO045" {
 		t.Errorf("a restart of a host of which nothing is known: %s", got)
 	}
 }

@@ -88,7 +88,7 @@ func (c Card) Confirm(ctx context.Context, what string) (*Look, error) {
 func (o *Session) hostFacts(c Card, s *inventory.Snapshot) safety.HostFacts {
 	return safety.HostFacts{
 		Snapshot: *s, Support: platform.SupportOf(s, c.PCI), Observe: c.Host.Observe(), RebootAllowed: c.RebootAllowed,
-		BackupDir: o.BackupDir, BackupProblem: backupProblem(o.BackupDir),
+		Interrupts: c.Interrupts, BackupDir: o.BackupDir, BackupProblem: backupProblem(o.BackupDir),
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // platform.
 func On(h *hosts.Host, pci ib.PCIAddress, p platform.Platform, allowed bool, policy reboot.Policy) Card {
 	on := onPlatform{host: h, pci: pci, platform: p, policy: policy}
-	return Card{Host: h, PCI: pci, RebootAllowed: allowed, Rebooter: on, TypeStore: on}
+	return Card{Host: h, PCI: pci, RebootAllowed: allowed, Interrupts: policy.Interrupts, Rebooter: on, TypeStore: on}
 }
 
 // onPlatform is Rebooter and LinkTypeStore of one card.

@@ -49,6 +49,7 @@ type Card struct {
 	// lines of configuration that follow it; see safety.IdentityFacts.
 	Elsewhere, Edit string
 	RebootAllowed   bool
+	Interrupts      []string // services whose clients may wait for a restart
 	Rebooter        Rebooter // may be nil if RebootAllowed is false
 	TypeStore       LinkTypeStore
 }

@@ -43,6 +43,9 @@ type Policy struct {
 	// run as root before the request and after the start. A drain command that
 	// fails stops the reboot.
 	DrainCommands, ResumeCommands []string
+	// Interrupts are the services whose connected clients may wait, by the names of inventory.Server. Who asks for
+	// the reboot judges by them.
+	Interrupts []string
 	// Note is a file on the host that has the resume commands from before the first drain command until all of them
 	// have run: this run may be killed in between. Empty is none.
 	Note string

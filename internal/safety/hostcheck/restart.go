@@ -9,12 +9,14 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
-// Restart gives the findings on what else of the host a restart concerns.
-func Restart(s *inventory.Snapshot) []finding.Finding {
-	return slices.Concat(serverFindings(s), poolScans(s), kubernetes(s))
+// Restart gives the findings on what else of the host a restart concerns. Clients of the services in
+// interrupts may wait for it.
+func Restart(s *inventory.Snapshot, interrupts []string) []finding.Finding {
+	return slices.Concat(serverFindings(s, interrupts), poolScans(s), kubernetes(s))
 }
 
-func serverFindings(s *inventory.Snapshot) []finding.Finding {
+// serverFindings refuses a restart while clients are connected, unless the configuration names their services.
+func serverFindings(s *inventory.Snapshot, interrupts []string) []finding.Finding {
 	servers, known := s.Servers.Get()
 	switch {
 	case !known:
@@ -23,11 +25,25 @@ func serverFindings(s *inventory.Snapshot) []finding.Finding {
 	case len(servers) == 0:
 		return nil
 	}
-	list := make([]string, 0, len(servers))
+	list, used := make([]string, 0, len(servers)), []string{}
 	for _, server := range servers {
 		list = append(list, fmt.Sprintf("%s (clients connected: %d)", server.Name, server.Clients))
+		if server.Clients > 0 {
+			used = append(used, server.Name)
+		}
 	}
-	return []finding.Finding{finding.HostServesShares.Find("%s serves %s", s.Host, strings.Join(list, ", "))}
+	f := finding.HostServesShares.Find("%s serves %s", s.Host, strings.Join(list, ", "))
+	switch {
+	case len(used) == 0:
+		f.Severity = finding.Warn
+	case !slices.ContainsFunc(used, func(name string) bool { return !slices.Contains(interrupts, name) }):
+		f = f.AsGranted("Clients of the host's shares wait for the restart, as allowed")
+	default:
+		f = f.WithWayOut(fmt.Sprintf("Choose a time at which no client is connected, or write activation = \"none\" and "+
+			"restart the host yourself. If the clients can wait, write interrupts = %s into the reboot of the host's entry in "+
+			"the provider's hosts.", finding.Names(used...)))
+	}
+	return []finding.Finding{f}
 }
 
 func poolScans(s *inventory.Snapshot) []finding.Finding {
