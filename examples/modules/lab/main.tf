@@ -6,6 +6,12 @@ locals {
   identified = { for name, card in var.cards : name => card if card.base_mac != null }
   types      = { for name, card in var.cards : name => try(coalesce(card.link_types, var.link_types), null) }
 
+  # By host for the image of all cards, by host and hash for that of a card's own.
+  images  = { for name, card in var.cards : name => try(coalesce(card.image, var.image), null) }
+  burned  = { for name, card in var.cards : name => card if local.images[name] != null }
+  shelf   = { for name, card in local.burned : name => card.image == null ? local.hosts[name] : "${local.hosts[name]}/${substr(card.image.sha256, 0, 12)}" }
+  shelved = { for name, key in local.shelf : key => merge(local.images[name], { host = local.hosts[name] })... }
+
   # ConnectX-4 and later store the types in the card and take them at a restart: that of the firmware and the GUIDs.
   # Firmware of another PSID has to run before it stores any.
   later = { for name, card in var.cards : name =>
@@ -15,7 +21,7 @@ locals {
     types != null && local.later[name] && var.cards[name].allow.psid_change == null && var.allow.psid_change == null
   }
   restarted = toset([for name, card in var.cards : local.hosts[name] if
-    var.image != null || card.base_mac != null || contains(keys(local.stored), name)
+    local.images[name] != null || card.base_mac != null || contains(keys(local.stored), name)
   ])
 
   # By card and port, "intel9/1".
@@ -49,19 +55,22 @@ resource "infiniband_card" "card" {
 
 # The image is verified here, copied to each host under its hash, and verified there.
 resource "infiniband_firmware_image" "image" {
-  for_each = var.image == null ? [] : toset(values(local.hosts))
+  for_each = { for key, images in local.shelved : key => images[0] }
 
-  host   = each.key
-  source = var.image.source
-  sha256 = var.image.sha256
+  host    = each.value.host
+  source  = each.value.source
+  sha256  = each.value.sha256
+  member  = each.value.member
+  psid    = each.value.psid
+  version = each.value.version
 }
 
 # The old firmware is in backup_dir first.
 resource "infiniband_firmware" "card" {
-  for_each = var.image == null ? {} : var.cards
+  for_each = local.burned
 
   card_id  = infiniband_card.card[each.key].id
-  image_id = infiniband_firmware_image.image[local.hosts[each.key]].id
+  image_id = infiniband_firmware_image.image[local.shelf[each.key]].id
   # The firmware of a later card takes GUIDs only when it runs.
   activation = local.later[each.key] && each.value.base_mac != null ? "reboot" : "host"
   on_destroy = var.on_destroy

@@ -1,11 +1,12 @@
 variable "cards" {
-  description = "The cards of the lab, several a host if there are. host is a key of the provider's hosts map; without it, the key of the card is. port is the cabled one, and address is that of its IPoIB interface; addresses has more of them, by port. allow takes each consent that a refusal prints. What is left out is not managed."
+  description = "The cards of the lab, several a host if there are. host is a key of the provider's hosts map; without it, the key of the card is. port is the cabled one, and address is that of its IPoIB interface; addresses has more of them, by port. image is firmware for this card alone, such as a target of infiniband_firmware_catalog. allow takes each consent that a refusal prints. What is left out is not managed."
   type = map(object({
     host          = optional(string)
     pci_address   = string
     serial_number = optional(string)
     part_number   = optional(string)
     base_mac      = optional(string)
+    image         = optional(object({ source = string, sha256 = string, member = optional(string), psid = optional(string), version = optional(string) }))
     link_types    = optional(map(string))
     port          = optional(number, 1)
     address       = optional(string)
@@ -50,8 +51,8 @@ variable "chip" {
 }
 
 variable "image" {
-  description = "Firmware for all cards: a .bin file on this machine, and its SHA-256. Without it nothing is burned."
-  type        = object({ source = string, sha256 = string })
+  description = "Firmware for all cards: a .bin file on this machine or an https address, its SHA-256, and the member of an archive. Without it nothing is burned."
+  type        = object({ source = string, sha256 = string, member = optional(string), psid = optional(string), version = optional(string) })
   default     = null
 
   validation {

@@ -48,6 +48,8 @@ func read(from io.Reader, dir string) (map[string]line, error) {
 			"\"source\": … } ] }", err)
 	case d.More():
 		return nil, errors.New("there is more text after the catalogue")
+	case file.Images == nil:
+		return nil, errors.New("images is missing. An empty catalogue is { \"images\": [] }")
 	}
 	images := map[string]line{}
 	for i, l := range file.Images {

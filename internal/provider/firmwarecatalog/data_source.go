@@ -2,6 +2,8 @@ package firmwarecatalog
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,13 +34,15 @@ type model struct {
 	File     types.String      `tfsdk:"file"`
 	Cards    map[string]inCard `tfsdk:"cards"`
 	Images   map[string]image  `tfsdk:"images"`
-	Updates  map[string]update `tfsdk:"updates"`
+	Targets  map[string]target `tfsdk:"targets"`
+	Updates  map[string]target `tfsdk:"updates"`
 	Unlisted []string          `tfsdk:"unlisted"`
 }
 
 type inCard struct {
 	PSID    attribute.PSID    `tfsdk:"psid"`
 	Version attribute.Version `tfsdk:"version"`
+	Board   types.String      `tfsdk:"part_number"`
 }
 
 type image struct {
@@ -49,24 +53,27 @@ type image struct {
 	Boards  []string          `tfsdk:"boards"`
 }
 
-type update struct {
-	PSID attribute.PSID    `tfsdk:"psid"`
-	From attribute.Version `tfsdk:"from_version"`
+// target is the image that one card is to have, beside what it has.
+type target struct {
+	PSID     attribute.PSID    `tfsdk:"psid"`
+	FromPSID attribute.PSID    `tfsdk:"from_psid"`
+	From     attribute.Version `tfsdk:"from_version"`
 	image
 }
 
 const description = "Which firmware each board is to have, from a JSON file of the repository: `{ \"images\": [ { " +
 	"\"psid\": …, \"version\": …, \"sha256\": …, \"source\": …, \"member\": …, \"boards\": [ … ] } ] }`. `member` and " +
-	"`boards` may be missing. With `cards` it reports which cards are behind. Nothing is changed, and no image is " +
-	"opened. To update the cards, use `updates` in the `for_each` of `infiniband_firmware_image` and " +
-	"`infiniband_firmware`: their plan shows what each burn needs. Two images for one PSID are refused."
+	"`boards` may be missing. With `cards` it says which image each card is to have, and which cards are behind. Nothing " +
+	"is changed, and no image is opened. Two images for one PSID are refused."
 
 // Schema implements datasource.DataSource.
 func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	ofUpdate := imageAttributes()
-	ofUpdate["psid"] = schema.StringAttribute{Computed: true, CustomType: attribute.PSIDType{},
-		MarkdownDescription: "PSID of card and image."}
-	ofUpdate["from_version"] = version("Firmware version of the card now.")
+	ofTarget := imageAttributes()
+	ofTarget["psid"] = schema.StringAttribute{Computed: true, CustomType: attribute.PSIDType{},
+		MarkdownDescription: "PSID of the image."}
+	ofTarget["from_psid"] = schema.StringAttribute{Computed: true, CustomType: attribute.PSIDType{},
+		MarkdownDescription: "PSID of the card now. Where it differs, the burn is a cross-flash, and needs its consent."}
+	ofTarget["from_version"] = version("Firmware version of the card now.")
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
@@ -79,12 +86,16 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 				NestedObject:        schema.NestedAttributeObject{Attributes: cardAttributes()}},
 			"images": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "The images by PSID.",
 				NestedObject: schema.NestedAttributeObject{Attributes: imageAttributes()}},
+			"targets": schema.MapNestedAttribute{Computed: true,
+				MarkdownDescription: "The image that each card is to have, by the names in `cards`: that of its PSID, else the one " +
+					"whose `boards` has its part number. It stays when the card has it: use it to manage the firmware.",
+				NestedObject: schema.NestedAttributeObject{Attributes: ofTarget}},
 			"updates": schema.MapNestedAttribute{Computed: true,
-				MarkdownDescription: "Cards with an older version than the catalogue, by their names in `cards`. A card with a " +
-					"newer one is not among them.",
-				NestedObject: schema.NestedAttributeObject{Attributes: ofUpdate}},
+				MarkdownDescription: "Those of `targets` whose card has another PSID or an older version, for a report. A card " +
+					"with a newer version is not among them.",
+				NestedObject: schema.NestedAttributeObject{Attributes: ofTarget}},
 			"unlisted": schema.SetAttribute{Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "Cards whose PSID the catalogue does not have, by their names in `cards`."},
+				MarkdownDescription: "Cards for whose PSID and part number the catalogue has no image, by their names in `cards`."},
 		},
 	}
 }
@@ -99,6 +110,9 @@ func cardAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "PSID of the card, `flash_psid` of `infiniband_cards`."},
 		"version": schema.StringAttribute{Required: true, CustomType: attribute.VersionType{},
 			MarkdownDescription: "Firmware version of the card, `flash_version` of `infiniband_cards`."},
+		"part_number": schema.StringAttribute{Optional: true,
+			MarkdownDescription: "Part number of the card, of `infiniband_cards`. It finds the image of a card whose PSID the " +
+				"catalogue does not have, such as one with the firmware of another vendor."},
 	}
 }
 
@@ -112,7 +126,7 @@ func imageAttributes() map[string]schema.Attribute {
 		"member": schema.StringAttribute{Computed: true,
 			MarkdownDescription: "The image in an archive; null without one."},
 		"boards": schema.SetAttribute{Computed: true, ElementType: types.StringType,
-			MarkdownDescription: "Part numbers that the file names, for people."},
+			MarkdownDescription: "Part numbers of the boards that are to have the image."},
 	}
 }
 
@@ -146,7 +160,8 @@ func open(name string) (map[string]line, error) {
 
 // compare fills what is read of the file.
 func (m *model) compare(images map[string]line) error {
-	m.Images, m.Updates, m.Unlisted = map[string]image{}, map[string]update{}, []string{}
+	m.Images, m.Unlisted = map[string]image{}, []string{}
+	m.Targets, m.Updates = map[string]target{}, map[string]target{}
 	for psid, l := range images {
 		m.Images[psid] = l.image()
 	}
@@ -155,16 +170,42 @@ func (m *model) compare(images map[string]line) error {
 		if err != nil {
 			return err
 		}
-		l, listed := images[card.PSID.ValueString()]
-		switch {
-		case !listed:
+		l, err := imageFor(images, card)
+		if err != nil {
+			return fmt.Errorf("card %s: %w", name, err)
+		}
+		if l == nil {
 			m.Unlisted = append(m.Unlisted, name)
-		case has.Compare(l.version) < 0:
-			m.Updates[name] = update{PSID: card.PSID, From: card.Version, image: l.image()}
+			continue
+		}
+		m.Targets[name] = target{PSID: attribute.PSIDText(ib.PSID(l.PSID)), FromPSID: card.PSID, From: card.Version,
+			image: l.image()}
+		if l.PSID != card.PSID.ValueString() || has.Compare(l.version) < 0 {
+			m.Updates[name] = m.Targets[name]
 		}
 	}
 	slices.Sort(m.Unlisted)
 	return nil
+}
+
+// imageFor gives the image of a card; nil if the catalogue has none.
+func imageFor(images map[string]line, card inCard) (*line, error) {
+	if l, listed := images[card.PSID.ValueString()]; listed {
+		return &l, nil
+	}
+	var found *line
+	for _, psid := range slices.Sorted(maps.Keys(images)) {
+		l := images[psid]
+		if !slices.Contains(l.Boards, card.Board.ValueString()) {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("the catalogue has two images for its board %s: PSID %s and %s. Name the board in one",
+				card.Board.ValueString(), found.PSID, psid)
+		}
+		found = &l
+	}
+	return found, nil
 }
 
 func (l line) image() image {
