@@ -2,6 +2,7 @@ package found
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -21,6 +22,7 @@ type Shared struct {
 	StandardPath   string
 	StandardThere  bool
 	StandardUnread bool
+	StandardPlain  bool     // what it makes is what opensm makes without a file: one partition of all ports
 	StandardError  error    // why opensm ignores the whole file
 	Unread         []string // files of options that are there and could not be read
 	Keys           []opensm.Key
@@ -61,7 +63,7 @@ func (v Shared) readPartitions(s *inventory.Snapshot) Shared {
 	// is not known.
 	standard, there := s.Files[v.StandardPath]
 	all, err := tool.ParsePartitions(standard.Content)
-	v.StandardThere, v.StandardError = there, err
+	v.StandardThere, v.StandardPlain, v.StandardError = there, err == nil && isPlain(all), err
 	if v.PartitionsPath = cmp.Or(v.Conf.PartitionFile, v.StandardPath); v.PartitionsPath != v.StandardPath {
 		var f inventory.File
 		f, there = s.Files[v.PartitionsPath]
@@ -75,6 +77,16 @@ func (v Shared) readPartitions(s *inventory.Snapshot) Shared {
 		v.Partitions = all
 	}
 	return v
+}
+
+// isPlain reports whether partitions are the one of all ports, as in the file that the package of RHEL brings.
+func isPlain(all []tool.Partition) bool {
+	return !slices.ContainsFunc(all, func(p tool.Partition) bool {
+		return p.PKey != tool.DefaultPKey || p.MTU != 0 && p.MTU != 2048 || p.Rate != 0 && p.Rate != 100
+	}) &&
+		slices.ContainsFunc(all, func(p tool.Partition) bool {
+			return slices.Contains(p.Members, tool.Member{Port: "ALL", Membership: tool.Full})
+		})
 }
 
 // isUnitChanged reports whether somebody has changed how an instance is started.

@@ -38,7 +38,7 @@ func TestCheck(t *testing.T) {
 	later := opensm.Request{Host: "intel9", Priority: 14}
 	shared := func(s *inventory.Snapshot) { s.Denied = map[string]bool{tool.SharedConf[0]: true} }
 	sharedPartitions := func(s *inventory.Snapshot) {
-		s.Files[tool.PlacesIn(tool.ConfDir).Partitions] = inventory.File{Content: "Default=0x7fff, ipoib : ALL=full ;\n"}
+		s.Files[tool.PlacesIn(tool.ConfDir).Partitions] = inventory.File{Content: "Default=0x7fff, ipoib, mtu=5 : ALL=full ;\n"}
 	}
 	for _, tt := range []struct {
 		name     string
@@ -106,6 +106,12 @@ func TestCheck(t *testing.T) {
 			s.Files = map[string]inventory.File{"/etc/rdma/partitions.conf": {Content: "Default=0x7fff, ipoib:\n mgid=ff12:401b::1\n;"},
 				"/etc/opensm/partitions.conf": {Content: "left behind"}}
 		}), d: d, code: "SM024", severity: finding.Warn, text: []string{"/etc/rdma/partitions.conf of intel9.\n"}},
+		{name: "partitions of the package of RHEL", s: testHost(func(s *inventory.Snapshot) {
+			s.OS = inventory.OS{ID: "rhel", VersionID: "9.4", Kernel: "5.14.0-427.el9.x86_64"}
+			s.Files = map[string]inventory.File{"/etc/rdma/partitions.conf": {Content: "Default=0x7fff, rate=3, mtu=4, scope=2, " +
+				"defmember=full:\n\tALL, ALL_SWITCHES=full;\nDefault=0x7fff, ipoib, rate=3, mtu=4, scope=2:\n" +
+				"\tmgid=ff12:401b::ffff:ffff # IPv4 Broadcast address\n;\n"}}
+		}), d: d},
 		{name: "key in our own file", s: testHost(func(s *inventory.Snapshot) {
 			s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort)}
 			s.Files[tool.ConfPath(testPort)] = inventory.File{Content: d.Conf().Text(found.Header()) + "m_key 0x1234\n"}

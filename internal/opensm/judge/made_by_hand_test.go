@@ -60,7 +60,7 @@ func TestCheck_made_by_hand(t *testing.T) {
 		"partitions that are not read": {map[string]string{conf: "partition_config_file /srv/lab.conf\n"}, opensm.Request{}, conf, false,
 			"SM007 SM010 SM021", "sets partition_config_file"},
 		"partitions with two definitions of a key": {map[string]string{parts: "Default=0x7fff, rate=3 : ALL=full ;\n" +
-			"Default=0x7fff, ipoib, scope=2 : ALL=full ;\n"}, opensm.Request{}, parts, false, "SM007 SM010 SM024", ""},
+			"Default=0x7fff, ipoib, mtu=5, scope=2 : ALL=full ;\n"}, opensm.Request{}, parts, false, "SM007 SM010 SM024", ""},
 		"partitions in error": {map[string]string{parts: "Default=0x7fff ipoib ALL=full ;\n"}, opensm.Request{}, parts, false,
 			"SM007 SM010 SM024", "ignores the whole file"},
 		// It is no instance of somebody else.

@@ -18,7 +18,7 @@ func checkSharedPartitions(l *found.Look) []finding.Finding {
 		all = append(all, finding.PartitionFileUnmanaged.Find("%s of %s could not be read, so that its partitions are "+
 			"not known.", l.Shared.StandardPath, l.Host))
 	}
-	if l.Shared.StandardThere {
+	if l.Shared.StandardThere && !l.Shared.StandardPlain {
 		f := finding.PartitionFileUnmanaged.Find("%s of %s.", l.Shared.StandardPath, l.Host)
 		if err := l.Shared.StandardError; err != nil {
 			f.Evidence += fmt.Sprintf(" It has an error (%v), so opensm ignores the whole file: every port is a full member "+
