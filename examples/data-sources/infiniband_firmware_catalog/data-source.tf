@@ -16,13 +16,3 @@ output "behind" {
     "${u.from_psid} ${u.from_version} -> ${u.psid} ${u.version}"
   }
 }
-
-# Each card is to have what the catalogue says. The plan says which consents a burn needs.
-module "lab" {
-  source = "github.com/ibfabric/terraform-provider-infiniband//examples/modules/lab?ref=v0.1.0"
-
-  cards = {
-    node1 = { pci_address = "0000:81:00.0", image = data.infiniband_firmware_catalog.lab.targets["node1/0000:81:00.0"] }
-    node2 = { pci_address = "0000:81:00.0", image = data.infiniband_firmware_catalog.lab.targets["node2/0000:81:00.0"] }
-  }
-}
