@@ -18,6 +18,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/check"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/history"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command/record"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/review"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/watch"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
@@ -40,6 +41,7 @@ var commands = []command.Command{
 	history.Command,
 	explain.Command,
 	review.Command,
+	record.Command(version),
 }
 
 func serve(debug bool) error {

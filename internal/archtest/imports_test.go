@@ -135,6 +135,10 @@ command: -os/exec
 command/check: finding ib safety inventory host hosts platform hca/cards provider/diagnostic command command/target -os -os/exec
 command/explain: command finding -os -os/exec
 command/history: hca/record provider/diagnostic command command/target -os -os/exec
+command/record: fabric hca/record host hosts platform provider/diagnostic recording shellcmd command command/target -os/exec
+recording: -context -os -os/exec
+recording/pseudonym: -context -os -os/exec
+recording/secret: -context -os -os/exec
 command/review: command finding provider/diagnostic -os/exec
 command/watch: hca/cards hca/journal hca/record host poll provider/diagnostic command command/target +golang.org/x/term -os/exec
 command/target: command host hosts shellcmd provider/diagnostic +golang.org/x/term -os/exec

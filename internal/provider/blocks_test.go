@@ -123,6 +123,10 @@ terraform state rm 'infiniband_card.lab["node01"]'`, why: "they are the engine's
 		by: "internal/provider/runlog_test.go", holds: "filepath.Join(w.Backups, runlog.Name)"},
 	{file: "templates/guides/watch.md", lines: "terraform-provider-infiniband history intel9 xeon2zfs",
 		by: "internal/command/history/history_test.go", holds: "history(labs.Intel9, labs.Xeon2zfs)"},
+	{file: "templates/guides/send.md", lines: "terraform-provider-infiniband record -o lab.tar.gz intel9 xeon2zfs",
+		by: "internal/command/record/record_test.go", holds: `args = append(args, "-o", out)`},
+	{file: "templates/guides/send.md", lines: "*json", by: "internal/command/record/record_test.go",
+		holds: `os.ReadFile("../../../templates/guides/send.md")`},
 	{file: "templates/guides/watch.md", lines: "*text", by: "internal/hca/journal/step_test.go",
 		holds: `os.ReadFile("../../../templates/guides/watch.md")`},
 }

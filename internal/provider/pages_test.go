@@ -41,7 +41,8 @@ func anchors(text string) []string {
 // relative path.
 func TestPages_links_lead_somewhere(t *testing.T) {
 	t.Parallel()
-	pages := repository(t, []string{"README.md", "CHANGELOG.md", ".github", "docs", "examples", "internal/README.md"}, isPage)
+	pages := repository(t, []string{"README.md", "CHANGELOG.md", ".github", "docs", "examples", "internal/README.md"},
+		isPage)
 	seen := 0
 	for file, text := range pages {
 		for _, m := range link.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
@@ -102,7 +103,8 @@ func TestPages_agree_with_their_sources(t *testing.T) {
 		{".github/workflows/release.yml", `go-version: "(1\.\d+)"`, "go.mod", `(?m)^go (1\.\d+)`},
 		{"internal/tools/engine.sh", `bin/tofu-(\S+)`, "internal/tools/tofu/go.mod", `opentofu v(\S+)`},
 		{"CHANGELOG.md", `Terraform or OpenTofu (1\.\d+)`, "examples/lab-crossflash/versions.tf", `>= (1\.\d+)`},
-		{"templates/guides/proof.md", `the real .opensm. (\S+) and`, "templates/guides/proof.md", `(?m)^\| .opensm. \| (\S+) `},
+		{"templates/guides/proof.md", `the real .opensm. (\S+) and`, "templates/guides/proof.md",
+			`(?m)^\| .opensm. \| (\S+) `},
 		{"templates/guides/proof.md", `real .mstflint. (4\.\d+) on`, "templates/guides/proof.md",
 			`(?m)^\| .mstflint. \| (4\.\d+)\.`},
 		{"README.md", `builds OpenTofu (\S+)`, "internal/tools/tofu/go.mod", `opentofu v(\S+)`},
@@ -117,7 +119,8 @@ func TestPages_agree_with_their_sources(t *testing.T) {
 			`terraform, version: "~(1\.\d+)\.0"`},
 		{"templates/guides/proof.md", `OpenTofu 1\.11 and (1\.\d+)`, ".github/workflows/engines.yml",
 			`tofu, version: "~(1\.\d+)\.0"`},
-		{"templates/guides/proof.md", `real .mstflint. (4\.\d+), systemd`, "internal/testbed/base.go", `mstflint \((4\.\d+)\)`},
+		{"templates/guides/proof.md", `real .mstflint. (4\.\d+), systemd`, "internal/testbed/base.go",
+			`mstflint \((4\.\d+)\)`},
 		{"CHANGELOG.md", `(\d+) symptoms`, "templates/guides/troubleshooting.md", `(?m)^### (\d+)\. `},
 		{"templates/guides/performance.md", "`connect_timeout` \\((\\d+) s\\)", "docs/index.md",
 			"attempt to connect may take; default `(\\d+)s`"},
@@ -148,9 +151,11 @@ func TestPages_name_each_exit_status(t *testing.T) {
 		{"check", "connect", "| Exit status |", "\n## "},
 		{"watch", "watch", "The exit status says how it came out:", "\n\nWith several hosts"},
 		{"history", "watch", "The exit status is 0 if", "\n\n"},
+		{"record", "send", "| Exit status |", "\n## "},
 		{"adopt", "adopt", "`-json` prints", "\n\n"},
 	} {
-		code := repository(t, []string{"internal/command/" + c.command}, func(name string) bool { return strings.HasSuffix(name, "/"+c.command+".go") })
+		code := repository(t, []string{"internal/command/" + c.command},
+			func(name string) bool { return strings.HasSuffix(name, "/"+c.command+".go") })
 		_, usage, _ := strings.Cut(code["internal/command/"+c.command+"/"+c.command+".go"], "Exit status: ")
 		usage, _, _ = strings.Cut(usage, "`")
 		page := repository(t, []string{"docs/guides"}, isPage)["docs/guides/"+c.page+".md"]

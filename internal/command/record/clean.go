@@ -1,0 +1,119 @@
+package record
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/recording"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/recording/pseudonym"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/recording/secret"
+)
+
+// lab is a recording that is not written yet.
+type lab struct {
+	recording.Manifest
+	files   map[string]string
+	table   *pseudonym.Table
+	secrets int
+}
+
+// clean makes a recording of what hosts have answered, without secrets and with what names somebody
+// replaced. Its error says what could not be taken out; nothing may be written then.
+func clean(all []asked) (*lab, error) {
+	l := &lab{files: map[string]string{}, table: pseudonym.New()}
+	remover := secret.New()
+	for i := range all {
+		all[i].each(func(text string) string { return remover.Learn(withoutComments(text)) })
+	}
+	var names []string
+	for _, a := range all {
+		names = append(names, a.name)
+	}
+	l.table.Names("host", names...)
+	for i := range all {
+		l.table.More("machine", append(all[i].names, all[i].hostname)...)
+		all[i].each(func(text string) string {
+			text = remover.Clean(text)
+			l.table.Learn(text)
+			return text
+		})
+	}
+	for i := range all {
+		all[i].each(l.table.Replace)
+		l.add(all[i], l.table.Replace(all[i].name))
+	}
+	l.secrets = remover.Count
+	for name, text := range l.files {
+		if err := remover.Check(name, text); err != nil {
+			return nil, err
+		}
+		if err := l.table.Check(name, text); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// each changes all texts of a host.
+func (a *asked) each(change func(string) string) {
+	a.problem = change(a.problem)
+	for i := range a.replies {
+		r := &a.replies[i]
+		for _, text := range []*string{&r.command, &r.problem, &r.output, &r.errorOutput} {
+			*text = change(*text)
+		}
+	}
+}
+
+// add puts what a host has answered into the recording.
+func (l *lab) add(a asked, name string) {
+	h := recording.Host{Name: name, Problem: a.problem, Answers: []recording.Answer{}}
+	folder := "hosts/" + regexp.MustCompile(`[^A-Za-z0-9._-]+`).ReplaceAllString(name, "-")
+	for i, r := range a.replies {
+		answer := recording.Answer{Command: r.command, Status: r.status, Problem: r.problem}
+		for end, of := range map[string]struct {
+			text string
+			to   *string
+		}{"output": {r.output, &answer.Output}, "errors": {r.errorOutput, &answer.Errors}} {
+			if of.text != "" {
+				*of.to = fmt.Sprintf("%s/%02d.%s", folder, i+1, end)
+				l.files[*of.to] = of.text
+			}
+		}
+		h.Answers = append(h.Answers, answer)
+	}
+	l.Hosts = append(l.Hosts, h)
+}
+
+var fileHead = regexp.MustCompile(`^@file (\S+)`)
+
+// withoutComments takes the remarks out of files that people have written. In those of this provider
+// they say whose file it is.
+func withoutComments(text string) string {
+	var out strings.Builder
+	ours, inside := false, false
+	lines := slices.Collect(strings.Lines(text))
+	for i, line := range lines {
+		switch {
+		case fileHead.MatchString(line):
+			inside, ours = true, false
+			for _, next := range lines[i+1 : min(i+3, len(lines))] {
+				ours = ours || strings.HasPrefix(next, "|"+platform.Owner)
+			}
+		case strings.HasPrefix(line, "@"):
+			inside = false
+		case inside && !ours && isComment(line):
+			line = "|#\n"
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
+func isComment(line string) bool {
+	body := strings.TrimLeft(strings.TrimPrefix(line, "|"), " \t")
+	return strings.HasPrefix(body, "#") && !strings.HasPrefix(body, "#!") || strings.HasPrefix(body, ";")
+}

@@ -1,0 +1,170 @@
+package recording
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// entry is a file of an archive that is made by hand.
+type entry struct {
+	name, text string
+	kind       byte
+	size       int64 // if it is not that of the text
+}
+
+func pack(t *testing.T, entries ...entry) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	w := tar.NewWriter(z)
+	for _, e := range entries {
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Mode: 0o644, Size: int64(len(e.text))}
+		if e.kind != 0 {
+			h.Typeflag, h.Linkname, h.Size = e.kind, "/etc/passwd", 0
+		}
+		var data io.Reader = strings.NewReader(e.text)
+		if e.size != 0 {
+			h.Size, data = e.size, io.LimitReader(zeros{}, e.size)
+		}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Size > 0 {
+			if _, err := io.Copy(w, data); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+const answerName = "hosts/host1/01.output"
+
+func good(text string) entry {
+	sum := sha256.Sum256([]byte(text))
+	return entry{name: manifestName, text: fmt.Sprintf(`{"format": "infiniband-recording", "version": 1, "provider": "0.1.0",
+"hosts": [{"name": "host1", "answers": [{"command": "uname", "status": 0, "output": %q}]}],
+"files": [{"name": %q, "size": %d, "sha256": %q}]}`, answerName, answerName, len(text), hex.EncodeToString(sum[:]))}
+}
+
+func changed(e entry, old, with string) entry {
+	e.text = strings.Replace(e.text, old, with, 1)
+	return e
+}
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	const text = "Linux\n"
+	whole := pack(t, good(text), entry{name: answerName, text: text})
+	open := func(data []byte) (*Lab, error) {
+		name := filepath.Join(t.TempDir(), "lab.tar.gz")
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		lab, err := Open(name)
+		if err != nil {
+			err = fmt.Errorf("%s", strings.Replace(err.Error(), name, "FILE", 1))
+		}
+		return lab, err
+	}
+	lab, err := open(whole)
+	if err != nil || lab.Provider != "0.1.0" || lab.Hosts[0].Name != "host1" || lab.Hosts[0].Answers[0].Output != text {
+		t.Fatalf("%+v: %v", lab, err)
+	}
+	bad := []struct {
+		name, want string
+		data       []byte
+	}{
+		{"empty", errCut.Error(), nil},
+		{"no archive", errCut.Error(), []byte("hello")},
+		{"edited", answerName + " is not what was recorded; the recording was edited",
+			pack(t, good(text), entry{name: answerName, text: "Lunix\n"})},
+		{"a file more", "it has 2 files, and its manifest names 1; the recording was edited",
+			pack(t, good(text), entry{name: answerName, text: text}, entry{name: "x", text: text})},
+		{"a file less", answerName + " is missing; the recording was edited", pack(t, good(text))},
+		{"twice", answerName + " is in it twice", pack(t, good(text), entry{name: answerName, text: text},
+			entry{name: answerName, text: text})},
+		{"another file", `the manifest names y, which is not in it; the recording was edited`,
+			pack(t, changed(good(text), `"output": "`+answerName, `"output": "y`), entry{name: answerName, text: text})},
+		{"later", "its format has version 2, and this release reads version 1",
+			pack(t, changed(good(text), `"version": 1`, `"version": 2, "more": []`))},
+		{"another format", `its format is "x" and not infiniband-recording: it is no recording`,
+			pack(t, changed(good(text), `infiniband-recording`, `x`))},
+		{"no JSON", "its manifest cannot be read: invalid character 'x' looking for beginning of value",
+			pack(t, entry{name: manifestName, text: "x"})},
+		{"an unknown word", `its manifest cannot be read: json: unknown field "odd"`,
+			pack(t, changed(good(text), `"version": 1`, `"version": 1, "odd": 1`))},
+		{"no hosts", "it has no hosts", pack(t, entry{name: manifestName,
+			text: `{"format":"infiniband-recording","version":1}`})},
+		{"no manifest", "it begins with x and not with manifest.json: it is no recording", pack(t, entry{name: "x",
+			text: "x"})},
+		{"a path out", `the path "../../etc/x" leads out of the recording`, pack(t, good(text), entry{name: "../../etc/x",
+			text: text})},
+		{"an absolute path", `the path "/etc/x" leads out of the recording`, pack(t, good(text), entry{name: "/etc/x",
+			text: text})},
+		{"a path of Windows", `the path "C:\\x" leads out of the recording`, pack(t, good(text), entry{name: `C:\x`,
+			text: text})},
+		{"a link", `"hosts" is no plain file`, pack(t, good(text), entry{name: "hosts", kind: tar.TypeSymlink})},
+		{"a folder", `"hosts/" is no plain file`, pack(t, good(text), entry{name: "hosts/", kind: tar.TypeDir})},
+		{"a bomb", fmt.Sprintf("unpacked it has more than %d bytes", mostUnpacked),
+			pack(t, good(text), entry{name: answerName, size: mostUnpacked + 1})},
+	}
+	for _, c := range bad {
+		if _, err := open(c.data); err == nil || err.Error() != "FILE cannot be used: "+c.want {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+		}
+	}
+	for i := range len(whole) - 1 {
+		if _, err := open(whole[:i]); err == nil || err.Error() != "FILE cannot be used: "+errCut.Error() {
+			t.Errorf("cut behind %d of %d bytes: %v", i, len(whole), err)
+		}
+	}
+}
+
+func TestOpen_a_file_that_is_too_large(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "lab.tar.gz")
+	f, err := os.Create(name)
+	if err == nil {
+		err = f.Truncate(10 << 30) // takes no space
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	want := fmt.Sprintf("%s has %d bytes; a recording has at most %d", name, int64(10<<30), mostPacked)
+	if _, err = Open(name); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if _, err = Open(t.TempDir()); err == nil || !strings.HasSuffix(err.Error(), "is no file") {
+		t.Errorf("a folder: %v", err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte("x"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if lab, err := read(bytes.NewReader(data)); err == nil && len(lab.Hosts) == 0 {
+			t.Error("a recording without hosts was read")
+		}
+	})
+}

@@ -1,0 +1,188 @@
+package pseudonym
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Names gives a name to each of these hosts, in the order of their own: host1, host2.
+func (t *Table) Names(kind string, names ...string) {
+	slices.Sort(names)
+	width := len(strconv.Itoa(len(names)))
+	for i, name := range slices.Compact(names) {
+		t.word(kind, name, fmt.Sprintf("%s%0*d", kind, width, i+1))
+	}
+}
+
+// Stays are words that may be the name of a host and mean something else in its answers; they name
+// nobody.
+var stays = strings.Fields(`localhost localdomain local ubuntu debian truenas fedora rhel redhat centos rocky almalinux
+arch archlinux linux root admin ops user server client node host network storage switch router default infiniband
+mellanox nvidia qlogic opensm ipoib ethernet kernel system systemd netplan nas lab home test none unknown mstflint`)
+
+var nameForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]$`)
+
+// word has a name replaced everywhere. It reports whether it is one that can be.
+func (t *Table) word(kind, name, is string) bool {
+	key := strings.ToLower(name)
+	if len(key) < 3 || !nameForm.MatchString(name) || slices.Contains(stays, key) {
+		return false
+	}
+	if _, known := t.words[key]; !known {
+		t.words[key], t.kinds[key] = is, kind
+		t.tokens = nil
+	}
+	return true
+}
+
+// More gives names of this kind to those that have none yet. Of a name with dots the first part, and
+// the domain behind it, are names of their own.
+func (t *Table) More(kind string, names ...string) {
+	for _, name := range names {
+		if first, domain, dots := strings.Cut(name, "."); dots && nameForm.MatchString(name) {
+			t.More(kind, first)
+			t.more("domain", domain)
+			continue
+		}
+		t.more(kind, name)
+	}
+}
+
+func (t *Table) more(kind, name string) {
+	n := 1
+	for _, k := range t.kinds {
+		if k == kind {
+			n++
+		}
+	}
+	t.word(kind, name, kind+strconv.Itoa(n))
+}
+
+var (
+	serials = regexp.MustCompile(`(?m)\[SN\] Serial number: *(\S+)|\[Y[A-Z0-9]\] [^:\n]*: *(\S+)`)
+	asKnown = regexp.MustCompile(`^(?i:n/?a|none|0+)$`)
+	// descriptions are those of nodes that hosts have named.
+	descriptions = regexp.MustCompile(`["'\t ]([A-Za-z][\w.-]*) (?:HCA-\d+|(?:mlx|qib|mthca|hfi)\w*_?\d+)\b` +
+		`|MF0;([^:;"\s]+):`)
+	people  = regexp.MustCompile(`(?m)\boperator=([^\s@]+)@([^\s]+)|/home/([^/\s:"']+)|\bby=([^\s@]+)@([^\s]+)`)
+	domains = regexp.MustCompile(`(?mi)^\|?\s*(?:- )?(?:search|domains|dns-search|domain|peerdns-search)` +
+		`\s*[:=]\s*\[?([^\]\n]+)`)
+	exports  = regexp.MustCompile(`(?m)^\|([A-Za-z][\w.-]*):/\S* \S+ nfs`)
+	networks = regexp.MustCompile(`(\d+\.\d+\.\d+\.\d+)/(\d{1,2})\b|"(?:local|address)": ?"(\d+\.\d+\.\d+\.\d+)", ?` +
+		`"(?:prefixlen|netmask)": ?(\d+)`)
+)
+
+// Learn shows the table a text, so that it knows the names and the numbers in it before it replaces
+// any.
+func (t *Table) Learn(text string) {
+	for _, m := range serials.FindAllStringSubmatch(text, -1) {
+		if serial := m[1] + m[2]; !asKnown.MatchString(serial) {
+			t.serial(serial)
+		}
+	}
+	for _, m := range descriptions.FindAllStringSubmatch(text, -1) {
+		t.More("node", m[1]+m[2])
+	}
+	for _, m := range people.FindAllStringSubmatch(text, -1) {
+		for i, kind := range []string{"user", "desk", "user", "user", "desk"} {
+			t.more(kind, m[i+1])
+		}
+	}
+	for _, m := range domains.FindAllStringSubmatch(text, -1) {
+		for name := range strings.FieldsFuncSeq(m[1], func(c rune) bool { return strings.ContainsRune(" ,\"'\t~", c) }) {
+			t.more("domain", name)
+		}
+	}
+	for _, m := range exports.FindAllStringSubmatch(text, -1) {
+		t.more("nfs", m[1])
+	}
+	for _, m := range networks.FindAllStringSubmatch(text, -1) {
+		bits, _ := strconv.Atoi(m[2] + m[4])
+		t.learnNetwork(m[1]+m[3], bits)
+	}
+	t.learnPKeys(text)
+	t.learnAddresses(text)
+}
+
+// serial is replaced by one of the same form. Its first two letters are those of its maker.
+func (t *Table) serial(serial string) {
+	key := strings.ToLower(serial)
+	if _, known := t.words[key]; known || len(serial) < 4 {
+		return
+	}
+	h := t.hash("serial", serial)
+	is := []byte(serial)
+	for i := 2; i < len(is); i++ {
+		switch c := is[i]; {
+		case c >= '0' && c <= '9':
+			is[i] = '0' + h[i%len(h)]%10
+		case c >= 'A' && c <= 'Z':
+			is[i] = 'A' + h[i%len(h)]%26
+		case c >= 'a' && c <= 'z':
+			is[i] = 'a' + h[i%len(h)]%26
+		}
+	}
+	t.words[key], t.kinds[key], t.tokens = string(is), "serial", nil
+}
+
+var plainAddress = regexp.MustCompile(`(?:[0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}(?:(?:[:-][0-9a-fA-F]{2}){14}` +
+	`|(?:[:-][0-9a-fA-F]{2}){2})?|` +
+	`[0-9a-fA-F]{4}(?::[0-9a-fA-F]{4}){3,7}|[0-9a-fA-F]{12,16}`)
+
+// learnAddresses notes all addresses with the form of a MAC address or a GUID.
+func (t *Table) learnAddresses(text string) {
+	for _, at := range plainAddress.FindAllStringIndex(text, -1) {
+		inside := at[0] > 0 && text[at[0]-1] == ':'
+		if value, bits, ok := readAddress(text[at[0]:at[1]], inside); ok {
+			t.learnAddress(value, bits)
+		}
+	}
+}
+
+// readAddress reads an address; inside says that it is the last part of one of IPv6.
+func readAddress(token string, inside bool) (value uint64, bits int, ok bool) {
+	digits := strings.NewReplacer(":", "", "-", "").Replace(token)
+	number := digits == token && isDecimal(digits) && digits[:2] != "00"
+	if len(digits) >= 32 { // the GUID is the last part
+		digits, inside = digits[len(digits)-16:], len(token) == 39
+	}
+	bits = 4 * len(digits)
+	value, err := strconv.ParseUint(digits, 16, 64)
+	if inside && value>>24&0xffff == 0xfffe { // a MAC address
+		value, bits = (value^2<<56)>>40<<24|value&0xffffff, 48
+	}
+	return value, bits, err == nil && !number && (bits == 48 || bits == 64)
+}
+
+// Check says which name or serial number is left in a text.
+func (t *Table) Check(name, text string) error {
+	lower := strings.ToLower(text)
+	for word, is := range t.words {
+		for from := 0; ; {
+			i := strings.Index(lower[from:], word)
+			if i < 0 {
+				break
+			}
+			from += i
+			if isBounded(text, from, from+len(word)) && !t.isReplacement(word) {
+				return fmt.Errorf("%s still holds the %s that %s stands for, in line %d", name, t.kinds[word], is,
+					1+strings.Count(text[:from], "\n"))
+			}
+			from += len(word)
+		}
+	}
+	return nil
+}
+
+// isReplacement reports whether a word stands for another one.
+func (t *Table) isReplacement(word string) bool {
+	for _, is := range t.words {
+		if strings.EqualFold(is, word) {
+			return true
+		}
+	}
+	return false
+}
