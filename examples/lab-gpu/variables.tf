@@ -32,7 +32,7 @@ variable "ipoib_mode" {
 }
 
 variable "ipoib_mtu" {
-  description = "2044 works on every fabric; 4092 needs a partition with mtu=5 in the subnet manager."
+  description = "2044 works on every fabric; 4092 needs mtu = 4096 in the partition of the subnet manager."
   type        = number
   default     = 2044
 }

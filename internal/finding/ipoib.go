@@ -76,7 +76,9 @@ var (
 		Attribute: "mtu",
 		Meaning: "By default the subnet manager creates the broadcast group for packets of 2048 bytes. Linux then " +
 			"silently uses 2044. If the port itself carries no more than 2048 bytes, Linux refuses the MTU. In both cases " +
-			"the apply fails, and what was there before is restored.",
+			"the apply would fail. The plan compares the MTU with the group that the fabric has (saquery), and with the " +
+			"partitions of the subnet managers that are planned before it. What they show to be too small is refused. The " +
+			"warning is for a group that is not known; an interface that has joined it with this MTU ends it.",
 		WayOut: "Write mtu = 4096 in the partition of infiniband_opensm, or use mtu = 2044."}
 	NetworkServiceDown = &Rule{Code: "IP019", Severity: Refuse,
 		Title:   "Refusing to configure IPoIB: the network service does not run",

@@ -1,6 +1,7 @@
 package opensm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,21 @@ func FindDefault(all []Partition) (Partition, bool) {
 		return Partition{}, false
 	}
 	return all[i], true
+}
+
+// GroupMTUs are the MTUs in bytes of the broadcast groups of IPoIB that partitions have made, by P_Key without the bit
+// of full members. Without partitions opensm makes that of the default partition.
+func GroupMTUs(all []Partition) map[uint16]int {
+	if len(all) == 0 {
+		return map[uint16]int{DefaultPKey: DefaultGroupMTU}
+	}
+	groups := map[uint16]int{}
+	for _, p := range all {
+		if p.IPoIB {
+			groups[p.PKey&DefaultPKey] = cmp.Or(p.MTU, DefaultGroupMTU)
+		}
+	}
+	return groups
 }
 
 // FindContradictions says where opensm would silently take one of two things that partitions say, one

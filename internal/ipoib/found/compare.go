@@ -240,6 +240,15 @@ func (l *Look) Idle() bool {
 	return l.Present && l.Live.Up && !l.Live.Carrier && l.OtherGUID.IsZero() && l.LinkLayer == "InfiniBand"
 }
 
+// JoinedMTU is the MTU in bytes of an interface in datagram mode that has joined its broadcast group, which has room
+// for it; else zero.
+func (l *Look) JoinedMTU() int {
+	if !l.Present || !l.Live.Carrier || l.Live.Mode != ib.ModeDatagram {
+		return 0
+	}
+	return l.Live.MTU
+}
+
 // Outside reports whether an interface of a partition is up and gets no carrier, although the
 // subnet manager serves its port.
 func (l *Look) Outside() bool { return l.Parent != "" && l.Idle() && l.PortState == "Active" }

@@ -23,6 +23,8 @@ type PlanFacts struct {
 	Ethernet bool
 	// Waits is true if the port becomes InfiniBand with a restart that is not planned.
 	Waits bool
+	// Group is what is known of the broadcast group that the interface is to join.
+	Group Group
 	// SM is true if a resource of this plan will run a subnet manager on the fabric.
 	SM bool
 	// Held is true if the state has what is asked for.
@@ -53,6 +55,7 @@ func Check(l *found.Look, d ipoib.Request, p PlanFacts) []finding.Finding {
 	} else {
 		c.port(p)
 	}
+	c.group(p.Group)
 	c.carrier(p)
 	c.checkCarrier(p)
 	if plat.About().Kind == platform.KindTrueNAS {

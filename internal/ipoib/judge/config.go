@@ -97,9 +97,5 @@ func (c *checker) mtu() {
 			"or %d where the partition in infiniband_opensm has mtu = 4096.",
 			mtu, ipoib.SafeDatagramMTU, limit)
 		c.add(f)
-	case mode == ib.ModeDatagram && mtu > ipoib.SafeDatagramMTU:
-		c.add(finding.MTUDependsOnFabric.Find("mtu = %d with mode = \"datagram\" needs a broadcast group of %d − %d = %d "+
-			"bytes.",
-			mtu, largestIBMTU, ib.DatagramOverhead, limit))
 	}
 }

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
@@ -119,8 +118,6 @@ func (c *checker) portMTU() {
 		return
 	}
 	if limit := ib.MaxMTU(ib.ModeDatagram, c.look.IBMTU); limit != 0 && want.MTU > limit {
-		// The port alone rules it out, whatever the fabric allows.
-		c.found = slices.DeleteFunc(c.found, func(f finding.Finding) bool { return f.Rule == finding.MTUDependsOnFabric })
 		c.add(finding.MTUAbovePort.Find("mtu = %d with mode = \"datagram\": port %s of %s carries packets of at most %d "+
 			"bytes, which leaves %d.", want.MTU, c.d.PortGUID, c.look.Host, c.look.IBMTU, limit).WithWayOut(
 			fmt.Sprintf("Use mtu = %d. Or use mode = \"connected\" if the card supports it.",

@@ -91,6 +91,9 @@ func CheckConfig(d opensm.Request, p PlanFacts) []finding.Finding {
 		f.Summary += fmt.Sprintf(" (%s and %s)", d.Host, other.Host)
 		all = append(all, f)
 	}
+	if len(p.Short) > 0 {
+		all = append(all, findShort(d, p.Short))
+	}
 	if ndr := p.Lab.NDR; len(ndr) > 0 {
 		all = append(all, finding.OpensmUnfitForNDR.Find("At NDR: %s.", strings.Join(ndr, ", ")))
 	}

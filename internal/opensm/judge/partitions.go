@@ -142,6 +142,18 @@ func CheckGroups(d opensm.Request, g found.Groups) []finding.Finding {
 	return all
 }
 
+// findShort is about interfaces that ask for more than their broadcast group will carry. That on the port of the
+// subnet manager itself is on its fabric.
+func findShort(d opensm.Request, short []string) finding.Finding {
+	f := finding.MTUDependsOnFabric.Find("mtu of infiniband_ipoib_interface %s is more than the broadcast group of its "+
+		"partition carries here.", strings.Join(short, ", ")).At("partitions")
+	own := d.Host + "/" + d.PortGUID.String()
+	if slices.ContainsFunc(short, func(port string) bool { return strings.HasPrefix(port, own) }) {
+		f.Severity, f.Summary = finding.Refuse, "Refusing a broadcast group that is too small for an interface of this plan"
+	}
+	return f
+}
+
 // findMTUUnknown says that a group may have more than some port.
 func findMTUUnknown(why string) finding.Finding {
 	f := finding.BroadcastGroupUnfit.Find("%s", why)

@@ -29,6 +29,8 @@ type PlanFacts struct {
 	// Lab are the ports of all managed hosts; the zero value where the hosts are
 	// not compared, because nothing is to change.
 	Lab found.Lab
+	// Short are IPoIB interfaces of the configuration that need a larger broadcast group than this one makes.
+	Short []string
 	// OtherPartitions is another SM of the configuration whose partitions differ.
 	OtherPartitions *opensm.Request
 }

@@ -1,6 +1,7 @@
 package ipoib
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -158,6 +159,7 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 	port := o.PortPlan(s.Snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := judge.PlanFacts{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(s.Snap),
+		Group:    o.group(ctx, s, d),
 		LinkType: port.InfiniBand,
 		Ethernet: port.Ethernet, Waits: port.Waits,
 		SM: o.Planned.HasSM(), Held: s.Held, Leaving: o.leavingPlaces(ref(d)),
@@ -173,6 +175,24 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 		all = append(all, elsewhere...)
 	}
 	return all
+}
+
+// group is what the subnet managers of this configuration and the fabric say of the broadcast group of the interface.
+// The fabric is asked where the interface does not show that it has what it needs.
+func (o object) group(ctx context.Context, s *step, d ipoib.Request) (g judge.Group) {
+	need := 0
+	if judge.NeedsGroup(d.Config) && s.Found.JoinedMTU() < d.Config.MTU {
+		need = d.Config.MTU + ib.DatagramOverhead
+	}
+	mtu, by := o.Planned.GroupMTU(ref(d), need)
+	g = judge.Group{Planned: mtu, By: by.GUID.String() + " of " + by.Host, Changes: o.Planned.ChangesSM()}
+	if need != 0 {
+		g.Live = o.GroupMTU(ctx, s.Snap, d.PortGUID, cmp.Or(d.PKey, ipoib.DefaultPKey))
+	}
+	if mtu != 0 && judge.NeedsGroup(d.Config) && mtu < d.Config.MTU+ib.DatagramOverhead && g.Changes {
+		g.Here = o.SMHere(ctx, s.Snap, d.PortGUID)
+	}
+	return g
 }
 
 // lookedAfter are interfaces of ports that the host does not show whose files may match the one

@@ -126,6 +126,7 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 	if other, differs := o.Planned.OtherPartitions(ref(d), ops.PartitionText(d.Partitions)); differs {
 		planned.OtherPartitions = &ops.Request{Host: other.Host, PortGUID: other.GUID}
 	}
+	planned.Short = o.shortGroups(d, l)
 	if s.ToDo {
 		planned.Lab = o.lab(ctx)
 	}
@@ -139,6 +140,19 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 		all = slices.DeleteFunc(all, isEqual)
 	}
 	return append(all, more...)
+}
+
+// shortGroups tells the interfaces of the configuration how large their broadcast groups are, and names those that
+// were planned before and need more. Without partitions of its own opensm reads a file of the host if it has one.
+func (o object) shortGroups(d ops.Request, l *found.Look) (short []string) {
+	groups := ops.GroupMTUs(d.Partitions)
+	if len(d.Partitions) == 0 && (l.Shared.StandardThere || l.Shared.StandardUnread) {
+		groups = nil
+	}
+	for _, port := range o.Planned.SetGroups(ref(d), groups) {
+		short = append(short, port.String())
+	}
+	return short
 }
 
 // checkPlan gives what only a plan asks for: whether the port can prove an apply that has nothing to

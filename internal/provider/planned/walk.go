@@ -29,6 +29,8 @@ type Walk struct {
 	lab       *clash.Lab                        // found and planned identities of all cards
 	// partitions holds one subnet manager of each partition file.
 	partitions map[string]attribute.PortRef
+	groups     map[attribute.PortRef]map[uint16]int // broadcast groups of each subnet manager
+	needs      map[attribute.PortRef]int            // what each IPoIB interface needs of its group
 	// subnets holds, by subnet and setting, the first interface of each.
 	subnets map[netip.Prefix]map[IPoIB]attribute.PortRef
 	// addresses are those of the IPoIB interfaces by host, holders the first
@@ -104,6 +106,7 @@ func NewWalk() *Walk {
 		addresses: map[string]map[attribute.PortRef][]netip.Prefix{}, holders: map[netip.Addr]attribute.PortRef{},
 		replaced: map[attribute.PortRef]attribute.PortRef{}, fates: map[claimKey]fate{},
 		places: map[string]*place{}, awaited: map[attribute.CardRef][]string{},
+		groups: map[attribute.PortRef]map[uint16]int{}, needs: map[attribute.PortRef]int{},
 	}
 }
 
