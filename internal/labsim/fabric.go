@@ -1,7 +1,6 @@
 package labsim
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 )
@@ -122,41 +121,39 @@ func (l *Lab) trains(c *Cable, byEnd map[End]*Port) LinkCaps {
 	return common
 }
 
-func (e End) key() string {
-	switch {
-	case e.Switch != "":
-		return "switch " + e.Switch
-	case e.Adapter != "":
-		return fmt.Sprintf("adapter %s %d", e.Adapter, e.Port)
+// node is what a cable's end belongs to: the ports of a switch reach each other, those of a card do not.
+func (e End) node() End {
+	if e.Switch != "" {
+		return SwitchEnd(e.Switch, 0)
 	}
-	return fmt.Sprintf("port %s %s %d", e.Machine, e.BDF, e.Port)
+	return e
 }
 
 // subnets groups the ports with an InfiniBand link.
 func (l *Lab) subnets(ports []*Port, up map[*Port]bool) []subnet {
-	parent := map[string]string{}
-	var find func(string) string
-	find = func(x string) string {
-		if parent[x] == "" || parent[x] == x {
-			parent[x] = x
+	parent := map[End]End{}
+	var find func(End) End
+	find = func(x End) End {
+		above, known := parent[x]
+		if !known || above == x {
 			return x
 		}
-		parent[x] = find(parent[x])
+		parent[x] = find(above)
 		return parent[x]
 	}
 	byEnd := portsByEnd(ports)
 	for _, c := range l.cables {
 		if l.cableUp(c, byEnd) {
-			parent[find(c.A.key())] = find(c.B.key())
+			parent[find(c.A.node())] = find(c.B.node())
 		}
 	}
-	groups := map[string]*subnet{}
-	var order []string
+	groups := map[End]*subnet{}
+	var order []End
 	for _, p := range ports {
 		if !up[p] || p.link != LinkIB {
 			continue
 		}
-		root := find(p.end().key())
+		root := find(p.end())
 		if groups[root] == nil {
 			groups[root] = &subnet{}
 			order = append(order, root)
@@ -164,13 +161,13 @@ func (l *Lab) subnets(ports []*Port, up map[*Port]bool) []subnet {
 		groups[root].ports = append(groups[root].ports, p)
 	}
 	for _, name := range sortedKeys(l.switches) {
-		if g := groups[find("switch "+name)]; g != nil {
+		if g := groups[find(SwitchEnd(name, 0))]; g != nil {
 			g.switches = append(g.switches, l.switches[name])
 		}
 	}
 	for _, name := range sortedKeys(l.adapters) {
 		for port := 1; port <= l.adapters[name].Ports; port++ {
-			if g := groups[find(AdapterEnd(name, port).key())]; g != nil {
+			if g := groups[find(AdapterEnd(name, port))]; g != nil {
 				g.adapters = append(g.adapters, AdapterEnd(name, port))
 			}
 		}
@@ -209,17 +206,40 @@ func (l *Lab) Reachable(port *Port) []*Port {
 
 type portState struct {
 	state, phys, lid, smLID, mtu int
-	pkeys                        string
+	pkeys                        []uint16
 }
 
 func (p *Port) snapshot() portState {
-	return portState{p.state, p.phys, int(p.lid), int(p.smLID), p.mcastMTU, fmt.Sprint(p.pkeys)}
+	return portState{p.state, p.phys, int(p.lid), int(p.smLID), p.mcastMTU, p.pkeys}
+}
+
+func (s portState) equal(o portState) bool {
+	return s.state == o.state && s.phys == o.phys && s.lid == o.lid && s.smLID == o.smLID && s.mtu == o.mtu &&
+		slices.Equal(s.pkeys, o.pkeys)
+}
+
+// Build makes many changes and recomputes the fabric once, at the end: a fabric of a thousand hosts is otherwise
+// recomputed for each of its cables.
+func (l *Lab) Build(change func() error) error {
+	l.mu.Lock()
+	l.building = true
+	l.mu.Unlock()
+	err := change()
+	l.mu.Lock()
+	l.building = false
+	l.mu.Unlock()
+	l.Recompute()
+	return err
 }
 
 // Recompute derives link and port states, elects subnet managers, hands out LIDs
 // and tells the machines what changed. Call it without locks held.
 func (l *Lab) Recompute() {
 	l.mu.Lock()
+	if l.building {
+		l.mu.Unlock()
+		return
+	}
 	ports := l.allPorts()
 	before := make(map[*Port]portState, len(ports))
 	for _, p := range ports {
@@ -231,8 +251,12 @@ func (l *Lab) Recompute() {
 	}
 	notify := []func(){}
 	inSubnet := map[*SM]bool{}
+	managers := map[*Port][]*SM{}
+	for _, sm := range l.sms {
+		managers[sm.Port] = append(managers[sm.Port], sm)
+	}
 	for _, s := range l.subnets(ports, up) {
-		notify = append(notify, l.manage(s, inSubnet)...)
+		notify = append(notify, l.manage(s, managers, inSubnet)...)
 	}
 	for _, sm := range l.sms {
 		if !inSubnet[sm] {
@@ -241,7 +265,7 @@ func (l *Lab) Recompute() {
 	}
 	var changed []*Port
 	for _, p := range ports {
-		if before[p] != p.snapshot() {
+		if !before[p].equal(p.snapshot()) {
 			changed = append(changed, p)
 		}
 	}

@@ -35,6 +35,7 @@ type Lab struct {
 	sms      []*SM
 	lids     map[uint64]uint16 // port or switch GUID -> LID, survives SM changes
 	nextLID  uint16
+	building bool // see Build
 }
 
 // New makes an empty lab.

@@ -104,3 +104,22 @@ func TestMachine_rebootChangesBootID(t *testing.T) {
 		t.Fatalf("boot id %s, boots %d", a.BootID(), a.Boots())
 	}
 }
+
+// A lab that is changed as a whole shows nothing of it before the end.
+func TestBuild(t *testing.T) {
+	l, a, _ := testLab(t)
+	end := CardEnd("a", "0000:01:00.0", 1)
+	state := func() int { return a.Cards()[0].Ports[0].View().PhysState }
+	if state() != PhysLinkUp {
+		t.Fatalf("the link is %d to begin with", state())
+	}
+	if err := l.Build(func() error {
+		l.Disconnect(end)
+		if state() != PhysLinkUp {
+			t.Error("the fabric was recomputed in the middle")
+		}
+		return nil
+	}); err != nil || state() != PhysPolling {
+		t.Errorf("the link is %d at the end: %v", state(), err)
+	}
+}

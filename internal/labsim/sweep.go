@@ -33,22 +33,17 @@ func (s subnet) duplicates() bool {
 // manage runs the subnet managers of one subnet: one duplicated GUID keeps them
 // all discovering and every port at Initialize (opensm 3.3.23, ERR 0D01); a zero
 // GUID keeps only its own port there (ERR 0D16).
-func (l *Lab) manage(s subnet, inSubnet map[*SM]bool) []func() {
-	member := map[*Port]bool{}
-	for _, p := range s.ports {
-		member[p] = true
-	}
+func (l *Lab) manage(s subnet, managers map[*Port][]*SM, inSubnet map[*SM]bool) []func() {
 	var notify []func()
 	var master *SM
 	var here []*SM
-	for _, sm := range l.sms {
-		if !member[sm.Port] {
-			continue
-		}
-		inSubnet[sm] = true
-		here = append(here, sm)
-		if master == nil || sm.beats(master) {
-			master = sm
+	for _, p := range s.ports {
+		for _, sm := range managers[p] {
+			inSubnet[sm] = true
+			here = append(here, sm)
+			if master == nil || sm.beats(master) {
+				master = sm
+			}
 		}
 	}
 	if master == nil {

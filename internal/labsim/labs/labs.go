@@ -189,17 +189,20 @@ func Start(dir string, options labsim.Options, hosts ...Host) (*Lab, error) {
 	if l.Images, err = card.WriteImages(filepath.Join(dir, "images")); err != nil {
 		return nil, err
 	}
-	for _, h := range hosts {
-		if err := l.add(h); err != nil {
-			l.Close()
-			return nil, err
-		}
-	}
-	if err := l.cable(hosts); err != nil {
+	if err := l.Build(func() error { return l.build(hosts) }); err != nil {
 		l.Close()
 		return nil, err
 	}
 	return l, l.writeKnownHosts()
+}
+
+func (l *Lab) build(hosts []Host) error {
+	for _, h := range hosts {
+		if err := l.add(h); err != nil {
+			return err
+		}
+	}
+	return l.cable(hosts)
 }
 
 // cable joins the cards of all hosts: two hosts to each other, or all to switches.
