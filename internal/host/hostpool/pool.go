@@ -15,12 +15,14 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/sshconfig"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/sshconn"
 )
 
 // Pool is the hosts of one provider configuration. It is safe for concurrent use.
 type Pool struct {
 	names   []string
 	entries map[string]*entry
+	jumps   sshconn.Jumps
 }
 
 type entry struct {
@@ -58,7 +60,11 @@ func (p *Pool) Host(name string) (host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.once.Do(func() { e.host, e.err = sshhost.New(name, e.cfg) })
+	e.once.Do(func() {
+		if e.host, e.err = sshhost.New(name, e.cfg); e.err == nil {
+			e.host.Share(&p.jumps)
+		}
+	})
 	if e.err != nil {
 		return nil, e.err
 	}

@@ -24,6 +24,7 @@ type Host struct {
 	cfg   Config
 	chain []*sshconfig.Hop
 	fresh bool
+	jumps *sshconn.Jumps
 	away  atomic.Bool // uploads are staged outside the home directory
 
 	mu      sync.Mutex
@@ -69,6 +70,10 @@ func New(name string, cfg Config) (*Host, error) {
 	}
 	return &Host{name: name, cfg: cfg, chain: chain}, nil
 }
+
+// Share has the host use the connections to jump hosts of other hosts. It is called before the first command. A fresh
+// connection has its own: it proves the whole way.
+func (h *Host) Share(jumps *sshconn.Jumps) { h.jumps = jumps }
 
 func (h *Host) target() *sshconfig.Hop { return h.chain[len(h.chain)-1] }
 
@@ -161,7 +166,7 @@ func (h *Host) startDialing(ctx context.Context) *dialAttempt {
 	h.dialing = d
 	go func() {
 		defer cancel()
-		l, err := sshconn.Dial(ctx, h.name, h.chain, h.cfg)
+		l, err := sshconn.Dial(ctx, h.name, h.chain, h.cfg, h.jumps)
 		h.mu.Lock()
 		h.dialing, h.failed = nil, nil
 		switch {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -38,6 +39,13 @@ type Host struct {
 	Lists   *Lists // read before; nil reads anew
 
 	first atomic.Pointer[ssh.PublicKey] // the key of the first connection
+}
+
+// Same reports whether o judges a key as h does.
+func (h *Host) Same(o *Host) bool { return reflect.DeepEqual(h.settings(), o.settings()) }
+
+func (h *Host) settings() []any {
+	return []any{h.Address, h.Name, h.Alias, h.Jump, h.Pins, h.Files, h.Revoked, h.Policy, h.Record, h.Lists}
 }
 
 // files are the lists with the record of this provider.

@@ -2,6 +2,7 @@ package sshconfig
 
 import (
 	"net"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -35,6 +36,15 @@ type Hop struct {
 
 // Address is host:port as dialled.
 func (h *Hop) Address() string { return net.JoinHostPort(h.Host, strconv.Itoa(h.Port)) }
+
+// Same reports whether a login at o would be the login at h: the same machine, reached, judged and asked in the same way.
+func (h *Hop) Same(o *Hop) bool {
+	return reflect.DeepEqual(h.login(), o.login()) && h.Trust.Same(&o.Trust)
+}
+
+func (h *Hop) login() []any {
+	return []any{h.Alias, h.Host, h.Port, h.User, h.Proxy, h.Family, h.Bind, h.Timeout, h.Interval, h.Count, h.Keys}
+}
 
 // explicitKey reports whether the provider's configuration has a key.
 func (h *Hop) explicitKey() bool { return h.cfg.PrivateKey != "" || h.cfg.PrivateKeyFile != "" }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -16,9 +17,14 @@ import (
 
 // Conn is one established connection, through however many hops.
 type Conn struct {
-	clients  []*ssh.Client // the target last
-	wires    []*wire
-	Proofs   []Proof // of each machine on the way
+	clients []*ssh.Client // the target last
+	wires   []*wire
+	Proofs  []Proof // of each machine on the way
+
+	// Of a machine behind jump hosts whose connection is shared; else nil.
+	via      *Conn
+	leave    func() // gives via back
+	reach    func(ctx context.Context, address string) (net.Conn, error)
 	sessions *semaphore.Weighted
 
 	once sync.Once
@@ -35,7 +41,7 @@ func newConn(sessions int) *Conn {
 
 func (l *Conn) client() *ssh.Client { return l.clients[len(l.clients)-1] }
 
-// Turns is the number of waits for any hop so far.
+// Turns is the number of waits so far for any hop that is not shared.
 func (l *Conn) Turns() (n int) {
 	for _, w := range l.wires {
 		n += int(w.turns.Load())
@@ -53,6 +59,9 @@ func (l *Conn) Close(why error) {
 		}
 		for _, w := range l.wires {
 			_ = w.Close()
+		}
+		if l.via != nil {
+			l.leave()
 		}
 	})
 }
@@ -109,6 +118,10 @@ func (l *Conn) watch(h *sshconfig.Hop) {
 	client := l.client()
 	go func() {
 		err := client.Wait()
+		if l.via != nil && l.via.LostSoon() {
+			l.Close(l.via.Why()) // a jump host that fell silent says more than the end of what went through it
+			return
+		}
 		if err == nil {
 			err = errors.New("the host closed the connection")
 		}

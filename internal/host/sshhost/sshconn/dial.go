@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -33,14 +34,14 @@ func (e *dialError) Unwrap() error { return e.err }
 
 // Dial reaches the last hop through the ones before it, and tries again while
 // the failure is one that passes: sshd drops connections beyond MaxStartups
-// before its banner, and a host that boots refuses them.
-func Dial(ctx context.Context, name string, chain []*sshconfig.Hop, cfg sshconfig.Config) (*Conn, error) {
+// before its banner, and a host that boots refuses them. The way through jump hosts is one of jumps.
+func Dial(ctx context.Context, name string, chain []*sshconfig.Hop, cfg sshconfig.Config, jumps *Jumps) (*Conn, error) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 300*time.Millisecond, 3*time.Second
 	tries := 0
 	l, err := backoff.Retry(ctx, func() (*Conn, error) {
 		tries++
-		l, err := attempt(ctx, chain, cfg.MaxSessions)
+		l, err := attempt(ctx, chain, cfg.MaxSessions, jumps)
 		var failed *dialError
 		if errors.As(err, &failed) && (!failed.passes || cfg.GiveUpEarly && errors.Is(failed.err, os.ErrDeadlineExceeded)) {
 			return nil, backoff.Permanent(err)
@@ -71,10 +72,22 @@ func unreachable(name string, chain []*sshconfig.Hop, tries int, err error) erro
 	return out
 }
 
-// attempt dials every hop once.
-func attempt(ctx context.Context, chain []*sshconfig.Hop, sessions int) (*Conn, error) {
+// attempt dials every hop once, or takes the way through all but the last from jumps.
+func attempt(ctx context.Context, chain []*sshconfig.Hop, sessions int, jumps *Jumps) (*Conn, error) {
 	l := newConn(sessions)
-	for _, h := range chain {
+	own := chain
+	if before := len(chain) - 1; jumps != nil && before > 0 {
+		w, err := jumps.take(ctx, chain[:before], func(ctx context.Context) (*Conn, error) {
+			return attempt(ctx, chain[:before], 1, nil)
+		})
+		if err != nil {
+			return nil, err
+		}
+		l.via, l.leave, l.Proofs = w.conn, func() { jumps.leave(w) }, slices.Clone(w.conn.Proofs)
+		l.reach = func(ctx context.Context, address string) (net.Conn, error) { return jumps.open(ctx, w, address) }
+		own = chain[before:]
+	}
+	for _, h := range own {
 		client, err := step(ctx, h, l)
 		if err != nil {
 			l.Close(err)
@@ -109,6 +122,9 @@ func step(ctx context.Context, h *sshconfig.Hop, l *Conn) (*ssh.Client, error) {
 func open(ctx context.Context, h *sshconfig.Hop, l *Conn) (net.Conn, error) {
 	if n := len(l.clients); n > 0 {
 		return l.clients[n-1].DialContext(ctx, "tcp", h.Address())
+	}
+	if l.reach != nil {
+		return l.reach(ctx, h.Address())
 	}
 	return openFirst(ctx, h)
 }
