@@ -46,6 +46,7 @@ var commands = []command.Command{
 
 func serve(debug bool) error {
 	quietLogs()
+	collectGarbage(0)
 	// Core's death closes the pipe behind stderr; a write to it must not end the
 	// process in the middle of a change.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -59,7 +60,7 @@ func serve(debug bool) error {
 		options = append(options, tf6server.WithManagedDebug())
 	}
 	return tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer {
-		return provider.Server(provider.New(version)())
+		return provider.Server(provider.NewTuned(version, provider.Tuning{Configured: collectGarbage})())
 	}, options...)
 }
 

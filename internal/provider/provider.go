@@ -66,7 +66,7 @@ type Provider struct {
 	session *session.Data // since it was configured
 }
 
-// Tuning is what tests and measurements change; a release runs with the zero value.
+// Tuning is what tests and measurements change; a release sets Configured alone.
 type Tuning struct {
 	// Trace listens to what is done over SSH.
 	Trace func(host.Event)
@@ -76,6 +76,8 @@ type Tuning struct {
 	// Confirm is how long a host waits until it undoes a change of its network that
 	// nobody confirmed. Zero means the usual.
 	Confirm time.Duration
+	// Configured is told how many hosts are configured.
+	Configured func(hosts int)
 	// Cards changes how operations on cards are carried out: the operator's clock,
 	// the disk of the backups.
 	Cards func(*cards.Config)
@@ -112,6 +114,9 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 		return
 	}
 	data := p.data(cfg)
+	if p.tuning.Configured != nil {
+		p.tuning.Configured(len(data.Hosts))
+	}
 	p.session = data
 	resp.ResourceData, resp.DataSourceData, resp.ListResourceData = data, data, data
 }
