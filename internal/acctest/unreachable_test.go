@@ -272,7 +272,7 @@ func TestUnreachable_data(t *testing.T) {
 	w.Machine(dead).Faults.Set(labsim.FaultSpec{Hang: true})
 	for name, attrs := range map[string]map[string]any{
 		"infiniband_host": {"host": dead}, "infiniband_history": {"host": dead}, "infiniband_fabric": {"host": dead},
-		"infiniband_connectivity": {"from": up, "to": dead},
+		"infiniband_connectivity": {"from": up, "to": dead}, "infiniband_rdma_ready": {"host": dead},
 	} {
 		got, diags, err := ws.Data(context.Background(), name, attrs)
 		if err != nil {

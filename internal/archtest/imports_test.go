@@ -100,6 +100,7 @@ platform: explain fact ib finding safety shellcmd host tool inventory hosts -os 
 platform/reboot: shellcmd host tool hosts poll -os -os/exec
 fabric: explain fact ib shellcmd host tool inventory
 connectivity: host tool inventory hosts
+rdma: fact ib shellcmd host tool inventory -os/exec
 fabric/picture: fabric
 hca/image: ib fwimage safety shellcmd host tool inventory hca/cards
 hca/journal: fact ib safety inventory -context -os -os/exec
@@ -123,7 +124,7 @@ ipoib/ipoibtest: fact ib inventory
 managed: changes finding host
 port: changes fact ib managed finding safety shellcmd host tool inventory hosts platform poll
 benchmark: finding shellcmd host tool inventory hosts platform connectivity fabric poll
-provider: explain download ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity benchmark port memo managed provider +framework
+provider: explain download ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity rdma benchmark port memo managed provider +framework
 provider/adoption: finding ib inventory ipoib opensm platform port provider/attribute provider/diagnostic provider/session +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os -os/exec
 provider/diagnostic: explain host inventory platform finding safety +framework
 provider/attribute: finding ib poll provider/diagnostic +framework

@@ -87,7 +87,7 @@ func readMounts(s *inventory.Snapshot, a *collect.Answer) error {
 		for _, server := range servers(fields[2], unescape(fields[0]), fields[3]) {
 			what := unescape(fields[0])
 			addStorage(s, inventory.Storage{Kind: fields[2], What: what, Where: unescape(fields[1]),
-				Server: server, Dev: way(s, a, what, server)})
+				Server: server, Dev: way(s, a, what, server), Protocol: option(fields[3], "proto")})
 		}
 	}
 	return nil

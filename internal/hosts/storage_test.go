@@ -93,7 +93,8 @@ func TestRead_of_a_host_with_storage(t *testing.T) {
 		want, got any
 	}{
 		{"storage", []inventory.Storage{
-			{Kind: "nfs4", What: "nas:/tank/my data", Where: "/mnt/my data", Server: "192.0.2.30", Dev: fact.Known("br0")},
+			{Kind: "nfs4", What: "nas:/tank/my data", Where: "/mnt/my data", Server: "192.0.2.30", Dev: fact.Known("br0"),
+				Protocol: "tcp"},
 			{Kind: "nfs", What: "nas:/tank/b", Where: "/mnt/b", Server: "192.0.2.30", Dev: fact.Known("br0")},
 			{Kind: "cifs", What: "//far/share", Where: "/mnt/s", Server: "198.51.100.9", Dev: fact.Known("")},
 			{Kind: "iscsi", What: "connection1:0", Server: "192.0.2.40", Dev: fact.Known("eno1")},

@@ -314,6 +314,8 @@ type Storage struct {
 	// Dev is the interface to the server; empty if there is no way to it, or for SRP.
 	Dev  fact.Of[string]
 	RDMA string // of SRP: the device itself
+	// Protocol is the transport of NFS: "tcp", "rdma"; empty if the kernel does not tell.
+	Protocol string
 }
 
 // String gives "nfs4 192.0.2.30:/tank on /mnt/tank".

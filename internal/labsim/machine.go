@@ -65,6 +65,9 @@ type Machine struct {
 	// machine boots.
 	Hooks Hooks
 
+	// Memlock is what "ulimit -l" prints in a session.
+	Memlock string
+
 	// Versions of installed tools, by program name ("mstflint": "4.26.0").
 	Tools map[string]string
 

@@ -30,6 +30,15 @@ var knownModules = map[string]moduleInfo{
 	"ib_qib":    {dir: "drivers/infiniband/hw/qib", deps: []string{"ib_core", "ib_uverbs"}},
 	"ib_mthca":  {dir: "drivers/infiniband/hw/mthca", deps: []string{"ib_core", "ib_uverbs"}},
 	"ib_ipoib":  {dir: "drivers/infiniband/ulp/ipoib", deps: []string{"ib_core", "ib_cm"}},
+	// Storage over RDMA, and what NVIDIA's driver brings.
+	"rpcrdma":         {dir: "net/sunrpc/xprtrdma", deps: []string{"rdma_cm"}},
+	"nfsd":            {dir: "fs/nfsd"},
+	"target_core_mod": {dir: "drivers/target"},
+	"ib_isert":        {dir: "drivers/infiniband/ulp/isert", deps: []string{"rdma_cm", "target_core_mod"}},
+	"ib_srpt":         {dir: "drivers/infiniband/ulp/srpt", deps: []string{"rdma_cm", "target_core_mod"}},
+	"nvmet":           {dir: "drivers/nvme/target"},
+	"nvmet_rdma":      {dir: "drivers/nvme/target", deps: []string{"rdma_cm", "nvmet"}},
+	"nvidia_peermem":  {dir: "../updates/dkms", deps: []string{"ib_core"}},
 }
 
 // InfiniBandModules are the modules that Ubuntu ships in linux-modules-extra.

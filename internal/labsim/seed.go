@@ -36,6 +36,7 @@ func (m *Machine) seedFiles() {
 	m.FS.Put("/etc/modules", "# /etc/modules: kernel modules to load at boot time.\n", 0o644)
 	m.seedUsers()
 	m.AddModuleFiles(m.OS.modulesOf(m.Kernel)...)
+	m.FS.Put("/usr/lib/modules/"+m.Kernel+"/modules.builtin", "kernel/fs/fuse/fuse.ko\n", 0o644)
 	if m.OS == TrueNAS {
 		// SCALE mounts its system datasets read-only.
 		for _, d := range []string{"/usr", "/opt", "/boot"} {
@@ -68,6 +69,8 @@ func (m *Machine) seedVolatile() {
 	m.FS.PutDir("/run/lock", fs.ModeSticky|0o777, 0, 0)
 	m.FS.PutDir("/run/systemd/system", 0o755, 0, 0)
 	m.FS.PutDir("/tmp", fs.ModeSticky|0o777, 0, 0)
+	m.FS.Drop("/proc/fs")
+	m.FS.PutDir("/proc/fs", 0o555, 0, 0)
 	cmdline := m.Cmdline()
 	m.FS.PutDynamic("/proc/cmdline", 0o444, text(cmdline), nil)
 	m.FS.PutDynamic("/proc/sys/kernel/random/boot_id", 0o444, line(m.BootID), nil)

@@ -249,6 +249,7 @@ func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
 		"ipoib_max_mtu":   "4092",
 		"infiniband_host": "Ubuntu 24.04", "infiniband_fabric": "flowchart TD",
 		"infiniband_connectivity":   "no such interface",
+		"infiniband_rdma_ready":     "No port of intel9 is Active",
 		"infiniband_cards":          "ConnectX-3 Pro " + card.PSIDEN + " " + labs.MAC(0),
 		"infiniband_firmware_image": card.PSIDVPI + " 2.42.5000", "infiniband_adoption": "to = infiniband_card.intel9",
 		"infiniband_firmware_catalog": card.PSIDEN + " 2.40.5032 ",

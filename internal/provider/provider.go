@@ -47,6 +47,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/port"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/rdmaready"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/runlog"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
@@ -174,7 +175,7 @@ func (p *Provider) Resources(context.Context) []func() resource.Resource {
 // DataSources implements provider.Provider.
 func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
-		hostdata.New, cardsdata.New, historydata.New, fabric.New, connectivity.New, firmwareimage.NewDataSource,
+		hostdata.New, cardsdata.New, historydata.New, fabric.New, connectivity.New, rdmaready.New, firmwareimage.NewDataSource,
 		firmwarecatalog.New,
 		adoptiondata.New(walk),
 	}

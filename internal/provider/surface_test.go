@@ -71,6 +71,7 @@ var surface = map[string]part{
 	"fabric and network": {
 		objects: []string{
 			"infiniband_opensm", "infiniband_ipoib_interface", "infiniband_port", "infiniband_fabric", "infiniband_connectivity",
+			"infiniband_rdma_ready",
 			"infiniband_benchmark", "infiniband_host", "infiniband_fabric_file",
 		},
 		glossary: []term{

@@ -3,6 +3,9 @@ package middleware
 import "strconv"
 
 var otherMethods = map[string]method{
+	"rdma.capable_protocols": {role: "NETWORK_INTERFACE_READ", call: func(s *Server, _ []any) (any, error) {
+		return s.capable, nil
+	}},
 	// Private methods work for full administrators and are logged.
 	"datastore.query": {role: fullAdmin, call: (*Server).datastoreQuery, params: []field{
 		{name: "name", kind: kindString, required: true},
@@ -80,4 +83,12 @@ func (s *Server) datastoreUpdate(args []any) (any, error) {
 func only(m map[string]any, key string) bool {
 	_, ok := m[key]
 	return ok && len(m) == 1
+}
+
+// OfferRDMA makes the host one of the maker's own, on which these protocols can go over RDMA:
+// "NFS", "ISER", "NVMET". The Community Edition has none.
+func (s *Server) OfferRDMA(protocols ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.capable = protocols
 }

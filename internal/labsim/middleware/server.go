@@ -98,6 +98,8 @@ type Server struct {
 	db   *database
 	mem  memory
 	down bool
+	// capable are the protocols that can go over RDMA.
+	capable []any
 }
 
 // memory is what middlewared forgets when it restarts.
@@ -115,7 +117,7 @@ func New(sys System, opts Options) *Server {
 	if opts.Version == "" {
 		opts.Version = "25.10.6"
 	}
-	s := &Server{sys: sys, opts: opts, db: newDatabase()}
+	s := &Server{sys: sys, opts: opts, db: newDatabase(), capable: []any{}}
 	s.mem = memory{nextJob: firstJob, ready: true}
 	return s
 }

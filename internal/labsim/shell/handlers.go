@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -135,8 +136,10 @@ func (s *session) builtin(p *labsim.Proc, name string, args []string) int {
 		return s.umask(p, args)
 	case "echo", "printf":
 		return s.store(p, name, args)
-	case "hash", "ulimit":
+	case "hash":
 		return 0
+	case "ulimit":
+		return ulimit(p, args)
 	case "command", "type":
 		return s.locate(p, name, args)
 	}
@@ -258,4 +261,13 @@ func (s *session) readDir(ctx context.Context, name string) ([]fs.DirEntry, erro
 
 func (s *session) access(ctx context.Context, name string, mode interp.AccessMode) error {
 	return s.proc.Machine.FS.Access(s.proc.Cred(), abs(ctx, name), fs.FileMode(mode))
+}
+
+// ulimit knows the question for the soft limit of locked memory, and settings that change nothing.
+// Since Linux 5.16 the limit is 8 MiB.
+func ulimit(p *labsim.Proc, args []string) int {
+	if len(args) == 1 && args[0] == "-l" {
+		p.Printf("%s\n", cmp.Or(p.Machine.Memlock, "8192"))
+	}
+	return 0
 }

@@ -213,6 +213,9 @@ func SetUPS(m *labsim.Machine, status string) {
 	m.Install("/usr/bin/upsc", upsc)
 }
 
+// OfferRDMA makes a TrueNAS machine one of the maker's own, whose storage can go over RDMA.
+func OfferRDMA(m *labsim.Machine, protocols ...any) { stateOf(m).nas.OfferRDMA(protocols...) }
+
 // EarlyBoot regenerates the udev rules from the database: a file put there by hand
 // is gone.
 func EarlyBoot(m *labsim.Machine) {
