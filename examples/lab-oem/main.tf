@@ -13,7 +13,7 @@ module "lab" {
   link_types = { "1" = "ib", "2" = "ib" }
 
   # Two cables are two fabrics without a subnet manager. One host runs one for each of its ports.
-  # A plan cannot know that each has a fabric of its own, so the priorities differ (SM005).
+  # While the ports are Ethernet a plan cannot see that each has a fabric of its own, so the priorities differ (SM005).
   subnet_managers = { (var.subnet_manager) = { "1" = 14, "2" = 13 } }
 
   ipoib_mode = "connected"

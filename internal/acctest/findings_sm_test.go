@@ -31,6 +31,13 @@ func partitionFindings() []findingCase {
 	lint := func(code string, partitions map[string]any, says ...string) findingCase {
 		return findingCase{code: code, at: "partitions", says: says, prepare: drivers, config: smWithPartitions(partitions)}
 	}
+	onBoth := func(*Lab) Config {
+		attrs := map[string]any{"partitions": map[string]any{"Default": everybody,
+			"storage": map[string]any{"pkey": "0x0001", "full": []any{one}}}}
+		second := sm(ubuntu, attrs)[0].With(map[string]any{"port_guid": two})
+		second.Name = "second"
+		return append(sm(ubuntu, attrs), second)
+	}
 	return []findingCase{
 		lint("SM013", map[string]any{"storage": map[string]any{"pkey": "0x0001", "full": []any{"ALL"}}},
 			"partitions has storage", `full = ["ALL"]`),
@@ -62,6 +69,10 @@ func partitionFindings() []findingCase {
 				drivers(w)
 				w.Run(ubuntu, "systemctl mask opensm@"+one+".service")
 			}},
+		{code: "SM037", at: "partitions", prepare: drivers, config: onBoth,
+			provider: func(p map[string]any) { p["fabrics"] = map[string]any{"a": []any{one}, "b": []any{two}} },
+			says: []string{"of " + two + " on intel9 and of " + one + " on intel9 have in common: 0x8001, " + one + ".",
+				"another fabric than " + two + ": " + one + " (fabric a)."}},
 		{code: "SM023", at: "partitions", says: []string{two}, prepare: drivers, config: func(*Lab) Config {
 			second := sm(ubuntu, map[string]any{"port_guid": two, "priority": 3,
 				"partitions": map[string]any{"Default": everybody}})[0]
@@ -96,7 +107,10 @@ func fabricFindings() []findingCase {
 		w.Install(ubuntu, "infiniband-diags")
 		w.Manage(nas, 9)
 	}
+	rails := func(p map[string]any) { p["fabrics"] = map[string]any{"a": []any{ubuntu}, "b": []any{nas}} }
 	return []findingCase{
+		{code: "SM038", at: "port_guid", provider: rails, config: plain, prepare: byHand,
+			says: []string{portGUID(ubuntu, 1) + " (fabric a)", portGUID(nas, 1) + ", which the configuration puts on fabric b"}},
 		{code: "SM018", at: "priority",
 			says: []string{portGUID(nas, 1), "xeon2zfs 0000:04:00.0 port 1",
 				"priority 9 and is master"}, config: plain, prepare: byHand},

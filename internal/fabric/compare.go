@@ -12,8 +12,8 @@ import (
 )
 
 // ExpectedCable is a cable that should be there. Ends are written "NODE/PORT" or
-// "NODE"; NODE is a node's GUID, its description, the name of its host, or for a
-// card in a host of the provider that host's name.
+// "NODE"; NODE is a node's GUID, its name of the node name map, its description, the
+// name of its host, or for a card in a host of the provider that host's name.
 type ExpectedCable struct {
 	A, B     string
 	MinWidth int
@@ -73,6 +73,10 @@ const (
 	NoManager  = "no_sm"
 	Duplicate  = "duplicate_guid"
 	ZeroGUID   = "zero_guid"
+	// UnknownGUID is a GUID of the node name map that no node has, TwoFabrics are ports of
+	// two configured fabrics on one.
+	UnknownGUID = "unknown_guid"
+	TwoFabrics  = "two_fabrics"
 )
 
 // Limits say which counters are differences: those above their limit.
@@ -86,6 +90,7 @@ func (f *Fabric) Compare(expected []ExpectedCable, limits Limits, before map[str
 		all = append(all, Difference{kind, where, fmt.Sprintf(format, args...)})
 	}
 	f.health(add)
+	f.checkNames(add)
 	f.cables(expected, add)
 	for _, l := range f.Links {
 		if l.Degraded() {
@@ -230,13 +235,14 @@ func split(end string) (string, int) {
 	return end, 0
 }
 
-// nodesNamed finds the nodes that an end may mean: by GUID, else by description,
+// nodesNamed finds the nodes that an end may mean: by GUID, else by name or description,
 // else by host, of which a host with one card has one.
 func (f *Fabric) nodesNamed(end string) []*Node {
 	name, _ := split(end)
 	guid, err := ib.ParseGUID(name)
 	for _, fits := range []func(*Node) bool{
 		func(n *Node) bool { return err == nil && n.GUID == guid },
+		func(n *Node) bool { return n.Given == name },
 		func(n *Node) bool { return n.Name == name },
 		func(n *Node) bool { return n.Host == name },
 		func(n *Node) bool { return !n.Switch && n.HostName() == name },

@@ -39,6 +39,9 @@ type Fabric struct {
 	// Counted says that error counters were read; without a subnet manager they
 	// cannot be.
 	Counted bool
+
+	unknown map[ib.GUID]string // names of GUIDs that no node has
+	called  map[string]string  // configured names of the fabric, each with a port that has it
 }
 
 // Node is a channel adapter or a switch.
@@ -47,6 +50,7 @@ type Node struct {
 	SystemGUID ib.GUID
 	Switch     bool
 	Name       string // description, as the node has it
+	Given      string // name of the node name map; empty without one
 	VendorID   uint32
 	DeviceID   uint32
 	PortCount  int
@@ -110,9 +114,12 @@ type PCIe struct {
 // Label names a port for people: "intel9 mlx4_0 port 1".
 func (p *Port) Label() string { return p.Node.Label() + " port " + strconv.Itoa(p.Number) }
 
-// Label names a node for people: its description, or its GUID if it has none,
-// with control characters made visible.
+// Label names a node for people: its name of the map, its description, or its GUID if
+// it has none, with control characters made visible.
 func (n *Node) Label() string {
+	if n.Given != "" {
+		return Printable(n.Given)
+	}
 	if name := Printable(n.Name); strings.TrimSpace(name) != "" {
 		return name
 	}

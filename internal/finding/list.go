@@ -65,7 +65,7 @@ var Families = []Family{
 		OpensmPortHeld, OpensmConfIgnored, FabricKeysDropped, PartitionsDiffer, PartitionFileUnmanaged,
 		FabricCardWithoutGUIDs, SubnetPrefixIneffective, OpensmUnfitForNDR, CompetitionUnknown,
 		OpensmPortWithoutLink, OpensmMasked, OpensmCommandReplaced,
-		OpensmOlderThanFiles, OpensmOthersStart, OpensmBeside,
+		OpensmOlderThanFiles, OpensmOthersStart, OpensmBeside, PartitionsOnTwoFabrics, FabricsAreOne,
 	}},
 	{"PO", "Ports", "For `infiniband_port`.", []*Rule{
 		PortUnsupported, PortCarriesHost, PortSpeedUnsupported,

@@ -11,11 +11,10 @@ var (
 		Attribute: "priority",
 		Meaning: "With equal priorities the lower port GUID wins, also over a running master. The hardware then decides " +
 			"which one rules the fabric, not the configuration. Where the other one is seen to rule the same fabric, a plan " +
-			"that gives this one its priority asks for a consent. On separate fabrics they do not compete. The plan knows " +
-			"that of two subnet managers only while each is the master of its own fabric, so this warning can come and go " +
-			"with their links.",
-		WayOut: "Give each subnet manager of a fabric its own priority. If each has a fabric of its own, nothing has to be " +
-			"done."}
+			"that gives this one its priority asks for a consent. On separate fabrics they do not compete. A plan sees that " +
+			"while both ports have a link: each is the master of its fabric, or a host with infiniband-diags looks at it.",
+		WayOut: "Give each subnet manager of a fabric its own priority. If each has a fabric of its own, name both in " +
+			"fabrics of the provider block."}
 	OpensmPortsReplaced = &Rule{Code: "SM007", Severity: Warn,
 		Title:   "The list of ports with a subnet manager is replaced",
 		Meaning: "PORTS=ALL, the package's default, runs a subnet manager on every port. Two on one fabric compete.",
@@ -86,7 +85,8 @@ var (
 		Title: "Subnet managers of this configuration differ in their partitions", Attribute: "partitions",
 		Meaning: "If another subnet manager takes over, it may allow other hosts to talk to each other than this one " +
 			"does.",
-		WayOut: "Use one value, for example a local, for all subnet managers of a fabric."}
+		WayOut: "Use one value, for example a local, for all subnet managers of a fabric. If they are on two fabrics, name " +
+			"both in fabrics of the provider block."}
 	PartitionFileUnmanaged = &Rule{Code: "SM024", Severity: Warn,
 		Title: "A partition file that no resource manages is in force", Attribute: "partitions",
 		Meaning: "This resource has no partitions, so opensm reads its standard file. Somebody made that file, or the " +
@@ -159,4 +159,15 @@ var (
 			"equals the lower port GUID. If the other one rules, the partitions of this resource are not in force.",
 		WayOut: "If it is to run, give it an infiniband_opensm resource. If not, stop its unit and take its port out of " +
 			"PORTS in /etc/default/opensm. In the place of ALL write the ports that are to have one."}
+	PartitionsOnTwoFabrics = &Rule{Code: "SM037", Severity: Warn,
+		Title: "Partitions of two fabrics have a P_Key or a port in common", Attribute: "partitions",
+		Meaning: "Each fabric has partitions of its own. Ports with one P_Key on two fabrics do not reach each other. A " +
+			"port is on one fabric, and in the partitions of another one it has no effect.",
+		WayOut: "If each fabric is to have a partition with this P_Key, nothing has to be done. Take ports out of the " +
+			"partitions of a fabric that they are not on."}
+	FabricsAreOne = &Rule{Code: "SM038", Severity: Warn,
+		Title: "Ports that the configuration puts on two fabrics are on one", Attribute: "port_guid",
+		Meaning: "The provider's fabrics say which ports are on which fabric. Subnet managers and addresses of two fabrics " +
+			"are not compared, so a plan does not say where these compete.",
+		WayOut: "Look at the cables, or correct fabrics in the provider block."}
 )

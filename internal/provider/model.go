@@ -11,6 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/auth"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/knownhosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/sshconfig"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
@@ -31,6 +32,8 @@ type model struct {
 	Reboot      types.Object `tfsdk:"reboot"`
 	SSH         types.Object `tfsdk:"ssh"`
 	Hosts       types.Map    `tfsdk:"hosts"`
+	Fabrics     types.Map    `tfsdk:"fabrics"`
+	NodeNames   types.Map    `tfsdk:"node_name_map"`
 }
 
 // defaults are the values of a host that sets none of its own.
@@ -38,6 +41,34 @@ func (m *model) defaults() map[string]attr.Value {
 	all := map[string]attr.Value{"mode": m.Mode, "unreachable": m.Unreachable, "reboot": m.Reboot}
 	maps.Copy(all, m.SSH.Attributes())
 	return all
+}
+
+// fabrics are the names of fabrics by port and by host. What is not known yet is not said.
+func (m *model) fabrics() attribute.Fabrics {
+	f := attribute.Fabrics{Ports: map[ib.GUID]string{}, Hosts: map[string]string{}}
+	for name, members := range m.Fabrics.Elements() {
+		set, _ := members.(types.Set)
+		for _, member := range set.Elements() {
+			text := attribute.StringOf(member)
+			if guid, err := ib.ParseGUID(text); err == nil {
+				f.Ports[guid] = name
+			} else if text != "" {
+				f.Hosts[text] = name
+			}
+		}
+	}
+	return f
+}
+
+// nodeNames are the names of nodes by their GUIDs.
+func (m *model) nodeNames() map[ib.GUID]string {
+	names := map[ib.GUID]string{}
+	for text, name := range m.NodeNames.Elements() {
+		if guid, err := ib.ParseGUID(text); err == nil && attribute.StringOf(name) != "" {
+			names[guid] = attribute.StringOf(name)
+		}
+	}
+	return names
 }
 
 // settings reads the attributes of an ssh block or of a host entry, with those

@@ -135,6 +135,8 @@ func (p *Provider) data(cfg model) *session.Data {
 	data := &session.Data{
 		Hosts:     map[string]session.HostConfig{},
 		Ready:     !cfg.Hosts.IsUnknown() && !cfg.SSH.IsUnknown() && !cfg.BackupDir.IsUnknown(),
+		Fabrics:   cfg.fabrics(),
+		NodeNames: cfg.nodeNames(),
 		BackupDir: onCards.BackupDir,
 		Planned:   planned.NewWalk(),
 		Turns:     session.NewTurns(),

@@ -62,7 +62,27 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 				Validators:          []validator.Map{attribute.HostNames()},
 				NestedObject:        schema.NestedAttributeObject{Attributes: host},
 			},
+			"fabrics":       fabricsAttribute(),
+			"node_name_map": namesAttribute(),
 		},
+	}
+}
+
+func fabricsAttribute() schema.MapAttribute {
+	return schema.MapAttribute{
+		Optional: true, ElementType: types.SetType{ElemType: types.StringType},
+		MarkdownDescription: "Fabrics or rails by name, each with port GUIDs and keys of `hosts`; a GUID counts before its " +
+			"host. Only for ports of which nobody sees yet that they are on different fabrics ([Fabrics](#fabrics)).",
+		Validators: []validator.Map{fabricsValidator{}},
+	}
+}
+
+func namesAttribute() schema.MapAttribute {
+	return schema.MapAttribute{
+		Optional: true, ElementType: types.StringType,
+		MarkdownDescription: "Names of switches and cards by node GUID, as in a node name map of infiniband-diags: for " +
+			"differences and pictures of `infiniband_fabric`, and the ends of its `expected_links`.",
+		Validators: []validator.Map{namesValidator{}},
 	}
 }
 

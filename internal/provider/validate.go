@@ -2,11 +2,17 @@ package provider
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
@@ -70,4 +76,80 @@ func printable(r rune) rune {
 		return '?'
 	}
 	return r
+}
+
+// fabricsValidator refuses members that are no port and no host, and those of two fabrics.
+type fabricsValidator struct{}
+
+func (fabricsValidator) Description(context.Context) string {
+	return "Port GUIDs and keys of hosts, each on one fabric."
+}
+
+func (v fabricsValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (fabricsValidator) ValidateMap(ctx context.Context, req validator.MapRequest, resp *validator.MapResponse) {
+	var hosts types.Map
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("hosts"), &hosts)...)
+	holder := map[string]string{}
+	all := req.ConfigValue.Elements()
+	for _, fabric := range slices.Sorted(maps.Keys(all)) {
+		members, _ := all[fabric].(types.Set)
+		for _, member := range members.Elements() {
+			name := attribute.StringOf(member)
+			guid, err := ib.ParseGUID(name)
+			_, known := hosts.Elements()[name]
+			switch {
+			case member.IsUnknown():
+				continue
+			case err == nil:
+				name = guid.String()
+			case !known && !hosts.IsUnknown():
+				resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(fabric), "Invalid member of fabric "+quote(fabric),
+					quote(name)+" is no port GUID and no key of hosts. Write the GUID of a port, or the key of a host whose "+
+						"ports are all on this fabric.")
+			}
+			if first, twice := holder[name]; twice {
+				resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(fabric), "Invalid member of fabric "+quote(fabric),
+					fmt.Sprintf("%s is on the fabric %s, too. A port has one cable. Name it in one fabric.", name, quote(first)))
+			}
+			holder[name] = fabric
+		}
+	}
+}
+
+// namesValidator refuses GUIDs and names that are there twice, and names that a node name map cannot hold.
+type namesValidator struct{}
+
+func (namesValidator) Description(context.Context) string {
+	return "A name for each node GUID, each once."
+}
+
+func (v namesValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (namesValidator) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {
+	guids, names := map[ib.GUID]string{}, map[string]string{}
+	all := req.ConfigValue.Elements()
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		problem := ""
+		guid, err := ib.ParseGUID(key)
+		name := attribute.StringOf(all[key])
+		spelled, twice := guids[guid]
+		holder, taken := names[name]
+		switch {
+		case err != nil:
+			problem = "The key is no GUID: " + err.Error() + "."
+		case twice:
+			problem = "The GUID is there twice, also as " + quote(spelled) + ". Write it once."
+		case all[key].IsUnknown():
+		case name == "" || len(name) > 64 || strings.ContainsAny(name, "\"\n\r") || quote(name) != `"`+name+`"`:
+			problem = "The name is " + quote(name) + ". It must have 1 to 64 bytes without quotes and control characters, " +
+				"as a node description has."
+		case taken:
+			problem = "The node " + quote(holder) + " has the name " + quote(name) + ", too. Give each node its own."
+		}
+		if problem != "" {
+			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), "Invalid node name of "+key, problem)
+		}
+		guids[guid], names[name] = key, key
+	}
 }

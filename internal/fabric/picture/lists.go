@@ -44,7 +44,7 @@ func (d *drawing) rowText(r row, x, w float64, c string) {
 	name, device, role := "no answer", "", ""
 	if r.far != nil {
 		n := r.far.Node
-		name, device = n.HostName(), n.Device()
+		name, device = title(n)
 		if n.PortCount > 1 {
 			device += fmt.Sprintf("/%d", r.far.Number)
 		}

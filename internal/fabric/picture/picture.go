@@ -91,15 +91,23 @@ func ids(f *fabric.Fabric) map[*fabric.Node]string {
 	return names
 }
 
+// title is a card's name and its device: what the node name map gives, or its host's.
+func title(n *fabric.Node) (name, device string) {
+	if n.Given != "" {
+		return n.Label(), ""
+	}
+	return n.HostName(), n.Device()
+}
+
 // lines is what a node's label says, line by line.
 func lines(f *fabric.Fabric, n *fabric.Node) []string {
 	var list []string
 	if n.Switch {
 		list = []string{n.Label(), fmt.Sprintf("%d ports", n.PortCount)}
 	} else {
-		list = []string{n.HostName()}
-		if d := n.Device(); d != "" {
-			list = append(list, d)
+		name, device := title(n)
+		if list = []string{name}; device != "" {
+			list = append(list, device)
 		}
 	}
 	if m := manager(f, n); m != "" {

@@ -78,7 +78,7 @@ func (d *drawing) head() {
 	if m := d.f.Master(); m != nil {
 		who := m.GUID.String()
 		if m.Node != nil {
-			who = m.Node.HostName()
+			who, _ = title(m.Node)
 		}
 		text, fill = fmt.Sprintf("SM %s, priority %d", who, m.Priority), "#047857"
 	}
@@ -275,7 +275,7 @@ func (d *drawing) box(b *box) {
 	d.put(`<g><title>%s %s</title>`, xmlText(n.Label()), n.GUID)
 	d.put(`<rect x="%s" y="%s" width="%s" height="%s" rx="8" fill="%s" stroke="%s" stroke-width="%s"/>`, num(b.x),
 		num(b.y), num(b.w), num(b.h), fill, stroke, num(width))
-	name, second := n.HostName(), n.Device()
+	name, second := title(n)
 	if n.Switch {
 		name, second = n.Label(), plural(n.PortCount, "port")
 	}

@@ -23,8 +23,12 @@ type Lab struct {
 	OurLIDs map[uint16]bool
 	// Duplicate has a line for each GUID that two InfiniBand cards or ports have.
 	Duplicate map[ib.GUID][]string
-	Zero      []string // cards whose ports have no GUID
-	NDR       []string // ports whose links run at NDR
+	// Apart are those of them whose holders the configuration puts on fabrics of their own.
+	Apart map[ib.GUID]bool
+	// Fabric is the name of a port's fabric, of those that the configuration names.
+	Fabric map[ib.GUID]string
+	Zero   []string // cards whose ports have no GUID
+	NDR    []string // ports whose links run at NDR
 }
 
 // MemberPort is what is known of a port that a partition may have as a member.
@@ -36,13 +40,13 @@ type MemberPort struct {
 
 // LabOf collects the ports of hosts. changing names the cards whose GUIDs this plan
 // changes, which are not compared; planned names the ports for which it has a subnet
-// manager.
+// manager, and fabric names the fabric of a port.
 func LabOf(snapshots map[string]*inventory.Snapshot, changing func(host string, pci ib.PCIAddress) bool,
-	planned func(host string, port ib.GUID) bool) Lab {
+	planned func(host string, port ib.GUID) bool, fabric func(host string, port ib.GUID) string) Lab {
 	lab := Lab{Ports: map[string]MemberPort{}, Known: map[ib.GUID]string{}, Ours: map[ib.GUID]bool{},
 		OurLIDs:   map[uint16]bool{},
-		Duplicate: map[ib.GUID][]string{}}
-	owners := map[ib.GUID][]string{}
+		Duplicate: map[ib.GUID][]string{}, Apart: map[ib.GUID]bool{}, Fabric: map[ib.GUID]string{}}
+	owners, fabrics := map[ib.GUID][]string{}, map[ib.GUID][]string{}
 	for _, name := range slices.Sorted(maps.Keys(snapshots)) {
 		s := snapshots[name]
 		for i := range s.Cards {
@@ -50,6 +54,10 @@ func LabOf(snapshots map[string]*inventory.Snapshot, changing func(host string, 
 				lab.card(name, &s.Cards[i], owners)
 			}
 			for _, p := range s.Cards[i].Ports {
+				if at := fabric(name, p.PortGUID); at != "" {
+					lab.Fabric[p.PortGUID] = at
+					fabrics[p.PortGUID] = append(fabrics[p.PortGUID], at)
+				}
 				if platform.IsOurs(s.Files[tool.DropInPath(p.PortGUID)].Content) || planned(name, p.PortGUID) {
 					lab.Ours[p.PortGUID], lab.OurLIDs[p.LID] = true, true
 				}
@@ -59,6 +67,8 @@ func LabOf(snapshots map[string]*inventory.Snapshot, changing func(host string, 
 	for g, where := range owners {
 		if len(where) > 1 {
 			lab.Duplicate[g] = where
+			slices.Sort(fabrics[g])
+			lab.Apart[g] = len(slices.Compact(fabrics[g])) == len(where)
 		}
 	}
 	return lab

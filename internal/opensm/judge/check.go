@@ -94,6 +94,7 @@ func CheckConfig(d opensm.Request, p PlanFacts) []finding.Finding {
 	if len(p.Short) > 0 {
 		all = append(all, findShort(d, p.Short))
 	}
+	all = append(all, checkTwoFabrics(d, p)...)
 	if ndr := p.Lab.NDR; len(ndr) > 0 {
 		all = append(all, finding.OpensmUnfitForNDR.Find("At NDR: %s.", strings.Join(ndr, ", ")))
 	}

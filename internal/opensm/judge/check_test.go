@@ -70,7 +70,7 @@ func TestCheck(t *testing.T) {
 		{name: "equal priority on one host", s: testHost(), d: d,
 			planned: PlanFacts{Rivals: []opensm.Request{{Host: "intel9", PortGUID: 9, Priority: 14}}},
 			code:    "SM005", severity: finding.Warn, text: []string{"(ports " + d.PortGUID.String() +
-				" and 0x0000000000000009 of intel9)", "only while each is the master of its own fabric", "nothing has to be done"}},
+				" and 0x0000000000000009 of intel9)", "each is the master of its fabric, or a host with infiniband-diags looks at it", "name both in fabrics of the provider block"}},
 		{name: "many of equal priority", s: testHost(), d: d,
 			planned: PlanFacts{Rivals: []opensm.Request{{Host: "b", PortGUID: 9}, {Host: "c", PortGUID: 10}}, MoreRivals: 97},
 			code:    "SM005", severity: finding.Warn, text: []string{"(intel9 and 99 others)",

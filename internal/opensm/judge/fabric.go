@@ -29,6 +29,7 @@ func CheckFabric(d opensm.Request, v found.View, lab found.Lab) []finding.Findin
 	}
 	// A manager of ours has a resource that judges the rivalry, with a way out in its own configuration.
 	for _, m := range v.Managers {
+		all = append(all, checkNamedFabric(d, m, lab)...)
 		if lab.Ours[m.GUID] && m.GUID != d.PortGUID {
 			all = append(all, checkEqualMaster(d, v, m)...)
 		}
@@ -152,11 +153,18 @@ func checkRivals(d opensm.Request, p PlanFacts) []finding.Finding {
 // to refuse.
 func checkGUIDs(d opensm.Request, lab found.Lab) []finding.Finding {
 	var all []finding.Finding
-	if where, twice := lab.Duplicate[d.PortGUID]; twice {
-		all = append(all, finding.FabricGUIDTwice.Find("%s is on %s.", d.PortGUID, strings.Join(where, " and on ")))
-	} else if g, where, ok := firstDuplicate(lab); ok {
+	g, where, ok := firstDuplicate(lab)
+	if own, twice := lab.Duplicate[d.PortGUID]; twice {
+		g, where, ok = d.PortGUID, own, true
+	}
+	if ok {
 		f := finding.FabricGUIDTwice.Find("%s is on %s.", g, strings.Join(where, " and on "))
-		f.Severity, f.Summary = finding.Warn, "Two cards have one GUID, which stops a fabric that has both"
+		switch {
+		case lab.Apart[g]:
+			f.Severity, f.Summary = finding.Warn, "Cards on two fabrics have one GUID, which stops a fabric that gets both"
+		case g != d.PortGUID:
+			f.Severity, f.Summary = finding.Warn, "Two cards have one GUID, which stops a fabric that has both"
+		}
 		all = append(all, f)
 	}
 	if len(lab.Zero) > 0 {
@@ -173,4 +181,32 @@ func firstDuplicate(lab found.Lab) (guid ib.GUID, where []string, ok bool) {
 		}
 	}
 	return guid, where, ok
+}
+
+// checkTwoFabrics is about partitions of two fabrics that have a P_Key or a member in common, and about members
+// on another fabric.
+func checkTwoFabrics(d opensm.Request, p PlanFacts) []finding.Finding {
+	var says []string
+	if other := p.OtherFabric; other != nil {
+		says = append(says, fmt.Sprintf("The partitions of %s on %s and of %s on %s have in common: %s.", d.PortGUID, d.Host,
+			other.PortGUID, other.Host, strings.Join(p.OnTwoFabrics, ", ")))
+	}
+	if len(p.Misplaced) > 0 {
+		says = append(says, fmt.Sprintf("Members that the provider's fabrics put on another fabric than %s: %s.", d.PortGUID,
+			strings.Join(p.Misplaced, ", ")))
+	}
+	if len(says) == 0 {
+		return nil
+	}
+	return []finding.Finding{finding.PartitionsOnTwoFabrics.Find("%s", strings.Join(says, " "))}
+}
+
+// checkNamedFabric is about a subnet manager that is seen here, and that the configuration puts on another fabric.
+func checkNamedFabric(d opensm.Request, m saquery.Manager, lab found.Lab) []finding.Finding {
+	here, there := lab.Fabric[d.PortGUID], lab.Fabric[m.GUID]
+	if here == "" || there == "" || here == there {
+		return nil
+	}
+	return []finding.Finding{finding.FabricsAreOne.Find("The fabric of port %s (fabric %s) has the subnet manager on port "+
+		"%s, which the configuration puts on fabric %s.", d.PortGUID, here, m.GUID, there)}
 }

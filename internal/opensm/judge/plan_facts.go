@@ -33,4 +33,9 @@ type PlanFacts struct {
 	Short []string
 	// OtherPartitions is another SM of the configuration whose partitions differ.
 	OtherPartitions *opensm.Request
+	// OnTwoFabrics are the P_Keys and members that the partitions of OtherFabric have, too, an SM of another fabric.
+	OnTwoFabrics []string
+	OtherFabric  *opensm.Request
+	// Misplaced are members that the configuration puts on another fabric.
+	Misplaced []string
 }

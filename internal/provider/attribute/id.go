@@ -94,6 +94,21 @@ func ParsePortRef(id string) (PortRef, error) {
 	return ref, nil
 }
 
+// Fabrics are the names that the configuration gives to fabrics: those of single ports, and those of all other
+// ports of a host.
+type Fabrics struct {
+	Ports map[ib.GUID]string
+	Hosts map[string]string
+}
+
+// Of is the name of the fabric of a port; empty if the configuration says none.
+func (f Fabrics) Of(port PortRef) string {
+	if name, ok := f.Ports[port.GUID]; ok {
+		return name
+	}
+	return f.Hosts[port.Host]
+}
+
 // ImageRef names one staged image.
 type ImageRef struct {
 	Host   string

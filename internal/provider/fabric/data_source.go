@@ -12,7 +12,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
@@ -49,7 +51,12 @@ func fill(ctx context.Context, s *session.DataSource, m *model, diags *diag.Diag
 		m.looksThrough(port.PortGUID)
 		found.NoteLink(name, port)
 	}
-	found.Recognise(cards(ctx, s, m))
+	hosts := cards(ctx, s, m)
+	found.Recognise(hosts)
+	found.GiveNames(s.NodeNames, hosts)
+	found.CallFabric(func(host string, port ib.GUID) string {
+		return s.Fabrics.Of(attribute.PortRef{Host: host, GUID: port})
+	})
 	m.observe(found, wanted)
 	return true
 }

@@ -26,6 +26,7 @@ type model struct {
 	Limits    types.Map       `tfsdk:"max_errors"`
 	Baseline  types.Map       `tfsdk:"baseline"`
 
+	Fabric      types.String `tfsdk:"fabric"`
 	Nodes       types.Map    `tfsdk:"nodes"`
 	Switches    types.Map    `tfsdk:"switches"`
 	Links       types.List   `tfsdk:"links"`
@@ -57,8 +58,9 @@ var (
 		"mtu":              types.Int64Type, "pkeys": types.ListType{ElemType: types.StringType},
 	}}
 	nodeTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"description": types.StringType, "host": types.StringType, "system_image_guid": attribute.GUIDType{},
-		"vendor_id": types.StringType, "device_id": types.StringType,
+		"description": types.StringType, "name": types.StringType, "host": types.StringType,
+		"system_image_guid": attribute.GUIDType{},
+		"vendor_id":         types.StringType, "device_id": types.StringType,
 		"lid": types.Int64Type, "port_count": types.Int64Type, "pcie_lanes": types.Int64Type, "pcie_speed": types.StringType,
 		"ports": types.MapType{ElemType: portTypes},
 	}}
@@ -172,7 +174,7 @@ func (m *model) baseline() map[string]map[string]uint64 {
 }
 
 func (m *model) observe(f *fabric.Fabric, w comparisonModel) {
-	m.ID = m.Host
+	m.ID, m.Fabric = m.Host, attribute.OrNull(f.Called())
 	nodes, switches := map[string]attr.Value{}, map[string]attr.Value{}
 	for _, n := range f.Nodes {
 		if n.Switch {
@@ -233,7 +235,8 @@ func nodeValue(f *fabric.Fabric, n *fabric.Node) attr.Value {
 		lanes, speed = number(n.PCIe.Width), attribute.OrNull(n.PCIe.Speed)
 	}
 	return types.ObjectValueMust(nodeTypes.AttrTypes, map[string]attr.Value{
-		"description": types.StringValue(fabric.Printable(n.Name)), "host": attribute.OrNull(n.Host),
+		"description": types.StringValue(fabric.Printable(n.Name)), "name": attribute.OrNull(n.Given),
+		"host":              attribute.OrNull(n.Host),
 		"system_image_guid": attribute.GUIDText(n.SystemGUID),
 		"vendor_id":         types.StringValue(fmt.Sprintf("0x%06x", n.VendorID)),
 		"device_id":         types.StringValue(fmt.Sprintf("0x%04x", n.DeviceID)),

@@ -71,7 +71,8 @@ func arguments() map[string]schema.Attribute {
 // results are what a look at the fabric gives.
 func results() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"id": text("The name of the host."),
+		"id":     text("The name of the host."),
+		"fabric": text("Name of the fabric, if `fabrics` of the provider names it; null if it has none or several."),
 		"nodes": schema.MapNestedAttribute{Computed: true,
 			MarkdownDescription: "Channel adapters by node GUID. A host with two cards has two.", NestedObject: nodeSchema()},
 		"switches": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Switches by node GUID.",
@@ -84,7 +85,7 @@ func results() map[string]schema.Attribute {
 				"lid":         integer("LID of its port."),
 				"priority":    integer("Priority."),
 				"state":       text("`master`, `standby`, `discovering` or `not active`."),
-				"description": text("Description of its node; null if the node was not found."),
+				"description": text("Name of its node in `node_name_map`, or its description; null if the node was not found."),
 				"host":        text("Key of its host in the provider's `hosts` map; null if it is none of them."),
 			}}},
 		"partitions": schema.MapNestedAttribute{Computed: true,
@@ -101,7 +102,8 @@ func results() map[string]schema.Attribute {
 					"ends support more, or a PCIe slot is too slow; `silent`: nobody answers behind a link; " +
 					"`inactive`: not Active although there is a subnet manager; `errors` and `growing` counters; `no_sm`; " +
 					"`no_link`: the port that looks has no link, so that nothing is known of its fabric; " +
-					"`duplicate_guid`; `zero_guid`."),
+					"`duplicate_guid`; `zero_guid`; `unknown_guid`: no node has a GUID of `node_name_map`; `two_fabrics`: the " +
+					"ports are of several fabrics by the provider's `fabrics`."),
 				"where":   text("The node, port or link."),
 				"message": text("The problem in one sentence."),
 			}}},
@@ -120,8 +122,8 @@ func results() map[string]schema.Attribute {
 func expectedSchema() schema.ListNestedAttribute {
 	return schema.ListNestedAttribute{Optional: true,
 		MarkdownDescription: "The cables that should be there; all of them, because any other is a difference of the kind " +
-			"`unexpected`. An end is `node` or `node/port`; the node is a GUID, a description, a key of the `hosts` map, or " +
-			"the first word of a card's description.",
+			"`unexpected`. An end is `node` or `node/port`; the node is a GUID, a name of `node_name_map`, a description, " +
+			"a key of the `hosts` map, or the first word of a card's description.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"a": schema.StringAttribute{Required: true, MarkdownDescription: "One end.",
 				Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
@@ -141,6 +143,7 @@ func nodeSchema() schema.NestedAttributeObject {
 	return schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 		"description": text("Node description, with control characters made visible. Linux sets it to the host's name " +
 			"and the device."),
+		"name":              text("Name that the provider's `node_name_map` gives to it; null if it has none there."),
 		"host":              text("Key of its host in the provider's `hosts` map; null if it is none of them."),
 		"system_image_guid": guid("System image GUID, which the ports of one card share."),
 		"vendor_id":         text("Vendor, `0x0002c9` being Mellanox."),
@@ -173,7 +176,7 @@ func linksSchema() schema.ListNestedAttribute {
 		return schema.SingleNestedAttribute{Computed: true, MarkdownDescription: description,
 			Attributes: map[string]schema.Attribute{
 				"node_guid":   guid("GUID of the node."),
-				"description": text("Description of the node."),
+				"description": text("Name of the node in `node_name_map`, or its description."),
 				"port":        integer("Number of the port."),
 			}}
 	}

@@ -156,6 +156,7 @@ func settleMTU(d *ipoib.Request, snap *inventory.Snapshot) {
 func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 	d, look := o.shown(s), s.Found
 	overlap, same := o.Planned.SetAddresses(ref(d), d.Config.Addresses)
+	same = slices.DeleteFunc(same, func(n planned.Neighbour) bool { return o.OnTwoFabrics(ctx, ref(d), n.Port) })
 	port := o.PortPlan(s.Snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := judge.PlanFacts{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(s.Snap),
@@ -164,7 +165,7 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 		Ethernet: port.Ethernet, Waits: port.Waits,
 		SM: o.Planned.HasSM(), Held: s.Held, Leaving: o.leavingPlaces(ref(d)),
 		LookedAfter: o.lookedAfter(look, d)}
-	all := append(judge.Check(look, d, planned), judge.CheckSubnet(d, o.members(d))...)
+	all := append(judge.Check(look, d, planned), judge.CheckSubnet(d, o.members(ctx, d))...)
 	all = append(all, judge.CheckAddresses(d, neighbours(overlap), neighbours(same))...)
 	if planned.SM && look.Unserved() {
 		elsewhere := judge.CheckFabric(d, o.SMsElsewhere(ctx, s.Snap, d.PortGUID))
@@ -184,7 +185,7 @@ func (o object) group(ctx context.Context, s *step, d ipoib.Request) (g judge.Gr
 	if judge.NeedsGroup(d.Config) && s.Found.JoinedMTU() < d.Config.MTU {
 		need = d.Config.MTU + ib.DatagramOverhead
 	}
-	mtu, by := o.Planned.GroupMTU(ref(d), need)
+	mtu, by := o.Planned.GroupMTU(ref(d), o.Fabrics.Of(ref(d)), need)
 	g = judge.Group{Planned: mtu, By: by.GUID.String() + " of " + by.Host, Changes: o.Planned.ChangesSM()}
 	if need != 0 {
 		g.Live = o.GroupMTU(ctx, s.Snap, d.PortGUID, cmp.Or(d.PKey, ipoib.DefaultPKey))
@@ -221,14 +222,17 @@ func (o object) leavingPlaces(port attribute.PortRef) []ipoib.Ref {
 	return []ipoib.Ref{{PortGUID: old.GUID, PKey: key}}
 }
 
-// members are the interfaces of the same subnets that were planned so far with
-// another setting.
-func (o object) members(d ipoib.Request) []judge.Member {
+// members are interfaces of the same subnets that were planned so far with another setting, one for each
+// setting. On another fabric the same subnet is another one.
+func (o object) members(ctx context.Context, d ipoib.Request) []judge.Member {
 	var all []judge.Member
 	others := o.Planned.SetIPoIB(ref(d), planned.IPoIB{Mode: d.Config.Mode.String(), MTU: d.Config.MTU},
 		d.Config.Addresses)
-	for port, setting := range others {
-		all = append(all, judge.Member{Name: port.String(), Mode: ib.IPoIBMode(setting.Mode), MTU: setting.MTU})
+	for setting, ports := range others {
+		i := slices.IndexFunc(ports, func(other attribute.PortRef) bool { return !o.OnTwoFabrics(ctx, ref(d), other) })
+		if i >= 0 {
+			all = append(all, judge.Member{Name: ports[i].String(), Mode: ib.IPoIBMode(setting.Mode), MTU: setting.MTU})
+		}
 	}
 	slices.SortFunc(all, func(a, b judge.Member) int { return strings.Compare(a.Name, b.Name) })
 	return all

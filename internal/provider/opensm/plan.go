@@ -61,7 +61,8 @@ func (o object) early(ctx context.Context, plan *model, diags *diag.Diagnostics)
 // not changed.
 func (o object) Plan(ctx context.Context, s *step) (held bool) {
 	o.warnReplaced(ctx, s)
-	o.Planned.SetSM(ref(s.Ask), planned.SM{Priority: s.Ask.Priority, Master: s.Found.Master()})
+	o.Planned.SetSM(ref(s.Ask), planned.SM{Priority: s.Ask.Priority, Master: s.Found.Master(),
+		Fabric: o.Fabrics.Of(ref(s.Ask))})
 	s.Plan.plan(s.Ask)
 	held = s.Exists && s.State.holds(ctx, *s.Plan, s.Ask)
 	why := s.Found.Silence()
@@ -107,9 +108,6 @@ func packages(l *found.Look) []string {
 	return plat.PackagesFor(platform.FeatureOpenSM, l.Kernel)
 }
 
-// namedRivals is how many subnet managers of equal priority a warning names.
-const namedRivals = 3
-
 // Check asks the cards of other hosts only if something is to change, so that a plan without changes
 // waits for no other host.
 func (o object) Check(ctx context.Context, s *step) []finding.Finding {
@@ -118,15 +116,8 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := judge.PlanFacts{Port: port.Planned || port.InfiniBand, LinkType: port.InfiniBand,
 		Ethernet: port.Ethernet, Waits: port.Waits, MayLeave: s.Planning}
-	rivals, total := o.Planned.RivalSMs(ref(d), namedRivals)
-	for _, other := range rivals {
-		planned.Rivals = append(planned.Rivals, ops.Request{Host: other.Host, PortGUID: other.GUID, Priority: d.Priority})
-	}
-	planned.MoreRivals = total - len(rivals)
-	if other, differs := o.Planned.OtherPartitions(ref(d), ops.PartitionText(d.Partitions)); differs {
-		planned.OtherPartitions = &ops.Request{Host: other.Host, PortGUID: other.GUID}
-	}
-	planned.Short = o.shortGroups(d, l)
+	o.compareOthers(ctx, s, &planned)
+	planned.Short = o.shortGroups(ctx, d, l)
 	if s.ToDo {
 		planned.Lab = o.lab(ctx)
 	}
@@ -144,13 +135,15 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 
 // shortGroups tells the interfaces of the configuration how large their broadcast groups are, and names those that
 // were planned before and need more. Without partitions of its own opensm reads a file of the host if it has one.
-func (o object) shortGroups(d ops.Request, l *found.Look) (short []string) {
+func (o object) shortGroups(ctx context.Context, d ops.Request, l *found.Look) (short []string) {
 	groups := ops.GroupMTUs(d.Partitions)
 	if len(d.Partitions) == 0 && (l.Shared.StandardThere || l.Shared.StandardUnread) {
 		groups = nil
 	}
 	for _, port := range o.Planned.SetGroups(ref(d), groups) {
-		short = append(short, port.String())
+		if !o.OnTwoFabrics(ctx, ref(d), port) {
+			short = append(short, port.String())
+		}
 	}
 	return short
 }

@@ -200,7 +200,7 @@ func (o object) lab(ctx context.Context) found.Lab {
 		})
 	}, func(host string, port ib.GUID) bool {
 		return anyName(host, func(name string) bool { return o.Planned.SM(attribute.PortRef{Host: name, GUID: port}) })
-	})
+	}, func(host string, port ib.GUID) string { return o.Fabrics.Of(attribute.PortRef{Host: host, GUID: port}) })
 }
 
 // describeStaying says what others of its host need of what the subnet manager with an id leaves. A host

@@ -27,13 +27,17 @@ func (p *Walk) SetGroups(sm attribute.PortRef, mtus map[uint16]int) (short []att
 }
 
 // GroupMTU is what each subnet manager that was planned so far gives the broadcast group of an interface, and one of
-// these managers. It is zero if they differ, or if that is not known of one. need is what the interface needs of the
-// group, for managers that are planned later; zero if it shows that it has it.
-func (p *Walk) GroupMTU(port attribute.PortRef, need int) (mtu int, by attribute.PortRef) {
+// these managers, but for those on fabrics with another name. It is zero if they differ, or if that is not known of
+// one. need is what the interface needs of the group, for managers that are planned later; zero if it shows that it
+// has it.
+func (p *Walk) GroupMTU(port attribute.PortRef, fabric string, need int) (mtu int, by attribute.PortRef) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.needs[port] = need
-	for sm := range p.sms {
+	for sm, on := range p.sms {
+		if on.Fabric != "" && fabric != "" && on.Fabric != fabric {
+			continue
+		}
 		own := p.groups[sm][groupOf(port)]
 		if own == 0 || mtu != 0 && own != mtu {
 			return 0, attribute.PortRef{}

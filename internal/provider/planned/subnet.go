@@ -10,25 +10,28 @@ import (
 )
 
 // SetIPoIB remembers an IPoIB interface of the configuration, and returns those
-// of the same subnets that were planned before it with another setting, one for
-// each setting.
-func (p *Walk) SetIPoIB(port attribute.PortRef, own IPoIB, addresses []netip.Prefix) map[attribute.PortRef]IPoIB {
+// of the same subnets that were planned before it with another setting, by setting and
+// in the order of their plans.
+func (p *Walk) SetIPoIB(port attribute.PortRef, own IPoIB, addresses []netip.Prefix) map[IPoIB][]attribute.PortRef {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	others := map[attribute.PortRef]IPoIB{}
+	others := map[IPoIB][]attribute.PortRef{}
 	for _, a := range addresses {
 		subnet := a.Masked()
 		if p.subnets[subnet] == nil {
-			p.subnets[subnet] = map[IPoIB]attribute.PortRef{}
+			p.subnets[subnet] = map[IPoIB][]attribute.PortRef{}
 		}
-		for setting, first := range p.subnets[subnet] {
-			if setting != own && first != port {
-				others[first] = setting
+		for setting, ports := range p.subnets[subnet] {
+			if setting != own {
+				others[setting] = append(others[setting], ports...)
 			}
 		}
-		if _, ok := p.subnets[subnet][own]; !ok {
-			p.subnets[subnet][own] = port
+		if !slices.Contains(p.subnets[subnet][own], port) {
+			p.subnets[subnet][own] = append(p.subnets[subnet][own], port)
 		}
+	}
+	for setting, ports := range others {
+		others[setting] = slices.DeleteFunc(ports, func(other attribute.PortRef) bool { return other == port })
 	}
 	return others
 }

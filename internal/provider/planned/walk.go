@@ -24,15 +24,14 @@ type Walk struct {
 	sms    map[attribute.PortRef]SM
 	rivals map[SM][]attribute.PortRef // the same the other way round
 	// smChanges is true once a subnet manager is to be created or changed.
-	smChanges bool
-	ports     map[attribute.PortRef]plannedPort // where a GUID will be
-	lab       *clash.Lab                        // found and planned identities of all cards
-	// partitions holds one subnet manager of each partition file.
-	partitions map[string]attribute.PortRef
+	smChanges  bool
+	ports      map[attribute.PortRef]plannedPort    // where a GUID will be
+	lab        *clash.Lab                           // found and planned identities of all cards
+	partitions map[attribute.PortRef]Partitions     // of subnet managers
 	groups     map[attribute.PortRef]map[uint16]int // broadcast groups of each subnet manager
 	needs      map[attribute.PortRef]int            // what each IPoIB interface needs of its group
-	// subnets holds, by subnet and setting, the first interface of each.
-	subnets map[netip.Prefix]map[IPoIB]attribute.PortRef
+	// subnets holds, by subnet and setting, the interfaces of each.
+	subnets map[netip.Prefix]map[IPoIB][]attribute.PortRef
 	// addresses are those of the IPoIB interfaces by host, holders the first
 	// interface that has each.
 	addresses map[string]map[attribute.PortRef][]netip.Prefix
@@ -56,6 +55,20 @@ type SM struct {
 	// Master is true if it runs and is the master of its fabric. A fabric has one master,
 	// so two masters are on two fabrics.
 	Master bool
+	// Fabric is the name that the configuration gives to its fabric; empty if it gives none.
+	Fabric string
+}
+
+// apart reports whether two subnet managers are known to be on two fabrics.
+func (s SM) apart(other SM) bool {
+	return s.Master && other.Master || s.Fabric != "" && other.Fabric != "" && s.Fabric != other.Fabric
+}
+
+// Partitions are those of one subnet manager.
+type Partitions struct {
+	Text  string   // as the file has them
+	PKeys []string // without that of the default partition
+	Ports []string // GUIDs of the members that are named
 }
 
 // Image is a verified image file of this plan.
@@ -101,8 +114,8 @@ func NewWalk() *Walk {
 	return &Walk{
 		cards: map[attribute.CardRef]Card{}, images: map[attribute.ImageRef]Image{}, sms: map[attribute.PortRef]SM{},
 		rivals: map[SM][]attribute.PortRef{},
-		ports:  map[attribute.PortRef]plannedPort{}, lab: clash.NewLab(), partitions: map[string]attribute.PortRef{},
-		subnets: map[netip.Prefix]map[IPoIB]attribute.PortRef{}, claims: newClaims(),
+		ports:  map[attribute.PortRef]plannedPort{}, lab: clash.NewLab(), partitions: map[attribute.PortRef]Partitions{},
+		subnets: map[netip.Prefix]map[IPoIB][]attribute.PortRef{}, claims: newClaims(),
 		addresses: map[string]map[attribute.PortRef][]netip.Prefix{}, holders: map[netip.Addr]attribute.PortRef{},
 		replaced: map[attribute.PortRef]attribute.PortRef{}, fates: map[claimKey]fate{},
 		places: map[string]*place{}, awaited: map[attribute.CardRef][]string{},
@@ -217,9 +230,10 @@ func (p *Walk) SMs(atMost int) []attribute.PortRef {
 	if len(p.sms) > atMost {
 		return nil
 	}
-	return slices.SortedFunc(maps.Keys(p.sms),
-		func(a, b attribute.PortRef) int { return strings.Compare(a.String(), b.String()) })
+	return slices.SortedFunc(maps.Keys(p.sms), comparePorts)
 }
+
+func comparePorts(a, b attribute.PortRef) int { return strings.Compare(a.String(), b.String()) }
 
 // SM reports whether a subnet manager was planned so far on a port.
 func (p *Walk) SM(port attribute.PortRef) bool {
@@ -250,22 +264,22 @@ func (p *Walk) HasSM() bool {
 	return len(p.sms) > 0
 }
 
-// OtherPartitions remembers the partitions of a subnet manager and names one
-// whose partitions differ, if the two may be on one fabric: not if each is the
-// master of its own.
-func (p *Walk) OtherPartitions(port attribute.PortRef, text string) (other attribute.PortRef, differs bool) {
+// OtherPartitions remembers the partitions of a subnet manager, and gives those of all that were planned before
+// it, by their ports.
+func (p *Walk) OtherPartitions(port attribute.PortRef, own Partitions) map[attribute.PortRef]Partitions {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for known, holder := range p.partitions {
-		switch {
-		case holder == port:
-			delete(p.partitions, known)
-		case known != text && (!p.sms[port].Master || !p.sms[holder].Master):
-			other, differs = holder, true
-		}
-	}
-	p.partitions[text] = port
-	return other, differs
+	others := maps.Clone(p.partitions)
+	delete(others, port)
+	p.partitions[port] = own
+	return others
+}
+
+// SMsApart reports whether two planned subnet managers are on two fabrics, as far as this walk knows.
+func (p *Walk) SMsApart(a, b attribute.PortRef) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sms[a].apart(p.sms[b])
 }
 
 // RivalSMs gives the subnet managers planned so far with the priority of the one on
@@ -279,23 +293,20 @@ func (p *Walk) RivalSMs(port attribute.PortRef, atMost int) (some []attribute.Po
 	if !ok {
 		return nil, 0
 	}
-	groups := []SM{{Priority: own.Priority}}
-	if !own.Master {
-		groups = append(groups, SM{Priority: own.Priority, Master: true})
-	}
-	for _, g := range groups {
-		total += len(p.rivals[g])
-		if g == own {
+	for group, ports := range p.rivals {
+		if group.Priority != own.Priority || group != own && group.apart(own) || group == own && own.Master {
+			continue
+		}
+		total += len(ports)
+		if group == own {
 			total--
 		}
-		for _, r := range p.rivals[g] {
-			if len(some) == atMost {
-				break
-			}
+		for _, r := range ports[:min(len(ports), atMost+1)] {
 			if r != port {
 				some = append(some, r)
 			}
 		}
 	}
-	return some, total
+	slices.SortFunc(some, comparePorts)
+	return some[:min(len(some), atMost)], total
 }

@@ -35,6 +35,15 @@ func TestPlanned_rival_SMs(t *testing.T) {
 	if some, total := p.RivalSMs(port(2002), 3); len(some) != 0 || total != 0 {
 		t.Errorf("of another priority: %v, %d", some, total)
 	}
+	p.SetSM(port(3000), SM{Priority: 4, Fabric: "a"})
+	p.SetSM(port(3001), SM{Priority: 4, Fabric: "b"})
+	p.SetSM(port(3002), SM{Priority: 4})
+	if some, total := p.RivalSMs(port(3001), 3); len(some) != 1 || some[0] != port(3002) || total != 1 {
+		t.Errorf("of a fabric with a name: %v, %d", some, total)
+	}
+	if some, total := p.RivalSMs(port(3002), 3); len(some) != 2 || total != 2 || !p.SMsApart(port(3000), port(3001)) {
+		t.Errorf("of a fabric without one: %v, %d", some, total)
+	}
 	if some, total := p.RivalSMs(port(9999), 3); some != nil || total != 0 {
 		t.Errorf("of one that is not planned: %v, %d", some, total)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform/reboot"
@@ -40,6 +41,8 @@ type Data struct {
 	// Ready is false while the provider's configuration holds values that are
 	// not known yet; nothing can be reached then.
 	Ready     bool
+	Fabrics   attribute.Fabrics
+	NodeNames map[ib.GUID]string // of switches and cards
 	BackupDir string
 	RunLog    *runlog.Log
 	Planned   *planned.Walk
@@ -121,7 +124,8 @@ func (d *Data) Fork(names []string) *Data {
 	for _, name := range names {
 		some[name] = d.Hosts[name]
 	}
-	return &Data{Set: d.Set, Hosts: some, Ready: d.Ready, BackupDir: d.BackupDir, RunLog: d.RunLog, Cards: d.Cards,
+	return &Data{Set: d.Set, Hosts: some, Ready: d.Ready, Fabrics: d.Fabrics,
+		NodeNames: d.NodeNames, BackupDir: d.BackupDir, RunLog: d.RunLog, Cards: d.Cards,
 		Planned: planned.NewWalk(), Turns: NewTurns(), Restores: planned.NewRestores(), Confirm: d.Confirm, Lock: d.Lock}
 }
 
