@@ -20,6 +20,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/history"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/record"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/review"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command/rollout"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/watch"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
 )
@@ -42,6 +43,7 @@ var commands = []command.Command{
 	explain.Command,
 	review.Command,
 	record.Command(version),
+	rollout.Command,
 }
 
 func serve(debug bool) error {

@@ -14,6 +14,9 @@ func Example(t testing.TB, name string) string {
 	t.Helper()
 	examples, to := filepath.Join("..", "..", "examples"), t.TempDir()
 	from, module := filepath.Join(examples, "lab-"+name), filepath.Join("modules", "lab")
+	if _, err := os.Stat(from); err != nil {
+		from = filepath.Join(examples, name)
+	}
 	err := errors.Join(os.CopyFS(to, os.DirFS(from)),
 		os.CopyFS(filepath.Join(to, module), os.DirFS(filepath.Join(examples, module))),
 		os.Rename(filepath.Join(to, "terraform.tfvars.example"), filepath.Join(to, "terraform.tfvars")))

@@ -141,6 +141,7 @@ recording: -context -os -os/exec
 recording/pseudonym: -context -os -os/exec
 recording/secret: -context -os -os/exec
 command/review: command finding provider/diagnostic -os/exec
+command/rollout: command provider/diagnostic
 command/watch: hca/cards hca/journal hca/record host poll provider/diagnostic command command/target +golang.org/x/term -os/exec
 command/target: command host hosts shellcmd provider/diagnostic +golang.org/x/term -os/exec
 command/adopt: boards explain command command/target host inventory provider/adoption provider/diagnostic +framework -os/exec

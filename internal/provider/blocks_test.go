@@ -107,6 +107,8 @@ terraform state rm 'infiniband_card.lab["node01"]'`, why: "they are the engine's
 		holds: `"mtu = 1500 ->"`},
 	{file: "templates/guides/review.md.tmpl", lines: "*sh", by: "internal/acctest/review_test.go",
 		holds: `workflow(t, "review/review.yml")`},
+	{file: "templates/guides/rollout.md.tmpl", lines: "*sh", by: "internal/acctest/rollout_test.go",
+		holds: `[]string{"rollout", "-engine"`},
 	{file: "templates/guides/firmware.md.tmpl", lines: "*sh", why: "they need a file that only its vendor may hand out"},
 	{file: "templates/guides/adopt.md", lines: "*sh", by: "internal/acctest/adopt_test.go",
 		holds: `os.ReadFile("../../templates/guides/adopt.md")`},
@@ -208,21 +210,22 @@ func TestBlocks_each_example_has_a_test(t *testing.T) {
 		tests += string(text)
 	}
 	proved := map[string]string{ // by the form of their paths, what the sources of the tests say
-		`^examples/resources/\w+/resource\w*\.tf$`:                  `"../../examples/resources/*/resource*.tf"`,
-		`^examples/resources/\w+/import(-by-[a-z-]+\.tf|\.sh)$`:     "", // TestSurface_resources_are_imported_in_three_ways
-		`^examples/data-sources/\w+/data-source\.tf$`:               `"../../examples/data-sources/*/data-source.tf"`,
-		`^examples/list-resources/\w+/list-resource\.tfquery\.hcl$`: "", // TestList_examples
-		`^examples/functions/\w+/function\.tf$`:                     `"../../examples/functions/*/function.tf"`,
-		`^examples/provider/provider\.tf$`:                          `"../../examples/provider/provider.tf"`,
-		`^examples/lab-crossflash/[a-z]+\.tf$`:                      `acctest.Example(t, "crossflash")`,
-		`^examples/lab-(gpu|oem|point-to-point|qlogic)/[a-z]+\.tf$`: `acctest.Example(t, e.name)`,
-		`^examples/modules/lab/[a-z]+\.tf$`:                         `acctest.Example(t, e.name)`, // all labs use it
-		`^examples/lab-[a-z-]+/terraform\.tfvars\.example$`:         `acctest.Example(t, e.name)`,
-		`^examples/(lab-[a-z-]+|modules/lab)/README\.md$`:           "", // TestBlocks_each_has_a_proof
-		`^examples/lab-[a-z-]+/(\.gitignore|backend\.tf\.example)$`: "", // what git and a backend of a user take
-		`^examples/drift/drift\.yml$`:                               "", // TestDrift_workflow
-		`^examples/review/review\.yml$`:                             "", // TestReview_workflow
-		`^examples/lab-crossflash/simulated\.svg$`:                  "", // TestFabric_of_the_two_hosts
+		`^examples/resources/\w+/resource\w*\.tf$`:                   `"../../examples/resources/*/resource*.tf"`,
+		`^examples/resources/\w+/import(-by-[a-z-]+\.tf|\.sh)$`:      "", // TestSurface_resources_are_imported_in_three_ways
+		`^examples/data-sources/\w+/data-source\.tf$`:                `"../../examples/data-sources/*/data-source.tf"`,
+		`^examples/list-resources/\w+/list-resource\.tfquery\.hcl$`:  "", // TestList_examples
+		`^examples/functions/\w+/function\.tf$`:                      `"../../examples/functions/*/function.tf"`,
+		`^examples/provider/provider\.tf$`:                           `"../../examples/provider/provider.tf"`,
+		`^examples/lab-crossflash/[a-z]+\.tf$`:                       `acctest.Example(t, "crossflash")`,
+		`^examples/lab-(gpu|oem|point-to-point|qlogic)/[a-z]+\.tf$`:  `acctest.Example(t, e.name)`,
+		`^examples/modules/lab/[a-z]+\.tf$`:                          `acctest.Example(t, e.name)`, // all labs use it
+		`^examples/lab-[a-z-]+/terraform\.tfvars\.example$`:          `acctest.Example(t, e.name)`,
+		`^examples/(lab-[a-z-]+|modules/lab)/README\.md$`:            "", // TestBlocks_each_has_a_proof
+		`^examples/lab-[a-z-]+/(\.gitignore|backend\.tf\.example)$`:  "", // what git and a backend of a user take
+		`^examples/rollout/([a-z]+\.tf|terraform\.tfvars\.example)$`: "", // TestRollout_canary_and_waves
+		`^examples/drift/drift\.yml$`:                                "", // TestDrift_workflow
+		`^examples/review/review\.yml$`:                              "", // TestReview_workflow
+		`^examples/lab-crossflash/simulated\.svg$`:                   "", // TestFabric_of_the_two_hosts
 	}
 	files := repository(t, []string{"examples"}, func(string) bool { return true })
 	for file := range files {

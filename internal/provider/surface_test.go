@@ -291,8 +291,8 @@ func TestSurface_examples_derive_a_port_GUID_in_one_way(t *testing.T) {
 	decided := []string{
 		`identified = { for name, card in var.cards : name => card if card.base_mac != null }`,
 		`resource "infiniband_guids" "card" { for_each = local.identified `,
-		`port_guids = { for name, card in var.cards : name => card.base_mac != null ? ` +
-			`infiniband_guids.card[name].port_guids : infiniband_card.card[name].port_guids }`,
+		`port_guids = { for name, card in var.cards : name => try(card.base_mac != null ? ` +
+			`infiniband_guids.card[name].port_guids : infiniband_card.card[name].port_guids, null) }`,
 	}
 	seen := 0
 	for _, file := range append(files, more...) {

@@ -13,9 +13,10 @@ locals {
   shelved = { for name, key in local.shelf : key => merge(local.images[name], { host = local.hosts[name] })... }
 
   # ConnectX-4 and later store the types in the card and take them at a restart: that of the firmware and the GUIDs.
-  # Firmware of another PSID has to run before it stores any.
+  # Firmware of another PSID has to run before it stores any. With -target=module.host["node1"] the engine works
+  # these values out for all instances of the module, and the others may have no objects yet: hence try.
   later = { for name, card in var.cards : name =>
-    length(regexall("^ConnectX-([4-9]|[1-9][0-9])", infiniband_card.card[name].chip)) > 0
+    length(regexall("^ConnectX-([4-9]|[1-9][0-9])", try(infiniband_card.card[name].chip, ""))) > 0
   }
   stored = { for name, types in local.types : name => types if
     types != null && local.later[name] && var.cards[name].allow.psid_change == null && var.allow.psid_change == null
@@ -35,7 +36,7 @@ locals {
 
   # Those that infiniband_guids writes are known before they are in use.
   port_guids = { for name, card in var.cards : name =>
-    card.base_mac != null ? infiniband_guids.card[name].port_guids : infiniband_card.card[name].port_guids
+    try(card.base_mac != null ? infiniband_guids.card[name].port_guids : infiniband_card.card[name].port_guids, null)
   }
 }
 
@@ -183,7 +184,9 @@ resource "infiniband_ipoib_interface" "fabric" {
 }
 
 # What the hosts show now, on each plan.
-data "infiniband_cards" "now" {}
+data "infiniband_cards" "now" {
+  hosts = toset(values(local.hosts))
+}
 
 check "every_port_with_an_address_has_a_link" {
   assert {

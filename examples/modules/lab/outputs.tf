@@ -1,5 +1,5 @@
 output "cards" {
-  description = "Every card of the hosts as its host shows it on each plan, by host and PCI address."
+  description = "Every card of the hosts of these cards, as its host shows it on each plan, by host and PCI address."
   value       = data.infiniband_cards.now.cards
 }
 

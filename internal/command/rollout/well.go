@@ -1,0 +1,48 @@
+package rollout
+
+import (
+	"maps"
+	"slices"
+)
+
+// unwell says what does not work although nothing is to be changed: a card that does not run what is in its
+// flash, a port without a subnet manager, an interface without a carrier, a check of the configuration that
+// fails.
+func unwell(p *plan) map[string]bool {
+	all := map[string]bool{}
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		if c.Mode != "managed" || c.pending() {
+			continue
+		}
+		now := c.Change.After
+		if now["reboot_required"] == true {
+			all[c.Address+": the host has to restart before the card runs what is in its flash"] = true
+		}
+		if state := now.text("port_state"); c.Type == subnetManager && state != "Active" {
+			all[c.Address+": the port is "+state+", not Active"] = true
+		}
+		if now["carrier"] == false {
+			all[c.Address+": the interface has no carrier"] = true
+		}
+	}
+	for _, check := range p.Checks {
+		for _, one := range check.Instances {
+			if one.Status == "fail" {
+				for _, problem := range one.Problems {
+					all[one.Address.Text+": "+problem.Message] = true
+				}
+			}
+		}
+	}
+	return all
+}
+
+// worse says what does not work now and was not named before.
+func (r *rollout) worse(now *plan) []string {
+	bad := unwell(now)
+	maps.DeleteFunc(bad, func(what string, _ bool) bool { return r.before[what] })
+	return list(sorted(bad))
+}
+
+func sorted(all map[string]bool) []string { return slices.Sorted(maps.Keys(all)) }
