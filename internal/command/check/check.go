@@ -31,10 +31,14 @@ func run(ctx context.Context, args []string, std command.Streams) int {
 	fs := command.NewFlags("check [options] HOST…", text)
 	var options target.Options
 	return options.Run(fs, args, std, func(targets []*target.Target) int {
+		one := func(t *target.Target) *Report {
+			r, _ := Look(ctx, t)
+			return r
+		}
 		worst := command.OK
-		var all []*report
-		for r := range target.Each(targets, target.AtOnce, func(t *target.Target) *report { return look(ctx, t) }) {
-			worst = max(worst, r.status())
+		var all []*Report
+		for r := range target.Each(targets, target.AtOnce, one) {
+			worst = max(worst, r.ExitStatus())
 			if all = append(all, r); !options.JSON {
 				r.print(std.Out)
 			}
@@ -48,7 +52,7 @@ func run(ctx context.Context, args []string, std command.Streams) int {
 
 // print writes a report for a person: a line for each step, and what is to be done
 // below it.
-func (r *report) print(w io.Writer) {
+func (r *Report) print(w io.Writer) {
 	fmt.Fprintf(w, "%s\n", r.Name)
 	for _, s := range r.Steps {
 		line := fmt.Sprintf("  %-8s %-13s %s", s.Status, s.Step, s.Text)

@@ -148,7 +148,7 @@ func TestCheck_outcomes(t *testing.T) {
 	t.Run("several", func(t *testing.T) {
 		t.Parallel()
 		status, out := check(t, "-config-file", file, "-json", "good", "nosudo", "dead")
-		var got struct{ Hosts []report }
+		var got struct{ Hosts []Report }
 		if err := json.Unmarshal([]byte(out), &got); err != nil {
 			t.Fatalf("%v in %s", err, out)
 		}

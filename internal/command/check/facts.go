@@ -18,20 +18,20 @@ import (
 // answer.
 const slow = 5 * time.Second
 
-func (r *report) root(how string, sudo time.Duration) {
+func (r *Report) root(how string, sudo time.Duration) {
 	r.ok("root", cmp.Or(how, "as configured"), "")
 	if sudo > slow {
-		r.add(step{Step: "root", Status: warning, Text: fmt.Sprintf("sudo took %s", sudo.Round(time.Second)),
+		r.add(Step{Step: "root", Status: Warning, Text: fmt.Sprintf("sudo took %s", sudo.Round(time.Second)),
 			Detail: "Every command waits as long. Usual causes: /etc/hosts on the host does not name the host itself; a DNS " +
 				"or LDAP server does not answer."})
 	}
 }
 
 // facts says what was found on a host, and what is missing there.
-func (r *report) facts(s *inventory.Snapshot) {
+func (r *Report) facts(s *inventory.Snapshot) {
 	p, err := platform.Of(s)
 	if err != nil {
-		r.add(step{Step: "system", Status: missing, Text: cmp.Or(s.OS.PrettyName, s.OS.ID, "unknown") + " is not supported",
+		r.add(Step{Step: "system", Status: Missing, Text: cmp.Or(s.OS.PrettyName, s.OS.ID, "unknown") + " is not supported",
 			Detail: diagnostic.Sentence(err.Error())})
 	} else {
 		r.ok("system", fmt.Sprintf("%s, kernel %s", p.Name(), s.OS.Kernel), "")
@@ -41,7 +41,7 @@ func (r *report) facts(s *inventory.Snapshot) {
 		r.ok("tools", "mstflint "+cmp.Or(s.MSTFlint.Version, "of an unknown version"), "")
 	}
 	if len(s.Cards) == 0 {
-		r.add(step{Step: "card", Status: missing, Text: "no InfiniBand card",
+		r.add(Step{Step: "card", Status: Missing, Text: "no InfiniBand card",
 			Detail: "Check that the card is seated and shown by lspci."})
 	}
 	for i := range s.Cards {
@@ -50,7 +50,7 @@ func (r *report) facts(s *inventory.Snapshot) {
 }
 
 // software says what the kernel lacks, and what an apply would install.
-func (r *report) software(s *inventory.Snapshot, p platform.Platform) {
+func (r *Report) software(s *inventory.Snapshot, p platform.Platform) {
 	for _, f := range platform.CheckPort(s, p, ib.GUID(0), "ib_umad", "ib_ipoib") {
 		r.find("kernel", f)
 	}
@@ -64,13 +64,13 @@ func (r *report) software(s *inventory.Snapshot, p platform.Platform) {
 		if len(lack) == 0 {
 			continue
 		}
-		r.add(step{Step: "tools", Status: note,
+		r.add(Step{Step: "tools", Status: Note,
 			Text: strings.Join(lack, ", ") + " is not installed, which only " + want.by + " needs"})
 	}
 }
 
 // card says who a card is, and what stands in the way of any change of it.
-func (r *report) card(s *inventory.Snapshot, c *inventory.Card) {
+func (r *Report) card(s *inventory.Snapshot, c *inventory.Card) {
 	words := []string{c.PCI.String(), cmp.Or(c.Chip.Name, adapter(c)), c.PartNumber}
 	if serial := c.Serial.Or(""); serial != "" {
 		words = append(words, "serial "+serial)
@@ -86,7 +86,7 @@ func (r *report) card(s *inventory.Snapshot, c *inventory.Card) {
 		}
 	}
 	if a, known := ib.AdapterByPCI(c.VendorID, c.DeviceID); known && a.Firmware != "" {
-		r.add(step{Step: "card", Status: note, Text: "its firmware is left alone: " + a.Firmware})
+		r.add(Step{Step: "card", Status: Note, Text: "its firmware is left alone: " + a.Firmware})
 	}
 }
 

@@ -12,16 +12,18 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost/sshconfig"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
-// look checks one host, as far as it gets.
-func look(ctx context.Context, t *target.Target) *report {
-	r := &report{Name: t.Name}
+// Look checks one host, as far as it gets. The snapshot is nil if the host was not read; the
+// report then says why.
+func Look(ctx context.Context, t *target.Target) (*Report, *inventory.Snapshot) {
+	r := &Report{Name: t.Name}
 	if t.Err != nil {
-		r.add(step{Step: "config", Status: failed, Text: "The configuration of this host cannot be used",
+		r.add(Step{Step: "config", Status: Failed, Text: "The configuration of this host cannot be used",
 			Detail: diagnostic.Sentence(strings.TrimPrefix(t.Err.Error(), "host "+t.Name+": "))})
-		return r.conclude()
+		return r.conclude(), nil
 	}
 	r.Address = t.SSH.Address()
 	stops := t.SSH.Route(ctx)
@@ -30,35 +32,35 @@ func look(ctx context.Context, t *target.Target) *report {
 	}
 	if err := t.SSH.Prove(ctx, stops); err != nil {
 		r.addUnreached(err)
-		return r.conclude()
+		return r.conclude(), nil
 	}
 	for i, s := range stops {
 		at := stopLabel(s, i == len(stops)-1)
 		r.ok("host key", at+s.HostKey, s.Vouched)
 		r.ok("login", at+s.Login, "")
 		for _, n := range s.Notes {
-			r.add(step{Step: "login", Status: note, Text: at + n})
+			r.add(Step{Step: "login", Status: Note, Text: at + n})
 		}
 	}
 	snap, err := t.Host.Snapshot(ctx)
 	if err != nil {
 		r.addUnread(err)
-		return r.conclude()
+		return r.conclude(), nil
 	}
 	r.root(t.SSH.Root(), snap.Sudo)
 	r.transfer(t.SSH.ProveTransfer(ctx))
 	r.facts(snap)
-	return r.conclude()
+	return r.conclude(), snap
 }
 
 // transfer says whether an apply could move its files to the host.
-func (r *report) transfer(way string, err error) {
+func (r *Report) transfer(way string, err error) {
 	var bad *host.TransferError
 	switch {
 	case err == nil:
 		r.ok("transfer", way, "")
 	case errors.As(err, &bad):
-		r.add(step{Step: "transfer", Status: missing, Text: fmt.Sprintf("an apply could not move a file to the host: %v",
+		r.add(Step{Step: "transfer", Status: Missing, Text: fmt.Sprintf("an apply could not move a file to the host: %v",
 			bad.Err), Detail: diagnostic.Sentence(bad.Advice)})
 	default:
 		r.addUnreached(err)
@@ -74,7 +76,7 @@ func stopLabel(s sshhost.Stop, last bool) string {
 }
 
 // addConfig says which settings are used to reach a machine, and where they come from.
-func (r *report) addConfig(s sshhost.Stop, last bool) {
+func (r *Report) addConfig(s sshhost.Stop, last bool) {
 	at := stopLabel(s, last)
 	for _, o := range s.Origins {
 		source := o.Source
@@ -90,7 +92,7 @@ func (r *report) addConfig(s sshhost.Stop, last bool) {
 		r.ok("config", at+o.Setting+" "+o.Value, source)
 	}
 	if s.Proxy != "" {
-		r.add(step{Step: "config", Status: note, Text: at + "the ProxyCommand runs on this machine"})
+		r.add(Step{Step: "config", Status: Note, Text: at + "the ProxyCommand runs on this machine"})
 	}
 }
 
@@ -101,8 +103,8 @@ var failedAt = map[string]string{
 }
 
 // addUnreached says why a host was not reached.
-func (r *report) addUnreached(err error) {
-	s := step{Step: "connection", Status: failed, Text: err.Error()}
+func (r *Report) addUnreached(err error) {
+	s := Step{Step: "connection", Status: Failed, Text: err.Error()}
 	var gone *host.UnreachableError
 	if errors.As(err, &gone) {
 		s.Step = cmp.Or(failedAt[gone.Op], s.Step)
@@ -112,7 +114,7 @@ func (r *report) addUnreached(err error) {
 }
 
 // addUnread says why a host that was reached gave no facts.
-func (r *report) addUnread(err error) {
+func (r *Report) addUnread(err error) {
 	var (
 		priv  *host.PrivilegeError
 		gone  *host.UnreachableError
@@ -120,15 +122,15 @@ func (r *report) addUnread(err error) {
 	)
 	switch {
 	case errors.As(err, &priv):
-		r.add(step{Step: "root", Status: missing,
+		r.add(Step{Step: "root", Status: Missing,
 			Text:   fmt.Sprintf("user %s cannot become root: %s", priv.User, priv.Reason),
 			Detail: diagnostic.Sentence(priv.Advice)})
 	case errors.As(err, &other):
-		r.add(step{Step: "system", Status: missing, Text: other.System, Detail: diagnostic.Sentence(other.Error())})
+		r.add(Step{Step: "system", Status: Missing, Text: other.System, Detail: diagnostic.Sentence(other.Error())})
 	case errors.As(err, &gone):
 		r.addUnreached(err)
 	default:
-		r.add(step{Step: "facts", Status: missing, Text: "the host's facts could not be read",
+		r.add(Step{Step: "facts", Status: Missing, Text: "the host's facts could not be read",
 			Detail: diagnostic.Detail(err)})
 	}
 }

@@ -8,55 +8,55 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
-// status is how a step came out.
-type status string
+// Status is how a step came out.
+type Status string
 
 // The outcomes of a step.
 const (
-	good    status = "ok"
-	note    status = "note"
-	warning status = "warning"
-	missing status = "missing"
-	failed  status = "failed" // the host was not reached
+	Good    Status = "ok"
+	Note    Status = "note"
+	Warning Status = "warning"
+	Missing Status = "missing"
+	Failed  Status = "failed" // the host was not reached
 )
 
-// step is one thing that was looked at.
-type step struct {
+// Step is one thing that was looked at.
+type Step struct {
 	Step    string `json:"step"`
-	Status  status `json:"status"`
+	Status  Status `json:"status"`
 	Text    string `json:"text"`
 	Source  string `json:"source,omitempty"`  // where it comes from
 	Detail  string `json:"detail,omitempty"`  // what it means and what to do
 	Finding string `json:"finding,omitempty"` // its code
 }
 
-// report is what is said of one host.
-type report struct {
+// Report is what is said of one host.
+type Report struct {
 	Name    string `json:"name"`
 	Address string `json:"address,omitempty"`
 	Outcome string `json:"outcome"`
-	Steps   []step `json:"steps"`
+	Steps   []Step `json:"steps"`
 }
 
 // add notes a step. Parts of it may come from the host, so they are made harmless for a
 // terminal.
-func (r *report) add(s step) {
+func (r *Report) add(s Step) {
 	s.Text, s.Source, s.Detail = diagnostic.Line(s.Text), diagnostic.Line(s.Source), diagnostic.Plain(s.Detail)
 	r.Steps = append(r.Steps, s)
 }
 
-func (r *report) ok(name, text, source string) {
-	r.add(step{Step: name, Status: good, Text: text, Source: source})
+func (r *Report) ok(name, text, source string) {
+	r.add(Step{Step: name, Status: Good, Text: text, Source: source})
 }
 
 // find notes a finding once, in its own words. Several cards of a host may share one.
-func (r *report) find(name string, f finding.Finding) {
-	s := step{Step: name, Status: missing, Text: f.Summary, Detail: f.Detail(), Finding: f.Rule.Code}
+func (r *Report) find(name string, f finding.Finding) {
+	s := Step{Step: name, Status: Missing, Text: f.Summary, Detail: f.Detail(), Finding: f.Rule.Code}
 	switch {
 	case f.Severity == finding.Warn:
-		s.Status = warning
+		s.Status = Warning
 	case !f.Severity.Blocks():
-		s.Status = note
+		s.Status = Note
 	}
 	for _, had := range r.Steps {
 		if had.Finding == s.Finding && had.Detail == diagnostic.Plain(s.Detail) {
@@ -66,7 +66,7 @@ func (r *report) find(name string, f finding.Finding) {
 	r.add(s)
 }
 
-func (r *report) count(of status) (n int) {
+func (r *Report) count(of Status) (n int) {
 	for _, s := range r.Steps {
 		if s.Status == of {
 			n++
@@ -75,21 +75,21 @@ func (r *report) count(of status) (n int) {
 	return n
 }
 
-// status is the exit status that a report alone would give.
-func (r *report) status() int {
+// ExitStatus is the exit status that a report alone would give.
+func (r *Report) ExitStatus() int {
 	switch {
-	case r.count(failed) > 0:
+	case r.count(Failed) > 0:
 		return command.Unreachable
-	case r.count(missing) > 0:
+	case r.count(Missing) > 0:
 		return command.Failed
 	}
 	return command.OK
 }
 
 // conclude says how it came out as a whole.
-func (r *report) conclude() *report {
-	switch n := r.count(missing); {
-	case r.count(failed) > 0:
+func (r *Report) conclude() *Report {
+	switch n := r.count(Missing); {
+	case r.count(Failed) > 0:
 		r.Outcome = "not reached"
 	case n == 1:
 		r.Outcome = "reached, 1 thing is missing"
