@@ -19,6 +19,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/history"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/record"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command/report"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/review"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/rollout"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/watch"
@@ -40,6 +41,7 @@ var commands = []command.Command{
 	adopt.Init,
 	watch.Command,
 	history.Command,
+	report.Command,
 	explain.Command,
 	review.Command,
 	record.Command(version),

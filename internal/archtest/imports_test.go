@@ -85,6 +85,7 @@ safety/release: -context -os -os/exec
 safety/rollback: fact finding ib inventory -context -os -os/exec
 shellcmd: +al.essio.dev/pkg/shellescape -context -os -os/exec
 tool: fact ib inventory shellcmd tool +github.com/goccy/go-yaml -context -os -os/exec
+atomicfile: -context -os/exec
 poll: -os -os/exec
 memo: -os -os/exec
 host: shellcmd
@@ -124,7 +125,7 @@ ipoib/ipoibtest: fact ib inventory
 managed: changes finding host
 port: changes fact ib managed finding safety shellcmd host tool inventory hosts platform poll
 benchmark: finding shellcmd host tool inventory hosts platform connectivity fabric poll
-provider: explain download ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity rdma benchmark port memo managed provider +framework
+provider: atomicfile explain download ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity rdma benchmark port memo managed provider +framework
 provider/adoption: finding ib inventory ipoib opensm platform port provider/attribute provider/diagnostic provider/session +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os -os/exec
 provider/diagnostic: explain host inventory platform finding safety +framework
 provider/attribute: finding ib poll provider/diagnostic +framework
@@ -140,6 +141,7 @@ command/record: fabric hca/record host hosts platform provider/diagnostic record
 recording: -context -os -os/exec
 recording/pseudonym: -context -os -os/exec
 recording/secret: -context -os -os/exec
+command/report: atomicfile boards fabric fact finding hca/backup hca/cards hca/record hosts ib inventory opensm/found platform provider/attribute provider/diagnostic command command/check command/target -os -os/exec
 command/review: command finding provider/diagnostic -os/exec
 command/rollout: command provider/diagnostic
 command/watch: hca/cards hca/journal hca/record host poll provider/diagnostic command command/target +golang.org/x/term -os/exec

@@ -82,6 +82,12 @@ const (
 // Limits say which counters are differences: those above their limit.
 type Limits map[string]int64
 
+// DefaultLimits hold the counters that stay low on a cable that is fine.
+func DefaultLimits() Limits {
+	return Limits{"SymbolErrorCounter": 10, "LinkErrorRecoveryCounter": 10, "LinkDownedCounter": 10, "PortRcvErrors": 10,
+		"LocalLinkIntegrityErrors": 10}
+}
+
 // Compare gives all differences. Without expected cables none is missing or
 // unexpected.
 func (f *Fabric) Compare(expected []ExpectedCable, limits Limits, before map[string]map[string]uint64) []Difference {

@@ -129,6 +129,8 @@ terraform state rm 'infiniband_card.lab["node01"]'`, why: "they are the engine's
 		by: "internal/command/record/record_test.go", holds: `args = append(args, "-o", out)`},
 	{file: "templates/guides/send.md", lines: "*json", by: "internal/command/record/record_test.go",
 		holds: `os.ReadFile("../../../templates/guides/send.md")`},
+	{file: "templates/guides/report.md", lines: "*sh", by: "internal/command/report/guide_test.go",
+		holds: `os.ReadFile("../../../templates/guides/report.md")`},
 	{file: "templates/guides/watch.md", lines: "*text", by: "internal/hca/journal/step_test.go",
 		holds: `os.ReadFile("../../../templates/guides/watch.md")`},
 }
@@ -226,6 +228,7 @@ func TestBlocks_each_example_has_a_test(t *testing.T) {
 		`^examples/drift/drift\.yml$`:                                "", // TestDrift_workflow
 		`^examples/review/review\.yml$`:                              "", // TestReview_workflow
 		`^examples/lab-crossflash/simulated\.svg$`:                   "", // TestFabric_of_the_two_hosts
+		`^examples/monitoring/`:                                      "", // TestMonitoring_asks_for_what_is_written
 	}
 	files := repository(t, []string{"examples"}, func(string) bool { return true })
 	for file := range files {

@@ -152,6 +152,7 @@ func TestPages_name_each_exit_status(t *testing.T) {
 		{"watch", "watch", "The exit status says how it came out:", "\n\nWith several hosts"},
 		{"history", "watch", "The exit status is 0 if", "\n\n"},
 		{"record", "send", "| Exit status |", "\n## "},
+		{"report", "report", "| Status |", "\n\n"},
 		{"adopt", "adopt", "`-json` prints", "\n\n"},
 	} {
 		code := repository(t, []string{"internal/command/" + c.command},

@@ -27,6 +27,8 @@ type Options struct {
 	AskSudoPassword                                 bool
 	JSON                                            bool // for the command to obey
 
+	// NoJSON, if set, leaves -json out. It is no flag.
+	NoJSON bool
 	// Trace, if set, is told what is done over SSH. It is no flag.
 	Trace func(host.Event)
 }
@@ -47,7 +49,9 @@ func (o *Options) define(fs *flag.FlagSet) {
 	fs.StringVar(&o.SudoPasswordFile, "sudo-password-file", "",
 		"read the password for sudo from the first line of `FILE`; else from "+string(auth.EnvSudoPassword))
 	fs.BoolVar(&o.AskSudoPassword, "ask-sudo-password", false, "ask for the password for sudo, once for all hosts")
-	fs.BoolVar(&o.JSON, "json", false, "print JSON for scripts")
+	if !o.NoJSON {
+		fs.BoolVar(&o.JSON, "json", false, "print JSON for scripts")
+	}
 }
 
 func (o *Options) sudoPassword(std command.Streams) (string, error) {

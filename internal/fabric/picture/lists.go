@@ -27,10 +27,20 @@ func (d *drawing) lists() {
 		d.put(`<circle cx="%s" cy="%s" r="9" fill="#ffffff" stroke="#cbd5e1"/><text x="%s" y="%s" font-size="10" fill="#334155" text-anchor="middle">%s</text>`,
 			num(left+18), num(r.y), num(left+18), num(r.y+3.5), number)
 		x, w := left+branch, listWidth-12-branch
+		d.put(`<g><title>%s</title>`, xmlText(r.title()))
 		d.put(`<rect x="%s" y="%s" width="%s" height="%s" rx="5" fill="#f8fafc" stroke="%s"/>`, num(x),
 			num(r.y-rowHeight/2+2), num(w), num(rowHeight-4), rowStroke(c))
 		d.rowText(r, x, w, c)
+		d.put(`</g>`)
 	}
+}
+
+// title is the whole name of the other end, which the row may cut.
+func (r row) title() string {
+	if r.far == nil {
+		return r.gone
+	}
+	return fmt.Sprintf("%s %s", r.far.Label(), r.far.GUID)
 }
 
 func rowStroke(c string) string {

@@ -138,8 +138,7 @@ func (m *model) expectations() (w comparisonModel, err error) {
 		}
 		w.links = append(w.links, x)
 	}
-	w.limits = fabric.Limits{"SymbolErrorCounter": 10, "LinkErrorRecoveryCounter": 10, "LinkDownedCounter": 10,
-		"PortRcvErrors": 10, "LocalLinkIntegrityErrors": 10}
+	w.limits = fabric.DefaultLimits()
 	if !m.Limits.IsNull() {
 		w.limits = fabric.Limits{}
 		for name, v := range m.Limits.Elements() {

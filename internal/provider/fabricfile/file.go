@@ -3,11 +3,11 @@ package fabricfile
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/atomicfile"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
@@ -67,25 +67,13 @@ func kindOf(mode os.FileMode) string {
 	return "a special file"
 }
 
-// replace writes a file beside its place and renames it, so that nobody reads half
-// of it.
+// replace writes a file and the directories above it.
 func replace(filePath, content string) error {
 	at := place(filePath)
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil { //nolint:gosec // all may read it, like the file
 		return err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(at), "."+filepath.Base(at)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.WriteString(content)
-	if err = errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), at)
-	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(temp.Name()))
-	}
-	return err
+	return atomicfile.Write(at, []byte(content))
 }
 
 func digest(content []byte) string {
