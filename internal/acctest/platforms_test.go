@@ -79,6 +79,12 @@ func platformFindings() []findingCase {
 				drivers(w)
 				w.Put(labs.Intel9, "/etc/systemd/system/infiniband-port-0000:01:00.0-1.service", platform.OwnedHeader("it"))
 			}},
+		{code: "PF008", only: "a root in memory", says: []string{"/ of " + theHost + " is an overlay that keeps changes in " +
+			"/run/overlayfs, on a tmpfs.", "apply again after each restart"}, hosts: oneHost(labsim.Debian12, ""), config: opensm,
+			prepare: func(w *Lab) { w.mounts(theHost, liveRoot) }},
+		{code: "PF009", only: "a read-only /usr", says: []string{"opensm is not installed, and /usr of " + theHost + " is read-only.",
+			"rpm-ostree install"}, hosts: oneHost(labsim.Fedora43, ""), config: opensm,
+			prepare: func(w *Lab) { w.mounts(theHost, ostreeRoot) }},
 		{code: "FW058", hosts: oneHost(labsim.RHEL10, ""), at: "card_id", says: []string{"built without mlx4"},
 			config: func(w *Lab) Config { return w.burn(theHost, w.Image(ImageVPI), nil) }},
 		{code: "LT005", hosts: oneHost(labsim.Debian12, "", mthcaCard()), at: "card_id",

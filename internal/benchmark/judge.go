@@ -38,6 +38,9 @@ func Check(s *inventory.Snapshot, observe bool, role string, t Test) []finding.F
 	if len(packages) == 0 {
 		return append(found, finding.BenchmarkUnavailable.Find("%s runs %s, and has no %s.", s.Host, plat.Name(), t.lookFor))
 	}
+	if impossible := platform.CheckInstall(s, s.Host+" has no "+t.lookFor); len(impossible) > 0 {
+		return append(found, impossible...)
+	}
 	f := finding.PackagesInstalled.Find("%s has no %s.", s.Host, t.lookFor)
 	f.Summary = "The package " + strings.Join(packages, ", ") + " will be installed"
 	return append(found, f)

@@ -47,7 +47,7 @@ var Families = []Family{
 	{"PF", "Platforms", "What a distribution or its kernel cannot do. For every resource that needs an InfiniBand port.",
 		[]*Rule{
 			KernelWithoutDriver, KernelWithoutModule, PackagesInstalled, KernelModulesGone, ModulesNotAtBoot,
-			PortUnknown, PortEthernet,
+			PortUnknown, PortEthernet, FilesNotLasting, PackagesImpossible,
 		}},
 	{"HO", "Hosts", "The host of a card: which connections and services use the card, what runs on the host, what the " +
 		"host allows.", []*Rule{

@@ -21,6 +21,18 @@ var (
 		Meaning: "An apply had listed what this resource needs, and somebody has taken it out. Unless something else loads " +
 			"these modules, the host has no port, no subnet manager or no interface after its next restart. The next apply " +
 			"of this resource lists them again."}
+	FilesNotLasting = &Rule{Code: "PF008", Severity: Warn,
+		Title: "A restart of the host undoes what this resource writes",
+		Meaning: "The root of the host, or the part of it that gets the files, is made anew at each boot: a live image, a " +
+			"diskless node, or an image-based system with a transient /etc. What the apply sets works until the next restart. " +
+			"Until then the state shows it as stored and enabled at boot. The journal of this provider on the host is lost " +
+			"too if /var is.",
+		WayOut: "Put the files into the image that the host boots, or apply again after each restart."}
+	PackagesImpossible = &Rule{Code: "PF009", Severity: Refuse, Title: "Packages cannot be installed on this host",
+		Meaning: "The programs of an image-based system (ostree, bootc, a live image) come with its image. Its package " +
+			"manager cannot change them while it runs.",
+		WayOut: "Add the packages to the image, with rpm-ostree install or in the Containerfile of bootc, and start the " +
+			"host with it. Then plan again."}
 	PortUnknown = &Rule{Code: "PF006", Severity: Refuse, Title: "Refusing a port that is not there",
 		Attribute: "port_guid",
 		Meaning: "Subnet managers and IPoIB interfaces belong to the port that has their GUID: interface names change, " +

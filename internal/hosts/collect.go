@@ -68,7 +68,7 @@ func read(output string) (*inventory.Snapshot, error) {
 	for _, step := range []func(*inventory.Snapshot, *collect.Answer) error{
 		readOS, readLockdown, readTool, readUsers, readUnits, readPackages, readKernelModules, readFiles, readStarts,
 		readNetdevs, readRoutes, readCards, linkPorts, readJobs, readSpace,
-		readTrueNAS, readStorage, readServers, readPools, readUPS,
+		readTrueNAS, readRoots, readStorage, readServers, readPools, readUPS,
 	} {
 		if err := step(s, a); err != nil {
 			return nil, err

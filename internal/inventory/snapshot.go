@@ -75,6 +75,7 @@ type Snapshot struct {
 	Staged           map[string]bool   // firmware images kept here, by lower-case hash; false: it has other content by now
 	TrueNAS          *TrueNAS          // nil elsewhere
 	StateFree        fact.Of[int64]    // bytes free where jobs, backups and images are kept
+	Mounts           []Mount           // that hold what is written; none if they are not known
 	Storage          []Storage         // that this host uses over the network, and the way to each
 	Servers          fact.Of[[]Server] // of files and blocks that this host is, sorted by name
 	Pools            []Pool            // of ZFS

@@ -27,9 +27,9 @@ func OwnedHeader(resource string) string {
 // IsOurs reports whether a file is ours.
 func IsOurs(content string) bool { return strings.HasPrefix(content, Owner) }
 
-// CheckPlaces finds directories in the places of files that a resource writes.
+// CheckPlaces finds directories in the places of files that a resource writes, and places that do not last.
 func CheckPlaces(s *inventory.Snapshot, paths ...string) []finding.Finding {
-	var found []finding.Finding
+	found := CheckLasting(s, paths...)
 	for _, path := range paths {
 		if s.Directories[path] {
 			found = append(found, finding.FileUnmanaged.Find("%s of %s is a directory.", path, s.Host))

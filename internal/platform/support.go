@@ -137,6 +137,10 @@ func checkModules(s *inventory.Snapshot, p Platform, modules []string) []finding
 	}
 	if len(install) > 0 {
 		names := strings.Join(missingModulePackages(s, p), ", ")
+		impossible := CheckInstall(s, fmt.Sprintf("Kernel %s has no %s", s.OS.Kernel, strings.Join(install, ", ")))
+		if len(impossible) > 0 {
+			return append(found, impossible...)
+		}
 		f := finding.PackagesInstalled.Find("%s: %s, because kernel %s has no %s.", s.Host, names, s.OS.Kernel,
 			strings.Join(install, ", "))
 		f.Summary = fmt.Sprintf("Host %s: %s will be installed", s.Host, names)

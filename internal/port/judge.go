@@ -53,6 +53,9 @@ func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []findi
 	if len(o.Differences(d)) == 0 {
 		return found
 	}
+	if len(o.Packages) > 0 {
+		found = append(found, platform.CheckInstall(s, s.Host+" has no ibportstate")...)
+	}
 	if o.name == (cardName{}) && !p.Restarts {
 		found = append(found, undecidedCard(s, d))
 	}

@@ -40,7 +40,7 @@ func input(l Ask, look Look) safety.LinkTypeInput {
 		in.NotOurs = ours.NotOurs
 	}
 	for _, e := range ours.Edits {
-		if look.inHost() {
+		if look.InHost() {
 			in.Edited = e.Evidence(look.at.Snap.Host)
 		}
 	}

@@ -43,7 +43,7 @@ func Read(ctx context.Context, c cards.Card) (Look, error) {
 	}
 	l.Unclear = l.places.Unclear()
 	l.StoredIn, l.whyNot = l.storedIn()
-	if l.inHost() {
+	if l.InHost() {
 		l.Lines = platform.AddedLines(l.places.Ours().Edits)
 	}
 	l.NextBoot, l.by = l.nextBoot()
@@ -90,8 +90,8 @@ func (l Look) storedIn() (place, whyNot string) {
 	return l.places.Ours().Name, ""
 }
 
-// inHost reports whether the types are kept by a setting of the host.
-func (l Look) inHost() bool { return l.StoredIn != "" && l.StoredIn != inCardConfig }
+// InHost reports whether the types are kept by a setting of the host.
+func (l Look) InHost() bool { return l.StoredIn != "" && l.StoredIn != inCardConfig }
 
 // nextBoot gives the types of the ports after the next boot, without those that nothing
 // known decides, and the place that decides on each. A module parameter overrides the card's

@@ -66,9 +66,11 @@ func (c *checker) places() {
 	if c.portUnknown {
 		return
 	}
+	var paths []string
 	for _, f := range c.look.Files(c.look.Target, c.d.Config) {
-		c.found = append(c.found, platform.CheckPlaces(c.look.Snapshot(), f.Path)...)
+		paths = append(paths, f.Path)
 	}
+	c.found = append(c.found, platform.CheckPlaces(c.look.Snapshot(), paths...)...)
 }
 
 // stanzas checks that ifup reads our file. The file of this interface is written anew, that of

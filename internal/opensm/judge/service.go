@@ -9,19 +9,32 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	tool "github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
-// checkService is about the package, the list of ports and the units.
-func checkService(l *found.Look, diff []string, p PlanFacts) []finding.Finding {
-	var all []finding.Finding
-	settled := l.Silence() == "" && len(diff) == 0
-	// Of a port that is known the plan shows it in change.
-	if l.Installed == "" && p.PortUnknown {
-		f := finding.PackagesInstalled.Find("opensm is not installed on %s.", l.Host)
-		f.Summary = "The package opensm will be installed"
-		all = append(all, f)
+// checkPackage is about a host without opensm. Of a port that is known the plan shows in change that it is installed.
+func checkPackage(l *found.Look, p PlanFacts) []finding.Finding {
+	if l.Installed != "" {
+		return nil
 	}
+	if !l.Program {
+		if impossible := platform.CheckInstall(l.Snapshot, "opensm is not installed"); len(impossible) > 0 {
+			return impossible
+		}
+	}
+	if !p.PortUnknown {
+		return nil
+	}
+	f := finding.PackagesInstalled.Find("opensm is not installed on %s.", l.Host)
+	f.Summary = "The package opensm will be installed"
+	return []finding.Finding{f}
+}
+
+// checkService is about the list of ports and the units.
+func checkService(l *found.Look, diff []string, p PlanFacts) []finding.Finding {
+	all := checkPackage(l, p)
+	settled := l.Silence() == "" && len(diff) == 0
 	// The apply edits the list. One that it cannot read whole it would damage.
 	switch {
 	case l.List.Unread:

@@ -18,6 +18,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
 	smfound "github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -38,6 +39,10 @@ func (o object) Keeps(s *step) bool {
 func (o object) Plan(ctx context.Context, s *step) (live []string, ok bool) {
 	if o.noteTypes(s); o.refuseUsers(ctx, s) {
 		return nil, false
+	}
+	if s.Found.InHost() {
+		diagnostic.AddFindings(ctx, s.Diags, "set link types of card "+s.At.Ref.String(),
+			platform.CheckLasting(s.At.Snap, "/etc/modprobe.d"))
 	}
 	s.Plan.ID = types.StringValue(s.At.Ref.String())
 	foresee(s)

@@ -276,6 +276,12 @@ network_managers() {
 	contents "$ROOT"/run/network/ifstate
 }
 
+# The mounts that hold what is written: a root of a live image, a diskless node or an image-based system is made anew at
+# each boot, or parts of it are. The upper directory of an overlay may be below /run or /media.
+roots() {
+	has grep && answer roots grep -sE '^[^ ]+ (/|/etc|/usr|/var|/var/lib|/run(/[^ ]*)?|/media/[^ ]*) ' "$ROOT"/proc/mounts
+}
+
 # Storage that comes over the network: mounts, iSCSI sessions, NVMe over
 # fabrics, and SRP targets, which name the InfiniBand device itself.
 network_storage() {
@@ -673,6 +679,7 @@ modules_and_programs
 ssh_session
 addresses_and_routes
 network_managers
+roots
 network_storage
 served_storage
 zfs_pools

@@ -35,9 +35,9 @@ var (
 	backups     = []*finding.Rule{finding.BackupUnproven, finding.BackupDirNotSet, finding.BackupDirUnusable}
 	stored      = []*finding.Rule{finding.BackupMissing, finding.BackupDamaged, finding.BackupOfOtherCard}
 	inUse       = []*finding.Rule{finding.CardInUse}
-	writesFiles = []*finding.Rule{finding.FileEdited, finding.FileUnmanaged}
+	writesFiles = []*finding.Rule{finding.FileEdited, finding.FileUnmanaged, finding.FilesNotLasting}
 	withPort    = []*finding.Rule{finding.KernelWithoutDriver, finding.KernelWithoutModule, finding.PackagesInstalled,
-		finding.KernelModulesGone, finding.PortUnknown, finding.PortEthernet}
+		finding.PackagesImpossible, finding.KernelModulesGone, finding.PortUnknown, finding.PortEthernet}
 	needsModules = append(slices.Clip(withPort), finding.ModulesNotAtBoot)
 )
 
@@ -59,7 +59,7 @@ func Places() []Place {
 		{"infiniband_opensm", slices.Concat(anyHost, writesFiles, needsModules, family("SM"), []*finding.Rule{finding.MTUDependsOnFabric})},
 		{"infiniband_ipoib_interface", slices.Concat(anyHost, writesFiles, needsModules, family("IP"))},
 		{"infiniband_fabric_file", []*finding.Rule{finding.ManagedTwice}},
-		{"infiniband_benchmark", slices.Concat(anyHost, family("BM"), []*finding.Rule{finding.PackagesInstalled})},
+		{"infiniband_benchmark", slices.Concat(anyHost, family("BM"), []*finding.Rule{finding.PackagesInstalled, finding.PackagesImpossible})},
 	}
 }
 
