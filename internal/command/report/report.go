@@ -7,6 +7,7 @@ package report
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/atomicfile"
@@ -41,10 +42,14 @@ func run(ctx context.Context, args []string, std command.Streams) int {
 	fs := command.NewFlags("report [options] HOST…", text)
 	var to outputs
 	fs.StringVar(&to.page, "o", "", "write the page to `FILE`; without it and -metrics, to standard output")
-	fs.StringVar(&to.metrics, "metrics", "", "write metrics to `FILE`, whose name has to end in .prom for node_exporter")
+	fs.StringVar(&to.metrics, "metrics", "", "write metrics to `FILE`, whose name has to end in .prom")
 	fs.StringVar(&to.backups, "backup-dir", "", "`DIR` of the provider's backups, to show when each card was backed up last")
 	options := target.Options{NoJSON: true}
 	return options.Run(fs, args, std, func(targets []*target.Target) int {
+		if to.metrics != "" && !strings.HasSuffix(to.metrics, ".prom") {
+			return command.WrongUsage(fs, fmt.Errorf("-metrics %s: node_exporter reads only files that end in .prom",
+				to.metrics), std)
+		}
 		lab := look(ctx, targets, to.backups)
 		if err := ctx.Err(); err != nil {
 			fmt.Fprintln(std.Err, "report: interrupted before all was read; nothing was written")

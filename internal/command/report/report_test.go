@@ -258,6 +258,36 @@ func issues(d document) (all []*html.Node) {
 	return all
 }
 
+// A host that was not read is named with the reason, on standard error, on the page and in the
+// metrics, and the others are shown.
+func TestReport_hosts_that_cannot_be_read(t *testing.T) {
+	t.Parallel()
+	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()})
+	w.Machine(labs.Xeon2zfs).Faults.Update(func(f *labsim.FaultSpec) { f.SudoRefused = true })
+	const refused = "root: user truenas_admin cannot become root: not in sudoers"
+	r := run(t, w, w.Names())
+	if r.status != command.Failed || r.errs != labs.Xeon2zfs+": "+refused+"\n" {
+		t.Errorf("status %d: %s", r.status, r.errs)
+	}
+	d := parse(t, r.page)
+	d.has(t, "unseen", map[string]string{"Host": labs.Xeon2zfs, "Why": refused})
+	d.has(t, "hosts", map[string]string{"Host": labs.Intel9})
+	if strings.Contains(text(d.root), "Nothing is missing or stands out") {
+		t.Error("the page says that all is well")
+	}
+	for _, want := range []string{`{host="intel9"} 1`, `{host="xeon2zfs"} 0`} {
+		if !strings.Contains(r.metrics, "infiniband_host_seen"+want+"\n") {
+			t.Errorf("no %s", want)
+		}
+	}
+	if strings.Contains(r.metrics, `infiniband_findings{host="xeon2zfs"`) {
+		t.Error("findings of a host that was not read are counted")
+	}
+	if r = run(t, w, append(w.Names(), "dead")); r.status != command.Unreachable || !strings.Contains(r.page, "3 attempts") {
+		t.Errorf("status %d: %s", r.status, r.errs)
+	}
+}
+
 // A file is replaced whole or left alone.
 func TestReport_files(t *testing.T) {
 	t.Parallel()
@@ -288,9 +318,14 @@ func TestReport_files(t *testing.T) {
 	if status, out, errs := say(t.Context(), labs.Intel9); status != command.OK || !strings.HasPrefix(out, "<!DOCTYPE html>") {
 		t.Errorf("printed: status %d, %s, %.80s", status, errs, out)
 	}
-	if status, out, errs := say(t.Context(), "-metrics", page, labs.Intel9); status != command.OK || out != "" ||
-		!strings.HasPrefix(read(t, page), "# HELP infiniband_") {
+	metrics := filepath.Join(dir, "lab.prom")
+	if status, out, errs := say(t.Context(), "-metrics", metrics, labs.Intel9); status != command.OK || out != "" ||
+		!strings.HasPrefix(read(t, metrics), "# HELP infiniband_") {
 		t.Errorf("metrics alone: status %d, %s, %.80s", status, errs, out)
+	}
+	if status, _, errs := say(t.Context(), "-metrics", page, labs.Intel9); status != command.Usage ||
+		!strings.Contains(errs, "report: -metrics "+page+": node_exporter reads only files that end in .prom") {
+		t.Errorf("metrics in another file: status %d, %s", status, errs)
 	}
 	if status, _, errs := say(t.Context(), "-json", labs.Intel9); status != command.Usage ||
 		!strings.Contains(errs, "flag provided but not defined: -json") {
@@ -300,7 +335,7 @@ func TestReport_files(t *testing.T) {
 	if err != nil || len(files) > 0 {
 		t.Errorf("%v, left behind: %v", err, files)
 	}
-	info, err := os.Stat(page)
+	info, err := os.Stat(metrics)
 	if err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("%v: node_exporter has to read it: %v", err, fmt.Sprint(info.Mode()))
 	}
