@@ -47,7 +47,7 @@
   }
   let unfolded = [];
   addEventListener("beforeprint", () => {
-    unfolded = folds.map(([fold]) => fold).filter(fold => !fold.open);
+    unfolded = folds.map(([fold]) => fold).filter(fold => !fold.open && fold.matches(".issue"));
     for (const fold of unfolded) fold.open = true;
   });
   addEventListener("afterprint", () => { for (const fold of unfolded) fold.open = false; });
