@@ -235,7 +235,7 @@ func TestAdopt_guide(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	committed, err := exec.CommandContext(t.Context(), "git", "-C", filepath.Join(o.dir, "lab"), "ls-files").Output()
-	want := ".gitignore\n.terraform.lock.hcl\nREADME.md\ncards.tf\nfabric.tf\nnetwork.tf\nproviders.tf\n"
+	want := ".gitignore\n.terraform.lock.hcl\nREADME.md\ncables.tf\ncards.tf\nfabric.tf\nnetwork.tf\nproviders.tf\n"
 	if err != nil || string(committed) != want ||
 		!strings.Contains(string(out), "11 to import, 0 to add, 0 to change, 0 to destroy") {
 		t.Errorf("committed are %s: %v\n%s", committed, err, out)

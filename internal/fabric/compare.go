@@ -27,7 +27,8 @@ type AbsentCable struct {
 	NodeA, NodeB *Node
 }
 
-// AbsentCables lists the expected cables that are not there.
+// AbsentCables lists the expected cables that are not there, and marks the links of those that are slower than
+// expected.
 func (f *Fabric) AbsentCables(expected []ExpectedCable) []AbsentCable {
 	var list []AbsentCable
 	taken := map[*Link]bool{}
@@ -35,7 +36,7 @@ func (f *Fabric) AbsentCables(expected []ExpectedCable) []AbsentCable {
 		a, b := f.nodesNamed(e.A), f.nodesNamed(e.B)
 		if len(a) == 1 && len(b) == 1 {
 			if l := f.between(e, taken); l != nil {
-				taken[l] = true
+				taken[l], l.BelowWish = true, e.slower(l)
 				continue
 			}
 		}
@@ -69,6 +70,7 @@ const (
 	Inactive   = "inactive"   // a link that no subnet manager has made Active
 	Errors     = "errors"     // a counter above its threshold
 	Growing    = "growing"    // a counter above its earlier value
+	Flapping   = "flapping"   // a link that went down since an earlier reading
 	NoLink     = "no_link"    // the port that looks has none
 	NoManager  = "no_sm"
 	Duplicate  = "duplicate_guid"
@@ -186,7 +188,7 @@ func (f *Fabric) cables(expected []ExpectedCable, add adder) {
 			continue
 		}
 		wanted[l] = true
-		if e.MinWidth > l.A.Width || e.MinSpeed > l.A.Speed {
+		if e.slower(l) {
 			add(BelowWish, l.Name(), "%s runs at %s, expected at least %s.", l.Name(), l.Rate(), e.wish())
 		}
 	}

@@ -86,6 +86,8 @@ type Port struct {
 // Link is a cable. B is nil if nobody answers at its other end.
 type Link struct {
 	A, B *Port
+	// BelowWish says that it is slower than expected, see AbsentCables.
+	BelowWish bool
 }
 
 // SM is a subnet manager.

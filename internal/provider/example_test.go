@@ -177,7 +177,7 @@ func TestAccExamples_resources(t *testing.T) {
 				return
 			}
 			w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
-			fabric := name == "infiniband_fabric_file" // needs one, and the diagnostics, which come with opensm
+			fabric := strings.HasPrefix(name, "infiniband_fabric_") // needs one, and the diagnostics, which come with opensm
 			if fabric || strings.Contains(string(text), "port_guid") || name == "infiniband_link_type" || name == "infiniband_port" {
 				vpiFabric(t, w, fabric || strings.Contains(name, "ipoib"))
 			}

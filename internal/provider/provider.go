@@ -170,7 +170,7 @@ func (p *Provider) data(cfg model) *session.Data {
 func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		card.New, firmwarebackup.New, firmwareimage.New, firmware.New, guids.New, linktype.New, nvconfig.New,
-		activation.New, port.New, opensm.New, ipoib.New, benchmark.New, fabricfile.New,
+		activation.New, port.New, opensm.New, ipoib.New, benchmark.New, fabric.NewBaseline, fabricfile.New,
 	}
 }
 

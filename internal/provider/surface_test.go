@@ -72,7 +72,7 @@ var surface = map[string]part{
 		objects: []string{
 			"infiniband_opensm", "infiniband_ipoib_interface", "infiniband_port", "infiniband_fabric", "infiniband_connectivity",
 			"infiniband_rdma_ready",
-			"infiniband_benchmark", "infiniband_host", "infiniband_fabric_file",
+			"infiniband_benchmark", "infiniband_host", "infiniband_fabric_file", "infiniband_fabric_baseline",
 		},
 		glossary: []term{
 			{name: `_guid$`, form: attribute.GUIDType{}},
@@ -219,7 +219,8 @@ func TestSurface_cards_have_no_lists(t *testing.T) {
 
 // notImported are resources that no import can find, with the reason.
 var notImported = map[string]string{
-	"infiniband_benchmark": "a measurement is in the state alone; no host keeps it",
+	"infiniband_benchmark":       "a measurement is in the state alone; no host keeps it",
+	"infiniband_fabric_baseline": "what a fabric was is in the state alone; no host keeps it",
 }
 
 // Every resource has an identity, whose attributes are the parts of the id of an

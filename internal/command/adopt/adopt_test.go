@@ -112,6 +112,26 @@ resource "infiniband_opensm" "intel9" {
   depends_on = [infiniband_link_type.intel9]
 }
 `,
+		"cables.tf": `data "infiniband_fabric" "intel9" {
+  host       = "intel9"
+  port_guid  = "0xe41d2d0300e44ed1"
+  max_errors = {}
+
+  expected_links = [
+    { a = "intel9/1", b = "0x0002c902004a1b00/1", min_width = "4X", min_speed = "FDR" },
+    { a = "intel9/2", b = "0x0002c902004a1b00/2", min_width = "4X", min_speed = "FDR" },
+    { a = "xeon2zfs/1", b = "0x0002c902004a1b00/3", min_width = "4X", min_speed = "FDR" },
+    { a = "xeon2zfs/2", b = "0x0002c902004a1b00/4", min_width = "4X", min_speed = "FDR" },
+  ]
+}
+
+check "fabric_intel9" {
+  assert {
+    condition     = length(data.infiniband_fabric.intel9.differences) == 0
+    error_message = join("\n", data.infiniband_fabric.intel9.differences[*].message)
+  }
+}
+`,
 		"network.tf": `# ibs4d1, TrueNAS middleware
 resource "infiniband_ipoib_interface" "xeon2zfs" {
   host      = "xeon2zfs"

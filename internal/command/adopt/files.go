@@ -16,7 +16,7 @@ import (
 )
 
 // names are the files that may be written, in the order of reading.
-var names = []string{"README.md", "providers.tf", "cards.tf", "fabric.tf", "network.tf", "imports.tf"}
+var names = []string{"README.md", "providers.tf", "cards.tf", "fabric.tf", "cables.tf", "network.tf", "imports.tf"}
 
 // ignored is the file that lists what does not belong into a repository. An existing
 // one is kept.
@@ -81,6 +81,9 @@ func create(path string, data []byte) error {
 // files are the texts of all files by name.
 func (o *order) files(lab found) map[string][]byte {
 	out := lab.Files()
+	if cables := lab.Cables(); cables != nil {
+		out["cables.tf"] = cables
+	}
 	more := ""
 	if lab.secret() {
 		more = "\nThe password for sudo is in no file: set `INFINIBAND_SUDO_PASSWORD`.\n"

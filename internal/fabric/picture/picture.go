@@ -26,7 +26,7 @@ func colour(l *fabric.Link) string {
 	switch {
 	case !usable(l):
 		return colourDown
-	case l.Degraded():
+	case l.Degraded() || l.BelowWish:
 		return colourSlow
 	}
 	return colourFine

@@ -265,7 +265,7 @@ func (f *Lab) TakeOver() {
 	f.gather(f.TakenOver())
 }
 
-// Draw asks for a picture of each fabric. It asks hosts with a subnet manager first,
+// Draw asks for a picture and the cables of each fabric. It asks hosts with a subnet manager first,
 // and no host that an earlier picture shows.
 func (f *Lab) Draw(ctx context.Context) {
 	var names []string
@@ -286,8 +286,7 @@ func (f *Lab) Draw(ctx context.Context) {
 		fabric, err := f.first.data(ctx, "infiniband_fabric", map[string]any{"host": name})
 		switch {
 		case err == nil:
-			f.pictures = append(f.pictures, textOf(fabric["mermaid"]))
-			for _, host := range hostsOf(fabric["nodes"]) {
+			for _, host := range f.drawn(name, fabric) {
 				seen[host] = true
 			}
 		case f.undrawn == "":

@@ -291,7 +291,8 @@ type Lab struct {
 	first    *Walk // which imported the objects
 	objects  []*Object
 	pictures []string // of the fabrics, as Mermaid
-	undrawn  string   // why there is none
+	cablings []cabling
+	undrawn  string // why there is none
 }
 
 // Machine is one host.

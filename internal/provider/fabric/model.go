@@ -25,11 +25,13 @@ type model struct {
 	Expected  []expectedModel `tfsdk:"expected_links"`
 	Limits    types.Map       `tfsdk:"max_errors"`
 	Baseline  types.Map       `tfsdk:"baseline"`
+	Since     types.Object    `tfsdk:"since"`
 
 	Fabric      types.String `tfsdk:"fabric"`
 	Nodes       types.Map    `tfsdk:"nodes"`
 	Switches    types.Map    `tfsdk:"switches"`
 	Links       types.List   `tfsdk:"links"`
+	Cables      types.List   `tfsdk:"cables"`
 	SMs         types.List   `tfsdk:"sms"`
 	Partitions  types.Map    `tfsdk:"partitions"`
 	Differences types.List   `tfsdk:"differences"`
@@ -88,13 +90,15 @@ type comparisonModel struct {
 	links  []fabric.ExpectedCable
 	limits fabric.Limits
 	before map[string]map[string]uint64
+	since  *fabric.Reading // an earlier one; nil without one
+	now    fabric.Reading
 }
 
-func (m *model) portGUID() ib.GUID {
-	if m.PortGUID.ValueString() == "" {
+func guidOf(port attribute.GUID) ib.GUID {
+	if port.ValueString() == "" {
 		return 0
 	}
-	g, err := ib.ParseGUID(m.PortGUID.ValueString())
+	g, err := ib.ParseGUID(port.ValueString())
 	if err != nil {
 		return 0 // refused by the attribute's type before
 	}
@@ -103,7 +107,7 @@ func (m *model) portGUID() ib.GUID {
 
 // looksThrough names the port that was chosen; the configuration's own spelling stays.
 func (m *model) looksThrough(port ib.GUID) {
-	if m.PortGUID.IsNull() || m.PortGUID.ValueString() == "" {
+	if port != 0 && m.PortGUID.ValueString() == "" {
 		m.PortGUID = attribute.GUIDText(port)
 	}
 }
@@ -147,17 +151,18 @@ func (m *model) expectations() (w comparisonModel, err error) {
 			}
 		}
 	}
-	w.before = m.baseline()
-	return w, nil
+	w.before = countersOf(m.Baseline)
+	w.since, err = readingOf(m.Since)
+	return w, err
 }
 
-// baseline is nil without one.
-func (m *model) baseline() map[string]map[string]uint64 {
-	if m.Baseline.IsNull() {
+// countersOf is nil for a map that is null.
+func countersOf(all types.Map) map[string]map[string]uint64 {
+	if all.IsNull() {
 		return nil
 	}
 	before := map[string]map[string]uint64{}
-	for id, v := range m.Baseline.Elements() {
+	for id, v := range all.Elements() {
 		counters, ok := v.(types.Map)
 		if !ok {
 			continue
@@ -172,6 +177,18 @@ func (m *model) baseline() map[string]map[string]uint64 {
 	return before
 }
 
+// differences are those from what is expected. With an earlier reading the sums of counters are silent.
+func (w comparisonModel) differences(f *fabric.Fabric) []fabric.Difference {
+	if w.since == nil {
+		return f.Compare(w.links, w.limits, w.before)
+	}
+	all := f.Compare(w.links, nil, w.before)
+	if f.Counted {
+		all = append(all, f.CompareSince(*w.since, w.now, w.limits)...)
+	}
+	return all
+}
+
 func (m *model) observe(f *fabric.Fabric, w comparisonModel) {
 	m.ID, m.Fabric = m.Host, attribute.OrNull(f.Called())
 	nodes, switches := map[string]attr.Value{}, map[string]attr.Value{}
@@ -184,12 +201,13 @@ func (m *model) observe(f *fabric.Fabric, w comparisonModel) {
 	}
 	m.Nodes, m.Switches = types.MapValueMust(nodeTypes, nodes), types.MapValueMust(nodeTypes, switches)
 	m.Links = list(linkTypes, f.Links, linkValue)
+	m.Cables = list(cableTypes, f.Cables(), cableValue)
 	m.SMs = list(smTypes, f.SMs, smValue)
 	m.Partitions = types.MapNull(partitionTypes)
 	if f.Detailed {
 		m.Partitions = types.MapValueMust(partitionTypes, partitionValues(f))
 	}
-	m.Differences = list(differenceTypes, f.Compare(w.links, w.limits, w.before), func(d fabric.Difference) attr.Value {
+	m.Differences = list(differenceTypes, w.differences(f), func(d fabric.Difference) attr.Value {
 		return types.ObjectValueMust(differenceTypes.AttrTypes, map[string]attr.Value{
 			"kind": types.StringValue(d.Kind), "where": types.StringValue(d.Where), "message": types.StringValue(d.Message),
 		})

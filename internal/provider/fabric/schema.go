@@ -62,6 +62,16 @@ func arguments() map[string]schema.Attribute {
 			MarkdownDescription: "Counters by name with the most that is not a difference since they were last cleared; `{}` " +
 				"is no limit. By default 10 of `SymbolErrorCounter`, `LinkErrorRecoveryCounter`, `LinkDownedCounter`, " +
 				"`PortRcvErrors` and `LocalLinkIntegrityErrors`."},
+		"since": schema.SingleNestedAttribute{Optional: true,
+			MarkdownDescription: "An earlier reading, `reading` of `infiniband_fabric_baseline`: links that went down since and " +
+				"cables with errors at a higher rate are differences. `max_errors` is per hour then, and sums are silent.",
+			Attributes: map[string]schema.Attribute{
+				"read_at": schema.StringAttribute{Required: true, MarkdownDescription: "When."},
+				"counters": schema.MapAttribute{Required: true, ElementType: counterTypes,
+					MarkdownDescription: "Error counters by port and name."},
+				"boot_ids": schema.MapAttribute{Required: true, ElementType: types.StringType,
+					MarkdownDescription: "Boots of hosts."},
+			}},
 		"baseline": schema.MapAttribute{Optional: true, ElementType: counterTypes,
 			MarkdownDescription: "An earlier `counters` to compare with, because a data source has no memory. A counter below " +
 				"its earlier value was cleared, and all of it counts as growth."},
@@ -78,6 +88,12 @@ func results() map[string]schema.Attribute {
 		"switches": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Switches by node GUID.",
 			NestedObject: nodeSchema()},
 		"links": linksSchema(),
+		"cables": schema.ListNestedAttribute{Computed: true,
+			MarkdownDescription: "The cables that are there, as `expected_links` takes them.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"a": text("One end: node and port."), "b": text("The other end."), "min_width": text("Width that it has, such as `4X`."),
+				"min_speed": text("Speed that it has, such as `FDR`."),
+			}}},
 		"sms": schema.ListNestedAttribute{Computed: true,
 			MarkdownDescription: "Subnet managers, the master first. With `detail = false` only the master.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
@@ -100,7 +116,8 @@ func results() map[string]schema.Attribute {
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"kind": text("`missing`, `ambiguous` and `unexpected` cables; `slow`: below what is expected; `degraded`: both " +
 					"ends support more, or a PCIe slot is too slow; `silent`: nobody answers behind a link; " +
-					"`inactive`: not Active although there is a subnet manager; `errors` and `growing` counters; `no_sm`; " +
+					"`inactive`: not Active although there is a subnet manager; `errors` and `growing` counters; " +
+					"`flapping`: a link went down since an earlier reading; `no_sm`; " +
 					"`no_link`: the port that looks has no link, so that nothing is known of its fabric; " +
 					"`duplicate_guid`; `zero_guid`; `unknown_guid`: no node has a GUID of `node_name_map`; `two_fabrics`: the " +
 					"ports are of several fabrics by the provider's `fabrics`."),

@@ -152,7 +152,9 @@ func proofSection() string {
 		word = "else if"
 	}
 	b.WriteString("{{ else if eq .Name \"infiniband_fabric_file\" }}\n## Where it works\n\nEverywhere: it asks no host. " +
-		"The file is on the machine that runs Terraform.\n{{ end }}\n")
+		"The file is on the machine that runs Terraform.\n{{ else if eq .Name \"infiniband_fabric_baseline\" }}\n" +
+		"## Where it works\n\nWhere `infiniband_fabric` does: the host needs the programs of infiniband-diags. Nothing is " +
+		"changed on it.\n{{ end }}\n")
 	return b.String()
 }
 

@@ -1,0 +1,75 @@
+package adoption
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// cabling is a fabric as it was found: the cables, and who looked at it.
+type cabling struct {
+	host, port string
+	cables     []tftypes.Value
+}
+
+func cablingOf(host string, fabric map[string]tftypes.Value) (c cabling) {
+	c.host, c.port = host, textOf(fabric["port_guid"])
+	if list := fabric["cables"]; !list.IsNull() && list.IsKnown() {
+		_ = list.As(&c.cables) // it is a list
+	}
+	return c
+}
+
+// Cables is a file that holds the cables of each fabric that was drawn; empty without one. Error counters are
+// sums that nobody may have cleared for years, so they are no difference here.
+func (f *Lab) Cables() []byte {
+	var blocks []string
+	for _, c := range f.cablings {
+		if len(c.cables) == 0 {
+			continue
+		}
+		var b strings.Builder
+		name := identifier(c.host)
+		fmt.Fprintf(&b, "data \"infiniband_fabric\" %q {\nhost = %s\nport_guid = %s\nmax_errors = {}\n\nexpected_links = [\n",
+			name, Text(c.host), Text(c.port))
+		for _, cable := range c.cables {
+			b.WriteString(cableLine(cable))
+		}
+		fmt.Fprintf(&b, "]\n}\n\ncheck %q {\nassert {\ncondition = length(data.infiniband_fabric.%s.differences) == 0\n"+
+			"error_message = join(\"\\n\", data.infiniband_fabric.%s.differences[*].message)\n}\n}\n", "fabric_"+name, name, name)
+		blocks = append(blocks, b.String())
+	}
+	if len(blocks) == 0 {
+		return nil
+	}
+	return Format(comment("The cables as they were found, each with its width and speed. Every plan names those that are "+
+		"missing, new or slower. For errors and links that flap, see infiniband_fabric_baseline.") + "\n" +
+		strings.Join(blocks, "\n"))
+}
+
+// cableLine puts a cable on one line, as a person would.
+func cableLine(cable tftypes.Value) string {
+	var values map[string]tftypes.Value
+	if cable.As(&values) != nil {
+		return ""
+	}
+	var words []string
+	for _, name := range []string{"a", "b", "min_width", "min_speed"} {
+		if text := textOf(values[name]); text != "" {
+			words = append(words, name+" = "+Text(text))
+		}
+	}
+	return "{ " + strings.Join(words, ", ") + " },\n"
+}
+
+// drawn takes what a host sees of its fabric, and gives the hosts that are on it.
+func (f *Lab) drawn(host string, fabric map[string]tftypes.Value) []string {
+	f.pictures = append(f.pictures, textOf(fabric["mermaid"]))
+	c := cablingOf(host, fabric)
+	if !slices.ContainsFunc(f.cablings, func(other cabling) bool { return identifier(other.host) == identifier(host) }) {
+		f.cablings = append(f.cablings, c)
+	}
+	return hostsOf(fabric["nodes"])
+}
