@@ -106,8 +106,9 @@ func TestTwoFabrics_subnets(t *testing.T) {
 	w := Start(t, Options{Hosts: rails()})
 	w.needSimulated("needs two fabrics")
 	drivers(w)
-	ws := w.Workspace()
-	var cfg Config
+	ws, sms := w.Workspace(), w.ofRails()
+	cfg := Config{sms[0], sms[2]}
+	mustApply(t, ws, cfg)
 	for i, host := range []string{w.Names()[0], w.Names()[2]} {
 		it := ipoib(host, map[string]any{"port_guid": w.firstPort(host), "mode": []string{"connected", "datagram"}[i]})[0]
 		it.Name = host

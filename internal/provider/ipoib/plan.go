@@ -229,7 +229,7 @@ func (o object) members(ctx context.Context, d ipoib.Request) []judge.Member {
 	others := o.Planned.SetIPoIB(ref(d), planned.IPoIB{Mode: d.Config.Mode.String(), MTU: d.Config.MTU},
 		d.Config.Addresses)
 	for setting, ports := range others {
-		i := slices.IndexFunc(ports, func(other attribute.PortRef) bool { return !o.OnTwoFabrics(ctx, ref(d), other) })
+		i := slices.IndexFunc(ports, func(other attribute.PortRef) bool { return !o.ShowTwoFabrics(ctx, ref(d), other) })
 		if i >= 0 {
 			all = append(all, judge.Member{Name: ports[i].String(), Mode: ib.IPoIBMode(setting.Mode), MTU: setting.MTU})
 		}

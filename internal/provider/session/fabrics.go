@@ -10,24 +10,32 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
-// OnTwoFabrics reports whether two ports are known to be on different fabrics. What the configuration says
-// counts first. Where it is silent, both ports must have a link; then the address of an Active port tells, or a
-// walk over the fabric of the first, one command that is remembered. Not known is false.
+// OnTwoFabrics reports whether two ports are known to be on different fabrics: by ShowTwoFabrics or, if the
+// configuration is silent, by a walk over the fabric of the first. It is one command, and is remembered.
 func (d *Data) OnTwoFabrics(ctx context.Context, a, b attribute.PortRef) bool {
+	if d.ShowTwoFabrics(ctx, a, b) {
+		return true
+	}
+	snap, _, linked := d.linkedPort(ctx, a)
+	_, _, too := d.linkedPort(ctx, b)
+	said := d.Fabrics.Of(a) != "" && d.Fabrics.Of(b) != ""
+	return !said && linked && too && a.GUID != b.GUID && d.misses(ctx, snap, a.GUID, b.GUID)
+}
+
+// ShowTwoFabrics reports whether the configuration says that two ports are on different fabrics, or if it is silent,
+// whether both are Active with addresses that one fabric does not have. Not known is false.
+func (d *Data) ShowTwoFabrics(ctx context.Context, a, b attribute.PortRef) bool {
 	if one, two := d.Fabrics.Of(a), d.Fabrics.Of(b); one != "" && two != "" {
 		return one != two
 	}
-	snap, one, ok := d.linkedPort(ctx, a)
-	_, two, linked := d.linkedPort(ctx, b)
-	if !ok || !linked || a.GUID == b.GUID {
+	_, one, ok := d.linkedPort(ctx, a)
+	_, two, too := d.linkedPort(ctx, b)
+	// A port that is not Active may show what an earlier subnet manager has set.
+	served := func(p inventory.Port) bool { return p.State == "Active" && p.LID != 0 && p.SMLID != 0 }
+	if !ok || !too || a.GUID == b.GUID || !served(one) || !served(two) {
 		return false
 	}
-	// A subnet manager gives a LID once and one prefix to all. A port that is not Active may show those of before.
-	if one.State == "Active" && two.State == "Active" &&
-		(one.LID == two.LID && one.LID != 0 || one.Prefix != two.Prefix) {
-		return true
-	}
-	return d.misses(ctx, snap, a.GUID, b.GUID)
+	return one.LID == two.LID || one.SMLID != two.SMLID || one.Prefix != two.Prefix
 }
 
 // misses reports whether a walk over the fabric of a port has found no other port with a GUID.
