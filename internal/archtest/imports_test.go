@@ -106,7 +106,7 @@ fabric/picture: fabric
 hca/image: ib fwimage safety shellcmd host tool inventory hca/cards
 hca/journal: fact ib safety inventory -context -os -os/exec
 hca/cards: explain changes fact finding ib safety shellcmd host hosts tool inventory platform hca/journal poll
-hca/activation: safety finding shellcmd inventory platform hca/cards hca/journal
+hca/activation: safety finding shellcmd host tool inventory platform hca/cards hca/journal
 hca/job: fact ib finding safety shellcmd host tool inventory hca/cards hca/journal -os -os/exec
 hca/record: changes fact ib shellcmd host tool inventory hca/journal -os -os/exec
 hca/backup: ib fwimage safety shellcmd host tool inventory hca/cards hca/image hca/journal -os/exec

@@ -103,6 +103,10 @@ func (b *bench) putTwin() error {
 // failingReboot ends in this step, before the host is asked or with a request that it refuses.
 type failingReboot string
 
+func (failingReboot) Drained(ctx context.Context, do func(context.Context) error) error {
+	return do(ctx)
+}
+
 func (f failingReboot) Reboot(ctx context.Context, _ string, ready func(context.Context) error) (string, error) {
 	if string(f) == reboot.StepRequest {
 		if err := ready(ctx); err != nil {

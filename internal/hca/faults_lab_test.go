@@ -201,6 +201,8 @@ func TestApplyFirmware_reboot_that_does_not_help_is_not_repeated(t *testing.T) {
 
 type rebootFunc func() string
 
+func (rebootFunc) Drained(ctx context.Context, do func(context.Context) error) error { return do(ctx) }
+
 func (r rebootFunc) Reboot(ctx context.Context, _ string, ready func(context.Context) error) (string, error) {
 	if err := ready(ctx); err != nil {
 		return "", err

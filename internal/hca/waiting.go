@@ -8,6 +8,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
@@ -63,7 +64,23 @@ func Waiting(ctx context.Context, c cards.Card) ([]string, error) {
 // Activate restarts the host of some cards once, if anything waits in one of them, and proves that
 // each runs it. It says what it has done. Errors are those of ApplyFirmware.
 func (o *Ops) Activate(ctx context.Context, all []cards.Card, consent []string) (did []string, err error) {
-	var waits []activation.Wait
+	waits, err := waitsOf(ctx, all, consent)
+	if err != nil {
+		return nil, err
+	}
+	return did, activation.RunAll(ctx, o.Session, waits, &did)
+}
+
+// Reset is Activate by resets of the chips, without a restart of the host.
+func (o *Ops) Reset(ctx context.Context, all []cards.Card) (did []string, err error) {
+	waits, err := waitsOf(ctx, all, nil)
+	if err != nil {
+		return nil, err
+	}
+	return did, activation.ResetAll(ctx, o.Session, waits, &did)
+}
+
+func waitsOf(ctx context.Context, all []cards.Card, consent []string) (waits []activation.Wait, err error) {
 	for _, c := range all {
 		goals, err := goalsOf(ctx, c, consent)
 		if err != nil {
@@ -73,7 +90,36 @@ func (o *Ops) Activate(ctx context.Context, all []cards.Card, consent []string) 
 			waits = append(waits, activation.Wait{Card: c, Goal: together(c, goals)})
 		}
 	}
-	return did, activation.RunAll(ctx, o.Session, waits, &did)
+	return waits, nil
+}
+
+// AgainstReset says why only a restart of its host makes a card run what waits in it, and what a plan writes before:
+// firmware without a PSID and no GUIDs are none. It is empty if a reset of the chip does. Errors are those of
+// the host.
+func (o *Ops) AgainstReset(ctx context.Context, c cards.Card, to ib.Firmware, guids *ib.GUIDSet) (string, error) {
+	l, err := c.Look(ctx)
+	if err != nil {
+		return "", err
+	}
+	running, flash := l.Facts.Running.Or(ib.Firmware{}), l.Card.InFlash()
+	if to.PSID == "" {
+		to = flash.Firmware
+	}
+	switch {
+	case running.PSID != "" && to.PSID != "" && running.PSID != to.PSID:
+		return "firmware of another PSID may need other PCI resources, which only a start of the host gives out", nil
+	case newMACs(l), guids != nil && (guids.MAC1 != flash.GUIDs.MAC1 || guids.MAC2 != flash.GUIDs.MAC2):
+		return "an InfiniBand port shows no MAC, so that only a restart proves the new ones", nil
+	}
+	waits, err := waitsOf(ctx, []cards.Card{c}, nil)
+	if err != nil {
+		return "", err
+	}
+	var goal *activation.Goal
+	if len(waits) > 0 {
+		goal = &waits[0].Goal
+	}
+	return activation.AgainstReset(ctx, o.Session, c, goal)
 }
 
 // goalsOf are those of all that waits in a card.

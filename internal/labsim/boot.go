@@ -120,6 +120,7 @@ func (m *Machine) bootCards() {
 	first := m.boots == 1
 	m.mu.Unlock()
 	for _, c := range m.installed {
+		m.SetLink(c, true)
 		if !spec.CardKeepsPower || first {
 			c.Boot()
 		}

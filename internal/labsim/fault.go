@@ -59,6 +59,10 @@ type FaultSpec struct {
 	FlashSlow       time.Duration `json:"flash_slow,omitempty"`         // real time per 4 KiB sector programmed
 	FlashVerifyFail int           `json:"flash_verify_fail,omitempty"`  // n-th flash operation reads back wrong
 	PowerCutAtFlash int           `json:"power_cut_at_flash,omitempty"` // n-th erase or program operation
+	// before the n-th of the six steps of mstfwreset it is killed, or the power of the host fails
+	KillAtReset     int  `json:"kill_at_reset,omitempty"`
+	PowerCutAtReset int  `json:"power_cut_at_reset,omitempty"`
+	ResetFails      bool `json:"reset_fails,omitempty"` // the link comes back, and the card was not reset
 }
 
 // ProgramFault is what happens to a program that starts on a machine.
@@ -88,6 +92,7 @@ type Faults struct {
 	spec   FaultSpec
 	execs  int
 	flash  int
+	resets int // steps of mstfwreset
 	struck int
 	traps  []*trap
 }
@@ -96,7 +101,7 @@ type Faults struct {
 func (f *Faults) Set(spec FaultSpec) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.spec, f.execs, f.flash, f.traps = spec, 0, 0, nil
+	f.spec, f.execs, f.flash, f.resets, f.traps = spec, 0, 0, 0, nil
 }
 
 // Update changes some faults and keeps the rest.
@@ -217,6 +222,23 @@ func (f *Faults) NextExec(text string) ExecFault {
 type flashFault struct {
 	powerCut, verifyFail bool
 	kill                 syscall.Signal
+}
+
+// StrikeReset counts a step of mstfwreset, which p is, and does what strikes there.
+func (f *Faults) StrikeReset(p *Proc) {
+	f.mu.Lock()
+	f.resets++
+	kill, power := f.spec.KillAtReset == f.resets, f.spec.PowerCutAtReset == f.resets
+	if kill || power {
+		f.struck++
+	}
+	f.mu.Unlock()
+	if kill {
+		p.Signal(syscall.SIGKILL)
+	}
+	if power {
+		p.Machine.PowerCut()
+	}
 }
 
 // nextFlash counts an erase or program operation on any of the machine's cards

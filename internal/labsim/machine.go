@@ -49,6 +49,7 @@ type Config struct {
 	Netdevs         []Netdev // what is not a card's: eno1
 	Gateway         netip.Addr
 	BootDelay       time.Duration // simulated time from going down to SSH back
+	Virtual         bool          // a virtual machine
 }
 
 // Machine is one host.

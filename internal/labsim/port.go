@@ -41,6 +41,7 @@ type CardConfig struct {
 	// Link is what the ports can do, by default what the model can.
 	Link    LinkCaps
 	CapMask uint32 // of the ports, without IsSM; default that of a ConnectX-3
+	NoReset bool   // its firmware offers no reset while the host runs
 }
 
 // defaultCapMask is what a ConnectX-3 shows; isSM is set while a subnet manager
@@ -58,6 +59,7 @@ type Card struct {
 	// RDMA is the name in /sys/class/infiniband; empty without an IB driver.
 	RDMA     string
 	Ports    []*Port
+	linkDown bool // the PCI link, see SetLink
 	bound    bool
 	renaming *Timer // of the RDMA device, by udev
 }

@@ -76,6 +76,13 @@ func (m *Machine) seedVolatile() {
 	m.FS.PutDynamic("/proc/sys/kernel/random/boot_id", 0o444, line(m.BootID), nil)
 	m.FS.PutDynamic("/proc/sys/kernel/hostname", 0o644, text(m.Name), nil)
 	m.FS.PutDynamic("/proc/sys/kernel/osrelease", 0o444, text(m.Kernel), nil)
+	m.FS.PutDynamic("/proc/cpuinfo", 0o444, line(func() string {
+		flags := "fpu vme de"
+		if m.Config.Virtual {
+			flags += " hypervisor"
+		}
+		return "processor\t: 0\nflags\t\t: " + flags + " lm"
+	}), nil)
 	m.FS.PutDynamic("/proc/version", 0o444, text("Linux version "+m.Kernel), nil)
 	m.FS.PutDynamic("/proc/uptime", 0o444, line(func() string {
 		s := m.Lab.Clock.Now().Sub(m.BootTime()).Seconds()

@@ -31,6 +31,12 @@ func (o onPlatform) Reboot(ctx context.Context, reason string, ready func(contex
 	return o.platform.Reboot(ctx, o.host, policy)
 }
 
+func (o onPlatform) Drained(ctx context.Context, do func(context.Context) error) error {
+	policy := o.policy
+	policy.Note = inventory.OwedNote
+	return reboot.Around(ctx, o.host, policy, do)
+}
+
 func (o onPlatform) Places(s *inventory.Snapshot) platform.Places {
 	return o.platform.LinkTypePlaces(s, o.pci)
 }

@@ -29,6 +29,8 @@ type Host interface {
 // Platform.
 type Rebooter interface {
 	Reboot(ctx context.Context, reason string, ready func(context.Context) error) (bootID string, err error)
+	// Drained runs do between the drain commands and the resume commands of the host, without a restart.
+	Drained(ctx context.Context, do func(context.Context) error) error
 }
 
 // LinkTypeStore is what the platform of a host has for the types of a card's ports. See Platform.

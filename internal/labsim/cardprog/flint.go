@@ -162,7 +162,7 @@ func findCard(p *labsim.Proc, name string) (*labsim.Card, bool) {
 		bdf = "0000:" + bdf
 	}
 	c := p.Machine.Card(bdf)
-	return c, c != nil
+	return c, c != nil && p.Machine.HasLink(c)
 }
 
 // configFile is the file by which a tool reaches a card, as /proc names it.

@@ -17,6 +17,8 @@ func Install(m *labsim.Machine) {
 	m.Install("/usr/sbin/modprobe", labsim.WithFlags(modprobe, false, "q", "n", "a", "r"))
 	m.Install("/usr/sbin/modinfo", labsim.WithFlags(modinfo, false, "n"))
 	m.Install("/usr/bin/lspci", labsim.WithFlags(lspci, false, "D", "n", "v", "s=", "d="))
+	// Only mstfwreset runs it, inside of what is simulated.
+	m.Install("/usr/bin/setpci", func(_ context.Context, p *labsim.Proc) int { return p.Unknown("setpci") })
 }
 
 // InstallMstflint puts the programs of the mstflint package into a machine, as
@@ -24,7 +26,8 @@ func Install(m *labsim.Machine) {
 func InstallMstflint(m *labsim.Machine) {
 	m.Install("/usr/bin/mstflint", mstflint)
 	m.Install("/usr/bin/mstconfig", mstconfig)
-	m.Install("/usr/bin/mstreg", labsim.WithFlags(mstreg, false, "d=", "reg_id=", "reg_len=", "get"))
+	m.Install("/usr/bin/mstreg", labsim.WithFlags(mstreg, false, "d=", "reg_id=", "reg_len=", "reg_name=", "get"))
+	m.Install("/usr/bin/mstfwreset", labsim.WithFlags(mstfwreset, false, "d=", "l=", "y"))
 }
 
 // modprobe knows modprobe [-q] [-n] NAME, modprobe -a NAME... and -r NAME...

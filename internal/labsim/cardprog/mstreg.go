@@ -9,9 +9,11 @@ import (
 
 const registerRule = "=======================\n"
 
-// mstreg knows the question for the register of updates, which it only reads.
+// mstreg knows the questions for the registers of updates and of resets, which it only reads.
 func mstreg(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
-	if f.Get("reg_id") != "0x9062" || f.Get("reg_len") != "0x20" || !f.Has("get") || len(f.Args) > 0 {
+	updates := f.Get("reg_id") == "0x9062" && f.Get("reg_len") == "0x20" && !f.Has("reg_name")
+	resets := f.Get("reg_name") == "MFRL" && !f.Has("reg_id") && !f.Has("reg_len")
+	if updates == resets || !f.Has("get") || len(f.Args) > 0 {
 		return p.Unknown("question of mstreg")
 	}
 	c, found := findCard(p, f.Get("d"))
@@ -26,6 +28,9 @@ func mstreg(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	u := c.Update()
 	if u == nil {
 		return refuseRegister(p, "FW burnt on device does not support generic access register")
+	}
+	if resets {
+		return mstregMFRL(p, c)
 	}
 	v := u.View()
 	p.Printf("Sending access register...\n\nAddress    | Data\n%s", registerRule)

@@ -115,9 +115,36 @@ func Run(ctx context.Context, h *hosts.Host, policy Policy, r Restart) (string, 
 	return after, nil
 }
 
+// Around runs the drain commands, then do, then the resume commands, whatever comes of do: for what takes a card
+// away and does not restart its host. Its error is *Error, in StepReady with that of do.
+func Around(ctx context.Context, h *hosts.Host, policy Policy, do func(context.Context) error) error {
+	if policy.Timeout <= 0 {
+		policy.Timeout = defaultTimeout
+	}
+	policy.Ready = do
+	b := &rebooter{h: h, policy: policy, begin: time.Now()}
+	step, err := b.prepare(ctx)
+	b.giveBack(context.WithoutCancel(ctx))
+	switch {
+	case err != nil:
+		return b.stepError(step, err)
+	case b.unresumedBy != nil:
+		return b.stepError(StepResume, b.unresumedBy)
+	}
+	return nil
+}
+
 // ask asks for the restart, after the drain commands and a last look. It names the step
 // that failed.
 func (b *rebooter) ask(ctx context.Context, r Restart) (step string, err error) {
+	if step, err = b.prepare(ctx); err != nil {
+		return step, err
+	}
+	return StepRequest, b.request(ctx, r)
+}
+
+// prepare runs the drain commands and takes the last look.
+func (b *rebooter) prepare(ctx context.Context) (step string, err error) {
 	if err = b.owe(ctx); err != nil {
 		return StepDrain, err
 	}
@@ -133,7 +160,7 @@ func (b *rebooter) ask(ctx context.Context, r Restart) (step string, err error) 
 			return StepReady, err
 		}
 	}
-	return StepRequest, b.request(ctx, r)
+	return "", nil
 }
 
 func (b *rebooter) stepError(step string, err error) error {

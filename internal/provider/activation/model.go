@@ -20,15 +20,29 @@ import (
 const standardTimeout = 45 * time.Minute
 
 type model struct {
-	ID       types.String   `tfsdk:"id"`
-	Host     types.String   `tfsdk:"host"`
-	Allow    types.Object   `tfsdk:"allow"`
-	Timeouts timeouts.Value `tfsdk:"timeouts"`
+	ID         types.String   `tfsdk:"id"`
+	Host       types.String   `tfsdk:"host"`
+	Activation types.String   `tfsdk:"activation"`
+	Allow      types.Object   `tfsdk:"allow"`
+	Timeouts   timeouts.Value `tfsdk:"timeouts"`
 	attribute.Restart
 
+	Way     types.String `tfsdk:"way"`
 	Change  types.String `tfsdk:"change"`
 	Running types.Map    `tfsdk:"running"`
 }
+
+// least is the activation that resets cards where that does, and restarts the host only where it does not.
+const least = "least"
+
+// resets reports whether the plan resets cards and restarts nothing.
+func (m *model) resets() bool { return strings.HasPrefix(m.Way.ValueString(), wayReset) }
+
+// The ways begin with these.
+const (
+	wayReset   = "reset by mstfwreset (level 3): "
+	wayRestart = "restart of the host: "
+)
 
 // consent names the interfaces that may go down.
 func (m *model) consent() []string {

@@ -3,13 +3,16 @@ package activation
 import (
 	"context"
 	"slices"
+	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	hcaactivation "github.com/ibfabric/terraform-provider-infiniband/internal/hca/activation"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -47,16 +50,66 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	f := r.foresee(ctx, host, what, resp)
+	if plan.Activation.ValueString() == least {
+		f.way = r.way(ctx, f, what, diags)
+	}
 	if diags.HasError() || !r.check(ctx, f, config.consent(), what, resp) {
 		return
 	}
 	plan.ID = config.Host
 	plan.fill(f, exists)
-	planned.Steady{Held: exists, ToDo: f.text != "", Live: []string{"change", "restarts", "drains", "running"},
-		Foreseen: true}.Plan(ctx, req, resp, &plan)
-	if f.text != "" && !plan.ShownAfter(state.Restart) {
+	planned.Steady{Held: exists, ToDo: f.text != "", Live: []string{"way", "change", "restarts", "drains", "running"},
+		Foreseen: true, Kept: []string{"activation"}}.Plan(ctx, req, resp, &plan)
+	if f.text != "" {
+		plan.warnHidden(&state, f, diags)
+	}
+}
+
+// warnHidden says what an engine does not show: a state keeps what the last change was, and what is equal is hidden.
+func (m *model) warnHidden(state *model, f foreseen, diags *diag.Diagnostics) {
+	host := m.Host.ValueString()
+	switch {
+	case m.resets() && m.Way.Equal(state.Way):
+		diags.AddWarning("The apply resets cards of host "+host, "It "+f.text+": "+f.way+".")
+	case !m.resets() && !m.ShownAfter(state.Restart):
 		diags.AddWarning("The apply restarts host "+host+" for its cards", "The restart "+f.text+".")
 	}
+}
+
+// way says how what waits is activated most gently: by resets if each card that waits can be reset, else by the
+// restart, which is then one for all.
+func (r *Resource) way(ctx context.Context, f foreseen, what string, diags *diag.Diagnostics) string {
+	if diags.HasError() {
+		return ""
+	}
+	var idle []cards.Card
+	for _, at := range f.cards {
+		if !slices.Contains(f.due, at) {
+			idle = append(idle, at.HCA)
+		}
+	}
+	if len(idle) > 0 {
+		err := hcaactivation.Stranded(ctx, f.cards[0].Host, idle)
+		if diagnostic.AddErrorAt(diags, path.Root("host"), what, err); err != nil {
+			return ""
+		}
+	}
+	var reset []string
+	for _, at := range f.due {
+		card := r.Planned.Card(at.Ref)
+		why, err := r.Cards.AgainstReset(ctx, at.HCA, card.Firmware, card.GUIDs)
+		if diagnostic.AddErrorAt(diags, path.Root("host"), what, err); err != nil {
+			return ""
+		}
+		if why != "" {
+			return wayRestart + at.Ref.PCI.String() + ": " + why
+		}
+		reset = append(reset, at.Ref.PCI.String())
+	}
+	if len(reset) == 0 {
+		return ""
+	}
+	return wayReset + strings.Join(reset, ", ")
 }
 
 // foreseen is what waits in the cards of a host for a restart.
@@ -64,8 +117,9 @@ type foreseen struct {
 	cards   []*session.CardAt // all that load their flash then
 	due     []*session.CardAt // those that wait
 	text    string
-	planned bool // this walk writes some of it
-	only    bool // all of it
+	way     string // with activation = "least"; empty if nothing waits
+	planned bool   // this walk writes some of it
+	only    bool   // all of it
 }
 
 // foresee gathers what the resources that were planned before write, and what earlier applies have
@@ -102,6 +156,16 @@ func (r *Resource) foresee(ctx context.Context, host, what string, resp *resourc
 	return f
 }
 
+func (f foreseen) resets() bool { return strings.HasPrefix(f.way, wayReset) }
+
+// ofWay is a finding on the restart as one on the way that is taken: a reset needs no leave to restart the host.
+func (f foreseen) ofWay(one finding.Finding) (finding.Finding, bool) {
+	if why, restarts := strings.CutPrefix(f.way, wayRestart); restarts && one.Rule == finding.RebootNotAllowed {
+		one.Evidence += ". A reset does not do: " + why
+	}
+	return one, one.Rule != finding.RebootNotAllowed || !f.resets()
+}
+
 // check gives the verdicts on the restart for each card that waits, and tells the resources that
 // are planned after this one. It gives false if the host may not be restarted.
 func (r *Resource) check(ctx context.Context, f foreseen, consent []string, what string,
@@ -121,8 +185,9 @@ func (r *Resource) check(ctx context.Context, f foreseen, consent []string, what
 			if one.Attribute == "activation" {
 				one = one.At("host")
 			}
+			one, counts := f.ofWay(one)
 			same := func(other finding.Finding) bool { return other.Rule == one.Rule && other.Evidence == one.Evidence }
-			if !slices.ContainsFunc(found, same) {
+			if counts && !slices.ContainsFunc(found, same) {
 				found = append(found, one)
 			}
 		}
@@ -134,7 +199,11 @@ func (r *Resource) check(ctx context.Context, f foreseen, consent []string, what
 		return true
 	}
 	f.due[0].AddOwed(ctx, diags)
-	for _, at := range f.cards {
+	started := f.cards
+	if f.resets() {
+		started = f.due
+	}
+	for _, at := range started {
 		r.Planned.UpdateCard(at.Ref, func(c *planned.Card) { c.Restart(waiting(at)) })
 	}
 	return true
@@ -157,6 +226,7 @@ func waiting(at *session.CardAt) (firmware ib.Firmware, guids *ib.GUIDSet) {
 // earlier apply has left may be gone by the apply of an update, because somebody restarts the host.
 func (m *model) fill(f foreseen, exists bool) {
 	m.Restart, m.Change, m.Running = attribute.UnknownRestart(), types.StringUnknown(), types.MapUnknown(runningType)
+	m.Way = attribute.OrNull(f.way)
 	switch {
 	case f.text == "" && !exists:
 		m.Restart, m.Change = attribute.NoRestart(), types.StringNull()
@@ -165,5 +235,8 @@ func (m *model) fill(f foreseen, exists bool) {
 		if f.only || !exists {
 			m.Change = types.StringValue(f.text)
 		}
+	}
+	if f.resets() {
+		m.Restarts = types.StringNull()
 	}
 }

@@ -96,18 +96,20 @@ func (r *Resource) restart(ctx context.Context, diags *diag.Diagnostics, what st
 	if diags.HasError() {
 		return nil
 	}
-	if plan.Announced() {
-		if _, err = r.Cards.Activate(ctx, on, consent); err != nil {
-			return err
-		}
+	switch {
+	case plan.resets():
+		_, err = r.Cards.Reset(ctx, on)
+	case plan.Announced():
+		_, err = r.Cards.Activate(ctx, on, consent)
+	}
+	if err != nil {
+		return err
 	}
 	for _, at := range all {
 		r.Planned.DoneCard(at.Ref)
 		plan.Restart = r.Restarted(ctx, plan.Restart, at)
 	}
-	if plan.Restarts.IsUnknown() { // a host without cards
-		plan.Restart = attribute.NoRestart()
-	}
+	plan.settle(all, text != "")
 	if plan.Change.IsUnknown() {
 		plan.Change = attribute.OrNull(text)
 	}
@@ -116,6 +118,20 @@ func (r *Resource) restart(ctx context.Context, diags *diag.Diagnostics, what st
 		plan.Running = runningOf(now)
 	}
 	return err
+}
+
+// settle gives what the plan could not say of the restart: a host may have no cards, and a reset has only commands.
+func (m *model) settle(all []*session.CardAt, waited bool) {
+	if m.Restarts.IsUnknown() {
+		m.Restart = attribute.NoRestart()
+	}
+	if !m.Drains.IsUnknown() {
+		return
+	}
+	m.Drains = attribute.NoRestart().Drains
+	if len(all) > 0 && waited {
+		m.Drains = all[0].Restart().Drains
+	}
 }
 
 // waits says what waits in a card now.

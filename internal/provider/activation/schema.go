@@ -4,10 +4,12 @@ import (
 	"context"
 	"maps"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -23,7 +25,22 @@ const description = "One restart of a host for all that waits in its cards: firm
 	"its resume commands after it. Then each card is proven to run what its flash holds. An apply that ended in between " +
 	"is found by the next plan. Destroying it only forgets.\n\n" +
 	"A restart loads what every card of the host has in flash, also what somebody else has written. That alone is no " +
-	"reason for one here."
+	"reason for one here.\n\n" +
+	"### A reset in place of the restart\n\n" +
+	"With `activation = \"least\"` a ConnectX-4 or later is reset by `mstfwreset` (level 3) while the host runs: " +
+	"the driver leaves the card, the PCI link goes down and comes back, the driver returns. The interfaces of " +
+	"the card vanish for some seconds, and the network configuration of the host has to bring them back as it " +
+	"does for new ones. `drain_commands` and `resume_commands` run around it. A host that may not be restarted " +
+	"may have its cards reset.\n\n" +
+	"The host restarts instead, and `way` says why, if one card that waits cannot be reset: the card offers no " +
+	"such reset, or is a ConnectX-3; the firmware has another PSID, or MACs were set; the SSH session, the " +
+	"default route or storage uses the card, whatever `allow` says; opensm runs on the host; the card has " +
+	"virtual functions; the host is a virtual machine, its kernel is locked down, or it lacks `mstfwreset`, " +
+	"`mstreg`, `lspci` or `setpci`; or a reset since the start of the host has not done it.\n\n" +
+	"The reset runs as a systemd unit of the host: the end of the apply or of the connection does not end it. " +
+	"Then the driver has to show what the flash holds. If the reset fails, or was killed, the apply says so and " +
+	"restarts nothing: the next plan announces the restart. A card without a PCI link after that is named, and " +
+	"the host has to be restarted by hand."
 
 var times = attribute.TimedOperation{
 	Standard: standardTimeout, Covers: "the restart and the proof, without the wait for other cards",
@@ -41,11 +58,19 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				MarkdownDescription: "Key of the host in the provider's `hosts` map. Changing this forces replacement.",
 				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			},
+			"activation": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "`reboot`, the default, or `least`: a reset of each card that waits, by `mstfwreset`, " +
+					"where card and host allow that for all of them, else the restart. `way` says which, and why.",
+				Validators: []validator.String{stringvalidator.OneOf(attribute.ActivationReboot, least)},
+			},
 			finding.Allow: attribute.AllowAttribute(map[string]schema.Attribute{
 				attribute.ManagementPath: attribute.ConsentToNames("Consent to the restart although a card that waits carries " +
 					"the SSH session, the default route or storage of the host: the names of those interfaces."),
 			}),
 			"timeouts": attribute.TimeoutsAttribute(ctx, times, nil),
+			"way": attribute.ComputedString("How what waited last is activated with `activation = \"least\"`: by a reset of " +
+				"cards, or by a restart and why; null without. The apply takes no harsher one than the plan says."),
 			"change": attribute.ComputedString("What the last restart was for, or the planned one is: " +
 				"`activates firmware, GUIDs of 0000:01:00.0; …`; null if there was none. " + attribute.BindsTheApply),
 			"running": schema.MapAttribute{Computed: true, ElementType: runningType,

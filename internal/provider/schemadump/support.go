@@ -261,7 +261,10 @@ func namesOf(holds func(ib.Chip) bool) string {
 
 func anyCard() string { return "each with a driver" }
 
-func activated() string { return "those whose firmware, GUIDs or link types are set" }
+func activated() string {
+	return "those whose firmware, GUIDs or link types are set; a reset in place of the restart for ConnectX-4 and later, " +
+		"in the simulated lab only"
+}
 
 func burnable() string {
 	return namesOf(func(c ib.Chip) bool { return burns(c) == burnedAlways }) + "; with secure firmware without a copy " +
