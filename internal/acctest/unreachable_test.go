@@ -102,6 +102,44 @@ func TestUnreachable_a_host_that_is_down_is_a_line(t *testing.T) {
 	}
 }
 
+// Hosts that are down in different ways are one warning, and no more wait than one of them: none waits for another.
+func TestUnreachable_some_of_many(t *testing.T) {
+	t.Parallel()
+	const hosts = 20
+	w := Start(t, Options{Hosts: labs.Fleet(hosts)})
+	ws, cfg := w.keeping(), w.seen(hosts)
+	mustApply(t, ws, cfg)
+	dead := []string{"host0001", "host0005", "host0009", "host0013", "host0017"}
+	down := func(i int) {
+		m := w.Machine(dead[i])
+		m.Faults.Set([]labsim.FaultSpec{{}, {Refuse: true}, {Hang: true}, {HangAtExec: 1}, {Hang: true}}[i])
+		if i == 0 {
+			m.Faults.Trap("lspci", 0, labsim.ProgramFault{Hang: true})
+		}
+	}
+	down(0) // of all ways the longest wait
+	alone := timeOf(func() { emptyPlan(t, ws, cfg) })
+	before := map[string]labsim.Counters{}
+	for i, name := range dead {
+		down(i)
+		before[name] = w.Machine(name).Counters()
+	}
+	var plan *Plan
+	took := timeOf(func() { plan = emptyPlan(t, ws, cfg) })
+	t.Logf("one of %d hosts down: %s, five: %s", hosts, alone, took)
+	if took > 2*alone+10*time.Second {
+		t.Errorf("five hosts that are down take %s, one alone %s: they wait for each other", took, alone)
+	}
+	oneWarning(t, plan.Diags, "Not seen: hosts "+strings.Join(dead, ", "), "no answer within 2s", "stopped answering",
+		"in the middle of an answer")
+	for _, name := range dead {
+		if now := w.Machine(name).Counters(); now.Sessions-before[name].Sessions > 1 ||
+			now.Connections-before[name].Connections > 1 {
+			t.Errorf("%s was asked again: %+v, before %+v", name, now, before[name])
+		}
+	}
+}
+
 // A host that is down fails the plan unless it is to be kept, and what only an operator can
 // mend does so always.
 func TestUnreachable_fails_the_plan(t *testing.T) {

@@ -119,6 +119,8 @@ terraform state rm 'infiniband_card.lab["node01"]'`, why: "they are the engine's
 		by: "internal/command/check/check_test.go", holds: `"-host-key", "stranger="+pin, "stranger"`},
 	{file: "templates/guides/connect.md", lines: "ops ALL=(root) NOPASSWD: /bin/sh -s",
 		by: "internal/host/sshhost/become.go", holds: "ALL=(root) NOPASSWD: /bin/sh -s"},
+	{file: "templates/guides/fleet.md", lines: "make init\nmake -j4 plan\nmake -j4 apply\nmake audit\nmake -k -j4 night",
+		by: "internal/acctest/fleet_test.go", holds: `mustMake(f.shards, "night")`},
 	{file: "templates/guides/watch.md", lines: "terraform-provider-infiniband watch intel9 xeon2zfs",
 		by: "internal/command/watch/guide_test.go", holds: `os.ReadFile("../../../templates/guides/watch.md")`},
 	{file: "templates/guides/watch.md", lines: "tail -f firmware-backups/run.log",
@@ -226,6 +228,7 @@ func TestBlocks_each_example_has_a_test(t *testing.T) {
 		`^examples/lab-[a-z-]+/(\.gitignore|backend\.tf\.example)$`:  "", // what git and a backend of a user take
 		`^examples/rollout/([a-z]+\.tf|terraform\.tfvars\.example)$`: "", // TestRollout_canary_and_waves
 		`^examples/drift/drift\.yml$`:                                "", // TestDrift_workflow
+		`^examples/fleet/`:                                           "", // TestFleet
 		`^examples/review/review\.yml$`:                              "", // TestReview_workflow
 		`^examples/lab-crossflash/simulated\.svg$`:                   "", // TestFabric_of_the_two_hosts
 		`^examples/monitoring/`:                                      "", // TestMonitoring_asks_for_what_is_written
