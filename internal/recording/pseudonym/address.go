@@ -75,7 +75,7 @@ func (t *Table) hexAddress(digits string, bits int) string {
 	if err != nil {
 		return digits
 	}
-	is := fmt.Sprintf("%0*x", bits/4, t.address(value, bits))
+	is := fmt.Sprintf("%0*x", len(digits), t.address(value, bits))
 	if digits == strings.ToUpper(digits) {
 		is = strings.ToUpper(is)
 	}

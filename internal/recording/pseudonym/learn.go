@@ -65,9 +65,9 @@ var (
 	serials = regexp.MustCompile(`(?m)\[SN\] Serial number: *(\S+)|\[Y[A-Z0-9]\] [^:\n]*: *(\S+)`)
 	asKnown = regexp.MustCompile(`^(?i:n/?a|none|0+)$`)
 	// descriptions are those of nodes that hosts have named.
-	descriptions = regexp.MustCompile(`["'\t ]([A-Za-z][\w.-]*) (?:HCA-\d+|(?:mlx|qib|mthca|hfi)\w*_?\d+)\b` +
+	descriptions = regexp.MustCompile(`["\t]([A-Za-z][\w.-]*) (?:HCA-\d+|(?:mlx|qib|mthca|hfi)\w*_?\d+)\b` +
 		`|MF0;([^:;"\s]+):`)
-	people  = regexp.MustCompile(`(?m)\boperator=([^\s@]+)@([^\s]+)|/home/([^/\s:"']+)|\bby=([^\s@]+)@([^\s]+)`)
+	people  = regexp.MustCompile(`(?m)\boperator=([^\s@]+)@([^\s]+)|/home/([^/\s:"']+)|\bby=([^\s@]+)@([^\s]+)|\bowner_machine=(\S+)`)
 	domains = regexp.MustCompile(`(?mi)^\|?\s*(?:- )?(?:search|domains|dns-search|domain|peerdns-search)` +
 		`\s*[:=]\s*\[?([^\]\n]+)`)
 	exports  = regexp.MustCompile(`(?m)^\|([A-Za-z][\w.-]*):/\S* \S+ nfs`)
@@ -87,7 +87,7 @@ func (t *Table) Learn(text string) {
 		t.More("node", m[1]+m[2])
 	}
 	for _, m := range people.FindAllStringSubmatch(text, -1) {
-		for i, kind := range []string{"user", "desk", "user", "user", "desk"} {
+		for i, kind := range []string{"user", "desk", "user", "user", "desk", "desk"} {
 			t.more(kind, m[i+1])
 		}
 	}
@@ -149,12 +149,15 @@ func readAddress(token string, inside bool) (value uint64, bits int, ok bool) {
 	if len(digits) >= 32 { // the GUID is the last part
 		digits, inside = digits[len(digits)-16:], len(token) == 39
 	}
-	bits = 4 * len(digits)
+	bits = 64
+	if len(digits) == 12 {
+		bits = 48
+	}
 	value, err := strconv.ParseUint(digits, 16, 64)
 	if inside && value>>24&0xffff == 0xfffe { // a MAC address
 		value, bits = (value^2<<56)>>40<<24|value&0xffffff, 48
 	}
-	return value, bits, err == nil && !number && (bits == 48 || bits == 64)
+	return value, bits, err == nil && !number && len(digits) <= 16
 }
 
 // Check says which name or serial number is left in a text.

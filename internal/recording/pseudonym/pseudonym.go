@@ -124,8 +124,10 @@ func (t *Table) run(text, token string, at int) string {
 	prefix := token[:len(token)-len(digits)]
 	number := prefix == "" && isDecimal(digits) && digits[:2] != "00"
 	switch n := len(digits); {
-	case (n == 12 || n == 16) && !number:
-		return prefix + t.hexAddress(digits, 4*n)
+	case n == 12 && !number:
+		return prefix + t.hexAddress(digits, 48)
+	case n > 12 && n <= 16 && !number: // some tools leave the zeros at the front away
+		return prefix + t.hexAddress(digits, 64)
 	case n == 32 && prefix == "":
 		return t.note(token, hex.EncodeToString(t.hash("id", token)[:16]))
 	case n == 64 && !isFileHash(text, at, at+len(token)):

@@ -41,7 +41,8 @@ func TestReplace_keeps_what_fits_together(t *testing.T) {
 		"e4:1d:2d:e4:4e:d0", "opensm@0xe41d2d0300e44ed1.service",
 		"80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1",
 		"fe80:0000:0000:0000:e41d:2d03:00e4:4ed1", "fe80::e61d:2d03:e4:4ed1/64", "fe80::e61d:2dff:fee4:4ed0",
-		"e4-1d-2d-03-00-e4-4e-d0", "enxe41d2de44ed0", `"S-e41d2d0300e44ed0"`}, "\n"))
+		"e4-1d-2d-03-00-e4-4e-d0", "enxe41d2de44ed0", `"S-e41d2d0300e44ed0"`,
+		"0x2c902004a1b00 (2c902004a1b00)", "0x0002c902004a1b00"}, "\n"))
 	lines := strings.Split(got[0], "\n")
 	n := one(t, lines[0], `0xe41d2d0300([0-9a-f]{4})d1`)[0]
 	if n == "e44e" {
@@ -56,6 +57,10 @@ func TestReplace_keeps_what_fits_together(t *testing.T) {
 		if want != "" && lines[i] != want {
 			t.Errorf("got %s, want %s", lines[i], want)
 		}
+	}
+	short := one(t, lines[13], `0x(2c90200[0-9a-f]{4}00) \(2c90200[0-9a-f]{4}00\)`)[0]
+	if short == "2c902004a1b00" || lines[14] != "0x000"+short || !strings.HasSuffix(lines[13], "("+short+")") {
+		t.Errorf("without the zeros: %s, and with them %s", lines[13], lines[14])
 	}
 	for i, want := range map[int]string{8: "fe80::e61d:2d03:" + n[:2] + ":" + n[2:] + "d1", 9: "fe80::e61d:2dff:fe" +
 		n[:2] + ":" + n[2:] + "d0"} {
