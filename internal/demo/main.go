@@ -25,10 +25,13 @@ func main() {
 	engine := flag.String("engine", "terraform", "Terraform or OpenTofu program")
 	provider := flag.String("provider", "bin/terraform-provider-infiniband", "built provider")
 	serve := flag.Bool("serve", false, "keep the lab running until interrupted")
-	name := flag.String("lab", "crossflash", "lab to keep running with -serve: "+strings.Join(labs.Names(), ", "))
+	name := flag.String("lab", "crossflash", "lab to keep running with -serve: "+strings.Join(labs.Names(), ", ")+
+		", or a recording, such as lab.tar.gz")
+	oneSwitch := flag.Bool("one-switch", false, "all ports of a recording of which no cable is known are on one switch")
+	images := flag.String("images", "", "files of firmware for the cards of a recording, with blanks between them")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *engine, *provider, *serve, *name)
+	err := run(ctx, *engine, *provider, *serve, source{*name, strings.Fields(*images), *oneSwitch})
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "\ndemo: %v\n", err)
@@ -36,7 +39,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, enginePath, provider string, serve bool, name string) (err error) {
+func run(ctx context.Context, enginePath, provider string, serve bool, from source) (err error) {
 	dir, err := os.MkdirTemp("", "infiniband-lab-")
 	if err != nil {
 		return err
@@ -49,7 +52,7 @@ func run(ctx context.Context, enginePath, provider string, serve bool, name stri
 		return err
 	}
 	if serve {
-		return serveLab(ctx, filepath.Join(dir, "lab"), name, rc)
+		return serveLab(ctx, filepath.Join(dir, "lab"), rc, from)
 	}
 	l, err := startLab(filepath.Join(dir, "lab"), say)
 	if err != nil {
@@ -77,13 +80,13 @@ func run(ctx context.Context, enginePath, provider string, serve bool, name stri
 	return nil
 }
 
-func serveLab(ctx context.Context, dir, name, rc string) error {
-	l, err := open(dir, name)
+func serveLab(ctx context.Context, dir, rc string, from source) error {
+	l, err := from.open(dir)
 	if err != nil {
 		return fmt.Errorf("start the lab: %w", err)
 	}
 	defer l.Close()
-	return keep(ctx, l, name, rc)
+	return keep(ctx, l, from.name, rc)
 }
 
 // keep prints how to use the lab and waits.
@@ -111,6 +114,10 @@ func howTo(l *labs.Lab, name, root, rc string) string {
 	say("The simulated lab runs. Stop it with Ctrl-C.\n\nLog in:")
 	for _, m := range l.Machines() {
 		say("  ssh -F %s %s", config, m.Name)
+	}
+	if strings.HasSuffix(name, ".tar.gz") {
+		tellTwin(l, root, rc, say)
+		return b.String()
 	}
 	first, manager := l.Machines()[0], labs.Managers[name]
 	consent := ""

@@ -61,6 +61,9 @@ func (l *Lab) cableUp(c *Cable, byEnd map[End]*Port) bool {
 				return false
 			}
 		case e.Adapter != "":
+			if l.adapters[e.Adapter].Ethernet {
+				return false
+			}
 		case byEnd[e] == nil || !byEnd[e].ibUp():
 			return false
 		}
@@ -97,6 +100,8 @@ func (l *Lab) linkUp(ports []*Port) map[*Port]bool {
 			}
 		case a != nil && b != nil && a.ethUp() && b.ethUp():
 			up[a], up[b] = true, true
+		case a != nil && a.ethUp() && c.B.Adapter != "":
+			up[a] = true
 		}
 	}
 	return up

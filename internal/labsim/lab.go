@@ -186,6 +186,7 @@ type Adapter struct {
 	Link, May        LinkCaps // supported and enabled; May zero: all
 	MaxMTU           int      // default 4096
 	CapMask          uint32   // default that of a ConnectX-3
+	Ethernet         bool     // its ports are Ethernet, which no fabric sees
 
 	active bool
 	smLID  uint16

@@ -41,6 +41,14 @@ func (m *Machine) renameRDMA(c *Card, name string) {
 	m.publishRDMAFiles(c, name)
 }
 
+// RenameRDMA is "rdma dev set": the device has the name until the next boot.
+func (m *Machine) RenameRDMA(c *Card, name string) {
+	m.mu.Lock()
+	m.udevEvents++
+	m.mu.Unlock()
+	m.renameRDMA(c, name)
+}
+
 func (m *Machine) udevHasDone() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,6 +1,9 @@
 package card
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+)
 
 // New makes a card as delivered: the image in slot 0 with the card's identity,
 // and optionally an older one, dead, in slot 1.
@@ -15,7 +18,8 @@ func New(c Config) (*Card, error) {
 	if most := len(NV{}.LinkType); c.Functions > most {
 		return nil, fmt.Errorf("card: %d functions; at most %d", c.Functions, most)
 	}
-	card := &Card{Chip: c.Chip, Rev: c.Rev, Functions: max(1, c.Functions), Flash: &Flash{sectors: map[uint32][]byte{}}}
+	card := &Card{Chip: c.Chip, Rev: c.Rev, Functions: max(1, c.Functions), Flash: &Flash{sectors: map[uint32][]byte{}},
+		next: c.Stored, settings: maps.Clone(c.Settings)}
 	if img.TOC != nil {
 		return card, card.Flash.installTOC(c)
 	}

@@ -79,6 +79,10 @@ type Config struct {
 	OrigPSID  string // that the board was made with; default that of the image
 	LockGUIDs bool   // the board does not allow them to be set
 
+	// Stored and Settings are the configuration that it has stored at delivery.
+	Stored   NV
+	Settings Settings
+
 	// Fixed is the firmware of a card whose flash no tool here can read: it always
 	// runs. Such a card has no Image.
 	Fixed *Firmware

@@ -55,6 +55,8 @@ type Host struct {
 	// Switch is the switch that all ports are plugged into; hosts of one name
 	// are on one fabric.
 	Switch string
+	// Uncabled says that whoever starts the lab cables the host himself.
+	Uncabled bool
 	// Direct names another host: each port of the first card is cabled to the same
 	// port of the other's, without a switch.
 	Direct string
@@ -217,6 +219,9 @@ func (l *Lab) cable(hosts []Host) error {
 	for _, h := range hosts {
 		if h.Switch == "" {
 			h.Switch = "switch"
+		}
+		if h.Uncabled {
+			continue
 		}
 		if used[h.Switch] == 0 && !direct[h.Name] {
 			l.addSwitch(h.Switch, len(used))

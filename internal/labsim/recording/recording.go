@@ -37,6 +37,9 @@ const (
 type Lab struct {
 	Provider string
 	Hosts    []Host
+	// OwnNames says that the table of the replacements lies beside the recording, so that the hosts have
+	// their own names and addresses.
+	OwnNames bool
 }
 
 // Host is what one host has answered.
@@ -95,7 +98,8 @@ func Open(name string) (*Lab, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be used: %w", name, err)
 	}
-	return lab, nil
+	lab.OwnNames, err = lab.restore(name)
+	return lab, err
 }
 
 func read(r io.Reader) (*Lab, error) {

@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -239,6 +241,25 @@ func AddInterface(m *labsim.Machine, name string) { stateOf(m).nas.DeviceAppeare
 func FreshDatabase(m *labsim.Machine) {
 	s := stateOf(m)
 	s.nas = middleware.New(nasSystem{s}, middleware.Options{Version: nasVersion})
+}
+
+// Fill puts into an empty database what a middleware has said of itself: rows of interfaces, and calls that make the
+// rest. Call it in Setup, after FreshDatabase.
+func Fill(m *labsim.Machine, rows []middleware.SeedRow, calls map[string][]map[string]any) error {
+	s := stateOf(m)
+	for _, row := range rows {
+		s.nas.Seed(row)
+	}
+	var all []error
+	for _, method := range slices.Sorted(maps.Keys(calls)) {
+		for _, data := range calls[method] {
+			all = append(all, s.nas.Call(middleware.Caller{FullAdmin: true}, method, []any{data}).Err)
+		}
+	}
+	if gw := m.Config.Gateway; gw.IsValid() {
+		s.nas.SetGateway(gw.String())
+	}
+	return errors.Join(all...)
 }
 
 // Install puts the middleware and what else the image holds on the machine.

@@ -76,7 +76,7 @@ func (t *Table) hexAddress(digits string, bits int) string {
 		return digits
 	}
 	is := fmt.Sprintf("%0*x", len(digits), t.address(value, bits))
-	if digits == strings.ToUpper(digits) {
+	if digits != strings.ToLower(digits) {
 		is = strings.ToUpper(is)
 	}
 	return t.note(digits, is)
@@ -268,7 +268,7 @@ func (t *Table) route(token string) string {
 		case len(raw) == 4 && i != 1: // the second one is the mask
 			words[2+i] = t.little(w)
 		case len(raw) == 16:
-			words[2+i] = hex.EncodeToString(t.ipv6(netip.AddrFrom16([16]byte(raw))).AsSlice())
+			words[2+i] = t.note(w, hex.EncodeToString(t.ipv6(netip.AddrFrom16([16]byte(raw))).AsSlice()))
 		}
 	}
 	return strings.Join(words, " ")
@@ -281,7 +281,7 @@ func (t *Table) little(digits string) string {
 		return digits
 	}
 	is := t.ip4(netip.AddrFrom4([4]byte{raw[3], raw[2], raw[1], raw[0]})).As4()
-	return fmt.Sprintf("%02X%02X%02X%02X", is[3], is[2], is[1], is[0])
+	return t.note(digits, fmt.Sprintf("%02X%02X%02X%02X", is[3], is[2], is[1], is[0]))
 }
 
 // socket is what stands for both ends of a connection.

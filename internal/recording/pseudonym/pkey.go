@@ -32,7 +32,22 @@ func (t *Table) learnPKeys(text string) {
 			}
 		}
 	}
+	for _, word := range fourDigits.FindAllString(strings.ToLower(text), -1) {
+		t.seen[word] = true
+	}
 	t.tokens = nil
+}
+
+var fourDigits = regexp.MustCompile(`\b(?:0x)?[0-9a-f]{4}\b|\b[0-9]{5}\b`)
+
+// isSeen reports whether a number stands in a text already, for whatever: nobody could tell the two apart.
+func (t *Table) isSeen(key uint16) bool {
+	for _, k := range []uint16{key, key | member} {
+		if word := fmt.Sprintf("%04x", k); t.seen[word] || t.seen["0x"+word] || t.seen[strconv.Itoa(int(k))] {
+			return true
+		}
+	}
+	return false
 }
 
 // assignPKeys spreads the numbers that stand for the keys over what there is.
@@ -45,7 +60,11 @@ func (t *Table) assignPKeys() {
 	const first, last = 0x100, 0x7f00
 	for i, key := range keys {
 		room := uint32(last-first) / uint32(len(keys))
-		t.pkeys[key] = uint16(first + uint32(i)*room + t.number("pkey", strconv.Itoa(int(key)), room))
+		with := uint16(first + uint32(i)*room + t.number("pkey", strconv.Itoa(int(key)), room/2))
+		for end := with + uint16(room/2); with < end && t.isSeen(with); {
+			with++
+		}
+		t.pkeys[key] = with
 	}
 }
 

@@ -25,6 +25,7 @@ type Table struct {
 	masks  [3]int // of each private range, the shortest prefix of a network in it
 	public map[netip.Prefix]netip.Prefix
 	pkeys  map[uint16]uint16
+	seen   map[string]bool // numbers of four digits in any text
 	// done are the replacements that were made, for the table that stays at home.
 	done   map[string]string
 	tokens *regexp.Regexp
@@ -36,7 +37,7 @@ type Table struct {
 func New() *Table {
 	t := &Table{words: map[string]string{}, kinds: map[string]string{}, makers: map[uint32][2]uint32{},
 		shifts: map[uint32]uint32{}, masks: [3]int{24, 24, 24}, public: map[netip.Prefix]netip.Prefix{},
-		pkeys: map[uint16]uint16{}, done: map[string]string{}}
+		pkeys: map[uint16]uint16{}, seen: map[string]bool{}, done: map[string]string{}}
 	_, _ = rand.Read(t.key[:]) // never fails
 	return t
 }

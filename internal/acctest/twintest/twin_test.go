@@ -1,0 +1,429 @@
+// Package twintest holds that the twin of a lab answers as the lab does.
+package twintest
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command/record"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/recording"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/twin"
+)
+
+// record has the command record all hosts of a lab, and returns the file.
+func recordLab(t *testing.T, w *acctest.Lab) string {
+	t.Helper()
+	dir := t.TempDir()
+	config, file := filepath.Join(dir, "config"), filepath.Join(dir, "lab.tar.gz")
+	if err := os.WriteFile(config, []byte(w.SSHConfig(nil)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	args := append([]string{"-config-file", config, "-yes", "-o", file}, w.Names()...)
+	std := command.Streams{In: strings.NewReader(""), Out: &out, Err: &out}
+	if status := record.Command("test").Run(t.Context(), args, std); status != command.OK {
+		t.Fatalf("record: status %d\n%s", status, &out)
+	}
+	return file
+}
+
+// startTwin starts the twin of a recording, with an operator beside it.
+func startTwin(t *testing.T, file string, images ...[]byte) (*acctest.Lab, *twin.Twin) {
+	t.Helper()
+	return startTwinWith(t, file, false, images...)
+}
+
+func startTwinWith(t *testing.T, file string, oneSwitch bool, images ...[]byte) (*acctest.Lab, *twin.Twin) {
+	t.Helper()
+	rec, err := recording.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := twin.Of(rec, images...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.OneSwitch = oneSwitch
+	o := acctest.Options{Hosts: made.Hosts}
+	o.Lab.Setup = append(o.Lab.Setup, made.SetUp)
+	w := acctest.Start(t, o)
+	if err = made.Finish(w.Lab); err != nil {
+		t.Fatal(err)
+	}
+	return w, made
+}
+
+// seen is all that the provider says of a lab: what it reads of hosts, cards and fabric, and what it plans.
+func seen(t *testing.T, w *acctest.Lab, cfg acctest.Config) string {
+	t.Helper()
+	var out strings.Builder
+	ws := w.Workspace()
+	for _, name := range []string{"infiniband_cards", "infiniband_host"} {
+		for _, host := range w.Names() {
+			attrs := map[string]any{"host": host}
+			if name == "infiniband_cards" {
+				attrs = map[string]any{}
+			}
+			value, diags, err := ws.Data(t.Context(), name, attrs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out.WriteString(name + " " + host + "\n" + lines("  ", value) + fmt.Sprint(diags) + "\n")
+		}
+	}
+	plan, err := ws.Plan(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range plan.Changes {
+		out.WriteString(string(c.Action) + " " + c.Resource.Address() + "\n" + lines("  ", acctest.Decode(c.Planned)))
+	}
+	for _, d := range plan.Diags {
+		fmt.Fprintf(&out, "%t %s %s\n%s\n", d.Error, d.Address, d.Summary, d.Detail)
+	}
+	text := out.String()
+	text = folders.ReplaceAllString(text, "FOLDER/")
+	for name, s := range w.Servers {
+		text = strings.ReplaceAll(text, s.Addr.String(), "ADDRESS-OF-"+name)
+	}
+	return text
+}
+
+// folders are those of one operator, which another one does not have.
+var folders = regexp.MustCompile(`/\S*/Test\w+/\d+/`)
+
+// lines writes a value, one line for each part of it.
+func lines(at string, v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		var b strings.Builder
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			b.WriteString(lines(at+"."+key, v[key]))
+		}
+		return b.String()
+	case []any:
+		var b strings.Builder
+		for i, e := range v {
+			b.WriteString(lines(fmt.Sprintf("%s[%d]", at, i), e))
+		}
+		return b.String()
+	}
+	return fmt.Sprintf("%s = %v\n", at, v)
+}
+
+// difference shows the lines that only one of two texts has.
+func difference(a, b string) string {
+	var out strings.Builder
+	count := map[string]int{}
+	for l := range strings.Lines(b) {
+		count[l]++
+	}
+	for l := range strings.Lines(a) {
+		if count[l]--; count[l] < 0 {
+			out.WriteString("lab  " + l)
+		}
+	}
+	count = map[string]int{}
+	for l := range strings.Lines(a) {
+		count[l]++
+	}
+	for l := range strings.Lines(b) {
+		if count[l]--; count[l] < 0 {
+			out.WriteString("twin " + l)
+		}
+	}
+	return out.String()
+}
+
+func TestTwin_of_each_lab_as_it_was_bought(t *testing.T) {
+	for _, name := range labs.Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := acctest.Start(t, acctest.Options{Hosts: labs.Named[name]()})
+			var cfg acctest.Config
+			if name == "crossflash" {
+				cfg = w.BothHosts()
+			}
+			want := seen(t, w, cfg)
+			other, made := startTwin(t, recordLab(t, w))
+			t.Logf("%s", strings.Join(made.Missing, "\n"))
+			if got := seen(t, other, cfg); got != want {
+				t.Errorf("%s", difference(want, got))
+			}
+		})
+	}
+}
+
+// apply applies a configuration, which has to hold.
+func apply(t *testing.T, w *acctest.Lab, cfg acctest.Config) *acctest.Workspace {
+	t.Helper()
+	ws := w.Workspace()
+	plan, err := ws.Plan(t.Context(), cfg)
+	if err != nil || plan.Diags.HasError() {
+		t.Fatalf("plan: %v\n%s", err, plan.Diags.Errors())
+	}
+	if said, applyErr := ws.Apply(t.Context(), plan); applyErr != nil || said.HasError() {
+		t.Fatalf("apply: %v\n%s", applyErr, said.Errors())
+	}
+	return ws
+}
+
+func TestTwin_of_a_lab_that_works(t *testing.T) {
+	t.Parallel()
+	w := acctest.Start(t, acctest.Options{})
+	cfg := w.BothHosts()
+	apply(t, w, cfg)
+	want := seen(t, w, cfg)
+	other, made := startTwin(t, recordLab(t, w), card.VPI())
+	t.Logf("%s", strings.Join(made.Missing, "\n"))
+	if got := seen(t, other, cfg); got != want {
+		t.Errorf("%s", difference(want, got))
+	}
+}
+
+// Every system and every network stack, with one resource of each kind that lives there.
+func TestTwin_of_each_stack(t *testing.T) {
+	stacks := map[labsim.OS][]labsim.Stack{labsim.Ubuntu: {""}, labsim.Debian12: {labsim.StackIfupdown, labsim.StackNetplan,
+		labsim.StackNetplanNM, labsim.StackNetworkManager, labsim.StackNetworkd}, labsim.Debian13: {""}, labsim.RHEL9: {""},
+		labsim.Fedora43: {""}, labsim.Arch: {""}, labsim.TrueNAS: {""}}
+	for system, list := range stacks {
+		for _, stack := range list {
+			t.Run(fmt.Sprint(system, stack), func(t *testing.T) {
+				t.Parallel()
+				h := labs.Server("h", system, "192.0.2.20", 0)
+				h.Stack, h.Cmdline = stack, "mlx4_core.port_type_array=1,1"
+				w := acctest.Start(t, acctest.Options{Hosts: []labs.Host{h}})
+				for _, name := range []string{"mlx4_ib", "ib_umad", "ib_ipoib"} {
+					if err := w.Machine("h").LoadModule(name); err != nil {
+						t.Fatal(err)
+					}
+				}
+				cfg := everything(w, system)
+				apply(t, w, cfg)
+				want := seen(t, w, cfg)
+				other, made := startTwin(t, recordLab(t, w), card.VPI())
+				t.Logf("%s", strings.Join(made.Missing, "\n"))
+				if got := seen(t, other, cfg); got != want {
+					t.Errorf("%s", difference(want, got))
+				}
+			})
+		}
+	}
+}
+
+// everything is a resource of each kind for the host of a lab.
+func everything(w *acctest.Lab, system labsim.OS) acctest.Config {
+	id, guid := "h/"+w.PCI("h"), fmt.Sprintf("0x%016x", w.Card("h").Running().GUIDs[1])
+	on := func(more map[string]any) map[string]any {
+		all := map[string]any{"host": "h", "port_guid": guid}
+		maps.Copy(all, more)
+		return all
+	}
+	cfg := acctest.Config{
+		{Type: "infiniband_card", Attrs: map[string]any{"host": "h", "pci_address": w.PCI("h")}},
+		{Type: "infiniband_link_type", Attrs: map[string]any{"card_id": id, "ports": map[string]any{"1": "ib", "2": "ib"}}},
+	}
+	ours := map[string]any{"mode": "connected", "addresses": []any{"172.16.0.20/24"}}
+	if system != labsim.TrueNAS && system != labsim.Arch {
+		cfg = append(cfg, acctest.Resource{Type: "infiniband_opensm", Attrs: on(map[string]any{"priority": 5,
+			"partitions": map[string]any{"Default": map[string]any{"ipoib": true, "full": []any{"ALL"}},
+				"storage": map[string]any{"pkey": "0x8001", "ipoib": true, "full": []any{guid}}}})})
+	}
+	if system != labsim.TrueNAS {
+		cfg = append(cfg, acctest.Resource{Type: "infiniband_port", Attrs: map[string]any{"card_id": id, "port": 2,
+			"widths": []any{"1X", "4X"}}})
+	}
+	cfg = append(cfg, acctest.Resource{Type: "infiniband_ipoib_interface", Attrs: on(ours)})
+	for i := range cfg {
+		if cfg[i].Name = "h"; i > 0 {
+			cfg[i].After = []string{cfg[i-1].Address()}
+		}
+	}
+	if system == labsim.TrueNAS || system == labsim.Arch {
+		return cfg
+	}
+	return append(cfg, acctest.Resource{Type: "infiniband_ipoib_interface", Name: "child", After: []string{cfg[len(cfg)-1].Address()},
+		Attrs: on(map[string]any{"pkey": "0x8001", "addresses": []any{"172.16.1.20/24"}})})
+}
+
+// Without the table, the twin has the names of the recording, and all else is the same.
+func TestTwin_as_it_was_sent(t *testing.T) {
+	t.Parallel()
+	w := acctest.Start(t, acctest.Options{})
+	cfg := w.BothHosts()
+	apply(t, w, cfg)
+	file := recordLab(t, w)
+	names, err := recording.ReadNames(file)
+	if err != nil || names == nil {
+		t.Fatal(names, err)
+	}
+	if err = os.Rename(file+".names.json", file+".at-home"); err != nil {
+		t.Fatal(err)
+	}
+	other, _ := startTwin(t, file, card.VPI())
+	for _, name := range other.Names() {
+		if name != "host1" && name != "host2" {
+			t.Errorf("a host is called %s", name)
+		}
+	}
+	got := seen(t, other, translated(cfg, names.Sent))
+	if want := ordered(seen(t, w, cfg)); ordered(names.Own(got)) != want {
+		t.Errorf("%s", difference(want, ordered(names.Own(got))))
+	}
+	for _, private := range []string{"intel9", "xeon2zfs", "e41d2d0300e44e", "e4:1d:2d:e4:4e", "MT1234X0000", "172.16.0."} {
+		if strings.Contains(got, private) {
+			t.Errorf("%s is in what the provider says of the twin", private)
+		}
+	}
+}
+
+// ordered are the lines of a text in order: other names have another one.
+func ordered(text string) string {
+	return strings.Join(slices.Sorted(strings.Lines(text)), "")
+}
+
+// translated is a configuration in the names of a recording.
+func translated(cfg acctest.Config, by func(string) string) acctest.Config {
+	var value func(v any) any
+	value = func(v any) any {
+		switch v := v.(type) {
+		case string:
+			return by(v)
+		case []any:
+			out := make([]any, len(v))
+			for i := range v {
+				out[i] = value(v[i])
+			}
+			return out
+		case map[string]any:
+			out := map[string]any{}
+			for key, e := range v {
+				out[key] = value(e)
+			}
+			return out
+		case acctest.Ref:
+			v.Address = by(v.Address)
+			return v
+		}
+		return v
+	}
+	var out acctest.Config
+	for _, r := range cfg {
+		r.Name, r.Attrs = by(r.Name), value(r.Attrs).(map[string]any)
+		for i := range r.After {
+			r.After = slices.Clone(r.After)
+			r.After[i] = by(r.After[i])
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// Tonight's change, with a power cut in the middle: first on the twin, then on the lab.
+func TestTwin_rehearses(t *testing.T) {
+	t.Parallel()
+	w := acctest.Start(t, acctest.Options{})
+	cfg := w.BothHosts()
+	other, _ := startTwinWith(t, recordLab(t, w), true)
+	other.Machine(labs.Intel9).Faults.Update(func(s *labsim.FaultSpec) { s.PowerCutAtFlash = 40 })
+	ws := other.Workspace()
+	plan, err := ws.Plan(t.Context(), cfg)
+	if err != nil || plan.Diags.HasError() {
+		t.Fatalf("plan: %v\n%s", err, plan.Diags.Errors())
+	}
+	said, err := ws.Apply(t.Context(), plan)
+	if err != nil || !said.HasError() || other.Machine(labs.Intel9).Boots() < 2 {
+		t.Fatalf("the power was cut, and the apply says: %v %s", err, said)
+	}
+	other.Machine(labs.Intel9).Faults.Clear()
+	if err = other.Machine(labs.Intel9).AwaitBoot(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	for _, lab := range []*acctest.Lab{other, w} {
+		if lab == w {
+			ws = w.Workspace()
+		}
+		if plan, err = ws.Plan(t.Context(), cfg); err != nil || plan.Diags.HasError() {
+			t.Fatalf("plan: %v\n%s", err, plan.Diags.Errors())
+		}
+		if said, err = ws.Apply(t.Context(), plan); err != nil || said.HasError() {
+			t.Fatalf("apply: %v\n%s", err, said.Errors())
+		}
+		if plan, err = ws.Plan(t.Context(), cfg); err != nil || len(plan.Actions()) != 0 {
+			t.Errorf("the next plan is not empty: %v %v", err, plan.Actions())
+		}
+	}
+	if a, b := other.Flash(labs.Intel9), w.Flash(labs.Intel9); a != b {
+		t.Errorf("the twin has %+v, the lab %+v", a, b)
+	}
+}
+
+// What the recording does not have, and what the lab does not simulate, is said and not guessed.
+func TestTwin_says_what_it_does_not_have(t *testing.T) {
+	t.Parallel()
+	w := acctest.Start(t, acctest.Options{})
+	file := recordLab(t, w)
+	change := func(old, with string) *recording.Lab {
+		rec, err := recording.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := false
+		for h := range rec.Hosts {
+			for a := range rec.Hosts[h].Answers {
+				answer := &rec.Hosts[h].Answers[a]
+				changed = changed || strings.Contains(answer.Output, old)
+				answer.Output = strings.ReplaceAll(answer.Output, old, with)
+			}
+		}
+		if !changed {
+			t.Fatalf("nothing has %q", old)
+		}
+		return rec
+	}
+	for _, c := range []struct{ old, with, failure, missing string }{
+		{"MT_9200111023", "MT_1200111023", "", "intel9: not in the recording: the firmware of PSID MT_1200111023, for which MT_9200111023 stands"},
+		{"/device\t0x1007", "/device\t0xffff", "", "intel9: not in the recording: the card 0000:01:00.0 with the PCI ids 15b3:ffff, " +
+			"which the lab does not simulate"},
+		{"@command mstflint\n", "@command mstflint\n@command flint-of-mine\n", "", "intel9: the lab does not simulate its program flint-of-mine"},
+		{"|ID=ubuntu", "|ID=plan9", `intel9: the lab does not simulate its system: "Ubuntu 24.04.1 LTS"`, ""},
+		{"=/", "?/", "no host of the recording has answered", ""},
+		{"|PSID: ", "|SPID: ", "", "intel9: not in the recording: the flash of card 0000:01:00.0 (Image type:"},
+	} {
+		made, err := twin.Of(change(c.old, c.with))
+		if c.failure != "" {
+			if err == nil || err.Error() != c.failure {
+				t.Errorf("%s: got %v, want %s", c.with, err, c.failure)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", c.with, err)
+		}
+		lab, err := made.Start(t.TempDir(), labsim.Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", c.with, err)
+		}
+		t.Cleanup(lab.Close)
+		if !slices.ContainsFunc(made.Missing, func(l string) bool { return strings.HasPrefix(l, c.missing) }) {
+			t.Errorf("%s: got %q, want %s", c.with, made.Missing, c.missing)
+		}
+		for _, card := range lab.Machine(labs.Intel9).Cards() {
+			if psid := card.Running().PSID; !strings.HasPrefix(psid, "MT_9") {
+				t.Errorf("%s: a made-up image has the PSID %s of a real board", c.with, psid)
+			}
+		}
+	}
+}

@@ -1,0 +1,139 @@
+// Package twin makes a simulated lab of a recording: machines with the systems, cards, files and cables that
+// somebody's hosts have reported.
+//
+// It reads the recording by its documented format, and must not import a parser or a builder of the provider.
+// What the recording does not have, it does not guess: it says so.
+package twin
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/recording"
+)
+
+// Twin is a lab that can be started.
+type Twin struct {
+	Hosts []labs.Host
+	// Missing says what the recording does not have, or the lab does not simulate, a line each.
+	Missing []string
+	// OneSwitch says that all ports of which no cable is known are on one switch. Only whoever knows the lab can say so.
+	OneSwitch bool
+
+	builders map[string]*builder
+}
+
+// Of describes the twin of a recording. A host of which nothing is known is left out; without any host there is
+// no twin. images are files of firmware: a card that had the firmware of one has its bytes.
+func Of(rec *recording.Lab, images ...[]byte) (*Twin, error) {
+	t := &Twin{builders: map[string]*builder{}}
+	for _, h := range rec.Hosts {
+		b := &builder{facts: read(h), name: h.Name, missing: &t.Missing, images: images}
+		if h.Problem != "" {
+			b.lacks("a part of its answers: %s", h.Problem)
+		}
+		if len(b.values) == 0 {
+			b.lacks("anything about it, so that it has no machine")
+			continue
+		}
+		host, err := b.host()
+		if err != nil {
+			return nil, err
+		}
+		t.Hosts, t.builders[h.Name] = append(t.Hosts, host), b
+	}
+	if len(t.Hosts) == 0 {
+		return nil, fmt.Errorf("no host of the recording has answered")
+	}
+	return t, nil
+}
+
+// SetUp makes a machine the recorded one; it belongs into the Setup of the lab's options.
+func (t *Twin) SetUp(m *labsim.Machine) {
+	if b := t.builders[m.Name]; b != nil {
+		b.setUp(m)
+	}
+}
+
+// Start starts the lab.
+func (t *Twin) Start(dir string, options labsim.Options) (*labs.Lab, error) {
+	options.Setup = append(options.Setup, t.SetUp)
+	lab, err := labs.Start(dir, options, t.Hosts...)
+	if err != nil {
+		return nil, err
+	}
+	if err = t.Finish(lab); err != nil {
+		lab.Close()
+		return nil, err
+	}
+	return lab, nil
+}
+
+// Finish cables the lab, and does what somebody has done on the hosts since their last boot.
+func (t *Twin) Finish(lab *labs.Lab) error {
+	if err := t.cable(lab); err != nil {
+		return err
+	}
+	for _, h := range t.Hosts {
+		if err := t.builders[h.Name].catchUp(lab); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// catchUp brings modules, port types and addresses to where they were.
+func (b *builder) catchUp(lab *labs.Lab) error {
+	m := lab.Machine(b.name)
+	for _, module := range b.words["module"] {
+		if !m.ModuleLoaded(module) && m.ModuleKnown(module) {
+			if err := m.LoadModule(module); err != nil {
+				b.lacks("how the module %s was loaded: %v", module, err)
+			}
+		}
+	}
+	for _, c := range m.Cards() {
+		if rdma := b.rdma(c.Config.BDF); rdma != "" && c.RDMA != "" && c.RDMA != path.Base(rdma) {
+			m.RenameRDMA(c, path.Base(rdma))
+		}
+	}
+	var script strings.Builder
+	for _, bdf := range b.words["pci"] {
+		for port := 1; port <= 2; port++ {
+			file := fmt.Sprintf("/sys/bus/pci/devices/%s/mlx4_port%d", bdf, port)
+			if want := b.values[file]; want != "" && m.FS.Exists(file) && strings.TrimSpace(m.FS.Text(file)) != want {
+				fmt.Fprintf(&script, "echo '%s' >%s\n", want, file)
+			}
+		}
+	}
+	for _, l := range b.links() {
+		now, there := m.Netdev(l.Name)
+		if !there || now.SSH {
+			continue
+		}
+		for _, a := range l.Addresses {
+			text := fmt.Sprintf("%s/%d", a.Local, a.Prefix)
+			has := slices.ContainsFunc(now.Addrs, func(p netip.Prefix) bool { return p.String() == text })
+			if a.Scope == "global" && !has {
+				fmt.Fprintf(&script, "ip addr add %s dev %s\n", text, l.Name)
+			}
+		}
+		if l.up() && !now.Up {
+			fmt.Fprintf(&script, "ip link set dev %s up\n", l.Name)
+		}
+	}
+	if script.Len() == 0 {
+		return nil
+	}
+	var out bytes.Buffer
+	if status := lab.Servers[b.name].Run(m.BootContext(), "root", script.String(), strings.NewReader(""), &out, &out); status != 0 {
+		b.lacks("how it came to what it shows: %s", strings.TrimSpace(out.String()))
+	}
+	return nil
+}
