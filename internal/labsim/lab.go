@@ -92,6 +92,16 @@ func (l *Lab) Switches() []*Switch {
 	return slices.SortedFunc(maps.Values(l.switches), func(a, b *Switch) int { return strings.Compare(a.Name, b.Name) })
 }
 
+// RememberLIDs has subnet managers give these ports and switches the LIDs that they had, as the files of opensm do.
+func (l *Lab) RememberLIDs(lids map[uint64]uint16) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for guid, lid := range lids {
+		l.lids[guid] = lid
+		l.nextLID = max(l.nextLID, lid+1)
+	}
+}
+
 // Connect plugs a cable between two ends and recomputes the fabric.
 func (l *Lab) Connect(a, b End) error {
 	l.mu.Lock()

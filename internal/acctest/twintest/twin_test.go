@@ -195,7 +195,8 @@ func TestTwin_of_a_lab_that_works(t *testing.T) {
 
 // Every system and every network stack, with one resource of each kind that lives there.
 func TestTwin_of_each_stack(t *testing.T) {
-	stacks := map[labsim.OS][]labsim.Stack{labsim.Ubuntu: {""}, labsim.Debian12: {labsim.StackIfupdown, labsim.StackNetplan,
+	stacks := map[labsim.OS][]labsim.Stack{labsim.Ubuntu: {""}, labsim.Debian12: {labsim.StackIfupdown,
+		labsim.StackNetplan,
 		labsim.StackNetplanNM, labsim.StackNetworkManager, labsim.StackNetworkd}, labsim.Debian13: {""}, labsim.RHEL9: {""},
 		labsim.Fedora43: {""}, labsim.Arch: {""}, labsim.TrueNAS: {""}}
 	for system, list := range stacks {
@@ -254,7 +255,8 @@ func everything(w *acctest.Lab, system labsim.OS) acctest.Config {
 	if system == labsim.TrueNAS || system == labsim.Arch {
 		return cfg
 	}
-	return append(cfg, acctest.Resource{Type: "infiniband_ipoib_interface", Name: "child", After: []string{cfg[len(cfg)-1].Address()},
+	return append(cfg, acctest.Resource{Type: "infiniband_ipoib_interface", Name: "child",
+		After: []string{cfg[len(cfg)-1].Address()},
 		Attrs: on(map[string]any{"pkey": "0x8001", "addresses": []any{"172.16.1.20/24"}})})
 }
 
@@ -282,7 +284,8 @@ func TestTwin_as_it_was_sent(t *testing.T) {
 	if want := ordered(seen(t, w, cfg)); ordered(names.Own(got)) != want {
 		t.Errorf("%s", difference(want, ordered(names.Own(got))))
 	}
-	for _, private := range []string{"intel9", "xeon2zfs", "e41d2d0300e44e", "e4:1d:2d:e4:4e", "MT1234X0000", "172.16.0."} {
+	for _, private := range []string{"intel9", "xeon2zfs", "e41d2d0300e44e", "e4:1d:2d:e4:4e", "MT1234X0000",
+		"172.16.0."} {
 		if strings.Contains(got, private) {
 			t.Errorf("%s is in what the provider says of the twin", private)
 		}
@@ -394,10 +397,13 @@ func TestTwin_says_what_it_does_not_have(t *testing.T) {
 		return rec
 	}
 	for _, c := range []struct{ old, with, failure, missing string }{
-		{"MT_9200111023", "MT_1200111023", "", "intel9: not in the recording: the firmware of PSID MT_1200111023, for which MT_9200111023 stands"},
-		{"/device\t0x1007", "/device\t0xffff", "", "intel9: not in the recording: the card 0000:01:00.0 with the PCI ids 15b3:ffff, " +
-			"which the lab does not simulate"},
-		{"@command mstflint\n", "@command mstflint\n@command flint-of-mine\n", "", "intel9: the lab does not simulate its program flint-of-mine"},
+		{"MT_9200111023", "MT_1200111023", "", "intel9: not in the recording: the firmware of PSID MT_1200111023, for " +
+			"which MT_9200111023 stands"},
+		{"/device\t0x1007", "/device\t0xffff", "",
+			"intel9: not in the recording: the card 0000:01:00.0 with the PCI ids 15b3:ffff, " +
+				"which the lab does not simulate"},
+		{"@command mstflint\n", "@command mstflint\n@command flint-of-mine\n", "",
+			"intel9: the lab does not simulate its program flint-of-mine"},
 		{"|ID=ubuntu", "|ID=plan9", `intel9: the lab does not simulate its system: "Ubuntu 24.04.1 LTS"`, ""},
 		{"=/", "?/", "no host of the recording has answered", ""},
 		{"|PSID: ", "|SPID: ", "", "intel9: not in the recording: the flash of card 0000:01:00.0 (Image type:"},

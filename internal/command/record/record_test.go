@@ -131,9 +131,18 @@ func TestRecord_shows_asks_and_writes(t *testing.T) {
 	if status != command.Usage || !strings.Contains(errs, out+" exists already") {
 		t.Errorf("status %d\n%s", status, errs)
 	}
-	if lab, err := labrecording.Open(out); err != nil || len(lab.Hosts) != 2 ||
-		lab.Hosts[0].Answers[0].Output != files["hosts/host1/01.output"] {
+	names, err := labrecording.ReadNames(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := labrecording.Open(out)
+	if err != nil || len(read.Hosts) != 2 || !read.OwnNames ||
+		read.Hosts[0].Answers[0].Output != names.Own(files["hosts/host1/01.output"]) {
 		t.Errorf("the lab does not read it: %v", err)
+	}
+	if own := read.Hosts[0].Answers[0].Output; read.Hosts[0].Name != labs.Intel9 || !strings.Contains(own, "MT1234X00000") ||
+		!strings.Contains(own, "MACs:                                       e41d2de44ed0     e41d2de44ed1") {
+		t.Errorf("with the table it has not its own names:\n%s", own)
 	}
 	for _, v := range lab.Violations() {
 		t.Errorf("the lab was asked for what no real host would answer: %s", v)

@@ -160,6 +160,41 @@ func TestOpen_a_file_that_is_too_large(t *testing.T) {
 	}
 }
 
+func TestReadNames(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "lab.tar.gz")
+	if n, err := ReadNames(name); n != nil || err != nil {
+		t.Errorf("without a table: %v %v", n, err)
+	}
+	table := func(text string) {
+		if err := os.WriteFile(name+".names.json", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	table(`[{"is": "host1", "stands_for": "zeus"}, {"is": "e41d2d0300123400", "stands_for": "e41d2d0300abcd00"},
+		{"is": "198.18.0.1", "stands_for": "192.0.2.7"}]`)
+	n, err := ReadNames(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const sent = "host1 host10 host1-ib 0xe41d2d0300123400 e41d:2d03:0012:3400 80:E4:1D:2D:03:00:12:34:00 198.18.0.1/24 198.18.0.10"
+	const own = "zeus host10 zeus-ib 0xe41d2d0300abcd00 e41d:2d03:00ab:cd00 80:E4:1D:2D:03:00:AB:CD:00 192.0.2.7/24 198.18.0.10"
+	if got := n.Own(sent); got != own {
+		t.Errorf("got %s, want %s", got, own)
+	}
+	if got := n.Sent(own); got != sent {
+		t.Errorf("got %s, want %s", got, sent)
+	}
+	table("[]")
+	if n, err = ReadNames(name); err != nil || n.Own(sent) != sent {
+		t.Errorf("an empty table: %v", err)
+	}
+	table("{")
+	if _, err = ReadNames(name); err == nil || err.Error() != name+".names.json cannot be read: unexpected end of JSON input" {
+		t.Errorf("got %v", err)
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("x"))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -2,6 +2,7 @@ package twin
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -63,6 +64,35 @@ func (t *Twin) nodes() map[uint64]*node {
 	return all
 }
 
+var (
+	ownLID   = regexp.MustCompile(`(?m)^Switch\t\d+ "S-([0-9a-f]{16})".* lid (\d+) lmc`)
+	gidFiles = regexp.MustCompile(`^(/sys/class/infiniband/.*/ports/\d+)/gids/0$`)
+)
+
+// lids are those that ports and switches had, by GUID.
+func (t *Twin) lids() map[uint64]uint16 {
+	all := map[uint64]uint16{}
+	for _, b := range t.builders {
+		for file, gid := range b.values {
+			m := gidFiles.FindStringSubmatch(file)
+			if m == nil || len(gid) <= 20 {
+				continue
+			}
+			if lid, err := strconv.ParseUint(b.values[m[1]+"/lid"], 0, 16); err == nil && lid > 0 && lid < 0xc000 {
+				all[guid(gid[20:])] = uint16(lid)
+			}
+		}
+		for _, walk := range b.walks {
+			for _, m := range ownLID.FindAllStringSubmatch(walk["net"].text, -1) {
+				if lid, err := strconv.ParseUint(m[2], 10, 16); err == nil && lid > 0 {
+					all[guid(m[1])] = uint16(lid)
+				}
+			}
+		}
+	}
+	return all
+}
+
 // cable joins what the fabric has shown. A port with a link of which no walk tells has
 // something of its own at the other end.
 func (t *Twin) cable(lab *labs.Lab) error {
@@ -92,7 +122,8 @@ func (t *Twin) cable(lab *labs.Lab) error {
 		return labsim.AdapterEnd(name(n), port), true
 	}
 	for _, id := range order {
-		for port, p := range nodes[id].links {
+		for _, port := range slices.Sorted(maps.Keys(nodes[id].links)) {
+			p := nodes[id].links[port]
 			far := nodes[p.guid]
 			if far == nil {
 				continue

@@ -57,6 +57,7 @@ func Of(rec *recording.Lab, images ...[]byte) (*Twin, error) {
 // SetUp makes a machine the recorded one; it belongs into the Setup of the lab's options.
 func (t *Twin) SetUp(m *labsim.Machine) {
 	if b := t.builders[m.Name]; b != nil {
+		m.Lab.RememberLIDs(t.lids())
 		b.setUp(m)
 	}
 }
@@ -88,7 +89,7 @@ func (t *Twin) Finish(lab *labs.Lab) error {
 	return nil
 }
 
-// catchUp brings modules, port types and addresses to where they were.
+// catchUp brings modules, names, port types and addresses to where they were.
 func (b *builder) catchUp(lab *labs.Lab) error {
 	m := lab.Machine(b.name)
 	for _, module := range b.words["module"] {
@@ -103,6 +104,19 @@ func (b *builder) catchUp(lab *labs.Lab) error {
 			m.RenameRDMA(c, path.Base(rdma))
 		}
 	}
+	script := b.portTypes(m) + b.addresses(m)
+	if script == "" {
+		return nil
+	}
+	var out bytes.Buffer
+	if status := lab.Servers[b.name].Run(m.BootContext(), "root", script, strings.NewReader(""), &out, &out); status != 0 {
+		b.lacks("how it came to what it shows: %s", strings.TrimSpace(out.String()))
+	}
+	return nil
+}
+
+// portTypes sets the types that ports of a ConnectX-3 have, and would not have by themselves.
+func (b *builder) portTypes(m *labsim.Machine) string {
 	var script strings.Builder
 	for _, bdf := range b.words["pci"] {
 		for port := 1; port <= 2; port++ {
@@ -112,6 +126,12 @@ func (b *builder) catchUp(lab *labs.Lab) error {
 			}
 		}
 	}
+	return script.String()
+}
+
+// addresses adds those that no file of the host has.
+func (b *builder) addresses(m *labsim.Machine) string {
+	var script strings.Builder
 	for _, l := range b.links() {
 		now, there := m.Netdev(l.Name)
 		if !there || now.SSH {
@@ -128,12 +148,5 @@ func (b *builder) catchUp(lab *labs.Lab) error {
 			fmt.Fprintf(&script, "ip link set dev %s up\n", l.Name)
 		}
 	}
-	if script.Len() == 0 {
-		return nil
-	}
-	var out bytes.Buffer
-	if status := lab.Servers[b.name].Run(m.BootContext(), "root", script.String(), strings.NewReader(""), &out, &out); status != 0 {
-		b.lacks("how it came to what it shows: %s", strings.TrimSpace(out.String()))
-	}
-	return nil
+	return script.String()
 }

@@ -67,7 +67,8 @@ var (
 	// descriptions are those of nodes that hosts have named.
 	descriptions = regexp.MustCompile(`["\t]([A-Za-z][\w.-]*) (?:HCA-\d+|(?:mlx|qib|mthca|hfi)\w*_?\d+)\b` +
 		`|MF0;([^:;"\s]+):`)
-	people  = regexp.MustCompile(`(?m)\boperator=([^\s@]+)@([^\s]+)|/home/([^/\s:"']+)|\bby=([^\s@]+)@([^\s]+)|\bowner_machine=(\S+)`)
+	people = regexp.MustCompile(`(?m)\boperator=([^\s@]+)@([^\s]+)|/home/([^/\s:"']+)|\bby=([^\s@]+)@([^\s]+)` +
+		`|\bowner_machine=(\S+)`)
 	domains = regexp.MustCompile(`(?mi)^\|?\s*(?:- )?(?:search|domains|dns-search|domain|peerdns-search)` +
 		`\s*[:=]\s*\[?([^\]\n]+)`)
 	exports  = regexp.MustCompile(`(?m)^\|([A-Za-z][\w.-]*):/\S* \S+ nfs`)
