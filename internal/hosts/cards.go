@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,6 +61,7 @@ func card(d collect.Device, a *collect.Answer) (inventory.Card, error) {
 		Width: lanes(a, dir+"current_link_width"), MaxWidth: lanes(a, dir+"max_link_width"),
 		Speed: speed(a, dir+"current_link_speed"), MaxSpeed: speed(a, dir+"max_link_speed"),
 	}
+	c.Celsius = temperatures(a, dir)
 	if d.RDMA != "" {
 		if err := readRDMA(&c, a); err != nil {
 			return inventory.Card{}, err
@@ -109,6 +111,28 @@ func speed(a *collect.Answer, path string) string {
 		return ""
 	}
 	return text
+}
+
+// temperatures reads the sensors that a driver shows, as hwmon/hwmon2/temp1_input in thousandths of a
+// degree. mlx5_core does so since Linux 6.7, and calls them "asic" and "Module0".
+func temperatures(a *collect.Answer, dir string) (all map[string]float64) {
+	for _, path := range slices.Sorted(maps.Keys(a.Values)) {
+		sensor, ok := strings.CutSuffix(path, "_input")
+		milli, err := strconv.Atoi(a.Values[path].Text)
+		if !ok || err != nil || !strings.HasPrefix(path, dir+"hwmon/") {
+			continue
+		}
+		number := sensor[strings.LastIndex(sensor, "/")+1:]
+		name := cmp.Or(a.Values[sensor+"_label"].Text, number)
+		if _, taken := all[name]; taken {
+			name += " " + number
+		}
+		if all == nil {
+			all = map[string]float64{}
+		}
+		all[name] = float64(milli) / 1000
+	}
+	return all
 }
 
 // readRDMA reads what the driver says is running.
@@ -292,6 +316,9 @@ func readVPD(c *inventory.Card, a *collect.Answer) {
 		return
 	}
 	d, err := lspci.Parse(run.Output)
+	if n, bad := strconv.Atoi(d.NUMANode); bad == nil {
+		c.NUMA = fact.Known(n)
+	}
 	switch {
 	case err != nil:
 		unread("the output of lspci was not understood: " + err.Error())

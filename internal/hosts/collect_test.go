@@ -58,8 +58,10 @@ func ubuntu() map[string]string {
 		pciDir + "vendor":              "0x15b3\n", pciDir + "device": "0x1007\n", pciDir + "subsystem_vendor": "0x15b3\n",
 		pciDir + "subsystem_device": "0x0061\n",
 		pciDir + "class":            "0x020700\n", pciDir + "current_link_speed": "5.0 GT/s PCIe\n",
-		pciDir + "current_link_width": "4\n",
-		pciDir + "max_link_speed":     "8.0 GT/s PCIe\n", pciDir + "max_link_width": "8\n", pciDir + "mlx4_port1": "ib\n",
+		pciDir + "current_link_width": "4\n", pciDir + "hwmon/hwmon3/temp1_input": "61500\n",
+		pciDir + "hwmon/hwmon3/temp1_label": "asic\n", pciDir + "hwmon/hwmon3/temp2_input": "44000\n",
+		pciDir + "hwmon/hwmon3/temp3_input": "60000\n", pciDir + "hwmon/hwmon3/temp3_label": "asic\n",
+		pciDir + "max_link_speed": "8.0 GT/s PCIe\n", pciDir + "max_link_width": "8\n", pciDir + "mlx4_port1": "ib\n",
 		pciDir + "mlx4_port2": "auto (ib)\n",
 		pciDir + "driver":     "->../../../../bus/pci/drivers/mlx4_core", "sys/bus/pci/drivers/mlx4_core/bind": "",
 		pciDir + "infiniband/ibp1s0": "->/", pciDir + "net/ibp1s0/dev_port": "0\n",
@@ -142,7 +144,7 @@ PSID:                  MT_9090111019
 			"-d 0000:03:00.0 q": "status 1\n-E- Can not obtain Flash semaphore-E- Cannot open Device: 0000:03:00.0. Can not obtain Flash semaphore. You can run \"flint -clear_semaphore -d <device>\" to force semaphore unlock. See help for details.",
 		}),
 		"bin/lspci": program(map[string]string{
-			"-vvs 0000:01:00.0": "01:00.0 Network controller: Mellanox Technologies MT27520 Family [ConnectX-3 Pro]\n\tCapabilities: [48] Vital Product Data\n\t\tRead-only fields:\n\t\t\t[PN] Part number: MCX354A-FCCT\n\t\t\t[SN] Serial number: MT9999X00001",
+			"-vvs 0000:01:00.0": "01:00.0 Network controller: Mellanox Technologies MT27520 Family [ConnectX-3 Pro]\n\tNUMA node: 1\n\tCapabilities: [48] Vital Product Data\n\t\tRead-only fields:\n\t\t\t[PN] Part number: MCX354A-FCCT\n\t\t\t[SN] Serial number: MT9999X00001",
 			"-vvs 0000:03:00.0": "03:00.0 Memory controller: Mellanox Technologies MT27500 Family [ConnectX-3 Flash Recovery]",
 		}),
 		"bin/systemctl": program(map[string]string{
@@ -221,6 +223,7 @@ func checkCards(t *testing.T, s *inventory.Snapshot) {
 		Chip: chip, Driver: "mlx4_core",
 		PartNumber: "MCX354A-FCCT", Serial: fact.Known("MT9999X00001"), PCIe: inventory.PCIe{Width: 4, MaxWidth: 8,
 			Speed: "5.0 GT/s", MaxSpeed: "8.0 GT/s"},
+		NUMA: fact.Known(1), Celsius: map[string]float64{"asic": 61.5, "temp2": 44, "asic temp3": 60},
 		RDMADevice: "ibp1s0", RunningPSID: "MT_9200111023", RunningFW: "2.40.0500", NodeGUID: 0xe41d2d0300e44ed0,
 		SystemGUID: 0xe41d2d0300e44ed3,
 		Ports: []inventory.Port{
@@ -253,6 +256,7 @@ func checkCards(t *testing.T, s *inventory.Snapshot) {
 			return a == b
 		}),
 		cmp.Comparer(func(a, b fact.Of[ib.PCIAddress]) bool { return a == b }),
+		cmp.Comparer(func(a, b fact.Of[int]) bool { return a == b }),
 	}
 	if diff := cmp.Diff(want, s.Cards[0], compare); diff != "" {
 		t.Errorf("card (-want +got):\n%s", diff)

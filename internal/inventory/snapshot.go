@@ -122,6 +122,8 @@ type Card struct {
 	PartNumber             string                 // from VPD; empty if unreadable
 	Serial                 fact.Of[string]        // from VPD
 	PCIe                   PCIe
+	NUMA                   fact.Of[int]       // node of the slot
+	Celsius                map[string]float64 // by sensor: "asic", "Module0"; empty if the driver shows none
 
 	RDMADevice  string  // "mlx4_0", "ibp1s0"; empty if the driver made none
 	RunningPSID ib.PSID // sysfs board_id; empty if it shows none that can be one

@@ -36,6 +36,8 @@ type CardConfig struct {
 	LinkWidth    int    // lanes in use, default: all
 	SlotSpeed    string // of the slot, default: the card's best
 	MaxIBMTU     int    // default: the model's
+	Node         int    // NUMA node of the slot, from 1; 0: the firmware of the machine does not tell
+	Temperatures []int  // in degrees Celsius: of the chip and of the module
 	Model        *Model // default: MLX4
 	SamePorts    bool
 	// Link is what the ports can do, by default what the model can.

@@ -26,7 +26,7 @@ func (m *Machine) publishCard(c *Card) {
 			c.device()), "subsystem_vendor": fmt.Sprintf("0x%04x", model.Subsystem),
 		"subsystem_device": fmt.Sprintf("0x%04x", c.Config.SubsystemID), "class": c.class(), "revision": "0x00",
 		"current_link_speed": firstOf(c.Config.SlotSpeed, model.PCIe), "current_link_width": strconv.Itoa(c.Config.LinkWidth),
-		"max_link_speed": model.PCIe, "max_link_width": strconv.Itoa(model.Lanes), "enable": "1", "numa_node": "-1",
+		"max_link_speed": model.PCIe, "max_link_width": strconv.Itoa(model.Lanes), "enable": "1", "numa_node": strconv.Itoa(c.Config.Node - 1),
 		"irq":    "32",
 		"uevent": "PCI_SLOT_NAME=" + c.Config.BDF,
 	} {
@@ -41,6 +41,7 @@ func (m *Machine) publishCard(c *Card) {
 		return
 	}
 	m.FS.PutLink("../../../../"+drivers, dir+"/driver")
+	m.publishSensors(c)
 	m.FS.PutLink("../../../../devices/pci0000:00/0000:00:01.0/"+c.Config.BDF, "/sys/"+drivers+"/"+c.Config.BDF)
 	if !model.Switchable {
 		return

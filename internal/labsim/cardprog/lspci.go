@@ -81,6 +81,9 @@ func printDetails(p *labsim.Proc, f *labsim.Flags, c *labsim.Card) {
 		p.Printf("\tPhysical Slot: %s\n", c.Config.Slot)
 	}
 	verbose := len(f.All("v"))
+	if c.Config.Node > 0 && verbose > 1 {
+		p.Printf("\tNUMA node: %d\n", c.Config.Node-1)
+	}
 	switch {
 	case p.UID != 0:
 		p.Printf("\tCapabilities: <access denied>\n")

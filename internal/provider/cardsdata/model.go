@@ -80,8 +80,24 @@ func cardValue(host string, c *inventory.Card) types.Object {
 			"lanes": types.Int64Value(int64(c.PCIe.Width)), "max_lanes": types.Int64Value(int64(c.PCIe.MaxWidth)),
 			"speed": attribute.OrNull(c.PCIe.Speed), "max_speed": attribute.OrNull(c.PCIe.MaxSpeed),
 		}),
+		"numa_node": nodeValue(c.NUMA), "temperatures": temperatures(c.Celsius),
 		"ports": types.MapValueMust(portTypes, ports),
 	})
+}
+
+func nodeValue(node interface{ Get() (int, bool) }) types.Int64 {
+	if n, ok := node.Get(); ok {
+		return types.Int64Value(int64(n))
+	}
+	return types.Int64Null()
+}
+
+func temperatures(celsius map[string]float64) types.Map {
+	all := map[string]attr.Value{}
+	for sensor, value := range celsius {
+		all[sensor] = types.Float64Value(value)
+	}
+	return types.MapValueMust(types.Float64Type, all)
 }
 
 func portValue(p inventory.Port) types.Object {

@@ -146,6 +146,10 @@ pci_functions() {
 		values "$device"/vendor "$device"/device "$device"/subsystem_vendor "$device"/subsystem_device "$device"/class \
 			"$device"/current_link_speed "$device"/current_link_width "$device"/max_link_speed "$device"/max_link_width \
 			"$device"/mlx4_port1 "$device"/mlx4_port2 "$device"/mlx4_port1_mtu "$device"/mlx4_port2_mtu "$device"/net/*/dev_port
+		# One question to the firmware for each: its limit would be another.
+		for sensor in "$device"/hwmon/hwmon*/temp*_input; do
+			values "${sensor%_input}"_label "$sensor"
+		done
 		virtual_function "$device" || PHYSICAL="$PHYSICAL $bdf"
 		if [ -e "$device"/driver ]; then
 			driver=$(readlink "$device"/driver)

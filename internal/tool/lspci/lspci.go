@@ -12,12 +12,14 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 )
 
-// VPD is what the vital product data say of a card. What was not printed is empty: after a
-// cross-flash the data of some boards cannot be read.
-type VPD struct{ PartNumber, SerialNumber string }
+// VPD is what the vital product data say of a card, and the NUMA node of its slot, "1". What was not
+// printed is empty: after a cross-flash the data of some boards cannot be read, and the firmware of many
+// machines does not tell the node.
+type VPD struct{ PartNumber, SerialNumber, NUMANode string }
 
 var (
 	slotLine = regexp.MustCompile(`^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] `)
+	nodeLine = regexp.MustCompile(`^NUMA node: (\d+)$`)
 	vpdField = regexp.MustCompile(`^\[(PN|SN)\] [^:]*:\s*(.*)$`)
 )
 
@@ -44,7 +46,10 @@ func Parse(output string) (VPD, error) {
 }
 
 func (v *VPD) field(text string) {
+	node := nodeLine.FindStringSubmatch(text)
 	switch m := vpdField.FindStringSubmatch(text); {
+	case node != nil:
+		v.NUMANode = node[1]
 	case m == nil:
 	case m[1] == "PN":
 		v.PartNumber = strings.TrimSpace(m[2])
