@@ -242,8 +242,7 @@ func (b *builder) addCounters(p parts) error {
 // of adapters. LIDs lead everywhere once a subnet manager is there; before that,
 // routes from the node that asks.
 func (f *Fabric) questions(r *ibnetdiscover.Report) []string {
-	var args []string
-	routes := f.routes(r)
+	args, routes := f.agents(), f.routes(r)
 	linked := map[*Port]bool{}
 	for _, l := range f.Links {
 		linked[l.A] = true
@@ -331,6 +330,9 @@ func (f *Fabric) details(output string, r *ibnetdiscover.Report) error {
 		}
 	}
 	err := answer.Read(output, func(i answer.Item) error {
+		if lid, ok := strings.CutPrefix(i.Name, "vendor "); ok {
+			return f.agent(lid, i.Text)
+		}
 		port := byWay[i.Name]
 		if port == nil {
 			return nil

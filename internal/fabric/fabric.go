@@ -55,7 +55,10 @@ type Node struct {
 	DeviceID   uint32
 	PortCount  int
 	LID        int // of a switch
-	Ports      []*Port
+	// Firmware and PSID are of a switch of Mellanox whose agent tells them; zero otherwise.
+	Firmware ib.FWVersion
+	PSID     ib.PSID
+	Ports    []*Port
 	// Host and PCIe are known of cards in hosts of the provider.
 	Host string
 	PCIe *PCIe

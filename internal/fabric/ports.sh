@@ -1,11 +1,18 @@
 # PortInfo and P_Keys of many ports. $1 device, $2 port to ask through; then of
 # each port its kind (ca, sw, or pkeys for a ca of which nothing else is wanted),
-# its way (a LID, or a route with a leading 0,) and its number. Eight are asked at
+# its way (a LID, or a route with a leading 0,) and its number; of a switch of
+# Mellanox also vendor, its LID and 0. Eight are asked at
 # once: a process costs more than its answer. Each section, named by way and number,
 # leaves in one write, shorter than a pipe takes at once.
 device=$1 through=$2
 shift 2
 ask() {
+	if [ "$1" = vendor ]; then
+		# One without an agent of this class keeps the tool waiting three times.
+		report=$(section "vendor $2" 0 "$(vendstat -C "$device" -P "$through" -t 500 -N "$2" 2>&1)")
+		printf '%s\n' "$report"
+		return
+	fi
 	case $2 in
 	0 | 0,*) direct=-D ;;
 	*) direct= ;;

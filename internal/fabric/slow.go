@@ -83,11 +83,12 @@ func (l *Link) slowSpeed() []string {
 			gbps(best.DataRate(l.A.Width)))
 		for _, p := range []*Port{l.A, l.B} {
 			if len(p.SpeedsEnabled) > 0 && !slices.Contains(p.SpeedsEnabled, best) {
-				return []string{text + fmt.Sprintf("; %s allows %s only", p.Label(), names(p.SpeedsEnabled))}
+				return []string{text + fmt.Sprintf("; %s allows %s only%s", p.Label(), names(p.SpeedsEnabled), p.noExtended(best))}
 			}
 		}
 		return []string{text + "; both ends could, so the cable is not good enough for it or the link has trained badly: " +
-			"reseat it, or reset the port"}
+			"reseat it, or reset the port. The kernel's log of a host with a ConnectX-3 names a cable that its firmware refuses: " +
+			"\"Unsupported cable\", \"Bad cable\""}
 	}
 	// At the best that both can: say which end is the older one.
 	for _, pair := range [][2]*Port{{l.A, l.B}, {l.B, l.A}} {
@@ -98,6 +99,15 @@ func (l *Link) slowSpeed() []string {
 		}
 	}
 	return nil
+}
+
+// noExtended adds what switches a speed off that is one of the extended ones, FDR and faster.
+func (p *Port) noExtended(best ib.Speed) string {
+	if best < ib.FDR || slices.Max(p.SpeedsEnabled) >= ib.FDR {
+		return ""
+	}
+	return " (LinkSpeedExtEnabled is 0): its firmware, force_link_speed_ext of the subnet manager or somebody's ibportstate " +
+		"has switched the extended speeds off; infiniband_port switches them on for a card"
 }
 
 func top(p *Port) ib.Speed {

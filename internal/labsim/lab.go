@@ -180,9 +180,11 @@ type Switch struct {
 	DeviceID   uint16
 	Link, May  LinkCaps // supported and enabled; May zero: all
 	MaxMTU     int      // default 4096
-	SMLID      uint16
-	active     bool // a subnet manager has set it up
-	disabled   map[int]bool
+	// Firmware and PSID are what its agent answers to vendstat, as the tool prints them; empty: it has none.
+	Firmware, PSID string
+	SMLID          uint16
+	active         bool // a subnet manager has set it up
+	disabled       map[int]bool
 }
 
 // Adapter is a channel adapter that the lab knows from the fabric only.

@@ -19,7 +19,7 @@ type Node struct {
 	VendorID         uint32
 	DeviceID         uint16
 	Ports            []*NodePort // by number; 0 is a switch's own, an adapter has none
-
+	Firmware, PSID   string      // of a switch with an agent of the vendor's class
 }
 
 // NodePort is one port of a node.
@@ -139,7 +139,7 @@ func (a *Adapter) capMask() uint32 { return cmp.Or(a.CapMask, defaultCapMask) }
 
 func (l *Lab) surveySwitch(all survey, s *Switch) {
 	n := &Node{Switch: true, GUID: s.GUID, SystemGUID: s.SystemGUID, Desc: s.Desc, VendorID: s.VendorID,
-		DeviceID: s.DeviceID, Ports: make([]*NodePort, s.Ports+1)}
+		DeviceID: s.DeviceID, Ports: make([]*NodePort, s.Ports+1), Firmware: s.Firmware, PSID: s.PSID}
 	for i := range n.Ports {
 		end := SwitchEnd(s.Name, i)
 		p := &NodePort{Node: n, Number: i, GUID: s.GUID, End: end, State: StateDown, PhysState: PhysPolling, Can: s.Link,

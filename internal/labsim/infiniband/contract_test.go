@@ -205,7 +205,7 @@ func TestContract_smallFabric(t *testing.T) {
 	w.questions()
 	w.startManager()
 	w.questions("smpquery portinfo 1 1", "smpquery portinfo 2 1", "smpquery portinfo 3", "smpquery pkeys 4 1",
-		"smpquery nodeinfo 2")
+		"smpquery nodeinfo 2", "vendstat -N 2")
 	w.compare("smpquery", "-D", "portinfo", "0,1", "2")
 }
 

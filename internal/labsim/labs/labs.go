@@ -255,6 +255,7 @@ func (l *Lab) addSwitch(name string, i int) {
 	}
 	s := l.AddSwitch(name, guid, 8)
 	s.Desc, s.Link, s.DeviceID = "Infiniscale-IV Mellanox Technologies", labsim.QDR4X, 0xbd36
+	s.Firmware, s.PSID = "07.04.0000", "MT_9D90110009"
 }
 
 // softwareInstaller installs the kernel's InfiniBand modules, which Ubuntu has in a

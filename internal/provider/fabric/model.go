@@ -64,6 +64,7 @@ var (
 		"system_image_guid": attribute.GUIDType{},
 		"vendor_id":         types.StringType, "device_id": types.StringType,
 		"lid": types.Int64Type, "port_count": types.Int64Type, "pcie_lanes": types.Int64Type, "pcie_speed": types.StringType,
+		"running_version": attribute.VersionType{}, "running_psid": attribute.PSIDType{},
 		"ports": types.MapType{ElemType: portTypes},
 	}}
 	endTypes = types.ObjectType{AttrTypes: map[string]attr.Type{"node_guid": attribute.GUIDType{},
@@ -258,6 +259,7 @@ func nodeValue(f *fabric.Fabric, n *fabric.Node) attr.Value {
 		"vendor_id":         types.StringValue(fmt.Sprintf("0x%06x", n.VendorID)),
 		"device_id":         types.StringValue(fmt.Sprintf("0x%04x", n.DeviceID)),
 		"lid":               types.Int64Value(int64(lid)), "port_count": types.Int64Value(int64(n.PortCount)),
+		"running_version": attribute.VersionText(n.Firmware), "running_psid": attribute.PSIDText(n.PSID),
 		"pcie_lanes": lanes,
 		"pcie_speed": speed,
 		"ports":      types.MapValueMust(portTypes, ports),
