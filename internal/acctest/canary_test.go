@@ -2,9 +2,15 @@ package acctest
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -66,4 +72,108 @@ func TestCanary_link_types_take_their_turn(t *testing.T) {
 	if got := w.Card(labs.Xeon2zfs).Ports[0].View().LinkType; got != "ib" {
 		t.Errorf("port 1 of the second card is %q", got)
 	}
+}
+
+// With cards_at_once the first card is written alone, to the end of the restart that it asks for; then as many hosts as the
+// provider block says are burned or restarted at the same time. After a failure of the first nothing begins.
+func TestCanary_several_at_a_time(t *testing.T) {
+	t.Parallel()
+	const hosts, most = 6, 3
+	w := Start(t, Options{Hosts: outdated(hosts)})
+	var cfg Config
+	for i := range hosts {
+		host := hostName(i)
+		of := "infiniband_card." + host
+		cfg = append(cfg,
+			Resource{Type: "infiniband_card", Name: host, Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}},
+			Resource{Type: "infiniband_firmware_image", Name: host,
+				Attrs: map[string]any{"host": host, "source": w.Image(ImageVPI)}},
+			Resource{Type: "infiniband_firmware", Name: host, Attrs: map[string]any{"card_id": To(of, "id"),
+				"image_id": To("infiniband_firmware_image."+host, "id"), "activation": "reboot"}})
+	}
+	provider := w.Provider()
+	o := newFolder(t, buildProvider(t))
+	provider["cards_at_once"] = 0
+	o.write("main.tf", Required+HCL(provider, cfg))
+	if said := o.says(1, "plan"); !strings.Contains(said, "Attribute cards_at_once value must be between 1 and 64, got: 0") {
+		t.Error(said)
+	}
+	provider["cards_at_once"] = most
+	o.write("main.tf", Required+HCL(provider, cfg))
+	for i := range hosts {
+		w.Machine(hostName(i)).Faults.Set(labsim.FaultSpec{FlashVerifyFail: 40})
+	}
+	said := o.says(1, "apply", "-auto-approve")
+	if refused := strings.Count(said, "Finding: HO018"); refused != hosts-1 {
+		t.Fatalf("%d cards were refused, expected all but the first:\n%s", refused, said)
+	}
+
+	together := &gathering{w: w, most: most, in: map[string]bool{}, full: make(chan struct{})}
+	for i := range hosts {
+		host := hostName(i)
+		w.Machine(host).Faults.Clear()
+		w.Card(host).Flash.SetHook(func(card.Op) error { return together.write(host) })
+	}
+	o.says(0, "apply", "-auto-approve")
+	o.says(0, "plan", "-detailed-exitcode")
+	if together.worst != "" || together.largest != most {
+		t.Errorf("at most %d hosts were written at a time, expected %d. %s", together.largest, most, together.worst)
+	}
+}
+
+// gathering counts the hosts whose flashes are written at the same time. After the first one each waits until so many are there.
+type gathering struct {
+	w    *Lab
+	most int
+
+	mu      sync.Mutex
+	in      map[string]bool // flashes that were written to
+	full    chan struct{}
+	largest int
+	worst   string
+}
+
+func (g *gathering) write(host string) error {
+	if first := g.enter(host); first {
+		return nil
+	}
+	select {
+	case <-g.full:
+		return nil
+	case <-time.After(2 * time.Minute):
+		return errors.New("the others are not written at the same time")
+	}
+}
+
+// enter notes that a flash is written, and reports whether it is that of the first host.
+func (g *gathering) enter(host string) (first bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.in) == 0 || len(g.in) == 1 && g.in[host] {
+		g.in[host] = true
+		return true
+	}
+	if g.in[host] {
+		return false
+	}
+	g.in[host] = true
+	now, done := 0, 0
+	for other := range g.in {
+		if g.w.Machine(other).Boots() > 1 {
+			done++
+		} else {
+			now++
+		}
+	}
+	if g.largest = max(g.largest, now); done == 0 || now > g.most {
+		g.worst = fmt.Sprintf("%s is written while %d others are, and %d have restarted", host, now-1, done)
+	}
+	if now == g.most {
+		select {
+		case <-g.full:
+		default:
+			close(g.full)
+		}
+	}
+	return false
 }

@@ -90,9 +90,8 @@ var (
 		WayOut: "Apply once with the version of the provider that wrote it. If that version is gone, or the files are " +
 			"damaged, close the job by hand: the message names the command."}
 	EarlierCardFailed = &Rule{Code: "HO018", Severity: Refuse, Title: "Another card failed earlier in this apply",
-		Meaning: "Cards are written one after the other, over all hosts. If a write fails, no further card is " +
-			"written, because equal cards tend to fail alike. A card that was refused before anything was written to it does " +
-			"not stop the others.",
+		Meaning: "If the write of a card fails, no other one begins in this apply, because equal cards tend to fail " +
+			"alike. A card that was refused before anything was written to it does not stop the others.",
 		WayOut: "Read the error of that card and fix its cause. Then apply again."}
 	ChangedSincePlan = &Rule{Code: "HO019", Severity: Refuse, Title: "Card or host has changed since the plan",
 		Meaning: "Somebody changed the card or the host after the plan. An apply does only what its plan has shown.",

@@ -29,6 +29,7 @@ type model struct {
 	BackupDir   types.String `tfsdk:"backup_dir"`
 	Mode        types.String `tfsdk:"mode"`
 	Unreachable types.String `tfsdk:"unreachable"`
+	CardsAtOnce types.Int64  `tfsdk:"cards_at_once"`
 	Reboot      types.Object `tfsdk:"reboot"`
 	SSH         types.Object `tfsdk:"ssh"`
 	Hosts       types.Map    `tfsdk:"hosts"`

@@ -139,7 +139,7 @@ func (p *Provider) data(cfg model) *session.Data {
 		NodeNames: cfg.nodeNames(),
 		BackupDir: onCards.BackupDir,
 		Planned:   planned.NewWalk(),
-		Turns:     session.NewTurns(),
+		Turns:     session.NewTurns(int(cfg.CardsAtOnce.ValueInt64())),
 		Restores:  planned.NewRestores(),
 		Cards:     hca.New(onCards),
 		RunLog:    log,

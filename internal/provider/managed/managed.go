@@ -151,7 +151,7 @@ type queued[Q, L any] interface {
 	First(l L) bool
 }
 
-// takesTurn is an object that is written as cards are: one after the other over all hosts.
+// takesTurn is an object that is written as cards are: when it is its turn.
 type takesTurn[Q any] interface{ Turn(q Q) attribute.CardRef }
 
 // validated is an object whose configuration is checked before any host is asked.

@@ -126,7 +126,7 @@ func (d *Data) Fork(names []string) *Data {
 	}
 	return &Data{Set: d.Set, Hosts: some, Ready: d.Ready, Fabrics: d.Fabrics,
 		NodeNames: d.NodeNames, BackupDir: d.BackupDir, RunLog: d.RunLog, Cards: d.Cards,
-		Planned: planned.NewWalk(), Turns: NewTurns(), Restores: planned.NewRestores(), Confirm: d.Confirm, Lock: d.Lock}
+		Planned: planned.NewWalk(), Turns: NewTurns(1), Restores: planned.NewRestores(), Confirm: d.Confirm, Lock: d.Lock}
 }
 
 // HostNames returns the names of all configured hosts, sorted.
