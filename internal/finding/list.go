@@ -66,6 +66,7 @@ var Families = []Family{
 		FabricCardWithoutGUIDs, SubnetPrefixIneffective, OpensmUnfitForNDR, CompetitionUnknown,
 		OpensmPortWithoutLink, OpensmMasked, OpensmCommandReplaced,
 		OpensmOlderThanFiles, OpensmOthersStart, OpensmBeside, PartitionsOnTwoFabrics, FabricsAreOne,
+		OpensmLastLeaves,
 	}},
 	{"PO", "Ports", "For `infiniband_port`.", []*Rule{
 		PortUnsupported, PortCarriesHost, PortSpeedUnsupported,

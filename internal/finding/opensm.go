@@ -159,6 +159,13 @@ var (
 			"equals the lower port GUID. If the other one rules, the partitions of this resource are not in force.",
 		WayOut: "If it is to run, give it an infiniband_opensm resource. If not, stop its unit and take its port out of " +
 			"PORTS in /etc/default/opensm. In the place of ALL write the ports that are to have one."}
+	OpensmLastLeaves = &Rule{Code: "SM039", Severity: NeedsConsent,
+		Title: "Refusing to remove the only subnet manager of a fabric that hosts depend on",
+		Meaning: "What runs over the fabric goes on without a subnet manager for a while. After the next restart or loss of " +
+			"a link its port stays in Initializing, and with it the SSH session, the default route or the storage that goes " +
+			"over it.",
+		WayOut: "Let another subnet manager take over first. If losing them is acceptable, write into the resource and " +
+			"apply, so that the state holds it:", Attribute: Allow, Consent: "last_manager"}
 	PartitionsOnTwoFabrics = &Rule{Code: "SM037", Severity: Warn,
 		Title: "Partitions of two fabrics have a P_Key or a port in common", Attribute: "partitions",
 		Meaning: "Each fabric has partitions of its own. Ports with one P_Key on two fabrics do not reach each other. A " +

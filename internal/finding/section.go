@@ -95,6 +95,8 @@ func (r *Rule) sampleConsent() string {
 		value = "65520"
 	case "without_copy":
 		value = `{ card = "…", rollback_sha256 = "…", image_sha256 = "…" }`
+	case "last_manager":
+		value = `"0xe41d2d0300e44ed1"`
 	case "equal_priority":
 		value = "14"
 	}

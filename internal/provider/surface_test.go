@@ -91,7 +91,7 @@ var surface = map[string]part{
 			{name: `^allow$`, starts: "Consents to "},
 			{name: `^(adopt_(files|without)|management_path)$`, form: types.ListType{ElemType: types.StringType},
 				starts: "Consent to "},
-			{name: `^(adopt_interface|keep_interface|private_mtu)$`, starts: "Consent to "},
+			{name: `^(adopt_interface|keep_interface|private_mtu|last_manager|equal_priority)$`, starts: "Consent to "},
 		},
 		least: 150,
 	},

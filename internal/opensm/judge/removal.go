@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
@@ -17,6 +18,24 @@ func CheckRemoval(l *found.Look) []finding.Finding {
 	}
 	return append(checkKeysAdded(l, "A destroy would stop this subnet manager and remove the file, and the key with it."),
 		checkEditsRemoved(l)...)
+}
+
+// CheckLast asks before the master of a fabric is removed that has no other subnet manager, while hosts depend on
+// the fabric. Where nobody lists the managers, none is known to take over. consent is the port that the state allows.
+func CheckLast(l *found.Look, v found.View, uses []string, consent string) []finding.Finding {
+	if !l.Managed || !l.Master() || len(uses) == 0 || len(v.Managers) > 1 {
+		return nil
+	}
+	who := "No other subnet manager is on the fabric"
+	if !fact.Yes(v.Listed) {
+		who = "Whether another subnet manager is on the fabric is not known"
+	}
+	f := finding.OpensmLastLeaves.Find("%s of port %s of %s. Over the fabric go %s.", who, l.Port, l.Host,
+		strings.Join(uses, "; ")).WithConsent(finding.OpensmLastLeaves.ConsentLine(strconv.Quote(l.Port.String())))
+	if consent == l.Port.String() {
+		f = f.AsGranted("The only subnet manager of a fabric leaves, as allowed")
+	}
+	return []finding.Finding{f.At("")}
 }
 
 // checkEditsRemoved names what somebody has written into the files that a destroy removes.

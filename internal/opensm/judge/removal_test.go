@@ -12,6 +12,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
 	tool "github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/saquery"
 )
 
 const otherPort = ib.GUID(0xe41d2d0300e44ed2)
@@ -146,6 +147,43 @@ func TestCheckBeside(t *testing.T) {
 		}
 		if text := strings.Join(said, "\n"); (text == "") != (c.says == "") || !strings.Contains(text, c.says) || len(said) > 1 {
 			t.Errorf("%s: %q", name, said)
+		}
+	}
+}
+
+// The master that nobody follows is removed with a consent only, where hosts depend on its fabric.
+func TestCheckLast(t *testing.T) {
+	yes, alone := fact.Known(true), found.View{Listed: fact.Known(true), Managers: []saquery.Manager{{GUID: testPort, State: 3}}}
+	master := found.Of(testHost(withOurs, func(s *inventory.Snapshot) {
+		p := &s.Cards[0].Ports[0]
+		p.IsSM, p.State, p.LID, p.SMLID = yes, "Active", 4, 4
+	}), testPort)
+	uses := []string{"the SSH session to b (ib0)"}
+	for name, c := range map[string]struct {
+		look    *found.Look
+		view    found.View
+		uses    []string
+		consent string
+		want    finding.Severity
+		says    string // empty: no finding
+	}{
+		"alone": {master, alone, uses, "", finding.NeedsConsent, "No other subnet manager is on the fabric of port " +
+			testPort.String() + " of intel9. Over the fabric go the SSH session to b (ib0)."},
+		"not known": {master, found.View{Listed: fact.Unknown[bool]("no saquery")}, uses, "", finding.NeedsConsent,
+			"Whether another subnet manager is on the fabric is not known"},
+		"allowed":                {master, alone, uses, testPort.String(), finding.Note, "the SSH session to b"},
+		"another one is allowed": {master, alone, uses, otherPort.String(), finding.NeedsConsent, "the SSH session to b"},
+		"beside another": {master, found.View{Listed: yes, Managers: []saquery.Manager{{GUID: testPort}, {GUID: otherPort}}}, uses, "",
+			0, ""},
+		"without use": {master, alone, nil, "", 0, ""},
+		"a standby":   {found.Of(testHost(withOurs), testPort), alone, uses, "", 0, ""},
+	} {
+		all := CheckLast(c.look, c.view, c.uses, c.consent)
+		if len(all) != min(1, len(c.says)) {
+			t.Errorf("%s: %+v", name, all)
+		} else if len(all) == 1 && (all[0].Severity != c.want || !strings.Contains(all[0].Evidence, c.says) ||
+			all[0].Consent != `last_manager = "`+testPort.String()+`"`) {
+			t.Errorf("%s: %+v", name, all[0])
 		}
 	}
 }

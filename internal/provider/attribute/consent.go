@@ -87,23 +87,39 @@ func ConsentToUnproven(what string) schema.StringAttribute {
 // AllowedPath is the consent to management_path that a destroy has. A destroy has no configuration.
 func AllowedPath() schema.ListAttribute {
 	return schema.ListAttribute{
-		Computed: true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{allowedPath{}},
+		Computed: true, ElementType: types.StringType,
+		PlanModifiers: []planmodifier.List{allowed{ManagementPath}},
 		MarkdownDescription: "Interfaces that a destroy may take down: `allow.management_path` of the last apply. A destroy " +
 			"has no configuration, so apply that consent before it.",
 	}
 }
 
-// allowedPath plans what the configuration allows.
-type allowedPath struct{}
+// AllowedName is a consent to one name that a destroy has.
+func AllowedName(key, description string) schema.StringAttribute {
+	return schema.StringAttribute{Computed: true, PlanModifiers: []planmodifier.String{allowed{key}},
+		MarkdownDescription: description + ": `allow." + key + "` of the last apply. A destroy has no configuration, so " +
+			"apply that consent before it."}
+}
 
-func (allowedPath) Description(context.Context) string { return "Follows allow.management_path." }
+// allowed plans what the configuration allows under a key.
+type allowed struct{ key string }
 
-func (m allowedPath) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+func (m allowed) Description(context.Context) string { return "Follows allow." + m.key + "." }
 
-func (allowedPath) PlanModifyList(ctx context.Context, req planmodifier.ListRequest, resp *planmodifier.ListResponse) {
+func (m allowed) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+
+func (m allowed) at() path.Path { return path.Root(finding.Allow).AtName(m.key) }
+
+func (m allowed) PlanModifyList(ctx context.Context, req planmodifier.ListRequest, resp *planmodifier.ListResponse) {
 	if !req.Plan.Raw.IsNull() {
-		at := path.Root(finding.Allow).AtName(ManagementPath)
-		resp.Diagnostics.Append(req.Config.GetAttribute(ctx, at, &resp.PlanValue)...)
+		resp.Diagnostics.Append(req.Config.GetAttribute(ctx, m.at(), &resp.PlanValue)...)
+	}
+}
+
+func (m allowed) PlanModifyString(ctx context.Context, req planmodifier.StringRequest,
+	resp *planmodifier.StringResponse) {
+	if !req.Plan.Raw.IsNull() {
+		resp.Diagnostics.Append(req.Config.GetAttribute(ctx, m.at(), &resp.PlanValue)...)
 	}
 }
 

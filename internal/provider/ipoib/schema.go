@@ -57,8 +57,7 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 		"mtu": schema.Int64Attribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "MTU in bytes; the default is what the mode allows everywhere. Datagram: up to 2044, or 4092 " +
-				"where the fabric has IB MTU 4096; connected: up to 65520 (TrueNAS 9216). Above 2044 a plan compares a datagram " +
-				"MTU with the broadcast group of the fabric, and with `partitions` of the subnet managers planned before (IP018).",
+				"where the broadcast group of the fabric has 4096 bytes (IP018); connected: up to 65520 (TrueNAS 9216).",
 			Validators: []validator.Int64{int64validator.AtLeast(1)},
 		},
 		"addresses": schema.SetAttribute{

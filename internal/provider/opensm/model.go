@@ -33,6 +33,7 @@ type model struct {
 	PollingRetries types.Int64        `tfsdk:"polling_retry_number"`
 	Partitions     types.Map          `tfsdk:"partitions"`
 	Allow          types.Object       `tfsdk:"allow"`
+	AllowedLast    types.String       `tfsdk:"allowed_last_manager"`
 	Timeouts       timeouts.Value     `tfsdk:"timeouts"`
 
 	Unit           types.String       `tfsdk:"unit"`

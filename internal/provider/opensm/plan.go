@@ -184,4 +184,5 @@ func (o object) warnReplaced(ctx context.Context, s *step) {
 		"Its service is stopped and disabled, and its configuration is removed. The new one serves the fabric of port "+
 			ref(s.Ask).String()+". If that is another fabric, the old fabric is left without this subnet manager."+
 			o.describeStaying(ctx, was.String()))
+	o.addLast(ctx, s.State, s.Diags)
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
@@ -34,6 +33,7 @@ var kind = managed.Kind{
 	Name: "infiniband_opensm", Thing: "subnet manager", Change: "run", Remove: "remove", Removed: "subnet manager",
 	HostIn: "host", By: session.PortNamed(), Timeout: standardTimeout,
 	Live: []string{"package_version", "port_state", "lid", "sm_lid", "role", "change"},
+	Kept: []string{"allowed_last_manager"},
 }
 
 type step = managed.Step[model, ops.Request, *found.Look]
@@ -115,49 +115,7 @@ func (o object) Fill(ctx context.Context, m *model, d ops.Request, l *found.Look
 	return m.observe(ctx, d, l)
 }
 
-func (o object) WarnRemoval(ctx context.Context, m *model, diags *diag.Diagnostics) {
-	diags.AddWarning("Removing subnet manager "+m.ID.ValueString()+": the package stays",
-		"The service is stopped and disabled, and its configuration is removed. "+
-			"The package opensm, the port and other subnet managers of the host stay as they are. "+
-			"If this is the only subnet manager of its fabric, ports that come up later stay in Initializing."+
-			o.describeStaying(ctx, m.ID.ValueString()))
-}
-
 func (o object) Ours(_ ops.Request, l *found.Look) bool { return l.Managed }
-
-func (o object) CheckRemoval(_ ops.Request, l *found.Look) []finding.Finding {
-	return atDestroy(judge.CheckRemoval(l))
-}
-
-func (o object) SinceRemoval(_ ops.Request, l *found.Look, kept *ops.Stored) []finding.Finding {
-	all := judge.CheckRemoval(l)
-	if kept != nil {
-		all = append(all, judge.CheckRemovalSincePlan(l, *kept)...)
-	}
-	return atDestroy(all)
-}
-
-// atDestroy leaves out the attribute that a destroy has no configuration of.
-func atDestroy(all []finding.Finding) []finding.Finding {
-	for i := range all {
-		all[i].Attribute = ""
-	}
-	return all
-}
-
-func (o object) Remove(ctx context.Context, h *hosts.Host, d ops.Request, l *found.Look,
-	_ *model) (title string, notes []string, err error) {
-	var r change.Result
-	err = o.Turns.SMs.Do(ctx, ref(d), role(l), func() (removeErr error) {
-		r, removeErr = change.Remove(ctx, h, l)
-		return removeErr
-	})
-	title = "Removed subnet manager"
-	if err != nil {
-		title = "Subnet manager"
-	}
-	return title, append(r.Warnings, r.Left...), err
-}
 
 // warnSilence says why the state keeps what it has of a subnet manager.
 func warnSilence(diags *diag.Diagnostics, name, why string) {

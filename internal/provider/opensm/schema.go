@@ -90,8 +90,11 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 	return all
 }
 
-// equalPriority is the consent that SM005 asks for.
-const equalPriority = "equal_priority"
+// The consents that SM005 and SM039 ask for.
+const (
+	equalPriority = "equal_priority"
+	lastManager   = "last_manager"
+)
 
 // arguments are what a configuration says.
 func arguments(ctx context.Context) map[string]schema.Attribute {
@@ -110,7 +113,11 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 				Optional: true, WriteOnly: true,
 				MarkdownDescription: "Consent to have the priority of a master of the same fabric: that priority.",
 			},
+			lastManager: attribute.ConsentToName("Consent to remove the only subnet manager of a fabric that hosts depend " +
+				"on: its port GUID."),
 		}),
+		"allowed_" + lastManager: attribute.AllowedName(lastManager,
+			"Port GUID of the subnet manager that a destroy may remove as the only one of its fabric"),
 		"subnet_prefix": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "Subnet prefix, the upper half of every GID, such as `0xfec0000000000001` (opensm's default " +
