@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -200,5 +202,91 @@ func TestSVG_numbersThePortsOfUplinks(t *testing.T) {
 	}
 	if got := numbers(512); got != 128 {
 		t.Errorf("512 hosts: %d numbers; the 128 of the leaves have room, those of the spines have not", got)
+	}
+}
+
+// Labels are drawn where they cover neither another label nor a box, also those of cables that are missing.
+func TestSVG_labelsCoverNothing(t *testing.T) {
+	badge := regexp.MustCompile(`<rect x="([\d.-]+)" y="([\d.-]+)" width="([\d.]+)" height="18" rx="9"( fill="[^"]*")`)
+	circle := regexp.MustCompile(`<circle cx="([\d.-]+)" cy="([\d.-]+)" r="8.5"`)
+	box := regexp.MustCompile(`<rect x="([\d.-]+)" y="([\d.-]+)" width="([\d.]+)" height="([\d.]+)" rx="8"`)
+	number := func(text string) float64 {
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for name, f := range crowded() {
+		var missing []fabric.AbsentCable
+		for i, n := range f.Nodes {
+			if !n.Switch && len(missing) < 6 {
+				missing = append(missing, fabric.AbsentCable{A: n.Name, B: fmt.Sprintf("gone%d", i), NodeA: n},
+					fabric.AbsentCable{A: n.Name, B: "switch", NodeA: n, NodeB: f.Nodes[len(f.Nodes)-1]})
+			}
+		}
+		svg := SVG(f, missing)
+		if dir := os.Getenv("PICTURES"); dir != "" {
+			if err := os.WriteFile(filepath.Join(dir, "crowded-"+name+".svg"), []byte(svg), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var labels, boxes []area
+		marks := map[int]bool{}
+		for _, m := range badge.FindAllStringSubmatch(svg, -1) {
+			labels = append(labels, area{number(m[1]), number(m[2]), number(m[1]) + number(m[3]), number(m[2]) + 18})
+			marks[len(labels)-1] = strings.Contains(m[0]+m[4], `fill="#059669"`) || strings.Contains(m[4], `fill="#d1fae5"`)
+		}
+		badges := len(labels)
+		for _, m := range circle.FindAllStringSubmatch(svg, -1) {
+			labels = append(labels, around(point{number(m[1]), number(m[2])}, 17, 17))
+		}
+		for _, m := range box.FindAllStringSubmatch(svg, -1) {
+			boxes = append(boxes, area{number(m[1]), number(m[2]), number(m[1]) + number(m[3]), number(m[2]) + number(m[4])})
+		}
+		if len(labels) == 0 || len(boxes) == 0 || badges == len(labels) {
+			t.Fatalf("%s: %d labels, %d boxes", name, len(labels), len(boxes))
+		}
+		const rounded = 0.11 // of what is written
+		for i, a := range labels {
+			a = area{a.x1 + rounded, a.y1 + rounded, a.x2 - rounded, a.y2 - rounded}
+			for _, b := range labels[:i] {
+				if a.meets(b) {
+					t.Errorf("%s: the labels at %v and %v cover each other", name, a, b)
+				}
+			}
+			// The mark of a subnet manager is on the edge of its own box, and the number of a port may be.
+			for _, b := range boxes {
+				if i < badges && !marks[i] && a.meets(b) {
+					t.Errorf("%s: the label at %v covers the box at %v", name, a, b)
+				}
+			}
+		}
+	}
+}
+
+// crowded are fabrics with many labels in a small room.
+func crowded() map[string]*fabric.Fabric {
+	dual := samples()["2-dual"]
+	for i := range 6 {
+		cable(dual, dual.Nodes[0], 3+i, dual.Nodes[2], 5+i, ib.QDR)
+	}
+	silent := star(4)
+	for i := 2; i < 5; i++ {
+		silent.Links = append(silent.Links, &fabric.Link{A: port(silent.Nodes[0], i, ib.FDR)})
+	}
+	return map[string]*fabric.Fabric{"dual": dual, "8": star(8), "silent": silent, "64": leafSpine(64), "2": star(2),
+		"back-to-back": backToBack()}
+}
+
+// A link that is slower than expected is amber, also if its ends support no more.
+func TestPictures_slowerThanExpected(t *testing.T) {
+	f := star(2)
+	f.AbsentCables([]fabric.ExpectedCable{{A: "intel9", B: f.Nodes[2].GUID.String(), MinSpeed: ib.EDR}})
+	for name, text := range map[string]string{"svg": SVG(f, nil), "mermaid": Mermaid(f, nil), "dot": DOT(f, nil)} {
+		want := map[string]int{"svg": 4, "mermaid": 1, "dot": 1}[name] // line, frame and text of the label, legend
+		if got := strings.Count(text, colourSlow); got != want {
+			t.Errorf("%s: %d times amber, expected %d", name, got, want)
+		}
 	}
 }

@@ -25,7 +25,7 @@ func SVG(f *fabric.Fabric, missing []fabric.AbsentCable) string {
 	for _, b := range l.boxes {
 		d.box(b)
 	}
-	d.b.WriteString(d.labels.String())
+	writeLabels(&d.b, append(d.badges, d.labels...), d.covered())
 	d.legend(len(missing) > 0)
 	d.b.WriteString("</svg>\n")
 	return d.b.String()
@@ -34,9 +34,21 @@ func SVG(f *fabric.Fabric, missing []fabric.AbsentCable) string {
 type drawing struct {
 	*layout
 	b      strings.Builder
-	labels strings.Builder // on top of everything
+	labels []label // on top of everything
+	badges []label // the same, where they have to be
 	usual  string
 	many   bool
+}
+
+// covered is what boxes and lists take.
+func (d *drawing) covered() (all []area) {
+	for _, b := range d.boxes {
+		all = append(all, area{b.x, b.y, b.x + b.w, b.y + b.h})
+	}
+	for _, r := range d.rows {
+		all = append(all, area{r.x, r.y - rowHeight/2, r.x + listWidth, r.y + rowHeight/2})
+	}
+	return all
 }
 
 func (d *drawing) put(format string, args ...any) { fmt.Fprintf(&d.b, format+"\n", args...) }
@@ -95,27 +107,44 @@ const numberRoom = 19.
 // lines draws the cables between boxes, and those that are missing.
 func (d *drawing) lines() {
 	at := d.endings()
-	beside := map[[2]*box]int{}
+	beside, silent := map[[2]*box]int{}, map[*box][]int{}
+	for _, k := range d.edges {
+		if k.B == nil {
+			silent[d.of[k.A.Node]] = append(silent[d.of[k.A.Node]], k.A.Number)
+		}
+	}
+	for _, b := range d.boxes {
+		d.nowhere(b, silent[b])
+	}
 	for i, k := range d.edges {
 		if k.B == nil {
-			d.nowhere(k)
 			continue
 		}
 		d.line(k, at[i][0], at[i][1], beside)
 	}
 	for _, m := range d.missing {
-		high, low := m.a, m.b
-		if low.y < high.y {
-			high, low = low, high
-		}
-		x, y := high.x+high.w-10, high.y+high.h
-		if high.y == low.y {
-			x, y = high.middle(), high.y
-		}
-		d.put(`<path d="M%s %s L%s %s" stroke="%s" stroke-width="2" stroke-dasharray="6 5" fill="none"/>`, num(x), num(y),
-			num(low.middle()), num(low.y), colourDown)
-		d.tag(x+(low.middle()-x)*0.75, y+(low.y-y)*0.75, "missing", colourDown)
+		d.absent(m)
 	}
+}
+
+// absent draws a cable that should be there; between two boxes of a row it goes over the top.
+func (d *drawing) absent(m edge) {
+	high, low := m.a, m.b
+	if low.y < high.y {
+		high, low = low, high
+	}
+	from, to := point{high.x + high.w - 10, high.y + high.h}, point{low.middle(), low.y}
+	path, part := fmt.Sprintf("L%s %s", num(to.x), num(to.y)), 0.75
+	places := along(from, to, part)
+	if high.y == low.y {
+		from = point{high.middle(), high.y}
+		lift := min(30, 12+math.Abs(from.x-to.x)*0.06)
+		path = fmt.Sprintf("Q%s %s %s %s", num((from.x+to.x)/2), num(from.y-2*lift), num(to.x), num(to.y))
+		places = along(point{from.x, from.y - lift}, point{to.x, to.y - lift}, 0.5)
+	}
+	d.put(`<path d="M%s %s %s" stroke="%s" stroke-width="2" stroke-dasharray="6 5" fill="none"/>`, num(from.x), num(from.y),
+		path, colourDown)
+	d.tag(places, "missing", colourDown)
 }
 
 // side is the upper or the lower side of a box.
@@ -191,7 +220,7 @@ func (d *drawing) line(k *fabric.Link, a, b ending, beside map[[2]*box]int) {
 	d.put(`<path d="%s" stroke="%s" stroke-width="%s" fill="none"%s><title>%s: %s</title></path>`, path, c, num(width),
 		dash, xmlText(k.Name()), xmlText(rate(k)))
 	if !d.many || rate(k) != d.usual {
-		d.tag(middle.x, middle.y, rate(k), c)
+		d.tag(append([]point{{middle.x, middle.y}}, along(point{a.x, a.y}, point{b.x, b.y}, 0.5)...), rate(k), c)
 	}
 	d.portNumber(k.A, a, b)
 	d.portNumber(k.B, b, a)
@@ -214,33 +243,43 @@ func between(from, to *box, beside map[[2]*box]int) (a, b ending) {
 	return a, b
 }
 
-// nowhere draws a link whose other end does not answer.
-func (d *drawing) nowhere(k *fabric.Link) {
-	b := d.of[k.A.Node]
-	x, y := b.x+b.w, b.y+b.h/2
-	d.put(`<path d="M%s %s h34" stroke="%s" stroke-width="2" stroke-dasharray="6 5"/>`, num(x), num(y), colourDown)
-	d.tag(x+66, y, fmt.Sprintf("port %d: ?", k.A.Number), colourDown)
+// nowhere draws links whose other ends do not answer, those of one box together: below a card, beside a switch.
+func (d *drawing) nowhere(b *box, ports []int) {
+	if len(ports) == 0 {
+		return
+	}
+	text := strings.Trim(strings.ReplaceAll(fmt.Sprint(ports), " ", ", "), "[]") + ": ?"
+	if text = "port " + text; len(ports) > 1 {
+		text = "ports " + text[len("port "):]
+	}
+	x, y, stub, at := b.x+b.w, b.y+b.h/2, "h34", point{b.x + b.w + 66, b.y + b.h/2}
+	if !b.node.Switch {
+		x, y, stub, at = b.x+14, b.y+b.h, "v16", point{b.x + b.w/2 - 12, b.y + b.h + 20}
+	}
+	d.put(`<path d="M%s %s %s" stroke="%s" stroke-width="2" stroke-dasharray="6 5"/>`, num(x), num(y), stub, colourDown)
+	d.tag([]point{at}, text, colourDown)
 }
 
 // portNumber writes a port's number on the line, just outside its box, where many
 // lines leave room for it.
 func (d *drawing) portNumber(p *fabric.Port, at, other ending) {
-	dx, dy := other.x-at.x, other.y-at.y
-	length := math.Hypot(dx, dy)
-	if length == 0 || d.many && at.room < numberRoom {
+	if at.x == other.x && at.y == other.y || d.many && at.room < numberRoom {
 		return
 	}
-	const away = 17.
-	x, y := at.x+dx/length*away, at.y+dy/length*away
-	fmt.Fprintf(&d.labels, `<circle cx="%s" cy="%s" r="8.5" fill="#ffffff" stroke="#cbd5e1"/><text x="%s" y="%s" font-size="10" fill="#334155" text-anchor="middle">%d</text>`+"\n",
-		num(x), num(y), num(x), num(y+3.5), p.Number)
+	d.labels = append(d.labels, label{w: 17, h: 17, places: near(point{at.x, at.y}, point{other.x, other.y}, 17),
+		draw: func(at point) string {
+			return fmt.Sprintf(`<circle cx="%s" cy="%s" r="8.5" fill="#ffffff" stroke="#cbd5e1"/><text x="%s" y="%s" font-size="10" fill="#334155" text-anchor="middle">%d</text>`+"\n",
+				num(at.x), num(at.y), num(at.x), num(at.y+3.5), p.Number)
+		}})
 }
 
 // tag writes text on a line, on a background of its own.
-func (d *drawing) tag(x, y float64, text, colour string) {
+func (d *drawing) tag(places []point, text, colour string) {
 	w := 6.3*float64(len([]rune(text))) + 12
-	fmt.Fprintf(&d.labels, `<rect x="%s" y="%s" width="%s" height="18" rx="9" fill="#ffffff" stroke="%s" stroke-opacity="0.5"/><text x="%s" y="%s" font-size="11" font-weight="600" fill="%s" text-anchor="middle">%s</text>`+"\n",
-		num(x-w/2), num(y-9), num(w), colour, num(x), num(y+4), colour, xmlText(text))
+	d.labels = append(d.labels, label{w: w, h: 18, places: places, always: true, draw: func(at point) string {
+		return fmt.Sprintf(`<rect x="%s" y="%s" width="%s" height="18" rx="9" fill="#ffffff" stroke="%s" stroke-opacity="0.5"/><text x="%s" y="%s" font-size="11" font-weight="600" fill="%s" text-anchor="middle">%s</text>`+"\n",
+			num(at.x-w/2), num(at.y-9), num(w), colour, num(at.x), num(at.y+4), colour, xmlText(text))
+	}})
 }
 
 func fit(text string, width, size float64) string {
@@ -317,8 +356,11 @@ func (d *drawing) badge(x, y float64, role string, rules bool) {
 	if !rules {
 		fill, ink = "#d1fae5", "#065f46"
 	}
-	fmt.Fprintf(&d.labels, `<rect x="%s" y="%s" width="%s" height="18" rx="9" fill="%s"/><text x="%s" y="%s" font-size="11" font-weight="700" fill="%s" text-anchor="middle">%s</text>`+"\n",
-		num(x-w), num(y-9), num(w), fill, num(x-w/2), num(y+4), ink, xmlText(role))
+	d.badges = append(d.badges, label{w: w, h: 18, places: []point{{x - w/2, y}}, always: true,
+		draw: func(point) string {
+			return fmt.Sprintf(`<rect x="%s" y="%s" width="%s" height="18" rx="9" fill="%s"/><text x="%s" y="%s" font-size="11" font-weight="700" fill="%s" text-anchor="middle">%s</text>`+"\n",
+				num(x-w), num(y-9), num(w), fill, num(x-w/2), num(y+4), ink, xmlText(role))
+		}})
 }
 
 func (d *drawing) text(x, y, size float64, fill string, bold bool, text string) {
