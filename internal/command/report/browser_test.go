@@ -57,7 +57,7 @@ func TestPage_searches_in_a_browser(t *testing.T) {
 	if !hidden(field(still)) || hidden(field(shown)) {
 		t.Error("the field to search is there without the script, or is not there with it")
 	}
-	found := render(t, page, "#q=NODE002%20firmware")
+	found := render(t, page, "#q=NODE002%20differs")
 	checkHarmless(t, found)
 	for _, tr := range all(found.root, "tr") {
 		if _, row := attribute(tr, "data-row"); row && !hidden(tr) {

@@ -61,9 +61,9 @@ func (l *lab) lookAtFabrics(ctx context.Context) {
 		switch {
 		case seen[p.port] || cannot[p.m] != "":
 		case !p.m.Snap.Commands["ibnetdiscover"]:
-			cannot[p.m] = "it has no ibnetdiscover, which comes with the package infiniband-diags"
+			cannot[p.m] = "it has no ibnetdiscover, which comes with the package infiniband-diags."
 		case failed >= attempts:
-			cannot[p.m] = fmt.Sprintf("%d ports before it could not look", failed)
+			cannot[p.m] = fmt.Sprintf("%d ports before it could not look either.", failed)
 		default:
 			f, err := fabric.Observe(ctx, p.m.on, p.through, true)
 			if err != nil {
@@ -76,8 +76,8 @@ func (l *lab) lookAtFabrics(ctx context.Context) {
 	}
 	for _, p := range ports {
 		if !seen[p.port] {
-			l.Unseen = append(l.Unseen, problem{p.m.Name, fmt.Sprintf("Nobody has looked at the fabric of port %s. "+
-				"%s cannot: %s", p.port, p.m.Name, diagnostic.Sentence(cannot[p.m]))})
+			l.Unseen = append(l.Unseen, problem{fmt.Sprintf("%s port %s", p.m.Name, p.port),
+				"Nobody has looked at the fabric of this port. Its host cannot: " + cannot[p.m]})
 		}
 	}
 }

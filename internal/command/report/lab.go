@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/check"
@@ -34,6 +33,7 @@ type machine struct {
 	*check.Report
 	Snap    *inventory.Snapshot // nil if the host was not read
 	Failure string              // why it was not read, in one line
+	Advice  string              // what to do about that
 	Changes []record.Change     // newest first
 	Unsure  string              // why changes may be missing
 	Backups map[ib.PCIAddress]time.Time
@@ -63,7 +63,7 @@ func lookAt(ctx context.Context, t *target.Target) *machine {
 	m := &machine{on: t.Host}
 	m.Report, m.Snap = check.Look(ctx, t)
 	if m.Snap == nil {
-		m.Failure = m.whyUnread()
+		m.explain()
 		return m
 	}
 	past, err := record.Read(ctx, t.Host)
@@ -80,14 +80,17 @@ func lookAt(ctx context.Context, t *target.Target) *machine {
 	return m
 }
 
-// whyUnread is the step that reading the host has ended with.
-func (m *machine) whyUnread() string {
-	for _, s := range slices.Backward(m.Steps) {
+// explain notes why the host was not read: the step that looking at it has ended with.
+func (m *machine) explain() {
+	m.Failure = m.Outcome
+	for _, s := range m.Steps {
 		if s.Status == check.Failed || s.Status == check.Missing {
-			return strings.TrimSpace(s.Step + ": " + s.Text)
+			m.Failure, m.Advice = s.Step+": "+s.Text, s.Detail
+			if s.Step == "config" { // its text is the same for every reason
+				m.Failure, m.Advice = s.Step+": "+diagnostic.Line(s.Detail), ""
+			}
 		}
 	}
-	return m.Outcome
 }
 
 // findBackups notes when each card was backed up last; only what verifies counts.

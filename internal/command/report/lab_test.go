@@ -37,7 +37,8 @@ func run(t *testing.T, w *acctest.Lab, hosts []string, more ...string) result {
 	dir := t.TempDir()
 	config, metrics := filepath.Join(dir, "ssh_config"), filepath.Join(dir, "lab.prom")
 	page := filepath.Join(dir, "lab.html")
-	ssh := w.SSHConfig(nil) + "Host dead\n  HostName 127.0.0.1\n  Port 1\n"
+	ssh := w.SSHConfig(nil) + "Host dead\n  HostName 127.0.0.1\n  Port 1\n" +
+		"Host misconfigured\n  BindInterface lo\n"
 	if err := os.WriteFile(config, []byte(ssh), 0o600); err != nil {
 		t.Fatal(err)
 	}

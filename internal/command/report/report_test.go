@@ -206,6 +206,19 @@ func TestReport_of_each_lab(t *testing.T) {
 				}
 			}
 			checkMetrics(t, r.metrics)
+			// Their ports have links, and nobody has installed the programs that look at a fabric.
+			unseen := 0
+			for _, n := range issues(d) {
+				if strings.Contains(text(n), "A fabric was not seen") {
+					unseen++
+					if strings.Count(text(n), "Its host cannot: it has no ibnetdiscover") != 1 {
+						t.Errorf("not said once for all ports: %s", text(n))
+					}
+				}
+			}
+			if dark := name == "gpu" || name == "point-to-point"; dark != (unseen == 1) {
+				t.Errorf("%d findings for a fabric that was not seen", unseen)
+			}
 		})
 	}
 }
@@ -270,7 +283,7 @@ func TestReport_hosts_that_cannot_be_read(t *testing.T) {
 		t.Errorf("status %d: %s", r.status, r.errs)
 	}
 	d := parse(t, r.page)
-	d.has(t, "unseen", map[string]string{"Host": labs.Xeon2zfs, "Why": refused})
+	d.has(t, "unseen", map[string]string{"Host": labs.Xeon2zfs, "Why": refused + " more Sudoers does not let truenas_admin run"})
 	d.has(t, "hosts", map[string]string{"Host": labs.Intel9})
 	if strings.Contains(text(d.root), "Nothing is missing or stands out") {
 		t.Error("the page says that all is well")
@@ -282,6 +295,14 @@ func TestReport_hosts_that_cannot_be_read(t *testing.T) {
 	}
 	if strings.Contains(r.metrics, `infiniband_findings{host="xeon2zfs"`) {
 		t.Error("findings of a host that was not read are counted")
+	}
+	r = run(t, w, []string{"misconfigured"})
+	if r.status != command.Unreachable || !strings.HasPrefix(r.errs, "misconfigured: config: ") ||
+		!strings.Contains(r.errs, "BindInterface") {
+		t.Errorf("status %d: %s", r.status, r.errs)
+	}
+	if !strings.Contains(text(parse(t, r.page).root), "Of what was read, nothing is missing or stands out.") {
+		t.Error("a page without a host that was read says that all is well")
 	}
 	if r = run(t, w, append(w.Names(), "dead")); r.status != command.Unreachable || !strings.Contains(r.page, "3 attempts") {
 		t.Errorf("status %d: %s", r.status, r.errs)
@@ -311,9 +332,11 @@ func TestReport_files(t *testing.T) {
 		errs != "report: interrupted before all was read; nothing was written\n" {
 		t.Errorf("interrupted: status %d, %s, %q", status, errs, read(t, page))
 	}
-	if status, _, errs := say(t.Context(), "-o", dir, labs.Intel9); status != command.Failed ||
-		!strings.HasPrefix(errs, "report: the page was not written: ") {
-		t.Errorf("a directory: status %d, %s", status, errs)
+	for _, path := range []string{dir, os.DevNull} {
+		if status, _, errs := say(t.Context(), "-o", path, labs.Intel9); status != command.Failed ||
+			errs != "report: the page was not written: "+path+" is there and is no file\n" {
+			t.Errorf("%s: status %d, %s", path, status, errs)
+		}
 	}
 	if status, out, errs := say(t.Context(), labs.Intel9); status != command.OK || !strings.HasPrefix(out, "<!DOCTYPE html>") {
 		t.Errorf("printed: status %d, %s, %.80s", status, errs, out)

@@ -95,7 +95,7 @@ func (l *lab) unseen() *table {
 		About: "Nothing on this page says how they are now. The command check says how to reach them."}
 	for _, m := range l.Hosts {
 		if m.Snap == nil {
-			t.row(m.Name, cell{Text: m.Failure, Mark: "bad"})
+			t.row(m.Name, cell{Text: m.Failure, Mark: "bad", More: m.Advice})
 		}
 	}
 	return t
