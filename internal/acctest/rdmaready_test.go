@@ -75,7 +75,7 @@ func TestRDMAReady_of_two_hosts(t *testing.T) {
 		}
 	}
 	for _, tt := range []readyStep{
-		{name: "applied", ready: "true", shows: map[string]string{"memlock": "8192", "rping": "false", "nfs_threads": "0",
+		{name: "applied", ready: "true", shows: map[string]string{"memlock": "8192", "rping": "false", "nfs_server": "false",
 			"nfs_rdma_port": "0", "mounts": "[]", "listeners": "[]", "gpus": "[]", "truenas_protocols": "<nil>"}},
 		{name: "programs", purposes: []any{"programs"}, ready: "false",
 			says: "module: intel9 has not loaded the module rdma_ucm. Programs connect through it. Run modprobe rdma_ucm, and " +
@@ -95,9 +95,14 @@ func TestRDMAReady_of_two_hosts(t *testing.T) {
 		{name: "NFS by TCP", purposes: []any{"nfs_server"}, ready: "false", prepare: func() { do(rdma.StartNFS(m)) },
 			says: "not_listening: The NFS server of intel9 does not listen for RDMA: /proc/fs/nfsd/portlist has no line \"rdma " +
 				"20049\". Write rdma=y and rdma-port=20049 below [nfsd] into /etc/nfs.conf, and restart nfs-server."},
+		{name: "VRF", ready: "true", shows: map[string]string{"vrfs": "map[eno1:blue]"}, prepare: func() {
+			m.FS.Put("/sys/devices/virtual/net/blue/uevent", "DEVTYPE=vrf\nINTERFACE=blue\n", 0o444)
+			m.FS.PutLink("../../devices/virtual/net/blue", "/sys/class/net/blue")
+			m.FS.PutLink("../../../virtual/net/blue", "/sys/class/net/eno1/master")
+		}},
 		{name: "NFS by RDMA", purposes: []any{"nfs_server"}, ready: "true",
 			prepare: func() { w.Run(labs.Intel9, "echo rdma 20049 > /proc/fs/nfsd/portlist") },
-			shows:   map[string]string{"nfs_threads": "8", "nfs_rdma_port": "20049", "modules.rpcrdma": "true"}},
+			shows:   map[string]string{"nfs_server": "true", "nfs_rdma_port": "20049", "modules.rpcrdma": "true"}},
 	} {
 		tt.host = labs.Intel9
 		checkReady(t, w, tt)

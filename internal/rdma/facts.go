@@ -33,9 +33,10 @@ type Facts struct {
 	Raised  bool
 	Modules map[string]fact.Bool // in the kernel, loaded or built in
 	Rping   bool
-	// Threads and Port are of the kernel's NFS server; the port is that of RDMA, 0: it does not listen there.
-	Threads, Port fact.Of[int]
-	Listeners     []Listener
+	// NFS is whether the kernel's NFS server runs, and Port where it listens for RDMA; 0: it does not.
+	NFS       fact.Bool
+	Port      fact.Of[int]
+	Listeners []Listener
 	// Unlisted says of "target" (iSCSI, SRP) and "nvmet" why their listeners are not known; empty if they are.
 	Unlisted map[string]string
 	GPUs     []GPU

@@ -45,7 +45,7 @@ func parse(output string) (*Facts, error) {
 	}
 	f := &Facts{Rping: p.facts["rping"] != nil, VRFs: map[string]string{}, Protocols: p.protocols(), Modules: p.modules()}
 	p.limits(f)
-	f.Threads, f.Port = p.nfs(f.Modules["nfsd"])
+	f.NFS, f.Port = p.nfs(f.Modules["nfsd"])
 	f.Listeners = append(p.iscsi(), append(p.srp(), p.nvmet()...)...)
 	f.Unlisted = map[string]string{"target": p.unlisted("target", f.Modules["target_core_mod"]),
 		"nvmet": p.unlisted("nvmet", f.Modules["nvmet"])}
@@ -100,23 +100,16 @@ func (p parts) modules() map[string]fact.Bool {
 	return all
 }
 
-// nfs reads the number of threads and the port for RDMA. portlist has lines such as
-// "rdma 20049", one for each family.
-func (p parts) nfs(module fact.Bool) (threads, port fact.Of[int]) {
+// nfs reads portlist, which has lines such as "rdma 20049", one for each family, and none while no server
+// runs. The directory is there without it.
+func (p parts) nfs(module fact.Bool) (runs fact.Bool, port fact.Of[int]) {
 	const directory = "/proc/fs/nfsd"
 	list, listed := p.files[directory+"/portlist"]
-	n, err := strconv.Atoi(p.values[directory+"/threads"])
-	switch {
-	case err == nil && listed:
-		return fact.Known(n), fact.Known(rdmaPort(list))
-	case err != nil && !p.denied[directory] && fact.No(module):
-		return fact.Known(0), fact.Known(0)
+	if listed || fact.No(module) && !p.denied[directory] {
+		return fact.Known(list != ""), fact.Known(rdmaPort(list))
 	}
-	unread := fact.Unknown[int](directory + " could not be read, or no file system is mounted there")
-	if err == nil {
-		return fact.Known(n), unread
-	}
-	return unread, unread
+	const why = directory + " could not be read, or no file system is mounted there"
+	return fact.Unknown[bool](why), fact.Unknown[int](why)
 }
 
 func rdmaPort(list string) int {

@@ -39,7 +39,6 @@ const whole = `@begin 1
 @run 0	builtin
 |kernel/drivers/infiniband/core/rdma_cm.ko
 @.
-=/proc/fs/nfsd/threads	8
 @file /proc/fs/nfsd/portlist
 |rdma 20049
 |tcp 2049
@@ -91,7 +90,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f.Root || f.Memlock.Or("") != "8192" || !f.Raised || !fact.Yes(f.Modules["nfsd"]) || !fact.Yes(f.Modules["rdma_cm"]) ||
-		!fact.No(f.Modules["rdma_ucm"]) || f.Threads.Or(0) != 8 || f.Port.Or(0) != 20049 || f.VRFs["ib0"] != "blue" ||
+		!fact.No(f.Modules["rdma_ucm"]) || !fact.Yes(f.NFS) || f.Port.Or(0) != 20049 || f.VRFs["ib0"] != "blue" ||
 		f.Protocols != nil {
 		t.Errorf("%+v", f)
 	}

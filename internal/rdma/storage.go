@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
@@ -82,19 +83,17 @@ func (j *judge) appliance(protocol, instead string) (offered bool) {
 
 func (j *judge) nfsServer() {
 	host := j.s.Host
-	threads, running := j.f.Threads.Get()
 	port, known := j.f.Port.Get()
 	switch {
-	case !running || !known:
-		j.add(Unknown, host, "It is not known whether the NFS server of %s listens for RDMA: %s.", host,
-			cmp.Or(j.f.Threads.Why(), j.f.Port.Why()))
-	case threads > 0 && port > 0:
+	case !known:
+		j.add(Unknown, host, "It is not known whether the NFS server of %s listens for RDMA: %s.", host, j.f.Port.Why())
+	case port > 0:
 	case j.f.Protocols != nil:
 		if j.appliance("NFS", "Export over IPoIB by TCP, or from another system.") {
 			j.add(NotListening, host, "The NFS server of %s does not listen for RDMA. Run midclt call nfs.update "+
 				"'{\"rdma\": true}' there, and start the service.", host)
 		}
-	case threads == 0:
+	case fact.No(j.f.NFS):
 		j.add(NotServing, host, "The NFS server of %s does not run. Start nfs-server, and export something.", host)
 	default:
 		j.add(NotListening, host, "The NFS server of %s does not listen for RDMA: /proc/fs/nfsd/portlist has no line \"rdma "+

@@ -36,7 +36,7 @@ func StartNFS(m *labsim.Machine) error {
 		return err
 	}
 	ports := []string{"tcp 2049"}
-	m.FS.PutDynamic("/proc/fs/nfsd/threads", 0o600|0o044, func() (string, error) { return "8\n", nil }, nil)
+	m.FS.PutDynamic("/proc/fs/nfsd/threads", 0o600, func() (string, error) { return "8\n", nil }, nil)
 	m.FS.PutDynamic("/proc/fs/nfsd/portlist", 0o644, func() (string, error) {
 		var b strings.Builder
 		for i := len(ports) - 1; i >= 0; i-- { // the newest first, one for each family

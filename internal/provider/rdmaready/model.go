@@ -18,7 +18,7 @@ type model struct {
 	Modules   map[string]bool   `tfsdk:"modules"`
 	Memlock   *string           `tfsdk:"memlock"`
 	Rping     *bool             `tfsdk:"rping"`
-	Threads   *int              `tfsdk:"nfs_threads"`
+	NFS       *bool             `tfsdk:"nfs_server"`
 	Port      *int              `tfsdk:"nfs_rdma_port"`
 	Mounts    []mount           `tfsdk:"mounts"`
 	Listeners []listener        `tfsdk:"listeners"`
@@ -72,7 +72,7 @@ func known[T any](f interface{ Get() (T, bool) }) *T {
 
 func (m *model) observe(s *inventory.Snapshot, f *rdma.Facts, problems []rdma.Problem) {
 	m.ID, m.Ready, m.Rping = m.Host, known(rdma.Ready(problems)), &f.Rping
-	m.Memlock, m.Threads, m.Port, m.VRFs = known(f.Memlock), known(f.Threads), known(f.Port), f.VRFs
+	m.Memlock, m.NFS, m.Port, m.VRFs = known(f.Memlock), known(f.NFS), known(f.Port), f.VRFs
 	m.Problems, m.Mounts, m.Listeners, m.GPUs = []problem{}, []mount{}, []listener{}, []gpu{}
 	for _, p := range problems {
 		m.Problems = append(m.Problems, problem(p))

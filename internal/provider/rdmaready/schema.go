@@ -58,8 +58,8 @@ func describe() schema.Schema {
 				MarkdownDescription: "Whether the kernel has a module, loaded or built in. One of which that is not known is left out."},
 			"memlock": text("Memory that programs of the login user may lock: `unlimited`, or a number of KiB. Root is not held to " +
 				"it; null if it could not be read."),
-			"rping":       yes("Whether `rping` is installed, with which RDMA between two hosts is tried."),
-			"nfs_threads": number("Threads of the kernel's NFS server, 0 if it does not run; null if that could not be read."),
+			"rping":      yes("Whether `rping` is installed, with which RDMA between two hosts is tried."),
+			"nfs_server": yes("Whether the kernel's NFS server runs; null if that could not be read."),
 			"nfs_rdma_port": number("Port on which it listens for RDMA, usually 20049, and 0 if it does not; null if that could not " +
 				"be read."),
 			"mounts": nested("Mounts of NFS.", map[string]schema.Attribute{
