@@ -136,7 +136,8 @@ func TestRollout_canary_and_waves(t *testing.T) {
 	t.Parallel()
 	r := newRollout(t, 6)
 	r.says(0, "plan", "-out=reviewed")
-	reviewed := []string{"-auto-approve", "-wave", "3", "-canary", hostName(3), "-plan", filepath.Join(r.dir, "reviewed")}
+	stop := filepath.Join(r.dir, "stop")
+	reviewed := []string{"-auto-approve", "-stop-file", stop, "-wave", "3", "-canary", hostName(3), "-plan", filepath.Join(r.dir, "reviewed")}
 	r.ends(1, "", slices.Concat(reviewed, []string{"-var", "ipoib_mtu=2000"}),
 		"does not say all that has to be done now:", `module.host["host0000"].infiniband_ipoib_interface.fabric["host0000/1"]: `+
 			"effective, mtu would not be what the plan that was shown said")
@@ -152,15 +153,37 @@ func TestRollout_canary_and_waves(t *testing.T) {
 		{hostName(5), "Done: host0", "none"},
 	} {
 		r.w.Machine(c.fails).Faults.Set(labsim.FaultSpec{FlashVerifyFail: 40})
-		out := r.ends(1, "", reviewed, c.says, "Stopped.", "Mend what failed, then run the same command again")
+		out := r.ends(1, "", reviewed, c.says, "Stopped.",
+			"Mend what failed, then remove "+stop+", and run the same command again")
 		if got := r.notBegun(out); got != c.notBegun {
 			t.Errorf("not begun: %s, expected %s:\n%s", got, c.notBegun, out)
 		}
 		r.w.Machine(c.fails).Faults.Clear()
+		r.ends(1, "", reviewed, "nothing was done: a rollout has failed, so no wave is begun. Mend it and remove "+stop)
+		if err := os.Remove(stop); err != nil {
+			t.Fatal(err)
+		}
 	}
 	t.Log(r.ends(0, "", reviewed, "The plan of all is empty."))
 	r.settled()
 	r.ends(0, "", reviewed, "Nothing is to be done: the plan of all is empty.")
+}
+
+// A first host that does not work stops the rollout, although all of it is applied: in a new fabric without a subnet manager its
+// interface has no carrier. Nobody is asked with -auto-approve, so it does not go on by itself.
+func TestRollout_first_host_does_not_work(t *testing.T) {
+	t.Parallel()
+	r := newRollout(t, 2)
+	last := `{"subnet_managers": {"host0000": 14}}`
+	r.write("managers.auto.tfvars.json", last)
+	first := []string{"-canary", hostName(1), "-auto-approve"}
+	r.ends(1, "", first, "Done: none\nNot done: host0001\nNot begun: host0000\n", "it is applied, and not all works:\n"+
+		`  module.host["host0001"].infiniband_ipoib_interface.fabric["host0001/1"]: the interface has no carrier`)
+	r.untouched(hostName(0))
+	r.ends(1, "", first, "nothing was done: not all works on hosts on which nothing is left to do, and -auto-approve asks nobody.")
+	r.untouched(hostName(0))
+	r.ends(0, "yes\n", first[:2], "Not well before it begins:\n", "The plan of all is empty.")
+	r.settled()
 }
 
 // A second rollout begins nothing while one runs. After all processes of the first were killed in the middle of a burn, the same

@@ -28,11 +28,11 @@ for_each. The engine does the work, with -target for each wave.
 
 It shows the waves and what each host gets, and asks. Then, for each wave, it plans the
 hosts again, stops if that plan does anything that was not shown, applies it, and stops
-unless a new plan is empty, and subnet managers, links and checks are as before or better.
+unless a new plan is empty, and subnet managers, links and checks of these hosts are well.
 At last it applies what is in no host's module. It ends when a plan of all is empty.
 
-After a failure nothing more is begun. Run the same command again to go on: what is done
-is planned as no change, and is skipped.
+After a failure nothing more is begun, nor by other rollouts with the same -stop-file.
+Run the same command again to go on: what is done is planned as no change, and is skipped.
 
 Two hosts with a subnet manager are never in one wave, nor both ends of a cable of
 infiniband_fabric or of an infiniband_benchmark. With an output failure_domains, a map
@@ -44,7 +44,8 @@ approved: it says what is done and what is not. 2 if the command line is wrong.`
 // order is what the command line asks for.
 type order struct {
 	engine engine
-	saved  string // a plan that was reviewed
+	saved  string   // a plan that was reviewed
+	stop   stopFile // what a failure writes for other rollouts
 	canary string
 	wave   int
 	yes    bool
@@ -57,7 +58,13 @@ func run(ctx context.Context, args []string, std command.Streams) int {
 	fs.StringVar(&o.saved, "plan", "", "do only what this saved plan of all, `FILE`, says; it was reviewed")
 	fs.StringVar(&o.canary, "canary", "", "begin with this `HOST` instead of the first one that changes")
 	fs.IntVar(&o.wave, "wave", 1, "change up to `N` hosts at a time after the first one")
-	fs.BoolVar(&o.yes, "auto-approve", false, "do not ask before it begins")
+	fs.BoolVar(&o.yes, "auto-approve", false, "do not ask, and do not begin if something does not work")
+	fs.Func("stop-file", "begin no wave while this `FILE` is there; a failure writes it, for all rollouts that name it",
+		func(file string) error {
+			path, err := filepath.Abs(file)
+			o.stop = stopFile(path)
+			return err
+		})
 	variable := func(flag string) func(string) error {
 		return func(value string) error {
 			o.engine.vars = append(o.engine.vars, flag+"="+value)
@@ -111,6 +118,9 @@ func (o *order) run(ctx context.Context, std command.Streams) (err error) {
 	}
 	defer func() { _ = os.RemoveAll(o.engine.plans) }()
 	o.engine.out = std.Out
+	if err = o.stop.check(); err != nil {
+		return fmt.Errorf("nothing was done: %w", err)
+	}
 	fmt.Fprintf(std.Err, "Planning all hosts with %s.\n", filepath.Base(o.engine.program))
 	now, _, err := o.engine.plan(ctx, nil)
 	if err != nil {
@@ -124,6 +134,10 @@ func (o *order) run(ctx context.Context, std command.Streams) (err error) {
 	r.show(now)
 	if r.nothing(now) {
 		return nil
+	}
+	if o.yes && len(r.before) > 0 {
+		return errors.New("nothing was done: not all works on hosts on which nothing is left to do, and -auto-approve asks " +
+			"nobody. Mend it, or run the same without -auto-approve and answer")
 	}
 	if !o.yes && !approved(std) {
 		return errors.New("nothing was done: it was not approved")
@@ -156,8 +170,8 @@ func (o *order) prepare(ctx context.Context, now *plan) (*rollout, error) {
 	if canary == "" && len(todo) > 0 {
 		canary = todo[0]
 	}
-	return &rollout{engine: &o.engine, lab: lab, seen: seen, before: unwell(now),
-		waves: lab.waves(todo, canary, o.wave)}, nil
+	return &rollout{engine: &o.engine, lab: lab, seen: seen, before: lab.elsewhere(unwell(now)),
+		waves: lab.waves(todo, canary, o.wave), stop: o.stop}, nil
 }
 
 func beyondError(what string, changes []string) error {

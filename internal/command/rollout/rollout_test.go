@@ -3,7 +3,9 @@ package rollout
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -172,9 +174,14 @@ func TestUnwell(t *testing.T) {
 	if diff := cmp.Diff(want, r.worse(p)); diff != "" {
 		t.Error(diff)
 	}
-	r.before = unwell(p)
+	l := &lab{Hosts: map[string]*host{"x": {Name: "x", Targets: []string{`module.host["x"]`}}}}
+	r.before = l.elsewhere(unwell(p))
 	if bad := r.worse(p); len(bad) > 0 {
-		t.Errorf("worse: %q", bad)
+		t.Errorf("worse: %v", bad)
+	}
+	l.Hosts["x"].Pending = []*change{{}}
+	if left := l.elsewhere(unwell(p)); len(left) > 0 {
+		t.Errorf("of a host that changes, too: %v", left)
 	}
 }
 
@@ -214,5 +221,28 @@ func TestCommand_lines(t *testing.T) {
 		if got != command.Usage || !strings.Contains(bad.String(), c.want) || out.Len() > 0 {
 			t.Errorf("%v: %d, %s", c.args, got, fmt.Sprint(&out, &bad))
 		}
+	}
+}
+
+// A failure is known to all rollouts that name the same file, until somebody removes it.
+func TestStopFile(t *testing.T) {
+	t.Parallel()
+	file := stopFile(filepath.Join(t.TempDir(), "stop"))
+	if err := errors.Join(file.check(), stopFile("").check()); err != nil || stopFile("").write(errors.New("x")) != "" {
+		t.Error(err)
+	}
+	if got, want := file.write(errors.New("host1 failed")), "remove "+string(file); got != want {
+		t.Errorf("%q, expected %q", got, want)
+	}
+	var stopped *stopError
+	if err := file.check(); !errors.As(err, &stopped) || !strings.HasSuffix(err.Error(), "which says:\nhost1 failed") {
+		t.Error(err)
+	}
+	folder := stopFile(filepath.Dir(string(file)))
+	if err := folder.check(); !errors.As(err, &stopped) {
+		t.Errorf("a file that cannot be read: %v", err)
+	}
+	if got := folder.write(errors.New("x")); !strings.Contains(got, "stop other rollouts by hand, because ") {
+		t.Error(got)
 	}
 }

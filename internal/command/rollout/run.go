@@ -16,9 +16,10 @@ type rollout struct {
 	engine *engine
 	lab    *lab
 	seen   announced
-	before map[string]bool // what was not well before it began
+	before map[string]bool // what was not well before it began, where nothing is changed
 	waves  [][]string
 	done   []string // the hosts that are done
+	stop   stopFile
 	out    io.Writer
 }
 
@@ -70,7 +71,11 @@ func (r *rollout) nothing(now *plan) bool { return len(now.pending()) == 0 && le
 func (r *rollout) all(ctx context.Context) error {
 	for i, wave := range r.waves {
 		r.say("", title(i, wave))
-		if err := r.wave(ctx, wave); err != nil {
+		err := r.stop.check()
+		if err == nil {
+			err = r.wave(ctx, wave)
+		}
+		if err != nil {
 			return r.stopped(ctx, i, err)
 		}
 		r.done = append(r.done, wave...)
@@ -174,7 +179,8 @@ func (r *rollout) stopped(ctx context.Context, failed int, err error) error {
 		open, now := r.waves[failed], []string{}
 		p, _, planErr := r.engine.plan(context.WithoutCancel(ctx), r.lab.targets(open))
 		for _, name := range open {
-			if planErr == nil && len(r.lab.Hosts[name].left(p)) == 0 {
+			h := r.lab.Hosts[name]
+			if planErr == nil && len(h.left(p)) == 0 && !slices.ContainsFunc(sorted(unwell(p)), h.holds) {
 				done = append(done, name)
 			} else {
 				now = append(now, name)
@@ -183,10 +189,15 @@ func (r *rollout) stopped(ctx context.Context, failed int, err error) error {
 		lines = append(lines, "Not done: "+names(now), "Not begun: "+names(slices.Concat(r.waves[failed+1:]...)))
 	}
 	r.say(append([]string{"", "Stopped.", "Done: " + names(done)}, lines...)...)
-	if errors.Is(err, errInterrupted) {
+	var elsewhere *stopError
+	if errors.Is(err, errInterrupted) || errors.As(err, &elsewhere) {
 		return err
 	}
-	return fmt.Errorf("%w\nMend what failed, then run the same command again: it goes on from here", err)
+	again := "run the same command again: it goes on from here"
+	if note := r.stop.write(err); note != "" {
+		again = note + ", and " + again
+	}
+	return fmt.Errorf("%w\nMend what failed, then %s", err, again)
 }
 
 func names(hosts []string) string {

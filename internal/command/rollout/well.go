@@ -3,6 +3,7 @@ package rollout
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // unwell says what does not work although nothing is to be changed: a card that does not run what is in its
@@ -36,6 +37,19 @@ func unwell(p *plan) map[string]bool {
 		}
 	}
 	return all
+}
+
+// holds reports whether what is not well is in a module instance of the host.
+func (h *host) holds(what string) bool {
+	return slices.ContainsFunc(h.Targets, func(at string) bool { return strings.HasPrefix(what, at+".") })
+}
+
+// elsewhere is what is not well of that which is not changed. Hosts that are changed have to be well afterwards.
+func (l *lab) elsewhere(unwell map[string]bool) map[string]bool {
+	maps.DeleteFunc(unwell, func(what string, _ bool) bool {
+		return slices.ContainsFunc(l.todo(), func(name string) bool { return l.Hosts[name].holds(what) })
+	})
+	return unwell
 }
 
 // worse says what does not work now and was not named before.
