@@ -120,6 +120,9 @@ func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, stat
 	if !idle {
 		a.announce(ctx, state.Restart, resp)
 	}
+	if a.Verdict.Action == safety.ActionBurn {
+		r.RunLog.WarnOfRunner(&resp.Diagnostics)
+	}
 }
 
 // planning reports whether this walk is a plan that has read the state. A plan with

@@ -50,6 +50,9 @@ func (o object) remember(s *step) {
 		}
 	})
 	o.Await(s.At.Ref, s.Verdict, hca.WaitsGUIDs)
+	if writes(s) && !waiting(s) {
+		o.RunLog.WarnOfRunner(s.Diags)
+	}
 }
 
 // waiting reports whether a job of an earlier apply has the card.

@@ -5,6 +5,7 @@
 package runlog
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -27,6 +28,7 @@ type Log struct {
 	mu      sync.Mutex
 	problem error
 	told    bool
+	warned  bool // see WarnOfRunner
 }
 
 // New is the log below a directory, which is made with the first line.
@@ -78,4 +80,27 @@ func (l *Log) Warn(diags *diag.Diagnostics) {
 	diags.AddWarning("Unable to write "+filepath.Join(l.dir, Name),
 		diagnostic.Sentence("Lines about the progress of this apply are missing in it: "+diagnostic.Line(l.problem.Error()))+
 			" The change itself does not depend on it. Mend the file or its directory, or remove it.")
+}
+
+// WarnOfRunner says once, where a plan needs backups, that backup_dir is in the folder that a job of a CI was checked
+// out to. Runners remove it, and those that keep it clean it of what is not in the repository (git clean -ffdx).
+func (l *Log) WarnOfRunner(diags *diag.Diagnostics) {
+	workspace := cmp.Or(os.Getenv("GITHUB_WORKSPACE"), os.Getenv("CI_PROJECT_DIR"))
+	if l == nil || l.dir == "" || os.Getenv("CI") != "true" || workspace == "" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	dir, err := filepath.Abs(l.dir)
+	if err == nil {
+		dir, err = filepath.Rel(workspace, dir)
+	}
+	if err != nil || l.warned || !filepath.IsLocal(dir) {
+		return
+	}
+	l.warned = true
+	diags.AddWarning("The backups of this apply will be gone: backup_dir is in the workspace of a CI job",
+		"A runner removes its workspace after the job, or cleans it before the next one. The backup is the way back to the "+
+			"present firmware.\n\nName a backup_dir that outlives the job. Or copy it out of the workspace at the end of the job, "+
+			"also of one that failed.\n\nbackup_dir: "+diagnostic.Line(l.dir)+"\nworkspace: "+diagnostic.Line(workspace))
 }
