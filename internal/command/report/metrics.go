@@ -82,6 +82,7 @@ func (l *lab) hostMetrics() []*family {
 func (l *lab) cardMetrics() []*family {
 	info := gauge("card_info", "Who the card is, and its firmware in flash and running; always 1.")
 	pending := gauge("card_firmware_pending", "Whether the card runs other firmware than its flash holds.")
+	warm := gauge("card_temperature_celsius", "Temperature of the card, by sensor, where the driver shows it.")
 	taken := gauge("card_backup_timestamp_seconds", "When the card was backed up last, in seconds since 1970.")
 	for _, m := range l.Hosts {
 		for _, c := range m.cards() {
@@ -90,6 +91,9 @@ func (l *lab) cardMetrics() []*family {
 			info.add(1, append(at, "card", adapter(c), "part_number", c.PartNumber, "serial_number", c.Serial.Or(""),
 				"node_guid", guid(c.NodeGUID), "flash_psid", string(c.InFlash().PSID), "flash_version", version(c.InFlash().FW),
 				"running_psid", string(runs.PSID), "running_version", version(runs.FW))...)
+			for _, sensor := range slices.Sorted(maps.Keys(c.Celsius)) {
+				warm.add(c.Celsius[sensor], append(at, "sensor", sensor)...)
+			}
 			if waits, known := m.waits(c); known {
 				pending.add(one(waits), at...)
 			}
@@ -98,7 +102,7 @@ func (l *lab) cardMetrics() []*family {
 			}
 		}
 	}
-	return []*family{info, pending, taken}
+	return []*family{info, pending, taken, warm}
 }
 
 func (l *lab) portMetrics() []*family {
@@ -123,6 +127,7 @@ func (l *lab) portMetrics() []*family {
 func (l *lab) fabricMetrics() []*family {
 	nodes := gauge("fabric_nodes", "Adapters and switches of the fabric.")
 	managers := gauge("fabric_subnet_managers", "Subnet managers of the fabric, by state.")
+	info := gauge("switch_info", "Who the switch is, and its firmware where it tells that; always 1.")
 	counted := gauge("fabric_errors_counted", "Whether error counters could be read.")
 	for _, f := range l.Fabrics {
 		kinds, states := map[string]int{"adapter": 0, "switch": 0}, map[string]int{}
@@ -134,6 +139,10 @@ func (l *lab) fabricMetrics() []*family {
 		}
 		for _, n := range f.Nodes {
 			kinds[map[bool]string{true: "switch", false: "adapter"}[n.Switch]]++
+			if n.Switch {
+				info.add(1, "fabric", f.ID.String(), "node_guid", n.GUID.String(), "name", n.Label(), "psid", string(n.PSID),
+					"version", version(n.Firmware))
+			}
 		}
 		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 			nodes.add(float64(kinds[kind]), "fabric", f.ID.String(), "kind", kind)
@@ -143,7 +152,7 @@ func (l *lab) fabricMetrics() []*family {
 		}
 		counted.add(one(f.Counted), "fabric", f.ID.String())
 	}
-	return []*family{nodes, managers, counted}
+	return []*family{nodes, managers, info, counted}
 }
 
 func (l *lab) linkMetrics() []*family {

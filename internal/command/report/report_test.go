@@ -140,6 +140,32 @@ func TestReport_shows_all_that_was_read(t *testing.T) {
 	checkMetrics(t, r.metrics)
 }
 
+// warm is a report of cards whose driver shows temperatures, at a switch that tells its firmware.
+func warm(t *testing.T) result {
+	t.Helper()
+	hosts := labs.GPU()[1:]
+	for i := range hosts {
+		hosts[i].Packages = append(hosts[i].Packages, "opensm", "infiniband-diags")
+		hosts[i].Cards[0].Temperatures = []int{61, 44}
+	}
+	w := acctest.Start(t, acctest.Options{Hosts: hosts})
+	w.Run(hosts[0].Name, "modprobe ib_umad; systemctl enable opensm; systemctl restart opensm")
+	return run(t, w, w.Names())
+}
+
+func TestReport_shows_temperatures_and_switches(t *testing.T) {
+	r := warm(t)
+	d := parse(t, r.page)
+	d.has(t, "cards", map[string]string{"Temperature": "Module0 44 °C, asic 61 °C"})
+	d.has(t, "fabric1-switches", map[string]string{"Ports": "8", "Firmware": "7.4.0000", "PSID": "MT_9D90110009"})
+	for _, want := range []string{`,sensor="asic"} 61`, `psid="MT_9D90110009",version="7.4.0000"} 1`} {
+		if !strings.Contains(r.metrics, want+"\n") {
+			t.Errorf("no %s in\n%s", want, r.metrics)
+		}
+	}
+	checkMetrics(t, r.metrics)
+}
+
 // checkHarmless holds that a page with hostile names has no element, attribute or address of theirs.
 func checkHarmless(t *testing.T, d document) {
 	t.Helper()

@@ -124,7 +124,7 @@ func (l *lab) hostTable() *table {
 func (l *lab) cardTable() *table {
 	t := &table{ID: "cards", Title: "Cards",
 		Head: []string{"Host", "PCI", "Card", "Board", "Serial", "In flash", "Running", "Node GUID", "MAC", "PCIe",
-			"Driver"}, About: "A card runs what is in flash after its next start."}
+			"Driver", "Temperature"}, About: "A card runs what is in flash after its next start."}
 	if l.Backups {
 		t.Head = append(t.Head, "Backup")
 	}
@@ -143,7 +143,7 @@ func (l *lab) cardTable() *table {
 			waits, _ := m.waits(c)
 			values := []any{m.Name, c.PCI, adapter(c), board, c.Serial.Or("not read"),
 				mark(c.FlashFailure != "", "warn", flash), mark(waits, "warn", m.runningText(c)), nodeGUID(c), mac,
-				mark(c.PCIe.Width < c.PCIe.MaxWidth, "warn", pcie(c)), strings.TrimSpace(c.Driver + " " + c.RDMADevice)}
+				mark(c.PCIe.Width < c.PCIe.MaxWidth, "warn", pcie(c)), strings.TrimSpace(c.Driver + " " + c.RDMADevice), temperatures(c)}
 			if l.Backups {
 				values = append(values, m.backupText(c))
 			}
@@ -151,6 +151,15 @@ func (l *lab) cardTable() *table {
 		}
 	}
 	return t
+}
+
+// temperatures are those of the sensors that the driver shows; empty if it shows none.
+func temperatures(c *inventory.Card) string {
+	var words []string
+	for _, sensor := range slices.Sorted(maps.Keys(c.Celsius)) {
+		words = append(words, fmt.Sprintf("%s %.0f °C", sensor, c.Celsius[sensor]))
+	}
+	return strings.Join(words, ", ")
 }
 
 func (m *machine) runningText(c *inventory.Card) string {
@@ -297,7 +306,15 @@ func (f *seenFabric) tables(id string) []*table {
 	for _, p := range f.Partitions() {
 		partitions.row(attribute.PKeyOf(p.PKey).ValueString(), members(p.Full), members(p.Limited))
 	}
-	all := []*table{managers, f.cableTable(id), partitions}
+	switches := &table{ID: id + "-switches", Title: "Switches",
+		Head:  []string{"Name", "GUID", "LID", "Ports", "Firmware", "PSID"},
+		About: "Firmware and PSID are those of switches that tell them."}
+	for _, n := range f.Nodes {
+		if n.Switch {
+			switches.row(n.Label(), n.GUID, number(n.LID), n.PortCount, version(n.Firmware), n.PSID)
+		}
+	}
+	all := []*table{managers, f.cableTable(id), partitions, switches}
 	return slices.DeleteFunc(all, func(t *table) bool { return len(t.Rows) == 0 })
 }
 
