@@ -10,10 +10,18 @@ import (
 	"strings"
 )
 
-// maker is the first three bytes of an address, number the last three. A GUID that was made of a
-// MAC address has those of the address, whatever stands between them.
+// split gives the first three bytes of an address, which are those of its maker, and the last three. A
+// GUID that was made of a MAC address has those of the address, whatever stands between them; some
+// programs print a MAC address with zeros in front, and some set a bit where they put ff:fe between.
 func split(value uint64, bits int) (maker, number uint32) {
-	return uint32(value >> (bits - 24)), uint32(value & 0xffffff)
+	number = uint32(value & 0xffffff)
+	switch {
+	case bits == 64 && value>>48 == 0:
+		bits = 48
+	case bits == 64 && value>>24&0xffff == 0xfffe && value>>56&2 != 0:
+		value ^= 2 << 56
+	}
+	return uint32(value >> (bits - 24)), number
 }
 
 // isPlaceholder reports whether many have this address: none, all ones, what firmware comes with,
@@ -89,8 +97,10 @@ func (t *Table) colons(token string) string {
 	switch n := len(groups); {
 	case bytes && (n == 6 || n == 8):
 		return t.marked(token, 0, 8*n)
-	case bytes && n == 20: // queue pair, prefix, GUID; a broadcast address has a P_Key in it
-		return t.marked(t.broadcastKey(token), 12, 64)
+	case bytes && n == 20 && isBroadcast(token):
+		return t.broadcastKey(token)
+	case bytes && n == 20: // queue pair, prefix, GUID
+		return t.marked(token, 12, 64)
 	case n == 4 && len(token) == 19:
 		return t.marked(token, 0, 64)
 	}

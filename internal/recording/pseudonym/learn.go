@@ -51,30 +51,55 @@ func (t *Table) More(kind string, names ...string) {
 	}
 }
 
-func (t *Table) more(kind, name string) {
+// phrase has a text with blanks in it replaced, as more does with a name.
+func (t *Table) phrase(kind, text string) {
+	if nameForm.MatchString(text) {
+		t.More(kind, text)
+		return
+	}
+	key := strings.ToLower(text)
+	if _, known := t.words[key]; !known && len(key) > 3 {
+		t.words[key], t.kinds[key], t.tokens = fmt.Sprintf("%s %s", kind, t.next(kind)), kind, nil
+	}
+}
+
+// next is the number that the next one of a kind has.
+func (t *Table) next(kind string) string {
 	n := 1
 	for _, k := range t.kinds {
 		if k == kind {
 			n++
 		}
 	}
-	t.word(kind, name, kind+strconv.Itoa(n))
+	return strconv.Itoa(n)
 }
+
+func (t *Table) more(kind, name string) { t.word(kind, name, kind+t.next(kind)) }
 
 var (
 	serials = regexp.MustCompile(`(?m)\[SN\] Serial number: *(\S+)|\[Y[A-Z0-9]\] [^:\n]*: *(\S+)`)
 	asKnown = regexp.MustCompile(`^(?i:n/?a|none|0+)$`)
 	// descriptions are those of nodes that hosts have named.
-	descriptions = regexp.MustCompile(`["\t]([A-Za-z][\w.-]*) (?:HCA-\d+|(?:mlx|qib|mthca|hfi)\w*_?\d+)\b` +
+	descriptions = regexp.MustCompile(`["\t] *([A-Za-z][\w.-]*) (?:HCA-\d+|(?:mlx|qib|mthca|hfi)\w*_?\d+)\b` +
 		`|MF0;([^:;"\s]+):`)
-	people = regexp.MustCompile(`(?m)\boperator=([^\s@]+)@([^\s]+)|/home/([^/\s:"']+)|\bby=([^\s@]+)@([^\s]+)` +
+	// described is what stands behind a node in ibnetdiscover and iblinkinfo, whoever has written it.
+	described = regexp.MustCompile(`(?:#\s+|\] )"\s*([^"]*[^"\s])\s*"`)
+	people    = regexp.MustCompile(`(?m)\boperator=([^\s@]+)@([^\s]+)|/home/([^/\s:"']+)|\bby=([^\s@]+)@([^\s]+)` +
 		`|\bowner_machine=(\S+)`)
 	domains = regexp.MustCompile(`(?mi)^\|?\s*(?:- )?(?:search|domains|dns-search|domain|peerdns-search)` +
 		`\s*[:=]\s*\[?([^\]\n]+)`)
-	exports  = regexp.MustCompile(`(?m)^\|([A-Za-z][\w.-]*):/\S* \S+ nfs`)
+	// servers are those of mounts and of power supplies.
+	servers = regexp.MustCompile(`(?m)^\|([A-Za-z][\w.-]*):/\S* \S+ nfs|^\|//([A-Za-z][\w.-]*)/\S* \S+ (?:cifs|smb)` +
+		`|^@run -?\d+\tups [^\s@]+@([A-Za-z][\w.-]*)`)
+	// uniform is the serial number of a card with what its maker puts behind it.
+	uniform  = regexp.MustCompile(`\b(\w{6,}?)(MLNXS\d+D\d+F\d+)\b`)
 	networks = regexp.MustCompile(`(\d+\.\d+\.\d+\.\d+)/(\d{1,2})\b|"(?:local|address)": ?"(\d+\.\d+\.\d+\.\d+)", ?` +
 		`"(?:prefixlen|netmask)": ?(\d+)`)
 )
+
+// makers are words of descriptions that name no machine but its kind.
+var makers = regexp.MustCompile(`(?i)mellanox|nvidia|voltaire|qlogic|truescale|infinihost|infiniscale|connectx|switch-?x|` +
+	`switch-?ib|quantum|aggregation|intel|\bsun\b|\bhpe?\b|\bibm\b|\boracle\b|topspin|isr\d|mts?\d{4}|qdr ib|fdr ib`)
 
 // Learn shows the table a text, so that it knows the names and the numbers in it before it replaces
 // any.
@@ -84,8 +109,18 @@ func (t *Table) Learn(text string) {
 			t.serial(serial)
 		}
 	}
+	for _, m := range uniform.FindAllStringSubmatch(text, -1) {
+		t.serial(m[1])
+		key := strings.ToLower(m[0])
+		t.words[key], t.kinds[key], t.tokens = t.words[strings.ToLower(m[1])]+m[2], "serial", nil
+	}
 	for _, m := range descriptions.FindAllStringSubmatch(text, -1) {
 		t.More("node", m[1]+m[2])
+	}
+	for _, m := range described.FindAllStringSubmatch(text, -1) {
+		if !makers.MatchString(m[1]) && !descriptions.MatchString(`"`+m[1]) {
+			t.phrase("node", m[1])
+		}
 	}
 	for _, m := range people.FindAllStringSubmatch(text, -1) {
 		for i, kind := range []string{"user", "desk", "user", "user", "desk", "desk"} {
@@ -97,8 +132,8 @@ func (t *Table) Learn(text string) {
 			t.more("domain", name)
 		}
 	}
-	for _, m := range exports.FindAllStringSubmatch(text, -1) {
-		t.more("nfs", m[1])
+	for _, m := range servers.FindAllStringSubmatch(text, -1) {
+		t.More("server", m[1]+m[2]+m[3])
 	}
 	for _, m := range networks.FindAllStringSubmatch(text, -1) {
 		bits, _ := strconv.Atoi(m[2] + m[4])

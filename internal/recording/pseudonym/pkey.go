@@ -114,12 +114,14 @@ func (t *Table) pkeyToken(token string) (is string, ok bool) {
 	}), true
 }
 
+// isBroadcast reports whether an address of IPoIB is that of all interfaces of a partition.
+func isBroadcast(token string) bool {
+	return strings.HasPrefix(strings.ToLower(token), "00:ff:ff:ff:ff:")
+}
+
 // broadcastKey replaces the key in the address that all interfaces of a partition listen to:
 // 00:ff:ff:ff:ff:12:40:1b:KK:KK:…
 func (t *Table) broadcastKey(token string) string {
-	if len(token) != 59 || !strings.HasPrefix(strings.ToLower(token), "00:ff:ff:ff:ff:") {
-		return token
-	}
 	key, err := strconv.ParseUint(token[24:26]+token[27:29], 16, 16)
 	if err != nil {
 		return token

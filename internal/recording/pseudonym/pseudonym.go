@@ -20,6 +20,7 @@ var parts = []string{
 	`@via \S+ [0-9a-f]{32} [0-9a-f]{2} [0-9a-f]{32}`,
 	`@route6 \S+ [0-9a-f]{32}`,
 	`\b(?:[0-9A-F]{32}|[0-9A-F]{8}):[0-9A-F]{4} (?:[0-9A-F]{32}|[0-9A-F]{8}):[0-9A-F]{4} [0-9A-F]{2}`, // sockets
+	`(?:ata|nvme|scsi|wwn|usb|virtio)-[A-Za-z0-9_.:-]{6,}`,                                            // disks, by what their makers and their serial numbers are
 	`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`,
 	`(?:[0-9a-fA-F]{2}-){5,7}[0-9a-fA-F]{2}`,
 	`[0-9a-fA-F]{0,4}:[0-9a-fA-F:]*:[0-9a-fA-F:]*(?:\.\d+\.\d+\.\d+|/\d{1,3})?`,
@@ -90,6 +91,9 @@ func (t *Table) token(text, token string, at int) string {
 		return t.route(token)
 	case strings.Contains(token, " "):
 		return t.socket(token)
+	case isDisk.MatchString(token):
+		kind, _, _ := strings.Cut(token, "-")
+		return t.note(token, kind+"-"+hex.EncodeToString(t.hash("disk", token)[:8]))
 	case strings.Count(token, "-") == 4:
 		return t.note(token, t.uuid(token))
 	case strings.Count(token, ".") == 3 && !strings.Contains(token, ":"):
@@ -114,6 +118,8 @@ func (t *Table) uuid(token string) string {
 	h[6], h[8] = h[6]&0x0f|0x40, h[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
+
+var isDisk = regexp.MustCompile(`^(?:ata|nvme|scsi|wwn|usb|virtio)-`)
 
 // hashContext is what stands before the hash of a file, which names no one.
 var hashContext = regexp.MustCompile(`(?i)(?:\bimages/|sha256[a-z_]*["']?[=: ]+["']?)$`)

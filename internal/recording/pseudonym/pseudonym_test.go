@@ -3,10 +3,15 @@ package pseudonym
 import (
 	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ibnetdiscover"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
 // made is a table that knows these texts, and what it makes of each.
@@ -42,7 +47,7 @@ func TestReplace_keeps_what_fits_together(t *testing.T) {
 		"80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1",
 		"fe80:0000:0000:0000:e41d:2d03:00e4:4ed1", "fe80::e61d:2d03:e4:4ed1/64", "fe80::e61d:2dff:fee4:4ed0",
 		"e4-1d-2d-03-00-e4-4e-d0", "enxe41d2de44ed0", `"S-e41d2d0300e44ed0"`,
-		"0x2c902004a1b00 (2c902004a1b00)", "0x0002c902004a1b00"}, "\n"))
+		"0x2c902004a1b00 (2c902004a1b00)", "0x0002c902004a1b00", "Base MAC: 0000e41d2de44ed0", "Port GUID: 0xe61d2dfffee44ed1"}, "\n"))
 	lines := strings.Split(got[0], "\n")
 	n := one(t, lines[0], `0xe41d2d0300([0-9a-f]{4})d1`)[0]
 	if n == "e44e" {
@@ -51,7 +56,8 @@ func TestReplace_keeps_what_fits_together(t *testing.T) {
 	for i, want := range []string{"0xe41d2d0300XXYYd1", "GUIDs: e41d2d0300XXYYd0 e41d2d0300XXYYd1 ", "e41d:2d03:00XX:YYd1",
 		"MACs: e41d2dXXYYd0 E41D2DxxyyD1", "e4:1d:2d:XX:YY:d0", "opensm@0xe41d2d0300XXYYd1.service",
 		"80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:XX:YY:d1", "fe80:0000:0000:0000:e41d:2d03:00XX:YYd1", "",
-		"", "e4-1d-2d-03-00-XX-YY-d0", "enxe41d2dXXYYd0", `"S-e41d2d0300XXYYd0"`} {
+		"", "e4-1d-2d-03-00-XX-YY-d0", "enxe41d2dXXYYd0", `"S-e41d2d0300XXYYd0"`,
+		"", "", "Base MAC: 0000e41d2dXXYYd0", "Port GUID: 0xe61d2dfffeXXYYd1"} {
 		want = strings.NewReplacer("XX", n[:2], "YY", n[2:], "xx", strings.ToUpper(n[:2]), "yy",
 			strings.ToUpper(n[2:])).Replace(want)
 		if want != "" && lines[i] != want {
@@ -154,6 +160,8 @@ func TestReplace_names_serials_and_keys(t *testing.T) {
 		"=/sys/class/infiniband/mlx4_0/ports/1/pkeys/1\t0x8001", "ibp1s0.8001 ibp1s0.0001", "p-key=32769",
 		"PartitionKey=0x0001",
 		"=/sys/bus/pci/x/device\t0x8001", "part=0x0001, ipoib: ALL;", "   0: 0xffff 0x8001 0x7fff",
+		"[VU] Vendor specific: MT1234X00001MLNXS0D0F0", "|vault.example.net:/tank /mnt nfs4 rw", "|//filer/x /mnt cifs rw",
+		"@run 0\tups eaton@power", "	    ata-WDC_WD40EFRX-68N32N0_WD-WCC7K1234567  ONLINE",
 		"00:ff:ff:ff:ff:12:40:1b:80:01:00:00:00:00:00:00:ff:ff:ff:ff", "ff12:401b:8001::1", "pkey....................0x8001",
 	}, "\n"))
 	lines := strings.Split(got[0], "\n")
@@ -167,6 +175,8 @@ func TestReplace_names_serials_and_keys(t *testing.T) {
 		"|search: [domain1]", "host.domain1", "[YA] Asset tag: N/A", "ID=ubuntu", lines[12],
 		"ibp1s0." + key + " ibp1s0." + bare, fmt.Sprintf("p-key=%d", full), "PartitionKey=0x" + bare,
 		"=/sys/bus/pci/x/device\t0x8001", "part=0x" + bare + ", ipoib: ALL;", "   0: 0xffff 0x" + key + " 0x7fff",
+		"[VU] Vendor specific: " + serial + "MLNXS0D0F0", "|server1.domain2:/tank /mnt nfs4 rw", "|//server2/x /mnt cifs rw",
+		"@run 0\tups eaton@server3", lines[23],
 		"00:ff:ff:ff:ff:12:40:1b:" + key[:2] + ":" + key[2:] + ":00:00:00:00:00:00:ff:ff:ff:ff", "ff12:401b:" + key + "::1",
 		"pkey....................0x" + key}
 	for i := range want {
@@ -174,6 +184,7 @@ func TestReplace_names_serials_and_keys(t *testing.T) {
 			t.Errorf("got %s, want %s", lines[i], want[i])
 		}
 	}
+	one(t, lines[23], `	    ata-[0-9a-f]{16}  ONLINE`)
 	if serial == "MT1234X00001" || key == "8001" {
 		t.Error("a serial number or a P_Key was not replaced")
 	}
@@ -205,4 +216,66 @@ func FuzzReplace(f *testing.F) {
 			t.Errorf("%q became %q, and then %q", text, got[0], again)
 		}
 	})
+}
+
+// Nodes have the names that people gave them, in several ways; what their makers have written stays.
+func TestReplace_descriptions_of_nodes(t *testing.T) {
+	t.Parallel()
+	_, got := made(nil, strings.Join([]string{
+		`Switch	36 "S-0002c902004a1b00"		# "leaf 4, rack of Bob" base port 0 lid 2 lmc 0`,
+		`[24]    "H-0002c902005b5910"[1]         # "atlas35" lid 1252`,
+		`Switch	36 "S-0002c902004a1b01"		# "SwitchX -  Mellanox Technologies" base port 0 lid 2 lmc 0`,
+		`0x248a070300a24428 "                  thing4 HCA-1"    612    1[  ] ==( 4X Active/  LinkUp)==>  0x1 496   20[  ] "leaf 4, rack of Bob" ( )`,
+		"atlas35 thing4",
+	}, "\n"))
+	for _, private := range []string{"Bob", "rack", "atlas35", "thing4"} {
+		if strings.Contains(got[0], private) {
+			t.Errorf("%s is in\n%s", private, got[0])
+		}
+	}
+	if !strings.Contains(got[0], `"SwitchX -  Mellanox Technologies"`) || len(regexp.MustCompile(`"node \d"`).FindAllString(got[0], -1)) != 2 {
+		t.Errorf("got\n%s", got[0])
+	}
+}
+
+// What real tools have printed can be read as before, and nothing that is known is left.
+func TestReplace_what_real_tools_print(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../tool/*/testdata/*.txt")
+	more, globErr := filepath.Glob("../../tool/*/testdata/*/*.txt")
+	if files = append(files, more...); err != nil || globErr != nil || len(files) < 15 {
+		t.Fatalf("%d captures: %v", len(files), err)
+	}
+	fabrics, flashes := 0, 0
+	for _, file := range files {
+		data, readErr := os.ReadFile(file)
+		if readErr != nil {
+			t.Fatal(readErr)
+		}
+		text := string(data)
+		table, got := made([]string{"zeus"}, text)
+		if err = table.Check(file, got[0]); err != nil {
+			t.Error(err)
+		}
+		if strings.Count(got[0], "\n") != strings.Count(text, "\n") {
+			t.Errorf("%s has another number of lines", file)
+		}
+		if before, bad := ibnetdiscover.Parse(text); bad == nil && len(before.Nodes) > 0 {
+			fabrics++
+			after, worse := ibnetdiscover.Parse(got[0])
+			if worse != nil || len(after.Nodes) != len(before.Nodes) {
+				t.Errorf("%s: %d nodes, and before %d: %v", file, len(after.Nodes), len(before.Nodes), worse)
+			}
+		}
+		if before, bad := mstflint.ParseQuery(text); bad == nil {
+			flashes++
+			after, worse := mstflint.ParseQuery(got[0])
+			if worse != nil || after.PSID != before.PSID || after.FW != before.FW || after.GUIDs.Node.IsUnset() != before.GUIDs.Node.IsUnset() {
+				t.Errorf("%s: %+v, and before %+v: %v", file, after, before, worse)
+			}
+		}
+	}
+	if fabrics < 1 || flashes < 3 {
+		t.Errorf("%d fabrics and %d flashes were read", fabrics, flashes)
+	}
 }
