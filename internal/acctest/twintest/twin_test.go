@@ -70,18 +70,18 @@ func seen(t *testing.T, w *acctest.Lab, cfg acctest.Config) string {
 	t.Helper()
 	var out strings.Builder
 	ws := w.Workspace()
-	for _, name := range []string{"infiniband_cards", "infiniband_host"} {
-		for _, host := range w.Names() {
-			attrs := map[string]any{"host": host}
-			if name == "infiniband_cards" {
-				attrs = map[string]any{}
-			}
-			value, diags, err := ws.Data(t.Context(), name, attrs)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out.WriteString(name + " " + host + "\n" + lines("  ", value) + fmt.Sprint(diags) + "\n")
+	ask := func(name string, attrs map[string]any) {
+		value, diags, err := ws.Data(t.Context(), name, attrs)
+		if err != nil {
+			t.Fatal(err)
 		}
+		out.WriteString(name + "\n" + lines("  ", value) + fmt.Sprint(diags) + "\n")
+	}
+	ask("infiniband_cards", map[string]any{})
+	ask("infiniband_adoption", map[string]any{})
+	for _, host := range w.Names() {
+		ask("infiniband_host", map[string]any{"host": host})
+		ask("infiniband_fabric", map[string]any{"host": host})
 	}
 	plan, err := ws.Plan(t.Context(), cfg)
 	if err != nil {
@@ -203,16 +203,8 @@ func TestTwin_of_each_stack(t *testing.T) {
 		for _, stack := range list {
 			t.Run(fmt.Sprint(system, stack), func(t *testing.T) {
 				t.Parallel()
-				h := labs.Server("h", system, "192.0.2.20", 0)
-				h.Stack, h.Cmdline = stack, "mlx4_core.port_type_array=1,1"
-				w := acctest.Start(t, acctest.Options{Hosts: []labs.Host{h}})
-				for _, name := range []string{"mlx4_ib", "ib_umad", "ib_ipoib"} {
-					if err := w.Machine("h").LoadModule(name); err != nil {
-						t.Fatal(err)
-					}
-				}
+				w := working(t, system, stack)
 				cfg := everything(w, system)
-				apply(t, w, cfg)
 				want := seen(t, w, cfg)
 				other, made := startTwin(t, recordLab(t, w), card.VPI())
 				t.Logf("%s", strings.Join(made.Missing, "\n"))
@@ -222,6 +214,21 @@ func TestTwin_of_each_stack(t *testing.T) {
 			})
 		}
 	}
+}
+
+// working is a lab of one host on which everything is applied.
+func working(t *testing.T, system labsim.OS, stack labsim.Stack) *acctest.Lab {
+	t.Helper()
+	h := labs.Server("h", system, "192.0.2.20", 0)
+	h.Stack, h.Cmdline = stack, "mlx4_core.port_type_array=1,1"
+	w := acctest.Start(t, acctest.Options{Hosts: []labs.Host{h}})
+	for _, name := range []string{"mlx4_ib", "ib_umad", "ib_ipoib"} {
+		if err := w.Machine("h").LoadModule(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(t, w, everything(w, system))
+	return w
 }
 
 // everything is a resource of each kind for the host of a lab.

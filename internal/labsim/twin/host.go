@@ -1,6 +1,7 @@
 package twin
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
@@ -197,10 +198,16 @@ func (b *builder) setUp(m *labsim.Machine) {
 	if m.OS == labsim.TrueNAS {
 		b.middleware(m)
 	}
-	for name := range modes {
-		if strings.Contains(name, "/images/") {
-			b.lacks("the bytes of %s", name)
+	for _, name := range slices.Sorted(maps.Keys(modes)) {
+		if !strings.Contains(name, "/images/") {
+			continue
 		}
+		i := slices.IndexFunc(b.images, func(data []byte) bool { return fmt.Sprintf("%x.bin", sha256.Sum256(data)) == path.Base(name) })
+		if i < 0 {
+			b.lacks("the bytes of %s", name)
+			continue
+		}
+		m.FS.Put(name, string(b.images[i]), modes[name])
 	}
 }
 
