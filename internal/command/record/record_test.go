@@ -140,7 +140,8 @@ func TestRecord_shows_asks_and_writes(t *testing.T) {
 		read.Hosts[0].Answers[0].Output != names.Own(files["hosts/host1/01.output"]) {
 		t.Errorf("the lab does not read it: %v", err)
 	}
-	if own := read.Hosts[0].Answers[0].Output; read.Hosts[0].Name != labs.Intel9 || !strings.Contains(own, "MT1234X00000") ||
+	if own := read.Hosts[0].Answers[0].Output; read.Hosts[0].Name != labs.Intel9 || !strings.Contains(own,
+		"MT1234X00000") ||
 		!strings.Contains(own, "MACs:                                       e41d2de44ed0     e41d2de44ed1") {
 		t.Errorf("with the table it has not its own names:\n%s", own)
 	}

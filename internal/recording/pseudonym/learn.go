@@ -84,9 +84,9 @@ var (
 		`|MF0;([^:;"\s]+):`)
 	// described is what stands behind a node in ibnetdiscover and iblinkinfo, whoever has written it.
 	described = regexp.MustCompile(`(?:#\s+|\] )"\s*([^"]*[^"\s])\s*"`)
-	people    = regexp.MustCompile(`(?m)\boperator=([^\s@]+)@([^\s]+)|/home/([^/\s:"']+)|\bby=([^\s@]+)@([^\s]+)` +
-		`|\bowner_machine=(\S+)`)
-	domains = regexp.MustCompile(`(?mi)^\|?\s*(?:- )?(?:search|domains|dns-search|domain|peerdns-search)` +
+	users     = regexp.MustCompile(`(?m)\b(?:operator|by)=([^\s@]+)@|/home/([^/\s:"']+)`)
+	desks     = regexp.MustCompile(`(?m)\b(?:operator|by)=[^\s@]+@([^\s]+)|\bowner_machine=(\S+)`)
+	domains   = regexp.MustCompile(`(?mi)^\|?\s*(?:- )?(?:search|domains|dns-search|domain|peerdns-search)` +
 		`\s*[:=]\s*\[?([^\]\n]+)`)
 	// servers are those of mounts and of power supplies.
 	servers = regexp.MustCompile(`(?m)^\|([A-Za-z][\w.-]*):/\S* \S+ nfs|^\|//([A-Za-z][\w.-]*)/\S* \S+ (?:cifs|smb)` +
@@ -97,8 +97,15 @@ var (
 		`"(?:prefixlen|netmask)": ?(\d+)`)
 )
 
+// named are the places of names, with the kind of what has them.
+var named = []struct {
+	kind string
+	by   *regexp.Regexp
+}{{"node", descriptions}, {"user", users}, {"desk", desks}, {"server", servers}}
+
 // makers are words of descriptions that name no machine but its kind.
-var makers = regexp.MustCompile(`(?i)mellanox|nvidia|voltaire|qlogic|truescale|infinihost|infiniscale|connectx|switch-?x|` +
+var makers = regexp.MustCompile(`(?i)mellanox|nvidia|voltaire|qlogic|truescale|infinihost|infiniscale|connectx` +
+	`|switch-?x|` +
 	`switch-?ib|quantum|aggregation|intel|\bsun\b|\bhpe?\b|\bibm\b|\boracle\b|topspin|isr\d|mts?\d{4}|qdr ib|fdr ib`)
 
 // Learn shows the table a text, so that it knows the names and the numbers in it before it replaces
@@ -112,29 +119,9 @@ func (t *Table) Learn(text string) {
 	for _, m := range uniform.FindAllStringSubmatch(text, -1) {
 		t.serial(m[1])
 		key := strings.ToLower(m[0])
-		t.words[key], t.kinds[key], t.tokens = t.words[strings.ToLower(m[1])]+m[2], "serial", nil
+		t.words[key], t.kinds[key], t.tokens = t.words[strings.ToLower(m[1])]+m[2], "serial number", nil
 	}
-	for _, m := range descriptions.FindAllStringSubmatch(text, -1) {
-		t.More("node", m[1]+m[2])
-	}
-	for _, m := range described.FindAllStringSubmatch(text, -1) {
-		if !makers.MatchString(m[1]) && !descriptions.MatchString(`"`+m[1]) {
-			t.phrase("node", m[1])
-		}
-	}
-	for _, m := range people.FindAllStringSubmatch(text, -1) {
-		for i, kind := range []string{"user", "desk", "user", "user", "desk", "desk"} {
-			t.more(kind, m[i+1])
-		}
-	}
-	for _, m := range domains.FindAllStringSubmatch(text, -1) {
-		for name := range strings.FieldsFuncSeq(m[1], func(c rune) bool { return strings.ContainsRune(" ,\"'\t~", c) }) {
-			t.more("domain", name)
-		}
-	}
-	for _, m := range servers.FindAllStringSubmatch(text, -1) {
-		t.More("server", m[1]+m[2]+m[3])
-	}
+	t.learnNames(text)
 	for _, m := range networks.FindAllStringSubmatch(text, -1) {
 		bits, _ := strconv.Atoi(m[2] + m[4])
 		t.learnNetwork(m[1]+m[3], bits)
@@ -143,14 +130,46 @@ func (t *Table) Learn(text string) {
 	t.learnAddresses(text)
 }
 
-// serial is replaced by one of the same form. Its first two letters are those of its maker.
+// learnNames notes what people have called machines, themselves, and what they mount.
+func (t *Table) learnNames(text string) {
+	for _, m := range domains.FindAllStringSubmatch(text, -1) {
+		for name := range strings.FieldsFuncSeq(m[1], func(c rune) bool { return strings.ContainsRune(" ,\"'\t~", c) }) {
+			t.more("domain", name)
+		}
+	}
+	for _, n := range named {
+		for _, m := range n.by.FindAllStringSubmatch(text, -1) {
+			t.More(n.kind, strings.Join(m[1:], ""))
+		}
+	}
+	for _, m := range described.FindAllStringSubmatch(text, -1) {
+		if !makers.MatchString(m[1]) && !descriptions.MatchString(`"`+m[1]) {
+			t.phrase("node", m[1])
+		}
+	}
+}
+
+// serial is replaced by one of the same form, which no other has. Its first two letters are those of its
+// maker.
 func (t *Table) serial(serial string) {
 	key := strings.ToLower(serial)
 	if _, known := t.words[key]; known || len(serial) < 4 {
 		return
 	}
-	h := t.hash("serial", serial)
-	is := []byte(serial)
+	taken := map[string]bool{}
+	for _, is := range t.words {
+		taken[is] = true
+	}
+	is := serial
+	for n := 0; n == 0 || n < 100 && taken[is]; n++ {
+		is = alike(serial, t.hash("serial", serial+strconv.Itoa(n)))
+	}
+	t.words[key], t.kinds[key], t.tokens = is, "serial number", nil
+}
+
+// alike is a text of the same form: digits and letters where digits and letters are.
+func alike(text string, h []byte) string {
+	is := []byte(text)
 	for i := 2; i < len(is); i++ {
 		switch c := is[i]; {
 		case c >= '0' && c <= '9':
@@ -161,7 +180,7 @@ func (t *Table) serial(serial string) {
 			is[i] = 'a' + h[i%len(h)]%26
 		}
 	}
-	t.words[key], t.kinds[key], t.tokens = string(is), "serial", nil
+	return string(is)
 }
 
 var plainAddress = regexp.MustCompile(`(?:[0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}(?:(?:[:-][0-9a-fA-F]{2}){14}` +

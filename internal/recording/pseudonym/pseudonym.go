@@ -20,7 +20,7 @@ var parts = []string{
 	`@via \S+ [0-9a-f]{32} [0-9a-f]{2} [0-9a-f]{32}`,
 	`@route6 \S+ [0-9a-f]{32}`,
 	`\b(?:[0-9A-F]{32}|[0-9A-F]{8}):[0-9A-F]{4} (?:[0-9A-F]{32}|[0-9A-F]{8}):[0-9A-F]{4} [0-9A-F]{2}`, // sockets
-	`(?:ata|nvme|scsi|wwn|usb|virtio)-[A-Za-z0-9_.:-]{6,}`,                                            // disks, by what their makers and their serial numbers are
+	`(?:ata|nvme|scsi|wwn|usb|virtio)-[A-Za-z0-9_.:-]{6,}`,                                            // disks
 	`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`,
 	`(?:[0-9a-fA-F]{2}-){5,7}[0-9a-fA-F]{2}`,
 	`[0-9a-fA-F]{0,4}:[0-9a-fA-F:]*:[0-9a-fA-F:]*(?:\.\d+\.\d+\.\d+|/\d{1,3})?`,

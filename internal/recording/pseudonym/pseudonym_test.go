@@ -47,7 +47,8 @@ func TestReplace_keeps_what_fits_together(t *testing.T) {
 		"80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1",
 		"fe80:0000:0000:0000:e41d:2d03:00e4:4ed1", "fe80::e61d:2d03:e4:4ed1/64", "fe80::e61d:2dff:fee4:4ed0",
 		"e4-1d-2d-03-00-e4-4e-d0", "enxe41d2de44ed0", `"S-e41d2d0300e44ed0"`,
-		"0x2c902004a1b00 (2c902004a1b00)", "0x0002c902004a1b00", "Base MAC: 0000e41d2de44ed0", "Port GUID: 0xe61d2dfffee44ed1"}, "\n"))
+		"0x2c902004a1b00 (2c902004a1b00)", "0x0002c902004a1b00", "Base MAC: 0000e41d2de44ed0",
+		"Port GUID: 0xe61d2dfffee44ed1"}, "\n"))
 	lines := strings.Split(got[0], "\n")
 	n := one(t, lines[0], `0xe41d2d0300([0-9a-f]{4})d1`)[0]
 	if n == "e44e" {
@@ -270,7 +271,8 @@ func TestReplace_what_real_tools_print(t *testing.T) {
 		if before, bad := mstflint.ParseQuery(text); bad == nil {
 			flashes++
 			after, worse := mstflint.ParseQuery(got[0])
-			if worse != nil || after.PSID != before.PSID || after.FW != before.FW || after.GUIDs.Node.IsUnset() != before.GUIDs.Node.IsUnset() {
+			if worse != nil || after.PSID != before.PSID || after.FW != before.FW ||
+				after.GUIDs.Node.IsUnset() != before.GUIDs.Node.IsUnset() {
 				t.Errorf("%s: %+v, and before %+v: %v", file, after, before, worse)
 			}
 		}
