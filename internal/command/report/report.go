@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string, std command.Streams) int {
 	var to outputs
 	fs.StringVar(&to.page, "o", "", "write the page to `FILE`; without it and -metrics, to standard output")
 	fs.StringVar(&to.metrics, "metrics", "", "write metrics to `FILE`, whose name has to end in .prom")
-	fs.StringVar(&to.backups, "backup-dir", "", "`DIR` of the provider's backups, to show when each card was backed up last")
+	fs.StringVar(&to.backups, "backup-dir", "", "`DIR` of the provider's backups, to show the last one of each card")
 	options := target.Options{NoJSON: true}
 	return options.Run(fs, args, std, func(targets []*target.Target) int {
 		if to.metrics != "" && !strings.HasSuffix(to.metrics, ".prom") {

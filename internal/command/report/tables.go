@@ -143,7 +143,8 @@ func (l *lab) cardTable() *table {
 			waits, _ := m.waits(c)
 			values := []any{m.Name, c.PCI, adapter(c), board, c.Serial.Or("not read"),
 				mark(c.FlashFailure != "", "warn", flash), mark(waits, "warn", m.runningText(c)), nodeGUID(c), mac,
-				mark(c.PCIe.Width < c.PCIe.MaxWidth, "warn", pcie(c)), strings.TrimSpace(c.Driver + " " + c.RDMADevice), temperatures(c)}
+				mark(c.PCIe.Width < c.PCIe.MaxWidth, "warn", pcie(c)), strings.TrimSpace(c.Driver + " " + c.RDMADevice),
+				temperatures(c)}
 			if l.Backups {
 				values = append(values, m.backupText(c))
 			}
