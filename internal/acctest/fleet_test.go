@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,15 +36,15 @@ type fleetLab struct {
 	*Lab
 	t       *testing.T
 	shards  []string
-	states  string            // folder of the states, without a database
-	db      *postgres         // or nil
-	entries map[string]any    // of the inventory
-	shardOf map[string]string // by host
-	bought  []string          // the first host of each shard: its card has Ethernet-only firmware
+	states  string                    // folder of the states, without a database
+	db      *postgres                 // or nil
+	entries map[string]map[string]any // of the inventory
+	shardOf map[string]string         // by host
+	bought  []string                  // the first host of each shard: its card has Ethernet-only firmware
 }
 
 func startFleet(t *testing.T, n, shards int) *fleetLab {
-	f := &fleetLab{t: t, states: t.TempDir(), entries: map[string]any{}, shardOf: map[string]string{}}
+	f := &fleetLab{t: t, states: t.TempDir(), entries: map[string]map[string]any{}, shardOf: map[string]string{}}
 	hosts, fabrics := labs.Fleet(n), (n+hostsOnSwitch-1)/hostsOnSwitch
 	unset := ^uint64(0)
 	for i := range hosts {
@@ -68,9 +69,8 @@ func startFleet(t *testing.T, n, shards int) *fleetLab {
 		f.entries[h.Name], f.shardOf[h.Name] = entry, shard
 	}
 	f.Lab = Start(t, Options{Hosts: hosts})
-	for name := range f.entries {
+	for name, entry := range f.entries {
 		at := f.Servers[name].Addr
-		entry, _ := f.entries[name].(map[string]any)
 		entry["address"], entry["port"], entry["user"] = at.IP.String(), at.Port, f.User(name)
 	}
 	return f
@@ -105,14 +105,8 @@ func (f *fleetLab) runner() *runner {
 func (r *runner) inventory(others map[string]map[string]any) {
 	hosts := map[string]any{}
 	for name, entry := range r.fleet.entries {
-		all := map[string]any{}
-		given, _ := entry.(map[string]any)
-		for key, value := range given {
-			all[key] = value
-		}
-		for key, value := range others[name] {
-			all[key] = value
-		}
+		all := maps.Clone(entry)
+		maps.Copy(all, others[name])
 		hosts[name] = all
 	}
 	text, err := json.Marshal(map[string]any{"hosts": hosts, "link_types": map[string]string{"1": "ib", "2": "ib"},
@@ -131,7 +125,8 @@ func (r *runner) make(shards []string, targets ...string) (said string, err erro
 	if r.fleet.db != nil {
 		backend = "DATABASE=" + r.fleet.db.url("%")
 	}
-	args := append([]string{"-k", "-j4", "ENGINE=" + r.engine, "SHARDS=" + strings.Join(shards, " "), backend}, targets...)
+	args := slices.Concat([]string{"-k", "-j4", "ENGINE=" + r.engine, "SHARDS=" + strings.Join(shards, " "), backend},
+		targets)
 	cmd := exec.CommandContext(r.t.Context(), "make", args...)
 	cmd.Dir = filepath.Join(r.dir, "fleet")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -286,9 +281,10 @@ func (f *fleetLab) night(r *runner) {
 func (f *fleetLab) audit(r *runner) {
 	t := f.t
 	t.Helper()
-	saysAll(t, r.mustMake(nil, "audit"), fmt.Sprintf("+ cards = %d", len(f.entries)), fmt.Sprintf("+ fabric0 = %q", f.bought[0]))
+	saysAll(t, r.mustMake(nil, "audit"), fmt.Sprintf("+ cards = %d", len(f.entries)),
+		fmt.Sprintf("+ fabric0 = %q", f.bought[0]))
 	first, last := f.bought[0], f.bought[len(f.bought)-1]
-	entry, _ := f.entries[first].(map[string]any)
+	entry := f.entries[first]
 	r.inventory(map[string]map[string]any{last: {"ipoib": entry["ipoib"], "subnet_manager": 14, "fabric": "fabric0"}})
 	said, err := r.make(nil, "audit")
 	if err == nil {

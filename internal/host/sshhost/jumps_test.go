@@ -18,7 +18,13 @@ import (
 // they read is shared.
 func behind(t *testing.T, n int, jump *server, change func(i int, cfg *Config)) (all []*Host, targets []*server) {
 	t.Helper()
-	jumps, shared, near := &sshconn.Jumps{}, &sshconfig.Shared{}, jump.config()
+	return sharing(t, n, jump, &sshconn.Jumps{}, change)
+}
+
+func sharing(t *testing.T, n int, jump *server, jumps *sshconn.Jumps,
+	change func(i int, cfg *Config)) (all []*Host, targets []*server) {
+	t.Helper()
+	shared, near := &sshconfig.Shared{}, jump.config()
 	for i := range n {
 		target := newServer(t)
 		cfg, hop := target.config(), near
@@ -91,6 +97,16 @@ func TestJumps_one_login_for_all(t *testing.T) {
 		_ = h.Close()
 	}
 	waitClosed(t, jump)
+}
+
+// One connection is not shared by more hosts than sshd's process can have files for.
+func TestJumps_so_many_share_one(t *testing.T) {
+	jump := newServer(t)
+	all, _ := sharing(t, 8, jump, &sshconn.Jumps{Most: 3}, func(int, *Config) {})
+	askAll(t, all)
+	if n := jump.get(&jump.dials); n != 3 {
+		t.Errorf("%d logins for 8 hosts, 3 of which share one", n)
+	}
 }
 
 // waitClosed waits until nobody is logged in.

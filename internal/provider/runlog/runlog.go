@@ -101,6 +101,6 @@ func (l *Log) WarnOfRunner(diags *diag.Diagnostics) {
 	l.warned = true
 	diags.AddWarning("The backups of this apply will be gone: backup_dir is in the workspace of a CI job",
 		"A runner removes its workspace after the job, or cleans it before the next one. The backup is the way back to the "+
-			"present firmware.\n\nName a backup_dir that outlives the job. Or copy it out of the workspace at the end of the job, "+
-			"also of one that failed.\n\nbackup_dir: "+diagnostic.Line(l.dir)+"\nworkspace: "+diagnostic.Line(workspace))
+			"present firmware.\n\nName a backup_dir that outlives the job. Or copy it out of the workspace at the end of the "+
+			"job, also of one that failed.\n\nbackup_dir: "+diagnostic.Line(l.dir)+"\nworkspace: "+diagnostic.Line(workspace))
 }

@@ -37,7 +37,7 @@ type Hop struct {
 // Address is host:port as dialled.
 func (h *Hop) Address() string { return net.JoinHostPort(h.Host, strconv.Itoa(h.Port)) }
 
-// Same reports whether a login at o would be the login at h: the same machine, reached, judged and asked in the same way.
+// Same reports whether a login at o would be the login at h: the same machine, reached and judged in the same way.
 func (h *Hop) Same(o *Hop) bool {
 	return reflect.DeepEqual(h.login(), o.login()) && h.Trust.Same(&o.Trust)
 }

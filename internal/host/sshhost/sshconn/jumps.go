@@ -1,6 +1,7 @@
 package sshconn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -15,9 +16,14 @@ import (
 // sshd of a jump host drops logins beyond its MaxStartups, and a thousand hosts would be a thousand of them. The zero
 // value is ready; nil shares nothing. It is safe for concurrent use.
 type Jumps struct {
+	Most int // hosts that share one connection; 0: 256
+
 	mu  sync.Mutex
 	all []*way
 }
+
+// usualMost leaves room: each host is a file of sshd's process for the connection, which may open 1,024.
+const usualMost = 256
 
 // way is one connection through jump hosts, and how many hosts use it.
 type way struct {
@@ -35,8 +41,9 @@ type way struct {
 func (j *Jumps) take(ctx context.Context, hops []*sshconfig.Hop,
 	login func(context.Context) (*Conn, error)) (*way, error) {
 	j.mu.Lock()
+	most := cmp.Or(j.Most, usualMost)
 	i := slices.IndexFunc(j.all, func(w *way) bool {
-		return slices.EqualFunc(w.hops, hops, (*sshconfig.Hop).Same) && !w.ended()
+		return w.users < most && slices.EqualFunc(w.hops, hops, (*sshconfig.Hop).Same) && !w.ended()
 	})
 	if i < 0 {
 		i = len(j.all)
