@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
@@ -72,14 +73,15 @@ func TestPlan_storesTheConsentsOfADestroyAndTimeouts(t *testing.T) {
 			"allowed_management_path", interfaces},
 		{"infiniband_firmware.intel9", "timeouts", times}, {"infiniband_guids.intel9", "timeouts",
 			times}, {"infiniband_link_type.intel9", "timeouts", times},
+		{"infiniband_opensm.intel9", "allowed_last_manager", []any{"0xe41d2d0300e44ed1", nil}},
 		{"infiniband_opensm.intel9", "timeouts", times}, {"infiniband_ipoib_interface.intel9", "timeouts",
 			times}, {"infiniband_port.intel9", "timeouts", times},
 		{"infiniband_firmware.intel9", "timeouts", []any{map[string]any{"delete": "2h"}}},
 	} {
 		for _, value := range c.values {
 			change := map[string]any{c.argument: value}
-			if c.argument == "allowed_management_path" {
-				change = acctest.Allow("management_path", value)
+			if consent, is := strings.CutPrefix(c.argument, "allowed_"); is {
+				change = acctest.Allow(consent, value)
 			}
 			edited := cfg.With(c.address, change)
 			p := plan(t, ws, edited)

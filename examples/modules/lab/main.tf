@@ -68,7 +68,8 @@ resource "infiniband_firmware_image" "image" {
 
 # The old firmware is in backup_dir first.
 resource "infiniband_firmware" "card" {
-  for_each = local.burned
+  # Of var.cards, so that a review of the plan finds the consents.
+  for_each = { for name, card in var.cards : name => card if contains(keys(local.burned), name) }
 
   card_id  = infiniband_card.card[each.key].id
   image_id = infiniband_firmware_image.image[local.shelf[each.key]].id
@@ -158,6 +159,11 @@ resource "infiniband_opensm" "fabric" {
   host      = local.hosts[each.value.card]
   port_guid = local.port_guids[each.value.card][each.value.port]
   priority  = each.value.priority
+
+  allow = { # not here: write a consent into the card's entry in the block that calls this module
+    last_manager   = var.cards[each.value.card].allow.last_manager
+    equal_priority = var.cards[each.value.card].allow.equal_priority
+  }
 
   depends_on = [infiniband_link_type.card]
 }

@@ -26,6 +26,8 @@ variable "cards" {
       keep_interface  = optional(string)
       private_mtu     = optional(number)
       management_path = optional(list(string))
+      last_manager    = optional(string)
+      equal_priority  = optional(number)
     }), {})
   }))
   nullable = false
