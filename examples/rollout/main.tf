@@ -2,6 +2,8 @@ provider "infiniband" {
   backup_dir = "${path.root}/firmware-backups"
   reboot     = { allowed = true }
 
+  cards_at_once = 8 # of a wave, after its first one
+
   ssh   = { private_key_file = var.private_key_file, known_hosts_files = var.known_hosts_files }
   hosts = var.hosts
 }

@@ -186,6 +186,44 @@ func TestRollout_first_host_does_not_work(t *testing.T) {
 	r.settled()
 }
 
+// An interrupt ends the rollout after what has begun: no other host is changed, and the same command goes on.
+func TestRollout_interrupted(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be interrupted there")
+	}
+	t.Parallel()
+	r := newRollout(t, 2)
+	half, goOn := make(chan struct{}), make(chan struct{})
+	left := 100
+	r.w.Card(hostName(0)).Flash.SetHook(func(card.Op) error {
+		if left--; left == 0 {
+			close(half)
+			<-goOn
+		}
+		return nil
+	})
+	cmd, out := r.rollout("", "-auto-approve")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-half:
+	case <-time.After(5 * time.Minute):
+		t.Fatal("the first host is not burned")
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	close(goOn)
+	_ = cmd.Wait()
+	if status := cmd.ProcessState.ExitCode(); status != 1 || !strings.Contains(out.String(), "interrupted; the engine has ended") ||
+		r.notBegun(out.String()) != hostName(1) {
+		t.Errorf("%d:\n%s", status, out)
+	}
+	r.ends(0, "yes\n", nil, "The plan of all is empty.")
+	r.settled()
+}
+
 // A second rollout begins nothing while one runs. After all processes of the first were killed in the middle of a burn, the same
 // command goes on from there.
 func TestRollout_killed(t *testing.T) {

@@ -74,7 +74,7 @@ func (e *engine) run(ctx context.Context, to io.Writer, args ...string) ([]byte,
 	if err := ctx.Err(); err != nil {
 		return nil, errInterrupted
 	}
-	cmd := exec.CommandContext(ctx, e.program, args...)
+	cmd := exec.CommandContext(ctx, e.program, args...) //nolint:gosec // the operator's own engine
 	isolate(cmd)
 	cmd.Dir = e.dir
 	cmd.Env = append(os.Environ(), "TF_IN_AUTOMATION=1")
