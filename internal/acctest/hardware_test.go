@@ -71,8 +71,8 @@ func TestHardware_extended_speeds_off(t *testing.T) {
 		t.Fatalf("%v %v", err, diags)
 	}
 	links, _ := field(t, v, "links").([]any)
-	want := "(LinkSpeedExtEnabled is 0): its firmware, force_link_speed_ext of the subnet manager or somebody's ibportstate has " +
-		"switched the extended speeds off; infiniband_port switches them on for a card"
+	want := "(LinkSpeedExtEnabled is 0): its firmware, force_link_speed_ext of the subnet manager or somebody's " +
+		"ibportstate has switched the extended speeds off; infiniband_port switches them on for a card"
 	if !strings.Contains(fmt.Sprint(links...), want) {
 		t.Errorf("%v", links)
 	}

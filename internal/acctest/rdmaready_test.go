@@ -80,9 +80,9 @@ func TestRDMAReady_of_two_hosts(t *testing.T) {
 		{name: "programs", purposes: []any{"programs"}, ready: "false",
 			says: "module: intel9 has not loaded the module rdma_ucm. Programs connect through it. Run modprobe rdma_ucm, and " +
 				"write rdma_ucm into a file of /etc/modules-load.d.\n" +
-				"memlock: The login user of intel9 may lock 8192 KiB of memory. Programs lock what they send and receive over RDMA. " +
-				"Write \"* soft memlock unlimited\" and \"* hard memlock unlimited\" into a file of /etc/security/limits.d, and log " +
-				"in anew. A service needs LimitMEMLOCK=infinity in its unit.\n" +
+				"memlock: The login user of intel9 may lock 8192 KiB of memory. Programs lock what they send and receive over " +
+				"RDMA. Write \"* soft memlock unlimited\" and \"* hard memlock unlimited\" into a file of " +
+				"/etc/security/limits.d, and log in anew. A service needs LimitMEMLOCK=infinity in its unit.\n" +
 				"no_rping: intel9 has no rping, with which RDMA between two hosts is tried. It comes with rdmacm-utils (Debian, " +
 				"Ubuntu), librdmacm-utils (RHEL, Fedora) or rdma-core (Arch)."},
 		{name: "programs, mended", purposes: []any{"programs"}, ready: "true", prepare: func() {
@@ -93,8 +93,8 @@ func TestRDMAReady_of_two_hosts(t *testing.T) {
 		{name: "no NFS server", purposes: []any{"nfs_server"}, ready: "false",
 			says: "not_serving: The NFS server of intel9 does not run. Start nfs-server, and export something."},
 		{name: "NFS by TCP", purposes: []any{"nfs_server"}, ready: "false", prepare: func() { do(rdma.StartNFS(m)) },
-			says: "not_listening: The NFS server of intel9 does not listen for RDMA: /proc/fs/nfsd/portlist has no line \"rdma " +
-				"20049\". Write rdma=y and rdma-port=20049 below [nfsd] into /etc/nfs.conf, and restart nfs-server."},
+			says: "not_listening: The NFS server of intel9 does not listen for RDMA: /proc/fs/nfsd/portlist has no line " +
+				"\"rdma 20049\". Write rdma=y and rdma-port=20049 below [nfsd] into /etc/nfs.conf, and restart nfs-server."},
 		{name: "VRF", ready: "true", shows: map[string]string{"vrfs": "map[eno1:blue]"}, prepare: func() {
 			m.FS.Put("/sys/devices/virtual/net/blue/uevent", "DEVTYPE=vrf\nINTERFACE=blue\n", 0o444)
 			m.FS.PutLink("../../devices/virtual/net/blue", "/sys/class/net/blue")
@@ -124,8 +124,8 @@ func checkMounts(t *testing.T, w *Lab, m *labsim.Machine) {
 	const home = "198.51.100.9:/home /home nfs4 rw,vers=4.2,proto=tcp,addr=198.51.100.9 0 0"
 	const tank = "172.16.0.10:/mnt/tank /mnt/tank nfs4 rw,vers=4.2,proto=%s,addr=172.16.0.10 0 0"
 	_, problems := readyFor(t, w, labs.Intel9, "nfs_client")
-	if want := "no_mount: intel9 has mounted no NFS over InfiniBand. Mount it with the options proto=rdma,port=20049. What " +
-		"automount has not mounted now is not seen."; problems != want {
+	if want := "no_mount: intel9 has mounted no NFS over InfiniBand. Mount it with the options proto=rdma,port=20049. " +
+		"What automount has not mounted now is not seen."; problems != want {
 		t.Errorf("no mount:\n%s", problems)
 	}
 	mounts(home, fmt.Sprintf(tank, "tcp"))()
@@ -135,8 +135,8 @@ func checkMounts(t *testing.T, w *Lab, m *labsim.Machine) {
 		t.Fatalf("mounts: %v", list)
 	}
 	dev := field(t, list[1], "interface")
-	if want := fmt.Sprintf("mount: nfs4 172.16.0.10:/mnt/tank on /mnt/tank goes over tcp on %s. Mount it with the options "+
-		"proto=rdma,port=20049; its server must listen there.", dev); problems != want {
+	if want := fmt.Sprintf("mount: nfs4 172.16.0.10:/mnt/tank on /mnt/tank goes over tcp on %s. Mount it with the "+
+		"options proto=rdma,port=20049; its server must listen there.", dev); problems != want {
 		t.Errorf("by TCP:\n%s", problems)
 	}
 	mounts(home, fmt.Sprintf(tank, "rdma,port=20049"))()
@@ -149,17 +149,20 @@ func checkListeners(t *testing.T, w *Lab, m *labsim.Machine, do func(error)) {
 	t.Helper()
 	const iqn, gid = "iqn.2003-01.org.linux-iscsi.intel9:tank", "0xfe80000000000000e41d2d0300e44ed1"
 	const portal = "/sys/kernel/config/target/iscsi/" + iqn + "/tpgt_1/np/172.16.0.9:3260/iser"
-	iser := "not_listening: intel9 has no iSCSI portal with iSER. Write enable_iser true for a portal in targetcli, or 1 into " +
-		"its file iser in configfs."
-	srp := "not_listening: intel9 has no SRP port that is enabled. Make a target below /srpt in targetcli, which loads ib_srpt."
-	nvme := "not_listening: intel9 has no NVMe-oF port with the transport rdma. Write rdma into addr_trtype of a port of nvmet, " +
-		"and link a subsystem to it."
+	iser := "not_listening: intel9 has no iSCSI portal with iSER. Write enable_iser true for a portal in targetcli, or " +
+		"1 into its file iser in configfs."
+	srp := "not_listening: intel9 has no SRP port that is enabled. Make a target below /srpt in targetcli, which loads " +
+		"ib_srpt."
+	nvme := "not_listening: intel9 has no NVMe-oF port with the transport rdma. Write rdma into addr_trtype of a port " +
+		"of nvmet, and link a subsystem to it."
 	for _, tt := range []readyStep{
 		{name: "no target", purposes: []any{"iscsi", "srp", "nvmeof"}, ready: "false", says: iser + "\n" + srp + "\n" + nvme},
 		{name: "iSCSI by TCP", purposes: []any{"iscsi"}, ready: "false", says: iser,
 			prepare: func() { do(rdma.AddPortal(m, iqn, "172.16.0.9:3260")) }},
-		{name: "iSER", purposes: []any{"iscsi"}, ready: "true", prepare: func() { w.Run(labs.Intel9, "echo 1 > '"+portal+"'") }},
-		{name: "SRP disabled", purposes: []any{"srp"}, ready: "false", says: srp, prepare: func() { do(rdma.AddSRP(m, gid, "0")) }},
+		{name: "iSER", purposes: []any{"iscsi"}, ready: "true",
+			prepare: func() { w.Run(labs.Intel9, "echo 1 > '"+portal+"'") }},
+		{name: "SRP disabled", purposes: []any{"srp"}, ready: "false", says: srp,
+			prepare: func() { do(rdma.AddSRP(m, gid, "0")) }},
 		{name: "SRP", purposes: []any{"srp"}, ready: "true", prepare: func() { do(rdma.AddSRP(m, gid, "1")) }},
 		{name: "NVMe by TCP", purposes: []any{"nvmeof"}, ready: "false", says: nvme,
 			prepare: func() { do(rdma.AddNVMe(m, "tcp", "172.16.0.9", "nqn.tank")) }},
@@ -174,33 +177,35 @@ func checkListeners(t *testing.T, w *Lab, m *labsim.Machine, do func(error)) {
 		checkReady(t, w, tt)
 	}
 	v, _ := readyFor(t, w, labs.Intel9)
-	want := "[map[address:172.16.0.9:3260 enabled:true kind:iscsi name:" + iqn + " rdma:true] map[address:<nil> enabled:true " +
-		"kind:srp name:" + gid + " rdma:true] map[address:172.16.0.9:4420 enabled:true kind:nvmeof name:nqn.tank rdma:true]]"
+	want := "[map[address:172.16.0.9:3260 enabled:true kind:iscsi name:" + iqn + " rdma:true] map[address:<nil> " +
+		"enabled:true kind:srp name:" + gid + " rdma:true] map[address:172.16.0.9:4420 enabled:true kind:nvmeof " +
+		"name:nqn.tank rdma:true]]"
 	if got := fmt.Sprint(field(t, v, "listeners")); got != want {
 		t.Errorf("listeners: %s", got)
 	}
 	m.FS.PutDir("/sys/kernel/config/target", 0o700, 0, 0)
 	checkReady(t, w, readyStep{name: "closed", host: labs.Intel9, purposes: []any{"iscsi"}, ready: "<nil>",
-		says: "unknown: It is not known whether intel9 has an iSCSI portal with iSER: /sys/kernel/config/target could not be " +
-			"read, or no file system is mounted there."})
+		says: "unknown: It is not known whether intel9 has an iSCSI portal with iSER: /sys/kernel/config/target could not " +
+			"be read, or no file system is mounted there."})
 }
 
 func checkGPUs(t *testing.T, w *Lab, m *labsim.Machine, do func(error)) {
 	t.Helper()
 	const bdf = "0000:41:00.0"
-	peer := "peer_memory: intel9 has not loaded the module nvidia_peermem, by which a card reads the memory of a GPU. Run " +
-		"modprobe nvidia-peermem, and write nvidia-peermem into a file of /etc/modules-load.d. It comes with NVIDIA's driver."
+	peer := "peer_memory: intel9 has not loaded the module nvidia_peermem, by which a card reads the memory of a GPU. " +
+		"Run modprobe nvidia-peermem, and write nvidia-peermem into a file of /etc/modules-load.d. It comes with NVIDIA's " +
+		"driver."
 	for _, tt := range []readyStep{
 		{name: "no GPU", ready: "false", says: "no_gpu: intel9 has no GPU of NVIDIA on its PCI bus."},
 		{name: "another bridge", ready: "false", prepare: func() { rdma.AddGPU(m, bdf, "pci0000:40/0000:40:01.0", 1) },
 			says: peer + "…"},
 		{name: "peer memory", ready: "<nil>", prepare: func() { do(m.LoadModule("nvidia_peermem")) },
-			says: "unknown: It is not known which card of intel9 is near the GPU 0000:41:00.0: the firmware of the machine does " +
-				"not tell the NUMA node."},
+			says: "unknown: It is not known which card of intel9 is near the GPU 0000:41:00.0: the firmware of the machine " +
+				"does not tell the NUMA node."},
 		{name: "another node", ready: "false",
 			prepare: func() { m.FS.Put("/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/numa_node", "0\n", 0o444) },
-			says: "placement: The GPU 0000:41:00.0 of intel9 shares no host bridge with the card 0000:01:00.0. What goes between " +
-				"them crosses the processor, or the link between two. Put both into slots of one root complex."},
+			says: "placement: The GPU 0000:41:00.0 of intel9 shares no host bridge with the card 0000:01:00.0. What goes " +
+				"between them crosses the processor, or the link between two. Put both into slots of one root complex."},
 		{name: "one bridge", ready: "true", prepare: func() { rdma.AddGPU(m, bdf, "pci0000:00/0000:00:03.0", 0) }},
 		{name: "one root port", ready: "true", prepare: func() { rdma.AddGPU(m, bdf, "pci0000:00/0000:00:01.0", 0) }},
 	} {
@@ -219,15 +224,16 @@ func checkGPUs(t *testing.T, w *Lab, m *labsim.Machine, do func(error)) {
 func checkAppliance(t *testing.T, w *Lab) {
 	t.Helper()
 	m := w.Machine(labs.Xeon2zfs)
-	const only = "truenas: TrueNAS offers RDMA for storage only on its own hardware, and rdma.capable_protocols of xeon2zfs does " +
-		"not name %s. %s"
+	const only = "truenas: TrueNAS offers RDMA for storage only on its own hardware, and rdma.capable_protocols of " +
+		"xeon2zfs does not name %s. %s"
 	for _, tt := range []readyStep{
 		{name: "Community Edition", purposes: []any{"nfs_server", "iscsi", "srp"}, ready: "false",
 			says: fmt.Sprintf(only, "NFS", "Export over IPoIB by TCP, or from another system.") + "\n" +
 				fmt.Sprintf(only, "ISER", "Serve it over IPoIB by TCP, or from another system.") + "\n" +
 				fmt.Sprintf(only, "SRP", "Serve it over IPoIB by TCP, or from another system."),
 			shows: map[string]string{"truenas_protocols": "[]"}},
-		{name: "own hardware", purposes: []any{"nfs_server"}, ready: "false", shows: map[string]string{"truenas_protocols": "[NFS]"},
+		{name: "own hardware", purposes: []any{"nfs_server"}, ready: "false",
+			shows:   map[string]string{"truenas_protocols": "[NFS]"},
 			prepare: func() { truenas.OfferRDMA(m, "NFS") },
 			says: "not_listening: The NFS server of xeon2zfs does not listen for RDMA. Run midclt call nfs.update " +
 				"'{\"rdma\": true}' there, and start the service."},

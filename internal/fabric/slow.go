@@ -87,8 +87,8 @@ func (l *Link) slowSpeed() []string {
 			}
 		}
 		return []string{text + "; both ends could, so the cable is not good enough for it or the link has trained badly: " +
-			"reseat it, or reset the port. The kernel's log of a host with a ConnectX-3 names a cable that its firmware refuses: " +
-			"\"Unsupported cable\", \"Bad cable\""}
+			"reseat it, or reset the port. The kernel's log of a host with a ConnectX-3 names a cable that its firmware " +
+			"refuses: \"Unsupported cable\", \"Bad cable\""}
 	}
 	// At the best that both can: say which end is the older one.
 	for _, pair := range [][2]*Port{{l.A, l.B}, {l.B, l.A}} {
@@ -106,8 +106,8 @@ func (p *Port) noExtended(best ib.Speed) string {
 	if best < ib.FDR || slices.Max(p.SpeedsEnabled) >= ib.FDR {
 		return ""
 	}
-	return " (LinkSpeedExtEnabled is 0): its firmware, force_link_speed_ext of the subnet manager or somebody's ibportstate " +
-		"has switched the extended speeds off; infiniband_port switches them on for a card"
+	return " (LinkSpeedExtEnabled is 0): its firmware, force_link_speed_ext of the subnet manager or somebody's " +
+		"ibportstate has switched the extended speeds off; infiniband_port switches them on for a card"
 }
 
 func top(p *Port) ib.Speed {

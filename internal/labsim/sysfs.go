@@ -26,9 +26,10 @@ func (m *Machine) publishCard(c *Card) {
 			c.device()), "subsystem_vendor": fmt.Sprintf("0x%04x", model.Subsystem),
 		"subsystem_device": fmt.Sprintf("0x%04x", c.Config.SubsystemID), "class": c.class(), "revision": "0x00",
 		"current_link_speed": firstOf(c.Config.SlotSpeed, model.PCIe), "current_link_width": strconv.Itoa(c.Config.LinkWidth),
-		"max_link_speed": model.PCIe, "max_link_width": strconv.Itoa(model.Lanes), "enable": "1", "numa_node": strconv.Itoa(c.Config.Node - 1),
-		"irq":    "32",
-		"uevent": "PCI_SLOT_NAME=" + c.Config.BDF,
+		"max_link_speed": model.PCIe, "max_link_width": strconv.Itoa(model.Lanes), "enable": "1",
+		"numa_node": strconv.Itoa(c.Config.Node - 1),
+		"irq":       "32",
+		"uevent":    "PCI_SLOT_NAME=" + c.Config.BDF,
 	} {
 		m.FS.PutDynamic(dir+"/"+name, 0o444, text(value), nil)
 	}

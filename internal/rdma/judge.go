@@ -50,7 +50,8 @@ func (j *judge) ports() {
 		j.add(NoActivePort, host, "No port of %s is Active: %s. Connect the cable and run a subnet manager "+
 			"(infiniband_opensm).", host, strings.Join(idle, ", "))
 	case !addressed:
-		j.add(NoAddress, host, "No interface of an InfiniBand port of %s is up and has an address. RDMA connections are made by "+
+		j.add(NoAddress, host, "No interface of an InfiniBand port of %s is up and has an address. RDMA connections are "+
+			"made by "+
 			"IP addresses. Configure infiniband_ipoib_interface.", host)
 	}
 }
@@ -131,7 +132,8 @@ func (j *judge) gpus() {
 	j.module("ib_uverbs", "Programs reach the card through it")
 	switch there := j.f.Modules["nvidia_peermem"]; {
 	case fact.No(there):
-		j.add(PeerMemory, host, "%s has not loaded the module nvidia_peermem, by which a card reads the memory of a GPU. Run "+
+		j.add(PeerMemory, host, "%s has not loaded the module nvidia_peermem, by which a card reads the memory of a GPU. "+
+			"Run "+
 			"modprobe nvidia-peermem, and write nvidia-peermem into a file of /etc/modules-load.d. It comes with NVIDIA's "+
 			"driver.", host)
 	case !there.Known():
@@ -167,7 +169,8 @@ func (j *judge) placement(g GPU) {
 	case unknown != "":
 		j.add(Unknown, where, "It is not known which card of %s is near the GPU %s: %s.", j.s.Host, g.PCI, unknown)
 	case best != "":
-		j.add(Placement, where, "The GPU %s of %s shares no host bridge with the card %s. What goes between them crosses the "+
+		j.add(Placement, where, "The GPU %s of %s shares no host bridge with the card %s. What goes between them crosses "+
+			"the "+
 			"processor, or the link between two. Put both into slots of one root complex.", g.PCI, j.s.Host,
 			strings.Join(cards, " or "))
 	}

@@ -24,7 +24,8 @@ type parts struct {
 }
 
 func parse(output string) (*Facts, error) {
-	p := parts{map[string][]string{}, map[string]string{}, map[string]string{}, map[string]bool{}, map[string]answer.Item{}}
+	p := parts{map[string][]string{}, map[string]string{}, map[string]string{}, map[string]bool{},
+		map[string]answer.Item{}}
 	err := answer.Read(output, func(i answer.Item) error {
 		switch i.Word {
 		case answer.Value:

@@ -89,7 +89,8 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Root || f.Memlock.Or("") != "8192" || !f.Raised || !fact.Yes(f.Modules["nfsd"]) || !fact.Yes(f.Modules["rdma_cm"]) ||
+	if f.Root || f.Memlock.Or("") != "8192" || !f.Raised || !fact.Yes(f.Modules["nfsd"]) ||
+		!fact.Yes(f.Modules["rdma_cm"]) ||
 		!fact.No(f.Modules["rdma_ucm"]) || !fact.Yes(f.NFS) || f.Port.Or(0) != 20049 || f.VRFs["ib0"] != "blue" ||
 		f.Protocols != nil {
 		t.Errorf("%+v", f)
@@ -137,8 +138,8 @@ func TestPlace(t *testing.T) {
 // TestJudge_of_nothing_read holds that what could not be read is neither ready nor a known problem.
 func TestJudge_of_nothing_read(t *testing.T) {
 	t.Parallel()
-	f, err := parse("@begin 1\n@uid 0\n!/proc/fs/nfsd\n!/sys/kernel/config/target\n!/sys/kernel/config/nvmet\n@run 1\tprotocols\n" +
-		"|[ENOTAUTHENTICATED] Not authenticated\n@.\n@end\n")
+	f, err := parse("@begin 1\n@uid 0\n!/proc/fs/nfsd\n!/sys/kernel/config/target\n!/sys/kernel/config/nvmet\n@run " +
+		"1\tprotocols\n|[ENOTAUTHENTICATED] Not authenticated\n@.\n@end\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,10 +148,10 @@ func TestJudge_of_nothing_read(t *testing.T) {
 	for purpose, says := range map[string]string{
 		Programs:  "It is not known how much memory programs on nas may lock: its shell has no ulimit -l.",
 		NFSClient: "The mounts of nas are not known: grep is not installed.",
-		NFSServer: "It is not known whether the NFS server of nas listens for RDMA: /proc/fs/nfsd could not be read, or no file " +
-			"system is mounted there.",
-		ISCSI: "It is not known whether nas has an iSCSI portal with iSER: /sys/kernel/config/target could not be read, or no file " +
-			"system is mounted there.",
+		NFSServer: "It is not known whether the NFS server of nas listens for RDMA: /proc/fs/nfsd could not be read, or no " +
+			"file system is mounted there.",
+		ISCSI: "It is not known whether nas has an iSCSI portal with iSER: /sys/kernel/config/target could not be read, or " +
+			"no file system is mounted there.",
 		SRP:    "It is not known whether nas has an SRP port that is enabled: /sys/kernel/config/target could not be read",
 		NVMeOF: "It is not known whether nas has an NVMe-oF port with the transport rdma: /sys/kernel/config/nvmet could not",
 	} {

@@ -75,7 +75,8 @@ func (j *judge) appliance(protocol, instead string) (offered bool) {
 		j.add(Unknown, j.s.Host, "It is not known for which protocols TrueNAS offers RDMA on %s: %s.", j.s.Host,
 			j.f.Protocols.Why())
 	case !slices.Contains(list, protocol):
-		j.add(TrueNAS, j.s.Host, "TrueNAS offers RDMA for storage only on its own hardware, and rdma.capable_protocols of %s "+
+		j.add(TrueNAS, j.s.Host, "TrueNAS offers RDMA for storage only on its own hardware, and rdma.capable_protocols of "+
+			"%s "+
 			"does not name %s. %s", j.s.Host, protocol, instead)
 	}
 	return slices.Contains(list, protocol)
@@ -97,7 +98,8 @@ func (j *judge) nfsServer() {
 		j.add(NotServing, host, "The NFS server of %s does not run. Start nfs-server, and export something.", host)
 	default:
 		j.add(NotListening, host, "The NFS server of %s does not listen for RDMA: /proc/fs/nfsd/portlist has no line \"rdma "+
-			"%d\". Write rdma=y and rdma-port=%d below [nfsd] into /etc/nfs.conf, and restart nfs-server.", host, NFSPort, NFSPort)
+			"%d\". Write rdma=y and rdma-port=%d below [nfsd] into /etc/nfs.conf, and restart nfs-server.", host, NFSPort,
+			NFSPort)
 	}
 }
 

@@ -21,7 +21,8 @@ func vendstat(_ context.Context, p *labsim.Proc) int {
 	a := s.aimAt(from, false, o.Args[0])
 	if a.arrived == nil || a.arrived.Node.Firmware == "" {
 		p.Errorf("ibwarn: [%d] _do_madrpc: recv failed: Connection timed out\n", p.PID)
-		p.Errorf("ibwarn: [%d] mad_rpc_rmpp: _do_madrpc failed; dport (%s)\nvendstat: method 1, attribute 1 failure\n", p.PID, a.text)
+		p.Errorf("ibwarn: [%d] mad_rpc_rmpp: _do_madrpc failed; dport (%s)\n", p.PID, a.text)
+		p.Errorf("vendstat: method 1, attribute 1 failure\n")
 		return iberror(p, "classportinfo query")
 	}
 	n := a.arrived.Node

@@ -82,10 +82,11 @@ func cardAttributes() map[string]schema.Attribute {
 				"max_speed": text("Speed that the card could use."),
 			},
 		},
-		"numa_node": number("NUMA node of the slot, as lspci shows it; null if the firmware of the machine does not tell it."),
+		"numa_node": number("NUMA node of the slot, as lspci shows it; null if the firmware of the machine does not tell " +
+			"it."),
 		"temperatures": schema.MapAttribute{Computed: true, ElementType: types.Float64Type,
-			MarkdownDescription: "Temperatures in degrees Celsius by sensor: `asic` is the chip, `Module0` the module in the cage. " +
-				"Empty if the driver shows none: mlx5_core does since Linux 6.7, other drivers do not."},
+			MarkdownDescription: "Temperatures in degrees Celsius by sensor: `asic` is the chip, `Module0` the module in the " +
+				"cage. Empty if the driver shows none: mlx5_core does since Linux 6.7, other drivers do not."},
 		"ports": schema.MapNestedAttribute{
 			Computed:            true,
 			MarkdownDescription: "Ports by number.",

@@ -35,33 +35,35 @@ func nested(description string, attributes map[string]schema.Attribute) schema.L
 func describe() schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Whether a host is ready for what goes over RDMA: programs, NFS, iSER, SRP, NVMe over fabrics " +
-			"and GPUs. `problems` says what to do. A host that is not ready is no error, so that a `check` block can judge it.\n\n" +
-			"A read is one command more than those of all other objects of the host. It runs as the login user, opens no card and " +
-			"changes nothing.",
+			"and GPUs. `problems` says what to do. A host that is not ready is no error, so that a `check` block can judge " +
+			"it.\n\nA read is one command more than those of all other objects of the host. It runs as the login user, opens " +
+			"no card and changes nothing.",
 		Attributes: map[string]schema.Attribute{
 			"id": text("The name of the host."),
 			"host": schema.StringAttribute{Required: true, Validators: []validator.String{attribute.HostName()},
 				MarkdownDescription: "Key of the host in the provider's `hosts` map."},
 			"purposes": schema.SetAttribute{Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "What the host must be ready for: `programs`, `nfs_client`, `nfs_server`, `iscsi` (iSER), " +
-					"`srp`, `nvmeof`, `gpu`. Without it only what all of them need is judged: a device, an Active port and an address.",
+					"`srp`, `nvmeof`, `gpu`. Without it only what all of them need is judged: a device, an Active port and an " +
+					"address.",
 				Validators: []validator.Set{setvalidator.ValueStringsAre(stringvalidator.OneOf(rdma.Purposes...))}},
 			"ready": yes("Whether no problem was found; null if something could not be read and nothing else is wrong."),
 			"problems": nested("What is in the way, with what to do.", map[string]schema.Attribute{
-				"kind": text("`no_device`, `no_active_port`, `no_address`; `module`, `memlock`, `no_rping` of programs; `no_mount`, " +
-					"`mount` of an NFS client; `not_serving`, `not_listening`, `truenas` of servers; `no_gpu`, `peer_memory`, `placement` " +
-					"of GPUs; `unknown`: it could not be read."),
+				"kind": text("`no_device`, `no_active_port`, `no_address`; `module`, `memlock`, `no_rping` of programs; " +
+					"`no_mount`, `mount` of an NFS client; `not_serving`, `not_listening`, `truenas` of servers; `no_gpu`, " +
+					"`peer_memory`, `placement` of GPUs; `unknown`: it could not be read."),
 				"where":   text("The host, mount or GPU."),
 				"message": text("The problem, and what to do."),
 			}),
 			"modules": schema.MapAttribute{Computed: true, ElementType: types.BoolType,
-				MarkdownDescription: "Whether the kernel has a module, loaded or built in. One of which that is not known is left out."},
-			"memlock": text("Memory that programs of the login user may lock: `unlimited`, or a number of KiB. Root is not held to " +
-				"it; null if it could not be read."),
+				MarkdownDescription: "Whether the kernel has a module, loaded or built in. One of which that is not known is " +
+					"left out."},
+			"memlock": text("Memory that programs of the login user may lock: `unlimited`, or a number of KiB. Root is not " +
+				"held to it; null if it could not be read."),
 			"rping":      yes("Whether `rping` is installed, with which RDMA between two hosts is tried."),
 			"nfs_server": yes("Whether the kernel's NFS server runs; null if that could not be read."),
-			"nfs_rdma_port": number("Port on which it listens for RDMA, usually 20049, and 0 if it does not; null if that could not " +
-				"be read."),
+			"nfs_rdma_port": number("Port on which it listens for RDMA, usually 20049, and 0 if it does not; null if that " +
+				"could not be read."),
 			"mounts": nested("Mounts of NFS.", map[string]schema.Attribute{
 				"source":    text("Server and directory."),
 				"directory": text("Where it is mounted."),
