@@ -412,6 +412,10 @@ func TestTwin_says_what_it_does_not_have(t *testing.T) {
 		{"@command mstflint\n", "@command mstflint\n@command flint-of-mine\n", "",
 			"intel9: the lab does not simulate its program flint-of-mine"},
 		{"|ID=ubuntu", "|ID=plan9", `intel9: the lab does not simulate its system: "Ubuntu 24.04.1 LTS"`, ""},
+		{`"ifname":"lo",`, `"ifname":"docker0","linkinfo":{"info_kind":"bridge"},"link_type":"ether","address":"02:42:ac:11:00:02"},` +
+			`{"ifname":"lo",`, "", "intel9: not in the recording: the interface docker0 (bridge), which the lab does not simulate"},
+		{"|PSID:                  MT_9200111023", "|PSID: MT_9200111023\x1b[2J-and-much-more", "", "intel9: not in the recording: firmware of card " +
+			"0000:01:00.0 from which an image can be made"},
 		{"=/", "?/", "no host of the recording has answered", ""},
 		{"|PSID: ", "|SPID: ", "", "intel9: not in the recording: the flash of card 0000:01:00.0 (Image type:"},
 	} {
@@ -438,5 +442,10 @@ func TestTwin_says_what_it_does_not_have(t *testing.T) {
 				t.Errorf("%s: a made-up image has the PSID %s of a real board", c.with, psid)
 			}
 		}
+	}
+	rec := change("@begin", "@begin")
+	rec.Hosts[0].Name = "a\x1b[2J"
+	if _, err := twin.Of(rec); err == nil || err.Error() != `"a\x1b[2J" is no name of a host; the recording was edited` {
+		t.Errorf("got %v", err)
 	}
 }

@@ -185,10 +185,12 @@ func (b *builder) firmware(bdf string, chip card.Chip) (card.Config, bool) {
 		if config.Image != nil {
 			return config, true
 		}
-		config.Image = card.Build(card.Spec{PSID: b.psid(q["PSID"]), Version: version, Product: q["Product Version"],
-			Date: date(q["FW Release Date"]), Device: chip.PCIDevice, HWIDs: []uint32{uint32(chip.HWID)}, VSD: q["VSD"],
-			PRS: "recorded.prs", GUIDs: card.PlaceholderGUIDs, MACs: card.PlaceholderMACs, Failsafe: true, Code: code})
-		return config, true
+		config.Image = b.build(bdf, func() []byte {
+			return card.Build(card.Spec{PSID: b.psid(q["PSID"]), Version: version, Product: q["Product Version"],
+				Date: date(q["FW Release Date"]), Device: chip.PCIDevice, HWIDs: []uint32{uint32(chip.HWID)}, VSD: q["VSD"],
+				PRS: "recorded.prs", GUIDs: card.PlaceholderGUIDs, MACs: card.PlaceholderMACs, Failsafe: true, Code: code})
+		})
+		return config, config.Image != nil
 	}
 	copy(config.GUIDs[:1], hexes(q["Base GUID"]))
 	copy(config.MACs[:1], hexes(q["Base MAC"]))
@@ -210,8 +212,19 @@ func (b *builder) firmware(bdf string, chip card.Chip) (card.Config, bool) {
 	if q["Image type"] == "FSCTRL" {
 		spec.Flags, spec.Signed = spec.Flags|card.FlagControlled, true
 	}
-	config.Image = card.BuildTOC(spec)
-	return config, true
+	config.Image = b.build(bdf, func() []byte { return card.BuildTOC(spec) })
+	return config, config.Image != nil
+}
+
+// build makes an image; nil if nothing can be made of what the recording says, which somebody may have edited.
+func (b *builder) build(bdf string, make func() []byte) (image []byte) {
+	defer func() {
+		if why := recover(); why != nil {
+			b.lacks("firmware of card %s from which an image can be made (%v), so that it is not in the twin", bdf, why)
+			image = nil
+		}
+	}()
+	return make()
 }
 
 // running is what the driver says of the firmware of a card, in the words of mstflint.

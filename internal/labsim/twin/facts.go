@@ -113,11 +113,14 @@ func rows(text string) map[string]string {
 
 // link is an interface as "ip -j addr" shows it.
 type link struct {
-	Name      string   `json:"ifname"`
-	Type      string   `json:"link_type"`
-	Address   string   `json:"address"`
-	Flags     []string `json:"flags"`
-	MTU       int      `json:"mtu"`
+	Name    string   `json:"ifname"`
+	Type    string   `json:"link_type"`
+	Address string   `json:"address"`
+	Flags   []string `json:"flags"`
+	MTU     int      `json:"mtu"`
+	Info    struct {
+		Kind string `json:"info_kind"`
+	} `json:"linkinfo"`
 	Addresses []struct {
 		Family string `json:"family"`
 		Local  string `json:"local"`

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -28,10 +29,20 @@ type builder struct {
 
 // lacks notes what the twin does not have, and why.
 func (b *builder) lacks(format string, args ...any) {
-	text := b.name + ": not in the recording: " + fmt.Sprintf(format, args...)
+	text := b.name + ": not in the recording: " + printable(fmt.Sprintf(format, args...))
 	if !slices.Contains(*b.missing, text) {
 		*b.missing = append(*b.missing, text)
 	}
+}
+
+// printable is a text without what a terminal would obey: whoever made the recording is a stranger.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsPrint(c) {
+			return c
+		}
+		return '·'
+	}, text)
 }
 
 // host describes the machine. Its error says why the lab has none like it.
@@ -136,6 +147,15 @@ func (b *builder) mstflint() string {
 	return strings.TrimSuffix(words[2], ",")
 }
 
+// sshDevice is the interface by which whoever recorded has come: "192.0.2.100 dev eno1 src …".
+func (b *builder) sshDevice() string {
+	way := strings.Fields(b.runs["ip-ssh"].text)
+	if i := slices.Index(way, "dev"); i >= 0 && i+1 < len(way) {
+		return way[i+1]
+	}
+	return ""
+}
+
 // netdevs are the Ethernet interfaces that are no card's, and the gateway of the default route.
 func (b *builder) netdevs() (list []labsim.Netdev, gateway netip.Addr) {
 	ours := map[string]bool{}
@@ -143,14 +163,18 @@ func (b *builder) netdevs() (list []labsim.Netdev, gateway netip.Addr) {
 		bdf, name, _ := strings.Cut(l, " ")
 		ours[name] = b.values["/sys/bus/pci/devices/"+bdf+"/vendor"] != ""
 	}
-	way := strings.Fields(b.runs["ip-ssh"].text)
 	for _, l := range b.links() {
 		mac, err := hex.DecodeString(strings.ReplaceAll(l.Address, ":", ""))
 		if l.Type != "ether" || ours[l.Name] || err != nil || len(mac) != 6 {
 			continue
 		}
+		ssh := l.Name == b.sshDevice()
+		if l.Info.Kind != "" && !ssh {
+			b.lacks("the interface %s (%s), which the lab does not simulate", l.Name, l.Info.Kind)
+			continue
+		}
 		d := labsim.Netdev{Name: l.Name, Type: labsim.TypeEthernet, Address: mac, Up: l.up(), MTU: l.MTU, Driver: "igb",
-			SSH: len(way) > 2 && way[2] == l.Name}
+			SSH: ssh}
 		for _, a := range l.Addresses {
 			if ip, err := netip.ParseAddr(a.Local); err == nil && a.Scope == "global" {
 				d.Addrs = append(d.Addrs, netip.PrefixFrom(ip, a.Prefix))
@@ -272,7 +296,7 @@ func (b *builder) install(m *labsim.Machine) {
 			there = there || m.FS.Exists(path.Join(dir, program))
 		}
 		if !there {
-			*b.missing = append(*b.missing, fmt.Sprintf("%s: the lab does not simulate its program %s", b.name, program))
+			*b.missing = append(*b.missing, fmt.Sprintf("%s: the lab does not simulate its program %s", b.name, printable(program)))
 		}
 	}
 }
