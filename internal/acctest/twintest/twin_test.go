@@ -197,7 +197,7 @@ func TestTwin_of_a_lab_that_works(t *testing.T) {
 func TestTwin_of_each_stack(t *testing.T) {
 	stacks := map[labsim.OS][]labsim.Stack{labsim.Ubuntu: {""}, labsim.Debian12: {labsim.StackIfupdown,
 		labsim.StackNetplan,
-		labsim.StackNetplanNM, labsim.StackNetworkManager, labsim.StackNetworkd}, labsim.Debian13: {""}, labsim.RHEL9: {""},
+		labsim.StackNetplanNM, labsim.StackNetworkManager, labsim.StackNetworkd}, labsim.RHEL9: {""},
 		labsim.Fedora43: {""}, labsim.Arch: {""}, labsim.TrueNAS: {""}}
 	for system, list := range stacks {
 		for _, stack := range list {
