@@ -7,7 +7,7 @@ import (
 
 // A plan allocates a hundred times what it keeps, and Go's collector takes a quarter of its processor time. So the
 // plugin lets more garbage wait than Go does. What waits grows with what is kept, and that with the hosts: beyond
-// lazyHosts of them the collector comes more often, so that about 300 MB wait at most.
+// lazyHosts of them the collector comes more often, so that about 350 MB wait at most.
 const (
 	usualGC   = 100 // percent, as GOGC
 	lazyGC    = 400
