@@ -127,9 +127,14 @@ resource "infiniband_opensm" "intel9" {
 
 check "fabric_intel9" {
   assert {
-    condition     = length(data.infiniband_fabric.intel9.differences) == 0
+    condition     = length(data.infiniband_fabric.intel9.differences[*].message) == 0
     error_message = join("\n", data.infiniband_fabric.intel9.differences[*].message)
   }
+}
+
+output "fabric_intel9" {
+  description = "What differs from these cables. A change of it is drift."
+  value       = data.infiniband_fabric.intel9.differences[*].message
 }
 `,
 		"network.tf": `# ibs4d1, TrueNAS middleware

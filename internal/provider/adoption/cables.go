@@ -37,8 +37,10 @@ func (f *Lab) Cables() []byte {
 		for _, cable := range c.cables {
 			b.WriteString(cableLine(cable))
 		}
-		fmt.Fprintf(&b, "]\n}\n\ncheck %q {\nassert {\ncondition = length(data.infiniband_fabric.%s.differences) == 0\n"+
-			"error_message = join(\"\\n\", data.infiniband_fabric.%s.differences[*].message)\n}\n}\n", "fabric_"+name, name, name)
+		said := "data.infiniband_fabric." + name + ".differences[*].message"
+		fmt.Fprintf(&b, "]\n}\n\ncheck %q {\nassert {\ncondition = length(%s) == 0\nerror_message = join(\"\\n\", %s)\n}\n}\n"+
+			"\noutput %q {\ndescription = \"What differs from these cables. A change of it is drift.\"\nvalue = %s\n}\n",
+			"fabric_"+name, said, said, "fabric_"+name, said)
 		blocks = append(blocks, b.String())
 	}
 	if len(blocks) == 0 {
