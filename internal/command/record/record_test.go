@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -56,7 +57,7 @@ func unpack(t *testing.T, name string) (m recording.Manifest, files map[string]s
 	files = map[string]string{}
 	for archive := tar.NewReader(z); ; {
 		h, next := archive.Next()
-		if next == io.EOF {
+		if errors.Is(next, io.EOF) {
 			break
 		}
 		data, readErr := io.ReadAll(archive)

@@ -26,7 +26,7 @@ type Names struct{ own, sent words }
 
 // words are texts with what stands for them, and the expression that finds them.
 type words struct {
-	any *regexp.Regexp
+	all *regexp.Regexp
 	by  map[string]string
 }
 
@@ -34,7 +34,7 @@ type words struct {
 func ReadNames(recording string) (*Names, error) {
 	data, err := os.ReadFile(recording + tableEnd)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // no table is no failure
+		return nil, nil
 	}
 	var pairs []pair
 	if err == nil {
@@ -128,7 +128,7 @@ func (w words) replace(text string) string {
 	var out strings.Builder
 	from := 0
 	for at := 0; at < len(text); {
-		m := w.any.FindStringIndex(text[at:])
+		m := w.all.FindStringIndex(text[at:])
 		if m == nil {
 			break
 		}

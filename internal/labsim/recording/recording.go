@@ -142,12 +142,12 @@ func unpack(r io.Reader) (m *manifest, files map[string][]byte, err error) {
 	archive := tar.NewReader(io.LimitReader(packed, mostUnpacked+(mostFiles+2)*1024))
 	files = map[string][]byte{}
 	for {
-		h, err := archive.Next()
-		if errors.Is(err, io.EOF) {
+		h, bad := archive.Next()
+		if errors.Is(bad, io.EOF) {
 			break
 		}
 		switch {
-		case err != nil:
+		case bad != nil:
 			return nil, nil, errCut
 		case h.Typeflag != tar.TypeReg:
 			return nil, nil, fmt.Errorf("%q is no plain file", h.Name)
@@ -158,8 +158,8 @@ func unpack(r io.Reader) (m *manifest, files map[string][]byte, err error) {
 		case len(files) > mostFiles:
 			return nil, nil, fmt.Errorf("it has more than %d files", mostFiles)
 		}
-		data, err := io.ReadAll(archive)
-		if err != nil {
+		data, bad := io.ReadAll(archive)
+		if bad != nil {
 			return nil, nil, errCut
 		}
 		left -= h.Size

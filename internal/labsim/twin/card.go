@@ -217,14 +217,14 @@ func (b *builder) firmware(bdf string, chip card.Chip) (card.Config, bool) {
 }
 
 // build makes an image; nil if nothing can be made of what the recording says, which somebody may have edited.
-func (b *builder) build(bdf string, make func() []byte) (image []byte) {
+func (b *builder) build(bdf string, from func() []byte) (image []byte) {
 	defer func() {
 		if why := recover(); why != nil {
 			b.lacks("firmware of card %s from which an image can be made (%v), so that it is not in the twin", bdf, why)
 			image = nil
 		}
 	}()
-	return make()
+	return from()
 }
 
 // running is what the driver says of the firmware of a card, in the words of mstflint.

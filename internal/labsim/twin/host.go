@@ -226,7 +226,10 @@ func (b *builder) setUp(m *labsim.Machine) {
 		if !strings.Contains(name, "/images/") {
 			continue
 		}
-		i := slices.IndexFunc(b.images, func(data []byte) bool { return fmt.Sprintf("%x.bin", sha256.Sum256(data)) == path.Base(name) })
+		i := slices.IndexFunc(b.images, func(data []byte) bool {
+			sum := sha256.Sum256(data)
+			return hex.EncodeToString(sum[:])+".bin" == path.Base(name)
+		})
 		if i < 0 {
 			b.lacks("the bytes of %s", name)
 			continue

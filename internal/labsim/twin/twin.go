@@ -7,6 +7,7 @@ package twin
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/netip"
 	"path"
@@ -53,7 +54,7 @@ func Of(rec *recording.Lab, images ...[]byte) (*Twin, error) {
 		t.Hosts, t.builders[h.Name] = append(t.Hosts, host), b
 	}
 	if len(t.Hosts) == 0 {
-		return nil, fmt.Errorf("no host of the recording has answered")
+		return nil, errors.New("no host of the recording has answered")
 	}
 	return t, nil
 }
@@ -89,15 +90,13 @@ func (t *Twin) Finish(lab *labs.Lab) error {
 		return err
 	}
 	for _, h := range t.Hosts {
-		if err := t.builders[h.Name].catchUp(lab); err != nil {
-			return err
-		}
+		t.builders[h.Name].catchUp(lab)
 	}
 	return nil
 }
 
 // catchUp brings modules, names, port types and addresses to where they were.
-func (b *builder) catchUp(lab *labs.Lab) error {
+func (b *builder) catchUp(lab *labs.Lab) {
 	m := lab.Machine(b.name)
 	for _, module := range b.words["module"] {
 		if !m.ModuleLoaded(module) && m.ModuleKnown(module) {
@@ -116,13 +115,12 @@ func (b *builder) catchUp(lab *labs.Lab) error {
 	}
 	script := b.portTypes(m) + b.addresses(m)
 	if script == "" {
-		return nil
+		return
 	}
 	var out bytes.Buffer
 	if status := lab.Servers[b.name].Run(m.BootContext(), "root", script, strings.NewReader(""), &out, &out); status != 0 {
 		b.lacks("how it came to what it shows: %s", strings.TrimSpace(out.String()))
 	}
-	return nil
 }
 
 // portTypes sets the types that ports of a ConnectX-3 have, and would not have by themselves.

@@ -25,17 +25,16 @@ mellanox nvidia qlogic opensm ipoib ethernet kernel system systemd netplan nas l
 
 var nameForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]$`)
 
-// word has a name replaced everywhere. It reports whether it is one that can be.
-func (t *Table) word(kind, name, is string) bool {
+// word has a name replaced everywhere, if it is one that can be.
+func (t *Table) word(kind, name, is string) {
 	key := strings.ToLower(name)
 	if len(key) < 3 || !nameForm.MatchString(name) || slices.Contains(stays, key) {
-		return false
+		return
 	}
 	if _, known := t.words[key]; !known {
 		t.words[key], t.kinds[key] = is, kind
 		t.tokens = nil
 	}
-	return true
 }
 
 // More gives names of this kind to those that have none yet. Of a name with dots the first part, and
@@ -59,7 +58,7 @@ func (t *Table) phrase(kind, text string) {
 	}
 	key := strings.ToLower(text)
 	if _, known := t.words[key]; !known && len(key) > 3 {
-		t.words[key], t.kinds[key], t.tokens = fmt.Sprintf("%s %s", kind, t.next(kind)), kind, nil
+		t.words[key], t.kinds[key], t.tokens = kind+" "+t.next(kind), kind, nil
 	}
 }
 
