@@ -100,7 +100,9 @@ func TestActivation_of_later_chips(t *testing.T) {
 	guids.After = []string{"infiniband_firmware.it"}
 	link := w.onePort(host.Name, "1", "eth").With("infiniband_link_type.it", leave)[0]
 	link.After = []string{guids.Address()}
-	cfg = append(cfg, guids, link, activation(host.Name, link.Address()))
+	nv := w.nv(host.Name, map[string]any{"NUM_OF_VFS": "16"}, leave)[0]
+	nv.After = []string{link.Address()}
+	cfg = append(cfg, guids, link, nv, activation(host.Name, nv.Address()))
 	plan := cleanPlan(t, ws, cfg)
 	if said := plan.Diags.Warnings(); len(said.Find("HO011"))+len(said.Find("LT014")) != 0 {
 		t.Errorf("the plan warns of a restart that it announces:\n%s", said)
@@ -109,7 +111,7 @@ func TestActivation_of_later_chips(t *testing.T) {
 	if n := w.Boots(host.Name); n != 2 {
 		t.Errorf("%d boots; expected the first and one more", n)
 	}
-	const want = "activates firmware, GUIDs, link types of 0000:01:00.0"
+	const want = "activates firmware, GUIDs, link types, settings of 0000:01:00.0"
 	if got := ws.Get("infiniband_activation.it", "change"); got != want {
 		t.Errorf("change: %v", got)
 	}
@@ -118,6 +120,9 @@ func TestActivation_of_later_chips(t *testing.T) {
 		t.Errorf("in flash %+v\nrunning %+v", flash, running)
 	}
 	emptyPlan(t, ws, cfg)
+	if ws.Get(nvAddress, "current", "NUM_OF_VFS") != "16" || ws.Get(nvAddress, "reboot_required") != false {
+		t.Errorf("settings: %v", ws.Get(nvAddress, "current"))
+	}
 	if got := ws.Get("infiniband_link_type.it", "effective"); fmt.Sprint(got) != "map[1:eth]" {
 		t.Errorf("types: %v", got)
 	}

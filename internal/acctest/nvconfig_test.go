@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -248,7 +249,7 @@ func TestNVConfig_ConnectX3(t *testing.T) {
 	if len(wide.Find("NV002", "it takes numbers up to 65535")) != 1 {
 		t.Errorf("a P_Key of more than 16 bits: %s", wide)
 	}
-	if w.Boots(labs.Intel9) != boots+1 || ws.Get(nvAddress, "reboot_required") != nil ||
+	if w.Boots(labs.Intel9) != boots+1 || ws.Get(nvAddress, "reboot_required") != false ||
 		ws.Get(nvAddress, "next_boot", "NUM_OF_VFS") != "4" {
 		t.Errorf("started %d times, %v", w.Boots(labs.Intel9)-boots, ws.Get(nvAddress, "next_boot"))
 	}
@@ -263,6 +264,75 @@ func TestNVConfig_ConnectX3(t *testing.T) {
 	left := w.Run(labs.Intel9, "mstconfig -d "+w.PCI(labs.Intel9)+" q NUM_OF_VFS BOOT_OPTION_ROM_EN_P1")
 	if fields := strings.Fields(left); !slices.Contains(fields, "8") || !slices.Contains(fields, "True(1)") {
 		t.Errorf("after the destroy the card has\n%s", left)
+	}
+}
+
+// A ConnectX-3 does not show what it has now. What this provider has set since the start of the host waits for a
+// restart all the same, whatever ended the apply before it.
+func TestNVConfig_ConnectX3_owes_a_restart(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]string{"the restart was refused": "reboot", "another resource restarts": "host"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := Start(t, Options{Hosts: boughtHost(configurable)})
+			ws, boots := w.Workspace(), w.Boots(labs.Intel9)
+			cfg := w.nv(labs.Intel9, map[string]any{"NUM_OF_VFS": "4"}, map[string]any{"activation": leave})
+			w.Machine(labs.Intel9).Faults.Trap("--on-active=2s", 1, labsim.ProgramFault{Exit: true, Status: 1})
+			said, err := ws.Apply(t.Context(), cleanPlan(t, ws, cfg))
+			if err != nil || said.HasError() != (leave == "reboot") {
+				t.Fatalf("apply: %v\n%s", err, said)
+			}
+			if leave == "host" {
+				cfg = append(cfg, activation(labs.Intel9, nvAddress))
+			}
+			plan := cleanPlan(t, ws, cfg)
+			if leave == "host" {
+				if got := plan.Get("infiniband_activation.it", "change"); got != "activates settings of 0000:01:00.0" {
+					t.Errorf("the plan: %v", got)
+				}
+				w.Machine(labs.Intel9).Faults.Clear()
+			} else if plan.Actions()[nvAddress] == NoOp {
+				t.Errorf("nothing is planned:\n%s", plan.Diags)
+			}
+			applyStep(t, ws, plan, "")
+			if n := w.Boots(labs.Intel9) - boots; n != 1 {
+				t.Errorf("%d restarts", n)
+			}
+			emptyPlan(t, ws, cfg)
+			if got := ws.Get(nvAddress, "reboot_required"); got != false {
+				t.Errorf("reboot_required: %v", got)
+			}
+		})
+	}
+}
+
+// A restart is not announced for what only a power cycle loads, and settings are left to a start of the host.
+func TestNVConfig_and_activation(t *testing.T) {
+	t.Parallel()
+	w := startLaterCard(t)
+	cfg := w.nv(labs.Intel9, someSettings, map[string]any{"activation": "host"})
+	all := append(cfg, leastActivation(labs.Intel9, nvAddress))
+	plan := cleanPlan(t, w.ws, all)
+	if said := plan.Diags.Warnings(); len(said.Find("HO011")) != 0 {
+		t.Errorf("the plan warns of a restart that it announces:\n%s", said)
+	}
+	if got := plan.Get("infiniband_activation.it", "way"); got != "restart of the host: 0000:01:00.0: settings of a card may "+
+		"need other PCI resources, which only a start of the host gives out" {
+		t.Errorf("way: %v", got)
+	}
+	boots := w.Boots(labs.Intel9)
+	applyStep(t, w.ws, plan, "")
+	emptyPlan(t, w.ws, all)
+	if n := w.Boots(labs.Intel9) - boots; n != 1 || w.ws.Get(nvAddress, "reboot_required") != false {
+		t.Errorf("%d restarts", n)
+	}
+	w.Card(labs.Intel9).PowerCycle = true
+	more := w.nv(labs.Intel9, map[string]any{"NUM_OF_VFS": "20"}, map[string]any{"activation": "host"})
+	if said := mustApply(t, w.ws, append(more, all[1])).Warnings(); len(said.Find("NV004")) != 1 {
+		t.Errorf("a power cycle is not named:\n%s", said)
+	}
+	if n := w.Boots(labs.Intel9) - boots; n != 1 {
+		t.Errorf("%d restarts", n)
 	}
 }
 

@@ -54,8 +54,8 @@ var (
 		Attribute: "activation",
 		Meaning: "The card loads firmware, GUIDs and settings only when the host starts, ConnectX-4 and later also the " +
 			"types of the ports. The resource does not ask for a reboot.",
-		WayOut: "Restart the host, or write activation = \"reboot\". Firmware, GUIDs and link types can also leave it to " +
-			"an infiniband_activation: write activation = \"host\" then."}
+		WayOut: "Restart the host, or write activation = \"reboot\". Firmware, GUIDs, link types and settings can leave it " +
+			"to an infiniband_activation: write activation = \"host\" then."}
 	StorageOverCard = &Rule{Code: "HO012", Severity: NeedsConsent, Title: "Storage of the host is reached over this card",
 		Attribute: Allow, Consent: "management_path",
 		Meaning: "Mounts, iSCSI sessions and NVMe namespaces hang while the card is down, and so do programs that use " +

@@ -2,12 +2,14 @@ package hca
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/activation"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/nvconfig"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
@@ -17,6 +19,7 @@ const (
 	WaitsFirmware  = "firmware"
 	WaitsGUIDs     = "GUIDs"
 	WaitsLinkTypes = "link types"
+	WaitsSettings  = "settings"
 )
 
 // Written says what jobs of this provider have written to a flash since the host started, and the
@@ -47,7 +50,7 @@ func newMACs(l *cards.Look) bool {
 }
 
 // Waiting says what waits in a card for a restart of its host: what Written says, and the types
-// that the card has stored.
+// and settings that the card has stored.
 func Waiting(ctx context.Context, c cards.Card) ([]string, error) {
 	l, err := c.Look(ctx)
 	if err != nil {
@@ -57,6 +60,13 @@ func Waiting(ctx context.Context, c cards.Card) ([]string, error) {
 	types, err := linktype.Waiting(ctx, c, nil)
 	if types != nil {
 		all = append(all, WaitsLinkTypes)
+	}
+	if err != nil {
+		return nil, err
+	}
+	settings, err := nvconfig.Waiting(ctx, c, nil)
+	if settings != nil {
+		all = append(all, WaitsSettings)
 	}
 	return all, err
 }
@@ -77,6 +87,19 @@ func (o *Ops) Reset(ctx context.Context, all []cards.Card) (did []string, err er
 	if err != nil {
 		return nil, err
 	}
+	for _, w := range waits {
+		what, err := Waiting(ctx, w.Card)
+		if err != nil {
+			return nil, err
+		}
+		why, err := o.AgainstReset(ctx, w.Card, ib.Firmware{}, nil, what)
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			return nil, activation.RefuseReset(w, why)
+		}
+	}
 	return did, activation.ResetAll(ctx, o.Session, waits, &did)
 }
 
@@ -94,9 +117,10 @@ func waitsOf(ctx context.Context, all []cards.Card, consent []string) (waits []a
 }
 
 // AgainstReset says why only a restart of its host makes a card run what waits in it, and what a plan writes before:
-// firmware without a PSID and no GUIDs are none. It is empty if a reset of the chip does. Errors are those of
-// the host.
-func (o *Ops) AgainstReset(ctx context.Context, c cards.Card, to ib.Firmware, guids *ib.GUIDSet) (string, error) {
+// firmware without a PSID and no GUIDs are none. what names what waits. It is empty if a reset of the chip does.
+// Errors are those of the host.
+func (o *Ops) AgainstReset(ctx context.Context, c cards.Card, to ib.Firmware, guids *ib.GUIDSet,
+	what []string) (string, error) {
 	l, err := c.Look(ctx)
 	if err != nil {
 		return "", err
@@ -106,6 +130,8 @@ func (o *Ops) AgainstReset(ctx context.Context, c cards.Card, to ib.Firmware, gu
 		to = flash.Firmware
 	}
 	switch {
+	case slices.Contains(what, WaitsSettings):
+		return "settings of a card may need other PCI resources, which only a start of the host gives out", nil
 	case running.PSID != "" && to.PSID != "" && running.PSID != to.PSID:
 		return "firmware of another PSID may need other PCI resources, which only a start of the host gives out", nil
 	case newMACs(l), guids != nil && (guids.MAC1 != flash.GUIDs.MAC1 || guids.MAC2 != flash.GUIDs.MAC2):
@@ -145,6 +171,13 @@ func goalsOf(ctx context.Context, c cards.Card, consent []string) (goals []activ
 	types, err := linktype.Waiting(ctx, c, consent)
 	if types != nil {
 		goals = append(goals, *types)
+	}
+	if err != nil {
+		return nil, err
+	}
+	settings, err := nvconfig.Waiting(ctx, c, consent)
+	if settings != nil {
+		goals = append(goals, *settings)
 	}
 	return goals, err
 }

@@ -44,7 +44,7 @@ func Settings(in SettingsInput) Verdict {
 		return seal(v, in.Card, false)
 	}
 	v.Findings = append(v.Findings, hostcheck.CardUsers(&in.Host.Snapshot, in.Card.PCI, in.Card.InUse)...)
-	if in.Restarts {
+	if in.Restarts && in.Activation != ActivationHost {
 		v = restartOnly(v, in.Card, in.Host, in.Activation, in.ManagementPath)
 	}
 	return seal(v, in.Card, false)

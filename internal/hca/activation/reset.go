@@ -67,15 +67,7 @@ func mayReset(ctx context.Context, o *cards.Session, w Wait) (*cards.Look, error
 	}
 	why, err := AgainstReset(ctx, o, w.Card, &w.Goal)
 	if err == nil && why != "" {
-		err = &cards.Error{
-			Summary: "Refusing to reset card " + w.Card.ID(),
-			Heading: w.Goal.Title + "; it cannot be reset any more",
-			What:    "The plan has announced a reset of the chip, and that is not possible now: " + why + ".",
-			Means: w.Goal.doneText() + ". The card was not reset, and the host was not restarted: the plan has not " +
-				"announced that.",
-			Check: "Plan again. The plan says which way is left.",
-			Facts: []cards.Fact{{"Host", w.Card.Host.Name()}, {"Card", w.Card.PCI.String()}},
-		}
+		err = RefuseReset(w, why)
 	}
 	return l, err
 }

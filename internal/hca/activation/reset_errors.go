@@ -23,6 +23,19 @@ func resetError(w Wait, what, means, check string, err error) *cards.Error {
 	})
 }
 
+// RefuseReset refuses a reset that a plan has announced, in the moment before it.
+func RefuseReset(w Wait, why string) error {
+	return &cards.Error{
+		Summary: "Refusing to reset card " + w.Card.ID(),
+		Heading: w.Goal.Title + "; it cannot be reset any more",
+		What:    "The plan has announced a reset of the chip, and that is not possible now: " + why + ".",
+		Means: w.Goal.doneText() + ". The card was not reset, and the host was not restarted: the plan has not " +
+			"announced that.",
+		Check: "Plan again. The plan says which way is left.",
+		Facts: []cards.Fact{{"Host", w.Card.Host.Name()}, {"Card", w.Card.PCI.String()}},
+	}
+}
+
 func notStarted(w Wait, err error) error {
 	return resetError(w, "The unit that resets the card was not started.", "The card was not reset, and the host was not "+
 		"restarted.", "Mend what is named as the cause, and run the same command again.", err)

@@ -2,9 +2,11 @@ package nvconfig
 
 import (
 	"context"
+	_ "embed" // the script is a file so that a shell checker can read it
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/changes"
@@ -15,6 +17,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstconfig"
 )
 
@@ -70,7 +73,7 @@ func change(ctx context.Context, o *cards.Session, c cards.Card, q Request, befo
 	how safety.Activation) (r Result, err error) {
 	open := before.open(q)
 	if len(open) > 0 {
-		if err = save(ctx, c, before, q, open); err != nil {
+		if err = save(ctx, c, before, q, open, before.Boot); err != nil {
 			return r, err
 		}
 	}
@@ -83,6 +86,9 @@ func change(ctx context.Context, o *cards.Session, c cards.Card, q Request, befo
 		power, r.Changed = power || needsPower, true
 	}
 	if power {
+		if err = save(ctx, c, before, q, open, powerCycle); err != nil {
+			return r, err
+		}
 		how = safety.ActivationNone
 		r.Findings = append(r.Findings, finding.SettingsAwaitPowerCycle.Find("Card %s", c.ID()))
 	}
@@ -95,6 +101,32 @@ func change(ctx context.Context, o *cards.Session, c cards.Card, q Request, befo
 		err = notReadBack(c, r.Look)
 	}
 	return r, err
+}
+
+//go:embed script/save.sh
+var saveScript string
+
+// save keeps the values of the settings that are about to be set, or were set, and what loads them.
+func save(ctx context.Context, c cards.Card, l Look, q Request, names []string, since string) error {
+	args := []string{inventory.StateDir, folder(c.Recorded), since}
+	for _, name := range names {
+		row, _ := l.row(name)
+		args = append(args, name, plain(row.Next), q.Settings[name])
+	}
+	if _, err := c.Host.Run(ctx, shellcmd.Script("save-settings", saveScript, args...).AsRoot()); err != nil {
+		e := newError(c, "their values of before could not be kept on the host", err)
+		e.Means = "Nothing was set."
+		return e
+	}
+	return nil
+}
+
+// plain is a value as set takes it.
+func plain(v inventory.SettingValue) string {
+	if v.HasNum {
+		return strconv.FormatInt(v.Number, 10)
+	}
+	return v.Raw
 }
 
 // set stores one setting, and reads it back: a set of several is not atomic, and the tool's word is not
@@ -166,13 +198,13 @@ func Remove(ctx context.Context, o *cards.Session, c cards.Card, q Request, rest
 	}
 	if err = forget(ctx, c); err != nil {
 		r.Warnings = append(r.Warnings, "The values of before are still kept on the host, in "+inventory.StateDir+
-			"/settings/"+folder(c)+".")
+			"/settings/"+folder(c.Recorded)+".")
 	}
 	return r, nil
 }
 
 func giveBack(ctx context.Context, o *cards.Session, c cards.Card, q Request) (r Result, err error) {
-	all, err := readSaved(ctx, c)
+	all, err := readSaved(ctx, c.Host, c.Recorded)
 	if err != nil || len(all) == 0 {
 		return r, err
 	}

@@ -21,6 +21,8 @@ type Look struct {
 	Served fact.Bool
 	Rows   fact.Of[map[string]inventory.CardSetting]
 	Boot   string // the boot of the host
+	// since are, for a card that does not show its current values, the notes on what this provider has set.
+	since map[string]saved
 }
 
 // Find finds the card; its settings are not asked yet.
@@ -49,8 +51,30 @@ func Ask(ctx context.Context, h cards.Host, pci ib.PCIAddress, l Look) (Look, er
 		return l, nil
 	}
 	said, err := h.CardSettings(ctx, pci)
-	l.Served, l.Rows = said.Served, said.Rows
+	if l.Served, l.Rows = said.Served, said.Rows; err != nil {
+		return l, err
+	}
+	for _, row := range l.Rows.Or(nil) {
+		if row.Current.Raw != "" {
+			return l, nil
+		}
+	}
+	if !l.Rows.Known() {
+		return l, nil
+	}
+	noted, err := readSaved(ctx, h, l.at.Who)
+	l.since = map[string]saved{}
+	for _, s := range noted {
+		l.since[s.name] = s
+	}
 	return l, err
+}
+
+// noted is what a note says of a setting that the card has stored as this provider has set it.
+func (l Look) noted(name string) (s saved, ok bool) {
+	row, there := l.row(name)
+	s, ok = l.since[name]
+	return s, ok && there && s.since != "" && s.since != powerCycle && row.Next.Is(s.set)
 }
 
 // Read looks at a card and asks it.
@@ -102,13 +126,15 @@ func orNone(raw string) string {
 }
 
 // AwaitsRestart reports whether one of the settings will have another value after the next start than it
-// has now. It is not known where the firmware does not show the current values.
+// has now. Where the firmware does not show the current values, it is known only of what this provider has set.
 func (l Look) AwaitsRestart(q Request) (waits, known bool) {
 	known = true
 	for name := range q.Settings {
 		row, ok := l.row(name)
 		shown := ok && row.Current.Raw != ""
-		waits, known = waits || shown && row.Current.Raw != row.Next.Raw, known && shown
+		note, noted := l.noted(name)
+		waits = waits || shown && row.Current.Raw != row.Next.Raw || noted && note.waits(l.Boot)
+		known = known && (shown || noted)
 	}
 	return waits, known || waits
 }
@@ -122,7 +148,8 @@ func (l Look) Restarts(q Request) bool {
 		if has.Raw == "" {
 			has = row.Next
 		}
-		if l.Rows.Known() && !has.Is(value) {
+		note, noted := l.noted(name)
+		if l.Rows.Known() && (!has.Is(value) || noted && note.waits(l.Boot)) {
 			return true
 		}
 	}

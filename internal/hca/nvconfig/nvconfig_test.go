@@ -93,18 +93,18 @@ func TestScripts_keepTheValuesOfBefore(t *testing.T) {
 			}
 			return string(out)
 		}
-		run(saveScript, "card 1", "SRIOV_EN", "0", "true", "NUM_OF_VFS", "8", "16")
-		run(saveScript, "card 1", "NUM_OF_VFS", "16", "32")
-		run(saveScript, "card 2", "NUM_OF_VFS", "4", "5")
+		run(saveScript, "card 1", "boot-1", "SRIOV_EN", "0", "true", "NUM_OF_VFS", "8", "16")
+		run(saveScript, "card 1", "boot-2", "NUM_OF_VFS", "16", "32")
+		run(saveScript, "card 2", powerCycle, "NUM_OF_VFS", "4", "5")
 		shown := answer.Functions + savedScript
-		if got := run(shown, "card 1"); got != "@begin 1\n=NUM_OF_VFS\t8 32\n=SRIOV_EN\t0 true\n@end\n" {
+		if got := run(shown, "card 1"); got != "@begin 1\n=NUM_OF_VFS\t8 32 boot-2\n=SRIOV_EN\t0 true boot-1\n@end\n" {
 			t.Errorf("%s: kept is\n%s", sh, got)
 		}
 		run(forgetScript, "card 1")
 		if got := run(shown, "card 1"); got != "@begin 1\n@end\n" {
 			t.Errorf("%s: after it was forgotten\n%s", sh, got)
 		}
-		if got := run(shown, "card 2"); got != "@begin 1\n=NUM_OF_VFS\t4 5\n@end\n" {
+		if got := run(shown, "card 2"); got != "@begin 1\n=NUM_OF_VFS\t4 5 power-cycle\n@end\n" {
 			t.Errorf("%s: of the other card\n%s", sh, got)
 		}
 	}

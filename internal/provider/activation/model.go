@@ -72,7 +72,7 @@ func changeText(all []*session.CardAt, waits func(*session.CardAt) []string) str
 
 // inOrder sorts what waits, whoever has noted it first.
 func inOrder(what []string) []string {
-	order := []string{hca.WaitsFirmware, hca.WaitsGUIDs, hca.WaitsLinkTypes}
+	order := []string{hca.WaitsFirmware, hca.WaitsGUIDs, hca.WaitsLinkTypes, hca.WaitsSettings}
 	slices.SortFunc(what, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
 	return slices.Compact(what)
 }

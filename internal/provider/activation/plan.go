@@ -97,7 +97,7 @@ func (r *Resource) way(ctx context.Context, f foreseen, what string, diags *diag
 	var reset []string
 	for _, at := range f.due {
 		card := r.Planned.Card(at.Ref)
-		why, err := r.Cards.AgainstReset(ctx, at.HCA, card.Firmware, card.GUIDs)
+		why, err := r.Cards.AgainstReset(ctx, at.HCA, card.Firmware, card.GUIDs, f.what[at])
 		if diagnostic.AddErrorAt(diags, path.Root("host"), what, err); err != nil {
 			return ""
 		}
@@ -116,6 +116,7 @@ func (r *Resource) way(ctx context.Context, f foreseen, what string, diags *diag
 type foreseen struct {
 	cards   []*session.CardAt // all that load their flash then
 	due     []*session.CardAt // those that wait
+	what    map[*session.CardAt][]string
 	text    string
 	way     string // with activation = "least"; empty if nothing waits
 	planned bool   // this walk writes some of it
@@ -134,14 +135,16 @@ func (r *Resource) foresee(ctx context.Context, host, what string, resp *resourc
 	if first == nil {
 		first = snap
 	}
-	f.only = true
+	f.only, f.what = true, map[*session.CardAt][]string{}
 	f.cards = r.cardsOf(ctx, host, what, snap, &resp.Diagnostics)
 	f.text = changeText(f.cards, func(at *session.CardAt) []string {
 		all := r.Planned.Awaited(at.Ref)
 		f.planned = f.planned || len(all) > 0
 		left := r.waits(ctx, at, &resp.Diagnostics)
 		if l, err := cards.LookAt(first, at.Ref.PCI); err == nil && first != snap {
-			left = append(slices.DeleteFunc(left, func(s string) bool { return s != hca.WaitsLinkTypes }), hca.Written(l)...)
+			left = append(slices.DeleteFunc(left, func(s string) bool {
+				return s != hca.WaitsLinkTypes && s != hca.WaitsSettings
+			}), hca.Written(l)...)
 		}
 		for _, one := range left {
 			if !slices.Contains(all, one) {
@@ -149,7 +152,7 @@ func (r *Resource) foresee(ctx context.Context, host, what string, resp *resourc
 			}
 		}
 		if len(all) > 0 {
-			f.due = append(f.due, at)
+			f.due, f.what[at] = append(f.due, at), all
 		}
 		return all
 	})

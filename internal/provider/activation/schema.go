@@ -16,8 +16,8 @@ import (
 )
 
 const description = "One restart of a host for all that waits in its cards: firmware and GUIDs that this provider " +
-	"has written since the host started, and stored link types of ConnectX-4 and later. Without anything that waits, " +
-	"nothing is restarted.\n\n" +
+	"has written since the host started, settings of `infiniband_nv_config`, and stored link types of ConnectX-4 and " +
+	"later. Without anything that waits, nothing is restarted. What only a power cycle loads does not count.\n\n" +
 	"Write `activation = \"host\"` into the resources of the cards, and `depends_on` with their addresses here: what is " +
 	"planned before this resource is part of its plan. What needs the new firmware, GUIDs or types depends on this " +
 	"resource in turn, as `infiniband_link_type` of a ConnectX-3 does after a cross-flash.\n\n" +
@@ -33,7 +33,7 @@ const description = "One restart of a host for all that waits in its cards: firm
 	"does for new ones. `drain_commands` and `resume_commands` run around it. A host that may not be restarted " +
 	"may have its cards reset.\n\n" +
 	"The host restarts instead, and `way` says why, if one card that waits cannot be reset: the card offers no " +
-	"such reset, or is a ConnectX-3; the firmware has another PSID, or MACs were set; the SSH session, the " +
+	"such reset, or is a ConnectX-3; the firmware has another PSID, or MACs or settings were set; the SSH session, the " +
 	"default route or storage uses the card, whatever `allow` says; opensm runs on the host; the card has " +
 	"virtual functions; the host is a virtual machine, its kernel is locked down, or it lacks `mstfwreset`, " +
 	"`mstreg`, `lspci` or `setpci`; or a reset since the start of the host has not done it.\n\n" +

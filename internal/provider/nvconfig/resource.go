@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/nvconfig"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -109,6 +110,8 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 	at.AddOwed(ctx, s.Diags)
 	if a.Verdict.Activation == safety.ActivationReboot {
 		o.Planned.UpdateCard(at.Ref, func(c *planned.Card) { c.Restarts = true })
+	} else if a.Verdict.Action == safety.ActionSettings && s.Found.Restarts(s.Ask) {
+		o.Planned.Await(at.Ref, hca.WaitsSettings)
 	}
 	return diagnostic.WithoutJobs(a.Verdict.Findings)
 }

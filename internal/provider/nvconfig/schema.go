@@ -40,9 +40,9 @@ var (
 
 func (o object) Schema(ctx context.Context) schema.Schema {
 	activation := attribute.ActivationAttribute()
-	activation.Validators = []validator.String{stringvalidator.OneOf(attribute.ActivationNone, attribute.ActivationReboot)}
 	activation.MarkdownDescription = "What makes the settings effective: `reboot` restarts the host, if the provider's " +
-		"`reboot.allowed` permits it; with `none` (the default) they wait for the next restart (`reboot_required`)."
+		"`reboot.allowed` permits it, and with `host` the `infiniband_activation` of the host does; with `none` (the " +
+		"default) they wait for the next restart (`reboot_required`)."
 	settings := func(text string) schema.MapAttribute {
 		return schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: text}
 	}

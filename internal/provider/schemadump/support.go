@@ -262,7 +262,7 @@ func namesOf(holds func(ib.Chip) bool) string {
 func anyCard() string { return "each with a driver" }
 
 func activated() string {
-	return "those whose firmware, GUIDs or link types are set; a reset in place of the restart for ConnectX-4 and later, " +
+	return "those whose firmware, GUIDs, link types or settings are set; a reset in place of the restart for ConnectX-4 and later, " +
 		"in the simulated lab only"
 }
 
