@@ -119,17 +119,35 @@ func (r *Remover) take(re *regexp.Regexp, text string) string {
 	})
 }
 
-// remember notes a secret. Short ones are taken out at their place only: the same letters stand
-// elsewhere for something else.
+// remember notes a secret. One that may be a number or a word of the system is taken out at its place
+// only: the same letters stand elsewhere for something else.
 func (r *Remover) remember(value string) string {
 	r.Count++
-	const shortest = 6
-	if plain := unescape(value); len(plain) >= shortest {
+	if plain := unescape(value); isDistinct(plain) {
 		r.values[plain], r.values[value] = true, true
 		r.forms = nil
 	}
 	return Removed
 }
+
+// isDistinct reports whether a value stands in other texts for nothing but itself.
+func isDistinct(value string) bool {
+	const fewest, ofNumber = 6, 12
+	kinds := map[rune]bool{}
+	for _, c := range value {
+		kinds[c] = true
+	}
+	least := fewest
+	if strings.Trim(value, "0123456789abcdefABCDEFx") == "" {
+		least = ofNumber
+	}
+	return len(value) >= least && len(kinds) >= 4 && !slices.Contains(common, strings.ToLower(value))
+}
+
+// common are words that people take for passwords, and that answers of hosts are full of.
+var common = strings.Fields(`password ubuntu debian truenas fedora redhat archlinux network networks interface infiniband
+mellanox opensm default systemd netplan server storage switch ethernet connected datagram managed enabled disabled
+active inactive loaded static`)
 
 // unescape is a value without the escapes of JSON; as it is if it has none.
 func unescape(value string) string {

@@ -95,6 +95,19 @@ func TestClean_finds_a_secret_in_every_form(t *testing.T) {
 	}
 }
 
+// What may be a number or a word of the system is taken out where it is a secret, and stays where it is none.
+func TestLearn_leaves_words_and_numbers_of_others(t *testing.T) {
+	t.Parallel()
+	const text = "|m_key 0x1234\n|password: ubuntu\n|ID=ubuntu\n=/device\t0x1234\n|psk=00000000\n|GUID 0x0000000000000001\n" +
+		"|token=0123456789ab\n|again 0123456789ab\n"
+	const want = "|m_key (removed)\n|password: (removed)\n|ID=ubuntu\n=/device\t0x1234\n|psk=(removed)\n" +
+		"|GUID 0x0000000000000001\n|token=(removed)\n|again (removed)\n"
+	r := New()
+	if got := r.Clean(r.Learn(text)); got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+}
+
 func FuzzLearn(f *testing.F) {
 	f.Add("password: x\n  y\n")
 	f.Add("-----BEGIN PRIVATE KEY-----\nabc")
