@@ -248,7 +248,7 @@ func TestLeast_connection_lost(t *testing.T) {
 			plan := cleanPlan(t, ws, cfg)
 			nth := 1
 			if !c.fails && strings.HasPrefix(c.holds, "Says") {
-				nth = 4 // the plans and the looks before the reset ask, too
+				nth = 5 // the plan and the looks before the reset ask, too
 			}
 			m.Faults.Set(labsim.FaultSpec{ExecHolds: c.holds, CutAtExec: nth, CutWhen: c.when})
 			diags, err := ws.Apply(t.Context(), plan)
