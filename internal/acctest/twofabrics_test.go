@@ -172,8 +172,9 @@ func TestTwoFabrics_names(t *testing.T) {
 	cables := []any{map[string]any{"a": names[0] + "/1", "b": "leaf-a/1"}, map[string]any{"a": names[0] + "/2", "b": "leaf-a/2"},
 		map[string]any{"a": "storage hca/1", "b": "leaf-a/3"}, map[string]any{"a": "storage hca/2", "b": "leaf-a/4"}}
 	got := look(map[string]any{"expected_links": cables})
-	if m := messages(t, got); m != "" || field(t, got, "fabric") != "left" {
-		t.Errorf("fabric %v:\n%s", field(t, got, "fabric"), m)
+	called := field(t, got, "nodes", guid, "ports", "1", "fabric")
+	if m := messages(t, got); m != "" || called != "left" {
+		t.Errorf("fabric %v:\n%s", called, m)
 	}
 	if svg, _ := field(t, got, "svg").(string); !strings.Contains(svg, ">leaf-a</text>") || !strings.Contains(svg, ">storage hca</text>") {
 		t.Errorf("the picture does not have the names:\n%s", svg)

@@ -40,22 +40,25 @@ func (f *Fabric) Cables() []ExpectedCable {
 	var all []ExpectedCable
 	for _, l := range f.Links {
 		if l.B != nil {
-			all = append(all, ExpectedCable{A: f.end(l.A), B: f.end(l.B), MinWidth: l.A.Width, MinSpeed: l.A.Speed})
+			all = append(all, ExpectedCable{A: f.End(l.A), B: f.End(l.B), MinWidth: l.A.Width, MinSpeed: l.A.Speed})
 		}
 	}
 	return all
 }
 
-// end writes a port so that it names this one alone: by its node's name of the node name map, by the name of its
+// End writes a port so that it names this one alone: by its node's name of the node name map, by the name of its
 // host, by the description of a card, or by the GUID. Switches of one kind have one description.
-func (f *Fabric) end(p *Port) string {
+func (f *Fabric) End(p *Port) string {
 	names := []string{p.Node.Given, p.Node.Host}
 	if !p.Node.Switch {
 		names = append(names, p.Node.Name)
 	}
 	for _, name := range names {
+		if name == "" || name != Printable(name) {
+			continue
+		}
 		end := fmt.Sprintf("%s/%d", name, p.Number)
-		if nodes := f.nodesNamed(end); name != "" && name == Printable(name) && len(nodes) == 1 && nodes[0] == p.Node {
+		if nodes := f.nodesNamed(end); len(nodes) == 1 && nodes[0] == p.Node {
 			return end
 		}
 	}

@@ -73,6 +73,7 @@ type Port struct {
 	State    string // "Active", "Initializing", "Armed", "Down"
 	Physical string
 	SM       bool
+	Fabric   string // configured name of its fabric; empty without one
 	PKeys    []uint16
 	MTU      int // in use
 	MTUCap   int // the largest of the port; 0 if it was not asked or did not answer

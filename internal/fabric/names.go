@@ -42,29 +42,21 @@ func (f *Fabric) isOnly(hosts map[string]*inventory.Snapshot) bool {
 	return compared && f.NoLink == ""
 }
 
-// CallFabric gives the fabric its name. fabricOf is the name of the fabric of a host's port as it was
+// CallFabric gives the ports of adapters the names of their fabric. fabricOf is the name of the fabric of a host's port as it was
 // configured, empty if it was not.
 func (f *Fabric) CallFabric(fabricOf func(host string, port ib.GUID) string) {
 	f.called = map[string]string{}
 	for _, n := range f.Nodes {
 		for _, p := range n.Ports {
-			name := ""
-			if !n.Switch {
-				name = fabricOf(n.Host, p.GUID)
+			if n.Switch {
+				continue
 			}
-			if _, known := f.called[name]; name != "" && !known {
-				f.called[name] = p.Label()
+			p.Fabric = fabricOf(n.Host, p.GUID)
+			if _, known := f.called[p.Fabric]; p.Fabric != "" && !known {
+				f.called[p.Fabric] = p.Label()
 			}
 		}
 	}
-}
-
-// Called is the configured name of the fabric; empty if its ports have none or several.
-func (f *Fabric) Called() string {
-	if names := slices.Collect(maps.Keys(f.called)); len(names) == 1 {
-		return names[0]
-	}
-	return ""
 }
 
 // checkNames says what is wrong with the names of nodes and of the fabric.

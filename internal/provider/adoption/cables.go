@@ -16,7 +16,7 @@ type cabling struct {
 
 func cablingOf(host string, fabric map[string]tftypes.Value) (c cabling) {
 	c.host, c.port = host, textOf(fabric["port_guid"])
-	if list := fabric["cables"]; !list.IsNull() && list.IsKnown() {
+	if list := fabric["links"]; !list.IsNull() && list.IsKnown() {
 		_ = list.As(&c.cables) // it is a list
 	}
 	return c
@@ -51,19 +51,29 @@ func (f *Lab) Cables() []byte {
 		strings.Join(blocks, "\n"))
 }
 
-// cableLine puts a cable on one line, as a person would.
+// cableLine puts a cable on one line, as a person would; empty if nobody answers at one of its ends.
 func cableLine(cable tftypes.Value) string {
-	var values map[string]tftypes.Value
-	if cable.As(&values) != nil {
+	link := valuesOf(cable)
+	words := []string{"a = " + Text(textOf(valuesOf(link["a"])["end"])), "b = " + Text(textOf(valuesOf(link["b"])["end"]))}
+	if link["b"].IsNull() {
 		return ""
 	}
-	var words []string
-	for _, name := range []string{"a", "b", "min_width", "min_speed"} {
-		if text := textOf(values[name]); text != "" {
+	for name, value := range map[string]tftypes.Value{"min_width": link["width"], "min_speed": link["speed"]} {
+		if text := textOf(value); text != "" {
 			words = append(words, name+" = "+Text(text))
 		}
 	}
+	slices.Sort(words[2:])
+	slices.Reverse(words[2:])
 	return "{ " + strings.Join(words, ", ") + " },\n"
+}
+
+// valuesOf are the attributes of an object; nil of one that is null.
+func valuesOf(object tftypes.Value) (values map[string]tftypes.Value) {
+	if object.IsNull() || object.As(&values) != nil {
+		return nil
+	}
+	return values
 }
 
 // drawn takes what a host sees of its fabric, and gives the hosts that are on it.

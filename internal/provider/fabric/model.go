@@ -27,11 +27,9 @@ type model struct {
 	Baseline  types.Map       `tfsdk:"baseline"`
 	Since     types.Object    `tfsdk:"since"`
 
-	Fabric      types.String `tfsdk:"fabric"`
 	Nodes       types.Map    `tfsdk:"nodes"`
 	Switches    types.Map    `tfsdk:"switches"`
 	Links       types.List   `tfsdk:"links"`
-	Cables      types.List   `tfsdk:"cables"`
 	SMs         types.List   `tfsdk:"sms"`
 	Partitions  types.Map    `tfsdk:"partitions"`
 	Differences types.List   `tfsdk:"differences"`
@@ -57,7 +55,7 @@ var (
 		"widths_supported": types.ListType{ElemType: types.StringType},
 		"speed":            types.StringType, "speeds_enabled": types.ListType{ElemType: types.StringType},
 		"speeds_supported": types.ListType{ElemType: types.StringType},
-		"mtu":              types.Int64Type, "pkeys": types.ListType{ElemType: types.StringType},
+		"mtu":              types.Int64Type, "fabric": types.StringType, "pkeys": types.ListType{ElemType: types.StringType},
 	}}
 	nodeTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"description": types.StringType, "name": types.StringType, "host": types.StringType,
@@ -68,7 +66,7 @@ var (
 		"ports": types.MapType{ElemType: portTypes},
 	}}
 	endTypes = types.ObjectType{AttrTypes: map[string]attr.Type{"node_guid": attribute.GUIDType{},
-		"description": types.StringType, "port": types.Int64Type}}
+		"description": types.StringType, "port": types.Int64Type, "end": types.StringType}}
 	linkTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"a": endTypes, "b": endTypes, "state": types.StringType, "width": types.StringType, "speed": types.StringType,
 		"gbps":     types.Float64Type,
@@ -191,7 +189,7 @@ func (w comparisonModel) differences(f *fabric.Fabric) []fabric.Difference {
 }
 
 func (m *model) observe(f *fabric.Fabric, w comparisonModel) {
-	m.ID, m.Fabric = m.Host, attribute.OrNull(f.Called())
+	m.ID = m.Host
 	nodes, switches := map[string]attr.Value{}, map[string]attr.Value{}
 	for _, n := range f.Nodes {
 		if n.Switch {
@@ -201,8 +199,7 @@ func (m *model) observe(f *fabric.Fabric, w comparisonModel) {
 		}
 	}
 	m.Nodes, m.Switches = types.MapValueMust(nodeTypes, nodes), types.MapValueMust(nodeTypes, switches)
-	m.Links = list(linkTypes, f.Links, linkValue)
-	m.Cables = list(cableTypes, f.Cables(), cableValue)
+	m.Links = list(linkTypes, f.Links, func(l *fabric.Link) attr.Value { return linkValue(f, l) })
 	m.SMs = list(smTypes, f.SMs, smValue)
 	m.Partitions = types.MapNull(partitionTypes)
 	if f.Detailed {
@@ -293,21 +290,21 @@ func portValue(f *fabric.Fabric, p *fabric.Port) attr.Value {
 		"physical_state": attribute.OrNull(p.Physical),
 		"width":          width, "widths_enabled": widths(p.WidthEnabled), "widths_supported": widths(p.WidthSupported),
 		"speed": speed, "speeds_enabled": speeds(p.SpeedsEnabled), "speeds_supported": speeds(p.SpeedsSupported),
-		"mtu": number(p.MTU), "pkeys": keys,
+		"mtu": number(p.MTU), "fabric": attribute.OrNull(p.Fabric), "pkeys": keys,
 	})
 }
 
-func endValue(p *fabric.Port) attr.Value {
+func endValue(f *fabric.Fabric, p *fabric.Port) attr.Value {
 	if p == nil {
 		return types.ObjectNull(endTypes.AttrTypes)
 	}
 	return types.ObjectValueMust(endTypes.AttrTypes, map[string]attr.Value{
 		"node_guid": attribute.GUIDText(p.Node.GUID), "description": types.StringValue(p.Node.Label()),
-		"port": types.Int64Value(int64(p.Number)),
+		"port": types.Int64Value(int64(p.Number)), "end": types.StringValue(f.End(p)),
 	})
 }
 
-func linkValue(l *fabric.Link) attr.Value {
+func linkValue(f *fabric.Fabric, l *fabric.Link) attr.Value {
 	reasons := l.Slow()
 	if reasons == nil {
 		reasons = []string{}
@@ -319,7 +316,7 @@ func linkValue(l *fabric.Link) attr.Value {
 		state = l.B.State
 	}
 	return types.ObjectValueMust(linkTypes.AttrTypes, map[string]attr.Value{
-		"a": endValue(l.A), "b": endValue(l.B), "state": types.StringValue(state), "width": widthText(l.A.Width),
+		"a": endValue(f, l.A), "b": endValue(f, l.B), "state": types.StringValue(state), "width": widthText(l.A.Width),
 		"speed": attribute.OrNull(l.A.Speed.String()),
 		"gbps":  types.Float64Value(float64(int(l.Gbps()*10+0.5)) / 10), "degraded": types.BoolValue(l.Degraded()),
 		"reasons": attribute.StringList(reasons),

@@ -81,19 +81,12 @@ func arguments() map[string]schema.Attribute {
 // results are what a look at the fabric gives.
 func results() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"id":     text("The name of the host."),
-		"fabric": text("Name of the fabric, if `fabrics` of the provider names it; null if it has none or several."),
+		"id": text("The name of the host."),
 		"nodes": schema.MapNestedAttribute{Computed: true,
 			MarkdownDescription: "Channel adapters by node GUID. A host with two cards has two.", NestedObject: nodeSchema()},
 		"switches": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Switches by node GUID.",
 			NestedObject: nodeSchema()},
 		"links": linksSchema(),
-		"cables": schema.ListNestedAttribute{Computed: true,
-			MarkdownDescription: "The cables that are there, as `expected_links` takes them.",
-			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"a": text("One end: node and port."), "b": text("The other end."), "min_width": text("Width that it has, such as `4X`."),
-				"min_speed": text("Speed that it has, such as `FDR`."),
-			}}},
 		"sms": schema.ListNestedAttribute{Computed: true,
 			MarkdownDescription: "Subnet managers, the master first. With `detail = false` only the master.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
@@ -187,6 +180,7 @@ func nodeSchema() schema.NestedAttributeObject {
 				"speed":            text("Speed in use, such as `FDR`; null without a link."),
 				"speeds_enabled":   texts("Speeds that the port may use; null if it was not asked."),
 				"speeds_supported": texts("Speeds that the port can use; null if it was not asked."),
+				"fabric":           text("Name of its fabric, if `fabrics` of the provider gives one."),
 				"mtu":              integer("IB MTU in use; null if it was not asked."),
 				"pkeys":            texts("P_Key table without empty entries; null if it was not asked."),
 			}}},
@@ -200,6 +194,7 @@ func linksSchema() schema.ListNestedAttribute {
 				"node_guid":   guid("GUID of the node."),
 				"description": text("Name of the node in `node_name_map`, or its description."),
 				"port":        integer("Number of the port."),
+				"end":         text("The end as `expected_links` takes it."),
 			}}
 	}
 	return schema.ListNestedAttribute{Computed: true,
