@@ -49,7 +49,7 @@ func checkReady(t *testing.T, w *Lab, tt readyStep) {
 	}
 	v, problems := readyFor(t, w, tt.host, tt.purposes...)
 	begin, open := strings.CutSuffix(tt.says, "…")
-	if fmt.Sprint(field(t, v, "ready")) != tt.ready || problems != begin && !(open && strings.HasPrefix(problems, begin)) {
+	if fmt.Sprint(field(t, v, "ready")) != tt.ready || problems != begin && (!open || !strings.HasPrefix(problems, begin)) {
 		t.Errorf("%s: ready is %v, problems:\n%s", tt.name, field(t, v, "ready"), problems)
 	}
 	for path, want := range tt.shows {

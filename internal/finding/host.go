@@ -64,10 +64,10 @@ var (
 	HostServesShares = &Rule{Code: "HO013", Severity: Refuse,
 		Title: "Clients cannot reach the host's shares while it restarts", Attribute: "activation",
 		Meaning: "The host serves files or blocks to other machines. While clients are connected, the restart is refused " +
-			"unless the host's entry in the provider names their services. Without any it is a warning: idle NFS clients drop " +
-			"their connections and keep their mounts, so clients may exist that are not connected now.",
-		WayOut: "Choose a time at which the clients can wait, or write activation = \"none\" and restart the host yourself. " +
-			"If connected clients can wait, name their services in the host's entry, for example with " +
+			"unless the host's entry in the provider names their services. Without any it is a warning: idle NFS clients " +
+			"drop their connections and keep their mounts, so clients may exist that are not connected now.",
+		WayOut: "Choose a time at which the clients can wait, or write activation = \"none\" and restart the host " +
+			"yourself. If connected clients can wait, name their services in the host's entry, for example with " +
 			"reboot = { allowed = true, interrupts = [\"NFS\"] }."}
 	HostScansPool = &Rule{Code: "HO014", Severity: Refuse, Title: "A ZFS pool is being scrubbed or resilvered",
 		Attribute: "activation",

@@ -51,8 +51,8 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 				unreachableError, unreachableKeep),
 			"cards_at_once": schema.Int64Attribute{
 				Optional: true,
-				MarkdownDescription: "How many cards of different hosts are written, or hosts restarted, at the same time, 1 to 64 " +
-					"(default 1). The first card of an apply is written alone, and after one that fails no other begins.",
+				MarkdownDescription: "How many cards of different hosts are written, or hosts restarted, at the same time, 1 to " +
+					"64 (default 1). The first card of an apply is written alone, and after one that fails no other begins.",
 				Validators: []validator.Int64{int64validator.Between(1, 64)},
 			},
 			"reboot": rebootAttribute("Whether and how hosts may be restarted, for every host that has no `reboot` of its own."),

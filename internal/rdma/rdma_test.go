@@ -2,6 +2,7 @@ package rdma
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ func TestScript_in_every_shell(t *testing.T) {
 		if _, err := exec.LookPath(shell[0]); err != nil {
 			continue
 		}
-		args := append(shell[1:len(shell):len(shell)], "-c", answer.Functions+script, "rdma-ready")
+		args := slices.Concat(shell[1:], []string{"-c", answer.Functions + script, "rdma-ready"})
 		out, err := exec.CommandContext(t.Context(), shell[0], args...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %v\n%.300s", shell, err, out)

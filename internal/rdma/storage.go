@@ -118,9 +118,9 @@ func (j *judge) nvmeof() {
 		"Write rdma into addr_trtype of a port of nvmet, and link a subsystem to it.")
 }
 
-// listener demands one of a kind that offers RDMA. protocol is TrueNAS's name of it, part that of configfs.
-func (j *judge) listener(kind, protocol, part, what, advice string) {
-	host, unknown := j.s.Host, j.f.Unlisted[part]
+// offers reports whether there is a listener of a kind that offers RDMA; unknown says why that is not
+// known of one.
+func (j *judge) offers(kind string) (unknown string, found bool) {
 	for _, l := range j.f.Listeners {
 		if l.Kind != kind {
 			continue
@@ -130,12 +130,21 @@ func (j *judge) listener(kind, protocol, part, what, advice string) {
 		switch {
 		case known && !rdma || told && !enabled:
 		case known && told:
-			return
+			return "", true
 		default:
 			unknown = cmp.Or(l.RDMA.Why(), l.Enabled.Why())
 		}
 	}
+	return unknown, false
+}
+
+// listener demands one of a kind that offers RDMA. protocol is TrueNAS's name of it, part that of configfs.
+func (j *judge) listener(kind, protocol, part, what, advice string) {
+	host := j.s.Host
+	unknown, found := j.offers(kind)
+	unknown = cmp.Or(unknown, j.f.Unlisted[part])
 	switch {
+	case found:
 	case unknown != "":
 		j.add(Unknown, host, "It is not known whether %s has an %s: %s.", host, what, unknown)
 	case j.f.Protocols != nil && !j.appliance(protocol, "Serve it over IPoIB by TCP, or from another system."):

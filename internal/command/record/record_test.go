@@ -49,7 +49,7 @@ func unpack(t *testing.T, name string) (m recording.Manifest, files map[string]s
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	z, err := gzip.NewReader(f)
 	if err != nil {
 		t.Fatal(err)
@@ -157,11 +157,11 @@ func TestRecord_of_hosts_that_are_half_broken(t *testing.T) {
 	hosts := labs.TwoHosts()
 	hosts[0].MstflintVersion = "none"
 	lab, config := start(t, hosts...)
-	status, shown, errs := record(t, "", "-config-file", config, "-json", labs.Intel9)
+	status, _, errs := record(t, "", "-config-file", config, "-json", labs.Intel9)
 	if status != command.OK || errs != "" {
 		t.Errorf("without mstflint: status %d %s", status, errs)
 	}
-	status, shown, _ = record(t, "", "-config-file", config, "dead", labs.Intel9)
+	status, shown, _ := record(t, "", "-config-file", config, "dead", labs.Intel9)
 	if status != command.Unreachable || !strings.Contains(shown, "host1: not everything was answered: ") ||
 		!strings.Contains(shown, "host2  0 ") {
 		t.Errorf("one is down: status %d\n%s", status, shown)

@@ -50,7 +50,7 @@ func troubled(t *testing.T) (w *acctest.Lab, hosts []string) {
 	w.Put("node001", inventory.StateDir+"/changes", "begun\ttime=2026-01-02T03:04:05Z\tid=x\twhat=opensm\tobject=port "+
 		hostileSwitch+"\tby=alice@desk\tfrom=none\tto=priority 14\t.\nended\tid=x\toutcome=verified\t.\n")
 	w.Limit(labsim.CardEnd("node002", "0000:01:00.0", 1), labsim.QDR4X)
-	w.Lab.Lab.Count(labsim.CardEnd("node002", "0000:01:00.0", 1), "SymbolErrorCounter", 99)
+	w.Lab.Count(labsim.CardEnd("node002", "0000:01:00.0", 1), "SymbolErrorCounter", 99)
 	w.Machine("node003").Uninstall("/usr/bin/mstflint")
 	t.Setenv("INFINIBAND_SUDO_PASSWORD", sudoPassword)
 	return w, append(w.Names(), "dead")

@@ -10,6 +10,7 @@ package rdma
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -108,7 +109,7 @@ func AddNVMe(m *labsim.Machine, transport, address, nqn string) error {
 func AddGPU(m *labsim.Machine, bdf, behind string, node int) {
 	dir := "/sys/devices/" + behind + "/" + bdf
 	for name, value := range map[string]string{"vendor": "0x10de", "device": "0x1eb8", "class": "0x030200",
-		"numa_node": fmt.Sprint(node)} {
+		"numa_node": strconv.Itoa(node)} {
 		m.FS.Put(dir+"/"+name, value+"\n", 0o444)
 	}
 	m.FS.PutDir("/sys/bus/pci/drivers/nvidia", 0o755, 0, 0)

@@ -150,7 +150,7 @@ func TestOpen_a_file_that_is_too_large(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was made for its size
 	want := fmt.Sprintf("%s has %d bytes; a recording has at most %d", name, int64(10<<30), mostPacked)
 	if _, err = Open(name); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

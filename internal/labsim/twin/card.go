@@ -142,12 +142,12 @@ func versionOf(text string) (v [3]uint16) {
 
 // psid is the PSID that an image of this lab has: a made-up image never has that of a real board, because
 // somebody could burn it.
-func (b *builder) psid(real string) string {
-	if len(real) != 13 || real[3] == '9' {
-		return real
+func (b *builder) psid(board string) string {
+	if len(board) != 13 || board[3] == '9' {
+		return board
 	}
-	made := real[:3] + "9" + real[4:]
-	b.lacks("the firmware of PSID %s, for which %s stands", real, made)
+	made := board[:3] + "9" + board[4:]
+	b.lacks("the firmware of PSID %s, for which %s stands", board, made)
 	return made
 }
 

@@ -89,9 +89,9 @@ func (f *facts) take(text string) {
 	}
 }
 
-// has reports whether a line "@WORD NAME" is there.
-func (f *facts) has(word, name string) bool {
-	for _, have := range f.words[word] {
+// has reports whether a command is on the host, as a line "@command NAME" says.
+func (f *facts) has(name string) bool {
+	for _, have := range f.words["command"] {
 		if have == name {
 			return true
 		}

@@ -48,7 +48,7 @@ func printable(text string) string {
 // host describes the machine. Its error says why the lab has none like it.
 func (b *builder) host() (labs.Host, error) {
 	release := b.files["/etc/os-release"]
-	os, known := systemOf(release, b.has("command", "midclt"))
+	os, known := systemOf(release, b.has("midclt"))
 	if !known {
 		return labs.Host{}, fmt.Errorf("%s: the lab does not simulate its system: %q", b.name, line(release, "PRETTY_NAME="))
 	}
@@ -121,15 +121,15 @@ func (b *builder) stack(os labsim.OS) labsim.Stack {
 	switch {
 	case os == labsim.TrueNAS:
 		return labsim.StackMiddleware
-	case b.has("command", "netplan") && manager:
+	case b.has("netplan") && manager:
 		return labsim.StackNetplanNM
-	case b.has("command", "netplan"):
+	case b.has("netplan"):
 		return labsim.StackNetplan
 	case manager:
 		return labsim.StackNetworkManager
 	case b.unit("systemd-networkd.service", "ActiveState") == "active":
 		return labsim.StackNetworkd
-	case b.has("command", "ifup"):
+	case b.has("ifup"):
 		return labsim.StackIfupdown
 	}
 	return ""
@@ -137,7 +137,7 @@ func (b *builder) stack(os labsim.OS) labsim.Stack {
 
 // mstflint is the version of the tool: "mstflint, mstflint 4.26.0, Git SHA Hash: N/A".
 func (b *builder) mstflint() string {
-	if !b.has("command", "mstflint") {
+	if !b.has("mstflint") {
 		return "none"
 	}
 	words := strings.Fields(b.runs["mstflint-v"].text)
