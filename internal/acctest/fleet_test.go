@@ -118,9 +118,16 @@ func (r *runner) inventory(others map[string]map[string]any) {
 	r.write("fleet/inventory.json", string(text))
 }
 
+// env is what the engine has in its environment.
+func (r *runner) env() []string {
+	key, known := r.fleet.keys()
+	return append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(r.dir, "cli.tfrc"), "CHECKPOINT_DISABLE=1",
+		"TF_IN_AUTOMATION=1", "TF_VAR_backup_dir="+r.fleet.Backups, "TF_VAR_private_key_file="+key,
+		fmt.Sprintf("TF_VAR_known_hosts_files=[%q]", known), "TF_VAR_reboot=true")
+}
+
 // make runs the Makefile of the example for some shards.
 func (r *runner) make(shards []string, targets ...string) (said string, err error) {
-	key, known := r.fleet.keys()
 	backend := "BACKEND=-backend-config='path=" + filepath.Join(r.fleet.states, "$1.tfstate") + "'"
 	if r.fleet.db != nil {
 		backend = "DATABASE=" + r.fleet.db.url("%")
@@ -130,10 +137,7 @@ func (r *runner) make(shards []string, targets ...string) (said string, err erro
 	cmd := exec.CommandContext(r.t.Context(), "make", args...)
 	cmd.Dir = filepath.Join(r.dir, "fleet")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(r.dir, "cli.tfrc"), "CHECKPOINT_DISABLE=1",
-		"TF_IN_AUTOMATION=1", "MAKEFLAGS=", "TF_VAR_backup_dir="+r.fleet.Backups, "TF_VAR_private_key_file="+key,
-		fmt.Sprintf("TF_VAR_known_hosts_files=[%q]", known), "TF_CLI_ARGS=-no-color",
-		"TF_VAR_reboot=true")
+	cmd.Env = append(r.env(), "TF_CLI_ARGS=-no-color", "MAKEFLAGS=")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	began := time.Now()
@@ -151,6 +155,18 @@ func (r *runner) make(shards []string, targets ...string) (said string, err erro
 func (r *runner) kill() {
 	if err := syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL); err != nil {
 		r.t.Error(err)
+	}
+}
+
+// rollout has the hosts of a shard changed one first, then the others.
+func (r *runner) rollout(shard, canary string) {
+	r.t.Helper()
+	cmd := exec.CommandContext(r.t.Context(), r.binary, "rollout", "-engine", r.engine, "-auto-approve", "-canary", canary,
+		"-var", "shard="+shard)
+	cmd.Dir = filepath.Join(r.dir, "fleet", "shard")
+	cmd.Env = append(r.env(), "TF_DATA_DIR=../.shards/"+shard)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		r.t.Errorf("the rollout of %s: %v\n%s", shard, err, out)
 	}
 }
 
@@ -273,7 +289,7 @@ func (f *fleetLab) night(r *runner) {
 	}
 	saysAll(t, said, f.shards[0]+": drift", f.shards[1]+": Not seen: host "+dead, f.shards[1]+": as the repository says")
 	f.Machine(dead).Faults.Clear()
-	r.mustMake(f.shards[:1], "plan", "apply")
+	r.rollout(f.shards[0], drifted)
 	saysAll(t, r.mustMake(f.shards, "night"), f.shards[0]+": as the repository says")
 }
 
