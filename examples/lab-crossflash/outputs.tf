@@ -3,16 +3,9 @@ output "picture" {
   value       = infiniband_fabric_file.picture.file_path
 }
 
-# What the hosts themselves say once everything is done.
-data "infiniband_cards" "afterwards" {
-  depends_on = [module.lab]
-}
-
-output "ports" {
-  description = "Every port as its host sees it after the apply: state, LID, and the LID of the subnet manager."
-  value = merge([
-    for card in data.infiniband_cards.afterwards.cards : {
-      for number, port in card.ports : "${card.host} port ${number}" => "${coalesce(port.link_type, "?")} ${coalesce(port.state, "?")}/${coalesce(port.physical_state, "?")} lid ${port.lid} sm_lid ${port.sm_lid}"
-    }
-  ]...)
+output "links" {
+  description = "The cables after the apply, with width, speed and state."
+  value = [for link in data.infiniband_fabric.lab.links :
+    "${link.a.end} - ${try(link.b.end, "nobody")}: ${link.width} ${link.speed} ${link.state}"
+  ]
 }

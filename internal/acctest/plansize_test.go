@@ -13,7 +13,7 @@ type planSize struct{ lines, unknown, writeOnly, warnings int }
 // largest is the bound of the first plan of each example. Lower it whenever a plan becomes
 // shorter, and never raise it. The aim for crossflash is 250 lines, 25 unknown values and 3 warnings.
 var largest = map[string]planSize{
-	"crossflash":     {lines: 333, unknown: 57, writeOnly: 12, warnings: 0},
+	"crossflash":     {lines: 327, unknown: 56, writeOnly: 12, warnings: 0},
 	"oem":            {lines: 210, unknown: 22, writeOnly: 6, warnings: 0},
 	"gpu":            {lines: 221, unknown: 7, writeOnly: 4, warnings: 1},
 	"qlogic":         {lines: 143, unknown: 6, writeOnly: 3, warnings: 0},

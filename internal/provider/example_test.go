@@ -116,7 +116,7 @@ func TestAccExample_labCrossflash(t *testing.T) {
 			State: []acctest.Value{
 				state(`module.lab.infiniband_activation.host["xeon2zfs"]`, card.PSIDVPI, "running", "0000:04:00.0", "psid"),
 				state(`module.lab.infiniband_activation.host["intel9"]`, "intel9", "restarts"),
-				state("data.infiniband_cards.afterwards", "0xe41d2d0300e44ed0", "cards", "intel9/0000:01:00.0", "node_guid"),
+				state("data.infiniband_fabric.lab", "intel9", "nodes", "0xe41d2d0300e44ed0", "host"),
 				state(`module.lab.infiniband_link_type.card["intel9"]`, "ib", "effective", "2"),
 				state(`module.lab.infiniband_opensm.fabric["intel9/1"]`, "Active", "port_state"),
 				state(`module.lab.infiniband_ipoib_interface.fabric["xeon2zfs/2"]`, "ibs4d1", "interface"),
