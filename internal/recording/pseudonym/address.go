@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -92,19 +91,33 @@ func (t *Table) hexAddress(digits string, bits int) string {
 
 // colons is an address with marks: of Ethernet, of IPoIB, a GUID, or of IPv6.
 func (t *Table) colons(token string) string {
-	groups := strings.FieldsFunc(token, func(c rune) bool { return c == ':' || c == '-' })
-	bytes := !slices.ContainsFunc(groups, func(g string) bool { return len(g) != 2 })
-	switch n := len(groups); {
-	case bytes && (n == 6 || n == 8):
+	switch n := grouped(token, 2); {
+	case n == 6 || n == 8:
 		return t.marked(token, 0, 8*n)
-	case bytes && n == 20 && isBroadcast(token):
+	case n == 20 && isBroadcast(token):
 		return t.broadcastKey(token)
-	case bytes && n == 20: // queue pair, prefix, GUID
+	case n == 20: // queue pair, prefix, GUID
 		return t.marked(token, 12, 64)
-	case n == 4 && len(token) == 19:
+	}
+	if grouped(token, 4) == 4 {
 		return t.marked(token, 0, 64)
 	}
 	return t.written6(token)
+}
+
+// grouped is the number of groups of an address that has so many digits in each, and one mark between two; 0
+// for any other text, such as one with the length of a prefix.
+func grouped(token string, digits int) int {
+	groups := strings.FieldsFunc(token, func(c rune) bool { return c == ':' || c == '-' })
+	for _, g := range groups {
+		if len(g) != digits || strings.Trim(g, "0123456789abcdefABCDEF") != "" {
+			return 0
+		}
+	}
+	if len(token) != len(groups)*(digits+1)-1 {
+		return 0
+	}
+	return len(groups)
 }
 
 // written6 is an address of IPv6, with or without the length of its prefix and a colon behind it.

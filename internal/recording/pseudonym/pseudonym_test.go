@@ -151,6 +151,23 @@ func TestReplace_keeps_networks(t *testing.T) {
 	}
 }
 
+// A network is no address of a card, however many letters it has.
+func TestReplace_prefixes_of_IPv6(t *testing.T) {
+	t.Parallel()
+	_, got := made(nil, "| up ip route add 2001:4860:1234::/48 dev ib9\n|    - to: \"2a02:810d:1234::/48\"\n"+
+		"aa:bb:cc:dd:ee::/64 a::b:c:0123456789a 12:3456:78:9012345678901 2a02:810d::/32")
+	w := strings.Fields(got[0])
+	for i, at := range []int{5, 11, 12} {
+		n, err := netip.ParsePrefix(strings.Trim(w[at], `"`))
+		if err != nil || !strings.HasPrefix(n.String(), "2001:db8:") || n.Bits() != []int{48, 48, 64}[i] {
+			t.Errorf("%s is no other network: %v", w[at], err)
+		}
+	}
+	if rest := strings.Join(w[13:], " "); rest != "a::b:c:0123456789a 12:3456:78:9012345678901 2a02:810d::/32" {
+		t.Errorf("what is no address, or the network of many, became %s", rest)
+	}
+}
+
 func TestReplace_names_serials_and_keys(t *testing.T) {
 	t.Parallel()
 	table, got := made([]string{"zeus.example.org", "apollo", "ubuntu"}, strings.Join([]string{
@@ -207,6 +224,7 @@ func TestReplace_names_serials_and_keys(t *testing.T) {
 
 func FuzzReplace(f *testing.F) {
 	f.Add("0xe41d2d0300e44ed1 10.0.0.1/8 fe80::1", "intel9")
+	f.Add("up ip route add 2001:4860:1234::/48 dev ib9", "ib9")
 	f.Add("@via a 000010AC 00FFFFFF 010010AC\npkeys/0\t0x8001", "x")
 	f.Fuzz(func(t *testing.T, text, name string) {
 		table, got := made([]string{name}, text)
