@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // tableEnd is the end of the name of the table that stays at home.
@@ -43,6 +44,11 @@ func ReadNames(recording string) (*Names, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", recording+tableEnd, err)
 	}
+	for _, p := range pairs {
+		if text := p.Is + p.Stood; p.Is == "" || p.Stood == "" || strings.ContainsFunc(text, isUnprintable) {
+			return nil, fmt.Errorf("%s cannot be used: the pair %q and %q is none of a recording", recording+tableEnd, p.Is, p.Stood)
+		}
+	}
 	own, sent := map[string]string{}, map[string]string{}
 	for _, p := range pairs {
 		maps.Copy(own, forms(p))
@@ -50,6 +56,9 @@ func ReadNames(recording string) (*Names, error) {
 	}
 	return &Names{newWords(own), newWords(sent)}, nil
 }
+
+// isUnprintable: names have no line ends, and nothing that a terminal would obey.
+func isUnprintable(c rune) bool { return !unicode.IsPrint(c) }
 
 func newWords(by map[string]string) words {
 	all := slices.SortedFunc(maps.Keys(by), func(a, b string) int { return len(b) - len(a) })

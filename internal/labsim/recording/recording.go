@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -98,8 +99,33 @@ func Open(name string) (*Lab, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be used: %w", name, err)
 	}
-	lab.OwnNames, err = lab.restore(name)
-	return lab, err
+	if err = lab.checkNames(name); err != nil {
+		return nil, err
+	}
+	if lab.OwnNames, err = lab.restore(name); err != nil {
+		return nil, err
+	}
+	return lab, lab.checkNames(name + tableEnd)
+}
+
+// hostName is what a host may be called: a name or an address, with a port or without. The name goes into a
+// configuration of ssh and into commands that a terminal shows.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,252}$`)
+
+// checkNames refuses names that no host has, and two hosts with one name. from is the file that has given them.
+func (l *Lab) checkNames(from string) error {
+	taken := map[string]bool{}
+	for _, h := range l.Hosts {
+		switch {
+		case !hostName.MatchString(h.Name):
+			return fmt.Errorf("%s cannot be used: %q is no name of a host; it may have letters, digits, and . _ - : behind "+
+				"the first one, 253 in all", from, h.Name)
+		case taken[h.Name]:
+			return fmt.Errorf("%s cannot be used: two hosts are called %s", from, h.Name)
+		}
+		taken[h.Name] = true
+	}
+	return nil
 }
 
 func read(r io.Reader) (*Lab, error) {
@@ -116,7 +142,7 @@ func read(r io.Reader) (*Lab, error) {
 		for _, a := range h.Answers {
 			for _, file := range []string{a.Output, a.Errors} {
 				if _, there := files[file]; file != "" && !there {
-					return nil, fmt.Errorf("the manifest names %s, which is not in it; the recording was edited", file)
+					return nil, fmt.Errorf("the manifest names %q, which is not in it; the recording was edited", file)
 				}
 			}
 			to.Answers = append(to.Answers, Answer{Command: a.Command, Problem: a.Problem, Status: a.Status,
@@ -149,8 +175,11 @@ func unpack(r io.Reader) (m *manifest, files map[string][]byte, err error) {
 		switch {
 		case bad != nil:
 			return nil, nil, errCut
+		case h.Typeflag == tar.TypeDir: // of somebody who has packed it again
+			continue
 		case h.Typeflag != tar.TypeReg:
-			return nil, nil, fmt.Errorf("%q is no plain file", h.Name)
+			return nil, nil, fmt.Errorf("%q is neither a plain file nor a folder; pack manifest.json first, and then the "+
+				"files that it names", h.Name)
 		case !isInside(h.Name):
 			return nil, nil, fmt.Errorf("the path %q leads out of the recording", h.Name)
 		case h.Size > left:
@@ -170,7 +199,7 @@ func unpack(r io.Reader) (m *manifest, files map[string][]byte, err error) {
 			continue
 		}
 		if _, twice := files[h.Name]; twice {
-			return nil, nil, fmt.Errorf("%s is in it twice", h.Name)
+			return nil, nil, fmt.Errorf("%q is in it twice", h.Name)
 		}
 		files[h.Name] = data
 	}
@@ -193,7 +222,7 @@ func isInside(name string) bool {
 
 func readManifest(name string, data []byte) (*manifest, error) {
 	if name != manifestName {
-		return nil, fmt.Errorf("it begins with %s and not with %s: it is no recording", name, manifestName)
+		return nil, fmt.Errorf("it begins with %q and not with %s: it is no recording", name, manifestName)
 	}
 	var head struct {
 		Format  string `json:"format"`
@@ -222,11 +251,11 @@ func (m *manifest) check(files map[string][]byte) error {
 	for _, f := range m.Files {
 		data, there := files[f.Name]
 		if !there {
-			return fmt.Errorf("%s is missing; the recording was edited", f.Name)
+			return fmt.Errorf("%q is missing; the recording was edited", f.Name)
 		}
 		sum := sha256.Sum256(data)
 		if int64(len(data)) != f.Size || hex.EncodeToString(sum[:]) != f.SHA256 {
-			return fmt.Errorf("%s is not what was recorded; the recording was edited", f.Name)
+			return fmt.Errorf("%q is not what was recorded; the recording was edited", f.Name)
 		}
 	}
 	if len(m.Files) != len(files) {

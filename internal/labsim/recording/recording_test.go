@@ -6,6 +6,8 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -96,14 +98,14 @@ func TestOpen(t *testing.T) {
 	}{
 		{"empty", errCut.Error(), nil},
 		{"no archive", errCut.Error(), []byte("hello")},
-		{"edited", answerName + " is not what was recorded; the recording was edited",
+		{"edited", `"` + answerName + `" is not what was recorded; the recording was edited`,
 			pack(t, good(text), entry{name: answerName, text: "Lunix\n"})},
 		{"a file more", "it has 2 files, and its manifest names 1; the recording was edited",
 			pack(t, good(text), entry{name: answerName, text: text}, entry{name: "x", text: text})},
-		{"a file less", answerName + " is missing; the recording was edited", pack(t, good(text))},
-		{"twice", answerName + " is in it twice", pack(t, good(text), entry{name: answerName, text: text},
+		{"a file less", `"` + answerName + `" is missing; the recording was edited`, pack(t, good(text))},
+		{"twice", `"` + answerName + `" is in it twice`, pack(t, good(text), entry{name: answerName, text: text},
 			entry{name: answerName, text: text})},
-		{"another file", `the manifest names y, which is not in it; the recording was edited`,
+		{"another file", `the manifest names "y", which is not in it; the recording was edited`,
 			pack(t, changed(good(text), `"output": "`+answerName, `"output": "y`), entry{name: answerName, text: text})},
 		{"later", "its format has version 2, and this release reads version 1",
 			pack(t, changed(good(text), `"version": 1`, `"version": 2, "more": []`))},
@@ -115,7 +117,7 @@ func TestOpen(t *testing.T) {
 			pack(t, changed(good(text), `"version": 1`, `"version": 1, "odd": 1`))},
 		{"no hosts", "it has no hosts", pack(t, entry{name: manifestName,
 			text: `{"format":"infiniband-recording","version":1}`})},
-		{"no manifest", "it begins with x and not with manifest.json: it is no recording", pack(t, entry{name: "x",
+		{"no manifest", `it begins with "x" and not with manifest.json: it is no recording`, pack(t, entry{name: "x",
 			text: "x"})},
 		{"a path out", `the path "../../etc/x" leads out of the recording`, pack(t, good(text), entry{name: "../../etc/x",
 			text: text})},
@@ -123,8 +125,12 @@ func TestOpen(t *testing.T) {
 			text: text})},
 		{"a path of Windows", `the path "C:\\x" leads out of the recording`, pack(t, good(text), entry{name: `C:\x`,
 			text: text})},
-		{"a link", `"hosts" is no plain file`, pack(t, good(text), entry{name: "hosts", kind: tar.TypeSymlink})},
-		{"a folder", `"hosts/" is no plain file`, pack(t, good(text), entry{name: "hosts/", kind: tar.TypeDir})},
+		{"a link", `"hosts" is neither a plain file nor a folder; pack manifest.json first, and then the files that it names`,
+			pack(t, good(text), entry{name: "hosts", kind: tar.TypeSymlink})},
+		{"a name with an escape", `"\x1b[2J" is neither a plain file nor a folder; pack manifest.json first, and then the ` +
+			`files that it names`, pack(t, good(text), entry{name: "\x1b[2J", kind: tar.TypeFifo})},
+		{"two hosts of one name", "two hosts are called host1", pack(t, changed(good(text), `"hosts": [`,
+			`"hosts": [{"name": "host1", "answers": []},`), entry{name: answerName, text: text})},
 		{"a bomb", fmt.Sprintf("unpacked it has more than %d bytes", mostUnpacked),
 			pack(t, good(text), entry{name: answerName, size: mostUnpacked + 1})},
 	}
@@ -133,9 +139,62 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
 		}
 	}
+	again, err := open(pack(t, good(text), entry{name: "hosts/", kind: tar.TypeDir}, entry{name: answerName, text: text}))
+	if err != nil || again.Hosts[0].Answers[0].Output != text {
+		t.Errorf("packed again, with folders: %+v: %v", again, err)
+	}
 	for i := range len(whole) - 1 {
 		if _, err := open(whole[:i]); err == nil || err.Error() != "FILE cannot be used: "+errCut.Error() {
 			t.Errorf("cut behind %d of %d bytes: %v", i, len(whole), err)
+		}
+	}
+}
+
+// The name of a host stands in a configuration of ssh: none may bring lines, options or paths of its own.
+func TestOpen_refuses_names_that_no_host_has(t *testing.T) {
+	t.Parallel()
+	const text = "Linux\n"
+	const rule = " is no name of a host; it may have letters, digits, and . _ - : behind the first one, 253 in all"
+	open := func(inManifest, stands string) error {
+		file := filepath.Join(t.TempDir(), "lab.tar.gz")
+		quoted, err := json.Marshal(inManifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := pack(t, changed(good(text), `"host1"`, string(quoted)), entry{name: answerName, text: text})
+		if err = os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if stands != "" {
+			table, bad := json.Marshal([]pair{{Is: inManifest, Stood: stands}})
+			if err = errors.Join(bad, os.WriteFile(file+tableEnd, table, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err = Open(file); err != nil {
+			err = errors.New(strings.ReplaceAll(err.Error(), file, "FILE"))
+		}
+		return err
+	}
+	for _, name := range []string{"host1\n  ProxyCommand touch /tmp/pwned\n  User x", "-oProxyCommand=touch /tmp/pwned", "*",
+		"../../evil", "..", "", "host1\x1b[2J", "a b", "a/b", "$(id)", strings.Repeat("a", 254), "häst"} {
+		if err := open(name, ""); err == nil || err.Error() != fmt.Sprintf("FILE cannot be used: %q", name)+rule {
+			t.Errorf("%q in the manifest: %v", name, err)
+		}
+		if name == "" {
+			continue
+		}
+		want := fmt.Sprintf("FILE.names.json cannot be used: %q", name) + rule
+		if strings.ContainsFunc(name, isUnprintable) {
+			want = fmt.Sprintf("FILE.names.json cannot be used: the pair %q and %q is none of a recording", "host1", name)
+		}
+		if err := open("host1", name); err == nil || err.Error() != want {
+			t.Errorf("%q in the table: %v, want %s", name, err, want)
+		}
+	}
+	for _, name := range []string{"host1", "zeus.example.org", "fd00::7", "192.0.2.7:2222", "a_b-c"} {
+		if err := errors.Join(open(name, ""), open("host1", name)); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -15,6 +15,9 @@ import (
 var chips = []card.Chip{card.ConnectX3, card.ConnectX3Pro, card.ConnectX4, card.ConnectX5, card.ConnectX6, card.ConnectX6Dx,
 	card.ConnectX6Lx, card.ConnectX7}
 
+// address is a PCI address with its domain.
+var address = regexp.MustCompile(`^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
+
 // cards are those that the kernel has listed, those with two functions once.
 func (b *builder) cards() (list []labsim.CardConfig) {
 	virtual := map[string]bool{}
@@ -23,6 +26,10 @@ func (b *builder) cards() (list []labsim.CardConfig) {
 		virtual[name] = true
 	}
 	for _, bdf := range b.words["pci"] {
+		if !address.MatchString(bdf) { // the lab shows it in commands to paste
+			b.lacks("a card at %q, which is no PCI address", bdf)
+			continue
+		}
 		if virtual[bdf] {
 			b.lacks("the virtual function %s, which the lab does not simulate", bdf)
 			continue

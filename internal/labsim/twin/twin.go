@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -36,9 +35,6 @@ type Twin struct {
 func Of(rec *recording.Lab, images ...[]byte) (*Twin, error) {
 	t := &Twin{builders: map[string]*builder{}}
 	for _, h := range rec.Hosts {
-		if !hostName.MatchString(h.Name) {
-			return nil, fmt.Errorf("%q is no name of a host; the recording was edited", h.Name)
-		}
 		b := &builder{facts: read(h), name: h.Name, missing: &t.Missing, images: images}
 		if h.Problem != "" {
 			b.lacks("a part of its answers: %s", h.Problem)
@@ -58,9 +54,6 @@ func Of(rec *recording.Lab, images ...[]byte) (*Twin, error) {
 	}
 	return t, nil
 }
-
-// hostName is what a host of a recording may be called: a name, or an address.
-var hostName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*$`)
 
 // SetUp makes a machine the recorded one; it belongs into the Setup of the lab's options.
 func (t *Twin) SetUp(m *labsim.Machine) {
