@@ -4,7 +4,9 @@ package twintest
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -443,6 +445,62 @@ func TestTwin_says_what_it_does_not_have(t *testing.T) {
 			if psid := card.Running().PSID; !strings.HasPrefix(psid, "MT_9") {
 				t.Errorf("%s: a made-up image has the PSID %s of a real board", c.with, psid)
 			}
+		}
+	}
+}
+
+// What the lab does not simulate of the network is passed over, and said: the host answers all the same.
+func TestTwin_passes_over_what_is_not_simulated(t *testing.T) {
+	t.Parallel()
+	rec, err := recording.Open(recordLab(t, acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const more = "@file /etc/netplan/60-more.yaml\n|network:\n|  version: 2\n|  bridges:\n|    br0: {interfaces: [eno2]}\n" +
+		"|  wifis: {}\n|  ethernets:\n|    eno2: {dhcp4-overrides: {use-dns: false}}\n@.\n"
+	plain := rec.Hosts[0].Answers[0].Output
+	for _, c := range []struct {
+		output string
+		said   []string
+		silent bool
+	}{
+		{strings.Replace(plain, "@file /etc/os-release\n", more+"@file /etc/os-release\n", 1), []string{
+			"intel9: the lab does not simulate all of its files: netplan key bridges is not simulated",
+			"intel9: the lab does not simulate all of its files: netplan key wifis is not simulated",
+			"intel9: the lab does not simulate all of its files: netplan key dhcp4-overrides is not simulated"}, false},
+		{strings.Replace(plain, "|  ethernets:\n", "|  bonds:\n", 1), []string{
+			"intel9: the lab does not simulate all of its files: netplan key bonds is not simulated",
+			"intel9: it does not answer: nothing that the lab simulates gives eno1, by which SSH comes, an address"}, true},
+	} {
+		if c.output == plain {
+			t.Fatalf("nothing was changed in\n%s", plain)
+		}
+		rec.Hosts[0].Answers[0].Output = c.output
+		made, err := twin.Of(rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lab, err := made.Start(t.TempDir(), labsim.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(lab.Close)
+		for _, want := range c.said {
+			if !slices.Contains(made.Missing, want) {
+				t.Errorf("%q does not say %s", made.Missing, want)
+			}
+		}
+		if c.silent {
+			continue
+		}
+		to, err := net.Dial("tcp", lab.Servers[labs.Intel9].Addr.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = to.Close() })
+		banner := make([]byte, 4)
+		if _, err = io.ReadFull(to, banner); err != nil || string(banner) != "SSH-" {
+			t.Errorf("the twin does not answer: %q %v", banner, err)
 		}
 	}
 }

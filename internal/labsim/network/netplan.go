@@ -132,7 +132,17 @@ func entries(n ast.Node) ([]*ast.MappingValueNode, bool) {
 // otherKeys are keys of netplan that the lab does not simulate.
 var otherKeys = map[string]bool{
 	"nameservers": true, "set-name": true, "gateway4": true, "activation-mode": true, "critical": true, "wakeonlan": true,
-	"dhcp-identifier": true, "name": true, "driver": true, "metric": true, "on-link": true,
+	"dhcp-identifier": true, "name": true, "driver": true, "metric": true, "on-link": true, "macaddress": true,
+	"dhcp4-overrides": true, "dhcp6-overrides": true, "gateway6": true, "auth": true, "emit-lldp": true, "neigh-suppress": true,
+	"ipv6-privacy": true, "ipv6-address-generation": true, "ipv6-address-token": true, "ipv6-mtu": true, "ra-overrides": true,
+	"optional-addresses": true, "routing-policy": true, "openvswitch": true, "networkmanager": true, "link": true,
+	"embedded-switch-mode": true, "virtual-function-count": true, "delay-virtual-functions-rebind": true,
+	"receive-checksum-offload": true, "transmit-checksum-offload": true, "tcp-segmentation-offload": true,
+	"tcp6-segmentation-offload": true, "generic-segmentation-offload": true, "generic-receive-offload": true,
+	"large-receive-offload": true, "from": true, "type": true, "scope": true, "table": true, "mtu": true,
+	"congestion-window": true, "advertised-receive-window": true, "advertised-mss": true, "hairpin": true,
+	"bridges": true, "vlans": true, "bonds": true, "wifis": true, "modems": true, "tunnels": true, "vrfs": true,
+	"dummy-devices": true, "virtual-ethernets": true, "nm-devices": true,
 }
 
 func (r *planReader) each(n ast.Node, keys map[string]func(*ast.MappingValueNode) error) error {
@@ -143,10 +153,11 @@ func (r *planReader) each(n ast.Node, keys map[string]func(*ast.MappingValueNode
 	for _, kv := range list {
 		handle, ok := keys[text(kv.Key)]
 		switch {
+		case ok:
 		case otherKeys[text(kv.Key)]:
 			r.s.m.Violate("netplan key %s is not simulated", text(kv.Key))
 			continue
-		case !ok:
+		default:
 			return r.fail(kv.Key, "unknown key '%s'", text(kv.Key))
 		}
 		if err := handle(kv); err != nil {

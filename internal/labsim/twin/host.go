@@ -28,8 +28,11 @@ type builder struct {
 }
 
 // lacks notes what the twin does not have, and why.
-func (b *builder) lacks(format string, args ...any) {
-	text := b.name + ": not in the recording: " + printable(fmt.Sprintf(format, args...))
+func (b *builder) lacks(format string, args ...any) { b.tell("not in the recording: "+format, args...) }
+
+// tell says a line about the host, once.
+func (b *builder) tell(format string, args ...any) {
+	text := b.name + ": " + printable(fmt.Sprintf(format, args...))
 	if !slices.Contains(*b.missing, text) {
 		*b.missing = append(*b.missing, text)
 	}
@@ -299,7 +302,7 @@ func (b *builder) install(m *labsim.Machine) {
 			there = there || m.FS.Exists(path.Join(dir, program))
 		}
 		if !there {
-			*b.missing = append(*b.missing, fmt.Sprintf("%s: the lab does not simulate its program %s", b.name, printable(program)))
+			b.tell("the lab does not simulate its program %s", program)
 		}
 	}
 }

@@ -106,6 +106,7 @@ func (b *builder) catchUp(lab *labs.Lab) {
 	if device := b.sshDevice(); device != "" {
 		m.UpdateNetdev(device, func(d *labsim.Netdev) { d.SSH = true }) // one of a card, that the boot has made
 	}
+	b.tellUnsimulated(m)
 	script := b.portTypes(m) + b.addresses(m)
 	if script == "" {
 		return
@@ -113,6 +114,18 @@ func (b *builder) catchUp(lab *labs.Lab) {
 	var out bytes.Buffer
 	if status := lab.Servers[b.name].Run(m.BootContext(), "root", script, strings.NewReader(""), &out, &out); status != 0 {
 		b.lacks("how it came to what it shows: %s", strings.TrimSpace(out.String()))
+	}
+}
+
+// tellUnsimulated says what of the host's files the boot has passed over, and whether nothing of them brings
+// up the interface that SSH comes by: then the twin would never answer.
+func (b *builder) tellUnsimulated(m *labsim.Machine) {
+	for _, v := range m.Violations() {
+		b.tell("the lab does not simulate all of its files: %s", v)
+	}
+	d, there := m.Netdev(b.sshDevice())
+	if there && !slices.ContainsFunc(d.Addrs, func(p netip.Prefix) bool { return !p.Addr().IsLinkLocalUnicast() }) {
+		b.tell("it does not answer: nothing that the lab simulates gives %s, by which SSH comes, an address", d.Name)
 	}
 }
 
