@@ -456,8 +456,8 @@ func TestTwin_passes_over_what_is_not_simulated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const more = "@file /etc/netplan/60-more.yaml\n|network:\n|  version: 2\n|  bridges:\n|    br0: {interfaces: [eno2]}\n" +
-		"|  wifis: {}\n|  ethernets:\n|    eno2: {dhcp4-overrides: {use-dns: false}}\n@.\n"
+	const more = "@file /etc/netplan/60-more.yaml\n|network:\n|  version: 2\n" +
+		"|  bridges:\n|    br0: {interfaces: [eno2]}\n|  wifis: {}\n|  ethernets:\n|    eno2: {dhcp4-overrides: {use-dns: false}}\n@.\n"
 	plain := rec.Hosts[0].Answers[0].Output
 	for _, c := range []struct {
 		output string

@@ -133,8 +133,10 @@ func entries(n ast.Node) ([]*ast.MappingValueNode, bool) {
 var otherKeys = map[string]bool{
 	"nameservers": true, "set-name": true, "gateway4": true, "activation-mode": true, "critical": true, "wakeonlan": true,
 	"dhcp-identifier": true, "name": true, "driver": true, "metric": true, "on-link": true, "macaddress": true,
-	"dhcp4-overrides": true, "dhcp6-overrides": true, "gateway6": true, "auth": true, "emit-lldp": true, "neigh-suppress": true,
-	"ipv6-privacy": true, "ipv6-address-generation": true, "ipv6-address-token": true, "ipv6-mtu": true, "ra-overrides": true,
+	"dhcp4-overrides": true, "dhcp6-overrides": true, "gateway6": true, "auth": true, "emit-lldp": true,
+	"neigh-suppress": true,
+	"ipv6-privacy": true, "ipv6-address-generation": true, "ipv6-address-token": true, "ipv6-mtu": true,
+	"ra-overrides": true,
 	"optional-addresses": true, "routing-policy": true, "openvswitch": true, "networkmanager": true, "link": true,
 	"embedded-switch-mode": true, "virtual-function-count": true, "delay-virtual-functions-rebind": true,
 	"receive-checksum-offload": true, "transmit-checksum-offload": true, "tcp-segmentation-offload": true,

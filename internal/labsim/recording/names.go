@@ -46,7 +46,8 @@ func ReadNames(recording string) (*Names, error) {
 	}
 	for _, p := range pairs {
 		if text := p.Is + p.Stood; p.Is == "" || p.Stood == "" || strings.ContainsFunc(text, isUnprintable) {
-			return nil, fmt.Errorf("%s cannot be used: the pair %q and %q is none of a recording", recording+tableEnd, p.Is, p.Stood)
+			return nil, fmt.Errorf("%s cannot be used: the pair %q and %q is none of a recording", recording+tableEnd,
+				p.Is, p.Stood)
 		}
 	}
 	own, sent := map[string]string{}, map[string]string{}

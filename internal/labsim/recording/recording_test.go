@@ -186,7 +186,8 @@ func TestOpen_refuses_names_that_no_host_has(t *testing.T) {
 		}
 		want := fmt.Sprintf("FILE.names.json cannot be used: %q", name) + rule
 		if strings.ContainsFunc(name, isUnprintable) {
-			want = fmt.Sprintf("FILE.names.json cannot be used: the pair %q and %q is none of a recording", "host1", name)
+			want = fmt.Sprintf("FILE.names.json cannot be used: the pair %q and %q is none of a recording", "host1",
+				name)
 		}
 		if err := open("host1", name); err == nil || err.Error() != want {
 			t.Errorf("%q in the table: %v, want %s", name, err, want)
