@@ -3,6 +3,7 @@ package network
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -130,22 +131,14 @@ func entries(n ast.Node) ([]*ast.MappingValueNode, bool) {
 }
 
 // otherKeys are keys of netplan that the lab does not simulate.
-var otherKeys = map[string]bool{
-	"nameservers": true, "set-name": true, "gateway4": true, "activation-mode": true, "critical": true, "wakeonlan": true,
-	"dhcp-identifier": true, "name": true, "driver": true, "metric": true, "on-link": true, "macaddress": true,
-	"dhcp4-overrides": true, "dhcp6-overrides": true, "gateway6": true, "auth": true, "emit-lldp": true,
-	"neigh-suppress": true,
-	"ipv6-privacy": true, "ipv6-address-generation": true, "ipv6-address-token": true, "ipv6-mtu": true,
-	"ra-overrides": true,
-	"optional-addresses": true, "routing-policy": true, "openvswitch": true, "networkmanager": true, "link": true,
-	"embedded-switch-mode": true, "virtual-function-count": true, "delay-virtual-functions-rebind": true,
-	"receive-checksum-offload": true, "transmit-checksum-offload": true, "tcp-segmentation-offload": true,
-	"tcp6-segmentation-offload": true, "generic-segmentation-offload": true, "generic-receive-offload": true,
-	"large-receive-offload": true, "from": true, "type": true, "scope": true, "table": true, "mtu": true,
-	"congestion-window": true, "advertised-receive-window": true, "advertised-mss": true, "hairpin": true,
-	"bridges": true, "vlans": true, "bonds": true, "wifis": true, "modems": true, "tunnels": true, "vrfs": true,
-	"dummy-devices": true, "virtual-ethernets": true, "nm-devices": true,
-}
+var otherKeys = strings.Fields(`nameservers set-name gateway4 activation-mode critical wakeonlan dhcp-identifier name driver metric on-link
+macaddress dhcp4-overrides dhcp6-overrides gateway6 auth emit-lldp neigh-suppress ipv6-privacy
+ipv6-address-generation ipv6-address-token ipv6-mtu ra-overrides optional-addresses routing-policy openvswitch
+networkmanager link embedded-switch-mode virtual-function-count delay-virtual-functions-rebind
+receive-checksum-offload transmit-checksum-offload tcp-segmentation-offload tcp6-segmentation-offload
+generic-segmentation-offload generic-receive-offload large-receive-offload from type scope table mtu
+congestion-window advertised-receive-window advertised-mss hairpin bridges vlans bonds wifis modems tunnels
+vrfs dummy-devices virtual-ethernets nm-devices`)
 
 func (r *planReader) each(n ast.Node, keys map[string]func(*ast.MappingValueNode) error) error {
 	list, ok := entries(n)
@@ -156,7 +149,7 @@ func (r *planReader) each(n ast.Node, keys map[string]func(*ast.MappingValueNode
 		handle, ok := keys[text(kv.Key)]
 		switch {
 		case ok:
-		case otherKeys[text(kv.Key)]:
+		case slices.Contains(otherKeys, text(kv.Key)):
 			r.s.m.Violate("netplan key %s is not simulated", text(kv.Key))
 			continue
 		default:
