@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"errors"
 	"os"
 	"regexp"
 	"strings"
@@ -21,7 +22,8 @@ func TestReport_as_the_guide_shows_it(t *testing.T) {
 	}
 	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()})
 	t.Chdir(t.TempDir())
-	if err = os.WriteFile("config", []byte(w.SSHConfig(nil)), 0o600); err != nil {
+	err = errors.Join(os.WriteFile("config", []byte(w.SSHConfig(nil)), 0o600), os.Mkdir("firmware-backups", 0o700))
+	if err != nil {
 		t.Fatal(err)
 	}
 	commands := regexp.MustCompile("(?m)^terraform-provider-infiniband report (.*)$").FindAllStringSubmatch(string(guide), -1)

@@ -7,12 +7,15 @@ package report
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/atomicfile"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 )
 
 const text = `Reads each HOST as check and history do, lets one host look at each fabric, and writes
@@ -46,9 +49,8 @@ func run(ctx context.Context, args []string, std command.Streams) int {
 	fs.StringVar(&to.backups, "backup-dir", "", "`DIR` of the provider's backups, to show the last one of each card")
 	options := target.Options{NoJSON: true}
 	return options.Run(fs, args, std, func(targets []*target.Target) int {
-		if to.metrics != "" && !strings.HasSuffix(to.metrics, ".prom") {
-			return command.WrongUsage(fs, fmt.Errorf("-metrics %s: node_exporter reads only files that end in .prom",
-				to.metrics), std)
+		if err := to.check(); err != nil {
+			return command.WrongUsage(fs, err, std)
 		}
 		lab := look(ctx, targets, to.backups)
 		if err := ctx.Err(); err != nil {
@@ -67,6 +69,22 @@ func run(ctx context.Context, args []string, std command.Streams) int {
 		}
 		return status
 	})
+}
+
+// check refuses files that cannot be what was meant.
+func (o outputs) check() error {
+	switch {
+	case o.metrics != "" && !strings.HasSuffix(o.metrics, ".prom"):
+		return fmt.Errorf("-metrics %s: node_exporter reads only files that end in .prom", o.metrics)
+	case o.metrics != "" && filepath.Clean(o.metrics) == filepath.Clean(o.page):
+		return fmt.Errorf("-o and -metrics name one file, %s", o.page)
+	case o.backups == "":
+		return nil
+	}
+	if err := backup.NewStore(cards.New(cards.Config{BackupDir: o.backups})).Check(); err != nil {
+		return fmt.Errorf("-backup-dir: %w", err)
+	}
+	return nil
 }
 
 // write writes what was asked for; the page is made whole before its file is touched.

@@ -376,6 +376,13 @@ func TestReport_files(t *testing.T) {
 		!strings.Contains(errs, "report: -metrics "+page+": node_exporter reads only files that end in .prom") {
 		t.Errorf("metrics in another file: status %d, %s", status, errs)
 	}
+	for _, wrong := range [][]string{{"-o", metrics, "-metrics", metrics, "-o and -metrics name one file, " + metrics},
+		{"-backup-dir", filepath.Join(dir, "none"), "-backup-dir: stat "}, {"-backup-dir", page, page + " is no directory"}} {
+		args, says := append(wrong[:len(wrong)-1:len(wrong)-1], labs.Intel9), wrong[len(wrong)-1]
+		if status, _, errs := say(t.Context(), args...); status != command.Usage || !strings.Contains(errs, says) {
+			t.Errorf("%q: status %d, %s", args, status, errs)
+		}
+	}
 	if status, _, errs := say(t.Context(), "-json", labs.Intel9); status != command.Usage ||
 		!strings.Contains(errs, "flag provided but not defined: -json") {
 		t.Errorf("JSON: status %d, %s", status, errs)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,6 +44,15 @@ func (e *Error) Error() string { return fmt.Sprintf("backup %s: %v", e.Dir, e.Er
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Check says why there is no folder of backups; without one each card looks as if it had none.
+func (b *Store) Check() error {
+	info, err := os.Stat(b.s.BackupDir)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no directory", b.s.BackupDir)
+	}
+	return err
+}
 
 // Open reads and verifies a backup: the record is there, the firmware has the recorded
 // hash, parses, and has the recorded PSID and version. Errors are *Error.
