@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,15 +23,18 @@ type lab struct {
 	rules
 }
 
-// byHost puts each change of a plan to its host. It is an error if a card is changed that is not in a
-// module of its host: the engine could not leave the other hosts alone.
+// holders are the hosts that have objects in a module instance, and the first such object of each.
+type holders map[string]map[string]string
+
+// byHost puts each change of a plan to its host. It is an error if a host is changed by what is not in a
+// module of this host alone: the engine could not leave the other hosts alone.
 func byHost(p *plan) (*lab, error) {
 	l := &lab{Hosts: map[string]*host{}, rules: rules{managers: map[string]bool{}, partners: p.partners()}}
 	var err error
 	if l.domains, err = p.domains(); err != nil {
 		return nil, err
 	}
-	holds := map[string]map[string]bool{} // module instance -> hosts
+	holds := holders{}
 	for i := range p.Changes {
 		c := &p.Changes[i]
 		name := c.host()
@@ -43,9 +47,9 @@ func byHost(p *plan) (*lab, error) {
 		l.managers[name] = l.managers[name] || c.Type == subnetManager
 		for _, at := range instances(c.Module) {
 			if holds[at] == nil {
-				holds[at] = map[string]bool{}
+				holds[at] = map[string]string{}
 			}
-			holds[at][name] = true
+			holds[at][name] = cmp.Or(holds[at][name], c.Address)
 		}
 	}
 	for i := range p.Changes {
@@ -57,7 +61,7 @@ func byHost(p *plan) (*lab, error) {
 }
 
 // place puts a change to its host, or to the rest.
-func (l *lab) place(c *change, holds map[string]map[string]bool) error {
+func (l *lab) place(c *change, holds holders) error {
 	for _, at := range instances(c.Module) {
 		if len(holds[at]) != 1 {
 			continue
@@ -73,10 +77,10 @@ func (l *lab) place(c *change, holds map[string]map[string]bool) error {
 	}
 	switch {
 	case !c.pending():
-	case c.writesCard():
+	case c.writesCard() || c.changesHost():
 		where := "the root module"
-		if all := instances(c.Module); len(all) > 0 {
-			where = all[len(all)-1] + ", which has objects of other hosts, too"
+		if c.Module != "" {
+			where = c.Module + holds.beside(c)
 		}
 		return fmt.Errorf("%s is in %s. A rollout plans one host at a time with -target, which needs a module instance "+
 			"for each host: module \"host\" { for_each = … }. See the guide about rollouts", c.Address, where)
@@ -84,6 +88,16 @@ func (l *lab) place(c *change, holds map[string]map[string]bool) error {
 		l.Rest = append(l.Rest, c)
 	}
 	return nil
+}
+
+// beside says what keeps the module instance of a change from being that of one host.
+func (all holders) beside(c *change) string {
+	for _, host := range slices.Sorted(maps.Keys(all[c.Module])) {
+		if host != c.host() {
+			return ", which also has " + all[c.Module][host] + " of host " + host
+		}
+	}
+	return ", of which no host is known"
 }
 
 // instances are the module instances of an address, the outermost first: module.rack["a"] and

@@ -108,7 +108,7 @@ func (c *change) values() object {
 
 // host is the host of an object of this provider; empty if it has none of its own, or it is not known yet.
 func (c *change) host() string {
-	if !strings.HasPrefix(c.Type, ours) || c.Type == benchmark || c.Mode != "managed" {
+	if !strings.HasPrefix(c.Type, ours) || c.Type == benchmark || c.Type == ours+"fabric_baseline" || c.Mode != "managed" {
 		return ""
 	}
 	values := c.values()
@@ -135,6 +135,12 @@ func (c *change) writesCard() bool {
 	_, known := c.values()["restarts"]
 	_, later := c.Change.Unknown["restarts"]
 	return strings.HasPrefix(c.Type, ours) && (known || later)
+}
+
+// changesHost reports whether the object changes a host. These only read, or copy a file.
+func (c *change) changesHost() bool {
+	return c.host() != "" && !slices.Contains([]string{"card", "firmware_backup", "firmware_image"},
+		strings.TrimPrefix(c.Type, ours))
 }
 
 // verbs say what an apply does with an object.

@@ -92,6 +92,8 @@ func TestByHost(t *testing.T) {
 		resource(`module.rack["r"].module.host["x"]`, "random_id", "create", `{}`, `{}`),
 		resource(at("y"), "infiniband_opensm", "no-op", `{"id": "y/0x1"}`, `{}`),
 		resource("", "infiniband_benchmark", "create", `{"server": "x", "client": "y"}`, `{}`),
+		resource("", "infiniband_card", "create", `{"host": "x"}`, `{}`),
+		resource(at("y"), "infiniband_fabric_baseline", "create", `{"host": "z"}`, `{}`),
 		resource("", "infiniband_opensm", "no-op", `{"host": "x"}`, `{}`)))
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +101,7 @@ func TestByHost(t *testing.T) {
 	if diff := cmp.Diff([]string{`module.rack["r"].module.host["x"]`}, l.Hosts["x"].Targets); diff != "" {
 		t.Error(diff)
 	}
-	if got := l.todo(); !slices.Equal(got, []string{"x"}) || len(l.Hosts["x"].Pending) != 2 || len(l.Rest) != 1 {
+	if got := l.todo(); !slices.Equal(got, []string{"x", "y"}) || len(l.Hosts["x"].Pending) != 2 || len(l.Rest) != 2 {
 		t.Errorf("to do: %v, %d, and %d others", got, len(l.Hosts["x"].Pending), len(l.Rest))
 	}
 	if !l.managers["x"] || !l.managers["y"] || !l.partners["x"]["y"] || !l.partners["z"]["x"] || l.partners["y"]["z"] || l.domains["x"] != "r" {
@@ -113,10 +115,19 @@ func TestByHost_refuses(t *testing.T) {
 		return resource("module.lab", "infiniband_firmware", "create", `{"card_id": "`+host+`/0000:01:00.0/S"}`, `{"restarts": true}`)
 	}
 	for want, p := range map[string]*plan{
+		`module.host["x"].infiniband_opensm.it is in module.host["x"], which also has ` +
+			`module.host["x"].infiniband_ipoib_interface.it of host y.`: planOf(t, "",
+			host1("infiniband_card", "x", "no-op"), host1("infiniband_opensm", "x", "update"),
+			resource(`module.host["x"]`, "infiniband_ipoib_interface", "no-op", `{"host": "y"}`, `{}`)),
+		"infiniband_ipoib_interface.it is in the root module.": planOf(t, "",
+			resource("", "infiniband_ipoib_interface", "create", `{"host": "x"}`, `{}`)),
 		"infiniband_guids.it is in the root module. A rollout plans one host at a time with -target": planOf(t, "",
 			resource("", "infiniband_guids", "update", `{"card_id": "x/0000:01:00.0/S", "restarts": null}`, `{}`)),
-		"module.lab.infiniband_firmware.it is in module.lab, which has objects of other hosts, too.": planOf(t, "", flat("x"), flat("y")),
-		"the output failure_domains is no map of hosts":                                              planOf(t, `, "planned_values": {"outputs": {"failure_domains": {"value": 3}}}`),
+		"module.lab.infiniband_firmware.it is in module.lab, which also has module.lab.infiniband_firmware.it of host y.": planOf(t, "",
+			flat("x"), flat("y")),
+		"module.lab.infiniband_firmware.it is in module.lab, of which no host is known.": planOf(t, "",
+			resource("module.lab", "infiniband_firmware", "create", `{}`, `{"restarts": true, "card_id": true}`)),
+		"the output failure_domains is no map of hosts": planOf(t, `, "planned_values": {"outputs": {"failure_domains": {"value": 3}}}`),
 		"the output failure_domains has no text for host x": planOf(t,
 			`, "planned_values": {"outputs": {"failure_domains": {"value": {"x": 3}}}}`),
 	} {
