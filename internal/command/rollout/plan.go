@@ -159,7 +159,8 @@ func (c *change) does() string {
 	if what == "" {
 		what = "is renamed"
 	}
-	if later, _ := c.Change.Unknown["restarts"].(bool); later {
+	activation := c.Change.After.text("activation") // with "host" the infiniband_activation restarts it
+	if later, _ := c.Change.Unknown["restarts"].(bool); later && activation != "host" && activation != "none" {
 		return what + ", may restart the host"
 	}
 	if now := c.Change.After.text("restarts"); now != "" && !slices.Equal(c.Change.Actions, []string{"no-op"}) &&
