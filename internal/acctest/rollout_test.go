@@ -232,6 +232,7 @@ func TestRollout_killed(t *testing.T) {
 	}
 	t.Parallel()
 	r := newRollout(t, 3)
+	r.says(0, "plan", "-out=reviewed")
 	options := []string{"-auto-approve", "-wave", "2"}
 	half, goOn := make(chan struct{}), make(chan struct{})
 	left := 100
@@ -266,7 +267,16 @@ func TestRollout_killed(t *testing.T) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	_ = cmd.Wait()
+	for _, pid := range pids { // one that is still ending holds the lock of the state
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			if _, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err != nil {
+				break
+			}
+		}
+	}
 	close(goOn)
+	r.ends(1, "", append(options, "-plan", filepath.Join(r.dir, "reviewed")), "cannot be known before the apply. An earlier apply may "+
+		"not have finished: \"plan\" of the engine names its job", "Or run the same without -plan: it shows what it does")
 	r.ends(0, "", options, "The plan of all is empty.")
 	r.settled()
 	for i := range r.hosts {

@@ -43,14 +43,28 @@ func (a announced) exceeds(c *change) string {
 	if now.Importing != nil && (then.Importing == nil || now.Importing.ID != then.Importing.ID) {
 		return "adopts " + now.Importing.ID + ", and the plan that was shown did not"
 	}
-	var other []string
+	return c.differs(shown)
+}
+
+// differs says which values are not those that were shown; empty if there are none.
+func (c *change) differs(shown *change) string {
+	now, then := c.Change, shown.Change
+	var other, open []string
 	for _, name := range c.changed() {
-		if !anyTrue(then.Unknown[name]) && (anyTrue(now.Unknown[name]) || !covers(name, then.After[name], now.After[name])) {
+		switch later := anyTrue(now.Unknown[name]); {
+		case anyTrue(then.Unknown[name]):
+		case later && slices.Contains(effects, name):
+			open = append(open, name)
+		case later || !covers(name, then.After[name], now.After[name]):
 			other = append(other, name)
 		}
 	}
-	if len(other) > 0 {
+	switch {
+	case len(other) > 0:
 		return strings.Join(other, ", ") + " would not be what the plan that was shown said"
+	case len(open) > 0:
+		return strings.Join(open, ", ") + " cannot be known before the apply. An earlier apply may not have finished: " +
+			"\"plan\" of the engine names its job"
 	}
 	return ""
 }

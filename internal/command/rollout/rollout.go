@@ -159,7 +159,8 @@ func (o *order) prepare(ctx context.Context, now *plan) (*rollout, error) {
 		}
 		seen = announce(saved)
 		if more := seen.beyond(now); len(more) > 0 {
-			return nil, beyondError(o.saved+" does not say all that has to be done now", more)
+			return nil, fmt.Errorf("%w. Or run the same without -plan: it shows what it does first",
+				beyondError(o.saved+" does not say all that has to be done now", more))
 		}
 	}
 	if o.canary != "" && lab.Hosts[o.canary] == nil {

@@ -156,6 +156,8 @@ func TestAnnounced(t *testing.T) {
 		"another source": {resource(at, "infiniband_firmware", "create", `{"change": "A 0 -> A 2", "role": "old"}`, `{}`), "change would not be what"},
 		"one step more":  {resource(at, "infiniband_opensm", "update", `{"change": "writes /a; writes /c", "priority": 2}`, `{}`), "change, priority would not be what"},
 		"not known now":  {resource(at, "infiniband_opensm", "update", `{}`, `{"priority": true}`), "priority would not be what"},
+		"an open job": {resource(at, "infiniband_opensm", "update", `{"priority": 1}`, `{"change": true, "restarts": true}`),
+			"change, restarts cannot be known before the apply. An earlier apply may not have finished"},
 		"a replacement":  {resource(at, "infiniband_opensm", "delete create", `{}`, `{}`), "is replaced; the plan that was shown said: writes /a; starts b"},
 		"another object": {resource(at, "infiniband_guids", "create", `{"restarts": "x"}`, `{}`), "is created, restarts the host, and was not in the plan that was shown"},
 		"an import":      {strings.Replace(resource(at, "infiniband_opensm", "update", `{}`, `{}`), `"actions"`, `"importing": {"id": "x/1"}, "actions"`, 1), "adopts x/1"},
