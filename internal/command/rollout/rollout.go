@@ -103,10 +103,10 @@ func (o *order) check(dirs []string) error {
 	if info, err := os.Stat(o.engine.dir); err != nil || !info.IsDir() {
 		return fmt.Errorf("%s is no directory", o.engine.dir)
 	}
-	if o.saved == "" {
-		return nil
+	err := o.stop.usable()
+	if o.saved == "" || err != nil {
+		return err
 	}
-	var err error
 	o.saved, err = filepath.Abs(o.saved)
 	return err
 }

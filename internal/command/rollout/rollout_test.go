@@ -227,6 +227,8 @@ func TestCommand_lines(t *testing.T) {
 		{[]string{"-wave", "0", dir}, "rollout: -wave is below 1"},
 		{[]string{dir, dir}, "rollout: there is more than one DIR"},
 		{[]string{dir + "/none"}, "none is no directory"},
+		{[]string{"-stop-file", dir + "/none/stop", dir}, "rollout: -stop-file: nothing can be written there: "},
+		{[]string{"-stop-file", dir, dir}, "rollout: -stop-file: " + dir + " is a directory"},
 		{[]string{"-engine", "no-such-engine", dir}, "no-such-engine"},
 	} {
 		var out, bad bytes.Buffer

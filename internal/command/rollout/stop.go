@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -17,6 +18,22 @@ type stopError struct{ file, text string }
 
 func (e *stopError) Error() string {
 	return fmt.Sprintf("a rollout has failed, so no wave is begun. Mend it and remove %s, which says:\n%s", e.file, e.text)
+}
+
+// usable is an error if a failure could not be written.
+func (s stopFile) usable() error {
+	if s == "" {
+		return nil
+	}
+	if info, err := os.Stat(string(s)); err == nil && info.IsDir() {
+		return fmt.Errorf("-stop-file: %s is a directory", s)
+	}
+	// Not the file itself: others would stop.
+	probe, err := os.CreateTemp(filepath.Dir(string(s)), ".infiniband-rollout-*")
+	if err != nil {
+		return fmt.Errorf("-stop-file: nothing can be written there: %w", err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 // check is *stopError if the file is there. One that cannot be read is taken for one that is.
