@@ -171,7 +171,7 @@ func (o *order) prepare(ctx context.Context, now *plan) (*rollout, error) {
 	if canary == "" && len(todo) > 0 {
 		canary = todo[0]
 	}
-	return &rollout{engine: &o.engine, lab: lab, seen: seen, before: lab.elsewhere(unwell(now)),
+	return &rollout{engine: &o.engine, lab: lab, canary: canary, seen: seen, before: lab.elsewhere(unwell(now)),
 		waves: lab.waves(todo, canary, o.wave), stop: o.stop}, nil
 }
 

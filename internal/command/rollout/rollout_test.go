@@ -169,6 +169,36 @@ func TestAnnounced(t *testing.T) {
 	}
 }
 
+// A restart is said of the object that may make it: with activation = "host" that is another one.
+func TestDoes_restart(t *testing.T) {
+	t.Parallel()
+	for activation, want := range map[string]string{"host": "is created", "none": "is created",
+		"reboot": "is created, may restart the host", "least": "is created, may restart the host"} {
+		p := planOf(t, "", resource("", "infiniband_firmware", "create", `{"activation": "`+activation+`"}`, `{"restarts": true}`))
+		if got := p.Changes[0].does(); got != want {
+			t.Errorf("%s: %s, expected %s", activation, got, want)
+		}
+	}
+}
+
+// A canary that has nothing to change is named: no other host takes its place.
+func TestShow_canary(t *testing.T) {
+	t.Parallel()
+	p := planOf(t, "", host1("infiniband_guids", "x", "create"), host1("infiniband_guids", "y", "no-op"))
+	for canary, want := range map[string]string{"": "First: x\n", "x": "First: x\n",
+		"y": "Host y has nothing to change, so there is no canary.\nFirst: x\n"} {
+		r, err := (&order{canary: canary, wave: 1}).prepare(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		r.out = &out
+		if r.show(p); !strings.HasPrefix(out.String(), want) {
+			t.Errorf("%s: %s", canary, out.String())
+		}
+	}
+}
+
 // What does not work is said once it was well before.
 func TestUnwell(t *testing.T) {
 	t.Parallel()

@@ -17,6 +17,7 @@ type rollout struct {
 	lab    *lab
 	seen   announced
 	before map[string]bool // what was not well before it began, where nothing is changed
+	canary string
 	waves  [][]string
 	done   []string // the hosts that are done
 	stop   stopFile
@@ -35,6 +36,9 @@ func (r *rollout) say(lines ...string) {
 func (r *rollout) show(now *plan) {
 	var order []string
 	same := map[string][]string{}
+	if len(r.waves) > 0 && !slices.Contains(r.waves[0], r.canary) {
+		r.say("Host " + r.canary + " has nothing to change, so there is no canary.")
+	}
 	for i, wave := range r.waves {
 		r.say(title(i, wave))
 		for _, name := range wave {
