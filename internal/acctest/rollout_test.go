@@ -285,3 +285,12 @@ func TestRollout_killed(t *testing.T) {
 		}
 	}
 }
+
+// An ephemeral variable is in no saved plan: each apply gets it again.
+func TestRollout_ephemeral_variable(t *testing.T) {
+	t.Parallel()
+	r := &fleetRollout{operator: newFolder(t, buildProvider(t))}
+	r.write("main.tf", "variable \"token\" {\n  type = string\n  ephemeral = true\n}\nvariable \"kept\" {\n  type = string\n}\n"+
+		"resource \"terraform_data\" \"it\" {\n  input = var.kept\n}\n")
+	r.ends(0, "", []string{"-auto-approve", "-var", "token=secret", "-var", "kept=v"}, "The plan of all is empty.")
+}

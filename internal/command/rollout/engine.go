@@ -11,13 +11,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // engine runs Terraform or OpenTofu in a root module.
 type engine struct {
 	program, dir string
 	plans        string   // a directory for saved plans, which may hold secrets
-	vars         []string // -var and -var-file, which only a plan takes
+	vars         []string // -var and -var-file
 	parallelism  int
 	out          io.Writer // takes what an apply prints
 }
@@ -78,6 +79,12 @@ func (e *engine) run(ctx context.Context, to io.Writer, args ...string) ([]byte,
 	isolate(cmd)
 	cmd.Dir = e.dir
 	cmd.Env = append(os.Environ(), "TF_IN_AUTOMATION=1")
+	for _, v := range e.vars {
+		// An apply needs the ephemeral ones again, and takes a -var of no other one with a saved plan.
+		if v, isVar := strings.CutPrefix(v, "-var="); isVar {
+			cmd.Env = append(cmd.Env, "TF_VAR_"+v)
+		}
+	}
 	var out, all bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &all), &all
 	if to != nil {

@@ -71,8 +71,8 @@ func run(ctx context.Context, args []string, std command.Streams) int {
 			return nil
 		}
 	}
-	fs.Func("var", "`NAME=VALUE` of a variable, as the engine takes it", variable("-var"))
-	fs.Func("var-file", "`FILE` with variables, as the engine takes it; relative to DIR", variable("-var-file"))
+	fs.Func("var", "`NAME=VALUE` of a variable, as the engine takes it; each apply gets it, too", variable("-var"))
+	fs.Func("var-file", "`FILE` with variables, none of them ephemeral; relative to DIR", variable("-var-file"))
 	dirs, status, done := command.Parse(fs, args, std)
 	if done {
 		return status
