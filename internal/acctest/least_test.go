@@ -2,6 +2,7 @@ package acctest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,7 +119,7 @@ func TestLeast_leaves_to_a_restart(t *testing.T) {
 		t.Parallel()
 		w := Start(t, Options{Hosts: boughtHost()})
 		burn := w.burn(labs.Intel9, w.Image(ImageVPI), map[string]any{"activation": "host"})
-		cfg := append(burn, leastActivation(labs.Intel9, "infiniband_firmware.it"))
+		cfg := slices.Concat(burn, Config{leastActivation(labs.Intel9, "infiniband_firmware.it")})
 		ws := w.Workspace()
 		plan := cleanPlan(t, ws, cfg)
 		if got := plan.Get("infiniband_activation.it", "way"); got !=

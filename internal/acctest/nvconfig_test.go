@@ -311,7 +311,7 @@ func TestNVConfig_and_activation(t *testing.T) {
 	t.Parallel()
 	w := startLaterCard(t)
 	cfg := w.nv(labs.Intel9, someSettings, map[string]any{"activation": "host"})
-	all := append(cfg, leastActivation(labs.Intel9, nvAddress))
+	all := slices.Concat(cfg, Config{leastActivation(labs.Intel9, nvAddress)})
 	plan := cleanPlan(t, w.ws, all)
 	if said := plan.Diags.Warnings(); len(said.Find("HO011")) != 0 {
 		t.Errorf("the plan warns of a restart that it announces:\n%s", said)

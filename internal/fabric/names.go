@@ -42,8 +42,8 @@ func (f *Fabric) isOnly(hosts map[string]*inventory.Snapshot) bool {
 	return compared && f.NoLink == ""
 }
 
-// CallFabric gives the ports of adapters the names of their fabric. fabricOf is the name of the fabric of a host's port as it was
-// configured, empty if it was not.
+// CallFabric gives the ports of adapters the names of their fabric. fabricOf is the name of the fabric of a
+// host's port as it was configured, empty if it was not.
 func (f *Fabric) CallFabric(fabricOf func(host string, port ib.GUID) string) {
 	f.called = map[string]string{}
 	for _, n := range f.Nodes {
@@ -66,8 +66,8 @@ func (f *Fabric) checkNames(add adder) {
 		for _, name := range names {
 			words = append(words, fmt.Sprintf("%s (%s)", f.called[name], Printable(name)))
 		}
-		add(TwoFabrics, "fabric", "Ports that the configuration puts on different fabrics are on one: %s. Look at the cables, "+
-			"or correct fabrics in the provider block.", strings.Join(words, ", "))
+		add(TwoFabrics, "fabric", "Ports that the configuration puts on different fabrics are on one: %s. Look at the "+
+			"cables, or correct fabrics in the provider block.", strings.Join(words, ", "))
 	}
 	for _, guid := range slices.Sorted(maps.Keys(f.unknown)) {
 		instead := "It is misspelled, or the node is off or without a cable."

@@ -16,8 +16,8 @@ var written = []string{"/", "/etc", "/usr", "/var", "/var/lib"}
 // inMemory are file systems of which a restart leaves nothing; rootfs is the initial RAM disk as the root.
 var inMemory = []string{"tmpfs", "ramfs", "rootfs"}
 
-// readRoots reads lines of /proc/mounts. A host without grep does not tell them, and nothing follows from that; nor from
-// a line that another library wrote between them.
+// readRoots reads lines of /proc/mounts. A host without grep does not tell them, and nothing follows from that;
+// nor from a line that another library wrote between them.
 func readRoots(s *inventory.Snapshot, a *collect.Answer) error {
 	all := map[string]inventory.Mount{}
 	options := map[string]string{}

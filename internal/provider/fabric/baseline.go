@@ -147,7 +147,8 @@ func complete(f *fabric.Fabric) error {
 		}
 	}
 	return &explain.Failure{What: "Nothing was remembered: its cables or its error counters could not be read.",
-		Means: diagnostic.Sentence(why), Check: "Start a subnet manager, or name another port in port_guid. Then apply again."}
+		Means: diagnostic.Sentence(why), Check: "Start a subnet manager, or name another port in port_guid. Then apply " +
+			"again."}
 }
 
 // warnAccepted names what is wrong already: it is compared with from now on.

@@ -20,8 +20,8 @@ var (
 		"min_width": types.StringType, "min_speed": types.StringType}}
 	bootTypes     = types.MapType{ElemType: types.StringType}
 	countersTypes = types.MapType{ElemType: counterTypes}
-	readingTypes  = types.ObjectType{AttrTypes: map[string]attr.Type{"read_at": types.StringType, "counters": countersTypes,
-		"boot_ids": bootTypes}}
+	readingTypes  = types.ObjectType{AttrTypes: map[string]attr.Type{"read_at": types.StringType,
+		"counters": countersTypes, "boot_ids": bootTypes}}
 )
 
 // look looks at the fabric of a host, with what its configuration and its other hosts add. It gives the GUID of the

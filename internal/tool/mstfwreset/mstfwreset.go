@@ -85,8 +85,8 @@ func ParseLook(output string) (h Host, err error) {
 		case "virtual":
 			h.Virtual = true
 		case "opensm":
-			pid, err := strconv.Atoi(i.Name)
-			if err != nil {
+			pid, bad := strconv.Atoi(i.Name)
+			if bad != nil {
 				return i.Errorf("want a process id")
 			}
 			h.Managers = append(h.Managers, pid)
@@ -95,8 +95,8 @@ func ParseLook(output string) (h Host, err error) {
 			if len(words) != 3 {
 				return i.Errorf("want an address, a number and a driver")
 			}
-			vfs, err := strconv.Atoi(words[1])
-			if err != nil {
+			vfs, bad := strconv.Atoi(words[1])
+			if bad != nil {
 				return i.Errorf("want the number of virtual functions")
 			}
 			h.Functions = append(h.Functions, Function{words[0], words[2], vfs})
