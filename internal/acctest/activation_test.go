@@ -145,7 +145,9 @@ func TestActivation_after_an_apply_that_ended(t *testing.T) {
 			burn := w.burn(host, w.Image(ImageVPI), map[string]any{"activation": "host"})
 			writer := w.Workspace()
 			mustApply(t, writer, burn)
-			if said := emptyPlan(t, writer, burn).Diags.Warnings(); len(said.Find("HO011", `activation = "host"`)) != 1 {
+			if said := emptyPlan(t, writer, burn).Diags.Warnings(); len(said.Find("HO011",
+				`activation = "host" leaves the restart to an infiniband_activation of the host`,
+				"If the configuration has none")) != 1 || len(said.Find(`write activation = "host"`)) != 0 {
 				t.Errorf("a restart that nobody plans is not named:\n%s", said)
 			}
 			first := cleanPlan(t, fresh, all)

@@ -342,8 +342,9 @@ func TestLeast_refused(t *testing.T) {
 	ws := w.Workspace()
 	delete(ws.Provider["hosts"].(map[string]any)[host.Name].(map[string]any), "reboot")
 	said := mustPlan(t, ws, w.leastConfig()).Diags.Errors()
-	if len(said) != 1 || len(said.Find("Refusing to restart host cx4", "HO007", "A reset does not do: 0000:01:00.0: the card "+
-		"offers no reset of the whole chip while the host runs (level 3)", "reboot = { allowed = true }")) != 1 {
+	if len(said) != 1 || len(said.Find("Refusing to restart host cx4", "HO007", "The provider does not allow a "+
+		"restart of cx4. A reset does not do: 0000:01:00.0: the card offers no reset of the whole chip while "+
+		"the host runs (level 3)", "reboot = { allowed = true }")) != 1 {
 		t.Errorf("the plan:\n%s", said)
 	}
 }

@@ -71,12 +71,12 @@ func Restart(host HostFacts) []finding.Finding {
 // activation gives the activation and the findings on it.
 func activation(card CardFacts, host HostFacts, want Activation) (Activation, []finding.Finding) {
 	if want != ActivationReboot {
-		return ActivationNone, []finding.Finding{finding.RestartNeeded.Find("activation = %q; the card is a %s",
-			cmp.Or(string(want), "none"), cmp.Or(card.Chip.Name, "chip that is not known"))}
+		chip := cmp.Or(card.Chip.Name, "chip that is not known")
+		return ActivationNone, []finding.Finding{hostcheck.NoRestart(cmp.Or(string(want), "none"), chip)}
 	}
 	if !host.RebootAllowed {
-		return ActivationReboot, []finding.Finding{finding.RebootNotAllowed.Find("activation = \"reboot\", and the provider "+
-			"does not allow a restart of %s", host.Host)}
+		return ActivationReboot, []finding.Finding{finding.RebootNotAllowed.Find("The provider does not allow a "+
+			"restart of %s", host.Host)}
 	}
 	return ActivationReboot, append(hostcheck.Restart(&host.Snapshot, host.Interrupts), othersLoad(card, host)...)
 }

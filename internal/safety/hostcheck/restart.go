@@ -15,6 +15,17 @@ func Restart(s *inventory.Snapshot, interrupts []string) []finding.Finding {
 	return slices.Concat(serverFindings(s, interrupts), poolScans(s), kubernetes(s))
 }
 
+// NoRestart is the finding on a write to a card whose resource asks for no restart, with the activation that it has.
+// Another resource may restart the host in the same plan, which no provider can see from here.
+func NoRestart(activation, chip string) finding.Finding {
+	if activation != "host" {
+		return finding.RestartNeeded.Find("activation = %q; the card is a %s", activation, chip)
+	}
+	return finding.RestartNeeded.Find("activation = %q leaves the restart to an infiniband_activation of the host; the "+
+		"card is a %s", activation, chip).WithWayOut("If the configuration has none, write one that depends on this " +
+		"resource, or restart the host.")
+}
+
 // serverFindings refuses a restart while clients are connected, unless the configuration names their services.
 func serverFindings(s *inventory.Snapshot, interrupts []string) []finding.Finding {
 	servers, known := s.Servers.Get()
