@@ -95,7 +95,7 @@ func resetCard(ctx context.Context, o *cards.Session, w Wait, before *cards.Look
 		return unseen(w, err)
 	}
 	c.Host.Invalidate()
-	if err = end.failure(w); err != nil {
+	if err = failed(ctx, w, before, end); err != nil {
 		o.Tell(c, journal.Step{Name: "error", Percent: journal.Unknown, Text: err.Error()})
 		return err
 	}
@@ -104,6 +104,22 @@ func resetCard(ctx context.Context, o *cards.Session, w Wait, before *cards.Look
 	}
 	o.Tell(c, journal.Step{Name: "was reset", Percent: journal.Unknown, Text: "the card runs " + w.Goal.Text})
 	return nil
+}
+
+// failed is what went wrong with a reset that has ended, in the boot in which it began or by the end of that one.
+func failed(ctx context.Context, w Wait, before *cards.Look, end *reset) error {
+	failure := end.failure(w)
+	if failure == nil {
+		return nil
+	}
+	now, err := w.Card.Host.Snapshot(ctx)
+	if err != nil {
+		return unseen(w, err)
+	}
+	if now.BootID != before.Snap.BootID {
+		return restarted(w)
+	}
+	return failure
 }
 
 // watchReset waits until a reset has ended, or is kept from coming: its request may be on its way, and systemd may be

@@ -10,7 +10,8 @@ import (
 )
 
 // planAgain is the way on after a reset that did not do it: the card is not reset for the same a second time.
-const planAgain = "Plan again. The next plan announces a restart of the host instead; it does not write the card again."
+const planAgain = "Plan again. The next plan announces a restart of the host instead, or says why it may not " +
+	"restart. It does not write the card again."
 
 func resetError(w Wait, what, means, check string, err error) *cards.Error {
 	c := w.Card
@@ -48,6 +49,13 @@ func unseen(w Wait, err error) error {
 		"Run the same command again when the host answers. It does not write the card again.", err)
 }
 
+// restarted says that the host has another boot id than before the reset: nobody has asked it for that.
+func restarted(w Wait) error {
+	return resetError(w, "The host has started anew since the reset began: it lost power, or something else has "+
+		"restarted it.", "The card loads its flash at such a start, and should run "+w.Goal.Text+".",
+		"Plan again. The plan reads what the card runs.", nil)
+}
+
 // failure is what went wrong with a reset that has ended; nil if the tool says that it did it.
 func (r *reset) failure(w Wait) error {
 	const untouched = "The card was not reset, and the host was not restarted."
@@ -58,7 +66,8 @@ func (r *reset) failure(w Wait) error {
 	case r.cutOff():
 		return resetError(w, "mstfwreset was started, and something has killed it.", "The host was not restarted. The card "+
 			"may have neither a PCI link nor a driver, and the new firmware may run already.",
-			"Plan again. The plan announces a restart of the host, or says that it has to be restarted by hand.", nil)
+			"Plan again. The next plan announces a restart of the host, or says why it may not restart or has to be restarted "+
+				"by hand.", nil)
 	case r.exit == "" && !r.begun:
 		return resetError(w, "The connection broke while the reset was asked for, or its unit did not start.", untouched,
 			"Run the same command again.", nil)
