@@ -184,3 +184,47 @@ func TestActivation_refused(t *testing.T) {
 		t.Errorf("the plan:\n%s", said)
 	}
 }
+
+// A later restart of the same host is in the diff again: the state does not keep what the last one was for.
+func TestActivation_shows_a_second_restart(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: boughtHost()})
+	ws := w.Workspace()
+	cfg := append(w.burn(host, w.Image(ImageVPI), map[string]any{"activation": "host"}),
+		activation(host, "infiniband_firmware.it"))
+	mustApply(t, ws, cfg)
+	if got := ws.Get("infiniband_activation.it", "restarts"); got != host {
+		t.Errorf("after the first restart, restarts is %v", got)
+	}
+	emptyPlan(t, ws, cfg)
+	old := w.Flash(host).GUIDs[0]
+	guids := w.guids(host, map[string]any{"activation": "host", "base_guid": "0xe41d2d0300bbbb00",
+		"allow": map[string]any{"guid_change": replacingGUIDs(old, 0xe41d2d0300bbbb00)}})[0]
+	guids.After = []string{"infiniband_firmware.it"}
+	cfg = append(cfg[:len(cfg)-1], guids, activation(host, guids.Address()))
+	plan := cleanPlan(t, ws, cfg)
+	if got := plan.Actions()["infiniband_activation.it"]; got != Update {
+		t.Errorf("the plan has %s", got)
+	}
+	for _, c := range plan.Changes {
+		if c.Resource.Type != "infiniband_activation" {
+			continue
+		}
+		before, after := Decode(c.Prior), Decode(c.Planned)
+		got := []any{field(t, before, "restarts"), field(t, before, "change"), field(t, after, "restarts"),
+			field(t, after, "change")}
+		want := []any{nil, nil, host, "activates GUIDs of 0000:01:00.0"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	if said := plan.Diags.Warnings(); len(said.Find("The apply restarts host")) != 0 {
+		t.Errorf("the plan warns of what its diff shows:\n%s", said)
+	}
+	applyStep(t, ws, plan, "")
+	if n := w.Boots(host); n != 3 {
+		t.Errorf("%d boots; expected the first and two more", n)
+	}
+	emptyPlan(t, ws, cfg)
+}

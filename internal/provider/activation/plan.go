@@ -65,7 +65,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 }
 
-// warnHidden says what an engine does not show: a state keeps what the last change was, and what is equal is hidden.
+// warnHidden says what an engine does not show: a state that was not refreshed since keeps what the last change was,
+// and what is equal is hidden.
 func (m *model) warnHidden(state *model, f foreseen, diags *diag.Diagnostics) {
 	host := m.Host.ValueString()
 	switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
@@ -141,7 +142,8 @@ func (r *Resource) waits(ctx context.Context, at *session.CardAt, diags *diag.Di
 	return all
 }
 
-// Read refreshes what the cards run.
+// Read refreshes what the cards run, and forgets the last restart: a diff hides what is equal, also the restart of a
+// host that the state says has been restarted before.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	diags := &resp.Diagnostics
 	var state model
@@ -160,6 +162,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	text := changeText(all, func(at *session.CardAt) []string { return r.waits(ctx, at, diags) })
 	planned.NoteToDo(ctx, resp.Private, text != "", diags)
 	state.ID, state.Running = state.Host, runningOf(snap)
+	state.Restart, state.Change, state.Way = attribute.NoRestart(), types.StringNull(), types.StringNull()
 	diags.Append(resp.State.Set(ctx, &state)...)
 }
 

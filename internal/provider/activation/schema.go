@@ -24,6 +24,8 @@ const description = "One restart of a host for all that waits in its cards: firm
 	"All flashes of the host are verified directly before the restart. The provider's drain commands run before it, and " +
 	"its resume commands after it. Then each card is proven to run what its flash holds. An apply that ended in between " +
 	"is found by the next plan. Destroying it only forgets.\n\n" +
+	"The refresh after a restart sets `restarts`, `drains`, `change` and `way` to null, so that the diff shows the next " +
+	"restart.\n\n" +
 	"A restart loads what every card of the host has in flash, also what somebody else has written. That alone is no " +
 	"reason for one here.\n\n" +
 	"### A reset in place of the restart\n\n" +
@@ -34,13 +36,14 @@ const description = "One restart of a host for all that waits in its cards: firm
 	"may have its cards reset.\n\n" +
 	"The host restarts instead, and `way` says why, if one card that waits cannot be reset: the card offers no " +
 	"such reset, or is a ConnectX-3; the firmware has another PSID, or MACs or settings were set; the SSH session, the " +
-	"default route or storage uses the card, whatever `allow` says; opensm runs on the host; the card has " +
+	"default route or storage uses the card; opensm runs on the host; the card has " +
 	"virtual functions; the host is a virtual machine, its kernel is locked down, or it lacks `mstfwreset`, " +
-	"`mstreg`, `lspci` or `setpci`; or a reset since the start of the host has not done it.\n\n" +
+	"`mstreg`, `lspci` or `setpci`; or a reset since the start of the host has not done it. `allow` does not permit " +
+	"such a reset; it permits the restart, which the plan refuses without it.\n\n" +
 	"The reset runs as a systemd unit of the host: the end of the apply or of the connection does not end it. " +
 	"Then the driver has to show what the flash holds. If the reset fails, or was killed, the apply says so and " +
-	"restarts nothing: the next plan announces the restart. A card without a PCI link after that is named, and " +
-	"the host has to be restarted by hand."
+	"restarts nothing: the next plan announces the restart, or refuses it. A card without a PCI link after that is " +
+	"named, and the host has to be restarted by hand."
 
 var times = attribute.TimedOperation{
 	Standard: standardTimeout, Covers: "the restart and the proof, without the wait for other cards",
@@ -69,10 +72,10 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 					"the SSH session, the default route or storage of the host: the names of those interfaces."),
 			}),
 			"timeouts": attribute.TimeoutsAttribute(ctx, times, nil),
-			"way": attribute.ComputedString("How what waited last is activated with `activation = \"least\"`: by a reset of " +
+			"way": attribute.ComputedString("How what waits is activated with `activation = \"least\"`: by a reset of " +
 				"cards, or by a restart and why; null without. The apply takes no harsher one than the plan says."),
-			"change": attribute.ComputedString("What the last restart was for, or the planned one is: " +
-				"`activates firmware, GUIDs of 0000:01:00.0; …`; null if there was none. " + attribute.BindsTheApply),
+			"change": attribute.ComputedString("What the restart is for: `activates firmware, GUIDs of 0000:01:00.0; …`; null " +
+				"if there is none. " + attribute.BindsTheApply),
 			"running": schema.MapAttribute{Computed: true, ElementType: runningType,
 				MarkdownDescription: "PSID and version that each card of the host runs, by its PCI address, without cards of " +
 					"which nothing shows it. `infiniband_firmware` and `infiniband_guids` show that after the next refresh."},
