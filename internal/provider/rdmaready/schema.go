@@ -36,8 +36,9 @@ func describe() schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Whether a host is ready for what goes over RDMA: programs, NFS, iSER, SRP, NVMe over fabrics " +
 			"and GPUs. `problems` says what to do. A host that is not ready is no error, so that a `check` block can judge " +
-			"it.\n\nA read is one command more than those of all other objects of the host. It runs as the login user, opens " +
-			"no card and changes nothing.",
+			"it.\n\nA read is one command more than those of all other objects of the host. That one runs as the login user, " +
+			"opens no card and changes nothing; the others need root, as everywhere. Of a host that is down, with " +
+			"`unreachable = \"keep\"`, everything is null, also `problems`.",
 		Attributes: map[string]schema.Attribute{
 			"id": text("The name of the host."),
 			"host": schema.StringAttribute{Required: true, Validators: []validator.String{attribute.HostName()},
