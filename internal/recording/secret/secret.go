@@ -29,11 +29,11 @@ type Remover struct {
 func New() *Remover { return &Remover{values: map[string]bool{}} }
 
 // words are the names of settings that hold a secret, or end or begin with such a word.
-const words = `passw(?:or)?d|passphrase|pass|pwd|psk|secrets?|tokens?|credentials?|private[-_. ]?key` +
+const words = `passw(?:or)?d(?:[-_]raw)?|passphrase|pass|pwd|psk|secrets?|tokens?|credentials?|private[-_. ]?key` +
 	`|preshared[-_. ]?key|` +
 	`wep[-_]?key\d?|api[-_]?key|auth[-_]?key|access[-_]?key|encryption[-_]?key|m_?key|sm_?key|sa_?key|vs_?key` +
 	`|cc_?key|am_?key|` +
-	`dhchap[-_]?(?:ctrl[-_]?)?(?:key|secret)|sed_user|community`
+	`dhchap[-_]?(?:ctrl[-_]?)?(?:key|secret)|sed_user|community|pin|wireless[-_]key\d?`
 
 // quoted is a string in quotes, with the escapes of JSON.
 const quoted = `"(?:[^"\\]|\\.)*"|'[^']*'`
@@ -46,11 +46,20 @@ var (
 	line = regexp.MustCompile(`(?im)^(\|?[ \t]*(?:- )?["']?(?:[a-z0-9]+[-_.])*(?:` + words +
 		`)["']?[ \t]*[:=][ \t]*)([^\s"'\[{|>][^\r\n]*)`)
 	// option is a flag, or an option of opensm: nothing but blanks before the value.
-	option = regexp.MustCompile(`(?im)(^\|?[ \t]*#?[ \t]*(?:[a-z0-9]+_)*(?:` + words + `)[ \t]+|\s--?(?:[a-z0-9]+-)*(?:` +
-		words + `)[ \t]+)(` + quoted + `|[^\s=:"']\S*)`)
+	option = regexp.MustCompile(`(?im)(^\|?[ \t]*#?[ \t]*(?:[a-z0-9]+[-_])*(?:` + words + `)[ \t]+` +
+		`|\s--?(?:[a-z0-9]+-)*(?:` + words + `)[ \t]+)(` + quoted + `|[^\s=:"']\S*)`)
 	// listed is a list in brackets as the value.
 	listed = regexp.MustCompile(`(?i)(["']?\b(?:[a-z0-9]+[-_.])*(?:` + words + `)["']?\s*[:=]\s*)(\[[^\]]*\]|\{[^}]*\})`)
-	login  = regexp.MustCompile(`(://[^/\s:@]*:)([^/\s@]+)(@)`)
+	// commands are places of secrets in what people have the system run.
+	commands = []*regexp.Regexp{
+		regexp.MustCompile(`(?i)(authorization["']?\s*[:=]\s*(?:[a-z]+\s+)?)([^\s"'\\]+)`),
+		regexp.MustCompile(`(\bsshpass\s+-p\s*)(` + quoted + `|\S+)`),
+		regexp.MustCompile(`(\bmysql\w*\b[^\n;|&]*?\s-p)(` + quoted + `|\S+)`),
+		regexp.MustCompile(`(\s(?:-u|-U|--user|--proxy-user)[ =]?["']?[^\s:"']+:)([^\s"']+)`),
+		regexp.MustCompile(`(\b(?:enc|auth|auth-trunc|aead|comp)\s+(?:'[^']*'|"[^"]*"|\S+)\s+)(0x[0-9a-fA-F]{8,})`),
+		regexp.MustCompile(`(\bkey\s+\d\d\s+)([0-9a-fA-F]{32,64})\b`),
+	}
+	login = regexp.MustCompile(`(://[^/\s:@]*:)([^/\s@]+)(@)`)
 	// block is a key of YAML whose lines follow: a block of text, or whole sections that hold secrets.
 	block = regexp.MustCompile(`(?i)^(\|?)([ \t]*(?:- )?)["']?((?:[a-z0-9]+[-_.])*(?:` + words +
 		`))["']?:[ \t]*(?:[|>][-+0-9]*)?[ \t]*$`)
@@ -84,7 +93,7 @@ func (r *Remover) Learn(text string) string {
 	})
 	text = r.withoutBlocks(text)
 	text = r.take(login, text)
-	for _, re := range []*regexp.Regexp{listed, line, setting, option} {
+	for _, re := range append([]*regexp.Regexp{listed, line, setting, option}, commands...) {
 		text = r.take(re, text)
 	}
 	text = formed.ReplaceAllStringFunc(text, r.remember)

@@ -19,7 +19,8 @@ var bare = []string{"ghp_0123456789abcdefABCDEF0123456789abcd", "AKIAIOSFODNN7EX
 	"0x00000000c0ffee01", "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ", "$6$rounds=5000$salt$Qk9PSzEyMzQ",
 	"NetOfTheMillers",
 	"deadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeef", "AAAAC3NzaC1lZDI1NTE5AAAAIJ",
-	"xoxb-123456789012-abcdef",
+	"xoxb-123456789012-abcdef", "0x00112233445566778899aabbccddeeff", "ffeeddccbbaa99887766554433221100",
+	"68:75:6e:74:65:72:32:00", "68:75:6e:74:65:72:32:01",
 	"UExBTlRjaWZzVE5BTFA", "504c414e5463696673544e414c50"}
 
 func TestLearn_takes_planted_secrets_out(t *testing.T) {
