@@ -2,6 +2,8 @@ package pseudonym
 
 import (
 	"fmt"
+	"maps"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,7 +23,8 @@ func (t *Table) Names(kind string, names ...string) {
 // nobody.
 var stays = strings.Fields(`localhost localdomain local ubuntu debian truenas fedora rhel redhat centos rocky almalinux
 arch archlinux linux root admin ops user server client node host network storage switch router default infiniband
-mellanox nvidia qlogic opensm ipoib ethernet kernel system systemd netplan nas lab home test none unknown mstflint`)
+mellanox nvidia qlogic opensm ipoib ethernet kernel system systemd netplan nas lab home test none unknown mstflint
+true false yes auto dhcp static`)
 
 var nameForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]$`)
 
@@ -85,8 +88,15 @@ var (
 	described = regexp.MustCompile(`(?:#\s+|\] )"\s*([^"]*[^"\s])\s*"`)
 	users     = regexp.MustCompile(`(?m)\b(?:operator|by)=([^\s@]+)@|/home/([^/\s:"']+)`)
 	desks     = regexp.MustCompile(`(?m)\b(?:operator|by)=[^\s@]+@([^\s]+)|\bowner_machine=(\S+)`)
-	domains   = regexp.MustCompile(`(?mi)^\|?\s*(?:- )?(?:search|domains|dns-search|domain|peerdns-search)` +
-		`\s*[:=]\s*\[?([^\]\n]+)`)
+	domains   = regexp.MustCompile(`(?mi)^\|?\s*(?:- )?(?:(?:search|domains|domain|peerdns-search|dns-search)` +
+		`\s*[:=]\s*\[?|dns-(?:search|domain)[ \t]+)([^\]\n]+)`)
+	// whole are names that are replaced as a whole, with their dots: of services, and of those who log in there.
+	whole = regexp.MustCompile(`(?mi)^\|?\s*(?:dhcp-hostname|dhcp-fqdn|hostname)\s*[:=]\s*["']?([A-Za-z][\w.-]*)` +
+		`|\bendpoint\s*[:=]\s*["']?([A-Za-z][\w.-]*):\d` +
+		`|\b(?:nfs)?root=(?:nfs4?:)?([A-Za-z][\w.-]*):/` +
+		`|^\|?\s*(?:[\w-]+\.)?(?:anonymous-)?identity\s*[:=]\s*["']?([^\s"',}\]]+)` +
+		`|[\s,](?:username|user)=([^\s,"']+)`)
+	dotted = regexp.MustCompile(`[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9][A-Za-z0-9_-]*)+`)
 	// servers are those of mounts and of power supplies.
 	servers = regexp.MustCompile(`(?m)^\|([A-Za-z][\w.-]*):/\S* \S+ nfs|^\|//([A-Za-z][\w.-]*)/\S* \S+ (?:cifs|smb)` +
 		`|^@run -?\d+\tups [^\s@]+@([A-Za-z][\w.-]*)`)
@@ -136,6 +146,12 @@ func (t *Table) learnNames(text string) {
 			t.more("domain", name)
 		}
 	}
+	for _, m := range whole.FindAllStringSubmatch(text, -1) {
+		t.whole([]string{"machine", "server", "server", "user", "user"}, m[1:])
+	}
+	for _, name := range dotted.FindAllString(text, -1) {
+		t.dotted[strings.ToLower(name)] = true
+	}
 	for _, n := range named {
 		for _, m := range n.by.FindAllStringSubmatch(text, -1) {
 			t.More(n.kind, strings.Join(m[1:], ""))
@@ -144,6 +160,47 @@ func (t *Table) learnNames(text string) {
 	for _, m := range described.FindAllStringSubmatch(text, -1) {
 		if !makers.MatchString(m[1]) && !descriptions.MatchString(`"`+m[1]) {
 			t.phrase("node", m[1])
+		}
+	}
+}
+
+var wholeForm = regexp.MustCompile(`^[a-z0-9][\w.@+\\-]*[a-z0-9]$`)
+
+// whole has names replaced as they are; of each kind, one may be there.
+func (t *Table) whole(kinds, names []string) {
+	for i, name := range names {
+		key := strings.ToLower(name)
+		if _, known := t.words[key]; known || len(key) < 3 || isDecimal(key) || slices.Contains(stays, key) ||
+			!wholeForm.MatchString(key) {
+			continue
+		}
+		if _, err := netip.ParseAddr(key); err != nil {
+			t.words[key], t.kinds[key], t.tokens = kinds[i]+t.next(kinds[i]), kinds[i], nil
+		}
+	}
+}
+
+// underDomains gives names to the hosts whose domain is known. Their first parts alone may be words of the system,
+// such as time, so that these stay where they have no domain.
+func (t *Table) underDomains() {
+	for _, name := range slices.Sorted(maps.Keys(t.dotted)) {
+		if _, known := t.words[name]; known {
+			continue
+		}
+		for at := 0; at < len(name); at++ {
+			if domain := name[at+1:]; name[at] == '.' && t.kinds[domain] == "domain" {
+				first := name[:at]
+				is, known := t.words[first]
+				switch {
+				case known:
+				case len(first) < 3 || slices.Contains(stays, first):
+					is = first
+				default:
+					is = "machine" + t.next("machine")
+				}
+				t.words[name], t.kinds[name] = is+"."+t.words[domain], "machine"
+				break
+			}
 		}
 	}
 }

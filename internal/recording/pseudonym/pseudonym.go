@@ -31,6 +31,7 @@ var parts = []string{
 
 // compile makes the expression that finds all tokens, with the names that are known.
 func (t *Table) compile() {
+	t.underDomains()
 	var names []string
 	for word := range t.words {
 		names = append(names, regexp.QuoteMeta(word))

@@ -222,6 +222,32 @@ func TestReplace_names_serials_and_keys(t *testing.T) {
 	}
 }
 
+// Names stand in settings of services, too, and below the domains that are searched.
+func TestReplace_names_of_services(t *testing.T) {
+	t.Parallel()
+	table, got := made([]string{"zeus"}, strings.Join([]string{
+		"time.corp.example zeus.corp.example deep.lab.corp.example time 12.5", "|    dns-search corp.example other.example",
+		"|dhcp-hostname=bobs-desk", "|      hostname: kims.lab2", "|          endpoint: \"vpn.secret.example:51820\"",
+		"|Endpoint=gate.example:51820", "=/proc/cmdline\troot=/dev/nfs nfsroot=filer.example:/root ro",
+		"|identity=alice@corp.example",
+		"|//x.y/z /mnt cifs rw,username=bob.k,uid=0", "|hostname=true",
+		"|user=(removed)", "|opts user=root rack7.other.example",
+		"gate.example bobs-desk",
+	}, "\n"))
+	want := strings.Join([]string{"machine5.domain1 host1.domain1 machine3.domain1 time 12.5",
+		"|    dns-search domain1 domain2", "|dhcp-hostname=machine1", "|      hostname: machine2",
+		"|          endpoint: \"server1:51820\"", "|Endpoint=server2:51820",
+		"=/proc/cmdline\troot=/dev/nfs nfsroot=server3:/root ro", "|identity=user1",
+		"|//x.y/z /mnt cifs rw,username=user2,uid=0",
+		"|hostname=true", "|user=(removed)", "|opts user=root machine4.domain2", "server2 machine1"}, "\n")
+	if got[0] != want {
+		t.Errorf("got\n%s, want\n%s", got[0], want)
+	}
+	if err := table.Check("x", got[0]); err != nil {
+		t.Error(err)
+	}
+}
+
 func FuzzReplace(f *testing.F) {
 	f.Add("0xe41d2d0300e44ed1 10.0.0.1/8 fe80::1", "intel9")
 	f.Add("up ip route add 2001:4860:1234::/48 dev ib9", "ib9")

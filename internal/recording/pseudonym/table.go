@@ -27,7 +27,9 @@ type Table struct {
 	pkeys  map[uint16]uint16
 	seen   map[string]bool // numbers of four digits in any text
 	// done are the replacements that were made, for the table that stays at home.
-	done   map[string]string
+	done map[string]string
+	// dotted are names with dots in any text: those of hosts under a domain that another text names.
+	dotted map[string]bool
 	tokens *regexp.Regexp
 	// keyPlace is a place of a P_Key as a whole; nil without any key.
 	keyPlace *regexp.Regexp
@@ -37,7 +39,7 @@ type Table struct {
 func New() *Table {
 	t := &Table{words: map[string]string{}, kinds: map[string]string{}, makers: map[uint32][2]uint32{},
 		shifts: map[uint32]uint32{}, masks: [3]int{24, 24, 24}, public: map[netip.Prefix]netip.Prefix{},
-		pkeys: map[uint16]uint16{}, seen: map[string]bool{}, done: map[string]string{}}
+		pkeys: map[uint16]uint16{}, seen: map[string]bool{}, done: map[string]string{}, dotted: map[string]bool{}}
 	_, _ = rand.Read(t.key[:]) // never fails
 	return t
 }
