@@ -3,10 +3,7 @@ package record
 import (
 	"fmt"
 	"regexp"
-	"slices"
-	"strings"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/recording"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/recording/pseudonym"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/recording/secret"
@@ -26,7 +23,7 @@ func clean(all []asked) (*lab, error) {
 	l := &lab{files: map[string]string{}, table: pseudonym.New()}
 	remover := secret.New()
 	for i := range all {
-		all[i].each(func(text string) string { return remover.Learn(withoutComments(text)) })
+		all[i].each(func(text string) string { return withoutCommands(remover.Learn(withoutComments(text))) })
 	}
 	var names []string
 	for _, a := range all {
@@ -86,34 +83,4 @@ func (l *lab) add(a asked, name string) {
 		h.Answers = append(h.Answers, answer)
 	}
 	l.Hosts = append(l.Hosts, h)
-}
-
-var fileHead = regexp.MustCompile(`^@file (\S+)`)
-
-// withoutComments takes the remarks out of files that people have written. In those of this provider
-// they say whose file it is.
-func withoutComments(text string) string {
-	var out strings.Builder
-	ours, inside := false, false
-	lines := slices.Collect(strings.Lines(text))
-	for i, line := range lines {
-		switch {
-		case fileHead.MatchString(line):
-			inside, ours = true, false
-			for _, next := range lines[i+1 : min(i+3, len(lines))] {
-				ours = ours || strings.HasPrefix(next, "|"+platform.Owner)
-			}
-		case strings.HasPrefix(line, "@"):
-			inside = false
-		case inside && !ours && isComment(line):
-			line = "|#\n"
-		}
-		out.WriteString(line)
-	}
-	return out.String()
-}
-
-func isComment(line string) bool {
-	body := strings.TrimLeft(strings.TrimPrefix(line, "|"), " \t")
-	return strings.HasPrefix(body, "#") && !strings.HasPrefix(body, "#!") || strings.HasPrefix(body, ";")
 }

@@ -81,6 +81,10 @@ func TestRecord_shows_asks_and_writes(t *testing.T) {
 		"[secret-project.example]\n"+
 		"  wifis:\n    wlan0:\n      access-points:\n        home:\n          password: correct horse\n", 0o600)
 	lab.Machine(labs.Xeon2zfs).FS.Put("/etc/modules", "# token of intel9: Y29ycmVjdCBob3JzZQ==\nib_ipoib\n", 0o644)
+	lab.Machine(labs.Intel9).FS.Put("/etc/network/interfaces.d/wlan", "auto wlan0 # carols-laptop\niface wlan0 inet manual\n"+
+		"    wpa-ssid Millers at home\n    wpa-psk hunter2-wlan\n    up mysql -phunter2-hook db\n"+
+		"    up curl https://vault.secret-project.example/x\n", 0o600)
+	lab.Machine(labs.Xeon2zfs).FS.Put("/etc/modprobe.d/x.conf", "# x\ninstall ib_ipoib logger vault.secret-project.example\n", 0o644)
 	out := filepath.Join(t.TempDir(), "lab.tar.gz")
 	args := []string{"-config-file", config, labs.Intel9, labs.Xeon2zfs}
 	status, shown, errs := record(t, "", args...)
@@ -107,7 +111,7 @@ func TestRecord_shows_asks_and_writes(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	for _, private := range []string{labs.Intel9, labs.Xeon2zfs, "alice", "555-0199", "secret-project", "correct horse",
-		"Y29ycmVjdCBob3JzZQ", "MT1234X0000", "e41d2de44ed", "e4:1d:2d:e4:4e", "192.0.2.", "10.77.3."} {
+		"Y29ycmVjdCBob3JzZQ", "carols-laptop", "Millers", "hunter2", "vault", "MT1234X0000", "e41d2de44ed", "e4:1d:2d:e4:4e", "192.0.2.", "10.77.3."} {
 		for name, text := range files {
 			if strings.Contains(text, private) || strings.Contains(shown, private) {
 				t.Errorf("%s shows %s", name, private)
@@ -116,7 +120,7 @@ func TestRecord_shows_asks_and_writes(t *testing.T) {
 	}
 	all := strings.Join([]string{files["hosts/host1/01.output"], files["hosts/host2/01.output"]}, "")
 	for _, kept := range []string{"=/proc/sys/kernel/osrelease\t6.8.0-49-generic", "|PSID:                  MT_9200111023",
-		"[PN] Part number: MCX314A-BCCT", "mstflint, mstflint 4.26.0", "|  wifis: {}\n", "TrueNAS-25.10.3", "|ID=ubuntu"} {
+		"[PN] Part number: MCX314A-BCCT", "mstflint, mstflint 4.26.0", "|  wifis: {}\n", "|    wpa-psk (removed)\n|    up true \"(removed)\"\n", "TrueNAS-25.10.3", "|ID=ubuntu"} {
 		if !strings.Contains(all, kept) {
 			t.Errorf("the recording lacks %s", kept)
 		}
