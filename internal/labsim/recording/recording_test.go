@@ -135,13 +135,13 @@ func TestOpen(t *testing.T) {
 			pack(t, good(text), entry{name: answerName, size: mostUnpacked + 1})},
 	}
 	for _, c := range bad {
-		if _, err := open(c.data); err == nil || err.Error() != "FILE cannot be used: "+c.want {
+		if _, err = open(c.data); err == nil || err.Error() != "FILE cannot be used: "+c.want {
 			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
 		}
 	}
-	again, err := open(pack(t, good(text), entry{name: "hosts/", kind: tar.TypeDir}, entry{name: answerName, text: text}))
-	if err != nil || again.Hosts[0].Answers[0].Output != text {
-		t.Errorf("packed again, with folders: %+v: %v", again, err)
+	lab, err = open(pack(t, good(text), entry{name: "hosts/", kind: tar.TypeDir}, entry{name: answerName, text: text}))
+	if err != nil || lab.Hosts[0].Answers[0].Output != text {
+		t.Errorf("packed again, with folders: %+v: %v", lab, err)
 	}
 	for i := range len(whole) - 1 {
 		if _, err := open(whole[:i]); err == nil || err.Error() != "FILE cannot be used: "+errCut.Error() {

@@ -187,7 +187,7 @@ func (t *Table) underDomains() {
 		if _, known := t.words[name]; known {
 			continue
 		}
-		for at := 0; at < len(name); at++ {
+		for at := range len(name) {
 			if domain := name[at+1:]; name[at] == '.' && t.kinds[domain] == "domain" {
 				first := name[:at]
 				is, known := t.words[first]
