@@ -161,9 +161,9 @@ var (
 			"PORTS in /etc/default/opensm. In the place of ALL write the ports that are to have one."}
 	OpensmLastLeaves = &Rule{Code: "SM039", Severity: NeedsConsent,
 		Title: "Refusing to remove the only subnet manager of a fabric that hosts depend on",
-		Meaning: "What runs over the fabric goes on without a subnet manager for a while. After the next restart or loss of " +
-			"a link its port stays in Initializing, and with it the SSH session, the default route or the storage that goes " +
-			"over it.",
+		Meaning: "What runs over the fabric goes on without a subnet manager for a while. After the next restart or loss " +
+			"of a link its port stays in Initializing, and with it the SSH session, the default route or the storage that " +
+			"goes over it.",
 		WayOut: "Let another subnet manager take over first. If losing them is acceptable, write into the resource and " +
 			"apply, so that the state holds it:", Attribute: Allow, Consent: "last_manager"}
 	PartitionsOnTwoFabrics = &Rule{Code: "SM037", Severity: Warn,

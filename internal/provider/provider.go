@@ -177,8 +177,8 @@ func (p *Provider) Resources(context.Context) []func() resource.Resource {
 // DataSources implements provider.Provider.
 func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
-		hostdata.New, cardsdata.New, historydata.New, fabric.New, connectivity.New, rdmaready.New, firmwareimage.NewDataSource,
-		firmwarecatalog.New,
+		hostdata.New, cardsdata.New, historydata.New, fabric.New, connectivity.New, rdmaready.New,
+		firmwareimage.NewDataSource, firmwarecatalog.New,
 		adoptiondata.New(walk),
 	}
 }

@@ -378,7 +378,7 @@ func TestReport_files(t *testing.T) {
 	}
 	for _, wrong := range [][]string{{"-o", metrics, "-metrics", metrics, "-o and -metrics name one file, " + metrics},
 		{"-backup-dir", filepath.Join(dir, "none"), "-backup-dir: stat "}, {"-backup-dir", page, page + " is no directory"}} {
-		args, says := append(wrong[:len(wrong)-1:len(wrong)-1], labs.Intel9), wrong[len(wrong)-1]
+		args, says := slices.Concat(wrong[:len(wrong)-1], []string{labs.Intel9}), wrong[len(wrong)-1]
 		if status, _, errs := say(t.Context(), args...); status != command.Usage || !strings.Contains(errs, says) {
 			t.Errorf("%q: status %d, %s", args, status, errs)
 		}

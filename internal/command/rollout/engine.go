@@ -81,8 +81,8 @@ func (e *engine) run(ctx context.Context, to io.Writer, args ...string) ([]byte,
 	cmd.Env = append(os.Environ(), "TF_IN_AUTOMATION=1")
 	for _, v := range e.vars {
 		// An apply needs the ephemeral ones again, and takes a -var of no other one with a saved plan.
-		if v, isVar := strings.CutPrefix(v, "-var="); isVar {
-			cmd.Env = append(cmd.Env, "TF_VAR_"+v)
+		if set, isVar := strings.CutPrefix(v, "-var="); isVar {
+			cmd.Env = append(cmd.Env, "TF_VAR_"+set)
 		}
 	}
 	var out, all bytes.Buffer

@@ -49,8 +49,8 @@ func ResetAll(ctx context.Context, o *cards.Session, all []Wait, did *[]string) 
 	c := left[0].Card
 	err = c.Rebooter.Drained(ctx, func(ctx context.Context) error {
 		for i, w := range left {
-			if err := resetCard(ctx, o, w, before[i]); err != nil && !errors.Is(err, errReached) {
-				return err
+			if failed := resetCard(ctx, o, w, before[i]); failed != nil && !errors.Is(failed, errReached) {
+				return failed
 			}
 			*did = append(*did, "Reset card "+w.Card.ID()+" by mstfwreset.")
 		}
@@ -138,7 +138,7 @@ func watchReset(ctx context.Context, o *cards.Session, c cards.Card, id string) 
 		default:
 			idle++
 		}
-		if r.exit != "" || idle > resetPatience && (r.begun || forgone(ctx, c, id)) {
+		if r.over(ctx, c, id, idle) {
 			return r, nil
 		}
 		if time.Since(seen) > o.Lost {
@@ -148,6 +148,11 @@ func watchReset(ctx context.Context, o *cards.Session, c cards.Card, id string) 
 			return nil, err
 		}
 	}
+}
+
+// over reports whether a reset has ended, or does not come any more after so many looks without its unit.
+func (r *reset) over(ctx context.Context, c cards.Card, id string, idle int) bool {
+	return r.exit != "" || idle > resetPatience && (r.begun || forgone(ctx, c, id))
 }
 
 // resetPatience is how many looks may find neither a unit nor its end.

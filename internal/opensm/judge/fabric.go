@@ -207,6 +207,6 @@ func checkNamedFabric(d opensm.Request, m saquery.Manager, lab found.Lab) []find
 	if here == "" || there == "" || here == there {
 		return nil
 	}
-	return []finding.Finding{finding.FabricsAreOne.Find("The fabric of port %s (fabric %s) has the subnet manager on port "+
-		"%s, which the configuration puts on fabric %s.", d.PortGUID, here, m.GUID, there)}
+	return []finding.Finding{finding.FabricsAreOne.Find("The fabric of port %s (fabric %s) has the subnet manager on "+
+		"port %s, which the configuration puts on fabric %s.", d.PortGUID, here, m.GUID, there)}
 }

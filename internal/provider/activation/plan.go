@@ -189,10 +189,10 @@ func (r *Resource) check(ctx context.Context, f foreseen, consent []string, what
 			if one.Attribute == "activation" {
 				one = one.At("host")
 			}
-			one, counts := f.ofWay(one)
-			same := func(other finding.Finding) bool { return other.Rule == one.Rule && other.Evidence == one.Evidence }
+			shown, counts := f.ofWay(one)
+			same := func(other finding.Finding) bool { return other.Rule == shown.Rule && other.Evidence == shown.Evidence }
 			if counts && !slices.ContainsFunc(found, same) {
-				found = append(found, one)
+				found = append(found, shown)
 			}
 		}
 	}

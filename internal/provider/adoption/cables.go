@@ -38,8 +38,8 @@ func (f *Lab) Cables() []byte {
 			b.WriteString(cableLine(cable))
 		}
 		said := "data.infiniband_fabric." + name + ".differences[*].message"
-		fmt.Fprintf(&b, "]\n}\n\ncheck %q {\nassert {\ncondition = length(%s) == 0\nerror_message = join(\"\\n\", %s)\n}\n}\n"+
-			"\noutput %q {\ndescription = \"What differs from these cables. A change of it is drift.\"\nvalue = %s\n}\n",
+		fmt.Fprintf(&b, "]\n}\n\ncheck %q {\nassert {\ncondition = length(%s) == 0\nerror_message = join(\"\\n\", %s)\n}\n}"+
+			"\n\noutput %q {\ndescription = \"What differs from these cables. A change of it is drift.\"\nvalue = %s\n}\n",
 			"fabric_"+name, said, said, "fabric_"+name, said)
 		blocks = append(blocks, b.String())
 	}

@@ -161,8 +161,8 @@ func nodeSchema() schema.NestedAttributeObject {
 		"lid":               integer("LID, of an adapter that of its first port on this fabric; 0 if none was assigned."),
 		"port_count":        integer("Ports that it has."),
 		"running_version": schema.StringAttribute{Computed: true, CustomType: attribute.VersionType{},
-			MarkdownDescription: "Firmware of a switch of Mellanox, as its management agent says; null if it does not, without " +
-				"a subnet manager, of an adapter, and with `detail = false`."},
+			MarkdownDescription: "Firmware of a switch of Mellanox, as its management agent says; null if it does not, " +
+				"without a subnet manager, of an adapter, and with `detail = false`."},
 		"running_psid": schema.StringAttribute{Computed: true, CustomType: attribute.PSIDType{},
 			MarkdownDescription: "PSID of such a switch; null as above."},
 		"pcie_lanes": integer("Lanes of the card's slot in use; null unless the card was found in a host."),

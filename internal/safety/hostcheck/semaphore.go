@@ -22,8 +22,8 @@ func Semaphore(pci ib.PCIAddress) string {
 // DeadSemaphore is the way out where a tool that was killed holds a card of the later chips, by one of
 // two semaphores. Neither is freed blindly: nobody sees who else may hold it.
 func DeadSemaphore(pci ib.PCIAddress) string {
-	return fmt.Sprintf("A tool that was killed may have left a semaphore of the card set. If that was mstfwreset, the PCI "+
-		"link of the card may be down: restart the host.\n"+
+	return fmt.Sprintf("A tool that was killed may have left a semaphore of the card set. If that was mstfwreset, the "+
+		"PCI link of the card may be down: restart the host.\n"+
 		"1. Make sure on the host that no program uses the card: pgrep -a 'mst|flint|fwupd' names no process, and no "+
 		"management controller is updating the card.\n"+
 		"2. Free the semaphore of the configuration space: mstmcra -c %[1]s. mstflint -clear_semaphore does not.\n"+
