@@ -1,6 +1,8 @@
 package acctest
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,6 +21,13 @@ func TestAdopt_cables(t *testing.T) {
 	w.needSimulated("cables that are pulled")
 	drivers(w)
 	o := newFolder(t, buildProvider(t))
+	dark := newFolder(t, o.binary)
+	dark.adopts(w) // no subnet manager rules the fabric yet
+	if _, err := os.Stat(filepath.Join(dark.dir, "cables.tf")); err == nil {
+		t.Errorf("the cables of a fabric that is down are expected:\n%s", dark.text("cables.tf"))
+	}
+	w.Manage(labs.Intel9, 14)
+	w.waitActive(labs.Intel9, 1)
 	o.adopts(w)
 	cables := strings.Join(strings.Fields(o.text("cables.tf")), " ")
 	if want := `{ a = "intel9/1", b = "0x0002c902004a1b00/1", min_width = "4X", min_speed = "FDR" },`; !strings.Contains(cables, want) {

@@ -14,12 +14,21 @@ type cabling struct {
 	cables     []tftypes.Value
 }
 
+// cablingOf has no cables of a fabric without a subnet manager: one that is down is not as it is meant to be.
 func cablingOf(host string, fabric map[string]tftypes.Value) (c cabling) {
 	c.host, c.port = host, textOf(fabric["port_guid"])
-	if list := fabric["links"]; !list.IsNull() && list.IsKnown() {
-		_ = list.As(&c.cables) // it is a list
+	if len(listOf(fabric["sms"])) > 0 {
+		c.cables = listOf(fabric["links"])
 	}
 	return c
+}
+
+// listOf are the elements of a list; nil of one that is null or not known.
+func listOf(list tftypes.Value) (elements []tftypes.Value) {
+	if !list.IsNull() && list.IsKnown() {
+		_ = list.As(&elements) // it is a list
+	}
+	return elements
 }
 
 // Cables is a file that holds the cables of each fabric that was drawn; empty without one. Error counters are
