@@ -109,3 +109,19 @@ func TestGoalError_says_that_somebody_else_wrote(t *testing.T) {
 		}
 	}
 }
+
+// A unit may be seen to run a moment before its end is read: what the shell noted of a signal counts.
+func TestReset_cutOff(t *testing.T) {
+	for _, c := range []struct {
+		reset reset
+		want  bool
+	}{
+		{reset{begun: true, exit: "137"}, true}, {reset{begun: true, runs: true, exit: "137"}, true},
+		{reset{begun: true}, true}, {reset{begun: true, runs: true}, false}, {reset{begun: true, exit: "1"}, false},
+		{reset{exit: "137"}, false},
+	} {
+		if got := c.reset.cutOff(); got != c.want {
+			t.Errorf("%+v: %v", c.reset, got)
+		}
+	}
+}

@@ -29,9 +29,10 @@ type reset struct {
 func (r reset) refused() bool { return !r.begun && !r.runs }
 
 // cutOff reports whether the tool was started and something has ended it: the shell gives 128 and more for a signal.
+// The unit was looked at first, so that it may have run still when the end was already written.
 func (r reset) cutOff() bool {
 	status, err := strconv.Atoi(r.exit)
-	return r.begun && !r.runs && (err != nil || status > 128)
+	return r.begun && (err == nil && status > 128 || err != nil && !r.runs)
 }
 
 // resets are those of the cards of a host, by the name of the card in a path.
