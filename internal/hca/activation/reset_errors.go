@@ -131,15 +131,8 @@ func resetFailed(c cards.Card, g Goal, err error) error {
 			Facts: []cards.Fact{{"Host", c.Host.Name()}}, Err: step.Err,
 		}
 	}
-	by := step.ByHand()
-	if by == "" {
-		return cause
+	if left := notResumed(c, step, "A drain command or a resume command failed around the reset of a card."); left != nil {
+		return errors.Join(cause, left)
 	}
-	return errors.Join(cause, &cards.Error{
-		Summary: "Unable to run the resume commands of host " + c.Host.Name(),
-		Heading: "Unable to run the resume commands of host " + c.Host.Name(),
-		What:    "A drain command or a resume command failed around the reset of a card.",
-		Means:   "What the drain commands have stopped may still be stopped.",
-		Check:   by, Facts: []cards.Fact{{"Host", c.Host.Name()}}, Err: step.UnresumedBy,
-	})
+	return cause
 }
