@@ -34,26 +34,14 @@ type check struct {
 	holds func(output string) error
 }
 
-// open starts a lab and writes what an operator needs into its directory.
-func open(dir, name string) (*labs.Lab, error) {
-	hosts, ok := labs.Named[name]
-	if !ok {
-		return nil, fmt.Errorf("no lab %q; there are %s", name, strings.Join(labs.Names(), ", "))
-	}
-	started, err := labs.Start(dir, labsim.Options{}, hosts()...)
+// startLab starts the lab of the example and writes what an operator needs into its directory.
+func startLab(dir string, say func(string, ...any)) (*lab, error) {
+	started, err := labs.Start(dir, labsim.Options{}, labs.TwoHosts()...)
 	if err != nil {
 		return nil, err
 	}
 	if err = control.WriteFiles(started); err != nil {
 		started.Close()
-		return nil, err
-	}
-	return started, nil
-}
-
-func startLab(dir string, say func(string, ...any)) (*lab, error) {
-	started, err := open(dir, "crossflash")
-	if err != nil {
 		return nil, err
 	}
 	return watch(started, say), nil

@@ -46,7 +46,7 @@ export GPG_FINGERPRINT
 build() {
 	git clone -q "$root" "$1"
 	if [ "${2:-}" = this ]; then
-		sed -i -E "s/^( *goos): .*/\1: [${platform%_*}]/; s/^( *goarch): .*/\1: [${platform#*_}]/" "$1/.goreleaser.yml"
+		sed -i -E "s/^( *goos): \[linux, .*/\1: [${platform%_*}]/; s/^( *goarch): .*/\1: [${platform#*_}]/" "$1/.goreleaser.yml"
 	fi
 	(cd "$1" && "$root/.tools/bin/goreleaser" release --snapshot --clean >"$1.log" 2>&1) || {
 		cat "$1.log"
@@ -63,14 +63,20 @@ build "$second" "${2:-}"
 dist=$first/bin/release
 
 step "what there is"
-listed() { sed -n -E "s/^ *$1: \[(.*)\]/\1/p" "$first/.goreleaser.yml" | tr -d ','; }
+# The first build is the provider, the second the simulated lab.
+listed() { sed -n -E "s/^ *$1: \[(.*)\]/\1/p" "$first/.goreleaser.yml" | sed -n "$2p" | tr -d ','; }
 platforms=
 manifest=${name}_${VERSION}_manifest.json
 cp "$first/.release/terraform-registry-manifest.json" "$dist/$manifest"
 cp "$second/.release/terraform-registry-manifest.json" "$second/bin/release/$manifest"
 files=("$manifest")
-for os in $(listed goos); do
-	for arch in $(listed goarch); do
+for os in $(listed goos 2); do
+	for arch in $(listed goarch 2); do
+		files+=("infiniband-lab_${VERSION}_${os}_$arch".{tar.gz,cdx.json})
+	done
+done
+for os in $(listed goos 1); do
+	for arch in $(listed goarch 1); do
 		platforms="$platforms ${os}_$arch"
 		files+=("${name}_${VERSION}_${os}_$arch".{zip,cdx.json})
 	done
@@ -80,7 +86,7 @@ sums=${name}_${VERSION}_SHA256SUMS
 diff <(printf '%s\n' "${files[@]}" | sort) <(awk '{ print $2 }' "$dist/$sums" | sort) || fail "SHA256SUMS names other files"
 (cd "$dist" && sha256sum --check --quiet "$sums") || fail "the checksums are wrong"
 grep -q '"6.0"' "$dist/$manifest" || fail "the manifest does not name protocol 6.0"
-(cd "$dist" && du -h -- *.zip)
+(cd "$dist" && du -h -- *.zip *.tar.gz)
 
 step "both builds have the same bytes"
 for file in "${files[@]}" "$sums"; do
@@ -109,9 +115,21 @@ done < <(go version -m "$unpacked/$binary" | awk '$1 == "dep" { print $2, $3 }')
 [ "$parts" -gt 0 ] || fail "go version -m names no module"
 echo "$binary, $(stat -c %s "$unpacked/$binary") bytes, from $parts modules, each in the list and with its licence"
 
-step "a simulated lab"
-go build -o "$work/demo" ./internal/demo
-"$work/demo" -serve -provider "$unpacked/$binary" >"$work/lab.txt" &
+if [ "${platform%_*}" = linux ]; then
+	step "a simulated lab, of its own archive"
+	mkdir "$work/lab"
+	tar -xzf "$dist/infiniband-lab_${VERSION}_$platform.tar.gz" -C "$work/lab"
+	for file in LICENSE LICENSES-of-modules.txt examples/lab-crossflash/main.tf examples/modules/lab/main.tf; do
+		[ -s "$work/lab/$file" ] || fail "$file is not in the archive of the lab"
+	done
+	[ "$("$work/lab/infiniband-lab" version)" = "infiniband-lab $VERSION" ] || fail "the lab is of another version"
+else
+	step "a simulated lab"
+	mkdir "$work/lab"
+	cp -r examples "$work/lab/"
+	go build -o "$work/lab/infiniband-lab" ./internal/labsim/cmd/infiniband-lab
+fi
+"$work/lab/infiniband-lab" serve crossflash >"$work/lab.txt" &
 lab=$!
 until grep -q '^Firmware images' "$work/lab.txt"; do
 	kill -0 "$lab" 2>/dev/null || fail "the lab did not start"
@@ -133,8 +151,8 @@ install() { # engine
 	local dir
 	dir=$work/$(basename "$1") lock=()
 	step "$("$1" version | head -1): lock, init, validate, plan"
-	cp -r examples/lab-crossflash "$dir"
-	cd "$dir"
+	cp -r "$work/lab/examples" "$dir"
+	cd "$dir/lab-crossflash"
 	for p in $platforms; do lock+=("-platform=$p"); done
 	"$1" providers lock -fs-mirror="$mirror" "${lock[@]}" >lock.log || { cat lock.log; fail "providers lock"; }
 	[ "$(grep -c '"h1:' .terraform.lock.hcl)" = "${#lock[@]}" ] || { cat .terraform.lock.hcl; fail "the lock file does not have each platform"; }

@@ -92,11 +92,12 @@ type Request struct {
 	Command string `json:"command,omitempty"` // exec: for the user's shell
 	Stdin   string `json:"stdin,omitempty"`   // exec
 	// power: cut, reboot, halt, start; cable: out, in; slot: exchange, renumber, move
-	Action string            `json:"action,omitempty"`
-	PCI    string            `json:"pci,omitempty"`   // cable, slot: address of the card
-	To     string            `json:"to,omitempty"`    // slot move: the new address
-	Port   int               `json:"port,omitempty"`  // cable
-	Fault  *labsim.FaultSpec `json:"fault,omitempty"` // fault: replaces what is set
+	Action string `json:"action,omitempty"`
+	// cable, slot: address of the card; empty for the only one of its host
+	PCI   string            `json:"pci,omitempty"`
+	To    string            `json:"to,omitempty"`    // slot move: the new address
+	Port  int               `json:"port,omitempty"`  // cable
+	Fault *labsim.FaultSpec `json:"fault,omitempty"` // fault: replaces what is set
 }
 
 // Result is what a command printed.
@@ -167,6 +168,25 @@ func (s *Server) power(r *http.Request) (any, error) {
 	return map[string]any{"host": m.Name, "boots": m.Boots()}, nil
 }
 
+// theCard is the card that a request means.
+func theCard(m *labsim.Machine, q *Request) (*labsim.Card, error) {
+	all := m.Cards()
+	if q.PCI == "" && len(all) == 1 {
+		q.PCI = all[0].Config.BDF
+	}
+	var addresses []string
+	for _, c := range all {
+		if c.Config.BDF == q.PCI {
+			return c, nil
+		}
+		addresses = append(addresses, c.Config.BDF)
+	}
+	if q.PCI == "" {
+		return nil, fmt.Errorf("say which card of %s; there are %s", m.Name, strings.Join(addresses, ", "))
+	}
+	return nil, fmt.Errorf("%s has no card at %q; there are %s", m.Name, q.PCI, strings.Join(addresses, ", "))
+}
+
 // cable pulls the cable of a card's port out, or puts it back where it was.
 func (s *Server) cable(r *http.Request) (any, error) {
 	q, m, err := s.request(r)
@@ -175,6 +195,9 @@ func (s *Server) cable(r *http.Request) (any, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, err = theCard(m, &q); err != nil {
+		return nil, err
+	}
 	at := labsim.CardEnd(m.Name, q.PCI, q.Port)
 	there, connected := s.lab.Peer(at)
 	before, pulled := s.out[at]
@@ -206,9 +229,9 @@ func (s *Server) slot(r *http.Request) (any, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := m.Card(q.PCI)
-	if c == nil {
-		return nil, fmt.Errorf("%s has no card at %q", m.Name, q.PCI)
+	c, err := theCard(m, &q)
+	if err != nil {
+		return nil, err
 	}
 	switch q.Action {
 	case "exchange":

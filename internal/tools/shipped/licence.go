@@ -104,7 +104,7 @@ func recognize(text string) (string, error) {
 }
 
 // writeNotices collects the texts of all modules. The same text is written once.
-func writeNotices(path string, found []module) error {
+func writeNotices(path, program string, found []module) error {
 	var order []string
 	users := map[string][]string{}
 	for _, m := range found {
@@ -121,7 +121,7 @@ func writeNotices(path string, found []module) error {
 		}
 	}
 	var b bytes.Buffer
-	b.WriteString("terraform-provider-infiniband contains the software below, under the licences below.\n")
+	fmt.Fprintf(&b, "%s contains the software below, under the licences below.\n", program)
 	for _, text := range order {
 		fmt.Fprintf(&b, "\n%s\n\n%s\n\n%s\n", strings.Repeat("=", 80), strings.Join(users[text], "\n"), text)
 	}

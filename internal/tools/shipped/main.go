@@ -1,4 +1,4 @@
-// Command shipped says which modules the provider's binary is built from. It
+// Command shipped says which modules the programs of a release are built from. It
 // checks their licences, writes the list that lies beside each zip file of a
 // release, and collects the texts that the licences ask to be passed on. It is
 // not part of the provider.
@@ -11,22 +11,24 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path"
 	"strings"
 	"syscall"
 )
 
 const usage = `usage: shipped                     list modules and licences; status 1 if one is not known to be free to ship
-       shipped -notices FILE       write the texts of all licences
+       shipped -notices FILE       write the texts of all licences; -of PROGRAM, as .goreleaser.yml names it, for one that is not the provider
        shipped -sbom FILE BINARY   write what BINARY is built from, as CycloneDX
 `
 
 func main() {
 	notices := flag.String("notices", "", "write the texts of all licences into this `file`")
 	sbom := flag.String("sbom", "", "write what a binary is built from into this `file`")
+	program := flag.String("of", ".", "`program` of -notices, as .goreleaser.yml names it")
 	flag.Usage = func() { fmt.Fprint(os.Stderr, usage) }
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *notices, *sbom, flag.Args())
+	err := run(ctx, *program, *notices, *sbom, flag.Args())
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "shipped:", err)
@@ -34,7 +36,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, notices, sbom string, args []string) error {
+func run(ctx context.Context, program, notices, sbom string, args []string) error {
 	if sbom != "" {
 		if len(args) != 1 {
 			return errors.New("name one binary")
@@ -44,12 +46,15 @@ func run(ctx context.Context, notices, sbom string, args []string) error {
 	if len(args) != 0 {
 		return fmt.Errorf("unknown argument %q", args[0])
 	}
-	found, err := releasedModules(ctx)
+	if notices == "" {
+		program = "" // all
+	}
+	found, err := releasedModules(ctx, program)
 	if err != nil {
 		return err
 	}
 	if notices != "" {
-		return writeNotices(notices, found)
+		return writeNotices(notices, path.Base(importPath(program)), found)
 	}
 	return check(found)
 }

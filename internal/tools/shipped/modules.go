@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,14 +34,15 @@ type module struct {
 // platforms are those that .goreleaser.yml builds for.
 type platforms struct {
 	Builds []struct {
+		Main string   `yaml:"main"`
 		OS   []string `yaml:"goos"`
 		Arch []string `yaml:"goarch"`
 	} `yaml:"builds"`
 }
 
-// releasedModules lists the modules that the binary of any released platform contains,
-// without the provider itself. Packages differ between systems.
-func releasedModules(ctx context.Context) ([]module, error) {
+// releasedModules lists the modules that a program contains on any platform that it is released for, without our own.
+// Packages differ between systems. A program is named as in .goreleaser.yml; "" is all of them.
+func releasedModules(ctx context.Context, program string) ([]module, error) {
 	root, err := output(ctx, nil, "list", "-m", "-f", "{{.Dir}}", provider)
 	if err != nil {
 		return nil, err
@@ -59,16 +61,15 @@ func releasedModules(ctx context.Context) ([]module, error) {
 	}
 	all := map[string]module{standardLibrary: library}
 	for _, build := range p.Builds {
-		for _, system := range build.OS {
-			for _, arch := range build.Arch {
-				if err = addModules(ctx, all, "GOOS="+system, "GOARCH="+arch); err != nil {
-					return nil, err
-				}
-			}
+		if program != "" && build.Main != program {
+			continue
+		}
+		if err = addModules(ctx, all, importPath(build.Main), build.OS, build.Arch); err != nil {
+			return nil, err
 		}
 	}
 	if len(all) == 1 {
-		return nil, errors.New(".goreleaser.yml names no platform, or the provider uses no module")
+		return nil, fmt.Errorf(".goreleaser.yml names no platform of %q, or it uses no module", program)
 	}
 	var list []module
 	for _, m := range all {
@@ -78,8 +79,22 @@ func releasedModules(ctx context.Context) ([]module, error) {
 	return list, nil
 }
 
-func addModules(ctx context.Context, all map[string]module, env ...string) error {
-	out, err := output(ctx, append(env, "CGO_ENABLED=0"), "list", "-deps", "-json=Module", provider)
+// importPath is the path of a main package that stands in .goreleaser.yml.
+func importPath(program string) string { return path.Join(provider, program) }
+
+func addModules(ctx context.Context, all map[string]module, program string, systems, archs []string) error {
+	for _, system := range systems {
+		for _, arch := range archs {
+			if err := addModulesOn(ctx, all, program, "GOOS="+system, "GOARCH="+arch); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func addModulesOn(ctx context.Context, all map[string]module, program string, env ...string) error {
+	out, err := output(ctx, append(env, "CGO_ENABLED=0"), "list", "-deps", "-json=Module", program)
 	if err != nil {
 		return err
 	}

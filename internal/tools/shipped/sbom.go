@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 )
 
 // bom is the part of CycloneDX 1.6 that a Go binary has something to say for.
@@ -63,10 +64,11 @@ func writeSBOM(ctx context.Context, path, binary string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", binary, err)
 	}
-	if info.Path != provider {
+	program, ours := strings.CutPrefix(info.Path, provider)
+	if !ours {
 		return fmt.Errorf("%s is built from %s, not from %s", binary, info.Path, provider)
 	}
-	found, err := releasedModules(ctx)
+	found, err := releasedModules(ctx, "."+program)
 	if err != nil {
 		return err
 	}
@@ -75,8 +77,8 @@ func writeSBOM(ctx context.Context, path, binary string) error {
 		return err
 	}
 	sum := sha256.Sum256(data)
-	self := component{Type: "application", Ref: "pkg:golang/" + provider, Name: filepath.Base(binary),
-		PURL: "pkg:golang/" + provider, Licences: []licenceChoice{{"Apache-2.0"}},
+	self := component{Type: "application", Ref: "pkg:golang/" + info.Path, Name: filepath.Base(binary),
+		PURL: "pkg:golang/" + info.Path, Licences: []licenceChoice{{"Apache-2.0"}},
 		Hashes: []hash{{"SHA-256", hex.EncodeToString(sum[:])}}}
 	for _, s := range info.Settings {
 		self.Properties = append(self.Properties, property{"go:build:" + s.Key, s.Value})

@@ -53,7 +53,7 @@ func TestModule_withoutLicenceIsRefused(t *testing.T) {
 	b := a
 	b.Path = "example.org/b"
 	path := filepath.Join(dir, "all")
-	if err := writeNotices(path, []module{a, b}); err != nil {
+	if err := writeNotices(path, "a-program", []module{a, b}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)

@@ -18,7 +18,7 @@ func TestTalk_refuses_what_it_does_not_know(t *testing.T) {
 		{"drift", []string{"a", "list"}, []string{`no drift "list"`, "link-type PCI_ADDRESS PORT", "mtu INTERFACE MTU", "opensm-stop"}},
 		{"drift", []string{"a"}, []string{"link-type PCI_ADDRESS PORT", "opensm-stop"}},
 	} {
-		status, err := talk(t.Context(), nil, c.verb, c.args)
+		status, err := client{}.talk(t.Context(), c.verb, c.args)
 		if status != 2 || err == nil {
 			t.Errorf("%s %q: status %d, error %v", c.verb, c.args, status, err)
 			continue
