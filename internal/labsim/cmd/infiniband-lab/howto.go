@@ -23,26 +23,25 @@ type hints struct {
 
 // complete makes paths absolute, and finds the examples that lie beside the program in an archive of the release.
 func (h *hints) complete() error {
-	h.program = "infiniband-lab"
+	if h.program = os.Args[0]; !strings.Contains(h.program, "/") {
+		h.program = "" // found on PATH
+	}
 	if self, err := os.Executable(); err == nil && h.examples == "" {
 		if there, bad := os.Stat(filepath.Join(filepath.Dir(self), "examples")); bad == nil && there.IsDir() {
 			h.examples = filepath.Join(filepath.Dir(self), "examples")
 		}
 	}
 	for _, path := range []*string{&h.program, &h.provider, &h.examples} {
-		typed := *path
-		if path == &h.program {
-			typed = os.Args[0]
-		}
-		if !strings.Contains(typed, "/") { // found on PATH, or not there
+		if *path == "" {
 			continue
 		}
-		abs, err := filepath.Abs(typed)
+		abs, err := filepath.Abs(*path)
 		if err != nil {
 			return err
 		}
 		*path = abs
 	}
+	h.program = cmp.Or(h.program, "infiniband-lab")
 	return nil
 }
 
