@@ -15,8 +15,9 @@ var (
 		Meaning: "The change cuts the host off from other networks. If the port becomes InfiniBand, it stays cut off.",
 		WayOut:  "Move the default route. If losing it is acceptable, write into the resource:"}
 	KernelLockedDown = &Rule{Code: "HO003", Severity: Refuse, Title: "Kernel lockdown forbids access to the card",
-		Meaning: "A locked-down kernel lets no tool write to a PCI device. Secure Boot usually turns lockdown on.",
-		WayOut:  "Start the host without lockdown before the change, or load a signed mstflint_access module."}
+		Meaning: "A locked-down kernel lets no tool at a PCI device. Secure Boot usually turns lockdown on. Plans still show " +
+			"the firmware of a ConnectX-4 or later whose firmware writes the flash: its driver tells it (devlink).",
+		WayOut: "Start the host without lockdown before the change, or load a signed mstflint_access module."}
 	FlashJobRunning = &Rule{Code: "HO004", Severity: Refuse, Title: "Another flash job is running on the host",
 		Meaning: "Two writers on one host can destroy a card. An apply waits for a job of its own card that runs when it " +
 			"begins (HO005). It is refused if another apply starts a job of that card after that, as its own verdict is old " +

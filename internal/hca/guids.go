@@ -122,8 +122,9 @@ func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (cards.Assessment, error
 		return cards.Assessment{}, err
 	}
 	a := o.Assess(g.Card, l)
+	a.Card.Flash = l.Card.ReadFlash()
 	in := g.input(a, nil)
-	if l.Card.Flash != nil {
+	if a.Card.Flash != nil {
 		in.Waits = differs(l.Card.Flash.GUIDs, effective(l))
 	}
 	first := safety.GUIDs(in)
@@ -194,7 +195,7 @@ func (g GUIDs) entry(v safety.Verdict, before safety.CardFacts) (journal.Entry, 
 func ReadGUIDs(l *cards.Look) GUIDState {
 	state := GUIDState{Effective: effective(l), OneBase: !l.Card.Chip.IsFS2()}
 	state.JobID = l.Jobs.Own().Last(journal.GUIDs).ID
-	if l.Card.Flash == nil {
+	if l.Card.ReadFlash() == nil {
 		return state
 	}
 	state.InFlash, state.Blank = l.Card.Flash.GUIDs, l.Card.Flash.BlankGUIDs

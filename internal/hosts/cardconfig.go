@@ -215,12 +215,12 @@ func notServed(c *inventory.Card, s *inventory.Snapshot) string {
 // "direct PCI access"), and mstflint's own module is not loaded.
 func lockedOut(c *inventory.Card, s *inventory.Snapshot) bool {
 	mode := s.Lockdown.Or("")
-	return c.Flash == nil && mode != "" && mode != "none" && !s.Modules["mstflint_access"]
+	return c.ReadFlash() == nil && mode != "" && mode != "none" && !s.Modules["mstflint_access"]
 }
 
 // whyNotAsked says why mstconfig is not asked; empty if it is.
 func whyNotAsked(c *inventory.Card, s *inventory.Snapshot) string {
-	if _, text := inUse(c, s, c.Flash != nil); text != "" {
+	if _, text := inUse(c, s, c.ReadFlash() != nil); text != "" {
 		return text
 	}
 	switch c.FlashFailure {

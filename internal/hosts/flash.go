@@ -7,14 +7,36 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/devlink"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
 // notUnderstood marks a query that succeeded and could not be read.
 const notUnderstood = "output not understood"
 
-// readFlash reads the tool's view of the card's flash, or why there is none.
+// readFlash reads the tool's view of the card's flash, or why there is none. Of a card that no tool can reach,
+// because the kernel is locked down or there is no mstflint, the driver tells the firmware.
 func readFlash(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
+	askedTool(c, s, a)
+	run, asked := a.Runs["devlink "+c.PCI.String()]
+	if !asked || c.Flash != nil || c.FlashFailure != inventory.FlashToolMissing && !lockedOut(c, s) {
+		return
+	}
+	told, err := devlink.ParseInfo(run.Output)
+	if run.Status != 0 || err != nil {
+		c.FlashError += fmt.Sprintf(". The driver does not tell the firmware either (devlink dev info, status %d: %s)",
+			run.Status, firstLine(run.Output))
+		return
+	}
+	c.Flash = &inventory.Flash{ImageType: c.Chip.Format, Firmware: ib.Firmware{PSID: told.PSID, FW: told.Stored},
+		ByDriver: true}
+	if told.Running != told.Stored {
+		c.Flash.RunningFW = told.Running
+	}
+}
+
+// askedTool reads the answer of the tool.
+func askedTool(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
 	run, asked := a.Runs["flash "+c.PCI.String()]
 	unread := func(kind, why string) {
 		c.FlashFailure, c.FlashError = kind, why

@@ -64,7 +64,7 @@ func (c *Card) observedIdentity(s *Snapshot) ib.Identity {
 	id := ib.Identity{Serial: c.Serial.Or(""), Part: c.PartNumber, Chip: c.Chip.Name}
 	// Jobs compare the GUIDs in flash. A driver shows those that the card was started with: what
 	// somebody has set since makes it no other card.
-	if f := c.Flash; f != nil {
+	if f := c.ReadFlash(); f != nil {
 		id.MACs = []ib.MAC{f.GUIDs.MAC1, f.GUIDs.MAC2}
 		id.GUIDs = []ib.GUID{f.GUIDs.Node, f.GUIDs.Port1, f.GUIDs.Port2}
 	} else if id.Token() == "" { // anybody sets the address of an interface, as a bond does

@@ -132,7 +132,7 @@ type Card struct {
 	SystemGUID  ib.GUID
 	Ports       []Port
 
-	Flash      *Flash // nil if the query did not succeed
+	Flash      *Flash // nil if neither the tool nor the driver tells it
 	FlashError string // first error line of the tool, or why it was not asked
 	// FlashFailure is the kind of failure behind FlashError, one of
 	// mstflint.FailureKind, "timeout", "output not understood", "busy" or "users not
@@ -182,35 +182,6 @@ type Port struct {
 	IsSM       fact.Bool // an SM is bound to this port (capability mask bit 1)
 	Netdev     string    // interface of this port; empty if none
 }
-
-// InFlash is what the tool reads from the card's flash; zero if that is not known, which
-// Flash says.
-func (c *Card) InFlash() Flash {
-	if c.Flash == nil {
-		return Flash{}
-	}
-	return *c.Flash
-}
-
-// FlashKnown reports whether the query of the flash succeeded.
-func (c *Card) FlashKnown() bool { return c.Flash != nil }
-
-// Flash is what the tool reads from the card's flash.
-type Flash struct {
-	ImageType      string       // "FS2"
-	ib.Firmware                 // its PSID is empty if the tool printed none
-	RunningFW      ib.FWVersion // only if it differs from FW and is known
-	ReleaseDate    string       // "2017-09-05"; empty: none
-	ProductVersion string       // empty: none
-	GUIDs          ib.GUIDSet
-	BlankGUIDs     bool
-	VSD            string
-	ROM            []string
-	SecurityAttrs  string // empty or N/A: none
-}
-
-// HasROM reports whether the flash has a boot ROM.
-func (f Flash) HasROM() bool { return len(f.ROM) > 0 }
 
 // StoredLinkTypes is what mstconfig says of the link types in a card's own configuration.
 // It is no part of the snapshot: only link types ask for it, by a command of their own.

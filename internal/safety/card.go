@@ -126,7 +126,7 @@ func driverFindings(card CardFacts, host HostFacts) []finding.Finding {
 
 // cardState gives the findings on what is in the card's flash now.
 func cardState(card CardFacts) []finding.Finding {
-	if !card.FlashKnown() {
+	if card.ReadFlash() == nil {
 		f := finding.FlashUnreadable.Find("%s", cmp.Or(card.FlashError, "the query gave no answer"))
 		switch {
 		case card.FlashFailure == inventory.FlashLocked:
@@ -160,7 +160,7 @@ func cardState(card CardFacts) []finding.Finding {
 // an image, or the GUIDs, for which the tool burns the image in flash once more.
 func rewritable(card CardFacts) []finding.Finding {
 	found := cardState(card)
-	if !card.FlashKnown() {
+	if card.ReadFlash() == nil {
 		return found
 	}
 	whole := card.Verified == VerifyGood || card.Verified == VerifyBlank
@@ -240,7 +240,7 @@ func awaitsRestart(card CardFacts, rule *finding.Rule, format string, args ...an
 // identity gives the findings on the GUIDs and MACs in flash. For a burn they are
 // remarks: the burn keeps them.
 func identity(card CardFacts, lab clash.Facts) []finding.Finding {
-	if !card.FlashKnown() {
+	if card.ReadFlash() == nil {
 		return nil
 	}
 	g := card.InFlash().GUIDs

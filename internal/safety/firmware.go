@@ -32,7 +32,7 @@ func Firmware(in FirmwareInput) Verdict {
 	v.Findings = append(v.Findings, writable(in)...)
 	v.Findings = append(v.Findings, stagedFindings(in.Card, finding.FlashNotRunning, in.Request.UnprovenFlash)...)
 	v.Findings = append(v.Findings, identity(in.Card, in.Lab)...)
-	if in.Card.FlashKnown() {
+	if in.Card.ReadFlash() != nil {
 		v.Findings = append(v.Findings, match(in)...)
 	}
 	v.Findings = append(v.Findings, machine(in.Card, in.Host, 4*in.Image.Size+spaceReserve)...)
@@ -56,7 +56,7 @@ func writable(in FirmwareInput) []finding.Finding {
 			Now: card.Rollback.compared(), New: in.Image.compared(), Consent: in.Request.WithoutCopy})
 	}
 	found := rewritable(card)
-	if card.FlashKnown() {
+	if card.ReadFlash() != nil {
 		found = append(found, checkConnectX4(card, in.Image)...)
 		found = append(found, pastFirmware(card, in.Image)...)
 	}

@@ -47,10 +47,10 @@ func bootable(card CardFacts) []finding.Finding {
 // Secure reports whether the firmware of a card lets no tool read the flash.
 func (c CardFacts) Secure() bool { return securityAttributes(c.InFlash().SecurityAttrs) != "" }
 
-// GuardsItself reports whether the firmware of a card keeps mstflint from its flash, so that no tool
+// GuardsItself reports whether the firmware of a card, or the kernel, keeps mstflint from its flash, so that no tool
 // may be able to verify it from outside. Nobody writes it past that firmware (FW042, FW061).
 func (c CardFacts) GuardsItself() bool {
-	return c.Secure() || release.CopyUnproven(c.Chip.Name) != "" || release.OnlyByFirmware(c.Chip.Name) != ""
+	return c.Secure() || c.ByDriver() || release.CopyUnproven(c.Chip.Name) != "" || release.OnlyByFirmware(c.Chip.Name) != ""
 }
 
 // mayNotStart reports whether what was read of a flash speaks against a restart. One that

@@ -22,7 +22,7 @@ func machine(card CardFacts, host HostFacts, need int64) []finding.Finding {
 	if host.Observe {
 		found = append(found, hostcheck.OnlyRead(host.Host))
 	}
-	found = append(found, hostcheck.Lockdown(&host.Snapshot, card.FlashKnown())...)
+	found = append(found, hostcheck.Lockdown(&host.Snapshot, card.ReadFlash() != nil)...)
 	found = append(found, hostcheck.Battery(&host.Snapshot)...)
 	found = append(found, hostcheck.Programs(&host.Snapshot)...)
 	found = append(found, hostcheck.Jobs(&host.Snapshot, card.PCI)...)

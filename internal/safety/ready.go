@@ -17,7 +17,7 @@ func Ready(card CardFacts, host HostFacts) []finding.Finding {
 	if host.MSTFlint.Present && !card.FlashKnown() {
 		found = append(found, cardState(card)...)
 	}
-	found = append(found, hostcheck.Lockdown(&host.Snapshot, card.FlashKnown())...)
+	found = append(found, hostcheck.Lockdown(&host.Snapshot, card.ReadFlash() != nil)...)
 	found = append(found, hostcheck.Battery(&host.Snapshot)...)
 	found = append(found, hostcheck.Programs(&host.Snapshot)...)
 	return withAddress(append(found, hostcheck.Jobs(&host.Snapshot, card.PCI)...), card.PCI)

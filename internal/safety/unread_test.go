@@ -217,6 +217,7 @@ var notUnknown = map[string]string{
 	"Snapshot.Storage": "its own facts; what cannot be read is storage whose interface is not known",
 	"Snapshot.Units":   "goes with UnitsWhy",
 	"Snapshot.Jobs":    listed,
+	"Flash.ByDriver":   "it says that all else of the flash is not known",
 	"OS.Kernel":        word, "Tool.Present": "absent refuses (FW051)",
 	"Tool.Version": "one that cannot be read refuses (FW052)", "Unit.ActiveState": "goes with Snapshot.UnitsWhy",
 	"Server.Name": word, "Server.Clients": word, "Pool.Name": word, "Pool.Doing": word, "UPS.Name": word, "UPS.Status": word,

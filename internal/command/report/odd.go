@@ -82,7 +82,10 @@ func (m *machine) cardFacts(c *inventory.Card) [][2]string {
 	facts := [][2]string{{"the PSID in flash", string(c.InFlash().PSID)}, {"the firmware in flash", ""},
 		{"the running firmware", ""}, {"the driver", c.Driver}, {"the boot ROM", ""}, {"the PCIe link", pcie(c)}}
 	if c.FlashKnown() {
-		facts[1][1], facts[4][1] = c.Flash.FW.String(), "none"
+		facts[1][1] = c.Flash.FW.String()
+	}
+	if c.ReadFlash() != nil {
+		facts[4][1] = "none"
 		if c.Flash.HasROM() {
 			facts[4][1] = strings.Join(c.Flash.ROM, ", ")
 		}

@@ -57,7 +57,7 @@ func againstCard(l *cards.Look) string {
 		return "nothing would show what the card runs after a reset: " + l.Facts.Running.Why()
 	}
 	var found []finding.Finding
-	for _, f := range append(hostcheck.Lockdown(s, card.FlashKnown()), hostcheck.Path(s, card.PCI, nil)...) {
+	for _, f := range append(hostcheck.Lockdown(s, card.ReadFlash() != nil), hostcheck.Path(s, card.PCI, nil)...) {
 		if f.Severity.Blocks() {
 			found = append(found, f)
 		}

@@ -28,6 +28,7 @@ func (b *Store) Assess(ctx context.Context, c cards.Card) (cards.Assessment, err
 		return cards.Assessment{}, err
 	}
 	a := b.s.Assess(c, l)
+	a.Card.Flash = l.Card.ReadFlash()
 	if !a.Host.Observe && a.Card.FlashKnown() && a.Host.MSTFlint.Present && !a.Host.AnyJobMayRun() {
 		if err = b.s.VerifyFlash(ctx, c.Host, &a.Card); err != nil {
 			return cards.Assessment{}, err

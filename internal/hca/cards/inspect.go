@@ -125,6 +125,9 @@ func isTaken(err error) bool {
 // of the whole flash, and its checksum. Each is read by itself. What cannot be read
 // stays unknown with its reason. The only error is a host that does not answer.
 func (o *Session) Inspect(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
+	if facts.ByDriver() {
+		return nil // no tool reaches the card
+	}
 	steps := []func(context.Context, host.Host,
 		*safety.CardFacts) error{o.readHardware, o.readMethod, o.VerifyFlash, o.readChecksum}
 	for _, step := range steps {
@@ -228,6 +231,9 @@ func (o *Session) Loaded(ctx context.Context, h host.Host, s *inventory.Snapshot
 // VerifyFlash has the tool verify the whole flash, as Inspect does. A flash is called damaged only if
 // the tool says so twice: what it reads beside another program looks like damage.
 func (o *Session) VerifyFlash(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
+	if facts.ByDriver() {
+		return nil
+	}
 	if err := o.verifyOnce(ctx, h, facts); err != nil || facts.Verified != safety.VerifyBad {
 		return noteInUse(facts, err)
 	}

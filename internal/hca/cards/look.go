@@ -1,6 +1,7 @@
 package cards
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
@@ -73,7 +74,9 @@ func (l *Look) facts() safety.CardFacts {
 			f.StartedWith, f.JobChecksum = by.ID, by.Entry.Checksum
 		}
 	}
-	if f.RunningPSID != "" {
+	if f.ByDriver() {
+		f.Running = fact.Known(ib.Firmware{PSID: f.Flash.PSID, FW: cmp.Or(f.Flash.RunningFW, f.Flash.FW)})
+	} else if f.RunningPSID != "" {
 		if v, err := ib.ParseFWVersion(f.RunningFW); err == nil {
 			f.Running = fact.Known(ib.Firmware{PSID: f.RunningPSID, FW: v})
 		}

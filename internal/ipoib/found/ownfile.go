@@ -66,7 +66,7 @@ func lostPort(h *hostFacts, t Target, at string) ib.GUID {
 func silentCards(h *hostFacts) (all []string) {
 	for i := range h.snap.Cards {
 		c := &h.snap.Cards[i]
-		if c.Flash == nil && !c.Virtual && !slices.ContainsFunc(c.Ports,
+		if c.ReadFlash() == nil && !c.Virtual && !slices.ContainsFunc(c.Ports,
 			func(p inventory.Port) bool { return !p.PortGUID.IsZero() }) {
 			all = append(all, c.PCI.String())
 		}

@@ -194,6 +194,8 @@ func (f *flint) openDevice() int {
 		return f.fail("Cannot open Device: %s. No such file or directory. MFE_CR_ERROR", name)
 	case f.p.UID != 0:
 		return f.fail("Cannot open Device: %s. Permission denied. MFE_CR_ERROR", name)
+	case lockedDown(f.p):
+		return f.fail("Cannot open Device: %s. Operation not permitted. MFE_CR_ERROR", name)
 	case !c.HasFlash(): // MT25208, QLogic: the tool knows neither
 		return f.fail("Cannot open Device: %s. Operation not supported. MFE_CR_ERROR", name)
 	case f.version.atLeast(30) && !f.version.atLeast(35) && c.Config.Model.Switchable:
@@ -212,6 +214,13 @@ func (f *flint) openDevice() int {
 	f.card, f.held = c, true
 	f.cacheWarning()
 	return 0
+}
+
+// lockedDown says whether the kernel lets no program at a PCI device (Linux security_locked_down,
+// LOCKDOWN_PCI_ACCESS: EPERM).
+func lockedDown(p *labsim.Proc) bool {
+	modes, _ := p.Machine.FS.ReadFile("/sys/kernel/security/lockdown")
+	return len(modes) > 0 && !strings.Contains(string(modes), "[none]")
 }
 
 // release frees the semaphore, unless the process was killed outright.

@@ -20,7 +20,7 @@ func mstreg(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	switch {
 	case !found:
 		return refuseRegister(p, "Failed to open device: %q, No such file or directory", f.Get("d"))
-	case p.UID != 0:
+	case p.UID != 0, lockedDown(p):
 		return refuseRegister(p, "Failed to open device: %q, Permission denied", f.Get("d"))
 	case c.Chip.Format == card.FS2:
 		return refuseRegister(p, "Device is not supported")

@@ -140,7 +140,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	r.sawState(ctx, state)
 	seen := r.ReadCard(ctx, "firmware", state.CardID, &state.CardIdentity, resp)
-	if seen == nil || session.FlashUnread(&resp.Diagnostics, seen.Snap, seen.Ref) {
+	if seen == nil || !seen.Card.FlashKnown() && session.FlashUnread(&resp.Diagnostics, seen.Snap, seen.Ref) {
 		return
 	}
 	now := hca.ReadFirmware(seen.Look)

@@ -85,7 +85,7 @@ func (o object) Request(s *step) (ask hca.GUIDs, attribute string, err error) {
 		config.NodeGUID, config.SystemGUID, config.PortGUIDs = s.Plan.NodeGUID, s.Plan.SystemGUID, s.Plan.PortGUIDs
 	}
 	request, err := config.request(s.Found.OneBase)
-	if err == nil && config.empty() && s.At.Card.FlashKnown() {
+	if err == nil && config.empty() && s.At.Card.ReadFlash() != nil {
 		attribute, err = "card_id", s.Found.FromMAC(&request)
 	}
 	return hca.GUIDs{Card: s.At.HCA, Request: request}, attribute, err

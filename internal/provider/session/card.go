@@ -57,7 +57,7 @@ func (d *Data) CardAt(ctx context.Context, ref attribute.CardRef, what string, d
 // with the reason. Nothing is concluded from that.
 func FlashUnread(diags *diag.Diagnostics, snap *inventory.Snapshot, ref attribute.CardRef) bool {
 	c, ok := snap.Card(ref.PCI)
-	if !ok || c.Flash != nil {
+	if !ok || c.ReadFlash() != nil {
 		return false
 	}
 	diags.AddWarning("Card "+ref.String()+": its flash could not be read",
@@ -69,6 +69,8 @@ func FlashUnread(diags *diag.Diagnostics, snap *inventory.Snapshot, ref attribut
 func flashAdvice(c *inventory.Card) string {
 	a, _ := c.Adapter()
 	switch {
+	case c.ByDriver():
+		return "Its driver tells the firmware and nothing else of the flash."
 	case a.Firmware != "":
 		return "The card works without that. Only its firmware and its GUIDs cannot be managed."
 	case c.FlashFailure == inventory.FlashUsersUnknown:

@@ -66,6 +66,15 @@ ask_card() {
 	[ "$STATUS" = 0 ] || card_is_free "$CARD" || return 1
 }
 
+# ask_driver CARD: asks the driver of a card which no tool can read, and which nobody else uses. That
+# disturbs no update (Linux mlx5_fw_version_query).
+ask_driver() {
+	driver=$(readlink "$ROOT/sys/bus/pci/devices/$1/driver")
+	[ "${driver##*/}" = mlx5_core ] && has devlink || return 0
+	CARD=$1
+	answer "devlink $1" under_lock devlink dev info "pci/$1"
+}
+
 # way_to ADDRESS [FROM]: the way to a server of storage, once for each; FROM is the
 # address of the host that the connection is bound to.
 ASKED=''
@@ -392,9 +401,9 @@ cards_by_the_tools() {
 		case $LINE in 0x06????) continue ;; esac
 		bdf=${device##*/}
 		if has mstflint; then
-			ask_card flash "$bdf" mstflint -d "$bdf" q
+			ask_card flash "$bdf" mstflint -d "$bdf" q && [ "$STATUS" != 0 ] && ask_driver "$bdf"
 		else
-			card_is_free "$bdf"
+			card_is_free "$bdf" && ask_driver "$bdf"
 		fi
 		has lspci && answer "vpd $bdf" lspci -vvs "$bdf"
 	done

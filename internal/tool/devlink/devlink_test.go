@@ -1,0 +1,48 @@
+package devlink
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool/capture"
+)
+
+func TestParseInfo(t *testing.T) {
+	t.Parallel()
+	want := Info{PSID: "MT_9180110032", Running: ib.FWVersion{Major: 12, Minor: 28, Sub: 2006},
+		Stored: ib.FWVersion{Major: 12, Minor: 28, Sub: 4512}}
+	for _, c := range capture.WithVariations(capture.Load(t, os.DirFS("testdata")), capture.Layout...) {
+		if i, err := ParseInfo(c.Text); err != nil || i != want {
+			t.Errorf("%s %s: %+v, %v", c.Name, c.Variation, i, err)
+		}
+	}
+}
+
+func TestParseInfo_what_is_no_answer(t *testing.T) {
+	t.Parallel()
+	const whole = "pci/0000:01:00.0:\n  driver mlx5_core\n  versions:\n      fixed:\n        fw.psid MT_9180110032\n" +
+		"      running:\n        fw.version 12.28.2006\n      stored:\n        fw.version 12.28.4512\n"
+	for output, says := range map[string]string{
+		"":                                    "want fw.psid",
+		"kernel answers: No data available\n": "want fw.psid",
+		strings.Replace(whole, "MT_9180110032", "MT \x01", 1):    "not printable",
+		strings.Replace(whole, "12.28.2006", "12.x", 1):          "12.x",
+		strings.Replace(whole, "stored:", "stored.other:", 1):    "want fw.psid",
+		strings.Replace(whole, "  fw.version 12.28.4512", "", 1): "want fw.psid",
+	} {
+		if i, err := ParseInfo(output); err == nil || !strings.Contains(err.Error(), says) || i != (Info{}) {
+			t.Errorf("%q: %+v, %v", output, i, err)
+		}
+	}
+}
+
+func FuzzParseInfo(f *testing.F) {
+	f.Add("      fixed:\n        fw.psid MT_9180110032\n")
+	f.Fuzz(func(t *testing.T, output string) {
+		if i, err := ParseInfo(output); err != nil && i != (Info{}) {
+			t.Errorf("%+v of an answer that was not understood", i)
+		}
+	})
+}
