@@ -58,7 +58,7 @@ func TestGithub_everyFormIsWholeAndAsksForCheck(t *testing.T) {
 			t.Errorf("%s: a form without name or description is not shown", path)
 		}
 		var ids []string
-		asks := false
+		asks, records := false, false
 		for _, part := range f.Body {
 			switch part.Type {
 			case "markdown":
@@ -75,9 +75,13 @@ func TestGithub_everyFormIsWholeAndAsksForCheck(t *testing.T) {
 			}
 			ids = append(ids, part.ID)
 			asks = asks || (part.Validations.Required && strings.Contains(part.Attributes.Description, ") check HOST…"))
+			records = records || strings.Contains(part.Attributes.Description, ") record -o lab.tar.gz HOST…")
 		}
 		if !asks {
 			t.Errorf("%s does not ask for the output of check", path)
+		}
+		if !records {
+			t.Errorf("%s does not ask for a recording", path)
 		}
 	}
 }

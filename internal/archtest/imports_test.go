@@ -137,7 +137,7 @@ command: -os/exec
 command/check: finding ib safety inventory host hosts platform hca/cards provider/diagnostic command command/target -os -os/exec
 command/explain: command finding -os -os/exec
 command/history: hca/record provider/diagnostic command command/target -os -os/exec
-command/record: fabric hca/record host hosts platform provider/diagnostic recording shellcmd command command/target -os/exec
+command/record: fabric hca/backup hca/cards hca/record host hosts inventory platform provider/diagnostic recording shellcmd command command/target -os/exec
 recording: -context -os -os/exec
 recording/pseudonym: -context -os -os/exec
 recording/secret: -context -os -os/exec

@@ -39,6 +39,13 @@ type Host struct {
 	Name    string   `json:"name"`
 	Problem string   `json:"problem,omitempty"` // why answers are missing; empty if none is
 	Answers []Answer `json:"answers"`
+	Flashes []Flash  `json:"flashes,omitempty"`
+}
+
+// Flash is what a card has in flash, as it is.
+type Flash struct {
+	Card string `json:"card"` // PCI address
+	File string `json:"file"`
 }
 
 // Answer is what a host has answered to one command.
@@ -57,13 +64,21 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
+// Most is the number of bytes that the files of a recording may have together. Readers refuse more.
+const Most = 256 << 20
+
 // Write writes a recording. files are the texts by the names that the answers give them.
 func Write(w io.Writer, m Manifest, files map[string]string) error {
 	m.Format, m.Version, m.Files = Format, Version, []File{}
 	names := slices.Sorted(maps.Keys(files))
+	all := 0
 	for _, name := range names {
 		sum := sha256.Sum256([]byte(files[name]))
 		m.Files = append(m.Files, File{name, len(files[name]), hex.EncodeToString(sum[:])})
+		all += len(files[name])
+	}
+	if all > Most {
+		return fmt.Errorf("it would have %d bytes, and a recording has at most %d; record fewer hosts", all, Most)
 	}
 	var manifest bytes.Buffer
 	out := json.NewEncoder(&manifest)

@@ -25,7 +25,7 @@ import (
 )
 
 // record has the command record all hosts of a lab, and returns the file.
-func recordLab(t *testing.T, w *acctest.Lab) string {
+func recordLab(t *testing.T, w *acctest.Lab, more ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	config, file := filepath.Join(dir, "config"), filepath.Join(dir, "lab.tar.gz")
@@ -33,7 +33,7 @@ func recordLab(t *testing.T, w *acctest.Lab) string {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	args := append([]string{"-config-file", config, "-yes", "-o", file}, w.Names()...)
+	args := slices.Concat([]string{"-config-file", config, "-yes", "-o", file}, more, w.Names())
 	std := command.Streams{In: strings.NewReader(""), Out: &out, Err: &out}
 	if status := record.Command("test").Run(t.Context(), args, std); status != command.OK {
 		t.Fatalf("record: status %d\n%s", status, &out)
@@ -267,6 +267,38 @@ func everything(w *acctest.Lab, system labsim.OS) acctest.Config {
 	return append(cfg, acctest.Resource{Type: "infiniband_ipoib_interface", Name: "child",
 		After: []string{cfg[len(cfg)-1].Address()},
 		Attrs: on(map[string]any{"pkey": "0x8001", "addresses": []any{"172.16.1.20/24"}})})
+}
+
+// With the backups of the lab, each card of the twin has in flash what the lab has, and the plan of an update is the same.
+func TestTwin_with_the_flashes_of_the_lab(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"crossflash", "oem"} {
+		w := acctest.Start(t, acctest.Options{Hosts: labs.Named[name]()})
+		var cfg acctest.Config
+		for _, host := range w.Names() {
+			id := host + "/" + w.PCI(host)
+			cfg = append(cfg, acctest.Resource{Type: "infiniband_card", Name: host,
+				Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}},
+				acctest.Resource{Type: "infiniband_firmware_backup", Name: host, After: []string{"infiniband_card." + host},
+					Attrs: map[string]any{"card_id": id}})
+		}
+		apply(t, w, cfg)
+		other, made := startTwin(t, recordLab(t, w, "-backup-dir", w.Backups))
+		for _, host := range w.Names() {
+			sums := map[string]bool{}
+			for _, lab := range []*acctest.Lab{w, other} {
+				var out bytes.Buffer
+				if status := lab.Servers[host].Run(t.Context(), "root", "mstflint -d "+w.PCI(host)+" ri /root/x >/dev/null && sha256sum /root/x",
+					strings.NewReader(""), &out, &out); status != 0 {
+					t.Fatalf("%s: %s", host, &out)
+				}
+				sums[out.String()] = true
+			}
+			if len(sums) != 1 {
+				t.Errorf("%s of %s has other bytes in flash than its twin: %v\n%s", host, name, sums, strings.Join(made.Missing, "\n"))
+			}
+		}
+	}
 }
 
 // Without the table, the twin has the names of the recording, and all else is the same.

@@ -28,6 +28,7 @@ type asked struct {
 	names    []string
 	problem  string
 	replies  []reply
+	flashes  []flash
 	hostname string
 }
 
@@ -61,7 +62,7 @@ func (l *listener) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, 
 
 // ask puts to a host the questions that a plan may have. What cannot be asked, because a tool is missing
 // or an answer was not understood, ends no other question: such hosts are those that people record.
-func ask(ctx context.Context, t *target.Target) asked {
+func ask(ctx context.Context, t *target.Target, backups string) asked {
 	a := asked{name: t.Name, names: []string{t.Name, t.Config.Address}}
 	if t.Err != nil {
 		a.problem = t.Err.Error()
@@ -70,6 +71,10 @@ func ask(ctx context.Context, t *target.Target) asked {
 	l := &listener{Host: t.SSH}
 	h := hosts.New(l)
 	err := questions(ctx, h, &a)
+	if s, bad := h.Snapshot(ctx); backups != "" && bad == nil {
+		a.flashes, bad = flashes(s, backups)
+		err = errors.Join(err, bad)
+	}
 	if err != nil {
 		a.problem = diagnostic.Line(err.Error())
 	}

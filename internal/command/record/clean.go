@@ -3,6 +3,7 @@ package record
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/recording"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/recording/pseudonym"
@@ -51,6 +52,13 @@ func clean(all []asked) (*lab, error) {
 			return nil, err
 		}
 	}
+	for i := range all { // nothing can be taken out of them
+		for _, f := range all[i].flashes {
+			name := fmt.Sprintf("%s/%s.bin", folder(l.Hosts[i].Name), strings.NewReplacer(":", "-").Replace(f.card))
+			l.Hosts[i].Flashes = append(l.Hosts[i].Flashes, recording.Flash{Card: f.card, File: name})
+			l.files[name] = string(f.data)
+		}
+	}
 	return l, nil
 }
 
@@ -65,10 +73,14 @@ func (a *asked) each(change func(string) string) {
 	}
 }
 
+// folder is where the files of a host are.
+func folder(host string) string { return "hosts/" + notInPaths.ReplaceAllString(host, "-") }
+
+var notInPaths = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
 // add puts what a host has answered into the recording.
 func (l *lab) add(a asked, name string) {
 	h := recording.Host{Name: name, Problem: a.problem, Answers: []recording.Answer{}}
-	folder := "hosts/" + regexp.MustCompile(`[^A-Za-z0-9._-]+`).ReplaceAllString(name, "-")
 	for i, r := range a.replies {
 		answer := recording.Answer{Command: r.command, Status: r.status, Problem: r.problem}
 		for end, of := range map[string]struct {
@@ -76,7 +88,7 @@ func (l *lab) add(a asked, name string) {
 			to   *string
 		}{"output": {r.output, &answer.Output}, "errors": {r.errorOutput, &answer.Errors}} {
 			if of.text != "" {
-				*of.to = fmt.Sprintf("%s/%02d.%s", folder, i+1, end)
+				*of.to = fmt.Sprintf("%s/%02d.%s", folder(name), i+1, end)
 				l.files[*of.to] = of.text
 			}
 		}

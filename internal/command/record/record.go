@@ -12,11 +12,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/recording"
 )
 
@@ -24,6 +27,9 @@ const text = `Asks each HOST what a plan asks, and writes the answers into one f
 facts of system, cards and fabric, and the files of /etc that the provider reads. Names,
 addresses, serial numbers, GUIDs, MAC addresses and P_Keys are replaced, in all hosts
 alike. Passwords, keys and comments are left out. It reads only.
+
+With -backup-dir the newest backup of each card goes in, too: what is in its flash, with the GUIDs,
+MAC addresses and serial number of the card as they are.
 
 It shows what would go into the file, and asks before it writes it. Without -o it only
 shows. Beside the file it writes the table of what was replaced: keep that one.
@@ -46,21 +52,22 @@ func Command(version string) command.Command {
 type settings struct {
 	target.Options
 
-	out string
-	yes bool
+	out, backups string
+	yes          bool
 }
 
 func run(ctx context.Context, version string, args []string, std command.Streams) int {
 	fs := command.NewFlags("record [options] HOST… -o FILE", text)
 	var s settings
 	fs.StringVar(&s.out, "o", "", "write the recording to `FILE`, such as lab.tar.gz, and the table to FILE.names.json")
+	fs.StringVar(&s.backups, "backup-dir", "", "put the newest backup of each card in that lies below `DIR`, as backup_dir of the provider block names it")
 	fs.BoolVar(&s.yes, "yes", false, "write without asking")
 	return s.Run(fs, args, std, func(targets []*target.Target) int {
 		if err := s.checkPlaces(); err != nil {
 			return command.WrongUsage(fs, err, std)
 		}
 		var all []asked
-		for a := range target.Each(targets, target.AtOnce, func(t *target.Target) asked { return ask(ctx, t) }) {
+		for a := range target.Each(targets, target.AtOnce, func(t *target.Target) asked { return ask(ctx, t, s.backups) }) {
 			all = append(all, a)
 		}
 		l, err := clean(all)
@@ -83,8 +90,14 @@ func run(ctx context.Context, version string, args []string, std command.Streams
 	})
 }
 
-// checkPlaces refuses to overwrite a file: the table of an older recording exists only once.
+// checkPlaces refuses to overwrite a file: the table of an older recording exists only once. It refuses a folder of
+// backups that is not there.
 func (s *settings) checkPlaces() error {
+	if s.backups != "" {
+		if err := backup.NewStore(cards.New(cards.Config{BackupDir: s.backups})).Check(); err != nil {
+			return fmt.Errorf("-backup-dir: %w", err)
+		}
+	}
 	if s.out == "" {
 		return nil
 	}
@@ -136,6 +149,10 @@ func (l *lab) show(std command.Streams) {
 				}
 			}
 		}
+		for _, f := range h.Flashes {
+			fmt.Fprintf(std.Out, "%s: flash of card %s, %d bytes, with its own GUIDs, MAC addresses and serial number\n", h.Name,
+				f.Card, len(l.files[f.File]))
+		}
 		if h.Problem != "" {
 			fmt.Fprintf(std.Out, "%s: not everything was answered: %s\n", h.Name, h.Problem)
 		}
@@ -153,8 +170,14 @@ func short(s string) string {
 
 // write asks, and writes the table first: a recording without it could not be understood at home.
 func (s *settings) write(l *lab, std command.Streams) int {
-	if !s.yes && !confirmed(std, s.out) {
-		fmt.Fprintf(std.Err, "record: Nothing was written. To write %s, answer yes, or use -yes.\n", s.out)
+	answer := "yes"
+	if l.hasFlashes() {
+		answer = "yes with flashes"
+		fmt.Fprint(std.Err, "The copies of flashes cannot be made anonymous. Whoever gets the file knows the GUIDs, MAC addresses and "+
+			"serial numbers of these cards, and has firmware that its vendor may not allow you to hand out.\n")
+	}
+	if !s.yes && !confirmed(std, s.out, answer) {
+		fmt.Fprintf(std.Err, "record: Nothing was written. To write %s, answer %s, or use -yes.\n", s.out, answer)
 		return command.Failed
 	}
 	table, err := json.MarshalIndent(l.table.Pairs(), "", "  ")
@@ -172,14 +195,22 @@ func (s *settings) write(l *lab, std command.Streams) int {
 		fmt.Fprintf(std.Err, "record: Unable to write the recording: %v\n", err)
 		return command.Failed
 	}
-	fmt.Fprintf(std.Err, "%s can be sent. %s says what stands for what: keep it at home.\n", s.out, s.table())
+	goes := "can be sent"
+	if l.hasFlashes() {
+		goes = "has flashes: send it to nobody who may not have them"
+	}
+	fmt.Fprintf(std.Err, "%s %s. %s says what stands for what: keep it at home.\n", s.out, goes, s.table())
 	return command.OK
 }
 
-func confirmed(std command.Streams, file string) bool {
-	fmt.Fprintf(std.Err, "Write this to %s? Only yes writes it: ", file)
+func (l *lab) hasFlashes() bool {
+	return slices.ContainsFunc(l.Hosts, func(h recording.Host) bool { return len(h.Flashes) > 0 })
+}
+
+func confirmed(std command.Streams, file, want string) bool {
+	fmt.Fprintf(std.Err, "Write this to %s? Only %q writes it: ", file, want)
 	answer, _ := bufio.NewReader(std.In).ReadString('\n')
-	return strings.TrimSpace(answer) == "yes"
+	return strings.TrimSpace(answer) == want
 }
 
 // create makes a file that only its owner can read. What was begun and failed is removed.

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +14,10 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	labrecording "github.com/ibfabric/terraform-provider-infiniband/internal/labsim/recording"
@@ -189,6 +194,72 @@ func TestRecord_of_hosts_that_are_half_broken(t *testing.T) {
 	}
 	if status, _, errs = record(t, ""); status != command.Usage {
 		t.Errorf("status %d, %s", status, errs)
+	}
+}
+
+// backUp puts a backup of the card of a host below dir, as the provider does, and returns its bytes.
+func backUp(t *testing.T, lab *labs.Lab, dir, name string) []byte {
+	t.Helper()
+	at, no := lab.Servers[name].Addr, false
+	host, err := sshhost.New(name, sshhost.Config{Address: at.IP.String(), Port: at.Port, User: lab.User(name),
+		PrivateKeyFile: lab.KeyFile(), UseAgent: &no, KnownHostsFiles: []string{lab.KnownHostsFile()}, SSHConfigFile: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = host.Close() })
+	h := hosts.New(host)
+	s, err := h.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &s.Cards[0]
+	kept, err := backup.NewStore(cards.New(cards.Config{BackupDir: dir})).Take(t.Context(),
+		cards.Card{Host: h, PCI: c.PCI, Recorded: s.Identity(c)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(kept.File())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// A copy of a flash is shown, takes another answer than yes, and is the backup of this card.
+func TestRecord_with_flashes(t *testing.T) {
+	t.Parallel()
+	lab, config := start(t, labs.TwoHosts()...)
+	out, dir := filepath.Join(t.TempDir(), "lab.tar.gz"), t.TempDir()
+	args := []string{"-config-file", config, "-backup-dir", dir, "-o", out, labs.Intel9, labs.Xeon2zfs}
+	data := backUp(t, lab, dir, labs.Intel9)
+	status, shown, errs := record(t, "yes\n", args...)
+	if status != command.Failed || !strings.Contains(errs, "The copies of flashes cannot be made anonymous. ") ||
+		!strings.Contains(errs, "Nothing was written. To write "+out+", answer yes with flashes, or use -yes.") {
+		t.Errorf("status %d\n%s", status, errs)
+	}
+	if want := fmt.Sprintf("host1: flash of card 0000:01:00.0, %d bytes, with its own GUIDs, MAC addresses and serial number\n",
+		len(data)); !strings.Contains(shown, want) || strings.Contains(shown, "host2: flash") {
+		t.Errorf("%q is not shown:\n%s", want, shown)
+	}
+	if want := "host2: not everything was answered: " + dir + " holds no valid backup of card host2/0000:04:00.0"; !strings.Contains(shown, want) {
+		t.Errorf("%q is not shown:\n%s", want, shown)
+	}
+	status, _, errs = record(t, "yes with flashes\n", args...)
+	if status != command.Failed || !strings.Contains(errs, out+" has flashes: send it to nobody who may not have them. ") ||
+		strings.Contains(errs, "can be sent") {
+		t.Errorf("status %d\n%s", status, errs)
+	}
+	m, files := unpack(t, out)
+	if got := m.Hosts[0].Flashes; len(got) != 1 || files[got[0].File] != string(data) || len(m.Hosts[1].Flashes) != 0 {
+		t.Errorf("the copy is not what the backup has: %+v", got)
+	}
+	read, err := labrecording.Open(out)
+	if err != nil || string(read.Hosts[0].Flashes["0000:01:00.0"]) != string(data) {
+		t.Errorf("the lab does not read it: %v", err)
+	}
+	status, _, errs = record(t, "", "-config-file", config, "-backup-dir", out, labs.Intel9)
+	if status != command.Usage || !strings.Contains(errs, "-backup-dir: "+out+" is no directory") {
+		t.Errorf("status %d\n%s", status, errs)
 	}
 }
 

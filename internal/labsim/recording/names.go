@@ -33,9 +33,16 @@ type words struct {
 
 // ReadNames reads the table that lies beside a recording; nil if none does.
 func ReadNames(recording string) (*Names, error) {
-	data, err := os.ReadFile(recording + tableEnd)
+	info, err := os.Stat(recording + tableEnd)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if err == nil && info.Size() > mostTable {
+		return nil, fmt.Errorf("%s has %d bytes; a table has at most %d", recording+tableEnd, info.Size(), mostTable)
+	}
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(recording + tableEnd)
 	}
 	var pairs []pair
 	if err == nil {

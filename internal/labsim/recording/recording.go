@@ -23,9 +23,10 @@ import (
 
 // What a recording of hundreds of hosts stays below.
 const (
-	mostPacked   = 32 << 20
-	mostUnpacked = 64 << 20
+	mostPacked   = 256 << 20
+	mostUnpacked = 257 << 20 // with the manifest
 	mostFiles    = 10000
+	mostTable    = 16 << 20
 )
 
 const (
@@ -48,6 +49,7 @@ type Host struct {
 	Name    string
 	Problem string // why answers are missing
 	Answers []Answer
+	Flashes map[string][]byte // what cards have in flash, by PCI address; those that somebody has asked for
 }
 
 // Answer is what a host has answered to one command; Status is -1 if no status came.
@@ -71,6 +73,10 @@ type manifest struct {
 			Output  string `json:"output"`
 			Errors  string `json:"errors"`
 		} `json:"answers"`
+		Flashes []struct {
+			Card string `json:"card"`
+			File string `json:"file"`
+		} `json:"flashes"`
 	} `json:"hosts"`
 	Files []struct {
 		Name   string `json:"name"`
@@ -138,7 +144,7 @@ func read(r io.Reader) (*Lab, error) {
 	}
 	lab := &Lab{Provider: m.Provider}
 	for _, h := range m.Hosts {
-		to := Host{Name: h.Name, Problem: h.Problem}
+		to := Host{Name: h.Name, Problem: h.Problem, Flashes: map[string][]byte{}}
 		for _, a := range h.Answers {
 			for _, file := range []string{a.Output, a.Errors} {
 				if _, there := files[file]; file != "" && !there {
@@ -147,6 +153,13 @@ func read(r io.Reader) (*Lab, error) {
 			}
 			to.Answers = append(to.Answers, Answer{Command: a.Command, Problem: a.Problem, Status: a.Status,
 				Output: string(files[a.Output]), Errors: string(files[a.Errors])})
+		}
+		for _, f := range h.Flashes {
+			data, there := files[f.File]
+			if !there {
+				return nil, fmt.Errorf("the manifest names %q, which is not in it; the recording was edited", f.File)
+			}
+			to.Flashes[f.Card] = data
 		}
 		lab.Hosts = append(lab.Hosts, to)
 	}

@@ -107,6 +107,9 @@ func TestOpen(t *testing.T) {
 			entry{name: answerName, text: text})},
 		{"another file", `the manifest names "y", which is not in it; the recording was edited`,
 			pack(t, changed(good(text), `"output": "`+answerName, `"output": "y`), entry{name: answerName, text: text})},
+		{"another flash", `the manifest names "y", which is not in it; the recording was edited`,
+			pack(t, changed(good(text), `"answers": [`, `"flashes": [{"card": "0000:01:00.0", "file": "y"}], "answers": [`),
+				entry{name: answerName, text: text})},
 		{"later", "its format has version 2, and this release reads version 1",
 			pack(t, changed(good(text), `"version": 1`, `"version": 2, "more": []`))},
 		{"another format", `its format is "x" and not infiniband-recording: it is no recording`,
@@ -248,6 +251,13 @@ func TestReadNames(t *testing.T) {
 	table("[]")
 	if n, err = ReadNames(name); err != nil || n.Own(sent) != sent {
 		t.Errorf("an empty table: %v", err)
+	}
+	if err = os.Truncate(name+".names.json", 10<<30); err != nil { // takes no space
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("%s.names.json has %d bytes; a table has at most %d", name, int64(10<<30), mostTable)
+	if _, err = ReadNames(name); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 	table("{")
 	if _, err = ReadNames(name); err == nil || err.Error() != name+".names.json cannot be read: unexpected end of JSON input" {

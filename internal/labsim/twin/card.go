@@ -185,7 +185,7 @@ func (b *builder) firmware(bdf string, chip card.Chip) (card.Config, bool) {
 		}
 	}
 	version := versionOf(q["FW Version"])
-	config := card.Config{Chip: chip, Image: b.given(q["PSID"], version)}
+	config := card.Config{Chip: chip, Image: b.given(bdf, q["PSID"], version)}
 	if chip.Format == card.FS2 {
 		copy(config.GUIDs[:], hexes(q["GUIDs"]))
 		copy(config.MACs[:], hexes(q["MACs"]))
@@ -245,9 +245,13 @@ func (b *builder) running(bdf string) map[string]string {
 		"Base GUID": fmt.Sprintf("%016x", g[0]), "FW Release Date": "1.1.2000"}
 }
 
-// given is the file of this firmware, if somebody has given it.
-func (b *builder) given(psid string, version [3]uint16) []byte {
-	for _, data := range b.images {
+// given is the firmware of a card that the recording has, or a file of it that somebody has given.
+func (b *builder) given(bdf, psid string, version [3]uint16) []byte {
+	all := b.images
+	if flash, there := b.flashes[bdf]; there {
+		all = append([][]byte{flash}, all...)
+	}
+	for _, data := range all {
 		if image, err := card.Parse(data); err == nil && image.Version == version && strings.TrimRight(image.PSID, "\x00") == psid {
 			return data
 		}

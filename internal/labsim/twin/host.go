@@ -25,6 +25,7 @@ type builder struct {
 	name    string
 	missing *[]string
 	images  [][]byte
+	flashes map[string][]byte // by PCI address
 }
 
 // lacks notes what the twin does not have, and why.

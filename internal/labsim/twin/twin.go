@@ -31,11 +31,11 @@ type Twin struct {
 }
 
 // Of describes the twin of a recording. A host of which nothing is known is left out; without any host there is
-// no twin. images are files of firmware: a card that had the firmware of one has its bytes.
+// no twin. A card has the flash of the recording. images are files of firmware: a card that had the firmware of one has its bytes.
 func Of(rec *recording.Lab, images ...[]byte) (*Twin, error) {
 	t := &Twin{builders: map[string]*builder{}}
 	for _, h := range rec.Hosts {
-		b := &builder{facts: read(h), name: h.Name, missing: &t.Missing, images: images}
+		b := &builder{facts: read(h), name: h.Name, missing: &t.Missing, images: images, flashes: h.Flashes}
 		if h.Problem != "" {
 			b.lacks("a part of its answers: %s", h.Problem)
 		}
