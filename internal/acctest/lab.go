@@ -38,6 +38,8 @@ type Options struct {
 	// Tolerate says that the scenario asks hosts for what the lab does not
 	// simulate, on purpose.
 	Tolerate bool
+	// Simulated says that these are hosts of the simulated lab, whatever others stand on.
+	Simulated bool
 }
 
 // Lab is a running lab and an operator's machine next to it.
@@ -62,11 +64,11 @@ func Start(t testing.TB, o Options) *Lab {
 	if o.Hosts == nil {
 		o.Hosts = labs.TwoHosts()
 	}
-	if OnKernels() {
+	if OnKernels() && !o.Simulated {
 		o.Hosts = inSlots(o.Hosts)
 	}
 	w := &Lab{Backups: filepath.Join(t.TempDir(), "firmware-backups"), t: t, hosts: o.Hosts}
-	if theTestbed != nil {
+	if theTestbed != nil && !o.Simulated {
 		w.stand(o.Hosts)
 		return w
 	}

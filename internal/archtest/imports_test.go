@@ -173,7 +173,7 @@ reallab/connectx3: labsim/card labsim/registers reallab/fabric reallab/hcr reall
 reallab/connectx4: labsim/card labsim/registers reallab/fabric reallab/pci reallab/transport reallab/vfiouser reallab/wire -os -os/exec
 reallab/machine: labsim/netstack +golang.org/x/sys
 reallab/cmd: labsim/card reallab
-acctest: labsim provider +framework +github.com/hashicorp/go-plugin +github.com/hashicorp/go-hclog
+acctest: command labsim provider +framework +github.com/hashicorp/go-plugin +github.com/hashicorp/go-hclog
 `)
 
 func readRules(text string) map[string]rule {

@@ -33,12 +33,12 @@ func TestRecordings(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
-			w, made := startTwin(t, file)
+			w, made := acctest.StartTwin(t, file, false)
 			value, diags, err := w.Workspace().Data(t.Context(), "infiniband_adoption", map[string]any{})
 			if err != nil || diags.HasError() {
 				t.Fatalf("%v %s", err, diags)
 			}
-			got := strings.Join(made.Missing, "\n") + "\n" + lines("", value)
+			got := strings.Join(made.Missing, "\n") + "\n" + acctest.Lines("", value)
 			beside := strings.TrimSuffix(file, ".tar.gz") + ".txt"
 			if *update {
 				if err = os.WriteFile(beside, []byte(got), 0o600); err != nil {
@@ -47,7 +47,7 @@ func TestRecordings(t *testing.T) {
 			}
 			want, err := os.ReadFile(beside)
 			if err != nil || string(want) != got {
-				t.Errorf("%v\n%s", err, difference(string(want), got))
+				t.Errorf("%v\n%s", err, acctest.Difference(string(want), got))
 			}
 			if !strings.Contains(got, "import {") {
 				t.Error("nothing of it can be adopted")
@@ -60,7 +60,7 @@ func TestRecordings(t *testing.T) {
 func makeRecordings(t *testing.T) {
 	t.Helper()
 	keep := func(w *acctest.Lab, name string) {
-		data, err := os.ReadFile(recordLab(t, w))
+		data, err := os.ReadFile(w.Record(t))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(recordings, name+".tar.gz"), data, 0o600)
 		}

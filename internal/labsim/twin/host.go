@@ -26,6 +26,7 @@ type builder struct {
 	missing *[]string
 	images  [][]byte
 	flashes map[string][]byte // by PCI address
+	reached bool              // a boot has given the interface of SSH the recorded addresses
 }
 
 // lacks notes what the twin does not have, and why.

@@ -60,6 +60,7 @@ func (t *Twin) SetUp(m *labsim.Machine) {
 	if b := t.builders[m.Name]; b != nil {
 		m.Lab.RememberLIDs(t.lids())
 		b.setUp(m)
+		m.Hooks.OnBoot = append(m.Hooks.OnBoot, b.reach)
 	}
 }
 
@@ -117,15 +118,31 @@ func (b *builder) catchUp(lab *labs.Lab) {
 	}
 }
 
-// tellUnsimulated says what of the host's files the boot has passed over, and whether nothing of them brings
-// up the interface that SSH comes by: then the twin would never answer.
+// reach gives the interface that SSH comes by the recorded addresses, if the boot has given it none: what did so on the
+// host is not simulated, and the twin would never answer.
+func (b *builder) reach(m *labsim.Machine) {
+	d, there := m.Netdev(b.sshDevice())
+	if !there || slices.ContainsFunc(d.Addrs, func(p netip.Prefix) bool { return !p.Addr().IsLinkLocalUnicast() }) {
+		return
+	}
+	own, _ := b.netdevs()
+	i := slices.IndexFunc(own, func(n labsim.Netdev) bool { return n.Name == d.Name })
+	if i < 0 {
+		return
+	}
+	m.UpdateNetdev(d.Name, func(d *labsim.Netdev) { d.Addrs, d.Up = append(d.Addrs, own[i].Addrs...), true })
+	b.reached = true
+}
+
+// tellUnsimulated says what of the host's files the boot has passed over, and whether nothing of them has brought
+// up the interface that SSH comes by.
 func (b *builder) tellUnsimulated(m *labsim.Machine) {
 	for _, v := range m.Violations() {
 		b.tell("the lab does not simulate all of its files: %s", v)
 	}
-	d, there := m.Netdev(b.sshDevice())
-	if there && !slices.ContainsFunc(d.Addrs, func(p netip.Prefix) bool { return !p.Addr().IsLinkLocalUnicast() }) {
-		b.tell("it does not answer: nothing that the lab simulates gives %s, by which SSH comes, an address", d.Name)
+	if b.reached {
+		b.tell("nothing that the lab simulates gives %s, by which SSH comes, an address: each boot of the twin gives it the "+
+			"recorded ones", b.sshDevice())
 	}
 }
 
