@@ -173,8 +173,8 @@ func (s *settings) write(l *lab, std command.Streams) int {
 	answer := "yes"
 	if l.hasFlashes() {
 		answer = "yes with flashes"
-		fmt.Fprint(std.Err, "The copies of flashes cannot be made anonymous. Whoever gets the file knows the GUIDs, MAC addresses and "+
-			"serial numbers of these cards, and has firmware that its vendor may not allow you to hand out.\n")
+		fmt.Fprint(std.Err, "The copies of flashes cannot be made anonymous. Whoever gets the file knows the GUIDs, MAC "+
+			"addresses and serial numbers of these cards, and has firmware that its vendor may not allow you to hand out.\n")
 	}
 	if !s.yes && !confirmed(std, s.out, answer) {
 		fmt.Fprintf(std.Err, "record: Nothing was written. To write %s, answer %s, or use -yes.\n", s.out, answer)

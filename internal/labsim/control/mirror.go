@@ -24,7 +24,6 @@ func WriteMirror(dir, provider string) (rc string, err error) {
 		if bad != nil {
 			return "", bad
 		}
-		//nolint:gosec // the engine runs it
 		if err = os.WriteFile(filepath.Join(at, "terraform-provider-infiniband_v"+providerVersion), data, 0o755); err != nil {
 			return "", err
 		}

@@ -17,7 +17,8 @@ import (
 )
 
 const usage = `usage: shipped                     list modules and licences; status 1 if one is not known to be free to ship
-       shipped -notices FILE       write the texts of all licences; -of PROGRAM, as .goreleaser.yml names it, for one that is not the provider
+       shipped -notices FILE       write the texts of all licences; -of PROGRAM, as
+                                   .goreleaser.yml names it, for another than the provider
        shipped -sbom FILE BINARY   write what BINARY is built from, as CycloneDX
 `
 
