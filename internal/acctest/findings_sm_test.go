@@ -73,6 +73,15 @@ func partitionFindings() []findingCase {
 			provider: func(p map[string]any) { p["fabrics"] = map[string]any{"a": []any{one}, "b": []any{two}} },
 			says: []string{"of " + two + " on intel9 and of " + one + " on intel9 have in common: 0x8001, " + one + ".",
 				"another fabric than " + two + ": " + one + " (fabric a)."}},
+		{code: "SM040", at: "keys", prepare: drivers, says: []string{"The keys of " + two + " on intel9 differ from those of " + one},
+			config: func(*Lab) Config {
+				second := sm(ubuntu, withKeys(2, nil))[0].With(map[string]any{"port_guid": two, "priority": 3})
+				second.Name = "second"
+				return append(sm(ubuntu, withKeys(1, nil)), second)
+			}},
+		{code: "SM042", at: "keys", prepare: drivers, says: []string{"m_key_protection_level is 3"}, config: func(*Lab) Config {
+			return sm(ubuntu, withKeys(1, map[string]any{"m_key_protection_level": 3}))
+		}},
 		{code: "SM023", at: "partitions", says: []string{two}, prepare: drivers, config: func(*Lab) Config {
 			second := sm(ubuntu, map[string]any{"port_guid": two, "priority": 3,
 				"partitions": map[string]any{"Default": everybody}})[0]

@@ -32,6 +32,7 @@ var notInAPlan = map[string]string{
 	"LT011": "both platforms of this release have a way to keep link types",
 	"IP002": "the type of the attribute adds the bit 0x8000, and refuses keys without a partition",
 	"SM034": "it needs an instance that this provider has started: see TestSM_runs_with_something_else",
+	"SM041": "it needs a host with keys: see TestSM_keys",
 	"SM039": "only the plan of a destroy shows it: see TestSM_last_of_a_fabric",
 	"SM036": "it needs an instance that this provider has started: see TestSM_create_starts_no_others",
 	"IP050": "it needs an interface that this provider has made: see TestIPoIB_files_that_somebody_has_changed",

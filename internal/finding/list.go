@@ -66,7 +66,7 @@ var Families = []Family{
 		FabricCardWithoutGUIDs, SubnetPrefixIneffective, OpensmUnfitForNDR, CompetitionUnknown,
 		OpensmPortWithoutLink, OpensmMasked, OpensmCommandReplaced,
 		OpensmOlderThanFiles, OpensmOthersStart, OpensmBeside, PartitionsOnTwoFabrics, FabricsAreOne,
-		OpensmLastLeaves,
+		OpensmLastLeaves, FabricKeysDiffer, FabricKeysSameVersion, FabricClosed,
 	}},
 	{"PO", "Ports", "For `infiniband_port`.", []*Rule{
 		PortUnsupported, PortCarriesHost, PortSpeedUnsupported,

@@ -79,8 +79,7 @@ var (
 		Attribute: "host",
 		Meaning: "Ports and other subnet managers recognise the subnet manager of their fabric by such a key. One that " +
 			"starts without the key cannot change protected ports.",
-		WayOut: "This resource does not manage keys. Leave this subnet manager as it is, or take the keys out of the " +
-			"fabric first."}
+		WayOut: "Write the same values into keys of this resource, or take the keys out of the fabric first."}
 	PartitionsDiffer = &Rule{Code: "SM023", Severity: Warn,
 		Title: "Subnet managers of this configuration differ in their partitions", Attribute: "partitions",
 		Meaning: "If another subnet manager takes over, it may allow other hosts to talk to each other than this one " +
@@ -166,6 +165,25 @@ var (
 			"goes over it.",
 		WayOut: "Let another subnet manager take over first. If losing them is acceptable, write into the resource and " +
 			"apply, so that the state holds it:", Attribute: Allow, Consent: "last_manager"}
+	FabricKeysDiffer = &Rule{Code: "SM040", Severity: Refuse,
+		Title: "Refusing subnet managers of one fabric with different keys", Attribute: "keys",
+		Meaning: "Subnet managers with different values of sm_key ignore each other: each takes itself for the only one, " +
+			"and both rule. With another m_key the one that takes over cannot set up the ports.",
+		WayOut: "Use one value, for example a variable, for all subnet managers of a fabric. If they are on two fabrics, " +
+			"name both in fabrics of the provider block."}
+	FabricKeysSameVersion = &Rule{Code: "SM041", Severity: Refuse,
+		Title: "Refusing to change the keys of a fabric without a new keys_version", Attribute: "keys_version",
+		Meaning: "Keys are write-only, so a plan shows a change of them as a new version only. Either the values in the " +
+			"configuration were changed, or somebody has changed the file on the host. The values are not shown.",
+		WayOut: "If the values of the configuration are right, raise keys_version for all subnet managers of the fabric. " +
+			"Otherwise write the values that the fabric has."}
+	FabricClosed = &Rule{Code: "SM042", Severity: Warn, Title: "Diagnostics will need the M_Key of the fabric",
+		Attribute: "keys",
+		Meaning: "At m_key_protection_level 2 and 3 ports answer only those who know the M_Key. ibnetdiscover, iblinkinfo, " +
+			"smpquery and sminfo need it, and infiniband_fabric and the comparisons of this provider with the fabric do not " +
+			"work. Level 1 protects from changes as well, and lets everybody read.",
+		WayOut: "Use level 1, or give the tools the key on each host: m_key = 0x… in /etc/infiniband-diags/ibdiag.conf, " +
+			"readable by root only."}
 	PartitionsOnTwoFabrics = &Rule{Code: "SM037", Severity: Warn,
 		Title: "Partitions of two fabrics have a P_Key or a port in common", Attribute: "partitions",
 		Meaning: "Each fabric has partitions of its own. Ports with one P_Key on two fabrics do not reach each other. A " +

@@ -81,6 +81,8 @@ type Port struct {
 	smLID    uint16
 	prefix   uint64   // of the subnet; 0: the default one
 	pkeys    []uint16 // P_Key table; nil: the one key that every port begins with
+	mKey     uint64   // that a subnet manager has set
+	mProtect int      // its protection level
 	mcastMTU int      // IB MTU of the broadcast group the port joined; 0: none
 	may      LinkCaps // what the port may train at; zero: all it can
 	trained  Trained  // of the present link

@@ -1,5 +1,7 @@
 package labsim
 
+import "maps"
+
 // States of a subnet manager, as sminfo prints their numbers.
 const (
 	SMNotActive = 0
@@ -23,12 +25,19 @@ type SM struct {
 	Partitions []Partition
 	// Prefix is the subnet prefix; 0: the default one.
 	Prefix uint64
+	// SMKey is what other subnet managers must have, too, or are ignored. MKey and MProtect are what it gives to
+	// ports, and Known what it remembers that ports have, by their GUIDs.
+	SMKey, MKey uint64
+	MProtect    int
+	Known       map[uint64]uint64
 	// OnState is called without locks when the state changes.
 	OnState func(state int)
 
 	lab     *Lab
 	state   int
 	stopped bool
+	foreign uint64 // sm_key of another subnet manager that it ignores; 0: none
+	locked  bool   // ports have an M_Key that it does not know
 }
 
 // AddSM starts a subnet manager and recomputes the fabric.
@@ -37,6 +46,9 @@ func (l *Lab) AddSM(sm *SM) *SM {
 	sm.lab = l
 	if sm.GroupMTU == 0 {
 		sm.GroupMTU = 2048
+	}
+	if sm.SMKey == 0 {
+		sm.SMKey = 1
 	}
 	l.sms = append(l.sms, sm)
 	l.mu.Unlock()
@@ -65,6 +77,21 @@ func (sm *SM) Update(change func(*SM)) {
 	change(sm)
 	sm.lab.mu.Unlock()
 	sm.lab.Recompute()
+}
+
+// Trouble says what keys keep it from: the sm_key of another subnet manager, which it ignores, and whether ports
+// refuse it.
+func (sm *SM) Trouble() (foreign uint64, locked bool) {
+	sm.lab.mu.Lock()
+	defer sm.lab.mu.Unlock()
+	return sm.foreign, sm.locked
+}
+
+// KnownKeys are the M_Keys of the ports as it remembers them.
+func (sm *SM) KnownKeys() map[uint64]uint64 {
+	sm.lab.mu.Lock()
+	defer sm.lab.mu.Unlock()
+	return maps.Clone(sm.Known)
 }
 
 // State returns the present state.

@@ -59,15 +59,42 @@ func (l *Lab) manage(s subnet, managers map[*Port][]*SM, inSubnet map[*SM]bool) 
 		l.unmanage(s)
 		return notify
 	}
+	l.program(s, master)
 	for _, sm := range here {
 		state := SMStandby
-		if sm == master {
+		if sm.first(here) {
 			state = SMMaster
 		}
 		notify = append(notify, sm.setState(state)...)
 	}
-	l.program(s, master)
 	return notify
+}
+
+// first reports whether no other with the same sm_key beats it. Those with another one are ignored: each rules.
+func (sm *SM) first(here []*SM) bool {
+	sm.foreign = 0
+	rules := true
+	for _, other := range here {
+		switch {
+		case other.SMKey != sm.SMKey:
+			sm.foreign = other.SMKey
+		case other != sm && other.beats(sm):
+			rules = false
+		}
+	}
+	return rules
+}
+
+// unlocks reports whether the subnet manager may set a port, and gives it the M_Key.
+func (sm *SM) unlocks(p *Port, guid uint64) bool {
+	if p.mKey != 0 && p.mProtect > 0 && p.mKey != sm.MKey && p.mKey != sm.Known[guid] {
+		return false
+	}
+	if sm.Known == nil {
+		sm.Known = map[uint64]uint64{}
+	}
+	p.mKey, p.mProtect, sm.Known[guid] = sm.MKey, sm.MProtect, sm.MKey
+	return true
 }
 
 func (sm *SM) beats(other *SM) bool {
@@ -131,10 +158,15 @@ func (l *Lab) program(s subnet, master *SM) {
 		a.active, a.smLID, a.lids[e.Port] = true, smLID, l.lidFor(a.GUID+uint64(e.Port))
 		a.pkeys[e.Port] = master.table(a.GUID + uint64(e.Port))
 	}
+	master.locked = false
 	for _, p := range s.ports {
 		fw := p.Card.Running()
 		if !validGUID(fw.GUIDs[0]) || !validGUID(fw.GUIDs[p.Number]) {
 			p.state, p.lid, p.smLID, p.mcastMTU = StateInit, 0, 0, 0
+			continue
+		}
+		if !master.unlocks(p, fw.GUIDs[p.Number]) {
+			master.locked = true
 			continue
 		}
 		p.state, p.lid, p.smLID = StateActive, l.lidFor(fw.GUIDs[p.Number]), smLID

@@ -22,6 +22,8 @@ type Request struct {
 	Priority   int // 0 to 15; the highest wins, of equals the lower port GUID
 	Tuning     Tuning
 	Partitions []Partition // sorted; none: no partition file of ours
+	Keys       FabricKeys
+	DropsKeys  bool // a plan has shown that the keys of our file go
 	// EqualPriority is the consent to the priority of a running master of ours on the same fabric.
 	EqualPriority bool
 }
@@ -32,22 +34,32 @@ func (d Request) HandOver() time.Duration {
 	return time.Duration(d.Tuning.HandOver()) * time.Millisecond
 }
 
-// Conf is our file of options.
+// Conf is our file of options, of the keys with the version alone: a state has no more.
 func (d Request) Conf() opensm.Conf {
-	c := opensm.Conf{Priority: d.Priority, Tuning: d.Tuning}
+	c := opensm.Conf{Priority: d.Priority, Tuning: d.Tuning, Keys: FabricKeys{Version: d.Keys.Version}}
 	if len(d.Partitions) > 0 {
 		c.PartitionFile = opensm.PartitionsPath(d.PortGUID)
 	}
 	return c
 }
 
-// Describe puts what is asked for into one line, for the history of a host. No request has keys of a fabric.
+// File is what our file of options says. Its keys have to be known.
+func (d Request) File() opensm.Conf {
+	c := d.Conf()
+	c.Keys = d.Keys
+	return c
+}
+
+// Describe puts what is asked for into one line, for the history of a host, without keys of a fabric.
 func (d Request) Describe() string {
 	options := "standard options"
 	if d.Tuning != (Tuning{}) {
 		options = DescribeTuning(d.Tuning)
 	}
 	parts := []string{fmt.Sprintf("priority %d", d.Priority), options}
+	if d.Keys.Version > 0 {
+		parts = append(parts, fmt.Sprintf("keys of version %d", d.Keys.Version))
+	}
 	if len(d.Partitions) > 0 {
 		text := strings.TrimSpace(PartitionText(d.Partitions))
 		parts = append(parts, "partitions "+strings.Join(strings.Split(text, "\n"), " "))

@@ -21,6 +21,9 @@ type (
 	Membership = opensm.Membership
 	// Key says whether one of the secrets of a fabric is set.
 	Key = opensm.Key
+	// FabricKeys are the keys of a fabric, and Secret one of them.
+	FabricKeys = opensm.FabricKeys
+	Secret     = opensm.Secret
 )
 
 // Memberships, and the partition that every port needs.
@@ -30,6 +33,7 @@ const (
 	Both             = opensm.Both
 	DefaultPartition = opensm.DefaultPartition
 	DefaultPKey      = opensm.DefaultPKey
+	DefaultKey       = opensm.DefaultKey
 )
 
 // RoutingEngines returns the names that opensm knows.
@@ -57,9 +61,6 @@ func KeyWord(k Key) string {
 	}
 	return "open"
 }
-
-// OurKeys are the secrets of an instance that was set up here.
-func OurKeys() []Key { return opensm.Keys("") }
 
 // UnitName is the systemd unit of the instance on a port.
 func UnitName(port ib.GUID) string { return opensm.Unit(port) }

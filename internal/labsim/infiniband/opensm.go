@@ -84,12 +84,15 @@ type smOptions struct {
 	priority   int
 	partitions string
 	prefix     uint64
+	smKey      uint64
+	mKey       uint64
+	mProtect   int
 }
 
 // readConf reads an opensm.conf. Complaints are printed and it goes on; a
 // missing file is no error.
 func (s *state) readConf(file string, out io.Writer) smOptions {
-	o := smOptions{partitions: filepath.Join(filepath.Dir(sharedConf(s.m)), "partitions.conf")}
+	o := smOptions{smKey: 1, partitions: filepath.Join(filepath.Dir(sharedConf(s.m)), "partitions.conf")}
 	data, err := s.m.FS.ReadFile(file)
 	if err != nil {
 		return o
@@ -112,6 +115,11 @@ func (o *smOptions) set(key, value string, out io.Writer) {
 			_, _ = fmt.Fprintf(out, " Invalid Cached Option Value:sm_priority = %s:Using Default:0\n", value)
 		}
 		o.priority = n
+	case "sm_key", "m_key":
+		key := map[string]*uint64{"sm_key": &o.smKey, "m_key": &o.mKey}[key]
+		*key, _ = strconv.ParseUint(value, 0, 64)
+	case "m_key_protection_level":
+		o.mProtect, _ = strconv.Atoi(value)
 	case "subnet_prefix":
 		o.prefix, _ = strconv.ParseUint(value, 0, 64)
 	case "partition_config_file":
@@ -120,6 +128,9 @@ func (o *smOptions) set(key, value string, out io.Writer) {
 		if !smKeys[key] {
 			_, _ = fmt.Fprintf(out, " Unrecognized token: %q\n", key)
 		}
+	}
+	if strings.HasSuffix(key, "_key") { // opensm prints every option that it takes
+		_, _ = fmt.Fprintf(out, " Loading Cached Option:%s = %s\n", key, value)
 	}
 }
 
@@ -133,7 +144,7 @@ func parsePriority(text string) (int, error) {
 
 // smKeys are options of opensm.conf that change nothing in the lab.
 var smKeys = map[string]bool{
-	"m_key": true, "m_key_protection_level": true, "sm_key": true, "sa_key": true, "lmc": true,
+	"m_key_lease_period": true, "sa_key": true, "lmc": true,
 	"sweep_interval": true, "sminfo_polling_timeout": true, "polling_retry_number": true, "routing_engine": true,
 	"ignore_other_sm": true, "force_link_speed": true, "force_link_width": true, "max_op_vls": true, "daemon": true,
 	"log_file": true, "force_log_flush": true, "exit_on_fatal": true, "log_flags": true, "log_max_size": true,
@@ -251,12 +262,17 @@ func (s *state) runSM(ctx context.Context, p *labsim.Proc, o *labsim.Flags, file
 	defer s.release(port)
 	say("Entering DISCOVERING state")
 	logLines(logFile, smBound, port.View().GUID)
-	sm := &labsim.SM{Port: port, Priority: conf.priority, Prefix: conf.prefix}
+	sm := &labsim.SM{Port: port, Priority: conf.priority, Prefix: conf.prefix, SMKey: conf.smKey, MKey: conf.mKey,
+		MProtect: conf.mProtect, Known: s.readKnownKeys()}
 	conf.partitions = o.Or("Pconfig", conf.partitions)
 	var complaints []string // of a file that a standby does not read
 	s.readPartitions(conf.partitions, func(line string) { complaints = append(complaints, line) }).give(sm)
 	noGroup := sm.GroupMTU == 0
-	sm.OnState = stateTeller(say, logFile, complaints)
+	tell := stateTeller(sm, say, logFile, complaints)
+	sm.OnState = func(state int) {
+		s.writeKnownKeys(sm)
+		tell(state)
+	}
 	s.m.Lab.AddSM(sm)
 	if noGroup {
 		sm.Update(func(sm *labsim.SM) { sm.GroupMTU = 0 })
@@ -269,6 +285,7 @@ func (s *state) runSM(ctx context.Context, p *labsim.Proc, o *labsim.Flags, file
 			if !o.Has("priority") {
 				sm.Priority = fresh.priority
 			}
+			sm.SMKey, sm.MKey, sm.MProtect = fresh.smKey, fresh.mKey, fresh.mProtect
 			read.keepGroups(sm.Groups()).give(sm)
 		})
 	})

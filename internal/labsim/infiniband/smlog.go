@@ -9,7 +9,7 @@ import (
 
 // stateTeller logs what a manager becomes; complaints are of the partition file, which one
 // reads as it becomes master.
-func stateTeller(say, logFile func(string), complaints []string) func(int) {
+func stateTeller(sm *labsim.SM, say, logFile func(string), complaints []string) func(int) {
 	standby := false
 	return func(st int) {
 		if standby && st == labsim.SMMaster { // it looks at the fabric first
@@ -22,8 +22,18 @@ func stateTeller(say, logFile func(string), complaints []string) func(int) {
 				say(line)
 			}
 			complaints = nil
+			foreign, locked := sm.Trouble()
+			if foreign != 0 {
+				logFile(fmt.Sprintf("0x01 -> smi_rcv_process_get_response: ERR 2F18: Got SM (0,1,1) with sm_key 0x%016x that "+
+					"doesn't match our local sm_key. Ignoring SMInfo", foreign))
+				say("Found remote SM (0,1,1) with non-matching sm_key")
+			}
 			say("Entering MASTER state")
-			logFile("0x02 -> SUBNET UP")
+			if locked {
+				logFile("0x80 -> Errors during initialization")
+			} else {
+				logFile("0x02 -> SUBNET UP")
+			}
 		case labsim.SMStandby:
 			say("Entering STANDBY state")
 		case labsim.SMDiscover:
@@ -62,3 +72,29 @@ var (
 		"0x01 -> osm_sa_mad_ctrl_unbind: ERR 1A11: No previous bind",
 	}
 )
+
+// knownKeys is where opensm keeps the M_Keys of the ports that it has set up.
+const knownKeys = "/var/cache/opensm/guid2mkey"
+
+func (s *state) readKnownKeys() map[uint64]uint64 {
+	known := map[uint64]uint64{}
+	data, err := s.m.FS.ReadFile(knownKeys)
+	if err != nil {
+		return known
+	}
+	for line := range strings.Lines(string(data)) {
+		var guid, key uint64
+		if _, err := fmt.Sscanf(line, "0x%x 0x%x", &guid, &key); err == nil {
+			known[guid] = key
+		}
+	}
+	return known
+}
+
+func (s *state) writeKnownKeys(sm *labsim.SM) {
+	var text strings.Builder
+	for guid, key := range sm.KnownKeys() {
+		_, _ = fmt.Fprintf(&text, "0x%016x 0x%016x\n\n", guid, key)
+	}
+	s.m.FS.Put(knownKeys, text.String(), 0o600)
+}

@@ -35,13 +35,14 @@ type unit struct {
 
 // serviceSpec is how a service is run.
 type serviceSpec struct {
-	kind       string // simple, oneshot, exec
-	pre, main  [][]string
-	post, stop [][]string
-	remain     bool
-	env        map[string]string
-	user       string
-	stdout     string // journal, file:PATH, append:PATH
+	kind        string // simple, oneshot, exec
+	pre, main   [][]string
+	post, stop  [][]string
+	remain      bool
+	env         map[string]string
+	user        string
+	stdout      string // journal, file:PATH, append:PATH
+	logLevelMax string
 
 	killSignal  syscall.Signal // 0 means SIGTERM
 	killMode    string         // control-group, mixed, process
@@ -91,7 +92,7 @@ func (s *Manager) specOf(f *UnitFile, name string) serviceSpec {
 	spec := serviceSpec{
 		kind: f.Last("Service.Type"), remain: f.Last("Service.RemainAfterExit") == "yes",
 		env: map[string]string{"PATH": UnitPath}, user: "root",
-		stdout:   f.Last("Service.StandardOutput"),
+		stdout: f.Last("Service.StandardOutput"), logLevelMax: f.Last("Service.LogLevelMax"),
 		killMode: f.Last("Service.KillMode"),
 	}
 	spec.stopTimeout, _ = parseSpan(f.Last("Service.TimeoutStopSec"))
@@ -281,6 +282,10 @@ func (s *Manager) spawn(u *unit, argv []string) (<-chan int, int) {
 
 // sink is where a unit's output goes.
 func (s *Manager) sink(u *unit, to string) io.Writer {
+	// What a program prints has the level info (systemd.exec(5), SyslogLevel).
+	if u.spec.logLevelMax == "notice" && to == "" {
+		return io.Discard
+	}
 	kind, file, _ := strings.Cut(to, ":")
 	switch kind {
 	case "file", "append":

@@ -34,6 +34,7 @@ var knownKeys = map[string]bool{
 	"Service.ExecStop":      true, "Service.RemainAfterExit": true, "Service.X-Lab-Builtin": true, "Service.Restart": true,
 	"Service.RestartSec":      true,
 	"Service.TimeoutStartSec": true, "Service.TimeoutStopSec": true, "Service.StandardOutput": true,
+	"Service.LogLevelMax": true, "Service.UMask": true,
 	"Service.KillMode": true, "Service.SuccessExitStatus": true,
 	"Install.WantedBy": true, "Install.Alias": true,
 }

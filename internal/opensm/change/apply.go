@@ -2,6 +2,7 @@ package change
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
@@ -27,6 +28,9 @@ func Apply(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request, 
 	}
 	if judge.IsSettled(l, d) {
 		return proveInPlace(ctx, h, l, d, o)
+	}
+	if d.Keys.Version > 0 && !d.Keys.Known {
+		return Result{}, errors.New("the values of keys are not known")
 	}
 	if l, err = askFabric(ctx, h, l, d, o); err != nil {
 		return Result{}, err
@@ -83,11 +87,22 @@ func proveInPlace(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Re
 	return r, err
 }
 
-// write puts the files there, has the instance use them, and proves that it works.
+// write makes the change, and takes a change of keys back if it does not work.
 func write(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request, o Options) (Result, error) {
+	if judge.ChangesKeys(l, d) {
+		return writeKeys(ctx, h, l, d, o)
+	}
+	return writeAll(ctx, h, l, d, o)
+}
+
+// writeAll puts the files there, has the instance use them, and proves that it works.
+func writeAll(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request, o Options) (Result, error) {
 	kept, err := writeFiles(ctx, h, l, d)
 	if err == nil {
 		err = start(ctx, h, l, d)
+	}
+	if err == nil && judge.ChangesKeys(l, d) {
+		err = proveKeys(ctx, h, l, o)
 	}
 	if err != nil {
 		return Result{Changed: true, Warnings: kept}, err

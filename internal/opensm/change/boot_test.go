@@ -73,7 +73,7 @@ func TestOthersStart(t *testing.T) {
 		"nobody else":       {[]func(*inventory.Snapshot){off}, "", true},
 		"masked":            {[]func(*inventory.Snapshot){both, off, func(s *inventory.Snapshot) { s.Units[other] = inventory.Unit{LoadState: "masked"} }}, "", false},
 		"ours": {[]func(*inventory.Snapshot){both, off, func(s *inventory.Snapshot) {
-			s.Files[tool.DropInPath(otherPort)] = inventory.File{Content: found.DropInText(otherPort)}
+			s.Files[tool.DropInPath(otherPort)] = inventory.File{Content: found.DropInText(otherPort, false)}
 		}}, "", false},
 		"package comes first": {[]func(*inventory.Snapshot){both, func(s *inventory.Snapshot) { s.Packages = nil }}, "starts when the package is installed, and at boot", false},
 		"silent":              {[]func(*inventory.Snapshot){both, silentSystemd}, boot, false},

@@ -51,7 +51,7 @@ func diagnose(ctx context.Context, h *hosts.Host, l *found.Look, p sysfs.Port, w
 		State: p.State, Physical: p.Physical, SMLID: p.SMLID, IsSM: p.IsSM,
 	}
 	e.Active = outputOf(h.Run(ctx, systemctl.IsActive(e.Unit)))
-	e.Log = outputOf(h.Run(ctx, systemctl.Journal(e.Unit, logLines)))
+	e.Log = tool.LogWithoutKeys(outputOf(h.Run(ctx, systemctl.Journal(e.Unit, logLines))))
 	symptoms := Symptoms{Port: l.Port, Sysfs: p, Unit: e.Active, Log: tool.ParseLog(e.Log), Wrong: wrong,
 		HasUMAD: true}
 	// The diagnosis ends where the host stops answering.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
@@ -18,14 +19,21 @@ import (
 // package starts itself at once. It says which files it has kept, also if it fails: what is
 // replaced shows no edit any more.
 func writeFiles(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request) (kept []string, err error) {
-	type file struct{ path, text string }
+	type file struct {
+		path, text string
+		mode       uint32
+	}
 	// The drop-in names the file of options, and an instance reads both at its start, which comes last.
-	files := []file{{tool.DropInPath(l.Port), found.DropInText(l.Port)}}
+	files := []file{{tool.DropInPath(l.Port), found.DropInText(l.Port, d.Keys.Version > 0), 0o644}}
 	if len(d.Partitions) > 0 {
-		files = append(files, file{tool.PartitionsPath(l.Port), tool.PartitionsText(found.Header(), d.Partitions)})
+		files = append(files, file{tool.PartitionsPath(l.Port), tool.PartitionsText(found.Header(), d.Partitions), 0o644})
 	}
 	// The options come last: they name the partition file.
-	files = append(files, file{l.ConfPath, d.Conf().Text(found.Header())})
+	conf := file{l.ConfPath, d.File().Text(found.Header()), 0o644}
+	if d.Keys.Version > 0 {
+		conf.mode = 0o600
+	}
+	files = append(files, conf)
 	if err = keepEdited(ctx, h, l, tool.TemplatePath, &kept); err != nil {
 		return kept, err
 	}
@@ -39,20 +47,42 @@ func writeFiles(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Requ
 		if err = keepEdited(ctx, h, l, f.path, &kept); err != nil {
 			return kept, err
 		}
-		if err = platform.WriteFile(ctx, h, f.path, 0o644, f.text); err != nil {
+		if err = platform.WriteFile(ctx, h, f.path, f.mode, f.text); err != nil {
 			return kept, err
 		}
 	}
 	return kept, install(ctx, h, l, platform.FeatureOpenSM)
 }
 
-// keepEdited gives a file that somebody has written into a second name, and notes it.
+// keepEdited gives a file that somebody has written into a second name, and notes it. Of one with keys of the fabric
+// that is a copy without them.
 func keepEdited(ctx context.Context, h *hosts.Host, l *found.Look, path string, kept *[]string) error {
+	if path == l.ConfPath && l.HasKeys() {
+		return keepWithoutKeys(ctx, h, l, kept)
+	}
 	note, err := platform.KeepEdited(ctx, h, l.Edits, path)
 	if note != "" {
 		*kept = append(*kept, note)
 	}
 	return err
+}
+
+func keepWithoutKeys(ctx context.Context, h *hosts.Host, l *found.Look, kept *[]string) error {
+	var text strings.Builder
+	for line := range strings.Lines(l.Snapshot.Files[l.ConfPath].Content) {
+		text.WriteString(strings.TrimSuffix(tool.WithoutSecret(line), "\n") + "\n")
+	}
+	for _, e := range l.Edits {
+		if e.Path != l.ConfPath || len(e.Added) == 0 {
+			continue
+		}
+		if err := platform.WriteFile(ctx, h, e.Kept, 0o600, text.String()); err != nil {
+			return err
+		}
+		*kept = append(*kept, fmt.Sprintf("%s had lines that somebody has written. A copy without the keys is kept as %s.",
+			e.Path, e.Kept))
+	}
+	return nil
 }
 
 // install has the packages of a feature on the host.

@@ -9,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	tool "github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/sminfo"
@@ -38,6 +39,9 @@ func prove(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request, 
 		// A standby programs nothing: the master's partitions are in force.
 		if last.SMLID != last.LID {
 			return nil, nil
+		}
+		if d.Keys.Protection >= judge.Closed {
+			return []string{"The fabric answers nobody without its M_Key, so priority and partitions were not compared."}, nil
 		}
 		unsure, err := provePriority(ctx, h, at, d, o)
 		if err != nil || len(d.Partitions) == 0 {

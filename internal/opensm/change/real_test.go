@@ -24,7 +24,7 @@ const (
 
 // realSM runs opensm with the files that Apply would write.
 func realSM(f *ibsimtest.Fabric, node string, d opensm.Request) *ibsimtest.RunningSM {
-	c := d.Conf()
+	c := d.File()
 	c.PartitionFile = "" // the rig names it on the command line
 	sm := ibsimtest.SM{Priority: d.Priority, PortGUID: d.PortGUID.String(), Conf: c.Text(found.Header())}
 	if len(d.Partitions) > 0 {
@@ -112,6 +112,54 @@ func keysFor(d opensm.Request, port string, more ...string) []uint16 {
 func sortedKeys(keys []uint16) []uint16 {
 	slices.Sort(keys)
 	return keys
+}
+
+// The real opensm takes all lines of a file with keys, and its log says what the proof of a change of keys rests on:
+// the fabric is up, the standby with the same keys stands by, and one with another sm_key does not. No text of ours that
+// is read from it has a key. What ports do with an M_Key ibsim does not show.
+func TestReal_keys(t *testing.T) {
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "two-hca-one-switch"))
+	keys := opensm.FabricKeys{Version: 3, Known: true, M: 0xa1b2c3d4e5000001, SM: 0xf6a7b8c9d0000001, SA: 0x1357924680000001,
+		Protection: 1, Lease: 60}
+	d := opensm.Request{PortGUID: testPort, Priority: 14, Keys: keys}
+	master := realSM(f, nodeA, d).WaitLog("SUBNET UP")
+	if log := tool.ParseLog(master.Output()); len(log.Options) > 0 {
+		t.Errorf("opensm does not take: %q", log.Options)
+	}
+	for _, option := range []string{"m_key = 0xa1b2c3d4e5000001", "sm_key = 0xf6a7b8c9d0000001", "sa_key = 0x1357924680000001",
+		"m_key_protection_level = 1", "m_key_lease_period = 0x003c"} {
+		if !strings.Contains(master.Output(), option) {
+			t.Errorf("opensm did not take %q:\n%s", option, master.Output())
+		}
+	}
+	if text := tool.LogWithoutKeys(master.Output()); strings.Contains(text, "a1b2c3") || strings.Contains(text, "f6a7b8") ||
+		strings.Contains(text, "135792") || !strings.Contains(text, "m_key = (value not shown)") {
+		t.Errorf("a log with keys:\n%s", text)
+	}
+	standby := d
+	standby.PortGUID, standby.Priority = portB, 5
+	if log := tool.ParseLog(realSM(f, nodeB, standby).WaitLog("Entering STANDBY state").Log()); log.OtherKey {
+		t.Error("the standby has the same key")
+	}
+	if info, err := sminfo.Parse(f.Run(nodeB, "sminfo").Stdout); err != nil || info.GUID != testPort {
+		t.Errorf("the fabric does not answer: %+v %v", info, err)
+	}
+}
+
+func TestReal_keys_differ(t *testing.T) {
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "two-hca-one-switch"))
+	d := opensm.Request{PortGUID: testPort, Priority: 14, Keys: opensm.FabricKeys{Version: 1, Known: true, SM: 0xf6a7b8c9d0000001, SA: 1}}
+	realSM(f, nodeA, d).WaitLog("SUBNET UP")
+	d.PortGUID, d.Priority, d.Keys.SM = portB, 5, 0xf6a7b8c9d0000002
+	log := tool.ParseLog(realSM(f, nodeB, d).WaitLog("non-matching sm_key").Log())
+	if !log.OtherKey || slices.Contains(log.States, "STANDBY") {
+		t.Errorf("%+v", log)
+	}
+	for _, line := range log.Errors {
+		if strings.Contains(line, "f6a7b8") {
+			t.Errorf("a key in %q", line)
+		}
+	}
 }
 
 // A standby takes over within the time that the plan states.

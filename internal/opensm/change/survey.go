@@ -14,6 +14,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/saquery"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/sminfo"
@@ -34,6 +35,10 @@ func Survey(ctx context.Context, h host.Host, l *found.Look) (found.View, error)
 		return found.View{NotReady: later}, nil
 	}
 	switch {
+	case l.FabricKeys.Protection >= judge.Closed:
+		why := "the fabric answers nobody without its M_Key"
+		return found.View{Ruled: fact.Unknown[bool](why), Listed: fact.Unknown[bool](why),
+			Duplicate: fact.Known[[]ib.GUID](nil)}, nil
 	case l.Physical == "":
 		why := "the physical state of the port could not be read"
 		return found.View{Ruled: fact.Unknown[bool](why), Listed: fact.Unknown[bool](why),

@@ -135,7 +135,8 @@ func (l *Look) Describe() string {
 
 // describeFiles says what our files have, what somebody has written into them too.
 func (l *Look) describeFiles() string {
-	text := opensm.Request{Priority: l.Priority, Tuning: l.Tuning, Partitions: l.Partitions}.Describe()
+	text := opensm.Request{Priority: l.Priority, Tuning: l.Tuning, Partitions: l.Partitions,
+		Keys: l.FabricKeys}.Describe()
 	switch {
 	case !l.HasConf:
 		text = "file of options not there"
@@ -158,7 +159,7 @@ func (l *Look) Stored() (stored opensm.Stored, known bool) {
 	}
 	stored = opensm.Stored{Runs: fact.Yes(l.Active), Enabled: fact.Yes(l.Enabled), Boot: l.BootID}
 	if l.HasConf {
-		stored.Settings = opensm.Settings(l.Priority, l.Tuning, l.Partitions)
+		stored.Settings = opensm.Settings(l.Priority, l.Tuning, l.Partitions, l.FabricKeys)
 	}
 	stored.Lines = platform.AddedLines(l.Edits)
 	stored.Managed, stored.Edited, stored.Sound = l.Managed, l.Edited, l.Sound()

@@ -53,8 +53,8 @@ type Command struct{ Path, Line string }
 // Header is the first lines of each file of ours.
 func Header() string { return platform.OwnedHeader("infiniband_opensm") }
 
-// DropInText is our drop-in of the instance on a port.
-func DropInText(port ib.GUID) string { return tool.DropIn(Header(), port) }
+// DropInText is our drop-in of the instance on a port, with keys of a fabric or without.
+func DropInText(port ib.GUID, keys bool) string { return tool.DropIn(Header(), port, keys) }
 
 // TemplateText is our template unit.
 func TemplateText() string { return tool.Template(Header()) }
@@ -93,13 +93,13 @@ func readOwnFiles(s *inventory.Snapshot, port ib.GUID, ownTemplate bool) OwnFile
 		return o
 	}
 	o.Gone = goneFile(s, o, c.PartitionFile)
-	if s.Files[dropIn].Content != DropInText(port) {
+	if s.Files[dropIn].Content != DropInText(port, c.Keys.Version > 0) {
 		o.Edited = append(o.Edited, dropIn)
 	}
 	if !o.HasConf {
 		return o
 	}
-	o.options = Options{Priority: c.Priority, Tuning: c.Tuning}
+	o.options = Options{Priority: c.Priority, Tuning: c.Tuning, FabricKeys: c.Keys}
 	if c.PartitionFile != "" {
 		o.options.Partitions = all
 		if err != nil {
@@ -132,7 +132,7 @@ func readEdits(s *inventory.Snapshot, port ib.GUID, c tool.Conf, all []opensm.Pa
 		c.PartitionFile = ""
 	}
 	type file struct{ path, ours string }
-	files := []file{{dropIn, DropInText(port)},
+	files := []file{{dropIn, DropInText(port, c.Keys.Version > 0)},
 		// A file whose priority somebody took out lacks the line, and no value of it.
 		{conf, strings.Replace(c.Text(Header()), "sm_priority -1", "sm_priority", 1)},
 		{partitions, tool.PartitionsText(Header(), all)}}
@@ -206,8 +206,13 @@ func keysOf(s *inventory.Snapshot, path string) []opensm.Key {
 	return keys
 }
 
-// SetsKeys reports whether the instance may have keys of a fabric.
+// SetsKeys reports whether somebody may have added keys of a fabric to our file.
 func (o OwnFiles) SetsKeys() bool {
+	return o.options.FabricKeys.Version == 0 && o.HasKeys()
+}
+
+// HasKeys reports whether the instance may have keys of a fabric.
+func (o OwnFiles) HasKeys() bool {
 	return slices.ContainsFunc(o.Keys, func(k opensm.Key) bool { return !fact.No(k.Set) })
 }
 
@@ -217,6 +222,7 @@ type Options struct {
 	Priority   int // -1 if it is not known
 	Tuning     opensm.Tuning
 	Partitions []opensm.Partition
+	FabricKeys opensm.FabricKeys // that our file sets
 	// PartitionError says why our partition file is not in force.
 	PartitionError string
 	From           []string // files of others that the instance was started with

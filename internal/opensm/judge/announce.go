@@ -67,7 +67,7 @@ func (b Before) bootFiles() []string {
 func (b Before) ownFiles(d opensm.Request) []string {
 	dropIn, conf, partitions := tool.DropInPath(d.PortGUID), tool.ConfPath(d.PortGUID), tool.PartitionsPath(d.PortGUID)
 	files := slices.Clone(b.Edited)
-	if !b.Managed {
+	if !b.Managed || (b.Was.Keys.Version > 0) != (d.Keys.Version > 0) {
 		files = append(files, dropIn)
 	}
 	if !b.Managed || b.Was.Conf() != d.Conf() {

@@ -32,7 +32,8 @@ func Check(l *found.Look, d opensm.Request, p PlanFacts) []finding.Finding {
 		all = append(all, checkOthersStart(l)...)
 	}
 	all = append(all, checkKernel(l)...)
-	all = append(all, checkOwnFiles(l, diff, len(d.Partitions) > 0)...)
+	all = append(all, checkOwnFiles(l, d, diff)...)
+	all = append(all, checkKeys(l, d, p, diff)...)
 	paths := []string{tool.DropInPath(l.Port), l.ConfPath}
 	if len(d.Partitions) > 0 {
 		paths = append(paths, tool.PartitionsPath(l.Port))

@@ -113,7 +113,7 @@ func TestCheck(t *testing.T) {
 				"\tmgid=ff12:401b::ffff:ffff # IPv4 Broadcast address\n;\n"}}
 		}), d: d},
 		{name: "key in our own file", s: testHost(func(s *inventory.Snapshot) {
-			s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort)}
+			s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort, false)}
 			s.Files[tool.ConfPath(testPort)] = inventory.File{Content: d.Conf().Text(found.Header()) + "m_key 0x1234\n"}
 		}), d: d, code: "SM022", severity: finding.Refuse,
 			text: []string{"/etc/opensm/terraform-0xe41d2d0300e44ed1.conf of intel9 sets m_key", "take it out of the file"}},
@@ -151,7 +151,7 @@ func TestCheck(t *testing.T) {
 		{name: "state unread", s: testHost(link("", "LinkUp")), d: d},
 		{name: "served, physical state unread", s: testHost(link("Active", "")), d: d},
 		{name: "no cable, and nothing to do", d: d, s: testHost(link("Down", "Polling"), func(s *inventory.Snapshot) {
-			s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort)}
+			s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort, false)}
 			s.Files[tool.ConfPath(testPort)] = inventory.File{Content: d.Conf().Text(found.Header())}
 			s.Files[tool.DefaultPath] = inventory.File{Content: "PORTS=\"" + testPort.String() + "\"\n"}
 			s.Units[tool.Unit(testPort)] = inventory.Unit{ActiveState: "active"}

@@ -41,6 +41,9 @@ func Differences(l *found.Look, d opensm.Request) []string {
 	if l.Older != "" {
 		add("%s", l.Older)
 	}
+	if l.FabricKeys.Version != d.Keys.Version {
+		add("its keys have version %d, not %d", l.FabricKeys.Version, d.Keys.Version)
+	}
 	if l.Tuning != d.Tuning {
 		add("its options are %s, not %s", opensm.DescribeTuning(l.Tuning),
 			opensm.DescribeTuning(d.Tuning))
@@ -93,6 +96,7 @@ func Rereads(l *found.Look, d opensm.Request) bool {
 	if !l.Sound() || !fact.Yes(l.Enabled) {
 		return false
 	}
-	was := opensm.Request{PortGUID: d.PortGUID, Priority: l.Priority, Tuning: l.Tuning, Partitions: l.Partitions}
+	was := opensm.Request{PortGUID: d.PortGUID, Priority: l.Priority, Tuning: l.Tuning, Partitions: l.Partitions,
+		Keys: l.FabricKeys}
 	return !tool.NeedsRestart(was.Conf(), d.Conf()) && tool.SameGroups(l.Partitions, d.Partitions)
 }

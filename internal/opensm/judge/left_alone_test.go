@@ -37,7 +37,7 @@ func TestDescribeLeftAlone(t *testing.T) {
 		"no list":             {testHost(func(s *inventory.Snapshot) { s.Files = nil }, runs), nil},
 		"list not understood": {testHost(ports("(broken"), runs), nil},
 		"ours": {testHost(ports(`"`+testPort.String()+`"`), runs, func(s *inventory.Snapshot) {
-			s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort)}
+			s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort, false)}
 		}), nil},
 	} {
 		said := DescribeLeftAlone(found.Of(c.s, testPort))
@@ -59,7 +59,7 @@ func containsEach(text string, parts []string) bool {
 // The ports that ALL gave a subnet manager are named, but for those that have a resource.
 func TestCheck_names_what_loses_ALL(t *testing.T) {
 	const byAll, ours = ib.GUID(0xe41d2d0300e44ed2), ib.GUID(0xe41d2d0300e44f41)
-	s := byService(map[string]string{tool.DropInPath(ours): found.DropInText(ours)})
+	s := byService(map[string]string{tool.DropInPath(ours): found.DropInText(ours, false)})
 	for _, g := range []ib.GUID{byAll, ours} {
 		s.Units[tool.Unit(g)] = inventory.Unit{ActiveState: "active"}
 	}

@@ -14,7 +14,7 @@ import (
 
 // checkOwnFiles looks at unmanaged files in our places, and at what somebody has written into
 // those of ours.
-func checkOwnFiles(l *found.Look, diff []string, partitions bool) []finding.Finding {
+func checkOwnFiles(l *found.Look, d opensm.Request, diff []string) []finding.Finding {
 	var all []finding.Finding
 	for _, path := range l.Unmanaged {
 		all = append(all, finding.FileUnmanaged.Find("%s of %s.", path, l.Host))
@@ -22,7 +22,7 @@ func checkOwnFiles(l *found.Look, diff []string, partitions bool) []finding.Find
 	for _, path := range l.Unread {
 		all = append(all, findUnread(l, path))
 	}
-	all = append(all, checkEdits(l, partitions)...)
+	all = append(all, checkEdits(l, len(d.Partitions) > 0)...)
 	all = append(all, checkGone(l)...)
 	all = append(all, checkOlder(l, diff)...)
 	for _, c := range l.Replaced {
@@ -31,20 +31,19 @@ func checkOwnFiles(l *found.Look, diff []string, partitions bool) []finding.Find
 	if !l.Managed {
 		return all
 	}
-	return append(all, checkKeysAdded(l, "This resource would write the file without it.")...)
+	return append(all, checkKeysAdded(l, "This resource would write the file without it.",
+		func(key opensm.Key) bool { return isKept(l, key, d) })...)
 }
 
 // checkKeysAdded finds keys in a file of ours, which is written anew or removed.
-func checkKeysAdded(l *found.Look, what string) []finding.Finding {
+func checkKeysAdded(l *found.Look, what string, isKept func(opensm.Key) bool) []finding.Finding {
 	var all []finding.Finding
 	for _, key := range l.Keys {
-		if !fact.No(key.Set) {
+		if !fact.No(key.Set) && !isKept(key) {
 			f := finding.FabricKeysDropped.Find("%s of %s sets %s, which somebody has added to it%s. %s", l.ConfPath, l.Host,
 				key.Name, describeUnclear(key), what)
-			f.WayOut = "This resource does not manage keys. If the fabric does not need " + key.Name +
-				", take it out of the file and plan again. " +
-				"If it does, take the subnet manager out of the state with a removed block and lifecycle { destroy = false }, " +
-				"and maintain the file by hand."
+			f.WayOut = "If the fabric needs " + key.Name + ", write its value into keys of this resource. If it does not, " +
+				"take it out of the file and plan again."
 			all = append(all, f)
 		}
 	}

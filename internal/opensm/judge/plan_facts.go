@@ -33,6 +33,8 @@ type PlanFacts struct {
 	Short []string
 	// OtherPartitions is another SM of the configuration whose partitions differ.
 	OtherPartitions *opensm.Request
+	// OtherKeys is another SM of the configuration whose keys differ, on a fabric that is not known to be another.
+	OtherKeys *opensm.Request
 	// OnTwoFabrics are the P_Keys and members that the partitions of OtherFabric have, too, an SM of another fabric.
 	OnTwoFabrics []string
 	OtherFabric  *opensm.Request

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
 	tool "github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
@@ -16,8 +17,9 @@ func CheckRemoval(l *found.Look) []finding.Finding {
 	if !l.Managed {
 		return nil // nothing is removed
 	}
-	return append(checkKeysAdded(l, "A destroy would stop this subnet manager and remove the file, and the key with it."),
-		checkEditsRemoved(l)...)
+	ours := func(key opensm.Key) bool { return l.FabricKeys.Version > 0 && l.FabricKeys.IsOne(key) }
+	return append(checkKeysAdded(l, "A destroy would stop this subnet manager and remove the file, and the key with it.",
+		ours), checkEditsRemoved(l)...)
 }
 
 // CheckLast asks before the master of a fabric is removed that has no other subnet manager, while hosts depend on

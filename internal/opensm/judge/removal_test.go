@@ -19,7 +19,7 @@ const otherPort = ib.GUID(0xe41d2d0300e44ed2)
 
 // withOurs has our drop-in on the host, so that there is something to remove.
 func withOurs(s *inventory.Snapshot) {
-	s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort)}
+	s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort, false)}
 }
 
 func withList(ports string) func(*inventory.Snapshot) {
@@ -68,7 +68,7 @@ func TestFindStaying_template(t *testing.T) {
 	rhel := func(s *inventory.Snapshot) {
 		s.OS = inventory.OS{ID: "rhel", VersionID: "9.4", Kernel: "5.14.0-427.el9.x86_64"}
 		s.Files = map[string]inventory.File{tool.TemplatePath: {Content: tool.Template(found.Header())},
-			tool.DropInPath(testPort): {Content: found.DropInText(testPort)}}
+			tool.DropInPath(testPort): {Content: found.DropInText(testPort, false)}}
 		s.Units[tool.Unit(testPort)] = inventory.Unit{ActiveState: "active", UnitFileState: "enabled"}
 	}
 	for name, c := range map[string]struct {
@@ -83,7 +83,7 @@ func TestFindStaying_template(t *testing.T) {
 		"loaded only":             {withUnit(other, "inactive", "disabled"), false},
 		"link to nothing":         {withUnit(other, "inactive", ""), false},
 		"ours, stopped": {func(s *inventory.Snapshot) {
-			s.Files[tool.DropInPath(otherPort)] = inventory.File{Content: found.DropInText(otherPort)}
+			s.Files[tool.DropInPath(otherPort)] = inventory.File{Content: found.DropInText(otherPort, false)}
 		}, true},
 		"not known whose": {func(s *inventory.Snapshot) {
 			s.Denied = map[string]bool{tool.DropInPath(otherPort): true}
@@ -112,7 +112,7 @@ func TestCheckBeside(t *testing.T) {
 	d := opensm.Request{Host: "intel9", PortGUID: testPort, Priority: 14}
 	other := tool.Unit(otherPort)
 	ours := func(s *inventory.Snapshot) {
-		s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort)}
+		s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort, false)}
 		s.Files[tool.ConfPath(testPort)] = inventory.File{Content: d.Conf().Text(found.Header())}
 		s.Units[tool.Unit(testPort)] = inventory.Unit{ActiveState: "active"}
 		s.Units[tool.Service] = inventory.Unit{ActiveState: "active", UnitFileState: "enabled"}
@@ -135,7 +135,7 @@ func TestCheckBeside(t *testing.T) {
 		"masked": {[]func(*inventory.Snapshot){ours, both, func(s *inventory.Snapshot) {
 			s.Units[other] = inventory.Unit{LoadState: "masked"}
 		}}, ""},
-		"has a resource":    {[]func(*inventory.Snapshot){ours, both, withUnit(other, "active", ""), dropIn(found.DropInText(otherPort))}, ""},
+		"has a resource":    {[]func(*inventory.Snapshot){ours, both, withUnit(other, "active", ""), dropIn(found.DropInText(otherPort, false))}, ""},
 		"not known whose":   {[]func(*inventory.Snapshot){ours, both, func(s *inventory.Snapshot) { s.Denied = map[string]bool{tool.DropInPath(otherPort): true} }}, ""},
 		"ours is to be set": {[]func(*inventory.Snapshot){both, withUnit(tool.Service, "active", "enabled")}, ""},
 	} {

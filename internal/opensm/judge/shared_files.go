@@ -44,6 +44,9 @@ func checkSharedOptions(l *found.Look, d opensm.Request) []finding.Finding {
 			continue
 		}
 		secret[key.Name] = true
+		if d.Keys.Keeps(key.Key) {
+			continue
+		}
 		all = append(all, finding.FabricKeysDropped.Find("%s of %s sets %s%s. This resource would start the subnet "+
 			"manager with a file of options of its own, without it.", key.Path, l.Host, key.Name, describeUnclear(key.Key)))
 	}

@@ -18,7 +18,7 @@ func CheckSincePlan(l *found.Look, before opensm.Stored, d opensm.Request) []fin
 		return nil // another finding refuses
 	}
 	// What somebody has changed to what is asked for is no loss, and a refusal would have to be planned around.
-	want := opensm.Settings(d.Priority, d.Tuning, d.Partitions)
+	want := opensm.Settings(d.Priority, d.Tuning, d.Partitions, d.Keys)
 	changed := append(managed.Changed(settings(now, before, want)...), platform.NewLines(now.Lines, before.Lines)...)
 	return managed.Since(subject(l), append(changed, findStopped(l, before)...)...)
 }

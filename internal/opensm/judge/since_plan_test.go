@@ -40,7 +40,7 @@ func TestStored_holdsNoKeys(t *testing.T) {
 	d := opensm.Request{Host: "intel9", PortGUID: testPort, Priority: 8}
 	host := func(added string) *inventory.Snapshot {
 		return testHost(func(s *inventory.Snapshot) {
-			s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort)}
+			s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort, false)}
 			s.Files[tool.ConfPath(testPort)] = inventory.File{Content: d.Conf().Text(found.Header()) + added}
 		})
 	}
@@ -69,7 +69,7 @@ func TestCheckSincePlan(t *testing.T) {
 	want.Priority, want.Tuning.LogMaxSize = 9, 20
 	host := func(edits ...func(*inventory.Snapshot)) *inventory.Snapshot {
 		return testHost(append([]func(*inventory.Snapshot){func(s *inventory.Snapshot) {
-			s.Files[drop] = inventory.File{Content: found.DropInText(testPort)}
+			s.Files[drop] = inventory.File{Content: found.DropInText(testPort, false)}
 			s.Files[conf] = inventory.File{Content: was.Conf().Text(found.Header())}
 			s.Files[parts] = inventory.File{Content: tool.PartitionsText(found.Header(), was.Partitions)}
 		}}, edits...)...)
@@ -149,7 +149,7 @@ func TestCheckSincePlan_stopped(t *testing.T) {
 	host := func(edits ...func(*inventory.Snapshot)) *inventory.Snapshot {
 		return testHost(append([]func(*inventory.Snapshot){func(s *inventory.Snapshot) {
 			s.BootID, s.Modules = "one", map[string]bool{"ib_umad": true}
-			s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort)}
+			s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort, false)}
 			s.Files[tool.ConfPath(testPort)] = inventory.File{Content: d.Conf().Text(found.Header())}
 			s.Files[tool.DefaultPath] = inventory.File{Content: "PORTS=\"" + testPort.String() + "\"\n"}
 			s.Units[tool.Service] = inventory.Unit{ActiveState: "active", UnitFileState: "enabled"}
@@ -213,7 +213,7 @@ func TestCheckRemovalSincePlan(t *testing.T) {
 	drop, conf := tool.DropInPath(testPort), tool.ConfPath(testPort)
 	host := func(edit func(*inventory.Snapshot)) *inventory.Snapshot {
 		return testHost(func(s *inventory.Snapshot) {
-			s.Files[drop] = inventory.File{Content: found.DropInText(testPort)}
+			s.Files[drop] = inventory.File{Content: found.DropInText(testPort, false)}
 			s.Files[conf] = inventory.File{Content: d.Conf().Text(found.Header())}
 		}, edit)
 	}
@@ -263,8 +263,8 @@ func TestCheck_namesEdits(t *testing.T) {
 	}{
 		"option":    {conf, d.Conf().Text(found.Header()) + "qos TRUE\n# my note 7\n", conf + " also has: qos TRUE; # my note 7.", "qos TRUE; # my note 7"},
 		"key":       {conf, d.Conf().Text(found.Header()) + "# m_key 0x1234\n", "# m_key (value not shown)", "# m_key (value not shown)"},
-		"unit":      {drop, found.DropInText(testPort) + "Nice=5\n", drop + " also has: Nice (value not shown).", "Nice (value not shown)"},
-		"lost line": {drop, strings.Replace(found.DropInText(testPort), "RestartSec=5\n", "", 1), drop + " lacks: RestartSec=5.", "priority 14"},
+		"unit":      {drop, found.DropInText(testPort, false) + "Nice=5\n", drop + " also has: Nice (value not shown).", "Nice (value not shown)"},
+		"lost line": {drop, strings.Replace(found.DropInText(testPort, false), "RestartSec=5\n", "", 1), drop + " lacks: RestartSec=5.", "priority 14"},
 		"no priority": {conf, strings.Replace(d.Conf().Text(found.Header()), "sm_priority 14\n", "", 1), conf + " lacks: sm_priority.",
 			"no priority"},
 		"partitions that nothing reads": {parts, found.Header() + "oops\n", "", "oops"},
@@ -274,7 +274,7 @@ func TestCheck_namesEdits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := testHost(func(s *inventory.Snapshot) {
-				s.Files[drop] = inventory.File{Content: found.DropInText(testPort)}
+				s.Files[drop] = inventory.File{Content: found.DropInText(testPort, false)}
 				s.Files[conf] = inventory.File{Content: d.Conf().Text(found.Header())}
 				s.Files[tt.path] = inventory.File{Content: tt.text}
 				if tt.text == "" {

@@ -148,7 +148,7 @@ type queued[Q, L any] interface {
 	Announce(q Q)
 	Withdraw(q Q)
 	// First reports whether others wait for the change of such an object.
-	First(l L) bool
+	First(q Q, l L) bool
 }
 
 // takesTurn is an object that is written as cards are: when it is its turn.

@@ -27,7 +27,7 @@ func (r *Resource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.Modi
 	}
 	end, looked := r.announce(s.Ask), false
 	defer func() {
-		end(looked && r.isAwaited(s.Found) && !diags.HasError() && !resp.Plan.Raw.Equal(req.State.Raw))
+		end(looked && r.isAwaited(s.Ask, s.Found) && !diags.HasError() && !resp.Plan.Raw.Equal(req.State.Raw))
 	}()
 	if !r.claim(ctx, s, req) || !r.look(ctx, s, r.prior(ctx, s)) {
 		return
@@ -83,9 +83,9 @@ func (r *Resource[M, Q, L, S]) request(ctx context.Context, req resource.ModifyP
 }
 
 // isAwaited reports whether others wait for a change of what was found.
-func (r *Resource[M, Q, L, S]) isAwaited(found L) bool {
+func (r *Resource[M, Q, L, S]) isAwaited(q Q, found L) bool {
 	o, ok := r.object.(queued[Q, L])
-	return ok && o.First(found)
+	return ok && o.First(q, found)
 }
 
 // claim reports whether no other resource has the object. It comes before the object is judged: of

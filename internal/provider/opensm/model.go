@@ -32,6 +32,8 @@ type model struct {
 	PollingTimeout attribute.Duration `tfsdk:"sminfo_polling_timeout"`
 	PollingRetries types.Int64        `tfsdk:"polling_retry_number"`
 	Partitions     types.Map          `tfsdk:"partitions"`
+	FabricKeys     types.Object       `tfsdk:"keys"`
+	KeysVersion    types.Int64        `tfsdk:"keys_version"`
 	Allow          types.Object       `tfsdk:"allow"`
 	AllowedLast    types.String       `tfsdk:"allowed_last_manager"`
 	Timeouts       timeouts.Value     `tfsdk:"timeouts"`
@@ -52,7 +54,7 @@ type model struct {
 // known reports whether everything that a check needs is known.
 func (m *model) known() bool {
 	return attribute.Known(m.Host, m.PortGUID, m.Priority, m.SubnetPrefix, m.LogLevel, m.LogMaxSize, m.PollingTimeout,
-		m.PollingRetries, m.Partitions, m.RoutingEngine)
+		m.PollingRetries, m.Partitions, m.RoutingEngine, m.KeysVersion)
 }
 
 func (m *model) request(ctx context.Context) (ops.Request, error) {
@@ -93,6 +95,7 @@ func (m *model) sofar(ctx context.Context) (ops.Request, error) {
 			","), LogLevel: m.LogLevel.ValueString(), LogMaxSize: int(m.LogMaxSize.ValueInt64()),
 		PollingTimeout: m.pollingMS(), PollingRetries: int(m.PollingRetries.ValueInt64()),
 	}}
+	d.Keys.Version = int(m.KeysVersion.ValueInt64())
 	var err error
 	if prefix := m.SubnetPrefix.ValueString(); prefix != "" {
 		if d.Tuning.SubnetPrefix, err = ib.ParseGUID(prefix); err != nil {
@@ -114,6 +117,10 @@ func (m *model) observe(ctx context.Context, d ops.Request, l *found.Look) (diag
 	if l.Priority >= 0 {
 		m.Priority = types.Int64Value(int64(l.Priority))
 		m.observeTuning(l.Tuning)
+		m.KeysVersion = types.Int64Null()
+		if version := l.FabricKeys.Version; version > 0 {
+			m.KeysVersion = types.Int64Value(int64(version))
+		}
 		diags = m.observePartitions(ctx, l.Partitions)
 	}
 	m.Unit = types.StringValue(l.Unit)
@@ -186,8 +193,6 @@ func (m *model) plan(d ops.Request) {
 	m.Active = types.BoolValue(true)
 	m.Enabled = types.BoolValue(true)
 	m.HandOver = handOver(d.Tuning)
-	// Our file of options sets none.
-	m.Keys = keyReport(ops.OurKeys())
 }
 
 // foresee fills in what a change of this instance, of which the state has was, does not move. A restart keeps the
@@ -214,7 +219,8 @@ func (m *model) holds(ctx context.Context, plan model, want ops.Request) bool {
 	if err != nil || m.Priority.IsNull() { // as after an import of what is not ours
 		return false
 	}
-	same := ref(have) == ref(want) && have.Priority == want.Priority && have.Tuning == want.Tuning
+	same := ref(have) == ref(want) && have.Priority == want.Priority && have.Tuning == want.Tuning &&
+		have.Keys.Version == want.Keys.Version
 	return same && ops.PartitionText(have.Partitions) == ops.PartitionText(want.Partitions) && m.reports(plan)
 }
 

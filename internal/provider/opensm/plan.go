@@ -64,6 +64,7 @@ func (o object) Plan(ctx context.Context, s *step) (held bool) {
 	o.Planned.SetSM(ref(s.Ask), planned.SM{Priority: s.Ask.Priority, Master: s.Found.Master(),
 		Fabric: o.Fabrics.Of(ref(s.Ask))})
 	s.Plan.plan(s.Ask)
+	o.planKeys(s)
 	held = s.Exists && s.State.holds(ctx, *s.Plan, s.Ask)
 	why := s.Found.Silence()
 	if s.Keeps = held && why != "" && s.Found.Managed && len(judge.Differences(s.Found, s.Ask)) == 0; s.Keeps {
@@ -111,6 +112,7 @@ func packages(l *found.Look) []string {
 // Check asks the cards of other hosts only if something is to change, so that a plan without changes
 // waits for no other host.
 func (o object) Check(ctx context.Context, s *step) []finding.Finding {
+	s.Ask.DropsKeys = s.Exists && s.State.KeysVersion.ValueInt64() > 0
 	d, l := s.Ask, s.Found
 	port := o.PortPlan(l.Snapshot, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
@@ -118,6 +120,7 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 		Ethernet: port.Ethernet, Waits: port.Waits, MayLeave: s.Planning}
 	o.compareOthers(ctx, s, &planned)
 	planned.Short = o.shortGroups(ctx, d, l)
+	planned.OtherKeys = o.otherKeys(ctx, d)
 	if s.ToDo {
 		planned.Lab = o.lab(ctx)
 	}

@@ -23,6 +23,7 @@ func (o object) WarnRemoval(ctx context.Context, m *model, diags *diag.Diagnosti
 		"The service is stopped and disabled, and its configuration is removed. "+
 			"The package opensm, the port and other subnet managers of the host stay as they are. "+
 			"If this is the only subnet manager of its fabric, ports that come up later stay in Initializing."+
+			keysStay(m)+
 			o.describeStaying(ctx, m.ID.ValueString()))
 	o.addLast(ctx, m, diags)
 }

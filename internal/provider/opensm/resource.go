@@ -52,6 +52,7 @@ func (o object) Request(ctx context.Context, m, config *model) (ops.Request, err
 	d, err := m.request(ctx)
 	allowed, given := attribute.ConsentsOf(config.Allow)[equalPriority].(types.Int64)
 	d.EqualPriority = given && !allowed.IsNull() && allowed.ValueInt64() == int64(d.Priority)
+	d.Keys = fabricKeys(m.KeysVersion, config.FabricKeys)
 	return d, err
 }
 
@@ -88,8 +89,8 @@ func (o object) Announce(d ops.Request) { o.Turns.SMs.Announce(ref(d)) }
 // Withdraw implements managed.queued.
 func (o object) Withdraw(d ops.Request) { o.Turns.SMs.Withdraw(ref(d)) }
 
-// First are the standbys.
-func (o object) First(l *found.Look) bool { return role(l) == session.SMStandby }
+// First are the standbys, and the master if keys change.
+func (o object) First(d ops.Request, l *found.Look) bool { return turnOf(l, d) == session.SMStandby }
 
 func (o object) Remember(_ *model, d ops.Request, l *found.Look, _ ops.Stored) (ops.Stored, bool) {
 	return l.Stored()
@@ -101,9 +102,11 @@ func (o object) Since(s *step, before ops.Stored) []finding.Finding {
 
 func (o object) Apply(ctx context.Context, s *step) (r change.Result, stays string, err error) {
 	s.Ask.EqualPriority = true // what a plan of this apply has started was no master when it was asked
-	err = o.Turns.SMs.Do(ctx, ref(s.Ask), role(s.Found), func() (applyErr error) {
-		r, applyErr = change.Apply(ctx, s.Host, s.Found, s.Ask, change.Options{Lab: o.lab(ctx)})
-		return applyErr
+	err = o.Turns.SMs.Do(ctx, ref(s.Ask), turnOf(s.Found, s.Ask), func() error {
+		return o.inOrder(s, func() (applyErr error) {
+			r, applyErr = change.Apply(ctx, s.Host, s.Found, s.Ask, change.Options{Lab: o.lab(ctx)})
+			return applyErr
+		})
 	})
 	if r.Changed || !s.ToDo {
 		stays = "What is set up of " + ops.UnitName(s.Ask.PortGUID)

@@ -86,6 +86,7 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 		MarkdownDescription: description,
 		Attributes:          arguments(ctx),
 	}
+	maps.Copy(all.Attributes, keysAttributes())
 	maps.Copy(all.Attributes, results())
 	return all
 }

@@ -20,6 +20,7 @@ import (
 
 // Validate says what no partition can be.
 func (o object) Validate(ctx context.Context, config *model, diags *diag.Diagnostics) {
+	validateKeys(config, diags)
 	if !attribute.Known(config.Partitions) {
 		return
 	}

@@ -28,6 +28,8 @@ type Walk struct {
 	ports      map[attribute.PortRef]plannedPort    // where a GUID will be
 	lab        *clash.Lab                           // found and planned identities of all cards
 	partitions map[attribute.PortRef]Partitions     // of subnet managers
+	keys       map[attribute.PortRef]any            // of the fabrics of subnet managers
+	keysFailed *attribute.PortRef                   // the master whose keys could not be changed
 	groups     map[attribute.PortRef]map[uint16]int // broadcast groups of each subnet manager
 	needs      map[attribute.PortRef]int            // what each IPoIB interface needs of its group
 	// subnets holds, by subnet and setting, the interfaces of each.
@@ -115,6 +117,7 @@ func NewWalk() *Walk {
 		cards: map[attribute.CardRef]Card{}, images: map[attribute.ImageRef]Image{}, sms: map[attribute.PortRef]SM{},
 		rivals: map[SM][]attribute.PortRef{},
 		ports:  map[attribute.PortRef]plannedPort{}, lab: clash.NewLab(), partitions: map[attribute.PortRef]Partitions{},
+		keys:    map[attribute.PortRef]any{},
 		subnets: map[netip.Prefix]map[IPoIB][]attribute.PortRef{}, claims: newClaims(),
 		addresses: map[string]map[attribute.PortRef][]netip.Prefix{}, holders: map[netip.Addr]attribute.PortRef{},
 		replaced: map[attribute.PortRef]attribute.PortRef{}, fates: map[claimKey]fate{},
@@ -273,6 +276,38 @@ func (p *Walk) OtherPartitions(port attribute.PortRef, own Partitions) map[attri
 	delete(others, port)
 	p.partitions[port] = own
 	return others
+}
+
+// OtherKeys remembers the keys of a subnet manager, which are comparable, and gives those that were planned before it
+// and have others.
+func (p *Walk) OtherKeys(port attribute.PortRef, own any) (others []attribute.PortRef) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for other, keys := range p.keys {
+		if other != port && keys != own {
+			others = append(others, other)
+		}
+	}
+	p.keys[port] = own
+	slices.SortFunc(others, comparePorts)
+	return others
+}
+
+// FailKeys remembers a master whose keys could not be changed.
+func (p *Walk) FailKeys(port attribute.PortRef) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.keysFailed = &port
+}
+
+// KeysFailed is that master, if there is one.
+func (p *Walk) KeysFailed() (port attribute.PortRef, some bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.keysFailed == nil {
+		return port, false
+	}
+	return *p.keysFailed, true
 }
 
 // SMsApart reports whether two planned subnet managers are on two fabrics, as far as this walk knows.

@@ -77,6 +77,7 @@ type Conf struct {
 	Priority      int
 	Tuning        Tuning
 	PartitionFile string // empty: opensm's own place
+	Keys          FabricKeys
 }
 
 // Text writes the file. Keys that it does not hold keep opensm's defaults.
@@ -104,7 +105,7 @@ func (c Conf) Text(header string) string {
 	if t.SubnetPrefix != 0 {
 		add("subnet_prefix", t.SubnetPrefix.String())
 	}
-	return b.String()
+	return b.String() + c.Keys.text()
 }
 
 // limits are the numbers that a file of ours may have.
@@ -124,7 +125,7 @@ func numberOf(s Setting) int {
 // ParseConf reads our file back. It leaves out what it does not know or cannot read, and numbers
 // that no file of ours has: the caller compares with Text of the result.
 func ParseConf(text string) Conf {
-	c := Conf{Priority: -1}
+	c := Conf{Priority: -1, Keys: parseKeys(text)}
 	for _, s := range Settings(text) {
 		switch s.Key {
 		case "sm_priority":
@@ -273,6 +274,8 @@ func NeedsRestart(from, to Conf) bool {
 type Key struct {
 	Name string    // "m_key"
 	Set  fact.Bool // another value than the one that every opensm has
+
+	value Secret
 }
 
 // keyDefaults are the secrets with the values that every opensm has.
@@ -286,7 +289,7 @@ func Keys(text string) []Key {
 	settings := Settings(text)
 	keys := make([]Key, len(keyDefaults))
 	for i, d := range keyDefaults {
-		keys[i] = Key{Name: d.name, Set: fact.Known(false)}
+		keys[i] = Key{Name: d.name, Set: fact.Known(false), value: Secret(d.value)}
 		for _, s := range settings {
 			n, err := strconv.ParseUint(s.Value, 0, 64)
 			switch {
@@ -294,7 +297,7 @@ func Keys(text string) []Key {
 			case err != nil:
 				keys[i].Set = fact.Unknown[bool]("its value is no number")
 			default:
-				keys[i].Set = fact.Known(n != d.value)
+				keys[i].Set, keys[i].value = fact.Known(n != d.value), Secret(n)
 			}
 		}
 	}

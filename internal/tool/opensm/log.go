@@ -27,6 +27,7 @@ type Log struct {
 	Partitions string    // the complaint about the partition file, which is not in force then
 	Group      string    // the line about a multicast group that cannot be made
 	Options    []string  // lines of the file of options that were not taken
+	OtherKey   bool      // another subnet manager has another sm_key, and each ignores the other
 	Timeouts   int       // queries that nobody answered
 	Errors     []string  // the last messages with "ERR", each number once
 }
@@ -45,7 +46,7 @@ var (
 func ParseLog(text string) Log {
 	var l Log
 	seen := map[string]bool{}
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(LogWithoutKeys(text)) {
 		line = strings.TrimSpace(line)
 		if m := logVersion.FindStringSubmatch(line); m != nil {
 			l.Versions = append(l.Versions, m[1])
@@ -107,6 +108,7 @@ func (l *Log) fabric(line string) {
 	}
 	// 0D01 itself does not say which; the next line does.
 	l.Duplicated = l.Duplicated || strings.Contains(line, "ERR 0D01") || l.BackToBack || len(l.Duplicate) > 0
+	l.OtherKey = l.OtherKey || strings.Contains(line, "with non-matching sm_key")
 	l.ZeroGUID = l.ZeroGUID || strings.Contains(line, "Got Zero Node GUID") || strings.Contains(line, "Got Zero Port GUID")
 }
 

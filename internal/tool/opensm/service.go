@@ -78,10 +78,17 @@ func Template(header string) string {
 // DropIn gives an instance its own file of options. Without it all instances share one
 // opensm.conf. opensm exits with 0 if it cannot bind, for example because the port is
 // not there yet while the host boots. So it is started again, whatever its exit status.
-func DropIn(header string, port ib.GUID) string {
+//
+// With keys of a fabric nobody but root reads what it writes: it logs to the system, at the level info, every key that
+// it loads, and has those of all ports in its cache, and of other subnet managers in its log.
+func DropIn(header string, port ib.GUID, keys bool) string {
+	quiet := ""
+	if keys {
+		quiet = "LogLevelMax=notice\nUMask=0077\n"
+	}
 	return header + "[Unit]\nStartLimitIntervalSec=0\n\n[Service]\nExecStart=\n" +
 		"ExecStart=/usr/sbin/opensm --config " + ConfPath(port) + " --guid %I --log_file /var/log/opensm.%I.log\n" +
-		"Restart=always\nRestartSec=5\n"
+		"Restart=always\nRestartSec=5\n" + quiet
 }
 
 // Ports is the list of /etc/default/opensm.
@@ -213,3 +220,13 @@ func logPath(port ib.GUID) string { return "/var/log/opensm." + port.String() + 
 func Tail(port ib.GUID, lines int) shellcmd.Command {
 	return shellcmd.New("tail", "-n", strconv.Itoa(lines), "--", logPath(port)).AsRoot()
 }
+
+// SetAsideLog has an instance write a new log file at its next start. The old one stays beside it, for root alone.
+func SetAsideLog(port ib.GUID) shellcmd.Command {
+	return shellcmd.Script("set-aside-log", setAsideScript, logPath(port)).AsRoot().Changes()
+}
+
+const setAsideScript = `# $1 path of the log
+[ -e "$1" ] || exit 0
+chmod 0600 "$1" && mv -f -- "$1" "$1.before-keys"
+`

@@ -120,7 +120,7 @@ func TestReplaceDefault(t *testing.T) {
 }
 
 func TestDropIn(t *testing.T) {
-	text := DropIn("# head\n", port1)
+	text := DropIn("# head\n", port1, false)
 	if !strings.Contains(text, "\nExecStart=\nExecStart=/usr/sbin/opensm --config /etc/opensm/terraform-0xe41d2d0300e44ed1.conf --guid %I --log_file /var/log/opensm.%I.log\n") {
 		t.Errorf("%s", text)
 	}
@@ -164,7 +164,7 @@ func TestUnits_realSystemd(t *testing.T) {
 		}
 		return strings.Join(ours, "")
 	}
-	if out := verify(DropIn("# ours\n", port)); out != "" {
+	if out := verify(DropIn("# ours\n", port, true)); out != "" {
 		t.Error(out)
 	}
 	if out := verify("[Service]\nRestrat=always\n"); !strings.Contains(out, "Restrat") {

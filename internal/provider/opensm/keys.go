@@ -1,0 +1,184 @@
+package opensm
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/objectvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
+)
+
+// keysAttributes are the keys of the fabric, of which no plan and no state has more than the version.
+func keysAttributes() map[string]schema.Attribute {
+	key := func(what string) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, WriteOnly: true, Sensitive: true, MarkdownDescription: what,
+			Validators: []validator.String{keyValidator{}}}
+	}
+	number := func(what string, least, most int64) schema.Int64Attribute {
+		return schema.Int64Attribute{Optional: true, WriteOnly: true, MarkdownDescription: what,
+			Validators: []validator.Int64{int64validator.Between(least, most),
+				int64validator.AlsoRequires(path.MatchRelative().AtParent().AtName("m_key"))}}
+	}
+	return map[string]schema.Attribute{
+		"keys": schema.SingleNestedAttribute{
+			Optional: true, WriteOnly: true,
+			MarkdownDescription: "Keys of the fabric: 64 bits in hexadecimal. No plan, state or log of the provider holds " +
+				"them. One that is left out has opensm's default. See [Security keys](#security-keys).",
+			Validators: []validator.Object{objectvalidator.AlsoRequires(path.MatchRoot("keys_version"))},
+			Attributes: map[string]schema.Attribute{
+				"m_key":  key("M_Key of all ports: only who knows it can change a port."),
+				"sm_key": key("SM_Key: subnet managers with another one are ignored. All of one fabric need the same."),
+				"sa_key": key("Key of trusted queries to the subnet administrator, as `saquery --smkey` sends it."),
+				"m_key_protection_level": number("Protection of the M_Key, 0 (default) to 3. At 0 every host can read the "+
+					"M_Key, at 1 none can, at 2 and 3 ports answer nobody without it, diagnostics included (SM042).", 0, 3),
+				"m_key_lease_period": number("Seconds after which a port that was asked with a wrong M_Key drops its "+
+					"protection, unless somebody with the right one asks it before, 11 to 65535. It is the way back if the keys "+
+					"are lost. Without it the protection lasts until the port is powered off.", 11, 65535),
+			},
+		},
+		"keys_version": schema.Int64Attribute{
+			Optional: true,
+			MarkdownDescription: "Version of `keys`, at least 1. Raise it with every change of them, for all subnet managers " +
+				"of the fabric: a plan sees no other sign of a change.",
+			Validators: []validator.Int64{int64validator.AtLeast(1), int64validator.AlsoRequires(path.MatchRoot("keys"))},
+		},
+	}
+}
+
+// fabricKeys are the keys of a configuration with the version of a model.
+func fabricKeys(version types.Int64, config types.Object) ops.FabricKeys {
+	k := ops.FabricKeys{Version: int(version.ValueInt64())}
+	given := attribute.ConsentsOf(config)
+	for _, value := range given {
+		if value.IsUnknown() {
+			return k
+		}
+	}
+	if k.Version == 0 || len(given) == 0 {
+		return k
+	}
+	key := func(name string, otherwise ops.Secret) ops.Secret {
+		text, _ := given[name].(types.String)
+		if v, ok := parseKey(text.ValueString()); ok {
+			return v
+		}
+		return otherwise
+	}
+	number := func(name string) int {
+		n, _ := given[name].(types.Int64)
+		return int(n.ValueInt64())
+	}
+	return ops.FabricKeys{Version: k.Version, Known: true, M: key("m_key", 0), SM: key("sm_key", ops.DefaultKey),
+		SA: key("sa_key", ops.DefaultKey), Protection: number("m_key_protection_level"), Lease: number("m_key_lease_period")}
+}
+
+func parseKey(text string) (ops.Secret, bool) {
+	digits, hex := strings.CutPrefix(text, "0x")
+	n, err := strconv.ParseUint(digits, 16, 64)
+	return ops.Secret(n), hex && err == nil && n > uint64(ops.DefaultKey)
+}
+
+// keyValidator takes 64 bits, and says nothing of what it got.
+type keyValidator struct{}
+
+func (keyValidator) Description(context.Context) string {
+	return "must be 1 to 16 hexadecimal digits after 0x, and neither 0 nor 1: these protect nothing"
+}
+
+func (v keyValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (v keyValidator) ValidateString(ctx context.Context, req validator.StringRequest,
+	resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if _, ok := parseKey(req.ConfigValue.ValueString()); !ok {
+		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s", req.Path),
+			"It "+v.Description(ctx)+".")
+	}
+}
+
+// validateKeys refuses what would show the keys.
+func validateKeys(config *model, diags *diag.Diagnostics) {
+	if !config.FabricKeys.IsNull() && config.LogLevel.ValueString() == "debug" {
+		diags.AddAttributeError(path.Root("log_level"), "Invalid value for log_level",
+			"At \"debug\" opensm writes the keys of the fabric into its log. Use \"verbose\", or leave keys out.")
+	}
+}
+
+// planKeys fills what the plan shows of the keys, and compares them with those of the subnet managers that were
+// planned before this one.
+func (o object) planKeys(s *step) {
+	switch k := s.Ask.Keys; {
+	case k.Known || k.Version == 0:
+		s.Plan.Keys = keyReport(k.Reports())
+	case s.Exists && s.State.KeysVersion.Equal(s.Plan.KeysVersion):
+		s.Plan.Keys = s.State.Keys
+	default:
+		s.Plan.Keys = types.MapUnknown(types.StringType)
+	}
+}
+
+// otherKeys is a subnet manager with other keys that may be on the same fabric; nil if there is none.
+func (o object) otherKeys(ctx context.Context, d ops.Request) *ops.Request {
+	if d.Keys.Version > 0 && !d.Keys.Known {
+		return nil
+	}
+	own := ref(d)
+	for _, other := range o.Planned.OtherKeys(own, d.Keys.Values()) {
+		if !o.Planned.SMsApart(own, other) && !o.OnTwoFabrics(ctx, own, other) {
+			return &ops.Request{Host: other.Host, PortGUID: other.GUID}
+		}
+	}
+	return nil
+}
+
+// turnOf is the turn of a change. With other keys the master goes first: a standby that had them before it would take
+// itself for the only subnet manager, and rule as well.
+func turnOf(l *found.Look, d ops.Request) session.SMRole {
+	switch {
+	case !judge.ChangesKeys(l, d):
+		return role(l)
+	case role(l) == session.SMMaster:
+		return session.SMStandby
+	}
+	return session.SMMaster
+}
+
+// inOrder changes a subnet manager, unless keys are changed and the master has kept its own.
+func (o object) inOrder(s *step, do func() error) error {
+	own := ref(s.Ask)
+	if !judge.ChangesKeys(s.Found, s.Ask) {
+		return do()
+	}
+	if failed, some := o.Planned.KeysFailed(); some && failed != own && !o.Planned.SMsApart(own, failed) {
+		return fmt.Errorf("the keys of the master, %s, could not be changed, so those of %s stay as they are", failed, own)
+	}
+	err := do()
+	if err != nil && s.Found.Master() {
+		o.Planned.FailKeys(own)
+	}
+	return err
+}
+
+// keysStay says what a destroy leaves of the keys.
+func keysStay(m *model) string {
+	if m.KeysVersion.ValueInt64() == 0 {
+		return ""
+	}
+	return "\n\nThe ports keep their M_Key. Keep its value: without it no other subnet manager can change them until " +
+		"the lease period ends or they are powered off."
+}
