@@ -375,3 +375,38 @@ func settingFindings() []findingCase {
 		{code: "NV003", at: "card_id", says: []string{"mstconfig of intel9"}, config: set("NUM_OF_VFS", "1")},
 	}
 }
+
+// sets is how often mstconfig has set something.
+func (w *laterCard) sets() (n int) {
+	for _, e := range w.Machine(labs.Intel9).Journal() {
+		if path.Base(e.Args[0]) == "mstconfig" && slices.Contains(e.Args, "set") {
+			n++
+		}
+	}
+	return n
+}
+
+// What replaces the resource gives nothing back: no plan has announced that, and the new resource wants what the card
+// has. A destroy still knows what was there before the first change.
+func TestNVConfig_a_replace_gives_nothing_back(t *testing.T) {
+	t.Parallel()
+	w := startLaterCard(t)
+	cfg := w.nv(labs.Intel9, map[string]any{"NUM_OF_VFS": "0x10"}, map[string]any{"activation": "reboot", "on_destroy": "restore"})
+	o := newOperator(t, w.Lab, cfg, buildProvider(t))
+	o.says(0, "apply", "-auto-approve")
+	sets, boots := w.sets(), w.Boots(labs.Intel9)
+	o.says(2, "plan", "-replace="+nvAddress, "-out=saved", "-detailed-exitcode")
+	if said := o.says(0, "apply", "saved"); !strings.Contains(said, "Not given back: settings of card intel9/0000:01:00.0") {
+		t.Errorf("the replace says: %s", said)
+	}
+	o.says(0, "taint", nvAddress)
+	o.says(0, "apply", "-auto-approve")
+	o.says(0, "plan", "-detailed-exitcode")
+	if n, b := w.sets()-sets, w.Boots(labs.Intel9)-boots; n != 0 || b != 0 || w.stored("NUM_OF_VFS") != "16" {
+		t.Errorf("the replaces set %d times, restarted %d times: %s", n, b, w.stored("NUM_OF_VFS"))
+	}
+	o.says(0, "destroy", "-auto-approve")
+	if got := w.stored("NUM_OF_VFS"); got != "8" {
+		t.Errorf("after the destroy NUM_OF_VFS is %s", got)
+	}
+}

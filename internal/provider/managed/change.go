@@ -117,6 +117,13 @@ func (r *Resource[M, Q, L, S]) Delete(ctx context.Context, req resource.DeleteRe
 		diagnostic.AddError(diags, r.kind.what(r.kind.Remove, session.IDOf(req.State)), err)
 		return
 	}
+	if o, ok := r.object.(giver[M]); ok {
+		if !planned.DestroyAnnounced(ctx, req.Private, r.Restores.Walk()) {
+			o.WarnReplaced(&state, diags)
+			return
+		}
+		planned.NoteDestroy(ctx, resp.Private, "", diags) // one that fails leaves the note in the state
+	}
 	at := r.object.Place(q)
 	what, title := r.kind.what(r.kind.Remove, at.ID), ""
 	end := r.announce(q)

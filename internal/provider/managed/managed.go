@@ -151,6 +151,13 @@ type queued[Q, L any] interface {
 	First(q Q, l L) bool
 }
 
+// giver is an object of which a destroy gives back what was there before. Only a plan that was told of it may announce
+// that: an engine destroys also to replace, and the new object wants what is there.
+type giver[M any] interface {
+	// WarnReplaced says what stays.
+	WarnReplaced(m *M, diags *diag.Diagnostics)
+}
+
 // takesTurn is an object that is written as cards are: when it is its turn.
 type takesTurn[Q any] interface{ Turn(q Q) attribute.CardRef }
 

@@ -18,6 +18,9 @@ func (r *Resource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.Modi
 	resp *resource.ModifyPlanResponse) {
 	diags := &resp.Diagnostics
 	if req.Plan.Raw.IsNull() {
+		if _, ok := r.object.(giver[M]); ok && r.Data != nil {
+			planned.NoteDestroy(ctx, resp.Private, r.Restores.Walk(), diags)
+		}
 		r.planRemoval(ctx, req, diags)
 		return
 	}

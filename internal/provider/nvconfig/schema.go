@@ -61,7 +61,7 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 			"on_destroy": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(keep),
 				MarkdownDescription: "What a destroy does: `keep` (the default) leaves the settings as they are, `restore` " +
-					"stores what the card had before this resource first set them.",
+					"stores what the card had before this resource first set them, but not in a replace.",
 				Validators: []validator.String{stringvalidator.OneOf(keep, restore)},
 			},
 			finding.Allow: attribute.AllowAttribute(map[string]schema.Attribute{

@@ -131,6 +131,23 @@ func Unproven(ctx context.Context, at kept, diags *diag.Diagnostics) bool {
 	return isKept(ctx, at, unprovenKey, diags)
 }
 
+// destroyKey is where NoteDestroy keeps its note.
+const destroyKey = "destroy"
+
+// NoteDestroy keeps beside the state that the plan of a walk destroys the object; an empty name takes that back.
+func NoteDestroy(ctx context.Context, at Beside, walk string, diags *diag.Diagnostics) {
+	diags.Append(at.SetKey(ctx, destroyKey, []byte(strconv.Quote(walk)))...)
+}
+
+// DestroyAnnounced reports whether the plan that the operator saw destroys the object. In a replace there is no note:
+// the delete gets what the plan of the new object has left. One of this walk does not count: core plans a destroy also
+// just before it is done, after a create_before_destroy (Terraform 1.11, OpenTofu 1.12).
+func DestroyAnnounced(ctx context.Context, at kept, walk string) bool {
+	note, _ := at.GetKey(ctx, destroyKey)
+	by, err := strconv.Unquote(string(note))
+	return err == nil && by != "" && by != walk
+}
+
 // keep writes a note that isKept reads. The private state of the framework takes JSON only.
 func keep(ctx context.Context, at Beside, key string, note bool, diags *diag.Diagnostics) {
 	diags.Append(at.SetKey(ctx, key, []byte(strconv.FormatBool(note)))...)
