@@ -148,6 +148,50 @@ func TestTwoFabrics_oneGUID(t *testing.T) {
 	}
 }
 
+// Another card's GUID refuses GUIDs, unless the configuration puts the two cards on two fabrics. MACs are of Ethernet.
+func TestTwoFabrics_guids(t *testing.T) {
+	t.Parallel()
+	hosts := vpi()
+	hosts[1].Switch = "other"
+	w := Start(t, Options{Hosts: hosts})
+	w.needSimulated("needs two fabrics")
+	drivers(w)
+	ws := w.Workspace()
+	two := map[string]any{"a": []any{labs.Intel9}, "b": []any{labs.Xeon2zfs}}
+	taken, near := map[string]any{"base_guid": "0xe41d2d0300e44ee0"}, map[string]any{"base_guid": "0xe41d2d0300e44ede"}
+	for _, tt := range []struct {
+		what            string
+		fabrics         any
+		asks            map[string]any
+		refuses, warned int
+	}{
+		{"no names", nil, taken, 4, 0},
+		{"two fabrics", two, taken, 0, 1},
+		{"two fabrics, and overlapping bases", two, near, 0, 1},
+		{"one fabric", map[string]any{"a": []any{labs.Intel9, labs.Xeon2zfs}}, taken, 4, 0},
+		{"a port on the other fabric", map[string]any{"a": []any{labs.Intel9}, "b": []any{labs.Xeon2zfs},
+			"c": []any{portGUID(labs.Xeon2zfs, 2)}}, taken, 4, 0},
+		{"one of the two has no name", map[string]any{"a": []any{labs.Intel9}}, taken, 4, 0},
+		{"a MAC", two, map[string]any{"macs": map[string]any{"1": "e4:1d:2d:e4:4e:e1", "2": "e4:1d:2d:e4:4e:e2"}}, 1, 0},
+	} {
+		delete(ws.Provider, "fabrics")
+		if tt.fabrics != nil {
+			ws.Provider["fabrics"] = tt.fabrics
+		}
+		said := mustPlan(t, ws, w.guids(labs.Intel9, tt.asks)).Diags
+		refused, warned := said.Errors().Find("GU006"), said.Warnings().Find("GU006", "on the fabrics a and b")
+		if len(refused) != tt.refuses || len(warned) != tt.warned {
+			t.Errorf("%s: %d refusals and %d warnings:\n%s", tt.what, len(refused), len(warned), said)
+		}
+	}
+	ws.Provider["fabrics"] = two
+	taken["allow"] = map[string]any{"guid_change": replacingGUIDs(NodeGUID(labs.Intel9), 0xe41d2d0300e44ee0)}
+	mustApply(t, ws, w.guids(labs.Intel9, taken))
+	if got := ws.Get("infiniband_guids.it", "node_guid"); got != "0xe41d2d0300e44ee0" {
+		t.Errorf("the card has %v", got)
+	}
+}
+
 // The data source has the names of fabric and nodes, and says which of them do not fit what is seen.
 func TestTwoFabrics_names(t *testing.T) {
 	t.Parallel()

@@ -29,7 +29,10 @@ func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab clash.Facts
 	for _, clash := range lab.TakenGUIDs(asked) {
 		found = append(found, finding.GUIDInFabric.Find("%s", clash))
 	}
-	return append(found, overlaps(host, pci, req, lab)...)
+	if req.BaseGUID != 0 && req.HasGUIDs {
+		found = append(found, lab.Overlaps(host, pci, req.BaseGUID)...)
+	}
+	return found
 }
 
 // askedHalf blanks the half that is not asked for, so that it is not compared.
@@ -63,29 +66,6 @@ func baseRoom(req GUIDRequest) []finding.Finding {
 	if req.BaseMAC != 0 {
 		if _, err := req.BaseMAC.Add(1); err != nil {
 			found = append(found, finding.BaseTooHigh.Find("%v", err).At("base_mac"))
-		}
-	}
-	return found
-}
-
-// overlaps finds other cards whose four GUIDs overlap the four from this base, also if
-// no single value is equal today.
-func overlaps(host string, pci ib.PCIAddress, req GUIDRequest, lab clash.Facts) []finding.Finding {
-	if req.BaseGUID == 0 || !req.HasGUIDs {
-		return nil
-	}
-	var found []finding.Finding
-	for _, other := range lab.Others(host, pci, ib.GUIDSet{Node: req.BaseGUID}) {
-		if !clash.UsableGUID(other.GUIDs.Node) || other.Running {
-			continue
-		}
-		a, b := uint64(req.BaseGUID), uint64(other.GUIDs.Node)
-		if a > b {
-			a, b = b, a
-		}
-		if b-a > 0 && b-a < clash.Neighbourhood {
-			found = append(found, finding.GUIDOfOtherCard.Find("Base %s is %d from node GUID %s of %s", req.BaseGUID,
-				b-a, other.GUIDs.Node, other.ID()).At("base_guid"))
 		}
 	}
 	return found

@@ -205,7 +205,8 @@ var notUnknown = map[string]string{
 	"HostFacts.BackupDir":     "configuration; empty refuses (BK002)",
 	"HostFacts.BackupProblem": "this machine's own; it was tried",
 
-	"FirmwareInput.Restore": "the configuration", "GUIDInput.Waits": "no restart for what nothing shows; reboot_required is null then",
+	"FirmwareInput.Restore": "the configuration", "Facts.Apart": "the configuration; what it does not say refuses",
+	"GUIDInput.Waits":      "no restart for what nothing shows; reboot_required is null then",
 	"FirmwareInput.Backup": "none permits no write", "GUIDInput.Backup": "none permits no write",
 	"BackupInput.Backup": "none was taken yet; it permits no write",
 

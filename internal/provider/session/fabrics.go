@@ -2,12 +2,15 @@ package session
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 // OnTwoFabrics reports whether two ports are known to be on different fabrics: by ShowTwoFabrics or, if the
@@ -36,6 +39,23 @@ func (d *Data) ShowTwoFabrics(ctx context.Context, a, b attribute.PortRef) bool 
 		return false
 	}
 	return one.LID == two.LID || one.SMLID != two.SMLID || one.Prefix != two.Prefix
+}
+
+// cardsApart names the fabrics of a card with these GUIDs and of another one, if the configuration says them of all their
+// ports and none is the same. What is only seen today does not count: GUIDs outlive cables.
+func (d *Data) cardsApart(host string, want ib.GUIDSet, other clash.Holder) string {
+	one, two := d.fabricsOf(host, want), d.fabricsOf(other.Host, other.GUIDs)
+	if slices.ContainsFunc(one, func(name string) bool { return name == "" || slices.Contains(two, name) }) ||
+		slices.Contains(two, "") {
+		return ""
+	}
+	return strings.Join(one, ", ") + " and " + strings.Join(two, ", ")
+}
+
+// fabricsOf are the names of the fabrics of a card's ports, empty for one without a name.
+func (d *Data) fabricsOf(host string, of ib.GUIDSet) []string {
+	return slices.Compact([]string{d.Fabrics.Of(attribute.PortRef{Host: host, GUID: of.Port1}),
+		d.Fabrics.Of(attribute.PortRef{Host: host, GUID: of.Port2})})
 }
 
 // misses reports whether a walk over the fabric of a port has found no other port with a GUID.

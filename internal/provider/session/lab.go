@@ -32,7 +32,7 @@ func (d *Data) Lab(ctx context.Context, card attribute.CardRef, diags *diag.Diag
 	if missing := d.noteUnseen(d.identify(ctx)); len(missing) > 0 {
 		d.warnMissing(diags, missing)
 	}
-	lab := clash.Facts{Lab: d.Planned.Lab(), SameMachine: d.sameMachine}
+	lab := clash.Facts{Lab: d.Planned.Lab(), SameMachine: d.sameMachine, Apart: d.cardsApart}
 	if unread := lab.Unread(card.Host, card.PCI); len(unread) > 0 {
 		warnUnread(diags, card, unread)
 	}

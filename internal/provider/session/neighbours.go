@@ -82,13 +82,17 @@ func warnUnseen(diags *diag.Diagnostics, card attribute.CardRef, port int) {
 			"you write GUIDs. Or compare them by hand.", card.Host))
 }
 
-// anyFabric looks at one fabric, of the host itself if it can. Without a host that can there
-// are no nodes.
+// anyFabric looks at one fabric, of the host itself if it can, and of none with another name. Without a host that can
+// there are no nodes.
 func (d *Data) anyFabric(ctx context.Context, snap *inventory.Snapshot) ([]clash.Node, error) {
 	ports := d.lookingPorts(ctx)
 	if own := looksThrough(snap); len(own) > 0 {
 		ports = own
 	}
+	ports = slices.DeleteFunc(slices.Clone(ports), func(p lookingPort) bool {
+		here, there := d.Fabrics.Hosts[snap.Host], d.Fabrics.Of(attribute.PortRef{Host: p.host, GUID: p.GUID})
+		return here != "" && there != "" && here != there
+	})
 	if len(ports) == 0 {
 		return nil, nil
 	}

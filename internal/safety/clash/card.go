@@ -35,21 +35,27 @@ func (c Holder) where() string {
 func (c Holder) ID() string { return fmt.Sprintf("%s/%s", c.Host, c.PCI) }
 
 func clashesWith(other Holder, want ib.GUIDSet) []string {
-	where := other.where()
-	var out []string
+	return append(guidClashes(other, want), macClashes(other, want)...)
+}
+
+func guidClashes(other Holder, want ib.GUIDSet) (out []string) {
 	for _, w := range GUIDsOf(want) {
 		for _, o := range GUIDsOf(other.GUIDs) {
 			// A node GUID that equals its own card's system image GUID is usual;
 			// between cards any equality is a clash.
 			if UsableGUID(w.GUID) && w.GUID == o.GUID {
-				out = append(out, fmt.Sprintf("%s %s is the %s of %s", w.Name, w.GUID, o.Name, where))
+				out = append(out, fmt.Sprintf("%s %s is the %s of %s", w.Name, w.GUID, o.Name, other.where()))
 			}
 		}
 	}
+	return out
+}
+
+func macClashes(other Holder, want ib.GUIDSet) (out []string) {
 	for _, w := range MACsOf(want) {
 		for _, o := range MACsOf(other.GUIDs) {
 			if UsableMAC(w.MAC) && w.MAC == o.MAC {
-				out = append(out, fmt.Sprintf("%s %s is the %s of %s", w.Name, w.MAC, o.Name, where))
+				out = append(out, fmt.Sprintf("%s %s is the %s of %s", w.Name, w.MAC, o.Name, other.where()))
 			}
 		}
 	}
