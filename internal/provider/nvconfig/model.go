@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/nvconfig"
@@ -152,4 +153,13 @@ func changeText(was, want map[string]string) string {
 		}
 	}
 	return strings.Join(all, "; ")
+}
+
+// WarnReplaced leaves the values of before on the host, for a destroy of the new resource.
+func (o object) WarnReplaced(m *model, diags *diag.Diagnostics) {
+	if m.OnDestroy.ValueString() == restore {
+		diags.AddWarning("Not given back: settings of card "+m.CardID.ValueString(), "on_destroy is \"restore\", and the "+
+			"resource is replaced. The card keeps its settings. The values of before stay noted on the host, for a destroy of a "+
+			"resource of this card.")
+	}
 }

@@ -214,15 +214,6 @@ func (o object) WarnRemoval(_ context.Context, m *model, diags *diag.Diagnostics
 		"The card keeps its settings. on_destroy = \"restore\" would store those that it had before.")
 }
 
-// WarnReplaced leaves the values of before on the host, for a destroy of the new resource.
-func (o object) WarnReplaced(m *model, diags *diag.Diagnostics) {
-	if m.OnDestroy.ValueString() == restore {
-		diags.AddWarning("Not given back: settings of card "+m.CardID.ValueString(), "on_destroy is \"restore\", and the "+
-			"resource is replaced. The card keeps its settings. The values of before stay noted on the host, for a destroy of a "+
-			"resource of this card.")
-	}
-}
-
 // Ours is nothing that a look could tell: the values of before are kept on the host.
 func (o object) Ours(ops.Request, ops.Look) bool { return false }
 
