@@ -177,3 +177,50 @@ func (g *gathering) enter(host string) (first bool) {
 	}
 	return false
 }
+
+// The stop of HO018 holds across processes: a burn that failed is marked on the hosts of its configuration, and another
+// configuration, which only observes them, burns nothing until the card is mended or the failure is allowed by name.
+func TestCanary_holds_across_processes(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{})
+	one, two := labs.Intel9, labs.Xeon2zfs
+	shard := func(own, other string) (*Workspace, Config) {
+		ws, seen := w.Workspace(), w.Host(other)
+		seen["mode"] = "observe"
+		ws.Provider["hosts"] = map[string]any{own: w.Host(own), other: seen}
+		return ws, w.cardOnly(own)[:3]
+	}
+	wsOne, cfgOne := shard(one, two)
+	wsTwo, cfgTwo := shard(two, one)
+	planned := cleanPlan(t, wsTwo, cfgTwo) // before the failure, as a pipeline plans all shards first
+
+	w.Machine(one).Faults.Trap(" -allow_psid_change ", 0, labsim.ProgramFault{Exit: true, Status: 1})
+	if diags, err := wsOne.Apply(t.Context(), cleanPlan(t, wsOne, cfgOne)); err != nil || !diags.HasError() {
+		t.Fatalf("the first shard did not fail: %v\n%s", err, diags)
+	}
+	w.Machine(one).Faults.Clear()
+	diags, err := wsTwo.Apply(t.Context(), planned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := diags.Errors().Find("HO051", "Card "+one+"/"+w.PCI(one)+" failed at ", "after_failure")
+	if len(found) != 1 || w.Count(two, "-allow_psid_change") != 0 {
+		t.Fatalf("%d burns of the other shard; its apply says:\n%s", w.Count(two, "-allow_psid_change"), diags)
+	}
+	refused := mustPlan(t, wsTwo, cfgTwo).Diags.Errors()
+	if len(refused.Find("HO051", one)) != 1 {
+		t.Fatalf("the plan says:\n%s", refused)
+	}
+	_, job, _ := strings.Cut(refused[0].Detail, `after_failure = ["`)
+	job, _, _ = strings.Cut(job, `"]`)
+	allowed := cfgTwo.With(cfgTwo[2].Address(), Allow("after_failure", []any{job}))
+	if diags := mustPlan(t, wsTwo, allowed).Diags; diags.HasError() {
+		t.Errorf("with the consent:\n%s", diags)
+	}
+
+	mustApply(t, wsOne, cfgOne) // the card is mended by the same configuration, which is not stopped
+	mustApply(t, wsTwo, cfgTwo)
+	if begun := w.Count(two, "-allow_psid_change"); begun != 1 {
+		t.Errorf("%d burns of the second shard", begun)
+	}
+}

@@ -55,7 +55,7 @@ var Families = []Family{
 		HostWithoutSpace, RebootNotAllowed, HostObserved, SubnetManagerOnCard, HostLacksPrograms, RestartNeeded,
 		StorageOverCard, HostServesShares, HostScansPool, HostRunsOnBattery, HostInKubernetes,
 		FlashJobUnreadable, EarlierCardFailed, ChangedSincePlan, ManagedTwice, HostHasTwoNames, FileEdited, FileUnmanaged,
-		CardInUse, ResumeOwed,
+		CardInUse, ResumeOwed, BurnFailedElsewhere,
 	}},
 	{"SM", "Subnet managers", "For `infiniband_opensm`.", []*Rule{
 		OpensmUnsupported, OpensmPriorityEqual,

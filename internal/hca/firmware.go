@@ -24,6 +24,9 @@ type Firmware struct {
 	Image   safety.ImageFacts // from image.Facts
 	Request safety.FirmwareRequest
 	Lab     clash.Facts
+	// Stops gives the marks of failed burns of other cards that hold for this one, by the present
+	// snapshot of its host; nil: none do.
+	Stops func(*inventory.Snapshot) []inventory.Stop
 	// Compare compares the content of the flash with the image also if PSID and version
 	// are equal. That reads the whole flash, so callers set it only when the resource is
 	// created or its image changes.
@@ -219,9 +222,13 @@ func (f Firmware) what() string          { return "burn firmware on card " + f.C
 func (f Firmware) action() safety.Action { return safety.ActionBurn }
 
 func (f Firmware) verdict(a cards.Assessment, backup *safety.BackupFacts) safety.Verdict {
-	return safety.Firmware(safety.FirmwareInput{
+	in := safety.FirmwareInput{
 		Card: a.Card, Image: f.Image, Host: a.Host, Lab: f.Lab, Request: f.Request, Restore: f.Restore, Backup: backup,
-	})
+	}
+	if f.Stops != nil {
+		in.Stops = f.Stops(&a.Host.Snapshot)
+	}
+	return safety.Firmware(in)
 }
 
 func (f Firmware) entry(v safety.Verdict, before safety.CardFacts) (journal.Entry, error) {

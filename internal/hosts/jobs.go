@@ -2,6 +2,9 @@ package hosts
 
 import (
 	"fmt"
+	"maps"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
@@ -26,6 +29,11 @@ func readJobs(s *inventory.Snapshot, a *collect.Answer) error {
 		s.Jobs = append(s.Jobs, job)
 	}
 	s.Owed = strings.TrimSpace(a.Files[inventory.OwedNote])
+	for _, file := range slices.Sorted(maps.Keys(a.Files)) {
+		if dir, id := path.Split(file); dir == inventory.StopDir+"/" {
+			s.Stops = append(s.Stops, inventory.ParseStop(id, a.Files[file]))
+		}
+	}
 	lostJobs(s)
 	s.NotePastFirmware()
 	return nil

@@ -147,3 +147,51 @@ func LostJobs(units map[string]Unit, listed func(id string) bool) []Job {
 	}
 	return lost
 }
+
+// StopDir has a mark for each burn that failed, on all hosts that its apply may change.
+const StopDir = StateDir + "/stops"
+
+// Stop is the mark of a burn that failed, or of which nobody knows how it ended. Other applies
+// that meet it burn no card: equal cards tend to fail alike.
+type Stop struct {
+	ID        string // of the job, which is the name of the file
+	Host, PCI string // of the card, as the apply that failed calls them
+	Card      string // its identity, as ib.Identity.String writes it
+	At        string // StopTime of the operator's clock
+	Operator  string
+	Why       string // the first line of the error
+}
+
+// StopTime is how a mark writes its time. Such texts sort by age.
+const StopTime = "2006-01-02T15:04:05.000Z"
+
+// Text is the file of the mark.
+func (s Stop) Text() string {
+	line := strings.NewReplacer("\n", " ", "\r", " ", "\x00", " ").Replace
+	return fmt.Sprintf("host=%s\npci=%s\ncard=%s\nat=%s\noperator=%s\nwhy=%s\n",
+		line(s.Host), line(s.PCI), line(s.Card), line(s.At), line(s.Operator), line(s.Why))
+}
+
+// ParseStop reads the file of a mark. One that a full disk has cut is a mark of an unknown card.
+func ParseStop(id, text string) Stop {
+	v := Assignments(text)
+	return Stop{ID: id, Host: v["host"], PCI: v["pci"], Card: v["card"], At: v["at"], Operator: v["operator"],
+		Why: v["why"]}
+}
+
+// Of reports whether the mark is of this card.
+func (s Stop) Of(host string, pci ib.PCIAddress, who ib.Identity) bool {
+	if card, err := ib.ParseIdentity(s.Card); err == nil {
+		if like, _ := ib.Compare(card, who); like == ib.Same {
+			return true
+		}
+	}
+	return s.Host == host && s.PCI == pci.String()
+}
+
+// String says which card failed, when, and in whose apply.
+func (s Stop) String() string {
+	return fmt.Sprintf("Card %s/%s failed at %s (job %s, started by %s): %s", cmp.Or(s.Host, "unknown"),
+		cmp.Or(s.PCI, "unknown"), cmp.Or(s.At, "an unknown time"), s.ID, cmp.Or(s.Operator, "unknown"),
+		cmp.Or(s.Why, "no reason is noted"))
+}

@@ -72,6 +72,7 @@ type Snapshot struct {
 	Unread           map[string]bool   // files that are there and could not be read
 	Jobs             []Job             // flash jobs recorded on the host, oldest first
 	Owed             string            // what OwedNote has; empty if no resume command is owed
+	Stops            []Stop            // marks of burns that failed, here or elsewhere, oldest first
 	Staged           map[string]bool   // firmware images kept here, by lower-case hash; false: it has other content by now
 	TrueNAS          *TrueNAS          // nil elsewhere
 	StateFree        fact.Of[int64]    // bytes free where jobs, backups and images are kept

@@ -144,6 +144,7 @@ func (p *Provider) data(cfg model) *session.Data {
 		Cards:     hca.New(onCards),
 		RunLog:    log,
 		Confirm:   p.tuning.Confirm,
+		Began:     time.Now(),
 	}
 	transports := map[string]sshhost.Config{}
 	for name, v := range cfg.Hosts.Elements() {

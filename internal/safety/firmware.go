@@ -2,6 +2,7 @@ package safety
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
@@ -29,18 +30,16 @@ func Firmware(in FirmwareInput) Verdict {
 	if Holds(in.Card, in.Image) && (!unreadContent(in) || in.Request.Reinstall != in.Image.FW.String()) {
 		return alreadyThere(v, in)
 	}
-	v.Findings = append(v.Findings, writable(in)...)
-	v.Findings = append(v.Findings, stagedFindings(in.Card, finding.FlashNotRunning, in.Request.UnprovenFlash)...)
-	v.Findings = append(v.Findings, identity(in.Card, in.Lab)...)
+	v.Findings = slices.Concat(v.Findings, writable(in),
+		stagedFindings(in.Card, finding.FlashNotRunning, in.Request.UnprovenFlash), identity(in.Card, in.Lab))
 	if in.Card.ReadFlash() != nil {
 		v.Findings = append(v.Findings, match(in)...)
 	}
-	v.Findings = append(v.Findings, machine(in.Card, in.Host, 4*in.Image.Size+spaceReserve)...)
-	v.Findings = append(v.Findings, hostcheck.Path(&in.Host.Snapshot, in.Card.PCI, in.Request.ManagementPath)...)
 	act, found := restartAfter(in.Card, in.Host, in.Request.Activation)
-	v.Activation, v.Findings = act, append(v.Findings, found...)
-	v.Findings = append(v.Findings, backup(in.Card, in.Backup)...)
-	v.Findings = append(v.Findings, layoutFindings(in.Card, in.Image, in.Backup)...)
+	v.Activation, v.Findings = act, slices.Concat(v.Findings,
+		hostcheck.Stopped(in.Stops, in.Request.AfterFailure), machine(in.Card, in.Host, 4*in.Image.Size+spaceReserve),
+		hostcheck.Path(&in.Host.Snapshot, in.Card.PCI, in.Request.ManagementPath), found,
+		backup(in.Card, in.Backup), layoutFindings(in.Card, in.Image, in.Backup))
 	v.Answers = burnAnswers(in)
 	return seal(v, in.Card, in.Backup != nil)
 }
@@ -111,8 +110,7 @@ func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 	if !known && in.Card.staged() == "" || known && running == in.Card.InFlash().Firmware {
 		return seal(v, in.Card, false)
 	}
-	v = restartOnly(v, in.Card, in.Host, in.Request.Activation, in.Request.ManagementPath)
-	return seal(v, in.Card, false)
+	return seal(restartOnly(v, in.Card, in.Host, in.Request.Activation, in.Request.ManagementPath), in.Card, false)
 }
 
 // burnAnswers gives the questions of mstflint in this burn that may be answered with

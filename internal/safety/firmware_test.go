@@ -234,6 +234,10 @@ var firmwareCases = []struct {
 	}},
 	{"HO045", finding.Refuse, "users not known",
 		func(in *FirmwareInput) { in.Host.Users = fact.Unknown[[]inventory.CardUser]("/proc is hidden") }},
+	{"HO051", finding.NeedsConsent, "a burn failed elsewhere, one of two is allowed", func(in *FirmwareInput) {
+		in.Stops = []inventory.Stop{{ID: "job1", Host: "nas"}, {ID: "job2"}}
+		in.Request.AfterFailure = []string{"job1"}
+	}},
 	{"HO001", finding.NeedsConsent, "SSH over a bond of two cards", func(in *FirmwareInput) {
 		in.Host.SSH.Devs = fact.Known([]string{"bond0.7"})
 	}},

@@ -6,6 +6,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/rollback"
 )
@@ -26,9 +27,9 @@ type Consents struct {
 	UnprovenFlash string
 	// WithoutCopy allows a burn of a card whose flash nobody can read.
 	WithoutCopy rollback.Consent
-	// ManagementPath names the interfaces of this card that carry the SSH session
-	// or the default route.
+	// ManagementPath names the interfaces of this card that carry the SSH session or the default route.
 	ManagementPath []string
+	AfterFailure   []string // the jobs of other cards whose failure says nothing about this one
 }
 
 // FirmwareRequest is what infiniband_firmware asks.
@@ -44,6 +45,7 @@ type FirmwareInput struct {
 	Host    HostFacts
 	Lab     clash.Facts
 	Request FirmwareRequest
+	Stops   []inventory.Stop // of other cards, that hold for this burn
 	// Restore is set if the image is the backup that a destroy burns back.
 	Restore *RestoreFacts
 	// Backup is nil at plan time. With it, the verdict is the last one before

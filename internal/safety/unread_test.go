@@ -210,6 +210,9 @@ var notUnknown = map[string]string{
 	"FirmwareInput.Backup": "none permits no write", "GUIDInput.Backup": "none permits no write",
 	"BackupInput.Backup": "none was taken yet; it permits no write",
 
+	"FirmwareInput.Stops": "notes of our own; one that a full disk has cut stops as well", "Stop.ID": "the name of its file",
+	"Stop.Host": word, "Stop.PCI": word, "Stop.At": word, "Stop.Operator": word, "Stop.Why": word,
+
 	"Snapshot.Owed":    "a note of our own; what nobody noted is not told",
 	"Snapshot.Host":    "a name of the configuration",
 	"Snapshot.Modules": "mstflint_access only softens HO003",
@@ -528,14 +531,14 @@ var noFact = map[string]string{
 	"FW080 FW081 FW082 FW083":       "who the card is; undecided is FW081, an unreadable serial number FW083",
 	"BK001 BK002 BK003 BK004 BK005 BK006 BK007 BK010": "the copy on the operator's machine; one that is not proven is BK001, BK003 or BK004",
 	"GU001 GU004 GU005 GU009 GU010 GU011 GU014":       "the values of the configuration",
-	"HO032":                               "which machine a host is; one that does not show it is compared by its cards",
-	"HO004 HO005 HO017 HO019":             "the journals of our own jobs; one that is not understood is HO017",
-	"HO007 HO008 HO011 HO018 HO030 HO050": "the configuration, and what this apply has done, or an earlier one has noted",
-	"LT001 LT002 LT003 LT004 LT011":       "the configuration, and the types that are shown: LT008 or LT013 if they are not. LT008 also for a port that is not named",
-	"HO034 HO035 LT020":                   "a file of the host; one that cannot be read is LT016",
-	"LT006 LT015":                         "what follows from the change itself",
-	"LT007":                               "the types of other cards; not shown is LT007 itself",
-	"LT018":                               "what is found on the port; a subnet manager that is not known is HO009",
+	"HO032":                   "which machine a host is; one that does not show it is compared by its cards",
+	"HO004 HO005 HO017 HO019": "the journals of our own jobs; one that is not understood is HO017",
+	"HO007 HO008 HO011 HO018 HO030 HO050 HO051": "the configuration, and what this apply has done, or an earlier one has noted",
+	"LT001 LT002 LT003 LT004 LT011":             "the configuration, and the types that are shown: LT008 or LT013 if they are not. LT008 also for a port that is not named",
+	"HO034 HO035 LT020":                         "a file of the host; one that cannot be read is LT016",
+	"LT006 LT015":                               "what follows from the change itself",
+	"LT007":                                     "the types of other cards; not shown is LT007 itself",
+	"LT018":                                     "what is found on the port; a subnet manager that is not known is HO009",
 }
 
 // TestUnread_every_finding_is_asked_for holds that each finding has a fact above, or

@@ -25,6 +25,8 @@ var (
 	lookScript string
 	//go:embed script/settle.sh
 	settleScript string
+	//go:embed script/stop.sh
+	stopScript string
 )
 
 // jobScript is what a job runs.

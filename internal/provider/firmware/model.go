@@ -68,7 +68,7 @@ func (m *model) request() (safety.FirmwareRequest, error) {
 	given := attribute.ConsentsOf(m.Allow)
 	req.OtherBoard = given.Text("other_board")
 	req.Reinstall, req.UnprovenFlash = given.Text("reinstall"), given.Text(attribute.UnprovenFlash)
-	req.ManagementPath = given.Names(attribute.ManagementPath)
+	req.ManagementPath, req.AfterFailure = given.Names(attribute.ManagementPath), given.Names("after_failure")
 	uncopied := given.Part("without_copy")
 	req.WithoutCopy = rollback.Consent{Card: uncopied.Text("card"), Rollback: uncopied.Text("rollback_sha256"),
 		Image: uncopied.Text("image_sha256")}

@@ -222,7 +222,7 @@ func (r *Resource) assess(ctx context.Context, a *assessment, config, state mode
 	// A comparison of the content reads the whole flash.
 	a.ask.Compare = !state.ImageID.Same(config.ImageID) || a.otherBurn()
 	if a.ask.Compare || !a.hasImage() {
-		a.ask.Lab = r.Lab(ctx, a.at.Ref, diags)
+		a.ask.Lab, a.ask.Stops = r.Lab(ctx, a.at.Ref, diags), r.StopsFor(a.at)
 	}
 	var err error
 	a.Assessment, err = r.Cards.AssessFirmware(ctx, a.ask)

@@ -77,8 +77,11 @@ func (r *Resource) write(ctx context.Context, c session.Change, ref attribute.Ca
 		!prior.ID.IsNull() && !a.compareFlash(ctx, prior, c.Diags) {
 		return nil
 	}
+	r.ForgetObserved()
 	a.ask.Lab, a.ask.Planned = r.Lab(ctx, ref, c.Diags), plan.announced()
+	a.ask.Stops = r.StopsFor(a.at)
 	done, burnErr := r.Cards.ApplyFirmware(ctx, a.ask)
+	r.MarkStop(ctx, a.ask.Card, done.JobID, burnErr, c.Diags)
 	if burnErr != nil {
 		return burnErr
 	}

@@ -182,6 +182,7 @@ func (r *Resource) restore(ctx context.Context, state model, plan note, kept ses
 			}
 			ask.NoWrite = !plan.Burns
 			done, opErr = r.Cards.RestoreFirmware(ctx, ask)
+			r.MarkStop(ctx, ask.Card, done.JobID, opErr, diags)
 			return opErr
 		})
 	diagnostic.AddError(diags, "restore firmware of card "+card, err)

@@ -114,6 +114,8 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 			attribute.UnprovenFlash: attribute.ConsentToUnproven("burn over"),
 			attribute.ManagementPath: attribute.ConsentToNames("Consent to change the card although the SSH session or the " +
 				"default route of the host rides on it: the names of those interfaces."),
+			"after_failure": attribute.ConsentToNames("Consent to burn although burns of other cards failed: the jobs that " +
+				"the refusal names."),
 		}),
 		"activation": attribute.ActivationAttribute(),
 		"on_destroy": schema.StringAttribute{

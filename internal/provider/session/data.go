@@ -50,6 +50,7 @@ type Data struct {
 	Turns     *Turns
 	Restores  *planned.Restores
 	Confirm   time.Duration // see provider.Tuning
+	Began     time.Time     // when the provider was configured
 	// Lock serialises the writers of one machine within this process. It takes the name that
 	// planned.Walk.Machine gives.
 	Lock func(ctx context.Context, host string) (unlock func(), err error)
@@ -60,6 +61,7 @@ type Data struct {
 	ImageFiles memo.Map[string, ImageFile]
 
 	known   knownSnapshots
+	marked  sync.Map // the jobs whose failure this process has marked on hosts
 	unseen  unseen
 	fabrics memo.Map[string, view]          // what is around, by host and port that looked
 	looking memo.Map[string, []lookingPort] // the ports through which hosts can look at fabrics

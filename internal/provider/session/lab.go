@@ -2,21 +2,25 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
@@ -170,4 +174,124 @@ func (d *Data) SnapshotsOf(ctx context.Context,
 	_ = ask.Wait() // every error is in missing
 	d.noteUnseen(missing)
 	return found, missing
+}
+
+// lookedThrough is how many hosts in observe mode are read again before a burn.
+const lookedThrough = 32
+
+// ForgetObserved has some hosts in observe mode read again. Other configurations write these, and mark all of
+// theirs after a burn that failed. Of many, some all over the list are asked.
+func (d *Data) ForgetObserved() {
+	names := slices.DeleteFunc(d.HostNames(), func(name string) bool { return !d.Hosts[name].Observe })
+	for i := range min(len(names), lookedThrough) {
+		if h, err := d.Set.Host(names[i*len(names)/min(len(names), lookedThrough)]); err == nil {
+			h.Invalidate()
+		}
+	}
+}
+
+// StopsFor gives the marks that hold for a burn of a card, as a function of the present snapshot of its host. The
+// marks on other hosts are those that Lab has found. A mark of a card that this configuration may change stops only
+// applies that ran at that time: a later one is how that card is mended.
+func (d *Data) StopsFor(at *CardAt) func(*inventory.Snapshot) []inventory.Stop {
+	from := d.found()
+	return func(own *inventory.Snapshot) (hold []inventory.Stop) {
+		from[at.Ref.Host] = own
+		all := map[string]inventory.Stop{}
+		for _, snap := range from {
+			for _, s := range snap.Stops {
+				all[s.ID] = s
+			}
+		}
+		for _, id := range slices.Sorted(maps.Keys(all)) {
+			s := all[id]
+			if _, ours := d.marked.Load(id); ours {
+				continue // HO018 stops the others of this process
+			}
+			now := s.At >= d.Began.UTC().Format(inventory.StopTime)
+			if !s.Of(at.Ref.Host, at.Ref.PCI, at.Who) && (now || !d.mends(from, s)) {
+				hold = append(hold, s)
+			}
+		}
+		return hold
+	}
+}
+
+// mends reports whether a mark is of a card that this configuration may change.
+func (d *Data) mends(from map[string]*inventory.Snapshot, s inventory.Stop) bool {
+	for name, snap := range from {
+		if _, has := snap.Job(s.ID); has {
+			return !d.Hosts[name].Observe
+		}
+	}
+	cfg, known := d.Hosts[s.Host] // it does not answer
+	return known && !cfg.Observe && from[s.Host] == nil
+}
+
+// MarkStop marks a burn that failed on all hosts with cards that this configuration may change, and removes the
+// marks of a card with which all is well. job is the one that this apply has started; without one nothing was burned.
+func (d *Data) MarkStop(ctx context.Context, c cards.Card, started string, failed error, diags *diag.Diagnostics) {
+	var refused *safety.RefusedError
+	switch {
+	case failed == nil:
+		without := d.onMarked(ctx, func(ctx context.Context, h *hosts.Host, snap *inventory.Snapshot) error {
+			over := slices.DeleteFunc(slices.Clone(snap.Stops),
+				func(s inventory.Stop) bool { return !s.Of(c.Host.Name(), c.PCI, c.Recorded) })
+			if len(over) == 0 {
+				return nil
+			}
+			return job.Unmark(ctx, h, over)
+		})
+		if len(without) > 0 {
+			diags.AddWarning("Card "+c.ID()+": the mark of its failed burn is still on "+nameList("host", without),
+				"Burns of other cards are refused because of it (HO051). Remove the files of this card in "+
+					inventory.StopDir+" there.")
+		}
+	case started != "" && !errors.As(failed, &refused):
+		why, _, _ := strings.Cut(failed.Error(), "\n")
+		d.marked.Store(started, nil)
+		stop := inventory.Stop{ID: started, Host: c.Host.Name(), PCI: c.PCI.String(), Card: c.Recorded.String(),
+			At: time.Now().UTC().Format(inventory.StopTime), Operator: d.Cards.Operator, Why: why}
+		without := d.onMarked(ctx, func(ctx context.Context, h *hosts.Host, _ *inventory.Snapshot) error {
+			return job.Mark(ctx, h, stop)
+		})
+		if len(without) > 0 {
+			diags.AddWarning("Card "+c.ID()+": its failure could not be marked on "+nameList("host", without),
+				"Another apply that burns cards at the same time may not be stopped by this failure. Stop it by hand.")
+		}
+	}
+}
+
+// onMarked does something on all hosts that hold marks of this configuration, and names those where it failed.
+func (d *Data) onMarked(ctx context.Context,
+	do func(context.Context, *hosts.Host, *inventory.Snapshot) error) (without []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	var mu sync.Mutex
+	var each errgroup.Group
+	each.SetLimit(collecting)
+	for name, snap := range d.found() {
+		h, cfg, err := d.Host(name)
+		if err != nil || cfg.Observe || len(snap.Cards) == 0 {
+			continue
+		}
+		each.Go(func() error {
+			if do(ctx, h, snap) != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				without = append(without, name)
+			}
+			return nil
+		})
+	}
+	_ = each.Wait() // what failed is named
+	slices.Sort(without)
+	return without
+}
+
+// found is what Lab has found last.
+func (d *Data) found() map[string]*inventory.Snapshot {
+	d.known.mu.Lock()
+	defer d.known.mu.Unlock()
+	return maps.Clone(d.known.from)
 }

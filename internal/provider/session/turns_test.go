@@ -6,10 +6,12 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -105,4 +107,32 @@ func TestTurns_several_at_a_time(t *testing.T) {
 		}
 	}
 	ends("a3", nil)
+}
+
+// A failure stops an apply that ran at that time, also one of the same configuration. A later one of that
+// configuration mends the card. Another configuration waits for that.
+func TestStopsFor(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	before, after := began.Add(-time.Hour).Format(inventory.StopTime), began.Add(time.Millisecond).Format(inventory.StopTime)
+	for name, tt := range map[string]struct {
+		stop    inventory.Stop
+		observe bool // the host of the card that failed
+		hold    bool
+	}{
+		"an earlier failure of this configuration": {inventory.Stop{ID: "job", Host: "nas", At: before}, false, false},
+		"a failure since it began":                 {inventory.Stop{ID: "job", Host: "nas", At: after}, false, true},
+		"a failure of another configuration":       {inventory.Stop{ID: "job", Host: "elsewhere", At: before}, true, true},
+		"a host that nobody here knows":            {inventory.Stop{ID: "other", Host: "far", At: before}, false, true},
+		"a mark without content":                   {inventory.Stop{ID: "other"}, false, true},
+		"the card itself":                          {inventory.Stop{ID: "job", Host: "pc", PCI: "0000:01:00.0", At: after}, true, false},
+	} {
+		d := &Data{Began: began, Turns: NewTurns(1), Hosts: map[string]HostConfig{"pc": {}, "nas": {Observe: tt.observe}}}
+		d.known.from = map[string]*inventory.Snapshot{"nas": {Jobs: []inventory.Job{{ID: "job"}}}}
+		at := &CardAt{Look: &cards.Look{}, Ref: attribute.CardRef{Host: "pc", PCI: ib.MustParsePCIAddress("0000:01:00.0")}}
+		own := &inventory.Snapshot{Stops: []inventory.Stop{inventory.ParseStop(tt.stop.ID, tt.stop.Text())}}
+		if got := d.StopsFor(at)(own); (len(got) == 1) != tt.hold {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
 }

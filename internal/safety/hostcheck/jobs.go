@@ -2,6 +2,8 @@ package hostcheck
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
@@ -62,4 +64,23 @@ func wayOutOfUnreadable(j *inventory.Job) string {
 		"the card with mstflint -d %[1]s q and mstflint -d %[1]s v, "+
 		"and if the image is bootable, write on the host: echo by hand "+
 		">/var/lib/terraform-provider-infiniband/jobs/%[2]s/settled", pci, j.ID)
+}
+
+// Stopped gives the finding on burns of other cards that failed; consent names jobs whose failure does not matter.
+func Stopped(stops []inventory.Stop, consent []string) []finding.Finding {
+	var ids, evidence []string
+	open := false
+	for _, s := range stops {
+		ids, evidence = append(ids, s.ID), append(evidence, s.String())
+		open = open || !slices.Contains(consent, s.ID)
+	}
+	if len(stops) == 0 {
+		return nil
+	}
+	rule := finding.BurnFailedElsewhere
+	f := rule.Find("%s", strings.Join(evidence, "\n")).WithConsent(rule.ConsentLine(finding.Names(ids...)))
+	if !open {
+		f = f.AsGranted(rule.Title + ", as allowed")
+	}
+	return []finding.Finding{f}
 }

@@ -618,8 +618,8 @@ flash_jobs() {
 	done
 }
 
-# A host that was drained for a restart, and was not given back since.
-owed_commands() { contents "$ROOT$STATE_DIR"/resume-owed; }
+# A host that was drained for a restart, and was not given back since. Burns that failed, here or elsewhere.
+notes() { contents "$ROOT$STATE_DIR"/resume-owed "$ROOT$STATE_DIR"/stops/*; }
 
 # Definitions that were taken over, and files of ours with what others had added, are kept beside their places.
 saved_definitions() {
@@ -704,7 +704,7 @@ packages
 configuration_files
 initial_ram_disk
 flash_jobs
-owed_commands
+notes
 saved_definitions
 unconfirmed_changes
 file_modes

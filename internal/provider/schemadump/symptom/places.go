@@ -44,12 +44,13 @@ var (
 // Places are the resources by name, with what they may show.
 func Places() []Place {
 	hosts := slices.DeleteFunc(slices.Clone(family("HO")), func(r *finding.Rule) bool {
-		return slices.Contains(writesFiles, r)
+		return slices.Contains(writesFiles, r) || r == finding.BurnFailedElsewhere
 	})
 	return []Place{
 		{"infiniband_card", slices.Concat(anyHost, identity)},
 		{"infiniband_firmware_image", slices.Concat(anyHost, images, []*finding.Rule{finding.HostWithoutSpace})},
-		{"infiniband_firmware", slices.Concat(family("FW"), family("BK"), hosts)},
+		{"infiniband_firmware", slices.Concat(family("FW"), family("BK"), hosts,
+			[]*finding.Rule{finding.BurnFailedElsewhere})},
 		{"infiniband_firmware_backup", slices.Concat(anyHost, identity, reading, backups, stored, inUse)},
 		{"infiniband_guids", slices.Concat(identity, reading, backups, family("GU"), hosts)},
 		{"infiniband_link_type", slices.Concat(identity, family("LT"), withPort, writesFiles, hosts)},
@@ -92,7 +93,8 @@ func Situations() []Row {
 			finding.DefaultRouteOverCard, finding.StorageOverCard, finding.PortCarriesHost, finding.SessionOverInterface,
 			finding.StorageOverInterface}},
 		{Seen: "A burn was interrupted, or another one runs", Findings: []*finding.Rule{finding.FlashJobRunning,
-			finding.FlashJobUnsettled, finding.FlashJobUnreadable, finding.EarlierCardFailed, finding.ChangedSincePlan}},
+			finding.FlashJobUnsettled, finding.FlashJobUnreadable, finding.EarlierCardFailed, finding.ChangedSincePlan,
+			finding.BurnFailedElsewhere}},
 		{Seen: "There is no backup, or it is not good", Findings: family("BK")},
 		{Seen: "The plan is refused only because the host is observed, or is named twice", Findings: []*finding.Rule{
 			finding.HostObserved, finding.ManagedTwice, finding.HostHasTwoNames}},
