@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -60,6 +62,15 @@ func imageFindings() []findingCase {
 				return w.burn(labs.Intel9, w.Image(ImageVPI), nil).With("infiniband_firmware_image.it",
 					map[string]any{"psid": card.PSIDEN})
 			}},
+		{code: "FW091", at: "image_id", hosts: func() []labs.Host { return boughtHost() }, says: []string{"approved.sha256"},
+			provider: func(p map[string]any) {
+				list := filepath.Join(filepath.Dir(p["backup_dir"].(string)), "approved.sha256")
+				if err := os.WriteFile(list, []byte("# none yet\n"+strings.Repeat("ab", 32)+"  other.bin\n"), 0o600); err != nil {
+					panic(err)
+				}
+				p["approved_images"] = list
+			},
+			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
 		{code: "FW007", at: "image_id", hosts: func() []labs.Host { return boughtHost() }, says: []string{"-nofs"},
 			config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.Image(ImageNoFS), nil)

@@ -114,6 +114,10 @@ var (
 			"nothing to burn. A plan shows the difference. The apply refuses it, and writes nothing.",
 		WayOut: "To keep what is in flash, write that into flash_psid and flash_version. To burn the card, write image_id " +
 			"in their place."}
+	ImageNotApproved = &Rule{Code: "FW091", Severity: Refuse, Title: "Image is not on the list of approved images",
+		Attribute: "image_id",
+		Meaning:   "The provider block names a list of the images that may be burned. Nobody has put this one there.",
+		WayOut:    "Have the image approved: its SHA-256 on a line of that file. Or burn one that is on it."}
 	FlashDividedOtherwise = &Rule{Code: "FW060", Severity: Refuse, Title: "Firmware image has another flash layout",
 		Attribute: "image_id",
 		Meaning: "mstflint would rearrange the flash first. That step is not failsafe: if it is interrupted, the card does " +

@@ -23,7 +23,7 @@ var Families = []Family{
 		MstflintMissing, MstflintUnsuitable, CardOtherFunction, RunningUnknown,
 		FlashUnverified, MstflintUnproven, CardWithoutDriver, UpdateMethodUnknown, FlashDividedOtherwise,
 		ChipUnproven, RestartIntoDamagedFlash, CardExchanged, CardUndecided, CardMoved,
-		CardWithoutSerialNumber, BurnBypassesFirmware, FlashNotAsWritten,
+		CardWithoutSerialNumber, BurnBypassesFirmware, FlashNotAsWritten, ImageNotApproved,
 	}},
 	{"BK", "Backups", "The old firmware is kept on the operator's machine before anything is written.", []*Rule{
 		BackupUnproven, BackupDirNotSet, BackupMissing, BackupDamaged, BackupOfOtherCard, FlashChangedSinceBurn,

@@ -15,6 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
@@ -27,6 +28,8 @@ type Firmware struct {
 	// Stops gives the marks of failed burns of other cards that hold for this one, by the present
 	// snapshot of its host; nil: none do.
 	Stops func(*inventory.Snapshot) []inventory.Stop
+	// Unapproved is the list of approved images that lacks this one; empty: it may be burned.
+	Unapproved string
 	// Compare compares the content of the flash with the image also if PSID and version
 	// are equal. That reads the whole flash, so callers set it only when the resource is
 	// created or its image changes.
@@ -226,7 +229,10 @@ func (f Firmware) verdict(a cards.Assessment, backup *safety.BackupFacts) safety
 		Card: a.Card, Image: f.Image, Host: a.Host, Lab: f.Lab, Request: f.Request, Restore: f.Restore, Backup: backup,
 	}
 	if f.Stops != nil {
-		in.Stops = f.Stops(&a.Host.Snapshot)
+		in.Found = hostcheck.Stopped(f.Stops(&a.Host.Snapshot), f.Request.AfterFailure)
+	}
+	if f.Unapproved != "" {
+		in.Found = append(in.Found, finding.ImageNotApproved.Find("%s is not in %s", f.Image.SHA256, f.Unapproved))
 	}
 	return safety.Firmware(in)
 }

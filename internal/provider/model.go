@@ -27,6 +27,7 @@ const (
 
 type model struct {
 	BackupDir   types.String `tfsdk:"backup_dir"`
+	Approved    types.String `tfsdk:"approved_images"`
 	Mode        types.String `tfsdk:"mode"`
 	Unreachable types.String `tfsdk:"unreachable"`
 	CardsAtOnce types.Int64  `tfsdk:"cards_at_once"`

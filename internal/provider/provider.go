@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -115,6 +116,10 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 		return
 	}
 	data := p.data(cfg)
+	var err error
+	data.Approved, err = approved(cfg.Approved.ValueString())
+	diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("approved_images"), "read approved images "+
+		cfg.Approved.ValueString(), err)
 	if p.tuning.Configured != nil {
 		p.tuning.Configured(len(data.Hosts))
 	}
@@ -133,8 +138,9 @@ func (p *Provider) data(cfg model) *session.Data {
 	log := runlog.New(onCards.BackupDir)
 	onCards.Step = log.Add
 	data := &session.Data{
-		Hosts:     map[string]session.HostConfig{},
-		Ready:     !cfg.Hosts.IsUnknown() && !cfg.SSH.IsUnknown() && !cfg.BackupDir.IsUnknown(),
+		Hosts: map[string]session.HostConfig{},
+		Ready: !cfg.Hosts.IsUnknown() && !cfg.SSH.IsUnknown() && !cfg.BackupDir.IsUnknown() &&
+			!cfg.Approved.IsUnknown(),
 		Fabrics:   cfg.fabrics(),
 		NodeNames: cfg.nodeNames(),
 		BackupDir: onCards.BackupDir,

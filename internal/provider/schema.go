@@ -44,6 +44,13 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 						"its path.",
 				}},
 			},
+			"approved_images": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "File with the SHA-256 of the images that may be burned, one a line as `sha256sum` writes " +
+					"it. Others are refused, see [Approved images](guides/firmware.md#approved-images).",
+				Validators: []validator.String{attribute.LocalPath{What: "read approved images",
+					Instead: "approved_images is a local file.", File: true}},
+			},
 			"mode": choiceAttribute("`manage` (the default) or `observe`, for every host that has no `mode` of its own.",
 				modeManage, modeObserve),
 			"unreachable": choiceAttribute("What becomes of the objects of a host that does not answer. `error` (the default) "+

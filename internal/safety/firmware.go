@@ -37,7 +37,7 @@ func Firmware(in FirmwareInput) Verdict {
 	}
 	act, found := restartAfter(in.Card, in.Host, in.Request.Activation)
 	v.Activation, v.Findings = act, slices.Concat(v.Findings,
-		hostcheck.Stopped(in.Stops, in.Request.AfterFailure), machine(in.Card, in.Host, 4*in.Image.Size+spaceReserve),
+		in.Found, machine(in.Card, in.Host, 4*in.Image.Size+spaceReserve),
 		hostcheck.Path(&in.Host.Snapshot, in.Card.PCI, in.Request.ManagementPath), found,
 		backup(in.Card, in.Backup), layoutFindings(in.Card, in.Image, in.Backup))
 	v.Answers = burnAnswers(in)

@@ -9,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 )
 
 // firmwareCases makes each finding on a burn appear.
@@ -235,8 +236,10 @@ var firmwareCases = []struct {
 	{"HO045", finding.Refuse, "users not known",
 		func(in *FirmwareInput) { in.Host.Users = fact.Unknown[[]inventory.CardUser]("/proc is hidden") }},
 	{"HO051", finding.NeedsConsent, "a burn failed elsewhere, one of two is allowed", func(in *FirmwareInput) {
-		in.Stops = []inventory.Stop{{ID: "job1", Host: "nas"}, {ID: "job2"}}
-		in.Request.AfterFailure = []string{"job1"}
+		in.Found = hostcheck.Stopped([]inventory.Stop{{ID: "job1", Host: "nas"}, {ID: "job2"}}, []string{"job1"})
+	}},
+	{"FW091", finding.Refuse, "an image that nobody has approved", func(in *FirmwareInput) {
+		in.Found = []finding.Finding{finding.ImageNotApproved.Find("00ff is not in approved.sha256")}
 	}},
 	{"HO001", finding.NeedsConsent, "SSH over a bond of two cards", func(in *FirmwareInput) {
 		in.Host.SSH.Devs = fact.Known([]string{"bond0.7"})

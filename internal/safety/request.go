@@ -6,7 +6,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/rollback"
 )
@@ -45,7 +44,7 @@ type FirmwareInput struct {
 	Host    HostFacts
 	Lab     clash.Facts
 	Request FirmwareRequest
-	Stops   []inventory.Stop // of other cards, that hold for this burn
+	Found   []finding.Finding // on other cards that failed, and on the list of approved images
 	// Restore is set if the image is the backup that a destroy burns back.
 	Restore *RestoreFacts
 	// Backup is nil at plan time. With it, the verdict is the last one before

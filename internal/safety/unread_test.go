@@ -210,8 +210,9 @@ var notUnknown = map[string]string{
 	"FirmwareInput.Backup": "none permits no write", "GUIDInput.Backup": "none permits no write",
 	"BackupInput.Backup": "none was taken yet; it permits no write",
 
-	"FirmwareInput.Stops": "notes of our own; one that a full disk has cut stops as well", "Stop.ID": "the name of its file",
-	"Stop.Host": word, "Stop.PCI": word, "Stop.At": word, "Stop.Operator": word, "Stop.Why": word,
+	"FirmwareInput.Found": "notes of our own, of which one that a full disk has cut stops as well; a list of this machine",
+
+	"Stop.ID": "the name of its file", "Stop.Host": word, "Stop.PCI": word, "Stop.At": word, "Stop.Operator": word, "Stop.Why": word,
 
 	"Snapshot.Owed":    "a note of our own; what nobody noted is not told",
 	"Snapshot.Host":    "a name of the configuration",
@@ -312,6 +313,7 @@ var notFacts = map[string]string{
 	"ImageFacts":   "the file of the image, which is read here; one that cannot be read is FW001",
 	"RestoreFacts": "the copy on the operator's machine; one that cannot be read is BK004 or BK003",
 	"Lab":          "an index of Facts",
+	"Finding":      "what was judged before",
 }
 
 // TestUnread_every_fact_is_asked_for holds that each field that a verdict reads, of each
@@ -520,7 +522,7 @@ func TestUnread_restart(t *testing.T) {
 var noFact = map[string]string{
 	"FW001 FW003 FW004 FW005 FW006 FW007 FW009 FW010 FW011 FW012 FW014 FW015 FW016": "the file of the image, which is read here; one that cannot be read is FW001",
 	"FW020 FW021 FW030": "the hardware id, which is FW022 if unknown",
-	"FW023 FW026 FW033 FW034 FW035 FW037 FW042 FW046 FW047 FW084 FW090": "the query of the flash, which is FW044 if it fails",
+	"FW023 FW026 FW033 FW034 FW035 FW037 FW042 FW046 FW047 FW084 FW090 FW091": "the query of the flash, which is FW044 if it fails",
 	"FW049 GU006 GU016":             "the identity of other cards; a host that does not answer is named by a warning of its own",
 	"FW038 FW039":                   "the rollback image, which is held to the card before (FW037)",
 	"FW040 FW041 FW054 FW058 LT005": "the PCI id, without which the collection fails as a whole",

@@ -206,7 +206,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 		return nil
 	}
 	a := &assessment{at: at, image: image, now: hca.ReadFirmware(at.Look),
-		ask: hca.Firmware{Card: at.HCA, Image: image, Request: request}}
+		ask: hca.Firmware{Card: at.HCA, Image: image, Request: request, Unapproved: r.Approved.Lacks(image.SHA256)}}
 	if at.Facts.Secure() && !config.RollbackID.IsNull() {
 		back, ok := r.image(ctx, at, "rollback_image_id", config.RollbackID, diags)
 		if !ok {

@@ -44,6 +44,7 @@ type Data struct {
 	Fabrics   attribute.Fabrics
 	NodeNames map[ib.GUID]string // of switches and cards
 	BackupDir string
+	Approved  Approved
 	RunLog    *runlog.Log
 	Planned   *planned.Walk
 	Cards     *hca.Ops
@@ -65,6 +66,20 @@ type Data struct {
 	unseen  unseen
 	fabrics memo.Map[string, view]          // what is around, by host and port that looked
 	looking memo.Map[string, []lookingPort] // the ports through which hosts can look at fabrics
+}
+
+// Approved is the list of images that may be burned; the zero value allows all.
+type Approved struct {
+	File   string
+	SHA256 map[string]bool
+}
+
+// Lacks gives the list if an image is not on it; empty if the image may be burned.
+func (a Approved) Lacks(sha256 string) string {
+	if a.SHA256[sha256] {
+		return ""
+	}
+	return a.File
 }
 
 // ImageFile is what reading a firmware file of this machine gave. The parsed
