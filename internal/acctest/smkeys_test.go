@@ -184,6 +184,12 @@ func TestSM_keys_of_two(t *testing.T) {
 		}
 		mustHideKeys(t, w, ws, awaitRoles(t, ws, cfg, roles), standby)
 	}
+	// The standby ruled while the master was restarted, and remembers the keys of that time no more.
+	w.Run(master, "systemctl stop "+w.unit(master))
+	log := w.Run(standby, "cat /var/log/opensm."+w.firstPort(standby)+".log")
+	if !strings.HasSuffix(log, "SUBNET UP\n") {
+		t.Errorf("the standby does not take over:\n%s", log)
+	}
 }
 
 // A master that does not know the M_Key of its ports gets back the keys that it had, and the standby keeps its own.

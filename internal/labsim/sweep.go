@@ -85,9 +85,14 @@ func (sm *SM) first(here []*SM) bool {
 	return rules
 }
 
-// unlocks reports whether the subnet manager may set a port, and gives it the M_Key.
+// unlocks reports whether the subnet manager may set a port, and gives it the M_Key. What it remembers counts before
+// its own.
 func (sm *SM) unlocks(p *Port, guid uint64) bool {
-	if p.mKey != 0 && p.mProtect > 0 && p.mKey != sm.MKey && p.mKey != sm.Known[guid] {
+	key, remembers := sm.Known[guid]
+	if !remembers {
+		key = sm.MKey
+	}
+	if p.mKey != 0 && p.mProtect > 0 && p.mKey != key {
 		return false
 	}
 	if sm.Known == nil {

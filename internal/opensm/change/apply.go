@@ -116,7 +116,7 @@ func writeAll(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Reques
 // a signal is sent: it keeps the role and the registrations of the port.
 func start(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request) error {
 	// SIGHUP starts a sweep as well: memberships that changed are programmed at once.
-	commands := startCommands(l, judge.LacksOnlyBoot(l, d))
+	commands := append(forgetKeys(l, d), startCommands(l, judge.LacksOnlyBoot(l, d))...)
 	if judge.Rereads(l, d) {
 		commands = []shellcmd.Command{systemctl.Kill("HUP", l.Unit), coreutils.Touch(found.RereadPath(l.Port))}
 	}

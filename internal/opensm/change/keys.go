@@ -6,11 +6,16 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
 	tool "github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
 
 // keyLogLines are enough for the log of one start.
@@ -67,6 +72,19 @@ func putBack(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Request
 	return "It runs with the keys that it had", proveKeys(ctx, h, l, o)
 }
 
+// forgetKeys are commands for an instance that starts while another subnet manager rules: the ports have the keys of
+// that one already, and the cache of this one may be older.
+func forgetKeys(l *found.Look, d opensm.Request) []shellcmd.Command {
+	if !judge.ChangesKeys(l, d) || l.SMLID == 0 || l.SMLID == l.LID {
+		return nil
+	}
+	forget := []shellcmd.Command{coreutils.RemoveFile(tool.KeyCache)}
+	if fact.Yes(l.Active) {
+		forget = append([]shellcmd.Command{systemctl.Stop(l.Unit)}, forget...)
+	}
+	return forget
+}
+
 // proveKeys waits until the log of an instance that was started anew says that it has set up the whole fabric, or
 // found the master and stands by. The ports would look served also if their M_Key kept it out.
 func proveKeys(ctx context.Context, h *hosts.Host, l *found.Look, o Options) error {
@@ -86,6 +104,8 @@ func proveKeys(ctx context.Context, h *hosts.Host, l *found.Look, o Options) err
 			return errors.New("another subnet manager of the fabric has another sm_key, and they ignore each other")
 		case state == "STANDBY", state == "MASTER" && log.SubnetUp:
 			return nil
+		case state == "MASTER" && log.UnknownKey:
+			return errors.New("ports of the fabric have an M_Key that opensm does not know")
 		case time.Now().After(deadline):
 			return fmt.Errorf("after %s opensm has not set up all ports, as if some had another M_Key or did not answer. Look "+
 				"for ERR in its log", time.Since(begin).Round(time.Second))

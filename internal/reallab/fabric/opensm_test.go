@@ -229,6 +229,60 @@ func TestTools_M_Key_lease(t *testing.T) {
 	l.hosts[0].shows("smpquery", read, `ProtectBits:\.+0`)
 }
 
+// TestTools_M_Key_change: opensm changes the key of all ports if its cache has the old one. Where the cache has another
+// key, or none and the file another one, all ports stay active and opensm never says that the subnet is up.
+func TestTools_M_Key_change(t *testing.T) {
+	l := newToolLab(t)
+	one, two, four := l.hosts[0], l.hosts[1], l.hosts[3]
+	one.cache, two.cache = t.TempDir(), t.TempDir()
+	start := func(h *toolHost, key string) *subnetManager {
+		sm := h.opensm("m_key " + key + "\nm_key_protection_level 1\nforce_log_flush TRUE\n")
+		sm.await("Entering MASTER state")
+		return sm
+	}
+	stop := func(h *toolHost, sm *subnetManager) {
+		sm.kill()
+		l.world.Do(func() { h.port.SetCapabilities(0x02514868) }) // as a kernel takes IsSM back
+		h.mu.Lock()
+		for _, c := range h.clients { // nobody waits any more for answers that never came
+			if c != nil {
+				clear(c.asks)
+				c.isSM = false
+			}
+		}
+		h.mu.Unlock()
+	}
+	isUp := func(h *toolHost, key string) {
+		t.Helper()
+		sm := start(h, key)
+		sm.await("SUBNET UP")
+		l.up(t, 0, 1, 2, 3)
+		if out := four.run("smpquery", "-y", key, "--show_keys", "-D", "portinfo", "0"); !strings.Contains(out, "0x000000000000"+key[2:]) {
+			t.Errorf("the port has not the key %s:\n%s", key, out)
+		}
+		stop(h, sm)
+	}
+	isLockedOut := func(h *toolHost, key string) {
+		t.Helper()
+		sm := start(h, key)
+		time.Sleep(3 * time.Second) // a subnet of this size is up in a tenth of one
+		l.up(t, 0, 1, 2, 3)
+		if text := sm.text(); strings.Contains(text, "SUBNET UP") || !strings.Contains(text, "has unknown M_Key, protection level 1") {
+			t.Errorf("with the key %s opensm says:\n%s", key, text)
+		}
+		stop(h, sm)
+	}
+	isUp(two, "0x1234")
+	isUp(one, "0x1234")
+	isUp(one, "0x5678")
+	isLockedOut(two, "0x5678") // the cache has the key of its time
+	two.cache = t.TempDir()
+	isUp(two, "0x5678")
+	one.cache = t.TempDir()
+	isLockedOut(one, "0x9abc")
+	isUp(one, "0x5678")
+}
+
 // TestTools_traps: opensm hears of keys that do not fit and of capabilities that change.
 func TestTools_traps(t *testing.T) {
 	l := newToolLab(t)

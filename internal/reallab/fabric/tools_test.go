@@ -52,6 +52,7 @@ var (
 
 // toolHost is a machine with one port, as far as management goes.
 type toolHost struct {
+	cache  string // where opensm keeps what it knows of ports; empty: a new directory for each
 	t      *testing.T
 	name   string // of the sockets
 	world  *wire.World
@@ -329,6 +330,9 @@ func (h *toolHost) opensm(options string, args ...string) *subnetManager {
 		fmt.Sprintf("%#x", h.guid+1)}, args...)...)
 	out := &realtool.Transcript{}
 	cmd.Stdout, cmd.Stderr = out, out
+	if h.cache != "" {
+		cmd.Env = append(cmd.Env, "OSM_CACHE_DIR="+h.cache)
+	}
 	if err := cmd.Start(); err != nil {
 		h.t.Fatal(err)
 	}

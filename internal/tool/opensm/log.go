@@ -28,6 +28,7 @@ type Log struct {
 	Group      string    // the line about a multicast group that cannot be made
 	Options    []string  // lines of the file of options that were not taken
 	OtherKey   bool      // another subnet manager has another sm_key, and each ignores the other
+	UnknownKey bool      // a port hides its M_Key from it: that is another one than it has
 	Timeouts   int       // queries that nobody answered
 	Errors     []string  // the last messages with "ERR", each number once
 }
@@ -108,6 +109,7 @@ func (l *Log) fabric(line string) {
 	}
 	// 0D01 itself does not say which; the next line does.
 	l.Duplicated = l.Duplicated || strings.Contains(line, "ERR 0D01") || l.BackToBack || len(l.Duplicate) > 0
+	l.UnknownKey = l.UnknownKey || strings.Contains(line, "has unknown M_Key, protection level")
 	l.OtherKey = l.OtherKey || strings.Contains(line, "with non-matching sm_key")
 	l.ZeroGUID = l.ZeroGUID || strings.Contains(line, "Got Zero Node GUID") || strings.Contains(line, "Got Zero Port GUID")
 }

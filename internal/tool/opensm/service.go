@@ -221,6 +221,10 @@ func Tail(port ib.GUID, lines int) shellcmd.Command {
 	return shellcmd.New("tail", "-n", strconv.Itoa(lines), "--", logPath(port)).AsRoot()
 }
 
+// KeyCache has the M_Key of each port as an opensm of the host saw it last. It counts before m_key of the file
+// (opensm 3.3.23, req_determine_mkey), so that one which is older than a change keeps opensm out.
+const KeyCache = "/var/cache/opensm/guid2mkey"
+
 // SetAsideLog has an instance write a new log file at its next start. The old one stays beside it, for root alone.
 func SetAsideLog(port ib.GUID) shellcmd.Command {
 	return shellcmd.Script("set-aside-log", setAsideScript, logPath(port)).AsRoot().Changes()
