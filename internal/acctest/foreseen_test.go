@@ -33,6 +33,13 @@ func shownChanges(t *testing.T, p *Plan) (known, open []string) {
 	return known, open
 }
 
+// Files of an interface of the port of these tests.
+const (
+	plan60      = "/etc/netplan/60-infiniband-e41d2d0300e44ed1.yaml"
+	rule70      = "/etc/udev/rules.d/70-infiniband-e41d2d0300e44ed1.rules"
+	modulesList = "/etc/modules-load.d/terraform-infiniband.conf"
+)
+
 // An update shows what changes, and no more. What was planned is there after the apply: a refresh finds nothing else.
 func TestForeseen_updates(t *testing.T) {
 	t.Parallel()
@@ -59,9 +66,14 @@ func TestForeseen_updates(t *testing.T) {
 		known, open string
 		change      string
 	}{
-		{"MTU", ipoib(host, map[string]any{"mtu": 9000}), ipoib(host, map[string]any{"mtu": 8000}), nil, "effective mtu", "", ""},
+		{"MTU", ipoib(host, map[string]any{"mtu": 9000}), ipoib(host, map[string]any{"mtu": 8000}), nil,
+			"change mtu", "", "mtu: 9000 -> 8000; writes " + plan60},
 		{"address", ipoib(host, nil), ipoib(host, map[string]any{"addresses": []any{"172.16.0.21/24"}}), nil,
-			"addresses effective", "", ""},
+			"addresses change", "", "addresses: 172.16.0.20/24 -> 172.16.0.21/24; writes " + plan60},
+		{"rule of an interface", ipoib(host, nil), ipoib(host, nil), func(w *Lab) { w.Run(host, "rm "+rule70) }, "change effective mode",
+			"stored_in", "mode: none -> connected; writes " + plan60 + ", " + rule70},
+		{"list of modules", ipoib(host, nil), ipoib(host, nil), func(w *Lab) { w.Run(host, "rm "+modulesList) }, "change",
+			"stored_in", "mends ib_ipoib and mlx4_ib are not in " + modulesList + ", which loads them at boot"},
 		{"priority", sm(host, nil), sm(host, map[string]any{"priority": 6}), nil, "change priority", "role sm_lid", rereads},
 		{"log level", sm(host, nil), sm(host, map[string]any{"log_level": "verbose"}), nil, "change log_level", "", rereads},
 		{"routing engine", sm(host, nil), sm(host, map[string]any{"routing_engine": []any{"ftree"}}), nil,
@@ -137,10 +149,20 @@ func TestForeseen_creates(t *testing.T) {
 	drivers(w)
 	ws := w.Workspace()
 	known, open := shownChanges(t, cleanPlan(t, ws, ipoib(host, nil)))
-	for _, name := range []string{"effective", "interface", "network_stack", "stored_in", "up"} {
+	for _, name := range []string{"interface", "network_stack", "stored_in", "up"} {
 		if !slices.Contains(known, name) {
 			t.Errorf("%s of a new interface is not known; open are %v", name, open)
 		}
+	}
+	made := cleanPlan(t, ws, ipoib(host, nil))
+	if got := made.Get("infiniband_ipoib_interface.it", "change"); got != "mode: datagram -> connected; "+
+		"addresses: none -> 172.16.0.20/24; writes "+plan60+", "+rule70+", "+modulesList {
+		t.Errorf("the change of a new interface is %v", got)
+	}
+	w.Run(host, "echo connected > /sys/class/net/ibp1s0/mode")
+	saidOf, err := ws.Apply(context.Background(), made)
+	if err != nil || len(saidOf.Errors().Find("inconsistent final plan")) == 0 || ws.State["infiniband_ipoib_interface.it"] != nil {
+		t.Errorf("an interface whose mode somebody has set since its plan: %v\n%s", err, saidOf)
 	}
 	p := cleanPlan(t, ws, sm(host, nil))
 	if _, open = shownChanges(t, p); strings.Join(open, " ") != "lid package_version role sm_lid" {

@@ -48,7 +48,7 @@ func TestPlanSize_first_plans_of_the_examples(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			got := sizeOf(out.String())
-			t.Logf("%s: %+v, at most %+v", name, got, bound)
+			t.Logf("%s: %+v, at most %+v\n%s", name, got, bound, out)
 			if got.lines > bound.lines || got.unknown > bound.unknown || got.writeOnly > bound.writeOnly ||
 				got.warnings > bound.warnings || got.lines < 50 || strings.Contains(out.String(), "Checked at apply") {
 				t.Errorf("the plan has %+v, expected at most %+v:\n%s", got, bound, out)

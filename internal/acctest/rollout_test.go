@@ -140,7 +140,7 @@ func TestRollout_canary_and_waves(t *testing.T) {
 	reviewed := []string{"-auto-approve", "-stop-file", stop, "-wave", "3", "-canary", hostName(3), "-plan", filepath.Join(r.dir, "reviewed")}
 	r.ends(1, "", slices.Concat(reviewed, []string{"-var", "ipoib_mtu=2000"}),
 		"does not say all that has to be done now:", `module.host["host0000"].infiniband_ipoib_interface.fabric["host0000/1"]: `+
-			"effective, mtu would not be what the plan that was shown said")
+			"mtu would not be what the plan that was shown said")
 	r.ends(1, "no\n", reviewed[1:],
 		"First: host0003\nWave 1: host0000, host0001, host0004\nWave 2: host0002, host0005\n",
 		"firmware: MT_9090111019 2.36.5000 -> MT_9090111019 2.42.5000", "nothing was done: it was not approved")

@@ -137,7 +137,11 @@ func (r *review) ofResource(p *plan, one *resource) {
 	} else {
 		r.Others = append(r.Others, rows...)
 	}
+	told := steps(one.planned())
 	for _, e := range effects {
+		if e[0] == "stored_in" && len(told) > 0 {
+			continue // change says more
+		}
 		for _, l := range leaves("", member(one.Change.After, e[0]), member(one.Change.Unknown, e[0]), nil) {
 			r.Effects = append(r.Effects, effect{one.Address, e[1], l.text})
 		}
@@ -146,7 +150,7 @@ func (r *review) ofResource(p *plan, one *resource) {
 		host, _, _ := strings.Cut(one.object(), "/")
 		r.Effects = append(r.Effects, effect{one.Address, "restarts", host})
 	}
-	for _, e := range steps(one.planned()) {
+	for _, e := range told {
 		r.Effects = append(r.Effects, effect{one.Address, e.What, e.Values})
 	}
 	for _, c := range p.consents(one) {

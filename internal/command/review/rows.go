@@ -44,9 +44,12 @@ func (r *resource) rows(written map[string]expression) []row {
 	if r.Previous != "" && r.Previous != r.Address {
 		out = append(out, row{What: "address", From: r.Previous, To: r.Address})
 	}
-	out = append(out, fromTo(r.planned())...)
-	if r.Change.After != nil {
-		out = append(out, asked(r.differences(written), written, len(out) > 0)...)
+	told := fromTo(r.planned())
+	if out = append(out, told...); r.Change.After != nil {
+		all := slices.DeleteFunc(r.differences(written), func(one row) bool {
+			return slices.ContainsFunc(told, func(t row) bool { return t.What == topOf(one.What) })
+		})
+		out = append(out, asked(all, written, len(out) > 0)...)
 	}
 	if len(out) == 0 || r.Change.Importing != nil {
 		out = append(out, row{What: "object", To: r.verb()})

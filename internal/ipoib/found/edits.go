@@ -119,6 +119,7 @@ type Seen struct {
 	Stored ipoib.Config            // by our own definition
 	Files  map[string]ipoib.Config // by those that could be taken over, by their paths
 	Added  []string                // settings that somebody has added to ours
+	ToDo   []string                // what an apply of the state does, in words; not in Look.Seen
 }
 
 // Seen is what the look has found.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
 // newTarget finds the interface of a port, or names the P_Key child of it as the
@@ -80,6 +81,40 @@ func (l *Look) Sources() (paths []string) {
 	}
 	for _, f := range l.Files(l.Target, ipoib.Config{}) {
 		paths = append(paths, f.Path)
+	}
+	return paths
+}
+
+// Unwritten are the paths of those files, and of the list of modules, that a change to want writes; nil if only the
+// change shows them.
+func (l *Look) Unwritten(want ipoib.Config) (paths []string) {
+	if l.Sources() == nil {
+		return nil
+	}
+	for _, f := range l.Files(l.Target, want) {
+		if l.host.content(f.Path) != f.Text {
+			paths = append(paths, f.Path)
+		}
+	}
+	if p, err := platform.Of(l.host.snap); err == nil {
+		modules := append([]string{"ib_ipoib"}, platform.RDMAModules(l.host.snap)...)
+		if _, boot := p.MissingModules(l.host.snap, modules...); len(boot) > 0 {
+			paths = append(paths, p.ModulesStoredIn())
+		}
+	}
+	return paths
+}
+
+// Rewritten are the paths of those files that say another thing of was than of want.
+func (l *Look) Rewritten(was, want ipoib.Config) (paths []string) {
+	if l.Sources() == nil {
+		return nil
+	}
+	before := l.Files(l.Target, was)
+	for i, f := range l.Files(l.Target, want) {
+		if before[i].Text != f.Text {
+			paths = append(paths, f.Path)
+		}
 	}
 	return paths
 }

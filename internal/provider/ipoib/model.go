@@ -36,6 +36,7 @@ type model struct {
 	Carrier   types.Bool   `tfsdk:"carrier"`
 	StoredIn  types.List   `tfsdk:"stored_in"`
 	Effective types.Object `tfsdk:"effective"`
+	Change    types.String `tfsdk:"change"`
 }
 
 var effectiveTypes = map[string]attr.Type{
@@ -171,14 +172,13 @@ func (m *model) observe(d ipoib.Request, o *found.Look, known *ipoib.Config) {
 	m.Up = types.BoolValue(o.Live.Up)
 	m.Carrier = types.BoolValue(o.Live.Carrier)
 	m.StoredIn = attribute.StringList(o.Persisted.Sources)
-	m.Effective = effective(o)
-}
-
-func effective(o *found.Look) types.Object {
-	if !o.Present {
-		return types.ObjectNull(effectiveTypes)
+	m.Effective = types.ObjectNull(effectiveTypes)
+	if live := effectiveOf(o.Live.Config); o.Present && !live.Equal(effectiveOf(report)) {
+		m.Effective = live
 	}
-	return effectiveOf(o.Live.Config)
+	if m.Change.IsUnknown() {
+		m.Change = types.StringNull()
+	}
 }
 
 func effectiveOf(c ipoib.Config) types.Object {

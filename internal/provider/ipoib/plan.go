@@ -48,11 +48,15 @@ func (o object) Plan(_ context.Context, s *step) (held bool) {
 }
 
 // Foresee has the interface up with what is asked for, or the apply fails.
-func (o object) Foresee(_ context.Context, s *step, first *found.Look, _ found.Seen) {
-	s.Plan.Up, s.Plan.Effective = types.BoolValue(true), effectiveOf(s.Ask.Config)
-	if was, ok := s.State.interfaceOf(); ok && was == ref(s.Ask) {
+func (o object) Foresee(_ context.Context, s *step, first *found.Look, kept found.Seen) {
+	s.Plan.Up, s.Plan.Effective = types.BoolValue(true), types.ObjectNull(effectiveTypes)
+	if was, err := s.State.request(); err == nil && ref(was) == ref(s.Ask) {
 		s.Plan.foresee(s.State, first.Sources(), s.Held)
+		s.Plan.Change = attribute.PlannedChange(judge.Announce(first, was.Config, kept.ToDo, s.Ask), s.State.Change)
 		return
+	}
+	if first.Silence == "" {
+		s.Plan.Change = attribute.OrNull(judge.AnnounceNew(first, s.Ask))
 	}
 	s.Plan.Stack, s.Plan.Interface = types.StringUnknown(), types.StringUnknown()
 	if first.Silence == "" {

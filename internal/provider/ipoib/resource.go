@@ -35,7 +35,7 @@ var kind = managed.Kind{
 	By: session.PortNamed(session.Part{Name: "pkey", Optional: true,
 		Description: "P_Key of an interface of another partition than the default one, `0x8001`."}),
 	Timeout: standardTimeout,
-	Live:    []string{"network_stack", "interface", "up", "carrier", "stored_in", "effective"},
+	Live:    []string{"network_stack", "interface", "up", "carrier", "stored_in", "effective", "change"},
 	Kept:    []string{"allowed_management_path"},
 	Stores:  true,
 }
@@ -102,8 +102,10 @@ func (o object) ToDo(d ipoib.Request, l *found.Look, held bool) bool {
 	return l.ToDo(d) && (!held || !l.OnlySilence(d))
 }
 
-func (o object) Remember(_ *model, _ ipoib.Request, l *found.Look, _ found.Seen) (found.Seen, bool) {
-	return l.Seen(), true
+func (o object) Remember(_ *model, d ipoib.Request, l *found.Look, _ found.Seen) (found.Seen, bool) {
+	seen := l.Seen()
+	seen.ToDo = judge.ToDo(l, d)
+	return seen, true
 }
 
 func (o object) Since(s *step, before found.Seen) []finding.Finding {

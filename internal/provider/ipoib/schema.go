@@ -79,11 +79,14 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 		"up":        attribute.ComputedBool("Whether the interface is administratively up."),
 		"carrier": attribute.ComputedBool("Whether it works: up, a subnet manager is there and the broadcast group was " +
 			"joined."),
+		"change": attribute.ComputedString("What the apply does to the interface and to files of the host; afterwards what " +
+			"the last one did: `mtu: 2044 -> 9000; writes /etc/…`. " + attribute.BindsTheApply),
 		"stored_in": attribute.ComputedList(types.StringType,
 			"Where the configuration that survives a restart is: paths of files, or rows of the middleware."),
 		"effective": schema.SingleNestedAttribute{
-			Computed:            true,
-			MarkdownDescription: "What is in effect now.",
+			Computed: true,
+			MarkdownDescription: "What is in effect now, where that is another thing than `mode`, `mtu` and `addresses` say, as " +
+				"before a start that brings back other settings; null where it is the same.",
 			Attributes: map[string]schema.Attribute{
 				"mode":      attribute.ComputedString("Mode in effect."),
 				"mtu":       attribute.ComputedInt("MTU in effect, in bytes."),
