@@ -62,6 +62,13 @@ func TestActivation_two_cards_and_one_restart(t *testing.T) {
 	if n := w.Boots(host); n != 2 {
 		t.Errorf("%d boots; expected the first and one more", n)
 	}
+	for _, address := range written { // what the restart has changed since is not said
+		for _, name := range []string{"reboot_required", "running_version", "effective"} {
+			if got := At(Decode(ws.State[address].Value), name); got != nil {
+				t.Errorf("%s of %s is %v after the apply", name, address, got)
+			}
+		}
+	}
 	emptyPlan(t, ws, cfg)
 	runs := map[string]any{"psid": card.PSIDVPI, "version": "2.42.5000"}
 	if diff := cmp.Diff(map[string]any{"0000:01:00.0": runs, "0000:02:00.0": runs},

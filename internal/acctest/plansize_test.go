@@ -13,11 +13,11 @@ type planSize struct{ lines, unknown, writeOnly, warnings int }
 // largest is the bound of the first plan of each example. Lower it whenever a plan becomes
 // shorter, and never raise it. The aim for crossflash is 250 lines, 25 unknown values and 3 warnings.
 var largest = map[string]planSize{
-	"crossflash":     {lines: 327, unknown: 56, writeOnly: 13, warnings: 0},
-	"oem":            {lines: 212, unknown: 22, writeOnly: 8, warnings: 0},
-	"gpu":            {lines: 222, unknown: 7, writeOnly: 5, warnings: 1},
-	"qlogic":         {lines: 144, unknown: 6, writeOnly: 4, warnings: 0},
-	"point-to-point": {lines: 219, unknown: 41, writeOnly: 4, warnings: 2},
+	"crossflash":     {lines: 298, unknown: 44, writeOnly: 13, warnings: 0},
+	"oem":            {lines: 188, unknown: 22, writeOnly: 8, warnings: 0},
+	"gpu":            {lines: 198, unknown: 7, writeOnly: 5, warnings: 1},
+	"qlogic":         {lines: 126, unknown: 6, writeOnly: 4, warnings: 0},
+	"point-to-point": {lines: 201, unknown: 41, writeOnly: 4, warnings: 2},
 }
 
 // sizeOf counts what an engine printed of a plan.
@@ -48,7 +48,7 @@ func TestPlanSize_first_plans_of_the_examples(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			got := sizeOf(out.String())
-			t.Logf("%s: %+v, at most %+v\n%s", name, got, bound, out)
+			t.Logf("%s: %+v, at most %+v", name, got, bound)
 			if got.lines > bound.lines || got.unknown > bound.unknown || got.writeOnly > bound.writeOnly ||
 				got.warnings > bound.warnings || got.lines < 50 || strings.Contains(out.String(), "Checked at apply") {
 				t.Errorf("the plan has %+v, expected at most %+v:\n%s", got, bound, out)

@@ -78,7 +78,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				"if there is none. " + attribute.BindsTheApply),
 			"running": schema.MapAttribute{Computed: true, ElementType: runningType,
 				MarkdownDescription: "PSID and version that each card of the host runs, by its PCI address, without cards of " +
-					"which nothing shows it. `infiniband_firmware` and `infiniband_guids` show that after the next refresh."},
+					"which nothing shows it."},
 		},
 	}
 	maps.Copy(resp.Schema.Attributes, attribute.RestartAttributes())

@@ -9,6 +9,11 @@ import (
 const BindsTheApply = "The apply makes no other change; see " +
 	"[what a plan binds](../guides/security.md#what-a-plan-binds)."
 
+// LeftToHost says of an attribute that the restart of the host changes what activation = "host" means for it: the
+// apply of one resource cannot write into the state of another one.
+const LeftToHost = " Null after an apply with `activation = \"host\"` that waits for the restart, until the next refresh: " +
+	"`running` of `infiniband_activation` says what runs then."
+
 // Restart is the restart of a host that a change of a card makes. Models embed it.
 type Restart struct {
 	Restarts types.String `tfsdk:"restarts"`

@@ -340,8 +340,11 @@ func (m *model) foresee(a *assessment) {
 	} else if a.now.JobBackup == "" {
 		m.BackupPath, m.OriginalBackup = types.StringNull(), types.StringNull()
 	}
-	if known && (v.Activation == safety.ActivationReboot || !burns && running == a.now.Flash) {
+	switch {
+	case known && (v.Activation == safety.ActivationReboot || !burns && running == a.now.Flash):
 		m.runs()
+	case m.leavesRestart() && (burns || a.now.Pending):
+		m.leave()
 	}
 }
 
@@ -360,6 +363,15 @@ func (m *model) foreseeUpdate(a *assessment, prior model) {
 // runs says that the card will run the image.
 func (m *model) runs() {
 	m.RunningPSID, m.RunningVersion, m.RebootRequired = m.ImagePSID, m.ImageVersion, types.BoolValue(false)
+}
+
+// leavesRestart reports whether another resource restarts the host, perhaps in the same apply.
+func (m *model) leavesRestart() bool { return m.Activation.ValueString() == attribute.ActivationHost }
+
+// leave says nothing of what that restart changes.
+func (m *model) leave() {
+	m.RunningPSID, m.RunningVersion = attribute.NullText[attribute.PSIDKind](), attribute.NullText[attribute.VersionKind]()
+	m.RebootRequired = types.BoolNull()
 }
 
 // announced is what the plan has shown; nil if it could not say it.

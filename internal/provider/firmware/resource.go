@@ -104,6 +104,9 @@ func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
 	planned := *m
 	m.setImage(a.image)
 	m.observe(a.at.Ref, done)
+	if m.leavesRestart() && (planned.RebootRequired.IsNull() || m.RebootRequired.ValueBool()) {
+		m.leave()
+	}
 	m.FlashPSID, m.FlashVersion = planned.FlashPSID, planned.FlashVersion
 	pending := a.at.Pending
 	m.BackupPath = attribute.OrNull(cmp.Or(done.BackupPath, earlierBackup(prior.ID.IsNull(), pending, done),

@@ -142,10 +142,11 @@ func results() map[string]schema.Attribute {
 		"flash_psid":              held[attribute.PSIDKind]("PSID in flash."),
 		"flash_version":           held[attribute.VersionKind]("Firmware version in flash."),
 		"running_psid": attribute.ComputedPSID("PSID that the card booted; differs from flash until the next " +
-			"restart."),
-		"running_version": attribute.ComputedVersion("Firmware version that the card booted."),
+			"restart." + attribute.LeftToHost),
+		"running_version": attribute.ComputedVersion("Firmware version that the card booted." + attribute.LeftToHost),
 		"reboot_required": attribute.ComputedBool("Whether the host must restart before the card runs what is in " +
-			"flash. Null if no driver shows what the card runs, unless the provider burned it since the host started."),
+			"flash. Null if no driver shows what the card runs, unless the provider burned it since the host started." +
+			attribute.LeftToHost),
 		"backup_path": attribute.ComputedString("Directory on the operator's machine with the firmware that was in flash " +
 			"before the last burn, `firmware.bin`, and what was known of the card, `card.json`. Null if nothing is known, and " +
 			"after an import."),

@@ -141,6 +141,8 @@ func planNew(s *step) {
 		}
 		if s.Found.Shown && (v.Activation == safety.ActivationReboot || !writes(s) && !s.Found.Pending) {
 			m.RebootRequired = types.BoolValue(false)
+		} else if m.leavesRestart() && (writes(s) || s.Found.Pending) {
+			m.leave()
 		}
 		return
 	}
@@ -153,6 +155,14 @@ func planNew(s *step) {
 	if !req.HasMACs {
 		m.BaseMAC, m.MACs = attribute.UnknownText[attribute.MACKind](), types.MapUnknown(attribute.MACType{})
 	}
+}
+
+// leavesRestart reports whether another resource restarts the host, perhaps in the same apply.
+func (m *model) leavesRestart() bool { return m.Activation.ValueString() == attribute.ActivationHost }
+
+// leave says nothing of what that restart changes.
+func (m *model) leave() {
+	m.Effective, m.RebootRequired = types.ObjectNull(effectiveTypes), types.BoolNull()
 }
 
 // becomes is what flash holds with all that is asked for.

@@ -73,7 +73,7 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 				"MAC, where values that are equal are named once; null if there is none. " + attribute.BindsTheApply),
 			"effective": effectiveAttribute(),
 			"reboot_required": attribute.ComputedBool("Whether the host must restart before the card uses what is in flash; " +
-				"null while no driver shows what it uses."),
+				"null while no driver shows what it uses." + attribute.LeftToHost),
 			"backup_path": attribute.ComputedString("Directory on the operator's machine with the firmware that was in flash " +
 				"before the last change, and what identifies the card. Null if this resource has written nothing."),
 		},
@@ -91,8 +91,9 @@ func guidArgument(text string) schema.StringAttribute {
 
 func effectiveAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
-		Computed:            true,
-		MarkdownDescription: "What the card uses now, as the kernel sees it; null values where it shows none.",
+		Computed: true,
+		MarkdownDescription: "What the card uses now, as the kernel sees it; null values where it shows none." +
+			attribute.LeftToHost,
 		Attributes: map[string]schema.Attribute{
 			"node_guid": attribute.ComputedGUID("Node GUID in use."),
 			"port_guids": attribute.ComputedByPort[attribute.GUIDKind]("Port GUIDs in use, by port; empty while the " +

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
@@ -81,6 +82,9 @@ func (o object) Finish(s *step, done ops.Look) {
 	}
 	ports := s.Plan.Ports
 	s.Plan.observe(s.At.Ref, done.State)
+	if s.Plan.Activation.ValueString() == attribute.ActivationHost && done.Pending {
+		s.Plan.Effective, s.Plan.RebootRequired = types.MapNull(types.StringType), types.BoolNull()
+	}
 	s.Plan.Ports = ports
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
@@ -235,11 +236,15 @@ func handOver(t ops.Tuning) attribute.Duration {
 	return attribute.DurationText(milliseconds(t.HandOver()).String())
 }
 
-// keyReport says of each secret of the fabric whether it is set, never its value.
+// keyReport says of each secret of the fabric whether it is set, never its value; null if none is.
 func keyReport(keys []ops.Key) types.Map {
-	elements := map[string]attr.Value{}
+	elements, open := map[string]attr.Value{}, true
 	for _, k := range keys {
-		elements[k.Name] = types.StringValue(ops.KeyWord(k))
+		word := ops.KeyWord(k)
+		elements[k.Name], open = types.StringValue(word), open && fact.No(k.Set)
+	}
+	if open {
+		return types.MapNull(types.StringType)
 	}
 	return types.MapValueMust(types.StringType, elements)
 }
