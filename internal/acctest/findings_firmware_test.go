@@ -155,6 +155,18 @@ func matchFindings() []findingCase {
 					With("infiniband_firmware.it",
 						Allow("branch_change", map[string]any{"from": "2.1100.6630", "to": "2.1201.1000"}))
 			}},
+		{code: "FW070", at: "boot_rom", says: []string{"In flash: PXE 3.4.752. In the image: PXE 3.4.900.", "only if the image has none"},
+			config: func(w *Lab) Config {
+				return w.burn(labs.Intel9, w.file("rom.bin", nextVPI(func(s *card.Spec) { s.ROMSub = 900 })),
+					map[string]any{"boot_rom": "keep"})
+			}},
+		{code: "FW071", at: "image_id", hosts: func() []labs.Host { return []labs.Host{cx4()} },
+			says: []string{"In flash: PXE 3.4.752. In the image: none."},
+			config: func(w *Lab) Config {
+				s := card.CX4Spec(card.PSIDCX4, [3]uint16{12, 28, 4706})
+				s.NoROM = true
+				return w.laterConfig(card.BuildTOC(s), nil)
+			}},
 		{code: "FW023", at: "allow", hosts: func() []labs.Host { return boughtHost(image(oem())) },
 			says:   []string{"HPE", "Mellanox"},
 			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), without) }},

@@ -81,8 +81,10 @@ finding:
 safety: boards fact finding ib inventory -context -os -os/exec
 safety/clash: fact finding ib -context -os -os/exec
 safety/hostcheck: fact finding ib inventory -context -os -os/exec
+safety/bootrom: finding -context -os -os/exec
 safety/release: -context -os -os/exec
 safety/rollback: fact finding ib inventory -context -os -os/exec
+safety/runbook: ib inventory -context -os -os/exec
 shellcmd: +al.essio.dev/pkg/shellescape -context -os -os/exec
 tool: fact ib inventory shellcmd tool +github.com/goccy/go-yaml -context -os -os/exec
 atomicfile: -context -os/exec

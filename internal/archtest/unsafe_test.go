@@ -17,7 +17,7 @@ import (
 // unsafeFlags take a safety net of the vendor's tools away. Only a person may pass
 // one, after reading a runbook; no configuration may lead to it.
 var unsafeFlags = []string{
-	"nofs", "use_image_ps", "use_image_guids", "use_image_rom", "use_dev_rom", "ignore_dev_data", "no_flash_verify",
+	"nofs", "use_image_ps", "use_image_guids", "use_dev_rom", "ignore_dev_data", "no_flash_verify",
 	"no_devid_check", "no_fw_ctrl",
 	"ignore_crc_check", "skip_ci_req", "clear_semaphore", "blank_guids", "override_cache_replacement", "ocr", "use_fw",
 	"y", "yes", "striped_image",
@@ -26,7 +26,13 @@ var unsafeFlags = []string{
 
 // neededFlags are all that the provider passes to mstflint and mstconfig; no other
 // one may come near them, dangerous or not. flashed_version reads.
+//
+// use_image_rom is in one command only, a burn on ConnectX-3: without it the tool puts the ROM of the
+// card into an image that has none, so that the flash is other bytes than those that were
+// verified, and old releases ask which ROM to take. It changes no check of the tool. What keeps a ROM (use_dev_rom,
+// allow_rom_change) mixes what the vendor releases as one and stays out.
 var neededFlags = []string{"d", "i", "guids", "macs", "guid", "mac", "allow_psid_change", "flashed_version",
+	"use_image_rom",
 	"enable_verbosity"}
 
 // neededCommands are all words that it passes as a command or one's parameter:
@@ -51,12 +57,12 @@ func TestUnsafeFlags_areNoArgumentAnywhere(t *testing.T) {
 	flag := regexp.MustCompile(`^--?([A-Za-z_]+)(=.*)?$`)
 	allowed := map[string]string{
 		// programs other than the vendor's
-		"internal/tool/apt":      "apt-get -y installs packages",
-		"internal/safety":        "runbooks for a person are put together there; the package can run nothing",
-		"internal/tool/dnf":      "dnf -y installs packages",
-		"internal/platform":      "dracut --force writes an initramfs",
-		"internal/tool/modprobe": "dracut --force writes an initramfs",
-		"internal/tool/ifupdown": "ifup --force reads a stanza again",
+		"internal/tool/apt":       "apt-get -y installs packages",
+		"internal/safety/runbook": "runbooks for a person are put together there; the package can run nothing",
+		"internal/tool/dnf":       "dnf -y installs packages",
+		"internal/platform":       "dracut --force writes an initramfs",
+		"internal/tool/modprobe":  "dracut --force writes an initramfs",
+		"internal/tool/ifupdown":  "ifup --force reads a stanza again",
 	}
 	for _, s := range sources(t) {
 		if !product(s.path) || allowed[filepath.ToSlash(filepath.Dir(s.path))] != "" {
@@ -129,6 +135,9 @@ func TestUnsafeFlags_buildersPassWhatIsNeeded(t *testing.T) {
 			return true
 		})
 	}
+	if n := strings.Count(string(sourceText(t, "internal/tool/mstflint/command.go")), `"-use_image_rom"`); n != 1 {
+		t.Errorf("-use_image_rom is in %d commands, and belongs into one", n)
+	}
 	for _, f := range neededFlags {
 		if !seen["-"+f] {
 			t.Errorf("flag -%s is not needed any more", f)
@@ -137,6 +146,18 @@ func TestUnsafeFlags_buildersPassWhatIsNeeded(t *testing.T) {
 	if !seen["v"] || !seen["ri"] || !seen["checksum"] {
 		t.Errorf("the words of the builders were not found: %v", seen)
 	}
+}
+
+// sourceText is a file of the product.
+func sourceText(t *testing.T, path string) []byte {
+	t.Helper()
+	for _, s := range sources(t) {
+		if s.path == path {
+			return s.text
+		}
+	}
+	t.Fatalf("no %s", path)
+	return nil
 }
 
 // checkWords looks at the literal words of an argument of a builder.

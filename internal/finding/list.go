@@ -22,7 +22,7 @@ var Families = []Family{
 		FlashNotRunning, FlashGUIDsZero, FlashGUIDsNeverSet, FlashGUIDsShared,
 		MstflintMissing, MstflintUnsuitable, CardOtherFunction, RunningUnknown,
 		FlashUnverified, MstflintUnproven, CardWithoutDriver, UpdateMethodUnknown, FlashDividedOtherwise,
-		ChipUnproven, RestartIntoDamagedFlash, CardExchanged, CardUndecided, CardMoved,
+		ChipUnproven, RestartIntoDamagedFlash, BootROMNotKept, BootROMRemoved, CardExchanged, CardUndecided, CardMoved,
 		CardWithoutSerialNumber, BurnBypassesFirmware, FlashNotAsWritten, ImageNotApproved,
 	}},
 	{"BK", "Backups", "The old firmware is kept on the operator's machine before anything is written.", []*Rule{

@@ -73,4 +73,14 @@ var (
 		Meaning: "Secure firmware lets nobody read the flash. The rollback image may be other bytes than those in flash, " +
 			"and the firmware may refuse to go back to it.",
 		WayOut: "If you accept that, write into the resource:"}
+	BootROMNotKept = &Rule{Code: "FW070", Severity: Refuse, Title: "Boot ROM of the card cannot be kept",
+		Attribute: "boot_rom",
+		Meaning: "The burn would replace the boot ROM. The vendor's tool has no safe way to keep it: the one that it has " +
+			"for ConnectX-4 and later writes past the firmware, and mixes what the vendor releases as one.",
+		WayOut: "Write `boot_rom = \"image\"` if the ROM of the image will do. Else use an image with the ROM that is wanted."}
+	BootROMRemoved = &Rule{Code: "FW071", Severity: Warn, Title: "Burn removes the boot ROM of the card",
+		Attribute: "image_id",
+		Meaning:   "The image has no boot ROM. A host that starts over this card will not start any more.",
+		WayOut: "If the host starts from a disk, write `boot_rom = \"image\"`, which says that this is meant. Else use an " +
+			"image with a boot ROM."}
 )

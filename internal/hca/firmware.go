@@ -47,6 +47,7 @@ type FirmwareState struct {
 	Flash   ib.Firmware
 	Running fact.Of[ib.Firmware]
 	GUIDs   ib.GUIDSet
+	BootROM []string // each as mstflint prints it
 	// Pending says that the flash holds other firmware than what runs: a driver or the tool
 	// shows it, or a job wrote the flash since the host started.
 	Pending bool
@@ -240,7 +241,8 @@ func (f Firmware) verdict(a cards.Assessment, backup *safety.BackupFacts) safety
 func (f Firmware) entry(v safety.Verdict, before safety.CardFacts) (journal.Entry, error) {
 	path := image.Path(f.Image.SHA256)
 	cmd, err := mstflint.Burn(f.Card.PCI,
-		path, mstflint.BurnOptions{AllowPSIDChange: v.From.PSID != v.To.PSID, Answers: len(v.Answers)})
+		path, mstflint.BurnOptions{AllowPSIDChange: v.From.PSID != v.To.PSID, ImageROM: v.ROM.Named,
+			Answers: len(v.Answers)})
 	if err != nil {
 		return journal.Entry{}, fmt.Errorf("build the burn of %s: %w", f.Card.ID(), err)
 	}
@@ -248,8 +250,7 @@ func (f Firmware) entry(v safety.Verdict, before safety.CardFacts) (journal.Entr
 		Kind: journal.Burn, After: v.To, Image: journal.Image{Path: path, SHA256: f.Image.SHA256, Checksum: f.Image.Checksum},
 		Restore: f.Restore != nil, Argv: cmd.Argv(), Answers: v.Answers,
 	}
-	keepsROM := len(f.Image.ROM) == 0 && before.InFlash().HasROM()
-	if !keepsROM && !before.Secure() { // of a secure card nobody reads the content
+	if !v.ROM.Kept && !before.Secure() { // of a secure card nobody reads the content
 		e.Checksum = f.Image.Checksum
 	}
 	return e, nil
@@ -285,7 +286,7 @@ func ReadFirmware(l *cards.Look) FirmwareState {
 	own := l.Jobs.Own()
 	state := FirmwareState{
 		Flash:   l.Card.InFlash().Firmware,
-		Running: l.Facts.Running, GUIDs: l.Card.InFlash().GUIDs, Backups: map[string]string{},
+		Running: l.Facts.Running, GUIDs: l.Card.InFlash().GUIDs, BootROM: l.Card.InFlash().ROM, Backups: map[string]string{},
 	}
 	running, known := state.Running.Get()
 	state.Pending = l.Card.FlashKnown() && (known && state.Flash != running || !known && l.Facts.StagedBy != "")

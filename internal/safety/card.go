@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/boards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/release"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/runbook"
 )
 
 // cardReach gives the findings on whether the card can be worked on at all. If one
@@ -38,7 +40,7 @@ func cardReach(card CardFacts, host HostFacts) []finding.Finding {
 
 func inRecovery(card CardFacts, host HostFacts) finding.Finding {
 	return finding.CardInRecovery.Find("%s shows its recovery id %04x:%04x", card.PCI, card.VendorID, card.DeviceID).
-		WithWayOut(recovery(card, host))
+		WithWayOut(runbook.Recovery(card.runbook(host)))
 }
 
 // unsupportedCard says what a card is whose firmware and GUIDs are left alone.
@@ -57,42 +59,21 @@ func unsupportedCard(card CardFacts) finding.Finding {
 	return finding.CardUnsupported.Find("%s has PCI id %04x:%04x", card.PCI, card.VendorID, card.DeviceID)
 }
 
-// recovery is the runbook for a card without firmware: what to prove, and the
-// two commands that bring a card back. The second is not failsafe and takes
-// the identity from the file, which is right for an empty flash and for the
-// backup of this very card only.
-func recovery(card CardFacts, host HostFacts) string {
-	return fmt.Sprintf("Nothing but a recovery by hand is allowed now:\n"+
-		"1. Verify the flash: mstflint -d %[1]s v. If it verifies, write nothing: a jumper on the card holds it in this "+
-		"mode. Switch the machine off, take the jumper off, switch it on. Else read part number and PSID off the card's "+
-		"label, and look at what is left: mstflint -d %[1]s q.\n"+
-		"2. Switch the machine off, wait half a minute, switch it on. A card that only missed its start is back.\n"+
-		"3. If not, find this card's backup: %[2]s/%[3]s/CARD/TIME/ on the machine that runs Terraform. "+
-		"card.json there holds PSID, GUIDs, MACs and serial number; compare them with the label. Without a backup, stop: "+
-		"the vendor's own recovery is left.\n"+
-		"4. Burn it over the empty flash. %[4]s Never do so with the backup of another card.\n"+
-		"5. Restart the host and plan again.", card.PCI, cmp.Or(host.BackupDir, "backup_dir"), card.Host, writeBack(card))
-}
-
-// writeBack is the command that writes the backup of a card over a flash without a valid
-// image, from the copy that the host keeps. A failsafe burn is refused there (mstflint 4.21:
-// "Can not extract GUIDs/MACs info from flash"), so that this one takes the identity from the file.
-func writeBack(card CardFacts) string {
-	identity := "-use_image_guids -use_image_ps"
-	if laterChip(card) {
-		identity = "-ignore_dev_data" // there GUIDs are device data beside the firmware
+// runbook is what a person needs to know of a card whose flash does not start.
+func (c CardFacts) runbook(host HostFacts) runbook.Card {
+	card := runbook.Card{PCI: c.PCI, Host: c.Host, BackupDir: cmp.Or(host.BackupDir, "backup_dir"), Later: laterChip(c),
+		Part: c.PartNumber}
+	if b, known := boards.OfPart(c.PartNumber); known && b.PSID != "" {
+		card.Board = b.PSID.String()
 	}
-	return fmt.Sprintf("On the host, as root: mstflint -d %s -nofs %s -i %s b. FIRMWARE_SHA256 is firmware_sha256 of "+
-		"card.json. If the host lacks this file, copy firmware.bin, which is beside card.json, to the host, and name that "+
-		"copy. The command is not failsafe, and takes the GUIDs from the file.", card.PCI, identity,
-		inventory.BackupFile("FIRMWARE_SHA256"))
+	return card
 }
 
 // wayOutWithBackup adds the command that works to the way out of a flash that is proven to
 // be damaged. One that cannot be read may be whole, and is not for such a command.
 func wayOutWithBackup(f finding.Finding, card CardFacts) finding.Finding {
 	return f.WithWayOut(f.Rule.WayOut + "\nTo write the backup of this very card (card.json in backup_dir/" + card.Host +
-		"/CARD/TIME/ on the machine that runs Terraform has the serial number and the GUIDs): " + writeBack(card) +
+		"/CARD/TIME/ on the machine that runs Terraform has the serial number and the GUIDs): " + runbook.WriteBack(card.runbook(HostFacts{})) +
 		" Never do so with any other file.")
 }
 

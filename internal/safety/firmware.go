@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/bootrom"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/release"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/rollback"
@@ -33,7 +34,8 @@ func Firmware(in FirmwareInput) Verdict {
 	v.Findings = slices.Concat(v.Findings, writable(in),
 		stagedFindings(in.Card, finding.FlashNotRunning, in.Request.UnprovenFlash), identity(in.Card, in.Lab))
 	if in.Card.ReadFlash() != nil {
-		v.Findings = append(v.Findings, match(in)...)
+		v.ROM = bootrom.Of(in.bootROM())
+		v.Findings = append(append(v.Findings, match(in)...), bootrom.Check(in.bootROM())...)
 	}
 	act, found := restartAfter(in.Card, in.Host, in.Request.Activation)
 	v.Activation, v.Findings = act, slices.Concat(v.Findings,
@@ -113,16 +115,18 @@ func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 	return seal(restartOnly(v, in.Card, in.Host, in.Request.Activation, in.Request.ManagementPath), in.Card, false)
 }
 
+// bootROM is what decides which boot ROM the card has afterwards.
+func (in FirmwareInput) bootROM() bootrom.Input {
+	flash := in.Card.InFlash()
+	return bootrom.Input{Later: laterChip(in.Card), Flash: bootrom.Has{ROM: flash.ROM, Product: flash.ProductVersion},
+		Image: bootrom.Has{ROM: in.Image.ROM, Product: in.Image.Product}, Want: in.Request.BootROM}
+}
+
 // burnAnswers gives the questions of mstflint in this burn that may be answered with
 // yes. The check in the job makes sure that flash and image are still the ones from
 // which they were derived.
 func burnAnswers(in FirmwareInput) []Question {
 	var qs []Question
-	// Of later chips the image's ROM is taken without a question.
-	if !laterChip(in.Card) && in.Card.InFlash().HasROM() && len(in.Image.ROM) > 0 &&
-		in.Card.InFlash().ProductVersion == "" && in.Image.Product == "" {
-		qs = append(qs, QuestionROM)
-	}
 	if in.Image.FW.Compare(in.Card.InFlash().FW) <= 0 {
 		qs = append(qs, QuestionVersion)
 	}

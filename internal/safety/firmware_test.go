@@ -8,6 +8,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/bootrom"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 )
@@ -43,6 +44,12 @@ var firmwareCases = []struct {
 	{"FW006", finding.Refuse, "raw dump",
 		func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageRawDump, "two slots" }},
 	{"FW007", finding.Refuse, "not failsafe", func(in *FirmwareInput) { in.Image.Failsafe = false }},
+	{"FW070", finding.Refuse, "a boot ROM that cannot be kept", func(in *FirmwareInput) {
+		in.Image.ROM, in.Request.BootROM = []string{"type=PXE version=3.4.900"}, bootrom.Keep
+	}},
+	{"FW071", finding.Warn, "a boot ROM that goes", func(in *FirmwareInput) {
+		laterCard(in, 0x1013).Flash.ROM = []string{"type=PXE version=3.4.752"}
+	}},
 	{"FW008", finding.Refuse, "flash not failsafe", func(in *FirmwareInput) { in.Card.Failsafe = FailsafeNo }},
 	{"FW009", finding.Refuse, "no PSID in the image", func(in *FirmwareInput) { in.Image.PSID = "" }},
 	{"FW010", finding.Refuse, "FS5", func(in *FirmwareInput) { in.Image.Format = "FS5" }},

@@ -6,6 +6,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/bootrom"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/rollback"
 )
@@ -35,6 +36,7 @@ type Consents struct {
 type FirmwareRequest struct {
 	Consents
 	Activation Activation // reboot; host or none leave it to another resource or to the user
+	BootROM    bootrom.Choice
 }
 
 // FirmwareInput is everything the verdict on a burn depends on.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/bootrom"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/rollback"
 )
 
@@ -28,6 +29,7 @@ func restore(in FirmwareInput) Verdict {
 		in.Request.WithoutCopy = rollback.Consent{Card: in.Card.token(), Rollback: in.Card.Rollback.SHA256,
 			Image: in.Image.SHA256}
 	}
+	in.Request.BootROM = bootrom.Image // what was there before, to the byte
 	in.Request.UnprovenFlash = r.Left.FW.String() // what ran before it is what is written back
 	v := Firmware(in)
 	for i := range v.Findings {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/bootrom"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 )
 
@@ -38,13 +39,13 @@ const (
 )
 
 // Question is one confirmation that mstflint asks for and that the verdict
-// allows to be answered with yes. Any other question must get no answer, which
+// allows to be answered with
+// yes. Any other question must get no answer, which
 // makes the tool stop before it writes.
 type Question string
 
 // The questions, in the order in which mstflint 4.21 asks them.
 const (
-	QuestionROM     Question = "use the expansion ROM of the image"
 	QuestionGUIDs   Question = "change GUIDs and MACs"
 	QuestionVersion Question = "version is not newer"
 	QuestionPSID    Question = "replace the PSID"
@@ -60,6 +61,7 @@ type Verdict struct {
 	From, To   ib.Firmware // of ActionBurn
 	GUIDs      ib.GUIDSet  // of ActionSetGUIDs: what to write
 	Answers    []Question  // what may be answered with yes, in order
+	ROM        bootrom.Outcome
 
 	seal permit
 }
@@ -168,7 +170,7 @@ func (v Verdict) Has(rule *finding.Rule) bool {
 // must agree on everything that decides, but not on wording, warnings or notes.
 func (v Verdict) Equal(w Verdict) bool {
 	return v.Action == w.Action && v.Activation == w.Activation && v.From == w.From && v.To == w.To &&
-		v.GUIDs == w.GUIDs && slices.Equal(v.Answers, w.Answers) &&
+		v.GUIDs == w.GUIDs && v.ROM == w.ROM && slices.Equal(v.Answers, w.Answers) &&
 		slices.Equal(codes(v.Blockers()), codes(w.Blockers()))
 }
 

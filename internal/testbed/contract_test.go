@@ -58,6 +58,17 @@ func vpiCard() card.Config {
 	return c
 }
 
+// unversionedCard has firmware without a product version: then old releases ask which ROM to take.
+func unversionedCard() card.Config {
+	c := vpiCard()
+	c.Image = card.Build(card.Spec{
+		PSID: card.PSIDVPI, Version: [3]uint16{2, 42, 5000}, Date: 0x20170905, Device: 0x1007, HWIDs: []uint32{0x1f7},
+		VSD: "n/a", PRS: "testbed.prs", GUIDs: card.PlaceholderGUIDs, MACs: card.PlaceholderMACs, Failsafe: true,
+		ChunkLog: 17, Code: smallCode,
+	})
+	return c
+}
+
 // previous is a card with a dead older image in the other slot.
 func previousCard() card.Config {
 	c := vpiCard()
@@ -133,6 +144,10 @@ func files() map[string][]byte {
 	cx3.Device, cx3.HWIDs, cx3.PSID = 0x1003, []uint32{0x1f5, 0x101f5}, card.PSIDCX3
 	cx3a0.Device, cx3a0.HWIDs, cx3a0.PSID = 0x1003, []uint32{0x1f5}, card.PSIDCX3
 	rev.HWIDs = []uint32{0x101f7}
+	withoutROM, otherROM, unversioned := spec, spec, spec
+	withoutROM.NoROM, withoutROM.Version = true, [3]uint16{2, 42, 5800}
+	otherROM.ROMSub, otherROM.Version = 900, [3]uint16{2, 42, 5800}
+	unversioned.ROMSub, unversioned.Product, unversioned.Version = 900, "", [3]uint16{2, 42, 5800}
 	corrupt := append([]byte{}, imageVPI()...)
 	corrupt[len(corrupt)/2] ^= 0x40
 	all := map[string][]byte{
@@ -140,6 +155,7 @@ func files() map[string][]byte {
 		// In the notation of 2015, older than any in the present one.
 		"wide.bin": smallImage(card.PSIDVPI, [3]uint16{2, 1102, 6630}, 0x20150114), "flat.bin": card.Build(flat),
 		"cx3.bin": card.Build(cx3), "cx3a0.bin": card.Build(cx3a0), "rev.bin": card.Build(rev), "corrupt.bin": corrupt,
+		"norom.bin": card.Build(withoutROM), "rom.bin": card.Build(otherROM), "bare.bin": card.Build(unversioned),
 		"short.bin": imageVPI()[:len(imageVPI())/2],
 		"text.bin":  []byte("; not an image\n\x00"), "odd.bin": imageVPI()[:len(imageVPI())/2+1], "newer.bin": smallImage(card.PSIDVPI,
 			[3]uint16{2, 42, 5700}, 0x20180101),
@@ -209,6 +225,15 @@ func burnDeals() []deal {
 		{name: "burn same version, --no", card: vpiCard, args: "--no @ -i /img/vpi.bin b"},
 		{name: "burn newer", card: vpiCard, args: "@ -i /img/newer.bin b", then: []string{"@ q"}},
 		{name: "burn over a dead image", card: previousCard, args: "@ -i /img/newer.bin b", then: []string{"@ q", "@ v"}},
+		{name: "burn without ROM", card: vpiCard, args: "@ -i /img/norom.bin b", then: []string{"@ q", "@ v", "@ checksum"}},
+		{name: "burn without ROM, of the image", card: vpiCard, args: "-use_image_rom @ -i /img/norom.bin b",
+			then: []string{"@ q", "@ v", "@ checksum", "@ -i /img/rom.bin -y b", "@ q"}},
+		{name: "burn another ROM", card: vpiCard, args: "@ -i /img/rom.bin b", then: []string{"@ q", "@ checksum"}},
+		{name: "burn another ROM without product versions", card: unversionedCard, args: "@ -i /img/bare.bin b", then: []string{"@ q", "@ v"}},
+		{name: "burn another ROM, of the image", card: unversionedCard, args: "-use_image_rom @ -i /img/bare.bin b",
+			then: []string{"@ q", "@ v", "@ checksum"}},
+		{name: "burn a ROM where only the card has a product version", card: vpiCard, args: "@ -i /img/bare.bin b",
+			then: []string{"@ q"}},
 		{name: "burn twice", card: vpiCard, args: "@ -i /img/newer.bin b", then: []string{"-y @ -i /img/vpi.bin b", "@ q"}},
 		{name: "burn older, EOF", card: vpiCard, args: "@ -i /img/old.bin b"},
 		{name: "burn older, -y", card: vpiCard, args: "-y @ -i /img/old.bin b"},

@@ -36,8 +36,10 @@ type Spec struct {
 	GUIDs    [4]uint64
 	MACs     [2]uint64
 	Failsafe bool
-	ChunkLog uint // log2 of the stripe, default 19 (0x80000)
-	Code     int  // bytes of made-up code
+	ChunkLog uint   // log2 of the stripe, default 19 (0x80000)
+	Code     int    // bytes of made-up code
+	NoROM    bool   // without an expansion ROM
+	ROMSub   uint16 // the last number of its version; default 752
 }
 
 // TOCSpec describes a synthetic image of FS3 or FS4.
@@ -57,6 +59,7 @@ type TOCSpec struct {
 	ROMDevice uint16 // what the expansion ROM is for; default Device
 	Log       uint   // log2 of the slot size
 	Code      int    // bytes of made-up code
+	NoROM     bool   // without an expansion ROM
 }
 
 // Flags of image information.
@@ -78,7 +81,7 @@ func Build(s Spec) []byte {
 	o := synth.Options{
 		PSID: s.PSID, NoPSID: s.PSID == "", Version: version(s.Version), ProductVersion: text(s.Product),
 		ReleaseDate: date(s.Date), HWIDs: chips(s.HWIDs), DeviceType: s.Device,
-		PRSName: s.PRS, VSD: s.VSD, ROMs: rom(s.Device), Payload: s.Code, GUIDs: ib.GUIDSet{
+		PRSName: s.PRS, VSD: s.VSD, ROMs: rom(s.Device, s.ROMSub, s.NoROM), Payload: s.Code, GUIDs: ib.GUIDSet{
 			Node: ib.GUID(s.GUIDs[0]), Port1: ib.GUID(s.GUIDs[1]), Port2: ib.GUID(s.GUIDs[2]), SystemImage: ib.GUID(s.GUIDs[3]),
 			MAC1: ib.MAC(s.MACs[0]), MAC2: ib.MAC(s.MACs[1]),
 		},
@@ -97,7 +100,7 @@ func BuildTOC(s TOCSpec) []byte {
 	o := synth.TOCOptions{
 		PSID: s.PSID, OrigPSID: s.OrigPSID, Version: version(s.Version), ProductVersion: text(s.Product),
 		ReleaseDate: date(s.Date), HWIDs: chips(s.HWIDs),
-		DeviceType: s.Device, PRSName: s.PRS, PartNumber: s.Part, Flags: s.Flags, Signature: s.Signed, SecurityVersion: s.Security, ROMs: rom(s.ROMDevice),
+		DeviceType: s.Device, PRSName: s.PRS, PartNumber: s.Part, Flags: s.Flags, Signature: s.Signed, SecurityVersion: s.Security, ROMs: rom(s.ROMDevice, 0, s.NoROM),
 		Payload:  s.Code,
 		SlotBits: uint8(s.Log), Size: 1 << s.Log,
 	}
@@ -131,8 +134,11 @@ func chips(ids []uint32) []ib.HWID {
 	return list
 }
 
-func rom(device uint16) []synth.ROM {
-	return []synth.ROM{{Product: synth.ProductPXE, Major: 3, Minor: 4, Sub: 752, DeviceID: device}}
+func rom(device, sub uint16, none bool) []synth.ROM {
+	if none {
+		return nil
+	}
+	return []synth.ROM{{Product: synth.ProductPXE, Major: 3, Minor: 4, Sub: cmp.Or(sub, 752), DeviceID: device}}
 }
 
 // sealImage stores the CRC over the whole image.

@@ -43,6 +43,7 @@ type Image struct {
 	vsdAt    uint32
 	infoAt   uint32
 	romAt    uint32
+	sections []uint32 // of FS2, where each begins
 }
 
 // Check is one line of a verification.
@@ -259,6 +260,7 @@ func (i *Image) section(off uint32) (next uint32, err error) {
 		return 0, err
 	}
 	good := i.check(name, off, block)
+	i.sections = append(i.sections, off)
 	data := block[16 : 16+size]
 	switch kind {
 	case secGUID:

@@ -57,6 +57,9 @@ func (f *flint) checkAndBurn() int {
 	if devErr != nil {
 		dev = nil
 	}
+	if problem := f.takeROM(dev); problem != nil {
+		return f.fail("Burning FS2 image failed: %s", problem)
+	}
 	ids, status := f.burnIdentity(dev)
 	if status != 0 {
 		return status
@@ -77,6 +80,19 @@ func (f *flint) checkAndBurn() int {
 		return status
 	}
 	return f.write(f.image.WithIdentity(ids.guids, ids.macs, f.burnVSD(dev)))
+}
+
+// takeROM puts the expansion ROM of the card into an image without one, unless told otherwise.
+// Releases up to 4.14 also ask which of two to take; 4.21 does not.
+func (f *flint) takeROM(dev *card.Image) error {
+	if dev == nil || len(dev.ROMs) == 0 || len(f.image.ROMs) > 0 || f.call.has("use_image_rom") {
+		return nil
+	}
+	img, err := f.image.WithROMOf(dev)
+	if err == nil {
+		f.image = img
+	}
+	return err
 }
 
 // burnVSD keeps the card's VSD unless told otherwise.

@@ -169,7 +169,7 @@ func (m *model) hold(plan model) {
 
 // forgetImage leaves null what follows from an image.
 func (m *model) forgetImage() {
-	m.ImageSHA256 = types.StringNull()
+	m.ImageSHA256, m.ImageBootROM = types.StringNull(), types.StringNull()
 	m.ImagePSID, m.ImageVersion = attribute.NullText[attribute.PSIDKind](), attribute.NullText[attribute.VersionKind]()
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/bootrom"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/rollback"
 )
 
@@ -35,6 +36,7 @@ type model struct {
 	Allow        types.Object      `tfsdk:"allow"`
 	AllowedPath  types.List        `tfsdk:"allowed_management_path"`
 	Activation   types.String      `tfsdk:"activation"`
+	BootROM      types.String      `tfsdk:"boot_rom"`
 	OnDestroy    types.String      `tfsdk:"on_destroy"`
 	Timeouts     timeouts.Value    `tfsdk:"timeouts"`
 	attribute.Restart
@@ -42,6 +44,8 @@ type model struct {
 	ImageSHA256    types.String      `tfsdk:"image_sha256"`
 	ImagePSID      attribute.PSID    `tfsdk:"image_psid"`
 	ImageVersion   attribute.Version `tfsdk:"image_version"`
+	ImageBootROM   types.String      `tfsdk:"image_boot_rom"`
+	FlashBootROM   types.String      `tfsdk:"flash_boot_rom"`
 	Change         types.String      `tfsdk:"change"`
 	FlashPSID      attribute.PSID    `tfsdk:"flash_psid"`
 	FlashVersion   attribute.Version `tfsdk:"flash_version"`
@@ -58,13 +62,14 @@ func (m *model) holds() bool { return m.ImageID.IsNull() }
 
 // known reports whether everything that the verdict needs is known.
 func (m *model) known() bool {
-	return attribute.Known(m.CardID, m.ImageID, m.RollbackID, m.Allow, m.Activation)
+	return attribute.Known(m.CardID, m.ImageID, m.RollbackID, m.Allow, m.Activation, m.BootROM)
 }
 
 // request reads what is asked and consented to. m must be the configuration, with the
 // activation's default applied: a plan or a state holds no consents.
 func (m *model) request() (safety.FirmwareRequest, error) {
-	req := safety.FirmwareRequest{Activation: safety.Activation(m.Activation.ValueString())}
+	req := safety.FirmwareRequest{Activation: safety.Activation(m.Activation.ValueString()),
+		BootROM: bootrom.Choice(m.BootROM.ValueString())}
 	given := attribute.ConsentsOf(m.Allow)
 	req.OtherBoard = given.Text("other_board")
 	req.Reinstall, req.UnprovenFlash = given.Text("reinstall"), given.Text(attribute.UnprovenFlash)
@@ -99,6 +104,7 @@ func (m *model) setImage(img safety.ImageFacts) {
 	m.ImageSHA256 = types.StringValue(img.SHA256)
 	m.ImagePSID = attribute.PSIDText(img.PSID)
 	m.ImageVersion = attribute.VersionText(img.FW)
+	m.ImageBootROM = types.StringValue(bootrom.Text(img.ROM))
 }
 
 // observe fills what was read back from the card.
@@ -106,6 +112,7 @@ func (m *model) observe(ref attribute.CardRef, s hca.FirmwareState) {
 	m.ID = types.StringValue(ref.String())
 	m.FlashPSID = attribute.PSIDText(s.Flash.PSID)
 	m.FlashVersion = attribute.VersionText(s.Flash.FW)
+	m.FlashBootROM = types.StringValue(bootrom.Text(s.BootROM))
 	running, known := s.Running.Get()
 	m.RunningPSID = attribute.PSIDText(running.PSID)
 	m.RunningVersion = attribute.VersionText(running.FW)
@@ -126,6 +133,7 @@ func (m *model) open(change bool) {
 	m.RunningPSID, m.RunningVersion = attribute.UnknownText[attribute.PSIDKind](),
 		attribute.UnknownText[attribute.VersionKind]()
 	m.RebootRequired, m.BackupPath, m.Change = types.BoolUnknown(), types.StringUnknown(), types.StringUnknown()
+	m.FlashBootROM = types.StringUnknown()
 	m.Restart = attribute.UnknownRestart()
 	if m.OriginalBackup.IsNull() {
 		m.OriginalBackup = types.StringUnknown()
@@ -207,13 +215,13 @@ func describe(f ib.Firmware) string { return fmt.Sprintf("%s %s", f.PSID, f.FW) 
 func (m *model) keep(plan model) bool {
 	before := *m
 	m.OnDestroy, m.AllowedPath, m.Timeouts = plan.OnDestroy, plan.AllowedPath, plan.Timeouts
-	m.RollbackID = plan.RollbackID
+	m.RollbackID, m.BootROM = plan.RollbackID, plan.BootROM
 	if plan.OnDestroy.ValueString() == destroyRestore {
 		m.Activation = plan.Activation
 	}
 	return !m.OnDestroy.Equal(before.OnDestroy) || !m.Activation.Equal(before.Activation) ||
 		!m.Timeouts.Equal(before.Timeouts) || !m.AllowedPath.Equal(before.AllowedPath) ||
-		!m.RollbackID.Equal(before.RollbackID)
+		!m.RollbackID.Equal(before.RollbackID) || !m.BootROM.Equal(before.BootROM)
 }
 
 // follow stores the new place of a card that has moved. It reports whether that is all

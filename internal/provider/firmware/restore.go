@@ -27,7 +27,7 @@ func (m *model) restores() bool {
 
 // kept are the arguments that a destroy needs from the state, where there is no
 // configuration any more.
-var kept = []string{"on_destroy", "rollback_image_id", "activation", "allowed_management_path"}
+var kept = []string{"on_destroy", "rollback_image_id", "boot_rom", "activation", "allowed_management_path"}
 
 // places are the attributes that say where the card is. Another image on the same
 // host differs in image_sha256, too.

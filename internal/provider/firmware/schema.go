@@ -15,6 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/bootrom"
 )
 
 const standardTimeout = 45 * time.Minute
@@ -118,6 +119,14 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 				"the refusal names."),
 		}),
 		"activation": attribute.ActivationAttribute(),
+		"boot_rom": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "Which boot ROM the card has after a burn: `image` is that of the image, or none if it has " +
+				"none; `keep` is its own, and is refused where the burn replaces it ([FW070](../guides/findings.md#" +
+				finding.Anchor(finding.BootROMNotKept.Heading()) + ")). If left out, it is that of the image; a " +
+				"ConnectX-3 keeps its own if the image has none. Changing only this does nothing to the card.",
+			Validators: []validator.String{stringvalidator.OneOf(string(bootrom.Keep), string(bootrom.Image))},
+		},
 		"on_destroy": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(destroyKeep),
 			MarkdownDescription: "What a destroy does with the card: `keep` (the default) leaves the firmware as it is, " +
@@ -136,6 +145,9 @@ func results() map[string]schema.Attribute {
 			"`image_id`."),
 		"image_psid":    attribute.ComputedPSID("PSID of that image; null without `image_id`."),
 		"image_version": attribute.ComputedVersion("Firmware version of that image; null without `image_id`."),
+		"image_boot_rom": attribute.ComputedString("Boot ROM of that image, its kinds and versions: `PXE 3.4.752`; `none` " +
+			"without one; null without `image_id`."),
+		"flash_boot_rom": attribute.ComputedString("Boot ROM in flash, in the same way."),
 		"change": attribute.ComputedString("The last change, or the planned one: `MT_… 2.40.7000 -> MT_… " +
 			"2.42.5000`; null if nothing was or will be burned. " + attribute.BindsTheApply),
 		"allowed_management_path": attribute.AllowedPath(),

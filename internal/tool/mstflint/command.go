@@ -79,6 +79,9 @@ func ReadImage(pci ib.PCIAddress, path string) (shellcmd.Command, error) {
 type BurnOptions struct {
 	// AllowPSIDChange permits another PSID. The tool still asks.
 	AllowPSIDChange bool
+	// ImageROM takes the boot ROM of the image, or none if that has none (FS2). Without it the tool puts
+	// the ROM of the card into an image without one, and old releases ask.
+	ImageROM bool
 	// GUIDs, if set, are written with the image, in the same write cycle
 	// (ConnectX-3 only; the tool refuses it for later chips). The tool asks.
 	GUIDs *ib.GUIDSet
@@ -100,6 +103,9 @@ func Burn(pci ib.PCIAddress, path string, o BurnOptions) (shellcmd.Command, erro
 	var options []string
 	if o.AllowPSIDChange {
 		options = append(options, "-allow_psid_change")
+	}
+	if o.ImageROM {
+		options = append(options, "-use_image_rom")
 	}
 	if o.GUIDs != nil {
 		guids, err := guidOptions(*o.GUIDs)

@@ -51,6 +51,8 @@ func TestCommands(t *testing.T) {
 			changes: true},
 		{name: "burn without a question", cmd: ok(Burn(testPCI, "/x/i", BurnOptions{})),
 			want: "mstflint -d 0000:01:00.0 -i /x/i b", root: true, changes: true},
+		{name: "burn that leaves no ROM", cmd: ok(Burn(testPCI, "/x/i", BurnOptions{ImageROM: true})),
+			want: "mstflint -d 0000:01:00.0 -use_image_rom -i /x/i b", root: true, changes: true},
 		{
 			name: "burn of another PSID with GUIDs", cmd: ok(Burn(testPCI, "/x/i",
 				BurnOptions{AllowPSIDChange: true, GUIDs: &testGUIDs, Answers: 2})),
