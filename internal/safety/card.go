@@ -73,7 +73,8 @@ func (c CardFacts) runbook(host HostFacts) runbook.Card {
 // be damaged. One that cannot be read may be whole, and is not for such a command.
 func wayOutWithBackup(f finding.Finding, card CardFacts) finding.Finding {
 	return f.WithWayOut(f.Rule.WayOut + "\nTo write the backup of this very card (card.json in backup_dir/" + card.Host +
-		"/CARD/TIME/ on the machine that runs Terraform has the serial number and the GUIDs): " + runbook.WriteBack(card.runbook(HostFacts{})) +
+		"/CARD/TIME/ on the machine that runs Terraform has the serial number and the GUIDs): " +
+		runbook.WriteBack(card.runbook(HostFacts{})) +
 		" Never do so with any other file.")
 }
 

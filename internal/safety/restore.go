@@ -29,7 +29,7 @@ func restore(in FirmwareInput) Verdict {
 		in.Request.WithoutCopy = rollback.Consent{Card: in.Card.token(), Rollback: in.Card.Rollback.SHA256,
 			Image: in.Image.SHA256}
 	}
-	in.Request.BootROM = bootrom.Image // what was there before, to the byte
+	in.Request.BootROM = bootrom.Image            // what was there before, to the byte
 	in.Request.UnprovenFlash = r.Left.FW.String() // what ran before it is what is written back
 	v := Firmware(in)
 	for i := range v.Findings {
