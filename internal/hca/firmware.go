@@ -14,6 +14,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/bootrom"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
@@ -47,7 +48,7 @@ type FirmwareState struct {
 	Flash   ib.Firmware
 	Running fact.Of[ib.Firmware]
 	GUIDs   ib.GUIDSet
-	BootROM []string // each as mstflint prints it
+	BootROM string // as bootrom.Text has it; empty: the tool has not read the flash
 	// Pending says that the flash holds other firmware than what runs: a driver or the tool
 	// shows it, or a job wrote the flash since the host started.
 	Pending bool
@@ -286,7 +287,10 @@ func ReadFirmware(l *cards.Look) FirmwareState {
 	own := l.Jobs.Own()
 	state := FirmwareState{
 		Flash:   l.Card.InFlash().Firmware,
-		Running: l.Facts.Running, GUIDs: l.Card.InFlash().GUIDs, BootROM: l.Card.InFlash().ROM, Backups: map[string]string{},
+		Running: l.Facts.Running, GUIDs: l.Card.InFlash().GUIDs, Backups: map[string]string{},
+	}
+	if flash := l.Card.ReadFlash(); flash != nil {
+		state.BootROM = bootrom.Text(flash.ROM)
 	}
 	running, known := state.Running.Get()
 	state.Pending = l.Card.FlashKnown() && (known && state.Flash != running || !known && l.Facts.StagedBy != "")

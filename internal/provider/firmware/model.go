@@ -112,7 +112,7 @@ func (m *model) observe(ref attribute.CardRef, s hca.FirmwareState) {
 	m.ID = types.StringValue(ref.String())
 	m.FlashPSID = attribute.PSIDText(s.Flash.PSID)
 	m.FlashVersion = attribute.VersionText(s.Flash.FW)
-	m.FlashBootROM = types.StringValue(bootrom.Text(s.BootROM))
+	m.FlashBootROM = attribute.OrNull(s.BootROM)
 	running, known := s.Running.Get()
 	m.RunningPSID = attribute.PSIDText(running.PSID)
 	m.RunningVersion = attribute.VersionText(running.FW)
