@@ -30,6 +30,8 @@ const (
 	InstructionActivate Instruction = 6
 	InstructionCancel   Instruction = 8
 	InstructionForce    Instruction = 10 // releases it, whoever has it
+	// InstructionData is none: data are sent.
+	InstructionData Instruction = 0x100
 )
 
 // Owner is who updates.
@@ -61,6 +63,7 @@ const (
 	AccessDone        = 0
 	AccessBadValue    = 7
 	AccessUnavailable = 8
+	AccessGone        = 0x100 // none of the card's own: it is not on the bus
 )
 
 // What the table of components says of the last update.
@@ -84,6 +87,9 @@ type Update struct {
 	RefuseSecond bool
 	// Refuse, if set, is the answer to the next verification.
 	Refuse Refusal
+	// Before, if set, runs before the firmware meets an instruction or takes data (InstructionData):
+	// so that something happens just then. A status other than AccessDone is the answer.
+	Before func(what Instruction) (status uint32)
 
 	mu      sync.Mutex
 	card    *Card
@@ -97,6 +103,7 @@ type Update struct {
 	sent    []byte
 	image   *Image
 	raw     []byte
+	staged  int
 }
 
 // View is what the firmware says of an update.
@@ -138,9 +145,19 @@ func (u *Update) Hold(by Owner, in State) {
 	u.state, u.owner, u.handle, u.sent = in, by, 0x100+u.count, make([]byte, SectorSize)
 }
 
+// Activations are how often it has put an image beside the running one.
+func (u *Update) Activations() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.staged
+}
+
 // Do carries out an instruction of a sender, and gives the status of the access. Its only
 // error is ErrPowerLost.
 func (u *Update) Do(what Instruction, by Owner, handle, size uint32) (status uint32, err error) {
+	if status = u.before(what); status != AccessDone {
+		return status, nil
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if what == InstructionForce {
@@ -172,6 +189,14 @@ func (u *Update) Do(what Instruction, by Owner, handle, size uint32) (status uin
 		return AccessBadValue, nil
 	}
 	return AccessDone, nil
+}
+
+// before has happen what was to happen just then. Whoever sets it does so while nobody updates.
+func (u *Update) before(what Instruction) uint32 {
+	if u.Before == nil {
+		return AccessDone
+	}
+	return u.Before(what)
 }
 
 func (u *Update) lock(by Owner, handle uint32) uint32 {
@@ -207,6 +232,9 @@ func (u *Update) begin(size uint32) uint32 {
 
 // Send takes a part of the image.
 func (u *Update) Send(handle, at uint32, data []byte) (status uint32) {
+	if status = u.before(InstructionData); status != AccessDone {
+		return status
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.state != UpdateDownload || handle != u.handle || uint64(at)+uint64(len(data)) > uint64(len(u.sent)) {
@@ -267,6 +295,7 @@ func (u *Update) activate() (uint32, error) {
 		return AccessBadValue, err
 	}
 	u.outcome, u.image = UpdatePending, nil
+	u.staged++
 	return AccessDone, nil
 }
 

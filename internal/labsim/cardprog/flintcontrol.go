@@ -199,7 +199,8 @@ func (f *flint) refuse(u *card.Update, status uint32, err error) int {
 	}
 	text := refusals[u.View().Refusal]
 	if text == "" {
-		text = map[uint32]string{card.AccessBadValue: "Bad parameter", card.AccessUnavailable: "Resource unavailable"}[status]
+		text = map[uint32]string{card.AccessBadValue: "Bad parameter", card.AccessUnavailable: "Resource unavailable",
+			card.AccessGone: "ME_ICMD_STATUS_CR_FAIL"}[status]
 	}
 	return f.fail("Burning %s image failed: %s", f.image.Format, text)
 }

@@ -30,6 +30,9 @@ var advices = []struct{ text, do string }{
 	{"ME_ICMD_STATUS_CR_FAIL", "The card does not answer on its bus. Switch the machine off and on, then plan again."},
 	{"Time-out reached while waiting for the FSM", again}, {"Firmware internal error", again}, {"MCC error", again},
 	{"Unexpected state", canceled}, {"image failed: Bad parameter", canceled}, {"Resource unavailable", canceled},
+	// Seen of MFT newer than 4.22 on a ConnectX-4 Lx with 14.14.1100, after the whole image was written.
+	{"MFE_CMDIF", "The firmware that runs did not carry out a command of the tool, as old firmware does with new " +
+		"releases of it. Use mstflint 4.22 or older on this host, or burn a version between the two first."},
 	{BootAddress, "Switch the machine off and on. A restart may not load the new firmware."},
 }
 
