@@ -125,6 +125,7 @@ ipoib/judge: fact finding managed ib ipoib ipoib/found platform tool -context -o
 ipoib/change: changes explain fact finding managed ib ipoib ipoib/found ipoib/judge safety shellcmd host tool hosts platform poll
 ipoib/ipoibtest: fact ib inventory
 managed: changes finding host
+nodenames: changes explain finding ib inventory managed platform hosts safety tool
 port: changes fact ib managed finding safety shellcmd host tool inventory hosts platform poll
 benchmark: finding shellcmd host tool inventory hosts platform connectivity fabric poll
 provider: atomicfile explain download ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity rdma benchmark port memo managed provider +framework

@@ -36,6 +36,7 @@ const (
 	Network  = "ipoib_interface"
 	SM       = "opensm"
 	Port     = "port"
+	Names    = "node_names"
 )
 
 // Change is one change of a host.

@@ -44,6 +44,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/listing"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/nodenames"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/nvconfig"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -143,6 +144,7 @@ func (p *Provider) data(cfg model) *session.Data {
 			!cfg.Approved.IsUnknown(),
 		Fabrics:   cfg.fabrics(),
 		NodeNames: cfg.nodeNames(),
+		NamesOpen: !attribute.Known(cfg.NodeNames),
 		BackupDir: onCards.BackupDir,
 		Planned:   planned.NewWalk(),
 		Turns:     session.NewTurns(int(cfg.CardsAtOnce.ValueInt64())),
@@ -177,7 +179,7 @@ func (p *Provider) data(cfg model) *session.Data {
 func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		card.New, firmwarebackup.New, firmwareimage.New, firmware.New, guids.New, linktype.New, nvconfig.New,
-		activation.New, port.New, opensm.New, ipoib.New, benchmark.New, fabric.NewBaseline, fabricfile.New,
+		activation.New, port.New, opensm.New, nodenames.New, ipoib.New, benchmark.New, fabric.NewBaseline, fabricfile.New,
 	}
 }
 

@@ -141,8 +141,8 @@ func (namesValidator) ValidateMap(_ context.Context, req validator.MapRequest, r
 		case twice:
 			problem = "The GUID is there twice, also as " + quote(spelled) + ". Write it once."
 		case all[key].IsUnknown():
-		case name == "" || len(name) > 64 || strings.ContainsAny(name, "\"\n\r") || quote(name) != `"`+name+`"`:
-			problem = "The name is " + quote(name) + ". It must have 1 to 64 bytes without quotes and control characters, " +
+		case name == "" || len(name) > 64 || strings.ContainsAny(name, "#\"\n\r") || quote(name) != `"`+name+`"`:
+			problem = "The name is " + quote(name) + ". It must have 1 to 64 bytes without quotes, # and control characters, " +
 				"as a node description has."
 		case taken:
 			problem = "The node " + quote(holder) + " has the name " + quote(name) + ", too. Give each node its own."

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -23,6 +24,9 @@ var (
 // portFlags open a port in every program.
 var portFlags = []string{"C Ca=", "P Port="}
 
+// scanFlags are those of the programs that print the names of nodes.
+var scanFlags = append(portFlags[:2:2], "node-name-map=")
+
 // survey walks the fabric and complains about GUIDs that two adapters share.
 func (s *state) survey(p *labsim.Proc, o *labsim.Flags) *labsim.Topology {
 	port := s.madPort(o)
@@ -30,11 +34,31 @@ func (s *state) survey(p *labsim.Proc, o *labsim.Flags) *labsim.Topology {
 		return nil
 	}
 	t := s.m.Lab.Discover(port)
+	s.name(t, o.Or("node-name-map", "/etc/rdma/ib-node-name-map"))
 	for _, guid := range t.Duplicates {
 		p.Errorf("./libibnetdisc/ibnetdisc.c:667; Duplicate Port: Port with guid 0x%x already exists in ports DB\n", guid)
 		p.Errorf("./libibnetdisc/ibnetdisc.c:379; Error Occurred when trying to insert new port guid 0x%x to DB\n", guid)
 	}
 	return t
+}
+
+// name gives nodes the names of a node name map (complib, cl_nodenamemap.c): 0x and the GUID, then the name up to a quote
+// or to a #, which begins a comment also within quotes.
+func (s *state) name(t *labsim.Topology, file string) {
+	for line := range strings.Lines(s.m.FS.Text(file)) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), "#")
+		guid, name, ok := strings.Cut(line, "\"")
+		number, err := strconv.ParseUint(strings.TrimSpace(guid), 0, 64)
+		if !ok || err != nil {
+			continue
+		}
+		name, _, _ = strings.Cut(name, "\"")
+		for _, n := range t.Nodes {
+			if n.GUID == number {
+				n.Desc = name
+			}
+		}
+	}
 }
 
 // cannotOpen is what the library says of a port that it cannot open.
@@ -90,7 +114,7 @@ func inUse(p *labsim.NodePort) (width, speed string) {
 }
 
 func ibnetdiscover(_ context.Context, p *labsim.Proc) int {
-	o, bad := labsim.ParseArgs(p.Args[1:], false, append(portFlags, "p ports")...)
+	o, bad := labsim.ParseArgs(p.Args[1:], false, append(scanFlags, "p ports")...)
 	if bad != "" || len(o.Args) > 0 {
 		return p.Unknown("form of ibnetdiscover " + bad)
 	}
@@ -174,7 +198,7 @@ func portsReport(p *labsim.Proc, t *labsim.Topology) {
 }
 
 func iblinkinfo(_ context.Context, p *labsim.Proc) int {
-	o, bad := labsim.ParseArgs(p.Args[1:], false, append(portFlags, "l line", "switches-only")...)
+	o, bad := labsim.ParseArgs(p.Args[1:], false, append(scanFlags, "l line", "switches-only")...)
 	if bad != "" || len(o.Args) > 0 {
 		return p.Unknown("form of iblinkinfo " + bad)
 	}
@@ -268,7 +292,7 @@ func ibnodes(_ context.Context, p *labsim.Proc) int {
 }
 
 func nodeList(p *labsim.Proc, kind string) int {
-	o, bad := labsim.ParseArgs(p.Args[1:], false, portFlags...)
+	o, bad := labsim.ParseArgs(p.Args[1:], false, scanFlags...)
 	if bad != "" || len(o.Args) > 0 {
 		return p.Unknown("form of " + p.Name() + " " + bad)
 	}
@@ -302,7 +326,7 @@ var errorCounters = []string{
 // ibqueryerrors reports the counters that are not zero; the thresholds of a file
 // other than /dev/null are not simulated.
 func ibqueryerrors(_ context.Context, p *labsim.Proc) int {
-	o, bad := labsim.ParseArgs(p.Args[1:], false, append(portFlags, "threshold-file=", "skip-sl")...)
+	o, bad := labsim.ParseArgs(p.Args[1:], false, append(scanFlags, "threshold-file=", "skip-sl")...)
 	if bad != "" || len(o.Args) > 0 || o.Or("threshold-file", "") != "/dev/null" {
 		return p.Unknown("form of ibqueryerrors " + bad)
 	}

@@ -59,6 +59,8 @@ var objects = []object{
 		"the real ibportstate sets ports, at once and at boot, on stock kernels", "acctest/port_test.go TestPort_life;acctest/portup_test.go TestPort_life_Debian13"},
 	{"infiniband_opensm", platform.FeatureOpenSM, anyCard, withPorts, everyKind, "the real opensm, on stock kernels",
 		"acctest/kernels_cable_test.go TestKernels_cable"},
+	{"infiniband_node_names", "", anyCard, withPorts, "acctest/nodenames_test.go TestNodeNames_life",
+		"the real iblinkinfo and opensm read such a file", "nodenames/real_test.go TestNames_are_what_the_tools_read"},
 	{"infiniband_ipoib_interface", "", anyCard, everySystem, everyKind,
 		"the real netplan, NetworkManager, systemd-networkd and ifupdown, on stock kernels",
 		"acctest/stacks_test.go TestStacks"},

@@ -43,6 +43,7 @@ type Data struct {
 	Ready     bool
 	Fabrics   attribute.Fabrics
 	NodeNames map[ib.GUID]string // of switches and cards
+	NamesOpen bool               // some of them are not known yet
 	BackupDir string
 	Approved  Approved
 	RunLog    *runlog.Log
@@ -142,7 +143,7 @@ func (d *Data) Fork(names []string) *Data {
 		some[name] = d.Hosts[name]
 	}
 	return &Data{Set: d.Set, Hosts: some, Ready: d.Ready, Fabrics: d.Fabrics,
-		NodeNames: d.NodeNames, BackupDir: d.BackupDir, RunLog: d.RunLog, Cards: d.Cards,
+		NodeNames: d.NodeNames, NamesOpen: d.NamesOpen, BackupDir: d.BackupDir, RunLog: d.RunLog, Cards: d.Cards,
 		Planned: planned.NewWalk(), Turns: NewTurns(1), Restores: planned.NewRestores(), Confirm: d.Confirm, Lock: d.Lock}
 }
 

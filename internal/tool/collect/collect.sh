@@ -526,6 +526,7 @@ configuration_files() {
 		"$ROOT"/etc/modules-load.d/*infiniband*.conf "$ROOT"/etc/modules "$ROOT"/etc/default/opensm "$ROOT"/etc/rdma/mlx4.conf \
 		"$ROOT"/etc/modprobe.d/terraform-infiniband.conf \
 		"$ROOT"/etc/opensm/*.conf "$ROOT"/etc/rdma/partitions.conf "$ROOT"/etc/systemd/system/opensm@.service \
+		"$ROOT"/etc/rdma/ib-node-name-map "$ROOT"/etc/opensm/ib-node-name-map \
 		"$ROOT"/etc/systemd/system/opensm.service.d/*.conf "$ROOT"/etc/systemd/system/opensm@*.service.d/*.conf \
 		"$ROOT"/etc/systemd/system/infiniband-port-*.service \
 		"$ROOT"/etc/systemd/system/multi-user.target.wants/infiniband-port-*.service "$ROOT"/usr/local/sbin/terraform-infiniband-port \

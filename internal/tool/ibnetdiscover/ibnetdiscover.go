@@ -20,9 +20,9 @@ import (
 // timeout bounds the walk; ports that do not answer cost seconds each.
 const timeout = 2 * time.Minute
 
-// Query walks the fabric of a port of this host.
+// Query walks the fabric of a port of this host. Nodes have their descriptions, whatever a node name map calls them.
 func Query(device string, port int) shellcmd.Command {
-	return shellcmd.New("ibnetdiscover", "-C", device, "-P", strconv.Itoa(port)).AsRoot().WithTimeout(timeout)
+	return shellcmd.New("ibnetdiscover", "-C", device, "-P", strconv.Itoa(port), "--node-name-map", "/dev/null").AsRoot().WithTimeout(timeout)
 }
 
 // Report is what the walk found.

@@ -58,6 +58,7 @@ func Places() []Place {
 		{"infiniband_activation", slices.Concat(identity, hosts, []*finding.Rule{finding.RestartIntoDamagedFlash})},
 		{"infiniband_port", slices.Concat(identity, anyHost, writesFiles, needsModules, family("PO"), []*finding.Rule{finding.SubnetManagerOnCard})},
 		{"infiniband_opensm", slices.Concat(anyHost, writesFiles, needsModules, family("SM"), []*finding.Rule{finding.MTUDependsOnFabric})},
+		{"infiniband_node_names", slices.Concat(anyHost, writesFiles)},
 		{"infiniband_ipoib_interface", slices.Concat(anyHost, writesFiles, needsModules, family("IP"))},
 		{"infiniband_fabric_file", []*finding.Rule{finding.ManagedTwice}},
 		{"infiniband_benchmark", slices.Concat(anyHost, family("BM"), []*finding.Rule{finding.PackagesInstalled, finding.PackagesImpossible})},

@@ -1,0 +1,6 @@
+import {
+  to = infiniband_node_names.nas
+  identity = {
+    host = "nas"
+  }
+}

@@ -1,0 +1,4 @@
+import {
+  to = infiniband_node_names.nas
+  id = "nas"
+}

@@ -1,0 +1,1 @@
+terraform import infiniband_node_names.nas nas

@@ -1,0 +1,4 @@
+# The names of node_name_map of the provider block, in iblinkinfo on this host.
+resource "infiniband_node_names" "nas" {
+  host = "nas"
+}
