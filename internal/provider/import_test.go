@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -49,6 +50,8 @@ func sameByIdentity(t *testing.T, w *acctest.Lab, ids map[string]string) {
 	ids["infiniband_firmware_backup"], ids["infiniband_port"] = ids["infiniband_card"], ids["infiniband_card"]+"/1"
 	ids["infiniband_nv_config"] = ids["infiniband_card"]
 	ids["infiniband_fabric_file"] = w.KeyFile()
+	w.Machine(intel9).FS.Put("/etc/rdma/ib-node-name-map", platform.OwnedHeader("infiniband_node_names")+"0x1 \"a\"\n", 0o644)
+	ids["infiniband_node_names"] = intel9
 	for kind := range allResources() {
 		if notImported[kind] != "" {
 			continue
@@ -132,6 +135,7 @@ func TestImport_refusesIdsThatAreNone(t *testing.T) {
 		"infiniband_link_type":       {"/0000:01:00.0": "want host/pci_address"},
 		"infiniband_nv_config":       {"intel9": "want host/pci_address", "nobody/0000:01:00.0": "known hosts"},
 		"infiniband_activation":      {"nobody": "known hosts"},
+		"infiniband_node_names":      {"nobody": "known hosts"},
 		"infiniband_firmware_image":  {"intel9": "must be host/path", "intel9/no/such.bin": "cannot be read"},
 		"infiniband_opensm":          {"intel9": "want host/port_guid", "intel9/0xzz": "invalid GUID"},
 		"infiniband_ipoib_interface": {"intel9/0xe41d2d0300e44ed1/0x0": "are not partitions"},

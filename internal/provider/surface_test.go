@@ -73,6 +73,7 @@ var surface = map[string]part{
 			"infiniband_opensm", "infiniband_ipoib_interface", "infiniband_port", "infiniband_fabric", "infiniband_connectivity",
 			"infiniband_rdma_ready",
 			"infiniband_benchmark", "infiniband_host", "infiniband_fabric_file", "infiniband_fabric_baseline",
+			"infiniband_node_names",
 		},
 		glossary: []term{
 			{name: `_guid$`, form: attribute.GUIDType{}},

@@ -1,6 +1,6 @@
 import {
-  to = infiniband_node_names.nas
+  to = infiniband_node_names.intel9
   identity = {
-    host = "nas"
+    host = "intel9"
   }
 }

@@ -1,4 +1,4 @@
 import {
-  to = infiniband_node_names.nas
-  id = "nas"
+  to = infiniband_node_names.intel9
+  id = "intel9"
 }

@@ -1,1 +1,1 @@
-terraform import infiniband_node_names.nas nas
+terraform import infiniband_node_names.intel9 intel9

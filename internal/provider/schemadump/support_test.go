@@ -92,8 +92,8 @@ func TestSupport_tables(t *testing.T) {
 		"| `opensm` | lab | programs | lab | parts | parts¹ | – |\n",
 		"| `guids` | lab | programs | lab | parts | parts¹ | lab |\n",
 		"¹ The package of the tool has to be installed by hand.",
-		"* `infiniband_card`, `infiniband_port`, `infiniband_opensm`, `infiniband_ipoib_interface`, `infiniband_benchmark`: " +
-			"each with a driver\n",
+		"* `infiniband_card`, `infiniband_port`, `infiniband_opensm`, `infiniband_node_names`, `infiniband_ipoib_interface`, " +
+			"`infiniband_benchmark`: each with a driver\n",
 		"* `infiniband_guids`: ConnectX-3, ConnectX-3 Pro; where their firmware takes them (fw_ctrl): ConnectX-4, ConnectX-4 " +
 			"Lx, ConnectX-5, ConnectX-6, ConnectX-6 Dx, ConnectX-6 Lx\n",
 		"`infiniband_firmware_image`, `infiniband_firmware`: ConnectX-3, ConnectX-3 Pro; with secure firmware without a copy " +
