@@ -48,7 +48,9 @@ func TestNodeNames_life(t *testing.T) {
 	if got := mustApply(t, ws, cfg); got.HasError() || !strings.Contains(w.Run(labs.Intel9, "cat "+namesFile), ` "right"`) {
 		t.Errorf("after a change: %s", got)
 	}
-	byHand := func(edit func(string) string) { w.Put(labs.Intel9, namesFile, edit(w.Run(labs.Intel9, "cat "+namesFile))) }
+	byHand := func(edit func(string) string) {
+		w.Put(labs.Intel9, namesFile, edit(w.Run(labs.Intel9, "cat "+namesFile)))
+	}
 	byHand(strings.NewReplacer("right", "wrong").Replace)
 	plan = cleanPlan(t, ws, cfg)
 	if was, is := At(Decode(plan.Changes[0].Prior), "names", nodeGUID(labs.Intel9)), plan.Get(namesAddress, "names",

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
 // importIDs are the ids of all resources of the main scenario on one host.
