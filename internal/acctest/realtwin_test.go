@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -14,7 +15,11 @@ import (
 func TestRealTwin(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
-	w := Start(t, Options{Hosts: labs.TwoHosts()[:1]})
+	hosts := labs.TwoHosts()[:1]
+	if OnKernels() { // which have no Ubuntu
+		hosts[0].OS = labsim.Debian12
+	}
+	w := Start(t, Options{Hosts: hosts})
 	cfg := w.CrossFlash(host)[:5] // up to the link types: what is in a card
 	ws := w.Workspace()
 	mustApply(t, ws, w.backupOnly(host))
@@ -38,13 +43,19 @@ func TestRealTwin(t *testing.T) {
 	want := said(w)
 	twin, made := StartTwin(t, w.Record(t, "-backup-dir", w.Backups), false)
 	t.Log(strings.Join(made.Missing, "\n"))
-	if got := said(twin); got != want {
+	got := said(twin)
+	if OnTestbed() && !OnKernels() { // where a card makes no interface, which somebody could bring up
+		want, got = ofInterfaces.ReplaceAllString(want, ""), ofInterfaces.ReplaceAllString(got, "")
+	}
+	if got != want {
 		t.Error(Difference(want, got))
 	}
 	if !strings.Contains(want, "create infiniband_firmware."+host) {
 		t.Errorf("no burn is planned:\n%s", want)
 	}
 }
+
+var ofInterfaces = regexp.MustCompile(`(?m)^\S+\.(?:netdev|physical_state) = .*\n`)
 
 // foldersOf are those of one operator, which another one does not have.
 var foldersOf = regexp.MustCompile(`/\S*/Test\w+/\d+/`)

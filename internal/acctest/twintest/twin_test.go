@@ -444,3 +444,39 @@ func TestTwin_passes_over_what_is_not_simulated(t *testing.T) {
 		}
 	}
 }
+
+// A live image has a root that each boot makes anew: so has the twin, also after a power cut. TestRealTwin of acctest
+// has a container, with devices and without modules.
+func TestTwin_of_a_live_image(t *testing.T) {
+	t.Parallel()
+	rec, err := recording.Open(acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]}).Record(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := &rec.Hosts[0].Answers[0].Output
+	const root = "overlay / overlay rw,lowerdir=/a,upperdir=/run/b,workdir=/run/c 0 0\n"
+	const disk = "|/dev/sda2 / ext4 rw,relatime 0 0\n"
+	if !strings.Contains(*output, disk) {
+		t.Fatalf("%q is not in\n%s", disk, *output)
+	}
+	*output = strings.Replace(*output, disk, "|"+root, 1)
+	made, err := twin.Of(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab, err := made.Start(t.TempDir(), labsim.Options{Speed: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(lab.Close)
+	m := lab.Machine(labs.Intel9)
+	for range 2 {
+		if mounts := m.FS.Text("/proc/mounts"); !strings.HasPrefix(mounts, root) {
+			t.Errorf("after boot %d mounted is %q; %v", m.Boots(), mounts, made.Missing)
+		}
+		m.PowerCut()
+		if err = m.AwaitBoot(t.Context(), 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

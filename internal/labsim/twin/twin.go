@@ -60,7 +60,7 @@ func (t *Twin) SetUp(m *labsim.Machine) {
 	if b := t.builders[m.Name]; b != nil {
 		m.Lab.RememberLIDs(t.lids())
 		b.setUp(m)
-		m.Hooks.OnBoot = append(m.Hooks.OnBoot, b.reach)
+		m.Hooks.OnBoot = append(m.Hooks.OnBoot, b.drive, b.mount, b.reach)
 	}
 }
 
@@ -115,6 +115,37 @@ func (b *builder) catchUp(lab *labs.Lab) {
 	var out bytes.Buffer
 	if status := lab.Servers[b.name].Run(m.BootContext(), "root", script, strings.NewReader(""), &out, &out); status != 0 {
 		b.lacks("how it came to what it shows: %s", strings.TrimSpace(out.String()))
+	}
+}
+
+// drive gives cards the RDMA devices that the host had without a file of a module: of a driver that is built into the
+// kernel, or of the machine that a container is on.
+func (b *builder) drive(m *labsim.Machine) {
+	for _, c := range m.Cards() {
+		verbs := c.Config.Model.Verbs
+		if b.rdma(c.Config.BDF) == "" || c.RDMA != "" || slices.Contains(b.words["module"], verbs) && m.ModuleKnown(verbs) {
+			continue
+		}
+		var lent []string
+		for _, name := range labsim.InfiniBandModules {
+			if file := m.ModuleFile(name); !m.FS.Exists(file) {
+				m.FS.Put(file, "", 0o644)
+				lent = append(lent, file)
+			}
+		}
+		if err := m.LoadModule(verbs); err != nil {
+			b.lacks("how the driver %s came to the card %s: %v", verbs, c.Config.BDF, err)
+		}
+		for _, file := range lent {
+			m.FS.Drop(file)
+		}
+	}
+}
+
+// mount shows what the host had mounted: what is made anew at each boot, and storage on the network.
+func (b *builder) mount(m *labsim.Machine) {
+	if mounts := b.runs["roots"].text + b.runs["mounts"].text; mounts != "" {
+		m.FS.Put("/proc/mounts", mounts, 0o444)
 	}
 }
 
