@@ -61,7 +61,8 @@ const fleetTemplate = `terraform {
   }
 }
 provider "infiniband" {
-  backup_dir = "${path.root}/backups"
+  backup_dir  = "${path.root}/backups"
+  unreachable = "keep"
   ssh = {
     private_key_file  = %q
     known_hosts_files = [%q]

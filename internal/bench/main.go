@@ -27,10 +27,11 @@ func main() {
 	provider := flag.String("provider", "bin/terraform-provider-infiniband", "built provider")
 	sizes := flag.String("hosts", "1x20,2,20,50x20,100",
 		"numbers of hosts to plan, each with seven resources or as many as follow an x")
+	down := flag.String("down", "", "per cent of the hosts that are down, hang or are slow in more plans: \"1,5\"")
 	runs := flag.Int("runs", 5, "plans per figure; the median is printed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := bench(ctx, *engine, *provider, *sizes, *runs)
+	err := bench(ctx, *engine, *provider, *sizes, *down, *runs)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -38,7 +39,7 @@ func main() {
 	}
 }
 
-func bench(ctx context.Context, engine, provider, sizes string, runs int) error {
+func bench(ctx context.Context, engine, provider, sizes, down string, runs int) error {
 	dir, err := os.MkdirTemp("", "infiniband-bench-")
 	if err != nil {
 		return err
@@ -57,6 +58,16 @@ func bench(ctx context.Context, engine, provider, sizes string, runs int) error 
 	}
 	b := &suite{dir: dir, engine: engine, provider: provider, floor: filepath.Join(dir, "floor"),
 		hollow: filepath.Join(dir, "hollow"), runs: runs}
+	for share := range strings.SplitSeq(down, ",") {
+		if share == "" {
+			continue
+		}
+		percent, wrong := strconv.Atoi(share)
+		if wrong != nil || percent < 1 || percent > 100 {
+			return fmt.Errorf("-down: not a percentage: %q", share)
+		}
+		b.down = append(b.down, percent)
+	}
 	fmt.Printf("%s; plans without changes, medians of %d.\n\n%s\n", machine(ctx, engine), runs, tableHead)
 	for size := range strings.SplitSeq(sizes, ",") {
 		n, each, wrong := fleetSize(size)
@@ -108,6 +119,7 @@ type suite struct {
 	floor, hollow         string // two providers that do nothing
 	runs                  int
 	notes                 []string // lines for below the table
+	down                  []int    // per cent of the hosts
 }
 
 // fleet measures a lab of n hosts with some resources each.
@@ -132,12 +144,14 @@ func (b *suite) fleet(ctx context.Context, n, perHost int) error {
 	if err = base.write(floorConfiguration(n, perHost)); err != nil {
 		return err
 	}
-	began := time.Now()
+	began, first := time.Now(), sessions(lab)
+	applied := map[*workspace]figure{}
 	for _, w := range []*workspace{full, base} {
-		if _, err = w.run(ctx, "apply", "-auto-approve"); err != nil {
+		if applied[w], err = w.run(ctx, "apply", "-auto-approve"); err != nil {
 			return err
 		}
 	}
+	b.noteApply(n, perHost, applied[full], applied[base], float64(sessions(lab)-first)/float64(n))
 	fmt.Fprintf(os.Stderr, "%d hosts, %d resources: state made in %s\n", n, n*perHost,
 		time.Since(began).Round(time.Second))
 	if err = os.Link(filepath.Join(full.dir, "terraform.tfstate"),
@@ -157,6 +171,47 @@ func (b *suite) fleet(ctx context.Context, n, perHost int) error {
 		a.lab, a.megabytes, z.megabytes, h.megabytes, perPlan)
 	if n <= 2 {
 		return b.slowLine(ctx, lab, full, a)
+	}
+	return b.troubled(ctx, lab, full, a)
+}
+
+// noteApply tells what it took to make everything.
+func (b *suite) noteApply(n, perHost int, a, z figure, commands float64) {
+	b.notes = append(b.notes, fmt.Sprintf("%d × %d, apply of all: %.1f s (floor %.1f), CPU %.1f s (%.1f), provider's part "+
+		"%.1f s (%.1f), lab CPU %.1f s, provider %.0f MB (%.0f), %.1f commands per host", n, perHost, a.wall, z.wall, a.cpu,
+		z.cpu, a.provider, z.provider, a.lab, a.megabytes, z.megabytes, commands))
+}
+
+// troubles are what may be wrong with a host while others are planned.
+var troubles = []struct {
+	name string
+	set  func(*labsim.Machine)
+}{
+	{"down", func(m *labsim.Machine) { m.Faults.Set(labsim.FaultSpec{Refuse: true}) }},
+	{"silent at the login", func(m *labsim.Machine) { m.Faults.Set(labsim.FaultSpec{Hang: true}) }},
+	{"silent in an answer", func(m *labsim.Machine) { m.Faults.Trap("lspci", 0, labsim.ProgramFault{Hang: true}) }},
+	{"250 ms away", func(m *labsim.Machine) { m.Faults.Set(labsim.FaultSpec{Latency: 125 * time.Millisecond}) }},
+}
+
+// troubled plans once more for each trouble of some of the hosts. Those that do not answer stay as the state has them.
+func (b *suite) troubled(ctx context.Context, lab *labs.Lab, w *workspace, up figure) error {
+	machines := lab.Machines()
+	for _, percent := range b.down {
+		few := (len(machines)*percent + 99) / 100
+		for _, trouble := range troubles {
+			for i := range few {
+				trouble.set(machines[i*len(machines)/few])
+			}
+			f, err := w.run(ctx, "plan")
+			if err != nil {
+				return fmt.Errorf("%d hosts %s: %w", few, trouble.name, err)
+			}
+			for _, m := range machines {
+				m.Faults.Clear()
+			}
+			b.notes = append(b.notes, fmt.Sprintf("%d of %d hosts %s: plan %.1f s, %.1f s more than with all up; CPU %.1f s, "+
+				"provider %.0f MB", few, len(machines), trouble.name, f.wall, f.wall-up.wall, f.cpu, f.megabytes))
+		}
 	}
 	return nil
 }
