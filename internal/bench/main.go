@@ -58,15 +58,8 @@ func bench(ctx context.Context, engine, provider, sizes, down string, runs int) 
 	}
 	b := &suite{dir: dir, engine: engine, provider: provider, floor: filepath.Join(dir, "floor"),
 		hollow: filepath.Join(dir, "hollow"), runs: runs}
-	for share := range strings.SplitSeq(down, ",") {
-		if share == "" {
-			continue
-		}
-		percent, wrong := strconv.Atoi(share)
-		if wrong != nil || percent < 1 || percent > 100 {
-			return fmt.Errorf("-down: not a percentage: %q", share)
-		}
-		b.down = append(b.down, percent)
+	if b.down, err = percentages(down); err != nil {
+		return err
 	}
 	fmt.Printf("%s; plans without changes, medians of %d.\n\n%s\n", machine(ctx, engine), runs, tableHead)
 	for size := range strings.SplitSeq(sizes, ",") {
@@ -83,6 +76,21 @@ func bench(ctx context.Context, engine, provider, sizes, down string, runs int) 
 		fmt.Println("- " + line)
 	}
 	return b.image(ctx)
+}
+
+// percentages reads "1,5"; an empty text has none.
+func percentages(text string) (all []int, err error) {
+	for share := range strings.SplitSeq(text, ",") {
+		if share == "" {
+			continue
+		}
+		percent, wrong := strconv.Atoi(share)
+		if wrong != nil || percent < 1 || percent > 100 {
+			return nil, fmt.Errorf("-down: not a percentage: %q", share)
+		}
+		all = append(all, percent)
+	}
+	return all, nil
 }
 
 // fleetSize reads "100" and "50x20": hosts, and resources for each of them.

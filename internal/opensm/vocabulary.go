@@ -51,6 +51,9 @@ func SortPartitions(all []Partition) { opensm.Sort(all) }
 // PartitionText is the partitions as opensm reads them. Equal texts mean the same.
 func PartitionText(all []Partition) string { return opensm.PartitionsText("", all) }
 
+// KeyOpen is a secret with the value that every opensm has.
+const KeyOpen = "open"
+
 // KeyWord says of a secret whether it is set: "open", "set", or "unknown".
 func KeyWord(k Key) string {
 	switch {
@@ -59,7 +62,7 @@ func KeyWord(k Key) string {
 	case fact.Yes(k.Set):
 		return "set"
 	}
-	return "open"
+	return KeyOpen
 }
 
 // UnitName is the systemd unit of the instance on a port.

@@ -333,17 +333,21 @@ func (m *model) foresee(a *assessment) {
 		return // also where the host is in observe mode
 	}
 	m.Restart = a.at.PlannedRestart(v)
-	running, known := a.now.Running.Get()
 	burns := v.Action == safety.ActionBurn
 	if m.Change = types.StringNull(); burns {
 		m.Change = types.StringValue(changeText(describe(a.now.Flash), a.image))
 	} else if a.now.JobBackup == "" {
 		m.BackupPath, m.OriginalBackup = types.StringNull(), types.StringNull()
 	}
-	switch {
-	case known && (v.Activation == safety.ActivationReboot || !burns && running == a.now.Flash):
+	m.foreseeRunning(a, burns)
+}
+
+// foreseeRunning says what the card will run, where that is known.
+func (m *model) foreseeRunning(a *assessment, burns bool) {
+	running, known := a.now.Running.Get()
+	if known && (a.Verdict.Activation == safety.ActivationReboot || !burns && running == a.now.Flash) {
 		m.runs()
-	case m.leavesRestart() && (burns || a.now.Pending):
+	} else if burns || a.now.Pending {
 		m.leave()
 	}
 }
@@ -365,11 +369,11 @@ func (m *model) runs() {
 	m.RunningPSID, m.RunningVersion, m.RebootRequired = m.ImagePSID, m.ImageVersion, types.BoolValue(false)
 }
 
-// leavesRestart reports whether another resource restarts the host, perhaps in the same apply.
-func (m *model) leavesRestart() bool { return m.Activation.ValueString() == attribute.ActivationHost }
-
-// leave says nothing of what that restart changes.
+// leave says nothing of what the restart by another resource changes, perhaps in the same apply.
 func (m *model) leave() {
+	if m.Activation.ValueString() != attribute.ActivationHost {
+		return
+	}
 	m.RunningPSID, m.RunningVersion = attribute.NullText[attribute.PSIDKind](), attribute.NullText[attribute.VersionKind]()
 	m.RebootRequired = types.BoolNull()
 }

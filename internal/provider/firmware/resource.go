@@ -104,7 +104,7 @@ func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
 	planned := *m
 	m.setImage(a.image)
 	m.observe(a.at.Ref, done)
-	if m.leavesRestart() && (planned.RebootRequired.IsNull() || m.RebootRequired.ValueBool()) {
+	if planned.RebootRequired.IsNull() || m.RebootRequired.ValueBool() {
 		m.leave()
 	}
 	m.FlashPSID, m.FlashVersion = planned.FlashPSID, planned.FlashVersion

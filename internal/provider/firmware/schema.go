@@ -123,8 +123,8 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 			Optional: true,
 			MarkdownDescription: "Which boot ROM the card has after a burn: `image` is that of the image, or none if it has " +
 				"none; `keep` is its own, and is refused where the burn replaces it ([FW070](../guides/findings.md#" +
-				finding.Anchor(finding.BootROMNotKept.Heading()) + ")). If left out, it is that of the image; a " +
-				"ConnectX-3 keeps its own if the image has none. Changing only this does nothing to the card.",
+				finding.Anchor(finding.BootROMNotKept.Heading()) + ")). If left out, it is that of the image, and a " +
+				"ConnectX-3 keeps its own if the image has none.",
 			Validators: []validator.String{stringvalidator.OneOf(string(bootrom.Keep), string(bootrom.Image))},
 		},
 		"on_destroy": schema.StringAttribute{
@@ -157,7 +157,7 @@ func results() map[string]schema.Attribute {
 			"restart." + attribute.LeftToHost),
 		"running_version": attribute.ComputedVersion("Firmware version that the card booted." + attribute.LeftToHost),
 		"reboot_required": attribute.ComputedBool("Whether the host must restart before the card runs what is in " +
-			"flash. Null if no driver shows what the card runs, unless the provider burned it since the host started." +
+			"flash; null if no driver shows what the card runs, unless the provider burned it since the host started." +
 			attribute.LeftToHost),
 		"backup_path": attribute.ComputedString("Directory on the operator's machine with the firmware that was in flash " +
 			"before the last burn, `firmware.bin`, and what was known of the card, `card.json`. Null if nothing is known, and " +

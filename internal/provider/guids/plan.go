@@ -141,11 +141,16 @@ func planNew(s *step) {
 		}
 		if s.Found.Shown && (v.Activation == safety.ActivationReboot || !writes(s) && !s.Found.Pending) {
 			m.RebootRequired = types.BoolValue(false)
-		} else if m.leavesRestart() && (writes(s) || s.Found.Pending) {
+		} else if writes(s) || s.Found.Pending {
 			m.leave()
 		}
 		return
 	}
+	m.setWanted(req)
+}
+
+// setWanted takes what is asked for; the rest depends on jobs of before.
+func (m *model) setWanted(req safety.GUIDRequest) {
 	m.setIdentity(req.Want)
 	if !req.HasGUIDs {
 		m.BaseGUID, m.NodeGUID, m.SystemGUID = attribute.UnknownText[attribute.GUIDKind](),
@@ -157,11 +162,11 @@ func planNew(s *step) {
 	}
 }
 
-// leavesRestart reports whether another resource restarts the host, perhaps in the same apply.
-func (m *model) leavesRestart() bool { return m.Activation.ValueString() == attribute.ActivationHost }
-
-// leave says nothing of what that restart changes.
+// leave says nothing of what the restart by another resource changes, perhaps in the same apply.
 func (m *model) leave() {
+	if m.Activation.ValueString() != attribute.ActivationHost {
+		return
+	}
 	m.Effective, m.RebootRequired = types.ObjectNull(effectiveTypes), types.BoolNull()
 }
 

@@ -123,7 +123,7 @@ func (o object) Finish(s *step, done hca.GUIDState) {
 		m.Change = changeOf(s.Found.InFlash, done.InFlash)
 	}
 	m.observe(s.At.Ref, done)
-	if m.leavesRestart() && (given.RebootRequired.IsNull() || m.RebootRequired.ValueBool()) {
+	if given.RebootRequired.IsNull() || m.RebootRequired.ValueBool() {
 		m.leave()
 	}
 	m.keepGiven(given)

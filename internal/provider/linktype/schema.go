@@ -100,8 +100,8 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 			"stored_in": attribute.ComputedString("Place that keeps the types over a restart: `mstconfig` (the card itself), " +
 				"`modprobe.d`, `mlx4.conf` or `kernel_extra_options`."),
 			"effective": schema.MapAttribute{Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "Link type in effect by port: `ib`, `eth`, `auto (ib)` or `auto (eth)`. " +
-					"A port that no driver shows keeps what was read of it last, with a warning." + attribute.LeftToHost},
+				MarkdownDescription: "Link type in effect by port: `ib`, `eth`, `auto (ib)` or `auto (eth)`; " +
+					"what was read last of a port that no driver shows, with a warning." + attribute.LeftToHost},
 			"next_boot": schema.MapAttribute{Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "Link type by port after the next restart, also if a setting made elsewhere overrides " +
 					"`stored_in`; the firmware decides on a port without an entry. Null if a setting of the host is not understood " +
@@ -110,7 +110,7 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 				MarkdownDescription: "Link type by place and port: `driver` is the running one, the others decide about the next " +
 					"start. See [Where link types are stored](#where-link-types-are-stored)."},
 			"reboot_required": attribute.ComputedBool("Whether a port will have another type after the next restart than it " +
-				"has now. Null if that is not known." + attribute.LeftToHost),
+				"has now; null if that is not known." + attribute.LeftToHost),
 		},
 	}
 	maps.Copy(s.Attributes, attribute.RestartAttributes())

@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
@@ -241,7 +240,7 @@ func keyReport(keys []ops.Key) types.Map {
 	elements, open := map[string]attr.Value{}, true
 	for _, k := range keys {
 		word := ops.KeyWord(k)
-		elements[k.Name], open = types.StringValue(word), open && fact.No(k.Set)
+		elements[k.Name], open = types.StringValue(word), open && word == ops.KeyOpen
 	}
 	if open {
 		return types.MapNull(types.StringType)

@@ -185,7 +185,7 @@ func results() map[string]schema.Attribute {
 			Computed: true, ElementType: types.StringType,
 			MarkdownDescription: "Keys in the file of options that protect the fabric from other subnet managers and from " +
 				"changes by any host: `m_key`, `sm_key`, `sa_key` and `cc_key`. Each is `open` (the default value), `set` " +
-				"(another value) or `unknown` (not a number); the values themselves are never read into the state. Null while all four are open.",
+				"(another value) or `unknown` (not a number), never the value itself; null while all four are open.",
 		},
 	}
 }
