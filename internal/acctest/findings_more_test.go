@@ -191,7 +191,6 @@ func linkFindings() []findingCase {
 		{code: "LT013", at: "card_id", hosts: connectX4, says: []string{"mstconfig of intel9"}, config: one("eth"),
 			prepare: func(w *Lab) { w.Machine(labs.Intel9).Uninstall("/usr/bin/mstconfig") }},
 		{code: "HO011", at: "activation", hosts: connectX4, says: []string{`activation = "reboot"`}, config: one("eth")},
-		{code: "LT006", at: "ports", says: []string{"Port 1 of card 0000:01:00.0 keeps its type."}, config: types("ib", "eth")},
 		{code: "LT018", at: "ports", says: []string{"port 1 has IPoIB interface ibp1s0 (198.51.100.2/24)"},
 			config: types("eth", "eth"), prepare: func(w *Lab) {
 				drivers(w)
@@ -427,8 +426,6 @@ func smFindings() []findingCase {
 				drivers(w)
 				w.Disconnect(labsim.CardEnd(ubuntu, "0000:01:00.0", 1))
 			}},
-		{code: "SM011", says: []string{"6.14.0"}, prepare: drivers, config: plain,
-			hosts: func() []labs.Host { return vpi(func(h *labs.Host) { h.Kernel = "6.14.0-24-generic" }) }},
 		{code: "SM012", says: []string{"/etc/default/opensm"}, config: plain, prepare: func(w *Lab) {
 			drivers(w)
 			w.Put(ubuntu, "/etc/default/opensm", "PORTS=(broken\n")

@@ -31,13 +31,6 @@ func partitionFindings() []findingCase {
 	lint := func(code string, partitions map[string]any, says ...string) findingCase {
 		return findingCase{code: code, at: "partitions", says: says, prepare: drivers, config: smWithPartitions(partitions)}
 	}
-	onBoth := func(*Lab) Config {
-		attrs := map[string]any{"partitions": map[string]any{"Default": everybody,
-			"storage": map[string]any{"pkey": "0x0001", "full": []any{one}}}}
-		second := sm(ubuntu, attrs)[0].With(map[string]any{"port_guid": two})
-		second.Name = "second"
-		return append(sm(ubuntu, attrs), second)
-	}
 	return []findingCase{
 		lint("SM013", map[string]any{"storage": map[string]any{"pkey": "0x0001", "full": []any{"ALL"}}},
 			"partitions has storage", `full = ["ALL"]`),
@@ -69,10 +62,6 @@ func partitionFindings() []findingCase {
 				drivers(w)
 				w.Run(ubuntu, "systemctl mask opensm@"+one+".service")
 			}},
-		{code: "SM037", at: "partitions", prepare: drivers, config: onBoth,
-			provider: func(p map[string]any) { p["fabrics"] = map[string]any{"a": []any{one}, "b": []any{two}} },
-			says: []string{"of " + two + " on intel9 and of " + one + " on intel9 have in common: 0x8001, " + one + ".",
-				"another fabric than " + two + ": " + one + " (fabric a)."}},
 		{code: "SM040", at: "keys", prepare: drivers, says: []string{"The keys of " + two + " on intel9 differ from those of " + one},
 			config: func(*Lab) Config {
 				second := sm(ubuntu, withKeys(2, nil))[0].With(map[string]any{"port_guid": two, "priority": 3})
@@ -143,22 +132,6 @@ func fabricFindings() []findingCase {
 				drivers(w)
 				w.Manage(ubuntu, 1)
 			}},
-		{code: "SM026", only: "a ConnectX-4", at: "subnet_prefix",
-			says: []string{"driver mlx5_core under Linux 6.8", "0xfec0000000000006"}, config: smWithPrefix,
-			hosts: func() []labs.Host { return []labs.Host{labs.ConnectX4(ubuntu, "192.0.2.20", 0)} }, prepare: drivers5},
-		{code: "SM027", only: "a link at NDR", at: "host",
-			says: []string{"intel9 0000:01:00.0 port 1", "packets above some 400 bytes"}, config: plain,
-			hosts: with(func(ubuntu, _ *labs.Host) { ubuntu.Cards[0].Link = labsim.NDR4X }), prepare: func(w *Lab) {
-				unmanagedNode(w)
-				w.AddAdapter(labsim.Adapter{Name: "ndr", Desc: "ndr mlx5_0", GUID: 0xe41d2d0300ca1200,
-					SystemGUID: 0xe41d2d0300ca1200, Ports: 1, VendorID: 0x2c9, DeviceID: 0x1021, Link: labsim.NDR4X})
-				w.Disconnect(labsim.SwitchEnd(w.Switches()[0].Name, 1))
-				if err := w.Connect(labsim.CardEnd(ubuntu, "0000:01:00.0", 1), labsim.AdapterEnd("ndr", 1)); err != nil {
-					w.t.Fatal(err)
-				}
-			}},
-		{code: "SM025", at: "port_guid", says: []string{"xeon2zfs 0000:04:00.0 port 1"}, prepare: drivers, config: plain,
-			hosts: with(func(_, nas *labs.Host) { nas.Cards[0].GUIDs = [4]uint64{} })},
 	}
 }
 

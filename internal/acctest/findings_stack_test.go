@@ -75,13 +75,6 @@ func stackFindings() []findingCase {
 			}},
 		{code: "HO035", says: []string{"60-infiniband-e41d2d0300e44ed1.yaml is not valid", "away. Then plan again"}, config: plain,
 			prepare: put("/etc/netplan/60-infiniband-e41d2d0300e44ed1.yaml", "network: [\n")},
-		{code: "IP028", at: "mtu", says: []string{`mode = "datagram" and mtu = 2044`, `mode = "connected" and mtu = 65520`},
-			prepare: drivers, config: func(*Lab) Config {
-				other := ipoib(labs.Xeon2zfs, map[string]any{"mode": "datagram", "mtu": 2044,
-					"addresses": []any{"172.16.0.10/24"}})[0]
-				other.Name = "other"
-				return append(ipoib(host, nil), other)
-			}},
 		{code: "IP029", at: "routes", says: []string{"10.20.0.0/16 via 172.17.0.1", "172.16.0.0/24"}, prepare: drivers,
 			config: wants(host, route("10.20.0.0/16", "172.17.0.1"))},
 		{code: "IP030", at: "routes", says: []string{"0.0.0.0/0 via 172.16.0.1", "eno1"}, prepare: drivers,

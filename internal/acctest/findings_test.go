@@ -41,6 +41,7 @@ var notInAPlan = map[string]string{
 	"HO019": "what has changed since the plan shows at apply: see TestSteady_GUIDs",
 	"HO018": "only an apply shows it: see TestCanary_no_card_after_one_that_failed",
 	"HO051": "it needs a burn that failed: see TestCanary_holds_across_processes",
+	"SM026": "the port shows it when its master runs: see TestSM_subnet_prefix",
 	"NV004": "the tool says it when a setting is stored: see TestNVConfig_powerCycle",
 	"BM004": "measured at apply: see TestBenchmark_life",
 	"BK001": "the backup is made at apply: see TestTrouble_named_at_its_phase",

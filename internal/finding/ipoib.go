@@ -115,12 +115,6 @@ var (
 			"two minutes and plan again: the host undoes it by itself, also if no apply follows. Then find out what cut the " +
 			"connection before you apply the same change again. If the host could not put back every file, the message " +
 			"names where it keeps what they held: remove the reason, such as a full disk, and apply."}
-	SubnetInterfacesDiffer = &Rule{Code: "IP028", Severity: Warn, Title: "Interfaces of one IPoIB subnet differ",
-		Attribute: "mtu",
-		Meaning: "Between datagram and connected mode, unicast works: ICMP finds the smaller MTU. Multicast and " +
-			"broadcast have the limit of datagram mode. Programs that set their packet size by the local MTU lose " +
-			"packets.",
-		WayOut: "Give all interfaces of the subnet the mode and mtu that every card supports."}
 	RouteInvalid = &Rule{Code: "IP029", Severity: Refuse, Title: "Refusing a route that the interface cannot have",
 		Attribute: "routes",
 		Meaning:   "Linux would refuse this route.",

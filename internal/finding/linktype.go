@@ -22,11 +22,6 @@ var (
 		Meaning: "Link types exist on ConnectX-3 (driver mlx4) and on later cards of the same maker (driver mlx5), and " +
 			"only where the firmware knows both.",
 		WayOut: "Leave infiniband_link_type out for this card. There is nothing to set."}
-	InterfacesGoDown = &Rule{Code: "LT006", Severity: Warn, Title: "Interfaces of both ports go down",
-		Attribute: "ports",
-		Meaning: "The driver stops the whole card to change the type of one port. The interface of a port that keeps its " +
-			"type comes back after a moment, without addresses that were set by hand. A port that changes its type gets " +
-			"another interface."}
 	OtherCardWouldChange = &Rule{Code: "LT007", Severity: NeedsConsent,
 		Title:     "Another card of the host would change its type too",
 		Attribute: "ports", Consent: "other_cards",

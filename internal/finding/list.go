@@ -36,7 +36,7 @@ var Families = []Family{
 	}},
 	{"LT", "Link types", "For `infiniband_link_type`.", []*Rule{
 		FirmwareEthernetOnly, EthernetBeforeInfiniBand, AutoNotLasting, CardWithoutPort, CardInfiniBandOnly,
-		InterfacesGoDown, OtherCardWouldChange, PortTypesNotShown,
+		OtherCardWouldChange, PortTypesNotShown,
 		LinkTypeNotLasting, CardConfigUnreadable, LinkTypeWouldBeLost,
 		LinkTypeOverridden, InitramfsOutdated, InfiniBandInUse,
 		ParameterOverCard,
@@ -60,12 +60,12 @@ var Families = []Family{
 	{"SM", "Subnet managers", "For `infiniband_opensm`.", []*Rule{
 		OpensmUnsupported, OpensmPriorityEqual,
 		OpensmPortsReplaced, OpensmTakenOver,
-		OpensmUnfitForKernel, OpensmFileNotUnderstood, PartitionsWithoutDefault, DefaultPartitionWeak,
+		OpensmFileNotUnderstood, PartitionsWithoutDefault, DefaultPartitionWeak,
 		PartitionsContradict, BroadcastGroupUnfit, SubnetManagerCompetes, FabricGUIDTwice,
 		OpensmPortHeld, OpensmConfIgnored, FabricKeysDropped, PartitionsDiffer, PartitionFileUnmanaged,
-		FabricCardWithoutGUIDs, SubnetPrefixIneffective, OpensmUnfitForNDR, CompetitionUnknown,
+		SubnetPrefixIneffective, CompetitionUnknown,
 		OpensmPortWithoutLink, OpensmMasked, OpensmCommandReplaced,
-		OpensmOlderThanFiles, OpensmOthersStart, OpensmBeside, PartitionsOnTwoFabrics, FabricsAreOne,
+		OpensmOlderThanFiles, OpensmOthersStart, OpensmBeside, FabricsAreOne,
 		OpensmLastLeaves, FabricKeysDiffer, FabricKeysSameVersion, FabricClosed,
 	}},
 	{"PO", "Ports", "For `infiniband_port`.", []*Rule{
@@ -81,7 +81,7 @@ var Families = []Family{
 		InterfaceStoredByOthers, SubnetTwice, TrueNASFirstInterface, TrueNASOthersGoDown, TrueNASChangePending,
 		TrueNASDeletesUdevRules, MTUDependsOnFabric, NetworkServiceDown, PortWithoutSubnetManager,
 		AddressInvalid, NetworkStackUnknown, InterfaceOfTwoServices, NetworkFileNotRead,
-		NetworkChangeUnconfirmed, SubnetInterfacesDiffer, RouteInvalid, DefaultRouteTwice,
+		NetworkChangeUnconfirmed, RouteInvalid, DefaultRouteTwice,
 		TrueNASCannotKeep, PKeyNameTooLong, SubnetManagerElsewhere, InterfaceInBond, Ifupdown2TooOld,
 		InterfaceWouldBeLost, StorageOverInterface, AddressTaken, InterfaceDefinedByHand,
 		DefinitionLosesSettings, InterfaceNotActivated, DefinitionStays, ConfirmedChangeLeft,

@@ -22,11 +22,6 @@ var (
 	OpensmTakenOver = &Rule{Code: "SM010", Severity: Warn, Title: "A subnet manager that runs on this port is taken over",
 		Meaning: "It gets the configured options in a file of its own and is restarted. The restart does not " +
 			"disturb traffic."}
-	OpensmUnfitForKernel = &Rule{Code: "SM011", Severity: Warn, Title: "This opensm may not work with this kernel",
-		Meaning: "Some builds of opensm 3.3.23 are reported not to work with Linux 6.11 or later: \"Unable to register " +
-			"class 129\" (linux-rdma/opensm issue 37). Debian 13 (3.3.23, Linux 6.12) was seen to work.",
-		WayOut: "If the apply reports this error, boot the GA kernel of the release, or install an opensm that names the " +
-			"fix."}
 	OpensmFileNotUnderstood = &Rule{Code: "SM012", Severity: Refuse,
 		Title:   "Refusing to edit a file that cannot be parsed",
 		Meaning: "The provider edits only files that it can read in full, so that no setting is lost.",
@@ -92,22 +87,12 @@ var (
 			"package of opensm brought it.",
 		WayOut: "If the partitions in the file are the wanted ones, nothing has to be done. Otherwise declare the " +
 			"partitions here."}
-	FabricCardWithoutGUIDs = &Rule{Code: "SM025", Severity: Warn,
-		Title: "A card without GUIDs will be left out of the fabric", Attribute: "port_guid",
-		Meaning: "opensm ignores a node with the GUID 0 (ERR 0D16). Its port stays in Initializing.",
-		WayOut:  "Set its GUIDs with infiniband_guids."}
 	SubnetPrefixIneffective = &Rule{Code: "SM026", Severity: Warn,
-		Title: "The subnet prefix may have no effect on this card", Attribute: "subnet_prefix",
+		Title: "The subnet prefix is not in force", Attribute: "subnet_prefix",
 		Meaning: "On ConnectX-4 and later (mlx5) Linux 6.1 and 6.8 are reported to keep the GIDs at fe80::/64, whatever " +
 			"opensm says. Linux 4.19 and ConnectX-3 are reported to work (linux-rdma/opensm issue 36).",
-		WayOut: "After the apply look at the GIDs with ibv_devinfo -v, or in gids/0 of the port in /sys/class/infiniband. " +
-			"Programs that choose a fabric by its prefix may confuse two fabrics."}
-	OpensmUnfitForNDR = &Rule{Code: "SM027", Severity: Warn, Title: "This opensm may not work on an NDR fabric",
-		Attribute: "host",
-		Meaning: "Distributions have the opensm of linux-rdma. On NDR switches it is reported to lose packets above some " +
-			"400 bytes (linux-rdma/opensm issue 38).",
-		WayOut: "Run the subnet manager of the vendor (of a managed switch, or its opensm), or set the links to HDR with " +
-			"infiniband_port. Prove it with infiniband_connectivity and packet_sizes."}
+		WayOut: "Leave subnet_prefix out, or use a ConnectX-3 on that fabric. Programs that choose a fabric by its prefix may " +
+			"confuse two fabrics."}
 	CompetitionUnknown = &Rule{Code: "SM028", Severity: Warn, Title: "Provider could not check for another subnet manager",
 		Attribute: "priority",
 		Meaning: "The fabric gave no reliable answer. There may be a subnet manager that Terraform does not manage. " +
@@ -184,12 +169,6 @@ var (
 			"work. Level 1 protects from changes as well, and lets everybody read.",
 		WayOut: "Use level 1, or give the tools the key on each host: m_key = 0x… in /etc/infiniband-diags/ibdiag.conf, " +
 			"readable by root only."}
-	PartitionsOnTwoFabrics = &Rule{Code: "SM037", Severity: Warn,
-		Title: "Partitions of two fabrics have a P_Key or a port in common", Attribute: "partitions",
-		Meaning: "Each fabric has partitions of its own. Ports with one P_Key on two fabrics do not reach each other. A " +
-			"port is on one fabric, and in the partitions of another one it has no effect.",
-		WayOut: "If each fabric is to have a partition with this P_Key, nothing has to be done. Take ports out of the " +
-			"partitions of a fabric that they are not on."}
 	FabricsAreOne = &Rule{Code: "SM038", Severity: Warn,
 		Title: "Ports that the configuration puts on two fabrics are on one", Attribute: "port_guid",
 		Meaning: "The provider's fabrics say which ports are on which fabric. Subnet managers and addresses of two fabrics " +

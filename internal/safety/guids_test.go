@@ -325,8 +325,6 @@ var linkCases = []struct {
 		mlx5(in, nil)
 		in.HasTypes, in.Card.InUse = fact.Unknown[bool]("busy: mstflint"), []string{"mstflint"}
 	}},
-	{"LT006", finding.Warn, "a port keeps its type", func(in *LinkTypeInput) { in.Current[1] = "ib" }},
-	{"LT006", finding.Warn, "a port is not named", func(in *LinkTypeInput) { delete(in.Request.Ports, 1) }},
 	{"LT018", finding.Warn, "interface and subnet manager", loses},
 	{"LT018", finding.Warn, "mlx5", func(in *LinkTypeInput) {
 		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeIB})
@@ -705,13 +703,5 @@ func TestGUIDs_of_later_chips(t *testing.T) {
 		if v := GUIDs(in); v.Blocked() || v.Action != ActionNone {
 			t.Errorf("what the card has is refused: %+v", v.Blockers())
 		}
-	}
-}
-
-// Where every port gets another type, no interface comes back of which anybody had to be warned.
-func TestLinkType_of_all_ports_stops_none_beside(t *testing.T) {
-	v := LinkTypes(goodLink())
-	if v.Blocked() || slices.ContainsFunc(v.Findings, func(f finding.Finding) bool { return f.Rule == finding.InterfacesGoDown }) {
-		t.Errorf("found %+v", v.Findings)
 	}
 }

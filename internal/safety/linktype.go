@@ -45,7 +45,6 @@ func LinkTypes(in LinkTypeInput) Verdict {
 		v.Findings = append(v.Findings, hostcheck.Path(&in.Host.Snapshot, in.Card.PCI, in.Request.ManagementPath)...)
 		v.Findings = append(v.Findings, losesInfiniBand(in)...)
 		v.Findings = append(v.Findings, hostcheck.Managers(&in.Host.Snapshot, in.Card.PCI, lostPorts(in)...)...)
-		v.Findings = append(v.Findings, stopsBeside(in)...)
 	}
 	return seal(v, in.Card, false)
 }

@@ -108,21 +108,6 @@ func linkChanges(in LinkTypeInput) bool {
 	return false
 }
 
-// stopsBeside names the ports that keep their type while the driver stops the card for the others. That a
-// port of another type has another interface is what was asked for.
-func stopsBeside(in LinkTypeInput) []finding.Finding {
-	var keep []string
-	for _, n := range slices.Sorted(maps.Keys(in.Current)) {
-		if want, named := in.Request.Ports[n]; !named || linkIs(in.Current[n], want) {
-			keep = append(keep, fmt.Sprintf("Port %d of card %s keeps its type.", n, in.Card.PCI))
-		}
-	}
-	if len(keep) == 0 {
-		return nil
-	}
-	return []finding.Finding{finding.InterfacesGoDown.Find("%s", strings.Join(keep, " "))}
-}
-
 // becomeEthernet are the ports that are InfiniBand now and are to be Ethernet.
 func becomeEthernet(in LinkTypeInput) []int {
 	var ports []int

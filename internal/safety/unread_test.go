@@ -538,7 +538,7 @@ var noFact = map[string]string{
 	"HO007 HO008 HO011 HO018 HO030 HO050 HO051": "the configuration, and what this apply has done, or an earlier one has noted",
 	"LT001 LT002 LT003 LT004 LT011":             "the configuration, and the types that are shown: LT008 or LT013 if they are not. LT008 also for a port that is not named",
 	"HO034 HO035 LT020":                         "a file of the host; one that cannot be read is LT016",
-	"LT006 LT015":                               "what follows from the change itself",
+	"LT015":                                     "what follows from the change itself",
 	"LT007":                                     "the types of other cards; not shown is LT007 itself",
 	"LT018":                                     "what is found on the port; a subnet manager that is not known is HO009",
 }

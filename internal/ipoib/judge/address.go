@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
@@ -96,22 +95,4 @@ func (c *checker) defaultRoute() {
 			}
 		}
 	}
-}
-
-// Member is another interface of the same subnet, of any host.
-type Member struct {
-	Name string // what messages call it
-	Mode ib.IPoIBMode
-	MTU  int
-}
-
-// CheckSubnet compares an interface with others of its subnets.
-func CheckSubnet(d ipoib.Request, others []Member) []finding.Finding {
-	var found []finding.Finding
-	for _, m := range others {
-		found = append(found, finding.SubnetInterfacesDiffer.Find("%s has mode = %q and mtu = %d here; %s of the same "+
-			"subnet has mode = %q and mtu = %d.",
-			d.Host, d.Config.Mode, d.Config.MTU, m.Name, m.Mode, m.MTU))
-	}
-	return found
 }

@@ -27,8 +27,6 @@ type Lab struct {
 	Apart map[ib.GUID]bool
 	// Fabric is the name of a port's fabric, of those that the configuration names.
 	Fabric map[ib.GUID]string
-	Zero   []string // cards whose ports have no GUID
-	NDR    []string // ports whose links run at NDR
 }
 
 // MemberPort is what is known of a port that a partition may have as a member.
@@ -84,11 +82,7 @@ func (lab *Lab) card(host string, c *inventory.Card, owners map[ib.GUID][]string
 		}
 		infiniband = true
 		where := fmt.Sprintf("%s %s port %d", host, c.PCI, p.Number)
-		if p.Physical == "LinkUp" && strings.HasSuffix(p.Rate, " NDR)") {
-			lab.NDR = append(lab.NDR, where)
-		}
 		if p.PortGUID.IsZero() || p.PortGUID.IsUnset() {
-			lab.Zero = append(lab.Zero, where)
 			continue
 		}
 		lab.Known[p.PortGUID] = where

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
@@ -26,12 +25,10 @@ func Check(l *found.Look, d opensm.Request, p PlanFacts) []finding.Finding {
 	if len(diff) > 0 {
 		all = append(all, CheckLink(l)...)
 	}
-	all = append(all, checkPrefix(l, d.Tuning.SubnetPrefix)...)
 	all = append(all, checkService(l, diff, p)...)
 	if len(diff) > 0 && !Rereads(l, d) {
 		all = append(all, checkOthersStart(l)...)
 	}
-	all = append(all, checkKernel(l)...)
 	all = append(all, checkOwnFiles(l, d, diff)...)
 	all = append(all, checkKeys(l, d, p, diff)...)
 	paths := []string{tool.DropInPath(l.Port), l.ConfPath}
@@ -94,10 +91,6 @@ func CheckConfig(d opensm.Request, p PlanFacts) []finding.Finding {
 	}
 	if len(p.Short) > 0 {
 		all = append(all, findShort(d, p.Short))
-	}
-	all = append(all, checkTwoFabrics(d, p)...)
-	if ndr := p.Lab.NDR; len(ndr) > 0 {
-		all = append(all, finding.OpensmUnfitForNDR.Find("At NDR: %s.", strings.Join(ndr, ", ")))
 	}
 	return append(all, checkGUIDs(d, p.Lab)...)
 }

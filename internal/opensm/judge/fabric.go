@@ -152,25 +152,21 @@ func checkRivals(d opensm.Request, p PlanFacts) []finding.Finding {
 // cards with one GUID may be on two fabrics, so only the GUID of this port is a reason
 // to refuse.
 func checkGUIDs(d opensm.Request, lab found.Lab) []finding.Finding {
-	var all []finding.Finding
 	g, where, ok := firstDuplicate(lab)
 	if own, twice := lab.Duplicate[d.PortGUID]; twice {
 		g, where, ok = d.PortGUID, own, true
 	}
-	if ok {
-		f := finding.FabricGUIDTwice.Find("%s is on %s.", g, strings.Join(where, " and on "))
-		switch {
-		case lab.Apart[g]:
-			f.Severity, f.Summary = finding.Warn, "Cards on two fabrics have one GUID, which stops a fabric that gets both"
-		case g != d.PortGUID:
-			f.Severity, f.Summary = finding.Warn, "Two cards have one GUID, which stops a fabric that has both"
-		}
-		all = append(all, f)
+	if !ok {
+		return nil
 	}
-	if len(lab.Zero) > 0 {
-		all = append(all, finding.FabricCardWithoutGUIDs.Find("Without GUID: %s.", strings.Join(lab.Zero, ", ")))
+	f := finding.FabricGUIDTwice.Find("%s is on %s.", g, strings.Join(where, " and on "))
+	switch {
+	case lab.Apart[g]:
+		f.Severity, f.Summary = finding.Warn, "Cards on two fabrics have one GUID, which stops a fabric that gets both"
+	case g != d.PortGUID:
+		f.Severity, f.Summary = finding.Warn, "Two cards have one GUID, which stops a fabric that has both"
 	}
-	return all
+	return []finding.Finding{f}
 }
 
 // firstDuplicate is the lowest GUID that two cards have, and where.
@@ -181,24 +177,6 @@ func firstDuplicate(lab found.Lab) (guid ib.GUID, where []string, ok bool) {
 		}
 	}
 	return guid, where, ok
-}
-
-// checkTwoFabrics is about partitions of two fabrics that have a P_Key or a member in common, and about members
-// on another fabric.
-func checkTwoFabrics(d opensm.Request, p PlanFacts) []finding.Finding {
-	var says []string
-	if other := p.OtherFabric; other != nil {
-		says = append(says, fmt.Sprintf("The partitions of %s on %s and of %s on %s have in common: %s.", d.PortGUID, d.Host,
-			other.PortGUID, other.Host, strings.Join(p.OnTwoFabrics, ", ")))
-	}
-	if len(p.Misplaced) > 0 {
-		says = append(says, fmt.Sprintf("Members that the provider's fabrics put on another fabric than %s: %s.", d.PortGUID,
-			strings.Join(p.Misplaced, ", ")))
-	}
-	if len(says) == 0 {
-		return nil
-	}
-	return []finding.Finding{finding.PartitionsOnTwoFabrics.Find("%s", strings.Join(says, " "))}
 }
 
 // checkNamedFabric is about a subnet manager that is seen here, and that the configuration puts on another fabric.

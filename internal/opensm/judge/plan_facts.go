@@ -35,9 +35,4 @@ type PlanFacts struct {
 	OtherPartitions *opensm.Request
 	// OtherKeys is another SM of the configuration whose keys differ, on a fabric that is not known to be another.
 	OtherKeys *opensm.Request
-	// OnTwoFabrics are the P_Keys and members that the partitions of OtherFabric have, too, an SM of another fabric.
-	OnTwoFabrics []string
-	OtherFabric  *opensm.Request
-	// Misplaced are members that the configuration puts on another fabric.
-	Misplaced []string
 }

@@ -81,26 +81,14 @@ func describePorts(l *found.Look) string {
 	return node + " The host has " + strings.Join(ports, ", ") + "."
 }
 
-// checkPrefix is about cards whose ports do not take a subnet prefix.
-func checkPrefix(l *found.Look, prefix ib.GUID) []finding.Finding {
-	if !l.PortPresent || prefix == 0 || prefix == tool.DefaultSubnetPrefix ||
-		l.Driver != "mlx5_core" || !kernelFrom(l.Kernel, 4, 20) {
-		return nil
-	}
-	return []finding.Finding{finding.SubnetPrefixIneffective.Find("Card %s of %s has driver %s under Linux %s, and "+
-		"subnet_prefix = %q.", l.CardPCI, l.Host, l.Driver, l.Kernel, prefix)}
-}
-
 // CheckPrefixTaken says that the port's GIDs do not begin with the prefix that its
 // master has.
 func CheckPrefixTaken(l *found.Look, want ib.GUID) []finding.Finding {
 	if !l.PortPresent || want == 0 || !l.Master() || l.Prefix == want {
 		return nil
 	}
-	f := finding.SubnetPrefixIneffective.Find("The GIDs of port %s of %s begin with %s, not with %s.", l.Port, l.Host,
-		l.Prefix, want)
-	f.Summary = "The subnet prefix is not in force"
-	return []finding.Finding{f}
+	return []finding.Finding{finding.SubnetPrefixIneffective.Find("The GIDs of port %s of %s begin with %s, not with %s.",
+		l.Port, l.Host, l.Prefix, want)}
 }
 
 // checkEthernet is about a port that is Ethernet, or that this plan makes so.

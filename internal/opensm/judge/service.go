@@ -1,9 +1,7 @@
 package judge
 
 import (
-	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
@@ -135,36 +133,4 @@ func describeLosing(l *found.Look) string {
 	}
 	return fmt.Sprintf(" opensm also runs on %s: without a resource it goes on until %s or the host restarts, and then "+
 		"does not start again.", strings.Join(ports, " and "), tool.Service)
-}
-
-// checkKernel is about kernels that refuse opensm.
-func checkKernel(l *found.Look) []finding.Finding {
-	for _, known := range incompatible {
-		// A running subnet manager shows that this host is an exception.
-		if kernelFrom(l.Kernel, known.major, known.minor) &&
-			(l.Installed == "" || strings.HasPrefix(l.Installed, known.opensm)) && !fact.Yes(l.IsSM) {
-			return []finding.Finding{finding.OpensmUnfitForKernel.Find("%s runs Linux %s; opensm %s.", l.Host, l.Kernel,
-				cmp.Or(l.Installed, "of the distribution"))}
-		}
-	}
-	return nil
-}
-
-// incompatible lists releases of opensm with the first kernel on which they are
-// reported to fail (linux-rdma/opensm issue 37).
-var incompatible = []struct {
-	opensm       string // beginning of the package's version; of the distribution if none is installed
-	major, minor int
-}{{"3.3.23", 6, 11}, {"3.3.24", 6, 11}}
-
-// kernelFrom reports whether a release such as "6.8.0-90-generic" is at least
-// major.minor.
-func kernelFrom(release string, major, minor int) bool {
-	f := strings.SplitN(release, ".", 3)
-	if len(f) < 2 {
-		return false
-	}
-	a, errA := strconv.Atoi(f[0])
-	b, errB := strconv.Atoi(f[1])
-	return errA == nil && errB == nil && (a > major || a == major && b >= minor)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -169,8 +168,7 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 		Ethernet: port.Ethernet, Waits: port.Waits,
 		SM: o.Planned.HasSM(), Held: s.Held, Leaving: o.leavingPlaces(ref(d)),
 		LookedAfter: o.lookedAfter(look, d)}
-	all := append(judge.Check(look, d, planned), judge.CheckSubnet(d, o.members(ctx, d))...)
-	all = append(all, judge.CheckAddresses(d, neighbours(overlap), neighbours(same))...)
+	all := append(judge.Check(look, d, planned), judge.CheckAddresses(d, neighbours(overlap), neighbours(same))...)
 	if planned.SM && look.Unserved() {
 		elsewhere := judge.CheckFabric(d, o.SMsElsewhere(ctx, s.Snap, d.PortGUID))
 		// An apply of a subnet manager ends when its port is Active, or names the cause.
@@ -224,22 +222,6 @@ func (o object) leavingPlaces(port attribute.PortRef) []ipoib.Ref {
 		return nil
 	}
 	return []ipoib.Ref{{PortGUID: old.GUID, PKey: key}}
-}
-
-// members are interfaces of the same subnets that were planned so far with another setting, one for each
-// setting. On another fabric the same subnet is another one.
-func (o object) members(ctx context.Context, d ipoib.Request) []judge.Member {
-	var all []judge.Member
-	others := o.Planned.SetIPoIB(ref(d), planned.IPoIB{Mode: d.Config.Mode.String(), MTU: d.Config.MTU},
-		d.Config.Addresses)
-	for setting, ports := range others {
-		i := slices.IndexFunc(ports, func(other attribute.PortRef) bool { return !o.ShowTwoFabrics(ctx, ref(d), other) })
-		if i >= 0 {
-			all = append(all, judge.Member{Name: ports[i].String(), Mode: ib.IPoIBMode(setting.Mode), MTU: setting.MTU})
-		}
-	}
-	slices.SortFunc(all, func(a, b judge.Member) int { return strings.Compare(a.Name, b.Name) })
-	return all
 }
 
 func neighbours(all []planned.Neighbour) []judge.Neighbour {

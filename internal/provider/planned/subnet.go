@@ -9,33 +9,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
-// SetIPoIB remembers an IPoIB interface of the configuration, and returns those
-// of the same subnets that were planned before it with another setting, by setting and
-// in the order of their plans.
-func (p *Walk) SetIPoIB(port attribute.PortRef, own IPoIB, addresses []netip.Prefix) map[IPoIB][]attribute.PortRef {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	others := map[IPoIB][]attribute.PortRef{}
-	for _, a := range addresses {
-		subnet := a.Masked()
-		if p.subnets[subnet] == nil {
-			p.subnets[subnet] = map[IPoIB][]attribute.PortRef{}
-		}
-		for setting, ports := range p.subnets[subnet] {
-			if setting != own {
-				others[setting] = append(others[setting], ports...)
-			}
-		}
-		if !slices.Contains(p.subnets[subnet][own], port) {
-			p.subnets[subnet][own] = append(p.subnets[subnet][own], port)
-		}
-	}
-	for setting, ports := range others {
-		others[setting] = slices.DeleteFunc(ports, func(other attribute.PortRef) bool { return other == port })
-	}
-	return others
-}
-
 // ReplaceIPoIB remembers that an interface is removed before another one takes its place
 // in the configuration. Core plans a replacement twice, and the second time without the
 // state of what is removed.

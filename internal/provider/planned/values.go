@@ -70,9 +70,3 @@ type place struct {
 	imported bool          // this walk imports the infiniband_card by its place alone
 	first    *ib.Identity  // what was seen of the card before this walk wrote to it
 }
-
-// IPoIB is what the interfaces of one subnet should have in common.
-type IPoIB struct {
-	Mode string
-	MTU  int
-}

@@ -27,13 +27,11 @@ type Walk struct {
 	smChanges  bool
 	ports      map[attribute.PortRef]plannedPort    // where a GUID will be
 	lab        *clash.Lab                           // found and planned identities of all cards
-	partitions map[attribute.PortRef]Partitions     // of subnet managers
+	partitions map[attribute.PortRef]string         // of subnet managers
 	keys       map[attribute.PortRef]any            // of the fabrics of subnet managers
 	keysFailed *attribute.PortRef                   // the master whose keys could not be changed
 	groups     map[attribute.PortRef]map[uint16]int // broadcast groups of each subnet manager
 	needs      map[attribute.PortRef]int            // what each IPoIB interface needs of its group
-	// subnets holds, by subnet and setting, the interfaces of each.
-	subnets map[netip.Prefix]map[IPoIB][]attribute.PortRef
 	// addresses are those of the IPoIB interfaces by host, holders the first
 	// interface that has each.
 	addresses map[string]map[attribute.PortRef][]netip.Prefix
@@ -64,13 +62,6 @@ type SM struct {
 // apart reports whether two subnet managers are known to be on two fabrics.
 func (s SM) apart(other SM) bool {
 	return s.Master && other.Master || s.Fabric != "" && other.Fabric != "" && s.Fabric != other.Fabric
-}
-
-// Partitions are those of one subnet manager.
-type Partitions struct {
-	Text  string   // as the file has them
-	PKeys []string // without that of the default partition
-	Ports []string // GUIDs of the members that are named
 }
 
 // Image is a verified image file of this plan.
@@ -116,9 +107,9 @@ func NewWalk() *Walk {
 	return &Walk{
 		cards: map[attribute.CardRef]Card{}, images: map[attribute.ImageRef]Image{}, sms: map[attribute.PortRef]SM{},
 		rivals: map[SM][]attribute.PortRef{},
-		ports:  map[attribute.PortRef]plannedPort{}, lab: clash.NewLab(), partitions: map[attribute.PortRef]Partitions{},
-		keys:    map[attribute.PortRef]any{},
-		subnets: map[netip.Prefix]map[IPoIB][]attribute.PortRef{}, claims: newClaims(),
+		ports:  map[attribute.PortRef]plannedPort{}, lab: clash.NewLab(), partitions: map[attribute.PortRef]string{},
+		keys:      map[attribute.PortRef]any{},
+		claims:    newClaims(),
 		addresses: map[string]map[attribute.PortRef][]netip.Prefix{}, holders: map[netip.Addr]attribute.PortRef{},
 		replaced: map[attribute.PortRef]attribute.PortRef{}, fates: map[claimKey]fate{},
 		places: map[string]*place{}, awaited: map[attribute.CardRef][]string{},
@@ -267,9 +258,9 @@ func (p *Walk) HasSM() bool {
 	return len(p.sms) > 0
 }
 
-// OtherPartitions remembers the partitions of a subnet manager, and gives those of all that were planned before
-// it, by their ports.
-func (p *Walk) OtherPartitions(port attribute.PortRef, own Partitions) map[attribute.PortRef]Partitions {
+// OtherPartitions remembers the partitions of a subnet manager, as its file has them, and gives those of all that were
+// planned before it, by their ports.
+func (p *Walk) OtherPartitions(port attribute.PortRef, own string) map[attribute.PortRef]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	others := maps.Clone(p.partitions)

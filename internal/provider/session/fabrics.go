@@ -13,32 +13,24 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
-// OnTwoFabrics reports whether two ports are known to be on different fabrics: by ShowTwoFabrics or, if the
-// configuration is silent, by a walk over the fabric of the first. It is one command, and is remembered.
+// OnTwoFabrics reports whether two ports are known to be on different fabrics: because the configuration says so or, if
+// it is silent, both are Active with addresses that one fabric does not have, or a walk over the fabric of the first
+// does not find the second. That walk is one command, and is remembered.
 func (d *Data) OnTwoFabrics(ctx context.Context, a, b attribute.PortRef) bool {
-	if d.ShowTwoFabrics(ctx, a, b) {
-		return true
-	}
-	snap, _, linked := d.linkedPort(ctx, a)
-	_, _, too := d.linkedPort(ctx, b)
-	said := d.Fabrics.Of(a) != "" && d.Fabrics.Of(b) != ""
-	return !said && linked && too && a.GUID != b.GUID && d.misses(ctx, snap, a.GUID, b.GUID)
-}
-
-// ShowTwoFabrics reports whether the configuration says that two ports are on different fabrics, or if it is silent,
-// whether both are Active with addresses that one fabric does not have. Not known is false.
-func (d *Data) ShowTwoFabrics(ctx context.Context, a, b attribute.PortRef) bool {
 	if one, two := d.Fabrics.Of(a), d.Fabrics.Of(b); one != "" && two != "" {
 		return one != two
 	}
-	_, one, ok := d.linkedPort(ctx, a)
+	snap, one, ok := d.linkedPort(ctx, a)
 	_, two, too := d.linkedPort(ctx, b)
-	// A port that is not Active may show what an earlier subnet manager has set.
-	served := func(p inventory.Port) bool { return p.State == "Active" && p.LID != 0 && p.SMLID != 0 }
-	if !ok || !too || a.GUID == b.GUID || !served(one) || !served(two) {
+	if !ok || !too || a.GUID == b.GUID {
 		return false
 	}
-	return one.LID == two.LID || one.SMLID != two.SMLID || one.Prefix != two.Prefix
+	// A port that is not Active may show what an earlier subnet manager has set.
+	served := func(p inventory.Port) bool { return p.State == "Active" && p.LID != 0 && p.SMLID != 0 }
+	if served(one) && served(two) && (one.LID == two.LID || one.SMLID != two.SMLID || one.Prefix != two.Prefix) {
+		return true
+	}
+	return d.misses(ctx, snap, a.GUID, b.GUID)
 }
 
 // cardsApart names the fabrics of a card with these GUIDs and of another one, if the configuration says them of all their

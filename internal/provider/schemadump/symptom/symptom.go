@@ -106,8 +106,8 @@ var managers = []Row{
 		Seen: "`ibstat`: `Node GUID: 0x0000000000000000`, and `State: Initializing`",
 		Cause: "The card has no GUIDs, as after a cross-flash of firmware for Ethernet only. A subnet manager leaves such a " +
 			"card out.",
-		Findings: []*finding.Rule{finding.FlashGUIDsZero, finding.FabricCardWithoutGUIDs},
-		Do:       "Set them with `infiniband_guids`: without values it takes those that follow from the MACs of the card.",
+		Findings: []*finding.Rule{finding.FlashGUIDsZero}, Causes: []change.CauseKind{change.CauseZeroGUID},
+		Do: "Set them with `infiniband_guids`: without values it takes those that follow from the MACs of the card.",
 	},
 	{
 		Seen: "`ibstat`: `State: Down`, `Physical state: Polling` (or `Disabled`)",
@@ -125,8 +125,8 @@ var managers = []Row{
 		Seen: "opensm: `ERR 5426: Unable to register class 129 version 1`",
 		Cause: "Some builds of opensm 3.3.23 are reported not to work with Linux 6.11 or later. Debian 13 (3.3.23, Linux " +
 			"6.12) was seen to work.",
-		Findings: []*finding.Rule{finding.OpensmUnfitForKernel}, Causes: []change.CauseKind{change.CauseKernel},
-		Do: "Boot the GA kernel of the release, or install an opensm that has the fix.",
+		Causes: []change.CauseKind{change.CauseKernel},
+		Do:     "Boot the GA kernel of the release, or install an opensm that has the fix.",
 	},
 	{
 		Seen: "opensm ends at boot; `can't open UMAD port`, `is ib_umad module loaded?`, or the unit is skipped " +
@@ -156,7 +156,7 @@ var managers = []Row{
 		Findings: []*finding.Rule{finding.FabricGUIDTwice, finding.GUIDOfOtherCard, finding.GUIDUntilRestart,
 			finding.FlashGUIDsShared}, Causes: []change.CauseKind{change.CauseDuplicate, change.CauseBackToBack},
 		Fabric: []string{fabric.Duplicate, fabric.Silent},
-		Do:     "Give one of the cards GUIDs of its own with `infiniband_guids`. For a GUID of zero (`ERR 0D16`) see SM025.",
+		Do:     "Give one of the cards GUIDs of its own with `infiniband_guids`. For a GUID of zero (`ERR 0D16`) see FW046.",
 	},
 	{
 		Seen:   "opensm: `FATAL: Error restoring Guid-to-Lid persistent database` after a power cut",
@@ -189,9 +189,10 @@ var managers = []Row{
 		Do:       "Do not rely on the prefix, or use ConnectX-3 on that fabric.",
 	},
 	{
-		Seen:     "On NDR small pings pass and packets above some 400 bytes do not",
-		Cause:    "The opensm of the distributions does not configure NDR switches completely.",
-		Findings: []*finding.Rule{finding.OpensmUnfitForNDR}, Do: "Use the vendor's subnet manager.",
+		Seen:  "On NDR small pings pass and packets above some 400 bytes do not",
+		Cause: "The opensm of the distributions does not configure NDR switches completely.",
+		Do: "Run the subnet manager of the vendor (of a managed switch, or its opensm), or set the links to HDR with " +
+			"`infiniband_port`. `packet_sizes` of `infiniband_connectivity` proves it (linux-rdma/opensm issue 38).",
 	},
 }
 
@@ -216,10 +217,9 @@ var interfaces = []Row{
 			"2044` for the interfaces.",
 	},
 	{
-		Seen:     "Small packets pass, transfers stall between two hosts",
-		Cause:    "The two interfaces have different modes or MTUs.",
-		Findings: []*finding.Rule{finding.SubnetInterfacesDiffer}, Connectivity: []string{connectivity.Mode,
-			connectivity.MTU}, Do: "Give all interfaces of a subnet the same mode and MTU.",
+		Seen:         "Small packets pass, transfers stall between two hosts",
+		Cause:        "The two interfaces have different modes or MTUs.",
+		Connectivity: []string{connectivity.Mode, connectivity.MTU}, Do: "Give all interfaces of a subnet the same mode and MTU.",
 	},
 	{
 		Seen: "Mode, MTU or addresses are gone after a reboot", Cause: "They were set at run time only, with `ip` or sysfs.",
