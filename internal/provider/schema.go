@@ -86,7 +86,7 @@ func fabricsAttribute() schema.MapAttribute {
 		Optional: true, ElementType: types.SetType{ElemType: types.StringType},
 		MarkdownDescription: "Fabrics or rails by name, each with port GUIDs and keys of `hosts`; a GUID counts before its " +
 			"host. Only for ports of which nobody sees yet that they are on different fabrics ([Fabrics](#fabrics)).",
-		Validators: []validator.Map{fabricsValidator{}},
+		Validators: []validator.Map{fabricsValidator{"Port GUIDs and keys of hosts, each on one fabric."}},
 	}
 }
 
@@ -95,7 +95,7 @@ func namesAttribute() schema.MapAttribute {
 		Optional: true, ElementType: types.StringType,
 		MarkdownDescription: "Names of switches and cards by node GUID, as in a node name map of infiniband-diags: for " +
 			"differences and pictures of `infiniband_fabric`, and the ends of its `expected_links`.",
-		Validators: []validator.Map{namesValidator{}},
+		Validators: []validator.Map{namesValidator{"A name for each node GUID, each once."}},
 	}
 }
 
@@ -160,7 +160,7 @@ func sshAttributes() map[string]schema.Attribute {
 
 func addressAttribute(description string) schema.StringAttribute {
 	return schema.StringAttribute{Required: true, MarkdownDescription: description,
-		Validators: []validator.String{stringvalidator.LengthAtLeast(1), addressValidator{}}}
+		Validators: []validator.String{stringvalidator.LengthAtLeast(1), address}}
 }
 
 func oneHopAttributes() map[string]schema.Attribute {

@@ -16,22 +16,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
-// addressValidator refuses what is no address, before a resolver is asked for it.
-type addressValidator struct{}
-
-func (addressValidator) Description(context.Context) string {
-	return "A name or an IP address, without a port and without a user."
-}
-
-func (v addressValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
-
-func (addressValidator) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
-		return
-	}
-	if wrong := addressProblem(req.ConfigValue.ValueString()); wrong != "" {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid address of a host", wrong)
-	}
+// address refuses what is no address, before a resolver is asked for it.
+var address = attribute.CheckText{
+	Described: "A name or an IP address, without a port and without a user.",
+	Wrong:     func(text string) (string, string) { return "Invalid address of a host", addressProblem(text) },
 }
 
 // addressProblem says what is wrong with an address; empty if nothing is known to be.
@@ -79,13 +67,7 @@ func printable(r rune) rune {
 }
 
 // fabricsValidator refuses members that are no port and no host, and those of two fabrics.
-type fabricsValidator struct{}
-
-func (fabricsValidator) Description(context.Context) string {
-	return "Port GUIDs and keys of hosts, each on one fabric."
-}
-
-func (v fabricsValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+type fabricsValidator struct{ attribute.Described }
 
 func (fabricsValidator) ValidateMap(ctx context.Context, req validator.MapRequest, resp *validator.MapResponse) {
 	var hosts types.Map
@@ -118,13 +100,7 @@ func (fabricsValidator) ValidateMap(ctx context.Context, req validator.MapReques
 }
 
 // namesValidator refuses GUIDs and names that are there twice, and names that a node name map cannot hold.
-type namesValidator struct{}
-
-func (namesValidator) Description(context.Context) string {
-	return "A name for each node GUID, each once."
-}
-
-func (v namesValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+type namesValidator struct{ attribute.Described }
 
 func (namesValidator) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {
 	guids, names := map[ib.GUID]string{}, map[string]string{}

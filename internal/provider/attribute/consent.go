@@ -88,7 +88,7 @@ func ConsentToUnproven(what string) schema.StringAttribute {
 func AllowedPath() schema.ListAttribute {
 	return schema.ListAttribute{
 		Computed: true, ElementType: types.StringType,
-		PlanModifiers: []planmodifier.List{allowed{ManagementPath}},
+		PlanModifiers: []planmodifier.List{follows(ManagementPath)},
 		MarkdownDescription: "Interfaces that a destroy may take down: `allow.management_path` of the last apply. A destroy " +
 			"has no configuration, so apply that consent before it.",
 	}
@@ -96,30 +96,31 @@ func AllowedPath() schema.ListAttribute {
 
 // AllowedName is a consent to one name that a destroy has.
 func AllowedName(key, description string) schema.StringAttribute {
-	return schema.StringAttribute{Computed: true, PlanModifiers: []planmodifier.String{allowed{key}},
+	return schema.StringAttribute{Computed: true, PlanModifiers: []planmodifier.String{follows(key)},
 		MarkdownDescription: description + ": `allow." + key + "` of the last apply. A destroy has no configuration, so " +
 			"apply that consent before it."}
 }
 
 // allowed plans what the configuration allows under a key.
-type allowed struct{ key string }
+type allowed struct {
+	Described
+	at path.Path
+}
 
-func (m allowed) Description(context.Context) string { return "Follows allow." + m.key + "." }
-
-func (m allowed) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
-
-func (m allowed) at() path.Path { return path.Root(finding.Allow).AtName(m.key) }
+func follows(key string) allowed {
+	return allowed{"Follows allow." + Described(key) + ".", path.Root(finding.Allow).AtName(key)}
+}
 
 func (m allowed) PlanModifyList(ctx context.Context, req planmodifier.ListRequest, resp *planmodifier.ListResponse) {
 	if !req.Plan.Raw.IsNull() {
-		resp.Diagnostics.Append(req.Config.GetAttribute(ctx, m.at(), &resp.PlanValue)...)
+		resp.Diagnostics.Append(req.Config.GetAttribute(ctx, m.at, &resp.PlanValue)...)
 	}
 }
 
 func (m allowed) PlanModifyString(ctx context.Context, req planmodifier.StringRequest,
 	resp *planmodifier.StringResponse) {
 	if !req.Plan.Raw.IsNull() {
-		resp.Diagnostics.Append(req.Config.GetAttribute(ctx, m.at(), &resp.PlanValue)...)
+		resp.Diagnostics.Append(req.Config.GetAttribute(ctx, m.at, &resp.PlanValue)...)
 	}
 }
 

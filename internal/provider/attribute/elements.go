@@ -68,24 +68,18 @@ func (ValidElements[K]) element(diags *diag.Diagnostics, at path.Path, e attr.Va
 	return v.ValueString(), canonical
 }
 
-// keys refuses maps with a key of another form; want says what a key is.
+// keys refuses maps with a key of another form, and says what a key is.
 type keys struct {
+	Described
 	form *regexp.Regexp
-	want string
 }
-
-// Description implements validator.Describer.
-func (k keys) Description(context.Context) string { return k.want }
-
-// MarkdownDescription implements validator.Describer.
-func (k keys) MarkdownDescription(context.Context) string { return k.want }
 
 // ValidateMap implements validator.Map.
 func (k keys) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {
 	for key := range req.ConfigValue.Elements() {
 		if !k.form.MatchString(key) {
 			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key),
-				fmt.Sprintf("Invalid value for %s: key %q", req.Path, key), k.want)
+				fmt.Sprintf("Invalid value for %s: key %q", req.Path, key), string(k.Described))
 		}
 	}
 }

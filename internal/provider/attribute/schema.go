@@ -38,12 +38,12 @@ func HostName() validator.String {
 
 // HostNames refuses maps of hosts with such a key.
 func HostNames() validator.Map {
-	return keys{HostNameForm, "This is the name of a host: " + wantHostName + "."}
+	return keys{"This is the name of a host: " + wantHostName + ".", HostNameForm}
 }
 
 // PortNumbers refuses maps by port with a key that is no port of a card.
 func PortNumbers() validator.Map {
-	return keys{regexp.MustCompile(`^[12]$`), `The key is the number of a port: write "1" or "2".`}
+	return keys{`The key is the number of a port: write "1" or "2".`, regexp.MustCompile(`^[12]$`)}
 }
 
 // HostAttribute is the argument that names a host of the provider's map.
@@ -64,7 +64,7 @@ func CardIDAttribute() schema.StringAttribute {
 		CustomType: CardIDType{},
 		MarkdownDescription: "Id of the card, as `infiniband_card.….id` gives it: `host/pci_address/serial_number`. " +
 			"Another card forces replacement, and the hardware is untouched; the same card at another address does not.",
-		PlanModifiers: []planmodifier.String{replaceIfOtherCard{}},
+		PlanModifiers: []planmodifier.String{replaceIfOtherCard{"The same card at another address is the same card."}},
 	}
 }
 
@@ -180,19 +180,16 @@ func ComputedList(t attr.Type, description string) schema.ListAttribute {
 
 // ReplaceIfOther replaces the resource if the value means something else than that of
 // the state. Another spelling of the same value keeps the state's spelling.
-func ReplaceIfOther[K Kind]() planmodifier.String { return identityModifier[K]{replace: true} }
+func ReplaceIfOther[K Kind]() planmodifier.String { return identityModifier[K]{spelling, true} }
 
 // KeepSpelling keeps the state's spelling of a value that means the same.
-func KeepSpelling[K Kind]() planmodifier.String { return identityModifier[K]{} }
+func KeepSpelling[K Kind]() planmodifier.String { return identityModifier[K]{spelling, false} }
 
-type identityModifier[K Kind] struct{ replace bool }
+const spelling Described = "Another spelling of the same value changes nothing."
 
-func (m identityModifier[K]) Description(context.Context) string {
-	return "Another spelling of the same value changes nothing."
-}
-
-func (m identityModifier[K]) MarkdownDescription(ctx context.Context) string {
-	return m.Description(ctx)
+type identityModifier[K Kind] struct {
+	Described
+	replace bool
 }
 
 func (m identityModifier[K]) PlanModifyString(_ context.Context, req planmodifier.StringRequest,
@@ -209,15 +206,7 @@ func (m identityModifier[K]) PlanModifyString(_ context.Context, req planmodifie
 
 // replaceIfOtherCard replaces the resource if the id names another card than the
 // recorded one.
-type replaceIfOtherCard struct{}
-
-func (replaceIfOtherCard) Description(context.Context) string {
-	return "The same card at another address is the same card."
-}
-
-func (m replaceIfOtherCard) MarkdownDescription(ctx context.Context) string {
-	return m.Description(ctx)
-}
+type replaceIfOtherCard struct{ Described }
 
 func (replaceIfOtherCard) PlanModifyString(ctx context.Context, req planmodifier.StringRequest,
 	resp *planmodifier.StringResponse) {

@@ -87,7 +87,7 @@ func TimeoutsAttribute(ctx context.Context, apply TimedOperation, removal *Timed
 	for name, described := range texts {
 		if one, isText := all.Attributes[name].(schema.StringAttribute); isText {
 			one.Description, one.MarkdownDescription = "", described
-			one.Validators = []validator.String{durationValidator{}}
+			one.Validators = []validator.String{durationValidator{"must be " + Described(DurationKind{}.Noun())}}
 			all.Attributes[name] = one
 		}
 	}
@@ -99,13 +99,7 @@ func (t TimedOperation) describe(what string) string {
 }
 
 // durationValidator replaces the library's, which accepts zero and negative durations.
-type durationValidator struct{}
-
-func (durationValidator) Description(context.Context) string {
-	return "must be " + DurationKind{}.Noun()
-}
-
-func (v durationValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+type durationValidator struct{ Described }
 
 func (durationValidator) ValidateString(ctx context.Context, req validator.StringRequest,
 	resp *validator.StringResponse) {

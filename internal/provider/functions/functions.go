@@ -18,22 +18,55 @@ import (
 
 // All returns the constructors of the functions.
 func All() []func() function.Function {
-	return []func() function.Function{
-		func() function.Function { return guidFromMAC{} },
-		func() function.Function { return guidsFromBase{} },
-		func() function.Function { return parsePSID{} },
-		func() function.Function { return ipoibMaxMTU{} },
+	var all []func() function.Function
+	for _, f := range []pure{guidFromMAC, guidsFromBase, parsePSID, ipoibMaxMTU} {
+		all = append(all, func() function.Function { return f })
+	}
+	return all
+}
+
+// pure is a function: what it is called, what it takes and gives, and how.
+type pure struct {
+	name       string
+	definition function.Definition
+	run        func(ctx context.Context, given function.ArgumentsData) (result any, wrong *function.FuncError)
+}
+
+// Metadata implements function.Function.
+func (p pure) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = p.name
+}
+
+// Definition implements function.Function.
+func (p pure) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = p.definition
+}
+
+// Run implements function.Function.
+func (p pure) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	result, wrong := p.run(ctx, req.Arguments)
+	if resp.Error = wrong; wrong == nil {
+		resp.Error = resp.Result.Set(ctx, result)
 	}
 }
 
-type guidFromMAC struct{}
-
-func (guidFromMAC) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
-	resp.Name = "guid_from_mac"
+// parsed reads the one argument of a function.
+func parsed[T any](ctx context.Context, given function.ArgumentsData, parse func(string) (T, error)) (value T,
+	wrong *function.FuncError) {
+	var text string
+	if wrong = given.Get(ctx, &text); wrong != nil {
+		return value, wrong
+	}
+	value, err := parse(text)
+	if err != nil {
+		return value, attribute.ArgumentError(0, err)
+	}
+	return value, nil
 }
 
-func (guidFromMAC) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
-	resp.Definition = function.Definition{
+var guidFromMAC = pure{
+	name: "guid_from_mac",
+	definition: function.Definition{
 		Summary: "GUID that belongs to a MAC address",
 		MarkdownDescription: "Derives a GUID from a MAC address as the card vendor does: `0300` goes between the two " +
 			"halves, so that `e4:1d:2d:e4:4e:d0` becomes `0xe41d2d0300e44ed0`.",
@@ -42,27 +75,16 @@ func (guidFromMAC) Definition(_ context.Context, _ function.DefinitionRequest, r
 			MarkdownDescription: "MAC address, with colons, dashes or no separator.",
 		}},
 		Return: function.StringReturn{},
-	}
+	},
+	run: func(ctx context.Context, given function.ArgumentsData) (any, *function.FuncError) {
+		mac, wrong := parsed(ctx, given, ib.ParseMAC)
+		if wrong == nil && (mac.IsZero() || mac.IsMulticast()) {
+			wrong = function.NewArgumentFuncError(0,
+				fmt.Sprintf("The MAC %s is not the address of a device: it is zero, broadcast or a group address.", mac))
+		}
+		return ib.GUIDFromMAC(mac).String(), wrong
+	},
 }
-
-func (guidFromMAC) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
-	var text attribute.MAC
-	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
-		return
-	}
-	mac, err := ib.ParseMAC(text.ValueString())
-	switch {
-	case err != nil:
-		resp.Error = attribute.ArgumentError(0, err)
-	case mac.IsZero() || mac.IsMulticast():
-		resp.Error = function.NewArgumentFuncError(0,
-			fmt.Sprintf("The MAC %s is not the address of a device: it is zero, broadcast or a group address.", mac))
-	default:
-		resp.Error = resp.Result.Set(ctx, ib.GUIDFromMAC(mac).String())
-	}
-}
-
-type guidsFromBase struct{}
 
 type guidSet struct {
 	NodeGUID   types.String `tfsdk:"node_guid"`
@@ -70,12 +92,9 @@ type guidSet struct {
 	SystemGUID types.String `tfsdk:"system_image_guid"`
 }
 
-func (guidsFromBase) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
-	resp.Name = "guids_from_base"
-}
-
-func (guidsFromBase) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
-	resp.Definition = function.Definition{
+var guidsFromBase = pure{
+	name: "guids_from_base",
+	definition: function.Definition{
 		Summary: "GUIDs of a card by their base",
 		MarkdownDescription: "Lays out the GUIDs of a ConnectX-3 as the vendor's tool does: node, port 1, port 2 and " +
 			"system image are the base plus 0 to 3. `port_guids` has them by port. " +
@@ -87,32 +106,23 @@ func (guidsFromBase) Definition(_ context.Context, _ function.DefinitionRequest,
 			"node_guid": types.StringType, "port_guids": types.MapType{ElemType: types.StringType},
 			"system_image_guid": types.StringType,
 		}},
-	}
+	},
+	run: func(ctx context.Context, given function.ArgumentsData) (any, *function.FuncError) {
+		base, wrong := parsed(ctx, given, ib.ParseGUID)
+		if wrong != nil {
+			return nil, wrong
+		}
+		node, port1, port2, system, err := ib.GUIDsFromBase(base)
+		if err != nil {
+			return nil, attribute.ArgumentError(0, err)
+		}
+		return guidSet{
+			NodeGUID:   types.StringValue(node.String()),
+			PortGUIDs:  attribute.StringMap(map[string]string{"1": port1.String(), "2": port2.String()}),
+			SystemGUID: types.StringValue(system.String()),
+		}, nil
+	},
 }
-
-func (guidsFromBase) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
-	var text attribute.GUID
-	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
-		return
-	}
-	base, err := ib.ParseGUID(text.ValueString())
-	if err != nil {
-		resp.Error = attribute.ArgumentError(0, err)
-		return
-	}
-	node, port1, port2, system, err := ib.GUIDsFromBase(base)
-	if err != nil {
-		resp.Error = attribute.ArgumentError(0, err)
-		return
-	}
-	resp.Error = resp.Result.Set(ctx, guidSet{
-		NodeGUID:   types.StringValue(node.String()),
-		PortGUIDs:  attribute.StringMap(map[string]string{"1": port1.String(), "2": port2.String()}),
-		SystemGUID: types.StringValue(system.String()),
-	})
-}
-
-type parsePSID struct{}
 
 type psidParts struct {
 	PSID   types.String `tfsdk:"psid"`
@@ -120,52 +130,34 @@ type psidParts struct {
 	OEM    types.Bool   `tfsdk:"oem"`
 }
 
-func (parsePSID) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
-	resp.Name = "parse_psid"
-}
-
-func (parsePSID) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
-	resp.Definition = function.Definition{
+var parsePSID = pure{
+	name: "parse_psid",
+	definition: function.Definition{
 		Summary: "Who issued a PSID",
 		MarkdownDescription: "Checks a PSID and tells who issued it: `psid` as given, `vendor` (null if the prefix is not " +
-			"known) and `oem`, which is true " +
-			"for boards of other companies than Mellanox and NVIDIA. Which image fits a board is decided by the silicon's ids " +
-			"and the PSID, never by a vendor's name.",
+			"known) and `oem`, which is true for boards of other companies than Mellanox and NVIDIA. Which image fits a board " +
+			"is decided by the silicon's ids and the PSID, never by a vendor's name.",
 		Parameters: []function.Parameter{function.StringParameter{
 			Name: "psid", CustomType: attribute.PSIDType{}, MarkdownDescription: "The PSID; case matters.",
 		}},
 		Return: function.ObjectReturn{AttributeTypes: map[string]attr.Type{
 			"psid": types.StringType, "vendor": types.StringType, "oem": types.BoolType,
 		}},
-	}
+	},
+	run: func(ctx context.Context, given function.ArgumentsData) (any, *function.FuncError) {
+		psid, wrong := parsed(ctx, given, ib.ParsePSID)
+		out := psidParts{PSID: types.StringValue(psid.String()), Vendor: types.StringNull(), OEM: types.BoolNull()}
+		if v := psid.Vendor(); v != "" {
+			out.Vendor = types.StringValue(v)
+			out.OEM = types.BoolValue(v != "Mellanox" && v != "NVIDIA")
+		}
+		return out, wrong
+	},
 }
 
-func (parsePSID) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
-	var text attribute.PSID
-	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
-		return
-	}
-	psid, err := ib.ParsePSID(text.ValueString())
-	if err != nil {
-		resp.Error = attribute.ArgumentError(0, err)
-		return
-	}
-	out := psidParts{PSID: types.StringValue(psid.String()), Vendor: types.StringNull(), OEM: types.BoolNull()}
-	if v := psid.Vendor(); v != "" {
-		out.Vendor = types.StringValue(v)
-		out.OEM = types.BoolValue(v != "Mellanox" && v != "NVIDIA")
-	}
-	resp.Error = resp.Result.Set(ctx, out)
-}
-
-type ipoibMaxMTU struct{}
-
-func (ipoibMaxMTU) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
-	resp.Name = "ipoib_max_mtu"
-}
-
-func (ipoibMaxMTU) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
-	resp.Definition = function.Definition{
+var ipoibMaxMTU = pure{
+	name: "ipoib_max_mtu",
+	definition: function.Definition{
 		Summary: "Largest MTU of an IPoIB interface",
 		MarkdownDescription: "Gives the largest MTU in bytes that an IPoIB interface can have. In datagram mode it is the " +
 			"IB MTU less 4 bytes of encapsulation: 2044 or 4092. In connected mode it is 65520, whatever the IB MTU is.",
@@ -174,26 +166,23 @@ func (ipoibMaxMTU) Definition(_ context.Context, _ function.DefinitionRequest, r
 			function.Int64Parameter{Name: "ib_mtu", MarkdownDescription: "IB MTU of the fabric: 256, 512, 1024, 2048 or 4096."},
 		},
 		Return: function.Int64Return{},
-	}
-}
-
-func (ipoibMaxMTU) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
-	var (
-		modeText string
-		ibMTU    int64
-	)
-	if resp.Error = req.Arguments.Get(ctx, &modeText, &ibMTU); resp.Error != nil {
-		return
-	}
-	mode, err := ib.ParseIPoIBMode(modeText)
-	if err != nil {
-		resp.Error = attribute.ArgumentError(0, err)
-		return
-	}
-	if ib.MaxMTU(ib.ModeDatagram, int(ibMTU)) == 0 {
-		resp.Error = function.NewArgumentFuncError(1,
-			fmt.Sprintf("%d is no InfiniBand MTU: want 256, 512, 1024, 2048 or 4096", ibMTU))
-		return
-	}
-	resp.Error = resp.Result.Set(ctx, int64(ib.MaxMTU(mode, int(ibMTU))))
+	},
+	run: func(ctx context.Context, given function.ArgumentsData) (any, *function.FuncError) {
+		var (
+			modeText string
+			ibMTU    int64
+		)
+		if wrong := given.Get(ctx, &modeText, &ibMTU); wrong != nil {
+			return nil, wrong
+		}
+		mode, err := ib.ParseIPoIBMode(modeText)
+		if err != nil {
+			return nil, attribute.ArgumentError(0, err)
+		}
+		if ib.MaxMTU(ib.ModeDatagram, int(ibMTU)) == 0 {
+			return nil, function.NewArgumentFuncError(1,
+				fmt.Sprintf("%d is no InfiniBand MTU: want 256, 512, 1024, 2048 or 4096", ibMTU))
+		}
+		return int64(ib.MaxMTU(mode, int(ibMTU))), nil
+	},
 }

@@ -1,7 +1,6 @@
 package ipoib
 
 import (
-	"context"
 	"net/netip"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
@@ -26,58 +25,39 @@ func routesAttribute() schema.Attribute {
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"to": schema.StringAttribute{
 				Required: true, MarkdownDescription: "Network with its prefix length, `10.20.0.0/16`.",
-				Validators: []validator.String{networkText{}},
+				Validators: []validator.String{network},
 			},
 			"via": schema.StringAttribute{
 				Required: true, MarkdownDescription: "Gateway: another host of one of the subnets of the interface.",
-				Validators: []validator.String{addressText{}},
+				Validators: []validator.String{gateway},
 			},
 		}},
 	}
 }
 
-// networkText takes a network in canonical form, because a set compares text.
-type networkText struct{}
-
-func (networkText) Description(context.Context) string               { return "a network with its prefix length" }
-func (v networkText) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
-
-func (networkText) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
-		return
-	}
-	text := req.ConfigValue.ValueString()
+// network takes a network in canonical form, because a set compares text.
+var network = attribute.CheckText{Described: "a network with its prefix length", Wrong: func(text string) (_, problem string) {
 	p, err := netip.ParsePrefix(text)
 	switch {
 	case err != nil:
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid network",
-			text+" is not a network with its prefix length, such as 10.20.0.0/16.")
+		problem = text + " is not a network with its prefix length, such as 10.20.0.0/16."
 	case p.Masked().String() != text:
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid network",
-			text+" has bits behind its prefix length, or another spelling. Write "+p.Masked().String()+".")
+		problem = text + " has bits behind its prefix length, or another spelling. Write " + p.Masked().String() + "."
 	}
-}
+	return "Invalid network", problem
+}}
 
-// addressText takes an IP address in canonical form.
-type addressText struct{}
-
-func (addressText) Description(context.Context) string               { return "an IP address" }
-func (v addressText) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
-
-func (addressText) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
-		return
-	}
-	text := req.ConfigValue.ValueString()
+// gateway takes an IP address in canonical form.
+var gateway = attribute.CheckText{Described: "an IP address", Wrong: func(text string) (_, problem string) {
 	a, err := netip.ParseAddr(text)
 	switch {
 	case err != nil || a.Zone() != "":
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid IP address", text+" is not an IP address.")
+		problem = text + " is not an IP address."
 	case a.String() != text:
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid IP address",
-			text+" has another spelling. Write "+a.String()+".")
+		problem = text + " has another spelling. Write " + a.String() + "."
 	}
-}
+	return "Invalid IP address", problem
+}}
 
 func routesOf(set types.Set) ([]ipoib.Route, error) {
 	var all []ipoib.Route

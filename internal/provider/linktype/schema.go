@@ -49,30 +49,18 @@ func consents() map[string]schema.Attribute {
 			"SSH session or the default route of the host: the names of those interfaces."),
 		"other_cards": attribute.ConsentToNames("Consent to change the types of other cards of the host with those of this "+
 			"one, where one setting of the host holds for all: their PCI addresses.",
-			listvalidator.ValueStringsAre(pciAddress{})),
+			listvalidator.ValueStringsAre(pciAddress)),
 	}
 }
 
 // pciAddress accepts a PCI address in full.
-type pciAddress struct{}
-
-// Description implements validator.String.
-func (pciAddress) Description(context.Context) string { return "a PCI address such as 0000:04:00.0" }
-
-// MarkdownDescription implements validator.String.
-func (p pciAddress) MarkdownDescription(ctx context.Context) string { return p.Description(ctx) }
-
-// ValidateString implements validator.String.
-func (p pciAddress) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
-		return
-	}
-	text := req.ConfigValue.ValueString()
-	if a, err := ib.ParsePCIAddress(text); err != nil || a.String() != text {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid PCI address",
-			fmt.Sprintf("%q is not %s. Write the address as LT007 names it.", text, p.Description(ctx)))
-	}
-}
+var pciAddress = attribute.CheckText{Described: "a PCI address such as 0000:04:00.0",
+	Wrong: func(text string) (_, problem string) {
+		if a, err := ib.ParsePCIAddress(text); err != nil || a.String() != text {
+			problem = fmt.Sprintf("%q is not a PCI address such as 0000:04:00.0. Write the address as LT007 names it.", text)
+		}
+		return "Invalid PCI address", problem
+	}}
 
 func (o object) Schema(ctx context.Context) schema.Schema {
 	s := schema.Schema{

@@ -56,7 +56,8 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 				Required: true, ElementType: types.StringType,
 				MarkdownDescription: "Values by the names of mstconfig: `true` or `false`, a number, also as `0x8001`, or a " +
 					"word such as `PXE`. A setting that you remove here stays in the card.",
-				Validators: []validator.Map{mapvalidator.SizeAtLeast(1), settable{}},
+				Validators: []validator.Map{mapvalidator.SizeAtLeast(1),
+					settable{"settings of mstconfig, but for link types"}},
 			},
 			"on_destroy": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(keep),
@@ -85,15 +86,7 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 }
 
 // settable accepts settings that this resource may set, whatever the card is.
-type settable struct{}
-
-// Description implements validator.Map.
-func (settable) Description(context.Context) string {
-	return "settings of mstconfig, but for link types"
-}
-
-// MarkdownDescription implements validator.Map.
-func (s settable) MarkdownDescription(ctx context.Context) string { return s.Description(ctx) }
+type settable struct{ attribute.Described }
 
 // ValidateMap implements validator.Map.
 func (settable) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {

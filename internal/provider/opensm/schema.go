@@ -50,7 +50,7 @@ func partitionsAttribute() schema.MapNestedAttribute {
 			"rate_gbps": schema.Float64Attribute{Optional: true,
 				MarkdownDescription: "Rate of the broadcast group in Gb/s: " + rateWords() +
 					" (opensm's default is 10). Every member has to have at least this.",
-				Validators: []validator.Float64{rateValidator{}}},
+				Validators: []validator.Float64{rateValidator{"must be " + attribute.Described(rateWords())}}},
 			"index0": schema.BoolAttribute{Optional: true,
 				MarkdownDescription: "Whether the P_Key goes into the first place of each member's table, which some programs " +
 					"use without asking."},
@@ -124,7 +124,7 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 			MarkdownDescription: "Subnet prefix, the upper half of every GID, such as `0xfec0000000000001` (opensm's default " +
 				"is `0xfe80000000000000`); subnets that a router joins, and hosts on two fabrics, need different ones. A change " +
 				"restarts the instance, and every port of the fabric gets new GIDs.",
-			Validators: []validator.String{prefixValidator{}},
+			Validators: []validator.String{subnetPrefix},
 		},
 		"routing_engine": schema.ListAttribute{
 			Optional: true, ElementType: types.StringType,
@@ -151,7 +151,7 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 			Optional: true, CustomType: attribute.DurationType{},
 			MarkdownDescription: "Time between two looks of a standby at its master, `100ms` to `10m` (opensm's default is " +
 				"`10s`).",
-			Validators: []validator.String{pollingValidator{}},
+			Validators: []validator.String{polling},
 		},
 		"polling_retry_number": schema.Int64Attribute{
 			Optional:            true,

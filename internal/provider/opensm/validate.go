@@ -30,30 +30,19 @@ func (o object) Validate(ctx context.Context, config *model, diags *diag.Diagnos
 	}
 }
 
-// prefixValidator takes what can be the upper half of a GID.
-type prefixValidator struct{}
+const wantPrefix = "must be 64 bits in hexadecimal, such as 0xfec0000000000001"
 
-func (prefixValidator) Description(context.Context) string {
-	return "must be 64 bits in hexadecimal, such as 0xfec0000000000001"
-}
-
-func (v prefixValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
-
-func (v prefixValidator) ValidateString(ctx context.Context, req validator.StringRequest,
-	resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
-		return
-	}
-	prefix, err := ib.ParseGUID(req.ConfigValue.ValueString())
+// subnetPrefix takes what can be the upper half of a GID.
+var subnetPrefix = attribute.CheckText{Described: wantPrefix, Wrong: func(text string) (_, problem string) {
+	prefix, err := ib.ParseGUID(text)
 	switch {
 	case err != nil:
-		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s", req.Path),
-			"It "+v.Description(ctx)+".")
+		problem = "It " + wantPrefix + "."
 	case prefix == 0 || prefix>>56 == 0xff:
-		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s", req.Path),
-			"Zero and what begins with 0xff, as multicast addresses do, cannot be a subnet prefix.")
+		problem = "Zero and what begins with 0xff, as multicast addresses do, cannot be a subnet prefix."
 	}
-}
+	return "", problem
+}}
 
 // rateWords are the rates that a group can have.
 func rateWords() string {
@@ -65,11 +54,7 @@ func rateWords() string {
 }
 
 // rateValidator takes the rates that have a code.
-type rateValidator struct{}
-
-func (rateValidator) Description(context.Context) string { return "must be " + rateWords() }
-
-func (v rateValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+type rateValidator struct{ attribute.Described }
 
 func (v rateValidator) ValidateFloat64(ctx context.Context, req validator.Float64Request,
 	resp *validator.Float64Response) {
@@ -83,23 +68,13 @@ func (v rateValidator) ValidateFloat64(ctx context.Context, req validator.Float6
 	}
 }
 
-// pollingValidator takes what opensm can be told: whole milliseconds.
-type pollingValidator struct{}
+const wantPolling = "must be whole milliseconds from 100ms to 10m"
 
-func (pollingValidator) Description(context.Context) string {
-	return "must be whole milliseconds from 100ms to 10m"
-}
-
-func (v pollingValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
-
-func (v pollingValidator) ValidateString(ctx context.Context, req validator.StringRequest,
-	resp *validator.StringResponse) {
-	d, err := time.ParseDuration(req.ConfigValue.ValueString())
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() || err != nil {
-		return // what is no duration the type says
+// polling takes what opensm can be told: whole milliseconds. What is no duration the type says.
+var polling = attribute.CheckText{Described: wantPolling, Wrong: func(text string) (_, problem string) {
+	d, err := time.ParseDuration(text)
+	if err == nil && (d < 100*time.Millisecond || d > 10*time.Minute || d%time.Millisecond != 0) {
+		problem = "It " + wantPolling + "."
 	}
-	if d < 100*time.Millisecond || d > 10*time.Minute || d%time.Millisecond != 0 {
-		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s", req.Path),
-			"It "+v.Description(ctx)+".")
-	}
-}
+	return "", problem
+}}

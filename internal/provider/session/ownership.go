@@ -76,16 +76,13 @@ func (r *Resource) ConfigValidators(context.Context) []resource.ConfigValidator 
 	if r.Data == nil || r.Kind == "" {
 		return nil
 	}
-	return []resource.ConfigValidator{census{r}}
+	return []resource.ConfigValidator{census{"Counts the resources of the configuration.", r}}
 }
 
-type census struct{ *Resource }
-
-func (census) Description(context.Context) string {
-	return "Counts the resources of the configuration."
+type census struct {
+	attribute.Described
+	*Resource
 }
-
-func (c census) MarkdownDescription(ctx context.Context) string { return c.Description(ctx) }
 
 func (c census) ValidateResource(_ context.Context, req resource.ValidateConfigRequest,
 	_ *resource.ValidateConfigResponse) {
