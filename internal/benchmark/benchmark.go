@@ -120,35 +120,3 @@ type NoWayError struct{ Server, Client, Reason string }
 func (e *NoWayError) Error() string {
 	return fmt.Sprintf("there is no way from %s to %s to measure: %s", e.Client, e.Server, e.Reason)
 }
-
-// BusyError says that a host is in another benchmark.
-type BusyError struct{ Host string }
-
-func (e *BusyError) Error() string {
-	return fmt.Sprintf("another benchmark runs on %s. Two at the same time disturb each other. It ends by itself: %s has "+
-		"a time limit. Apply again then", e.Host, Unit)
-}
-
-// SilentError says that the server could not be reached or ended early.
-type SilentError struct {
-	Server, Address, Ports, Said string
-	Log                          string // of the server, if it has ended
-}
-
-func (e *SilentError) Error() string {
-	if e.Log != "" {
-		return fmt.Sprintf("the server on %s ended before it was asked: %s", e.Server, e.Log)
-	}
-	return fmt.Sprintf("the server on %s does not answer at %s: %s. The usual cause is a firewall, which has to let %s "+
-		"through; infiniband_connectivity says whether ping gets there", e.Server, e.Address, e.Said, e.Ports)
-}
-
-// NoDeviceError says that perftest cannot open a device that the kernel shows.
-type NoDeviceError struct{ Host, Device, Said string }
-
-func (e *NoDeviceError) Error() string {
-	return fmt.Sprintf("perftest cannot open the RDMA device %s of %s, which the kernel shows. It goes through "+
-		"/dev/infiniband/uverbsN, which the module ib_uverbs makes, "+
-		"and through the card's user-space driver, which is in the package ibverbs-providers of Debian and Ubuntu and "+
-		"libibverbs of others. It says: %s", e.Device, e.Host, e.Said)
-}

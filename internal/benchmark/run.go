@@ -120,9 +120,15 @@ func (d Request) clientArgs(r Result) []string {
 func startError(server *hosts.Host, err error) error {
 	var exit *host.ExitError
 	if errors.As(err, &exit) && strings.Contains(exit.Stderr, "already loaded") {
-		return &BusyError{server.Name()}
+		return busy(server)
 	}
 	return fmt.Errorf("starting the server: %w", err)
+}
+
+// busy is the error of a host that is in another benchmark.
+func busy(h *hosts.Host) error {
+	return fmt.Errorf("another benchmark runs on %s. Two at the same time disturb each other. It ends by itself: %s has "+
+		"a time limit. Apply again then", h.Name(), Unit)
 }
 
 // stop ends the server also when ctx has ended. A unit that has ended by itself is
@@ -147,7 +153,11 @@ func (d Request) measure(ctx context.Context, server, client *hosts.Host, r *Res
 		case said == "":
 			return d.read(client, cmd, out, r)
 		case time.Now().After(deadline) || !isRefused(said):
-			return &SilentError{server.Name(), r.Pair.Addr.String(), d.ports(), said, d.serverEnd(ctx, server)}
+			if log := d.serverEnd(ctx, server); log != "" {
+				return fmt.Errorf("the server on %s ended before it was asked: %s", server.Name(), log)
+			}
+			return fmt.Errorf("the server on %s does not answer at %s: %s. The usual cause is a firewall, which has to let %s "+
+				"through; infiniband_connectivity says whether ping gets there", server.Name(), r.Pair.Addr, said, d.ports())
 		}
 		if err := poll.Pause(ctx, pause); err != nil {
 			return err
@@ -168,11 +178,14 @@ func (d Request) once(ctx context.Context, client *hosts.Host, cmd shellcmd.Comm
 	var exit *host.ExitError
 	if errors.As(err, &exit) {
 		if exit.Status == flock.Taken {
-			return nil, "", &BusyError{client.Name()}
+			return nil, "", busy(client)
 		}
 		text := strings.TrimSpace(exit.Stdout + "\n" + exit.Stderr)
 		if d.Test.RDMA && strings.Contains(text, "Unable to find the Infiniband/RoCE device") {
-			return nil, "", &NoDeviceError{client.Name(), device, strings.Join(strings.Fields(text), " ")}
+			return nil, "", fmt.Errorf("perftest cannot open the RDMA device %s of %s, which the kernel shows. It goes through "+
+				"/dev/infiniband/uverbsN, which the module ib_uverbs makes, and through the card's user-space driver, which is in "+
+				"the package ibverbs-providers of Debian and Ubuntu and libibverbs of others. It says: %s", device, client.Name(),
+				strings.Join(strings.Fields(text), " "))
 		}
 		if isRefused(text) || d.Test.Tool == "iperf3" && strings.HasPrefix(text, "{") {
 			answer.Stdout, err = []byte(exit.Stdout), nil

@@ -1,6 +1,7 @@
 package port
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,13 +32,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Settle <= 0 {
-		o.Settle = 15 * time.Second
-	}
-	if o.Poll <= 0 {
-		o.Poll = 500 * time.Millisecond
-	}
-	return o
+	return Options{cmp.Or(o.Settle, 15*time.Second), cmp.Or(o.Poll, 500*time.Millisecond)}
 }
 
 // notSet is the error on a port that did not become what was asked for, or of which nothing shows it.

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,13 +19,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netundo"
 )
 
-// Defaults of Options.
-const (
-	defaultConfirmTimeout = 90 * time.Second
-	defaultSettleTimeout  = 15 * time.Second
-	defaultPoll           = 300 * time.Millisecond
-)
-
 // Options tune how a change is confirmed; the zero value is what users get.
 type Options struct {
 	// ConfirmTimeout is how long the host waits for the confirmation over a new
@@ -38,16 +32,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.ConfirmTimeout <= 0 {
-		o.ConfirmTimeout = defaultConfirmTimeout
-	}
-	if o.SettleTimeout <= 0 {
-		o.SettleTimeout = defaultSettleTimeout
-	}
-	if o.Poll <= 0 {
-		o.Poll = defaultPoll
-	}
-	return o
+	return Options{cmp.Or(o.ConfirmTimeout, 90*time.Second), cmp.Or(o.SettleTimeout, 15*time.Second),
+		cmp.Or(o.Poll, 300*time.Millisecond)}
 }
 
 // Result is what Apply and Remove did.

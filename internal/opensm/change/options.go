@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/managed"
@@ -21,13 +22,7 @@ type Options struct {
 
 // withDefaults fills in what is left out.
 func (o Options) withDefaults() Options {
-	if o.ProofTimeout <= 0 {
-		o.ProofTimeout = 75 * time.Second
-	}
-	if o.Poll <= 0 {
-		o.Poll = 500 * time.Millisecond
-	}
-	return o
+	return Options{cmp.Or(o.ProofTimeout, 75*time.Second), cmp.Or(o.Poll, 500*time.Millisecond), o.Lab}
 }
 
 // Result is what Apply and Remove did. Its look is nil if the host could not be read after the change.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -17,17 +18,12 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
-// DataSource is infiniband_firmware_catalog. It needs no host and no configured provider.
-type DataSource struct{}
-
-// New returns the data source.
-func New() datasource.DataSource { return &DataSource{} }
-
-// Metadata implements datasource.DataSource.
-func (s *DataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_firmware_catalog"
+// New returns the data source. It needs no host and no configured provider.
+func New() datasource.DataSource {
+	return &session.ReadOnly[model]{Name: "infiniband_firmware_catalog", Describe: describe, Fill: fill}
 }
 
 type model struct {
@@ -66,15 +62,14 @@ const description = "Which firmware each board is to have, from a JSON file of t
 	"`boards` may be missing. With `cards` it says which image each card is to have, and which cards are behind. Nothing " +
 	"is changed, and no image is opened. Two images for one PSID are refused."
 
-// Schema implements datasource.DataSource.
-func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func describe() schema.Schema {
 	ofTarget := imageAttributes()
 	ofTarget["psid"] = schema.StringAttribute{Computed: true, CustomType: attribute.PSIDType{},
 		MarkdownDescription: "PSID of the image."}
 	ofTarget["from_psid"] = schema.StringAttribute{Computed: true, CustomType: attribute.PSIDType{},
 		MarkdownDescription: "PSID of the card now. Where it differs, the burn is a cross-flash, and needs its consent."}
 	ofTarget["from_version"] = version("Firmware version of the card now.")
-	resp.Schema = schema.Schema{
+	return schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
 			"file": schema.StringAttribute{Required: true,
@@ -130,23 +125,15 @@ func imageAttributes() map[string]schema.Attribute {
 	}
 }
 
-// Read reads the file, and compares the cards with it.
-func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var m model
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
+// fill reads the file, and compares the cards with it.
+func fill(_ context.Context, _ *session.DataSource, m *model, diags *diag.Diagnostics) bool {
 	name := attribute.ExpandHome(m.File.ValueString())
 	images, err := open(name)
 	if err == nil {
 		err = m.compare(images)
 	}
-	if err != nil {
-		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("file"), "use firmware catalogue "+name, err)
-		return
-	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	diagnostic.AddErrorAt(diags, path.Root("file"), "use firmware catalogue "+name, err)
+	return err == nil
 }
 
 func open(name string) (map[string]line, error) {

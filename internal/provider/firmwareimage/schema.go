@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	dsschema "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -66,8 +65,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	}
 }
 
-// Schema implements datasource.DataSource.
-func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func describe() dsschema.Schema {
 	attrs := map[string]dsschema.Attribute{
 		"id": dsschema.StringAttribute{Computed: true, MarkdownDescription: "The SHA-256 of the file."},
 		"source": dsschema.StringAttribute{Required: true, MarkdownDescription: sourceDescription,
@@ -97,7 +95,7 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 	for name, description := range texts {
 		attrs[name] = dsschema.StringAttribute{Computed: true, MarkdownDescription: description}
 	}
-	resp.Schema = dsschema.Schema{
+	return dsschema.Schema{
 		MarkdownDescription: "Reads and verifies a firmware image on the machine that runs Terraform, without any host or " +
 			"vendor tool. " +
 			"A file that is damaged, truncated, of another kind or not of the declared hash fails the plan with the offset of " +
