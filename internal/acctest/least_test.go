@@ -150,19 +150,26 @@ func TestLeast_leaves_to_a_restart(t *testing.T) {
 	})
 }
 
+// disturbedReset applies a reset of a ConnectX-4 whose host has a fault then.
+func disturbedReset(t *testing.T, fault labsim.FaultSpec) (*Lab, *Workspace, Config, Diags, error) {
+	t.Helper()
+	t.Parallel()
+	host := controlled(cx4(), card.FlagControlled)
+	w := startLaterChip(t, host, nil)
+	w.Run(host.Name, "modprobe mlx5_ib")
+	ws, cfg := w.Workspace(), w.leastConfig()
+	plan := cleanPlan(t, ws, cfg)
+	w.Machine(host.Name).Faults.Set(fault)
+	diags, err := ws.Apply(t.Context(), plan)
+	return w, ws, cfg, diags, err
+}
+
 // A reset that is killed at any of its steps is named, is not tried again, and ends by a restart.
 func TestLeast_killed_in_the_middle(t *testing.T) {
 	t.Parallel()
 	for step := 1; step <= 6; step++ {
 		t.Run(fmt.Sprint("before step ", step), func(t *testing.T) {
-			t.Parallel()
-			host := controlled(cx4(), card.FlagControlled)
-			w := startLaterChip(t, host, nil)
-			w.Run(host.Name, "modprobe mlx5_ib")
-			ws, cfg, m := w.Workspace(), w.leastConfig(), w.Machine(host.Name)
-			plan := cleanPlan(t, ws, cfg)
-			m.Faults.Set(labsim.FaultSpec{KillAtReset: step})
-			diags, err := ws.Apply(t.Context(), plan)
+			w, ws, cfg, diags, err := disturbedReset(t, labsim.FaultSpec{KillAtReset: step})
 			if err != nil || len(diags.Errors().Find("its reset failed", "mstfwreset was started, and something has killed it",
 				"The host was not restarted")) != 1 {
 				t.Fatalf("apply: %v\n%s", err, diags)
@@ -176,13 +183,13 @@ func TestLeast_killed_in_the_middle(t *testing.T) {
 				}
 				applyStep(t, ws, next, "")
 			case step == 4: // without a link nobody can read the flash
-				alone := mustPlan(t, w.Workspace(), Config{leastActivation(host.Name)})
+				alone := mustPlan(t, w.Workspace(), Config{leastActivation(cx4().Name)})
 				if len(next.Diags.Errors().Find("FW044", "If that was mstfwreset, the PCI link of the card "+
 					"may be down: restart the host")) != 1 || len(alone.Diags.Errors().Find("mstfwreset was started "+
 					"on the card, and was killed or has failed before the driver was back", "Restart host cx4 by hand")) != 1 {
 					t.Errorf("the plan:\n%s\n%s", next.Diags, alone.Diags)
 				}
-				w.Restart(host.Name)
+				w.Restart(cx4().Name)
 				mustApply(t, ws, cfg)
 			case step == 6: // it had ended
 				applyStep(t, ws, next, "")
@@ -193,7 +200,7 @@ func TestLeast_killed_in_the_middle(t *testing.T) {
 				}
 				applyStep(t, ws, next, "")
 			}
-			if got := w.Card(host.Name).Running().Version; got != [3]uint16{12, 28, 4706} {
+			if got := w.Card(cx4().Name).Running().Version; got != [3]uint16{12, 28, 4706} {
 				t.Errorf("running %v", got)
 			}
 			emptyPlan(t, ws, cfg)
@@ -206,15 +213,8 @@ func TestLeast_power_lost_in_the_middle(t *testing.T) {
 	t.Parallel()
 	for step := 1; step <= 6; step++ {
 		t.Run(fmt.Sprint("before step ", step), func(t *testing.T) {
-			t.Parallel()
-			host := controlled(cx4(), card.FlagControlled)
-			w := startLaterChip(t, host, nil)
-			w.Run(host.Name, "modprobe mlx5_ib")
-			ws, cfg, m := w.Workspace(), w.leastConfig(), w.Machine(host.Name)
-			plan := cleanPlan(t, ws, cfg)
-			m.Faults.Set(labsim.FaultSpec{PowerCutAtReset: step})
-			diags, err := ws.Apply(t.Context(), plan)
-			if err != nil || !diags.HasError() || m.Faults.Struck() != 1 {
+			w, ws, cfg, diags, err := disturbedReset(t, labsim.FaultSpec{PowerCutAtReset: step})
+			if err != nil || !diags.HasError() || w.Machine(cx4().Name).Faults.Struck() != 1 {
 				t.Fatalf("apply: %v\n%s", err, diags)
 			}
 			if said := diags.Errors(); len(said.Find("The host has started anew since the reset began",
@@ -222,7 +222,7 @@ func TestLeast_power_lost_in_the_middle(t *testing.T) {
 				t.Errorf("a power cut is not named:\n%s", said)
 			}
 			mustApply(t, ws, cfg)
-			if got, n := w.Card(host.Name).Running().Version, w.Boots(host.Name); got != [3]uint16{12, 28, 4706} || n != 2 {
+			if got, n := w.Card(cx4().Name).Running().Version, w.Boots(cx4().Name); got != [3]uint16{12, 28, 4706} || n != 2 {
 				t.Errorf("running %v after %d boots", got, n)
 			}
 			emptyPlan(t, ws, cfg)
@@ -245,18 +245,12 @@ func TestLeast_connection_lost(t *testing.T) {
 		{"Says how far the last reset", labsim.CutAfter, false},
 	} {
 		t.Run(c.holds+", "+string(c.when), func(t *testing.T) {
-			t.Parallel()
-			host := controlled(cx4(), card.FlagControlled)
-			w := startLaterChip(t, host, nil)
-			w.Run(host.Name, "modprobe mlx5_ib")
-			ws, cfg, m := w.Workspace(), w.leastConfig(), w.Machine(host.Name)
-			plan := cleanPlan(t, ws, cfg)
 			nth := 1
 			if !c.fails && strings.HasPrefix(c.holds, "Says") {
 				nth = 5 // the plan and the looks before the reset ask, too
 			}
-			m.Faults.Set(labsim.FaultSpec{ExecHolds: c.holds, CutAtExec: nth, CutWhen: c.when})
-			diags, err := ws.Apply(t.Context(), plan)
+			w, ws, cfg, diags, err := disturbedReset(t, labsim.FaultSpec{ExecHolds: c.holds, CutAtExec: nth, CutWhen: c.when})
+			m := w.Machine(cx4().Name)
 			mayFail := c.fails || c.when == labsim.CutDuring // the script may be slower than the looks that give it up
 			if err != nil || m.Faults.Struck() != 1 || diags.HasError() && !mayFail || c.fails && !diags.HasError() {
 				t.Fatalf("apply: %v, struck %d\n%s", err, m.Faults.Struck(), diags.Errors())
@@ -273,8 +267,8 @@ func TestLeast_connection_lost(t *testing.T) {
 					n++
 				}
 			}
-			if n != 1 || w.Boots(host.Name) != 1 {
-				t.Errorf("%d resets, %d boots", n, w.Boots(host.Name))
+			if n != 1 || w.Boots(cx4().Name) != 1 {
+				t.Errorf("%d resets, %d boots", n, w.Boots(cx4().Name))
 			}
 			emptyPlan(t, ws, cfg)
 		})

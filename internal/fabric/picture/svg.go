@@ -252,11 +252,11 @@ func (d *drawing) nowhere(b *box, ports []int) {
 	if text = "port " + text; len(ports) > 1 {
 		text = "ports " + text[len("port "):]
 	}
-	x, y, stub, at := b.x+b.w, b.y+b.h/2, "h34", point{b.x + b.w + 66, b.y + b.h/2}
+	x, y, way, at := b.x+b.w, b.y+b.h/2, "h34", point{b.x + b.w + 66, b.y + b.h/2}
 	if !b.node.Switch {
-		x, y, stub, at = b.x+14, b.y+b.h, "v16", point{b.x + b.w/2 - 12, b.y + b.h + 20}
+		x, y, way, at = b.x+14, b.y+b.h, "v16", point{b.x + b.w/2 - 12, b.y + b.h + 20}
 	}
-	d.put(`<path d="M%s %s %s" stroke="%s" stroke-width="2" stroke-dasharray="6 5"/>`, num(x), num(y), stub, colourDown)
+	d.put(`<path d="M%s %s %s" stroke="%s" stroke-width="2" stroke-dasharray="6 5"/>`, num(x), num(y), way, colourDown)
 	d.tag([]point{at}, text, colourDown)
 }
 
