@@ -22,7 +22,8 @@ const standardTimeout = 45 * time.Minute
 
 var _ session.WithImport = &Resource{}
 
-// Resource is infiniband_firmware.
+// Resource is infiniband_firmware. It has a plot of its own beside managed.CardResource: without an image it only
+// reads, a state that is settled stays as it is to the letter, and a destroy may burn what its plan has announced.
 type Resource struct{ session.Importable }
 
 // New returns the resource.
