@@ -4,35 +4,27 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 type model struct {
-	ID           types.String     `tfsdk:"id"`
-	CardID       attribute.CardID `tfsdk:"card_id"`
-	CardIdentity types.String     `tfsdk:"card_identity"`
-	BaseMAC      attribute.MAC    `tfsdk:"base_mac"`
-	BaseGUID     attribute.GUID   `tfsdk:"base_guid"`
-	NodeGUID     attribute.GUID   `tfsdk:"node_guid"`
-	SystemGUID   attribute.GUID   `tfsdk:"system_image_guid"`
-	PortGUIDs    types.Map        `tfsdk:"port_guids"`
-	MACs         types.Map        `tfsdk:"macs"`
-	Allow        types.Object     `tfsdk:"allow"`
-	Activation   types.String     `tfsdk:"activation"`
-	Timeouts     timeouts.Value   `tfsdk:"timeouts"`
-	attribute.Restart
+	managed.OnCard
 
-	Change         types.String `tfsdk:"change"`
-	Effective      types.Object `tfsdk:"effective"`
-	RebootRequired types.Bool   `tfsdk:"reboot_required"`
-	BackupPath     types.String `tfsdk:"backup_path"`
+	BaseMAC    attribute.MAC  `tfsdk:"base_mac"`
+	BaseGUID   attribute.GUID `tfsdk:"base_guid"`
+	NodeGUID   attribute.GUID `tfsdk:"node_guid"`
+	SystemGUID attribute.GUID `tfsdk:"system_image_guid"`
+	PortGUIDs  types.Map      `tfsdk:"port_guids"`
+	MACs       types.Map      `tfsdk:"macs"`
+	Effective  types.Object   `tfsdk:"effective"`
+	BackupPath types.String   `tfsdk:"backup_path"`
 }
 
 var effectiveTypes = map[string]attr.Type{

@@ -67,10 +67,7 @@ func (guids) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequ
 		safety.GUIDValues("", ib.PCIAddress{}, request, clash.Facts{}))
 }
 
-func (o object) Fields(m *model) managed.CardFields {
-	return managed.CardFields{CardID: m.CardID, Identity: &m.CardIdentity, Activation: &m.Activation, Change: &m.Change,
-		Restart: &m.Restart, Timeouts: m.Timeouts}
-}
+func (o object) Fields(m *model) *managed.OnCard { return &m.OnCard }
 
 func (o object) Known(config *model) bool { return config.known() }
 

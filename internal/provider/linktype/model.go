@@ -7,32 +7,24 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 type model struct {
-	ID           types.String     `tfsdk:"id"`
-	CardID       attribute.CardID `tfsdk:"card_id"`
-	CardIdentity types.String     `tfsdk:"card_identity"`
-	Ports        types.Map        `tfsdk:"ports"`
-	Allow        types.Object     `tfsdk:"allow"`
-	Activation   types.String     `tfsdk:"activation"`
-	Timeouts     timeouts.Value   `tfsdk:"timeouts"`
-	attribute.Restart
+	managed.OnCard
 
-	Change         types.String `tfsdk:"change"`
-	StoredIn       types.String `tfsdk:"stored_in"`
-	Effective      types.Map    `tfsdk:"effective"`
-	NextBoot       types.Map    `tfsdk:"next_boot"`
-	ByPlace        types.Map    `tfsdk:"by_place"`
-	RebootRequired types.Bool   `tfsdk:"reboot_required"`
+	Ports     types.Map    `tfsdk:"ports"`
+	StoredIn  types.String `tfsdk:"stored_in"`
+	Effective types.Map    `tfsdk:"effective"`
+	NextBoot  types.Map    `tfsdk:"next_boot"`
+	ByPlace   types.Map    `tfsdk:"by_place"`
 }
 
 // known reports whether everything that the verdict needs is known.

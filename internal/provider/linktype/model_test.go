@@ -14,6 +14,7 @@ import (
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -107,8 +108,8 @@ func TestAssessment_keeps(t *testing.T) {
 		"a restart is asked for now":         {now: gone, had: "ib", was: "none", becomes: "reboot"},
 		"it waited for a restart":            {now: gone, had: "eth", was: "reboot", becomes: "reboot"},
 	} {
-		s := &step{Found: tc.now, Config: &model{Activation: types.StringValue(cmp.Or(tc.becomes, "none"))},
-			State: &model{Effective: attribute.StringMap(map[string]string{"1": tc.had}), Activation: attribute.OrNull(tc.was)},
+		s := &step{Found: tc.now, Config: &model{OnCard: managed.OnCard{Activation: types.StringValue(cmp.Or(tc.becomes, "none"))}},
+			State: &model{Effective: attribute.StringMap(map[string]string{"1": tc.had}), OnCard: managed.OnCard{Activation: attribute.OrNull(tc.was)}},
 			Ask: ops.Ask{PlannedPSID: tc.planned,
 				Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeIB}}}}
 		if got := keeps(s); got != tc.keeps {

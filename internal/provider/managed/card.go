@@ -25,13 +25,18 @@ type CardKind struct {
 	Timeout time.Duration
 }
 
-// CardFields are the fields that all models of such resources have.
-type CardFields struct {
-	CardID               attribute.CardID
-	Identity, Activation *types.String
-	Change               *types.String
-	Restart              *attribute.Restart
-	Timeouts             timeouts.Value
+// OnCard are the attributes that all resources of what is stored in a card have. Models embed it.
+type OnCard struct {
+	ID           types.String     `tfsdk:"id"`
+	CardID       attribute.CardID `tfsdk:"card_id"`
+	CardIdentity types.String     `tfsdk:"card_identity"`
+	Allow        types.Object     `tfsdk:"allow"`
+	Activation   types.String     `tfsdk:"activation"`
+	Timeouts     timeouts.Value   `tfsdk:"timeouts"`
+	attribute.Restart
+
+	Change         types.String `tfsdk:"change"`
+	RebootRequired types.Bool   `tfsdk:"reboot_required"`
 }
 
 // CardObject is what only one kind of resource can do with a card. M is the model of the resource, Q
@@ -40,7 +45,7 @@ type CardFields struct {
 // changed, and a destroy leaves it as it is.
 type CardObject[M, Q, L, S any] interface {
 	Schema(ctx context.Context) schema.Schema
-	Fields(m *M) CardFields
+	Fields(m *M) *OnCard
 	// Known reports whether everything that the verdict needs is known.
 	Known(config *M) bool
 	// Look looks at what the card in s.At has.

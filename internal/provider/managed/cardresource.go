@@ -72,7 +72,7 @@ func (r *CardResource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.
 	s := &CardStep[M, Q, L, S]{Plan: &plan, Config: &config, State: &state, Exists: exists, Planning: true, Diags: diags}
 	was, is := r.object.Fields(&state), r.object.Fields(&plan)
 	if !r.ClaimCard(ctx, "plan "+r.kind.of(), is.CardID, req, diags) ||
-		!r.look(ctx, s, r.Prior(ctx, was.CardID, is.CardID, *was.Identity)) || session.LeftAlone(s.At, req, resp) {
+		!r.look(ctx, s, r.Prior(ctx, was.CardID, is.CardID, was.CardIdentity)) || session.LeftAlone(s.At, req, resp) {
 		return
 	}
 	if s.Held = exists && r.object.Holds(s); s.Held && r.object.Keeps(s) {
@@ -89,7 +89,7 @@ func (r *CardResource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.
 
 // announce says that the host will be restarted, where no attribute of the plan does.
 func (r *CardResource[M, Q, L, S]) announce(s *CardStep[M, Q, L, S]) {
-	shown := !s.Held && r.object.Fields(s.Plan).Restart.ShownAfter(*r.object.Fields(s.State).Restart)
+	shown := !s.Held && r.object.Fields(s.Plan).Restart.ShownAfter(r.object.Fields(s.State).Restart)
 	if !shown && s.Verdict.Activation == safety.ActivationReboot {
 		session.WarnRestart(s.Diags, s.At.Ref, r.object.Restarts(s))
 	}
@@ -105,7 +105,7 @@ func (r *CardResource[M, Q, L, S]) look(ctx context.Context, s *CardStep[M, Q, L
 		return false
 	}
 	what := "plan " + r.kind.of() + " " + ref.String()
-	*f.Activation, *f.Identity = types.StringValue(attribute.ActivationOf(*f.Activation)), record
+	f.Activation, f.CardIdentity = types.StringValue(attribute.ActivationOf(f.Activation)), record
 	if s.At = r.RecordedCard(ctx, f.CardID, record, what, s.Diags); s.At == nil {
 		return false
 	}
@@ -135,7 +135,7 @@ func (r *CardResource[M, Q, L, S]) assess(ctx context.Context, s *CardStep[M, Q,
 	if diagnostic.AddPlanned(ctx, s.Diags, r.kind.what(s.At.Ref), diagnostic.WithoutJobs(s.Verdict.Findings)) {
 		return nil, false
 	}
-	*r.object.Fields(s.Plan).Identity = s.At.Identity
+	r.object.Fields(s.Plan).CardIdentity = s.At.Identity
 	return r.object.Plan(ctx, s)
 }
 
@@ -156,7 +156,7 @@ func (r *CardResource[M, Q, L, S]) apply(ctx context.Context, c session.Change) 
 // found, which a saved plan has; a new object has none: its plan has shown the change, or nothing is compared.
 func (r *CardResource[M, Q, L, S]) write(ctx context.Context, c session.Change, s *CardStep[M, Q, L, S]) error {
 	f := r.object.Fields(s.Plan)
-	if !r.look(ctx, s, session.AsPlanned(*f.Identity)) {
+	if !r.look(ctx, s, session.AsPlanned(f.CardIdentity)) {
 		return nil
 	}
 	s.Becomes = r.object.Becomes(s)
@@ -176,7 +176,7 @@ func (r *CardResource[M, Q, L, S]) write(ctx context.Context, c session.Change, 
 	r.Planned.DoneCard(s.At.Ref)
 	c.NoteSeen(ctx, r.object.Seen(done))
 	diagnostic.AddNotes(c.Diags, diagnostic.Capital(r.kind.of())+" "+s.At.Ref.String(), notes)
-	*f.Restart = r.Restarted(ctx, *f.Restart, s.At)
+	f.Restart = r.Restarted(ctx, f.Restart, s.At)
 	r.object.Finish(s, done)
 	return nil
 }
@@ -200,7 +200,7 @@ func (r *CardResource[M, Q, L, S]) Read(ctx context.Context, req resource.ReadRe
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	f := r.object.Fields(&state)
-	at := r.ReadCard(ctx, r.kind.Thing, f.CardID, f.Identity, resp)
+	at := r.ReadCard(ctx, r.kind.Thing, f.CardID, &f.CardIdentity, resp)
 	if at == nil {
 		return
 	}
@@ -209,7 +209,7 @@ func (r *CardResource[M, Q, L, S]) Read(ctx context.Context, req resource.ReadRe
 		return
 	}
 	session.NoteSeen(ctx, resp.Private, r.object.Seen(found), &resp.Diagnostics)
-	*f.Activation = types.StringValue(attribute.ActivationOf(*f.Activation)) // null after an import
+	f.Activation = types.StringValue(attribute.ActivationOf(f.Activation)) // null after an import
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 

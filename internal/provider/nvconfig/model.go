@@ -5,32 +5,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/nvconfig"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 type model struct {
-	ID           types.String     `tfsdk:"id"`
-	CardID       attribute.CardID `tfsdk:"card_id"`
-	CardIdentity types.String     `tfsdk:"card_identity"`
-	Settings     types.Map        `tfsdk:"settings"`
-	OnDestroy    types.String     `tfsdk:"on_destroy"`
-	Allow        types.Object     `tfsdk:"allow"`
-	Activation   types.String     `tfsdk:"activation"`
-	Timeouts     timeouts.Value   `tfsdk:"timeouts"`
-	attribute.Restart
+	managed.OnCard
 
-	Change         types.String `tfsdk:"change"`
-	Default        types.Map    `tfsdk:"default"`
-	Current        types.Map    `tfsdk:"current"`
-	NextBoot       types.Map    `tfsdk:"next_boot"`
-	RebootRequired types.Bool   `tfsdk:"reboot_required"`
+	Settings  types.Map    `tfsdk:"settings"`
+	OnDestroy types.String `tfsdk:"on_destroy"`
+	Default   types.Map    `tfsdk:"default"`
+	Current   types.Map    `tfsdk:"current"`
+	NextBoot  types.Map    `tfsdk:"next_boot"`
 }
 
 // seen is what is kept beside the state: what the last look has found, and what the last apply was asked
