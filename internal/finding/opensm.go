@@ -91,8 +91,8 @@ var (
 		Title: "The subnet prefix is not in force", Attribute: "subnet_prefix",
 		Meaning: "On ConnectX-4 and later (mlx5) Linux 6.1 and 6.8 are reported to keep the GIDs at fe80::/64, whatever " +
 			"opensm says. Linux 4.19 and ConnectX-3 are reported to work (linux-rdma/opensm issue 36).",
-		WayOut: "Leave subnet_prefix out, or use a ConnectX-3 on that fabric. Programs that choose a fabric by its prefix may " +
-			"confuse two fabrics."}
+		WayOut: "Leave subnet_prefix out, or use a ConnectX-3 on that fabric. Programs that choose a fabric by its prefix " +
+			"may confuse two fabrics."}
 	CompetitionUnknown = &Rule{Code: "SM028", Severity: Warn, Title: "Provider could not check for another subnet manager",
 		Attribute: "priority",
 		Meaning: "The fabric gave no reliable answer. There may be a subnet manager that Terraform does not manage. " +

@@ -345,3 +345,14 @@ func (s *Snapshot) AnyJobMayRun() bool {
 	}
 	return false
 }
+
+// MountOf is the file system that has a path; not ok if that is not known.
+func (s *Snapshot) MountOf(file string) (m Mount, ok bool) {
+	for _, one := range s.Mounts {
+		within := one.Path == "/" || file == one.Path || strings.HasPrefix(file, one.Path+"/")
+		if within && len(one.Path) > len(m.Path) {
+			m, ok = one, true
+		}
+	}
+	return m, ok
+}

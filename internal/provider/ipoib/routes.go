@@ -36,7 +36,8 @@ func routesAttribute() schema.Attribute {
 }
 
 // network takes a network in canonical form, because a set compares text.
-var network = attribute.CheckText{Described: "a network with its prefix length", Wrong: func(text string) (_, problem string) {
+var network = attribute.CheckText{Described: "a network with its prefix length", Wrong: func(text string) (_,
+	problem string) {
 	p, err := netip.ParsePrefix(text)
 	switch {
 	case err != nil:

@@ -89,7 +89,7 @@ func (r *CardResource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.
 
 // announce says that the host will be restarted, where no attribute of the plan does.
 func (r *CardResource[M, Q, L, S]) announce(s *CardStep[M, Q, L, S]) {
-	shown := !s.Held && r.object.Fields(s.Plan).Restart.ShownAfter(r.object.Fields(s.State).Restart)
+	shown := !s.Held && r.object.Fields(s.Plan).ShownAfter(r.object.Fields(s.State).Restart)
 	if !shown && s.Verdict.Activation == safety.ActivationReboot {
 		session.WarnRestart(s.Diags, s.At.Ref, r.object.Restarts(s))
 	}

@@ -25,12 +25,14 @@ func (d *Data) OnTwoFabrics(ctx context.Context, a, b attribute.PortRef) bool {
 	if !ok || !too || a.GUID == b.GUID {
 		return false
 	}
-	// A port that is not Active may show what an earlier subnet manager has set.
+	return addressedApart(one, two) || d.misses(ctx, snap, a.GUID, b.GUID)
+}
+
+// addressedApart reports whether two ports have addresses that one fabric does not have. A port that is not Active may
+// show what an earlier subnet manager has set.
+func addressedApart(one, two inventory.Port) bool {
 	served := func(p inventory.Port) bool { return p.State == "Active" && p.LID != 0 && p.SMLID != 0 }
-	if served(one) && served(two) && (one.LID == two.LID || one.SMLID != two.SMLID || one.Prefix != two.Prefix) {
-		return true
-	}
-	return d.misses(ctx, snap, a.GUID, b.GUID)
+	return served(one) && served(two) && (one.LID == two.LID || one.SMLID != two.SMLID || one.Prefix != two.Prefix)
 }
 
 // cardsApart names the fabrics of a card with these GUIDs and of another one, if the configuration says them of all their
