@@ -29,28 +29,15 @@ func TestHouse_packages_are_rooms(t *testing.T) {
 	}
 }
 
-// knotted are the packages with more references upwards, and how many they may have.
-// They may only get fewer; one that needs no exception any more leaves the list.
-var knotted = map[string]int{
-	"hca/activation": 2,
-}
-
 func TestHouse_references_run_downwards(t *testing.T) {
 	h, err := product()
 	if err != nil {
 		t.Fatal(err)
 	}
-	needed := map[string]bool{}
 	for _, f := range h.floors() {
-		needed[f.name] = f.tooMany()
-		if f.tooMany() && f.upwards > knotted[f.name] {
-			t.Errorf("%s: %d of %d references between files run upwards; at most %d %%, or %d. Move what both sides need below "+
-				"them: %s", f.name, f.upwards, f.all, maxUpwards, knotted[f.name], strings.Join(f.pairs, ", "))
-		}
-	}
-	for name := range knotted {
-		if !needed[name] {
-			t.Errorf("%s needs no exception any more: take it out of knotted", name)
+		if f.tooMany() {
+			t.Errorf("%s: %d of %d references between files run upwards; at most %d %%. Move what both sides need below "+
+				"them: %s", f.name, f.upwards, f.all, maxUpwards, strings.Join(f.pairs, ", "))
 		}
 	}
 	for _, w := range ways {
