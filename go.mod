@@ -27,6 +27,8 @@ require (
 	mvdan.cc/sh/v3 v3.14.1
 )
 
+require github.com/ulikunitz/xz v0.5.17
+
 require (
 	github.com/agext/levenshtein v1.2.3 // indirect
 	github.com/apparentlymart/go-textseg/v15 v15.0.0 // indirect

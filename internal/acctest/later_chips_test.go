@@ -571,6 +571,12 @@ func laterFindings() []findingCase {
 			says: []string{"Mellanox MCX456A-ECAT with 2 (PSMN script)", "Mellanox MCX455A-ECAT with 1"}, config: plain},
 		{code: "FW084", at: "image_id", hosts: one(func(h *labs.Host) { *h = controlled(*h, card.FlagControlled) }),
 			says: []string{"no signature"}, config: plain},
+		{code: "FW085", at: "image_id", hosts: one(func(h *labs.Host) { *h = controlled(*h, card.FlagControlled) }),
+			says: []string{"has no signature"}, prepare: func(w *Lab) { w.lockDown("cx4") },
+			config: func(w *Lab) Config {
+				back := controlledCX4(card.PSIDCX4, devlinkOld)
+				return w.devlinkConfig(card.CX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), back, nil)
+			}},
 		{code: "FW061", at: "card_id",
 			hosts:  one(func(h *labs.Host) { *h = controlledCX6() }),
 			says:   []string{"ConnectX-6", "has no signature"},

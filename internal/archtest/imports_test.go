@@ -86,7 +86,7 @@ safety/release: -context -os -os/exec
 safety/rollback: fact finding ib inventory -context -os -os/exec
 safety/runbook: ib inventory -context -os -os/exec
 shellcmd: +al.essio.dev/pkg/shellescape -context -os -os/exec
-tool: fact ib inventory shellcmd tool +github.com/goccy/go-yaml -context -os -os/exec
+tool: fact ib inventory shellcmd tool +github.com/goccy/go-yaml +github.com/ulikunitz/xz -context -os -os/exec
 atomicfile: -context -os/exec
 poll: -os -os/exec
 memo: -os -os/exec
@@ -105,7 +105,7 @@ fabric: explain fact ib shellcmd host tool inventory
 connectivity: host tool inventory hosts
 rdma: fact ib shellcmd host tool inventory -os/exec
 fabric/picture: fabric
-hca/image: ib fwimage safety shellcmd host tool inventory hca/cards
+hca/image: ib fwimage safety shellcmd host tool inventory hca/cards hca/journal
 hca/journal: fact ib safety inventory -context -os -os/exec
 hca/cards: explain changes fact finding ib safety shellcmd host hosts tool inventory platform hca/journal poll
 hca/activation: safety finding shellcmd host tool inventory platform hca/cards hca/journal
@@ -150,7 +150,7 @@ command/rollout: command provider/diagnostic
 command/watch: hca/cards hca/journal hca/record host poll provider/diagnostic command command/target +golang.org/x/term -os/exec
 command/target: command host hosts shellcmd provider/diagnostic +golang.org/x/term -os/exec
 command/adopt: boards explain command command/target host inventory provider/adoption provider/diagnostic +framework -os/exec
-labsim: labsim +golang.org/x/crypto +github.com/pkg/sftp +mvdan.cc/sh/v3 +github.com/goccy/go-yaml
+labsim: labsim +golang.org/x/crypto +github.com/pkg/sftp +mvdan.cc/sh/v3 +github.com/goccy/go-yaml +github.com/ulikunitz/xz
 labsim/synth: ib -context -os -os/exec
 labsim/card: labsim/synth ib
 labsim/registers: labsim/card -context -os -os/exec

@@ -107,6 +107,12 @@ var (
 		WayOut: "If a signed image with the PSID of the card does what you want, use that. Until the card is started anew, " +
 			"its firmware tells mstflint the version from before, and its GUIDs cannot be set: with infiniband_guids, write " +
 			"activation = \"reboot\" here."}
+	ImageNotForDriver = &Rule{Code: "FW085", Severity: Refuse, Title: "Driver of the card cannot write the image",
+		Attribute: "image_id",
+		Meaning: "No tool reaches the card, so its driver has the firmware write the image (devlink). That firmware takes " +
+			"signed images with the PSID of the card.",
+		WayOut: "Use a signed image with the PSID of the card, as image and as rollback image. For another PSID, install " +
+			"mstflint and start the host without kernel lockdown."}
 	FlashNotAsWritten = &Rule{Code: "FW090", Severity: Refuse,
 		Title:     "Flash holds other firmware than the configuration says",
 		Attribute: "flash_version",

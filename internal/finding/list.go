@@ -23,7 +23,8 @@ var Families = []Family{
 		MstflintMissing, MstflintUnsuitable, CardOtherFunction, RunningUnknown,
 		FlashUnverified, MstflintUnproven, CardWithoutDriver, UpdateMethodUnknown, FlashDividedOtherwise,
 		ChipUnproven, RestartIntoDamagedFlash, BootROMNotKept, BootROMRemoved, CardExchanged, CardUndecided, CardMoved,
-		CardWithoutSerialNumber, BurnBypassesFirmware, FlashNotAsWritten, ImageNotApproved,
+		CardWithoutSerialNumber, BurnBypassesFirmware, ImageNotForDriver, FlashNotAsWritten,
+		ImageNotApproved,
 	}},
 	{"BK", "Backups", "The old firmware is kept on the operator's machine before anything is written.", []*Rule{
 		BackupUnproven, BackupDirNotSet, BackupMissing, BackupDamaged, BackupOfOtherCard, FlashChangedSinceBurn,

@@ -60,8 +60,8 @@ var (
 		WayOut: "If the other branch is wanted, write into the resource:"}
 	RollbackDiffers = &Rule{Code: "FW037", Severity: Refuse, Title: "Rollback image is not what the card has",
 		Attribute: "rollback_image_id",
-		Meaning: "Secure firmware cannot be read back. The only way back is an image of what is in flash now. This one " +
-			"differs from what the card says of itself.",
+		Meaning: "Nobody can read the flash: its firmware is secure, or no tool reaches the card. The only way back is an " +
+			"image of what is in flash now. This one differs from what the card says of itself.",
 		WayOut: "Declare the vendor's image of what the card has with an infiniband_firmware_image. If an image waits for " +
 			"a restart, restart the host first."}
 	RollbackClosed = &Rule{Code: "FW038", Severity: Refuse, Title: "Burn would close the way back", Attribute: "image_id",
@@ -70,8 +70,8 @@ var (
 		WayOut: "Use an image of the same security version. The tool of the vendor takes the other one."}
 	FlashWithoutCopy = &Rule{Code: "FW039", Severity: NeedsConsent, Title: "No copy of the flash can be made",
 		Attribute: "rollback_image_id", Consent: "without_copy",
-		Meaning: "Secure firmware lets nobody read the flash. The rollback image may be other bytes than those in flash, " +
-			"and the firmware may refuse to go back to it.",
+		Meaning: "Nobody can read the flash: its firmware is secure, or no tool reaches the card. The rollback image may be " +
+			"other bytes than those in flash, and the firmware may refuse to go back to it.",
 		WayOut: "If you accept that, write into the resource:"}
 	BootROMNotKept = &Rule{Code: "FW070", Severity: Refuse, Title: "Boot ROM of the card cannot be kept",
 		Attribute: "boot_rom",

@@ -23,7 +23,13 @@ func (r *tocReader) readFS3() error {
 	if _, ok := r.seen[tocMfgInfo]; !ok {
 		return badFormat(r.tableAt, "no section MFG_INFO")
 	}
-	r.img.End = r.fs3End()
+	r.img.End = r.lastByte(true)
+	r.img.firmware = r.lastByte(false)
+	for _, e := range r.entries {
+		if e.device {
+			r.img.ofDevice = append(r.img.ofDevice, e.at)
+		}
+	}
 	return nil
 }
 
@@ -86,11 +92,14 @@ func (r *tocReader) fs3Table() error {
 	return badFormat(first, "no table of contents (ITOC)")
 }
 
-// fs3End is the end of the last section. The firmware itself usually ends far
+// lastByte is the end of the last section, that of the device or not. The firmware itself usually ends far
 // before the data of the device.
-func (r *tocReader) fs3End() int64 {
+func (r *tocReader) lastByte(device bool) int64 {
 	end := int64(0)
 	for _, e := range r.entries {
+		if e.device && !device {
+			continue
+		}
 		at := e.addr
 		if !e.absolute {
 			at = r.physical(e.addr)

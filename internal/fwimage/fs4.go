@@ -55,7 +55,7 @@ func (r *tocReader) readFS4() error {
 		}
 	}
 	// The table of device data ends the flash, so all of it belongs to the image.
-	r.img.End, r.img.HeaderCRC = int64(len(r.data)), true
+	r.img.End, r.img.HeaderCRC, r.img.firmware = int64(len(r.data)), true, r.lastByte(false)
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package fwimage
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -88,7 +90,25 @@ type Image struct {
 	Warnings []string
 
 	sections []section
+	firmware int64   // bytes of FS3 and FS4 without device data
+	ofDevice []int64 // entries of device data in the table of FS3, from the image's start
 }
+
+// Component is what the firmware of a card takes of an image file, which begins with its image: all up to the last
+// section, with ones in place of the signature and of the entries of device data, which the firmware fills in (as
+// mstflint 4.21 sends it). FS3 and FS4 only.
+func (img *Image) Component(file []byte) []byte {
+	c := slices.Clone(file[:img.firmware])
+	blank := bytes.Repeat([]byte{0xff}, tocEntryBytes)
+	copy(c[:signatureBytes], blank)
+	for _, at := range img.ofDevice {
+		copy(c[at:], blank)
+	}
+	return c
+}
+
+// signatureBytes is the length of what an image begins with.
+const signatureBytes = 16
 
 func (img *Image) warn(s string) { img.Warnings = append(img.Warnings, s) }
 

@@ -41,6 +41,7 @@ type Firmware struct {
 	Rollback *safety.ImageFacts
 	// Restore is set if the image is a backup that goes back; see Restore.
 	Restore *safety.RestoreFacts
+	packed  journal.Package // where only the driver of the card reaches it
 }
 
 // FirmwareState is what was read back about a card's firmware.
@@ -107,8 +108,11 @@ func (o *Ops) AssessFirmware(ctx context.Context, f Firmware) (cards.Assessment,
 		return cards.Assessment{}, err
 	}
 	a := o.Assess(f.Card, l)
-	if a.Card.Secure() {
+	if a.Card.WithoutCopy() {
 		a.Card.Rollback = f.Rollback
+	}
+	if a.Card.ByDriver() {
+		a.Card.HWID = fact.Known(a.Card.Chip.Silicon(f.Image.HWIDs))
 	}
 	if worthInspecting(a, f) {
 		if err = o.Inspect(ctx, f.Card.Host, &a.Card); err != nil {
@@ -180,10 +184,14 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 
 // burn writes the image.
 func (o *Ops) burn(ctx context.Context, f Firmware, a cards.Assessment, work *Work) error {
-	if err := f.imageStaged(ctx); err != nil {
+	err := f.imageStaged(ctx)
+	if err == nil && a.Card.ByDriver() {
+		f.packed, err = image.StagePackage(ctx, f.Card.Host, f.Image.SHA256)
+	}
+	if err != nil {
 		return err
 	}
-	err := o.write(ctx, f, a, work)
+	err = o.write(ctx, f, a, work)
 	if err == nil && a.Card.Rollback != nil {
 		work.Did = append(work.Did, "The backup is a fingerprint: the rollback image, and no copy of the flash.")
 	}
@@ -246,6 +254,11 @@ func (f Firmware) entry(v safety.Verdict, before safety.CardFacts) (journal.Entr
 			Answers: len(v.Answers)})
 	if err != nil {
 		return journal.Entry{}, fmt.Errorf("build the burn of %s: %w", f.Card.ID(), err)
+	}
+	if before.ByDriver() {
+		return journal.Entry{Kind: journal.Burn, After: v.To, Restore: f.Restore != nil, Package: f.packed,
+			Image: journal.Image{Path: path, SHA256: f.Image.SHA256, Checksum: f.Image.Checksum},
+			Argv:  image.SendPackage(f.Card.PCI, f.Image.SHA256).Argv()}, nil
 	}
 	e := journal.Entry{
 		Kind: journal.Burn, After: v.To, Image: journal.Image{Path: path, SHA256: f.Image.SHA256, Checksum: f.Image.Checksum},

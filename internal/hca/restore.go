@@ -63,7 +63,7 @@ func (o *Ops) restoreRequest(ctx context.Context, r Restore) (Firmware, backup.B
 	case err == nil:
 		facts.Path, facts.Other = b.Dir, b.Other(l)
 		facts.Damaged, facts.Unproven = r.compareSums(b, l.Snap.Host, ReadFirmware(l).Backups[r.Backup])
-		facts.Unproven = cmp.Or(facts.Unproven, r.fingerprint(b))
+		facts.Unproven = cmp.Or(facts.Unproven, r.fingerprint(b, l.Facts.WithoutCopy()))
 		f.Rollback = r.Burned
 		f.Image = image.Facts(b.File(), b.Record.SHA256, "", b.Record.Size, b.Image, nil)
 	case !errors.As(err, &bad):
@@ -93,14 +93,14 @@ func (r Restore) compareSums(b backup.Backup, host, journal string) (damaged, un
 }
 
 // fingerprint says why a backup that was not read from the flash is not burned; empty: nothing is against it.
-func (r Restore) fingerprint(b backup.Backup) string {
+func (r Restore) fingerprint(b backup.Backup, withoutCopy bool) string {
 	switch {
 	case !b.Record.Fingerprint():
 		return ""
 	case r.Declared != b.Record.SHA256:
 		return "it is the rollback image of a card whose flash nobody can read, and rollback_image_id does " +
 			"not name it any more"
-	case r.Burned == nil:
+	case r.Burned == nil && withoutCopy:
 		return "the image that was burned over it is not on the host any more, and with it the only way back from this step"
 	}
 	return ""

@@ -87,6 +87,17 @@ func IsVirtualFunction(device uint16) bool { return slices.Contains(virtualFunct
 // Chips are the chips of the table.
 func Chips() []Chip { return slices.Clone(chips) }
 
+// Silicon is the one of some hardware ids that is of the chip, of whatever revision; if there is none, one that none
+// of them equals.
+func (c Chip) Silicon(of []HWID) HWID {
+	for _, h := range of {
+		if h.ID == c.HWID {
+			return h
+		}
+	}
+	return HWID{ID: c.HWID}
+}
+
 // ChipByHWID finds the chip by the id part of its hardware id.
 func ChipByHWID(h HWID) (Chip, bool) {
 	for _, c := range chips {

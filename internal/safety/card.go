@@ -80,8 +80,8 @@ func wayOutWithBackup(f finding.Finding, card CardFacts) finding.Finding {
 
 func toolFindings(card CardFacts, host HostFacts) []finding.Finding {
 	if !host.MSTFlint.Present {
-		return []finding.Finding{finding.MstflintMissing.Find("No mstflint on %s's PATH",
-			host.Host).WithWayOut(host.Support.mstflint(card))}
+		return []finding.Finding{card.byDriver(finding.MstflintMissing.Find("No mstflint on %s's PATH",
+			host.Host).WithWayOut(host.Support.mstflint(card)))}
 	}
 	grade, why := release.Check("mstflint", host.MSTFlint.Version, card.Chip.Format)
 	switch grade {

@@ -33,7 +33,7 @@ func Firmware(in FirmwareInput) Verdict {
 	}
 	v.Findings = slices.Concat(v.Findings, writable(in),
 		stagedFindings(in.Card, finding.FlashNotRunning, in.Request.UnprovenFlash), identity(in.Card, in.Lab))
-	if in.Card.ReadFlash() != nil {
+	if in.Card.FlashKnown() {
 		v.ROM = bootrom.Of(in.bootROM())
 		v.Findings = append(append(v.Findings, match(in)...), bootrom.Check(in.bootROM())...)
 	}
@@ -49,12 +49,16 @@ func Firmware(in FirmwareInput) Verdict {
 // writable gives the findings on the flash and on the way to it.
 func writable(in FirmwareInput) []finding.Finding {
 	card := in.Card
-	if card.Secure() && card.Rollback != nil && card.firmwareUpdates() && release.ChipUnproven(card.Chip.Name) == "" {
+	byFirmware := card.Secure() && card.firmwareUpdates() || card.ByDriver()
+	if byFirmware && card.Rollback != nil && release.ChipUnproven(card.Chip.Name) == "" {
 		if bad := Image(*card.Rollback); len(bad) > 0 {
 			return bad
 		}
 		return rollback.Check(rollback.Input{Card: card.token(), Flash: card.InFlash(), HWID: card.HWID,
 			Now: card.Rollback.compared(), New: in.Image.compared(), Consent: in.Request.WithoutCopy})
+	}
+	if card.ByDriver() && card.Rollback == nil {
+		return nil // what keeps mstflint from the card refuses, and names the way out
 	}
 	found := rewritable(card)
 	if card.ReadFlash() != nil {
@@ -118,6 +122,9 @@ func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 // bootROM is what decides which boot ROM the card has afterwards.
 func (in FirmwareInput) bootROM() bootrom.Input {
 	flash := in.Card.InFlash()
+	if back := in.Card.Rollback; in.Card.ByDriver() && back != nil { // it stands for what nobody can read
+		flash.ROM, flash.ProductVersion = back.ROM, back.Product
+	}
 	return bootrom.Input{Later: laterChip(in.Card), Flash: bootrom.Has{ROM: flash.ROM, Product: flash.ProductVersion},
 		Image: bootrom.Has{ROM: in.Image.ROM, Product: in.Image.Product}, Want: in.Request.BootROM}
 }

@@ -66,6 +66,14 @@ var firmwareCases = []struct {
 		runsPSID(&in.Card, psidEN)
 		in.Request.PSIDChange = &Change[ib.PSID]{From: psidEN, To: psidVPI}
 	}},
+	{"FW085", finding.Refuse, "image of another board by the driver", func(in *FirmwareInput) {
+		laterCard(in, 0x1013)
+		in.Image.Controlled, in.Card.Flash.ByDriver, in.Card.Flash.PSID = true, true, psidEN
+		back := in.Image
+		in.Card.Rollback = &back
+		runsPSID(&in.Card, psidEN)
+		in.Request.PSIDChange = &Change[ib.PSID]{From: psidEN, To: psidVPI}
+	}},
 	{"FW059", finding.Refuse, "update method not known",
 		func(in *FirmwareInput) { laterCard(in, 0x1017).UpdateMethod = "" }},
 	{"FW060", finding.Refuse, "other slots", func(in *FirmwareInput) {

@@ -47,10 +47,25 @@ func bootable(card CardFacts) []finding.Finding {
 // Secure reports whether the firmware of a card lets no tool read the flash.
 func (c CardFacts) Secure() bool { return securityAttributes(c.InFlash().SecurityAttrs) != "" }
 
+// WithoutCopy reports whether no copy of the flash can be made: its firmware or the kernel lets no tool read it.
+func (c CardFacts) WithoutCopy() bool { return c.Secure() || c.ByDriver() }
+
+// byDriver is a finding on what keeps mstflint from a card: no obstacle where the driver has the firmware write an image.
+func (c CardFacts) byDriver(f finding.Finding) finding.Finding {
+	switch {
+	case c.ByDriver() && c.Rollback != nil:
+		return f.AsGranted("The driver of the card has its firmware write the image (devlink), since mstflint cannot")
+	case c.ByDriver():
+		f.WayOut += " Or name an image of what the card has as `rollback_image_id`: then its driver has the firmware write " +
+			"the new one (devlink)."
+	}
+	return f
+}
+
 // GuardsItself reports whether the firmware of a card, or the kernel, keeps mstflint from its flash, so that no tool
 // may be able to verify it from outside. Nobody writes it past that firmware (FW042, FW061).
 func (c CardFacts) GuardsItself() bool {
-	return c.Secure() || c.ByDriver() || release.CopyUnproven(c.Chip.Name) != "" || release.OnlyByFirmware(c.Chip.Name) != ""
+	return c.WithoutCopy() || release.CopyUnproven(c.Chip.Name) != "" || release.OnlyByFirmware(c.Chip.Name) != ""
 }
 
 // mayNotStart reports whether what was read of a flash speaks against a restart. One that

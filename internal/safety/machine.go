@@ -22,7 +22,9 @@ func machine(card CardFacts, host HostFacts, need int64) []finding.Finding {
 	if host.Observe {
 		found = append(found, hostcheck.OnlyRead(host.Host))
 	}
-	found = append(found, hostcheck.Lockdown(&host.Snapshot, card.ReadFlash() != nil)...)
+	for _, f := range hostcheck.Lockdown(&host.Snapshot, card.ReadFlash() != nil) {
+		found = append(found, card.byDriver(f))
+	}
 	found = append(found, hostcheck.Battery(&host.Snapshot)...)
 	found = append(found, hostcheck.Programs(&host.Snapshot)...)
 	found = append(found, hostcheck.Jobs(&host.Snapshot, card.PCI)...)
@@ -177,7 +179,7 @@ func BackupDoubts(card CardFacts, b *BackupFacts) (doubts []string) {
 		ok   bool
 		what string
 	}{
-		{b.ToolVerified, "mstflint does not verify it"},
+		{b.ToolVerified || card.ByDriver(), "mstflint does not verify it"},
 		{b.Parsed, "the copy on the operator's machine does not verify"},
 		{b.PSID == card.InFlash().PSID, fmt.Sprintf("it holds PSID %q, the card has %q", b.PSID, card.InFlash().PSID)},
 		{b.FW == card.InFlash().FW, fmt.Sprintf("it holds version %s, the card has %s", b.FW, card.InFlash().FW)},

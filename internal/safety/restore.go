@@ -33,7 +33,7 @@ func restore(in FirmwareInput) Verdict {
 	in.Request.UnprovenFlash = r.Left.FW.String() // what ran before it is what is written back
 	v := Firmware(in)
 	for i := range v.Findings {
-		v.Findings[i] = atDestroy(v.Findings[i])
+		v.Findings[i] = finding.AtDestroy(v.Findings[i])
 	}
 	return v
 }
@@ -63,19 +63,6 @@ func (r RestoreFacts) refusals(in FirmwareInput) []finding.Finding {
 
 func describeFlash(f ib.Firmware) string {
 	return fmt.Sprintf("%s %s", cmp.Or(f.PSID, "no PSID"), f.FW)
-}
-
-// atDestroy rewrites a finding for a destroy: there is no configuration that it could
-// point at.
-func atDestroy(f finding.Finding) finding.Finding {
-	f.Attribute = ""
-	if !f.Asks() {
-		f.Consent = "" // the restore itself is the consent to change firmware back
-	} else {
-		f.WayOut = "If that is acceptable, write the line below into the resource and apply, so that the state holds it. " +
-			"Then destroy. To leave the firmware as it is, write on_destroy = \"keep\" and apply first."
-	}
-	return f
 }
 
 // backupSpace is what two reads of a flash need at most: 16 MiB is the largest
@@ -129,20 +116,4 @@ func readable(card CardFacts) []finding.Finding {
 		}
 	}
 	return found
-}
-
-// DestroyGoesOn turns the finding on a flash that a destroy has written back, and that
-// the card does not run yet, into a warning. The engines plan the configuration before
-// a destroy, and an error there would end it. The verdict of an apply still refuses.
-func DestroyGoesOn(findings []finding.Finding) []finding.Finding {
-	out := slices.Clone(findings)
-	for i := range out {
-		if f := &out[i]; f.Rule == finding.FlashNotRunning {
-			f.Severity = finding.Warn
-			f.Evidence += " A destroy wrote back the firmware that is in flash, and the host was not restarted."
-			f.WayOut = "Destroy again to go on: the host is restarted then. To keep the resource instead, restart the host " +
-				"so that the card runs what is in flash, and plan again. An apply before that is refused."
-		}
-	}
-	return out
 }

@@ -111,7 +111,7 @@ func TestRestore_waits_for_a_running_job(t *testing.T) {
 }
 
 func TestRestore_consent_that_needs_an_apply_says_so(t *testing.T) {
-	f := atDestroy(finding.Finding{Rule: finding.SessionOverCard, Severity: finding.NeedsConsent,
+	f := finding.AtDestroy(finding.Finding{Rule: finding.SessionOverCard, Severity: finding.NeedsConsent,
 		Attribute: finding.Allow, Consent: `management_path = ["enp1s0"]`})
 	if f.Attribute != "" || !strings.Contains(f.WayOut, "apply, so that the state holds it") || f.Consent == "" {
 		t.Errorf("%+v", f)

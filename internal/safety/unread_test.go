@@ -522,7 +522,7 @@ func TestUnread_restart(t *testing.T) {
 var noFact = map[string]string{
 	"FW001 FW003 FW004 FW005 FW006 FW007 FW009 FW010 FW011 FW012 FW014 FW015 FW016": "the file of the image, which is read here; one that cannot be read is FW001",
 	"FW020 FW021 FW030": "the hardware id, which is FW022 if unknown",
-	"FW023 FW026 FW033 FW034 FW035 FW037 FW042 FW046 FW047 FW070 FW071 FW084 FW090 FW091": "the query of the flash, which is FW044 if it fails",
+	"FW023 FW026 FW033 FW034 FW035 FW037 FW042 FW046 FW047 FW070 FW071 FW084 FW085 FW090 FW091": "the query of the flash, which is FW044 if it fails",
 	"FW049 GU006 GU016":             "the identity of other cards; a host that does not answer is named by a warning of its own",
 	"FW038 FW039":                   "the rollback image, which is held to the card before (FW037)",
 	"FW040 FW041 FW054 FW058 LT005": "the PCI id, without which the collection fails as a whole",

@@ -104,6 +104,9 @@ func (b *Store) Keep(ctx context.Context, c cards.Card, l *cards.Look,
 	if !kept.TwoReadsEqual {
 		return kept, nil
 	}
+	if !l.Snap.MSTFlint.Present {
+		return b.bringHome(ctx, c, l, facts, first, sums[0], kept)
+	}
 	if kept.ToolVerified, err = image.Verify(ctx, c.Host, first, facts.InFlash().BlankGUIDs); err != nil {
 		return nil, b.newError(c, "verifying the copy on the host failed", err)
 	}
@@ -114,8 +117,10 @@ func (b *Store) Keep(ctx context.Context, c cards.Card, l *cards.Look,
 func (b *Store) bringHome(ctx context.Context, c cards.Card, l *cards.Look, facts safety.CardFacts, path,
 	sum string, kept *safety.BackupFacts) (*safety.BackupFacts, error) {
 	query := ""
-	if r, err := b.s.RunShared(ctx, c.Host, c.PCI, mstflint.Query(c.PCI, true)); err == nil {
-		query = string(r.Stdout)
+	if !facts.ByDriver() {
+		if r, err := b.s.RunShared(ctx, c.Host, c.PCI, mstflint.Query(c.PCI, true)); err == nil {
+			query = string(r.Stdout)
+		}
 	}
 	dir, img, err := b.save(b.record(l, facts, query), func(w io.Writer) (string, error) {
 		_, got, err := c.Host.Download(ctx, path, w)

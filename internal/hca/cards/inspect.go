@@ -126,7 +126,7 @@ func isTaken(err error) bool {
 // stays unknown with its reason. The only error is a host that does not answer.
 func (o *Session) Inspect(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
 	if facts.ByDriver() {
-		return nil // no tool reaches the card
+		return nil
 	}
 	steps := []func(context.Context, host.Host,
 		*safety.CardFacts) error{o.readHardware, o.readMethod, o.VerifyFlash, o.readChecksum}

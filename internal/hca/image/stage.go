@@ -3,15 +3,19 @@ package image
 import (
 	"bytes"
 	"context"
+	hashes "crypto/sha256"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/devlink"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
@@ -35,6 +39,9 @@ func Stage(ctx context.Context, h cards.Host, r io.ReaderAt, size int64, sha256 
 	}
 	if err := h.Upload(ctx, r, size, host.RemoteFile{Path: path, Mode: 0o600, SHA256: sha256}); err != nil {
 		return stageFailed(h, path, "it could not be copied to the host", err)
+	}
+	if s, err := h.Snapshot(ctx); err == nil && !s.MSTFlint.Present {
+		return nil // every checksum of it was verified here
 	}
 	good, err := Verify(ctx, h, path, true)
 	if err != nil {
@@ -68,18 +75,54 @@ func Unstage(ctx context.Context, h cards.Host, sha256 string) error {
 // Open fetches a staged image and parses it, for callers that have only the id of an
 // image.
 func Open(ctx context.Context, h host.Host, sha256 string) (*fwimage.Image, int64, error) {
+	img, file, err := fetch(ctx, h, sha256)
+	return img, int64(len(file)), err
+}
+
+// fetch is Open with the file itself.
+func fetch(ctx context.Context, h host.Host, sha256 string) (*fwimage.Image, []byte, error) {
 	var buf bytes.Buffer
-	size, sum, err := h.Download(ctx, Path(sha256), &buf)
+	_, sum, err := h.Download(ctx, Path(sha256), &buf)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	if sum != sha256 {
-		return nil, size, fmt.Errorf("%s: the image %s has SHA-256 %s. Somebody changed it after it was staged. "+
+		return nil, nil, fmt.Errorf("%s: the image %s has SHA-256 %s. Somebody changed it after it was staged. "+
 			"Plan again: its infiniband_firmware_image stages it anew",
 			h.Name(), Path(sha256), sum)
 	}
 	img, err := fwimage.Parse(bytes.NewReader(buf.Bytes()), int64(buf.Len()))
-	return img, size, err
+	return img, buf.Bytes(), err
+}
+
+// StagePackage puts beside a staged image the package by which the driver of a card has its firmware take it.
+func StagePackage(ctx context.Context, h cards.Host, sha256 string) (journal.Package, error) {
+	p := journal.Package{Path: strings.TrimSuffix(Path(sha256), ".bin") + ".mfa2", At: devlink.Folder + packageName(sha256)}
+	data, err := makePackage(ctx, h, sha256)
+	if err != nil {
+		return p, stageFailed(h, p.Path, "no package for the driver could be made of the staged image", err)
+	}
+	p.SHA256 = fmt.Sprintf("%x", hashes.Sum256(data))
+	err = h.Upload(ctx, bytes.NewReader(data), int64(len(data)), host.RemoteFile{Path: p.Path, Mode: 0o600, SHA256: p.SHA256})
+	if err != nil {
+		return p, stageFailed(h, p.Path, "the package for the driver could not be copied to the host", err)
+	}
+	return p, nil
+}
+
+// SendPackage is the command that has the driver send a staged package.
+func SendPackage(pci ib.PCIAddress, sha256 string) shellcmd.Command {
+	return devlink.Flash(pci, packageName(sha256))
+}
+
+func packageName(sha256 string) string { return "terraform-infiniband-" + sha256 + ".mfa2" }
+
+func makePackage(ctx context.Context, h host.Host, sha256 string) ([]byte, error) {
+	img, file, err := fetch(ctx, h, sha256)
+	if err != nil {
+		return nil, err
+	}
+	return devlink.Package(img.PSID, img.Component(file))
 }
 
 func makeImageDir() shellcmd.Command {

@@ -142,8 +142,16 @@ func (r request) writeError(out outcome, what string) *cards.Error {
 	if fact.No(r.startedAnew(out)) {
 		while = "while the card still runs, "
 	}
+	summary := "Unable to write the flash of card " + r.c.ID()
+	if r.want.Package.Path != "" {
+		return &cards.Error{Summary: summary, What: what,
+			Means: "The firmware of the card keeps the image that runs, and verifies another one before it puts that beside it. " +
+				"After an update that failed it does not tell its versions before its next reset.",
+			Check: "Restart the host, then run the same command again: it reads what the card has, and records that.",
+			Facts: r.evidence(out)}
+	}
 	return &cards.Error{
-		Summary: "Unable to write the flash of card " + r.c.ID(),
+		Summary: summary,
 		What:    what,
 		Means:   "What is in the flash is not proven. " + r.runsText(out),
 		Check: "1. Look at the card: mstflint -d " + r.c.PCI.String() + " q, then the same with v.\n" +

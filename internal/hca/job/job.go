@@ -45,7 +45,7 @@ func (j *Job) Start(ctx context.Context, l *cards.Look) (string, error) {
 	e.OwnerMachine, e.OwnerProcess = j.s.Owner.Machine, j.s.Owner.Process
 	e.Blank = true
 	if f := l.Card.Flash; f != nil {
-		e.Before, e.GUIDsBefore, e.Blank = f.Firmware, f.GUIDs, f.BlankGUIDs
+		e.Before, e.GUIDsBefore, e.Blank = f.Firmware, f.GUIDs, f.BlankGUIDs || f.ByDriver
 	}
 	if e.Kind == journal.GUIDs {
 		e.After = e.Before

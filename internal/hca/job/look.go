@@ -237,6 +237,10 @@ func (o outcome) endText() string {
 	if !o.Ended {
 		return o.noEnd()
 	}
+	if _, said, failed := strings.Cut(o.Output, "Error: "); failed && !strings.Contains(o.Output, "-E-") {
+		said, _, _ = strings.Cut(strings.TrimSpace(said), "\n")
+		return fmt.Sprintf("devlink ended with status %d: %s.", o.Exit, strings.TrimSuffix(said, "."))
+	}
 	return fmt.Sprintf("mstflint ended with status %d: %s.", o.Exit, o.toolFailure())
 }
 

@@ -25,7 +25,7 @@ func (r result) whole() bool {
 
 // byWord reports whether nothing but the firmware of the card says what is in flash: it lets no tool
 // read it, verifies an image before it puts it beside the running one, and answers for both.
-func (r result) byWord() bool { return r.Secure() && r.Verified == safety.VerifyUnknown }
+func (r result) byWord() bool { return r.WithoutCopy() && r.Verified == safety.VerifyUnknown }
 
 // untouched reports whether the card holds just what it held before a job that was
 // to change it.

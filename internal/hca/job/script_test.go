@@ -329,3 +329,58 @@ func TestStart_leaves_nothing_of_a_job_that_it_cannot_store(t *testing.T) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }
+
+// byDriver makes the job one whose image the driver of the card sends.
+func byDriver(s *shellJob) (at string) {
+	at = filepath.Join(s.root, "lib firmware", "x.mfa2")
+	s.put(filepath.Join(filepath.Dir(at), "other.bin"), "other", 0o600)
+	s.put(filepath.Join(s.root, "x.mfa2"), "package", 0o600)
+	sum := sha256.Sum256([]byte("package"))
+	s.request = append(s.request, [][2]string{{"package_path", filepath.Join(s.root, "x.mfa2")}, {"package_at", at},
+		{"package_sha256", hex.EncodeToString(sum[:])}, {"from_serial", "MT1234X00001"}}...)
+	s.change("from_guids", "")
+	s.change("from_macs", "")
+	s.put(filepath.Join(s.root, "serial"), "MT1234X00001", 0o600)
+	s.put(filepath.Join(s.root, "bin", "lspci"), fakeVPD, 0o755)
+	s.put(filepath.Join(s.root, "bin", "mstflint"), "#!/bin/sh\nexit 1\n", 0o755)
+	s.put(filepath.Join(s.root, "info"), "pci/0000:01:00.0:\n  driver mlx5_core\n  versions:\n      fixed:\n"+
+		"        fw.psid MT_9200111023\n      running:\n        fw.version 2.36.5000\n        fw 2.36.5000\n"+
+		"      stored:\n        fw.version 2.40.5032\n        fw 2.40.5032\n", 0o600)
+	s.answers = 0
+	s.argv = []string{"devlink", "dev", "flash", "pci/0000:01:00.0", "file", at}
+	s.put(filepath.Join(s.root, "bin", "devlink"), "#!/bin/sh\nif [ \"$2\" = info ]; then cat \"$FAKE/info\"; exit 0; fi\n"+
+		"cat \"$5\" >\"$FAKE/written\"\n", 0o755)
+	return at
+}
+
+// The package is where the kernel looks for it only while the driver sends it.
+func TestJobScript_sends_by_the_driver(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*shellJob)
+		exit   string
+	}{
+		"as asked":        {func(*shellJob) {}, "0"},
+		"another version": {func(s *shellJob) { s.change("from_fw", "2.36.5000") }, "70"},
+		"another package": {func(s *shellJob) { s.put(filepath.Join(s.root, "x.mfa2"), "other", 0o600) }, "70"},
+		"no serial":       {func(s *shellJob) { s.change("from_serial", "") }, "73"},
+		"another card":    {func(s *shellJob) { s.put(filepath.Join(s.root, "serial"), "MT1234X00002", 0o600) }, "73"},
+		"no answer of the driver": {func(s *shellJob) {
+			s.put(filepath.Join(s.root, "bin", "devlink"), "#!/bin/sh\nexit 1\n", 0o755)
+		}, "70"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShellJob(t)
+			at := byDriver(s)
+			c.change(s)
+			exit := s.run()
+			if exit != c.exit || s.written() != (exit == "0") || exit == "0" && s.read("../../written") != "package" {
+				t.Errorf("exit %s, reason %s, output %s", exit, s.read("reason"), s.read("output"))
+			}
+			for _, left := range []string{at, filepath.Join(s.root, "x.mfa2")} {
+				if _, err := os.Stat(left); err == nil {
+					t.Errorf("%s is left", left)
+				}
+			}
+		})
+	}
+}

@@ -53,6 +53,8 @@ type Entry struct {
 	Backup                  string // the directory with what the job replaces
 	BackupSHA256            string // of its firmware, of which the host keeps a copy
 	Restore                 bool   // it undoes another job
+	// Package is what the driver of the card sends to its firmware, made of the image; empty: mstflint burns the image.
+	Package Package
 	// OwnerMachine and OwnerProcess name who watches the job.
 	OwnerMachine, OwnerProcess string
 
@@ -64,6 +66,9 @@ type Entry struct {
 	// known, and not compared.
 	Checksum string
 }
+
+// Package is a file that is moved to where the kernel looks for it while a job runs.
+type Package struct{ Path, SHA256, At string }
 
 // Image is the file of a burn on its host.
 type Image struct{ Path, SHA256, Checksum string }
@@ -120,6 +125,11 @@ func (e Entry) Text() string {
 		line("to_checksum", e.Image.Checksum)
 		line("flash_checksum", e.Checksum)
 	}
+	if e.Package.Path != "" {
+		line("package_path", e.Package.Path)
+		line("package_sha256", e.Package.SHA256)
+		line("package_at", e.Package.At)
+	}
 	line("answers", strconv.Itoa(len(e.Answers)))
 	for _, q := range e.Answers {
 		line("answer", string(q))
@@ -157,6 +167,7 @@ func Read(j *inventory.Job) Entry {
 	}
 	e.After, e.GUIDsAfter, e.Checksum = flashFrom(j, "to_psid", "to_fw"), from, j.Request["flash_checksum"]
 	e.Image = Image{j.Request["image_path"], j.Request["image_sha256"], j.Request["to_checksum"]}
+	e.Package = Package{j.Request["package_path"], j.Request["package_sha256"], j.Request["package_at"]}
 	return e
 }
 

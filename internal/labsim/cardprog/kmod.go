@@ -18,6 +18,7 @@ func Install(m *labsim.Machine) {
 	m.Install("/usr/sbin/modinfo", labsim.WithFlags(modinfo, false, "n"))
 	m.Install("/usr/bin/lspci", labsim.WithFlags(lspci, false, "D", "n", "v", "s=", "d="))
 	m.Install("/usr/sbin/devlink", devlink)
+	m.FS.PutDir("/lib/firmware", 0o755, 0, 0)
 	// Only mstfwreset runs it, inside of what is simulated.
 	m.Install("/usr/bin/setpci", func(_ context.Context, p *labsim.Proc) int { return p.Unknown("setpci") })
 }

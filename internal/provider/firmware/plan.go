@@ -121,7 +121,16 @@ func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, stat
 		a.announce(ctx, state.Restart, resp)
 	}
 	if a.Verdict.Action == safety.ActionBurn {
+		a.tellWay(&resp.Diagnostics)
 		r.RunLog.WarnOfRunner(&resp.Diagnostics)
+	}
+}
+
+// tellWay says if the image takes another way than by mstflint.
+func (a *assessment) tellWay(diags *diag.Diagnostics) {
+	if a.Card.ByDriver() {
+		diags.AddWarning("The driver of card "+a.at.Ref.String()+" has its firmware write the image",
+			"mstflint cannot reach the card: "+a.Card.FlashError+". So the apply uses devlink.")
 	}
 }
 
@@ -207,7 +216,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 	}
 	a := &assessment{at: at, image: image, now: hca.ReadFirmware(at.Look),
 		ask: hca.Firmware{Card: at.HCA, Image: image, Request: request, Unapproved: r.Approved.Lacks(image.SHA256)}}
-	if at.Facts.Secure() && !config.RollbackID.IsNull() {
+	if at.Facts.WithoutCopy() && !config.RollbackID.IsNull() {
 		back, ok := r.image(ctx, at, "rollback_image_id", config.RollbackID, diags)
 		if !ok {
 			return nil
@@ -251,7 +260,7 @@ func (a *assessment) report(ctx context.Context, diags *diag.Diagnostics) (block
 	a.at.AddOwed(ctx, diags)
 	findings := diagnostic.WithoutJobs(a.Verdict.Findings)
 	if a.now.Restored {
-		findings = safety.DestroyGoesOn(findings)
+		findings = finding.DestroyGoesOn(findings)
 	}
 	what := "burn firmware on card " + a.at.Ref.String()
 	if a.now.Pending && safety.Holds(a.Card, a.image) {

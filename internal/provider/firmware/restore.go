@@ -122,7 +122,7 @@ func (r *Resource) restoreOf(ctx context.Context, ref attribute.CardRef, state m
 	if back, err := attribute.ParseImageRef(state.RollbackID.ValueString()); err == nil {
 		ask.Declared = back.SHA256
 	}
-	if sum := state.ImageSHA256.ValueString(); at.Facts.Secure() && at.Snap.Staged[sum] {
+	if sum := state.ImageSHA256.ValueString(); at.Facts.WithoutCopy() && at.Snap.Staged[sum] {
 		parsed, size, err := image.Open(ctx, at.Host, sum)
 		burned := image.Facts(at.Ref.Host+"/"+sum, sum, "", size, parsed, err)
 		ask.Burned = &burned

@@ -48,12 +48,12 @@ type Input struct {
 func Check(in Input) []finding.Finding {
 	for _, img := range []Image{in.New, in.Now} {
 		if !img.Controlled {
-			return []finding.Finding{finding.FirmwareSecure.Find("%s has no signature: mstflint would write it past "+
-				"the firmware", img.Name)}
+			return []finding.Finding{in.refusal().Find("%s has no signature: the firmware of the card would not write it",
+				img.Name)}
 		}
 	}
 	if in.New.PSID != in.Flash.PSID {
-		return []finding.Finding{finding.FirmwareSecure.Find("In flash: %s. In the image: %s.",
+		return []finding.Finding{in.refusal().Find("In flash: %s. In the image: %s.",
 			cmp.Or(in.Flash.PSID, "no PSID"), in.New.PSID)}
 	}
 	if wrong := differences(in); len(wrong) > 0 {
@@ -66,16 +66,28 @@ func Check(in Input) []finding.Finding {
 	return []finding.Finding{consented(in)}
 }
 
+// refusal is the rule on an image that the firmware of the card does not take.
+func (in Input) refusal() *finding.Rule {
+	if in.Flash.ByDriver {
+		return finding.ImageNotForDriver
+	}
+	return finding.FirmwareSecure
+}
+
 // differences are what the card says of itself and the image does not say.
 func differences(in Input) (wrong []string) {
 	flash, img := in.Flash, in.Now
-	for _, c := range []struct{ what, card, image string }{
+	compared := []struct{ what, card, image string }{
 		{"PSID", flash.PSID.String(), img.PSID.String()},
 		{"version", flash.FW.String(), img.FW.String()},
 		{"release date", flash.ReleaseDate, img.Release},
 		{"product version", flash.ProductVersion, img.Product},
 		{"boot ROM", roms(flash.ROM), roms(img.ROM)},
-	} {
+	}
+	if flash.ByDriver {
+		compared = compared[:2]
+	}
+	for _, c := range compared {
 		if c.card != c.image {
 			wrong = append(wrong, fmt.Sprintf("%s of the card %s, of the image %s", c.what, cmp.Or(c.card, "none"),
 				cmp.Or(c.image, "none")))
@@ -100,9 +112,12 @@ func roms(list []string) string {
 // consented is the finding that nothing proves the way back.
 func consented(in Input) finding.Finding {
 	want := Consent{Card: in.Card, Rollback: in.Now.SHA256, Image: in.New.SHA256}
-	f := finding.FlashWithoutCopy.Find("Card %s has %s %s. The way back is %s: it agrees with the card in PSID, "+
-		"hardware id, version, release date, product version and boot ROM. It is a fingerprint, and no copy.",
-		in.Card, in.Flash.PSID, in.Flash.FW, in.Now.Name)
+	agrees := "PSID, hardware id, version, release date, product version and boot ROM"
+	if in.Flash.ByDriver {
+		agrees = "PSID, chip and version, which is all that its driver tells"
+	}
+	f := finding.FlashWithoutCopy.Find("Card %s has %s %s. The way back is %s: it agrees with the card in %s. It is a "+
+		"fingerprint, and no copy.", in.Card, in.Flash.PSID, in.Flash.FW, in.Now.Name, agrees)
 	f = f.WithConsent(f.Rule.ConsentLine(fmt.Sprintf("{ card = %s, rollback_sha256 = %s, image_sha256 = %s }",
 		strconv.Quote(want.Card), strconv.Quote(want.Rollback), strconv.Quote(want.Image))))
 	switch in.Consent {

@@ -1,9 +1,15 @@
 package devlink
 
 import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/ulikunitz/xz"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool/capture"
@@ -45,4 +51,31 @@ func FuzzParseInfo(f *testing.F) {
 			t.Errorf("%+v of an answer that was not understood", i)
 		}
 	})
+}
+
+// The layout is that which the kernel's mlxfw reads (drivers/net/ethernet/mellanox/mlxfw); the simulated devlink reads
+// packages by a reader of its own.
+func TestPackage(t *testing.T) {
+	t.Parallel()
+	component := bytes.Repeat([]byte("firmware "), 5000)
+	p, err := Package("MT_9180110032", component)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "4d4c4e582e4d4641322e585a2e303021" + // the fingerprint
+		"00010004" + "00000020" + "0002001c" + "00010001" + "0000007c" + "%08x" + "%016x" + "00000001" + "00000000" +
+		"00010004" + "00010020" + "002a000d" + "4d545f39313830313130303332" + "000000" + "00220008" + "0000000000000000" +
+		"00010004" + "00000014" + "00040010" + "00000001" + "0000000000000010" + "%08x"
+	block := p[0x7c:]
+	head := fmt.Sprintf(want, len(block), 16+len(component), len(component))
+	if got := hex.EncodeToString(p[:0x7c]); got != head {
+		t.Errorf("head\n%s, want\n%s", got, head)
+	}
+	r, err := xz.NewReader(bytes.NewReader(block))
+	if err != nil || block[7] != 1 { // CRC32
+		t.Fatalf("%v, check %d", err, block[7])
+	}
+	if got, err := io.ReadAll(r); err != nil || string(got) != "#BIN.COMPONENT!#"+string(component) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
 }

@@ -42,14 +42,21 @@ finish() {
   exit 0
 }
 
+# The driver's package is only for as long as the kernel needs it where the kernel looks for it.
+take_package_away() {
+  if [ -n "$package_at" ]; then rm -f "$package_at" "$package_path"; fi
+}
+
 refuse() {
   printf '%s\n' "$2" >"$dir/reason"
   state 5 failed
   if [ "$phase" = inner ]; then rm -f "$holder"; fi
+  take_package_away
   finish "$1"
 }
 
 kind='' pci='' operator='' image_path='' image_sha256='' from_psid='' from_fw='' from_guids='' from_macs='' from_serial='' job=''
+package_path='' package_sha256='' package_at=''
 while IFS='=' read -r key value; do
   case $key in
     job) job=$value ;;
@@ -63,6 +70,9 @@ while IFS='=' read -r key value; do
     from_guids) from_guids=$value ;;
     from_macs) from_macs=$value ;;
     from_serial) from_serial=$value ;;
+    package_path) package_path=$value ;;
+    package_sha256) package_sha256=$value ;;
+    package_at) package_at=$value ;;
   esac
 done <"$dir/request"
 
@@ -95,6 +105,9 @@ step 2 locked
 # A card is who it is, not where it sits: the slot may have another one since the
 # host was read. Where the serial number cannot be read now, GUIDs and MACs must
 # prove it.
+if [ -n "$package_at" ] && [ -z "$from_serial" ]; then
+  refuse 73 'the serial number of the card is not known, and its driver tells neither GUIDs nor MACs of the flash'
+fi
 if [ -n "$from_serial" ]; then
   lspci -vvs "$pci" </dev/null >"$dir/vpd" 2>/dev/null
   serial=
@@ -115,6 +128,12 @@ if [ "$kind" = burn ]; then
   sum=${sum%% *}
   if [ "$sum" != "$image_sha256" ]; then
     refuse 70 "the image has SHA-256 $sum instead of $image_sha256"
+  fi
+fi
+if [ -n "$package_at" ]; then
+  sum=$(sha256sum <"$package_path") || refuse 70 "the package $package_path cannot be read"
+  if [ "${sum%% *}" != "$package_sha256" ]; then
+    refuse 70 "the package has SHA-256 ${sum%% *} instead of $package_sha256"
   fi
 fi
 # Nobody else is at the card, now and again right before the first byte: a program of
@@ -138,8 +157,16 @@ END
 }
 
 nobody_else
-mstflint -d "$pci" q </dev/null >"$dir/query" 2>&1 || refuse 70 "the card cannot be queried: mstflint ended with status $?"
-psid='' fw='' guids='' macs=''
+psid='' fw='' guids='' macs='' section=''
+if [ -n "$package_at" ]; then
+  devlink dev info "pci/$pci" </dev/null >"$dir/query" 2>&1 || refuse 70 "the driver does not tell the firmware: devlink ended with status $?"
+  while read -r a b; do
+    case $a in *:) section=$a ;; esac
+    case $section$a in fixed:fw.psid) psid=$b ;; stored:fw.version) fw=$b ;; esac
+  done <"$dir/query"
+else
+  mstflint -d "$pci" q </dev/null >"$dir/query" 2>&1 || refuse 70 "the card cannot be queried: mstflint ended with status $?"
+fi
 while read -r a b c d e rest; do
   case "$a $b" in
     'PSID: '*) psid=$b ;;
@@ -178,6 +205,11 @@ while IFS= read -r word; do set -- "$@" "$word"; done <"$dir/argv"
 
 # The answers are counted: a question that nobody foresaw meets the end of the
 # file, which the tool takes as no, before it writes anything.
+if [ -n "$package_at" ]; then
+  if ! cp "$package_path" "$package_at" || ! sync "$package_at"; then
+    refuse 72 "the package cannot be copied to $package_at, where the kernel looks for it"
+  fi
+fi
 nobody_else
 step 4 burning
 "$@" <"$dir/answers" >"$dir/output" 2>&1
@@ -187,4 +219,5 @@ sync "$dir/output"
 if [ "$status" -eq 0 ] && grep -q -e '-E- ' "$dir/output"; then status=71; fi
 if [ "$status" -eq 0 ]; then state 5 burned; else state 5 failed; fi
 rm -f "$holder"
+take_package_away
 finish "$status"
