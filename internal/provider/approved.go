@@ -34,7 +34,7 @@ func approved(name string) (list session.Approved, err error) {
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
-		if sum, err := hex.DecodeString(words[0]); err != nil || len(sum) != 32 {
+		if sum, wrong := hex.DecodeString(words[0]); wrong != nil || len(sum) != 32 {
 			return list, fmt.Errorf("line %d does not begin with a SHA-256 of 64 hexadecimal digits", n)
 		}
 		list.SHA256[strings.ToLower(words[0])] = true
