@@ -2,6 +2,10 @@
 locals {
   inventory = jsondecode(file(var.inventory))
   hosts     = { for name, host in local.inventory.hosts : name => host if host.shard == var.shard }
+
+  # One host of each other shard, which is only read: a burn that fails there stops the burns here (HO051).
+  shards = { for name, host in local.inventory.hosts : host.shard => name... if host.shard != var.shard }
+  others = { for shard, names in local.shards : names[0] => local.inventory.hosts[names[0]] }
 }
 
 provider "infiniband" {
@@ -10,10 +14,11 @@ provider "infiniband" {
   reboot      = { allowed = var.reboot }
 
   ssh = { private_key_file = var.private_key_file, known_hosts_files = var.known_hosts_files }
-  hosts = { for name, host in local.hosts : name => {
+  hosts = { for name, host in merge(local.others, local.hosts) : name => {
     address = host.address
     port    = try(host.port, null)
     user    = try(host.user, null)
+    mode    = host.shard == var.shard ? null : "observe"
   } }
 }
 
