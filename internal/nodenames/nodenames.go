@@ -18,8 +18,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
-// The standard places of a node name map: of infiniband-diags in rdma-core (IBDIAG_NODENAME_MAP_PATH), which is also that
-// of the opensm of Red Hat, and of any other opensm (HAVE_DEFAULT_NODENAME_MAP).
+// The standard places of a node name map: of infiniband-diags in rdma-core (IBDIAG_NODENAME_MAP_PATH), which is also
+// that of the opensm of Red Hat, and of any other opensm (HAVE_DEFAULT_NODENAME_MAP).
 const (
 	diagsPath  = "/etc/rdma/ib-node-name-map"
 	opensmPath = "/etc/opensm/ib-node-name-map"
@@ -113,7 +113,7 @@ func (l Look) Differences(q Request) (lines []string) {
 func (l Look) Err() error {
 	plat, err := platform.Of(l.snap)
 	if err == nil && plat.About().Kind == platform.KindTrueNAS {
-		return &explain.Failure{What: "TrueNAS has no programs that read names of nodes, and keeps no files of others in /etc.",
+		return &explain.Failure{What: "TrueNAS has no programs that read names of nodes, and keeps no files in /etc.",
 			Check: "Write the names on another host of the fabric."}
 	}
 	return err

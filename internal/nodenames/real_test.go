@@ -13,8 +13,8 @@ import (
 
 var realNames = Names{0xe41d2d0300e44ed0: "left", 0xe41d2d0300e44f10: "storage ä (1)", 0x0002c902004a1b00: "leaf-a"}
 
-// The real iblinkinfo and opensm call nodes as the file does. Both find it in its standard place, where the test may put
-// one for them alone.
+// The real iblinkinfo and opensm call nodes as the file does. Both find it in its standard place, where the test may
+// put one for them alone.
 func TestNames_are_what_the_tools_read(t *testing.T) {
 	t.Parallel()
 	ibsimtest.Need(t, "opensm", "unshare")
@@ -33,7 +33,8 @@ func TestNames_are_what_the_tools_read(t *testing.T) {
 		}
 	}
 	check("iblinkinfo", f.Run(node, "iblinkinfo", "-l", "--node-name-map", at).Stdout)
-	if said := f.Run(node, "iblinkinfo", "-l", "--node-name-map", "/dev/null").Stdout; !strings.Contains(said, "pve1 mlx4_0") {
+	said := f.Run(node, "iblinkinfo", "-l", "--node-name-map", "/dev/null").Stdout
+	if !strings.Contains(said, "pve1 mlx4_0") {
 		t.Errorf("without a map: %s", said)
 	}
 	if os.Getuid() != 0 || os.Getenv("GITHUB_ACTIONS") != "" {
@@ -49,8 +50,8 @@ func TestNames_are_what_the_tools_read(t *testing.T) {
 	}
 	check("iblinkinfo by itself", r.Stdout)
 	dumps := t.TempDir()
-	r = f.Shell(node, "OSM_TMP_DIR="+dumps+" unshare -m sh -c '"+put(opensmPath)+" && timeout 20 opensm -o -D 0x43 -f stdout'; "+
-		"cat "+dumps+"/*")
+	r = f.Shell(node, "OSM_TMP_DIR="+dumps+" unshare -m sh -c '"+put(opensmPath)+
+		" && timeout 20 opensm -o -D 0x43 -f stdout'; cat "+dumps+"/*")
 	check("opensm by itself", r.Stdout)
 }
 

@@ -187,7 +187,8 @@ func TestAccExamples_resources(t *testing.T) {
 			step := exampleStep(w, string(text))
 			if name == "infiniband_node_names" {
 				const block = "provider \"infiniband\" {\n"
-				step.Config = strings.Replace(step.Config, block, block+"  node_name_map = { \"0x0002c902004a1b00\" = \"leaf-a\" }\n", 1)
+				named := block + "  node_name_map = { \"0x0002c902004a1b00\" = \"leaf-a\" }\n"
+				step.Config = strings.Replace(step.Config, block, named, 1)
 			}
 			if name == "infiniband_firmware_image" {
 				step.Config = fromArchive(t, w, step.Config)

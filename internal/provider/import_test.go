@@ -50,7 +50,8 @@ func sameByIdentity(t *testing.T, w *acctest.Lab, ids map[string]string) {
 	ids["infiniband_firmware_backup"], ids["infiniband_port"] = ids["infiniband_card"], ids["infiniband_card"]+"/1"
 	ids["infiniband_nv_config"] = ids["infiniband_card"]
 	ids["infiniband_fabric_file"] = w.KeyFile()
-	w.Machine(intel9).FS.Put("/etc/rdma/ib-node-name-map", platform.OwnedHeader("infiniband_node_names")+"0x1 \"a\"\n", 0o644)
+	names := platform.OwnedHeader("infiniband_node_names") + "0x1 \"a\"\n"
+	w.Machine(intel9).FS.Put("/etc/rdma/ib-node-name-map", names, 0o644)
 	ids["infiniband_node_names"] = intel9
 	for kind := range allResources() {
 		if notImported[kind] != "" {

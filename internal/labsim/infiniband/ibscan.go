@@ -42,8 +42,8 @@ func (s *state) survey(p *labsim.Proc, o *labsim.Flags) *labsim.Topology {
 	return t
 }
 
-// name gives nodes the names of a node name map (complib, cl_nodenamemap.c): 0x and the GUID, then the name up to a quote
-// or to a #, which begins a comment also within quotes.
+// name gives nodes the names of a node name map (complib, cl_nodenamemap.c): 0x and the GUID, then the name up to a
+// quote or to a #, which begins a comment also within quotes.
 func (s *state) name(t *labsim.Topology, file string) {
 	for line := range strings.Lines(s.m.FS.Text(file)) {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), "#")

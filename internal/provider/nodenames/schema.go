@@ -13,7 +13,8 @@ const description = "The names of `node_name_map` of the provider block on one h
 	"`ibqueryerrors` and the logs of opensm then call switches and cards as this configuration does.\n\nThe names are " +
 	"written to `/etc/rdma/ib-node-name-map`, and where opensm is installed to `/etc/opensm/ib-node-name-map`. " +
 	"infiniband-diags reads them each time, opensm only at its start. Programs of others that parse the output of these " +
-	"tools see the names in place of the node descriptions; this provider does not. Destroying the resource removes the files."
+	"tools see the names in place of the node descriptions; this provider does not. Destroying the resource removes " +
+	"the files."
 
 var (
 	times = attribute.TimedOperation{
@@ -34,7 +35,7 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 			"host":     attribute.HostAttribute(),
 			"timeouts": attribute.TimeoutsAttribute(ctx, times, &removal),
 			"names": schema.MapAttribute{Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "Names by node GUID: those of `node_name_map`; after a refresh those of the file on the host."},
+				MarkdownDescription: "Names by node GUID: those of `node_name_map`; after a refresh those on the host."},
 			"files": schema.ListAttribute{Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "Files that hold the names."},
 		},

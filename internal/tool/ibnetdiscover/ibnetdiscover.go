@@ -22,7 +22,8 @@ const timeout = 2 * time.Minute
 
 // Query walks the fabric of a port of this host. Nodes have their descriptions, whatever a node name map calls them.
 func Query(device string, port int) shellcmd.Command {
-	return shellcmd.New("ibnetdiscover", "-C", device, "-P", strconv.Itoa(port), "--node-name-map", "/dev/null").AsRoot().WithTimeout(timeout)
+	args := []string{"-C", device, "-P", strconv.Itoa(port), "--node-name-map", "/dev/null"}
+	return shellcmd.New("ibnetdiscover", args...).AsRoot().WithTimeout(timeout)
 }
 
 // Report is what the walk found.
