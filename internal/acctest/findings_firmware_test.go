@@ -155,6 +155,12 @@ func matchFindings() []findingCase {
 					With("infiniband_firmware.it",
 						Allow("branch_change", map[string]any{"from": "2.1100.6630", "to": "2.1201.1000"}))
 			}},
+		{code: "FW023", at: "allow", hosts: boughtHosts,
+			says: []string{"allow.psid_change names another card or image", `allow.psid_change.card is "MT0000X00000"`},
+			config: func(w *Lab) Config {
+				return w.burn(labs.Intel9, w.Image(ImageVPI), Allow("psid_change", map[string]any{"from": card.PSIDEN,
+					"to": card.PSIDVPI, "card": "MT0000X00000"}))
+			}},
 		{code: "FW070", at: "boot_rom", says: []string{"In flash: PXE 3.4.752. In the image: PXE 3.4.900.", "only if the image has none"},
 			config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.file("rom.bin", nextVPI(func(s *card.Spec) { s.ROMSub = 900 })),

@@ -538,6 +538,33 @@ func TestFirmware_names_the_way_out_of_recovery(t *testing.T) {
 	}
 }
 
+// TestFirmware_consent_to_a_cross_flash_names_card_and_image: one that does serves no second card, as after an
+// exchange, and no other image.
+func TestFirmware_consent_to_a_cross_flash_names_card_and_image(t *testing.T) {
+	for name, tt := range map[string]struct {
+		of   CrossFlash
+		says string // empty: allowed
+	}{
+		"neither":       {CrossFlash{}, ""},
+		"both":          {CrossFlash{Card: "MT1234X00001", Image: "00FF"}, ""},
+		"another card":  {CrossFlash{Card: "MT1234X00002"}, `allow.psid_change.card is "MT1234X00002", and this card is "MT1234X00001".`},
+		"another image": {CrossFlash{Image: "aa"}, `allow.psid_change.image_sha256 is "aa", and the image has "00ff".`},
+	} {
+		in := goodFirmware()
+		in.Card.Flash.PSID, in.Card.Serial = psidEN, fact.Known("MT1234X00001")
+		runsPSID(&in.Card, psidEN)
+		in.Request.PSIDChange, in.Request.PSIDChangeOf = &Change[ib.PSID]{From: psidEN, To: psidVPI}, tt.of
+		if tt.says == "" {
+			expectFinding(t, Firmware(in).Findings, "FW023", finding.Note)
+			continue
+		}
+		f := expectFinding(t, Firmware(in).Findings, "FW023", finding.NeedsConsent)
+		if !strings.Contains(f.Evidence, tt.says) || !strings.Contains(f.Consent, `card = "MT1234X00001", image_sha256 = "00ff" }`) {
+			t.Errorf("%s: %s\n%s", name, f.Evidence, f.Consent)
+		}
+	}
+}
+
 // TestFirmware_names_the_command_for_a_damaged_flash: a burn without -nofs is refused there. A
 // flash that cannot be read may be whole, and gets no such command.
 func TestFirmware_names_the_command_for_a_damaged_flash(t *testing.T) {

@@ -20,7 +20,7 @@ func match(in FirmwareInput) []finding.Finding {
 	if slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Attribute == "image_id" }) {
 		return found
 	}
-	found = append(found, matchPSID(in.Card, in.Image, in.Request.PSIDChange)...)
+	found = append(found, matchPSID(in)...)
 	found = append(found, matchBoard(in)...)
 	if in.Card.InFlash().PSID == in.Image.PSID || in.Card.InFlash().FW.Major == in.Image.FW.Major {
 		found = append(found, matchVersion(in)...)
@@ -124,7 +124,8 @@ func matchLayout(card CardFacts, img ImageFacts) []finding.Finding {
 	return nil
 }
 
-func matchPSID(card CardFacts, img ImageFacts, consent *Change[ib.PSID]) []finding.Finding {
+func matchPSID(in FirmwareInput) []finding.Finding {
+	card, img, of := in.Card, in.Image, in.Request.PSIDChangeOf
 	if !card.Identified() {
 		return nil // FW025 says so, of each write
 	}
@@ -133,7 +134,23 @@ func matchPSID(card CardFacts, img ImageFacts, consent *Change[ib.PSID]) []findi
 	}
 	from, to := card.InFlash().PSID, img.PSID
 	observed := fmt.Sprintf("In flash: %s. In the image: %s.", boards.Describe(from), boards.Describe(to))
-	return []finding.Finding{consented(consent, from, to, finding.PSIDWouldChange, "Cross-flash", observed)}
+	f := consented(in.Request.PSIDChange, from, to, finding.PSIDWouldChange, "Cross-flash", observed)
+	if f.Severity.Blocks() || in.Restore != nil {
+		return []finding.Finding{f}
+	}
+	rule, off := finding.PSIDWouldChange, ""
+	if of.Card != "" && of.Card != card.token() {
+		off = fmt.Sprintf("%s.card is %q, and this card is %q. ", rule.ConsentName(), of.Card, card.token())
+	}
+	if of.Image != "" && !strings.EqualFold(of.Image, img.SHA256) {
+		off += fmt.Sprintf("%s.image_sha256 is %q, and the image has %q. ", rule.ConsentName(), of.Image, img.SHA256)
+	}
+	if off == "" {
+		return []finding.Finding{f}
+	}
+	line := fmt.Sprintf(`{ from = %q, to = %q, card = %q, image_sha256 = %q }`, from, to, card.token(), img.SHA256)
+	return []finding.Finding{otherConsent(rule.Find("%s%s", off, observed).WithConsent(rule.ConsentLine(line)),
+		"another card or image")}
 }
 
 // consented is a finding on a change that exactly its pair of values allows.

@@ -14,14 +14,19 @@ import (
 // Change is the consent to one change: exactly from this value to that one.
 type Change[T comparable] struct{ From, To T }
 
+// CrossFlash names the card and the image of a cross-flash; an empty part is any.
+type CrossFlash struct{ Card, Image string }
+
 // Consents are what the argument allow of infiniband_firmware holds. Each is the value
 // that is expected, so that it cannot serve another change.
 type Consents struct {
 	PSIDChange *Change[ib.PSID]
-	Downgrade  *Change[ib.FWVersion]
-	Branch     *Change[ib.FWVersion]
-	Reinstall  string // that version, with other content
-	OtherBoard string // the PSID of an image for a board with another number of ports
+	// PSIDChangeOf narrows it to one card, one image or both.
+	PSIDChangeOf CrossFlash
+	Downgrade    *Change[ib.FWVersion]
+	Branch       *Change[ib.FWVersion]
+	Reinstall    string // that version, with other content
+	OtherBoard   string // the PSID of an image for a board with another number of ports
 	// UnprovenFlash is the version in flash that may be burned over although nothing
 	// shows that it has run.
 	UnprovenFlash string

@@ -77,6 +77,8 @@ func (m *model) request() (safety.FirmwareRequest, error) {
 	uncopied := given.Part("without_copy")
 	req.WithoutCopy = rollback.Consent{Card: uncopied.Text("card"), Rollback: uncopied.Text("rollback_sha256"),
 		Image: uncopied.Text("image_sha256")}
+	cross := given.Part("psid_change")
+	req.PSIDChangeOf = safety.CrossFlash{Card: cross.Text("card"), Image: cross.Text("image_sha256")}
 	var errs [3]error
 	req.PSIDChange, errs[0] = pair(given, "psid_change", func(s string) (ib.PSID, error) { return ib.PSID(s), nil })
 	req.Downgrade, errs[1] = pair(given, "downgrade", ib.ParseFWVersion)

@@ -96,8 +96,7 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 			PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.ImageIDKind]()},
 		},
 		finding.Allow: attribute.AllowAttribute(map[string]schema.Attribute{
-			"psid_change": attribute.ConsentToPair[attribute.PSIDKind]("Consent to a cross-flash: exactly this PSID " +
-				"`from` may become that PSID `to`."),
+			"psid_change": crossFlash(),
 			"downgrade": attribute.ConsentToPair[attribute.VersionKind]("Consent to an older firmware: exactly this " +
 				"version `from` may become that version `to`."),
 			"branch_change": attribute.ConsentToPair[attribute.VersionKind]("Consent to firmware of another branch, " +
@@ -175,5 +174,14 @@ func held[K attribute.Kind](description string) schema.StringAttribute {
 		"firmware as a change, and the apply refuses it ([FW090](../guides/findings.md#" +
 		finding.Anchor(finding.FlashNotAsWritten.Heading()) + ")).")
 	a.Optional = true
+	return a
+}
+
+// crossFlash is the consent to another PSID. It may name card and image, so that it serves no other ones.
+func crossFlash() schema.SingleNestedAttribute {
+	a := attribute.ConsentToPair[attribute.PSIDKind]("Consent to a cross-flash: exactly this PSID `from` may become that " +
+		"PSID `to`. With `card` or `image_sha256` it is for that card or that image only.")
+	a.Attributes["card"] = attribute.ConsentToName("Serial number of the card, or else its node GUID.")
+	a.Attributes["image_sha256"] = attribute.ConsentToName("SHA-256 of the image that is burned.")
 	return a
 }
