@@ -54,6 +54,12 @@ func TestAdopt_says_why(t *testing.T) {
 		}, []string{"Taken over: infiniband_opensm desk/0xe41d2d0300e44ed1.",
 			"Taken over: infiniband_ipoib_interface desk/0xe41d2d0300e44ed1.", "This provider set it up, and somebody has changed it"},
 			"Somebody else set it up"},
+		"ours, with keys": {labsim.Ubuntu, func(w *Lab) {
+			it := sm("desk", withKeys(1, nil))[0].With(map[string]any{"port_guid": guid})
+			o := newOperator(t, w, Config{it}, built)
+			o.says(0, "apply", "-auto-approve")
+		}, []string{"infiniband_opensm desk/0xe41d2d0300e44ed1", "Not adopted", "SM022"},
+			"a1b2c3d4e5"},
 		"ours, and NetworkManager does not activate it": {labsim.RHEL9, func(w *Lab) {
 			managed(w)
 			w.Disconnect(labsim.CardEnd("desk", "0000:01:00.0", 1))

@@ -127,12 +127,18 @@ func TestSM_keys(t *testing.T) {
 	if p := mustPlan(t, w.Workspace(), sm(host, nil)); len(p.Diags.Errors().Find("Finding: SM022", "sets m_key")) == 0 {
 		t.Errorf("a new resource drops the keys:\n%s", p.Diags)
 	}
-	plain := sm(host, nil)
+	if p := mustPlan(t, ws, sm(host, nil)); len(p.Diags.Errors().Find("Finding: SM022", "write keys_version = 0")) == 0 {
+		t.Errorf("the keys are dropped without a word:\n%s", p.Diags)
+	}
+	plain := sm(host, map[string]any{"keys_version": 0})
 	mustApply(t, ws, plain)
 	if got := w.Run(host, "cat "+smConf); hasKey(got) {
 		t.Errorf("the keys stay:\n%s", got)
 	}
 	emptyPlan(t, ws, plain)
+	emptyPlan(t, ws, plain)
+	mustApply(t, ws, sm(host, nil))
+	emptyPlan(t, ws, sm(host, nil))
 	mustApply(t, ws, nil)
 }
 

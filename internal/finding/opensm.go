@@ -74,7 +74,7 @@ var (
 		Attribute: "host",
 		Meaning: "Ports and other subnet managers recognise the subnet manager of their fabric by such a key. One that " +
 			"starts without the key cannot change protected ports.",
-		WayOut: "Write the same values into keys of this resource, or take the keys out of the fabric first."}
+		WayOut: "Write the same values into keys of this resource, or keys_version = 0 if the fabric is to have none."}
 	PartitionsDiffer = &Rule{Code: "SM023", Severity: Warn,
 		Title: "Subnet managers of this configuration differ in their partitions", Attribute: "partitions",
 		Meaning: "If another subnet manager takes over, it may allow other hosts to talk to each other than this one " +

@@ -23,7 +23,7 @@ type Request struct {
 	Tuning     Tuning
 	Partitions []Partition // sorted; none: no partition file of ours
 	Keys       FabricKeys
-	DropsKeys  bool // a plan has shown that the keys of our file go
+	DropsKeys  bool // the fabric is to have no keys, though a file sets some
 	// EqualPriority is the consent to the priority of a running master of ours on the same fabric.
 	EqualPriority bool
 }

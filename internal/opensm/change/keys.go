@@ -42,6 +42,9 @@ func writeKeys(ctx context.Context, h *hosts.Host, l *found.Look, d opensm.Reque
 		return r, fmt.Errorf("%w. The keys that it had may not be back: %w. Look at %s, and whether opensm runs", failed, err,
 			l.ConfPath)
 	}
+	if !l.Managed && l.Stopped() {
+		r.Changed = false // nothing is left of it
+	}
 	return r, fmt.Errorf("%w. %s", failed, how)
 }
 

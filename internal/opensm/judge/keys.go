@@ -30,10 +30,10 @@ func checkKeys(l *found.Look, d opensm.Request, p PlanFacts, diff []string) []fi
 	return all
 }
 
-// isKept reports whether an instance of d has a key that the file has now, or a plan shows that it goes.
+// isKept reports whether an instance of d has a key that the file has now, or is not to have it.
 func isKept(l *found.Look, key opensm.Key, d opensm.Request) bool {
-	if l.FabricKeys.Version > 0 && d.Keys.IsOne(key) {
-		return d.Keys.Version > 0 || d.DropsKeys
+	if !d.Keys.IsOne(key) {
+		return false
 	}
-	return d.Keys.Keeps(key)
+	return d.DropsKeys || l.FabricKeys.Version > 0 && d.Keys.Version > 0 || d.Keys.Keeps(key)
 }

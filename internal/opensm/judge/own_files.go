@@ -43,7 +43,7 @@ func checkKeysAdded(l *found.Look, what string, isKept func(opensm.Key) bool) []
 			f := finding.FabricKeysDropped.Find("%s of %s sets %s, which somebody has added to it%s. %s", l.ConfPath, l.Host,
 				key.Name, describeUnclear(key), what)
 			f.WayOut = "If the fabric needs " + key.Name + ", write its value into keys of this resource. If it does not, " +
-				"take it out of the file and plan again."
+				"write keys_version = 0."
 			all = append(all, f)
 		}
 	}

@@ -44,7 +44,7 @@ func checkSharedOptions(l *found.Look, d opensm.Request) []finding.Finding {
 			continue
 		}
 		secret[key.Name] = true
-		if d.Keys.Keeps(key.Key) {
+		if isKept(l, key.Key, d) {
 			continue
 		}
 		all = append(all, finding.FabricKeysDropped.Find("%s of %s sets %s%s. This resource would start the subnet "+

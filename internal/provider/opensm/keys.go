@@ -51,9 +51,9 @@ func keysAttributes() map[string]schema.Attribute {
 		},
 		"keys_version": schema.Int64Attribute{
 			Optional: true,
-			MarkdownDescription: "Version of `keys`, at least 1. Raise it with every change of them, for all subnet managers " +
-				"of the fabric: a plan sees no other sign of a change.",
-			Validators: []validator.Int64{int64validator.AtLeast(1), int64validator.AlsoRequires(path.MatchRoot("keys"))},
+			MarkdownDescription: "Version of `keys`. Raise it with every change of them, for all subnet managers of the fabric: " +
+				"a plan sees no other sign of a change. 0, without `keys`, takes the keys out of the fabric.",
+			Validators: []validator.Int64{int64validator.AtLeast(0)},
 		},
 	}
 }
@@ -111,8 +111,13 @@ func (v keyValidator) ValidateString(ctx context.Context, req validator.StringRe
 	}
 }
 
-// validateKeys refuses what would show the keys.
+// validateKeys refuses a version that does not fit, and what would show the keys.
 func validateKeys(config *model, diags *diag.Diagnostics) {
+	version := config.KeysVersion
+	if attribute.Known(version) && !version.IsNull() && (version.ValueInt64() == 0) != config.FabricKeys.IsNull() {
+		diags.AddAttributeError(path.Root("keys_version"), "Invalid value for keys_version",
+			"With keys it is at least 1. Without keys it is 0, which takes the keys out of the fabric, or is left out.")
+	}
 	if !config.FabricKeys.IsNull() && config.LogLevel.ValueString() == "debug" {
 		diags.AddAttributeError(path.Root("log_level"), "Invalid value for log_level",
 			"At \"debug\" opensm writes the keys of the fabric into its log. Use \"verbose\", or leave keys out.")

@@ -96,6 +96,7 @@ func (m *model) sofar(ctx context.Context) (ops.Request, error) {
 		PollingTimeout: m.pollingMS(), PollingRetries: int(m.PollingRetries.ValueInt64()),
 	}}
 	d.Keys.Version = int(m.KeysVersion.ValueInt64())
+	d.DropsKeys = attribute.Known(m.KeysVersion) && !m.KeysVersion.IsNull() && d.Keys.Version == 0
 	var err error
 	if prefix := m.SubnetPrefix.ValueString(); prefix != "" {
 		if d.Tuning.SubnetPrefix, err = ib.ParseGUID(prefix); err != nil {
@@ -117,8 +118,9 @@ func (m *model) observe(ctx context.Context, d ops.Request, l *found.Look) (diag
 	if l.Priority >= 0 {
 		m.Priority = types.Int64Value(int64(l.Priority))
 		m.observeTuning(l.Tuning)
-		m.KeysVersion = types.Int64Null()
-		if version := l.FabricKeys.Version; version > 0 {
+		if version := l.FabricKeys.Version; version == 0 && m.KeysVersion.ValueInt64() > 0 {
+			m.KeysVersion = types.Int64Null()
+		} else if version > 0 {
 			m.KeysVersion = types.Int64Value(int64(version))
 		}
 		diags = m.observePartitions(ctx, l.Partitions)
@@ -220,7 +222,7 @@ func (m *model) holds(ctx context.Context, plan model, want ops.Request) bool {
 		return false
 	}
 	same := ref(have) == ref(want) && have.Priority == want.Priority && have.Tuning == want.Tuning &&
-		have.Keys.Version == want.Keys.Version
+		m.KeysVersion.Equal(plan.KeysVersion)
 	return same && ops.PartitionText(have.Partitions) == ops.PartitionText(want.Partitions) && m.reports(plan)
 }
 

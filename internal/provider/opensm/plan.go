@@ -112,7 +112,6 @@ func packages(l *found.Look) []string {
 // Check asks the cards of other hosts only if something is to change, so that a plan without changes
 // waits for no other host.
 func (o object) Check(ctx context.Context, s *step) []finding.Finding {
-	s.Ask.DropsKeys = s.Exists && s.State.KeysVersion.ValueInt64() > 0
 	d, l := s.Ask, s.Found
 	port := o.PortPlan(l.Snapshot, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
