@@ -116,7 +116,7 @@ func TestCheck(t *testing.T) {
 			s.Files[tool.DropInPath(testPort)] = inventory.File{Content: found.DropInText(testPort, false)}
 			s.Files[tool.ConfPath(testPort)] = inventory.File{Content: d.Conf().Text(found.Header()) + "m_key 0x1234\n"}
 		}), d: d, code: "SM022", severity: finding.Refuse,
-			text: []string{"/etc/opensm/terraform-0xe41d2d0300e44ed1.conf of intel9 sets m_key", "take it out of the file"}},
+			text: []string{"/etc/opensm/terraform-0xe41d2d0300e44ed1.conf of intel9 sets m_key", "write keys_version = 0"}},
 		{name: "port later", s: testHost(), d: later, planned: PlanFacts{PortUnknown: true}},
 		{name: "port later, TrueNAS", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "truenas", VersionID: "25.10.3"} }), d: later, planned: PlanFacts{PortUnknown: true},
 			code: "SM001", severity: finding.Refuse, text: []string{"TrueNAS SCALE 25.10.3"}},
