@@ -51,8 +51,8 @@ func keysAttributes() map[string]schema.Attribute {
 		},
 		"keys_version": schema.Int64Attribute{
 			Optional: true,
-			MarkdownDescription: "Version of `keys`. Raise it with every change of them, for all subnet managers of the fabric: " +
-				"a plan sees no other sign of a change. 0, without `keys`, takes the keys out of the fabric.",
+			MarkdownDescription: "Version of `keys`: raise it with every change of them for all subnet managers of the fabric, " +
+				"because a plan sees no other sign. 0, without `keys`, takes the keys out of the fabric.",
 			Validators: []validator.Int64{int64validator.AtLeast(0)},
 		},
 	}
