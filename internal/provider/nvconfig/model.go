@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/nvconfig"
@@ -13,6 +12,11 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+const (
+	keep    = "keep"
+	restore = "restore"
 )
 
 type model struct {
@@ -145,13 +149,4 @@ func changeText(was, want map[string]string) string {
 		}
 	}
 	return strings.Join(all, "; ")
-}
-
-// WarnReplaced leaves the values of before on the host, for a destroy of the new resource.
-func (o object) WarnReplaced(m *model, diags *diag.Diagnostics) {
-	if m.OnDestroy.ValueString() == restore {
-		diags.AddWarning("Not given back: settings of card "+m.CardID.ValueString(), "on_destroy is \"restore\", and the "+
-			"resource is replaced. The card keeps its settings. The values of before stay noted on the host, for a destroy of a "+
-			"resource of this card.")
-	}
 }

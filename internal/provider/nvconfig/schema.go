@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -21,11 +22,6 @@ const description = "Settings in the non-volatile configuration of a card: SR-IO
 	"The card takes all of them with the next restart of its host. `current` shows what it has now, and `next_boot` " +
 	"what it will have.\n\n" +
 	"Destroying the resource leaves the settings as they are, unless `on_destroy` is `restore`."
-
-const (
-	keep    = "keep"
-	restore = "restore"
-)
 
 var (
 	times = attribute.TimedOperation{
@@ -98,5 +94,14 @@ func (settable) ValidateMap(_ context.Context, req validator.MapRequest, resp *v
 		if err := ops.CheckSetting(name, value); err != nil {
 			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(name), "Invalid setting "+name, err.Error()+".")
 		}
+	}
+}
+
+// WarnReplaced leaves the values of before on the host, for a destroy of the new resource.
+func (o object) WarnReplaced(m *model, diags *diag.Diagnostics) {
+	if m.OnDestroy.ValueString() == restore {
+		diags.AddWarning("Not given back: settings of card "+m.CardID.ValueString(), "on_destroy is \"restore\", and the "+
+			"resource is replaced. The card keeps its settings. The values of before stay noted on the host, for a destroy of a "+
+			"resource of this card.")
 	}
 }

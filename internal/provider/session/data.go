@@ -299,13 +299,6 @@ func (d *Data) HostsOf(of interface {
 	return attribute.Texts(of)
 }
 
-// SnapshotsOf is Data.SnapshotsOf in the same way.
-func (s *DataSource) SnapshotsOf(ctx context.Context,
-	names []string) (found map[string]*inventory.Snapshot, missing map[string]error) {
-	s.Set.ForgetOlder()
-	return s.Data.SnapshotsOf(ctx, names)
-}
-
 // dataFrom is nil while Terraform only validates.
 func dataFrom(v any, diags *diag.Diagnostics) *Data {
 	if v == nil {

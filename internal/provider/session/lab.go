@@ -295,3 +295,10 @@ func (d *Data) found() map[string]*inventory.Snapshot {
 	defer d.known.mu.Unlock()
 	return maps.Clone(d.known.from)
 }
+
+// SnapshotsOf is Data.SnapshotsOf for a data source, see Look.
+func (s *DataSource) SnapshotsOf(ctx context.Context,
+	names []string) (found map[string]*inventory.Snapshot, missing map[string]error) {
+	s.Set.ForgetOlder()
+	return s.Data.SnapshotsOf(ctx, names)
+}
