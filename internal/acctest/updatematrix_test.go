@@ -74,7 +74,7 @@ var updateStrikes = []updateFault{
 	{name: "TERM", strike: signalFlint(syscall.SIGTERM)},
 	{name: "KILL", strike: signalFlint(syscall.SIGKILL), says: "by a tool", over: (*Lab).Restart},
 	{name: "reset of the chip", strike: func(_ *labsim.Machine, c *labsim.Card) uint32 {
-		c.Card.Boot()
+		c.Boot()
 		return card.AccessDone
 	}},
 	{name: "power of the host", strike: func(m *labsim.Machine, _ *labsim.Card) uint32 {
@@ -120,7 +120,7 @@ func interruptUpdate(t *testing.T, kind silicon, fault updateFault, at card.Inst
 	name := w.Names()[0]
 	ws, cfg, m := w.Workspace(), kind.config(w), w.Machine(name)
 	dev := m.Card(w.PCI(name))
-	update := dev.Card.Update()
+	update := dev.Update()
 	update.RefuseSecond = !kind.second
 	plan := cleanPlan(t, ws, cfg)
 	var struck atomic.Int32

@@ -129,8 +129,11 @@ func TestRecovery_of_later_chips_takes_their_device_data(t *testing.T) {
 	in := goodFirmware()
 	laterCard(&in, 0x1013).Livefish = true
 	f := expectFinding(t, Firmware(in).Findings, "FW041", finding.Refuse)
-	if !strings.Contains(f.WayOut, "-nofs -ignore_dev_data -i /var/lib/") {
-		t.Errorf("%s", f.WayOut)
+	for _, part := range []string{"-nofs -ignore_dev_data -i /var/lib/", "Without a backup, take the image of the board",
+		"mstflint -d 0000:01:00.0 -ocr -guid GUID -mac MAC sg"} {
+		if !strings.Contains(f.WayOut, part) {
+			t.Errorf("%q is missing in %s", part, f.WayOut)
+		}
 	}
 }
 

@@ -51,7 +51,8 @@ func withoutBackup(c Card) string {
 		board += " and that is for part number " + c.Part
 	}
 	return fmt.Sprintf("Without a backup, take the image of the board %[2]s. Prove it: mstflint -i FILE v, then "+
-		"mstflint -i FILE q shows that PSID. Burn it as in step 4, with FILE as the file. Then write the GUID and the MAC of the label: "+
+		"mstflint -i FILE q shows that PSID. Burn it as in step 4, with FILE as the file. Then write the GUID "+
+		"and the MAC of the label: "+
 		"mstflint -d %[1]s -ocr -guid GUID -mac MAC sg.", c.PCI, board)
 }
 
