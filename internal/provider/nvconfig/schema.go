@@ -101,7 +101,7 @@ func (settable) ValidateMap(_ context.Context, req validator.MapRequest, resp *v
 func (o object) WarnReplaced(m *model, diags *diag.Diagnostics) {
 	if m.OnDestroy.ValueString() == restore {
 		diags.AddWarning("Not given back: settings of card "+m.CardID.ValueString(), "on_destroy is \"restore\", and the "+
-			"resource is replaced. The card keeps its settings. The values of before stay noted on the host, for a destroy of a "+
-			"resource of this card.")
+			"resource is replaced. The card keeps its settings. The values of before stay noted on the host, for a destroy of "+
+			"a resource of this card.")
 	}
 }
