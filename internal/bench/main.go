@@ -185,8 +185,9 @@ func (b *suite) fleet(ctx context.Context, n, perHost int) error {
 
 // noteApply tells what it took to make everything.
 func (b *suite) noteApply(n, perHost int, a, z figure, commands float64) {
-	b.notes = append(b.notes, fmt.Sprintf("%d × %d, apply of all: %.1f s (floor %.1f), CPU %.1f s (%.1f), provider's part "+
-		"%.1f s (%.1f), lab CPU %.1f s, provider %.0f MB (%.0f), %.1f commands per host", n, perHost, a.wall, z.wall, a.cpu,
+	b.notes = append(b.notes, fmt.Sprintf("%d × %d, apply of all: %.1f s (floor %.1f), CPU %.1f s (%.1f), provider's "+
+		"part %.1f s (%.1f), lab CPU %.1f s, provider %.0f MB (%.0f), %.1f commands per host",
+		n, perHost, a.wall, z.wall, a.cpu,
 		z.cpu, a.provider, z.provider, a.lab, a.megabytes, z.megabytes, commands))
 }
 

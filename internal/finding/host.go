@@ -15,8 +15,8 @@ var (
 		Meaning: "The change cuts the host off from other networks. If the port becomes InfiniBand, it stays cut off.",
 		WayOut:  "Move the default route. If losing it is acceptable, write into the resource:"}
 	KernelLockedDown = &Rule{Code: "HO003", Severity: Refuse, Title: "Kernel lockdown forbids access to the card",
-		Meaning: "A locked-down kernel lets no tool at a PCI device. Secure Boot usually turns lockdown on. Plans still show " +
-			"the firmware of a ConnectX-4 or later whose firmware writes the flash: its driver tells it (devlink).",
+		Meaning: "A locked-down kernel lets no tool at a PCI device. Secure Boot usually turns lockdown on. Plans still " +
+			"show the firmware of a ConnectX-4 or later whose firmware writes the flash: its driver tells it (devlink).",
 		WayOut: "Start the host without lockdown before the change, or load a signed mstflint_access module."}
 	FlashJobRunning = &Rule{Code: "HO004", Severity: Refuse, Title: "Another flash job is running on the host",
 		Meaning: "Two writers on one host can destroy a card. An apply waits for a job of its own card that runs when it " +
@@ -136,8 +136,8 @@ var (
 			"/var/lib/terraform-provider-infiniband/resume-owed."}
 	BurnFailedElsewhere = &Rule{Code: "HO051", Severity: NeedsConsent, Title: "A burn of another card failed",
 		Attribute: Allow, Consent: "after_failure",
-		Meaning: "Equal cards tend to fail alike. The apply that failed has marked the hosts that it may change. A burn that " +
-			"meets the mark is refused: of another configuration, or of an apply that was running at that time.",
+		Meaning: "Equal cards tend to fail alike. The apply that failed has marked the hosts that it may change. A burn " +
+			"that meets the mark is refused: of another configuration, or of an apply that was running at that time.",
 		WayOut: "Fix the cause and apply that card again: that removes the mark. The configuration that has the card may " +
 			"just apply again. If the failure says nothing about this card, write into the resource:"}
 	CardInUse = &Rule{Code: "HO045", Severity: Refuse, Title: "Another program uses the card", Attribute: "card_id",

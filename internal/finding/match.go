@@ -70,8 +70,8 @@ var (
 		WayOut: "Use an image of the same security version. The tool of the vendor takes the other one."}
 	FlashWithoutCopy = &Rule{Code: "FW039", Severity: NeedsConsent, Title: "No copy of the flash can be made",
 		Attribute: "rollback_image_id", Consent: "without_copy",
-		Meaning: "Nobody can read the flash: its firmware is secure, or no tool reaches the card. The rollback image may " +
-			"be other bytes than those in flash, and the firmware may refuse to go back to it.",
+		Meaning: "Nobody can read the flash: its firmware is secure, or no tool reaches the card. The rollback image " +
+			"may be other bytes than those in flash, and the firmware may refuse to go back to it.",
 		WayOut: "If you accept that, write into the resource:"}
 	BootROMNotKept = &Rule{Code: "FW070", Severity: Refuse, Title: "Boot ROM of the card cannot be kept",
 		Attribute: "boot_rom",

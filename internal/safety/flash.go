@@ -50,7 +50,7 @@ func (c CardFacts) Secure() bool { return securityAttributes(c.InFlash().Securit
 // WithoutCopy reports whether no copy of the flash can be made: its firmware or the kernel lets no tool read it.
 func (c CardFacts) WithoutCopy() bool { return c.Secure() || c.ByDriver() }
 
-// byDriver is a finding on what keeps mstflint from a card: no obstacle where the driver has the firmware write an image.
+// byDriver is a finding on what keeps mstflint from a card: no obstacle where the driver can burn.
 func (c CardFacts) byDriver(f finding.Finding) finding.Finding {
 	switch {
 	case c.ByDriver() && c.Rollback != nil:

@@ -74,13 +74,14 @@ func (l *Look) facts() safety.CardFacts {
 			f.StartedWith, f.JobChecksum = by.ID, by.Entry.Checksum
 		}
 	}
-	if f.ByDriver() {
+	switch {
+	case f.ByDriver():
 		f.Running = fact.Known(ib.Firmware{PSID: f.Flash.PSID, FW: cmp.Or(f.Flash.RunningFW, f.Flash.FW)})
-	} else if f.RunningPSID != "" {
+	case f.RunningPSID != "":
 		if v, err := ib.ParseFWVersion(f.RunningFW); err == nil {
 			f.Running = fact.Known(ib.Firmware{PSID: f.RunningPSID, FW: v})
 		}
-	} else if started {
+	case started:
 		assumeRunning(&f, burned)
 	}
 	for _, j := range l.Jobs.Own() {

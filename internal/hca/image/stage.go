@@ -97,13 +97,15 @@ func fetch(ctx context.Context, h host.Host, sha256 string) (*fwimage.Image, []b
 
 // StagePackage puts beside a staged image the package by which the driver of a card has its firmware take it.
 func StagePackage(ctx context.Context, h cards.Host, sha256 string) (journal.Package, error) {
-	p := journal.Package{Path: strings.TrimSuffix(Path(sha256), ".bin") + ".mfa2", At: devlink.Folder + packageName(sha256)}
+	p := journal.Package{Path: strings.TrimSuffix(Path(sha256), ".bin") + ".mfa2",
+		At: devlink.Folder + packageName(sha256)}
 	data, err := makePackage(ctx, h, sha256)
 	if err != nil {
 		return p, stageFailed(h, p.Path, "no package for the driver could be made of the staged image", err)
 	}
 	p.SHA256 = fmt.Sprintf("%x", hashes.Sum256(data))
-	err = h.Upload(ctx, bytes.NewReader(data), int64(len(data)), host.RemoteFile{Path: p.Path, Mode: 0o600, SHA256: p.SHA256})
+	err = h.Upload(ctx, bytes.NewReader(data), int64(len(data)),
+		host.RemoteFile{Path: p.Path, Mode: 0o600, SHA256: p.SHA256})
 	if err != nil {
 		return p, stageFailed(h, p.Path, "the package for the driver could not be copied to the host", err)
 	}

@@ -145,8 +145,8 @@ func (r request) writeError(out outcome, what string) *cards.Error {
 	summary := "Unable to write the flash of card " + r.c.ID()
 	if r.want.Package.Path != "" {
 		return &cards.Error{Summary: summary, What: what,
-			Means: "The firmware of the card keeps the image that runs, and verifies another one before it puts that beside it. " +
-				"After an update that failed it does not tell its versions before its next reset.",
+			Means: "The firmware of the card keeps the image that runs, and verifies another one before it puts that beside " +
+				"it. After an update that failed it does not tell its versions before its next reset.",
 			Check: "Restart the host, then run the same command again: it reads what the card has, and records that.",
 			Facts: r.evidence(out)}
 	}

@@ -191,8 +191,8 @@ func (r result) notWhole(out outcome) *cards.Error {
 	if r.Chip.Format != "FS2" && r.FlashFailure == inventory.FlashBusy {
 		e.Means = "The firmware of the card has an update open, and was not disturbed. It keeps the image that runs, and " +
 			"activates another one only after it has verified it."
-		e.Check = "If somebody else updates the card, as a BMC does, wait until that has ended. If nobody does, the update is " +
-			"that of a tool that was killed: restart the host, which resets the card. Then run the same command again."
+		e.Check = "If somebody else updates the card, as a BMC does, wait until that has ended. If nobody does, the update " +
+			"is that of a tool that was killed: restart the host, which resets the card. Then run the same command again."
 	}
 	e.Facts = append(e.Facts, cards.Fact{"Flash", orNothing(r.FlashError + r.VerifyError)})
 	return e

@@ -18,10 +18,7 @@ func (r *Resource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.Modi
 	resp *resource.ModifyPlanResponse) {
 	diags := &resp.Diagnostics
 	if req.Plan.Raw.IsNull() {
-		if _, ok := r.object.(giver[M]); ok && r.Data != nil {
-			planned.NoteDestroy(ctx, resp.Private, r.Restores.Walk(), diags)
-		}
-		r.planRemoval(ctx, req, diags)
+		r.planRemoval(ctx, req, resp)
 		return
 	}
 	s, ok := r.request(ctx, req, diags)
@@ -165,7 +162,11 @@ func (r *Resource[M, Q, L, S]) refuses(ctx context.Context, s *Step[M, Q, L], fo
 // planRemoval says what a destroy does, and checks what speaks against it. A host that does not
 // answer now is asked again by the destroy itself.
 func (r *Resource[M, Q, L, S]) planRemoval(ctx context.Context, req resource.ModifyPlanRequest,
-	diags *diag.Diagnostics) {
+	resp *resource.ModifyPlanResponse) {
+	diags := &resp.Diagnostics
+	if _, ok := r.object.(giver[M]); ok && r.Data != nil {
+		planned.NoteDestroy(ctx, resp.Private, r.Restores.Walk(), diags)
+	}
 	var state M
 	diags.Append(req.State.Get(ctx, &state)...)
 	r.object.WarnRemoval(ctx, &state, diags)

@@ -35,8 +35,8 @@ func addressedApart(one, two inventory.Port) bool {
 	return served(one) && served(two) && (one.LID == two.LID || one.SMLID != two.SMLID || one.Prefix != two.Prefix)
 }
 
-// cardsApart names the fabrics of a card with these GUIDs and of another one, if the configuration says them of all their
-// ports and none is the same. What is only seen today does not count: GUIDs outlive cables.
+// cardsApart names the fabrics of a card with these GUIDs and of another one, if the configuration says them of
+// all their ports and none is the same. What is only seen today does not count: GUIDs outlive cables.
 func (d *Data) cardsApart(host string, want ib.GUIDSet, other clash.Holder) string {
 	one, two := d.fabricsOf(host, want), d.fabricsOf(other.Host, other.GUIDs)
 	if slices.ContainsFunc(one, func(name string) bool { return name == "" || slices.Contains(two, name) }) ||
