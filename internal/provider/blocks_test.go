@@ -130,7 +130,7 @@ terraform state rm 'infiniband_card.lab["node01"]'`, why: "they are the engine's
 	{file: "templates/guides/send.md", lines: "terraform-provider-infiniband record -o lab.tar.gz intel9 xeon2zfs",
 		by: "internal/command/record/record_test.go", holds: `args = append(args, "-o", out)`},
 	{file: "templates/guides/rehearse.md", lines: "terraform-provider-infiniband record -o lab.tar.gz intel9 xeon2zfs",
-		by: "internal/acctest/twintest/twin_test.go", holds: `record.Command("test").Run(`},
+		by: "internal/labsim/cmd/infiniband-lab/main_test.go", holds: `record.Command("test").Run(`},
 	{file: "templates/guides/rehearse.md", lines: "*sh", by: "internal/labsim/cmd/infiniband-lab/main_test.go",
 		holds: `os.ReadFile("../../../../templates/guides/rehearse.md")`},
 	{file: "templates/guides/send.md", lines: "*json", by: "internal/command/record/record_test.go",
