@@ -334,6 +334,18 @@ func TestHost_Fresh(t *testing.T) {
 	}
 }
 
+// The end of the time in which a command has to start is no sign of life of one that started.
+func TestHost_Run_givesUpEarlyInTheMiddle(t *testing.T) {
+	t.Parallel()
+	cfg := newServer(t).config()
+	cfg.GiveUpEarly, cfg.ConnectTimeout = true, time.Second
+	begin := time.Now()
+	_, err := mustHost(t, cfg).Run(t.Context(), shellcmd.New("sleep", "30"))
+	if took := time.Since(begin); !errors.Is(err, sshconn.ErrSilent) || took < 3*time.Second || took > 5*time.Second {
+		t.Errorf("after %s: %v", took, err)
+	}
+}
+
 func TestHost_Run_silentPeer(t *testing.T) {
 	s := newServer(t)
 	cfg := s.config()

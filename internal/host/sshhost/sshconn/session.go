@@ -286,6 +286,7 @@ func (s *session) wait(ctx context.Context, l *Conn, ch *Channel, limit Limit) {
 func (s *session) settle(ctx context.Context, l *Conn, limit Limit) error {
 	late := time.NewTimer(limit.Start)
 	defer late.Stop()
+	quiet := after(limit.Quiet)
 	for {
 		select {
 		case <-s.done:
@@ -297,11 +298,12 @@ func (s *session) settle(ctx context.Context, l *Conn, limit Limit) error {
 			if s.answered() {
 				return nil
 			}
+			quiet = after(limit.Quiet)
 		case <-late.C:
 			if err := s.silence(limit.Start); err != nil {
 				return err
 			}
-		case <-after(limit.Quiet):
+		case <-quiet:
 			return &quietError{fmt.Sprintf("%v in the middle of an answer, for %s", ErrSilent, poll.Text(limit.Quiet))}
 		case <-l.gone:
 			<-s.done // the streams end with the connection; what came before counts
