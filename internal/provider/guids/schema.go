@@ -54,8 +54,8 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 				PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.GUIDKind]()},
 			},
 			"node_guid": guidArgument("GUID of the card itself."),
-			"system_image_guid": guidArgument("GUID of the system image; equal on cards of one chassis. Default: with a " +
-				"base value that plus 3, else the GUID of the node."),
+			"system_image_guid": guidArgument("GUID of the system image; equal on cards of one chassis. Default: the " +
+				"base + 3; without a base, the node GUID."),
 			"port_guids": attribute.ByPortAttribute[attribute.GUIDKind]("GUIDs in flash by port, `{ \"1\" = \"0x…\" }`; " +
 				"other resources refer to `port_guids[\"1\"]`. " + leftOut),
 			"macs": attribute.ByPortAttribute[attribute.MACKind]("MAC addresses in flash by port, `{ \"1\" = \"e4:1d:2d:…\" " +
