@@ -73,6 +73,7 @@ const (
 	Flapping   = "flapping"   // a link that went down since an earlier reading
 	NoLink     = "no_link"    // the port that looks has none
 	NoManager  = "no_sm"
+	Masters    = "masters" // more than one subnet manager rules
 	Duplicate  = "duplicate_guid"
 	ZeroGUID   = "zero_guid"
 	// UnknownGUID is a GUID of the node name map that no node has, TwoFabrics are ports of
@@ -163,12 +164,28 @@ func (f *Fabric) rule(add adder) {
 		add(NoLink, "fabric", "Nothing is known of this fabric: %s. Other nodes, cables and subnet managers are not seen "+
 			"through it. Check the cable and the other end, or name another port in port_guid.", f.NoLink)
 	case f.Master() != nil:
+		f.masters(add)
 	case !f.Ruled.Known():
 		add(NoManager, "fabric", "Whether a subnet manager rules this fabric is not known: %s. One may hang, or may be gone "+
 			"since the ports were set up.", f.Ruled.Why())
 	default:
 		add(NoManager, "fabric", "No subnet manager rules this fabric: ports that come up stay at Initializing and get no "+
 			"LID, and nobody answers for paths and groups.%s", f.waiting())
+	}
+}
+
+// masters names those that rule, if there is more than one.
+func (f *Fabric) masters(add adder) {
+	var names []string
+	for _, sm := range f.SMs {
+		if sm.State == smStates[sminfo.Master] {
+			names = append(names, sm.Label())
+		}
+	}
+	if len(names) > 1 {
+		add(Masters, "fabric", "%d subnet managers rule this fabric: %s. Each sets up the ports without the others, so that "+
+			"LIDs, paths and partitions can change under way. If none of them is just taking over, give all of them one sm_key "+
+			"and restart them.", len(names), strings.Join(names, ", "))
 	}
 }
 

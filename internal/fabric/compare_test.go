@@ -25,3 +25,19 @@ func TestCompare_standby_may_take_over(t *testing.T) {
 		}
 	}
 }
+
+// Subnet managers with different keys ignore each other, and each shows itself as the master.
+func TestCompare_more_than_one_master(t *testing.T) {
+	first := SM{GUID: 1, State: "master", Node: &Node{Name: "r730a mlx5_0"}}
+	f := &Fabric{Ruled: fact.Known(true), SMs: []SM{first, {GUID: 2, State: "master"}, {GUID: 3, State: "standby"}}}
+	const want = "2 subnet managers rule this fabric: r730a mlx5_0, 0x0000000000000002. Each sets up the ports without the " +
+		"others, so that LIDs, paths and partitions can change under way. If none of them is just taking over, give all of them " +
+		"one sm_key and restart them."
+	if got := f.Compare(nil, nil, nil); len(got) != 1 || got[0].Kind != Masters || got[0].Message != want {
+		t.Errorf("got %+v\nwant %s", got, want)
+	}
+	f.SMs = []SM{first, {GUID: 3, State: "standby"}}
+	if got := f.Compare(nil, nil, nil); len(got) != 0 {
+		t.Errorf("one master: %+v", got)
+	}
+}

@@ -84,7 +84,7 @@ var fabricTitles = map[string]string{
 	fabric.Degraded: "A link is slower than it could be", fabric.Silent: "Nothing answers at the other end of a link",
 	fabric.Inactive: "A link is not Active", fabric.Errors: "A port counts errors", fabric.NoLink: "A port has no link",
 	fabric.NoManager: "No subnet manager rules a fabric", fabric.Duplicate: "Two ports have one GUID",
-	fabric.ZeroGUID: "A GUID is zero",
+	fabric.ZeroGUID: "A GUID is zero", fabric.Masters: "More than one subnet manager rules a fabric",
 }
 
 func (f *seenFabric) differences() []fabric.Difference {

@@ -110,7 +110,8 @@ func results() map[string]schema.Attribute {
 				"kind": text("`missing`, `ambiguous` and `unexpected` cables; `slow`: below what is expected; `degraded`: both " +
 					"ends support more, or a PCIe slot is too slow; `silent`: nobody answers behind a link; " +
 					"`inactive`: not Active although there is a subnet manager; `errors` and `growing` counters; " +
-					"`flapping`: a link went down since an earlier reading; `no_sm`; " +
+					"`flapping`: a link went down since an earlier reading; `no_sm`; `masters`: more than one subnet " +
+					"manager rules; " +
 					"`no_link`: the port that looks has no link, so that nothing is known of its fabric; " +
 					"`duplicate_guid`; `zero_guid`; `unknown_guid`: no node has a GUID of `node_name_map`; `two_fabrics`: the " +
 					"ports are of several fabrics by the provider's `fabrics`."),
