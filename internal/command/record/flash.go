@@ -32,8 +32,8 @@ func flashes(s *inventory.Snapshot, dir string) (all []flash, err error) {
 			kept, bad = store.Newest(found)
 		}
 		if now := c.InFlash(); bad == nil && (kept.Image.PSID != now.PSID || kept.Image.FWVersion != now.FW) {
-			bad = fmt.Errorf("%s holds %s %s, and the flash of card %s something else", kept.Dir, kept.Image.PSID,
-				kept.Image.FWVersion, c.PCI)
+			bad = errors.Join(append([]error{fmt.Errorf("%s holds %s %s, and the flash of card %s something else", kept.Dir,
+				kept.Image.PSID, kept.Image.FWVersion, c.PCI)}, kept.Passed...)...)
 		}
 		var data []byte
 		if bad == nil {

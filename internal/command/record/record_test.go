@@ -18,6 +18,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	labrecording "github.com/ibfabric/terraform-provider-infiniband/internal/labsim/recording"
@@ -197,8 +198,8 @@ func TestRecord_of_hosts_that_are_half_broken(t *testing.T) {
 	}
 }
 
-// backUp puts a backup of the card of a host below dir, as the provider does, and returns its bytes.
-func backUp(t *testing.T, lab *labs.Lab, dir, name string) []byte {
+// look is what a host shows.
+func look(t *testing.T, lab *labs.Lab, name string) (*hosts.Host, *inventory.Snapshot) {
 	t.Helper()
 	at, no := lab.Servers[name].Addr, false
 	host, err := sshhost.New(name, sshhost.Config{Address: at.IP.String(), Port: at.Port, User: lab.User(name),
@@ -212,6 +213,13 @@ func backUp(t *testing.T, lab *labs.Lab, dir, name string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return h, s
+}
+
+// backUp puts a backup of the card of a host below dir, as the provider does, and returns its bytes.
+func backUp(t *testing.T, lab *labs.Lab, dir, name string) []byte {
+	t.Helper()
+	h, s := look(t, lab, name)
 	c := &s.Cards[0]
 	kept, err := backup.NewStore(cards.New(cards.Config{BackupDir: dir})).Take(t.Context(),
 		cards.Card{Host: h, PCI: c.PCI, Recorded: s.Identity(c)})
@@ -260,6 +268,33 @@ func TestRecord_with_flashes(t *testing.T) {
 	status, _, errs = record(t, "", "-config-file", config, "-backup-dir", out, labs.Intel9)
 	if status != command.Usage || !strings.Contains(errs, "-backup-dir: "+out+" is no directory") {
 		t.Errorf("status %d\n%s", status, errs)
+	}
+}
+
+// Of an older backup that holds other firmware, the newer one that is damaged is named as well.
+func TestRecord_damagedBackup(t *testing.T) {
+	t.Parallel()
+	lab, _ := start(t, labs.TwoHosts()[0])
+	dir := t.TempDir()
+	backUp(t, lab, dir, labs.Intel9)
+	older, err := filepath.Glob(filepath.Join(dir, "*", "*", "*"))
+	if err != nil || len(older) != 1 {
+		t.Fatal(older, err)
+	}
+	newer := filepath.Join(filepath.Dir(older[0]), "29991231T120000Z")
+	if err = errors.Join(os.Mkdir(newer, 0o700), os.WriteFile(filepath.Join(newer, "card.json"), []byte("{"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	_, s := look(t, lab, labs.Intel9)
+	if all, bad := flashes(s, dir); bad != nil || len(all) != 1 {
+		t.Errorf("the older one holds what is in flash: %v", bad)
+	}
+	s.Cards[0].Flash.PSID = "MT_9000000000"
+	_, err = flashes(s, dir)
+	for _, want := range []string{older[0] + " holds ", "backup " + newer + ": card.json is damaged"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ type Backup struct {
 	Dir    string
 	Record Record
 	Image  *fwimage.Image
+	Passed []error // see Newest
 }
 
 // File is the path of its firmware.
@@ -104,8 +105,8 @@ func (b *Store) locate(dir string) string {
 	return filepath.Join(append([]string{b.s.BackupDir}, parts[len(parts)-3:]...)...)
 }
 
-// Newest gives the newest backup of a card that verifies. If there is none, the error
-// names those that do not verify.
+// Newest gives the newest backup of a card that verifies. Those of the host that do not verify are in Passed, or in
+// the error if none does.
 func (b *Store) Newest(l *cards.Look) (Backup, error) {
 	dirs, err := filepath.Glob(filepath.Join(globQuote(b.s.BackupDir), globQuote(safeName(l.Snap.Host)), "*", "*"))
 	if err != nil {
@@ -125,6 +126,7 @@ func (b *Store) Newest(l *cards.Look) (Backup, error) {
 			best = found
 		}
 	}
+	best.Passed = bad
 	if best.Dir == "" {
 		none := fmt.Errorf("%s holds no valid backup of card %s/%s", b.s.BackupDir, l.Snap.Host, l.Card.PCI)
 		return Backup{}, errors.Join(append([]error{none}, bad...)...)

@@ -100,8 +100,9 @@ func TestStore_opens_what_it_saved_and_nothing_else(t *testing.T) {
 	if err = os.WriteFile(filepath.Join(newest, recordFile), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if b, err = kept.Newest(holds("MT1")); err != nil || b.Dir != dir {
-		t.Errorf("newest that verifies: %v, %s", err, b.Dir)
+	if b, err = kept.Newest(holds("MT1")); err != nil || b.Dir != dir || len(b.Passed) != 2 ||
+		!strings.Contains(b.Passed[1].Error(), newest) {
+		t.Errorf("newest that verifies: %v, %s, passed over %v", err, b.Dir, b.Passed)
 	}
 	if _, err = kept.Newest(holds("MT2")); err == nil ||
 		!strings.Contains(err.Error(), "no valid backup of card intel9/0000:01:00.0") {
