@@ -194,7 +194,8 @@ func TestTwin_with_the_flashes_of_the_lab(t *testing.T) {
 					Attrs: map[string]any{"card_id": id}})
 		}
 		apply(t, w, cfg)
-		other, made := acctest.StartTwin(t, w.Record(t, "-backup-dir", w.Backups), false)
+		file := w.Record(t, "-backup-dir", w.Backups)
+		other, made := acctest.StartTwin(t, file, false)
 		for _, host := range w.Names() {
 			sums := map[string]bool{}
 			for _, lab := range []*acctest.Lab{w, other} {
@@ -207,6 +208,20 @@ func TestTwin_with_the_flashes_of_the_lab(t *testing.T) {
 			}
 			if len(sums) != 1 {
 				t.Errorf("%s of %s has other bytes in flash than its twin: %v\n%s", host, name, sums, strings.Join(made.Missing, "\n"))
+			}
+		}
+		host := w.Names()[0]
+		for what, spoil := range map[string]func([]byte) []byte{"cut": func(b []byte) []byte { return b[:len(b)/4] },
+			"damaged": func(b []byte) []byte { b[0x1000] ^= 0xff; return b }} {
+			rec, err := recording.Open(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rec.Hosts[0].Flashes[w.PCI(host)] = spoil(rec.Hosts[0].Flashes[w.PCI(host)])
+			spoilt, err := twin.Of(rec)
+			if want := host + ": not in the recording: a copy of the flash of card " + w.PCI(host) + " that can be used: "; err != nil ||
+				!slices.ContainsFunc(spoilt.Missing, func(l string) bool { return strings.HasPrefix(l, want) && len(l) > len(want) }) {
+				t.Errorf("%s, %s: %v, got %q, want %q", name, what, err, spoilt.Missing, want)
 			}
 		}
 	}

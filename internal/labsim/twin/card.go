@@ -247,14 +247,22 @@ func (b *builder) running(bdf string) map[string]string {
 
 // given is the firmware of a card that the recording has, or a file of it that somebody has given.
 func (b *builder) given(bdf, psid string, version [3]uint16) []byte {
-	all := b.images
-	if flash, there := b.flashes[bdf]; there {
-		all = append([][]byte{flash}, all...)
-	}
-	for _, data := range all {
-		if image, err := card.Parse(data); err == nil && image.Version == version && strings.TrimRight(image.PSID, "\x00") == psid {
-			return data
+	fits := func(data []byte) error {
+		image, err := card.Parse(data)
+		if err == nil && (image.Version != version || strings.TrimRight(image.PSID, "\x00") != psid) {
+			err = fmt.Errorf("it has firmware %v of PSID %s", image.Version, image.PSID)
 		}
+		return err
+	}
+	if flash, there := b.flashes[bdf]; there {
+		err := fits(flash)
+		if err == nil {
+			return flash
+		}
+		b.lacks("a copy of the flash of card %s that can be used: %v", bdf, err)
+	}
+	if i := slices.IndexFunc(b.images, func(data []byte) bool { return fits(data) == nil }); i >= 0 {
+		return b.images[i]
 	}
 	return nil
 }
