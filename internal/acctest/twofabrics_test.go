@@ -188,6 +188,30 @@ func TestTwoFabrics_guids(t *testing.T) {
 	}
 }
 
+// Names of two fabrics do not count for cards that a look shows on one, whichever of the two hosts looks.
+func TestTwoFabrics_guidsSeenOnOne(t *testing.T) {
+	t.Parallel()
+	const looks, other = labs.Intel9, labs.Xeon2zfs
+	for _, programs := range []string{"", "infiniband-diags"} {
+		hosts := vpi()
+		hosts[0].Packages = strings.Fields(programs)
+		w := Start(t, Options{Hosts: hosts})
+		w.needSimulated("needs one fabric")
+		drivers(w)
+		ws := w.Workspace()
+		ws.Provider["fabrics"] = map[string]any{"a": []any{looks}, "b": []any{other}}
+		for _, host := range []string{looks, other} {
+			base := NodeGUID(looks) ^ NodeGUID(other) ^ NodeGUID(host)
+			said := mustPlan(t, ws, w.guids(host, map[string]any{"base_guid": fmt.Sprintf("0x%016x", base),
+				"allow": map[string]any{"guid_change": replacingGUIDs(NodeGUID(host), base)}})).Diags
+			refused, warned := len(said.Errors().Find("GU006")), len(said.Warnings().Find("GU006", "on the fabrics"))
+			if seen := programs != ""; (refused == 4) != seen || (warned == 0) != seen {
+				t.Errorf("%s with %q on %s: %d refusals, %d warnings:\n%s", host, programs, looks, refused, warned, said)
+			}
+		}
+	}
+}
+
 // The data source has the names of fabric and nodes, and says which of them do not fit what is seen.
 func TestTwoFabrics_names(t *testing.T) {
 	t.Parallel()

@@ -17,6 +17,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -36,7 +37,8 @@ func (d *Data) Lab(ctx context.Context, card attribute.CardRef, diags *diag.Diag
 	if missing := d.noteUnseen(d.identify(ctx)); len(missing) > 0 {
 		d.warnMissing(diags, missing)
 	}
-	lab := clash.Facts{Lab: d.Planned.Lab(), SameMachine: d.sameMachine, Apart: d.cardsApart}
+	lab := clash.Facts{Lab: d.Planned.Lab(), SameMachine: d.sameMachine,
+		Apart: func(want ib.GUIDSet, other clash.Holder) string { return d.cardsApart(ctx, card, want, other) }}
 	if unread := lab.Unread(card.Host, card.PCI); len(unread) > 0 {
 		warnUnread(diags, card, unread)
 	}

@@ -17,9 +17,9 @@ type Facts struct {
 	// SameMachine says whether two host names are of one machine; nil if all are
 	// known to be different.
 	SameMachine func(a, b string) fact.Bool
-	// Apart names the two fabrics that the configuration puts a card with these values and another one on; empty if
+	// Apart names the two fabrics that the configuration puts the card with these values and another one on; empty if
 	// both may be on one. Nil if no fabric has a name.
-	Apart func(host string, want ib.GUIDSet, other Holder) string
+	Apart func(want ib.GUIDSet, other Holder) string
 	// Writing is true at the moment of a write. What another card has then counts as well as
 	// what is planned for it: its own write may come later.
 	Writing bool
@@ -96,7 +96,7 @@ func (l Facts) Taken(host string, pci ib.PCIAddress, want ib.GUIDSet) []finding.
 			rule = finding.GUIDUntilRestart
 		}
 		for _, clash := range guidClashes(other, want) {
-			found = append(found, l.onOneFabric(rule.Find("%s", clash+l.doubt(host, pci, other)), host, want, other))
+			found = append(found, l.onOneFabric(rule.Find("%s", clash+l.doubt(host, pci, other)), want, other))
 		}
 		for _, clash := range macClashes(other, want) {
 			found = append(found, rule.Find("%s", clash+l.doubt(host, pci, other)))
@@ -107,11 +107,11 @@ func (l Facts) Taken(host string, pci ib.PCIAddress, want ib.GUIDSet) []finding.
 
 // onOneFabric makes a warning of a finding on equal GUIDs of two cards that are on two fabrics. MACs are of Ethernet,
 // which these names say nothing of.
-func (l Facts) onOneFabric(f finding.Finding, host string, want ib.GUIDSet, other Holder) finding.Finding {
+func (l Facts) onOneFabric(f finding.Finding, want ib.GUIDSet, other Holder) finding.Finding {
 	if l.Apart == nil {
 		return f
 	}
-	if fabrics := l.Apart(host, want, other); fabrics != "" {
+	if fabrics := l.Apart(want, other); fabrics != "" {
 		f.Severity, f.Summary = finding.Warn, "Cards on two fabrics have one GUID, which stops a fabric that gets both"
 		f.Evidence += ". The configuration puts them on the fabrics " + fabrics
 	}
@@ -127,7 +127,7 @@ func (l Facts) Overlaps(host string, pci ib.PCIAddress, base ib.GUID) (found []f
 		a, b := uint64(min(base, other.GUIDs.Node)), uint64(max(base, other.GUIDs.Node))
 		if b-a > 0 && b-a < Neighbourhood {
 			f := finding.GUIDOfOtherCard.Find("Base %s is %d from node GUID %s of %s", base, b-a, other.GUIDs.Node, other.ID())
-			found = append(found, l.onOneFabric(f.At("base_guid"), host, ib.GUIDSet{Port1: base + 1, Port2: base + 2}, other))
+			found = append(found, l.onOneFabric(f.At("base_guid"), ib.GUIDSet{Port1: base + 1, Port2: base + 2}, other))
 		}
 	}
 	return found
