@@ -234,3 +234,43 @@ func TestSM_keys_go_back(t *testing.T) {
 		t.Errorf("the standby has\n%s", got)
 	}
 }
+
+// A plan changes no keys while the host of one of the subnet managers is not seen: both would rule. Where somebody has
+// made it so by hand, the fabric says it.
+func TestSM_keys_of_a_host_that_is_down(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: pair(false)})
+	drivers(w)
+	ws := w.keeping()
+	ws.Together = true
+	master, standby := w.hosts[0].Name, w.hosts[1].Name
+	first := w.managers(withKeys(1, nil))
+	mustApply(t, ws, first)
+	awaitRoles(t, ws, first, map[string]string{master: "master", standby: "standby"})
+
+	m := w.Machine(standby)
+	m.Faults.Set(labsim.FaultSpec{Hang: true})
+	p := mustPlan(t, ws, w.managers(withKeys(2, nil)))
+	if len(p.Diags.Errors()) != 1 || len(p.Diags.Errors().Find("Finding: SM040", "Host "+standby+" was not seen",
+		"this one would keep its own", "Start the host and plan again")) != 1 || hasKey(p.Diags.String()) {
+		t.Errorf("new keys are not refused:\n%s", p.Diags)
+	}
+	emptied := cleanPlan(t, ws, first)
+	if len(emptied.Actions()) != 0 {
+		t.Errorf("planned: %v", emptied.Actions())
+	}
+	cleanPlan(t, ws, first[:1]) // it leaves the configuration
+	m.Faults.Clear()
+
+	conf := "/etc/opensm/terraform-" + w.firstPort(standby) + ".conf"
+	w.Put(standby, conf, strings.Replace(w.Run(standby, "cat "+conf), "f6a7b8c9d0000001", "f6a7b8c9d0000009", 1))
+	w.Run(standby, "systemctl restart "+w.unit(standby))
+	w.Install(master, "infiniband-diags")
+	v, diags, err := w.Workspace().Data(t.Context(), "infiniband_fabric", map[string]any{"host": master})
+	if err != nil || diags.HasError() {
+		t.Fatalf("%v %v", err, diags)
+	}
+	if got := messages(t, v); !strings.Contains(got, "masters: 2 subnet managers rule this fabric: ") {
+		t.Errorf("two masters:\n%s\n%v", got, field(t, v, "sms"))
+	}
+}

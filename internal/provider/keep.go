@@ -11,9 +11,11 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
@@ -110,11 +112,30 @@ func (s *keepingServer) PlanResourceChange(
 	if host, ok := w.keeps(ctx, resp.Diagnostics); ok && resp.PlannedState != nil {
 		// The framework gives the configuration with what is computed as unknown. What a host that is
 		// back gives at apply must not contradict it.
-		resp.Diagnostics = slices.DeleteFunc(resp.Diagnostics, isError)
+		resp.Diagnostics = append(slices.DeleteFunc(resp.Diagnostics, isError), s.refuseKeys(ctx, req, host)...)
 		resp.PlannedPrivate, err = withUnseen(resp.PlannedPrivate, host)
 	}
 	resp.Diagnostics = w.tell(resp.Diagnostics)
 	return resp, err
+}
+
+// refuseKeys refuses new keys of a subnet manager whose host was not seen: the apply would change those of the others
+// of its fabric, fail for this one, and leave two masters.
+func (s *keepingServer) refuseKeys(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest,
+	host string) []*tfprotov6.Diagnostic {
+	const name = "keys_version"
+	was, exists := s.values(ctx, req.TypeName, req.PriorState, name)[name]
+	is, stays := s.values(ctx, req.TypeName, req.ProposedNewState, name)[name]
+	if !exists || !stays || was.Equal(is) {
+		return nil
+	}
+	f := finding.FabricKeysDiffer.Find("Host %s was not seen. The apply would change the keys of other subnet managers "+
+		"of the fabric, and this one would keep its own.", host)
+	f.WayOut = "Start the host and plan again, or leave keys_version of all of them as it is until then."
+	var diags diag.Diagnostics
+	diagnostic.AddFindings(ctx, &diags, "change subnet manager on host "+host, []finding.Finding{f})
+	return []*tfprotov6.Diagnostic{{Severity: tfprotov6.DiagnosticSeverityError, Summary: diags[0].Summary(),
+		Detail: diags[0].Detail(), Attribute: tftypes.NewAttributePath().WithAttributeName(name)}}
 }
 
 // ApplyResourceChange refuses a change that was planned without its host: nothing of it was
@@ -172,25 +193,39 @@ func (s *keepingServer) identity(ctx context.Context, req *tfprotov6.ApplyResour
 // texts are those of the named attributes that an object has and that are known; nil if there is no object.
 func (s *keepingServer) texts(ctx context.Context, kind string, object *tfprotov6.DynamicValue,
 	names ...string) map[string]string {
+	values := s.values(ctx, kind, object, names...)
+	if values == nil {
+		return nil
+	}
+	texts := map[string]string{}
+	for name, value := range values {
+		var text string
+		if value.IsKnown() && !value.IsNull() && value.As(&text) == nil {
+			texts[name] = text
+		}
+	}
+	return texts
+}
+
+// values are the named attributes that an object has; nil if there is no object.
+func (s *keepingServer) values(ctx context.Context, kind string, object *tfprotov6.DynamicValue,
+	names ...string) map[string]tftypes.Value {
 	schema, err := s.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
-		return map[string]string{}
+		return map[string]tftypes.Value{}
 	}
 	state, err := object.Unmarshal(schema.ResourceSchemas[kind].ValueType())
 	if err == nil && state.IsNull() {
 		return nil
 	}
-	texts := map[string]string{}
+	values := map[string]tftypes.Value{}
 	for _, name := range names {
 		at, _, pathErr := tftypes.WalkAttributePath(state, tftypes.NewAttributePath().WithAttributeName(name))
-		if value, ok := at.(tftypes.Value); errors.Join(err, pathErr) == nil && ok && value.IsKnown() && !value.IsNull() {
-			var text string
-			if value.As(&text) == nil {
-				texts[name] = text
-			}
+		if value, ok := at.(tftypes.Value); errors.Join(err, pathErr) == nil && ok {
+			values[name] = value
 		}
 	}
-	return texts
+	return values
 }
 
 func (s *keepingServer) ReadDataSource(

@@ -173,7 +173,8 @@ func results() map[string]schema.Attribute {
 		"port_state":      attribute.ComputedString("State of the port: `Active` after a subnet manager has configured it."),
 		"lid":             attribute.ComputedInt("LID of the port."),
 		"sm_lid":          attribute.ComputedInt("LID of the master subnet manager; that of this port if it is the master."),
-		"role":            attribute.ComputedString("`master` or `standby`; null while the port is not served."),
+		"role": attribute.ComputedString("`master` or `standby`, by the SM LID of the port; null while the port is not " +
+			"served."),
 		"handover_time": attribute.ComputedText[attribute.DurationKind]("Longest time that the fabric has no subnet " +
 			"manager if the master dies and this one is the standby: `sminfo_polling_timeout` × (`polling_retry_number` + " +
 			"2). Existing traffic goes on; new ports, joins and paths wait."),
