@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -223,4 +224,39 @@ func TestCanary_holds_across_processes(t *testing.T) {
 	if begun := w.Count(two, "-allow_psid_change"); begun != 1 {
 		t.Errorf("%d burns of the second shard", begun)
 	}
+}
+
+// Two root modules may have the same hosts in the provider block. The mark counts for the one that has not failed, and
+// for a copy of the other one elsewhere, which mends the card with -target.
+func TestCanary_holds_where_hosts_are_shared(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{})
+	one, two := labs.Intel9, labs.Xeon2zfs
+	built := buildProvider(t)
+	of := func(hosts ...string) string {
+		var cfg Config
+		for _, host := range hosts {
+			cfg = append(cfg, w.cardOnly(host)[:3]...)
+		}
+		return Required + HCL(w.Provider(), cfg)
+	}
+	first, second, elsewhere := newFolder(t, built), newFolder(t, built), newFolder(t, built)
+	first.write("main.tf", of(one))
+	second.write("main.tf", of(two))
+	elsewhere.write("main.tf", of(one, two))
+	w.Machine(one).Faults.Trap(" -allow_psid_change ", 0, labsim.ProgramFault{Exit: true, Status: 1})
+	first.says(1, "apply", "-auto-approve")
+	w.Machine(one).Faults.Clear()
+	said := second.says(1, "apply", "-auto-approve")
+	if !strings.Contains(said, "HO051") || !strings.Contains(said, filepath.Base(first.dir)) || w.Count(two, "-allow_psid_change") != 0 {
+		t.Fatalf("%d burns of the other root module:\n%s", w.Count(two, "-allow_psid_change"), said)
+	}
+	first.write("main.tf", of(one, two))
+	first.says(0, "plan") // how its card is mended
+
+	if said = elsewhere.says(1, "plan"); strings.Count(said, "Finding: HO051") != 1 {
+		t.Errorf("a copy in another directory:\n%s", said)
+	}
+	elsewhere.says(0, "apply", "-auto-approve", "-target="+w.cardOnly(one)[2].Address())
+	second.says(0, "apply", "-auto-approve")
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -139,6 +140,30 @@ func Operator() string {
 		machine = h
 	}
 	return fmt.Sprintf("%s@%s pid %d", name, machine, os.Getpid())
+}
+
+// RootModule names a configuration and its state: the working directory, which is that of the root module, with the
+// data directory and the workspace where they are chosen. Two with the same hosts differ in it.
+func RootModule() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	if target, failed := filepath.EvalSymlinks(dir); failed == nil {
+		dir = target
+	}
+	data, workspace := os.Getenv("TF_DATA_DIR"), os.Getenv("TF_WORKSPACE")
+	if workspace == "" {
+		chosen, _ := os.ReadFile(filepath.Join(cmp.Or(data, ".terraform"), "environment"))
+		workspace = strings.TrimSpace(string(chosen))
+	}
+	if data != "" {
+		dir += " with data in " + data
+	}
+	if workspace != "" && workspace != "default" {
+		dir += ", workspace " + workspace
+	}
+	return dir
 }
 
 // Parse gives the changes of the lines of the records, oldest first. Of each event the

@@ -223,3 +223,29 @@ func TestScript_keeps_the_newest(t *testing.T) {
 		}
 	})
 }
+
+// What has a state of its own is a root module of its own, whichever way the state was chosen.
+func TestRootModule(t *testing.T) {
+	dir, seen := t.TempDir(), map[string]bool{}
+	differs := func() {
+		t.Helper()
+		if got := RootModule(); seen[got] || got != RootModule() {
+			t.Errorf("%q was given before, of %v", got, seen)
+		} else {
+			seen[got] = true
+		}
+	}
+	t.Setenv("TF_DATA_DIR", "")
+	t.Setenv("TF_WORKSPACE", "")
+	differs()
+	t.Chdir(dir)
+	differs()
+	if err := errors.Join(os.Mkdir(".terraform", 0o700), os.WriteFile(".terraform/environment", []byte("rack1"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	differs()
+	t.Setenv("TF_WORKSPACE", "rack2")
+	differs()
+	t.Setenv("TF_DATA_DIR", "../rack1")
+	differs()
+}

@@ -159,6 +159,7 @@ type Stop struct {
 	Card      string // its identity, as ib.Identity.String writes it
 	At        string // StopTime of the operator's clock
 	Operator  string
+	Root      string // changes.RootModule of the apply
 	Why       string // the first line of the error
 }
 
@@ -168,15 +169,15 @@ const StopTime = "2006-01-02T15:04:05.000Z"
 // Text is the file of the mark.
 func (s Stop) Text() string {
 	line := strings.NewReplacer("\n", " ", "\r", " ", "\x00", " ").Replace
-	return fmt.Sprintf("host=%s\npci=%s\ncard=%s\nat=%s\noperator=%s\nwhy=%s\n",
-		line(s.Host), line(s.PCI), line(s.Card), line(s.At), line(s.Operator), line(s.Why))
+	return fmt.Sprintf("host=%s\npci=%s\ncard=%s\nat=%s\noperator=%s\nroot=%s\nwhy=%s\n",
+		line(s.Host), line(s.PCI), line(s.Card), line(s.At), line(s.Operator), line(s.Root), line(s.Why))
 }
 
 // ParseStop reads the file of a mark. One that a full disk has cut is a mark of an unknown card.
 func ParseStop(id, text string) Stop {
 	v := Assignments(text)
 	return Stop{ID: id, Host: v["host"], PCI: v["pci"], Card: v["card"], At: v["at"], Operator: v["operator"],
-		Why: v["why"]}
+		Root: v["root"], Why: v["why"]}
 }
 
 // Of reports whether the mark is of this card.
@@ -191,7 +192,7 @@ func (s Stop) Of(host string, pci ib.PCIAddress, who ib.Identity) bool {
 
 // String says which card failed, when, and in whose apply.
 func (s Stop) String() string {
-	return fmt.Sprintf("Card %s/%s failed at %s (job %s, started by %s): %s", cmp.Or(s.Host, "unknown"),
+	return fmt.Sprintf("Card %s/%s failed at %s (job %s, started by %s in %s): %s", cmp.Or(s.Host, "unknown"),
 		cmp.Or(s.PCI, "unknown"), cmp.Or(s.At, "an unknown time"), s.ID, cmp.Or(s.Operator, "unknown"),
-		cmp.Or(s.Why, "no reason is noted"))
+		cmp.Or(s.Root, "an unknown directory"), cmp.Or(s.Why, "no reason is noted"))
 }

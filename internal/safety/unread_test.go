@@ -212,7 +212,7 @@ var notUnknown = map[string]string{
 
 	"FirmwareInput.Found": "notes of our own, of which one that a full disk has cut stops as well; a list of this machine",
 
-	"Stop.ID": "the name of its file", "Stop.Host": word, "Stop.PCI": word, "Stop.At": word, "Stop.Operator": word, "Stop.Why": word,
+	"Stop.ID": "the name of its file", "Stop.Host": word, "Stop.PCI": word, "Stop.At": word, "Stop.Operator": word, "Stop.Root": word, "Stop.Why": word,
 
 	"Snapshot.Owed":    "a note of our own; what nobody noted is not told",
 	"Snapshot.Host":    "a name of the configuration",

@@ -52,14 +52,17 @@ func ConsentToAll(description string, parts map[string]string) schema.SingleNest
 	a := schema.SingleNestedAttribute{Optional: true, WriteOnly: true, MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{}}
 	for name, what := range parts {
-		a.Attributes[name] = schema.StringAttribute{Required: true, WriteOnly: true, MarkdownDescription: what}
+		a.Attributes[name] = schema.StringAttribute{Required: true, WriteOnly: true, MarkdownDescription: what, Validators: named}
 	}
 	return a
 }
 
+// named refuses an empty name: where it narrows a consent, it would be one to everything.
+var named = []validator.String{stringvalidator.LengthAtLeast(1)}
+
 // ConsentToName permits to touch one thing. It holds its name.
 func ConsentToName(description string) schema.StringAttribute {
-	return schema.StringAttribute{Optional: true, WriteOnly: true, MarkdownDescription: description}
+	return schema.StringAttribute{Optional: true, WriteOnly: true, MarkdownDescription: description, Validators: named}
 }
 
 // ConsentToNames is ConsentToName for several things. It is a list: the framework has no
@@ -74,7 +77,7 @@ func ConsentToNames(description string, more ...validator.List) schema.ListAttri
 // ConsentToVersion is ConsentToName for a firmware version.
 func ConsentToVersion(description string) schema.StringAttribute {
 	a := ConsentToName(description)
-	a.CustomType = VersionType{}
+	a.CustomType, a.Validators = VersionType{}, nil // no version is empty
 	return a
 }
 

@@ -193,8 +193,8 @@ func (d *Data) ForgetObserved() {
 }
 
 // StopsFor gives the marks that hold for a burn of a card, as a function of the present snapshot of its host. The
-// marks on other hosts are those that Lab has found. A mark of a card that this configuration may change stops only
-// applies that ran at that time: a later one is how that card is mended.
+// marks on other hosts are those that Lab has found. A mark of this root module stops only applies that ran at that
+// time: a later one is how that card is mended.
 func (d *Data) StopsFor(at *CardAt) func(*inventory.Snapshot) []inventory.Stop {
 	from := d.found()
 	return func(own *inventory.Snapshot) (hold []inventory.Stop) {
@@ -219,8 +219,12 @@ func (d *Data) StopsFor(at *CardAt) func(*inventory.Snapshot) []inventory.Stop {
 	}
 }
 
-// mends reports whether a mark is of a card that this configuration may change.
+// mends reports whether a mark is of this root module, and of a card on a host that it may change. Others may have
+// the same hosts. Shards share a directory, and not their hosts.
 func (d *Data) mends(from map[string]*inventory.Snapshot, s inventory.Stop) bool {
+	if s.Root == "" || s.Root != d.Root {
+		return false
+	}
 	for name, snap := range from {
 		if _, has := snap.Job(s.ID); has {
 			return !d.Hosts[name].Observe
@@ -253,7 +257,7 @@ func (d *Data) MarkStop(ctx context.Context, c cards.Card, started string, faile
 		why, _, _ := strings.Cut(failed.Error(), "\n")
 		d.marked.Store(started, nil)
 		stop := inventory.Stop{ID: started, Host: c.Host.Name(), PCI: c.PCI.String(), Card: c.Recorded.String(),
-			At: time.Now().UTC().Format(inventory.StopTime), Operator: d.Cards.Operator, Why: why}
+			At: time.Now().UTC().Format(inventory.StopTime), Operator: d.Cards.Operator, Root: d.Root, Why: why}
 		without := d.onMarked(ctx, func(ctx context.Context, h *hosts.Host, _ *inventory.Snapshot) error {
 			return job.Mark(ctx, h, stop)
 		})

@@ -120,14 +120,16 @@ func TestStopsFor(t *testing.T) {
 		observe bool // the host of the card that failed
 		hold    bool
 	}{
-		"an earlier failure of this configuration": {inventory.Stop{ID: "job", Host: "nas", At: before}, false, false},
-		"a failure since it began":                 {inventory.Stop{ID: "job", Host: "nas", At: after}, false, true},
-		"a failure of another configuration":       {inventory.Stop{ID: "job", Host: "elsewhere", At: before}, true, true},
-		"a host that nobody here knows":            {inventory.Stop{ID: "other", Host: "far", At: before}, false, true},
+		"an earlier failure of this configuration": {inventory.Stop{ID: "job", Host: "nas", At: before, Root: "/a"}, false, false},
+		"the hosts are shared":                     {inventory.Stop{ID: "job", Host: "nas", At: before, Root: "/b"}, false, true},
+		"of a version that noted no root module":   {inventory.Stop{ID: "job", Host: "nas", At: before}, false, true},
+		"a failure since it began":                 {inventory.Stop{ID: "job", Host: "nas", At: after, Root: "/a"}, false, true},
+		"a failure of another configuration":       {inventory.Stop{ID: "job", Host: "elsewhere", At: before, Root: "/a"}, true, true},
+		"a host that nobody here knows":            {inventory.Stop{ID: "other", Host: "far", At: before, Root: "/a"}, false, true},
 		"a mark without content":                   {inventory.Stop{ID: "other"}, false, true},
 		"the card itself":                          {inventory.Stop{ID: "job", Host: "pc", PCI: "0000:01:00.0", At: after}, true, false},
 	} {
-		d := &Data{Began: began, Turns: NewTurns(1), Hosts: map[string]HostConfig{"pc": {}, "nas": {Observe: tt.observe}}}
+		d := &Data{Began: began, Root: "/a", Turns: NewTurns(1), Hosts: map[string]HostConfig{"pc": {}, "nas": {Observe: tt.observe}}}
 		d.known.from = map[string]*inventory.Snapshot{"nas": {Jobs: []inventory.Job{{ID: "job"}}}}
 		at := &CardAt{Look: &cards.Look{}, Ref: attribute.CardRef{Host: "pc", PCI: ib.MustParsePCIAddress("0000:01:00.0")}}
 		own := &inventory.Snapshot{Stops: []inventory.Stop{inventory.ParseStop(tt.stop.ID, tt.stop.Text())}}
