@@ -126,11 +126,17 @@ func TestActivation_of_later_chips(t *testing.T) {
 	if running.Version != [3]uint16{12, 28, 4706} || running.GUIDs != flash.GUIDs || flash.GUIDs == before.GUIDs {
 		t.Errorf("in flash %+v\nrunning %+v", flash, running)
 	}
+	places, _ := ws.Get("infiniband_link_type.it", "by_place").(map[string]any)
+	if ws.Get(nvAddress, "current") != nil || ws.Get(nvAddress, "reboot_required") != nil || places["driver"] != nil ||
+		fmt.Sprint(places["mstconfig"]) != "map[1:eth]" {
+		t.Errorf("the state has what ran before the restart: %v, %v", ws.Get(nvAddress, "current"), places)
+	}
 	emptyPlan(t, ws, cfg)
 	if ws.Get(nvAddress, "current", "NUM_OF_VFS") != "16" || ws.Get(nvAddress, "reboot_required") != false {
 		t.Errorf("settings: %v", ws.Get(nvAddress, "current"))
 	}
-	if got := ws.Get("infiniband_link_type.it", "effective"); fmt.Sprint(got) != "map[1:eth]" {
+	if got := ws.Get("infiniband_link_type.it", "effective"); fmt.Sprint(got, ws.Get("infiniband_link_type.it", "by_place", "driver")) !=
+		"map[1:eth] map[1:eth]" {
 		t.Errorf("types: %v", got)
 	}
 }

@@ -21,6 +21,8 @@ type Look struct {
 	Served fact.Bool
 	Rows   fact.Of[map[string]inventory.CardSetting]
 	Boot   string // the boot of the host
+	// Left is true of a look after a change whose restart is left to another resource: that replaces what is read now.
+	Left bool
 	// since are, for a card that does not show its current values, the notes on what this provider has set.
 	since map[string]saved
 }

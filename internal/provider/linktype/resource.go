@@ -81,6 +81,9 @@ func (o object) Finish(s *step, done ops.Look) {
 	s.Plan.observe(s.At.Ref, done.State)
 	if s.Plan.Activation.ValueString() == attribute.ActivationHost && done.Pending {
 		s.Plan.Effective, s.Plan.RebootRequired = types.MapNull(types.StringType), types.BoolNull()
+		places := s.Plan.ByPlace.Elements()
+		delete(places, "driver")
+		s.Plan.ByPlace = types.MapValueMust(placeType, places)
 	}
 	s.Plan.Ports = ports
 }

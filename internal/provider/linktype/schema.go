@@ -95,8 +95,8 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 					"`stored_in`; the firmware decides on a port without an entry. Null if a setting of the host is not understood " +
 					"(LT016)."},
 			"by_place": schema.MapAttribute{Computed: true, ElementType: placeType,
-				MarkdownDescription: "Link type by place and port: `driver` is the running one, the others decide about the next " +
-					"start. See [Where link types are stored](#where-link-types-are-stored)."},
+				MarkdownDescription: "Link type by place and port: `driver` is the running one (left out where `effective` is null), " +
+					"the others decide about the next start. See [Where link types are stored](#where-link-types-are-stored)."},
 			"reboot_required": attribute.ComputedBool("Whether a port will have another type after the next restart than it " +
 				"has now; null if that is not known." + attribute.LeftToHost),
 		},

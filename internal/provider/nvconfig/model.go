@@ -84,6 +84,9 @@ func (m *model) observe(q ops.Request, l ops.Look, asked map[string]string) {
 	if waits, known := l.AwaitsRestart(q); known {
 		m.RebootRequired = types.BoolValue(waits)
 	}
+	if l.Left {
+		m.Current, m.RebootRequired = types.MapNull(types.StringType), types.BoolNull()
+	}
 	m.normalise()
 }
 

@@ -183,6 +183,9 @@ func (o object) Apply(ctx context.Context, s *step) (r ops.Result, stays string,
 	r, err = ops.Apply(ctx, o.Cards.Session, at.HCA, s.Ask)
 	s.Plan.Restart = o.Restarted(ctx, s.Plan.Restart, at)
 	if err == nil {
+		waits, _ := r.Look.AwaitsRestart(s.Ask)
+		r.Look.Left = waits && s.Plan.RebootRequired.IsUnknown() &&
+			s.Plan.Activation.ValueString() == attribute.ActivationHost
 		o.Planned.DoneCard(at.Ref)
 	}
 	if r.Changed {

@@ -70,11 +70,12 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 
 			"change": attribute.ComputedString("The last change, or the planned one: `SRIOV_EN: False(0) -> true` for each " +
 				"setting that differs; null if there is none. " + attribute.BindsTheApply),
-			"default":   settings("What the firmware uses without a setting; empty where it does not show that."),
-			"current":   settings("What the card has taken at its last start; empty where the firmware does not show it."),
+			"default": settings("What the firmware uses without a setting; empty where it does not show that."),
+			"current": settings("What the card has taken at its last start; empty where the firmware does not show it." +
+				attribute.LeftToHost),
 			"next_boot": settings("What the card takes at its next start."),
 			"reboot_required": attribute.ComputedBool("Whether one of the settings will have another value after the next " +
-				"restart than it has now. Null if the firmware does not show the current values."),
+				"restart than it has now. Null if the firmware does not show the current values." + attribute.LeftToHost),
 		},
 	}
 	maps.Copy(s.Attributes, attribute.RestartAttributes())
