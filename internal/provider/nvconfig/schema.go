@@ -75,7 +75,7 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 				attribute.LeftToHost),
 			"next_boot": settings("What the card takes at its next start."),
 			"reboot_required": attribute.ComputedBool("Whether one of the settings will have another value after the next " +
-				"restart than it has now. Null if the firmware does not show the current values." + attribute.LeftToHost),
+				"restart than it has now; null if the firmware does not show the current values." + attribute.LeftToHost),
 		},
 	}
 	maps.Copy(s.Attributes, attribute.RestartAttributes())
