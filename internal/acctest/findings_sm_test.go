@@ -68,9 +68,11 @@ func partitionFindings() []findingCase {
 				second.Name = "second"
 				return append(sm(ubuntu, withKeys(1, nil)), second)
 			}},
-		{code: "SM042", at: "keys", prepare: drivers, says: []string{"m_key_protection_level is 3"}, config: func(*Lab) Config {
+		{code: "SM042", at: "m_key_protection_level", prepare: drivers, says: []string{"m_key_protection_level is 3"}, config: func(*Lab) Config {
 			return sm(ubuntu, withKeys(1, map[string]any{"m_key_protection_level": 3}))
 		}},
+		{code: "SM043", at: "m_key_lease_period", prepare: drivers, says: []string{"m_key_protection_level is 1, without"},
+			config: func(*Lab) Config { return sm(ubuntu, withKeys(1, map[string]any{"m_key_lease_period": nil})) }},
 		{code: "SM023", at: "partitions", says: []string{two}, prepare: drivers, config: func(*Lab) Config {
 			second := sm(ubuntu, map[string]any{"port_guid": two, "priority": 3,
 				"partitions": map[string]any{"Default": everybody}})[0]

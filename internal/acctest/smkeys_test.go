@@ -15,11 +15,16 @@ import (
 // withKeys are the arguments of a subnet manager with keys. No key of another version has the digits of one.
 func withKeys(version int, more map[string]any) map[string]any {
 	keys := map[string]any{"m_key": fmt.Sprintf("0xa1b2c3d4e5%06x", version), "sm_key": fmt.Sprintf("0xf6a7b8c9d0%06x", version),
-		"sa_key": fmt.Sprintf("0x1357924680%06x", version), "m_key_protection_level": 1, "m_key_lease_period": 60}
+		"sa_key": fmt.Sprintf("0x1357924680%06x", version)}
+	all := map[string]any{"keys": keys, "keys_version": version, "m_key_protection_level": 1, "m_key_lease_period": 60}
 	for name, value := range more {
-		keys[name] = value
+		if strings.HasSuffix(name, "_key") {
+			keys[name] = value
+		} else {
+			all[name] = value
+		}
 	}
-	return map[string]any{"keys": keys, "keys_version": version}
+	return all
 }
 
 // hasKey reports whether a text has a key of withKeys.
@@ -51,9 +56,10 @@ func mustHideKeys(t *testing.T, w *Lab, ws *Workspace, plan *Plan, host string) 
 			t.Errorf("%s has a key:\n%s", what, out)
 		}
 	}
-	conf := "/etc/opensm/terraform-" + w.firstPort(host) + ".conf"
-	if mode := strings.TrimSpace(w.Run(host, "stat -c %a "+conf)); mode != "600" {
-		t.Errorf("%s has mode %s", conf, mode)
+	for _, file := range []string{"/etc/opensm/terraform-" + w.firstPort(host) + ".conf", "/var/log/opensm." + w.firstPort(host) + ".log"} {
+		if mode := strings.TrimSpace(w.Run(host, "stat -c %a "+file)); mode != "600" {
+			t.Errorf("%s has mode %s", file, mode)
+		}
 	}
 }
 
@@ -109,6 +115,36 @@ func TestSM_keys(t *testing.T) {
 		t.Errorf("the second version is not written:\n%s", got)
 	}
 
+	// A version never falls, and keys without a key do not open the fabric.
+	if p := mustPlan(t, ws, sm(host, withKeys(1, nil))); len(p.Diags.Errors().Find("Finding: SM041", "Versions only rise")) != 1 {
+		t.Errorf("a lower version:\n%s", p.Diags)
+	}
+	for text, more := range map[string]any{
+		"no key in keys. keys_version = 0 without keys takes them out": map[string]any{},
+		"m_key_protection_level and m_key_lease_period need an m_key":  map[string]any{"sm_key": "0xf6a7b8c9d0000003"},
+	} {
+		if p := mustPlan(t, ws, sm(host, withKeys(3, map[string]any{"keys": more}))); len(p.Diags.Errors().Find(text)) == 0 {
+			t.Errorf("not refused with %q:\n%s", text, p.Diags)
+		}
+	}
+	// The level and the lease are in plan and state, are changed with the same version, and are seen on the host.
+	locked := sm(host, withKeys(2, map[string]any{"m_key_protection_level": 1, "m_key_lease_period": nil}))
+	plan = mustPlan(t, ws, locked)
+	if len(plan.Diags.Warnings().Find("Finding: SM043", "without m_key_lease_period")) != 1 ||
+		!strings.Contains(fmt.Sprint(field(t, Decode(plan.Changes[0].Planned), "change")), "restarts") ||
+		fmt.Sprint(field(t, Decode(plan.Changes[0].Planned), "m_key_protection_level")) != "1" {
+		t.Errorf("the plan of another level: %v\n%s", Decode(plan.Changes[0].Planned), plan.Diags)
+	}
+	mustApply(t, ws, locked)
+	mustHide(locked)
+	if got := w.Run(host, "cat "+smConf); !strings.Contains(got, "m_key_protection_level 1\nm_key_lease_period 0\n") {
+		t.Errorf("the file:\n%s", got)
+	}
+	w.Put(host, smConf, strings.Replace(w.Run(host, "cat "+smConf), "m_key_protection_level 1", "m_key_protection_level 3", 1))
+	if p := mustPlan(t, ws, locked); p.Actions()["infiniband_opensm.it"] != Update {
+		t.Errorf("another level on the host: %v\n%s", p.Actions(), p.Diags)
+	}
+
 	// What somebody has added to the file is kept without the keys.
 	w.Put(host, smConf, w.Run(host, "cat "+smConf)+"qos TRUE\n")
 	third := sm(host, withKeys(3, nil))
@@ -124,10 +160,10 @@ func TestSM_keys(t *testing.T) {
 		t.Fatalf("import: %v\n%s", err, diags)
 	}
 	emptyPlan(t, fresh, third)
-	if p := mustPlan(t, w.Workspace(), sm(host, nil)); len(p.Diags.Errors().Find("Finding: SM022", "sets m_key")) == 0 {
+	if p := mustPlan(t, w.Workspace(), sm(host, nil)); len(p.Diags.Errors().Find("Finding: SM022", "sets m_key, sm_key, sa_key: keys of version 3, which this resource wrote.")) == 0 {
 		t.Errorf("a new resource drops the keys:\n%s", p.Diags)
 	}
-	if p := mustPlan(t, ws, sm(host, nil)); len(p.Diags.Errors().Find("Finding: SM022", "write keys_version = 0")) == 0 {
+	if p := mustPlan(t, ws, sm(host, nil)); len(p.Diags.Errors().Find("Finding: SM022", "or keys_version = 0")) != 1 {
 		t.Errorf("the keys are dropped without a word:\n%s", p.Diags)
 	}
 	plain := sm(host, map[string]any{"keys_version": 0})

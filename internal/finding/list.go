@@ -67,7 +67,7 @@ var Families = []Family{
 		SubnetPrefixIneffective, CompetitionUnknown,
 		OpensmPortWithoutLink, OpensmMasked, OpensmCommandReplaced,
 		OpensmOlderThanFiles, OpensmOthersStart, OpensmBeside, FabricsAreOne,
-		OpensmLastLeaves, FabricKeysDiffer, FabricKeysSameVersion, FabricClosed,
+		OpensmLastLeaves, FabricKeysDiffer, FabricKeysSameVersion, FabricClosed, FabricWithoutLease,
 	}},
 	{"PO", "Ports", "For `infiniband_port`.", []*Rule{
 		PortUnsupported, PortCarriesHost, PortSpeedUnsupported,

@@ -163,12 +163,17 @@ var (
 		WayOut: "If the values of the configuration are right, raise keys_version for all subnet managers of the fabric. " +
 			"Otherwise write the values that the fabric has."}
 	FabricClosed = &Rule{Code: "SM042", Severity: Warn, Title: "Diagnostics will need the M_Key of the fabric",
-		Attribute: "keys",
+		Attribute: "m_key_protection_level",
 		Meaning: "At m_key_protection_level 2 and 3 ports answer only those who know the M_Key. ibnetdiscover, iblinkinfo, " +
 			"smpquery and sminfo need it, and infiniband_fabric and the comparisons of this provider with the fabric do not " +
 			"work. Level 1 protects from changes as well, and lets everybody read.",
 		WayOut: "Use level 1, or give the tools the key on each host: m_key = 0x… in /etc/infiniband-diags/ibdiag.conf, " +
 			"readable by root only."}
+	FabricWithoutLease = &Rule{Code: "SM043", Severity: Warn, Title: "Lost keys will lock the ports of the fabric",
+		Attribute: "m_key_lease_period",
+		Meaning: "Without a lease period ports keep the protection of their M_Key until they are powered off. If the key is " +
+			"lost, no subnet manager can set them up before that.",
+		WayOut: "Write m_key_lease_period = 60, or keep the keys where they cannot be lost."}
 	FabricsAreOne = &Rule{Code: "SM038", Severity: Warn,
 		Title: "Ports that the configuration puts on two fabrics are on one", Attribute: "port_guid",
 		Meaning: "The provider's fabrics say which ports are on which fabric. Subnet managers and addresses of two fabrics " +

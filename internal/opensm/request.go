@@ -34,9 +34,9 @@ func (d Request) HandOver() time.Duration {
 	return time.Duration(d.Tuning.HandOver()) * time.Millisecond
 }
 
-// Conf is our file of options, of the keys with the version alone: a state has no more.
+// Conf is our file of options without the values of keys: a state has none.
 func (d Request) Conf() opensm.Conf {
-	c := opensm.Conf{Priority: d.Priority, Tuning: d.Tuning, Keys: FabricKeys{Version: d.Keys.Version}}
+	c := opensm.Conf{Priority: d.Priority, Tuning: d.Tuning, Keys: d.Keys.WithoutValues()}
 	if len(d.Partitions) > 0 {
 		c.PartitionFile = opensm.PartitionsPath(d.PortGUID)
 	}

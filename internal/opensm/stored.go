@@ -23,10 +23,11 @@ type Stored struct {
 
 // SettingKeys are the keys of Settings, in the order in which differences are told.
 var SettingKeys = []string{"sm_priority", "sminfo_polling_timeout", "polling_retry_number", "log_max_size", "log_flags",
-	"routing_engine", "subnet_prefix", "partitions", "keys_version"}
+	"routing_engine", "subnet_prefix", "partitions", "keys_version", "m_key_protection_level",
+	"m_key_lease_period"}
 
-// Settings are priority, options, partitions and the version of the keys in the words of the files. A setting that is
-// left to opensm is empty.
+// Settings are priority, options, partitions and what a plan shows of the keys, in the words of the files. A setting
+// that is left to opensm is empty.
 func Settings(priority int, t Tuning, all []Partition, keys FabricKeys) map[string]string {
 	number := func(n int) string {
 		if n == 0 {
@@ -39,6 +40,7 @@ func Settings(priority int, t Tuning, all []Partition, keys FabricKeys) map[stri
 		"polling_retry_number": number(t.PollingRetries), "log_max_size": number(t.LogMaxSize),
 		"log_flags": opensm.LogLevels[t.LogLevel], "routing_engine": t.RoutingEngine,
 		"partitions": strings.Join(strings.Fields(PartitionText(all)), " "), "keys_version": number(keys.Version),
+		"m_key_protection_level": number(keys.Protection), "m_key_lease_period": number(keys.Lease),
 	}
 	if t.SubnetPrefix != 0 {
 		settings["subnet_prefix"] = t.SubnetPrefix.String()

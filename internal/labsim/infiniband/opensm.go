@@ -239,7 +239,7 @@ func createConf(p *labsim.Proc, file string) int {
 }
 
 func (s *state) runSM(ctx context.Context, p *labsim.Proc, o *labsim.Flags, file string, conf smOptions) int {
-	logFile := s.smLog(o.Or("log_file", "/var/log/opensm.log"))
+	logFile := s.smLog(p, o.Or("log_file", "/var/log/opensm.log"))
 	say := func(line string) {
 		p.Printf("%s\n", line)
 		logFile("0x80 -> " + line)
@@ -336,9 +336,9 @@ func (s *state) release(port *labsim.Port) {
 	delete(s.smPorts, port)
 }
 
-func (s *state) smLog(file string) func(string) {
-	return func(line string) {
-		h, err := s.m.FS.Open(vfs.Root, file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+func (s *state) smLog(p *labsim.Proc, file string) func(string) {
+	h, err := s.m.FS.Open(vfs.Root, file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666&^p.Umask)
+	return func(line string) { // into the file that was opened, under whatever name it has now
 		if err == nil {
 			_, _ = fmt.Fprintf(h, "%s 000000 [0000AAAA] %s\n", s.m.Lab.Clock.Now().UTC().Format("Jan 02 15:04:05"), line)
 		}

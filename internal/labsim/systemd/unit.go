@@ -3,7 +3,9 @@ package systemd
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -43,6 +45,7 @@ type serviceSpec struct {
 	user        string
 	stdout      string // journal, file:PATH, append:PATH
 	logLevelMax string
+	umask       fs.FileMode // 0 means 022
 
 	killSignal  syscall.Signal // 0 means SIGTERM
 	killMode    string         // control-group, mixed, process
@@ -96,6 +99,9 @@ func (s *Manager) specOf(f *UnitFile, name string) serviceSpec {
 		killMode: f.Last("Service.KillMode"),
 	}
 	spec.stopTimeout, _ = parseSpan(f.Last("Service.TimeoutStopSec"))
+	if mask, err := strconv.ParseUint(f.Last("Service.UMask"), 8, 32); err == nil {
+		spec.umask = fs.FileMode(mask) & fs.ModePerm
+	}
 	if spec.kind == "" {
 		spec.kind = "simple"
 	}
@@ -272,6 +278,9 @@ func (s *Manager) spawn(u *unit, argv []string) (<-chan int, int) {
 		s.Log(u.name, "systemd", fmt.Sprintf("%s: Failed at step EXEC spawning %s: No such file or directory", u.name,
 			argv[0]))
 		return nil, 203
+	}
+	if u.spec.umask != 0 {
+		p.SetUmask(u.spec.umask)
 	}
 	ch := s.m.Spawn(p)
 	s.mu.Lock()

@@ -41,8 +41,11 @@ func Differences(l *found.Look, d opensm.Request) []string {
 	if l.Older != "" {
 		add("%s", l.Older)
 	}
-	if l.FabricKeys.Version != d.Keys.Version {
-		add("its keys have version %d, not %d", l.FabricKeys.Version, d.Keys.Version)
+	if has, wants := l.FabricKeys.WithoutValues(), d.Keys.WithoutValues(); has.Version != wants.Version {
+		add("its keys have version %d, not %d", has.Version, wants.Version)
+	} else if has != wants {
+		add("its m_key_protection_level is %d and its m_key_lease_period %d, not %d and %d", has.Protection, has.Lease,
+			wants.Protection, wants.Lease)
 	}
 	if l.Tuning != d.Tuning {
 		add("its options are %s, not %s", opensm.DescribeTuning(l.Tuning),

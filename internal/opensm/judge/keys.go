@@ -19,9 +19,19 @@ func checkKeys(l *found.Look, d opensm.Request, p PlanFacts, diff []string) []fi
 		all = append(all, finding.FabricKeysDiffer.Find("The keys of %s on %s differ from those of %s on %s.", d.PortGUID,
 			d.Host, other.PortGUID, other.Host))
 	}
-	if d.Keys.Known && !ChangesKeys(l, d) && d.Keys.Values() != l.FabricKeys.Values() {
+	same := l.FabricKeys
+	same.Protection, same.Lease = d.Keys.Protection, d.Keys.Lease
+	switch {
+	case d.Keys.Known && !ChangesKeys(l, d) && d.Keys != same:
 		all = append(all, finding.FabricKeysSameVersion.Find("%s of %s has keys of version %d, with other values than the "+
 			"configuration.", l.ConfPath, l.Host, d.Keys.Version))
+	case d.Keys.Version > 0 && d.Keys.Version < l.FabricKeys.Version:
+		all = append(all, finding.FabricKeysSameVersion.Find("%s of %s has keys of version %d, and keys_version is %d. "+
+			"Versions only rise.", l.ConfPath, l.Host, l.FabricKeys.Version, d.Keys.Version))
+	}
+	if len(diff) > 0 && d.Keys.Protection > 0 && d.Keys.Lease == 0 {
+		all = append(all, finding.FabricWithoutLease.Find("Fabric of port %s of %s: m_key_protection_level is %d, without "+
+			"m_key_lease_period.", d.PortGUID, d.Host, d.Keys.Protection))
 	}
 	if len(diff) > 0 && d.Keys.Protection >= Closed {
 		all = append(all, finding.FabricClosed.Find("Fabric of port %s of %s: m_key_protection_level is %d.", d.PortGUID,

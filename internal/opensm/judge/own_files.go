@@ -38,14 +38,23 @@ func checkOwnFiles(l *found.Look, d opensm.Request, diff []string) []finding.Fin
 // checkKeysAdded finds keys in a file of ours, which is written anew or removed.
 func checkKeysAdded(l *found.Look, what string, isKept func(opensm.Key) bool) []finding.Finding {
 	var all []finding.Finding
+	var own []string
 	for _, key := range l.Keys {
-		if !fact.No(key.Set) && !isKept(key) {
+		switch {
+		case fact.No(key.Set) || isKept(key):
+		case l.FabricKeys.Version > 0 && l.FabricKeys.IsOne(key):
+			own = append(own, key.Name)
+		default:
 			f := finding.FabricKeysDropped.Find("%s of %s sets %s, which somebody has added to it%s. %s", l.ConfPath, l.Host,
 				key.Name, describeUnclear(key), what)
 			f.WayOut = "If the fabric needs " + key.Name + ", write its value into keys of this resource. If it does not, " +
 				"write keys_version = 0."
 			all = append(all, f)
 		}
+	}
+	if len(own) > 0 {
+		all = append(all, finding.FabricKeysDropped.Find("%s of %s sets %s: keys of version %d, which this resource wrote.",
+			l.ConfPath, l.Host, strings.Join(own, ", "), l.FabricKeys.Version))
 	}
 	return all
 }

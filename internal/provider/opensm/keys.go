@@ -2,6 +2,7 @@ package opensm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
@@ -28,9 +30,9 @@ func keysAttributes() map[string]schema.Attribute {
 			Validators: []validator.String{keyValidator{}}}
 	}
 	number := func(what string, least, most int64) schema.Int64Attribute {
-		return schema.Int64Attribute{Optional: true, WriteOnly: true, MarkdownDescription: what,
+		return schema.Int64Attribute{Optional: true, MarkdownDescription: what,
 			Validators: []validator.Int64{int64validator.Between(least, most),
-				int64validator.AlsoRequires(path.MatchRelative().AtParent().AtName("m_key"))}}
+				int64validator.AlsoRequires(path.MatchRoot("keys"))}}
 	}
 	return map[string]schema.Attribute{
 		"keys": schema.SingleNestedAttribute{
@@ -42,13 +44,13 @@ func keysAttributes() map[string]schema.Attribute {
 				"m_key":  key("M_Key of all ports: only who knows it can change a port."),
 				"sm_key": key("SM_Key: subnet managers with another one are ignored. All of one fabric need the same."),
 				"sa_key": key("Key of trusted queries to the subnet administrator, as `saquery --smkey` sends it."),
-				"m_key_protection_level": number("Protection of the M_Key, 0 (default) to 3. At 0 every host can read the "+
-					"M_Key, at 1 none can, at 2 and 3 ports answer nobody without it, diagnostics included (SM042).", 0, 3),
-				"m_key_lease_period": number("Seconds after which a port that was asked with a wrong M_Key drops its "+
-					"protection, unless somebody with the right one asks it before, 11 to 65535. It is the way back if the keys "+
-					"are lost. Without it the protection lasts until the port is powered off.", 11, 65535),
 			},
 		},
+		"m_key_protection_level": number("Protection of the `m_key` in `keys`, 0 (default) to 3. At 0 every host can read "+
+			"the M_Key, at 1 none can, at 2 and 3 ports answer nobody without it, diagnostics included (SM042).", 0, 3),
+		"m_key_lease_period": number("Seconds after which a port that was asked with a wrong M_Key drops its protection, "+
+			"unless somebody with the right one asks it before, 11 to 65535. It is the way back if the keys are lost. "+
+			"Without it the protection lasts until the port is powered off (SM043).", 11, 65535),
 		"keys_version": schema.Int64Attribute{
 			Optional: true,
 			MarkdownDescription: "Version of `keys`: raise it with every change of them for all subnet managers of the fabric, " +
@@ -58,9 +60,15 @@ func keysAttributes() map[string]schema.Attribute {
 	}
 }
 
-// fabricKeys are the keys of a configuration with the version of a model.
-func fabricKeys(version types.Int64, config types.Object) ops.FabricKeys {
-	k := ops.FabricKeys{Version: int(version.ValueInt64())}
+// shownKeys are what a plan and a state have of the keys.
+func (m *model) shownKeys() ops.FabricKeys {
+	return ops.FabricKeys{Version: int(m.KeysVersion.ValueInt64()), Protection: int(m.Protection.ValueInt64()),
+		Lease: int(m.Lease.ValueInt64())}
+}
+
+// fabricKeys are the keys of a configuration with what a model shows of them.
+func (m *model) fabricKeys(config types.Object) ops.FabricKeys {
+	k := m.shownKeys()
 	given := attribute.ConsentsOf(config)
 	for _, value := range given {
 		if value.IsUnknown() {
@@ -77,12 +85,20 @@ func fabricKeys(version types.Int64, config types.Object) ops.FabricKeys {
 		}
 		return otherwise
 	}
-	number := func(name string) int {
-		n, _ := given[name].(types.Int64)
-		return int(n.ValueInt64())
+	k.Known, k.M, k.SM, k.SA = true, key("m_key", 0), key("sm_key", ops.DefaultKey), key("sa_key", ops.DefaultKey)
+	return k
+}
+
+// checkGiven refuses keys that protect nothing: they would open the fabric.
+func checkGiven(k ops.FabricKeys) error {
+	switch {
+	case !k.Known || k.M != 0:
+	case k.SM == ops.DefaultKey && k.SA == ops.DefaultKey:
+		return errors.New("there is no key in keys. keys_version = 0 without keys takes them out of the fabric")
+	case k.Protection > 0 || k.Lease > 0:
+		return errors.New("m_key_protection_level and m_key_lease_period need an m_key, and keys has none")
 	}
-	return ops.FabricKeys{Version: k.Version, Known: true, M: key("m_key", 0), SM: key("sm_key", ops.DefaultKey),
-		SA: key("sa_key", ops.DefaultKey), Protection: number("m_key_protection_level"), Lease: number("m_key_lease_period")}
+	return nil
 }
 
 func parseKey(text string) (ops.Secret, bool) {
@@ -117,6 +133,9 @@ func validateKeys(config *model, diags *diag.Diagnostics) {
 	if attribute.Known(version) && !version.IsNull() && (version.ValueInt64() == 0) != config.FabricKeys.IsNull() {
 		diags.AddAttributeError(path.Root("keys_version"), "Invalid value for keys_version",
 			"With keys it is at least 1. Without keys it is 0, which takes the keys out of the fabric, or is left out.")
+	}
+	if err := checkGiven(config.fabricKeys(config.FabricKeys)); err != nil {
+		diags.AddAttributeError(path.Root("keys"), "Invalid value for keys", diagnostic.Sentence(err.Error()))
 	}
 	if !config.FabricKeys.IsNull() && config.LogLevel.ValueString() == "debug" {
 		diags.AddAttributeError(path.Root("log_level"), "Invalid value for log_level",

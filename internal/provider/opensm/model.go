@@ -34,6 +34,8 @@ type model struct {
 	Partitions     types.Map          `tfsdk:"partitions"`
 	FabricKeys     types.Object       `tfsdk:"keys"`
 	KeysVersion    types.Int64        `tfsdk:"keys_version"`
+	Protection     types.Int64        `tfsdk:"m_key_protection_level"`
+	Lease          types.Int64        `tfsdk:"m_key_lease_period"`
 	Allow          types.Object       `tfsdk:"allow"`
 	AllowedLast    types.String       `tfsdk:"allowed_last_manager"`
 	Timeouts       timeouts.Value     `tfsdk:"timeouts"`
@@ -54,7 +56,7 @@ type model struct {
 // known reports whether everything that a check needs is known.
 func (m *model) known() bool {
 	return attribute.Known(m.Host, m.PortGUID, m.Priority, m.SubnetPrefix, m.LogLevel, m.LogMaxSize, m.PollingTimeout,
-		m.PollingRetries, m.Partitions, m.RoutingEngine, m.KeysVersion)
+		m.PollingRetries, m.Partitions, m.RoutingEngine, m.KeysVersion, m.Protection, m.Lease)
 }
 
 func (m *model) request(ctx context.Context) (ops.Request, error) {
@@ -95,7 +97,7 @@ func (m *model) sofar(ctx context.Context) (ops.Request, error) {
 			","), LogLevel: m.LogLevel.ValueString(), LogMaxSize: int(m.LogMaxSize.ValueInt64()),
 		PollingTimeout: m.pollingMS(), PollingRetries: int(m.PollingRetries.ValueInt64()),
 	}}
-	d.Keys.Version = int(m.KeysVersion.ValueInt64())
+	d.Keys = m.shownKeys()
 	d.DropsKeys = attribute.Known(m.KeysVersion) && !m.KeysVersion.IsNull() && d.Keys.Version == 0
 	var err error
 	if prefix := m.SubnetPrefix.ValueString(); prefix != "" {
@@ -117,7 +119,7 @@ func (m *model) observe(ctx context.Context, d ops.Request, l *found.Look) (diag
 	m.ID = types.StringValue(ref(d).String())
 	if l.Priority >= 0 {
 		m.Priority = types.Int64Value(int64(l.Priority))
-		m.observeTuning(l.Tuning)
+		m.observeTuning(l.Tuning, l.FabricKeys)
 		if version := l.FabricKeys.Version; version == 0 && m.KeysVersion.ValueInt64() > 0 {
 			m.KeysVersion = types.Int64Null()
 		} else if version > 0 {
@@ -159,7 +161,7 @@ func (m *model) pollingMS() int {
 
 func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
-func (m *model) observeTuning(t ops.Tuning) {
+func (m *model) observeTuning(t ops.Tuning, k ops.FabricKeys) {
 	if prefix, err := ib.ParseGUID(m.SubnetPrefix.ValueString()); err != nil || prefix != t.SubnetPrefix {
 		m.SubnetPrefix = types.StringNull()
 		if t.SubnetPrefix != 0 {
@@ -179,7 +181,11 @@ func (m *model) observeTuning(t ops.Tuning) {
 	for _, n := range []struct {
 		to    *types.Int64
 		value int
-	}{{&m.LogMaxSize, t.LogMaxSize}, {&m.PollingRetries, t.PollingRetries}} {
+	}{{&m.LogMaxSize, t.LogMaxSize}, {&m.PollingRetries, t.PollingRetries}, {&m.Protection, k.Protection},
+		{&m.Lease, k.Lease}} {
+		if n.to.Equal(types.Int64Value(int64(n.value))) {
+			continue // a level of 0 too
+		}
 		*n.to = types.Int64Null()
 		if n.value != 0 {
 			*n.to = types.Int64Value(int64(n.value))
@@ -221,8 +227,7 @@ func (m *model) holds(ctx context.Context, plan model, want ops.Request) bool {
 	if err != nil || m.Priority.IsNull() { // as after an import of what is not ours
 		return false
 	}
-	same := ref(have) == ref(want) && have.Priority == want.Priority && have.Tuning == want.Tuning &&
-		m.KeysVersion.Equal(plan.KeysVersion)
+	same := ref(have) == ref(want) && have.Conf() == want.Conf() && m.KeysVersion.Equal(plan.KeysVersion)
 	return same && ops.PartitionText(have.Partitions) == ops.PartitionText(want.Partitions) && m.reports(plan)
 }
 

@@ -6,6 +6,7 @@ package opensm
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -52,8 +53,8 @@ func (o object) Request(ctx context.Context, m, config *model) (ops.Request, err
 	d, err := m.request(ctx)
 	allowed, given := attribute.ConsentsOf(config.Allow)[equalPriority].(types.Int64)
 	d.EqualPriority = given && !allowed.IsNull() && allowed.ValueInt64() == int64(d.Priority)
-	d.Keys = fabricKeys(m.KeysVersion, config.FabricKeys)
-	return d, err
+	d.Keys = m.fabricKeys(config.FabricKeys)
+	return d, errors.Join(err, checkGiven(d.Keys))
 }
 
 func (o object) Place(d ops.Request) managed.Place {

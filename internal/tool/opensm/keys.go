@@ -22,7 +22,7 @@ func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 // FabricKeys are the keys of a fabric that one of our files sets. The zero value sets none.
 type FabricKeys struct {
 	Version int  // of the configuration, at least 1; 0: no keys
-	Known   bool // the rest is known, which it is not of a state
+	Known   bool // the values are known, which they are not of a state
 	M       Secret
 	SM, SA  Secret
 	// Protection is M_KeyProtectBits, 0 to 3, and Lease the M_Key lease period in seconds, 0 for ever (InfiniBand
@@ -37,6 +37,11 @@ const DefaultKey Secret = 1
 func (k FabricKeys) Values() FabricKeys {
 	k.Version = 0
 	return k
+}
+
+// WithoutValues are what a state has of the keys.
+func (k FabricKeys) WithoutValues() FabricKeys {
+	return FabricKeys{Version: k.Version, Protection: k.Protection, Lease: k.Lease}
 }
 
 // versionLine begins the comment that tells the version. The package's own parser takes it for nothing.
