@@ -26,6 +26,8 @@ var shown = map[string][3]string{
 	"cause cache": {"../opensm/change/real_test.go", "TestReal_causes", "CauseCache"},
 	"cause umad": {"../ipoib/change/opensm_lab_test.go", "TestLab_OpenSM_namesWhatOpensmSays",
 		"change.CauseUMAD"},
+	"cause zero GUID":      {"../opensm/change/cause_test.go", "TestFindCause", "CauseZeroGUID"},
+	"SM026":                {"isolation_test.go", "TestSM_subnet_prefix", `"SM026"`},
 	"cause SM":             {"../opensm/change/cause_test.go", "TestFindCause", "CauseSM"},
 	"cause cable":          {"twosm_test.go", "TestSM_repeated_without_a_cable", "cause: cable"},
 	"cause disabled":       {"kernels_oddfabric_test.go", "TestKernels_odd_fabric", "cause: disabled"},

@@ -288,7 +288,7 @@ func TestTwoFabrics_refusals(t *testing.T) {
 		{"node_name_map", map[string]any{"leaf": "leaf"}, "The key is no GUID"},
 		{"node_name_map", map[string]any{"0x1": "a", "0x01": "b"}, `The GUID is there twice, also as "0x01".`},
 		{"node_name_map", map[string]any{"0x1": "a", "0x2": "a"}, `The node "0x1" has the name "a", too.`},
-		{"node_name_map", map[string]any{"0x1": "a\nb"}, "1 to 64 bytes without quotes and control characters"},
+		{"node_name_map", map[string]any{"0x1": "a\nb"}, "1 to 64 bytes without quotes, # and control characters"},
 	} {
 		ws := w.Workspace()
 		ws.Provider[c.attribute] = c.value

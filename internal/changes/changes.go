@@ -154,7 +154,8 @@ func RootModule() string {
 	}
 	data, workspace := os.Getenv("TF_DATA_DIR"), os.Getenv("TF_WORKSPACE")
 	if workspace == "" {
-		chosen, _ := os.ReadFile(filepath.Join(cmp.Or(data, ".terraform"), "environment"))
+		file := filepath.Join(cmp.Or(data, ".terraform"), "environment")
+		chosen, _ := os.ReadFile(file) //nolint:gosec // the engine's own folder
 		workspace = strings.TrimSpace(string(chosen))
 	}
 	if data != "" {

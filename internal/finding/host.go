@@ -140,7 +140,8 @@ var (
 			"that meets the mark is refused: of another root module or workspace, also one with the same hosts, or of an " +
 			"apply that was running at that time.",
 		WayOut: "Fix the cause and apply that card again: that removes the mark. The root module that failed may just " +
-			"apply again, in the same directory. From any other, apply that card first, alone with -target. If the failure says nothing about this card, write into the resource:"}
+			"apply again, in the same directory. From any other, apply that card first, alone with -target. " +
+			"If the failure says nothing about this card, write into the resource:"}
 	CardInUse = &Rule{Code: "HO045", Severity: Refuse, Title: "Another program uses the card", Attribute: "card_id",
 		Meaning: "Two programs that use one card at the same time disturb each other. Even a query can make a burn fail. " +
 			"The provider leaves such a card alone and does not even read it. It sees programs that have the card open, the " +

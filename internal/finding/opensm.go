@@ -171,8 +171,8 @@ var (
 			"readable by root only."}
 	FabricWithoutLease = &Rule{Code: "SM043", Severity: Warn, Title: "Lost keys will lock the ports of the fabric",
 		Attribute: "m_key_lease_period",
-		Meaning: "Without a lease period ports keep the protection of their M_Key until they are powered off. If the key is " +
-			"lost, no subnet manager can set them up before that.",
+		Meaning: "Without a lease period ports keep the protection of their M_Key until they are powered off. If the key " +
+			"is lost, no subnet manager can set them up before that.",
 		WayOut: "Write m_key_lease_period = 60, or keep the keys where they cannot be lost."}
 	FabricsAreOne = &Rule{Code: "SM038", Severity: Warn,
 		Title: "Ports that the configuration puts on two fabrics are on one", Attribute: "port_guid",

@@ -17,7 +17,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/changes"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
@@ -154,7 +153,6 @@ func (p *Provider) data(cfg model) *session.Data {
 		RunLog:    log,
 		Confirm:   p.tuning.Confirm,
 		Began:     time.Now(),
-		Root:      changes.RootModule(),
 	}
 	transports := map[string]sshhost.Config{}
 	for name, v := range cfg.Hosts.Elements() {

@@ -41,7 +41,7 @@ func TestExplain_namesWhatIsNear(t *testing.T) {
 		status int
 		text   string // in it
 	}{
-		"FW230":       {command.Failed, "There is no finding \"FW230\". Near it are:\n  FW090  "},
+		"FW230":       {command.Failed, "There is no finding \"FW230\". Near it are:\n  FW091  "},
 		"FW0023":      {command.Failed, "Near it are:\n  FW023  Burn would replace the PSID\n  FW022  "},
 		"BK":          {command.Failed, "Near it are:\n  BK001  "},
 		"PSID":        {command.Failed, "\n  FW023  Burn would replace the PSID\n"},

@@ -70,6 +70,8 @@ type Config struct {
 	// Operator is written into journals and locks; empty means user@machine
 	// with the process id.
 	Operator string
+	// Root names the root module of the apply; empty means changes.RootModule.
+	Root string
 	// Poll is the pause between two looks at a running job (2 s), Lost how long
 	// a host may stay away while a job is watched (10 min), Deadline how long a
 	// job is watched at all (45 min), Settle how long to wait for ports or a
@@ -122,6 +124,9 @@ func New(cfg Config) *Session {
 	}
 	if cfg.Operator == "" {
 		cfg.Operator = changes.Operator()
+	}
+	if cfg.Root == "" {
+		cfg.Root = changes.RootModule()
 	}
 	if cfg.Owner == (Owner{}) {
 		cfg.Owner = thisProcess()

@@ -52,7 +52,8 @@ func ConsentToAll(description string, parts map[string]string) schema.SingleNest
 	a := schema.SingleNestedAttribute{Optional: true, WriteOnly: true, MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{}}
 	for name, what := range parts {
-		a.Attributes[name] = schema.StringAttribute{Required: true, WriteOnly: true, MarkdownDescription: what, Validators: named}
+		a.Attributes[name] = schema.StringAttribute{Required: true, WriteOnly: true,
+			MarkdownDescription: what, Validators: named}
 	}
 	return a
 }

@@ -16,11 +16,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/found"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 // keysAttributes are the keys of the fabric, of which no plan and no state has more than the version.
@@ -49,8 +46,8 @@ func keysAttributes() map[string]schema.Attribute {
 		"m_key_protection_level": number("Protection of the `m_key` in `keys`, 0 (default) to 3. At 0 every host can read "+
 			"the M_Key, at 1 none can, at 2 and 3 ports answer nobody without it, diagnostics included (SM042).", 0, 3),
 		"m_key_lease_period": number("Seconds after which a port that was asked with a wrong M_Key drops its protection, "+
-			"unless somebody with the right one asks it before, 11 to 65535. It is the way back if the keys are lost. "+
-			"Without it the protection lasts until the port is powered off (SM043).", 11, 65535),
+			"unless somebody with the right one asks it before, 11 to 65535. It is the way back if the keys are lost: "+
+			"without it the protection lasts until the port is powered off (SM043).", 11, 65535),
 		"keys_version": schema.Int64Attribute{
 			Optional: true,
 			MarkdownDescription: "Version of `keys`: raise it with every change of them for all subnet managers of the fabric, " +
@@ -141,68 +138,4 @@ func validateKeys(config *model, diags *diag.Diagnostics) {
 		diags.AddAttributeError(path.Root("log_level"), "Invalid value for log_level",
 			"At \"debug\" opensm writes the keys of the fabric into its log. Use \"verbose\", or leave keys out.")
 	}
-}
-
-// planKeys fills what the plan shows of the keys, and compares them with those of the subnet managers that were
-// planned before this one.
-func (o object) planKeys(s *step) {
-	switch k := s.Ask.Keys; {
-	case k.Known || k.Version == 0:
-		s.Plan.Keys = keyReport(k.Reports())
-	case s.Exists && s.State.KeysVersion.Equal(s.Plan.KeysVersion):
-		s.Plan.Keys = s.State.Keys
-	default:
-		s.Plan.Keys = types.MapUnknown(types.StringType)
-	}
-}
-
-// otherKeys is a subnet manager with other keys that may be on the same fabric; nil if there is none.
-func (o object) otherKeys(ctx context.Context, d ops.Request) *ops.Request {
-	if d.Keys.Version > 0 && !d.Keys.Known {
-		return nil
-	}
-	own := ref(d)
-	for _, other := range o.Planned.OtherKeys(own, d.Keys.Values()) {
-		if !o.Planned.SMsApart(own, other) && !o.OnTwoFabrics(ctx, own, other) {
-			return &ops.Request{Host: other.Host, PortGUID: other.GUID}
-		}
-	}
-	return nil
-}
-
-// turnOf is the turn of a change. With other keys the master goes first: a standby that had them before it would take
-// itself for the only subnet manager, and rule as well.
-func turnOf(l *found.Look, d ops.Request) session.SMRole {
-	switch {
-	case !judge.ChangesKeys(l, d):
-		return role(l)
-	case role(l) == session.SMMaster:
-		return session.SMStandby
-	}
-	return session.SMMaster
-}
-
-// inOrder changes a subnet manager, unless keys are changed and the master has kept its own.
-func (o object) inOrder(s *step, do func() error) error {
-	own := ref(s.Ask)
-	if !judge.ChangesKeys(s.Found, s.Ask) {
-		return do()
-	}
-	if failed, some := o.Planned.KeysFailed(); some && failed != own && !o.Planned.SMsApart(own, failed) {
-		return fmt.Errorf("the keys of the master, %s, could not be changed, so those of %s stay as they are", failed, own)
-	}
-	err := do()
-	if err != nil && s.Found.Master() {
-		o.Planned.FailKeys(own)
-	}
-	return err
-}
-
-// keysStay says what a destroy leaves of the keys.
-func keysStay(m *model) string {
-	if m.KeysVersion.ValueInt64() == 0 {
-		return ""
-	}
-	return "\n\nThe ports keep their M_Key. Keep its value: without it no other subnet manager can change them until " +
-		"the lease period ends or they are powered off."
 }

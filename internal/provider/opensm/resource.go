@@ -37,11 +37,6 @@ var kind = managed.Kind{
 	Kept: []string{"allowed_last_manager"},
 }
 
-type step = managed.Step[model, ops.Request, *found.Look]
-
-// object is what only subnet managers do.
-type object struct{ *session.Resource }
-
 // New returns the resource.
 func New() resource.Resource {
 	return managed.New(kind, func(r *session.Resource) managed.Object[model, ops.Request, *found.Look, ops.Stored] {
@@ -126,17 +121,6 @@ func warnSilence(diags *diag.Diagnostics, name, why string) {
 	diags.AddWarning("Subnet manager "+name+": whether it runs could not be read",
 		"It is not known whether the service runs and starts at boot, and with which files. The state keeps what was read "+
 			"of that last.\n\nFix on the host what the reason names, then plan again.\n\nReason: "+why)
-}
-
-// role is what a subnet manager does before it is changed.
-func role(l *found.Look) session.SMRole {
-	switch {
-	case l.Stopped():
-		return session.SMStopped
-	case l.Master():
-		return session.SMMaster
-	}
-	return session.SMStandby
 }
 
 // Import refuses what the host shows not to be a subnet manager. A host that does not answer is the

@@ -53,7 +53,6 @@ type Data struct {
 	Restores  *planned.Restores
 	Confirm   time.Duration // see provider.Tuning
 	Began     time.Time     // when the provider was configured
-	Root      string        // changes.RootModule
 	// Lock serialises the writers of one machine within this process. It takes the name that
 	// planned.Walk.Machine gives.
 	Lock func(ctx context.Context, host string) (unlock func(), err error)

@@ -222,7 +222,7 @@ func (d *Data) StopsFor(at *CardAt) func(*inventory.Snapshot) []inventory.Stop {
 // mends reports whether a mark is of this root module, and of a card on a host that it may change. Others may have
 // the same hosts. Shards share a directory, and not their hosts.
 func (d *Data) mends(from map[string]*inventory.Snapshot, s inventory.Stop) bool {
-	if s.Root == "" || s.Root != d.Root {
+	if s.Root == "" || s.Root != d.Cards.Root {
 		return false
 	}
 	for name, snap := range from {
@@ -257,7 +257,8 @@ func (d *Data) MarkStop(ctx context.Context, c cards.Card, started string, faile
 		why, _, _ := strings.Cut(failed.Error(), "\n")
 		d.marked.Store(started, nil)
 		stop := inventory.Stop{ID: started, Host: c.Host.Name(), PCI: c.PCI.String(), Card: c.Recorded.String(),
-			At: time.Now().UTC().Format(inventory.StopTime), Operator: d.Cards.Operator, Root: d.Root, Why: why}
+			At: time.Now().UTC().Format(inventory.StopTime), Operator: d.Cards.Operator,
+			Root: d.Cards.Root, Why: why}
 		without := d.onMarked(ctx, func(ctx context.Context, h *hosts.Host, _ *inventory.Snapshot) error {
 			return job.Mark(ctx, h, stop)
 		})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -129,7 +130,7 @@ func TestStopsFor(t *testing.T) {
 		"a mark without content":                   {inventory.Stop{ID: "other"}, false, true},
 		"the card itself":                          {inventory.Stop{ID: "job", Host: "pc", PCI: "0000:01:00.0", At: after}, true, false},
 	} {
-		d := &Data{Began: began, Root: "/a", Turns: NewTurns(1), Hosts: map[string]HostConfig{"pc": {}, "nas": {Observe: tt.observe}}}
+		d := &Data{Began: began, Cards: hca.New(cards.Config{Root: "/a"}), Turns: NewTurns(1), Hosts: map[string]HostConfig{"pc": {}, "nas": {Observe: tt.observe}}}
 		d.known.from = map[string]*inventory.Snapshot{"nas": {Jobs: []inventory.Job{{ID: "job"}}}}
 		at := &CardAt{Look: &cards.Look{}, Ref: attribute.CardRef{Host: "pc", PCI: ib.MustParsePCIAddress("0000:01:00.0")}}
 		own := &inventory.Snapshot{Stops: []inventory.Stop{inventory.ParseStop(tt.stop.ID, tt.stop.Text())}}

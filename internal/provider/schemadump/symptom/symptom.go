@@ -189,8 +189,9 @@ var managers = []Row{
 		Do:       "Do not rely on the prefix, or use ConnectX-3 on that fabric.",
 	},
 	{
-		Seen:  "On NDR small pings pass and packets above some 400 bytes do not",
-		Cause: "The opensm of the distributions does not configure NDR switches completely.",
+		Seen:         "On NDR small pings pass and packets above some 400 bytes do not",
+		Cause:        "The opensm of the distributions does not configure NDR switches completely.",
+		Connectivity: []string{connectivity.Oversized},
 		Do: "Run the subnet manager of the vendor (of a managed switch, or its opensm), or set the links to HDR with " +
 			"`infiniband_port`. `packet_sizes` of `infiniband_connectivity` proves it (linux-rdma/opensm issue 38).",
 	},
