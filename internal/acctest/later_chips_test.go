@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -382,13 +383,66 @@ func TestLater_refusals_of_the_firmware(t *testing.T) {
 		ws, cfg, before := w.Workspace(), w.laterConfig(controlledCX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), nil), w.Flash("cx4")
 		w.Card("cx4").Update().Refuse = refusal
 		diags, err := ws.Apply(context.Background(), cleanPlan(t, ws, cfg))
-		if err != nil || len(diags.Errors().Find(says...)) == 0 {
+		lasting := "This failure is lasting: a retry does not help."
+		if err != nil || len(diags.Errors().Find(append(says, lasting)...)) == 0 {
 			t.Errorf("%q: %v\n%s", says, err, diags)
+		}
+		if got := w.lastFailure(t, ws, "cx4"); got != "failed, lasting" {
+			t.Errorf("%q: the history says %q", says, got)
 		}
 		if now := w.Flash("cx4"); now != before || w.Card("cx4").Staged() != nil {
 			t.Errorf("%q: in flash %+v", says, now)
 		}
 		mustApply(t, ws, cfg)
+	}
+}
+
+// lastFailure is how the last change of a host ended, and of which class that is.
+func (w *Lab) lastFailure(t *testing.T, ws *Workspace, host string) string {
+	t.Helper()
+	read, diags, err := ws.Data(t.Context(), "infiniband_history", map[string]any{"host": host})
+	if err != nil || diags.HasError() {
+		t.Fatalf("%v\n%s", err, diags)
+	}
+	all, _ := read.(map[string]any)["changes"].([]any)
+	last, _ := all[len(all)-1].(map[string]any)
+	return fmt.Sprint(last["result"], ", ", last["failure"])
+}
+
+// TestLater_failures_that_pass says of a semaphore that is taken, and of a tool that is killed, that the same
+// command may be tried again; it succeeds then.
+func TestLater_failures_that_pass(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault labsim.ProgramFault
+		does  string
+	}{
+		"semaphore": {labsim.ProgramFault{Lie: true, Status: 1, Says: func(_ *labsim.Proc, line string) string {
+			return strings.Replace(line, "Component is not applicable", "Failed to lock flash semaphore", 1)
+		}}, "the failed run has freed what a dead one left"},
+		"killed": {labsim.ProgramFault{Signal: syscall.SIGKILL}, "Run the same command again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := startLaterChip(t, controlled(cx4(), card.FlagControlled), nil)
+			ws, cfg := w.Workspace(), w.laterConfig(controlledCX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), nil)
+			plan := cleanPlan(t, ws, cfg)
+			if name == "semaphore" {
+				w.Card("cx4").Update().Refuse = card.RefusalNotApplicable
+			}
+			w.Machine("cx4").Faults.Trap(".bin b", 1, c.fault)
+			diags, err := ws.Apply(t.Context(), plan)
+			if err != nil || len(diags.Errors().Find("This failure is passing: the same command may be tried again.",
+				c.does)) == 0 {
+				t.Errorf("%v\n%s", err, diags)
+			}
+			if got := w.lastFailure(t, ws, "cx4"); got != "failed, passing" {
+				t.Errorf("the history says %q", got)
+			}
+			mustApply(t, ws, cfg)
+			if got := w.lastFailure(t, ws, "cx4"); got != "verified, <nil>" {
+				t.Errorf("the history says %q", got)
+			}
+		})
 	}
 }
 

@@ -76,7 +76,8 @@ func (j *Job) concludeWritten(ctx context.Context, out outcome) ([]string, error
 	did = append(did, fmt.Sprintf("Job %s wrote the flash of card %s: %s %s, verified.", out.ID, j.c.ID(),
 		now.InFlash().PSID, now.InFlash().FW))
 	if strings.Contains(out.Output, mstflint.BootAddress) {
-		did = append(did, "mstflint: "+mstflint.BootAddress+". "+mstflint.Advice(mstflint.BootAddress))
+		did = append(did, "mstflint: "+mstflint.BootAddress+". "+
+			mstflint.Judge(0, mstflint.BootAddress).Do)
 	}
 	return did, nil
 }
@@ -158,7 +159,7 @@ func (j *Job) concludeRefused(ctx context.Context, out outcome) ([]string, error
 	if err == nil {
 		err = j.endedEarly(out)
 	}
-	return nil, both(err, j.settle(ctx, "nothing was written"))
+	return nil, both(err, j.settle(ctx, "nothing was written"+out.classText()))
 }
 
 // concludeFailed reads the card after a write that failed or was interrupted,
@@ -167,7 +168,7 @@ func (j *Job) concludeRefused(ctx context.Context, out outcome) ([]string, error
 // decides, and not the exit status.
 func (j *Job) concludeFailed(ctx context.Context, out outcome) ([]string, error) {
 	now, err := j.readCard(ctx, cards.LockTries)
-	e := j.writeError(out, out.endText())
+	e := j.writeError(out, out.endText()+out.classText())
 	if err != nil {
 		e.Err = err
 		return nil, e
@@ -182,11 +183,11 @@ func (j *Job) concludeFailed(ctx context.Context, out outcome) ([]string, error)
 	lost, text := now.lossText(), now.flashText()+now.identityText()
 	e.Means = text + " The card boots from it. " + j.hostText(out) + lost
 	// The flash is proven: no runbook.
-	e.Check = cmp.Or(mstflint.Advice(out.Output), "Run the same command again; it burns again if it has to.")
+	e.Check = cmp.Or(out.advice().Do, "Run the same command again; it burns again if it has to.")
 	if lost != "" {
 		return []string{text}, e
 	}
-	return []string{text}, both(e, j.settle(ctx, text))
+	return []string{text}, both(e, j.settle(ctx, text+out.classText()))
 }
 
 // settle records how the job ended, so that no later run looks at it again.

@@ -88,7 +88,8 @@ func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err
 		return "", "", err
 	}
 	if !out.wrote() {
-		return "It had not succeeded and wrote nothing: " + orNothing(out.Reason) + ".", "nothing was written", nil
+		return "It had not succeeded and wrote nothing: " + orNothing(out.Reason) + "." + out.classText(),
+			"nothing was written" + out.classText(), nil
 	}
 	if why := j.want.Undecided(true, l.Who); why != "" {
 		return "It stays open, because it may have been for another card than the one in the slot now: " + why + ".", "", nil
@@ -106,7 +107,7 @@ func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err
 	}
 	text = held.flashText() + held.identityText()
 	if !out.done() && !held.asAsked(out) {
-		text = "It had not succeeded. " + out.endText() + " " + text
+		text = "It had not succeeded. " + out.endText() + out.classText() + " " + text
 	}
 	if lost := held.lossText(); lost != "" {
 		return text + lost, "", nil

@@ -112,7 +112,7 @@ func (r request) refusalError(out outcome) error {
 	default:
 		return nil
 	}
-	f.Evidence += " Job directory: " + journal.Dir(r.want.ID) + "."
+	f.Evidence += out.classText() + " Job directory: " + journal.Dir(r.want.ID) + "."
 	return &safety.RefusedError{What: "write the flash of card " + r.c.ID(), Findings: []finding.Finding{f}}
 }
 

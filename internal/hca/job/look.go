@@ -244,6 +244,26 @@ func (o outcome) endText() string {
 	return fmt.Sprintf("mstflint ended with status %d: %s.", o.Exit, o.toolFailure())
 }
 
+// advice says of a job that failed which class that is of, and what to do. What the job itself found
+// before it wrote passes, if another job or program was at the card.
+func (o outcome) advice() mstflint.Advice {
+	switch {
+	case !o.wrote() && (o.Exit == exitLocked || o.Exit == exitInUse):
+		return mstflint.Advice{Class: mstflint.Passing}
+	case !o.wrote() || !o.Ended:
+		return mstflint.Advice{}
+	}
+	return mstflint.Judge(o.Exit, o.Output)
+}
+
+// classText is a sentence on the class of the failure, to be put behind others; empty if it is not known.
+func (o outcome) classText() string {
+	if text := o.advice().Class.Text(); text != "" {
+		return " " + text
+	}
+	return ""
+}
+
 // noEnd says why the journal of a job that is over has no exit status.
 func (o outcome) noEnd() string {
 	what := "The job was interrupted while it wrote"

@@ -9,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
 // result is what a card holds after a job, beside what it was to hold.
@@ -187,7 +188,10 @@ func (r result) notHeld(out outcome, wrong []string) (e *cards.Error, how string
 // notWhole is the error of a card whose flash is not known to start after a write that
 // failed.
 func (r result) notWhole(out outcome) *cards.Error {
-	e := r.writeError(out, out.endText())
+	e := r.writeError(out, out.endText()+out.classText())
+	if a := out.advice(); a.Class == mstflint.Lasting {
+		e.Check = a.Do + "\n" + e.Check
+	}
 	if r.Chip.Format != "FS2" && r.FlashFailure == inventory.FlashBusy {
 		e.Means = "The firmware of the card has an update open, and was not disturbed. It keeps the image that runs, and " +
 			"activates another one only after it has verified it."

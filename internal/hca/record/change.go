@@ -19,6 +19,7 @@ type Change struct {
 	From     string `json:"from"`
 	To       string `json:"to"`
 	Result   string `json:"result"`
+	Failure  string `json:"failure,omitempty"` // "passing" or "lasting", of a job whose cause is known
 	Text     string `json:"text,omitempty"`
 	By       string `json:"by"`
 	Backup   string `json:"backup,omitempty"` // on the machine that ran the apply
@@ -55,7 +56,7 @@ func (l *Look) Changes(clean func(string) string) []Change {
 func (j *Job) change() Change {
 	e := journal.Read(&j.Job)
 	c := Change{Time: cmp.Or(j.Since(), unknown), Object: e.PCI.String(), What: cmp.Or(e.Kind, unknown), From: unknown,
-		To: unknown, Result: string(j.Ending()), Text: j.Text(),
+		To: unknown, Result: string(j.Ending()), Failure: string(j.Class()), Text: j.Text(),
 		Identity: j.Request["card_identity"], By: cmp.Or(e.Operator, unknown), Backup: e.Backup,
 		Job: j.ID}
 	if e.Restore {

@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -92,7 +93,20 @@ func (j *Job) failure() string {
 	if errs := mstflint.ParseSession(j.LogTail).Errors; len(errs) > 0 {
 		text += ": " + errs[len(errs)-1]
 	}
+	if class := j.Class(); class != "" && !j.Settled {
+		text += " (" + string(class) + ")"
+	}
 	return text
+}
+
+// Class says whether the same command may succeed after a job that did not; empty if that is not known.
+// The note of an apply keeps it; before there is one, the output of the tool says it.
+func (j *Job) Class() mstflint.Class {
+	if e := j.Ending(); e != Failed || j.Settled {
+		return mstflint.ClassIn(j.How)
+	}
+	status, _ := strconv.Atoi(j.Exit) // of text that is no number nothing follows
+	return mstflint.Judge(status, j.LogTail).Class
 }
 
 // Step is how far a job is, in the words that are shown to people.

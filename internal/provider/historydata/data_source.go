@@ -34,7 +34,8 @@ type model struct {
 
 var changeTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"time": types.StringType, "what": types.StringType, "object": types.StringType, "from": types.StringType,
-	"to": types.StringType, "by": types.StringType, "result": types.StringType, "text": types.StringType,
+	"to": types.StringType, "by": types.StringType, "result": types.StringType, "failure": types.StringType,
+	"text":     types.StringType,
 	"identity": types.StringType, "backup_path": types.StringType, "job": types.StringType,
 }}
 
@@ -65,6 +66,8 @@ func describe() schema.Schema {
 					"result": text("How it ended: `verified` (read back, as asked for), `undone` (the host has what it had before), " +
 						"`failed`, or `begun` (the change still runs, or its apply was killed). For firmware and GUIDs also `running`, " +
 						"`burned`, `differs`, `refused`, `interrupted` and `unclear`, as `watch` says."),
+					"failure": text("Whether the same command may succeed after a write of firmware or GUIDs that did not: " +
+						"`passing` (it may be tried again) or `lasting` (a retry does not help). Null if the cause is not known."),
 					"text":     text("More on the result; null if there is nothing to say."),
 					"identity": text("Identity of the card, for firmware and GUIDs."),
 					"backup_path": text("Directory with what the change replaced, on the machine that ran the apply; null if " +
@@ -114,7 +117,7 @@ func changeValue(c record.Change) types.Object {
 	text := types.StringValue
 	return types.ObjectValueMust(changeTypes.AttrTypes, map[string]attr.Value{
 		"time": text(c.Time), "what": text(c.What), "object": text(c.Object), "from": text(c.From), "to": text(c.To),
-		"by": text(c.By), "result": text(c.Result), "text": attribute.OrNull(c.Text),
+		"by": text(c.By), "result": text(c.Result), "failure": attribute.OrNull(c.Failure), "text": attribute.OrNull(c.Text),
 		"identity": attribute.OrNull(c.Identity), "backup_path": attribute.OrNull(c.Backup), "job": attribute.OrNull(c.Job),
 	})
 }

@@ -2,38 +2,91 @@ package mstflint
 
 import "strings"
 
-// advices say what to do about what the tool prints of a write. The firmware of ConnectX-4 and
-// later gives its reasons as numbers, which releases of the tool name in their own words
-// (4.21 to 4.36; 4.21 knows no words for two of them). The first text that was printed decides.
-var advices = []struct{ text, do string }{
-	{"Digest in the signature is wrong", "The image was altered or cut. Compare its SHA-256 with that of its vendor, " +
-		"and fetch it again."},
-	{"Component is not applicable", "The firmware says that the image is for another board or chip. Take the image with " +
-		"the PSID of this card."},
-	{"Rejected authentication", otherKey}, {"component is not signed", otherKey}, {"key is not applicable", otherKey},
-	{"Unknown error code", otherKey}, {"image is not secured", otherKey},
-	{"already updated on flash, pending reset", "Another image waits for a restart, and the firmware takes no second " +
-		"one. Restart the host, and plan again."},
-	{"Forbidden version rejected", tooOld}, {"Firmware version mismatch", tooOld}, {"Invalid security version", tooOld},
-	{"restricted. Aborting", tooOld},
-	{"timestamp mismatch", "The card takes images with a newer time stamp only. Take a newer image."},
-	{"MAC was not listed", debugImage}, {"no Debug Token", debugImage},
-	{"Flash is write protected", protected}, {"erasing the flash", protected},
-	{"Image cannot boot from partition", runningFirst}, {"Reburn running and retry", runningFirst},
-	{"Host storage is in use", "The card serves the storage of a host. Stop that, and plan again."},
-	{"does not support the device's flash type",
+// Class tells failures of a write apart by whether the same command may succeed later. It is empty
+// where the cause is not known.
+type Class string
+
+// The classes. Nothing is wrong with card, image and tool where a failure is passing: somebody else
+// was at the card, or it did not answer in time.
+const (
+	Passing Class = "passing"
+	Lasting Class = "lasting"
+)
+
+var classTexts = map[Class]string{
+	Passing: "This failure is passing: the same command may be tried again.",
+	Lasting: "This failure is lasting: a retry does not help.",
+}
+
+// Text is a sentence, as errors and the journal have it; empty if the class is.
+func (c Class) Text() string { return classTexts[c] }
+
+// ClassIn finds the class whose sentence is in a note of the journal.
+func ClassIn(note string) Class {
+	for class, text := range classTexts {
+		if strings.Contains(note, text) {
+			return class
+		}
+	}
+	return ""
+}
+
+// Advice says of a write that failed which class that is of, and what to do, in sentences.
+type Advice struct {
+	Class Class
+	Do    string
+}
+
+// advices say that of what is printed. The firmware of ConnectX-4 and later gives its reasons as
+// numbers, which releases of the tool name in their own words (4.21 to 4.36; 4.21 knows no words for
+// two of them), and the kernel for devlink in others. The first text that was printed decides.
+var advices = []struct {
+	text  string
+	class Class
+	do    string
+}{
+	{"Digest in the signature is wrong", Lasting, altered}, {"component hash mismatch", Lasting, altered},
+	{"FW image verification failed", Lasting, altered}, {"Failed to query image", Lasting, altered},
+	{"omponent is not applicable", Lasting, otherBoard}, {"omponent not applicable", Lasting, otherBoard},
+	{"PSID mismatch", Lasting, otherBoard}, {"Changing PSID is unsupported", Lasting, otherBoard},
+	{"Could not find device PSID", Lasting, otherBoard}, {"Device/Image mismatch", Lasting, otherBoard},
+	{"is greater than max failsafe image size", Lasting, otherBoard},
+	{"Rejected authentication", Lasting, otherKey}, {"authentication failed", Lasting, otherKey},
+	{"component is not signed", Lasting, otherKey}, {"component was not signed", Lasting, otherKey},
+	{"key is not applicable", Lasting, otherKey}, {"key not applicable", Lasting, otherKey},
+	{"Unknown error code", Lasting, otherKey}, {"unknown key", Lasting, otherKey},
+	{"image is not secured", Lasting, otherKey},
+	{"pending reset", Lasting, "Another image waits for a restart, and the firmware takes no second one. Restart the " +
+		"host, and plan again."},
+	{"Forbidden version rejected", Lasting, tooOld}, {"Firmware version mismatch", Lasting, tooOld},
+	{"Invalid security version", Lasting, tooOld}, {"restricted. Aborting", Lasting, tooOld},
+	{"timestamp mismatch", Lasting, "The card takes images with a newer time stamp only. Take a newer image."},
+	{"MAC was not listed", Lasting, debugImage}, {"no Debug Token", Lasting, debugImage},
+	{"Flash is write protected", Lasting, protected}, {"erasing the flash", Lasting, protected},
+	{"Image cannot boot from partition", Lasting, runningFirst}, {"Reburn running and retry", Lasting, runningFirst},
+	{"Host storage is in use", Passing, "The card serves the storage of a host. Stop that, and plan again."},
+	{"does not support the device's flash type", Lasting,
 		"The flash chip of this board is newer than the image. Take a newer image."},
-	{"Failed to lock flash semaphore", "Another tool updates the card, or one was killed. Make sure that none does " +
-		"(pgrep -a 'mst|flint|fwupd', and the BMC), then run the same command again: the failed run has freed " +
-		"what a dead one left."},
-	{"ME_ICMD_STATUS_SEMAPHORE_TO", deadTool},
-	{"ME_ICMD_STATUS_CR_FAIL", "The card does not answer on its bus. Switch the machine off and on, then plan again."},
-	{"Time-out reached while waiting for the FSM", again}, {"Firmware internal error", again}, {"MCC error", again},
-	{"Unexpected state", canceled}, {"image failed: Bad parameter", canceled}, {"Resource unavailable", canceled},
+	{"Failed to lock flash semaphore", Passing, taken}, {"Can not obtain Flash semaphore", Passing, taken},
+	{"Could not lock the firmware FSM", Passing, "Somebody else updates the card, as a BMC does. Wait until that has " +
+		"ended, then run the same command again."},
+	{"ME_ICMD_STATUS_SEMAPHORE_TO", Passing, deadTool},
+	{"ME_ICMD_STATUS_CR_FAIL", Lasting,
+		"The card does not answer on its bus. Switch the machine off and on, then plan again."},
+	{"Time-out reached while waiting for the FSM", Passing, again},
+	{"Timeout reached on FSM state change", Passing, again},
+	{"Firmware internal error", "", again}, {"MCC error", "", again},
+	{"Unexpected state", Passing, canceled}, {"image failed: Bad parameter", Passing, canceled},
+	{"Resource unavailable", Passing, canceled},
 	// Seen of MFT newer than 4.22 on a ConnectX-4 Lx with 14.14.1100, after the whole image was written.
-	{"MFE_CMDIF", "The firmware that runs did not carry out a command of the tool, as old firmware does with new " +
-		"releases of it. Use mstflint 4.22 or older on this host, or burn a version between the two first."},
-	{BootAddress, "Switch the machine off and on. A restart may not load the new firmware."},
+	{"MFE_CMDIF", Lasting, "The firmware that runs did not carry out a command of the tool, as old firmware does with " +
+		"new releases of it. Use mstflint 4.22 or older on this host, or burn a version between the two first."},
+	{"MFE_VERIFY_ERROR", Passing, "The flash read back with other bytes than were written. Run the same command again, " +
+		"once. After a second time no retry helps: the flash fails, and the card has to be replaced."},
+	{BootAddress, "", "Switch the machine off and on. A restart may not load the new firmware."},
+	// Seen of a tool beside another one (4.21 and 4.31).
+	{"Resource temporarily unavailable", Passing, "Another tool was at the card. Make sure that none is " +
+		"(pgrep -a 'mst|flint|fwupd'), then run the same command again."},
 }
 
 // BootAddress begins a warning about a burn that succeeded all the same: the card starts the new
@@ -41,6 +94,11 @@ var advices = []struct{ text, do string }{
 const BootAddress = "Failed to update FW boot address"
 
 const (
+	altered    = "The image was altered or cut. Compare its SHA-256 with that of its vendor, and fetch it again."
+	otherBoard = "The image is for another board or chip. Take the image with the PSID of this card."
+	taken      = "Another tool updates the card, or one was killed. Make sure that none does " +
+		"(pgrep -a 'mst|flint|fwupd', and the BMC), then run the same command again: the failed run has freed " +
+		"what a dead one left."
 	otherKey = "The firmware does not accept the signature of the image. Take the image that the maker of this card " +
 		"publishes for its PSID."
 	tooOld       = "The firmware does not go back to this version. Take a newer image."
@@ -53,12 +111,16 @@ const (
 		"it. Make sure that no program uses the card, and restart the host, which resets the card."
 )
 
-// Advice says what to do about what a run printed, in sentences; empty if its words are not known.
-func Advice(output string) string {
+// Judge reads the advice out of a write that failed: from what it printed, and from its status; empty
+// if its words are not known.
+func Judge(status int, output string) Advice {
 	for _, a := range advices {
 		if strings.Contains(output, a.text) {
-			return a.do
+			return Advice{a.class, a.do}
 		}
 	}
-	return ""
+	if failureStatuses[status] == FailureInterrupted {
+		return Advice{Class: Passing}
+	}
+	return Advice{}
 }
