@@ -3,6 +3,7 @@ package acctest
 import (
 	"fmt"
 	"strings"
+	"testing"
 )
 
 // faultPage is copied into docs by make generate.
@@ -86,6 +87,53 @@ var about = map[string]string{
 	"Burn by hand":                                    "Somebody burns another version with mstflint on the host, without the lock of the provider's jobs.",
 }
 
+// resetFault is a fault at a moment of a reset by mstfwreset. The tests of such a reset hold how each case ends.
+type resetFault struct {
+	name, about string
+	ends        []string // by the moments of resetMoments
+}
+
+// resetMoments are those at which the simulated tool can be disturbed, in their order.
+var resetMoments = []string{"the firmware has not been asked yet", "the driver has the card still",
+	"the driver has left the card", "the PCI link is down", "the driver is not back yet", "the reset has ended"}
+
+var (
+	resetKilled = resetFault{"mstfwreset killed (SIGKILL)", "With `activation = \"least\"` a unit of the host resets the " +
+		"card. Somebody kills it. The apply says that it was killed, and does not restart the host. No apply resets the " +
+		"card again before the host has restarted. The next plan announces that restart, unless the reset had ended. While " +
+		"the PCI link is down nobody can read the flash, so that somebody restarts the host by hand first, as the plan " +
+		"says. No image is lost: the flash was written and verified before.",
+		[]string{nextApply, nextApply, nextApply, mended, nextApply, nextApply}}
+	resetPowerCut = resetFault{"Power cut of the host during a reset", "The card loads its flash when the host starts. " +
+		"The apply says that the host has started anew. The next apply finds the card running what is in flash, and " +
+		"restarts nothing.",
+		[]string{nextApply, nextApply, nextApply, nextApply, nextApply, nextApply}}
+	resetFaults = []resetFault{resetKilled, resetPowerCut}
+)
+
+// check holds how a case of the fault at a moment, from 1 on, has ended against what the page says.
+func (r resetFault) check(t *testing.T, moment int, outcome string) {
+	t.Helper()
+	if want := r.ends[moment-1]; !t.Failed() && outcome != want {
+		t.Errorf("%s, %s: %q, and the page says %q", r.name, resetMoments[moment-1], outcome, want)
+	}
+}
+
+// section is what the page says of the fault.
+func (r resetFault) section() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, faultHead, r.name, r.about)
+	for i, outcome := range r.ends {
+		n := map[string]int{outcome: 1}
+		fmt.Fprintf(&b, "| %s | 1 | %s | %s | %s |\n", resetMoments[i], count(n[carriedOn]), count(n[nextApply]),
+			count(n[mended]))
+	}
+	return b.String()
+}
+
+// faultHead begins the section of a fault.
+const faultHead = "\n## %s\n\n%s\n\n| step | cases | carried on | next apply | after mending |\n|---|---:|---:|---:|---:|\n"
+
 func (f *faultRecord) page() string {
 	cells := cellOrder()
 	total := map[string]int{}
@@ -109,7 +157,7 @@ func (f *faultRecord) page() string {
 		}
 		if cell.fault != last {
 			last = cell.fault
-			fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| step | cases | carried on | next apply | after mending |\n|---|---:|---:|---:|---:|\n", cell.fault, about[cell.fault])
+			fmt.Fprintf(&b, faultHead, cell.fault, about[cell.fault])
 		}
 		n := map[string]int{}
 		for _, outcome := range f.cells[cell] {
@@ -117,6 +165,10 @@ func (f *faultRecord) page() string {
 		}
 		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s |\n", cell.step, len(f.cells[cell]), count(n[carriedOn]),
 			count(n[nextApply]), count(n[mended]))
+	}
+	b.WriteString("\nThe cases of a reset that follow are tests of their own, and not counted above.\n")
+	for _, r := range resetFaults {
+		b.WriteString(r.section())
 	}
 	return b.String()
 }

@@ -174,7 +174,7 @@ func TestLeast_killed_in_the_middle(t *testing.T) {
 				"The host was not restarted")) != 1 {
 				t.Fatalf("apply: %v\n%s", err, diags)
 			}
-			next := mustPlan(t, ws, cfg)
+			next, outcome := mustPlan(t, ws, cfg), nextApply
 			switch {
 			case step <= 2: // the driver still has the card
 				if got := next.Get("infiniband_activation.it", "way"); got != "restart of the host: 0000:01:00.0: a reset of the "+
@@ -191,6 +191,7 @@ func TestLeast_killed_in_the_middle(t *testing.T) {
 				}
 				w.Restart(cx4().Name)
 				mustApply(t, ws, cfg)
+				outcome = mended
 			case step == 6: // it had ended
 				applyStep(t, ws, next, "")
 			default: // no driver
@@ -204,6 +205,7 @@ func TestLeast_killed_in_the_middle(t *testing.T) {
 				t.Errorf("running %v", got)
 			}
 			emptyPlan(t, ws, cfg)
+			resetKilled.check(t, step, outcome)
 		})
 	}
 }
@@ -226,6 +228,7 @@ func TestLeast_power_lost_in_the_middle(t *testing.T) {
 				t.Errorf("running %v after %d boots", got, n)
 			}
 			emptyPlan(t, ws, cfg)
+			resetPowerCut.check(t, step, nextApply)
 		})
 	}
 }

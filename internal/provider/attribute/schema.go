@@ -107,7 +107,8 @@ func ActivationAttribute() schema.StringAttribute {
 		Default:  stringdefault.StaticString(ActivationNone),
 		MarkdownDescription: "`reboot` restarts the host after the flash was written and verified, also for a change " +
 			"that waits, if the provider's `reboot.allowed` permits it. With `host` the `infiniband_activation` of the host " +
-			"does it, once for all its cards; with `none` (the default) nobody does (`reboot_required`).",
+			"does it, once for all its cards, and by a reset of the card if " +
+			"that says `least`; with `none` (the default) nobody does (`reboot_required`).",
 		Validators: []validator.String{stringvalidator.OneOf(ActivationNone, ActivationReboot, ActivationHost)},
 	}
 }
