@@ -254,8 +254,7 @@ func (w *stackLab) ownConnectionCut(cfg Config) {
 		w.t.Errorf("the apply does not say what happens:\n%s", text)
 	}
 	w.await(20)
-	// A checkpoint of NetworkManager goes before the timer, which restores the files.
-	w.Run(theHost, "n=0; while ls -d /var/lib/terraform-provider-infiniband/undo/* && ! ls /var/lib/terraform-provider-infiniband/undo/*/undone && [ $n -lt 100 ]; do n=$((n+1)); sleep 0.1; done >/dev/null 2>&1")
+	w.undone()
 	emptyPlan(w.t, w.ws, consenting)
 	mustApply(w.t, w.ws, consenting)
 	w.checkSurvived("its own connection cut, undone by the host")
@@ -333,6 +332,13 @@ func (w *stackLab) says(cfg Config, want string) {
 	emptyPlan(w.t, w.ws, cfg)
 }
 
+// undone waits until the host has put back the files, too. A checkpoint of NetworkManager goes before the timer, which
+// restores them.
+func (w *stackLab) undone() {
+	w.t.Helper()
+	w.Run(theHost, "n=0; while ls -d /var/lib/terraform-provider-infiniband/undo/* && ! ls /var/lib/terraform-provider-infiniband/undo/*/undone && [ $n -lt 100 ]; do n=$((n+1)); sleep 0.1; done >/dev/null 2>&1")
+}
+
 // firstCut: of an interface that nobody configured nothing is left when the very
 // first change of it cannot be confirmed.
 func (w *stackLab) firstCut(cfg Config) {
@@ -362,6 +368,7 @@ func (w *stackLab) firstCut(cfg Config) {
 		c.then()
 		w.await(0)
 		w.Sever(theHost, false)
+		w.undone()
 		w.ws = w.workspace(nil, 0)
 		if plan := cleanPlan(w.t, w.ws, cfg); plan.Actions()[ipoibAddress] != Create {
 			w.t.Errorf("%s: the plan is %v", c.name, plan.Actions())

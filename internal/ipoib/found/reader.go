@@ -86,13 +86,13 @@ func (l *Look) Sources() (paths []string) {
 }
 
 // Unwritten are the paths of those files, and of the list of modules, that a change to want writes; nil if only the
-// change shows them.
+// change shows them. What the host is about to take back is not there.
 func (l *Look) Unwritten(want ipoib.Config) (paths []string) {
 	if l.Sources() == nil {
 		return nil
 	}
 	for _, f := range l.Files(l.Target, want) {
-		if l.host.content(f.Path) != f.Text {
+		if l.UndoDue() || l.host.content(f.Path) != f.Text {
 			paths = append(paths, f.Path)
 		}
 	}
