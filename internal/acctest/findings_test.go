@@ -56,7 +56,7 @@ var notInAPlan = map[string]string{
 func findings() []findingCase {
 	return slices.Concat(identityFindings(), imageFindings(), matchFindings(), cardFindings(), boardFindings(),
 		hostFindings(), aroundFindings(), guidFindings(), linkFindings(), settingFindings(), networkFindings(),
-		smFindings(), partitionFindings(), fabricFindings(), platformFindings(), portFindings(), benchmarkFindings())
+		smFindings(), partitionFindings(), fabricFindings(), platformFindings(), portFindings(), sriovFindings(), benchmarkFindings())
 }
 
 func TestFindings_each_appears_in_a_plan(t *testing.T) {

@@ -38,6 +38,7 @@ const (
 	SM       = "opensm"
 	Port     = "port"
 	Names    = "node_names"
+	VFs      = "virtual_functions"
 )
 
 // Change is one change of a host.

@@ -73,6 +73,9 @@ var Families = []Family{
 		PortUnsupported, PortCarriesHost, PortSpeedUnsupported,
 		PortLinkUnread, PortEnabledUnread,
 	}},
+	{"VF", "Virtual functions", "For `infiniband_virtual_functions`.", []*Rule{
+		VirtualFunctionsUnsupported, VirtualFunctionsTooMany, VirtualFunctionsInUse,
+	}},
 	{"BM", "Benchmarks", "For `infiniband_benchmark`.", []*Rule{
 		BenchmarkUnavailable, BenchmarkMissed,
 	}},

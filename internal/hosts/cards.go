@@ -62,6 +62,7 @@ func card(d collect.Device, a *collect.Answer) (inventory.Card, error) {
 		Speed: speed(a, dir+"current_link_speed"), MaxSpeed: speed(a, dir+"max_link_speed"),
 	}
 	c.Celsius = temperatures(a, dir)
+	c.MaxVFs, _ = strconv.Atoi(a.Values[dir+"sriov_totalvfs"].Text) // no file: not set up for any
 	if d.RDMA != "" {
 		if err := readRDMA(&c, a); err != nil {
 			return inventory.Card{}, err

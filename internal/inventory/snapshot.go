@@ -124,6 +124,7 @@ type Card struct {
 	Serial                 fact.Of[string]        // from VPD
 	PCIe                   PCIe
 	NUMA                   fact.Of[int]       // node of the slot
+	MaxVFs                 int                // virtual functions that it can have now; 0 if none
 	Celsius                map[string]float64 // by sensor: "asic", "Module0"; empty if the driver shows none
 
 	RDMADevice  string  // "mlx4_0", "ibp1s0"; empty if the driver made none

@@ -43,6 +43,7 @@ func (m *Machine) publishCard(c *Card) {
 	}
 	m.FS.PutLink("../../../../"+drivers, dir+"/driver")
 	m.publishSensors(c)
+	m.publishVirtual(c)
 	m.FS.PutLink("../../../../devices/pci0000:00/0000:00:01.0/"+c.Config.BDF, "/sys/"+drivers+"/"+c.Config.BDF)
 	if !model.Switchable {
 		return

@@ -177,6 +177,10 @@ func TestAccExamples_resources(t *testing.T) {
 				return
 			}
 			w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
+			if name == "infiniband_virtual_functions" {
+				w = acctest.Start(t, acctest.Options{Hosts: []labs.Host{labs.ConnectX4("cx4", "192.0.2.30", 1)}})
+				w.OfferVirtualFunctions("cx4", 8)
+			}
 			fabric := strings.HasPrefix(name, "infiniband_fabric_") // needs one, and the diagnostics, which come with opensm
 			if fabric || strings.Contains(string(text), "port_guid") || name == "infiniband_link_type" || name == "infiniband_port" {
 				vpiFabric(t, w, fabric || strings.Contains(name, "ipoib"))

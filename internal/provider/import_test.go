@@ -53,6 +53,9 @@ func sameByIdentity(t *testing.T, w *acctest.Lab, ids map[string]string) {
 	names := platform.OwnedHeader("infiniband_node_names") + "0x1 \"a\"\n"
 	w.Machine(intel9).FS.Put("/etc/rdma/ib-node-name-map", names, 0o644)
 	ids["infiniband_node_names"] = intel9
+	unit := platform.OwnedHeader("infiniband_virtual_functions")
+	w.Machine(intel9).FS.Put("/etc/systemd/system/infiniband-vfs-0000:01:00.0.service", unit, 0o644)
+	ids["infiniband_virtual_functions"] = ids["infiniband_card"]
 	for kind := range allResources() {
 		if notImported[kind] != "" {
 			continue
@@ -131,17 +134,18 @@ func TestImport_refusesIdsThatAreNone(t *testing.T) {
 	for typ, ids := range map[string]map[string]string{
 		"infiniband_card": {"intel9": "want host/pci_address", "intel9/mlx4_0": "invalid PCI address",
 			"nobody/0000:01:00.0": "known hosts: intel9, xeon2zfs"},
-		"infiniband_firmware":        {"0000:01:00.0": "want host/pci_address", "nobody/0000:01:00.0": "known hosts"},
-		"infiniband_guids":           {"intel9/": "invalid PCI address"},
-		"infiniband_link_type":       {"/0000:01:00.0": "want host/pci_address"},
-		"infiniband_nv_config":       {"intel9": "want host/pci_address", "nobody/0000:01:00.0": "known hosts"},
-		"infiniband_activation":      {"nobody": "known hosts"},
-		"infiniband_node_names":      {"nobody": "known hosts"},
-		"infiniband_firmware_image":  {"intel9": "must be host/path", "intel9/no/such.bin": "cannot be read"},
-		"infiniband_opensm":          {"intel9": "want host/port_guid", "intel9/0xzz": "invalid GUID"},
-		"infiniband_ipoib_interface": {"intel9/0xe41d2d0300e44ed1/0x0": "are not partitions"},
-		"infiniband_firmware_backup": {"intel9": "want host/pci_address", "nobody/0000:01:00.0": "known hosts"},
-		"infiniband_fabric_file":     {"no/such.svg": "there is no such file", ".": "is a directory"},
+		"infiniband_firmware":          {"0000:01:00.0": "want host/pci_address", "nobody/0000:01:00.0": "known hosts"},
+		"infiniband_guids":             {"intel9/": "invalid PCI address"},
+		"infiniband_link_type":         {"/0000:01:00.0": "want host/pci_address"},
+		"infiniband_nv_config":         {"intel9": "want host/pci_address", "nobody/0000:01:00.0": "known hosts"},
+		"infiniband_virtual_functions": {"intel9": "want host/pci_address"},
+		"infiniband_activation":        {"nobody": "known hosts"},
+		"infiniband_node_names":        {"nobody": "known hosts"},
+		"infiniband_firmware_image":    {"intel9": "must be host/path", "intel9/no/such.bin": "cannot be read"},
+		"infiniband_opensm":            {"intel9": "want host/port_guid", "intel9/0xzz": "invalid GUID"},
+		"infiniband_ipoib_interface":   {"intel9/0xe41d2d0300e44ed1/0x0": "are not partitions"},
+		"infiniband_firmware_backup":   {"intel9": "want host/pci_address", "nobody/0000:01:00.0": "known hosts"},
+		"infiniband_fabric_file":       {"no/such.svg": "there is no such file", ".": "is a directory"},
 		"infiniband_port": {"intel9/1": "want host/pci_address/port",
 			"intel9/0000:01:00.0/3": "a card has the ports 1 and 2"},
 	} {

@@ -52,6 +52,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/rdmaready"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/runlog"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/sriov"
 )
 
 // Address is the provider's address in the registry.
@@ -179,7 +180,7 @@ func (p *Provider) data(cfg model) *session.Data {
 func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		card.New, firmwarebackup.New, firmwareimage.New, firmware.New, guids.New, linktype.New, nvconfig.New,
-		activation.New, port.New, opensm.New, nodenames.New, ipoib.New, benchmark.New, fabric.NewBaseline, fabricfile.New,
+		activation.New, port.New, sriov.New, opensm.New, nodenames.New, ipoib.New, benchmark.New, fabric.NewBaseline, fabricfile.New,
 	}
 }
 

@@ -41,6 +41,7 @@ var surface = map[string]part{
 		objects: []string{
 			"infiniband_card", "infiniband_cards", "infiniband_firmware", "infiniband_firmware_image",
 			"infiniband_firmware_backup", "infiniband_guids", "infiniband_link_type", "infiniband_nv_config",
+			"infiniband_virtual_functions",
 			"infiniband_activation", "infiniband_history",
 			"infiniband_firmware_catalog",
 		},
@@ -52,7 +53,7 @@ var surface = map[string]part{
 			{name: `port_guids$`, form: types.MapType{ElemType: attribute.GUIDType{}}},
 			{name: `macs$`, form: types.MapType{ElemType: attribute.MACType{}}},
 			{name: `^allow$`, starts: "Consents to "},
-			{name: `^((psid|guid|branch)_change|downgrade|reinstall|other_board|without_copy|unproven_flash|management_path|other_cards)$`, starts: "Consent to "},
+			{name: `^((psid|guid|branch)_change|downgrade|reinstall|other_board|without_copy|unproven_flash|management_path|other_cards|removed_functions)$`, starts: "Consent to "},
 			{name: `^allowed_management_path$`, starts: "Interfaces "},
 			{name: `backup_path$`, form: types.StringType, starts: "Directory "},
 			{name: `_path$`, form: types.StringType, starts: "File "},

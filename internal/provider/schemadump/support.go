@@ -57,6 +57,8 @@ var objects = []object{
 		"acctest/kernels_connectx4link_test.go TestKernels_connectX4_link_type"},
 	{"infiniband_port", platform.FeatureDiagnostics, anyCard, withPorts, everyKind,
 		"the real ibportstate sets ports, at once and at boot, on stock kernels", "acctest/port_test.go TestPort_life;acctest/portup_test.go TestPort_life_Debian13"},
+	{"infiniband_virtual_functions", "", virtual, onUbuntu, "acctest/sriov_test.go TestVirtualFunctions_life",
+		"none: no emulated card has virtual functions", "acctest/sriov_test.go TestVirtualFunctions_life"},
 	{"infiniband_opensm", platform.FeatureOpenSM, anyCard, withPorts, everyKind, "the real opensm, on stock kernels",
 		"acctest/kernels_cable_test.go TestKernels_cable"},
 	{"infiniband_node_names", platform.FeatureDiagnostics, anyCard, withPorts, "acctest/nodenames_test.go TestNodeNames_life",
@@ -262,6 +264,8 @@ func namesOf(holds func(ib.Chip) bool) string {
 }
 
 func anyCard() string { return "each with a driver" }
+
+func virtual() string { return "ConnectX-4 and later, with mlx5_core" }
 
 func activated() string {
 	return "those whose firmware, GUIDs, link types or settings are set; a reset in place of the restart for ConnectX-4 and later, " +

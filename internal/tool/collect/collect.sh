@@ -154,7 +154,7 @@ pci_functions() {
 		printf '@pci %s\n' "$bdf"
 		values "$device"/vendor "$device"/device "$device"/subsystem_vendor "$device"/subsystem_device "$device"/class \
 			"$device"/current_link_speed "$device"/current_link_width "$device"/max_link_speed "$device"/max_link_width \
-			"$device"/mlx4_port1 "$device"/mlx4_port2 "$device"/mlx4_port1_mtu "$device"/mlx4_port2_mtu "$device"/net/*/dev_port
+			"$device"/mlx4_port1 "$device"/mlx4_port2 "$device"/mlx4_port1_mtu "$device"/mlx4_port2_mtu "$device"/net/*/dev_port "$device"/sriov_totalvfs
 		# One question to the firmware for each: its limit would be another.
 		for sensor in "$device"/hwmon/hwmon*/temp*_input; do
 			values "${sensor%_input}"_label "$sensor"
@@ -530,6 +530,7 @@ configuration_files() {
 		"$ROOT"/etc/systemd/system/opensm.service.d/*.conf "$ROOT"/etc/systemd/system/opensm@*.service.d/*.conf \
 		"$ROOT"/etc/systemd/system/infiniband-port-*.service \
 		"$ROOT"/etc/systemd/system/multi-user.target.wants/infiniband-port-*.service "$ROOT"/usr/local/sbin/terraform-infiniband-port \
+		"$ROOT"/etc/systemd/system/infiniband-vfs-*.service "$ROOT"/etc/systemd/system/multi-user.target.wants/infiniband-vfs-*.service \
 		"$ROOT"/etc/network/interfaces "$ROOT"/etc/network/interfaces.d/* \
 		"$ROOT"/etc/systemd/network/*.network "$ROOT"/etc/systemd/network/*.netdev "$ROOT"/etc/systemd/network/*.network.d/*.conf \
 		"$ROOT"/run/systemd/network/*.network "$ROOT"/run/systemd/network/*.network.d/*.conf \

@@ -57,6 +57,7 @@ func Places() []Place {
 		{"infiniband_nv_config", slices.Concat(identity, family("NV"), hosts)},
 		{"infiniband_activation", slices.Concat(identity, hosts, []*finding.Rule{finding.RestartIntoDamagedFlash})},
 		{"infiniband_port", slices.Concat(identity, anyHost, writesFiles, needsModules, family("PO"), []*finding.Rule{finding.SubnetManagerOnCard})},
+		{"infiniband_virtual_functions", slices.Concat(identity, anyHost, writesFiles, family("VF"))},
 		{"infiniband_opensm", slices.Concat(anyHost, writesFiles, needsModules, family("SM"), []*finding.Rule{finding.MTUDependsOnFabric})},
 		{"infiniband_node_names", slices.Concat(anyHost, writesFiles)},
 		{"infiniband_ipoib_interface", slices.Concat(anyHost, writesFiles, needsModules, family("IP"))},

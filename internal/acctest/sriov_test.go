@@ -1,0 +1,115 @@
+package acctest
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+const vfAddress, vfUnit = "infiniband_virtual_functions.it", "infiniband-vfs-0000:01:00.0.service"
+
+// vfs are so many virtual functions of the card of the Ubuntu host.
+func (w *Lab) vfs(number int, more map[string]any) Config {
+	all := map[string]any{"card_id": labs.Intel9 + "/" + w.PCI(labs.Intel9), "number": number}
+	return Config{Resource{Type: "infiniband_virtual_functions", Name: "it", Attrs: all}.With(more)}
+}
+
+func (w *Lab) numberOfVFs() string {
+	return strings.TrimSpace(w.Run(labs.Intel9, "cat /sys/bus/pci/devices/0000:01:00.0/sriov_numvfs"))
+}
+
+func laterHost() []labs.Host { return []labs.Host{labs.ConnectX4(labs.Intel9, "192.0.2.20", 0)} }
+
+func sriovFindings() []findingCase {
+	wants := func(w *Lab) Config { return w.vfs(2, nil) }
+	return []findingCase{
+		{code: "VF001", at: "card_id", says: []string{"mlx4_core", "num_vfs"}, prepare: drivers, config: wants},
+		{code: "VF002", at: "number", says: []string{"offers 0 virtual functions, and 2 are asked for",
+			"infiniband_nv_config"}, hosts: laterHost, prepare: drivers5, config: wants},
+		{code: "VF003", at: "allow", says: []string{"0000:01:00.2 is bound to vfio-pci",
+			`removed_functions = ["0000:01:00.2"]`}, hosts: laterHost, prepare: func(w *Lab) {
+			drivers5(w)
+			w.OfferVirtualFunctions(labs.Intel9, 8)
+			w.Run(labs.Intel9, "echo 1 >/sys/bus/pci/devices/0000:01:00.0/sriov_numvfs")
+			w.guest("0000:01:00.2")
+		}, config: wants},
+	}
+}
+
+// guest binds a virtual function to the driver of guests.
+func (w *Lab) guest(function string) {
+	w.Machine(labs.Intel9).FS.PutLink("../../../../bus/pci/drivers/vfio-pci",
+		"/sys/devices/pci0000:00/0000:00:01.0/"+function+"/driver")
+}
+
+// Virtual functions are made, kept over a restart, made another number, imported and removed.
+func TestVirtualFunctions_life(t *testing.T) {
+	t.Parallel()
+	w := startLaterCard(t)
+	w.OfferVirtualFunctions(labs.Intel9, 8)
+	cfg := w.vfs(2, nil)
+	plan := cleanPlan(t, w.ws, cfg)
+	if plan.Get(vfAddress, "unit") != vfUnit {
+		t.Errorf("the plan has the unit %v", plan.Get(vfAddress, "unit"))
+	}
+	applyStep(t, w.ws, plan, "")
+	emptyPlan(t, w.ws, cfg)
+	if got := w.numberOfVFs(); got != "2" {
+		t.Fatalf("the card has %s functions", got)
+	}
+	w.Restart(labs.Intel9)
+	if got := w.numberOfVFs(); got != "2" {
+		t.Errorf("after a restart the card has %s functions", got)
+	}
+	emptyPlan(t, w.ws, cfg)
+	// Somebody takes them away; the unit is switched off.
+	w.Run(labs.Intel9, "echo 0 >/sys/bus/pci/devices/0000:01:00.0/sriov_numvfs; systemctl disable "+vfUnit)
+	plan = cleanPlan(t, w.ws, cfg)
+	if plan.Actions()[vfAddress] != Update || w.ws.Get(vfAddress, "at_boot") != false {
+		t.Errorf("the drift is not planned: %v", plan.Actions())
+	}
+	applyStep(t, w.ws, plan, "")
+	emptyPlan(t, w.ws, cfg)
+	mustApply(t, w.ws, w.vfs(3, nil))
+	lost := w.Workspace()
+	said, err := lost.Import(context.Background(), cfg[0], labs.Intel9+"/0000:01:00.0")
+	if err != nil || said.HasError() {
+		t.Fatalf("import: %v, %s", err, said)
+	}
+	emptyPlan(t, lost, w.vfs(3, nil))
+	mustApply(t, lost, Config{})
+	if got := w.numberOfVFs(); got != "0" || strings.Contains(w.Run(labs.Intel9, "ls /etc/systemd/system"), "infiniband-vfs") {
+		t.Errorf("after the destroy the card has %s functions", got)
+	}
+}
+
+// Functions in use go only with a consent that names them, and with no destroy.
+func TestVirtualFunctions_in_use(t *testing.T) {
+	t.Parallel()
+	w := startLaterCard(t)
+	w.OfferVirtualFunctions(labs.Intel9, 8)
+	mustApply(t, w.ws, w.vfs(2, nil))
+	w.guest("0000:01:00.2")
+	w.Machine(labs.Intel9).AddNetdev(labsim.Netdev{Name: "v1", Type: labsim.TypeEthernet, Up: true, Driver: "mlx5_core",
+		PCI: "0000:01:00.3", Address: []byte{2, 0, 0, 0, 1, 0}, Addrs: []netip.Prefix{netip.MustParsePrefix("198.51.100.2/24")}})
+	emptyPlan(t, w.ws, w.vfs(2, nil))
+	refused := mustPlan(t, w.ws, w.vfs(3, nil)).Diags.Errors()
+	if len(refused.Find("VF003", "0000:01:00.2 is bound to vfio-pci", `["0000:01:00.2", "0000:01:00.3"]`)) != 1 ||
+		len(refused.Find("VF003", "the interface v1 of 0000:01:00.3 is in use")) != 1 {
+		t.Errorf("another number: %s", refused)
+	}
+	if said := mustPlan(t, w.ws, Config{}).Diags.Errors(); len(said.Find("VF003", "destroy again")) != 2 {
+		t.Errorf("a destroy: %s", said)
+	}
+	if got := w.numberOfVFs(); got != "2" {
+		t.Fatalf("the card has %s functions", got)
+	}
+	mustApply(t, w.ws, w.vfs(3, Allow("removed_functions", []any{"0000:01:00.2", "0000:01:00.3"})))
+	if got := w.numberOfVFs(); got != "3" {
+		t.Errorf("with the consent the card has %s functions", got)
+	}
+}

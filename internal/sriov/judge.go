@@ -1,0 +1,85 @@
+package sriov
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/managed"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+)
+
+// Check gives the findings on an apply of q.
+func Check(l Look, q Request) []finding.Finding {
+	plat, err := platform.Of(l.snap)
+	switch {
+	case err != nil:
+		return []finding.Finding{finding.VirtualFunctionsUnsupported.Find("%v.", err)}
+	case plat.About().Kind == platform.KindTrueNAS:
+		return []finding.Finding{finding.VirtualFunctionsUnsupported.Find("%s runs TrueNAS, which keeps no files in /etc.",
+			q.Host)}
+	case l.Card && l.Driver != "mlx5_core":
+		return []finding.Finding{finding.VirtualFunctionsUnsupported.Find("%s has the driver %s.", q.Name(),
+			strconv.Quote(l.Driver))}
+	}
+	path := unitPath(q.Card)
+	all := platform.CheckPlaces(l.snap, path)
+	if f := l.snap.Files[path]; !ours(f.Content) || l.snap.Denied[path] {
+		all = append(all, finding.FileUnmanaged.Find("%s of %s.", path, l.snap.Host))
+	}
+	for _, e := range l.edits {
+		all = append(all, finding.FileEdited.Find("%s", e.Evidence(l.snap.Host)))
+	}
+	if l.Card && l.Most < q.Number {
+		all = append(all, finding.VirtualFunctionsTooMany.Find("%s offers %d virtual functions, and %d are asked for.",
+			q.Name(), l.Most, q.Number))
+	}
+	if len(l.Functions) != q.Number {
+		all = append(all, l.users(q)...)
+	}
+	return all
+}
+
+// users are the findings on functions in use that a change removes.
+func (l Look) users(q Request) (all []finding.Finding) {
+	names := make([]string, len(l.used))
+	for i, u := range l.used {
+		names[i] = u.function
+	}
+	for _, u := range l.used {
+		f := finding.VirtualFunctionsInUse.Find("On %s %s.", q.Host, u.what)
+		f = f.WithConsent(f.Rule.ConsentLine(finding.Names(names...)))
+		if slices.Contains(q.Consent, u.function) {
+			f = f.AsGranted("A virtual function in use is removed, as allowed")
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// CheckRemoval refuses a destroy that takes functions in use away. A destroy has no configuration, and so no consent.
+func CheckRemoval(l Look, q Request) []finding.Finding {
+	q.Consent = nil
+	all := l.users(q)
+	for i := range all {
+		all[i].Severity, all[i].Consent, all[i].Attribute = finding.Refuse, "", ""
+		all[i].WayOut = "Shut the guests down, or take the interfaces down, and destroy again."
+	}
+	return all
+}
+
+// CheckSeen refuses to undo what somebody has done since the card was seen. A restart makes the functions anew.
+func CheckSeen(l Look, q Request, before Seen) []finding.Finding {
+	now, number := l.Seen(), strconv.Itoa
+	var all []managed.Setting
+	if before.BootID == now.BootID {
+		all = append(all, managed.Setting{Had: "it had virtual functions:", Has: "has", Was: number(before.Number),
+			Is: number(now.Number), Want: number(q.Number)})
+	}
+	if l.Stored && before.Boot > 0 {
+		all = append(all, managed.Setting{Had: "its unit made", Has: "makes", Was: number(before.Boot),
+			Is: number(now.Boot), Want: number(q.Number)})
+	}
+	changed := append(managed.Changed(all...), platform.NewLines(now.Lines, before.Lines)...)
+	return managed.Since("Card "+q.Name()+" has changed", changed...)
+}

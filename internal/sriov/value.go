@@ -1,0 +1,72 @@
+// Package sriov keeps the number of virtual functions of a card that mlx5_core drives: now, and at every boot.
+//
+// It must not import Terraform.
+package sriov
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+)
+
+// Request is what the configuration asks for. Consent are the addresses of functions in use that may be removed.
+type Request struct {
+	Host    string
+	Card    ib.PCIAddress
+	Number  int
+	Consent []string
+}
+
+// Name says which card it is, for a sentence.
+func (q Request) Name() string { return q.Host + "/" + q.Card.String() }
+
+// UnitName is the service that makes the functions at boot.
+func UnitName(pci ib.PCIAddress) string { return "infiniband-vfs-" + pci.String() + ".service" }
+
+func unitPath(pci ib.PCIAddress) string { return "/etc/systemd/system/" + UnitName(pci) }
+
+// wantsPath is the link that "systemctl enable" makes.
+func wantsPath(pci ib.PCIAddress) string {
+	return "/etc/systemd/system/multi-user.target.wants/" + UnitName(pci)
+}
+
+// unit is the text of the service. The driver may come later than the service. The kernel takes the number that a card
+// has already, and no other but from 0 (sriov_numvfs_store of drivers/pci/iov.c): no boot removes functions.
+func unit(pci ib.PCIAddress, number int) string {
+	return platform.OwnedHeader("infiniband_virtual_functions") + fmt.Sprintf(`[Unit]
+Description=Make virtual functions of %[1]s as Terraform configured it
+After=systemd-modules-load.service
+Before=libvirtd.service virtqemud.service pve-guests.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+TimeoutStartSec=90
+ExecStart=/bin/sh -c 'until [ -e /sys/bus/pci/devices/%[1]s/driver ]; do sleep 1; done; echo %[2]d >/sys/bus/pci/devices/%[1]s/sriov_numvfs'
+
+[Install]
+WantedBy=multi-user.target
+`, pci, number)
+}
+
+// numberOf reads back what a unit of ours makes; 0 if it makes none.
+func numberOf(text string) int {
+	_, after, _ := strings.Cut(text, "done; echo ")
+	word, _, _ := strings.Cut(after, " ")
+	n, err := strconv.Atoi(word)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// words say how many functions are there now and at boot.
+func words(now, boot int) string {
+	if now == boot {
+		return strconv.Itoa(now)
+	}
+	return fmt.Sprintf("%d, at boot %d", now, boot)
+}
