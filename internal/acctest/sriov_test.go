@@ -42,6 +42,7 @@ func sriovFindings() []findingCase {
 
 // guest binds a virtual function to the driver of guests.
 func (w *Lab) guest(function string) {
+	w.Machine(labs.Intel9).FS.Put("/sys/bus/pci/drivers/vfio-pci/module", "", 0o444)
 	w.Machine(labs.Intel9).FS.PutLink("../../../../bus/pci/drivers/vfio-pci",
 		"/sys/devices/pci0000:00/0000:00:01.0/"+function+"/driver")
 }

@@ -20,7 +20,7 @@ type object struct {
 	lab     []platform.Kind // whole life on simulated hosts of these families
 	labTest string          // file and name of the test
 	// real is what runs for it in make testbed or on machines of make reallab-scenarios, on Debian.
-	real, realTest string // several tests are separated by ;
+	real, realTest string // several tests are separated by ;, and none is empty
 }
 
 const (
@@ -57,8 +57,9 @@ var objects = []object{
 		"acctest/kernels_connectx4link_test.go TestKernels_connectX4_link_type"},
 	{"infiniband_port", platform.FeatureDiagnostics, anyCard, withPorts, everyKind,
 		"the real ibportstate sets ports, at once and at boot, on stock kernels", "acctest/port_test.go TestPort_life;acctest/portup_test.go TestPort_life_Debian13"},
-	{"infiniband_virtual_functions", "", virtual, onUbuntu, "acctest/sriov_test.go TestVirtualFunctions_life",
-		"none: no emulated card has virtual functions", "acctest/sriov_test.go TestVirtualFunctions_life"},
+	// The diagnostics are where files in /etc stay: everywhere but on TrueNAS.
+	{"infiniband_virtual_functions", platform.FeatureDiagnostics, virtual, onUbuntu,
+		"acctest/sriov_test.go TestVirtualFunctions_life", "none, as no emulated card has virtual functions", ""},
 	{"infiniband_opensm", platform.FeatureOpenSM, anyCard, withPorts, everyKind, "the real opensm, on stock kernels",
 		"acctest/kernels_cable_test.go TestKernels_cable"},
 	{"infiniband_node_names", platform.FeatureDiagnostics, anyCard, withPorts, "acctest/nodenames_test.go TestNodeNames_life",
@@ -75,7 +76,7 @@ var objects = []object{
 func (o object) cell(d *platform.Description) string {
 	proof := "parts"
 	switch {
-	case d.Kind == platform.KindDebian:
+	case d.Kind == platform.KindDebian && o.realTest != "":
 		proof = "programs"
 	case slices.Contains(o.lab, d.Kind):
 		proof = "lab"

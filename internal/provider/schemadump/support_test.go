@@ -39,7 +39,7 @@ func TestSupport_proofs_are_tests(t *testing.T) {
 		t.Fatalf("make testbed runs %q", onTestbed)
 	}
 	for _, o := range objects {
-		onHosts := strings.Split(o.realTest, ";")
+		onHosts := strings.FieldsFunc(o.realTest, func(r rune) bool { return r == ';' })
 		for _, proof := range append(onHosts, o.labTest) {
 			file, name, _ := strings.Cut(proof, " ")
 			if !strings.Contains(source(t, file), "func "+name+"(t *testing.T)") {
