@@ -89,7 +89,8 @@ func (r *Rule) sampleConsent() string {
 		value = `{ from = "…", to = "…" }`
 	case "guid_change":
 		value = `{ from = ["…"], to = ["…"] }`
-	case "management_path", "after_failure", "other_cards", "adopt_files", "adopt_without":
+	case "management_path", "after_failure", "other_cards", "adopt_files", "adopt_without",
+		"removed_functions":
 		value = Names("…")
 	case "private_mtu":
 		value = "65520"

@@ -111,7 +111,7 @@ var formerSpellings = regexp.MustCompile("`Initialize`|`0x(7fff|7ffe|0001)`")
 // Lists in which no position means anything, or its age. A consent is one because the
 // framework has no write-only sets. from and to of one belong together value by value: one GUID may be
 // there twice and become two. Drain commands run one after the other.
-var plainLists = []string{"after_failure", "from", "to", "hardware_ids", "management_path", "allowed_management_path", "other_cards", "changes",
+var plainLists = []string{"after_failure", "from", "to", "hardware_ids", "management_path", "allowed_management_path", "other_cards", "removed_functions", "changes",
 	"drains"}
 
 // described is an attribute of a resource or of a data source.

@@ -37,7 +37,7 @@ func wantsPath(pci ib.PCIAddress) string {
 // has already, and no other but from 0 (sriov_numvfs_store of drivers/pci/iov.c): no boot removes functions.
 func unit(pci ib.PCIAddress, number int) string {
 	return platform.OwnedHeader("infiniband_virtual_functions") + fmt.Sprintf(`[Unit]
-Description=Make virtual functions of %[1]s as Terraform configured it
+Description=Make virtual functions of %[2]s as Terraform configured it
 After=systemd-modules-load.service
 Before=libvirtd.service virtqemud.service pve-guests.service
 
@@ -45,11 +45,11 @@ Before=libvirtd.service virtqemud.service pve-guests.service
 Type=oneshot
 RemainAfterExit=yes
 TimeoutStartSec=90
-ExecStart=/bin/sh -c 'until [ -e /sys/bus/pci/devices/%[1]s/driver ]; do sleep 1; done; echo %[2]d >/sys/bus/pci/devices/%[1]s/sriov_numvfs'
+ExecStart=/bin/sh -c 'until [ -e %[1]s/driver ]; do sleep 1; done; echo %[3]d >%[1]s/sriov_numvfs'
 
 [Install]
 WantedBy=multi-user.target
-`, pci, number)
+`, "/sys/bus/pci/devices/"+pci.String(), pci, number)
 }
 
 // numberOf reads back what a unit of ours makes; 0 if it makes none.

@@ -20,7 +20,7 @@ type model struct {
 	AtBoot       types.Bool   `tfsdk:"at_boot"`
 	Unit         types.String `tfsdk:"unit"`
 	Most         types.Int64  `tfsdk:"most"`
-	Functions    types.List   `tfsdk:"functions"`
+	Functions    types.Set    `tfsdk:"functions"`
 }
 
 // request reads what is asked for; allow is that of the configuration.
@@ -50,7 +50,7 @@ func (m *model) observe(q ops.Request, l ops.Look) {
 	for i, pci := range l.Functions {
 		all[i] = types.StringValue(pci.String())
 	}
-	m.Functions = types.ListValueMust(types.StringType, all)
+	m.Functions = attribute.SetOf(types.StringType, all)
 }
 
 // holds reports whether a state has what is planned, now and at boot.

@@ -14,13 +14,13 @@ import (
 
 const removedFunctions = "removed_functions"
 
-const description = "The number of virtual functions (SR-IOV) of one card with mlx5_core, ConnectX-4 and later: now, and " +
-	"by a systemd unit at every boot. The card offers them once `SRIOV_EN` and `NUM_OF_VFS` are set with " +
+const description = "The number of virtual functions (SR-IOV) of one card with mlx5_core, ConnectX-4 and later: now, " +
+	"and by a systemd unit at every boot. The card offers them once `SRIOV_EN` and `NUM_OF_VFS` are set with " +
 	"`infiniband_nv_config` and the host has restarted (VF002).\n\nNode and port GUIDs and the link state of a virtual " +
 	"function are left as the driver gives them; set them with `ip link set … vf`. On InfiniBand a function gets a link " +
 	"only with a link state other than `disable`, with GUIDs of its own, and from a subnet manager that knows " +
-	"virtual ports. What is in a network namespace is not seen as used. The unit makes the functions of whatever card is " +
-	"in the slot. Only simulated hosts have shown this; no real card or driver was tried.\n\nDestroying the resource " +
+	"virtual ports. What is in a network namespace is not seen as used. The unit makes the functions of whatever card " +
+	"is in the slot. Only simulated hosts have shown this; no real card or driver was tried.\n\nDestroying the resource " +
 	"removes all virtual functions of the card, and is refused while one is in use."
 
 var (
@@ -55,7 +55,7 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 			"at_boot":       attribute.ComputedBool("Whether every boot makes the functions that are there now."),
 			"unit":          attribute.ComputedString("systemd unit that makes them at boot."),
 			"most":          attribute.ComputedInt("How many the card offers since the last start of the host."),
-			"functions": schema.ListAttribute{Computed: true, ElementType: types.StringType,
+			"functions": schema.SetAttribute{Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "PCI addresses of the virtual functions."},
 		},
 	}
