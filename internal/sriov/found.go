@@ -3,6 +3,7 @@ package sriov
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -85,7 +86,7 @@ func ofANetwork(p netip.Prefix) bool { return !p.Addr().IsLinkLocalUnicast() }
 // Differences says in what the host differs from q, one line each.
 func (l Look) Differences(q Request) (lines []string) {
 	if len(l.Functions) != q.Number {
-		lines = append(lines, "it has "+words(len(l.Functions), len(l.Functions))+" virtual functions")
+		lines = append(lines, "its virtual functions: "+strconv.Itoa(len(l.Functions)))
 	}
 	switch {
 	case !l.Stored:

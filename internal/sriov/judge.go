@@ -1,6 +1,7 @@
 package sriov
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -20,7 +21,7 @@ func Check(l Look, q Request) []finding.Finding {
 			q.Host)}
 	case l.Card && l.Driver != "mlx5_core":
 		return []finding.Finding{finding.VirtualFunctionsUnsupported.Find("%s has the driver %s.", q.Name(),
-			strconv.Quote(l.Driver))}
+			cmp.Or(l.Driver, "none"))}
 	}
 	path := unitPath(q.Card)
 	all := platform.CheckPlaces(l.snap, path)
