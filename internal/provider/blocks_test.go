@@ -222,6 +222,7 @@ func TestBlocks_each_example_has_a_test(t *testing.T) {
 		`^examples/resources/\w+/import(-by-[a-z-]+\.tf|\.sh)$`:      "", // TestSurface_resources_are_imported_in_three_ways
 		`^examples/data-sources/\w+/data-source\.tf$`:                `"../../examples/data-sources/*/data-source.tf"`,
 		`^examples/list-resources/\w+/list-resource\.tfquery\.hcl$`:  "", // TestList_examples
+		`^examples/actions/\w+/action\.tf$`:                          "", // TestAction_examples
 		`^examples/functions/\w+/function\.tf$`:                      `"../../examples/functions/*/function.tf"`,
 		`^examples/provider/provider\.tf$`:                           `"../../examples/provider/provider.tf"`,
 		`^examples/lab-crossflash/[a-z]+\.tf$`:                       `acctest.Example(t, "crossflash")`,

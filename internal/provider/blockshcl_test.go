@@ -133,7 +133,14 @@ func (j *hclJudge) configuration(body *hclsyntax.Body, partial bool) (found []st
 		case "data":
 			schema = j.schemas.DataSourceSchemas[b.Labels[0]]
 		case "list":
-			found = append(found, j.query(b)...)
+			found = append(found, config(b, j.schemas.ListResourceSchemas[b.Labels[0]], "provider", "limit", "include_resource")...)
+			continue
+		case "action":
+			var of *tfprotov6.Schema
+			if named := j.schemas.ActionSchemas[b.Labels[0]]; named != nil {
+				of = named.Schema
+			}
+			found = append(append(found, j.references(b.Body)...), config(b, of, metaArguments...)...)
 			continue
 		case "module":
 			found = append(append(found, j.references(b.Body)...), j.module(b)...)
@@ -169,14 +176,14 @@ func (j *hclJudge) module(b *hclsyntax.Block) (found []string) {
 	return found
 }
 
-// query holds a list block to its list resource.
-func (j *hclJudge) query(b *hclsyntax.Block) (found []string) {
-	schema := j.schemas.ListResourceSchemas[b.Labels[0]]
+// config holds a list block, or that of an action, to its schema, and what is beside its config to the arguments of
+// the engine.
+func config(b *hclsyntax.Block, schema *tfprotov6.Schema, engine ...string) (found []string) {
 	if schema == nil {
 		return []string{fmt.Sprintf("no schema for %s %q", b.Type, b.Labels)}
 	}
 	for name := range b.Body.Attributes {
-		if !slices.Contains([]string{"provider", "limit", "include_resource"}, name) {
+		if !slices.Contains(engine, name) {
 			found = append(found, "no argument "+name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/list"
@@ -61,6 +62,7 @@ const Address = "registry.terraform.io/ibfabric/infiniband"
 var (
 	_ provider.ProviderWithFunctions     = &Provider{}
 	_ provider.ProviderWithListResources = &Provider{}
+	_ provider.ProviderWithActions       = &Provider{}
 )
 
 // Provider is the provider "infiniband".
@@ -127,6 +129,7 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 	}
 	p.session = data
 	resp.ResourceData, resp.DataSourceData, resp.ListResourceData = data, data, data
+	resp.ActionData = data
 }
 
 func (p *Provider) data(cfg model) *session.Data {
@@ -196,6 +199,11 @@ func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 // ListResources implements provider.ProviderWithListResources.
 func (p *Provider) ListResources(context.Context) []func() list.ListResource {
 	return listing.All(walk)
+}
+
+// Actions implements provider.ProviderWithActions.
+func (p *Provider) Actions(context.Context) []func() action.Action {
+	return []func() action.Action{benchmark.NewAction}
 }
 
 // Functions implements provider.ProviderWithFunctions.

@@ -22,28 +22,31 @@ import (
 // on a terminal.
 func Server(p provider.Provider) tfprotov6.ProviderServer {
 	server := providerserver.NewProtocol6(p)()
-	lists, _ := server.(tfprotov6.ListResourceServer) // every server of the framework is one
+	lists, _ := server.(tfprotov6.ListResourceServer) // every server of the framework is one, and the next
+	actions, _ := server.(tfprotov6.ActionServer)
 	if own, ok := p.(*Provider); ok {
 		server = &renamingServer{ProviderServer: &keepingServer{ProviderServer: server, provider: own}, provider: own}
 	}
-	return &plainServer{ProviderServer: server, lists: lists}
+	return &plainServer{ProviderServer: server, lists: lists, actions: actions}
 }
 
 // plainServer overrides every method that answers with diagnostics; a test compares
 // them with the protocol.
 type plainServer struct {
 	tfprotov6.ProviderServer
-	lists tfprotov6.ListResourceServer
-	types schemas
+	lists   tfprotov6.ListResourceServer
+	actions tfprotov6.ActionServer
+	types   schemas
 }
 
-// Engines find list resources by this interface, which plugin-go has not joined to
-// ProviderServer yet.
-var _ listServer = &plainServer{}
+// Engines find list resources and actions by these interfaces, which plugin-go has not
+// joined to ProviderServer yet.
+var _ wholeServer = &plainServer{}
 
-type listServer interface {
+type wholeServer interface {
 	tfprotov6.ProviderServer
 	tfprotov6.ListResourceServer
+	tfprotov6.ActionServer
 }
 
 // plain makes the texts of a response's diagnostics plain. The responses of the
@@ -313,6 +316,43 @@ func (s *plainServer) listed(ctx context.Context, kind string,
 	}
 	_, _ = plain(&result, nil)
 	return result
+}
+
+func (s *plainServer) ValidateActionConfig(
+	ctx context.Context, req *tfprotov6.ValidateActionConfigRequest,
+) (*tfprotov6.ValidateActionConfigResponse, error) {
+	return plain(s.actions.ValidateActionConfig(ctx, req))
+}
+
+func (s *plainServer) PlanAction(
+	ctx context.Context, req *tfprotov6.PlanActionRequest,
+) (*tfprotov6.PlanActionResponse, error) {
+	return plain(s.actions.PlanAction(ctx, req))
+}
+
+func (s *plainServer) InvokeAction(
+	ctx context.Context, req *tfprotov6.InvokeActionRequest,
+) (*tfprotov6.InvokeActionServerStream, error) {
+	stream, err := s.actions.InvokeAction(ctx, req)
+	if err != nil {
+		return stream, err
+	}
+	events := stream.Events
+	stream.Events = func(push func(tfprotov6.InvokeActionEvent) bool) {
+		for event := range events {
+			switch of := event.Type.(type) {
+			case tfprotov6.ProgressInvokeActionEventType:
+				event.Type = tfprotov6.ProgressInvokeActionEventType{Message: diagnostic.Plain(of.Message)}
+			case tfprotov6.CompletedInvokeActionEventType:
+				_, _ = plain(&of, nil)
+				event.Type = of
+			}
+			if !push(event) {
+				return
+			}
+		}
+	}
+	return stream, nil
 }
 
 // walker is the provider for a walk of its own over hosts that are known already: what

@@ -347,7 +347,7 @@ func TestSurface_each_page_has_a_subcategory(t *testing.T) {
 	seen := 0
 	for _, page := range pages {
 		kind := filepath.Base(filepath.Dir(page))
-		if !slices.Contains([]string{"resources", "data-sources", "list-resources"}, kind) {
+		if !slices.Contains([]string{"resources", "data-sources", "list-resources", "actions"}, kind) {
 			continue
 		}
 		seen++

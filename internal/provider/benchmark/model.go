@@ -15,7 +15,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
-type model struct {
+// asked is what is to be measured.
+type asked struct {
 	Server        types.String       `tfsdk:"server"`
 	Client        types.String       `tfsdk:"client"`
 	Test          types.String       `tfsdk:"test"`
@@ -27,8 +28,12 @@ type model struct {
 	MaxLatency    types.Float64      `tfsdk:"max_latency_us"`
 	Limits        types.List         `tfsdk:"limits"`
 	OnMiss        types.String       `tfsdk:"on_miss"`
-	Triggers      types.Map          `tfsdk:"triggers"`
-	Timeouts      timeouts.Value     `tfsdk:"timeouts"`
+}
+
+type model struct {
+	asked
+	Triggers types.Map      `tfsdk:"triggers"`
+	Timeouts timeouts.Value `tfsdk:"timeouts"`
 
 	ID            types.String  `tfsdk:"id"`
 	Gbps          types.Float64 `tfsdk:"gbps"`
@@ -48,7 +53,7 @@ type model struct {
 }
 
 // known reports whether everything that a check needs is known.
-func (m *model) known() bool {
+func (m *asked) known() bool {
 	for _, v := range []attr.Value{m.Server, m.Client, m.Test, m.ServerAddress, m.Port, m.Duration, m.Streams, m.MinGbps,
 		m.MaxLatency, m.Limits, m.OnMiss} {
 		if v.IsUnknown() {
@@ -69,16 +74,16 @@ func (m *model) known() bool {
 	return true
 }
 
-func (m *model) identity() string {
+func (m *asked) identity() string {
 	return m.Client.ValueString() + "/" + m.Server.ValueString() + "/" + m.Test.ValueString()
 }
 
-func (m *model) limits() ops.Limits {
+func (m *asked) limits() ops.Limits {
 	return ops.Limits{MinGbps: m.MinGbps.ValueFloat64(), MaxLatencyUS: m.MaxLatency.ValueFloat64(), Of: m.limitsOf(),
 		Warn: m.OnMiss.ValueString() == "warn"}
 }
 
-func (m *model) limitsOf() []ops.LimitOf {
+func (m *asked) limitsOf() []ops.LimitOf {
 	var all []ops.LimitOf
 	for _, l := range m.Limits.Elements() {
 		o, _ := l.(types.Object)
@@ -91,11 +96,11 @@ func (m *model) limitsOf() []ops.LimitOf {
 }
 
 // request reads what is asked for; its error belongs to the attribute at.
-func (m *model) request() (d ops.Request, at string, err error) {
+func (m *asked) request() (d ops.Request, at string, err error) {
 	if d.Test, err = ops.Find(m.Test.ValueString()); err != nil {
 		return d, "test", err
 	}
-	d.Port, d.Streams = int(m.Port.ValueInt64()), int(m.Streams.ValueInt64())
+	d.Port, d.Streams = int(m.Port.ValueInt64()), int(max(1, m.Streams.ValueInt64())) // an action has no defaults
 	d.Length = attribute.DurationOf(m.Duration, 10*time.Second)
 	if d.Length < time.Second || d.Length > 10*time.Minute || d.Length%time.Second != 0 {
 		return d, "duration", fmt.Errorf("%s is not a number of whole seconds from 1s to 10m", d.Length)
@@ -112,7 +117,7 @@ func (m *model) request() (d ops.Request, at string, err error) {
 }
 
 // fits finds arguments that have no meaning for the test.
-func (m *model) fits(d ops.Request, at *string) error {
+func (m *asked) fits(d ops.Request, at *string) error {
 	switch {
 	case m.Server.Equal(m.Client):
 		*at = "server"
@@ -132,7 +137,7 @@ func (m *model) fits(d ops.Request, at *string) error {
 }
 
 // fitLimits requires the limit of the measured value in each entry, and no other.
-func (m *model) fitLimits(test ops.Test) error {
+func (m *asked) fitLimits(test ops.Test) error {
 	for i, l := range m.limitsOf() {
 		wanted, other, name := l.MinGbps, l.MaxLatencyUS, "min_gbps"
 		if test.Latency {

@@ -24,7 +24,7 @@ func TestDesired_wantsLimitsOfTheTest(t *testing.T) {
 		{"tcp_lat", types.Float64Value(35), types.Float64Null(),
 			"entry 1: the limit of tcp_lat is max_latency_us, and only that"},
 	} {
-		m := model{Server: types.StringValue("a"), Client: types.StringValue("b"), Test: types.StringValue(c.test),
+		m := asked{Server: types.StringValue("a"), Client: types.StringValue("b"), Test: types.StringValue(c.test),
 			Limits: types.ListValueMust(types.ObjectType{AttrTypes: entry},
 				[]attr.Value{types.ObjectValueMust(entry, map[string]attr.Value{
 					"mode": types.StringNull(), "link": types.StringValue("QDR"), "min_gbps": c.minGbps, "max_latency_us": c.maxDelay,

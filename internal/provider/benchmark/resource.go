@@ -48,12 +48,8 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	resp *resource.ValidateConfigResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() || !m.known() {
-		return
-	}
-	// The list of tests says itself what is wrong with another word.
-	if _, at, err := m.request(); err != nil && at != "test" {
-		resp.Diagnostics.AddAttributeError(path.Root(at), "Invalid value for "+at, diagnostic.Sentence(err.Error()))
+	if !resp.Diagnostics.HasError() {
+		m.validate(&resp.Diagnostics)
 	}
 }
 
@@ -90,29 +86,37 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 	}
 	ctx, cancel := op.Limit(ctx, plan.Timeouts, standardTimeout).Start(ctx)
 	defer cancel()
-	var result ops.Result
-	both := []string{plan.Server.ValueString(), plan.Client.ValueString()}
-	err = r.WithHosts(ctx, both, func(open []*hosts.Host) error {
+	result, missed, ok := measure(ctx, r.Data, plan.asked, d, func(text string) { tflog.Info(ctx, diagnostic.Plain(text)) },
+		diags)
+	if !ok {
+		return
+	}
+	plan.observe(d, result, missed)
+	diags.Append(to.Set(ctx, &plan)...)
+}
+
+// measure runs one benchmark; ok is false if it failed, or if its result is an error.
+func measure(ctx context.Context, data *session.Data, m asked, d ops.Request, progress func(string),
+	diags *diag.Diagnostics) (result ops.Result, missed, ok bool) {
+	what := "measure benchmark " + m.identity()
+	both := []string{m.Server.ValueString(), m.Client.ValueString()}
+	err := data.WithHosts(ctx, both, func(open []*hosts.Host) error {
 		server, client := open[0], open[1]
-		// ModifyPlan runs before this as well, and has given the warnings.
-		if found, ok := r.assess(ctx, plan, d, diags); !ok ||
+		// The plan runs before this as well, and has given the warnings.
+		if found, read := assess(ctx, data, m, d, diags); !read ||
 			diagnostic.AddFindings(ctx, diags, what, safety.Blockers(found)) {
 			return nil
 		}
 		var runErr error
-		result, runErr = ops.Run(ctx, server, client, d, func(text string) { tflog.Info(ctx, diagnostic.Plain(text)) })
+		result, runErr = ops.Run(ctx, server, client, d, progress)
 		return runErr
 	})
 	diagnostic.AddError(diags, what, err)
 	if diags.HasError() {
-		return
+		return result, false, false
 	}
-	missed := ops.Judge(d, result, plan.limits())
-	if diagnostic.AddFindings(ctx, diags, what, missed) {
-		return
-	}
-	plan.observe(d, result, len(missed) > 0)
-	diags.Append(to.Set(ctx, &plan)...)
+	misses := ops.Judge(d, result, m.limits())
+	return result, len(misses) > 0, !diagnostic.AddFindings(ctx, diags, what, misses)
 }
 
 // Read leaves the state as it is: a measurement belongs to its time.
@@ -142,29 +146,45 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	plan.expect()
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
-	if !plan.known() || !r.HostReady(plan.Server) || !r.HostReady(plan.Client) {
-		diagnostic.AddPostponed(&resp.Diagnostics, "a benchmark",
+	plan.plan(ctx, r.Data, &resp.Diagnostics)
+}
+
+// validate refuses what has no meaning.
+func (m *asked) validate(diags *diag.Diagnostics) {
+	if !m.known() {
+		return
+	}
+	// The list of tests says itself what is wrong with another word.
+	if _, at, err := m.request(); err != nil && at != "test" {
+		diags.AddAttributeError(path.Root(at), "Invalid value for "+at, diagnostic.Sentence(err.Error()))
+	}
+}
+
+// plan gives the findings against the measurement.
+func (m *asked) plan(ctx context.Context, data *session.Data, diags *diag.Diagnostics) {
+	if !m.known() || !data.HostReady(m.Server) || !data.HostReady(m.Client) {
+		diagnostic.AddPostponed(diags, "a benchmark",
 			"a host or a part of its setting comes from something that does not exist yet")
 		return
 	}
-	d, at, err := plan.request()
+	d, at, err := m.request()
 	if err != nil {
-		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root(at), "plan benchmark "+plan.identity(), err)
+		diagnostic.AddErrorAt(diags, path.Root(at), "plan benchmark "+m.identity(), err)
 		return
 	}
-	if found, ok := r.assess(ctx, plan, d, &resp.Diagnostics); ok {
-		diagnostic.AddFindings(ctx, &resp.Diagnostics, "measure benchmark "+plan.identity(), found)
+	if found, ok := assess(ctx, data, *m, d, diags); ok {
+		diagnostic.AddFindings(ctx, diags, "measure benchmark "+m.identity(), found)
 	}
 }
 
 // assess reads both hosts and gives the findings against the measurement; ok is false
 // if one of them cannot be read.
-func (r *Resource) assess(ctx context.Context, plan model, d ops.Request,
+func assess(ctx context.Context, data *session.Data, m asked, d ops.Request,
 	diags *diag.Diagnostics) (found []finding.Finding, ok bool) {
-	what := "measure benchmark " + plan.identity()
-	for _, end := range []struct{ role, host string }{{"server", plan.Server.ValueString()},
-		{"client", plan.Client.ValueString()}} {
-		_, cfg, snap, err := r.Look(ctx, end.host)
+	what := "measure benchmark " + m.identity()
+	for _, end := range []struct{ role, host string }{{"server", m.Server.ValueString()},
+		{"client", m.Client.ValueString()}} {
+		_, cfg, snap, err := data.Look(ctx, end.host)
 		if err != nil {
 			diagnostic.AddErrorAt(diags, path.Root(end.role), what, err)
 			return nil, false

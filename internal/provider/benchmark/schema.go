@@ -51,6 +51,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 	resp.Schema = schema.Schema{MarkdownDescription: description, Attributes: attributes}
 }
 
+var onMiss = []validator.String{stringvalidator.OneOf("error", "warn")}
+
 func arguments(ctx context.Context) map[string]schema.Attribute {
 	host := func(what string) schema.StringAttribute {
 		return schema.StringAttribute{Required: true, MarkdownDescription: what,
@@ -85,7 +87,7 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 			Validators:          []validator.Float64{float64validator.AtLeast(0.001)}},
 		"limits": limits(),
 		"on_miss": schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("error"),
-			Validators: []validator.String{stringvalidator.OneOf("error", "warn")},
+			Validators: onMiss,
 			MarkdownDescription: "What to do with a result that misses its limit: `error` (the default) fails the apply, " +
 				"`warn` keeps the result and warns. Changing only this measures nothing."},
 		"triggers": schema.MapAttribute{Optional: true, ElementType: types.StringType,

@@ -66,6 +66,7 @@ func printSchema() error {
 		"resource_schemas":          schemas(resp.ResourceSchemas),
 		"data_source_schemas":       schemas(resp.DataSourceSchemas),
 		"list_resource_schemas":     schemas(resp.ListResourceSchemas),
+		"action_schemas":            actions(resp.ActionSchemas),
 		"functions":                 functions(resp.Functions),
 	}
 	out := json.NewEncoder(os.Stdout)
@@ -77,6 +78,14 @@ func schemas(all map[string]*tfprotov6.Schema) map[string]any {
 	out := make(map[string]any, len(all))
 	for name, s := range all {
 		out[name] = schema(s)
+	}
+	return out
+}
+
+func actions(all map[string]*tfprotov6.ActionSchema) map[string]any {
+	out := make(map[string]any, len(all))
+	for name, s := range all {
+		out[name] = schema(s.Schema)
 	}
 	return out
 }
