@@ -29,7 +29,6 @@ type fs2Reader struct {
 	data []byte
 	img  *Image
 	crc  uint16 // register over all that was walked over, for the image CRC
-	gaps int    // holes between sections
 	info *section
 	guid *section
 	roms []section
@@ -47,8 +46,6 @@ func (r *fs2Reader) need(what string, off, n int64) error {
 	}
 	return nil
 }
-
-func (r *fs2Reader) warn(s string) { r.img.warn(s) }
 
 func (r *fs2Reader) header() error {
 	if err := r.need("header", 0, headerFS2); err != nil {
@@ -166,7 +163,6 @@ func (r *fs2Reader) gap(at, next int64) error {
 	if hole := r.data[end:next]; !allBytes(hole, 0xff) && !allBytes(hole, 0) {
 		return badFormat(end, "0x%x bytes between two sections that belong to neither", next-end)
 	}
-	r.gaps++
 	return nil
 }
 

@@ -2,7 +2,6 @@ package fwimage
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
@@ -11,6 +10,8 @@ const (
 	guidEntry      = 8
 	guidEntries    = 6 // four GUIDs and two MACs
 	oldGUIDEntries = 4 // without MACs
+
+	maxMAC = 1<<48 - 1
 )
 
 // guidSection reads the identity. Values are taken as they are: cards with
@@ -28,27 +29,12 @@ func (r *fs2Reader) guidSection() error {
 	g := &r.img.GUIDs
 	g.Node, g.Port1, g.Port2, g.SystemImage = ib.GUID(entry(0)), ib.GUID(entry(1)), ib.GUID(entry(2)), ib.GUID(entry(3))
 	if n == guidEntries {
-		g.MAC1, g.MAC2 = r.mac(1, entry(4)), r.mac(2, entry(5))
-	} else {
-		r.warn("The image is of an old kind that has no room for MACs.")
+		g.MAC1, g.MAC2 = ib.MAC(entry(4)&maxMAC), ib.MAC(entry(5)&maxMAC)
 	}
 	if r.img.Identity == "" {
 		r.img.Identity = identityOf(*g)
 	}
 	return nil
-}
-
-// mac takes the low 48 bits. All 64 bits set is "never programmed".
-func (r *fs2Reader) mac(port int, v uint64) ib.MAC {
-	m := ib.MAC(v & (1<<48 - 1))
-	switch {
-	case v == ^uint64(0):
-	case v>>48 != 0:
-		r.warn(fmt.Sprintf("MAC %d has more than 48 bits (%016x).", port, v))
-	case m.IsMulticast():
-		r.warn(fmt.Sprintf("MAC %d is not the address of a card: its multicast bit is set (%s).", port, m))
-	}
-	return m
 }
 
 // identityOf classifies by values. One unique value makes the whole unique: burning it
@@ -102,14 +88,12 @@ func (r *fs2Reader) imageCRC() error {
 	switch {
 	case r.img.HeaderCRC:
 	case r.img.Identity == IdentityBlank && stored&0xffff == blankCRC:
-		r.warn("The image has no CRC over its header, since its GUIDs are blank; the pointers in it were checked instead.")
+		r.img.warn("The image has no CRC over its header, since its GUIDs are blank; the pointers in it were checked " +
+			"instead.")
 	case !r.mic:
-		r.warn("The image has no CRC over its header (made by an old tool); the pointers in it were checked instead.")
+		r.img.warn("The image has no CRC over its header (made by an old tool); the pointers in it were checked instead.")
 	default:
 		return wrongCRC(nameImage, 0, want, stored&0xffff)
-	}
-	if r.gaps > 0 {
-		r.warn(fmt.Sprintf("There is padding between sections (%d times).", r.gaps))
 	}
 	return r.length()
 }
@@ -127,6 +111,5 @@ func (r *fs2Reader) length() error {
 		return badFormat(offLength, "the header says that the image has 0x%x bytes, but its last section ends at 0x%x",
 			length, r.img.End)
 	}
-	r.warn(fmt.Sprintf("The header states a length of 0x%x bytes, the sections have 0x%x.", length, r.img.End))
 	return nil
 }

@@ -71,7 +71,7 @@ func (r *fs2Reader) infoSection() error {
 		}
 		off += 4 + n
 	}
-	return r.requiredTags(seen)
+	return r.requiredTags()
 }
 
 func (r *fs2Reader) tag(tag uint32, off int64, data []byte) error {
@@ -114,40 +114,14 @@ func (img *Image) describe(tag uint32, data []byte) {
 
 // requiredTags refuses images that say too little to be matched with a card. mstflint
 // then takes the device type in place of these tags, or nothing.
-func (r *fs2Reader) requiredTags(seen map[uint32]bool) error {
-	img := r.img
+func (r *fs2Reader) requiredTags() error {
 	switch at := r.info.offset; {
-	case img.FWVersion.IsZero():
+	case r.img.FWVersion.IsZero():
 		return badFormat(at, "the image does not state its firmware version")
-	case len(img.HWIDs) == 0:
+	case len(r.img.HWIDs) == 0:
 		return noHardware(at)
-	case !seen[tagPSID] || img.PSID == "":
-		r.warn("The image has no PSID, so it cannot be matched with any board.")
 	}
-	if img.VSDVendor != 0 && img.VSDVendor != ib.MellanoxVendor {
-		r.warn(fmt.Sprintf("The VSD belongs to vendor 0x%04x; mstflint shows neither VSD nor PSID of this image.",
-			img.VSDVendor))
-	}
-	if seen[tagTime] && img.ReleaseDate == "" {
-		r.warn("The release date is not a date.")
-	}
-	r.checkDeviceType()
 	return nil
-}
-
-// checkDeviceType compares the two places that name the chip.
-func (r *fs2Reader) checkDeviceType() {
-	chip, ok := ib.ChipByPCI(r.img.DeviceType)
-	if !ok {
-		return
-	}
-	for _, hw := range r.img.HWIDs {
-		if hw.ID == chip.HWID {
-			return
-		}
-	}
-	r.warn(fmt.Sprintf("The image states PCI device id %d (%s), but no hardware id of that chip.", r.img.DeviceType,
-		chip.Name))
 }
 
 func (r *fs2Reader) psid(off int64, data []byte) error {

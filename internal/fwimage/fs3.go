@@ -83,9 +83,6 @@ func (r *tocReader) fs3Table() error {
 			return err
 		}
 		r.tableAt = at
-		if at != first {
-			r.warn("The first table of contents (0x%x) is erased, that at 0x%x is used.", first, at)
-		}
 		r.entries, err = r.table(at, false)
 		return err
 	}

@@ -154,9 +154,6 @@ func (r *tocReader) fs4Table(first int64) error {
 			continue
 		}
 		r.tableAt, r.img.Layout = at, head[layoutByte]
-		if at != first {
-			r.warn("The first table of contents (0x%x) is erased or damaged, that at 0x%x is used.", first, at)
-		}
 		r.entries, err = r.table(at, false)
 		return err
 	}

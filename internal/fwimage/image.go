@@ -85,8 +85,8 @@ type Image struct {
 	// HeaderCRC says that the image carries a CRC over its header, and that it
 	// is right. FS2 images made by old tools, and all of FS3, have none.
 	HeaderCRC bool
-	// Warnings are sentences on what is unusual but does not make the image
-	// unusable.
+	// Warnings are sentences on what leaves a doubt whether the image is whole, or the file the one that is
+	// meant.
 	Warnings []string
 
 	sections []section

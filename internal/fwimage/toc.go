@@ -2,7 +2,6 @@ package fwimage
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
@@ -57,7 +56,6 @@ func (e tocEntry) name() string { return tocSectionName(e.kind) }
 type identityInfo struct {
 	guids []ib.GUID // bases of the ranges, one for each port on Connect-IB
 	macs  []ib.MAC
-	wide  bool // a MAC has more than 48 bits
 }
 
 // tocReader walks over one image whose logical address 0 is at start.
@@ -101,8 +99,6 @@ func newTOCReader(data []byte, format Format, start int64) *tocReader {
 		img: &Image{Format: format, Failsafe: true},
 	}
 }
-
-func (r *tocReader) warn(format string, args ...any) { r.img.warn(fmt.Sprintf(format, args...)) }
 
 // physical gives the place of a logical address. Slots are striped over the
 // flash in chunks of their own size, so that an image in slot 0 that is longer

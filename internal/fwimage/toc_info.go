@@ -2,6 +2,7 @@ package fwimage
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
@@ -33,9 +34,6 @@ func (r *tocReader) imageInfo(e tocEntry, p []byte) error {
 	r.imageVersion, r.flags = p[1], u16(2)
 	img.FWVersion = ib.FWVersion{Major: u16(4), Minor: u16(8), Sub: u16(10)}
 	img.ReleaseDate = bcdDate(u32(16))
-	if img.ReleaseDate == "" && u32(16) != 0 {
-		r.warn("The release date is not a date.")
-	}
 	if img.Format == FS4 && r.imageVersion >= 3 {
 		img.DeviceType = u16(28)
 	}
@@ -71,15 +69,8 @@ func (r *tocReader) chips(e tocEntry, p []byte) error {
 	case r.img.FWVersion.IsZero():
 		return badFormat(e.addr+4, "the image does not state its firmware version")
 	}
-	chip, ok := ib.ChipByHWID(r.img.HWIDs[0])
-	if !ok {
-		return nil
-	}
-	if r.img.DeviceType == 0 {
+	if chip, ok := ib.ChipByHWID(r.img.HWIDs[0]); ok && r.img.DeviceType == 0 {
 		r.img.DeviceType = chip.PCIDevice
-	}
-	if chip.Format != string(r.img.Format) {
-		r.warn("The image is %s, but for %s, which boots %s.", r.img.Format, chip.Name, chip.Format)
 	}
 	return nil
 }
@@ -100,12 +91,8 @@ func (r *tocReader) mfgInfo(e tocEntry, p []byte) error {
 }
 
 // devInfo reads what the card has now.
-func (r *tocReader) devInfo(e tocEntry, p []byte) error {
-	if !isDevInfo(p) { // only FS3 gets here with it
-		r.warn("Section DEV_INFO has no signature.")
-	}
+func (r *tocReader) devInfo(e tocEntry, p []byte) (err error) {
 	r.hasDevInfo = true
-	var err error
 	r.device, err = uids(e, p[32:96], uint16(binary.BigEndian.Uint32(p[16:])>>8)&0x1ff, 2)
 	return err
 }
@@ -129,8 +116,7 @@ func uids(e tocEntry, p []byte, major, present uint16) (identityInfo, error) {
 			id.guids = append(id.guids, ib.GUID(uid))
 			continue
 		}
-		id.wide = id.wide || uid>>48 != 0
-		id.macs = append(id.macs, ib.MAC(uid&(1<<48-1)))
+		id.macs = append(id.macs, ib.MAC(uid&maxMAC))
 	}
 	return id, nil
 }
@@ -141,19 +127,13 @@ func (r *tocReader) finish() error {
 	if _, ok := r.seen[tocImageInfo]; !ok {
 		return badFormat(r.tableAt, "no section IMAGE_INFO")
 	}
-	if img.PSID == "" {
-		r.warn("The image has no PSID, so it cannot be matched with any board.")
-	}
-	if !r.hasDevInfo {
-		r.warn("The image has no section DEV_INFO: it has no GUIDs and no MACs.")
-	}
 	r.identity()
 	img.Security = r.security()
 	if r.flags&flagEncrypted != 0 {
-		r.warn("The image says that its code is encrypted.")
+		img.warn("The image says that its code is encrypted.")
 	}
 	if r.unprotected > 0 {
-		r.warn("%d sections of the firmware carry no CRC.", r.unprotected)
+		img.warn(fmt.Sprintf("%d sections of the firmware carry no CRC.", r.unprotected))
 	}
 	for _, rom := range r.roms {
 		img.readROM(rom)
@@ -171,14 +151,6 @@ func (r *tocReader) identity() {
 		img.GUIDs.Port2, img.GUIDs.MAC2 = r.device.guids[1], r.device.macs[1]
 	}
 	img.Identity = identityOf(img.GUIDs)
-	if r.device.wide {
-		r.warn("A MAC has more than 48 bits.")
-	}
-	for _, m := range r.device.macs {
-		if m.IsMulticast() && !m.IsBroadcast() {
-			r.warn("MAC %s is not the address of a card: its multicast bit is set.", m)
-		}
-	}
 }
 
 // security follows the tool: the flags count only in a signed image that has

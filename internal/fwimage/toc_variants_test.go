@@ -137,28 +137,25 @@ func tocVariants(t testing.TB) []variant {
 // builtVariants are images that a tool would make so.
 func (s *tocSubject) builtVariants() []variant {
 	with := func(change func(o *synth.TOCOptions)) []byte { return buildTOC(s.t, s.format, change) }
-	fs2Chip := "which boots FS2"
 	return []variant{
 		{name: "as it is", data: s.data},
 		{name: "PSID of 16 characters", data: with(func(o *synth.TOCOptions) { o.PSID = "MT_9140110023abc" })},
 		{name: "Connect-IB layout", data: with(func(o *synth.TOCOptions) { o.PerPort = true })},
 		{name: "all chips known", data: with(func(o *synth.TOCOptions) { o.HWIDs = []ib.HWID{{ID: 0x21e}, {ID: 0x220}, {ID: 0x25b}, {ID: 0x256}} })},
-		{name: "for ConnectX-3", data: with(func(o *synth.TOCOptions) { o.HWIDs = []ib.HWID{{ID: 0x1f5, Rev: 1}}; o.ROMs = nil }), text: fs2Chip},
+		{name: "for ConnectX-3", data: with(func(o *synth.TOCOptions) { o.HWIDs = []ib.HWID{{ID: 0x1f5, Rev: 1}}; o.ROMs = nil })},
 		{name: "unknown chip", data: with(func(o *synth.TOCOptions) { o.HWIDs = []ib.HWID{{ID: 0x999}} }), want: "malformed",
 			text: "0x999 rev 0"},
 		{name: "unknown second chip", data: with(func(o *synth.TOCOptions) { o.HWIDs = []ib.HWID{s.r.img.HWIDs[0], {ID: 0x999}} })},
 		{name: "no chips", data: with(func(o *synth.TOCOptions) { o.HWIDs = []ib.HWID{} }), want: "no hardware",
 			text: "which chips"},
-		{name: "ROM of another device", data: with(func(o *synth.TOCOptions) { o.ROMs[0].DeviceID = 99 }),
-			text: "for PCI device id 99"},
+		{name: "ROM of another device", data: with(func(o *synth.TOCOptions) { o.ROMs[0].DeviceID = 99 })},
 		{name: "signed", data: with(func(o *synth.TOCOptions) { o.Signature, o.Flags = true, 0xc100 })},
 		{name: "code flagged as encrypted", data: with(func(o *synth.TOCOptions) { o.Flags = 8 }), text: "encrypted"},
-		{name: "second table", data: with(func(o *synth.TOCOptions) { o.SecondTable = true }), text: "that at 0x"},
-		{name: "multicast MAC", data: with(func(o *synth.TOCOptions) { o.MAC.Base = 0x010000000001 }), text: "multicast"},
-		{name: "MAC of 57 bits", data: with(func(o *synth.TOCOptions) { o.MAC.Base = 1 << 56 }), text: "more than 48 bits"},
+		{name: "second table", data: with(func(o *synth.TOCOptions) { o.SecondTable = true })},
+		{name: "multicast MAC", data: with(func(o *synth.TOCOptions) { o.MAC.Base = 0x010000000001 })},
+		{name: "MAC of 57 bits", data: with(func(o *synth.TOCOptions) { o.MAC.Base = 1 << 56 })},
 		{name: "GUID of ones", data: with(func(o *synth.TOCOptions) { o.GUID.Base, o.MAC.Base = ^uint64(0), 1<<48-1 })},
-		{name: "release date that is none", data: with(func(o *synth.TOCOptions) { o.ReleaseDate = "2020-99-99" }),
-			text: "not a date"},
+		{name: "release date that is none", data: with(func(o *synth.TOCOptions) { o.ReleaseDate = "2020-99-99" })},
 		{name: "no ITOC", data: with(func(o *synth.TOCOptions) { o.NoTable = true }),
 			want: map[Format]string{FS3: "malformed", FS4: "encrypted"}[s.format]},
 		{name: "in the second slot", data: with(func(o *synth.TOCOptions) { o.Second, o.Size = true, 1<<18 }),
@@ -241,8 +238,7 @@ func (s *tocSubject) tables() []variant {
 		{name: "damaged CRC of the table, second good", data: s.raw(func(p []byte) {
 			copy(p[s.r.tableAt+tocSectorBytes:], bytes.Clone(p[s.r.tableAt:s.r.tableAt+0x400]))
 			p[s.r.tableAt+31] ^= 1
-		}), want: map[Format]string{FS3: "CRC ITOC_HEADER"}[s.format],
-			text: map[Format]string{FS4: "erased or damaged"}[s.format]},
+		}), want: map[Format]string{FS3: "CRC ITOC_HEADER"}[s.format]},
 		{name: "damaged entry, second table good", data: s.raw(func(p []byte) {
 			copy(p[s.r.tableAt+tocSectorBytes:], bytes.Clone(p[s.r.tableAt:s.r.tableAt+0x400]))
 			p[last.at+31] ^= 1
@@ -302,11 +298,11 @@ func (s *tocSubject) files() []variant {
 func (s *tocSubject) onlyFS3() []variant {
 	slot := func(bits byte) []byte { return s.with(func(p []byte) { p[0x25] = bits }) }
 	return []variant{
-		{name: "no DEV_INFO", data: s.inEntry(tocDevInfo, 0, 0x77), text: "no section DEV_INFO"},
+		{name: "no DEV_INFO", data: s.inEntry(tocDevInfo, 0, 0x77)},
 		{name: "second DEV_INFO", data: s.with(func(p []byte) {
 			copy(p[s.entry(0xe6).at:], bytes.Clone(p[s.entry(tocDevInfo).at:][:tocEntryBytes]))
 		}), want: "malformed", text: "second section DEV_INFO", differs: "necessary sections"},
-		{name: "DEV_INFO without signature", data: s.in(tocDevInfo, 0, 'x'), text: "has no signature"},
+		{name: "DEV_INFO without signature", data: s.in(tocDevInfo, 0, 'x')},
 		{name: "firmware flagged as device data", data: s.inEntry(0x12, 25, 2)},
 		{name: "device data with relative address", data: s.inEntry(tocDevInfo, 20, 0x80)},
 		{name: "firmware with absolute address", data: s.inEntry(0x12, 20, 0)},

@@ -145,25 +145,23 @@ func (s *subject) builtVariants() []variant {
 			text: "GUIDs are blank", differs: "blank GUIDs"},
 		{name: "blank GUIDs, wrong image CRC", data: editedImage(t, blank, false, func(p []byte) { p[0x23] ^= 1 }),
 			want: "CRC Full Image"},
-		{name: "no MACs", data: build(t, synth.Options{OldGUID: true}), text: "no room for MACs"},
+		{name: "no MACs", data: build(t, synth.Options{OldGUID: true})},
 		{name: "no image CRC", data: build(t, synth.Options{NoMIC: true}), text: "no CRC over its header"},
 		{name: "only the necessary tags", data: build(t, synth.Options{BareInfo: true})},
-		{name: "no PSID", data: build(t, synth.Options{NoPSID: true, HWIDs: []ib.HWID{{ID: 0xabc}}}), text: "no PSID"},
+		{name: "no PSID", data: build(t, synth.Options{NoPSID: true, HWIDs: []ib.HWID{{ID: 0xabc}}})},
 		{name: "PSID of 16 characters", data: build(t, synth.Options{PSID: "MT_9090111019abc"})},
 		{name: "no hardware ids", data: build(t, synth.Options{HWIDs: []ib.HWID{}}), want: "no hardware", text: "which chips",
 			differs: "hardware ids"},
 		{name: "200 hardware ids", data: build(t, synth.Options{HWIDs: make201()[:200]})},
 		{name: "201 hardware ids", data: build(t, synth.Options{HWIDs: make201()}), want: "malformed",
 			text: "201 hardware ids", differs: "hardware ids"},
-		{name: "VSD of another vendor", data: build(t, synth.Options{VSDVendor: 0x103c}), text: "vendor 0x103c"},
-		{name: "device type of another chip", data: build(t, synth.Options{DeviceType: 4099}),
-			text: "no hardware id of that chip"},
+		{name: "VSD of another vendor", data: build(t, synth.Options{VSDVendor: 0x103c})},
+		{name: "device type of another chip", data: build(t, synth.Options{DeviceType: 4099})},
 		{name: "ROM of another device",
-			data: build(t, synth.Options{ROMs: []synth.ROM{{Product: synth.ProductPXE, DeviceID: 4099}}}),
-			text: "for PCI device id 4099"},
+			data: build(t, synth.Options{ROMs: []synth.ROM{{Product: synth.ProductPXE, DeviceID: 4099}}})},
 		{name: "several large sections", data: build(t, synth.Options{Payload: 3 << 20})},
 		{name: "longer than a chunk", data: build(t, synth.Options{Payload: 3 << 20, Chunk: 1 << 16})},
-		{name: "release date that is none", data: build(t, synth.Options{ReleaseDate: "2017-13-99"}), text: "not a date"},
+		{name: "release date that is none", data: build(t, synth.Options{ReleaseDate: "2017-13-99"})},
 	}
 }
 
@@ -188,7 +186,7 @@ func (s *subject) tags() []variant {
 			differs: "no version"},
 		{name: "hardware ids missing", data: s.withTag(tagHWIDs, 0, 99<<24|4), want: "no hardware", text: "which chips",
 			differs: "hardware ids"},
-		{name: "PSID missing", data: s.withTag(tagPSID, 0, 99<<24|16), text: "no PSID"},
+		{name: "PSID missing", data: s.withTag(tagPSID, 0, 99<<24|16)},
 		{name: "PSID twice", data: s.withTag(tagProduct, 0, tagPSID<<24|16, 0x4d545f39), want: "malformed",
 			text: "second tag 4", differs: "repeated or resized tag"},
 		{name: "VSD missing", data: s.withTag(tagVSD, 0, 99<<24|vsdBytes)},
@@ -220,8 +218,8 @@ func (s *subject) structure() []variant {
 	guid, ddr, last := s.section(kindGUID), s.section(1), s.section(9)
 	macs := guid.offset + sectionHeader + 4*guidEntry
 	return []variant{
-		{name: "MAC with multicast bit", data: s.with(macs, 0x0000011d), text: "multicast bit"},
-		{name: "MAC of 57 bits", data: s.with(macs, 0x0100e41d), text: "more than 48 bits"},
+		{name: "MAC with multicast bit", data: s.with(macs, 0x0000011d)},
+		{name: "MAC of 57 bits", data: s.with(macs, 0x0100e41d)},
 		{name: "GUIDs and MACs of ones",
 			data: editedImage(t, s.data, true, func(p []byte) { copy(p[guid.offset+16:], bytes.Repeat([]byte{0xff}, 48)) })},
 		{name: "GUIDs and MACs of zeros", data: editedImage(t, s.data, true, func(p []byte) { clear(p[guid.offset+16:][:48]) })},
@@ -238,7 +236,7 @@ func (s *subject) structure() []variant {
 		{name: "chunk without failsafe bit", data: s.with(offFailsafe, balance(3))},
 		{name: "length larger than the file", data: s.with(offLength, uint32(len(s.data)+4)), want: "truncated",
 			differs: "header length"},
-		{name: "length smaller than the image", data: s.with(offLength, uint32(len(s.data)-4)), text: "states a length"},
+		{name: "length smaller than the image", data: s.with(offLength, uint32(len(s.data)-4))},
 		{name: "length smaller, no image CRC",
 			data: editedImage(t, build(t, synth.Options{NoMIC: true}), false,
 				func(p []byte) { p[offLength+3] -= 4 }), want: "malformed", text: "says that the image has",
@@ -264,7 +262,7 @@ func (s *subject) structure() []variant {
 			want: "malformed", text: "boot block of"},
 		{name: "section of 4 GiB", data: editedImage(t, s.data, false, func(p []byte) { p[ddr.offset+4] = 0x40 }),
 			want: "malformed", text: "section DDR of 0x1"},
-		{name: "ROM with another start", data: s.with(s.section(kindROM).offset+sectionHeader, 0), text: "55 aa"},
+		{name: "ROM with another start", data: s.with(s.section(kindROM).offset+sectionHeader, 0)},
 	}
 }
 
