@@ -46,7 +46,8 @@ func (p *process) act(ctx context.Context, kind string, attrs map[string]any,
 		return nil, nil, err
 	}
 	config, name := dynamic(typ, value), "action."+kind
-	checked, err := server.ValidateActionConfig(ctx, &tfprotov6.ValidateActionConfigRequest{ActionType: kind, Config: config})
+	checked, err := server.ValidateActionConfig(ctx,
+		&tfprotov6.ValidateActionConfigRequest{ActionType: kind, Config: config})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -133,7 +133,8 @@ func (j *hclJudge) configuration(body *hclsyntax.Body, partial bool) (found []st
 		case "data":
 			schema = j.schemas.DataSourceSchemas[b.Labels[0]]
 		case "list":
-			found = append(found, config(b, j.schemas.ListResourceSchemas[b.Labels[0]], "provider", "limit", "include_resource")...)
+			found = append(found, config(b, j.schemas.ListResourceSchemas[b.Labels[0]], "provider", "limit",
+				"include_resource")...)
 			continue
 		case "action":
 			var of *tfprotov6.Schema

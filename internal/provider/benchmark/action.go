@@ -18,7 +18,8 @@ const actionDescription = "Measures bandwidth or latency between two hosts, as `
 	"the result as progress. No state keeps it. Use it to measure again after a change, by an `action_trigger` or by " +
 	"`terraform apply -invoke`; use the resource to keep a result and to compare with it.\n\n" +
 	"A result that misses `min_gbps`, `max_latency_us` or the matching entry of `limits` is an error. With " +
-	"`on_miss = \"warn\"` it is a warning. It ends after 15 minutes. A missing program is installed, and the plan says so (PF003)."
+	"`on_miss = \"warn\"` it is a warning. It ends after 15 minutes. " +
+	"A missing program is installed, and the plan says so (PF003)."
 
 var (
 	_ action.ActionWithConfigure      = &Action{}
@@ -63,7 +64,8 @@ func (a *Action) Schema(ctx context.Context, _ action.SchemaRequest, resp *actio
 	delete(attributes, "triggers")
 	delete(attributes, "timeouts")
 	attributes["on_miss"] = actionschema.StringAttribute{Optional: true, Validators: onMiss,
-		MarkdownDescription: "What to do with a result that misses its limit: `error` (the default) fails the apply, `warn` warns."}
+		MarkdownDescription: "What to do with a result that misses its limit: `error` (the default) fails the apply, " +
+			"`warn` warns."}
 	resp.Schema = actionschema.Schema{MarkdownDescription: actionDescription, Attributes: attributes}
 }
 
