@@ -144,7 +144,7 @@ func (c *change) proveRemoval(ctx context.Context, h host.Host, keep ipoib.Confi
 func (c *change) write(ctx context.Context, files []found.File) error {
 	on := c.look.Snapshot().Files
 	for _, f := range files {
-		if on[f.Path].Content == f.Text && (f.Mode != 0o600 || on[f.Path].Mode == "600") {
+		if f.IsOn(on[f.Path]) {
 			continue
 		}
 		if err := platform.WriteFile(ctx, c.h, f.Path, f.Mode, f.Text); err != nil {

@@ -120,11 +120,12 @@ type Seen struct {
 	Files  map[string]ipoib.Config // by those that could be taken over, by their paths
 	Added  []string                // settings that somebody has added to ours
 	ToDo   []string                // what an apply of the state does, in words; not in Look.Seen
+	Own    Written                 // of which nothing is compared: what is gone is made anew
 }
 
 // Seen is what the look has found.
 func (l *Look) Seen() Seen {
-	seen := Seen{Live: l.Live.Config, Stored: l.Persisted.Config, Files: map[string]ipoib.Config{}}
+	seen := Seen{Live: l.Live.Config, Stored: l.Persisted.Config, Files: map[string]ipoib.Config{}, Own: l.Written()}
 	for _, f := range l.Unmanaged {
 		if f.Adoptable() {
 			seen.Files[f.Path] = f.Config

@@ -151,6 +151,11 @@ type File struct {
 	settings func(text string) []tool.Setting
 }
 
+// IsOn reports whether a host has the file as it is to be: its text, and no more rights than it may give.
+func (f File) IsOn(on inventory.File) bool {
+	return on.Content == f.Text && (f.Mode != 0o600 || on.Mode == "600")
+}
+
 // reader is what differs in the files of the network stacks. What the stacks do with these files
 // is in package change.
 type reader interface {

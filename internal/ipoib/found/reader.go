@@ -1,6 +1,8 @@
 package found
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -85,38 +87,53 @@ func (l *Look) Sources() (paths []string) {
 	return paths
 }
 
-// Unwritten are the paths of those files, and of the list of modules, that a change to want writes; nil if only the
-// change shows them. What the host is about to take back is not there.
-func (l *Look) Unwritten(want ipoib.Config) (paths []string) {
+// Unwritten are the paths of those files, and of the list of modules, that a change to want writes on a host that has
+// was; nil if only the change shows them.
+func (l *Look) Unwritten(was Written, want ipoib.Config) (paths []string) {
 	if l.Sources() == nil {
 		return nil
 	}
 	for _, f := range l.Files(l.Target, want) {
-		if l.UndoDue() || l.host.content(f.Path) != f.Text {
+		if was.Files[f.Path] != hashOf(f.Text) {
 			paths = append(paths, f.Path)
+		}
+	}
+	if was.Modules != "" {
+		paths = append(paths, was.Modules)
+	}
+	return paths
+}
+
+// Written is what a host has of our files, and is not about to take back.
+type Written struct {
+	Files   map[string]string // the hash of each one whose rights are as they are to be, by its path
+	Modules string            // the list of modules, if it lacks one of ours
+}
+
+// Written is what the host of the look has of our files.
+func (l *Look) Written() (w Written) {
+	if l.Sources() == nil {
+		return w
+	}
+	w.Files = map[string]string{}
+	for _, f := range l.Files(l.Target, ipoib.Config{}) {
+		on, there := l.host.snap.Files[f.Path]
+		if f.Text = on.Content; there && f.IsOn(on) && !l.UndoDue() {
+			w.Files[f.Path] = hashOf(f.Text)
 		}
 	}
 	if p, err := platform.Of(l.host.snap); err == nil {
 		modules := append([]string{"ib_ipoib"}, platform.RDMAModules(l.host.snap)...)
 		if _, boot := p.MissingModules(l.host.snap, modules...); len(boot) > 0 {
-			paths = append(paths, p.ModulesStoredIn())
+			w.Modules = p.ModulesStoredIn()
 		}
 	}
-	return paths
+	return w
 }
 
-// Rewritten are the paths of those files that say another thing of was than of want.
-func (l *Look) Rewritten(was, want ipoib.Config) (paths []string) {
-	if l.Sources() == nil {
-		return nil
-	}
-	before := l.Files(l.Target, was)
-	for i, f := range l.Files(l.Target, want) {
-		if before[i].Text != f.Text {
-			paths = append(paths, f.Path)
-		}
-	}
-	return paths
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }
 
 // MainPath is where our main file for the interface is.

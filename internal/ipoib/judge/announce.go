@@ -26,17 +26,20 @@ func AnnounceNew(l *found.Look, d ipoib.Request) string {
 		was.Routes = ipconf.Without(d.Config.Routes, ipconf.Without(d.Config.Routes, was.Routes))
 		parts = settingChanges(was, d.Config)
 	}
-	return strings.Join(append(parts, places(l, d, l.Unwritten(d.Config))...), "; ")
+	return strings.Join(append(parts, places(l, d, l.Unwritten(l.Written(), d.Config))...), "; ")
 }
 
-// Announce says it of a state that has was. What is to be done for such a state where it has all settings, the last
-// refresh has told: seen. Neither may follow from the host as it is now, or two plans of one change differ.
-func Announce(l *found.Look, was ipoib.Config, seen []string, d ipoib.Request) string {
+// Announce says it of a state that has was. What is to be done for such a state where it has all settings, and what
+// the host has of our files, the last refresh has told: seen. Neither may follow from the host as it is now, or two
+// plans of one change differ.
+func Announce(l *found.Look, was ipoib.Config, seen found.Seen, d ipoib.Request) string {
 	parts := settingChanges(was, d.Config)
 	if len(parts) == 0 {
-		return strings.Join(append(parts, seen...), "; ")
+		if parts = slices.Clone(seen.ToDo); len(parts) == 0 && len(l.Adopted(d)) == 0 {
+			return ""
+		}
 	}
-	return strings.Join(append(parts, places(l, d, l.Rewritten(was, d.Config))...), "; ")
+	return strings.Join(append(parts, places(l, d, l.Unwritten(seen.Own, d.Config))...), "; ")
 }
 
 // ToDo says what an apply of d does to an interface of which the state has all settings.

@@ -87,3 +87,46 @@ func TestCheckSeen(t *testing.T) {
 		})
 	}
 }
+
+// The plan of an update names what its apply writes: by what the last look has found, whatever is there now.
+func TestAnnounce(t *testing.T) {
+	t.Parallel()
+	was, faster := requestFor("connected", 65520, "172.16.0.20/24"), requestFor("connected", 9000, "172.16.0.20/24")
+	files := found.At(ipoibtest.Host(), ipoib.Ref{}).Files(found.Target{Ref: ipoib.Ref{PortGUID: ipoibtest.Port}, Name: "ibp1s0"},
+		was.Config)
+	plan, rule := files[0].Path, files[1].Path
+	const list = "/etc/modules-load.d/terraform-infiniband.conf"
+	sound := func(s *inventory.Snapshot) {
+		n := &s.Netdevs[1]
+		n.Mode, n.MTU, n.Addresses = "connected", 65520, ipoibtest.Prefixes("172.16.0.20/24")
+		for _, f := range files {
+			s.Files[f.Path] = inventory.File{Content: f.Text, Mode: "600"}
+		}
+		s.Files[list] = inventory.File{Content: "ib_ipoib\nmlx4_ib\n"}
+	}
+	for name, c := range map[string]struct {
+		edit  func(*inventory.Snapshot)
+		wants ipoib.Request
+		says  string
+	}{
+		"nothing": {func(*inventory.Snapshot) {}, was, ""},
+		"MTU":     {func(*inventory.Snapshot) {}, faster, "mtu: 65520 -> 9000; writes " + plan},
+		"no rule": {func(s *inventory.Snapshot) { delete(s.Files, rule) }, was,
+			"mends mode at boot is \"\", not connected; writes " + rule},
+		"no rule, and MTU": {func(s *inventory.Snapshot) { delete(s.Files, rule) }, faster,
+			"mtu: 65520 -> 9000; writes " + plan + ", " + rule},
+		"no list": {func(s *inventory.Snapshot) { delete(s.Files, list) }, faster,
+			"mtu: 65520 -> 9000; writes " + plan + ", " + list},
+		"open to all": {func(s *inventory.Snapshot) { s.Files[plan] = inventory.File{Content: files[0].Text, Mode: "644"} },
+			requestFor("datagram", 65520, "172.16.0.20/24"), "mode: connected -> datagram; writes " + plan + ", " + rule},
+		"MTU by hand": {func(s *inventory.Snapshot) { s.Netdevs[1].MTU = 4000 }, was,
+			"mends MTU is 4000, not 65520"},
+	} {
+		look := found.At(ipoibtest.Host(sound, c.edit), was.Ref())
+		seen := look.Seen()
+		seen.ToDo = ToDo(look, was)
+		if got := Announce(found.At(ipoibtest.Host(sound), was.Ref()), was.Config, seen, c.wants); got != c.says {
+			t.Errorf("%s:\ngot  %s\nwant %s", name, got, c.says)
+		}
+	}
+}

@@ -51,7 +51,7 @@ func (o object) Foresee(_ context.Context, s *step, first *found.Look, kept foun
 	s.Plan.Up, s.Plan.Effective = types.BoolValue(true), types.ObjectNull(effectiveTypes)
 	if was, err := s.State.request(); err == nil && ref(was) == ref(s.Ask) {
 		s.Plan.foresee(s.State, first.Sources(), s.Held)
-		s.Plan.Change = attribute.PlannedChange(judge.Announce(first, was.Config, kept.ToDo, s.Ask), s.State.Change)
+		s.Plan.Change = attribute.PlannedChange(judge.Announce(first, was.Config, kept, s.Ask), s.State.Change)
 		return
 	}
 	if first.Silence == "" {
