@@ -30,7 +30,7 @@ func approved(name string) (list session.Approved, err error) {
 	limited := &io.LimitedReader{R: file, N: largestList + 1}
 	lines := bufio.NewScanner(limited)
 	for n := 1; lines.Scan(); n++ {
-		words := strings.Fields(lines.Text())
+		words := strings.Fields(strings.TrimPrefix(lines.Text(), "\ufeff")) // what editors of Windows begin a file with
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}

@@ -14,6 +14,7 @@ func TestApproved(t *testing.T) {
 		"":                                 "",
 		"# by two people\n\n" + sum + "\n": "",
 		sum + "  fw one.bin\n":             "",
+		"\ufeff" + sum + "  fw one.bin\n":  "",
 		"fw.bin " + sum:                    "line 1 does not begin with a SHA-256",
 		sum + "\n" + sum[2:] + " fw.bin":   "line 2 does not begin",
 		strings.Repeat("# x\n", 1<<18+1):   "more than 1024 KiB",
