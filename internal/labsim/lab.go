@@ -3,6 +3,7 @@ package labsim
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -35,7 +36,8 @@ type Lab struct {
 	sms      []*SM
 	lids     map[uint64]uint16 // port or switch GUID -> LID, survives SM changes
 	nextLID  uint16
-	building bool // see Build
+	building bool                    // see Build
+	leases   map[uint64]netip.Prefix // of the DHCP server of the fabric, by port GUID
 }
 
 // New makes an empty lab.
@@ -45,6 +47,20 @@ func New(o Options) *Lab {
 		machines: map[string]*Machine{}, switches: map[string]*Switch{}, adapters: map[string]*Adapter{},
 		counters: map[End]map[string]uint64{}, lids: map[uint64]uint16{}, nextLID: 1,
 	}
+}
+
+// ServeDHCP has a DHCP server of the fabric give addresses to ports; nil is no server.
+func (l *Lab) ServeDHCP(leases map[uint64]netip.Prefix) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leases = leases
+}
+
+// DHCPLease is the address that the DHCP server of the fabric has for a port; invalid if it has none.
+func (l *Lab) DHCPLease(port uint64) netip.Prefix {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.leases[port]
 }
 
 // Machine returns a machine by name, or nil.

@@ -42,6 +42,7 @@ type Netdev struct {
 	Up          bool // administratively
 	Opened      bool // has been up
 	Addrs       []netip.Prefix
+	Leased      []netip.Prefix // of the addresses those that DHCP has given
 	Bare        []netip.Prefix // of the addresses those added without a broadcast address
 	Driver      string
 	SSH         bool // the SSH sessions of the lab ride on it
@@ -97,6 +98,7 @@ func (m *Machine) Netdevs() []Netdev {
 func (d *Netdev) clone() Netdev {
 	c := *d
 	c.Addrs = append([]netip.Prefix{}, d.Addrs...)
+	c.Leased = append([]netip.Prefix{}, d.Leased...)
 	c.Bare = append([]netip.Prefix{}, d.Bare...)
 	c.Routes = append([]Route{}, d.Routes...)
 	return c
@@ -134,6 +136,7 @@ func (m *Machine) UpdateNetdev(name string, change func(*Netdev)) bool {
 	change(d)
 	d.Opened = d.Opened || d.Up
 	d.Bare = slices.DeleteFunc(d.Bare, func(p netip.Prefix) bool { return !slices.Contains(d.Addrs, p) })
+	d.Leased = slices.DeleteFunc(d.Leased, func(p netip.Prefix) bool { return !slices.Contains(d.Addrs, p) })
 	if now := d.clone(); !reflect.DeepEqual(before, now) {
 		d.Changes++
 	}

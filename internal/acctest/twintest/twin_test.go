@@ -415,7 +415,7 @@ func TestTwin_passes_over_what_is_not_simulated(t *testing.T) {
 		t.Fatal(err)
 	}
 	const more = "@file /etc/netplan/60-more.yaml\n|network:\n|  version: 2\n" +
-		"|  bridges:\n|    br0: {interfaces: [eno2]}\n|  wifis: {}\n|  ethernets:\n|    eno2: {dhcp4-overrides: {use-dns: false}}\n@.\n"
+		"|  bridges:\n|    br0: {interfaces: [eno2]}\n|  wifis: {}\n|  ethernets:\n|    eno2: {dhcp6-overrides: {use-dns: false}}\n@.\n"
 	plain := rec.Hosts[0].Answers[0].Output
 	for _, c := range []struct {
 		output string
@@ -424,7 +424,7 @@ func TestTwin_passes_over_what_is_not_simulated(t *testing.T) {
 		{strings.Replace(plain, "@file /etc/os-release\n", more+"@file /etc/os-release\n", 1), []string{
 			"intel9: the lab does not simulate all of its files: netplan key bridges is not simulated",
 			"intel9: the lab does not simulate all of its files: netplan key wifis is not simulated",
-			"intel9: the lab does not simulate all of its files: netplan key dhcp4-overrides is not simulated"}},
+			"intel9: the lab does not simulate all of its files: netplan key dhcp6-overrides is not simulated"}},
 		{strings.Replace(plain, "|  ethernets:\n", "|  bonds:\n", 1), []string{
 			"intel9: the lab does not simulate all of its files: netplan key bonds is not simulated",
 			"intel9: nothing that the lab simulates gives eno1, by which SSH comes, an address: each boot of the twin gives it " +

@@ -123,7 +123,7 @@ func (c *change) strip(ctx context.Context, keep ipoib.Config) error {
 	if err != nil {
 		return err
 	}
-	for _, extra := range ipconf.Without(now.Addresses, keep.Addresses) {
+	for _, extra := range ipconf.Without(withoutLease(now, keep).Addresses, keep.Addresses) {
 		if err := c.dropAddress(ctx, extra); err != nil {
 			return err
 		}

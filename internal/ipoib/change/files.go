@@ -75,7 +75,12 @@ func (k fileStack) apply(ctx context.Context, c *change) error {
 			return err
 		}
 		return k.take(ctx, c, want)
-	}, func(ctx context.Context, h host.Host) error { return waitFor(ctx, h, c.t.Name, want, c.o) })
+	}, func(ctx context.Context, h host.Host) error {
+		if err := waitFor(ctx, h, c.t.Name, want, c.o); err != nil {
+			return err
+		}
+		return waitForLease(ctx, h, c.t.Name, want, c.o)
+	})
 }
 
 // remove removes every file of ours, whatever stack has written it: the host may have got another

@@ -32,6 +32,7 @@ func waitFor(ctx context.Context, h host.Host, name string, want ipoib.Config, o
 		if err != nil {
 			return false, err
 		}
+		now = withoutLease(now, want)
 		last, problem = now, ""
 		if diff := now.Differences("it", want); len(diff) > 0 {
 			problem = diff[0]
@@ -42,6 +43,36 @@ func waitFor(ctx context.Context, h host.Host, name string, want ipoib.Config, o
 		return notShownError(name + ": " + withReason(last, problem, want))
 	}
 	return err
+}
+
+// withoutLease leaves out what DHCP has given, where that is asked for.
+func withoutLease(now found.Live, want ipoib.Config) found.Live {
+	if want.DHCP4 {
+		now.Addresses = ipconf.Without(now.Addresses, now.Leased)
+	}
+	return now
+}
+
+// waitForLease waits until DHCP has given an address, where that is asked for. No server may answer:
+// then the change is undone, and the interface has again what it had.
+func waitForLease(ctx context.Context, h host.Host, name string, want ipoib.Config, o Options) error {
+	if !want.DHCP4 {
+		return nil
+	}
+	var last found.Live
+	limit := max(o.SettleTimeout, o.ConfirmTimeout/3)
+	err := within(ctx, limit, o.Poll, func(ctx context.Context) (_ bool, err error) {
+		last, err = readLive(ctx, h, name)
+		return len(last.Leased) > 0, err
+	})
+	switch {
+	case err == nil || last.Mode == "":
+		return err
+	case !last.Carrier:
+		return notShownError(name + " has no carrier, so no DHCP server can answer. A subnet manager must serve the port first")
+	}
+	return notShownError(fmt.Sprintf("no DHCP server has given %s an address within %s. See whether one serves this "+
+		"partition and knows the port GUID as client identifier", name, limit))
 }
 
 // modeFile is where the kernel shows the mode, and takes it.
@@ -79,6 +110,9 @@ func readLive(ctx context.Context, h host.Host, name string) (found.Live, error)
 			return found.Live{}, err
 		}
 		now.Addresses = append(now.Addresses, p)
+		if a.Dynamic && p.Addr().Is4() {
+			now.Leased = append(now.Leased, p)
+		}
 	}
 	now.Addresses = ipconf.Global(now.Addresses)
 	return now, nil

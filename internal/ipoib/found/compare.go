@@ -99,6 +99,10 @@ func (p StoredConfig) difference(name string, want ipoib.Config) string {
 		return fmt.Sprintf("mode at boot is %q, not %s", p.Config.Mode, want.Mode)
 	case p.Config.MTU != want.MTU:
 		return fmt.Sprintf("MTU at boot is %d, not %d", p.Config.MTU, want.MTU)
+	case p.Config.DHCP4 && !want.DHCP4:
+		return "the IPv4 address at boot is one of DHCP"
+	case !p.Config.DHCP4 && want.DHCP4:
+		return "the IPv4 address at boot is not one of DHCP"
 	case !ipconf.SameAddresses(p.Config.Addresses, want.Addresses):
 		return fmt.Sprintf("addresses at boot are %s, not %s", ipconf.Join(p.Config.Addresses), ipconf.Join(want.Addresses))
 	case !ipconf.SameRoutes(p.Config.Routes, want.Routes):
@@ -154,6 +158,7 @@ func (l *Look) Report(known *ipoib.Config) ipoib.Config {
 		return l.Live.Config
 	}
 	report := *known
+	report.DHCP4 = l.Live.DHCP4
 	switch {
 	case l.Live.Mode != known.Mode:
 		report.Mode = l.Live.Mode

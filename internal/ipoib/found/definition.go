@@ -69,8 +69,8 @@ func matchesMore(at, how, instead string) string {
 }
 
 const (
-	byDHCP = "It gets its addresses by DHCP, and this resource sets fixed ones. Give it fixed addresses in that file " +
-		"first, and take them into use."
+	byDHCP = "It gets its addresses by DHCP, and such a definition is not taken over. Give it fixed addresses in that " +
+		"file first, and take them into use. Or move the file away, and set dhcp4 = true."
 	notUnderstood = "A part of the file is not understood. Mend it, or remove the interface from it."
 )
 

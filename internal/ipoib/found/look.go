@@ -43,6 +43,9 @@ func newLook(h *hostFacts, ref ipoib.Ref) *Look {
 		l.Silence = h.running.Why()
 	}
 	l.Persisted = readerOf(l.Stack, t).own(h, t)
+	if l.Live.DHCP4 = l.Persisted.Config.DHCP4; l.Live.DHCP4 {
+		l.Live.Addresses = ipconf.Without(l.Live.Addresses, l.Live.Leased)
+	}
 	l.readModules(s, card)
 	l.readEdits()
 	for _, read := range definitions {
@@ -89,6 +92,11 @@ func (l *Look) readNetdev(s *inventory.Snapshot) {
 	l.Present = true
 	l.Live = Live{Up: n.Up, Carrier: n.Carrier, Config: ipoib.Config{Mode: ib.IPoIBMode(n.Mode), MTU: n.MTU,
 		Addresses: ipconf.Global(n.Addresses), Routes: ipconf.SortedRoutes(n.Routes)}}
+	for _, a := range l.Live.Addresses {
+		if n.Dynamic[a] && a.Addr().Is4() {
+			l.Live.Leased = append(l.Live.Leased, a)
+		}
+	}
 	if l.PKey != 0 && n.PortGUID != l.PortGUID {
 		l.OtherGUID = n.PortGUID
 	}

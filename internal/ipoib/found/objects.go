@@ -2,6 +2,7 @@ package found
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
@@ -69,6 +70,9 @@ type Live struct {
 	ipoib.Config
 	Up      bool // administratively up
 	Carrier bool // up, a subnet manager and a joined broadcast group
+	// Leased are IPv4 addresses that end by themselves. Of an interface whose own definition asks for
+	// DHCP they are not among Addresses.
+	Leased []netip.Prefix
 }
 
 // StoredConfig is the configuration that survives a reboot.

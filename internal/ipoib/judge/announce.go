@@ -79,9 +79,17 @@ func settingChanges(was, is ipoib.Config) (parts []string) {
 	}
 	add("mode", was.Mode.String(), is.Mode.String())
 	add("mtu", numberWord(was.MTU), numberWord(is.MTU))
+	add("dhcp4", dhcpWord(was), dhcpWord(is))
 	add("addresses", listWords(ipconf.SortedAddresses(was.Addresses)), listWords(ipconf.SortedAddresses(is.Addresses)))
 	add("routes", listWords(ipconf.SortedRoutes(was.Routes)), listWords(ipconf.SortedRoutes(is.Routes)))
 	return parts
+}
+
+func dhcpWord(c ipoib.Config) string {
+	if c.DHCP4 {
+		return "true"
+	}
+	return ""
 }
 
 func numberWord(n int) string {

@@ -63,6 +63,7 @@ func Check(l *found.Look, d ipoib.Request, p PlanFacts) []finding.Finding {
 	} else {
 		c.stackFindings()
 	}
+	c.dhcp()
 	c.overlap(p.Carrier, p.Leaving)
 	c.checkAdded()
 	c.checkHidden()

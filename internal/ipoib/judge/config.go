@@ -44,6 +44,10 @@ func (c *checker) config() {
 			c.add(finding.AddressInvalid.Find("%s is there twice.", p.Addr()))
 		}
 		seen[p.Addr()] = true
+		if c.d.Config.DHCP4 && p.Addr().Is4() {
+			c.add(finding.AddressInvalid.Find("%s is an address of IPv4, and dhcp4 = true asks a server for one.", p).
+				WithWayOut("Leave one of the two out. Addresses of IPv6 may stay."))
+		}
 	}
 	c.routes()
 }

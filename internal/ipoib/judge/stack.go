@@ -181,6 +181,20 @@ func (c *checker) checkLostAtBoot() {
 		c.look.Host, o.Live.Mode, o.Live.MTU, ipconf.Join(o.Live.Addresses)))
 }
 
+// dhcp refuses DHCP where the stack cannot send what a server needs, or takes more than the address.
+func (c *checker) dhcp() {
+	stack := c.look.Stack
+	switch {
+	case !c.d.Config.DHCP4:
+	case stack.IsIfupdown():
+		c.add(finding.DHCPUnfit.Find("%s is configured through %s: it hands the client identifier to no dhclient, and ifup "+
+			"waits for a server past the undo of the change.", c.look.Host, stack))
+	case stack == ipoib.StackMiddleware:
+		c.add(finding.DHCPUnfit.Find("%s is a TrueNAS: its middleware allows DHCP on one interface, and takes its gateway and "+
+			"name servers for the host.", c.look.Host))
+	}
+}
+
 // ifupdown2 refuses the releases that cannot read an InfiniBand address.
 func (c *checker) ifupdown2() {
 	version := c.look.Package("ifupdown2")

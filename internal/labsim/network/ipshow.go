@@ -68,6 +68,7 @@ type ipAddr struct {
 	Broadcast string `json:"broadcast,omitempty"`
 	Scope     string `json:"scope"`
 	Protocol  string `json:"protocol,omitempty"`
+	Dynamic   bool   `json:"dynamic,omitempty"`
 	NoRoute   bool   `json:"noprefixroute,omitempty"`
 	Label     string `json:"label,omitempty"`
 	Valid     uint32 `json:"valid_life_time"`
@@ -148,6 +149,9 @@ func (c *ipCall) addrs(d *labsim.Netdev, scope string) []ipAddr {
 			Family: "inet", Local: p.Addr().String(), Prefixlen: p.Bits(), Broadcast: Broadcast(p), Scope: scopeOf(p),
 			// NetworkManager makes the routes of prefixes itself.
 			NoRoute: c.s.byNM(d.Name), Label: d.Name, Valid: forever, Preferred: forever,
+		}
+		if slices.Contains(d.Leased, p) {
+			a.Dynamic, a.Valid, a.Preferred = true, 43200, 43200
 		}
 		if slices.Contains(d.Bare, p) {
 			a.Broadcast = ""

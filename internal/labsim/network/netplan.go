@@ -31,7 +31,9 @@ type planIface struct {
 	optional      bool
 	required      bool // the version of netplan does not tell networkd
 	dhcp4         bool
-	routes        [][2]string // destination and gateway
+	clientID      string
+	overrides     map[string]bool // of dhcp4-overrides
+	routes        [][2]string     // destination and gateway
 	ignoreCarrier bool
 	noRA          bool
 	matchMA       string
@@ -131,8 +133,8 @@ func entries(n ast.Node) ([]*ast.MappingValueNode, bool) {
 }
 
 // otherKeys are keys of netplan that the lab does not simulate.
-var otherKeys = strings.Fields(`nameservers set-name gateway4 activation-mode critical wakeonlan dhcp-identifier name driver metric on-link
-macaddress dhcp4-overrides dhcp6-overrides gateway6 auth emit-lldp neigh-suppress ipv6-privacy
+var otherKeys = strings.Fields(`nameservers set-name gateway4 activation-mode critical wakeonlan name driver metric on-link
+macaddress dhcp6-overrides gateway6 auth emit-lldp neigh-suppress ipv6-privacy
 ipv6-address-generation ipv6-address-token ipv6-mtu ra-overrides optional-addresses routing-policy openvswitch
 networkmanager link embedded-switch-mode virtual-function-count delay-virtual-functions-rebind
 receive-checksum-offload transmit-checksum-offload tcp-segmentation-offload tcp6-segmentation-offload
@@ -248,6 +250,25 @@ func (r *planReader) ethernet(id string, n ast.Node) error {
 		"routes":   func(kv *ast.MappingValueNode) error { return r.routes(kv, i) },
 		"renderer": func(kv *ast.MappingValueNode) error { return r.renderer(kv, &i.renderer) },
 		"optional": flag(&i.optional), "dhcp4": flag(&i.dhcp4), "ignore-carrier": flag(&i.ignoreCarrier),
+		"dhcp-identifier": func(kv *ast.MappingValueNode) error {
+			if i.clientID = text(kv.Value); i.clientID != "duid" && i.clientID != "mac" {
+				return r.fail(kv.Value, "invalid DHCP client identifier type '%s'", i.clientID)
+			}
+			return nil
+		},
+		"dhcp4-overrides": func(kv *ast.MappingValueNode) error {
+			i.overrides = map[string]bool{}
+			keys := map[string]func(*ast.MappingValueNode) error{}
+			for _, key := range []string{"use-dns", "use-ntp", "use-hostname", "use-routes"} {
+				keys[key] = func(kv *ast.MappingValueNode) error {
+					var on bool
+					err := r.boolean(kv.Value, &on)
+					i.overrides[key] = on
+					return err
+				}
+			}
+			return r.each(kv.Value, keys)
+		},
 		"dhcp6": func(kv *ast.MappingValueNode) error {
 			on := false
 			if err := r.boolean(kv.Value, &on); err != nil || !on {

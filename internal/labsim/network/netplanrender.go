@@ -64,6 +64,18 @@ func (i *planIface) networkFile() string {
 	for _, r := range i.routes {
 		b.WriteString("\n[Route]\nDestination=" + r[0] + "\nGateway=" + r[1] + "\n")
 	}
+	if i.dhcp4 {
+		b.WriteString("\n[DHCP]\nRouteMetric=100\nUseMTU=true\n")
+		if i.clientID == "mac" {
+			b.WriteString("ClientIdentifier=mac\n")
+		}
+		for _, o := range [][2]string{{"use-dns", "UseDNS"}, {"use-ntp", "UseNTP"}, {"use-hostname", "UseHostname"},
+			{"use-routes", "UseRoutes"}} {
+			if on, set := i.overrides[o[0]]; set && !on {
+				b.WriteString(o[1] + "=false\n")
+			}
+		}
+	}
 	if i.mode != "" {
 		b.WriteString("\n[IPoIB]\nMode=" + i.mode + "\n")
 	}
@@ -118,6 +130,9 @@ func (i *planIface) keyfile() string {
 			false: map[string]string{"ipv4": "disabled", "ipv6": "ignore"}[family]}[n > 0]
 		if family == "ipv4" && i.dhcp4 {
 			method = "auto"
+			if on, set := i.overrides["use-routes"]; set && !on {
+				lines += "ignore-auto-routes=true\nnever-default=true\n"
+			}
 		}
 		n = 0
 		for _, r := range i.routes {

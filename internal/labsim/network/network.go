@@ -93,6 +93,27 @@ func (s *State) AddAddr(name string, p netip.Prefix) error {
 	return err
 }
 
+// addLeased is AddAddr of an address that DHCP has given.
+func (s *State) addLeased(name string, p netip.Prefix) {
+	if s.AddAddr(name, p) == nil {
+		s.m.UpdateNetdev(name, func(d *labsim.Netdev) { d.Leased = append(d.Leased, p) })
+	}
+}
+
+// fabricLease asks the DHCP server of the fabric. It knows an interface by its port GUID, which the
+// client identifier has to be: the hardware address does not fit into the message (RFC 4390).
+func (s *State) fabricLease(name, clientID string) (lease []netip.Prefix, gateway netip.Addr) {
+	d, ok := s.m.Netdev(name)
+	if !ok || d.Type != labsim.TypeInfiniBand || clientID != "mac" || !s.m.Carrier(&d) {
+		return nil, netip.Addr{}
+	}
+	p := s.m.Lab.DHCPLease(d.Port.View().GUID)
+	if !p.IsValid() {
+		return nil, netip.Addr{}
+	}
+	return []netip.Prefix{p}, p.Masked().Addr().Next()
+}
+
 func (s *State) DelAddr(name string, p netip.Prefix) error {
 	err := ErrNoDevice
 	s.m.UpdateNetdev(name, func(d *labsim.Netdev) {

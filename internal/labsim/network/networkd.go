@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,8 +168,16 @@ func (s *State) wantedAddrs(n *network, name string) (want []netip.Prefix, gatew
 	}
 	if dhcp := n.Last("Network.DHCP"); dhcp == "yes" || dhcp == "ipv4" {
 		lease, gw := s.Lease(name)
+		if lease == nil {
+			lease, gw = s.fabricLease(name, cmp.Or(n.Last("DHCPv4.ClientIdentifier"), n.Last("DHCP.ClientIdentifier")))
+			for _, p := range lease {
+				s.addLeased(name, p)
+			}
+		}
 		want = append(want, lease...)
-		gateway = gw
+		if use := cmp.Or(n.Last("DHCPv4.UseRoutes"), n.Last("DHCP.UseRoutes")); use == "" || systemd.IsYes(use) {
+			gateway = gw
+		}
 	}
 	if gw, err := netip.ParseAddr(n.Last("Network.Gateway")); err == nil {
 		gateway = gw

@@ -239,6 +239,10 @@ func (s *State) nmActivate(name string, p *nmProfile) string {
 		}
 	}
 	want, routes, gateway := s.nmAddresses(name, p)
+	if ib && p.get("ipv4.method") == "auto" && len(want) == 0 {
+		s.dropManaged(name, want)
+		return "Connection activation failed: IP configuration could not be reserved (no available address, timeout, etc.)"
+	}
 	s.dropManaged(name, want)
 	for _, a := range want {
 		_ = s.AddAddr(name, a) // one that is there is kept
@@ -261,7 +265,16 @@ func (s *State) nmAddresses(name string,
 	for _, family := range []string{"ipv4", "ipv6"} {
 		if family == "ipv4" && p.get("ipv4.method") == "auto" {
 			lease, gw := s.Lease(name)
-			want, gateway = append(want, lease...), gw
+			if lease == nil {
+				lease, gw = s.fabricLease(name, cmp.Or(p.get("ipv4.dhcp-client-id"), "mac"))
+				for _, p := range lease {
+					s.addLeased(name, p)
+				}
+			}
+			want = append(want, lease...)
+			if p.get("ipv4.never-default") != "true" {
+				gateway = gw
+			}
 		}
 		for n := 1; p.get(fmt.Sprintf("%s.address%d", family, n)) != ""; n++ {
 			text, gw, _ := strings.Cut(p.get(fmt.Sprintf("%s.address%d", family, n)), ",")

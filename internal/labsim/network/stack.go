@@ -191,8 +191,8 @@ func (s *State) onCarrierChange() {
 		case labsim.StackNetworkManager, labsim.StackNetplanNM:
 			s.nmAppeared(d.Name)
 		case labsim.StackNetplan, labsim.StackNetworkd:
-			if n := s.networkFor(d.Name); n != nil && s.m.Carrier(&d) && len(n.Values["Network.Address"]) > 0 &&
-				len(d.Addrs) == 0 {
+			if n := s.networkFor(d.Name); n != nil && s.m.Carrier(&d) && len(d.Addrs) == 0 &&
+				(len(n.Values["Network.Address"]) > 0 || n.Last("Network.DHCP") == "ipv4") {
 				s.reconfigure(d.Name)
 			}
 		default: // nothing of the others reacts to a device by itself

@@ -24,6 +24,7 @@ type model struct {
 	Mode      types.String   `tfsdk:"mode"`
 	MTU       types.Int64    `tfsdk:"mtu"`
 	Addresses types.Set      `tfsdk:"addresses"`
+	DHCP4     types.Bool     `tfsdk:"dhcp4"`
 	Routes    types.Set      `tfsdk:"routes"`
 	Timeouts  timeouts.Value `tfsdk:"timeouts"`
 
@@ -37,6 +38,7 @@ type model struct {
 	StoredIn  types.List   `tfsdk:"stored_in"`
 	Effective types.Object `tfsdk:"effective"`
 	Change    types.String `tfsdk:"change"`
+	Leased    types.String `tfsdk:"dhcp_address"`
 }
 
 var effectiveTypes = map[string]attr.Type{
@@ -49,7 +51,7 @@ func (m *model) known() bool { return !m.Host.IsUnknown() && !m.PortGUID.IsUnkno
 
 // settled reports whether the settings are known.
 func (m *model) settled() bool {
-	return !m.PKey.IsUnknown() && !m.Mode.IsUnknown() && !m.MTU.IsUnknown() && m.addressed()
+	return !m.PKey.IsUnknown() && !m.Mode.IsUnknown() && !m.MTU.IsUnknown() && !m.DHCP4.IsUnknown() && m.addressed()
 }
 
 // addressed reports whether addresses and routes are known.
@@ -91,8 +93,9 @@ func (m *model) request() (ipoib.Request, error) {
 func (m *model) sofar() (ipoib.Request, error) {
 	var err error
 	d := ipoib.Request{
-		Host:    m.Host.ValueString(),
-		Config:  ipoib.Config{Mode: ib.IPoIBMode(m.Mode.ValueString()), MTU: int(m.MTU.ValueInt64())},
+		Host: m.Host.ValueString(),
+		Config: ipoib.Config{Mode: ib.IPoIBMode(m.Mode.ValueString()), MTU: int(m.MTU.ValueInt64()),
+			DHCP4: m.DHCP4.ValueBool()},
 		Consent: m.consent(),
 	}
 	if d.PKey, err = pkeyOf(m.PKey); err != nil {
@@ -164,6 +167,16 @@ func (m *model) observe(d ipoib.Request, o *found.Look, known *ipoib.Config) {
 	}
 	m.Addresses = prefixSet(report.Addresses)
 	m.Routes = routeSet(report.Routes)
+	if report.DHCP4 != m.DHCP4.ValueBool() {
+		m.DHCP4 = types.BoolNull()
+		if report.DHCP4 {
+			m.DHCP4 = types.BoolValue(true)
+		}
+	}
+	m.Leased = types.StringNull()
+	if report.DHCP4 && len(o.Live.Leased) > 0 {
+		m.Leased = types.StringValue(o.Live.Leased[0].String())
+	}
 	m.Stack = attribute.OrNull(string(o.Stack))
 	m.Interface = types.StringNull()
 	if o.Present {

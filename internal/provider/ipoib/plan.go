@@ -49,6 +49,9 @@ func (o object) Plan(_ context.Context, s *step) (held bool) {
 // Foresee has the interface up with what is asked for, or the apply fails.
 func (o object) Foresee(_ context.Context, s *step, first *found.Look, kept found.Seen) {
 	s.Plan.Up, s.Plan.Effective = types.BoolValue(true), types.ObjectNull(effectiveTypes)
+	if !s.Ask.Config.DHCP4 {
+		s.Plan.Leased = types.StringNull()
+	}
 	if was, err := s.State.request(); err == nil && ref(was) == ref(s.Ask) {
 		s.Plan.foresee(s.State, first.Sources(), s.Held)
 		s.Plan.Change = attribute.PlannedChange(judge.Announce(first, was.Config, kept, s.Ask), s.State.Change)

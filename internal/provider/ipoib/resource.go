@@ -35,7 +35,7 @@ var kind = managed.Kind{
 	By: session.PortNamed(session.Part{Name: "pkey", Optional: true,
 		Description: "P_Key of an interface of another partition than the default one, `0x8001`."}),
 	Timeout: standardTimeout,
-	Live:    []string{"network_stack", "interface", "up", "carrier", "stored_in", "effective", "change"},
+	Live:    []string{"network_stack", "interface", "up", "carrier", "stored_in", "effective", "change", "dhcp_address"},
 	Kept:    []string{"allowed_management_path"},
 	Stores:  true,
 }

@@ -66,6 +66,11 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 				"exactly these; empty for none.",
 			Validators: []validator.Set{attribute.ValidElements[attribute.PrefixKind]{}},
 		},
+		"dhcp4": schema.BoolAttribute{
+			Optional: true,
+			MarkdownDescription: "Whether a DHCP server gives the IPv4 address; `addresses` then has those of IPv6 alone, or " +
+				"none. Not with ifupdown or TrueNAS: see [DHCP](#dhcp).",
+		},
 		"routes":      routesAttribute(),
 		finding.Allow: attribute.AllowAttribute(consents()),
 		"timeouts":    attribute.TimeoutsAttribute(ctx, times, &removal),
@@ -81,6 +86,8 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 			"joined."),
 		"change": attribute.ComputedString("What the apply does to the interface and to files of the host; afterwards what " +
 			"the last one did: `mtu: 2044 -> 9000; writes /etc/…`. " + attribute.BindsTheApply),
+		"dhcp_address": attribute.ComputedString("IPv4 address that the DHCP server has given, with its prefix length; null " +
+			"without one. Another address is no drift."),
 		"stored_in": attribute.ComputedList(types.StringType,
 			"Where the configuration that survives a restart is: paths of files, or rows of the middleware."),
 		"effective": schema.SingleNestedAttribute{

@@ -12,8 +12,10 @@ import (
 // Settings are what an IPoIB interface is configured with. A file, the kernel and a
 // configuration say them in the same form.
 type Settings struct {
-	Mode      ib.IPoIBMode
-	MTU       int // bytes; zero if nothing says it
+	Mode ib.IPoIBMode
+	MTU  int // bytes; zero if nothing says it
+	// DHCP4 is true if a DHCP server gives the IPv4 address. Addresses then hold those of IPv6.
+	DHCP4     bool
 	Addresses []netip.Prefix
 	Routes    []Route
 }
@@ -26,8 +28,8 @@ func (s Settings) Sorted() Settings {
 
 // Same reports whether two say the same, in whatever order.
 func (s Settings) Same(other Settings) bool {
-	return s.Mode == other.Mode && s.MTU == other.MTU && SameAddresses(s.Addresses, other.Addresses) &&
-		SameRoutes(s.Routes, other.Routes)
+	return s.Mode == other.Mode && s.MTU == other.MTU && s.DHCP4 == other.DHCP4 &&
+		SameAddresses(s.Addresses, other.Addresses) && SameRoutes(s.Routes, other.Routes)
 }
 
 // Words are all settings in one line; what is not said is named, too.
@@ -38,6 +40,9 @@ func (s Settings) Words() string {
 	}
 	if s.MTU != 0 {
 		parts[1] = fmt.Sprintf("MTU %d", s.MTU)
+	}
+	if s.DHCP4 {
+		parts = append(parts, "DHCP")
 	}
 	if len(s.Addresses) > 0 {
 		parts = append(parts, Join(SortedAddresses(s.Addresses)))

@@ -22,7 +22,8 @@ const (
 // Added are the settings of a file of ours that Render does not write. In its definition they
 // are named without where it stands.
 func Added(text string) (added []tool.Setting) {
-	if _, err := Parse(text); err != nil {
+	devices, err := Parse(text)
+	if err != nil {
 		return []tool.Setting{{Name: err.Error()}}
 	}
 	all, err := leaves(text)
@@ -31,7 +32,9 @@ func Added(text string) (added []tool.Setting) {
 	}
 	own := ourDefinition(all)
 	written := map[string]string{}
-	ours, _ := leaves(Render("", Device{ID: "x", Renderer: RendererNetworkd})) // our own text is one of YAML
+	d := Device{ID: "x", Renderer: RendererNetworkd}
+	d.DHCP4 = slices.ContainsFunc(devices, func(d Device) bool { return d.DHCP4 && definitions+d.ID+sep == own })
+	ours, _ := leaves(Render("", d)) // our own text is one of YAML
 	for _, s := range ours {
 		written[strings.TrimPrefix(s.Name, definitions+"x"+sep)] = s.Value
 	}

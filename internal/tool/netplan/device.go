@@ -85,7 +85,11 @@ func Render(header string, d Device) string {
 	b.WriteString(header)
 	fmt.Fprintf(&b, "network:\n  version: 2\n  ethernets:\n    %s:\n", d.ID)
 	fmt.Fprintf(&b, "      renderer: %s\n      infiniband-mode: %s\n      mtu: %d\n", d.Renderer, d.Mode, d.MTU)
-	b.WriteString("      dhcp4: false\n      dhcp6: false\n      accept-ra: false\n      link-local: []\n      " +
+	fmt.Fprintf(&b, "      dhcp4: %t\n", d.DHCP4)
+	if d.DHCP4 {
+		b.WriteString(leaseOnly)
+	}
+	b.WriteString("      dhcp6: false\n      accept-ra: false\n      link-local: []\n      " +
 		"optional: true\n")
 	if d.Renderer == RendererNetworkd {
 		b.WriteString("      ignore-carrier: true\n")
@@ -104,6 +108,12 @@ func Render(header string, d Device) string {
 	}
 	return b.String()
 }
+
+// leaseOnly takes the address of a lease and nothing else: a gateway or name server of the fabric
+// could cut the host off. The identifier is the port GUID, which RFC 4390 asks for; NetworkManager,
+// for which netplan does not write it, sends that by itself.
+const leaseOnly = "      dhcp-identifier: mac\n      dhcp4-overrides:\n        use-routes: false\n        use-dns: false\n" +
+	"        use-ntp: false\n        use-hostname: false\n"
 
 // Renderer reads which renderer a file names for all interfaces; empty if none.
 func Renderer(text string) string {
@@ -227,7 +237,8 @@ func parseDevice(settings any) (Device, error) {
 		return d, errors.New("it is not a mapping")
 	}
 	d.Unkept = unkeptSettings(m)
-	d.DHCP = isOn(m["dhcp4"]) || isOn(m["dhcp6"])
+	d.DHCP4 = isOn(m["dhcp4"])
+	d.DHCP = d.DHCP4 || isOn(m["dhcp6"])
 	d.SetName, _ = m["set-name"].(string)
 	d.Renderer, _ = m["renderer"].(string)
 	if mode, ok := m["infiniband-mode"].(string); ok {

@@ -32,15 +32,24 @@ const Dir = "/etc/systemd/network"
 func Render(header string, i ipconf.Interface) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s[Match]\nName=%s\n\n[Link]\nMTUBytes=%d\nRequiredForOnline=no\n\n", header, i.Name, i.MTU)
-	b.WriteString("[Network]\nDHCP=no\nLinkLocalAddressing=no\nIPv6AcceptRA=no\nConfigureWithoutCarrier=yes\n")
+	fmt.Fprintf(&b, "[Network]\nDHCP=%s\n", map[bool]string{true: "ipv4", false: "no"}[i.DHCP4])
+	b.WriteString("LinkLocalAddressing=no\nIPv6AcceptRA=no\nConfigureWithoutCarrier=yes\n")
 	for _, a := range i.Addresses {
 		fmt.Fprintf(&b, "Address=%s\n", a)
 	}
 	for _, r := range i.Routes {
 		fmt.Fprintf(&b, "\n[Route]\nDestination=%s\nGateway=%s\n", r.To, r.Via)
 	}
+	if i.DHCP4 {
+		b.WriteString(leaseOnly)
+	}
 	return b.String()
 }
+
+// leaseOnly takes the address of a lease and nothing else: a gateway or name server of the fabric
+// could cut the host off. Of an IPoIB interface "mac" is the port GUID (networkd-dhcp4.c); RFC 4390
+// makes a client identifier obligatory, because the hardware address does not fit into the message.
+const leaseOnly = "\n[DHCPv4]\nClientIdentifier=mac\nUseRoutes=no\nUseDNS=no\nUseNTP=no\nUseHostname=no\n"
 
 // NoAddress is the MACAddress= of a .netdev file that leaves the hardware address to the
 // driver. Without it networkd makes one up from the name (seen with 252 and 257). ib_ipoib
@@ -169,6 +178,7 @@ func (f *File) network(s tool.Section) error {
 	case "yes", "true", "1", "on", "ipv4", "ipv6", "both", "v4", "v6":
 		f.DHCP = true
 	}
+	f.DHCP4 = slices.Contains([]string{"ipv4", "v4"}, s.Value("DHCP"))
 	f.Children = append(f.Children, nonEmpty(s.Values("IPoIB"))...)
 	if v := s.Value("Gateway"); v != "" {
 		for _, gateway := range nonEmpty(s.Values("Gateway")) {

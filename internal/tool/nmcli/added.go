@@ -22,6 +22,9 @@ func Added(text string) (added []tool.Setting) {
 }
 
 func isOurs(section, key, value string) bool {
+	if section == "ipv4" && strings.Contains(leaseOnly, key+"="+value+"\n") {
+		return true
+	}
 	if !isHeld(section, key, value) {
 		return false
 	}
@@ -33,7 +36,7 @@ func isOurs(section, key, value string) bool {
 		return tool.Switch(value) != "no"
 	case family && key == "method":
 		// NetworkManager writes ignore for disabled where it knows no other word.
-		return value == "manual" || value == "disabled" || value == "ignore"
+		return value == "manual" || value == "disabled" || value == "ignore" || value == "auto" && section == "ipv4"
 	case family && strings.HasPrefix(key, "route"): // with a gateway, and nothing behind it
 		return len(strings.Split(strings.TrimSuffix(value, ","), ",")) == 2
 	}

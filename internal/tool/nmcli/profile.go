@@ -63,10 +63,19 @@ func Render(header string, p Profile) string {
 	}
 	fmt.Fprintf(&b, "mtu=%d\ntransport-mode=%s\n\n[user]\n%s=managed\n", p.MTU, p.Mode, mark)
 	v4, v6 := ipconf.Split(p.Addresses)
-	renderFamily(&b, "ipv4", v4, p.Routes)
+	if p.DHCP4 {
+		b.WriteString("\n[ipv4]\nmethod=auto\n" + leaseOnly)
+	} else {
+		renderFamily(&b, "ipv4", v4, p.Routes)
+	}
 	renderFamily(&b, "ipv6", v6, p.Routes)
 	return b.String()
 }
+
+// leaseOnly takes the address of a lease and nothing else: a gateway or name server of the fabric
+// could cut the host off. Of an IPoIB interface "mac" is the port GUID; RFC 4390 makes a client
+// identifier obligatory.
+const leaseOnly = "dhcp-client-id=mac\nignore-auto-dns=true\nignore-auto-routes=true\nnever-default=true\n"
 
 func renderFamily(b *strings.Builder, section string, addresses []netip.Prefix, routes []ipconf.Route) {
 	method := "manual"
@@ -147,7 +156,8 @@ func (p *Profile) infiniband(s tool.Section) error {
 func (p *Profile) family(s tool.Section) error {
 	switch s.Value("method") {
 	case "auto":
-		p.DHCP = p.DHCP || s.Name == "ipv4" // of IPv6 it is by router advertisements
+		p.DHCP4 = p.DHCP4 || s.Name == "ipv4" // of IPv6 it is by router advertisements
+		p.DHCP = p.DHCP || p.DHCP4
 	case "dhcp":
 		p.DHCP = true
 	}

@@ -1,0 +1,160 @@
+package acctest
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// dhcpHost is a host of a stack whose fabric has a DHCP server, unless leases is nil.
+func dhcpHost(t *testing.T, stack labsim.Stack, leases map[uint64]netip.Prefix) *stackLab {
+	h := labs.Server(theHost, labsim.Debian12, "192.0.2.20", 0)
+	h.Stack, h.Cmdline = stack, "mlx4_core.port_type_array=1,1"
+	w := &stackLab{Lab: Start(t, Options{Hosts: []labs.Host{h}}), t: t, stack: stack}
+	w.needSimulated("needs a DHCP server on the fabric")
+	w.fabric()
+	w.Lab.Lab.ServeDHCP(leases)
+	w.ws = w.Workspace()
+	return w
+}
+
+const dhcpPort = 0xe41d2d0300e44ed1
+
+func lease(text string) map[uint64]netip.Prefix {
+	return map[uint64]netip.Prefix{dhcpPort: netip.MustParsePrefix(text)}
+}
+
+func dhcpConfig(more map[string]any) Config {
+	return Config{Resource{Type: "infiniband_ipoib_interface", Name: "it", Attrs: map[string]any{
+		"host": theHost, "port_guid": stackPort, "mode": "datagram", "mtu": 2044, "addresses": []any{}, "dhcp4": true,
+	}}.With(more)}
+}
+
+var dhcpStacks = []labsim.Stack{labsim.StackNetplan, labsim.StackNetplanNM, labsim.StackNetworkManager,
+	labsim.StackNetworkd}
+
+// TestDHCP is an interface that a server of the fabric gives its address, on every stack that can.
+func TestDHCP(t *testing.T) {
+	t.Parallel()
+	for _, stack := range dhcpStacks {
+		t.Run(string(stack), func(t *testing.T) {
+			t.Parallel()
+			w := dhcpHost(t, stack, lease("10.7.0.5/24"))
+			cfg := dhcpConfig(nil)
+			route := w.Run(theHost, "ip route show default")
+			mustApply(t, w.ws, cfg)
+			if got := w.ws.Get(ipoibAddress, "dhcp_address"); got != "10.7.0.5/24" {
+				t.Errorf("dhcp_address is %v", got)
+			}
+			emptyPlan(t, w.ws, cfg)
+			if now := w.Run(theHost, "ip route show default"); now != route {
+				t.Errorf("the server of the fabric has changed the default route: %s, before %s", now, route)
+			}
+
+			// Another address is an output, and no drift.
+			w.Lab.Lab.ServeDHCP(lease("10.7.0.6/24"))
+			w.Reboot(theHost)
+			emptyPlan(t, w.ws, cfg)
+			mustApply(t, w.ws, cfg)
+			if got := w.ws.Get(ipoibAddress, "dhcp_address"); got != "10.7.0.6/24" {
+				t.Errorf("dhcp_address is %v after a restart", got)
+			}
+
+			// A server that is silent later is none either.
+			w.Lab.Lab.ServeDHCP(nil)
+			w.Run(theHost, "ip addr del 10.7.0.6/24 dev "+w.name())
+			emptyPlan(t, w.ws, cfg)
+			w.Lab.Lab.ServeDHCP(lease("10.7.0.6/24"))
+
+			w.importedDHCP(cfg)
+			w.dhcpDrift(cfg)
+
+			fixed := dhcpConfig(map[string]any{"dhcp4": nil, "addresses": []any{"10.7.0.20/24"}})
+			mustApply(t, w.ws, fixed)
+			if got := w.Run(theHost, "ip -4 -o addr show dev "+w.name()); !strings.Contains(got, "10.7.0.20") ||
+				strings.Contains(got, "10.7.0.6") {
+				t.Errorf("after the change to a fixed address: %s", got)
+			}
+			emptyPlan(t, w.ws, fixed)
+			mustApply(t, w.ws, dhcpConfig(map[string]any{"addresses": []any{"fd00::20/64"}}))
+			name := w.name()
+			mustApply(t, w.ws, nil)
+			if got := w.Run(theHost, "ip -4 -o addr show dev "+name); strings.Contains(got, "10.7.0") {
+				t.Errorf("after the destroy: %s", got)
+			}
+		})
+	}
+}
+
+// importedDHCP: an import reads DHCP back, and not the address that it has given.
+func (w *stackLab) importedDHCP(cfg Config) {
+	ws := w.Workspace()
+	if diags, err := ws.Import(w.t.Context(), cfg[0], theHost+"/"+stackPort); err != nil || len(diags.Errors()) > 0 {
+		w.t.Fatal(diags, err)
+	}
+	emptyPlan(w.t, ws, cfg)
+}
+
+// dhcpDrift: DHCP that somebody switches off in our file is in the plan, and an apply mends it.
+func (w *stackLab) dhcpDrift(cfg Config) {
+	file, off := w.file(), "s|dhcp4: true|dhcp4: false|"
+	switch w.stack {
+	case labsim.StackNetworkd:
+		off = "s|DHCP=ipv4|DHCP=no|"
+	case labsim.StackNetworkManager:
+		off = "s|method=auto|method=disabled|"
+	}
+	w.Run(theHost, "t=$(sed '"+off+"' "+file+`) && printf '%s\n' "$t" >`+file)
+	plan := cleanPlan(w.t, w.ws, cfg)
+	if plan.Actions()[ipoibAddress] != Update {
+		w.t.Errorf("DHCP that is off at boot: the plan is %v", plan.Actions())
+	}
+	mustApply(w.t, w.ws, cfg)
+	emptyPlan(w.t, w.ws, cfg)
+}
+
+// TestDHCP_no_server: without a lease the apply fails, says so, and leaves the interface as it was.
+func TestDHCP_no_server(t *testing.T) {
+	t.Parallel()
+	for _, stack := range dhcpStacks {
+		t.Run(string(stack), func(t *testing.T) {
+			t.Parallel()
+			w := dhcpHost(t, stack, nil)
+			fixed := dhcpConfig(map[string]any{"dhcp4": nil, "addresses": []any{"10.7.0.20/24"}})
+			mustApply(t, w.ws, fixed)
+			diags, err := w.ws.Apply(t.Context(), cleanPlan(t, w.ws, dhcpConfig(nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := "no DHCP server has given " + w.name() + " an address"
+			if stack == labsim.StackNetplanNM || stack == labsim.StackNetworkManager {
+				said = "IP configuration could not be reserved"
+			}
+			if len(diags.Errors().Find(said)) != 1 {
+				t.Errorf("the apply says: %s", diags)
+			}
+			if got := w.Run(theHost, "ip -4 -o addr show dev "+w.name()); !strings.Contains(got, "10.7.0.20") {
+				t.Errorf("after the undo: %s", got)
+			}
+			emptyPlan(t, w.ws, fixed)
+		})
+	}
+}
+
+// TestDHCP_refused: what a stack or a configuration cannot have is refused in the plan.
+func TestDHCP_refused(t *testing.T) {
+	t.Parallel()
+	w := dhcpHost(t, labsim.StackIfupdown, lease("10.7.0.5/24"))
+	if plan := mustPlan(t, w.ws, dhcpConfig(nil)); len(plan.Diags.Errors().Find("Finding: IP054",
+		"it hands the client identifier to no dhclient")) != 1 {
+		t.Errorf("ifupdown: %s", plan.Diags)
+	}
+	w = dhcpHost(t, labsim.StackNetworkd, lease("10.7.0.5/24"))
+	both := dhcpConfig(map[string]any{"addresses": []any{"10.7.0.20/24"}})
+	if plan := mustPlan(t, w.ws, both); len(plan.Diags.Errors().Find("dhcp4 = true asks a server for one")) != 1 {
+		t.Errorf("both: %s", plan.Diags)
+	}
+}
