@@ -16,7 +16,7 @@ func dhcpHost(t *testing.T, stack labsim.Stack, leases map[uint64]netip.Prefix) 
 	w := &stackLab{Lab: Start(t, Options{Hosts: []labs.Host{h}}), t: t, stack: stack}
 	w.needSimulated("needs a DHCP server on the fabric")
 	w.fabric()
-	w.Lab.Lab.ServeDHCP(leases)
+	w.ServeDHCP(leases)
 	w.ws = w.Workspace()
 	return w
 }
@@ -55,7 +55,7 @@ func TestDHCP(t *testing.T) {
 			}
 
 			// Another address is an output, and no drift.
-			w.Lab.Lab.ServeDHCP(lease("10.7.0.6/24"))
+			w.ServeDHCP(lease("10.7.0.6/24"))
 			w.Reboot(theHost)
 			emptyPlan(t, w.ws, cfg)
 			mustApply(t, w.ws, cfg)
@@ -64,10 +64,10 @@ func TestDHCP(t *testing.T) {
 			}
 
 			// A server that is silent later is none either.
-			w.Lab.Lab.ServeDHCP(nil)
+			w.ServeDHCP(nil)
 			w.Run(theHost, "ip addr del 10.7.0.6/24 dev "+w.name())
 			emptyPlan(t, w.ws, cfg)
-			w.Lab.Lab.ServeDHCP(lease("10.7.0.6/24"))
+			w.ServeDHCP(lease("10.7.0.6/24"))
 
 			w.importedDHCP(cfg)
 			w.dhcpDrift(cfg)
@@ -100,12 +100,11 @@ func (w *stackLab) importedDHCP(cfg Config) {
 
 // dhcpDrift: DHCP that somebody switches off in our file is in the plan, and an apply mends it.
 func (w *stackLab) dhcpDrift(cfg Config) {
-	file, off := w.file(), "s|dhcp4: true|dhcp4: false|"
-	switch w.stack {
-	case labsim.StackNetworkd:
-		off = "s|DHCP=ipv4|DHCP=no|"
-	case labsim.StackNetworkManager:
-		off = "s|method=auto|method=disabled|"
+	off := map[labsim.Stack]string{labsim.StackNetworkd: "s|DHCP=ipv4|DHCP=no|",
+		labsim.StackNetworkManager: "s|method=auto|method=disabled|"}[w.stack]
+	file := w.file()
+	if off == "" {
+		off = "s|dhcp4: true|dhcp4: false|"
 	}
 	w.Run(theHost, "t=$(sed '"+off+"' "+file+`) && printf '%s\n' "$t" >`+file)
 	plan := cleanPlan(w.t, w.ws, cfg)

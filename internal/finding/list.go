@@ -90,7 +90,7 @@ var Families = []Family{
 		InterfaceWouldBeLost, StorageOverInterface, AddressTaken, InterfaceDefinedByHand,
 		DefinitionLosesSettings, InterfaceNotActivated, DefinitionStays, ConfirmedChangeLeft,
 		PKeyWithoutCarrier, InterfaceDrifts, MTUAbovePort,
-		InterfaceWithoutCarrier, OtherInterfaceFileInvalid,
+		InterfaceWithoutCarrier, OtherInterfaceFileInvalid, DHCPUnfit,
 	}},
 }
 

@@ -69,7 +69,8 @@ func waitForLease(ctx context.Context, h host.Host, name string, want ipoib.Conf
 	case err == nil || last.Mode == "":
 		return err
 	case !last.Carrier:
-		return notShownError(name + " has no carrier, so no DHCP server can answer. A subnet manager must serve the port first")
+		return notShownError(name + " has no carrier, so no DHCP server can answer. A subnet manager must serve the port " +
+			"first")
 	}
 	return notShownError(fmt.Sprintf("no DHCP server has given %s an address within %s. See whether one serves this "+
 		"partition and knows the port GUID as client identifier", name, limit))

@@ -190,8 +190,8 @@ func (c *checker) dhcp() {
 		c.add(finding.DHCPUnfit.Find("%s is configured through %s: it hands the client identifier to no dhclient, and ifup "+
 			"waits for a server past the undo of the change.", c.look.Host, stack))
 	case stack == ipoib.StackMiddleware:
-		c.add(finding.DHCPUnfit.Find("%s is a TrueNAS: its middleware allows DHCP on one interface, and takes its gateway and "+
-			"name servers for the host.", c.look.Host))
+		c.add(finding.DHCPUnfit.Find("%s is a TrueNAS: its middleware allows DHCP on one interface, and takes its gateway "+
+			"and name servers for the host.", c.look.Host))
 	}
 }
 

@@ -250,25 +250,8 @@ func (r *planReader) ethernet(id string, n ast.Node) error {
 		"routes":   func(kv *ast.MappingValueNode) error { return r.routes(kv, i) },
 		"renderer": func(kv *ast.MappingValueNode) error { return r.renderer(kv, &i.renderer) },
 		"optional": flag(&i.optional), "dhcp4": flag(&i.dhcp4), "ignore-carrier": flag(&i.ignoreCarrier),
-		"dhcp-identifier": func(kv *ast.MappingValueNode) error {
-			if i.clientID = text(kv.Value); i.clientID != "duid" && i.clientID != "mac" {
-				return r.fail(kv.Value, "invalid DHCP client identifier type '%s'", i.clientID)
-			}
-			return nil
-		},
-		"dhcp4-overrides": func(kv *ast.MappingValueNode) error {
-			i.overrides = map[string]bool{}
-			keys := map[string]func(*ast.MappingValueNode) error{}
-			for _, key := range []string{"use-dns", "use-ntp", "use-hostname", "use-routes"} {
-				keys[key] = func(kv *ast.MappingValueNode) error {
-					var on bool
-					err := r.boolean(kv.Value, &on)
-					i.overrides[key] = on
-					return err
-				}
-			}
-			return r.each(kv.Value, keys)
-		},
+		"dhcp-identifier": func(kv *ast.MappingValueNode) error { return r.clientID(kv.Value, i) },
+		"dhcp4-overrides": func(kv *ast.MappingValueNode) error { return r.overrides(kv.Value, i) },
 		"dhcp6": func(kv *ast.MappingValueNode) error {
 			on := false
 			if err := r.boolean(kv.Value, &on); err != nil || !on {
@@ -284,6 +267,28 @@ func (r *planReader) ethernet(id string, n ast.Node) error {
 			return err
 		},
 	})
+}
+
+func (r *planReader) clientID(n ast.Node, i *planIface) error {
+	if i.clientID = text(n); i.clientID != "duid" && i.clientID != "mac" {
+		return r.fail(n, "invalid DHCP client identifier type '%s'", i.clientID)
+	}
+	return nil
+}
+
+// overrides reads what of a lease is not used.
+func (r *planReader) overrides(n ast.Node, i *planIface) error {
+	i.overrides = map[string]bool{}
+	keys := map[string]func(*ast.MappingValueNode) error{}
+	for _, key := range []string{"use-dns", "use-ntp", "use-hostname", "use-routes"} {
+		keys[key] = func(kv *ast.MappingValueNode) error {
+			var on bool
+			err := r.boolean(kv.Value, &on)
+			i.overrides[key] = on
+			return err
+		}
+	}
+	return r.each(n, keys)
 }
 
 func (r *planReader) boolean(n ast.Node, into *bool) error {

@@ -86,8 +86,8 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 			"joined."),
 		"change": attribute.ComputedString("What the apply does to the interface and to files of the host; afterwards what " +
 			"the last one did: `mtu: 2044 -> 9000; writes /etc/…`. " + attribute.BindsTheApply),
-		"dhcp_address": attribute.ComputedString("IPv4 address that the DHCP server has given, with its prefix length; null " +
-			"without one. Another address is no drift."),
+		"dhcp_address": attribute.ComputedString("IPv4 address that the DHCP server has given, with its prefix length; " +
+			"null without one. Another address is no drift."),
 		"stored_in": attribute.ComputedList(types.StringType,
 			"Where the configuration that survives a restart is: paths of files, or rows of the middleware."),
 		"effective": schema.SingleNestedAttribute{

@@ -11,7 +11,7 @@ import (
 func Added(text string) (added []tool.Setting) {
 	for _, section := range tool.Sections(text) {
 		for _, s := range section.Settings {
-			if isOurs(section.Name, s.Name, s.Value) {
+			if isOurs(section.Name, s.Name, s.Value) || isOfLease(section.Name, s.Name, s.Value) {
 				continue
 			}
 			s.Name = section.NameOf(s)
@@ -22,9 +22,6 @@ func Added(text string) (added []tool.Setting) {
 }
 
 func isOurs(section, key, value string) bool {
-	if section == "ipv4" && strings.Contains(leaseOnly, key+"="+value+"\n") {
-		return true
-	}
 	if !isHeld(section, key, value) {
 		return false
 	}
@@ -36,9 +33,14 @@ func isOurs(section, key, value string) bool {
 		return tool.Switch(value) != "no"
 	case family && key == "method":
 		// NetworkManager writes ignore for disabled where it knows no other word.
-		return value == "manual" || value == "disabled" || value == "ignore" || value == "auto" && section == "ipv4"
+		return value == "manual" || value == "disabled" || value == "ignore"
 	case family && strings.HasPrefix(key, "route"): // with a gateway, and nothing behind it
 		return len(strings.Split(strings.TrimSuffix(value, ","), ",")) == 2
 	}
 	return true
+}
+
+// isOfLease reports whether a setting is one of a profile with DHCP.
+func isOfLease(section, key, value string) bool {
+	return section == "ipv4" && (key == "method" && value == "auto" || strings.Contains(leaseOnly, key+"="+value+"\n"))
 }
