@@ -231,9 +231,10 @@ var (
 			"nor any other, and none at boot.",
 		WayOut: "The infiniband_ipoib_interface of that file writes it anew with its next apply. If no configuration has " +
 			"that interface any more, remove the file."}
-	DHCPUnfit = &Rule{Code: "IP054", Severity: Refuse, Title: "Refusing DHCP on a network stack that cannot have it on IPoIB",
+	DHCPUnfit = &Rule{Code: "IP054", Severity: Refuse,
+		Title:     "Refusing DHCP on a network stack that cannot have it on IPoIB",
 		Attribute: "dhcp4",
-		Meaning: "IPoIB needs a client identifier (RFC 4390), a lease in time, and no default route or name server from the " +
-			"fabric.",
+		Meaning: "IPoIB needs a client identifier (RFC 4390), a lease in time, and no default route or name server from " +
+			"the fabric.",
 		WayOut: "Use fixed addresses, or netplan, NetworkManager or systemd-networkd."}
 )

@@ -10,13 +10,14 @@ var (
 			"number in SRIOV_EN and NUM_OF_VFS. Else take the resource out."}
 	VirtualFunctionsTooMany = &Rule{Code: "VF002", Severity: Refuse, Title: "Card offers fewer virtual functions",
 		Attribute: "number",
-		Meaning: "The card offers what SRIOV_EN and NUM_OF_VFS of its own configuration were at the last start of the host. " +
+		Meaning: "The card offers what its settings SRIOV_EN and NUM_OF_VFS said at the last start of the host. " +
 			"The firmware of the machine must support SR-IOV, too.",
-		WayOut: "Set SRIOV_EN = true and NUM_OF_VFS with infiniband_nv_config, and restart the host with it. Then plan this " +
-			"resource. Or ask for fewer."}
-	VirtualFunctionsInUse = &Rule{Code: "VF003", Severity: NeedsConsent, Title: "Virtual functions in use would be removed",
+		WayOut: "Set SRIOV_EN = true and NUM_OF_VFS with infiniband_nv_config, and restart the host with it. Then plan " +
+			"this resource. Or ask for fewer."}
+	VirtualFunctionsInUse = &Rule{Code: "VF003", Severity: NeedsConsent,
+		Title:     "Virtual functions in use would be removed",
 		Attribute: Allow, Consent: "removed_functions",
-		Meaning: "The kernel changes their number only by removing all and making new ones. A guest loses its device, and an " +
-			"interface its addresses, until they are set up again.",
+		Meaning: "The kernel changes their number only by removing all and making new ones. A guest loses its device, and " +
+			"an interface its addresses, until they are set up again.",
 		WayOut: "Shut the guests down, or take the interfaces down. If losing them is acceptable, write into the resource:"}
 )

@@ -183,7 +183,8 @@ func (p *Provider) data(cfg model) *session.Data {
 func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		card.New, firmwarebackup.New, firmwareimage.New, firmware.New, guids.New, linktype.New, nvconfig.New,
-		activation.New, port.New, sriov.New, opensm.New, nodenames.New, ipoib.New, benchmark.New, fabric.NewBaseline, fabricfile.New,
+		activation.New, port.New, sriov.New, opensm.New, nodenames.New, ipoib.New, benchmark.New, fabric.NewBaseline,
+		fabricfile.New,
 	}
 }
 

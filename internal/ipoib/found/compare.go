@@ -197,15 +197,6 @@ func (l *Look) ToDo(d ipoib.Request) bool {
 // the next change. The middleware of TrueNAS has its own.
 func (l *Look) HasLeftovers() bool { return l.Undone == UndoNever && l.Stack != ipoib.StackMiddleware }
 
-// UndoDue reports whether the host takes back by itself what the interface has now, or is not done with that. The
-// interface may be as wanted until then.
-func (l *Look) UndoDue() bool {
-	if l.Stack == ipoib.StackMiddleware {
-		return l.RollbackDue()
-	}
-	return l.Undone == UndoWaits || l.Undone == UndoRuns || l.Undone == UndoFails
-}
-
 // OnlyPutsAway reports whether an apply of d would do no more than put away what is left of an
 // earlier change, or see whether that holds.
 func (l *Look) OnlyPutsAway(d ipoib.Request) bool {

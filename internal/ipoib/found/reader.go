@@ -87,6 +87,15 @@ func (l *Look) Sources() (paths []string) {
 	return paths
 }
 
+// UndoDue reports whether the host takes back by itself what the interface has now, or is not done with that. The
+// interface may be as wanted until then.
+func (l *Look) UndoDue() bool {
+	if l.Stack == ipoib.StackMiddleware {
+		return l.RollbackDue()
+	}
+	return l.Undone == UndoWaits || l.Undone == UndoRuns || l.Undone == UndoFails
+}
+
 // Unwritten are the paths of those files, and of the list of modules, that a change to want writes on a host that has
 // was; nil if only the change shows them.
 func (l *Look) Unwritten(was Written, want ipoib.Config) (paths []string) {

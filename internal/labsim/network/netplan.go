@@ -280,7 +280,7 @@ func (r *planReader) clientID(n ast.Node, i *planIface) error {
 func (r *planReader) overrides(n ast.Node, i *planIface) error {
 	i.overrides = map[string]bool{}
 	keys := map[string]func(*ast.MappingValueNode) error{}
-	for _, key := range []string{"use-dns", "use-ntp", "use-hostname", "use-routes"} {
+	for _, key := range []string{"use-dns", "use-ntp", "use-hostname", "use-routes", "use-mtu"} {
 		keys[key] = func(kv *ast.MappingValueNode) error {
 			var on bool
 			err := r.boolean(kv.Value, &on)

@@ -70,7 +70,7 @@ func (i *planIface) networkFile() string {
 			b.WriteString("ClientIdentifier=mac\n")
 		}
 		for _, o := range [][2]string{{"use-dns", "UseDNS"}, {"use-ntp", "UseNTP"}, {"use-hostname", "UseHostname"},
-			{"use-routes", "UseRoutes"}} {
+			{"use-routes", "UseRoutes"}, {"use-mtu", "UseMTU"}} {
 			if on, set := i.overrides[o[0]]; set && !on {
 				b.WriteString(o[1] + "=false\n")
 			}

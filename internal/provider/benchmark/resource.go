@@ -86,8 +86,8 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 	}
 	ctx, cancel := op.Limit(ctx, plan.Timeouts, standardTimeout).Start(ctx)
 	defer cancel()
-	result, missed, ok := measure(ctx, r.Data, plan.asked, d, func(text string) { tflog.Info(ctx, diagnostic.Plain(text)) },
-		diags)
+	result, missed, ok := measure(ctx, r.Data, plan.asked, d,
+		func(text string) { tflog.Info(ctx, diagnostic.Plain(text)) }, diags)
 	if !ok {
 		return
 	}

@@ -110,10 +110,10 @@ func Render(header string, d Device) string {
 }
 
 // leaseOnly takes the address of a lease and nothing else: a gateway or name server of the fabric
-// could cut the host off. The identifier is the port GUID, which RFC 4390 asks for; NetworkManager,
-// for which netplan does not write it, sends that by itself.
+// could cut the host off, and netplan lets networkd take its MTU. The identifier is the port GUID, which RFC 4390 asks
+// for. Of all this netplan 0.106 writes only use-routes for NetworkManager, which sends that identifier by itself.
 const leaseOnly = "      dhcp-identifier: mac\n      dhcp4-overrides:\n        use-routes: false\n" +
-	"        use-dns: false\n        use-ntp: false\n        use-hostname: false\n"
+	"        use-dns: false\n        use-ntp: false\n        use-hostname: false\n        use-mtu: false\n"
 
 // Renderer reads which renderer a file names for all interfaces; empty if none.
 func Renderer(text string) string {
