@@ -379,6 +379,8 @@ func middlewareFindings() []findingCase {
 			fresh(w)
 			w.Run(nas, "ip addr add 10.9.8.7/24 dev ibs4d1 && ip link set dev ibs4d1 up")
 		}},
+		{code: "IP054", at: "dhcp4", says: []string{"is a TrueNAS", "allows DHCP on one interface"},
+			config: wants(nas, map[string]any{"addresses": []any{}, "dhcp4": true}), prepare: drivers},
 		{code: "IP016", says: []string{"pending changes: true"}, config: wants(nas, nil), prepare: func(w *Lab) {
 			drivers(w)
 			w.Run(nas, `midclt call interface.update eno1 '{"ipv4_dhcp": true}'`)
