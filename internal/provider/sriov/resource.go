@@ -58,7 +58,7 @@ func (o object) Place(q ops.Request) managed.Place {
 	return managed.Place{Host: q.Host, ID: cardOf(q).String()}
 }
 
-func (o object) Key(q ops.Request) string { return o.NumberedPortKey(cardOf(q), 0) }
+func (o object) Key(q ops.Request) string { return o.FunctionKey(cardOf(q)) }
 
 func (o object) Ready(_ context.Context, s *step) bool {
 	known := attribute.Known(s.Plan.CardID, s.Plan.Number, s.Config.Allow)

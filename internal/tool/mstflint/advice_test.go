@@ -16,7 +16,7 @@ func TestJudge(t *testing.T) {
 		"Rejected authentication":                                         {Lasting, "maker of this card"},
 		"The component is not signed":                                     {Lasting, "maker of this card"},
 		"The key is not applicable":                                       {Lasting, "maker of this card"},
-		"Unknown error code":                                              {Lasting, "maker of this card"},
+		"Unknown error code":                                              {"", "no words for the reason"},
 		"The firmware image is not secured":                               {Lasting, "maker of this card"},
 		"The firmware image was already updated on flash, pending reset.": {Lasting, "Restart the host"},
 		"The manufacturing base MAC was not listed":                       {Lasting, "for debugging"},
