@@ -94,17 +94,17 @@ type resetFault struct {
 }
 
 // resetMoments are those at which the simulated tool can be disturbed, in their order.
-var resetMoments = []string{"the firmware has not been asked yet", "the driver has the card still",
-	"the driver has left the card", "the PCI link is down", "the driver is not back yet", "the reset has ended"}
+var resetMoments = []string{"before the firmware is asked for the reset", "the driver is still bound",
+	"the driver is unbound", "the PCI link is down", "the driver is not bound again", "the reset has ended"}
 
 var (
-	resetKilled = resetFault{"mstfwreset killed (SIGKILL)", "With `activation = \"least\"` a unit of the host resets the " +
-		"card. Somebody kills it. The apply says that it was killed, and does not restart the host. No apply resets the " +
-		"card again before the host has restarted. The next plan announces that restart, unless the reset had ended. While " +
-		"the PCI link is down nobody can read the flash, so that somebody restarts the host by hand first, as the plan " +
-		"says. No image is lost: the flash was written and verified before.",
+	resetKilled = resetFault{"mstfwreset killed (SIGKILL)", "With `activation = \"least\"` a systemd unit on the host runs " +
+		"mstfwreset. Somebody kills that process. The apply says that it was killed, and does not restart the host. No apply resets the " +
+		"card again before the host has restarted. The next plan announces that restart, unless the reset had ended. If " +
+		"the PCI link is down, the flash cannot be read: the plan is refused, and you must restart the host by hand " +
+		"first. No image is lost: the flash was written and verified before.",
 		[]string{nextApply, nextApply, nextApply, mended, nextApply, nextApply}}
-	resetPowerCut = resetFault{"Power cut of the host during a reset", "The card loads its flash when the host starts. " +
+	resetPowerCut = resetFault{"Power cut of the host during a reset", "The card loads the firmware from its flash when the host starts. " +
 		"The apply says that the host has started anew. The next apply finds the card running what is in flash, and " +
 		"restarts nothing.",
 		[]string{nextApply, nextApply, nextApply, nextApply, nextApply, nextApply}}
@@ -166,7 +166,7 @@ func (f *faultRecord) page() string {
 		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s |\n", cell.step, len(f.cells[cell]), count(n[carriedOn]),
 			count(n[nextApply]), count(n[mended]))
 	}
-	b.WriteString("\nThe cases of a reset that follow are tests of their own, and not counted above.\n")
+	b.WriteString("\nThe next two tables come from tests of their own. They are not among the cases above.\n")
 	for _, r := range resetFaults {
 		b.WriteString(r.section())
 	}

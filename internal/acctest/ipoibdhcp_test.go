@@ -148,7 +148,7 @@ func TestDHCP_refused(t *testing.T) {
 	t.Parallel()
 	w := dhcpHost(t, labsim.StackIfupdown, lease("10.7.0.5/24"))
 	if plan := mustPlan(t, w.ws, dhcpConfig(nil)); len(plan.Diags.Errors().Find("Finding: IP054",
-		"it hands the client identifier to no dhclient")) != 1 {
+		"it passes no client identifier to dhclient")) != 1 {
 		t.Errorf("ifupdown: %s", plan.Diags)
 	}
 	w = dhcpHost(t, labsim.StackNetworkd, lease("10.7.0.5/24"))

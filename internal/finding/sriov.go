@@ -17,7 +17,7 @@ var (
 	VirtualFunctionsInUse = &Rule{Code: "VF003", Severity: NeedsConsent,
 		Title:     "Virtual functions in use would be removed",
 		Attribute: Allow, Consent: "removed_functions",
-		Meaning: "The kernel changes their number only by removing all and making new ones. A guest loses its device, and " +
-			"an interface its addresses, until they are set up again.",
+		Meaning: "The kernel changes their number only by removing all and making new ones. A guest loses its device, an " +
+			"interface its addresses and storage its path, until they are set up again.",
 		WayOut: "Shut the guests down, or take the interfaces down. If losing them is acceptable, write into the resource:"}
 )

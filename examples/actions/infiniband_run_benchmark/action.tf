@@ -19,7 +19,7 @@ resource "infiniband_guids" "intel9" {
   base_mac = "e4:1d:2d:e4:4e:d0"
 }
 
-# It measures again whenever an argument of the interface has changed.
+# It measures again after each apply that updates the interface in place.
 resource "infiniband_ipoib_interface" "intel9" {
   host      = "intel9"
   port_guid = infiniband_guids.intel9.port_guids["1"]

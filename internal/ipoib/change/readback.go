@@ -73,7 +73,7 @@ func waitForLease(ctx context.Context, h host.Host, name string, want ipoib.Conf
 			"first")
 	}
 	return notShownError(fmt.Sprintf("no DHCP server has given %s an address within %s. See whether one serves this "+
-		"partition and knows the port GUID as client identifier", name, limit))
+		"partition and knows its client identifier, which has the port GUID", name, limit))
 }
 
 // modeFile is where the kernel shows the mode, and takes it.

@@ -65,8 +65,12 @@ func (c *checker) routes() {
 		case seen[r.To]:
 			c.add(finding.RouteInvalid.Find("%s: there is another route to %s.", r, r.To))
 		case !near:
-			c.add(finding.RouteInvalid.Find("%s: the gateway is in none of the subnets of the interface, which are %s.", r,
-				ipconf.Join(maskPrefixes(c.d.Config.Addresses))))
+			f := finding.RouteInvalid.Find("%s: the gateway is in none of the subnets of the interface, which are %s.", r,
+				ipconf.Join(maskPrefixes(c.d.Config.Addresses)))
+			if c.d.Config.DHCP4 && r.Via.Is4() {
+				f = finding.RouteInvalid.Find("%s: with dhcp4 the subnet of the gateway is not known. Use a fixed address.", r)
+			}
+			c.add(f)
 		}
 		seen[r.To] = true
 	}

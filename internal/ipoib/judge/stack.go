@@ -187,8 +187,8 @@ func (c *checker) dhcp() {
 	switch {
 	case !c.d.Config.DHCP4:
 	case stack.IsIfupdown():
-		c.add(finding.DHCPUnfit.Find("%s is configured through %s: it hands the client identifier to no dhclient, and ifup "+
-			"waits for a server past the undo of the change.", c.look.Host, stack))
+		c.add(finding.DHCPUnfit.Find("%s is configured through %s: it passes no client identifier to dhclient, and ifup "+
+			"waits longer for a lease than the change may take.", c.look.Host, stack))
 	case stack == ipoib.StackMiddleware:
 		c.add(finding.DHCPUnfit.Find("%s is a TrueNAS: its middleware allows DHCP on one interface, and takes its gateway "+
 			"and name servers for the host.", c.look.Host))

@@ -59,8 +59,8 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1)}}
 	}
 	return map[string]schema.Attribute{
-		"server": host("Key of the host in the provider's `hosts` map that receives."),
-		"client": host("Key of the host that sends; another one than `server`."),
+		"server": host("Key of the host in the provider's `hosts` map that runs the server."),
+		"client": host("Key of the host that runs the client; another one than `server`."),
 		"test": schema.StringAttribute{Required: true, Validators: []validator.String{stringvalidator.OneOf(ops.Names()...)},
 			MarkdownDescription: "`iperf3`: bandwidth of TCP; `tcp_bw`, `tcp_lat`, `udp_lat`: of qperf; `ib_write_bw`, " +
 				"`ib_read_bw`, `ib_send_bw`, `ib_write_lat`, `ib_read_lat`, `ib_send_lat`: of perftest, which measures RDMA " +

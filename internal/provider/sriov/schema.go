@@ -14,14 +14,15 @@ import (
 
 const removedFunctions = "removed_functions"
 
-const description = "The number of virtual functions (SR-IOV) of one card with mlx5_core, ConnectX-4 and later: now, " +
-	"and by a systemd unit at every boot. The card offers them once `SRIOV_EN` and `NUM_OF_VFS` are set with " +
-	"`infiniband_nv_config` and the host has restarted (VF002).\n\nNode and port GUIDs and the link state of a virtual " +
-	"function are left as the driver gives them; set them with `ip link set … vf`. On InfiniBand a function gets a link " +
-	"only with a link state other than `disable`, with GUIDs of its own, and from a subnet manager that knows " +
-	"virtual ports. What is in a network namespace is not seen as used. The unit makes the functions of whatever card " +
-	"is in the slot. Only simulated hosts have shown this; no real card or driver was tried.\n\nDestroying the resource " +
-	"removes all virtual functions of the card, and is refused while one is in use."
+const description = "The number of virtual functions (SR-IOV) of one card with mlx5_core, as ConnectX-4 and later: " +
+	"now, and by a systemd unit at every boot. The card offers them once `SRIOV_EN` and `NUM_OF_VFS` are set with " +
+	"`infiniband_nv_config`, SR-IOV is on in the firmware of the machine, and the host has restarted (VF002).\n\n" +
+	"Node and port GUIDs and the link state of a virtual function are left as the driver gives them; set them with " +
+	"`ip link set … vf`. On InfiniBand its port comes up only with a link state of `auto` or `enable`, with GUIDs of " +
+	"its own, and by a subnet manager that supports virtual ports. An interface moved into a network namespace is not " +
+	"recognised as in use. Unlike an apply, the unit does not check which card is in the slot. Only simulated hosts " +
+	"have shown this; no real card or driver was tried.\n\n" +
+	"Destroying the resource removes all virtual functions of the card, and is refused while one is in use."
 
 var (
 	times = attribute.TimedOperation{
@@ -46,8 +47,8 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 					"new ones.",
 			},
 			finding.Allow: attribute.AllowAttribute(map[string]schema.Attribute{
-				removedFunctions: attribute.ConsentToNames("Consent to remove virtual functions that a guest or an interface " +
-					"uses: their PCI addresses."),
+				removedFunctions: attribute.ConsentToNames("Consent to remove virtual functions that a guest, an interface or " +
+					"storage uses: their PCI addresses."),
 			}),
 			"timeouts": attribute.TimeoutsAttribute(ctx, times, &removal),
 

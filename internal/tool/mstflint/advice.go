@@ -56,8 +56,8 @@ var advices = []struct {
 	{"key is not applicable", Lasting, otherKey}, {"key not applicable", Lasting, otherKey},
 	{"unknown key", Lasting, otherKey},
 	// 4.21 says so of a key (4), a format (8), and of all from 0x17: a security version, a write protection.
-	{"Unknown error code", "", "This release of mstflint has no words for the reason of the firmware: the signature, the " +
-		"format or the version of the image, or a write protection. A newer mstflint names it."},
+	{"Unknown error code", "", "This release of mstflint has no words for the reason of the firmware: the signature, " +
+		"the format or the version of the image, or a write protection. A newer mstflint names it."},
 	{"image is not secured", Lasting, otherKey},
 	{"pending reset", Lasting, "Another image waits for a restart, and the firmware takes no second one. Restart the " +
 		"host, and plan again."},

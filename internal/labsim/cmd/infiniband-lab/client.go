@@ -80,7 +80,7 @@ func running(ctx context.Context) (string, error) {
 	case 1:
 		return dirs[0], nil
 	}
-	return "", fmt.Errorf("several labs run; choose one by -dir DIR before the other arguments: %s", strings.Join(dirs, ", "))
+	return "", fmt.Errorf("several labs run; say which one behind the command, as in \"infiniband-lab evidence -dir DIR\": %s", strings.Join(dirs, ", "))
 }
 
 // ask is what the lab is asked for by a command line.
