@@ -84,7 +84,7 @@ var advices = []struct {
 	// Seen of MFT newer than 4.22 on a ConnectX-4 Lx with 14.14.1100, after the whole image was written.
 	{"MFE_CMDIF", Lasting, "The firmware that runs did not carry out a command of the tool, as old firmware does with " +
 		"new releases of it. Use mstflint 4.22 or older on this host, or burn a version between the two first."},
-	{"MFE_VERIFY_ERROR", Passing, "The flash read back with other bytes than were written. Run the same command again, " +
+	{"MFE_VERIFY_ERROR", "", "The flash read back with other bytes than were written. Run the same command again, " +
 		"once. After a second time no retry helps: the flash fails, and the card has to be replaced."},
 	{BootAddress, "", "Switch the machine off and on. A restart may not load the new firmware."},
 	// Seen of a tool beside another one (4.21 and 4.31).

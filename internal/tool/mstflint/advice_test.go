@@ -31,7 +31,7 @@ func TestJudge(t *testing.T) {
 		"Failed to invalidate old fw signature: Flash write of 4 bytes to address physical 0x0 failed: MFE_CMDIF_TIMEOUT_ERR": {
 			Lasting, "4.22 or older"},
 		"Flash write failed: Flash write of 256 bytes to address physical 0x40 failed: MFE_VERIFY_ERROR": {
-			Passing, "After a second time no retry helps"},
+			"", "After a second time no retry helps"},
 		"Host storage is in use":                                            {Passing, "serves the storage"},
 		"The image does not support the device's flash type":                {Lasting, "newer than the image"},
 		"Failed to lock flash semaphore":                                    {Passing, "run the same command again"},
