@@ -83,12 +83,13 @@ func TestVirtualFunctions_life(t *testing.T) {
 	}
 	emptyPlan(t, lost, w.vfs(3, nil))
 	mustApply(t, lost, Config{})
-	if got := w.numberOfVFs(); got != "0" || strings.Contains(w.Run(labs.Intel9, "ls /etc/systemd/system"), "infiniband-vfs") {
+	// A guest may use the functions: they stay until the next restart.
+	if got := w.numberOfVFs(); got != "3" || strings.Contains(w.Run(labs.Intel9, "ls /etc/systemd/system"), "infiniband-vfs") {
 		t.Errorf("after the destroy the card has %s functions", got)
 	}
 }
 
-// Functions in use go only with a consent that names them, and with no destroy.
+// Functions in use go only with a consent that names them. A destroy leaves them to those who use them.
 func TestVirtualFunctions_in_use(t *testing.T) {
 	t.Parallel()
 	w := startLaterCard(t)
@@ -103,14 +104,68 @@ func TestVirtualFunctions_in_use(t *testing.T) {
 		len(refused.Find("VF003", "the interface v1 of 0000:01:00.3 is in use")) != 1 {
 		t.Errorf("another number: %s", refused)
 	}
-	if said := mustPlan(t, w.ws, Config{}).Diags.Errors(); len(said.Find("VF003", "destroy again")) != 2 {
-		t.Errorf("a destroy: %s", said)
-	}
 	if got := w.numberOfVFs(); got != "2" {
 		t.Fatalf("the card has %s functions", got)
 	}
 	mustApply(t, w.ws, w.vfs(3, Allow("removed_functions", []any{"0000:01:00.2", "0000:01:00.3"})))
 	if got := w.numberOfVFs(); got != "3" {
 		t.Errorf("with the consent the card has %s functions", got)
+	}
+	mustApply(t, w.ws, Config{})
+	if got := w.numberOfVFs(); got != "3" {
+		t.Errorf("after the destroy the card has %s functions", got)
+	}
+}
+
+// A unit in the slot that the card has left would make functions of whatever card comes there.
+func TestVirtualFunctions_card_moved(t *testing.T) {
+	t.Parallel()
+	w := startLaterCard(t)
+	w.OfferVirtualFunctions(labs.Intel9, 8)
+	at := func(pci string) Config {
+		return append(adoption(labs.Intel9, pci), Resource{Type: "infiniband_virtual_functions", Name: "it",
+			Attrs: map[string]any{"card_id": To("infiniband_card.it", "id"), "number": 2}},
+			Resource{Type: "infiniband_port", Name: "it",
+				Attrs: map[string]any{"card_id": To("infiniband_card.it", "id"), "port": 1}})
+	}
+	mustApply(t, w.ws, at("0000:01:00.0"))
+	renumber(t, w.Lab, labs.Intel9)
+	mustApply(t, w.ws, at("0000:02:00.0"))
+	emptyPlan(t, w.ws, at("0000:02:00.0"))
+	units := w.Run(labs.Intel9, "ls /etc/systemd/system")
+	for _, kind := range []string{"vfs", "port"} {
+		if !strings.Contains(units, "infiniband-"+kind+"-0000:02:00.0") || strings.Contains(units, "infiniband-"+kind+"-0000:01:00.0") {
+			t.Errorf("after the move the host has the units %s", units)
+		}
+	}
+}
+
+// Settings that bring the functions come in the same apply, and adopt writes the card and not its functions.
+func TestVirtualFunctions_with_settings(t *testing.T) {
+	t.Parallel()
+	w := startLaterCard(t)
+	id := labs.Intel9 + "/" + w.PCI(labs.Intel9)
+	settings := Config{Resource{Type: "infiniband_nv_config", Name: "it", Attrs: map[string]any{"card_id": id,
+		"settings": map[string]any{"SRIOV_EN": "True", "NUM_OF_VFS": "4"}, "activation": "reboot"}}}
+	vfs := w.vfs(2, nil)
+	vfs[0].After = []string{"infiniband_nv_config.it"}
+	mustApply(t, w.ws, append(settings, vfs...))
+	if got := w.numberOfVFs(); got != "2" {
+		t.Errorf("the card has %s functions", got)
+	}
+	emptyPlan(t, w.ws, append(settings, vfs...))
+}
+
+// adopt writes the number of virtual functions, and no function as a card.
+func TestAdopt_virtual_functions(t *testing.T) {
+	t.Parallel()
+	w := startLaterCard(t)
+	w.OfferVirtualFunctions(labs.Intel9, 8)
+	mustApply(t, w.ws, w.vfs(2, nil))
+	o := newFolder(t, buildProvider(t))
+	o.adopts(w.Lab)
+	if text := o.text("cards.tf"); !strings.Contains(text, `resource "infiniband_virtual_functions" "intel9"`) ||
+		strings.Contains(text, "01:00.2") {
+		t.Errorf("adopt writes\n%s", text)
 	}
 }

@@ -130,7 +130,7 @@ sriov: changes finding ib inventory managed platform hosts safety shellcmd tool
 port: changes fact ib managed finding safety shellcmd host tool inventory hosts platform poll
 benchmark: finding shellcmd host tool inventory hosts platform connectivity fabric poll
 provider: atomicfile explain download ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity rdma benchmark nodenames port sriov memo managed provider +framework
-provider/adoption: finding ib inventory ipoib opensm platform port provider/attribute provider/diagnostic provider/session +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os -os/exec
+provider/adoption: finding ib inventory ipoib opensm platform port sriov provider/attribute provider/diagnostic provider/session +github.com/hashicorp/hcl/v2 +github.com/zclconf/go-cty +framework -os -os/exec
 provider/diagnostic: explain host inventory platform finding safety +framework
 provider/attribute: finding ib poll provider/diagnostic +framework
 provider/planned: fact fwimage ib inventory safety provider/attribute provider/diagnostic +framework

@@ -144,7 +144,7 @@ func TestList_examples(t *testing.T) {
 		want = append(want, kind)
 	}
 	slices.Sort(want)
-	if !slices.Equal(kinds, want) || len(kinds) != 7 {
+	if !slices.Equal(kinds, want) || len(kinds) != 8 {
 		t.Errorf("examples of %v, list resources %v", kinds, want)
 	}
 }

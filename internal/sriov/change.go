@@ -26,7 +26,7 @@ read -r now <"$file" || exit 3
 if [ "$now" != 0 ]; then
   echo 0 >"$file" || exit 4
 fi
-[ "$2" = 0 ] || echo "$2" >"$file"
+echo "$2" >"$file"
 `
 
 // setTimeout is for drivers that take a second or more for each function.
@@ -39,7 +39,7 @@ func set(q Request, number int) shellcmd.Command {
 
 // Apply makes the card what q says, now and at boot. It is safe to repeat. What blocks is *safety.RefusedError.
 func Apply(ctx context.Context, h *hosts.Host, l Look, q Request) (Result, error) {
-	if err := safety.Refusal("set virtual functions of "+q.Name(), Check(l, q)); err != nil {
+	if err := safety.Refusal("set virtual functions of "+q.Name(), Check(l, q, false)); err != nil {
 		return Result{}, err
 	}
 	if len(l.Differences(q)) == 0 {
@@ -55,8 +55,7 @@ func Apply(ctx context.Context, h *hosts.Host, l Look, q Request) (Result, error
 		r.Changed = true
 		if len(l.Functions) != q.Number {
 			if _, err = h.Run(ctx, set(q, q.Number)); err != nil {
-				return r, fmt.Errorf("the driver did not take %d virtual functions. The kernel log of %s says why: %w",
-					q.Number, q.Host, err)
+				return r, fmt.Errorf("setting %d virtual functions: %w", q.Number, err)
 			}
 		}
 		h.Invalidate()
@@ -95,24 +94,23 @@ func keepEdited(ctx context.Context, h *hosts.Host, l Look) ([]string, error) {
 	return []string{said}, nil
 }
 
-// Remove takes all virtual functions away, and what makes them at boot.
+// Remove takes away what makes virtual functions at boot. Those that are there stay: a guest may use them.
 func Remove(ctx context.Context, h *hosts.Host, l Look, q Request) (Result, error) {
-	note := changes.Change{What: changes.VFs, Object: q.Card.String(), From: words(len(l.Functions), l.Boot), To: "0"}
+	if !l.Stored {
+		return Result{}, nil
+	}
+	note := changes.Change{What: changes.VFs, Object: q.Card.String(), From: words(len(l.Functions), l.Boot),
+		To: words(len(l.Functions), 0)}
 	return managed.Noted(ctx, h, note, func(ctx context.Context) (r Result, err error) {
-		if l.Stored {
-			if r.Left, err = keepEdited(ctx, h, l); err != nil {
-				return r, err
-			}
-			for _, cmd := range []shellcmd.Command{systemctl.Disable(UnitName(q.Card)), coreutils.RemoveFile(unitPath(q.Card)),
-				systemctl.DaemonReload()} {
-				if _, err = h.Run(ctx, cmd); err != nil {
-					return r, fmt.Errorf("removing %s: %w", UnitName(q.Card), err)
-				}
+		if r.Left, err = keepEdited(ctx, h, l); err != nil {
+			return r, err
+		}
+		for _, cmd := range []shellcmd.Command{systemctl.Disable(UnitName(q.Card)), coreutils.RemoveFile(unitPath(q.Card)),
+			systemctl.DaemonReload()} {
+			if _, err = h.Run(ctx, cmd); err != nil {
+				return r, fmt.Errorf("removing %s: %w", UnitName(q.Card), err)
 			}
 		}
-		if len(l.Functions) > 0 {
-			_, err = h.Run(ctx, set(q, 0))
-		}
-		return r, err
+		return r, nil
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
-// Check gives the findings on an apply of q.
-func Check(l Look, q Request) []finding.Finding {
+// Check gives the findings on an apply of q. A card may offer another number after a restart that comes before it.
+func Check(l Look, q Request, restarts bool) []finding.Finding {
 	plat, err := platform.Of(l.snap)
 	switch {
 	case err != nil:
@@ -31,7 +31,7 @@ func Check(l Look, q Request) []finding.Finding {
 	for _, e := range l.edits {
 		all = append(all, finding.FileEdited.Find("%s", e.Evidence(l.snap.Host)))
 	}
-	if l.Card && l.Most < q.Number {
+	if l.Card && l.Most < q.Number && !restarts {
 		all = append(all, finding.VirtualFunctionsTooMany.Find("%s offers %d virtual functions, and %d are asked for.",
 			q.Name(), l.Most, q.Number))
 	}
@@ -54,17 +54,6 @@ func (l Look) users(q Request) (all []finding.Finding) {
 			f = f.AsGranted("A virtual function in use is removed, as allowed")
 		}
 		all = append(all, f)
-	}
-	return all
-}
-
-// CheckRemoval refuses a destroy that takes functions in use away. A destroy has no configuration, and so no consent.
-func CheckRemoval(l Look, q Request) []finding.Finding {
-	q.Consent = nil
-	all := l.users(q)
-	for i := range all {
-		all[i].Severity, all[i].Consent, all[i].Attribute = finding.Refuse, "", ""
-		all[i].WayOut = "Shut the guests down, or take the interfaces down, and destroy again."
 	}
 	return all
 }

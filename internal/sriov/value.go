@@ -33,8 +33,9 @@ func wantsPath(pci ib.PCIAddress) string {
 	return "/etc/systemd/system/multi-user.target.wants/" + UnitName(pci)
 }
 
-// unit is the text of the service. The driver may come later than the service. The kernel takes the number that a card
-// has already, and no other but from 0 (sriov_numvfs_store of drivers/pci/iov.c): no boot removes functions.
+// unit is the text of the service. The driver may come later than the service; an empty slot has nothing to
+// wait for. The kernel takes the number that a card has already, and no other but from 0 (sriov_numvfs_store of
+// drivers/pci/iov.c): no boot removes functions.
 func unit(pci ib.PCIAddress, number int) string {
 	return platform.OwnedHeader("infiniband_virtual_functions") + fmt.Sprintf(`[Unit]
 Description=Make virtual functions of %[2]s as Terraform configured it
@@ -45,7 +46,7 @@ Before=libvirtd.service virtqemud.service pve-guests.service
 Type=oneshot
 RemainAfterExit=yes
 TimeoutStartSec=90
-ExecStart=/bin/sh -c 'until [ -e %[1]s/driver ]; do sleep 1; done; echo %[3]d >%[1]s/sriov_numvfs'
+ExecStart=/bin/sh -c 'cd %[1]s || exit 0; until [ -e driver ]; do sleep 1; done; echo %[3]d >sriov_numvfs'
 
 [Install]
 WantedBy=multi-user.target

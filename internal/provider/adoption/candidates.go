@@ -14,6 +14,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/port"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/sriov"
 )
 
 // drifted is said of what this provider has set up before.
@@ -26,6 +27,9 @@ func candidates(host string, s *inventory.Snapshot) []*Object {
 	var out []*Object
 	cards := map[string]*Object{}
 	for i := range s.Cards {
+		if s.Cards[i].Virtual {
+			continue // infiniband_virtual_functions has them
+		}
 		out = append(out, ofCard(host, s, &s.Cards[i], cards)...)
 	}
 	seen := map[[2]string]bool{} // two cards may have one GUID in flash
@@ -146,7 +150,7 @@ func observe(s *inventory.Snapshot, n *inventory.Netdev) *found.Look {
 func ofCard(host string, s *inventory.Snapshot, c *inventory.Card, cards map[string]*Object) []*Object {
 	ref := attribute.CardRef{Host: host, PCI: c.PCI}
 	name := identifier(host)
-	if len(s.Cards) > 1 {
+	if slices.ContainsFunc(s.Cards, func(o inventory.Card) bool { return !o.Virtual && o.PCI != c.PCI }) {
 		name += "_" + strings.NewReplacer(":", "_", ".", "_").Replace(strings.TrimPrefix(c.PCI.String(), "0000:"))
 	}
 	card := &Object{Type: cardType, Name: name, Host: host,
@@ -157,6 +161,9 @@ func ofCard(host string, s *inventory.Snapshot, c *inventory.Card, cards map[str
 		out = append(out, &Object{Type: kind, Name: name, Host: host, ID: ref.String(), card: card})
 	}
 	out[len(out)-1].beside = rulesOfTypes(s)
+	if sriov.Find(s, c.PCI).Stored {
+		out = append(out, &Object{Type: vfsType, Name: name, Host: host, ID: ref.String(), card: card, otherwise: drifted})
+	}
 	for _, number := range portNumbers {
 		stored := port.Observe(s, c.PCI, number).Stored
 		if p, there := c.Port(number); stored || there && p.LinkLayer == "InfiniBand" {

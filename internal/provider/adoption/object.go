@@ -22,6 +22,7 @@ const (
 	guidsType    = "infiniband_guids"
 	linkType     = "infiniband_link_type"
 	portType     = "infiniband_port"
+	vfsType      = "infiniband_virtual_functions"
 	smType       = "infiniband_opensm"
 	ipoibType    = "infiniband_ipoib_interface"
 )
@@ -173,6 +174,7 @@ var kinds = map[string]kind{
 		{"card_id", "port", "enabled", "speeds", "widths"}, {"card_id", "port", "enabled", "speeds"},
 		{"card_id", "port", "enabled", "widths"}, {"card_id", "port", "enabled"},
 	}, usual: map[string]string{"enabled": "true"}},
+	vfsType: {file: "cards.tf", forms: [][]string{{"card_id", "number"}}},
 	smType: {file: "fabric.tf", forms: [][]string{{
 		"host", "port_guid", "priority", "subnet_prefix", "routing_engine", "log_level", "log_max_size",
 		"sminfo_polling_timeout", "polling_retry_number", "partitions",
@@ -330,4 +332,4 @@ func (p *Problem) String() string { return strings.TrimSpace(p.Summary + "\n\n" 
 type wait struct{ why, until, meanwhile string }
 
 // order has the types of what can be adopted, in the order of their dependencies.
-var order = []string{cardType, firmwareType, guidsType, linkType, portType, smType, ipoibType}
+var order = []string{cardType, firmwareType, guidsType, linkType, vfsType, portType, smType, ipoibType}

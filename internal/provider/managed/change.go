@@ -54,6 +54,7 @@ func (r *Resource[M, Q, L, S]) apply(ctx context.Context, c session.Change) {
 			if kept, known = r.object.Remember(s.Plan, s.Ask, done.Look, kept); known {
 				c.NoteSeen(ctx, kept)
 			}
+			applyErr = r.leaveSlot(ctx, h, s)
 		}
 		if stays != "" {
 			applyErr = c.Leaves(applyErr, stays, at.ID)
@@ -76,6 +77,28 @@ func (r *Resource[M, Q, L, S]) apply(ctx context.Context, c session.Change) {
 		return
 	}
 	c.Confirm(ctx, what, &plan)
+}
+
+// leaveSlot removes what an object has left for the slot that its card was in, unless another one has it by now.
+func (r *Resource[M, Q, L, S]) leaveSlot(ctx context.Context, h *hosts.Host, s *Step[M, Q, L]) error {
+	if !r.kind.BySlot || !s.Exists {
+		return nil
+	}
+	was, err := r.object.Request(ctx, s.State, new(M))
+	if err != nil {
+		return err
+	}
+	from, at := r.object.Place(was), r.object.Place(s.Ask)
+	if from == at || from.Host != at.Host || r.Left(r.kind.Removed, r.object.Key(was), from.ID, s.Diags) {
+		return nil
+	}
+	snap, err := h.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	title, notes, err := r.object.Remove(ctx, h, was, r.object.Find(snap, &was), s.State)
+	diagnostic.AddNotes(s.Diags, title+" "+from.ID, notes)
+	return err
 }
 
 // write changes the host of an object alone, and when it is its turn.

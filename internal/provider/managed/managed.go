@@ -45,6 +45,9 @@ type Kind struct {
 	// Stores has an apply store what was read back without a comparison with the plan: the host
 	// spells it in its own way, and Apply has compared it.
 	Stores bool
+	// BySlot says that what an object leaves on its host is named after the slot of its card. A card that has moved
+	// takes it along.
+	BySlot bool
 }
 
 // Place is where one object is.

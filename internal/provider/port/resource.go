@@ -36,8 +36,8 @@ var kind = managed.Kind{
 			return id(ref, number), err
 		},
 	},
-	Timeout: standardTimeout,
-	Live:    []string{"port_guid", "state", "physical_state", "rate", "lid", "sm_lid", "change"},
+	Timeout: standardTimeout, BySlot: true,
+	Live: []string{"port_guid", "state", "physical_state", "rate", "lid", "sm_lid", "change"},
 }
 
 type step = managed.Step[model, ops.Request, ops.Observation]

@@ -24,8 +24,8 @@ import (
 const standardTimeout = 10 * time.Minute
 
 var kind = managed.Kind{
-	Name: "infiniband_virtual_functions", Thing: "virtual functions of card", Change: "set", Remove: "remove",
-	Removed: "virtual functions of card", HostIn: "card_id",
+	Name: "infiniband_virtual_functions", Thing: "virtual functions of card", Change: "set", Remove: "forget",
+	Removed: "unit of the virtual functions of card", HostIn: "card_id",
 	By: session.Name{
 		Parts: session.PlaceParts[:2:2], From: []string{"id"},
 		Canonical: func(text string) (string, error) {
@@ -33,7 +33,7 @@ var kind = managed.Kind{
 			return ref.String(), err
 		},
 	},
-	Timeout: standardTimeout, Live: []string{"most", "functions"},
+	Timeout: standardTimeout, Live: []string{"most", "functions"}, BySlot: true,
 }
 
 type step = managed.Step[model, ops.Request, ops.Look]
@@ -88,12 +88,17 @@ func (o object) Plan(_ context.Context, s *step) (held bool) {
 }
 
 func (o object) Foresee(_ context.Context, s *step, first ops.Look, _ ops.Seen) {
-	if !s.Exists && first.Card {
+	switch {
+	case s.Exists && s.State.Number.Equal(s.Plan.Number) && s.State.CardID.Equal(s.Plan.CardID):
+		s.Plan.Most, s.Plan.Functions = s.State.Most, s.State.Functions // only the unit is made anew
+	case !s.Exists && first.Card:
 		s.Plan.Most = types.Int64Value(int64(first.Most))
 	}
 }
 
-func (o object) Check(_ context.Context, s *step) []finding.Finding { return ops.Check(s.Found, s.Ask) }
+func (o object) Check(_ context.Context, s *step) []finding.Finding {
+	return ops.Check(s.Found, s.Ask, s.Planning && o.Planned.Card(cardOf(s.Ask)).Restarts)
+}
 
 func (o object) Remember(_ *model, _ ops.Request, l ops.Look, _ ops.Seen) (ops.Seen, bool) {
 	return l.Seen(), true
@@ -117,19 +122,17 @@ func (o object) Fill(_ context.Context, m *model, q ops.Request, l ops.Look, _ o
 }
 
 func (o object) WarnRemoval(_ context.Context, m *model, diags *diag.Diagnostics) {
-	diags.AddWarning("The destroy removes all virtual functions of card "+m.ID.ValueString(),
-		"Guests cannot be given one any more. Also those go that were there before this resource.")
+	diagnostic.AddForgotten(diags, "virtual functions of card", m.ID.ValueString(),
+		"The functions stay until the host restarts. The unit that makes them at boot is removed.")
 }
 
-func (o object) Ours(_ ops.Request, l ops.Look) bool { return l.Stored || len(l.Functions) > 0 }
+func (o object) Ours(_ ops.Request, l ops.Look) bool { return l.Stored }
 
-func (o object) CheckRemoval(q ops.Request, l ops.Look) []finding.Finding {
-	return ops.CheckRemoval(l, q)
-}
+// CheckRemoval has nothing against a destroy: it takes no function from anybody.
+func (o object) CheckRemoval(ops.Request, ops.Look) []finding.Finding { return nil }
 
-func (o object) SinceRemoval(q ops.Request, l ops.Look, _ *ops.Seen) []finding.Finding {
-	return ops.CheckRemoval(l, q)
-}
+// SinceRemoval keeps a unit that somebody has written into, as Remove says.
+func (o object) SinceRemoval(ops.Request, ops.Look, *ops.Seen) []finding.Finding { return nil }
 
 func (o object) Remove(ctx context.Context, h *hosts.Host, q ops.Request, l ops.Look,
 	_ *model) (title string, notes []string, err error) {

@@ -22,7 +22,7 @@ const description = "The number of virtual functions (SR-IOV) of one card with m
 	"its own, and by a subnet manager that supports virtual ports. An interface moved into a network namespace is not " +
 	"recognised as in use. Unlike an apply, the unit does not check which card is in the slot. Only simulated hosts " +
 	"have shown this; no real card or driver was tried.\n\n" +
-	"Destroying the resource removes all virtual functions of the card, and is refused while one is in use."
+	"Destroying the resource removes the unit. The functions stay until the host restarts."
 
 var (
 	times = attribute.TimedOperation{
@@ -30,7 +30,7 @@ var (
 		AtEnd: "After that time the apply fails; what was stored by then stays, and the next apply does the rest.",
 	}
 	removal = attribute.TimedOperation{
-		Standard: standardTimeout, Covers: "the removal of functions and unit, with the wait for other changes of the host",
+		Standard: standardTimeout, Covers: "the removal of the unit, with the wait for other changes of the host",
 		AtEnd: "After that time the destroy fails, and the resource stays in the state.",
 	}
 )
