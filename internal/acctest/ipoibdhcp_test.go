@@ -72,7 +72,13 @@ func TestDHCP(t *testing.T) {
 			w.importedDHCP(cfg)
 			w.dhcpDrift(cfg)
 
+			// The plan shows the lease. It is nothing new where somebody switches DHCP off after that.
 			fixed := dhcpConfig(map[string]any{"dhcp4": nil, "addresses": []any{"10.7.0.20/24"}})
+			plan := cleanPlan(t, w.ws, fixed)
+			w.switchOff()
+			if diags, err := w.ws.Apply(t.Context(), plan); err != nil || len(diags.Find("10.7.0.6/24")) != 0 {
+				t.Errorf("apply: %v\n%s", err, diags)
+			}
 			mustApply(t, w.ws, fixed)
 			if got := w.Run(theHost, "ip -4 -o addr show dev "+w.name()); !strings.Contains(got, "10.7.0.20") ||
 				strings.Contains(got, "10.7.0.6") {
@@ -100,6 +106,17 @@ func (w *stackLab) importedDHCP(cfg Config) {
 
 // dhcpDrift: DHCP that somebody switches off in our file is in the plan, and an apply mends it.
 func (w *stackLab) dhcpDrift(cfg Config) {
+	w.switchOff()
+	plan := cleanPlan(w.t, w.ws, cfg)
+	if plan.Actions()[ipoibAddress] != Update {
+		w.t.Errorf("DHCP that is off at boot: the plan is %v", plan.Actions())
+	}
+	mustApply(w.t, w.ws, cfg)
+	emptyPlan(w.t, w.ws, cfg)
+}
+
+// switchOff takes DHCP out of our file. The interface keeps its lease.
+func (w *stackLab) switchOff() {
 	off := map[labsim.Stack]string{labsim.StackNetworkd: "s|DHCP=ipv4|DHCP=no|",
 		labsim.StackNetworkManager: "s|method=auto|method=disabled|"}[w.stack]
 	file := w.file()
@@ -107,12 +124,6 @@ func (w *stackLab) dhcpDrift(cfg Config) {
 		off = "s|dhcp4: true|dhcp4: false|"
 	}
 	w.Run(theHost, "t=$(sed '"+off+"' "+file+`) && printf '%s\n' "$t" >`+file)
-	plan := cleanPlan(w.t, w.ws, cfg)
-	if plan.Actions()[ipoibAddress] != Update {
-		w.t.Errorf("DHCP that is off at boot: the plan is %v", plan.Actions())
-	}
-	mustApply(w.t, w.ws, cfg)
-	emptyPlan(w.t, w.ws, cfg)
 }
 
 // TestDHCP_no_server: without a lease the apply fails, says so, and leaves the interface as it was.

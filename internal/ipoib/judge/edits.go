@@ -62,8 +62,8 @@ func CheckSeen(l *found.Look, before found.Seen, d ipoib.Request) []finding.Find
 	}
 	// Not its mode and MTU: a restart gives it those of the driver, a datagram interface
 	// follows its broadcast group, and NetworkManager puts back what it found when the link
-	// goes down. Nothing is lost with them.
-	note("the interface has", ipoib.Config{Addresses: l.Live.Addresses})
+	// goes down. A lease may be another one at any time. Nothing is lost with them.
+	note("the interface has", ipoib.Config{Addresses: ipconf.Without(l.Live.Addresses, l.Live.Leased)})
 	if l.Persisted.Found {
 		note("its definition in "+strings.Join(l.Persisted.Sources, " and ")+" has", l.Persisted.Config)
 	}

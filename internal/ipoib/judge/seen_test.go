@@ -2,6 +2,7 @@ package judge
 
 import (
 	"encoding/json"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -26,6 +27,11 @@ func TestCheckSeen(t *testing.T) {
 			n.Mode, n.MTU, n.Addresses = mode, mtu, ipoibtest.Prefixes(addresses...)
 		}
 	}
+	leased := func(address string) func(*inventory.Snapshot) {
+		return func(s *inventory.Snapshot) {
+			s.Netdevs[1].Dynamic = map[netip.Prefix]bool{netip.MustParsePrefix(address): true}
+		}
+	}
 	in := func(from, to string) func(*inventory.Snapshot) {
 		return func(s *inventory.Snapshot) {
 			s.Files[own.Path] = inventory.File{Content: strings.Replace(s.Files[own.Path].Content, from, to, 1)}
@@ -48,6 +54,7 @@ func TestCheckSeen(t *testing.T) {
 		"address that the plan shows":      {before: edits{set("connected", 65520, "172.16.0.20/24", "10.9.9.9/24")}},
 		"address that is asked for":        {then: edits{set("connected", 65520, "172.16.0.30/24")}},
 		"address of the kernel":            {then: edits{set("connected", 65520, "172.16.0.20/24", "fe80::1/64")}},
+		"lease":                            {then: edits{set("connected", 65520, "172.16.0.20/24", "10.7.0.64/24"), leased("10.7.0.64/24")}},
 		"MTU that NetworkManager put back": {then: edits{set("connected", 4000, "172.16.0.20/24")}},
 		"mode and MTU of the driver":       {then: edits{set("datagram", 2044)}},
 		"address in our file": {then: edits{in("172.16.0.20/24", "10.3.3.3/24")},
