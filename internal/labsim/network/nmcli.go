@@ -185,7 +185,7 @@ func (s *State) checkpointCreate(p *labsim.Proc, device, timeout, flags string) 
 
 func (s *State) profileFiles() map[string]string {
 	all := map[string]string{}
-	for _, file := range s.m.FS.Glob(nmDir + "/*") {
+	for _, file := range append(s.m.FS.Glob(nmRunDir+"/*"), s.m.FS.Glob(nmDir+"/*")...) {
 		all[file] = s.m.FS.Text(file)
 	}
 	return all
