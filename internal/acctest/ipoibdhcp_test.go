@@ -168,3 +168,46 @@ func TestDHCP_refused(t *testing.T) {
 		t.Errorf("both: %s", plan.Diags)
 	}
 }
+
+// TestDHCP_overlap: a lease is judged as a fixed address is. That of an apply is undone, and a later one is named by
+// every plan and blocks none.
+func TestDHCP_overlap(t *testing.T) {
+	t.Parallel()
+	for _, stack := range dhcpStacks {
+		t.Run(string(stack), func(t *testing.T) {
+			t.Parallel()
+			w := dhcpHost(t, stack, lease("192.0.2.5/28"))
+			fixed := dhcpConfig(map[string]any{"dhcp4": nil, "addresses": []any{"10.7.0.20/24"}})
+			mustApply(t, w.ws, fixed)
+			diags, err := w.ws.Apply(t.Context(), cleanPlan(t, w.ws, dhcpConfig(nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(diags.Errors().Find("The former configuration was restored", "IP013: The DHCP lease 192.0.2.5/28 overlaps "+
+				"192.0.2.20/24 of eno1 on "+theHost)) != 1 {
+				t.Errorf("the apply says: %s", diags)
+			}
+			if got := w.Run(theHost, "ip -4 -o addr show dev "+w.name()); !strings.Contains(got, "10.7.0.20") ||
+				strings.Contains(got, "192.0.2") {
+				t.Errorf("after the undo: %s", got)
+			}
+			emptyPlan(t, w.ws, fixed)
+
+			w.ServeDHCP(lease("10.7.0.5/24"))
+			cfg := dhcpConfig(nil)
+			mustApply(t, w.ws, cfg)
+			w.ServeDHCP(lease("192.0.2.5/28"))
+			w.Reboot(theHost)
+			mustApply(t, w.ws, cfg) // takes the address into the state
+			plan := emptyPlan(t, w.ws, cfg)
+			if len(plan.Diags.Warnings().Find("Finding: IP013", "The DHCP lease 192.0.2.5/28 overlaps 192.0.2.20/24 of eno1",
+				"the DHCP server of the fabric")) != 1 {
+				t.Errorf("a later lease: %s", plan.Diags)
+			}
+			mustApply(t, w.ws, fixed)
+			if plan = emptyPlan(t, w.ws, fixed); len(plan.Diags.Find("IP013")) != 0 {
+				t.Errorf("a fixed address: %s", plan.Diags)
+			}
+		})
+	}
+}

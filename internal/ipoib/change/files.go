@@ -79,7 +79,7 @@ func (k fileStack) apply(ctx context.Context, c *change) error {
 		if err := waitFor(ctx, h, c.t.Name, want, c.o); err != nil {
 			return err
 		}
-		return waitForLease(ctx, h, c.t.Name, want, c.o)
+		return c.waitForLease(ctx, h, want)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/judge"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
@@ -53,20 +54,25 @@ func withoutLease(now found.Live, want ipoib.Config) found.Live {
 	return now
 }
 
-// waitForLease waits until DHCP has given an address, where that is asked for. No server may answer:
-// then the change is undone, and the interface has again what it had.
-func waitForLease(ctx context.Context, h host.Host, name string, want ipoib.Config, o Options) error {
+// waitForLease waits until DHCP has given an address, where that is asked for. No server may answer, or one gives an
+// address that a configuration could not have: then the change is undone, and the interface has again what it had.
+func (c *change) waitForLease(ctx context.Context, h host.Host, want ipoib.Config) error {
 	if !want.DHCP4 {
 		return nil
 	}
 	var last found.Live
-	limit := max(o.SettleTimeout, o.ConfirmTimeout/3)
-	err := within(ctx, limit, o.Poll, func(ctx context.Context) (_ bool, err error) {
+	name, limit := c.t.Name, max(c.o.SettleTimeout, c.o.ConfirmTimeout/3)
+	err := within(ctx, limit, c.o.Poll, func(ctx context.Context) (_ bool, err error) {
 		last, err = readLive(ctx, h, name)
 		return len(last.Leased) > 0, err
 	})
 	switch {
-	case err == nil || last.Mode == "":
+	case err == nil:
+		if all := judge.CheckLease(c.look, c.d, last.Leased); len(all) > 0 {
+			return notShownError(all[0].Rule.Code + ": " + all[0].Evidence + " " + all[0].WayOut)
+		}
+		return nil
+	case last.Mode == "":
 		return err
 	case !last.Carrier:
 		return notShownError(name + " has no carrier, so no DHCP server can answer. A subnet manager must serve the port " +

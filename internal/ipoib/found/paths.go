@@ -109,6 +109,7 @@ type OtherAddress struct {
 	Interface string
 	Address   netip.Prefix
 	IB        bool
+	Leased    bool // by DHCP
 	ref       ipoib.Ref
 }
 
@@ -126,7 +127,7 @@ func (l *Look) OtherAddresses() (all []OtherAddress) {
 		}
 		for _, a := range n.Addresses {
 			if !a.Addr().IsLoopback() && !a.Addr().IsLinkLocalUnicast() {
-				all = append(all, OtherAddress{n.Name, a, n.IB, ref})
+				all = append(all, OtherAddress{n.Name, a, n.IB, n.Dynamic[a], ref})
 			}
 		}
 	}

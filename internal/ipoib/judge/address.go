@@ -32,18 +32,43 @@ func CheckAddresses(d ipoib.Request, overlap, same []Neighbour) []finding.Findin
 	return found
 }
 
-// overlap compares the subnets with those of the host's other interfaces. carrier is
+// overlap compares the subnets of addresses with those of the host's other interfaces. carrier is
 // the interface that becomes ours with the GUID that this plan writes.
-func (c *checker) overlap(carrier string, leaving []ipoib.Ref) {
+func (c *checker) overlap(addresses []netip.Prefix, carrier string, leaving []ipoib.Ref) (all []finding.Finding) {
 	others := slices.DeleteFunc(c.look.OtherAddresses(), func(o found.OtherAddress) bool {
 		return o.Interface == carrier || c.mayBeOurs(o.Interface) || c.gave(o)
 	})
-	for _, p := range c.d.Config.Addresses {
+	for _, p := range addresses {
 		for _, o := range others {
 			if o.Address.Overlaps(p) {
-				c.add(c.overlapping(p, o, leaving))
+				all = append(all, c.overlapping(p, o, leaving))
 			}
 		}
+	}
+	return all
+}
+
+// CheckLease gives the findings against addresses that DHCP has given to the interface: those against fixed ones.
+func CheckLease(l *found.Look, d ipoib.Request, leased []netip.Prefix) []finding.Finding {
+	all := (&checker{look: l, d: d}).overlap(leased, "", nil)
+	for i, f := range all {
+		f.Evidence = "The DHCP lease " + f.Evidence
+		all[i] = f.At("dhcp4").WithWayOut("Have the DHCP server of the fabric give addresses of a subnet that no other " +
+			"interface has, or use a fixed address.")
+	}
+	return all
+}
+
+const leaseOverlaps = "A DHCP lease is in the subnet of another interface"
+
+// lease warns of a lease that the interface has. An error would block the plan that mends it.
+func (c *checker) lease() {
+	if !c.d.Config.DHCP4 {
+		return
+	}
+	for _, f := range CheckLease(c.look, c.d, c.look.Live.Leased) {
+		f.Severity, f.Summary = finding.Warn, leaseOverlaps
+		c.add(f.WithWayOut(f.WayOut + " Until then an apply that changes this interface is undone."))
 	}
 }
 
@@ -53,6 +78,11 @@ func (c *checker) overlap(carrier string, leaving []ipoib.Ref) {
 // tell a provider.
 func (c *checker) overlapping(p netip.Prefix, o found.OtherAddress, leaving []ipoib.Ref) finding.Finding {
 	f := finding.SubnetTwice.Find("%s overlaps %s of %s on %s.", p, o.Address, o.Interface, c.look.Host)
+	if o.Leased && c.look.Gives(c.look.Name, p) { // the lease came later
+		f.Severity, f.Summary = finding.Warn, leaseOverlaps
+		f.Evidence += " That is a lease."
+		return f.WithWayOut("Have the DHCP server give addresses of a subnet that no other interface has.")
+	}
 	port, ours := c.look.Giver(o)
 	if !ours {
 		return f.WithWayOut("Give each interface a subnet of its own.")

@@ -64,7 +64,8 @@ func Check(l *found.Look, d ipoib.Request, p PlanFacts) []finding.Finding {
 		c.stackFindings()
 	}
 	c.dhcp()
-	c.overlap(p.Carrier, p.Leaving)
+	c.found = append(c.found, c.overlap(d.Config.Addresses, p.Carrier, p.Leaving)...)
+	c.lease()
 	c.checkAdded()
 	c.checkHidden()
 	c.found = append(c.found, platform.CheckBoot(l.Snapshot(), l.NotAtBoot)...)

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +75,28 @@ func TestCheck_overlapWithWhatWeGave(t *testing.T) {
 				t.Errorf("%q in:\n%s", tc.not, text)
 			}
 		})
+	}
+}
+
+// A lease that another interface got later blocks no plan: that is where it can be mended. It does block a new address.
+func TestCheck_leaseOfAnotherInterface(t *testing.T) {
+	t.Parallel()
+	const address = "172.16.0.20/24"
+	leased := func(s *inventory.Snapshot) {
+		secondPort(false, "172.16.0.5/28")(s)
+		s.Netdevs[len(s.Netdevs)-1].Dynamic = map[netip.Prefix]bool{netip.MustParsePrefix("172.16.0.5/28"): true}
+		s.Netdevs[1].Addresses = ipoibtest.Prefixes(address)
+		was := requestFor(ib.ModeConnected, 65520, address)
+		for _, f := range found.At(ipoibtest.Host(), was.Ref()).Files(found.Target{Ref: was.Ref(), Name: "ibp1s0"}, was.Config) {
+			s.Files[f.Path] = inventory.File{Content: f.Text, Mode: "600"}
+		}
+	}
+	for asked, want := range map[string]finding.Severity{address: finding.Warn, "172.16.0.21/24": finding.Refuse} {
+		all := checkOn(ipoibtest.Host(leased), requestFor(ib.ModeConnected, 65520, asked), PlanFacts{})
+		i := slices.IndexFunc(all, func(f finding.Finding) bool { return f.Rule == finding.SubnetTwice })
+		if i < 0 || all[i].Severity != want || !strings.Contains(all[i].Evidence, asked+" overlaps 172.16.0.5/28 of ibp1s0d1") {
+			t.Errorf("%s: %v", asked, all)
+		}
 	}
 }
 
