@@ -211,3 +211,20 @@ func TestDHCP_overlap(t *testing.T) {
 		})
 	}
 }
+
+// TestAdopt_dhcp: an interface that this provider has set up with DHCP is adopted with DHCP, and its plan changes nothing.
+func TestAdopt_dhcp(t *testing.T) {
+	t.Parallel()
+	w := dhcpHost(t, labsim.StackNetworkd, lease("10.7.0.5/24"))
+	mustApply(t, w.ws, dhcpConfig(nil))
+	o := newFolder(t, buildProvider(t))
+	t.Log(o.adopts(w.Lab))
+	text := strings.Join(strings.Fields(o.text("network.tf")), " ")
+	if !strings.Contains(text, "addresses = [] dhcp4 = true") ||
+		strings.Contains(text, "changed it since") {
+		t.Errorf("network.tf is\n%s", o.text("network.tf"))
+	}
+	if said := o.says(0, "plan"); !strings.Contains(said, " 0 to change") {
+		t.Errorf("the plan is %s", said)
+	}
+}
