@@ -2,6 +2,7 @@ package acctest
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -57,7 +58,18 @@ func TestVirtualFunctions_life(t *testing.T) {
 	if plan.Get(vfAddress, "unit") != vfUnit {
 		t.Errorf("the plan has the unit %v", plan.Get(vfAddress, "unit"))
 	}
-	applyStep(t, w.ws, plan, "")
+	const stores = "; writes /etc/systemd/system/" + vfUnit + "; enables " + vfUnit
+	if got := plan.Get(vfAddress, "change"); got != "number: 0 -> 2"+stores {
+		t.Errorf("the plan of new functions changes %v", got)
+	}
+	// Somebody makes functions of the card after the plan: they are not removed.
+	w.Run(labs.Intel9, "echo 3 >/sys/bus/pci/devices/0000:01:00.0/sriov_numvfs")
+	stopped(t, w.ws, plan)
+	if got := w.numberOfVFs(); got != "3" {
+		t.Errorf("the functions of somebody else are %s", got)
+	}
+	w.Run(labs.Intel9, "echo 0 >/sys/bus/pci/devices/0000:01:00.0/sriov_numvfs")
+	applyStep(t, w.ws, cleanPlan(t, w.ws, cfg), "")
 	emptyPlan(t, w.ws, cfg)
 	if got := w.numberOfVFs(); got != "2" {
 		t.Fatalf("the card has %s functions", got)
@@ -75,7 +87,11 @@ func TestVirtualFunctions_life(t *testing.T) {
 	}
 	applyStep(t, w.ws, plan, "")
 	emptyPlan(t, w.ws, cfg)
-	mustApply(t, w.ws, w.vfs(3, nil))
+	plan = cleanPlan(t, w.ws, w.vfs(3, nil))
+	if got := plan.Get(vfAddress, "change"); got != "number: 2 -> 3, all made anew"+stores {
+		t.Errorf("another number changes %v", got)
+	}
+	applyStep(t, w.ws, plan, "")
 	lost := w.Workspace()
 	said, err := lost.Import(context.Background(), cfg[0], labs.Intel9+"/0000:01:00.0")
 	if err != nil || said.HasError() {
@@ -149,7 +165,10 @@ func TestVirtualFunctions_with_settings(t *testing.T) {
 		"settings": map[string]any{"SRIOV_EN": "True", "NUM_OF_VFS": "4"}, "activation": "reboot"}}}
 	vfs := w.vfs(2, nil)
 	vfs[0].After = []string{"infiniband_nv_config.it"}
-	mustApply(t, w.ws, append(settings, vfs...))
+	said := mustApply(t, w.ws, append(settings, vfs...))
+	if len(said.Find("the host shows something else already")) != 0 || fmt.Sprint(w.ws.Get(vfAddress, "most")) != "4" {
+		t.Errorf("the functions that a restart of the same apply brings: %s", said)
+	}
 	if got := w.numberOfVFs(); got != "2" {
 		t.Errorf("the card has %s functions", got)
 	}

@@ -23,6 +23,19 @@ type Request struct {
 // Name says which card it is, for a sentence.
 func (q Request) Name() string { return q.Host + "/" + q.Card.String() }
 
+// Announce says what an apply does to a card that has so many functions.
+func (q Request) Announce(now int) string {
+	text := "writes " + unitPath(q.Card) + "; enables " + UnitName(q.Card)
+	if now == q.Number {
+		return text
+	}
+	anew := ""
+	if now > 0 {
+		anew = ", all made anew"
+	}
+	return fmt.Sprintf("number: %d -> %d%s; %s", now, q.Number, anew, text)
+}
+
 // UnitName is the service that makes the functions at boot.
 func UnitName(pci ib.PCIAddress) string { return "infiniband-vfs-" + pci.String() + ".service" }
 

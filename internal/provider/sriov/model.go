@@ -21,6 +21,7 @@ type model struct {
 	Unit         types.String `tfsdk:"unit"`
 	Most         types.Int64  `tfsdk:"most"`
 	Functions    types.Set    `tfsdk:"functions"`
+	Change       types.String `tfsdk:"change"`
 }
 
 // request reads what is asked for; allow is that of the configuration.
@@ -43,6 +44,9 @@ func (m *model) observe(q ops.Request, l ops.Look) {
 	m.ID = types.StringValue(cardOf(q).String())
 	m.Number, m.Most = types.Int64Value(int64(len(l.Functions))), types.Int64Value(int64(l.Most))
 	m.AtBoot, m.Unit = types.BoolValue(l.Lasts()), types.StringNull()
+	if m.Change.IsUnknown() {
+		m.Change = types.StringNull()
+	}
 	if l.Stored {
 		m.Unit = types.StringValue(ops.UnitName(q.Card))
 	}

@@ -33,7 +33,7 @@ var kind = managed.Kind{
 			return ref.String(), err
 		},
 	},
-	Timeout: standardTimeout, Live: []string{"most", "functions"}, BySlot: true,
+	Timeout: standardTimeout, Live: []string{"most", "functions", "change"}, BySlot: true,
 }
 
 type step = managed.Step[model, ops.Request, ops.Look]
@@ -87,12 +87,20 @@ func (o object) Plan(_ context.Context, s *step) (held bool) {
 	return s.State.holds(s.Plan)
 }
 
+// Foresee leaves open how many functions a card offers after a restart that comes before.
 func (o object) Foresee(_ context.Context, s *step, first ops.Look, _ ops.Seen) {
-	switch {
-	case s.Exists && s.State.Number.Equal(s.Plan.Number) && s.State.CardID.Equal(s.Plan.CardID):
+	same := s.Exists && s.State.CardID.Equal(s.Plan.CardID)
+	if same && s.State.Number.Equal(s.Plan.Number) {
 		s.Plan.Most, s.Plan.Functions = s.State.Most, s.State.Functions // only the unit is made anew
-	case !s.Exists && first.Card:
-		s.Plan.Most = types.Int64Value(int64(first.Most))
+	}
+	if same {
+		s.Plan.Change = attribute.PlannedChange(s.Ask.Announce(int(s.State.Number.ValueInt64())), s.State.Change)
+	}
+	if !s.Exists && first.Card {
+		s.Plan.Change = types.StringValue(s.Ask.Announce(len(first.Functions)))
+		if first.Most == s.Found.Most && !o.Planned.Card(cardOf(s.Ask)).Restarts {
+			s.Plan.Most = types.Int64Value(int64(first.Most))
+		}
 	}
 }
 
