@@ -3,6 +3,7 @@ package planned
 import (
 	"context"
 	"fmt"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -346,6 +347,7 @@ func plainText(v tftypes.Value) string {
 	var (
 		text  string
 		truth bool
+		count *big.Float
 		list  []tftypes.Value
 		named map[string]tftypes.Value
 	)
@@ -358,6 +360,8 @@ func plainText(v tftypes.Value) string {
 		return fmt.Sprintf("%q", text)
 	case v.As(&truth) == nil:
 		return strconv.FormatBool(truth)
+	case v.As(&count) == nil:
+		return count.String()
 	case v.As(&list) == nil:
 		all := make([]string, len(list))
 		for i := range list {

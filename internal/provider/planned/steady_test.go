@@ -118,3 +118,11 @@ func TestConfirm_namesWhatIsNotAsPlanned(t *testing.T) {
 		}
 	}
 }
+
+func TestPlainText(t *testing.T) {
+	t.Parallel()
+	list := tftypes.NewValue(tftypes.List{ElementType: tftypes.Number}, []tftypes.Value{tftypes.NewValue(tftypes.Number, 65520)})
+	if got := plainText(list); got != "[65520]" {
+		t.Errorf("a list of one number is %s", got)
+	}
+}

@@ -56,8 +56,8 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 			"at_boot":       attribute.ComputedBool("Whether every boot makes the functions that are there now."),
 			"unit":          attribute.ComputedString("systemd unit that makes them at boot."),
 			"most":          attribute.ComputedInt("How many the card offers since the last start of the host."),
-			"change": attribute.ComputedString("What the apply does to the card and the host; afterwards what the last one did: " +
-				"`number: 0 -> 4; writes /etc/…; enables infiniband-vfs-….service`. " + attribute.BindsTheApply),
+			"change": attribute.ComputedString("What the apply does to the card and the host; afterwards what the last one " +
+				"did: `number: 0 -> 4; writes /etc/…; enables infiniband-vfs-….service`. " + attribute.BindsTheApply),
 			"functions": schema.SetAttribute{Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "PCI addresses of the virtual functions."},
 		},
