@@ -32,14 +32,23 @@ type bench struct {
 
 // newBench boots a machine of each suite; their names are in the order.
 func newBench(t *testing.T, names []string, suites ...string) *bench {
-	if err := machine.Prepare(t.Context(), machine.Need{Machines: len(names), Suites: suites}); err != nil {
-		t.Fatal(err)
-	}
-	b := &bench{T: t, dir: t.TempDir(), names: names}
 	hosts := make([]reallab.Host, len(names))
 	for i, name := range names {
 		hosts[i] = reallab.NewHost(name, i)
 		hosts[i].Suite = suites[i]
+	}
+	return benchOf(t, hosts...)
+}
+
+// benchOf boots machines, each of which must name its suite.
+func benchOf(t *testing.T, hosts ...reallab.Host) *bench {
+	b := &bench{T: t, dir: t.TempDir()}
+	var suites []string
+	for _, h := range hosts {
+		b.names, suites = append(b.names, h.Name), append(suites, h.Suite)
+	}
+	if err := machine.Prepare(t.Context(), machine.Need{Machines: len(hosts), Suites: suites}); err != nil {
+		t.Fatal(err)
 	}
 	begin := time.Now()
 	lab, err := reallab.Start(t.Context(), labDir(t), hosts)
@@ -49,7 +58,7 @@ func newBench(t *testing.T, names []string, suites ...string) *bench {
 	b.lab = lab
 	t.Cleanup(b.end)
 	entries := map[string]any{}
-	for _, name := range names {
+	for _, name := range b.names {
 		entries[name] = map[string]any{"address": "127.0.0.1", "port": lab.Machines[name].Port,
 			"connect_timeout": "1m", "reboot": map[string]any{"allowed": true, "timeout": "10m"}}
 		b.awaitBoot(name)

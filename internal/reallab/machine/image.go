@@ -114,7 +114,8 @@ echo force-unsafe-io >"$1/etc/dpkg/dpkg.cfg.d/lab"
 ` + initramfs + `chroot "$1" apt-get update -qq
 chroot "$1" apt-get install -y -qq --no-install-recommends systemd systemd-sysv dbus udev openssh-server sudo iproute2 \
 	iputils-ping kmod procps ifupdown netplan.io network-manager nftables initramfs-tools zstd linux-image-amd64 \
-	pciutils mstflint opensm infiniband-diags rdma-core ibverbs-utils ibverbs-providers perftest iperf3 qperf ethtool
+	pciutils mstflint opensm infiniband-diags rdma-core ibverbs-utils ibverbs-providers perftest iperf3 qperf ethtool \
+	nfs-kernel-server
 chroot "$1" apt-get clean
 rm -rf "$1/usr/sbin/policy-rc.d" "$1/etc/dpkg/dpkg.cfg.d/lab" "$1"/var/lib/apt/lists/*
 echo '# A machine of the lab reaches nothing outside.' >"$1/etc/resolv.conf"
@@ -123,7 +124,7 @@ echo '` + User + ` ALL=(ALL:ALL) NOPASSWD: ALL' >"$1/etc/sudoers.d/lab"
 printf 'PasswordAuthentication no\nUseDNS no\nMaxSessions 50\nMaxStartups 100\n' >"$1/etc/ssh/sshd_config.d/lab.conf"
 echo '/dev/vda / ext4 defaults 0 1' >"$1/etc/fstab"
 echo 'PORTS="NONE"' >"$1/etc/default/opensm"
-chroot "$1" systemctl disable opensm.service
+chroot "$1" systemctl disable opensm.service nfs-server.service nfs-client.target rpcbind.service rpcbind.socket
 for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
 	fstrim.timer man-db.timer getty.target systemd-pstore.service systemd-binfmt.service \
 	NetworkManager-wait-online.service systemd-networkd-wait-online.service wpa_supplicant.service \
