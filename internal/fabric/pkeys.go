@@ -43,6 +43,22 @@ func AdapterPorts(ctx context.Context, h Runner, t Through) ([]AdapterPort, erro
 	return all, nil
 }
 
+// LIDs walks the fabric behind a port for the LIDs that adapters' ports and switches have, by their GUIDs.
+func LIDs(ctx context.Context, h Runner, t Through) (map[ib.GUID]int, error) {
+	report, err := walk(ctx, h, t)
+	all := map[ib.GUID]int{}
+	for _, n := range report.Nodes {
+		if n.Type != "Ca" {
+			all[n.GUID] = n.LID
+			continue
+		}
+		for _, l := range n.Links {
+			all[l.PortGUID] = l.LID
+		}
+	}
+	return all, err
+}
+
 // walk reads the nodes of a fabric and nothing else.
 func walk(ctx context.Context, h Runner, t Through) (ibnetdiscover.Report, error) {
 	res, err := h.Run(ctx, ibnetdiscover.Query(t.Device, t.Port))

@@ -46,12 +46,12 @@ func checkService(l *found.Look, diff []string, p PlanFacts) []finding.Finding {
 	if fact.Yes(l.Active) && !l.Managed && !l.DropInIsDirectory { // a directory is refused
 		all = append(all, findTakeover(l))
 	}
-	return append(append(all, checkMasked(l, p)...), checkBeside(l, settled)...)
+	return append(append(all, CheckMasked(l, p)...), checkBeside(l, settled)...)
 }
 
-// checkMasked is about units that systemd does not start. The plan of an instance of ours, which a destroy may
+// CheckMasked is about units that systemd does not start. The plan of an instance of ours, which a destroy may
 // follow, warns of what the apply refuses.
-func checkMasked(l *found.Look, p PlanFacts) []finding.Finding {
+func CheckMasked(l *found.Look, p PlanFacts) []finding.Finding {
 	var all []finding.Finding
 	for _, unit := range l.Masked {
 		f := finding.OpensmMasked.Find("%s of %s. To end it: systemctl unmask %s", unit, l.Host, unit)
