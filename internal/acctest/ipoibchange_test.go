@@ -17,6 +17,7 @@ func TestIPoIB_host_changes_between_plan_and_apply(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{Hosts: vpi()})
 	drivers(w)
+	w.AddSM(&labsim.SM{Port: w.Machine(labs.Xeon2zfs).Cards()[0].Ports[0], Priority: 1})
 	ws := w.Workspace()
 	before := ipoib(labs.Intel9, map[string]any{"mtu": 9000})
 	after := ipoib(labs.Intel9, map[string]any{"mode": "datagram", "mtu": 2044, "addresses": []any{"172.16.1.20/24"}})
@@ -28,7 +29,7 @@ func TestIPoIB_host_changes_between_plan_and_apply(t *testing.T) {
 		change func()
 	}{
 		{"mode and MTU", net("echo datagram >/sys/class/net/IB/mode && ip link set dev IB mtu 2044")},
-		{"MTU, as NetworkManager puts it back", net("ip link set dev IB mtu 4000")},
+		{"MTU, as NetworkManager puts it back", net("ip link set dev IB down && ip link set dev IB mtu 4000")},
 		{"addresses", net("ip addr add 172.16.1.20/24 dev IB && ip addr del 172.16.0.20/24 dev IB")},
 		{"down", net("ip link set dev IB down")},
 		{"name", func() {
@@ -47,20 +48,25 @@ func TestIPoIB_host_changes_between_plan_and_apply(t *testing.T) {
 		w.Machine(labs.Intel9).RenameNetdev("ib7", "ibp1s0")
 	}
 	// Somebody gives it something that neither the plan has shown nor anybody asks for: it stays.
-	mustApply(t, ws, before)
-	plan := cleanPlan(t, ws, after)
-	net("ip addr add 10.9.9.9/24 dev IB")()
-	changes := w.Count(labs.Intel9, "networkctl")
-	if said := applyStep(t, ws, plan, "HO019"); !strings.Contains(said, "has address 10.9.9.9/24") ||
-		w.Count(labs.Intel9, "networkctl") != changes {
-		t.Error(said)
+	for _, c := range []struct{ script, says string }{
+		{"ip addr add 10.9.9.9/24 dev IB", "has address 10.9.9.9/24"},
+		{"ip link set dev IB mtu 4000", "has MTU 4000"},
+	} {
+		mustApply(t, ws, before)
+		plan := cleanPlan(t, ws, after)
+		net(c.script)()
+		changes := w.Count(labs.Intel9, "networkctl")
+		if said := applyStep(t, ws, plan, "HO019"); !strings.Contains(said, c.says) ||
+			w.Count(labs.Intel9, "networkctl") != changes {
+			t.Errorf("%s: %s", c.script, said)
+		}
 	}
-	// A destroy does not remove it either, before a plan has shown it.
+	// A destroy does not remove it either, before a plan has shown it. It leaves the MTU as it is.
 	mustApply(t, ws, before)
-	plan = mustPlan(t, ws, nil)
-	net("ip addr add 10.9.9.8/24 dev IB")()
+	plan := mustPlan(t, ws, nil)
+	net("ip link set dev IB mtu 4001 && ip addr add 10.9.9.8/24 dev IB")()
 	if diags, err := ws.Apply(context.Background(), plan); err != nil ||
-		len(diags.Errors().Find("HO019", "has address 10.9.9.8/24")) != 1 {
+		len(diags.Errors().Find("HO019", "has address 10.9.9.8/24")) != 1 || strings.Contains(diags.String(), "4001") {
 		t.Errorf("a destroy: %v\n%s", err, diags)
 	}
 	mustApply(t, ws, nil)

@@ -115,17 +115,19 @@ func freeName(h *hostFacts, t Target, at string) string {
 // Seen is what an interface and its definitions had at one look: what an apply replaces. It is kept
 // beside the state.
 type Seen struct {
-	Live   ipoib.Config
-	Stored ipoib.Config            // by our own definition
-	Files  map[string]ipoib.Config // by those that could be taken over, by their paths
-	Added  []string                // settings that somebody has added to ours
-	ToDo   []string                // what an apply of the state does, in words; not in Look.Seen
-	Own    Written                 // of which nothing is compared: what is gone is made anew
+	Live    ipoib.Config
+	Carrier bool                    // whether the link keeps Live.Mode and Live.MTU as they were set
+	Stored  ipoib.Config            // by our own definition
+	Files   map[string]ipoib.Config // by those that could be taken over, by their paths
+	Added   []string                // settings that somebody has added to ours
+	ToDo    []string                // what an apply of the state does, in words; not in Look.Seen
+	Own     Written                 // of which nothing is compared: what is gone is made anew
 }
 
 // Seen is what the look has found.
 func (l *Look) Seen() Seen {
-	seen := Seen{Live: l.Live.Config, Stored: l.Persisted.Config, Files: map[string]ipoib.Config{}, Own: l.Written()}
+	seen := Seen{Live: l.Live.Config, Carrier: l.Live.Carrier, Stored: l.Persisted.Config, Own: l.Written(),
+		Files: map[string]ipoib.Config{}}
 	for _, f := range l.Unmanaged {
 		if f.Adoptable() {
 			seen.Files[f.Path] = f.Config

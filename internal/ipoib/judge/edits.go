@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/managed"
@@ -60,10 +61,7 @@ func CheckSeen(l *found.Look, before found.Seen, d ipoib.Request) []finding.Find
 			changed = append(changed, where+" "+what)
 		}
 	}
-	// Not its mode and MTU: a restart gives it those of the driver, a datagram interface
-	// follows its broadcast group, and NetworkManager puts back what it found when the link
-	// goes down. A lease may be another one at any time. Nothing is lost with them.
-	note("the interface has", ipoib.Config{Addresses: ipconf.Without(l.Live.Addresses, l.Live.Leased)})
+	note("the interface has", setByHand(l, before))
 	if l.Persisted.Found {
 		note("its definition in "+strings.Join(l.Persisted.Sources, " and ")+" has", l.Persisted.Config)
 	}
@@ -73,6 +71,24 @@ func CheckSeen(l *found.Look, before found.Seen, d ipoib.Request) []finding.Find
 	changed = append(changed, newSettings(l, before)...)
 	return managed.Since(fmt.Sprintf("The plan has not seen this of IPoIB interface %s of %s",
 		cmp.Or(l.Name, "port "+d.PortGUID.String()), l.Host), changed...)
+}
+
+// setByHand is what only somebody's hand gives to an interface. A lease may be another one at any time. Mode and MTU
+// change by themselves where the link goes: NetworkManager puts back what it found, and a restart gives those of the
+// driver where nothing is stored. In datagram mode the MTU follows the broadcast group, which has room for
+// SafeDatagramMTU.
+func setByHand(l *found.Look, before found.Seen) ipoib.Config {
+	now := ipoib.Config{Addresses: ipconf.Without(l.Live.Addresses, l.Live.Leased)}
+	if !before.Carrier || !l.Live.Carrier {
+		return now
+	}
+	if l.Persisted.Config.Mode != "" {
+		now.Mode = l.Live.Mode
+	}
+	if l.Persisted.Config.MTU != 0 && (l.Live.Mode != ib.ModeDatagram || l.Live.MTU < ipoib.SafeDatagramMTU) {
+		now.MTU = l.Live.MTU
+	}
+	return now
 }
 
 // newIn names what of a configuration none of the others has.

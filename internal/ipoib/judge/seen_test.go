@@ -13,14 +13,15 @@ import (
 )
 
 // What somebody gives to an interface, or writes into a definition of it, after the plan is not
-// replaced, unless it is what is asked for. Mode and MTU change without anybody's hand.
+// replaced, unless it is what is asked for. Mode and MTU change without anybody's hand where the carrier goes.
 func TestCheckSeen(t *testing.T) {
 	t.Parallel()
 	was := requestFor("connected", 65520, "172.16.0.20/24")
 	want := requestFor("connected", 9000, "172.16.0.30/24")
 	want.Consent.AdoptFiles = []string{aPlan}
-	own := found.At(ipoibtest.Host(), ipoib.Ref{}).Files(found.Target{Ref: ipoib.Ref{PortGUID: ipoibtest.Port}, Name: "ibp1s0"},
-		was.Config)[0]
+	files := found.At(ipoibtest.Host(), ipoib.Ref{}).Files(found.Target{Ref: ipoib.Ref{PortGUID: ipoibtest.Port}, Name: "ibp1s0"},
+		was.Config)
+	own := files[0]
 	set := func(mode string, mtu int, addresses ...string) func(*inventory.Snapshot) {
 		return func(s *inventory.Snapshot) {
 			n := &s.Netdevs[1]
@@ -40,9 +41,13 @@ func TestCheckSeen(t *testing.T) {
 	host := func(edits ...func(*inventory.Snapshot)) *inventory.Snapshot {
 		return ipoibtest.Host(append([]func(*inventory.Snapshot){set("connected", 65520, "172.16.0.20/24"),
 			func(s *inventory.Snapshot) {
-				s.Files[own.Path] = inventory.File{Content: own.Text}
+				for _, f := range files {
+					s.Files[f.Path] = inventory.File{Content: f.Text}
+				}
 			}}, edits...)...)
 	}
+	carried := func(s *inventory.Snapshot) { s.Netdevs[1].Carrier = true }
+	lost := func(s *inventory.Snapshot) { s.Netdevs[1].Carrier = false }
 	type edits []func(*inventory.Snapshot)
 	for name, tt := range map[string]struct {
 		before, then edits
@@ -51,16 +56,28 @@ func TestCheckSeen(t *testing.T) {
 		"nothing": {},
 		"address": {then: edits{set("connected", 65520, "172.16.0.20/24", "10.9.9.9/24")},
 			changed: "the interface has address 10.9.9.9/24"},
-		"address that the plan shows":      {before: edits{set("connected", 65520, "172.16.0.20/24", "10.9.9.9/24")}},
-		"address that is asked for":        {then: edits{set("connected", 65520, "172.16.0.30/24")}},
-		"address of the kernel":            {then: edits{set("connected", 65520, "172.16.0.20/24", "fe80::1/64")}},
-		"lease":                            {then: edits{set("connected", 65520, "172.16.0.20/24", "10.7.0.64/24"), leased("10.7.0.64/24")}},
-		"MTU that NetworkManager put back": {then: edits{set("connected", 4000, "172.16.0.20/24")}},
-		"mode and MTU of the driver":       {then: edits{set("datagram", 2044)}},
+		"address that the plan shows": {before: edits{set("connected", 65520, "172.16.0.20/24", "10.9.9.9/24")}},
+		"address that is asked for":   {then: edits{set("connected", 65520, "172.16.0.30/24")}},
+		"address of the kernel":       {then: edits{set("connected", 65520, "172.16.0.20/24", "fe80::1/64")}},
+		"lease":                       {then: edits{set("connected", 65520, "172.16.0.20/24", "10.7.0.64/24"), leased("10.7.0.64/24")}},
+		"MTU": {before: edits{carried}, then: edits{set("connected", 4000, "172.16.0.20/24")},
+			changed: "the interface has MTU 4000"},
+		"mode": {before: edits{carried}, then: edits{set("datagram", 2044, "172.16.0.20/24")},
+			changed: "the interface has mode datagram"},
+		"MTU that is asked for":            {before: edits{carried}, then: edits{set("connected", 9000, "172.16.0.20/24")}},
+		"MTU that NetworkManager put back": {before: edits{carried}, then: edits{lost, set("connected", 4000, "172.16.0.20/24")}},
+		"mode and MTU of a new link":       {before: edits{set("datagram", 2044)}, then: edits{carried, set("connected", 4000)}},
+		"MTU of another broadcast group": {before: edits{carried, set("datagram", 2044, "172.16.0.20/24")},
+			then: edits{set("datagram", 4092, "172.16.0.20/24")}},
+		"MTU that no group gives": {before: edits{carried, set("datagram", 2044, "172.16.0.20/24")},
+			then: edits{set("datagram", 1500, "172.16.0.20/24")}, changed: "the interface has MTU 1500"},
+		"mode that nothing stores": {before: edits{carried}, then: edits{set("datagram", 2044), func(s *inventory.Snapshot) {
+			delete(s.Files, files[1].Path)
+		}}},
 		"address in our file": {then: edits{in("172.16.0.20/24", "10.3.3.3/24")},
-			changed: own.Path + " has address 10.3.3.3/24"},
+			changed: files[1].Path + " has address 10.3.3.3/24"},
 		"address in our file, as asked": {then: edits{in("172.16.0.20/24", "172.16.0.30/24")}},
-		"MTU in our file":               {then: edits{in("65520", "4000")}, changed: own.Path + " has MTU 4000"},
+		"MTU in our file":               {then: edits{in("65520", "4000")}, changed: files[1].Path + " has MTU 4000"},
 		"settings added to our file": {then: edits{in("      mtu", "      nameservers: {addresses: [1.1.1.1]}\n      mtu")},
 			changed: own.Path + " has line 9: nameservers.addresses"},
 		"settings added, which the plan shows": {

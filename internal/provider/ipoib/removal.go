@@ -23,7 +23,9 @@ func (o object) SinceRemoval(d ipoib.Request, l *found.Look, kept *found.Seen) [
 	if kept == nil || !l.Removable() {
 		return nil
 	}
-	return judge.CheckSeen(l, *kept, d)
+	before := *kept
+	before.Carrier = false // a removal leaves mode and MTU as they are
+	return judge.CheckSeen(l, before, d)
 }
 
 func (o object) Remove(ctx context.Context, h *hosts.Host, d ipoib.Request, _ *found.Look,
