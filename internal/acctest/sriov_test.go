@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -173,6 +174,27 @@ func TestVirtualFunctions_with_settings(t *testing.T) {
 		t.Errorf("the card has %s functions", got)
 	}
 	emptyPlan(t, w.ws, append(settings, vfs...))
+	// Settings that take them away with the next restart are refused, whichever resource is planned first.
+	for _, tt := range []struct {
+		settings map[string]any
+		first    bool
+		says     string
+	}{
+		{map[string]any{"NUM_OF_VFS": "0x1"}, true, "offers 1 virtual functions"},
+		{map[string]any{"SRIOV_EN": "0", "NUM_OF_VFS": "4"}, true, "offers 0 virtual functions"},
+		{map[string]any{"SRIOV_EN": "False"}, false, "offers 0 virtual functions"},
+	} {
+		fewer := w.nv(labs.Intel9, tt.settings, nil)
+		cfg := slices.Concat(w.vfs(2, nil), fewer)
+		if tt.first {
+			cfg = slices.Concat(fewer, w.vfs(2, nil))
+		}
+		said := mustPlan(t, w.ws, cfg).Diags.Errors()
+		if len(said.Find("VF002", tt.says+" after its next start", "and 2 are asked for")) != 1 || len(said) != 1 {
+			t.Errorf("%v:\n%s", tt, said)
+		}
+	}
+	cleanPlan(t, w.ws, append(w.nv(labs.Intel9, map[string]any{"NUM_OF_VFS": "2"}, nil), vfs...))
 }
 
 // adopt writes the number of virtual functions, and no function as a card.

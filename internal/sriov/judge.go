@@ -41,6 +41,18 @@ func Check(l Look, q Request, restarts bool) []finding.Finding {
 	return all
 }
 
+// CheckOffer refuses settings of a card that offer fewer functions than are asked for. offers is nil if they leave that
+// to others.
+func CheckOffer(card string, offers *int64, number int) []finding.Finding {
+	if offers == nil || *offers >= int64(number) {
+		return nil
+	}
+	f := finding.VirtualFunctionsTooMany.Find("With these settings %s offers %d virtual functions after its next start, "+
+		"and %d are asked for.", card, *offers, number)
+	return []finding.Finding{f.WithWayOut("Write a higher NUM_OF_VFS into infiniband_nv_config, with SRIOV_EN = true, " +
+		"or a lower number into infiniband_virtual_functions.")}
+}
+
 // users are the findings on functions in use that a change removes.
 func (l Look) users(q Request) (all []finding.Finding) {
 	names := make([]string, len(l.used))

@@ -5,9 +5,11 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -23,6 +25,18 @@ type Request struct {
 
 // names are the settings that are asked for, in the order in which they are set.
 func (q Request) names() []string { return slices.Sorted(maps.Keys(q.Settings)) }
+
+// Functions is how many virtual functions a card offers with these settings; nil if they leave that to others.
+func (q Request) Functions() *int64 {
+	number, err := strconv.ParseInt(q.Settings["NUM_OF_VFS"], 0, 32)
+	switch on, set := q.Settings["SRIOV_EN"]; {
+	case set && inventory.ParseSettingValue("False(0)").Is(on):
+		number = 0
+	case err != nil:
+		return nil
+	}
+	return &number
+}
 
 var (
 	nameForm  = regexp.MustCompile(`^_?[A-Z](?:[A-Z0-9_]|x86)*$`)

@@ -23,6 +23,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/sriov"
 )
 
 const standardTimeout = 20 * time.Minute
@@ -113,7 +114,16 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 	} else if a.Verdict.Action == safety.ActionSettings && s.Found.Restarts(s.Ask) {
 		o.Planned.Await(at.Ref, hca.WaitsSettings)
 	}
-	return diagnostic.WithoutJobs(a.Verdict.Findings)
+	var card planned.Card
+	o.Planned.UpdateCard(at.Ref, func(c *planned.Card) {
+		c.Offers = s.Ask.Functions()
+		card = *c
+	})
+	found := diagnostic.WithoutJobs(a.Verdict.Findings)
+	for _, f := range sriov.CheckOffer(at.Ref.String(), card.Offers, card.Functions) {
+		found = append(found, f.At("settings"))
+	}
+	return found
 }
 
 // at is the card that the plan records.
@@ -204,41 +214,6 @@ func (o object) Fill(_ context.Context, m *model, q ops.Request, l ops.Look, kep
 	}
 	m.observe(q, l, kept.Asked)
 	return diags
-}
-
-func (o object) WarnRemoval(_ context.Context, m *model, diags *diag.Diagnostics) {
-	if m.OnDestroy.ValueString() == restore {
-		diags.AddWarning("The destroy stores earlier settings in card "+m.CardID.ValueString(),
-			"on_destroy is \"restore\". Settings that have what this resource has set get the values that they had before it. "+
-				"They take effect with the next restart of the host.")
-		return
-	}
-	diagnostic.AddForgotten(diags, "settings of card", m.CardID.ValueString(),
-		"The card keeps its settings. on_destroy = \"restore\" would store those that it had before.")
-}
-
-// Ours is nothing that a look could tell: the values of before are kept on the host.
-func (o object) Ours(ops.Request, ops.Look) bool { return false }
-
-func (o object) CheckRemoval(ops.Request, ops.Look) []finding.Finding { return nil }
-
-// SinceRemoval gives none: what somebody has changed is left as it is.
-func (o object) SinceRemoval(ops.Request, ops.Look, *seen) []finding.Finding { return nil }
-
-func (o object) Remove(ctx context.Context, _ *hosts.Host, q ops.Request, l ops.Look,
-	m *model) (title string, notes []string, err error) {
-	title = "Settings of card"
-	var diags diag.Diagnostics
-	at := o.RecordedCard(ctx, m.CardID, m.CardIdentity, "give back settings of card "+cardOf(q).String(), &diags)
-	back := m.OnDestroy.ValueString() == restore
-	if at == nil {
-		if back && l.Present() {
-			err = errors.New(diags.Errors()[0].Detail())
-		}
-		return title, nil, err
-	}
-	r, err := ops.Remove(ctx, o.Cards.Session, at.HCA, q, back)
-	return title, r.Warnings, err
 }
 
 func (o object) Import(_ context.Context, text string, _ *diag.Diagnostics) (map[string]any, error) {

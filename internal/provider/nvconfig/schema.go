@@ -6,7 +6,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -95,14 +94,5 @@ func (settable) ValidateMap(_ context.Context, req validator.MapRequest, resp *v
 		if err := ops.CheckSetting(name, value); err != nil {
 			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(name), "Invalid setting "+name, err.Error()+".")
 		}
-	}
-}
-
-// WarnReplaced leaves the values of before on the host, for a destroy of the new resource.
-func (o object) WarnReplaced(m *model, diags *diag.Diagnostics) {
-	if m.OnDestroy.ValueString() == restore {
-		diags.AddWarning("Not given back: settings of card "+m.CardID.ValueString(), "on_destroy is \"restore\", and the "+
-			"resource is replaced. The card keeps its settings. The values of before stay noted on the host, for a destroy of "+
-			"a resource of this card.")
 	}
 }

@@ -80,6 +80,8 @@ type Card struct {
 	LinkTypes   map[int]ib.LinkType // by port; empty if no change is planned
 	// AtRestart are the types that come with a restart that is not planned, stored or not yet.
 	AtRestart map[int]ib.LinkType
+	Functions int    // virtual functions that are asked for; 0 if no resource does
+	Offers    *int64 // those that the settings offer after the next start; nil if no resource says so
 }
 
 // Restart notes that the host of the card is restarted after the resources planned so far. firmware

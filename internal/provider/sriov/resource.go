@@ -17,6 +17,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/managed"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/sriov"
 )
@@ -105,7 +106,13 @@ func (o object) Foresee(_ context.Context, s *step, first ops.Look, _ ops.Seen) 
 }
 
 func (o object) Check(_ context.Context, s *step) []finding.Finding {
-	return ops.Check(s.Found, s.Ask, s.Planning && o.Planned.Card(cardOf(s.Ask)).Restarts)
+	var card planned.Card
+	o.Planned.UpdateCard(cardOf(s.Ask), func(c *planned.Card) {
+		c.Functions = s.Ask.Number
+		card = *c
+	})
+	return append(ops.Check(s.Found, s.Ask, s.Planning && card.Restarts),
+		ops.CheckOffer(s.Ask.Name(), card.Offers, card.Functions)...)
 }
 
 func (o object) Remember(_ *model, _ ops.Request, l ops.Look, _ ops.Seen) (ops.Seen, bool) {

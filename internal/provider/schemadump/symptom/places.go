@@ -54,7 +54,7 @@ func Places() []Place {
 		{"infiniband_firmware_backup", slices.Concat(anyHost, identity, reading, backups, stored, inUse)},
 		{"infiniband_guids", slices.Concat(identity, reading, backups, family("GU"), hosts)},
 		{"infiniband_link_type", slices.Concat(identity, family("LT"), withPort, writesFiles, hosts)},
-		{"infiniband_nv_config", slices.Concat(identity, family("NV"), hosts)},
+		{"infiniband_nv_config", slices.Concat(identity, family("NV"), hosts, []*finding.Rule{finding.VirtualFunctionsTooMany})},
 		{"infiniband_activation", slices.Concat(identity, hosts, []*finding.Rule{finding.RestartIntoDamagedFlash})},
 		{"infiniband_port", slices.Concat(identity, anyHost, writesFiles, needsModules, family("PO"), []*finding.Rule{finding.SubnetManagerOnCard})},
 		{"infiniband_virtual_functions", slices.Concat(identity, anyHost, writesFiles, family("VF"))},
