@@ -135,7 +135,7 @@ provider/diagnostic: explain host inventory platform finding safety +framework
 provider/attribute: finding ib poll provider/diagnostic +framework
 provider/planned: fact fwimage ib inventory safety provider/attribute provider/diagnostic +framework
 provider/runlog: hca/journal provider/diagnostic +framework -os/exec
-provider/managed: finding hosts inventory managed safety hca/cards provider/attribute provider/diagnostic provider/planned provider/session +framework -os -os/exec
+provider/managed: explain finding hosts inventory managed platform safety hca/cards provider/attribute provider/diagnostic provider/planned provider/session +framework -os -os/exec
 provider/session: explain fact fwimage ib finding safety host inventory hosts platform hca fabric memo provider/attribute provider/diagnostic provider/planned provider/runlog +framework +golang.org/x/sync
 command: -os/exec
 command/check: finding ib safety inventory host hosts platform hca/cards provider/diagnostic command command/target -os -os/exec

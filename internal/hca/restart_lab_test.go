@@ -88,7 +88,7 @@ func TestRestart_that_is_refused_names_what_is_not_resumed(t *testing.T) {
 	if !errors.As(err, &e) || e.Title() != "Unable to run the resume commands of host intel9" {
 		t.Fatalf("no error on the resume commands: %v", err)
 	}
-	for _, want := range []string{"The host was not restarted after the drain commands", "only if it restarts the host again:\n\n    " +
+	for _, want := range []string{"The host was not restarted after the drain commands", "only if it drains the host again:\n\n    " +
 		"false\n    touch /tmp/up\n\nHost: intel9", "command ended with status 1"} {
 		if !strings.Contains(e.Explain(), want) {
 			t.Errorf("lacks %q:\n%s", want, e.Explain())

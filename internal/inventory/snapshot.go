@@ -22,7 +22,7 @@ const StateDir = "/var/lib/terraform-provider-infiniband"
 // of all kernels were rebuilt with it.
 const RebuildMark = StateDir + "/initramfs-outdated"
 
-// OwedNote is there from before a host is drained for a restart until the resume commands have run. It has the time,
+// OwedNote is there from before a host is drained until the resume commands have run. It has the time,
 // and then these commands.
 const OwedNote = StateDir + "/resume-owed"
 

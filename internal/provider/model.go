@@ -226,7 +226,7 @@ func (s settings) policy() session.HostConfig {
 	}
 	cfg.Reboot = reboot.Policy{
 		Timeout: r.duration("timeout"), DrainCommands: r.list("drain_commands"), ResumeCommands: r.list("resume_commands"),
-		Interrupts: r.list("interrupts"),
+		Around: r.list("drain_around"), Interrupts: r.list("interrupts"),
 	}
 	return cfg
 }

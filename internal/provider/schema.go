@@ -121,6 +121,14 @@ func rebootAttribute(description string) schema.SingleNestedAttribute {
 				"[Restarts](#restarts)."),
 			"resume_commands": commands("Shell commands that run as root after the host has come back, and after drain " +
 				"commands if there is no restart."),
+			"drain_around": schema.ListAttribute{Optional: true, ElementType: types.StringType,
+				MarkdownDescription: "Changes without a restart around which `drain_commands` and `resume_commands` run, too: " +
+					"`link_type` where the driver switches a port, `opensm` where an instance restarts, `ipoib_interface` where an " +
+					"interface that is up is configured anew. See [Drain around other changes](#drain-around-other-changes).",
+				Validators: []validator.List{
+					listvalidator.ValueStringsAre(stringvalidator.OneOf("link_type", "opensm", "ipoib_interface")),
+					listvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName("drain_commands")),
+				}},
 			"interrupts": schema.ListAttribute{Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Consent to a restart although clients of these services are connected: `NFS`, `SMB`, " +
 					"`iSCSI`, `NVMe over TCP`. Else it is refused (HO013).",

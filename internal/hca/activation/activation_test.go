@@ -45,7 +45,7 @@ func TestRestartError_says_the_failure_first(t *testing.T) {
 		{&reboot.Error{Host: "intel9", Step: reboot.StepReturn, Unresumed: []string{"systemctl start nfs-server"},
 			Err: lost}, "The restart of host intel9 failed after 0s in this step: waiting for the host",
 			[]string{"may still run, or were not run. Wait until none of them runs. Then run on the host, as root, those that have not " +
-				"ended well. A later apply runs them only if it restarts the host again:\n\n    systemctl start nfs-server\n\nRun the same command again"}, "still runs"},
+				"ended well. A later apply runs them only if it drains the host again:\n\n    systemctl start nfs-server\n\nRun the same command again"}, "still runs"},
 		{&reboot.Error{Host: "intel9", Step: reboot.StepReturn, LastState: "still the old boot 1", Err: lost,
 			Unresumed: []string{"touch two"}},
 			"The restart of host intel9 failed after 0s in this step: waiting for the host to answer with a new boot id. The host " +

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
@@ -76,8 +75,7 @@ func (c *change) asidePaths() []string {
 // keepsLive reports whether a takeover may leave the interface alone: it is as asked
 // already, and only who brings it back at boot changes.
 func (c *change) keepsLive(want ipoib.Config) bool {
-	touched := slices.ContainsFunc(c.taken, func(f found.Unmanaged) bool { return c.look.Reconfigures(f, want) != "" })
-	return len(c.taken) > 0 && !touched && !c.look.LiveDiffers(want)
+	return c.look.KeepsLive(c.taken, want)
 }
 
 // noteAside says where the files are that were kept.

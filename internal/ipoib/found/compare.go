@@ -203,6 +203,18 @@ func (l *Look) OnlyPutsAway(d ipoib.Request) bool {
 	return (l.HasLeftovers() || l.UndoDue()) && l.Satisfies(d.Config) && len(l.Adopted(d)) == 0
 }
 
+// KeepsLive reports whether an interface that is as want says stays so, undisturbed, while definitions of others are
+// taken over.
+func (l *Look) KeepsLive(taken []Unmanaged, want ipoib.Config) bool {
+	touched := slices.ContainsFunc(taken, func(f Unmanaged) bool { return l.Reconfigures(f, want) != "" })
+	return len(taken) > 0 && !touched && !l.LiveDiffers(want)
+}
+
+// Interrupts reports whether an apply of d configures an interface anew that is up.
+func (l *Look) Interrupts(d ipoib.Request) bool {
+	return l.Present && l.Live.Up && l.ToDo(d) && !l.OnlyPutsAway(d) && !l.KeepsLive(l.Adopted(d), d.Config)
+}
+
 // OnlySilence reports whether a systemd that did not answer is all that stands between the host
 // and d, which the state already has. Without its stack nothing shows what configures the interface
 // at boot, but what it has now must be as asked, and nobody else may define it.

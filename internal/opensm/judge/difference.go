@@ -103,3 +103,8 @@ func Rereads(l *found.Look, d opensm.Request) bool {
 		Keys: l.FabricKeys}
 	return !tool.NeedsRestart(was.Conf(), d.Conf()) && tool.SameGroups(l.Partitions, d.Partitions)
 }
+
+// Restarts reports whether the running instance is restarted for the change.
+func Restarts(l *found.Look, d opensm.Request) bool {
+	return fact.Yes(l.Active) && !LacksOnlyBoot(l, d) && !Rereads(l, d)
+}

@@ -35,7 +35,7 @@ type Error struct {
 	// there is none.
 	Undrained string
 	// Unresumed are the resume commands that failed or were not run. A later apply runs them
-	// only if it restarts the host again.
+	// only if it drains the host again.
 	Unresumed []string
 	Err       error
 	// UnresumedBy is why a resume command failed on a host that was not restarted because of
@@ -137,14 +137,14 @@ func (e *Error) ByHand() string {
 	case e.Undrained != "":
 		return "This drain command may still run on the host, so the resume commands were not run:" + block(e.Undrained) +
 			"\n\nWait until it has ended. Then run the resume commands on the host as root. A later apply runs them only if " +
-			"it restarts the host:" + block(e.Unresumed...)
+			"it drains the host:" + block(e.Unresumed...)
 	case len(e.Unresumed) > 0 && e.NeverDown():
 		return "The resume commands were not run. Find out why the host does not restart, and cancel the restart if you " +
-			"do not want it. Then run them on the host as root. A later apply runs them only if it restarts the host:" +
+			"do not want it. Then run them on the host as root. A later apply runs them only if it drains the host:" +
 			block(e.Unresumed...)
 	case len(e.Unresumed) > 0:
 		return "These resume commands have failed, may still run, or were not run. Wait until none of them runs. Then run " +
-			"on the host, as root, those that have not ended well. A later apply runs them only if it restarts the host " +
+			"on the host, as root, those that have not ended well. A later apply runs them only if it drains the host " +
 			"again:" + block(e.Unresumed...)
 	}
 	return ""

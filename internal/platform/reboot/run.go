@@ -43,6 +43,9 @@ type Policy struct {
 	// run as root before the request and after the start. A drain command that
 	// fails stops the reboot.
 	DrainCommands, ResumeCommands []string
+	// Around are the resources, such as "opensm", whose changes without a restart both run around, too. Who makes
+	// such a change asks for it.
+	Around []string
 	// Interrupts are the services whose connected clients may wait, by the names of inventory.Server. Who asks for
 	// the reboot judges by them.
 	Interrupts []string

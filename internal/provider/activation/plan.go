@@ -202,7 +202,7 @@ func (r *Resource) check(ctx context.Context, f foreseen, consent []string, what
 	if len(f.due) == 0 {
 		return true
 	}
-	f.due[0].AddOwed(ctx, diags)
+	r.Planned.AddOwed(ctx, f.due[0].Ref.Host, f.due[0].Snap, diags)
 	started := f.cards
 	if f.resets() {
 		started = f.due

@@ -239,6 +239,7 @@ func (r *Resource) assess(ctx context.Context, a *assessment, config, state mode
 		diagnostic.AddErrorAt(diags, path.Root("card_id"), "plan firmware of card "+a.at.Ref.String(), err)
 		return false
 	}
+	r.Planned.AddOwed(ctx, a.at.Ref.Host, a.at.Snap, diags)
 	return !a.report(ctx, diags) && a.agrees(config, diags)
 }
 
@@ -257,7 +258,6 @@ func (a *assessment) otherBurn() bool {
 // report adds findings, and what an earlier apply left unfinished.
 func (a *assessment) report(ctx context.Context, diags *diag.Diagnostics) (blocked bool) {
 	session.AddJobs(diags, a.at.Ref, a.Jobs)
-	a.at.AddOwed(ctx, diags)
 	findings := diagnostic.WithoutJobs(a.Verdict.Findings)
 	if a.now.Restored {
 		findings = finding.DestroyGoesOn(findings)

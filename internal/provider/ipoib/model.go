@@ -39,6 +39,7 @@ type model struct {
 	Effective types.Object `tfsdk:"effective"`
 	Change    types.String `tfsdk:"change"`
 	Leased    types.String `tfsdk:"dhcp_address"`
+	Drained   types.List   `tfsdk:"drains"`
 }
 
 var effectiveTypes = map[string]attr.Type{

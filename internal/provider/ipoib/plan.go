@@ -54,9 +54,14 @@ func (o object) Foresee(_ context.Context, s *step, first *found.Look, kept foun
 	}
 	if was, err := s.State.request(); err == nil && ref(was) == ref(s.Ask) {
 		s.Plan.foresee(s.State, first.Sources(), s.Held)
-		s.Plan.Change = attribute.PlannedChange(judge.Announce(first, was.Config, kept, s.Ask), s.State.Change)
+		change := judge.Announce(first, was.Config, kept, s.Ask)
+		s.Plan.Change = attribute.PlannedChange(change, s.State.Change)
+		if s.Interrupts = s.State.Up; change == "" {
+			s.Interrupts = types.BoolUnknown()
+		}
 		return
 	}
+	s.Interrupts = types.BoolValue(first.Interrupts(s.Ask))
 	if first.Silence == "" {
 		s.Plan.Change = attribute.OrNull(judge.AnnounceNew(first, s.Ask))
 	}

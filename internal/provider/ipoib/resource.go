@@ -13,6 +13,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/explain"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
@@ -35,9 +36,10 @@ var kind = managed.Kind{
 	By: session.PortNamed(session.Part{Name: "pkey", Optional: true,
 		Description: "P_Key of an interface of another partition than the default one, `0x8001`."}),
 	Timeout: standardTimeout,
-	Live:    []string{"network_stack", "interface", "up", "carrier", "stored_in", "effective", "change", "dhcp_address"},
-	Kept:    []string{"allowed_management_path"},
-	Stores:  true,
+	Live: []string{"network_stack", "interface", "up", "carrier", "stored_in", "effective", "change", "dhcp_address",
+		"drains"},
+	Kept:   []string{"allowed_management_path"},
+	Stores: true,
 }
 
 type step = managed.Step[model, ipoib.Request, *found.Look]
@@ -101,6 +103,12 @@ func (o object) ToDo(d ipoib.Request, l *found.Look, held bool) bool {
 	}
 	return l.ToDo(d) && (!held || !l.OnlySilence(d))
 }
+
+// Drains and Interrupts tell of an interface that is up and is configured anew.
+func (o object) Drains(m *model) *types.List { return &m.Drained }
+
+// Interrupts implements managed.interrupter.
+func (o object) Interrupts(d ipoib.Request, l *found.Look) bool { return l.Interrupts(d) }
 
 func (o object) Remember(_ *model, d ipoib.Request, l *found.Look, _ found.Seen) (found.Seen, bool) {
 	seen := l.Seen()

@@ -86,6 +86,7 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 			"joined."),
 		"change": attribute.ComputedString("What the apply does to the interface and to files of the host; afterwards what " +
 			"the last one did: `mtu: 2044 -> 9000; writes /etc/…`. " + attribute.BindsTheApply),
+		"drains": attribute.Drains("an interface that is up is configured anew"),
 		"dhcp_address": attribute.ComputedString("IPv4 address that the DHCP server has given, with its prefix length; " +
 			"null without one. Another address is no drift."),
 		"stored_in": attribute.ComputedList(types.StringType,

@@ -199,6 +199,22 @@ func changeText(now ops.State, want map[int]ib.LinkType) string {
 	return strings.Join(all, "; ")
 }
 
+// switchesTo reports whether a port has another type in effect; unknown of one that showed none.
+func (m *model) switchesTo(want map[int]ib.LinkType) types.Bool {
+	switches := types.BoolValue(false)
+	for number, t := range want {
+		was, _ := m.Effective.Elements()[strconv.Itoa(number)].(types.String)
+		now, _, _ := strings.Cut(was.ValueString(), " ") // "auto (ib)"
+		if now != "" && now != t.String() {
+			return types.BoolValue(true)
+		}
+		if now == "" {
+			switches = types.BoolUnknown()
+		}
+	}
+	return switches
+}
+
 // changed is the change that follows from the state; empty if that has all types.
 func (m *model) changed(prior model) string {
 	var all []string

@@ -21,6 +21,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -45,7 +46,7 @@ func (o object) Plan(ctx context.Context, s *step) (live []string, ok bool) {
 			platform.CheckLasting(s.At.Snap, "/etc/modprobe.d"))
 	}
 	s.Plan.ID = types.StringValue(s.At.Ref.String())
-	foresee(s)
+	o.foresee(s)
 	live = []string{"stored_in", "effective", "next_boot", "by_place", "reboot_required"}
 	if s.Held { // the state does not ask for the update
 		live = append(live, "change", "restarts", "drains")
@@ -212,7 +213,7 @@ func uses(s *inventory.Snapshot, port ib.GUID) []string {
 // foresee fills in what the plan says of the change. Core plans a new resource once more before
 // the create and wants the same: so it stops if the ports have changed. An update follows from
 // the state.
-func foresee(s *step) {
+func (o object) foresee(s *step) {
 	m := s.Plan
 	m.Change, m.Restart = types.StringUnknown(), attribute.UnknownRestart()
 	if s.Verdict.Action == safety.ActionWait || s.ClosesJobs() {
@@ -222,10 +223,35 @@ func foresee(s *step) {
 	switch {
 	case s.Verdict.Activation != safety.ActivationReboot || !inCard:
 		m.Restart = attribute.NoRestart() // a driver switches the ports itself
+		m.Drains = managed.PlannedDrains(o.Resource, s.At.Ref.Host, switches(s), s.State.Drains, s.Diags)
 	case stores:
 		m.Restart = s.At.Restart()
 	}
 	m.Change = foreseenChange(s)
+}
+
+// Interrupts reports whether the driver switches a port.
+func (o object) Interrupts(s *step) bool {
+	for number, want := range s.Ask.Request.Ports {
+		if p := s.Found.Ports[number]; !p.InCard && p.Shown != "" && p.Configured != want {
+			return true
+		}
+	}
+	return false
+}
+
+// switches is what a plan knows of that: of an object that exists it follows from the state, see foreseenChange.
+func switches(s *step) types.Bool {
+	inCard, _ := storedInCard(s)
+	switch {
+	case inCard:
+		return types.BoolValue(false)
+	case s.Exists && attribute.SameCard(s.State.CardID, s.State.CardIdentity, s.Plan.CardID):
+		return s.State.switchesTo(s.Ask.Request.Ports)
+	case s.Ask.PlannedPSID != "" || !steady(s):
+		return types.BoolUnknown()
+	}
+	return types.BoolValue(object{}.Interrupts(s))
 }
 
 // foreseenChange is the change that a plan says; unknown if something else of the plan decides it.

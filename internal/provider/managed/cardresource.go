@@ -131,7 +131,7 @@ func (r *CardResource[M, Q, L, S]) assess(ctx context.Context, s *CardStep[M, Q,
 		return nil, false
 	}
 	session.AddJobs(s.Diags, s.At.Ref, s.Jobs)
-	s.At.AddOwed(ctx, s.Diags)
+	r.Planned.AddOwed(ctx, s.At.Ref.Host, s.At.Snap, s.Diags)
 	if diagnostic.AddPlanned(ctx, s.Diags, r.kind.what(s.At.Ref), diagnostic.WithoutJobs(s.Verdict.Findings)) {
 		return nil, false
 	}
@@ -169,14 +169,27 @@ func (r *CardResource[M, Q, L, S]) write(ctx context.Context, c session.Change, 
 		*before = r.object.Seen(s.Found)
 		s.Before = before
 	}
-	done, notes, err := r.object.Apply(ctx, s)
+	var (
+		done  L
+		notes []string
+	)
+	o, can := r.object.(cardInterrupter[M, Q, L, S])
+	d := drain{Resource: &r.Resource, host: s.At.Ref.Host, at: s.At.Host, what: r.kind.what(s.At.Ref),
+		shown: &f.Drains, begins: can && o.Interrupts(s), diags: c.Diags}
+	drained, err := d.around(ctx, func(ctx context.Context) (applyErr error) {
+		done, notes, applyErr = r.object.Apply(ctx, s)
+		return applyErr
+	})
 	if err != nil {
 		return err
 	}
 	r.Planned.DoneCard(s.At.Ref)
 	c.NoteSeen(ctx, r.object.Seen(done))
 	diagnostic.AddNotes(c.Diags, diagnostic.Capital(r.kind.of())+" "+s.At.Ref.String(), notes)
-	f.Restart = r.Restarted(ctx, f.Restart, s.At)
+	before := f.Drains
+	if f.Restart = r.Restarted(ctx, f.Restart, s.At); drained {
+		f.Drains = before
+	}
 	r.object.Finish(s, done)
 	return nil
 }

@@ -44,22 +44,21 @@ func (r *Resource[M, Q, L, S]) apply(ctx context.Context, c session.Change) {
 	var result managed.Result[L]
 	var kept S
 	err = r.write(ctx, s.Ask, r.limitOf(ctx, c.Op, c.Plan()), func(ctx context.Context, h *hosts.Host) error {
-		if !r.mayChange(ctx, c, s) {
-			return nil
-		}
-		done, stays, applyErr := r.object.Apply(ctx, s)
-		if result = done; applyErr == nil {
-			r.Made(r.object.Key(s.Ask))
-			var known bool
-			if kept, known = r.object.Remember(s.Plan, s.Ask, done.Look, kept); known {
-				c.NoteSeen(ctx, kept)
+		return r.change(ctx, c, s, func(ctx context.Context) error {
+			done, stays, applyErr := r.object.Apply(ctx, s)
+			if result = done; applyErr == nil {
+				r.Made(r.object.Key(s.Ask))
+				var known bool
+				if kept, known = r.object.Remember(s.Plan, s.Ask, done.Look, kept); known {
+					c.NoteSeen(ctx, kept)
+				}
+				applyErr = r.leaveSlot(ctx, h, s)
 			}
-			applyErr = r.leaveSlot(ctx, h, s)
-		}
-		if stays != "" {
-			applyErr = c.Leaves(applyErr, stays, at.ID)
-		}
-		return applyErr
+			if stays != "" {
+				applyErr = c.Leaves(applyErr, stays, at.ID)
+			}
+			return applyErr
+		})
 	})
 	if _, ok := r.object.(proven[L]); ok {
 		c.Unproven(ctx, err != nil)
@@ -77,6 +76,29 @@ func (r *Resource[M, Q, L, S]) apply(ctx context.Context, c session.Change) {
 		return
 	}
 	c.Confirm(ctx, what, &plan)
+}
+
+// change makes a change that may be made, with what runs around it. Drain commands may take minutes, so a host that
+// was drained is looked at once more.
+func (r *Resource[M, Q, L, S]) change(ctx context.Context, c session.Change, s *Step[M, Q, L],
+	do func(context.Context) error) error {
+	if !r.mayChange(ctx, c, s) {
+		return nil
+	}
+	o, ok := r.object.(interrupter[M, Q, L])
+	if !ok {
+		return do(ctx)
+	}
+	at := r.object.Place(s.Ask)
+	d := drain{Resource: &r.Resource, host: at.Host, at: s.Host, what: r.kind.what(r.kind.Change, at.ID),
+		shown: o.Drains(s.Plan), begins: s.ToDo && o.Interrupts(s.Ask, s.Found), diags: c.Diags}
+	_, err := d.around(ctx, func(ctx context.Context) error {
+		if d.begins && !d.shown.IsNull() && !r.mayChange(ctx, c, s) {
+			return nil
+		}
+		return do(ctx)
+	})
+	return err
 }
 
 // leaveSlot removes what an object has left for the slot that its card was in, unless another one has it by now.

@@ -126,6 +126,8 @@ type Step[M, Q, L any] struct {
 	// Held says that the state has what is planned, and ToDo that the host differs.
 	Held, ToDo bool
 	Unproven   bool // the last change was written and did not work, see planned.NoteUnproven
+	// Interrupts is set by Foresee of an interrupter; unknown if that is not known.
+	Interrupts types.Bool
 	// Keeps is set by Plan where the state is the plan, whatever the host shows.
 	Keeps bool
 	Diags *diag.Diagnostics

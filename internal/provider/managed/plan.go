@@ -33,6 +33,7 @@ func (r *Resource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.Modi
 		return
 	}
 	looked = true
+	r.Planned.AddOwed(ctx, r.object.Place(s.Ask).Host, s.Snap, diags)
 	s.Unproven = planned.Unproven(ctx, req.Private, diags)
 	var kept S
 	session.Seen(ctx, req.Private, &kept, diags)
@@ -44,6 +45,7 @@ func (r *Resource[M, Q, L, S]) ModifyPlan(ctx context.Context, req resource.Modi
 	r.warnMade(s)
 	if r.check(ctx, s) {
 		r.object.Foresee(ctx, s, r.first(s), kept)
+		r.foreseeDrains(s)
 		planned.Steady{Held: s.Held, ToDo: s.ToDo || s.Unproven, Live: r.kind.Live, Foreseen: true, Kept: r.kind.Kept}.
 			Plan(ctx, req, resp, s.Plan)
 	}

@@ -108,7 +108,6 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 		return nil
 	}
 	session.AddJobs(s.Diags, at.Ref, a.Jobs)
-	at.AddOwed(ctx, s.Diags)
 	if a.Verdict.Activation == safety.ActivationReboot {
 		o.Planned.UpdateCard(at.Ref, func(c *planned.Card) { c.Restarts = true })
 	} else if a.Verdict.Action == safety.ActionSettings && s.Found.Restarts(s.Ask) {

@@ -51,6 +51,7 @@ type model struct {
 	HandOver       attribute.Duration `tfsdk:"handover_time"`
 	Keys           types.Map          `tfsdk:"security_keys"`
 	Change         types.String       `tfsdk:"change"`
+	Drained        types.List         `tfsdk:"drains"`
 }
 
 // known reports whether everything that a check needs is known.

@@ -3,6 +3,7 @@ package opensm
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -91,6 +92,7 @@ func (o object) Foresee(ctx context.Context, s *step, first *found.Look, kept op
 			change = "waits for the proof that it serves its port"
 		}
 		s.Plan.foresee(s.State, change)
+		s.Interrupts = restarts(change)
 		return
 	}
 	b.Stored = judge.BeforeNew(first)
@@ -98,6 +100,15 @@ func (o object) Foresee(ctx context.Context, s *step, first *found.Look, kept op
 		s.Plan.PackageVersion, b.Packages = types.StringUnknown(), packages(first)
 	}
 	s.Plan.Change = types.StringValue(judge.Announce(b, s.Ask))
+	s.Interrupts = restarts(s.Plan.Change.ValueString())
+}
+
+// restarts reports whether a change that is announced restarts the instance; unknown of none.
+func restarts(change string) types.Bool {
+	if change == "" {
+		return types.BoolUnknown()
+	}
+	return types.BoolValue(strings.Contains(change, "restarts "))
 }
 
 // packages are those with opensm on the host of a look.

@@ -33,7 +33,7 @@ const standardTimeout = 10 * time.Minute
 var kind = managed.Kind{
 	Name: "infiniband_opensm", Thing: "subnet manager", Change: "run", Remove: "remove", Removed: "subnet manager",
 	HostIn: "host", By: session.PortNamed(), Timeout: standardTimeout,
-	Live: []string{"package_version", "port_state", "lid", "sm_lid", "role", "change"},
+	Live: []string{"package_version", "port_state", "lid", "sm_lid", "role", "change", "drains"},
 	Kept: []string{"allowed_last_manager"},
 }
 
@@ -87,6 +87,14 @@ func (o object) Withdraw(d ops.Request) { o.Turns.SMs.Withdraw(ref(d)) }
 
 // First are the standbys, and the master if keys change.
 func (o object) First(d ops.Request, l *found.Look) bool { return turnOf(l, d) == session.SMStandby }
+
+// Drains and Interrupts tell of a restart of the instance: what starts or reads its files again interrupts nobody.
+func (o object) Drains(m *model) *types.List { return &m.Drained }
+
+// Interrupts implements managed.interrupter.
+func (o object) Interrupts(d ops.Request, l *found.Look) bool {
+	return judge.Restarts(l, d)
+}
 
 func (o object) Remember(_ *model, d ops.Request, l *found.Look, _ ops.Stored) (ops.Stored, bool) {
 	return l.Stored()

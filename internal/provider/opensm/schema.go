@@ -182,6 +182,7 @@ func results() map[string]schema.Attribute {
 			"what the last one did: `writes /etc/…; restarts opensm@….service`. If somebody installs the package between the " +
 			"plan of a new resource and its apply, the engine stops the apply and calls that an inconsistent final plan: " +
 			"plan again."),
+		"drains": attribute.Drains("the instance restarts"),
 		"security_keys": schema.MapAttribute{
 			Computed: true, ElementType: types.StringType,
 			MarkdownDescription: "Keys in the file of options that protect the fabric from other subnet managers and from " +

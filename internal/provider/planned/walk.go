@@ -42,6 +42,7 @@ type Walk struct {
 	awaited  map[attribute.CardRef][]string
 	claims   claims // which resource manages what
 	fates    map[claimKey]fate
+	drained  sync.Map // hosts that this walk drains now
 }
 
 type plannedPort struct {

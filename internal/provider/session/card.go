@@ -16,7 +16,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 )
 
 // CardAt is a card with its host and what was found there.
@@ -123,11 +122,6 @@ func AddJobs(diags *diag.Diagnostics, ref attribute.CardRef, jobs []journal.Repo
 	for _, j := range jobs {
 		diags.AddWarning(j.Title(ref.String()), j.String())
 	}
-}
-
-// AddOwed warns of a host that was drained and not given back, in the same words for each card.
-func (c *CardAt) AddOwed(ctx context.Context, diags *diag.Diagnostics) {
-	diagnostic.AddFindings(ctx, diags, "restart host "+c.Ref.Host, hostcheck.Owed(c.Snap))
 }
 
 // Await notes what a verdict writes to a card that the next restart is to load, if it has none

@@ -620,7 +620,7 @@ flash_jobs() {
 	done
 }
 
-# A host that was drained for a restart, and was not given back since. Burns that failed, here or elsewhere.
+# A host that was drained, and was not given back since. Burns that failed, here or elsewhere.
 notes() { contents "$ROOT$STATE_DIR"/resume-owed "$ROOT$STATE_DIR"/stops/*; }
 
 # Definitions that were taken over, and files of ours with what others had added, are kept beside their places.
