@@ -20,6 +20,7 @@ provider "infiniband" {
         timeout         = "20m"
         drain_commands  = ["systemctl stop nfs-server"]
         resume_commands = ["systemctl start nfs-server"]
+        drain_around    = ["link_type", "ipoib_interface"]
         interrupts      = ["NFS"] # its clients wait
       }
     }

@@ -42,13 +42,13 @@ func RestartAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"restarts": ComputedString("Host that the apply restarts, or that the last change restarted; null if there is " +
 			"none. Known after the apply, with a warning, where another resource may restart it first."),
-		"drains": ComputedList(types.StringType, "The provider's `drain_commands`, which run on that host before, or, with "+
-			"`drain_around`, before another change of this resource."),
+		"drains": ComputedList(types.StringType, "The provider's `drain_commands`, which run on that host before."),
 	}
 }
 
-// Drains is the attribute with the commands that run before a change without a restart.
+// Drains is the attribute with the commands that run before a change without a restart, where drain_around asks for
+// that.
 func Drains(when string) schema.ListAttribute {
-	return ComputedList(types.StringType, "The provider's `drain_commands`, which run before the apply if "+when+
-		" and `drain_around` asks for it; else null. See [Restarts](../index.md#restarts).")
+	return ComputedList(types.StringType, "The provider's `drain_commands`, which run before the change if "+when+
+		" and [`drain_around`](../index.md#drain-around-other-changes) asks for that; null if none run.")
 }

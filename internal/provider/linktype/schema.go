@@ -102,5 +102,6 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 		},
 	}
 	maps.Copy(s.Attributes, attribute.RestartAttributes())
+	s.Attributes["drains"] = attribute.Drains("the host restarts, or if the driver switches a port")
 	return s
 }

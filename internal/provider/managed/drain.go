@@ -106,11 +106,11 @@ func (d drain) failure(step *reboot.Error) error {
 		Means:   "What the drain commands have stopped may still be stopped.",
 		Check:   step.ByHand(), Facts: []explain.Fact{{"Host", d.host}}, Err: step.UnresumedBy,
 	}
-	switch {
-	case step.Step == reboot.StepResume:
+	switch step.Step {
+	case reboot.StepResume:
 		left.What = "The change was made. A resume command failed after it."
 		return left
-	case step.Step == reboot.StepReady:
+	case reboot.StepReady:
 		if left.Check != "" {
 			diagnostic.AddError(d.diags, d.what, left)
 		} else if step.Resumed {

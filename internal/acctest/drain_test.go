@@ -1,0 +1,208 @@
+package acctest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// drainCase is a resource with a configuration that interrupts nobody where nothing is, one that interrupts after it,
+// and one that does not.
+type drainCase struct {
+	kind                  string
+	quiet, loud, harmless Config
+	probe                 string // shows whether the change was made
+	changes               string // a program of the change, by its arguments; empty: it is not killed there
+}
+
+var drainKinds = []string{"link_type", "opensm", "ipoib_interface"} // of drainCases, in this order
+
+func drainCases(w *Lab) []drainCase {
+	host := labs.Intel9
+	ibIf := func(attrs map[string]any) Config { return ipoib(host, attrs) }
+	return []drainCase{
+		{"link_type", w.types(host, "ib", "ib"), w.types(host, "eth", "eth"), nil,
+			"cat /sys/bus/pci/devices/" + w.PCI(host) + "/mlx4_port1", "mlx4_port"},
+		{"opensm", smOptions(nil), smOptions(map[string]any{"routing_engine": []any{"ftree"}}),
+			smOptions(map[string]any{"routing_engine": []any{"ftree"}, "priority": 9}),
+			"systemctl show -p MainPID --value " + smUnit, "restart -- " + smUnit},
+		{"ipoib_interface", ibIf(nil), ibIf(map[string]any{"mode": "datagram", "mtu": 2044}), nil,
+			"cat /sys/class/net/ibp1s0/mode", ""}, // the host undoes by itself what is not confirmed
+	}
+}
+
+// drained gives a host drain and resume commands around other changes, and a workspace that has them.
+func (w *Lab) drained(host, kind, drain, resume string) *Workspace {
+	ws := w.Workspace()
+	ws.Provider["hosts"].(map[string]any)[host].(map[string]any)["reboot"] = map[string]any{"allowed": false,
+		"drain_commands": []any{drain}, "resume_commands": []any{resume}, "drain_around": []any{kind}}
+	return ws
+}
+
+// lines of what the commands have written, and none any more.
+func (w *Lab) lines(host string) []string {
+	out, _ := w.Try(host, "cat /root/log && rm /root/log")
+	if !strings.Contains(out, "drain") && !strings.Contains(out, "resume") {
+		return nil
+	}
+	return strings.Split(strings.TrimSpace(out), "\n")
+}
+
+// The commands run around a change that interrupts, and around no other. The plan shows them.
+func TestDrain_around_other_changes(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	for n, kind := range drainKinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			w := Start(t, Options{Hosts: vpi()})
+			drivers(w)
+			c := drainCases(w)[n]
+			if c.kind == "ipoib_interface" {
+				w.Run(host, "ip link set dev ibp1s0 down")
+			}
+			drain := "echo drain $(" + c.probe + ") >>/root/log"
+			ws := w.drained(host, c.kind, drain, "echo resume $("+c.probe+") >>/root/log")
+			address := c.quiet[0].Address()
+			mustApply(t, ws, c.quiet)
+			if got := w.lines(host); got != nil || ws.Get(address, "drains") != nil {
+				t.Errorf("drained where nothing was interrupted: %v, %v", got, ws.Get(address, "drains"))
+			}
+			emptyPlan(t, ws, c.quiet)
+			for i, cfg := range []Config{c.loud, c.quiet} {
+				was := strings.TrimSpace(w.Run(host, c.probe))
+				plan := cleanPlan(t, ws, cfg)
+				if got := fmt.Sprint(plan.Get(address, "drains")); got != "["+drain+"]" {
+					t.Errorf("the plan shows %s", got)
+				}
+				if told := plan.Diags.Warnings().Find("The apply drains host " + host); len(told) != i {
+					t.Errorf("what an engine hides is not told once more:\n%s", plan.Diags)
+				}
+				applyStep(t, ws, plan, "")
+				now := strings.TrimSpace(w.Run(host, c.probe))
+				if got, want := fmt.Sprint(w.lines(host)), fmt.Sprintf("[drain %s resume %s]", was, now); got != want || was == now {
+					t.Errorf("the commands saw %s, expected %s", got, want)
+				}
+				if w.Machine(host).FS.Exists(inventory.OwedNote) {
+					t.Error("a host that was given back still owes that")
+				}
+				emptyPlan(t, ws, cfg)
+			}
+			if c.harmless != nil {
+				mustApply(t, ws, c.loud)
+				w.lines(host)
+				if got := cleanPlan(t, ws, c.harmless).Get(address, "drains"); got != nil {
+					t.Errorf("the plan of a change that interrupts nobody shows %v", got)
+				}
+				mustApply(t, ws, c.harmless)
+				emptyPlan(t, ws, c.harmless)
+			}
+			other := w.drained(host, "link_type", drain, "true")
+			if c.kind == "link_type" {
+				other = w.drained(host, "opensm", drain, "true")
+			}
+			mustApply(t, other, c.loud)
+			mustApply(t, other, c.quiet)
+			if got := w.lines(host); got != nil {
+				t.Errorf("drained for what drain_around does not name: %v", got)
+			}
+		})
+	}
+}
+
+// A drain command that fails stops the change; the resume commands run. A resume command that fails is owed, and so are
+// those of an apply that was killed: the next plan names them.
+func TestDrain_that_fails(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	for n, kind := range drainKinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			w := Start(t, Options{Hosts: vpi()})
+			drivers(w)
+			c := drainCases(w)[n]
+			start := w.Workspace()
+			mustApply(t, start, c.quiet)
+			with := func(drain, resume string) *Workspace {
+				ws := w.drained(host, c.kind, drain, resume)
+				ws.State = start.State
+				return ws
+			}
+			was := w.Run(host, c.probe)
+			diags, err := with("echo drain; false", "echo resume >>/root/log").applyOnce(t, c.loud)
+			if err != nil || len(diags.Errors().Find(": a drain command failed", "so the change was not begun",
+				"The resume commands have run.", "Host: "+host, "false")) != 1 || len(diags.Errors()) != 1 {
+				t.Errorf("%v\n%s", err, diags)
+			}
+			if got := w.lines(host); len(got) != 1 || w.Run(host, c.probe) != was || w.Machine(host).FS.Exists(inventory.OwedNote) {
+				t.Errorf("after a failed drain: resumed %v, was %q and is %q", got, was, w.Run(host, c.probe))
+			}
+			// The provider ends while the host is drained, before the change or in it.
+			for _, at := range slices.DeleteFunc([]string{"at-drain", c.changes}, func(s string) bool { return s == "" }) {
+				ctx, cancel := context.WithCancel(t.Context())
+				w.Machine(host).Faults.Trap(at, 1, labsim.ProgramFault{Do: func() {
+					w.Machine(host).Faults.Update(func(s *labsim.FaultSpec) { s.Refuse = true })
+					cancel()
+					w.DropAll()
+				}})
+				ws := with("true at-drain", "echo resume >>/root/log")
+				if diags, err = ws.Apply(ctx, cleanPlan(t, ws, c.loud)); err == nil && !diags.HasError() {
+					t.Errorf("%s: the apply of a provider that ended in it reports success", at)
+				}
+				cancel()
+				w.Machine(host).Faults.Clear()
+				for range 2 {
+					plan := mustPlan(t, w.drained(host, c.kind, "true", "true"), c.quiet)
+					if len(plan.Diags.Warnings().Find("Host "+host+": HO050", "Drained since", "echo resume >>/root/log")) != 1 {
+						t.Errorf("%s: the next plan says:\n%s", at, plan.Diags)
+					}
+				}
+				w.Run(host, "rm "+inventory.OwedNote)
+				mustApply(t, w.Workspace(), c.quiet)
+			}
+			diags, err = with("true", "false").applyOnce(t, c.loud)
+			if err != nil || len(diags.Errors().Find("Unable to run the resume commands of host "+host, "The change was made",
+				"Then run on the host, as root", "    false")) != 1 || w.Run(host, c.probe) == was {
+				t.Errorf("%v\n%s", err, diags)
+			}
+			if plan := mustPlan(t, start, c.loud); len(plan.Diags.Warnings().Find("Host "+host+": HO050", "false")) != 1 {
+				t.Errorf("the next plan says:\n%s", plan.Diags)
+			}
+			w.Run(host, "rm "+inventory.OwedNote)
+			emptyPlan(t, func() *Workspace { mustApply(t, start, c.loud); return start }(), c.loud)
+		})
+	}
+}
+
+// The moment of the change decides: what changes while the host is drained is seen before it.
+func TestDrain_looks_again(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	host, c := labs.Intel9, drainCases(w)[2]
+	ws := w.drained(host, c.kind, "ip addr add 10.9.9.9/24 dev ibp1s0", "touch /root/resumed")
+	start := w.Workspace()
+	mustApply(t, start, c.quiet)
+	ws.State = start.State
+	diags, err := ws.applyOnce(t, c.loud)
+	if err != nil || len(diags.Errors().Find("HO019", "has address 10.9.9.9/24")) != 1 ||
+		len(diags.Warnings().Find("Host "+host+": the resume commands have run")) != 1 {
+		t.Errorf("%v\n%s", err, diags)
+	}
+	w.Run(host, "ls /root/resumed")
+	if got := w.Run(host, c.probe); got != "connected\n" {
+		t.Errorf("the mode is %q", got)
+	}
+}
+
+// applyOnce is a plan that must not fail and its apply.
+func (ws *Workspace) applyOnce(t *testing.T, cfg Config) (Diags, error) {
+	t.Helper()
+	return ws.Apply(t.Context(), cleanPlan(t, ws, cfg))
+}
