@@ -91,7 +91,8 @@ func (f *Fabric) CompareSince(was, now Reading, perHour Limits) []Difference {
 				switch {
 				case stuck:
 					all = append(all, Difference{Errors, l.Name(), fmt.Sprintf("The cable %s: %s of %s stands at its maximum, %d, so "+
-						"that nobody sees whether it grows. Clear it with perfquery -R.", l.Name(), name, p.Label(), p.Counters[name])})
+						"that nobody sees whether it grows. Clear it with infiniband_clear_counters or perfquery -R.", l.Name(), name,
+						p.Label(), p.Counters[name])})
 				case name == flaps:
 					down = max(down, n)
 				case perHour[name] >= 0 && float64(n) > float64(perHour[name])*max(1, passed.Hours()):

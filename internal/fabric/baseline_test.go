@@ -58,7 +58,7 @@ func TestFabric_CompareSince(t *testing.T) {
 		"one flap":          {map[string]uint64{"LinkDownedCounter": 3}, map[string]uint64{"LinkDownedCounter": 4}, "b", 72 * time.Hour, "The link pve1 mlx4_0 port 1 - SwitchX port 1 went down once in 3 days."},
 		"a restart":         {nil, map[string]uint64{"LinkDownedCounter": 1}, "c", time.Hour, ""},
 		"a silent host":     {nil, map[string]uint64{"LinkDownedCounter": 1}, "", time.Hour, ""},
-		"at the maximum":    {map[string]uint64{"LinkDownedCounter": 255}, map[string]uint64{"LinkDownedCounter": 255}, "b", time.Hour, "The cable pve1 mlx4_0 port 1 - SwitchX port 1: LinkDownedCounter of pve1 mlx4_0 port 1 stands at its maximum, 255, so that nobody sees whether it grows. Clear it with perfquery -R."},
+		"at the maximum":    {map[string]uint64{"LinkDownedCounter": 255}, map[string]uint64{"LinkDownedCounter": 255}, "b", time.Hour, "The cable pve1 mlx4_0 port 1 - SwitchX port 1: LinkDownedCounter of pve1 mlx4_0 port 1 stands at its maximum, 255, so that nobody sees whether it grows. Clear it with infiniband_clear_counters or perfquery -R."},
 		"a clock that runs": {nil, map[string]uint64{"SymbolErrorCounter": 11}, "b", -time.Hour, "The cable pve1 mlx4_0 port 1 - SwitchX port 1: pve1 mlx4_0 port 1 has counted 11 more SymbolErrorCounter in less than a minute."},
 	} {
 		f, card, _, _ := twoCards()

@@ -3,7 +3,7 @@
 // compares the cables with those that should be there, says why a link is slow,
 // and draws the fabric.
 //
-// It must not change anything, and nothing but Observe may run a command.
+// It must not change a host or a cable. Error counters are all that it sets, and only Clear does.
 package fabric
 
 import (

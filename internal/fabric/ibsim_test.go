@@ -3,6 +3,7 @@ package fabric
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,8 @@ func (n node) Name() string { return n.id }
 
 func (n node) Run(_ context.Context, cmd shellcmd.Command) (host.Result, error) {
 	argv := cmd.Argv()
-	text := map[string]string{"fabric-walk": walkScript, "fabric-ports": portsScript}[argv[0]]
+	text := map[string]string{"fabric-walk": walkScript, "fabric-ports": portsScript,
+		"fabric-clear": clearScript}[argv[0]]
 	if !cmd.IsScript() {
 		r := n.f.Run(n.id, argv[0], argv[1:]...)
 		return host.Result{Stdout: []byte(r.Stdout), Stderr: []byte(r.Stderr)}, nil
@@ -80,6 +82,48 @@ func TestObserve_realTools(t *testing.T) {
 	}
 	if c := got.Counters()["0x0002c902004a1b00/3"]; c["SymbolErrorCounter"] != 70 {
 		t.Errorf("%v", got.Counters())
+	}
+}
+
+// The real perfquery clears the counters of errors, and those of data stay.
+func TestClear_realTools(t *testing.T) {
+	ibsimtest.Need(t, "ibnetdiscover", "opensm", "perfquery")
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "one-switch-three-hca"))
+	const pve1, pve2 = "H-e41d2d0300e44ed0", "H-e41d2d0300e44f10"
+	f.StartSM(pve1, ibsimtest.SM{}).Wait("SUBNET UP")
+	for _, c := range []string{`"S-0002c902004a1b00"[3] PortCounters.SymbolErrorCounter=70`,
+		`"S-0002c902004a1b00"[3] PortCounters.PortXmitWait=7`, `"S-0002c902004a1b00"[2] PortCounters.VL15Dropped=3`,
+		`"` + pve2 + `"[1] PortCounters.LinkDownedCounter=2`} {
+		f.Console("PerformanceSet " + c)
+	}
+	const switch2, switch3 = "0x0002c902004a1b00/2", "0x0002c902004a1b00/3"
+	before := look(t, f, pve1, false)
+	ports, err := before.Counting([]string{"0x0002c902004a1b00/3", "pve2 mlx4_0"})
+	if err != nil || len(ports) != 2 {
+		t.Fatalf("%v, %v", ports, err)
+	}
+	failed, err := Clear(t.Context(), node{f, pve1}, Through{"ibsim0", 1}, ports)
+	if err != nil || len(failed) > 0 {
+		t.Fatalf("%q, %v", failed, err)
+	}
+	now := look(t, f, pve1, false).Counters()
+	if now[switch3] != nil || now[switch2]["VL15Dropped"] != 3 || len(now) != 1 {
+		t.Errorf("%v", now)
+	}
+	data := f.Run(pve1, "perfquery", strconv.Itoa(ports[0].Node.LID), "3").Stdout
+	if strings.Contains(data, "PortXmitData:....................0\n") {
+		t.Errorf("the counters of data are cleared:\n%s", data)
+	}
+	ports[0].Node.LID, ports[0].LID = 99, 99
+	if failed, err = Clear(t.Context(), node{f, pve1}, Through{"ibsim0", 1}, ports[:1]); err != nil || len(failed) != 1 ||
+		!strings.Contains(failed[0], "perfquery ended with status 255: ") {
+		t.Errorf("nobody there: %q, %v", failed, err)
+	}
+	for end, want := range map[string]string{"nobody/1": "nobody/1 names 0 nodes of the fabric. It has ",
+		"pve2 mlx4_0/9": "pve2 mlx4_0 has no port 9 on this fabric"} {
+		if _, err = before.Counting([]string{end}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", end, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package labsim
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 )
 
@@ -165,4 +166,15 @@ func (l *Lab) Count(e End, counter string, n uint64) {
 		l.counters[e] = map[string]uint64{}
 	}
 	l.counters[e][counter] += n
+}
+
+// ClearCounters sets error counters of an end of a cable to zero.
+func (l *Lab) ClearCounters(e End, names ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	left := maps.Clone(l.counters[e]) // a topology may hold the former one
+	for _, name := range names {
+		delete(left, name)
+	}
+	l.counters[e] = left
 }

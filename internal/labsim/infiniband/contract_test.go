@@ -238,6 +238,12 @@ func TestContract_errorCounters(t *testing.T) {
 		w.real.Console(fmt.Sprintf(`PerformanceSet "%s"[%d] PortCounters.%s=%d`, c.node, c.end.Port, c.counter, c.n))
 	}
 	w.compare("ibqueryerrors", "--threshold-file", "/dev/null", "--skip-sl")
+	for _, reset := range []string{"2 2 0x1", "2 2 0x10fff", "3 1 0x10fff", "2 77 0x10fff", "1 2 0x10fff", "99 1 0x10fff"} {
+		w.compare(strings.Fields("perfquery -R " + reset)...)
+		if !strings.HasPrefix(reset, "99") { // ibsim counts a datagram that went astray
+			w.compare("ibqueryerrors", "--threshold-file", "/dev/null", "--skip-sl")
+		}
+	}
 }
 
 // What ibportstate says to changes of the own port. A lower width or speed is

@@ -124,7 +124,7 @@ func (r *Baseline) remember(ctx context.Context, from tfsdk.Plan, to *tfsdk.Stat
 	what := "remember the fabric of host " + name
 	found, _, hosts, err := look(ctx, r.Data, name, guidOf(m.PortGUID), false, r.HostNames())
 	if err == nil {
-		err = complete(found)
+		err = complete(found, "Nothing was remembered")
 	}
 	if diagnostic.AddError(diags, what, err); err != nil {
 		return
@@ -135,8 +135,8 @@ func (r *Baseline) remember(ctx context.Context, from tfsdk.Plan, to *tfsdk.Stat
 	diags.Append(to.Set(ctx, &m)...)
 }
 
-// complete is an error if a look does not give what later ones are to be compared with.
-func complete(f *fabric.Fabric) error {
+// complete is an error if a look does not give the cables and the error counters.
+func complete(f *fabric.Fabric, nothing string) error {
 	if f.NoLink == "" && f.Counted {
 		return nil
 	}
@@ -146,7 +146,7 @@ func complete(f *fabric.Fabric) error {
 			why = d.Message
 		}
 	}
-	return &explain.Failure{What: "Nothing was remembered: its cables or its error counters could not be read.",
+	return &explain.Failure{What: nothing + ": its cables or its error counters could not be read.",
 		Means: diagnostic.Sentence(why), Check: "Start a subnet manager, or name another port in port_guid. Then apply " +
 			"again."}
 }

@@ -1,7 +1,7 @@
 // Package fabric is the data source infiniband_fabric: what one host's
 // diagnostics see of its fabric, compared with what is expected, and drawn.
 //
-// It must not change a host.
+// It must not change a host. Only its action changes anything: the error counters of ports.
 package fabric
 
 import (
