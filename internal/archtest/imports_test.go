@@ -154,6 +154,7 @@ command/adopt: boards explain command command/target host inventory provider/ado
 labsim: labsim +golang.org/x/crypto +github.com/pkg/sftp +mvdan.cc/sh/v3 +github.com/goccy/go-yaml +github.com/ulikunitz/xz
 labsim/synth: ib -context -os -os/exec
 labsim/card: labsim/synth ib
+labsim/fusetree: +github.com/hanwen/go-fuse/v2 +golang.org/x/sys -os -os/exec
 labsim/registers: labsim/card -context -os -os/exec
 archtest/house:
 bench: labsim provider +framework
@@ -162,7 +163,7 @@ realtool/capture: tool -context -os/exec
 ibsimtest: realtool
 demo: labsim
 tools/shipped: +github.com/goccy/go-yaml
-testbed: labsim +github.com/hanwen/go-fuse/v2 +golang.org/x/
+testbed: labsim +golang.org/x/
 testbed/cmd: testbed reallab/machine
 reallab: labsim/card labsim/netstack labsim/registers reallab +golang.org/x/ +al.essio.dev/pkg/shellescape
 reallab/wire: -os -os/exec -net

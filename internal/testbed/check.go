@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/fusetree"
 )
 
 // programs are those that the machine must have, with the Debian package of each:
@@ -127,7 +129,7 @@ func tryFUSE() error {
 	if err := os.MkdirAll(at, 0o700); err != nil {
 		return err
 	}
-	if err := mountTree(at, dir(func() map[string]entry { return map[string]entry{"there": line("yes")} })); err != nil {
+	if err := fusetree.Mount(at, dir(func() map[string]entry { return map[string]entry{"there": line("yes")} })); err != nil {
 		return err
 	}
 	// Not from this process, which serves the answer.

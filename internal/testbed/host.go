@@ -21,6 +21,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/fusetree"
 )
 
 // Host is one machine of the testbed. Its disk is a layer of its own over the
@@ -175,10 +177,10 @@ func (h *Host) cards() map[string]*Device {
 
 // mountCard serves the cards: functions on the bus, and what their driver shows.
 func (h *Host) mountCard() error {
-	if err := mountTree(h.path("pci"), pciTree(h.cards)); err != nil {
+	if err := fusetree.Mount(h.path("pci"), pciTree(h.cards)); err != nil {
 		return err
 	}
-	return mountTree(h.path("class"), classTree(h.cards))
+	return fusetree.Mount(h.path("class"), classTree(h.cards))
 }
 
 // Exec runs a shell command as root on the host, not over SSH.

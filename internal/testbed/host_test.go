@@ -257,8 +257,8 @@ func TestDevice_without_power_is_deaf(t *testing.T) {
 	erase := func() {
 		// Write enable and an erase of 4 KiB, through the flash gateway.
 		for _, w := range [][2]uint32{{0xf0400, 1<<30 | 1<<2 | 0x06<<16}, {0xf0404, 0}, {0xf0400, 1<<30 | 1<<2 | 0x20<<16}} {
-			d.writeConfig(registers.WindowAddr, []byte{byte(w[0]), byte(w[0] >> 8), byte(w[0] >> 16), byte(w[0] >> 24)})
-			d.writeConfig(registers.WindowData, []byte{byte(w[1]), byte(w[1] >> 8), byte(w[1] >> 16), byte(w[1] >> 24)})
+			d.Write(0, registers.WindowAddr, []byte{byte(w[0]), byte(w[0] >> 8), byte(w[0] >> 16), byte(w[0] >> 24)})
+			d.Write(0, registers.WindowData, []byte{byte(w[1]), byte(w[1] >> 8), byte(w[1] >> 16), byte(w[1] >> 24)})
 		}
 	}
 	d.PowerOff()

@@ -3,7 +3,7 @@
 package testbed
 
 import (
-	"encoding/binary"
+	"bytes"
 	"errors"
 	"strings"
 	"sync"
@@ -11,6 +11,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
 )
+
+// Board is what the maker wrote about a board into its vital product data.
+type Board = registers.Board
 
 // Device is a card as software sees it on the bus: registers in front of the
 // model of flash and firmware. It is safe for concurrent use.
@@ -23,14 +26,13 @@ type Device struct {
 	Board Board
 	RDMA  string
 
-	mu     sync.Mutex
-	card   *card.Card
-	regs   *registers.Registers
-	off    bool
-	window uint32
-	vendor *registers.Vendor
-	links  [2]string
-	users  users
+	mu       sync.Mutex
+	card     *card.Card
+	regs     *registers.Registers
+	off      bool
+	function *registers.Function
+	links    [2]string
+	users    users
 }
 
 // NewDevice puts registers in front of a card and switches it on.
@@ -59,9 +61,9 @@ func (d *Device) Card() *card.Card {
 func (d *Device) PowerOn() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.off, d.window = false, 0
+	d.off = false
 	d.regs.Reset()
-	d.vendor = d.regs.NewVendor()
+	d.function = d.regs.NewFunction()
 	d.card.Boot()
 	fw := d.card.Running()
 	for i := range d.links {
@@ -87,76 +89,28 @@ func (d *Device) PowerOff() {
 	d.off = true
 }
 
-// readConfig is a read of the configuration space. Reads of the data window of
-// other sizes than a register see nothing, as the tool never makes them.
-func (d *Device) readConfig(off int64, size int) []byte {
+// Read is a read of the configuration space.
+func (d *Device) Read(off int64, size int) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	out := make([]byte, size)
 	if d.off {
-		for i := range out {
-			out[i] = 0xff
-		}
-		return out
+		return bytes.Repeat([]byte{0xff}, size)
 	}
-	if off == registers.WindowData && size == 4 {
-		binary.LittleEndian.PutUint32(out, d.regs.Read(d.window))
-		return out
-	}
-	if at := off - capVendor; d.card.Update() != nil && at >= 0 && at < registers.VendorSize && size == 4 {
-		if v, ok := d.vendor.Read(uint32(at)); ok {
-			binary.LittleEndian.PutUint32(out, v)
-			return out
-		}
-	}
-	header := d.header()
-	if off < int64(len(header)) {
-		copy(out, header[off:])
-	}
-	return out
+	return d.function.Read(off, size)
 }
 
-func (d *Device) writeConfig(off int64, data []byte) {
+// Write is a write to it, by a process.
+func (d *Device) Write(pid uint32, off int64, data []byte) {
+	d.usedBy(pid)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.off || len(data) != 4 {
+	if d.off || !errors.Is(d.function.Write(off, data), card.ErrPowerLost) {
 		return
 	}
-	var err error
-	switch v, at := binary.LittleEndian.Uint32(data), off-capVendor; {
-	case off == registers.WindowAddr:
-		d.window = v
-	case off == registers.WindowData:
-		err = d.regs.Write(d.window, v)
-	case d.card.Update() != nil && at >= 0 && at < registers.VendorSize:
-		err = d.vendor.Write(uint32(at), v)
+	d.off = true
+	if d.PowerLost != nil {
+		go d.PowerLost()
 	}
-	if errors.Is(err, card.ErrPowerLost) {
-		d.off = true
-		if d.PowerLost != nil {
-			go d.PowerLost()
-		}
-	}
-}
-
-// header is the standard part of the configuration space and the capabilities.
-func (d *Device) header() []byte {
-	h := make([]byte, 256)
-	binary.LittleEndian.PutUint16(h[0x00:], vendor)
-	binary.LittleEndian.PutUint16(h[0x02:], d.pciDevice())
-	binary.LittleEndian.PutUint16(h[0x04:], 0x0406) // memory, bus master, no INTx
-	binary.LittleEndian.PutUint32(h[0x08:], d.class()<<8)
-	binary.LittleEndian.PutUint16(h[0x2c:], vendor)
-	binary.LittleEndian.PutUint16(h[0x2e:], subsystem)
-	putCapabilities(h, d.card.Update() != nil)
-	return h
-}
-
-func (d *Device) pciDevice() uint16 {
-	if d.card.Running().Loaded {
-		return d.card.Chip.PCIDevice
-	}
-	return d.card.Chip.Recovery
 }
 
 // written counts the burns since the card was put in, see registers.Registers.

@@ -9,13 +9,15 @@ import (
 	"syscall"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/fusetree"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/registers"
 )
 
-// Identity of the board on the bus, whatever its firmware.
-const (
-	vendor    = 0x15b3
-	subsystem = 0x0055
-)
+type entry = fusetree.Entry
+
+func dir(list func() map[string]entry) entry { return entry{Dir: list} }
+
+func line(format string, args ...any) entry { return fusetree.Line(format, args...) }
 
 // pciTree is what stands at /sys/bus/pci/devices: one function per slot.
 func pciTree(slots func() map[string]*Device) entry {
@@ -36,25 +38,25 @@ func (d *Device) pciFiles() map[string]entry {
 		return nil
 	}
 	files := map[string]entry{
-		"vendor": line("0x%04x", vendor), "device": line("0x%04x", d.pciDevice()), "class": line("0x%06x",
-			d.class()), "revision": line("0x00"),
-		"subsystem_vendor": line("0x%04x", vendor), "subsystem_device": line("0x%04x", subsystem), "irq": line("16"),
+		"vendor": line("0x%04x", registers.PCIVendor), "device": line("0x%04x", registers.DeviceID(d.card)), "class": line("0x%06x",
+			registers.Class(d.card)), "revision": line("0x00"),
+		"subsystem_vendor": line("0x%04x", registers.PCIVendor), "subsystem_device": line("0x%04x", registers.PCISubsystem), "irq": line("16"),
 		"current_link_speed": line("8.0 GT/s PCIe"), "current_link_width": line("8"), "max_link_speed": line("8.0 GT/s PCIe"),
 		"max_link_width": line("8"),
 		// lspci insists on the file; all regions are unused.
 		"resource": line("%s", strings.TrimSuffix(strings.Repeat("0x0000000000000000 0x0000000000000000 0x0000000000000000\n",
 			7), "\n")),
-		"config": {regs: d},
+		"config": {Regs: d},
 	}
 	if data := d.Board.VPD(); data != nil {
-		files["vpd"] = entry{value: data}
+		files["vpd"] = entry{Value: data}
 	}
 	if !d.card.Running().Loaded {
 		return files
 	}
 	driver := d.card.Chip.Driver()
 	// The link's target is beside it: /sys/bus/pci/drivers has no mlx4_core here.
-	files["driver"] = entry{link: ".drivers/" + driver}
+	files["driver"] = entry{Link: ".drivers/" + driver}
 	files[".drivers"] = dir(func() map[string]entry {
 		return map[string]entry{driver: dir(nothing)}
 	})
@@ -66,25 +68,13 @@ func (d *Device) pciFiles() map[string]entry {
 	}
 	for i := range d.links {
 		file := line("%s", d.links[i])
-		file.set = func(s string) syscall.Errno { return d.setLink(i, strings.TrimSpace(s)) }
+		file.Set = func(s string) syscall.Errno { return d.setLink(i, strings.TrimSpace(s)) }
 		files[fmt.Sprintf("mlx4_port%d", i+1)] = file
 	}
 	return files
 }
 
 func nothing() map[string]entry { return nil }
-
-// class is the PCI class: VPI firmware calls the function a network controller
-// of no kind, and the recovery mode a memory controller.
-func (d *Device) class() uint32 {
-	switch fw := d.card.Running(); {
-	case !fw.Loaded:
-		return 0x058000
-	case fw.VPI:
-		return 0x028000
-	}
-	return 0x020000
-}
 
 func (d *Device) link(i int) string {
 	d.mu.Lock()

@@ -1,6 +1,6 @@
-//go:build testbed && linux
+//go:build linux
 
-package testbed
+package fusetree
 
 import (
 	"context"
@@ -17,70 +17,77 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// entry is one name of a served tree: a directory, a symbolic link, a file of
+// Entry is one name of a served tree: a directory, a symbolic link, a file of
 // registers, or one with a value.
-type entry struct {
-	dir   func() map[string]entry
-	link  string
-	regs  *Device
-	value []byte
-	set   func(string) syscall.Errno // nil: read only
+type Entry struct {
+	Dir   func() map[string]Entry
+	Link  string
+	Regs  Registers
+	Value []byte
+	Set   func(string) syscall.Errno // nil: read only
 }
 
-func dir(list func() map[string]entry) entry { return entry{dir: list} }
-
-func line(format string, args ...any) entry {
-	return entry{value: []byte(fmt.Sprintf(format, args...) + "\n")}
+// Registers is a file each access of which has an effect.
+type Registers interface {
+	Read(off int64, size int) []byte
+	// Write is told the process that writes.
+	Write(pid uint32, off int64, data []byte)
 }
 
-func (e entry) mode() uint32 {
+// Line is a file of one line.
+func Line(format string, args ...any) Entry {
+	return Entry{Value: []byte(fmt.Sprintf(format, args...) + "\n")}
+}
+
+func (e Entry) mode() uint32 {
 	switch {
-	case e.dir != nil:
+	case e.Dir != nil:
 		return syscall.S_IFDIR | 0o755
-	case e.link != "":
+	case e.Link != "":
 		return syscall.S_IFLNK | 0o777
-	case e.regs != nil, e.set != nil:
+	case e.Regs != nil, e.Set != nil:
 		return syscall.S_IFREG | 0o644
 	}
 	return syscall.S_IFREG | 0o444
 }
 
+// registersSize is that of a configuration space.
+const registersSize = 4096
+
 // node serves an entry. Nothing is cached, neither names nor contents: a card
 // that boots other firmware shows other files at once.
 type node struct {
 	fs.Inode
-	entry
+	Entry
 	root *node // nil for the root itself
 	path []string
 }
 
 // list gives the names below a directory, or nil. The kernel keeps the node of a
 // directory, in which another card may stand meanwhile: the way is gone anew.
-func (n *node) list() map[string]entry {
-	at := n.entry
+func (n *node) list() map[string]Entry {
+	at := n.Entry
 	if n.root != nil {
-		at = n.root.entry
+		at = n.root.Entry
 	}
 	for _, name := range n.path {
-		if at.dir == nil {
+		if at.Dir == nil {
 			return nil
 		}
-		at = at.dir()[name]
+		at = at.Dir()[name]
 	}
-	if at.dir == nil {
+	if at.Dir == nil {
 		return nil
 	}
-	return at.dir()
+	return at.Dir()
 }
-
-const configSize = 4096
 
 // Getattr implements fs.NodeGetattrer.
 func (n *node) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	out.Mode, out.Nlink = n.mode(), 1
-	out.Size = uint64(len(n.value))
-	if n.regs != nil {
-		out.Size = configSize
+	out.Size = uint64(len(n.Value))
+	if n.Regs != nil {
+		out.Size = registersSize
 	}
 	return 0
 }
@@ -92,14 +99,14 @@ func (n *node) Setattr(ctx context.Context, f fs.FileHandle, _ *fuse.SetAttrIn, 
 
 // Lookup implements fs.NodeLookuper.
 func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
-	if n.dir == nil {
+	if n.Dir == nil {
 		return nil, syscall.ENOTDIR
 	}
 	e, ok := n.list()[name]
 	if !ok {
 		return nil, syscall.ENOENT
 	}
-	child := &node{entry: e, root: n.root, path: append(slices.Clip(n.path), name)}
+	child := &node{Entry: e, root: n.root, path: append(slices.Clip(n.path), name)}
 	if child.root == nil {
 		child.root = n
 	}
@@ -107,7 +114,7 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs
 	_ = child.Getattr(ctx, nil, &attr)
 	out.Attr = attr.Attr
 	stable := fs.StableAttr{Mode: e.mode() & syscall.S_IFMT}
-	if e.dir != nil {
+	if e.Dir != nil {
 		// The kernel takes another number for another directory and would drop what
 		// is mounted on it. Files get a new one at each look, with their new value.
 		h := fnv.New64a()
@@ -119,7 +126,7 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs
 
 // Readdir implements fs.NodeReaddirer.
 func (n *node) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
-	if n.dir == nil {
+	if n.Dir == nil {
 		return nil, syscall.ENOTDIR
 	}
 	all := n.list()
@@ -132,7 +139,7 @@ func (n *node) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
 }
 
 // Readlink implements fs.NodeReadlinker.
-func (n *node) Readlink(context.Context) ([]byte, syscall.Errno) { return []byte(n.link), 0 }
+func (n *node) Readlink(context.Context) ([]byte, syscall.Errno) { return []byte(n.Link), 0 }
 
 // Open implements fs.NodeOpener. Direct I/O hands every access through, in order
 // and size: one for each register.
@@ -142,24 +149,25 @@ func (n *node) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Err
 
 // Read implements fs.NodeReader.
 func (n *node) Read(_ context.Context, _ fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	if n.regs != nil {
-		size := min(int64(len(dest)), configSize-off)
-		return fuse.ReadResultData(n.regs.readConfig(off, int(max(0, size)))), 0
+	if n.Regs != nil {
+		size := min(int64(len(dest)), registersSize-off)
+		return fuse.ReadResultData(n.Regs.Read(off, int(max(0, size)))), 0
 	}
-	begin := min(off, int64(len(n.value)))
-	return fuse.ReadResultData(n.value[begin:min(int64(len(n.value)), begin+int64(len(dest)))]), 0
+	begin := min(off, int64(len(n.Value)))
+	return fuse.ReadResultData(n.Value[begin:min(int64(len(n.Value)), begin+int64(len(dest)))]), 0
 }
 
 // Write implements fs.NodeWriter.
 func (n *node) Write(ctx context.Context, _ fs.FileHandle, data []byte, off int64) (uint32, syscall.Errno) {
 	switch {
-	case n.regs != nil:
+	case n.Regs != nil:
+		var pid uint32
 		if caller, ok := fuse.FromContext(ctx); ok {
-			n.regs.usedBy(caller.Pid)
+			pid = caller.Pid
 		}
-		n.regs.writeConfig(off, data)
-	case n.set != nil:
-		if errno := n.set(string(data)); errno != 0 {
+		n.Regs.Write(pid, off, data)
+	case n.Set != nil:
+		if errno := n.Set(string(data)); errno != 0 {
 			return 0, errno
 		}
 	default:
@@ -168,24 +176,24 @@ func (n *node) Write(ctx context.Context, _ fs.FileHandle, data []byte, off int6
 	return uint32(len(data)), 0
 }
 
-// mountTree serves a tree at a directory. The process that serves it must not
+// Mount serves a tree at a directory. The process that serves it must not
 // look into it: it would wait for itself.
-func mountTree(at string, root entry) error {
-	// A program that a test starts must not have the file: it would wait for its answer, and
-	// the sandbox for it, when the server is gone. What go-fuse opens by itself is inherited.
+func Mount(at string, root Entry) error {
+	// A program that is started meanwhile must not have the file: it would wait for its answer
+	// when the server is gone. What go-fuse opens by itself is inherited.
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("testbed: serve the card at %s: %w", at, err)
+		return fmt.Errorf("serve the card at %s: /dev/fuse: %w", at, err)
 	}
 	err = unix.Mount("emulated-card", at, "fuse.card", unix.MS_NOSUID|unix.MS_NODEV,
 		fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fd))
 	if err == nil {
 		// No time-outs: the kernel asks anew for every name.
-		_, err = fs.Mount(fmt.Sprintf("/dev/fd/%d", fd), &node{entry: root},
+		_, err = fs.Mount(fmt.Sprintf("/dev/fd/%d", fd), &node{Entry: root},
 			&fs.Options{MountOptions: fuse.MountOptions{DisableXAttrs: true}})
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("testbed: serve the card at %s: %w", at, err), unix.Close(fd))
+		return errors.Join(fmt.Errorf("serve the card at %s: %w", at, err), unix.Close(fd))
 	}
 	return nil
 }
