@@ -1,13 +1,16 @@
 package acctest
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/realflint"
 )
 
 // What real programs say of a card is in its twin: the plans on both are the same, text for text. Hosts are those of
@@ -52,6 +55,42 @@ func TestRealTwin(t *testing.T) {
 	}
 	if !strings.Contains(want, "create infiniband_firmware."+host) {
 		t.Errorf("no burn is planned:\n%s", want)
+	}
+}
+
+// The real program burns the flash of a backup on the twin, the power fails in the middle, and the next apply mends it.
+func TestRealTwin_rehearses(t *testing.T) {
+	t.Parallel()
+	if !OnTestbed() || OnKernels() {
+		t.Skip("only the testbed has images that the real mstflint reads in seconds")
+	}
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: labs.TwoHosts()[:1]})
+	mustApply(t, w.Workspace(), w.backupOnly(host))
+	tool, err := realflint.Find(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := labsim.Options{Speed: 1, Setup: []func(*labsim.Machine){tool.SetUp}}
+	twin, _ := startTwin(t, w.Record(t, "-backup-dir", w.Backups), false, options)
+	m, cfg, ws := twin.Machine(host), twin.CrossFlash(host)[:4], twin.Workspace()
+	before := twin.Card(host).Flash.Dump()
+	m.Faults.Update(func(s *labsim.FaultSpec) { s.PowerCutAtFlash = 20 })
+	said, err := ws.Apply(t.Context(), cleanPlan(t, ws, cfg))
+	if err != nil || !said.HasError() || m.Boots() < 2 {
+		t.Fatalf("the power was cut, and the apply says: %v %s", err, said)
+	}
+	m.Faults.Clear()
+	if err = m.AwaitBoot(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(before, twin.Card(host).Flash.Dump()) {
+		t.Error("nothing was burned before the cut")
+	}
+	mustApply(t, ws, cfg)
+	emptyPlan(t, ws, cfg)
+	if flash := twin.Flash(host); flash.PSID != card.PSIDVPI || flash.GUIDs[0] != NodeGUID(host) {
+		t.Errorf("in flash: %+v", flash)
 	}
 }
 

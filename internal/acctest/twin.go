@@ -13,6 +13,7 @@ import (
 
 	commandline "github.com/ibfabric/terraform-provider-infiniband/internal/command"
 	recorder "github.com/ibfabric/terraform-provider-infiniband/internal/command/record"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	labrecording "github.com/ibfabric/terraform-provider-infiniband/internal/labsim/recording"
 	labtwin "github.com/ibfabric/terraform-provider-infiniband/internal/labsim/twin"
 )
@@ -44,6 +45,12 @@ func (w *Lab) Record(t testing.TB, more ...string) string {
 // StartTwin starts the twin of a recording in the simulated lab, with an operator beside it.
 func StartTwin(t testing.TB, file string, oneSwitch bool, images ...[]byte) (*Lab, *labtwin.Twin) {
 	t.Helper()
+	return startTwin(t, file, oneSwitch, labsim.Options{}, images...)
+}
+
+func startTwin(t testing.TB, file string, oneSwitch bool, options labsim.Options, images ...[]byte,
+) (*Lab, *labtwin.Twin) {
+	t.Helper()
 	rec, err := labrecording.Open(file)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +60,7 @@ func StartTwin(t testing.TB, file string, oneSwitch bool, images ...[]byte) (*La
 		t.Fatal(err)
 	}
 	made.OneSwitch = oneSwitch
-	o := Options{Hosts: made.Hosts, Simulated: true}
+	o := Options{Hosts: made.Hosts, Simulated: true, Lab: options}
 	o.Lab.Setup = append(o.Lab.Setup, made.SetUp)
 	w := Start(t, o)
 	if err = made.Finish(w.Lab); err != nil {

@@ -155,6 +155,7 @@ labsim: labsim +golang.org/x/crypto +github.com/pkg/sftp +mvdan.cc/sh/v3 +github
 labsim/synth: ib -context -os -os/exec
 labsim/card: labsim/synth ib
 labsim/fusetree: +github.com/hanwen/go-fuse/v2 +golang.org/x/sys -os -os/exec
+labsim/realflint: labsim +golang.org/x/sys
 labsim/registers: labsim/card -context -os -os/exec
 archtest/house:
 bench: labsim provider +framework

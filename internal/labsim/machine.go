@@ -123,6 +123,9 @@ type Hooks struct {
 	// NetdevName may name a new interface of a card instead of systemd's net_id
 	// policy, as a udev rule does; empty keeps the default.
 	NetdevName func(*Machine, *Netdev) string
+	// Flint may answer root in place of the simulated mstflint. The device is the name in -d, and the card
+	// what it names; without -d there is neither.
+	Flint func(ctx context.Context, p *Proc, device string, c *Card) (status int, answered bool)
 }
 
 // Violate records something no real host would have been asked; tests fail on it.

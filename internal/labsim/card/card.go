@@ -98,6 +98,7 @@ type Card struct {
 	PowerCycle bool
 
 	mu        sync.Mutex
+	boots     int
 	fixed     *Firmware
 	running   Firmware
 	next      NV
@@ -176,6 +177,13 @@ func (c *Card) ReleaseSemaphore() {
 	c.semaphore = false
 }
 
+// Boots counts the boots. The next one resets what has no power of its own.
+func (c *Card) Boots() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.boots
+}
+
 // Boot makes flash the running firmware and the next configuration the current
 // one. Without a bootable image the card comes up in recovery mode.
 func (c *Card) Boot() {
@@ -194,6 +202,7 @@ func (c *Card) Boot() {
 	c.update.reset()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.boots++
 	c.semaphore, c.image, c.pending = false, image, nil
 	if !c.PowerCycle {
 		c.taken = maps.Clone(c.settings)

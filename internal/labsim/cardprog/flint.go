@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -53,6 +54,9 @@ const synopsis = "NAME\n    MstFlint - Flash Interface\n\nSYNOPSIS\n    MstFlint
 
 // mstflint is the simulated program.
 func mstflint(ctx context.Context, p *labsim.Proc) int {
+	if status, answered := askReal(ctx, p); answered {
+		return status
+	}
 	f := &flint{ctx: ctx, p: p, version: versionOf(p), stdin: bufio.NewReader(p.Stdin)}
 	call, usage := parseFlint(p.Args[1:])
 	if usage != nil {
@@ -74,6 +78,38 @@ func mstflint(ctx context.Context, p *labsim.Proc) int {
 		}
 	}
 	return f.dispatch()
+}
+
+// deviceOption is -d in all its forms.
+var deviceOption = regexp.MustCompile(`^--?d(?:e(?:v(?:i(?:ce?)?)?)?)?(?:=(.*))?$`)
+
+// askReal has whoever runs the real tool answer. He gets nothing that the real one could not open here, nor a name that
+// is of no card: on his machine it could be of a real one.
+func askReal(ctx context.Context, p *labsim.Proc) (status int, answered bool) {
+	if p.Machine.Hooks.Flint == nil || p.UID != 0 || lockedDown(p) {
+		return 0, false
+	}
+	var names []string
+	for i, arg := range p.Args[1:] {
+		switch m := deviceOption.FindStringSubmatch(arg); {
+		case m == nil:
+		case strings.Contains(arg, "="):
+			names = append(names, m[1])
+		case i+2 < len(p.Args):
+			names = append(names, p.Args[i+2])
+		default:
+			return 0, false
+		}
+	}
+	if len(names) == 0 {
+		return p.Machine.Hooks.Flint(ctx, p, "", nil)
+	}
+	c, found := findCard(p, names[0])
+	if len(names) > 1 || !found {
+		return 0, false
+	}
+	p.HoldOpen(configFile(p, c))
+	return p.Machine.Hooks.Flint(ctx, p, names[0], c)
 }
 
 func (f *flint) dispatch() int {

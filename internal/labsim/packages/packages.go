@@ -6,6 +6,7 @@
 package packages
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -190,7 +191,7 @@ var managerPrograms = map[labsim.PackageManager]map[string]labsim.Program{
 }
 
 func installMstflint(m *labsim.Machine) {
-	m.Tools["mstflint"] = m.OS.System().MSTFlint
+	m.Tools["mstflint"] = cmp.Or(m.Tools["mstflint"], m.OS.System().MSTFlint) // a twin has the recorded one
 	cardprog.InstallMstflint(m)
 }
 

@@ -12,7 +12,7 @@ import (
 func TestHowTo(t *testing.T) {
 	t.Parallel()
 	for _, name := range labs.Names() {
-		l, err := source{name: name}.open(t.TempDir(), io.Discard)
+		l, err := source{name: name}.open(t.Context(), t.TempDir(), io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}

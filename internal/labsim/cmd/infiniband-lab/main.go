@@ -32,11 +32,12 @@ func main() {
 	os.Exit(status)
 }
 
-var usage = `usage: infiniband-lab serve [-image FILE]… [-one-switch] LAB
+var usage = `usage: infiniband-lab serve [-image FILE]… [-one-switch] [-real-tool] LAB
        infiniband-lab COMMAND [-dir DIR] [arguments]
 
 serve keeps a simulated lab running. LAB is the file of a recording, such as lab.tar.gz, or one of
 ` + strings.Join(labs.Names(), ", ") + `.
+With -real-tool the mstflint of this machine answers on the hosts (Linux with FUSE; as root, or behind unshare -rm).
 
 While it runs, in another terminal:
   power-cut HOST                          pull the power; the host starts again
@@ -70,6 +71,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) (int, error)
 	if args[0] == "serve" {
 		flags.Func("image", "", func(name string) error { from.images = append(from.images, name); return nil })
 		flags.BoolVar(&from.oneSwitch, "one-switch", false, "")
+		flags.BoolVar(&from.realTool, "real-tool", false, "")
 		flags.StringVar(&provider, "provider", "", "")
 		flags.StringVar(&examples, "examples", "", "")
 	} else {

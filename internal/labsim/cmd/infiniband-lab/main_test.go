@@ -14,12 +14,14 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/record"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/control"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/realflint"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 )
 
 // recorded is the recording of the lab of two hosts, and a file with firmware that its cards can have.
 func recorded(t *testing.T) (file, image string) {
 	t.Helper()
-	l, err := source{name: "crossflash"}.open(t.TempDir(), io.Discard)
+	l, err := source{name: "crossflash"}.open(t.Context(), t.TempDir(), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,8 +134,30 @@ func TestServe_a_recording(t *testing.T) {
 	}
 }
 
+// With -real-tool the mstflint of this machine answers on the hosts, with the firmware that somebody has given.
+func TestServe_the_real_tool(t *testing.T) {
+	tool, err := realflint.Find(t.Context(), t.TempDir())
+	if err != nil {
+		realtool.ReportMissing(t, err.Error())
+	}
+	file, image := recorded(t)
+	text, lab := served(t, "-real-tool", "-image", image, file)
+	if !strings.Contains(text, "mstflint "+tool.Version+" of this machine answers on the hosts.\n") {
+		t.Error(text)
+	}
+	for _, typed := range []string{"mstflint -v", "mstconfig -v"} { // one package has one version
+		if status, out := lab("exec", "intel9", typed); status != 0 || !strings.Contains(out, tool.Version) {
+			t.Errorf("%s: status %d, %s", typed, status, out)
+		}
+	}
+	if status, out := lab("exec", "intel9", "mstflint -d mlx4_0 q"); status != 0 || !strings.Contains(out, "MT_9200111023") {
+		t.Errorf("status %d, %s", status, out)
+	}
+}
+
 func TestRun_a_wrong_command_line(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("PATH", "")
 	for _, c := range []struct {
 		args, want string
 		status     int
@@ -142,6 +166,7 @@ func TestRun_a_wrong_command_line(t *testing.T) {
 		{"version", "infiniband-lab dev", 0},
 		{"serve", "serve needs one lab", 2},
 		{"serve flat", `no lab "flat"; there are crossflash, gpu, oem, point-to-point, qlogic, and the files`, 1},
+		{"serve -real-tool crossflash", "-real-tool: mstflint is not on PATH; install the package mstflint", 1},
 		{"serve -one-switch gpu", "are for the file of a recording", 1},
 		{"serve nowhere.tar.gz", "no such file", 1},
 		{"evidence", "no lab runs; infiniband-lab serve starts one", 1},

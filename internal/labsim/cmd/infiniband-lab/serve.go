@@ -21,14 +21,19 @@ type source struct {
 	name      string
 	images    []string // files of firmware
 	oneSwitch bool     // all ports without a known cable are on one
+	realTool  bool     // the mstflint of this machine answers for the hosts
 }
 
 func (s source) isRecording() bool { return strings.HasSuffix(s.name, ".tar.gz") }
 
 // open starts the lab and writes what an operator needs into its directory. It says what a twin does not have.
-func (s source) open(dir string, out io.Writer) (l *labs.Lab, err error) {
+func (s source) open(ctx context.Context, dir string, out io.Writer) (l *labs.Lab, err error) {
+	tool, err := s.tool(ctx, dir+"-tool")
+	if err != nil {
+		return nil, fmt.Errorf("-real-tool: %w", err)
+	}
 	if s.isRecording() {
-		l, err = s.openTwin(dir, out)
+		l, err = s.openTwin(dir, tool, out)
 	} else {
 		hosts, ok := labs.Named[s.name]
 		switch {
@@ -38,7 +43,11 @@ func (s source) open(dir string, out io.Writer) (l *labs.Lab, err error) {
 		case len(s.images) > 0 || s.oneSwitch:
 			return nil, errors.New("-image and -one-switch are for the file of a recording")
 		}
-		l, err = labs.Start(dir, labsim.Options{}, hosts()...)
+		var options labsim.Options
+		made := hosts()
+		if err = tool.answerFor(made, &options, out); err == nil {
+			l, err = labs.Start(dir, options, made...)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -50,7 +59,7 @@ func (s source) open(dir string, out io.Writer) (l *labs.Lab, err error) {
 	return l, nil
 }
 
-func (s source) openTwin(dir string, out io.Writer) (*labs.Lab, error) {
+func (s source) openTwin(dir string, tool *realTool, out io.Writer) (*labs.Lab, error) {
 	rec, err := recording.Open(s.name)
 	if err != nil {
 		return nil, err
@@ -68,7 +77,11 @@ func (s source) openTwin(dir string, out io.Writer) (*labs.Lab, error) {
 		return nil, err
 	}
 	made.OneSwitch = s.oneSwitch
-	l, err := made.Start(dir, labsim.Options{})
+	var options labsim.Options
+	if err = tool.answerFor(made.Hosts, &options, out); err != nil {
+		return nil, err
+	}
+	l, err := made.Start(dir, options)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +110,7 @@ func serve(ctx context.Context, from source, h hints, out io.Writer) (err error)
 			return err
 		}
 	}
-	l, err := from.open(filepath.Join(dir, "lab"), out)
+	l, err := from.open(ctx, filepath.Join(dir, "lab"), out)
 	if err != nil {
 		return fmt.Errorf("start the lab: %w", err)
 	}
