@@ -130,7 +130,10 @@ func unmanagedDropIns(h *hostFacts, t Target) (all []Unmanaged) {
 
 // addsNothing reports whether a drop-in sets nothing that a file does not set as well.
 func addsNothing(f, own networkd.File) bool {
-	return !f.DHCP && (f.MTU == 0 || f.MTU == own.MTU) && len(ipconf.Without(f.Addresses, own.Addresses)) == 0 &&
+	if f.DHCP || own.DHCP4 && f.UsesMore {
+		return false
+	}
+	return (f.MTU == 0 || f.MTU == own.MTU) && len(ipconf.Without(f.Addresses, own.Addresses)) == 0 &&
 		len(ipconf.Without(f.Routes, own.Routes)) == 0
 }
 

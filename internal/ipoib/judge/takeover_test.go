@@ -374,7 +374,14 @@ func TestUnmanaged_dropInOfOurFile(t *testing.T) {
 	t.Parallel()
 	ours := "/etc/systemd/network/60-infiniband-" + ipoib.Ref{PortGUID: ipoibtest.Port}.ID() + ".network"
 	d := requestFor(ib.ModeConnected, 65520, "172.16.0.20/24")
+	leased := requestFor(ib.ModeConnected, 65520)
+	leased.Config.DHCP4 = true
 	for text, refused := range map[string]bool{
+		"[DHCPv4]\nUseRoutes=true\n":            true, // only of a lease
+		"[DHCP]\nUseDNS=yes\n":                  true,
+		"[DHCPv4]\nClientIdentifier=duid\n":     true,
+		"[DHCPv4]\nUseRoutes=no\nUseDNS=0\n":    false,
+		"[DHCPv4]\nRouteMetric=500\n":           false,
 		"[Link]\nMTUBytes=1500\n":               true,
 		"[Network]\nAddress=10.9.9.9/24\n":      true,
 		"[Network]\nDHCP=yes\n":                 true,
@@ -383,7 +390,10 @@ func TestUnmanaged_dropInOfOurFile(t *testing.T) {
 		"[Network]\nAddress=172.16.0.20/24\n":   false,
 		"[Link]\nMTUBytes=65520\nMulticast=1\n": false,
 	} {
-		s := onService(ipoib.NetworkdUnit, ours+".d/mine.conf", text)
+		s, d := onService(ipoib.NetworkdUnit, ours+".d/mine.conf", text), d
+		if strings.HasPrefix(text, "[DHCP") {
+			d = leased
+		}
 		l := found.At(s, d.Ref())
 		f := l.Files(l.Target, d.Config)[0]
 		s = onService(ipoib.NetworkdUnit, ours+".d/mine.conf", text)

@@ -81,6 +81,8 @@ type File struct {
 	Children []string    // of [Network] IPoIB=
 	// Unkept are the settings that this type does not hold, by their names.
 	Unkept []string
+	// UsesMore is true if a setting has an interface ask otherwise for a lease, or take more of it, than ours does.
+	UsesMore bool
 }
 
 // Parse reads a file. It leaves out settings that File does not hold. networkd ignores
@@ -92,6 +94,7 @@ func Parse(text string) (File, error) {
 	errs := []error{tool.Unread(all)}
 	for _, section := range all {
 		f.Unkept = append(f.Unkept, unkeptSettings(section)...)
+		f.UsesMore = f.UsesMore || usesMore(section)
 		if err := f.section(section); err != nil {
 			errs = append(errs, fmt.Errorf("[%s]: %w", section.Name, err))
 		}
@@ -125,6 +128,14 @@ func (f *File) section(s tool.Section) error {
 		}
 	}
 	return err
+}
+
+// usesMore compares a section with leaseOnly. [DHCP] is the older name.
+func usesMore(s tool.Section) bool {
+	return slices.Contains([]string{"DHCPv4", "DHCP"}, s.Name) && slices.ContainsFunc(s.Names(), func(key string) bool {
+		v := tool.Switch(s.Value(key))
+		return strings.HasPrefix(key, "Use") && v != "no" && v != "0" || key == "ClientIdentifier" && v != "mac"
+	})
 }
 
 // held are the settings of a .network file that need no mention: a File holds them,
