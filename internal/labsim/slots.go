@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 )
@@ -27,10 +28,24 @@ func NewSpare(c CardConfig) (*Spare, error) {
 
 var errRunning = errors.New("labsim: cards change slots only while the machine is off")
 
+// haltPatience is how long somebody with a screwdriver waits for a machine to shut down. Some units are waited for
+// without end.
+const haltPatience = 5 * time.Second
+
 // Rebuild switches the machine off, lets change work on its slots, and switches it
 // on again, as somebody with a screwdriver does. It returns when it has booted.
 func (m *Machine) Rebuild(change func() error) error {
-	m.Halt()
+	down := make(chan struct{})
+	go func() {
+		m.Halt()
+		close(down)
+	}()
+	select {
+	case <-down:
+	case <-time.After(haltPatience):
+		m.goDown() // the units end with the power
+		<-down
+	}
 	err := change()
 	m.Start()
 	return err

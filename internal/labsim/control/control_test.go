@@ -107,6 +107,17 @@ func TestSlot_exchangesAndRenumbersCards(t *testing.T) {
 		!strings.Contains(answer, `"0000:41:00.0":"MT1234X00900"`) {
 		t.Errorf("move: %s, %v", answer, err)
 	}
+	// A shutdown that waits for a unit without end does not hold up the lab.
+	if r, bad := c.Exec(t.Context(), labs.Intel9, "systemd-run --unit=waits -p KillSignal=SIGCONT -p TimeoutStopSec=1000000 "+
+		"-p SendSIGKILL=no sleep 100000"); bad != nil || r.Exit != 0 {
+		t.Fatalf("%+v, %v", r, bad)
+	}
+	if answer, err = slot("", "renumber", ""); err != nil || !strings.Contains(answer, `"0000:42:00.0":"MT1234X00900"`) {
+		t.Errorf("renumber while a unit is waited for: %s, %v", answer, err)
+	}
+	if answer, err = slot("0000:42:00.0", "move", "0000:41:00.0"); err != nil {
+		t.Errorf("move back: %s, %v", answer, err)
+	}
 	for _, wrong := range [][3]string{{at, "exchange", ""}, {"0000:41:00.0", "steal", ""}} {
 		if _, err = slot(wrong[0], wrong[1], wrong[2]); err == nil {
 			t.Errorf("%v: no error", wrong)

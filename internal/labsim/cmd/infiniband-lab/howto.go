@@ -67,7 +67,10 @@ func howTo(l *labs.Lab, from source, h hints) string {
 	}
 	say("    }\n  }\n\nAsk a host by the commands of the provider:\n  %s check -config-file %s %s\n\nBreak things:",
 		cmp.Or(h.provider, "terraform-provider-infiniband"), config, l.Machines()[0].Name)
-	tell := func(rest string) { say("  %s %s", h.program, rest) }
+	tell := func(line string) { // with -dir, because several labs may run
+		verb, rest, _ := strings.Cut(line, " ")
+		say("  %s", strings.TrimSpace(fmt.Sprintf("%s %s -dir %s %s", h.program, verb, l.Dir, rest)))
+	}
 	tell("evidence")
 	if from.isRecording() {
 		for _, m := range l.Machines() {

@@ -18,11 +18,11 @@ func TestHowTo(t *testing.T) {
 		}
 		t.Cleanup(l.Close)
 		text := howTo(l, source{name: name}, hints{program: "infiniband-lab", examples: "/examples", rc: "/rc"})
-		if l.Machine(labs.Managers[name]) == nil || !strings.Contains(text, " "+labs.Managers[name]+" opensm-stop ") {
+		if l.Machine(labs.Managers[name]) == nil || !strings.Contains(text, "\n  infiniband-lab drift -dir "+l.Dir+" "+labs.Managers[name]+" opensm-stop ") {
 			t.Errorf("%s: no subnet manager is stopped:\n%s", name, text)
 		}
 		for word, want := range map[string]bool{
-			"flash_slow": name == "crossflash", "exchange-card ": name != "point-to-point" && name != "qlogic",
+			"flash_slow": name == "crossflash", "exchange-card -dir ": name != "point-to-point" && name != "qlogic",
 			"link-type": name == "crossflash" || name == "oem", "unset TF_CLI_CONFIG_FILE": true,
 			"cp -r /examples labs && cd labs/lab-" + name + " ": true,
 		} {
