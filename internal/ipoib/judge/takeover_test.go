@@ -373,7 +373,7 @@ func TestUnmanaged_anew(t *testing.T) {
 func TestUnmanaged_dropInOfOurFile(t *testing.T) {
 	t.Parallel()
 	ours := "/etc/systemd/network/60-infiniband-" + ipoib.Ref{PortGUID: ipoibtest.Port}.ID() + ".network"
-	d := requestFor(ib.ModeConnected, 65520, "172.16.0.20/24")
+	static := requestFor(ib.ModeConnected, 65520, "172.16.0.20/24")
 	leased := requestFor(ib.ModeConnected, 65520)
 	leased.Config.DHCP4 = true
 	for text, refused := range map[string]bool{
@@ -390,7 +390,7 @@ func TestUnmanaged_dropInOfOurFile(t *testing.T) {
 		"[Network]\nAddress=172.16.0.20/24\n":   false,
 		"[Link]\nMTUBytes=65520\nMulticast=1\n": false,
 	} {
-		s, d := onService(ipoib.NetworkdUnit, ours+".d/mine.conf", text), d
+		s, d := onService(ipoib.NetworkdUnit, ours+".d/mine.conf", text), static
 		if strings.HasPrefix(text, "[DHCP") {
 			d = leased
 		}
