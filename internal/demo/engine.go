@@ -28,7 +28,7 @@ type outcome struct {
 }
 
 func (e *engine) run(ctx context.Context, args ...string) (outcome, error) {
-	fmt.Fprintf(e.out, "\n  $ %s %s\n", filepath.Base(e.path), strings.Join(args, " "))
+	fmt.Fprintf(e.out, "\n  $ %s %s\n", filepath.Base(e.path), typed(args...))
 	cmd := exec.CommandContext(ctx, e.path, args...)
 	cmd.Dir = e.dir
 	cmd.Env = append(environment(), "TF_CLI_CONFIG_FILE="+e.rc, "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1")

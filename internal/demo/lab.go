@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,9 +122,20 @@ func quote(argv []string) string {
 	return strings.Join(words, " ")
 }
 
+// typed is a command line as somebody types it.
+func typed(argv ...string) string {
+	words := slices.Clone(argv)
+	for i, w := range words {
+		if strings.ContainsAny(w, " \"'{}()<>|&;$*") {
+			words[i] = quote([]string{w})
+		}
+	}
+	return strings.Join(words, " ")
+}
+
 // show runs a command, prints it with its output, and checks the output.
 func (l *lab) show(ctx context.Context, host string, holds func(string) error, argv ...string) error {
-	l.say("\n  root@%s:~# %s", host, strings.Join(argv, " "))
+	l.say("\n  root@%s:~# %s", host, typed(argv...))
 	out, err := l.run(ctx, host, argv...)
 	for line := range strings.Lines(out) {
 		l.say("    %s", strings.TrimRight(line, "\n"))

@@ -28,3 +28,17 @@ func TestCommands(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What the demo prints can be typed into a shell.
+func TestTyped(t *testing.T) {
+	t.Parallel()
+	for want, argv := range map[string][]string{
+		"ibstat":                     {"ibstat"},
+		`sh -c 'echo eth > /x'`:      {"sh", "-c", "echo eth > /x"},
+		`plan '-var=a={b="c"}' -d x`: {"plan", `-var=a={b="c"}`, "-d", "x"},
+	} {
+		if got := typed(argv...); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

@@ -26,22 +26,22 @@ type step struct {
 
 var steps = []step{
 	{"The lab as it was bought", "Both cards run Ethernet-only firmware. No port can be InfiniBand.", (*demo).asBought},
-	{"init", "The provider comes from a local folder. No registry is asked.", (*demo).initialise},
+	{"init", "The provider comes from a local folder, so no registry is asked.", (*demo).initialise},
 	{"A plan without consent", "The image has another PSID than the cards. The plan refuses to burn it without consent, " +
 		"and prints the line to add.", (*demo).refuse},
-	{"The plan with consent", "The line that the refusal printed is given as a variable here.", (*demo).plan},
+	{"The plan with consent", "The consent that the refusal printed is given with -var, because the example has a variable for it.", (*demo).plan},
 	{"apply", "One card after the other: backup, burn, GUIDs. Then each host restarts once. After that link types, opensm " +
 		"and IPoIB.",
 		(*demo).apply},
-	{"What the hosts themselves say", "Each host is asked with its own tools. Terraform's state is not used.",
+	{"What the hosts themselves say", "Each host is asked with its own tools, past Terraform: firmware, links, subnet manager, addresses.",
 		(*demo).evidence},
 	{"A second plan", "The hosts match the configuration, so the plan is empty.", (*demo).checkSettled},
 	{"Drift behind Terraform's back",
 		"Somebody sets a port to Ethernet, changes an MTU and stops the subnet manager. The plan shows all three.",
 		(*demo).drift},
-	{"The next apply mends it", "The plan after it is empty again.", (*demo).mend},
+	{"The next apply mends it", "One apply undoes all three changes. The plan after it is empty again.", (*demo).mend},
 	{"The subnet manager alone stops",
-		"One apply starts it again. The picture is drawn after that, so it shows the subnet manager.",
+		"One apply starts it again, and then draws fabric.svg with it. The plan after it is empty.",
 		(*demo).managerStopped},
 	{"destroy", "The configuration of opensm and IPoIB is removed. Packages and cards stay as they are, and the plan " +
 		"says so.", (*demo).destroy},
