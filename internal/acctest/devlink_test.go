@@ -115,12 +115,13 @@ func TestDevlink_burn(t *testing.T) {
 	}
 }
 
-// TestDevlink_without_mstflint is the same with a host that has no tool, and no lockdown.
+// TestDevlink_without_mstflint is the same with a host that has no tool, no lockdown, and no package that has made the
+// directory of firmware, as a minimal Debian.
 func TestDevlink_without_mstflint(t *testing.T) {
 	t.Parallel()
 	to, back := controlledCX4(card.PSIDCX4, devlinkNew), controlledCX4(card.PSIDCX4, devlinkOld)
 	w := startLaterChip(t, controlled(cx4(), card.FlagControlled), nil)
-	w.Run("cx4", "rm /usr/bin/mstflint /usr/bin/mstreg /usr/bin/mstconfig")
+	w.Run("cx4", "rm /usr/bin/mstflint /usr/bin/mstreg /usr/bin/mstconfig && rm -rf /lib/firmware")
 	ws, cfg := w.Workspace(), w.devlinkConfig(to, back, devlinkConsent("MT1712X00001", to, back))
 	mustApply(t, ws, cfg)
 	if now := w.Card("cx4").Running().Version; now != devlinkNew {

@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,9 +24,12 @@ func readFlash(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
 		return
 	}
 	told, err := devlink.ParseInfo(run.Output)
-	if run.Status != 0 || err != nil {
-		c.FlashError += fmt.Sprintf(". The driver does not tell the firmware either (devlink dev info, status %d: %s)",
-			run.Status, firstLine(run.Output))
+	if run.Status != 0 {
+		err = errors.New(firstLine(run.Output))
+	}
+	if err != nil {
+		c.FlashError += fmt.Sprintf(". The driver does not tell the firmware either (devlink dev info, status %d: %v)",
+			run.Status, err)
 		return
 	}
 	c.Flash = &inventory.Flash{ImageType: c.Chip.Format, Firmware: ib.Firmware{PSID: told.PSID, FW: told.Stored},

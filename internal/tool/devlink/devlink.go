@@ -18,6 +18,10 @@ type Info struct {
 	Running, Stored ib.FWVersion
 }
 
+// unread is what newer drivers print of a version that the firmware did not tell, as that which is stored behind an
+// update that did not end well (all ones, mlx5_fw_version_query). Older ones fail then.
+var unread = ib.FWVersion{Major: 255, Minor: 255, Sub: 65535}
+
 // ParseInfo reads the answer for one function. Stored is what boots next: where nothing waits, the driver gives the
 // version that runs (mlx5_devlink_info_get). An answer without all three is an error.
 func ParseInfo(output string) (Info, error) {
@@ -41,6 +45,10 @@ func ParseInfo(output string) (Info, error) {
 		if err != nil {
 			return Info{}, tool.Errorf(n, line, "%v", err)
 		}
+	}
+	if i.Running == unread || i.Stored == unread {
+		return Info{}, fmt.Errorf("the firmware did not tell its driver the versions: %s runs, and %s is stored", i.Running,
+			i.Stored)
 	}
 	if i.PSID == "" || i.Running.IsZero() || i.Stored.IsZero() {
 		return Info{}, fmt.Errorf("want fw.psid and fw.version, running and stored, got %q, %s and %s", i.PSID, i.Running,

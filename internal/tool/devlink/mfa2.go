@@ -19,7 +19,7 @@ func Flash(pci ib.PCIAddress, file string) shellcmd.Command {
 	return shellcmd.New("devlink", "dev", "flash", "pci/"+pci.String(), "file", file).AsRoot().Changes()
 }
 
-// What an MFA2 package begins with, and its block of components (Linux drivers/net/ethernet/mellanox/mlxfw).
+// What an MFA2 package begins with, and each component in its block (Linux drivers/net/ethernet/mellanox/mlxfw).
 const (
 	magicPackage = "MLNX.MFA2.XZ.00!"
 	magicBlock   = "#BIN.COMPONENT!#"
@@ -52,7 +52,8 @@ func Package(psid ib.PSID, component []byte) ([]byte, error) {
 		return nil, fmt.Errorf("compress an image of %d bytes: %w", len(component), err)
 	}
 	device := multi(part(partPSID, []byte(psid)), part(partComponents, words16(0, 0), words32(0)))
-	about := multi(part(partComponent, words16(0, bootImage), words32(0, uint32(len(magicBlock)), uint32(len(component)))))
+	// At the offset stands the magic, which is not of the length.
+	about := multi(part(partComponent, words16(0, bootImage), words32(0, 0, uint32(len(component)))))
 	before := len(magicPackage) + len(multi(describe(0, 0, 0))) + len(device) + len(about)
 	return bytes.Join([][]byte{[]byte(magicPackage), multi(describe(before, packed.Len(), len(block))), device, about,
 		packed.Bytes()}, nil), nil

@@ -206,7 +206,8 @@ while IFS= read -r word; do set -- "$@" "$word"; done <"$dir/argv"
 # The answers are counted: a question that nobody foresaw meets the end of the
 # file, which the tool takes as no, before it writes anything.
 if [ -n "$package_at" ]; then
-  if ! cp "$package_path" "$package_at" || ! sync "$package_at"; then
+  # A host that has no package with firmware may not have the directory.
+  if ! mkdir -p "${package_at%/*}" || ! cp "$package_path" "$package_at" || ! sync "$package_at"; then
     refuse 72 "the package cannot be copied to $package_at, where the kernel looks for it"
   fi
 fi
