@@ -78,7 +78,8 @@ func (r *Registers) WriteCommand(addr, v uint32) (err error) {
 // toolRegister reads or writes a register of the fifth generation.
 func (r *Registers) toolRegister(m *mailbox) error {
 	answer, write := uint32(regNotSupported), m.get(opMethod, 7) == methodWrite
-	if status, is, err := r.updateRegister(m, write); is {
+	// The register begins behind two heads, see the layout of an access.
+	if status, is, err := r.updateRegister(m.get(opRegister, 16), m[opBody/32:], write, card.OwnerTool); is {
 		m.put(opStatus7, 7, status)
 		return err
 	}

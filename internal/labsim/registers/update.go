@@ -33,15 +33,35 @@ const (
 	bytesAtOnce       = 128
 )
 
+// driverWords holds the longest of these registers as a driver sends it: MCDA with its data.
+const driverWords = 48
+
+// DriverRegister reads or writes a register of the running firmware's own way for the driver of
+// the card, whose commands have no heads; false if it is none of these. Its only error is
+// card.ErrPowerLost.
+func (r *Registers) DriverRegister(id uint16, register []byte, write bool) (status uint32, is bool, err error) {
+	whole := make([]byte, 4*driverWords)
+	copy(whole, register)
+	body := make([]uint32, driverWords)
+	for i := range body {
+		body[i] = binary.BigEndian.Uint32(whole[4*i:])
+	}
+	status, is, err = r.updateRegister(uint32(id), body, write, card.OwnerDriver)
+	for i, v := range body {
+		binary.BigEndian.PutUint32(whole[4*i:], v)
+	}
+	copy(register, whole)
+	return status, is, err
+}
+
 // updateRegister reads or writes a register of the running firmware's own way; false if it
-// is none of these. The register begins behind two heads, see the layout of an access.
-func (r *Registers) updateRegister(m *mailbox, write bool) (status uint32, is bool, err error) {
+// is none of these.
+func (r *Registers) updateRegister(id uint32, body []uint32, write bool, by card.Owner) (status uint32, is bool, err error) {
 	u := r.card.Update()
 	if u == nil {
 		return 0, false, nil
 	}
-	body := m[opBody/32:]
-	switch m.get(opRegister, 16) {
+	switch id {
 	case regMCAM:
 		r.knownRegisters(body)
 	case regMGIR:
@@ -51,7 +71,7 @@ func (r *Registers) updateRegister(m *mailbox, write bool) (status uint32, is bo
 	case regMCQI:
 		status = r.component(body)
 	case regMCC:
-		status, err = controlUpdate(body, u, write)
+		status, err = controlUpdate(body, u, write, by)
 	case regMCDA:
 		status = sendData(body, u)
 	case regMQIS:
@@ -208,9 +228,9 @@ func versionInfo(img *card.Image) []byte {
 
 // controlUpdate reads or writes MCC. A sender repeats what has failed with the answer of the
 // first time, so that the instruction stays in it.
-func controlUpdate(body []uint32, u *card.Update, write bool) (status uint32, err error) {
+func controlUpdate(body []uint32, u *card.Update, write bool, by card.Owner) (status uint32, err error) {
 	if write {
-		status, err = u.Do(card.Instruction(body[0]&0xff), card.OwnerTool, body[2]&0xffffff, body[4])
+		status, err = u.Do(card.Instruction(body[0]&0xff), by, body[2]&0xffffff, body[4])
 	}
 	v := u.View()
 	body[2] = v.Handle

@@ -96,6 +96,10 @@ var (
 	capEthernetVport = field{0x1a3, 1}
 )
 
+// capManagement says that there is a register that says which others there are. The driver asks
+// for those of an update only with it.
+var capManagement = field{0x1a9, 1}
+
 // kept are what a driver may set of the general capabilities (SET_HCA_CAP).
 var kept = []field{{0x9b, 5}, {0x190, 16}, {0x210, 2}, {0x490, 16}}
 
@@ -141,7 +145,7 @@ func (f *Function) capabilities() []byte {
 	general.put(b)
 	ib := f.infiniBand()
 	fields{capPortType: flag(!ib), capEnhanced: flag(ib), capFlowTable: flag(!ib), capOffloads: flag(!ib),
-		capEthernetVport: flag(!ib)}.put(b)
+		capEthernetVport: flag(!ib), capManagement: flag(f.Model.Update() != nil)}.put(b)
 	return b
 }
 

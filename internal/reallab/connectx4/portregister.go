@@ -36,8 +36,7 @@ func (h *hca) accessRegister(r *request) byte {
 	case regPPCNT:
 		copy(o[:8], in) // all counters are zero
 	default:
-		h.c.logf("register %#x is not known", id)
-		return badParam
+		return h.updateRegister(id, r)
 	}
 	return ok
 }
