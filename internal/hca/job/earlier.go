@@ -17,11 +17,7 @@ import (
 func Begin(ctx context.Context, s *cards.Session, c cards.Card, what string, did *[]string,
 	assess func(context.Context) (cards.Assessment, error),
 ) (cards.Assessment, error) {
-	l, err := c.Confirm(ctx, what)
-	if err != nil && !isUndecided(err, l) {
-		return cards.Assessment{}, err
-	}
-	if err = closePending(ctx, s, c, l, did); err != nil {
+	if err := SettleEarlier(ctx, s, c, what, did); err != nil {
 		return cards.Assessment{}, err
 	}
 	a, err := assess(ctx)
@@ -29,6 +25,16 @@ func Begin(ctx context.Context, s *cards.Session, c cards.Card, what string, did
 		err = a.Verdict.Refusal(what)
 	}
 	return a, err
+}
+
+// SettleEarlier closes what earlier runs began on the card, as each change of it does first. did gets sentences on what
+// was found.
+func SettleEarlier(ctx context.Context, s *cards.Session, c cards.Card, what string, did *[]string) error {
+	l, err := c.Confirm(ctx, what)
+	if err != nil && !isUndecided(err, l) {
+		return err
+	}
+	return closePending(ctx, s, c, l, did)
 }
 
 // isUndecided reports whether a card was refused only because nothing proves that it is the

@@ -108,13 +108,18 @@ func (a *kind[M]) ModifyPlan(ctx context.Context, req action.ModifyPlanRequest, 
 // Invoke does what the action is for.
 func (a *kind[M]) Invoke(ctx context.Context, req action.InvokeRequest, resp *action.InvokeResponse) {
 	var m M
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() {
+	diags := &resp.Diagnostics
+	diags.Append(req.Config.Get(ctx, &m)...)
+	if a.On != nil && !diags.HasError() {
+		to := a.On(&m)
+		diagnostic.AddFindings(ctx, diags, to.What, a.data.OnlyRead(to.Host))
+	}
+	if diags.HasError() {
 		return
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, a.Timeout,
 		fmt.Errorf("the %s that the action has are over", a.Timeout))
 	defer cancel()
 	a.Kind.Invoke(ctx, a.data, &m,
-		func(text string) { resp.SendProgress(action.InvokeProgressEvent{Message: text}) }, &resp.Diagnostics)
+		func(text string) { resp.SendProgress(action.InvokeProgressEvent{Message: text}) }, diags)
 }
