@@ -83,6 +83,9 @@ func stackFindings() []findingCase {
 			config: plain,
 			prepare: put("/etc/netplan/60-by-hand.yaml",
 				"network:\n  version: 2\n  bridges:\n    br0:\n      interfaces: [ibp1s0]\n")},
+		{code: "IP055", at: "bond", says: []string{"is configured through ifupdown", "a subnet of its own"}, prepare: drivers,
+			hosts: withStack(labsim.StackIfupdown), config: wants(host, map[string]any{"bond": map[string]any{
+				"name": "ibbond0", "backup_port_guid": portGUID(host, 2)}})},
 		{code: "IP036", says: []string{"ifupdown2 2.0.1-1+pve8", "Length of MACAddress attribute not supported: 24"},
 			hosts: withStack(labsim.StackIfupdown), config: plain, prepare: func(w *Lab) {
 				drivers(w)

@@ -36,6 +36,7 @@ var notInAPlan = map[string]string{
 	"SM039": "only the plan of a destroy shows it: see TestSM_last_of_a_fabric",
 	"SM036": "it needs an instance that this provider has started: see TestSM_create_starts_no_others",
 	"IP050": "it needs an interface that this provider has made: see TestIPoIB_files_that_somebody_has_changed",
+	"IP056": "it needs a bond that this provider has made: see TestBond",
 	"IP046": "only the plan of a destroy shows it: see TestIPoIB_copies_of_our_files",
 	"HO005": "the plan shows it as the warning on the job, with all that is known of it: see TestInterrupted_provider_killed",
 	"HO019": "what has changed since the plan shows at apply: see TestSteady_GUIDs",

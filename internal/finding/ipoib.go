@@ -144,7 +144,7 @@ var (
 		Title: "Refusing to configure an interface that is part of a bond or a bridge",
 		Meaning: "IPoIB carries no Ethernet frames. Linux refuses it in a bridge, and allows it in a bond of mode " +
 			"active-backup (1) only, never 802.3ad (4). In a bond the addresses belong to the bond.",
-		WayOut: "Remove the interface from the bond or bridge, or from Terraform. Without a bond, each of two ports needs " +
+		WayOut: "Remove the interface from the bond or bridge, or from Terraform, or write the bond here (bond = { … }). Without a bond, each of two ports needs " +
 			"a subnet of its own. Guests of a bridge need a route or their own card."}
 	Ifupdown2TooOld = &Rule{Code: "IP036", Severity: Refuse,
 		Title: "Refusing to use an ifupdown2 that fails on InfiniBand",
@@ -237,4 +237,14 @@ var (
 		Meaning: "IPoIB needs a client identifier (RFC 4390), a lease in time, and no default route or name server from " +
 			"the fabric.",
 		WayOut: "Use fixed addresses, or netplan, NetworkManager or systemd-networkd."}
+	BondUnfit = &Rule{Code: "IP055", Severity: Refuse, Title: "Refusing a bond that the host cannot have",
+		Attribute: "bond",
+		Meaning: "A bond is written for netplan, NetworkManager and systemd-networkd. It has the addresses, and its two " +
+			"ports are those of the default partition and have nothing else.",
+		WayOut: "Leave bond out, and give each port an interface with a subnet of its own."}
+	BondWithoutBackup = &Rule{Code: "IP056", Severity: Warn, Title: "One port of the bond does not carry",
+		Attribute: "bond",
+		Meaning: "The other port has all traffic. If it fails too, the bond has none. A port carries when it has a link, a " +
+			"subnet manager of the fabric has made it Active, and its interface has joined the broadcast group.",
+		WayOut: "Mend the port that is named above. The bond then uses it by itself."}
 )

@@ -90,7 +90,7 @@ var Families = []Family{
 		InterfaceWouldBeLost, StorageOverInterface, AddressTaken, InterfaceDefinedByHand,
 		DefinitionLosesSettings, InterfaceNotActivated, DefinitionStays, ConfirmedChangeLeft,
 		PKeyWithoutCarrier, InterfaceDrifts, MTUAbovePort,
-		InterfaceWithoutCarrier, OtherInterfaceFileInvalid, DHCPUnfit,
+		InterfaceWithoutCarrier, OtherInterfaceFileInvalid, DHCPUnfit, BondUnfit, BondWithoutBackup,
 	}},
 }
 

@@ -78,6 +78,7 @@ func netdev(l iproute.Link, a *collect.Answer) (inventory.Netdev, error) {
 	n := inventory.Netdev{
 		Name: l.Name, IB: l.IsIPoIB(), MTU: l.MTU, Up: l.Up(), Carrier: l.Carrier(), Address: l.Address,
 		Master: l.Master, Kind: l.Info.Kind, PKey: l.Info.Data.PKey, Mode: l.Info.Data.Mode, DevPort: -1, Index: l.Index,
+		Active: l.Info.Data.Active,
 	}
 	for _, addr := range l.Addresses {
 		// ParseLinks has read every address already.
@@ -102,7 +103,7 @@ func netdev(l iproute.Link, a *collect.Answer) (inventory.Netdev, error) {
 			return n, err
 		}
 	}
-	if !n.IB {
+	if !l.IsPort() {
 		return n, nil
 	}
 	hw, err := iproute.ParseHardwareAddress(l.Address)

@@ -227,6 +227,7 @@ type Netdev struct {
 	Parent    string        // of a P_Key child, the interface it was made from
 	Master    string        // the bond or bridge that it is part of
 	Kind      string        // "bond", "bridge", "vlan", …; Mode is then that of the bond
+	Active    string        // of a bond, the port that carries now; empty if none does
 	Lower     []string      // interfaces right below this one: of a VLAN, a bond, a bridge
 	DevPort   int           // port of the card less one; -1 if unknown
 	PCI       ib.PCIAddress // zero if it has no PCI device

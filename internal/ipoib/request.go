@@ -17,6 +17,14 @@ const DefaultPKey uint16 = 0xffff
 type Ref struct {
 	PortGUID ib.GUID
 	PKey     uint16
+	Bond     Bond
+}
+
+// Bond is an active-backup bond of the interfaces of two ports; zero is none. The other port carries
+// while PortGUID of its Ref does not.
+type Bond struct {
+	Name   string // of the interface of the bond
+	Backup ib.GUID
 }
 
 // ID names the files of the interface: "e41d2d0300e44ed1", and "-8001" behind it for a P_Key
@@ -33,12 +41,13 @@ type Request struct {
 	Host     string
 	PortGUID ib.GUID
 	PKey     uint16 // of a P_Key child; zero and DefaultPKey mean the interface of the port itself
+	Bond     Bond
 	Config   Config
 	Consent  Consent
 }
 
 // Ref is the interface that is asked for.
-func (d Request) Ref() Ref { return Ref{d.PortGUID, d.PKey} }
+func (d Request) Ref() Ref { return Ref{d.PortGUID, d.PKey, d.Bond} }
 
 // Config is the part of an interface that is configured; an MTU of zero means what the mode
 // allows everywhere: see DefaultMTU.

@@ -19,6 +19,9 @@ func (m *Machine) SetMTU(name string, mtu int) error {
 	if !ok {
 		return syscall.ENODEV
 	}
+	if dev.Kind == KindBond {
+		return m.setBondMTU(name, mtu)
+	}
 	shown, err := m.legalMTU(&dev, mtu)
 	if err != nil {
 		return err
@@ -102,6 +105,9 @@ func (m *Machine) SetMode(name, written string) error {
 func (m *Machine) Carrier(d *Netdev) bool {
 	if !d.Up {
 		return false
+	}
+	if d.Kind == KindBond {
+		return d.Active != ""
 	}
 	if d.Port == nil {
 		return true

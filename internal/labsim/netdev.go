@@ -49,7 +49,11 @@ type Netdev struct {
 	Gateway     netip.Addr
 	Port        *Port  // nil if not a card's
 	PCI         string // of the virtual function that it is of; empty if of none
-	Master      string
+	Master      string // the bond that it is part of
+	Kind        string // KindBond, or nothing
+	BondMode    string
+	Primary     string  // of a bond, the port that carries whenever it can
+	Active      string  // of a bond, the port that carries
 	Routes      []Route // with a gateway, but for the default route of IPv4
 	Changes     int     // how often something of it became another
 }
@@ -171,6 +175,9 @@ func (m *Machine) RemoveNetdev(name string) bool {
 		if d.Parent == name {
 			m.RemoveNetdev(d.Name)
 		}
+		if d.Master == name {
+			m.UpdateNetdev(d.Name, func(d *Netdev) { d.Master, d.Up = "", false })
+		}
 	}
 	m.mu.Lock()
 	var gone *Netdev
@@ -186,6 +193,7 @@ func (m *Machine) RemoveNetdev(name string) bool {
 		return false
 	}
 	m.unpublishNetdev(gone)
+	m.SettleBond(gone.Master)
 	for _, hook := range m.Hooks.OnNetdevRemove {
 		hook(m, gone)
 	}

@@ -205,6 +205,8 @@ func (m *Machine) publishModule(name string) {
 // netdevDir is the device directory of an interface.
 func (d *Netdev) dir() string {
 	switch {
+	case d.Kind == KindBond:
+		return "/sys/devices/virtual/net/" + d.Name
 	case d.Parent != "":
 		return "/sys/devices/virtual/net/" + d.Name // ib_ipoib gives its children no device
 	case d.Port != nil:

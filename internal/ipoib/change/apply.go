@@ -126,8 +126,8 @@ func (c *change) prepare(ctx context.Context) error {
 		if err := c.read(ctx); err != nil {
 			return false, err
 		}
-		// The change itself makes a P_Key child.
-		ready := c.present || c.t.Parent != ""
+		// The change itself makes a P_Key child, or a bond.
+		ready := c.present || c.t.Parent != "" || portsReady(c.t)
 		if !ready {
 			c.h.Invalidate() // the interface appears without a command of ours
 		}

@@ -20,6 +20,9 @@ import (
 // setMode switches the mode. A P_Key child that was made over netlink has no
 // file for it.
 func (c *change) setMode(ctx context.Context, mode ib.IPoIBMode) error {
+	if c.t.Bond.Name != "" {
+		return c.setPortModes(ctx, mode)
+	}
 	cmd := coreutils.WriteKernelFile(modeFile(c.t.Name), mode.String())
 	if c.t.PKey != 0 {
 		cmd = iproute.SetMode(c.t.Name, mode)
@@ -32,8 +35,13 @@ func (c *change) setMode(ctx context.Context, mode ib.IPoIBMode) error {
 
 // removeDeadChild removes a P_Key child that will never get a carrier, so that the network
 // service makes it anew. The kernel does not let a child take another hardware address
-// (ib_ipoib has no setter in Linux 6.1 and 6.12).
+// (ib_ipoib has no setter in Linux 6.1 and 6.12). A bond of another mode takes no port, nor another mode
+// while it is up.
 func (c *change) removeDeadChild(ctx context.Context) error {
+	if mode := c.look.Live.BondMode; mode != "" && mode != "active-backup" {
+		c.present = false
+		return c.removeBond(ctx)
+	}
 	if c.look.OtherGUID.IsZero() {
 		return nil
 	}
@@ -44,9 +52,9 @@ func (c *change) removeDeadChild(ctx context.Context) error {
 	return nil
 }
 
-// awaitChild waits for the P_Key child that a service makes.
-func (c *change) awaitChild(ctx context.Context) error {
-	if c.t.PKey == 0 || c.present {
+// awaitMade waits for the P_Key child or the bond that a service makes.
+func (c *change) awaitMade(ctx context.Context) error {
+	if !c.t.IsMade() || c.present {
 		return nil
 	}
 	err := within(ctx, c.o.SettleTimeout, c.o.Poll, func(ctx context.Context) (bool, error) {
@@ -58,7 +66,7 @@ func (c *change) awaitChild(ctx context.Context) error {
 		return err == nil, err
 	})
 	if err != nil {
-		return fmt.Errorf("%s: the P_Key child %s was not made: %w", c.h.Name(), c.t.Name, err)
+		return fmt.Errorf("%s: %s was not made: %w", c.h.Name(), c.t.Name, err)
 	}
 	return nil
 }
@@ -68,7 +76,7 @@ func (c *change) awaitChild(ctx context.Context) error {
 // words.
 func (c *change) mend(ctx context.Context, want ipoib.Config) error {
 	name := c.t.Name
-	if waitFor(ctx, c.h, name, want,
+	if waitFor(ctx, c.h, c.t, want,
 		Options{SettleTimeout: max(c.o.SettleTimeout/3, time.Second), Poll: c.o.Poll}) == nil {
 		return nil
 	}
@@ -78,7 +86,7 @@ func (c *change) mend(ctx context.Context, want ipoib.Config) error {
 	if err := c.addRoutes(ctx, want); err != nil {
 		return err
 	}
-	now, err := readLive(ctx, c.h, name)
+	now, err := readLive(ctx, c.h, c.t)
 	if err != nil {
 		return err
 	}
@@ -116,10 +124,10 @@ func (c *change) addRoutes(ctx context.Context, want ipoib.Config) error {
 // strip removes the addresses that the interface should not have, and takes it down if
 // no other address is left.
 func (c *change) strip(ctx context.Context, keep ipoib.Config) error {
-	if !c.present || c.removing && c.t.PKey != 0 {
+	if !c.present || c.removing && c.t.IsMade() {
 		return nil // there is none, or it went with its configuration
 	}
-	now, err := readLive(ctx, c.h, c.t.Name)
+	now, err := readLive(ctx, c.h, c.t)
 	if err != nil {
 		return err
 	}
@@ -162,7 +170,7 @@ func (c *change) dropAddress(ctx context.Context, address netip.Prefix) error {
 	if !errors.As(err, &exit) {
 		return err
 	}
-	now, readErr := readLive(ctx, c.h, c.t.Name)
+	now, readErr := readLive(ctx, c.h, c.t)
 	if readErr != nil || slices.Contains(now.Addresses, address) {
 		return errors.Join(err, readErr)
 	}
@@ -194,7 +202,7 @@ func (c *change) awaitGroup(ctx context.Context) {
 		return
 	}
 	_ = within(ctx, min(joinTimeout, c.o.SettleTimeout), c.o.Poll, func(ctx context.Context) (bool, error) {
-		now, err := readLive(ctx, c.h, c.t.Name)
+		now, err := readLive(ctx, c.h, c.t)
 		return now.Carrier, err
 	})
 }

@@ -5,16 +5,16 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
 )
 
-// driverOf is the driver of a stack. netplan has no P_Key children; its renderer makes them.
+// driverOf is the driver of a stack. netplan has no P_Key children; its renderer makes them, and bonds.
 func driverOf(k ipoib.Stack, t found.Target) driver {
 	switch k {
 	case ipoib.StackNetplan:
-		if t.PKey == 0 {
+		if !t.IsMade() {
 			return netplanNetworkd{}
 		}
 		return networkdDriver{}
 	case ipoib.StackNetplanNM:
-		if t.PKey == 0 {
+		if !t.IsMade() {
 			return netplanNM{}
 		}
 		return nmDriver{}

@@ -76,7 +76,7 @@ func (k fileStack) apply(ctx context.Context, c *change) error {
 		}
 		return k.take(ctx, c, want)
 	}, func(ctx context.Context, h host.Host) error {
-		if err := waitFor(ctx, h, c.t.Name, want, c.o); err != nil {
+		if err := waitFor(ctx, h, c.t, want, c.o); err != nil {
 			return err
 		}
 		return c.waitForLease(ctx, h, want)
@@ -109,6 +109,9 @@ func (k fileStack) remove(ctx context.Context, c *change) error {
 		if err := k.release(ctx, c); err != nil {
 			return err
 		}
+		if err := c.removeBond(ctx); err != nil {
+			return err
+		}
 		return c.strip(ctx, keep)
 	}, func(ctx context.Context, h host.Host) error { return c.proveRemoval(ctx, h, keep) })
 	if err != nil {
@@ -121,7 +124,9 @@ func (k fileStack) remove(ctx context.Context, c *change) error {
 	c.leftSaved()
 	if c.t.PKey == 0 {
 		mode := ""
-		if c.look.Name != "" { // the port may be gone
+		if c.t.Bond.Name != "" {
+			mode = " The ports of the bond are down, and keep their mode until the next boot."
+		} else if c.look.Name != "" { // the port may be gone
 			mode = fmt.Sprintf(" The mode of %s stays until the next boot.", c.look.Name)
 		}
 		c.left = append(c.left, fmt.Sprintf("The kernel modules stay loaded, now and at boot (%s).%s This is harmless.",
@@ -132,10 +137,10 @@ func (k fileStack) remove(ctx context.Context, c *change) error {
 
 // proveRemoval waits until the interface shows nothing of the removed configuration.
 func (c *change) proveRemoval(ctx context.Context, h host.Host, keep ipoib.Config) error {
-	if !c.present || c.t.PKey != 0 {
+	if !c.present || c.t.IsMade() {
 		return nil
 	}
-	now, err := readLive(ctx, h, c.look.Name)
+	now, err := readLive(ctx, h, c.t)
 	if err != nil {
 		return err
 	}

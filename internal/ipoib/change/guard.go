@@ -24,6 +24,9 @@ func (c *change) savedState(way netundo.Stack, want ipoib.Config) netundo.Before
 		RoutesAdded: ipconf.Without(want.Routes, now.Routes), RoutesRemoved: c.oldRoutes(want),
 		RoutesOurs: slices.Concat(want.Routes, c.oldRoutes(want)),
 	}
+	if b.Ports = c.portsBefore(); c.t.Bond.Name != "" {
+		b.Mode = "" // that of its ports
+	}
 	for _, f := range c.taken {
 		b.RulesEnd = b.RulesEnd || slices.ContainsFunc(f.Unkept, isRules)
 	}
@@ -83,13 +86,14 @@ func (c *change) callOff(ctx context.Context, undoneBy time.Time, cause error) e
 }
 
 // arm starts the timer and, with NetworkManager, a checkpoint, which also restores what
-// only the daemon knows of the interface.
+// only the daemon knows of the interface. A bond has none: it would be of one device, and the bond has three.
 func (c *change) arm(ctx context.Context, way netundo.Stack) error {
 	if _, err := c.h.Run(ctx, c.guard().Arm(c.o.ConfirmTimeout)); err != nil {
 		return err
 	}
 	n := c.look.Netdev
-	if way != netundo.NetworkManager && way != netundo.NetplanNM || n == nil || !n.NMManaged {
+	if way != netundo.NetworkManager && way != netundo.NetplanNM || n == nil || !n.NMManaged ||
+		c.t.Bond.Name != "" {
 		return nil
 	}
 	device, err := c.object(ctx, nmcli.FindDevice(c.t.Name))

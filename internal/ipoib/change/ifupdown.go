@@ -27,7 +27,7 @@ func (ifupdownDriver) take(ctx context.Context, c *change, want ipoib.Config) er
 	if err := c.runOrSay(ctx, ifupdown.Up(c.t.Name), "ifup does not configure "+c.t.Name); err != nil {
 		return err
 	}
-	if err := c.awaitChild(ctx); err != nil {
+	if err := c.awaitMade(ctx); err != nil {
 		return err
 	}
 	return c.mend(ctx, want)

@@ -25,8 +25,11 @@ func (networkdDriver) take(ctx context.Context, c *change, want ipoib.Config) er
 // takeNetworkd sets the mode, then makes networkd configure the interface. The mode
 // decides which MTU is legal, and networkd cannot set it.
 func (c *change) takeNetworkd(ctx context.Context, want ipoib.Config) error {
-	if c.t.PKey != 0 {
+	switch {
+	case c.t.PKey != 0:
 		return c.takeChild(ctx, want)
+	case c.t.Bond.Name != "":
+		return c.takeBond(ctx, want)
 	}
 	if c.look.Live.Mode != want.Mode {
 		if err := c.setMode(ctx, want.Mode); err != nil {
@@ -52,7 +55,7 @@ func (c *change) takeChild(ctx context.Context, want ipoib.Config) error {
 		if _, err := c.run(ctx, networkd.Reconfigure(c.t.Parent)); err != nil {
 			return err
 		}
-		if err := c.awaitChild(ctx); err != nil {
+		if err := c.awaitMade(ctx); err != nil {
 			return err
 		}
 	}
@@ -60,6 +63,28 @@ func (c *change) takeChild(ctx context.Context, want ipoib.Config) error {
 		if err := c.setMode(ctx, want.Mode); err != nil {
 			return err
 		}
+	}
+	if _, err := c.run(ctx, networkd.Reconfigure(c.t.Name)); err != nil {
+		return err
+	}
+	return c.mend(ctx, want)
+}
+
+// takeBond makes networkd create the bond and put its ports into it.
+func (c *change) takeBond(ctx context.Context, want ipoib.Config) error {
+	if err := c.setPortModes(ctx, want.Mode); err != nil {
+		return err
+	}
+	if _, err := c.run(ctx, networkd.Reload()); err != nil {
+		return err
+	}
+	for _, p := range c.t.Ports {
+		if _, err := c.run(ctx, networkd.Reconfigure(p.Name())); err != nil {
+			return err
+		}
+	}
+	if err := c.awaitMade(ctx); err != nil {
+		return err
 	}
 	if _, err := c.run(ctx, networkd.Reconfigure(c.t.Name)); err != nil {
 		return err

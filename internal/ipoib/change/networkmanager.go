@@ -19,8 +19,11 @@ func (b nmDriver) take(ctx context.Context, c *change, want ipoib.Config) error 
 	if err := b.load(ctx, c); err != nil {
 		return err
 	}
+	if err := c.lowerBondMTU(ctx, want.MTU); err != nil {
+		return err
+	}
 	up := nmcli.Up(c.t.UUID(), c.t.Name)
-	if c.t.PKey != 0 {
+	if c.t.IsMade() {
 		up = nmcli.UpVirtual(c.t.UUID())
 	}
 	if err := c.runOrSay(ctx, up, "NetworkManager does not activate the profile of "+c.t.Name); err != nil {
@@ -29,10 +32,14 @@ func (b nmDriver) take(ctx context.Context, c *change, want ipoib.Config) error 
 	return c.mend(ctx, want)
 }
 
-// load has NetworkManager read our profile. To find out that another file of the same
+// load has NetworkManager read our profiles. To find out that another file of the same
 // profile has gone it has to read all.
 func (nmDriver) load(ctx context.Context, c *change) error {
-	cmd := nmcli.Load(c.look.MainPath(c.d.Config))
+	var paths []string
+	for _, f := range c.look.Files(c.t, c.d.Config) {
+		paths = append(paths, f.Path)
+	}
+	cmd := nmcli.Load(paths...)
 	if len(c.taken) > 0 {
 		cmd = nmcli.Reload()
 	}

@@ -22,13 +22,13 @@ type notShownError string
 func (e notShownError) Error() string { return string(e) }
 
 // waitFor waits until the interface shows want.
-func waitFor(ctx context.Context, h host.Host, name string, want ipoib.Config, o Options) error {
+func waitFor(ctx context.Context, h host.Host, t found.Target, want ipoib.Config, o Options) error {
 	var last found.Live
 	problem := ""
 	err := within(ctx, o.SettleTimeout, o.Poll, func(ctx context.Context) (bool, error) {
-		now, err := readLive(ctx, h, name)
+		now, err := readLive(ctx, h, t)
 		if err == nil && len(want.Routes) > 0 {
-			now.Routes, err = readRoutes(ctx, h, name)
+			now.Routes, err = readRoutes(ctx, h, t.Name)
 		}
 		if err != nil {
 			return false, err
@@ -41,7 +41,7 @@ func waitFor(ctx context.Context, h host.Host, name string, want ipoib.Config, o
 		return problem == "", nil
 	})
 	if problem != "" {
-		return notShownError(name + ": " + withReason(last, problem, want))
+		return notShownError(t.Name + ": " + withReason(last, problem, want))
 	}
 	return err
 }
@@ -63,7 +63,7 @@ func (c *change) waitForLease(ctx context.Context, h host.Host, want ipoib.Confi
 	var last found.Live
 	name, limit := c.t.Name, max(c.o.SettleTimeout, c.o.ConfirmTimeout/3)
 	err := within(ctx, limit, c.o.Poll, func(ctx context.Context) (_ bool, err error) {
-		last, err = readLive(ctx, h, name)
+		last, err = readLive(ctx, h, c.t)
 		return len(last.Leased) > 0, err
 	})
 	switch {
@@ -85,31 +85,47 @@ func (c *change) waitForLease(ctx context.Context, h host.Host, want ipoib.Confi
 // modeFile is where the kernel shows the mode, and takes it.
 func modeFile(name string) string { return "/sys/class/net/" + name + "/mode" }
 
-// readLive reads the interface as the kernel has it now. It is one command, because it is
-// repeated while the interface settles.
-func readLive(ctx context.Context, h host.Host, name string) (found.Live, error) {
+// readLink reads one interface.
+func readLink(ctx context.Context, h host.Host, name string) (iproute.Link, error) {
 	cmd := iproute.Show(name)
 	r, err := h.Run(ctx, cmd)
 	if err != nil {
-		return found.Live{}, err
+		return iproute.Link{}, err
 	}
 	links, err := iproute.ParseLinks(string(r.Stdout))
 	if err != nil || len(links) != 1 {
-		return found.Live{}, &host.OutputError{
+		return iproute.Link{}, &host.OutputError{
 			Host: h.Name(), Command: cmd.String(), Output: string(r.Stdout),
 			Problem: fmt.Sprintf("expected one interface, found %d (%v)", len(links), err),
 		}
 	}
-	l := links[0]
+	return links[0], nil
+}
+
+// readMode reads the mode of an interface of a port.
+func readMode(ctx context.Context, h host.Host, name string) (ib.IPoIBMode, error) {
+	mode, err := h.Run(ctx, coreutils.Cat(modeFile(name)))
+	return ib.IPoIBMode(strings.TrimSpace(string(mode.Stdout))), err
+}
+
+// readLive reads the interface as the kernel has it now. It is one command, because it is
+// repeated while the interface settles; of a bond it is more.
+func readLive(ctx context.Context, h host.Host, t found.Target) (found.Live, error) {
+	l, err := readLink(ctx, h, t.Name)
+	if err != nil {
+		return found.Live{}, err
+	}
 	now := found.Live{Up: l.Up(), Carrier: l.Carrier()}
 	now.MTU, now.Mode = l.MTU, ib.IPoIBMode(l.Info.Data.Mode)
-	if now.Mode == "" {
+	switch {
+	case t.Bond.Name != "":
+		now, err = readBond(ctx, h, t, now)
+	case now.Mode == "":
 		// Older iproute2 and drivers do not report it there.
-		mode, err := h.Run(ctx, coreutils.Cat(modeFile(name)))
-		if err != nil {
-			return found.Live{}, err
-		}
-		now.Mode = ib.IPoIBMode(strings.TrimSpace(string(mode.Stdout)))
+		now.Mode, err = readMode(ctx, h, t.Name)
+	}
+	if err != nil {
+		return found.Live{}, err
 	}
 	for _, a := range l.Addresses {
 		p, err := a.Prefix()

@@ -95,7 +95,7 @@ func routes(texts ...string) []ipconf.Route {
 
 func observe(t *testing.T, l *testLab, d ipoib.Request) *found.Look {
 	t.Helper()
-	return found.At(l.snapshot(t, d.Host), ipoib.Ref{PortGUID: d.PortGUID, PKey: d.PKey})
+	return found.At(l.snapshot(t, d.Host), d.Ref())
 }
 
 // Each stack: everything is set now and after a restart, a change of everything

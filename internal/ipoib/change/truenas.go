@@ -102,7 +102,7 @@ func (c *change) storeMode(ctx context.Context) error {
 	if err := m.TunablesErr; err != nil {
 		return fmt.Errorf("%s: the middleware's tunables are not understood: %w", c.h.Name(), err)
 	}
-	rule := found.UdevRule(c.d.PortGUID, c.d.Config.Mode)
+	rule := found.UdevRule(c.d.Config.Mode, c.d.PortGUID)
 	cmd := midclt.CreateUdevTunable(found.TunableStem(c.d.PortGUID), rule, tunableComment)
 	if t, ok := m.Tunable(c.d.PortGUID); ok {
 		if t.Enabled && found.RuleMode(t.Value, c.d.PortGUID) == c.d.Config.Mode {
@@ -251,7 +251,7 @@ func (c *change) checkin(ctx context.Context, guard int, want ipoib.Config, step
 	}
 	defer fresh.Close() //nolint:errcheck // the connection has served its purpose
 	// The commit reports success also if an interface could not be configured.
-	if err = waitFor(ctx, fresh, c.look.Name, want, c.o); err != nil {
+	if err = waitFor(ctx, fresh, c.t, want, c.o); err != nil {
 		return err
 	}
 	return c.settle(ctx, fresh, guard, steps...)

@@ -62,6 +62,7 @@ func (now Live) Differences(name string, want ipoib.Config) (diff []string) {
 	if !ipconf.SameAddresses(now.Addresses, want.Addresses) {
 		add("addresses are %s, not %s", ipconf.Join(now.Addresses), ipconf.Join(want.Addresses))
 	}
+	diff = append(diff, now.bondDifferences(want)...)
 	// Routing daemons add routes too, so only ours must be there.
 	if missing := ipconf.Without(want.Routes, now.Routes); len(missing) > 0 {
 		add("there is no route %s", ipconf.Join(missing))
@@ -229,7 +230,7 @@ func (l *Look) OnlySilence(d ipoib.Request) bool {
 func (l *Look) InPlace(d ipoib.Request) bool {
 	for i := range l.host.snap.Cards {
 		for _, p := range l.host.snap.Cards[i].Ports {
-			if l.Of(ipoib.Ref{PortGUID: p.PortGUID, PKey: d.PKey}).Satisfies(d.Config) {
+			if l.Of(ipoib.Ref{PortGUID: p.PortGUID, PKey: d.PKey, Bond: d.Bond}).Satisfies(d.Config) {
 				return true
 			}
 		}

@@ -33,7 +33,11 @@ func newLook(h *hostFacts, ref ipoib.Ref) *Look {
 	s, t := h.snap, newTarget(h, ref)
 	l := &Look{Target: t, Host: s.Host, Stack: h.stack, Undone: s.Undos[t.ID()], host: h}
 	card := l.readPort(s)
-	l.readNetdev(s)
+	if l.Bond.Name != "" {
+		l.readBond(s)
+	} else {
+		l.readNetdev(s)
+	}
 	if s.TrueNAS != nil {
 		l.readStoredRow(h.middleware())
 		l.readModules(s, card)
@@ -51,6 +55,7 @@ func newLook(h *hostFacts, ref ipoib.Ref) *Look {
 	for _, read := range definitions {
 		l.Unmanaged = append(l.Unmanaged, read(h, t)...)
 	}
+	l.Unmanaged = append(l.Unmanaged, l.unmanagedPorts()...)
 	for i := range l.Unmanaged {
 		f := &l.Unmanaged[i]
 		f.LostMark = isOwnPath(t, f.Path) && !h.isOwnFile(f.Path)
@@ -131,4 +136,21 @@ func (h *hostFacts) at(ref ipoib.Ref) *Look {
 	}
 	l, _ := h.looks.Get(ref, "", func() (*Look, error) { return newLook(h, ref), nil })
 	return l
+}
+
+// unmanagedPorts are the definitions of others for the ports of a bond. They are to be removed, not to
+// be taken over: what they say of addresses a port of a bond cannot have.
+func (l *Look) unmanagedPorts() (all []Unmanaged) {
+	for _, p := range l.Ports {
+		t := newTarget(l.host, ipoib.Ref{PortGUID: p.GUID})
+		for _, read := range definitions {
+			for _, f := range read(l.host, t) {
+				line := func(other Unmanaged) bool { return other.Line == f.Line }
+				if !slices.ContainsFunc(slices.Concat(l.Unmanaged, all), line) {
+					all = append(all, f.ofOtherStack())
+				}
+			}
+		}
+	}
+	return all
 }

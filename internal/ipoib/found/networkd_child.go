@@ -129,3 +129,35 @@ func childFault(h *hostFacts, t Target, at string) string {
 	}
 	return ""
 }
+
+// networkdBond are the files of systemd-networkd for a bond, also where netplan is its front end: its
+// .network file, the .netdev file that makes it, one for each port, and the rule for the modes.
+type networkdBond struct{}
+
+func (networkdBond) files(t Target, want ipoib.Config) []File {
+	if t.PKey != 0 {
+		return nil
+	}
+	header := platform.OwnedHeader(ResourceName)
+	part := func(at, text string) File {
+		added := func(on string) []tool.Setting { return networkd.AddedBeside(text, on) }
+		return File{at, 0o644, text, added, networkd.Settings}
+	}
+	all := []File{networkdFiles{}.files(t, want)[0], part(netdevPath(t), networkd.RenderBond(header, t.Name))}
+	for n, p := range t.twoPorts() {
+		all = append(all, part(fmt.Sprintf("%s/60-infiniband-%s-port%d.network", networkd.Dir, t.ID(), n+1),
+			networkd.RenderBondPort(header, p.Name(), t.Name, n == 0)))
+	}
+	return append(all, ruleFile(t, want.Mode))
+}
+
+func (b networkdBond) own(h *hostFacts, t Target) (p StoredConfig) {
+	files := b.files(t, ipoib.Config{})
+	if at := files[0].Path; h.marked(at) {
+		p.Found, p.Sources = true, []string{at}
+		f, _ := h.network(at)
+		p.Interface, p.Config = f.Name, f.Sorted()
+		p = h.withParts(p, files[1:4], "systemd-networkd")
+	}
+	return withRule(h, t, p)
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/nmcli"
 )
 
@@ -78,7 +79,7 @@ func unmanagedProfiles(h *hostFacts, t Target) (all []Unmanaged) {
 			if strings.HasPrefix(path.Base(at), "netplan-") || ofThisPort(h, t, at) {
 				continue
 			}
-			if p, err := read(at); profileCovers(p, t) {
+			if p, err := read(at); t.Bond.Name != "" && p.Name == t.Name || t.Bond.Name == "" && profileCovers(p, t) {
 				all = append(all, unmanagedProfile(h, t, at, p, err))
 			}
 		}
@@ -164,4 +165,42 @@ func (l *Look) NMRules() NMRules {
 	}
 	r.Listed = nmcli.Lists(r.List, device)
 	return r
+}
+
+// nmBond are the profiles of NetworkManager for a bond and its ports, also where netplan is its front
+// end.
+type nmBond struct{}
+
+func (nmBond) files(t Target, want ipoib.Config) []File {
+	if t.PKey != 0 {
+		return nil
+	}
+	header := platform.OwnedHeader(ResourceName)
+	profile := func(at, text string) File {
+		added := func(on string) []tool.Setting { return nmcli.AddedBeside(text, on) }
+		return File{at, 0o600, text, added, nmcli.Settings}
+	}
+	i := t.configured(want)
+	all := []File{profile(profilePath(t.Ref), nmcli.RenderBond(header,
+		nmcli.Profile{Interface: i, ID: profileID(t), UUID: t.UUID()}, t.twoPorts()[0].Name()))}
+	for n, p := range t.twoPorts() {
+		name := fmt.Sprintf("%s-port%d", profileID(t), n+1)
+		if i.Address = ""; p.Netdev != nil {
+			i.Address = p.Netdev.Address
+		}
+		all = append(all, profile(nmcli.Dir+"/"+name+".nmconnection", nmcli.RenderBondPort(header,
+			nmcli.Profile{Interface: i, ID: name, UUID: nmcli.UUID(name)}, t.Name)))
+	}
+	return all
+}
+
+func (b nmBond) own(h *hostFacts, t Target) StoredConfig {
+	files := b.files(t, ipoib.Config{})
+	p := nmFiles{}.own(h, t)
+	if !p.Found {
+		return p
+	}
+	port, _ := h.keyfile(files[1].Path)
+	p.Config.Mode = port.Mode
+	return h.withParts(p, files[1:], "NetworkManager")
 }

@@ -1,6 +1,7 @@
 package found
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -73,6 +74,9 @@ type Live struct {
 	// Leased are IPv4 addresses that end by themselves. Of an interface whose own definition asks for
 	// DHCP they are not among Addresses.
 	Leased []netip.Prefix
+
+	BondMode string // of a bond, that of its driver: "active-backup"; Mode is that of its first port
+	Slaves   []Slave
 }
 
 // StoredConfig is the configuration that survives a reboot.
@@ -135,6 +139,8 @@ type Target struct {
 	Name    string // empty if there is none yet, but for a P_Key child of an interface that is there
 	Parent  string // of a P_Key child, the interface of the port
 	Address string // hardware address of the interface of the port
+	// Ports are those of a bond, the preferred one first.
+	Ports []BondPort
 	// Profile is the UUID of the profile of NetworkManager, if it is not the one that we give.
 	Profile string
 
@@ -142,6 +148,57 @@ type Target struct {
 	others   []string // names of the host's interfaces that are not IPoIB
 	siblings []uint16 // P_Keys of other children that networkd has by files of ours
 	hooks    []string // files of networkd that configure the interface of the port, or did
+}
+
+// BondPort is one of the two ports of a bond.
+type BondPort struct {
+	GUID   ib.GUID
+	Netdev *inventory.Netdev // its interface; nil if there is none
+	Port   *inventory.Port   // nil if the host does not show it
+}
+
+// Name is that of its interface; empty if there is none.
+func (p BondPort) Name() string {
+	if p.Netdev == nil {
+		return ""
+	}
+	return p.Netdev.Name
+}
+
+// State says how its port is.
+func (p BondPort) State() string {
+	var port inventory.Port
+	if p.Port != nil {
+		port = *p.Port
+	}
+	return fmt.Sprintf("state %s, physical state %s", cmp.Or(port.State, "unknown"), cmp.Or(port.Physical, "unknown"))
+}
+
+// Slave is a port of a bond as the kernel has it.
+type Slave struct {
+	Name string
+	In   bool // it is part of the bond
+	Mode ib.IPoIBMode
+	MTU  int // in datagram mode Linux takes a smaller one than the bond has, without a word
+}
+
+// IsMade reports whether a change makes the interface itself, as a P_Key child and a bond.
+func (t Target) IsMade() bool { return t.PKey != 0 || t.Bond.Name != "" }
+
+// guids are the ports of the interface.
+func (t Target) guids() []ib.GUID {
+	if t.Bond.Name == "" {
+		return []ib.GUID{t.PortGUID}
+	}
+	return []ib.GUID{t.PortGUID, t.Bond.Backup}
+}
+
+// twoPorts are the ports of a bond; of another interface two without names, for the paths of their files.
+func (t Target) twoPorts() []BondPort {
+	if len(t.Ports) == 2 {
+		return t.Ports
+	}
+	return make([]BondPort, 2)
 }
 
 // File is one file of ours.
@@ -200,6 +257,9 @@ type Middleware struct {
 
 // link has what definitions match an interface by.
 func (t Target) link() ipconf.Link {
+	if t.Bond.Name != "" { // it has no hardware address of its own
+		return ipconf.Link{Name: t.Name, Others: t.others}
+	}
 	return ipconf.Link{Name: t.Name, PKey: t.PKey, Others: t.others, PortGUID: t.PortGUID, Driver: t.driver}
 }
 

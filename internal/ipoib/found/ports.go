@@ -112,3 +112,23 @@ func (l *Look) bootWords() string {
 	}
 	return l.Persisted.Config.Words()
 }
+
+// HasPort reports whether a card of the host has a port.
+func (l *Look) HasPort(guid ib.GUID) bool { return l.host.hasPort(guid) }
+
+// BondOf is the bond of a port that files of ours make; zero if they make none.
+func BondOf(s *inventory.Snapshot, port ib.GUID) ipoib.Bond {
+	n, ok := s.NetdevByPortGUID(port)
+	if !ok || n.Master == "" {
+		return ipoib.Bond{}
+	}
+	for i := range s.Netdevs {
+		other := &s.Netdevs[i]
+		bond := ipoib.Bond{Name: n.Master, Backup: other.PortGUID}
+		if other.Master == n.Master && other.Name != n.Name && other.IB &&
+			At(s, ipoib.Ref{PortGUID: port, Bond: bond}).Persisted.Interface == n.Master {
+			return bond
+		}
+	}
+	return ipoib.Bond{}
+}

@@ -23,12 +23,15 @@ func newTarget(h *hostFacts, ref ipoib.Ref) Target {
 		}
 	}
 	n, ok := h.snap.NetdevByPortGUID(ref.PortGUID)
-	if !ok || n.Parent != "" {
+	switch {
+	case ref.Bond.Name != "":
+		t.placeBond(h, ref.Bond)
+	case !ok || n.Parent != "":
 		t.PKey = ref.PKey
 		if t.PKey != 0 {
 			t.siblings = siblingsOf(h, ref)
 		}
-	} else {
+	default:
 		t.place(h, n, ref.PKey)
 	}
 	t.Profile = profileOf(h, t.Ref)
@@ -46,8 +49,15 @@ func (t *Target) place(h *hostFacts, n *inventory.Netdev, pkey uint16) {
 }
 
 // readerOf is the reader of a stack. netplan has no P_Key children; its
-// renderer makes them.
+// renderer makes them, and bonds.
 func readerOf(k ipoib.Stack, t Target) reader {
+	switch {
+	case t.Bond.Name == "":
+	case k.Service() == ipoib.NetworkdUnit:
+		return networkdBond{}
+	case k.Service() == ipoib.NMUnit:
+		return nmBond{}
+	}
 	switch k {
 	case ipoib.StackNetplan:
 		if t.PKey == 0 {
@@ -70,7 +80,7 @@ func readerOf(k ipoib.Stack, t Target) reader {
 
 // readers are all that know files of ours; each recognises its own.
 var readers = []reader{netplanNetworkdFiles{}, netplanNMFiles{}, networkdFiles{}, networkdFiles{planned: true},
-	nmFiles{}, ifupdownFiles{}}
+	nmFiles{}, ifupdownFiles{}, networkdBond{}, nmBond{}}
 
 // Files are our files that define an interface at boot, for the stack of its host, the main one
 // first.

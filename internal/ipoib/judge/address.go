@@ -35,8 +35,12 @@ func CheckAddresses(d ipoib.Request, overlap, same []Neighbour) []finding.Findin
 // overlap compares the subnets of addresses with those of the host's other interfaces. carrier is
 // the interface that becomes ours with the GUID that this plan writes.
 func (c *checker) overlap(addresses []netip.Prefix, carrier string, leaving []ipoib.Ref) (all []finding.Finding) {
+	isPort := func(name string) bool {
+		return slices.ContainsFunc(c.look.Ports, func(p found.BondPort) bool { return p.Name() == name })
+	}
 	others := slices.DeleteFunc(c.look.OtherAddresses(), func(o found.OtherAddress) bool {
-		return o.Interface == carrier || c.mayBeOurs(o.Interface) || c.gave(o)
+		return o.Interface == carrier || o.Interface == c.former || isPort(o.Interface) ||
+			c.mayBeOurs(o.Interface) || c.gave(o)
 	})
 	for _, p := range addresses {
 		for _, o := range others {

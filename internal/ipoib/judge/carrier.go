@@ -35,6 +35,9 @@ func (c *checker) carrier(p PlanFacts) {
 // as long as its port is not served.
 func (c *checker) waits() bool {
 	o := c.look
+	if o.Bond.Name != "" { // each of its ports is looked at
+		return false
+	}
 	if c.look.Stack != ipoib.StackNM && c.look.Stack != ipoib.StackNetplanNM || o.LinkLayer != "InfiniBand" ||
 		o.Sleeping || o.PortState == "Active" || c.satisfied() {
 		return false

@@ -17,6 +17,8 @@ type PlanFacts struct {
 	// Carrier is the present name of the interface whose port will get the port GUID;
 	// empty if there is none.
 	Carrier string
+	// BackupPort is Port or LinkType of the backup of a bond.
+	BackupPort bool
 	// LinkType is true if a resource of this plan will make the port InfiniBand.
 	LinkType bool
 	// Ethernet is true if a resource of this plan will make the port Ethernet.
@@ -27,6 +29,8 @@ type PlanFacts struct {
 	Group Group
 	// SM is true if a resource of this plan will run a subnet manager on the fabric.
 	SM bool
+	// Replaces is true before an apply: it may replace what this resource has on the host.
+	Replaces bool
 	// Held is true if the state has what is asked for.
 	Held bool
 	// LookedAfter are interfaces of ports that the host had, whose files a resource of this
@@ -48,6 +52,9 @@ func Check(l *found.Look, d ipoib.Request, p PlanFacts) []finding.Finding {
 		l = l.WithoutPort()
 	}
 	c := &checker{look: l, d: d, portUnknown: p.PortUnknown, held: p.Held}
+	if p.Replaces && d.Bond.Name == "" && !p.PortUnknown {
+		c.former = found.BondOf(l.Snapshot(), d.PortGUID).Name
+	}
 	c.config()
 	c.found = append(c.found, platform.CheckPort(l.Snapshot(), plat, d.PortGUID, "ib_ipoib")...)
 	if c.portUnknown {
@@ -64,9 +71,12 @@ func Check(l *found.Look, d ipoib.Request, p PlanFacts) []finding.Finding {
 		c.stackFindings()
 	}
 	c.dhcp()
+	c.bond(p.BackupPort)
 	c.found = append(c.found, c.overlap(d.Config.Addresses, p.Carrier, p.Leaving)...)
 	c.lease()
-	c.checkAdded()
+	if c.former == "" {
+		c.checkAdded()
+	}
 	c.checkHidden()
 	c.found = append(c.found, platform.CheckBoot(l.Snapshot(), l.NotAtBoot)...)
 	c.defaultRoute()

@@ -15,8 +15,9 @@ import (
 type checker struct {
 	look        *found.Look
 	d           ipoib.Request
-	portUnknown bool // which port it will be is not known yet
-	held        bool // the state has what is asked for
+	portUnknown bool   // which port it will be is not known yet
+	held        bool   // the state has what is asked for
+	former      string // the bond of this resource that goes before the apply makes a plain interface
 	found       []finding.Finding
 }
 

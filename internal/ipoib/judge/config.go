@@ -35,6 +35,7 @@ func (c *checker) config() {
 		}
 		c.add(f)
 	}
+	c.bondConfig()
 	c.mtu()
 	seen := map[netip.Addr]bool{}
 	for _, p := range c.d.Config.Addresses {
@@ -105,5 +106,21 @@ func (c *checker) mtu() {
 			"or %d where the partition in infiniband_opensm has mtu = 4096.",
 			mtu, ipoib.SafeDatagramMTU, limit)
 		c.add(f)
+	}
+}
+
+// bondConfig refuses what no bond can have.
+func (c *checker) bondConfig() {
+	switch bond := c.d.Bond; {
+	case bond.Name == "":
+	case c.d.PKey != 0:
+		c.add(finding.BondUnfit.Find("bond = { name = %q } with pkey = \"0x%04x\".", bond.Name, c.d.PKey).
+			WithWayOut("Leave one of the two out. The ports of a bond are those of the default partition."))
+	case c.d.Config.DHCP4:
+		c.add(finding.BondUnfit.Find("bond = { name = %q } with dhcp4 = true.", bond.Name).WithWayOut(
+			"Use fixed addresses: the client identifier of a lease is the GUID of one port, and a bond has two."))
+	case bond.Backup == c.d.PortGUID && !bond.Backup.IsZero():
+		c.add(finding.BondUnfit.Find("backup_port_guid and port_guid are both %s.", bond.Backup).WithWayOut(
+			"Name the other port of the host as backup_port_guid."))
 	}
 }

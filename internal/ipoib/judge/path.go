@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
 )
 
-// session checks that the change does not cut the SSH session. For a P_Key child it
-// checks the interface of the port too: networkd reconfigures that one to make a child.
+// session checks that the change does not cut the SSH session, by whichever interface it touches.
 func (c *checker) session() {
 	if c.look.Name == "" || c.satisfied() {
 		return
@@ -17,8 +17,8 @@ func (c *checker) session() {
 		rule *finding.Rule
 		uses func(string) []string
 	}{{finding.SessionOverInterface, c.look.SessionOver}, {finding.StorageOverInterface, c.look.StorageOver}} {
-		for _, name := range []string{c.look.Name, c.look.Parent} {
-			if uses := way.uses(name); name != "" && len(uses) > 0 {
+		for _, name := range names(c.look) {
+			if uses := way.uses(name); len(uses) > 0 {
 				c.path(way.rule.Find("%s of %s carries %s.", name, c.look.Host, strings.Join(uses, " and ")), name)
 				break
 			}
@@ -64,4 +64,14 @@ func (c *checker) path(f finding.Finding, name string) {
 	default:
 		c.addConsent(f, want, finding.Names(names...))
 	}
+}
+
+// names are the interfaces that a change touches: for a P_Key child also that of its port, which networkd
+// reconfigures to make it, and for a bond its ports.
+func names(l *found.Look) []string {
+	all := []string{l.Name, l.Parent}
+	for _, p := range l.Ports {
+		all = append(all, p.Name())
+	}
+	return slices.DeleteFunc(all, func(name string) bool { return name == "" })
 }

@@ -145,7 +145,7 @@ func (c *checker) udevWipe(m *found.Middleware) {
 	}
 	if slices.ContainsFunc(c.ports(), func(port ib.GUID) bool {
 		t, ok := m.Tunable(port)
-		return ok && t.Enabled && t.Value == found.UdevRule(port, c.d.Config.Mode)
+		return ok && t.Enabled && t.Value == found.UdevRule(c.d.Config.Mode, port)
 	}) {
 		return // stays as it is
 	}

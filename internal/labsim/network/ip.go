@@ -352,6 +352,9 @@ func (c *ipCall) linkDel(args []string) int {
 	case !ok:
 		c.p.Errorf("Cannot find device \"%s\"\n", opts["dev"])
 		return 1
+	case d.Kind == labsim.KindBond:
+		c.s.m.RemoveNetdev(d.Name)
+		return 0
 	case d.Parent == "" && d.Type == labsim.TypeInfiniBand:
 		return 0 // ib_ipoib leaves alone what is no child, and says nothing
 	case d.Parent == "":

@@ -20,6 +20,7 @@ type ipLink struct {
 	Qdisc     string   `json:"qdisc"`
 	State     string   `json:"operstate"`
 	Linkmode  string   `json:"linkmode,omitempty"`
+	Master    string   `json:"master,omitempty"`
 	Group     string   `json:"group"`
 	Txqlen    int      `json:"txqlen"`
 	LinkType  string   `json:"link_type,omitempty"`
@@ -51,8 +52,24 @@ type ipDetails struct {
 }
 
 type ipLinkinfo struct {
-	Kind string  `json:"info_kind"`
-	Data ipIPoIB `json:"info_data"`
+	Kind      string `json:"info_kind,omitempty"`
+	Data      any    `json:"info_data,omitempty"` // an ipIPoIB or an ipBond
+	SlaveKind string `json:"info_slave_kind,omitempty"`
+	SlaveData any    `json:"info_slave_data,omitempty"`
+}
+
+type ipBond struct {
+	Mode     string `json:"mode"`
+	Active   string `json:"active_slave,omitempty"`
+	Miimon   int    `json:"miimon"`
+	Primary  string `json:"primary,omitempty"`
+	Reselect string `json:"primary_reselect"`
+	FailOver string `json:"fail_over_mac"`
+}
+
+type ipSlave struct {
+	State string `json:"state"`
+	MII   string `json:"mii_status"`
 }
 
 type ipIPoIB struct {
@@ -82,7 +99,7 @@ func (c *ipCall) view(d *labsim.Netdev) ipLink {
 	v := ipLink{
 		Index: d.Index, Link: d.Parent, Name: d.Name, Flags: kernelFlags(d, carrier), MTU: d.MTU, Qdisc: "noop",
 		State: "DOWN", Group: "default", Txqlen: 1000, LinkType: "ether", Address: d.HardwareAddress(),
-		Broadcast: d.Broadcast(),
+		Broadcast: d.Broadcast(), Master: d.Master,
 	}
 	if d.Up || d.Opened { // the queue is made once and stays
 		v.Qdisc = "fq_codel"
@@ -98,12 +115,13 @@ func (c *ipCall) view(d *labsim.Netdev) ipLink {
 	}
 	if c.details {
 		v.ipDetails = details(d)
+		c.addSlave(v.ipDetails, d, carrier)
 		if c.modern() {
 			v.GsoIPv4, v.GroIPv4 = v.GsoSize, v.GroSize
 		}
 	}
 	// ib_ipoib can be asked for virtual functions, and has none.
-	if d.Type == labsim.TypeInfiniBand && d.Parent == "" && (c.details || c.ofLinks) {
+	if d.Type == labsim.TypeInfiniBand && d.Parent == "" && d.Kind == "" && (c.details || c.ofLinks) {
 		v.VFs = &[]struct{}{}
 	}
 	return v
@@ -129,9 +147,15 @@ func details(d *labsim.Netdev) *ipDetails {
 		MinMTU: 68, MaxMTU: 9978, TxQueues: 1, RxQueues: 1, GsoSize: 65536, GsoSegs: 65535,
 		TsoSize: 65536, TsoSegs: 65535, GroSize: 65536,
 	}
-	if d.Type == labsim.TypeInfiniBand {
+	switch {
+	case d.Kind == labsim.KindBond:
+		v.MaxMTU = 65535
+		v.Linkinfo = &ipLinkinfo{Kind: d.Kind, Data: ipBond{d.BondMode, d.Active, 100, d.Primary, "always", "active"}}
+		return v
+	case d.Type == labsim.TypeInfiniBand:
 		v.MinMTU, v.MaxMTU = 0, labsim.ConnectedMaxMTU
-		v.Linkinfo = &ipLinkinfo{"ipoib", ipIPoIB{fmt.Sprintf("%#x", d.PKey), d.Mode, fmt.Sprintf("%04x", d.Umcast)}}
+		v.Linkinfo = &ipLinkinfo{Kind: "ipoib",
+			Data: ipIPoIB{fmt.Sprintf("%#x", d.PKey), d.Mode, fmt.Sprintf("%04x", d.Umcast)}}
 	}
 	switch {
 	case d.Port != nil && d.Parent == "":
@@ -140,6 +164,22 @@ func details(d *labsim.Netdev) *ipDetails {
 		v.ParentBus, v.ParentDev = "pci", d.PCI
 	}
 	return v
+}
+
+// addSlave adds what a bond says of its port.
+func (c *ipCall) addSlave(v *ipDetails, d *labsim.Netdev, carrier bool) {
+	bond, ok := c.s.m.Netdev(d.Master)
+	if !ok || v.Linkinfo == nil {
+		return
+	}
+	slave := ipSlave{"BACKUP", "DOWN"}
+	if bond.Active == d.Name {
+		slave.State = "ACTIVE"
+	}
+	if carrier {
+		slave.MII = "UP"
+	}
+	v.Linkinfo.SlaveKind, v.Linkinfo.SlaveData = labsim.KindBond, slave
 }
 
 func (c *ipCall) addrs(d *labsim.Netdev, scope string) []ipAddr {
@@ -271,8 +311,12 @@ func (c *ipCall) printHead(v *ipLink) {
 		}
 		c.p.Printf(" promiscuity %d%sallmulti %d minmtu %d maxmtu %d ", d.Promiscuity, gap, d.Allmulti, d.MinMTU, d.MaxMTU)
 		if d.Linkinfo != nil {
-			c.p.Printf("%s    ipoib pkey %s mode %s umcast %s ", sep, d.Linkinfo.Data.Key, d.Linkinfo.Data.Mode,
-				d.Linkinfo.Data.Umcast)
+			switch data := d.Linkinfo.Data.(type) {
+			case ipIPoIB:
+				c.p.Printf("%s    ipoib pkey %s mode %s umcast %s ", sep, data.Key, data.Mode, data.Umcast)
+			case ipBond:
+				c.p.Printf("%s    bond mode %s active_slave %s miimon %d ", sep, data.Mode, data.Active, data.Miimon)
+			}
 		}
 		if d.AddrGen != "" {
 			c.p.Printf("addrgenmode %s ", d.AddrGen)

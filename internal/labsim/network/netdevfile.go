@@ -69,9 +69,10 @@ func (s *State) noteLink(name string, n *network, admin string) {
 	s.m.FS.Put("/run/systemd/netif/links/"+strconv.Itoa(d.Index), text, 0o644)
 }
 
-// netdevFile is a .netdev file of a P_Key child.
+// netdevFile is a .netdev file of a P_Key child or a bond.
 type netdevFile struct {
 	name, mode, mac string
+	kind, bondMode  string
 	pkey            uint64
 }
 
@@ -87,7 +88,7 @@ func (s *State) netdevs() map[string]netdevFile {
 }
 
 func (s *State) parseNetdev(file string) (netdevFile, bool) {
-	f, kind := netdevFile{mode: labsim.ModeDatagram}, ""
+	f := netdevFile{mode: labsim.ModeDatagram, bondMode: "balance-rr"}
 	for _, e := range systemd.ReadEntries(s.m.FS.Text(file), "#;") {
 		v := e.Value
 		complain := func(text string) { s.networkdLog(fmt.Sprintf("%s:%d: %s", file, e.Line, text)) }
@@ -101,7 +102,10 @@ func (s *State) parseNetdev(file string) (netdevFile, bool) {
 		case "NetDev.MACAddress":
 			f.mac = v
 		case "NetDev.Kind":
-			kind = v
+			f.kind = v
+		case "Bond.Mode":
+			f.bondMode = v
+		case "Bond.MIIMonitorSec", "Bond.FailOverMACPolicy", "Bond.PrimaryReselectPolicy":
 		case "IPoIB.Mode":
 			if v != labsim.ModeDatagram && v != labsim.ModeConnected {
 				complain("Failed to parse IPoIB mode, ignoring: " + v)
@@ -119,7 +123,7 @@ func (s *State) parseNetdev(file string) (netdevFile, bool) {
 			s.m.Violate("%s: not simulated: [%s] %s", file, e.Section, e.Text)
 		}
 	}
-	return f, kind == "ipoib" && f.name != "" && f.pkey != 0
+	return f, f.name != "" && (f.kind == "ipoib" && f.pkey != 0 || f.kind == labsim.KindBond)
 }
 
 // makeChildren makes the P_Key children that a file names, as networkd does when
@@ -127,7 +131,7 @@ func (s *State) parseNetdev(file string) (netdevFile, bool) {
 func (s *State) makeChildren(n *network, parent string) {
 	for _, name := range n.Values["Network.IPoIB"] {
 		f, known := s.netdevs()[name]
-		if _, there := s.m.Netdev(name); there || !known {
+		if _, there := s.m.Netdev(name); there || !known || f.kind != "ipoib" {
 			continue
 		}
 		if refused := s.addChild(parent, f.name, f.pkey, f.mode, false); refused != nil {

@@ -20,8 +20,14 @@ func (s *State) SetLink(name string, up bool) bool {
 			pruneRoutes(d)
 		}
 	})
-	if d, found := s.m.Netdev(name); found && up && d.Type == labsim.TypeInfiniBand && d.Mode == labsim.ModeDatagram {
+	if d, found := s.m.Netdev(name); found && up && d.Kind == "" && d.Type == labsim.TypeInfiniBand && d.Mode == labsim.ModeDatagram {
 		_ = s.m.SetMTU(name, d.AdminMTU)
+	}
+	if d, found := s.m.Netdev(name); found {
+		s.m.SettleBond(d.Master)
+		if d.Kind == labsim.KindBond {
+			s.m.SettleBond(name)
+		}
 	}
 	s.refreshLinkLocal()
 	return ok

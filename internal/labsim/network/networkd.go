@@ -38,6 +38,7 @@ func (s *State) loadNetworks() {
 	s.mu.Lock()
 	s.networks = list
 	s.mu.Unlock()
+	s.makeBonds()
 }
 
 func (s *State) parseNetwork(file string) *network {
@@ -111,6 +112,10 @@ func (s *State) reconfigure(name string) {
 		return
 	}
 	s.makeChildren(n, name)
+	if bond := n.Last("Network.Bond"); bond != "" {
+		s.enslave(n, name, bond)
+		return
+	}
 	if v := n.Last("Link.MTUBytes"); v != "" {
 		mtu, err := strconv.Atoi(v)
 		if err == nil {

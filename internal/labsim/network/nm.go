@@ -149,6 +149,9 @@ func (s *State) reloadProfiles() {
 // matches says whether a profile is for an interface. Of a hardware address of
 // InfiniBand only the last 8 bytes count.
 func (s *State) nmMatches(p *nmProfile, d *labsim.Netdev) bool {
+	if d.Kind == labsim.KindBond {
+		return p.get("connection.type") == labsim.KindBond && p.get("connection.interface-name") == d.Name
+	}
 	kind := map[int]string{labsim.TypeEthernet: "ethernet", labsim.TypeInfiniBand: "infiniband"}[d.Type]
 	if p.get("connection.type") != kind {
 		return false
@@ -179,6 +182,9 @@ func (s *State) bootNM() {
 	for _, p := range s.nm.profiles {
 		if p.pkey() >= 0 && p.get("connection.autoconnect") != "false" {
 			_ = s.nmVirtual(p)
+		}
+		if p.get("connection.type") == labsim.KindBond && s.nm.active[p.get("connection.interface-name")] == "" {
+			_ = s.nmBond(p)
 		}
 	}
 }
@@ -224,6 +230,9 @@ func (s *State) nmVirtual(p *nmProfile) string {
 // nmActivate takes the interface down, writes the mode, takes it up, and sets
 // MTU and addresses. A refused MTU is only logged.
 func (s *State) nmActivate(name string, p *nmProfile) string {
+	if p.get("connection.master") != "" {
+		return s.nmPort(name, p)
+	}
 	ib := p.get("connection.type") == "infiniband"
 	if ib {
 		s.SetLink(name, false)

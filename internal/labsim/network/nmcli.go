@@ -59,6 +59,8 @@ func (s *State) nmUp(p *labsim.Proc, args []string) int {
 	}
 	var problem string
 	switch {
+	case profile.get("connection.type") == labsim.KindBond:
+		problem = s.nmBond(profile)
 	case profile.pkey() >= 0:
 		problem = s.nmVirtual(profile)
 	case len(args) == 4 && args[2] == "ifname":

@@ -59,6 +59,11 @@ func Install(m *labsim.Machine) {
 		return s.addChild(parent, child, pkey, "", true)
 	}
 	m.Hooks.OnPortChange = append(m.Hooks.OnPortChange, func(*labsim.Machine, *labsim.Port) {
+		for _, d := range m.Netdevs() {
+			if d.Kind == labsim.KindBond {
+				m.SettleBond(d.Name)
+			}
+		}
 		s.refreshLinkLocal()
 		s.onCarrierChange()
 	})
@@ -184,7 +189,7 @@ func (s *State) onCarrierChange() {
 		return
 	}
 	for _, d := range s.m.Netdevs() {
-		if d.Type != labsim.TypeInfiniBand {
+		if d.Type != labsim.TypeInfiniBand || d.Kind == labsim.KindBond {
 			continue
 		}
 		switch s.m.Config.Stack {

@@ -182,7 +182,7 @@ var kinds = map[string]kind{
 		otherwise: "Somebody else set it up. An apply gives it a file of options of its own, enables it at boot, and " +
 			"restarts it. The restart does not disturb traffic."},
 	ipoibType: {file: "network.tf", forms: [][]string{{
-		"host", "port_guid", "pkey", "mode", "mtu", "addresses", "dhcp4", "routes",
+		"host", "port_guid", "pkey", "bond", "mode", "mtu", "addresses", "dhcp4", "routes",
 	}}, usual: map[string]string{"mode": `"datagram"`, "routes": "[]"},
 		otherwise: "No definition gives the interface these settings after a restart. An apply writes one."},
 }

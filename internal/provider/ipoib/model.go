@@ -21,6 +21,7 @@ type model struct {
 	Host      types.String   `tfsdk:"host"`
 	PortGUID  attribute.GUID `tfsdk:"port_guid"`
 	PKey      attribute.PKey `tfsdk:"pkey"`
+	Bond      types.Object   `tfsdk:"bond"`
 	Mode      types.String   `tfsdk:"mode"`
 	MTU       types.Int64    `tfsdk:"mtu"`
 	Addresses types.Set      `tfsdk:"addresses"`
@@ -40,6 +41,7 @@ type model struct {
 	Change    types.String `tfsdk:"change"`
 	Leased    types.String `tfsdk:"dhcp_address"`
 	Drained   types.List   `tfsdk:"drains"`
+	Active    types.String `tfsdk:"active_port"`
 }
 
 var effectiveTypes = map[string]attr.Type{
@@ -52,7 +54,8 @@ func (m *model) known() bool { return !m.Host.IsUnknown() && !m.PortGUID.IsUnkno
 
 // settled reports whether the settings are known.
 func (m *model) settled() bool {
-	return !m.PKey.IsUnknown() && !m.Mode.IsUnknown() && !m.MTU.IsUnknown() && !m.DHCP4.IsUnknown() && m.addressed()
+	return !m.PKey.IsUnknown() && bondKnown(m.Bond) && !m.Mode.IsUnknown() && !m.MTU.IsUnknown() &&
+		!m.DHCP4.IsUnknown() && m.addressed()
 }
 
 // addressed reports whether addresses and routes are known.
@@ -100,6 +103,9 @@ func (m *model) sofar() (ipoib.Request, error) {
 		Consent: m.consent(),
 	}
 	if d.PKey, err = pkeyOf(m.PKey); err != nil {
+		return ipoib.Request{}, err
+	}
+	if d.Bond, err = bondOf(m.Bond); err != nil {
 		return ipoib.Request{}, err
 	}
 	for _, v := range m.Addresses.Elements() {
@@ -182,6 +188,10 @@ func (m *model) observe(d ipoib.Request, o *found.Look, known *ipoib.Config) {
 	m.Interface = types.StringNull()
 	if o.Present {
 		m.Interface = types.StringValue(o.Name)
+	}
+	m.Active = types.StringNull()
+	if o.Present && o.Bond.Name != "" {
+		m.Active = attribute.OrNull(o.Netdev.Active)
 	}
 	m.Up = types.BoolValue(o.Live.Up)
 	m.Carrier = types.BoolValue(o.Live.Carrier)

@@ -52,7 +52,10 @@ func (o object) Foresee(_ context.Context, s *step, first *found.Look, kept foun
 	if !s.Ask.Config.DHCP4 {
 		s.Plan.Leased = types.StringNull()
 	}
-	if was, err := s.State.request(); err == nil && ref(was) == ref(s.Ask) {
+	if s.Ask.Bond.Name == "" {
+		s.Plan.Active = types.StringNull()
+	}
+	if was, err := s.State.request(); err == nil && was.Ref() == s.Ask.Ref() {
 		s.Plan.foresee(s.State, first.Sources(), s.Held)
 		change := judge.Announce(first, was.Config, kept, s.Ask)
 		s.Plan.Change = attribute.PlannedChange(change, s.State.Change)
@@ -133,7 +136,7 @@ func (m *model) holds(want ipoib.Request) bool {
 		return false
 	}
 	have, err := m.request()
-	return err == nil && !m.Addresses.IsNull() && have.Config.Same(want.Config)
+	return err == nil && !m.Addresses.IsNull() && have.Bond == want.Bond && have.Config.Same(want.Config)
 }
 
 // Validate refuses what no host could do.
@@ -168,12 +171,13 @@ func (o object) Check(ctx context.Context, s *step) []finding.Finding {
 	d, look := o.shown(s), s.Found
 	overlap, same := o.Planned.SetAddresses(ref(d), d.Config.Addresses)
 	same = slices.DeleteFunc(same, func(n planned.Neighbour) bool { return o.OnTwoFabrics(ctx, ref(d), n.Port) })
-	port := o.PortPlan(s.Snap, d.Host, d.PortGUID)
+	port, backup := o.PortPlan(s.Snap, d.Host, d.PortGUID), o.PortPlan(s.Snap, d.Host, d.Bond.Backup)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := judge.PlanFacts{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(s.Snap),
-		Group:    o.group(ctx, s, d),
-		LinkType: port.InfiniBand,
-		Ethernet: port.Ethernet, Waits: port.Waits,
+		Group:      o.group(ctx, s, d),
+		BackupPort: d.Bond.Name != "" && (backup.Planned || backup.InfiniBand),
+		LinkType:   port.InfiniBand,
+		Ethernet:   port.Ethernet, Waits: port.Waits, Replaces: s.Planning,
 		SM: o.Planned.HasSM(), Held: s.Held, Leaving: o.leavingPlaces(ref(d)),
 		LookedAfter: o.lookedAfter(look, d)}
 	all := append(judge.Check(look, d, planned), judge.CheckAddresses(d, neighbours(overlap), neighbours(same))...)

@@ -37,7 +37,7 @@ var kind = managed.Kind{
 		Description: "P_Key of an interface of another partition than the default one, `0x8001`."}),
 	Timeout: standardTimeout,
 	Live: []string{"network_stack", "interface", "up", "carrier", "stored_in", "effective", "change", "dhcp_address",
-		"drains"},
+		"active_port", "drains"},
 	Kept:   []string{"allowed_management_path"},
 	Stores: true,
 }
@@ -165,11 +165,20 @@ func (o object) Fill(_ context.Context, m *model, d ipoib.Request, l *found.Look
 	return nil
 }
 
-func (o object) Import(_ context.Context, id string, _ *diag.Diagnostics) (map[string]any, error) {
+// Import finds the bond of a port by what this provider has written: an id does not name it.
+func (o object) Import(ctx context.Context, id string, _ *diag.Diagnostics) (map[string]any, error) {
 	port, err := attribute.ParsePortRef(id)
 	given := map[string]any{"id": port.String(), "host": port.Host, "port_guid": attribute.GUIDRaw(port.GUID)}
 	if port.PKey != "" {
 		given["pkey"] = attribute.PKeyText(port.PKey)
+	}
+	if err != nil || o.Data == nil || port.PKey != "" {
+		return given, err
+	}
+	if _, _, snap, unread := o.Look(ctx, port.Host); unread == nil { // or the read that follows says why not
+		if bond := found.BondOf(snap, port.GUID); bond.Name != "" {
+			given["bond"] = bondValue(bond)
+		}
 	}
 	return given, err
 }

@@ -48,6 +48,7 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 				"not on TrueNAS. Each partition has its own interface, PORT.KEY, such as `ibp1s0.8001`.",
 			PlanModifiers: []planmodifier.String{attribute.ReplaceIfOther[attribute.PKeyKind]()},
 		},
+		"bond": bondAttribute(),
 		"mode": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString("datagram"),
 			MarkdownDescription: "`datagram` (the default) or `connected`, the same on all hosts of a subnet. ConnectX-4 and " +
@@ -89,6 +90,8 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 		"drains": attribute.Drains("an interface that is up is configured anew"),
 		"dhcp_address": attribute.ComputedString("IPv4 address that the DHCP server has given, with its prefix length; " +
 			"null without one. Another address is no drift."),
+		"active_port": attribute.ComputedString("Interface of the port of a bond that carries now; null without a bond, " +
+			"or if none carries. Another one is no drift."),
 		"stored_in": attribute.ComputedList(types.StringType,
 			"Where the configuration that survives a restart is: paths of files, or rows of the middleware."),
 		"effective": schema.SingleNestedAttribute{

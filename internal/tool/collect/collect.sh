@@ -546,9 +546,9 @@ configuration_files() {
 	fi
 	contents "$ROOT"/etc/NetworkManager/NetworkManager.conf "$ROOT"/etc/NetworkManager/conf.d/*.conf \
 		"$ROOT"/run/NetworkManager/conf.d/*.conf "$ROOT"/usr/lib/NetworkManager/conf.d/*.conf
-	# Profiles of NetworkManager hold secrets; those of InfiniBand have none. One that
-	# has no type gets it from its device.
-	set -- '*[Tt][Yy][Pp][Ee]*=*[Ii][Nn][Ff][Ii][Nn][Ii][Bb][Aa][Nn][Dd]*' '*CONNECTED_MODE=*'
+	# Profiles of NetworkManager hold secrets; those of InfiniBand, and ours of a bond, have none. One
+	# that has no type gets it from its device.
+	set -- '*[Tt][Yy][Pp][Ee]*=*[Ii][Nn][Ff][Ii][Nn][Ii][Bb][Aa][Nn][Dd]*' '*CONNECTED_MODE=*' 'ibfabric.terraform.infiniband=*'
 	for netdev in $IPOIB; do
 		set -- "$@" "*DEVICE=*$netdev*"
 	done

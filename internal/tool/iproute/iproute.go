@@ -37,14 +37,15 @@ type Info struct {
 	Data InfoData `json:"info_data"`
 }
 
-// InfoData holds the details of an IPoIB interface. Those of other kinds are
+// InfoData holds the details of an IPoIB interface or a bond. Those of other kinds are
 // not read, and their keys may hold values of other types.
 type InfoData struct {
-	PKey string // "0x8001"
-	Mode string // "datagram", "connected"
+	PKey   string // "0x8001"
+	Mode   string // "datagram", "connected"; of a bond "active-backup", …
+	Active string // of a bond, the port that carries now; empty if none does
 }
 
-// UnmarshalJSON takes the two keys if they are text.
+// UnmarshalJSON takes the keys if they are text.
 func (d *InfoData) UnmarshalJSON(text []byte) error {
 	var all map[string]any
 	if err := json.Unmarshal(text, &all); err != nil {
@@ -52,6 +53,7 @@ func (d *InfoData) UnmarshalJSON(text []byte) error {
 	}
 	d.PKey, _ = all["key"].(string)
 	d.Mode, _ = all["mode"].(string)
+	d.Active, _ = all["active_slave"].(string)
 	return nil
 }
 
@@ -86,6 +88,10 @@ func (l Link) Carrier() bool { return slices.Contains(l.Flags, "LOWER_UP") }
 
 // IsIPoIB reports whether the interface is of InfiniBand hardware type.
 func (l Link) IsIPoIB() bool { return l.Type == "infiniband" }
+
+// IsPort reports whether it is of a port, as P_Key children are too. A bond has the hardware address of
+// the port that carries.
+func (l Link) IsPort() bool { return l.IsIPoIB() && l.Info.Kind != "bond" }
 
 // ParseLinks reads a JSON list of interfaces. An entry without a name, an IPoIB
 // hardware address that is not 20 bytes and an address that is none are errors.

@@ -9,6 +9,7 @@ package netundo
 
 import (
 	_ "embed" // the scripts
+	"fmt"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -90,6 +91,15 @@ type Before struct {
 	RoutesRemoved  []ipconf.Route
 	RoutesOurs     []ipconf.Route // that the change decides on: they are not those of others
 	RulesEnd       bool           // the change ends policy rules of a file
+	Ports          []Port         // of a bond; their modes are its mode
+}
+
+// Port is the interface of a port of a bond. The kernel takes it down as it leaves the bond.
+type Port struct {
+	Name string
+	Mode ib.IPoIBMode
+	MTU  int
+	Up   bool
 }
 
 func word(yes bool, is, isNot string) string {
@@ -116,6 +126,9 @@ func (b Before) lists() string {
 		for _, r := range list.routes {
 			lines = append(lines, list.name+" "+r.To.String()+" "+r.Via.String())
 		}
+	}
+	for _, p := range b.Ports {
+		lines = append(lines, fmt.Sprintf("ports %s %s %d %s", p.Name, p.Mode, p.MTU, word(p.Up, "up", "down")))
 	}
 	if b.RulesEnd {
 		lines = append(lines, "rules-ours static")

@@ -3,7 +3,7 @@
 # interface, $4 whether it existed ("yes", "no"), $5 mode, $6 MTU, $7 "up" or "down",
 # $8 profile of NetworkManager or "", $9 lists, one entry a line: "added ADDRESS",
 # "removed ADDRESS", "routes-added TO VIA", "routes-removed TO VIA", "routes-ours TO
-# VIA", "rules-ours static"; then the text of the undo script, the path and the text of a unit that runs
+# VIA", "rules-ours static", "ports NAME MODE MTU up|down" of a bond; then the text of the undo script, the path and the text of a unit that runs
 # it at boot, and the files that the change writes or removes.
 set -eu
 final=$1 dir=$1.$2 change=$2 newline='
@@ -29,7 +29,7 @@ printf '%s\n' "$5" >"$dir/mode"
 printf '%s\n' "$6" >"$dir/mtu"
 printf '%s\n' "$7" >"$dir/up"
 printf '%s\n' "$8" >"$dir/profile"
-for list in added removed routes-added routes-removed routes-ours rules-ours; do
+for list in added removed routes-added routes-removed routes-ours rules-ours ports; do
 	: >"$dir/$list"
 done
 for list in routes rules nexthops neighbours; do

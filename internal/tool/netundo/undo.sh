@@ -203,9 +203,20 @@ setmode() {
 		ip link set dev "$name" type ipoib mode "$mode"
 	fi
 }
+# Gives the ports of a bond the mode that they had; with "all" also the rest: the kernel takes a port
+# down as it leaves its bond.
+setports() {
+	while read -r port portmode portmtu portup; do
+		echo "$portmode" >"/sys/class/net/$port/mode"
+		[ "$1" = all ] || continue
+		ip link set dev "$port" mtu "$portmtu"
+		ip link set dev "$port" "$portup"
+	done <"$dir/ports"
+}
 if [ -n "$boot" ]; then
 	# A rule of udev may have run already. The network service does the rest.
 	setmode
+	setports modes
 	finish at-boot
 	status=$?
 	sync
@@ -215,18 +226,27 @@ case $stack in
 netplan | networkd) networkctl reload ;;
 netplan-nm | networkmanager)
 	nmcli connection reload
-	[ -z "$back" ] && [ -n "$profile" ] && nmcli --wait 30 connection up uuid "$profile" ifname "$name"
+	if [ -s "$dir/ports" ]; then
+		# With the bond its ports come, and it may have to be made. A port joins that can take its MTU.
+		ip link set dev "$name" mtu "$mtu" 2>/dev/null
+		setports modes
+		[ -n "$profile" ] && nmcli --wait 30 connection up uuid "$profile"
+	else
+		[ -z "$back" ] && [ -n "$profile" ] && nmcli --wait 30 connection up uuid "$profile" ifname "$name"
+	fi
 	;;
 esac
 if [ "$existed" = no ]; then
-	# The change made the interface, a P_Key child.
+	# The change made the interface, a P_Key child or a bond.
 	[ -d "/sys/class/net/$name" ] && ip link del "$name"
+	setports all
 	put_back "" >"$dir/lost"
 	finish by-host
 	exit $?
 fi
 # The mode before the MTU: it decides which MTU is legal.
 setmode
+setports modes
 while read -r to via; do
 	ip route del "$to" via "$via" dev "$name" 2>/dev/null
 done <"$dir/routes-added"
@@ -234,7 +254,17 @@ while read -r address; do
 	ip addr del "$address" dev "$name" 2>/dev/null
 done <"$dir/added"
 case $stack in
-netplan | networkd) networkctl reconfigure "$name" ;;
+netplan | networkd)
+	while read -r port rest; do
+		networkctl reconfigure "$port"
+	done <"$dir/ports"
+	n=0
+	while [ -s "$dir/ports" ] && [ ! -d "/sys/class/net/$name" ] && [ "$n" -lt 5 ]; do
+		sleep 1
+		n=$((n + 1))
+	done
+	networkctl reconfigure "$name"
+	;;
 esac
 ip link set dev "$name" mtu "$mtu"
 if [ "$up" = up ]; then

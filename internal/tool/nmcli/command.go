@@ -12,9 +12,9 @@ import (
 // upTimeout is how long NetworkManager may take to activate a profile.
 const upTimeout = 30 * time.Second
 
-// Load has NetworkManager read one profile that was written or changed.
-func Load(path string) shellcmd.Command {
-	return shellcmd.New("nmcli", "connection", "load", path).AsRoot().Changes()
+// Load has NetworkManager read profiles that were written or changed.
+func Load(paths ...string) shellcmd.Command {
+	return shellcmd.New("nmcli", append([]string{"connection", "load"}, paths...)...).AsRoot().Changes()
 }
 
 // Reload has NetworkManager read all profiles; those whose file is gone are
@@ -38,7 +38,7 @@ func UpID(id, name string) shellcmd.Command {
 		AsRoot().Changes().WithTimeout(upTimeout + 10*time.Second)
 }
 
-// UpVirtual activates a profile that makes its own interface, a P_Key child.
+// UpVirtual activates a profile that makes its own interface, a P_Key child or a bond.
 func UpVirtual(uuid string) shellcmd.Command {
 	return shellcmd.New("nmcli", "--wait", strconv.Itoa(int(upTimeout.Seconds())), "connection", "up", "uuid", uuid).
 		AsRoot().Changes().WithTimeout(upTimeout + 10*time.Second)

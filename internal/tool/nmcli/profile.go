@@ -110,6 +110,9 @@ func Parse(text string) (Profile, error) {
 	}
 	p.Ours = slices.Contains(f.section("user").Names(), mark)
 	errs = append(errs, p.infiniband(f.section("infiniband")))
+	if p.Type == "bond" {
+		p.MTU, _ = strconv.Atoi(f.section("ethernet").Value("mtu")) // none, or "auto", is none
+	}
 	for _, family := range []string{"ipv4", "ipv6"} {
 		if err := p.family(f.section(family)); err != nil {
 			errs = append(errs, fmt.Errorf("[%s]: %w", family, err))

@@ -1,4 +1,4 @@
-// Package udev builds the commands of udevadm.
+// Package udev builds the commands of udevadm, and writes and reads the rule that sets modes of IPoIB.
 //
 // It must not run anything.
 package udev

@@ -258,7 +258,7 @@ var interfaces = []Row{
 	{
 		Seen: "The interface cannot be added to a bridge (`Invalid argument`) or to a bond in mode 4 (`Only active-backup " +
 			"mode is supported for infiniband slaves`)", Cause: "IPoIB carries no Ethernet frames.",
-		Findings: []*finding.Rule{finding.InterfaceInBond}, Do: "Do not use a bridge. Use a bond in mode active-backup only.",
+		Findings: []*finding.Rule{finding.InterfaceInBond}, Do: "Do not use a bridge. Write `bond` in `infiniband_ipoib_interface`.",
 	},
 	{
 		Seen:     "Two ports of a host are in one subnet, and ping uses the wrong one",

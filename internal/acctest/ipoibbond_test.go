@@ -1,0 +1,181 @@
+package acctest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+const backupPort = "0xe41d2d0300e44ed2"
+
+func bondHost(t *testing.T, stack labsim.Stack) *stackLab {
+	h := labs.Server(theHost, labsim.Debian12, "192.0.2.20", 0)
+	h.Stack, h.Cmdline = stack, "mlx4_core.port_type_array=1,1"
+	w := &stackLab{Lab: Start(t, Options{Hosts: []labs.Host{h}}), t: t, stack: stack}
+	w.needSimulated("needs two ports of InfiniBand")
+	w.fabric()
+	w.ws = w.Workspace()
+	return w
+}
+
+func bondConfig(more map[string]any) Config {
+	return Config{Resource{Type: "infiniband_ipoib_interface", Name: "it", Attrs: map[string]any{
+		"host": theHost, "port_guid": stackPort, "mode": "connected", "mtu": 65520, "addresses": []any{"172.16.0.20/24"},
+		"bond": map[string]any{"name": "ibbond0", "backup_port_guid": backupPort},
+	}}.With(more)}
+}
+
+// TestBond is a bond of two ports through its life, on every stack that can have one: with its ports failing one after the other, imported, broken by hand, changed, and removed.
+func TestBond(t *testing.T) {
+	t.Parallel()
+	for _, stack := range dhcpStacks {
+		t.Run(string(stack), func(t *testing.T) {
+			t.Parallel()
+			w, cfg := bondHost(t, stack), bondConfig(nil)
+			mustApply(t, w.ws, cfg)
+			emptyPlan(t, w.ws, cfg)
+			if got := w.ws.Get(ipoibAddress, "interface"); got != "ibbond0" {
+				t.Errorf("interface is %v", got)
+			}
+			w.bondFailsOver(cfg)
+			w.importedBond(cfg)
+
+			w.Reboot(theHost)
+			emptyPlan(t, w.ws, cfg)
+			w.Machine(theHost).Release("ibp1s0d1")
+			plan := cleanPlan(t, w.ws, cfg)
+			if change, _ := plan.Get(ipoibAddress, "change").(string); plan.Actions()[ipoibAddress] != Update ||
+				!strings.Contains(change, "ibp1s0d1 is not part of the bond") {
+				t.Errorf("a port that is not in the bond: the plan is %v, %q", plan.Actions(), change)
+			}
+			mustApply(t, w.ws, cfg)
+			cfg = bondConfig(map[string]any{"mode": "datagram", "mtu": 2044, "addresses": []any{"172.16.1.20/24"}})
+			mustApply(t, w.ws, cfg)
+			emptyPlan(t, w.ws, cfg)
+			mustApply(t, w.ws, nil)
+			if _, there := w.Machine(theHost).Netdev("ibbond0"); there {
+				t.Error("the bond is there after the destroy")
+			}
+		})
+	}
+}
+
+// bondFailsOver: the backup carries while the cable of the other port is out. That is no drift, and a plan names
+// the port that does not carry.
+func (w *stackLab) bondFailsOver(cfg Config) {
+	first := labsim.CardEnd(theHost, "0000:01:00.0", 1)
+	far, _ := w.Peer(first)
+	for _, step := range []struct {
+		does   func()
+		active string
+	}{
+		{func() { w.Disconnect(first) }, "ibp1s0d1"},
+		{func() {
+			if err := w.Connect(first, far); err != nil {
+				w.t.Fatal(err)
+			}
+			w.waitActive(theHost, 1)
+		}, "ibp1s0"},
+	} {
+		step.does()
+		emptyPlan(w.t, w.ws, cfg)
+		mustApply(w.t, w.ws, cfg)
+		if got := w.ws.Get(ipoibAddress, "active_port"); got != step.active {
+			w.t.Errorf("active_port is %v, want %s", got, step.active)
+		}
+		warned := len(cleanPlan(w.t, w.ws, cfg).Diags.Warnings().Find("Finding: IP056", "ibp1s0 of "+theHost+" has no carrier"))
+		if is := step.active == "ibp1s0d1"; warned != 0 != is {
+			w.t.Errorf("%d warnings while %s carries", warned, step.active)
+		}
+	}
+}
+
+// importedBond: an import finds the bond by what this provider has written.
+func (w *stackLab) importedBond(cfg Config) {
+	ws := w.Workspace()
+	if diags, err := ws.Import(w.t.Context(), cfg[0], theHost+"/"+stackPort); err != nil || len(diags.Errors()) > 0 {
+		w.t.Fatal(diags, err)
+	}
+	emptyPlan(w.t, ws, cfg)
+}
+
+// TestBond_replaces: an interface becomes a bond and an interface again, with its address.
+func TestBond_replaces(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	o := newOperator(t, w, ipoib(host, nil), buildProvider(t))
+	o.says(0, "apply", "-auto-approve")
+	for _, c := range []struct {
+		more map[string]any
+		on   string
+	}{
+		{map[string]any{"bond": map[string]any{"name": "ibbond0", "backup_port_guid": portGUID(host, 2)}}, "ibbond0"},
+		{nil, "ibp1s0"},
+	} {
+		o.write("main.tf", Required+HCL(w.Provider(), ipoib(host, c.more)))
+		if out := o.says(0, "plan", "-out=p"); !strings.Contains(out, "must be replaced") {
+			t.Errorf("%s: no replacement is planned:\n%s", c.on, out)
+		}
+		o.says(0, "apply", "p")
+		o.says(0, "plan", "-detailed-exitcode")
+		if out := w.Run(host, "ip -4 -o addr show"); strings.Count(out, "172.16.0.20/24") != 1 ||
+			!strings.Contains(w.Run(host, "ip -4 -o addr show dev "+c.on), "172.16.0.20/24") {
+			t.Errorf("the address is not on %s alone:\n%s", c.on, out)
+		}
+	}
+}
+
+// TestBond_adopt: adopt writes a bond that this provider has made, and nothing for its ports.
+func TestBond_adopt(t *testing.T) {
+	t.Parallel()
+	w := bondHost(t, labsim.StackNetworkd)
+	mustApply(t, w.ws, bondConfig(nil))
+	o := newFolder(t, buildProvider(t))
+	o.adopts(w.Lab)
+	text := strings.Join(strings.Fields(o.text("network.tf")), " ")
+	if !strings.Contains(text, "bond = {") || !strings.Contains(text, `name = "ibbond0"`) ||
+		strings.Count(text, `resource "infiniband_ipoib_interface"`) != 1 {
+		t.Errorf("network.tf is\n%s", o.text("network.tf"))
+	}
+}
+
+// TestBond_refused are requests that no bond can have, and hosts that cannot have this one.
+func TestBond_refused(t *testing.T) {
+	t.Parallel()
+	bond := func(name, backup string) map[string]any {
+		return map[string]any{"bond": map[string]any{"name": name, "backup_port_guid": backup}}
+	}
+	w := bondHost(t, labsim.StackNetworkd)
+	for _, tt := range []struct {
+		more map[string]any
+		says []string
+	}{
+		{map[string]any{"pkey": "0x8001"}, []string{"IP055", `with pkey = "0x8001"`}},
+		{map[string]any{"dhcp4": true, "addresses": []any{}}, []string{"IP055", "with dhcp4 = true", "fixed addresses"}},
+		{bond("ibbond0", stackPort), []string{"IP055", "are both " + stackPort}},
+		{bond("ibbond0", "0xe41d2d0300ffff01"), []string{"PF006", "No port of " + theHost + " has the GUID 0xe41d2d0300ffff01"}},
+		{bond("eno1", backupPort), []string{"IP055", "has an interface eno1, which is no bond"}},
+		{bond("bond/0", backupPort), []string{"must begin with a letter"}},
+	} {
+		if plan := mustPlan(t, w.ws, bondConfig(tt.more)); len(plan.Diags.Errors().Find(tt.says...)) != 1 {
+			t.Errorf("%v: %s", tt.says, plan.Diags)
+		}
+	}
+	w.Run(theHost, "ip addr add 10.9.9.9/24 dev ibp1s0d1")
+	if plan := mustPlan(t, w.ws, bondConfig(nil)); len(plan.Diags.Errors().Find("IP055",
+		"ibp1s0d1 of "+theHost+" has 10.9.9.9/24, and a port of a bond has no address")) != 1 {
+		t.Errorf("a port with an address: %s", plan.Diags)
+	}
+	w.Run(theHost, "ip addr del 10.9.9.9/24 dev ibp1s0d1")
+	second := Config{Resource{Type: "infiniband_ipoib_interface", Name: "second", Attrs: map[string]any{"host": theHost,
+		"port_guid": backupPort, "mode": "datagram", "mtu": 2044, "addresses": []any{"10.9.9.9/24"}}}}
+	mustApply(t, w.ws, second)
+	if plan := mustPlan(t, w.ws, append(second, bondConfig(nil)...)); len(plan.Diags.Errors().Find("IP055",
+		"which an infiniband_ipoib_interface of port "+backupPort+" has written", "Remove that resource")) != 1 {
+		t.Errorf("a port with a resource of its own: %s", plan.Diags)
+	}
+}

@@ -1,0 +1,85 @@
+package judge
+
+import (
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib/found"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
+)
+
+// bond checks what a bond needs of its host and its ports. planned is true if a resource of this plan makes
+// the backup; port() has looked at the other one.
+func (c *checker) bond(planned bool) {
+	l, name := c.look, c.d.Bond.Name
+	if name == "" || c.portUnknown {
+		return
+	}
+	if l.Stack.Service() == "" && l.Stack != ipoib.StackUnknown {
+		c.add(finding.BondUnfit.Find("%s is configured through %s.", l.Host, l.Stack))
+		return
+	}
+	if l.Netdev != nil && l.Netdev.Kind != "bond" {
+		c.add(finding.BondUnfit.Find("%s has an interface %s, which is no bond.", l.Host, name).WithWayOut(
+			"Give the bond another name."))
+	}
+	for n, port := range l.Ports {
+		if port.Netdev != nil {
+			c.bondPort(port)
+		} else if n > 0 && !planned {
+			c.noBackup(port)
+		}
+	}
+}
+
+// noBackup is about a backup that has no interface. Where a module is missing, the apply loads it.
+func (c *checker) noBackup(port found.BondPort) {
+	switch {
+	case port.Port == nil && !c.look.HasPort(port.GUID):
+		c.add(finding.PortUnknown.Find("No port of %s has the GUID %s now. %s", c.look.Host, port.GUID,
+			c.portsOfHost()).At("bond"))
+	case port.Port != nil && port.Port.LinkLayer == "Ethernet":
+		c.add(finding.PortEthernet.Find("Port %s of %s has link layer Ethernet.", port.GUID, c.look.Host).At("bond"))
+	}
+}
+
+// bondPort checks a port whose interface is there.
+func (c *checker) bondPort(port found.BondPort) {
+	l, n := c.look, port.Netdev
+	if n.Master != "" && n.Master != l.Name {
+		c.add(finding.InterfaceInBond.Find("%s of %s is part of %s.", n.Name, l.Host, n.Master).At("bond"))
+		return
+	}
+	if c.alone(port) {
+		return
+	}
+	state := port.State()
+	if l.Stack.Service() == ipoib.NMUnit && !strings.HasPrefix(state, "state Active") && !c.satisfied() {
+		c.add(finding.InterfaceNotActivated.Find("Port %s of %s: %s.", port.GUID, l.Host, state))
+	} else if l.Live.Carrier && n.Master == l.Name && !n.Carrier {
+		c.add(finding.BondWithoutBackup.Find("%s of %s has no carrier (port %s: %s).", n.Name, l.Host, port.GUID, state))
+	}
+}
+
+// alone finds a port that is configured by itself. That of port_guid may be what this resource had before.
+func (c *checker) alone(port found.BondPort) bool {
+	l, n := c.look, port.Netdev
+	single := l.Of(ipoib.Ref{PortGUID: port.GUID})
+	ours := single.Persisted.Found && single.Persisted.Interface == n.Name
+	if ours && port.GUID == c.d.Bond.Backup {
+		c.add(finding.BondUnfit.Find("%s of %s is configured by %s, which an infiniband_ipoib_interface of port %s has "+
+			"written.", n.Name, l.Host, strings.Join(single.Persisted.Sources, " and "), port.GUID).WithWayOut(
+			"Remove that resource and apply. Then add the bond."))
+		return true
+	}
+	addresses := ipconf.Global(n.Addresses)
+	if ours {
+		addresses = ipconf.Without(addresses, single.Persisted.Config.Addresses)
+	}
+	if len(addresses) > 0 {
+		c.add(finding.BondUnfit.Find("%s of %s has %s, and a port of a bond has no address.", n.Name, l.Host,
+			ipconf.Join(addresses)).WithWayOut("Take it away from " + n.Name + " first. The bond may have it."))
+	}
+	return len(addresses) > 0
+}
