@@ -144,8 +144,8 @@ var (
 		Title: "Refusing to configure an interface that is part of a bond or a bridge",
 		Meaning: "IPoIB carries no Ethernet frames. Linux refuses it in a bridge, and allows it in a bond of mode " +
 			"active-backup (1) only, never 802.3ad (4). In a bond the addresses belong to the bond.",
-		WayOut: "Remove the interface from the bond or bridge, or from Terraform, or write the bond here (bond = { … }). Without a bond, each of two ports needs " +
-			"a subnet of its own. Guests of a bridge need a route or their own card."}
+		WayOut: "Remove the interface from the bond or bridge, or from Terraform, or write the bond here (bond = { … }). " +
+			"Without a bond, each of two ports needs a subnet of its own. Guests of a bridge need a route or their own card."}
 	Ifupdown2TooOld = &Rule{Code: "IP036", Severity: Refuse,
 		Title: "Refusing to use an ifupdown2 that fails on InfiniBand",
 		Meaning: "With an InfiniBand interface ifupdown2 before 3.0 ends with \"Length of MACAddress attribute not " +
