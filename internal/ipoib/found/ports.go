@@ -116,6 +116,9 @@ func (l *Look) bootWords() string {
 // HasPort reports whether a card of the host has a port.
 func (l *Look) HasPort(guid ib.GUID) bool { return l.host.hasPort(guid) }
 
+// BondOfPort is the bond of the port that files of ours make; zero if they make none.
+func (l *Look) BondOfPort() ipoib.Bond { return BondOf(l.host.snap, l.PortGUID) }
+
 // BondOf is the bond of a port that files of ours make; zero if they make none.
 func BondOf(s *inventory.Snapshot, port ib.GUID) ipoib.Bond {
 	n, ok := s.NetdevByPortGUID(port)

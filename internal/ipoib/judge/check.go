@@ -53,7 +53,7 @@ func Check(l *found.Look, d ipoib.Request, p PlanFacts) []finding.Finding {
 	}
 	c := &checker{look: l, d: d, portUnknown: p.PortUnknown, held: p.Held}
 	if p.Replaces && d.Bond.Name == "" && !p.PortUnknown {
-		c.former = found.BondOf(l.Snapshot(), d.PortGUID).Name
+		c.former = l.BondOfPort().Name
 	}
 	c.config()
 	c.found = append(c.found, platform.CheckPort(l.Snapshot(), plat, d.PortGUID, "ib_ipoib")...)
