@@ -201,6 +201,37 @@ func TestDrain_looks_again(t *testing.T) {
 	}
 }
 
+// Around a burn the commands run once, with its restart if it has one.
+func TestDrain_around_a_burn(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	for _, activation := range []string{"none", "reboot"} {
+		t.Run(activation, func(t *testing.T) {
+			t.Parallel()
+			w := Start(t, Options{Hosts: boughtHost()})
+			const probe = "cat /proc/sys/kernel/random/boot_id"
+			drain := "test -e " + inventory.OwedNote + " && echo drain $(" + probe + ") >>/root/log"
+			ws, cfg := w.Workspace(), w.burn(host, w.Image(ImageVPI), map[string]any{"activation": activation})
+			entry := ws.Provider["hosts"].(map[string]any)[host].(map[string]any)
+			entry["reboot"] = map[string]any{"allowed": true, "drain_commands": []any{drain}, "drain_around": []any{"firmware"},
+				"resume_commands": []any{"echo resume $(" + probe + ") >>/root/log"}}
+			was := strings.TrimSpace(w.Run(host, probe))
+			address := "infiniband_firmware.it"
+			plan := cleanPlan(t, ws, cfg)
+			if got := fmt.Sprint(plan.Get(address, "drains")); got != "["+drain+"]" {
+				t.Errorf("the plan shows %s", got)
+			}
+			applyStep(t, ws, plan, "")
+			now := strings.TrimSpace(w.Run(host, probe))
+			if got := fmt.Sprint(w.lines(host)); got != fmt.Sprintf("[drain %s resume %s]", was, now) ||
+				(was == now) != (activation == "none") || w.Machine(host).FS.Exists(inventory.OwedNote) {
+				t.Errorf("the commands saw %s, before %s, after %s", got, was, now)
+			}
+			emptyPlan(t, ws, cfg)
+		})
+	}
+}
+
 // applyOnce is a plan that must not fail and its apply.
 func (ws *Workspace) applyOnce(t *testing.T, cfg Config) (Diags, error) {
 	t.Helper()

@@ -123,10 +123,10 @@ func rebootAttribute(description string) schema.SingleNestedAttribute {
 				"commands if there is no restart."),
 			"drain_around": schema.ListAttribute{Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Changes without a restart around which `drain_commands` and `resume_commands` run, too: " +
-					"`link_type` where the driver switches a port, `opensm` where an instance restarts, `ipoib_interface` where an " +
-					"interface that is up is configured anew. See [Drain around other changes](#drain-around-other-changes).",
+					"`firmware` for a burn, `link_type` where the driver switches a port, `opensm` where an instance restarts, " +
+					"`ipoib_interface` where an interface that is up is configured anew. See [Drain around other changes](#drain-around-other-changes).",
 				Validators: []validator.List{
-					listvalidator.ValueStringsAre(stringvalidator.OneOf("link_type", "opensm", "ipoib_interface")),
+					listvalidator.ValueStringsAre(stringvalidator.OneOf("firmware", "link_type", "opensm", "ipoib_interface")),
 					listvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName("drain_commands")),
 				}},
 			"interrupts": schema.ListAttribute{Optional: true, ElementType: types.StringType,

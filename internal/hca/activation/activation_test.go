@@ -58,7 +58,7 @@ func TestRestartError_says_the_failure_first(t *testing.T) {
 				"restart was asked for and nothing was done after that.", nil, "systemd-inhibit"},
 		{&reboot.Error{Host: "intel9", Step: reboot.StepResume, Unresumed: []string{"false", "touch two"}, Err: lost},
 			"The host was restarted and has finished starting. A resume command failed then.",
-			[]string{"the card should run MT_1 2.42.5000. The next plan reads it", "only if it restarts the host again:\n\n    false\n" +
+			[]string{"the card should run MT_1 2.42.5000. The next plan reads it", "only if it drains the host again:\n\n    false\n" +
 				"    touch two\n\nThen plan again."}, "not known"},
 		{&reboot.Error{Host: "intel9", Step: reboot.StepDrain, Undrained: "sleep 999", Unresumed: []string{"touch two"},
 			Err: &host.UnreachableError{Op: host.OpRun, MayHaveRun: true, Limit: "its limit of 15m"}},

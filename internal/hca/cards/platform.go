@@ -37,6 +37,15 @@ func (o onPlatform) Drained(ctx context.Context, do func(context.Context) error)
 	return reboot.Around(ctx, o.host, policy, do)
 }
 
+// Undrained is the card with a Rebooter that leaves the drain and resume commands to its caller.
+func (c Card) Undrained() Card {
+	if o, ok := c.Rebooter.(onPlatform); ok {
+		o.policy.DrainCommands, o.policy.ResumeCommands = nil, nil
+		c.Rebooter = o
+	}
+	return c
+}
+
 func (o onPlatform) Places(s *inventory.Snapshot) platform.Places {
 	return o.platform.LinkTypePlaces(s, o.pci)
 }

@@ -127,7 +127,12 @@ func Around(ctx context.Context, h *hosts.Host, policy Policy, do func(context.C
 	policy.Ready = do
 	b := &rebooter{h: h, policy: policy, begin: time.Now()}
 	step, err := b.prepare(ctx)
-	b.giveBack(context.WithoutCancel(ctx))
+	var restart *Error
+	if errors.As(err, &restart) && restart.NeverDown() {
+		b.unresumed = policy.ResumeCommands // the host may still restart
+	} else {
+		b.giveBack(context.WithoutCancel(ctx))
+	}
 	switch {
 	case err != nil:
 		return b.stepError(step, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -180,6 +181,8 @@ type assessment struct {
 	image safety.ImageFacts
 	now   hca.FirmwareState
 	ask   hca.Firmware
+	// drains are the commands around a burn without a restart.
+	drains types.List
 }
 
 // assessUnlessBusy is ask. It gives nil also if another program uses the card and
@@ -214,7 +217,8 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 	if !ok {
 		return nil
 	}
-	a := &assessment{at: at, image: image, now: hca.ReadFirmware(at.Look),
+	a := &assessment{at: at, image: image, drains: managed.PlannedDrains(&r.Resource, ref.Host, types.BoolValue(true),
+		types.ListNull(types.StringType), diags), now: hca.ReadFirmware(at.Look),
 		ask: hca.Firmware{Card: at.HCA, Image: image, Request: request, Unapproved: r.Approved.Lacks(image.SHA256)}}
 	if at.Facts.WithoutCopy() && !config.RollbackID.IsNull() {
 		back, ok := r.image(ctx, at, "rollback_image_id", config.RollbackID, diags)
@@ -345,6 +349,9 @@ func (m *model) foresee(a *assessment) {
 	burns := v.Action == safety.ActionBurn
 	if m.Change = types.StringNull(); burns {
 		m.Change = types.StringValue(changeText(describe(a.now.Flash), a.image))
+		if m.Restarts.IsNull() {
+			m.Drains = a.drains
+		}
 	} else if a.now.JobBackup == "" {
 		m.BackupPath, m.OriginalBackup = types.StringNull(), types.StringNull()
 	}
@@ -363,7 +370,7 @@ func (m *model) foreseeRunning(a *assessment, burns bool) {
 
 // foreseeUpdate does the same for a burn that follows from the state, whatever the host is by then.
 func (m *model) foreseeUpdate(a *assessment, prior model) {
-	m.Restart = attribute.NoRestart()
+	m.Restart = attribute.Restart{Restarts: types.StringNull(), Drains: a.drains}
 	if m.Activation.ValueString() != attribute.ActivationReboot {
 		return
 	}

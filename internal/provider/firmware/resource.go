@@ -18,6 +18,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -77,13 +78,21 @@ func (r *Resource) write(ctx context.Context, c session.Change, ref attribute.Ca
 		!prior.ID.IsNull() && !a.compareFlash(ctx, prior, c.Diags) {
 		return nil
 	}
-	r.ForgetObserved()
-	a.ask.Lab, a.ask.Planned = r.Lab(ctx, ref, c.Diags), plan.announced()
-	a.ask.Stops = r.StopsFor(a.at)
-	done, burnErr := r.Cards.ApplyFirmware(ctx, a.ask)
-	r.MarkStop(ctx, a.ask.Card, done.JobID, burnErr, c.Diags)
-	if burnErr != nil {
+	var done hca.FirmwareState
+	d := managed.Drain{Resource: &r.Resource, Name: ref.Host, Host: a.at.Host,
+		What: "burn firmware on card " + ref.String(), Shown: &plan.Drains, Begins: !a.hasImage() || a.otherBurn(), Diags: c.Diags}
+	if d.Applies() { // the commands run around burn and restart together
+		a.ask.Card = a.ask.Card.Undrained()
+	}
+	if err := d.Around(ctx, func(ctx context.Context) (burnErr error) {
+		r.ForgetObserved()
+		a.ask.Lab, a.ask.Planned = r.Lab(ctx, ref, c.Diags), plan.announced()
+		a.ask.Stops = r.StopsFor(a.at)
+		done, burnErr = r.Cards.ApplyFirmware(ctx, a.ask)
+		r.MarkStop(ctx, a.ask.Card, done.JobID, burnErr, c.Diags)
 		return burnErr
+	}); err != nil {
+		return err
 	}
 	r.Planned.DoneCard(ref)
 	if is := describe(done.Flash); done.Flash.PSID != "" && is != describe(a.image.Firmware) {
@@ -92,7 +101,7 @@ func (r *Resource) write(ctx context.Context, c session.Change, ref attribute.Ca
 				is),
 		}}
 	}
-	plan.Restart = r.Restarted(ctx, plan.Restart, a.at)
+	plan.Restart = d.Keeps(r.Restarted(ctx, plan.Restart, a.at))
 	plan.finish(a, prior, done)
 	noteOriginal(ctx, *plan, done, c.Beside(), c.Diags)
 	return nil

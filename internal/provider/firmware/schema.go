@@ -74,6 +74,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 	}
 	maps.Copy(resp.Schema.Attributes, results())
 	maps.Copy(resp.Schema.Attributes, attribute.RestartAttributes())
+	resp.Schema.Attributes["drains"] = attribute.Drains("the host restarts, or if the flash is written")
 }
 
 // arguments are what a configuration says.

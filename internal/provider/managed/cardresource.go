@@ -174,9 +174,9 @@ func (r *CardResource[M, Q, L, S]) write(ctx context.Context, c session.Change, 
 		notes []string
 	)
 	o, can := r.object.(cardInterrupter[M, Q, L, S])
-	d := drain{Resource: &r.Resource, host: s.At.Ref.Host, at: s.At.Host, what: r.kind.what(s.At.Ref),
-		shown: &f.Drains, begins: can && o.Interrupts(s), diags: c.Diags}
-	drained, err := d.around(ctx, func(ctx context.Context) (applyErr error) {
+	d := Drain{Resource: &r.Resource, Name: s.At.Ref.Host, Host: s.At.Host, What: r.kind.what(s.At.Ref),
+		Shown: &f.Drains, Begins: can && o.Interrupts(s), Diags: c.Diags}
+	err := d.Around(ctx, func(ctx context.Context) (applyErr error) {
 		done, notes, applyErr = r.object.Apply(ctx, s)
 		return applyErr
 	})
@@ -186,10 +186,7 @@ func (r *CardResource[M, Q, L, S]) write(ctx context.Context, c session.Change, 
 	r.Planned.DoneCard(s.At.Ref)
 	c.NoteSeen(ctx, r.object.Seen(done))
 	diagnostic.AddNotes(c.Diags, diagnostic.Capital(r.kind.of())+" "+s.At.Ref.String(), notes)
-	before := f.Drains
-	if f.Restart = r.Restarted(ctx, f.Restart, s.At); drained {
-		f.Drains = before
-	}
+	f.Restart = d.Keeps(r.Restarted(ctx, f.Restart, s.At))
 	r.object.Finish(s, done)
 	return nil
 }

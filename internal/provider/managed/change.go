@@ -90,15 +90,14 @@ func (r *Resource[M, Q, L, S]) change(ctx context.Context, c session.Change, s *
 		return do(ctx)
 	}
 	at := r.object.Place(s.Ask)
-	d := drain{Resource: &r.Resource, host: at.Host, at: s.Host, what: r.kind.what(r.kind.Change, at.ID),
-		shown: o.Drains(s.Plan), begins: s.ToDo && o.Interrupts(s.Ask, s.Found), diags: c.Diags}
-	_, err := d.around(ctx, func(ctx context.Context) error {
-		if d.begins && !d.shown.IsNull() && !r.mayChange(ctx, c, s) {
+	d := Drain{Resource: &r.Resource, Name: at.Host, Host: s.Host, What: r.kind.what(r.kind.Change, at.ID),
+		Shown: o.Drains(s.Plan), Begins: s.ToDo && o.Interrupts(s.Ask, s.Found), Diags: c.Diags}
+	return d.Around(ctx, func(ctx context.Context) error {
+		if d.Applies() && !r.mayChange(ctx, c, s) {
 			return nil
 		}
 		return do(ctx)
 	})
-	return err
 }
 
 // leaveSlot removes what an object has left for the slot that its card was in, unless another one has it by now.

@@ -36,20 +36,24 @@ type cardInterrupter[M, Q, L, S any] interface {
 // the configuration asks for them. Without them a plan says null.
 func PlannedDrains(r *session.Resource, host string, interrupts types.Bool, last types.List,
 	diags *diag.Diagnostics) types.List {
-	policy := r.Hosts[host].Reboot
-	asked := slices.Contains(policy.Around, strings.TrimPrefix(r.Kind, "infiniband_")) && len(policy.DrainCommands) > 0
-	switch {
+	switch asked := drainsAround(r, host); {
 	case asked && interrupts.IsUnknown():
 		return types.ListUnknown(types.StringType)
 	case !asked || !interrupts.ValueBool():
 		return types.ListNull(types.StringType)
 	}
-	commands := attribute.StringList(policy.DrainCommands)
+	commands := attribute.StringList(r.Hosts[host].Reboot.DrainCommands)
 	if commands.Equal(last) { // an engine hides what is equal
 		diags.AddWarning("The apply drains host "+host,
 			"Its drain_commands run before the change, and its resume_commands after it.")
 	}
 	return commands
+}
+
+// drainsAround reports whether the configuration asks for the commands of a host around such changes.
+func drainsAround(r *session.Resource, host string) bool {
+	p := r.Hosts[host].Reboot
+	return slices.Contains(p.Around, strings.TrimPrefix(r.Kind, "infiniband_")) && len(p.DrainCommands) > 0
 }
 
 // foreseeDrains says which commands the foreseen change of an object runs before.
@@ -59,52 +63,65 @@ func (r *Resource[M, Q, L, S]) foreseeDrains(s *Step[M, Q, L]) {
 	}
 }
 
-// drain is what runs around one change.
-type drain struct {
+// Drain is what runs around one change.
+type Drain struct {
 	*session.Resource
-	host   string // as the configuration calls it
-	at     *hosts.Host
-	what   string      // is changed: verb, thing and identity
-	shown  *types.List // what the plan shows; the state has it then
-	begins bool        // the change interrupts
-	diags  *diag.Diagnostics
+	Name   string // of the host, as the configuration calls it
+	Host   *hosts.Host
+	What   string      // is changed: verb, thing and identity
+	Shown  *types.List // what the plan shows; the state has it then
+	Begins bool        // the change interrupts
+	Diags  *diag.Diagnostics
 }
 
-// around makes a change, and runs the host's commands around it if the plan has shown that or left it open. It reports
-// whether it has. A drain command that fails stops the change; the resume commands run then, too.
-func (d drain) around(ctx context.Context, do func(context.Context) error) (drained bool, err error) {
-	if d.shown.IsUnknown() {
-		*d.shown = PlannedDrains(d.Resource, d.host, types.BoolValue(d.begins), types.ListNull(types.StringType), d.diags)
+// Applies reports whether the commands run: the plan has shown that or left it open, and the change interrupts.
+func (d Drain) Applies() bool {
+	if d.Shown.IsUnknown() {
+		*d.Shown = PlannedDrains(d.Resource, d.Name, types.BoolValue(d.Begins), types.ListNull(types.StringType), d.Diags)
 	}
-	if d.shown.IsNull() || !d.begins {
-		return false, do(ctx)
+	return d.Begins && !d.Shown.IsNull() && drainsAround(d.Resource, d.Name)
+}
+
+// Around makes a change, and runs the commands of its host around it where they apply. A drain command that fails stops
+// the change; the resume commands run then, too.
+func (d Drain) Around(ctx context.Context, do func(context.Context) error) error {
+	if !d.Applies() {
+		return do(ctx)
 	}
-	defer d.Planned.Drain(d.host)()
-	policy := d.Hosts[d.host].Reboot
+	defer d.Planned.Drain(d.Name)()
+	policy := d.Hosts[d.Name].Reboot
 	policy.Note = inventory.OwedNote
-	err = reboot.Around(ctx, d.at, policy, do)
-	if err == nil && d.diags.HasError() && len(policy.ResumeCommands) > 0 {
+	err := reboot.Around(ctx, d.Host, policy, do)
+	if err == nil && d.Diags.HasError() && len(policy.ResumeCommands) > 0 {
 		d.addResumed()
 	}
 	var step *reboot.Error
 	if !errors.As(err, &step) {
-		return true, err
+		return err
 	}
-	return true, d.failure(step)
+	return d.failure(step)
 }
 
-func (d drain) addResumed() {
-	d.diags.AddWarning("Host "+d.host+": the resume commands have run",
+// Keeps gives the restart that an apply has made with what it has drained for without one.
+func (d Drain) Keeps(made attribute.Restart) attribute.Restart {
+	if d.Applies() {
+		made.Drains = *d.Shown
+	}
+	return made
+}
+
+func (d Drain) addResumed() {
+	d.Diags.AddWarning("Host "+d.Name+": the resume commands have run",
 		"The host was drained, and the change failed after that. What the drain commands had stopped was given back.")
 }
 
 // failure is the error of a change that was drained for. What the resume commands left is told beside it.
-func (d drain) failure(step *reboot.Error) error {
+func (d Drain) failure(step *reboot.Error) error {
 	left := &explain.Failure{
-		Heading: "Unable to run the resume commands of host " + d.host,
+		Heading: "Unable to run the resume commands of host " + d.Name,
 		What:    "A resume command failed, or could not run, after the drain commands.",
 		Means:   "What the drain commands have stopped may still be stopped.",
-		Check:   step.ByHand(), Facts: []explain.Fact{{"Host", d.host}}, Err: step.UnresumedBy,
+		Check:   step.ByHand(), Facts: []explain.Fact{{"Host", d.Name}}, Err: step.UnresumedBy,
 	}
 	switch step.Step {
 	case reboot.StepResume:
@@ -112,17 +129,17 @@ func (d drain) failure(step *reboot.Error) error {
 		return left
 	case reboot.StepReady:
 		if left.Check != "" {
-			diagnostic.AddError(d.diags, d.what, left)
+			diagnostic.AddError(d.Diags, d.What, left)
 		} else if step.Resumed {
 			d.addResumed()
 		}
 		return step.Err
 	}
 	e := &explain.Failure{
-		Heading: "Unable to " + d.what + ": a drain command failed",
-		What:    "A drain command of host " + d.host + " failed, so the change was not begun.",
+		Heading: "Unable to " + d.What + ": a drain command failed",
+		What:    "A drain command of host " + d.Name + " failed, so the change was not begun.",
 		Check:   "Mend what is named as the cause, and run apply again.",
-		Facts:   []explain.Fact{{"Host", d.host}}, Err: step.Err,
+		Facts:   []explain.Fact{{"Host", d.Name}}, Err: step.Err,
 	}
 	if step.Resumed {
 		e.Means = "The resume commands have run."
