@@ -22,6 +22,23 @@ func platformOf(t *testing.T, l *testLab, name string) platform.Platform {
 	return p
 }
 
+// A host that was asked to restart and may still do so is not given back by who drained it for that restart.
+func TestLab_Around_a_restart_that_is_due(t *testing.T) {
+	t.Parallel()
+	l := startLab(t)
+	h, p := l.hosts["intel9"], platformOf(t, l, "intel9")
+	l.Machine("intel9").Faults.Set(labsim.FaultSpec{RebootIgnored: true})
+	around := reboot.Policy{DrainCommands: []string{"true"}, ResumeCommands: []string{"touch /tmp/up"}}
+	err := reboot.Around(t.Context(), h, around, func(ctx context.Context) error {
+		_, failed := p.Reboot(ctx, h, reboot.Policy{Timeout: 3 * time.Second, Poll: 50 * time.Millisecond})
+		return failed
+	})
+	var e *reboot.Error
+	if !errors.As(err, &e) || e.Resumed || len(e.Unresumed) != 1 || l.Machine("intel9").FS.Exists("/tmp/up") {
+		t.Errorf("%+v", err)
+	}
+}
+
 func TestLab_Reboot_failures(t *testing.T) {
 	t.Parallel()
 	const drain = "touch /tmp/drained"
