@@ -171,7 +171,7 @@ func TestForeseen_creates(t *testing.T) {
 		t.Errorf("open are %v", open)
 	}
 	change, _ := p.Get("infiniband_opensm.it", "change").(string)
-	for _, part := range []string{"installs opensm; ", "writes /etc/default/opensm, " + smConf, "; starts " + smUnit} {
+	for _, part := range []string{"installs opensm; ", "writes /etc/default/opensm, " + modulesList + ", " + smConf, "; starts " + smUnit} {
 		if !strings.Contains(change, part) {
 			t.Errorf("change has no %q: %s", part, change)
 		}

@@ -19,6 +19,8 @@ type Stored struct {
 	Managed bool     // our drop-in is there
 	Edited  []string // files of ours that hold something else than we write
 	Sound   bool     // it runs with its files, so that it may read them again on a signal
+	Shared  []string // files that it shares with others and that a change writes
+	Modules string   // the one of them that lacks a module of its own
 }
 
 // SettingKeys are the keys of Settings, in the order in which differences are told.

@@ -94,6 +94,19 @@ func NotAtBoot(s *inventory.Snapshot, card *inventory.Card, upper string) string
 	return strings.Join(missing, " and ") + " are not in " + p.ModulesStoredIn() + ", which loads them at boot"
 }
 
+// UnstoredIn is where EnsureModules will store a module for the boot: upper, or one that makes RDMA devices of the cards;
+// empty if it has all of them.
+func UnstoredIn(s *inventory.Snapshot, upper string) string {
+	p, err := Of(s)
+	if err != nil {
+		return ""
+	}
+	if _, boot := p.MissingModules(s, append(RDMAModules(s), upper)...); len(boot) == 0 {
+		return ""
+	}
+	return p.ModulesStoredIn()
+}
+
 // CheckBoot finds modules that are not loaded at boot, by the words of NotAtBoot.
 func CheckBoot(s *inventory.Snapshot, notAtBoot string) []finding.Finding {
 	if notAtBoot == "" {

@@ -121,7 +121,7 @@ func prepare(ctx context.Context, h *hosts.Host, d Request) error {
 			return err
 		}
 	}
-	return plat.EnsureModules(ctx, h, append([]string{"ib_umad"}, platform.RDMAModules(s)...)...)
+	return plat.EnsureModules(ctx, h, append([]string{umad}, platform.RDMAModules(s)...)...)
 }
 
 func refuse(ctx context.Context, h *hosts.Host, d Request, o Observation) error {

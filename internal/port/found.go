@@ -36,6 +36,7 @@ type Observation struct {
 	Broken   string   // why it cannot; empty if it can
 	NoTool   string   // why ibportstate, which sets and reads ports, is not known to be there; empty if it is
 	Packages []string // that the apply installs, for ibportstate
+	Unstored string   // the list of modules that the apply writes; empty if it has all of them
 	Setting  Request  // what it sets
 	Sets     bool     // what it sets is understood
 	// Edits are the files of ours in which somebody has written.
@@ -92,8 +93,9 @@ func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observation {
 	if plat, err := platform.Of(s); err == nil && missing(s) {
 		o.Packages = plat.PackagesFor(platform.FeatureDiagnostics, s.OS.Kernel)
 	}
+	o.Unstored = platform.UnstoredIn(s, umad)
 	if o.Stored {
-		o.NotAtBoot = platform.NotAtBoot(s, card, "ib_umad")
+		o.NotAtBoot = platform.NotAtBoot(s, card, umad)
 	}
 	if !ok {
 		return o

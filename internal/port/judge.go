@@ -274,13 +274,15 @@ type Seen struct {
 	Stored         string // the setting that our unit makes at boot, in words; empty without a unit
 	AtBoot         bool   // that unit is enabled
 	Lines          []string
-	Packages       []string // that were missing; nothing compares them
+	// Nothing compares these: what was missing on the host.
+	Packages []string
+	Unstored string
 }
 
 // Seen is what is kept of a look.
 func (o Observation) Seen() Seen {
 	seen := Seen{Boot: o.boot, On: o.Present && fact.Yes(o.Enabled()), AtBoot: o.AtBoot,
-		Lines: platform.AddedLines(o.Edits), Packages: o.Packages}
+		Lines: platform.AddedLines(o.Edits), Packages: o.Packages, Unstored: o.Unstored}
 	if o.Link != nil {
 		seen.Speeds, seen.Widths = int(o.Link.SpeedsEnabled), int(o.Link.WidthsEnabled)
 	}

@@ -324,9 +324,15 @@ func TestCheck_without_ibportstate(t *testing.T) {
 		if says := strings.Join(o.Packages, " "); says != c.says || !slices.Equal(o.Seen().Packages, o.Packages) {
 			t.Errorf("%s: installs %q", name, says)
 		}
-		if text := d.Announce(o.Packages); strings.HasPrefix(text, "installs ") != (c.says != "") ||
+		if text := d.Announce(o.Seen()); strings.HasPrefix(text, "installs ") != (c.says != "") ||
 			!strings.HasSuffix(text, "writes "+scriptPath+", "+UnitPath(d.Card, 1)+"; enables "+UnitName(d.Card, 1)) {
 			t.Errorf("%s: announced %q", name, text)
+		}
+		const list = "/etc/modules-load.d/terraform-infiniband.conf"
+		s.Files[list] = inventory.File{Content: "ib_umad\n"}
+		fresh := testHost(func(other *inventory.Snapshot) { other.Files = s.Files })
+		if text := d.Announce(Observe(fresh, d.Card, 1).Seen()); !strings.Contains(text, UnitPath(d.Card, 1)+", "+list+"; enables ") {
+			t.Errorf("%s: a list without a module: %q", name, text)
 		}
 	}
 }

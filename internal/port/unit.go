@@ -18,6 +18,9 @@ func wantsPath(pci ib.PCIAddress, number int) string {
 
 const resourceName = "infiniband_port"
 
+// umad is the module through which ibportstate sends.
+const umad = "ib_umad"
+
 // scriptPath is our own program that sets a port, for the apply and for the boot.
 const scriptPath = "/usr/local/sbin/terraform-infiniband-port"
 

@@ -31,11 +31,15 @@ type Request struct {
 // Name is "host/0000:01:00.0 port 1".
 func (d Request) Name() string { return fmt.Sprintf("%s/%s port %d", d.Host, d.Card, d.Number) }
 
-// Announce says what an apply does to packages, files and services of the host.
-func (d Request) Announce(packages []string) string {
-	text := "writes " + scriptPath + ", " + UnitPath(d.Card, d.Number) + "; enables " + UnitName(d.Card, d.Number)
-	if len(packages) > 0 {
-		text = "installs " + strings.Join(packages, ", ") + "; " + text
+// Announce says what an apply does to packages, files and services of a host that was seen so.
+func (d Request) Announce(before Seen) string {
+	text := "writes " + scriptPath + ", " + UnitPath(d.Card, d.Number)
+	if before.Unstored != "" {
+		text += ", " + before.Unstored
+	}
+	text += "; enables " + UnitName(d.Card, d.Number)
+	if len(before.Packages) > 0 {
+		text = "installs " + strings.Join(before.Packages, ", ") + "; " + text
 	}
 	return text
 }

@@ -141,12 +141,7 @@ func (l *Look) Written() (w Written) {
 			w.Files[f.Path] = hashOf(f.Text)
 		}
 	}
-	if p, err := platform.Of(l.host.snap); err == nil {
-		modules := append([]string{"ib_ipoib"}, platform.RDMAModules(l.host.snap)...)
-		if _, boot := p.MissingModules(l.host.snap, modules...); len(boot) > 0 {
-			w.Modules = p.ModulesStoredIn()
-		}
-	}
+	w.Modules = platform.UnstoredIn(l.host.snap, "ib_ipoib")
 	return w
 }
 

@@ -13,6 +13,9 @@ import (
 	tool "github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
+// umad is the module through which opensm sends.
+const umad = "ib_umad"
+
 // Look is what one snapshot says of the subnet manager of one port. Nobody changes it.
 type Look struct {
 	Snapshot *inventory.Snapshot // what it was made of, for the checks that platform has of a host
@@ -50,7 +53,7 @@ func interpret(s *inventory.Snapshot, port ib.GUID) *Look {
 	if l.Managed {
 		l.Options = l.options
 		l.Older = readOlder(s, l)
-		l.NotAtBoot = platform.NotAtBoot(s, card, "ib_umad")
+		l.NotAtBoot = platform.NotAtBoot(s, card, umad)
 		return l
 	}
 	l.LostDropIn = l.ownConf
@@ -162,8 +165,34 @@ func (l *Look) Stored() (stored opensm.Stored, known bool) {
 		stored.Settings = opensm.Settings(l.Priority, l.Tuning, l.Partitions, l.FabricKeys)
 	}
 	stored.Lines = platform.AddedLines(l.Edits)
-	stored.Managed, stored.Edited, stored.Sound = l.Managed, l.Edited, l.Sound()
+	stored.Managed, stored.Edited, stored.Sound, stored.Shared = l.Managed, l.Edited, l.Sound(), l.SharedFiles(false)
+	if l.NotAtBoot != "" {
+		stored.Modules = platform.UnstoredIn(l.Snapshot, umad)
+	}
 	return stored, true
+}
+
+// SharedFiles are what starts the instance at boot and the list of modules: those that a change writes, or all. Of a
+// new instance all are named, so that its plan stands if others write them meanwhile.
+func (l *Look) SharedFiles(all bool) (paths []string) {
+	if path, text := l.bootFile(); all || text != l.Snapshot.Files[path].Content {
+		paths = append(paths, path)
+	}
+	path := platform.UnstoredIn(l.Snapshot, umad)
+	if plat, err := platform.Of(l.Snapshot); err == nil && all {
+		path = plat.ModulesStoredIn()
+	}
+	return append(paths, strings.Fields(path)...)
+}
+
+// bootFile is the file that has the instance started at boot, and its text with it.
+func (l *Look) bootFile() (path, text string) {
+	if l.OwnTemplate {
+		return tool.TemplatePath, TemplateText()
+	}
+	ports := append(slices.Clone(l.List.GUIDs), l.Port)
+	slices.Sort(ports)
+	return tool.DefaultPath, tool.EditDefault(l.List.Text, slices.Compact(ports))
 }
 
 // Sound reports whether the instance is known to run with its files, so that it may read them again on a signal.

@@ -14,14 +14,13 @@ import (
 // announces must not depend on when the plan is made.
 type Before struct {
 	opensm.Stored
-	Was         opensm.Request // what the files said
-	Packages    []string       // that are not installed
-	OwnTemplate bool           // the instance starts with a template unit of ours
+	Was      opensm.Request // what the files said
+	Packages []string       // that are not installed
 }
 
 // BeforeNew is what a new instance begins with. One of ours that is there already is of another apply, which goes on.
 func BeforeNew(l *found.Look) opensm.Stored {
-	return opensm.Stored{Runs: fact.Yes(l.Active) && !l.Managed}
+	return opensm.Stored{Runs: fact.Yes(l.Active) && !l.Managed, Shared: l.SharedFiles(true)}
 }
 
 // Announce says what an apply of d does to packages, files and services of its host; empty if nothing is known of
@@ -32,8 +31,16 @@ func Announce(b Before, d opensm.Request) string {
 		parts = append(parts, "installs "+strings.Join(b.Packages, ", "))
 	}
 	own, unit := b.ownFiles(d), opensm.UnitName(d.PortGUID)
-	if files := append(b.bootFiles(), own...); len(files) > 0 {
+	done := b.Runs && b.Sound && b.Enabled && len(own) == 0
+	files := append(slices.Clone(b.Shared), own...)
+	if done {
+		files = strings.Fields(b.Modules)
+	}
+	if len(files) > 0 {
 		parts = append(parts, "writes "+strings.Join(files, ", "))
+	}
+	if b.Was.Keys.Version != d.Keys.Version && (b.Managed || b.Runs) {
+		parts = append(parts, "keeps "+tool.LogPath(d.PortGUID)+" with "+tool.BeforeKeys+" at its end")
 	}
 	rereads := b.Sound && b.Enabled && !tool.NeedsRestart(b.Was.Conf(), d.Conf()) &&
 		tool.SameGroups(b.Was.Partitions, d.Partitions)
@@ -50,17 +57,6 @@ func Announce(b Before, d opensm.Request) string {
 		parts = append(parts, "enables "+unit+" at boot")
 	}
 	return strings.Join(parts, "; ")
-}
-
-// bootFiles are those that have the instance started at boot, which the apply writes.
-func (b Before) bootFiles() []string {
-	switch {
-	case b.Enabled:
-		return nil
-	case b.OwnTemplate:
-		return []string{tool.TemplatePath}
-	}
-	return []string{tool.DefaultPath}
 }
 
 // ownFiles are those of the instance that the apply writes.

@@ -79,7 +79,7 @@ func (o object) Plan(ctx context.Context, s *step) (held bool) {
 
 // Foresee says what the apply does. It fails unless the port becomes Active.
 func (o object) Foresee(ctx context.Context, s *step, first *found.Look, kept ops.Stored) {
-	b := judge.Before{Stored: kept, OwnTemplate: s.Found.OwnTemplate}
+	b := judge.Before{Stored: kept}
 	s.Plan.PortState = types.StringValue("Active")
 	was, err := s.State.request(ctx)
 	if err == nil && ref(was) == ref(s.Ask) {

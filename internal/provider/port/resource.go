@@ -109,10 +109,10 @@ func (o object) Foresee(_ context.Context, s *step, first ops.Observation, kept 
 	if s.Exists && attribute.SameCardThere(s.State.CardID, s.State.CardIdentity, s.Plan.CardID) &&
 		s.State.Port.Equal(s.Plan.Port) {
 		s.Plan.foresee(s.State, kept.Keeps(s.Ask, s.State.State.ValueString(), s.State.PhysicalState.ValueString()))
-		s.Plan.Change = attribute.PlannedChange(s.Ask.Announce(kept.Packages), s.State.Change)
+		s.Plan.Change = attribute.PlannedChange(s.Ask.Announce(kept.Seen), s.State.Change)
 		return
 	}
-	s.Plan.Change = types.StringValue(s.Ask.Announce(first.Packages))
+	s.Plan.Change = types.StringValue(s.Ask.Announce(first.Seen()))
 	if !first.PortGUID.IsZero() {
 		s.Plan.PortGUID = attribute.GUIDText(first.PortGUID)
 	}

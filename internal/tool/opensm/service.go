@@ -213,24 +213,27 @@ sum=
 mv -f -- "$2" "$1"
 `
 
-// logPath is the log file of an instance.
-func logPath(port ib.GUID) string { return "/var/log/opensm." + port.String() + ".log" }
+// LogPath is the log file of an instance.
+func LogPath(port ib.GUID) string { return "/var/log/opensm." + port.String() + ".log" }
 
 // Tail prints the last lines of the log file of an instance.
 func Tail(port ib.GUID, lines int) shellcmd.Command {
-	return shellcmd.New("tail", "-n", strconv.Itoa(lines), "--", logPath(port)).AsRoot()
+	return shellcmd.New("tail", "-n", strconv.Itoa(lines), "--", LogPath(port)).AsRoot()
 }
 
 // KeyCache has the M_Key of each port as an opensm of the host saw it last. It counts before m_key of the file
 // (opensm 3.3.23, req_determine_mkey), so that one which is older than a change keeps opensm out.
 const KeyCache = "/var/cache/opensm/guid2mkey"
 
+// BeforeKeys is at the end of the name that SetAsideLog gives to a log.
+const BeforeKeys = ".before-keys"
+
 // SetAsideLog has an instance write a new log file at its next start. The old one stays beside it, for root alone.
 func SetAsideLog(port ib.GUID) shellcmd.Command {
-	return shellcmd.Script("set-aside-log", setAsideScript, logPath(port)).AsRoot().Changes()
+	return shellcmd.Script("set-aside-log", setAsideScript, LogPath(port), BeforeKeys).AsRoot().Changes()
 }
 
-const setAsideScript = `# $1 path of the log
+const setAsideScript = `# $1 path of the log, $2 what its new name ends with
 [ -e "$1" ] || exit 0
-chmod 0600 "$1" && mv -f -- "$1" "$1.before-keys"
+chmod 0600 "$1" && mv -f -- "$1" "$1$2"
 `
