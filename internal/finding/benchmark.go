@@ -9,7 +9,7 @@ var (
 		WayOut: "Use the test \"iperf3\", or measure between other hosts. For the latency of TCP, half of small.rtt_avg_us " +
 			"of infiniband_connectivity is near to what qperf prints."}
 	BenchmarkMissed = &Rule{Code: "BM004", Severity: Refuse, Title: "Refusing a benchmark result that misses its limit",
-		Meaning: "The link works, but is slower than the configuration asks for. The result is stored " +
-			"only with on_miss = \"warn\". Else the next apply measures again.",
+		Meaning: "The link works, but is slower than the configuration asks for. " +
+			"With on_miss = \"warn\" this is a warning.",
 		WayOut: "Look at the likely causes. If these cards cannot do better, change the limit or write on_miss = \"warn\"."}
 )

@@ -157,7 +157,8 @@ func (f Finding) Detail() string {
 		if len(lines) == 0 {
 			lines = []string{f.Consent}
 		}
-		b.WriteString("\n\n    " + strings.ReplaceAll(AllowLines(lines...), "\n", "\n    "))
+		b.WriteString("\n\n    " + strings.ReplaceAll(AllowLines(lines...), "\n", "\n    ") +
+			"\n\nIf the resource is in a module, pass this through an input variable of the module.")
 	}
 	// An engine breaks no line that begins with a blank.
 	b.WriteString("\n\n Finding: " + f.Rule.Code + ", " + f.Rule.Address())

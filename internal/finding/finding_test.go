@@ -24,6 +24,8 @@ func TestTogetherAllowed_one_argument_for_all(t *testing.T) {
       management_path = ["enp1s0"]
     }
 
+If the resource is in a module, pass this through an input variable of the module.
+
  Finding: `
 	for i, f := range TogetherAllowed([]Finding{psid, older, given, again, refused}) {
 		if asks := i < 2 || i == 3; strings.Contains(f.Detail(), block) != asks || strings.Contains(f.Detail(), "allow = ") != asks {

@@ -1,8 +1,14 @@
 package provider
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
 func TestAddressProblem(t *testing.T) {
@@ -20,6 +26,24 @@ func TestAddressProblem(t *testing.T) {
 	} {
 		if got := addressProblem(address); got != want && (want == "" || !strings.Contains(got, want)) {
 			t.Errorf("%q: %q, expected %q", address, got, want)
+		}
+	}
+}
+
+// A key that no node has would name nothing.
+func TestNamesValidator(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ key, says string }{
+		{"0x0002c902004a1b00", ""},
+		{"0x0", "No node has this GUID"},
+		{"0xffffffffffffffff", "No node has this GUID"},
+		{"leaf", "The key is no GUID"},
+	} {
+		var resp validator.MapResponse
+		namesValidator{}.ValidateMap(t.Context(), validator.MapRequest{Path: path.Root("node_name_map"),
+			ConfigValue: types.MapValueMust(types.StringType, map[string]attr.Value{c.key: types.StringValue("a")})}, &resp)
+		if text := fmt.Sprint(resp.Diagnostics); resp.Diagnostics.HasError() != (c.says != "") || !strings.Contains(text, c.says) {
+			t.Errorf("%s: %s", c.key, text)
 		}
 	}
 }

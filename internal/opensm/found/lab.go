@@ -15,8 +15,9 @@ import (
 
 // Lab are the ports of all managed hosts.
 type Lab struct {
-	Ports map[string]MemberPort // by GUID as the partition file writes it
-	Known map[ib.GUID]string    // with a word on each
+	Ports  map[string]MemberPort // by GUID as the partition file writes it
+	Known  map[ib.GUID]string    // with a word on each
+	Unseen string                // "hosts a, b" of the configuration that did not answer, with ports that are not among these
 	// Ours are those with a subnet manager that Terraform manages, or is going to.
 	Ours map[ib.GUID]bool
 	// OurLIDs are their LIDs. Ports of two fabrics may have the same.

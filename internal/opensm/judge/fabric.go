@@ -47,6 +47,10 @@ func CheckFabric(d opensm.Request, v found.View, lab found.Lab) []finding.Findin
 			f.Evidence += " The partitions in force are those of the other one. Those of this resource wait until this one " +
 				"rules."
 		}
+		if lab.Known[m.GUID] == "" && lab.Unseen != "" {
+			f.Summary = "Another subnet manager competes with this one"
+			f.Evidence += " Not seen now: " + lab.Unseen + ". If it runs there, Terraform may manage it."
+		}
 		f.Summary += fmt.Sprintf(" (%s, priority %d)", m.GUID, m.Priority)
 		all = append(all, f)
 	}

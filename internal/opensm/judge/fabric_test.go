@@ -27,6 +27,12 @@ func TestCheckFabric(t *testing.T) {
 	if want := "The subnet manager on port 0x0000000000000003 (pve2 port 1, LID 4) has priority 9 and is standby; this one has 5: the other one rules."; all[1].Evidence != want {
 		t.Errorf("got %s\nwant %s", all[1].Evidence, want)
 	}
+	// A host that did not answer may have it, and Terraform may manage it.
+	all = CheckFabric(d, view, found.Lab{Known: map[ib.GUID]string{2: "pve1 port 1", 3: "pve2 port 1"}, Unseen: "host pve9"})
+	if len(all) != 3 || !strings.HasPrefix(all[0].Summary, "Another subnet manager competes") ||
+		!strings.Contains(all[0].Evidence, "Not seen now: host pve9") || strings.Contains(all[1].Evidence, "pve9") {
+		t.Errorf("a host that was not seen: %+v", all)
+	}
 	all = CheckFabric(d, found.View{Ruled: fact.Known(false), Listed: fact.Known(true), Duplicate: fact.Known([]ib.GUID{3})},
 		found.Lab{})
 	if len(all) != 1 || all[0].Rule != finding.FabricGUIDTwice || !all[0].Severity.Blocks() {

@@ -7,6 +7,7 @@ package opensm
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -148,13 +149,19 @@ func (o object) Import(ctx context.Context, id string, diags *diag.Diagnostics) 
 func (o object) lab(ctx context.Context) found.Lab {
 	machines, names := o.Machines(ctx)
 	anyName := func(host string, is func(name string) bool) bool { return slices.ContainsFunc(names[host], is) }
-	return found.LabOf(machines, func(host string, pci ib.PCIAddress) bool {
+	lab := found.LabOf(machines, func(host string, pci ib.PCIAddress) bool {
 		return anyName(host, func(name string) bool {
 			return o.Planned.Card(attribute.CardRef{Host: name, PCI: pci}).GUIDs != nil
 		})
 	}, func(host string, port ib.GUID) bool {
 		return anyName(host, func(name string) bool { return o.Planned.SM(attribute.PortRef{Host: name, GUID: port}) })
 	}, func(host string, port ib.GUID) string { return o.Fabrics.Of(attribute.PortRef{Host: host, GUID: port}) })
+	seen := slices.Concat(slices.Collect(maps.Values(names))...)
+	unseen := slices.DeleteFunc(o.HostNames(), func(host string) bool { return slices.Contains(seen, host) })
+	if len(unseen) > 0 {
+		lab.Unseen = session.NameList("host", unseen)
+	}
+	return lab
 }
 
 // describeStaying says what others of its host need of what the subnet manager with an id leaves. A host

@@ -306,7 +306,7 @@ func (d *Data) Compare(ctx context.Context, ref attribute.CardRef, who, now ib.I
 		}
 		diags.AddWarning("Card "+ref.String()+" is not in its slot",
 			fmt.Sprintf("It may have moved to %s, which did not answer. Until that is known, the state keeps what was "+
-				"recorded.\n\nRecorded: %s", nameList("host", silent), who.Record()))
+				"recorded.\n\nRecorded: %s", NameList("host", silent), who.Record()))
 		return Strange
 	}
 	for _, f := range safety.Identity(placeOf(ref),

@@ -56,7 +56,7 @@ func (d *Data) warnMissing(diags *diag.Diagnostics, missing map[string]error) {
 	if told {
 		return
 	}
-	diags.AddWarning("GUIDs of "+nameList("host", names)+" are not compared",
+	diags.AddWarning("GUIDs of "+NameList("host", names)+" are not compared",
 		"A host that does not answer may have a card with the same GUID or MAC, and two cards with one GUID make a "+
 			"fabric unusable. Start the host and plan again before you write GUIDs, or compare them by hand.\n\n"+
 			diagnostic.Reason(missing[names[0]]))
@@ -71,7 +71,7 @@ func warnUnread(diags *diag.Diagnostics, card attribute.CardRef, unread []clash.
 			reasons = append(reasons, c.ID()+": "+c.Unread)
 		}
 	}
-	diags.AddWarning(fmt.Sprintf("Card %s: GUIDs of %s are not compared", card, nameList("card", names)),
+	diags.AddWarning(fmt.Sprintf("Card %s: GUIDs of %s are not compared", card, NameList("card", names)),
 		"A card whose flash could not be read may have the same GUID or MAC there, and two cards with one GUID make a "+
 			"fabric unusable. Its driver shows no GUIDs of Ethernet ports, and the old ones until a restart. Fix what is "+
 			"named below and plan again before you write GUIDs, or compare them by hand.\n\n"+strings.Join(reasons, "\n"))
@@ -122,7 +122,8 @@ func (d *Data) identify(ctx context.Context) (missing map[string]error) {
 // namesListed is how many hosts or cards a list names before it only counts.
 const namesListed = 5
 
-func nameList(kind string, names []string) string {
+// NameList is a kind of thing with names: "hosts a, b", or of many "hosts a, b, c, d, e and 7 more".
+func NameList(kind string, names []string) string {
 	switch n := len(names); {
 	case n == 1:
 		return kind + " " + names[0]
@@ -249,7 +250,7 @@ func (d *Data) MarkStop(ctx context.Context, c cards.Card, started string, faile
 			return job.Unmark(ctx, h, over)
 		})
 		if len(without) > 0 {
-			diags.AddWarning("Card "+c.ID()+": the mark of its failed burn is still on "+nameList("host", without),
+			diags.AddWarning("Card "+c.ID()+": the mark of its failed burn is still on "+NameList("host", without),
 				"Burns of other cards are refused because of it (HO051). Remove the files of this card in "+
 					inventory.StopDir+" there.")
 		}
@@ -263,7 +264,7 @@ func (d *Data) MarkStop(ctx context.Context, c cards.Card, started string, faile
 			return job.Mark(ctx, h, stop)
 		})
 		if len(without) > 0 {
-			diags.AddWarning("Card "+c.ID()+": its failure could not be marked on "+nameList("host", without),
+			diags.AddWarning("Card "+c.ID()+": its failure could not be marked on "+NameList("host", without),
 				"Another apply that burns cards at the same time may not be stopped by this failure. Stop it by hand.")
 		}
 	}
