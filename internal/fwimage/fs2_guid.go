@@ -43,7 +43,7 @@ func identityOf(g ib.GUIDSet) Identity {
 	id := IdentityNone
 	for _, v := range []ib.GUID{g.Node, g.Port1, g.Port2, g.SystemImage} {
 		switch {
-		case v.IsZero() || v.IsUnset():
+		case v.IsNone():
 		case v>>8 == 0x0002c9000100d0:
 			id = IdentityPlaceholder
 		default:

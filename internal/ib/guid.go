@@ -103,6 +103,9 @@ func (g GUID) IsZero() bool { return g == 0 }
 // Ethernet-only firmware, which has no GUIDs.
 func (g GUID) IsUnset() bool { return g == unsetGUID }
 
+// IsNone reports whether g names nothing: no bit is set, or all are.
+func (g GUID) IsNone() bool { return g.IsZero() || g.IsUnset() }
+
 // OUI gives the vendor part, the upper 24 bits, as 6 digits.
 func (g GUID) OUI() string { return fmt.Sprintf("%06x", uint64(g)>>40) }
 

@@ -25,7 +25,7 @@ func (s *Snapshot) Card(pci ib.PCIAddress) (*Card, bool) {
 
 // CardByPortGUID finds the card and the port that carry a GUID now.
 func (s *Snapshot) CardByPortGUID(guid ib.GUID) (*Card, *Port, bool) {
-	if guid.IsZero() || guid.IsUnset() {
+	if guid.IsNone() {
 		return nil, nil, false
 	}
 	for i := range s.Cards {

@@ -38,7 +38,7 @@ type SleepingPort struct {
 
 // FindSleepingPort finds a port by the GUID in flash.
 func FindSleepingPort(s *inventory.Snapshot, guid ib.GUID) (SleepingPort, bool) {
-	if guid.IsZero() || guid.IsUnset() {
+	if guid.IsNone() {
 		return SleepingPort{}, false
 	}
 	for i := range s.Cards {

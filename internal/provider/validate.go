@@ -83,7 +83,7 @@ func (fabricsValidator) ValidateMap(ctx context.Context, req validator.MapReques
 			switch {
 			case member.IsUnknown():
 				continue
-			case err == nil && !guid.IsZero() && !guid.IsUnset():
+			case err == nil && !guid.IsNone():
 				name = guid.String()
 			case !known && !hosts.IsUnknown():
 				resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(fabric), "Invalid member of fabric "+quote(fabric),
@@ -114,7 +114,7 @@ func (namesValidator) ValidateMap(_ context.Context, req validator.MapRequest, r
 		switch {
 		case err != nil:
 			problem = "The key is no GUID: " + err.Error() + "."
-		case guid.IsZero() || guid.IsUnset():
+		case guid.IsNone():
 			problem = "No node has this GUID. Write the node GUID, as ibnetdiscover or infiniband_fabric shows it."
 		case twice:
 			problem = "The GUID is there twice, also as " + quote(spelled) + ". Write it once."

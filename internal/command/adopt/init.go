@@ -171,7 +171,7 @@ func cardOf(host string, s *inventory.Snapshot, c *inventory.Card, number int) c
 		says = append(says, "PSID "+psid, "firmware "+fw)
 	}
 	if f := c.Flash; f != nil {
-		if mac := f.GUIDs.MAC1.String(); f.GUIDs.Node.IsUnset() || f.GUIDs.Node.IsZero() {
+		if mac := f.GUIDs.MAC1.String(); f.GUIDs.Node.IsNone() {
 			out.MAC = mac
 		} else {
 			says = append(says, "MAC of port 1 "+mac)

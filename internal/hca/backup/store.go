@@ -68,7 +68,7 @@ const (
 // cardDir names the card by host, slot and what stays with the card.
 func (r Record) cardDir() string {
 	id := r.GUIDs.Node.Hex()
-	if r.GUIDs.Node.IsZero() || r.GUIDs.Node.IsUnset() {
+	if r.GUIDs.Node.IsNone() {
 		id = r.GUIDs.MAC1.Hex()
 	}
 	return safeName(r.PCI.String()) + "-" + id

@@ -17,7 +17,7 @@ import (
 type Lab struct {
 	Ports  map[string]MemberPort // by GUID as the partition file writes it
 	Known  map[ib.GUID]string    // with a word on each
-	Unseen string                // "hosts a, b" of the configuration that did not answer, with ports that are not among these
+	Unseen string                // "hosts a, b" of the configuration that did not answer: their ports are not here
 	// Ours are those with a subnet manager that Terraform manages, or is going to.
 	Ours map[ib.GUID]bool
 	// OurLIDs are their LIDs. Ports of two fabrics may have the same.
@@ -83,7 +83,7 @@ func (lab *Lab) card(host string, c *inventory.Card, owners map[ib.GUID][]string
 		}
 		infiniband = true
 		where := fmt.Sprintf("%s %s port %d", host, c.PCI, p.Number)
-		if p.PortGUID.IsZero() || p.PortGUID.IsUnset() {
+		if p.PortGUID.IsNone() {
 			continue
 		}
 		lab.Known[p.PortGUID] = where

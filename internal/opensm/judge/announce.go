@@ -42,21 +42,28 @@ func Announce(b Before, d opensm.Request) string {
 	if b.Was.Keys.Version != d.Keys.Version && (b.Managed || b.Runs) {
 		parts = append(parts, "keeps "+tool.LogPath(d.PortGUID)+" with "+tool.BeforeKeys+" at its end")
 	}
-	rereads := b.Sound && b.Enabled && !tool.NeedsRestart(b.Was.Conf(), d.Conf()) &&
-		tool.SameGroups(b.Was.Partitions, d.Partitions)
-	switch {
-	case !b.Runs:
-		parts = append(parts, "starts "+unit)
-	case b.Sound && len(own) == 0:
-	case rereads:
-		parts = append(parts, "has "+unit+" read its files again")
-	default:
-		parts = append(parts, "restarts "+unit)
+	if does := b.serviceChange(d, len(own) > 0); does != "" {
+		parts = append(parts, does)
 	}
 	if !b.Enabled {
 		parts = append(parts, "enables "+unit+" at boot")
 	}
 	return strings.Join(parts, "; ")
+}
+
+// serviceChange is what happens to the running service; empty if nothing.
+func (b Before) serviceChange(d opensm.Request, writes bool) string {
+	unit := opensm.UnitName(d.PortGUID)
+	switch {
+	case !b.Runs:
+		return "starts " + unit
+	case b.Sound && !writes:
+		return ""
+	case b.Sound && b.Enabled && !tool.NeedsRestart(b.Was.Conf(), d.Conf()) &&
+		tool.SameGroups(b.Was.Partitions, d.Partitions):
+		return "has " + unit + " read its files again"
+	}
+	return "restarts " + unit
 }
 
 // ownFiles are those of the instance that the apply writes.

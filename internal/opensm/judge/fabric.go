@@ -36,25 +36,30 @@ func CheckFabric(d opensm.Request, v found.View, lab found.Lab) []finding.Findin
 		if m.GUID == d.PortGUID || lab.Ours[m.GUID] {
 			continue
 		}
-		where := fmt.Sprintf("LID %d", m.LID)
-		if port, ok := lab.Known[m.GUID]; ok {
-			where = port + ", " + where
-		}
-		f := finding.SubnetManagerCompetes.Find("The subnet manager on port %s (%s) has priority %d and is %s; this one has "+
-			"%d: %s", m.GUID, where, m.Priority, role(m.State),
-			d.Priority, outcome(d, m))
-		if m.State == int(sminfo.Master) && len(d.Partitions) > 0 {
-			f.Evidence += " The partitions in force are those of the other one. Those of this resource wait until this one " +
-				"rules."
-		}
-		if lab.Known[m.GUID] == "" && lab.Unseen != "" {
-			f.Summary = "Another subnet manager competes with this one"
-			f.Evidence += " Not seen now: " + lab.Unseen + ". If it runs there, Terraform may manage it."
-		}
-		f.Summary += fmt.Sprintf(" (%s, priority %d)", m.GUID, m.Priority)
-		all = append(all, f)
+		all = append(all, competitor(d, m, lab))
 	}
 	return all
+}
+
+// competitor is the finding on a manager that no resource of this configuration has.
+func competitor(d opensm.Request, m saquery.Manager, lab found.Lab) finding.Finding {
+	where := fmt.Sprintf("LID %d", m.LID)
+	if port, ok := lab.Known[m.GUID]; ok {
+		where = port + ", " + where
+	}
+	f := finding.SubnetManagerCompetes.Find("The subnet manager on port %s (%s) has priority %d and is %s; this one has "+
+		"%d: %s", m.GUID, where, m.Priority, role(m.State),
+		d.Priority, outcome(d, m))
+	if m.State == int(sminfo.Master) && len(d.Partitions) > 0 {
+		f.Evidence += " The partitions in force are those of the other one. Those of this resource wait until this one " +
+			"rules."
+	}
+	if lab.Known[m.GUID] == "" && lab.Unseen != "" {
+		f.Summary = "Another subnet manager competes with this one"
+		f.Evidence += " Not seen now: " + lab.Unseen + ". If it runs there, Terraform may manage it."
+	}
+	f.Summary += fmt.Sprintf(" (%s, priority %d)", m.GUID, m.Priority)
+	return f
 }
 
 // checkTwice is about GUIDs that two nodes of the fabric have. If a master answers, the

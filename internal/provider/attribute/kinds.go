@@ -209,7 +209,7 @@ func canonical[T fmt.Stringer](v T, err error) (string, error) {
 
 // GUIDText returns g in canonical form; a GUID that was never set becomes null.
 func GUIDText(g ib.GUID) GUID {
-	if g.IsZero() || g.IsUnset() {
+	if g.IsNone() {
 		return NullText[GUIDKind]()
 	}
 	return NewText[GUIDKind](g.String())
