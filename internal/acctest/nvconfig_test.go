@@ -92,9 +92,17 @@ func TestNVConfig_life(t *testing.T) {
 	w.Run(labs.Intel9, "rm "+inventory.OwedNote)
 	w.Run(labs.Intel9, "mstconfig -y -d 0000:01:00.0 set NUM_OF_VFS=4")
 	plan = mustPlan(t, w.ws, Config{})
-	if len(plan.Diags.Warnings().Find("The destroy stores earlier settings")) != 1 {
+	const back = "EXP_ROM_UEFI_x86_ENABLE: True(1) -> 0; LEGACY_BOOT_PROTOCOL: NONE(0) -> 1; SRIOV_EN: True(1) -> 0."
+	if len(plan.Diags.Warnings().Find("The destroy stores earlier settings", back, "NUM_OF_VFS stays 4: it was set to 0x10 here")) != 1 {
 		t.Errorf("the plan of a destroy: %s", plan.Diags)
 	}
+	// What somebody sets after that plan is not replaced by what it has not named.
+	w.Run(labs.Intel9, "mstconfig -y -d 0000:01:00.0 set NUM_OF_VFS=16")
+	if said := applyStep(t, w.ws, plan, "HO019"); !strings.Contains(said, "NUM_OF_VFS was 4 and is 16") || w.stored("SRIOV_EN") != "True(1)" {
+		t.Errorf("the destroy says: %s", said)
+	}
+	w.Run(labs.Intel9, "mstconfig -y -d 0000:01:00.0 set NUM_OF_VFS=4")
+	plan = mustPlan(t, w.ws, Config{})
 	said, err := w.ws.Apply(t.Context(), plan)
 	if err != nil || said.HasError() || len(said.Find("NUM_OF_VFS stays 4", "next restart of the host")) != 1 {
 		t.Errorf("the destroy: %v, %s", err, said)
@@ -394,6 +402,14 @@ func TestNVConfig_a_replace_gives_nothing_back(t *testing.T) {
 	cfg := w.nv(labs.Intel9, map[string]any{"NUM_OF_VFS": "0x10"}, map[string]any{"activation": "reboot", "on_destroy": "restore"})
 	o := newOperator(t, w.Lab, cfg, buildProvider(t))
 	o.says(0, "apply", "-auto-approve")
+	renamed := slices.Clone(cfg)
+	renamed[0].Name = "other"
+	o.write("main.tf", Required+HCL(w.Provider(), renamed))
+	if said := o.says(1, "plan"); !strings.Contains(said, "BK007") || !strings.Contains(said, "moved block") {
+		t.Errorf("another name says: %s", said)
+	}
+	head := `resource "infiniband_nv_config" "it" {`
+	o.write("main.tf", strings.Replace(Required+HCL(w.Provider(), cfg), head, head+"\nlifecycle { create_before_destroy = true }", 1))
 	sets, boots := w.sets(), w.Boots(labs.Intel9)
 	o.says(2, "plan", "-replace="+nvAddress, "-out=saved", "-detailed-exitcode")
 	if said := o.says(0, "apply", "saved"); !strings.Contains(said, "Not given back: settings of card intel9/0000:01:00.0") {

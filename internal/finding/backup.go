@@ -30,9 +30,8 @@ var (
 		WayOut: "Apply once more, then destroy. To leave the firmware as it is, write on_destroy = \"keep\" and apply first."}
 	RestoreOfManagedCard = &Rule{Code: "BK007", Severity: Refuse,
 		Title: "Another resource of the configuration has the card",
-		Meaning: "The plan destroys an infiniband_firmware with on_destroy = \"restore\", and another infiniband_firmware " +
-			"manages the same card. " +
-			"The restore would undo the firmware of the other resource. A renamed block, or a new key in for_each, looks like " +
+		Meaning: "The plan destroys a resource with on_destroy = \"restore\", and another one of its type manages the same " +
+			"card. The restore would undo what the other resource sets. A renamed block, or a new key in for_each, looks like " +
 			"this. Resources of two provider blocks are not compared with each other.",
 		WayOut: "If the block was renamed or its key changed, write a moved block from the old address to the new one. " +
 			"To give the card to the other resource, write on_destroy = \"keep\" into the old block and apply. Then remove " +

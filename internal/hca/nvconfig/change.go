@@ -204,29 +204,18 @@ func Remove(ctx context.Context, o *cards.Session, c cards.Card, q Request, rest
 }
 
 func giveBack(ctx context.Context, o *cards.Session, c cards.Card, q Request) (r Result, err error) {
-	all, err := readSaved(ctx, c.Host, c.Recorded)
-	if err != nil || len(all) == 0 {
-		return r, err
-	}
 	now, err := Read(ctx, c)
 	if err != nil {
+		return r, err
+	}
+	g, err := FindGiven(ctx, c, now)
+	if err != nil || g.None {
 		return r, err
 	}
 	if !now.Rows.Known() {
 		return r, &safety.RefusedError{What: "give back settings of card " + c.ID(), Findings: check(q, now)}
 	}
-	q.Settings, q.Activation = map[string]string{}, safety.ActivationNone
-	for _, s := range all {
-		switch row, ok := now.row(s.name); {
-		case !ok:
-			r.Warnings = append(r.Warnings, s.name+" is not there any more: it was "+s.before+" before.")
-		case row.Next.Is(s.set):
-			q.Settings[s.name] = s.before
-		case !row.Next.Is(s.before):
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%s stays %s: it was set to %s here, and somebody has changed it since.",
-				s.name, row.Next.Raw, s.set))
-		}
-	}
+	q.Settings, q.Activation, r.Warnings = g.Settings, safety.ActivationNone, g.Left
 	if len(now.open(q)) == 0 {
 		return r, nil
 	}

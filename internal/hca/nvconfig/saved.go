@@ -58,6 +58,47 @@ func readSaved(ctx context.Context, h cards.Host, who ib.Identity) (all []saved,
 	return all, nil
 }
 
+// Given is what a destroy gives back of a card: Settings are the values of before, Left says which settings stay, one
+// sentence each. None is true if this provider has replaced no value.
+type Given struct {
+	Settings map[string]string
+	Left     []string
+	None     bool
+}
+
+// FindGiven compares what this provider has set with what a look at the card has found.
+func FindGiven(ctx context.Context, c cards.Card, now Look) (Given, error) {
+	all, err := readSaved(ctx, c.Host, c.Recorded)
+	g := Given{Settings: map[string]string{}, None: len(all) == 0}
+	if err != nil || !now.Rows.Known() {
+		return g, err
+	}
+	for _, s := range all {
+		switch row, ok := now.row(s.name); {
+		case !ok:
+			g.Left = append(g.Left, s.name+" is not there any more: it was "+s.before+" before.")
+		case row.Next.Is(s.set):
+			g.Settings[s.name] = s.before
+		case !row.Next.Is(s.before):
+			g.Left = append(g.Left, fmt.Sprintf("%s stays %s: it was set to %s here, and somebody has changed it since.",
+				s.name, row.Next.Raw, s.set))
+		}
+	}
+	return g, nil
+}
+
+// Words say of each setting that is given back what it is at the next start and what it becomes, in one line.
+func (g Given) Words(now Look) string {
+	var all []string
+	for _, name := range (Request{Settings: g.Settings}).names() {
+		row, _ := now.row(name)
+		if !row.Next.Is(g.Settings[name]) {
+			all = append(all, name+": "+row.Next.Raw+" -> "+g.Settings[name])
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
 func forget(ctx context.Context, c cards.Card) error {
 	args := []string{inventory.StateDir, folder(c.Recorded)}
 	_, err := c.Host.Run(ctx, shellcmd.Script("forget-settings", forgetScript, args...).AsRoot())

@@ -28,6 +28,7 @@ func (r *Resource[M, Q, L, S]) Update(ctx context.Context, req resource.UpdateRe
 }
 
 func (r *Resource[M, Q, L, S]) apply(ctx context.Context, c session.Change) {
+	r.Restores.BeginApply()
 	var plan, config, state M
 	c.Read(ctx, &plan, &config)
 	s := &Step[M, Q, L]{Plan: &plan, Config: &config, State: &state, Exists: c.Before(ctx, &state), Diags: c.Diags}
@@ -161,8 +162,9 @@ func (r *Resource[M, Q, L, S]) Delete(ctx context.Context, req resource.DeleteRe
 		diagnostic.AddError(diags, r.kind.what(r.kind.Remove, session.IDOf(req.State)), err)
 		return
 	}
+	gives := false
 	if o, ok := r.object.(giver[M]); ok {
-		if !planned.DestroyAnnounced(ctx, req.Private, r.Restores.Walk()) {
+		if gives = o.Gives(&state); !planned.DestroyAnnounced(ctx, req.Private, r.Restores.Walk()) {
 			o.WarnReplaced(&state, diags)
 			return
 		}
@@ -184,6 +186,11 @@ func (r *Resource[M, Q, L, S]) Delete(ctx context.Context, req resource.DeleteRe
 				kept = before
 			}
 			found := r.object.Find(snap, &q)
+			if gives { // what the object itself says decides
+				if found, removeErr = r.lookAt(ctx, h, snap, &q); removeErr != nil {
+					return removeErr
+				}
+			}
 			if diagnostic.AddFindings(ctx, diags, what, r.object.SinceRemoval(q, found, kept)) {
 				return nil
 			}

@@ -157,8 +157,11 @@ type queued[Q, L any] interface {
 }
 
 // giver is an object of which a destroy gives back what was there before. Only a plan that was told of it may announce
-// that: an engine destroys also to replace, and the new object wants what is there.
+// that: an engine destroys also to replace, and the new object wants what is there. A new object that is the same on
+// the host, as after a rename without a moved block, wants it, too.
 type giver[M any] interface {
+	// Gives reports whether a destroy of what the state has gives anything back.
+	Gives(m *M) bool
 	// WarnReplaced says what stays.
 	WarnReplaced(m *M, diags *diag.Diagnostics)
 }

@@ -101,7 +101,29 @@ func (r *Resource[M, Q, L, S]) claim(ctx context.Context, s *Step[M, Q, L], req 
 	if !r.Claim(ctx, "plan "+r.kind.Thing, c, req, s.Diags) {
 		return false
 	}
+	if _, gives := r.object.(giver[M]); gives && !s.Exists && r.Planned.Stays(r.given(s.Ask)) {
+		return !r.refuses(ctx, s, r.refuseGiven(s.Ask))
+	}
 	return !r.refuses(ctx, s, r.CheckName(at.Host))
+}
+
+// given stands for what a destroy gives back of an object. No new object may want it: no plan tells which of the two is
+// first.
+func (r *Resource[M, Q, L, S]) given(q Q) planned.Object {
+	return planned.Object{Kind: r.kind.Name + " given back", Key: r.object.Key(q)}
+}
+
+func (r *Resource[M, Q, L, S]) refuseGiven(q Q) []finding.Finding {
+	return []finding.Finding{finding.RestoreOfManagedCard.Find("Card %s", r.object.Place(q).ID)}
+}
+
+// checkGiven refuses a destroy that would give back what a new object of this plan wants.
+func (r *Resource[M, Q, L, S]) checkGiven(q Q, state *M) []finding.Finding {
+	o, ok := r.object.(giver[M])
+	if !ok || !o.Gives(state) || r.Restores.SetApplying() || !r.Planned.Goes(r.given(q)) {
+		return nil
+	}
+	return r.refuseGiven(q)
 }
 
 // prior is what a plan knows of the identity of the card.
@@ -193,6 +215,7 @@ func (r *Resource[M, Q, L, S]) planRemoval(ctx context.Context, req resource.Mod
 		}
 		return
 	}
+	diagnostic.AddFindings(ctx, diags, what, r.checkGiven(q, &state))
 	if r.Drop(ctx, r.kind.Remove+" "+r.kind.Thing, r.object.Key(q), at.ID, diags) && lookErr == nil {
 		diagnostic.AddFindings(ctx, diags, what, r.object.CheckRemoval(q, found))
 	}
