@@ -6,12 +6,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/hostcheck"
 )
 
 // slow is the time after which a sudo is taken to wait for a server that does not
@@ -40,6 +42,10 @@ func (r *Report) facts(s *inventory.Snapshot) {
 	if s.MSTFlint.Present {
 		r.ok("tools", "mstflint "+cmp.Or(s.MSTFlint.Version, "of an unknown version"), "")
 	}
+	for _, f := range append(hostcheck.Owed(s), hostcheck.Stopped(s.Stops, nil)...) {
+		f.Severity = finding.Warn // nothing is missing here: another apply has left it
+		r.find("jobs", "", f)
+	}
 	if len(s.Cards) == 0 {
 		r.add(Step{Step: "card", Status: Missing, Text: "no InfiniBand card",
 			Detail: "Check that the card is seated and shown by lspci."})
@@ -52,7 +58,7 @@ func (r *Report) facts(s *inventory.Snapshot) {
 // software says what the kernel lacks, and what an apply would install.
 func (r *Report) software(s *inventory.Snapshot, p platform.Platform) {
 	for _, f := range platform.CheckPort(s, p, ib.GUID(0), "ib_umad", "ib_ipoib") {
-		r.find("kernel", f)
+		r.find("kernel", "", f)
 	}
 	for _, want := range []struct {
 		feature platform.Feature
@@ -82,7 +88,7 @@ func (r *Report) card(s *inventory.Snapshot, c *inventory.Card) {
 	host := safety.HostFacts{Snapshot: *s, Support: platform.SupportOf(s, c.PCI)}
 	if found, err := cards.LookAt(s, c.PCI); err == nil {
 		for _, f := range safety.Ready(found.Facts, host) {
-			r.find("card", f)
+			r.find("card", strings.TrimSpace(c.PCI.String()+" "+c.PartNumber), f)
 		}
 	}
 	if a, known := ib.AdapterByPCI(c.VendorID, c.DeviceID); known && a.Firmware != "" {

@@ -28,6 +28,8 @@ type Step struct {
 	Source  string `json:"source,omitempty"`  // where it comes from
 	Detail  string `json:"detail,omitempty"`  // what it means and what to do
 	Finding string `json:"finding,omitempty"` // its code
+	// Card is the card that it is about: PCI address and board; empty if that is the host, or several cards.
+	Card string `json:"-"`
 }
 
 // Report is what is said of one host.
@@ -50,16 +52,18 @@ func (r *Report) ok(name, text, source string) {
 }
 
 // find notes a finding once, in its own words. Several cards of a host may share one.
-func (r *Report) find(name string, f finding.Finding) {
-	s := Step{Step: name, Status: Missing, Text: f.Summary, Detail: f.Detail(), Finding: f.Rule.Code}
+func (r *Report) find(name, card string, f finding.Finding) {
+	s := Step{Step: name, Card: card, Status: Missing, Text: f.Summary, Detail: f.Detail(),
+		Finding: f.Rule.Code}
 	switch {
 	case f.Severity == finding.Warn:
 		s.Status = Warning
 	case !f.Severity.Blocks():
 		s.Status = Note
 	}
-	for _, had := range r.Steps {
-		if had.Finding == s.Finding && had.Detail == diagnostic.Plain(s.Detail) {
+	for i := range r.Steps {
+		if had := &r.Steps[i]; had.Finding == s.Finding && had.Detail == diagnostic.Plain(s.Detail) {
+			had.Card = ""
 			return
 		}
 	}

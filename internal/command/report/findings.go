@@ -38,7 +38,8 @@ func (l *lab) issues() []*issue {
 		}
 		for _, s := range m.Steps {
 			if s.Status != check.Good {
-				all.add(s.Status, s.Finding, cmp.Or(findingTitle(s), s.Text), m.Name, s.Detail)
+				all.add(s.Status, s.Finding, cmp.Or(findingTitle(s), s.Text),
+					strings.TrimSpace(m.Name+" "+s.Card), s.Detail)
 			}
 		}
 		if m.Unsure != "" {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command/check"
@@ -119,6 +120,16 @@ func (m *machine) cards() []*inventory.Card {
 		}
 	}
 	return all
+}
+
+// named puts its board behind the PCI address of a card; other objects stay as they are.
+func (m *machine) named(object string) string {
+	for _, c := range m.cards() {
+		if c.PCI.String() == object {
+			return strings.TrimSpace(object + " " + c.PartNumber)
+		}
+	}
+	return object
 }
 
 // running is what a card runs; known is false if nobody knows.

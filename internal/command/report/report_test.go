@@ -49,6 +49,8 @@ func troubled(t *testing.T) (w *acctest.Lab, hosts []string) {
 	w.Put("node001", "/etc/opensm/opensm.conf", "m_key "+managementKey+"\n")
 	w.Put("node001", inventory.StateDir+"/changes", "begun\ttime=2026-01-02T03:04:05Z\tid=x\twhat=opensm\tobject=port "+
 		hostileSwitch+"\tby=alice@desk\tfrom=none\tto=priority 14\t.\nended\tid=x\toutcome=verified\t.\n")
+	w.Put("node001", inventory.StopDir+"/20260102T030405Z-1", inventory.Stop{Host: "node002", PCI: "0000:01:00.0",
+		At: "2026-01-02T03:04:05.000Z", Operator: "alice@desk", Root: "a", Why: "the flash does not verify"}.Text())
 	w.Limit(labsim.CardEnd("node002", "0000:01:00.0", 1), labsim.QDR4X)
 	w.Lab.Count(labsim.CardEnd("node002", "0000:01:00.0", 1), "SymbolErrorCounter", 99)
 	w.Machine("node003").Uninstall("/usr/bin/mstflint")
@@ -106,7 +108,7 @@ func TestReport_shows_all_that_was_read(t *testing.T) {
 		{"cards", map[string]string{"Host": "node000", "Board": "MCX314A-BCCT", "Serial": "MT1234X00000", "In flash": "2.42.5000",
 			"Running": "2.42.5000", "Node GUID": "0xe41d2d0300e44ed0", "MAC": "e4:1d:2d:e4:4e:d0", "Backup": today}},
 		{"cards", map[string]string{"Host": "node001", "Serial": hostileSerial, "Backup": "none"}},
-		{"ports", map[string]string{"Host": "node000", "Port": "1", "Link layer": "InfiniBand", "State": "Active",
+		{"ports", map[string]string{"Host": "node000", "Card": "0000:01:00.0 MCX314A-BCCT", "Port": "1", "Link layer": "InfiniBand", "State": "Active",
 			"Width and speed": "4X FDR", "Port GUID": "0xe41d2d0300e44ed1", "Interface": "ibp1s0"}},
 		{"ipoib", map[string]string{"Host": "node000", "Interface": "ibp1s0", "State": "up", "Addresses": "172.16.0.20/24"}},
 		{"opensm", map[string]string{"Host": "node000", "Runs": "yes", "Role": "master"}},
@@ -123,6 +125,7 @@ func TestReport_shows_all_that_was_read(t *testing.T) {
 	for _, want := range []string{"5 hosts", "1 host not seen", "1 fabric ", "1 thing missing",
 		"FW051 mstflint is not installed on the host", "cannot configure it: apt install mstflint.", "A card differs from equal cards",
 		"node002 0000:01:00.0: the firmware in flash is 2.36.5000. 2 of 3 with board MCX314A-BCCT have 2.42.5000.",
+		"HO051 A burn of another card failed", "node001 Card node002/0000:01:00.0 failed at 2026-01-02T03:04:05.000Z",
 		"A link is slower than it could be", "A port counts errors"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in\n%s", want, page)
@@ -130,6 +133,9 @@ func TestReport_shows_all_that_was_read(t *testing.T) {
 	}
 	if !strings.Contains(r.page, `href="https://registry.terraform.io/providers/ibfabric/infiniband/latest/docs/guides/findings#fw051-`) {
 		t.Error("no address of the section of FW051")
+	}
+	if !strings.Contains(r.metrics, `infiniband_findings{host="node001",severity="warning",step="jobs",code="HO051"} 1`) {
+		t.Errorf("the metrics do not count HO051:\n%s", r.metrics)
 	}
 	for _, secret := range []string{managementKey, sudoPassword, "PRIVATE KEY"} {
 		if strings.Contains(r.page+r.metrics+r.errs, secret) {

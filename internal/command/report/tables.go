@@ -195,7 +195,7 @@ func nodeGUID(c *inventory.Card) cell {
 
 func (l *lab) portTable() *table {
 	t := &table{ID: "ports", Title: "Ports",
-		Head: []string{"Host", "PCI", "Port", "Link layer", "State", "Physical", "Width and speed", "Port GUID",
+		Head: []string{"Host", "Card", "Port", "Link layer", "State", "Physical", "Width and speed", "Port GUID",
 			"LID", "SM LID", "Interface"}}
 	for _, m := range l.Hosts {
 		for _, c := range m.cards() {
@@ -208,7 +208,7 @@ func (l *lab) portTable() *table {
 				if p.TypeNow != "" && !strings.EqualFold(p.TypeNow, shortLayer[layer]) {
 					layer = strings.TrimSpace(layer + " (" + p.TypeNow + ")")
 				}
-				t.row(m.Name, c.PCI, p.Number, layer, mark(p.Physical == "LinkUp" && p.State != "Active", "warn", p.State),
+				t.row(m.Name, m.named(c.PCI.String()), p.Number, layer, mark(p.Physical == "LinkUp" && p.State != "Active", "warn", p.State),
 					p.Physical, rate, guid(p.PortGUID), number(int(p.LID)), number(int(p.SMLID)), p.Netdev)
 			}
 		}
@@ -283,7 +283,7 @@ func (l *lab) changeTable() *table {
 		About: fmt.Sprintf("The last %d of each host, newest first. The command history shows all.", most)}
 	for _, m := range l.Hosts {
 		for _, c := range m.Changes[:min(most, len(m.Changes))] {
-			t.row(c.Time, m.Name, c.Object, c.What, c.From, c.To, c.By, mark(c.Result != "verified", "warn", c.End()))
+			t.row(c.Time, m.Name, m.named(c.Object), c.What, c.From, c.To, c.By, mark(c.Result != "verified", "warn", c.End()))
 		}
 	}
 	slices.SortStableFunc(t.Rows, func(a, b []cell) int { return strings.Compare(b[0].Text, a[0].Text) })
