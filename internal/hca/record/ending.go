@@ -90,8 +90,11 @@ func (j *Job) doubt() string {
 
 func (j *Job) failure() string {
 	text := "mstflint ended with status " + j.Exit
+	status, _ := strconv.Atoi(j.Exit) // of text that is no number nothing follows
 	if errs := mstflint.ParseSession(j.LogTail).Errors; len(errs) > 0 {
 		text += ": " + errs[len(errs)-1]
+	} else if f := mstflint.Diagnose(status, "", ""); f.Kind == mstflint.FailureCrashed {
+		text += ": " + string(f.Kind)
 	}
 	if class := j.Class(); class != "" && !j.Settled {
 		text += " (" + string(class) + ")"

@@ -100,6 +100,8 @@ func TestJob_ending(t *testing.T) {
 		"failed": {"", asked + failed + "exit 1\noutput Burning -  34%-E- Burning FS2 image failed: MFE_ERROR\n", Failed,
 			"failed            mstflint ended with status 1: Burning FS2 image failed: MFE_ERROR; the next apply reads what " +
 				"the flash holds"},
+		"the tool crashed": {"", asked + failed + "exit 139\noutput Burning -  34%\n", Failed,
+			"failed            mstflint ended with status 139: the tool crashed (lasting); the next apply reads what the flash holds"},
 		"failed, and read back": {"", asked + failed + "exit 1\n" + closed + "settled the old one\n", Failed,
 			"failed            mstflint ended with status 1; read back: the old one"},
 		"its states are lost": {"", asked + "exit 0\n", Burned, "burned      100%  next: read the card back"},

@@ -109,8 +109,10 @@ const (
 	protected    = "The flash is write-protected, or fails. Look for a jumper on the card; `mstflint hw query` shows the flash."
 	runningFirst = "Burn the version that runs once more, then this one."
 	again        = "Restart the host, which resets the card, and plan again."
-	canceled     = "Somebody has canceled the update, or has reset the card meanwhile. Plan again."
-	deadTool     = "The command interface of the card is taken, as a tool that was killed leaves it. No command frees " +
+	crashed      = "mstflint itself crashed, as releases from 4.30 on are known to do on ConnectX-3. Install another " +
+		"release, for a ConnectX-3 one up to 4.25, and plan again."
+	canceled = "Somebody has canceled the update, or has reset the card meanwhile. Plan again."
+	deadTool = "The command interface of the card is taken, as a tool that was killed leaves it. No command frees " +
 		"it. Make sure that no program uses the card, and restart the host, which resets the card."
 )
 
@@ -122,8 +124,11 @@ func Judge(status int, output string) Advice {
 			return Advice{a.class, a.do}
 		}
 	}
-	if failureStatuses[status] == FailureInterrupted {
+	switch failureStatuses[status] {
+	case FailureInterrupted:
 		return Advice{Class: Passing}
+	case FailureCrashed:
+		return Advice{Lasting, crashed}
 	}
 	return Advice{}
 }

@@ -53,8 +53,9 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s: %q", text, got)
 		}
 	}
-	for status, want := range map[int]Class{1: "", 137: Passing, 143: Passing, 139: ""} {
-		if got := Judge(status, "Burning FS2 FW image without signatures -  12%"); got != (Advice{Class: want}) {
+	for status, want := range map[int]Advice{1: {}, 137: {Class: Passing}, 143: {Class: Passing}, 139: {Lasting, crashed},
+		135: {Lasting, crashed}} {
+		if got := Judge(status, "Burning FS2 FW image without signatures -  12%"); got != want {
 			t.Errorf("status %d: %q", status, got)
 		}
 	}
