@@ -208,8 +208,9 @@ func (l *lab) portTable() *table {
 				if p.TypeNow != "" && !strings.EqualFold(p.TypeNow, shortLayer[layer]) {
 					layer = strings.TrimSpace(layer + " (" + p.TypeNow + ")")
 				}
-				t.row(m.Name, m.named(c.PCI.String()), p.Number, layer, mark(p.Physical == "LinkUp" && p.State != "Active", "warn", p.State),
-					p.Physical, rate, guid(p.PortGUID), number(int(p.LID)), number(int(p.SMLID)), p.Netdev)
+				t.row(m.Name, m.named(c.PCI.String()), p.Number, layer,
+					mark(p.Physical == "LinkUp" && p.State != "Active", "warn", p.State), p.Physical, rate,
+					guid(p.PortGUID), number(int(p.LID)), number(int(p.SMLID)), p.Netdev)
 			}
 		}
 	}

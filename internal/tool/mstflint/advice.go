@@ -124,10 +124,11 @@ func Judge(status int, output string) Advice {
 			return Advice{a.class, a.do}
 		}
 	}
-	switch failureStatuses[status] {
-	case FailureInterrupted:
+	kind := failureStatuses[status]
+	if kind == FailureInterrupted {
 		return Advice{Class: Passing}
-	case FailureCrashed:
+	}
+	if kind == FailureCrashed {
 		return Advice{Lasting, crashed}
 	}
 	return Advice{}
