@@ -3,10 +3,13 @@ package acctest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -39,6 +42,11 @@ func sriovFindings() []findingCase {
 			w.Run(labs.Intel9, "echo 1 >/sys/bus/pci/devices/0000:01:00.0/sriov_numvfs")
 			w.guest("0000:01:00.2")
 		}, config: wants},
+		{code: "VF004", at: "link_state", says: []string{"has no interface of ib_ipoib", "modprobe ib_ipoib"}, hosts: laterHost,
+			prepare: func(w *Lab) {
+				drivers5(w)
+				w.OfferVirtualFunctions(labs.Intel9, 8)
+			}, config: func(w *Lab) Config { return w.vfs(2, map[string]any{"link_state": "auto"}) }},
 	}
 }
 
@@ -209,4 +217,135 @@ func TestAdopt_virtual_functions(t *testing.T) {
 		strings.Contains(text, "01:00.2") {
 		t.Errorf("adopt writes\n%s", text)
 	}
+}
+
+// portOf is what a state has of the port of one function.
+func portOf(number, node, port, state string) map[string]any {
+	return map[string]any{number: map[string]any{"node_guid": node, "port_guid": port, "link_state": state}}
+}
+
+// On InfiniBand functions get GUIDs and a link state, now and at each boot. What somebody changes, the plan shows.
+func TestVirtualFunctions_infiniband(t *testing.T) {
+	t.Parallel()
+	w := startLaterCard(t)
+	w.OfferVirtualFunctions(labs.Intel9, 8)
+	w.Run(labs.Intel9, "modprobe ib_ipoib")
+	const first, second, own = "0xee0d9a030176eae0", "0xee0d9a030276eae0", "0x0202c9fffe000001"
+	cfg := w.vfs(2, map[string]any{"link_state": "auto", "port_guids": map[string]any{"1": own},
+		"node_guids": map[string]any{"1": second}})
+	want := portOf("0", first, first, "auto")
+	maps.Copy(want, portOf("1", second, own, "auto"))
+	check := func(when string) {
+		t.Helper()
+		emptyPlan(t, w.ws, cfg)
+		if diff := cmp.Diff(want, w.ws.Get(vfAddress, "ports")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+		if got := w.Run(labs.Intel9, "cat /sys/class/infiniband/*v?/node_guid"); got !=
+			"ee0d:9a03:0176:eae0\nee0d:9a03:0276:eae0\n" {
+			t.Errorf("%s the functions use %s", when, got)
+		}
+	}
+	plan := cleanPlan(t, w.ws, cfg)
+	if diff := cmp.Diff(want, plan.Get(vfAddress, "ports")); diff != "" {
+		t.Errorf("the plan (-want +got):\n%s", diff)
+	}
+	applyStep(t, w.ws, plan, "")
+	check("after the apply")
+	w.Restart(labs.Intel9)
+	check("after a restart")
+	w.Run(labs.Intel9, "ip link set ibp1s0 vf 0 node_guid 02:02:c9:ff:fe:00:00:09 state disable")
+	plan = cleanPlan(t, w.ws, cfg)
+	if plan.Actions()[vfAddress] != Update || w.ws.Get(vfAddress, "ports", "0", "link_state") != "disable" ||
+		w.ws.Get(vfAddress, "ports", "0", "node_guid") != "0x0202c9fffe000009" {
+		t.Errorf("the drift is not planned: %v, %v", plan.Actions(), w.ws.Get(vfAddress, "ports"))
+	}
+	applyStep(t, w.ws, plan, "")
+	check("after the drift")
+	lost := w.Workspace()
+	said, err := lost.Import(context.Background(), cfg[0], labs.Intel9+"/0000:01:00.0")
+	if err != nil || said.HasError() {
+		t.Fatalf("import: %v, %s", err, said)
+	}
+	emptyPlan(t, lost, cfg)
+	o := newFolder(t, buildProvider(t))
+	o.adopts(w.Lab)
+	if text := o.text("cards.tf"); !strings.Contains(text, "link_state") || !strings.Contains(text, own) ||
+		strings.Contains(text, first) {
+		t.Errorf("adopt writes\n%s", text)
+	}
+	cfg = w.vfs(2, map[string]any{"link_state": "enable"})
+	want = portOf("0", first, first, "enable")
+	maps.Copy(want, portOf("1", second, second, "enable"))
+	mustApply(t, w.ws, cfg)
+	check("after other arguments")
+	// Without a link state the functions keep what they have, and no boot gives it to them.
+	mustApply(t, w.ws, w.vfs(2, nil))
+	emptyPlan(t, w.ws, w.vfs(2, nil))
+	w.Restart(labs.Intel9)
+	if got := w.Run(labs.Intel9, "cat /sys/class/infiniband/*v0/node_guid"); got != "0000:0000:0000:0000\n" {
+		t.Errorf("the function has %s", got)
+	}
+	w.Run(labs.Intel9, "modprobe ib_ipoib")
+	mustApply(t, w.ws, cfg)
+	mustApply(t, w.ws, Config{})
+	if units := w.Run(labs.Intel9, "ls /etc/systemd/system"); strings.Contains(units, "infiniband-vfs") {
+		t.Errorf("after the destroy there is a unit: %s", units)
+	}
+}
+
+// A function that a guest has gets another GUID only with a consent, and is not taken from it.
+func TestVirtualFunctions_guest_keeps_its_function(t *testing.T) {
+	t.Parallel()
+	w := startLaterCard(t)
+	w.OfferVirtualFunctions(labs.Intel9, 8)
+	w.Run(labs.Intel9, "modprobe ib_ipoib")
+	mustApply(t, w.ws, w.vfs(2, map[string]any{"link_state": "auto"}))
+	w.guest("0000:01:00.2")
+	other := map[string]any{"link_state": "auto", "port_guids": map[string]any{"0": "0x0202c9fffe000001"}}
+	refused := mustPlan(t, w.ws, w.vfs(2, other)).Diags.Errors()
+	if len(refused.Find("VF003", "0000:01:00.2 is bound to vfio-pci", `["0000:01:00.2"]`)) != 1 {
+		t.Errorf("another GUID: %s", refused)
+	}
+	other["allow"] = map[string]any{"removed_functions": []any{"0000:01:00.2"}}
+	mustApply(t, w.ws, w.vfs(2, other))
+	emptyPlan(t, w.ws, w.vfs(2, other))
+	if got := w.Run(labs.Intel9, "readlink /sys/bus/pci/devices/0000:01:00.2/driver"); !strings.Contains(got, "vfio-pci") {
+		t.Errorf("the guest's function is bound to %s", got)
+	}
+}
+
+// GUIDs of functions are compared with all cards and functions of the configuration, also those of the same plan.
+func TestVirtualFunctions_duplicate_GUIDs(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: []labs.Host{labs.ConnectX4("a", "192.0.2.20", 0), labs.ConnectX4("b", "192.0.2.21", 1)}})
+	vfs := func(host, guid string) Resource {
+		attrs := map[string]any{"card_id": host + "/0000:01:00.0", "number": 2, "link_state": "auto"}
+		if guid != "" {
+			attrs["port_guids"] = map[string]any{"0": guid}
+		}
+		return Resource{Type: "infiniband_virtual_functions", Name: host, Attrs: attrs}
+	}
+	for _, host := range []string{"a", "b"} {
+		w.Run(host, "modprobe mlx5_core; modprobe mlx5_ib; modprobe ib_ipoib")
+		w.OfferVirtualFunctions(host, 8)
+		w.Run(host, "modprobe mlx5_core; modprobe mlx5_ib; modprobe ib_ipoib")
+	}
+	const guid = "0x0202c9fffe000001"
+	ws := w.Workspace()
+	refused := mustPlan(t, ws, Config{vfs("a", guid), vfs("b", guid)}).Diags.Errors()
+	if len(refused.Find("GU006", "virtual function 0 of", "(planned)")) == 0 {
+		t.Errorf("one plan: %s", refused)
+	}
+	mustApply(t, ws, Config{vfs("a", guid)})
+	refused = mustPlan(t, ws, Config{vfs("a", guid), vfs("b", guid)}).Diags.Errors()
+	if len(refused.Find("GU006", "virtual function 0 of b/0000:01:00.0: port 1 GUID "+guid,
+		"is the node GUID of virtual function 0 of a/0000:01:00.0")) != 1 {
+		t.Errorf("a function of another host: %s", refused)
+	}
+	refused = mustPlan(t, ws, Config{vfs("a", guid), vfs("b", "0xec0d9a030076eae0")}).Diags.Errors()
+	if len(refused.Find("GU006", "is the port 1 GUID of a/0000:01:00.0")) != 1 {
+		t.Errorf("a card of another host: %s", refused)
+	}
+	mustApply(t, ws, Config{vfs("a", guid), vfs("b", "")})
 }

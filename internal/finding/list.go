@@ -74,7 +74,7 @@ var Families = []Family{
 		PortLinkUnread, PortEnabledUnread,
 	}},
 	{"VF", "Virtual functions", "For `infiniband_virtual_functions`.", []*Rule{
-		VirtualFunctionsUnsupported, VirtualFunctionsTooMany, VirtualFunctionsInUse,
+		VirtualFunctionsUnsupported, VirtualFunctionsTooMany, VirtualFunctionsInUse, VirtualPortsUnsupported,
 	}},
 	{"BM", "Benchmarks", "For `infiniband_benchmark`.", []*Rule{
 		BenchmarkUnavailable, BenchmarkMissed,

@@ -15,9 +15,16 @@ var (
 		WayOut: "Set SRIOV_EN = true and NUM_OF_VFS with infiniband_nv_config, and restart the host with it. Then plan " +
 			"this resource. Or ask for fewer."}
 	VirtualFunctionsInUse = &Rule{Code: "VF003", Severity: NeedsConsent,
-		Title:     "Virtual functions in use would be removed",
+		Title:     "Virtual functions in use would be removed or changed",
 		Attribute: Allow, Consent: "removed_functions",
-		Meaning: "The kernel changes their number only by removing all and making new ones. A guest loses its device, an " +
+		Meaning: "The kernel changes their number only by removing all and making new ones, and a function takes another " +
+			"GUID only when it is bound anew. A guest loses its device, an " +
 			"interface its addresses and storage its path, until they are set up again.",
 		WayOut: "Shut the guests down, or take the interfaces down. If losing them is acceptable, write into the resource:"}
+	VirtualPortsUnsupported = &Rule{Code: "VF004", Severity: Refuse, Title: "GUIDs of virtual functions cannot be set",
+		Attribute: "link_state",
+		Meaning: "The GUIDs and link states of functions on InfiniBand are set and read through the interface that " +
+			"ib_ipoib makes for the port of the card.",
+		WayOut: "On InfiniBand run `modprobe ib_ipoib` on the host, and see that each boot loads it, as rdma-core does. On " +
+			"Ethernet take link_state out."}
 )

@@ -110,7 +110,7 @@ func netdev(l iproute.Link, a *collect.Answer) (inventory.Netdev, error) {
 	if err != nil {
 		return n, err
 	}
-	n.Connected, n.PortGUID, n.Parent = hw.Connected, hw.PortGUID, l.Parent
+	n.Connected, n.PortGUID, n.Parent, n.Virtual = hw.Connected, hw.PortGUID, l.Parent, virtualPorts(l.VFs)
 	dir := "/sys/class/net/" + l.Name + "/"
 	// Children made over netlink have neither file; ip tells of them.
 	n.Mode = cmp.Or(a.Values[dir+"mode"].Text, n.Mode)
@@ -123,6 +123,22 @@ func netdev(l iproute.Link, a *collect.Answer) (inventory.Netdev, error) {
 		n.DevPort, err = number(a, dir+"dev_port", -1)
 	}
 	return n, err
+}
+
+// virtualPorts are those of which ip shows both GUIDs.
+func virtualPorts(vfs []iproute.VF) map[int]inventory.VirtualPort {
+	if len(vfs) == 0 {
+		return nil
+	}
+	all := map[int]inventory.VirtualPort{}
+	for _, vf := range vfs {
+		node, err1 := ib.ParseGUID(vf.NodeGUID)
+		port, err2 := ib.ParseGUID(vf.PortGUID)
+		if err1 == nil && err2 == nil {
+			all[vf.Number] = inventory.VirtualPort{Node: node, Port: port, LinkState: vf.State}
+		}
+	}
+	return all
 }
 
 // inheritFromParents gives P_Key children the card and the port of the

@@ -8,6 +8,7 @@ package inventory
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
@@ -241,6 +242,17 @@ type Netdev struct {
 	NMManaged bool
 	NMKnown   bool
 	NMProfile string // UUID of the profile that NetworkManager uses; empty if none
+	// Virtual are the ports of the virtual functions of its card, by their number; of an IPoIB interface of mlx5.
+	Virtual map[int]VirtualPort
+}
+
+// VirtualFunction is what messages call one, "virtual function 0".
+func VirtualFunction(number int) string { return "virtual function " + strconv.Itoa(number) }
+
+// VirtualPort is what a card gives to one of its virtual functions on InfiniBand.
+type VirtualPort struct {
+	Node, Port ib.GUID // zero until they are set
+	LinkState  string  // "auto", "enable" or "disable"
 }
 
 // Route is one route with a gateway.

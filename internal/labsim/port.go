@@ -64,6 +64,7 @@ type Card struct {
 	linkDown bool // the PCI link, see SetLink
 	bound    bool
 	renaming *Timer // of the RDMA device, by udev
+	virtual  []VirtualPort
 }
 
 // Port is one port of a card. Read it through Snapshot.

@@ -37,6 +37,15 @@ func set(q Request, number int) shellcmd.Command {
 		WithTimeout(setTimeout)
 }
 
+// setPorts gives some functions their ports.
+func setPorts(q Request, numbers []int) shellcmd.Command {
+	args := []string{q.Card.String()}
+	for _, number := range numbers {
+		args = append(args, arguments(number, q.Ports[number])...)
+	}
+	return shellcmd.Script("set-virtual-ports", portsScript, args...).AsRoot().Changes().WithTimeout(setTimeout)
+}
+
 // Apply makes the card what q says, now and at boot. It is safe to repeat. What blocks is *safety.RefusedError.
 func Apply(ctx context.Context, h *hosts.Host, l Look, q Request) (Result, error) {
 	if err := safety.Refusal("set virtual functions of "+q.Name(), Check(l, q, false)); err != nil {
@@ -47,6 +56,9 @@ func Apply(ctx context.Context, h *hosts.Host, l Look, q Request) (Result, error
 	}
 	note := changes.Change{What: changes.VFs, Object: q.Card.String(), From: words(len(l.Functions), l.Boot),
 		To: words(q.Number, q.Number)}
+	for _, number := range l.Stale(q) {
+		note.From, note.To = note.From+"; "+l.portNow(number), note.To+"; "+told(number, q.Ports[number])
+	}
 	return managed.Noted(ctx, h, note, func(ctx context.Context) (r Result, err error) {
 		// The unit comes first: if the run ends in between, the next boot is right.
 		if r.Warnings, err = store(ctx, h, l, q); err != nil {
@@ -57,13 +69,19 @@ func Apply(ctx context.Context, h *hosts.Host, l Look, q Request) (Result, error
 			if _, err = h.Run(ctx, set(q, q.Number)); err != nil {
 				return r, fmt.Errorf("setting %d virtual functions: %w", q.Number, err)
 			}
+			l.Ports = nil // new ones have none
+		}
+		if stale := l.Stale(q); len(stale) > 0 {
+			if _, err = h.Run(ctx, setPorts(q, stale)); err != nil {
+				return r, fmt.Errorf("setting GUIDs and link states of virtual functions: %w", err)
+			}
 		}
 		h.Invalidate()
 		s, err := h.Snapshot(ctx)
 		if err != nil {
 			return r, err
 		}
-		if r.Look = Find(s, q.Card); len(r.Look.Differences(q)) > 0 {
+		if r.Look = Find(s, &q); len(r.Look.Differences(q)) > 0 {
 			err = fmt.Errorf("%s was set, and %s", q.Name(), r.Look.Differences(q)[0])
 		}
 		return r, err
@@ -75,7 +93,7 @@ func store(ctx context.Context, h *hosts.Host, l Look, q Request) (notes []strin
 	if notes, err = keepEdited(ctx, h, l); err != nil {
 		return notes, err
 	}
-	if err = platform.WriteFile(ctx, h, unitPath(q.Card), 0o644, unit(q.Card, q.Number)); err != nil {
+	if err = platform.WriteFile(ctx, h, unitPath(q.Card), 0o644, unit(q.Card, q.Number, q.Ports)); err != nil {
 		return notes, err
 	}
 	for _, cmd := range []shellcmd.Command{systemctl.DaemonReload(), systemctl.Enable(UnitName(q.Card))} {

@@ -1,6 +1,7 @@
 package sriov
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -19,6 +20,12 @@ type Look struct {
 	Functions []ib.PCIAddress // that it has
 	Stored    bool            // there is a unit of ours
 	Boot      int             // that the unit makes
+	Ethernet  bool            // the port of the card
+	GUID      ib.GUID         // node GUID of the card
+	Interface string          // of ib_ipoib on the card; empty if there is none
+	Ports     map[int]Port    // of the functions, by number, as far as they are known
+	BootPorts []Port          // that the unit gives them
+	runs      map[int]ib.GUID // node GUIDs that functions use, where a driver of the host shows them
 	AtBoot    bool            // the unit is enabled
 	used      []use
 	edits     []platform.Edit
@@ -27,29 +34,49 @@ type Look struct {
 }
 
 // use is one function that is in use.
-type use struct{ function, what string }
+type use struct {
+	number         int
+	function, what string
+}
 
-// Find looks at a card of a host.
-func Find(s *inventory.Snapshot, pci ib.PCIAddress) Look {
+// Find looks at a card of a host, and completes what is asked for with the default GUIDs of its functions.
+func Find(s *inventory.Snapshot, q *Request) Look {
+	l := find(s, q.Card)
+	q.Complete(l.GUID)
+	return l
+}
+
+func find(s *inventory.Snapshot, pci ib.PCIAddress) Look {
 	l := Look{pci: pci, snap: s}
 	if card, ok := s.Card(pci); ok {
-		l.Card, l.Driver, l.Most = true, card.Driver, card.MaxVFs
+		l.Card, l.Driver, l.Most, l.GUID = true, card.Driver, card.MaxVFs, card.NodeGUID
+		p, _ := card.Port(1)
+		l.Ethernet = p != nil && p.LinkLayer == "Ethernet"
 	}
+	for i := range s.Netdevs {
+		if n := &s.Netdevs[i]; n.PCI == pci && n.IB && n.Parent == "" {
+			l.Interface, l.Ports = n.Name, n.Virtual
+		}
+	}
+	l.runs = map[int]ib.GUID{}
 	for i := range s.Cards {
 		c := &s.Cards[i]
 		if of, known := c.Physical.Get(); !c.Virtual || !known || of != pci {
 			continue
 		}
-		l.Functions = append(l.Functions, c.PCI)
-		if what := usedBy(s, c); what != "" {
-			l.used = append(l.used, use{c.PCI.String(), what})
+		if c.RDMADevice != "" && c.Driver == "mlx5_core" {
+			l.runs[len(l.Functions)] = c.NodeGUID
 		}
+		if what := usedBy(s, c); what != "" {
+			l.used = append(l.used, use{len(l.Functions), c.PCI.String(), what})
+		}
+		l.Functions = append(l.Functions, c.PCI)
 	}
 	text := s.Files[unitPath(pci)].Content
 	if l.Stored = platform.IsOurs(text); l.Stored {
-		l.Boot = numberOf(text)
+		l.Boot, l.BootPorts = numberOf(text), portsOf(text)
 		_, l.AtBoot = s.Files[wantsPath(pci)]
-		if e, differs := platform.EditOf(unitPath(pci), text, unit(pci, l.Boot)); differs {
+		if e, differs := platform.EditOf(unitPath(pci), text, unit(pci, l.Boot, l.BootPorts)); differs {
 			l.edits = append(l.edits, e)
 		}
 	}
@@ -88,11 +115,16 @@ func (l Look) Differences(q Request) (lines []string) {
 	if len(l.Functions) != q.Number {
 		lines = append(lines, "its virtual functions: "+strconv.Itoa(len(l.Functions)))
 	}
+	for _, number := range l.Stale(q) {
+		lines = append(lines, l.portNow(number))
+	}
 	switch {
 	case !l.Stored:
 		lines = append(lines, "nothing makes them at boot")
 	case l.Boot != q.Number:
 		lines = append(lines, "its unit makes another number at boot")
+	case !slices.Equal(l.BootPorts, q.Ports):
+		lines = append(lines, "its unit gives other GUIDs or link states at boot")
 	case !l.AtBoot:
 		lines = append(lines, UnitName(l.pci)+" is not enabled")
 	}
@@ -102,21 +134,49 @@ func (l Look) Differences(q Request) (lines []string) {
 	return lines
 }
 
+// Stale are the numbers of the functions that are to get another port. One that a driver uses with another GUID is
+// bound anew.
+func (l Look) Stale(q Request) (all []int) {
+	for number, want := range q.Ports {
+		runs, shown := l.runs[number]
+		if l.Ports[number] != want || shown && runs != want.Node {
+			all = append(all, number)
+		}
+	}
+	return all
+}
+
+// portNow says what the port of a function is.
+func (l Look) portNow(number int) string {
+	p, known := l.Ports[number]
+	if !known {
+		return inventory.VirtualFunction(number) + ": no GUIDs are shown"
+	}
+	text := told(number, p)
+	if runs, shown := l.runs[number]; shown && runs != p.Node {
+		text += fmt.Sprintf(", in use the node GUID %s", runs)
+	}
+	return text
+}
+
 // Lasts reports whether a boot makes the functions that are there now.
 func (l Look) Lasts() bool {
-	return l.AtBoot && l.Boot == len(l.Functions) && len(l.edits) == 0
+	ports := len(l.BootPorts) == 0 || len(l.Stale(Request{Ports: l.BootPorts})) == 0
+	return l.AtBoot && l.Boot == len(l.Functions) && ports && len(l.edits) == 0
 }
 
 // Seen is what is kept of a look beside a state.
 type Seen struct {
 	BootID       string
 	Number, Boot int
-	Lines        []string `json:",omitempty"` // that somebody has added to the unit
+	GUID         ib.GUID      // of the card: default GUIDs follow from it
+	Ports        map[int]Port `json:",omitempty"`
+	Lines        []string     `json:",omitempty"` // that somebody has added to the unit
 }
 
 // Seen is what is kept of this one.
 func (l Look) Seen() Seen {
-	return Seen{l.snap.BootID, len(l.Functions), l.Boot, platform.AddedLines(l.edits)}
+	return Seen{l.snap.BootID, len(l.Functions), l.Boot, l.GUID, l.Ports, platform.AddedLines(l.edits)}
 }
 
 // ours reports whether a file is not there or ours.

@@ -6,8 +6,11 @@ import (
 	"strconv"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety/clash"
 )
 
 // Check gives the findings on an apply of q. A card may offer another number after a restart that comes before it.
@@ -31,12 +34,41 @@ func Check(l Look, q Request, restarts bool) []finding.Finding {
 	for _, e := range l.edits {
 		all = append(all, finding.FileEdited.Find("%s", e.Evidence(l.snap.Host)))
 	}
+	if why := l.noPorts(q); why != "" && !restarts {
+		all = append(all, finding.VirtualPortsUnsupported.Find("%s %s.", q.Name(), why))
+	}
 	if l.Card && l.Most < q.Number && !restarts {
 		all = append(all, finding.VirtualFunctionsTooMany.Find("%s offers %d virtual functions, and %d are asked for.",
 			q.Name(), l.Most, q.Number))
 	}
-	if len(l.Functions) != q.Number {
-		all = append(all, l.users(q)...)
+	return append(all, l.users(q)...)
+}
+
+// noPorts says why the functions cannot get GUIDs and link states; empty if they can.
+func (l Look) noPorts(q Request) string {
+	switch {
+	case q.LinkState == "" || !l.Card:
+		return ""
+	case l.Ethernet:
+		return "has an Ethernet port, whose functions have MACs and no GUIDs"
+	case l.Interface == "":
+		return "has no interface of ib_ipoib"
+	case !clash.UsableGUID(l.GUID) && q.derives():
+		return "shows no node GUID, from which those of functions follow"
+	}
+	return ""
+}
+
+// OtherGUIDs refuses default GUIDs that a plan has not shown.
+func OtherGUIDs(l Look, q Request) []finding.Finding {
+	return managed.Since("Card "+q.Name()+" has changed", "its node GUID is "+l.GUID.String()+
+		", and the default GUIDs of its functions follow from it")
+}
+
+// Holders are what functions will have, for the comparison with others.
+func Holders(q Request) (all []clash.Holder) {
+	for number, p := range q.Ports {
+		all = append(all, clash.Holder{Function: inventory.VirtualFunction(number), GUIDs: guidsOf(p)})
 	}
 	return all
 }
@@ -53,17 +85,57 @@ func CheckOffer(card string, offers *int64, number int) []finding.Finding {
 		"or a lower number into infiniband_virtual_functions.")}
 }
 
-// users are the findings on functions in use that a change removes.
+func guidsOf(p Port) ib.GUIDSet { return ib.GUIDSet{Node: p.Node, Port1: p.Port} }
+
+// CheckGUIDs gives the findings on GUIDs that functions are to get: against each other, the card, all others of the
+// configuration, and the fabric.
+func CheckGUIDs(l Look, q Request, lab clash.Facts) (all []finding.Finding) {
+	owner := map[ib.GUID]string{l.GUID: "the card"}
+	for number, p := range q.Ports {
+		name := inventory.VirtualFunction(number)
+		want := guidsOf(p)
+		if want.Node == want.Port1 {
+			want.Node = 0 // it is told once
+		}
+		found := lab.Taken(q.Host, q.Card, want)
+		for _, taken := range lab.TakenGUIDs(want) {
+			found = append(found, finding.GUIDInFabric.Find("%s", taken))
+		}
+		for _, guid := range slices.Compact([]ib.GUID{p.Node, p.Port}) {
+			if first := uint64(guid) >> 56; !clash.UsableGUID(guid) || first&1 == 1 || uint64(guid)>>40 == 0 {
+				found = append(found, finding.GUIDInvalid.Find("%s", guid))
+			}
+			if other := owner[guid]; other != "" && other != name {
+				found = append(found, finding.GUIDsEqual.Find("%s is the GUID of %s, too", guid, other))
+			}
+			owner[guid] = name
+		}
+		for _, f := range found {
+			f.Evidence = name + " of " + q.Name() + ": " + f.Evidence
+			all = append(all, f.At("port_guids"))
+		}
+	}
+	if len(q.Ports) > 0 {
+		all = append(all, lab.UnseenFabric()...)
+	}
+	return all
+}
+
+// users are the findings on functions in use that a change removes, or gives other GUIDs or link states.
 func (l Look) users(q Request) (all []finding.Finding) {
-	names := make([]string, len(l.used))
-	for i, u := range l.used {
+	lost, stale := slices.Clone(l.used), l.Stale(q)
+	if len(l.Functions) == q.Number {
+		lost = slices.DeleteFunc(lost, func(u use) bool { return !slices.Contains(stale, u.number) })
+	}
+	names := make([]string, len(lost))
+	for i, u := range lost {
 		names[i] = u.function
 	}
-	for _, u := range l.used {
+	for _, u := range lost {
 		f := finding.VirtualFunctionsInUse.Find("On %s %s.", q.Host, u.what)
 		f = f.WithConsent(f.Rule.ConsentLine(finding.Names(names...)))
 		if slices.Contains(q.Consent, u.function) {
-			f = f.AsGranted("A virtual function in use is removed, as allowed")
+			f = f.AsGranted("A virtual function in use is removed or changed, as allowed")
 		}
 		all = append(all, f)
 	}
@@ -81,6 +153,12 @@ func CheckSeen(l Look, q Request, before Seen) []finding.Finding {
 	if l.Stored && before.Boot > 0 {
 		all = append(all, managed.Setting{Had: "its unit made", Has: "makes", Was: number(before.Boot),
 			Is: number(now.Boot), Want: number(q.Number)})
+	}
+	for _, number := range l.Stale(q) {
+		if was, known := before.Ports[number]; known && before.BootID == now.BootID && before.Number == now.Number {
+			all = append(all, managed.Setting{Had: "it gave", Has: "gives", Was: told(number, was),
+				Is: told(number, now.Ports[number])})
+		}
 	}
 	changed := append(managed.Changed(all...), platform.NewLines(now.Lines, before.Lines)...)
 	return managed.Since("Card "+q.Name()+" has changed", changed...)

@@ -1,4 +1,5 @@
-// Package sriov keeps the number of virtual functions of a card that mlx5_core drives: now, and at every boot.
+// Package sriov keeps the virtual functions of a card that mlx5_core drives, their number and on InfiniBand their GUIDs
+// and link states: now, and at every boot.
 //
 // It must not import Terraform.
 package sriov
@@ -18,6 +19,11 @@ type Request struct {
 	Card    ib.PCIAddress
 	Number  int
 	Consent []string
+	// LinkState is that of the ports of all functions; empty to leave ports and GUIDs alone. The GUIDs are by the number
+	// of the function, from 0, and those that are left out have defaults.
+	LinkState            string
+	NodeGUIDs, PortGUIDs map[int]ib.GUID
+	Ports                []Port // what follows from these and the card, see Complete
 }
 
 // Name says which card it is, for a sentence.
@@ -26,6 +32,9 @@ func (q Request) Name() string { return q.Host + "/" + q.Card.String() }
 // Announce says what an apply does to a card that has so many functions.
 func (q Request) Announce(now int) string {
 	text := "writes " + unitPath(q.Card) + "; enables " + UnitName(q.Card)
+	if q.LinkState != "" {
+		text += "; sets GUIDs and link states as in ports"
+	}
 	if now == q.Number {
 		return text
 	}
@@ -49,7 +58,7 @@ func wantsPath(pci ib.PCIAddress) string {
 // unit is the text of the service. The driver may come later than the service; an empty slot has nothing to
 // wait for. The kernel takes the number that a card has already, and no other but from 0 (sriov_numvfs_store of
 // drivers/pci/iov.c): no boot removes functions.
-func unit(pci ib.PCIAddress, number int) string {
+func unit(pci ib.PCIAddress, number int, ports []Port) string {
 	return platform.OwnedHeader("infiniband_virtual_functions") + fmt.Sprintf(`[Unit]
 Description=Make virtual functions of %[2]s as Terraform configured it
 After=systemd-modules-load.service
@@ -59,11 +68,11 @@ Before=libvirtd.service virtqemud.service pve-guests.service
 Type=oneshot
 RemainAfterExit=yes
 TimeoutStartSec=90
-ExecStart=/bin/sh -c 'cd %[1]s || exit 0; until [ -e driver ]; do sleep 1; done; echo %[3]d >sriov_numvfs'
+ExecStart=/bin/sh -c 'cd %[1]s || exit 0; until [ -e driver ]; do sleep 1; done; echo %[3]d >sriov_numvfs'%[4]s
 
 [Install]
 WantedBy=multi-user.target
-`, "/sys/bus/pci/devices/"+pci.String(), pci, number)
+`, "/sys/bus/pci/devices/"+pci.String(), pci, number, portsCommand(pci, ports))
 }
 
 // numberOf reads back what a unit of ours makes; 0 if it makes none.

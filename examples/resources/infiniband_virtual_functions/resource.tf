@@ -7,4 +7,8 @@ resource "infiniband_card" "cx4" {
 resource "infiniband_virtual_functions" "cx4" {
   card_id = infiniband_card.cx4.id
   number  = 4
+
+  # On InfiniBand: without it no function has a link.
+  link_state = "auto"
+  port_guids = { "0" = "0x0202c9fffe000001" } # the others have the defaults
 }

@@ -103,6 +103,12 @@ func Identities(s *inventory.Snapshot) []clash.Holder {
 			}
 		}
 	}
+	for i := range s.Netdevs {
+		for number, p := range s.Netdevs[i].Virtual {
+			all = append(all, clash.Holder{Host: s.Host, PCI: s.Netdevs[i].PCI, Function: inventory.VirtualFunction(number),
+				GUIDs: ib.GUIDSet{Node: p.Node, Port1: p.Port}})
+		}
+	}
 	return all
 }
 

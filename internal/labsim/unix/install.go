@@ -32,7 +32,7 @@ var programs = map[string]labsim.Program{
 	"tail":      labsim.WithFlags(tail, false, "n=", "c="),
 	"wc":        labsim.WithFlags(wc, false, "c"),
 	"sha256sum": labsim.WithFlags(sum, false),
-	"tr":        labsim.WithFlags(tr, true),
+	"tr":        labsim.WithFlags(tr, true, "d"),
 	"sort":      labsim.WithFlags(sortLines, false, "n"),
 	"grep":      labsim.WithFlags(grep, false, "q", "E", "i", "c", "h", "H", "s", "l", "e=", "m="),
 	"sed":       labsim.WithFlags(sed, false, "n"),

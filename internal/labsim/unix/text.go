@@ -89,7 +89,18 @@ func cut(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 // tr knows two sets of single characters, with \n and \000.
 func tr(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	escapes := strings.NewReplacer(`\n`, "\n", `\000`, "\x00")
-	if len(f.Args) != 2 {
+	if f.Has("d") && len(f.Args) == 1 && !strings.ContainsAny(f.Args[0], `-\[`) {
+		data, _ := io.ReadAll(p.Stdin)
+		drop := func(r rune) rune {
+			if strings.ContainsRune(f.Args[0], r) {
+				return -1
+			}
+			return r
+		}
+		_, _ = p.Stdout.Write(bytes.Map(drop, data))
+		return 0
+	}
+	if len(f.Args) != 2 || f.Has("d") {
 		return p.Unknown("tr operands")
 	}
 	from, to := escapes.Replace(f.Args[0]), escapes.Replace(f.Args[1])

@@ -161,7 +161,7 @@ func ofCard(host string, s *inventory.Snapshot, c *inventory.Card, cards map[str
 		out = append(out, &Object{Type: kind, Name: name, Host: host, ID: ref.String(), card: card})
 	}
 	out[len(out)-1].beside = rulesOfTypes(s)
-	if sriov.Find(s, c.PCI).Stored {
+	if sriov.Find(s, &sriov.Request{Card: c.PCI}).Stored {
 		out = append(out, &Object{Type: vfsType, Name: name, Host: host, ID: ref.String(), card: card, otherwise: drifted})
 	}
 	for _, number := range portNumbers {

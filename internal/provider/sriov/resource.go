@@ -19,6 +19,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/managed"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/sriov"
 )
 
@@ -34,7 +35,7 @@ var kind = managed.Kind{
 			return ref.String(), err
 		},
 	},
-	Timeout: standardTimeout, Live: []string{"most", "functions", "change"}, BySlot: true,
+	Timeout: standardTimeout, Live: []string{"most", "functions", "change", "ports"}, BySlot: true,
 }
 
 type step = managed.Step[model, ops.Request, ops.Look]
@@ -62,15 +63,16 @@ func (o object) Place(q ops.Request) managed.Place {
 func (o object) Key(q ops.Request) string { return o.FunctionKey(cardOf(q)) }
 
 func (o object) Ready(_ context.Context, s *step) bool {
-	known := attribute.Known(s.Plan.CardID, s.Plan.Number, s.Config.Allow)
+	known := attribute.Known(s.Plan.CardID, s.Plan.Number, s.Config.Allow, s.Plan.LinkState) &&
+		attribute.Known(s.Plan.NodeGUIDs, s.Plan.PortGUIDs)
 	if !known {
 		diagnostic.AddPostponed(s.Diags, "virtual functions",
-			"the card or their number comes from something that does not exist yet")
+			"the card, their number or their GUIDs come from something that does not exist yet")
 	}
 	return known
 }
 
-func (o object) Find(s *inventory.Snapshot, q *ops.Request) ops.Look { return ops.Find(s, q.Card) }
+func (o object) Find(s *inventory.Snapshot, q *ops.Request) ops.Look { return ops.Find(s, q) }
 
 func (o object) Presence(_ ops.Request, l ops.Look, _ *diag.Diagnostics) session.Presence {
 	if len(l.Functions) == 0 && !l.Stored {
@@ -88,31 +90,60 @@ func (o object) Plan(_ context.Context, s *step) (held bool) {
 	return s.State.holds(s.Plan)
 }
 
-// Foresee leaves open how many functions a card offers after a restart that comes before.
-func (o object) Foresee(_ context.Context, s *step, first ops.Look, _ ops.Seen) {
+// Foresee leaves open how many functions a card offers after a restart that comes before, and which GUIDs follow from
+// new ones of the card.
+func (o object) Foresee(_ context.Context, s *step, first ops.Look, kept ops.Seen) {
+	guid := kept.GUID
 	same := s.Exists && s.State.CardID.Equal(s.Plan.CardID)
+	card := o.Planned.Card(cardOf(s.Ask))
 	if same && s.State.Number.Equal(s.Plan.Number) {
-		s.Plan.Most, s.Plan.Functions = s.State.Most, s.State.Functions // only the unit is made anew
+		// They stay, and at most get other ports.
+		s.Plan.Most, s.Plan.Functions, s.Plan.Ports = s.State.Most, s.State.Functions, s.State.Ports
 	}
 	if same {
 		s.Plan.Change = attribute.PlannedChange(s.Ask.Announce(int(s.State.Number.ValueInt64())), s.State.Change)
 	}
 	if !s.Exists && first.Card {
-		s.Plan.Change = types.StringValue(s.Ask.Announce(len(first.Functions)))
-		if first.Most == s.Found.Most && !o.Planned.Card(cardOf(s.Ask)).Restarts {
+		s.Plan.Change, guid = types.StringValue(s.Ask.Announce(len(first.Functions))), first.GUID
+		if first.Most == s.Found.Most && !card.Restarts {
 			s.Plan.Most = types.Int64Value(int64(first.Most))
+		}
+	}
+	if s.Ask.LinkState != "" && (same || !s.Exists) {
+		if s.Plan.Ports = types.MapUnknown(portType); guid != 0 && card.GUIDs == nil {
+			s.Ask.Complete(guid)
+			s.Plan.Ports = plannedPorts(s.Ask)
 		}
 	}
 }
 
-func (o object) Check(_ context.Context, s *step) []finding.Finding {
+func (o object) Check(ctx context.Context, s *step) []finding.Finding {
+	ref := cardOf(s.Ask)
 	var card planned.Card
-	o.Planned.UpdateCard(cardOf(s.Ask), func(c *planned.Card) {
+	o.Planned.UpdateCard(ref, func(c *planned.Card) {
 		c.Functions = s.Ask.Number
 		card = *c
 	})
-	return append(ops.Check(s.Found, s.Ask, s.Planning && card.Restarts),
+	all := append(ops.Check(s.Found, s.Ask, s.Planning && card.Restarts),
 		ops.CheckOffer(s.Ask.Name(), card.Offers, card.Functions)...)
+	if len(safety.Blockers(all)) > 0 {
+		return all
+	}
+	return append(all, o.checkGUIDs(ctx, s, ref)...)
+}
+
+// checkGUIDs compares the GUIDs that functions are to get with those of the plan, and of all others.
+func (o object) checkGUIDs(ctx context.Context, s *step, ref attribute.CardRef) []finding.Finding {
+	o.Planned.Lab().PlanFunctions(ref.Host, ref.PCI, ops.Holders(s.Ask))
+	if !s.Planning && !s.Plan.Ports.IsUnknown() && s.Ask.LinkState != "" && !s.Plan.Ports.Equal(plannedPorts(s.Ask)) {
+		return ops.OtherGUIDs(s.Found, s.Ask)
+	}
+	if len(s.Found.Stale(s.Ask)) == 0 {
+		return nil
+	}
+	lab := o.Lab(ctx, ref, s.Diags)
+	lab.Fabric, lab.Writing = o.Neighbours(ctx, ref, s.Diags), !s.Planning
+	return ops.CheckGUIDs(s.Found, s.Ask, lab)
 }
 
 func (o object) Remember(_ *model, _ ops.Request, l ops.Look, _ ops.Seen) (ops.Seen, bool) {

@@ -12,6 +12,8 @@ type Holder struct {
 	PCI     ib.PCIAddress
 	GUIDs   ib.GUIDSet
 	Planned bool // not on the card yet
+	// Function is the virtual function of the card that has them, "virtual function 0"; empty if it is the card itself.
+	Function string
 	// Running: the card uses them until its next start, which loads others from flash.
 	Running bool
 	// Unread says why the flash was not read: GUIDs are then what the driver shows, if it
@@ -22,6 +24,9 @@ type Holder struct {
 // where names the card, and since when or until when it has the identity.
 func (c Holder) where() string {
 	where := c.ID()
+	if c.Function != "" {
+		where = c.Function + " of " + where
+	}
 	switch {
 	case c.Planned:
 		return where + " (planned)"

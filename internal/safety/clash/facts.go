@@ -121,7 +121,7 @@ func (l Facts) onOneFabric(f finding.Finding, want ib.GUIDSet, other Holder) fin
 // Overlaps finds other cards whose four GUIDs overlap the four from a base, also if no single value is equal today.
 func (l Facts) Overlaps(host string, pci ib.PCIAddress, base ib.GUID) (found []finding.Finding) {
 	for _, other := range l.Others(host, pci, ib.GUIDSet{Node: base}) {
-		if !UsableGUID(other.GUIDs.Node) || other.Running {
+		if !UsableGUID(other.GUIDs.Node) || other.Running || other.Function != "" {
 			continue
 		}
 		a, b := uint64(min(base, other.GUIDs.Node)), uint64(max(base, other.GUIDs.Node))

@@ -21,12 +21,20 @@ type Lab struct {
 	// restarts are the cards whose restart is planned: it ends their use of other GUIDs.
 	restarts map[slotKey]bool
 	unread   map[string][]Holder // by host; a host without any is not in it
+	// functions are the planned ones of the virtual functions of a card, which replace those found.
+	functions map[cardKey][]identityKey
+}
+
+type cardKey struct {
+	host string
+	pci  ib.PCIAddress
 }
 
 type identityKey struct {
-	host string
-	pci  ib.PCIAddress
-	kind identityKind
+	host     string
+	pci      ib.PCIAddress
+	kind     identityKind
+	function string // see Holder
 }
 
 type identityKind int
@@ -52,7 +60,7 @@ const Neighbourhood = 4
 func NewLab() *Lab {
 	return &Lab{cards: map[identityKey]Holder{}, byValue: map[valueKey][]identityKey{},
 		byHost: map[string][]identityKey{}, planned: map[slotKey]int{}, restarts: map[slotKey]bool{},
-		unread: map[string][]Holder{}}
+		unread: map[string][]Holder{}, functions: map[cardKey][]identityKey{}}
 }
 
 // Found replaces what is known of the cards of a host.
@@ -66,7 +74,7 @@ func (l *Lab) Found(host string, cards []Holder) {
 	keys := make([]identityKey, 0, len(cards))
 	for _, c := range cards {
 		c.Host, c.Planned = host, false
-		k := identityKey{host: host, pci: c.PCI}
+		k := identityKey{host: host, pci: c.PCI, function: c.Function}
 		if c.Running {
 			k.kind = running
 		}
@@ -103,13 +111,29 @@ func (l *Lab) Plan(host string, pci ib.PCIAddress, guids *ib.GUIDSet, restarts b
 		l.restarts[slot] = true
 	}
 	if guids != nil {
-		l.add(identityKey{host, pci, planned}, Holder{Host: host, PCI: pci, GUIDs: *guids, Planned: true})
+		l.add(identityKey{host: host, pci: pci, kind: planned}, Holder{Host: host, PCI: pci, GUIDs: *guids, Planned: true})
 		l.planned[slot]++
 	}
 }
 
+// PlanFunctions says which identities the virtual functions of a card will have.
+func (l *Lab) PlanFunctions(host string, pci ib.PCIAddress, all []Holder) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	card := cardKey{host, pci}
+	for _, k := range l.functions[card] {
+		l.remove(k)
+	}
+	l.functions[card] = make([]identityKey, len(all))
+	for i, c := range all {
+		c.Host, c.PCI, c.Planned = host, pci, true
+		l.functions[card][i] = identityKey{host, pci, planned, c.Function}
+		l.add(l.functions[card][i], c)
+	}
+}
+
 func (l *Lab) unplan(host string, pci ib.PCIAddress) {
-	k := identityKey{host, pci, planned}
+	k := identityKey{host: host, pci: pci, kind: planned}
 	if _, ok := l.cards[k]; ok {
 		l.remove(k)
 		l.planned[slotKey{host, pci.Slot()}]--
@@ -166,6 +190,9 @@ func (l *Lab) near(want ib.GUIDSet, all bool) []Holder {
 
 // replaced reports whether what is planned ends this identity.
 func (l *Lab) replaced(k identityKey) bool {
+	if k.function != "" {
+		return k.kind == inFlash && len(l.functions[cardKey{k.host, k.pci}]) > 0
+	}
 	slot := slotKey{k.host, k.pci.Slot()}
 	return k.kind == inFlash && l.planned[slot] > 0 || k.kind == running && l.restarts[slot]
 }

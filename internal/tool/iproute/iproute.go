@@ -29,6 +29,16 @@ type Link struct {
 	Master    string    `json:"master"` // of a port of a bond or bridge, that one
 	Info      Info      `json:"linkinfo"`
 	Addresses []Address `json:"addr_info"`
+	VFs       []VF      `json:"vfinfo_list"`
+}
+
+// VF is one virtual function of the card of an interface; printed with -d. Those of IPoIB have GUIDs, by Linux and
+// iproute2 5.5 and later; they are zero until somebody sets them (mlx5_ib_get_vf_guid of ib_virt.c).
+type VF struct {
+	Number   int    `json:"vf"`
+	NodeGUID string `json:"node guid"`
+	PortGUID string `json:"port guid"`
+	State    string `json:"link_state"` // "auto", "enable", "disable"
 }
 
 // Info is what the kind of an interface adds; printed with -d.
