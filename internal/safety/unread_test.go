@@ -281,7 +281,7 @@ var notUnknown = map[string]string{
 	"Facts.Lab":         "a host that does not answer is named by a warning of its own",
 	"Facts.Writing":     "the operation itself",
 	"Facts.SameMachine": "a machine that does not show which it is is compared by its cards",
-	"Holder.Host":       "a name", "Holder.PCI": "a name", "Holder.Planned": "the configuration",
+	"Holder.Host":       "a name", "Holder.PCI": "a name", "Holder.Function": "a name", "Holder.Planned": "the configuration",
 	"Holder.Running": "a card without a driver uses no GUID on a fabric",
 	"Holder.GUIDs":   "a host that does not answer is named by a warning of its own, and so is a card that is not read",
 	"Holder.Unread":  "the reason itself",

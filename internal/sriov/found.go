@@ -53,25 +53,7 @@ func find(s *inventory.Snapshot, pci ib.PCIAddress) Look {
 		p, _ := card.Port(1)
 		l.Ethernet = p != nil && p.LinkLayer == "Ethernet"
 	}
-	for i := range s.Netdevs {
-		if n := &s.Netdevs[i]; n.PCI == pci && n.IB && n.Parent == "" {
-			l.Interface, l.Ports = n.Name, n.Virtual
-		}
-	}
-	l.runs = map[int]ib.GUID{}
-	for i := range s.Cards {
-		c := &s.Cards[i]
-		if of, known := c.Physical.Get(); !c.Virtual || !known || of != pci {
-			continue
-		}
-		if c.RDMADevice != "" && c.Driver == "mlx5_core" {
-			l.runs[len(l.Functions)] = c.NodeGUID
-		}
-		if what := usedBy(s, c); what != "" {
-			l.used = append(l.used, use{len(l.Functions), c.PCI.String(), what})
-		}
-		l.Functions = append(l.Functions, c.PCI)
-	}
+	l.findFunctions()
 	text := s.Files[unitPath(pci)].Content
 	if l.Stored = platform.IsOurs(text); l.Stored {
 		l.Boot, l.BootPorts = numberOf(text), portsOf(text)
@@ -81,6 +63,29 @@ func find(s *inventory.Snapshot, pci ib.PCIAddress) Look {
 		}
 	}
 	return l
+}
+
+// findFunctions finds the functions of the card, and their ports.
+func (l *Look) findFunctions() {
+	for i := range l.snap.Netdevs {
+		if n := &l.snap.Netdevs[i]; n.PCI == l.pci && n.IB && n.Parent == "" {
+			l.Interface, l.Ports = n.Name, n.Virtual
+		}
+	}
+	l.runs = map[int]ib.GUID{}
+	for i := range l.snap.Cards {
+		c, number := &l.snap.Cards[i], len(l.Functions)
+		if of, known := c.Physical.Get(); !c.Virtual || !known || of != l.pci {
+			continue
+		}
+		if what := usedBy(l.snap, c); what != "" {
+			l.used = append(l.used, use{number, c.PCI.String(), what})
+		}
+		if c.RDMADevice != "" && c.Driver == "mlx5_core" {
+			l.runs[number] = c.NodeGUID
+		}
+		l.Functions = append(l.Functions, c.PCI)
+	}
 }
 
 // usedBy says who uses a virtual function; empty if nothing shows that. What was moved into a network namespace is not

@@ -34,20 +34,28 @@ func Check(l Look, q Request, restarts bool) []finding.Finding {
 	for _, e := range l.edits {
 		all = append(all, finding.FileEdited.Find("%s", e.Evidence(l.snap.Host)))
 	}
-	if why := l.noPorts(q); why != "" && !restarts {
-		all = append(all, finding.VirtualPortsUnsupported.Find("%s %s.", q.Name(), why))
+	if l.Card && !restarts {
+		all = append(all, l.offers(q)...)
 	}
-	if l.Card && l.Most < q.Number && !restarts {
+	return append(all, l.users(q)...)
+}
+
+// offers gives the findings on what the card has for functions.
+func (l Look) offers(q Request) (all []finding.Finding) {
+	if l.Most < q.Number {
 		all = append(all, finding.VirtualFunctionsTooMany.Find("%s offers %d virtual functions, and %d are asked for.",
 			q.Name(), l.Most, q.Number))
 	}
-	return append(all, l.users(q)...)
+	if why := l.noPorts(q); why != "" {
+		all = append(all, finding.VirtualPortsUnsupported.Find("%s %s.", q.Name(), why))
+	}
+	return all
 }
 
 // noPorts says why the functions cannot get GUIDs and link states; empty if they can.
 func (l Look) noPorts(q Request) string {
 	switch {
-	case q.LinkState == "" || !l.Card:
+	case q.LinkState == "":
 		return ""
 	case l.Ethernet:
 		return "has an Ethernet port, whose functions have MACs and no GUIDs"

@@ -2,10 +2,8 @@ package network
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"net"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -295,40 +293,6 @@ func (c *ipCall) linkSet(args []string) int {
 			}
 		default:
 			return c.p.Unknown("ip link set " + args[i])
-		}
-	}
-	return 0
-}
-
-// linkSetVF is "vf N [node_guid EUI64] [port_guid EUI64] [state STATE]".
-func (c *ipCall) linkSetVF(name string, args []string) int {
-	d, _ := c.s.m.Netdev(name)
-	number, err := strconv.Atoi(strings.Join(args[:min(len(args), 1)], ""))
-	if err != nil || len(args)%2 == 0 {
-		return c.p.Unknown("form of ip link set vf")
-	}
-	for i := 1; i < len(args); i += 2 {
-		var change func(*labsim.VirtualPort)
-		mac, bad := net.ParseMAC(args[i+1])
-		switch guid := args[i] == "node_guid" || args[i] == "port_guid"; {
-		case guid && (bad != nil || len(mac) != 8):
-			c.p.Errorf("Error: argument \"%s\" is wrong: Invalid GUID format\n\n", args[i+1])
-			return 255
-		case args[i] == "node_guid":
-			change = func(p *labsim.VirtualPort) { p.Node = binary.BigEndian.Uint64(mac) }
-		case args[i] == "port_guid":
-			change = func(p *labsim.VirtualPort) { p.Port = binary.BigEndian.Uint64(mac) }
-		case args[i] == "state" && slices.Contains([]string{"auto", "enable", "disable"}, args[i+1]):
-			change = func(p *labsim.VirtualPort) { p.State = args[i+1] }
-		default:
-			return c.p.Unknown("ip link set vf " + args[i] + " " + args[i+1])
-		}
-		err := error(syscall.EOPNOTSUPP)
-		if d.Type == labsim.TypeInfiniBand && d.Port != nil {
-			err = d.Port.Card.SetVirtualPort(number, change)
-		}
-		if err != nil {
-			return c.answer(err, name)
 		}
 	}
 	return 0

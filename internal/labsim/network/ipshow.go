@@ -1,9 +1,7 @@
 package network
 
 import (
-	"encoding/binary"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -51,38 +49,6 @@ type ipDetails struct {
 	GroIPv4     int         `json:"gro_ipv4_max_size,omitempty"`
 	ParentBus   string      `json:"parentbus,omitempty"`
 	ParentDev   string      `json:"parentdev,omitempty"`
-}
-
-// ipVF is a virtual function as print_vfinfo shows that of an IPoIB interface.
-type ipVF struct {
-	VF        int            `json:"vf"`
-	LinkType  string         `json:"link_type"`
-	Address   string         `json:"address"`
-	Broadcast string         `json:"broadcast"`
-	VLANs     [1]struct{}    `json:"vlan_list"`
-	Rate      map[string]int `json:"rate"`
-	Spoof     bool           `json:"spoofchk"`
-	Node      string         `json:"node guid"`
-	Port      string         `json:"port guid"`
-	State     string         `json:"link_state"`
-	Trust     bool           `json:"trust"`
-	RSS       bool           `json:"query_rss_en"`
-}
-
-// virtual are the functions of the card of an interface. Only mlx5 has an answer, and others have none of their own.
-func virtual(d *labsim.Netdev) *[]ipVF {
-	all := []ipVF{}
-	if d.Port != nil {
-		for i, p := range d.Port.Card.VirtualPorts() {
-			all = append(all, ipVF{VF: i, LinkType: "infiniband", Address: d.HardwareAddress(), Broadcast: d.Broadcast(),
-				Rate: map[string]int{"max_tx": 0, "min_tx": 0}, Node: eui64(p.Node), Port: eui64(p.Port), State: p.State})
-		}
-	}
-	return &all
-}
-
-func eui64(guid uint64) string {
-	return net.HardwareAddr(binary.BigEndian.AppendUint64(nil, guid)).String()
 }
 
 type ipLinkinfo struct {

@@ -19,8 +19,8 @@ import (
 
 const removedFunctions = "removed_functions"
 
-const description = "The virtual functions (SR-IOV) of one card with mlx5_core, as ConnectX-4 and later: their number, " +
-	"and on InfiniBand their GUIDs and link states, now and by a systemd unit at every boot. The card offers them once `SRIOV_EN` and `NUM_OF_VFS` are set with " +
+const description = "The virtual functions (SR-IOV) of one card with mlx5_core, as ConnectX-4 and later: their " +
+	"number, and on InfiniBand their GUIDs and link states, now and by a systemd unit at every boot. The card offers them once `SRIOV_EN` and `NUM_OF_VFS` are set with " +
 	"`infiniband_nv_config`, SR-IOV is on in the firmware of the machine, and the host has restarted (VF002).\n\n" +
 	"On InfiniBand a function has no link before it has GUIDs of its own and a `link_state` of `auto` or `enable`: see " +
 	"[InfiniBand](#infiniband). Without `link_state` both stay as the driver gives them. An interface moved into a network namespace is not " +
@@ -73,8 +73,8 @@ func (o object) Schema(ctx context.Context) schema.Schema {
 			"functions": schema.SetAttribute{Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "PCI addresses of the virtual functions."},
 			"ports": schema.MapNestedAttribute{Computed: true,
-				MarkdownDescription: "What the card gives to the InfiniBand ports of the functions, by number; null if that is not " +
-					"known, as on Ethernet.",
+				MarkdownDescription: "What the card gives to the InfiniBand ports of the functions, by number; null if that is " +
+					"not known, as on Ethernet.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"node_guid":  attribute.ComputedGUID("Node GUID; null until it is set."),
 					"port_guid":  attribute.ComputedGUID("Port GUID; null until it is set."),
