@@ -117,6 +117,7 @@ func ofANetwork(p netip.Prefix) bool { return !p.Addr().IsLinkLocalUnicast() }
 
 // Differences says in what the host differs from q, one line each.
 func (l Look) Differences(q Request) (lines []string) {
+	q.Complete(l.GUID) // a state has none of its own
 	if len(l.Functions) != q.Number {
 		lines = append(lines, "its virtual functions: "+strconv.Itoa(len(l.Functions)))
 	}

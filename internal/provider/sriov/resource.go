@@ -13,6 +13,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -109,11 +110,20 @@ func (o object) Foresee(_ context.Context, s *step, first ops.Look, kept ops.See
 			s.Plan.Most = types.Int64Value(int64(first.Most))
 		}
 	}
-	if s.Ask.LinkState != "" && (same || !s.Exists) {
-		if s.Plan.Ports = types.MapUnknown(portType); guid != 0 && card.GUIDs == nil {
-			s.Ask.Complete(guid)
-			s.Plan.Ports = plannedPorts(s.Ask)
-		}
+	if same || !s.Exists {
+		foreseePorts(s, guid, card.GUIDs != nil)
+	}
+}
+
+// foreseePorts leaves the ports open if the node GUID of the card is not known, or changes.
+func foreseePorts(s *step, card ib.GUID, changes bool) {
+	switch {
+	case s.Ask.LinkState == "":
+	case card == 0 || changes:
+		s.Plan.Ports = types.MapUnknown(portType)
+	default:
+		s.Ask.Complete(card)
+		s.Plan.Ports = plannedPorts(s.Ask)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -157,5 +158,23 @@ func TestParseLinks_reads_the_real_tool(t *testing.T) {
 	var plain []map[string]any
 	if err := json.Unmarshal(out, &plain); err != nil || len(links) == 0 || len(links) > len(plain) {
 		t.Errorf("got %d interfaces of %d, %v", len(links), len(plain), err)
+	}
+}
+
+// As iproute2 6.1 prints the functions of an IPoIB interface (print_vfinfo of ip/ipaddress.c), and those of Ethernet.
+func TestParseLinks_virtual_functions(t *testing.T) {
+	links, err := ParseLinks(`[{"ifindex":3,"ifname":"ib0","link_type":"infiniband",` +
+		`"address":"00:00:02:11:fe:80:00:00:00:00:00:00:ec:0d:9a:03:00:76:ea:e0","vfinfo_list":[{"vf":0,"link_type":"infiniband",` +
+		`"address":"00:00:02:11:fe:80:00:00:00:00:00:00:ec:0d:9a:03:00:76:ea:e0","vlan_list":[{}],"rate":{"max_tx":0,"min_tx":0},` +
+		`"spoofchk":false,"node guid":"22:44:33:00:33:11:00:33","port guid":"10:21:33:12:00:11:22:10","link_state":"disable",` +
+		`"trust":false,"query_rss_en":false}]},{"ifindex":4,"ifname":"e0","vfinfo_list":[{"vf":1,"mac":"02:00:00:00:00:01",` +
+		`"vlan_list":[{"vlan":5,"qos":1}],"spoofchk":true,"link_state":"auto"}]}]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := slices.Concat(links[0].VFs, links[1].VFs)
+	want := []VF{{0, "22:44:33:00:33:11:00:33", "10:21:33:12:00:11:22:10", "disable"}, {1, "", "", "auto"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
