@@ -292,6 +292,19 @@ func (o Observation) Seen() Seen {
 	return seen
 }
 
+// Announce says what an apply does to packages, files and services of a host that was seen so.
+func (d Request) Announce(before Seen) string {
+	text := "writes " + scriptPath + ", " + UnitPath(d.Card, d.Number)
+	if before.Unstored != "" {
+		text += ", " + before.Unstored
+	}
+	text += "; enables " + UnitName(d.Card, d.Number)
+	if len(before.Packages) > 0 {
+		text = "installs " + strings.Join(before.Packages, ", ") + "; " + text
+	}
+	return text
+}
+
 // Keeps reports whether a change to d leaves the link of a port alone that was seen so, with these states. It sets
 // the port if that is not as asked, or could not be read, and waits for a link that is not up.
 func (before Seen) Keeps(d Request, state, physical string) bool {

@@ -31,19 +31,6 @@ type Request struct {
 // Name is "host/0000:01:00.0 port 1".
 func (d Request) Name() string { return fmt.Sprintf("%s/%s port %d", d.Host, d.Card, d.Number) }
 
-// Announce says what an apply does to packages, files and services of a host that was seen so.
-func (d Request) Announce(before Seen) string {
-	text := "writes " + scriptPath + ", " + UnitPath(d.Card, d.Number)
-	if before.Unstored != "" {
-		text += ", " + before.Unstored
-	}
-	text += "; enables " + UnitName(d.Card, d.Number)
-	if len(before.Packages) > 0 {
-		text = "installs " + strings.Join(before.Packages, ", ") + "; " + text
-	}
-	return text
-}
-
 // tuned reports whether anything but the administrative state is asked for.
 func (d Request) tuned() bool { return d.Speeds != 0 || d.Widths != 0 }
 
