@@ -94,8 +94,8 @@ func NotAtBoot(s *inventory.Snapshot, card *inventory.Card, upper string) string
 	return strings.Join(missing, " and ") + " are not in " + p.ModulesStoredIn() + ", which loads them at boot"
 }
 
-// UnstoredIn is where EnsureModules will store a module for the boot: upper, or one that makes RDMA devices of the cards;
-// empty if it has all of them.
+// UnstoredIn is where EnsureModules will store a module for the boot: upper, or one that makes RDMA devices of the
+// cards; empty if it has all of them.
 func UnstoredIn(s *inventory.Snapshot, upper string) string {
 	p, err := Of(s)
 	if err != nil {

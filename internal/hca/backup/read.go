@@ -99,10 +99,11 @@ func (b *Store) Place(recorded string) string { return cmp.Or(b.locate(recorded)
 // host says which files of this machine are opened.
 func (b *Store) locate(dir string) string {
 	parts := strings.FieldsFunc(filepath.ToSlash(dir), func(r rune) bool { return r == '/' })
-	if len(parts) < 3 || slices.Contains(parts, "..") || b.s.BackupDir == "" {
+	last := parts[max(0, len(parts)-3):]
+	if len(last) < 3 || slices.Contains(last, "..") || b.s.BackupDir == "" {
 		return ""
 	}
-	return filepath.Join(append([]string{b.s.BackupDir}, parts[len(parts)-3:]...)...)
+	return filepath.Join(append([]string{b.s.BackupDir}, last...)...)
 }
 
 // Newest gives the newest backup of a card that verifies. Those of the host that do not verify are in Passed, or in

@@ -65,10 +65,16 @@ func TestStore_opens_what_it_saved_and_nothing_else(t *testing.T) {
 	if got := kept.Place("elsewhere/intel9/x/y"); got != filepath.Join(root, "intel9", "x", "y") || kept.Place("x") != "x" {
 		t.Errorf("looked for in %s", got)
 	}
+	// A configuration may name its folder from another one: backup_dir = "../backups".
+	above := filepath.Join("..", "backups", filepath.Base(filepath.Dir(filepath.Dir(dir))), filepath.Base(filepath.Dir(dir)),
+		filepath.Base(dir))
+	if back, openErr := kept.Open(above); openErr != nil || back.Dir != dir {
+		t.Errorf("named from above: %v, %s", openErr, back.Dir)
+	}
 	// No other place of this machine is opened, whatever a host says of it.
 	var bad *Error
 	for _, named := range []string{save(t, t.TempDir(), testRecord(), begin.Add(time.Minute)), "", "/etc", `\\\\evil\\share`,
-		"/../../etc"} {
+		"/../../etc", "/a/../etc/passwd", "intel9/x/.."} {
 		if _, err = kept.Open(named); !errors.As(err, &bad) || !bad.Missing {
 			t.Errorf("%q: %v", named, err)
 		}
