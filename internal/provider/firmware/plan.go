@@ -3,7 +3,6 @@ package firmware
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -392,13 +391,4 @@ func (m *model) leave() {
 	}
 	m.RunningPSID, m.RunningVersion = attribute.NullText[attribute.PSIDKind](), attribute.NullText[attribute.VersionKind]()
 	m.RebootRequired = types.BoolNull()
-}
-
-// announced is what the plan has shown; nil if it could not say it.
-func (m *model) announced() *hca.Announced {
-	if m.Change.IsUnknown() {
-		return nil
-	}
-	from, _, burns := strings.Cut(m.Change.ValueString(), changesTo)
-	return &hca.Announced{Burns: burns, From: from, Restarts: m.Announced()}
 }

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -198,4 +199,13 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest,
 	resp *resource.ImportStateResponse) {
 	r.ImportCard(ctx, "import firmware", req, resp)
+}
+
+// announced is what the plan has shown; nil if it could not say it.
+func (m *model) announced() *hca.Announced {
+	if m.Change.IsUnknown() {
+		return nil
+	}
+	from, _, burns := strings.Cut(m.Change.ValueString(), changesTo)
+	return &hca.Announced{Burns: burns, From: from, Restarts: m.Announced()}
 }
